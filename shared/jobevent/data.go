@@ -1,0 +1,236 @@
+package jobevent
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/retrypolicy"
+)
+
+// Created is the job as the gateway accepted it.
+type Created struct {
+	JobID         uuid.UUID           `json:"jobId"`
+	TraceID       uuid.UUID           `json:"traceId"`
+	OwnerID       string              `json:"ownerId,omitempty"`
+	JobType       string              `json:"jobType"`
+	Queue         string              `json:"queue"`
+	Payload       json.RawMessage     `json:"payload"`
+	Priority      int                 `json:"priority,omitempty"`
+	MaxRetryCount int                 `json:"maxRetryCount"`
+	RetryPolicy   *retrypolicy.Policy `json:"retryPolicy,omitempty"` // absent: retrypolicy.Default
+	TimeoutMs     int64               `json:"timeoutMs"`
+	RunAt         *time.Time          `json:"runAt,omitempty"`
+	CreatedAt     time.Time           `json:"createdAt"`
+}
+
+// Run is the order to run one attempt.
+type Run struct {
+	JobID     uuid.UUID       `json:"jobId"`
+	Attempt   int             `json:"attempt"`
+	JobType   string          `json:"jobType"`
+	Payload   json.RawMessage `json:"payload"`
+	TimeoutMs int64           `json:"timeoutMs"`
+	Rank      time.Time       `json:"rank"`             // the earlier, the sooner it deserves a slot
+	Cancel    bool            `json:"cancel,omitempty"` // settle it as cancelled, do not start it
+}
+
+// Completed is the good end of an attempt.
+type Completed struct {
+	JobID      uuid.UUID       `json:"jobId"`
+	Attempt    int             `json:"attempt"`
+	WorkerID   string          `json:"workerId"`
+	StartedAt  time.Time       `json:"startedAt"`
+	FinishedAt time.Time       `json:"finishedAt"`
+	Output     json.RawMessage `json:"output,omitempty"`
+}
+
+// Kind says in which way an attempt did not complete.
+type Kind string
+
+// The kinds of a Failed event. Only failed counts a retry.
+const (
+	KindFailed      Kind = "failed"
+	KindLost        Kind = "lost"        // its worker died
+	KindInterrupted Kind = "interrupted" // handed back, by a worker that stops or is too busy
+	KindCancelled   Kind = "cancelled"
+	KindSnoozed     Kind = "snoozed" // its handler asked for a later time
+)
+
+// Failed is any other end of an attempt.
+type Failed struct {
+	JobID        uuid.UUID  `json:"jobId"`
+	Attempt      int        `json:"attempt"`
+	WorkerID     string     `json:"workerId"`
+	StartedAt    *time.Time `json:"startedAt,omitempty"` // absent: never started
+	FinishedAt   time.Time  `json:"finishedAt"`
+	ErrorCode    string     `json:"errorCode,omitempty"`
+	Message      string     `json:"message,omitempty"`
+	Retryable    bool       `json:"retryable"`
+	RetryAfterMs int64      `json:"retryAfterMs,omitempty"` // the handler's own delay; 0: the job's policy
+	Kind         Kind       `json:"kind"`
+}
+
+// Waiting says that an attempt's handler has handed it to an outside system.
+type Waiting struct {
+	JobID             uuid.UUID `json:"jobId"`
+	Attempt           int       `json:"attempt"`
+	WorkerID          string    `json:"workerId"`
+	StartedAt         time.Time `json:"startedAt"`
+	CallbackTimeoutMs int64     `json:"callbackTimeoutMs"`
+}
+
+// DeadLettered says that a job has failed for good.
+type DeadLettered struct {
+	JobID           uuid.UUID `json:"jobId"`
+	Reason          string    `json:"reason"`
+	FinalRetryCount int       `json:"finalRetryCount"`
+	FailedAt        time.Time `json:"failedAt"`
+}
+
+// Rejected is a record that could not be used, kept whole as far as it fits.
+type Rejected struct {
+	Topic     string            `json:"topic"`
+	Partition int32             `json:"partition"`
+	Offset    int64             `json:"offset"`
+	Reason    string            `json:"reason"`
+	Headers   map[string]string `json:"headers"`
+	Value     []byte            `json:"value"` // base64 in JSON
+	Truncated bool              `json:"truncated,omitempty"`
+}
+
+// Move is one entry of a job's history.
+type Move struct {
+	At         time.Time  `json:"at"`
+	From       string     `json:"from,omitempty"` // absent: the job's first entry
+	To         string     `json:"to"`
+	Attempt    int        `json:"attempt"`
+	By         string     `json:"by"` // the function, or for a command whoever asked
+	Reason     string     `json:"reason,omitempty"`
+	Outcome    string     `json:"outcome,omitempty"` // completed, waiting or a Kind: this entry ended the attempt
+	WorkerID   string     `json:"workerId,omitempty"`
+	StartedAt  *time.Time `json:"startedAt,omitempty"`
+	FinishedAt *time.Time `json:"finishedAt,omitempty"`
+	ErrorCode  string     `json:"errorCode,omitempty"`
+	Message    string     `json:"message,omitempty"`
+}
+
+// Error is the last thing that went wrong with a job.
+type Error struct {
+	ErrorCode string `json:"errorCode"`
+	Message   string `json:"message"`
+}
+
+// CommandResult is the scheduler's answer to a command.
+type CommandResult struct {
+	Number  int    `json:"number"`
+	Command string `json:"command"`
+	Applied bool   `json:"applied"`
+	Reason  string `json:"reason,omitempty"` // why it was not, or what came of it
+}
+
+// Status is a whole snapshot of a job as the scheduler knows it; the highest version counts.
+type Status struct {
+	JobID              uuid.UUID       `json:"jobId"`
+	Version            int64           `json:"version"`
+	Status             string          `json:"status"`
+	Attempt            int             `json:"attempt"`
+	RetryCount         int             `json:"retryCount"`
+	NextRunAt          *time.Time      `json:"nextRunAt,omitempty"`
+	CallbackDeadlineAt *time.Time      `json:"callbackDeadlineAt,omitempty"`
+	StartedAt          *time.Time      `json:"startedAt,omitempty"`
+	FinishedAt         *time.Time      `json:"finishedAt,omitempty"`
+	UpdatedAt          time.Time       `json:"updatedAt"`
+	BlockedBy          []Block         `json:"blockedBy,omitempty"`
+	LastError          *Error          `json:"lastError,omitempty"`
+	Output             json.RawMessage `json:"output,omitempty"`
+	History            []Move          `json:"history"` // the last 100 moves, oldest first
+	LastCommand        *CommandResult  `json:"lastCommand,omitempty"`
+}
+
+// Block names what a waiting job waits for.
+type Block struct {
+	Kind string `json:"kind"`
+	ID   string `json:"id"`
+}
+
+// The commands.
+const (
+	CommandCancel = "cancel"
+	CommandRetry  = "retry"
+	CommandReport = "report" // say again all that the API has not seen
+)
+
+// Command is a kept, numbered wish about one job; a report instead carries many jobs and no number.
+type Command struct {
+	JobID   uuid.UUID   `json:"jobId,omitzero"`
+	Number  int         `json:"number,omitempty"`
+	Command string      `json:"command"`
+	By      string      `json:"by,omitempty"`
+	Reports []ReportJob `json:"reports,omitempty"` // at most MaxReportJobs
+}
+
+// ReportJob asks whether a job has got further than the version that the API knows.
+type ReportJob struct {
+	JobID   uuid.UUID `json:"jobId"`
+	Version int64     `json:"version"`
+}
+
+// MaxReportJobs bounds one report.
+const MaxReportJobs = 1000
+
+// AttemptCancel asks whichever worker has it to end an attempt.
+type AttemptCancel struct {
+	JobID   uuid.UUID `json:"jobId"`
+	Attempt int       `json:"attempt"`
+}
+
+// LogLine is one line of an attempt's log.
+type LogLine struct {
+	At    time.Time `json:"at"`
+	Level string    `json:"level"`
+	Text  string    `json:"text"`
+}
+
+// AttemptLog carries lines of an attempt's log, in order, from line number FirstLine (0-based) on.
+type AttemptLog struct {
+	JobID     uuid.UUID `json:"jobId"`
+	Attempt   int       `json:"attempt"`
+	FirstLine int       `json:"firstLine"`
+	Lines     []LogLine `json:"lines"`
+}
+
+// Heartbeat is one worker's word about itself.
+type Heartbeat struct {
+	WorkerID   string             `json:"workerId"`
+	Version    string             `json:"version"`
+	Queues     []string           `json:"queues"`
+	JobTypes   []JobType          `json:"jobTypes"`
+	Partitions map[string][]int32 `json:"partitions"` // by queue
+	Slots      int                `json:"slots"`
+	Free       int                `json:"free"`
+	Rate       float64            `json:"rate"` // attempts a second it would finish with all slots busy
+	Attempts   []HeldAttempt      `json:"attempts"`
+	Stopping   bool               `json:"stopping,omitempty"` // it takes nothing more
+}
+
+// JobType is a job type that a worker can run, with the JSON Schema of its payload where it has one.
+type JobType struct {
+	Name   string          `json:"name"`
+	Schema json.RawMessage `json:"schema,omitempty"`
+}
+
+// HeldAttempt is an attempt that a worker has claimed and not settled.
+type HeldAttempt struct {
+	JobID     uuid.UUID  `json:"jobId"`
+	Attempt   int        `json:"attempt"`
+	StartedAt *time.Time `json:"startedAt,omitempty"` // absent: claimed, waiting for a slot
+	Progress  *Progress  `json:"progress,omitempty"`
+}
+
+// Progress is how far a handler says it has come.
+type Progress struct {
+	Percent int    `json:"percent"`
+	Message string `json:"message,omitempty"`
+}

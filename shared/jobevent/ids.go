@@ -1,0 +1,48 @@
+package jobevent
+
+import (
+	"strconv"
+
+	"github.com/google/uuid"
+)
+
+// CreatedID names the event that a job was accepted.
+func CreatedID(jobID uuid.UUID) string { return jobID.String() + ".created" }
+
+// RunID names the one order to run an attempt.
+func RunID(jobID uuid.UUID, attempt int) string { return attemptID(jobID, attempt) + ".run" }
+
+// OutcomeID names what became of an attempt: kind is completed, failed, lost, interrupted …
+func OutcomeID(jobID uuid.UUID, attempt int, kind string) string {
+	return attemptID(jobID, attempt) + "." + kind
+}
+
+// DeadLetterID names the one dead letter of a job whose attempt was its last.
+func DeadLetterID(jobID uuid.UUID, attempt int) string { return attemptID(jobID, attempt) + ".dead" }
+
+// AttemptCancelID names the wish that an attempt end.
+func AttemptCancelID(jobID uuid.UUID, attempt int) string {
+	return attemptID(jobID, attempt) + ".cancel"
+}
+
+// AttemptLogID names a run of an attempt's log lines by the number of its first line.
+func AttemptLogID(jobID uuid.UUID, attempt, firstLine int) string {
+	return attemptID(jobID, attempt) + ".log" + strconv.Itoa(firstLine)
+}
+
+// StatusID names a version of a job.
+func StatusID(jobID uuid.UUID, version int64) string {
+	return jobID.String() + ".v" + strconv.FormatInt(version, 10)
+}
+
+// CommandID names a job's numbered command.
+func CommandID(jobID uuid.UUID, number int) string {
+	return jobID.String() + ".c" + strconv.Itoa(number)
+}
+
+// AttemptToken is what a handler may fence its own side effects with: <jobId>.<attempt>.
+func AttemptToken(jobID uuid.UUID, attempt int) string { return attemptID(jobID, attempt) }
+
+func attemptID(jobID uuid.UUID, attempt int) string {
+	return jobID.String() + "." + strconv.Itoa(attempt)
+}

@@ -1,0 +1,81 @@
+package jobevent
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+)
+
+func TestMurmur2AgreesWithTheJavaClient(t *testing.T) {
+	t.Parallel()
+	// Vectors of Kafka's own UtilsTest.
+	for in, want := range map[string]int32{
+		"21": -973932308, "foobar": -790332482, "a-little-bit-long-string": -985981536,
+		"a-little-bit-longer-string": -1486304829, "lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971, "abc": 479470107,
+	} {
+		if got := int32(murmur2([]byte(in))); got != want {
+			t.Errorf("murmur2(%q) = %d, want %d", in, got, want)
+		}
+	}
+}
+
+func TestRoutingKeyLandsOnItsPartition(t *testing.T) {
+	t.Parallel()
+	for p := range int32(RunPartitions) {
+		if got := PartitionOf(RoutingKey(p), RunPartitions); got != p {
+			t.Errorf("key %q lands on %d, want %d", RoutingKey(p), got, p)
+		}
+	}
+}
+
+func TestEveryTypeButSubmitHasATopicOfTheList(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, topic := range Topics([]string{"default", "mail"}) {
+		names[topic.Name] = true
+	}
+	if !names["run-job.mail"] {
+		t.Error("no topic for queue mail")
+	}
+	for typ := range topicOfType {
+		e, err := New(typ, Meta{Function: "test", ID: "1"}, struct{}{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		topic, err := TopicOf(e)
+		if err != nil || !names[topic] {
+			t.Errorf("TopicOf(%s) = %q, %v", typ, topic, err)
+		}
+	}
+	if _, err := TopicOf(event.New()); !errors.Is(err, ErrInvalid) {
+		t.Errorf("event without type: %v", err)
+	}
+}
+
+func TestNewBuildsAValidEvent(t *testing.T) {
+	t.Parallel()
+	job, trace := uuid.Must(uuid.NewV7()), uuid.New()
+	e, err := New(TypeRun, Meta{Function: "ingest", ID: RunID(job, 1), JobID: job, Key: RoutingKey(7), TraceID: trace, Queue: "mail"},
+		Run{JobID: job, Attempt: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Validate(); err != nil {
+		t.Error(err)
+	}
+	if topic, _ := TopicOf(e); topic != "run-job.mail" {
+		t.Errorf("topic %q", topic)
+	}
+	if TraceIDOf(e) != trace || e.Subject() != job.String() || e.Source() != "/jobweaver/ingest" {
+		t.Errorf("attributes: %s", e)
+	}
+	back, err := Decode[Run](e)
+	if err != nil || back.JobID != job {
+		t.Errorf("decoded %+v, %v", back, err)
+	}
+	if _, err := Decode[[]int](e); !errors.Is(err, ErrInvalid) {
+		t.Errorf("wrong shape: %v", err)
+	}
+}

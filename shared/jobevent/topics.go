@@ -1,0 +1,74 @@
+package jobevent
+
+import "time"
+
+// The topics. A queue other than the default has a topic of its own, see RunTopic.
+const (
+	TopicCreated       = "job-created"
+	TopicRun           = "run-job"
+	TopicCompleted     = "job-completed"
+	TopicFailed        = "job-failed"
+	TopicWaiting       = "job-waiting"
+	TopicDeadLetter    = "job-dead-letter"
+	TopicStatus        = "job-status"
+	TopicCommand       = "job-command"
+	TopicAttemptCancel = "attempt-cancel"
+	TopicAttemptLog    = "attempt-log"
+	TopicHeartbeat     = "worker-heartbeat"
+)
+
+// DefaultQueue is the queue of a job that names none.
+const DefaultQueue = "default"
+
+// RunPartitions is how many partitions each run-job topic has, and so how many workers can share a
+// queue. RoutingKey depends on it.
+const RunPartitions = 12
+
+// Retention of the topics: Kafka is transport, a week is for people who look back. Rows that fence
+// an old record must outlive MaxRetention.
+const (
+	MaxRetention       = 7 * 24 * time.Hour
+	heartbeatRetention = time.Hour
+)
+
+// Topic is what has to be known to create one.
+type Topic struct {
+	Name       string
+	Partitions int32
+	Compacted  bool
+	Retention  time.Duration // 0 for a compacted topic
+}
+
+// RunTopic is the topic from which the workers of a queue take their attempts.
+func RunTopic(queue string) string {
+	if queue == "" || queue == DefaultQueue {
+		return TopicRun
+	}
+	return TopicRun + "." + queue
+}
+
+// Topics is the one list of all topics, with a run-job topic for each queue.
+func Topics(queues []string) []Topic {
+	topics := []Topic{
+		{Name: TopicCreated, Partitions: 3, Retention: MaxRetention},
+		{Name: TopicCompleted, Partitions: 3, Retention: MaxRetention},
+		{Name: TopicFailed, Partitions: 3, Retention: MaxRetention},
+		{Name: TopicWaiting, Partitions: 3, Retention: MaxRetention},
+		{Name: TopicDeadLetter, Partitions: 1, Retention: MaxRetention},
+		{Name: TopicStatus, Partitions: 3, Compacted: true},
+		{Name: TopicCommand, Partitions: 3, Retention: MaxRetention},
+		{Name: TopicAttemptCancel, Partitions: 1, Retention: heartbeatRetention},
+		{Name: TopicAttemptLog, Partitions: 3, Retention: MaxRetention},
+		{Name: TopicHeartbeat, Partitions: 1, Retention: heartbeatRetention},
+		{Name: TopicRun, Partitions: RunPartitions, Retention: MaxRetention},
+	}
+	seen := map[string]bool{TopicRun: true}
+	for _, queue := range queues {
+		name := RunTopic(queue)
+		if !seen[name] {
+			seen[name] = true
+			topics = append(topics, Topic{Name: name, Partitions: RunPartitions, Retention: MaxRetention})
+		}
+	}
+	return topics
+}

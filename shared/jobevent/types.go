@@ -1,0 +1,59 @@
+package jobevent
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+)
+
+// ErrInvalid marks an event that can never get better: bad data, an impossible value. Handlers and
+// stores wrap it; the host then rejects the event instead of trying it again.
+var ErrInvalid = errors.New("invalid event")
+
+// The event types.
+const (
+	TypeSubmit        = "io.jobweaver.job.submit.v1"
+	TypeCreated       = "io.jobweaver.job.created.v1"
+	TypeRun           = "io.jobweaver.job.run.v1"
+	TypeCompleted     = "io.jobweaver.job.completed.v1"
+	TypeFailed        = "io.jobweaver.job.failed.v1"
+	TypeWaiting       = "io.jobweaver.job.waiting.v1"
+	TypeDeadLettered  = "io.jobweaver.job.deadlettered.v1"
+	TypeRejected      = "io.jobweaver.record.rejected.v1"
+	TypeStatus        = "io.jobweaver.job.status.v1"
+	TypeCommand       = "io.jobweaver.job.command.v1"
+	TypeAttemptCancel = "io.jobweaver.attempt.cancel.v1"
+	TypeAttemptLog    = "io.jobweaver.attempt.log.v1"
+	TypeHeartbeat     = "io.jobweaver.worker.heartbeat.v1"
+)
+
+// queueExtension is the attribute of a run event that names its queue, and so its topic.
+const queueExtension = "queue"
+
+var topicOfType = map[string]string{
+	TypeCreated:       TopicCreated,
+	TypeCompleted:     TopicCompleted,
+	TypeFailed:        TopicFailed,
+	TypeWaiting:       TopicWaiting,
+	TypeDeadLettered:  TopicDeadLetter,
+	TypeRejected:      TopicDeadLetter,
+	TypeStatus:        TopicStatus,
+	TypeCommand:       TopicCommand,
+	TypeAttemptCancel: TopicAttemptCancel,
+	TypeAttemptLog:    TopicAttemptLog,
+	TypeHeartbeat:     TopicHeartbeat,
+}
+
+// TopicOf says on which topic an event travels: by its type, a run event by its queue.
+func TopicOf(e event.Event) (string, error) {
+	if e.Type() == TypeRun {
+		queue, _ := e.Extensions()[queueExtension].(string)
+		return RunTopic(queue), nil
+	}
+	topic, ok := topicOfType[e.Type()]
+	if !ok {
+		return "", fmt.Errorf("find topic of event type %q: %w", e.Type(), ErrInvalid)
+	}
+	return topic, nil
+}
