@@ -1,0 +1,78 @@
+-- +goose Up
+-- What was asked for, and the scheduler's latest word on it.
+CREATE TABLE jobs (
+    job_id          uuid PRIMARY KEY,                  -- UUIDv7: the key grows at its right edge and orders by age
+    owner_id        text        NOT NULL DEFAULT '',
+    job_type        text        NOT NULL CHECK (job_type <> ''),
+    queue           text        NOT NULL CHECK (queue ~ '^[a-z0-9-]{1,63}$'),
+    payload         json        NOT NULL,
+    priority        smallint    NOT NULL CHECK (priority BETWEEN 0 AND 9),
+    max_retry_count smallint    NOT NULL CHECK (max_retry_count BETWEEN 0 AND 100),
+    retry_policy    json,
+    timeout_ms      integer     NOT NULL CHECK (timeout_ms BETWEEN 1 AND 86400000),
+    run_at          timestamptz,
+    tags            text[]      NOT NULL DEFAULT '{}' CHECK (cardinality(tags) <= 16),
+    trace_id        uuid        NOT NULL,
+    created_at      timestamptz NOT NULL DEFAULT now(),
+    idempotency_key text CHECK (length(idempotency_key) BETWEEN 1 AND 255),
+    request_hash    bytea,                             -- of the canonical request, beside a key
+    event_source    text,                              -- of the CloudEvent that brought it
+    event_id        text,
+    command_seq     integer     NOT NULL DEFAULT 0 CHECK (command_seq >= 0),
+    cancel_requested_at timestamptz,
+    -- From here on the scheduler's word. Version 0: not heard of yet.
+    status          text        NOT NULL CHECK (status IN ('SCHEDULED', 'PENDING', 'QUEUED', 'RUNNING', 'WAITING',
+                                                           'RETRYING', 'COMPLETED', 'FAILED', 'CANCELLED')),
+    version         bigint      NOT NULL DEFAULT 0 CHECK (version >= 0),
+    attempt         integer     NOT NULL DEFAULT 0 CHECK (attempt >= 0),
+    retry_count     integer     NOT NULL DEFAULT 0 CHECK (retry_count >= 0),
+    updated_at      timestamptz NOT NULL DEFAULT now(),
+    snapshot        json,                              -- data of the job-status event of this version
+    progress        json,                              -- of the running attempt, from beats
+    -- Which pass of reconcile looks after the row: 0 not heard of, 1 in flight, 2 waiting; null: ended.
+    watch           smallint GENERATED ALWAYS AS (
+        CASE WHEN status IN ('COMPLETED', 'FAILED', 'CANCELLED') THEN NULL
+             WHEN version = 0 THEN 0
+             WHEN status IN ('QUEUED', 'RUNNING', 'WAITING') THEN 1
+             ELSE 2 END) STORED,
+    CHECK ((version = 0) = (snapshot IS NULL)),
+    CHECK (version > 0 OR status IN ('SCHEDULED', 'PENDING')),
+    CHECK ((idempotency_key IS NULL) = (request_hash IS NULL)),
+    CHECK ((event_source IS NULL) = (event_id IS NULL))
+) WITH (fillfactor = 85);
+
+CREATE INDEX jobs_watched ON jobs (watch, job_id) WHERE watch IS NOT NULL;
+CREATE UNIQUE INDEX jobs_idempotency ON jobs (owner_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE UNIQUE INDEX jobs_event ON jobs (owner_id, event_source, event_id) WHERE event_id IS NOT NULL;
+CREATE INDEX jobs_failed ON jobs (job_id) WHERE status = 'FAILED';
+
+-- A command that got its 202 and is not yet confirmed by a job-status: at most one a job.
+CREATE TABLE commands (
+    job_id     uuid PRIMARY KEY REFERENCES jobs ON DELETE CASCADE,
+    number     integer     NOT NULL CHECK (number > 0),
+    command    text        NOT NULL CHECK (command IN ('cancel', 'retry')),
+    by_whom    text        NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE attempt_logs (
+    job_id      uuid        NOT NULL,
+    attempt     integer     NOT NULL CHECK (attempt > 0),
+    first_line  integer     NOT NULL CHECK (first_line >= 0),
+    lines       json        NOT NULL,
+    received_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (job_id, attempt, first_line)
+);
+
+-- The workers' latest beats, for people to see.
+CREATE TABLE workers (
+    worker_id text PRIMARY KEY,
+    seen_at   timestamptz NOT NULL DEFAULT now(),
+    beat      json        NOT NULL
+);
+
+-- +goose Down
+DROP TABLE workers;
+DROP TABLE attempt_logs;
+DROP TABLE commands;
+DROP TABLE jobs;

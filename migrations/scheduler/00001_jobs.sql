@@ -1,0 +1,64 @@
+-- +goose Up
+-- Which attempt of which job is due. One narrow row a job: one insert and, for a plain job, one update.
+CREATE TABLE jobs (
+    job_id              uuid PRIMARY KEY,
+    trace_id            uuid        NOT NULL,
+    job_type            text        NOT NULL,
+    queue               text        NOT NULL,
+    payload             json        NOT NULL,
+    priority            smallint    NOT NULL CHECK (priority BETWEEN 0 AND 9),
+    max_retry_count     smallint    NOT NULL CHECK (max_retry_count BETWEEN 0 AND 100),
+    retry_policy        json,                          -- null: the default policy
+    timeout_ms          integer     NOT NULL CHECK (timeout_ms BETWEEN 1 AND 86400000),
+    status              text        NOT NULL CHECK (status IN ('SCHEDULED', 'PENDING', 'QUEUED', 'RUNNING', 'WAITING',
+                                                               'RETRYING', 'COMPLETED', 'FAILED', 'CANCELLED')),
+    version             bigint      NOT NULL DEFAULT 1 CHECK (version > 0),
+    attempt             integer     NOT NULL DEFAULT 0 CHECK (attempt >= 0),
+    retry_count         smallint    NOT NULL DEFAULT 0 CHECK (retry_count >= 0),
+    lost_count          smallint    NOT NULL DEFAULT 0 CHECK (lost_count >= 0),
+    rank                timestamptz NOT NULL,          -- ready_at − priority · 10 s; the smallest goes first
+    due_at              timestamptz,                   -- SCHEDULED, RETRYING: when it may run; WAITING: when it is given up
+    callback_deadline_at timestamptz,                  -- WAITING: what the outside system was told
+    lease_expires_at    timestamptz,                   -- QUEUED, RUNNING: when the worker is asked
+    partition           smallint,                      -- of the run-job topic that the attempt was sent to
+    worker_id           text,                          -- the worker whose beat listed the attempt
+    cancel_requested_at timestamptz,
+    command_seq         integer     NOT NULL DEFAULT 0 CHECK (command_seq >= 0),
+    last_command        json,
+    history             jsonb       NOT NULL DEFAULT '[]',
+    output              json,
+    error_code          text,
+    error_message       text,
+    started_at          timestamptz,                   -- of the latest attempt that started
+    finished_at         timestamptz,                   -- of the job
+    created_at          timestamptz NOT NULL,
+    updated_at          timestamptz NOT NULL DEFAULT now(),
+    CHECK ((status IN ('SCHEDULED', 'RETRYING', 'WAITING')) = (due_at IS NOT NULL)),
+    CHECK ((status = 'WAITING') = (callback_deadline_at IS NOT NULL)),
+    CHECK ((status IN ('QUEUED', 'RUNNING')) = (lease_expires_at IS NOT NULL)),
+    CHECK ((status IN ('QUEUED', 'RUNNING')) = (partition IS NOT NULL)),
+    CHECK ((status IN ('COMPLETED', 'FAILED', 'CANCELLED')) = (finished_at IS NOT NULL)),
+    CHECK (status NOT IN ('QUEUED', 'RUNNING', 'WAITING', 'RETRYING', 'COMPLETED') OR attempt > 0),
+    CHECK (retry_count <= max_retry_count),
+    CHECK (cancel_requested_at IS NULL OR status IN ('QUEUED', 'RUNNING', 'COMPLETED', 'CANCELLED')),
+    CHECK (jsonb_array_length(history) BETWEEN 1 AND 100),
+    CHECK (status <> 'FAILED' OR error_code IS NOT NULL)
+) WITH (fillfactor = 85);
+
+-- Dispatch walks this one in order, whatever the statistics say.
+CREATE INDEX jobs_pending ON jobs (queue, rank, job_id) WHERE status = 'PENDING';
+CREATE INDEX jobs_in_flight ON jobs (lease_expires_at) WHERE status IN ('QUEUED', 'RUNNING');
+CREATE INDEX jobs_due ON jobs (due_at) WHERE due_at IS NOT NULL;
+
+-- The live workers, as their beats describe them.
+CREATE TABLE workers (
+    worker_id  text PRIMARY KEY,
+    partitions json             NOT NULL,              -- queue → partitions of its run-job topic
+    slots      integer          NOT NULL CHECK (slots >= 0),
+    rate       double precision NOT NULL CHECK (rate >= 0),
+    seen_at    timestamptz      NOT NULL DEFAULT now()
+);
+
+-- +goose Down
+DROP TABLE workers;
+DROP TABLE jobs;
