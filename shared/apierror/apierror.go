@@ -1,0 +1,38 @@
+// Package apierror is every error code that JobWeaver shows, with its HTTP status, in one place.
+package apierror
+
+import (
+	"fmt"
+	"net/http"
+)
+
+//go:generate go test -run TestErrorsPage -update
+
+// Error is what a client is told.
+type Error struct {
+	Code    Code
+	Message string
+	Details []Detail // what is wrong where, in the order of the request; may be empty
+}
+
+// Detail says what is wrong at one place of the request.
+type Detail struct {
+	Path    string `json:"path"` // as in payload.steps[3].durationMs; empty: the whole body
+	Message string `json:"message"`
+}
+
+// New returns an error without details.
+func New(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// Error is the code and the message.
+func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
+
+// Status is the HTTP status of the code; 500 for one that is no HTTP answer.
+func (e *Error) Status() int {
+	if s := statuses[e.Code]; s != 0 {
+		return s
+	}
+	return http.StatusInternalServerError
+}

@@ -1,0 +1,95 @@
+package apierror
+
+import "net/http"
+
+// Code names what went wrong; clients switch on it. A code, once published, keeps its meaning.
+type Code string
+
+// What the API answers.
+const (
+	InvalidJobRequest      Code = "API.INVALID_JOB_REQUEST"
+	InvalidEvent           Code = "API.INVALID_EVENT"
+	Unauthorized           Code = "API.UNAUTHORIZED"
+	Forbidden              Code = "API.FORBIDDEN"
+	JobNotFound            Code = "API.JOB_NOT_FOUND"
+	NotFound               Code = "API.NOT_FOUND"
+	MethodNotAllowed       Code = "API.METHOD_NOT_ALLOWED"
+	IdempotencyConflict    Code = "API.IDEMPOTENCY_CONFLICT"
+	InvalidStateTransition Code = "API.INVALID_STATE_TRANSITION"
+	PayloadTooLarge        Code = "API.PAYLOAD_TOO_LARGE"
+	UnsupportedMediaType   Code = "API.UNSUPPORTED_MEDIA_TYPE"
+	RateLimited            Code = "API.RATE_LIMITED"
+	Internal               Code = "API.INTERNAL"
+	Unavailable            Code = "API.UNAVAILABLE"
+)
+
+// What ends an attempt.
+const (
+	SimulationFailed Code = "WORKER.SIMULATION_FAILED"
+	Timeout          Code = "WORKER.TIMEOUT"
+	Panic            Code = "WORKER.PANIC"
+	Lost             Code = "WORKER.LOST"
+	UnknownJobType   Code = "WORKER.UNKNOWN_JOB_TYPE"
+	CallbackTimeout  Code = "WORKER.CALLBACK_TIMEOUT"
+	Cancelled        Code = "WORKER.CANCELLED"
+)
+
+// What ends a job without an attempt.
+const (
+	InvalidJob       Code = "SCHEDULER.INVALID_JOB"
+	Expired          Code = "SCHEDULER.EXPIRED"
+	DependencyFailed Code = "SCHEDULER.DEPENDENCY_FAILED"
+)
+
+// Entry is one row of the table of codes.
+type Entry struct {
+	Code    Code
+	Status  int    // 0: never an HTTP answer, it stands in a job's lastError and attempts
+	Meaning string // one sentence for people
+}
+
+var table = []Entry{
+	{InvalidJobRequest, http.StatusBadRequest,
+		"The request is not what the API takes; `details` names each place that is wrong."},
+	{InvalidEvent, http.StatusBadRequest,
+		"The CloudEvent breaks the specification, or nothing can be made of its type."},
+	{Unauthorized, http.StatusUnauthorized, "There is no API key, or it is not a valid one."},
+	{Forbidden, http.StatusForbidden, "The API key does not allow this."},
+	{JobNotFound, http.StatusNotFound, "There is no job with this id."},
+	{NotFound, http.StatusNotFound, "There is nothing at this path."},
+	{MethodNotAllowed, http.StatusMethodNotAllowed, "This path does not take this method."},
+	{IdempotencyConflict, http.StatusConflict,
+		"The idempotency key was used before, for a job that asked for something else."},
+	{InvalidStateTransition, http.StatusConflict,
+		"The job's state does not allow the command, or another one is not yet answered."},
+	{PayloadTooLarge, http.StatusRequestEntityTooLarge, "The body, or one job in it, is too large."},
+	{UnsupportedMediaType, http.StatusUnsupportedMediaType,
+		"The Content-Type is not one that this path reads."},
+	{RateLimited, http.StatusTooManyRequests, "Too many requests; try again after `Retry-After`."},
+	{Internal, http.StatusInternalServerError, "The server is at fault; its log has the trace id."},
+	{Unavailable, http.StatusServiceUnavailable,
+		"The store cannot be reached; nothing was accepted, try again after `Retry-After`."},
+
+	{SimulationFailed, 0, "A step of a simulation failed."},
+	{Timeout, 0, "The attempt ran longer than the job's `timeoutMs`."},
+	{Panic, 0, "The handler panicked."},
+	{Lost, 0, "The worker died, and so did those of the attempts after it."},
+	{UnknownJobType, 0, "The worker has no handler for the job's type."},
+	{CallbackTimeout, 0, "The outside system did not call back in time."},
+	{Cancelled, 0, "The attempt was cancelled."},
+
+	{InvalidJob, 0, "The scheduler cannot use the job as it was accepted."},
+	{Expired, 0, "The job was not done before its `expiresAt`."},
+	{DependencyFailed, 0, "A job that this one waits for did not complete."},
+}
+
+var statuses = func() map[Code]int {
+	m := make(map[Code]int, len(table))
+	for _, e := range table {
+		m[e.Code] = e.Status
+	}
+	return m
+}()
+
+// Table is every code, in the order of the documentation.
+func Table() []Entry { return append([]Entry(nil), table...) }
