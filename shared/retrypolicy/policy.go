@@ -1,12 +1,120 @@
 // Package retrypolicy says when a failed attempt runs again.
 package retrypolicy
 
-// Policy is a job's own retry policy.
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
+)
+
+// The types of a policy.
+const (
+	Exponential = "exponential" // min(baseMs·2ⁿ, capMs) after the n-th failure
+	Fixed       = "fixed"       // delayMs after each
+	List        = "list"        // delaysMs one after another, the last repeats
+)
+
+// Limits of a policy.
+const (
+	MaxDelayMs = 365 * 24 * 3_600_000 // of any delay, base or cap: a year
+	MaxDelays  = 100                  // entries of a list
+)
+
+// Policy is a job's own retry policy. A nil Policy is Default.
 type Policy struct {
 	Type     string  `json:"type"`
 	BaseMs   int64   `json:"baseMs,omitempty"`
 	CapMs    int64   `json:"capMs,omitempty"`
 	DelayMs  int64   `json:"delayMs,omitempty"`
 	DelaysMs []int64 `json:"delaysMs,omitempty"`
-	Jitter   float64 `json:"jitter,omitempty"`
+	Jitter   float64 `json:"jitter,omitempty"` // the share of each delay that is left to chance, 0–1
+}
+
+// Default is the policy of a job that brings none: 10, 20, 40, 80, 160, 300, 300 … s, exact.
+var Default = Policy{Type: Exponential, BaseMs: 5_000, CapMs: 300_000}
+
+// Equal tells whether both policies give the same delays by the same fields.
+func (p *Policy) Equal(q *Policy) bool {
+	a, b := p.orDefault(), q.orDefault()
+	return a.Type == b.Type && a.BaseMs == b.BaseMs && a.CapMs == b.CapMs &&
+		a.DelayMs == b.DelayMs && slices.Equal(a.DelaysMs, b.DelaysMs) && a.Jitter == b.Jitter
+}
+
+// Delay is the time from the n-th failure (n ≥ 1) to the next attempt. With jitter j it lies evenly
+// in ((1−j)·d, d], so that it never exceeds what the policy says; rnd gives [0, 1) and is not called
+// without jitter.
+func (p *Policy) Delay(n int, rnd func() float64) time.Duration {
+	p = p.orDefault()
+	ms := min(max(p.delayMs(max(n, 1)), 0), MaxDelayMs)
+	d := time.Duration(ms) * time.Millisecond
+	if p.Jitter > 0 {
+		d -= time.Duration(float64(d) * min(p.Jitter, 1) * rnd())
+	}
+	return d
+}
+
+func (p *Policy) delayMs(n int) int64 {
+	switch p.Type {
+	case Fixed:
+		return p.DelayMs
+	case List:
+		if len(p.DelaysMs) == 0 {
+			return 0
+		}
+		return p.DelaysMs[min(n, len(p.DelaysMs))-1]
+	default:
+		// Doubling stops below the cap's bound, so it cannot overflow however large n is.
+		ms, limit := p.BaseMs, min(p.CapMs, MaxDelayMs)
+		for ; n > 0 && ms > 0 && ms < limit; n-- {
+			ms *= 2
+		}
+		return min(ms, limit)
+	}
+}
+
+func (p *Policy) orDefault() *Policy {
+	if p == nil {
+		return &Default
+	}
+	return p
+}
+
+// Validate returns what is wrong where, with paths relative to the policy; nil: nothing. A field that
+// another type owns must be zero.
+func (p *Policy) Validate() []apierror.Detail {
+	p = p.orDefault()
+	var wrong []apierror.Detail
+	say := func(path, format string, args ...any) {
+		wrong = append(wrong, apierror.Detail{Path: path, Message: fmt.Sprintf(format, args...)})
+	}
+	if !slices.Contains([]string{Exponential, Fixed, List}, p.Type) {
+		say("type", "must be %s, %s or %s", Exponential, Fixed, List)
+		return wrong
+	}
+	delay := func(path, owner string, ms int64) {
+		switch {
+		case p.Type != owner && ms != 0:
+			say(path, "does not belong to a policy of type %s", p.Type)
+		case ms < 0 || ms > MaxDelayMs:
+			say(path, "must be from 0 to %d", int64(MaxDelayMs))
+		}
+	}
+	delay("baseMs", Exponential, p.BaseMs)
+	delay("capMs", Exponential, p.CapMs)
+	delay("delayMs", Fixed, p.DelayMs)
+	if p.Type == List && (len(p.DelaysMs) == 0 || len(p.DelaysMs) > MaxDelays) {
+		say("delaysMs", "must have from 1 to %d entries", MaxDelays)
+	} else if p.Type != List && len(p.DelaysMs) > 0 {
+		say("delaysMs", "does not belong to a policy of type %s", p.Type)
+	} else {
+		for i, ms := range p.DelaysMs {
+			delay(fmt.Sprintf("delaysMs[%d]", i), List, ms)
+		}
+	}
+	if !(p.Jitter >= 0 && p.Jitter <= 1) { // so written, it refuses NaN too
+		say("jitter", "must be from 0 to 1")
+	}
+	return wrong
 }
