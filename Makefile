@@ -1,0 +1,108 @@
+# `make` alone prints the targets: a `## ` after a target is its help line.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
+MODULE     := github.com/jobweaver/jobweaver
+FUNCTIONS  := $(notdir $(patsubst %/cmd,%,$(wildcard functions/*/cmd)))
+BINARIES   := $(addprefix bin/,$(FUNCTIONS)) bin/jobweaver
+VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+GO_BUILD   := go build -trimpath -ldflags '-s -w -X $(MODULE)/shared/funchost.Version=$(VERSION)'
+
+# One PostgreSQL for a whole test run; every test has a database of its own on it.
+WITH_POSTGRES := go run ./shared/pgtest/withpostgres
+WITH_KAFKA    := go run ./shared/kafkatest/withkafka
+GOLANGCI      := go tool -modfile=.ci/tools/golangci-lint/go.mod golangci-lint
+SQLC          := go tool -modfile=.ci/tools/sqlc/go.mod sqlc
+
+# The packages whose tests ask for a broker.
+KAFKA_SUITES = $(shell grep -rl --include='*_test.go' '"$(MODULE)/shared/kafkatest"' shared functions | xargs -r -n1 dirname | sort -u | sed 's,^,./,')
+
+# What is in the tree now, to see whether `make generate` changes it.
+SNAPSHOT := git ls-files -z --cached --others --exclude-standard | xargs -0 sha1sum 2>/dev/null || true
+
+KILL_FOR  ?= 90s
+KILL_SEED ?=
+FUZZ_FOR  ?= 10s
+
+.PHONY: help
+help: ## print this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | \
+		awk -F'\t' '{ printf "  make %-16s %s\n", $$1, $$2 }'
+
+.PHONY: run
+run: ## the whole house on this machine, sample jobs, dashboard on :8080; Ctrl-C stops it
+	go run ./local/jobweaver dev --demo
+
+.PHONY: demo
+demo: ## the same, but exits: 0 only if every sample job ended as it should
+	go run ./local/jobweaver dev --demo --exit
+
+.PHONY: build
+build: $(BINARIES) ## bin/<function> for each of the eight, and bin/jobweaver
+
+# Go knows better than make what is up to date.
+.PHONY: $(BINARIES)
+bin/jobweaver:
+	$(GO_BUILD) -o $@ ./local/jobweaver
+
+bin/%:
+	$(GO_BUILD) -o $@ ./functions/$*/cmd
+
+.PHONY: migrate
+migrate: ## bring the three databases on the server of DATABASE_URL up to date
+	go run ./local/jobweaver migrate
+
+.PHONY: test
+test: ## every test, on real PostgreSQL and the embedded broker
+	$(WITH_POSTGRES) go test ./...
+
+.PHONY: test-race
+test-race: ## every test again, under the race detector
+	$(WITH_POSTGRES) go test -race ./...
+
+.PHONY: test-apache
+test-apache: ## the Kafka suites on a real Apache Kafka (needs Java 17 and Maven)
+	$(WITH_POSTGRES) $(WITH_KAFKA) go test -count=1 $(KAFKA_SUITES)
+
+.PHONY: test-kill
+test-kill: ## processes killed at random for KILL_FOR (90s); KILL_SEED repeats a run
+	go test -count=1 -v -timeout 20m ./local/killtest -killtest.for=$(KILL_FOR) $(if $(KILL_SEED),-killtest.seed=$(KILL_SEED))
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZ_FOR (10s)
+	@grep -rhoE --include='*_test.go' -H '^func Fuzz[A-Za-z0-9]+' shared functions | sed 's/:func / /' | \
+	while read -r file name; do \
+		echo "$$(dirname "$$file") $$name"; \
+		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZ_FOR) "./$$(dirname "$$file")" </dev/null; \
+	done
+
+.PHONY: lint
+lint: ## golangci-lint, with the import rule of the house
+	$(GOLANGCI) run ./...
+
+.PHONY: fmt
+fmt: ## gofmt and goimports
+	$(GOLANGCI) fmt ./...
+
+.PHONY: generate
+generate: ## write everything that is made from something else
+	$(SQLC) compile
+	rm -f shared/*/internal/gen/*.go
+	$(SQLC) generate
+	go generate ./...
+
+.PHONY: check-generated
+check-generated: ## fail when something generated is stale
+	@before=$$(mktemp); trap 'rm -f "$$before"' EXIT; \
+	{ $(SNAPSHOT); } > "$$before"; \
+	$(MAKE) --no-print-directory generate; \
+	{ $(SNAPSHOT); } | diff "$$before" - || { echo 'stale: commit what make generate wrote'; exit 1; }
+
+.PHONY: tidy-check
+tidy-check: ## fail when go.mod or go.sum is not tidy
+	go mod tidy -diff
+
+.PHONY: clean
+clean: ## remove what was built; the data of make run (.jobweaver/) stays
+	rm -rf bin coverage*
