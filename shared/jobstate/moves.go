@@ -1,0 +1,165 @@
+package jobstate
+
+import "fmt"
+
+// Job is as much of a job as decides its next state.
+type Job struct {
+	Status          Status
+	Attempt         int // rises by one at each dispatch
+	RetryCount      int // rises only when an attempt failed
+	MaxRetryCount   int
+	LostCount       int
+	CancelRequested bool // asked of the worker, not answered yet
+	CommandSeq      int  // number of the last command applied
+}
+
+// Kind says what became of an attempt.
+type Kind string
+
+// What can become of an attempt. Waiting is no end: a callback or its deadline ends it.
+const (
+	KindCompleted   Kind = "completed"
+	KindWaiting     Kind = "waiting"
+	KindFailed      Kind = "failed"
+	KindLost        Kind = "lost"
+	KindInterrupted Kind = "interrupted"
+	KindCancelled   Kind = "cancelled"
+	KindSnoozed     Kind = "snoozed"
+)
+
+// Outcome is what a worker says of an attempt.
+type Outcome struct {
+	Attempt   int
+	Kind      Kind
+	Retryable bool // counts for KindFailed only
+}
+
+// Dispatch sends the job's next attempt out. Only a Pending job moves.
+func (j Job) Dispatch() (Job, bool) {
+	if j.Status != Pending {
+		return j, false
+	}
+	j.Status = Queued
+	j.Attempt++
+	return j, true
+}
+
+// Due makes a job that waited for its time Pending.
+func (j Job) Due() (Job, bool) {
+	if j.Status != Scheduled && j.Status != Retrying {
+		return j, false
+	}
+	j.Status = Pending
+	return j, true
+}
+
+// Start is a worker's word that the attempt's handler runs.
+func (j Job) Start(attempt int) (Job, bool) {
+	if j.Status != Queued || j.Attempt != attempt {
+		return j, false
+	}
+	j.Status = Running
+	return j, true
+}
+
+// Apply gives the job after an outcome; false when it changes nothing, because it is of an old
+// attempt or the attempt has its outcome already. A job that was lost more than maxLost times fails:
+// one that kills its workers must not go round for ever.
+func (j Job) Apply(o Outcome, maxLost int) (Job, bool) {
+	if !j.Status.InFlight() && j.Status != Waiting || j.Attempt != o.Attempt {
+		return j, false
+	}
+	if o.Kind == KindWaiting && j.Status == Waiting {
+		return j, false
+	}
+	if j.CancelRequested && o.Kind != KindCompleted {
+		j.Status, j.CancelRequested = Cancelled, false
+		return j, true
+	}
+	j.CancelRequested = false
+	switch o.Kind {
+	case KindCompleted:
+		j.Status = Completed
+	case KindWaiting:
+		j.Status = Waiting
+	case KindCancelled:
+		j.Status = Cancelled
+	case KindInterrupted:
+		j.Status = Pending
+	case KindSnoozed:
+		j.Status = Scheduled
+	case KindLost:
+		if j.LostCount >= maxLost {
+			j.Status = Failed
+		} else {
+			j.Status = Pending
+			j.LostCount++
+		}
+	case KindFailed:
+		if o.Retryable && j.RetryCount < j.MaxRetryCount {
+			j.Status = Retrying
+			j.RetryCount++
+		} else {
+			j.Status = Failed
+		}
+	default:
+		return j, false
+	}
+	return j, true
+}
+
+// Command is a numbered wish about a job.
+type Command string
+
+// The commands.
+const (
+	Cancel Command = "cancel"
+	Retry  Command = "retry"
+)
+
+// Answer says what came of a command.
+type Answer struct {
+	Applied bool
+	Reason  string
+}
+
+// Command gives the job after a command, and the answer to it; false when the command was answered
+// before, so that however often it is said it counts once.
+func (j Job) Command(number int, c Command) (Job, Answer, bool) {
+	if number <= j.CommandSeq {
+		return j, Answer{}, false
+	}
+	j.CommandSeq = number
+	switch c {
+	case Cancel:
+		next, answer := j.cancel()
+		return next, answer, true
+	case Retry:
+		next, answer := j.retry()
+		return next, answer, true
+	}
+	return j, Answer{Reason: fmt.Sprintf("unknown command %q", c)}, true
+}
+
+func (j Job) cancel() (Job, Answer) {
+	switch j.Status {
+	case Scheduled, Pending, Retrying, Waiting:
+		j.Status = Cancelled
+		return j, Answer{Applied: true}
+	case Queued, Running:
+		j.CancelRequested = true
+		return j, Answer{Applied: true, Reason: "the worker was asked"}
+	case Completed, Failed, Cancelled:
+	}
+	return j, Answer{Reason: "the job is " + string(j.Status)}
+}
+
+func (j Job) retry() (Job, Answer) {
+	switch j.Status {
+	case Failed, Cancelled:
+		j.Status, j.RetryCount, j.LostCount = Pending, 0, 0
+		return j, Answer{Applied: true}
+	case Scheduled, Pending, Queued, Running, Waiting, Retrying, Completed:
+	}
+	return j, Answer{Reason: "the job is " + string(j.Status)}
+}
