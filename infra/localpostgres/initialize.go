@@ -1,0 +1,63 @@
+package localpostgres
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+const superuser = "postgres"
+
+// initialize makes the data folder if there is none yet and reads the password.
+func (s *Server) initialize(ctx context.Context) error {
+	if _, err := os.Stat(s.dataDir()); errors.Is(err, fs.ErrNotExist) {
+		if err := s.initdb(ctx); err != nil {
+			return err
+		}
+	}
+	password, err := os.ReadFile(s.passwordFile())
+	if err != nil {
+		return fmt.Errorf("read password: %w", err)
+	}
+	s.password = string(password)
+	return s.who.own(s.cfg.Dir)
+}
+
+func (s *Server) passwordFile() string { return filepath.Join(s.cfg.Dir, "password") }
+
+// initdb works beside the data folder and renames at the end: killed half-way, it starts over.
+func (s *Server) initdb(ctx context.Context) error {
+	s.cfg.Progress("creating a PostgreSQL database in " + s.cfg.Dir)
+	half := s.dataDir() + ".new"
+	if err := os.RemoveAll(half); err != nil {
+		return fmt.Errorf("clear half-made data: %w", err)
+	}
+	if err := os.WriteFile(s.passwordFile(), []byte(rand.Text()), 0o600); err != nil {
+		return fmt.Errorf("write password: %w", err)
+	}
+	if err := s.who.own(s.cfg.Dir); err != nil {
+		return err
+	}
+	args := []string{
+		"-D", half, "-U", superuser, "--pwfile", s.passwordFile(), "--auth=scram-sha-256",
+		"-c", "scram_iterations=1", // stretching helps weak passwords; this one has 128 random bits
+		"--encoding=UTF8", "--no-locale", "--no-instructions",
+	}
+	if s.cfg.NoSync {
+		args = append(args, "--no-sync")
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, "initdb"), args...)
+	s.who.apply(cmd)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("initialize PostgreSQL: %w\n%s", err, out)
+	}
+	if err := os.Rename(half, s.dataDir()); err != nil {
+		return fmt.Errorf("keep initialized data: %w", err)
+	}
+	return nil
+}

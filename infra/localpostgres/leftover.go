@@ -1,0 +1,61 @@
+package localpostgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// lockFolder takes dir for this process. The kernel lets go of it whenever and however we end.
+func lockFolder(dir string) (*os.File, error) {
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open lock: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = lock.Close()
+		return nil, fmt.Errorf("take %s: another process uses it: %w", dir, err)
+	}
+	return lock, nil
+}
+
+// stopLeftover ends the server that a killed process left on the data folder, whose lock we hold: it
+// runs with that process's settings and would die with nobody. A pid that now belongs to something
+// else is forgotten, or PostgreSQL would take it for a living server.
+func stopLeftover(ctx context.Context, data string) error {
+	file := filepath.Join(data, "postmaster.pid")
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read postmaster.pid: %w", err)
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	pid, err := strconv.Atoi(strings.TrimSpace(first))
+	if err != nil || !serves(pid, data) {
+		if err == nil && alive(pid) {
+			return os.Remove(file)
+		}
+		return nil // PostgreSQL clears it itself, after a look for living backends
+	}
+	_ = syscall.Kill(pid, syscall.SIGQUIT) // an error means that it has just ended
+	for deadline := time.Now().Add(launchPatience); serves(pid, data); {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("stop leftover PostgreSQL: process %d does not end", pid)
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func alive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }

@@ -1,0 +1,47 @@
+package localpostgres
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// namespace maps root to user 1000 for a child.
+func namespace() *syscall.SysProcAttr {
+	toRoot := []syscall.SysProcIDMap{{ContainerID: 1000, HostID: 0, Size: 1}}
+	return &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: toRoot, GidMappings: toRoot}
+}
+
+// children lists the processes started by pid.
+func children(pid int) []int {
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	var found []int
+	for _, name := range stats {
+		stat, err := os.ReadFile(name)
+		if err != nil {
+			continue // it has just ended
+		}
+		// "pid (command) state ppid …": the command may hold anything, parentheses too.
+		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		if len(fields) < 2 || fields[1] != strconv.Itoa(pid) {
+			continue
+		}
+		if child, err := strconv.Atoi(filepath.Base(filepath.Dir(name))); err == nil {
+			found = append(found, child)
+		}
+	}
+	return found
+}
+
+// serves tells whether process pid is a server on the data folder: a postmaster lives in it.
+func serves(pid int, data string) bool {
+	cwd, err := os.Stat(fmt.Sprintf("/proc/%d/cwd", pid))
+	if err != nil {
+		return false
+	}
+	own, err := os.Stat(data)
+	return err == nil && os.SameFile(cwd, own)
+}
