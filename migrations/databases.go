@@ -1,0 +1,61 @@
+package migrations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// URLs are the addresses of the three databases on one server.
+type URLs struct{ API, Scheduler, Worker string }
+
+// creating is an advisory lock: two CREATE DATABASE at once may fail each other.
+const creating = 0x6a77_6462
+
+// EnsureDatabases creates those of the three databases that the server lacks and says where they
+// are: serverURL with another database name.
+func EnsureDatabases(ctx context.Context, serverURL string) (urls URLs, err error) {
+	for set, to := range map[*Set]*string{&API: &urls.API, &Scheduler: &urls.Scheduler, &Worker: &urls.Worker} {
+		if *to, err = WithDatabase(serverURL, set.Database()); err != nil {
+			return URLs{}, err
+		}
+	}
+	conn, err := pgx.Connect(ctx, serverURL)
+	if err != nil {
+		return URLs{}, fmt.Errorf("create databases: %w", err)
+	}
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }() // closing lets go of the lock
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", creating); err != nil {
+		return URLs{}, fmt.Errorf("create databases: %w", err)
+	}
+	for _, set := range []Set{API, Scheduler, Worker} {
+		if err := ensureDatabase(ctx, conn, set.Database()); err != nil {
+			return URLs{}, fmt.Errorf("create database %s: %w", set.Database(), err)
+		}
+	}
+	return urls, nil
+}
+
+func ensureDatabase(ctx context.Context, conn *pgx.Conn, name string) error {
+	var there bool
+	err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", name).Scan(&there)
+	if err != nil || there {
+		return err
+	}
+	_, err = conn.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
+	return err
+}
+
+// WithDatabase gives serverURL with another database name.
+func WithDatabase(serverURL, name string) (string, error) {
+	u, err := url.Parse(serverURL)
+	if err != nil || u.Host == "" {
+		// The parser's error would print the password.
+		return "", errors.New("the server's address is not of the form postgres://user:password@host:port/database")
+	}
+	u.Path = "/" + name
+	return u.String(), nil
+}

@@ -1,0 +1,70 @@
+// Package migrations holds the schemas of the three databases and brings databases up to date.
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+//go:embed api/*.sql scheduler/*.sql worker/*.sql
+var files embed.FS
+
+// Set is the schema of one database, as goose migrations.
+type Set struct {
+	Name string
+	FS   fs.FS
+}
+
+// The schemas; each has one owner among the services.
+var (
+	API       = set("api")
+	Scheduler = set("scheduler")
+	Worker    = set("worker")
+)
+
+func set(name string) Set {
+	dir, err := fs.Sub(files, name)
+	if err != nil {
+		panic(err) // the name is no path
+	}
+	return Set{Name: name, FS: dir}
+}
+
+// Database is the name under which a server that holds all three has this one.
+func (s Set) Database() string { return "jobweaver_" + s.Name }
+
+// Up applies what the database at url lacks of set. Of several that do so at once one applies it
+// and the others wait.
+func Up(ctx context.Context, url string, set Set) error {
+	cfg, err := pgx.ParseConfig(url)
+	if err != nil {
+		return fmt.Errorf("migrate %s database: %w", set.Name, err)
+	}
+	db := stdlib.OpenDB(*cfg)
+	defer func() { _ = db.Close() }()
+	provider, err := provider(db, set)
+	if err != nil {
+		return fmt.Errorf("migrate %s database: %w", set.Name, err)
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("migrate %s database: %w", set.Name, err)
+	}
+	return nil
+}
+
+func provider(db *sql.DB, set Set) (*goose.Provider, error) {
+	// Asks once a second for five minutes.
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))
+	if err != nil {
+		return nil, err
+	}
+	return goose.NewProvider(goose.DialectPostgres, db, set.FS, goose.WithSessionLocker(locker))
+}

@@ -1,0 +1,77 @@
+package migrations_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/jobweaver/jobweaver/infra/localpostgres"
+	"github.com/jobweaver/jobweaver/migrations"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// Its own server, not pgtest's: the three databases have fixed names there.
+func TestDatabasesAreMadeAndMigratedInParallelAndTwice(t *testing.T) {
+	t.Parallel()
+	server, err := localpostgres.Start(t.Context(), localpostgres.Config{Dir: t.TempDir(), NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	for range 2 {
+		var all errgroup.Group
+		for range 4 {
+			all.Go(func() error { return ensureAndMigrate(t, server.URL()) })
+		}
+		if err := all.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func ensureAndMigrate(t *testing.T, server string) error {
+	urls, err := migrations.EnsureDatabases(t.Context(), server)
+	if err != nil {
+		return err
+	}
+	for url, set := range map[string]migrations.Set{
+		urls.API: migrations.API, urls.Scheduler: migrations.Scheduler, urls.Worker: migrations.Worker,
+	} {
+		if err := migrations.Up(t.Context(), url, set); err != nil {
+			return err
+		}
+		conn, err := pgx.Connect(t.Context(), url)
+		if err != nil {
+			return err
+		}
+		var applied int
+		err = conn.QueryRow(t.Context(), "SELECT count(*) FROM goose_db_version WHERE version_id > 0").Scan(&applied)
+		_ = conn.Close(t.Context())
+		if err != nil {
+			return err
+		}
+		if files, _ := os.ReadDir(set.Name); applied != len(files) {
+			t.Errorf("%s: %d migrations applied, there are %d", set.Name, applied, len(files))
+		}
+	}
+	return nil
+}
+
+func TestAnAddressKeepsAllButItsDatabase(t *testing.T) {
+	t.Parallel()
+	got, err := migrations.WithDatabase("postgres://u:p%40@h:1/x?sslmode=disable", "y")
+	if want := "postgres://u:p%40@h:1/y?sslmode=disable"; err != nil || got != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+	if _, err := migrations.WithDatabase("host=h password=secret", "y"); err == nil {
+		t.Error("a keyword address was taken for a URL")
+	}
+}
