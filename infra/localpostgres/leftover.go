@@ -59,3 +59,21 @@ func stopLeftover(ctx context.Context, data string) error {
 }
 
 func alive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+
+// RemoveAbandoned removes a server's folder that nobody wants any more, unless a living process uses
+// it or has just made it.
+func RemoveAbandoned(ctx context.Context, dir string) error {
+	info, err := os.Stat(filepath.Join(dir, "lock"))
+	if err != nil || time.Since(info.ModTime()) < time.Minute {
+		return nil
+	}
+	lock, err := lockFolder(dir)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = lock.Close() }()
+	if err := stopLeftover(ctx, filepath.Join(dir, "data")); err != nil {
+		return err
+	}
+	return os.RemoveAll(dir)
+}

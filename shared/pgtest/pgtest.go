@@ -1,0 +1,80 @@
+// Package pgtest gives each test a migrated PostgreSQL database of its own.
+package pgtest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/migrations"
+)
+
+// Database gives the address of a new database with set's schema, dropped when the test ends. It is
+// copied from a template, which every process on the server shares.
+func Database(t testing.TB, set migrations.Set) (url string) {
+	t.Helper()
+	server, err := serverURL()
+	if err != nil {
+		t.Fatal(err)
+	}
+	template, err := templates.of(server, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := strings.ToLower("test_" + set.Name + "_" + rand.Text())
+	url, err = migrations.WithDatabase(server, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := execute(server, "CREATE DATABASE "+name+" TEMPLATE "+template); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		// FORCE: a test may have left a connection on purpose.
+		if err := execute(server, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+			t.Error(err)
+		}
+	})
+	return url
+}
+
+// templates remembers what this process has already seen to.
+var templates = templateCache{names: map[string]string{}}
+
+type templateCache struct {
+	mu    sync.Mutex
+	names map[string]string // by set
+}
+
+func (c *templateCache) of(server string, set migrations.Set) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if name, ok := c.names[set.Name]; ok {
+		return name, nil
+	}
+	name, err := ensureTemplate(context.Background(), server, set)
+	if err != nil {
+		return "", fmt.Errorf("make template database: %w", err)
+	}
+	c.names[set.Name] = name
+	return name, nil
+}
+
+func execute(server, sql string) (err error) {
+	ctx := context.Background() // cleanups run after the test's own context has ended
+	conn, err := pgx.Connect(ctx, server)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+	if _, err := conn.Exec(ctx, sql); err != nil {
+		return fmt.Errorf("%s: %w", sql, err)
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/jobweaver/jobweaver/infra/localpostgres"
+)
+
+// own is the server that this process started because it was given none.
+var own struct {
+	sync.Mutex
+	*TempServer
+}
+
+// serverURL is PGTEST_URL, or the address of a server started for this process. That one ends with
+// the process, and its folder at Main or at the next run.
+func serverURL() (string, error) {
+	if url := os.Getenv("PGTEST_URL"); url != "" {
+		return url, nil
+	}
+	own.Lock()
+	defer own.Unlock()
+	if own.TempServer == nil {
+		s, err := StartServer(context.Background())
+		if err != nil {
+			return "", err
+		}
+		own.TempServer = s
+	}
+	return own.URL(), nil
+}
+
+// Main is a TestMain that stops the server of this process, if it started one, and fails when the
+// tests have left a goroutine behind.
+func Main(m *testing.M, options ...goleak.Option) {
+	code := m.Run()
+	if own.TempServer != nil {
+		if err := own.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	if code == 0 {
+		if err := goleak.Find(options...); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// TempServer is a PostgreSQL without any durability in a temporary folder.
+type TempServer struct {
+	*localpostgres.Server
+	dir string
+}
+
+const folders = "jobweaver-pgtest-"
+
+// StartServer starts one that lives no longer than this process.
+func StartServer(ctx context.Context) (*TempServer, error) {
+	// Processes that ended without Main, or were killed, left theirs.
+	old, _ := filepath.Glob(filepath.Join(os.TempDir(), folders+"*"))
+	for _, dir := range old {
+		if err := localpostgres.RemoveAbandoned(ctx, dir); err != nil {
+			return nil, fmt.Errorf("clear an old test server: %w", err)
+		}
+	}
+	dir, err := os.MkdirTemp("", folders)
+	if err != nil {
+		return nil, fmt.Errorf("start test server: %w", err)
+	}
+	s, err := localpostgres.Start(ctx, localpostgres.Config{
+		Dir:      dir,
+		NoSync:   true,
+		Progress: func(line string) { fmt.Fprintln(os.Stderr, line) },
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start test server: %w", err), os.RemoveAll(dir))
+	}
+	return &TempServer{Server: s, dir: dir}, nil
+}
+
+// Stop ends the server and removes its folder.
+func (s *TempServer) Stop() error {
+	return errors.Join(s.Server.Stop(), os.RemoveAll(s.dir))
+}
