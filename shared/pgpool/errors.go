@@ -1,0 +1,66 @@
+package pgpool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// Classify wraps jobevent.ErrInvalid round an error of the data, which can never get better: SQLSTATE
+// 22 (value), 23 (constraint), 54 (too large), or a value that has no place in its column's type. Any
+// other error, nil too, comes back as it is.
+func Classify(err error) error {
+	if err == nil || errors.Is(err, jobevent.ErrInvalid) {
+		return err
+	}
+	if slices.Contains([]string{"22", "23", "54"}, class(err)) || neverSent(err) {
+		return fmt.Errorf("%w: %w", jobevent.ErrInvalid, err)
+	}
+	return err
+}
+
+// neverSent: pgx could not encode an argument. It has no type for that.
+func neverSent(err error) bool {
+	return code(err) == "" && strings.Contains(err.Error(), "failed to encode args[")
+}
+
+// IsUnavailable tells whether the database is away, full or shutting down: neither the statement nor
+// its data is at fault, and the same again may work.
+func IsUnavailable(err error) bool {
+	if c := code(err); c != "" {
+		return slices.Contains([]string{"08", "53", "57", "58"}, class(err)) ||
+			c == "25006" || // read-only: a failover is on its way
+			c == "55P03" || // lock_timeout
+			isConflict(err)
+	}
+	var netErr net.Error
+	var connectErr *pgconn.ConnectError
+	return errors.As(err, &connectErr) || errors.As(err, &netErr) || pgconn.SafeToRetry(err) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, pgconn.ErrConnClosed) || errors.Is(err, context.DeadlineExceeded)
+}
+
+func isConflict(err error) bool { return code(err) == "40001" || code(err) == "40P01" }
+
+// code is the error's SQLSTATE; empty when the server did not send it.
+func code(err error) string {
+	if pgErr := new(pgconn.PgError); errors.As(err, &pgErr) {
+		return pgErr.Code
+	}
+	return ""
+}
+
+func class(err error) string {
+	if c := code(err); len(c) == 5 {
+		return c[:2]
+	}
+	return ""
+}

@@ -1,0 +1,32 @@
+package pgpool
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// txTries is how often a transaction runs before its conflicts with others are an error.
+const txTries = 5
+
+// Tx runs fn in one transaction and commits it. PostgreSQL may pick it to give way to another one
+// (deadlock, serialization): then fn runs again, so it must have no effect but through tx. The error
+// is classified as by Classify.
+func Tx(ctx context.Context, pool *pgxpool.Pool, fn func(tx pgx.Tx) error) error {
+	for try := 1; ; try++ {
+		err := pgx.BeginFunc(ctx, pool, fn)
+		if !isConflict(err) || try == txTries {
+			return Classify(err)
+		}
+		// Jitter, or the two meet again in the same order.
+		wait := time.Duration(try) * (5 + rand.N[time.Duration](20)) * time.Millisecond
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(wait):
+		}
+	}
+}
