@@ -1,0 +1,163 @@
+package kafkaevent
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/IBM/sarama"
+)
+
+// maxBatchBytes is about how much one batch weighs at most.
+const maxBatchBytes = 8 << 20
+
+// BatchConsumer hands the records of all its partitions to one handler, one batch at a time: whatever
+// is there now, up to a maximum, in order within each partition.
+type BatchConsumer struct {
+	// Grace is how long a handler may go on after Run's context has ended before its own does.
+	Grace time.Duration
+
+	group *GroupConsumer
+	max   int
+
+	mu       sync.Mutex
+	finished *sync.Cond
+	inFlight map[*Partition]bool
+}
+
+// BatchHandler takes a batch. When it returns nil the records are done. When it returns an error the
+// batch comes again after a while, without the records of partitions that were lost since. It may
+// block for as long as it must.
+type BatchHandler func(ctx context.Context, batch []*sarama.ConsumerMessage) error
+
+// NewBatchConsumer checks the configuration; nothing connects before Run. limit is the most records
+// a batch holds.
+func NewBatchConsumer(cfg Config, group string, topics []string, limit int) (*BatchConsumer, error) {
+	g, err := NewGroupConsumer(cfg, group, topics)
+	if err != nil {
+		return nil, err
+	}
+	b := &BatchConsumer{Grace: 30 * time.Second, group: g, max: limit, inFlight: map[*Partition]bool{}}
+	b.finished = sync.NewCond(&b.mu)
+	return b, nil
+}
+
+// Group is the membership beneath: Joined, Partitions and their lag.
+func (b *BatchConsumer) Group() *GroupConsumer { return b.group }
+
+// Run consumes until ctx ends; then it takes no more, waits for the batch in flight, marks, commits
+// and leaves the group. A rebalance waits for the batch in flight only where it holds records of a
+// partition that goes.
+func (b *BatchConsumer) Run(ctx context.Context, handle BatchHandler) error {
+	member, leave := context.WithCancel(context.WithoutCancel(ctx))
+	defer leave()
+	left := make(chan error, 1)
+	go func() { left <- b.group.Run(member, Hooks{Revoked: b.waitFor}) }()
+
+	work, cancel := graceful(ctx, b.Grace)
+	defer cancel()
+	for ctx.Err() == nil {
+		if batch := b.take(); len(batch) > 0 {
+			b.deliver(ctx, work, batch, handle)
+			continue
+		}
+		select {
+		case <-b.group.Ready():
+		case <-ctx.Done():
+		}
+	}
+	leave()
+	return <-left
+}
+
+// deliver has the batch handled, again and again if need be, until it is done, nothing of it is left
+// to us, or ctx ends.
+func (b *BatchConsumer) deliver(ctx, work context.Context, batch []Records, handle BatchHandler) {
+	wait := retryAtLeast
+	for {
+		err := handle(work, flatten(batch))
+		if err == nil {
+			mark(batch)
+		}
+		b.release()
+		if err == nil {
+			return
+		}
+		slog.ErrorContext(ctx, "batch failed", "group", b.group.group, "records", len(flatten(batch)), "error", err)
+		if !pause(ctx, wait) {
+			return
+		}
+		wait = min(2*wait, retryAtMost)
+		if batch = b.again(batch); len(batch) == 0 {
+			return
+		}
+	}
+}
+
+// take and again are one step with the note of what is in flight, so that waitFor misses nothing.
+func (b *BatchConsumer) take() []Records {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	batch := b.group.Take(b.max, maxBatchBytes)
+	b.note(batch)
+	return batch
+}
+
+// again keeps what is still ours of a batch that failed.
+func (b *BatchConsumer) again(batch []Records) []Records {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	batch = b.group.held(batch)
+	b.note(batch)
+	return batch
+}
+
+func (b *BatchConsumer) note(batch []Records) {
+	for _, r := range batch {
+		b.inFlight[r.Partition] = true
+	}
+}
+
+func (b *BatchConsumer) release() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	clear(b.inFlight)
+	b.finished.Broadcast()
+}
+
+func (b *BatchConsumer) waitFor(p *Partition) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.inFlight[p] {
+		b.finished.Wait()
+	}
+}
+
+func mark(batch []Records) {
+	for _, r := range batch {
+		r.Partition.Mark(r.Messages[len(r.Messages)-1].Offset + 1)
+	}
+}
+
+func flatten(batch []Records) []*sarama.ConsumerMessage {
+	if len(batch) == 1 {
+		return batch[0].Messages
+	}
+	var all []*sarama.ConsumerMessage
+	for _, r := range batch {
+		all = append(all, r.Messages...)
+	}
+	return all
+}
+
+// graceful is a context that ends a while after ctx does.
+func graceful(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if pause(work, grace) {
+			cancel()
+		}
+	})
+	return work, func() { stop(); cancel() }
+}

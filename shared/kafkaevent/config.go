@@ -1,0 +1,162 @@
+package kafkaevent
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/rcrowley/go-metrics"
+)
+
+// MessageLimit is what one record may weigh.
+const MessageLimit = 2 << 20
+
+const (
+	// producerLimit leaves room for a record's frame, topicLimit for its batch's: sarama's estimate
+	// and the broker's count differ by some bytes.
+	producerLimit = MessageLimit + 64<<10
+	topicLimit    = MessageLimit + 128<<10
+
+	sessionTimeout   = 8 * time.Second // a killed member's partitions move after this
+	heartbeat        = time.Second     // how soon a member hears of a rebalance
+	rebalanceTimeout = 60 * time.Second
+
+	// longPoll is how long an idle fetch waits at the broker. A record ends the wait at once, so only
+	// idle CPU and the time to let a partition go depend on it.
+	longPoll = 500 * time.Millisecond
+)
+
+// Config says where Kafka is and how to talk to it. Only Brokers is required.
+type Config struct {
+	Brokers           []string `envconfig:"KAFKA_BROKERS"`
+	ClientID          string   `envconfig:"KAFKA_CLIENT_ID" default:"jobweaver"`
+	ReplicationFactor int16    `envconfig:"KAFKA_REPLICATION_FACTOR" default:"1"` // of topics we create
+
+	TLSEnabled  bool   `envconfig:"KAFKA_TLS_ENABLED"`
+	TLSCAFile   string `envconfig:"KAFKA_TLS_CA_FILE"` // empty: the system's
+	TLSCertFile string `envconfig:"KAFKA_TLS_CERT_FILE"`
+	TLSKeyFile  string `envconfig:"KAFKA_TLS_KEY_FILE"`
+
+	SASLMechanism    string `envconfig:"KAFKA_SASL_MECHANISM"` // PLAIN, SCRAM-SHA-256, SCRAM-SHA-512
+	SASLUsername     string `envconfig:"KAFKA_SASL_USERNAME"`
+	SASLPassword     string `envconfig:"KAFKA_SASL_PASSWORD"`
+	SASLPasswordFile string `envconfig:"KAFKA_SASL_PASSWORD_FILE"`
+}
+
+func init() {
+	// Nobody reads sarama's own metrics, and they cost a few histogram updates a record.
+	metrics.UseNilMetrics = true
+}
+
+// Sarama is the configuration that all clients share. Its balance strategy is stateful: ask anew for
+// each client.
+func (c Config) Sarama() (*sarama.Config, error) {
+	if len(c.addrs()) == 0 {
+		return nil, errors.New("read KAFKA_BROKERS: no broker named")
+	}
+	s := sarama.NewConfig()
+	s.Version = sarama.V3_6_0_0
+	if c.ClientID != "" {
+		s.ClientID = c.ClientID
+	}
+	setTimes(s)
+	setConsumer(s)
+	setProducer(s)
+	if err := c.setTLS(s); err != nil {
+		return nil, err
+	}
+	if err := c.setSASL(s); err != nil {
+		return nil, err
+	}
+	if err := s.Validate(); err != nil {
+		return nil, fmt.Errorf("configure kafka client: %w", err)
+	}
+	return s, nil
+}
+
+// addrs are the brokers without the blanks of "a:9092, b:9092".
+func (c Config) addrs() []string {
+	var addrs []string
+	for _, b := range c.Brokers {
+		if b = strings.TrimSpace(b); b != "" {
+			addrs = append(addrs, b)
+		}
+	}
+	return addrs
+}
+
+func setTimes(s *sarama.Config) {
+	s.Net.DialTimeout = 5 * time.Second
+	s.Net.ReadTimeout = 15 * time.Second
+	s.Net.WriteTimeout = 15 * time.Second
+	s.Metadata.Full = false // only the topics in use; a shared cluster may have thousands
+	s.Metadata.Timeout = 10 * time.Second
+	s.Metadata.RefreshFrequency = time.Minute
+	s.Metadata.AllowAutoTopicCreation = false // the broker would choose the partitions
+}
+
+func setConsumer(s *sarama.Config) {
+	s.Consumer.Return.Errors = true
+	s.Consumer.Offsets.Initial = sarama.OffsetOldest
+	s.Consumer.Offsets.AutoCommit.Enable = false
+	s.Consumer.MaxWaitTime = longPoll
+	s.Consumer.Fetch.Default = 1 << 20
+	s.Consumer.Fetch.MaxBytes = 8 << 20
+	s.Consumer.Retry.Backoff = 250 * time.Millisecond
+	group := &s.Consumer.Group
+	group.ResetInvalidOffsets = true
+	group.Session.Timeout = sessionTimeout
+	group.Heartbeat.Interval = heartbeat
+	group.Rebalance.Timeout = rebalanceTimeout
+	group.Rebalance.Retry.Backoff = 250 * time.Millisecond
+	group.Rebalance.Retry.Max = 8
+	group.Rebalance.GroupStrategies = []sarama.BalanceStrategy{sarama.NewBalanceStrategyCooperativeSticky()}
+}
+
+func setProducer(s *sarama.Config) {
+	s.Producer.RequiredAcks = sarama.WaitForAll
+	s.Producer.Partitioner = sarama.NewMurmur2Partitioner // as Java's, and so Knative's, producers choose
+	s.Producer.MaxMessageBytes = producerLimit
+	s.Producer.Return.Successes = true
+	s.Producer.Retry.Max = 5
+}
+
+// idempotent makes a producer's configuration of s. One open request a connection is the price, so
+// consumers do without.
+func idempotent(s *sarama.Config) *sarama.Config {
+	s.Producer.Idempotent = true
+	s.Net.MaxOpenRequests = 1
+	return s
+}
+
+func (c Config) setTLS(s *sarama.Config) error {
+	if !c.TLSEnabled {
+		return nil
+	}
+	conf := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.TLSCAFile != "" {
+		pem, err := os.ReadFile(c.TLSCAFile)
+		if err != nil {
+			return fmt.Errorf("read KAFKA_TLS_CA_FILE: %w", err)
+		}
+		conf.RootCAs = x509.NewCertPool()
+		if !conf.RootCAs.AppendCertsFromPEM(pem) {
+			return fmt.Errorf("read KAFKA_TLS_CA_FILE: no certificate in %s", c.TLSCAFile)
+		}
+	}
+	if c.TLSCertFile != "" || c.TLSKeyFile != "" {
+		cert, err := tls.LoadX509KeyPair(c.TLSCertFile, c.TLSKeyFile)
+		if err != nil {
+			return fmt.Errorf("read KAFKA_TLS_CERT_FILE and KAFKA_TLS_KEY_FILE: %w", err)
+		}
+		conf.Certificates = []tls.Certificate{cert}
+	}
+	s.Net.TLS.Enable = true
+	s.Net.TLS.Config = conf
+	return nil
+}

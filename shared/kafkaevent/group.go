@@ -1,0 +1,218 @@
+package kafkaevent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/IBM/sarama"
+)
+
+const (
+	// What a consumer holds fetched but not taken: its partitions share it evenly, and a full one is
+	// not fetched further. A fetch under way comes on top (Fetch.MaxBytes).
+	maxPendingRecords = 10_000
+	maxPendingBytes   = 16 << 20
+
+	retryAtLeast = 200 * time.Millisecond
+	retryAtMost  = 2 * time.Second
+)
+
+// GroupConsumer holds partitions of its topics as a member of a consumer group. Whoever uses it takes
+// records when there is room for them (Take), marks what is done (Partition.Mark), and hears of
+// partitions coming and going (Hooks). Marks are committed a moment later and when a partition goes.
+//
+//	for {
+//		got := c.Take(room, bytes)
+//		if len(got) == 0 {
+//			select {
+//			case <-c.Ready():
+//			case <-ctx.Done(): …
+//			}
+//			continue
+//		}
+//		…
+//	}
+//
+// Records that are not taken stay in Kafka beyond a bounded number. Heartbeats go on whatever the
+// user does. To drain: stop taking, finish, mark, and only then end Run's context; it commits and
+// leaves the group.
+type GroupConsumer struct {
+	cfg    Config
+	group  string
+	topics []string
+	ready  chan struct{}
+
+	mu      sync.Mutex
+	parts   []*Partition
+	turn    int // whose turn it is in Take
+	joined  bool
+	current sarama.ConsumerGroup // nil while not connected
+
+	ids *topicIDs // only Run's goroutines
+}
+
+// Hooks are called as partitions come and go. Those of one partition are called one after another,
+// those of different partitions at the same time.
+type Hooks struct {
+	// Assigned is called before a partition's first record can be taken.
+	Assigned func(*Partition)
+	// Revoked is called when nothing more of a partition can be taken; what is marked when it
+	// returns is committed. Other members wait for it, at most a minute, after which this member
+	// loses all its partitions.
+	Revoked func(*Partition)
+}
+
+// NewGroupConsumer checks the configuration; nothing connects before Run.
+func NewGroupConsumer(cfg Config, group string, topics []string) (*GroupConsumer, error) {
+	if _, err := cfg.Sarama(); err != nil {
+		return nil, err
+	}
+	return &GroupConsumer{
+		cfg: cfg, group: group, topics: slices.Clone(topics),
+		ready: make(chan struct{}, 1),
+		ids:   newTopicIDs(),
+	}, nil
+}
+
+// Run keeps the membership until ctx ends, then commits and leaves. It connects and creates missing
+// topics as often as it takes; a call that fails is logged and made again.
+func (c *GroupConsumer) Run(ctx context.Context, hooks Hooks) error {
+	wait := retryAtLeast
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := c.connect(ctx, hooks)
+		if ctx.Err() != nil {
+			return nil
+		}
+		slog.WarnContext(ctx, "kafka consumer connects again", "group", c.group, "error", err)
+		if time.Since(began) > 10*retryAtMost {
+			wait = retryAtLeast
+		}
+		if !pause(ctx, wait) {
+			return nil
+		}
+		wait = min(2*wait, retryAtMost)
+	}
+	return nil
+}
+
+// connect joins the group and stays in it, through as many sessions as it takes, until an error.
+func (c *GroupConsumer) connect(ctx context.Context, hooks Hooks) error {
+	if err := CreateTopics(ctx, c.cfg, ourTopics(c.topics)); err != nil {
+		return err
+	}
+	client, err := openGroupClient(c.cfg)
+	if err != nil {
+		return err
+	}
+	defer client.close()
+	group, err := sarama.NewConsumerGroupFromClient(c.group, client)
+	if err != nil {
+		return fmt.Errorf("join group %s: %w", c.group, err)
+	}
+	c.setCurrent(group)
+	watch := &topicWatch{consumer: c, client: client.coordination, kick: make(chan struct{}, 1)}
+	var background sync.WaitGroup
+	background.Go(func() { watch.logErrors(ctx, group.Errors()) })
+	defer background.Wait()
+	defer func() { _ = group.Close() }() // it leaves the group; when that fails, the session times out
+	defer c.setCurrent(nil)
+
+	for ctx.Err() == nil {
+		if err := c.session(ctx, group, watch, hooks); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// session is one call of Consume: from joining until the broker, the watch or ctx ends it.
+// Cooperative rebalances happen within it.
+func (c *GroupConsumer) session(
+	ctx context.Context, group sarama.ConsumerGroup, watch *topicWatch, hooks Hooks,
+) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	if err := watch.check(ctx); err != nil && !errors.Is(err, errRecreated) {
+		return err
+	}
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer end(nil)
+	background.Go(func() { end(watch.run(ctx)) })
+
+	h := &groupHandler{consumer: c, hooks: hooks, marked: make(chan struct{}, 1), done: make(chan struct{})}
+	if err := group.Consume(ctx, c.topics, h); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("consume in group %s: %w", c.group, err)
+	}
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, errRecreated) {
+		return cause
+	}
+	return nil
+}
+
+// Ready is signalled when there may be something to take.
+func (c *GroupConsumer) Ready() <-chan struct{} { return c.ready }
+
+// Take gives what has arrived, up to limit records and about maxBytes, without waiting. Partitions
+// take turns at being first.
+func (c *GroupConsumer) Take(limit, maxBytes int) []Records {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var got []Records
+	for i := range c.parts {
+		if limit <= 0 || maxBytes <= 0 {
+			break
+		}
+		p := c.parts[(c.turn+i)%len(c.parts)]
+		messages, bytes := p.take(limit, maxBytes)
+		if len(messages) == 0 {
+			continue
+		}
+		got = append(got, Records{Partition: p, Messages: messages})
+		limit -= len(messages)
+		maxBytes -= bytes
+		c.resume(p)
+	}
+	c.turn++
+	return got
+}
+
+// Joined says whether the group counts this consumer among its members. A member may hold no
+// partition when there are more members than partitions.
+func (c *GroupConsumer) Joined() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.joined
+}
+
+// Partitions are the partitions held now.
+func (c *GroupConsumer) Partitions() []*Partition {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.parts)
+}
+
+// pause waits and says whether ctx is still alive after it.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// held keeps what is of partitions that are still held.
+func (c *GroupConsumer) held(batch []Records) []Records {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.DeleteFunc(batch, func(r Records) bool { return !slices.Contains(c.parts, r.Partition) })
+}

@@ -1,0 +1,200 @@
+package kafkaevent
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/IBM/sarama"
+)
+
+const commitInterval = 250 * time.Millisecond
+
+// groupHandler is what sarama calls during one session. On a cooperative rebalance the session's
+// context is not done and Setup does not run again: a claim whose Messages() closes is the only sign.
+type groupHandler struct {
+	consumer *GroupConsumer
+	hooks    Hooks
+	marked   chan struct{} // something to commit
+	done     chan struct{}
+	commits  sync.WaitGroup
+}
+
+// Setup runs between joining and the first claim.
+func (h *groupHandler) Setup(s sarama.ConsumerGroupSession) error {
+	h.consumer.ids.rewind(s)
+	h.consumer.setJoined(true)
+	h.commits.Go(func() { h.commitLoop(s) })
+	return nil
+}
+
+// Cleanup runs after the last claim.
+func (h *groupHandler) Cleanup(sarama.ConsumerGroupSession) error {
+	h.consumer.setJoined(false)
+	close(h.done)
+	h.commits.Wait()
+	return nil
+}
+
+// ConsumeClaim holds one partition until it is revoked or the session ends. It always reads what
+// sarama has, or it would not see Messages() close; a full partition is paused instead.
+func (h *groupHandler) ConsumeClaim(s sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
+	p := h.consumer.open(h, s, claim)
+	if h.hooks.Assigned != nil {
+		h.hooks.Assigned(p)
+	}
+	h.feed(s, p)
+	h.consumer.close(p)
+	if h.hooks.Revoked != nil {
+		h.hooks.Revoked(p)
+	}
+	s.Commit() // nothing else does when a partition goes
+	return nil
+}
+
+func (h *groupHandler) feed(s sarama.ConsumerGroupSession, p *Partition) {
+	var batch []*sarama.ConsumerMessage
+	// Messages() may take long to close while sarama tries to reach a broker.
+	for {
+		select {
+		case m, ok := <-p.claim.Messages():
+			if !ok {
+				return
+			}
+			if batch == nil && p.claim.InitialOffset() < 0 {
+				// Where the offset came from "oldest", a committed one may be higher (of a log that is
+				// gone), and marks below it would be ignored.
+				s.ResetOffset(p.Topic, p.ID, m.Offset, "")
+			}
+			batch = append(batch[:0], m)
+			batch = drain(batch, p.claim.Messages())
+			h.consumer.put(p, batch)
+		case <-s.Context().Done():
+			return
+		}
+	}
+}
+
+// drain adds what is there now, so that one lock serves many records.
+func drain(batch []*sarama.ConsumerMessage, from <-chan *sarama.ConsumerMessage) []*sarama.ConsumerMessage {
+	for len(batch) < 256 {
+		select {
+		case m, ok := <-from:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, m)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// commitLoop sleeps until something is marked, then commits at most once an interval.
+func (h *groupHandler) commitLoop(s sarama.ConsumerGroupSession) {
+	for {
+		select {
+		case <-h.marked:
+		case <-h.done:
+			return
+		}
+		timer := time.NewTimer(commitInterval)
+		select {
+		case <-timer.C:
+		case <-h.done:
+			timer.Stop()
+			return
+		}
+		s.Commit()
+	}
+}
+
+func (c *GroupConsumer) open(
+	h *groupHandler, s sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim,
+) *Partition {
+	p := &Partition{Topic: claim.Topic(), ID: claim.Partition(), claim: claim, session: s}
+	p.marked.Store(max(claim.InitialOffset(), 0))
+	p.mark = func(next int64) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if p.recreated {
+			return
+		}
+		s.MarkOffset(p.Topic, p.ID, next, "")
+		p.marked.Store(max(next, p.marked.Load()))
+		signal(h.marked)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.parts = append(c.parts, p)
+	return p
+}
+
+// close drops what was not taken; it will be delivered to whoever holds the partition next.
+func (c *GroupConsumer) close(p *Partition) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p.pending, p.bytes = nil, 0
+	c.parts = slices.DeleteFunc(c.parts, func(q *Partition) bool { return q == p })
+	c.setPaused(p, false) // sarama remembers it beyond the claim
+}
+
+func (c *GroupConsumer) put(p *Partition, batch []*sarama.ConsumerMessage) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p.pending = append(p.pending, batch...)
+	for _, m := range batch {
+		p.bytes += weight(m)
+	}
+	if records, bytes := c.share(); len(p.pending) >= records || p.bytes >= bytes {
+		c.setPaused(p, true)
+	}
+	signal(c.ready)
+}
+
+// resume fetches a paused partition again once half of its share is free.
+func (c *GroupConsumer) resume(p *Partition) {
+	if records, bytes := c.share(); len(p.pending) <= records/2 && p.bytes <= bytes/2 {
+		c.setPaused(p, false)
+	}
+}
+
+// share is how much one partition may have pending.
+func (c *GroupConsumer) share() (records, bytes int) {
+	n := max(len(c.parts), 1)
+	return maxPendingRecords / n, maxPendingBytes / n
+}
+
+func (c *GroupConsumer) setPaused(p *Partition, paused bool) {
+	if p.paused == paused || c.current == nil {
+		return
+	}
+	p.paused = paused
+	which := map[string][]int32{p.Topic: {p.ID}}
+	if paused {
+		c.current.Pause(which)
+	} else {
+		c.current.Resume(which)
+	}
+}
+
+func (c *GroupConsumer) setCurrent(group sarama.ConsumerGroup) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.current = group
+}
+
+func (c *GroupConsumer) setJoined(joined bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.joined = joined
+}
+
+// signal fills a channel of one place: whoever waits wakes once, however often it was signalled.
+func signal(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}

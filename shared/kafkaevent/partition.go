@@ -1,0 +1,66 @@
+package kafkaevent
+
+import (
+	"sync/atomic"
+
+	"github.com/IBM/sarama"
+)
+
+// Partition is one partition for as long as this member holds it. The same partition, lost and
+// assigned again, is another Partition.
+type Partition struct {
+	Topic string
+	ID    int32
+
+	claim   sarama.ConsumerGroupClaim
+	session sarama.ConsumerGroupSession
+	mark    func(next int64)
+	marked  atomic.Int64 // the highest offset marked; the claim's first until then
+
+	// Guarded by the consumer's mutex.
+	pending   []*sarama.ConsumerMessage // fetched, not yet taken
+	bytes     int
+	paused    bool // fetching stopped because pending is full
+	recreated bool // its topic is another one now: marks mean nothing
+}
+
+// Mark says that all records below next are done (next = offset + 1 of the last of them). It is
+// committed soon, at the latest when the partition is given up. A mark of a lost partition does
+// nothing.
+func (p *Partition) Mark(next int64) { p.mark(next) }
+
+// Lag is how many offsets lie between what is marked and the partition's end.
+func (p *Partition) Lag() int64 {
+	return max(p.claim.HighWaterMarkOffset()-p.marked.Load(), 0)
+}
+
+// Records is what Take gives of one partition, in order.
+type Records struct {
+	Partition *Partition
+	Messages  []*sarama.ConsumerMessage
+}
+
+// take gives up to n records and about maxBytes, and always one if there is one.
+func (p *Partition) take(n, maxBytes int) (taken []*sarama.ConsumerMessage, bytes int) {
+	i := 0
+	for i < len(p.pending) && i < n && (i == 0 || bytes < maxBytes) {
+		bytes += weight(p.pending[i])
+		i++
+	}
+	taken, p.pending = p.pending[:i:i], p.pending[i:]
+	p.bytes -= bytes
+	if len(p.pending) == 0 {
+		p.pending = nil // or its array would be kept
+	}
+	return taken, bytes
+}
+
+// weight is about what a record takes in memory.
+func weight(m *sarama.ConsumerMessage) int {
+	const frame = 256
+	n := frame + len(m.Key) + len(m.Value)
+	for _, h := range m.Headers {
+		n += frame/4 + len(h.Key) + len(h.Value)
+	}
+	return n
+}

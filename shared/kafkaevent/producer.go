@@ -1,0 +1,212 @@
+package kafkaevent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/eapache/go-resiliency/breaker"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+const (
+	publishTimeout = 30 * time.Second // whatever the caller's context says
+	publishTries   = 4
+	// maxPublishing bounds what hangs in sarama while a broker does not answer: further callers wait
+	// for a place as long as their context allows.
+	maxPublishing = 64
+)
+
+// Producer publishes events. It connects when first used, and anew after a failure: a fresh
+// connection knows topics that were created since, has a producer id that a wiped broker accepts,
+// and no circuit breaker that stays open for seconds.
+type Producer struct {
+	cfg    Config
+	places chan struct{}
+
+	mu     sync.Mutex
+	conn   *connection // nil: none
+	closed bool
+
+	closing sync.WaitGroup // connections being closed
+}
+
+// connection is one sarama producer with who uses it; the last one out closes it.
+type connection struct {
+	sarama.SyncProducer
+	users sync.WaitGroup
+}
+
+// NewProducer checks the configuration; nothing connects before the first Publish.
+func NewProducer(cfg Config) (*Producer, error) {
+	s, err := cfg.Sarama()
+	if err != nil {
+		return nil, err
+	}
+	if err := idempotent(s).Validate(); err != nil {
+		return nil, fmt.Errorf("configure kafka producer: %w", err)
+	}
+	return &Producer{cfg: cfg, places: make(chan struct{}, maxPublishing)}, nil
+}
+
+// Publish returns nil once the broker has acknowledged every event. After an error any of them may
+// or may not be there; publish them again. Events with one key on one topic keep their order, others
+// may overtake each other: who needs one topic's event to be there first calls Publish twice. It
+// returns when ctx ends, or after half a minute, whatever the broker does. An error wraps
+// jobevent.ErrInvalid when an event can never be published.
+func (p *Producer) Publish(ctx context.Context, events []event.Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	messages := make([]*sarama.ProducerMessage, len(events))
+	for i, e := range events {
+		m, err := Encode(e)
+		if err != nil {
+			return err
+		}
+		messages[i] = m
+	}
+	topics := topicsOf(messages) // messages are sarama's once they are sent
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	select {
+	case p.places <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("publish to %s: %w", topics, context.Cause(ctx))
+	}
+	err := bounded(ctx, func() error {
+		defer func() { <-p.places }()
+		return p.send(ctx, messages)
+	})
+	if err != nil {
+		return fmt.Errorf("publish to %s: %w", topics, err)
+	}
+	return nil
+}
+
+// send sends, and sends what failed again where another try can help.
+func (p *Producer) send(ctx context.Context, messages []*sarama.ProducerMessage) error {
+	for try := 1; ; try++ {
+		conn, err := p.connect(ctx)
+		if err != nil {
+			return err
+		}
+		err = conn.SendMessages(messages)
+		conn.users.Done()
+		if err == nil {
+			return nil
+		}
+		messages, err = failures(messages, err)
+		if errors.Is(err, sarama.ErrMessageSizeTooLarge) {
+			return fmt.Errorf("%w: %w", err, jobevent.ErrInvalid)
+		}
+		p.drop(conn)
+		if try == publishTries || !curable(err) || ctx.Err() != nil {
+			return err
+		}
+		if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
+			if err := CreateTopics(ctx, p.cfg, ourTopics(strings.Split(topicsOf(messages), ","))); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// connect gives the current connection, to be let go with users.Done.
+func (p *Producer) connect(ctx context.Context) (*connection, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, sarama.ErrClosedClient
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err // whoever had the lock before us waited in vain for too long
+	}
+	if p.conn == nil {
+		s, err := p.cfg.Sarama()
+		if err != nil {
+			return nil, err
+		}
+		producer, err := sarama.NewSyncProducer(p.cfg.addrs(), idempotent(s))
+		if err != nil {
+			return nil, fmt.Errorf("connect to %s: %w", strings.Join(p.cfg.addrs(), ","), err)
+		}
+		p.conn = &connection{SyncProducer: producer}
+	}
+	p.conn.users.Add(1)
+	return p.conn, nil
+}
+
+// drop makes the next connect open a new connection.
+func (p *Producer) drop(conn *connection) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.conn != conn {
+		return // somebody else was first
+	}
+	p.conn = nil
+	p.closing.Go(conn.close)
+}
+
+func (c *connection) close() {
+	c.users.Wait()
+	_ = c.Close() // it never fails
+}
+
+// Close waits for what is being published, which publishTimeout and sarama's own limits bound.
+func (p *Producer) Close() {
+	p.mu.Lock()
+	conn := p.conn
+	p.conn, p.closed = nil, true
+	p.mu.Unlock()
+	if conn != nil {
+		conn.close()
+	}
+	p.closing.Wait()
+}
+
+// failures are the messages that failed, in the order of sending, and what failed them.
+func failures(sent []*sarama.ProducerMessage, err error) ([]*sarama.ProducerMessage, error) {
+	var each sarama.ProducerErrors
+	if !errors.As(err, &each) {
+		return sent, err
+	}
+	var causes []error
+	failed := map[*sarama.ProducerMessage]bool{}
+	for _, e := range each {
+		failed[e.Msg] = true
+		if !slices.ContainsFunc(causes, func(c error) bool { return c.Error() == e.Err.Error() }) {
+			causes = append(causes, e.Err)
+		}
+	}
+	kept := slices.DeleteFunc(slices.Clone(sent), func(m *sarama.ProducerMessage) bool { return !failed[m] })
+	return kept, errors.Join(causes...)
+}
+
+// curable says whether a new connection, or the topic, is what is missing.
+func curable(err error) bool {
+	return slices.ContainsFunc([]error{
+		sarama.ErrUnknownTopicOrPartition,
+		sarama.ErrOutOfOrderSequenceNumber, // the broker was wiped, so its memory of us is gone
+		sarama.ErrUnknownProducerID,
+		sarama.ErrInvalidProducerEpoch,
+		breaker.ErrBreakerOpen,
+	}, func(target error) bool { return errors.Is(err, target) })
+}
+
+func topicsOf(messages []*sarama.ProducerMessage) string {
+	var names []string
+	for _, m := range messages {
+		if !slices.Contains(names, m.Topic) {
+			names = append(names, m.Topic)
+		}
+	}
+	return strings.Join(names, ",")
+}

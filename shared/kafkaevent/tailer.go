@@ -1,0 +1,148 @@
+package kafkaevent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/IBM/sarama"
+	"golang.org/x/sync/errgroup"
+)
+
+// Tailer reads a topic without a group, from where it ended when Run began: every Tailer gets every
+// record.
+type Tailer struct {
+	cfg   Config
+	topic string
+
+	started chan struct{}
+	once    sync.Once
+
+	mu   sync.Mutex // one record at a time
+	next map[int32]int64
+}
+
+// NewTailer checks the configuration; nothing connects before Run.
+func NewTailer(cfg Config, topic string) (*Tailer, error) {
+	if _, err := cfg.Sarama(); err != nil {
+		return nil, err
+	}
+	return &Tailer{cfg: cfg, topic: topic, started: make(chan struct{}), next: map[int32]int64{}}, nil
+}
+
+// Started is closed once the Tailer has its place: what is published from then on reaches it.
+func (t *Tailer) Started() <-chan struct{} { return t.started }
+
+// Run hands over records, one at a time, until ctx ends. It connects as often as it takes. When the
+// topic was wiped it reads the new one from its beginning.
+func (t *Tailer) Run(ctx context.Context, handle func(*sarama.ConsumerMessage)) error {
+	for ctx.Err() == nil {
+		err := t.connect(ctx, handle)
+		if ctx.Err() != nil {
+			return nil
+		}
+		slog.WarnContext(ctx, "kafka tailer connects again", "topic", t.topic, "error", err)
+		if !pause(ctx, retryAtLeast) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (t *Tailer) connect(ctx context.Context, handle func(*sarama.ConsumerMessage)) error {
+	if err := CreateTopics(ctx, t.cfg, ourTopics([]string{t.topic})); err != nil {
+		return err
+	}
+	client, err := openClient(t.cfg, func(*sarama.Config) {})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }()
+	consumer, err := sarama.NewConsumerFromClient(client)
+	if err != nil {
+		return fmt.Errorf("tail %s: %w", t.topic, err)
+	}
+	defer func() { _ = consumer.Close() }()
+	partitions, err := client.Partitions(t.topic)
+	if err != nil {
+		return fmt.Errorf("tail %s: %w", t.topic, err)
+	}
+	readers, err := t.open(client, consumer, partitions)
+	if err != nil {
+		return err
+	}
+	t.once.Do(func() { close(t.started) })
+	group, ctx := errgroup.WithContext(ctx)
+	for partition, reader := range readers {
+		group.Go(func() error { return t.read(ctx, partition, reader, handle) })
+		group.Go(func() error { return t.watch(ctx, reader.Errors()) })
+	}
+	return group.Wait()
+}
+
+func (t *Tailer) open(
+	client sarama.Client, consumer sarama.Consumer, partitions []int32,
+) (readers map[int32]sarama.PartitionConsumer, err error) {
+	readers = map[int32]sarama.PartitionConsumer{}
+	defer func() {
+		if err != nil {
+			for _, r := range readers {
+				_ = r.Close()
+			}
+		}
+	}()
+	for _, partition := range partitions {
+		if _, ok := t.next[partition]; !ok {
+			end, err := client.GetOffset(t.topic, partition, sarama.OffsetNewest)
+			if err != nil {
+				return nil, fmt.Errorf("find end of %s/%d: %w", t.topic, partition, err)
+			}
+			t.next[partition] = end
+		}
+		reader, err := consumer.ConsumePartition(t.topic, partition, t.next[partition])
+		if errors.Is(err, sarama.ErrOffsetOutOfRange) {
+			reader, err = consumer.ConsumePartition(t.topic, partition, sarama.OffsetOldest)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("tail %s/%d: %w", t.topic, partition, err)
+		}
+		readers[partition] = reader
+	}
+	return readers, nil
+}
+
+// read ends when ctx does, or when sarama gives the partition up because its offset is gone.
+func (t *Tailer) read(
+	ctx context.Context, partition int32, reader sarama.PartitionConsumer, handle func(*sarama.ConsumerMessage),
+) error {
+	defer func() { _ = reader.Close() }() // it drains Messages and Errors
+	for {
+		select {
+		case m, ok := <-reader.Messages():
+			if !ok {
+				return fmt.Errorf("tail %s/%d: %w", t.topic, partition, sarama.ErrOffsetOutOfRange)
+			}
+			t.mu.Lock()
+			t.next[partition] = m.Offset + 1
+			handle(m)
+			t.mu.Unlock()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// watch creates the topic again when it is gone. Everything else sarama tries again by itself.
+func (t *Tailer) watch(ctx context.Context, errs <-chan *sarama.ConsumerError) error {
+	for err := range errs {
+		if !errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
+			continue
+		}
+		if err := CreateTopics(ctx, t.cfg, ourTopics([]string{t.topic})); err != nil && ctx.Err() == nil {
+			slog.WarnContext(ctx, "kafka topic not created again", "topic", t.topic, "error", err)
+		}
+	}
+	return nil
+}

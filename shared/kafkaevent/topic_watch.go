@@ -1,0 +1,170 @@
+package kafkaevent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/IBM/sarama"
+)
+
+const (
+	watchInterval = 5 * time.Second
+	quietInterval = 10 * time.Second // the same error is logged once in this time
+)
+
+var errRecreated = errors.New("topic was created again")
+
+// topicWatch looks after a consumer's topics: one that is missing is created, one that was created
+// again since is read from its beginning. Without it a consumer at offset 50 would go on at 50 in
+// the new topic if that has grown so far by then.
+type topicWatch struct {
+	consumer *GroupConsumer
+	client   sarama.Client
+	kick     chan struct{} // an error says that a topic may be missing
+}
+
+// run checks now and then, until ctx ends or a topic was created again (errRecreated).
+func (w *topicWatch) run(ctx context.Context) error {
+	tick := time.NewTicker(watchInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-w.kick:
+		case <-ctx.Done():
+			return nil
+		}
+		err := w.check(ctx)
+		if errors.Is(err, errRecreated) {
+			return err
+		}
+		if err != nil && ctx.Err() == nil {
+			slog.DebugContext(ctx, "kafka topics not checked", "group", w.consumer.group, "error", err)
+		}
+	}
+}
+
+func (w *topicWatch) check(ctx context.Context) error {
+	found, err := w.describe(ctx)
+	if err != nil {
+		return err
+	}
+	var missing []string
+	for _, topic := range found {
+		if errors.Is(topic.Err, sarama.ErrUnknownTopicOrPartition) {
+			missing = append(missing, topic.Name)
+		}
+	}
+	if len(missing) > 0 {
+		slog.InfoContext(ctx, "kafka topics are missing", "group", w.consumer.group, "topics", missing)
+		if err := CreateTopics(ctx, w.consumer.cfg, ourTopics(missing)); err != nil {
+			return err
+		}
+		if found, err = w.describe(ctx); err != nil {
+			return err
+		}
+	}
+	if again := w.consumer.ids.compare(found); len(again) > 0 {
+		slog.WarnContext(ctx, "kafka topics were created again: reading them from the beginning",
+			"group", w.consumer.group, "topics", again)
+		w.consumer.forget(again)
+		return errRecreated
+	}
+	return nil
+}
+
+func (w *topicWatch) describe(ctx context.Context) ([]*sarama.TopicMetadata, error) {
+	var found []*sarama.TopicMetadata
+	err := bounded(ctx, func() error {
+		broker := w.client.LeastLoadedBroker()
+		if broker == nil {
+			return fmt.Errorf("describe topics: %w", sarama.ErrOutOfBrokers)
+		}
+		_ = broker.Open(w.client.Config()) // it may be open
+		answer, err := broker.GetMetadata(sarama.NewMetadataRequest(w.client.Config().Version, w.consumer.topics))
+		if err != nil {
+			_ = broker.Close() // or the dead connection would be the least loaded one again
+			return fmt.Errorf("describe topics: %w", err)
+		}
+		found = answer.Topics
+		return nil
+	})
+	if err != nil {
+		return nil, err // found may still be written
+	}
+	return found, nil
+}
+
+// logErrors drains what sarama reports until the group is closed.
+func (w *topicWatch) logErrors(ctx context.Context, errs <-chan error) {
+	var last string
+	var at time.Time
+	for err := range errs {
+		if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
+			signal(w.kick)
+		}
+		if text := err.Error(); text != last || time.Since(at) > quietInterval {
+			last, at = text, time.Now()
+			slog.WarnContext(ctx, "kafka consumer error", "group", w.consumer.group, "error", err)
+		}
+	}
+}
+
+// forget makes the held partitions of the topics lose their place: no mark counts any more, and the
+// commit at the end of their claim says zero.
+func (c *GroupConsumer) forget(topics []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.parts {
+		if slices.Contains(topics, p.Topic) {
+			p.recreated = true
+			p.session.ResetOffset(p.Topic, p.ID, 0, "")
+		}
+	}
+}
+
+// topicIDs remembers, for as long as the consumer runs, which topics it has read: a topic that is
+// deleted and created again has another id under the same name.
+type topicIDs struct {
+	mu    sync.Mutex
+	seen  map[string]sarama.Uuid
+	again map[string]bool // created again; the committed offsets may be the old one's
+}
+
+func newTopicIDs() *topicIDs {
+	return &topicIDs{seen: map[string]sarama.Uuid{}, again: map[string]bool{}}
+}
+
+// compare returns the topics whose id is not the one seen before.
+func (t *topicIDs) compare(found []*sarama.TopicMetadata) (again []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, topic := range found {
+		if topic.Uuid == (sarama.Uuid{}) {
+			continue // missing, or a broker without ids
+		}
+		if before, ok := t.seen[topic.Name]; ok && before != topic.Uuid {
+			again = append(again, topic.Name)
+			t.again[topic.Name] = true
+		}
+		t.seen[topic.Name] = topic.Uuid
+	}
+	return again
+}
+
+// rewind sets a new session's claims of such topics to the beginning, before they start.
+func (t *topicIDs) rewind(s sarama.ConsumerGroupSession) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for topic := range t.again {
+		for _, partition := range s.Claims()[topic] {
+			s.ResetOffset(topic, partition, 0, "")
+		}
+	}
+	clear(t.again)
+}

@@ -1,0 +1,106 @@
+package kafkaevent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/IBM/sarama"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// CreateTopics creates those of the topics that are missing and leaves the others as they are. It
+// may run anywhere at once.
+func CreateTopics(ctx context.Context, cfg Config, topics []jobevent.Topic) error {
+	if len(topics) == 0 {
+		return nil
+	}
+	return bounded(ctx, func() error {
+		// Finding the controller is a question about no topic.
+		client, err := openClient(cfg, func(s *sarama.Config) { s.Metadata.Full = true })
+		if err != nil {
+			return fmt.Errorf("create topics: %w", err)
+		}
+		admin, err := sarama.NewClusterAdminFromClient(client)
+		if err != nil {
+			return fmt.Errorf("create topics: %w", errors.Join(err, client.Close()))
+		}
+		defer func() { _ = admin.Close() }() // and the client
+		missing, err := missingTopics(admin, topics)
+		if err != nil {
+			return err
+		}
+		for _, topic := range missing {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			err := admin.CreateTopic(topic.Name, cfg.topicDetail(topic), false)
+			if err != nil && !errors.Is(err, sarama.ErrTopicAlreadyExists) {
+				return fmt.Errorf("create topic %s: %w", topic.Name, err)
+			}
+		}
+		return nil
+	})
+}
+
+func missingTopics(admin sarama.ClusterAdmin, topics []jobevent.Topic) ([]jobevent.Topic, error) {
+	names := make([]string, len(topics))
+	for i, topic := range topics {
+		names[i] = topic.Name
+	}
+	found, err := admin.DescribeTopics(names)
+	if err != nil {
+		return nil, fmt.Errorf("describe topics: %w", err)
+	}
+	return slices.DeleteFunc(slices.Clone(topics), func(topic jobevent.Topic) bool {
+		return slices.ContainsFunc(found, func(m *sarama.TopicMetadata) bool {
+			return m.Name == topic.Name && !errors.Is(m.Err, sarama.ErrUnknownTopicOrPartition)
+		})
+	}), nil
+}
+
+func (c Config) topicDetail(t jobevent.Topic) *sarama.TopicDetail {
+	entry := func(s string) *string { return &s }
+	detail := &sarama.TopicDetail{
+		NumPartitions:     t.Partitions,
+		ReplicationFactor: max(c.ReplicationFactor, 1),
+		ConfigEntries:     map[string]*string{"max.message.bytes": entry(strconv.Itoa(topicLimit))},
+	}
+	if t.Compacted {
+		detail.ConfigEntries["cleanup.policy"] = entry("compact")
+	} else {
+		detail.ConfigEntries["cleanup.policy"] = entry("delete")
+		detail.ConfigEntries["retention.ms"] = entry(strconv.FormatInt(t.Retention.Milliseconds(), 10))
+	}
+	return detail
+}
+
+// ourTopics are those of the named topics that we know how to create.
+func ourTopics(names []string) []jobevent.Topic {
+	var queues []string
+	for _, name := range names {
+		if queue, ok := strings.CutPrefix(name, jobevent.TopicRun+"."); ok {
+			queues = append(queues, queue)
+		}
+	}
+	return slices.DeleteFunc(jobevent.Topics(queues), func(t jobevent.Topic) bool {
+		return !slices.Contains(names, t.Name)
+	})
+}
+
+// bounded returns when do does or when ctx ends, whichever comes first: sarama's calls take no
+// context. What do still does then ends by sarama's own timeouts.
+func bounded(ctx context.Context, do func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
