@@ -43,7 +43,8 @@ CREATE TABLE jobs (
 
 CREATE INDEX jobs_watched ON jobs (watch, job_id) WHERE watch IS NOT NULL;
 CREATE UNIQUE INDEX jobs_idempotency ON jobs (owner_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
-CREATE UNIQUE INDEX jobs_event ON jobs (owner_id, event_source, event_id) WHERE event_id IS NOT NULL;
+-- An event is the same whatever its body says, its ownerId included.
+CREATE UNIQUE INDEX jobs_event ON jobs (event_source, event_id) WHERE event_id IS NOT NULL;
 CREATE INDEX jobs_failed ON jobs (job_id) WHERE status = 'FAILED';
 
 -- A command that got its 202 and is not yet confirmed by a job-status: at most one a job.
@@ -71,7 +72,13 @@ CREATE TABLE workers (
     beat      json        NOT NULL
 );
 
+-- How often a thing of this age has come due to be said again: at 10, 20, 40, 80, 160, 300, 600, 900 … s.
+CREATE FUNCTION times_due(age interval) RETURNS integer LANGUAGE sql IMMUTABLE
+    RETURN width_bucket(extract(epoch FROM age), ARRAY[10, 20, 40, 80, 160, 300]::numeric[])
+         + greatest(floor(extract(epoch FROM age) / 300), 0)::integer;
+
 -- +goose Down
+DROP FUNCTION times_due;
 DROP TABLE workers;
 DROP TABLE attempt_logs;
 DROP TABLE commands;

@@ -1,0 +1,37 @@
+package apidb
+
+import (
+	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// The gateway says these when they happen, and projection says them again from the rows: both say the
+// very same event, so it is made in one place.
+const speaker = "gateway"
+
+// Created is the job as it was accepted.
+func (a Accepted) Created(job NewJob) jobevent.Created {
+	req := job.Request
+	return jobevent.Created{
+		JobID: a.JobID, TraceID: a.TraceID, OwnerID: req.OwnerID, JobType: req.JobType, Queue: req.Queue,
+		Payload: req.Payload, Priority: req.Priority, MaxRetryCount: req.MaxRetryCount, RetryPolicy: req.RetryPolicy,
+		TimeoutMs: req.Timeout.Milliseconds(), RunAt: a.RunAt, CreatedAt: a.CreatedAt,
+	}
+}
+
+// CreatedEvent says that a job was accepted.
+func CreatedEvent(job jobevent.Created) (event.Event, error) {
+	e, err := jobevent.New(jobevent.TypeCreated, jobevent.Meta{
+		Function: speaker, ID: jobevent.CreatedID(job.JobID), JobID: job.JobID, TraceID: job.TraceID,
+	}, job)
+	e.SetTime(job.CreatedAt)
+	return e, err
+}
+
+// Event says that a command was kept.
+func (c Command) Event() (event.Event, error) {
+	return jobevent.New(jobevent.TypeCommand, jobevent.Meta{
+		Function: speaker, ID: jobevent.CommandID(c.JobID, c.Number), JobID: c.JobID, TraceID: c.TraceID,
+	}, jobevent.Command{JobID: c.JobID, Number: c.Number, Command: c.Command, By: c.By})
+}

@@ -1,0 +1,220 @@
+package apidb
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// NewJob is a valid request on its way into the store.
+type NewJob struct {
+	JobID       uuid.UUID
+	TraceID     uuid.UUID
+	Request     jobspec.Request
+	RequestHash []byte // of the canonical request; kept beside an idempotency key
+	EventSource string // of the CloudEvent that brought it; empty: none did
+	EventID     string
+}
+
+// Accepted says which job a request has become.
+type Accepted struct {
+	JobID     uuid.UUID
+	TraceID   uuid.UUID
+	RunAt     *time.Time
+	CreatedAt time.Time
+	Replayed  bool // the job was there before, or stands earlier in the same batch
+	Conflict  bool // its idempotency key belongs to JobID, which asked for something else
+}
+
+// Status is the job's at the time it was accepted, so that a replayed answer is the same answer.
+func (a Accepted) Status() jobstate.Status {
+	if a.RunAt != nil && a.RunAt.After(a.CreatedAt) {
+		return jobstate.Scheduled
+	}
+	return jobstate.Pending
+}
+
+// ErrConflict: an idempotency key belongs to a job that asked for something else.
+var ErrConflict = errors.New("idempotency key was used for another request")
+
+// InsertJobs accepts many jobs in one statement; a second one looks up those that were there before.
+// The answers are in the order of jobs.
+func (s *Store) InsertJobs(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
+	if len(jobs) == 1 { // alone it can wait for another's commit without holding anything: no deadlock
+		accepted, err := insertJobs(ctx, s.q, jobs)
+		return accepted, classify("insert job", err)
+	}
+	return s.insertBatch(ctx, jobs, false)
+}
+
+// InsertAllJobs accepts all jobs, or with an ErrConflict none.
+func (s *Store) InsertAllJobs(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
+	return s.insertBatch(ctx, jobs, true)
+}
+
+func (s *Store) insertBatch(ctx context.Context, jobs []NewJob, all bool) (accepted []Accepted, err error) {
+	err = s.tx(ctx, func(q *gen.Queries) error {
+		if accepted, err = insertJobs(ctx, q, jobs); err != nil {
+			return err
+		}
+		if all && slices.ContainsFunc(accepted, func(a Accepted) bool { return a.Conflict }) {
+			return ErrConflict
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("insert %d jobs: %w", len(jobs), err)
+	}
+	return accepted, nil
+}
+
+// insertTries: a job in the way can be gone when it is looked up.
+const insertTries = 3
+
+func insertJobs(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted, error) {
+	accepted := make([]Accepted, len(jobs))
+	open := make([]int, len(jobs)) // ordinals without an answer
+	for i := range open {
+		open[i] = i
+	}
+	// Batches that share keys insert them in one order, or they would deadlock.
+	slices.SortStableFunc(open, func(a, b int) int { return compareKeys(&jobs[a], &jobs[b]) })
+	for range insertTries {
+		rows, err := q.JobInsertMany(ctx, insertParams(jobs, open))
+		if err != nil {
+			return nil, err
+		}
+		open = takeInserted(jobs, open, rows, accepted)
+		if len(open) == 0 {
+			return accepted, nil
+		}
+		known, err := q.JobsInTheWay(ctx, wayParams(jobs, open))
+		if err != nil {
+			return nil, err
+		}
+		if open = takeKnown(jobs, open, known, accepted); len(open) == 0 {
+			return accepted, nil
+		}
+	}
+	return nil, fmt.Errorf("find the jobs in the way of %d others: they come and go", len(open))
+}
+
+func compareKeys(a, b *NewJob) int {
+	return cmp.Or(
+		strings.Compare(a.Request.OwnerID, b.Request.OwnerID),
+		strings.Compare(a.Request.IdempotencyKey, b.Request.IdempotencyKey),
+		strings.Compare(a.EventSource, b.EventSource),
+		strings.Compare(a.EventID, b.EventID))
+}
+
+// takeInserted answers the jobs that were inserted and returns the ordinals of the others.
+func takeInserted(jobs []NewJob, open []int, rows []gen.JobInsertManyRow, accepted []Accepted) []int {
+	inserted := make(map[uuid.UUID]*gen.JobInsertManyRow, len(rows))
+	for i := range rows {
+		inserted[rows[i].JobID] = &rows[i]
+	}
+	return slices.DeleteFunc(open, func(i int) bool {
+		row := inserted[jobs[i].JobID]
+		if row == nil {
+			return false
+		}
+		accepted[i] = Accepted{JobID: row.JobID, TraceID: jobs[i].TraceID, RunAt: row.RunAt, CreatedAt: row.CreatedAt}
+		return true
+	})
+}
+
+// takeKnown answers the jobs that are known and returns the ordinals of the others.
+func takeKnown(jobs []NewJob, open []int, rows []gen.JobsInTheWayRow, accepted []Accepted) []int {
+	found := map[int]*gen.JobsInTheWayRow{}
+	for i := range rows {
+		if at := int(rows[i].Ordinal); found[at] == nil || rows[i].ByEvent {
+			found[at] = &rows[i]
+		}
+	}
+	return slices.DeleteFunc(open, func(i int) bool {
+		row := found[i]
+		if row == nil {
+			return false
+		}
+		accepted[i] = Accepted{
+			JobID: row.JobID, TraceID: row.TraceID, RunAt: row.RunAt, CreatedAt: row.CreatedAt, Replayed: true,
+			Conflict: !row.ByEvent && !bytes.Equal(row.RequestHash, jobs[i].RequestHash),
+		}
+		return true
+	})
+}
+
+func wayParams(jobs []NewJob, open []int) gen.JobsInTheWayParams {
+	var p gen.JobsInTheWayParams
+	for _, i := range open {
+		p.Ordinals = append(p.Ordinals, int32(i))
+		p.OwnerIDs = append(p.OwnerIDs, jobs[i].Request.OwnerID)
+		p.IdempotencyKeys = append(p.IdempotencyKeys, jobs[i].Request.IdempotencyKey)
+		p.EventSources = append(p.EventSources, jobs[i].EventSource)
+		p.EventIDs = append(p.EventIDs, jobs[i].EventID)
+	}
+	return p
+}
+
+func insertParams(jobs []NewJob, open []int) gen.JobInsertManyParams {
+	var p gen.JobInsertManyParams
+	for _, i := range open {
+		job, req := &jobs[i], &jobs[i].Request
+		var runAt time.Time // zero: none
+		if req.RunAt != nil {
+			runAt = *req.RunAt
+		}
+		p.JobIDs = append(p.JobIDs, job.JobID)
+		p.TraceIDs = append(p.TraceIDs, job.TraceID)
+		p.OwnerIDs = append(p.OwnerIDs, req.OwnerID)
+		p.JobTypes = append(p.JobTypes, req.JobType)
+		p.Queues = append(p.Queues, req.Queue)
+		p.Payloads = append(p.Payloads, req.Payload)
+		p.Priorities = append(p.Priorities, int32(req.Priority))
+		p.MaxRetryCounts = append(p.MaxRetryCounts, int32(req.MaxRetryCount))
+		p.RetryPolicies = append(p.RetryPolicies, policyJSON(req))
+		p.TimeoutsMs = append(p.TimeoutsMs, int32(req.Timeout.Milliseconds()))
+		p.RunAts = append(p.RunAts, runAt)
+		p.DelaysMs = append(p.DelaysMs, req.Delay.Milliseconds())
+		p.Tags = append(p.Tags, arrayLiteral(req.Tags))
+		p.IdempotencyKeys = append(p.IdempotencyKeys, req.IdempotencyKey)
+		p.RequestHashes = append(p.RequestHashes, job.RequestHash)
+		p.EventSources = append(p.EventSources, job.EventSource)
+		p.EventIDs = append(p.EventIDs, job.EventID)
+	}
+	return p
+}
+
+func policyJSON(req *jobspec.Request) json.RawMessage {
+	if req.RetryPolicy == nil {
+		return nil
+	}
+	b, err := json.Marshal(req.RetryPolicy)
+	if err != nil {
+		panic(fmt.Sprintf("write a valid retry policy: %v", err)) // numbers and strings only
+	}
+	return b
+}
+
+var quoteElement = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
+// arrayLiteral is PostgreSQL's text form of an array.
+func arrayLiteral(texts []string) string {
+	quoted := make([]string, len(texts))
+	for i, text := range texts {
+		quoted[i] = `"` + quoteElement.Replace(text) + `"`
+	}
+	return "{" + strings.Join(quoted, ",") + "}"
+}

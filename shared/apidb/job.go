@@ -1,0 +1,200 @@
+package apidb
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+)
+
+// Job is a row: what was asked for, and the scheduler's latest word on it.
+type Job struct {
+	JobID             uuid.UUID
+	TraceID           uuid.UUID
+	OwnerID           string
+	JobType           string
+	Queue             string
+	Payload           json.RawMessage // nil in a list
+	Priority          int
+	MaxRetryCount     int
+	RunAt             *time.Time
+	Tags              []string
+	CreatedAt         time.Time
+	CancelRequestedAt *time.Time
+	Status            jobstate.Status
+	Version           int64 // 0: the scheduler has not been heard
+	Attempt           int
+	RetryCount        int
+	UpdatedAt         time.Time
+	Snapshot          jobevent.Status // zero at version 0
+	Progress          *jobevent.Progress
+}
+
+// Job gives one job; ErrNoJob when there is none.
+func (s *Store) Job(ctx context.Context, id uuid.UUID) (Job, error) {
+	row, err := s.q.JobByID(ctx, id)
+	if err != nil {
+		return Job{}, classify("get job", err)
+	}
+	job, err := newJob(gen.JobsListRow{
+		JobID: row.JobID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue, Priority: row.Priority,
+		MaxRetryCount: row.MaxRetryCount, RunAt: row.RunAt, Tags: row.Tags, TraceID: row.TraceID,
+		CreatedAt: row.CreatedAt, CancelRequestedAt: row.CancelRequestedAt, Status: row.Status, Version: row.Version,
+		Attempt: row.Attempt, RetryCount: row.RetryCount, UpdatedAt: row.UpdatedAt, Snapshot: row.Snapshot,
+		Progress: row.Progress,
+	})
+	job.Payload = row.Payload
+	return job, err
+}
+
+// LogLine is a line of an attempt's log.
+type LogLine struct {
+	Attempt int
+	jobevent.LogLine
+}
+
+// Logs gives a job's log lines in order, of one attempt or with attempt 0 of all.
+func (s *Store) Logs(ctx context.Context, id uuid.UUID, attempt int) ([]LogLine, error) {
+	var only *int32
+	if attempt > 0 {
+		n := int32(attempt)
+		only = &n
+	}
+	rows, err := s.q.LogsOfJob(ctx, gen.LogsOfJobParams{JobID: id, Attempt: only})
+	if err != nil {
+		return nil, classify("get logs", err)
+	}
+	var lines []LogLine
+	for _, row := range rows {
+		var part []jobevent.LogLine
+		if err := json.Unmarshal(row.Lines, &part); err != nil {
+			return nil, fmt.Errorf("read log lines of job %s: %w", id, err)
+		}
+		for _, line := range part {
+			lines = append(lines, LogLine{Attempt: int(row.Attempt), LogLine: line})
+		}
+	}
+	return lines, nil
+}
+
+// Filter chooses jobs; what is empty does not count.
+type Filter struct {
+	Status  jobstate.Status
+	JobType string
+	Queue   string
+	Tag     string
+	Since   *time.Time // createdAt from here on
+	Until   *time.Time // createdAt before this
+	Before  uuid.UUID  // jobs after this one in the list, that is older ones
+	Limit   int
+}
+
+// clockRoom is how far the clock that made a job's id may differ from the database's.
+const clockRoom = 5 * time.Minute
+
+// ListJobs gives the newest jobs that fit, without their payloads; more: there are others after them.
+func (s *Store) ListJobs(ctx context.Context, f Filter) (jobs []Job, more bool, err error) {
+	p := gen.JobsListParams{
+		Status: text(string(f.Status)), Watch: watchOf(f.Status), JobType: text(f.JobType), Queue: text(f.Queue),
+		Tag: text(f.Tag), Since: f.Since, Until: f.Until, BeforeID: uuid.Max, MaxJobs: int32(f.Limit + 1),
+	}
+	if f.Since != nil {
+		p.AfterID = firstIDAt(f.Since.Add(-clockRoom))
+	}
+	if f.Until != nil {
+		p.BeforeID = firstIDAt(f.Until.Add(clockRoom))
+	}
+	if f.Before != uuid.Nil && f.Before.String() < p.BeforeID.String() {
+		p.BeforeID = f.Before
+	}
+	rows, err := s.planned.JobsList(ctx, p)
+	if err != nil {
+		return nil, false, classify("list jobs", err)
+	}
+	if more = len(rows) > f.Limit; more {
+		rows = rows[:f.Limit]
+	}
+	jobs = make([]Job, len(rows))
+	for i, row := range rows {
+		if jobs[i], err = newJob(row); err != nil {
+			return nil, false, err
+		}
+	}
+	return jobs, more, nil
+}
+
+// Ended tells which of the jobs have.
+func (s *Store) Ended(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error) {
+	ended, err := s.q.JobsEnded(ctx, ids)
+	return ended, classify("find ended jobs", err)
+}
+
+func newJob(row gen.JobsListRow) (Job, error) {
+	job := Job{
+		JobID: row.JobID, TraceID: row.TraceID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue,
+		Priority: int(row.Priority), MaxRetryCount: int(row.MaxRetryCount), RunAt: row.RunAt, Tags: row.Tags,
+		CreatedAt: row.CreatedAt, CancelRequestedAt: row.CancelRequestedAt, Status: jobstate.Status(row.Status),
+		Version: row.Version, Attempt: int(row.Attempt), RetryCount: int(row.RetryCount), UpdatedAt: row.UpdatedAt,
+	}
+	if row.Snapshot != nil {
+		if err := json.Unmarshal(row.Snapshot, &job.Snapshot); err != nil {
+			return Job{}, fmt.Errorf("read snapshot of job %s: %w", row.JobID, err)
+		}
+	}
+	if row.Progress != nil {
+		if err := json.Unmarshal(row.Progress, &job.Progress); err != nil {
+			return Job{}, fmt.Errorf("read progress of job %s: %w", row.JobID, err)
+		}
+	}
+	return job, nil
+}
+
+// watchOf is the part of the index jobs_watched in which a status stands, where it is one part.
+func watchOf(status jobstate.Status) *int32 {
+	var watch int32
+	switch status {
+	case jobstate.Queued, jobstate.Running, jobstate.Waiting:
+		watch = 1
+	case jobstate.Retrying:
+		watch = 2
+	case "", jobstate.Scheduled, jobstate.Pending, jobstate.Completed, jobstate.Failed, jobstate.Cancelled:
+		return nil
+	}
+	return &watch
+}
+
+// firstIDAt is the smallest UUIDv7 of an instant.
+func firstIDAt(at time.Time) uuid.UUID {
+	var id uuid.UUID
+	ms := max(at.UnixMilli(), 0)
+	for i := range 6 {
+		id[i] = byte(ms >> (40 - 8*i))
+	}
+	return id
+}
+
+func text(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func classify(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = ErrNoJob
+	}
+	return fmt.Errorf("%s: %w", doing, pgpool.Classify(err))
+}

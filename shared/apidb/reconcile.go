@@ -1,0 +1,106 @@
+package apidb
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// Now is the database's time, by which all ages count.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	now, err := s.q.Now(ctx)
+	return now, classify("ask the time", err)
+}
+
+// Page is a piece of a pass over jobs in the order of their ids: those after After, at most Limit. Where
+// ages count, it chooses what has come of age after Since, the pass before, and by Until.
+type Page struct {
+	After        uuid.UUID
+	Since, Until time.Time
+	Limit        int
+}
+
+// MaxPageBytes bounds the payloads in one page; the job that goes beyond is its last.
+const MaxPageBytes = 32 << 20
+
+// UnconfirmedJobs gives jobs of which the scheduler has not been heard, at the ages 10, 20, 40, 80, 160,
+// 300, 600 … s, as they were accepted.
+func (s *Store) UnconfirmedJobs(ctx context.Context, p Page) ([]jobevent.Created, error) {
+	rows, err := s.q.JobsUnconfirmed(ctx, gen.JobsUnconfirmedParams{
+		MaxBytes: MaxPageBytes, Since: p.Since, Until: p.Until, AfterID: p.After, MaxJobs: int32(p.Limit),
+	})
+	if err != nil {
+		return nil, classify("find unconfirmed jobs", err)
+	}
+	jobs := make([]jobevent.Created, len(rows))
+	for i, row := range rows {
+		jobs[i] = jobevent.Created{
+			JobID: row.JobID, TraceID: row.TraceID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue,
+			Payload: row.Payload, Priority: int(row.Priority), MaxRetryCount: int(row.MaxRetryCount),
+			TimeoutMs: int64(row.TimeoutMs), RunAt: row.RunAt, CreatedAt: row.CreatedAt,
+		}
+		if row.RetryPolicy == nil {
+			continue
+		}
+		if err := json.Unmarshal(row.RetryPolicy, &jobs[i].RetryPolicy); err != nil {
+			return nil, fmt.Errorf("read retry policy of job %s: %w", row.JobID, err)
+		}
+	}
+	return jobs, nil
+}
+
+// UnconfirmedCommands gives commands that are not answered, at the same ages.
+func (s *Store) UnconfirmedCommands(ctx context.Context, p Page) ([]Command, error) {
+	rows, err := s.q.CommandsUnconfirmed(ctx, gen.CommandsUnconfirmedParams{
+		Since: p.Since, Until: p.Until, AfterID: p.After, MaxCommands: int32(p.Limit),
+	})
+	if err != nil {
+		return nil, classify("find unconfirmed commands", err)
+	}
+	commands := make([]Command, len(rows))
+	for i, row := range rows {
+		commands[i] = Command{
+			JobID: row.JobID, TraceID: row.TraceID, Number: int(row.Number), Command: row.Command, By: row.ByWhom,
+		}
+	}
+	return commands, nil
+}
+
+// JobsInFlight gives QUEUED, RUNNING and WAITING jobs, each minute in which nothing was heard of them.
+func (s *Store) JobsInFlight(ctx context.Context, p Page) ([]jobevent.ReportJob, error) {
+	rows, err := s.q.JobsInFlight(ctx, gen.JobsInFlightParams{
+		Since: p.Since, Until: p.Until, AfterID: p.After, MaxJobs: int32(p.Limit),
+	})
+	if err != nil {
+		return nil, classify("find jobs in flight", err)
+	}
+	jobs := make([]jobevent.ReportJob, len(rows))
+	for i, row := range rows {
+		jobs[i] = jobevent.ReportJob(row)
+	}
+	return jobs, nil
+}
+
+// JobsWaiting gives the other jobs that have not ended. Ages do not count.
+func (s *Store) JobsWaiting(ctx context.Context, after uuid.UUID, limit int) ([]jobevent.ReportJob, error) {
+	rows, err := s.q.JobsWaiting(ctx, gen.JobsWaitingParams{AfterID: after, MaxJobs: int32(limit)})
+	if err != nil {
+		return nil, classify("find waiting jobs", err)
+	}
+	jobs := make([]jobevent.ReportJob, len(rows))
+	for i, row := range rows {
+		jobs[i] = jobevent.ReportJob(row)
+	}
+	return jobs, nil
+}
+
+// ForgetWorkers drops those that have been silent for an hour.
+func (s *Store) ForgetWorkers(ctx context.Context) error {
+	return classify("forget workers", s.q.WorkersForget(ctx))
+}

@@ -1,0 +1,31 @@
+-- name: JobLock :one
+select status, command_seq, trace_id from jobs where job_id = @job_id for update;
+
+-- name: CommandOfJob :one
+select number, command, by_whom from commands where job_id = @job_id;
+
+-- Keeps a command as the job's next number.
+-- name: CommandKeep :one
+with numbered as (
+    update jobs set
+        command_seq = command_seq + 1,
+        cancel_requested_at = case when 'cancel' = @command::text then now() else cancel_requested_at end
+    where jobs.job_id = @job_id
+    returning jobs.job_id, jobs.command_seq
+)
+insert into commands (job_id, number, command, by_whom)
+select numbered.job_id, numbered.command_seq, @command::text, @by_whom::text from numbered
+returning commands.number;
+
+-- The commands that nobody has answered, each time another age of times_due is passed.
+-- name: CommandsUnconfirmed :many
+with pass as (
+    select @since::timestamptz as since, @until::timestamptz as until
+)
+select commands.job_id, commands.number, commands.command, commands.by_whom, jobs.trace_id
+from pass cross join commands join jobs using (job_id)
+where commands.job_id > @after_id::uuid
+    and commands.created_at <= pass.until - interval '10 s'
+    and times_due(pass.until - commands.created_at) > times_due(pass.since - commands.created_at)
+order by commands.job_id
+limit @max_commands::int;

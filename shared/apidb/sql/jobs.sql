@@ -1,0 +1,186 @@
+-- Accepts many jobs in one statement. A job whose idempotency key or event is known already is left
+-- out of the answer, also where it stands twice in this very batch. now() is one instant for the
+-- whole statement, so a delay is counted from created_at.
+-- name: JobInsertMany :many
+with input as (
+    select
+        unnest(@job_ids::uuid[])                                      as job_id,
+        unnest(@trace_ids::uuid[])                                    as trace_id,
+        unnest(@owner_ids::text[])                                    as owner_id,
+        unnest(@job_types::text[])                                    as job_type,
+        unnest(@queues::text[])                                       as queue,
+        unnest(@payloads::json[])                                     as payload,
+        unnest(@priorities::int[])                                    as priority,
+        unnest(@max_retry_counts::int[])                              as max_retry_count,
+        unnest(@retry_policies::json[])                               as retry_policy,
+        unnest(@timeouts_ms::int[])                                   as timeout_ms,
+        nullif(unnest(@run_ats::timestamptz[]), '0001-01-01Z')        as run_at,
+        nullif(unnest(@delays_ms::bigint[]), 0)                       as delay_ms,
+        unnest(@tags::text[])::text[]                                 as tags,
+        nullif(unnest(@idempotency_keys::text[]), '')                 as idempotency_key,
+        unnest(@request_hashes::bytea[])                              as request_hash,
+        nullif(unnest(@event_sources::text[]), '')                    as event_source,
+        nullif(unnest(@event_ids::text[]), '')                        as event_id
+)
+insert into jobs (
+    job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
+    timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, status
+)
+select
+    job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
+    timeout_ms, coalesce(run_at, now() + interval '1 ms' * delay_ms), tags, idempotency_key,
+    case when idempotency_key is not null then request_hash end,
+    event_source, event_id,
+    case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end
+from input
+on conflict do nothing
+returning job_id, run_at, created_at;
+
+-- The jobs that were in the way of an insert. An event's own identity counts before its key.
+-- name: JobsInTheWay :many
+with input as (
+    select
+        unnest(@ordinals::int[])          as ordinal,
+        unnest(@owner_ids::text[])        as owner_id,
+        unnest(@idempotency_keys::text[]) as idempotency_key,
+        unnest(@event_sources::text[])    as event_source,
+        unnest(@event_ids::text[])        as event_id
+)
+select input.ordinal::int as ordinal, true::boolean as by_event,
+    jobs.job_id, jobs.trace_id, jobs.run_at, jobs.created_at, jobs.request_hash
+from input join jobs on jobs.event_source = input.event_source and jobs.event_id = input.event_id
+where input.event_id <> ''
+union all
+select input.ordinal::int as ordinal, false::boolean as by_event,
+    jobs.job_id, jobs.trace_id, jobs.run_at, jobs.created_at, jobs.request_hash
+from input join jobs on jobs.owner_id = input.owner_id and jobs.idempotency_key = input.idempotency_key
+where input.idempotency_key <> '';
+
+-- name: JobByID :one
+select * from jobs where job_id = @job_id;
+
+-- Newest first: a job's id orders by age. The bounds on job_id follow from since and until, with room
+-- for clocks that differ, so that a scan knows where to stop; watch follows from status, for its index.
+-- name: JobsList :many
+select
+    job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
+    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress
+from jobs
+where (sqlc.narg('status')::text is null or status = sqlc.narg('status'))
+    and (sqlc.narg('watch')::int is null or watch = sqlc.narg('watch'))
+    and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
+    and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
+    and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
+    and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
+    and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
+    and job_id > @after_id::uuid
+    and job_id < @before_id::uuid
+order by job_id desc
+limit @max_jobs::int;
+
+-- Which of these jobs have ended.
+-- name: JobsEnded :many
+select job_id from jobs where job_id = any (@job_ids::uuid[]) and status in ('COMPLETED', 'FAILED', 'CANCELLED');
+
+-- Takes the scheduler's word on many jobs, one row each in the input. A row's version only rises, so
+-- that a repeated or late word changes nothing. A wish to cancel is over when the job has ended, or
+-- when the latest command was answered with no.
+-- name: JobsApplyStatus :execrows
+with input as (
+    select
+        unnest(@job_ids::uuid[])            as job_id,
+        unnest(@statuses::text[])           as status,
+        unnest(@versions::bigint[])         as version,
+        unnest(@attempts::int[])            as attempt,
+        unnest(@retry_counts::int[])        as retry_count,
+        unnest(@updated_ats::timestamptz[]) as updated_at,
+        unnest(@snapshots::json[])          as snapshot,
+        unnest(@command_numbers::int[])     as command_number,
+        unnest(@refuseds::boolean[])        as refused
+), confirmed as (
+    -- Also where the version is not newer: the word may have come twice.
+    delete from commands using input
+    where commands.job_id = input.job_id and commands.number <= input.command_number
+)
+update jobs set
+    status      = input.status,
+    version     = input.version,
+    attempt     = input.attempt,
+    retry_count = input.retry_count,
+    updated_at  = input.updated_at,
+    snapshot    = input.snapshot,
+    progress    = case when input.attempt = jobs.attempt and input.status in ('QUEUED', 'RUNNING', 'WAITING')
+                       then jobs.progress end,
+    cancel_requested_at = case
+        when input.status in ('COMPLETED', 'FAILED', 'CANCELLED') then null
+        when input.refused and input.command_number >= jobs.command_seq then null
+        else jobs.cancel_requested_at end
+from input
+where jobs.job_id = input.job_id and jobs.version < input.version;
+
+-- How far running attempts have come. Nothing is written where nothing is new.
+-- name: JobsProgress :exec
+with input as (
+    select
+        unnest(@job_ids::uuid[])    as job_id,
+        unnest(@attempts::int[])    as attempt,
+        unnest(@progresses::json[]) as progress
+)
+update jobs set progress = input.progress
+from input
+where jobs.job_id = input.job_id and jobs.attempt = input.attempt
+    and jobs.status in ('QUEUED', 'RUNNING', 'WAITING')
+    and jobs.progress::text is distinct from input.progress::text;
+
+-- name: Now :one
+select now()::timestamptz as at;
+
+-- The jobs of which the scheduler has not been heard, each time another age of times_due is passed; the
+-- pass before this one ended at since. Bounded in rows and in bytes.
+-- name: JobsUnconfirmed :many
+with pass as (
+    select @since::timestamptz as since, @until::timestamptz as until
+), page as (
+    select
+        jobs.*,
+        sum(octet_length(payload::text)) over (order by job_id) - octet_length(payload::text) as bytes_before
+    from jobs cross join pass
+    where watch = 0 and job_id > @after_id::uuid
+        and created_at <= pass.until - interval '10 s'
+        and times_due(pass.until - created_at) > times_due(pass.since - created_at)
+    order by job_id
+    limit @max_jobs::int
+)
+select
+    job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
+    run_at, trace_id, created_at
+from page
+where bytes_before <= @max_bytes::bigint
+order by job_id;
+
+-- Jobs in flight, each time another minute has passed since they were heard of.
+-- name: JobsInFlight :many
+with pass as (
+    select @since::timestamptz as since, @until::timestamptz as until
+)
+select job_id, version from jobs cross join pass
+where watch = 1 and job_id > @after_id::uuid
+    and updated_at <= pass.until - interval '60 s'
+    and floor(extract(epoch from pass.until - updated_at) / 60)
+        > greatest(floor(extract(epoch from pass.since - updated_at) / 60), 0)
+order by job_id
+limit @max_jobs::int;
+
+-- All others that have not ended, walked by job_id.
+-- name: JobsWaiting :many
+select job_id, version from jobs
+where watch = 2 and job_id > @after_id::uuid
+order by job_id
+limit @max_jobs::int;
+
+-- What waits and what has failed, each counted no further than max_jobs, from indexes alone.
+-- name: JobFigures :one
+select
+    (select count(*) from (select 1 from jobs where watch = 0 limit @max_jobs::int) as unheard)::bigint as unheard,
+    (select count(*) from (select 1 from jobs where watch = 2 limit @max_jobs) as waiting)::bigint      as waiting,
+    (select count(*) from (select 1 from jobs where status = 'FAILED' limit @max_jobs) as dead)::bigint as dead;
