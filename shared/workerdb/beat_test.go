@@ -1,0 +1,194 @@
+package workerdb_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+func TestAttemptsOfASilentWorkerAreLost(t *testing.T) {
+	f := open(t)
+	a, b, c := order(), order(), order()
+	f.beat("dead")
+	f.beat("alive")
+	f.claim("dead", a, b)
+	f.claim("alive", c)
+	f.settle("dead", completed(b))
+	f.silence("dead", 9*time.Second)
+	if got := f.judge(); len(got) != 0 {
+		t.Fatalf("silent for 9 s: %+v", got)
+	}
+	f.silence("dead", 11*time.Second)
+	got := f.judge()
+	if len(got) != 1 || got[0].Key != a.Key || got[0].Kind != jobevent.KindLost || got[0].ErrorCode != "WORKER.LOST" ||
+		got[0].WorkerID != "dead" || got[0].TraceID != a.TraceID || !got[0].StartedAt.IsZero() {
+		t.Fatalf("silent for 11 s: %+v", got)
+	}
+	if got := f.judge(); len(got) != 0 {
+		t.Errorf("judged twice: %+v", got)
+	}
+	changed := f.beat("dead", workerdb.Held{Key: a.Key, StartedAt: time.Now()})
+	if len(changed.Settled) != 1 || changed.Settled[0].Kind != jobevent.KindLost {
+		t.Errorf("the worker wakes and reads %+v", changed)
+	}
+	if got := f.settle("dead", completed(a)); got.Kind != jobevent.KindLost {
+		t.Errorf("the worker wakes and settles %+v", got)
+	}
+}
+
+func TestABeatWaitsForTheVerdictOnItsWorker(t *testing.T) {
+	f := open(t)
+	a := order()
+	f.beat("frozen")
+	f.claim("frozen", a)
+	f.silence("frozen", time.Minute)
+	// A judge that has locked the worker's row and not yet committed.
+	tx, err := f.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), "SELECT FROM workers WHERE worker_id = 'frozen' FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	beaten := make(chan workerdb.Changed)
+	go func() {
+		changed, _ := f.store.Beat(context.Background(), workerdb.Beat{WorkerID: "frozen", Queues: []string{}, Held: []workerdb.Held{{Key: a.Key}}})
+		beaten <- changed
+	}()
+	f.waitForLock()
+	if _, err := tx.Exec(t.Context(), `UPDATE execution_attempts SET outcome = 'lost', error_code = 'WORKER.LOST', finished_at = now()`); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if changed := <-beaten; len(changed.Settled) != 1 {
+		t.Errorf("the beat read %+v", changed)
+	}
+}
+
+// waitForLock returns once a session of this database waits for a lock.
+func (f fixture) waitForLock() {
+	f.Helper()
+	for waiting := false; !waiting; {
+		err := f.pool.QueryRow(f.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&waiting)
+		if err != nil {
+			f.Fatal(err)
+		}
+	}
+}
+
+func TestAnAttemptALeasePastItsTimeoutIsEnded(t *testing.T) {
+	f := open(t)
+	a, b, unstarted := order(), order(), order()
+	a.TimeoutMs, b.TimeoutMs = 1000, 10_000
+	f.beat("w1")
+	f.claim("w1", a, b, unstarted)
+	started := time.Now().Add(-17 * time.Second)
+	f.beat("w1", workerdb.Held{Key: a.Key, StartedAt: started}, workerdb.Held{Key: b.Key, StartedAt: started}, workerdb.Held{Key: unstarted.Key})
+	got := f.judge()
+	if len(got) != 1 || got[0].Key != a.Key || got[0].Kind != jobevent.KindFailed || got[0].ErrorCode != "WORKER.TIMEOUT" || !got[0].Retryable {
+		t.Fatalf("judged %+v", got)
+	}
+	if d := time.Since(got[0].StartedAt) - 17*time.Second; d.Abs() > time.Second {
+		t.Errorf("started %v off", d)
+	}
+}
+
+func TestABeatWritesTheStartOnce(t *testing.T) {
+	f := open(t)
+	a := order()
+	f.claim("w1", a)
+	f.beat("w1", workerdb.Held{Key: a.Key, StartedAt: time.Now().Add(-time.Minute)})
+	f.beat("w1", workerdb.Held{Key: a.Key, StartedAt: time.Now()})
+	out := completed(a) // which says it started a second ago
+	if got := f.settle("w1", out); got.FinishedAt.Sub(got.StartedAt) < 59*time.Second {
+		t.Errorf("ran from %v to %v", got.StartedAt, got.FinishedAt)
+	}
+}
+
+func TestTwoJudgesDoNotWaitForEachOther(t *testing.T) {
+	f := open(t)
+	f.beat("dead")
+	f.claim("dead", order())
+	f.silence("dead", time.Minute)
+	err := pgx.BeginFunc(t.Context(), f.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(t.Context(), "SELECT FROM execution_attempts FOR UPDATE"); err != nil {
+			return err
+		}
+		if got := f.judge(); len(got) != 0 {
+			t.Errorf("judged a locked attempt: %+v", got)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := f.judge(); len(got) != 1 {
+		t.Errorf("judged %+v", got)
+	}
+}
+
+func TestFreeSlotsOfOtherLiveWorkers(t *testing.T) {
+	f := open(t)
+	f.beat("me")
+	f.beat("other")
+	f.beat("third")
+	f.beat("dead")
+	f.silence("dead", time.Minute)
+	free, err := f.store.FreeElsewhere(t.Context(), "me")
+	if err != nil || free["default"] != 6 || free["mail"] != 6 || len(free) != 2 {
+		t.Errorf("free %v, %v", free, err)
+	}
+}
+
+func TestLeaveSettlesWhatIsOpen(t *testing.T) {
+	f := open(t)
+	a, b, c := order(), order(), order()
+	f.beat("w1")
+	f.claim("w1", a, b)
+	f.claim("w2", c)
+	f.settle("w1", completed(b))
+	got, err := f.store.Leave(t.Context(), "w1")
+	if err != nil || len(got) != 1 || got[0].Key != a.Key || got[0].Kind != jobevent.KindInterrupted || got[0].TraceID != a.TraceID {
+		t.Fatalf("left %+v, %v", got, err)
+	}
+	if free, _ := f.store.FreeElsewhere(t.Context(), "w2"); len(free) != 0 {
+		t.Errorf("the worker is still there: %v", free)
+	}
+}
+
+func TestCleanupDeletesByAgeOfTheAttempt(t *testing.T) {
+	f := open(t)
+	old := order()
+	old.JobID[0], old.JobID[1] = 0, 1 // a UUIDv7 of 1970
+	late, fresh, open := old, order(), old
+	late.Attempt, open.Attempt = 2, 3
+	f.beat("gone")
+	f.beat("w1")
+	f.claim("w1", old, late, fresh)
+	f.claim("gone", open)
+	for _, o := range []workerdb.Order{old, late, fresh} {
+		f.settle("w1", completed(o))
+	}
+	f.exec("UPDATE execution_attempts SET finished_at = now() - interval '9 days' WHERE attempt = 1 AND job_id = $1", old.JobID)
+	f.exec("UPDATE workers SET seen_at = now() - interval '2 days' WHERE worker_id = 'gone'")
+	for _, want := range []int{1, 0} {
+		if n, err := f.store.Cleanup(t.Context()); err != nil || n != want {
+			t.Errorf("deleted %d, %v, want %d", n, err, want)
+		}
+	}
+	var left int
+	if err := f.pool.QueryRow(t.Context(), "SELECT count(*) FROM workers").Scan(&left); err != nil || left != 2 {
+		t.Errorf("%d workers left, want 2: one still has an open attempt (%v)", left, err)
+	}
+	if got := f.claim("w1", fresh, late); got[0].State != workerdb.Settled || got[1].State != workerdb.Settled {
+		t.Errorf("after cleanup: %+v", got)
+	}
+}

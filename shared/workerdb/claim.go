@@ -1,0 +1,132 @@
+package workerdb
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/workerdb/internal/gen"
+)
+
+// Order is a run-job record.
+type Order struct {
+	Key
+	TraceID   uuid.UUID
+	Queue     string
+	TimeoutMs int
+	Cancel    bool // settle it as cancelled, do not start it
+}
+
+// ClaimState says what a claim has found.
+type ClaimState int
+
+// The states of a claim.
+const (
+	Claimed       ClaimState = iota // ours, from now on
+	Settled                         // it has an outcome: say that again
+	OpenElsewhere                   // another worker has it
+	OpenMine                        // ours since before: held already, or by a claim whose answer got lost
+)
+
+// Claim is the answer to one order.
+type Claim struct {
+	State   ClaimState
+	Outcome Outcome // of a settled one
+}
+
+// Claim takes the attempts that nobody has taken; the answers are in the order of the orders. An
+// attempt is answered Claimed once: a second order for it in the batch finds it OpenMine.
+func (s *Store) Claim(ctx context.Context, workerID string, orders []Order) ([]Claim, error) {
+	params := insertParams(workerID, orders)
+	rows, err := s.q.AttemptInsertMany(ctx, params)
+	if err != nil {
+		return nil, fmt.Errorf("claim %d attempts: %w", len(orders), pgpool.Classify(err))
+	}
+	inserted := make(map[Key]gen.AttemptInsertManyRow, len(rows))
+	for _, row := range rows {
+		inserted[Key{row.JobID, int(row.Attempt)}] = row
+	}
+	claims := make([]Claim, len(orders))
+	var missing []int // indexes into orders
+	for i, o := range orders {
+		row, ok := inserted[o.Key]
+		switch {
+		case !ok:
+			missing = append(missing, i)
+		case o.Cancel:
+			claims[i] = Claim{Settled, cancelledUnstarted(o.Key, o.TraceID, workerID, *row.FinishedAt)}
+		}
+		delete(inserted, o.Key)
+	}
+	if len(missing) == 0 {
+		return claims, nil
+	}
+	if err := s.lookUp(ctx, workerID, orders, missing, claims); err != nil {
+		return nil, err
+	}
+	return claims, nil
+}
+
+// lookUp answers the orders for attempts that have a row already.
+func (s *Store) lookUp(ctx context.Context, workerID string, orders []Order, missing []int, claims []Claim) error {
+	keys := make([]Key, 0, len(missing))
+	var cancels []Key
+	for _, i := range missing {
+		keys = append(keys, orders[i].Key)
+		if orders[i].Cancel {
+			cancels = append(cancels, orders[i].Key)
+		}
+	}
+	if err := s.wantCancel(ctx, cancels); err != nil {
+		return err
+	}
+	found, err := s.get(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for _, i := range missing {
+		row, ok := found[orders[i].Key]
+		switch {
+		case !ok:
+			return fmt.Errorf("claim attempt %v: its row has gone", orders[i].Key)
+		case row.Outcome != nil:
+			claims[i] = Claim{Settled, outcomeOf(row)}
+		case row.WorkerID == workerID:
+			claims[i].State = OpenMine
+		default:
+			claims[i].State = OpenElsewhere
+		}
+	}
+	return nil
+}
+
+// Cancel ends attempts that may be anywhere. One that nobody has claimed is settled as cancelled, so that
+// it never starts, and returned: say it. An open one is marked; its worker reads that at its next beat.
+func (s *Store) Cancel(ctx context.Context, workerID string, orders []Order) ([]Outcome, error) {
+	orders = slices.Clone(orders)
+	for i := range orders {
+		orders[i].Cancel, orders[i].TimeoutMs = true, 1
+	}
+	rows, err := s.q.AttemptInsertMany(ctx, insertParams(workerID, orders))
+	if err != nil {
+		return nil, fmt.Errorf("cancel %d attempts: %w", len(orders), pgpool.Classify(err))
+	}
+	var outcomes []Outcome
+	open := map[Key]uuid.UUID{}
+	for _, o := range orders {
+		open[o.Key] = o.TraceID
+	}
+	for _, row := range rows {
+		key := Key{row.JobID, int(row.Attempt)}
+		outcomes = append(outcomes, cancelledUnstarted(key, open[key], workerID, *row.FinishedAt))
+		delete(open, key)
+	}
+	var keys []Key
+	for key := range open {
+		keys = append(keys, key)
+	}
+	return outcomes, s.wantCancel(ctx, keys)
+}

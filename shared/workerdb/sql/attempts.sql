@@ -1,0 +1,167 @@
+-- name: AttemptInsertMany :many
+-- Who inserts the row runs the attempt. One whose cancel is wanted is born settled, so that it can
+-- never start.
+with input as (
+    select
+        unnest(@job_ids::uuid[])     as job_id,
+        unnest(@attempts::int[])     as attempt,
+        unnest(@trace_ids::uuid[])   as trace_id,
+        unnest(@queues::text[])      as queue,
+        unnest(@timeout_mss::int[])  as timeout_ms,
+        unnest(@cancels::boolean[])  as cancel
+)
+insert into execution_attempts
+    (job_id, attempt, trace_id, queue, worker_id, timeout_ms, outcome, finished_at, error_code, error_message)
+select
+    job_id, attempt, trace_id, queue, @worker_id::text, timeout_ms,
+    case when cancel then 'cancelled' end,
+    case when cancel then now() end,
+    case when cancel then 'WORKER.CANCELLED' end,
+    case when cancel then 'cancelled before it started' end
+from input
+on conflict (job_id, attempt) do nothing
+returning job_id, attempt, finished_at;
+
+-- name: AttemptGetMany :many
+select a.*
+from rows from (unnest(@job_ids::uuid[]), unnest(@attempts::int[])) as input (job_id, attempt)
+join execution_attempts a using (job_id, attempt);
+
+-- name: AttemptWantCancelMany :exec
+-- The worker that holds the attempt reads this at its next beat. Locked in the order of the key, as
+-- every batch here, so that two batches do not deadlock.
+with open as (
+    select a.job_id, a.attempt
+    from rows from (unnest(@job_ids::uuid[]), unnest(@attempts::int[])) as input (job_id, attempt)
+    join execution_attempts a using (job_id, attempt)
+    where coalesce(a.outcome, '') = '' and not a.cancel_wanted
+    order by a.job_id, a.attempt
+    for update of a
+)
+update execution_attempts a set cancel_wanted = true
+from open
+where a.job_id = open.job_id and a.attempt = open.attempt;
+
+-- name: AttemptSettleMany :many
+-- The guard of design §3: only an open attempt, only by the worker that has it. It is written as
+-- coalesce so that the planner goes by the primary key: the index of open attempts is the one that
+-- fills with dead entries while a long transaction holds vacuum back.
+with input as (
+    select
+        unnest(@job_ids::uuid[])                  as job_id,
+        unnest(@attempts::int[])                  as attempt,
+        unnest(@outcomes::text[])                 as outcome,
+        nullif(unnest(@started_agos::bigint[]), -1) as started_ago,   -- microseconds; -1: never started
+        unnest(@finished_agos::bigint[])          as finished_ago,
+        unnest(@outputs::json[])                  as output,
+        nullif(unnest(@error_codes::text[]), '')  as error_code,
+        nullif(unnest(@messages::text[]), '')     as error_message,
+        unnest(@retryables::boolean[])            as retryable,
+        unnest(@retry_after_mss::bigint[])        as retry_after_ms,
+        nullif(unnest(@callback_timeout_mss::bigint[]), 0) as callback_timeout_ms
+)
+update execution_attempts a set
+    outcome             = input.outcome,
+    started_at          = coalesce(a.started_at, now() - interval '1 microsecond' * input.started_ago),
+    finished_at         = now() - interval '1 microsecond' * input.finished_ago,
+    output              = input.output,
+    error_code          = input.error_code,
+    error_message       = input.error_message,
+    retryable           = input.retryable,
+    retry_after_ms      = input.retry_after_ms,
+    callback_timeout_ms = input.callback_timeout_ms
+from input
+where a.job_id = input.job_id and a.attempt = input.attempt
+  and a.worker_id = @worker_id::text and coalesce(a.outcome, '') = ''
+returning a.job_id, a.attempt, a.started_at, a.finished_at;
+
+-- name: AttemptStartMany :exec
+-- A beat writes when what runs was started: from there its timeout counts for other workers. Skips
+-- what is being settled at this moment.
+with running as (
+    select a.job_id, a.attempt, input.ago
+    from rows from (unnest(@job_ids::uuid[]), unnest(@attempts::int[]), unnest(@started_agos::bigint[]))
+        as input (job_id, attempt, ago)
+    join execution_attempts a using (job_id, attempt)
+    where a.worker_id = @worker_id::text and a.started_at is null and coalesce(a.outcome, '') = ''
+    for update of a skip locked
+)
+update execution_attempts a set started_at = now() - interval '1 microsecond' * running.ago
+from running
+where a.job_id = running.job_id and a.attempt = running.attempt;
+
+-- name: AttemptChangedMany :many
+-- What others have done to attempts that a worker holds.
+select a.*
+from rows from (unnest(@job_ids::uuid[]), unnest(@attempts::int[])) as input (job_id, attempt)
+join execution_attempts a using (job_id, attempt)
+where a.outcome is not null or a.cancel_wanted or a.worker_id <> @worker_id::text;
+
+-- name: AttemptSettleLost :many
+-- Locking the silent worker's row is what makes the verdict safe: should that worker wake now, its beat
+-- waits for this statement and then reads that its attempts are lost, or it was first and seen_at is new.
+with silent as (
+    select w.worker_id
+    from workers w
+    where w.seen_at < now() - @silence::interval
+      and exists (select from execution_attempts a where a.worker_id = w.worker_id and a.outcome is null)
+    order by w.worker_id
+    for update of w skip locked
+), open as (
+    select a.job_id, a.attempt
+    from silent
+    join execution_attempts a on a.worker_id = silent.worker_id and a.outcome is null
+    limit @max_attempts::int
+    for update of a skip locked
+)
+update execution_attempts a set
+    outcome       = 'lost',
+    finished_at   = now(),
+    error_code    = 'WORKER.LOST',
+    error_message = 'its worker ' || a.worker_id || ' fell silent',
+    retryable     = true
+from open
+where a.job_id = open.job_id and a.attempt = open.attempt
+returning a.*;
+
+-- name: AttemptSettleOverdue :many
+-- Its own worker settles an attempt at its timeout; one that is a lease later still open has a worker
+-- that beats and does nothing else.
+with overdue as (
+    select a.job_id, a.attempt
+    from execution_attempts a
+    where a.outcome is null and a.started_at < now() - interval '1 ms' * a.timeout_ms - @lease::interval
+    limit @max_attempts::int
+    for update skip locked
+)
+update execution_attempts a set
+    outcome       = 'failed',
+    finished_at   = now(),
+    error_code    = 'WORKER.TIMEOUT',
+    error_message = 'ran longer than ' || a.timeout_ms || ' ms, and its worker did not end it',
+    retryable     = true
+from overdue
+where a.job_id = overdue.job_id and a.attempt = overdue.attempt
+returning a.*;
+
+-- name: AttemptSettleLeft :many
+-- What a worker that leaves still has open, such as a claim whose answer never came.
+update execution_attempts set
+    outcome       = 'interrupted',
+    finished_at   = now(),
+    error_message = 'its worker stopped',
+    retryable     = true
+where worker_id = @worker_id::text and outcome is null
+returning *;
+
+-- name: AttemptDeleteOld :execrows
+-- Job ids are UUIDv7, so the key's range finds old rows; their age decides (an old job's late attempt
+-- stays).
+with old as (
+    select job_id, attempt
+    from execution_attempts
+    where job_id < @before_id::uuid and finished_at < now() - @age::interval
+    limit @max_attempts::int
+)
+delete from execution_attempts a using old
+where a.job_id = old.job_id and a.attempt = old.attempt;

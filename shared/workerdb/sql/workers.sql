@@ -1,0 +1,22 @@
+-- name: WorkerSee :exec
+insert into workers (worker_id, queues, free)
+values (@worker_id::text, @queues::text[], @free::int)
+on conflict (worker_id) do update set
+    queues = excluded.queues, free = excluded.free, seen_at = now();
+
+-- name: WorkersFree :many
+-- Free slots of the other live workers, by queue.
+select q.queue::text as queue, sum(w.free)::int as free
+from workers w
+cross join unnest(w.queues) as q (queue)
+where w.worker_id <> @worker_id::text and w.free > 0 and w.seen_at > now() - @silence::interval
+group by 1;
+
+-- name: WorkerDelete :exec
+delete from workers where worker_id = @worker_id::text;
+
+-- name: WorkersDeleteOld :exec
+-- A worker that was last seen long ago, and whose attempts all have an outcome.
+delete from workers w
+where w.seen_at < now() - @age::interval
+  and not exists (select from execution_attempts a where a.worker_id = w.worker_id and a.outcome is null);

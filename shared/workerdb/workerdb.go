@@ -1,0 +1,117 @@
+// Package workerdb is the worker's store: what became of every attempt. Nobody else decides that.
+package workerdb
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/workerdb/internal/gen"
+)
+
+const (
+	// Silence is how long a worker may go unheard until its attempts are settled as lost. Who has not
+	// been heard for that long starts nothing, and judges nobody.
+	Silence = 10 * time.Second
+
+	lease     = 15 * time.Second // how far past its timeout an attempt must be for others to end it
+	maxJudged = 1000             // attempts a beat settles for others, of each sort
+)
+
+// Kinds of an Outcome that are not a jobevent.Kind.
+const (
+	Completed jobevent.Kind = "completed"
+	Waiting   jobevent.Kind = "waiting"
+)
+
+// Store is the database jobweaver_worker. Its errors wrap jobevent.ErrInvalid when what it was given
+// can never be stored; any other error may go away by itself.
+type Store struct {
+	pool *pgxpool.Pool
+	q    *gen.Queries
+}
+
+// New returns the store on an open pool.
+func New(pool *pgxpool.Pool) *Store { return &Store{pool: pool, q: gen.New(pool)} }
+
+// Key names an attempt.
+type Key struct {
+	JobID   uuid.UUID
+	Attempt int
+}
+
+// Compare orders keys as every batch locks them.
+func (k Key) Compare(other Key) int {
+	return cmp.Or(bytes.Compare(k.JobID[:], other.JobID[:]), cmp.Compare(k.Attempt, other.Attempt))
+}
+
+// Outcome is what became of an attempt.
+type Outcome struct {
+	Key
+	TraceID         uuid.UUID
+	WorkerID        string        // who had the attempt
+	Kind            jobevent.Kind // or Completed, Waiting
+	StartedAt       time.Time     // zero: never started
+	FinishedAt      time.Time
+	Output          json.RawMessage // completed only; may be nil
+	ErrorCode       string          // failed and lost have one
+	Message         string
+	Retryable       bool
+	RetryAfter      time.Duration // 0: the job's policy decides
+	CallbackTimeout time.Duration // waiting only
+}
+
+func outcomeOf(row gen.ExecutionAttempt) Outcome {
+	o := Outcome{
+		Key: keyOf(row), TraceID: row.TraceID, WorkerID: row.WorkerID, Output: row.Output, Retryable: row.Retryable,
+		RetryAfter: time.Duration(row.RetryAfterMs) * time.Millisecond,
+		ErrorCode:  orZero(row.ErrorCode), Message: orZero(row.ErrorMessage),
+		StartedAt: orZero(row.StartedAt), FinishedAt: orZero(row.FinishedAt),
+		CallbackTimeout: time.Duration(orZero(row.CallbackTimeoutMs)) * time.Millisecond,
+	}
+	o.Kind = jobevent.Kind(orZero(row.Outcome))
+	return o
+}
+
+func outcomesOf(rows []gen.ExecutionAttempt) []Outcome {
+	outcomes := make([]Outcome, len(rows))
+	for i, row := range rows {
+		outcomes[i] = outcomeOf(row)
+	}
+	return outcomes
+}
+
+func keyOf(row gen.ExecutionAttempt) Key { return Key{row.JobID, int(row.Attempt)} }
+
+func orZero[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+// columns turns keys, in the order in which rows are locked, into two arrays.
+func columns(keys []Key) (jobIDs []uuid.UUID, attempts []int32) {
+	keys = slices.Clone(keys)
+	slices.SortFunc(keys, Key.Compare)
+	for _, k := range keys {
+		jobIDs, attempts = append(jobIDs, k.JobID), append(attempts, int32(k.Attempt))
+	}
+	return jobIDs, attempts
+}
+
+// ago is how long an instant of this process's clock is past, in microseconds; -1 for the zero time.
+// The database turns it back into an instant of its own clock.
+func ago(t time.Time) int64 {
+	if t.IsZero() {
+		return -1
+	}
+	return max(0, time.Since(t).Microseconds())
+}

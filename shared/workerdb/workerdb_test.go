@@ -1,0 +1,227 @@
+package workerdb_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+type fixture struct {
+	*testing.T
+	store *workerdb.Store
+	pool  *pgxpool.Pool
+}
+
+func open(t *testing.T) fixture {
+	t.Helper()
+	t.Parallel()
+	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.Worker), pgpool.IndexOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return fixture{t, workerdb.New(pool), pool}
+}
+
+func (f fixture) exec(sql string, args ...any) {
+	f.Helper()
+	if _, err := f.pool.Exec(f.Context(), sql, args...); err != nil {
+		f.Fatal(err)
+	}
+}
+
+func order() workerdb.Order {
+	return workerdb.Order{
+		Key: workerdb.Key{JobID: uuid.Must(uuid.NewV7()), Attempt: 1}, TraceID: uuid.New(), Queue: "default", TimeoutMs: 1000,
+	}
+}
+
+func (f fixture) claim(worker string, orders ...workerdb.Order) []workerdb.Claim {
+	f.Helper()
+	claims, err := f.store.Claim(f.Context(), worker, orders)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return claims
+}
+
+func (f fixture) settle(worker string, o workerdb.Outcome) workerdb.Outcome {
+	f.Helper()
+	settled, err := f.store.Settle(f.Context(), worker, []workerdb.Outcome{o})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return settled[0]
+}
+
+func (f fixture) beat(worker string, held ...workerdb.Held) workerdb.Changed {
+	f.Helper()
+	changed, err := f.store.Beat(f.Context(), workerdb.Beat{
+		WorkerID: worker, Queues: []string{"default", "mail"}, Free: 3, Held: held,
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return changed
+}
+
+func (f fixture) judge() []workerdb.Outcome {
+	f.Helper()
+	outcomes, err := f.store.Judge(f.Context())
+	if err != nil {
+		f.Fatal(err)
+	}
+	return outcomes
+}
+
+// silence moves a worker's last beat into the past.
+func (f fixture) silence(worker string, by time.Duration) {
+	f.Helper()
+	f.exec("UPDATE workers SET seen_at = now() - $2::interval WHERE worker_id = $1", worker, by)
+}
+
+func completed(o workerdb.Order) workerdb.Outcome {
+	now := time.Now()
+	return workerdb.Outcome{
+		Key: o.Key, TraceID: o.TraceID, Kind: workerdb.Completed, StartedAt: now.Add(-time.Second), FinishedAt: now,
+		Output: []byte(`{"b": 1, "a": 2}`),
+	}
+}
+
+func TestAnAttemptIsClaimedOnce(t *testing.T) {
+	f := open(t)
+	a, b := order(), order()
+	got := f.claim("w1", a, b, a)
+	if got[0].State != workerdb.Claimed || got[1].State != workerdb.Claimed || got[2].State != workerdb.OpenMine {
+		t.Fatalf("first claim: %+v", got)
+	}
+	if got := f.claim("w1", a); got[0].State != workerdb.OpenMine {
+		t.Errorf("claimed again by the same worker: %+v", got)
+	}
+	if got := f.claim("w2", b, order()); got[0].State != workerdb.OpenElsewhere || got[1].State != workerdb.Claimed {
+		t.Errorf("claimed by another worker: %+v", got)
+	}
+	f.settle("w1", completed(a))
+	got = f.claim("w2", a)
+	if got[0].State != workerdb.Settled || got[0].Outcome.Kind != workerdb.Completed ||
+		string(got[0].Outcome.Output) != `{"b": 1, "a": 2}` || got[0].Outcome.WorkerID != "w1" ||
+		got[0].Outcome.TraceID != a.TraceID {
+		t.Errorf("claimed when settled: %+v", got)
+	}
+}
+
+func TestAnOrderToCancelIsSettledOrMarked(t *testing.T) {
+	f := open(t)
+	fresh, open := order(), order()
+	f.claim("w1", open)
+	fresh.Cancel, open.Cancel = true, true
+	got := f.claim("w2", fresh, open)
+	if got[0].State != workerdb.Settled || got[0].Outcome.Kind != jobevent.KindCancelled ||
+		got[0].Outcome.ErrorCode != "WORKER.CANCELLED" || got[0].Outcome.FinishedAt.IsZero() {
+		t.Errorf("never claimed: %+v", got[0])
+	}
+	if got[1].State != workerdb.OpenElsewhere {
+		t.Errorf("open elsewhere: %+v", got[1])
+	}
+	changed := f.beat("w1", workerdb.Held{Key: open.Key})
+	if len(changed.CancelWanted) != 1 || changed.CancelWanted[0] != open.Key {
+		t.Errorf("the worker that has it reads %+v", changed)
+	}
+}
+
+func TestCancelLeavesARowSoThatTheAttemptNeverStarts(t *testing.T) {
+	f := open(t)
+	fresh, open, done := order(), order(), order()
+	f.claim("w1", open, done)
+	f.settle("w1", completed(done))
+	orders := []workerdb.Order{fresh, open, done}
+	said, err := f.store.Cancel(t.Context(), "w2", orders)
+	if err != nil || len(said) != 1 || said[0].Key != fresh.Key || said[0].Kind != jobevent.KindCancelled ||
+		said[0].TraceID != fresh.TraceID {
+		t.Fatalf("cancelled %+v, %v", said, err)
+	}
+	if said, err := f.store.Cancel(t.Context(), "w1", orders); err != nil || len(said) != 0 {
+		t.Errorf("another worker cancels the same: %+v, %v", said, err)
+	}
+	if got := f.claim("w1", fresh); got[0].State != workerdb.Settled || got[0].Outcome.Kind != jobevent.KindCancelled {
+		t.Errorf("claimed after its cancel: %+v", got[0])
+	}
+	if got := f.settle("w1", completed(open)); got.Kind != workerdb.Completed {
+		t.Errorf("a marked attempt may still complete, got %+v", got)
+	}
+}
+
+func TestOnlyTheFirstOutcomeByTheHolderCounts(t *testing.T) {
+	f := open(t)
+	a := order()
+	f.claim("w1", a)
+	first := f.settle("w1", completed(a))
+	if d := first.FinishedAt.Sub(first.StartedAt); d < 990*time.Millisecond || d > 1010*time.Millisecond {
+		t.Errorf("ran %v, want 1 s", d)
+	}
+	failed := workerdb.Outcome{Key: a.Key, Kind: jobevent.KindFailed, ErrorCode: "X", StartedAt: time.Now(), FinishedAt: time.Now()}
+	for _, worker := range []string{"w1", "w2"} {
+		if got := f.settle(worker, failed); got.Kind != workerdb.Completed || !got.FinishedAt.Equal(first.FinishedAt) {
+			t.Errorf("settled again by %s: %+v", worker, got)
+		}
+	}
+	b := order()
+	f.claim("w1", b)
+	if _, err := f.store.Settle(t.Context(), "w2", []workerdb.Outcome{completed(b)}); err == nil {
+		t.Error("w2 settled what w1 holds")
+	}
+}
+
+func TestAllKindsOfOutcomeComeBackWhole(t *testing.T) {
+	f := open(t)
+	now := time.Now()
+	for _, want := range []workerdb.Outcome{
+		{Kind: workerdb.Completed, StartedAt: now},
+		{Kind: workerdb.Waiting, StartedAt: now, CallbackTimeout: time.Minute},
+		{Kind: jobevent.KindFailed, StartedAt: now, ErrorCode: "A.B", Message: "no", Retryable: true, RetryAfter: time.Second},
+		{Kind: jobevent.KindInterrupted, Message: "stopped", Retryable: true},
+		{Kind: jobevent.KindCancelled, ErrorCode: "WORKER.CANCELLED"},
+		{Kind: jobevent.KindSnoozed, StartedAt: now, RetryAfter: time.Hour},
+	} {
+		o := order()
+		want.Key, want.TraceID, want.WorkerID, want.FinishedAt = o.Key, o.TraceID, "w1", now
+		f.claim("w1", o)
+		settled := f.settle("w1", want)
+		got := f.claim("w2", o)[0].Outcome
+		if !settled.StartedAt.Equal(got.StartedAt) || !settled.FinishedAt.Equal(got.FinishedAt) ||
+			settled.StartedAt.IsZero() != want.StartedAt.IsZero() {
+			t.Errorf("%s: settled %+v, read %+v", want.Kind, settled, got)
+		}
+		if got.Kind != want.Kind || got.ErrorCode != want.ErrorCode || got.Message != want.Message || got.WorkerID != "w1" ||
+			got.Retryable != want.Retryable || got.RetryAfter != want.RetryAfter || got.CallbackTimeout != want.CallbackTimeout {
+			t.Errorf("%s: wrote %+v, read %+v", want.Kind, want, got)
+		}
+	}
+}
+
+func TestWhatCanNeverBeStoredIsInvalid(t *testing.T) {
+	f := open(t)
+	bad := order()
+	bad.TimeoutMs = 0
+	if _, err := f.store.Claim(t.Context(), "w1", []workerdb.Order{order(), bad}); !errors.Is(err, jobevent.ErrInvalid) {
+		t.Errorf("claim: %v", err)
+	}
+	a := order()
+	f.claim("w1", a)
+	out := completed(a)
+	out.Output = []byte(`{`)
+	if _, err := f.store.Settle(t.Context(), "w1", []workerdb.Outcome{out}); !errors.Is(err, jobevent.ErrInvalid) {
+		t.Errorf("settle: %v", err)
+	}
+}
