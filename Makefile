@@ -71,7 +71,7 @@ test-kill: ## processes killed at random for KILL_FOR (90s); KILL_SEED repeats a
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZ_FOR (10s)
-	@grep -rhoE --include='*_test.go' -H '^func Fuzz[A-Za-z0-9]+' shared functions | sed 's/:func / /' | \
+	@grep -roHE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' shared functions | sed 's/:func / /' | \
 	while read -r file name; do \
 		echo "$$(dirname "$$file") $$name"; \
 		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZ_FOR) "./$$(dirname "$$file")" </dev/null; \
