@@ -1,0 +1,172 @@
+package jobspec
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
+)
+
+// Decode reads one job request and fills in its defaults. It says all that is wrong, as an
+// *apierror.Error, except what depends on the installation: that is Validate's.
+func Decode(body []byte) (Request, error) {
+	if err := checkSize(body); err != nil {
+		return Request{}, err
+	}
+	if p := scanProblems(body, ""); p != nil {
+		return Request{}, p.err()
+	}
+	r := newReader(body, "")
+	req, complete := r.request()
+	p := r.close()
+	if complete {
+		p.addAll(checkPayload(req))
+	}
+	if err := p.err(); err != nil {
+		return Request{}, err
+	}
+	return req, nil
+}
+
+// DecodeBatch splits {"jobs": […]} into its jobs, each as sent, for Decode. What is wrong inside a
+// job is left to Decode, so that it does not spoil the others; broken JSON spoils them all.
+func DecodeBatch(body []byte) ([]json.RawMessage, error) {
+	r := newReader(body, "", jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	var jobs []json.RawMessage
+	seen := false
+	ok := r.object(func() {
+		if string(r.name) != "jobs" {
+			r.unknown()
+			return
+		}
+		if seen {
+			r.badAt("jobs", "is there twice")
+		}
+		seen = true
+		r.array(MaxBatchJobs, func(int) { jobs = append(jobs, json.RawMessage(r.raw())) })
+	})
+	switch {
+	case ok && !seen:
+		r.badAt("jobs", "is required")
+	case ok && len(jobs) == 0 && len(r.problems) == 0:
+		r.badAt("jobs", "must have at least one job")
+	}
+	if p := r.close(); len(p) > 0 {
+		return nil, p.err()
+	}
+	return jobs, nil
+}
+
+func checkSize(job []byte) error {
+	if len(job) <= MaxJobBytes {
+		return nil
+	}
+	return apierror.New(apierror.PayloadTooLarge,
+		"a job may have at most %d bytes, this one has %d", MaxJobBytes, len(job))
+}
+
+func scanProblems(doc []byte, prefix string) problems {
+	offset, message := scan(doc)
+	if offset < 0 {
+		return nil
+	}
+	return problems{{Path: locate(doc, prefix, offset), Message: message}}
+}
+
+func checkPayload(req Request) problems {
+	if req.JobType != Simulation {
+		return nil
+	}
+	_, p := parseSimulation(req.Payload)
+	return p
+}
+
+// request reads the members of a request; complete: its payload can be looked at.
+func (r *reader) request() (req Request, complete bool) {
+	req = Request{Queue: DefaultQueue, MaxRetryCount: DefaultMaxRetryCount, Timeout: DefaultTimeout}
+	var hasType, hasPayload, hasDelay bool
+	complete = r.object(func() {
+		switch string(r.name) {
+		case "jobType":
+			hasType = true
+			req.JobType = r.checked(checkJobType)
+		case "payload":
+			hasPayload = true
+			req.Payload = json.RawMessage(r.raw())
+		case "maxRetryCount":
+			req.MaxRetryCount = int(r.integer(0, MaxRetryCount))
+		case "retryPolicy":
+			req.RetryPolicy = r.policy()
+		case "queue":
+			req.Queue = r.checked(checkQueue)
+		case "priority":
+			req.Priority = int(r.integer(0, MaxPriority))
+		case "runAt":
+			req.RunAt = r.instant()
+		case "delayMs":
+			hasDelay = true
+			req.Delay = r.millis(0, MaxAhead)
+		case "timeoutMs":
+			req.Timeout = r.millis(time.Millisecond, MaxTimeout)
+		case "idempotencyKey":
+			req.IdempotencyKey = r.label(MaxKey)
+		case "tags":
+			req.Tags = r.tags()
+		case "ownerId":
+			req.OwnerID = r.label(MaxKey)
+		default:
+			r.unknown()
+		}
+	})
+	if complete && !hasType {
+		r.badAt("jobType", "is required")
+	}
+	if complete && !hasPayload {
+		r.badAt("payload", "is required")
+	}
+	if req.RunAt != nil && hasDelay {
+		r.badAt("delayMs", bothTimes)
+	}
+	return req, complete && hasPayload
+}
+
+const bothTimes = "and runAt exclude each other"
+
+// checked reads a string and has check say what is wrong with it.
+func (r *reader) checked(check func(string) string) string {
+	s, ok := r.text(MaxJobBytes)
+	if ok {
+		r.note(check(s))
+	}
+	return s
+}
+
+// millis reads a duration in milliseconds.
+func (r *reader) millis(least, most time.Duration) time.Duration {
+	return time.Duration(r.integer(least.Milliseconds(), most.Milliseconds())) * time.Millisecond
+}
+
+func (r *reader) instant() *time.Time {
+	s, ok := r.text(MaxJobBytes)
+	if !ok {
+		return nil
+	}
+	t, wrong := parseInstant(s)
+	r.note(wrong)
+	return &t
+}
+
+func (r *reader) tags() []string {
+	var tags []string
+	r.array(MaxTags, func(int) {
+		if tag := r.label(MaxTag); tag != "" && slices.Contains(tags, tag) {
+			r.bad("is there twice")
+		} else {
+			tags = append(tags, tag)
+		}
+	})
+	return tags
+}

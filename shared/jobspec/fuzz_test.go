@@ -1,0 +1,198 @@
+package jobspec_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+)
+
+var seeds = []string{
+	full, own(`{"a": [1, -0.5e3, "\ud83d\ude00", null, true]}`), job(`"tags": ["a", "b"], "delayMs": 5`),
+	job(`"retryPolicy": {"type": "list", "delaysMs": [1, 2]}`), steps(`{"type": "FAIL", "failAttempts": 2}`),
+	own(`"\\u0000"`), own(`"\u0000"`), own(`1e400`), own("\"\xff\""), strings.Repeat("[", 200), `{"payload":`,
+	`{"jobs": [{}, 1]}`,
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, s := range seeds {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		sent := bytes.Clone(body)
+		req, err := jobspec.Decode(body)
+		if !bytes.Equal(sent, body) {
+			t.Fatal("the body has been written to")
+		}
+		if err != nil {
+			checkError(t, err)
+			return
+		}
+		again, err := jobspec.Decode(rewrite(t, body))
+		if err != nil {
+			t.Fatalf("rewritten, it is refused: %v", err)
+		}
+		checkSame(t, req, again)
+		checkSafe(t, req.Payload)
+		if req.JobType == jobspec.Simulation {
+			if steps, err := jobspec.ParseSimulation(req.Payload); err != nil || len(steps) == 0 {
+				t.Fatalf("the worker gets %d steps, %v", len(steps), err)
+			}
+		}
+	})
+}
+
+func FuzzDecodeBatch(f *testing.F) {
+	for _, s := range seeds {
+		f.Add([]byte(s))
+		f.Add([]byte(`{"jobs": [` + s + `]}`))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		jobs, err := jobspec.DecodeBatch(body)
+		if err != nil {
+			checkError(t, err)
+			return
+		}
+		for _, job := range jobs {
+			if _, err := jobspec.Decode(job); err != nil {
+				checkError(t, err)
+			}
+		}
+	})
+}
+
+func FuzzParseSimulation(f *testing.F) {
+	for _, s := range seeds {
+		f.Add([]byte(s))
+	}
+	f.Add([]byte(`{"steps":[{"type":"HTTP_CALL","url":"http://[::1]/%zz","method":"GET"}]}`))
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		if steps, err := jobspec.ParseSimulation(payload); err != nil {
+			checkError(t, err)
+		} else if len(steps) == 0 || len(steps) > jobspec.MaxSteps {
+			t.Fatalf("%d steps", len(steps))
+		}
+	})
+}
+
+func FuzzFromQuery(f *testing.F) {
+	f.Add("jobType=OWN&queue=mail&priority=9&tags=a,b&delayMs=5", []byte(`{"a": 1}`))
+	f.Add("jobType=SIMULATION&runAt=2026-11-22T08:00:00Z", []byte(`{"steps": [{"type": "FAIL"}]}`))
+	f.Fuzz(func(t *testing.T, query string, payload []byte) {
+		values, err := url.ParseQuery(query)
+		if err != nil {
+			return
+		}
+		req, err := jobspec.FromQuery(values, payload)
+		if err != nil {
+			checkError(t, err)
+			return
+		}
+		again, err := jobspec.FromQuery(values, rewrite(t, payload))
+		if err != nil {
+			t.Fatalf("rewritten, it is refused: %v", err)
+		}
+		checkSame(t, req, again)
+		checkSafe(t, req.Payload)
+	})
+}
+
+// rewrite says the same JSON in another way: sorted, without white space, escaped by other rules.
+func rewrite(t *testing.T, doc []byte) []byte {
+	d := json.NewDecoder(bytes.NewReader(doc))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("encoding/json cannot read it: %v", err)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatalf("encoding/json cannot write it: %v", err)
+	}
+	return b
+}
+
+func checkSame(t *testing.T, a, b jobspec.Request) {
+	x, err := jobspec.Canonical(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := jobspec.Canonical(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(x, y) {
+		t.Fatalf("rewritten, it means something else:\n%s\n%s", x, y)
+	}
+}
+
+// checkSafe asks what jsonb asks, and what any client can decode.
+func checkSafe(t *testing.T, payload []byte) {
+	var v any
+	if err := json.Unmarshal(payload, &v); err != nil {
+		t.Fatalf("a client cannot decode the payload: %v", err)
+	}
+	if !utf8.Valid(payload) || holdsNUL(v) {
+		t.Fatalf("PostgreSQL cannot keep %q", payload)
+	}
+}
+
+func holdsNUL(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.ContainsRune(v, 0)
+	case []any:
+		for _, e := range v {
+			if holdsNUL(e) {
+				return true
+			}
+		}
+	case map[string]any:
+		for name, e := range v {
+			if strings.ContainsRune(name, 0) || holdsNUL(e) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func checkError(t *testing.T, err error) {
+	var e *apierror.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("got %v", err)
+	}
+	switch {
+	case e.Code == apierror.PayloadTooLarge:
+	case e.Code != apierror.InvalidJobRequest || len(e.Details) == 0 || len(e.Details) > jobspec.MaxDetails:
+		t.Fatalf("got %#v", e)
+	}
+	for _, d := range e.Details {
+		if d.Message == "" || len(d.Path)+len(d.Message) > 1_000 || !utf8.ValidString(d.Path+d.Message) {
+			t.Fatalf("got %#v", d)
+		}
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	for name, body := range map[string]string{
+		"one step": `{"jobType":"SIMULATION","payload":{"steps":[{"type":"LOG","message":"hello"}]}}`,
+		"full":     strings.Replace(full, `, "ü\n"`, "", 1),
+		"own type": own(`{"customer": {"id": 17, "name": "Ada"}, "lines": [1, 2, 3.5, "x", null, true]}`),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := jobspec.Decode([]byte(body)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,126 @@
+// Package jobspec is what a client may ask for: the job request, its limits, and the steps of a
+// simulation. It reads hostile input and says everything that is wrong with it, by JSON path.
+package jobspec
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/retrypolicy"
+)
+
+// Limits of a request. Lengths of text are in characters.
+const (
+	MaxJobBytes    = 512 << 10 // one job's JSON, whitespace included
+	MaxBatchBytes  = 16 << 20  // checked by who reads the body
+	MaxBatchJobs   = 1_000
+	MaxJobType     = 100
+	MaxQueue       = 63
+	MaxKey         = 255 // idempotencyKey, ownerId
+	MaxTags        = 16
+	MaxTag         = 64
+	MaxRetryCount  = 100
+	MaxPriority    = 9
+	MaxTimeout     = 24 * time.Hour
+	MaxAhead       = 3_650 * 24 * time.Hour // of runAt and delayMs: ten years
+	MaxDepth       = 100                    // of nested JSON objects and arrays, the job itself included
+	MaxNumberChars = 1_000                  // of one JSON number as written
+	MaxDetails     = 20                     // problems named in one answer
+)
+
+// What holds where a request is silent.
+const (
+	DefaultQueue         = "default"
+	DefaultMaxRetryCount = 3
+	DefaultTimeout       = 10 * time.Minute
+)
+
+// Simulation is the built-in job type, whose payload ParseSimulation reads.
+const Simulation = "SIMULATION"
+
+// Request is a job that was asked for, with its defaults filled in.
+type Request struct {
+	JobType        string
+	Payload        json.RawMessage // any JSON value, as sent; shares memory with the decoded body
+	MaxRetryCount  int
+	RetryPolicy    *retrypolicy.Policy // nil: retrypolicy.Default
+	Queue          string
+	Priority       int
+	RunAt          *time.Time // UTC, in microseconds; at most one of RunAt and Delay is set
+	Delay          time.Duration
+	Timeout        time.Duration
+	IdempotencyKey string   // empty: none
+	Tags           []string // each once, in the order of the request
+	OwnerID        string   // empty: none
+}
+
+// DueAt is when a job that is accepted now may run: now, unless it asked for a later time.
+func (r *Request) DueAt(now time.Time) time.Time {
+	if r.RunAt != nil && r.RunAt.After(now) {
+		return *r.RunAt
+	}
+	return now.Add(r.Delay)
+}
+
+// Rules is what this installation allows.
+type Rules struct {
+	Queues   []string
+	JobTypes []string  // beside the built-in ones; "*" allows every name
+	Now      time.Time // from which runAt may be MaxAhead away; zero: the present
+}
+
+// Validate checks what Decode cannot know. The error is an *apierror.Error.
+func (r *Request) Validate(rules Rules) error {
+	var p problems
+	if r.JobType != Simulation && !slices.Contains(rules.JobTypes, r.JobType) &&
+		!slices.Contains(rules.JobTypes, "*") {
+		p.add("jobType", "is neither built in nor listed in JOB_TYPES")
+	}
+	if !slices.Contains(rules.Queues, r.Queue) {
+		p.add("queue", "is not one of the queues of this installation")
+	}
+	now := rules.Now
+	if now.IsZero() {
+		now = time.Now()
+	}
+	if r.RunAt != nil && r.RunAt.Sub(now) > MaxAhead {
+		p.add("runAt", fmt.Sprintf("must be at most %d days ahead", MaxAhead/(24*time.Hour)))
+	}
+	return p.err()
+}
+
+// problems collects what is wrong with a request, at most MaxDetails of it.
+type problems []apierror.Detail
+
+func (p *problems) add(path, message string) {
+	if !p.full() {
+		*p = append(*p, apierror.Detail{Path: path, Message: message})
+	}
+}
+
+func (p *problems) addAll(more problems) {
+	for _, d := range more {
+		p.add(d.Path, d.Message)
+	}
+}
+
+func (p *problems) full() bool { return len(*p) >= MaxDetails }
+
+func (p *problems) err() error {
+	list := *p
+	if len(list) == 0 {
+		return nil
+	}
+	where, more := list[0].Path, ""
+	if where == "" {
+		where = "the body"
+	}
+	if len(list) > 1 {
+		more = fmt.Sprintf(" (and %d more)", len(list)-1)
+	}
+	return &apierror.Error{Code: apierror.InvalidJobRequest,
+		Message: "invalid job request: " + where + " " + list[0].Message + more, Details: list}
+}

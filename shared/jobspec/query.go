@@ -1,0 +1,145 @@
+package jobspec
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// FromQuery makes a request of an event that is no job.submit.v1: the payload is its data as JSON,
+// and the parameters, of the names and meanings of a request's members, say the rest: jobType,
+// queue, priority, maxRetryCount, timeoutMs, delayMs, runAt, tags (separated by commas, or repeated).
+// Errors are Decode's.
+func FromQuery(values url.Values, payload []byte) (Request, error) {
+	if err := checkSize(payload); err != nil {
+		return Request{}, err
+	}
+	q := query{values: values}
+	req := q.request()
+	req.Payload = payload
+	q.addAll(payloadProblems(payload, req))
+	if err := q.err(); err != nil {
+		return Request{}, err
+	}
+	return req, nil
+}
+
+func payloadProblems(payload []byte, req Request) problems {
+	if len(payload) == 0 {
+		return problems{{Path: "payload", Message: "is required: the event has no data"}}
+	}
+	if p := scanProblems(payload, "payload"); p != nil {
+		return p
+	}
+	if req.JobType == Simulation {
+		return checkPayload(req)
+	}
+	r := newReader(payload, "payload")
+	r.raw()
+	return r.close()
+}
+
+// query reads parameters and notes what is wrong with them.
+type query struct {
+	problems
+	values url.Values
+}
+
+func (q *query) request() Request {
+	req := Request{Queue: DefaultQueue, MaxRetryCount: DefaultMaxRetryCount, Timeout: DefaultTimeout}
+	names := make([]string, 0, len(q.values))
+	for name := range q.values {
+		names = append(names, name)
+	}
+	slices.Sort(names) // the same request, the same answer
+	for _, name := range names {
+		q.parameter(&req, name)
+	}
+	if _, ok := q.values["jobType"]; !ok {
+		q.add("jobType", "is required: only a job.submit event goes without")
+	}
+	if req.RunAt != nil && q.values.Has("delayMs") {
+		q.add("delayMs", bothTimes)
+	}
+	return req
+}
+
+func (q *query) parameter(req *Request, name string) {
+	switch name {
+	case "jobType":
+		req.JobType = q.checked(name, checkJobType)
+	case "queue":
+		req.Queue = q.checked(name, checkQueue)
+	case "priority":
+		req.Priority = int(q.integer(name, 0, MaxPriority))
+	case "maxRetryCount":
+		req.MaxRetryCount = int(q.integer(name, 0, MaxRetryCount))
+	case "timeoutMs":
+		req.Timeout = q.millis(name, time.Millisecond, MaxTimeout)
+	case "delayMs":
+		req.Delay = q.millis(name, 0, MaxAhead)
+	case "runAt":
+		t, wrong := parseInstant(q.one(name))
+		q.note(name, wrong)
+		req.RunAt = &t
+	case "tags":
+		req.Tags = q.tags(name)
+	default:
+		q.add(join("", name), "is not a known parameter")
+	}
+}
+
+func (q *query) one(name string) string {
+	if len(q.values[name]) > 1 {
+		q.add(name, "is there more than once")
+	}
+	return q.values.Get(name)
+}
+
+func (q *query) note(name, wrong string) {
+	if wrong != "" {
+		q.add(name, wrong)
+	}
+}
+
+func (q *query) checked(name string, check func(string) string) string {
+	s := q.one(name)
+	q.note(name, check(s))
+	return s
+}
+
+func (q *query) integer(name string, least, most int64) int64 {
+	n, err := strconv.ParseInt(q.one(name), 10, 64)
+	if err != nil || n < least || n > most {
+		q.add(name, fmt.Sprintf("must be an integer from %d to %d", least, most))
+	}
+	return n
+}
+
+func (q *query) millis(name string, least, most time.Duration) time.Duration {
+	return time.Duration(q.integer(name, least.Milliseconds(), most.Milliseconds())) * time.Millisecond
+}
+
+func (q *query) tags(name string) []string {
+	tags := strings.Split(strings.Join(q.values[name], ","), ",")
+	for i, tag := range tags {
+		switch path := fmt.Sprintf("%s[%d]", name, i); {
+		case i >= MaxTags:
+			q.add(name, fmt.Sprintf("must have at most %d entries, not %d", MaxTags, len(tags)))
+			return nil
+		case utf8.RuneCountInString(tag) > MaxTag:
+			q.add(path, fmt.Sprintf("must have at most %d characters", MaxTag))
+		case !utf8.ValidString(tag):
+			q.add(path, "must be UTF-8")
+		case slices.Contains(tags[:i], tag):
+			q.add(path, "is there twice")
+		default:
+			q.note(path, checkLabel(tag))
+		}
+	}
+	return tags
+}
