@@ -11,20 +11,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
-)
 
-// lockFolder takes dir for this process. The kernel lets go of it whenever and however we end.
-func lockFolder(dir string) (*os.File, error) {
-	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open lock: %w", err)
-	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		_ = lock.Close()
-		return nil, fmt.Errorf("take %s: another process uses it: %w", dir, err)
-	}
-	return lock, nil
-}
+	"github.com/jobweaver/jobweaver/infra/folderlock"
+)
 
 // stopLeftover ends the server that a killed process left on the data folder, whose lock we hold: it
 // runs with that process's settings and would die with nobody. A pid that now belongs to something
@@ -63,11 +52,11 @@ func alive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH
 // RemoveAbandoned removes a server's folder that nobody wants any more, unless a living process uses
 // it or has just made it.
 func RemoveAbandoned(ctx context.Context, dir string) error {
-	info, err := os.Stat(filepath.Join(dir, "lock"))
+	info, err := os.Stat(filepath.Join(dir, folderlock.Name))
 	if err != nil || time.Since(info.ModTime()) < time.Minute {
 		return nil
 	}
-	lock, err := lockFolder(dir)
+	lock, err := folderlock.Take(dir)
 	if err != nil {
 		return nil
 	}

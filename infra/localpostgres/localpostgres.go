@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/jobweaver/jobweaver/infra/folderlock"
 )
 
 // Config says where a server keeps its data and how it is reached.
@@ -119,7 +121,7 @@ func (s *Server) Restart(ctx context.Context) error {
 		return err
 	}
 	if s.lock == nil {
-		lock, err := lockFolder(s.cfg.Dir)
+		lock, err := folderlock.Take(s.cfg.Dir)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,57 @@
+package localkafka
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+//go:embed pom.xml
+var pom []byte
+
+// jars gives the folder with Apache Kafka's jars, which Maven fetches at the first use on this
+// machine. Processes that do so at once do the work twice; the first to rename wins.
+func jars(ctx context.Context, progress func(string)) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find cache folder: %w", err)
+	}
+	cache = filepath.Join(cache, "jobweaver")
+	hash := sha256.Sum256(pom)
+	ready := filepath.Join(cache, fmt.Sprintf("kafka-%x", hash[:6]))
+	if _, err := os.Stat(ready); err == nil {
+		return ready, nil
+	}
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", fmt.Errorf("make cache folder: %w", err)
+	}
+	progress("fetching Apache Kafka (43 MB, only once) into " + cache)
+	half, err := os.MkdirTemp(cache, "fetching-")
+	if err != nil {
+		return "", fmt.Errorf("make cache folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(half) }()
+	return ready, fetch(ctx, half, ready)
+}
+
+func fetch(ctx context.Context, half, ready string) error {
+	project, libs := filepath.Join(half, "pom.xml"), filepath.Join(half, "libs")
+	if err := os.WriteFile(project, pom, 0o600); err != nil {
+		return fmt.Errorf("write pom: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, "mvn", "-q", "-B", "-f", project, "dependency:copy-dependencies",
+		"-DoutputDirectory="+libs)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("fetch its jars with Maven: %w\n%s", err, out)
+	}
+	if err := os.Rename(libs, ready); err != nil {
+		if _, there := os.Stat(ready); there != nil {
+			return fmt.Errorf("keep jars: %w", err)
+		}
+	}
+	return nil
+}

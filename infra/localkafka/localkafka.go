@@ -1,0 +1,82 @@
+// Package localkafka runs a Kafka broker on this machine, for development and for tests: one that is
+// embedded in this process, or Apache Kafka as a child.
+package localkafka
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/jobweaver/jobweaver/infra/folderlock"
+)
+
+// maxMessage is what a broker takes at once: our limit of 2 MiB and room for what is around it.
+const maxMessage = 2560 << 10
+
+// Config says where a broker keeps its data and how it is reached.
+type Config struct {
+	Dir      string            // data; kept, and found again by the next start. Embedded: "" is memory
+	Port     int               // on 127.0.0.1; 0 takes a free one
+	Progress func(line string) // told before slow first steps; may be nil
+}
+
+// Server is one running broker.
+type Server struct {
+	address string
+	stop    func() error
+}
+
+// Brokers is the bootstrap list.
+func (s *Server) Brokers() []string { return []string{s.address} }
+
+// Stop ends the broker cleanly; its data stays in Dir.
+func (s *Server) Stop() error { return s.stop() }
+
+// StartEmbedded runs a broker that speaks Kafka's protocol within this process. With a Dir its data
+// survives any end of the process, though not one of the machine.
+func StartEmbedded(cfg Config) (*Server, error) {
+	options := []kfake.Opt{
+		kfake.Ports(cfg.Port),
+		kfake.WithLogger(errorsOnly{}),
+		kfake.BrokerConfigs(map[string]string{"message.max.bytes": strconv.Itoa(maxMessage)}),
+	}
+	unlock := func() error { return nil }
+	if cfg.Dir != "" {
+		lock, err := takeFolder(cfg.Dir)
+		if err != nil {
+			return nil, fmt.Errorf("start broker: %w", err)
+		}
+		unlock = lock.Close
+		options = append(options, kfake.DataDir(filepath.Join(cfg.Dir, "data")))
+	}
+	cluster, err := kfake.NewCluster(options...)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start broker: %w", err), unlock())
+	}
+	stop := func() error {
+		cluster.Close()
+		return unlock()
+	}
+	return &Server{address: cluster.ListenAddrs()[0], stop: stop}, nil
+}
+
+func takeFolder(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return folderlock.Take(dir)
+}
+
+// errorsOnly: the broker's warnings are about its clients, which say so themselves.
+type errorsOnly struct{}
+
+func (errorsOnly) Logf(level kfake.LogLevel, format string, args ...any) {
+	if level == kfake.LogLevelError {
+		slog.Error("embedded broker", "error", fmt.Sprintf(format, args...))
+	}
+}
