@@ -1,0 +1,56 @@
+// Package funchost hosts a function: on its Kafka topics or on HTTP, with its clock, its probes and
+// its drain. The delivery rule of the house lives here, once: publish after commit, acknowledge
+// after publish.
+package funchost
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+)
+
+// Version is what was built; the linker sets it.
+var Version = "dev"
+
+// Handle takes a batch of events, one or many, in one database transaction, and returns the events
+// to say. Given the same batch again it says again what follows from its jobs' current state.
+//
+// An error that wraps jobevent.ErrInvalid means that something in the batch can never get better:
+// the host halves the batch until it has found it, and rejects it. Any other error is not the
+// events' fault: the host waits and calls again.
+type Handle func(ctx context.Context, batch []event.Event) (say []event.Event, err error)
+
+// Tick is one pass of a function's clock. next says when to tick again, 0 at once. After an error
+// the host waits and ticks again.
+type Tick func(ctx context.Context) (say []event.Event, next time.Duration, err error)
+
+// Publish says events: to the sink where one is set, else to Kafka. Of a job's events in one call
+// job-status is said last, after the others were acknowledged. It tries once, as long as ctx allows;
+// after an error any of the events may or may not have been said, and saying them again does no harm.
+type Publish func(ctx context.Context, events []event.Event) error
+
+// Function is what the host runs. Only Name is required.
+type Function struct {
+	Name string
+
+	Topics []string // heard from Kafka in batches, as group jobweaver-<name>
+	Handle Handle
+
+	Tick Tick
+	Wake <-chan struct{} // shortens the wait for the next tick
+
+	// Ready is asked for readiness, beside what the host knows itself: does the database answer?
+	Ready func(ctx context.Context) error
+
+	// HTTP is served beside probes and metrics. A function with it is ready whatever the broker does.
+	HTTP http.Handler
+
+	// Run is a long-running part of the function's own. ctx ends at the stop; what it still has to
+	// do then it does under a context of its own, within Config.ShutdownGrace. say works until it
+	// has returned. An error ends the process.
+	Run func(ctx context.Context, say Publish) error
+
+	KafkaOnly bool // refuses FUNC_TRANSPORT=http
+}

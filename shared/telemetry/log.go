@@ -1,0 +1,86 @@
+// Package telemetry is how the functions are watched: structured logs with the logger in the
+// context, and the metrics that more than one of them counts.
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+)
+
+// Fields that log lines share, so that one search finds them all.
+const (
+	FieldService = "service"
+	FieldTraceID = "traceId"
+	FieldJobID   = "jobId"
+)
+
+type loggerKey struct{}
+
+// NewLogger makes the logger of a service: level is debug, info, warn or error, format json or text.
+// An empty one is info, json.
+func NewLogger(w io.Writer, level, format, service string) (*slog.Logger, error) {
+	var least slog.Level
+	switch strings.ToLower(level) {
+	case "debug":
+		least = slog.LevelDebug
+	case "info", "":
+		least = slog.LevelInfo
+	case "warn":
+		least = slog.LevelWarn
+	case "error":
+		least = slog.LevelError
+	default:
+		return nil, fmt.Errorf("LOG_LEVEL: %q is none of debug, info, warn, error", level)
+	}
+	options := &slog.HandlerOptions{Level: least}
+	var handler slog.Handler
+	switch strings.ToLower(format) {
+	case "json", "":
+		handler = slog.NewJSONHandler(w, options)
+	case "text":
+		handler = slog.NewTextHandler(w, options)
+	default:
+		return nil, fmt.Errorf("LOG_FORMAT: %q is neither json nor text", format)
+	}
+	return slog.New(handler).With(FieldService, service), nil
+}
+
+// SetDefault makes logger the process's. What logs through slog with a context (slog.InfoContext)
+// then logs through the context's logger, with its fields, where there is one.
+func SetDefault(logger *slog.Logger) {
+	slog.SetDefault(slog.New(routed{logger.Handler()}))
+}
+
+// WithLogger puts a logger into the context.
+func WithLogger(ctx context.Context, logger *slog.Logger) context.Context {
+	return context.WithValue(ctx, loggerKey{}, logger)
+}
+
+// Logger is the context's logger, or the process's.
+func Logger(ctx context.Context) *slog.Logger {
+	if logger, ok := ctx.Value(loggerKey{}).(*slog.Logger); ok {
+		return logger
+	}
+	return slog.Default()
+}
+
+// With gives the context's logger more fields.
+func With(ctx context.Context, args ...any) context.Context {
+	return WithLogger(ctx, Logger(ctx).With(args...))
+}
+
+// routed hands a record to the logger of its context.
+type routed struct{ slog.Handler }
+
+// Handle is slog.Handler's.
+func (h routed) Handle(ctx context.Context, r slog.Record) error {
+	if logger, ok := ctx.Value(loggerKey{}).(*slog.Logger); ok {
+		if _, itself := logger.Handler().(routed); !itself {
+			return logger.Handler().Handle(ctx, r)
+		}
+	}
+	return h.Handler.Handle(ctx, r)
+}
