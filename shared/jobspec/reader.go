@@ -30,7 +30,7 @@ var readers = sync.Pool{New: func() any { return new(reader) }}
 // newReader reads doc strictly: no duplicate names, no bad UTF-8, no lone surrogates.
 func newReader(doc []byte, prefix string, options ...jsontext.Options) *reader {
 	r := readers.Get().(*reader)
-	*r = reader{d: r.d, buf: *bytes.NewBuffer(doc), prefix: prefix}
+	r.problems, r.buf, r.prefix, r.over = nil, *bytes.NewBuffer(doc), prefix, false
 	r.d.Reset(&r.buf, options...)
 	return r
 }
@@ -45,9 +45,9 @@ func (r *reader) close() problems {
 		}
 	}
 	p := r.problems
-	r.buf = bytes.Buffer{}
-	r.d.Reset(&r.buf) // or a waiting reader would keep the document in memory
-	*r = reader{d: r.d}
+	// A reader that waits in the pool must not keep the document in memory.
+	r.problems, r.name, r.buf = nil, nil, bytes.Buffer{}
+	r.d.Reset(&r.buf)
 	readers.Put(r)
 	return p
 }
