@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,7 +17,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// The circuit breaker of a closed sarama producer sleeps out its ten seconds.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/eapache/go-resiliency/breaker.(*Breaker).timer"))
+}
 
 // fakeBroker is an embedded broker that can go away and come back on its port with its data.
 type fakeBroker struct {
@@ -72,14 +74,7 @@ func (b *fakeBroker) stop() {
 // deleteTopics is a wipe: with them goes all that was committed.
 func (b *fakeBroker) deleteTopics(names ...string) {
 	b.t.Helper()
-	client, err := openClient(b.config(), func(s *sarama.Config) { s.Metadata.Full = true })
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	admin, err := sarama.NewClusterAdminFromClient(client)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	admin := newAdmin(b.t, b.config())
 	defer func() { _ = admin.Close() }()
 	for _, name := range names {
 		if err := admin.DeleteTopic(name); err != nil {
@@ -206,7 +201,8 @@ func (s *seen) firstsInOrder() error {
 // member is a running BatchConsumer.
 type member struct {
 	*BatchConsumer
-	stop func() // ends it and waits
+	stop     func() // ends it and waits
+	stopping func() bool
 }
 
 func startMember(t *testing.T, cfg Config, group string, topics []string, limit int, handle BatchHandler) *member {
@@ -225,7 +221,7 @@ func startMember(t *testing.T, cfg Config, group string, topics []string, limit 
 		}
 	})
 	t.Cleanup(stop)
-	return &member{BatchConsumer: b, stop: stop}
+	return &member{BatchConsumer: b, stop: stop, stopping: func() bool { return ctx.Err() != nil }}
 }
 
 // until polls what nothing signals.
@@ -242,4 +238,75 @@ func until(ctx context.Context, t *testing.T, what string, is func() bool) {
 	}
 }
 
-func topicNames(names ...string) string { return strings.Join(names, ",") }
+func (s *seen) handle(_ context.Context, batch []*sarama.ConsumerMessage) error {
+	s.add(batch)
+	return nil
+}
+
+// committed is the sum of a group's committed offsets on a topic.
+func committed(t *testing.T, cfg Config, group, topic string) int64 {
+	t.Helper()
+	admin := newAdmin(t, cfg)
+	defer func() { _ = admin.Close() }()
+	answer, err := admin.ListConsumerGroupOffsets(group, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum int64
+	for _, block := range answer.Blocks[topic] {
+		sum += max(block.Offset, 0)
+	}
+	return sum
+}
+
+// members are the ids of a group's members.
+func members(t *testing.T, cfg Config, group string) []string {
+	t.Helper()
+	admin := newAdmin(t, cfg)
+	defer func() { _ = admin.Close() }()
+	groups, err := admin.DescribeConsumerGroups([]string{group})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for id := range groups[0].Members {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func newAdmin(t *testing.T, cfg Config) sarama.ClusterAdmin {
+	t.Helper()
+	client, err := openClient(cfg, func(s *sarama.Config) { s.Metadata.Full = true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin, err := sarama.NewClusterAdminFromClient(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return admin
+}
+
+// pending is how many records are fetched and not taken.
+func (c *GroupConsumer) pending() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, p := range c.parts {
+		n += len(p.pending)
+	}
+	return n
+}
+
+// partitions is how many partitions a topic has, 0 when it is missing.
+func (b *fakeBroker) partitions(topic string) int {
+	b.t.Helper()
+	admin := newAdmin(b.t, b.config())
+	defer func() { _ = admin.Close() }()
+	found, err := admin.DescribeTopics([]string{topic})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return len(found[0].Partitions)
+}

@@ -100,16 +100,24 @@ func (w *topicWatch) describe(ctx context.Context) ([]*sarama.TopicMetadata, err
 	return found, nil
 }
 
-// logErrors drains what sarama reports until the group is closed.
+// logErrors drains what sarama reports until the group is closed. One cause comes from every
+// partition at once: it is logged once in a while.
 func (w *topicWatch) logErrors(ctx context.Context, errs <-chan error) {
-	var last string
-	var at time.Time
+	logged := map[string]time.Time{}
 	for err := range errs {
 		if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
 			signal(w.kick)
 		}
-		if text := err.Error(); text != last || time.Since(at) > quietInterval {
-			last, at = text, time.Now()
+		cause := err
+		var where *sarama.ConsumerError
+		if errors.As(err, &where) {
+			cause = where.Err
+		}
+		if time.Since(logged[cause.Error()]) > quietInterval {
+			if len(logged) > 100 {
+				clear(logged)
+			}
+			logged[cause.Error()] = time.Now()
 			slog.WarnContext(ctx, "kafka consumer error", "group", w.consumer.group, "error", err)
 		}
 	}
