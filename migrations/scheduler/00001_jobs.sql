@@ -40,7 +40,7 @@ CREATE TABLE jobs (
     CHECK ((status IN ('COMPLETED', 'FAILED', 'CANCELLED')) = (finished_at IS NOT NULL)),
     CHECK (status NOT IN ('QUEUED', 'RUNNING', 'WAITING', 'RETRYING', 'COMPLETED') OR attempt > 0),
     CHECK (retry_count <= max_retry_count),
-    CHECK (cancel_requested_at IS NULL OR status IN ('QUEUED', 'RUNNING', 'COMPLETED', 'CANCELLED')),
+    CHECK (cancel_requested_at IS NULL OR status IN ('QUEUED', 'RUNNING')),
     CHECK (jsonb_array_length(history) BETWEEN 1 AND 100),
     CHECK (status <> 'FAILED' OR error_code IS NOT NULL)
 ) WITH (fillfactor = 85);

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
 
@@ -46,16 +47,16 @@ type Completed struct {
 	Output     json.RawMessage `json:"output,omitempty"`
 }
 
-// Kind says in which way an attempt did not complete.
-type Kind string
+// Kind says in which way an attempt did not complete: failed, lost, interrupted, cancelled, snoozed.
+type Kind = jobstate.Kind
 
 // The kinds of a Failed event. Only failed counts a retry.
 const (
-	KindFailed      Kind = "failed"
-	KindLost        Kind = "lost"        // its worker died
-	KindInterrupted Kind = "interrupted" // handed back, by a worker that stops or is too busy
-	KindCancelled   Kind = "cancelled"
-	KindSnoozed     Kind = "snoozed" // its handler asked for a later time
+	KindFailed      = jobstate.KindFailed
+	KindLost        = jobstate.KindLost        // its worker died
+	KindInterrupted = jobstate.KindInterrupted // handed back, by a worker that stops or is too busy
+	KindCancelled   = jobstate.KindCancelled
+	KindSnoozed     = jobstate.KindSnoozed // its handler asked for a later time
 )
 
 // Failed is any other end of an attempt.

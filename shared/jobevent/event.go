@@ -72,6 +72,15 @@ func Decode[T any](e event.Event) (T, error) {
 	return data, nil
 }
 
+// DecodeAs is Decode for a handler that takes one type of event only.
+func DecodeAs[T any](e event.Event, typ string) (T, error) {
+	if e.Type() != typ {
+		var none T
+		return none, fmt.Errorf("take event of type %q as %s: %w", e.Type(), typ, ErrInvalid)
+	}
+	return Decode[T](e)
+}
+
 // TraceIDOf is the trace an event belongs to; zero when it names none.
 func TraceIDOf(e event.Event) uuid.UUID {
 	text, _ := e.Extensions()[ExtCorrelationID].(string)

@@ -1,0 +1,71 @@
+// Package dispatch is the scheduler's clock: it makes ready what has become due and sends out what
+// the others left.
+package dispatch
+
+import (
+	"context"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// Name is the function's name.
+const Name = "dispatch"
+
+const (
+	// idle is the longest sleep of the clock.
+	idle = 10 * time.Second
+	// listenAgain is how long it waits before it listens anew on a database that went away.
+	listenAgain = time.Second
+)
+
+// Function ticks when something is due.
+type Function struct {
+	store *schedulerdb.Store
+	wake  chan struct{}
+}
+
+// New makes the function on the scheduler's database.
+func New(store *schedulerdb.Store) *Function {
+	return &Function{store: store, wake: make(chan struct{}, 1)}
+}
+
+// Host is how the function is hosted.
+func (f *Function) Host() funchost.Function {
+	return funchost.Function{Name: Name, Tick: f.Tick, Wake: f.wake, Ready: f.store.Ping, Run: f.listen}
+}
+
+// Tick is one pass of the clock.
+func (f *Function) Tick(ctx context.Context) ([]event.Event, time.Duration, error) {
+	say, next, err := f.store.Due(ctx, idle)
+	if err != nil {
+		return nil, 0, err
+	}
+	events, err := say.Events(Name)
+	return events, next, err
+}
+
+// listen has the database shorten the sleep; without it the clock still ticks.
+func (f *Function) listen(ctx context.Context, _ funchost.Publish) error {
+	for {
+		err := f.store.Listen(ctx, func() {
+			select {
+			case f.wake <- struct{}{}:
+			default:
+			}
+		})
+		if ctx.Err() != nil {
+			return nil
+		}
+		telemetry.Logger(ctx).Warn("lost the wake-up, the clock ticks without", "error", err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(listenAgain):
+		}
+	}
+}

@@ -1,0 +1,60 @@
+// Package ingest takes accepted jobs into the scheduler, and sends out at once those that find room.
+package ingest
+
+import (
+	"context"
+	"errors"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// Name is the function's name.
+const Name = "ingest"
+
+// Function stores job.created events.
+type Function struct {
+	store *schedulerdb.Store
+}
+
+// New makes the function on the scheduler's database.
+func New(store *schedulerdb.Store) *Function { return &Function{store} }
+
+// Host is how the function is hosted.
+func (f *Function) Host() funchost.Function {
+	return funchost.Function{
+		Name: Name, Topics: []string{jobevent.TopicCreated}, Handle: f.Handle, Ready: f.store.Ping,
+	}
+}
+
+// Handle takes job.created events. One that was accepted and yet cannot be used is stored as failed,
+// or the API would say it again for ever.
+func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Event, error) {
+	say, err := f.ingest(ctx, batch)
+	if len(batch) == 1 && errors.Is(err, jobevent.ErrInvalid) {
+		if jobID, bad := uuid.Parse(batch[0].Subject()); bad == nil {
+			telemetry.Logger(ctx).Warn("stored an unusable job as failed", "jobId", jobID, "error", err)
+			say, err = f.store.IngestUnusable(ctx, jobID, jobevent.TraceIDOf(batch[0]), err.Error())
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return say.Events(Name)
+}
+
+func (f *Function) ingest(ctx context.Context, batch []event.Event) (schedulerdb.Say, error) {
+	created := make([]jobevent.Created, len(batch))
+	for i, e := range batch {
+		var err error
+		if created[i], err = jobevent.DecodeAs[jobevent.Created](e, jobevent.TypeCreated); err != nil {
+			return schedulerdb.Say{}, err
+		}
+	}
+	return f.store.Ingest(ctx, created)
+}

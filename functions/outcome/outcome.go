@@ -1,0 +1,96 @@
+// Package outcome applies what workers say became of attempts: the end of the job, its next attempt,
+// or its dead letter.
+package outcome
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb"
+)
+
+// Name is the function's name.
+const Name = "outcome"
+
+// Function settles attempts.
+type Function struct {
+	store *schedulerdb.Store
+}
+
+// New makes the function on the scheduler's database.
+func New(store *schedulerdb.Store) *Function { return &Function{store} }
+
+// Host is how the function is hosted.
+func (f *Function) Host() funchost.Function {
+	return funchost.Function{
+		Name:   Name,
+		Topics: []string{jobevent.TopicCompleted, jobevent.TopicFailed, jobevent.TopicWaiting},
+		Handle: f.Handle, Ready: f.store.Ping,
+	}
+}
+
+// Handle takes job.completed, job.failed and job.waiting events.
+func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Event, error) {
+	outcomes := make([]schedulerdb.Outcome, len(batch))
+	for i, e := range batch {
+		var err error
+		if outcomes[i], err = read(e); err != nil {
+			return nil, err
+		}
+	}
+	say, err := f.store.Settle(ctx, outcomes)
+	if err != nil {
+		return nil, err
+	}
+	return say.Events(Name)
+}
+
+func read(e event.Event) (schedulerdb.Outcome, error) {
+	switch e.Type() {
+	case jobevent.TypeCompleted:
+		d, err := jobevent.Decode[jobevent.Completed](e)
+		return schedulerdb.Outcome{
+			JobID: d.JobID, Attempt: d.Attempt, Kind: jobstate.KindCompleted, WorkerID: d.WorkerID,
+			StartedAt: &d.StartedAt, FinishedAt: &d.FinishedAt, Output: d.Output,
+		}, err
+	case jobevent.TypeWaiting:
+		d, err := jobevent.Decode[jobevent.Waiting](e)
+		return schedulerdb.Outcome{
+			JobID: d.JobID, Attempt: d.Attempt, Kind: jobstate.KindWaiting, WorkerID: d.WorkerID,
+			StartedAt: &d.StartedAt, CallbackTimeout: time.Duration(d.CallbackTimeoutMs) * time.Millisecond,
+		}, err
+	case jobevent.TypeFailed:
+		d, err := jobevent.Decode[jobevent.Failed](e)
+		if err != nil {
+			return schedulerdb.Outcome{}, err
+		}
+		return readFailed(d)
+	default:
+		return schedulerdb.Outcome{}, fmt.Errorf("take outcome of type %s: %w", e.Type(), jobevent.ErrInvalid)
+	}
+}
+
+func readFailed(d jobevent.Failed) (schedulerdb.Outcome, error) {
+	switch d.Kind {
+	case jobevent.KindFailed, jobevent.KindLost:
+		if d.ErrorCode == "" {
+			return schedulerdb.Outcome{}, fmt.Errorf("take %s outcome without error code: %w", d.Kind, jobevent.ErrInvalid)
+		}
+	case jobevent.KindInterrupted, jobevent.KindCancelled, jobevent.KindSnoozed:
+	case jobstate.KindCompleted, jobstate.KindWaiting:
+		return schedulerdb.Outcome{}, fmt.Errorf("take failed outcome of kind %s: %w", d.Kind, jobevent.ErrInvalid)
+	default:
+		return schedulerdb.Outcome{}, fmt.Errorf("take failed outcome of unknown kind %q: %w", d.Kind, jobevent.ErrInvalid)
+	}
+	return schedulerdb.Outcome{
+		JobID: d.JobID, Attempt: d.Attempt, Kind: d.Kind, WorkerID: d.WorkerID,
+		StartedAt: d.StartedAt, FinishedAt: &d.FinishedAt, ErrorCode: d.ErrorCode, Message: d.Message,
+		Retryable: d.Retryable, RetryAfter: time.Duration(d.RetryAfterMs) * time.Millisecond,
+	}, nil
+}

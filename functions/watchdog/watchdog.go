@@ -1,0 +1,72 @@
+// Package watchdog hears the workers' beats, and asks again about attempts of which nobody speaks. It
+// judges nothing: what became of an attempt only the worker's database knows.
+package watchdog
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb"
+)
+
+// Name is the function's name.
+const Name = "watchdog"
+
+// every is how often it looks for expired leases.
+const every = 2 * time.Second
+
+// Function keeps the leases.
+type Function struct {
+	store *schedulerdb.Store
+
+	mu   sync.Mutex
+	last time.Time // of the last look; zero: none yet
+}
+
+// New makes the function on the scheduler's database.
+func New(store *schedulerdb.Store) *Function { return &Function{store: store} }
+
+// Host is how the function is hosted.
+func (f *Function) Host() funchost.Function {
+	return funchost.Function{
+		Name: Name, Topics: []string{jobevent.TopicHeartbeat}, Handle: f.Handle, Tick: f.Tick, Ready: f.store.Ping,
+	}
+}
+
+// Handle takes worker.heartbeat events.
+func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Event, error) {
+	beats := make([]jobevent.Heartbeat, len(batch))
+	for i, e := range batch {
+		var err error
+		if beats[i], err = jobevent.DecodeAs[jobevent.Heartbeat](e, jobevent.TypeHeartbeat); err != nil {
+			return nil, err
+		}
+	}
+	say, err := f.store.Beat(ctx, beats)
+	if err != nil {
+		return nil, err
+	}
+	return say.Events(Name)
+}
+
+// Tick asks again about attempts whose lease is over, and repeats cancels that nobody answered.
+func (f *Function) Tick(ctx context.Context) ([]event.Event, time.Duration, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now, sinceLast := time.Now(), every
+	if !f.last.IsZero() {
+		sinceLast = now.Sub(f.last)
+	}
+	say, err := f.store.AskAgain(ctx, sinceLast)
+	if err != nil {
+		return nil, 0, err
+	}
+	f.last = now
+	events, err := say.Events(Name)
+	return events, every, err
+}

@@ -1,0 +1,95 @@
+package schedulerdb
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
+)
+
+// dueMost bounds one pass of the clock.
+const dueMost = 1000
+
+// Due makes ready what has become due, gives up callbacks that never came, and sends out what there
+// is room for. next is how long nothing more is due, at most idle; zero when this pass was full.
+func (s *Store) Due(ctx context.Context, idle time.Duration) (say Say, next time.Duration, err error) {
+	err = s.tx(ctx, func(q *gen.Queries) error {
+		say, next = Say{}, idle
+		overdue, err := s.giveUpCallbacks(ctx, q, &say)
+		if err != nil {
+			return err
+		}
+		due, err := q.JobsDue(ctx, dueMost)
+		if err != nil {
+			return fmt.Errorf("take due jobs: %w", err)
+		}
+		if say.Runs, err = s.dispatch(ctx, q, "dispatch"); err != nil {
+			return err
+		}
+		told, err := snapshots(ctx, q, due)
+		if err != nil {
+			return err
+		}
+		say.Jobs = append(say.Jobs, told...)
+		next, err = nextDue(ctx, q, idle)
+		if len(due) == dueMost || overdue == dueMost || len(say.Runs) >= dispatchMost {
+			next = 0
+		}
+		return err
+	})
+	return say, next, err
+}
+
+func (s *Store) giveUpCallbacks(ctx context.Context, q *gen.Queries, say *Say) (int, error) {
+	rows, err := q.JobsWaitingOverdue(ctx, dueMost)
+	if err != nil || len(rows) == 0 {
+		return 0, err
+	}
+	outcomes := make([]Outcome, len(rows))
+	for i, row := range rows {
+		outcomes[i] = Outcome{
+			JobID: row.JobID, Attempt: int(row.Attempt), Kind: jobstate.KindFailed, Retryable: true,
+			ErrorCode: "WORKER.CALLBACK_TIMEOUT", Message: "no callback came in time",
+		}
+	}
+	byJob(outcomes, func(o Outcome) uuid.UUID { return o.JobID })
+	say.Jobs, err = s.settleOthers(ctx, q, outcomes)
+	return len(rows), err
+}
+
+func nextDue(ctx context.Context, q *gen.Queries, idle time.Duration) (time.Duration, error) {
+	rows, err := q.NextDue(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read next due instant: %w", err)
+	}
+	if len(rows) == 0 {
+		return idle, nil
+	}
+	return min(max(rows[0].DueAt.Sub(rows[0].At), time.Millisecond), idle), nil
+}
+
+// Listen calls wake whenever something has become due sooner than the clock expects. It ends with ctx
+// or with its connection.
+func (s *Store) Listen(ctx context.Context, wake func()) error {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("listen for due jobs: %w", err)
+	}
+	// The connection has a LISTEN on it: it does not go back to the pool.
+	raw := conn.Hijack()
+	defer func() { _ = raw.Close(context.WithoutCancel(ctx)) }()
+	if _, err := raw.Exec(ctx, "LISTEN jobweaver_due"); err != nil {
+		return fmt.Errorf("listen for due jobs: %w", err)
+	}
+	wake() // what became due before we listened
+	for {
+		if _, err := raw.WaitForNotification(ctx); err != nil {
+			return fmt.Errorf("listen for due jobs: %w", err)
+		}
+		wake()
+	}
+}

@@ -1,0 +1,72 @@
+package schedulerdb
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
+)
+
+// Command applies commands, each once by its number, and answers reports. A command for a job that is
+// not known yet changes nothing: the API keeps it and says it again until it is answered.
+func (s *Store) Command(ctx context.Context, commands []jobevent.Command) (Say, error) {
+	var say Say
+	err := s.tx(ctx, func(q *gen.Queries) error {
+		say = Say{}
+		if err := s.command(ctx, q, commands, &say); err != nil {
+			return err
+		}
+		orders, err := s.dispatch(ctx, q, "command")
+		say.Runs = append(say.Runs, orders...)
+		return err
+	})
+	return say, err
+}
+
+func (s *Store) command(ctx context.Context, q *gen.Queries, commands []jobevent.Command, say *Say) error {
+	var ids, repeat []uuid.UUID
+	for _, c := range commands {
+		if c.Command == jobevent.CommandReport {
+			newer, err := newerThan(ctx, q, c.Reports)
+			if err != nil {
+				return err
+			}
+			repeat = append(repeat, newer...)
+		} else {
+			ids = append(ids, c.JobID)
+		}
+	}
+	jobs, err := lockJobs(ctx, q, ids)
+	if err != nil {
+		return err
+	}
+	for _, c := range commands {
+		if job := jobs[c.JobID]; job != nil && c.Command != jobevent.CommandReport {
+			job.command(c)
+		}
+	}
+	if say.Jobs, err = saveJobs(ctx, q, jobs); err != nil {
+		return err
+	}
+	told := map[uuid.UUID]bool{}
+	for _, job := range say.Jobs {
+		told[job.JobID] = true
+	}
+	return again(ctx, q, append(ids, repeat...), told, say)
+}
+
+func newerThan(ctx context.Context, q *gen.Queries, known []jobevent.ReportJob) ([]uuid.UUID, error) {
+	var p gen.JobsNewerParams
+	for _, job := range known {
+		p.JobIDs = append(p.JobIDs, job.JobID)
+		p.Versions = append(p.Versions, job.Version)
+	}
+	ids, err := q.JobsNewer(ctx, p)
+	if err != nil {
+		return nil, fmt.Errorf("answer report: %w", err)
+	}
+	return ids, nil
+}

@@ -1,0 +1,130 @@
+package schedulerdb
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
+)
+
+// Beat takes in what workers say of themselves: who lives, what they hold, what they have started.
+// Room that they bring is used at once.
+func (s *Store) Beat(ctx context.Context, beats []jobevent.Heartbeat) (Say, error) {
+	latest := map[string]jobevent.Heartbeat{}
+	for _, beat := range beats {
+		latest[beat.WorkerID] = beat
+	}
+	var say Say
+	err := s.tx(ctx, func(q *gen.Queries) error {
+		say = Say{}
+		if err := s.hold(ctx, q, latest, &say); err != nil {
+			return err
+		}
+		if err := seeWorkers(ctx, q, latest); err != nil {
+			return err
+		}
+		orders, err := s.dispatch(ctx, q, "watchdog")
+		say.Runs = append(say.Runs, orders...)
+		return err
+	})
+	return say, err
+}
+
+func seeWorkers(ctx context.Context, q *gen.Queries, latest map[string]jobevent.Heartbeat) error {
+	var p gen.WorkersSeenParams
+	var gone []string
+	for id, beat := range latest {
+		if beat.Stopping {
+			gone = append(gone, id)
+			continue
+		}
+		partitions := beat.Partitions
+		if partitions == nil {
+			partitions = map[string][]int32{}
+		}
+		p.WorkerIDs = append(p.WorkerIDs, id)
+		p.Partitions = append(p.Partitions, mustJSON(partitions))
+		p.Slots = append(p.Slots, int32(beat.Slots))
+		p.Rates = append(p.Rates, max(beat.Rate, 0))
+	}
+	if err := q.WorkersSeen(ctx, p); err != nil {
+		return fmt.Errorf("write workers: %w", err)
+	}
+	if err := q.WorkersGone(ctx, gone); err != nil {
+		return fmt.Errorf("forget workers: %w", err)
+	}
+	return nil
+}
+
+// heldAttempt is one entry of a beat with the worker that said it.
+type heldAttempt struct {
+	jobevent.HeldAttempt
+	workerID string
+}
+
+func (s *Store) hold(ctx context.Context, q *gen.Queries, latest map[string]jobevent.Heartbeat, say *Say) error {
+	var held []heldAttempt
+	for id, beat := range latest {
+		for _, attempt := range beat.Attempts {
+			held = append(held, heldAttempt{attempt, id})
+		}
+	}
+	if len(held) == 0 {
+		return nil
+	}
+	byJob(held, func(a heldAttempt) uuid.UUID { return a.JobID })
+	started := gen.JobsStartedParams{Lease: s.cfg.Lease}
+	all := gen.JobsHeldParams{Lease: s.cfg.Lease, RenewBelow: s.cfg.Lease * 7 / 10}
+	for _, a := range held {
+		all.JobIDs = append(all.JobIDs, a.JobID)
+		all.Attempts = append(all.Attempts, int32(a.Attempt))
+		all.WorkerIDs = append(all.WorkerIDs, a.workerID)
+		if a.StartedAt != nil {
+			started.JobIDs = append(started.JobIDs, a.JobID)
+			started.Attempts = append(started.Attempts, int32(a.Attempt))
+			started.WorkerIDs = append(started.WorkerIDs, a.workerID)
+			started.StartedAts = append(started.StartedAts, *a.StartedAt)
+		}
+	}
+	running, err := q.JobsStarted(ctx, started)
+	if err != nil {
+		return fmt.Errorf("start attempts: %w", err)
+	}
+	for _, row := range running {
+		say.Jobs = append(say.Jobs, Snapshot(row))
+	}
+	if _, err := q.JobsHeld(ctx, all); err != nil {
+		return fmt.Errorf("extend leases: %w", err)
+	}
+	return nil
+}
+
+// AskAgain says again the orders of attempts of which no worker has spoken for a lease, and, of the
+// cancels that nobody answered, those that are due since the last look.
+func (s *Store) AskAgain(ctx context.Context, sinceLast time.Duration) (Say, error) {
+	const most = 1000
+	var say Say
+	err := s.tx(ctx, func(q *gen.Queries) error {
+		say = Say{}
+		rows, err := q.JobsAskAgain(ctx, gen.JobsAskAgainParams{MaxJobs: most, Lease: s.cfg.Lease})
+		if err != nil {
+			return fmt.Errorf("ask again: %w", err)
+		}
+		for _, row := range rows {
+			say.Runs = append(say.Runs, RunOrder(row))
+		}
+		unanswered, err := q.JobsCancelUnanswered(ctx, gen.JobsCancelUnansweredParams{SinceLast: sinceLast, MaxJobs: most})
+		if err != nil {
+			return fmt.Errorf("find unanswered cancels: %w", err)
+		}
+		for _, row := range unanswered {
+			say.Cancels = append(say.Cancels, AttemptRef{JobID: row.JobID, TraceID: row.TraceID, Attempt: int(row.Attempt)})
+		}
+		return nil
+	})
+	return say, err
+}

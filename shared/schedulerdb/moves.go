@@ -1,0 +1,187 @@
+package schedulerdb
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/retrypolicy"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
+)
+
+// lockedJob is a job under a row lock, with the moves that a batch makes of it, folded in order.
+type lockedJob struct {
+	jobstate.Job
+	row         gen.JobsLockRow
+	moves       []jobevent.Move
+	dueAt       time.Time
+	deadlineAt  time.Time
+	lastCommand json.RawMessage
+	lastError   jobevent.Error
+	output      json.RawMessage
+	workerID    string
+	startedAt   time.Time
+	changed     bool
+}
+
+func lockJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid.UUID]*lockedJob, error) {
+	jobs := map[uuid.UUID]*lockedJob{}
+	if len(ids) == 0 {
+		return jobs, nil
+	}
+	rows, err := q.JobsLock(ctx, ids)
+	if err != nil {
+		return nil, fmt.Errorf("lock jobs: %w", err)
+	}
+	for _, row := range rows {
+		jobs[row.JobID] = &lockedJob{
+			Job: jobstate.Job{
+				Status: jobstate.Status(row.Status), Attempt: int(row.Attempt), RetryCount: int(row.RetryCount),
+				MaxRetryCount: int(row.MaxRetryCount), LostCount: int(row.LostCount),
+				CancelRequested: row.CancelRequestedAt != nil, CommandSeq: int(row.CommandSeq),
+			},
+			row: row, lastCommand: row.LastCommand, dueAt: orZero(row.DueAt), deadlineAt: orZero(row.CallbackDeadlineAt),
+		}
+	}
+	return jobs, nil
+}
+
+// outcome folds one outcome in. A cancelled attempt answers the cancel that asked for it.
+func (j *lockedJob) outcome(o Outcome, maxLost int) error {
+	next, ok := j.Apply(jobstate.Outcome{Attempt: o.Attempt, Kind: o.Kind, Retryable: o.Retryable}, maxLost)
+	if !ok {
+		return nil
+	}
+	move := jobevent.Move{
+		Attempt: o.Attempt, By: "outcome", Outcome: string(o.Kind), WorkerID: o.WorkerID,
+		StartedAt: utc(o.StartedAt), FinishedAt: utc(o.FinishedAt), ErrorCode: o.ErrorCode, Message: o.Message,
+	}
+	if o.Kind == jobstate.KindCompleted && j.CancelRequested {
+		j.lastCommand = mustJSON(jobevent.CommandResult{Number: j.CommandSeq, Command: jobevent.CommandCancel, Reason: "the attempt had completed"})
+	}
+	delay, err := j.delay(next, o)
+	if err != nil {
+		return err
+	}
+	j.move(next, move)
+	j.workerID, j.startedAt, j.output = o.WorkerID, orZero(o.StartedAt), o.Output
+	if o.ErrorCode != "" {
+		j.lastError = jobevent.Error{ErrorCode: o.ErrorCode, Message: o.Message}
+	}
+	switch next.Status {
+	case jobstate.Retrying, jobstate.Scheduled:
+		j.dueAt = j.row.At.Add(delay)
+	case jobstate.Waiting:
+		j.deadlineAt = j.row.At.Add(o.CallbackTimeout)
+		j.dueAt = j.deadlineAt.Add(callbackGrace)
+	case jobstate.Pending, jobstate.Queued, jobstate.Running, jobstate.Completed, jobstate.Failed, jobstate.Cancelled:
+	}
+	return nil
+}
+
+// delay is how long the job waits for its next attempt: what the handler asked for, else its policy.
+func (j *lockedJob) delay(next jobstate.Job, o Outcome) (time.Duration, error) {
+	if o.RetryAfter > 0 || next.Status != jobstate.Retrying {
+		return o.RetryAfter, nil
+	}
+	var policy *retrypolicy.Policy
+	if j.row.RetryPolicy != nil {
+		if err := json.Unmarshal(j.row.RetryPolicy, &policy); err != nil {
+			return 0, fmt.Errorf("read retry policy of job %s: %w", j.row.JobID, err)
+		}
+	}
+	return policy.Delay(next.RetryCount, rand.Float64), nil
+}
+
+// command folds one command in.
+func (j *lockedJob) command(c jobevent.Command) {
+	next, answer, isNew := j.Command(c.Number, jobstate.Command(c.Command))
+	if !isNew {
+		return
+	}
+	j.lastCommand = mustJSON(jobevent.CommandResult{
+		Number: c.Number, Command: c.Command, Applied: answer.Applied, Reason: answer.Reason,
+	})
+	move := jobevent.Move{Attempt: j.Attempt, By: c.By, Reason: c.Command}
+	if !answer.Applied {
+		move.Reason += " refused: " + answer.Reason
+	}
+	if j.Status == jobstate.Waiting && next.Status == jobstate.Cancelled {
+		move.Outcome, move.ErrorCode = string(jobstate.KindCancelled), "WORKER.CANCELLED"
+	}
+	j.move(next, move)
+}
+
+func (j *lockedJob) move(next jobstate.Job, m jobevent.Move) {
+	m.At, m.From, m.To = j.row.At.UTC(), string(j.Status), string(next.Status)
+	if m.From != m.To {
+		j.dueAt, j.deadlineAt = time.Time{}, time.Time{}
+	}
+	j.Job, j.moves, j.changed = next, append(j.moves, m), true
+}
+
+// saveJobs writes the changed ones and returns them as they are now.
+func saveJobs(ctx context.Context, q *gen.Queries, jobs map[uuid.UUID]*lockedJob) ([]Snapshot, error) {
+	var p gen.JobsSaveParams
+	var earliest time.Time
+	for _, j := range slices.SortedFunc(maps.Values(jobs), func(a, b *lockedJob) int {
+		return slices.Compare(a.row.JobID[:], b.row.JobID[:])
+	}) {
+		if !j.changed {
+			continue
+		}
+		if !j.dueAt.IsZero() && (earliest.IsZero() || j.dueAt.Before(earliest)) {
+			earliest = j.dueAt
+		}
+		j.addTo(&p)
+	}
+	if len(p.JobIDs) == 0 {
+		return nil, nil
+	}
+	rows, err := q.JobsSave(ctx, p)
+	if err != nil {
+		return nil, fmt.Errorf("save jobs: %w", err)
+	}
+	saved := make([]Snapshot, len(rows))
+	for i, row := range rows {
+		saved[i] = Snapshot(row)
+	}
+	if earliest.IsZero() {
+		return saved, nil
+	}
+	return saved, notifyDue(ctx, q, earliest)
+}
+
+func (j *lockedJob) addTo(p *gen.JobsSaveParams) {
+	p.JobIDs = append(p.JobIDs, j.row.JobID)
+	p.OldVersions = append(p.OldVersions, j.row.Version)
+	p.Statuses = append(p.Statuses, string(j.Status))
+	p.RetryCounts = append(p.RetryCounts, int16(j.RetryCount))
+	p.LostCounts = append(p.LostCounts, int16(j.LostCount))
+	p.DueAts = append(p.DueAts, j.dueAt)
+	p.CallbackDeadlineAts = append(p.CallbackDeadlineAts, j.deadlineAt)
+	p.CancelRequested = append(p.CancelRequested, j.CancelRequested)
+	p.CommandSeqs = append(p.CommandSeqs, int32(j.CommandSeq))
+	p.LastCommands = append(p.LastCommands, j.lastCommand)
+	p.Entries = append(p.Entries, mustJSON(j.moves))
+	p.Outputs = append(p.Outputs, j.output)
+	p.ErrorCodes = append(p.ErrorCodes, j.lastError.ErrorCode)
+	p.ErrorMessages = append(p.ErrorMessages, j.lastError.Message)
+	p.WorkerIDs = append(p.WorkerIDs, j.workerID)
+	p.StartedAts = append(p.StartedAts, j.startedAt)
+}
+
+func orZero(at *time.Time) time.Time {
+	if at == nil {
+		return time.Time{}
+	}
+	return *at
+}

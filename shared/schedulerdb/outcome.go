@@ -1,0 +1,126 @@
+package schedulerdb
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
+)
+
+// Outcome is what a worker says became of an attempt.
+type Outcome struct {
+	JobID           uuid.UUID
+	Attempt         int
+	Kind            jobstate.Kind
+	WorkerID        string
+	StartedAt       *time.Time
+	FinishedAt      *time.Time
+	Output          json.RawMessage
+	ErrorCode       string
+	Message         string
+	Retryable       bool
+	RetryAfter      time.Duration // zero: the job's policy
+	CallbackTimeout time.Duration // KindWaiting only
+}
+
+// Settle applies outcomes, in order, and sends out what the room they leave is good for. An outcome
+// of an old attempt changes nothing; the state of its job is told again.
+func (s *Store) Settle(ctx context.Context, outcomes []Outcome) (Say, error) {
+	var say Say
+	err := s.tx(ctx, func(q *gen.Queries) (err error) {
+		say = Say{}
+		say.Jobs, err = s.settle(ctx, q, outcomes)
+		if err != nil {
+			return err
+		}
+		told := map[uuid.UUID]bool{}
+		for _, job := range say.Jobs {
+			told[job.JobID] = true
+		}
+		var ids []uuid.UUID
+		for _, o := range outcomes {
+			ids = append(ids, o.JobID)
+		}
+		if err := again(ctx, q, ids, told, &say); err != nil {
+			return err
+		}
+		orders, err := s.dispatch(ctx, q, "outcome")
+		say.Runs = append(say.Runs, orders...)
+		return err
+	})
+	return say, err
+}
+
+// settle takes the plain way for a job whose attempt completed, and the long way, under a lock and
+// through the rules of jobstate, for all others.
+func (s *Store) settle(ctx context.Context, q *gen.Queries, outcomes []Outcome) ([]Snapshot, error) {
+	said := map[uuid.UUID]int{}
+	for i := range outcomes {
+		outcomes[i].Message = cleanText(outcomes[i].Message)
+		said[outcomes[i].JobID]++
+	}
+	var plain, others []Outcome
+	for _, o := range outcomes {
+		if o.Kind == jobstate.KindCompleted && said[o.JobID] == 1 {
+			plain = append(plain, o)
+		} else {
+			others = append(others, o)
+		}
+	}
+	jobs, err := s.settleOthers(ctx, q, others)
+	if err != nil || len(plain) == 0 {
+		return jobs, err
+	}
+	completed, err := complete(ctx, q, plain)
+	return append(jobs, completed...), err
+}
+
+func (s *Store) settleOthers(ctx context.Context, q *gen.Queries, outcomes []Outcome) ([]Snapshot, error) {
+	var ids []uuid.UUID
+	for _, o := range outcomes {
+		ids = append(ids, o.JobID)
+	}
+	jobs, err := lockJobs(ctx, q, ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range outcomes {
+		if job := jobs[o.JobID]; job != nil {
+			if err := job.outcome(o, s.cfg.MaxLost); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return saveJobs(ctx, q, jobs)
+}
+
+func complete(ctx context.Context, q *gen.Queries, outcomes []Outcome) ([]Snapshot, error) {
+	byJob(outcomes, func(o Outcome) uuid.UUID { return o.JobID })
+	var p gen.JobsCompleteParams
+	for _, o := range outcomes {
+		p.JobIDs = append(p.JobIDs, o.JobID)
+		p.Attempts = append(p.Attempts, int32(o.Attempt))
+		p.Outputs = append(p.Outputs, o.Output)
+		p.WorkerIDs = append(p.WorkerIDs, o.WorkerID)
+		p.StartedAts = append(p.StartedAts, orZero(o.StartedAt))
+		p.Entries = append(p.Entries, mustJSON(jobevent.Move{
+			To: string(jobstate.Completed), Attempt: o.Attempt, By: "outcome", Outcome: string(o.Kind),
+			WorkerID: o.WorkerID, StartedAt: utc(o.StartedAt), FinishedAt: utc(o.FinishedAt),
+		}))
+	}
+	rows, err := q.JobsComplete(ctx, p)
+	if err != nil {
+		return nil, fmt.Errorf("complete jobs: %w", err)
+	}
+	jobs := make([]Snapshot, len(rows))
+	for i, row := range rows {
+		jobs[i] = Snapshot(row)
+	}
+	return jobs, nil
+}

@@ -1,0 +1,156 @@
+package schedulerdb
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
+)
+
+// Snapshot is a job as the public sees it.
+type Snapshot gen.JobsSnapshotRow
+
+// RunOrder is an attempt that goes out, or goes out again.
+type RunOrder gen.JobsDispatchRow
+
+// Say is what follows from a transaction: the attempts that went out, and the jobs whose state is to
+// be told whole.
+type Say struct {
+	Runs    []RunOrder
+	Jobs    []Snapshot
+	Cancels []AttemptRef // attempts whose cancel is asked for again, by themselves
+}
+
+// AttemptRef names an attempt.
+type AttemptRef struct {
+	JobID   uuid.UUID
+	TraceID uuid.UUID
+	Attempt int
+}
+
+// Events builds the events in the order in which they must be published: of a job's version its
+// status comes last, for a version that the API has seen is one of which nothing was lost.
+func (s Say) Events(function string) ([]event.Event, error) {
+	w := writer{function: function}
+	for _, order := range s.Runs {
+		w.run(order)
+	}
+	for _, attempt := range s.Cancels {
+		w.cancel(attempt)
+	}
+	for _, job := range s.Jobs {
+		if job.CancelRequestedAt != nil {
+			w.cancel(AttemptRef{JobID: job.JobID, TraceID: job.TraceID, Attempt: int(job.Attempt)})
+		}
+		if jobstate.Status(job.Status) == jobstate.Failed {
+			w.deadLetter(job)
+		}
+		w.status(job)
+	}
+	return w.events, w.err
+}
+
+// writer collects events and keeps the first error.
+type writer struct {
+	function string
+	events   []event.Event
+	err      error
+}
+
+func (w *writer) add(typ string, m jobevent.Meta, data any) {
+	if w.err != nil {
+		return
+	}
+	m.Function = w.function
+	e, err := jobevent.New(typ, m, data)
+	w.events, w.err = append(w.events, e), err
+}
+
+func (w *writer) run(o RunOrder) {
+	var partition int32
+	if o.Partition != nil {
+		partition = int32(*o.Partition)
+	}
+	w.add(jobevent.TypeRun, jobevent.Meta{
+		ID: jobevent.RunID(o.JobID, int(o.Attempt)), JobID: o.JobID, TraceID: o.TraceID,
+		Key: jobevent.RoutingKey(partition), Queue: o.Queue,
+	}, jobevent.Run{
+		JobID: o.JobID, Attempt: int(o.Attempt), JobType: o.JobType, Payload: o.Payload,
+		TimeoutMs: int64(o.TimeoutMs), Rank: o.Rank.UTC(), Cancel: o.CancelRequestedAt != nil,
+	})
+}
+
+func (w *writer) cancel(a AttemptRef) {
+	w.add(jobevent.TypeAttemptCancel,
+		jobevent.Meta{ID: jobevent.AttemptCancelID(a.JobID, a.Attempt), JobID: a.JobID, TraceID: a.TraceID},
+		jobevent.AttemptCancel{JobID: a.JobID, Attempt: a.Attempt})
+}
+
+func (w *writer) deadLetter(job Snapshot) {
+	lastError := job.lastError()
+	reason := lastError.ErrorCode
+	if lastError.Message != "" {
+		reason += ": " + lastError.Message
+	}
+	w.add(jobevent.TypeDeadLettered,
+		jobevent.Meta{ID: jobevent.DeadLetterID(job.JobID, int(job.Attempt)), JobID: job.JobID, TraceID: job.TraceID},
+		jobevent.DeadLettered{JobID: job.JobID, Reason: reason, FinalRetryCount: int(job.RetryCount), FailedAt: *utc(job.FinishedAt)})
+}
+
+func (w *writer) status(job Snapshot) {
+	status, err := job.status()
+	if err != nil && w.err == nil {
+		w.err = err
+	}
+	w.add(jobevent.TypeStatus,
+		jobevent.Meta{ID: jobevent.StatusID(job.JobID, job.Version), JobID: job.JobID, TraceID: job.TraceID}, status)
+}
+
+func (job Snapshot) lastError() *jobevent.Error {
+	if job.ErrorCode == nil {
+		return nil
+	}
+	e := &jobevent.Error{ErrorCode: *job.ErrorCode}
+	if job.ErrorMessage != nil {
+		e.Message = *job.ErrorMessage
+	}
+	return e
+}
+
+func (job Snapshot) status() (jobevent.Status, error) {
+	s := jobevent.Status{
+		JobID: job.JobID, Version: job.Version, Status: job.Status, Attempt: int(job.Attempt),
+		RetryCount: int(job.RetryCount), CallbackDeadlineAt: utc(job.CallbackDeadlineAt),
+		StartedAt: utc(job.StartedAt), FinishedAt: utc(job.FinishedAt), UpdatedAt: job.UpdatedAt.UTC(),
+		LastError: job.lastError(), Output: job.Output,
+	}
+	if jobstate.Status(job.Status) != jobstate.Waiting {
+		s.NextRunAt = utc(job.DueAt)
+	}
+	if err := json.Unmarshal(job.History, &s.History); err != nil {
+		return s, fmt.Errorf("read history of job %s: %w", job.JobID, err)
+	}
+	for i := range s.History {
+		s.History[i].At = s.History[i].At.UTC()
+	}
+	if job.LastCommand != nil {
+		if err := json.Unmarshal(job.LastCommand, &s.LastCommand); err != nil {
+			return s, fmt.Errorf("read last command of job %s: %w", job.JobID, err)
+		}
+	}
+	return s, nil
+}
+
+func utc(at *time.Time) *time.Time {
+	if at == nil {
+		return nil
+	}
+	u := at.UTC()
+	return &u
+}

@@ -1,0 +1,57 @@
+// Package schedulerdb keeps which attempt of which job is due, on the database jobweaver_scheduler.
+// Each method is one thing that happens, in one transaction; it returns what is to be said of it.
+package schedulerdb
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
+)
+
+// Config is what an operator may set of the scheduler.
+type Config struct {
+	Lease   time.Duration `envconfig:"LEASE" default:"15s" desc:"how long an attempt of which no worker speaks is left alone"`
+	MaxLost int           `envconfig:"MAX_LOST" default:"3" desc:"how often a job may lose its worker before it fails"`
+}
+
+const (
+	// silentAfter is how long after its last beat a worker still counts as there.
+	silentAfter = 10 * time.Second
+	// callbackGrace is how much later than the outside system was told an attempt is given up, so
+	// that a callback that was accepted has always arrived.
+	callbackGrace = 30 * time.Second
+	// cancelEvery is how often an unanswered cancel is asked for again.
+	cancelEvery = 15 * time.Second
+	// dispatchMost bounds one statement of the dispatch step.
+	dispatchMost = 2000
+)
+
+// Store is the scheduler's database.
+type Store struct {
+	pool *pgxpool.Pool
+	cfg  Config
+}
+
+// Open connects to the database at url.
+func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
+	pool, err := pgpool.Open(ctx, url, pgpool.ApplicationName("jobweaver-scheduler"), pgpool.IndexOnly())
+	if err != nil {
+		return nil, err
+	}
+	return &Store{pool: pool, cfg: cfg}, nil
+}
+
+// Close ends all connections.
+func (s *Store) Close() { s.pool.Close() }
+
+// Ping says whether the database answers.
+func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
+
+func (s *Store) tx(ctx context.Context, body func(q *gen.Queries) error) error {
+	return pgpool.Tx(ctx, s.pool, func(tx pgx.Tx) error { return body(gen.New(tx)) })
+}
