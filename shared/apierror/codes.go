@@ -32,6 +32,10 @@ const (
 	UnknownJobType   Code = "WORKER.UNKNOWN_JOB_TYPE"
 	CallbackTimeout  Code = "WORKER.CALLBACK_TIMEOUT"
 	Cancelled        Code = "WORKER.CANCELLED"
+	HandlerFailed    Code = "WORKER.HANDLER_FAILED"
+	InvalidPayload   Code = "WORKER.INVALID_PAYLOAD"
+	InvalidOutput    Code = "WORKER.INVALID_OUTPUT"
+	OutputTooLarge   Code = "WORKER.OUTPUT_TOO_LARGE"
 )
 
 // What ends a job without an attempt.
@@ -77,6 +81,10 @@ var table = []Entry{
 	{UnknownJobType, 0, "The worker has no handler for the job's type."},
 	{CallbackTimeout, 0, "The outside system did not call back in time."},
 	{Cancelled, 0, "The attempt was cancelled."},
+	{HandlerFailed, 0, "The job type's handler returned an error of no code of its own."},
+	{InvalidPayload, 0, "The job type's handler cannot use the payload."},
+	{InvalidOutput, 0, "What the handler gave as output is not JSON that can be stored."},
+	{OutputTooLarge, 0, "What the handler gave as output is larger than 256 KiB."},
 
 	{InvalidJob, 0, "The scheduler cannot use the job as it was accepted."},
 	{Expired, 0, "The job was not done before its `expiresAt`."},

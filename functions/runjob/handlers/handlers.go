@@ -1,0 +1,122 @@
+// Package handlers is what a worker can run: the registry of job types, and the built-in ones, a file each.
+package handlers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// Handler runs one attempt. It must end soon after its context does; context.Cause then says why
+// (ErrTimeout, ErrCancelled, ErrStopping, ErrLost). An error fails the attempt: a *Failure says how,
+// any other is retryable. A panic fails it too.
+type Handler func(ctx context.Context, a *Attempt) (Result, error)
+
+// Why an attempt's context ended, as context.Cause gives it.
+var (
+	ErrTimeout   = errors.New("the attempt ran longer than its job's timeoutMs")
+	ErrCancelled = errors.New("the attempt was cancelled")
+	ErrStopping  = errors.New("the worker is stopping") // the job is attempted again, no retry counted
+	ErrLost      = errors.New("the worker was declared lost, another attempt is on its way")
+)
+
+// Attempt is what a handler is given.
+type Attempt struct {
+	JobID   uuid.UUID
+	Number  int    // 1 for a job's first attempt; counts lost and interrupted ones too
+	Token   string // <jobId>.<number>: fence side effects with it
+	TraceID uuid.UUID
+	Payload json.RawMessage
+
+	log      func(level slog.Level, text string)
+	progress func(jobevent.Progress)
+}
+
+// NewAttempt makes the attempt of a run order. log takes its lines and progress its reports.
+func NewAttempt(
+	run jobevent.Run, traceID uuid.UUID, log func(slog.Level, string), progress func(jobevent.Progress),
+) *Attempt {
+	return &Attempt{
+		JobID: run.JobID, Number: run.Attempt, Token: jobevent.AttemptToken(run.JobID, run.Attempt),
+		TraceID: traceID, Payload: run.Payload, log: log, progress: progress,
+	}
+}
+
+// Log adds a line to the attempt's log, which people read beside the job.
+func (a *Attempt) Log(level slog.Level, text string) { a.log(level, text) }
+
+// Progress says how far the attempt has come, in percent.
+func (a *Attempt) Progress(percent int, message string) {
+	a.progress(jobevent.Progress{Percent: min(max(percent, 0), 100), Message: message})
+}
+
+// Result is how an attempt that did not fail ends. At most one of WaitFor and Snooze is set; with
+// neither the job is completed.
+type Result struct {
+	Output  json.RawMessage // at most MaxOutput bytes of JSON; may be nil
+	WaitFor time.Duration   // an outside system has it now and calls back within this time
+	Snooze  time.Duration   // attempt it again after this time; no retry is counted
+}
+
+// MaxOutput is how large a job's output may be.
+const MaxOutput = 256 << 10
+
+// Failure is an error that says how the attempt failed.
+type Failure struct {
+	Code       string // namespaced, as in DEMO.NO_SUCH_FILE
+	Message    string
+	Retryable  bool
+	RetryAfter time.Duration // 0: the job's policy decides
+}
+
+// Error is the code and the message.
+func (f *Failure) Error() string { return f.Code + ": " + f.Message }
+
+// Registry knows the handler of each job type.
+type Registry struct {
+	types map[string]entry
+}
+
+type entry struct {
+	handler Handler
+	schema  json.RawMessage
+}
+
+// NewRegistry returns an empty registry. Fill it before the worker starts.
+func NewRegistry() *Registry { return &Registry{types: map[string]entry{}} }
+
+// Register adds a job type. schema is the JSON Schema of its payload, for people and forms; it may be
+// nil. A type can be registered once.
+func (r *Registry) Register(jobType string, schema json.RawMessage, h Handler) error {
+	switch {
+	case jobType == "" || h == nil:
+		return errors.New("register job type: it needs a name and a handler")
+	case schema != nil && !json.Valid(schema):
+		return fmt.Errorf("register job type %s: its schema is not JSON", jobType)
+	case r.Find(jobType) != nil:
+		return fmt.Errorf("register job type %s: it is there already", jobType)
+	}
+	r.types[jobType] = entry{h, schema}
+	return nil
+}
+
+// Find returns the handler of a job type; nil when there is none.
+func (r *Registry) Find(jobType string) Handler { return r.types[jobType].handler }
+
+// JobTypes lists what is registered, by name.
+func (r *Registry) JobTypes() []jobevent.JobType {
+	types := []jobevent.JobType{}
+	for _, name := range slices.Sorted(maps.Keys(r.types)) {
+		types = append(types, jobevent.JobType{Name: name, Schema: r.types[name].schema})
+	}
+	return types
+}
