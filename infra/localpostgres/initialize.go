@@ -30,12 +30,19 @@ func (s *Server) initialize(ctx context.Context) error {
 
 func (s *Server) passwordFile() string { return filepath.Join(s.cfg.Dir, "password") }
 
-// initdb works beside the data folder and renames at the end: killed half-way, it starts over.
+// initdb works beside the data folder and renames at the end: killed half-way, it starts over. Each
+// try has a name of its own, as the one of a killed process may still run.
 func (s *Server) initdb(ctx context.Context) error {
 	s.cfg.Progress("creating a PostgreSQL database in " + s.cfg.Dir)
-	half := s.dataDir() + ".new"
-	if err := os.RemoveAll(half); err != nil {
-		return fmt.Errorf("clear half-made data: %w", err)
+	left, _ := filepath.Glob(s.dataDir() + ".new-*")
+	for _, dir := range left {
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("clear half-made data: %w", err)
+		}
+	}
+	half, err := os.MkdirTemp(s.cfg.Dir, "data.new-")
+	if err != nil {
+		return fmt.Errorf("make data folder: %w", err)
 	}
 	if err := os.WriteFile(s.passwordFile(), []byte(rand.Text()), 0o600); err != nil {
 		return fmt.Errorf("write password: %w", err)
