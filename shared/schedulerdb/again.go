@@ -115,4 +115,3 @@ func byJob[T any](items []T, id func(T) uuid.UUID) {
 		return slices.Compare(x[:], y[:])
 	})
 }
-

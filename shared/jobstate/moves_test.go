@@ -1,0 +1,97 @@
+package jobstate
+
+import (
+	"slices"
+	"testing"
+)
+
+// diagram is the picture of the states in docs/architecture.md.
+var diagram = map[Status][]Status{
+	Scheduled: {Pending, Cancelled},
+	Pending:   {Queued, Cancelled},
+	Queued:    {Running, Completed, Waiting, Pending, Retrying, Failed, Cancelled, Scheduled},
+	Running:   {Completed, Waiting, Pending, Retrying, Failed, Cancelled, Scheduled},
+	Waiting:   {Completed, Pending, Retrying, Failed, Cancelled, Scheduled},
+	Retrying:  {Pending, Cancelled},
+	Completed: {},
+	Failed:    {Pending},
+	Cancelled: {Pending},
+}
+
+func everyJob(yield func(Job)) {
+	for _, status := range All() {
+		for retries := range 3 {
+			for lost := range 3 {
+				for _, asked := range []bool{false, status.InFlight()} {
+					yield(Job{Status: status, Attempt: 2, RetryCount: retries, MaxRetryCount: 2, LostCount: lost, CancelRequested: asked, CommandSeq: 1})
+				}
+			}
+		}
+	}
+}
+
+func everyMove(j Job, yield func(next Job, ok bool)) {
+	yield(j.Dispatch())
+	yield(j.Due())
+	yield(j.Start(2))
+	for _, kind := range []Kind{KindCompleted, KindWaiting, KindFailed, KindLost, KindInterrupted, KindCancelled, KindSnoozed} {
+		for _, retryable := range []bool{false, true} {
+			yield(j.Apply(Outcome{Attempt: 2, Kind: kind, Retryable: retryable}, 2))
+		}
+	}
+	for _, c := range []Command{Cancel, Retry} {
+		next, _, ok := j.Command(2, c)
+		yield(next, ok)
+	}
+}
+
+func TestMovesStayOnTheDiagram(t *testing.T) {
+	t.Parallel()
+	used := map[[2]Status]bool{}
+	everyJob(func(j Job) {
+		everyMove(j, func(next Job, ok bool) {
+			used[[2]Status{j.Status, next.Status}] = true
+			switch {
+			case !ok && next != j:
+				t.Errorf("%+v became %+v by a move that says it changed nothing", j, next)
+			case next.Status != j.Status && !slices.Contains(diagram[j.Status], next.Status):
+				t.Errorf("%s moved to %s", j.Status, next.Status)
+			case next.CancelRequested && !next.Status.InFlight():
+				t.Errorf("%+v became %+v: a cancel asked of nobody", j, next)
+			case next.RetryCount > next.MaxRetryCount:
+				t.Errorf("%+v became %+v: too many retries", j, next)
+			}
+		})
+	})
+	for from, tos := range diagram {
+		for _, to := range tos {
+			if !used[[2]Status{from, to}] {
+				t.Errorf("no move leads from %s to %s", from, to)
+			}
+		}
+	}
+}
+
+func TestAnOldAttemptOrAnOldCommandChangesNothing(t *testing.T) {
+	t.Parallel()
+	everyJob(func(j Job) {
+		for _, attempt := range []int{0, 1, 3} {
+			if next, ok := j.Apply(Outcome{Attempt: attempt, Kind: KindCompleted}, 2); ok || next != j {
+				t.Errorf("outcome of attempt %d made %+v of %+v", attempt, next, j)
+			}
+		}
+		for _, c := range []Command{Cancel, Retry} {
+			if next, _, ok := j.Command(1, c); ok || next != j {
+				t.Errorf("an old %s made %+v of %+v", c, next, j)
+			}
+		}
+	})
+}
+
+func TestACompletedAttemptIsNeverOverruledByACancel(t *testing.T) {
+	t.Parallel()
+	j := Job{Status: Running, Attempt: 1, CancelRequested: true}
+	if next, _ := j.Apply(Outcome{Attempt: 1, Kind: KindCompleted}, 0); next.Status != Completed {
+		t.Errorf("became %s", next.Status)
+	}
+}

@@ -1,0 +1,163 @@
+package schedulerdb
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+func (h house) askAgain(since time.Duration) Say {
+	h.Helper()
+	say, err := h.AskAgain(h.Context(), since)
+	return h.must(say, err)
+}
+
+func TestAfterALeaseWithoutAWordTheSameOrderIsSaidAgain(t *testing.T) {
+	h := newHouse(t)
+	job := newJob()
+	first := h.ingest(job).Runs[0]
+	if say := h.askAgain(2 * time.Second); len(say.Runs) != 0 {
+		t.Fatalf("asked within the lease: %+v", say)
+	}
+	h.exec("UPDATE jobs SET lease_expires_at = now() - interval '1 ms'")
+	say := h.askAgain(2 * time.Second)
+	if len(say.Runs) != 1 || say.Runs[0].Attempt != 1 || *say.Runs[0].Partition == *first.Partition {
+		t.Fatalf("asked %+v after %+v", say.Runs, first)
+	}
+	if say := h.askAgain(2 * time.Second); len(say.Runs) != 0 {
+		t.Errorf("asking did not set the lease anew")
+	}
+}
+
+func TestABeatStartsAndHoldsOnlyItsOwnAttempt(t *testing.T) {
+	h := newHouse(t)
+	job := newJob()
+	h.ingest(job)
+	now := time.Now()
+	h.exec("UPDATE jobs SET lease_expires_at = now() - interval '1 ms'")
+	h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 2, StartedAt: &now})
+	h.wantStatus(job, jobstate.Queued)
+	h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1})
+	h.wantStatus(job, jobstate.Queued)
+	if say := h.askAgain(time.Second); len(say.Runs) != 0 {
+		t.Errorf("a held attempt was asked about: %+v", say.Runs)
+	}
+	say := h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now})
+	if len(say.Jobs) != 1 || say.Jobs[0].Status != "RUNNING" {
+		t.Fatalf("the beat says %+v", say)
+	}
+	if say := h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now}); len(say.Jobs) != 0 {
+		t.Errorf("a second beat says %+v", say)
+	}
+	h.settle(completed(job, 1))
+	h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now})
+	h.wantStatus(job, jobstate.Completed)
+}
+
+func TestAWaitingJobIsCancelledAtOnce(t *testing.T) {
+	h := newHouse(t)
+	later := time.Now().Add(time.Hour)
+	scheduled, retrying, pending := newJob(), newJob(), newJob()
+	scheduled.RunAt = &later
+	h.ingest(retrying)
+	h.settle(ended(retrying, 1, jobstate.KindFailed))
+	h.ingest(append(newJobs(16), scheduled)...)
+	h.ingest(pending)
+	h.wantStatus(scheduled, jobstate.Scheduled)
+	h.wantStatus(retrying, jobstate.Retrying)
+	h.wantStatus(pending, jobstate.Pending)
+	for _, job := range []jobevent.Created{scheduled, retrying, pending} {
+		h.order(job, 1, jobevent.CommandCancel)
+		s := h.wantStatus(job, jobstate.Cancelled)
+		if !s.LastCommand.Applied || s.LastCommand.Number != 1 || s.History[len(s.History)-1].By != "tester" {
+			t.Errorf("%+v", s.LastCommand)
+		}
+	}
+}
+
+func TestACancelOfARunningJobIsAQuestionToTheWorker(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind    jobstate.Kind
+		want    jobstate.Status
+		applied bool
+	}{
+		"cancelled":              {jobstate.KindCancelled, jobstate.Cancelled, true},
+		"completed before":       {jobstate.KindCompleted, jobstate.Completed, false},
+		"failed instead":         {jobstate.KindFailed, jobstate.Cancelled, true},
+		"lost instead":           {jobstate.KindLost, jobstate.Cancelled, true},
+		"interrupted instead":    {jobstate.KindInterrupted, jobstate.Cancelled, true},
+		"waiting for a callback": {jobstate.KindWaiting, jobstate.Cancelled, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			job := newJob()
+			h.ingest(job)
+			say := h.order(job, 1, jobevent.CommandCancel)
+			events, _ := say.Events("command")
+			if len(events) != 2 || events[0].Type() != jobevent.TypeAttemptCancel {
+				t.Fatalf("says %v", events)
+			}
+			h.wantStatus(job, jobstate.Queued)
+			h.exec("UPDATE jobs SET lease_expires_at = now() - interval '1 ms', cancel_requested_at = now() - interval '16 s'")
+			asked := h.askAgain(2 * time.Second)
+			if len(asked.Runs) != 1 || asked.Runs[0].CancelRequestedAt == nil || len(asked.Cancels) != 1 {
+				t.Fatalf("asked again %+v", asked)
+			}
+			h.settle(ended(job, 1, c.kind))
+			if s := h.wantStatus(job, c.want); s.LastCommand.Applied != c.applied {
+				t.Errorf("command %+v", s.LastCommand)
+			}
+		})
+	}
+}
+
+func TestCommandsCountOnceAndAreAnswered(t *testing.T) {
+	h := newHouse(t)
+	job := newJob()
+	job.MaxRetryCount = 1
+	h.ingest(job)
+	h.settle(completed(job, 1))
+	h.order(job, 1, jobevent.CommandCancel)
+	s := h.wantStatus(job, jobstate.Completed)
+	if s.LastCommand.Applied || s.LastCommand.Reason != "the job is COMPLETED" {
+		t.Errorf("%+v", s.LastCommand)
+	}
+	h.order(job, 1, jobevent.CommandCancel)
+	if again := h.status(job); again.Version != s.Version {
+		t.Errorf("a repeated command raised the version from %d to %d", s.Version, again.Version)
+	}
+
+	dead := newJob()
+	dead.MaxRetryCount = 0
+	h.ingest(dead)
+	h.settle(ended(dead, 1, jobstate.KindFailed))
+	say := h.order(dead, 1, jobevent.CommandRetry)
+	if len(say.Runs) != 1 || say.Runs[0].Attempt != 2 {
+		t.Fatalf("retry says %+v", say)
+	}
+	h.order(dead, 1, jobevent.CommandRetry)
+	if s := h.wantStatus(dead, jobstate.Queued); s.Attempt != 2 || s.RetryCount != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestACommandForAnUnknownJobChangesNothing(t *testing.T) {
+	h := newHouse(t)
+	if say := h.order(newJob(), 1, jobevent.CommandCancel); len(say.Jobs) != 0 {
+		t.Errorf("%+v", say)
+	}
+}
+
+func TestAReportSaysOnlyWhatTheAPIHasNotSeen(t *testing.T) {
+	h := newHouse(t)
+	job := newJob()
+	h.ingest(job)
+	if events := h.report(job, 1); len(events) != 0 {
+		t.Errorf("said what is known: %v", events)
+	}
+	if events := h.report(job, 0); len(events) != 2 || events[0].Type() != jobevent.TypeRun || events[1].Type() != jobevent.TypeStatus {
+		t.Errorf("said %v", events)
+	}
+}

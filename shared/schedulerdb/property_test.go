@@ -1,0 +1,76 @@
+package schedulerdb
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// The statements of the store, the plain way of a completed attempt among them, and the rules of
+// jobstate say the same, whatever happens to a job in whatever order.
+func TestTheStoreMovesAJobAsTheRulesSay(t *testing.T) {
+	h := newHouse(t)
+	kinds := []jobstate.Kind{
+		jobstate.KindCompleted, jobstate.KindWaiting, jobstate.KindFailed, jobstate.KindLost,
+		jobstate.KindInterrupted, jobstate.KindCancelled, jobstate.KindSnoozed,
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		// A job of another run must not take the room of this one.
+		h.exec("DELETE FROM jobs")
+		job := newJob()
+		job.MaxRetryCount = rapid.IntRange(0, 2).Draw(rt, "maxRetryCount")
+		h.ingest(job)
+		model := jobstate.Job{Status: jobstate.Queued, Attempt: 1, MaxRetryCount: job.MaxRetryCount}
+		version, moves := int64(1), 1
+		apply := func(next jobstate.Job, changed bool) {
+			if changed {
+				model, version, moves = next, version+1, moves+1
+			}
+			// Whoever makes work ready also sends it out: there is always room here.
+			if next, ok := model.Dispatch(); ok {
+				model, version, moves = next, version+1, moves+1
+			}
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"": func(rt *rapid.T) {
+				s := h.status(job)
+				got := fmt.Sprint(s.Status, s.Attempt, s.RetryCount, s.Version, len(s.History))
+				want := fmt.Sprint(model.Status, model.Attempt, model.RetryCount, version, min(moves, 100))
+				if got != want {
+					rt.Fatalf("the store has %s, the rules %s; history %+v", got, want, s.History)
+				}
+			},
+			"outcome": func(rt *rapid.T) {
+				o := ended(job, model.Attempt-rapid.IntRange(0, 1).Draw(rt, "old"), rapid.SampledFrom(kinds).Draw(rt, "kind"))
+				o.Retryable, o.CallbackTimeout = rapid.Bool().Draw(rt, "retryable"), time.Minute
+				if o.ErrorCode == "" {
+					o.Retryable = false
+				}
+				h.settle(o)
+				apply(model.Apply(jobstate.Outcome{Attempt: o.Attempt, Kind: o.Kind, Retryable: o.Retryable}, 3))
+			},
+			"command": func(rt *rapid.T) {
+				number := model.CommandSeq + rapid.IntRange(0, 1).Draw(rt, "next")
+				name := rapid.SampledFrom([]string{jobevent.CommandCancel, jobevent.CommandRetry}).Draw(rt, "command")
+				h.order(job, number, name)
+				next, _, isNew := model.Command(number, jobstate.Command(name))
+				apply(next, isNew)
+			},
+			"due": func(*rapid.T) {
+				h.exec("UPDATE jobs SET due_at = now() WHERE status IN ('SCHEDULED', 'RETRYING')")
+				h.due()
+				apply(model.Due())
+			},
+			"start": func(rt *rapid.T) {
+				attempt, now := model.Attempt-rapid.IntRange(0, 1).Draw(rt, "old"), time.Now()
+				h.beat("w1", 5, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: attempt, StartedAt: &now})
+				apply(model.Start(attempt))
+			},
+		})
+	})
+}

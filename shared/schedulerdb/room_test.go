@@ -1,0 +1,124 @@
+package schedulerdb
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+func TestWhereNoWorkerLivesSixteenGoOut(t *testing.T) {
+	h := newHouse(t)
+	if say := h.ingest(newJobs(40)...); len(say.Runs) != 16 || len(say.Jobs) != 24 {
+		t.Errorf("%d out, %d told", len(say.Runs), len(say.Jobs))
+	}
+}
+
+func TestTwelveSlotsOnLongJobsHoldNoMoreThanTheyRun(t *testing.T) {
+	h := newHouse(t)
+	h.beat("w1", 12, []int32{0, 1, 2})
+	jobs := newJobs(100)
+	out := len(h.ingest(jobs[:30]...).Runs)
+	out += len(h.ingest(jobs[30:]...).Runs)
+	out += len(h.due().Runs)
+	if out != 12 {
+		t.Fatalf("%d out", out)
+	}
+	say := h.beat("w2", 5, []int32{7})
+	if len(say.Runs) != 5 {
+		t.Fatalf("a new worker's room was filled with %d", len(say.Runs))
+	}
+	for _, run := range say.Runs {
+		if *run.Partition != 7 {
+			t.Errorf("sent to partition %d of the full worker", *run.Partition)
+		}
+	}
+}
+
+func TestAWorkersRateIsKeptAhead(t *testing.T) {
+	h := newHouse(t)
+	say, err := h.Beat(t.Context(), []jobevent.Heartbeat{{
+		WorkerID: "w1", Slots: 12, Rate: 400, Partitions: map[string][]int32{"default": {3}},
+	}})
+	h.must(say, err)
+	if say := h.ingest(newJobs(200)...); len(say.Runs) != 112 {
+		t.Errorf("%d out, want 12 slots and a quarter of a second", len(say.Runs))
+	}
+}
+
+func TestAJobIsNotSentToABusyWorkerWhileAnotherIsFree(t *testing.T) {
+	h := newHouse(t)
+	h.beat("busy", 2, []int32{0, 1, 2, 3, 4, 5})
+	long := newJobs(2)
+	h.ingest(long...)
+	now := time.Now()
+	h.beat("busy", 2, []int32{0, 1, 2, 3, 4, 5},
+		jobevent.HeldAttempt{JobID: long[0].JobID, Attempt: 1, StartedAt: &now},
+		jobevent.HeldAttempt{JobID: long[1].JobID, Attempt: 1, StartedAt: &now})
+	h.wantStatus(long[0], jobstate.Running)
+	h.beat("free", 4, []int32{6, 7, 8, 9, 10, 11})
+	for range 4 {
+		say := h.ingest(newJob())
+		if len(say.Runs) != 1 || *say.Runs[0].Partition < 6 {
+			t.Fatalf("sent %+v", say.Runs)
+		}
+	}
+	if say := h.ingest(newJob()); len(say.Runs) != 0 {
+		t.Errorf("sent out with all slots taken: %+v", say.Runs)
+	}
+}
+
+func TestQueuesOfOneWorkerShareItsSlots(t *testing.T) {
+	h := newHouse(t)
+	say, err := h.Beat(t.Context(), []jobevent.Heartbeat{{
+		WorkerID: "w1", Slots: 4, Partitions: map[string][]int32{"default": {0}, "mail": {0}},
+	}})
+	h.must(say, err)
+	mail := newJobs(3)
+	for i := range mail {
+		mail[i].Queue = "mail"
+	}
+	out := len(h.ingest(mail...).Runs) + len(h.ingest(newJobs(5)...).Runs)
+	if out != 4 {
+		t.Errorf("%d out on 4 slots", out)
+	}
+}
+
+func TestTheBetterRankGoesFirst(t *testing.T) {
+	h := newHouse(t)
+	h.beat("w1", 1, []int32{0})
+	blocker := newJob()
+	h.ingest(blocker)
+	base := time.Now()
+	low, high, old := newJob(), newJob(), newJob()
+	low.CreatedAt, high.CreatedAt, high.Priority, old.CreatedAt = base.Add(-time.Second), base, 1, base.Add(-15*time.Second)
+	h.ingest(low, high, old)
+	var order []jobevent.Created
+	last := blocker
+	for range 3 {
+		say := h.settle(completed(last, 1))
+		if len(say.Runs) != 1 {
+			t.Fatalf("sent out %+v", say.Runs)
+		}
+		for _, job := range []jobevent.Created{low, high, old} {
+			if job.JobID == say.Runs[0].JobID {
+				last = job
+			}
+		}
+		order = append(order, last)
+	}
+	if order[0].JobID != old.JobID || order[1].JobID != high.JobID || order[2].JobID != low.JobID {
+		t.Error("a job that waited 15 s goes before one level of priority, and that before a job of the second before")
+	}
+}
+
+func TestAStoppingWorkerAddsNoRoom(t *testing.T) {
+	h := newHouse(t)
+	h.beat("w1", 12, []int32{0})
+	say, err := h.Beat(t.Context(), []jobevent.Heartbeat{{WorkerID: "w1", Slots: 12, Stopping: true}})
+	h.must(say, err)
+	if say := h.ingest(newJobs(20)...); len(say.Runs) != homelessMost {
+		t.Errorf("%d out", len(say.Runs))
+	}
+}

@@ -1,0 +1,326 @@
+package schedulerdb
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+	"github.com/jobweaver/jobweaver/shared/retrypolicy"
+)
+
+// house is a scheduler's database with a short way of saying what happens to it.
+type house struct {
+	*testing.T
+	*Store
+}
+
+func newHouse(t *testing.T) house {
+	t.Helper()
+	t.Parallel()
+	store, err := Open(t.Context(), pgtest.Database(t, migrations.Scheduler), Config{Lease: 15 * time.Second, MaxLost: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	return house{t, store}
+}
+
+func newJob() jobevent.Created {
+	return jobevent.Created{
+		JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), JobType: "SIMULATION", Queue: "default",
+		Payload: json.RawMessage(`{"steps":[]}`), MaxRetryCount: 3, TimeoutMs: 600_000, CreatedAt: time.Now(),
+	}
+}
+
+func newJobs(n int) []jobevent.Created {
+	jobs := make([]jobevent.Created, n)
+	for i := range jobs {
+		jobs[i] = newJob()
+	}
+	return jobs
+}
+
+func (h house) ingest(jobs ...jobevent.Created) Say {
+	h.Helper()
+	say, err := h.Ingest(h.Context(), jobs)
+	return h.must(say, err)
+}
+
+func (h house) settle(outcomes ...Outcome) Say {
+	h.Helper()
+	say, err := h.Settle(h.Context(), outcomes)
+	return h.must(say, err)
+}
+
+func (h house) order(job jobevent.Created, number int, command string) Say {
+	h.Helper()
+	say, err := h.Command(h.Context(), []jobevent.Command{{JobID: job.JobID, Number: number, Command: command, By: "tester"}})
+	return h.must(say, err)
+}
+
+func (h house) beat(worker string, slots int, partitions []int32, held ...jobevent.HeldAttempt) Say {
+	h.Helper()
+	say, err := h.Beat(h.Context(), []jobevent.Heartbeat{{
+		WorkerID: worker, Slots: slots, Partitions: map[string][]int32{"default": partitions}, Attempts: held,
+	}})
+	return h.must(say, err)
+}
+
+// must also builds the events: what a store method returns can always be said.
+func (h house) must(say Say, err error) Say {
+	h.Helper()
+	if err != nil {
+		h.Fatal(err)
+	}
+	if _, err := say.Events("test"); err != nil {
+		h.Fatal(err)
+	}
+	return say
+}
+
+func (h house) exec(sql string, args ...any) {
+	h.Helper()
+	if _, err := h.pool.Exec(h.Context(), sql, args...); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h house) status(job jobevent.Created) jobevent.Status {
+	h.Helper()
+	var status jobevent.Status
+	for _, e := range h.report(job, 0) {
+		if e.Type() == jobevent.TypeStatus {
+			status, _ = jobevent.Decode[jobevent.Status](e)
+		}
+	}
+	return status
+}
+
+// report asks for all of the current state.
+func (h house) report(job jobevent.Created, version int64) []event.Event {
+	h.Helper()
+	say, err := h.Command(h.Context(), []jobevent.Command{{
+		Command: jobevent.CommandReport, Reports: []jobevent.ReportJob{{JobID: job.JobID, Version: version}},
+	}})
+	if err != nil {
+		h.Fatal(err)
+	}
+	events, err := say.Events("test")
+	if err != nil {
+		h.Fatal(err)
+	}
+	return events
+}
+
+func (h house) wantStatus(job jobevent.Created, want jobstate.Status) jobevent.Status {
+	h.Helper()
+	got := h.status(job)
+	if got.Status != string(want) {
+		h.Fatalf("status %s, want %s; history %+v", got.Status, want, got.History)
+	}
+	return got
+}
+
+func completed(job jobevent.Created, attempt int) Outcome {
+	now := time.Now()
+	return Outcome{JobID: job.JobID, Attempt: attempt, Kind: jobstate.KindCompleted, WorkerID: "w", StartedAt: &now, FinishedAt: &now}
+}
+
+func ended(job jobevent.Created, attempt int, kind jobstate.Kind) Outcome {
+	now := time.Now()
+	o := Outcome{JobID: job.JobID, Attempt: attempt, Kind: kind, WorkerID: "w", StartedAt: &now, FinishedAt: &now}
+	if kind == jobstate.KindFailed || kind == jobstate.KindLost {
+		o.ErrorCode, o.Message, o.Retryable = "TEST.CODE", "it broke", true
+	}
+	return o
+}
+
+func TestAPlainJobIsInsertedAsQueuedAndCompletes(t *testing.T) {
+	h := newHouse(t)
+	job := newJob()
+	say := h.ingest(job)
+	if len(say.Runs) != 1 || len(say.Jobs) != 0 || say.Runs[0].Attempt != 1 {
+		t.Fatalf("ingest says %+v", say)
+	}
+	say = h.settle(completed(job, 1))
+	if len(say.Jobs) != 1 || say.Jobs[0].Status != "COMPLETED" || say.Jobs[0].Version != 2 {
+		t.Fatalf("outcome says %+v", say)
+	}
+	status := h.wantStatus(job, jobstate.Completed)
+	if len(status.History) != 2 || status.History[1].From != "QUEUED" || status.History[1].Outcome != "completed" || status.History[1].WorkerID != "w" {
+		t.Errorf("history %+v", status.History)
+	}
+}
+
+func TestARedeliveredBatchSaysTheCurrentStateAgain(t *testing.T) {
+	h := newHouse(t)
+	job := newJob()
+	first := h.ingest(job, job)
+	again := h.ingest(job)
+	if len(first.Runs) != 1 || len(again.Runs) != 1 || again.Runs[0].Attempt != 1 {
+		t.Fatalf("first %+v, again %+v", first.Runs, again.Runs)
+	}
+	h.settle(completed(job, 1))
+	repeated := h.settle(completed(job, 1))
+	if len(repeated.Jobs) != 1 || repeated.Jobs[0].Version != 2 {
+		t.Errorf("a repeated outcome says %+v", repeated)
+	}
+	if say := h.ingest(job); len(say.Runs) != 0 || len(say.Jobs) != 1 || say.Jobs[0].Status != "COMPLETED" {
+		t.Errorf("created again after its end says %+v", say)
+	}
+}
+
+func TestRetriesComeAtTheDelaysOfSeedA(t *testing.T) {
+	h := newHouse(t)
+	job := newJob()
+	job.MaxRetryCount = 7
+	h.ingest(job)
+	for n, want := range []time.Duration{10, 20, 40, 80, 160, 300, 300} {
+		say := h.settle(ended(job, n+1, jobstate.KindFailed))
+		got := say.Jobs[0]
+		if got.Status != "RETRYING" || got.RetryCount != int16(n+1) || got.DueAt.Sub(got.UpdatedAt) != want*time.Second {
+			t.Fatalf("after failure %d: %s, due in %s", n+1, got.Status, got.DueAt.Sub(got.UpdatedAt))
+		}
+		h.exec("UPDATE jobs SET due_at = now()")
+		due, _, err := h.Due(t.Context(), time.Second)
+		if err != nil || len(due.Runs) != 1 || int(due.Runs[0].Attempt) != n+2 {
+			t.Fatalf("due says %+v, %v", due, err)
+		}
+	}
+	say := h.settle(ended(job, 8, jobstate.KindFailed))
+	events, _ := say.Events("outcome")
+	if len(events) != 2 || events[0].Type() != jobevent.TypeDeadLettered || events[1].Type() != jobevent.TypeStatus {
+		t.Fatalf("the last failure says %v", events)
+	}
+	dead, _ := jobevent.Decode[jobevent.DeadLettered](events[0])
+	if dead.FinalRetryCount != 7 || dead.Reason != "TEST.CODE: it broke" || dead.FailedAt.IsZero() {
+		t.Errorf("dead letter %+v", dead)
+	}
+	repeated, _ := h.settle(ended(job, 8, jobstate.KindFailed)).Events("outcome")
+	if len(repeated) != 2 || repeated[0].ID() != events[0].ID() {
+		t.Errorf("a repeated last failure says %v", repeated)
+	}
+}
+
+func TestAJobBringsItsOwnPolicyAndAHandlerItsOwnDelay(t *testing.T) {
+	h := newHouse(t)
+	job := newJob()
+	job.RetryPolicy = &retrypolicy.Policy{Type: retrypolicy.List, DelaysMs: []int64{300, 600}}
+	h.ingest(job)
+	got := h.settle(ended(job, 1, jobstate.KindFailed)).Jobs[0]
+	if got.DueAt.Sub(got.UpdatedAt) != 300*time.Millisecond {
+		t.Errorf("due in %s", got.DueAt.Sub(got.UpdatedAt))
+	}
+	h.exec("UPDATE jobs SET due_at = now()")
+	h.due()
+	o := ended(job, 2, jobstate.KindFailed)
+	o.RetryAfter = 7 * time.Second
+	got = h.settle(o).Jobs[0]
+	if got.DueAt.Sub(got.UpdatedAt) != 7*time.Second {
+		t.Errorf("due in %s", got.DueAt.Sub(got.UpdatedAt))
+	}
+}
+
+func (h house) due() Say {
+	h.Helper()
+	say, _, err := h.Due(h.Context(), time.Second)
+	return h.must(say, err)
+}
+
+func TestNotRetryableAndNoRetriesLeftFail(t *testing.T) {
+	h := newHouse(t)
+	job, none := newJob(), newJob()
+	none.MaxRetryCount = 0
+	h.ingest(job, none)
+	o := ended(job, 1, jobstate.KindFailed)
+	o.Retryable = false
+	h.settle(o, ended(none, 1, jobstate.KindFailed))
+	if s := h.wantStatus(job, jobstate.Failed); s.LastError.ErrorCode != "TEST.CODE" || s.RetryCount != 0 {
+		t.Errorf("%+v", s)
+	}
+	h.wantStatus(none, jobstate.Failed)
+}
+
+func TestALostAttemptRunsAgainAtOnceThreeTimes(t *testing.T) {
+	h := newHouse(t)
+	job := newJob()
+	h.ingest(job)
+	for attempt := 1; attempt <= 3; attempt++ {
+		say := h.settle(ended(job, attempt, jobstate.KindLost))
+		if len(say.Runs) != 1 || int(say.Runs[0].Attempt) != attempt+1 {
+			t.Fatalf("lost %d says %+v", attempt, say)
+		}
+	}
+	h.settle(ended(job, 4, jobstate.KindLost))
+	if s := h.wantStatus(job, jobstate.Failed); s.RetryCount != 0 {
+		t.Errorf("lost attempts counted %d retries", s.RetryCount)
+	}
+}
+
+func TestAnOutcomeOfAnOldAttemptChangesNothing(t *testing.T) {
+	h := newHouse(t)
+	job := newJob()
+	h.ingest(job)
+	h.settle(ended(job, 1, jobstate.KindInterrupted))
+	before := h.status(job)
+	h.settle(completed(job, 1))
+	h.settle(ended(job, 1, jobstate.KindFailed), ended(job, 1, jobstate.KindLost))
+	after := h.status(job)
+	if before.Version != after.Version || after.Status != "QUEUED" || after.Attempt != 2 {
+		t.Errorf("before %+v, after %+v", before, after)
+	}
+}
+
+func TestOfAWaitingAndAFinalOutcomeInOneBatchTheFinalOneWins(t *testing.T) {
+	h := newHouse(t)
+	a, b := newJob(), newJob()
+	h.ingest(a, b)
+	waiting := func(job jobevent.Created) Outcome {
+		o := ended(job, 1, jobstate.KindWaiting)
+		o.CallbackTimeout = time.Minute
+		return o
+	}
+	h.settle(waiting(a), completed(a, 1), completed(b, 1), waiting(b))
+	h.wantStatus(a, jobstate.Completed)
+	h.wantStatus(b, jobstate.Completed)
+}
+
+func TestACallbackThatNeverComesIsAFailedAttempt(t *testing.T) {
+	h := newHouse(t)
+	job := newJob()
+	h.ingest(job)
+	o := ended(job, 1, jobstate.KindWaiting)
+	o.CallbackTimeout = time.Minute
+	h.settle(o)
+	s := h.wantStatus(job, jobstate.Waiting)
+	if s.CallbackDeadlineAt.Sub(s.UpdatedAt) != time.Minute || s.NextRunAt != nil {
+		t.Errorf("%+v", s)
+	}
+	h.due()
+	h.wantStatus(job, jobstate.Waiting)
+	h.exec("UPDATE jobs SET due_at = now()")
+	h.due()
+	if s := h.wantStatus(job, jobstate.Retrying); s.LastError.ErrorCode != "WORKER.CALLBACK_TIMEOUT" || s.CallbackDeadlineAt != nil {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestUnusableJobsAreStoredFailedOnce(t *testing.T) {
+	h := newHouse(t)
+	id := uuid.Must(uuid.NewV7())
+	for range 2 {
+		say, err := h.IngestUnusable(context.Background(), id, uuid.New(), "no\x00 good")
+		h.must(say, err)
+		if len(say.Jobs) != 1 || say.Jobs[0].Status != "FAILED" || *say.Jobs[0].ErrorCode != "SCHEDULER.INVALID_JOB" {
+			t.Fatalf("says %+v", say)
+		}
+	}
+}
