@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -62,6 +63,7 @@ func fetch(half, ready string) error {
 		CachePath(filepath.Join(half, "archive")).
 		RuntimePath(filepath.Join(half, "run")).
 		BinariesPath(unpacked)).Start()
+	http.DefaultClient.CloseIdleConnections() // or its goroutines stay
 	if _, err := os.Stat(filepath.Join(unpacked, "bin", "postgres")); err != nil {
 		return fmt.Errorf("fetch PostgreSQL: %w", startErr)
 	}

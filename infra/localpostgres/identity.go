@@ -18,36 +18,43 @@ type identity struct {
 	uid, gid int                  // owner of the files, as seen from outside
 }
 
-// chooseIdentity prefers a user namespace in which root's files belong to an ordinary user: that
-// works below any folder. Where namespaces are refused, another user must do, who has to be able to
-// enter the folder.
+// chooseIdentity: initdb wants a user who has a name and is not root. For anybody else it prefers a
+// user namespace, in which our files belong to "nobody": that works below any folder. Where
+// namespaces are refused root becomes "nobody", who has to be able to enter the folder.
 func chooseIdentity() identity {
-	if os.Geteuid() != 0 {
+	_, err := user.LookupId(strconv.Itoa(os.Geteuid()))
+	if os.Geteuid() != 0 && err == nil {
 		return identity{}
 	}
-	if ns := (identity{attr: namespace()}); ns.attr != nil {
+	uid, gid := nobody()
+	if ns := (identity{attr: namespace(uid, gid), uid: os.Geteuid(), gid: os.Getegid()}); ns.attr != nil {
 		try := exec.Command("/bin/sh", "-c", ":")
 		ns.apply(try)
 		if try.Run() == nil {
 			return ns
 		}
 	}
+	if os.Geteuid() != 0 {
+		return identity{}
+	}
 	return otherUser()
 }
 
 func otherUser() identity {
-	who := identity{uid: 65534, gid: 65534}
+	uid, gid := nobody()
+	as := &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	return identity{attr: &syscall.SysProcAttr{Credential: as}, uid: uid, gid: gid}
+}
+
+func nobody() (uid, gid int) {
 	if u, err := user.Lookup("nobody"); err == nil {
-		// Both are numbers wherever this runs; the usual ones stay if not.
-		if uid, err := strconv.Atoi(u.Uid); err == nil {
-			who.uid = uid
-		}
-		if gid, err := strconv.Atoi(u.Gid); err == nil {
-			who.gid = gid
+		uid, uidErr := strconv.Atoi(u.Uid)
+		gid, gidErr := strconv.Atoi(u.Gid)
+		if uidErr == nil && gidErr == nil {
+			return uid, gid
 		}
 	}
-	who.attr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(who.uid), Gid: uint32(who.gid)}}
-	return who
+	return 65534, 65534
 }
 
 // apply makes cmd run as this user, with nothing of our environment that PostgreSQL would read.

@@ -20,11 +20,13 @@ func (s *Server) initialize(ctx context.Context) error {
 			return err
 		}
 	}
-	password, err := os.ReadFile(s.passwordFile())
-	if err != nil {
-		return fmt.Errorf("read password: %w", err)
+	if s.password == "" {
+		password, err := os.ReadFile(s.passwordFile())
+		if err != nil {
+			return fmt.Errorf("read password: %w", err)
+		}
+		s.password = string(password)
 	}
-	s.password = string(password)
 	return s.who.own(s.cfg.Dir)
 }
 

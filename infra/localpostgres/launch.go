@@ -81,7 +81,7 @@ func (s *Server) launchOnce(ctx context.Context) error {
 func (s *Server) awaitAnswer(ctx context.Context) error {
 	for {
 		attempt, cancel := context.WithTimeout(ctx, 2*time.Second)
-		conn, err := pgx.Connect(attempt, s.url())
+		conn, err := pgx.Connect(attempt, s.URL())
 		if err == nil {
 			err = errors.Join(conn.Ping(attempt), conn.Close(attempt))
 		}

@@ -30,10 +30,10 @@ type Server struct {
 	cfg      Config
 	bin      string // folder of initdb and postgres
 	who      identity
-	password string
+	password string // this and port are set by the first start, and never again
+	port     int
 
 	mu    sync.Mutex
-	port  int
 	lock  *os.File // held while we own Dir
 	cmd   *exec.Cmd
 	ended <-chan struct{}
@@ -72,12 +72,6 @@ func start(ctx context.Context, cfg Config, bin string, who identity) (*Server, 
 
 // URL names the database "postgres" as its superuser. It stays the same over Restart.
 func (s *Server) URL() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.url()
-}
-
-func (s *Server) url() string {
 	return fmt.Sprintf("postgres://%s:%s@127.0.0.1:%d/postgres?sslmode=disable", superuser, s.password, s.port)
 }
 

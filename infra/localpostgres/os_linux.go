@@ -9,10 +9,13 @@ import (
 	"syscall"
 )
 
-// namespace maps root to user 1000 for a child.
-func namespace() *syscall.SysProcAttr {
-	toRoot := []syscall.SysProcIDMap{{ContainerID: 1000, HostID: 0, Size: 1}}
-	return &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: toRoot, GidMappings: toRoot}
+// namespace makes a child see us as the user uid of group gid.
+func namespace(uid, gid int) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: os.Geteuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: os.Getegid(), Size: 1}},
+	}
 }
 
 // children lists the processes started by pid.

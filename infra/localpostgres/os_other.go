@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-func namespace() *syscall.SysProcAttr { return nil }
+func namespace(int, int) *syscall.SysProcAttr { return nil }
 
 // children lists the processes started by pid.
 func children(pid int) []int {

@@ -123,7 +123,7 @@ func TestADatabaseThatIsAwayIsUnavailableAndOpenWaitsForIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Stop() })
-	url := server.URL() // asked for later it would wait for the restart
+	url := server.URL()
 	pool := open(t, url)
 	err = pgpool.Tx(t.Context(), pool, func(tx pgx.Tx) error {
 		if err := server.Kill(); err != nil {
