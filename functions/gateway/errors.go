@@ -1,0 +1,125 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// errorBody is the body of every answer that is no success.
+type errorBody struct {
+	Timestamp time.Time         `json:"timestamp"`
+	Status    int               `json:"status"`
+	ErrorCode apierror.Code     `json:"errorCode"`
+	Message   string            `json:"message"`
+	JobID     *uuid.UUID        `json:"jobId"`
+	TraceID   uuid.UUID         `json:"traceId"`
+	Details   []apierror.Detail `json:"details"`
+}
+
+// ofJob says which job an error is about.
+type ofJob struct {
+	id uuid.UUID
+	error
+}
+
+func (e ofJob) Unwrap() error { return e.error }
+
+// fail answers a request with an error, and logs it when it is ours.
+func (g *Gateway) fail(c *gin.Context, err error) {
+	body := g.errorBody(c, err)
+	if body.Status == http.StatusServiceUnavailable {
+		c.Header("Retry-After", "1")
+	}
+	c.AbortWithStatusJSON(body.Status, body)
+}
+
+func (g *Gateway) errorBody(c *gin.Context, err error) errorBody {
+	public := public(err)
+	body := errorBody{
+		Timestamp: time.Now().UTC(), Status: public.Status(), ErrorCode: public.Code, Message: public.Message,
+		TraceID: traceID(c), Details: public.Details,
+	}
+	if body.Details == nil {
+		body.Details = []apierror.Detail{}
+	}
+	if about := (ofJob{}); errors.As(err, &about) {
+		body.JobID = &about.id
+	}
+	if body.Status >= 500 && !errors.Is(err, context.Canceled) {
+		g.log(c, public, err)
+	}
+	return body
+}
+
+// public is what a client is told of an error; the one place that knows.
+func public(err error) *apierror.Error {
+	var known *apierror.Error
+	var refused *apidb.RefusedError
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.Is(err, apidb.ErrNoJob):
+		return apierror.New(apierror.JobNotFound, "there is no such job")
+	case errors.As(err, &refused):
+		return apierror.New(apierror.InvalidStateTransition, "%s", refused)
+	case errors.Is(err, apidb.ErrConflict):
+		return apierror.New(apierror.IdempotencyConflict, "%s", apidb.ErrConflict)
+	case errors.Is(err, jobevent.ErrInvalid):
+		return apierror.New(apierror.InvalidJobRequest, "the database refuses a value of the request")
+	case pgpool.IsUnavailable(err), errors.Is(err, context.Canceled):
+		return apierror.New(apierror.Unavailable, "the database cannot be reached")
+	}
+	return apierror.New(apierror.Internal, "the server is at fault; its log has the trace id")
+}
+
+func (g *Gateway) log(c *gin.Context, public *apierror.Error, err error) {
+	if public.Code == apierror.Unavailable && !g.grumble.now() {
+		return
+	}
+	telemetry.Logger(c.Request.Context()).Error("cannot serve request", "error", err, "errorCode", public.Code,
+		"method", c.Request.Method, "path", c.FullPath(), telemetry.FieldTraceID, traceID(c))
+}
+
+// recover answers a panic with 500 and logs it with its stack.
+func (g *Gateway) recover(c *gin.Context) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+			panic(p) // net/http's own way to end a connection
+		}
+		telemetry.Logger(c.Request.Context()).Error("request panicked", "panic", fmt.Sprint(p), "method", c.Request.Method,
+			"path", c.FullPath(), telemetry.FieldTraceID, traceID(c), "stack", string(debug.Stack()))
+		if c.Writer.Written() {
+			c.Abort()
+			return
+		}
+		body := g.errorBody(c, apierror.New(apierror.Internal, "the server is at fault; its log has the trace id"))
+		c.AbortWithStatusJSON(body.Status, body)
+	}()
+	c.Next()
+}
+
+// sometimes says yes at most once a second: while a server is away, each request fails in the same way.
+type sometimes struct{ last atomic.Int64 }
+
+func (s *sometimes) now() bool {
+	last, now := s.last.Load(), time.Now().UnixNano()
+	return now-last >= int64(time.Second) && s.last.CompareAndSwap(last, now)
+}

@@ -1,0 +1,142 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+)
+
+type eventBody struct {
+	JobID uuid.UUID `json:"jobId"`
+}
+
+type eventsBody struct {
+	Jobs []eventResult `json:"jobs"`
+}
+
+type eventResult struct {
+	ID    string    `json:"id"`
+	JobID uuid.UUID `json:"jobId"`
+}
+
+// takeEvents is POST /events. Of a batch all events become jobs, or none. An event that can never get
+// better is answered 400, 413 or 415, which Knative's dispatchers do not try again.
+func (g *Gateway) takeEvents(c *gin.Context) error {
+	in, err := readEvents(c)
+	if err != nil {
+		return err
+	}
+	jobs := make([]apidb.NewJob, len(in.events))
+	for i, e := range in.events {
+		if jobs[i], err = g.jobOf(e, c.Request.URL.Query(), traceID(c)); err != nil {
+			return in.at(i, err)
+		}
+	}
+	accepted, err := g.acceptEvents(c, jobs)
+	if err != nil {
+		return err
+	}
+	if strings.Contains(strings.ToLower(strings.Join(c.Request.Header.Values("Prefer"), ",")), "reply") {
+		// Knative's brokers ask so; any other body of a 2xx they would take for a broken reply.
+		c.Status(http.StatusAccepted)
+		c.Writer.WriteHeaderNow()
+		return nil
+	}
+	if !in.batch {
+		c.JSON(http.StatusAccepted, eventBody{JobID: accepted[0].JobID})
+		return nil
+	}
+	body := eventsBody{Jobs: make([]eventResult, len(accepted))}
+	for i, job := range accepted {
+		body.Jobs[i] = eventResult{ID: in.events[i].ID(), JobID: job.JobID}
+	}
+	c.JSON(http.StatusAccepted, body)
+	return nil
+}
+
+// jobOf makes a job of an event: of its data, or of its data and the parameters of the URL.
+func (g *Gateway) jobOf(e event.Event, params url.Values, trace uuid.UUID) (apidb.NewJob, error) {
+	if err := checkEvent(e); err != nil {
+		return apidb.NewJob{}, err
+	}
+	if parent, ok := e.Extensions()[jobevent.ExtTraceParent].(string); ok {
+		if id, ok := traceOfParent(parent); ok {
+			trace = id
+		}
+	}
+	req, err := requestOf(e, params)
+	if err == nil {
+		err = req.Validate(g.rules)
+	}
+	if err != nil {
+		return apidb.NewJob{}, err
+	}
+	job, err := newJob(req, trace)
+	job.EventSource, job.EventID = e.Source(), e.ID()
+	return job, err
+}
+
+func requestOf(e event.Event, params url.Values) (jobspec.Request, error) {
+	if e.Type() == jobevent.TypeSubmit {
+		return jobspec.Decode(e.Data())
+	}
+	if !params.Has("jobType") {
+		return jobspec.Request{}, apierror.New(apierror.InvalidEvent,
+			"an event of type %q needs ?jobType=, or the type %s", e.Type(), jobevent.TypeSubmit)
+	}
+	return jobspec.FromQuery(params, e.Data())
+}
+
+func (g *Gateway) acceptEvents(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Accepted, error) {
+	if len(jobs) == 0 {
+		return nil, nil
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	g.keeping.RLock()
+	defer g.keeping.RUnlock()
+	accepted, err := g.store.InsertAllJobs(ctx, jobs)
+	if errors.Is(err, apidb.ErrConflict) { // 409 would have it sent again
+		return nil, apierror.New(apierror.InvalidEvent, "an %s", apidb.ErrConflict)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return accepted, g.tell(jobs, accepted)
+}
+
+// at says in which event of a batch, and where in an event, an error is.
+func (in *received) at(i int, err error) error {
+	var known *apierror.Error
+	if !errors.As(err, &known) {
+		return err
+	}
+	where := ""
+	if in.batch {
+		where = fmt.Sprintf("[%d].", i)
+	}
+	if in.data && in.events[i].Type() == jobevent.TypeSubmit {
+		where += "data."
+	}
+	moved := apierror.Error{Code: known.Code, Message: known.Message}
+	if in.batch {
+		moved.Message = fmt.Sprintf("event %d: %s", i, known.Message)
+	}
+	for _, d := range known.Details {
+		moved.Details = append(moved.Details, apierror.Detail{
+			Path: strings.TrimSuffix(where+d.Path, "."), Message: d.Message,
+		})
+	}
+	return &moved
+}

@@ -1,0 +1,76 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// healthPatience bounds what a health check may take: whoever asks does not wait for long.
+const healthPatience = 2 * time.Second
+
+const (
+	up       = "UP"
+	degraded = "DEGRADED" // jobs are accepted, and run when the broker is back
+	down     = "DOWN"
+)
+
+type healthBody struct {
+	Status     string           `json:"status"`
+	Components healthComponents `json:"components"`
+}
+
+type healthComponents struct {
+	Job   jobHealth `json:"job"`
+	DB    component `json:"db"`
+	Kafka component `json:"kafka"`
+}
+
+type component struct {
+	Status string `json:"status"`
+}
+
+type jobHealth struct {
+	Status  string      `json:"status"`
+	Details *jobDetails `json:"details"`
+}
+
+type jobDetails struct {
+	PendingJobs   int64 `json:"pendingJobs"`
+	DeadJobs      int64 `json:"deadJobs"`
+	ActiveThreads int64 `json:"activeThreads"`
+	PoolSize      int64 `json:"poolSize"`
+}
+
+// health is GET /api/health.
+func (g *Gateway) health(c *gin.Context) error {
+	ctx, cancel := context.WithTimeout(c.Request.Context(), healthPatience)
+	defer cancel()
+	broker := make(chan error, 1)
+	go func() { broker <- g.broker(ctx) }()
+	body := healthBody{Status: up, Components: healthComponents{
+		Job: jobHealth{Status: up}, DB: component{Status: up}, Kafka: component{Status: up},
+	}}
+	figures, err := g.store.Figures(ctx)
+	if <-broker != nil {
+		body.Status, body.Components.Kafka.Status = degraded, down
+	}
+	if err != nil {
+		if g.grumble.now() {
+			telemetry.Logger(ctx).Error("database is away", "error", err)
+		}
+		body.Status, body.Components.DB.Status, body.Components.Job.Status = down, down, down
+		c.JSON(http.StatusServiceUnavailable, body)
+		return nil
+	}
+	body.Components.Job.Details = &jobDetails{
+		PendingJobs: figures.PendingJobs, DeadJobs: figures.DeadJobs,
+		ActiveThreads: figures.ActiveThreads, PoolSize: figures.PoolSize,
+	}
+	c.JSON(http.StatusOK, body)
+	return nil
+}

@@ -1,0 +1,169 @@
+package gateway
+
+import (
+	"crypto/sha256"
+	"net/http"
+	"slices"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+type acceptedBody struct {
+	JobID   uuid.UUID       `json:"jobId"`
+	TraceID uuid.UUID       `json:"traceId"`
+	Status  jobstate.Status `json:"status"`
+}
+
+// submit is POST /api/jobs.
+func (g *Gateway) submit(c *gin.Context) error {
+	body, err := readJSON(c, jobspec.MaxJobBytes)
+	if err != nil {
+		return err
+	}
+	asked, err := g.decode(body, traceID(c))
+	if err != nil {
+		return err
+	}
+	accepted, err := g.accept(c, []apidb.NewJob{asked})
+	if err != nil {
+		return err
+	}
+	job := accepted[0]
+	if job.Conflict {
+		return conflict(job)
+	}
+	c.Header("Location", "/api/jobs/"+job.JobID.String())
+	c.JSON(acceptedStatus(c, job), acceptedBody{JobID: job.JobID, TraceID: job.TraceID, Status: job.Status()})
+	return nil
+}
+
+// acceptedStatus also says in a header that an answer was given before.
+func acceptedStatus(c *gin.Context, job apidb.Accepted) int {
+	if job.Replayed {
+		c.Header("Idempotent-Replayed", "true")
+		return http.StatusOK
+	}
+	return http.StatusAccepted
+}
+
+func conflict(job apidb.Accepted) error {
+	return ofJob{job.JobID, apierror.New(apierror.IdempotencyConflict,
+		"the idempotency key was used before, for a job that asked for something else")}
+}
+
+func (g *Gateway) decode(body []byte, trace uuid.UUID) (apidb.NewJob, error) {
+	req, err := jobspec.Decode(body)
+	if err != nil {
+		return apidb.NewJob{}, err
+	}
+	if err := req.Validate(g.rules); err != nil {
+		return apidb.NewJob{}, err
+	}
+	return newJob(req, trace)
+}
+
+func newJob(req jobspec.Request, trace uuid.UUID) (apidb.NewJob, error) {
+	job := apidb.NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: trace, Request: req}
+	if req.IdempotencyKey == "" {
+		return job, nil
+	}
+	canonical, err := jobspec.Canonical(req)
+	if err != nil {
+		return job, err
+	}
+	hash := sha256.Sum256(canonical)
+	job.RequestHash = hash[:]
+	return job, nil
+}
+
+type batchBody struct {
+	Results []batchResult `json:"results"`
+}
+
+type batchResult struct {
+	Status int        `json:"status"`
+	JobID  *uuid.UUID `json:"jobId,omitempty"`
+	Error  *errorBody `json:"error,omitempty"`
+}
+
+// submitBatch is POST /api/jobs/batch: the good jobs are accepted, the bad ones are not.
+func (g *Gateway) submitBatch(c *gin.Context) error {
+	body, err := readJSON(c, jobspec.MaxBatchBytes)
+	if err != nil {
+		return err
+	}
+	raws, err := jobspec.DecodeBatch(body)
+	if err != nil {
+		return err
+	}
+	results := make([]batchResult, len(raws))
+	refuse := func(i int, err error) {
+		body := g.errorBody(c, err)
+		results[i] = batchResult{Status: body.Status, Error: &body}
+	}
+	var jobs []apidb.NewJob
+	var ordinals []int
+	for i, raw := range raws {
+		job, err := g.decode(raw, traceID(c))
+		if err != nil {
+			refuse(i, err)
+			continue
+		}
+		jobs, ordinals = append(jobs, job), append(ordinals, i)
+	}
+	accepted, err := g.accept(c, jobs)
+	if err != nil {
+		return err
+	}
+	for at, job := range accepted {
+		switch i := ordinals[at]; {
+		case job.Conflict:
+			refuse(i, conflict(job))
+		case job.Replayed:
+			results[i] = batchResult{Status: http.StatusOK, JobID: &accepted[at].JobID}
+		default:
+			results[i] = batchResult{Status: http.StatusAccepted, JobID: &accepted[at].JobID}
+		}
+	}
+	c.JSON(http.StatusOK, batchBody{Results: results})
+	return nil
+}
+
+// accept commits jobs, and hands what is new to the stage.
+func (g *Gateway) accept(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Accepted, error) {
+	if len(jobs) == 0 {
+		return nil, nil
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	g.keeping.RLock()
+	defer g.keeping.RUnlock()
+	accepted, err := g.store.InsertJobs(ctx, jobs)
+	if err != nil {
+		return nil, err
+	}
+	return accepted, g.tell(jobs, accepted)
+}
+
+func (g *Gateway) tell(jobs []apidb.NewJob, accepted []apidb.Accepted) error {
+	events := make([]event.Event, 0, len(jobs))
+	for i, job := range accepted {
+		if job.Replayed {
+			continue
+		}
+		e, err := apidb.CreatedEvent(job.Created(jobs[i]))
+		if err != nil {
+			return err
+		}
+		events = append(events, e)
+	}
+	g.stage.add(slices.Clip(events))
+	return nil
+}

@@ -1,0 +1,111 @@
+package gateway
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
+)
+
+// query reads a request's parameters and collects what is wrong with them.
+type query struct {
+	values url.Values
+	wrong  []apierror.Detail
+}
+
+func (q *query) bad(name, format string, args ...any) {
+	q.wrong = append(q.wrong, apierror.Detail{Path: name, Message: fmt.Sprintf(format, args...)})
+}
+
+// close says all that is wrong, parameters that are none of known among it.
+func (q *query) close(known ...string) error {
+	for name := range q.values {
+		if !slices.Contains(known, name) {
+			q.bad(strings.ToValidUTF8(name, "?"), "is not a known parameter")
+		}
+	}
+	if len(q.wrong) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(q.wrong, func(a, b apierror.Detail) int { return strings.Compare(a.Path, b.Path) })
+	return &apierror.Error{
+		Code: apierror.InvalidJobRequest, Message: "invalid request: " + q.wrong[0].Path + " " + q.wrong[0].Message,
+		Details: q.wrong,
+	}
+}
+
+// one is a parameter's value; empty where it is not given.
+func (q *query) one(name string) string {
+	values := q.values[name]
+	if len(values) == 0 {
+		return ""
+	}
+	switch value := values[0]; {
+	case len(values) > 1:
+		q.bad(name, "is there more than once")
+	case value == "":
+		q.bad(name, "must not be empty")
+	case !utf8.ValidString(value) || strings.ContainsRune(value, 0):
+		q.bad(name, "must be UTF-8 without NUL")
+	default:
+		return value
+	}
+	return ""
+}
+
+func (q *query) integer(name string, otherwise, least, most int) int {
+	value := q.one(name)
+	if value == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil || n < least || n > most {
+		q.bad(name, "must be an integer from %d to %d", least, most)
+	}
+	return n
+}
+
+func (q *query) duration(name string, most time.Duration) time.Duration {
+	value := q.one(name)
+	if value == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(value)
+	if err != nil || d < 0 || d > most {
+		q.bad(name, "must be a duration from 0s to %s, as 30s", most)
+	}
+	return d
+}
+
+func (q *query) instant(name string) *time.Time {
+	value := q.one(name)
+	if value == "" {
+		return nil
+	}
+	var at time.Time
+	if err := at.UnmarshalText([]byte(value)); err != nil {
+		q.bad(name, "must be an RFC 3339 instant, as 2026-11-22T08:00:00Z")
+		return nil
+	}
+	return &at
+}
+
+// cursor is the id of the last job on the page before.
+func (q *query) cursor(name string) uuid.UUID {
+	value := q.one(name)
+	if value == "" {
+		return uuid.Nil
+	}
+	id, err := uuid.Parse(value)
+	if err != nil || len(value) != len(uuid.Nil.String()) {
+		q.bad(name, "must be the nextCursor of a page")
+	}
+	return id
+}

@@ -1,0 +1,129 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+const (
+	maxWait      = time.Minute
+	defaultLimit = 50
+	maxLimit     = 200
+)
+
+// get is GET /api/jobs/{jobId}; with ?wait= it holds the answer until the job has ended.
+func (g *Gateway) get(c *gin.Context) error {
+	id, err := jobID(c)
+	if err != nil {
+		return err
+	}
+	q := query{values: c.Request.URL.Query()}
+	wait := q.duration("wait", maxWait)
+	if err := q.close("wait"); err != nil {
+		return err
+	}
+	job, err := g.job(c, id)
+	if err != nil {
+		return err
+	}
+	if wait > 0 && !job.Status.Terminal() {
+		ctx, cancel := context.WithTimeout(c.Request.Context(), wait)
+		g.endings.wait(ctx, id)
+		cancel()
+		if job, err = g.job(c, id); err != nil {
+			return err
+		}
+	}
+	lines, err := g.lines(c, id, 0)
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, newFull(job, lines))
+	return nil
+}
+
+func (g *Gateway) job(c *gin.Context, id uuid.UUID) (apidb.Job, error) {
+	ctx, cancel := patience(c)
+	defer cancel()
+	job, err := g.store.Job(ctx, id)
+	if err != nil {
+		return job, ofJob{id, err}
+	}
+	return job, nil
+}
+
+func (g *Gateway) lines(c *gin.Context, id uuid.UUID, attempt int) ([]apidb.LogLine, error) {
+	ctx, cancel := patience(c)
+	defer cancel()
+	return g.store.Logs(ctx, id, attempt)
+}
+
+type logsBody struct {
+	Logs []logLine `json:"logs"`
+}
+
+// logs is GET /api/jobs/{jobId}/logs.
+func (g *Gateway) logs(c *gin.Context) error {
+	id, err := jobID(c)
+	if err != nil {
+		return err
+	}
+	q := query{values: c.Request.URL.Query()}
+	attempt := q.integer("attempt", 0, 1, 1<<31-1)
+	if err := q.close("attempt"); err != nil {
+		return err
+	}
+	if _, err := g.job(c, id); err != nil {
+		return err
+	}
+	lines, err := g.lines(c, id, attempt)
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, logsBody{Logs: newLogs(lines)})
+	return nil
+}
+
+type listBody struct {
+	Jobs       []summary `json:"jobs"`
+	NextCursor *string   `json:"nextCursor"`
+}
+
+// list is GET /api/jobs: pages by key, newest first.
+func (g *Gateway) list(c *gin.Context) error {
+	q := query{values: c.Request.URL.Query()}
+	filter := apidb.Filter{
+		Status: jobstate.Status(q.one("status")), JobType: q.one("type"), Queue: q.one("queue"), Tag: q.one("tag"),
+		Since: q.instant("since"), Until: q.instant("until"), Before: q.cursor("cursor"),
+		Limit: q.integer("limit", defaultLimit, 1, maxLimit),
+	}
+	if filter.Status != "" && !filter.Status.Valid() {
+		q.bad("status", "is not a state of a job")
+	}
+	if err := q.close("status", "type", "queue", "tag", "since", "until", "cursor", "limit"); err != nil {
+		return err
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	jobs, more, err := g.store.ListJobs(ctx, filter)
+	if err != nil {
+		return err
+	}
+	body := listBody{Jobs: make([]summary, len(jobs))}
+	for i, job := range jobs {
+		body.Jobs[i] = newSummary(job)
+	}
+	if more {
+		cursor := jobs[len(jobs)-1].JobID.String()
+		body.NextCursor = &cursor
+	}
+	c.JSON(http.StatusOK, body)
+	return nil
+}

@@ -1,0 +1,49 @@
+package gateway
+
+import (
+	"encoding/hex"
+	"regexp"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+)
+
+const (
+	traceHeader = "X-Trace-Id"
+	traceKey    = "traceId"
+)
+
+// trace gives each request a trace id, and each answer the same: the one of a valid traceparent, else a
+// UUID in X-Trace-Id, else a new one.
+func trace(c *gin.Context) {
+	id, ok := traceOfParent(c.GetHeader("Traceparent"))
+	if !ok {
+		var err error
+		text := c.GetHeader(traceHeader)
+		if id, err = uuid.Parse(text); err != nil || len(text) != len(uuid.Nil.String()) || id == uuid.Nil {
+			id = uuid.New()
+		}
+	}
+	c.Set(traceKey, id)
+	c.Header(traceHeader, id.String())
+}
+
+func traceID(c *gin.Context) uuid.UUID {
+	id, _ := c.MustGet(traceKey).(uuid.UUID)
+	return id
+}
+
+// traceParent is W3C's form; a version that comes later may add to it.
+var traceParent = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$`)
+
+// traceOfParent reads the trace id of a traceparent; ok is false for one that W3C calls invalid.
+func traceOfParent(header string) (id uuid.UUID, ok bool) {
+	m := traceParent.FindStringSubmatch(header)
+	if m == nil || m[1] == "ff" || m[1] == "00" && m[4] != "" || m[3] == "0000000000000000" {
+		return uuid.Nil, false
+	}
+	if _, err := hex.Decode(id[:], []byte(m[2])); err != nil {
+		return uuid.Nil, false
+	}
+	return id, id != uuid.Nil
+}
