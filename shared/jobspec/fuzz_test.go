@@ -119,14 +119,7 @@ func rewrite(t *testing.T, doc []byte) []byte {
 }
 
 func checkSame(t *testing.T, a, b jobspec.Request) {
-	x, err := jobspec.Canonical(a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	y, err := jobspec.Canonical(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	x, y := jobspec.Canonical(a), jobspec.Canonical(b)
 	if !bytes.Equal(x, y) {
 		t.Fatalf("rewritten, it means something else:\n%s\n%s", x, y)
 	}
