@@ -30,10 +30,14 @@ type canonical struct {
 
 // Canonical writes a decoded request so that the same meaning is the same bytes: whatever the order
 // of members, the white space, the way a character or a fraction is written, the order of tags, or
-// whether a default is spelled out.
-func Canonical(req Request) []byte {
+// whether a default is spelled out. It fails only for a payload that Decode has not seen.
+func Canonical(req Request) ([]byte, error) {
+	payload, err := canonicalPayload(req)
+	if err != nil {
+		return nil, fmt.Errorf("write canonical payload: %w", err)
+	}
 	c := canonical{
-		JobType: req.JobType, Payload: canonicalPayload(req), Priority: req.Priority, RunAt: req.RunAt,
+		JobType: req.JobType, Payload: payload, Priority: req.Priority, RunAt: req.RunAt,
 		DelayMs: req.Delay.Milliseconds(), Tags: slices.Sorted(slices.Values(req.Tags)),
 		OwnerID: req.OwnerID,
 	}
@@ -51,23 +55,22 @@ func Canonical(req Request) []byte {
 	}
 	b, err := json.Marshal(c)
 	if err != nil {
-		panic(fmt.Sprintf("write a request that Decode has not made: %v", err))
+		return nil, fmt.Errorf("write canonical request: %w", err)
 	}
-	return b
+	return b, nil
 }
 
-// canonicalPayload leaves a payload that Decode has not seen as it is.
-func canonicalPayload(req Request) []byte {
+func canonicalPayload(req Request) ([]byte, error) {
 	if req.JobType == Simulation {
-		if steps, p := parseSimulation(req.Payload); len(p) == 0 {
-			b, _ := json.Marshal(canonicalSteps(steps)) // strings and numbers: it cannot fail
-			return b
+		steps, err := ParseSimulation(req.Payload)
+		if err != nil {
+			return nil, err
 		}
+		return json.Marshal(canonicalSteps(steps))
 	}
 	// Integers stay as they are written: as doubles, neighbours above 2⁵³ would be the same.
-	b, _ := jsontext.AppendFormat(nil, []byte(req.Payload), jsontext.ReorderRawObjects(true),
+	return jsontext.AppendFormat(nil, []byte(req.Payload), jsontext.ReorderRawObjects(true),
 		jsontext.CanonicalizeRawFloats(true))
-	return b
 }
 
 // canonicalStep is a step with what is as by default left out.

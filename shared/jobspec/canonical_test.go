@@ -1,6 +1,7 @@
 package jobspec_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -57,7 +58,20 @@ func TestOtherMeaningOtherBytes(t *testing.T) {
 	}
 }
 
+func TestCanonicalOfWhatWasNotDecoded(t *testing.T) {
+	t.Parallel()
+	for _, req := range []jobspec.Request{{}, {JobType: "SIMULATION", Payload: []byte(`{}`)}} {
+		if b, err := jobspec.Canonical(req); err == nil || !strings.HasPrefix(err.Error(), "write canonical payload: ") {
+			t.Errorf("got %s, %v", b, err)
+		}
+	}
+}
+
 func canonical(t *testing.T, body string) string {
 	t.Helper()
-	return string(jobspec.Canonical(decode(t, body)))
+	b, err := jobspec.Canonical(decode(t, body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }

@@ -119,7 +119,14 @@ func rewrite(t *testing.T, doc []byte) []byte {
 }
 
 func checkSame(t *testing.T, a, b jobspec.Request) {
-	x, y := jobspec.Canonical(a), jobspec.Canonical(b)
+	x, err := jobspec.Canonical(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := jobspec.Canonical(b)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if !bytes.Equal(x, y) {
 		t.Fatalf("rewritten, it means something else:\n%s\n%s", x, y)
 	}
