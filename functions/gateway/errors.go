@@ -51,10 +51,7 @@ func (g *Gateway) errorBody(c *gin.Context, err error) errorBody {
 	public := public(err)
 	body := errorBody{
 		Timestamp: time.Now().UTC(), Status: public.Status(), ErrorCode: public.Code, Message: public.Message,
-		TraceID: traceID(c), Details: public.Details,
-	}
-	if body.Details == nil {
-		body.Details = []apierror.Detail{}
+		TraceID: traceID(c), Details: list(public.Details),
 	}
 	if about := (ofJob{}); errors.As(err, &about) {
 		body.JobID = &about.id

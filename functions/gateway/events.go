@@ -89,6 +89,10 @@ func (g *Gateway) jobOf(e event.Event, params url.Values, trace uuid.UUID) (apid
 
 func requestOf(e event.Event, params url.Values) (jobspec.Request, error) {
 	if e.Type() == jobevent.TypeSubmit {
+		if len(params) > 0 {
+			return jobspec.Request{}, apierror.New(apierror.InvalidEvent,
+				"an event of type %s says all in its data and takes no parameters", jobevent.TypeSubmit)
+		}
 		return jobspec.Decode(e.Data())
 	}
 	if !params.Has("jobType") {

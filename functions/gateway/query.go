@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
 // query reads a request's parameters and collects what is wrong with them.
@@ -35,6 +37,7 @@ func (q *query) close(known ...string) error {
 		return nil
 	}
 	slices.SortStableFunc(q.wrong, func(a, b apierror.Detail) int { return strings.Compare(a.Path, b.Path) })
+	q.wrong = q.wrong[:min(len(q.wrong), jobspec.MaxDetails)]
 	return &apierror.Error{
 		Code: apierror.InvalidJobRequest, Message: "invalid request: " + q.wrong[0].Path + " " + q.wrong[0].Message,
 		Details: q.wrong,
@@ -72,14 +75,17 @@ func (q *query) integer(name string, otherwise, least, most int) int {
 	return n
 }
 
-func (q *query) duration(name string, most time.Duration) time.Duration {
+var waits = regexp.MustCompile(`^[0-9]{1,5}(ms|s)$`)
+
+// wait is how long an answer may be held.
+func (q *query) wait(name string) time.Duration {
 	value := q.one(name)
 	if value == "" {
 		return 0
 	}
 	d, err := time.ParseDuration(value)
-	if err != nil || d < 0 || d > most {
-		q.bad(name, "must be a duration from 0s to %s, as 30s", most)
+	if err != nil || !waits.MatchString(value) || d > maxWait {
+		q.bad(name, "must be a duration up to %d s, as 30s or 500ms", maxWait/time.Second)
 	}
 	return d
 }

@@ -16,6 +16,7 @@ const (
 	maxWait      = time.Minute
 	defaultLimit = 50
 	maxLimit     = 200
+	shownLines   = 200 // of a job's log, beside the job
 )
 
 // get is GET /api/jobs/{jobId}; with ?wait= it holds the answer until the job has ended.
@@ -25,7 +26,7 @@ func (g *Gateway) get(c *gin.Context) error {
 		return err
 	}
 	q := query{values: c.Request.URL.Query()}
-	wait := q.duration("wait", maxWait)
+	wait := q.wait("wait")
 	if err := q.close("wait"); err != nil {
 		return err
 	}
@@ -45,6 +46,7 @@ func (g *Gateway) get(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	lines = lines[max(0, len(lines)-shownLines):]
 	c.JSON(http.StatusOK, newFull(job, lines))
 	return nil
 }
@@ -66,7 +68,8 @@ func (g *Gateway) lines(c *gin.Context, id uuid.UUID, attempt int) ([]apidb.LogL
 }
 
 type logsBody struct {
-	Logs []logLine `json:"logs"`
+	JobID uuid.UUID `json:"jobId"`
+	Logs  []logLine `json:"logs"`
 }
 
 // logs is GET /api/jobs/{jobId}/logs.
@@ -87,7 +90,7 @@ func (g *Gateway) logs(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, logsBody{Logs: newLogs(lines)})
+	c.JSON(http.StatusOK, logsBody{JobID: id, Logs: newLogs(lines)})
 	return nil
 }
 

@@ -13,30 +13,30 @@ import (
 
 // summary is a job in a list. What is absent is null.
 type summary struct {
-	JobID              uuid.UUID          `json:"jobId"`
-	JobType            string             `json:"jobType"`
-	Queue              string             `json:"queue"`
-	OwnerID            *string            `json:"ownerId"`
-	Status             jobstate.Status    `json:"status"`
-	Priority           int                `json:"priority"`
-	Attempt            int                `json:"attempt"`
-	RetryCount         int                `json:"retryCount"`
-	MaxRetryCount      int                `json:"maxRetryCount"`
-	CreatedAt          time.Time          `json:"createdAt"`
-	UpdatedAt          time.Time          `json:"updatedAt"`
-	RunAt              *time.Time         `json:"runAt"`
-	NextRunAt          *time.Time         `json:"nextRunAt"`
-	StartedAt          *time.Time         `json:"startedAt"`
-	FinishedAt         *time.Time         `json:"finishedAt"`
-	CallbackDeadlineAt *time.Time         `json:"callbackDeadlineAt"`
-	CancelRequestedAt  *time.Time         `json:"cancelRequestedAt"`
-	Progress           *jobevent.Progress `json:"progress"`
-	Output             json.RawMessage    `json:"output"`
-	LastError          *jobevent.Error    `json:"lastError"`
-	TraceID            uuid.UUID          `json:"traceId"`
-	Tags               []string           `json:"tags"`
-	BlockedBy          []jobevent.Block   `json:"blockedBy"`
-	Version            int64              `json:"version"`
+	JobID              uuid.UUID        `json:"jobId"`
+	JobType            string           `json:"jobType"`
+	Queue              string           `json:"queue"`
+	OwnerID            *string          `json:"ownerId"`
+	Status             jobstate.Status  `json:"status"`
+	Priority           int              `json:"priority"`
+	Attempt            int              `json:"attempt"`
+	RetryCount         int              `json:"retryCount"`
+	MaxRetryCount      int              `json:"maxRetryCount"`
+	CreatedAt          time.Time        `json:"createdAt"`
+	UpdatedAt          time.Time        `json:"updatedAt"`
+	RunAt              *time.Time       `json:"runAt"`
+	NextRunAt          *time.Time       `json:"nextRunAt"`
+	StartedAt          *time.Time       `json:"startedAt"`
+	FinishedAt         *time.Time       `json:"finishedAt"`
+	CallbackDeadlineAt *time.Time       `json:"callbackDeadlineAt"`
+	CancelRequestedAt  *time.Time       `json:"cancelRequestedAt"`
+	Progress           *progress        `json:"progress"`
+	Output             json.RawMessage  `json:"output"`
+	LastError          *jobevent.Error  `json:"lastError"`
+	TraceID            uuid.UUID        `json:"traceId"`
+	Tags               []string         `json:"tags"`
+	BlockedBy          []jobevent.Block `json:"blockedBy"`
+	Version            int64            `json:"version"`
 }
 
 // full is a job on its own.
@@ -46,6 +46,11 @@ type full struct {
 	History  []move          `json:"history"`
 	Attempts []attempt       `json:"attempts"`
 	Logs     []logLine       `json:"logs"`
+}
+
+type progress struct {
+	Percent int     `json:"percent"`
+	Message *string `json:"message"`
 }
 
 type move struct {
@@ -86,7 +91,7 @@ func newSummary(job apidb.Job) summary {
 		CreatedAt: job.CreatedAt.UTC(), UpdatedAt: job.UpdatedAt.UTC(), RunAt: utc(job.RunAt), NextRunAt: utc(nextRunAt),
 		StartedAt: utc(snap.StartedAt), FinishedAt: utc(snap.FinishedAt),
 		CallbackDeadlineAt: utc(snap.CallbackDeadlineAt), CancelRequestedAt: utc(job.CancelRequestedAt),
-		Progress: job.Progress, Output: snap.Output, LastError: snap.LastError, TraceID: job.TraceID,
+		Progress: newProgress(job.Progress), Output: snap.Output, LastError: snap.LastError, TraceID: job.TraceID,
 		Tags: list(job.Tags), BlockedBy: list(snap.BlockedBy), Version: job.Version,
 	}
 }
@@ -101,6 +106,13 @@ func newFull(job apidb.Job, lines []apidb.LogLine) full {
 	return full{
 		summary: newSummary(job), Payload: job.Payload, History: history, Attempts: attempts(job), Logs: newLogs(lines),
 	}
+}
+
+func newProgress(p *jobevent.Progress) *progress {
+	if p == nil {
+		return nil
+	}
+	return &progress{Percent: min(max(p.Percent, 0), 100), Message: given(p.Message)}
 }
 
 func newLogs(lines []apidb.LogLine) []logLine {
