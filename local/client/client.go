@@ -1,0 +1,182 @@
+// Package client speaks JobWeaver's public HTTP API, for the command line, the demo and the tests of
+// the whole house.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Client talks to one gateway.
+type Client struct {
+	base string
+	key  string
+	http *http.Client
+}
+
+// New makes a client for the gateway at base, with an API key where one is needed.
+func New(base, key string) *Client {
+	return &Client{base: strings.TrimRight(base, "/"), key: key, http: &http.Client{Timeout: 2 * time.Minute}}
+}
+
+// Error is an error body of the API.
+type Error struct {
+	Status    int    `json:"status"`
+	ErrorCode string `json:"errorCode"`
+	Message   string `json:"message"`
+	Details   []struct {
+		Path    string `json:"path"`
+		Message string `json:"message"`
+	} `json:"details"`
+}
+
+func (e *Error) Error() string {
+	text := fmt.Sprintf("%d %s: %s", e.Status, e.ErrorCode, e.Message)
+	for _, d := range e.Details {
+		text += fmt.Sprintf("\n  %s: %s", d.Path, d.Message)
+	}
+	return text
+}
+
+// Accepted is the answer to a job that was taken.
+type Accepted struct {
+	JobID   string `json:"jobId"`
+	TraceID string `json:"traceId"`
+	Status  string `json:"status"`
+}
+
+// Job is as much of a job as people are shown; Raw is all of it.
+type Job struct {
+	JobID      string          `json:"jobId"`
+	JobType    string          `json:"jobType"`
+	Queue      string          `json:"queue"`
+	Status     string          `json:"status"`
+	Attempt    int             `json:"attempt"`
+	RetryCount int             `json:"retryCount"`
+	CreatedAt  time.Time       `json:"createdAt"`
+	UpdatedAt  time.Time       `json:"updatedAt"`
+	StartedAt  *time.Time      `json:"startedAt"`
+	FinishedAt *time.Time      `json:"finishedAt"`
+	NextRunAt  *time.Time      `json:"nextRunAt"`
+	Tags       []string        `json:"tags"`
+	Version    int64           `json:"version"`
+	Output     json.RawMessage `json:"output"`
+	Progress   *Progress       `json:"progress"`
+	LastError  *struct {
+		ErrorCode string `json:"errorCode"`
+		Message   string `json:"message"`
+	} `json:"lastError"`
+	History []struct {
+		At      time.Time `json:"at"`
+		From    string    `json:"from"`
+		To      string    `json:"to"`
+		Attempt int       `json:"attempt"`
+		By      string    `json:"by"`
+		Reason  string    `json:"reason"`
+	} `json:"history"`
+	Attempts []struct {
+		Attempt   int    `json:"attempt"`
+		Outcome   string `json:"outcome"`
+		ErrorCode string `json:"errorCode"`
+		Message   string `json:"message"`
+	} `json:"attempts"`
+
+	Raw json.RawMessage `json:"-"`
+}
+
+// Progress is how far a running attempt says it has come.
+type Progress struct {
+	Percent int    `json:"percent"`
+	Message string `json:"message"`
+}
+
+// Terminal says whether the job has ended.
+func (j *Job) Terminal() bool {
+	return j.Status == "COMPLETED" || j.Status == "FAILED" || j.Status == "CANCELLED"
+}
+
+// Submit hands in one JobRequest.
+func (c *Client) Submit(ctx context.Context, request []byte) (Accepted, error) {
+	var accepted Accepted
+	_, err := c.Do(ctx, http.MethodPost, "/api/jobs", "application/json", request, &accepted)
+	return accepted, err
+}
+
+// Get reads a job; with wait above zero the answer is held until the job ends, at most that long.
+func (c *Client) Get(ctx context.Context, id string, wait time.Duration) (*Job, error) {
+	path := "/api/jobs/" + url.PathEscape(id)
+	if wait > 0 {
+		path += "?wait=" + wait.String()
+	}
+	var job Job
+	raw, err := c.Do(ctx, http.MethodGet, path, "", nil, &job)
+	job.Raw = raw
+	return &job, err
+}
+
+// List reads a page of jobs, newest first.
+func (c *Client) List(ctx context.Context, filter url.Values) (jobs []Job, next string, raw json.RawMessage, err error) {
+	var page struct {
+		Jobs       []Job   `json:"jobs"`
+		NextCursor *string `json:"nextCursor"`
+	}
+	raw, err = c.Do(ctx, http.MethodGet, "/api/jobs?"+filter.Encode(), "", nil, &page)
+	if page.NextCursor != nil {
+		next = *page.NextCursor
+	}
+	return page.Jobs, next, raw, err
+}
+
+// Command gives a job a command without a body: cancel, retry.
+func (c *Client) Command(ctx context.Context, id, command string) (number int, err error) {
+	var kept struct {
+		Command int `json:"command"`
+	}
+	_, err = c.Do(ctx, http.MethodPost, "/api/jobs/"+url.PathEscape(id)+"/"+command, "", nil, &kept)
+	return kept.Command, err
+}
+
+// Do sends a request and decodes the answer into out, where it is not nil. headers are pairs.
+func (c *Client) Do(ctx context.Context, method, path, contentType string, body []byte, out any, headers ...string) (json.RawMessage, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	if c.key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.key)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(res.Body)
+	if err := errors.Join(err, res.Body.Close()); err != nil {
+		return nil, fmt.Errorf("read answer: %w", err)
+	}
+	if res.StatusCode >= http.StatusBadRequest {
+		apiError := &Error{Status: res.StatusCode, Message: http.StatusText(res.StatusCode)}
+		_ = json.Unmarshal(raw, apiError) // what is no error body of ours keeps the status
+		return raw, apiError
+	}
+	if out == nil || len(raw) == 0 {
+		return raw, nil
+	}
+	if err := json.Unmarshal(raw, out); err != nil {
+		return raw, fmt.Errorf("decode answer of %s: %w", path, err)
+	}
+	return raw, nil
+}

@@ -1,0 +1,28 @@
+package client
+
+import (
+	"context"
+	"time"
+)
+
+// lookEvery is how often a followed job is looked at; its end is told at once.
+const lookEvery = 200 * time.Millisecond
+
+// Follow calls seen for each new version of a job, and returns the job once it has ended.
+func Follow(ctx context.Context, c *Client, id string, seen func(*Job)) (*Job, error) {
+	last := ""
+	for {
+		job, err := c.Get(ctx, id, lookEvery)
+		if err != nil {
+			return nil, err
+		}
+		state := job.UpdatedAt.String() + job.Status
+		if state != last {
+			last = state
+			seen(job)
+		}
+		if job.Terminal() {
+			return job, nil
+		}
+	}
+}

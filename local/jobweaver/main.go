@@ -1,0 +1,74 @@
+// Command jobweaver is the one binary for people: the whole house on a laptop, and a client for one
+// that runs elsewhere.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/shared/funchost"
+)
+
+// exitCode is an error that only sets the exit code: what there is to say was said.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	err := newRoot().ExecuteContext(ctx)
+	stop()
+	var code exitCode
+	switch {
+	case err == nil:
+	case errors.As(err, &code):
+		os.Exit(int(code))
+	case errors.Is(err, context.Canceled):
+		os.Exit(130)
+	default:
+		fmt.Fprintln(os.Stderr, "jobweaver: "+printable(err.Error()))
+		os.Exit(1)
+	}
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "jobweaver",
+		Short:         "Hand over work by HTTP, and walk away",
+		Version:       funchost.Version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.PersistentFlags().StringP("output", "o", "text", "text or json")
+	root.AddCommand(newSubmit(), newGet(), newList(), newWatch(),
+		newCommand("cancel", "Cancel a job that has not ended"),
+		newCommand("retry", "Run a failed or cancelled job again"))
+	return root
+}
+
+func api() *client.Client {
+	base := os.Getenv("JOBWEAVER_URL")
+	if base == "" {
+		base = "http://localhost:8080"
+	}
+	return client.New(base, os.Getenv("JOBWEAVER_API_KEY"))
+}
+
+func wantsJSON(cmd *cobra.Command) (bool, error) {
+	format, err := cmd.Flags().GetString("output")
+	if err != nil {
+		return false, err
+	}
+	if format != "text" && format != "json" {
+		return false, fmt.Errorf("--output is text or json, not %q", format)
+	}
+	return format == "json", nil
+}
