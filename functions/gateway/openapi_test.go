@@ -1,0 +1,217 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+func loadContract(t testing.TB) *openapi3.T {
+	t.Helper()
+	body, err := os.ReadFile("openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := openapi3.NewLoader().LoadFromData(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func TestTheContractIsValid(t *testing.T) {
+	t.Parallel()
+	doc := loadContract(t)
+	if doc.OpenAPI != "3.1.0" {
+		t.Errorf("it is of version %s", doc.OpenAPI)
+	}
+	err := doc.Validate(t.Context(), openapi3.IsOpenAPI31OrLater(), openapi3.EnableExamplesValidation(),
+		openapi3.EnableSchemaFormatValidation(), openapi3.EnableSchemaDefaultsValidation())
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheContractHasItsEndpoints(t *testing.T) {
+	t.Parallel()
+	var got []string
+	ids := map[string]bool{}
+	for path, item := range loadContract(t).Paths.Map() {
+		for method, op := range item.Operations() {
+			got = append(got, method+" "+path)
+			if op.OperationID == "" || ids[op.OperationID] || op.Summary == "" {
+				t.Errorf("%s %s has no operationId of its own, or no summary", method, path)
+			}
+			ids[op.OperationID] = true
+			checkAnswers(t, method+" "+path, op)
+		}
+	}
+	want := []string{"POST /api/jobs", "GET /api/jobs", "POST /api/jobs/batch", "GET /api/jobs/{jobId}",
+		"GET /api/jobs/{jobId}/logs", "POST /api/jobs/{jobId}/cancel", "POST /api/jobs/{jobId}/retry",
+		"POST /events", "GET /api/health", "GET /api/openapi.yaml", "GET /", "GET /health/liveness",
+		"GET /health/readiness", "GET /metrics"}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v\nwant %v", got, want)
+	}
+}
+
+// Where there is a body in, there are its errors; where there is a store, it may be away.
+func checkAnswers(t *testing.T, name string, op *openapi3.Operation) {
+	t.Helper()
+	want := []int{}
+	if op.RequestBody != nil {
+		want = append(want, 202, 400, 413, 415, 503)
+	}
+	if strings.Contains(name, "{jobId}") {
+		want = append(want, 404, 503)
+	}
+	if strings.HasSuffix(name, "/cancel") || strings.HasSuffix(name, "/retry") || name == "POST /api/jobs" {
+		want = append(want, 202, 409)
+	}
+	if strings.HasSuffix(name, "/batch") { // its jobs have their own statuses
+		want = slices.DeleteFunc(want, func(s int) bool { return s == 202 })
+	}
+	for _, status := range want {
+		answer := op.Responses.Status(status)
+		if answer == nil {
+			t.Errorf("%s does not answer %d", name, status)
+			continue
+		}
+		if answer.Value.Headers["X-Trace-Id"] == nil {
+			t.Errorf("%s answers %d without X-Trace-Id", name, status)
+		}
+		if status == http.StatusServiceUnavailable && answer.Value.Headers["Retry-After"] == nil {
+			t.Errorf("%s answers 503 without Retry-After", name)
+		}
+	}
+}
+
+func TestTheContractKnowsWhatTheCodeKnows(t *testing.T) {
+	t.Parallel()
+	schemas := loadContract(t).Components.Schemas
+	var codes, states []any
+	for _, e := range apierror.Table() {
+		if e.Status != 0 {
+			codes = append(codes, string(e.Code))
+		}
+	}
+	for _, s := range jobstate.All() {
+		states = append(states, string(s))
+	}
+	if got := schemas["ErrorCode"].Value.Enum; !slices.Equal(got, codes) {
+		t.Errorf("error codes are %v, want %v", got, codes)
+	}
+	if got := schemas["Status"].Value.Enum; !slices.Equal(got, states) {
+		t.Errorf("states are %v, want %v", got, states)
+	}
+}
+
+// A request is good by the contract if and only if it is good by the code.
+func TestTheContractAndTheDecoderAgree(t *testing.T) {
+	t.Parallel()
+	schema := loadContract(t).Components.Schemas["JobRequest"].Value
+	long := strings.Repeat("ü", 255)
+	for _, fields := range []string{
+		``, `"maxRetryCount": 0`, `"maxRetryCount": 100`, `"maxRetryCount": 101`, `"maxRetryCount": -1`,
+		`"maxRetryCount": 1.5`, `"maxRetryCount": null`, `"priority": 9`, `"priority": 10`, `"queue": "a-1"`,
+		`"queue": "A"`, `"queue": ""`, `"timeoutMs": 0`, `"timeoutMs": 86400000`, `"timeoutMs": 86400001`,
+		`"delayMs": 315360000000`, `"delayMs": 315360000001`, `"delayMs": 0, "runAt": "2026-11-22T08:00:00Z"`,
+		`"runAt": "2026-11-22T08:00:00+01:00"`, `"runAt": "2026-11-22"`, `"runAt": 5`, `"x": 1`,
+		`"idempotencyKey": "` + long + `"`, `"idempotencyKey": "` + long + `x"`, `"idempotencyKey": ""`,
+		`"tags": ["a", "b"]`, `"tags": ["a", "a"]`, `"tags": [""]`, `"tags": "a"`, `"ownerId": "a"`,
+		`"tags": ["a","b","c","d","e","f","g","h","i","j","k","l","m","n","o","p","q"]`,
+		`"retryPolicy": {"type": "exponential"}`, `"retryPolicy": {"type": "exponential", "jitter": 1.1}`,
+		`"retryPolicy": {"type": "fixed"}`, `"retryPolicy": {"type": "fixed", "delayMs": 0, "jitter": 1}`,
+		`"retryPolicy": {"type": "fixed", "delayMs": 1, "baseMs": 1}`, `"retryPolicy": {}`, `"retryPolicy": null`,
+		`"retryPolicy": {"type": "list", "delaysMs": []}`, `"retryPolicy": {"type": "list", "delaysMs": [1]}`,
+		`"retryPolicy": {"type": "exponential", "baseMs": 31536000001}`, `"orderingKey": "x"`,
+	} {
+		agree(t, schema, strings.TrimSuffix(`{"jobType": "OWN", "payload": null, `+fields, ", ")+"}")
+	}
+	for _, steps := range []string{
+		``, `{"type": "SLEEP", "durationMs": 0}`, `{"type": "SLEEP", "durationMs": 86400001}`, `{"type": "SLEEP"}`,
+		`{"type": "SLEEP", "durationMs": 1, "message": "x"}`, `{"type": "LOG", "message": ""}`, `{"type": "LOG"}`,
+		`{"type": "COMPUTE", "iterations": 10000000000}`, `{"type": "COMPUTE", "iterations": 10000000001}`,
+		`{"type": "HTTP_CALL"}`, `{"type": "HTTP_CALL", "latencyMs": 1}`, `{"type": "HTTP_CALL", "method": "GET"}`,
+		`{"type": "HTTP_CALL", "url": "http://x/", "method": "TRACE"}`, `{"type": "HTTP_CALL", "url": "http://x/"}`,
+		`{"type": "FAIL"}`, `{"type": "FAIL", "failAttempts": 0}`, `{"type": "FAIL", "failAttempts": 2147483648}`,
+		`{"type": "FAIL", "errorCode": "a b"}`, `{"type": "FAIL", "errorCode": "A.b-1", "retryable": false}`,
+		`{"type": "WAIT"}`, `{}`, `null`, `{"type": "LOG", "message": "` + strings.Repeat("x", 4097) + `"}`,
+	} {
+		agree(t, schema, `{"jobType": "SIMULATION", "payload": {"steps": [`+steps+`]}}`)
+	}
+	for _, body := range []string{`{}`, `[]`, `{"jobType": "OWN"}`, `{"payload": 1}`, `{"jobType": "", "payload": 1}`,
+		`{"jobType": "a b", "payload": 1}`, `{"jobType": "SIMULATION", "payload": {}}`,
+		`{"jobType": "SIMULATION", "payload": {"steps": [{"type": "FAIL"}], "x": 1}}`} {
+		agree(t, schema, body)
+	}
+}
+
+func agree(t *testing.T, schema *openapi3.Schema, body string) {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal([]byte(body), &value); err != nil {
+		t.Fatalf("%s: %v", body, err)
+	}
+	byContract := schema.VisitJSON(value, openapi3.EnableJSONSchema2020(), openapi3.VisitAsRequest(),
+		openapi3.EnableFormatValidation())
+	_, byCode := jobspec.Decode([]byte(body))
+	if (byContract == nil) != (byCode == nil) {
+		t.Errorf("%.200s\nby the contract: %v\nby the code: %v", body, byContract, byCode)
+	}
+}
+
+// That unknown fields of an answer are refused hangs on unevaluatedProperties, which not every
+// library understands.
+func TestTheContractRefusesUnknownFieldsOfAnswers(t *testing.T) {
+	t.Parallel()
+	schemas := loadContract(t).Components.Schemas
+	const id = `"01936f3e-5f3e-7cc0-8000-0123456789ab"`
+	summary := `{"jobId": ` + id + `, "jobType": "OWN", "queue": "default", "ownerId": null, "status": "PENDING",
+		"priority": 0, "attempt": 0, "retryCount": 0, "maxRetryCount": 3, "createdAt": "2026-11-22T08:00:00Z",
+		"updatedAt": "2026-11-22T08:00:00.5Z", "runAt": null, "nextRunAt": null, "startedAt": null, "finishedAt": null,
+		"progress": null, "output": null, "lastError": {"errorCode": "A", "message": "b"}, "traceId": ` + id + `,
+		"tags": [], "blockedBy": [], "version": 0, "callbackDeadlineAt": null, "cancelRequestedAt": null`
+	full := summary + `, "payload": null, "logs": [{"attempt": 1, "at": "2026-11-22T08:00:00Z", "level": "INFO", "text": ""}],
+		"history": [{"at": "2026-11-22T08:00:00Z", "from": null, "to": "PENDING", "attempt": 0, "by": "ingest", "reason": null}],
+		"attempts": [{"attempt": 1, "workerId": null, "startedAt": null, "finishedAt": null, "outcome": null,
+		"errorCode": null, "message": null}]`
+	for name, c := range map[string]struct {
+		schema, body string
+		good         bool
+	}{
+		"a job":                       {"Job", full + "}", true},
+		"a job with an unknown field": {"Job", full + `, "x": 1}`, false},
+		"a job without its history":   {"Job", summary + "}", false},
+		"a page":                      {"JobPage", `{"nextCursor": null, "jobs": [` + summary + "}]}", true},
+		"a page with whole jobs":      {"JobPage", `{"nextCursor": null, "jobs": [` + full + "}]}", false},
+		"a refused job of a batch":    {"BatchResults", `{"results": [{"status": 400}]}`, false},
+		"an accepted job of a batch":  {"BatchResults", `{"results": [{"status": 202, "jobId": ` + id + `}]}`, true},
+		"an id in big letters":        {"EventAccepted", `{"jobId": ` + strings.ToUpper(id) + `}`, false},
+		"a health check without database": {"Health", `{"status": "DOWN", "components": {"db": {"status": "DOWN"},
+			"kafka": {"status": "UP"}, "job": {"status": "DOWN", "details": null}}}`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var value any
+			if err := json.Unmarshal([]byte(c.body), &value); err != nil {
+				t.Fatal(err)
+			}
+			err := schemas[c.schema].Value.VisitJSON(value, openapi3.EnableJSONSchema2020(), openapi3.VisitAsResponse())
+			if (err == nil) != c.good {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
