@@ -14,7 +14,7 @@ import (
 )
 
 const dispatchLock = `-- name: DispatchLock :one
-SELECT now()::timestamptz AS at, pg_advisory_xact_lock(7305804402557)::text AS locked
+select now()::timestamptz as at, pg_advisory_xact_lock(7305804402557)::text as locked
 `
 
 type DispatchLockRow struct {
@@ -32,10 +32,10 @@ func (q *Queries) DispatchLock(ctx context.Context) (DispatchLockRow, error) {
 }
 
 const inFlight = `-- name: InFlight :many
-SELECT queue, partition::smallint AS partition, coalesce(worker_id, '')::text AS worker_id, count(*)::int AS attempts
-FROM jobs
-WHERE status IN ('QUEUED', 'RUNNING')
-GROUP BY 1, 2, 3
+select queue, partition::smallint as partition, coalesce(worker_id, '')::text as worker_id, count(*)::int as attempts
+from jobs
+where status in ('QUEUED', 'RUNNING')
+group by 1, 2, 3
 `
 
 type InFlightRow struct {
@@ -72,30 +72,30 @@ func (q *Queries) InFlight(ctx context.Context) ([]InFlightRow, error) {
 }
 
 const jobsDispatch = `-- name: JobsDispatch :many
-WITH best AS (
-    SELECT j.job_id, j.rank FROM jobs j
-    WHERE j.queue = $4::text AND j.status = 'PENDING'
-    ORDER BY j.rank, j.job_id
-    LIMIT cardinality($2::smallint[])
-    FOR UPDATE SKIP LOCKED
-), placed AS (
-    SELECT best.job_id, row_number() OVER (ORDER BY best.rank, best.job_id) AS place FROM best
+with best as (
+    select j.job_id, j.rank from jobs j
+    where j.queue = $4::text and j.status = 'PENDING'
+    order by j.rank, j.job_id
+    limit cardinality($2::smallint[])
+    for update skip locked
+), placed as (
+    select best.job_id, row_number() over (order by best.rank, best.job_id) as place from best
 )
-UPDATE jobs
-SET status           = 'QUEUED',
+update jobs
+set status           = 'QUEUED',
     version          = jobs.version + 1,
     attempt          = jobs.attempt + 1,
     lease_expires_at = now() + $1::interval,
     partition        = ($2::smallint[])[placed.place],
-    worker_id        = NULL,
+    worker_id        = null,
     updated_at       = now(),
-    history          = CASE WHEN jsonb_array_length(jobs.history) < 100 THEN jobs.history ELSE jobs.history - 0 END
+    history          = case when jsonb_array_length(jobs.history) < 100 then jobs.history else jobs.history - 0 end
                        || jsonb_build_object('at', now(), 'from', 'PENDING', 'to', 'QUEUED', 'attempt', jobs.attempt + 1,
                                              'by', $3::text)
-FROM placed
-WHERE jobs.job_id = placed.job_id
-  AND jobs.status = 'PENDING'
-RETURNING jobs.job_id, jobs.trace_id, jobs.queue, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
+from placed
+where jobs.job_id = placed.job_id
+  and jobs.status = 'PENDING'
+returning jobs.job_id, jobs.trace_id, jobs.queue, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
     jobs.partition, jobs.cancel_requested_at
 `
 
@@ -157,26 +157,26 @@ func (q *Queries) JobsDispatch(ctx context.Context, arg JobsDispatchParams) ([]J
 }
 
 const jobsDue = `-- name: JobsDue :many
-WITH due AS (
-    SELECT job_id, due_at FROM jobs
-    WHERE due_at <= now() AND status IN ('SCHEDULED', 'RETRYING')
-    ORDER BY due_at
-    LIMIT $1::int
-    FOR UPDATE SKIP LOCKED
+with due as (
+    select job_id, due_at from jobs
+    where due_at <= now() and status in ('SCHEDULED', 'RETRYING')
+    order by due_at
+    limit $1::int
+    for update skip locked
 )
-UPDATE jobs
-SET status     = 'PENDING',
+update jobs
+set status     = 'PENDING',
     version    = jobs.version + 1,
     rank       = due.due_at - jobs.priority * interval '10 s',
-    due_at     = NULL,
+    due_at     = null,
     updated_at = now(),
-    history    = CASE WHEN jsonb_array_length(jobs.history) < 100 THEN jobs.history ELSE jobs.history - 0 END
+    history    = case when jsonb_array_length(jobs.history) < 100 then jobs.history else jobs.history - 0 end
                  || jsonb_build_object('at', now(), 'from', jobs.status, 'to', 'PENDING', 'attempt', jobs.attempt,
                                        'by', 'dispatch', 'reason', 'due')
-FROM due
-WHERE jobs.job_id = due.job_id
-  AND jobs.status IN ('SCHEDULED', 'RETRYING')
-RETURNING jobs.job_id
+from due
+where jobs.job_id = due.job_id
+  and jobs.status in ('SCHEDULED', 'RETRYING')
+returning jobs.job_id
 `
 
 // SCHEDULED and RETRYING jobs whose time has come.
@@ -201,10 +201,10 @@ func (q *Queries) JobsDue(ctx context.Context, maxJobs int32) ([]uuid.UUID, erro
 }
 
 const jobsRunOrders = `-- name: JobsRunOrders :many
-SELECT job_id, trace_id, queue, job_type, attempt, payload, timeout_ms, rank, partition, cancel_requested_at
-FROM jobs
-WHERE job_id = ANY ($1::uuid[])
-  AND status = 'QUEUED'
+select job_id, trace_id, queue, job_type, attempt, payload, timeout_ms, rank, partition, cancel_requested_at
+from jobs
+where job_id = any ($1::uuid[])
+  and status = 'QUEUED'
 `
 
 type JobsRunOrdersRow struct {
@@ -253,14 +253,14 @@ func (q *Queries) JobsRunOrders(ctx context.Context, jobIds []uuid.UUID) ([]Jobs
 }
 
 const queuesPending = `-- name: QueuesPending :many
-WITH RECURSIVE waiting AS (
-    (SELECT first.queue AS name FROM jobs first WHERE first.status = 'PENDING' ORDER BY first.queue LIMIT 1)
-    UNION ALL
-    SELECT (SELECT later.queue FROM jobs later WHERE later.status = 'PENDING' AND later.queue > waiting.name ORDER BY later.queue LIMIT 1)
-    FROM waiting
-    WHERE waiting.name IS NOT NULL
+with recursive waiting as (
+    (select first.queue as name from jobs first where first.status = 'PENDING' order by first.queue limit 1)
+    union all
+    select (select later.queue from jobs later where later.status = 'PENDING' and later.queue > waiting.name order by later.queue limit 1)
+    from waiting
+    where waiting.name is not null
 )
-SELECT waiting.name::text AS queue FROM waiting WHERE waiting.name IS NOT NULL
+select waiting.name::text as queue from waiting where waiting.name is not null
 `
 
 // The queues in which a job waits: a loose scan, one step of the index a queue.

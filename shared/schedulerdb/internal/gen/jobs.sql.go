@@ -14,39 +14,39 @@ import (
 )
 
 const jobsComplete = `-- name: JobsComplete :many
-WITH input AS (
-    SELECT unnest($1::uuid[])            AS job_id,
-           unnest($2::int[])            AS attempt,
-           unnest($3::jsonb[])           AS entry,       -- a Move without at and from
-           unnest($4::json[])            AS output,
-           unnest($5::text[])         AS worker_id,
-           unnest($6::timestamptz[]) AS started_at
+with input as (
+    select unnest($1::uuid[])            as job_id,
+           unnest($2::int[])            as attempt,
+           unnest($3::jsonb[])           as entry,       -- a Move without at and from
+           unnest($4::json[])            as output,
+           unnest($5::text[])         as worker_id,
+           unnest($6::timestamptz[]) as started_at
 )
-UPDATE jobs
-SET status              = 'COMPLETED',
+update jobs
+set status              = 'COMPLETED',
     version             = jobs.version + 1,
-    lease_expires_at    = NULL,
-    partition           = NULL,
-    due_at              = NULL,
-    callback_deadline_at = NULL,
-    last_command        = CASE WHEN jobs.cancel_requested_at IS NULL THEN jobs.last_command
-                               ELSE json_build_object('number', jobs.command_seq, 'command', 'cancel', 'applied', false,
-                                                      'reason', 'the attempt had completed') END,
-    cancel_requested_at = NULL,
+    lease_expires_at    = null,
+    partition           = null,
+    due_at              = null,
+    callback_deadline_at = null,
+    last_command        = case when jobs.cancel_requested_at is null then jobs.last_command
+                               else json_build_object('number', jobs.command_seq, 'command', 'cancel', 'applied', false,
+                                                      'reason', 'the attempt had completed') end,
+    cancel_requested_at = null,
     output              = input.output,
-    error_code          = NULL,
-    error_message       = NULL,
+    error_code          = null,
+    error_message       = null,
     worker_id           = input.worker_id,
     started_at          = input.started_at,
     finished_at         = now(),
     updated_at          = now(),
-    history             = CASE WHEN jsonb_array_length(jobs.history) < 100 THEN jobs.history ELSE jobs.history - 0 END
+    history             = case when jsonb_array_length(jobs.history) < 100 then jobs.history else jobs.history - 0 end
                           || (input.entry || jsonb_build_object('at', now(), 'from', jobs.status))
-FROM input
-WHERE jobs.job_id = input.job_id
-  AND jobs.attempt = input.attempt
-  AND jobs.status IN ('QUEUED', 'RUNNING', 'WAITING')
-RETURNING jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
+from input
+where jobs.job_id = input.job_id
+  and jobs.attempt = input.attempt
+  and jobs.status in ('QUEUED', 'RUNNING', 'WAITING')
+returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
     jobs.callback_deadline_at, jobs.cancel_requested_at, jobs.last_command, jobs.history, jobs.output, jobs.error_code,
     jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at
 `
@@ -127,10 +127,10 @@ func (q *Queries) JobsComplete(ctx context.Context, arg JobsCompleteParams) ([]J
 }
 
 const jobsInsert = `-- name: JobsInsert :many
-INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
+insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                   status, attempt, rank, due_at, lease_expires_at, partition, history, error_code, error_message,
                   finished_at, created_at)
-SELECT unnest($1::uuid[]),
+select unnest($1::uuid[]),
        unnest($2::uuid[]),
        unnest($3::text[]),
        unnest($4::text[]),
@@ -150,8 +150,8 @@ SELECT unnest($1::uuid[]),
        nullif(unnest($18::text[]), ''),
        nullif(unnest($19::timestamptz[]), '0001-01-01Z'),
        unnest($20::timestamptz[])
-ON CONFLICT (job_id) DO NOTHING
-RETURNING job_id
+on conflict (job_id) do nothing
+returning job_id
 `
 
 type JobsInsertParams struct {
@@ -220,12 +220,12 @@ func (q *Queries) JobsInsert(ctx context.Context, arg JobsInsertParams) ([]uuid.
 }
 
 const jobsLock = `-- name: JobsLock :many
-SELECT job_id, status, version, attempt, retry_count, max_retry_count, lost_count, retry_policy, priority,
-       cancel_requested_at, command_seq, last_command, due_at, callback_deadline_at, now()::timestamptz AS at
-FROM jobs
-WHERE job_id = ANY ($1::uuid[])
-ORDER BY job_id
-FOR UPDATE
+select job_id, status, version, attempt, retry_count, max_retry_count, lost_count, retry_policy, priority,
+       cancel_requested_at, command_seq, last_command, due_at, callback_deadline_at, now()::timestamptz as at
+from jobs
+where job_id = any ($1::uuid[])
+order by job_id
+for update
 `
 
 type JobsLockRow struct {
@@ -284,10 +284,10 @@ func (q *Queries) JobsLock(ctx context.Context, jobIds []uuid.UUID) ([]JobsLockR
 }
 
 const jobsNewer = `-- name: JobsNewer :many
-SELECT jobs.job_id
-FROM rows from (unnest($1::uuid[]), unnest($2::bigint[])) AS known (job_id, version)
-JOIN jobs ON jobs.job_id = known.job_id
-WHERE jobs.version > known.version
+select jobs.job_id
+from rows from (unnest($1::uuid[]), unnest($2::bigint[])) as known (job_id, version)
+join jobs on jobs.job_id = known.job_id
+where jobs.version > known.version
 `
 
 type JobsNewerParams struct {
@@ -317,52 +317,52 @@ func (q *Queries) JobsNewer(ctx context.Context, arg JobsNewerParams) ([]uuid.UU
 }
 
 const jobsSave = `-- name: JobsSave :many
-WITH input AS (
-    SELECT unnest($1::uuid[])                                             AS job_id,
-           unnest($2::bigint[])                                      AS old_version,
-           unnest($3::text[])                                            AS status,
-           unnest($4::smallint[])                                    AS retry_count,
-           unnest($5::smallint[])                                     AS lost_count,
-           nullif(unnest($6::timestamptz[]), '0001-01-01Z')               AS due_at,
-           nullif(unnest($7::timestamptz[]), '0001-01-01Z') AS callback_deadline_at,
-           unnest($8::boolean[])                                 AS cancel_requested,
-           unnest($9::int[])                                         AS command_seq,
-           unnest($10::json[])                                       AS last_command,
-           unnest($11::jsonb[])                                            AS entries,     -- an array of Moves
-           unnest($12::json[])                                             AS output,
-           nullif(unnest($13::text[]), '')                             AS error_code,
-           nullif(unnest($14::text[]), '')                          AS error_message,
-           nullif(unnest($15::text[]), '')                              AS worker_id,
-           nullif(unnest($16::timestamptz[]), '0001-01-01Z')           AS started_at
+with input as (
+    select unnest($1::uuid[])                                             as job_id,
+           unnest($2::bigint[])                                      as old_version,
+           unnest($3::text[])                                            as status,
+           unnest($4::smallint[])                                    as retry_count,
+           unnest($5::smallint[])                                     as lost_count,
+           nullif(unnest($6::timestamptz[]), '0001-01-01Z')               as due_at,
+           nullif(unnest($7::timestamptz[]), '0001-01-01Z') as callback_deadline_at,
+           unnest($8::boolean[])                                 as cancel_requested,
+           unnest($9::int[])                                         as command_seq,
+           unnest($10::json[])                                       as last_command,
+           unnest($11::jsonb[])                                            as entries,     -- an array of Moves
+           unnest($12::json[])                                             as output,
+           nullif(unnest($13::text[]), '')                             as error_code,
+           nullif(unnest($14::text[]), '')                          as error_message,
+           nullif(unnest($15::text[]), '')                              as worker_id,
+           nullif(unnest($16::timestamptz[]), '0001-01-01Z')           as started_at
 )
-UPDATE jobs
-SET status               = input.status,
+update jobs
+set status               = input.status,
     version              = jobs.version + 1,
     retry_count          = input.retry_count,
     lost_count           = input.lost_count,
-    rank                 = CASE WHEN input.status = 'PENDING' THEN now() - jobs.priority * interval '10 s' ELSE jobs.rank END,
+    rank                 = case when input.status = 'PENDING' then now() - jobs.priority * interval '10 s' else jobs.rank end,
     due_at               = input.due_at,
     callback_deadline_at = input.callback_deadline_at,
-    lease_expires_at     = CASE WHEN input.status IN ('QUEUED', 'RUNNING') THEN jobs.lease_expires_at END,
-    partition            = CASE WHEN input.status IN ('QUEUED', 'RUNNING') THEN jobs.partition END,
-    cancel_requested_at  = CASE WHEN input.cancel_requested THEN coalesce(jobs.cancel_requested_at, now()) END,
+    lease_expires_at     = case when input.status in ('QUEUED', 'RUNNING') then jobs.lease_expires_at end,
+    partition            = case when input.status in ('QUEUED', 'RUNNING') then jobs.partition end,
+    cancel_requested_at  = case when input.cancel_requested then coalesce(jobs.cancel_requested_at, now()) end,
     command_seq          = input.command_seq,
     last_command         = input.last_command,
     output               = coalesce(input.output, jobs.output),
-    error_code           = CASE WHEN input.status <> 'COMPLETED' THEN coalesce(input.error_code, jobs.error_code) END,
-    error_message        = CASE WHEN input.status <> 'COMPLETED' THEN coalesce(input.error_message, jobs.error_message) END,
+    error_code           = case when input.status <> 'COMPLETED' then coalesce(input.error_code, jobs.error_code) end,
+    error_message        = case when input.status <> 'COMPLETED' then coalesce(input.error_message, jobs.error_message) end,
     worker_id            = coalesce(input.worker_id, jobs.worker_id),
     started_at           = coalesce(input.started_at, jobs.started_at),
-    finished_at          = CASE WHEN input.status IN ('COMPLETED', 'FAILED', 'CANCELLED')
-                                THEN coalesce(jobs.finished_at, now()) END,
+    finished_at          = case when input.status in ('COMPLETED', 'FAILED', 'CANCELLED')
+                                then coalesce(jobs.finished_at, now()) end,
     updated_at           = now(),
-    history              = CASE WHEN jsonb_array_length(jobs.history) + jsonb_array_length(input.entries) <= 100
-                                THEN jobs.history || input.entries
-                                ELSE jsonb_path_query_array(jobs.history || input.entries, '$[last - 99 to last]') END
-FROM input
-WHERE jobs.job_id = input.job_id
-  AND jobs.version = input.old_version
-RETURNING jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
+    history              = case when jsonb_array_length(jobs.history) + jsonb_array_length(input.entries) <= 100
+                                then jobs.history || input.entries
+                                else jsonb_path_query_array(jobs.history || input.entries, '$[last - 99 to last]') end
+from input
+where jobs.job_id = input.job_id
+  and jobs.version = input.old_version
+returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
     jobs.callback_deadline_at, jobs.cancel_requested_at, jobs.last_command, jobs.history, jobs.output, jobs.error_code,
     jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at
 `
@@ -463,11 +463,11 @@ func (q *Queries) JobsSave(ctx context.Context, arg JobsSaveParams) ([]JobsSaveR
 }
 
 const jobsSnapshot = `-- name: JobsSnapshot :many
-SELECT job_id, trace_id, status, version, attempt, retry_count, due_at,
+select job_id, trace_id, status, version, attempt, retry_count, due_at,
        callback_deadline_at, cancel_requested_at, last_command, history, output, error_code,
        error_message, started_at, finished_at, updated_at
-FROM jobs
-WHERE job_id = ANY ($1::uuid[])
+from jobs
+where job_id = any ($1::uuid[])
 `
 
 type JobsSnapshotRow struct {
@@ -529,12 +529,12 @@ func (q *Queries) JobsSnapshot(ctx context.Context, jobIds []uuid.UUID) ([]JobsS
 }
 
 const jobsWaitingOverdue = `-- name: JobsWaitingOverdue :many
-SELECT job_id, attempt
-FROM jobs
-WHERE due_at <= now()
-  AND status = 'WAITING'
-ORDER BY due_at
-LIMIT $1::int
+select job_id, attempt
+from jobs
+where due_at <= now()
+  and status = 'WAITING'
+order by due_at
+limit $1::int
 `
 
 type JobsWaitingOverdueRow struct {
@@ -564,11 +564,11 @@ func (q *Queries) JobsWaitingOverdue(ctx context.Context, maxJobs int32) ([]Jobs
 }
 
 const nextDue = `-- name: NextDue :many
-SELECT due_at::timestamptz AS due_at, now()::timestamptz AS at
-FROM jobs
-WHERE due_at IS NOT NULL
-ORDER BY due_at
-LIMIT 1
+select due_at::timestamptz as due_at, now()::timestamptz as at
+from jobs
+where due_at is not null
+order by due_at
+limit 1
 `
 
 type NextDueRow struct {
@@ -597,7 +597,7 @@ func (q *Queries) NextDue(ctx context.Context) ([]NextDueRow, error) {
 }
 
 const notifyDue = `-- name: NotifyDue :exec
-SELECT pg_notify('jobweaver_due', '')
+select pg_notify('jobweaver_due', '')
 `
 
 // Shortens the sleep of the clock. Every committing NOTIFY takes one lock of the whole server: at most one a batch.

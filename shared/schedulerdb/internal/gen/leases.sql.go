@@ -14,21 +14,21 @@ import (
 )
 
 const jobsAskAgain = `-- name: JobsAskAgain :many
-WITH unheard AS (
-    SELECT job_id FROM jobs
-    WHERE status IN ('QUEUED', 'RUNNING') AND lease_expires_at < now()
-    ORDER BY lease_expires_at
-    LIMIT $2::int
-    FOR UPDATE SKIP LOCKED
+with unheard as (
+    select job_id from jobs
+    where status in ('QUEUED', 'RUNNING') and lease_expires_at < now()
+    order by lease_expires_at
+    limit $2::int
+    for update skip locked
 )
-UPDATE jobs
-SET lease_expires_at = now() + $1::interval,
+update jobs
+set lease_expires_at = now() + $1::interval,
     partition        = (jobs.partition + 1 + floor(random() * 11)::int) % 12,
-    worker_id        = NULL
-FROM unheard
-WHERE jobs.job_id = unheard.job_id
-  AND jobs.status IN ('QUEUED', 'RUNNING')
-RETURNING jobs.job_id, jobs.trace_id, jobs.queue, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
+    worker_id        = null
+from unheard
+where jobs.job_id = unheard.job_id
+  and jobs.status in ('QUEUED', 'RUNNING')
+returning jobs.job_id, jobs.trace_id, jobs.queue, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
     jobs.partition, jobs.cancel_requested_at
 `
 
@@ -84,13 +84,13 @@ func (q *Queries) JobsAskAgain(ctx context.Context, arg JobsAskAgainParams) ([]J
 }
 
 const jobsCancelUnanswered = `-- name: JobsCancelUnanswered :many
-SELECT job_id, trace_id, attempt
-FROM jobs
-WHERE status IN ('QUEUED', 'RUNNING')
-  AND cancel_requested_at IS NOT NULL
-  AND floor(extract(epoch FROM now() - cancel_requested_at) / 15)
-      > floor(extract(epoch FROM now() - cancel_requested_at - $1::interval) / 15)
-LIMIT $2::int
+select job_id, trace_id, attempt
+from jobs
+where status in ('QUEUED', 'RUNNING')
+  and cancel_requested_at is not null
+  and floor(extract(epoch from now() - cancel_requested_at) / 15)
+      > floor(extract(epoch from now() - cancel_requested_at - $1::interval) / 15)
+limit $2::int
 `
 
 type JobsCancelUnansweredParams struct {
@@ -126,14 +126,14 @@ func (q *Queries) JobsCancelUnanswered(ctx context.Context, arg JobsCancelUnansw
 }
 
 const jobsHeld = `-- name: JobsHeld :execrows
-UPDATE jobs
-SET lease_expires_at = now() + $1::interval,
+update jobs
+set lease_expires_at = now() + $1::interval,
     worker_id        = input.worker_id
-FROM rows from (unnest($3::uuid[]), unnest($4::int[]), unnest($5::text[])) AS input (job_id, attempt, worker_id)
-WHERE jobs.job_id = input.job_id
-  AND jobs.attempt = input.attempt
-  AND jobs.status IN ('QUEUED', 'RUNNING')
-  AND (jobs.worker_id IS DISTINCT FROM input.worker_id OR jobs.lease_expires_at < now() + $2::interval)
+from rows from (unnest($3::uuid[]), unnest($4::int[]), unnest($5::text[])) as input (job_id, attempt, worker_id)
+where jobs.job_id = input.job_id
+  and jobs.attempt = input.attempt
+  and jobs.status in ('QUEUED', 'RUNNING')
+  and (jobs.worker_id is distinct from input.worker_id or jobs.lease_expires_at < now() + $2::interval)
 `
 
 type JobsHeldParams struct {
@@ -160,28 +160,28 @@ func (q *Queries) JobsHeld(ctx context.Context, arg JobsHeldParams) (int64, erro
 }
 
 const jobsStarted = `-- name: JobsStarted :many
-WITH input AS (
-    SELECT unnest($2::uuid[])            AS job_id,
-           unnest($3::int[])            AS attempt,
-           unnest($4::text[])         AS worker_id,
-           unnest($5::timestamptz[]) AS started_at
+with input as (
+    select unnest($2::uuid[])            as job_id,
+           unnest($3::int[])            as attempt,
+           unnest($4::text[])         as worker_id,
+           unnest($5::timestamptz[]) as started_at
 )
-UPDATE jobs
-SET status           = 'RUNNING',
+update jobs
+set status           = 'RUNNING',
     version          = jobs.version + 1,
     lease_expires_at = now() + $1::interval,
     worker_id        = input.worker_id,
     started_at       = input.started_at,
     updated_at       = now(),
-    history          = CASE WHEN jsonb_array_length(jobs.history) < 100 THEN jobs.history ELSE jobs.history - 0 END
+    history          = case when jsonb_array_length(jobs.history) < 100 then jobs.history else jobs.history - 0 end
                        || jsonb_build_object('at', now(), 'from', jobs.status, 'to', 'RUNNING', 'attempt', jobs.attempt,
                                              'by', 'watchdog', 'workerId', input.worker_id,
                                              'startedAt', input.started_at)
-FROM input
-WHERE jobs.job_id = input.job_id
-  AND jobs.attempt = input.attempt
-  AND jobs.status = 'QUEUED'
-RETURNING jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
+from input
+where jobs.job_id = input.job_id
+  and jobs.attempt = input.attempt
+  and jobs.status = 'QUEUED'
+returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
     jobs.callback_deadline_at, jobs.cancel_requested_at, jobs.last_command, jobs.history, jobs.output, jobs.error_code,
     jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at
 `

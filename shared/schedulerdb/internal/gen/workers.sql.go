@@ -13,9 +13,9 @@ import (
 )
 
 const workersGone = `-- name: WorkersGone :exec
-DELETE FROM workers
-WHERE worker_id = ANY ($1::text[])
-   OR seen_at < now() - interval '1 hour'
+delete from workers
+where worker_id = any ($1::text[])
+   or seen_at < now() - interval '1 hour'
 `
 
 // Those that said they stop, and those that have been silent for long.
@@ -25,11 +25,11 @@ func (q *Queries) WorkersGone(ctx context.Context, workerIds []string) error {
 }
 
 const workersLive = `-- name: WorkersLive :many
-SELECT worker_id, partitions, slots, rate
-FROM workers
-WHERE seen_at > now() - $1::interval
-  AND slots > 0
-ORDER BY worker_id
+select worker_id, partitions, slots, rate
+from workers
+where seen_at > now() - $1::interval
+  and slots > 0
+order by worker_id
 `
 
 type WorkersLiveRow struct {
@@ -65,14 +65,14 @@ func (q *Queries) WorkersLive(ctx context.Context, silentAfter time.Duration) ([
 }
 
 const workersSeen = `-- name: WorkersSeen :exec
-INSERT INTO workers (worker_id, partitions, slots, rate, seen_at)
-SELECT unnest($1::text[]),
+insert into workers (worker_id, partitions, slots, rate, seen_at)
+select unnest($1::text[]),
        unnest($2::json[]),
        unnest($3::int[]),
        unnest($4::float8[]),
        now()
-ON CONFLICT (worker_id) DO UPDATE
-SET partitions = excluded.partitions, slots = excluded.slots, rate = excluded.rate, seen_at = excluded.seen_at
+on conflict (worker_id) do update
+set partitions = excluded.partitions, slots = excluded.slots, rate = excluded.rate, seen_at = excluded.seen_at
 `
 
 type WorkersSeenParams struct {
