@@ -56,7 +56,7 @@ func (s *Store) Claim(ctx context.Context, workerID string, orders []Order) ([]C
 		switch {
 		case !ok:
 			missing = append(missing, i)
-		case o.Cancel:
+		case row.FinishedAt != nil:
 			claims[i] = Claim{Settled, cancelledUnstarted(o.Key, o.TraceID, workerID, *row.FinishedAt)}
 		}
 		delete(inserted, o.Key)

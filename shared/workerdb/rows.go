@@ -17,7 +17,7 @@ import (
 // insertParams are the orders in the order in which rows are locked.
 func insertParams(workerID string, orders []Order) gen.AttemptInsertManyParams {
 	orders = slices.Clone(orders)
-	slices.SortFunc(orders, func(a, b Order) int { return a.Compare(b.Key) })
+	slices.SortStableFunc(orders, func(a, b Order) int { return a.Compare(b.Key) })
 	p := gen.AttemptInsertManyParams{WorkerID: workerID}
 	for _, o := range orders {
 		p.JobIDs = append(p.JobIDs, o.JobID)

@@ -11,6 +11,7 @@ import (
 
 // Settle writes outcomes of this worker's open attempts, and returns for each the one that is in the
 // table then, in the same order: its own, or what somebody else has put there first (which counts).
+// An attempt that this worker does not have gets an outcome without a kind: nothing is said of it.
 // The instants of an outcome are taken by how long ago they are, and come back in database time.
 func (s *Store) Settle(ctx context.Context, workerID string, outcomes []Outcome) ([]Outcome, error) {
 	rows, err := s.q.AttemptSettleMany(ctx, settleParams(workerID, outcomes))
@@ -44,11 +45,7 @@ func (s *Store) Settle(ctx context.Context, workerID string, outcomes []Outcome)
 		return nil, err
 	}
 	for _, i := range missing {
-		row, ok := found[settled[i].Key]
-		if !ok || row.Outcome == nil {
-			return nil, fmt.Errorf("settle attempt %v: it is not this worker's", settled[i].Key)
-		}
-		settled[i] = outcomeOf(row)
+		settled[i] = outcomeOf(found[settled[i].Key])
 	}
 	return settled, nil
 }

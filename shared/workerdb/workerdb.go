@@ -4,6 +4,7 @@ package workerdb
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"slices"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/workerdb/internal/gen"
 )
 
@@ -37,8 +39,20 @@ type Store struct {
 	q    *gen.Queries
 }
 
-// New returns the store on an open pool.
-func New(pool *pgxpool.Pool) *Store { return &Store{pool: pool, q: gen.New(pool)} }
+// Open connects to the database at url.
+func Open(ctx context.Context, url string) (*Store, error) {
+	pool, err := pgpool.Open(ctx, url, pgpool.ApplicationName("jobweaver-worker"), pgpool.IndexOnly())
+	if err != nil {
+		return nil, err
+	}
+	return &Store{pool: pool, q: gen.New(pool)}, nil
+}
+
+// Close ends all connections.
+func (s *Store) Close() { s.pool.Close() }
+
+// Ping says whether the database answers.
+func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
 
 // Key names an attempt.
 type Key struct {

@@ -1,0 +1,63 @@
+package runjob
+
+import (
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+const logIsFull = "truncated: an attempt's log holds 200 lines and 64 KiB"
+
+// attemptLog collects an attempt's lines until they are published. Its zero value is ready.
+type attemptLog struct {
+	mu    sync.Mutex
+	lines []jobevent.LogLine // not yet drained
+	first int                // number of lines[0]
+	bytes int                // of all lines so far
+	full  bool
+}
+
+// add keeps a line as long as the attempt's log is within its limits, and says once that it is not.
+func (l *attemptLog) add(level slog.Level, text string) {
+	now := time.Now().UTC()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.full {
+		return
+	}
+	room := maxLogBytes - l.bytes
+	text = clean(text, room)
+	l.bytes += len(text)
+	l.lines = append(l.lines, jobevent.LogLine{At: now, Level: strings.ToLower(level.String()), Text: text})
+	// The last line is kept for saying so.
+	if l.first+len(l.lines) == maxLogLines-1 || l.bytes >= room {
+		l.full = true
+		l.lines = append(l.lines, jobevent.LogLine{At: now, Level: "warn", Text: logIsFull})
+	}
+}
+
+// drain gives the lines that nobody has had, and the number of the first of them.
+func (l *attemptLog) drain() (lines []jobevent.LogLine, first int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lines, first = l.lines, l.first
+	l.first += len(lines)
+	l.lines = nil
+	return lines, first
+}
+
+// clean makes text storable and short: valid UTF-8, no NUL (PostgreSQL's text takes neither), at most limit bytes.
+func clean(text string, limit int) string {
+	const more = "…"
+	if len(text) > limit {
+		text = text[:limit-len(more)] + more
+	}
+	text = strings.ToValidUTF8(text, "")
+	if strings.IndexByte(text, 0) >= 0 {
+		text = strings.ReplaceAll(text, "\x00", "")
+	}
+	return text
+}

@@ -1,0 +1,206 @@
+package runjob
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+// beats says when the next beat is due. The rest belongs to the goroutine of beat.
+type beats struct {
+	changed chan struct{}
+	number  int
+	since   time.Time // the first of the beats that have got through without a gap
+	last    time.Time
+	latest  chan jobevent.Heartbeat // to be published; a newer one takes its place
+}
+
+func newBeats() *beats {
+	return &beats{changed: make(chan struct{}, 1), latest: make(chan jobevent.Heartbeat, 1)}
+}
+
+// change says that a beat would say something else than the last one.
+func (b *beats) change() {
+	select {
+	case b.changed <- struct{}{}:
+	default:
+	}
+}
+
+// wait returns when the next beat is due: after a change, or after a while, and never too soon.
+func (b *beats) wait(ctx context.Context, t timing) bool {
+	timer := time.NewTimer(t.beatAtMost)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return false
+	}
+	timer.Reset(t.beatAtLeast - t.beatAtMost)
+	select {
+	case <-timer.C:
+	case <-b.changed:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// got notes a beat that began at an instant and got through. It says whether this worker may judge others:
+// after a gap in its own beats the fault may have been on its side, or on everybody's.
+func (b *beats) got(began time.Time, silence time.Duration) bool {
+	if began.Sub(b.last) >= silence {
+		b.since = began
+	}
+	b.last = began
+	return began.Sub(b.since) >= silence
+}
+
+// beat tells the store and then everybody that this worker is alive and what it has, and does what the
+// store answers, until ctx ends.
+func (f *Function) beat(ctx context.Context, publish Publish) {
+	published := make(chan struct{})
+	go func() {
+		defer close(published)
+		f.publishBeats(ctx, publish)
+	}()
+	for {
+		if err := f.beatOnce(ctx); err != nil && ctx.Err() == nil {
+			slog.WarnContext(ctx, "beat did not get through", "workerId", f.id, "error", err)
+		}
+		if !f.beats.wait(ctx, f.timing) {
+			break
+		}
+	}
+	<-published
+}
+
+func (f *Function) beatOnce(ctx context.Context) error {
+	began := time.Now()
+	attempts := f.pool.list()
+	beat := workerdb.Beat{WorkerID: f.id, Queues: f.cfg.Queues, Free: f.pool.free()}
+	for _, a := range attempts {
+		beat.Held = append(beat.Held, workerdb.Held{Key: a.key(), StartedAt: a.startedAt})
+	}
+	tryCtx, cancel := context.WithTimeout(ctx, f.timing.silence/2) // or it hangs while others judge
+	defer cancel()
+	changed, err := f.store.Beat(tryCtx, beat)
+	if err != nil {
+		return err
+	}
+	for _, outcome := range changed.Settled {
+		f.pool.taken(outcome)
+	}
+	for _, key := range changed.CancelWanted {
+		f.pool.cancel(key, f.timing.cancelPatience)
+	}
+	f.pool.beaten(began)
+	f.wakeUp()
+	f.offer(f.heartbeat(time.Now()))
+	f.warnOfGaps(ctx)
+	if f.beats.got(began, f.timing.silence) {
+		if err := f.judge(tryCtx); err != nil {
+			return err
+		}
+	}
+	return f.handBack(tryCtx)
+}
+
+// judge settles what silent workers have left, and has it said.
+func (f *Function) judge(ctx context.Context) error {
+	outcomes, err := f.store.Judge(ctx)
+	for _, outcome := range outcomes {
+		slog.WarnContext(ctx, "attempt settled for its worker", "workerId", outcome.WorkerID, "jobId", outcome.JobID,
+			"attempt", outcome.Attempt, "traceId", outcome.TraceID, "kind", outcome.Kind)
+		f.decided(finished{outcome: outcome, settled: true})
+	}
+	return err
+}
+
+// handBack gives up attempts that have waited long for a slot while other workers have free ones.
+func (f *Function) handBack(ctx context.Context) error {
+	queues := f.pool.heldTooLong(f.timing.heldAtMost)
+	if len(queues) == 0 {
+		return nil
+	}
+	free, err := f.store.FreeElsewhere(ctx, f.id)
+	if err != nil {
+		return err
+	}
+	for queue := range queues {
+		if n := f.pool.handBack(queue, free[queue], f.timing.heldAtMost); n > 0 {
+			slog.InfoContext(ctx, "attempts handed back", "workerId", f.id, "queue", queue, "attempts", n)
+		}
+	}
+	return nil
+}
+
+// heartbeat is this worker's word about itself.
+func (f *Function) heartbeat(now time.Time) jobevent.Heartbeat {
+	h := f.pool.heartbeat(now)
+	h.WorkerID, h.Version = f.id, f.cfg.Version
+	h.Queues, h.JobTypes, h.Partitions = f.cfg.Queues, f.registry.JobTypes(), f.consumers.held()
+	return h
+}
+
+// offer leaves a beat to be published, in the place of one that still waits: a broker that is away must
+// not keep beats from the store.
+func (f *Function) offer(h jobevent.Heartbeat) {
+	select {
+	case <-f.beats.latest:
+	default:
+	}
+	f.beats.latest <- h
+}
+
+func (f *Function) publishBeats(ctx context.Context, publish Publish) {
+	for {
+		select {
+		case h := <-f.beats.latest:
+			if err := publish(ctx, f.appendBeat(nil, h)); err != nil && ctx.Err() == nil {
+				slog.WarnContext(ctx, "beat not published", "workerId", f.id, "error", err)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (f *Function) appendBeat(events []event.Event, h jobevent.Heartbeat) []event.Event {
+	f.beats.number++
+	id := f.id + "." + strconv.Itoa(f.beats.number)
+	return f.append(events, jobevent.TypeHeartbeat, jobevent.Meta{ID: id, Key: f.id}, h)
+}
+
+// warnOfGaps looks for partitions in which much is done that cannot be committed.
+func (f *Function) warnOfGaps(ctx context.Context) {
+	for _, p := range f.consumers.stuck(maxGap) {
+		offset, since, _ := p.tracker.Oldest()
+		slog.WarnContext(ctx, "commit is stuck behind one record", "topic", p.Topic, "partition", p.ID,
+			"offset", offset, "since", since, "done", p.tracker.Gap())
+	}
+}
+
+// cleanUp deletes rows that are older than any record.
+func (f *Function) cleanUp(ctx context.Context) {
+	ticker := time.NewTicker(f.timing.cleanupEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		if n, err := f.store.Cleanup(ctx); err != nil {
+			slog.WarnContext(ctx, "old attempts not deleted", "error", err)
+		} else if n > 0 {
+			slog.InfoContext(ctx, "old attempts deleted", "attempts", n)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package runjob
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/IBM/sarama"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+// wish is a wish to cancel an attempt that is not here.
+type wish struct {
+	key     workerdb.Key
+	traceID uuid.UUID
+}
+
+// tailCancels hears of every wish to cancel; each worker does.
+func (f *Function) tailCancels(ctx context.Context) {
+	_ = f.cancels.Run(ctx, func(m *sarama.ConsumerMessage) { // never an error: it connects again
+		e, err := kafkaevent.Decode(m)
+		if err == nil {
+			var c jobevent.AttemptCancel
+			if c, err = jobevent.DecodeAs[jobevent.AttemptCancel](e, jobevent.TypeAttemptCancel); err == nil {
+				f.wanted(wish{workerdb.Key{JobID: c.JobID, Attempt: c.Attempt}, jobevent.TraceIDOf(e)})
+				return
+			}
+		}
+		// Every worker reads it, so none is the one to reject it; whoever wants the cancel asks again.
+		slog.WarnContext(ctx, "wish to cancel cannot be read", "offset", m.Offset, "error", err)
+	})
+}
+
+func (f *Function) wanted(w wish) {
+	if f.pool.cancel(w.key, f.timing.cancelPatience) || f.wishes.len() >= maxCancels {
+		return
+	}
+	f.wishes.put(w)
+}
+
+// cancelAll marks attempts of other workers, and settles those that nobody has claimed: their rows keep
+// them from ever starting. Any worker may be the first to.
+func (f *Function) cancelAll(ctx context.Context) {
+	for {
+		batch := f.wishes.take(maxBatch)
+		if len(batch) == 0 {
+			return
+		}
+		orders := make([]workerdb.Order, 0, len(batch))
+		for _, w := range batch {
+			if w.key.JobID != uuid.Nil && w.key.Attempt > 0 {
+				orders = append(orders, workerdb.Order{Key: w.key, TraceID: w.traceID})
+			}
+		}
+		_ = bisect(orders, func(part []workerdb.Order) error { return f.cancel(ctx, part) },
+			func(o workerdb.Order, err error) {
+				slog.WarnContext(ctx, "attempt cannot be cancelled", "jobId", o.JobID, "error", err)
+			})
+		// One may have been claimed here since it was looked for.
+		for _, w := range batch {
+			f.pool.cancel(w.key, f.timing.cancelPatience)
+		}
+	}
+}
+
+func (f *Function) cancel(ctx context.Context, orders []workerdb.Order) error {
+	if len(orders) == 0 {
+		return nil
+	}
+	return retry(ctx, "cancel attempts", func() error {
+		outcomes, err := f.store.Cancel(ctx, f.id, orders)
+		for _, outcome := range outcomes {
+			f.decided(finished{outcome: outcome, settled: true})
+		}
+		return err
+	})
+}

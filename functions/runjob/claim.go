@@ -1,0 +1,129 @@
+package runjob
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+// claimAll takes records while there is room for them, until ctx ends. A full pool leaves them in Kafka.
+// A claim that is under way then is let finish, as far as work allows.
+func (f *Function) claimAll(ctx, work context.Context) {
+	for ctx.Err() == nil {
+		var batch []delivered
+		if room := min(f.pool.room(), f.room(), maxBatch); room > 0 {
+			batch = f.consumers.take(room)
+		}
+		if len(batch) > 0 {
+			f.claim(ctx, work, batch)
+			continue
+		}
+		select {
+		case <-f.wake:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// ordered is a record that has been read.
+type ordered struct {
+	delivered
+	run     jobevent.Run
+	traceID uuid.UUID
+}
+
+// claim reads a batch of records, takes their attempts in one statement and passes each on to where it
+// belongs. When ctx ends first, the records stay undone and come again.
+func (f *Function) claim(ctx, work context.Context, batch []delivered) {
+	orders := make([]ordered, 0, len(batch))
+	var here []record
+	seen := map[workerdb.Key]int{} // index into orders
+	for _, d := range batch {
+		run, e, err := readRun(d)
+		if err != nil {
+			f.reject(d, err)
+			continue
+		}
+		key := workerdb.Key{JobID: run.JobID, Attempt: run.Attempt}
+		i, twice := seen[key]
+		switch {
+		// Asked before the claim: an attempt that is here may be settled and forgotten while the claim
+		// is under way, and its row, read before that, would look like one whose claim got lost.
+		case f.pool.has(key):
+			if run.Cancel {
+				f.pool.cancel(key, f.timing.cancelPatience)
+			}
+			here = append(here, d.record)
+		case twice:
+			orders[i].run.Cancel = orders[i].run.Cancel || run.Cancel
+			here = append(here, d.record)
+		default:
+			seen[key] = len(orders)
+			orders = append(orders, ordered{d, run, jobevent.TraceIDOf(e)})
+		}
+	}
+	done(here)
+	_ = bisect(orders, func(part []ordered) error { return f.claimPart(ctx, work, part) }, func(o ordered, err error) {
+		f.reject(o.delivered, err)
+	})
+}
+
+func (f *Function) claimPart(ctx, work context.Context, orders []ordered) error {
+	if len(orders) == 0 {
+		return nil
+	}
+	asked := make([]workerdb.Order, len(orders))
+	for i, o := range orders {
+		asked[i] = workerdb.Order{
+			Key:     workerdb.Key{JobID: o.run.JobID, Attempt: o.run.Attempt},
+			TraceID: o.traceID, Queue: o.partition.queue, TimeoutMs: int(o.run.TimeoutMs), Cancel: o.run.Cancel,
+		}
+	}
+	var claims []workerdb.Claim
+	err := retry(ctx, "claim attempts", func() error {
+		var err error
+		claims, err = f.store.Claim(work, f.id, asked)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var elsewhere []record
+	for i, o := range orders {
+		switch claims[i].State {
+		case workerdb.Claimed, workerdb.OpenMine: // the latter: a claim whose answer got lost
+			f.pool.add(&attempt{run: o.run, queue: o.partition.queue, traceID: o.traceID, from: o.record})
+		case workerdb.Settled:
+			f.decided(finished{outcome: claims[i].Outcome, settled: true, from: []record{o.record}})
+		case workerdb.OpenElsewhere:
+			elsewhere = append(elsewhere, o.record)
+		}
+	}
+	done(elsewhere)
+	f.metrics.claimed(len(orders))
+	return nil
+}
+
+// readRun reads a record's order to run an attempt. Its errors wrap jobevent.ErrInvalid.
+func readRun(d delivered) (jobevent.Run, event.Event, error) {
+	e, err := kafkaevent.Decode(d.message)
+	if err != nil {
+		return jobevent.Run{}, e, err
+	}
+	run, err := jobevent.DecodeAs[jobevent.Run](e, jobevent.TypeRun)
+	if err != nil {
+		return run, e, err
+	}
+	if run.JobID == uuid.Nil || run.Attempt < 1 || run.Attempt > math.MaxInt32 ||
+		run.TimeoutMs < 1 || run.TimeoutMs > math.MaxInt32 {
+		return run, e, fmt.Errorf("read order to run: jobId, attempt or timeoutMs is not one: %w", jobevent.ErrInvalid)
+	}
+	return run, e, nil
+}

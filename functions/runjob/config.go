@@ -1,0 +1,95 @@
+package runjob
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+// Config is what a worker's process is told.
+type Config struct {
+	Queues    []string      `ignored:"true"`
+	PoolSize  int           `envconfig:"POOL_SIZE" default:"12"`   // attempts that run at once
+	QueueSize int           `envconfig:"QUEUE_SIZE" default:"100"` // attempts that wait for a slot
+	Grace     time.Duration `envconfig:"GRACE" default:"25s"`      // for what runs, when the worker stops
+
+	// SimulationAllowPrivate lets HTTP_CALL steps reach private and loopback addresses.
+	SimulationAllowPrivate bool `envconfig:"SIMULATION_ALLOW_PRIVATE"`
+
+	Kafka   kafkaevent.Config `ignored:"true"`
+	Version string            `ignored:"true"` // of this build
+}
+
+var queueName = regexp.MustCompile(`^[a-z0-9-]{1,63}$`)
+
+func (c Config) check() error {
+	if len(c.Queues) == 0 {
+		return errors.New("read QUEUES: no queue named")
+	}
+	for i, queue := range c.Queues {
+		if !queueName.MatchString(queue) {
+			return fmt.Errorf("read QUEUES: %q is not a queue name", queue)
+		}
+		if slices.Contains(c.Queues[:i], queue) {
+			return fmt.Errorf("read QUEUES: %q is there twice", queue)
+		}
+	}
+	if c.PoolSize < 1 || c.PoolSize > 10_000 {
+		return fmt.Errorf("read POOL_SIZE: %d is not within 1 and 10000", c.PoolSize)
+	}
+	if c.QueueSize < 0 || c.QueueSize > 100_000 {
+		return fmt.Errorf("read QUEUE_SIZE: %d is not within 0 and 100000", c.QueueSize)
+	}
+	if c.Grace < 0 {
+		return fmt.Errorf("read GRACE: %v is negative", c.Grace)
+	}
+	return nil
+}
+
+// timing is what design §3 to §6 fix; tests that need other times set them.
+type timing struct {
+	beatAtLeast    time.Duration // between beats when nothing changes
+	beatAtMost     time.Duration // between beats when something does
+	silence        time.Duration // without a beat: start nothing; with beats all along: judge others
+	heldAtMost     time.Duration // before an attempt is handed back to workers with free slots
+	cancelPatience time.Duration // for a handler to return after its cancel, before it is settled anyway
+	stopPatience   time.Duration // the same for a worker that stops
+	flushAtMost    time.Duration // for settling, publishing and leaving, once everything has ended
+	logEvery       time.Duration // between events of lines of an attempt that runs
+	cleanupEvery   time.Duration
+}
+
+var defaultTiming = timing{
+	beatAtLeast:    3 * time.Second,
+	beatAtMost:     time.Second,
+	silence:        workerdb.Silence,
+	heldAtMost:     time.Second,
+	cancelPatience: 5 * time.Second,
+	stopPatience:   time.Second,
+	flushAtMost:    3 * time.Second,
+	logEvery:       time.Second,
+	cleanupEvery:   time.Hour,
+}
+
+const (
+	maxBatch       = 500  // attempts in one statement
+	maxUnsaid      = 2000 // outcomes that wait to be settled or published; above it nothing is taken
+	maxUnsaidBytes = 16 << 20
+	maxTakeBytes   = 8 << 20 // of records, at once
+	maxGap         = 10_000  // done records that wait for an earlier one, before that is warned of
+	maxMessage     = 4 << 10 // bytes of an outcome's message
+	maxCode        = 100     // bytes of an error code
+	maxCancels     = 10_000  // wishes to cancel that wait for the store
+	rateCap        = 20_000
+	rateWindow     = 2 * time.Second
+	maxLogLines    = 200
+	maxLogBytes    = 64 << 10
+	retryAtLeast   = 100 * time.Millisecond
+	retryAtMost    = 2 * time.Second
+	maxValueBytes  = 1 << 20 // of a rejected record
+)

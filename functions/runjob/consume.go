@@ -1,0 +1,146 @@
+package runjob
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+)
+
+// consumers are the worker's memberships: one topic and one consumer group a queue.
+type consumers struct {
+	all     []*queueConsumer
+	wake    func() // there may be something to take
+	changed func() // partitions have come or gone
+
+	turn int // which queue is asked first; only take
+}
+
+type queueConsumer struct {
+	*kafkaevent.GroupConsumer
+	queue string
+
+	mu         sync.Mutex
+	partitions map[*kafkaevent.Partition]*partition
+}
+
+func newConsumers(cfg kafkaevent.Config, queues []string, wake, changed func()) (*consumers, error) {
+	c := &consumers{wake: wake, changed: changed}
+	for _, queue := range queues {
+		group, err := kafkaevent.NewGroupConsumer(cfg, "jobweaver-runjob-"+queue, []string{jobevent.RunTopic(queue)})
+		if err != nil {
+			return nil, err
+		}
+		c.all = append(c.all, &queueConsumer{
+			GroupConsumer: group, queue: queue, partitions: map[*kafkaevent.Partition]*partition{},
+		})
+	}
+	return c, nil
+}
+
+// run keeps the memberships until ctx ends. A revoke does not wait for handlers: what is done is marked
+// already, and the rows of the others keep their records from starting them again.
+func (c *consumers) run(ctx context.Context) {
+	var group sync.WaitGroup
+	for _, q := range c.all {
+		group.Go(func() {
+			_ = q.Run(ctx, kafkaevent.Hooks{ // never an error: it connects again
+				Assigned: func(p *kafkaevent.Partition) { q.assign(p); c.changed() },
+				Revoked:  func(p *kafkaevent.Partition) { q.revoke(p); c.changed() },
+			})
+		})
+		group.Go(func() {
+			for {
+				select {
+				case <-q.Ready():
+					c.wake()
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+func (q *queueConsumer) assign(p *kafkaevent.Partition) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.partitions[p] = &partition{Partition: p, queue: q.queue}
+}
+
+func (q *queueConsumer) revoke(p *kafkaevent.Partition) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.partitions, p)
+}
+
+// take gives what has arrived, up to limit records. Queues take turns at being first.
+func (c *consumers) take(limit int) []delivered {
+	var batch []delivered
+	c.turn++
+	for i := range c.all {
+		q := c.all[(c.turn+i)%len(c.all)]
+		for _, records := range q.Take(limit-len(batch), maxTakeBytes/len(c.all)) {
+			q.mu.Lock()
+			p := q.partitions[records.Partition]
+			q.mu.Unlock()
+			if p == nil {
+				continue // revoked since; its next holder gets them
+			}
+			for _, m := range records.Messages {
+				p.tracker.Deliver(m.Offset)
+				batch = append(batch, delivered{record{p, m.Offset}, m})
+			}
+		}
+	}
+	return batch
+}
+
+// held lists the partitions of each queue.
+func (c *consumers) held() map[string][]int32 {
+	byQueue := make(map[string][]int32, len(c.all))
+	for _, q := range c.all {
+		ids := []int32{}
+		for _, p := range q.each() {
+			ids = append(ids, p.ID)
+		}
+		slices.Sort(ids)
+		byQueue[q.queue] = ids
+	}
+	return byQueue
+}
+
+func (q *queueConsumer) each() []*partition {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	all := make([]*partition, 0, len(q.partitions))
+	for _, p := range q.partitions {
+		all = append(all, p)
+	}
+	return all
+}
+
+// stuck are the partitions with more than limit records that are done and cannot be committed.
+func (c *consumers) stuck(limit int) []*partition {
+	var stuck []*partition
+	for _, q := range c.all {
+		for _, p := range q.each() {
+			if p.tracker.Gap() > limit {
+				stuck = append(stuck, p)
+			}
+		}
+	}
+	return stuck
+}
+
+// gap is that of the partition where it is largest.
+func (c *consumers) gap() int {
+	gap := 0
+	for _, p := range c.stuck(0) {
+		gap = max(gap, p.tracker.Gap())
+	}
+	return gap
+}

@@ -1,0 +1,107 @@
+package runjob
+
+import (
+	"slices"
+	"time"
+
+	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+func (p *pool) decideNow(a *attempt, outcome workerdb.Outcome) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.decide(a, outcome)
+}
+
+// cancel ends an attempt that is here, and says whether it is. One that has not started is settled at
+// once, a running one when its handler returns, or after patience.
+func (p *pool) cancel(key workerdb.Key, patience time.Duration) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a := p.mine[key]
+	if a == nil {
+		return false
+	}
+	if a.decided || a.cancelled {
+		return true
+	}
+	a.cancelled = true
+	if a.end == nil {
+		p.decide(a, endedOutcome(a, handlers.ErrCancelled))
+		return true
+	}
+	a.end(handlers.ErrCancelled)
+	time.AfterFunc(patience, func() { p.decideNow(a, endedOutcome(a, handlers.ErrCancelled)) })
+	return true
+}
+
+// taken ends an attempt for which somebody else has written an outcome.
+func (p *pool) taken(outcome workerdb.Outcome) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a := p.mine[outcome.Key]
+	if a == nil || a.decided {
+		return // then it is our own outcome that is in the store
+	}
+	if a.end != nil {
+		a.end(handlers.ErrLost)
+	}
+	p.finish(a, finished{outcome: outcome, settled: true})
+}
+
+// handBack gives up attempts of a queue that have waited too long, up to limit of them, the worst rank first.
+func (p *pool) handBack(queue string, limit int, heldAtMost time.Duration) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for _, a := range p.overdueHeld(heldAtMost) {
+		if a.queue == queue && n < limit {
+			p.decide(a, interrupted(a, "another worker has a free slot"))
+			n++
+		}
+	}
+	return n
+}
+
+// overdueHeld are the held attempts, the worst rank first, that were claimed longer ago than atMost.
+func (p *pool) overdueHeld(atMost time.Duration) []*attempt {
+	var late held
+	for _, a := range p.held {
+		if time.Since(a.claimedAt) >= atMost {
+			late = append(late, a)
+		}
+	}
+	slices.SortFunc(late, func(a, b *attempt) int { return b.compare(a) })
+	return late
+}
+
+// stop hands back what waits for a slot and starts nothing more.
+func (p *pool) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopping = true
+	for len(p.held) > 0 {
+		p.decide(p.held[0], interrupted(p.held[0], "its worker is stopping"))
+	}
+	p.work.Broadcast()
+}
+
+// endRunning ends the contexts of what runs.
+func (p *pool) endRunning() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for a := range p.running {
+		a.end(handlers.ErrStopping)
+	}
+}
+
+// decideRunning settles what still runs as interrupted, and says how many handlers that leaves behind.
+func (p *pool) decideRunning() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for a := range p.running {
+		p.decide(a, interrupted(a, "its worker stopped"))
+	}
+	return len(p.running)
+}

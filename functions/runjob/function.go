@@ -1,0 +1,109 @@
+// Package runjob is the worker: it takes attempts from the run-job topics of its queues, runs each at
+// most once, and says what became of it.
+//
+//	records → claim batch → bounded pool → settle batch → publish → mark → commit
+//
+// A Go program can run its own job types in the same worker: see the example.
+package runjob
+
+import (
+	"context"
+	"crypto/rand"
+	"os"
+	"strings"
+	"sync/atomic"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+// Name is the function's name.
+const Name = "runjob"
+
+// Publish says events, once; after an error any of them may or may not have been said.
+type Publish = func(ctx context.Context, events []event.Event) error
+
+// Function is one worker. Its id is new at each start, so a Function runs once.
+type Function struct {
+	id       string
+	cfg      Config
+	timing   timing
+	store    *workerdb.Store
+	registry *handlers.Registry
+	metrics  *metrics
+
+	consumers *consumers
+	cancels   *kafkaevent.Tailer
+	pool      *pool
+	beats     *beats
+	wake      chan struct{} // there may be something to claim and room for it
+
+	finished *intake[finished] // from the pool, to be settled
+	said     *intake[finished] // settled, to be published
+	wishes   *intake[wish]     // to cancel, of attempts that are not here
+	settling atomic.Int64      // outcomes in the hands of settleAll
+	saying   atomic.Int64      // and of sayAll
+	weight   atomic.Int64      // bytes of all outcomes not yet published
+}
+
+// New makes a worker on its database that runs the registry's job types. Metrics go to registerer.
+func New(
+	cfg Config, store *workerdb.Store, registry *handlers.Registry, registerer prometheus.Registerer,
+) (*Function, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	f := &Function{
+		id: newID(), cfg: cfg, timing: defaultTiming, store: store, registry: registry,
+		wake:     make(chan struct{}, 1),
+		finished: newIntake[finished](), said: newIntake[finished](), wishes: newIntake[wish](),
+	}
+	f.beats = newBeats()
+	f.pool = newPool(cfg.PoolSize, cfg.QueueSize, f.timing.silence, f.decided, f.poolChanged)
+	var err error
+	if f.consumers, err = newConsumers(cfg.Kafka, cfg.Queues, f.wakeUp, f.beats.change); err != nil {
+		return nil, err
+	}
+	if f.cancels, err = kafkaevent.NewTailer(cfg.Kafka, jobevent.TopicAttemptCancel); err != nil {
+		return nil, err
+	}
+	if f.metrics, err = newMetrics(f, registerer); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// newID names this worker and nobody else, now or later.
+func newID() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "worker"
+	}
+	return clean(host, 64) + "-" + strings.ToLower(rand.Text()[:10])
+}
+
+// ID is the worker's name in events and rows.
+func (f *Function) ID() string { return f.id }
+
+func (f *Function) decided(one finished) {
+	one.bytes = one.weight()
+	f.weight.Add(one.bytes)
+	f.finished.put(one)
+}
+
+func (f *Function) poolChanged() {
+	f.beats.change()
+	f.wakeUp()
+}
+
+func (f *Function) wakeUp() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}

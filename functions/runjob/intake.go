@@ -1,0 +1,55 @@
+package runjob
+
+import "sync"
+
+// intake is where one stage leaves work for the next: put never waits, take waits for something and
+// then gives what is there. What bounds it is that nothing is claimed while too much is in it.
+type intake[T any] struct {
+	mu     sync.Mutex
+	some   sync.Cond
+	items  []T
+	closed bool
+}
+
+func newIntake[T any]() *intake[T] {
+	in := &intake[T]{}
+	in.some.L = &in.mu
+	return in
+}
+
+func (in *intake[T]) put(items ...T) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.items = append(in.items, items...)
+	in.some.Signal()
+}
+
+// take gives up to limit items; none once the intake is closed and empty.
+func (in *intake[T]) take(limit int) []T {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for len(in.items) == 0 && !in.closed {
+		in.some.Wait()
+	}
+	n := min(limit, len(in.items))
+	taken := in.items[:n:n]
+	in.items = in.items[n:]
+	if len(in.items) == 0 {
+		in.items = nil
+	}
+	return taken
+}
+
+// close says that nothing more is put.
+func (in *intake[T]) close() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.closed = true
+	in.some.Broadcast()
+}
+
+func (in *intake[T]) len() int {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return len(in.items)
+}

@@ -1,0 +1,85 @@
+package runjob
+
+import (
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// figures of the pool at one moment.
+type figures struct {
+	running, overdue, held int
+}
+
+func (p *pool) figures() figures {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := figures{running: len(p.running), held: len(p.held)}
+	for a := range p.running {
+		if a.decided {
+			f.overdue++
+		}
+	}
+	return f
+}
+
+// free is how many more attempts would start at once.
+func (p *pool) free() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.freeSlots()
+}
+
+func (p *pool) freeSlots() int {
+	if p.stopping {
+		return 0
+	}
+	return max(0, p.slots-len(p.running)-len(p.held))
+}
+
+// heldAttempt is an attempt as a beat sees it.
+type listed struct {
+	*attempt
+	startedAt time.Time
+}
+
+// list gives all attempts whose outcome is not yet in the store.
+func (p *pool) list() []listed {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := make([]listed, 0, len(p.mine))
+	for _, a := range p.mine {
+		all = append(all, listed{a, a.startedAt})
+	}
+	return all
+}
+
+// heartbeat is the pool's part of a beat.
+func (p *pool) heartbeat(now time.Time) jobevent.Heartbeat {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h := jobevent.Heartbeat{
+		Slots: p.slots, Free: p.freeSlots(), Rate: p.meter.rate(now, p.slots), Stopping: p.stopping,
+		Attempts: make([]jobevent.HeldAttempt, 0, len(p.mine)),
+	}
+	for _, a := range p.mine {
+		attempt := jobevent.HeldAttempt{JobID: a.run.JobID, Attempt: a.run.Attempt, Progress: a.progress.Load()}
+		if !a.startedAt.IsZero() {
+			started := a.startedAt.UTC()
+			attempt.StartedAt = &started
+		}
+		h.Attempts = append(h.Attempts, attempt)
+	}
+	return h
+}
+
+// heldTooLong counts, by queue, the attempts that have waited for a slot for longer than atMost.
+func (p *pool) heldTooLong(atMost time.Duration) map[string]int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	queues := map[string]int{}
+	for _, a := range p.overdueHeld(atMost) {
+		queues[a.queue]++
+	}
+	return queues
+}

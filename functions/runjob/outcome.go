@@ -1,0 +1,105 @@
+package runjob
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+// ended is what an attempt's outcome has in common, whatever it is.
+func ended(a *attempt, kind jobevent.Kind) workerdb.Outcome {
+	return workerdb.Outcome{
+		Key: a.key(), TraceID: a.traceID, Kind: kind, StartedAt: a.startedAt, FinishedAt: time.Now(),
+	}
+}
+
+// resultOutcome is that of a handler that returned no error.
+func resultOutcome(a *attempt, r handlers.Result) workerdb.Outcome {
+	switch {
+	case r.WaitFor > 0:
+		o := ended(a, workerdb.Waiting)
+		o.CallbackTimeout = max(r.WaitFor, time.Millisecond) // stored in milliseconds, and never 0
+		return o
+	case r.Snooze > 0:
+		o := ended(a, jobevent.KindSnoozed)
+		o.RetryAfter, o.Retryable = max(r.Snooze, time.Millisecond), true
+		return o
+	}
+	if wrong := checkOutput(r.Output); wrong != nil {
+		return failedOutcome(a, wrong)
+	}
+	o := ended(a, workerdb.Completed)
+	o.Output = r.Output
+	return o
+}
+
+func checkOutput(output json.RawMessage) *handlers.Failure {
+	switch {
+	case len(output) > handlers.MaxOutput:
+		return &handlers.Failure{
+			Code:    string(apierror.OutputTooLarge),
+			Message: fmt.Sprintf("the output has %d bytes, %d are allowed", len(output), handlers.MaxOutput),
+		}
+	case output != nil && (!json.Valid(output) || !utf8.Valid(output)):
+		return &handlers.Failure{Code: string(apierror.InvalidOutput), Message: "the output is not JSON in UTF-8"}
+	}
+	return nil
+}
+
+// errorOutcome is that of a handler that returned an error. One whose context was ended for it is taken
+// to have failed for that reason.
+func errorOutcome(ctx context.Context, a *attempt, err error) workerdb.Outcome {
+	var panicked *panicked
+	var failure *handlers.Failure
+	if cause := context.Cause(ctx); isEnd(cause) {
+		return endedOutcome(a, cause)
+	}
+	switch {
+	case errors.As(err, &panicked):
+		failure = &handlers.Failure{Code: string(apierror.Panic), Message: err.Error(), Retryable: true}
+	case !errors.As(err, &failure):
+		failure = &handlers.Failure{Code: string(apierror.HandlerFailed), Message: err.Error(), Retryable: true}
+	}
+	return failedOutcome(a, failure)
+}
+
+func failedOutcome(a *attempt, f *handlers.Failure) workerdb.Outcome {
+	o := ended(a, jobevent.KindFailed)
+	o.ErrorCode, o.Message = clean(f.Code, maxCode), clean(f.Message, maxMessage)
+	if o.ErrorCode == "" {
+		o.ErrorCode = string(apierror.HandlerFailed)
+	}
+	o.Retryable, o.RetryAfter = f.Retryable, max(0, f.RetryAfter)
+	return o
+}
+
+// endedOutcome is that of an attempt whose context was ended, for the reason of its ending.
+func endedOutcome(a *attempt, cause error) workerdb.Outcome {
+	switch {
+	case errors.Is(cause, handlers.ErrTimeout):
+		return failedOutcome(a, &handlers.Failure{
+			Code: string(apierror.Timeout), Message: fmt.Sprintf("ran longer than %d ms", a.run.TimeoutMs), Retryable: true,
+		})
+	case errors.Is(cause, handlers.ErrCancelled):
+		o := ended(a, jobevent.KindCancelled)
+		o.ErrorCode, o.Message = string(apierror.Cancelled), "cancelled"
+		return o
+	default:
+		return interrupted(a, "its worker stopped")
+	}
+}
+
+// interrupted ends an attempt through no fault of its job, which is attempted again.
+func interrupted(a *attempt, why string) workerdb.Outcome {
+	o := ended(a, jobevent.KindInterrupted)
+	o.Message, o.Retryable = why, true
+	return o
+}

@@ -1,0 +1,48 @@
+package runjob
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// retry calls do until it succeeds, is told that it never can (jobevent.ErrInvalid), or ctx ends. A store
+// or a broker that is away is waited for.
+func retry(ctx context.Context, what string, do func() error) error {
+	for wait := retryAtLeast; ; wait = min(2*wait, retryAtMost) {
+		err := do()
+		if err == nil || errors.Is(err, jobevent.ErrInvalid) || ctx.Err() != nil {
+			return err
+		}
+		slog.WarnContext(ctx, "waiting to try again", "what", what, "error", err)
+		timer := time.NewTimer(wait/2 + rand.N(wait/2))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		}
+	}
+}
+
+// bisect does a batch in one go, or where something in it is invalid in halves, down to the single
+// items that are: those go to invalid.
+func bisect[T any](batch []T, do func([]T) error, invalid func(T, error)) error {
+	err := do(batch)
+	if err == nil || !errors.Is(err, jobevent.ErrInvalid) {
+		return err
+	}
+	if len(batch) == 1 {
+		invalid(batch[0], err)
+		return nil
+	}
+	half := len(batch) / 2
+	if err := bisect(batch[:half], do, invalid); err != nil {
+		return err
+	}
+	return bisect(batch[half:], do, invalid)
+}

@@ -1,0 +1,104 @@
+package runjob
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Run works until ctx ends. Then it takes nothing more, gives what runs the grace period, ends the rest,
+// publishes what became of everything, commits and leaves. It waits for a store or a broker that is away,
+// and returns nil.
+func (f *Function) Run(ctx context.Context, publish Publish) error {
+	work, endWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer endWork()
+	consuming, endConsuming := context.WithCancel(work)
+	watching, endWatching := context.WithCancel(work)
+	defer endConsuming()
+	defer endWatching()
+
+	var members, watchers, claimer, stages sync.WaitGroup
+	members.Go(func() { f.consumers.run(consuming) })
+	watchers.Go(func() { f.tailCancels(watching) })
+	watchers.Go(func() { f.cancelAll(watching) })
+	watchers.Go(func() { f.beat(watching, publish) })
+	watchers.Go(func() { f.logRunning(watching, publish) })
+	watchers.Go(func() { f.cleanUp(watching) })
+	stages.Go(func() { f.settleAll(work) })
+	stages.Go(func() { f.sayAll(work, publish) })
+	claimer.Go(func() { f.claimAll(ctx, work) })
+	slots := f.startPool(work)
+	slog.InfoContext(ctx, "worker started", "workerId", f.id, "queues", f.cfg.Queues, "slots", f.cfg.PoolSize)
+
+	<-ctx.Done()
+	slog.InfoContext(ctx, "worker stops", "workerId", f.id, "grace", f.cfg.Grace)
+	f.drain(slots)
+	flushed := time.AfterFunc(f.timing.flushAtMost, endWork)
+	defer flushed.Stop()
+	claimer.Wait() // it had the grace period, and hands on nothing that is not decided at once
+	f.finished.close()
+	stages.Wait()
+	endWatching()
+	f.wishes.close()
+	watchers.Wait()
+	f.leave(work, publish)
+	endConsuming()
+	members.Wait()
+	return nil
+}
+
+// startPool returns what is closed when every slot has ended.
+func (f *Function) startPool(ctx context.Context) <-chan struct{} {
+	var slots sync.WaitGroup
+	for range f.cfg.PoolSize {
+		slots.Go(func() { f.work(ctx) })
+	}
+	ended := make(chan struct{})
+	go func() {
+		slots.Wait()
+		close(ended)
+	}()
+	return ended
+}
+
+// drain lets what runs finish, then ends it, then decides without it: a handler that does not mind its
+// context keeps its goroutine until the process is gone.
+func (f *Function) drain(slots <-chan struct{}) {
+	f.pool.stop()
+	if f.ended(slots, f.cfg.Grace) {
+		return
+	}
+	f.pool.endRunning()
+	if f.ended(slots, f.timing.stopPatience) {
+		return
+	}
+	slog.Warn("handlers do not end when the worker stops", "workerId", f.id, "handlers", f.pool.decideRunning())
+}
+
+func (f *Function) ended(slots <-chan struct{}, within time.Duration) bool {
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-slots:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// leave settles what a claim without an answer may have left open, and says that the worker is gone.
+func (f *Function) leave(ctx context.Context, publish Publish) {
+	left, err := f.store.Leave(ctx, f.id)
+	if err != nil {
+		slog.WarnContext(ctx, "worker leaves attempts to be found lost", "workerId", f.id, "error", err)
+	}
+	events := f.appendBeat(nil, f.heartbeat(time.Now()))
+	for _, outcome := range left {
+		events = f.appendOutcome(events, outcome)
+	}
+	if err := publish(ctx, events); err != nil {
+		slog.WarnContext(ctx, "worker leaves unheard", "workerId", f.id, "error", err)
+	}
+	slog.InfoContext(ctx, "worker left", "workerId", f.id)
+}

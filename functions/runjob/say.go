@@ -1,0 +1,141 @@
+package runjob
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+// sayAll publishes what has become of attempts, and only then lets their records be committed.
+func (f *Function) sayAll(ctx context.Context, publish Publish) {
+	for {
+		batch := f.said.take(maxBatch)
+		if len(batch) == 0 {
+			return
+		}
+		f.saying.Store(int64(len(batch)))
+		var events []event.Event
+		var records []record
+		var weight int64
+		for _, one := range batch {
+			events = append(events, one.events...)
+			events = f.appendLog(events, one.attempt)
+			events = f.appendOutcome(events, one.outcome)
+			records = append(records, one.from...)
+			weight += one.bytes
+		}
+		if err := f.say(ctx, publish, events); err == nil {
+			done(records)
+		}
+		f.saying.Store(0)
+		f.weight.Add(-weight)
+		f.wakeUp()
+	}
+}
+
+// say publishes events, however long the broker is away. One that can never be published is left out.
+func (f *Function) say(ctx context.Context, publish Publish, events []event.Event) error {
+	return bisect(events, func(part []event.Event) error {
+		return retry(ctx, "publish events", func() error { return publish(ctx, part) })
+	}, func(e event.Event, err error) {
+		slog.ErrorContext(ctx, "event cannot be published", "type", e.Type(), "id", e.ID(), "error", err)
+	})
+}
+
+// room is how many more attempts may be claimed before what has become of others is said.
+func (f *Function) room() int {
+	if f.weight.Load() > maxUnsaidBytes {
+		return 0
+	}
+	return maxUnsaid - f.unsaid()
+}
+
+// unsaid is how many outcomes are on their way out.
+func (f *Function) unsaid() int {
+	return f.finished.len() + int(f.settling.Load()) + f.said.len() + int(f.saying.Load())
+}
+
+func (f *Function) appendOutcome(events []event.Event, o workerdb.Outcome) []event.Event {
+	if o.Kind == "" {
+		return events
+	}
+	typ, data := outcomeData(o)
+	return f.append(events, typ, jobevent.Meta{
+		ID: jobevent.OutcomeID(o.JobID, o.Attempt, string(o.Kind)), JobID: o.JobID, TraceID: o.TraceID,
+	}, data)
+}
+
+func outcomeData(o workerdb.Outcome) (typ string, data any) {
+	switch o.Kind {
+	case workerdb.Completed:
+		return jobevent.TypeCompleted, jobevent.Completed{
+			JobID: o.JobID, Attempt: o.Attempt, WorkerID: o.WorkerID,
+			StartedAt: o.StartedAt.UTC(), FinishedAt: o.FinishedAt.UTC(), Output: o.Output,
+		}
+	case workerdb.Waiting:
+		return jobevent.TypeWaiting, jobevent.Waiting{
+			JobID: o.JobID, Attempt: o.Attempt, WorkerID: o.WorkerID,
+			StartedAt: o.StartedAt.UTC(), CallbackTimeoutMs: o.CallbackTimeout.Milliseconds(),
+		}
+	case jobevent.KindFailed, jobevent.KindLost, jobevent.KindInterrupted, jobevent.KindCancelled,
+		jobevent.KindSnoozed:
+	}
+	failed := jobevent.Failed{
+		JobID: o.JobID, Attempt: o.Attempt, WorkerID: o.WorkerID, FinishedAt: o.FinishedAt.UTC(),
+		ErrorCode: o.ErrorCode, Message: o.Message, Retryable: o.Retryable,
+		RetryAfterMs: o.RetryAfter.Milliseconds(), Kind: o.Kind,
+	}
+	if !o.StartedAt.IsZero() {
+		started := o.StartedAt.UTC()
+		failed.StartedAt = &started
+	}
+	return jobevent.TypeFailed, failed
+}
+
+func (f *Function) appendLog(events []event.Event, a *attempt) []event.Event {
+	if a == nil {
+		return events
+	}
+	lines, first := a.log.drain()
+	if len(lines) == 0 {
+		return events
+	}
+	return f.append(events, jobevent.TypeAttemptLog, jobevent.Meta{
+		ID: jobevent.AttemptLogID(a.run.JobID, a.run.Attempt, first), JobID: a.run.JobID, TraceID: a.traceID,
+	}, jobevent.AttemptLog{JobID: a.run.JobID, Attempt: a.run.Attempt, FirstLine: first, Lines: lines})
+}
+
+func (f *Function) append(events []event.Event, typ string, meta jobevent.Meta, data any) []event.Event {
+	meta.Function = Name
+	e, err := jobevent.New(typ, meta, data)
+	if err != nil {
+		slog.Error("event cannot be made", "type", typ, "id", meta.ID, "error", err)
+		return events
+	}
+	return append(events, e)
+}
+
+// logRunning publishes the lines of attempts that run, so that people can follow them.
+func (f *Function) logRunning(ctx context.Context, publish Publish) {
+	ticker := time.NewTicker(f.timing.logEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		var events []event.Event
+		for _, a := range f.pool.list() {
+			events = f.appendLog(events, a.attempt)
+		}
+		if len(events) > 0 {
+			_ = f.say(ctx, publish, events) // fails only when ctx ends, and then nobody looks any more
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package runjob
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+// settleAll writes outcomes, a batch of what is there at a time, until the intake is closed and empty.
+// It gives up what is left when ctx ends: the rows are still open, and others will find them.
+func (f *Function) settleAll(ctx context.Context) {
+	for {
+		batch := f.finished.take(maxBatch)
+		if len(batch) == 0 {
+			f.said.close()
+			return
+		}
+		f.settling.Store(int64(len(batch)))
+		var open []*finished
+		for i := range batch {
+			if !batch[i].settled {
+				open = append(open, &batch[i])
+			}
+		}
+		err := bisect(open, func(part []*finished) error { return f.settle(ctx, part) }, func(one *finished, err error) {
+			f.settleUnstorable(ctx, one, err)
+		})
+		if err != nil {
+			slog.ErrorContext(ctx, "outcomes not settled", "attempts", len(open), "error", err)
+		} else {
+			f.forget(batch)
+			f.said.put(batch...)
+		}
+		f.settling.Store(0)
+	}
+}
+
+func (f *Function) settle(ctx context.Context, part []*finished) error {
+	if len(part) == 0 {
+		return nil
+	}
+	outcomes := make([]workerdb.Outcome, len(part))
+	for i, one := range part {
+		outcomes[i] = one.outcome
+	}
+	return retry(ctx, "settle attempts", func() error {
+		settled, err := f.store.Settle(ctx, f.id, outcomes)
+		if err != nil {
+			return err
+		}
+		for i, one := range part {
+			one.outcome = settled[i]
+		}
+		return nil
+	})
+}
+
+// settleUnstorable settles an attempt whose outcome the database refuses as failed.
+func (f *Function) settleUnstorable(ctx context.Context, one *finished, refused error) {
+	slog.ErrorContext(ctx, "outcome refused by the store", "jobId", one.outcome.JobID, "attempt", one.outcome.Attempt,
+		"error", refused)
+	one.outcome.Kind = jobevent.KindFailed
+	one.outcome.Output, one.outcome.RetryAfter, one.outcome.CallbackTimeout = nil, 0, 0
+	one.outcome.ErrorCode = string(apierror.InvalidOutput)
+	one.outcome.Message, one.outcome.Retryable = "the store refuses the outcome", false
+	if err := f.settle(ctx, []*finished{one}); err != nil && errors.Is(err, jobevent.ErrInvalid) {
+		one.outcome.Kind = "" // nothing to say; its row stays open until somebody judges it
+	}
+}
+
+// forget lets go of attempts whose outcome is in the store.
+func (f *Function) forget(batch []finished) {
+	var keys []workerdb.Key
+	for _, one := range batch {
+		if one.attempt != nil {
+			keys = append(keys, one.attempt.key())
+			f.metrics.settled(one.attempt, one.outcome)
+		}
+	}
+	f.pool.settled(keys)
+}
