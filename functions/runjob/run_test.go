@@ -1,0 +1,71 @@
+package runjob
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+func TestAJobRunsFromItsRecordToItsOutcome(t *testing.T) {
+	h := newHouse(t)
+	h.start(nil)
+	run := h.run("SIMULATION", `{"steps": [{"type": "LOG", "message": "hi"}, {"type": "SLEEP", "durationMs": 20}]}`)
+	h.order(run)
+	e := h.outcome(run)
+	completed, err := jobevent.DecodeAs[jobevent.Completed](e, jobevent.TypeCompleted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(completed.Output) != `{"steps":2}` || completed.FinishedAt.Sub(completed.StartedAt).Milliseconds() < 20 {
+		t.Errorf("completed %+v", completed)
+	}
+	if jobevent.TraceIDOf(e).String() == "" || e.Subject() != run.JobID.String() {
+		t.Errorf("event %v", e)
+	}
+}
+
+func TestDuplicatesNeverStartTwiceAndAreAnsweredAgain(t *testing.T) {
+	h := newHouse(t)
+	h.start(nil)
+	run := h.run("BLOCK", "")
+	h.order(run, run, run)
+	h.untilStarted(run)
+	h.order(run, run) // while it runs
+	h.open(run)
+	h.outcome(run)
+	h.order(run)
+	again := h.outcomes(run, 2)
+	if again[0].ID() != again[1].ID() {
+		t.Errorf("said %s, then %s", again[0].ID(), again[1].ID())
+	}
+	if n := h.startsOf(run); n != 1 {
+		t.Errorf("started %d times", n)
+	}
+}
+
+func TestHowAttemptsFail(t *testing.T) {
+	h := newHouse(t)
+	h.start(nil)
+	for _, c := range []struct {
+		jobType, payload, code, message string
+		retryable                       bool
+	}{
+		{"PANIC", "", "WORKER.PANIC", "oh no", true},
+		{"NONE", "", "WORKER.UNKNOWN_JOB_TYPE", `"NONE"`, false},
+		{"HUGE", "", "WORKER.OUTPUT_TOO_LARGE", "262144", false},
+		{"SIMULATION", `{"steps": []}`, "WORKER.INVALID_PAYLOAD", "steps", false},
+		{"SIMULATION", `{"steps": [{"type": "FAIL", "message": "no"}]}`, "WORKER.SIMULATION_FAILED", "no", true},
+	} {
+		run := h.run(c.jobType, c.payload)
+		h.order(run)
+		got := h.failed(run)
+		if got.ErrorCode != c.code || !strings.Contains(got.Message, c.message) || got.Retryable != c.retryable ||
+			got.Kind != jobevent.KindFailed || got.StartedAt == nil {
+			t.Errorf("%s %s: %+v", c.jobType, c.payload, got)
+		}
+		if c.jobType == "PANIC" && !strings.Contains(got.Message, "worker_test.go") {
+			t.Errorf("no stack: %s", got.Message)
+		}
+	}
+}

@@ -1,0 +1,315 @@
+package runjob
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/kafkatest"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+const patience = 30 * time.Second // for what must come; a test that waits for it has failed
+
+// house is what a worker stands on, with a witness of what its handlers did.
+type house struct {
+	t        *testing.T
+	url      string
+	kafka    kafkaevent.Config
+	producer *kafkaevent.Producer
+	queue    string
+
+	mu      sync.Mutex
+	cond    sync.Cond
+	starts  map[string]int       // by token
+	ends    map[string]error     // why a handler's context ended, of BLOCK
+	gates   map[string]chan bool // by token; closed: the handler returns
+	said    []event.Event
+	deafen  bool // publishing fails
+	workers []string
+}
+
+func newHouse(t *testing.T) *house {
+	t.Helper()
+	t.Parallel()
+	h := &house{
+		t: t, url: pgtest.Database(t, migrations.Worker), queue: kafkatest.Prefix() + "q",
+		kafka:  kafkaevent.Config{Brokers: kafkatest.Brokers(t)},
+		starts: map[string]int{}, ends: map[string]error{}, gates: map[string]chan bool{},
+	}
+	h.cond.L = &h.mu
+	if err := kafkaevent.CreateTopics(t.Context(), h.kafka, jobevent.Topics([]string{h.queue})); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if h.producer, err = kafkaevent.NewProducer(h.kafka); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.producer.Close)
+	return h
+}
+
+// worker is a running Function.
+type worker struct {
+	*Function
+	stop func() // and wait until it has left
+}
+
+func (h *house) start(change func(*Config, *timing)) *worker {
+	h.t.Helper()
+	store, err := workerdb.Open(h.t.Context(), h.url)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	cfg := Config{Queues: []string{h.queue}, PoolSize: 12, QueueSize: 100, Grace: 25 * time.Second, Kafka: h.kafka}
+	times := defaultTiming
+	if change != nil {
+		change(&cfg, &times)
+	}
+	f, err := New(cfg, store, h.registry(), prometheus.NewRegistry())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	f.timing = times
+	f.pool.silence = times.silence
+	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
+	left := make(chan error, 1)
+	go func() { left <- f.Run(ctx, h.publish) }()
+	w := &worker{Function: f}
+	w.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-left; err != nil {
+			h.t.Errorf("Run: %v", err)
+		}
+		store.Close()
+	})
+	h.t.Cleanup(func() {
+		h.openAll()
+		w.stop()
+	})
+	return w
+}
+
+// registry has SIMULATION and what a test can hold on to.
+func (h *house) registry() *handlers.Registry {
+	r := handlers.NewRegistry()
+	types := map[string]handlers.Handler{
+		"SIMULATION": handlers.NewSimulation(true).Run,
+		"BLOCK":      h.block,
+		"STUBBORN":   h.stubborn,
+		"PANIC":      func(context.Context, *handlers.Attempt) (handlers.Result, error) { panic("oh no") },
+		"HUGE": func(context.Context, *handlers.Attempt) (handlers.Result, error) {
+			return handlers.Result{Output: json.RawMessage(`"` + string(make([]byte, handlers.MaxOutput)) + `"`)}, nil
+		},
+	}
+	for name, handler := range types {
+		err := r.Register(name, nil, func(ctx context.Context, a *handlers.Attempt) (handlers.Result, error) {
+			h.update(func() { h.starts[a.Token]++ })
+			return handler(ctx, a)
+		})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// block returns when its gate opens or its context ends.
+func (h *house) block(ctx context.Context, a *handlers.Attempt) (handlers.Result, error) {
+	select {
+	case <-h.gate(a.Token):
+		return handlers.Result{}, nil
+	case <-ctx.Done():
+		h.update(func() { h.ends[a.Token] = context.Cause(ctx) })
+		return handlers.Result{}, ctx.Err()
+	}
+}
+
+// stubborn returns when its gate opens, whatever its context says.
+func (h *house) stubborn(_ context.Context, a *handlers.Attempt) (handlers.Result, error) {
+	<-h.gate(a.Token)
+	return handlers.Result{}, nil
+}
+
+func (h *house) gate(token string) chan bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.gates[token] == nil {
+		h.gates[token] = make(chan bool)
+	}
+	return h.gates[token]
+}
+
+// open lets the handler of an attempt return.
+func (h *house) open(run jobevent.Run) { close(h.gate(jobevent.AttemptToken(run.JobID, run.Attempt))) }
+
+func (h *house) openAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for token, gate := range h.gates {
+		select {
+		case <-gate:
+		default:
+			close(gate)
+		}
+		delete(h.gates, token)
+	}
+}
+
+func (h *house) update(change func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	change()
+	h.cond.Broadcast()
+}
+
+// publish is the host's: it says events on Kafka, and keeps what it has said.
+func (h *house) publish(ctx context.Context, events []event.Event) error {
+	h.mu.Lock()
+	deaf := h.deafen
+	h.mu.Unlock()
+	if deaf {
+		return context.DeadlineExceeded
+	}
+	if err := h.producer.Publish(ctx, events); err != nil {
+		return err
+	}
+	h.update(func() { h.said = append(h.said, events...) })
+	return nil
+}
+
+// until waits for a condition on what the house has seen.
+func (h *house) until(what string, condition func() bool) {
+	h.t.Helper()
+	timedOut := false
+	timer := time.AfterFunc(patience, func() { h.update(func() { timedOut = true }) })
+	defer timer.Stop()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for !condition() {
+		if timedOut {
+			h.t.Fatalf("waited in vain until %s", what)
+		}
+		h.cond.Wait()
+	}
+}
+
+func (h *house) untilStarted(runs ...jobevent.Run) {
+	h.t.Helper()
+	h.until("attempts have started", func() bool {
+		return !slices.ContainsFunc(runs, func(r jobevent.Run) bool {
+			return h.starts[jobevent.AttemptToken(r.JobID, r.Attempt)] == 0
+		})
+	})
+}
+
+// outcome waits for what is said of an attempt.
+func (h *house) outcome(run jobevent.Run) event.Event {
+	h.t.Helper()
+	return h.outcomes(run, 1)[0]
+}
+
+func (h *house) outcomes(run jobevent.Run, n int) (found []event.Event) {
+	h.t.Helper()
+	h.until("an outcome is said", func() bool {
+		found = found[:0]
+		prefix := jobevent.AttemptToken(run.JobID, run.Attempt) + "."
+		for _, e := range h.said {
+			switch e.Type() {
+			case jobevent.TypeCompleted, jobevent.TypeFailed, jobevent.TypeWaiting:
+				if len(e.ID()) > len(prefix) && e.ID()[:len(prefix)] == prefix {
+					found = append(found, e)
+				}
+			}
+		}
+		return len(found) >= n
+	})
+	return found
+}
+
+func (h *house) failed(run jobevent.Run) jobevent.Failed {
+	h.t.Helper()
+	failed, err := jobevent.DecodeAs[jobevent.Failed](h.outcome(run), jobevent.TypeFailed)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return failed
+}
+
+func (h *house) run(jobType, payload string) jobevent.Run {
+	return jobevent.Run{
+		JobID: uuid.Must(uuid.NewV7()), Attempt: 1, JobType: jobType, Payload: json.RawMessage(cmp.Or(payload, "{}")),
+		TimeoutMs: 600_000, Rank: time.Now(),
+	}
+}
+
+func (h *house) event(run jobevent.Run, partition int32) event.Event {
+	h.t.Helper()
+	e, err := jobevent.New(jobevent.TypeRun, jobevent.Meta{
+		Function: "dispatch", ID: jobevent.RunID(run.JobID, run.Attempt), JobID: run.JobID,
+		Key: jobevent.RoutingKey(partition), TraceID: uuid.New(), Queue: h.queue,
+	}, run)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return e
+}
+
+// order publishes run events, on the partitions in turn.
+func (h *house) order(runs ...jobevent.Run) {
+	h.t.Helper()
+	events := make([]event.Event, len(runs))
+	for i, run := range runs {
+		events[i] = h.event(run, int32(i%jobevent.RunPartitions))
+	}
+	h.say(events...)
+}
+
+func (h *house) say(events ...event.Event) {
+	h.t.Helper()
+	if err := h.producer.Publish(h.t.Context(), events); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *house) wantCancel(run jobevent.Run) {
+	h.t.Helper()
+	e, err := jobevent.New(jobevent.TypeAttemptCancel, jobevent.Meta{
+		Function: "command", ID: jobevent.AttemptCancelID(run.JobID, run.Attempt), JobID: run.JobID, TraceID: uuid.New(),
+	}, jobevent.AttemptCancel{JobID: run.JobID, Attempt: run.Attempt})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.say(e)
+}
+
+func (h *house) startsOf(run jobevent.Run) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.starts[jobevent.AttemptToken(run.JobID, run.Attempt)]
+}
+
+const noop = `{"steps": [{"type": "LOG", "message": "hi"}]}`
+
+// leaks checks at the test's end that a worker leaves nothing running.
+func leaks(t *testing.T) {
+	t.Helper()
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, before, kafkatest.IgnoreSarama()) })
+}
