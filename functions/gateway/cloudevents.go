@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -91,21 +92,32 @@ func readBatch(c *gin.Context) ([]event.Event, error) {
 	return events, nil
 }
 
-// decodeEvent reads valid JSON as an event.
-func decodeEvent(raw []byte) (event.Event, error) {
-	var members struct {
-		Data   json.RawMessage `json:"data"`
-		Base64 json.RawMessage `json:"data_base64"`
+// decodeEvent reads valid JSON as an event. Its data is taken out first: white space before data_base64
+// misleads the SDK, and what is too short there makes it panic.
+func decodeEvent(raw []byte) (e event.Event, err error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
+		return e, apierror.New(apierror.InvalidEvent, "an event must be a JSON object")
 	}
-	if err := json.Unmarshal(raw, &members); err != nil {
-		return event.Event{}, apierror.New(apierror.InvalidEvent, "an event must be a JSON object")
+	data, plain := members["data"]
+	in64, encoded := members["data_base64"]
+	delete(members, "data")
+	delete(members, "data_base64")
+	attributes, err := json.Marshal(members)
+	if err != nil {
+		return e, fmt.Errorf("write attributes: %w", err)
 	}
-	if members.Data != nil && members.Base64 != nil {
-		return event.Event{}, apierror.New(apierror.InvalidEvent, "data and data_base64 exclude each other")
+	if err := e.UnmarshalJSON(attributes); err != nil {
+		return e, apierror.New(apierror.InvalidEvent, "the attributes are no CloudEvent's: %s", err)
 	}
-	var e event.Event
-	if err := e.UnmarshalJSON(raw); err != nil {
-		return e, apierror.New(apierror.InvalidEvent, "%s", err)
+	if plain && encoded {
+		return e, apierror.New(apierror.InvalidEvent, "data and data_base64 exclude each other")
+	}
+	e.DataEncoded = data
+	if encoded {
+		if err := json.Unmarshal(in64, &e.DataEncoded); err != nil {
+			return e, apierror.New(apierror.InvalidEvent, "data_base64 must be a string in base64")
+		}
 	}
 	return e, nil
 }

@@ -48,7 +48,7 @@ func (g *Gateway) command(c *gin.Context, command string) error {
 
 // jobID is the path's; one that is no UUID names no job.
 func jobID(c *gin.Context) (uuid.UUID, error) {
-	text := c.Param("id")
+	text := c.Param("jobId")
 	id, err := uuid.Parse(text)
 	if err != nil || len(text) != len(uuid.Nil.String()) {
 		return id, apidb.ErrNoJob

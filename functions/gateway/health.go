@@ -35,16 +35,15 @@ type component struct {
 }
 
 type jobHealth struct {
-	Status  string     `json:"status"`
-	Details jobDetails `json:"details"`
+	Status  string      `json:"status"`
+	Details *jobDetails `json:"details"` // null where the database is away
 }
 
-// jobDetails are null where the database is away.
 type jobDetails struct {
-	PendingJobs   *int64 `json:"pendingJobs"`
-	DeadJobs      *int64 `json:"deadJobs"`
-	ActiveThreads *int64 `json:"activeThreads"`
-	PoolSize      *int64 `json:"poolSize"`
+	PendingJobs   int64 `json:"pendingJobs"`
+	DeadJobs      int64 `json:"deadJobs"`
+	ActiveThreads int64 `json:"activeThreads"`
+	PoolSize      int64 `json:"poolSize"`
 }
 
 // health is GET /api/health.
@@ -68,9 +67,9 @@ func (g *Gateway) health(c *gin.Context) error {
 		c.JSON(http.StatusServiceUnavailable, body)
 		return nil
 	}
-	body.Components.Job.Details = jobDetails{
-		PendingJobs: &figures.PendingJobs, DeadJobs: &figures.DeadJobs,
-		ActiveThreads: &figures.ActiveThreads, PoolSize: &figures.PoolSize,
+	body.Components.Job.Details = &jobDetails{
+		PendingJobs: figures.PendingJobs, DeadJobs: figures.DeadJobs,
+		ActiveThreads: figures.ActiveThreads, PoolSize: figures.PoolSize,
 	}
 	c.JSON(http.StatusOK, body)
 	return nil

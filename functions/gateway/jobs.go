@@ -90,13 +90,7 @@ type batchBody struct {
 type batchResult struct {
 	Status int        `json:"status"`
 	JobID  *uuid.UUID `json:"jobId,omitempty"`
-	Error  *jobError  `json:"error,omitempty"`
-}
-
-type jobError struct {
-	ErrorCode apierror.Code     `json:"errorCode"`
-	Message   string            `json:"message"`
-	Details   []apierror.Detail `json:"details"`
+	Error  *errorBody `json:"error,omitempty"`
 }
 
 // submitBatch is POST /api/jobs/batch: the good jobs are accepted, the bad ones are not.
@@ -111,8 +105,8 @@ func (g *Gateway) submitBatch(c *gin.Context) error {
 	}
 	results := make([]batchResult, len(raws))
 	refuse := func(i int, err error) {
-		e := public(err)
-		results[i] = batchResult{Status: e.Status(), Error: &jobError{e.Code, e.Message, list(e.Details)}}
+		body := g.errorBody(c, err)
+		results[i] = batchResult{Status: body.Status, Error: &body}
 	}
 	var jobs []apidb.NewJob
 	var ordinals []int

@@ -75,7 +75,7 @@ func (q *query) integer(name string, otherwise, least, most int) int {
 	return n
 }
 
-var waits = regexp.MustCompile(`^[0-9]{1,5}(ms|s)$`)
+var waits = regexp.MustCompile(`^([0-9]+([.][0-9]+)?(ms|s|m))+$`)
 
 // wait is how long an answer may be held.
 func (q *query) wait(name string) time.Duration {
@@ -85,7 +85,7 @@ func (q *query) wait(name string) time.Duration {
 	}
 	d, err := time.ParseDuration(value)
 	if err != nil || !waits.MatchString(value) || d > maxWait {
-		q.bad(name, "must be a duration up to %d s, as 30s or 500ms", maxWait/time.Second)
+		q.bad(name, "must be a duration up to %s, as 30s, 1.5s or 500ms", maxWait)
 	}
 	return d
 }

@@ -1,0 +1,181 @@
+package gateway_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
+)
+
+// client talks to a gateway and holds every request and every answer against openapi.yaml.
+type client struct {
+	t    *testing.T
+	base string
+}
+
+type response struct {
+	t      *testing.T
+	status int
+	header http.Header
+	body   []byte
+}
+
+type errorBody struct {
+	Status    int               `json:"status"`
+	ErrorCode apierror.Code     `json:"errorCode"`
+	Message   string            `json:"message"`
+	JobID     *uuid.UUID        `json:"jobId"`
+	TraceID   uuid.UUID         `json:"traceId"`
+	Details   []apierror.Detail `json:"details"`
+}
+
+func (c *client) get(path string, headers ...string) *response {
+	c.t.Helper()
+	return c.do(http.MethodGet, path, "", headers...)
+}
+
+func (c *client) post(path, body string, headers ...string) *response {
+	c.t.Helper()
+	return c.do(http.MethodPost, path, body, append([]string{"Content-Type", "application/json"}, headers...)...)
+}
+
+// do sends a request; headers are names and values in turn, an empty value takes one away.
+func (c *client) do(method, path, body string, headers ...string) *response {
+	c.t.Helper()
+	req, err := http.NewRequestWithContext(c.t.Context(), method, c.base+path, strings.NewReader(body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		if req.Header.Del(headers[i]); headers[i+1] != "" {
+			req.Header[http.CanonicalHeaderKey(headers[i])] = []string{headers[i+1]}
+		}
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	r := &response{t: c.t, status: res.StatusCode, header: res.Header, body: b}
+	req.Body = io.NopCloser(strings.NewReader(body))
+	c.check(req, r)
+	return r
+}
+
+var contractRouter = sync.OnceValues(func() (routers.Router, error) {
+	doc, err := openapi3.NewLoader().LoadFromFile("openapi.yaml")
+	if err != nil {
+		return nil, err
+	}
+	return gorillamux.NewRouter(doc)
+})
+
+// check: an answer is as the contract says, and what the contract forbids is not answered with 2xx.
+func (c *client) check(req *http.Request, r *response) {
+	c.t.Helper()
+	if got := r.header.Get("X-Trace-Id"); uuid.Validate(got) != nil {
+		c.t.Errorf("%s %s: X-Trace-Id %q", req.Method, req.URL.Path, got)
+	}
+	if r.status >= 400 && req.URL.Path != "/api/health" {
+		c.checkError(req, r)
+	}
+	router, err := contractRouter()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	asked := *req
+	asked.URL.Host, asked.Host = "", ""
+	route, params, err := router.FindRoute(&asked)
+	if err != nil {
+		if r.status != http.StatusNotFound && r.status != http.StatusMethodNotAllowed {
+			c.t.Errorf("%s %s is not in the contract, and answers %d", req.Method, req.URL.Path, r.status)
+		}
+		return
+	}
+	in := &openapi3filter.RequestValidationInput{Request: &asked, PathParams: params, Route: route,
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, SkipSettingDefaults: true}}
+	if err := openapi3filter.ValidateRequest(c.t.Context(), in); err != nil && r.status < 300 {
+		c.t.Errorf("%s %s: answered %d to what the contract forbids: %v", req.Method, req.URL.Path, r.status, err)
+	}
+	out := &openapi3filter.ResponseValidationInput{RequestValidationInput: in, Status: r.status, Header: r.header,
+		Body: io.NopCloser(bytes.NewReader(r.body)), Options: in.Options}
+	if err := openapi3filter.ValidateResponse(c.t.Context(), out); err != nil {
+		c.t.Errorf("%s %s: the answer %d breaks the contract: %v\n%s", req.Method, req.URL.Path, r.status, err, r.body)
+	}
+}
+
+func (c *client) checkError(req *http.Request, r *response) {
+	c.t.Helper()
+	e := r.error()
+	if e.Status != r.status || e.ErrorCode == "" || e.Message == "" || e.Details == nil ||
+		e.TraceID.String() != r.header.Get("X-Trace-Id") {
+		c.t.Errorf("%s %s: error body of a %d: %s", req.Method, req.URL.Path, r.status, r.body)
+	}
+	if (r.status == http.StatusServiceUnavailable) != (r.header.Get("Retry-After") != "") {
+		c.t.Errorf("%s %s: %d with Retry-After %q", req.Method, req.URL.Path, r.status, r.header.Get("Retry-After"))
+	}
+}
+
+func (r *response) want(status int) *response {
+	r.t.Helper()
+	if r.status != status {
+		r.t.Fatalf("answered %d, want %d: %.1000s", r.status, status, r.body)
+	}
+	return r
+}
+
+// wantError also names the code, and the paths that its details must name.
+func (r *response) wantError(code apierror.Code, paths ...string) {
+	r.t.Helper()
+	e := r.error()
+	if r.status != apierror.New(code, "").Status() || e.ErrorCode != code {
+		r.t.Errorf("answered %d %s, want %s: %.1000s", r.status, e.ErrorCode, code, r.body)
+		return
+	}
+	for _, path := range paths {
+		found := false
+		for _, d := range e.Details {
+			found = found || d.Path == path
+		}
+		if !found {
+			r.t.Errorf("no detail names %q: %.1000s", path, r.body)
+		}
+	}
+}
+
+func (r *response) error() (e errorBody) {
+	r.t.Helper()
+	r.into(&e)
+	return e
+}
+
+func (r *response) into(v any) {
+	r.t.Helper()
+	if err := json.Unmarshal(r.body, v); err != nil {
+		r.t.Fatalf("read answer %d: %v: %.1000s", r.status, err, r.body)
+	}
+}
+
+func (r *response) jobID() uuid.UUID {
+	r.t.Helper()
+	var body struct {
+		JobID uuid.UUID `json:"jobId"`
+	}
+	r.into(&body)
+	return body.JobID
+}

@@ -1,0 +1,251 @@
+package gateway_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+const (
+	submitType     = jobevent.TypeSubmit
+	structuredType = "application/cloudevents+json"
+	batchType      = "application/cloudevents-batch+json"
+)
+
+// binary posts a job.submit event in binary mode; headers override.
+func (c *client) binary(path, id, data string, headers ...string) *response {
+	c.t.Helper()
+	return c.post(path, data, append([]string{"Ce-Specversion", "1.0", "Ce-Id", id, "Ce-Source", "/t", "Ce-Type", submitType},
+		headers...)...)
+}
+
+func envelope(id, typ, data string) string {
+	return fmt.Sprintf(`{"specversion": "1.0", "id": %q, "source": "/t", "type": %q, "data": %s}`, id, typ, data)
+}
+
+func TestTheSameEventInEveryModeIsTheSameJob(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	first := h.binary("/events", "ü 1%", plainJob, "Ce-Id", "%C3%BC%201%25").want(http.StatusAccepted).jobID()
+	structured := h.post("/events", envelope("ü 1%", submitType, plainJob), "Content-Type", structuredType+"; charset=UTF-8")
+	if got := structured.want(http.StatusAccepted).jobID(); got != first {
+		t.Errorf("structured: job %s, binary: %s", got, first)
+	}
+	again := h.post("/events", envelope("ü 1%", submitType, with(`"priority": 9, "ownerId": "else"`)), "Content-Type", structuredType)
+	if got := again.want(http.StatusAccepted).jobID(); got != first {
+		t.Errorf("another body: job %s, first %s", got, first)
+	}
+	r := h.post("/events", "["+envelope("ü 1%", submitType, plainJob)+","+envelope("2", submitType, plainJob)+"]",
+		"Content-Type", "Application/CloudEvents-Batch+JSON; charset=utf-8").want(http.StatusAccepted)
+	var body struct {
+		Jobs []struct {
+			ID    string
+			JobID uuid.UUID
+		}
+	}
+	if r.into(&body); len(body.Jobs) != 2 || body.Jobs[0].JobID != first || body.Jobs[0].ID != "ü 1%" || body.Jobs[1].ID != "2" {
+		t.Errorf("batch: %s", r.body)
+	}
+	if n := h.rows(); n != 2 {
+		t.Errorf("%d jobs", n)
+	}
+}
+
+func TestAnyEventIsAJobByParameters(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.binary("/events?jobType=EMAIL&queue=mail&priority=3&tags=a,b&delayMs=1000", "1", `{"to": "a@example.org"}`,
+		"Ce-Type", "com.example.signup").want(http.StatusAccepted).jobID()
+	var job struct {
+		JobType, Queue, Status string
+		Priority               int
+		Payload                map[string]string
+		Tags                   []string
+	}
+	h.get("/api/jobs/" + id.String()).into(&job)
+	if job.JobType != "EMAIL" || job.Queue != "mail" || job.Priority != 3 || job.Payload["to"] != "a@example.org" ||
+		len(job.Tags) != 2 || job.Status != "SCHEDULED" {
+		t.Errorf("job %+v", job)
+	}
+	in64 := strings.Replace(envelope("2", "com.example.signup", "0"), `"data": 0`,
+		`"data_base64": "`+base64.StdEncoding.EncodeToString([]byte(`{"to": "b"}`))+`"`, 1)
+	h.post("/events?jobType=EMAIL", in64, "Content-Type", structuredType).want(http.StatusAccepted)
+}
+
+func TestAnEventsTraceGoesOn(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	id := h.binary("/events", "1", plainJob, "Ce-Traceparent", parent).want(http.StatusAccepted).jobID()
+	var job struct{ TraceID string }
+	if h.get("/api/jobs/" + id.String()).into(&job); job.TraceID != "0af76519-16cd-43dd-8448-eb211c80319c" {
+		t.Errorf("trace %s", job.TraceID)
+	}
+}
+
+func TestPreferReplyIsAnsweredWithNothing(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	r := h.binary("/events", "1", plainJob, "Prefer", "respond-async, reply").want(http.StatusAccepted)
+	if len(r.body) != 0 || r.header.Get("Content-Type") != "" {
+		t.Errorf("answered %q %q", r.header.Get("Content-Type"), r.body)
+	}
+	if n := h.rows(); n != 1 {
+		t.Errorf("%d jobs", n)
+	}
+}
+
+func TestOneBadEventRefusesTheBatch(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	good := envelope("1", submitType, plainJob)
+	for name, c := range map[string]struct {
+		bad  string
+		code apierror.Code
+		path string
+	}{
+		"a bad job":    {envelope("2", submitType, `{"jobType": "SIMULATION"}`), bad, "[1].data.payload"},
+		"a bad queue":  {envelope("2", submitType, with(`"queue": "no"`)), bad, "[1].data.queue"},
+		"no id":        {`{"specversion": "1.0", "source": "/t", "type": "` + submitType + `", "data": {}}`, apierror.InvalidEvent, ""},
+		"no event":     {`7`, apierror.InvalidEvent, ""},
+		"another type": {envelope("2", "com.example.x", `{}`), apierror.InvalidEvent, ""},
+	} {
+		r := h.post("/events", "["+good+","+c.bad+"]", "Content-Type", batchType)
+		if c.path == "" {
+			r.wantError(c.code)
+		} else {
+			r.wantError(c.code, c.path)
+		}
+		if !strings.Contains(r.error().Message, "event 1") {
+			t.Errorf("%s: %s", name, r.body)
+		}
+	}
+	if n := h.rows(); n != 0 {
+		t.Errorf("%d jobs", n)
+	}
+}
+
+func TestAKeyThatIsTakenRefusesTheBatchOfEvents(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	keyed := with(`"idempotencyKey": "k"`)
+	id := h.submit(keyed)
+	r := h.post("/events", "["+envelope("1", submitType, plainJob)+","+
+		envelope("2", submitType, strings.Replace(keyed, "hi", "ho", 1))+"]", "Content-Type", batchType)
+	r.wantError(apierror.InvalidEvent)
+	if n := h.rows(); n != 1 {
+		t.Errorf("%d jobs", n)
+	}
+	if got := h.binary("/events", "3", keyed).want(http.StatusAccepted).jobID(); got != id {
+		t.Errorf("an event with the key of job %s is job %s", id, got)
+	}
+}
+
+func TestAnEmptyBatchIsFine(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	if r := h.post("/events", " [] ", "Content-Type", batchType).want(http.StatusAccepted); string(r.body) != `{"jobs":[]}` {
+		t.Errorf("answered %s", r.body)
+	}
+}
+
+func TestHostileEvents(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	invalid := apierror.InvalidEvent
+	many := "[" + strings.TrimSuffix(strings.Repeat(envelope("1", submitType, plainJob)+",", 1001), ",") + "]"
+	for name, c := range map[string]struct {
+		path, body string
+		headers    []string
+		code       apierror.Code
+	}{
+		"no event at all":         {"", plainJob, nil, media},
+		"a form":                  {"", "a=b", []string{"Content-Type", "application/x-www-form-urlencoded"}, media},
+		"an event in Avro":        {"", "x", []string{"Content-Type", "application/cloudevents+avro", "Ce-Specversion", "1.0"}, media},
+		"an event of 0.3":         {"", plainJob, []string{"Ce-Specversion", "0.3", "Ce-Id", "1", "Ce-Source", "/t", "Ce-Type", submitType}, invalid},
+		"an event of 9.9":         {"", plainJob, []string{"Ce-Specversion", "9.9", "Ce-Id", "1", "Ce-Source", "/t", "Ce-Type", submitType}, invalid},
+		"no id":                   {"", plainJob, []string{"Ce-Specversion", "1.0", "Ce-Source", "/t", "Ce-Type", submitType}, invalid},
+		"no source":               {"", plainJob, []string{"Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Type", submitType}, invalid},
+		"no type":                 {"", plainJob, []string{"Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "/t"}, invalid},
+		"a source that is no URI": {"", plainJob, []string{"Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "%3A%00", "Ce-Type", submitType}, invalid},
+		"a bad time":              {"", plainJob, []string{"Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "/t", "Ce-Type", submitType, "Ce-Time", "noon"}, invalid},
+		"a bad escape":            {"", plainJob, []string{"Ce-Specversion", "1.0", "Ce-Id", "%zz", "Ce-Source", "/t", "Ce-Type", submitType}, invalid},
+		"an escape of bad UTF-8":  {"", plainJob, []string{"Ce-Specversion", "1.0", "Ce-Id", "%ff", "Ce-Source", "/t", "Ce-Type", submitType}, invalid},
+		"an id with NUL":          {"", plainJob, []string{"Ce-Specversion", "1.0", "Ce-Id", "a%00", "Ce-Source", "/t", "Ce-Type", submitType}, invalid},
+		"an id of 3,000 bytes":    {"", plainJob, []string{"Ce-Specversion", "1.0", "Ce-Id", strings.Repeat("a", 3000), "Ce-Source", "/t", "Ce-Type", submitType}, invalid},
+		"data that is no JSON":    {"", "<a/>", []string{"Content-Type", "text/xml", "Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "/t", "Ce-Type", submitType}, invalid},
+		"an unknown type":         {"", "{}", []string{"Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "/t", "Ce-Type", "com.example.x"}, invalid},
+		"a submit with ?jobType":  {"?jobType=EMAIL", plainJob, []string{"Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "/t", "Ce-Type", submitType}, invalid},
+		"a bad parameter":         {"?jobType=EMAIL&priority=10", "{}", []string{"Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "/t", "Ce-Type", "com.example.x"}, bad},
+		"an unknown parameter":    {"?jobType=EMAIL&colour=red", "{}", []string{"Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "/t", "Ce-Type", "com.example.x"}, bad},
+		"no data":                 {"?jobType=EMAIL", "", []string{"Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "/t", "Ce-Type", "com.example.x"}, bad},
+		"broken JSON":             {"", `{"specversion": `, []string{"Content-Type", structuredType}, invalid},
+		"trailing JSON":           {"", envelope("1", submitType, plainJob) + "{}", []string{"Content-Type", structuredType}, invalid},
+		"an array for an event":   {"", "[]", []string{"Content-Type", structuredType}, invalid},
+		"null for an event":       {"", "null", []string{"Content-Type", structuredType}, invalid},
+		"an event for an array":   {"", envelope("1", submitType, plainJob), []string{"Content-Type", batchType}, invalid},
+		"null for an array":       {"", "null", []string{"Content-Type", batchType}, invalid},
+		"null in an array":        {"", "[null]", []string{"Content-Type", batchType}, invalid},
+		"an id that is a number":  {"", strings.Replace(envelope("1", submitType, plainJob), `"id": "1"`, `"id": 1`, 1), []string{"Content-Type", structuredType}, invalid},
+		"an attribute twice":      {"", strings.Replace(envelope("1", submitType, plainJob), `"id": "1"`, `"id": "1", "id": "2"`, 1), []string{"Content-Type", structuredType}, invalid},
+		"an attribute of nothing": {"", strings.Replace(envelope("1", submitType, plainJob), `"id": "1"`, `"": "x", "id": "1"`, 1), []string{"Content-Type", structuredType}, invalid},
+		"an attribute of objects": {"", strings.Replace(envelope("1", submitType, plainJob), `"id": "1"`, `"ext": {"a": 1}, "id": "1"`, 1), []string{"Content-Type", structuredType}, invalid},
+		"data twice":              {"", strings.Replace(envelope("1", submitType, plainJob), `"id": "1"`, `"data_base64": "e30=", "id": "1"`, 1), []string{"Content-Type", structuredType}, invalid},
+		"bad base64":              {"?jobType=EMAIL", `{"specversion": "1.0", "id": "1", "source": "/t", "type": "x", "data_base64": "!"}`, []string{"Content-Type", structuredType}, invalid},
+		"base64 of a number":      {"?jobType=EMAIL", `{"specversion": "1.0", "id": "1", "source": "/t", "type": "x", "data_base64":1}`, []string{"Content-Type", structuredType}, invalid},
+		"bad UTF-8":               {"", envelope("1", submitType, "\"\xff\""), []string{"Content-Type", structuredType}, invalid},
+		"1,001 events":            {"", many, []string{"Content-Type", batchType}, large},
+		"an event of over 512 KiB": {"?jobType=EMAIL", `"` + strings.Repeat("x", 512<<10) + `"`,
+			[]string{"Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "/t", "Ce-Type", "com.example.x"}, large},
+		"the same, structured":  {"?jobType=EMAIL", envelope("1", "x", `"`+strings.Repeat("x", 512<<10)+`"`), []string{"Content-Type", structuredType}, large},
+		"a megabyte of source":  {"", envelope(strings.Repeat("x", 1<<20), "x", "1"), []string{"Content-Type", structuredType}, large},
+		"a batch of over 16 MB": {"", `["` + strings.Repeat("x", 16<<20) + `"]`, []string{"Content-Type", batchType}, large},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := h.post("/events"+c.path, c.body, c.headers...)
+			r.t = t
+			r.wantError(c.code)
+		})
+	}
+	if n := h.rows(); n != 0 {
+		t.Errorf("%d jobs", n)
+	}
+}
+
+func TestAHundredEqualSubmitsAreOneJob(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	keyed := with(`"idempotencyKey": "k"`)
+	var g errgroup.Group
+	for i := range 100 {
+		g.Go(func() error {
+			switch i % 4 {
+			case 0:
+				if r := h.post("/api/jobs", keyed); r.status != http.StatusOK {
+					r.want(http.StatusAccepted)
+				}
+			case 1:
+				h.post("/api/jobs/batch", `{"jobs": [`+keyed+`,`+keyed+`]}`).want(http.StatusOK)
+			case 2:
+				h.binary("/events", "same", keyed).want(http.StatusAccepted)
+			default:
+				h.post("/events", "["+envelope("other", submitType, keyed)+"]", "Content-Type", batchType).want(http.StatusAccepted)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if n := h.rows(); n != 1 {
+		t.Errorf("%d jobs", n)
+	}
+}

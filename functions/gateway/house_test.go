@@ -1,0 +1,216 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/jobweaver/jobweaver/functions/gateway"
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// house is a gateway on a database of its own, with a broker that a test can take away.
+type house struct {
+	*client
+	t      *testing.T
+	store  *apidb.Store
+	dbURL  string
+	broker *broker
+	stop   func() // ends Run and waits for it
+	cut    func() // takes the database away
+}
+
+// broker keeps what was said.
+type broker struct {
+	mu   sync.Mutex
+	away error
+	said chan event.Event
+}
+
+var errAway = errors.New("broker is away")
+
+func (b *broker) set(away error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.away = away
+}
+
+func (b *broker) ask(context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.away
+}
+
+func (b *broker) publish(ctx context.Context, events []event.Event) error {
+	if err := b.ask(ctx); err != nil {
+		return err
+	}
+	for _, e := range events {
+		b.said <- e
+	}
+	return nil
+}
+
+// next is the next event said.
+func (b *broker) next(t *testing.T) event.Event {
+	t.Helper()
+	select {
+	case e := <-b.said:
+		return e
+	case <-time.After(10 * time.Second):
+		t.Fatal("nothing was said")
+		return event.Event{}
+	}
+}
+
+func open(t *testing.T) *house {
+	t.Helper()
+	h := &house{t: t, dbURL: pgtest.Database(t, migrations.API), broker: &broker{said: make(chan event.Event, 10_000)}}
+	var err error
+	var through string
+	through, h.cut = wire(t, h.dbURL)
+	if h.store, err = apidb.Open(t.Context(), through); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.store.Close)
+	g := gateway.New(gateway.Config{Queues: []string{"default", "mail"}, JobTypes: []string{"EMAIL"}}, h.store, h.broker.ask)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- g.Run(ctx, h.broker.publish) }()
+	h.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(h.stop)
+	server := httptest.NewServer(g.Handler())
+	t.Cleanup(server.Close)
+	h.client = &client{t: t, base: server.URL}
+	return h
+}
+
+// wire leads to a database until it is cut.
+func wire(t *testing.T, dbURL string) (through string, cut func()) {
+	t.Helper()
+	u, err := url.Parse(dbURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	database := u.Host
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var conns errgroup.Group
+	conns.Go(func() error {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return nil
+			}
+			conns.Go(func() error { return join(ctx, near, database) })
+		}
+	})
+	cut = sync.OnceFunc(func() {
+		cancel()
+		_ = listener.Close()
+		_ = conns.Wait()
+	})
+	t.Cleanup(cut)
+	u.Host = listener.Addr().String()
+	return u.String(), cut
+}
+
+func join(ctx context.Context, near net.Conn, address string) error {
+	defer near.Close()
+	far, err := net.Dial("tcp", address)
+	if err != nil {
+		return err
+	}
+	defer far.Close()
+	var both errgroup.Group
+	ended, end := context.WithCancel(ctx)
+	copying := func(to, from net.Conn) error {
+		defer end()
+		_, err := io.Copy(to, from)
+		return err
+	}
+	both.Go(func() error { return copying(near, far) })
+	both.Go(func() error { return copying(far, near) })
+	<-ended.Done()
+	_, _ = near.Close(), far.Close()
+	return both.Wait()
+}
+
+// rows counts the jobs in the database.
+func (h *house) rows() (n int) {
+	h.t.Helper()
+	h.sql("select count(*) from jobs", &n)
+	return n
+}
+
+// sql reaches round the gateway: it reads one value, or with none given only executes.
+func (h *house) sql(query string, value any, args ...any) {
+	h.t.Helper()
+	conn, err := pgx.Connect(h.t.Context(), h.dbURL)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer conn.Close(h.t.Context())
+	if value == nil {
+		_, err = conn.Exec(h.t.Context(), query, args...)
+	} else {
+		err = conn.QueryRow(h.t.Context(), query, args...).Scan(value)
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// submit posts a job and gives its id.
+func (h *house) submit(body string) uuid.UUID {
+	h.t.Helper()
+	r := h.post("/api/jobs", body)
+	r.want(http.StatusAccepted)
+	return r.jobID()
+}
+
+// scheduler says a status of a job, as projection would hear it.
+func (h *house) scheduler(id uuid.UUID, version int64, status jobstate.Status, more func(*jobevent.Status)) {
+	h.t.Helper()
+	s := jobevent.Status{JobID: id, Version: version, Status: string(status), UpdatedAt: time.Now(),
+		History: []jobevent.Move{{At: time.Now(), To: string(status), By: "test"}}}
+	if more != nil {
+		more(&s)
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if _, err := h.store.ApplyStatuses(h.t.Context(), []apidb.StatusWord{{Status: s, JSON: b}}); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+const plainJob = `{"jobType": "SIMULATION", "payload": {"steps": [{"type": "LOG", "message": "hi"}]}}`

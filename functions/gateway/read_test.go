@@ -1,0 +1,270 @@
+package gateway_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/jobweaver/jobweaver/functions/gateway"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+func TestAJobShowsItsStory(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.submit(plainJob)
+	at := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	later := func(s int) *time.Time { t := at.Add(time.Duration(s) * time.Second); return &t }
+	h.scheduler(id, 6, jobstate.Running, func(s *jobevent.Status) {
+		s.Attempt, s.RetryCount, s.StartedAt = 3, 1, later(30)
+		s.LastError = &jobevent.Error{ErrorCode: "DEMO", Message: "no"}
+		s.History = []jobevent.Move{
+			{At: at, To: "PENDING", By: "ingest"},
+			{At: at, From: "PENDING", To: "QUEUED", Attempt: 1, By: "ingest"},
+			{At: *later(2), From: "QUEUED", To: "RETRYING", Attempt: 1, By: "outcome", Outcome: "failed", WorkerID: "w1",
+				StartedAt: later(1), FinishedAt: later(2), ErrorCode: "DEMO", Message: "no"},
+			{At: *later(9), From: "RETRYING", To: "QUEUED", Attempt: 2, By: "dispatch"},
+			{At: *later(20), From: "QUEUED", To: "PENDING", Attempt: 2, By: "outcome", Outcome: "lost", WorkerID: "w2",
+				FinishedAt: later(20), Reason: "its worker was silent"},
+			{At: *later(21), From: "PENDING", To: "QUEUED", Attempt: 3, By: "dispatch"},
+			{At: *later(30), From: "QUEUED", To: "RUNNING", Attempt: 3, By: "watchdog", WorkerID: "w3"},
+		}
+	})
+	log := jobevent.AttemptLog{JobID: id, Attempt: 1, Lines: []jobevent.LogLine{{At: at, Level: "INFO", Text: "hi"}}}
+	second := jobevent.AttemptLog{JobID: id, Attempt: 3, Lines: []jobevent.LogLine{{At: at, Level: "WARN", Text: "ho"}}}
+	if err := h.store.AddLogs(t.Context(), []jobevent.AttemptLog{second, log}); err != nil {
+		t.Fatal(err)
+	}
+	var job struct {
+		Status    string
+		StartedAt time.Time
+		LastError jobevent.Error
+		History   []struct{ From *string }
+		Attempts  []struct {
+			Attempt                                 int
+			WorkerID, Outcome, ErrorCode, StartedAt string
+		}
+		Logs []struct {
+			Attempt int
+			Text    string
+		}
+	}
+	h.get("/api/jobs/" + id.String()).want(http.StatusOK).into(&job)
+	if job.Status != "RUNNING" || job.LastError.ErrorCode != "DEMO" || len(job.History) != 7 || job.History[0].From != nil {
+		t.Errorf("job %+v", job)
+	}
+	if got := fmt.Sprint(job.Attempts); got != "[{1 w1 failed DEMO 2026-11-21T08:00:01Z} {2 w2 lost  } "+
+		"{3 w3   2026-11-21T08:00:30Z}]" {
+		t.Errorf("attempts %s", got)
+	}
+	if got := fmt.Sprint(job.Logs); got != "[{1 hi} {3 ho}]" {
+		t.Errorf("logs %s", got)
+	}
+	var logs struct {
+		JobID uuid.UUID
+		Logs  []struct{ Text string }
+	}
+	h.get("/api/jobs/" + id.String() + "/logs?attempt=3").want(http.StatusOK).into(&logs)
+	if len(logs.Logs) != 1 || logs.Logs[0].Text != "ho" || logs.JobID != id {
+		t.Errorf("logs %+v", logs)
+	}
+}
+
+func TestTheListHasPages(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	var ids []uuid.UUID
+	for i := range 7 {
+		ids = append(ids, h.submit(with(fmt.Sprintf(`"tags": ["t%d"], "queue": "%s"`, i%2, []string{"default", "mail"}[i%2]))))
+	}
+	h.scheduler(ids[3], 1, jobstate.Failed, nil)
+	slices.Reverse(ids) // newest first
+	page := func(query string) (got []uuid.UUID, next string) {
+		t.Helper()
+		var body struct {
+			Jobs       []struct{ JobID uuid.UUID }
+			NextCursor *string
+		}
+		h.get("/api/jobs" + query).want(http.StatusOK).into(&body)
+		for _, job := range body.Jobs {
+			got = append(got, job.JobID)
+		}
+		if body.NextCursor != nil {
+			next = "&cursor=" + *body.NextCursor
+		}
+		return got, next
+	}
+	var all []uuid.UUID
+	for got, next := page("?limit=3"); ; got, next = page("?limit=3" + next) {
+		if all = append(all, got...); next == "" {
+			break
+		}
+	}
+	if !slices.Equal(all, ids) {
+		t.Errorf("pages %v\nwant  %v", all, ids)
+	}
+	now := time.Now()
+	for query, want := range map[string]int{
+		"": 7, "?limit=7": 7, "?queue=mail": 3, "?tag=t0": 4, "?tag=t0&queue=mail": 0, "?status=FAILED": 1, "?status=PENDING": 6,
+		"?type=SIMULATION": 7, "?type=EMAIL": 0, "?status=RUNNING": 0, "?status=RETRYING": 0,
+		"?since=" + url.QueryEscape(now.Add(-time.Minute).Format(time.RFC3339)): 7,
+		"?since=" + url.QueryEscape(now.Add(time.Minute).Format(time.RFC3339)):  0,
+		"?until=" + url.QueryEscape(now.Add(-time.Minute).Format(time.RFC3339)): 0,
+		"?until=" + now.Add(time.Minute).UTC().Format(time.RFC3339):             7,
+		"?since=1970-01-01T00:00:00Z&until=9999-01-01T00:00:00Z":                7,
+	} {
+		if got, _ := page(query); len(got) != want {
+			t.Errorf("%s: %d jobs, want %d", query, len(got), want)
+		}
+	}
+}
+
+func TestWaitHoldsTheAnswerUntilTheEnd(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.submit(plainJob)
+	answers := make(chan *response)
+	var g errgroup.Group
+	for range 20 {
+		g.Go(func() error { answers <- h.get("/api/jobs/" + id.String() + "?wait=30s"); return nil })
+	}
+	h.scheduler(id, 1, jobstate.Running, func(s *jobevent.Status) { s.Attempt = 1 })
+	var before struct{ Status string }
+	if h.get("/api/jobs/" + id.String() + "?wait=20ms").into(&before); before.Status != "RUNNING" {
+		t.Errorf("after a wait in vain it is %s", before.Status)
+	}
+	select {
+	case r := <-answers:
+		t.Fatalf("answered before the end: %s", r.body)
+	default:
+	}
+	h.scheduler(id, 2, jobstate.Completed, func(s *jobevent.Status) { s.Attempt = 1 })
+	for range 20 {
+		var job struct{ Status string }
+		if (<-answers).want(http.StatusOK).into(&job); job.Status != "COMPLETED" {
+			t.Errorf("answered %s", job.Status)
+		}
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAStopLetsTheWaitingGo(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.submit(plainJob)
+	answer := make(chan *response, 1)
+	go func() { answer <- h.get("/api/jobs/" + id.String() + "?wait=60s") }()
+	h.stop()
+	select {
+	case r := <-answer:
+		r.want(http.StatusOK)
+	case <-time.After(20 * time.Second):
+		t.Error("still waiting")
+	}
+}
+
+func TestHealthHasFigures(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	failed := h.submit(plainJob)
+	h.submit(plainJob)
+	h.submit(with(`"delayMs": 60000`))
+	h.scheduler(failed, 1, jobstate.Failed, nil)
+	beat := apidb.Beat{Heartbeat: jobevent.Heartbeat{WorkerID: "w", Slots: 12, Free: 5}, JSON: []byte(`{"slots": 12, "free": 5}`)}
+	if err := h.store.SeeWorkers(t.Context(), []apidb.Beat{beat}); err != nil {
+		t.Fatal(err)
+	}
+	var health struct {
+		Status     string
+		Components struct {
+			Job struct{ Details map[string]int }
+		}
+	}
+	h.get("/api/health").want(http.StatusOK).into(&health)
+	if got := fmt.Sprint(health.Components.Job.Details); health.Status != "UP" ||
+		got != "map[activeThreads:7 deadJobs:1 pendingJobs:2 poolSize:12]" {
+		t.Errorf("%s %s", health.Status, got)
+	}
+}
+
+func TestATraceComesInAndGoesOut(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	const id, parent = "0af76519-16cd-43dd-8448-eb211c80319c", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	const other = "b7ad6b71-6920-4331-8448-eb211c80319c"
+	for name, c := range map[string]struct {
+		trace, parent string
+		kept          bool
+	}{
+		"a UUID":                         {id, "", true},
+		"a UUID in big letters":          {strings.ToUpper(id), "", true},
+		"a traceparent":                  {"", parent, true},
+		"a traceparent over a UUID":      {other, parent, true},
+		"a UUID over a bad traceparent":  {id, strings.Replace(parent, "00-", "ff-", 1), true},
+		"a traceparent without a span":   {id, "00-" + strings.Repeat("1", 32) + "-0000000000000000-01", true},
+		"a traceparent without a trace":  {id, "00-" + strings.Repeat("0", 32) + "-b7ad6b7169203331-01", true},
+		"a traceparent with a tail":      {id, "00-" + strings.Repeat("1", 32) + "-b7ad6b7169203331-01-x", true},
+		"a traceparent of a later day":   {"", strings.Replace(parent, "00-", "01-", 1) + "-more", true},
+		"what is no UUID":                {"x", "", false},
+		"a UUID without its hyphens":     {strings.ReplaceAll(id, "-", ""), "", false},
+		"a UUID of zeros":                {uuid.Nil.String(), "", false},
+		"a traceparent in big letters":   {"", strings.ToUpper(parent), false},
+		"a script instead of everything": {"<script>", "<script>", false},
+	} {
+		for _, path := range []string{"/api/jobs", "/api/nothing"} {
+			r := h.get(path, "X-Trace-Id", c.trace, "Traceparent", c.parent)
+			if got := r.header.Get("X-Trace-Id"); (got == id) != c.kept {
+				t.Errorf("%s: answered %s", name, got)
+			}
+		}
+	}
+}
+
+func TestThePages(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	if r := h.get("/").want(http.StatusOK); !strings.Contains(string(r.body), "/api/openapi.yaml") {
+		t.Errorf("page %s", r.body)
+	}
+	if r := h.get("/api/openapi.yaml").want(http.StatusOK); !strings.HasPrefix(string(r.body), "openapi: 3.1") {
+		t.Errorf("contract %.40s", r.body)
+	}
+}
+
+// The router and the contract name the same endpoints; the host's own are in the contract only.
+func TestTheRouterHasWhatTheContractHas(t *testing.T) {
+	t.Parallel()
+	hosts := []string{"GET /health/liveness", "GET /health/readiness", "GET /metrics"}
+	var want, got []string
+	for path, item := range loadContract(t).Paths.Map() {
+		for method := range item.Operations() {
+			if endpoint := method + " " + path; !slices.Contains(hosts, endpoint) {
+				want = append(want, endpoint)
+			}
+		}
+	}
+	engine, ok := gateway.New(gateway.Config{}, &apidb.Store{}, nil).Handler().(*gin.Engine)
+	if !ok {
+		t.Fatal("the handler shows no routes")
+	}
+	for _, r := range engine.Routes() {
+		got = append(got, r.Method+" "+strings.ReplaceAll(r.Path, ":jobId", "{jobId}"))
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("the router has  %v\nthe contract has %v", got, want)
+	}
+}

@@ -1,0 +1,193 @@
+package apidb_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/retrypolicy"
+)
+
+func TestAJobComesBackAsItWasAsked(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	in := newJob()
+	in.Request.Tags = []string{`a"b`, `c\d`, "e,f {g}", "ü", "null"}
+	in.Request.Priority, in.Request.OwnerID = 7, "acme"
+	in.Request.RetryPolicy = &retrypolicy.Policy{Type: retrypolicy.List, DelaysMs: []int64{1, 2}}
+	in.Request.Payload = json.RawMessage("{ \"steps\" :  [] }")
+	accepted := h.accept(t, in)
+	if accepted.Status() != jobstate.Pending || accepted.Replayed || accepted.JobID != in.JobID {
+		t.Errorf("accepted as %+v", accepted)
+	}
+	got := h.job(t, in.JobID)
+	if fmt.Sprint(got.Tags) != fmt.Sprint(in.Request.Tags) || got.Priority != 7 || got.OwnerID != "acme" ||
+		string(got.Payload) != string(in.Request.Payload) || got.Status != jobstate.Pending || got.Version != 0 ||
+		got.TraceID != in.TraceID || got.RunAt != nil || !got.CreatedAt.Equal(accepted.CreatedAt) {
+		t.Errorf("got %+v", got)
+	}
+	if _, err := h.Job(t.Context(), uuid.New()); !errors.Is(err, apidb.ErrNoJob) {
+		t.Errorf("unknown job: %v", err)
+	}
+}
+
+func TestALaterTimeMakesAJobScheduled(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	runAt := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
+	past := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
+	at, before, delayed := newJob(), newJob(), newJob()
+	at.Request.RunAt, before.Request.RunAt, delayed.Request.Delay = &runAt, &past, time.Minute
+	if a := h.accept(t, at); a.Status() != jobstate.Scheduled || !a.RunAt.Equal(runAt) {
+		t.Errorf("runAt: %+v", a)
+	}
+	if a := h.accept(t, before); a.Status() != jobstate.Pending || !a.RunAt.Equal(past) {
+		t.Errorf("a time that has passed: %+v", a)
+	}
+	if a := h.accept(t, delayed); a.Status() != jobstate.Scheduled || a.RunAt.Sub(a.CreatedAt) != time.Minute {
+		t.Errorf("delay: %+v", a)
+	}
+	if got := h.job(t, at.JobID).Status; got != jobstate.Scheduled {
+		t.Errorf("stored as %s", got)
+	}
+}
+
+func TestTheSameKeyIsTheSameJobOrAConflict(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	first := h.accept(t, keyed("k", "body"))
+	if again := h.accept(t, keyed("k", "body")); !again.Replayed || again.Conflict || again.JobID != first.JobID ||
+		again.TraceID != first.TraceID || again.Status() != first.Status() {
+		t.Errorf("again: %+v", again)
+	}
+	if other := h.accept(t, keyed("k", "another body")); !other.Conflict || other.JobID != first.JobID {
+		t.Errorf("another body: %+v", other)
+	}
+	elsewhere := keyed("k", "another body")
+	elsewhere.Request.OwnerID = "acme"
+	if a := h.accept(t, elsewhere); a.Replayed {
+		t.Errorf("another owner's key: %+v", a)
+	}
+}
+
+func TestTheSameEventIsTheSameJobWhateverItSays(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	event := func(id, owner, key, body string) apidb.NewJob {
+		job := keyed(key, body)
+		job.Request.OwnerID, job.EventSource, job.EventID = owner, "/shop", id
+		return job
+	}
+	first := h.accept(t, event("1", "", "", ""))
+	second := h.accept(t, event("2", "", "k", "body"))
+	for name, c := range map[string]struct {
+		job      apidb.NewJob
+		want     uuid.UUID
+		conflict bool
+	}{
+		"another owner":                   {event("1", "acme", "", ""), first.JobID, false},
+		"with a key":                      {event("1", "", "fresh", "body"), first.JobID, false},
+		"with another job's key":          {event("1", "", "k", "other"), first.JobID, false},
+		"another event with the key":      {event("3", "", "k", "body"), second.JobID, false},
+		"another event that abuses a key": {event("4", "", "k", "other"), second.JobID, true},
+	} {
+		if got := h.accept(t, c.job); !got.Replayed || got.JobID != c.want || got.Conflict != c.conflict {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if n := one[int](t, h, "select count(*) from jobs"); n != 2 {
+		t.Errorf("%d jobs", n)
+	}
+}
+
+func TestDuplicatesInsideABatchAreOneJob(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	jobs := []apidb.NewJob{newJob(), keyed("b", "1"), keyed("a", "1"), keyed("b", "1"), keyed("b", "2"), newJob()}
+	got, err := h.InsertJobs(t.Context(), jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got[3].JobID != got[1].JobID || !got[3].Replayed || got[3].Conflict || !got[4].Conflict || got[1].Replayed {
+		t.Errorf("got %+v", got)
+	}
+	for _, i := range []int{0, 1, 2, 5} {
+		if got[i].JobID != jobs[i].JobID {
+			t.Errorf("answer %d is of another job", i)
+		}
+	}
+	if n := one[int](t, h, "select count(*) from jobs"); n != 4 {
+		t.Errorf("%d jobs", n)
+	}
+}
+
+func TestAllOrNothing(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.accept(t, keyed("k", "1"))
+	if _, err := h.InsertAllJobs(t.Context(), []apidb.NewJob{newJob(), keyed("k", "2")}); !errors.Is(err, apidb.ErrConflict) {
+		t.Fatalf("conflict: %v", err)
+	}
+	if n := one[int](t, h, "select count(*) from jobs"); n != 1 {
+		t.Errorf("%d jobs after a refused batch", n)
+	}
+	if _, err := h.InsertAllJobs(t.Context(), []apidb.NewJob{newJob(), keyed("k", "1")}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAHundredEqualSubmitsAtOnceMakeOneJob(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	ids := make([]uuid.UUID, 100)
+	var g errgroup.Group
+	for i := range ids {
+		g.Go(func() error {
+			jobs := []apidb.NewJob{keyed("same", "body")}
+			if i%2 == 1 { // in batches, with the keys in different orders
+				jobs = []apidb.NewJob{keyed(fmt.Sprint(i%7), "x"), keyed("same", "body"), keyed(fmt.Sprint(i%5), "x")}
+			}
+			accepted, err := h.InsertJobs(t.Context(), jobs)
+			if err == nil {
+				ids[i] = accepted[i%2].JobID
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		if id != ids[0] {
+			t.Fatalf("jobs %s and %s", id, ids[0])
+		}
+	}
+}
+
+func TestAThousandJobsInOneStatement(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	jobs := make([]apidb.NewJob, 1000)
+	for i := range jobs {
+		jobs[i] = newJob()
+	}
+	accepted, err := h.InsertJobs(t.Context(), jobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, a := range accepted {
+		if a.JobID != jobs[i].JobID {
+			t.Fatalf("answer %d is of another job", i)
+		}
+	}
+	if n := one[int](t, h, "select count(distinct xmin::text) from jobs"); n != 1 {
+		t.Errorf("%d transactions", n)
+	}
+}
