@@ -1,25 +1,32 @@
 package funchost
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
 
-// The transports of FUNC_TRANSPORT.
+// The values of FUNC_TRANSPORT and TICKS.
 const (
 	TransportKafka = "kafka"
 	TransportHTTP  = "http"
+
+	ticksOn  = "on"
+	ticksOff = "off"
 )
+
+const defaultGrace = 30 * time.Second
 
 // Config is what every function's process is told by its environment. Its zero value, but for
 // Kafka.Brokers, is good for a function run by code.
 type Config struct {
 	Host string `envconfig:"HOST" desc:"address that HTTP listens on; empty: every one"`
-	Port int    `envconfig:"PORT" default:"8080" desc:"port that HTTP listens on"`
+	Port int    `envconfig:"PORT" default:"8080" desc:"port that HTTP listens on; 0: any free one"`
 
-	Kafka kafkaevent.Config
+	Kafka kafkaevent.Config `ignored:"true"` // has its own names
 
 	Sink        string `envconfig:"K_SINK" desc:"where events go by HTTP instead of to topics"`
 	CEOverrides string `envconfig:"K_CE_OVERRIDES" desc:"JSON whose extensions are added to events for K_SINK"`
@@ -37,4 +44,40 @@ type Config struct {
 
 	Listener net.Listener `ignored:"true"` // served instead of Host and Port; Run closes it
 	NoListen bool         `ignored:"true"` // no HTTP at all
+}
+
+func (c Config) withDefaults() Config {
+	if c.FuncTransport == "" {
+		c.FuncTransport = TransportKafka
+	}
+	if c.Ticks == "" {
+		c.Ticks = ticksOn
+	}
+	if c.ShutdownGrace == 0 {
+		c.ShutdownGrace = defaultGrace
+	}
+	return c
+}
+
+// check says what of the settings is wrong, for this function. Each error begins with the setting.
+func (c Config) check(f Function) error {
+	switch {
+	case f.Name == "":
+		return errors.New("host a function: it has no name")
+	case len(f.Topics) > 0 && f.Handle == nil:
+		return fmt.Errorf("host %s: it hears topics and handles nothing", f.Name)
+	case c.FuncTransport != TransportKafka && c.FuncTransport != TransportHTTP:
+		return fmt.Errorf("FUNC_TRANSPORT: %q is neither kafka nor http", c.FuncTransport)
+	case c.FuncTransport == TransportHTTP && (f.KafkaOnly || f.HTTP != nil || f.Handle == nil && f.Tick == nil):
+		return fmt.Errorf("FUNC_TRANSPORT: %s cannot be driven over http", f.Name)
+	case c.Ticks != ticksOn && c.Ticks != ticksOff:
+		return fmt.Errorf("TICKS: %q is neither on nor off", c.Ticks)
+	case c.Port < 0 || c.Port > 65535:
+		return fmt.Errorf("PORT: %d is no port", c.Port)
+	case c.ShutdownGrace < 0:
+		return fmt.Errorf("SHUTDOWN_GRACE: %s is negative", c.ShutdownGrace)
+	case c.ShutdownDelay < 0:
+		return fmt.Errorf("SHUTDOWN_DELAY: %s is negative", c.ShutdownDelay)
+	}
+	return nil
 }

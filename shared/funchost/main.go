@@ -2,26 +2,54 @@ package funchost
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
-
-// Env is what Main gives to a function's wiring.
-type Env struct {
-	Config Config
-}
-
-// DatabaseURL is DATABASE_URL. Main has checked that there is one.
-func (e *Env) DatabaseURL() string { return "" }
-
-// Load reads the function's own settings into a struct with envconfig tags. For each string setting
-// <NAME> there may be <NAME>_FILE, which names a file that holds it.
-func (e *Env) Load(cfg any) error { return errors.ErrUnsupported }
-
-// OnClose has something closed after the drain, the last added first.
-func (e *Env) OnClose(closing func()) {}
 
 // Main is a function's whole process: it reads the environment, has the function built, and runs it
 // until SIGTERM or SIGINT. It exits with 0 after a clean drain, and with 1 and one line on stderr when
-// it cannot start.
+// it cannot start. A second signal ends the process at once.
 func Main(name string, build func(ctx context.Context, env *Env) (Function, error)) {
+	ctx := untilSignal(context.Background())
+	if err := runProcess(ctx, name, build); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %s\n", name, strings.ReplaceAll(err.Error(), "\n", "; "))
+		os.Exit(1)
+	}
+}
+
+func runProcess(ctx context.Context, name string, build func(context.Context, *Env) (Function, error)) error {
+	env, err := loadEnv()
+	if err != nil {
+		return err
+	}
+	logger, err := telemetry.NewLogger(os.Stdout, env.Config.LogLevel, env.Config.LogFormat)
+	if err != nil {
+		return err
+	}
+	telemetry.SetDefault(logger.With(telemetry.FieldService, name))
+	defer env.close()
+	f, err := build(ctx, env)
+	if err != nil {
+		return err
+	}
+	return Run(telemetry.WithLogger(ctx, logger), env.Config, f)
+}
+
+// untilSignal is a context that ends with the first signal to stop.
+func untilSignal(ctx context.Context) context.Context {
+	ctx, stop := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
+	go func() {
+		<-signals
+		stop()
+		<-signals
+		os.Exit(1)
+	}()
+	return ctx
 }

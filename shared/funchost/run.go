@@ -3,11 +3,155 @@ package funchost
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/IBM/sarama"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
+
+const (
+	// maxBatch is how many records one Handle gets at most.
+	maxBatch = 1000
+	// lastWord is how long after the grace those may take who have just been told to end.
+	lastWord = time.Second
+)
+
+// host is one function with what it needs to run.
+type host struct {
+	cfg       Config
+	f         Function
+	meter     telemetry.Meter
+	publisher *publisher
+	consumer  *kafkaevent.BatchConsumer // nil: hears nothing from Kafka
+	clock     chan struct{}             // has one value while a tick is under way
+	seats     chan struct{}             // one a request that is being handled
+
+	calls    watch
+	handling trouble
+	ticking  trouble
+	asking   trouble     // whether the function is ready
+	stopping atomic.Bool // take nothing more
+}
 
 // Run hosts f until ctx ends, then drains: it takes nothing more, finishes what it has, publishes,
 // commits, and returns nil. It returns an error when it cannot start, when f.Run fails, or when the
 // drain took longer than the grace; what was not acknowledged then is delivered again.
 func Run(ctx context.Context, cfg Config, f Function) error {
-	return errors.ErrUnsupported
+	cfg = cfg.withDefaults()
+	h, err := newHost(cfg, f)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(telemetry.With(ctx, telemetry.FieldService, f.Name))
+	defer stop()
+	work, endWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer endWork()
+	web, err := h.listen(work)
+	if err != nil {
+		h.publisher.close()
+		return err
+	}
+	telemetry.Logger(ctx).InfoContext(ctx, "function runs", "version", Version,
+		"transport", cfg.FuncTransport, "topics", f.Topics, "sink", cfg.Sink, "address", web.address())
+
+	parts := h.start(ctx, work, web, stop)
+	<-ctx.Done()
+	h.stopping.Store(true)
+	telemetry.Logger(ctx).InfoContext(ctx, "function stops", "grace", cfg.ShutdownGrace.String())
+	grace := time.AfterFunc(cfg.ShutdownGrace, endWork)
+	defer grace.Stop()
+	return h.drain(work, web, parts)
 }
+
+func newHost(cfg Config, f Function) (*host, error) {
+	if err := cfg.check(f); err != nil {
+		return nil, err
+	}
+	meter := telemetry.NewMeter(f.Name)
+	meter.Runs(Version)
+	h := &host{
+		cfg: cfg, f: f, meter: meter,
+		clock:    make(chan struct{}, 1),
+		seats:    make(chan struct{}, maxRequests),
+		handling: trouble{what: "handle"},
+		ticking:  trouble{what: "tick"},
+		asking:   trouble{what: "ready"},
+	}
+	if len(f.Topics) > 0 && cfg.FuncTransport == TransportKafka {
+		consumer, err := kafkaevent.NewBatchConsumer(cfg.Kafka, "jobweaver-"+f.Name, f.Topics, maxBatch)
+		if err != nil {
+			return nil, err
+		}
+		consumer.Grace = cfg.ShutdownGrace + lastWord // work decides
+		h.consumer = consumer
+	}
+	var err error
+	h.publisher, err = newPublisher(cfg, meter)
+	return h, err
+}
+
+// start starts the parts. They take nothing more once ctx ends, and finish under work. One that fails
+// stops the others.
+func (h *host) start(ctx, work context.Context, web *web, stop func()) *errgroup.Group {
+	var parts errgroup.Group
+	part := func(run func() error) {
+		parts.Go(func() error {
+			err := run()
+			if err != nil {
+				stop()
+			}
+			return err
+		})
+	}
+	part(web.serve)
+	if h.consumer != nil {
+		part(func() error {
+			return h.consumer.Run(ctx, func(_ context.Context, batch []*sarama.ConsumerMessage) error {
+				return h.hear(work, batch)
+			})
+		})
+	}
+	if h.f.Tick != nil && h.cfg.Ticks == ticksOn {
+		part(func() error { h.tickLoop(ctx, work); return nil })
+	}
+	if h.f.Run != nil {
+		part(func() error { return h.f.Run(ctx, h.publisher.publish) })
+	}
+	return &parts
+}
+
+// drain waits until everything has ended, in the order in which one needs the other, or until the
+// grace is over.
+func (h *host) drain(work context.Context, web *web, parts *errgroup.Group) error {
+	ended := make(chan error, 1)
+	go func() {
+		if h.servesHTTP() {
+			pause(work, h.cfg.ShutdownDelay) // who has not heard yet that we are not ready still gets in
+			web.shutdown(work)
+		}
+		err := parts.Wait()
+		web.shutdown(work) // the probes
+		h.publisher.close()
+		ended <- err
+	}()
+	var err error
+	select {
+	case err = <-ended:
+	case <-work.Done():
+		select {
+		case err = <-ended:
+		case <-time.After(lastWord):
+		}
+	}
+	if err == nil && work.Err() != nil {
+		return fmt.Errorf("stop within %s: %w", h.cfg.ShutdownGrace, errLate)
+	}
+	return err
+}
+
+var errLate = errors.New("what was under way did not end in time, it is delivered again")

@@ -19,9 +19,9 @@ const (
 
 type loggerKey struct{}
 
-// NewLogger makes the logger of a service: level is debug, info, warn or error, format json or text.
-// An empty one is info, json.
-func NewLogger(w io.Writer, level, format, service string) (*slog.Logger, error) {
+// NewLogger makes a logger: level is debug, info, warn or error, format json or text. Empty they are
+// info and json.
+func NewLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	var least slog.Level
 	switch strings.ToLower(level) {
 	case "debug":
@@ -45,7 +45,7 @@ func NewLogger(w io.Writer, level, format, service string) (*slog.Logger, error)
 	default:
 		return nil, fmt.Errorf("LOG_FORMAT: %q is neither json nor text", format)
 	}
-	return slog.New(handler).With(FieldService, service), nil
+	return slog.New(handler), nil
 }
 
 // SetDefault makes logger the process's. What logs through slog with a context (slog.InfoContext)

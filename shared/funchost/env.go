@@ -1,0 +1,89 @@
+package funchost
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/kelseyhightower/envconfig"
+)
+
+// Env is what Main gives to a function's wiring.
+type Env struct {
+	Config Config
+
+	database string
+	closing  []func()
+}
+
+func loadEnv() (*Env, error) {
+	env := &Env{}
+	var own struct {
+		DatabaseURL string `envconfig:"DATABASE_URL"`
+	}
+	for _, cfg := range []any{&env.Config, &env.Config.Kafka, &own} {
+		if err := LoadConfig(cfg); err != nil {
+			return nil, err
+		}
+	}
+	if own.DatabaseURL == "" {
+		return nil, errors.New("DATABASE_URL: is not set")
+	}
+	env.database = own.DatabaseURL
+	return env, nil
+}
+
+// DatabaseURL is DATABASE_URL. Main has checked that there is one.
+func (e *Env) DatabaseURL() string { return e.database }
+
+// Load is LoadConfig, for a function's own settings.
+func (e *Env) Load(cfg any) error { return LoadConfig(cfg) }
+
+// OnClose has something closed after the drain, the last added first.
+func (e *Env) OnClose(closing func()) { e.closing = append(e.closing, closing) }
+
+func (e *Env) close() {
+	for _, closing := range slices.Backward(e.closing) {
+		closing()
+	}
+}
+
+// LoadConfig reads the environment into a pointer to a struct whose fields have envconfig tags. For each
+// string setting <NAME> the environment may instead have <NAME>_FILE, which names a file that holds it.
+// An error begins with the setting.
+func LoadConfig(cfg any) error {
+	err := envconfig.Process("", cfg)
+	if bad := (*envconfig.ParseError)(nil); errors.As(err, &bad) {
+		return fmt.Errorf("%s: %q is no %s", bad.KeyName, bad.Value, bad.TypeName)
+	}
+	if err != nil {
+		return fmt.Errorf("read environment: %w", err)
+	}
+	return loadFiles(reflect.ValueOf(cfg).Elem())
+}
+
+// loadFiles fills the string settings that stand in files.
+func loadFiles(cfg reflect.Value) error {
+	fields := map[string]reflect.Value{}
+	for i := range cfg.NumField() {
+		fields[cfg.Type().Field(i).Tag.Get("envconfig")] = cfg.Field(i)
+	}
+	for name, field := range fields {
+		path, given := os.LookupEnv(name + "_FILE")
+		if _, own := fields[name+"_FILE"]; name == "" || !given || own || field.Kind() != reflect.String {
+			continue
+		}
+		if os.Getenv(name) != "" {
+			return fmt.Errorf("%s: is set, and so is %s_FILE", name, name)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("%s_FILE: %w", name, err)
+		}
+		field.SetString(strings.TrimRight(string(text), "\r\n"))
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package funchost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+const (
+	// maxPanics is how often a handler may panic on the same batch before the batch is to blame.
+	maxPanics = 3
+	// patience is how long a batch is tried before it is given back: a rebalance waits for it, and
+	// what is still ours afterwards comes again.
+	patience = 15 * time.Second
+)
+
+var errPanic = errors.New("panic")
+
+// neverBetter tells the errors that the next try would meet again.
+func neverBetter(err error) bool {
+	return errors.Is(err, jobevent.ErrInvalid) || errors.Is(err, errPanic)
+}
+
+// settle calls Handle until it succeeds. It gives up when the batch is to blame (neverBetter), when
+// ctx ends, and for any other error when enough says so.
+func (h *host) settle(ctx context.Context, batch []event.Event, enough func() bool) ([]event.Event, error) {
+	var wait backoff
+	panics := 0
+	for {
+		say, err := h.call(ctx, batch)
+		if err == nil || errors.Is(err, jobevent.ErrInvalid) {
+			h.handling.note(ctx, nil)
+			return say, err
+		}
+		isPanic := errors.Is(err, errPanic)
+		if isPanic {
+			if panics++; panics == maxPanics {
+				return nil, err
+			}
+		} else {
+			h.handling.note(ctx, err)
+		}
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("give up handling: %w", ctx.Err()) // nothing is proven against the batch
+		}
+		if !isPanic && enough() {
+			return nil, fmt.Errorf("handle %d events: %w", len(batch), err)
+		}
+		pause(ctx, wait.next())
+	}
+}
+
+// call calls Handle once. A panic is an error.
+func (h *host) call(ctx context.Context, batch []event.Event) (say []event.Event, err error) {
+	defer h.calls.begin("handle")()
+	began := time.Now()
+	defer func() {
+		if p := recover(); p != nil {
+			say, err = nil, panicked(ctx, p, "handle")
+		}
+		h.meter.Handled(batch, time.Since(began), err)
+	}()
+	say, err = h.f.Handle(ctx, slices.Clone(batch)) // it may sort its batch
+	if err != nil {
+		return nil, err
+	}
+	setCausation(say, batch)
+	return say, nil
+}
+
+func panicked(ctx context.Context, p any, where string) error {
+	telemetry.Logger(ctx).ErrorContext(ctx, "function panicked", "where", where,
+		"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	return fmt.Errorf("%w: %v", errPanic, p)
+}
+
+// setCausation names, on each event said about a job, the event about that job that was handled.
+func setCausation(say, handled []event.Event) {
+	causes := make(map[string]string, len(handled))
+	for _, e := range handled {
+		if e.Subject() != "" {
+			causes[e.Subject()] = e.ID()
+		}
+	}
+	for i := range say {
+		cause, known := causes[say[i].Subject()]
+		if _, set := say[i].Extensions()[jobevent.ExtCausationID]; known && !set {
+			say[i].SetExtension(jobevent.ExtCausationID, cause)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package funchost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// publisher says events to the sink or to Kafka.
+type publisher struct {
+	meter   telemetry.Meter
+	send    Publish // one try, the events in any order
+	close   func()
+	trouble trouble // of those who insist
+}
+
+// unsent is the error of a try after which only some events have to be said again.
+type unsent struct {
+	events []event.Event
+	after  time.Duration // what the sink asked us to wait
+	err    error
+}
+
+func (u *unsent) Error() string { return u.err.Error() }
+func (u *unsent) Unwrap() error { return u.err }
+
+// NewPublisher is the way on which a function's host says events, for those who are not hosted.
+// Nothing connects before the first events.
+func NewPublisher(cfg Config) (Publish, func(), error) {
+	p, err := newPublisher(cfg, telemetry.NewMeter("unhosted"))
+	if err != nil {
+		return nil, nil, err
+	}
+	return p.publish, p.close, nil
+}
+
+func newPublisher(cfg Config, meter telemetry.Meter) (*publisher, error) {
+	if cfg.Sink != "" {
+		s, err := newSink(cfg, meter)
+		if err != nil {
+			return nil, err
+		}
+		return &publisher{meter: meter, send: s.send, close: s.close, trouble: trouble{what: "publish"}}, nil
+	}
+	producer, err := kafkaevent.NewProducer(cfg.Kafka)
+	if err != nil {
+		return nil, err
+	}
+	return &publisher{
+		meter: meter, send: producer.Publish, close: producer.Close, trouble: trouble{what: "publish"},
+	}, nil
+}
+
+// publish is a Publish.
+func (p *publisher) publish(ctx context.Context, events []event.Event) error {
+	rest := phases(events)
+	for i, phase := range rest {
+		began := time.Now()
+		err := p.send(ctx, phase)
+		p.meter.Said(phase, time.Since(began), err)
+		if err == nil {
+			continue
+		}
+		left := &unsent{err: err}
+		if errors.As(err, &left) {
+			phase = left.events
+		}
+		return &unsent{events: slices.Concat(append([][]event.Event{phase}, rest[i+1:]...)...), after: left.after, err: err}
+	}
+	return nil
+}
+
+// phases splits events so that each phase has to be acknowledged before the next is sent: the
+// job-status of a job comes after whatever else is said of it, or somebody who has seen it would not
+// ask for what got lost.
+func phases(events []event.Event) [][]event.Event {
+	others := map[string]bool{}
+	for _, e := range events {
+		if e.Type() != jobevent.TypeStatus {
+			others[e.Subject()] = true
+		}
+	}
+	var first, last []event.Event
+	for _, e := range events {
+		if e.Type() == jobevent.TypeStatus && others[e.Subject()] {
+			last = append(last, e)
+		} else {
+			first = append(first, e)
+		}
+	}
+	return slices.DeleteFunc([][]event.Event{first, last}, func(phase []event.Event) bool { return len(phase) == 0 })
+}
+
+// insist publishes until everything is acknowledged or ctx ends. What can never be published is
+// logged and left out: it must not hold up everything behind it.
+func (p *publisher) insist(ctx context.Context, events []event.Event) error {
+	var wait backoff
+	for {
+		err := p.publish(ctx, events)
+		if err == nil {
+			p.trouble.note(ctx, nil)
+			return nil
+		}
+		left := &unsent{events: events}
+		errors.As(err, &left)
+		if errors.Is(err, jobevent.ErrInvalid) {
+			return p.insistOnValid(ctx, left.events, err)
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("give up publishing: %w", err)
+		}
+		p.trouble.note(ctx, err)
+		events = left.events
+		pause(ctx, max(wait.next(), left.after))
+	}
+}
+
+// insistOnValid finds the events that can never be published and says the others, in order.
+func (p *publisher) insistOnValid(ctx context.Context, events []event.Event, err error) error {
+	if len(events) == 1 {
+		p.meter.Refused(events[0])
+		telemetry.Logger(ctx).ErrorContext(ctx, "event cannot be published and is dropped",
+			"type", events[0].Type(), "id", events[0].ID(), "error", err)
+		return nil
+	}
+	half := len(events) / 2
+	if err := p.insist(ctx, events[:half]); err != nil {
+		return err
+	}
+	return p.insist(ctx, events[half:])
+}

@@ -1,0 +1,121 @@
+package funchost
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+const (
+	typePing = "dev.knative.sources.ping"
+
+	// maxRequests are handled at once; more wait their turn.
+	maxRequests = 64
+	// publishPatience is how long an answer waits for the broker or the sink; whoever sent the event
+	// sends it again after that.
+	publishPatience = 10 * time.Second
+	// pingPatience is how long one ping goes on ticking while the function has more to do.
+	pingPatience = 10 * time.Second
+)
+
+// receive is POST / of a function on HTTP: one event, answered with an empty 202 when it is handled and
+// what follows from it is published. A bad event is answered so that Knative does not send it again,
+// trouble that is not its fault with 503, so that it does.
+func (h *host) receive(w http.ResponseWriter, r *http.Request) {
+	ctx := r.Context()
+	select {
+	case h.seats <- struct{}{}:
+		defer func() { <-h.seats }()
+	case <-ctx.Done():
+		return // nobody waits for the answer
+	}
+	e, err := readEvent(w, r)
+	if err == nil {
+		if id := jobevent.TraceIDOf(e); id != [16]byte{} {
+			ctx = telemetry.With(ctx, telemetry.FieldTraceID, id)
+		}
+		err = h.receiveEvent(ctx, e)
+	}
+	if err == nil {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	h.answerError(ctx, w, e, err)
+}
+
+func (h *host) receiveEvent(ctx context.Context, e event.Event) error {
+	if e.Type() == typePing && h.f.Tick != nil {
+		err := h.ping(ctx)
+		h.ticking.note(ctx, err)
+		return err
+	}
+	if h.f.Handle == nil {
+		return apierror.New(apierror.InvalidEvent, "%s handles no events of type %q", h.f.Name, e.Type())
+	}
+	say, err := h.settle(ctx, []event.Event{e}, func() bool { return true })
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, publishPatience)
+	defer cancel()
+	return h.publisher.insist(ctx, say)
+}
+
+// ping ticks, and again as long as the function asks for that at once: the next ping may be a minute
+// away.
+func (h *host) ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pingPatience)
+	defer cancel()
+	for ticks := 0; ; ticks++ {
+		next, err := h.tick(ctx)
+		if err != nil && ticks > 0 && ctx.Err() != nil {
+			return nil // the rest is the next ping's
+		}
+		if err != nil || next > 0 {
+			return err
+		}
+	}
+}
+
+// answerError is the one place that turns an error into a status.
+func (h *host) answerError(ctx context.Context, w http.ResponseWriter, e event.Event, err error) {
+	var public *apierror.Error
+	switch {
+	case errors.As(err, &public):
+	case neverBetter(err) && e.Type() != typePing:
+		public = apierror.New(apierror.InvalidEvent, "%s", cut(err.Error(), maxRejectedReason))
+	default:
+		public = apierror.New(apierror.Unavailable, "not now, try again")
+		w.Header().Set("Retry-After", "1")
+	}
+	if public.Code != apierror.Unavailable {
+		label := telemetry.RejectedInvalid
+		if e.Context == nil {
+			label = telemetry.RejectedUndecodable
+		} else if errors.Is(err, errPanic) {
+			label = telemetry.RejectedPanic
+		}
+		h.meter.Rejected(label)
+		telemetry.Logger(ctx).WarnContext(ctx, "event rejected", "id", eventID(e), "reason", label, "error", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(public.Status())
+	_ = json.NewEncoder(w).Encode(map[string]any{ // to a client that has gone
+		"status": public.Status(), "errorCode": public.Code, "message": public.Message,
+	})
+}
+
+func eventID(e event.Event) string {
+	if e.Context == nil {
+		return ""
+	}
+	return e.ID()
+}

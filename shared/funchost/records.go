@@ -1,0 +1,98 @@
+package funchost
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// records are heard events with where they came from, index by index.
+type records struct {
+	events   []event.Event
+	messages []*sarama.ConsumerMessage
+}
+
+func (r records) slice(from, to int) records {
+	return records{events: r.events[from:to], messages: r.messages[from:to]}
+}
+
+// hear is the BatchHandler of a function on Kafka. When it returns nil, everything that follows from
+// the batch has been published, and its records may be acknowledged.
+func (h *host) hear(ctx context.Context, messages []*sarama.ConsumerMessage) error {
+	heard := records{
+		events:   make([]event.Event, 0, len(messages)),
+		messages: make([]*sarama.ConsumerMessage, 0, len(messages)),
+	}
+	var rejected []event.Event
+	for _, m := range messages {
+		e, err := kafkaevent.Decode(m)
+		if err != nil {
+			e, err = h.reject(ctx, m, uuid.Nil, telemetry.RejectedUndecodable, err)
+			if err != nil {
+				return err
+			}
+			rejected = append(rejected, e)
+			continue
+		}
+		heard.events = append(heard.events, e)
+		heard.messages = append(heard.messages, m)
+	}
+	err := h.publisher.insist(ctx, rejected)
+	if err != nil {
+		return err
+	}
+	return h.handle(ctx, heard)
+}
+
+// handle has the records handled, publishes what follows, and where something in them is to blame
+// halves them, until that alone is left and rejected. The first half is published before the second
+// is handled, so that order holds.
+func (h *host) handle(ctx context.Context, heard records) error {
+	n := len(heard.events)
+	if n == 0 {
+		return nil
+	}
+	deadline := time.Now().Add(patience)
+	say, err := h.settle(ctx, heard.events, func() bool {
+		return time.Now().After(deadline) && !h.stopping.Load()
+	})
+	switch {
+	case err == nil:
+		return h.publisher.insist(ctx, say)
+	case !neverBetter(err):
+		return err
+	case n == 1:
+		reason := telemetry.RejectedInvalid
+		if errors.Is(err, errPanic) {
+			reason = telemetry.RejectedPanic
+		}
+		e, err := h.reject(ctx, heard.messages[0], jobevent.TraceIDOf(heard.events[0]), reason, err)
+		if err != nil {
+			return err
+		}
+		return h.publisher.insist(ctx, []event.Event{e})
+	}
+	if err := h.handle(ctx, heard.slice(0, n/2)); err != nil {
+		return err
+	}
+	return h.handle(ctx, heard.slice(n/2, n))
+}
+
+// reject notes that a record can never be used and makes the event about it.
+func (h *host) reject(
+	ctx context.Context, m *sarama.ConsumerMessage, traceID uuid.UUID, label string, cause error,
+) (event.Event, error) {
+	reason := label + ": " + cause.Error()
+	telemetry.Logger(ctx).WarnContext(ctx, "record rejected", "topic", m.Topic, "partition", m.Partition,
+		"offset", m.Offset, "reason", reason, telemetry.FieldTraceID, traceID)
+	h.meter.Rejected(label)
+	return rejectedEvent(h.f.Name, m, traceID, reason)
+}

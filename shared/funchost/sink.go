@@ -1,0 +1,175 @@
+package funchost
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+const (
+	sinkAtOnce   = 32 // requests
+	sinkPatience = 30 * time.Second
+	sinkWait     = 5 * time.Minute // the longest Retry-After that counts
+)
+
+// sink says events over HTTP, one a request in binary mode. It tries again what Knative's own senders
+// try again; a 3xx or any other 4xx is a refusal for good, logged and counted, for which the house's
+// sweepers have to make up once the sink is put right.
+type sink struct {
+	url        string
+	extensions map[string]string // of K_CE_OVERRIDES
+	client     *http.Client
+	meter      telemetry.Meter
+}
+
+func newSink(cfg Config, meter telemetry.Meter) (*sink, error) {
+	target, err := url.Parse(cfg.Sink)
+	if err != nil || target.Host == "" || target.Scheme != "http" && target.Scheme != "https" {
+		return nil, fmt.Errorf("K_SINK: %q is no http or https address", cfg.Sink)
+	}
+	var overrides struct {
+		Extensions map[string]string `json:"extensions"`
+	}
+	if cfg.CEOverrides != "" {
+		if err := json.Unmarshal([]byte(cfg.CEOverrides), &overrides); err != nil {
+			return nil, fmt.Errorf(`K_CE_OVERRIDES: not like {"extensions": {"name": "value"}}: %w`, err)
+		}
+	}
+	for name := range overrides.Extensions {
+		if !event.IsExtensionNameValid(name) {
+			return nil, fmt.Errorf("K_CE_OVERRIDES: %q is no name for an extension", name)
+		}
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = sinkAtOnce
+	return &sink{url: cfg.Sink, extensions: overrides.Extensions, meter: meter, client: &http.Client{
+		Transport:     transport,
+		Timeout:       sinkPatience,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+func (s *sink) close() { s.client.CloseIdleConnections() }
+
+// send posts each event once. When the sink is away or overloaded it leaves the rest for the next try.
+func (s *sink) send(ctx context.Context, events []event.Event) error {
+	failures := make([]error, len(events))
+	var stop atomic.Bool
+	var group errgroup.Group
+	group.SetLimit(sinkAtOnce)
+	for i, e := range events {
+		group.Go(func() error {
+			if stop.Load() {
+				failures[i] = errNotTried
+			} else if failures[i] = s.post(ctx, e); isOverloaded(failures[i]) {
+				stop.Store(true)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the errors are in failures
+
+	var left unsent
+	for i, err := range failures {
+		if err == nil {
+			continue
+		}
+		left.events = append(left.events, events[i])
+		if left.err == nil || errors.Is(left.err, errNotTried) {
+			left.err = err
+		}
+		if refusal := (*answer)(nil); errors.As(err, &refusal) {
+			left.after = max(left.after, refusal.after)
+		}
+	}
+	if len(left.events) == 0 {
+		return nil
+	}
+	return &left
+}
+
+var errNotTried = errors.New("sink is away")
+
+// answer is one that asks for another try.
+type answer struct {
+	status int
+	after  time.Duration
+}
+
+func (a *answer) Error() string { return "sink answered " + strconv.Itoa(a.status) }
+
+// isOverloaded: the next request would meet the same. Another bad answer may be one event's fault.
+func isOverloaded(err error) bool {
+	refusal := (*answer)(nil)
+	if !errors.As(err, &refusal) {
+		return err != nil
+	}
+	return refusal.status == http.StatusTooManyRequests || refusal.status == http.StatusServiceUnavailable
+}
+
+// post returns nil when the sink took the event, or never will.
+func (s *sink) post(ctx context.Context, e event.Event) error {
+	e = e.Clone()
+	for name, value := range s.extensions {
+		e.SetExtension(name, value)
+	}
+	req, err := cehttp.NewHTTPRequestFromEvent(ctx, s.url, e)
+	if err != nil {
+		s.refused(ctx, e, err)
+		return nil
+	}
+	escapeHeaders(req.Header)
+	req.Header.Set("User-Agent", "jobweaver/"+Version)
+	res, err := s.client.Do(req)
+	if err != nil {
+		return err
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 1<<20)) // to keep the connection
+	_ = res.Body.Close()
+	switch {
+	case res.StatusCode/100 == 2:
+		return nil
+	case isRetried(res.StatusCode):
+		return &answer{status: res.StatusCode, after: retryAfter(res.Header.Get("Retry-After"))}
+	}
+	s.refused(ctx, e, &answer{status: res.StatusCode})
+	return nil
+}
+
+func (s *sink) refused(ctx context.Context, e event.Event, err error) {
+	s.meter.Refused(e)
+	telemetry.Logger(ctx).ErrorContext(ctx, "event refused by the sink is dropped",
+		"type", e.Type(), "id", e.ID(), "error", err)
+}
+
+// isRetried are the answers after which Knative's senders try again.
+func isRetried(status int) bool {
+	return status >= 500 || slices.Contains([]int{
+		http.StatusNotFound, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests,
+	}, status)
+}
+
+// retryAfter reads seconds or a date.
+func retryAfter(header string) time.Duration {
+	wait := time.Duration(0)
+	if seconds, err := strconv.Atoi(header); err == nil {
+		wait = time.Duration(min(seconds, int(sinkWait/time.Second))) * time.Second
+	} else if at, err := http.ParseTime(header); err == nil {
+		wait = time.Until(at)
+	}
+	return min(max(wait, 0), sinkWait)
+}

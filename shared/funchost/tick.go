@@ -1,0 +1,71 @@
+package funchost
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+)
+
+// tickLoop is the function's own clock. It stops with ctx; the tick under way then may go on until
+// work ends.
+func (h *host) tickLoop(ctx, work context.Context) {
+	wake := h.f.Wake
+	var wait backoff
+	for ctx.Err() == nil {
+		next, err := h.tick(work)
+		h.ticking.note(ctx, err)
+		if err != nil {
+			pause(ctx, wait.next()) // not shortened: who wakes us does not know of the error
+			continue
+		}
+		wait = backoff{}
+		if !sleep(ctx, next, wake) {
+			wake = nil
+		}
+	}
+}
+
+// sleep waits for the time, the wake-up or ctx's end, whichever is first. It says whether wake may be
+// waited for again: a closed channel would wake for ever.
+func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) (wakeable bool) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case _, wakeable = <-wake:
+		return wakeable
+	}
+	return true
+}
+
+// tick has the function tick once and publishes what it says. Two ticks are never under way at once,
+// whoever asks for them.
+func (h *host) tick(ctx context.Context) (time.Duration, error) {
+	select {
+	case h.clock <- struct{}{}:
+		defer func() { <-h.clock }()
+	case <-ctx.Done():
+		return 0, fmt.Errorf("wait for the tick before: %w", ctx.Err())
+	}
+	say, next, err := h.callTick(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return next, h.publisher.insist(ctx, say)
+}
+
+// callTick calls Tick. A panic is an error.
+func (h *host) callTick(ctx context.Context) (say []event.Event, next time.Duration, err error) {
+	defer h.calls.begin("tick")()
+	began := time.Now()
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicked(ctx, p, "tick")
+		}
+		h.meter.Ticked(time.Since(began), err)
+	}()
+	return h.f.Tick(ctx)
+}

@@ -1,0 +1,133 @@
+package funchost
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+const probePatience = 2 * time.Second
+
+// web is the function's HTTP server; without a listener it serves nothing.
+type web struct {
+	listener net.Listener
+	server   *http.Server
+}
+
+// listen opens the function's address. Requests end with ctx.
+func (h *host) listen(ctx context.Context) (*web, error) {
+	if h.cfg.NoListen {
+		return &web{}, nil
+	}
+	listener := h.cfg.Listener
+	if listener == nil {
+		address := net.JoinHostPort(h.cfg.Host, strconv.Itoa(h.cfg.Port))
+		var err error
+		if listener, err = net.Listen("tcp", address); err != nil {
+			return nil, fmt.Errorf("HOST and PORT: %w", err)
+		}
+	}
+	return &web{listener: listener, server: &http.Server{
+		Handler:           h.routes(),
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ErrorLog:          slog.NewLogLogger(telemetry.Logger(ctx).Handler(), slog.LevelWarn),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       time.Minute,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+	}}, nil
+}
+
+func (w *web) address() string {
+	if w.listener == nil {
+		return ""
+	}
+	return w.listener.Addr().String()
+}
+
+// serve serves until shutdown.
+func (w *web) serve() error {
+	if w.server == nil {
+		return nil
+	}
+	if err := w.server.Serve(w.listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve HTTP: %w", err)
+	}
+	return nil
+}
+
+// shutdown waits for requests under way until ctx ends.
+func (w *web) shutdown(ctx context.Context) {
+	if w.server != nil && w.server.Shutdown(ctx) != nil {
+		_ = w.server.Close() // ctx has ended, and the requests' with it
+	}
+}
+
+// servesHTTP: not only probes.
+func (h *host) servesHTTP() bool {
+	return !h.cfg.NoListen && (h.f.HTTP != nil || h.cfg.FuncTransport == TransportHTTP)
+}
+
+func (h *host) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /health/liveness", func(w http.ResponseWriter, _ *http.Request) {
+		answerProbe(w, h.calls.stuck(time.Now()))
+	})
+	mux.HandleFunc("GET /health/readiness", func(w http.ResponseWriter, r *http.Request) {
+		answerProbe(w, h.ready(r.Context()))
+	})
+	mux.Handle("GET /metrics", telemetry.MetricsHandler())
+	if h.f.HTTP != nil {
+		mux.Handle("/", h.f.HTTP)
+	} else if h.cfg.FuncTransport == TransportHTTP {
+		mux.HandleFunc("POST /{$}", h.receive)
+	}
+	return mux
+}
+
+// ready says whether the function can do its work. What exactly is wrong stands in the log, not in
+// the answer, which anybody may read.
+func (h *host) ready(ctx context.Context) error {
+	if h.stopping.Load() {
+		return errors.New("stopping")
+	}
+	if h.f.Ready != nil {
+		ctx, cancel := context.WithTimeout(ctx, probePatience)
+		defer cancel()
+		err := h.f.Ready(ctx)
+		h.asking.note(ctx, err)
+		if err != nil {
+			return errors.New("store is away")
+		}
+	}
+	if h.f.HTTP != nil || h.cfg.FuncTransport == TransportHTTP {
+		return nil // while nobody calls us nothing is published, so trouble with that would never end
+	}
+	if h.consumer != nil && !h.consumer.Group().Joined() {
+		return errors.New("not yet in the consumer group")
+	}
+	if h.publisher.trouble.ongoing() {
+		return errors.New("cannot publish")
+	}
+	return nil
+}
+
+func answerProbe(w http.ResponseWriter, err error) {
+	answer := map[string]string{"status": "UP"}
+	status := http.StatusOK
+	if err != nil {
+		answer = map[string]string{"status": "DOWN", "reason": err.Error()}
+		status = http.StatusServiceUnavailable
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(answer) // to a probe that has gone
+}
