@@ -59,7 +59,8 @@ type timing struct {
 	heldAtMost     time.Duration // before an attempt is handed back to workers with free slots
 	cancelPatience time.Duration // for a handler to return after its cancel, before it is settled anyway
 	stopPatience   time.Duration // the same for a worker that stops
-	flushAtMost    time.Duration // for settling, publishing and leaving, once everything has ended
+	flushAtMost    time.Duration // for settling and publishing, once everything has ended
+	leaveAtMost    time.Duration // for saying that the worker has gone
 	logEvery       time.Duration // between events of lines of an attempt that runs
 	cleanupEvery   time.Duration
 }
@@ -71,7 +72,8 @@ var defaultTiming = timing{
 	heldAtMost:     time.Second,
 	cancelPatience: 5 * time.Second,
 	stopPatience:   time.Second,
-	flushAtMost:    3 * time.Second,
+	flushAtMost:    2 * time.Second,
+	leaveAtMost:    time.Second,
 	logEvery:       time.Second,
 	cleanupEvery:   time.Hour,
 }

@@ -42,7 +42,7 @@ func (f *Function) Run(ctx context.Context, publish Publish) error {
 	endWatching()
 	f.wishes.close()
 	watchers.Wait()
-	f.leave(work, publish)
+	f.leave(context.WithoutCancel(ctx), publish)
 	endConsuming()
 	members.Wait()
 	return nil
@@ -89,6 +89,8 @@ func (f *Function) ended(slots <-chan struct{}, within time.Duration) bool {
 
 // leave settles what a claim without an answer may have left open, and says that the worker is gone.
 func (f *Function) leave(ctx context.Context, publish Publish) {
+	ctx, cancel := context.WithTimeout(ctx, f.timing.leaveAtMost)
+	defer cancel()
 	left, err := f.store.Leave(ctx, f.id)
 	if err != nil {
 		slog.WarnContext(ctx, "worker leaves attempts to be found lost", "workerId", f.id, "error", err)

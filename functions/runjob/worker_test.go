@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/IBM/sarama"
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,7 +25,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) {
+	slog.SetLogLoggerLevel(slog.LevelError) // tests provoke the warnings
+	pgtest.Main(m)
+}
 
 const patience = 30 * time.Second // for what must come; a test that waits for it has failed
 
@@ -41,17 +46,24 @@ type house struct {
 	ends    map[string]error     // why a handler's context ended, of BLOCK
 	gates   map[string]chan bool // by token; closed: the handler returns
 	said    []event.Event
-	deafen  bool // publishing fails
-	workers []string
+	kinds   map[string]int // how many of said are of each type
+	deafen  bool           // publishing fails
+	allOpen bool
 }
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
 	t.Parallel()
+	return newHouseAlone(t)
+}
+
+// newHouseAlone is for a test that is not parallel.
+func newHouseAlone(t *testing.T) *house {
+	t.Helper()
 	h := &house{
 		t: t, url: pgtest.Database(t, migrations.Worker), queue: kafkatest.Prefix() + "q",
 		kafka:  kafkaevent.Config{Brokers: kafkatest.Brokers(t)},
-		starts: map[string]int{}, ends: map[string]error{}, gates: map[string]chan bool{},
+		starts: map[string]int{}, ends: map[string]error{}, gates: map[string]chan bool{}, kinds: map[string]int{},
 	}
 	h.cond.L = &h.mu
 	if err := kafkaevent.CreateTopics(t.Context(), h.kafka, jobevent.Topics([]string{h.queue})); err != nil {
@@ -152,23 +164,29 @@ func (h *house) gate(token string) chan bool {
 	defer h.mu.Unlock()
 	if h.gates[token] == nil {
 		h.gates[token] = make(chan bool)
+		if h.allOpen {
+			close(h.gates[token])
+		}
 	}
 	return h.gates[token]
 }
 
 // open lets the handler of an attempt return.
-func (h *house) open(run jobevent.Run) { close(h.gate(jobevent.AttemptToken(run.JobID, run.Attempt))) }
+func (h *house) open(run jobevent.Run) {
+	close(h.gate(jobevent.AttemptToken(run.JobID, run.Attempt)))
+}
 
+// openAll lets every handler return, those too that have yet to start.
 func (h *house) openAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for token, gate := range h.gates {
+	h.allOpen = true
+	for _, gate := range h.gates {
 		select {
 		case <-gate:
 		default:
 			close(gate)
 		}
-		delete(h.gates, token)
 	}
 }
 
@@ -190,7 +208,12 @@ func (h *house) publish(ctx context.Context, events []event.Event) error {
 	if err := h.producer.Publish(ctx, events); err != nil {
 		return err
 	}
-	h.update(func() { h.said = append(h.said, events...) })
+	h.update(func() {
+		h.said = append(h.said, events...)
+		for _, e := range events {
+			h.kinds[e.Type()]++
+		}
+	})
 	return nil
 }
 
@@ -303,6 +326,36 @@ func (h *house) startsOf(run jobevent.Run) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.starts[jobevent.AttemptToken(run.JobID, run.Attempt)]
+}
+
+// untilCommitted waits until the group has committed so many records of the queue's topic.
+func (h *house) untilCommitted(n int64) {
+	h.t.Helper()
+	client, err := sarama.NewClient(h.kafka.Brokers, nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	admin, err := sarama.NewClusterAdminFromClient(client)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer func() { _ = admin.Close() }()
+	for deadline := time.Now().Add(patience); ; {
+		offsets, err := admin.ListConsumerGroupOffsets("jobweaver-runjob-"+h.queue, nil)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		var committed int64
+		for _, block := range offsets.Blocks[jobevent.RunTopic(h.queue)] {
+			committed += max(block.Offset, 0)
+		}
+		if committed == n {
+			return
+		}
+		if time.Now().After(deadline) {
+			h.t.Fatalf("%d records committed, want %d", committed, n)
+		}
+	}
 }
 
 const noop = `{"steps": [{"type": "LOG", "message": "hi"}]}`

@@ -1,0 +1,214 @@
+package runjob
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+func TestABeatSaysWhatTheWorkerHas(t *testing.T) {
+	h := newHouse(t)
+	w := h.start(func(c *Config, _ *timing) { c.PoolSize, c.Version = 1, "v1" })
+	running, held := h.run("SIMULATION", `{"steps": [{"type": "LOG", "message": "a"}, {"type": "SLEEP", "durationMs": 60000}]}`), h.run("BLOCK", "")
+	w.timing.cancelPatience = 0
+	h.order(running)
+	h.untilStarted(running)
+	h.order(held)
+	var beat jobevent.Heartbeat
+	h.until("a beat lists both", func() bool { beat = h.beatOf(w); return len(beat.Attempts) == 2 })
+	if first := h.firstBeat(w); len(first.Attempts) != 0 || first.Free != 1 {
+		t.Errorf("first beat %+v", first)
+	}
+	if beat.Slots != 1 || beat.Free != 0 || beat.Version != "v1" || len(beat.Partitions[h.queue]) != 12 ||
+		len(beat.Queues) != 1 || len(beat.JobTypes) != 5 || beat.Stopping {
+		t.Errorf("beat %+v", beat)
+	}
+	for _, a := range beat.Attempts {
+		switch a.JobID {
+		case running.JobID:
+			if a.StartedAt == nil || a.Progress == nil || a.Progress.Percent != 50 {
+				t.Errorf("running %+v", a)
+			}
+		case held.JobID:
+			if a.StartedAt != nil {
+				t.Errorf("held %+v", a)
+			}
+		}
+	}
+	if n := h.count("SELECT count(*) FROM execution_attempts WHERE started_at IS NOT NULL"); n != 1 {
+		t.Errorf("%d starts in the store, want 1", n)
+	}
+	w.pool.cancel(workerdb.Key{JobID: running.JobID, Attempt: 1}, 0)
+}
+
+func TestAWorkerDeclaredLostEndsItsHandlers(t *testing.T) {
+	h := newHouse(t)
+	h.start(func(_ *Config, times *timing) {
+		times.beatAtLeast = 10 * time.Millisecond
+		times.beatAtMost = times.beatAtLeast
+	})
+	run := h.run("BLOCK", "")
+	h.order(run)
+	h.untilStarted(run)
+	h.exec(`UPDATE execution_attempts SET outcome = 'lost', finished_at = now(), error_code = 'WORKER.LOST'`)
+	h.until("the context has ended", func() bool {
+		return errors.Is(h.ends[jobevent.AttemptToken(run.JobID, 1)], handlers.ErrLost)
+	})
+	if got := h.failed(run); got.Kind != jobevent.KindLost {
+		t.Errorf("said %+v", got)
+	}
+	next := h.run("SIMULATION", noop)
+	h.order(next)
+	h.outcome(next)
+}
+
+func TestAttemptsOfADeadWorkerAreSaidLost(t *testing.T) {
+	h := newHouse(t)
+	store, err := workerdb.Open(t.Context(), h.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	run := h.run("BLOCK", "")
+	if _, err := store.Beat(t.Context(), workerdb.Beat{WorkerID: "dead", Queues: []string{h.queue}}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = store.Claim(t.Context(), "dead", []workerdb.Order{{
+		Key: workerdb.Key{JobID: run.JobID, Attempt: 1}, Queue: h.queue, TimeoutMs: 1000,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.exec("UPDATE workers SET seen_at = now() - interval '1 minute'")
+	h.start(func(_ *Config, times *timing) {
+		times.beatAtMost, times.beatAtLeast = 10*time.Millisecond, 20*time.Millisecond
+		times.silence = 100 * time.Millisecond // from when on it may judge
+	})
+	if got := h.failed(run); got.Kind != jobevent.KindLost || got.WorkerID != "dead" {
+		t.Errorf("said %+v", got)
+	}
+}
+
+func TestHeldAttemptsGoBackWhenAnotherWorkerIsFree(t *testing.T) {
+	h := newHouse(t)
+	w := h.start(func(c *Config, times *timing) { c.PoolSize, times.heldAtMost = 1, 50*time.Millisecond })
+	runs := []jobevent.Run{h.run("BLOCK", ""), h.run("BLOCK", ""), h.run("BLOCK", ""), h.run("BLOCK", "")}
+	for i := range runs {
+		runs[i].Rank = runs[i].Rank.Add(time.Duration(i) * time.Second)
+	}
+	h.order(runs[0])
+	h.untilStarted(runs[0])
+	h.order(runs[1:]...)
+	h.untilHeld(w, 3)
+	h.exec("INSERT INTO workers (worker_id, queues, free) VALUES ('free', ARRAY[$1, 'other'], 2), ('elsewhere', '{other}', 5)", h.queue)
+	for _, run := range runs[2:] { // the worst two
+		if got := h.failed(run); got.Kind != jobevent.KindInterrupted {
+			t.Errorf("said %+v", got)
+		}
+	}
+	h.exec("DELETE FROM workers WHERE worker_id = 'free'")
+	h.open(runs[0])
+	h.untilStarted(runs[1])
+}
+
+func TestNothingIsLostWhileTheStoreIsAway(t *testing.T) {
+	h := newHouse(t)
+	w := h.start(func(_ *Config, times *timing) {
+		times.beatAtMost, times.beatAtLeast = 10*time.Millisecond, 20*time.Millisecond
+		times.silence = time.Second
+	})
+	running, next := h.run("BLOCK", ""), h.run("SIMULATION", noop)
+	h.order(running)
+	h.untilStarted(running)
+	back := h.storeAway()
+	h.open(running)
+	h.order(next)
+	w.untilPool(h, "it has been silent for too long", func(p *pool) bool { return p.silent() })
+	if room := w.pool.room(); room != 0 {
+		t.Errorf("room for %d attempts", room)
+	}
+	back()
+	for _, run := range []jobevent.Run{running, next} {
+		if e := h.outcome(run); e.Type() != jobevent.TypeCompleted {
+			t.Errorf("said %v", e)
+		}
+		if n := h.startsOf(run); n != 1 {
+			t.Errorf("started %d times", n)
+		}
+	}
+}
+
+// storeAway keeps everybody out of the worker's database until back is called.
+func (h *house) storeAway() (back func()) {
+	h.t.Helper()
+	cfg, err := pgx.ParseConfig(h.url)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	name := cfg.Database
+	cfg.Database = "postgres"
+	conn, err := pgx.ConnectConfig(h.t.Context(), cfg)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	exec := func(sql string, args ...any) {
+		if _, err := conn.Exec(h.t.Context(), sql, args...); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	exec("ALTER DATABASE " + name + " ALLOW_CONNECTIONS false")
+	exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name)
+	return func() {
+		exec("ALTER DATABASE " + name + " ALLOW_CONNECTIONS true")
+		_ = conn.Close(h.t.Context())
+	}
+}
+
+func (h *house) exec(sql string, args ...any) {
+	h.t.Helper()
+	conn, err := pgx.Connect(h.t.Context(), h.url)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(h.t.Context()) }()
+	if _, err := conn.Exec(h.t.Context(), sql, args...); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// beatsOf is what a worker has said of itself. The caller holds the mutex.
+func (h *house) beatsOf(w *worker) (beats []jobevent.Heartbeat) {
+	for _, e := range h.said {
+		beat, err := jobevent.DecodeAs[jobevent.Heartbeat](e, jobevent.TypeHeartbeat)
+		if err == nil && beat.WorkerID == w.id {
+			beats = append(beats, beat)
+		}
+	}
+	return beats
+}
+
+// beatOf is the last of them.
+func (h *house) beatOf(w *worker) (last jobevent.Heartbeat) {
+	for _, beat := range h.beatsOf(w) {
+		last = beat
+	}
+	return last
+}
+
+func (h *house) firstBeat(w *worker) jobevent.Heartbeat {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.beatsOf(w)[0]
+}
+
+func (h *house) lastBeat(w *worker) jobevent.Heartbeat {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.beatOf(w)
+}

@@ -1,0 +1,172 @@
+package runjob
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+func TestCancelOfARunningAttemptEndsItsContext(t *testing.T) {
+	h := newHouse(t)
+	w := h.start(nil)
+	other := h.start(nil) // hears of it too, and must do no harm
+	<-w.cancels.Started()
+	<-other.cancels.Started()
+	run := h.run("BLOCK", "")
+	h.order(run)
+	h.untilStarted(run)
+	asked := time.Now()
+	h.wantCancel(run)
+	if got := h.failed(run); got.Kind != jobevent.KindCancelled || got.ErrorCode != "WORKER.CANCELLED" {
+		t.Errorf("said %+v", got)
+	}
+	if d := time.Since(asked); d > 2*time.Second {
+		t.Errorf("took %v", d)
+	}
+	h.until("the context has ended", func() bool {
+		return errors.Is(h.ends[jobevent.AttemptToken(run.JobID, 1)], handlers.ErrCancelled)
+	})
+}
+
+func TestCancelOfAnAttemptThatNobodyHasClaimed(t *testing.T) {
+	h := newHouse(t)
+	w := h.start(nil)
+	<-w.cancels.Started()
+	run := h.run("BLOCK", "")
+	h.wantCancel(run)
+	if got := h.failed(run); got.Kind != jobevent.KindCancelled || got.StartedAt != nil {
+		t.Errorf("said %+v", got)
+	}
+	h.order(run)
+	h.outcomes(run, 2)
+	if n := h.startsOf(run); n != 0 {
+		t.Errorf("started %d times", n)
+	}
+}
+
+func TestCancelOfAHeldAttemptAndByItsOrder(t *testing.T) {
+	h := newHouse(t)
+	w := h.start(func(c *Config, _ *timing) { c.PoolSize = 1 })
+	<-w.cancels.Started()
+	blocker, held, again, fresh := h.run("BLOCK", ""), h.run("BLOCK", ""), h.run("BLOCK", ""), h.run("BLOCK", "")
+	h.order(blocker)
+	h.untilStarted(blocker)
+	h.order(held, again)
+	h.untilHeld(w, 2)
+	h.wantCancel(held)
+	again.Cancel, fresh.Cancel = true, true
+	h.order(again, fresh)
+	for _, run := range []jobevent.Run{held, again, fresh} {
+		if got := h.failed(run); got.Kind != jobevent.KindCancelled || got.StartedAt != nil {
+			t.Errorf("said %+v", got)
+		}
+	}
+	h.open(blocker)
+	h.outcome(blocker)
+	for _, run := range []jobevent.Run{held, again, fresh} {
+		if n := h.startsOf(run); n != 0 {
+			t.Errorf("started %d times", n)
+		}
+	}
+}
+
+func TestCancelOfAHandlerThatIgnoresIt(t *testing.T) {
+	h := newHouse(t)
+	w := h.start(func(_ *Config, times *timing) { times.cancelPatience = 10 * time.Millisecond })
+	<-w.cancels.Started()
+	run := h.run("STUBBORN", "")
+	h.order(run)
+	h.untilStarted(run)
+	h.wantCancel(run)
+	if got := h.failed(run); got.Kind != jobevent.KindCancelled {
+		t.Errorf("said %+v", got)
+	}
+}
+
+func TestACompletedAttemptStaysSoWhenItsCancelComesTooLate(t *testing.T) {
+	h := newHouse(t)
+	w := h.start(nil)
+	<-w.cancels.Started()
+	run := h.run("STUBBORN", "")
+	h.order(run)
+	h.untilStarted(run)
+	h.wantCancel(run)
+	w.untilPool(h, "the cancel has arrived", func(p *pool) bool {
+		for _, a := range p.mine {
+			return a.cancelled
+		}
+		return false
+	})
+	h.open(run)
+	if e := h.outcome(run); e.Type() != jobevent.TypeCompleted {
+		t.Errorf("said %v", e)
+	}
+}
+
+func TestTimeoutOfAHandlerThatIgnoresIt(t *testing.T) {
+	h := newHouse(t)
+	w := h.start(func(c *Config, _ *timing) { c.PoolSize = 1 })
+	run := h.run("STUBBORN", "")
+	run.TimeoutMs = 50
+	h.order(run)
+	if got := h.failed(run); got.Kind != jobevent.KindFailed || got.ErrorCode != "WORKER.TIMEOUT" || !got.Retryable ||
+		got.FinishedAt.Sub(*got.StartedAt) < 50*time.Millisecond {
+		t.Errorf("said %+v", got)
+	}
+	if got := w.pool.figures(); got.running != 1 || got.overdue != 1 || w.pool.free() != 0 {
+		t.Errorf("its slot is not taken: %+v", got)
+	}
+	next := h.run("SIMULATION", noop)
+	h.order(next)
+	h.untilHeld(w, 1)
+	h.open(run)
+	h.outcome(next)
+}
+
+func TestTimeoutOfAHandlerThatMindsIt(t *testing.T) {
+	h := newHouse(t)
+	h.start(nil)
+	for _, payload := range []string{
+		`{"steps": [{"type": "SLEEP", "durationMs": 60000}]}`,
+		`{"steps": [{"type": "COMPUTE", "iterations": 10000000000}]}`,
+		`{"steps": [{"type": "HTTP_CALL", "latencyMs": 60000}]}`,
+	} {
+		run := h.run("SIMULATION", payload)
+		run.TimeoutMs = 20
+		h.order(run)
+		if got := h.failed(run); got.ErrorCode != "WORKER.TIMEOUT" {
+			t.Errorf("%s: said %+v", payload, got)
+		}
+	}
+}
+
+// untilHeld waits until so many attempts wait for a slot.
+func (h *house) untilHeld(w *worker, n int) {
+	h.t.Helper()
+	w.untilPool(h, "attempts are held", func(p *pool) bool { return len(p.held) == n })
+}
+
+// untilPool waits for a condition on the pool, looked at under its mutex whenever it changes.
+func (w *worker) untilPool(h *house, what string, condition func(*pool) bool) {
+	h.t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		w.pool.mu.Lock()
+		met := condition(w.pool)
+		w.pool.mu.Unlock()
+		if met {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			h.t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package runjob
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+func TestAFullPoolLeavesRecordsInKafka(t *testing.T) {
+	h := newHouse(t)
+	w := h.start(nil)
+	runs := make([]jobevent.Run, 1000)
+	for i := range runs {
+		runs[i] = h.run("BLOCK", "")
+	}
+	h.order(runs...)
+	h.until("the pool is full", func() bool { return len(h.starts) == 12 })
+	w.untilPool(h, "it claims no more", func(p *pool) bool { return len(p.held) > p.places/2 })
+	if n := h.count("SELECT count(*) FROM execution_attempts"); n > 112 {
+		t.Errorf("%d attempts claimed, want at most 112", n)
+	}
+	h.openAll()
+	h.outcome(runs[0])
+	for _, run := range runs {
+		h.outcome(run)
+	}
+	if len(h.starts) != 1000 {
+		t.Errorf("%d started", len(h.starts))
+	}
+	h.untilCommitted(1000)
+}
+
+func TestTheBetterRankGoesFirst(t *testing.T) {
+	h := newHouse(t)
+	w := h.start(func(c *Config, _ *timing) { c.PoolSize = 1 })
+	blocker, late, early := h.run("BLOCK", ""), h.run("BLOCK", ""), h.run("BLOCK", "")
+	early.Rank = early.Rank.Add(-time.Minute)
+	h.order(blocker)
+	h.untilStarted(blocker)
+	h.order(late, early)
+	h.untilHeld(w, 2)
+	h.open(blocker)
+	h.untilStarted(early)
+	if n := h.startsOf(late); n != 0 {
+		t.Error("the worse rank has started")
+	}
+}
+
+func TestARevokeDoesNotWaitForALongHandler(t *testing.T) {
+	h := newHouse(t)
+	first := h.start(nil)
+	long := make([]jobevent.Run, 12) // one on each partition
+	for i := range long {
+		long[i] = h.run("BLOCK", "")
+	}
+	h.order(long...)
+	h.untilStarted(long...)
+	second := h.start(nil)
+	h.until("partitions are shared", func() bool { return h.holds(first) == 6 && h.holds(second) == 6 })
+	// Each partition, shared or not, goes on.
+	short := make([]jobevent.Run, 12)
+	for i := range short {
+		short[i] = h.run("SIMULATION", noop)
+	}
+	h.open(long[0]) // the first worker needs a slot for its own
+	h.order(short...)
+	for _, run := range short {
+		h.outcome(run)
+	}
+	h.openAll()
+	for _, run := range long {
+		if e := h.outcome(run); e.Type() != jobevent.TypeCompleted {
+			t.Errorf("said %v", e)
+		}
+		if n := h.startsOf(run); n != 1 {
+			t.Errorf("started %d times", n)
+		}
+	}
+}
+
+func TestARecordThatCannotBeReadIsADeadLetter(t *testing.T) {
+	h := newHouse(t)
+	h.start(nil)
+	var bad []event.Event
+	for i, data := range []string{`{`, `{"jobId": "no"}`, fmt.Sprintf(`{"jobId": %q, "attempt": 0, "timeoutMs": 1}`, uuid.New())} {
+		e := h.event(h.run("SIMULATION", noop), 3)
+		e.DataEncoded = []byte(data)
+		e.SetID(fmt.Sprint("bad", i))
+		bad = append(bad, e)
+	}
+	good := h.run("SIMULATION", noop)
+	h.say(append(bad, h.event(good, 3))...)
+	h.outcome(good)
+	var rejected []jobevent.Rejected
+	h.until("all are rejected", func() bool {
+		rejected = nil
+		for _, e := range h.said {
+			if r, err := jobevent.DecodeAs[jobevent.Rejected](e, jobevent.TypeRejected); err == nil {
+				rejected = append(rejected, r)
+			}
+		}
+		return len(rejected) == len(bad)
+	})
+	for i, r := range rejected {
+		if r.Topic != jobevent.RunTopic(h.queue) || r.Partition != 3 || r.Offset != int64(i) || r.Reason == "" ||
+			string(r.Value) != string(bad[i].Data()) || r.Headers["ce_type"] != jobevent.TypeRun {
+			t.Errorf("rejected %+v", r)
+		}
+	}
+	h.untilCommitted(4)
+}
+
+func TestNoOpJobsFlow(t *testing.T) {
+	h := newHouse(t)
+	h.start(nil)
+	runs := make([]jobevent.Run, 5000)
+	for i := range runs {
+		runs[i] = h.run("SIMULATION", noop)
+	}
+	h.order(runs...)
+	began := time.Now()
+	h.until("all are completed", func() bool {
+		return h.kinds[jobevent.TypeCompleted] == len(runs)
+	})
+	t.Logf("%.0f attempts a second", float64(len(runs))/time.Since(began).Seconds())
+}
+
+func TestTheLogOfAnAttempt(t *testing.T) {
+	h := newHouse(t)
+	h.start(func(c *Config, times *timing) { c.Grace, times.logEvery = 0, time.Millisecond })
+	run := h.run("SIMULATION", `{"steps": [`+strings.Repeat(`{"type": "LOG", "message": "hi"},`, 300)+
+		`{"type": "SLEEP", "durationMs": 60000}]}`)
+	h.order(run)
+	lines := 0
+	var last jobevent.LogLine
+	h.until("lines are said while it runs", func() bool {
+		lines = 0
+		for _, e := range h.said {
+			if log, err := jobevent.DecodeAs[jobevent.AttemptLog](e, jobevent.TypeAttemptLog); err == nil {
+				if log.FirstLine != lines {
+					return false
+				}
+				lines += len(log.Lines)
+				last = log.Lines[len(log.Lines)-1]
+			}
+		}
+		return lines == maxLogLines
+	})
+	if last.Text != logIsFull {
+		t.Errorf("last line %+v", last)
+	}
+}
+
+func (h *house) count(sql string) (n int) {
+	h.t.Helper()
+	conn, err := pgx.Connect(h.t.Context(), h.url)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(h.t.Context()) }()
+	if err := conn.QueryRow(h.t.Context(), sql).Scan(&n); err != nil {
+		h.t.Fatal(err)
+	}
+	return n
+}
+
+// holds counts the partitions of a worker by its last beat. The caller holds the mutex.
+func (h *house) holds(w *worker) int { return len(h.beatOf(w).Partitions[h.queue]) }
