@@ -19,21 +19,21 @@ type commandBody struct {
 // anyone is who commands while there is no authentication.
 const anyone = "client"
 
-func (g *Gateway) cancel(c *gin.Context) error { return g.command(c, jobevent.CommandCancel) }
+func (f *Function) cancel(c *gin.Context) error { return f.command(c, jobevent.CommandCancel) }
 
-func (g *Gateway) retry(c *gin.Context) error { return g.command(c, jobevent.CommandRetry) }
+func (f *Function) retry(c *gin.Context) error { return f.command(c, jobevent.CommandRetry) }
 
 // command keeps a command before it answers; whoever asks again gets the same number.
-func (g *Gateway) command(c *gin.Context, command string) error {
+func (f *Function) command(c *gin.Context, command string) error {
 	id, err := jobID(c)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	g.keeping.RLock()
-	defer g.keeping.RUnlock()
-	kept, err := g.store.KeepCommand(ctx, id, command, anyone)
+	f.keeping.RLock()
+	defer f.keeping.RUnlock()
+	kept, err := f.store.KeepCommand(ctx, id, command, anyone)
 	if err != nil {
 		return ofJob{id, err}
 	}
@@ -41,7 +41,7 @@ func (g *Gateway) command(c *gin.Context, command string) error {
 	if err != nil {
 		return err
 	}
-	g.stage.add([]event.Event{e})
+	f.stage.add([]event.Event{e})
 	c.JSON(http.StatusAccepted, commandBody{JobID: id, Command: kept.Number})
 	return nil
 }

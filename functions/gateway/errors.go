@@ -39,15 +39,15 @@ type ofJob struct {
 func (e ofJob) Unwrap() error { return e.error }
 
 // fail answers a request with an error, and logs it when it is ours.
-func (g *Gateway) fail(c *gin.Context, err error) {
-	body := g.errorBody(c, err)
+func (f *Function) fail(c *gin.Context, err error) {
+	body := f.errorBody(c, err)
 	if body.Status == http.StatusServiceUnavailable {
 		c.Header("Retry-After", "1")
 	}
 	c.AbortWithStatusJSON(body.Status, body)
 }
 
-func (g *Gateway) errorBody(c *gin.Context, err error) errorBody {
+func (f *Function) errorBody(c *gin.Context, err error) errorBody {
 	public := public(err)
 	body := errorBody{
 		Timestamp: time.Now().UTC(), Status: public.Status(), ErrorCode: public.Code, Message: public.Message,
@@ -57,7 +57,7 @@ func (g *Gateway) errorBody(c *gin.Context, err error) errorBody {
 		body.JobID = &about.id
 	}
 	if body.Status >= 500 && !errors.Is(err, context.Canceled) {
-		g.log(c, public, err)
+		f.log(c, public, err)
 	}
 	return body
 }
@@ -83,8 +83,8 @@ func public(err error) *apierror.Error {
 	return apierror.New(apierror.Internal, "the server is at fault; its log has the trace id")
 }
 
-func (g *Gateway) log(c *gin.Context, public *apierror.Error, err error) {
-	if public.Code == apierror.Unavailable && !g.grumble.now() {
+func (f *Function) log(c *gin.Context, public *apierror.Error, err error) {
+	if public.Code == apierror.Unavailable && !f.grumble.now() {
 		return
 	}
 	telemetry.Logger(c.Request.Context()).Error("cannot serve request", "error", err, "errorCode", public.Code,
@@ -92,7 +92,7 @@ func (g *Gateway) log(c *gin.Context, public *apierror.Error, err error) {
 }
 
 // recover answers a panic with 500 and logs it with its stack.
-func (g *Gateway) recover(c *gin.Context) {
+func (f *Function) recover(c *gin.Context) {
 	defer func() {
 		p := recover()
 		if p == nil {
@@ -107,7 +107,7 @@ func (g *Gateway) recover(c *gin.Context) {
 			c.Abort()
 			return
 		}
-		body := g.errorBody(c, apierror.New(apierror.Internal, "the server is at fault; its log has the trace id"))
+		body := f.errorBody(c, apierror.New(apierror.Internal, "the server is at fault; its log has the trace id"))
 		c.AbortWithStatusJSON(body.Status, body)
 	}()
 	c.Next()

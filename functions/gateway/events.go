@@ -32,18 +32,18 @@ type eventResult struct {
 
 // takeEvents is POST /events. Of a batch all events become jobs, or none. An event that can never get
 // better is answered 400, 413 or 415, which Knative's dispatchers do not try again.
-func (g *Gateway) takeEvents(c *gin.Context) error {
+func (f *Function) takeEvents(c *gin.Context) error {
 	in, err := readEvents(c)
 	if err != nil {
 		return err
 	}
 	jobs := make([]apidb.NewJob, len(in.events))
 	for i, e := range in.events {
-		if jobs[i], err = g.jobOf(e, c.Request.URL.Query(), traceID(c)); err != nil {
+		if jobs[i], err = f.jobOf(e, c.Request.URL.Query(), traceID(c)); err != nil {
 			return in.at(i, err)
 		}
 	}
-	accepted, err := g.acceptEvents(c, jobs)
+	accepted, err := f.acceptEvents(c, jobs)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (g *Gateway) takeEvents(c *gin.Context) error {
 }
 
 // jobOf makes a job of an event: of its data, or of its data and the parameters of the URL.
-func (g *Gateway) jobOf(e event.Event, params url.Values, trace uuid.UUID) (apidb.NewJob, error) {
+func (f *Function) jobOf(e event.Event, params url.Values, trace uuid.UUID) (apidb.NewJob, error) {
 	if err := checkEvent(e); err != nil {
 		return apidb.NewJob{}, err
 	}
@@ -77,7 +77,7 @@ func (g *Gateway) jobOf(e event.Event, params url.Values, trace uuid.UUID) (apid
 	}
 	req, err := requestOf(e, params)
 	if err == nil {
-		err = req.Validate(g.rules)
+		err = req.Validate(f.rules)
 	}
 	if err != nil {
 		return apidb.NewJob{}, err
@@ -102,22 +102,22 @@ func requestOf(e event.Event, params url.Values) (jobspec.Request, error) {
 	return jobspec.FromQuery(params, e.Data())
 }
 
-func (g *Gateway) acceptEvents(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Accepted, error) {
+func (f *Function) acceptEvents(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Accepted, error) {
 	if len(jobs) == 0 {
 		return nil, nil
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	g.keeping.RLock()
-	defer g.keeping.RUnlock()
-	accepted, err := g.store.InsertAllJobs(ctx, jobs)
+	f.keeping.RLock()
+	defer f.keeping.RUnlock()
+	accepted, err := f.store.InsertAllJobs(ctx, jobs)
 	if errors.Is(err, apidb.ErrConflict) { // 409 would have it sent again
 		return nil, apierror.New(apierror.InvalidEvent, "an %s", apidb.ErrConflict)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return accepted, g.tell(jobs, accepted)
+	return accepted, f.tell(jobs, accepted)
 }
 
 // at says in which event of a batch, and where in an event, an error is.

@@ -15,50 +15,58 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
-// Config is what an installation allows, and how long the host serves HTTP after it was told to stop.
+// Name is the function's name.
+const Name = "gateway"
+
+// Config is what an installation allows.
 type Config struct {
 	Queues   []string // that a job may name
 	JobTypes []string // beside the built-in ones; "*" allows every name
-	Linger   time.Duration
+	// Linger is how long HTTP is served after the stop: the host's ShutdownDelay.
+	Linger time.Duration
+	// Broker asks whether what events are said to can be reached; for the health page only.
+	Broker func(context.Context) error
 }
 
-// Gateway serves HTTP and says what it has accepted.
-type Gateway struct {
+// Function serves HTTP and says what it has accepted.
+type Function struct {
+	cfg     Config
 	store   *apidb.Store
 	rules   jobspec.Rules
-	broker  func(context.Context) error
-	linger  time.Duration
 	stage   *stage
 	endings *endings
 	keeping sync.RWMutex // held for reading from a commit until its events are on the stage
 	grumble sometimes
 }
 
-// New builds a gateway on its store. broker asks whether the broker (or the sink) can be reached; it
-// counts for the health page only.
-func New(cfg Config, store *apidb.Store, broker func(context.Context) error) *Gateway {
-	return &Gateway{
+// New makes the function on the API's database.
+func New(cfg Config, store *apidb.Store) *Function {
+	return &Function{
+		cfg:     cfg,
 		store:   store,
 		rules:   jobspec.Rules{Queues: cfg.Queues, JobTypes: cfg.JobTypes},
-		broker:  broker,
-		linger:  cfg.Linger,
 		stage:   newStage(),
 		endings: newEndings(store.Ended),
 	}
 }
 
+// Host is how the function is hosted.
+func (f *Function) Host() funchost.Function {
+	return funchost.Function{Name: Name, HTTP: f.Handler(), Run: f.Run, Ready: f.store.Ping, KafkaOnly: true}
+}
+
 // Run says what was accepted and wakes those who wait for a job's end. When ctx ends it lets the waiting
 // go at once, and goes on saying until no request is left that could add to it.
-func (g *Gateway) Run(ctx context.Context, say funchost.Publish) error {
-	served, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
+func (f *Function) Run(ctx context.Context, say funchost.Publish) error {
+	serving, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
 	var all errgroup.Group
-	all.Go(func() error { g.endings.run(ctx); return nil })
-	all.Go(func() error { g.stage.run(served, say); return nil })
+	all.Go(func() error { f.endings.run(ctx); return nil })
+	all.Go(func() error { f.stage.run(serving, say); return nil })
 	<-ctx.Done()
-	time.Sleep(g.linger)
-	g.keeping.Lock() // the last of them have added theirs
-	defer g.keeping.Unlock()
-	stop()
+	<-time.After(f.cfg.Linger)
+	f.keeping.Lock() // the last of them have added theirs
+	defer f.keeping.Unlock()
+	end()
 	return all.Wait()
 }

@@ -47,20 +47,20 @@ type jobDetails struct {
 }
 
 // health is GET /api/health.
-func (g *Gateway) health(c *gin.Context) error {
+func (f *Function) health(c *gin.Context) error {
 	ctx, cancel := context.WithTimeout(c.Request.Context(), healthPatience)
 	defer cancel()
 	broker := make(chan error, 1)
-	go func() { broker <- g.broker(ctx) }()
+	go func() { broker <- f.cfg.Broker(ctx) }()
 	body := healthBody{Status: up, Components: healthComponents{
 		Job: jobHealth{Status: up}, DB: component{Status: up}, Kafka: component{Status: up},
 	}}
-	figures, err := g.store.Figures(ctx)
+	figures, err := f.store.Figures(ctx)
 	if <-broker != nil {
 		body.Status, body.Components.Kafka.Status = degraded, down
 	}
 	if err != nil {
-		if g.grumble.now() {
+		if f.grumble.now() {
 			telemetry.Logger(ctx).Error("database is away", "error", err)
 		}
 		body.Status, body.Components.DB.Status, body.Components.Job.Status = down, down, down

@@ -92,7 +92,9 @@ func open(t *testing.T) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(h.store.Close)
-	g := gateway.New(gateway.Config{Queues: []string{"default", "mail"}, JobTypes: []string{"EMAIL"}}, h.store, h.broker.ask)
+	g := gateway.New(gateway.Config{
+		Queues: []string{"default", "mail"}, JobTypes: []string{"EMAIL"}, Broker: h.broker.ask,
+	}, h.store)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- g.Run(ctx, h.broker.publish) }()

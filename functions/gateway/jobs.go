@@ -22,16 +22,16 @@ type acceptedBody struct {
 }
 
 // submit is POST /api/jobs.
-func (g *Gateway) submit(c *gin.Context) error {
+func (f *Function) submit(c *gin.Context) error {
 	body, err := readJSON(c, jobspec.MaxJobBytes)
 	if err != nil {
 		return err
 	}
-	asked, err := g.decode(body, traceID(c))
+	asked, err := f.decode(body, traceID(c))
 	if err != nil {
 		return err
 	}
-	accepted, err := g.accept(c, []apidb.NewJob{asked})
+	accepted, err := f.accept(c, []apidb.NewJob{asked})
 	if err != nil {
 		return err
 	}
@@ -58,12 +58,12 @@ func conflict(job apidb.Accepted) error {
 		"the idempotency key was used before, for a job that asked for something else")}
 }
 
-func (g *Gateway) decode(body []byte, trace uuid.UUID) (apidb.NewJob, error) {
+func (f *Function) decode(body []byte, trace uuid.UUID) (apidb.NewJob, error) {
 	req, err := jobspec.Decode(body)
 	if err != nil {
 		return apidb.NewJob{}, err
 	}
-	if err := req.Validate(g.rules); err != nil {
+	if err := req.Validate(f.rules); err != nil {
 		return apidb.NewJob{}, err
 	}
 	return newJob(req, trace)
@@ -94,7 +94,7 @@ type batchResult struct {
 }
 
 // submitBatch is POST /api/jobs/batch: the good jobs are accepted, the bad ones are not.
-func (g *Gateway) submitBatch(c *gin.Context) error {
+func (f *Function) submitBatch(c *gin.Context) error {
 	body, err := readJSON(c, jobspec.MaxBatchBytes)
 	if err != nil {
 		return err
@@ -105,20 +105,20 @@ func (g *Gateway) submitBatch(c *gin.Context) error {
 	}
 	results := make([]batchResult, len(raws))
 	refuse := func(i int, err error) {
-		body := g.errorBody(c, err)
+		body := f.errorBody(c, err)
 		results[i] = batchResult{Status: body.Status, Error: &body}
 	}
 	var jobs []apidb.NewJob
 	var ordinals []int
 	for i, raw := range raws {
-		job, err := g.decode(raw, traceID(c))
+		job, err := f.decode(raw, traceID(c))
 		if err != nil {
 			refuse(i, err)
 			continue
 		}
 		jobs, ordinals = append(jobs, job), append(ordinals, i)
 	}
-	accepted, err := g.accept(c, jobs)
+	accepted, err := f.accept(c, jobs)
 	if err != nil {
 		return err
 	}
@@ -137,22 +137,22 @@ func (g *Gateway) submitBatch(c *gin.Context) error {
 }
 
 // accept commits jobs, and hands what is new to the stage.
-func (g *Gateway) accept(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Accepted, error) {
+func (f *Function) accept(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Accepted, error) {
 	if len(jobs) == 0 {
 		return nil, nil
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	g.keeping.RLock()
-	defer g.keeping.RUnlock()
-	accepted, err := g.store.InsertJobs(ctx, jobs)
+	f.keeping.RLock()
+	defer f.keeping.RUnlock()
+	accepted, err := f.store.InsertJobs(ctx, jobs)
 	if err != nil {
 		return nil, err
 	}
-	return accepted, g.tell(jobs, accepted)
+	return accepted, f.tell(jobs, accepted)
 }
 
-func (g *Gateway) tell(jobs []apidb.NewJob, accepted []apidb.Accepted) error {
+func (f *Function) tell(jobs []apidb.NewJob, accepted []apidb.Accepted) error {
 	events := make([]event.Event, 0, len(jobs))
 	for i, job := range accepted {
 		if job.Replayed {
@@ -164,6 +164,6 @@ func (g *Gateway) tell(jobs []apidb.NewJob, accepted []apidb.Accepted) error {
 		}
 		events = append(events, e)
 	}
-	g.stage.add(slices.Clip(events))
+	f.stage.add(slices.Clip(events))
 	return nil
 }

@@ -14,13 +14,13 @@ var openAPI []byte
 var pageHTML []byte
 
 // contract is GET /api/openapi.yaml.
-func (g *Gateway) contract(c *gin.Context) error {
+func (f *Function) contract(c *gin.Context) error {
 	c.Data(http.StatusOK, "application/yaml", openAPI)
 	return nil
 }
 
 // page is GET /.
-func (g *Gateway) page(c *gin.Context) error {
+func (f *Function) page(c *gin.Context) error {
 	c.Header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
 	c.Data(http.StatusOK, "text/html; charset=utf-8", pageHTML)
 	return nil

@@ -20,7 +20,7 @@ const (
 )
 
 // get is GET /api/jobs/{jobId}; with ?wait= it holds the answer until the job has ended.
-func (g *Gateway) get(c *gin.Context) error {
+func (f *Function) get(c *gin.Context) error {
 	id, err := jobID(c)
 	if err != nil {
 		return err
@@ -30,19 +30,19 @@ func (g *Gateway) get(c *gin.Context) error {
 	if err := q.close("wait"); err != nil {
 		return err
 	}
-	job, err := g.job(c, id)
+	job, err := f.job(c, id)
 	if err != nil {
 		return err
 	}
 	if wait > 0 && !job.Status.Terminal() {
 		ctx, cancel := context.WithTimeout(c.Request.Context(), wait)
-		g.endings.wait(ctx, id)
+		f.endings.wait(ctx, id)
 		cancel()
-		if job, err = g.job(c, id); err != nil {
+		if job, err = f.job(c, id); err != nil {
 			return err
 		}
 	}
-	lines, err := g.lines(c, id, 0)
+	lines, err := f.lines(c, id, 0)
 	if err != nil {
 		return err
 	}
@@ -51,20 +51,20 @@ func (g *Gateway) get(c *gin.Context) error {
 	return nil
 }
 
-func (g *Gateway) job(c *gin.Context, id uuid.UUID) (apidb.Job, error) {
+func (f *Function) job(c *gin.Context, id uuid.UUID) (apidb.Job, error) {
 	ctx, cancel := patience(c)
 	defer cancel()
-	job, err := g.store.Job(ctx, id)
+	job, err := f.store.Job(ctx, id)
 	if err != nil {
 		return job, ofJob{id, err}
 	}
 	return job, nil
 }
 
-func (g *Gateway) lines(c *gin.Context, id uuid.UUID, attempt int) ([]apidb.LogLine, error) {
+func (f *Function) lines(c *gin.Context, id uuid.UUID, attempt int) ([]apidb.LogLine, error) {
 	ctx, cancel := patience(c)
 	defer cancel()
-	return g.store.Logs(ctx, id, attempt)
+	return f.store.Logs(ctx, id, attempt)
 }
 
 type logsBody struct {
@@ -73,7 +73,7 @@ type logsBody struct {
 }
 
 // logs is GET /api/jobs/{jobId}/logs.
-func (g *Gateway) logs(c *gin.Context) error {
+func (f *Function) logs(c *gin.Context) error {
 	id, err := jobID(c)
 	if err != nil {
 		return err
@@ -83,10 +83,10 @@ func (g *Gateway) logs(c *gin.Context) error {
 	if err := q.close("attempt"); err != nil {
 		return err
 	}
-	if _, err := g.job(c, id); err != nil {
+	if _, err := f.job(c, id); err != nil {
 		return err
 	}
-	lines, err := g.lines(c, id, attempt)
+	lines, err := f.lines(c, id, attempt)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ type listBody struct {
 }
 
 // list is GET /api/jobs: pages by key, newest first.
-func (g *Gateway) list(c *gin.Context) error {
+func (f *Function) list(c *gin.Context) error {
 	q := query{values: c.Request.URL.Query()}
 	filter := apidb.Filter{
 		Status: jobstate.Status(q.one("status")), JobType: q.one("type"), Queue: q.one("queue"), Tag: q.one("tag"),
@@ -115,7 +115,7 @@ func (g *Gateway) list(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	jobs, more, err := g.store.ListJobs(ctx, filter)
+	jobs, more, err := f.store.ListJobs(ctx, filter)
 	if err != nil {
 		return err
 	}

@@ -255,7 +255,7 @@ func TestTheRouterHasWhatTheContractHas(t *testing.T) {
 			}
 		}
 	}
-	engine, ok := gateway.New(gateway.Config{}, &apidb.Store{}, nil).Handler().(*gin.Engine)
+	engine, ok := gateway.New(gateway.Config{}, &apidb.Store{}).Handler().(*gin.Engine)
 	if !ok {
 		t.Fatal("the handler shows no routes")
 	}

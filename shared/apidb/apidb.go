@@ -27,8 +27,8 @@ type Store struct {
 }
 
 // Open connects to the database at url. The schema is there already: see migrations.
-func Open(ctx context.Context, url string, options ...pgpool.Option) (*Store, error) {
-	pool, err := pgpool.Open(ctx, url, append(options, pgpool.IndexOnly())...)
+func Open(ctx context.Context, url string) (*Store, error) {
+	pool, err := pgpool.Open(ctx, url, pgpool.ApplicationName("jobweaver-api"), pgpool.IndexOnly())
 	if err != nil {
 		return nil, fmt.Errorf("open jobweaver_api: %w", err)
 	}
