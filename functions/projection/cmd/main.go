@@ -1,0 +1,21 @@
+// Command projection runs the projection function.
+package main
+
+import (
+	"context"
+
+	"github.com/jobweaver/jobweaver/functions/projection"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/funchost"
+)
+
+func main() {
+	funchost.Main(projection.Name, func(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
+		store, err := apidb.Open(ctx, env.DatabaseURL())
+		if err != nil {
+			return funchost.Function{}, err
+		}
+		env.OnClose(store.Close)
+		return projection.New(store).Host(), nil
+	})
+}

@@ -1,0 +1,184 @@
+package projection
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+const (
+	// every is the time between two passes.
+	every = 10 * time.Second
+	// most is how much of each kind a pass says: a scheduler that is only slow must not drown in it.
+	most = 10_000
+	// round is how long one walk over all waiting jobs takes at least.
+	round = time.Minute
+)
+
+// reconcile is where the passes stand. It is memory only: after a start everything that is not confirmed
+// and older than 10 s is said once.
+type reconcile struct {
+	jobs, commands, inFlight walk
+	waiting                  walk // since: when the round began
+	began                    time.Time
+	left                     int // of this pass's jobs
+}
+
+// walk goes over rows in the order of their ids, choosing by age those that became due after since and
+// by until. When it has been over all of them, the next one begins where its time ended.
+type walk struct {
+	since, until time.Time
+	after        uuid.UUID
+	under        bool // it is under way
+}
+
+// page is the walk's next piece.
+func (w *walk) page(now time.Time, limit int) apidb.Page {
+	if !w.under {
+		w.until, w.after, w.under = now, uuid.Nil, true
+	}
+	return apidb.Page{After: w.after, Since: w.since, Until: w.until, Limit: limit}
+}
+
+// went tells the walk how far its piece reached, and whether there may be more.
+func (w *walk) went(last uuid.UUID, more bool) {
+	w.after, w.under = last, more
+	if !more {
+		w.since = w.until
+	}
+}
+
+// Tick is a pass over all that the API waits for, or as much of one as fits into memory; then the next
+// is due at once.
+func (f *Function) Tick(ctx context.Context) (say []event.Event, next time.Duration, err error) {
+	now, err := f.store.Now(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	r := f.reconcile // a copy: a pass that fails is done again
+	first := now.Sub(r.began) >= every || now.Before(r.began)
+	if first {
+		r.began, r.left = now, most
+	}
+	found, err := f.unconfirmedJobs(ctx, &r, now)
+	if err != nil {
+		return nil, 0, err
+	}
+	say = append(say, found...)
+	if first {
+		if found, err = f.others(ctx, &r, now); err != nil {
+			return nil, 0, err
+		}
+		say = append(say, found...)
+	}
+	f.reconcile = r
+	if r.jobs.under && r.left > 0 {
+		return say, 0, nil
+	}
+	return say, max(every-now.Sub(r.began), 0), nil
+}
+
+func (f *Function) unconfirmedJobs(ctx context.Context, r *reconcile, now time.Time) ([]event.Event, error) {
+	if r.left == 0 {
+		return nil, nil
+	}
+	jobs, err := f.store.UnconfirmedJobs(ctx, r.jobs.page(now, r.left))
+	if err != nil {
+		return nil, err
+	}
+	r.left -= len(jobs)
+	r.jobs.went(lastID(jobs, func(j jobevent.Created) uuid.UUID { return j.JobID }), len(jobs) > 0) // bytes bound it too
+	return eventsOf(jobs, apidb.CreatedEvent)
+}
+
+// others is what is said at most once a pass: commands, and questions about jobs.
+func (f *Function) others(ctx context.Context, r *reconcile, now time.Time) ([]event.Event, error) {
+	commands, err := f.store.UnconfirmedCommands(ctx, r.commands.page(now, most))
+	if err != nil {
+		return nil, err
+	}
+	r.commands.went(lastID(commands, func(c apidb.Command) uuid.UUID { return c.JobID }), len(commands) == most)
+	inFlight, err := f.store.JobsInFlight(ctx, r.inFlight.page(now, most))
+	if err != nil {
+		return nil, err
+	}
+	r.inFlight.went(lastID(inFlight, idOfReport), len(inFlight) == most)
+	waiting, err := f.waitingJobs(ctx, r, now)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.store.ForgetWorkers(ctx); err != nil {
+		return nil, err
+	}
+	say, err := eventsOf(commands, apidb.Command.Event)
+	if err != nil {
+		return nil, err
+	}
+	reports, err := reportEvents(append(inFlight, waiting...))
+	return append(say, reports...), err
+}
+
+// waitingJobs goes round and round over the jobs that wait, by ids alone.
+func (f *Function) waitingJobs(ctx context.Context, r *reconcile, now time.Time) ([]jobevent.ReportJob, error) {
+	w := &r.waiting
+	if !w.under && now.Sub(w.since) < round {
+		return nil, nil
+	}
+	if !w.under {
+		w.since, w.after, w.under = now, uuid.Nil, true
+	}
+	jobs, err := f.store.JobsWaiting(ctx, w.after, most)
+	if err != nil {
+		return nil, err
+	}
+	w.after, w.under = lastID(jobs, idOfReport), len(jobs) == most
+	return jobs, nil
+}
+
+func idOfReport(j jobevent.ReportJob) uuid.UUID { return j.JobID }
+
+func lastID[T any](items []T, id func(T) uuid.UUID) uuid.UUID {
+	if len(items) == 0 {
+		return uuid.Nil
+	}
+	return id(items[len(items)-1])
+}
+
+// reportEvents asks the scheduler about jobs. Each question is a new event: it is answered by the state
+// at the time.
+func reportEvents(jobs []jobevent.ReportJob) ([]event.Event, error) {
+	var say []event.Event
+	for part := range slices.Chunk(jobs, jobevent.MaxReportJobs) {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return nil, fmt.Errorf("make report id: %w", err)
+		}
+		e, err := jobevent.New(jobevent.TypeCommand,
+			jobevent.Meta{Function: Name, ID: "report." + id.String(), Key: "report"},
+			jobevent.Command{Command: jobevent.CommandReport, Reports: part})
+		if err != nil {
+			return nil, err
+		}
+		say = append(say, e)
+	}
+	return say, nil
+}
+
+func eventsOf[T any](items []T, make func(T) (event.Event, error)) ([]event.Event, error) {
+	var say []event.Event
+	for _, item := range items {
+		e, err := make(item)
+		if err != nil {
+			return nil, err
+		}
+		say = append(say, e)
+	}
+	return say, nil
+}
