@@ -19,6 +19,7 @@ import (
 const (
 	publishTimeout = 30 * time.Second // whatever the caller's context says
 	publishTries   = 4
+	recordVersion  = 2 // of Kafka's record format, to know a record's size
 	// maxPublishing bounds what hangs in sarama while a broker does not answer: further callers wait
 	// for a place as long as their context allows.
 	maxPublishing = 64
@@ -70,6 +71,10 @@ func (p *Producer) Publish(ctx context.Context, events []event.Event) error {
 		m, err := Encode(e)
 		if err != nil {
 			return err
+		}
+		if size := m.ByteSize(recordVersion); size > producerLimit {
+			return fmt.Errorf("publish event %s of %d bytes to %s: %w: %w",
+				e.ID(), size, m.Topic, sarama.ErrMessageSizeTooLarge, jobevent.ErrInvalid)
 		}
 		messages[i] = m
 	}

@@ -1,0 +1,152 @@
+package kafkaevent
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+)
+
+// worker uses a GroupConsumer as functions/runjob does: it takes what it has room for and marks when
+// it likes.
+type worker struct {
+	*GroupConsumer
+	stop func()
+}
+
+func (p *place) worker(hooks Hooks) *worker {
+	p.t.Helper()
+	c, err := NewGroupConsumer(p.cfg, p.group, []string{p.topic})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx, hooks) }()
+	stop := sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			p.t.Errorf("run consumer: %v", err)
+		}
+	})
+	p.t.Cleanup(stop)
+	return &worker{GroupConsumer: c, stop: stop}
+}
+
+// takeAll takes until it has n records.
+func (w *worker) takeAll(ctx context.Context, t *testing.T, n int) (got []Records) {
+	t.Helper()
+	for n > 0 {
+		taken := w.Take(n, 1<<20)
+		for _, r := range taken {
+			n -= len(r.Messages)
+		}
+		got = append(got, taken...)
+		if len(taken) > 0 {
+			continue
+		}
+		select {
+		case <-w.Ready():
+		case <-ctx.Done():
+			t.Fatalf("%d records never came", n)
+		}
+	}
+	return got
+}
+
+func TestTakeGivesNoMoreThanThereIsRoomFor(t *testing.T) {
+	t.Parallel()
+	ctx := within(t, time.Minute)
+	p := newPlace(t)
+	publish(t, p.producer(), p.events(0, 200, 30))
+	w := p.worker(Hooks{})
+	first := w.takeAll(ctx, t, 1)
+	until(ctx, t, "all is fetched", func() bool { return w.pending() == 199 })
+	if got := w.Take(0, 1<<20); got != nil {
+		t.Errorf("took %v without room", got)
+	}
+	if got := w.Take(10, 1); len(got) != 1 || len(got[0].Messages) != 1 {
+		t.Errorf("took %d records for one byte, want one, or the largest would never come", len(got))
+	}
+	next := map[*Partition]int64{first[0].Partition: 1}
+	for _, r := range w.takeAll(ctx, t, 100) {
+		for _, m := range r.Messages {
+			if want := next[r.Partition]; want != 0 && m.Offset < want {
+				t.Errorf("partition %d gave %d after %d", r.Partition.ID, m.Offset, want-1)
+			}
+			next[r.Partition] = m.Offset + 1
+		}
+	}
+	if len(next) < 6 {
+		t.Errorf("records of %d partitions only, though all take turns", len(next))
+	}
+}
+
+func TestARevokeCommitsWhatIsDoneAndDoesNotWaitForTheRest(t *testing.T) {
+	t.Parallel()
+	ctx := within(t, time.Minute)
+	p := newPlace(t)
+	publish(t, p.producer(), p.events(0, 120, 60))
+
+	// The first worker has finished the first record of each partition and still works on the others;
+	// at a revoke it marks what it can.
+	var mu sync.Mutex
+	done := map[*Partition]int64{}
+	assigned, revoked := 0, 0
+	first := p.worker(Hooks{
+		Assigned: func(*Partition) {
+			mu.Lock()
+			defer mu.Unlock()
+			assigned++
+		},
+		Revoked: func(part *Partition) {
+			mu.Lock()
+			defer mu.Unlock()
+			revoked++
+			if next, ok := done[part]; ok {
+				part.Mark(next)
+			}
+		},
+	})
+	taken := first.takeAll(ctx, t, 120)
+	mu.Lock()
+	for _, r := range taken {
+		if _, ok := done[r.Partition]; !ok {
+			done[r.Partition] = r.Messages[0].Offset + 1
+		}
+	}
+	partitions := int64(len(done))
+	if assigned != 12 {
+		t.Errorf("heard of %d partitions, want 12", assigned)
+	}
+	mu.Unlock()
+
+	second := p.worker(Hooks{})
+	until(ctx, t, "the second holds its half", func() bool { return len(second.Partitions()) == 6 })
+	first.stop()
+	until(ctx, t, "the second holds all", func() bool { return len(second.Partitions()) == 12 })
+	for _, r := range second.takeAll(ctx, t, 120-int(partitions)) {
+		if first := r.Messages[0].Offset; first == 0 {
+			t.Errorf("partition %d begins again though its first record was marked", r.Partition.ID)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if revoked != 12 {
+		t.Errorf("heard of %d partitions going, want 12", revoked)
+	}
+}
+
+func TestAMarkOfALostPartitionDoesNothing(t *testing.T) {
+	t.Parallel()
+	ctx := within(t, time.Minute)
+	p := newPlace(t)
+	publish(t, p.producer(), p.events(0, 10, 1))
+	w := p.worker(Hooks{})
+	got := w.takeAll(ctx, t, 10)
+	w.stop()
+	got[0].Partition.Mark(10)
+	if n := p.committed(); n != 0 {
+		t.Errorf("%d records committed", n)
+	}
+}

@@ -1,0 +1,227 @@
+package kafkaevent
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/cloudevents/sdk-go/v2/event"
+	"go.uber.org/goleak"
+
+	"github.com/jobweaver/jobweaver/infra/localkafka"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/kafkatest"
+)
+
+func TestMain(m *testing.M) {
+	// The circuit breaker of a closed sarama producer sleeps out its ten seconds.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/eapache/go-resiliency/breaker.(*Breaker).timer"))
+}
+
+// place is where one test has Kafka to itself: a queue's topic and a group that no other test uses.
+type place struct {
+	t     *testing.T
+	cfg   Config
+	queue string
+	topic string
+	group string
+}
+
+func newPlace(t *testing.T) *place {
+	t.Helper()
+	return placeOn(t, kafkatest.Brokers(t))
+}
+
+func placeOn(t *testing.T, brokers []string) *place {
+	queue := kafkatest.Prefix() + "q"
+	return &place{
+		t: t, cfg: Config{Brokers: brokers, ClientID: "test"},
+		queue: queue, topic: jobevent.RunTopic(queue), group: kafkatest.Prefix() + "g",
+	}
+}
+
+// events are numbered from … to-1 in their ids, over as many keys.
+func (p *place) events(from, to, keys int) []event.Event {
+	p.t.Helper()
+	var events []event.Event
+	for n := from; n < to; n++ {
+		e, err := jobevent.New(jobevent.TypeRun, jobevent.Meta{
+			Function: "test", ID: strconv.Itoa(n), Key: fmt.Sprint("key", n%keys), Queue: p.queue,
+		}, map[string]int{"n": n})
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+func (p *place) producer() *Producer {
+	p.t.Helper()
+	producer, err := NewProducer(p.cfg)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(producer.Close)
+	return producer
+}
+
+func publish(t *testing.T, p *Producer, events []event.Event) {
+	t.Helper()
+	if err := p.Publish(within(t, time.Minute), events); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// admin calls do with an admin client.
+func (p *place) admin(do func(sarama.ClusterAdmin) error) {
+	p.t.Helper()
+	client, err := openClient(p.cfg, func(s *sarama.Config) { s.Metadata.Full = true })
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	admin, err := sarama.NewClusterAdminFromClient(client)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer func() { _ = admin.Close() }()
+	if err := do(admin); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *place) createTopic() {
+	p.t.Helper()
+	if err := CreateTopics(within(p.t, time.Minute), p.cfg, ourTopics([]string{p.topic})); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// deleteTopic is a wipe: with it goes all that was committed.
+func (p *place) deleteTopic() {
+	p.t.Helper()
+	p.admin(func(a sarama.ClusterAdmin) error { return a.DeleteTopic(p.topic) })
+}
+
+// committed is the sum of the group's committed offsets.
+func (p *place) committed() (sum int64) {
+	p.t.Helper()
+	p.admin(func(a sarama.ClusterAdmin) error {
+		answer, err := a.ListConsumerGroupOffsets(p.group, nil)
+		if err != nil {
+			return err
+		}
+		for _, block := range answer.Blocks[p.topic] {
+			sum += max(block.Offset, 0)
+		}
+		return nil
+	})
+	return sum
+}
+
+// members are the ids of the group's members.
+func (p *place) members() (ids []string) {
+	p.t.Helper()
+	p.admin(func(a sarama.ClusterAdmin) error {
+		groups, err := a.DescribeConsumerGroups([]string{p.group})
+		if err != nil {
+			return err
+		}
+		for id := range groups[0].Members {
+			ids = append(ids, id)
+		}
+		return nil
+	})
+	return ids
+}
+
+// partitions is how many partitions the topic has, 0 when it is missing.
+func (p *place) partitions() (n int) {
+	p.t.Helper()
+	p.admin(func(a sarama.ClusterAdmin) error {
+		found, err := a.DescribeTopics([]string{p.topic})
+		if err == nil {
+			n = len(found[0].Partitions)
+		}
+		return err
+	})
+	return n
+}
+
+// broker is an embedded one that can go away and come back on its port with its data.
+type broker struct {
+	*place
+	dir    string
+	port   int
+	server *localkafka.Server
+}
+
+func newBroker(t *testing.T) *broker {
+	t.Helper()
+	b := &broker{dir: t.TempDir()}
+	b.place = placeOn(t, nil)
+	b.start()
+	t.Cleanup(b.stop)
+	b.cfg.Brokers = b.server.Brokers()
+	_, port, err := net.SplitHostPort(b.cfg.Brokers[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.port, err = strconv.Atoi(port); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *broker) start() {
+	b.t.Helper()
+	var err error
+	if b.server, err = localkafka.StartEmbedded(localkafka.Config{Dir: b.dir, Port: b.port}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *broker) stop() {
+	b.t.Helper()
+	if b.server == nil {
+		return
+	}
+	if err := b.server.Stop(); err != nil {
+		b.t.Error(err)
+	}
+	b.server = nil
+}
+
+func (b *broker) wipe() {
+	b.t.Helper()
+	if err := os.RemoveAll(b.dir); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// within is a context that ends before the test would hang.
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// until asks again for what nothing signals.
+func until(ctx context.Context, t *testing.T, what string, is func() bool) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !is() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("never: %s", what)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package kafkaevent
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/IBM/sarama"
+)
+
+// seen collects what consumers were given: how often, and in which order for each topic and key.
+type seen struct {
+	mu      sync.Mutex
+	changed chan struct{}
+	times   map[string]int
+	order   map[string][]int
+	largest int // batch
+	total   int
+}
+
+func newSeen() *seen {
+	return &seen{changed: make(chan struct{}, 1), times: map[string]int{}, order: map[string][]int{}}
+}
+
+// handle is a BatchHandler.
+func (s *seen) handle(_ context.Context, batch []*sarama.ConsumerMessage) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.largest = max(s.largest, len(batch))
+	for _, m := range batch {
+		e, err := Decode(m)
+		if err != nil {
+			return err
+		}
+		n, err := strconv.Atoi(e.ID())
+		if err != nil {
+			return err
+		}
+		s.times[e.ID()]++
+		s.total++
+		place := m.Topic + " " + string(m.Key)
+		s.order[place] = append(s.order[place], n)
+	}
+	signal(s.changed)
+	return nil
+}
+
+// wait returns once so many distinct events have been seen.
+func (s *seen) wait(ctx context.Context, t *testing.T, distinct int) {
+	t.Helper()
+	for {
+		s.mu.Lock()
+		n := len(s.times)
+		s.mu.Unlock()
+		if n >= distinct {
+			return
+		}
+		select {
+		case <-s.changed:
+		case <-ctx.Done():
+			t.Fatalf("saw %d of %d events before the deadline", n, distinct)
+		}
+	}
+}
+
+func (s *seen) duplicates() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.total - len(s.times)
+}
+
+// inOrder says whether each key's events were first seen in the order they were published.
+func (s *seen) inOrder() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, numbers := range s.order {
+		highest := -1
+		known := map[int]bool{}
+		for _, n := range numbers {
+			if !known[n] && n < highest {
+				return fmt.Errorf("%s: %d first seen after %d", key, n, highest)
+			}
+			known[n] = true
+			highest = max(highest, n)
+		}
+	}
+	return nil
+}
+
+// member is a running BatchConsumer.
+type member struct {
+	*BatchConsumer
+	stop     func() // ends it and waits
+	stopping func() bool
+}
+
+func (p *place) member(limit int, handle BatchHandler, topics ...string) *member {
+	p.t.Helper()
+	b, err := NewBatchConsumer(p.cfg, p.group, append(topics, p.topic), limit)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- b.Run(ctx, handle) }()
+	stop := sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			p.t.Errorf("run consumer: %v", err)
+		}
+	})
+	p.t.Cleanup(stop)
+	return &member{BatchConsumer: b, stop: stop, stopping: func() bool { return ctx.Err() != nil }}
+}
+
+// holds says whether the member has so many partitions.
+func (m *member) holds(n int) func() bool {
+	return func() bool { return len(m.Group().Partitions()) == n }
+}
+
+// pending is how many records are fetched and not taken.
+func (c *GroupConsumer) pending() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, p := range c.parts {
+		n += len(p.pending)
+	}
+	return n
+}

@@ -1,0 +1,75 @@
+package kafkaevent
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+)
+
+func (p *place) tailer(got *seen) *Tailer {
+	p.t.Helper()
+	tailer, err := NewTailer(p.cfg, p.topic)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		done <- tailer.Run(ctx, func(m *sarama.ConsumerMessage) {
+			if err := got.handle(ctx, []*sarama.ConsumerMessage{m}); err != nil {
+				p.t.Error(err)
+			}
+		})
+	}()
+	p.t.Cleanup(sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			p.t.Errorf("run tailer: %v", err)
+		}
+	}))
+	return tailer
+}
+
+func TestEachTailerReadsAllFromTheEndOn(t *testing.T) {
+	t.Parallel()
+	ctx := within(t, time.Minute)
+	p := newPlace(t)
+	producer := p.producer()
+	publish(t, producer, p.events(0, 100, 20))
+	one, two := newSeen(), newSeen()
+	for _, got := range []*seen{one, two} {
+		<-p.tailer(got).Started()
+	}
+	publish(t, producer, p.events(100, 150, 20))
+	for _, got := range []*seen{one, two} {
+		got.wait(ctx, t, 50)
+		if got.times["99"] != 0 || got.times["100"] != 1 {
+			t.Error("did not begin at the end")
+		}
+	}
+}
+
+func TestATailerOutlivesARestartAndAWipe(t *testing.T) {
+	t.Parallel()
+	ctx := within(t, 2*time.Minute)
+	b := newBroker(t)
+	b.stop()
+	got := newSeen()
+	tailer := b.tailer(got) // before there is a broker, or the topic
+	b.start()
+	<-tailer.Started()
+	producer := b.producer()
+	publish(t, producer, b.events(0, 50, 20))
+	got.wait(ctx, t, 50)
+	b.stop()
+	b.start()
+	publish(t, producer, b.events(50, 100, 20))
+	got.wait(ctx, t, 100)
+	b.deleteTopic()
+	until(ctx, t, "the topic is back", func() bool { return b.partitions() == 12 })
+	publish(t, producer, b.events(100, 110, 20))
+	got.wait(ctx, t, 110)
+}
