@@ -8,6 +8,7 @@ import (
 
 	"github.com/cloudevents/sdk-go/v2/event"
 
+	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
@@ -64,7 +65,7 @@ func (b *beats) got(began time.Time, silence time.Duration) bool {
 
 // beat tells the store and then everybody that this worker is alive and what it has, and does what the
 // store answers, until ctx ends.
-func (f *Function) beat(ctx context.Context, publish Publish) {
+func (f *Function) beat(ctx context.Context, publish funchost.Publish) {
 	published := make(chan struct{})
 	go func() {
 		defer close(published)
@@ -159,7 +160,7 @@ func (f *Function) offer(h jobevent.Heartbeat) {
 	f.beats.latest <- h
 }
 
-func (f *Function) publishBeats(ctx context.Context, publish Publish) {
+func (f *Function) publishBeats(ctx context.Context, publish funchost.Publish) {
 	for {
 		select {
 		case h := <-f.beats.latest:

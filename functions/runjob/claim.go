@@ -10,6 +10,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
@@ -46,9 +47,9 @@ func (f *Function) claim(ctx, work context.Context, batch []delivered) {
 	var here []record
 	seen := map[workerdb.Key]int{} // index into orders
 	for _, d := range batch {
-		run, e, err := readRun(d)
+		run, e, label, err := readRun(d)
 		if err != nil {
-			f.reject(d, err)
+			f.reject(work, d, jobevent.TraceIDOf(e), label, err)
 			continue
 		}
 		key := workerdb.Key{JobID: run.JobID, Attempt: run.Attempt}
@@ -71,7 +72,7 @@ func (f *Function) claim(ctx, work context.Context, batch []delivered) {
 	}
 	done(here)
 	_ = bisect(orders, func(part []ordered) error { return f.claimPart(ctx, work, part) }, func(o ordered, err error) {
-		f.reject(o.delivered, err)
+		f.reject(work, o.delivered, o.traceID, telemetry.RejectedInvalid, err)
 	})
 }
 
@@ -111,19 +112,18 @@ func (f *Function) claimPart(ctx, work context.Context, orders []ordered) error 
 	return nil
 }
 
-// readRun reads a record's order to run an attempt. Its errors wrap jobevent.ErrInvalid.
-func readRun(d delivered) (jobevent.Run, event.Event, error) {
-	e, err := kafkaevent.Decode(d.message)
-	if err != nil {
-		return jobevent.Run{}, e, err
+// readRun reads a record's order to run an attempt. Its errors wrap jobevent.ErrInvalid; label says of what
+// sort one is.
+func readRun(d delivered) (run jobevent.Run, e event.Event, label string, err error) {
+	if e, err = kafkaevent.Decode(d.message); err != nil {
+		return run, e, telemetry.RejectedUndecodable, err
 	}
-	run, err := jobevent.DecodeAs[jobevent.Run](e, jobevent.TypeRun)
-	if err != nil {
-		return run, e, err
+	if run, err = jobevent.DecodeAs[jobevent.Run](e, jobevent.TypeRun); err != nil {
+		return run, e, telemetry.RejectedInvalid, err
 	}
 	if run.JobID == uuid.Nil || run.Attempt < 1 || run.Attempt > math.MaxInt32 ||
 		run.TimeoutMs < 1 || run.TimeoutMs > math.MaxInt32 {
-		return run, e, fmt.Errorf("read order to run: jobId, attempt or timeoutMs is not one: %w", jobevent.ErrInvalid)
+		err = fmt.Errorf("read order to run: jobId, attempt or timeoutMs is not one: %w", jobevent.ErrInvalid)
 	}
-	return run, e, nil
+	return run, e, telemetry.RejectedInvalid, err
 }

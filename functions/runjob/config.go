@@ -13,14 +13,11 @@ import (
 
 // Config is what a worker's process is told.
 type Config struct {
-	Queues    []string      `ignored:"true"`
-	PoolSize  int           `envconfig:"POOL_SIZE" default:"12"`   // attempts that run at once
-	QueueSize int           `envconfig:"QUEUE_SIZE" default:"100"` // attempts that wait for a slot
-	Grace     time.Duration `envconfig:"GRACE" default:"25s"`      // for what runs, when the worker stops
+	PoolSize  int           `envconfig:"POOL_SIZE" default:"12" desc:"attempts that a worker runs at once"`
+	QueueSize int           `envconfig:"QUEUE_SIZE" default:"100" desc:"attempts that wait in a worker for a slot"`
+	Grace     time.Duration `envconfig:"GRACE" default:"25s" desc:"how long what runs may go on when a worker stops"`
 
-	// SimulationAllowPrivate lets HTTP_CALL steps reach private and loopback addresses.
-	SimulationAllowPrivate bool `envconfig:"SIMULATION_ALLOW_PRIVATE"`
-
+	Queues  []string          `ignored:"true"`
 	Kafka   kafkaevent.Config `ignored:"true"`
 	Version string            `ignored:"true"` // of this build
 }
@@ -29,24 +26,24 @@ var queueName = regexp.MustCompile(`^[a-z0-9-]{1,63}$`)
 
 func (c Config) check() error {
 	if len(c.Queues) == 0 {
-		return errors.New("read QUEUES: no queue named")
+		return errors.New("QUEUES: no queue named")
 	}
 	for i, queue := range c.Queues {
 		if !queueName.MatchString(queue) {
-			return fmt.Errorf("read QUEUES: %q is not a queue name", queue)
+			return fmt.Errorf("QUEUES: %q is not a queue name", queue)
 		}
 		if slices.Contains(c.Queues[:i], queue) {
-			return fmt.Errorf("read QUEUES: %q is there twice", queue)
+			return fmt.Errorf("QUEUES: %q is there twice", queue)
 		}
 	}
 	if c.PoolSize < 1 || c.PoolSize > 10_000 {
-		return fmt.Errorf("read POOL_SIZE: %d is not within 1 and 10000", c.PoolSize)
+		return fmt.Errorf("POOL_SIZE: %d is not within 1 and 10000", c.PoolSize)
 	}
 	if c.QueueSize < 0 || c.QueueSize > 100_000 {
-		return fmt.Errorf("read QUEUE_SIZE: %d is not within 0 and 100000", c.QueueSize)
+		return fmt.Errorf("QUEUE_SIZE: %d is not within 0 and 100000", c.QueueSize)
 	}
 	if c.Grace < 0 {
-		return fmt.Errorf("read GRACE: %v is negative", c.Grace)
+		return fmt.Errorf("GRACE: %v is negative", c.Grace)
 	}
 	return nil
 }

@@ -7,26 +7,23 @@
 package runjob
 
 import (
-	"context"
 	"crypto/rand"
 	"os"
 	"strings"
 	"sync/atomic"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
 // Name is the function's name.
 const Name = "runjob"
-
-// Publish says events, once; after an error any of them may or may not have been said.
-type Publish = func(ctx context.Context, events []event.Event) error
 
 // Function is one worker. Its id is new at each start, so a Function runs once.
 type Function struct {
@@ -36,6 +33,7 @@ type Function struct {
 	store    *workerdb.Store
 	registry *handlers.Registry
 	metrics  *metrics
+	meter    telemetry.Meter
 
 	consumers *consumers
 	cancels   *kafkaevent.Tailer
@@ -60,6 +58,7 @@ func New(
 	}
 	f := &Function{
 		id: newID(), cfg: cfg, timing: defaultTiming, store: store, registry: registry,
+		meter:    telemetry.NewMeter(Name),
 		wake:     make(chan struct{}, 1),
 		finished: newIntake[finished](), said: newIntake[finished](), wishes: newIntake[wish](),
 	}
@@ -89,6 +88,11 @@ func newID() string {
 
 // ID is the worker's name in events and rows.
 func (f *Function) ID() string { return f.id }
+
+// Host is how the function is hosted.
+func (f *Function) Host() funchost.Function {
+	return funchost.Function{Name: Name, Run: f.Run, Ready: f.store.Ping, KafkaOnly: true}
+}
 
 func (f *Function) decided(one finished) {
 	one.bytes = one.weight()

@@ -16,7 +16,6 @@ type metrics struct {
 	attempts *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	claims   prometheus.Histogram
-	rejected prometheus.Counter
 }
 
 func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error) {
@@ -33,16 +32,13 @@ func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error)
 			Name: "jobweaver_worker_claim_batch", Help: "Attempts asked for in one claim.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 10),
 		}),
-		rejected: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "jobweaver_worker_records_rejected_total", Help: "Records that could not be read.",
-		}),
 	}
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jobweaver_worker_" + name, Help: help}, value)
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{
-		m.attempts, m.duration, m.claims, m.rejected,
+		m.attempts, m.duration, m.claims,
 		gauge("slots", "Attempts that can run at once.", func() float64 { return float64(f.cfg.PoolSize) }),
 		gauge("slots_busy", "Handlers that run.", func() float64 { return float64(f.pool.figures().running) }),
 		gauge("slots_overdue", "Handlers that run although their attempt is settled.",

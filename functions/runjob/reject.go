@@ -1,31 +1,29 @@
 package runjob
 
 import (
-	"fmt"
+	"context"
 	"log/slog"
 
-	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // reject passes a record that can never be used on to the dead letters, with the reason.
-func (f *Function) reject(d delivered, reason error) {
+func (f *Function) reject(ctx context.Context, d delivered, traceID uuid.UUID, label string, cause error) {
 	m := d.message
-	slog.Warn("record rejected", "topic", m.Topic, "partition", m.Partition, "offset", m.Offset, "error", reason)
-	headers := make(map[string]string, len(m.Headers))
-	for _, h := range m.Headers {
-		headers[clean(string(h.Key), maxMessage)] = clean(string(h.Value), maxMessage)
+	reason := label + ": " + cause.Error()
+	slog.WarnContext(ctx, "record rejected", "topic", m.Topic, "partition", m.Partition, "offset", m.Offset,
+		"reason", reason, telemetry.FieldTraceID, traceID)
+	f.meter.Rejected(label)
+	one := finished{settled: true, from: []record{d.record}}
+	e, err := funchost.RejectedEvent(Name, m, traceID, reason)
+	if err != nil {
+		slog.ErrorContext(ctx, "event cannot be made", "id", e.ID(), "error", err)
+	} else {
+		one.events = []event.Event{e}
 	}
-	rejected := jobevent.Rejected{
-		Topic: m.Topic, Partition: m.Partition, Offset: m.Offset,
-		Reason: clean(reason.Error(), maxMessage), Headers: headers, Value: m.Value,
-	}
-	if len(rejected.Value) > maxValueBytes {
-		rejected.Value, rejected.Truncated = rejected.Value[:maxValueBytes], true
-	}
-	id := fmt.Sprintf("%s.%d.%d.rejected", m.Topic, m.Partition, m.Offset)
-	f.decided(finished{
-		settled: true, from: []record{d.record},
-		events: f.append(nil, jobevent.TypeRejected, jobevent.Meta{ID: id}, rejected),
-	})
-	f.metrics.rejected.Inc()
+	f.decided(one)
 }

@@ -5,12 +5,14 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/jobweaver/jobweaver/shared/funchost"
 )
 
 // Run works until ctx ends. Then it takes nothing more, gives what runs the grace period, ends the rest,
 // publishes what became of everything, commits and leaves. It waits for a store or a broker that is away,
 // and returns nil.
-func (f *Function) Run(ctx context.Context, publish Publish) error {
+func (f *Function) Run(ctx context.Context, publish funchost.Publish) error {
 	work, endWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer endWork()
 	consuming, endConsuming := context.WithCancel(work)
@@ -88,7 +90,7 @@ func (f *Function) ended(slots <-chan struct{}, within time.Duration) bool {
 }
 
 // leave settles what a claim without an answer may have left open, and says that the worker is gone.
-func (f *Function) leave(ctx context.Context, publish Publish) {
+func (f *Function) leave(ctx context.Context, publish funchost.Publish) {
 	ctx, cancel := context.WithTimeout(ctx, f.timing.leaveAtMost)
 	defer cancel()
 	left, err := f.store.Leave(ctx, f.id)

@@ -7,12 +7,13 @@ import (
 
 	"github.com/cloudevents/sdk-go/v2/event"
 
+	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
 // sayAll publishes what has become of attempts, and only then lets their records be committed.
-func (f *Function) sayAll(ctx context.Context, publish Publish) {
+func (f *Function) sayAll(ctx context.Context, publish funchost.Publish) {
 	for {
 		batch := f.said.take(maxBatch)
 		if len(batch) == 0 {
@@ -39,7 +40,7 @@ func (f *Function) sayAll(ctx context.Context, publish Publish) {
 }
 
 // say publishes events, however long the broker is away. One that can never be published is left out.
-func (f *Function) say(ctx context.Context, publish Publish, events []event.Event) error {
+func (f *Function) say(ctx context.Context, publish funchost.Publish, events []event.Event) error {
 	return bisect(events, func(part []event.Event) error {
 		return retry(ctx, "publish events", func() error { return publish(ctx, part) })
 	}, func(e event.Event, err error) {
@@ -121,7 +122,7 @@ func (f *Function) append(events []event.Event, typ string, meta jobevent.Meta, 
 }
 
 // logRunning publishes the lines of attempts that run, so that people can follow them.
-func (f *Function) logRunning(ctx context.Context, publish Publish) {
+func (f *Function) logRunning(ctx context.Context, publish funchost.Publish) {
 	ticker := time.NewTicker(f.timing.logEvery)
 	defer ticker.Stop()
 	for {

@@ -2,7 +2,6 @@ package funchost
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -71,7 +70,7 @@ func (h *host) handle(ctx context.Context, heard records) error {
 		return err
 	case n == 1:
 		reason := telemetry.RejectedInvalid
-		if errors.Is(err, errPanic) {
+		if isPanic(err) {
 			reason = telemetry.RejectedPanic
 		}
 		e, err := h.reject(ctx, heard.messages[0], jobevent.TraceIDOf(heard.events[0]), reason, err)
@@ -91,8 +90,12 @@ func (h *host) reject(
 	ctx context.Context, m *sarama.ConsumerMessage, traceID uuid.UUID, label string, cause error,
 ) (event.Event, error) {
 	reason := label + ": " + cause.Error()
-	telemetry.Logger(ctx).WarnContext(ctx, "record rejected", "topic", m.Topic, "partition", m.Partition,
-		"offset", m.Offset, "reason", reason, telemetry.FieldTraceID, traceID)
+	logger := telemetry.Logger(ctx)
+	if traceID != uuid.Nil {
+		logger = logger.With(telemetry.FieldTraceID, traceID)
+	}
+	logger.WarnContext(ctx, "record rejected", "topic", m.Topic, "partition", m.Partition,
+		"offset", m.Offset, "reason", reason)
 	h.meter.Rejected(label)
-	return rejectedEvent(h.f.Name, m, traceID, reason)
+	return RejectedEvent(h.f.Name, m, traceID, reason)
 }

@@ -20,8 +20,8 @@ const (
 	maxRejectedReason  = 1 << 10
 )
 
-// rejectedEvent tells of a record that could not be used. The same record makes the same event.
-func rejectedEvent(function string, m *sarama.ConsumerMessage, traceID uuid.UUID, reason string) (event.Event, error) {
+// RejectedEvent tells of a record that could not be used. The same record makes the same event.
+func RejectedEvent(function string, m *sarama.ConsumerMessage, traceID uuid.UUID, reason string) (event.Event, error) {
 	data := jobevent.Rejected{
 		Topic: m.Topic, Partition: m.Partition, Offset: m.Offset,
 		Reason:  cut(strings.ToValidUTF8(reason, "�"), maxRejectedReason),
