@@ -84,7 +84,8 @@ func (b *BatchConsumer) deliver(ctx, work context.Context, batch []Records, hand
 		if err == nil {
 			return
 		}
-		slog.ErrorContext(ctx, "batch failed", "group", b.group.group, "records", len(flatten(batch)), "error", err)
+		// Only Debug: the handler has logged what is wrong, once, not at each try.
+		slog.DebugContext(ctx, "batch failed", "group", b.group.group, "records", len(flatten(batch)), "error", err)
 		if !pause(ctx, wait) {
 			return
 		}
