@@ -10,13 +10,14 @@ const lookEvery = 200 * time.Millisecond
 
 // Follow calls seen for each new version of a job, and returns the job once it has ended.
 func Follow(ctx context.Context, c *Client, id string, seen func(*Job)) (*Job, error) {
-	last := ""
+	last, wait := "", time.Duration(0) // the first look is at once
 	for {
-		job, err := c.Get(ctx, id, lookEvery)
+		job, err := c.Get(ctx, id, wait)
 		if err != nil {
 			return nil, err
 		}
 		state := job.UpdatedAt.String() + job.Status
+		wait = lookEvery
 		if state != last {
 			last = state
 			seen(job)

@@ -48,7 +48,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.PersistentFlags().StringP("output", "o", "text", "text or json")
-	root.AddCommand(newSubmit(), newGet(), newList(), newWatch(),
+	root.AddCommand(newDev(), newMigrate(), newTopics(), newSubmit(), newGet(), newList(), newWatch(),
 		newCommand("cancel", "Cancel a job that has not ended"),
 		newCommand("retry", "Run a failed or cancelled job again"))
 	return root

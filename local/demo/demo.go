@@ -1,0 +1,136 @@
+// Package demo submits sample jobs over the public API and follows them to their ends.
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/jobweaver/jobweaver/local/client"
+)
+
+// sample is one job with the end it must have.
+type sample struct {
+	name     string
+	about    string
+	submit   func(ctx context.Context, c *client.Client) (id string, err error)
+	status   string
+	attempts int
+}
+
+// result is what became of a sample.
+type result struct {
+	sample
+	job *client.Job
+	err error
+}
+
+func (r result) ok() bool {
+	return r.err == nil && r.job.Status == r.status && r.job.Attempt == r.attempts
+}
+
+// ErrUnexpected says that a sample did not end as it should.
+var ErrUnexpected = errors.New("not every sample job ended as it should")
+
+// Run submits the samples, tells on out what happens as it happens, and a summary at the end.
+func Run(ctx context.Context, c *client.Client, out io.Writer) error {
+	t := &teller{out: out}
+	results := make([]result, len(samples))
+	var all errgroup.Group
+	for i, s := range samples {
+		all.Go(func() error {
+			job, err := follow(ctx, c, s, t)
+			results[i] = result{s, job, err}
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return summary(out, results)
+}
+
+func follow(ctx context.Context, c *client.Client, s sample, t *teller) (*client.Job, error) {
+	id, err := s.submit(ctx, c)
+	if err != nil {
+		t.tell(s.name, "refused", err.Error())
+		return nil, err
+	}
+	t.tell(s.name, "accepted", s.about)
+	return client.Follow(ctx, c, id, func(job *client.Job) {
+		detail := fmt.Sprintf("attempt %d", job.Attempt)
+		switch {
+		case job.Status == "RETRYING" && job.LastError != nil:
+			detail += fmt.Sprintf(" failed (%s), next at %s", job.LastError.Message, job.NextRunAt.Local().Format(clock))
+		case job.LastError != nil && job.Status != "COMPLETED":
+			detail += ": " + job.LastError.ErrorCode + ": " + job.LastError.Message
+		case len(job.Output) > 0 && string(job.Output) != "null":
+			detail += ", output " + string(job.Output)
+		}
+		t.tell(s.name, job.Status, detail)
+	})
+}
+
+const clock = "15:04:05.000"
+
+// teller writes one line at a time, from many followers.
+type teller struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (t *teller) tell(name, what, detail string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fmt.Fprintf(t.out, "%s  %-18s %-10s %s\n", time.Now().Format(clock), name, what, detail)
+}
+
+func summary(out io.Writer, results []result) error {
+	fmt.Fprintln(out)
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "SAMPLE\tENDED\tATTEMPTS\tTOOK\t")
+	good := true
+	for _, r := range results {
+		verdict := "as it should"
+		if !r.ok() {
+			good = false
+			verdict = fmt.Sprintf("WRONG, should be %s after %d", r.status, r.attempts)
+		}
+		if r.job == nil {
+			fmt.Fprintf(t, "%s\t%v\t\t\t%s\n", r.name, r.err, verdict)
+			continue
+		}
+		took := r.job.UpdatedAt.Sub(r.job.CreatedAt).Round(time.Millisecond)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\n", r.name, r.job.Status, r.job.Attempt, took, verdict)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if !good {
+		return ErrUnexpected
+	}
+	return nil
+}
+
+// steps is the body of a SIMULATION job.
+func steps(more map[string]any, list ...map[string]any) []byte {
+	request := map[string]any{"jobType": "SIMULATION", "payload": map[string]any{"steps": list}, "tags": []string{"demo"}}
+	for name, value := range more {
+		request[name] = value
+	}
+	body, err := json.Marshal(request)
+	if err != nil {
+		panic(err) // maps of strings and numbers
+	}
+	return body
+}

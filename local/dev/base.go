@@ -1,0 +1,72 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/jobweaver/jobweaver/infra/localkafka"
+	"github.com/jobweaver/jobweaver/infra/localpostgres"
+)
+
+// base is what the functions stand on: a PostgreSQL server and a broker, ours or somebody's.
+type base struct {
+	database string   // address of the server
+	brokers  []string // bootstrap list
+	stops    []func() error
+}
+
+// raise starts what is not given. Everything that was started is stopped when an error comes back.
+func raise(ctx context.Context, o Options) (_ *base, err error) {
+	b := &base{database: o.DatabaseURL, brokers: o.Brokers}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.stop())
+		}
+	}()
+	if b.database == "" && o.wants("postgres") {
+		server, err := localpostgres.Start(ctx, localpostgres.Config{
+			Dir: filepath.Join(o.Dir, "postgres"), Port: o.PostgresPort, Progress: o.say,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("start PostgreSQL: %w", err)
+		}
+		b.database, b.stops = server.URL(), append(b.stops, server.Stop)
+	}
+	if len(b.brokers) == 0 && o.wants("kafka") {
+		server, err := startKafka(ctx, o)
+		if err != nil {
+			return nil, fmt.Errorf("start Kafka: %w", err)
+		}
+		b.brokers, b.stops = server.Brokers(), append(b.stops, server.Stop)
+	}
+	return b, nil
+}
+
+func startKafka(ctx context.Context, o Options) (*localkafka.Server, error) {
+	cfg := localkafka.Config{Dir: filepath.Join(o.Dir, "kafka-"+o.Kafka), Port: o.KafkaPort, Progress: o.say}
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	switch o.Kafka {
+	case "embedded":
+		return localkafka.StartEmbedded(cfg)
+	case "apache":
+		return localkafka.StartApache(ctx, cfg)
+	default:
+		return nil, fmt.Errorf("--kafka is embedded or apache, not %q", o.Kafka)
+	}
+}
+
+// stop ends what raise started, the last first.
+func (b *base) stop() error {
+	var errs []error
+	for _, stop := range slices.Backward(b.stops) {
+		errs = append(errs, stop())
+	}
+	b.stops = nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,147 @@
+// Package dev runs the whole house on a laptop: a private PostgreSQL, a broker, and all eight
+// functions in one process, talking to each other over real TCP as they do anywhere.
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jobweaver/jobweaver/infra/folderlock"
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+)
+
+// Options say which house is run.
+type Options struct {
+	Dir         string   // data, kept and found again by the next run
+	Port        int      // of the gateway, on loopback; 0 takes a free one
+	Kafka       string   // embedded or apache
+	Only        []string // postgres, kafka: start these and no function
+	DatabaseURL string   // of a server that is used instead of a private one
+	Brokers     []string // of a cluster that is used instead of a private one
+	Queues      []string
+	JobTypes    []string // that may be submitted beside the built-in ones
+
+	PostgresPort, KafkaPort int // of the private servers; 0 takes free ones
+
+	Out io.Writer
+}
+
+func (o Options) wants(part string) bool { return len(o.Only) == 0 || slices.Contains(o.Only, part) }
+
+func (o Options) say(text string) { fmt.Fprintln(o.Out, text) }
+
+func (o Options) check() error {
+	for _, part := range o.Only {
+		if part != "postgres" && part != "kafka" {
+			return fmt.Errorf("--only takes postgres and kafka, not %q", part)
+		}
+	}
+	if o.Kafka != "embedded" && o.Kafka != "apache" {
+		return fmt.Errorf("--kafka is embedded or apache, not %q", o.Kafka)
+	}
+	return nil
+}
+
+// Run brings the house up, calls use with the gateway's address, and takes the house down again when
+// use returns or ctx ends. With Only it starts just those parts, and prints how to run the rest.
+func Run(ctx context.Context, o Options, use func(ctx context.Context, url string) error) (err error) {
+	if err := o.check(); err != nil {
+		return err
+	}
+	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
+		return fmt.Errorf("resolve folder: %w", err)
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return fmt.Errorf("make folder: %w", err)
+	}
+	lock, err := folderlock.Take(o.Dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	var door net.Listener
+	if len(o.Only) == 0 {
+		// The port first: it is the likeliest thing to be taken, and the others take time.
+		door, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(o.Port)))
+		if err != nil {
+			return fmt.Errorf("open the gateway's port (another one by --port): %w", err)
+		}
+		defer func() { _ = door.Close() }() // closed already where the house came up
+	}
+	below, err := raise(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, below.stop()) }()
+	if len(o.Only) > 0 {
+		return onlyBase(ctx, o, below)
+	}
+	urls, err := furnish(ctx, o, below)
+	if err != nil {
+		return err
+	}
+	return live(ctx, o, below, urls, door, use)
+}
+
+// furnish makes the databases, their tables and the topics.
+func furnish(ctx context.Context, o Options, below *base) (migrations.URLs, error) {
+	urls, err := migrations.EnsureDatabases(ctx, below.database)
+	if err != nil {
+		return urls, fmt.Errorf("make databases: %w", err)
+	}
+	for _, d := range databases(urls) {
+		if err := migrations.Up(ctx, d.url, d.set); err != nil {
+			return urls, err
+		}
+	}
+	if len(below.brokers) == 0 {
+		return urls, nil
+	}
+	return urls, kafkaevent.CreateTopics(ctx, kafkaConfig(below.brokers), jobevent.Topics(o.Queues))
+}
+
+type database struct {
+	set migrations.Set
+	url string
+}
+
+func databases(urls migrations.URLs) []database {
+	return []database{{migrations.API, urls.API}, {migrations.Scheduler, urls.Scheduler}, {migrations.Worker, urls.Worker}}
+}
+
+func kafkaConfig(brokers []string) kafkaevent.Config {
+	return kafkaevent.Config{Brokers: brokers, ReplicationFactor: 1}
+}
+
+// onlyBase prints the settings with which each function's own binary runs beside what was started.
+func onlyBase(ctx context.Context, o Options, below *base) error {
+	if len(below.brokers) > 0 {
+		o.say("export KAFKA_BROKERS=" + strings.Join(below.brokers, ","))
+	}
+	if below.database != "" {
+		urls, err := furnish(ctx, o, below)
+		if err != nil {
+			return err
+		}
+		for _, f := range []struct{ name, url string }{
+			{"gateway", urls.API}, {"projection", urls.API},
+			{"ingest", urls.Scheduler}, {"dispatch", urls.Scheduler}, {"outcome", urls.Scheduler},
+			{"command", urls.Scheduler}, {"watchdog", urls.Scheduler}, {"runjob", urls.Worker},
+		} {
+			o.say(fmt.Sprintf("PORT=… DATABASE_URL='%s' bin/%s", f.url, f.name))
+		}
+	}
+	o.say("Ctrl-C stops.")
+	<-ctx.Done()
+	return nil
+}

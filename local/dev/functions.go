@@ -1,0 +1,144 @@
+package dev
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/jobweaver/jobweaver/functions/command"
+	"github.com/jobweaver/jobweaver/functions/dispatch"
+	"github.com/jobweaver/jobweaver/functions/gateway"
+	"github.com/jobweaver/jobweaver/functions/ingest"
+	"github.com/jobweaver/jobweaver/functions/outcome"
+	"github.com/jobweaver/jobweaver/functions/projection"
+	"github.com/jobweaver/jobweaver/functions/runjob"
+	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/functions/watchdog"
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+// grace is how long the functions may take to drain. A worker's handlers get most of it.
+const grace = 15 * time.Second
+
+// live runs all functions until use returns, ctx ends, or one of them fails.
+func live(ctx context.Context, o Options, below *base, urls migrations.URLs, door net.Listener, use func(context.Context, string) error) error {
+	stores, err := openStores(ctx, urls)
+	if err != nil {
+		return err
+	}
+	defer stores.close()
+	functions, err := stores.functions(o, below)
+	if err != nil {
+		return err
+	}
+	open, shut := context.WithCancel(ctx)
+	all, open := errgroup.WithContext(open)
+	for _, f := range functions {
+		cfg := funchost.Config{
+			Kafka: kafkaConfig(below.brokers), Queues: o.Queues,
+			ShutdownGrace: grace, NoListen: true,
+		}
+		if f.HTTP != nil {
+			cfg.NoListen, cfg.Listener = false, door
+		}
+		all.Go(func() error {
+			if err := funchost.Run(open, cfg, f); err != nil {
+				return fmt.Errorf("run %s: %w", f.Name, err)
+			}
+			return nil
+		})
+	}
+	all.Go(func() error {
+		defer shut()
+		return use(open, "http://"+door.Addr().String())
+	})
+	return all.Wait()
+}
+
+// stores are the databases, each opened once for the functions that own it.
+type stores struct {
+	api       *apidb.Store
+	scheduler *schedulerdb.Store
+	worker    *workerdb.Store
+}
+
+func openStores(ctx context.Context, urls migrations.URLs) (_ *stores, err error) {
+	s := &stores{}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	if s.api, err = apidb.Open(ctx, urls.API); err != nil {
+		return nil, err
+	}
+	var cfg schedulerdb.Config
+	if err := funchost.LoadConfig(&cfg); err != nil {
+		return nil, err
+	}
+	if s.scheduler, err = schedulerdb.Open(ctx, urls.Scheduler, cfg); err != nil {
+		return nil, err
+	}
+	s.worker, err = workerdb.Open(ctx, urls.Worker)
+	return s, err
+}
+
+func (s *stores) close() {
+	if s.worker != nil {
+		s.worker.Close()
+	}
+	if s.scheduler != nil {
+		s.scheduler.Close()
+	}
+	if s.api != nil {
+		s.api.Close()
+	}
+}
+
+func (s *stores) functions(o Options, below *base) ([]funchost.Function, error) {
+	broker := funchost.Reachable(funchost.Config{Kafka: kafkaConfig(below.brokers)})
+	worker, err := s.runjob(o, below)
+	if err != nil {
+		return nil, err
+	}
+	return []funchost.Function{
+		gateway.New(gateway.Config{Queues: o.Queues, JobTypes: o.JobTypes, Broker: broker}, s.api).Host(),
+		projection.New(s.api).Host(),
+		ingest.New(s.scheduler).Host(),
+		dispatch.New(s.scheduler).Host(),
+		outcome.New(s.scheduler).Host(),
+		command.New(s.scheduler).Host(),
+		watchdog.New(s.scheduler).Host(),
+		worker,
+	}, nil
+}
+
+func (s *stores) runjob(o Options, below *base) (funchost.Function, error) {
+	var cfg runjob.Config
+	if err := funchost.LoadConfig(&cfg); err != nil {
+		return funchost.Function{}, err
+	}
+	cfg.Queues, cfg.Kafka, cfg.Version = o.Queues, kafkaConfig(below.brokers), funchost.Version
+	cfg.Grace = min(cfg.Grace, grace-5*time.Second)
+	var types handlers.Config
+	if err := funchost.LoadConfig(&types); err != nil {
+		return funchost.Function{}, err
+	}
+	registry, err := handlers.Builtin(types)
+	if err != nil {
+		return funchost.Function{}, err
+	}
+	worker, err := runjob.New(cfg, s.worker, registry, prometheus.DefaultRegisterer)
+	if err != nil {
+		return funchost.Function{}, err
+	}
+	return worker.Host(), nil
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/local/demo"
+	"github.com/jobweaver/jobweaver/local/dev"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+func newDev() *cobra.Command {
+	var o dev.Options
+	var withDemo, exit bool
+	var logLevel string
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Run the whole house here: PostgreSQL, a broker and all functions in one process",
+		Long: `Run the whole house here: a private PostgreSQL, a broker that speaks Kafka's protocol, and all eight
+functions in one process. Needs nothing but this binary. DATABASE_URL or KAFKA_BROKERS, when set,
+name a server that is used instead. The data is kept in --dir and found again.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if exit && !withDemo {
+				return errors.New("--exit goes with --demo: it ends the house with the demo")
+			}
+			if err := fromEnvironment(&o); err != nil {
+				return err
+			}
+			logger, err := telemetry.NewLogger(cmd.ErrOrStderr(), logLevel, "text")
+			if err != nil {
+				return err
+			}
+			telemetry.SetDefault(logger)
+			o.Out = cmd.OutOrStdout()
+			return dev.Run(cmd.Context(), o, func(ctx context.Context, url string) error {
+				welcome(o, url)
+				if withDemo {
+					err := demo.Run(ctx, client.New(url, ""), o.Out)
+					if exit || ctx.Err() != nil {
+						return err
+					}
+					if err != nil {
+						fmt.Fprintln(os.Stderr, "jobweaver: "+err.Error())
+					}
+					fmt.Fprintln(o.Out, "\nThe house stays open at "+url+". Ctrl-C stops it.")
+				}
+				<-ctx.Done()
+				return nil
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&withDemo, "demo", false, "submit sample jobs and follow them to their ends")
+	flags.BoolVar(&exit, "exit", false, "end with the demo; exit code 0 only if every sample ended as it should")
+	flags.StringVar(&o.Dir, "dir", ".jobweaver", "where the data is kept")
+	flags.IntVar(&o.Port, "port", 8080, "port of the gateway, on loopback; 0 takes a free one")
+	flags.StringVar(&o.Kafka, "kafka", "embedded", "embedded, or apache: Apache Kafka itself, which needs Java 17 and Maven")
+	flags.StringSliceVar(&o.Only, "only", nil, "start only these of postgres,kafka and print the settings for the functions' own binaries")
+	flags.IntVar(&o.PostgresPort, "postgres-port", 0, "port of the private PostgreSQL; 0 takes a free one")
+	flags.IntVar(&o.KafkaPort, "kafka-port", 0, "port of the private broker; 0 takes a free one")
+	flags.StringVar(&logLevel, "log-level", "warn", "of the functions: debug, info, warn or error")
+	return cmd
+}
+
+// fromEnvironment takes the settings that dev shares with the functions' own processes.
+func fromEnvironment(o *dev.Options) error {
+	o.DatabaseURL = os.Getenv("DATABASE_URL")
+	o.Brokers = splitList(os.Getenv("KAFKA_BROKERS"))
+	o.Queues = queues()
+	o.JobTypes = splitList(os.Getenv("JOB_TYPES"))
+	if o.DatabaseURL != "" && slices.Contains(o.Only, "postgres") {
+		return errors.New("--only postgres starts a server, and DATABASE_URL names one already")
+	}
+	if len(o.Brokers) > 0 && slices.Contains(o.Only, "kafka") {
+		return errors.New("--only kafka starts a broker, and KAFKA_BROKERS names one already")
+	}
+	return nil
+}
+
+func queues() []string {
+	if list := splitList(os.Getenv("QUEUES")); len(list) > 0 {
+		return list
+	}
+	return []string{"default"}
+}
+
+func splitList(text string) []string {
+	var list []string
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			list = append(list, part)
+		}
+	}
+	return list
+}
+
+func welcome(o dev.Options, url string) {
+	fmt.Fprintf(o.Out, `
+JobWeaver is up.
+
+  page      %[1]s/
+  jobs      %[1]s/api/jobs
+  contract  %[1]s/api/openapi.yaml
+  data      %[2]s
+
+  curl -X POST %[1]s/api/jobs -H 'Content-Type: application/json' \
+    -d '{"jobType":"SIMULATION","payload":{"steps":[{"type":"LOG","message":"hi"}]}}'
+
+`, url, o.Dir)
+}
