@@ -18,14 +18,15 @@ import (
 // Name is the function's name.
 const Name = "gateway"
 
-// Config is what an installation allows.
+// Config is what an installation allows, and what the host knows.
 type Config struct {
-	Queues   []string // that a job may name
-	JobTypes []string // beside the built-in ones; "*" allows every name
+	JobTypes []string `envconfig:"JOB_TYPES" desc:"job types beside the built-in ones; * allows every name"`
+	Queues   []string `ignored:"true"` // that a job may name
+
 	// Linger is how long HTTP is served after the stop: the host's ShutdownDelay.
-	Linger time.Duration
+	Linger time.Duration `ignored:"true"`
 	// Broker asks whether what events are said to can be reached; for the health page only.
-	Broker func(context.Context) error
+	Broker func(context.Context) error `ignored:"true"`
 }
 
 // Function serves HTTP and says what it has accepted.
