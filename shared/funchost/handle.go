@@ -11,7 +11,6 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 const (
@@ -22,12 +21,21 @@ const (
 	patience = 15 * time.Second
 )
 
-var errPanic = errors.New("panic")
+// panicError is a panic of the function's code.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (p *panicError) Error() string { return fmt.Sprintf("function panicked: %v", p.value) }
+
+func isPanic(err error) bool {
+	p := (*panicError)(nil)
+	return errors.As(err, &p)
+}
 
 // neverBetter tells the errors that the next try would meet again.
-func neverBetter(err error) bool {
-	return errors.Is(err, jobevent.ErrInvalid) || errors.Is(err, errPanic)
-}
+func neverBetter(err error) bool { return errors.Is(err, jobevent.ErrInvalid) || isPanic(err) }
 
 // settle calls Handle until it succeeds. It gives up when the batch is to blame (neverBetter), when
 // ctx ends, and for any other error when enough says so.
@@ -40,18 +48,15 @@ func (h *host) settle(ctx context.Context, batch []event.Event, enough func() bo
 			h.handling.note(ctx, nil)
 			return say, err
 		}
-		isPanic := errors.Is(err, errPanic)
-		if isPanic {
-			if panics++; panics == maxPanics {
-				return nil, err
-			}
-		} else {
-			h.handling.note(ctx, err)
-		}
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("give up handling: %w", ctx.Err()) // nothing is proven against the batch
 		}
-		if !isPanic && enough() {
+		h.handling.note(ctx, err)
+		if isPanic(err) {
+			if panics++; panics == maxPanics {
+				return nil, err
+			}
+		} else if enough() {
 			return nil, fmt.Errorf("handle %d events: %w", len(batch), err)
 		}
 		pause(ctx, wait.next())
@@ -64,7 +69,7 @@ func (h *host) call(ctx context.Context, batch []event.Event) (say []event.Event
 	began := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
-			say, err = nil, panicked(ctx, p, "handle")
+			say, err = nil, &panicError{p, debug.Stack()}
 		}
 		h.meter.Handled(batch, time.Since(began), err)
 	}()
@@ -74,12 +79,6 @@ func (h *host) call(ctx context.Context, batch []event.Event) (say []event.Event
 	}
 	setCausation(say, batch)
 	return say, nil
-}
-
-func panicked(ctx context.Context, p any, where string) error {
-	telemetry.Logger(ctx).ErrorContext(ctx, "function panicked", "where", where,
-		"panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-	return fmt.Errorf("%w: %v", errPanic, p)
 }
 
 // setCausation names, on each event said about a job, the event about that job that was handled.

@@ -100,7 +100,7 @@ func (h *host) answerError(ctx context.Context, w http.ResponseWriter, e event.E
 		label := telemetry.RejectedInvalid
 		if e.Context == nil {
 			label = telemetry.RejectedUndecodable
-		} else if errors.Is(err, errPanic) {
+		} else if isPanic(err) {
 			label = telemetry.RejectedPanic
 		}
 		h.meter.Rejected(label)

@@ -3,6 +3,7 @@ package funchost
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -15,6 +16,9 @@ func (h *host) tickLoop(ctx, work context.Context) {
 	var wait backoff
 	for ctx.Err() == nil {
 		next, err := h.tick(work)
+		if work.Err() != nil {
+			return
+		}
 		h.ticking.note(ctx, err)
 		if err != nil {
 			pause(ctx, wait.next()) // not shortened: who wakes us does not know of the error
@@ -63,7 +67,7 @@ func (h *host) callTick(ctx context.Context) (say []event.Event, next time.Durat
 	began := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
-			err = panicked(ctx, p, "tick")
+			err = &panicError{p, debug.Stack()}
 		}
 		h.meter.Ticked(time.Since(began), err)
 	}()

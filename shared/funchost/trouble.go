@@ -2,6 +2,7 @@ package funchost
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -25,7 +26,11 @@ func (t *trouble) note(ctx context.Context, err error) {
 	switch {
 	case err != nil && t.tries == 0:
 		t.since, t.tries = time.Now(), 1
-		telemetry.Logger(ctx).WarnContext(ctx, "failing, tried again until it works", "what", t.what, "error", err)
+		logger := telemetry.Logger(ctx)
+		if p := (*panicError)(nil); errors.As(err, &p) {
+			logger = logger.With("stack", string(p.stack))
+		}
+		logger.WarnContext(ctx, "failing, tried again until it works", "what", t.what, "error", err)
 	case err != nil:
 		t.tries++
 	case t.tries > 0:

@@ -1,0 +1,262 @@
+package funchost
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/cloudevents/sdk-go/v2/event"
+	"go.uber.org/goleak"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/kafkatest"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(processEnv) != "" {
+		processMain()
+		return
+	}
+	// The circuit breaker of a closed sarama producer sleeps out its ten seconds.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/eapache/go-resiliency/breaker.(*Breaker).timer"))
+}
+
+// place is where one test has Kafka to itself: a function hears the queue in and says to the queue out.
+type place struct {
+	t       *testing.T
+	cfg     Config
+	name    string
+	in, out string // queues
+}
+
+func newPlace(t *testing.T) *place {
+	t.Helper()
+	return placeOn(t, kafkatest.Brokers(t))
+}
+
+func placeOn(t *testing.T, brokers []string) *place {
+	prefix := kafkatest.Prefix()
+	return &place{
+		t: t, name: prefix + "f", in: prefix + "in", out: prefix + "out",
+		cfg: Config{Kafka: kafkaevent.Config{Brokers: brokers, ClientID: "test"}, NoListen: true},
+	}
+}
+
+// function hears the queue in.
+func (p *place) function(handle Handle) Function {
+	return Function{Name: p.name, Topics: []string{jobevent.RunTopic(p.in)}, Handle: handle}
+}
+
+// event is of a queue; all have the same key, and so the same partition.
+func (p *place) event(queue, id string) event.Event {
+	p.t.Helper()
+	e, err := jobevent.New(jobevent.TypeRun, jobevent.Meta{Function: "test", ID: id, Key: "k", Queue: queue}, struct{}{})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return e
+}
+
+// answers are what a handler says to a batch: one event each, with the id of the heard one.
+func (p *place) answers(batch []event.Event) []event.Event {
+	var say []event.Event
+	for _, e := range batch {
+		say = append(say, p.event(p.out, e.ID()))
+	}
+	return say
+}
+
+// send has events from … to-1 for the function.
+func (p *place) send(from, to int) {
+	p.t.Helper()
+	var events []event.Event
+	for n := from; n < to; n++ {
+		events = append(events, p.event(p.in, strconv.Itoa(n)))
+	}
+	publish, closing, err := NewPublisher(p.cfg)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer closing()
+	if err := publish(within(p.t, time.Minute), events); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// sendRaw puts any record before the function.
+func (p *place) sendRaw(value []byte, headers ...sarama.RecordHeader) {
+	p.t.Helper()
+	err := kafkaevent.CreateTopics(within(p.t, time.Minute), p.cfg.Kafka, jobevent.Topics([]string{p.in}))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	cfg, err := p.cfg.Kafka.Sarama()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	producer, err := sarama.NewSyncProducer(p.cfg.Kafka.Brokers, cfg)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer func() { _ = producer.Close() }()
+	_, _, err = producer.SendMessage(&sarama.ProducerMessage{
+		Topic: jobevent.RunTopic(p.in), Key: sarama.StringEncoder("k"), Value: sarama.ByteEncoder(value), Headers: headers,
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// run hosts f until the test, or the returned function, stops it. That gives Run's error.
+func (p *place) run(f Function) (stop func() error) {
+	p.t.Helper()
+	return start(p.t, p.cfg, f)
+}
+
+func start(t *testing.T, cfg Config, f Function) (stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- Run(ctx, cfg, f) }()
+	stop = sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
+	t.Cleanup(func() { _ = stop() })
+	return stop
+}
+
+// seen collects events by id, in the order of their first coming.
+type seen struct {
+	mu      sync.Mutex
+	changed chan struct{}
+	order   []string
+	events  map[string]event.Event
+	times   map[string]int
+}
+
+func newSeen() *seen {
+	return &seen{changed: make(chan struct{}, 1), events: map[string]event.Event{}, times: map[string]int{}}
+}
+
+func (s *seen) add(events ...event.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range events {
+		if s.times[e.ID()]++; s.times[e.ID()] == 1 {
+			s.order, s.events[e.ID()] = append(s.order, e.ID()), e
+		}
+	}
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (s *seen) get(id string) (event.Event, int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.events[id], s.times[id]
+}
+
+// wait returns, in order, the ids of n distinct events that the test may see.
+func (s *seen) wait(t *testing.T, n int) []string {
+	t.Helper()
+	ctx := within(t, time.Minute)
+	for {
+		s.mu.Lock()
+		order := append([]string(nil), s.order...)
+		s.mu.Unlock()
+		if len(order) >= n {
+			return order
+		}
+		select {
+		case <-s.changed:
+		case <-ctx.Done():
+			t.Fatalf("saw %v, want %d events", order, n)
+		}
+	}
+}
+
+// tail collects what is said on a topic from now on, of those events that are this test's.
+func (p *place) tail(topic string, ours func(event.Event) bool) *seen {
+	p.t.Helper()
+	tailer, err := kafkaevent.NewTailer(p.cfg.Kafka, topic)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	got := newSeen()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		_ = tailer.Run(ctx, func(m *sarama.ConsumerMessage) {
+			if e, err := kafkaevent.Decode(m); err == nil && (ours == nil || ours(e)) {
+				got.add(e)
+			}
+		})
+	})
+	p.t.Cleanup(func() { cancel(); running.Wait() })
+	select {
+	case <-tailer.Started():
+	case <-within(p.t, time.Minute).Done():
+		p.t.Fatal("the topic cannot be read")
+	}
+	return got
+}
+
+func (p *place) answered() *seen { return p.tail(jobevent.RunTopic(p.out), nil) }
+
+// rejected collects the dead letters of this test's records, by their offset.
+func (p *place) rejected() *seen {
+	return p.tail(jobevent.TopicDeadLetter, func(e event.Event) bool {
+		data, err := jobevent.Decode[jobevent.Rejected](e)
+		return err == nil && data.Topic == jobevent.RunTopic(p.in)
+	})
+}
+
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func numbers(from, to int) []string {
+	var ids []string
+	for n := from; n < to; n++ {
+		ids = append(ids, fmt.Sprint(n))
+	}
+	return ids
+}
+
+// await fails the test when a channel stays empty.
+func await[T any](t *testing.T, what string, from <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-within(t, time.Minute).Done():
+		t.Fatalf("never: %s", what)
+		panic("unreachable")
+	}
+}
+
+func portOf(t *testing.T, address string) int {
+	t.Helper()
+	_, text, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}

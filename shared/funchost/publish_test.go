@@ -1,0 +1,143 @@
+package funchost
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/infra/localkafka"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+)
+
+func TestABrokerThatIsAwayIsWaitedForWithoutHandlingAgain(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "broker")
+	broker, err := localkafka.StartEmbedded(localkafka.Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = broker.Stop() })
+	p := placeOn(t, broker.Brokers())
+	answered := p.answered()
+	p.send(0, 10)
+	inside, release := make(chan struct{}), make(chan struct{})
+	var handled atomic.Int32
+	p.run(p.function(func(_ context.Context, batch []event.Event) ([]event.Event, error) {
+		for _, e := range batch {
+			if e.ID() == "0" && handled.Add(1) == 1 {
+				close(inside)
+				<-release
+			}
+		}
+		return p.answers(batch), nil
+	}))
+	await(t, "the batch is handled", inside)
+	if err := broker.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	close(release)
+	broker = restart(t, broker, dir)
+	answered.wait(t, 10)
+	if n := handled.Load(); n != 1 {
+		t.Errorf("the batch was handled %d times", n)
+	}
+}
+
+// restart starts a stopped broker on its data and its port.
+func restart(t *testing.T, broker *localkafka.Server, dir string) *localkafka.Server {
+	t.Helper()
+	again, err := localkafka.StartEmbedded(localkafka.Config{Dir: dir, Port: portOf(t, broker.Brokers()[0])})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = again.Stop() })
+	return again
+}
+
+func TestWhatCanNeverBePublishedHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	answered := p.answered()
+	p.send(0, 5)
+	p.run(p.function(func(_ context.Context, batch []event.Event) ([]event.Event, error) {
+		say := p.answers(batch)
+		for i := range say {
+			switch say[i].ID() {
+			case "1":
+				say[i].SetType("some.other.type") // has no topic
+			case "3":
+				say[i].DataEncoded = []byte(strings.Repeat(" ", kafkaevent.MessageLimit+1<<20)) // too large
+			}
+		}
+		return say, nil
+	}))
+	if order := answered.wait(t, 3); !slices.Equal(order, []string{"0", "2", "4"}) {
+		t.Errorf("said %v", order)
+	}
+	p.send(5, 6)
+	answered.wait(t, 4)
+}
+
+func TestWhatIsSaidNamesWhatWasHandled(t *testing.T) {
+	t.Parallel()
+	jobs := []uuid.UUID{uuid.New(), uuid.New()}
+	handled := []event.Event{
+		ofJob(t, jobevent.TypeCreated, "a", jobs[0]), ofJob(t, jobevent.TypeCommand, "b", jobs[0]),
+	}
+	say := []event.Event{
+		ofJob(t, jobevent.TypeStatus, "1", jobs[0]),
+		ofJob(t, jobevent.TypeStatus, "2", jobs[1]),
+		ofJob(t, jobevent.TypeStatus, "3", jobs[0]),
+	}
+	say[2].SetExtension(jobevent.ExtCausationID, "mine")
+	setCausation(say, handled)
+	for i, want := range []any{"b", nil, "mine"} {
+		if got := say[i].Extensions()[jobevent.ExtCausationID]; got != want {
+			t.Errorf("event %d was caused by %v, want %v", i, got, want)
+		}
+	}
+}
+
+func TestARejectedRecordFitsIntoARecord(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	rejected := p.rejected()
+	p.sendRaw([]byte(strings.Repeat("\x01", kafkaevent.MessageLimit)))
+	p.run(p.function(func(_ context.Context, batch []event.Event) ([]event.Event, error) { return nil, nil }))
+	e, _ := rejected.get(rejected.wait(t, 1)[0])
+	data, err := jobevent.Decode[jobevent.Rejected](e)
+	if err != nil || !data.Truncated || len(data.Value) != maxRejectedValue {
+		t.Errorf("truncated %t, %d bytes, %v", data.Truncated, len(data.Value), err)
+	}
+	if len(e.Data()) >= 1<<20 {
+		t.Errorf("the event's data has %d bytes", len(e.Data()))
+	}
+}
+
+func TestBackoffGrowsToItsLimit(t *testing.T) {
+	t.Parallel()
+	var b backoff
+	for want := waitAtLeast; want < waitAtMost; want *= 2 {
+		if got := b.next(); got < want/2 || got > want {
+			t.Errorf("waits %s, want about %s", got, want)
+		}
+	}
+	for range 5 {
+		if got := b.next(); got > waitAtMost || got < waitAtMost/2 {
+			t.Errorf("waits %s at last", got)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if pause(ctx, time.Hour) {
+		t.Error("paused beyond its context")
+	}
+}

@@ -1,0 +1,221 @@
+package funchost
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// newSinkPublisher says events to a server that answers with the given handler.
+func newSinkPublisher(t *testing.T, overrides string, answer http.HandlerFunc) *publisher {
+	t.Helper()
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
+	p, err := newPublisher(Config{Sink: server.URL, CEOverrides: overrides}, telemetry.NewMeter(t.Name()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.close)
+	return p
+}
+
+func ofJob(t *testing.T, typ, id string, jobID uuid.UUID) event.Event {
+	t.Helper()
+	e, err := jobevent.New(typ, jobevent.Meta{Function: "test", ID: id, JobID: jobID}, struct{}{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestTheSinkGetsEachEventOnceInBinaryMode(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	got := map[string]event.Event{}
+	p := newSinkPublisher(t, `{"extensions":{"cluster":"blue"}}`, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Ce-Id") == "" {
+			t.Error("not in binary mode")
+		}
+		e, err := readEvent(w, r)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if _, twice := got[e.ID()]; twice {
+			t.Errorf("%s came twice", e.ID())
+		}
+		got[e.ID()] = e
+	})
+	var events []event.Event
+	for _, id := range numbers(0, 200) {
+		e := ofJob(t, jobevent.TypeCreated, id, uuid.New())
+		e.SetExtension("note", `50 % "ü"`)
+		events = append(events, e)
+	}
+	if err := p.publish(within(t, time.Minute), events); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 200 {
+		t.Fatalf("the sink got %d events", len(got))
+	}
+	e := got["7"]
+	if e.Extensions()["note"] != `50 % "ü"` || e.Extensions()["cluster"] != "blue" {
+		t.Errorf("extensions arrived as %v", e.Extensions())
+	}
+	if e.Subject() != events[7].Subject() || string(e.Data()) != "{}" || e.DataContentType() != event.ApplicationJSON {
+		t.Errorf("arrived as %s", e)
+	}
+}
+
+func TestTheSinkIsTriedAgainAfterWhatMayGetBetter(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{404, 408, 409, 429, 500, 502, 503} {
+		t.Run(http.StatusText(status), func(t *testing.T) {
+			t.Parallel()
+			var tries atomic.Int32
+			p := newSinkPublisher(t, "", func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Ce-Id") == "1" && tries.Add(1) <= 2 {
+					w.WriteHeader(status)
+				}
+			})
+			events := []event.Event{
+				ofJob(t, jobevent.TypeCreated, "0", uuid.New()), ofJob(t, jobevent.TypeCreated, "1", uuid.New()),
+			}
+			if err := p.insist(within(t, time.Minute), events); err != nil {
+				t.Fatal(err)
+			}
+			if n := tries.Load(); n != 3 {
+				t.Errorf("tried %d times", n)
+			}
+		})
+	}
+}
+
+func TestTheSinkSaysHowLongToWait(t *testing.T) {
+	t.Parallel()
+	var tries atomic.Int32
+	var first time.Time
+	p := newSinkPublisher(t, "", func(w http.ResponseWriter, _ *http.Request) {
+		if tries.Add(1) == 1 {
+			first = time.Now()
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	})
+	if err := p.insist(within(t, time.Minute), []event.Event{ofJob(t, jobevent.TypeCreated, "0", uuid.New())}); err != nil {
+		t.Fatal(err)
+	}
+	if waited := time.Since(first); waited < time.Second {
+		t.Errorf("waited only %s", waited)
+	}
+}
+
+func TestARefusalOfTheSinkIsFinal(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{301, 400, 401, 403, 413, 415, 422} {
+		t.Run(http.StatusText(status), func(t *testing.T) {
+			t.Parallel()
+			var tries atomic.Int32
+			p := newSinkPublisher(t, "", func(w http.ResponseWriter, _ *http.Request) {
+				tries.Add(1)
+				w.Header().Set("Location", "/elsewhere")
+				w.WriteHeader(status)
+			})
+			if err := p.publish(t.Context(), []event.Event{ofJob(t, jobevent.TypeCreated, "0", uuid.New())}); err != nil {
+				t.Fatal(err)
+			}
+			if n := tries.Load(); n != 1 {
+				t.Errorf("tried %d times", n)
+			}
+		})
+	}
+}
+
+func TestASinkThatIsAwayIsNotAskedForEachEvent(t *testing.T) {
+	t.Parallel()
+	var tries atomic.Int32
+	p := newSinkPublisher(t, "", func(w http.ResponseWriter, _ *http.Request) {
+		tries.Add(1)
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	var events []event.Event
+	for _, id := range numbers(0, 1000) {
+		events = append(events, ofJob(t, jobevent.TypeCreated, id, uuid.New()))
+	}
+	err := p.publish(within(t, time.Minute), events)
+	left := (*unsent)(nil)
+	if !errors.As(err, &left) || len(left.events) != 1000 {
+		t.Fatalf("publish returned %v", err)
+	}
+	if n := tries.Load(); n > 3*sinkAtOnce {
+		t.Errorf("asked %d times", n)
+	}
+}
+
+func TestAJobsStatusIsSaidAfterItsOtherEvents(t *testing.T) {
+	t.Parallel()
+	jobs := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
+	var events []event.Event
+	for _, job := range jobs {
+		events = append(events, ofJob(t, jobevent.TypeStatus, job.String()+".v1", job))
+	}
+	for _, job := range jobs[:2] {
+		events = append(events, ofJob(t, jobevent.TypeDeadLettered, job.String()+".dead", job))
+	}
+	var mu sync.Mutex
+	var acknowledged []string
+	var failed bool
+	p := newSinkPublisher(t, "", func(w http.ResponseWriter, r *http.Request) {
+		id := r.Header.Get("Ce-Id")
+		mu.Lock()
+		defer mu.Unlock()
+		if !failed && strings.HasSuffix(id, ".dead") {
+			failed = true
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		acknowledged = append(acknowledged, id)
+	})
+	if err := p.insist(within(t, time.Minute), events); err != nil {
+		t.Fatal(err)
+	}
+	if len(acknowledged) != len(events) {
+		t.Errorf("said %v", acknowledged)
+	}
+	for _, job := range jobs[:2] {
+		status := slices.Index(acknowledged, job.String()+".v1")
+		if dead := slices.Index(acknowledged, job.String()+".dead"); dead > status {
+			t.Errorf("the status of %s was said before its dead letter: %v", job, acknowledged)
+		}
+	}
+}
+
+func TestPublishingEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	p := newSinkPublisher(t, "", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := p.insist(ctx, []event.Event{ofJob(t, jobevent.TypeCreated, "0", uuid.New())}); err == nil {
+		t.Error("publish succeeded")
+	}
+	if !p.trouble.ongoing() {
+		t.Error("the trouble was not noted")
+	}
+}
