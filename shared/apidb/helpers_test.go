@@ -126,4 +126,3 @@ func (h *house) apply(t *testing.T, words ...apidb.StatusWord) int64 {
 	}
 	return changed
 }
-
