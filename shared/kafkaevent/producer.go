@@ -42,7 +42,8 @@ type Producer struct {
 // connection is one sarama producer with who uses it; the last one out closes it.
 type connection struct {
 	sarama.SyncProducer
-	users sync.WaitGroup
+	client sarama.Client
+	users  sync.WaitGroup
 }
 
 // NewProducer checks the configuration; nothing connects before the first Publish.
@@ -135,18 +136,29 @@ func (p *Producer) connect(ctx context.Context) (*connection, error) {
 		return nil, err // whoever had the lock before us waited in vain for too long
 	}
 	if p.conn == nil {
-		s, err := p.cfg.Sarama()
+		conn, err := openConnection(p.cfg)
 		if err != nil {
 			return nil, err
 		}
-		producer, err := sarama.NewSyncProducer(p.cfg.addrs(), idempotent(s))
-		if err != nil {
-			return nil, fmt.Errorf("connect to %s: %w", strings.Join(p.cfg.addrs(), ","), err)
-		}
-		p.conn = &connection{SyncProducer: producer}
+		p.conn = conn
 	}
 	p.conn.users.Add(1)
 	return p.conn, nil
+}
+
+// openConnection makes the client itself: sarama's own would be left behind when the broker then has
+// no producer id for us.
+func openConnection(cfg Config) (*connection, error) {
+	client, err := openClient(cfg, func(s *sarama.Config) { idempotent(s) })
+	if err != nil {
+		return nil, err
+	}
+	producer, err := sarama.NewSyncProducerFromClient(client)
+	if err != nil {
+		_ = client.Close()
+		return nil, fmt.Errorf("connect to %s: %w", strings.Join(cfg.addrs(), ","), err)
+	}
+	return &connection{SyncProducer: producer, client: client}, nil
 }
 
 // drop makes the next connect open a new connection.
@@ -162,7 +174,8 @@ func (p *Producer) drop(conn *connection) {
 
 func (c *connection) close() {
 	c.users.Wait()
-	_ = c.Close() // it never fails
+	_ = c.Close() // neither fails when closed only once
+	_ = c.client.Close()
 }
 
 // Close waits for what is being published, which publishTimeout and sarama's own limits bound.
@@ -177,8 +190,9 @@ func (p *Producer) Close() {
 	p.closing.Wait()
 }
 
-// failures are the messages that failed, in the order of sending, and what failed them.
-func failures(sent []*sarama.ProducerMessage, err error) ([]*sarama.ProducerMessage, error) {
+// failures are the messages that failed, in the order of sending, and what failed them. They are
+// copies: sarama may still look at one after it has given it back.
+func failures(sent []*sarama.ProducerMessage, err error) (again []*sarama.ProducerMessage, cause error) {
 	var each sarama.ProducerErrors
 	if !errors.As(err, &each) {
 		return sent, err
@@ -191,8 +205,14 @@ func failures(sent []*sarama.ProducerMessage, err error) ([]*sarama.ProducerMess
 			causes = append(causes, e.Err)
 		}
 	}
-	kept := slices.DeleteFunc(slices.Clone(sent), func(m *sarama.ProducerMessage) bool { return !failed[m] })
-	return kept, errors.Join(causes...)
+	for _, m := range sent {
+		if failed[m] {
+			again = append(again, &sarama.ProducerMessage{
+				Topic: m.Topic, Key: m.Key, Value: m.Value, Headers: m.Headers,
+			})
+		}
+	}
+	return again, errors.Join(causes...)
 }
 
 // curable says whether a new connection, or the topic, is what is missing.
