@@ -1,0 +1,213 @@
+package shuffletest
+
+import (
+	"context"
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/jobweaver/jobweaver/functions/command"
+	"github.com/jobweaver/jobweaver/functions/dispatch"
+	"github.com/jobweaver/jobweaver/functions/ingest"
+	"github.com/jobweaver/jobweaver/functions/outcome"
+	"github.com/jobweaver/jobweaver/functions/projection"
+	"github.com/jobweaver/jobweaver/functions/watchdog"
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+// house is all functions on three databases of their own and one bus, without any clock but the test's.
+type house struct {
+	*bus
+	t        *testing.T
+	api      *apidb.Store
+	apiPool  *pgxpool.Pool // reaches round the store
+	dispatch *dispatch.Function
+	watchdog *watchdog.Function
+	workers  *workers
+	jobs     map[uuid.UUID]*job
+	ids      []uuid.UUID // of jobs, in the order of submitting
+}
+
+// open builds a house. A short lease has run out whenever the watchdog looks.
+func open(t *testing.T, lease time.Duration, pick func(int) int) *house {
+	t.Helper()
+	h := &house{bus: newBus(), t: t, jobs: map[uuid.UUID]*job{}}
+	apiURL, schedulerURL := pgtest.Database(t, migrations.API), pgtest.Database(t, migrations.Scheduler)
+	var err error
+	if h.api, err = apidb.Open(t.Context(), apiURL); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.api.Close)
+	scheduler, err := schedulerdb.Open(t.Context(), schedulerURL, schedulerdb.Config{Lease: lease, MaxLost: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(scheduler.Close)
+	h.apiPool = pool(t, apiURL)
+	workerURL := pgtest.Database(t, migrations.Worker)
+	h.workers = &workers{t: t, pool: pool(t, workerURL), jobs: h.jobs, pick: pick, started: map[workerdb.Key]int{}}
+	if h.workers.store, err = workerdb.Open(t.Context(), workerURL); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.workers.store.Close)
+	h.dispatch, h.watchdog = dispatch.New(scheduler), watchdog.New(scheduler)
+	h.readAll(scheduler)
+	return h
+}
+
+func (h *house) readAll(scheduler *schedulerdb.Store) {
+	in, out, com := ingest.New(scheduler).Host(), outcome.New(scheduler).Host(), command.New(scheduler).Host()
+	dog, pro := h.watchdog.Host(), projection.New(h.api).Host()
+	h.read(in.Name, in.Handle, in.Topics...)
+	h.read(out.Name, out.Handle, out.Topics...)
+	h.read(com.Name, com.Handle, com.Topics...)
+	h.read(dog.Name, dog.Handle, dog.Topics...)
+	h.read(pro.Name, pro.Handle, pro.Topics...)
+	h.read("runjob", h.workers.hear, jobevent.TopicRun)
+	h.read("runjob's cancels", h.workers.cancel, jobevent.TopicAttemptCancel)
+}
+
+func pool(t *testing.T, url string) *pgxpool.Pool {
+	t.Helper()
+	p, err := pgpool.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// submit accepts one job of each kind. What the gateway says of it is lost where lose says so.
+func (h *house) submit(rnd *rand.Rand, lose func() bool) {
+	h.t.Helper()
+	for i := range kinds {
+		k := &kinds[i]
+		request := k.request
+		request.JobType, request.Queue = jobspec.Simulation, jobspec.DefaultQueue
+		request.Timeout, request.Payload = jobspec.DefaultTimeout, []byte(`{"steps":[]}`)
+		var id uuid.UUID // by the seed, for the partitions follow from it
+		binary.BigEndian.PutUint64(id[:], rnd.Uint64())
+		fresh := apidb.NewJob{JobID: id, TraceID: uuid.New(), Request: request}
+		accepted, err := h.api.InsertJobs(h.t.Context(), []apidb.NewJob{fresh})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		h.jobs[id], h.ids = &job{kind: k}, append(h.ids, id)
+		e, err := apidb.CreatedEvent(accepted[0].Created(fresh))
+		h.gateway(e, err, lose)
+		if k.command != "" {
+			h.command(id, k.command, lose)
+		}
+	}
+}
+
+func (h *house) command(id uuid.UUID, command string, lose func() bool) {
+	h.t.Helper()
+	kept, err := h.api.KeepCommand(h.t.Context(), id, command, "client")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	e, err := kept.Event()
+	h.gateway(e, err, lose)
+}
+
+func (h *house) gateway(e event.Event, err error, lose func() bool) {
+	h.t.Helper()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if lose() {
+		h.mishaps[acceptedNotSaid]++
+		return
+	}
+	h.say(h.t, []event.Event{e})
+}
+
+// tick lets a function's clock run.
+func (h *house) tick(who string, tick func(context.Context) ([]event.Event, time.Duration, error)) {
+	h.t.Helper()
+	say, _, err := tick(h.t.Context())
+	h.say(h.t, check(h.t, who, say, err))
+}
+
+// reconcile lets a minute pass for the API's rows and a projection that was just started look at them.
+func (h *house) reconcile() {
+	h.t.Helper()
+	for _, sql := range []string{
+		"update jobs set created_at = created_at - interval '61 s', updated_at = updated_at - interval '61 s'",
+		"update commands set created_at = created_at - interval '61 s'",
+	} {
+		if _, err := h.apiPool.Exec(h.t.Context(), sql); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	h.tick("reconcile", projection.New(h.api).Tick)
+}
+
+// callBack is what the gateway says when an outside system has called back.
+func (h *house) callBack() {
+	h.t.Helper()
+	for _, id := range h.ids {
+		j := h.jobs[id]
+		if j.name != "is called back" || j.redriven || h.look(id).Status != "WAITING" {
+			continue
+		}
+		j.redriven = true
+		h.say(h.t, []event.Event{newEvent(h.t, jobevent.TypeCompleted,
+			jobevent.Meta{Function: "gateway", ID: jobevent.OutcomeID(id, h.look(id).Attempt, "completed"), JobID: id},
+			jobevent.Completed{JobID: id, Attempt: h.look(id).Attempt, StartedAt: time.Now(), FinishedAt: time.Now()})})
+	}
+}
+
+// redrive asks for another try of the jobs that want one and are seen to have failed.
+func (h *house) redrive(lose func() bool) {
+	h.t.Helper()
+	for _, id := range h.ids {
+		j := h.jobs[id]
+		if j.redrive && !j.redriven && h.look(id).Status == "FAILED" {
+			j.redriven = true
+			h.command(id, jobevent.CommandRetry, lose)
+		}
+	}
+}
+
+// look reads what the API shows.
+func (h *house) look(id uuid.UUID) apidb.Job {
+	h.t.Helper()
+	shown, err := h.api.Job(h.t.Context(), id)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return shown
+}
+
+// ended says whether every job has, and every command has its answer.
+func (h *house) ended() bool {
+	h.t.Helper()
+	for id, j := range h.jobs {
+		if shown := h.look(id); !shown.Status.Terminal() || j.redrive && !j.redriven {
+			return false
+		}
+	}
+	var commands int
+	if err := h.apiPool.QueryRow(h.t.Context(), "select count(*) from commands").Scan(&commands); err != nil {
+		h.t.Fatal(err)
+	}
+	return commands == 0
+}
+
+func never() bool { return false }
+
+func oneIn(rnd *rand.Rand, n int) func() bool { return func() bool { return rnd.IntN(n) == 0 } }

@@ -1,0 +1,206 @@
+package shuffletest
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+)
+
+var seeds = flag.Int("shuffle.seeds", 6, "how many orders are tried")
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// end is what became of a job, as far as it does not depend on the order of things. A lost attempt is
+// one more attempt and nothing else.
+type end struct {
+	status     jobstate.Status
+	retryCount int
+	errorCode  string
+	output     string
+	outcomes   []string // of attempts, but for lost ones
+	dead       int      // dead letters
+}
+
+func TestEveryEventTwiceInAnyOrderEndsTheSame(t *testing.T) {
+	t.Parallel()
+	plain := open(t, 15*time.Second, first)
+	plain.submit(rand.New(rand.NewPCG(0, 0)), never)
+	plain.runInOrder()
+	want := plain.ends()
+	for i := range kinds {
+		if k := &kinds[i]; want[k.name].status != k.status || want[k.name].dead != k.dead {
+			t.Errorf("in order, a job that %s ends as %+v", k.name, want[k.name])
+		}
+	}
+	var all sync.Mutex
+	mishaps := map[string]int{}
+	t.Run("shuffled", func(t *testing.T) {
+		for seed := range *seeds {
+			t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+				t.Parallel()
+				rnd := rand.New(rand.NewPCG(uint64(seed), 0))
+				h := open(t, 20*time.Millisecond, random(rnd))
+				h.submit(rnd, oneIn(rnd, 4))
+				h.runShuffled(rnd)
+				h.compare(want)
+				t.Log(h.mishaps)
+				all.Lock()
+				defer all.Unlock()
+				for what, n := range h.mishaps {
+					mishaps[what] += n
+				}
+			})
+		}
+	})
+	for _, what := range []string{
+		acceptedNotSaid, heardAgain, killedBeforePublish, settledNotSaid, workerFrozen, workerKilled,
+	} {
+		if mishaps[what] == 0 {
+			t.Errorf("never %s: these runs prove little", what)
+		}
+	}
+}
+
+func (h *house) compare(want map[string]end) {
+	h.t.Helper()
+	for name, got := range h.ends() {
+		if !reflect.DeepEqual(got, want[name]) {
+			h.t.Errorf("a job that %s ended as\n%+v, in order it ends as\n%+v", name, got, want[name])
+		}
+	}
+}
+
+// runInOrder delivers what there is, each event once and in order, before anything else happens.
+func (h *house) runInOrder() {
+	h.t.Helper()
+	for range 1000 {
+		h.say(h.t, h.workers.fill())
+		if h.inOrder(h.t) {
+			continue
+		}
+		if h.ended() {
+			return
+		}
+		h.say(h.t, h.workers.judge())
+		if say, done := h.workers.finish(); done {
+			h.say(h.t, say)
+			continue
+		}
+		h.tick("dispatch", h.dispatch.Tick)
+		h.callBack()
+		h.redrive(never)
+	}
+	h.t.Fatal("the jobs do not end, even in order")
+}
+
+// runShuffled does one thing or another until nothing is left to be done.
+func (h *house) runShuffled(rnd *rand.Rand) {
+	h.t.Helper()
+	lose := oneIn(rnd, 4)
+	mishaps := 2 // workers that leave of themselves: a job may lose so many and still end well
+	for range 10_000 {
+		h.say(h.t, h.workers.fill())
+		switch n := rnd.IntN(40); {
+		case n < 2:
+			h.tick("dispatch", h.dispatch.Tick)
+		case n < 3:
+			h.tick("watchdog", h.watchdog.Tick)
+		case n < 5:
+			h.say(h.t, h.workers.beat(h.workers.any()))
+		case n < 15:
+			if say, done := h.workers.finish(); done {
+				h.sayPart(say, rnd)
+			}
+		case n < 16 && mishaps > 0:
+			mishaps--
+			h.leave(rnd)
+		case n < 18:
+			h.sayPart(h.workers.judge(), rnd)
+		case n < 19:
+			h.say(h.t, h.workers.wake())
+		case n < 20:
+			h.callBack()
+			h.redrive(lose)
+		case !h.shuffled(h.t, rnd):
+			if h.ended() {
+				return
+			}
+			h.reconcile()
+		}
+	}
+	h.t.Fatalf("the jobs do not end: %+v", h.ends())
+}
+
+// sayPart is for what a worker says of outcomes: killed in between, it says nothing or half of it.
+func (h *house) sayPart(say []event.Event, rnd *rand.Rand) {
+	h.t.Helper()
+	if len(say) > 0 && rnd.IntN(6) == 0 {
+		h.mishaps[settledNotSaid]++
+		say = part(say, rnd)
+	}
+	h.say(h.t, say)
+}
+
+func (h *house) leave(rnd *rand.Rand) {
+	frozen := rnd.IntN(2) == 0
+	if frozen {
+		h.mishaps[workerFrozen]++
+	} else {
+		h.mishaps[workerKilled]++
+	}
+	h.workers.leave(h.workers.any(), frozen)
+}
+
+// ends reads all jobs as the API shows them, and checks what must hold of each.
+func (h *house) ends() map[string]end {
+	h.t.Helper()
+	for key, n := range h.workers.started {
+		if n > 1 {
+			h.t.Errorf("attempt %v was started %d times", key, n)
+		}
+	}
+	all := map[string]end{}
+	for id, j := range h.jobs {
+		shown := h.look(id)
+		e := end{
+			status: shown.Status, retryCount: shown.RetryCount, output: string(shown.Snapshot.Output),
+			dead: h.deadLetters(id, shown.Attempt),
+		}
+		if shown.Snapshot.LastError != nil {
+			e.errorCode = shown.Snapshot.LastError.ErrorCode
+		}
+		if j.ends == nil {
+			e.errorCode = "" // of an attempt that was lost before it heard of the cancel, or not
+			all[j.name] = e
+			continue
+		}
+		for _, move := range shown.Snapshot.History {
+			if move.Outcome != "" && move.Outcome != string(jobstate.KindLost) {
+				e.outcomes = append(e.outcomes, move.Outcome)
+			}
+		}
+		all[j.name] = e
+	}
+	return all
+}
+
+// deadLetters counts the ids under which the job was buried.
+func (h *house) deadLetters(id uuid.UUID, attempts int) (n int) {
+	for attempt := range attempts + 1 {
+		if h.said[jobevent.DeadLetterID(id, attempt)] > 0 {
+			n++
+		}
+	}
+	return n
+}
