@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -126,6 +128,21 @@ func (h *house) registry() *handlers.Registry {
 		"BLOCK":      h.block,
 		"STUBBORN":   h.stubborn,
 		"PANIC":      func(context.Context, *handlers.Attempt) (handlers.Result, error) { panic("oh no") },
+		"ANSWER": func(_ context.Context, a *handlers.Attempt) (handlers.Result, error) {
+			var r struct {
+				Wait, Snooze time.Duration
+				Depth        int
+				Error        string
+			}
+			if err := json.Unmarshal(a.Payload, &r); err != nil {
+				return handlers.Result{}, err
+			}
+			if r.Error != "" {
+				return handlers.Result{}, errors.New(r.Error)
+			}
+			output := json.RawMessage(strings.Repeat("[", r.Depth) + "0" + strings.Repeat("]", r.Depth))
+			return handlers.Result{Output: output, WaitFor: r.Wait, Snooze: r.Snooze}, nil
+		},
 		"HUGE": func(context.Context, *handlers.Attempt) (handlers.Result, error) {
 			return handlers.Result{Output: json.RawMessage(`"` + string(make([]byte, handlers.MaxOutput)) + `"`)}, nil
 		},

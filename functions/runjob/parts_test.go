@@ -1,0 +1,156 @@
+package runjob
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+func TestTheRateOfAPool(t *testing.T) {
+	t.Parallel()
+	start := time.Now()
+	at := func(d time.Duration) time.Time { return start.Add(d) }
+	var m meter
+	if got := m.rate(start, 12); got != 0 {
+		t.Errorf("idle from the start: %v", got)
+	}
+	for i := range 100 { // of 10 ms each
+		m.start(at(time.Duration(i) * 10 * time.Millisecond))
+		m.finish(at(time.Duration(i)*10*time.Millisecond), at(time.Duration(i+1)*10*time.Millisecond))
+	}
+	if got := m.rate(at(time.Second), 12); math.Abs(got-1200) > 1 {
+		t.Errorf("attempts of 10 ms: %v, want 1200", got)
+	}
+	for range 12 {
+		m.start(at(time.Second))
+	}
+	for i, most := range []float64{92.4, 48.1, 0, 0} { // long ones weigh as much as they have run
+		if got := m.rate(at(time.Duration(i+2)*time.Second), 12); got > most {
+			t.Errorf("%d s of long attempts: %v, want at most %v", i+1, got, most)
+		}
+	}
+	for range 12 {
+		m.finish(at(time.Second), at(5*time.Second))
+	}
+	if got := m.rate(at(6*time.Second), 12); got <= 0 || got > 12 {
+		t.Errorf("long attempts that finish: %v", got)
+	}
+	for i := range 4 {
+		m.rate(at(time.Duration(i+7)*time.Second), 12)
+	}
+	if got := m.rate(at(11*time.Second), 12); got != 0 {
+		t.Errorf("idle: %v", got)
+	}
+	for range 1000 {
+		m.start(at(11 * time.Second))
+		m.finish(at(11*time.Second), at(11*time.Second))
+	}
+	if got := m.rate(at(12*time.Second), 12); got != rateCap {
+		t.Errorf("no-ops: %v", got)
+	}
+}
+
+func TestAnAttemptsLogIsBounded(t *testing.T) {
+	t.Parallel()
+	var many attemptLog
+	for i := range 500 {
+		many.add(slog.LevelWarn, fmt.Sprint(i))
+		if i == 50 {
+			if lines, first := many.drain(); len(lines) != 51 || first != 0 || lines[50].Text != "50" || lines[0].Level != "warn" {
+				t.Errorf("%d lines from %d: %+v", len(lines), first, lines[50])
+			}
+		}
+	}
+	lines, first := many.drain()
+	if len(lines) != 149 || first != 51 || lines[148].Text != logIsFull || lines[147].Text != "198" {
+		t.Errorf("%d lines from %d", len(lines), first)
+	}
+	if lines, first := many.drain(); len(lines) != 0 || first != 200 {
+		t.Errorf("%d lines from %d", len(lines), first)
+	}
+	var large attemptLog
+	large.add(slog.LevelInfo, strings.Repeat("é", 20_000))
+	large.add(slog.LevelInfo, strings.Repeat("é", 20_000))
+	large.add(slog.LevelInfo, "too much")
+	lines, _ = large.drain()
+	if len(lines) != 3 || lines[2].Text != logIsFull || len(lines[0].Text)+len(lines[1].Text) > maxLogBytes {
+		t.Errorf("%d lines", len(lines))
+	}
+}
+
+func TestCleanTextIsStorable(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{"plain": "plain", "a\x00b": "ab", "\xff!": "!", "éééééé": "éé…"} {
+		if got := clean(in, 8); got != want || !utf8.ValidString(got) {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestBisectFindsWhatIsInvalid(t *testing.T) {
+	t.Parallel()
+	var done, bad []int
+	err := bisect([]int{1, 2, 3, 4, 5, 6, 7}, func(part []int) error {
+		if slices.ContainsFunc(part, func(n int) bool { return n%3 == 0 }) {
+			return fmt.Errorf("do %v: %w", part, jobevent.ErrInvalid)
+		}
+		done = append(done, part...)
+		return nil
+	}, func(n int, _ error) { bad = append(bad, n) })
+	if err != nil || !slices.Equal(done, []int{1, 2, 4, 5, 7}) || !slices.Equal(bad, []int{3, 6}) {
+		t.Errorf("done %v, bad %v, %v", done, bad, err)
+	}
+	away := errors.New("away")
+	if err := bisect([]int{1, 2}, func([]int) error { return away }, nil); !errors.Is(err, away) {
+		t.Error(err)
+	}
+}
+
+func TestRetryWaitsForWhatIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tries := 0
+		began := time.Now()
+		err := retry(t.Context(), "try", func() error {
+			if tries++; tries < 20 {
+				return errors.New("away")
+			}
+			return nil
+		})
+		if err != nil || time.Since(began) > time.Minute || time.Since(began) < 10*time.Second {
+			t.Errorf("%d tries in %v, %v", tries, time.Since(began), err)
+		}
+		invalid := fmt.Errorf("bad: %w", jobevent.ErrInvalid)
+		if err := retry(t.Context(), "try", func() error { return invalid }); !errors.Is(err, invalid) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	t.Parallel()
+	good := Config{Queues: []string{"default", "mail-2"}, PoolSize: 1}
+	if err := good.check(); err != nil {
+		t.Error(err)
+	}
+	for name, change := range map[string]func(*Config){
+		"QUEUES":     func(c *Config) { c.Queues = []string{"No"} },
+		"POOL_SIZE":  func(c *Config) { c.PoolSize = 0 },
+		"QUEUE_SIZE": func(c *Config) { c.QueueSize = -1 },
+		"GRACE":      func(c *Config) { c.Grace = -1 },
+	} {
+		bad := good
+		change(&bad)
+		if err := bad.check(); err == nil || !strings.HasPrefix(err.Error(), name+": ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
