@@ -11,6 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // work is one slot of the pool: it runs attempts until the pool stops.
@@ -35,6 +36,8 @@ func (f *Function) execute(ctx context.Context, a *attempt) {
 		}))
 		return
 	}
+	ctx = telemetry.With(ctx, telemetry.FieldJobID, a.run.JobID.String(), telemetry.FieldTraceID, a.traceID.String(),
+		"attempt", a.run.Attempt)
 	timer := time.AfterFunc(a.timeout(), func() {
 		f.pool.decideNow(a, endedOutcome(a, handlers.ErrTimeout))
 		a.end(handlers.ErrTimeout)
@@ -69,8 +72,7 @@ func call(ctx context.Context, h handlers.Handler, a *handlers.Attempt) (r handl
 		}
 		value := recover()
 		err = &panicked{value, debug.Stack()}
-		slog.ErrorContext(ctx, "handler panicked", "jobId", a.JobID, "attempt", a.Number, "traceId", a.TraceID,
-			"panic", value)
+		slog.ErrorContext(ctx, "handler panicked", "panic", value)
 	}()
 	r, err = h(ctx, a)
 	finished = true

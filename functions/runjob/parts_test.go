@@ -18,7 +18,7 @@ import (
 func TestTheRateOfAPool(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
-	at := func(d time.Duration) time.Time { return start.Add(d) }
+	at := start.Add
 	var m meter
 	if got := m.rate(start, 12); got != 0 {
 		t.Errorf("idle from the start: %v", got)

@@ -100,6 +100,7 @@ func (p *pool) next(ctx context.Context) (*attempt, context.Context) {
 	p.running[a] = struct{}{}
 	p.meter.start(a.startedAt)
 	ctx, a.end = context.WithCancelCause(ctx)
+	p.changed()
 	return a, ctx
 }
 

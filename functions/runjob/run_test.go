@@ -64,7 +64,7 @@ func TestHowAttemptsFail(t *testing.T) {
 			got.Kind != jobevent.KindFailed || got.StartedAt == nil {
 			t.Errorf("%s %s: %+v", c.jobType, c.payload, got)
 		}
-		if c.jobType == "PANIC" && !strings.Contains(got.Message, "worker_test.go") {
+		if c.jobType == "PANIC" && !strings.Contains(got.Message, "house_test.go") {
 			t.Errorf("no stack: %s", got.Message)
 		}
 	}

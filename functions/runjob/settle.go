@@ -7,6 +7,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
@@ -32,7 +33,7 @@ func (f *Function) settleAll(ctx context.Context) {
 		if err != nil {
 			slog.ErrorContext(ctx, "outcomes not settled", "attempts", len(open), "error", err)
 		} else {
-			f.forget(batch)
+			f.forget(ctx, batch)
 			f.said.put(batch...)
 		}
 		f.settling.Store(0)
@@ -73,13 +74,30 @@ func (f *Function) settleUnstorable(ctx context.Context, one *finished, refused 
 }
 
 // forget lets go of attempts whose outcome is in the store.
-func (f *Function) forget(batch []finished) {
+func (f *Function) forget(ctx context.Context, batch []finished) {
 	var keys []workerdb.Key
 	for _, one := range batch {
-		if one.attempt != nil {
-			keys = append(keys, one.attempt.key())
-			f.metrics.settled(one.attempt, one.outcome)
+		if one.attempt == nil {
+			continue
 		}
+		keys = append(keys, one.attempt.key())
+		f.metrics.settled(one.attempt, one.outcome)
+		logOutcome(ctx, one.outcome)
 	}
 	f.pool.settled(keys)
+}
+
+// logOutcome writes a line about an attempt that went wrong; the others are for who wants every one.
+func logOutcome(ctx context.Context, o workerdb.Outcome) {
+	level := slog.LevelInfo
+	if o.Kind == workerdb.Completed || o.Kind == workerdb.Waiting {
+		level = slog.LevelDebug
+	}
+	if !slog.Default().Enabled(ctx, level) {
+		return
+	}
+	slog.Default().LogAttrs(ctx, level, "attempt settled", slog.String("outcome", string(o.Kind)),
+		slog.String(telemetry.FieldJobID, o.JobID.String()), slog.Int("attempt", o.Attempt),
+		slog.String(telemetry.FieldTraceID, o.TraceID.String()), slog.String("workerId", o.WorkerID),
+		slog.String("errorCode", o.ErrorCode), slog.String("message", clean(o.Message, 200)))
 }

@@ -87,7 +87,7 @@ func TestHTTPCall(t *testing.T) {
 	t.Parallel()
 	var methods []string
 	mux := http.NewServeMux()
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { methods = append(methods, r.Method+" "+r.URL.Path) })
+	mux.HandleFunc("/", func(_ http.ResponseWriter, r *http.Request) { methods = append(methods, r.Method+" "+r.URL.Path) })
 	mux.HandleFunc("/away", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 	mux.HandleFunc("/moved", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/followed", http.StatusFound) })
 	mux.HandleFunc("/endless", func(w http.ResponseWriter, r *http.Request) {

@@ -1,22 +1,17 @@
 package runjob
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/IBM/sarama"
 	"github.com/cloudevents/sdk-go/v2/event"
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/goleak"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/migrations"
@@ -232,154 +227,4 @@ func (h *house) publish(ctx context.Context, events []event.Event) error {
 		}
 	})
 	return nil
-}
-
-// until waits for a condition on what the house has seen.
-func (h *house) until(what string, condition func() bool) {
-	h.t.Helper()
-	timedOut := false
-	timer := time.AfterFunc(patience, func() { h.update(func() { timedOut = true }) })
-	defer timer.Stop()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for !condition() {
-		if timedOut {
-			h.t.Fatalf("waited in vain until %s", what)
-		}
-		h.cond.Wait()
-	}
-}
-
-func (h *house) untilStarted(runs ...jobevent.Run) {
-	h.t.Helper()
-	h.until("attempts have started", func() bool {
-		return !slices.ContainsFunc(runs, func(r jobevent.Run) bool {
-			return h.starts[jobevent.AttemptToken(r.JobID, r.Attempt)] == 0
-		})
-	})
-}
-
-// outcome waits for what is said of an attempt.
-func (h *house) outcome(run jobevent.Run) event.Event {
-	h.t.Helper()
-	return h.outcomes(run, 1)[0]
-}
-
-func (h *house) outcomes(run jobevent.Run, n int) (found []event.Event) {
-	h.t.Helper()
-	h.until("an outcome is said", func() bool {
-		found = found[:0]
-		prefix := jobevent.AttemptToken(run.JobID, run.Attempt) + "."
-		for _, e := range h.said {
-			switch e.Type() {
-			case jobevent.TypeCompleted, jobevent.TypeFailed, jobevent.TypeWaiting:
-				if len(e.ID()) > len(prefix) && e.ID()[:len(prefix)] == prefix {
-					found = append(found, e)
-				}
-			}
-		}
-		return len(found) >= n
-	})
-	return found
-}
-
-func (h *house) failed(run jobevent.Run) jobevent.Failed {
-	h.t.Helper()
-	failed, err := jobevent.DecodeAs[jobevent.Failed](h.outcome(run), jobevent.TypeFailed)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return failed
-}
-
-func (h *house) run(jobType, payload string) jobevent.Run {
-	return jobevent.Run{
-		JobID: uuid.Must(uuid.NewV7()), Attempt: 1, JobType: jobType, Payload: json.RawMessage(cmp.Or(payload, "{}")),
-		TimeoutMs: 600_000, Rank: time.Now(),
-	}
-}
-
-func (h *house) event(run jobevent.Run, partition int32) event.Event {
-	h.t.Helper()
-	e, err := jobevent.New(jobevent.TypeRun, jobevent.Meta{
-		Function: "dispatch", ID: jobevent.RunID(run.JobID, run.Attempt), JobID: run.JobID,
-		Key: jobevent.RoutingKey(partition), TraceID: uuid.New(), Queue: h.queue,
-	}, run)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return e
-}
-
-// order publishes run events, on the partitions in turn.
-func (h *house) order(runs ...jobevent.Run) {
-	h.t.Helper()
-	events := make([]event.Event, len(runs))
-	for i, run := range runs {
-		events[i] = h.event(run, int32(i%jobevent.RunPartitions))
-	}
-	h.say(events...)
-}
-
-func (h *house) say(events ...event.Event) {
-	h.t.Helper()
-	if err := h.producer.Publish(h.t.Context(), events); err != nil {
-		h.t.Fatal(err)
-	}
-}
-
-func (h *house) wantCancel(run jobevent.Run) {
-	h.t.Helper()
-	e, err := jobevent.New(jobevent.TypeAttemptCancel, jobevent.Meta{
-		Function: "command", ID: jobevent.AttemptCancelID(run.JobID, run.Attempt), JobID: run.JobID, TraceID: uuid.New(),
-	}, jobevent.AttemptCancel{JobID: run.JobID, Attempt: run.Attempt})
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	h.say(e)
-}
-
-func (h *house) startsOf(run jobevent.Run) int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.starts[jobevent.AttemptToken(run.JobID, run.Attempt)]
-}
-
-// untilCommitted waits until the group has committed so many records of the queue's topic.
-func (h *house) untilCommitted(n int64) {
-	h.t.Helper()
-	client, err := sarama.NewClient(h.kafka.Brokers, nil)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	admin, err := sarama.NewClusterAdminFromClient(client)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	defer func() { _ = admin.Close() }()
-	for deadline := time.Now().Add(patience); ; {
-		offsets, err := admin.ListConsumerGroupOffsets("jobweaver-runjob-"+h.queue, nil)
-		if err != nil {
-			h.t.Fatal(err)
-		}
-		var committed int64
-		for _, block := range offsets.Blocks[jobevent.RunTopic(h.queue)] {
-			committed += max(block.Offset, 0)
-		}
-		if committed == n {
-			return
-		}
-		if time.Now().After(deadline) {
-			h.t.Fatalf("%d records committed, want %d", committed, n)
-		}
-	}
-}
-
-const noop = `{"steps": [{"type": "LOG", "message": "hi"}]}`
-
-// leaks checks at the test's end that a worker leaves nothing running.
-func leaks(t *testing.T) {
-	t.Helper()
-	before := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, before, kafkatest.IgnoreSarama()) })
 }
