@@ -1,0 +1,107 @@
+package protocol
+
+import (
+	"slices"
+
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// job is the scheduler's row: a jobstate.Job, packed, with its version. Its moves are jobstate's; the
+// defects in them are planted around these.
+type job struct {
+	status                                   uint8 // its place in names; 0: no row
+	attempt, retries, lost, command, version uint8
+	cancel                                   bool
+}
+
+var names = append([]jobstate.Status{""}, jobstate.All()...)
+
+func (j job) name() jobstate.Status { return names[j.status] }
+
+// shown is the row as the API shows it, in the order of its constants.
+func (j job) shown() shown {
+	return shown(1 + slices.Index([]jobstate.Status{jobstate.Completed, jobstate.Failed, jobstate.Cancelled}, j.name()))
+}
+
+// move makes a new version of the row, if there is one and f moves it.
+func (m *model) move(j *job, f func(jobstate.Job) (jobstate.Job, bool)) bool {
+	if j.status == 0 {
+		return false
+	}
+	to, ok := f(jobstate.Job{
+		Status: j.name(), Attempt: int(j.attempt), CancelRequested: j.cancel, CommandSeq: int(j.command),
+		RetryCount: int(j.retries), MaxRetryCount: int(m.limits.Retries), LostCount: int(j.lost),
+	})
+	if ok {
+		*j = j.moved(to)
+	}
+	return ok
+}
+
+func (j job) moved(to jobstate.Job) job {
+	return job{
+		status: uint8(slices.Index(names, to.Status)), attempt: uint8(to.Attempt), retries: uint8(to.RetryCount),
+		lost: uint8(to.LostCount), cancel: to.CancelRequested, command: uint8(to.CommandSeq), version: j.version + 1,
+	}
+}
+
+// insert makes the row of a new job: Queued where there is room, else Pending, or Failed where ingest
+// cannot use it.
+func (j *job) insert(as jobstate.Status) {
+	first := jobstate.Job{Status: as}
+	if as == jobstate.Queued {
+		first, _ = jobstate.Job{Status: jobstate.Pending}.Dispatch()
+	}
+	*j = job{}.moved(first)
+}
+
+// dispatch sends the next attempt out; a Retrying job has become due.
+func (m *model) dispatch(j *job) bool {
+	return m.move(j, func(now jobstate.Job) (jobstate.Job, bool) {
+		now, _ = now.Due()
+		to, ok := now.Dispatch()
+		if to.Attempt >= attempts {
+			panic("a state has no room for another attempt")
+		}
+		return to, ok
+	})
+}
+
+// run takes in a beat that lists the attempt as running.
+func (m *model) run(j *job) bool {
+	return m.move(j, func(now jobstate.Job) (jobstate.Job, bool) { return now.Start(now.Attempt) })
+}
+
+// conclude applies an outcome of an attempt.
+func (m *model) conclude(j *job, attempt uint8, o outcome) {
+	m.move(j, func(now jobstate.Job) (jobstate.Job, bool) {
+		said := jobstate.Outcome{Attempt: int(attempt), Kind: kinds[o], Retryable: true}
+		switch {
+		case m.defect == NoAttemptGuard:
+			said.Attempt = now.Attempt
+		case m.defect == LostCountsAsRetry && o == lost:
+			said.Kind = jobstate.KindFailed
+		case m.defect == CancelForgotten:
+			now.CancelRequested = false
+		}
+		return now.Apply(said, int(m.limits.Lost))
+	})
+}
+
+// obey applies a command.
+func (m *model) obey(j *job, number uint8, c jobstate.Command) {
+	was := *j
+	m.move(j, func(now jobstate.Job) (jobstate.Job, bool) {
+		if m.defect == CommandsNotNumbered {
+			now.CommandSeq = int(number) - 1
+		}
+		to, _, ok := now.Command(int(number), c)
+		if m.defect == SchedulerCancelsAlone && to.CancelRequested {
+			to.Status, to.CancelRequested = jobstate.Cancelled, false
+		}
+		return to, ok
+	})
+	if m.defect == AnswerRaisesNoVersion && was.status == j.status && was.cancel == j.cancel {
+		j.version = was.version
+	}
+}

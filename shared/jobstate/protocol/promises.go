@@ -1,0 +1,105 @@
+package protocol
+
+import (
+	"slices"
+
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+type promise string
+
+// The promises, in the words of a finding.
+const (
+	kept             promise = ""
+	jobsEnd          promise = "an accepted job ends, the API shows how, and answers its commands"
+	oneStart         promise = "an attempt starts at most once"
+	cancelledForGood promise = "when the API shows CANCELLED, no attempt starts any more"
+	deadLetterFirst  promise = "FAILED is said with its dead letter first"
+	oneContent       promise = "one version of a job has one content"
+	onTheDiagram     promise = "a job moves along the diagram only"
+	endsStay         promise = "an end that the API shows stays, unless a retry was asked for"
+	notOverruled     promise = "an outcome that was reached is never overruled"
+	workersDecide    promise = "the worker's database alone decides what became of an attempt"
+	oneByOne         promise = "attempt n+1 goes out only after attempt n has an outcome"
+	oldAreOld        promise = "an outcome of an old attempt changes nothing"
+	countsAreRight   promise = "only a failed attempt counts as a retry, and only a lost one as lost"
+	commandsOnce     promise = "a command counts once"
+	cancelsCount     promise = "a job whose cancel is asked for ends CANCELLED or COMPLETED"
+	livingKeep       promise = "a worker whose beats get through keeps its attempts"
+)
+
+// diagram are the moves of design §4, with due and dispatch in one, from no row on.
+var diagram = map[jobstate.Status][]jobstate.Status{
+	"": {jobstate.Pending, jobstate.Queued, jobstate.Failed},
+
+	jobstate.Pending:   {jobstate.Queued, jobstate.Cancelled},
+	jobstate.Queued:    append([]jobstate.Status{jobstate.Running}, outcomes...),
+	jobstate.Running:   outcomes,
+	jobstate.Retrying:  {jobstate.Queued, jobstate.Cancelled},
+	jobstate.Failed:    {jobstate.Pending}, // by a command
+	jobstate.Cancelled: {jobstate.Pending}, // by a command
+}
+
+var outcomes = []jobstate.Status{
+	jobstate.Completed, jobstate.Pending, jobstate.Retrying, jobstate.Failed, jobstate.Cancelled,
+}
+
+// breaks names the promise that a step breaks.
+func breaks(from *state, by step, to *state) promise {
+	was, is := from.job, to.job
+	r := record(by.number)
+	heardCommand := by.act == hears && r.topic() == jobCommand
+	heardOutcome := by.act == hears && r.topic() >= attemptEnded
+	switch {
+	case was.status != is.status && !slices.Contains(diagram[was.name()], is.name()),
+		was.name().Terminal() && !is.name().Terminal() && !heardCommand:
+		return onTheDiagram
+	case heardOutcome && r.number() != was.attempt && was != is:
+		return oldAreOld
+	case heardCommand && r.number() <= was.command && was != is:
+		return commandsOnce
+	case was.cancel && !is.cancel && is.name() != jobstate.Cancelled && is.name() != jobstate.Completed:
+		return cancelsCount
+	case from.api.shown != shownOpen && to.api.shown != from.api.shown && from.api.retries == 0:
+		return endsStay
+	}
+	for a := range from.rows {
+		if o := from.rows[a].outcome; o != none && o != to.rows[a].outcome {
+			return notOverruled
+		}
+	}
+	return to.breaks()
+}
+
+// breaks names the promise that a state breaks.
+func (s *state) breaks() promise {
+	var count [ends + 1]uint8
+	for a := uint8(1); a <= s.job.attempt; a++ {
+		o := s.rows[a].outcome
+		count[o]++
+		if o == none && a < s.job.attempt {
+			return oneByOne
+		}
+		if o == completed && (a < s.job.attempt || !s.job.name().InFlight() && s.job.name() != jobstate.Completed) {
+			return notOverruled
+		}
+	}
+	o := s.rows[s.job.attempt].outcome
+	switch {
+	case s.job.attempt > 0 && !s.job.name().InFlight() && o == none,
+		s.job.name() == jobstate.Completed && o != completed,
+		s.job.name() == jobstate.Retrying && o != failed && o != lost,
+		s.job.name() == jobstate.Failed && s.job.attempt > 0 && o != failed && o != lost:
+		return workersDecide
+	case s.job.retries > count[failed] || s.job.lost > count[lost]:
+		return countsAreRight
+	}
+	for _, w := range s.workers {
+		for a := uint8(1); a < attempts && w.life == up; a++ {
+			if w.has(a) && s.rows[a].outcome == lost {
+				return livingKeep
+			}
+		}
+	}
+	return kept
+}

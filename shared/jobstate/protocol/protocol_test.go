@@ -1,0 +1,107 @@
+package protocol
+
+import (
+	"strings"
+	"testing"
+)
+
+// walks cover the protocol between them: what one bounds, another lets go.
+var walks = map[string]Limits{
+	"a retry and a command, any kills and freezes": {
+		Retries: 1, Budget: Budget{Commands: 1, Kills: Any, Freezes: Any},
+	},
+	"a lost worker and a command, any kills and freezes": {
+		Lost: 1, Budget: Budget{Commands: 1, Kills: Any, Freezes: Any},
+	},
+	"a retry, a lost worker and a command, any kills": {
+		Retries: 1, Lost: 1, Budget: Budget{Commands: 1, Kills: Any},
+	},
+	"a retry, a lost worker and an attempt handed back, any kills and freezes": {
+		Retries: 1, Lost: 1, Budget: Budget{Kills: Any, Freezes: Any, Stops: 1},
+	},
+	"two commands, any kills and freezes": {
+		Budget: Budget{Commands: 2, Kills: Any, Freezes: Any},
+	},
+	"three commands, any kills": {
+		Budget: Budget{Commands: 3, Kills: Any},
+	},
+	"a command, a worker killed, one frozen, and twice a publish cut short or a wipe": {
+		Budget: Budget{Commands: 1, Kills: 1, Freezes: 1, Losses: 2},
+	},
+}
+
+func TestTheProtocolKeepsItsPromises(t *testing.T) {
+	for name, limits := range walks {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			walked := Walk(limits, Healthy)
+			t.Logf("%d states, %d steps, shown open, COMPLETED, FAILED, CANCELLED in %v", walked.States, walked.Steps, walked.Shown)
+			if walked.Finding != nil {
+				t.Fatalf("broken: %s\n%s", walked.Finding.Promise, strings.Join(walked.Finding.Trace, "\n"))
+			}
+			for end := shownCompleted; end <= shownFailed; end++ {
+				if walked.Shown[end] == 0 {
+					t.Errorf("no job was ever shown to end as %d: the walk is too small to mean anything", end)
+				}
+			}
+		})
+	}
+}
+
+func TestEveryPlantedDefectIsFound(t *testing.T) {
+	var (
+		quiet    = Limits{Retries: 1, Lost: 1}
+		command  = Limits{Retries: 1, Lost: 1, Budget: Budget{Commands: 1}}
+		kill     = Limits{Retries: 1, Lost: 1, Budget: Budget{Kills: 1}}
+		freeze   = Limits{Retries: 1, Lost: 1, Budget: Budget{Freezes: 1}}
+		freezing = Limits{Retries: 1, Lost: 1, Budget: Budget{Commands: 1, Freezes: 1}}
+	)
+	found := map[Defect]bool{}
+	for _, c := range []struct {
+		name    string
+		defect  Defect
+		with    Limits // no more than it takes
+		promise promise
+	}{
+		{"no attempt guard", NoAttemptGuard, quiet, oldAreOld},
+		{"no claim key", NoClaimKey, quiet, oneStart},
+		{"no reconcile", NoReconcile, quiet, jobsEnd},
+		{"job-status before the dead letter", StatusBeforeDeadLetter, quiet, deadLetterFirst},
+		{"the scheduler judges instead of asking", SchedulerJudges, quiet, workersDecide},
+		{"the scheduler cancels what is in flight by itself", SchedulerCancelsAlone, command, workersDecide},
+		{"nobody asks about an attempt", NoQuestion, quiet, jobsEnd},
+		{"nobody settles what a dead worker had", NobodyJudges, kill, jobsEnd},
+		{"workers judge each other after an outage", LivingAreJudged, quiet, livingKeep},
+		{"a worker starts attempts while it is silent", StartsUnheard, freezing, cancelledForGood},
+		{"a late outcome overwrites the one that is there", SettleUnguarded, quiet, notOverruled},
+		{"a claim without an answer is forgotten", NoReread, quiet, jobsEnd},
+		{"a claim's answer counts after a silence", LateAnswerCounts, freeze, livingKeep},
+		{"cancelling an unclaimed attempt leaves no row", CancelLeavesNoRow, command, workersDecide},
+		{"an outcome forgets the cancel", CancelForgotten, command, cancelsCount},
+		{"a command is only in Kafka", CommandOnlyInKafka, command, jobsEnd},
+		{"commands have no number", CommandsNotNumbered, command, commandsOnce},
+		{"an answer raises no version", AnswerRaisesNoVersion, command, jobsEnd},
+		{"an answer is a job-status alone", AnswerWithoutDeadLetter, command, deadLetterFirst},
+		{"projection takes any version", AnyVersion, quiet, endsStay},
+		{"a lost attempt counts as a retry", LostCountsAsRetry, kill, countsAreRight},
+		{"an outcome is published before its commit", PublishBeforeCommit, kill, workersDecide},
+	} {
+		found[c.defect] = true
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			walked := Walk(c.with, c.defect)
+			if walked.Finding == nil {
+				t.Fatalf("not found in %d states", walked.States)
+			}
+			t.Logf("%s:\n%s", walked.Finding.Promise, strings.Join(walked.Finding.Trace, "\n"))
+			if walked.Finding.Promise != string(c.promise) {
+				t.Errorf("found that this does not hold: %s", walked.Finding.Promise)
+			}
+		})
+	}
+	for d := Healthy + 1; d <= lastDefect; d++ {
+		if !found[d] {
+			t.Errorf("nobody looks for defect %d", d)
+		}
+	}
+}
