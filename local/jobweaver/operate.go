@@ -44,12 +44,12 @@ func newTopics() *cobra.Command {
 	topics.AddCommand(&cobra.Command{
 		Use: "create", Short: "Create the topics that are missing on KAFKA_BROKERS, for the queues in QUEUES", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var cfg struct{ Kafka kafkaevent.Config }
+			var cfg kafkaevent.Config
 			if err := funchost.LoadConfig(&cfg); err != nil {
 				return err
 			}
 			list := jobevent.Topics(queues())
-			if err := kafkaevent.CreateTopics(cmd.Context(), cfg.Kafka, list); err != nil {
+			if err := kafkaevent.CreateTopics(cmd.Context(), cfg, list); err != nil {
 				return err
 			}
 			for _, topic := range list {

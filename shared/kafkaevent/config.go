@@ -28,24 +28,24 @@ const (
 
 	// longPoll is how long an idle fetch waits at the broker. A record ends the wait at once, so only
 	// idle CPU and the time to let a partition go depend on it.
-	longPoll = 500 * time.Millisecond
+	longPoll = 250 * time.Millisecond
 )
 
 // Config says where Kafka is and how to talk to it. Only Brokers is required.
 type Config struct {
-	Brokers           []string `envconfig:"KAFKA_BROKERS"`
-	ClientID          string   `envconfig:"KAFKA_CLIENT_ID" default:"jobweaver"`
-	ReplicationFactor int16    `envconfig:"KAFKA_REPLICATION_FACTOR" default:"1"` // of topics we create
+	Brokers           []string `envconfig:"KAFKA_BROKERS" desc:"bootstrap list, separated by commas"`
+	ClientID          string   `envconfig:"KAFKA_CLIENT_ID" default:"jobweaver" desc:"how the brokers see us"`
+	ReplicationFactor int16    `envconfig:"KAFKA_REPLICATION_FACTOR" default:"1" desc:"of topics that we create"`
 
-	TLSEnabled  bool   `envconfig:"KAFKA_TLS_ENABLED"`
-	TLSCAFile   string `envconfig:"KAFKA_TLS_CA_FILE"` // empty: the system's
-	TLSCertFile string `envconfig:"KAFKA_TLS_CERT_FILE"`
-	TLSKeyFile  string `envconfig:"KAFKA_TLS_KEY_FILE"`
+	TLSEnabled  bool   `envconfig:"KAFKA_TLS_ENABLED" desc:"talk TLS to the brokers"`
+	TLSCAFile   string `envconfig:"KAFKA_TLS_CA_FILE" desc:"whom to trust; empty: whom the system trusts"`
+	TLSCertFile string `envconfig:"KAFKA_TLS_CERT_FILE" desc:"our certificate, where the brokers ask for one"`
+	TLSKeyFile  string `envconfig:"KAFKA_TLS_KEY_FILE" desc:"its key"`
 
-	SASLMechanism    string `envconfig:"KAFKA_SASL_MECHANISM"` // PLAIN, SCRAM-SHA-256, SCRAM-SHA-512
-	SASLUsername     string `envconfig:"KAFKA_SASL_USERNAME"`
-	SASLPassword     string `envconfig:"KAFKA_SASL_PASSWORD"`
-	SASLPasswordFile string `envconfig:"KAFKA_SASL_PASSWORD_FILE"`
+	SASLMechanism    string `envconfig:"KAFKA_SASL_MECHANISM" desc:"PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; empty: none"`
+	SASLUsername     string `envconfig:"KAFKA_SASL_USERNAME" desc:"who we are"`
+	SASLPassword     string `envconfig:"KAFKA_SASL_PASSWORD" desc:"its password"`
+	SASLPasswordFile string `envconfig:"KAFKA_SASL_PASSWORD_FILE" desc:"a file that holds it"`
 }
 
 func init() {
@@ -96,6 +96,8 @@ func setTimes(s *sarama.Config) {
 	s.Net.WriteTimeout = 15 * time.Second
 	s.Metadata.Full = false // only the topics in use; a shared cluster may have thousands
 	s.Metadata.Timeout = 10 * time.Second
+	s.Metadata.Retry.Max = 5
+	s.Metadata.Retry.Backoff = 100 * time.Millisecond
 	s.Metadata.RefreshFrequency = time.Minute
 	s.Metadata.AllowAutoTopicCreation = false // the broker would choose the partitions
 }
