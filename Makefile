@@ -46,7 +46,7 @@ build: $(BINARIES) ## bin/<function> for each of the eight, and bin/jobweaver
 bin/jobweaver:
 	$(GO_BUILD) -o $@ ./local/jobweaver
 
-bin/%:
+$(addprefix bin/,$(FUNCTIONS)): bin/%:
 	$(GO_BUILD) -o $@ ./functions/$*/cmd
 
 .PHONY: migrate
