@@ -27,6 +27,7 @@ const (
 	settledNotSaid      = "settled and not said"
 	workerFrozen        = "worker frozen"
 	workerKilled        = "worker killed"
+	wiped               = "wiped"
 )
 
 type place struct {
@@ -155,6 +156,16 @@ func part(say []event.Event, rnd *rand.Rand) (kept []event.Event) {
 		}
 	}
 	return kept
+}
+
+// wipe loses all that not everybody has heard, as a broker does whose disk is gone.
+func (b *bus) wipe() {
+	b.mishaps[wiped]++
+	clear(b.logs)
+	for _, r := range b.readers {
+		clear(r.next)
+		r.again, r.undone = nil, nil
+	}
 }
 
 func (b *bus) draw(r *reader, rnd *rand.Rand) []event.Event {

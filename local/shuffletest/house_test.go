@@ -21,6 +21,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
@@ -156,18 +157,18 @@ func (h *house) reconcile() {
 	h.tick("reconcile", projection.New(h.api).Tick)
 }
 
-// callBack is what the gateway says when an outside system has called back.
+// callBack is what the gateway says, and says again, when an outside system has called back.
 func (h *house) callBack() {
 	h.t.Helper()
 	for _, id := range h.ids {
-		j := h.jobs[id]
-		if j.name != "is called back" || j.redriven || h.look(id).Status != "WAITING" {
+		if h.jobs[id].name != "is called back" {
 			continue
 		}
-		j.redriven = true
-		h.say(h.t, []event.Event{newEvent(h.t, jobevent.TypeCompleted,
-			jobevent.Meta{Function: "gateway", ID: jobevent.OutcomeID(id, h.look(id).Attempt, "completed"), JobID: id},
-			jobevent.Completed{JobID: id, Attempt: h.look(id).Attempt, StartedAt: time.Now(), FinishedAt: time.Now()})})
+		if shown := h.look(id); shown.Status == jobstate.Waiting {
+			h.say(h.t, []event.Event{h.workers.outcome(workerdb.Outcome{
+				Key: workerdb.Key{JobID: id, Attempt: shown.Attempt}, Kind: workerdb.Completed,
+			})})
+		}
 	}
 }
 
@@ -176,7 +177,7 @@ func (h *house) redrive(lose func() bool) {
 	h.t.Helper()
 	for _, id := range h.ids {
 		j := h.jobs[id]
-		if j.redrive && !j.redriven && h.look(id).Status == "FAILED" {
+		if j.redrive && !j.redriven && h.look(id).Status == jobstate.Failed {
 			j.redriven = true
 			h.command(id, jobevent.CommandRetry, lose)
 		}

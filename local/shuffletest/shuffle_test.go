@@ -64,7 +64,7 @@ func TestEveryEventTwiceInAnyOrderEndsTheSame(t *testing.T) {
 		}
 	})
 	for _, what := range []string{
-		acceptedNotSaid, heardAgain, killedBeforePublish, settledNotSaid, workerFrozen, workerKilled,
+		acceptedNotSaid, heardAgain, killedBeforePublish, settledNotSaid, workerFrozen, workerKilled, wiped,
 	} {
 		if mishaps[what] == 0 {
 			t.Errorf("never %s: these runs prove little", what)
@@ -109,6 +109,8 @@ func (h *house) runShuffled(rnd *rand.Rand) {
 	h.t.Helper()
 	lose := oneIn(rnd, 4)
 	mishaps := 2 // workers that leave of themselves: a job may lose so many and still end well
+	wipes := 3
+	h.workers.lies = true
 	for range 10_000 {
 		h.say(h.t, h.workers.fill())
 		switch n := rnd.IntN(40); {
@@ -132,6 +134,9 @@ func (h *house) runShuffled(rnd *rand.Rand) {
 		case n < 20:
 			h.callBack()
 			h.redrive(lose)
+		case n < 21 && wipes > 0:
+			wipes--
+			h.wipe()
 		case !h.shuffled(h.t, rnd):
 			if h.ended() {
 				return

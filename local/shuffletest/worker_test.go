@@ -2,6 +2,7 @@ package shuffletest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -23,6 +24,7 @@ type workers struct {
 	store *workerdb.Store
 	jobs  map[uuid.UUID]*job
 	pick  func(n int) int // which of n
+	lies  bool
 
 	all     []*worker // those that live
 	frozen  []*worker
@@ -123,12 +125,24 @@ func (ws *workers) claim(ctx context.Context, w *worker, orders []workerdb.Order
 		case workerdb.Claimed:
 			ws.started[o.Key]++
 			w.held = append(w.held, &held{Key: o.Key, traceID: o.TraceID, startedAt: time.Now()})
+			say = append(say, ws.stray(o.Key)...)
 		case workerdb.Settled:
 			say = append(say, ws.outcome(claims[i].Outcome))
 		case workerdb.OpenElsewhere, workerdb.OpenMine:
 		}
 	}
 	return say, nil
+}
+
+// stray is what must never be said: that the attempt before this one has completed after all.
+func (ws *workers) stray(key workerdb.Key) []event.Event {
+	if key.Attempt == 1 || !ws.lies {
+		return nil
+	}
+	key.Attempt--
+	return []event.Event{ws.outcome(workerdb.Outcome{
+		Key: key, Kind: workerdb.Completed, Output: json.RawMessage(`"stray"`), StartedAt: time.Now(),
+	})}
 }
 
 // cancel takes attempt-cancel events, which every worker reads; the last one asks the store.
