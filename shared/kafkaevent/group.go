@@ -13,8 +13,7 @@ import (
 )
 
 const (
-	// What a consumer holds fetched but not taken: its partitions share it evenly, and a full one is
-	// not fetched further. A fetch under way comes on top (Fetch.MaxBytes).
+	// What a consumer holds fetched but not taken. A fetch under way comes on top (Fetch.MaxBytes).
 	maxPendingRecords = 10_000
 	maxPendingBytes   = 16 << 20
 
@@ -52,6 +51,8 @@ type GroupConsumer struct {
 	turn    int // whose turn it is in Take
 	joined  bool
 	current sarama.ConsumerGroup // nil while not connected
+	paused  bool                 // fetching, because enough is pending
+	pending struct{ records, bytes int }
 
 	ids *topicIDs // only Run's goroutines
 }
@@ -177,9 +178,11 @@ func (c *GroupConsumer) Take(limit, maxBytes int) []Records {
 		got = append(got, Records{Partition: p, Messages: messages})
 		limit -= len(messages)
 		maxBytes -= bytes
-		c.resume(p)
+		c.pending.records -= len(messages)
+		c.pending.bytes -= bytes
 	}
 	c.turn++
+	c.resumeFetching()
 	return got
 }
 

@@ -128,6 +128,9 @@ func (c *GroupConsumer) open(
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.parts = append(c.parts, p)
+	if c.paused && c.current != nil {
+		c.current.Pause(map[string][]int32{p.Topic: {p.ID}})
+	}
 	return p
 }
 
@@ -135,54 +138,51 @@ func (c *GroupConsumer) open(
 func (c *GroupConsumer) close(p *Partition) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.pending.records -= len(p.pending)
+	c.pending.bytes -= p.bytes
 	p.pending, p.bytes = nil, 0
 	c.parts = slices.DeleteFunc(c.parts, func(q *Partition) bool { return q == p })
-	c.setPaused(p, false) // sarama remembers it beyond the claim
+	c.resumeFetching()
 }
 
 func (c *GroupConsumer) put(p *Partition, batch []*sarama.ConsumerMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p.pending = append(p.pending, batch...)
+	bytes := 0
 	for _, m := range batch {
-		p.bytes += weight(m)
+		bytes += weight(m)
 	}
-	if records, bytes := c.share(); len(p.pending) >= records || p.bytes >= bytes {
-		c.setPaused(p, true)
-	}
+	p.pending = append(p.pending, batch...)
+	p.bytes += bytes
+	c.pending.records += len(batch)
+	c.pending.bytes += bytes
+	c.pauseFetching()
 	signal(c.ready)
 }
 
-// resume fetches a paused partition again once half of its share is free.
-func (c *GroupConsumer) resume(p *Partition) {
-	if records, bytes := c.share(); len(p.pending) <= records/2 && p.bytes <= bytes/2 {
-		c.setPaused(p, false)
+// pauseFetching stops fetching when enough is pending: of all partitions, for a full one alone would
+// be fetched again only when the long poll for the others, which may be empty, has ended.
+func (c *GroupConsumer) pauseFetching() {
+	full := c.pending.records >= maxPendingRecords || c.pending.bytes >= maxPendingBytes
+	if full && !c.paused && c.current != nil {
+		c.paused = true
+		c.current.PauseAll()
 	}
 }
 
-// share is how much one partition may have pending.
-func (c *GroupConsumer) share() (records, bytes int) {
-	n := max(len(c.parts), 1)
-	return maxPendingRecords / n, maxPendingBytes / n
-}
-
-func (c *GroupConsumer) setPaused(p *Partition, paused bool) {
-	if p.paused == paused || c.current == nil {
-		return
-	}
-	p.paused = paused
-	which := map[string][]int32{p.Topic: {p.ID}}
-	if paused {
-		c.current.Pause(which)
-	} else {
-		c.current.Resume(which)
+// resumeFetching goes on once half of what was pending is taken.
+func (c *GroupConsumer) resumeFetching() {
+	enough := c.pending.records > maxPendingRecords/2 || c.pending.bytes > maxPendingBytes/2
+	if !enough && c.paused && c.current != nil {
+		c.paused = false
+		c.current.ResumeAll()
 	}
 }
 
 func (c *GroupConsumer) setCurrent(group sarama.ConsumerGroup) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.current = group
+	c.current, c.paused = group, false
 }
 
 func (c *GroupConsumer) setJoined(joined bool) {

@@ -61,7 +61,7 @@ func TestTakeGivesNoMoreThanThereIsRoomFor(t *testing.T) {
 	publish(t, p.producer(), p.events(0, 200, 30))
 	w := p.worker(Hooks{})
 	first := w.takeAll(ctx, t, 1)
-	until(ctx, t, "all is fetched", func() bool { return w.pending() == 199 })
+	until(ctx, t, "all is fetched", func() bool { return w.fetched() == 199 })
 	if got := w.Take(0, 1<<20); got != nil {
 		t.Errorf("took %v without room", got)
 	}

@@ -20,7 +20,6 @@ type Partition struct {
 	// Guarded by the consumer's mutex.
 	pending   []*sarama.ConsumerMessage // fetched, not yet taken
 	bytes     int
-	paused    bool // fetching stopped because pending is full
 	recreated bool // its topic is another one now: marks mean nothing
 }
 

@@ -44,6 +44,9 @@ type connection struct {
 	sarama.SyncProducer
 	client sarama.Client
 	users  sync.WaitGroup
+
+	mu    sync.Mutex
+	known map[string]bool // topics that were there
 }
 
 // NewProducer checks the configuration; nothing connects before the first Publish.
@@ -104,7 +107,9 @@ func (p *Producer) send(ctx context.Context, messages []*sarama.ProducerMessage)
 		if err != nil {
 			return err
 		}
-		err = conn.SendMessages(messages)
+		if err = conn.ensure(ctx, p.cfg, messages); err == nil {
+			err = conn.SendMessages(messages)
+		}
 		conn.users.Done()
 		if err == nil {
 			return nil
@@ -116,11 +121,6 @@ func (p *Producer) send(ctx context.Context, messages []*sarama.ProducerMessage)
 		p.drop(conn)
 		if try == publishTries || !curable(err) || ctx.Err() != nil {
 			return err
-		}
-		if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
-			if err := CreateTopics(ctx, p.cfg, ourTopics(strings.Split(topicsOf(messages), ","))); err != nil {
-				return err
-			}
 		}
 	}
 }
@@ -158,7 +158,7 @@ func openConnection(cfg Config) (*connection, error) {
 		_ = client.Close()
 		return nil, fmt.Errorf("connect to %s: %w", strings.Join(cfg.addrs(), ","), err)
 	}
-	return &connection{SyncProducer: producer, client: client}, nil
+	return &connection{SyncProducer: producer, client: client, known: map[string]bool{}}, nil
 }
 
 // drop makes the next connect open a new connection.
@@ -170,6 +170,29 @@ func (p *Producer) drop(conn *connection) {
 	}
 	p.conn = nil
 	p.closing.Go(conn.close)
+}
+
+// ensure creates the topics that are missing when the connection first sends to them. One that
+// vanishes later fails the connection, and meets the next one's ensure.
+func (c *connection) ensure(ctx context.Context, cfg Config, messages []*sarama.ProducerMessage) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var names []string
+	for _, m := range messages {
+		if !c.known[m.Topic] && !slices.Contains(names, m.Topic) {
+			names = append(names, m.Topic)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	if err := CreateTopics(ctx, cfg, ourTopics(names)); err != nil {
+		return err
+	}
+	for _, name := range names {
+		c.known[name] = true
+	}
+	return nil
 }
 
 func (c *connection) close() {

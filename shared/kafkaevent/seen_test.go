@@ -120,8 +120,8 @@ func (m *member) holds(n int) func() bool {
 	return func() bool { return len(m.Group().Partitions()) == n }
 }
 
-// pending is how many records are fetched and not taken.
-func (c *GroupConsumer) pending() int {
+// fetched is how many records were fetched and not taken.
+func (c *GroupConsumer) fetched() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := 0
