@@ -114,9 +114,12 @@ func (h *house) submit(rnd *rand.Rand, lose func() bool) {
 	}
 }
 
+// client is who commands.
+const client = "client"
+
 func (h *house) command(id uuid.UUID, command string, lose func() bool) {
 	h.t.Helper()
-	kept, err := h.api.KeepCommand(h.t.Context(), id, command, "client")
+	kept, err := h.api.KeepCommand(h.t.Context(), id, command, client)
 	if err != nil {
 		h.t.Fatal(err)
 	}

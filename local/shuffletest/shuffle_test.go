@@ -29,6 +29,7 @@ type end struct {
 	errorCode  string
 	output     string
 	outcomes   []string // of attempts, but for lost ones
+	commands   int      // that were applied or refused
 	dead       int      // dead letters
 }
 
@@ -184,6 +185,11 @@ func (h *house) ends() map[string]end {
 		}
 		if shown.Snapshot.LastError != nil {
 			e.errorCode = shown.Snapshot.LastError.ErrorCode
+		}
+		for _, move := range shown.Snapshot.History {
+			if move.By == client {
+				e.commands++
+			}
 		}
 		if j.ends == nil {
 			e.errorCode = "" // of an attempt that was lost before it heard of the cancel, or not
