@@ -135,6 +135,42 @@ func TestRetryWaitsForWhatIsAway(t *testing.T) {
 	})
 }
 
+func TestBeatsComeOnChangeAndAlways(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBeats()
+		took := func() time.Duration {
+			began := time.Now()
+			b.wait(t.Context(), defaultTiming)
+			return time.Since(began)
+		}
+		if d := took(); d != 3*time.Second {
+			t.Errorf("nothing changes: %v", d)
+		}
+		b.change()
+		b.change()
+		if d := took(); d != time.Second {
+			t.Errorf("something has changed: %v", d)
+		}
+		time.AfterFunc(1500*time.Millisecond, b.change)
+		if d := took(); d != 1500*time.Millisecond {
+			t.Errorf("something changes later: %v", d)
+		}
+	})
+}
+
+func TestAWorkerJudgesAfterBeatsWithoutAGap(t *testing.T) {
+	t.Parallel()
+	b, start := newBeats(), time.Now()
+	for _, c := range []struct {
+		at  int
+		may bool
+	}{{0, false}, {3, false}, {9, false}, {10, true}, {13, true}, {22, true}, {32, false}, {35, false}, {42, true}} {
+		if may := b.got(start.Add(time.Duration(c.at)*time.Second), 10*time.Second); may != c.may {
+			t.Errorf("after %d s: %v", c.at, may)
+		}
+	}
+}
+
 func TestConfigIsChecked(t *testing.T) {
 	t.Parallel()
 	good := Config{Queues: []string{"default", "mail-2"}, PoolSize: 1}
