@@ -134,14 +134,18 @@ func TestAStopFinishesTheBatchInFlight(t *testing.T) {
 	answered := p.answered()
 	p.send(0, 1)
 	inside, release := make(chan struct{}), make(chan struct{})
-	stop := p.run(p.function(func(ctx context.Context, batch []event.Event) ([]event.Event, error) {
-		close(inside)
-		<-release
-		return p.answers(batch), ctx.Err()
-	}))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	stopped := make(chan error, 1)
+	go func() {
+		stopped <- Run(ctx, p.cfg, p.function(func(ctx context.Context, batch []event.Event) ([]event.Event, error) {
+			close(inside)
+			<-release
+			return p.answers(batch), ctx.Err()
+		}))
+	}()
 	await(t, "the batch is handled", inside)
-	stopped := make(chan error)
-	go func() { stopped <- stop() }()
+	cancel()
 	p.send(1, 2)
 	close(release)
 	if err := await(t, "Run returns", stopped); err != nil {

@@ -133,58 +133,6 @@ func start(t *testing.T, cfg Config, f Function) (stop func() error) {
 	return stop
 }
 
-// seen collects events by id, in the order of their first coming.
-type seen struct {
-	mu      sync.Mutex
-	changed chan struct{}
-	order   []string
-	events  map[string]event.Event
-	times   map[string]int
-}
-
-func newSeen() *seen {
-	return &seen{changed: make(chan struct{}, 1), events: map[string]event.Event{}, times: map[string]int{}}
-}
-
-func (s *seen) add(events ...event.Event) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, e := range events {
-		if s.times[e.ID()]++; s.times[e.ID()] == 1 {
-			s.order, s.events[e.ID()] = append(s.order, e.ID()), e
-		}
-	}
-	select {
-	case s.changed <- struct{}{}:
-	default:
-	}
-}
-
-func (s *seen) get(id string) (event.Event, int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.events[id], s.times[id]
-}
-
-// wait returns, in order, the ids of n distinct events that the test may see.
-func (s *seen) wait(t *testing.T, n int) []string {
-	t.Helper()
-	ctx := within(t, time.Minute)
-	for {
-		s.mu.Lock()
-		order := append([]string(nil), s.order...)
-		s.mu.Unlock()
-		if len(order) >= n {
-			return order
-		}
-		select {
-		case <-s.changed:
-		case <-ctx.Done():
-			t.Fatalf("saw %v, want %d events", order, n)
-		}
-	}
-}
-
 // tail collects what is said on a topic from now on, of those events that are this test's.
 func (p *place) tail(topic string, ours func(event.Event) bool) *seen {
 	p.t.Helper()

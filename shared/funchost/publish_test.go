@@ -24,7 +24,7 @@ func TestABrokerThatIsAwayIsWaitedForWithoutHandlingAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = broker.Stop() })
+	t.Cleanup(func() { _ = broker.Stop() }) // the one that runs then
 	p := placeOn(t, broker.Brokers())
 	answered := p.answered()
 	p.send(0, 10)
@@ -58,7 +58,6 @@ func restart(t *testing.T, broker *localkafka.Server, dir string) *localkafka.Se
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = again.Stop() })
 	return again
 }
 
@@ -111,7 +110,7 @@ func TestARejectedRecordFitsIntoARecord(t *testing.T) {
 	p := newPlace(t)
 	rejected := p.rejected()
 	p.sendRaw([]byte(strings.Repeat("\x01", kafkaevent.MessageLimit)))
-	p.run(p.function(func(_ context.Context, batch []event.Event) ([]event.Event, error) { return nil, nil }))
+	p.run(p.function(func(context.Context, []event.Event) ([]event.Event, error) { return nil, nil }))
 	e, _ := rejected.get(rejected.wait(t, 1)[0])
 	data, err := jobevent.Decode[jobevent.Rejected](e)
 	if err != nil || !data.Truncated || len(data.Value) != maxRejectedValue {

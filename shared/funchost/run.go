@@ -59,13 +59,16 @@ func Run(ctx context.Context, cfg Config, f Function) error {
 	telemetry.Logger(ctx).InfoContext(ctx, "function runs", "version", Version,
 		"transport", cfg.FuncTransport, "topics", f.Topics, "sink", cfg.Sink, "address", web.address())
 
-	parts := h.start(ctx, work, web, stop)
+	parts := &group{stop: stop}
+	h.start(ctx, work, parts)
+	serving := &group{stop: stop}
+	serving.start(web.serve)
 	<-ctx.Done()
 	h.stopping.Store(true)
 	telemetry.Logger(ctx).InfoContext(ctx, "function stops", "grace", cfg.ShutdownGrace.String())
 	grace := time.AfterFunc(cfg.ShutdownGrace, endWork)
 	defer grace.Stop()
-	return h.drain(work, web, parts)
+	return h.drain(work, web, parts, serving)
 }
 
 func newHost(cfg Config, f Function) (*host, error) {
@@ -95,39 +98,42 @@ func newHost(cfg Config, f Function) (*host, error) {
 	return h, err
 }
 
-// start starts the parts. They take nothing more once ctx ends, and finish under work. One that fails
-// stops the others.
-func (h *host) start(ctx, work context.Context, web *web, stop func()) *errgroup.Group {
-	var parts errgroup.Group
-	part := func(run func() error) {
-		parts.Go(func() error {
-			err := run()
-			if err != nil {
-				stop()
-			}
-			return err
-		})
-	}
-	part(web.serve)
+// start starts the parts. They take nothing more once ctx ends, and finish under work.
+func (h *host) start(ctx, work context.Context, parts *group) {
 	if h.consumer != nil {
-		part(func() error {
+		parts.start(func() error {
 			return h.consumer.Run(ctx, func(_ context.Context, batch []*sarama.ConsumerMessage) error {
 				return h.hear(work, batch)
 			})
 		})
 	}
 	if h.f.Tick != nil && h.cfg.Ticks == ticksOn {
-		part(func() error { h.tickLoop(ctx, work); return nil })
+		parts.start(func() error { h.tickLoop(ctx, work); return nil })
 	}
 	if h.f.Run != nil {
-		part(func() error { return h.f.Run(ctx, h.publisher.publish) })
+		parts.start(func() error { return h.f.Run(ctx, h.publisher.publish) })
 	}
-	return &parts
+}
+
+// group are parts of which one that fails stops all.
+type group struct {
+	errgroup.Group
+	stop func()
+}
+
+func (g *group) start(part func() error) {
+	g.Go(func() error {
+		err := part()
+		if err != nil {
+			g.stop()
+		}
+		return err
+	})
 }
 
 // drain waits until everything has ended, in the order in which one needs the other, or until the
 // grace is over.
-func (h *host) drain(work context.Context, web *web, parts *errgroup.Group) error {
+func (h *host) drain(work context.Context, web *web, parts, serving *group) error {
 	ended := make(chan error, 1)
 	go func() {
 		if h.servesHTTP() {
@@ -136,6 +142,7 @@ func (h *host) drain(work context.Context, web *web, parts *errgroup.Group) erro
 		}
 		err := parts.Wait()
 		web.shutdown(work) // the probes
+		err = errors.Join(err, serving.Wait())
 		h.publisher.close()
 		ended <- err
 	}()

@@ -1,0 +1,106 @@
+package funchost
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+)
+
+type settings struct {
+	Secret string        `envconfig:"FUNCHOST_TEST_SECRET"`
+	Size   int           `envconfig:"FUNCHOST_TEST_SIZE" default:"12"`
+	Lease  time.Duration `envconfig:"FUNCHOST_TEST_LEASE" default:"15s"`
+}
+
+func TestSettingsComeFromTheEnvironmentAndFromFiles(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte("top secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("FUNCHOST_TEST_SECRET_FILE", file)
+	t.Setenv("FUNCHOST_TEST_SIZE", "3")
+	var got settings
+	if err := (&Env{}).Load(&got); err != nil {
+		t.Fatal(err)
+	}
+	if want := (settings{Secret: "top secret", Size: 3, Lease: 15 * time.Second}); got != want {
+		t.Errorf("loaded %+v", got)
+	}
+}
+
+func TestABadSettingIsNamedFirst(t *testing.T) {
+	for _, tt := range []struct{ name, value, want string }{
+		{"FUNCHOST_TEST_SIZE", "many", `FUNCHOST_TEST_SIZE: "many" is no int`},
+		{"FUNCHOST_TEST_LEASE", "15", `FUNCHOST_TEST_LEASE: "15" is no time.Duration`},
+		{"FUNCHOST_TEST_SECRET_FILE", "/not/there", `FUNCHOST_TEST_SECRET_FILE: `},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Setenv(tt.name, tt.value)
+			err := LoadConfig(&settings{})
+			if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+				t.Errorf("error %v, want %s", err, tt.want)
+			}
+		})
+	}
+	t.Run("a secret given twice", func(t *testing.T) {
+		t.Setenv("FUNCHOST_TEST_SECRET", "a")
+		t.Setenv("FUNCHOST_TEST_SECRET_FILE", "b")
+		if err := LoadConfig(&settings{}); err == nil || !strings.HasPrefix(err.Error(), "FUNCHOST_TEST_SECRET: ") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+func TestWhatCannotRunDoesNotStart(t *testing.T) {
+	t.Parallel()
+	broker := kafkaevent.Config{Brokers: []string{"127.0.0.1:1"}}
+	handle := func(context.Context, []event.Event) ([]event.Event, error) { return nil, nil }
+	for _, tt := range []struct {
+		name string
+		cfg  Config
+		f    Function
+		want string
+	}{
+		{"no broker", Config{}, Function{Name: "f"}, "KAFKA_BROKERS"},
+		{"a transport there is not", Config{Kafka: broker, FuncTransport: "grpc"}, Function{Name: "f"}, "FUNC_TRANSPORT: "},
+		{"the gateway on http", Config{Kafka: broker, FuncTransport: "http"},
+			Function{Name: "gateway", HTTP: http.NotFoundHandler(), Handle: handle}, "FUNC_TRANSPORT: gateway"},
+		{"the worker on http", Config{Kafka: broker, FuncTransport: "http"},
+			Function{Name: "runjob", Handle: handle, KafkaOnly: true}, "FUNC_TRANSPORT: runjob"},
+		{"ticks that are neither", Config{Kafka: broker, Ticks: "maybe"}, Function{Name: "f"}, "TICKS: "},
+		{"a port there is not", Config{Kafka: broker, Port: 70000}, Function{Name: "f"}, "PORT: "},
+		{"a negative grace", Config{Kafka: broker, ShutdownGrace: -1}, Function{Name: "f"}, "SHUTDOWN_GRACE: "},
+		{"a sink without a scheme", Config{Sink: "broker.example"}, Function{Name: "f"}, "K_SINK: "},
+		{"overrides that are no JSON", Config{Sink: "http://broker", CEOverrides: "x"}, Function{Name: "f"}, "K_CE_OVERRIDES: "},
+		{"an extension with a bad name", Config{Sink: "http://broker", CEOverrides: `{"extensions":{"a-b":"c"}}`},
+			Function{Name: "f"}, "K_CE_OVERRIDES: "},
+		{"an address that is not here", Config{Kafka: broker, Host: "192.0.2.1", Port: 1}, Function{Name: "f"}, "HOST and PORT: "},
+		{"no name", Config{Kafka: broker}, Function{}, "host a function"},
+		{"topics and no handler", Config{Kafka: broker}, Function{Name: "f", Topics: []string{"t"}}, "host f"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			err := Run(t.Context(), tt.cfg, tt.f)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestAPartThatFailsEndsTheFunction(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Kafka: kafkaevent.Config{Brokers: []string{"127.0.0.1:1"}}, NoListen: true}
+	err := Run(t.Context(), cfg, Function{Name: "f", Run: func(context.Context, Publish) error { return os.ErrClosed }})
+	if err == nil || !strings.Contains(err.Error(), os.ErrClosed.Error()) {
+		t.Errorf("error %v", err)
+	}
+}

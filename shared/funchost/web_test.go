@@ -1,0 +1,163 @@
+package funchost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+func TestReadinessFollowsTheStore(t *testing.T) {
+	t.Parallel()
+	var away atomic.Bool
+	s := newSite(t, Config{}, Function{Tick: neverTick, Ready: func(context.Context) error {
+		if away.Load() {
+			return errors.New("secret address refused")
+		}
+		return nil
+	}})
+	if got := s.do("GET", "/health/readiness", ""); got.status != 200 || !strings.Contains(got.body, `"UP"`) {
+		t.Errorf("answered %+v", got)
+	}
+	away.Store(true)
+	got := s.do("GET", "/health/readiness", "")
+	if got.status != 503 || !strings.Contains(got.body, `"DOWN"`) || strings.Contains(got.body, "secret") {
+		t.Errorf("answered %+v", got)
+	}
+	if got := s.do("GET", "/health/liveness", ""); got.status != 200 {
+		t.Errorf("liveness answered %+v", got)
+	}
+}
+
+func TestAFunctionOnKafkaIsReadyOnceItIsInItsGroup(t *testing.T) {
+	t.Parallel()
+	nobody, err := net.Listen("tcp", "127.0.0.1:0") // never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = nobody.Close() })
+	nowhere := placeOn(t, []string{nobody.Addr().String()})
+	nowhere.cfg.ShutdownGrace = time.Second // it takes longer to give such a broker up
+	waiting := nowhere.site(Function{})
+	if got := waiting.do("GET", "/health/readiness", ""); got.status != 503 {
+		t.Errorf("without a broker: %+v", got)
+	}
+	s := newPlace(t).site(Function{})
+	for ctx := within(t, time.Minute); s.do("GET", "/health/readiness", "").status != 200; {
+		if ctx.Err() != nil {
+			t.Fatal("never ready")
+		}
+	}
+}
+
+func TestTheGatewayIsReadyWithoutABroker(t *testing.T) {
+	t.Parallel()
+	p := placeOn(t, []string{"127.0.0.1:1"})
+	s := p.site(Function{Topics: []string{}, HTTP: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprint(w, "own page ", r.URL.Path)
+	})})
+	if got := s.do("GET", "/health/readiness", ""); got.status != 200 {
+		t.Errorf("answered %+v", got)
+	}
+	if got := s.do("DELETE", "/api/x", ""); got.body != "own page /api/x" {
+		t.Errorf("answered %+v", got)
+	}
+}
+
+// site hosts f on Kafka, with HTTP for its probes.
+func (p *place) site(f Function) *site {
+	p.t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.cfg.NoListen, p.cfg.Listener = false, listener
+	f.Name = p.name
+	if f.Topics == nil {
+		f.Topics = []string{jobevent.RunTopic(p.in)}
+		f.Handle = func(context.Context, []event.Event) ([]event.Event, error) { return nil, nil }
+	}
+	return &site{t: p.t, url: "http://" + listener.Addr().String(), stop: start(p.t, p.cfg, f)}
+}
+
+func TestACallThatHangsIsNotAlive(t *testing.T) {
+	t.Parallel()
+	var w watch
+	end := w.begin("handle")
+	if err := w.stuck(time.Now().Add(stuckAfter - time.Second)); err != nil {
+		t.Errorf("too early: %v", err)
+	}
+	if err := w.stuck(time.Now().Add(stuckAfter + time.Second)); err == nil {
+		t.Error("not seen")
+	}
+	end()
+	if err := w.stuck(time.Now().Add(time.Hour)); err != nil {
+		t.Errorf("after its end: %v", err)
+	}
+}
+
+func TestMetricsCountWhatAFunctionDoes(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	answered := p.answered()
+	p.send(0, 3)
+	s := p.site(Function{Topics: []string{jobevent.RunTopic(p.in)}, Handle: func(
+		_ context.Context, batch []event.Event,
+	) ([]event.Event, error) {
+		return p.answers(batch), nil
+	}})
+	answered.wait(t, 3)
+	if err := s.stop(); err != nil {
+		t.Fatal(err)
+	}
+	other := newSite(t, Config{}, Function{Tick: neverTick}) // one process, one registry
+	got := other.do("GET", "/metrics", "").body
+	for _, want := range []string{
+		fmt.Sprintf(`jobweaver_events_handled_total{function=%q,type=%q} 3`, p.name, jobevent.TypeRun),
+		fmt.Sprintf(`jobweaver_events_said_total{function=%q,type=%q} 3`, p.name, jobevent.TypeRun),
+		fmt.Sprintf(`jobweaver_handle_duration_seconds_count{function=%q}`, p.name),
+		fmt.Sprintf(`jobweaver_build_info{function=%q,version="dev"} 1`, p.name),
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+}
+
+func TestAStopServesOnUntilWhoCallsHasHeardOfIt(t *testing.T) {
+	t.Parallel()
+	inside, release := make(chan struct{}), make(chan struct{})
+	s := newSite(t, Config{ShutdownDelay: time.Minute, ShutdownGrace: 2 * time.Second}, Function{
+		Handle: func(context.Context, []event.Event) ([]event.Event, error) {
+			close(inside)
+			<-release
+			return nil, nil
+		},
+	})
+	finished := make(chan answered, 1)
+	go func() { finished <- s.do("POST", "/", "{}", binary("1")...) }()
+	await(t, "the request is handled", inside)
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.stop() }()
+	for ctx := within(t, time.Minute); s.do("GET", "/health/readiness", "").status != 503; {
+		if ctx.Err() != nil {
+			t.Fatal("ready for ever")
+		}
+	}
+	close(release)
+	if got := await(t, "the answer", finished); got.status != 202 {
+		t.Errorf("answered %+v", got)
+	}
+	if err := await(t, "the stop", stopped); !errors.Is(err, errLate) {
+		t.Errorf("a delay beyond the grace ended with %v", err)
+	}
+}
