@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -47,8 +48,7 @@ func (f *Function) takeEvents(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	if strings.Contains(strings.ToLower(strings.Join(c.Request.Header.Values("Prefer"), ",")), "reply") {
-		// Knative's brokers ask so; any other body of a 2xx they would take for a broken reply.
+	if prefersReply(c.Request.Header) {
 		c.Status(http.StatusAccepted)
 		c.Writer.WriteHeaderNow()
 		return nil
@@ -63,6 +63,15 @@ func (f *Function) takeEvents(c *gin.Context) error {
 	}
 	c.JSON(http.StatusAccepted, body)
 	return nil
+}
+
+// prefersReply: Knative's brokers ask so, and would take any body of a 2xx that is no event for an error.
+func prefersReply(header http.Header) bool {
+	wishes := strings.Split(strings.Join(header.Values("Prefer"), ","), ",")
+	return slices.ContainsFunc(wishes, func(wish string) bool {
+		name, _, _ := strings.Cut(wish, ";")
+		return strings.EqualFold(strings.TrimSpace(name), "reply")
+	})
 }
 
 // jobOf makes a job of an event: of its data, or of its data and the parameters of the URL.

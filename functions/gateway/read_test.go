@@ -1,8 +1,10 @@
 package gateway_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
@@ -240,6 +243,27 @@ func TestThePages(t *testing.T) {
 	}
 	if r := h.get("/api/openapi.yaml").want(http.StatusOK); !strings.HasPrefix(string(r.body), "openapi: 3.1") {
 		t.Errorf("contract %.40s", r.body)
+	}
+}
+
+func TestAPanicIs500WithItsTrace(t *testing.T) {
+	t.Parallel()
+	broken := httptest.NewServer(gateway.New(gateway.Config{}, &apidb.Store{}).Handler()) // a store that was never opened
+	t.Cleanup(broken.Close)
+	for range 2 {
+		res, err := http.Get(broken.URL + "/api/jobs")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		var e errorBody
+		if err := json.NewDecoder(res.Body).Decode(&e); err != nil {
+			t.Fatal(err)
+		}
+		if res.StatusCode != http.StatusInternalServerError || e.ErrorCode != apierror.Internal ||
+			e.TraceID.String() != res.Header.Get("X-Trace-Id") {
+			t.Errorf("answered %d %+v", res.StatusCode, e)
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -17,6 +16,7 @@ const (
 	stageEvents = 20_000
 	stageBytes  = 64 << 20
 	stageTry    = time.Second // the one try of an event
+	stageCall   = 1_000       // events in one try, so that a slow broker still gets somewhere
 )
 
 // stage says events soon after they are committed, many at once, without holding an answer back. What it
@@ -25,8 +25,9 @@ type stage struct {
 	mu     sync.Mutex
 	events []event.Event
 	bytes  int
+	lost   int           // dropped since the last try, there was no room
 	filled chan struct{} // has one value when events is not empty
-	broken atomic.Bool   // the last try failed
+	broken bool          // the last try failed; run's own
 }
 
 func newStage() *stage { return &stage{filled: make(chan struct{}, 1)} }
@@ -43,6 +44,7 @@ func (s *stage) add(events []event.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.events)+len(events) > stageEvents || s.bytes+size > stageBytes {
+		s.lost += len(events)
 		return
 	}
 	s.events, s.bytes = append(s.events, events...), s.bytes+size
@@ -52,12 +54,12 @@ func (s *stage) add(events []event.Event) {
 	}
 }
 
-func (s *stage) take() []event.Event {
+func (s *stage) take() (events []event.Event, lost int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	events := s.events
-	s.events, s.bytes = nil, 0
-	return events
+	events, lost = s.events, s.lost
+	s.events, s.bytes, s.lost = nil, 0, 0
+	return events, lost
 }
 
 // run says what there is, until ctx ends and the rest is said.
@@ -74,17 +76,28 @@ func (s *stage) run(ctx context.Context, say funchost.Publish) {
 }
 
 func (s *stage) say(ctx context.Context, say funchost.Publish) {
-	events := s.take()
-	if len(events) == 0 {
-		return
+	events, lost := s.take()
+	if lost > 0 {
+		telemetry.Logger(ctx).Warn("had no room to say what was accepted, reconcile will", "events", lost)
 	}
+	for len(events) > 0 {
+		n := min(len(events), stageCall)
+		err := s.try(ctx, say, events[:n])
+		switch {
+		case err != nil && !s.broken:
+			telemetry.Logger(ctx).Warn("cannot say what was accepted, reconcile will", "error", err, "events", len(events))
+		case err == nil && s.broken:
+			telemetry.Logger(ctx).Info("can say what was accepted again")
+		}
+		if s.broken = err != nil; s.broken {
+			return // more of it would only keep the next ones waiting
+		}
+		events = events[n:]
+	}
+}
+
+func (s *stage) try(ctx context.Context, say funchost.Publish, events []event.Event) error {
 	ctx, cancel := context.WithTimeout(ctx, stageTry)
 	defer cancel()
-	err := say(ctx, events)
-	switch was := s.broken.Swap(err != nil); {
-	case err != nil && !was:
-		telemetry.Logger(ctx).Warn("cannot say what was accepted, reconcile will", "error", err, "events", len(events))
-	case err == nil && was:
-		telemetry.Logger(ctx).Info("can say what was accepted again")
-	}
+	return say(ctx, events)
 }

@@ -74,8 +74,8 @@ CREATE TABLE workers (
 
 -- How often a thing of this age has come due to be said again: at 10, 20, 40, 80, 160, 300, 600, 900 … s.
 CREATE FUNCTION times_due(age interval) RETURNS integer LANGUAGE sql IMMUTABLE
-    RETURN width_bucket(extract(epoch FROM age), ARRAY[10, 20, 40, 80, 160, 300]::numeric[])
-         + greatest(floor(extract(epoch FROM age) / 300), 0)::integer;
+    RETURN width_bucket(date_part('epoch', age), ARRAY[10, 20, 40, 80, 160, 300]::float8[])
+         + greatest(floor(date_part('epoch', age) / 300), 0)::integer;
 
 -- +goose Down
 DROP FUNCTION times_due;

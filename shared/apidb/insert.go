@@ -61,7 +61,14 @@ func (s *Store) InsertJobs(ctx context.Context, jobs []NewJob) ([]Accepted, erro
 
 // InsertAllJobs accepts all jobs, or with an ErrConflict none.
 func (s *Store) InsertAllJobs(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
-	return s.insertBatch(ctx, jobs, true)
+	if len(jobs) > 1 {
+		return s.insertBatch(ctx, jobs, true)
+	}
+	accepted, err := s.InsertJobs(ctx, jobs)
+	if err == nil && len(jobs) == 1 && accepted[0].Conflict {
+		return nil, ErrConflict
+	}
+	return accepted, err
 }
 
 func (s *Store) insertBatch(ctx context.Context, jobs []NewJob, all bool) (accepted []Accepted, err error) {

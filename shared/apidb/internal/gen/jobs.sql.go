@@ -275,8 +275,8 @@ with pass as (
 select job_id, version from jobs cross join pass
 where watch = 1 and job_id > $1::uuid
     and updated_at <= pass.until - interval '60 s'
-    and floor(extract(epoch from pass.until - updated_at) / 60)
-        > greatest(floor(extract(epoch from pass.since - updated_at) / 60), 0)
+    and floor(date_part('epoch', pass.until - updated_at) / 60)
+        > greatest(floor(date_part('epoch', pass.since - updated_at) / 60), 0)
 order by job_id
 limit $2::int
 `
