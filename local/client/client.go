@@ -123,7 +123,9 @@ func (c *Client) Get(ctx context.Context, id string, wait time.Duration) (*Job, 
 }
 
 // List reads a page of jobs, newest first.
-func (c *Client) List(ctx context.Context, filter url.Values) (jobs []Job, next string, raw json.RawMessage, err error) {
+func (c *Client) List(
+	ctx context.Context, filter url.Values,
+) (jobs []Job, next string, raw json.RawMessage, err error) {
 	var page struct {
 		Jobs       []Job   `json:"jobs"`
 		NextCursor *string `json:"nextCursor"`
@@ -145,7 +147,9 @@ func (c *Client) Command(ctx context.Context, id, command string) (number int, e
 }
 
 // Do sends a request and decodes the answer into out, where it is not nil. headers are pairs.
-func (c *Client) Do(ctx context.Context, method, path, contentType string, body []byte, out any, headers ...string) (json.RawMessage, error) {
+func (c *Client) Do(
+	ctx context.Context, method, path, contentType string, body []byte, out any, headers ...string,
+) (json.RawMessage, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)

@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -24,12 +23,15 @@ var samples = []sample{
 	},
 	{
 		name: "dies", about: "fails for good and leaves a dead letter", status: "FAILED", attempts: 2,
-		submit: byREST(steps(map[string]any{"maxRetryCount": 1, "retryPolicy": map[string]any{"type": "fixed", "delayMs": 200}},
+		submit: byREST(steps(map[string]any{
+			"maxRetryCount": 1, "retryPolicy": map[string]any{"type": "fixed", "delayMs": 200},
+		},
 			step("FAIL", "message", "never", "errorCode", "DEMO"))),
 	},
 	{
 		name: "slow", about: "sleeps for three seconds", status: "COMPLETED", attempts: 1,
-		submit: byREST(steps(nil, step("SLEEP", "durationMs", 1500), step("COMPUTE", "iterations", 100_000), step("SLEEP", "durationMs", 1500))),
+		submit: byREST(steps(nil, step("SLEEP", "durationMs", 1500), step("COMPUTE", "iterations", 100_000),
+			step("SLEEP", "durationMs", 1500))),
 	},
 	{
 		name: "event-binary", about: "a CloudEvent in binary mode", status: "COMPLETED", attempts: 1,
@@ -71,11 +73,13 @@ func byREST(request []byte) func(context.Context, *client.Client) (string, error
 }
 
 func structured() []byte {
-	return fmt.Appendf(nil, `{"specversion":"1.0","id":%q,"source":"/demo","type":%q,"datacontenttype":"application/json","data":%s}`,
-		uuid.NewString(), jobevent.TypeSubmit, logJob)
+	const event = `{"specversion":"1.0","id":%q,"source":"/demo","type":%q,"datacontenttype":"application/json","data":%s}`
+	return fmt.Appendf(nil, event, uuid.NewString(), jobevent.TypeSubmit, logJob)
 }
 
-func byEvent(ctx context.Context, c *client.Client, contentType string, body []byte, headers ...string) (string, error) {
+func byEvent(
+	ctx context.Context, c *client.Client, contentType string, body []byte, headers ...string,
+) (string, error) {
 	var answer struct {
 		JobID string `json:"jobId"`
 		Jobs  []struct {
@@ -90,7 +94,7 @@ func byEvent(ctx context.Context, c *client.Client, contentType string, body []b
 		answer.JobID = answer.Jobs[0].JobID
 	}
 	if answer.JobID == "" {
-		return "", fmt.Errorf("no job id in the answer %s", json.RawMessage(raw))
+		return "", fmt.Errorf("no job id in the answer %s", raw)
 	}
 	return answer.JobID, nil
 }

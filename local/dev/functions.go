@@ -29,7 +29,10 @@ import (
 const grace = 15 * time.Second
 
 // live runs all functions until use returns, ctx ends, or one of them fails.
-func live(ctx context.Context, o Options, below *base, urls migrations.URLs, door net.Listener, use func(context.Context, string) error) error {
+func live(
+	ctx context.Context, o Options, below *base, urls migrations.URLs, door net.Listener,
+	use func(ctx context.Context, url string) error,
+) error {
 	stores, err := openStores(ctx, urls)
 	if err != nil {
 		return err

@@ -62,8 +62,10 @@ name a server that is used instead. The data is kept in --dir and found again.`,
 	flags.BoolVar(&exit, "exit", false, "end with the demo; exit code 0 only if every sample ended as it should")
 	flags.StringVar(&o.Dir, "dir", ".jobweaver", "where the data is kept")
 	flags.IntVar(&o.Port, "port", 8080, "port of the gateway, on loopback; 0 takes a free one")
-	flags.StringVar(&o.Kafka, "kafka", "embedded", "embedded, or apache: Apache Kafka itself, which needs Java 17 and Maven")
-	flags.StringSliceVar(&o.Only, "only", nil, "start only these of postgres,kafka and print the settings for the functions' own binaries")
+	flags.StringVar(&o.Kafka, "kafka", "embedded",
+		"embedded, or apache: Apache Kafka itself, which needs Java 17 and Maven")
+	flags.StringSliceVar(&o.Only, "only", nil,
+		"start only these of postgres,kafka and print the settings for the functions' own binaries")
 	flags.IntVar(&o.PostgresPort, "postgres-port", 0, "port of the private PostgreSQL; 0 takes a free one")
 	flags.IntVar(&o.KafkaPort, "kafka-port", 0, "port of the private broker; 0 takes a free one")
 	flags.StringVar(&logLevel, "log-level", "warn", "of the functions: debug, info, warn or error")

@@ -73,7 +73,8 @@ func newList() *cobra.Command {
 	for name, usage := range map[string]string{
 		"status": "only jobs in this state", "type": "only jobs of this type", "queue": "only jobs of this queue",
 		"tag": "only jobs with this tag", "since": "only jobs created at or after this instant (RFC 3339)",
-		"until": "only jobs created before this instant (RFC 3339)", "limit": "at most so many, up to 200", "cursor": "go on from here",
+		"until": "only jobs created before this instant (RFC 3339)", "limit": "at most so many, up to 200",
+		"cursor": "go on from here",
 	} {
 		filter[name] = cmd.Flags().String(name, "", usage)
 	}
@@ -96,8 +97,9 @@ func newCommand(name, short string) *cobra.Command {
 
 func newWatch() *cobra.Command {
 	return &cobra.Command{
-		Use: "watch ID", Short: "Follow a job until its end; exits 0 completed, 1 failed, 2 cancelled", Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return watch(cmd, args[0]) },
+		Use: "watch ID", Args: cobra.ExactArgs(1),
+		Short: "Follow a job until its end; exits 0 completed, 1 failed, 2 cancelled",
+		RunE:  func(cmd *cobra.Command, args []string) error { return watch(cmd, args[0]) },
 	}
 }
 
@@ -247,16 +249,21 @@ func (f *requestFlags) encode(cmd *cobra.Command) ([]byte, error) {
 	if !json.Valid([]byte(f.payload)) {
 		return nil, fmt.Errorf("--payload is not JSON")
 	}
-	request := map[string]any{"jobType": f.jobType, "payload": json.RawMessage(f.payload), "maxRetryCount": f.retries, "priority": f.priority}
-	for name, value := range map[string]any{
-		"queue": f.queue, "idempotencyKey": f.key, "delayMs": f.delay.Milliseconds(), "timeoutMs": f.timeout.Milliseconds(), "tags": f.tags,
+	request := map[string]any{
+		"jobType": f.jobType, "payload": json.RawMessage(f.payload), "maxRetryCount": f.retries, "priority": f.priority,
+	}
+	for _, field := range []struct {
+		flag, name string
+		value      any
+	}{
+		{"queue", "queue", f.queue},
+		{"key", "idempotencyKey", f.key},
+		{"delay", "delayMs", f.delay.Milliseconds()},
+		{"timeout", "timeoutMs", f.timeout.Milliseconds()},
+		{"tag", "tags", f.tags},
 	} {
-		flag := map[string]string{"idempotencyKey": "key", "delayMs": "delay", "timeoutMs": "timeout", "tags": "tag"}[name]
-		if flag == "" {
-			flag = name
-		}
-		if cmd.Flags().Changed(flag) {
-			request[name] = value
+		if cmd.Flags().Changed(field.flag) {
+			request[field.name] = field.value
 		}
 	}
 	return json.Marshal(request)

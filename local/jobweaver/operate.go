@@ -15,7 +15,8 @@ import (
 
 func newMigrate() *cobra.Command {
 	return &cobra.Command{
-		Use: "migrate", Short: "Make the three databases on the server DATABASE_URL and bring them up to date", Args: cobra.NoArgs,
+		Use: "migrate", Args: cobra.NoArgs,
+		Short: "Make the three databases on the server DATABASE_URL and bring them up to date",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			server := os.Getenv("DATABASE_URL")
 			if server == "" {
@@ -42,7 +43,8 @@ func newMigrate() *cobra.Command {
 func newTopics() *cobra.Command {
 	topics := &cobra.Command{Use: "topics", Short: "Manage the Kafka topics"}
 	topics.AddCommand(&cobra.Command{
-		Use: "create", Short: "Create the topics that are missing on KAFKA_BROKERS, for the queues in QUEUES", Args: cobra.NoArgs,
+		Use: "create", Args: cobra.NoArgs,
+		Short: "Create the topics that are missing on KAFKA_BROKERS, for the queues in QUEUES",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var cfg kafkaevent.Config
 			if err := funchost.LoadConfig(&cfg); err != nil {

@@ -16,8 +16,9 @@ func newLatency(api func() *client.Client) *cobra.Command {
 	var rate int
 	var duration time.Duration
 	cmd := &cobra.Command{
-		Use: "latency", Short: "Single POSTs at a steady rate: POST answer, and POST to handler start", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return latency(cmd.Context(), api(), rate, duration) },
+		Use: "latency", Args: cobra.NoArgs,
+		Short: "Single POSTs at a steady rate: POST answer, and POST to handler start",
+		RunE:  func(cmd *cobra.Command, _ []string) error { return latency(cmd.Context(), api(), rate, duration) },
 	}
 	cmd.Flags().IntVar(&rate, "rate", 100, "jobs a second")
 	cmd.Flags().DurationVar(&duration, "for", 30*time.Second, "how long")

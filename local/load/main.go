@@ -20,13 +20,14 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	var url string
 	root := &cobra.Command{Use: "load", Short: "Measure a running JobWeaver through its public API", SilenceUsage: true}
 	root.PersistentFlags().StringVar(&url, "url", "http://localhost:8080", "the gateway")
 	api := func() *client.Client { return client.New(url, os.Getenv("JOBWEAVER_API_KEY")) }
 	root.AddCommand(newThroughput(api), newLatency(api))
-	if root.ExecuteContext(ctx) != nil {
+	err := root.ExecuteContext(ctx)
+	stop()
+	if err != nil {
 		os.Exit(1)
 	}
 }

@@ -23,7 +23,8 @@ const (
 func newThroughput(api func() *client.Client) *cobra.Command {
 	var jobs, clients, rounds int
 	cmd := &cobra.Command{
-		Use: "throughput", Short: "No-op jobs by batch POST, until the API shows the last of them COMPLETED", Args: cobra.NoArgs,
+		Use: "throughput", Args: cobra.NoArgs,
+		Short: "No-op jobs by batch POST, until the API shows the last of them COMPLETED",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for range rounds {
 				if err := throughput(cmd.Context(), api(), jobs, clients); err != nil {
