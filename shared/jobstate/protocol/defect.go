@@ -23,6 +23,7 @@ const (
 	CancelForgotten                // an outcome is applied as if no cancel were asked for
 	CommandOnlyInKafka             // a command is not kept
 	CommandsNotNumbered            // a command is applied as often as it is heard
+	RetryCountsAnew                // a retried job begins again at attempt 1
 	AnswerRaisesNoVersion          // a command that changes nothing else leaves the version
 	AnswerWithoutDeadLetter        // the answer to a command is a job-status alone
 	AnyVersion                     // projection takes a lower version than it has

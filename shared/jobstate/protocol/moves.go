@@ -96,8 +96,11 @@ func (m *model) obey(j *job, number uint8, c jobstate.Command) {
 			now.CommandSeq = int(number) - 1
 		}
 		to, _, ok := now.Command(int(number), c)
-		if m.defect == SchedulerCancelsAlone && to.CancelRequested {
+		switch {
+		case m.defect == SchedulerCancelsAlone && to.CancelRequested:
 			to.Status, to.CancelRequested = jobstate.Cancelled, false
+		case m.defect == RetryCountsAnew && to.Status == jobstate.Pending:
+			to.Attempt = 0
 		}
 		return to, ok
 	})

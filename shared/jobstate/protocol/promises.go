@@ -21,6 +21,7 @@ const (
 	notOverruled     promise = "an outcome that was reached is never overruled"
 	workersDecide    promise = "the worker's database alone decides what became of an attempt"
 	oneByOne         promise = "attempt n+1 goes out only after attempt n has an outcome"
+	ownNumbers       promise = "every attempt has a number of its own, one higher than the last"
 	oldAreOld        promise = "an outcome of an old attempt changes nothing"
 	countsAreRight   promise = "only a failed attempt counts as a retry, and only a lost one as lost"
 	commandsOnce     promise = "a command counts once"
@@ -56,10 +57,14 @@ func breaks(from *state, by step, to *state) promise {
 		return onTheDiagram
 	case heardOutcome && r.number() != was.attempt && was != is:
 		return oldAreOld
-	case heardCommand && r.number() <= was.command && was != is:
+	case heardCommand && r.number() <= was.command && was != is,
+		is.name() == jobstate.Cancelled && to.api.retries>>is.command&1 == 1: // cancelled by a cancel before the retry
 		return commandsOnce
-	case was.cancel && !is.cancel && is.name() != jobstate.Cancelled && is.name() != jobstate.Completed:
+	case heardCommand && was != is && !was.name().Terminal() && !is.cancel && is.name() != jobstate.Cancelled,
+		was.cancel && !is.cancel && is.name() != jobstate.Cancelled && is.name() != jobstate.Completed:
 		return cancelsCount
+	case was.attempt != is.attempt && (is.attempt != was.attempt+1 || to.rows[is.attempt] != row{}):
+		return ownNumbers
 	case from.api.shown != shownOpen && to.api.shown != from.api.shown && from.api.retries == 0:
 		return endsStay
 	}

@@ -80,6 +80,7 @@ func TestEveryPlantedDefectIsFound(t *testing.T) {
 		{"an outcome forgets the cancel", CancelForgotten, command, cancelsCount},
 		{"a command is only in Kafka", CommandOnlyInKafka, command, jobsEnd},
 		{"commands have no number", CommandsNotNumbered, command, commandsOnce},
+		{"a retry begins again at attempt 1", RetryCountsAnew, command, ownNumbers},
 		{"an answer raises no version", AnswerRaisesNoVersion, command, jobsEnd},
 		{"an answer is a job-status alone", AnswerWithoutDeadLetter, command, deadLetterFirst},
 		{"projection takes any version", AnyVersion, quiet, endsStay},
