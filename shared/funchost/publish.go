@@ -17,7 +17,7 @@ import (
 // publisher says events to the sink or to Kafka.
 type publisher struct {
 	meter   telemetry.Meter
-	send    Publish // one try, the events in any order
+	send    func(ctx context.Context, events []event.Event) (said []event.Event, err error) // one try, in any order
 	close   func()
 	trouble trouble // of those who insist
 }
@@ -55,7 +55,13 @@ func newPublisher(cfg Config, meter telemetry.Meter) (*publisher, error) {
 		return nil, err
 	}
 	return &publisher{
-		meter: meter, send: producer.Publish, close: producer.Close, trouble: trouble{what: "publish"},
+		meter: meter, close: producer.Close, trouble: trouble{what: "publish"},
+		send: func(ctx context.Context, events []event.Event) ([]event.Event, error) {
+			if err := producer.Publish(ctx, events); err != nil {
+				return nil, err
+			}
+			return events, nil
+		},
 	}, nil
 }
 
@@ -64,8 +70,8 @@ func (p *publisher) publish(ctx context.Context, events []event.Event) error {
 	rest := phases(events)
 	for i, phase := range rest {
 		began := time.Now()
-		err := p.send(ctx, phase)
-		p.meter.Said(phase, time.Since(began), err)
+		said, err := p.send(ctx, phase)
+		p.meter.Said(said, time.Since(began), err)
 		if err == nil {
 			continue
 		}

@@ -66,7 +66,7 @@ func newSink(cfg Config, meter telemetry.Meter) (*sink, error) {
 func (s *sink) close() { s.client.CloseIdleConnections() }
 
 // send posts each event once. When the sink is away or overloaded it leaves the rest for the next try.
-func (s *sink) send(ctx context.Context, events []event.Event) error {
+func (s *sink) send(ctx context.Context, events []event.Event) (said []event.Event, err error) {
 	failures := make([]error, len(events))
 	var stop atomic.Bool
 	var group errgroup.Group
@@ -85,24 +85,30 @@ func (s *sink) send(ctx context.Context, events []event.Event) error {
 
 	var left unsent
 	for i, err := range failures {
-		if err == nil {
+		switch {
+		case err == nil:
+			said = append(said, events[i])
 			continue
-		}
-		left.events = append(left.events, events[i])
-		if left.err == nil || errors.Is(left.err, errNotTried) {
+		case errors.Is(err, errRefused):
+			continue
+		case left.err == nil || errors.Is(left.err, errNotTried):
 			left.err = err
 		}
+		left.events = append(left.events, events[i])
 		if refusal := (*answer)(nil); errors.As(err, &refusal) {
 			left.after = max(left.after, refusal.after)
 		}
 	}
 	if len(left.events) == 0 {
-		return nil
+		return said, nil
 	}
-	return &left
+	return said, &left
 }
 
-var errNotTried = errors.New("sink is away")
+var (
+	errNotTried = errors.New("sink is away")
+	errRefused  = errors.New("sink never takes it")
+)
 
 // answer is one that asks for another try.
 type answer struct {
@@ -116,12 +122,12 @@ func (a *answer) Error() string { return "sink answered " + strconv.Itoa(a.statu
 func isOverloaded(err error) bool {
 	refusal := (*answer)(nil)
 	if !errors.As(err, &refusal) {
-		return err != nil
+		return err != nil && !errors.Is(err, errRefused)
 	}
 	return refusal.status == http.StatusTooManyRequests || refusal.status == http.StatusServiceUnavailable
 }
 
-// post returns nil when the sink took the event, or never will.
+// post returns nil when the sink took the event, errRefused when it never will.
 func (s *sink) post(ctx context.Context, e event.Event) error {
 	e = e.Clone()
 	for name, value := range s.extensions {
@@ -129,8 +135,7 @@ func (s *sink) post(ctx context.Context, e event.Event) error {
 	}
 	req, err := cehttp.NewHTTPRequestFromEvent(ctx, s.url, e)
 	if err != nil {
-		s.refused(ctx, e, err)
-		return nil
+		return s.refused(ctx, e, err)
 	}
 	escapeHeaders(req.Header)
 	req.Header.Set("User-Agent", "jobweaver/"+Version)
@@ -146,14 +151,14 @@ func (s *sink) post(ctx context.Context, e event.Event) error {
 	case isRetried(res.StatusCode):
 		return &answer{status: res.StatusCode, after: retryAfter(res.Header.Get("Retry-After"))}
 	}
-	s.refused(ctx, e, &answer{status: res.StatusCode})
-	return nil
+	return s.refused(ctx, e, &answer{status: res.StatusCode})
 }
 
-func (s *sink) refused(ctx context.Context, e event.Event, err error) {
+func (s *sink) refused(ctx context.Context, e event.Event, err error) error {
 	s.meter.Refused(e)
 	telemetry.Logger(ctx).ErrorContext(ctx, "event refused by the sink is dropped",
 		"type", e.Type(), "id", e.ID(), "error", err)
+	return errRefused
 }
 
 // isRetried are the answers after which Knative's senders try again.

@@ -15,16 +15,18 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// newClock is a host of nothing but a clock, in a bubble with its own time; said gets what it says.
-func newClock(f Function, said Publish) *host {
+// newClock is a host of nothing but a clock, in a bubble with its own time; say gets what it says.
+func newClock(f Function, say Publish) *host {
 	f.Name = "clock"
-	if said == nil {
-		said = func(context.Context, []event.Event) error { return nil }
-	}
 	meter := telemetry.NewMeter(f.Name)
 	return &host{
 		f: f, meter: meter, clock: make(chan struct{}, 1), ticking: trouble{what: "tick"},
-		publisher: &publisher{meter: meter, send: said, trouble: trouble{what: "publish"}},
+		publisher: &publisher{
+			meter: meter, trouble: trouble{what: "publish"},
+			send: func(ctx context.Context, events []event.Event) ([]event.Event, error) {
+				return events, say(ctx, events)
+			},
+		},
 	}
 }
 

@@ -76,12 +76,11 @@ func (m Meter) Handled(batch []event.Event, took time.Duration, err error) {
 	m.addByType(eventsHandled, batch)
 }
 
-// Said counts a try to say events.
+// Said counts a try to say events, with those that were acknowledged.
 func (m Meter) Said(events []event.Event, took time.Duration, err error) {
 	publishTime.WithLabelValues(m.function).Observe(took.Seconds())
 	if err != nil {
 		publishErrors.WithLabelValues(m.function).Inc()
-		return
 	}
 	m.addByType(eventsSaid, events)
 }

@@ -91,7 +91,7 @@ func TestMetricsHaveFewSeries(t *testing.T) {
 	m.Handled([]event.Event{known, known, foreign}, time.Millisecond, nil)
 	m.Handled([]event.Event{known}, time.Millisecond, errors.New("away"))
 	m.Said([]event.Event{known}, time.Millisecond, nil)
-	m.Said([]event.Event{known}, time.Millisecond, errors.New("away"))
+	m.Said(nil, time.Millisecond, errors.New("away"))
 	m.Ticked(time.Millisecond, errors.New("away"))
 	m.Rejected(RejectedPanic)
 	m.Refused(known)
