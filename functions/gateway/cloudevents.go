@@ -53,7 +53,8 @@ func readEvents(c *gin.Context) (received, error) {
 			return received{}, err
 		}
 		if !jsontext.Value(body).IsValid() {
-			return received{}, apierror.New(apierror.InvalidEvent, "the body must be one JSON object in UTF-8, each name in it once")
+			return received{}, apierror.New(apierror.InvalidEvent,
+				"the body must be one JSON object in UTF-8, each name in it once")
 		}
 		e, err := decodeEvent(body)
 		return received{events: []event.Event{e}, data: true}, err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/funchost"
@@ -67,19 +68,27 @@ func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Eve
 }
 
 func (h *heard) take(e event.Event) error {
+	var named bool
+	var err error
 	switch e.Type() {
 	case jobevent.TypeStatus:
-		status, err := jobevent.Decode[jobevent.Status](e)
+		var status jobevent.Status
+		status, err = jobevent.Decode[jobevent.Status](e)
+		named = status.JobID != uuid.Nil && status.Version > 0
 		h.statuses = append(h.statuses, apidb.StatusWord{Status: status, JSON: e.Data()})
-		return err
 	case jobevent.TypeAttemptLog:
-		log, err := jobevent.Decode[jobevent.AttemptLog](e)
+		var log jobevent.AttemptLog
+		log, err = jobevent.Decode[jobevent.AttemptLog](e)
+		named = log.JobID != uuid.Nil
 		h.logs = append(h.logs, log)
-		return err
 	case jobevent.TypeHeartbeat:
-		beat, err := jobevent.Decode[jobevent.Heartbeat](e)
+		var beat jobevent.Heartbeat
+		beat, err = jobevent.Decode[jobevent.Heartbeat](e)
+		named = beat.WorkerID != ""
 		h.beats = append(h.beats, apidb.Beat{Heartbeat: beat, JSON: e.Data()})
-		return err
 	}
-	return fmt.Errorf("take event %s of type %s: %w", e.ID(), e.Type(), jobevent.ErrInvalid)
+	if err == nil && !named {
+		err = fmt.Errorf("take event %s of type %s, about nothing: %w", e.ID(), e.Type(), jobevent.ErrInvalid)
+	}
+	return err
 }

@@ -184,6 +184,10 @@ func TestWhatIsNoEventOfOursIsInvalid(t *testing.T) {
 	for name, e := range map[string]event.Event{
 		"another type":  said(t, jobevent.TypeCreated, "gateway", "1", uuid.New(), struct{}{}),
 		"broken data":   broken,
+		"no job":        said(t, jobevent.TypeStatus, "outcome", "1", uuid.New(), jobevent.Status{Version: 1, Status: "PENDING"}),
+		"no version":    status(t, h.accept().Subject(), 0, jobstate.Pending),
+		"no worker":     said(t, jobevent.TypeHeartbeat, "runjob", "1", uuid.Nil, jobevent.Heartbeat{}),
+		"a log of none": said(t, jobevent.TypeAttemptLog, "runjob", "1", uuid.New(), jobevent.AttemptLog{Attempt: 1}),
 		"a wrong state": status(t, h.accept().Subject(), 1, "HAPPY"),
 	} {
 		if _, err := h.Handle(t.Context(), []event.Event{e}); !errors.Is(err, jobevent.ErrInvalid) {

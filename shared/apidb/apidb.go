@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
 
-// ErrNoJob: there is no job with this id.
+// ErrNoJob says that there is no job with this id.
 var ErrNoJob = errors.New("no such job")
 
 // Store is safe for concurrent use. Errors of its methods are classified as by pgpool.Classify, and

@@ -46,7 +46,7 @@ func (a Accepted) Status() jobstate.Status {
 	return jobstate.Pending
 }
 
-// ErrConflict: an idempotency key belongs to a job that asked for something else.
+// ErrConflict says that an idempotency key belongs to a job that asked for something else.
 var ErrConflict = errors.New("idempotency key was used for another request")
 
 // InsertJobs accepts many jobs in one statement; a second one looks up those that were there before.
