@@ -26,7 +26,7 @@ func TestABeatSaysWhatTheWorkerHas(t *testing.T) {
 		t.Errorf("first beat %+v", first)
 	}
 	if beat.Slots != 1 || beat.Free != 0 || beat.Version != "v1" || len(beat.Partitions[h.queue]) != 12 ||
-		len(beat.Queues) != 1 || len(beat.JobTypes) != 6 || beat.Stopping {
+		len(beat.Queues) != 1 || len(beat.JobTypes) != 7 || beat.Stopping {
 		t.Errorf("beat %+v", beat)
 	}
 	for _, a := range beat.Attempts {

@@ -17,6 +17,10 @@ import (
 // claimAll takes records while there is room for them, until ctx ends. A full pool leaves them in Kafka.
 // A claim that is under way then is let finish, as far as work allows.
 func (f *Function) claimAll(ctx, work context.Context) {
+	select {
+	case <-f.cancels.Started(): // or a wish to cancel what is claimed now could be missed
+	case <-ctx.Done():
+	}
 	for ctx.Err() == nil {
 		var batch []delivered
 		if room := min(f.pool.room(), f.room(), maxBatch); room > 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
 // work is one slot of the pool: it runs attempts until the pool stops.
@@ -43,40 +44,31 @@ func (f *Function) execute(ctx context.Context, a *attempt) {
 		a.end(handlers.ErrTimeout)
 	})
 	defer timer.Stop()
-	result, err := call(ctx, handler, handlers.NewAttempt(a.run, a.traceID, a.log.add, func(p jobevent.Progress) {
+	given := handlers.NewAttempt(a.run, a.traceID, a.log.add, func(p jobevent.Progress) {
 		p.Message = clean(p.Message, maxMessage)
 		a.progress.Store(&p)
 		f.beats.change()
-	}))
-	outcome := resultOutcome(a, result)
-	if err != nil {
-		outcome = errorOutcome(ctx, a, err)
-	}
-	f.pool.decideNow(a, outcome)
+	})
+	f.pool.decideNow(a, call(ctx, handler, a, given))
 	f.metrics.ran(a, time.Since(a.startedAt))
 }
 
-// panicked is a handler's panic as an error.
-type panicked struct {
-	value any
-	stack []byte
-}
-
-func (p *panicked) Error() string { return fmt.Sprintf("panic: %v\n\n%s", p.value, p.stack) }
-
-func call(ctx context.Context, h handlers.Handler, a *handlers.Attempt) (r handlers.Result, err error) {
-	finished := false
+// call runs the handler and makes an outcome of what it returns. A panic, be it of an error's own Error
+// method, fails the attempt and not the worker.
+func call(ctx context.Context, h handlers.Handler, a *attempt, given *handlers.Attempt) (o workerdb.Outcome) {
 	defer func() {
-		if finished {
-			return
+		if value := recover(); value != nil {
+			slog.ErrorContext(ctx, "handler panicked", "panic", clean(fmt.Sprint(value), maxMessage))
+			o = errorOutcome(ctx, a, &handlers.Failure{
+				Code: string(apierror.Panic), Message: fmt.Sprintf("panic: %v\n\n%s", value, debug.Stack()), Retryable: true,
+			})
 		}
-		value := recover()
-		err = &panicked{value, debug.Stack()}
-		slog.ErrorContext(ctx, "handler panicked", "panic", value)
 	}()
-	r, err = h(ctx, a)
-	finished = true
-	return r, err
+	result, err := h(ctx, given)
+	if err != nil {
+		return errorOutcome(ctx, a, err)
+	}
+	return resultOutcome(a, result)
 }
 
 func isEnd(cause error) bool {

@@ -138,6 +138,10 @@ func (h *house) registry() *handlers.Registry {
 			output := json.RawMessage(strings.Repeat("[", r.Depth) + "0" + strings.Repeat("]", r.Depth))
 			return handlers.Result{Output: output, WaitFor: r.Wait, Snooze: r.Snooze}, nil
 		},
+		"NIL": func(context.Context, *handlers.Attempt) (handlers.Result, error) {
+			var failure *handlers.Failure
+			return handlers.Result{}, failure
+		},
 		"HUGE": func(context.Context, *handlers.Attempt) (handlers.Result, error) {
 			return handlers.Result{Output: json.RawMessage(`"` + string(make([]byte, handlers.MaxOutput)) + `"`)}, nil
 		},

@@ -57,15 +57,11 @@ func checkOutput(output json.RawMessage) *handlers.Failure {
 // errorOutcome is that of a handler that returned an error. One whose context was ended for it is taken
 // to have failed for that reason.
 func errorOutcome(ctx context.Context, a *attempt, err error) workerdb.Outcome {
-	var panicked *panicked
-	var failure *handlers.Failure
 	if cause := context.Cause(ctx); isEnd(cause) {
 		return endedOutcome(a, cause)
 	}
-	switch {
-	case errors.As(err, &panicked):
-		failure = &handlers.Failure{Code: string(apierror.Panic), Message: err.Error(), Retryable: true}
-	case !errors.As(err, &failure):
+	var failure *handlers.Failure
+	if !errors.As(err, &failure) {
 		failure = &handlers.Failure{Code: string(apierror.HandlerFailed), Message: err.Error(), Retryable: true}
 	}
 	return failedOutcome(a, failure)

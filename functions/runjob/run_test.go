@@ -52,6 +52,7 @@ func TestHowAttemptsFail(t *testing.T) {
 		retryable                       bool
 	}{
 		{"PANIC", "", "WORKER.PANIC", "oh no", true},
+		{"NIL", "", "WORKER.PANIC", "nil pointer", true},
 		{"NONE", "", "WORKER.UNKNOWN_JOB_TYPE", `"NONE"`, false},
 		{"HUGE", "", "WORKER.OUTPUT_TOO_LARGE", "262144", false},
 		{"SIMULATION", `{"steps": []}`, "WORKER.INVALID_PAYLOAD", "steps", false},

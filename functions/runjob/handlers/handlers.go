@@ -18,7 +18,7 @@ import (
 
 // Handler runs one attempt. It must end soon after its context does; context.Cause then says why
 // (ErrTimeout, ErrCancelled, ErrStopping, ErrLost). An error fails the attempt: a *Failure says how,
-// any other is retryable. A panic fails it too.
+// any other is retryable. A panic fails it too. It must not end its goroutine (runtime.Goexit).
 type Handler func(ctx context.Context, a *Attempt) (Result, error)
 
 // Why an attempt's context ended, as context.Cause gives it.
