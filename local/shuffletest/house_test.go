@@ -9,6 +9,7 @@ import (
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/jobweaver/jobweaver/functions/command"
@@ -19,6 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/watchdog"
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -58,7 +60,10 @@ func open(t *testing.T, lease time.Duration, pick func(int) int) *house {
 	t.Cleanup(scheduler.Close)
 	h.apiPool = pool(t, apiURL)
 	workerURL := pgtest.Database(t, migrations.Worker)
-	h.workers = &workers{t: t, pool: pool(t, workerURL), jobs: h.jobs, pick: pick, started: map[workerdb.Key]int{}}
+	h.workers = &workers{
+		t: t, pool: pool(t, workerURL), jobs: h.jobs, pick: pick,
+		started: map[workerdb.Key]int{}, said: map[workerdb.Key]jobevent.Kind{},
+	}
 	if h.workers.store, err = workerdb.Open(t.Context(), workerURL); err != nil {
 		t.Fatal(err)
 	}
@@ -75,9 +80,34 @@ func (h *house) readAll(scheduler *schedulerdb.Store) {
 	h.read(out.Name, out.Handle, out.Topics...)
 	h.read(com.Name, com.Handle, com.Topics...)
 	h.read(dog.Name, dog.Handle, dog.Topics...)
-	h.read(pro.Name, pro.Handle, pro.Topics...)
+	h.read(pro.Name, h.neverBack(pro.Handle), pro.Topics...)
 	h.read("runjob", h.workers.hear, jobevent.TopicRun)
 	h.read("runjob's cancels", h.workers.cancel, jobevent.TopicAttemptCancel)
+}
+
+// neverBack holds projection to it that what the API shows of a job never gets older.
+func (h *house) neverBack(handle funchost.Handle) funchost.Handle {
+	shown := map[uuid.UUID]int64{}
+	return func(ctx context.Context, batch []event.Event) ([]event.Event, error) {
+		say, err := handle(ctx, batch)
+		if err != nil {
+			return say, err
+		}
+		rows, err := h.apiPool.Query(ctx, "select job_id, version from jobs")
+		if err != nil {
+			return nil, err
+		}
+		var id uuid.UUID
+		var version int64
+		_, err = pgx.ForEachRow(rows, []any{&id, &version}, func() error {
+			if version < shown[id] {
+				h.t.Errorf("version %d of %s is shown after %d", version, id, shown[id])
+			}
+			shown[id] = version
+			return nil
+		})
+		return say, err
+	}
 }
 
 func pool(t *testing.T, url string) *pgxpool.Pool {
@@ -168,7 +198,7 @@ func (h *house) callBack() {
 			continue
 		}
 		if shown := h.look(id); shown.Status == jobstate.Waiting {
-			h.say(h.t, []event.Event{h.workers.outcome(workerdb.Outcome{
+			h.say(h.t, []event.Event{h.workers.event(workerdb.Outcome{
 				Key: workerdb.Key{JobID: id, Attempt: shown.Attempt}, Kind: workerdb.Completed,
 			})})
 		}

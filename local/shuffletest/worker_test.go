@@ -29,6 +29,7 @@ type workers struct {
 	all     []*worker // those that live
 	frozen  []*worker
 	started map[workerdb.Key]int
+	said    map[workerdb.Key]jobevent.Kind // outcomes
 	number  int
 }
 
@@ -140,7 +141,7 @@ func (ws *workers) stray(key workerdb.Key) []event.Event {
 		return nil
 	}
 	key.Attempt--
-	return []event.Event{ws.outcome(workerdb.Outcome{
+	return []event.Event{ws.event(workerdb.Outcome{
 		Key: key, Kind: workerdb.Completed, Output: json.RawMessage(`"stray"`), StartedAt: time.Now(),
 	})}
 }
@@ -293,8 +294,17 @@ func (ws *workers) outcomes(outcomes []workerdb.Outcome) (say []event.Event) {
 	return say
 }
 
-// outcome is the event about an attempt's outcome.
+// outcome is the event about an attempt's outcome, which is one for ever.
 func (ws *workers) outcome(o workerdb.Outcome) event.Event {
+	ws.t.Helper()
+	if before, known := ws.said[o.Key]; known && before != o.Kind {
+		ws.t.Errorf("attempt %v is %s after it was %s", o.Key, o.Kind, before)
+	}
+	ws.said[o.Key] = o.Kind
+	return ws.event(o)
+}
+
+func (ws *workers) event(o workerdb.Outcome) event.Event {
 	ws.t.Helper()
 	meta := jobevent.Meta{Function: "runjob", ID: jobevent.OutcomeID(o.JobID, o.Attempt, string(o.Kind)),
 		JobID: o.JobID, TraceID: o.TraceID}
