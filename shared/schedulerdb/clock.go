@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
@@ -56,8 +54,11 @@ func (s *Store) giveUpCallbacks(ctx context.Context, q *gen.Queries, say *Say) (
 			ErrorCode: "WORKER.CALLBACK_TIMEOUT", Message: "no callback came in time",
 		}
 	}
-	byJob(outcomes, func(o Outcome) uuid.UUID { return o.JobID })
-	say.Jobs, err = s.settleOthers(ctx, q, outcomes)
+	jobs, err := lockJobs(ctx, q, jobIDs(outcomes))
+	if err != nil {
+		return 0, err
+	}
+	say.Jobs, err = s.apply(ctx, q, outcomes, jobs)
 	return len(rows), err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
@@ -12,9 +13,22 @@ import (
 // in the same transaction. One lock serialises it. It is taken last and held over the commit, so
 // whoever comes next counts what this one sent out and sees what this one left waiting.
 func (s *Store) dispatch(ctx context.Context, q *gen.Queries, by string) ([]RunOrder, error) {
-	if _, err := q.DispatchLock(ctx); err != nil {
-		return nil, fmt.Errorf("lock dispatch: %w", err)
+	if _, err := lockDispatch(ctx, q); err != nil {
+		return nil, err
 	}
+	return s.dispatchLocked(ctx, q, by)
+}
+
+// lockDispatch gives the transaction's time.
+func lockDispatch(ctx context.Context, q *gen.Queries) (time.Time, error) {
+	lock, err := q.DispatchLock(ctx)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("lock dispatch: %w", err)
+	}
+	return lock.At, nil
+}
+
+func (s *Store) dispatchLocked(ctx context.Context, q *gen.Queries, by string) ([]RunOrder, error) {
 	waiting, err := q.QueuesPending(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("find waiting queues: %w", err)

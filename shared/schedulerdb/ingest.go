@@ -23,8 +23,7 @@ const rankPerPriority = 10 * time.Second
 func (s *Store) Ingest(ctx context.Context, created []jobevent.Created) (Say, error) {
 	var say Say
 	jobs := firstOfEach(created)
-	err := s.tx(ctx, func(q *gen.Queries) error {
-		var err error
+	err := s.tx(ctx, func(q *gen.Queries) (err error) {
 		say, err = s.ingest(ctx, q, jobs)
 		return err
 	})
@@ -32,9 +31,13 @@ func (s *Store) Ingest(ctx context.Context, created []jobevent.Created) (Say, er
 }
 
 func (s *Store) ingest(ctx context.Context, q *gen.Queries, jobs []jobevent.Created) (say Say, err error) {
-	lock, err := q.DispatchLock(ctx)
+	at, err := lockDispatch(ctx, q)
 	if err != nil {
-		return say, fmt.Errorf("lock dispatch: %w", err)
+		return say, err
+	}
+	known, err := q.JobsKnown(ctx, idsOf(jobs))
+	if err != nil {
+		return say, fmt.Errorf("look for known jobs: %w", err)
 	}
 	waiting, err := q.QueuesPending(ctx)
 	if err != nil {
@@ -44,46 +47,33 @@ func (s *Store) ingest(ctx context.Context, q *gen.Queries, jobs []jobevent.Crea
 	if err != nil {
 		return say, err
 	}
-	in := s.place(jobs, lock.At, r, waiting)
-	inserted, err := q.JobsInsert(ctx, in.params)
-	if err != nil {
+	in := s.place(withoutKnown(jobs, known), at, r, waiting)
+	if err := q.JobsInsert(ctx, in.params); err != nil {
 		return say, fmt.Errorf("insert jobs: %w", err)
+	}
+	say.Runs = in.orders
+	if say.Jobs, err = snapshots(ctx, q, in.stay); err != nil {
+		return say, err
 	}
 	if !in.earliest.IsZero() {
 		if err := notifyDue(ctx, q, in.earliest); err != nil {
 			return say, err
 		}
 	}
-	isNew := setOf(inserted)
-	var tell []uuid.UUID
-	for _, job := range jobs {
-		order, out := in.orders[job.JobID]
-		switch {
-		case !isNew[job.JobID]: // told below
-		case out:
-			say.Runs = append(say.Runs, order)
-		default:
-			tell = append(tell, job.JobID)
-		}
-	}
-	if say.Jobs, err = snapshots(ctx, q, tell); err != nil {
+	orders, err := s.sendOut(ctx, q, "ingest", r, waiting)
+	if err != nil {
 		return say, err
 	}
-	if len(waiting) > 0 || len(tell) > 0 {
-		orders, err := s.sendOut(ctx, q, "ingest", r, withQueuesOf(waiting, jobs))
-		if err != nil {
-			return say, err
-		}
-		say.Runs = append(say.Runs, orders...)
-	}
-	return say, again(ctx, q, idsOf(jobs), isNew, &say)
+	say.Runs = append(say.Runs, orders...)
+	return say, again(ctx, q, known, nil, &say)
 }
 
 // placed is a batch ready to be inserted.
 type placed struct {
 	params   gen.JobsInsertParams
-	orders   map[uuid.UUID]RunOrder // of those that go out at once
-	earliest time.Time              // due instant of those that are scheduled; zero: none
+	orders   []RunOrder  // of those that go out at once
+	stay     []uuid.UUID // the others
+	earliest time.Time   // due instant of those that are scheduled; zero: none
 }
 
 // place decides where each new job begins. Of one queue the best rank is placed first.
@@ -103,7 +93,7 @@ func (s *Store) place(jobs []jobevent.Created, at time.Time, r *room, waiting []
 			places[queue] = r.take(queue, n)
 		}
 	}
-	in := placed{orders: map[uuid.UUID]RunOrder{}}
+	var in placed
 	for _, job := range jobs {
 		switch {
 		case job.RunAt != nil && job.RunAt.After(at):
@@ -127,15 +117,18 @@ func (in *placed) add(job jobevent.Created, at time.Time, status jobstate.Status
 	switch {
 	case to != nil:
 		move.Attempt, partition, leaseExpiresAt = 1, to.partition, at.Add(lease)
-		in.orders[job.JobID] = RunOrder{
+		in.orders = append(in.orders, RunOrder{
 			JobID: job.JobID, TraceID: job.TraceID, Queue: job.Queue, JobType: job.JobType, Attempt: 1,
 			Payload: job.Payload, TimeoutMs: int32(job.TimeoutMs), Rank: rank, Partition: &partition,
-		}
+		})
 	case status == jobstate.Scheduled:
 		dueAt = *job.RunAt
 		if in.earliest.IsZero() || dueAt.Before(in.earliest) {
 			in.earliest = dueAt
 		}
+	}
+	if to == nil {
+		in.stay = append(in.stay, job.JobID)
 	}
 	p.JobIDs = append(p.JobIDs, job.JobID)
 	p.TraceIDs = append(p.TraceIDs, job.TraceID)
@@ -176,23 +169,36 @@ func rankOf(job jobevent.Created, at time.Time) time.Time {
 func (s *Store) IngestUnusable(ctx context.Context, jobID, traceID uuid.UUID, reason string) (Say, error) {
 	var say Say
 	err := s.tx(ctx, func(q *gen.Queries) error {
-		lock, err := q.DispatchLock(ctx)
+		say = Say{}
+		at, err := lockDispatch(ctx, q)
 		if err != nil {
-			return fmt.Errorf("read the time: %w", err)
+			return err
 		}
-		const code = "SCHEDULER.INVALID_JOB"
-		in := placed{orders: map[uuid.UUID]RunOrder{}}
-		in.add(jobevent.Created{
-			JobID: jobID, TraceID: traceID, Payload: json.RawMessage("null"), TimeoutMs: 1, CreatedAt: lock.At,
-		}, lock.At, jobstate.Failed, nil, 0)
-		in.params.ErrorCodes[0], in.params.ErrorMessages[0] = code, cleanText(reason)
-		in.params.FinishedAts[0] = lock.At
-		if _, err := q.JobsInsert(ctx, in.params); err != nil {
-			return fmt.Errorf("insert unusable job: %w", err)
+		known, err := q.JobsKnown(ctx, []uuid.UUID{jobID})
+		if err != nil {
+			return fmt.Errorf("look for known jobs: %w", err)
+		}
+		if len(known) == 0 {
+			if err := insertFailed(ctx, q, jobID, traceID, at, reason); err != nil {
+				return err
+			}
 		}
 		return again(ctx, q, []uuid.UUID{jobID}, nil, &say)
 	})
 	return say, err
+}
+
+func insertFailed(ctx context.Context, q *gen.Queries, jobID, traceID uuid.UUID, at time.Time, reason string) error {
+	var in placed
+	in.add(jobevent.Created{
+		JobID: jobID, TraceID: traceID, Payload: json.RawMessage("null"), TimeoutMs: 1, CreatedAt: at,
+	}, at, jobstate.Failed, nil, 0)
+	in.params.ErrorCodes[0], in.params.ErrorMessages[0] = "SCHEDULER.INVALID_JOB", cleanText(reason)
+	in.params.FinishedAts[0] = at
+	if err := q.JobsInsert(ctx, in.params); err != nil {
+		return fmt.Errorf("insert unusable job: %w", err)
+	}
+	return nil
 }
 
 // firstOfEach folds a batch: of a job that was said twice the first counts.
@@ -216,11 +222,7 @@ func idsOf(jobs []jobevent.Created) []uuid.UUID {
 	return ids
 }
 
-func withQueuesOf(queues []string, jobs []jobevent.Created) []string {
-	for _, job := range jobs {
-		if !slices.Contains(queues, job.Queue) {
-			queues = append(queues, job.Queue)
-		}
-	}
-	return queues
+func withoutKnown(jobs []jobevent.Created, known []uuid.UUID) []jobevent.Created {
+	isKnown := setOf(known)
+	return slices.DeleteFunc(slices.Clone(jobs), func(job jobevent.Created) bool { return isKnown[job.JobID] })
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
@@ -24,10 +22,13 @@ func (s *Store) Beat(ctx context.Context, beats []jobevent.Heartbeat) (Say, erro
 		if err := s.hold(ctx, q, latest, &say); err != nil {
 			return err
 		}
+		if _, err := lockDispatch(ctx, q); err != nil {
+			return err
+		}
 		if err := seeWorkers(ctx, q, latest); err != nil {
 			return err
 		}
-		orders, err := s.dispatch(ctx, q, "watchdog")
+		orders, err := s.dispatchLocked(ctx, q, "watchdog")
 		say.Runs = append(say.Runs, orders...)
 		return err
 	})
@@ -76,7 +77,6 @@ func (s *Store) hold(ctx context.Context, q *gen.Queries, latest map[string]jobe
 	if len(held) == 0 {
 		return nil
 	}
-	byJob(held, func(a heldAttempt) uuid.UUID { return a.JobID })
 	started := gen.JobsStartedParams{Lease: s.cfg.Lease}
 	all := gen.JobsHeldParams{Lease: s.cfg.Lease, RenewBelow: s.cfg.Lease * 7 / 10}
 	for _, a := range held {
@@ -97,7 +97,7 @@ func (s *Store) hold(ctx context.Context, q *gen.Queries, latest map[string]jobe
 	for _, row := range running {
 		say.Jobs = append(say.Jobs, Snapshot(row))
 	}
-	if _, err := q.JobsHeld(ctx, all); err != nil {
+	if err := q.JobsHeld(ctx, all); err != nil {
 		return fmt.Errorf("extend leases: %w", err)
 	}
 	return nil

@@ -65,7 +65,9 @@ func (j *lockedJob) outcome(o Outcome, maxLost int) error {
 		StartedAt: utc(o.StartedAt), FinishedAt: utc(o.FinishedAt), ErrorCode: o.ErrorCode, Message: o.Message,
 	}
 	if o.Kind == jobstate.KindCompleted && j.CancelRequested {
-		j.lastCommand = mustJSON(jobevent.CommandResult{Number: j.CommandSeq, Command: jobevent.CommandCancel, Reason: "the attempt had completed"})
+		j.lastCommand = mustJSON(jobevent.CommandResult{
+			Number: j.CommandSeq, Command: jobevent.CommandCancel, Reason: "the attempt had completed",
+		})
 	}
 	delay, err := j.delay(next, o)
 	if err != nil {

@@ -43,11 +43,7 @@ func (s *Store) Settle(ctx context.Context, outcomes []Outcome) (Say, error) {
 		for _, job := range say.Jobs {
 			told[job.JobID] = true
 		}
-		var ids []uuid.UUID
-		for _, o := range outcomes {
-			ids = append(ids, o.JobID)
-		}
-		if err := again(ctx, q, ids, told, &say); err != nil {
+		if err := again(ctx, q, jobIDs(outcomes), told, &say); err != nil {
 			return err
 		}
 		orders, err := s.dispatch(ctx, q, "outcome")
@@ -73,23 +69,26 @@ func (s *Store) settle(ctx context.Context, q *gen.Queries, outcomes []Outcome) 
 			others = append(others, o)
 		}
 	}
-	jobs, err := s.settleOthers(ctx, q, others)
-	if err != nil || len(plain) == 0 {
-		return jobs, err
+	if len(others) == 0 {
+		return complete(ctx, q, plain)
 	}
-	completed, err := complete(ctx, q, plain)
-	return append(jobs, completed...), err
-}
-
-func (s *Store) settleOthers(ctx context.Context, q *gen.Queries, outcomes []Outcome) ([]Snapshot, error) {
-	var ids []uuid.UUID
-	for _, o := range outcomes {
-		ids = append(ids, o.JobID)
-	}
-	jobs, err := lockJobs(ctx, q, ids)
+	// The plain ones too: who takes his rows in two goes meets others in the wrong order.
+	jobs, err := lockJobs(ctx, q, jobIDs(outcomes))
 	if err != nil {
 		return nil, err
 	}
+	saved, err := s.apply(ctx, q, others, jobs)
+	if err != nil || len(plain) == 0 {
+		return saved, err
+	}
+	completed, err := complete(ctx, q, plain)
+	return append(saved, completed...), err
+}
+
+// apply settles by the rules of jobstate, on rows that are locked.
+func (s *Store) apply(
+	ctx context.Context, q *gen.Queries, outcomes []Outcome, jobs map[uuid.UUID]*lockedJob,
+) ([]Snapshot, error) {
 	for _, o := range outcomes {
 		if job := jobs[o.JobID]; job != nil {
 			if err := job.outcome(o, s.cfg.MaxLost); err != nil {
@@ -98,6 +97,14 @@ func (s *Store) settleOthers(ctx context.Context, q *gen.Queries, outcomes []Out
 		}
 	}
 	return saveJobs(ctx, q, jobs)
+}
+
+func jobIDs(outcomes []Outcome) []uuid.UUID {
+	ids := make([]uuid.UUID, len(outcomes))
+	for i, o := range outcomes {
+		ids[i] = o.JobID
+	}
+	return ids
 }
 
 func complete(ctx context.Context, q *gen.Queries, outcomes []Outcome) ([]Snapshot, error) {

@@ -113,6 +113,17 @@ func TestTheBetterRankGoesFirst(t *testing.T) {
 	}
 }
 
+func TestAJobThatIsCreatedAgainTakesNoRoom(t *testing.T) {
+	h := newHouse(t)
+	h.beat("w1", 1, []int32{0})
+	known, fresh := newJob(), newJob()
+	h.ingest(known)
+	h.settle(completed(known, 1))
+	if say := h.ingest(known, fresh); len(say.Runs) != 1 || say.Runs[0].JobID != fresh.JobID {
+		t.Errorf("%+v", say.Runs)
+	}
+}
+
 func TestAStoppingWorkerAddsNoRoom(t *testing.T) {
 	h := newHouse(t)
 	h.beat("w1", 12, []int32{0})

@@ -100,7 +100,9 @@ func (w *writer) deadLetter(job Snapshot) {
 	}
 	w.add(jobevent.TypeDeadLettered,
 		jobevent.Meta{ID: jobevent.DeadLetterID(job.JobID, int(job.Attempt)), JobID: job.JobID, TraceID: job.TraceID},
-		jobevent.DeadLettered{JobID: job.JobID, Reason: reason, FinalRetryCount: int(job.RetryCount), FailedAt: *utc(job.FinishedAt)})
+		jobevent.DeadLettered{
+			JobID: job.JobID, Reason: reason, FinalRetryCount: int(job.RetryCount), FailedAt: *utc(job.FinishedAt),
+		})
 }
 
 func (w *writer) status(job Snapshot) {

@@ -25,8 +25,6 @@ const (
 	// callbackGrace is how much later than the outside system was told an attempt is given up, so
 	// that a callback that was accepted has always arrived.
 	callbackGrace = 30 * time.Second
-	// cancelEvery is how often an unanswered cancel is asked for again.
-	cancelEvery = 15 * time.Second
 	// dispatchMost bounds one statement of the dispatch step.
 	dispatchMost = 2000
 )

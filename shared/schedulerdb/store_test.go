@@ -22,10 +22,17 @@ type house struct {
 	*Store
 }
 
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
 func newHouse(t *testing.T) house {
 	t.Helper()
+	return openHouse(t, Config{Lease: 15 * time.Second, MaxLost: 3}, "")
+}
+
+func openHouse(t *testing.T, cfg Config, parameters string) house {
+	t.Helper()
 	t.Parallel()
-	store, err := Open(t.Context(), pgtest.Database(t, migrations.Scheduler), Config{Lease: 15 * time.Second, MaxLost: 3})
+	store, err := Open(t.Context(), pgtest.Database(t, migrations.Scheduler)+"&"+parameters, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

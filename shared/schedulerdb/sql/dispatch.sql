@@ -1,6 +1,6 @@
 -- name: DispatchLock :one
--- Whoever decides what goes out does so alone, so that what is in flight is counted exactly. Taken last in a
--- transaction, and no row is waited for under it.
+-- Whoever decides what goes out does so alone, so that what is in flight is counted exactly. No row of jobs is
+-- waited for under it, and rows of workers are written only under it.
 select now()::timestamptz as at, pg_advisory_xact_lock(7305804402557)::text as locked;
 
 -- name: QueuesPending :many

@@ -1,5 +1,10 @@
--- name: JobsInsert :many
--- A job that is known already is left as it is: its event was delivered before.
+-- name: JobsKnown :many
+-- Of jobs that are to be inserted, those whose event was delivered before. Inserting happens under the dispatch lock
+-- only, so the answer stays true. ON CONFLICT DO NOTHING would not do: it waits for whoever is updating the row, who
+-- may be waiting for that lock.
+select job_id from jobs where job_id = any (@job_ids::uuid[]);
+
+-- name: JobsInsert :exec
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                   status, attempt, rank, due_at, lease_expires_at, partition, history, error_code, error_message,
                   finished_at, created_at)
@@ -22,9 +27,7 @@ select unnest(@job_ids::uuid[]),
        nullif(unnest(@error_codes::text[]), ''),
        nullif(unnest(@error_messages::text[]), ''),
        nullif(unnest(@finished_ats::timestamptz[]), '0001-01-01Z'),
-       unnest(@created_ats::timestamptz[])
-on conflict (job_id) do nothing
-returning job_id;
+       unnest(@created_ats::timestamptz[]);
 
 -- name: JobsComplete :many
 -- The plain way of a job: its attempt completed. One write, no matter what came before.

@@ -1,40 +1,52 @@
 -- name: JobsStarted :many
--- A beat lists the attempt as running.
+-- A beat lists the attempt as running. A row that somebody has under his lock is left for the next beat: beats
+-- wait for nobody, so they take part in no deadlock.
 with input as (
     select unnest(@job_ids::uuid[])            as job_id,
            unnest(@attempts::int[])            as attempt,
            unnest(@worker_ids::text[])         as worker_id,
            unnest(@started_ats::timestamptz[]) as started_at
+), free as (
+    select j.job_id, input.worker_id, input.started_at
+    from input
+    join jobs j on j.job_id = input.job_id and j.attempt = input.attempt
+    where j.status = 'QUEUED'
+    for update of j skip locked
 )
 update jobs
 set status           = 'RUNNING',
     version          = jobs.version + 1,
     lease_expires_at = now() + @lease::interval,
-    worker_id        = input.worker_id,
-    started_at       = input.started_at,
+    worker_id        = free.worker_id,
+    started_at       = free.started_at,
     updated_at       = now(),
     history          = case when jsonb_array_length(jobs.history) < 100 then jobs.history else jobs.history - 0 end
                        || jsonb_build_object('at', now(), 'from', jobs.status, 'to', 'RUNNING', 'attempt', jobs.attempt,
-                                             'by', 'watchdog', 'workerId', input.worker_id,
-                                             'startedAt', input.started_at)
-from input
-where jobs.job_id = input.job_id
-  and jobs.attempt = input.attempt
+                                             'by', 'watchdog', 'workerId', free.worker_id,
+                                             'startedAt', free.started_at)
+from free
+where jobs.job_id = free.job_id
   and jobs.status = 'QUEUED'
 returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
     jobs.callback_deadline_at, jobs.cancel_requested_at, jobs.last_command, jobs.history, jobs.output, jobs.error_code,
     jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at;
 
--- name: JobsHeld :execrows
+-- name: JobsHeld :exec
 -- A beat lists the attempt. A lease that has long to go is left as it is: one write a few beats.
+with free as (
+    select j.job_id, input.worker_id
+    from rows from (unnest(@job_ids::uuid[]), unnest(@attempts::int[]), unnest(@worker_ids::text[])) as input (job_id, attempt, worker_id)
+    join jobs j on j.job_id = input.job_id and j.attempt = input.attempt
+    where j.status in ('QUEUED', 'RUNNING')
+      and (j.worker_id is distinct from input.worker_id or j.lease_expires_at < now() + @renew_below::interval)
+    for update of j skip locked
+)
 update jobs
 set lease_expires_at = now() + @lease::interval,
-    worker_id        = input.worker_id
-from rows from (unnest(@job_ids::uuid[]), unnest(@attempts::int[]), unnest(@worker_ids::text[])) as input (job_id, attempt, worker_id)
-where jobs.job_id = input.job_id
-  and jobs.attempt = input.attempt
-  and jobs.status in ('QUEUED', 'RUNNING')
-  and (jobs.worker_id is distinct from input.worker_id or jobs.lease_expires_at < now() + @renew_below::interval);
+    worker_id        = free.worker_id
+from free
+where jobs.job_id = free.job_id
+  and jobs.status in ('QUEUED', 'RUNNING');
 
 -- name: JobsAskAgain :many
 -- No worker has spoken of the attempt for a lease: the same order again, to another partition. Asking sets the

@@ -22,8 +22,8 @@ type DispatchLockRow struct {
 	Locked string
 }
 
-// Whoever decides what goes out does so alone, so that what is in flight is counted exactly. Taken last in a
-// transaction, and no row is waited for under it.
+// Whoever decides what goes out does so alone, so that what is in flight is counted exactly. No row of jobs is
+// waited for under it, and rows of workers are written only under it.
 func (q *Queries) DispatchLock(ctx context.Context) (DispatchLockRow, error) {
 	row := q.db.QueryRow(ctx, dispatchLock)
 	var i DispatchLockRow

@@ -126,7 +126,7 @@ func (q *Queries) JobsComplete(ctx context.Context, arg JobsCompleteParams) ([]J
 	return items, nil
 }
 
-const jobsInsert = `-- name: JobsInsert :many
+const jobsInsert = `-- name: JobsInsert :exec
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                   status, attempt, rank, due_at, lease_expires_at, partition, history, error_code, error_message,
                   finished_at, created_at)
@@ -150,8 +150,6 @@ select unnest($1::uuid[]),
        nullif(unnest($18::text[]), ''),
        nullif(unnest($19::timestamptz[]), '0001-01-01Z'),
        unnest($20::timestamptz[])
-on conflict (job_id) do nothing
-returning job_id
 `
 
 type JobsInsertParams struct {
@@ -177,9 +175,8 @@ type JobsInsertParams struct {
 	CreatedAts      []time.Time
 }
 
-// A job that is known already is left as it is: its event was delivered before.
-func (q *Queries) JobsInsert(ctx context.Context, arg JobsInsertParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, jobsInsert,
+func (q *Queries) JobsInsert(ctx context.Context, arg JobsInsertParams) error {
+	_, err := q.db.Exec(ctx, jobsInsert,
 		arg.JobIDs,
 		arg.TraceIDs,
 		arg.JobTypes,
@@ -201,6 +198,18 @@ func (q *Queries) JobsInsert(ctx context.Context, arg JobsInsertParams) ([]uuid.
 		arg.FinishedAts,
 		arg.CreatedAts,
 	)
+	return err
+}
+
+const jobsKnown = `-- name: JobsKnown :many
+select job_id from jobs where job_id = any ($1::uuid[])
+`
+
+// Of jobs that are to be inserted, those whose event was delivered before. Inserting happens under the dispatch lock
+// only, so the answer stays true. ON CONFLICT DO NOTHING would not do: it waits for whoever is updating the row, who
+// may be waiting for that lock.
+func (q *Queries) JobsKnown(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, jobsKnown, jobIds)
 	if err != nil {
 		return nil, err
 	}

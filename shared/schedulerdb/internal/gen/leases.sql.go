@@ -125,38 +125,41 @@ func (q *Queries) JobsCancelUnanswered(ctx context.Context, arg JobsCancelUnansw
 	return items, nil
 }
 
-const jobsHeld = `-- name: JobsHeld :execrows
+const jobsHeld = `-- name: JobsHeld :exec
+with free as (
+    select j.job_id, input.worker_id
+    from rows from (unnest($2::uuid[]), unnest($3::int[]), unnest($4::text[])) as input (job_id, attempt, worker_id)
+    join jobs j on j.job_id = input.job_id and j.attempt = input.attempt
+    where j.status in ('QUEUED', 'RUNNING')
+      and (j.worker_id is distinct from input.worker_id or j.lease_expires_at < now() + $5::interval)
+    for update of j skip locked
+)
 update jobs
 set lease_expires_at = now() + $1::interval,
-    worker_id        = input.worker_id
-from rows from (unnest($3::uuid[]), unnest($4::int[]), unnest($5::text[])) as input (job_id, attempt, worker_id)
-where jobs.job_id = input.job_id
-  and jobs.attempt = input.attempt
+    worker_id        = free.worker_id
+from free
+where jobs.job_id = free.job_id
   and jobs.status in ('QUEUED', 'RUNNING')
-  and (jobs.worker_id is distinct from input.worker_id or jobs.lease_expires_at < now() + $2::interval)
 `
 
 type JobsHeldParams struct {
 	Lease      time.Duration
-	RenewBelow time.Duration
 	JobIDs     []uuid.UUID
 	Attempts   []int32
 	WorkerIDs  []string
+	RenewBelow time.Duration
 }
 
 // A beat lists the attempt. A lease that has long to go is left as it is: one write a few beats.
-func (q *Queries) JobsHeld(ctx context.Context, arg JobsHeldParams) (int64, error) {
-	result, err := q.db.Exec(ctx, jobsHeld,
+func (q *Queries) JobsHeld(ctx context.Context, arg JobsHeldParams) error {
+	_, err := q.db.Exec(ctx, jobsHeld,
 		arg.Lease,
-		arg.RenewBelow,
 		arg.JobIDs,
 		arg.Attempts,
 		arg.WorkerIDs,
+		arg.RenewBelow,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	return err
 }
 
 const jobsStarted = `-- name: JobsStarted :many
@@ -165,21 +168,26 @@ with input as (
            unnest($3::int[])            as attempt,
            unnest($4::text[])         as worker_id,
            unnest($5::timestamptz[]) as started_at
+), free as (
+    select j.job_id, input.worker_id, input.started_at
+    from input
+    join jobs j on j.job_id = input.job_id and j.attempt = input.attempt
+    where j.status = 'QUEUED'
+    for update of j skip locked
 )
 update jobs
 set status           = 'RUNNING',
     version          = jobs.version + 1,
     lease_expires_at = now() + $1::interval,
-    worker_id        = input.worker_id,
-    started_at       = input.started_at,
+    worker_id        = free.worker_id,
+    started_at       = free.started_at,
     updated_at       = now(),
     history          = case when jsonb_array_length(jobs.history) < 100 then jobs.history else jobs.history - 0 end
                        || jsonb_build_object('at', now(), 'from', jobs.status, 'to', 'RUNNING', 'attempt', jobs.attempt,
-                                             'by', 'watchdog', 'workerId', input.worker_id,
-                                             'startedAt', input.started_at)
-from input
-where jobs.job_id = input.job_id
-  and jobs.attempt = input.attempt
+                                             'by', 'watchdog', 'workerId', free.worker_id,
+                                             'startedAt', free.started_at)
+from free
+where jobs.job_id = free.job_id
   and jobs.status = 'QUEUED'
 returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
     jobs.callback_deadline_at, jobs.cancel_requested_at, jobs.last_command, jobs.history, jobs.output, jobs.error_code,
@@ -214,7 +222,8 @@ type JobsStartedRow struct {
 	UpdatedAt          time.Time
 }
 
-// A beat lists the attempt as running.
+// A beat lists the attempt as running. A row that somebody has under his lock is left for the next beat: beats
+// wait for nobody, so they take part in no deadlock.
 func (q *Queries) JobsStarted(ctx context.Context, arg JobsStartedParams) ([]JobsStartedRow, error) {
 	rows, err := q.db.Query(ctx, jobsStarted,
 		arg.Lease,
