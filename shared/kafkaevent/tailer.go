@@ -85,10 +85,10 @@ func (t *Tailer) connect(ctx context.Context, handle func(*sarama.ConsumerMessag
 func (t *Tailer) open(
 	client sarama.Client, consumer sarama.Consumer, partitions []int32,
 ) (readers map[int32]sarama.PartitionConsumer, err error) {
-	readers = map[int32]sarama.PartitionConsumer{}
+	opened := map[int32]sarama.PartitionConsumer{} // not readers: a return with an error sets that to nil
 	defer func() {
 		if err != nil {
-			for _, r := range readers {
+			for _, r := range opened {
 				_ = r.Close()
 			}
 		}
@@ -108,9 +108,9 @@ func (t *Tailer) open(
 		if err != nil {
 			return nil, fmt.Errorf("tail %s/%d: %w", t.topic, partition, err)
 		}
-		readers[partition] = reader
+		opened[partition] = reader
 	}
-	return readers, nil
+	return opened, nil
 }
 
 // read ends when ctx does, or when sarama gives the partition up because its offset is gone.
