@@ -102,10 +102,13 @@ func (p *place) createTopic() {
 	}
 }
 
-// deleteTopic is a wipe: with it goes all that was committed.
+// deleteTopic is a wipe: with it goes all that was committed. Until the broker has heard of it from
+// its controller it still takes records, and loses them.
 func (p *place) deleteTopic() {
 	p.t.Helper()
+	before := p.describe().Uuid
 	p.admin(func(a sarama.ClusterAdmin) error { return a.DeleteTopic(p.topic) })
+	until(within(p.t, time.Minute), p.t, "the topic is gone", func() bool { return p.describe().Uuid != before })
 }
 
 // committed is the sum of the group's committed offsets.
@@ -140,18 +143,20 @@ func (p *place) members() (ids []string) {
 	return ids
 }
 
-// partitions is how many partitions the topic has, 0 when it is missing.
-func (p *place) partitions() (n int) {
+// describe has no partitions when the topic is missing.
+func (p *place) describe() (found *sarama.TopicMetadata) {
 	p.t.Helper()
 	p.admin(func(a sarama.ClusterAdmin) error {
-		found, err := a.DescribeTopics([]string{p.topic})
+		topics, err := a.DescribeTopics([]string{p.topic})
 		if err == nil {
-			n = len(found[0].Partitions)
+			found = topics[0]
 		}
 		return err
 	})
-	return n
+	return found
 }
+
+func (p *place) partitions() int { return len(p.describe().Partitions) }
 
 // broker is an embedded one that can go away and come back on its port with its data.
 type broker struct {

@@ -242,6 +242,9 @@ func failures(sent []*sarama.ProducerMessage, err error) (again []*sarama.Produc
 func curable(err error) bool {
 	return slices.ContainsFunc([]error{
 		sarama.ErrUnknownTopicOrPartition,
+		sarama.ErrLeaderNotAvailable, // so it looks while a topic is created again
+		sarama.ErrNotLeaderForPartition,
+		sarama.ErrKafkaStorageError,
 		sarama.ErrOutOfOrderSequenceNumber, // the broker was wiped, so its memory of us is gone
 		sarama.ErrUnknownProducerID,
 		sarama.ErrInvalidProducerEpoch,

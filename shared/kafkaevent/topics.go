@@ -7,14 +7,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/IBM/sarama"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// CreateTopics creates those of the topics that are missing and leaves the others as they are. It
-// may run anywhere at once.
+// CreateTopics creates those of the topics that are missing, leaves the others as they are, and
+// returns when all are there to be used. It may run anywhere at once.
 func CreateTopics(ctx context.Context, cfg Config, topics []jobevent.Topic) error {
 	if len(topics) == 0 {
 		return nil
@@ -30,21 +31,34 @@ func CreateTopics(ctx context.Context, cfg Config, topics []jobevent.Topic) erro
 			return fmt.Errorf("create topics: %w", errors.Join(err, client.Close()))
 		}
 		defer func() { _ = admin.Close() }() // and the client
-		missing, err := missingTopics(admin, topics)
-		if err != nil {
+		return cfg.createTopics(ctx, admin, topics)
+	})
+}
+
+func (c Config) createTopics(ctx context.Context, admin sarama.ClusterAdmin, topics []jobevent.Topic) error {
+	missing, err := missingTopics(admin, topics)
+	if err != nil {
+		return err
+	}
+	for _, topic := range missing {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		err := admin.CreateTopic(topic.Name, c.topicDetail(topic), false)
+		if err != nil && !errors.Is(err, sarama.ErrTopicAlreadyExists) {
+			return fmt.Errorf("create topic %s: %w", topic.Name, err)
+		}
+	}
+	// The controller knows them now, the brokers a moment later.
+	for len(missing) > 0 {
+		if missing, err = missingTopics(admin, missing); err != nil {
 			return err
 		}
-		for _, topic := range missing {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			err := admin.CreateTopic(topic.Name, cfg.topicDetail(topic), false)
-			if err != nil && !errors.Is(err, sarama.ErrTopicAlreadyExists) {
-				return fmt.Errorf("create topic %s: %w", topic.Name, err)
-			}
+		if len(missing) > 0 && !pause(ctx, 20*time.Millisecond) {
+			return fmt.Errorf("create topics: %s never appeared: %w", missing[0].Name, ctx.Err())
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 func missingTopics(admin sarama.ClusterAdmin, topics []jobevent.Topic) ([]jobevent.Topic, error) {
