@@ -1,0 +1,59 @@
+package killtest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// functions are the eight; the worker is the test's own, with one job type more.
+var functions = []string{
+	"gateway", "projection", "ingest", "dispatch", "outcome", "command", "watchdog", "runjob",
+}
+
+// binaries builds each program once a run of the tests, and gives the folder they are in.
+func binaries(t *testing.T) string {
+	t.Helper()
+	dir, err := buildAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+var buildAll = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "jobweaver-killtest-bin-")
+	if err != nil {
+		return "", err
+	}
+	cleanups = append(cleanups, func() { _ = os.RemoveAll(dir) })
+	sources := map[string]string{"broker": "./broker"}
+	for _, name := range functions {
+		sources[name] = "../../functions/" + name + "/cmd"
+	}
+	sources["runjob"] = "./worker"
+	for name, source := range sources {
+		args := []string{"build", "-o", filepath.Join(dir, name)}
+		if *racy && name != "broker" {
+			args = append(args, "-race")
+		}
+		if out, err := exec.Command("go", append(args, source)...).CombinedOutput(); err != nil {
+			return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
+		}
+	}
+	return dir, nil
+})
+
+// cleanups run after all tests.
+var cleanups []func()
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, clean := range cleanups {
+		clean()
+	}
+	os.Exit(code)
+}

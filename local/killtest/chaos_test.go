@@ -1,0 +1,119 @@
+package killtest
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+)
+
+// target is something that can be killed.
+type target struct {
+	name    string
+	kill    func() error
+	restart func(context.Context) error
+}
+
+// targets are the functions, the workers each, the broker and PostgreSQL; but not who is spared.
+func (h *house) targets(spared ...*process) []target {
+	list := []target{
+		{"postgres", h.postgres.Kill, h.postgres.Restart},
+		{"broker", h.broker.kill, func(context.Context) error { return h.broker.start() }},
+	}
+	for _, p := range h.processes {
+		if !slices.Contains(spared, p) {
+			list = append(list, target{p.name, p.kill, func(context.Context) error { return p.start() }})
+		}
+	}
+	return list
+}
+
+// fault is a kill with the start that followed.
+type fault struct {
+	target   string
+	from, to time.Time
+}
+
+// chaos kills what is in targets.
+type chaos struct {
+	house *house
+	rnd   *rand.Rand
+
+	mu     sync.Mutex
+	faults []fault
+}
+
+// run kills until ctx ends: in rounds, in each of which everything is killed once, in a new order. What
+// was killed is started again within two seconds, while others are killed. In the end all is up.
+func (c *chaos) run(ctx context.Context, targets []target) {
+	up := make([]sync.Mutex, len(targets))
+	var restarts sync.WaitGroup
+	defer restarts.Wait()
+	for {
+		for _, i := range c.rnd.Perm(len(targets)) {
+			gap := 300*time.Millisecond + time.Duration(c.rnd.Int64N(int64(1200*time.Millisecond)))
+			down := time.Duration(c.rnd.Int64N(int64(2 * time.Second)))
+			if !pause(ctx, gap) {
+				return
+			}
+			up[i].Lock()
+			restarts.Go(func() {
+				defer up[i].Unlock()
+				c.kill(targets[i], down)
+			})
+		}
+	}
+}
+
+// kill takes a target down for a while. It does not mind any context: what is down must come up again.
+func (c *chaos) kill(t target, down time.Duration) {
+	ctx := context.Background()
+	f := fault{target: t.name, from: time.Now()}
+	if err := t.kill(); err != nil {
+		c.house.complain("kill %s: %v", t.name, err)
+	}
+	pause(ctx, down)
+	if err := t.restart(ctx); err != nil {
+		c.house.complain("start %s again: %v", t.name, err)
+	}
+	f.to = time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.faults = append(c.faults, f)
+}
+
+// freezes stops a worker for longer than its lease and the silence after which it is judged, lets it
+// run for a while, and so on, until ctx ends. In the end it is awake.
+func (c *chaos) freezes(ctx context.Context, p *process) {
+	for pause(ctx, 5*time.Second) {
+		wake, err := p.freeze()
+		if err != nil {
+			c.house.complain("%v", err)
+			return
+		}
+		f := fault{target: p.name + " frozen", from: time.Now()}
+		pause(ctx, frozenFor)
+		if err := wake(); err != nil {
+			c.house.complain("%v", err)
+		}
+		f.to = time.Now()
+		c.mu.Lock()
+		c.faults = append(c.faults, f)
+		c.mu.Unlock()
+	}
+}
+
+// frozenFor is a lease of 15 s and a silence of 10 s, and something.
+const frozenFor = 26 * time.Second
+
+// kills counts the faults of each target.
+func (c *chaos) kills() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := map[string]int{}
+	for _, f := range c.faults {
+		n[f.target]++
+	}
+	return n
+}

@@ -1,0 +1,9 @@
+// Package killtest proves that nothing is lost. It runs the functions as their own processes, on a real
+// PostgreSQL and a broker in a process of its own, submits jobs over HTTP all the while, and kills every
+// process at random. What ran is told by a witness file to which the handlers append, not by a database.
+//
+//	go test ./local/killtest -killtest.for=90s        (make test-kill)
+//
+// Without -killtest.for, or KILLTEST_FOR in the environment, the tests are skipped: they take minutes
+// and want the machine for themselves.
+package killtest

@@ -1,0 +1,251 @@
+package killtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jobweaver/jobweaver/infra/localpostgres"
+	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+)
+
+// house is everything as processes of its own, in a folder of its own, with default settings.
+type house struct {
+	t         *testing.T
+	dir       string
+	postgres  *localpostgres.Server
+	urls      migrations.URLs
+	broker    *process
+	brokers   []string
+	processes []*process // of the functions
+	api       *client.Client
+	mu        sync.Mutex
+	complains []string
+}
+
+// settle is what follows a house that was built for a while: a start.
+const readyWithin = 30 * time.Second
+
+func open(t *testing.T, workers int) *house {
+	t.Helper()
+	bin := binaries(t)
+	dir, err := os.MkdirTemp("", "jobweaver-killtest-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &house{t: t, dir: dir}
+	t.Cleanup(h.close)
+	h.postgres, err = localpostgres.Start(t.Context(), localpostgres.Config{Dir: filepath.Join(dir, "postgres")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.startBroker(bin)
+	h.furnish()
+	h.startFunctions(bin, workers)
+	return h
+}
+
+func (h *house) startBroker(bin string) {
+	h.t.Helper()
+	port := freePort(h.t)
+	h.brokers = []string{net.JoinHostPort("127.0.0.1", port)}
+	h.broker = h.process("broker", bin, "broker", "PORT="+port, "BROKER_DIR="+h.brokerDir())
+	if err := h.broker.start(); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *house) brokerDir() string { return filepath.Join(h.dir, "broker") }
+
+func (h *house) witnessFile() string { return filepath.Join(h.dir, "witness") }
+
+func (h *house) kafka() kafkaevent.Config {
+	return kafkaevent.Config{Brokers: h.brokers, ReplicationFactor: 1}
+}
+
+// furnish makes databases, tables and topics.
+func (h *house) furnish() {
+	h.t.Helper()
+	var err error
+	if h.urls, err = migrations.EnsureDatabases(h.t.Context(), h.postgres.URL()); err != nil {
+		h.t.Fatal(err)
+	}
+	err = errors.Join(
+		migrations.Up(h.t.Context(), h.urls.API, migrations.API),
+		migrations.Up(h.t.Context(), h.urls.Scheduler, migrations.Scheduler),
+		migrations.Up(h.t.Context(), h.urls.Worker, migrations.Worker),
+		h.createTopics(h.t.Context()))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *house) createTopics(ctx context.Context) error {
+	return within(ctx, readyWithin, func(ctx context.Context) error {
+		return kafkaevent.CreateTopics(ctx, h.kafka(), jobevent.Topics(nil))
+	})
+}
+
+func (h *house) startFunctions(bin string, workers int) {
+	h.t.Helper()
+	databases := map[string]string{"gateway": h.urls.API, "projection": h.urls.API, "runjob": h.urls.Worker}
+	var ports []string
+	for _, function := range functions {
+		url, ok := databases[function]
+		if !ok {
+			url = h.urls.Scheduler
+		}
+		for n := range workersOf(function, workers) {
+			name := function
+			if function == "runjob" {
+				name = fmt.Sprintf("runjob-%d", n+1)
+			}
+			port := freePort(h.t)
+			ports = append(ports, port)
+			p := h.process(name, bin, function, "HOST=127.0.0.1", "PORT="+port, "DATABASE_URL="+url,
+				"KAFKA_BROKERS="+h.brokers[0], "JOB_TYPES=WITNESS", "WITNESS_FILE="+h.witnessFile())
+			h.processes = append(h.processes, p)
+			if err := p.start(); err != nil {
+				h.t.Fatal(err)
+			}
+		}
+	}
+	h.api = client.New("http://127.0.0.1:"+ports[0], "")
+	for i, port := range ports {
+		if err := awaitReady(h.t.Context(), port); err != nil {
+			h.t.Fatalf("%s is not ready: %v\n%s", h.processes[i].name, err, tail(h.processes[i].log, 2000))
+		}
+	}
+}
+
+func workersOf(function string, workers int) int {
+	if function == "runjob" {
+		return workers
+	}
+	return 1
+}
+
+func (h *house) process(name, bin, program string, env ...string) *process {
+	return &process{
+		name: name, bin: filepath.Join(bin, program), env: env, log: filepath.Join(h.dir, name+".log"), bad: h.complain,
+	}
+}
+
+// workers are the processes that run jobs.
+func (h *house) workers() (list []*process) {
+	for _, p := range h.processes {
+		if len(p.name) > 6 && p.name[:6] == "runjob" {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// complain notes what must not happen, wherever it is noticed.
+func (h *house) complain(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if text := fmt.Sprintf(format, args...); !slices.Contains(h.complains, text) {
+		h.complains = append(h.complains, text)
+	}
+}
+
+// close ends what still lives, and after a success removes the folder.
+func (h *house) close() {
+	for _, text := range h.complains {
+		h.t.Error(text)
+	}
+	for _, p := range append(slices.Clone(h.processes), h.broker) {
+		if p != nil && p.cmd != nil && p.last().ended.IsZero() {
+			_ = p.kill()
+		}
+	}
+	if h.postgres != nil {
+		if err := h.postgres.Kill(); err != nil {
+			h.t.Error(err)
+		}
+		_ = h.postgres.Stop()
+	}
+	if h.t.Failed() || *keep {
+		h.t.Logf("logs, data and the witness file are in %s", h.dir)
+		return
+	}
+	_ = os.RemoveAll(h.dir)
+}
+
+// awaitReady asks a function until it is ready.
+func awaitReady(ctx context.Context, port string) error {
+	return within(ctx, readyWithin, func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:"+port+"/health/readiness", nil)
+		if err != nil {
+			return err
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			return errors.New(res.Status)
+		}
+		return nil
+	})
+}
+
+// within tries something until it succeeds, or d has passed.
+func within(ctx context.Context, d time.Duration, try func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	for {
+		err := try(ctx)
+		if err == nil {
+			return nil
+		}
+		if !pause(ctx, 50*time.Millisecond) {
+			return err
+		}
+	}
+}
+
+// pause waits and says whether ctx still lives.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+var nextPort = 20_000 + os.Getpid()%5_000
+
+// freePort is one that no outgoing connection takes while its server is dead: those are numbered from
+// 32768 on.
+func freePort(t *testing.T) string {
+	t.Helper()
+	for ; nextPort < 32_000; nextPort++ {
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(nextPort)))
+		if err != nil {
+			continue
+		}
+		_ = l.Close()
+		nextPort++
+		return strconv.Itoa(nextPort - 1)
+	}
+	t.Fatal("no free port")
+	return ""
+}

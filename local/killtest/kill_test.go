@@ -1,0 +1,178 @@
+package killtest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// drainWithin is how long after the last kill every job must have ended. What was lost at an age is
+// said again at about twice that age.
+const drainWithin = 2 * time.Minute
+
+func TestNothingIsLostWhateverIsKilled(t *testing.T) {
+	d := duration(t)
+	rnd := newRand(t)
+	h := open(t, 3)
+	follow, unfollow := context.WithCancel(t.Context())
+	defer unfollow()
+	l, c := newLoad(h, follow, rnd), &chaos{house: h, rnd: rnd}
+
+	submitting, stopSubmitting := context.WithTimeout(t.Context(), d)
+	defer stopSubmitting()
+	l.run(submitting)
+	frozen := h.workers()[2]
+	l.following.Go(func() { c.freezes(submitting, frozen) })
+	c.run(submitting, h.targets(frozen))
+	l.submitting.Wait()
+	calm := time.Now()
+	if err := h.drain(t.Context(), drainWithin); err != nil {
+		t.Error(err)
+	}
+	drained := time.Since(calm)
+	if t.Failed() {
+		unfollow()
+	}
+	l.following.Wait()
+	if err := h.drain(t.Context(), drainWithin); err != nil { // what the last retries began
+		t.Error(err)
+	}
+
+	e := h.evidence(t.Context(), l, c)
+	e.check()
+	h.checkDatabases(e)
+	h.report(e)
+	h.checkHappened(e, d)
+	h.stopAll()
+	t.Logf("drained %s after the last kill", drained.Round(time.Millisecond))
+	e.summarize(t)
+}
+
+// checkDatabases: nothing is left open behind the API.
+func (h *house) checkDatabases(e *evidence) {
+	h.t.Helper()
+	for _, c := range []struct{ url, what, sql string }{
+		{h.urls.API, "commands without an answer", "select count(*) from commands"},
+		{h.urls.Scheduler, "jobs that have not ended, for the scheduler", `
+			select count(*) from jobs where status not in ('COMPLETED', 'FAILED', 'CANCELLED')`},
+		{h.urls.Worker, "attempts without an outcome", "select count(*) from execution_attempts where outcome is null"},
+	} {
+		n, err := count(h.t.Context(), c.url, c.sql)
+		if err != nil || n > 0 {
+			e.find("", "%d %s (%v)", n, c.what, err)
+		}
+	}
+}
+
+func count(ctx context.Context, url, sql string) (n int, err error) {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	return n, conn.QueryRow(ctx, sql).Scan(&n)
+}
+
+// checkHappened: a run in which nothing went wrong proves nothing.
+func (h *house) checkHappened(e *evidence, d time.Duration) {
+	h.t.Helper()
+	happened := e.happened()
+	for _, topic := range []string{jobevent.TopicCreated, jobevent.TopicRun, jobevent.TopicCompleted, jobevent.TopicCommand} {
+		ids, err := h.said(topic)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		for _, n := range ids {
+			happened["said again on "+topic] += min(n-1, 1)
+		}
+	}
+	for what, n := range happened {
+		if n == 0 {
+			h.t.Errorf("never happened: %s", what)
+		}
+	}
+	least := int(d / (20 * time.Second))
+	for _, target := range h.targets(h.workers()[2]) {
+		if n := e.chaos.kills()[target.name]; n < least {
+			h.t.Errorf("%s was killed %d times, at least %d are wanted", target.name, n, least)
+		}
+	}
+	h.t.Logf("happened: %v", happened)
+}
+
+// happened counts what must have been seen for the run to mean something.
+func (e *evidence) happened() map[string]int {
+	n := map[string]int{}
+	for _, what := range []string{"answered 503", "gateway away", "cancel kept", "retry kept"} {
+		n[what] = e.load.seen[what]
+	}
+	for _, what := range []string{
+		"lost", "cancelled", "failed", "snoozed", "a worker died while a handler ran",
+		"a frozen handler woke and its outcome was refused", "COMPLETED after a loss", "RETRYING", "redriven",
+		"cancelled before it was due", "cancel refused: it had ended",
+	} {
+		n[what] = 0
+	}
+	for id, job := range e.jobs {
+		for _, a := range job.Attempts {
+			if _, watched := n[a.Outcome]; watched {
+				n[a.Outcome]++
+			}
+		}
+		if job.Status == completed && job.lost() > 0 {
+			n["COMPLETED after a loss"]++
+		}
+		for _, m := range job.History {
+			switch {
+			case m.To == "RETRYING":
+				n["RETRYING"]++
+			case m.By == "client" && strings.HasPrefix(m.Reason, "retry") && m.To == "PENDING":
+				n["redriven"]++
+			case m.From == "SCHEDULED" && m.To == canceled:
+				n["cancelled before it was due"]++
+			}
+			if m.By == "client" && strings.HasPrefix(m.Reason, "cancel refused") {
+				n["cancel refused: it had ended"]++
+			}
+		}
+		for _, r := range e.ran[id] {
+			if r.end.IsZero() {
+				n["a worker died while a handler ran"]++
+			}
+			if a := job.attempt(r.attempt); a != nil && a.Outcome == "lost" && r.how == "ok" {
+				n["a frozen handler woke and its outcome was refused"]++
+			}
+		}
+	}
+	return n
+}
+
+// stopAll ends every function as an operator would.
+func (h *house) stopAll() {
+	h.t.Helper()
+	for _, p := range h.processes {
+		if code, err := p.stop(); err != nil || code != 0 {
+			h.t.Errorf("%s ends with %d after SIGTERM: %v\n%s", p.name, code, err, tail(p.log, 1000))
+		}
+	}
+}
+
+func (e *evidence) summarize(t *testing.T) {
+	attempts, ran := 0, 0
+	for id, job := range e.jobs {
+		attempts += job.Attempt
+		ran += len(e.ran[id])
+	}
+	kills := 0
+	for _, n := range e.chaos.kills() {
+		kills += n
+	}
+	t.Log(fmt.Sprintf("%d jobs, %d attempts (%d seen by the witness), %d kills: %v",
+		len(e.jobs), attempts, ran, kills, e.chaos.kills()))
+}

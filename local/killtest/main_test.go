@@ -1,0 +1,43 @@
+package killtest
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+)
+
+var (
+	chaosFor = flag.String("killtest.for", os.Getenv("KILLTEST_FOR"), "how long processes are killed; empty: skip")
+	seedText = flag.String("killtest.seed", os.Getenv("KILLTEST_SEED"), "repeats a schedule of kills; empty: a new one")
+	racy     = flag.Bool("killtest.race", false, "run the functions under the race detector")
+	keep     = flag.Bool("killtest.keep", false, "keep the folder of logs and data after a success too")
+)
+
+// duration is how long there is chaos. Without any the test is skipped.
+func duration(t *testing.T) time.Duration {
+	t.Helper()
+	if *chaosFor == "" {
+		t.Skip("takes minutes: run it with make test-kill, or with -killtest.for=90s")
+	}
+	d, err := time.ParseDuration(*chaosFor)
+	if err != nil {
+		t.Fatalf("read -killtest.for: %v", err)
+	}
+	return d
+}
+
+// newRand is seeded by the flag, or anew; the seed is logged.
+func newRand(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := rand.Uint64() >> 32
+	if *seedText != "" {
+		if _, err := fmt.Sscan(*seedText, &seed); err != nil {
+			t.Fatalf("read -killtest.seed: %v", err)
+		}
+	}
+	t.Logf("seed %d, again with KILL_SEED=%d", seed, seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}

@@ -1,0 +1,144 @@
+package killtest
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"time"
+)
+
+// shape is a sort of job: what it does, and how it may end.
+type shape struct {
+	name    string
+	weight  int // how often it is submitted
+	payload func(rnd *rand.Rand) map[string]any
+	request map[string]any // beside jobType and payload
+
+	simulation bool // a built-in job type: the witness hears nothing of it
+	mayOutlive bool // its handler may still work when its attempt is settled
+
+	cancelIn time.Duration // a cancel is sent within this time; 0: none
+	redrive  bool          // a retry is sent once it has failed
+
+	ends []string // the states in which it may end
+	code string   // of a FAILED one
+}
+
+const (
+	completed = "COMPLETED"
+	failed    = "FAILED"
+	canceled  = "CANCELLED"
+)
+
+var shapes = []*shape{
+	{name: "at once", weight: 30, payload: works(0, 0), ends: one(completed)},
+	{name: "short", weight: 25, payload: works(50, 500), ends: one(completed)},
+	{
+		name: "fails twice", weight: 8, payload: works(0, 50, "failAttempts", 2),
+		request: retries(5, 100, 300), ends: one(completed),
+	},
+	{
+		name: "fails for good", weight: 5, payload: works(0, 50, "failAttempts", 1000),
+		request: retries(1, 200), ends: one(failed), code: "TEST.FAILED",
+	},
+	{
+		name: "fails for good, twice", weight: 3, payload: works(0, 50, "failAttempts", 1000),
+		request: retries(1, 200), redrive: true, ends: one(failed), code: "TEST.FAILED",
+	},
+	{
+		name: "must not be retried", weight: 2, payload: works(0, 50, "failAttempts", 1000, "fatal", true),
+		ends: one(failed), code: "TEST.FAILED",
+	},
+	{
+		name: "panics", weight: 1, payload: works(0, 50, "panics", true),
+		request: retries(1, 100), ends: one(failed), code: "WORKER.PANIC",
+	},
+	{
+		name: "is cancelled midway", weight: 6, payload: works(1000, 6000), cancelIn: 3 * time.Second,
+		ends: []string{completed, canceled},
+	},
+	{
+		name: "is cancelled before its time", weight: 2, payload: works(0, 0),
+		request: map[string]any{"delayMs": 3_600_000}, cancelIn: 2 * time.Second, ends: one(canceled),
+	},
+	{
+		name: "comes later", weight: 6, payload: works(0, 50), request: map[string]any{"delayMs": 2500}, ends: one(completed),
+	},
+	{
+		name: "takes too long", weight: 2, payload: works(60_000, 60_000),
+		request: with(retries(0, 100), "timeoutMs", 400), ends: one(failed), code: "WORKER.TIMEOUT",
+	},
+	{
+		name: "takes too long and does not listen", weight: 1, payload: works(2000, 2000, "deaf", true), mayOutlive: true,
+		request: with(retries(1, 100), "timeoutMs", 400), ends: one(failed), code: "WORKER.TIMEOUT",
+	},
+	{name: "snoozes", weight: 2, payload: works(0, 50, "snoozeAttempts", 1), ends: one(completed)},
+	{
+		name: "simulation", weight: 5, simulation: true, ends: one(completed),
+		payload: steps(step("LOG", "message", "hi"), step("SLEEP", "durationMs", 100)),
+	},
+	{
+		name: "simulation that fails", weight: 2, simulation: true, ends: one(failed), code: "DEMO", request: retries(1, 100),
+		payload: steps(step("FAIL", "message", "no", "errorCode", "DEMO")),
+	},
+}
+
+func one(status string) []string { return []string{status} }
+
+// works is the payload of a WITNESS job that takes from so many to so many milliseconds; more are pairs.
+func works(from, to int, more ...any) func(*rand.Rand) map[string]any {
+	return func(rnd *rand.Rand) map[string]any {
+		return with(map[string]any{"ms": from + rnd.IntN(to-from+1)}, more...)
+	}
+}
+
+func steps(list ...map[string]any) func(*rand.Rand) map[string]any {
+	return func(*rand.Rand) map[string]any { return map[string]any{"steps": list} }
+}
+
+func step(typ string, more ...any) map[string]any { return with(map[string]any{"type": typ}, more...) }
+
+func retries(n int, delaysMs ...int) map[string]any {
+	return map[string]any{"maxRetryCount": n, "retryPolicy": map[string]any{"type": "list", "delaysMs": delaysMs}}
+}
+
+func with(m map[string]any, more ...any) map[string]any {
+	for i := 0; i+1 < len(more); i += 2 {
+		m[more[i].(string)] = more[i+1]
+	}
+	return m
+}
+
+// anyShape draws one by weight.
+func anyShape(rnd *rand.Rand) *shape {
+	total := 0
+	for _, s := range shapes {
+		total += s.weight
+	}
+	n := rnd.IntN(total)
+	for _, s := range shapes {
+		if n -= s.weight; n < 0 {
+			return s
+		}
+	}
+	panic("weights do not add up")
+}
+
+// body is a JobRequest of the shape, tagged with its key. A keyed one can be submitted again.
+func (s *shape) body(rnd *rand.Rand, key string, keyed bool) json.RawMessage {
+	payload := s.payload(rnd)
+	request := map[string]any{"jobType": "SIMULATION", "payload": payload, "tags": []string{key}}
+	if !s.simulation {
+		request["jobType"], payload["key"] = "WITNESS", key
+	}
+	if keyed {
+		request["idempotencyKey"] = key
+	}
+	for name, value := range s.request {
+		request[name] = value
+	}
+	text, err := json.Marshal(request)
+	if err != nil {
+		panic(err) // maps of strings and numbers
+	}
+	return text
+}

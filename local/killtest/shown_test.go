@@ -1,0 +1,163 @@
+package killtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jobweaver/jobweaver/local/client"
+)
+
+// shown is a job as the API shows it in the end.
+type shown struct {
+	JobID             string
+	JobType           string
+	Status            string
+	Attempt           int
+	RetryCount        int
+	Version           int64
+	Tags              []string
+	CreatedAt         time.Time
+	RunAt             *time.Time
+	CancelRequestedAt *time.Time
+	LastError         *struct{ ErrorCode, Message string }
+	Output            json.RawMessage
+	History           []struct {
+		At       time.Time
+		From, To string
+		Attempt  int
+		By       string
+		Reason   string
+	}
+	Attempts []shownAttempt
+
+	raw json.RawMessage
+}
+
+type shownAttempt struct {
+	Attempt               int
+	WorkerID              string
+	StartedAt, FinishedAt *time.Time
+	Outcome, ErrorCode    string
+}
+
+func (s *shown) terminal() bool {
+	return slices.Contains([]string{completed, failed, canceled}, s.Status)
+}
+
+func (s *shown) key() string {
+	if len(s.Tags) != 1 {
+		return ""
+	}
+	return s.Tags[0]
+}
+
+// lost counts the attempts whose worker was lost.
+func (s *shown) lost() (n int) {
+	for _, a := range s.Attempts {
+		if a.Outcome == "lost" {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *shown) attempt(number int) *shownAttempt {
+	for i := range s.Attempts {
+		if s.Attempts[i].Attempt == number {
+			return &s.Attempts[i]
+		}
+	}
+	return nil
+}
+
+// jobs reads every job there is, page by page and then each whole.
+func (h *house) jobs(ctx context.Context) (map[string]*shown, error) {
+	ids, err := h.list(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	all, errs := make(map[string]*shown, len(ids)), make([]error, len(ids))
+	jobs := make([]*shown, len(ids))
+	limit := make(chan struct{}, 8)
+	var reads sync.WaitGroup
+	for i, id := range ids {
+		limit <- struct{}{}
+		reads.Go(func() {
+			defer func() { <-limit }()
+			jobs[i], errs[i] = h.job(ctx, id)
+		})
+	}
+	reads.Wait()
+	for i, id := range ids {
+		all[id] = jobs[i]
+	}
+	return all, errors.Join(errs...)
+}
+
+// list gives the ids of all jobs in a status, or in any.
+func (h *house) list(ctx context.Context, status string) (ids []string, err error) {
+	filter := url.Values{"limit": {"200"}}
+	if status != "" {
+		filter.Set("status", status)
+	}
+	for {
+		jobs, next, _, err := h.api.List(ctx, filter)
+		if err != nil {
+			return nil, err
+		}
+		for _, job := range jobs {
+			ids = append(ids, job.JobID)
+		}
+		if next == "" {
+			return ids, nil
+		}
+		filter.Set("cursor", next)
+	}
+}
+
+func (h *house) job(ctx context.Context, id string) (*shown, error) {
+	var s shown
+	raw, err := h.api.Do(ctx, http.MethodGet, "/api/jobs/"+id, "", nil, &s)
+	s.raw = raw
+	return &s, err
+}
+
+// drain waits until every job has ended.
+func (h *house) drain(ctx context.Context, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	open, err := h.open(ctx)
+	for err != nil || len(open) > 0 {
+		var answer *client.Error
+		if errors.As(err, &answer) && answer.Status < 500 {
+			return err
+		}
+		if !pause(ctx, 500*time.Millisecond) {
+			return fmt.Errorf("after %s %d jobs have not ended: %v, %w", within, len(open), first(open, 5), err)
+		}
+		if next, nextErr := h.open(ctx); ctx.Err() == nil {
+			open, err = next, nextErr
+		}
+	}
+	return nil
+}
+
+func (h *house) open(ctx context.Context) (open []string, err error) {
+	for _, status := range []string{"SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING"} {
+		ids, err := h.list(ctx, status)
+		if err != nil {
+			return nil, err
+		}
+		open = append(open, ids...)
+	}
+	return open, nil
+}
+
+func first(list []string, n int) []string { return list[:min(n, len(list))] }
