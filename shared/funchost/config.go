@@ -28,7 +28,7 @@ type Config struct {
 
 	Kafka kafkaevent.Config `ignored:"true"` // has its own names
 
-	Sink        string `envconfig:"K_SINK" desc:"where events go by HTTP instead of to topics"`
+	Sink        string `envconfig:"K_SINK" desc:"where events go by HTTP, not to topics; what it refuses for good is dropped"`
 	CEOverrides string `envconfig:"K_CE_OVERRIDES" desc:"JSON whose extensions are added to events for K_SINK"`
 
 	FuncTransport string `envconfig:"FUNC_TRANSPORT" default:"kafka" desc:"kafka, or http: POST / takes one event"`
