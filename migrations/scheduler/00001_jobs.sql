@@ -4,7 +4,7 @@ CREATE TABLE jobs (
     job_id              uuid PRIMARY KEY,
     trace_id            uuid        NOT NULL,
     job_type            text        NOT NULL,
-    queue               text        NOT NULL,
+    queue               text        NOT NULL CHECK (queue ~ '^[a-z0-9-]{1,63}$'), -- names a topic
     payload             json        NOT NULL,
     priority            smallint    NOT NULL CHECK (priority BETWEEN 0 AND 9),
     max_retry_count     smallint    NOT NULL CHECK (max_retry_count BETWEEN 0 AND 100),

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -74,22 +72,6 @@ func setOf(ids []uuid.UUID) map[uuid.UUID]bool {
 		set[id] = true
 	}
 	return set
-}
-
-// messageMost bounds an error message in bytes: it is repeated in every status of its job.
-const messageMost = 4 << 10
-
-// cleanText makes a text of any origin one that PostgreSQL keeps and that fits.
-func cleanText(text string) string {
-	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD")
-	if len(text) > messageMost {
-		cut := messageMost
-		for !utf8.RuneStart(text[cut]) {
-			cut--
-		}
-		text = text[:cut] + "…"
-	}
-	return text
 }
 
 func jsonOrNull[T any](v *T) json.RawMessage {

@@ -21,6 +21,11 @@ const rankPerPriority = 10 * time.Second
 // Ingest takes jobs in. One that is due and finds room with nobody waiting before it goes out at once,
 // in its only write; the others are stored and told. A job that is known already is told again.
 func (s *Store) Ingest(ctx context.Context, created []jobevent.Created) (Say, error) {
+	for _, job := range created {
+		if err := checkCreated(job); err != nil {
+			return Say{}, err
+		}
+	}
 	var say Say
 	jobs := firstOfEach(created)
 	err := s.tx(ctx, func(q *gen.Queries) (err error) {
@@ -119,7 +124,7 @@ func (in *placed) add(job jobevent.Created, at time.Time, status jobstate.Status
 		move.Attempt, partition, leaseExpiresAt = 1, to.partition, at.Add(lease)
 		in.orders = append(in.orders, RunOrder{
 			JobID: job.JobID, TraceID: job.TraceID, Queue: job.Queue, JobType: job.JobType, Attempt: 1,
-			Payload: job.Payload, TimeoutMs: int32(job.TimeoutMs), Rank: rank, Partition: &partition,
+			Payload: job.Payload, TimeoutMs: int32Of(job.TimeoutMs), Rank: rank, Partition: &partition,
 		})
 	case status == jobstate.Scheduled:
 		dueAt = *job.RunAt
@@ -135,10 +140,10 @@ func (in *placed) add(job jobevent.Created, at time.Time, status jobstate.Status
 	p.JobTypes = append(p.JobTypes, job.JobType)
 	p.Queues = append(p.Queues, job.Queue)
 	p.Payloads = append(p.Payloads, job.Payload)
-	p.Priorities = append(p.Priorities, int16(job.Priority))
-	p.MaxRetryCounts = append(p.MaxRetryCounts, int16(job.MaxRetryCount))
+	p.Priorities = append(p.Priorities, int16Of(job.Priority))
+	p.MaxRetryCounts = append(p.MaxRetryCounts, int16Of(job.MaxRetryCount))
 	p.RetryPolicies = append(p.RetryPolicies, jsonOrNull(job.RetryPolicy))
-	p.TimeoutsMs = append(p.TimeoutsMs, int32(job.TimeoutMs))
+	p.TimeoutsMs = append(p.TimeoutsMs, int32Of(job.TimeoutMs))
 	p.Statuses = append(p.Statuses, string(status))
 	p.Attempts = append(p.Attempts, int32(move.Attempt))
 	p.Ranks = append(p.Ranks, rank)
@@ -191,9 +196,10 @@ func (s *Store) IngestUnusable(ctx context.Context, jobID, traceID uuid.UUID, re
 func insertFailed(ctx context.Context, q *gen.Queries, jobID, traceID uuid.UUID, at time.Time, reason string) error {
 	var in placed
 	in.add(jobevent.Created{
-		JobID: jobID, TraceID: traceID, Payload: json.RawMessage("null"), TimeoutMs: 1, CreatedAt: at,
+		JobID: jobID, TraceID: traceID, Queue: jobevent.DefaultQueue,
+		Payload: json.RawMessage("null"), TimeoutMs: 1, CreatedAt: at,
 	}, at, jobstate.Failed, nil, 0)
-	in.params.ErrorCodes[0], in.params.ErrorMessages[0] = "SCHEDULER.INVALID_JOB", cleanText(reason)
+	in.params.ErrorCodes[0], in.params.ErrorMessages[0] = "SCHEDULER.INVALID_JOB", cleanText(reason, messageMost)
 	in.params.FinishedAts[0] = at
 	if err := q.JobsInsert(ctx, in.params); err != nil {
 		return fmt.Errorf("insert unusable job: %w", err)

@@ -3,6 +3,7 @@ package schedulerdb
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -14,6 +15,9 @@ import (
 func (s *Store) Beat(ctx context.Context, beats []jobevent.Heartbeat) (Say, error) {
 	latest := map[string]jobevent.Heartbeat{}
 	for _, beat := range beats {
+		if err := checkBeat(beat); err != nil {
+			return Say{}, err
+		}
 		latest[beat.WorkerID] = beat
 	}
 	var say Say
@@ -43,14 +47,10 @@ func seeWorkers(ctx context.Context, q *gen.Queries, latest map[string]jobevent.
 			gone = append(gone, id)
 			continue
 		}
-		partitions := beat.Partitions
-		if partitions == nil {
-			partitions = map[string][]int32{}
-		}
 		p.WorkerIDs = append(p.WorkerIDs, id)
-		p.Partitions = append(p.Partitions, mustJSON(partitions))
-		p.Slots = append(p.Slots, int32(beat.Slots))
-		p.Rates = append(p.Rates, max(beat.Rate, 0))
+		p.Partitions = append(p.Partitions, mustJSON(thereAre(beat.Partitions)))
+		p.Slots = append(p.Slots, int32Of(beat.Slots))
+		p.Rates = append(p.Rates, min(max(beat.Rate, 0), rateMost))
 	}
 	if err := q.WorkersSeen(ctx, p); err != nil {
 		return fmt.Errorf("write workers: %w", err)
@@ -59,6 +59,19 @@ func seeWorkers(ctx context.Context, q *gen.Queries, latest map[string]jobevent.
 		return fmt.Errorf("forget workers: %w", err)
 	}
 	return nil
+}
+
+// thereAre leaves out partitions that a run-job topic has not.
+func thereAre(said map[string][]int32) map[string][]int32 {
+	partitions := make(map[string][]int32, len(said))
+	for queue, numbers := range said {
+		numbers = slices.DeleteFunc(slices.Clone(numbers), func(p int32) bool {
+			return p < 0 || p >= jobevent.RunPartitions
+		})
+		slices.Sort(numbers)
+		partitions[queue] = slices.Compact(numbers)
+	}
+	return partitions
 }
 
 // heldAttempt is one entry of a beat with the worker that said it.
@@ -81,11 +94,11 @@ func (s *Store) hold(ctx context.Context, q *gen.Queries, latest map[string]jobe
 	all := gen.JobsHeldParams{Lease: s.cfg.Lease, RenewBelow: s.cfg.Lease * 7 / 10}
 	for _, a := range held {
 		all.JobIDs = append(all.JobIDs, a.JobID)
-		all.Attempts = append(all.Attempts, int32(a.Attempt))
+		all.Attempts = append(all.Attempts, int32Of(a.Attempt))
 		all.WorkerIDs = append(all.WorkerIDs, a.workerID)
 		if a.StartedAt != nil {
 			started.JobIDs = append(started.JobIDs, a.JobID)
-			started.Attempts = append(started.Attempts, int32(a.Attempt))
+			started.Attempts = append(started.Attempts, int32Of(a.Attempt))
 			started.WorkerIDs = append(started.WorkerIDs, a.workerID)
 			started.StartedAts = append(started.StartedAts, *a.StartedAt)
 		}
@@ -103,21 +116,23 @@ func (s *Store) hold(ctx context.Context, q *gen.Queries, latest map[string]jobe
 	return nil
 }
 
+// AskMost bounds the orders that AskAgain says again at once.
+const AskMost = 1000
+
 // AskAgain says again the orders of attempts of which no worker has spoken for a lease, and, of the
 // cancels that nobody answered, those that are due since the last look.
 func (s *Store) AskAgain(ctx context.Context, sinceLast time.Duration) (Say, error) {
-	const most = 1000
 	var say Say
 	err := s.tx(ctx, func(q *gen.Queries) error {
 		say = Say{}
-		rows, err := q.JobsAskAgain(ctx, gen.JobsAskAgainParams{MaxJobs: most, Lease: s.cfg.Lease})
+		rows, err := q.JobsAskAgain(ctx, gen.JobsAskAgainParams{MaxJobs: AskMost, Lease: s.cfg.Lease})
 		if err != nil {
 			return fmt.Errorf("ask again: %w", err)
 		}
 		for _, row := range rows {
 			say.Runs = append(say.Runs, RunOrder(row))
 		}
-		unanswered, err := q.JobsCancelUnanswered(ctx, gen.JobsCancelUnansweredParams{SinceLast: sinceLast, MaxJobs: most})
+		unanswered, err := q.JobsCancelUnanswered(ctx, gen.JobsCancelUnansweredParams{SinceLast: sinceLast, MaxJobs: AskMost})
 		if err != nil {
 			return fmt.Errorf("find unanswered cancels: %w", err)
 		}

@@ -105,6 +105,7 @@ func (j *lockedJob) delay(next jobstate.Job, o Outcome) (time.Duration, error) {
 
 // command folds one command in.
 func (j *lockedJob) command(c jobevent.Command) {
+	c.Command, c.By = cleanText(c.Command, nameMost), cleanText(c.By, nameMost)
 	next, answer, isNew := j.Command(c.Number, jobstate.Command(c.Command))
 	if !isNew {
 		return
@@ -166,12 +167,12 @@ func (j *lockedJob) addTo(p *gen.JobsSaveParams) {
 	p.JobIDs = append(p.JobIDs, j.row.JobID)
 	p.OldVersions = append(p.OldVersions, j.row.Version)
 	p.Statuses = append(p.Statuses, string(j.Status))
-	p.RetryCounts = append(p.RetryCounts, int16(j.RetryCount))
-	p.LostCounts = append(p.LostCounts, int16(j.LostCount))
+	p.RetryCounts = append(p.RetryCounts, int16Of(j.RetryCount))
+	p.LostCounts = append(p.LostCounts, int16Of(j.LostCount))
 	p.DueAts = append(p.DueAts, j.dueAt)
 	p.CallbackDeadlineAts = append(p.CallbackDeadlineAts, j.deadlineAt)
 	p.CancelRequested = append(p.CancelRequested, j.CancelRequested)
-	p.CommandSeqs = append(p.CommandSeqs, int32(j.CommandSeq))
+	p.CommandSeqs = append(p.CommandSeqs, int32Of(j.CommandSeq))
 	p.LastCommands = append(p.LastCommands, j.lastCommand)
 	p.Entries = append(p.Entries, mustJSON(j.moves))
 	p.Outputs = append(p.Outputs, j.output)

@@ -32,8 +32,12 @@ type Outcome struct {
 // Settle applies outcomes, in order, and sends out what the room they leave is good for. An outcome
 // of an old attempt changes nothing; the state of its job is told again.
 func (s *Store) Settle(ctx context.Context, outcomes []Outcome) (Say, error) {
+	outcomes, err := cleanOutcomes(outcomes)
+	if err != nil {
+		return Say{}, err
+	}
 	var say Say
-	err := s.tx(ctx, func(q *gen.Queries) (err error) {
+	err = s.tx(ctx, func(q *gen.Queries) (err error) {
 		say = Say{}
 		say.Jobs, err = s.settle(ctx, q, outcomes)
 		if err != nil {
@@ -57,9 +61,8 @@ func (s *Store) Settle(ctx context.Context, outcomes []Outcome) (Say, error) {
 // through the rules of jobstate, for all others.
 func (s *Store) settle(ctx context.Context, q *gen.Queries, outcomes []Outcome) ([]Snapshot, error) {
 	said := map[uuid.UUID]int{}
-	for i := range outcomes {
-		outcomes[i].Message = cleanText(outcomes[i].Message)
-		said[outcomes[i].JobID]++
+	for _, o := range outcomes {
+		said[o.JobID]++
 	}
 	var plain, others []Outcome
 	for _, o := range outcomes {
@@ -112,7 +115,7 @@ func complete(ctx context.Context, q *gen.Queries, outcomes []Outcome) ([]Snapsh
 	var p gen.JobsCompleteParams
 	for _, o := range outcomes {
 		p.JobIDs = append(p.JobIDs, o.JobID)
-		p.Attempts = append(p.Attempts, int32(o.Attempt))
+		p.Attempts = append(p.Attempts, int32Of(o.Attempt))
 		p.Outputs = append(p.Outputs, o.Output)
 		p.WorkerIDs = append(p.WorkerIDs, o.WorkerID)
 		p.StartedAts = append(p.StartedAts, orZero(o.StartedAt))

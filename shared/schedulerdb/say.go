@@ -150,7 +150,7 @@ func (job Snapshot) status() (jobevent.Status, error) {
 }
 
 func utc(at *time.Time) *time.Time {
-	if at == nil {
+	if at == nil || at.IsZero() {
 		return nil
 	}
 	u := at.UTC()

@@ -4,6 +4,8 @@ package schedulerdb
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -27,6 +29,8 @@ const (
 	callbackGrace = 30 * time.Second
 	// dispatchMost bounds one statement of the dispatch step.
 	dispatchMost = 2000
+	// rateMost bounds the attempts a second that a worker may say it finishes.
+	rateMost = 1e6
 )
 
 // Store is the scheduler's database.
@@ -35,8 +39,21 @@ type Store struct {
 	cfg  Config
 }
 
-// Open connects to the database at url.
+func (c Config) check() error {
+	switch {
+	case c.Lease <= 0:
+		return fmt.Errorf("LEASE: %s is not positive", c.Lease)
+	case c.MaxLost < 0 || c.MaxLost > math.MaxInt16:
+		return fmt.Errorf("MAX_LOST: %d is not from 0 to %d", c.MaxLost, math.MaxInt16)
+	}
+	return nil
+}
+
+// Open connects to the database at url. An error of a setting begins with its name.
 func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
 	pool, err := pgpool.Open(ctx, url, pgpool.ApplicationName("jobweaver-scheduler"), pgpool.IndexOnly())
 	if err != nil {
 		return nil, err
