@@ -36,8 +36,8 @@ func (f *Function) Host() funchost.Function {
 // or the API would say it again for ever.
 func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Event, error) {
 	say, err := f.ingest(ctx, batch)
-	if len(batch) == 1 && errors.Is(err, jobevent.ErrInvalid) {
-		if jobID, bad := uuid.Parse(batch[0].Subject()); bad == nil {
+	if len(batch) == 1 && errors.Is(err, jobevent.ErrInvalid) && batch[0].Type() == jobevent.TypeCreated {
+		if jobID, bad := uuid.Parse(batch[0].Subject()); bad == nil && jobID != uuid.Nil {
 			telemetry.Logger(ctx).Warn("stored an unusable job as failed", "jobId", jobID, "error", err)
 			say, err = f.store.IngestUnusable(ctx, jobID, jobevent.TraceIDOf(batch[0]), err.Error())
 		}
