@@ -12,6 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
 )
 
@@ -63,7 +64,7 @@ func read(e event.Event) (schedulerdb.Outcome, error) {
 		d, err := jobevent.Decode[jobevent.Waiting](e)
 		return schedulerdb.Outcome{
 			JobID: d.JobID, Attempt: d.Attempt, Kind: jobstate.KindWaiting, WorkerID: d.WorkerID,
-			StartedAt: &d.StartedAt, CallbackTimeout: time.Duration(d.CallbackTimeoutMs) * time.Millisecond,
+			StartedAt: &d.StartedAt, CallbackTimeout: millis(d.CallbackTimeoutMs),
 		}, err
 	case jobevent.TypeFailed:
 		d, err := jobevent.Decode[jobevent.Failed](e)
@@ -91,6 +92,11 @@ func readFailed(d jobevent.Failed) (schedulerdb.Outcome, error) {
 	return schedulerdb.Outcome{
 		JobID: d.JobID, Attempt: d.Attempt, Kind: d.Kind, WorkerID: d.WorkerID,
 		StartedAt: d.StartedAt, FinishedAt: &d.FinishedAt, ErrorCode: d.ErrorCode, Message: d.Message,
-		Retryable: d.Retryable, RetryAfter: time.Duration(d.RetryAfterMs) * time.Millisecond,
+		Retryable: d.Retryable, RetryAfter: millis(d.RetryAfterMs),
 	}, nil
+}
+
+// millis is a delay that a worker asks for: a year at most, as a retry policy's.
+func millis(ms int64) time.Duration {
+	return time.Duration(min(max(ms, 0), retrypolicy.MaxDelayMs)) * time.Millisecond
 }
