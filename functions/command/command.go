@@ -4,6 +4,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
@@ -52,10 +53,11 @@ func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Eve
 }
 
 func check(c jobevent.Command) error {
-	if c.Command == jobevent.CommandReport {
-		return nil
-	}
-	if c.JobID == uuid.Nil || c.Number < 1 {
+	switch {
+	case c.Command == jobevent.CommandReport && len(c.Reports) > jobevent.MaxReportJobs:
+		return fmt.Errorf("take report of %d jobs: %w", len(c.Reports), jobevent.ErrInvalid)
+	case c.Command == jobevent.CommandReport:
+	case c.JobID == uuid.Nil || c.Number < 1 || c.Number > math.MaxInt32:
 		return fmt.Errorf("take command %q without job or number: %w", c.Command, jobevent.ErrInvalid)
 	}
 	return nil

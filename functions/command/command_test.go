@@ -1,0 +1,64 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func TestOddCommandsAreRejectedOrDoNoHarm(t *testing.T) {
+	t.Parallel()
+	store, err := schedulerdb.Open(t.Context(), pgtest.Database(t, migrations.Scheduler),
+		schedulerdb.Config{Lease: 15 * time.Second, MaxLost: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	f, id := New(store), uuid.Must(uuid.NewV7())
+	if _, err := store.Ingest(t.Context(), []jobevent.Created{
+		{JobID: id, JobType: "A", Queue: "default", Payload: []byte(`1`), TimeoutMs: 1},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	oneReport := fmt.Sprintf(`{"jobId": %q, "version": 0},`, id)
+	for name, c := range map[string]struct {
+		data    string
+		invalid bool
+	}{
+		"a cancel":                     {`"jobId": "%s", "number": 1, "command": "cancel"`, false},
+		"an unknown command":           {`"jobId": "%s", "number": 2, "command": "x\u0000", "by": "\u0000"`, false},
+		"a job that nobody knows":      {`"jobId": "00000000-0000-0000-0000-000000000001", "number": 1, "command": "cancel"`, false},
+		"no number":                    {`"jobId": "%s", "command": "cancel"`, true},
+		"a negative number":            {`"jobId": "%s", "number": -1, "command": "cancel"`, true},
+		"a number beyond its column":   {`"jobId": "%s", "number": 4294967297, "command": "cancel"`, true},
+		"no job":                       {`"number": 1, "command": "cancel"`, true},
+		"a job that is none":           {`"jobId": "x", "number": 1, "command": "cancel"`, true},
+		"a report":                     {`"command": "report", "reports": [` + strings.TrimSuffix(oneReport, ",") + `]`, false},
+		"a report of nothing":          {`"command": "report"`, false},
+		"a report of too many":         {`"command": "report", "reports": [` + strings.Repeat(oneReport, 1000) + `{}]`, true},
+		"a report of nobody's version": {`"command": "report", "reports": [{"jobId": "%s", "version": -9223372036854775808}]`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, err := jobevent.New(jobevent.TypeCommand, jobevent.Meta{Function: "test", ID: "1"}, struct{}{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.DataEncoded = []byte("{" + strings.Replace(c.data, "%s", id.String(), 1) + "}")
+			if say, err := f.Handle(t.Context(), []event.Event{e}); errors.Is(err, jobevent.ErrInvalid) != c.invalid || err != nil && !c.invalid {
+				t.Errorf("says %v, %v", say, err)
+			}
+		})
+	}
+}
