@@ -67,6 +67,10 @@ func (f *Function) Tick(ctx context.Context) ([]event.Event, time.Duration, erro
 		return nil, 0, err
 	}
 	f.last = now
+	next := every
+	if len(say.Runs) == schedulerdb.AskMost {
+		next = 0 // there are more
+	}
 	events, err := say.Events(Name)
-	return events, every, err
+	return events, next, err
 }
