@@ -13,12 +13,12 @@ import (
 const dueMost = 1000
 
 // Due makes ready what has become due, gives up callbacks that never came, and sends out what there
-// is room for. next is how long nothing more is due, at most idle; zero when this pass was full.
+// is room for. next is how long nothing more is due, at most idle; zero when there may be more to send
+// out than one pass does.
 func (s *Store) Due(ctx context.Context, idle time.Duration) (say Say, next time.Duration, err error) {
 	err = s.tx(ctx, func(q *gen.Queries) error {
 		say, next = Say{}, idle
-		overdue, err := s.giveUpCallbacks(ctx, q, &say)
-		if err != nil {
+		if say.Jobs, err = s.giveUpCallbacks(ctx, q); err != nil {
 			return err
 		}
 		due, err := q.JobsDue(ctx, dueMost)
@@ -34,7 +34,7 @@ func (s *Store) Due(ctx context.Context, idle time.Duration) (say Say, next time
 		}
 		say.Jobs = append(say.Jobs, told...)
 		next, err = nextDue(ctx, q, idle)
-		if len(due) == dueMost || overdue == dueMost || len(say.Runs) >= dispatchMost {
+		if len(say.Runs) >= dispatchMost {
 			next = 0
 		}
 		return err
@@ -42,10 +42,10 @@ func (s *Store) Due(ctx context.Context, idle time.Duration) (say Say, next time
 	return say, next, err
 }
 
-func (s *Store) giveUpCallbacks(ctx context.Context, q *gen.Queries, say *Say) (int, error) {
+func (s *Store) giveUpCallbacks(ctx context.Context, q *gen.Queries) ([]Snapshot, error) {
 	rows, err := q.JobsWaitingOverdue(ctx, dueMost)
-	if err != nil || len(rows) == 0 {
-		return 0, err
+	if err != nil {
+		return nil, fmt.Errorf("find overdue callbacks: %w", err)
 	}
 	outcomes := make([]Outcome, len(rows))
 	for i, row := range rows {
@@ -56,10 +56,9 @@ func (s *Store) giveUpCallbacks(ctx context.Context, q *gen.Queries, say *Say) (
 	}
 	jobs, err := lockJobs(ctx, q, jobIDs(outcomes))
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	say.Jobs, err = s.apply(ctx, q, outcomes, jobs)
-	return len(rows), err
+	return s.apply(ctx, q, "dispatch", outcomes, jobs)
 }
 
 func nextDue(ctx context.Context, q *gen.Queries, idle time.Duration) (time.Duration, error) {

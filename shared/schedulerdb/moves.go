@@ -55,13 +55,13 @@ func lockJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid.UU
 }
 
 // outcome folds one outcome in. A cancelled attempt answers the cancel that asked for it.
-func (j *lockedJob) outcome(o Outcome, maxLost int) error {
+func (j *lockedJob) outcome(by string, o Outcome, maxLost int) error {
 	next, ok := j.Apply(jobstate.Outcome{Attempt: o.Attempt, Kind: o.Kind, Retryable: o.Retryable}, maxLost)
 	if !ok {
 		return nil
 	}
 	move := jobevent.Move{
-		Attempt: o.Attempt, By: "outcome", Outcome: string(o.Kind), WorkerID: o.WorkerID,
+		Attempt: o.Attempt, By: by, Outcome: string(o.Kind), WorkerID: o.WorkerID,
 		StartedAt: utc(o.StartedAt), FinishedAt: utc(o.FinishedAt), ErrorCode: o.ErrorCode, Message: o.Message,
 	}
 	if o.Kind == jobstate.KindCompleted && j.CancelRequested {

@@ -80,7 +80,7 @@ func (s *Store) settle(ctx context.Context, q *gen.Queries, outcomes []Outcome) 
 	if err != nil {
 		return nil, err
 	}
-	saved, err := s.apply(ctx, q, others, jobs)
+	saved, err := s.apply(ctx, q, "outcome", others, jobs)
 	if err != nil || len(plain) == 0 {
 		return saved, err
 	}
@@ -90,11 +90,11 @@ func (s *Store) settle(ctx context.Context, q *gen.Queries, outcomes []Outcome) 
 
 // apply settles by the rules of jobstate, on rows that are locked.
 func (s *Store) apply(
-	ctx context.Context, q *gen.Queries, outcomes []Outcome, jobs map[uuid.UUID]*lockedJob,
+	ctx context.Context, q *gen.Queries, by string, outcomes []Outcome, jobs map[uuid.UUID]*lockedJob,
 ) ([]Snapshot, error) {
 	for _, o := range outcomes {
 		if job := jobs[o.JobID]; job != nil {
-			if err := job.outcome(o, s.cfg.MaxLost); err != nil {
+			if err := job.outcome(by, o, s.cfg.MaxLost); err != nil {
 				return nil, err
 			}
 		}

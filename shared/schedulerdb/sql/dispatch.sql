@@ -50,10 +50,10 @@ returning jobs.job_id, jobs.trace_id, jobs.queue, jobs.job_type, jobs.attempt, j
     jobs.partition, jobs.cancel_requested_at;
 
 -- name: JobsDue :many
--- SCHEDULED and RETRYING jobs whose time has come.
+-- SCHEDULED and RETRYING jobs whose time has come, among the first of all that is due.
 with due as (
     select job_id, due_at from jobs
-    where due_at <= now() and status in ('SCHEDULED', 'RETRYING')
+    where due_at <= now()
     order by due_at
     limit @max_jobs::int
     for update skip locked

@@ -101,7 +101,9 @@ set status               = input.status,
     version              = jobs.version + 1,
     retry_count          = input.retry_count,
     lost_count           = input.lost_count,
-    rank                 = case when input.status = 'PENDING' then now() - jobs.priority * interval '10 s' else jobs.rank end,
+    rank                 = case when input.status = 'PENDING' and jobs.status in ('FAILED', 'CANCELLED')
+                                then now() - jobs.priority * interval '10 s'
+                                else jobs.rank end,             -- lost or interrupted: the place it had earned
     due_at               = input.due_at,
     callback_deadline_at = input.callback_deadline_at,
     lease_expires_at     = case when input.status in ('QUEUED', 'RUNNING') then jobs.lease_expires_at end,
@@ -142,16 +144,19 @@ join jobs on jobs.job_id = known.job_id
 where jobs.version > known.version;
 
 -- name: JobsWaitingOverdue :many
--- Callbacks that never came.
-select job_id, attempt
-from jobs
-where due_at <= now()
-  and status = 'WAITING'
-order by due_at
-limit @max_jobs::int;
+-- Callbacks that never came, among the first of all that is due: after a long silence a pass must not look for them
+-- behind a million others.
+with due as (
+    select job_id, attempt, status from jobs
+    where due_at <= now()
+    order by due_at
+    limit @max_jobs::int
+)
+select job_id, attempt from due where status = 'WAITING';
 
 -- name: NextDue :many
-select due_at::timestamptz as due_at, now()::timestamptz as at
+-- The time is that of this moment: the transaction may have waited since it began.
+select due_at::timestamptz as due_at, clock_timestamp()::timestamptz as at
 from jobs
 where due_at is not null
 order by due_at

@@ -159,7 +159,7 @@ func (q *Queries) JobsDispatch(ctx context.Context, arg JobsDispatchParams) ([]J
 const jobsDue = `-- name: JobsDue :many
 with due as (
     select job_id, due_at from jobs
-    where due_at <= now() and status in ('SCHEDULED', 'RETRYING')
+    where due_at <= now()
     order by due_at
     limit $1::int
     for update skip locked
@@ -179,7 +179,7 @@ where jobs.job_id = due.job_id
 returning jobs.job_id
 `
 
-// SCHEDULED and RETRYING jobs whose time has come.
+// SCHEDULED and RETRYING jobs whose time has come, among the first of all that is due.
 func (q *Queries) JobsDue(ctx context.Context, maxJobs int32) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, jobsDue, maxJobs)
 	if err != nil {

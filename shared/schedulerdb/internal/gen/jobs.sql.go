@@ -349,7 +349,9 @@ set status               = input.status,
     version              = jobs.version + 1,
     retry_count          = input.retry_count,
     lost_count           = input.lost_count,
-    rank                 = case when input.status = 'PENDING' then now() - jobs.priority * interval '10 s' else jobs.rank end,
+    rank                 = case when input.status = 'PENDING' and jobs.status in ('FAILED', 'CANCELLED')
+                                then now() - jobs.priority * interval '10 s'
+                                else jobs.rank end,             -- lost or interrupted: the place it had earned
     due_at               = input.due_at,
     callback_deadline_at = input.callback_deadline_at,
     lease_expires_at     = case when input.status in ('QUEUED', 'RUNNING') then jobs.lease_expires_at end,
@@ -538,12 +540,13 @@ func (q *Queries) JobsSnapshot(ctx context.Context, jobIds []uuid.UUID) ([]JobsS
 }
 
 const jobsWaitingOverdue = `-- name: JobsWaitingOverdue :many
-select job_id, attempt
-from jobs
-where due_at <= now()
-  and status = 'WAITING'
-order by due_at
-limit $1::int
+with due as (
+    select job_id, attempt, status from jobs
+    where due_at <= now()
+    order by due_at
+    limit $1::int
+)
+select job_id, attempt from due where status = 'WAITING'
 `
 
 type JobsWaitingOverdueRow struct {
@@ -551,7 +554,8 @@ type JobsWaitingOverdueRow struct {
 	Attempt int32
 }
 
-// Callbacks that never came.
+// Callbacks that never came, among the first of all that is due: after a long silence a pass must not look for them
+// behind a million others.
 func (q *Queries) JobsWaitingOverdue(ctx context.Context, maxJobs int32) ([]JobsWaitingOverdueRow, error) {
 	rows, err := q.db.Query(ctx, jobsWaitingOverdue, maxJobs)
 	if err != nil {
@@ -573,7 +577,7 @@ func (q *Queries) JobsWaitingOverdue(ctx context.Context, maxJobs int32) ([]Jobs
 }
 
 const nextDue = `-- name: NextDue :many
-select due_at::timestamptz as due_at, now()::timestamptz as at
+select due_at::timestamptz as due_at, clock_timestamp()::timestamptz as at
 from jobs
 where due_at is not null
 order by due_at
@@ -585,6 +589,7 @@ type NextDueRow struct {
 	At    time.Time
 }
 
+// The time is that of this moment: the transaction may have waited since it began.
 func (q *Queries) NextDue(ctx context.Context) ([]NextDueRow, error) {
 	rows, err := q.db.Query(ctx, nextDue)
 	if err != nil {
