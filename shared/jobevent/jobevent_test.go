@@ -1,7 +1,10 @@
 package jobevent
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -51,6 +54,15 @@ func TestEveryTypeButSubmitHasATopicOfTheList(t *testing.T) {
 	}
 	if _, err := TopicOf(event.New()); !errors.Is(err, ErrInvalid) {
 		t.Errorf("event without type: %v", err)
+	}
+}
+
+func TestAnEventIsNotMuchLargerThanWhatItCarries(t *testing.T) {
+	t.Parallel()
+	payload := []byte(`"` + strings.Repeat("<&>\u2028", 1000) + `"`)
+	e, err := New(TypeRun, Meta{Function: "test", ID: "1"}, Run{Payload: payload})
+	if err != nil || len(e.Data()) > len(payload)+300 || !json.Valid(e.Data()) || !bytes.Contains(e.Data(), payload) {
+		t.Errorf("%d bytes of payload make %d (%v)", len(payload), len(e.Data()), err)
 	}
 }
 
