@@ -22,6 +22,7 @@ const (
 	producerLimit = MessageLimit + 64<<10
 	topicLimit    = MessageLimit + 128<<10
 
+	dialTimeout      = 5 * time.Second
 	sessionTimeout   = 8 * time.Second // a killed member's partitions move after this
 	heartbeat        = time.Second     // how soon a member hears of a rebalance
 	rebalanceTimeout = 60 * time.Second
@@ -91,7 +92,7 @@ func (c Config) addrs() []string {
 }
 
 func setTimes(s *sarama.Config) {
-	s.Net.DialTimeout = 5 * time.Second
+	s.Net.DialTimeout = dialTimeout
 	s.Net.ReadTimeout = 15 * time.Second
 	s.Net.WriteTimeout = 15 * time.Second
 	s.Metadata.Full = false // only the topics in use; a shared cluster may have thousands

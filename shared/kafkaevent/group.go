@@ -17,6 +17,10 @@ const (
 	maxPendingRecords = 10_000
 	maxPendingBytes   = 16 << 20
 
+	// leaveTimeout is how long Run may take after its context has ended: a rebalance may stall on
+	// another member, a broker may be away.
+	leaveTimeout = 5 * time.Second
+
 	retryAtLeast = 200 * time.Millisecond
 	retryAtMost  = 2 * time.Second
 )
@@ -39,7 +43,7 @@ const (
 //
 // Records that are not taken stay in Kafka beyond a bounded number. Heartbeats go on whatever the
 // user does. To drain: stop taking, finish, mark, and only then end Run's context; it commits and
-// leaves the group.
+// leaves the group within some seconds.
 type GroupConsumer struct {
 	cfg    Config
 	group  string
@@ -112,12 +116,19 @@ func (c *GroupConsumer) connect(ctx context.Context, hooks Hooks) error {
 		return err
 	}
 	defer client.close()
+	finished, finish := context.WithCancel(context.Background())
+	defer finish()
+	defer context.AfterFunc(ctx, func() {
+		if pause(finished, leaveTimeout) {
+			client.lines.cut()
+		}
+	})()
 	group, err := sarama.NewConsumerGroupFromClient(c.group, client)
 	if err != nil {
 		return fmt.Errorf("join group %s: %w", c.group, err)
 	}
 	c.setCurrent(group)
-	watch := &topicWatch{consumer: c, client: client.coordination, kick: make(chan struct{}, 1)}
+	watch := &topicWatch{consumer: c, client: client.Client, kick: make(chan struct{}, 1)}
 	var background sync.WaitGroup
 	background.Go(func() { watch.logErrors(ctx, group.Errors()) })
 	defer background.Wait()
@@ -125,8 +136,12 @@ func (c *GroupConsumer) connect(ctx context.Context, hooks Hooks) error {
 	defer c.setCurrent(nil)
 
 	for ctx.Err() == nil {
+		began := time.Now()
 		if err := c.session(ctx, group, watch, hooks); err != nil {
 			return err
+		}
+		if time.Since(began) < retryAtMost {
+			pause(ctx, retryAtLeast) // what ended it so soon may do so again
 		}
 	}
 	return nil

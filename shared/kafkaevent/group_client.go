@@ -2,34 +2,39 @@ package kafkaevent
 
 import (
 	"fmt"
+	"net"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/IBM/sarama"
 )
 
 // groupClient is a sarama client that talks to the group's coordinator over connections of its own,
-// as Java's consumer does. A broker answers one request of a connection at a time, so on a shared
-// one heartbeats, joins and commits would wait behind every long poll.
+// as Java's consumer does. Sarama locks a connection from a request to its answer, so on a shared one
+// heartbeats, joins and commits would wait behind every long poll.
 type groupClient struct {
 	sarama.Client
 	coordination sarama.Client
+	lines        *lines
 }
 
 func openGroupClient(cfg Config) (*groupClient, error) {
-	fetching, err := openClient(cfg, func(*sarama.Config) {})
-	if err != nil {
+	c := &groupClient{lines: &lines{open: map[*line]bool{}}}
+	var err error
+	if c.Client, err = openClient(cfg, c.lines.use); err != nil {
 		return nil, err
 	}
-	coordination, err := openClient(cfg, func(s *sarama.Config) {
+	c.coordination, err = openClient(cfg, func(s *sarama.Config) {
+		c.lines.use(s)
 		// The answer to a join comes when every member has joined.
 		s.Net.ReadTimeout = rebalanceTimeout + 15*time.Second
 	})
 	if err != nil {
-		_ = fetching.Close()
+		_ = c.Client.Close()
 		return nil, err
 	}
-	return &groupClient{Client: fetching, coordination: coordination}, nil
+	return c, nil
 }
 
 func openClient(cfg Config, change func(*sarama.Config)) (sarama.Client, error) {
@@ -56,6 +61,58 @@ func (c *groupClient) RefreshCoordinator(group string) error {
 }
 
 func (c *groupClient) close() {
-	_ = c.Client.Close() // closing can only fail when closed before
+	_ = c.Client.Close() // neither fails when closed only once
 	_ = c.coordination.Close()
+}
+
+// lines are a client's connections. To cut them is the only way out of a call that sarama makes
+// without a context; its own Close waits for that call.
+type lines struct {
+	mu   sync.Mutex
+	open map[*line]bool
+	down bool
+}
+
+type line struct {
+	net.Conn
+	of *lines
+}
+
+func (l *lines) use(s *sarama.Config) {
+	s.Net.Proxy.Enable = true // sarama's name for a dialer of one's own
+	s.Net.Proxy.Dialer = l
+}
+
+// Dial implements sarama's Dialer.
+func (l *lines) Dial(network, addr string) (net.Conn, error) {
+	conn, err := (&net.Dialer{Timeout: dialTimeout}).Dial(network, addr)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.down {
+		_ = conn.Close()
+		return nil, net.ErrClosed
+	}
+	opened := &line{Conn: conn, of: l}
+	l.open[opened] = true
+	return opened, nil
+}
+
+func (l *line) Close() error {
+	l.of.mu.Lock()
+	delete(l.of.open, l)
+	l.of.mu.Unlock()
+	return l.Conn.Close()
+}
+
+// cut ends all calls under way and all to come.
+func (l *lines) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.down = true
+	for opened := range l.open {
+		_ = opened.Conn.Close()
+	}
 }

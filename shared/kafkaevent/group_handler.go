@@ -65,6 +65,7 @@ func (h *groupHandler) feed(s sarama.ConsumerGroupSession, p *Partition) {
 				// Where the offset came from "oldest", a committed one may be higher (of a log that is
 				// gone), and marks below it would be ignored.
 				s.ResetOffset(p.Topic, p.ID, m.Offset, "")
+				p.marked.Store(m.Offset)
 			}
 			batch = append(batch[:0], m)
 			batch = drain(batch, p.claim.Messages())

@@ -150,3 +150,31 @@ func TestAMarkOfALostPartitionDoesNothing(t *testing.T) {
 		t.Errorf("%d records committed", n)
 	}
 }
+
+func TestStopWaitsNeitherForAStalledRebalanceNorForADeadBroker(t *testing.T) {
+	t.Parallel()
+	ctx := within(t, 2*time.Minute)
+	b := newBroker(t)
+	b.createTopic()
+	release := make(chan struct{})
+	stuck := b.worker(Hooks{Revoked: func(*Partition) { <-release }})
+	until(ctx, t, "the first holds all", func() bool { return len(stuck.Partitions()) == 12 })
+	second := b.worker(Hooks{})
+	until(ctx, t, "the second is in", second.Joined)
+	third := b.worker(Hooks{})
+	until(ctx, t, "all wait for the first", func() bool { return b.state() == "PreparingRebalance" && len(b.members()) == 3 })
+	<-time.After(2 * heartbeat) // by then the second has heard of it and waits in its join
+	began := time.Now()
+	second.stop()
+	if took := time.Since(began); took > leaveTimeout+5*time.Second {
+		t.Errorf("left a stalled group in %s", took)
+	}
+	b.stop()
+	began = time.Now()
+	close(release)
+	third.stop()
+	stuck.stop()
+	if took := time.Since(began); took > 2*leaveTimeout+5*time.Second {
+		t.Errorf("left without a broker in %s", took)
+	}
+}

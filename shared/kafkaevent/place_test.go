@@ -130,17 +130,24 @@ func (p *place) committed() (sum int64) {
 // members are the ids of the group's members.
 func (p *place) members() (ids []string) {
 	p.t.Helper()
+	for id := range p.describeGroup().Members {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func (p *place) state() string { return p.describeGroup().State }
+
+func (p *place) describeGroup() (found *sarama.GroupDescription) {
+	p.t.Helper()
 	p.admin(func(a sarama.ClusterAdmin) error {
 		groups, err := a.DescribeConsumerGroups([]string{p.group})
-		if err != nil {
-			return err
+		if err == nil {
+			found = groups[0]
 		}
-		for id := range groups[0].Members {
-			ids = append(ids, id)
-		}
-		return nil
+		return err
 	})
-	return ids
+	return found
 }
 
 // describe has no partitions when the topic is missing.
