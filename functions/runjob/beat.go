@@ -34,14 +34,22 @@ func (b *beats) change() {
 	}
 }
 
-// wait returns when the next beat is due: after a change, or after a while, and never too soon.
-func (b *beats) wait(ctx context.Context, t timing) bool {
-	timer := time.NewTimer(t.beatAtMost)
+// wait returns when the next beat is due: soon after one that failed, else after a change, or after a
+// while, and never too soon.
+func (b *beats) wait(ctx context.Context, t timing, failed bool) bool {
+	soonest := t.beatAtMost
+	if failed {
+		soonest = t.beatAgain
+	}
+	timer := time.NewTimer(soonest)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
 		return false
+	}
+	if failed {
+		return true
 	}
 	timer.Reset(t.beatAtLeast - t.beatAtMost)
 	select {
@@ -54,9 +62,10 @@ func (b *beats) wait(ctx context.Context, t timing) bool {
 }
 
 // got notes a beat that began at an instant and got through. It says whether this worker may judge others:
-// after a gap in its own beats the fault may have been on its side, or on everybody's.
+// after a gap in its own beats the fault may have been on its side, or on everybody's. Half a silence is
+// a gap: when a database comes back just before others would count as silent, they must be heard first.
 func (b *beats) got(began time.Time, silence time.Duration) bool {
-	if began.Sub(b.last) >= silence {
+	if began.Sub(b.last) >= silence/2 {
 		b.since = began
 	}
 	b.last = began
@@ -72,10 +81,11 @@ func (f *Function) beat(ctx context.Context, publish funchost.Publish) {
 		f.publishBeats(ctx, publish)
 	}()
 	for {
-		if err := f.beatOnce(ctx); err != nil && ctx.Err() == nil {
+		err := f.beatOnce(ctx)
+		if err != nil && ctx.Err() == nil {
 			slog.WarnContext(ctx, "beat did not get through", "workerId", f.id, "error", err)
 		}
-		if !f.beats.wait(ctx, f.timing) {
+		if !f.beats.wait(ctx, f.timing, err != nil) {
 			break
 		}
 	}
@@ -101,7 +111,9 @@ func (f *Function) beatOnce(ctx context.Context) error {
 	for _, key := range changed.CancelWanted {
 		f.pool.cancel(key, f.timing.cancelPatience)
 	}
-	f.pool.beaten(began)
+	if f.pool.beaten(began) {
+		return f.beatOnce(ctx)
+	}
 	f.wakeUp()
 	f.offer(f.heartbeat(time.Now()))
 	f.warnOfGaps(ctx)

@@ -2,6 +2,7 @@ package runjob
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -91,25 +92,38 @@ func (f *Function) claimPart(ctx, work context.Context, orders []ordered) error 
 			TraceID: o.traceID, Queue: o.partition.queue, TimeoutMs: int(o.run.TimeoutMs), Cancel: o.run.Cancel,
 		}
 	}
-	var claims []workerdb.Claim
-	err := retry(ctx, "claim attempts", func() error {
-		var err error
-		claims, err = f.store.Claim(work, f.id, asked)
-		return err
+	return retry(ctx, "claim attempts", func() error {
+		era := f.pool.now()
+		claims, err := f.store.Claim(work, f.id, asked)
+		if err != nil {
+			return err
+		}
+		return f.place(orders, claims, era)
 	})
-	if err != nil {
-		return err
-	}
+}
+
+var errOutlived = errors.New("the worker fell silent meanwhile, others may have judged")
+
+// place passes each order on to where its answer says it belongs.
+func (f *Function) place(orders []ordered, claims []workerdb.Claim, era int) error {
+	var mine []*attempt
+	var settled []finished
 	var elsewhere []record
 	for i, o := range orders {
 		switch claims[i].State {
 		case workerdb.Claimed, workerdb.OpenMine: // the latter: a claim whose answer got lost
-			f.pool.add(&attempt{run: o.run, queue: o.partition.queue, traceID: o.traceID, from: o.record})
+			mine = append(mine, &attempt{run: o.run, queue: o.partition.queue, traceID: o.traceID, from: o.record})
 		case workerdb.Settled:
-			f.decided(finished{outcome: claims[i].Outcome, settled: true, from: []record{o.record}})
+			settled = append(settled, finished{outcome: claims[i].Outcome, settled: true, from: []record{o.record}})
 		case workerdb.OpenElsewhere:
 			elsewhere = append(elsewhere, o.record)
 		}
+	}
+	if len(mine) > 0 && !f.pool.add(mine, era) {
+		return errOutlived
+	}
+	for _, one := range settled {
+		f.decided(one)
 	}
 	done(elsewhere)
 	f.metrics.claimed(len(orders))

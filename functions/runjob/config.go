@@ -52,6 +52,7 @@ func (c Config) check() error {
 type timing struct {
 	beatAtLeast    time.Duration // between beats when nothing changes
 	beatAtMost     time.Duration // between beats when something does
+	beatAgain      time.Duration // after a beat that failed
 	silence        time.Duration // without a beat: start nothing; with beats all along: judge others
 	heldAtMost     time.Duration // before an attempt is handed back to workers with free slots
 	cancelPatience time.Duration // for a handler to return after its cancel, before it is settled anyway
@@ -65,6 +66,7 @@ type timing struct {
 var defaultTiming = timing{
 	beatAtLeast:    3 * time.Second,
 	beatAtMost:     time.Second,
+	beatAgain:      500 * time.Millisecond,
 	silence:        workerdb.Silence,
 	heldAtMost:     time.Second,
 	cancelPatience: 5 * time.Second,

@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/google/uuid"
+
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
@@ -140,7 +142,7 @@ func TestBeatsComeOnChangeAndAlways(t *testing.T) {
 		b := newBeats()
 		took := func() time.Duration {
 			began := time.Now()
-			b.wait(t.Context(), defaultTiming)
+			b.wait(t.Context(), defaultTiming, false)
 			return time.Since(began)
 		}
 		if d := took(); d != 3*time.Second {
@@ -164,7 +166,9 @@ func TestAWorkerJudgesAfterBeatsWithoutAGap(t *testing.T) {
 	for _, c := range []struct {
 		at  int
 		may bool
-	}{{0, false}, {3, false}, {9, false}, {10, true}, {13, true}, {22, true}, {32, false}, {35, false}, {42, true}} {
+	}{
+		{0, false}, {3, false}, {7, false}, {10, true}, {13, true}, {17, true}, {22, false}, {26, false}, {30, false}, {32, true},
+	} {
 		if may := b.got(start.Add(time.Duration(c.at)*time.Second), 10*time.Second); may != c.may {
 			t.Errorf("after %d s: %v", c.at, may)
 		}
@@ -188,5 +192,32 @@ func TestConfigIsChecked(t *testing.T) {
 		if err := bad.check(); err == nil || !strings.HasPrefix(err.Error(), name+": ") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+func TestWhatWasClaimedBeforeASilenceEndedIsNotTaken(t *testing.T) {
+	t.Parallel()
+	p := newPool(1, 1, time.Hour, func(finished) {}, func() {})
+	claimed := []*attempt{{run: jobevent.Run{JobID: uuid.New(), Attempt: 1}}}
+	if p.add(claimed, p.now()) {
+		t.Fatal("taken before the first beat")
+	}
+	if !p.beaten(time.Now()) || p.beaten(time.Now()) {
+		t.Fatal("the first beat asks for another one, and that opens the pool")
+	}
+	before := p.now()
+	p.mu.Lock()
+	p.lastBeat = time.Now().Add(-2 * time.Hour)
+	p.mu.Unlock()
+	if p.add(claimed, before) {
+		t.Fatal("taken in silence")
+	}
+	p.beaten(time.Now())
+	p.beaten(time.Now())
+	if p.add(claimed, before) {
+		t.Fatal("taken although its row may have been judged")
+	}
+	if !p.add(claimed, p.now()) || !p.has(claimed[0].key()) {
+		t.Fatal("not taken when asked again")
 	}
 }

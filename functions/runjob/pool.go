@@ -24,6 +24,8 @@ type pool struct {
 	held     held
 	running  map[*attempt]struct{} // until the handler returns, even if its attempt is decided
 	lastBeat time.Time
+	era      int  // rises with the end of each silence: what was claimed before may have been judged
+	ending   bool // a beat has got through after a silence; one that lists all there is opens the pool
 	stopping bool
 	meter    meter
 }
@@ -51,12 +53,27 @@ func (p *pool) room() int {
 // silent says that other workers may by now have declared this one lost.
 func (p *pool) silent() bool { return time.Since(p.lastBeat) >= p.silence }
 
-// beaten opens the pool for another while: a beat that began then has got through.
-func (p *pool) beaten(at time.Time) {
+// beaten opens the pool for another while: a beat that began then has got through. After a silence it
+// takes another one, again: others may have judged an attempt that came in while the first was on its
+// way, and that it could not list. What was claimed before the silence ended is taken no more.
+func (p *pool) beaten(at time.Time) (again bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lastBeat = at
+	if p.silent() && !p.ending {
+		p.ending = true
+		p.era++
+		return true
+	}
+	p.ending, p.lastBeat = false, at
 	p.work.Broadcast()
+	return false
+}
+
+// now is the era in which a claim begins.
+func (p *pool) now() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.era
 }
 
 // has says whether an attempt is here.
@@ -66,10 +83,22 @@ func (p *pool) has(key workerdb.Key) bool {
 	return p.mine[key] != nil
 }
 
-// add takes a claimed attempt. One that must not start is decided at once.
-func (p *pool) add(a *attempt) {
+// add takes attempts that were claimed in an era, all or none: after a silence their rows have to be
+// read again.
+func (p *pool) add(claimed []*attempt, era int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if era != p.era || p.silent() {
+		return false
+	}
+	for _, a := range claimed {
+		p.take(a)
+	}
+	return true
+}
+
+// take holds an attempt. One that must not start is decided at once. The caller holds the mutex.
+func (p *pool) take(a *attempt) {
 	a.claimedAt, a.place = time.Now(), -1
 	p.mine[a.key()] = a
 	switch {

@@ -77,7 +77,8 @@ func (f *Function) settleUnstorable(ctx context.Context, one *finished, refused 
 func (f *Function) forget(ctx context.Context, batch []finished) {
 	var keys []workerdb.Key
 	for _, one := range batch {
-		if one.attempt == nil {
+		// One that nobody could settle stays here: its row is open and ours, and must not look unclaimed.
+		if one.attempt == nil || one.outcome.Kind == "" {
 			continue
 		}
 		keys = append(keys, one.attempt.key())

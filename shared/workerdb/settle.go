@@ -77,8 +77,8 @@ func (s *Store) Leave(ctx context.Context, workerID string) ([]Outcome, error) {
 	if err != nil {
 		return nil, fmt.Errorf("settle what worker %s left: %w", workerID, pgpool.Classify(err))
 	}
-	if err := s.q.WorkerDelete(ctx, workerID); err != nil {
-		return nil, fmt.Errorf("delete worker %s: %w", workerID, pgpool.Classify(err))
+	if err := s.q.WorkerLeave(ctx, workerID); err != nil {
+		return nil, fmt.Errorf("leave as worker %s: %w", workerID, pgpool.Classify(err))
 	}
 	return outcomesOf(rows), nil
 }

@@ -12,8 +12,9 @@ cross join unnest(w.queues) as q (queue)
 where w.worker_id <> @worker_id::text and w.free > 0 and w.seen_at > now() - @silence::interval
 group by 1;
 
--- name: WorkerDelete :exec
-delete from workers where worker_id = @worker_id::text;
+-- name: WorkerLeave :exec
+-- The row stays for others to judge by: a claim of this worker may still commit after it has left.
+update workers set free = 0, seen_at = now() - interval '1 minute' where worker_id = @worker_id::text;
 
 -- name: WorkersDeleteOld :exec
 -- A worker that was last seen long ago, and whose attempts all have an outcome.

@@ -11,12 +11,13 @@ import (
 	"time"
 )
 
-const workerDelete = `-- name: WorkerDelete :exec
-delete from workers where worker_id = $1::text
+const workerLeave = `-- name: WorkerLeave :exec
+update workers set free = 0, seen_at = now() - interval '1 minute' where worker_id = $1::text
 `
 
-func (q *Queries) WorkerDelete(ctx context.Context, workerID string) error {
-	_, err := q.db.Exec(ctx, workerDelete, workerID)
+// The row stays for others to judge by: a claim of this worker may still commit after it has left.
+func (q *Queries) WorkerLeave(ctx context.Context, workerID string) error {
+	_, err := q.db.Exec(ctx, workerLeave, workerID)
 	return err
 }
 
