@@ -31,8 +31,6 @@ func (f *Function) command(c *gin.Context, command string) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	f.keeping.RLock()
-	defer f.keeping.RUnlock()
 	kept, err := f.store.KeepCommand(ctx, id, command, anyone)
 	if err != nil {
 		return ofJob{id, err}

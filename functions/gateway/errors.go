@@ -40,14 +40,25 @@ func (e ofJob) Unwrap() error { return e.error }
 
 // fail answers a request with an error, and logs it when it is ours.
 func (f *Function) fail(c *gin.Context, err error) {
-	body := f.errorBody(c, err)
-	if body.Status == http.StatusServiceUnavailable {
+	body := newErrorBody(c, err)
+	switch {
+	case body.ErrorCode == apierror.Unavailable:
 		c.Header("Retry-After", "1")
+		if !errors.Is(err, context.Canceled) && f.grumble.now() {
+			logFailure(c, body, err)
+		}
+	case body.Status >= 500:
+		logFailure(c, body, err)
 	}
 	c.AbortWithStatusJSON(body.Status, body)
 }
 
-func (f *Function) errorBody(c *gin.Context, err error) errorBody {
+func logFailure(c *gin.Context, body errorBody, err error) {
+	telemetry.Logger(c.Request.Context()).Error("cannot serve request", "error", err, "errorCode", body.ErrorCode,
+		"method", c.Request.Method, "path", c.FullPath(), telemetry.FieldTraceID, body.TraceID)
+}
+
+func newErrorBody(c *gin.Context, err error) errorBody {
 	public := public(err)
 	body := errorBody{
 		Timestamp: time.Now().UTC(), Status: public.Status(), ErrorCode: public.Code, Message: public.Message,
@@ -55,9 +66,6 @@ func (f *Function) errorBody(c *gin.Context, err error) errorBody {
 	}
 	if about := (ofJob{}); errors.As(err, &about) {
 		body.JobID = &about.id
-	}
-	if body.Status >= 500 && !errors.Is(err, context.Canceled) {
-		f.log(c, public, err)
 	}
 	return body
 }
@@ -83,16 +91,8 @@ func public(err error) *apierror.Error {
 	return apierror.New(apierror.Internal, "the server is at fault; its log has the trace id")
 }
 
-func (f *Function) log(c *gin.Context, public *apierror.Error, err error) {
-	if public.Code == apierror.Unavailable && !f.grumble.now() {
-		return
-	}
-	telemetry.Logger(c.Request.Context()).Error("cannot serve request", "error", err, "errorCode", public.Code,
-		"method", c.Request.Method, "path", c.FullPath(), telemetry.FieldTraceID, traceID(c))
-}
-
-// recover answers a panic with 500 and logs it with its stack.
-func (f *Function) recover(c *gin.Context) {
+// recovering answers a panic with 500 and logs it with its stack.
+func recovering(c *gin.Context) {
 	defer func() {
 		p := recover()
 		if p == nil {
@@ -107,7 +107,7 @@ func (f *Function) recover(c *gin.Context) {
 			c.Abort()
 			return
 		}
-		body := f.errorBody(c, apierror.New(apierror.Internal, "the server is at fault; its log has the trace id"))
+		body := newErrorBody(c, apierror.New(apierror.Internal, "the server is at fault; its log has the trace id"))
 		c.AbortWithStatusJSON(body.Status, body)
 	}()
 	c.Next()

@@ -117,8 +117,6 @@ func (f *Function) acceptEvents(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Ac
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	f.keeping.RLock()
-	defer f.keeping.RUnlock()
 	accepted, err := f.store.InsertAllJobs(ctx, jobs)
 	if errors.Is(err, apidb.ErrConflict) { // 409 would have it sent again
 		return nil, apierror.New(apierror.InvalidEvent, "an %s", apidb.ErrConflict)

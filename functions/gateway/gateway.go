@@ -6,7 +6,6 @@ package gateway
 import (
 	"context"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -23,8 +22,6 @@ type Config struct {
 	JobTypes []string `envconfig:"JOB_TYPES" desc:"job types beside the built-in ones; * allows every name"`
 	Queues   []string `ignored:"true"` // that a job may name
 
-	// Linger is how long HTTP is served after the stop: the host's ShutdownDelay.
-	Linger time.Duration `ignored:"true"`
 	// Broker asks whether what events are said to can be reached; for the health page only.
 	Broker func(context.Context) error `ignored:"true"`
 }
@@ -36,7 +33,7 @@ type Function struct {
 	rules   jobspec.Rules
 	stage   *stage
 	endings *endings
-	keeping sync.RWMutex // held for reading from a commit until its events are on the stage
+	served  chan struct{} // closed when the last request has been answered
 	grumble sometimes
 }
 
@@ -48,16 +45,20 @@ func New(cfg Config, store *apidb.Store) *Function {
 		rules:   jobspec.Rules{Queues: cfg.Queues, JobTypes: cfg.JobTypes},
 		stage:   newStage(),
 		endings: newEndings(store.Ended),
+		served:  make(chan struct{}),
 	}
 }
 
 // Host is how the function is hosted.
 func (f *Function) Host() funchost.Function {
-	return funchost.Function{Name: Name, HTTP: f.Handler(), Run: f.Run, Ready: f.store.Ping, KafkaOnly: true}
+	return funchost.Function{
+		Name: Name, HTTP: f.Handler(), HTTPEnded: sync.OnceFunc(func() { close(f.served) }),
+		Run: f.Run, Ready: f.store.Ping, KafkaOnly: true,
+	}
 }
 
 // Run says what was accepted and wakes those who wait for a job's end. When ctx ends it lets the waiting
-// go at once, and goes on saying until no request is left that could add to it.
+// go at once, and goes on saying until HTTP has ended, too: no request is left that could add to it.
 func (f *Function) Run(ctx context.Context, say funchost.Publish) error {
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
@@ -65,9 +66,7 @@ func (f *Function) Run(ctx context.Context, say funchost.Publish) error {
 	all.Go(func() error { f.endings.run(ctx); return nil })
 	all.Go(func() error { f.stage.run(serving, say); return nil })
 	<-ctx.Done()
-	<-time.After(f.cfg.Linger)
-	f.keeping.Lock() // the last of them have added theirs
-	defer f.keeping.Unlock()
+	<-f.served
 	end()
 	return all.Wait()
 }

@@ -7,11 +7,15 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// healthPatience bounds what a health check may take: whoever asks does not wait for long.
-const healthPatience = 2 * time.Second
+// What a health check may take: whoever asks does not wait for long.
+const (
+	databasePatience = 2 * time.Second
+	brokerPatience   = time.Second
+)
 
 const (
 	up       = "UP"
@@ -48,17 +52,18 @@ type jobDetails struct {
 
 // health is GET /api/health.
 func (f *Function) health(c *gin.Context) error {
-	ctx, cancel := context.WithTimeout(c.Request.Context(), healthPatience)
-	defer cancel()
-	broker := make(chan error, 1)
-	go func() { broker <- f.cfg.Broker(ctx) }()
 	body := healthBody{Status: up, Components: healthComponents{
 		Job: jobHealth{Status: up}, DB: component{Status: up}, Kafka: component{Status: up},
 	}}
-	figures, err := f.store.Figures(ctx)
-	if <-broker != nil {
+	ctx := c.Request.Context()
+	if within(ctx, brokerPatience, f.cfg.Broker) != nil {
 		body.Status, body.Components.Kafka.Status = degraded, down
 	}
+	var figures apidb.Figures
+	err := within(ctx, databasePatience, func(ctx context.Context) (err error) {
+		figures, err = f.store.Figures(ctx)
+		return err
+	})
 	if err != nil {
 		if f.grumble.now() {
 			telemetry.Logger(ctx).Error("database is away", "error", err)
@@ -73,4 +78,10 @@ func (f *Function) health(c *gin.Context) error {
 	}
 	c.JSON(http.StatusOK, body)
 	return nil
+}
+
+func within(ctx context.Context, patience time.Duration, ask func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return ask(ctx)
 }

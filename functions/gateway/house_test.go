@@ -95,18 +95,19 @@ func open(t *testing.T) *house {
 	t.Cleanup(h.store.Close)
 	g := gateway.New(gateway.Config{
 		Queues: []string{"default", "mail"}, JobTypes: []string{"EMAIL"}, Broker: h.broker.ask,
-	}, h.store)
+	}, h.store).Host()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- g.Run(ctx, h.broker.publish) }()
 	h.stop = sync.OnceFunc(func() {
 		cancel()
+		g.HTTPEnded()
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	})
 	t.Cleanup(h.stop)
-	server := httptest.NewServer(g.Handler())
+	server := httptest.NewServer(g.HTTP)
 	t.Cleanup(server.Close)
 	h.client = &client{t: t, base: server.URL}
 	return h

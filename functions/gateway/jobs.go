@@ -105,7 +105,7 @@ func (f *Function) submitBatch(c *gin.Context) error {
 	}
 	results := make([]batchResult, len(raws))
 	refuse := func(i int, err error) {
-		body := f.errorBody(c, err)
+		body := newErrorBody(c, err)
 		results[i] = batchResult{Status: body.Status, Error: &body}
 	}
 	var jobs []apidb.NewJob
@@ -143,8 +143,6 @@ func (f *Function) accept(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Accepted
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	f.keeping.RLock()
-	defer f.keeping.RUnlock()
 	accepted, err := f.store.InsertJobs(ctx, jobs)
 	if err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ func (f *Function) Handler() http.Handler {
 	engine := gin.New()
 	engine.HandleMethodNotAllowed = true
 	engine.RedirectTrailingSlash = false // an unknown path is 404, with our body
-	engine.Use(trace, f.recover)
+	engine.Use(trace, recovering)
 	for _, r := range f.routes() {
 		engine.Handle(r.method, r.path, f.answering(r.handle))
 	}

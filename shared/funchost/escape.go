@@ -3,19 +3,16 @@ package funchost
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/jobweaver/jobweaver/shared/httpevent"
 )
 
-// CloudEvents' HTTP binding has attributes percent-encoded in headers; the SDK does neither direction
-// (sdk-go #1331).
-
-const cePrefix = "Ce-"
-
+// escapeHeaders does what the SDK leaves out (sdk-go #1331): CloudEvents' HTTP binding has the values of
+// attributes percent-encoded.
 func escapeHeaders(header http.Header) {
 	for name, values := range header {
-		if strings.HasPrefix(name, cePrefix) {
+		if strings.HasPrefix(name, httpevent.HeaderPrefix) {
 			for i := range values {
 				values[i] = escape(values[i])
 			}
@@ -34,19 +31,4 @@ func escape(value string) string {
 		}
 	}
 	return b.String()
-}
-
-// unescape undoes quotes, then per cent signs, once.
-func unescape(value string) (string, error) {
-	if len(value) >= 2 && value[0] == '"' && value[len(value)-1] == '"' {
-		value = strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(value[1 : len(value)-1])
-	}
-	plain, err := url.PathUnescape(value)
-	if err != nil {
-		return "", err
-	}
-	if !utf8.ValidString(plain) {
-		return "", fmt.Errorf("%q is not UTF-8", value)
-	}
-	return plain, nil
 }

@@ -46,6 +46,8 @@ type Function struct {
 
 	// HTTP is served beside probes and metrics. A function with it is ready whatever the broker does.
 	HTTP http.Handler
+	// HTTPEnded is called in the drain, when the last request of HTTP has been answered; may be nil.
+	HTTPEnded func()
 
 	// Run is a long-running part of the function's own. ctx ends at the stop; what it still has to
 	// do then it does under a context of its own, within Config.ShutdownGrace. say works until it

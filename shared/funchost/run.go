@@ -140,6 +140,9 @@ func (h *host) drain(work context.Context, web *web, parts, serving *group) erro
 			pause(work, h.cfg.ShutdownDelay) // who has not heard yet that we are not ready still gets in
 			web.shutdown(work)
 		}
+		if h.f.HTTPEnded != nil {
+			h.f.HTTPEnded()
+		}
 		err := parts.Wait()
 		web.shutdown(work) // the probes
 		err = errors.Join(err, serving.Wait())

@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/shared/apidb"
@@ -18,7 +17,6 @@ func main() {
 		}
 		cfg.Queues = env.Config.Queues
 		cfg.Broker = funchost.Reachable(env.Config)
-		cfg.Linger = env.Config.ShutdownDelay + 100*time.Millisecond
 		store, err := apidb.Open(ctx, env.DatabaseURL())
 		if err != nil {
 			return funchost.Function{}, err

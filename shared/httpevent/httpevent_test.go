@@ -1,0 +1,124 @@
+package httpevent_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/jobweaver/jobweaver/shared/httpevent"
+)
+
+const attributes = `"specversion": "1.0", "id": "1", "source": "/t", "type": "x"`
+
+func TestStructuredData(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{` + attributes + `}`:                                                           ``,
+		`{` + attributes + `, "data": {"a": 1.50}}`:                                      `{"a": 1.50}`,
+		`{` + attributes + `, "data": null}`:                                             `null`,
+		`{` + attributes + `, "data": "text"}`:                                           `"text"`,
+		`{` + attributes + `, "data": "text", "datacontenttype": "text/plain"}`:          `text`,
+		`{"data": "text", "datacontenttype": "application/json", ` + attributes + `}`:    `"text"`,
+		`{` + attributes + `, "data_base64":   "eyJhIjogMX0="}`:                          `{"a": 1}`,
+		`{"data_base64": "eyJhIjogMX0=", ` + attributes + `}`:                            `{"a": 1}`,
+		`{` + attributes + `, "data_base64": "AAE=", "datacontenttype": "image/x"}`:      "\x00\x01",
+		`{` + attributes + `, "data": {}, "datacontenttype": "application/x+json; a=b"}`: `{}`,
+	} {
+		e, err := httpevent.Structured([]byte(body))
+		if err != nil || string(e.Data()) != want || e.ID() != "1" {
+			t.Errorf("%s: data %q, %v", body, e.Data(), err)
+		}
+	}
+}
+
+func TestWhatIsNoStructuredEvent(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{
+		``, `{`, `[]`, `null`, `7`, `{}`, `{` + attributes + `} {}`, `{` + attributes + `, "id": "2"}`,
+		`{` + attributes + `, "data": 1, "data_base64": "e30="}`, `{` + attributes + `, "data_base64":1}`,
+		`{` + attributes + `, "data_base64": "!"}`, `{` + attributes + `, "time": "noon"}`, `{` + attributes + `, "": 1}`,
+		`{` + attributes + `, "ext": {"a": 1}}`, `{` + attributes + `, "x": "` + "\xff" + `"}`,
+		strings.Replace(`{`+attributes+`}`, "1.0", "0.3", 1), strings.Replace(`{`+attributes+`}`, `"id": "1"`, `"id": ""`, 1),
+		`{"00": 0, "specversion": "0.3", "datacontentencoding": ""}`, strings.Replace(`{`+attributes+`}`, `"1.0"`, `1.0`, 1),
+	} {
+		if e, err := httpevent.Structured([]byte(body)); err == nil {
+			t.Errorf("%s is %s", body, e)
+		}
+	}
+}
+
+func TestABatchIsAnArray(t *testing.T) {
+	t.Parallel()
+	if events, err := httpevent.Batch([]byte(` [{}, 1] `)); len(events) != 2 || err != nil {
+		t.Error(events, err)
+	}
+	if events, err := httpevent.Batch([]byte(`[]`)); events == nil || err != nil {
+		t.Error(events, err)
+	}
+	for _, body := range []string{``, `{}`, `null`, `[] []`, `[`, `[{"a": 1, "a": 2}]`, "[\"\xff\"]"} {
+		if _, err := httpevent.Batch([]byte(body)); err == nil {
+			t.Errorf("%q is a batch", body)
+		}
+	}
+}
+
+func TestBinaryHeadersAreDecodedOnce(t *testing.T) {
+	t.Parallel()
+	header := func(pairs ...string) http.Header {
+		h := http.Header{"Ce-Specversion": {"1.0"}, "Ce-Id": {"1"}, "Ce-Source": {"/t"}, "Ce-Type": {"x"}, "Cookie": {"a", "b"}}
+		for i := 0; i < len(pairs); i += 2 {
+			h[pairs[i]] = append([]string{}, strings.Split(pairs[i+1], "|")...)
+		}
+		return h
+	}
+	for value, want := range map[string]string{
+		"a": "a", "%C3%BC": "ü", "100%25": "100%", "%2525": "%25", `"a b"`: "a b", `"a\"b\\"`: `a"b\`, `"`: `"`,
+	} {
+		e, err := httpevent.Binary(header("Ce-Id", value), []byte(`{}`))
+		if err != nil || e.ID() != want || string(e.Data()) != `{}` || len(e.Extensions()) != 0 {
+			t.Errorf("id %s is %q, %v", value, e.ID(), err)
+		}
+	}
+	for name, h := range map[string]http.Header{
+		"a bad escape": header("Ce-Id", "%zz"), "bad UTF-8": header("Ce-Id", "%ff"), "an id twice": header("Ce-Id", "1|2"),
+		"two types of content": header("Content-Type", "a/b|c/d"), "an old event": header("Ce-Specversion", "0.3"),
+		"a later one": header("Ce-Specversion", "2.0"), "no type": header("Ce-Type", ""), "a bad time": header("Ce-Time", "noon"),
+	} {
+		if e, err := httpevent.Binary(h, nil); err == nil {
+			t.Errorf("%s is %s", name, e)
+		}
+	}
+}
+
+// Whatever is sent, it is a valid event or an error, never a panic.
+func FuzzStructured(f *testing.F) {
+	for _, seed := range []string{
+		`{` + attributes + `, "data": {"a": 1}}`, `{` + attributes + `, "data_base64": "e30=", "ext": 7, "time": "2026-11-22T08:00:00Z"}`,
+		`{"data_base64":1, "specversion": "0.3", "datacontentencoding": "base64"}`,
+		`{"time": "noon", "id": null, "": {}, "dataschema": "%zz"}`, `[]`, `null`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		e, err := httpevent.Structured(body)
+		if err == nil && (e.ID() == "" || e.Source() == "" || e.Type() == "" || e.SpecVersion() != event.CloudEventsVersionV1) {
+			t.Errorf("%q is an event without a name", body)
+		}
+	})
+}
+
+func FuzzBinary(f *testing.F) {
+	f.Add("1", "/t", "application/json", "a=b", []byte(`{}`))
+	f.Add("%C3%BC", `"a"`, "x", "%", []byte(nil))
+	f.Fuzz(func(t *testing.T, id, source, media, extension string, body []byte) {
+		header := http.Header{"Ce-Specversion": {"1.0"}, "Ce-Id": {id}, "Ce-Source": {source}, "Ce-Type": {"x"},
+			"Content-Type": {media}, "Ce-Ext": {extension}}
+		e, err := httpevent.Binary(header, body)
+		if err == nil && (e.ID() == "" || !utf8.ValidString(e.ID()) || string(e.Data()) != string(body)) {
+			t.Errorf("%v %q is %s", header, body, e)
+		}
+	})
+}
