@@ -37,7 +37,7 @@ func (h *groupHandler) Cleanup(sarama.ConsumerGroupSession) error {
 }
 
 // ConsumeClaim holds one partition until it is revoked or the session ends. It always reads what
-// sarama has, or it would not see Messages() close; a full partition is paused instead.
+// sarama has, or it would not see Messages() close; fetching is paused instead.
 func (h *groupHandler) ConsumeClaim(s sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
 	p := h.consumer.open(h, s, claim)
 	if h.hooks.Assigned != nil {
@@ -48,6 +48,7 @@ func (h *groupHandler) ConsumeClaim(s sarama.ConsumerGroupSession, claim sarama.
 	if h.hooks.Revoked != nil {
 		h.hooks.Revoked(p)
 	}
+	h.consumer.bury(p)
 	s.Commit() // nothing else does when a partition goes
 	return nil
 }
@@ -119,7 +120,7 @@ func (c *GroupConsumer) open(
 	p.mark = func(next int64) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if p.recreated {
+		if p.dead {
 			return
 		}
 		s.MarkOffset(p.Topic, p.ID, next, "")
@@ -144,6 +145,13 @@ func (c *GroupConsumer) close(p *Partition) {
 	p.pending, p.bytes = nil, 0
 	c.parts = slices.DeleteFunc(c.parts, func(q *Partition) bool { return q == p })
 	c.resumeFetching()
+}
+
+// bury makes late marks do nothing: the partition may come back within the session, at another place.
+func (c *GroupConsumer) bury(p *Partition) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p.dead = true
 }
 
 func (c *GroupConsumer) put(p *Partition, batch []*sarama.ConsumerMessage) {

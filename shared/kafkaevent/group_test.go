@@ -2,6 +2,7 @@ package kafkaevent
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -141,11 +142,25 @@ func TestAMarkOfALostPartitionDoesNothing(t *testing.T) {
 	t.Parallel()
 	ctx := within(t, time.Minute)
 	p := newPlace(t)
-	publish(t, p.producer(), p.events(0, 10, 1))
-	w := p.worker(Hooks{})
-	got := w.takeAll(ctx, t, 10)
-	w.stop()
-	got[0].Partition.Mark(10)
+	publish(t, p.producer(), p.events(0, 60, 60))
+	first := p.worker(Hooks{})
+	taken := first.takeAll(ctx, t, 60)
+	second := p.worker(Hooks{})
+	until(ctx, t, "the second holds its half", func() bool { return len(second.Partitions()) == 6 })
+	held := first.Partitions()
+	lost := slices.DeleteFunc(slices.Clone(taken), func(r Records) bool { return slices.Contains(held, r.Partition) })
+	second.stop()
+	until(ctx, t, "the first holds all again", func() bool { return len(first.Partitions()) == 12 })
+	if len(lost) == 0 {
+		t.Error("lost none of the partitions with records")
+	}
+	for _, r := range lost {
+		r.Partition.Mark(100) // in the same session, where the partition is held again
+	}
+	first.stop()
+	for _, r := range taken {
+		r.Partition.Mark(100)
+	}
 	if n := p.committed(); n != 0 {
 		t.Errorf("%d records committed", n)
 	}

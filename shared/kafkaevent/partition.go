@@ -18,9 +18,9 @@ type Partition struct {
 	marked  atomic.Int64 // the highest offset marked; the claim's first until then
 
 	// Guarded by the consumer's mutex.
-	pending   []*sarama.ConsumerMessage // fetched, not yet taken
-	bytes     int
-	recreated bool // its topic is another one now: marks mean nothing
+	pending []*sarama.ConsumerMessage // fetched, not yet taken
+	bytes   int
+	dead    bool // given up, or its topic is another one now: marks mean nothing
 }
 
 // Mark says that all records below next are done (next = offset + 1 of the last of them). It is

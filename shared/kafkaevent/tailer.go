@@ -36,7 +36,8 @@ func NewTailer(cfg Config, topic string) (*Tailer, error) {
 func (t *Tailer) Started() <-chan struct{} { return t.started }
 
 // Run hands over records, one at a time, until ctx ends. It connects as often as it takes. When the
-// topic was wiped it reads the new one from its beginning.
+// topic was wiped it reads the new one from its beginning, or goes on at its old place if the new one
+// has grown so far before that is noticed.
 func (t *Tailer) Run(ctx context.Context, handle func(*sarama.ConsumerMessage)) error {
 	for ctx.Err() == nil {
 		err := t.connect(ctx, handle)

@@ -130,7 +130,7 @@ func (c *GroupConsumer) forget(topics []string) {
 	defer c.mu.Unlock()
 	for _, p := range c.parts {
 		if slices.Contains(topics, p.Topic) {
-			p.recreated = true
+			p.dead = true
 			p.session.ResetOffset(p.Topic, p.ID, 0, "")
 		}
 	}

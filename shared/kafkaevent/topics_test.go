@@ -84,11 +84,15 @@ func (p *place) settings(topic string) map[string]string {
 	p.t.Helper()
 	settings := map[string]string{}
 	p.admin(func(a sarama.ClusterAdmin) error {
-		entries, err := a.DescribeConfig(sarama.ConfigResource{Type: sarama.TopicResource, Name: topic})
-		for _, e := range entries {
+		found, err := a.DescribeConfigs(
+			[]*sarama.ConfigResource{{Type: sarama.TopicResource, Name: topic}}, sarama.DescribeConfigsOptions{})
+		if err != nil {
+			return err
+		}
+		for _, e := range found[0].Configs {
 			settings[e.Name] = e.Value
 		}
-		return err
+		return nil
 	})
 	return settings
 }
