@@ -290,11 +290,6 @@ func TestOfAWaitingAndAFinalOutcomeInOneBatchTheFinalOneWins(t *testing.T) {
 	h := newHouse(t)
 	a, b := newJob(), newJob()
 	h.ingest(a, b)
-	waiting := func(job jobevent.Created) Outcome {
-		o := ended(job, 1, jobstate.KindWaiting)
-		o.CallbackTimeout = time.Minute
-		return o
-	}
 	h.settle(waiting(a), completed(a, 1), completed(b, 1), waiting(b))
 	h.wantStatus(a, jobstate.Completed)
 	h.wantStatus(b, jobstate.Completed)
@@ -304,9 +299,7 @@ func TestACallbackThatNeverComesIsAFailedAttempt(t *testing.T) {
 	h := newHouse(t)
 	job := newJob()
 	h.ingest(job)
-	o := ended(job, 1, jobstate.KindWaiting)
-	o.CallbackTimeout = time.Minute
-	h.settle(o)
+	h.settle(waiting(job))
 	s := h.wantStatus(job, jobstate.Waiting)
 	if s.CallbackDeadlineAt.Sub(s.UpdatedAt) != time.Minute || s.NextRunAt != nil {
 		t.Errorf("%+v", s)

@@ -1,0 +1,197 @@
+package schedulerdb
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+)
+
+// plan is what auto_explain says of a statement, and a node of it.
+type plan struct {
+	Text string `json:"Query Text"`
+	Plan node   `json:"Plan"`
+}
+
+type node struct {
+	Type     string  `json:"Node Type"`
+	Relation string  `json:"Relation Name"`
+	Index    string  `json:"Index Name"`
+	Loops    float64 `json:"Actual Loops"`
+	Rows     float64 `json:"Actual Rows"` // of one loop
+	Removed  float64 `json:"Rows Removed by Filter"`
+	Hit      int     `json:"Shared Hit Blocks"`
+	Read     int     `json:"Shared Read Blocks"`
+	Cost     float64 `json:"Total Cost"`
+	Plans    []node  `json:"Plans"`
+}
+
+func (n node) walk(visit func(node)) {
+	visit(n)
+	for _, child := range n.Plans {
+		child.walk(visit)
+	}
+}
+
+// explained collects the plans with which the server really ran the store's statements, by their names.
+type explained struct {
+	mu    sync.Mutex
+	plans map[string][]plan
+}
+
+var queryName = regexp.MustCompile(`-- name: (\w+)`)
+
+func (e *explained) notice(_ *pgconn.PgConn, n *pgconn.Notice) {
+	_, text, found := strings.Cut(n.Message, "plan:\n")
+	var p plan
+	if !found || json.Unmarshal([]byte(text), &p) != nil {
+		return
+	}
+	if name := queryName.FindStringSubmatch(p.Text); name != nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.plans[name[1]] = append(e.plans[name[1]], p)
+	}
+}
+
+func newExplainedHouse(t *testing.T, url, planning string) (house, *explained) {
+	t.Helper()
+	e := &explained{plans: map[string][]plan{}}
+	pool, err := pgpool.Open(t.Context(), url, pgpool.IndexOnly(), func(cfg *pgxpool.Config) {
+		cfg.ConnConfig.OnNotice = e.notice
+		for name, value := range map[string]string{
+			"session_preload_libraries": "auto_explain", "auto_explain.log_min_duration": "0",
+			"auto_explain.log_analyze": "on", "auto_explain.log_buffers": "on", "auto_explain.log_format": "json",
+			"auto_explain.log_level": "notice", "auto_explain.log_parameter_max_length": "0",
+			"plan_cache_mode": planning,
+		} {
+			cfg.ConnConfig.RuntimeParams[name] = value
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return house{t, &Store{pool: pool, cfg: Config{Lease: 15 * time.Second, MaxLost: 3}}}, e
+}
+
+// Without fresh statistics and with 200,000 jobs waiting, every statement visits the rows that it is
+// about, by an index, and sorts none but those.
+func TestPlansHoldWithoutStatistics(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t, migrations.Scheduler)
+	h, _ := newExplainedHouse(t, url, "auto")
+	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)")
+	h.fill(200_000, "'PENDING'", "NULL", "NULL", "NULL")
+	for _, planning := range []string{"force_custom_plan", "force_generic_plan"} {
+		t.Run(planning, func(t *testing.T) {
+			h, e := newExplainedHouse(t, url, planning)
+			h.exec("DELETE FROM jobs WHERE status <> 'PENDING'")
+			h.fill(20_000, "(ARRAY['SCHEDULED', 'RETRYING'])[1 + n % 2]", "now() + n * interval '1 s'", "NULL", "NULL")
+			h.fill(500, "'RETRYING'", "now() - n * interval '1 s'", "NULL", "NULL")
+			h.fill(300, "'WAITING'", "now() - n * interval '1 s'", "NULL", "NULL")
+			h.fill(500, "'RUNNING'", "NULL", "now() + interval '15 s'", "11")
+			h.fill(300, "'QUEUED'", "NULL", "now() - interval '1 s'", "11")
+			e.plans = map[string][]plan{}
+			h.doOfEverything()
+			e.check(t)
+		})
+	}
+}
+
+// fill inserts rows in two queues; the arguments are SQL, with n as the row's number.
+func (h house) fill(rows int, status, dueAt, leaseExpiresAt, partition string) {
+	h.Helper()
+	h.exec(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status,
+			attempt, rank, due_at, callback_deadline_at, lease_expires_at, partition, history, created_at)
+		SELECT uuidv7(), uuidv7(), 'A', (ARRAY['default', 'mail'])[1 + n % 2], '1', 0, 3, 1000, `+status+`,
+			1, now() - n * interval '1 ms', `+dueAt+`, CASE WHEN `+status+` = 'WAITING' THEN now() END, `+
+		leaseExpiresAt+`, `+partition+`, '[{"at": "2026-01-01T00:00:00Z", "to": "PENDING"}]', now()
+		FROM generate_series(1, $1::int) n`, rows)
+}
+
+// doOfEverything has each method of the store work on some dozens of jobs.
+func (h house) doOfEverything() {
+	h.Helper()
+	now, soon := time.Now(), time.Now().Add(time.Minute)
+	h.beat("w1", 100, []int32{0})
+	fresh := newJobs(60)
+	for i := range fresh {
+		fresh[i].Queue = []string{"default", "mail", "fresh"}[i%3]
+	}
+	fresh[0].RunAt = &soon
+	h.ingest(fresh...)
+	h.ingest(fresh...)
+	out := h.settle(ended(fresh[59], 1, jobstate.KindFailed), completed(fresh[56], 1)).Runs
+	var ids []uuid.UUID
+	if err := h.pool.QueryRow(h.Context(), "SELECT array_agg(job_id) FROM jobs WHERE worker_id IS NULL AND partition = 0").
+		Scan(&ids); err != nil || len(out) > 100 || len(ids) < 50 {
+		h.Fatal(len(out), len(ids), err)
+	}
+	held := make([]jobevent.HeldAttempt, 50)
+	outcomes := make([]Outcome, 50)
+	for i := range held {
+		attempt := 2
+		if slices.ContainsFunc(fresh, func(j jobevent.Created) bool { return j.JobID == ids[i] }) {
+			attempt = 1
+		}
+		held[i] = jobevent.HeldAttempt{JobID: ids[i], Attempt: attempt, StartedAt: &now}
+		outcomes[i] = completed(jobevent.Created{JobID: ids[i]}, attempt)
+	}
+	h.beat("w1", 100, []int32{0}, held...)
+	if say := h.settle(outcomes...); len(say.Jobs) != 50 {
+		h.Errorf("%d jobs completed", len(say.Jobs))
+	}
+	h.due()
+	h.askAgain(time.Minute)
+	for i := range fresh[:20] {
+		h.order(fresh[i], 1, jobevent.CommandCancel)
+	}
+	h.report(fresh[0], 0)
+}
+
+// check holds each plan against what its statement was asked to do: at most 300 rows of jobs, but for
+// those that look at all 800 in flight or at the first thousand due.
+func (e *explained) check(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{
+		"JobsDispatch", "QueuesPending", "InFlight", "JobsDue", "JobsWaitingOverdue", "NextDue", "JobsAskAgain",
+		"JobsCancelUnanswered", "JobsComplete", "JobsLock", "JobsSave", "JobsSnapshot", "JobsRunOrders", "JobsNewer",
+		"JobsStarted", "JobsHeld", "JobsInsert", "JobsKnown",
+	} {
+		if len(e.plans[name]) == 0 {
+			t.Errorf("%s did not run", name)
+		}
+	}
+	for name, plans := range e.plans {
+		for _, p := range plans {
+			visited := 0.0
+			p.Plan.walk(func(n node) {
+				switch {
+				case n.Relation == "jobs" && !slices.Contains([]string{"Index Scan", "Index Only Scan", "ModifyTable"}, n.Type),
+					n.Type == "Sort" && n.Rows > 1000:
+					t.Errorf("%s: %s of %.0f rows", name, n.Type, n.Rows*n.Loops)
+				case n.Relation == "jobs" && n.Index != "":
+					visited += (n.Rows + n.Removed) * n.Loops
+				}
+			})
+			if blocks := p.Plan.Hit + p.Plan.Read; visited > 3000 || blocks > 20_000 || p.Plan.Cost > 100_000 {
+				text, _ := json.MarshalIndent(p.Plan, "", " ")
+				t.Errorf("%s visits %.0f rows in %d blocks: %s", name, visited, blocks, text)
+			}
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package schedulerdb
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// Whatever brings a job up again, all that follows from its current state is said, its status last.
+func TestAllOfTheCurrentStateIsSaidAgain(t *testing.T) {
+	const (
+		run, cancel, dead, status = jobevent.TypeRun, jobevent.TypeAttemptCancel, jobevent.TypeDeadLettered, jobevent.TypeStatus
+	)
+	for name, c := range map[string]struct {
+		become func(h house, job jobevent.Created)
+		want   []string
+	}{
+		"queued": {func(house, jobevent.Created) {}, []string{run, status}},
+		"queued, cancel asked": {func(h house, job jobevent.Created) {
+			h.order(job, 1, jobevent.CommandCancel)
+		}, []string{run, cancel, status}},
+		"running": {func(h house, job jobevent.Created) { h.start(job) }, []string{status}},
+		"running, cancel asked": {func(h house, job jobevent.Created) {
+			h.start(job)
+			h.order(job, 1, jobevent.CommandCancel)
+		}, []string{cancel, status}},
+		"waiting":   {func(h house, job jobevent.Created) { h.settle(waiting(job)) }, []string{status}},
+		"retrying":  {func(h house, job jobevent.Created) { h.settle(ended(job, 1, jobstate.KindFailed)) }, []string{status}},
+		"scheduled": {func(h house, job jobevent.Created) { h.settle(snoozed(job)) }, []string{status}},
+		"queued again": {func(h house, job jobevent.Created) {
+			h.settle(ended(job, 1, jobstate.KindInterrupted))
+		}, []string{run, status}},
+		"completed": {func(h house, job jobevent.Created) { h.settle(completed(job, 1)) }, []string{status}},
+		"cancelled": {func(h house, job jobevent.Created) { h.settle(ended(job, 1, jobstate.KindCancelled)) }, []string{status}},
+		"failed": {func(h house, job jobevent.Created) {
+			o := ended(job, 1, jobstate.KindFailed)
+			o.Retryable = false
+			h.settle(o)
+		}, []string{dead, status}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			job := newJob()
+			h.ingest(job)
+			c.become(h, job)
+			reported := h.report(job, 0)
+			number := 0
+			if s := h.status(job); s.LastCommand != nil {
+				number = s.LastCommand.Number
+			}
+			for by, events := range map[string][]event.Event{
+				"a report":                    reported,
+				"its creation, once more":     h.events(h.ingest(job)),
+				"an outcome of attempt 0":     h.events(h.settle(completed(job, 0))),
+				"a command, answered already": h.events(h.order(job, number, jobevent.CommandCancel)),
+			} {
+				if got := each(events, event.Event.Type); !slices.Equal(got, c.want) {
+					t.Errorf("%s says %v, want %v", by, got, c.want)
+				}
+				if !slices.Equal(each(events, event.Event.ID), each(reported, event.Event.ID)) {
+					t.Errorf("%s says events of other names", by)
+				}
+				if order, _ := jobevent.Decode[jobevent.Run](events[0]); order.Cancel != (slices.Contains(c.want, cancel) && c.want[0] == run) {
+					t.Errorf("%s says an order with cancel %t", by, order.Cancel)
+				}
+			}
+		})
+	}
+}
+
+func (h house) start(job jobevent.Created) {
+	h.Helper()
+	now := time.Now()
+	h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now})
+}
+
+func (h house) events(say Say) []event.Event {
+	h.Helper()
+	events, err := say.Events("test")
+	if err != nil {
+		h.Fatal(err)
+	}
+	return events
+}
+
+func waiting(job jobevent.Created) Outcome {
+	o := ended(job, 1, jobstate.KindWaiting)
+	o.CallbackTimeout = time.Minute
+	return o
+}
+
+func snoozed(job jobevent.Created) Outcome {
+	o := ended(job, 1, jobstate.KindSnoozed)
+	o.RetryAfter = time.Minute
+	return o
+}
+
+func each(events []event.Event, of func(event.Event) string) []string {
+	texts := make([]string, len(events))
+	for i, e := range events {
+		texts[i] = of(e)
+	}
+	return texts
+}
