@@ -21,6 +21,7 @@ type evidence struct {
 	processes map[string]string // by worker id: the process's name in the witness file
 	lives     map[string]life   // by that name
 	dead      map[string]int    // dead letters by id, and rejected records
+	wiped     bool              // the broker's data, and so early dead letters
 
 	findings []finding
 }

@@ -32,7 +32,7 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 	c.run(submitting, h.targets(frozen))
 	l.submitting.Wait()
 	calm := time.Now()
-	if err := h.drain(t.Context(), drainWithin); err != nil {
+	if err := h.drain(t.Context(), time.Time{}, drainWithin); err != nil {
 		t.Error(err)
 	}
 	drained := time.Since(calm)
@@ -40,7 +40,7 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 		unfollow()
 	}
 	l.following.Wait()
-	if err := h.drain(t.Context(), drainWithin); err != nil { // what the last retries began
+	if err := h.drain(t.Context(), time.Time{}, drainWithin); err != nil { // what the last retries began
 		t.Error(err)
 	}
 
@@ -58,25 +58,33 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 func (h *house) checkDatabases(e *evidence) {
 	h.t.Helper()
 	for _, c := range []struct{ url, what, sql string }{
-		{h.urls.API, "commands without an answer", "select count(*) from commands"},
-		{h.urls.Scheduler, "jobs that have not ended, for the scheduler", `
-			select count(*) from jobs where status not in ('COMPLETED', 'FAILED', 'CANCELLED')`},
-		{h.urls.Worker, "attempts without an outcome", "select count(*) from execution_attempts where outcome is null"},
+		{h.urls.API, "a command has no answer", "select job_id::text from commands"},
+		{h.urls.Scheduler, "has not ended, for the scheduler", `
+			select job_id::text from jobs where status not in ('COMPLETED', 'FAILED', 'CANCELLED')`},
+		{h.urls.Worker, "an attempt has no outcome", "select job_id::text from execution_attempts where outcome is null"},
 	} {
-		n, err := count(h.t.Context(), c.url, c.sql)
-		if err != nil || n > 0 {
-			e.find("", "%d %s (%v)", n, c.what, err)
+		ids, err := texts(h.t.Context(), c.url, c.sql)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		for _, id := range ids {
+			e.find(id, "%s", c.what)
 		}
 	}
 }
 
-func count(ctx context.Context, url, sql string) (n int, err error) {
+// texts reads one column.
+func texts(ctx context.Context, url, sql string) ([]string, error) {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	return n, conn.QueryRow(ctx, sql).Scan(&n)
+	rows, err := conn.Query(ctx, sql)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
 // checkHappened: a run in which nothing went wrong proves nothing.

@@ -41,8 +41,9 @@ type given struct {
 
 // load submits jobs over HTTP and knows which.
 type load struct {
-	house *house
-	rnd   func() *rand.Rand
+	house  *house
+	shapes []*shape
+	rnd    func() *rand.Rand
 
 	mu     sync.Mutex
 	orders []*order
@@ -57,7 +58,7 @@ const patience = 8 * time.Second // with one request
 
 func newLoad(h *house, follow context.Context, rnd *rand.Rand) *load {
 	var mu sync.Mutex
-	return &load{house: h, seen: map[string]int{}, follow: follow, rnd: func() *rand.Rand {
+	return &load{house: h, shapes: shapes, seen: map[string]int{}, follow: follow, rnd: func() *rand.Rand {
 		mu.Lock()
 		defer mu.Unlock()
 		return rand.New(rand.NewPCG(rnd.Uint64(), 0))
@@ -92,7 +93,7 @@ func (l *load) newOrder(rnd *rand.Rand, s *shape, how string, keyed bool) *order
 }
 
 func (l *load) submitOne(ctx context.Context, rnd *rand.Rand) {
-	l.submit(ctx, l.newOrder(rnd, anyShape(rnd), "single", rnd.IntN(4) > 0))
+	l.submit(ctx, l.newOrder(rnd, anyOf(l.shapes, rnd), "single", rnd.IntN(4) > 0))
 }
 
 func (l *load) submit(ctx context.Context, o *order) {
@@ -105,7 +106,7 @@ func (l *load) submitBatch(ctx context.Context, rnd *rand.Rand) {
 	var orders []*order
 	var bodies []json.RawMessage
 	for range 1 + rnd.IntN(20) {
-		o := l.newOrder(rnd, anyShape(rnd), "batch", true)
+		o := l.newOrder(rnd, anyOf(l.shapes, rnd), "batch", true)
 		orders, bodies = append(orders, o), append(bodies, o.body)
 	}
 	body, err := json.Marshal(map[string]any{"jobs": bodies})
@@ -131,7 +132,7 @@ func (l *load) submitBatch(ctx context.Context, rnd *rand.Rand) {
 }
 
 func (l *load) submitEvent(ctx context.Context, rnd *rand.Rand) {
-	o := l.newOrder(rnd, anyShape(rnd), "event", true)
+	o := l.newOrder(rnd, anyOf(l.shapes, rnd), "event", true)
 	var answer client.Accepted
 	if rnd.IntN(2) == 0 {
 		l.ask(ctx, true, "/events", "application/cloudevents+json", structured(o), &answer)
@@ -153,7 +154,7 @@ func (l *load) submitEvents(ctx context.Context, rnd *rand.Rand) {
 	orders := map[string]*order{}
 	var list []string
 	for range 1 + rnd.IntN(5) {
-		o := l.newOrder(rnd, anyShape(rnd), "event", true)
+		o := l.newOrder(rnd, anyOf(l.shapes, rnd), "event", true)
 		orders[o.key], list = o, append(list, string(structured(o)))
 	}
 	var answer struct{ Jobs []struct{ ID, JobID string } }

@@ -82,6 +82,13 @@ var shapes = []*shape{
 	},
 }
 
+// briefShapes are soon done where nothing goes wrong.
+var briefShapes = []*shape{
+	{name: "at once", weight: 10, payload: works(0, 0), ends: one(completed)},
+	{name: "short", weight: 5, payload: works(50, 500), ends: one(completed)},
+	{name: "longer", weight: 3, payload: works(1500, 2000), ends: one(completed)},
+}
+
 func one(status string) []string { return []string{status} }
 
 // works is the payload of a WITNESS job that takes from so many to so many milliseconds; more are pairs.
@@ -108,14 +115,14 @@ func with(m map[string]any, more ...any) map[string]any {
 	return m
 }
 
-// anyShape draws one by weight.
-func anyShape(rnd *rand.Rand) *shape {
+// anyOf draws one by weight.
+func anyOf(list []*shape, rnd *rand.Rand) *shape {
 	total := 0
-	for _, s := range shapes {
+	for _, s := range list {
 		total += s.weight
 	}
 	n := rnd.IntN(total)
-	for _, s := range shapes {
+	for _, s := range list {
 		if n -= s.weight; n < 0 {
 			return s
 		}

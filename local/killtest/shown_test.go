@@ -79,7 +79,7 @@ func (s *shown) attempt(number int) *shownAttempt {
 
 // jobs reads every job there is, page by page and then each whole.
 func (h *house) jobs(ctx context.Context) (map[string]*shown, error) {
-	ids, err := h.list(ctx, "")
+	ids, err := h.list(ctx, "", time.Time{})
 	if err != nil {
 		return nil, err
 	}
@@ -101,11 +101,14 @@ func (h *house) jobs(ctx context.Context) (map[string]*shown, error) {
 	return all, errors.Join(errs...)
 }
 
-// list gives the ids of all jobs in a status, or in any.
-func (h *house) list(ctx context.Context, status string) (ids []string, err error) {
+// list gives the ids of all jobs in a status, or in any, that were accepted until an instant, or at any.
+func (h *house) list(ctx context.Context, status string, until time.Time) (ids []string, err error) {
 	filter := url.Values{"limit": {"200"}}
 	if status != "" {
 		filter.Set("status", status)
+	}
+	if !until.IsZero() {
+		filter.Set("until", until.UTC().Format(time.RFC3339Nano))
 	}
 	for {
 		jobs, next, _, err := h.api.List(ctx, filter)
@@ -129,29 +132,28 @@ func (h *house) job(ctx context.Context, id string) (*shown, error) {
 	return &s, err
 }
 
-// drain waits until every job has ended.
-func (h *house) drain(ctx context.Context, within time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, within)
+// drain waits until every job has ended that was accepted until an instant, or at any.
+func (h *house) drain(ctx context.Context, until time.Time, within time.Duration) error {
+	deadline, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	open, err := h.open(ctx)
-	for err != nil || len(open) > 0 {
+	for {
+		open, err := h.open(ctx, until)
 		var answer *client.Error
-		if errors.As(err, &answer) && answer.Status < 500 {
+		switch {
+		case err == nil && len(open) == 0:
+			return nil
+		case errors.As(err, &answer) && answer.Status < http.StatusInternalServerError:
 			return err
 		}
-		if !pause(ctx, 500*time.Millisecond) {
-			return fmt.Errorf("after %s %d jobs have not ended: %v, %w", within, len(open), first(open, 5), err)
-		}
-		if next, nextErr := h.open(ctx); ctx.Err() == nil {
-			open, err = next, nextErr
+		if !pause(deadline, 500*time.Millisecond) {
+			return fmt.Errorf("after %s %d jobs have not ended: %v (%v)", within, len(open), first(open, 5), err)
 		}
 	}
-	return nil
 }
 
-func (h *house) open(ctx context.Context) (open []string, err error) {
+func (h *house) open(ctx context.Context, until time.Time) (open []string, err error) {
 	for _, status := range []string{"SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING"} {
-		ids, err := h.list(ctx, status)
+		ids, err := h.list(ctx, status, until)
 		if err != nil {
 			return nil, err
 		}

@@ -53,7 +53,10 @@ func (h *house) story(e *evidence, id string) string {
 	}
 	for _, life := range e.lives {
 		if slices.ContainsFunc(e.ran[id], func(r run) bool { return r.process == life.name }) {
-			fmt.Fprintf(&b, "%s lived from %s to %s, frozen %v\n", life.name, clock(life.began), clock(life.ended), life.frozen)
+			fmt.Fprintf(&b, "%s lived from %s to %s, frozen %d times\n", life.name, clock(life.began), clock(life.ended), len(life.frozen))
+			for _, f := range life.frozen {
+				fmt.Fprintf(&b, "%s frozen from %s to %s\n", life.name, clock(f.from), clock(f.to))
+			}
 		}
 	}
 	if job != nil && len(job.History) > 0 {
@@ -61,7 +64,7 @@ func (h *house) story(e *evidence, id string) string {
 	}
 	for _, f := range e.chaos.faults {
 		if f.to.After(from.Add(-5*time.Second)) && f.from.Before(to.Add(5*time.Second)) {
-			fmt.Fprintf(&b, "%s to %s: %s down\n", clock(f.from), clock(f.to), f.target)
+			fmt.Fprintf(&b, "from %s to %s down: %s\n", clock(f.from), clock(f.to), f.target)
 		}
 	}
 	for _, line := range h.grep(id) {

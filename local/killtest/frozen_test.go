@@ -1,0 +1,195 @@
+package killtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+
+	"github.com/jobweaver/jobweaver/local/killtest/witness"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// TestAFrozenWorkerChangesNothingWhenItWakes freezes a worker, with handlers in their midst and attempts
+// that wait for a slot, for longer than its lease and the silence after which it is judged. Its jobs end
+// elsewhere. Then it wakes.
+func TestAFrozenWorkerChangesNothingWhenItWakes(t *testing.T) {
+	duration(t)
+	rnd := newRand(t)
+	h := open(t, 2)
+	follow, unfollow := context.WithCancel(t.Context())
+	defer unfollow()
+	l, c := newLoad(h, follow, rnd), &chaos{house: h, rnd: rnd}
+	sleepy := h.workers()[0]
+
+	h.submitLong(l, rnd, 40)
+	must(t, within(t.Context(), recoverWithin, func(context.Context) error { return h.runs(sleepy, 5) }))
+	wake, err := sleepy.freeze()
+	must(t, err)
+	froze := time.Now()
+	must(t, h.drain(t.Context(), time.Time{}, 2*recoverWithin))
+	pause(t.Context(), frozenFor-time.Since(froze))
+	before := h.evidence(t.Context(), l, c)
+	outcomes := h.outcomes()
+	held := before.heldBy(sleepy.last().name)
+
+	must(t, wake())
+	// It has answered for every attempt that it held: the verdict of the others is said once more.
+	must(t, within(t.Context(), recoverWithin, func(context.Context) error { return h.answered(held) }))
+	h.submitLong(l, rnd, 1)
+	must(t, h.drain(t.Context(), time.Time{}, recoverWithin))
+	must(t, within(t.Context(), recoverWithin, func(context.Context) error {
+		return h.heardAll("jobweaver-outcome", jobevent.TopicCompleted, jobevent.TopicFailed)
+	}))
+
+	after := h.evidence(t.Context(), l, c)
+	for id, job := range before.jobs {
+		if now := after.jobs[id].withoutLogs(t); !maps.Equal(now, job.withoutLogs(t)) {
+			after.find(id, "was changed by a worker that woke: %s", job.raw)
+		}
+		if len(after.ran[id]) != len(before.ran[id]) {
+			after.find(id, "was started by a worker that woke")
+		}
+	}
+	if now := h.outcomes(); !slices.Equal(now[:len(outcomes)], outcomes) {
+		t.Errorf("outcomes were overruled: %v, before %v", now, outcomes)
+	}
+	after.check()
+	h.report(after)
+	h.stopAll()
+	t.Logf("%d attempts were held by the worker that froze", len(held))
+	after.summarize(t)
+}
+
+// withoutLogs is all that the API shows of a job but for what its handlers had to tell.
+func (s *shown) withoutLogs(t *testing.T) map[string]string {
+	t.Helper()
+	var raw map[string]json.RawMessage
+	must(t, json.Unmarshal(s.raw, &raw))
+	delete(raw, "logs")
+	fields := map[string]string{}
+	for name, value := range raw {
+		fields[name] = string(value)
+	}
+	return fields
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// submitLong submits jobs that take five seconds each.
+func (h *house) submitLong(l *load, rnd *rand.Rand, n int) {
+	long := &shape{name: "long", payload: works(5000, 5000), ends: one(completed)}
+	for range n {
+		l.submit(h.t.Context(), l.newOrder(rnd, long, "single", true))
+	}
+}
+
+// runs is an error until a process has begun so many attempts.
+func (h *house) runs(p *process, n int) error {
+	lines, err := witness.Read(h.witnessFile())
+	if err != nil {
+		return err
+	}
+	for _, l := range lines {
+		if l.What == witness.Start && l.Process == p.last().name {
+			n--
+		}
+	}
+	if n > 0 {
+		return fmt.Errorf("%s has %d attempts too few", p.name, n)
+	}
+	return nil
+}
+
+// heldBy are the attempts that a process has lost.
+func (e *evidence) heldBy(name string) (attempts []string) {
+	for id, job := range e.jobs {
+		for _, a := range job.Attempts {
+			if a.Outcome == "lost" && e.processes[a.WorkerID] == name {
+				attempts = append(attempts, fmt.Sprintf("%s.%d.lost", id, a.Attempt))
+			}
+		}
+	}
+	return attempts
+}
+
+// answered is an error until each outcome was said a second time.
+func (h *house) answered(outcomes []string) error {
+	if len(outcomes) == 0 {
+		return fmt.Errorf("no attempt was lost")
+	}
+	said, err := h.said(jobevent.TopicFailed)
+	if err != nil {
+		return err
+	}
+	for _, id := range outcomes {
+		if said[id] < 2 {
+			return fmt.Errorf("%s was said %d times", id, said[id])
+		}
+	}
+	return nil
+}
+
+// heardAll is an error until a group has committed all there is on its topics.
+func (h *house) heardAll(group string, topics ...string) error {
+	cfg, err := h.kafka().Sarama()
+	if err != nil {
+		return err
+	}
+	reader, err := sarama.NewClient(h.brokers, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = reader.Close() }()
+	coordinator, err := reader.Coordinator(group)
+	if err != nil {
+		return err
+	}
+	for _, topic := range topics {
+		partitions, err := reader.Partitions(topic)
+		if err != nil {
+			return err
+		}
+		ask := &sarama.OffsetFetchRequest{Version: 1, ConsumerGroup: group}
+		for _, p := range partitions {
+			ask.AddPartition(topic, p)
+		}
+		answer, err := coordinator.FetchOffset(ask)
+		if err != nil {
+			return err
+		}
+		for _, p := range partitions {
+			end, err := reader.GetOffset(topic, p, sarama.OffsetNewest)
+			if err != nil {
+				return err
+			}
+			if at := answer.GetBlock(topic, p); end > 0 && (at == nil || at.Offset < end) {
+				return fmt.Errorf("%s has not heard all of %s/%d", group, topic, p)
+			}
+		}
+	}
+	return nil
+}
+
+// outcomes is what the worker's database says became of every attempt, in the order of their ends.
+func (h *house) outcomes() []string {
+	h.t.Helper()
+	list, err := texts(h.t.Context(), h.urls.Worker, `
+		select job_id || '.' || attempt || ' ' || coalesce(outcome, 'open') || ' ' || worker_id
+		from execution_attempts order by claimed_at, job_id, attempt`)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return list
+}

@@ -1,0 +1,116 @@
+package killtest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// recoverWithin is what the design promises with default settings.
+const recoverWithin = 30 * time.Second
+
+// TestJobsRunAgainWithinHalfAMinute kills one thing at a time, and everything at once, and lets the house
+// recover in between.
+func TestJobsRunAgainWithinHalfAMinute(t *testing.T) {
+	duration(t)
+	rnd := newRand(t)
+	h := open(t, 2)
+	follow, unfollow := context.WithCancel(t.Context())
+	defer unfollow()
+	l, c := newLoad(h, follow, rnd), &chaos{house: h, rnd: rnd}
+	l.shapes = briefShapes
+	submitting, stopSubmitting := context.WithCancel(t.Context())
+	defer stopSubmitting()
+	l.run(submitting)
+
+	targets := h.targets()
+	workers := slices.DeleteFunc(slices.Clone(targets), func(t target) bool { return t.name[0] != 'r' })
+	targets = append(targets, together("both workers", workers), together("everything", targets))
+	for _, target := range targets {
+		pause(t.Context(), time.Second) // so that the load has reached everything
+		c.kill(target, time.Duration(rnd.Int64N(int64(2*time.Second))))
+		if err := h.drain(t.Context(), time.Now(), recoverWithin+15*time.Second); err != nil {
+			t.Errorf("after a kill of %s: %v", target.name, err)
+		}
+	}
+	stopSubmitting()
+	l.submitting.Wait()
+	if err := h.drain(t.Context(), time.Time{}, drainWithin); err != nil {
+		t.Fatal(err)
+	}
+	l.following.Wait()
+	if err := h.drain(t.Context(), time.Time{}, drainWithin); err != nil {
+		t.Fatal(err)
+	}
+	e := h.evidence(t.Context(), l, c)
+	e.check()
+	e.checkRecovery(t)
+	h.report(e)
+	h.stopAll()
+	e.summarize(t)
+}
+
+// together is a target of many, killed and started at once.
+func together(name string, targets []target) target {
+	all := func(do func(target) error) error {
+		errs := make([]error, len(targets))
+		var group sync.WaitGroup
+		for i, t := range targets {
+			group.Go(func() { errs[i] = do(t) })
+		}
+		group.Wait()
+		return errors.Join(errs...)
+	}
+	return target{
+		name: name,
+		kill: func() error { return all(func(t target) error { return t.kill() }) },
+		restart: func(ctx context.Context) error {
+			return all(func(t target) error { return t.restart(ctx) })
+		},
+	}
+}
+
+// checkRecovery measures, for each fault, how long the jobs took that were there when it struck, or came
+// while it lasted: from the fault, or from when they were accepted, to their end.
+func (e *evidence) checkRecovery(t *testing.T) {
+	for _, f := range e.chaos.faults {
+		var took []time.Duration
+		for id, job := range e.jobs {
+			d, affected := e.recovery(job, e.orders[job.key()], f)
+			if !affected {
+				continue
+			}
+			took = append(took, d)
+			if d > recoverWithin {
+				e.find(id, "ended only %s after a kill of %s", ms(d), f.target)
+			}
+		}
+		slices.Sort(took)
+		if len(took) == 0 {
+			t.Errorf("no job was there when %s was killed", f.target)
+			continue
+		}
+		t.Logf("%-14s down for %6s: of %3d jobs, half had ended within %7s, the last within %7s", f.target,
+			ms(f.to.Sub(f.from)), len(took), ms(took[len(took)/2]), ms(took[len(took)-1]))
+	}
+}
+
+func (e *evidence) recovery(job *shown, o *order, f fault) (took time.Duration, affected bool) {
+	if o == nil || o.accepted.IsZero() || len(job.History) == 0 {
+		return 0, false
+	}
+	ended := job.History[len(job.History)-1].At
+	if o.accepted.After(f.to) || ended.Before(f.from) {
+		return 0, false
+	}
+	from := f.from
+	if o.accepted.After(from) {
+		from = o.accepted
+	}
+	return ended.Sub(from), true
+}
+
+func ms(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
