@@ -19,6 +19,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if place := os.Getenv(memberEnv); place != "" {
+		beKilled(place)
+	}
 	// The circuit breaker of a closed sarama producer sleeps out its ten seconds.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/eapache/go-resiliency/breaker.(*Breaker).timer"))
 }
