@@ -38,7 +38,18 @@ type place struct {
 
 func newPlace(t *testing.T) *place {
 	t.Helper()
-	return placeOn(t, kafkatest.Brokers(t))
+	p := placeOn(t, kafkatest.Brokers(t))
+	p.createTopics()
+	return p
+}
+
+// createTopics: the order of a topic's very first events would be a matter of luck on Apache Kafka.
+func (p *place) createTopics() {
+	p.t.Helper()
+	topics := jobevent.Topics([]string{p.in, p.out})
+	if err := kafkaevent.CreateTopics(within(p.t, time.Minute), p.cfg.Kafka, topics); err != nil {
+		p.t.Fatal(err)
+	}
 }
 
 func placeOn(t *testing.T, brokers []string) *place {
@@ -93,10 +104,6 @@ func (p *place) send(from, to int) {
 // sendRaw puts any record before the function.
 func (p *place) sendRaw(value []byte, headers ...sarama.RecordHeader) {
 	p.t.Helper()
-	err := kafkaevent.CreateTopics(within(p.t, time.Minute), p.cfg.Kafka, jobevent.Topics([]string{p.in}))
-	if err != nil {
-		p.t.Fatal(err)
-	}
 	cfg, err := p.cfg.Kafka.Sarama()
 	if err != nil {
 		p.t.Fatal(err)
