@@ -72,6 +72,21 @@ func nextDue(ctx context.Context, q *gen.Queries, idle time.Duration) (time.Dura
 	return min(max(rows[0].DueAt.Sub(rows[0].At), time.Millisecond), idle), nil
 }
 
+// notifyDue wakes the clock when nothing is due before the given instant.
+func notifyDue(ctx context.Context, q *gen.Queries, earliest time.Time) error {
+	next, err := q.NextDue(ctx)
+	if err != nil {
+		return fmt.Errorf("read next due instant: %w", err)
+	}
+	if len(next) > 0 && next[0].DueAt.Before(earliest.Truncate(time.Microsecond)) {
+		return nil
+	}
+	if err := q.NotifyDue(ctx); err != nil {
+		return fmt.Errorf("wake the clock: %w", err)
+	}
+	return nil
+}
+
 // Listen calls wake whenever something has become due sooner than the clock expects. It ends with ctx
 // or with its connection.
 func (s *Store) Listen(ctx context.Context, wake func()) error {

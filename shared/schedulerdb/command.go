@@ -51,11 +51,7 @@ func (s *Store) command(ctx context.Context, q *gen.Queries, commands []jobevent
 	if say.Jobs, err = saveJobs(ctx, q, jobs); err != nil {
 		return err
 	}
-	told := map[uuid.UUID]bool{}
-	for _, job := range say.Jobs {
-		told[job.JobID] = true
-	}
-	return again(ctx, q, append(ids, repeat...), told, say)
+	return again(ctx, q, append(ids, repeat...), say)
 }
 
 func newerThan(ctx context.Context, q *gen.Queries, known []jobevent.ReportJob) ([]uuid.UUID, error) {

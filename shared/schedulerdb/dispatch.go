@@ -59,9 +59,7 @@ func (s *Store) sendOut(ctx context.Context, q *gen.Queries, by string, r *room,
 			return nil, fmt.Errorf("dispatch queue %s: %w", queue, err)
 		}
 		r.giveBack(queue, places[len(rows):])
-		for _, row := range rows {
-			orders = append(orders, RunOrder(row))
-		}
+		orders = append(orders, ordersOf(rows)...)
 	}
 	return orders, nil
 }

@@ -27,20 +27,19 @@ func (s *Store) Ingest(ctx context.Context, created []jobevent.Created) (Say, er
 		}
 	}
 	var say Say
-	jobs := firstOfEach(created)
 	err := s.tx(ctx, func(q *gen.Queries) (err error) {
-		say, err = s.ingest(ctx, q, jobs)
+		say, err = s.ingest(ctx, q, created)
 		return err
 	})
 	return say, err
 }
 
-func (s *Store) ingest(ctx context.Context, q *gen.Queries, jobs []jobevent.Created) (say Say, err error) {
+func (s *Store) ingest(ctx context.Context, q *gen.Queries, created []jobevent.Created) (say Say, err error) {
 	at, err := lockDispatch(ctx, q)
 	if err != nil {
 		return say, err
 	}
-	known, err := q.JobsKnown(ctx, idsOf(jobs))
+	known, err := q.JobsKnown(ctx, createdIDs(created))
 	if err != nil {
 		return say, fmt.Errorf("look for known jobs: %w", err)
 	}
@@ -52,7 +51,7 @@ func (s *Store) ingest(ctx context.Context, q *gen.Queries, jobs []jobevent.Crea
 	if err != nil {
 		return say, err
 	}
-	in := s.place(withoutKnown(jobs, known), at, r, waiting)
+	in := s.place(without(known, created), at, r, waiting)
 	if err := q.JobsInsert(ctx, in.params); err != nil {
 		return say, fmt.Errorf("insert jobs: %w", err)
 	}
@@ -70,7 +69,7 @@ func (s *Store) ingest(ctx context.Context, q *gen.Queries, jobs []jobevent.Crea
 		return say, err
 	}
 	say.Runs = append(say.Runs, orders...)
-	return say, again(ctx, q, known, nil, &say)
+	return say, again(ctx, q, known, &say)
 }
 
 // placed is a batch ready to be inserted.
@@ -188,7 +187,7 @@ func (s *Store) IngestUnusable(ctx context.Context, jobID, traceID uuid.UUID, re
 				return err
 			}
 		}
-		return again(ctx, q, []uuid.UUID{jobID}, nil, &say)
+		return again(ctx, q, []uuid.UUID{jobID}, &say)
 	})
 	return say, err
 }
@@ -207,9 +206,20 @@ func insertFailed(ctx context.Context, q *gen.Queries, jobID, traceID uuid.UUID,
 	return nil
 }
 
-// firstOfEach folds a batch: of a job that was said twice the first counts.
-func firstOfEach(created []jobevent.Created) []jobevent.Created {
-	seen := make(map[uuid.UUID]bool, len(created))
+func createdIDs(created []jobevent.Created) []uuid.UUID {
+	ids := make([]uuid.UUID, len(created))
+	for i, job := range created {
+		ids[i] = job.JobID
+	}
+	return ids
+}
+
+// without gives the jobs that are not known. Of one that was said twice the first counts.
+func without(known []uuid.UUID, created []jobevent.Created) []jobevent.Created {
+	seen := make(map[uuid.UUID]bool, len(known)+len(created))
+	for _, id := range known {
+		seen[id] = true
+	}
 	var jobs []jobevent.Created
 	for _, job := range created {
 		if !seen[job.JobID] {
@@ -218,17 +228,4 @@ func firstOfEach(created []jobevent.Created) []jobevent.Created {
 		}
 	}
 	return jobs
-}
-
-func idsOf(jobs []jobevent.Created) []uuid.UUID {
-	ids := make([]uuid.UUID, len(jobs))
-	for i, job := range jobs {
-		ids[i] = job.JobID
-	}
-	return ids
-}
-
-func withoutKnown(jobs []jobevent.Created, known []uuid.UUID) []jobevent.Created {
-	isKnown := setOf(known)
-	return slices.DeleteFunc(slices.Clone(jobs), func(job jobevent.Created) bool { return isKnown[job.JobID] })
 }

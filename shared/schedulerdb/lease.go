@@ -107,9 +107,7 @@ func (s *Store) hold(ctx context.Context, q *gen.Queries, latest map[string]jobe
 	if err != nil {
 		return fmt.Errorf("start attempts: %w", err)
 	}
-	for _, row := range running {
-		say.Jobs = append(say.Jobs, Snapshot(row))
-	}
+	say.Jobs = snapshotsOf(running)
 	if err := q.JobsHeld(ctx, all); err != nil {
 		return fmt.Errorf("extend leases: %w", err)
 	}
@@ -129,9 +127,7 @@ func (s *Store) AskAgain(ctx context.Context, sinceLast time.Duration) (Say, err
 		if err != nil {
 			return fmt.Errorf("ask again: %w", err)
 		}
-		for _, row := range rows {
-			say.Runs = append(say.Runs, RunOrder(row))
-		}
+		say.Runs = ordersOf(rows)
 		unanswered, err := q.JobsCancelUnanswered(ctx, gen.JobsCancelUnansweredParams{SinceLast: sinceLast, MaxJobs: AskMost})
 		if err != nil {
 			return fmt.Errorf("find unanswered cancels: %w", err)

@@ -153,14 +153,10 @@ func saveJobs(ctx context.Context, q *gen.Queries, jobs map[uuid.UUID]*lockedJob
 	if err != nil {
 		return nil, fmt.Errorf("save jobs: %w", err)
 	}
-	saved := make([]Snapshot, len(rows))
-	for i, row := range rows {
-		saved[i] = Snapshot(row)
+	if !earliest.IsZero() {
+		err = notifyDue(ctx, q, earliest)
 	}
-	if earliest.IsZero() {
-		return saved, nil
-	}
-	return saved, notifyDue(ctx, q, earliest)
+	return snapshotsOf(rows), err
 }
 
 func (j *lockedJob) addTo(p *gen.JobsSaveParams) {

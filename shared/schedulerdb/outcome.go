@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -43,11 +44,7 @@ func (s *Store) Settle(ctx context.Context, outcomes []Outcome) (Say, error) {
 		if err != nil {
 			return err
 		}
-		told := map[uuid.UUID]bool{}
-		for _, job := range say.Jobs {
-			told[job.JobID] = true
-		}
-		if err := again(ctx, q, jobIDs(outcomes), told, &say); err != nil {
+		if err := again(ctx, q, jobIDs(outcomes), &say); err != nil {
 			return err
 		}
 		orders, err := s.dispatch(ctx, q, "outcome")
@@ -111,7 +108,8 @@ func jobIDs(outcomes []Outcome) []uuid.UUID {
 }
 
 func complete(ctx context.Context, q *gen.Queries, outcomes []Outcome) ([]Snapshot, error) {
-	byJob(outcomes, func(o Outcome) uuid.UUID { return o.JobID })
+	// In the order in which JobsLock takes rows.
+	slices.SortFunc(outcomes, func(a, b Outcome) int { return slices.Compare(a.JobID[:], b.JobID[:]) })
 	var p gen.JobsCompleteParams
 	for _, o := range outcomes {
 		p.JobIDs = append(p.JobIDs, o.JobID)
@@ -128,9 +126,5 @@ func complete(ctx context.Context, q *gen.Queries, outcomes []Outcome) ([]Snapsh
 	if err != nil {
 		return nil, fmt.Errorf("complete jobs: %w", err)
 	}
-	jobs := make([]Snapshot, len(rows))
-	for i, row := range rows {
-		jobs[i] = Snapshot(row)
-	}
-	return jobs, nil
+	return snapshotsOf(rows), nil
 }

@@ -19,6 +19,25 @@ type Snapshot gen.JobsSnapshotRow
 // RunOrder is an attempt that goes out, or goes out again.
 type RunOrder gen.JobsDispatchRow
 
+// The statements return the same columns, and sqlc a type for each.
+func snapshotsOf[R gen.JobsSnapshotRow | gen.JobsCompleteRow | gen.JobsSaveRow | gen.JobsStartedRow](
+	rows []R,
+) []Snapshot {
+	jobs := make([]Snapshot, len(rows))
+	for i, row := range rows {
+		jobs[i] = Snapshot(row)
+	}
+	return jobs
+}
+
+func ordersOf[R gen.JobsDispatchRow | gen.JobsAskAgainRow | gen.JobsRunOrdersRow](rows []R) []RunOrder {
+	orders := make([]RunOrder, len(rows))
+	for i, row := range rows {
+		orders[i] = RunOrder(row)
+	}
+	return orders
+}
+
 // Say is what follows from a transaction: the attempts that went out, and the jobs whose state is to
 // be told whole.
 type Say struct {
