@@ -123,12 +123,14 @@ func failure(code sarama.KError) error {
 // eventually: right after its start Apache Kafka still has to load the partitions and the offsets.
 func eventually(t *testing.T, try func() error) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline, again := time.After(20*time.Second), time.NewTicker(50*time.Millisecond)
+	defer again.Stop()
 	for err := try(); err != nil; err = try() {
-		if time.Now().After(deadline) {
+		select {
+		case <-again.C:
+		case <-deadline:
 			t.Fatal(err)
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 }
 
