@@ -256,6 +256,21 @@ func TestNotRetryableAndNoRetriesLeftFail(t *testing.T) {
 	h.wantStatus(none, jobstate.Failed)
 }
 
+func TestAnErrorWithoutAMessageIsNotToldWithTheLastOnes(t *testing.T) {
+	h := newHouse(t)
+	job := newJob()
+	h.ingest(job)
+	h.settle(ended(job, 1, jobstate.KindFailed))
+	h.exec("UPDATE jobs SET due_at = now()")
+	h.due()
+	o := ended(job, 2, jobstate.KindFailed)
+	o.ErrorCode, o.Message = "TEST.OTHER", ""
+	h.settle(o)
+	if s := h.status(job); *s.LastError != (jobevent.Error{ErrorCode: "TEST.OTHER"}) {
+		t.Errorf("%+v", s.LastError)
+	}
+}
+
 func TestALostAttemptRunsAgainAtOnceThreeTimes(t *testing.T) {
 	h := newHouse(t)
 	job := newJob()

@@ -309,6 +309,11 @@ func (w *world) countInFlight(ctx context.Context) {
 func (w *world) check() {
 	for _, j := range w.jobs {
 		s := w.status(j.created)
+		for i, move := range s.History[1:] {
+			if move.From == "PENDING" && move.To == "QUEUED" && move.At.Before(s.History[i].At) {
+				w.Errorf("sent out before it came: %+v", s.History)
+			}
+		}
 		if s.Status != j.known.Status || s.Version != j.known.Version || s.Attempt != len(j.attempts) {
 			w.Errorf("the database has %+v, the API %+v, the worker %d attempts", s, j.known, len(j.attempts))
 		}

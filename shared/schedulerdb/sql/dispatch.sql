@@ -22,7 +22,8 @@ where status in ('QUEUED', 'RUNNING')
 group by 1, 2, 3;
 
 -- name: JobsDispatch :many
--- The best of a queue, in the order of the index, each to the partition that Go chose for its place.
+-- The best of a queue, in the order of the index, each to the partition that Go chose for its place. The time is the
+-- statement's: a job may have come after the transaction began, while it waited for the lock.
 with best as (
     select j.job_id, j.rank from jobs j
     where j.queue = @queue_name::text and j.status = 'PENDING'
@@ -36,13 +37,13 @@ update jobs
 set status           = 'QUEUED',
     version          = jobs.version + 1,
     attempt          = jobs.attempt + 1,
-    lease_expires_at = now() + @lease::interval,
+    lease_expires_at = statement_timestamp() + @lease::interval,
     partition        = (@partitions::smallint[])[placed.place],
     worker_id        = null,
-    updated_at       = now(),
+    updated_at       = statement_timestamp(),
     history          = case when jsonb_array_length(jobs.history) < 100 then jobs.history else jobs.history - 0 end
-                       || jsonb_build_object('at', now(), 'from', 'PENDING', 'to', 'QUEUED', 'attempt', jobs.attempt + 1,
-                                             'by', @by_function::text)
+                       || jsonb_build_object('at', statement_timestamp(), 'from', 'PENDING', 'to', 'QUEUED',
+                                             'attempt', jobs.attempt + 1, 'by', @by_function::text)
 from placed
 where jobs.job_id = placed.job_id
   and jobs.status = 'PENDING'

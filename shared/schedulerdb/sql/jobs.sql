@@ -113,7 +113,8 @@ set status               = input.status,
     last_command         = input.last_command,
     output               = coalesce(input.output, jobs.output),
     error_code           = case when input.status <> 'COMPLETED' then coalesce(input.error_code, jobs.error_code) end,
-    error_message        = case when input.status <> 'COMPLETED' then coalesce(input.error_message, jobs.error_message) end,
+    error_message        = case when input.status <> 'COMPLETED'
+                                then case when input.error_code is null then jobs.error_message else input.error_message end end,
     worker_id            = coalesce(input.worker_id, jobs.worker_id),
     started_at           = coalesce(input.started_at, jobs.started_at),
     finished_at          = case when input.status in ('COMPLETED', 'FAILED', 'CANCELLED')

@@ -4,7 +4,7 @@ select unnest(@worker_ids::text[]),
        unnest(@partitions::json[]),
        unnest(@slots::int[]),
        unnest(@rates::float8[]),
-       now()
+       statement_timestamp()
 on conflict (worker_id) do update
 set partitions = excluded.partitions, slots = excluded.slots, rate = excluded.rate, seen_at = excluded.seen_at;
 

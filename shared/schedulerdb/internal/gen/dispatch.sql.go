@@ -85,13 +85,13 @@ update jobs
 set status           = 'QUEUED',
     version          = jobs.version + 1,
     attempt          = jobs.attempt + 1,
-    lease_expires_at = now() + $1::interval,
+    lease_expires_at = statement_timestamp() + $1::interval,
     partition        = ($2::smallint[])[placed.place],
     worker_id        = null,
-    updated_at       = now(),
+    updated_at       = statement_timestamp(),
     history          = case when jsonb_array_length(jobs.history) < 100 then jobs.history else jobs.history - 0 end
-                       || jsonb_build_object('at', now(), 'from', 'PENDING', 'to', 'QUEUED', 'attempt', jobs.attempt + 1,
-                                             'by', $3::text)
+                       || jsonb_build_object('at', statement_timestamp(), 'from', 'PENDING', 'to', 'QUEUED',
+                                             'attempt', jobs.attempt + 1, 'by', $3::text)
 from placed
 where jobs.job_id = placed.job_id
   and jobs.status = 'PENDING'
@@ -119,7 +119,8 @@ type JobsDispatchRow struct {
 	CancelRequestedAt *time.Time
 }
 
-// The best of a queue, in the order of the index, each to the partition that Go chose for its place.
+// The best of a queue, in the order of the index, each to the partition that Go chose for its place. The time is the
+// statement's: a job may have come after the transaction began, while it waited for the lock.
 func (q *Queries) JobsDispatch(ctx context.Context, arg JobsDispatchParams) ([]JobsDispatchRow, error) {
 	rows, err := q.db.Query(ctx, jobsDispatch,
 		arg.Lease,

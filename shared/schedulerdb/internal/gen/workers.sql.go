@@ -70,7 +70,7 @@ select unnest($1::text[]),
        unnest($2::json[]),
        unnest($3::int[]),
        unnest($4::float8[]),
-       now()
+       statement_timestamp()
 on conflict (worker_id) do update
 set partitions = excluded.partitions, slots = excluded.slots, rate = excluded.rate, seen_at = excluded.seen_at
 `
