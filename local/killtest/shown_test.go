@@ -28,16 +28,18 @@ type shown struct {
 	CancelRequestedAt *time.Time
 	LastError         *struct{ ErrorCode, Message string }
 	Output            json.RawMessage
-	History           []struct {
-		At       time.Time
-		From, To string
-		Attempt  int
-		By       string
-		Reason   string
-	}
-	Attempts []shownAttempt
+	History           []shownMove
+	Attempts          []shownAttempt
 
 	raw json.RawMessage
+}
+
+type shownMove struct {
+	At       time.Time
+	From, To string
+	Attempt  int
+	By       string
+	Reason   string
 }
 
 type shownAttempt struct {
