@@ -1,0 +1,58 @@
+package dispatch
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func TestTheClockIsWokenSleepsAndSendsOut(t *testing.T) {
+	t.Parallel()
+	store, err := schedulerdb.Open(t.Context(), pgtest.Database(t, migrations.Scheduler),
+		schedulerdb.Config{Lease: 15 * time.Second, MaxLost: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	host := New(store).Host()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- host.Run(ctx, nil) }()
+	<-host.Wake // it listens now
+	if say, next, err := host.Tick(ctx); err != nil || len(say) != 0 || next != idle {
+		t.Errorf("with nothing to do it says %v and sleeps %s (%v)", say, next, err)
+	}
+	soon := time.Now().Add(300 * time.Millisecond)
+	if _, err := store.Ingest(ctx, []jobevent.Created{{
+		JobID: uuid.Must(uuid.NewV7()), JobType: "A", Queue: "default", Payload: []byte(`1`), TimeoutMs: 1, RunAt: &soon,
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	<-host.Wake
+	for {
+		say, next, err := host.Tick(ctx)
+		if err != nil || next > 300*time.Millisecond && len(say) == 0 {
+			t.Fatalf("it says nothing and sleeps %s (%v)", next, err)
+		}
+		if len(say) > 0 {
+			if say[0].Type() != jobevent.TypeRun || say[1].Type() != jobevent.TypeStatus || time.Now().Before(soon) {
+				t.Errorf("it says %v", say)
+			}
+			break
+		}
+		<-time.After(next)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
