@@ -1,0 +1,240 @@
+package projection_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/retrypolicy"
+)
+
+func TestAJobNotHeardOfIsSaidAgainAtGrowingAges(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	at := time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC()
+	first := h.accept(func(r *jobspec.Request) {
+		r.RunAt, r.Priority, r.OwnerID = &at, 4, "acme"
+		r.RetryPolicy = &retrypolicy.Policy{Type: retrypolicy.Fixed, DelayMs: 7}
+	})
+	if got := h.pass(); len(got) != 0 {
+		t.Fatalf("a young job is said again: %v", got)
+	}
+	ages := []time.Duration{10, 20, 40, 80, 160, 300, 600, 900}
+	for step := 5 * time.Second; len(ages) > 0; {
+		h.grow(step)
+		for _, e := range h.next() {
+			var age time.Duration
+			if err := h.conn.QueryRow(t.Context(), "select now() - created_at from jobs").Scan(&age); err != nil {
+				t.Fatal(err)
+			}
+			if due := ages[0] * time.Second; age < due || age > due+2*step {
+				t.Fatalf("said at the age of %s, due at %s", age, due)
+			}
+			ages = ages[1:]
+			if e.ID() != first.ID() || e.Source() != first.Source() || e.Type() != first.Type() || e.Subject() != first.Subject() ||
+				fmt.Sprint(e.Extensions()) != fmt.Sprint(first.Extensions()) {
+				t.Fatalf("said %s\nfirst %s", e, first)
+			}
+		}
+	}
+}
+
+// next has the next pass come at once, whatever the time.
+func (h *house) next() []event.Event {
+	h.Rewind()
+	return h.pass()
+}
+
+func TestTheSameEventByteForByte(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	first := h.accept(func(r *jobspec.Request) { r.Delay = time.Hour })
+	h.exec("update jobs set created_at = created_at - interval '10 s'")
+	again := h.pass()
+	if len(again) != 1 {
+		t.Fatalf("said %v", again)
+	}
+	var want, got map[string]any
+	if err := json.Unmarshal(first.Data(), &want); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(again[0].Data(), &got); err != nil {
+		t.Fatal(err)
+	}
+	delete(want, "createdAt")
+	delete(got, "createdAt")
+	if fmt.Sprint(want) != fmt.Sprint(got) {
+		t.Errorf("said  %v\nfirst %v", got, want)
+	}
+}
+
+func TestAfterAStartEverythingOlderThanTenSecondsIsSaid(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	for range 3 {
+		h.accept()
+	}
+	h.grow(10 * time.Second)
+	h.grow(5 * time.Second) // between two ages
+	h.accept()
+	if got := h.pass(); len(got) != 3 {
+		t.Errorf("said %d", len(got))
+	}
+	if got := h.next(); len(got) != 0 {
+		t.Errorf("and %d again", len(got))
+	}
+}
+
+func TestAJobThatWasHeardOfIsNotSaidAgain(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.accept().Subject()
+	h.hear(status(t, id, 1, jobstate.Completed))
+	h.grow(time.Minute)
+	if got := h.pass(); len(got) != 0 {
+		t.Errorf("said %v", got)
+	}
+}
+
+func TestACommandIsSaidAgainUntilItIsAnswered(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.accept().Subject()
+	h.hear(status(t, id, 1, jobstate.Completed), status(t, id, 2, jobstate.Failed))
+	kept, err := h.store.KeepCommand(t.Context(), uuid.MustParse(id), jobevent.CommandRetry, "me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := kept.Event()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.pass()
+	for _, age := range []time.Duration{10 * time.Second, 10 * time.Second, 20 * time.Second} {
+		h.grow(age)
+		got := h.next()
+		if len(got) != 1 || got[0].ID() != first.ID() || string(got[0].Data()) != string(first.Data()) ||
+			fmt.Sprint(got[0].Extensions()) != fmt.Sprint(first.Extensions()) {
+			t.Fatalf("said %v\nfirst %s", got, first)
+		}
+	}
+	h.hear(status(t, id, 3, jobstate.Pending, func(s *jobevent.Status) {
+		s.LastCommand = &jobevent.CommandResult{Number: 1, Command: "retry", Applied: true}
+	}))
+	h.grow(40 * time.Second)
+	for _, e := range h.next() {
+		if e.ID() == first.ID() {
+			t.Error("a command that was answered is said again")
+		}
+	}
+}
+
+func TestJobsInFlightAreAskedAboutEachMinute(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.accept().Subject()
+	h.hear(status(t, id, 7, jobstate.Running))
+	if got := h.pass(); len(got) != 0 {
+		t.Fatalf("said %v", got)
+	}
+	seen := map[string]bool{}
+	for range 3 {
+		h.grow(time.Minute)
+		got := h.next()
+		if len(got) != 1 || seen[got[0].ID()] {
+			t.Fatalf("said %v", got)
+		}
+		seen[got[0].ID()] = true
+		command, err := jobevent.Decode[jobevent.Command](got[0])
+		if err != nil || command.Command != jobevent.CommandReport || len(command.Reports) != 1 ||
+			command.Reports[0] != (jobevent.ReportJob{JobID: uuid.MustParse(id), Version: 7}) {
+			t.Errorf("said %+v, %v", command, err)
+		}
+		if topic, err := jobevent.TopicOf(got[0]); topic != jobevent.TopicCommand || err != nil {
+			t.Error(topic, err)
+		}
+		if got := h.next(); len(got) != 0 {
+			t.Errorf("and again %v", got)
+		}
+	}
+}
+
+func TestWaitingJobsAreWalkedInReportsOfAThousand(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.exec(`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot)
+		select gen_random_uuid(), 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(), 'PENDING', 1, '{}' from generate_series(1, 10500)`)
+	count := func(events []event.Event) (jobs int) {
+		for _, e := range events {
+			command, err := jobevent.Decode[jobevent.Command](e)
+			if err != nil || len(command.Reports) > jobevent.MaxReportJobs {
+				t.Fatal(len(command.Reports), err)
+			}
+			jobs += len(command.Reports)
+		}
+		return jobs
+	}
+	for i, want := range []int{10_000, 500, 0} {
+		if got := count(h.next()); got != want {
+			t.Errorf("pass %d asks about %d jobs, want %d", i, got, want)
+		}
+	}
+}
+
+func TestAPassIsBoundedAndGoesOn(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.exec(`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, created_at)
+		select gen_random_uuid(), 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(), 'PENDING', now() - interval '1 minute'
+		from generate_series(1, 12000)`)
+	all := map[string]bool{}
+	for i, want := range []int{10_000, 2_000, 0} {
+		got := h.next()
+		for _, e := range got {
+			all[e.ID()] = true
+		}
+		if len(got) != want {
+			t.Errorf("pass %d says %d jobs, want %d", i, len(got), want)
+		}
+	}
+	if len(all) != 12_000 {
+		t.Errorf("%d jobs were said", len(all))
+	}
+}
+
+func TestLargePayloadsComeInPieces(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.exec(`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, created_at)
+		select gen_random_uuid(), 'X', 'default', ('"' || repeat('x', $1) || '"')::json, 0, 3, 1000, gen_random_uuid(), 'PENDING',
+		now() - interval '1 minute' from generate_series(1, 3)`, apidb.MaxPageBytes/2+1)
+	for i, want := range []int{2, 1, 0} {
+		say, next, err := h.Tick(t.Context())
+		if err != nil || len(say) != want || (next == 0) != (want > 0) {
+			t.Errorf("piece %d: %d jobs, next in %v, %v", i, len(say), next, err)
+		}
+	}
+}
+
+func TestAPassThatFailedIsDoneAgain(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.accept()
+	h.grow(time.Minute)
+	h.exec("alter table commands rename to away")
+	if _, _, err := h.Tick(t.Context()); err == nil {
+		t.Fatal("a pass without its table is fine")
+	}
+	h.exec("alter table away rename to commands")
+	if got := h.pass(); len(got) != 1 {
+		t.Errorf("said %d", len(got))
+	}
+}
