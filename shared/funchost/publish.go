@@ -18,6 +18,7 @@ import (
 type publisher struct {
 	meter   telemetry.Meter
 	send    func(ctx context.Context, events []event.Event) (said []event.Event, err error) // one try, in any order
+	warm    func(ctx context.Context) error                                                 // connects before the first events; may be nil
 	close   func()
 	trouble trouble // of those who insist
 }
@@ -55,7 +56,7 @@ func newPublisher(cfg Config, meter telemetry.Meter) (*publisher, error) {
 		return nil, err
 	}
 	return &publisher{
-		meter: meter, close: producer.Close, trouble: trouble{what: "publish"},
+		meter: meter, warm: producer.Connect, close: producer.Close, trouble: trouble{what: "publish"},
 		send: func(ctx context.Context, events []event.Event) ([]event.Event, error) {
 			if err := producer.Publish(ctx, events); err != nil {
 				return nil, err

@@ -100,6 +100,14 @@ func newHost(cfg Config, f Function) (*host, error) {
 
 // start starts the parts. They take nothing more once ctx ends, and finish under work.
 func (h *host) start(ctx, work context.Context, parts *group) {
+	if h.publisher.warm != nil {
+		parts.start(func() error {
+			if err := h.publisher.warm(ctx); err != nil {
+				telemetry.Logger(ctx).DebugContext(ctx, "broker not reached yet", "error", err)
+			}
+			return nil
+		})
+	}
 	if h.consumer != nil {
 		parts.start(func() error {
 			return h.consumer.Run(ctx, func(_ context.Context, batch []*sarama.ConsumerMessage) error {

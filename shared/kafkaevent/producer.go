@@ -115,6 +115,16 @@ func (p *Producer) send(ctx context.Context, messages []*sarama.ProducerMessage)
 	}
 }
 
+// Connect makes the connection that the first Publish would else make, so that this one is as quick as
+// the others. It need not succeed.
+func (p *Producer) Connect(ctx context.Context) error {
+	conn, err := p.connect(ctx)
+	if err == nil {
+		conn.users.Done()
+	}
+	return err
+}
+
 // connect gives the current connection, to be let go with users.Done.
 func (p *Producer) connect(ctx context.Context) (*connection, error) {
 	p.mu.Lock()
