@@ -10,8 +10,9 @@ import (
 )
 
 // dispatch is the one step that sends attempts out: whoever brings work or makes room ends with it,
-// in the same transaction. One lock serialises it. It is taken last and held over the commit, so
-// whoever comes next counts what this one sent out and sees what this one left waiting.
+// in the same transaction. One lock serialises it, under which no row of jobs is waited for. It is
+// held over the commit, so whoever comes next counts what this one sent out and sees what this one
+// left waiting.
 func (s *Store) dispatch(ctx context.Context, q *gen.Queries, by string) ([]RunOrder, error) {
 	if _, err := lockDispatch(ctx, q); err != nil {
 		return nil, err
