@@ -13,17 +13,20 @@ type target struct {
 	name    string
 	kill    func() error
 	restart func(context.Context) error
+	stop    func() error // asks it to end, as a new version does; nil: nobody does
 }
 
 // targets are the functions, the workers each, the broker and PostgreSQL; but not who is spared.
 func (h *house) targets(spared ...*process) []target {
 	list := []target{
-		{"postgres", h.postgres.Kill, h.postgres.Restart},
-		{"broker", h.broker.kill, func(context.Context) error { return h.broker.start() }},
+		{name: "postgres", kill: h.postgres.Kill, restart: h.postgres.Restart},
+		{name: "broker", kill: h.broker.kill, restart: func(context.Context) error { return h.broker.start() }},
 	}
 	for _, p := range h.processes {
 		if !slices.Contains(spared, p) {
-			list = append(list, target{p.name, p.kill, func(context.Context) error { return p.start() }})
+			list = append(list, target{
+				name: p.name, kill: p.kill, stop: p.stopInTime, restart: func(context.Context) error { return p.start() },
+			})
 		}
 	}
 	return list
@@ -44,8 +47,9 @@ type chaos struct {
 	faults []fault
 }
 
-// run kills until ctx ends: in rounds, in each of which everything is killed once, in a new order. What
-// was killed is started again within two seconds, while others are killed. In the end all is up.
+// run kills until ctx ends: in rounds, in each of which everything is killed once, in a new order; now and
+// then a function is only told to stop. What is down is started again within two seconds, while others are
+// killed. In the end all is up.
 func (c *chaos) run(ctx context.Context, targets []target) {
 	up := make([]sync.Mutex, len(targets))
 	var restarts sync.WaitGroup
@@ -57,10 +61,14 @@ func (c *chaos) run(ctx context.Context, targets []target) {
 			if !pause(ctx, gap) {
 				return
 			}
+			t := targets[i]
+			if t.stop != nil && c.rnd.IntN(6) == 0 {
+				t.name, t.kill = t.name+" stopped", t.stop
+			}
 			up[i].Lock()
 			restarts.Go(func() {
 				defer up[i].Unlock()
-				c.kill(targets[i], down)
+				c.kill(t, down)
 			})
 		}
 	}

@@ -2,7 +2,6 @@ package killtest
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -122,8 +121,7 @@ func (e *evidence) happened() map[string]int {
 	}
 	for _, what := range []string{
 		"lost", "cancelled", "failed", "snoozed", "a worker died while a handler ran",
-		"a frozen handler woke and its outcome was refused", "COMPLETED after a loss", "RETRYING", "redriven",
-		"cancelled before it was due", "cancel refused: it had ended",
+		"COMPLETED after a loss", "RETRYING", "redriven", "cancelled before it was due", "cancel refused: it had ended",
 	} {
 		n[what] = 0
 	}
@@ -153,9 +151,6 @@ func (e *evidence) happened() map[string]int {
 			if r.end.IsZero() {
 				n["a worker died while a handler ran"]++
 			}
-			if a := job.attempt(r.attempt); a != nil && a.Outcome == "lost" && r.how == "ok" {
-				n["a frozen handler woke and its outcome was refused"]++
-			}
 		}
 	}
 	return n
@@ -169,18 +164,22 @@ func (h *house) stopAll() {
 			h.t.Errorf("%s ends with %d after SIGTERM: %v\n%s", p.name, code, err, tail(p.log, 1000))
 		}
 	}
+	h.checkLogs()
 }
 
 func (e *evidence) summarize(t *testing.T) {
-	attempts, ran := 0, 0
+	attempts, ran, unanswered := 0, 0, 0
 	for id, job := range e.jobs {
 		attempts += job.Attempt
 		ran += len(e.ran[id])
+		if o := e.orders[job.key()]; o != nil && o.id == "" {
+			unanswered++
+		}
 	}
 	kills := 0
 	for _, n := range e.chaos.kills() {
 		kills += n
 	}
-	t.Log(fmt.Sprintf("%d jobs, %d attempts (%d seen by the witness), %d kills: %v",
-		len(e.jobs), attempts, ran, kills, e.chaos.kills()))
+	t.Logf("%d jobs (%d without an answer), %d attempts (%d seen by the witness), %d kills: %v",
+		len(e.jobs), unanswered, attempts, ran, kills, e.chaos.kills())
 }

@@ -182,7 +182,8 @@ func (l *load) ask(
 			l.house.complain("POST %s: %v", path, err)
 			return false
 		}
-		if !again && !refused(err) || !pause(ctx, 200*time.Millisecond) {
+		// Without a key not even a 503 may be asked for again: PostgreSQL may have died just after a commit.
+		if !again || !pause(ctx, 200*time.Millisecond) {
 			return false
 		}
 	}
@@ -194,7 +195,7 @@ func wrong(err error) bool {
 	return errors.As(err, &answer) && answer.Status != http.StatusServiceUnavailable
 }
 
-// refused is an answer after which surely nothing was accepted.
+// refused says that the gateway could not reach its store.
 func refused(err error) bool {
 	var answer *client.Error
 	return errors.As(err, &answer) && answer.Status == http.StatusServiceUnavailable

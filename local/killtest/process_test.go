@@ -76,6 +76,20 @@ func (p *process) kill() error { _, err := p.end(syscall.SIGKILL); return err }
 // stop asks it to end, and gives its exit code.
 func (p *process) stop() (int, error) { return p.end(syscall.SIGTERM) }
 
+// stopInTime asks it to end, which it must do in time, though perhaps without having said all there was to
+// say: PostgreSQL and the broker may be down.
+func (p *process) stopInTime() error {
+	began := time.Now()
+	_, err := p.stop()
+	if took := time.Since(began); took > stopWithin {
+		return fmt.Errorf("it took %s to stop", took)
+	}
+	return err
+}
+
+// stopWithin is the grace that a function has by default, and a little.
+const stopWithin = 35 * time.Second
+
 func (p *process) end(sig syscall.Signal) (int, error) {
 	p.mu.Lock()
 	cmd, ended := p.cmd, p.ended

@@ -93,6 +93,24 @@ func (h *house) grep(id string) (lines []string) {
 	return lines
 }
 
+// checkLogs: a function logs JSON. Anything else is what Go prints when a process goes wrong, or when the
+// race detector has found something.
+func (h *house) checkLogs() {
+	h.t.Helper()
+	for _, p := range h.processes {
+		text, err := os.ReadFile(p.log)
+		if err != nil {
+			h.t.Error(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if !strings.HasPrefix(line, "{") {
+				h.t.Errorf("%s: %s", filepath.Base(p.log), line)
+				break
+			}
+		}
+	}
+}
+
 // tail is the end of a file.
 func tail(path string, n int) string {
 	text, err := os.ReadFile(path)

@@ -2,6 +2,7 @@ package killtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -26,14 +27,10 @@ func TestEveryJobEndsThoughTheBrokerLosesItsData(t *testing.T) {
 	l.run(submitting)
 
 	pause(submitting, 8*time.Second)
-	c.kill(target{"broker's disk", h.broker.kill, func(context.Context) error {
-		if err := os.RemoveAll(h.brokerDir()); err != nil {
-			return err
-		}
-		return h.broker.start()
-	}}, 500*time.Millisecond)
+	emptied := func(context.Context) error { return errors.Join(os.RemoveAll(h.brokerDir()), h.broker.start()) }
+	c.kill(target{name: "broker's disk", kill: h.broker.kill, restart: emptied}, 500*time.Millisecond)
 	pause(submitting, 8*time.Second)
-	c.kill(target{"all topics", h.deleteTopics, h.createTopics}, 0)
+	c.kill(target{name: "all topics", kill: h.deleteTopics, restart: h.createTopics}, 0)
 	l.submitting.Wait()
 	if err := h.drain(t.Context(), time.Time{}, 90*time.Second); err != nil {
 		t.Error(err)
