@@ -25,7 +25,7 @@ func TestAFrozenWorkerChangesNothingWhenItWakes(t *testing.T) {
 	h := open(t, 2)
 	follow, unfollow := context.WithCancel(t.Context())
 	defer unfollow()
-	l, c := newLoad(h, follow, rnd), &chaos{house: h, rnd: rnd}
+	l, c := newLoad(follow, h, rnd), &chaos{house: h, rnd: rnd}
 	sleepy := h.workers()[0]
 
 	h.submitLong(l, rnd, 40)

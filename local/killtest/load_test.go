@@ -56,7 +56,7 @@ type load struct {
 
 const patience = 8 * time.Second // with one request
 
-func newLoad(h *house, follow context.Context, rnd *rand.Rand) *load {
+func newLoad(follow context.Context, h *house, rnd *rand.Rand) *load {
 	var mu sync.Mutex
 	return &load{house: h, shapes: shapes, seen: map[string]int{}, follow: follow, rnd: func() *rand.Rand {
 		mu.Lock()

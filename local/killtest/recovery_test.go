@@ -20,7 +20,7 @@ func TestJobsRunAgainWithinHalfAMinute(t *testing.T) {
 	h := open(t, 2)
 	follow, unfollow := context.WithCancel(t.Context())
 	defer unfollow()
-	l, c := newLoad(h, follow, rnd), &chaos{house: h, rnd: rnd}
+	l, c := newLoad(follow, h, rnd), &chaos{house: h, rnd: rnd}
 	l.shapes = briefShapes
 	submitting, stopSubmitting := context.WithCancel(t.Context())
 	defer stopSubmitting()

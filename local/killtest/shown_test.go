@@ -148,7 +148,7 @@ func (h *house) drain(ctx context.Context, until time.Time, within time.Duration
 			return err
 		}
 		if !pause(deadline, 500*time.Millisecond) {
-			return fmt.Errorf("after %s %d jobs have not ended: %v (%v)", within, len(open), first(open, 5), err)
+			return errors.Join(err, fmt.Errorf("after %s %d jobs have not ended: %v", within, len(open), first(open, 5)))
 		}
 	}
 }

@@ -21,7 +21,7 @@ func TestEveryJobEndsThoughTheBrokerLosesItsData(t *testing.T) {
 	h := open(t, 2)
 	follow, unfollow := context.WithCancel(t.Context())
 	defer unfollow()
-	l, c := newLoad(h, follow, rnd), &chaos{house: h, rnd: rnd}
+	l, c := newLoad(follow, h, rnd), &chaos{house: h, rnd: rnd}
 	submitting, stopSubmitting := context.WithTimeout(t.Context(), 24*time.Second)
 	defer stopSubmitting()
 	l.run(submitting)

@@ -67,8 +67,9 @@ func (w *Writer) Write(l Line) error {
 	if len(text) >= width {
 		return fmt.Errorf("write to witness file: %d bytes do not fit a line", len(text))
 	}
-	padded := append(text, bytes.Repeat([]byte{' '}, width-1-len(text))...)
-	if _, err := w.file.Write(append(padded, '\n')); err != nil {
+	text = append(text, bytes.Repeat([]byte{' '}, width-len(text))...)
+	text[width-1] = '\n'
+	if _, err := w.file.Write(text); err != nil {
 		return fmt.Errorf("write to witness file: %w", err)
 	}
 	return nil
