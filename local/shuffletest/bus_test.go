@@ -27,6 +27,7 @@ const (
 	settledNotSaid      = "settled and not said"
 	workerFrozen        = "worker frozen"
 	workerKilled        = "worker killed"
+	outcomeRefused      = "outcome refused"
 	wiped               = "wiped"
 )
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -55,6 +56,7 @@ func TestEveryEventTwiceInAnyOrderEndsTheSame(t *testing.T) {
 				h.submit(rnd, oneIn(rnd, 4))
 				h.runShuffled(rnd)
 				h.compare(want)
+				h.mishaps[outcomeRefused] = h.workers.refused
 				t.Log(h.mishaps)
 				all.Lock()
 				defer all.Unlock()
@@ -65,7 +67,8 @@ func TestEveryEventTwiceInAnyOrderEndsTheSame(t *testing.T) {
 		}
 	})
 	for _, what := range []string{
-		acceptedNotSaid, heardAgain, killedBeforePublish, settledNotSaid, workerFrozen, workerKilled, wiped,
+		acceptedNotSaid, heardAgain, killedBeforePublish, settledNotSaid, workerFrozen, workerKilled, outcomeRefused,
+		wiped,
 	} {
 		if mishaps[what] == 0 {
 			t.Errorf("never %s: these runs prove little", what)
@@ -126,8 +129,9 @@ func (h *house) runShuffled(rnd *rand.Rand) {
 				h.sayPart(say, rnd)
 			}
 		case n < 16 && mishaps > 0:
-			mishaps--
-			h.leave(rnd)
+			if h.leave() {
+				mishaps--
+			}
 		case n < 18:
 			h.sayPart(h.workers.judge(), rnd)
 		case n < 19:
@@ -139,7 +143,7 @@ func (h *house) runShuffled(rnd *rand.Rand) {
 			wipes--
 			h.wipe()
 		case !h.shuffled(h.t, rnd):
-			if h.ended() {
+			if h.ended() && len(h.workers.frozen) == 0 {
 				return
 			}
 			h.reconcile()
@@ -158,14 +162,20 @@ func (h *house) sayPart(say []event.Event, rnd *rand.Rand) {
 	h.say(h.t, say)
 }
 
-func (h *house) leave(rnd *rand.Rand) {
-	frozen := rnd.IntN(2) == 0
+// leave takes out a worker in the midst of its work: the first is frozen, the others are killed.
+func (h *house) leave() bool {
+	w := h.workers.any()
+	if !slices.ContainsFunc(w.held, func(a *held) bool { _, ends := h.jobs[a.JobID].next(a); return ends }) {
+		return false
+	}
+	frozen := h.mishaps[workerFrozen] == 0
 	if frozen {
 		h.mishaps[workerFrozen]++
 	} else {
 		h.mishaps[workerKilled]++
 	}
-	h.workers.leave(h.workers.any(), frozen)
+	h.workers.leave(w, frozen)
+	return true
 }
 
 // ends reads all jobs as the API shows them, and checks what must hold of each.

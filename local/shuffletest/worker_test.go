@@ -24,19 +24,21 @@ type workers struct {
 	store *workerdb.Store
 	jobs  map[uuid.UUID]*job
 	pick  func(n int) int // which of n
-	lies  bool
+	lies  bool            // says outcomes that are none
 
 	all     []*worker // those that live
 	frozen  []*worker
 	started map[workerdb.Key]int
 	said    map[workerdb.Key]jobevent.Kind // outcomes
 	number  int
+	refused int // outcomes
 }
 
 type worker struct {
-	id    string
-	held  []*held // claimed and not settled
-	beats int
+	id     string
+	held   []*held // claimed and not settled
+	beats  int
+	judged bool
 }
 
 type held struct {
@@ -197,8 +199,10 @@ func (ws *workers) settle(w *worker, h *held) []event.Event {
 	if err != nil {
 		ws.t.Fatal(err)
 	}
-	if settled[0].Kind == outcome.Kind { // else somebody has settled it for us
+	if settled[0].Kind == outcome.Kind {
 		ws.jobs[h.JobID].ended++
+	} else {
+		ws.refused++ // somebody has settled it for us
 	}
 	return ws.outcomes(settled)
 }
@@ -253,16 +257,16 @@ func (ws *workers) leave(w *worker, frozen bool) {
 	}
 }
 
-// wake lets a frozen worker's handlers return: their outcomes are refused.
+// wake lets the handlers of those return that were frozen until they were judged: nobody minds them.
 func (ws *workers) wake() (say []event.Event) {
 	for _, w := range ws.frozen {
 		for _, h := range w.held {
-			if _, ends := ws.jobs[h.JobID].next(h); ends {
+			if _, ends := ws.jobs[h.JobID].next(h); ends && w.judged {
 				say = append(say, ws.settle(w, h)...)
 			}
 		}
 	}
-	ws.frozen = nil
+	ws.frozen = slices.DeleteFunc(ws.frozen, func(w *worker) bool { return w.judged })
 	return say
 }
 
@@ -272,6 +276,9 @@ func (ws *workers) judge() []event.Event {
 	outcomes, err := ws.store.Judge(ws.t.Context())
 	if err != nil {
 		ws.t.Fatal(err)
+	}
+	for _, w := range ws.frozen {
+		w.judged = true
 	}
 	return ws.outcomes(outcomes)
 }
