@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/jobweaver/jobweaver/infra/folderlock"
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -33,7 +35,8 @@ type Options struct {
 
 	PostgresPort, KafkaPort int // of the private servers; 0 takes free ones
 
-	Out io.Writer
+	Out     io.Writer
+	Metrics prometheus.Registerer // the worker's; nil: the process's, which takes one worker's only
 }
 
 func (o Options) wants(part string) bool { return len(o.Only) == 0 || slices.Contains(o.Only, part) }

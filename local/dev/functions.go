@@ -139,7 +139,11 @@ func (s *stores) runjob(o Options, below *base) (funchost.Function, error) {
 	if err != nil {
 		return funchost.Function{}, err
 	}
-	worker, err := runjob.New(cfg, s.worker, registry, prometheus.DefaultRegisterer)
+	metrics := o.Metrics
+	if metrics == nil {
+		metrics = prometheus.DefaultRegisterer
+	}
+	worker, err := runjob.New(cfg, s.worker, registry, metrics)
 	if err != nil {
 		return funchost.Function{}, err
 	}
