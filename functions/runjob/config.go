@@ -57,7 +57,7 @@ type timing struct {
 	heldAtMost     time.Duration // before an attempt is handed back to workers with free slots
 	cancelPatience time.Duration // for a handler to return after its cancel, before it is settled anyway
 	stopPatience   time.Duration // the same for a worker that stops
-	flushAtMost    time.Duration // for settling and publishing, once everything has ended
+	flushAtMost    time.Duration // for settling and publishing, beyond what is left of the grace period
 	leaveAtMost    time.Duration // for saying that the worker has gone
 	logEvery       time.Duration // between events of lines of an attempt that runs
 	cleanupEvery   time.Duration

@@ -11,7 +11,7 @@ import (
 
 // Run works until ctx ends. Then it takes nothing more, gives what runs the grace period, ends the rest,
 // publishes what became of everything, commits and leaves. It waits for a store or a broker that is away,
-// and returns nil.
+// in the end as long as the grace period lasts, and returns nil.
 func (f *Function) Run(ctx context.Context, publish funchost.Publish) error {
 	work, endWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer endWork()
@@ -35,8 +35,9 @@ func (f *Function) Run(ctx context.Context, publish funchost.Publish) error {
 
 	<-ctx.Done()
 	slog.InfoContext(ctx, "worker stops", "workerId", f.id, "grace", f.cfg.Grace)
+	graceEnds := time.Now().Add(f.cfg.Grace)
 	f.drain(slots)
-	flushed := time.AfterFunc(f.timing.flushAtMost, endWork)
+	flushed := time.AfterFunc(max(0, time.Until(graceEnds))+f.timing.flushAtMost, endWork)
 	defer flushed.Stop()
 	claimer.Wait() // it had the grace period, and hands on nothing that is not decided at once
 	f.finished.close()

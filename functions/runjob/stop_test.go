@@ -56,7 +56,7 @@ func TestAStoppingWorkerEndsWhatOutlivesTheGrace(t *testing.T) {
 
 func TestAWorkerStopsWhileTheBrokerIsAway(t *testing.T) {
 	h := newHouse(t)
-	w := h.start(func(_ *Config, times *timing) { times.flushAtMost = 100 * time.Millisecond })
+	w := h.start(func(c *Config, times *timing) { c.Grace, times.flushAtMost = time.Second, 100*time.Millisecond })
 	run := h.run("BLOCK", "")
 	h.order(run)
 	h.untilStarted(run)
@@ -70,6 +70,28 @@ func TestAWorkerStopsWhileTheBrokerIsAway(t *testing.T) {
 	}
 	if n := h.startsOf(run); n != 1 {
 		t.Errorf("started %d times", n)
+	}
+}
+
+func TestAWorkerThatStopsWaitsForItsStoreWithinTheGrace(t *testing.T) {
+	h := newHouse(t)
+	w := h.start(func(_ *Config, times *timing) { times.flushAtMost = time.Millisecond })
+	run := h.run("BLOCK", "")
+	h.order(run)
+	h.untilStarted(run)
+	back := h.storeAway()
+	h.open(run)
+	w.untilPool(h, "the outcome waits for the store", func(*pool) bool { return w.settling.Load() == 1 })
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		w.stop()
+	}()
+	w.untilPool(h, "nothing runs any more", func(p *pool) bool { return p.stopping && len(p.running) == 0 })
+	back()
+	<-stopped
+	if e := h.outcome(run); e.Type() != jobevent.TypeCompleted {
+		t.Errorf("said %v", e)
 	}
 }
 
