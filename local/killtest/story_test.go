@@ -93,8 +93,8 @@ func (h *house) grep(id string) (lines []string) {
 	return lines
 }
 
-// checkLogs: a function logs JSON. Anything else is what Go prints when a process goes wrong, or when the
-// race detector has found something.
+// checkLogs looks for what Go prints when a process goes wrong, or when the race detector has found
+// something.
 func (h *house) checkLogs() {
 	h.t.Helper()
 	for _, p := range h.processes {
@@ -102,10 +102,9 @@ func (h *house) checkLogs() {
 		if err != nil {
 			h.t.Error(err)
 		}
-		for line := range strings.Lines(string(text)) {
-			if !strings.HasPrefix(line, "{") {
-				h.t.Errorf("%s: %s", filepath.Base(p.log), line)
-				break
+		for _, sign := range []string{"\npanic: ", "\nfatal error: ", "\nWARNING: DATA RACE"} {
+			if _, after, found := strings.Cut(string(text), sign); found {
+				h.t.Errorf("%s: %s%.2000s", filepath.Base(p.log), sign[1:], after)
 			}
 		}
 	}
