@@ -23,6 +23,7 @@ type kind struct {
 
 	status jobstate.Status // its end
 	dead   int             // dead letters
+	loose  bool            // how far it came before its end is chance
 }
 
 var (
@@ -49,9 +50,13 @@ var kinds = []kind{
 		name: "is cancelled while it waits for its time", ends: outcomes(completes),
 		request: jobspec.Request{Delay: time.Hour}, command: jobevent.CommandCancel, status: jobstate.Cancelled,
 	},
-	{name: "is cancelled while it runs", command: jobevent.CommandCancel, status: jobstate.Cancelled},
+	{name: "is cancelled while it runs", command: jobevent.CommandCancel, status: jobstate.Cancelled, loose: true},
 	{
-		name: "is tried again after its end", ends: outcomes(fails, fails, completes), request: retries(1),
+		name: "is cancelled while it fails", ends: outcomes(fails), request: retries(100),
+		command: jobevent.CommandCancel, status: jobstate.Cancelled, loose: true,
+	},
+	{
+		name: "is tried again after its end", ends: outcomes(fails, fails, fails, completes), request: retries(1),
 		redrive: true, status: jobstate.Completed, dead: 1,
 	},
 }
