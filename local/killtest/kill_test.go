@@ -2,6 +2,8 @@ package killtest
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -39,9 +41,7 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 		unfollow()
 	}
 	l.following.Wait()
-	if err := h.drain(t.Context(), time.Time{}, drainWithin); err != nil { // what the last retries began
-		t.Error(err)
-	}
+	h.settleDown(drainWithin)
 
 	e := h.evidence(t.Context(), l, c)
 	e.check()
@@ -51,6 +51,21 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 	h.stopAll()
 	t.Logf("drained %s after the last kill", drained.Round(time.Millisecond))
 	e.summarize(t)
+}
+
+// settleDown waits until every command is answered, and what the last of them began has ended.
+func (h *house) settleDown(limit time.Duration) {
+	h.t.Helper()
+	err := within(h.t.Context(), limit, func(ctx context.Context) error {
+		open, err := texts(ctx, h.urls.API, "select job_id || ' ' || command from commands")
+		if err == nil && len(open) > 0 {
+			err = fmt.Errorf("%d commands have no answer: %v", len(open), first(open, 5))
+		}
+		return err
+	})
+	if err := errors.Join(err, h.drain(h.t.Context(), time.Time{}, limit)); err != nil {
+		h.t.Error(err)
+	}
 }
 
 // checkDatabases: nothing is left open behind the API.

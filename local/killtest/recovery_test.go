@@ -41,10 +41,6 @@ func TestJobsRunAgainWithinHalfAMinute(t *testing.T) {
 	if err := h.drain(t.Context(), time.Time{}, drainWithin); err != nil {
 		t.Fatal(err)
 	}
-	l.following.Wait()
-	if err := h.drain(t.Context(), time.Time{}, drainWithin); err != nil {
-		t.Fatal(err)
-	}
 	e := h.evidence(t.Context(), l, c)
 	e.check()
 	e.checkRecovery(t)

@@ -37,9 +37,7 @@ func TestEveryJobEndsThoughTheBrokerLosesItsData(t *testing.T) {
 		unfollow()
 	}
 	l.following.Wait()
-	if err := h.drain(t.Context(), time.Time{}, 90*time.Second); err != nil {
-		t.Error(err)
-	}
+	h.settleDown(90 * time.Second)
 	e := h.evidence(t.Context(), l, c)
 	e.wiped = true
 	e.check()
