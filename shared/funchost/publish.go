@@ -18,7 +18,7 @@ import (
 type publisher struct {
 	meter   telemetry.Meter
 	send    func(ctx context.Context, events []event.Event) (said []event.Event, err error) // one try, in any order
-	warm    func(ctx context.Context) error                                                 // connects before the first events; may be nil
+	warm    func(ctx context.Context) error                                                 // connects before the first events
 	close   func()
 	trouble trouble // of those who insist
 }
