@@ -32,6 +32,18 @@ func (h *house) targets(spared ...*process) []target {
 	return list
 }
 
+// targetsNamed are some of them, in that order.
+func (h *house) targetsNamed(names ...string) (list []target) {
+	for _, name := range names {
+		for _, t := range h.targets() {
+			if t.name == name {
+				list = append(list, t)
+			}
+		}
+	}
+	return list
+}
+
 // fault is a kill with the start that followed.
 type fault struct {
 	target   string

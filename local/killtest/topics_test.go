@@ -68,3 +68,44 @@ func readPartition(c sarama.Client, consumer sarama.Consumer, topic string, p in
 	}
 	return nil
 }
+
+// lag is how much of a topic a group has not heard.
+func (h *house) lag(group, topic string) (lag int64, err error) {
+	cfg, err := h.kafka().Sarama()
+	if err != nil {
+		return 0, err
+	}
+	reader, err := sarama.NewClient(h.brokers, cfg)
+	if err != nil {
+		return 0, fmt.Errorf("measure lag of %s: %w", group, err)
+	}
+	defer func() { _ = reader.Close() }()
+	partitions, err := reader.Partitions(topic)
+	if err != nil {
+		return 0, fmt.Errorf("measure lag of %s: %w", group, err)
+	}
+	coordinator, err := reader.Coordinator(group)
+	if err != nil {
+		return 0, fmt.Errorf("measure lag of %s: %w", group, err)
+	}
+	ask := &sarama.OffsetFetchRequest{Version: 1, ConsumerGroup: group}
+	for _, p := range partitions {
+		ask.AddPartition(topic, p)
+	}
+	answer, err := coordinator.FetchOffset(ask)
+	if err != nil {
+		return 0, fmt.Errorf("measure lag of %s: %w", group, err)
+	}
+	for _, p := range partitions {
+		end, err := reader.GetOffset(topic, p, sarama.OffsetNewest)
+		if err != nil {
+			return 0, fmt.Errorf("measure lag of %s: %w", group, err)
+		}
+		heard := int64(0)
+		if at := answer.GetBlock(topic, p); at != nil {
+			heard = max(at.Offset, 0) // -1: nothing committed
+		}
+		lag += end - heard
+	}
+	return lag, nil
+}
