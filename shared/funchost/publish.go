@@ -16,9 +16,10 @@ import (
 
 // publisher says events to the sink or to Kafka.
 type publisher struct {
-	meter   telemetry.Meter
-	send    func(ctx context.Context, events []event.Event) (said []event.Event, err error) // one try, in any order
-	warm    func(ctx context.Context) error                                                 // connects before the first events
+	meter telemetry.Meter
+	// send tries once, in any order, and tells which events were said.
+	send    func(ctx context.Context, events []event.Event) (said []event.Event, err error)
+	warm    func(ctx context.Context) error // connects before the first events
 	close   func()
 	trouble trouble // of those who insist
 }

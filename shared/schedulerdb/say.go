@@ -144,21 +144,22 @@ func (job Snapshot) lastError() *jobevent.Error {
 	return e
 }
 
-func (job Snapshot) status() (jobevent.Status, error) {
-	s := jobevent.Status{
+// rawStatus is a jobevent.Status whose history goes out as it is stored: the hottest event is not
+// decoded to be encoded again.
+type rawStatus struct {
+	jobevent.Status
+	History json.RawMessage `json:"history"` // in the place of Status.History
+}
+
+func (job Snapshot) status() (rawStatus, error) {
+	s := rawStatus{History: job.History, Status: jobevent.Status{
 		JobID: job.JobID, Version: job.Version, Status: job.Status, Attempt: int(job.Attempt),
 		RetryCount: int(job.RetryCount), CallbackDeadlineAt: utc(job.CallbackDeadlineAt),
 		StartedAt: utc(job.StartedAt), FinishedAt: utc(job.FinishedAt), UpdatedAt: job.UpdatedAt.UTC(),
 		LastError: job.lastError(), Output: job.Output,
-	}
+	}}
 	if jobstate.Status(job.Status) != jobstate.Waiting {
 		s.NextRunAt = utc(job.DueAt)
-	}
-	if err := json.Unmarshal(job.History, &s.History); err != nil {
-		return s, fmt.Errorf("read history of job %s: %w", job.JobID, err)
-	}
-	for i := range s.History {
-		s.History[i].At = s.History[i].At.UTC()
 	}
 	if job.LastCommand != nil {
 		if err := json.Unmarshal(job.LastCommand, &s.LastCommand); err != nil {
