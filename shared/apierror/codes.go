@@ -72,7 +72,7 @@ var table = []Entry{
 	{RateLimited, http.StatusTooManyRequests, "Too many requests; try again after `Retry-After`."},
 	{Internal, http.StatusInternalServerError, "The server is at fault; its log has the trace id."},
 	{Unavailable, http.StatusServiceUnavailable,
-		"The store cannot be reached; nothing was accepted, try again after `Retry-After`."},
+		"The store cannot be reached; try again after `Retry-After`, with the same idempotency key."},
 
 	{SimulationFailed, 0, "A step of a simulation failed."},
 	{Timeout, 0, "The attempt ran longer than the job's `timeoutMs`."},
