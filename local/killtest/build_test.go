@@ -2,11 +2,14 @@ package killtest
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"go.uber.org/goleak"
 )
 
 // functions are the eight; the worker is the test's own, with one job type more.
@@ -54,6 +57,13 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	for _, clean := range cleanups {
 		clean()
+	}
+	http.DefaultClient.CloseIdleConnections()
+	// sarama's metrics keep one goroutine for the life of the process.
+	metrics := goleak.IgnoreTopFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick")
+	if err := goleak.Find(metrics); code == 0 && err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
 	}
 	os.Exit(code)
 }

@@ -50,6 +50,9 @@ type fault struct {
 	from, to time.Time
 }
 
+// stopped marks the name of a target that was only told to end.
+const stopped = " stopped"
+
 // chaos kills what is in targets.
 type chaos struct {
 	house *house
@@ -75,7 +78,7 @@ func (c *chaos) run(ctx context.Context, targets []target) {
 			}
 			t := targets[i]
 			if t.stop != nil && c.rnd.IntN(6) == 0 {
-				t.name, t.kill = t.name+" stopped", t.stop
+				t.name, t.kill = t.name+stopped, t.stop
 			}
 			up[i].Lock()
 			restarts.Go(func() {

@@ -119,10 +119,10 @@ func (h *house) checkHappened(e *evidence, d time.Duration) {
 			h.t.Errorf("never happened: %s", what)
 		}
 	}
-	least := int(d / (20 * time.Second))
+	kills, least := e.chaos.kills(), int(d/(20*time.Second))
 	for _, target := range h.targets(h.workers()[2]) {
-		if n := e.chaos.kills()[target.name]; n < least {
-			h.t.Errorf("%s was killed %d times, at least %d are wanted", target.name, n, least)
+		if n := kills[target.name] + kills[target.name+stopped]; n < least {
+			h.t.Errorf("%s was taken down %d times, at least %d are wanted", target.name, n, least)
 		}
 	}
 	h.t.Logf("happened: %v", happened)
