@@ -209,8 +209,8 @@ func (e *evidence) checkRun(job *shown, o *order, r run) {
 		e.find(job.JobID, "attempt %d ran in %s, the API says in %s (%s)", r.attempt, r.process, name, a.WorkerID)
 	}
 	if a.Outcome == "lost" {
-		if e.lives[r.process].ended.IsZero() && len(e.lives[r.process].frozen) == 0 {
-			e.find(job.JobID, "attempt %d is lost, and %s lives", r.attempt, r.process)
+		if at := a.FinishedAt; at == nil || !e.diedBy(r.process, *at) && !e.frozeDuring(r.process, at.Add(-frozenFor), *at) {
+			e.find(job.JobID, "attempt %d was called lost, and %s lived", r.attempt, r.process)
 		}
 		return
 	}

@@ -107,10 +107,10 @@ func (h *house) startFunctions(bin string, workers int) {
 		if !ok {
 			url = h.urls.Scheduler
 		}
-		for n := range workersOf(function, workers) {
-			name := function
-			if function == "runjob" {
-				name = fmt.Sprintf("runjob-%d", n+1)
+		for n := range countOf(function, workers) {
+			name := fmt.Sprintf("%s-%d", function, n+1)
+			if function != "runjob" && *replicas == 1 {
+				name = function
 			}
 			port := freePort(h.t)
 			ports = append(ports, port)
@@ -130,11 +130,11 @@ func (h *house) startFunctions(bin string, workers int) {
 	}
 }
 
-func workersOf(function string, workers int) int {
+func countOf(function string, workers int) int {
 	if function == "runjob" {
 		return workers
 	}
-	return 1
+	return *replicas
 }
 
 func (h *house) process(name, bin, program string, env ...string) *process {

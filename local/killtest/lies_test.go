@@ -27,8 +27,9 @@ func truth() (*evidence, *shown, *order) {
 	job.move("QUEUED", "PENDING", 1)
 	job.move("PENDING", "QUEUED", 2)
 	job.move("QUEUED", failed, 2)
+	verdict := at(4)
 	job.Attempts = []shownAttempt{
-		{Attempt: 1, WorkerID: "w1", Outcome: "lost"}, {Attempt: 2, WorkerID: "w2", Outcome: "failed"},
+		{Attempt: 1, WorkerID: "w1", Outcome: "lost", FinishedAt: &verdict}, {Attempt: 2, WorkerID: "w2", Outcome: "failed"},
 	}
 	e := &evidence{
 		chaos: &chaos{}, orders: map[string]*order{"k1": o}, jobs: map[string]*shown{id: job},
@@ -86,9 +87,10 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 			e.ran[job.JobID][0].end = at(9)
 			e.lives["runjob-1#1"] = life{name: "runjob-1#1", began: at(0), ended: at(10)}
 		}, "before the end of attempt 1"},
-		"lost, and its worker lives": {
-			func(e *evidence, _ *shown, _ *order) { e.lives["runjob-1#1"] = life{name: "runjob-1#1"} }, "is lost, and",
-		},
+		"lost, and its worker lived": {func(e *evidence, job *shown, _ *order) {
+			verdict := at(2)
+			job.Attempts[0].FinishedAt = &verdict
+		}, "was called lost, and"},
 		"completed, and it was not": {
 			func(_ *evidence, job *shown, _ *order) { job.Attempts[1].Outcome = "completed" }, `is completed, its handler ended with "failed"`,
 		},

@@ -13,6 +13,7 @@ var (
 	chaosFor = flag.String("killtest.for", os.Getenv("KILLTEST_FOR"), "how long processes are killed; empty: skip")
 	seedText = flag.String("killtest.seed", os.Getenv("KILLTEST_SEED"), "repeats a schedule of kills; empty: a new one")
 	racy     = flag.Bool("killtest.race", false, "run the functions under the race detector")
+	replicas = flag.Int("killtest.replicas", 1, "processes a function, but for the worker")
 	keep     = flag.Bool("killtest.keep", false, "keep the folder of logs and data after a success too")
 )
 
