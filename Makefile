@@ -31,7 +31,7 @@ help: ## print this list
 		awk -F'\t' '{ printf "  make %-16s %s\n", $$1, $$2 }'
 
 .PHONY: run
-run: ## the whole house on this machine, sample jobs, dashboard on :8080; Ctrl-C stops it
+run: ## the whole house on this machine, sample jobs, its page on :8080; Ctrl-C stops it
 	go run ./local/jobweaver dev --demo
 
 .PHONY: demo
