@@ -22,10 +22,13 @@ const (
 	producerLimit = MessageLimit + 64<<10
 	topicLimit    = MessageLimit + 128<<10
 
-	dialTimeout      = 5 * time.Second
-	sessionTimeout   = 8 * time.Second // a killed member's partitions move after this
-	heartbeat        = time.Second     // how soon a member hears of a rebalance
-	rebalanceTimeout = 60 * time.Second
+	dialTimeout    = 5 * time.Second
+	sessionTimeout = 8 * time.Second // a killed member's partitions move after this
+	heartbeat      = time.Second     // how soon a member hears of a rebalance
+	// rebalanceTimeout is how long the others wait for a member that dies or freezes in the middle of a
+	// rebalance: nobody takes records meanwhile, and jobs of the dead must run again within 30 s. What is
+	// to be revoked is let go sooner.
+	rebalanceTimeout = 20 * time.Second
 
 	// longPoll is how long an idle fetch waits at the broker. A record ends the wait at once, so only
 	// idle CPU and the time to let a partition go depend on it.
