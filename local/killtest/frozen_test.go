@@ -26,8 +26,13 @@ func TestAFrozenWorkerChangesNothingWhenItWakes(t *testing.T) {
 	l, c := newLoad(follow, h, rnd), &chaos{house: h, rnd: rnd}
 	sleepy := h.workers()[0]
 
-	h.submitLong(l, rnd, 40)
-	must(t, within(t.Context(), recoverWithin, func(context.Context) error { return h.runs(sleepy, 5) }))
+	// A few that last, so that handlers are in their midst, and many that do not: such are sent ahead of the
+	// slots, so that some wait for one.
+	l.submitMany(rnd, &shape{name: "long", payload: works(5000, 5000), ends: one(completed)}, 8)
+	for range 4 {
+		l.submitMany(rnd, &shape{name: "brief", payload: works(20, 20), ends: one(completed)}, 1000)
+	}
+	must(t, within(t.Context(), recoverWithin, func(ctx context.Context) error { return h.isFull(ctx, sleepy) }))
 	wake, err := sleepy.freeze()
 	must(t, err)
 	froze := time.Now()
@@ -35,12 +40,15 @@ func TestAFrozenWorkerChangesNothingWhenItWakes(t *testing.T) {
 	pause(t.Context(), frozenFor-time.Since(froze))
 	before := h.evidence(t.Context(), l, c)
 	outcomes := h.outcomes()
-	held := before.heldBy(sleepy.last().name)
+	held, waited := before.heldBy(sleepy.last().name)
+	if t.Logf("%d attempts were held by the worker that froze, %d waited for a slot", len(held), waited); waited == 0 {
+		t.Error("no attempt waited for a slot: it could have begun none")
+	}
 
 	must(t, wake())
 	// It has answered for every attempt that it held: the verdict of the others is said once more.
 	must(t, within(t.Context(), recoverWithin, func(context.Context) error { return h.answered(held) }))
-	h.submitLong(l, rnd, 1)
+	l.submitMany(rnd, briefShapes[0], 1)
 	must(t, h.drain(t.Context(), time.Time{}, recoverWithin))
 	must(t, within(t.Context(), recoverWithin, func(context.Context) error {
 		lag, err := h.lag("jobweaver-outcome", jobevent.TopicFailed)
@@ -65,7 +73,6 @@ func TestAFrozenWorkerChangesNothingWhenItWakes(t *testing.T) {
 	after.check()
 	h.report(after)
 	h.stopAll()
-	t.Logf("%d attempts were held by the worker that froze", len(held))
 	after.summarize(t)
 }
 
@@ -89,41 +96,49 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// submitLong submits jobs that take five seconds each.
-func (h *house) submitLong(l *load, rnd *rand.Rand, n int) {
-	long := &shape{name: "long", payload: works(5000, 5000), ends: one(completed)}
+// submitMany submits jobs of one shape in one batch.
+func (l *load) submitMany(rnd *rand.Rand, s *shape, n int) {
+	var orders []*order
 	for range n {
-		l.submit(h.t.Context(), l.newOrder(rnd, long, "single", true))
+		orders = append(orders, l.newOrder(rnd, s, "batch", true))
 	}
+	l.submitAll(l.house.t.Context(), orders)
 }
 
-// runs is an error until a process has begun so many attempts.
-func (h *house) runs(p *process, n int) error {
+// isFull is an error until many attempts wait for a worker's twelve slots.
+func (h *house) isFull(ctx context.Context, p *process) error {
 	lines, err := witness.Read(h.witnessFile())
 	if err != nil {
 		return err
 	}
 	for _, l := range lines {
-		if l.What == witness.Start && l.Process == p.last().name {
-			n--
+		if l.What != witness.Worker || l.Process != p.last().name {
+			continue
 		}
+		open, err := texts(ctx, h.urls.Worker,
+			"select job_id::text from execution_attempts where outcome is null and worker_id = '"+l.How+"'")
+		if err == nil && len(open) < 40 {
+			err = fmt.Errorf("%s has only %d attempts", p.name, len(open))
+		}
+		return err
 	}
-	if n > 0 {
-		return fmt.Errorf("%s has %d attempts too few", p.name, n)
-	}
-	return nil
+	return fmt.Errorf("%s has not begun", p.name)
 }
 
-// heldBy are the attempts that a process has lost.
-func (e *evidence) heldBy(name string) (attempts []string) {
+// heldBy are the attempts that a process has lost, and how many of them it had not begun.
+func (e *evidence) heldBy(name string) (attempts []string, waited int) {
 	for id, job := range e.jobs {
 		for _, a := range job.Attempts {
-			if a.Outcome == "lost" && e.processes[a.WorkerID] == name {
-				attempts = append(attempts, fmt.Sprintf("%s.%d.lost", id, a.Attempt))
+			if a.Outcome != "lost" || e.processes[a.WorkerID] != name {
+				continue
+			}
+			attempts = append(attempts, fmt.Sprintf("%s.%d.lost", id, a.Attempt))
+			if !slices.ContainsFunc(e.ran[id], func(r run) bool { return r.attempt == a.Attempt }) {
+				waited++
 			}
 		}
 	}
-	return attempts
+	return attempts, waited
 }
 
 // answered is an error until each outcome was said a second time.

@@ -87,7 +87,7 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 			e.ran[job.JobID][0].end = at(9)
 			e.lives["runjob-1#1"] = life{name: "runjob-1#1", began: at(0), ended: at(10)}
 		}, "before the end of attempt 1"},
-		"lost, and its worker lived": {func(e *evidence, job *shown, _ *order) {
+		"lost, and its worker lived": {func(_ *evidence, job *shown, _ *order) {
 			verdict := at(2)
 			job.Attempts[0].FinishedAt = &verdict
 		}, "was called lost, and"},

@@ -104,10 +104,16 @@ func (l *load) submit(ctx context.Context, o *order) {
 
 func (l *load) submitBatch(ctx context.Context, rnd *rand.Rand) {
 	var orders []*order
-	var bodies []json.RawMessage
 	for range 1 + rnd.IntN(20) {
-		o := l.newOrder(rnd, anyOf(l.shapes, rnd), "batch", true)
-		orders, bodies = append(orders, o), append(bodies, o.body)
+		orders = append(orders, l.newOrder(rnd, anyOf(l.shapes, rnd), "batch", true))
+	}
+	l.submitAll(ctx, orders)
+}
+
+func (l *load) submitAll(ctx context.Context, orders []*order) {
+	var bodies []json.RawMessage
+	for _, o := range orders {
+		bodies = append(bodies, o.body)
 	}
 	body, err := json.Marshal(map[string]any{"jobs": bodies})
 	if err != nil {
