@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/infra/folderlock"
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -32,6 +33,9 @@ type Options struct {
 	Brokers     []string // of a cluster that is used instead of a private one
 	Queues      []string
 	JobTypes    []string // that may be submitted beside the built-in ones
+
+	Handlers     map[string]handlers.Handler // of further job types, which the worker runs
+	WorkerQueues []string                    // that the worker here serves; nil: all
 
 	PostgresPort, KafkaPort int // of the private servers; 0 takes free ones
 

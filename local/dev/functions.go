@@ -3,7 +3,9 @@ package dev
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -112,8 +114,9 @@ func (s *stores) functions(o Options, below *base) ([]funchost.Function, error) 
 	if err != nil {
 		return nil, err
 	}
+	types := slices.AppendSeq(slices.Clone(o.JobTypes), maps.Keys(o.Handlers))
 	return []funchost.Function{
-		gateway.New(gateway.Config{Queues: o.Queues, JobTypes: o.JobTypes, Broker: broker}, s.api).Host(),
+		gateway.New(gateway.Config{Queues: o.Queues, JobTypes: types, Broker: broker}, s.api).Host(),
 		projection.New(s.api).Host(),
 		ingest.New(s.scheduler).Host(),
 		dispatch.New(s.scheduler).Host(),
@@ -130,6 +133,9 @@ func (s *stores) runjob(o Options, below *base) (funchost.Function, error) {
 		return funchost.Function{}, err
 	}
 	cfg.Queues, cfg.Kafka, cfg.Version = o.Queues, kafkaConfig(below.brokers), funchost.Version
+	if o.WorkerQueues != nil {
+		cfg.Queues = o.WorkerQueues
+	}
 	cfg.Grace = min(cfg.Grace, grace-5*time.Second)
 	var types handlers.Config
 	if err := funchost.LoadConfig(&types); err != nil {
@@ -138,6 +144,11 @@ func (s *stores) runjob(o Options, below *base) (funchost.Function, error) {
 	registry, err := handlers.Builtin(types)
 	if err != nil {
 		return funchost.Function{}, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Handlers)) {
+		if err := registry.Register(name, nil, o.Handlers[name]); err != nil {
+			return funchost.Function{}, err
+		}
 	}
 	metrics := o.Metrics
 	if metrics == nil {
