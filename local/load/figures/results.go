@@ -1,0 +1,196 @@
+package figures
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// Results is all that one or more runs of the bench have measured. A part that was not measured is null.
+type Results struct {
+	Machine    Machine     `json:"machine"`
+	Settings   Settings    `json:"settings"`
+	Throughput *Throughput `json:"throughput,omitempty"`
+	Latency    []Latency   `json:"latency,omitempty"`
+	Backlog    []Backlog   `json:"backlog,omitempty"`
+	Scale      *Scale      `json:"scale,omitempty"`
+	Cost       *Cost       `json:"cost,omitempty"`
+	Soak       *Soak       `json:"soak,omitempty"`
+	Idle       *Idle       `json:"idle,omitempty"`
+}
+
+// Machine is where it was measured.
+type Machine struct {
+	At         time.Time `json:"at"` // of the latest run
+	CPU        string    `json:"cpu"`
+	Cores      int       `json:"cores"`
+	MemoryGiB  float64   `json:"memory_gib"`
+	OS         string    `json:"os"`
+	Go         string    `json:"go"`
+	PostgreSQL string    `json:"postgresql"`
+	River      string    `json:"river"`
+	Revision   string    `json:"revision"` // of the code, where git knows it
+}
+
+// Settings are those of the bench and of the worker under it.
+type Settings struct {
+	Jobs       int `json:"jobs"`
+	Warm       int `json:"warm"`
+	Rounds     int `json:"rounds"`
+	Clients    int `json:"clients"`
+	Batch      int `json:"batch"`
+	Slots      int `json:"slots"`       // of the worker
+	SlotQueue  int `json:"slot_queue"`  // attempts that wait in the worker
+	RiverSlots int `json:"river_slots"` // River's workers
+}
+
+// Throughput is part 1.
+type Throughput struct {
+	Rounds   []Round           `json:"rounds"`
+	JobsPerS map[string]Spread `json:"jobs_per_s"`     // by contestant
+	Ratios   map[string]Spread `json:"ratio_to_river"` // by contestant
+}
+
+// Latency is part 2: one contestant at one rate. River has no Completed, and its Post is its insert.
+type Latency struct {
+	Contestant string       `json:"contestant"`
+	Rate       int          `json:"rate"`
+	Post       Distribution `json:"post"`
+	Start      Distribution `json:"start"`
+	Completed  Distribution `json:"completed"`
+	Refused    int          `json:"refused"` // 503s
+}
+
+// Backlog is part 3: a rate of dispatch with so much waiting.
+type Backlog struct {
+	Case      string       `json:"case"`
+	Waiting   int          `json:"waiting"`
+	Scheduled int          `json:"scheduled"`
+	FillPerS  float64      `json:"fill_per_s"`
+	Window    float64      `json:"window_s"`
+	JobsPerS  float64      `json:"jobs_per_s"`
+	Ratio     float64      `json:"ratio"` // to the case that it is held against
+	Post      Distribution `json:"post"`
+}
+
+// Scale is part 4.
+type Scale struct {
+	Slots   int          `json:"slots"` // of each worker
+	SleepMs int          `json:"sleep_ms"`
+	Steps   []ScaleStep  `json:"steps"`
+	Pauses  []ScalePause `json:"pauses"`
+}
+
+// ScaleStep is a number of workers and what they did of the ideal.
+type ScaleStep struct {
+	Workers  int     `json:"workers"`
+	JobsPerS float64 `json:"jobs_per_s"`
+	Fraction float64 `json:"fraction"`
+}
+
+// ScalePause is the longest time without a completion.
+type ScalePause struct {
+	Case string  `json:"case"` // steady, join, leave
+	Ms   float64 `json:"ms"`
+}
+
+// Cost is part 5.
+type Cost struct {
+	CPU           map[string]map[string]float64 `json:"cpu_us_per_job"` // by contestant, by process
+	Memory        []Memory                      `json:"memory"`
+	Jobs          int                           `json:"jobs"`
+	Tables        []Table                       `json:"tables"`
+	RowWrites     float64                       `json:"row_writes_per_job"`
+	WALBytes      float64                       `json:"wal_bytes_per_job"`
+	Statements    float64                       `json:"statements_per_job"` // round trips
+	Transactions  float64                       `json:"transactions_per_job"`
+	DatabaseBytes float64                       `json:"database_bytes_per_job"`
+	TopStatements []Statement                   `json:"top_statements"`
+}
+
+// Memory of a contestant's process in MiB.
+type Memory struct {
+	Contestant string  `json:"contestant"`
+	Process    string  `json:"process"`
+	Rest       float64 `json:"rest_mib"`
+	Peak       float64 `json:"peak_mib"`
+}
+
+// Table is what one job writes to a table.
+type Table struct {
+	Database   string  `json:"database"`
+	Table      string  `json:"table"`
+	Inserts    float64 `json:"inserts_per_job"`
+	Updates    float64 `json:"updates_per_job"`
+	HotUpdates float64 `json:"hot_updates_per_job"`
+	Deletes    float64 `json:"deletes_per_job"`
+	Bytes      float64 `json:"bytes_per_job"` // its indexes with it
+}
+
+// Statement is one of those that take most of PostgreSQL's time.
+type Statement struct {
+	Database string  `json:"database"`
+	Text     string  `json:"text"`
+	Calls    int64   `json:"calls"`
+	Micros   float64 `json:"us_per_job"`
+	Rows     float64 `json:"rows_per_job"`
+}
+
+// Soak is part 6.
+type Soak struct {
+	Rate    float64  `json:"rate"` // jobs a second, asked for
+	Minutes []Minute `json:"minutes"`
+}
+
+// Minute is one step of a soak; a short soak has shorter steps.
+type Minute struct {
+	Ended        float64      `json:"ended_s"` // seconds since the soak began
+	JobsPerS     float64      `json:"jobs_per_s"`
+	Post         Distribution `json:"post"`
+	Start        Distribution `json:"start"`
+	HouseMiB     float64      `json:"house_mib"`
+	PostgresMiB  float64      `json:"postgres_mib"`
+	DeadRows     int64        `json:"dead_rows"`
+	BytesPerJob  float64      `json:"bytes_per_job"` // tables and indexes, of all jobs so far
+	TableBytes   int64        `json:"table_bytes"`
+	IndexBytes   int64        `json:"index_bytes"`
+	HouseCPU     float64      `json:"house_cpu"` // of a core
+	PostgresCPU  float64      `json:"postgres_cpu"`
+	BacklogAtEnd int          `json:"backlog_at_end"` // handed in and not completed
+}
+
+// Idle is the house with nothing to do.
+type Idle struct {
+	Seconds     float64 `json:"seconds"`
+	HouseCPU    float64 `json:"house_cpu_percent"`
+	PostgresCPU float64 `json:"postgres_cpu_percent"`
+	HouseMiB    float64 `json:"house_mib"`
+}
+
+// Read gives the results kept in a file; none where there is no such file.
+func Read(file string) (Results, error) {
+	var r Results
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return r, fmt.Errorf("read %s: %w", file, err)
+	}
+	return r, nil
+}
+
+// Keep writes the results to a file.
+func (r Results) Keep(file string) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(text, '\n'), 0o644)
+}

@@ -1,0 +1,87 @@
+package figures
+
+// Yardstick is the contestant that the others are held against.
+const Yardstick = "river"
+
+// Round is one timed run of one contestant.
+type Round struct {
+	Contestant string  `json:"contestant"`
+	Jobs       int     `json:"jobs"`
+	Seconds    float64 `json:"seconds"` // from the first insert until the last job is completed
+	Accepted   float64 `json:"accepted_s"`
+	JobsPerS   float64 `json:"jobs_per_s"`
+	// CPU microseconds a job, by process: house, broker, postgres, load, river.
+	CPU map[string]float64 `json:"cpu_us_per_job"`
+}
+
+// Plan is who runs in turn: the yardstick before and after everybody else's every round, so that a
+// machine that gets slower or faster does so for both.
+func Plan(rounds int, contestants []string) []string {
+	plan := []string{Yardstick}
+	for range rounds {
+		for _, name := range contestants {
+			plan = append(plan, name, Yardstick)
+		}
+	}
+	return plan
+}
+
+// Ratios holds each round of a contestant against the mean of the yardstick's nearest rounds before and
+// after it. A round with none beside it has no ratio.
+func Ratios(rounds []Round, contestant string) []float64 {
+	var ratios []float64
+	for i, round := range rounds {
+		if round.Contestant != contestant {
+			continue
+		}
+		var sum, n float64
+		for _, beside := range []int{nearest(rounds, i, -1), nearest(rounds, i, +1)} {
+			if beside >= 0 {
+				sum, n = sum+rounds[beside].JobsPerS, n+1
+			}
+		}
+		if sum > 0 {
+			ratios = append(ratios, round.JobsPerS/(sum/n))
+		}
+	}
+	return ratios
+}
+
+// nearest is the yardstick's round nearest to i in a direction; -1 where there is none.
+func nearest(rounds []Round, i, step int) int {
+	for at := i + step; at >= 0 && at < len(rounds); at += step {
+		if rounds[at].Contestant == Yardstick {
+			return at
+		}
+	}
+	return -1
+}
+
+// Rates are the rounds' jobs a second of one contestant.
+func Rates(rounds []Round, contestant string) []float64 {
+	var rates []float64
+	for _, round := range rounds {
+		if round.Contestant == contestant {
+			rates = append(rates, round.JobsPerS)
+		}
+	}
+	return rates
+}
+
+// MeanCPU is a contestant's processor time a job by process, over all its rounds.
+func MeanCPU(rounds []Round, contestant string) map[string]float64 {
+	sums, n := map[string]float64{}, 0
+	for _, round := range rounds {
+		if round.Contestant != contestant {
+			continue
+		}
+		n++
+		for process, us := range round.CPU {
+			sums[process] += us
+		}
+	}
+	for process := range sums {
+		sums[process] /= float64(n)
+	}
+	return sums
+}
