@@ -91,7 +91,7 @@ func setCausation(say, handled []event.Event) {
 	}
 	for i := range say {
 		cause, known := causes[say[i].Subject()]
-		if _, set := say[i].Extensions()[jobevent.ExtCausationID]; known && !set {
+		if known && jobevent.Extension(say[i], jobevent.ExtCausationID) == "" {
 			say[i].SetExtension(jobevent.ExtCausationID, cause)
 		}
 	}

@@ -96,6 +96,9 @@ func phases(events []event.Event) [][]event.Event {
 			others[e.Subject()] = true
 		}
 	}
+	if n := len(others); len(events) > 0 && (n == 0 || n == len(events)) { // all are statuses, or none is
+		return [][]event.Event{events}
+	}
 	var first, last []event.Event
 	for _, e := range events {
 		if e.Type() == jobevent.TypeStatus && others[e.Subject()] {

@@ -28,9 +28,6 @@ const (
 	TypeHeartbeat     = "io.jobweaver.worker.heartbeat.v1"
 )
 
-// queueExtension is the attribute of a run event that names its queue, and so its topic.
-const queueExtension = "queue"
-
 var topicOfType = map[string]string{
 	TypeCreated:       TopicCreated,
 	TypeCompleted:     TopicCompleted,
@@ -48,8 +45,7 @@ var topicOfType = map[string]string{
 // TopicOf says on which topic an event travels: by its type, a run event by its queue.
 func TopicOf(e event.Event) (string, error) {
 	if e.Type() == TypeRun {
-		queue, _ := e.Extensions()[queueExtension].(string)
-		return RunTopic(queue), nil
+		return RunTopic(Extension(e, ExtQueue)), nil
 	}
 	topic, ok := topicOfType[e.Type()]
 	if !ok {

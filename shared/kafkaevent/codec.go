@@ -21,24 +21,49 @@ var errTombstone = errors.New("record without a value")
 // Encode makes the record of an event: binary mode, keyed by its partitionkey, on the topic of its
 // type. An event without data becomes a tombstone. Its errors wrap jobevent.ErrInvalid.
 func Encode(e event.Event) (*sarama.ProducerMessage, error) {
-	topic, err := jobevent.TopicOf(e)
+	messages, err := encodeAll([]event.Event{e})
 	if err != nil {
-		return nil, fmt.Errorf("encode event %s: %w", e.ID(), err)
+		return nil, err
 	}
+	return messages[0], nil
+}
+
+// encodeAll is Encode for many, which share their memory.
+func encodeAll(events []event.Event) ([]*sarama.ProducerMessage, error) {
+	w := newPlainWriter(len(events))
+	messages := make([]*sarama.ProducerMessage, len(events))
+	for i, e := range events {
+		topic, err := jobevent.TopicOf(e)
+		if err != nil {
+			return nil, fmt.Errorf("encode event %s: %w", e.ID(), err)
+		}
+		m := w.write(e)
+		if m == nil {
+			if m, err = encodeBySDK(e); err != nil {
+				return nil, fmt.Errorf("encode event %s: %w: %w", e.ID(), err, jobevent.ErrInvalid)
+			}
+		}
+		m.Topic = topic
+		messages[i] = m
+	}
+	return messages, nil
+}
+
+func encodeBySDK(e event.Event) (*sarama.ProducerMessage, error) {
 	if err := e.Validate(); err != nil {
-		return nil, fmt.Errorf("encode event %s: %w: %w", e.ID(), err, jobevent.ErrInvalid)
+		return nil, err
 	}
-	m := &sarama.ProducerMessage{Topic: topic}
-	if err := kafka_sarama.WriteProducerMessage(context.Background(), binding.ToMessage(&e), m); err != nil {
-		return nil, fmt.Errorf("encode event %s: %w: %w", e.ID(), err, jobevent.ErrInvalid)
-	}
-	return m, nil
+	m := &sarama.ProducerMessage{}
+	return m, kafka_sarama.WriteProducerMessage(context.Background(), binding.ToMessage(&e), m)
 }
 
 // Decode reads the event of a record, binary or structured. Its errors wrap jobevent.ErrInvalid: a
-// record that cannot be read now never can be.
+// record that cannot be read now never can be. The event's data is the record's value, not a copy.
 func Decode(m *sarama.ConsumerMessage) (event.Event, error) {
-	e, err := decode(m)
+	if e, ok := readPlain(m); ok {
+		return e, nil
+	}
+	e, err := decodeBySDK(m)
 	if err != nil {
 		return event.Event{}, fmt.Errorf("decode record %s/%d@%d: %w: %w",
 			m.Topic, m.Partition, m.Offset, err, jobevent.ErrInvalid)
@@ -46,7 +71,7 @@ func Decode(m *sarama.ConsumerMessage) (event.Event, error) {
 	return *e, nil
 }
 
-func decode(m *sarama.ConsumerMessage) (*event.Event, error) {
+func decodeBySDK(m *sarama.ConsumerMessage) (*event.Event, error) {
 	if m.Value == nil {
 		return nil, errTombstone
 	}

@@ -2,12 +2,14 @@ package kafkaevent
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/IBM/sarama"
 	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -60,7 +62,7 @@ func TestAnEventSurvivesItsRecord(t *testing.T) {
 			e.SetExtension(jobevent.ExtPartitionKey, key)
 		}
 		data := rapid.SliceOfN(rapid.Byte(), 1, 100).Draw(t, "data")
-		e.SetDataContentType("application/octet-stream")
+		e.SetDataContentType(rapid.SampledFrom([]string{"application/json", "application/octet-stream"}).Draw(t, "content type"))
 		e.DataEncoded = data
 
 		m, err := Encode(e)
@@ -78,7 +80,7 @@ func TestAnEventSurvivesItsRecord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := back.String(), e.String(); got != want {
+		if got, want := back.String(), e.String(); got != want || bySDK(t, record).String() != want {
 			t.Fatalf("came back as\n%s\nwant\n%s", got, want)
 		}
 	})
@@ -173,8 +175,94 @@ func FuzzDecodeNeverPanics(f *testing.F) {
 		if err != nil && !errors.Is(err, jobevent.ErrInvalid) {
 			t.Errorf("%v does not wrap ErrInvalid", err)
 		}
-		if err == nil && e.Validate() != nil {
+		if err != nil {
+			return
+		}
+		if e.Validate() != nil {
 			t.Errorf("decoded an invalid event: %v", e.Validate())
 		}
+		if sdk := bySDK(t, m); sdk.String() != e.String() {
+			t.Errorf("decoded\n%s\nthe SDK\n%s", e, sdk)
+		}
 	})
+}
+
+// bySDK reads the record as the SDK does, without the quick way.
+func bySDK(t interface{ Fatal(...any) }, m *sarama.ConsumerMessage) event.Event {
+	e, err := decodeBySDK(m)
+	if err != nil {
+		t.Fatal("the SDK refuses it: ", err)
+	}
+	return *e
+}
+
+func TestWhatTheHouseSaysTakesTheQuickWay(t *testing.T) {
+	t.Parallel()
+	job := uuid.Must(uuid.NewV7())
+	e, err := jobevent.New(jobevent.TypeRun, jobevent.Meta{
+		Function: "ingest", ID: "1", JobID: job, TraceID: job, Queue: "mail", Key: jobevent.RoutingKey(3),
+	}, jobevent.Run{JobID: job})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.SetExtension(jobevent.ExtCausationID, "0")
+	w := newPlainWriter(1)
+	m := w.write(e)
+	if m == nil {
+		t.Fatal("not written quickly")
+	}
+	if cap(w.headers) != headersEach || len(m.Headers) > headersEach {
+		t.Errorf("%d headers, room for %d", len(m.Headers), headersEach)
+	}
+	got, ok := readPlain(delivered(t, m))
+	if !ok || got.String() != e.String() {
+		t.Errorf("read quickly %v: %s\nwant %s", ok, got, e)
+	}
+	sdk, err := encodeBySDK(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := headersOf(m), headersOf(sdk); got != want || m.Key.Length() != sdk.Key.Length() {
+		t.Errorf("headers\n%s\nwant\n%s", got, want)
+	}
+}
+
+func headersOf(m *sarama.ProducerMessage) string {
+	var lines []string
+	for _, h := range m.Headers {
+		lines = append(lines, string(h.Key)+": "+string(h.Value))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+func BenchmarkCodec(b *testing.B) {
+	job := uuid.Must(uuid.NewV7())
+	e, err := jobevent.New(jobevent.TypeRun, jobevent.Meta{
+		Function: "ingest", ID: jobevent.RunID(job, 1), JobID: job, TraceID: job, Key: jobevent.RoutingKey(3),
+	}, jobevent.Run{JobID: job})
+	if err != nil {
+		b.Fatal(err)
+	}
+	events := slices.Repeat([]event.Event{e}, 100)
+	m, err := Encode(e)
+	if err != nil {
+		b.Fatal(err)
+	}
+	record := delivered(b, m)
+	for name, f := range map[string]func() error{
+		"encode 100":        func() error { _, err := encodeAll(events); return err },
+		"encode by the SDK": func() error { _, err := encodeBySDK(e); return err },
+		"decode":            func() error { _, err := Decode(record); return err },
+		"decode by the SDK": func() error { _, err := decodeBySDK(record); return err },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := f(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

@@ -60,17 +60,15 @@ func (p *Producer) Publish(ctx context.Context, events []event.Event) error {
 	if len(events) == 0 {
 		return nil
 	}
-	messages := make([]*sarama.ProducerMessage, len(events))
-	for i, e := range events {
-		m, err := Encode(e)
-		if err != nil {
-			return err
-		}
+	messages, err := encodeAll(events)
+	if err != nil {
+		return err
+	}
+	for i, m := range messages {
 		if size := m.ByteSize(recordVersion); size > producerLimit {
 			return fmt.Errorf("publish event %s of %d bytes to %s: %w: %w",
-				e.ID(), size, m.Topic, sarama.ErrMessageSizeTooLarge, jobevent.ErrInvalid)
+				events[i].ID(), size, m.Topic, sarama.ErrMessageSizeTooLarge, jobevent.ErrInvalid)
 		}
-		messages[i] = m
 	}
 	topics := topicsOf(messages) // messages are sarama's once they are sent
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
@@ -80,7 +78,7 @@ func (p *Producer) Publish(ctx context.Context, events []event.Event) error {
 	case <-ctx.Done():
 		return fmt.Errorf("publish to %s: %w", topics, context.Cause(ctx))
 	}
-	err := bounded(ctx, func() error {
+	err = bounded(ctx, func() error {
 		defer func() { <-p.places }()
 		return p.send(ctx, messages)
 	})
