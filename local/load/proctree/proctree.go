@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -104,4 +105,13 @@ func field(text, name string) (int64, bool) {
 		}
 	}
 	return 0, false
+}
+
+// OwnCPU is the processor time that this process has used itself, its children not counted.
+func OwnCPU() time.Duration {
+	var usage syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

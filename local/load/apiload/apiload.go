@@ -1,0 +1,146 @@
+// Package apiload puts load on JobWeaver through its public API and sees by it what became of the jobs.
+package apiload
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// lookEvery is how often the API is asked for what it has not yet to say.
+const lookEvery = 20 * time.Millisecond
+
+// ErrRefused is a 503: the house has no room or no store for the moment.
+var ErrRefused = errors.New("refused for the moment")
+
+// API is one gateway, with connections that are kept.
+type API struct {
+	base string
+	http *http.Client
+}
+
+// New makes a client for the gateway at base.
+func New(base string) *API {
+	transport := &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		MaxIdleConnsPerHost: 1024,
+		MaxConnsPerHost:     1024, // beyond them requests wait here, and their time counts all the same
+		DisableCompression:  true,
+	}
+	return &API{base: strings.TrimRight(base, "/"), http: &http.Client{Transport: transport, Timeout: 2 * time.Minute}}
+}
+
+// Close lets go of the connections.
+func (a *API) Close() { a.http.CloseIdleConnections() }
+
+// call sends a request and gives the body of the answer wanted.
+func (a *API) call(ctx context.Context, method, path string, body []byte, want int) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, a.base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	res, err := a.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := io.ReadAll(res.Body)
+	if err := errors.Join(err, res.Body.Close()); err != nil {
+		return nil, fmt.Errorf("read answer: %w", err)
+	}
+	switch res.StatusCode {
+	case want:
+		return answer, nil
+	case http.StatusServiceUnavailable:
+		return nil, fmt.Errorf("%s %s: %w", method, path, ErrRefused)
+	default:
+		return nil, fmt.Errorf("%s %s: %s %s", method, path, res.Status, answer[:min(len(answer), 500)])
+	}
+}
+
+// Submit hands in one job and returns its id.
+func (a *API) Submit(ctx context.Context, request []byte) (string, error) {
+	answer, err := a.call(ctx, http.MethodPost, "/api/jobs", request, http.StatusAccepted)
+	if err != nil {
+		return "", err
+	}
+	id, ok := firstID(answer)
+	if !ok {
+		return "", fmt.Errorf("answer without a jobId: %s", answer)
+	}
+	return id, nil
+}
+
+// Batch is a body for POST /api/jobs/batch: n times the same request.
+func Batch(request string, n int) []byte {
+	return []byte(`{"jobs":[` + strings.TrimSuffix(strings.Repeat(request+",", n), ",") + `]}`)
+}
+
+// SubmitBatch hands in a batch of n jobs, all of which have to be accepted, and returns the last one's id.
+func (a *API) SubmitBatch(ctx context.Context, batch []byte, n int) (last string, err error) {
+	answer, err := a.call(ctx, http.MethodPost, "/api/jobs/batch", batch, http.StatusOK)
+	if err != nil {
+		return "", err
+	}
+	// Decoding thousands of results would cost the machine that is measured.
+	if accepted := bytes.Count(answer, []byte(`"status":202`)); accepted != n {
+		return "", fmt.Errorf("only %d of %d jobs were accepted: %s", accepted, n, answer[:min(len(answer), 500)])
+	}
+	last, ok := firstID(answer[bytes.LastIndex(answer, []byte(`"jobId"`)):])
+	if !ok {
+		return "", errors.New("answer without a jobId")
+	}
+	return last, nil
+}
+
+// firstID finds the first jobId in an answer.
+func firstID(answer []byte) (string, bool) {
+	_, after, _ := bytes.Cut(answer, []byte(`"jobId":"`))
+	id, _, found := bytes.Cut(after, []byte(`"`))
+	return string(id), found
+}
+
+// Job is as much of a job as the bench looks at.
+type Job struct {
+	JobID     string     `json:"jobId"`
+	Status    string     `json:"status"`
+	Version   int64      `json:"version"`
+	StartedAt *time.Time `json:"startedAt"`
+}
+
+// Get reads a job. With wait above zero the answer is held until the job has ended, at most that long.
+func (a *API) Get(ctx context.Context, id string, wait time.Duration) (Job, error) {
+	path := "/api/jobs/" + id
+	if wait > 0 {
+		path += "?wait=" + wait.String()
+	}
+	var job Job
+	answer, err := a.call(ctx, http.MethodGet, path, nil, http.StatusOK)
+	if err != nil {
+		return job, err
+	}
+	return job, json.Unmarshal(answer, &job)
+}
+
+// List reads a page of jobs, newest first.
+func (a *API) List(ctx context.Context, query string) (jobs []Job, next string, err error) {
+	answer, err := a.call(ctx, http.MethodGet, "/api/jobs?"+query, nil, http.StatusOK)
+	if err != nil {
+		return nil, "", err
+	}
+	var page struct {
+		Jobs       []Job  `json:"jobs"`
+		NextCursor string `json:"nextCursor"`
+	}
+	err = json.Unmarshal(answer, &page)
+	return page.Jobs, page.NextCursor, err
+}

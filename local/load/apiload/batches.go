@@ -1,0 +1,71 @@
+package apiload
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// sampled is how many jobs of a run are looked at one by one at its end.
+const sampled = 100
+
+// Throughput is how long a number of jobs took.
+type Throughput struct {
+	Accepted  time.Duration // until the last POST was answered
+	Completed time.Duration // until the API showed no job that had not ended
+}
+
+// Throughput hands in jobs by batches from so many clients and waits until the API shows all of them
+// COMPLETED.
+func (a *API) Throughput(ctx context.Context, request string, jobs, clients, batch int) (Throughput, error) {
+	begin := time.Now()
+	last, err := a.Fill(ctx, request, jobs, clients, batch)
+	if err != nil {
+		return Throughput{}, err
+	}
+	result := Throughput{Accepted: time.Since(begin)}
+	if err := a.Drained(ctx); err != nil {
+		return result, err
+	}
+	result.Completed = time.Since(begin)
+	// No list shows that nothing failed.
+	for i := 0; i < len(last); i += len(last)/sampled + 1 {
+		if _, err := a.Completed(ctx, last[i]); err != nil {
+			return result, err
+		}
+	}
+	failed, _, err := a.List(ctx, "limit=1&status=FAILED")
+	if err == nil && len(failed) > 0 {
+		err = fmt.Errorf("job %s has failed", failed[0].JobID)
+	}
+	return result, err
+}
+
+// Fill hands in jobs by batches from so many clients. It returns the id of each batch's last job.
+func (a *API) Fill(ctx context.Context, request string, jobs, clients, batch int) (last []string, err error) {
+	body := Batch(request, batch)
+	var mu sync.Mutex
+	all, ctx := errgroup.WithContext(ctx)
+	all.SetLimit(clients)
+	for left := jobs; left > 0 && ctx.Err() == nil; left -= batch {
+		n, body := batch, body
+		if left < batch {
+			n, body = left, Batch(request, left)
+		}
+		all.Go(func() error {
+			id, err := a.SubmitBatch(ctx, body, n)
+			if err != nil {
+				return fmt.Errorf("submit batch: %w", err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			last = append(last, id)
+			return nil
+		})
+	}
+	err = all.Wait()
+	return last, err
+}

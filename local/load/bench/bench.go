@@ -1,0 +1,181 @@
+// Package bench measures JobWeaver part by part, beside River, on this machine. It starts what it needs,
+// and drives the house only through its public API.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/jobweaver/jobweaver/local/load/figures"
+	"github.com/jobweaver/jobweaver/local/load/rig"
+)
+
+// The bench's own job types, which its house and its workers know.
+const (
+	NoopType  = "NOOP"    // does nothing
+	SleepType = "SLEEP50" // sleeps for SleepFor
+	SleepFor  = 50 * time.Millisecond
+)
+
+// The contestants beside figures.Yardstick.
+const (
+	embedded = "embedded" // the broker in the house's process, as in make run
+	apache   = "apache"   // Apache Kafka beside it
+)
+
+// request is a JobRequest as small as River's.
+func request(jobType, queue string) string {
+	return fmt.Sprintf(`{"jobType":%q,"queue":%q,"payload":{"num":1}}`, jobType, queue)
+}
+
+// Parts is every part, in the order in which they are measured.
+var Parts = []string{"throughput", "latency", "backlog", "scale", "cost", "soak", "idle"}
+
+// Options say what is measured, and how much.
+type Options struct {
+	Parts    []string
+	Dir      string // of all data; it is removed at the end
+	JSON     string // file of results; parts that it has from other runs stay. Empty: none
+	Settings figures.Settings
+
+	Rates       []int         // of the latency part
+	LatencyFor  time.Duration // each of them
+	Window      time.Duration // over which a rate is measured in backlog and scale
+	Hold        time.Duration // of the open transaction
+	BacklogMost int           // caps every backlog
+	Soak        time.Duration
+	SoakRate    float64 // 0: 70 % of the measured maximum
+
+	Out io.Writer
+}
+
+type bench struct {
+	Options
+	server  *rig.Server
+	river   *rig.River
+	apache  *rig.Broker // once it is needed
+	results figures.Results
+	houses  int // started so far
+}
+
+// Run measures the parts asked for and prints what came out.
+func Run(ctx context.Context, o Options) (err error) {
+	b := &bench{Options: o}
+	for _, part := range o.Parts {
+		if !slices.Contains(Parts, part) {
+			return fmt.Errorf("there is no part %q; there are %v", part, Parts)
+		}
+	}
+	if b.results, err = figures.Read(o.JSON); o.JSON != "" && err != nil {
+		return err
+	}
+	if b.Dir, err = b.makeDir(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(b.Dir)) }()
+	b.server, err = rig.StartServer(ctx, filepath.Join(b.Dir, "postgres"), nil, b.say)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.server.Stop()) }()
+	if b.river, err = rig.BuildRiver(ctx, filepath.Join(b.Dir, "river"), b.server); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.stopApache()) }()
+	return b.measure(ctx)
+}
+
+// makeDir makes the folder of all data on a disk, or nothing that is measured would be true.
+func (b *bench) makeDir() (string, error) {
+	dir, err := os.MkdirTemp(b.Dir, "jobweaver-bench-")
+	if err != nil {
+		return "", fmt.Errorf("make folder: %w", err)
+	}
+	if rig.InMemory(dir) {
+		return "", errors.Join(fmt.Errorf("%s is in memory: name a folder on a disk with --dir", dir), os.Remove(dir))
+	}
+	return dir, os.Chmod(dir, 0o755) // PostgreSQL may run as somebody else
+}
+
+func (b *bench) measure(ctx context.Context) error {
+	version, err := b.server.Version(ctx)
+	if err != nil {
+		return err
+	}
+	b.results.Machine = machine(ctx, version, b.river.Version)
+	b.results.Settings = b.Settings
+	b.say(describe(b.results))
+	all := map[string]func(context.Context) error{
+		"throughput": b.throughput, "latency": b.latency, "backlog": b.backlog, "scale": b.scale,
+		"cost": b.cost, "soak": b.soak, "idle": b.idle,
+	}
+	for _, part := range Parts {
+		if !slices.Contains(b.Parts, part) {
+			continue
+		}
+		b.say("\n" + part)
+		if err := all[part](ctx); err != nil {
+			return fmt.Errorf("measure %s: %w", part, err)
+		}
+		if b.JSON != "" { // after each part: the long ones may be interrupted
+			if err := b.results.Keep(b.JSON); err != nil {
+				return fmt.Errorf("keep results: %w", err)
+			}
+		}
+	}
+	b.say("")
+	if err := table(b.Out, b.results, b.Parts); err != nil {
+		return err
+	}
+	if slices.Contains(b.Parts, "throughput") && slices.Contains(b.Parts, "latency") {
+		guard(b.Out, b.results)
+	}
+	return nil
+}
+
+func (b *bench) say(line string) { fmt.Fprintln(b.Out, line) }
+
+func (b *bench) sayf(format string, args ...any) { b.say(fmt.Sprintf("  "+format, args...)) }
+
+// contestants are those that this machine can run.
+func (b *bench) contestants() []string {
+	if _, err := exec.LookPath("java"); err != nil {
+		b.sayf("there is no java: Apache Kafka is left out")
+		return []string{embedded}
+	}
+	return []string{embedded, apache}
+}
+
+// broker is the one beside a contestant's house: none, or Apache Kafka, which stays warm between rounds.
+func (b *bench) broker(ctx context.Context, contestant string) (_ *rig.Broker, err error) {
+	if contestant != apache {
+		return nil, nil
+	}
+	if b.apache == nil {
+		b.apache, err = rig.StartBroker(ctx, apache, filepath.Join(b.Dir, "apache"))
+	}
+	return b.apache, err
+}
+
+func (b *bench) stopApache() error {
+	if b.apache == nil {
+		return nil
+	}
+	broker := b.apache
+	b.apache = nil
+	return broker.Stop()
+}
+
+// folder is a new one for a house and what is beside it.
+func (b *bench) folder() string {
+	b.houses++
+	return filepath.Join(b.Dir, "house"+strconv.Itoa(b.houses))
+}

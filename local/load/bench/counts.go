@@ -1,0 +1,72 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jobweaver/jobweaver/local/load/apiload"
+	"github.com/jobweaver/jobweaver/local/load/figures"
+	"github.com/jobweaver/jobweaver/local/load/rig"
+)
+
+// topStatements is how many of the dearest statements are kept.
+const topStatements = 12
+
+func (b *bench) countedJobs(ctx context.Context, url string) error {
+	api := apiload.New(url)
+	defer api.Close()
+	_, err := api.Throughput(ctx, noop, b.Settings.Jobs, b.Settings.Clients, b.Settings.Batch)
+	return err
+}
+
+// fillCost divides what was counted by the jobs.
+func fillCost(c *figures.Cost, counts rig.Counts, tables []rig.Table) {
+	jobs := float64(c.Jobs)
+	c.WALBytes, c.Transactions = float64(counts.WALBytes)/jobs, float64(counts.Transactions)/jobs
+	for _, t := range tables {
+		bytes := float64(t.Bytes+t.IndexBytes) / jobs
+		c.DatabaseBytes += bytes
+		c.RowWrites += float64(t.Inserts+t.Updates+t.Deletes) / jobs
+		c.Tables = append(c.Tables, figures.Table{
+			Database: t.Database, Table: t.Name, Bytes: bytes, Inserts: float64(t.Inserts) / jobs,
+			Updates: float64(t.Updates) / jobs, HotUpdates: float64(t.HotUpdates) / jobs, Deletes: float64(t.Deletes) / jobs,
+		})
+	}
+	var all []figures.Statement
+	for key, called := range counts.Statements {
+		c.Statements += float64(called.Calls) / jobs
+		all = append(all, figures.Statement{
+			Database: key.Database, Text: firstLine(key.Text), Calls: called.Calls,
+			Micros: called.Millis * 1000 / jobs, Rows: float64(called.Rows) / jobs,
+		})
+	}
+	slices.SortFunc(all, func(a, b figures.Statement) int { return cmp.Compare(b.Micros, a.Micros) })
+	c.TopStatements = all[:min(len(all), topStatements)]
+}
+
+// firstLine is what people know a statement by: the stores' statements begin with their name.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return strings.TrimSuffix(strings.TrimPrefix(line, "-- name: "), " ")
+}
+
+func processes(cpu map[string]float64) string {
+	var parts []string
+	var sum float64
+	for _, process := range slices.Sorted(maps.Keys(cpu)) {
+		parts = append(parts, fmt.Sprintf("%s %.0f", process, cpu[process]))
+		if process != "load" {
+			sum += cpu[process]
+		}
+	}
+	return fmt.Sprintf("%s; without load %.0f µs of CPU a job", strings.Join(parts, ", "), sum)
+}
+
+func counts(c *figures.Cost) string {
+	return fmt.Sprintf("%.2f row writes, %.0f bytes of WAL, %.3f statements, %.3f transactions, %.0f bytes kept a job",
+		c.RowWrites, c.WALBytes, c.Statements, c.Transactions, c.DatabaseBytes)
+}

@@ -1,0 +1,151 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/jobweaver/jobweaver/local/load/apiload"
+	"github.com/jobweaver/jobweaver/local/load/rig"
+)
+
+// workers are those that serve rig.Queue, all that were ever started.
+type workers struct {
+	mu  sync.Mutex
+	all []*rig.Worker
+}
+
+func (w *workers) list() []*rig.Worker {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.all[:len(w.all):len(w.all)]
+}
+
+func (w *workers) add(worker *rig.Worker) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, worker)
+}
+
+// done is how many handlers have ended.
+func (w *workers) done() int {
+	n := 0
+	for _, worker := range w.list() {
+		n += worker.Done()
+	}
+	return n
+}
+
+// instants are those at which handlers have ended.
+func (w *workers) instants() (all []time.Time, err error) {
+	for _, worker := range w.list() {
+		instants, err := worker.Instants()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, instants...)
+	}
+	return all, nil
+}
+
+// begin starts a worker, and returns once it has done something.
+func (w *workers) begin(ctx context.Context, h *house, name string, slots, queue int) (*rig.Worker, error) {
+	worker, err := rig.StartWorker(rig.WorkerConfig{
+		Dir: h.dir, Name: name, Server: h.server, Broker: h.broker, Slots: slots, SlotQueue: queue,
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.add(worker)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	if err := until(ctx, func() bool { return worker.Done() > 0 }); err != nil {
+		return worker, fmt.Errorf("wait for %s to do something: %w", name, err)
+	}
+	return worker, nil
+}
+
+// until looks again and again.
+func until(ctx context.Context, true func() bool) error {
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for !true() {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// pass lets time go by: what is measured goes on meanwhile.
+func pass(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// feeder keeps so many jobs waiting in rig.Queue: what is done is replaced.
+type feeder struct {
+	api     *apiload.API
+	request string
+	batch   int
+	clients int
+	waiting int
+
+	handedIn atomic.Int64
+}
+
+// fill hands in n jobs and returns once the scheduler has them all.
+func (f *feeder) fill(ctx context.Context, request string, n int) error {
+	last, err := f.api.Fill(ctx, request, n, f.clients, f.batch)
+	if err != nil {
+		return err
+	}
+	for _, id := range last[max(0, len(last)-4*f.clients):] {
+		if err := f.api.Heard(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run feeds until ctx ends.
+func (f *feeder) run(ctx context.Context, done func() int) error {
+	body := apiload.Batch(f.request, f.batch)
+	all, feeding := errgroup.WithContext(ctx)
+	for range f.clients {
+		all.Go(func() error {
+			for {
+				if err := until(feeding, func() bool { return f.take(done()) }); err != nil {
+					return nil //nolint:nilerr // the end of feeding
+				}
+				if _, err := f.api.SubmitBatch(feeding, body, f.batch); err != nil && feeding.Err() == nil {
+					return fmt.Errorf("feed: %w", err)
+				}
+			}
+		})
+	}
+	return all.Wait()
+}
+
+// take says whether one more batch is due, and counts it.
+func (f *feeder) take(done int) bool {
+	for {
+		handedIn := f.handedIn.Load()
+		if int(handedIn)-done >= f.waiting {
+			return false
+		}
+		if f.handedIn.CompareAndSwap(handedIn, handedIn+int64(f.batch)) {
+			return true
+		}
+	}
+}

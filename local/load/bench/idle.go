@@ -1,0 +1,34 @@
+package bench
+
+import (
+	"context"
+	"time"
+
+	"github.com/jobweaver/jobweaver/local/load/figures"
+	"github.com/jobweaver/jobweaver/local/load/proctree"
+)
+
+const idleFor = 10 * time.Second
+
+// idle looks at a house with nothing to do, as make run leaves it once its jobs have ended.
+func (b *bench) idle(ctx context.Context) error {
+	return b.withHouse(ctx, b.server, nil, func(h *house) error {
+		if err := b.warm(ctx, h); err != nil {
+			return err
+		}
+		if err := pass(ctx, settling); err != nil {
+			return err
+		}
+		before, from := h.cpu(), time.Now()
+		if err := pass(ctx, idleFor); err != nil {
+			return err
+		}
+		after, took := h.cpu(), time.Since(from).Seconds()
+		percent := func(process string) float64 { return (after[process] - before[process]).Seconds() / took * 100 }
+		b.results.Idle = &figures.Idle{
+			Seconds: took, HouseCPU: percent("house"), PostgresCPU: percent("postgres"),
+			HouseMiB: float64(proctree.Memory(h.Pid())) / mib,
+		}
+		return nil
+	})
+}

@@ -1,0 +1,118 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/jobweaver/jobweaver/local/load/figures"
+)
+
+// table prints the parts that were measured, a line a figure.
+func table(out io.Writer, r figures.Results, parts []string) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	line := func(what, format string, args ...any) { fmt.Fprintf(w, what+"\t"+format+"\n", args...) }
+	asked := func(part string) bool { return slices.Contains(parts, part) }
+	if t := r.Throughput; t != nil && asked("throughput") {
+		tableThroughput(line, t)
+	}
+	if asked("latency") {
+		for _, l := range r.Latency {
+			tableLatency(line, l)
+		}
+	}
+	if asked("backlog") {
+		for _, c := range r.Backlog {
+			line("dispatch, "+c.Case, "%.0f jobs/s, %.2f of few; %d waiting, %d scheduled; POST p50 %.1f p99 %.1f ms",
+				c.JobsPerS, c.Ratio, c.Waiting, c.Scheduled, c.Post.P50, c.Post.P99)
+		}
+	}
+	if s := r.Scale; s != nil && asked("scale") {
+		for _, step := range s.Steps {
+			line(fmt.Sprintf("%d workers", step.Workers), "%.0f jobs/s, %.2f of the ideal", step.JobsPerS, step.Fraction)
+		}
+		for _, pause := range s.Pauses {
+			line("pause, "+pause.Case, "%.0f ms", pause.Ms)
+		}
+	}
+	if c := r.Cost; c != nil && asked("cost") {
+		tableCost(line, c)
+	}
+	if s := r.Soak; s != nil && asked("soak") && len(s.Minutes) > 0 {
+		line("soak, first", "%s", minuteLine(s.Minutes[0]))
+		line("soak, last", "%s", minuteLine(s.Minutes[len(s.Minutes)-1]))
+	}
+	if i := r.Idle; i != nil && asked("idle") {
+		line("idle", "house %.1f %% of a core, PostgreSQL %.1f %%; house %.0f MiB", i.HouseCPU, i.PostgresCPU, i.HouseMiB)
+	}
+	return w.Flush()
+}
+
+type liner func(what, format string, args ...any)
+
+func tableThroughput(line liner, t *figures.Throughput) {
+	for _, name := range []string{figures.Yardstick, embedded, apache} {
+		rate, measured := t.JobsPerS[name]
+		if !measured {
+			continue
+		}
+		line(name, "%.0f jobs/s (%.0f–%.0f)", rate.Median, rate.Min, rate.Max)
+		if ratio, ours := t.Ratios[name]; ours {
+			line(name+" / river", "%.3f (%.3f–%.3f)", ratio.Median, ratio.Min, ratio.Max)
+		}
+		line(name+", CPU µs a job", "%s", processes(figures.MeanCPU(t.Rounds, name)))
+	}
+}
+
+func tableLatency(line liner, l figures.Latency) {
+	at := fmt.Sprintf("%s at %d/s, ", l.Contestant, l.Rate)
+	if l.Contestant == figures.Yardstick {
+		line(at+"insert", "%s", l.Post)
+		line(at+"insert→start", "%s", l.Start)
+		return
+	}
+	line(at+"POST", "%s", l.Post)
+	line(at+"POST→start", "%s", l.Start)
+	line(at+"POST→COMPLETED", "%s", l.Completed)
+	if l.Refused > 0 {
+		line(at+"refused", "%d", l.Refused)
+	}
+}
+
+func tableCost(line liner, c *figures.Cost) {
+	for _, name := range []string{embedded, apache} {
+		if cpu, measured := c.CPU[name]; measured {
+			line("CPU µs a job, "+name, "%s", processes(cpu))
+		}
+	}
+	for _, m := range c.Memory {
+		line("memory, "+m.Contestant+", "+m.Process, "%.0f MiB at rest, %.0f at its peak", m.Rest, m.Peak)
+	}
+	line("a job", "%s", counts(c))
+	for _, t := range c.Tables {
+		line("  "+t.Database+"."+t.Table, "%.2f inserts, %.2f updates (%.2f HOT), %.2f deletes, %.0f bytes",
+			t.Inserts, t.Updates, t.HotUpdates, t.Deletes, t.Bytes)
+	}
+	for _, s := range c.TopStatements {
+		line("  "+s.Text, "%.1f µs a job, %d calls, %.2f rows a job (%s)", s.Micros, s.Calls, s.Rows, s.Database)
+	}
+}
+
+// guard is the one line that a build is held against.
+func guard(out io.Writer, r figures.Results) {
+	ratio := func(name string) string {
+		if r.Throughput == nil || r.Throughput.Ratios[name].Median == 0 {
+			return "none"
+		}
+		return fmt.Sprintf("%.3f", r.Throughput.Ratios[name].Median)
+	}
+	p50, p99 := "none", "none"
+	for _, l := range r.Latency {
+		if l.Contestant == embedded && l.Rate == 100 {
+			p50, p99 = fmt.Sprintf("%.1f", l.Start.P50), fmt.Sprintf("%.1f", l.Start.P99)
+		}
+	}
+	fmt.Fprintf(out, "ratio_embedded=%s ratio_apache=%s start_p50_ms=%s start_p99_ms=%s\n",
+		ratio(embedded), ratio(apache), p50, p99)
+}

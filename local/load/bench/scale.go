@@ -1,0 +1,123 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/jobweaver/jobweaver/local/load/figures"
+	"github.com/jobweaver/jobweaver/local/load/rig"
+)
+
+const (
+	scaleSlots   = 12 // what a worker has when nobody says anything
+	scaleQueue   = 100
+	scaleWaiting = 3_000
+	pauseWindow  = 8 * time.Second // a rebalance is long over by then
+)
+
+// scale is part 4: workers on handlers that sleep, each in a process of its own.
+func (b *bench) scale(ctx context.Context) error {
+	result := &figures.Scale{Slots: scaleSlots, SleepMs: int(SleepFor.Milliseconds())}
+	err := b.withBroker(ctx, b.server, embedded, func(h *house) error {
+		f := b.feeder(h, SleepType, scaleWaiting)
+		if err := f.fill(ctx, f.request, scaleWaiting); err != nil {
+			return err
+		}
+		f.handedIn.Store(scaleWaiting)
+		all := &workers{}
+		return fed(ctx, f, all, func(ctx context.Context) error {
+			for _, n := range []int{1, 2, 4} {
+				step, err := b.scaleStep(ctx, h, all, n)
+				if err != nil {
+					return err
+				}
+				b.sayf("%d workers  %6.0f jobs/s, %.2f of the ideal", n, step.JobsPerS, step.Fraction)
+				result.Steps = append(result.Steps, step)
+			}
+			var err error
+			result.Pauses, err = b.pauses(ctx, h, all)
+			return err
+		})
+	})
+	b.results.Scale = result
+	return err
+}
+
+// scaleStep measures n workers, which come for it and go after it.
+func (b *bench) scaleStep(ctx context.Context, h *house, all *workers, n int) (step figures.ScaleStep, err error) {
+	var team []*rig.Worker
+	defer func() { err = errors.Join(err, stopAll(team)) }()
+	for i := range n {
+		worker, err := all.begin(ctx, h, "worker"+strconv.Itoa(n)+"-"+strconv.Itoa(i+1), scaleSlots, scaleQueue)
+		if worker != nil {
+			team = append(team, worker)
+		}
+		if err != nil {
+			return step, err
+		}
+	}
+	if err := pass(ctx, settling); err != nil {
+		return step, err
+	}
+	from := time.Now()
+	if err := pass(ctx, b.Window); err != nil {
+		return step, err
+	}
+	instants, err := all.instants()
+	step = figures.ScaleStep{Workers: n, JobsPerS: figures.RateBetween(instants, from, time.Now())}
+	step.Fraction = step.JobsPerS / (float64(n*scaleSlots) / SleepFor.Seconds())
+	return step, err
+}
+
+// pauses looks for the longest time without a completion while a third worker joins, and leaves.
+func (b *bench) pauses(ctx context.Context, h *house, all *workers) (pauses []figures.ScalePause, err error) {
+	var team []*rig.Worker
+	defer func() { err = errors.Join(err, stopAll(team)) }()
+	for i := range 2 {
+		worker, err := all.begin(ctx, h, "pair-"+strconv.Itoa(i+1), scaleSlots, scaleQueue)
+		if worker != nil {
+			team = append(team, worker)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := pass(ctx, settling); err != nil {
+		return nil, err
+	}
+	var third *rig.Worker
+	for _, c := range []struct {
+		name string
+		do   func() error
+	}{
+		{"steady", func() error { return nil }},
+		{"a third worker joins", func() (err error) {
+			third, err = all.begin(ctx, h, "third", scaleSlots, scaleQueue)
+			return err
+		}},
+		{"it leaves", func() error { return third.Stop() }},
+	} {
+		from := time.Now()
+		if err := errors.Join(c.do(), pass(ctx, pauseWindow)); err != nil {
+			return nil, err
+		}
+		instants, err := all.instants()
+		if err != nil {
+			return nil, err
+		}
+		gap := figures.LongestGap(instants, from, time.Now())
+		b.sayf("%-22s longest time without a completion %4d ms", c.name, gap.Milliseconds())
+		pauses = append(pauses, figures.ScalePause{Case: c.name, Ms: float64(gap.Microseconds()) / 1000})
+	}
+	return pauses, nil
+}
+
+func stopAll(team []*rig.Worker) error {
+	var errs []error
+	for _, worker := range team {
+		errs = append(errs, worker.Stop())
+	}
+	return errors.Join(errs...)
+}

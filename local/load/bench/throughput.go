@@ -1,0 +1,81 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jobweaver/jobweaver/local/load/figures"
+	"github.com/jobweaver/jobweaver/local/load/proctree"
+)
+
+// noop is the job that everything but scale is measured with.
+var noop = request(NoopType, "default")
+
+// throughput is part 1: rounds in turn with River's.
+func (b *bench) throughput(ctx context.Context) error {
+	names := b.contestants()
+	result := &figures.Throughput{JobsPerS: map[string]figures.Spread{}, Ratios: map[string]figures.Spread{}}
+	for _, name := range figures.Plan(b.Settings.Rounds, names) {
+		round, err := b.round(ctx, name)
+		if err != nil {
+			return err
+		}
+		b.sayf("%-9s %7.0f jobs/s  (%.2f s, all accepted after %.2f s)", name, round.JobsPerS, round.Seconds, round.Accepted)
+		result.Rounds = append(result.Rounds, round)
+	}
+	for _, name := range names {
+		result.Ratios[name] = figures.SpreadOf(figures.Ratios(result.Rounds, name))
+	}
+	for _, name := range append(names, figures.Yardstick) {
+		result.JobsPerS[name] = figures.SpreadOf(figures.Rates(result.Rounds, name))
+	}
+	b.results.Throughput = result
+	return nil
+}
+
+func (b *bench) round(ctx context.Context, name string) (round figures.Round, err error) {
+	if name == figures.Yardstick {
+		return b.riverRound(ctx)
+	}
+	broker, err := b.broker(ctx, name)
+	if err != nil {
+		return round, err
+	}
+	err = b.withHouse(ctx, b.server, broker, func(h *house) error {
+		if err := b.warm(ctx, h); err != nil {
+			return err
+		}
+		round, err = b.timed(ctx, h, b.Settings.Jobs)
+		return err
+	})
+	round.Contestant = name
+	return round, err
+}
+
+// timed is one timed run on a house.
+func (b *bench) timed(ctx context.Context, h *house, jobs int) (figures.Round, error) {
+	before := h.cpu()
+	took, err := h.api.Throughput(ctx, noop, jobs, b.Settings.Clients, b.Settings.Batch)
+	if err != nil {
+		return figures.Round{}, err
+	}
+	return figures.Round{
+		Jobs: jobs, Seconds: took.Completed.Seconds(), Accepted: took.Accepted.Seconds(),
+		JobsPerS: float64(jobs) / took.Completed.Seconds(), CPU: perJob(before, h.cpu(), jobs),
+	}, nil
+}
+
+func (b *bench) riverRound(ctx context.Context) (figures.Round, error) {
+	s := b.Settings
+	var before time.Duration
+	run, err := b.river.Throughput(ctx, s.Jobs, s.Warm, func() { before = proctree.CPU(b.server.Pid()) })
+	round := figures.Round{
+		Contestant: figures.Yardstick, Jobs: s.Jobs, Seconds: run.Seconds, Accepted: run.Inserted, JobsPerS: run.JobsPerS,
+		CPU: map[string]float64{
+			"river":    run.CPU * 1e6 / float64(s.Jobs),
+			"postgres": float64((proctree.CPU(b.server.Pid()) - before).Microseconds()) / float64(s.Jobs),
+		},
+	}
+	return round, errors.Join(err, b.server.Clear(context.WithoutCancel(ctx)))
+}

@@ -1,0 +1,136 @@
+package rig
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jobweaver/jobweaver/infra/childproc"
+)
+
+const (
+	startPatience = 2 * time.Minute // a first start fetches things
+	stopPatience  = time.Minute
+)
+
+// Ready is the word with which a child says on its standard output that it can be used, and where.
+const Ready = "ready "
+
+// Child is a process of the rig. What it writes to its standard error is kept in a file.
+type Child struct {
+	name  string
+	cmd   *exec.Cmd
+	log   string
+	lines chan string // of its standard output; closed at its end
+	ended <-chan struct{}
+}
+
+// start runs a command as a child that does not outlive us.
+func start(name, dir string, env []string, command string, args ...string) (*Child, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	c := &Child{name: name, log: filepath.Join(dir, name+".log"), lines: make(chan string, 16)}
+	log, err := os.Create(c.log)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	defer func() { _ = log.Close() }()
+	// Not a StdoutPipe: waiting for the child, which childproc does, would close it under its reader.
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	c.cmd = exec.Command(command, args...)
+	c.cmd.Env = append(os.Environ(), env...)
+	c.cmd.Stdout, c.cmd.Stderr = write, log
+	c.ended, err = childproc.Start(c.cmd, syscall.SIGTERM)
+	if err := errors.Join(err, write.Close()); err != nil {
+		_ = read.Close()
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	go func() {
+		defer close(c.lines)
+		defer func() { _ = read.Close() }()
+		for scan := bufio.NewScanner(read); scan.Scan(); {
+			c.lines <- scan.Text()
+		}
+	}()
+	return c, nil
+}
+
+// Pid is the process's.
+func (c *Child) Pid() int { return c.cmd.Process.Pid }
+
+// line waits for the next line of the child's output.
+func (c *Child) line(ctx context.Context) (string, error) {
+	select {
+	case line, ok := <-c.lines:
+		if !ok {
+			<-c.ended
+			return "", c.trouble("ended early")
+		}
+		return line, nil
+	case <-ctx.Done():
+		return "", fmt.Errorf("wait for %s: %w", c.name, ctx.Err())
+	}
+}
+
+// ready waits until the child says that it can be used, and gives what it says with that.
+func (c *Child) ready(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	for {
+		line, err := c.line(ctx)
+		if err != nil {
+			return "", errors.Join(err, c.Stop())
+		}
+		if where, found := strings.CutPrefix(line, Ready); found {
+			return where, nil
+		}
+	}
+}
+
+// Stop asks the child to end, and makes it.
+func (c *Child) Stop() error {
+	_ = c.cmd.Process.Signal(syscall.SIGTERM) // an error means that it has ended
+	for {
+		select {
+		case <-c.lines: // it must not hang because nobody reads what it says
+		case <-c.ended:
+			if !c.cmd.ProcessState.Success() {
+				return c.trouble("failed")
+			}
+			return nil
+		case <-time.After(stopPatience):
+			_ = c.cmd.Process.Kill()
+			<-c.ended
+			return c.trouble("did not stop")
+		}
+	}
+}
+
+func (c *Child) trouble(what string) error {
+	text, _ := os.ReadFile(c.log)
+	return fmt.Errorf("%s %s (%s)\n%s", c.name, what, c.cmd.ProcessState, text[max(0, len(text)-2000):])
+}
+
+// wait lets the child end by itself.
+func (c *Child) wait(ctx context.Context) error {
+	select {
+	case <-c.ended:
+		if !c.cmd.ProcessState.Success() {
+			return c.trouble("failed")
+		}
+		return nil
+	case <-ctx.Done():
+		return c.Stop()
+	}
+}

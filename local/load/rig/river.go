@@ -1,0 +1,100 @@
+package rig
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jobweaver/jobweaver/local/load/figures"
+)
+
+// Root is the folder of this module: the bench builds and runs what is in modules of its own below it.
+func Root(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the source (run this within it): %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// River is the program that measures River.
+type River struct {
+	program string
+	dir     string
+	server  *Server
+	Version string // of River
+}
+
+// RiverWorkers is how many River has, by the settings of its own bench.
+const RiverWorkers = 2_000
+
+// BuildRiver builds it into dir.
+func BuildRiver(ctx context.Context, dir string, server *Server) (*River, error) {
+	root, err := Root(ctx)
+	if err != nil {
+		return nil, err
+	}
+	source := filepath.Join(root, "local", "load", "river")
+	r := &River{program: filepath.Join(dir, "river"), dir: dir, server: server}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("build River: %w", err)
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-C", source, "-o", r.program, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build River: %w\n%s", err, out)
+	}
+	list := exec.CommandContext(ctx, "go", "list", "-C", source, "-m", "-f", "{{.Version}}", "github.com/riverqueue/river")
+	out, err := list.Output()
+	r.Version = strings.TrimSpace(string(out))
+	return r, err
+}
+
+// RiverRun is what came out of a run.
+type RiverRun struct {
+	Seconds  float64              `json:"seconds"`
+	Inserted float64              `json:"inserted_s"`
+	JobsPerS float64              `json:"jobs_per_s"`
+	CPU      float64              `json:"cpu_s"` // of River's process
+	Insert   figures.Distribution `json:"insert"`
+	Start    figures.Distribution `json:"start"`
+}
+
+// Throughput works jobs. began is called when the timed part begins.
+func (r *River) Throughput(ctx context.Context, jobs, warm int, began func()) (RiverRun, error) {
+	return r.run(ctx, began, "throughput", "--jobs", strconv.Itoa(jobs), "--warm", strconv.Itoa(warm))
+}
+
+// Latency inserts single jobs at a rate.
+func (r *River) Latency(ctx context.Context, rate int, duration time.Duration) (RiverRun, error) {
+	return r.run(ctx, func() {}, "latency", "--rate", strconv.Itoa(rate), "--for", duration.String())
+}
+
+func (r *River) run(ctx context.Context, began func(), args ...string) (result RiverRun, err error) {
+	child, err := start("river", r.dir, []string{"DATABASE_URL=" + r.server.URL()}, r.program, args...)
+	if err != nil {
+		return result, err
+	}
+	for {
+		line, err := child.line(ctx)
+		if err != nil {
+			_ = child.Stop()
+			return result, err
+		}
+		if line == "begin" {
+			began()
+			continue
+		}
+		if err := json.Unmarshal([]byte(line), &result); err != nil {
+			_ = child.Stop()
+			return result, fmt.Errorf("read River's result: %w", err)
+		}
+		break
+	}
+	return result, child.wait(ctx)
+}

@@ -1,0 +1,132 @@
+package rig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/infra/localpostgres"
+	"github.com/jobweaver/jobweaver/migrations"
+)
+
+// riverDatabase is the one that local/load/river makes.
+const riverDatabase = "river_bench"
+
+// HouseDatabases are the three of the house.
+func HouseDatabases() []string {
+	return []string{migrations.API.Database(), migrations.Scheduler.Database(), migrations.Worker.Database()}
+}
+
+// Server is the PostgreSQL that all contestants share.
+type Server struct {
+	server *localpostgres.Server
+	pid    int
+}
+
+// StartServer starts a server in dir, as make run would have it, and refuses one whose commits are cheap.
+func StartServer(ctx context.Context, dir string, settings map[string]string, say func(string)) (*Server, error) {
+	started, err := localpostgres.Start(ctx, localpostgres.Config{Dir: dir, Settings: settings, Progress: say})
+	if err != nil {
+		return nil, fmt.Errorf("start PostgreSQL: %w", err)
+	}
+	s := &Server{server: started}
+	if s.pid, err = postmaster(dir); err == nil {
+		err = s.Durable(ctx, "postgres")
+	}
+	if err != nil {
+		return nil, errors.Join(err, started.Stop())
+	}
+	return s, nil
+}
+
+// postmaster reads whom the data folder belongs to.
+func postmaster(dir string) (int, error) {
+	text, err := os.ReadFile(filepath.Join(dir, "data", "postmaster.pid"))
+	if err != nil {
+		return 0, fmt.Errorf("find PostgreSQL: %w", err)
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	return strconv.Atoi(strings.TrimSpace(first))
+}
+
+// Pid is the postmaster's.
+func (s *Server) Pid() int { return s.pid }
+
+// URL names the database "postgres".
+func (s *Server) URL() string { return s.server.URL() }
+
+// Stop ends the server.
+func (s *Server) Stop() error { return s.server.Stop() }
+
+// Connect opens a connection to a database for looking at it. The caller closes it.
+func (s *Server) Connect(ctx context.Context, database string) (*pgx.Conn, error) {
+	url, err := migrations.WithDatabase(s.URL(), database)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", database, err)
+	}
+	return conn, nil
+}
+
+// With runs use on a connection to a database.
+func (s *Server) With(ctx context.Context, database string, use func(*pgx.Conn) error) error {
+	conn, err := s.Connect(ctx, database)
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(conn), conn.Close(ctx))
+}
+
+// Durable fails unless a commit in the database survives a crash: otherwise no figure is worth its ink.
+func (s *Server) Durable(ctx context.Context, database string) error {
+	return s.With(ctx, database, func(conn *pgx.Conn) error {
+		for _, setting := range []string{"fsync", "synchronous_commit", "full_page_writes"} {
+			var value string
+			if err := conn.QueryRow(ctx, "SHOW "+setting).Scan(&value); err != nil {
+				return fmt.Errorf("show %s: %w", setting, err)
+			}
+			if value != "on" {
+				return fmt.Errorf("database %s has %s %s", database, setting, value)
+			}
+		}
+		return nil
+	})
+}
+
+// Version is the server's.
+func (s *Server) Version(ctx context.Context) (version string, err error) {
+	err = s.With(ctx, "postgres", func(conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, "SHOW server_version").Scan(&version)
+	})
+	return version, err
+}
+
+// Settle writes out what the runs before have left, so that the next one does not pay for it.
+func (s *Server) Settle(ctx context.Context) error {
+	return s.With(ctx, "postgres", func(conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "CHECKPOINT")
+		return err
+	})
+}
+
+// Clear drops the contestants' databases: nobody's vacuum runs into somebody else's round.
+func (s *Server) Clear(ctx context.Context) error {
+	return s.With(ctx, "postgres", func(conn *pgx.Conn) error {
+		for _, name := range append(HouseDatabases(), riverDatabase) {
+			sql := "DROP DATABASE IF EXISTS " + pgx.Identifier{name}.Sanitize() + " WITH (FORCE)"
+			if _, err := conn.Exec(ctx, sql); err != nil {
+				return fmt.Errorf("drop database %s: %w", name, err)
+			}
+		}
+		return nil
+	})
+}

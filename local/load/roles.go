@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jobweaver/jobweaver/infra/localkafka"
+	"github.com/jobweaver/jobweaver/local/dev"
+	"github.com/jobweaver/jobweaver/local/load/rig"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// newHouse is all eight functions in one process, as in make run, with our job types. Its worker leaves
+// rig.Queue to others.
+func newHouse() *cobra.Command {
+	o := dev.Options{
+		Kafka: "embedded", Queues: []string{jobevent.DefaultQueue, rig.Queue},
+		WorkerQueues: []string{jobevent.DefaultQueue}, Out: io.Discard,
+	}
+	cmd := &cobra.Command{
+		Use: "house", Args: cobra.NoArgs, Hidden: true,
+		Short: "A house on the server of DATABASE_URL and the broker of KAFKA_BROKERS, or an embedded one",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			logger, err := telemetry.NewLogger(os.Stderr, "warn", "text")
+			if err != nil {
+				return err
+			}
+			telemetry.SetDefault(logger)
+			o.DatabaseURL = os.Getenv("DATABASE_URL")
+			if brokers := os.Getenv("KAFKA_BROKERS"); brokers != "" {
+				o.Brokers = strings.Split(brokers, ",")
+			}
+			o.Handlers = jobTypes(func() {})
+			return dev.Run(cmd.Context(), o, func(ctx context.Context, url string) error {
+				fmt.Println(rig.Ready + url)
+				<-ctx.Done()
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&o.Dir, "dir", ".", "where the broker's data is kept")
+	return cmd
+}
+
+// newBroker is a broker in a process of its own, so that what it uses can be told apart.
+func newBroker() *cobra.Command {
+	var kind, dir string
+	cmd := &cobra.Command{
+		Use: "broker", Args: cobra.NoArgs, Hidden: true, Short: "A broker in a process of its own",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg := localkafka.Config{
+				Dir: filepath.Join(dir, "kafka-"+kind), Progress: func(line string) { fmt.Fprintln(os.Stderr, line) },
+			}
+			var server *localkafka.Server
+			var err error
+			switch kind {
+			case "embedded":
+				server, err = localkafka.StartEmbedded(cfg)
+			case "apache":
+				server, err = localkafka.StartApache(cmd.Context(), cfg)
+			default:
+				err = fmt.Errorf("--kind is embedded or apache, not %q", kind)
+			}
+			if err != nil {
+				return err
+			}
+			fmt.Println(rig.Ready + strings.Join(server.Brokers(), ","))
+			<-cmd.Context().Done()
+			return server.Stop()
+		},
+	}
+	cmd.Flags().StringVar(&kind, "kind", "embedded", "embedded or apache")
+	cmd.Flags().StringVar(&dir, "dir", ".", "where its data is kept")
+	return cmd
+}

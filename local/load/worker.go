@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+
+	"github.com/jobweaver/jobweaver/functions/runjob"
+	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/local/load/bench"
+	"github.com/jobweaver/jobweaver/local/load/rig"
+	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+// jobTypes are the bench's own. ended is called at the end of each handler.
+func jobTypes(ended func()) map[string]handlers.Handler {
+	return map[string]handlers.Handler{
+		bench.NoopType: func(context.Context, *handlers.Attempt) (handlers.Result, error) {
+			ended()
+			return handlers.Result{}, nil
+		},
+		bench.SleepType: func(ctx context.Context, _ *handlers.Attempt) (handlers.Result, error) {
+			timer := time.NewTimer(bench.SleepFor)
+			defer timer.Stop()
+			select {
+			case <-timer.C:
+				ended()
+				return handlers.Result{}, nil
+			case <-ctx.Done():
+				return handlers.Result{}, context.Cause(ctx)
+			}
+		},
+	}
+}
+
+// newWorker is one more worker, in a process of its own, as anybody's Go program can be one.
+func newWorker() *cobra.Command {
+	return &cobra.Command{
+		Use: "worker", Args: cobra.NoArgs, Hidden: true,
+		Short: "A worker for QUEUES on DATABASE_URL that records in RECORD when its handlers end",
+		Run:   func(*cobra.Command, []string) { funchost.Main(runjob.Name, buildWorker) },
+	}
+}
+
+func buildWorker(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
+	var none funchost.Function
+	var cfg runjob.Config
+	if err := env.Load(&cfg); err != nil {
+		return none, err
+	}
+	cfg.Queues, cfg.Kafka, cfg.Version = env.Config.Queues, env.Config.Kafka, funchost.Version
+	record, err := os.OpenFile(os.Getenv("RECORD"), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return none, fmt.Errorf("RECORD: %w", err)
+	}
+	registry := handlers.NewRegistry()
+	ended := make(chan time.Time, 1<<14)
+	for name, handler := range jobTypes(func() { ended <- time.Now() }) {
+		if err := registry.Register(name, nil, handler); err != nil {
+			return none, err
+		}
+	}
+	store, err := workerdb.Open(ctx, env.DatabaseURL())
+	if err != nil {
+		return none, err
+	}
+	recorded := make(chan struct{})
+	env.OnClose(func() { // after the drain: no handler runs any more
+		store.Close()
+		close(ended)
+		<-recorded
+	})
+	worker, err := runjob.New(cfg, store, registry, prometheus.DefaultRegisterer)
+	if err != nil {
+		return none, err
+	}
+	go func() {
+		defer close(recorded)
+		if err := keep(record, ended); err != nil {
+			slog.Error("record not kept", "error", err)
+		}
+	}()
+	return worker.Host(), nil
+}
+
+// keep writes instants as they come; those that meet go together.
+func keep(record *os.File, ended <-chan time.Time) error {
+	var stamps []byte
+	for at := range ended {
+		stamps = rig.AppendStamp(stamps[:0], at)
+		for range len(ended) {
+			stamps = rig.AppendStamp(stamps, <-ended)
+		}
+		if _, err := record.Write(stamps); err != nil {
+			return errors.Join(err, record.Close())
+		}
+	}
+	return record.Close()
+}
