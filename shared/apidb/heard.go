@@ -1,12 +1,15 @@
 package apidb
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -23,37 +26,51 @@ type StatusWord struct {
 // ApplyStatuses takes the highest version of each job, where it is newer than what is known. A command
 // that it answers is not kept any longer. It says how many rows changed.
 func (s *Store) ApplyStatuses(ctx context.Context, words []StatusWord) (changed int64, err error) {
-	latest := map[uuid.UUID]*StatusWord{}
-	for i := range words {
-		if known := latest[words[i].JobID]; known == nil || known.Version < words[i].Version {
-			latest[words[i].JobID] = &words[i]
-		}
-	}
-	params := statusParams(latest)
+	latest := latestWords(words)
+	params, answers := statusParams(latest), answerParams(latest)
 	err = s.tx(ctx, func(q *gen.Queries) error {
-		changed, err = q.JobsApplyStatus(ctx, params)
-		return err
+		if changed, err = q.JobsApplyStatus(ctx, params); err != nil || len(answers.JobIDs) == 0 {
+			return err
+		}
+		return q.CommandsAnswered(ctx, answers)
 	})
 	return changed, classify(fmt.Sprintf("apply %d job statuses", len(latest)), err)
 }
 
-func statusParams(latest map[uuid.UUID]*StatusWord) gen.JobsApplyStatusParams {
-	var p gen.JobsApplyStatusParams
-	for _, id := range sortedIDs(latest) {
-		word := latest[id]
-		number, refused := 0, false
-		if word.LastCommand != nil {
-			number, refused = word.LastCommand.Number, !word.LastCommand.Applied
+// latestWords gives one word a job, in the order of ids: batches that share rows take them in one order,
+// or they would deadlock.
+func latestWords(words []StatusWord) []*StatusWord {
+	latest := make([]*StatusWord, len(words))
+	for i := range words {
+		latest[i] = &words[i]
+	}
+	slices.SortFunc(latest, func(a, b *StatusWord) int {
+		return cmp.Or(bytes.Compare(a.JobID[:], b.JobID[:]), cmp.Compare(b.Version, a.Version))
+	})
+	return slices.CompactFunc(latest, func(a, b *StatusWord) bool { return a.JobID == b.JobID })
+}
+
+func statusParams(latest []*StatusWord) gen.JobsApplyStatusParams {
+	n := len(latest)
+	p := gen.JobsApplyStatusParams{
+		JobIDs: make([]uuid.UUID, n), Statuses: make([]string, n), Versions: make([]int64, n), Attempts: make([]int32, n),
+		RetryCounts: make([]int32, n), UpdatedAts: make([]time.Time, n), Snapshots: make([]string, n),
+	}
+	for i, word := range latest {
+		p.JobIDs[i], p.Statuses[i], p.Versions[i] = word.JobID, word.Status.Status, word.Version
+		p.Attempts[i], p.RetryCounts[i] = int32(word.Attempt), int32(word.RetryCount)
+		p.UpdatedAts[i], p.Snapshots[i] = word.UpdatedAt, string(word.JSON)
+	}
+	return p
+}
+
+func answerParams(latest []*StatusWord) (p gen.CommandsAnsweredParams) {
+	for _, word := range latest {
+		if answer := word.LastCommand; answer != nil {
+			p.JobIDs = append(p.JobIDs, word.JobID)
+			p.Numbers = append(p.Numbers, int32(answer.Number))
+			p.Refuseds = append(p.Refuseds, !answer.Applied)
 		}
-		p.JobIDs = append(p.JobIDs, id)
-		p.Statuses = append(p.Statuses, word.Status.Status)
-		p.Versions = append(p.Versions, word.Version)
-		p.Attempts = append(p.Attempts, int32(word.Attempt))
-		p.RetryCounts = append(p.RetryCounts, int32(word.RetryCount))
-		p.UpdatedAts = append(p.UpdatedAts, word.UpdatedAt)
-		p.Snapshots = append(p.Snapshots, word.JSON)
-		p.CommandNumbers = append(p.CommandNumbers, int32(number))
-		p.Refuseds = append(p.Refuseds, refused)
 	}
 	return p
 }

@@ -52,7 +52,11 @@ var ErrConflict = errors.New("idempotency key was used for another request")
 // InsertJobs accepts many jobs in one statement; a second one looks up those that were there before.
 // The answers are in the order of jobs.
 func (s *Store) InsertJobs(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
-	if len(jobs) == 1 { // alone it can wait for another's commit without holding anything: no deadlock
+	switch {
+	case allAlike(jobs):
+		accepted, err := s.insertAlike(ctx, jobs)
+		return accepted, classify("insert jobs", err)
+	case len(jobs) == 1: // alone it can wait for another's commit without holding anything: no deadlock
 		accepted, err := insertJobs(ctx, s.q, jobs)
 		return accepted, classify("insert job", err)
 	}
@@ -61,7 +65,7 @@ func (s *Store) InsertJobs(ctx context.Context, jobs []NewJob) ([]Accepted, erro
 
 // InsertAllJobs accepts all jobs, or with an ErrConflict none.
 func (s *Store) InsertAllJobs(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
-	if len(jobs) > 1 {
+	if len(jobs) > 1 && !allAlike(jobs) {
 		return s.insertBatch(ctx, jobs, true)
 	}
 	accepted, err := s.InsertJobs(ctx, jobs)

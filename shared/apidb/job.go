@@ -104,7 +104,7 @@ const clockRoom = 5 * time.Minute
 // ListJobs gives the newest jobs that fit, without their payloads; more: there are others after them.
 func (s *Store) ListJobs(ctx context.Context, f Filter) (jobs []Job, more bool, err error) {
 	p := gen.JobsListParams{
-		Status: text(string(f.Status)), Watch: watchOf(f.Status), JobType: text(f.JobType), Queue: text(f.Queue),
+		Status: text(string(f.Status)), JobType: text(f.JobType), Queue: text(f.Queue),
 		Tag: text(f.Tag), Since: f.Since, Until: f.Until, BeforeID: uuid.Max, MaxJobs: int32(f.Limit + 1),
 	}
 	if f.Since != nil {
@@ -116,7 +116,7 @@ func (s *Store) ListJobs(ctx context.Context, f Filter) (jobs []Job, more bool, 
 	if f.Before != uuid.Nil && f.Before.String() < p.BeforeID.String() {
 		p.BeforeID = f.Before
 	}
-	rows, err := s.planned.JobsList(ctx, p)
+	rows, err := s.list(ctx, p, shelvesOf(f.Status))
 	if err != nil {
 		return nil, false, classify("list jobs", err)
 	}
@@ -130,6 +130,21 @@ func (s *Store) ListJobs(ctx context.Context, f Filter) (jobs []Job, more bool, 
 		}
 	}
 	return jobs, more, nil
+}
+
+func (s *Store) list(ctx context.Context, p gen.JobsListParams, shelves []int32) ([]gen.JobsListRow, error) {
+	if len(shelves) == 0 {
+		return s.planned.JobsList(ctx, p)
+	}
+	shelved, err := s.q.JobsListShelved(ctx, gen.JobsListShelvedParams{
+		Shelves: shelves, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since, Until: p.Until,
+		AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: p.MaxJobs,
+	})
+	rows := make([]gen.JobsListRow, len(shelved))
+	for i := range shelved {
+		rows[i] = gen.JobsListRow(shelved[i])
+	}
+	return rows, err
 }
 
 // Ended tells which of the jobs have.
@@ -146,7 +161,7 @@ func newJob(row gen.JobsListRow) (Job, error) {
 		Version: row.Version, Attempt: int(row.Attempt), RetryCount: int(row.RetryCount), UpdatedAt: row.UpdatedAt,
 	}
 	if row.Snapshot != nil {
-		if err := json.Unmarshal(row.Snapshot, &job.Snapshot); err != nil {
+		if err := json.Unmarshal([]byte(*row.Snapshot), &job.Snapshot); err != nil {
 			return Job{}, fmt.Errorf("read snapshot of job %s: %w", row.JobID, err)
 		}
 	}
@@ -158,18 +173,29 @@ func newJob(row gen.JobsListRow) (Job, error) {
 	return job, nil
 }
 
-// watchOf is the part of the index jobs_watched in which a status stands, where it is one part.
-func watchOf(status jobstate.Status) *int32 {
-	var watch int32
+// shelvesOf is where the index jobs_shelved has the jobs of a status, as shelf_of says: those that the
+// scheduler has not been heard of stand by themselves. None: the status has no shelf.
+func shelvesOf(status jobstate.Status) []int32 {
 	switch status {
-	case jobstate.Queued, jobstate.Running, jobstate.Waiting:
-		watch = 1
+	case jobstate.Pending:
+		return []int32{0, 2}
+	case jobstate.Scheduled:
+		return []int32{1, 3}
 	case jobstate.Retrying:
-		watch = 2
-	case "", jobstate.Scheduled, jobstate.Pending, jobstate.Completed, jobstate.Failed, jobstate.Cancelled:
-		return nil
+		return []int32{4}
+	case jobstate.Queued:
+		return []int32{5}
+	case jobstate.Running:
+		return []int32{6}
+	case jobstate.Waiting:
+		return []int32{7}
+	case jobstate.Failed:
+		return []int32{8}
+	case jobstate.Cancelled:
+		return []int32{9}
+	case "", jobstate.Completed:
 	}
-	return &watch
+	return nil
 }
 
 // firstIDAt is the smallest UUIDv7 of an instant.

@@ -13,8 +13,37 @@ import (
 	"github.com/google/uuid"
 )
 
+const commandsAnswered = `-- name: CommandsAnswered :exec
+with input as (
+    select
+        unnest($1::uuid[])     as job_id,
+        unnest($2::int[])      as number,
+        unnest($3::boolean[]) as refused
+), answered as (
+    delete from commands using input
+    where commands.job_id = input.job_id and commands.number <= input.number
+)
+update jobs set cancel_requested_at = null
+from input
+where jobs.job_id = input.job_id and input.refused and input.number >= jobs.command_seq
+    and jobs.cancel_requested_at is not null
+`
+
+type CommandsAnsweredParams struct {
+	JobIDs   []uuid.UUID
+	Numbers  []int32
+	Refuseds []bool
+}
+
+// Takes answers to commands, also where they have come before. A wish to cancel is over when the latest
+// command was answered with no.
+func (q *Queries) CommandsAnswered(ctx context.Context, arg CommandsAnsweredParams) error {
+	_, err := q.db.Exec(ctx, commandsAnswered, arg.JobIDs, arg.Numbers, arg.Refuseds)
+	return err
+}
+
 const jobByID = `-- name: JobByID :one
-select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, watch from jobs where job_id = $1
+select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress from jobs where job_id = $1
 `
 
 func (q *Queries) JobByID(ctx context.Context, jobID uuid.UUID) (Job, error) {
@@ -47,16 +76,21 @@ func (q *Queries) JobByID(ctx context.Context, jobID uuid.UUID) (Job, error) {
 		&i.UpdatedAt,
 		&i.Snapshot,
 		&i.Progress,
-		&i.Watch,
 	)
 	return i, err
 }
 
 const jobFigures = `-- name: JobFigures :one
 select
-    (select count(*) from (select 1 from jobs where watch = 0 limit $1::int) as unheard)::bigint as unheard,
-    (select count(*) from (select 1 from jobs where watch = 2 limit $1) as waiting)::bigint      as waiting,
-    (select count(*) from (select 1 from jobs where status = 'FAILED' limit $1) as dead)::bigint as dead
+    (select count(*) from (
+        select 1 from jobs where shelf_of(status, version) between 0 and 1 limit $1::int
+    ) as unheard)::bigint as unheard,
+    (select count(*) from (
+        select 1 from jobs where shelf_of(status, version) between 2 and 4 limit $1
+    ) as waiting)::bigint as waiting,
+    (select count(*) from (
+        select 1 from jobs where shelf_of(status, version) = 8 limit $1
+    ) as dead)::bigint as dead
 `
 
 type JobFiguresRow struct {
@@ -65,12 +99,69 @@ type JobFiguresRow struct {
 	Dead    int64
 }
 
-// What waits and what has failed, each counted no further than max_jobs, from indexes alone.
+// What waits and what has failed, each counted no further than max_jobs.
 func (q *Queries) JobFigures(ctx context.Context, maxJobs int32) (JobFiguresRow, error) {
 	row := q.db.QueryRow(ctx, jobFigures, maxJobs)
 	var i JobFiguresRow
 	err := row.Scan(&i.Unheard, &i.Waiting, &i.Dead)
 	return i, err
+}
+
+const jobInsertAlike = `-- name: JobInsertAlike :one
+with inserted as (
+    insert into jobs (
+        job_id, payload, trace_id, owner_id, job_type, queue, priority, max_retry_count, retry_policy,
+        timeout_ms, tags, run_at, status
+    )
+    select
+        unnest($1::uuid[]), unnest($2::json[]), $3::uuid, $4::text, $5::text,
+        $6::text, $7::int, $8::int, $9::json,
+        $10::int, $11::text[], due.run_at,
+        case when due.run_at > now() then 'SCHEDULED' else 'PENDING' end
+    from (
+        select coalesce($12::timestamptz, now() + interval '1 ms' * $13::bigint) as run_at
+    ) as due
+)
+select now()::timestamptz as created_at
+`
+
+type JobInsertAlikeParams struct {
+	JobIDs        []uuid.UUID
+	Payloads      []json.RawMessage
+	TraceID       uuid.UUID
+	OwnerID       string
+	JobType       string
+	Queue         string
+	Priority      int32
+	MaxRetryCount int32
+	RetryPolicy   json.RawMessage
+	TimeoutMs     int32
+	Tags          []string
+	RunAt         *time.Time
+	DelayMs       *int64
+}
+
+// Accepts jobs that differ in id and payload only, as most of a batch do, and that nothing can be in the
+// way of: they have no key and no event, and their ids are new. Half the price of the statement below.
+func (q *Queries) JobInsertAlike(ctx context.Context, arg JobInsertAlikeParams) (time.Time, error) {
+	row := q.db.QueryRow(ctx, jobInsertAlike,
+		arg.JobIDs,
+		arg.Payloads,
+		arg.TraceID,
+		arg.OwnerID,
+		arg.JobType,
+		arg.Queue,
+		arg.Priority,
+		arg.MaxRetryCount,
+		arg.RetryPolicy,
+		arg.TimeoutMs,
+		arg.Tags,
+		arg.RunAt,
+		arg.DelayMs,
+	)
+	var created_at time.Time
+	err := row.Scan(&created_at)
+	return created_at, err
 }
 
 const jobInsertMany = `-- name: JobInsertMany :many
@@ -185,13 +276,7 @@ with input as (
         unnest($4::int[])            as attempt,
         unnest($5::int[])        as retry_count,
         unnest($6::timestamptz[]) as updated_at,
-        unnest($7::json[])          as snapshot,
-        unnest($8::int[])     as command_number,
-        unnest($9::boolean[])        as refused
-), confirmed as (
-    -- Also where the version is not newer: the word may have come twice.
-    delete from commands using input
-    where commands.job_id = input.job_id and commands.number <= input.command_number
+        unnest($7::text[])          as snapshot
 )
 update jobs set
     status      = input.status,
@@ -202,29 +287,24 @@ update jobs set
     snapshot    = input.snapshot,
     progress    = case when input.attempt = jobs.attempt and input.status in ('QUEUED', 'RUNNING', 'WAITING')
                        then jobs.progress end,
-    cancel_requested_at = case
-        when input.status in ('COMPLETED', 'FAILED', 'CANCELLED') then null
-        when input.refused and input.command_number >= jobs.command_seq then null
-        else jobs.cancel_requested_at end
+    cancel_requested_at = case when input.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
+                               then jobs.cancel_requested_at end
 from input
 where jobs.job_id = input.job_id and jobs.version < input.version
 `
 
 type JobsApplyStatusParams struct {
-	JobIDs         []uuid.UUID
-	Statuses       []string
-	Versions       []int64
-	Attempts       []int32
-	RetryCounts    []int32
-	UpdatedAts     []time.Time
-	Snapshots      []json.RawMessage
-	CommandNumbers []int32
-	Refuseds       []bool
+	JobIDs      []uuid.UUID
+	Statuses    []string
+	Versions    []int64
+	Attempts    []int32
+	RetryCounts []int32
+	UpdatedAts  []time.Time
+	Snapshots   []string
 }
 
 // Takes the scheduler's word on many jobs, one row each in the input. A row's version only rises, so
-// that a repeated or late word changes nothing. A wish to cancel is over when the job has ended, or
-// when the latest command was answered with no.
+// that a repeated or late word changes nothing. A wish to cancel is over when the job has ended.
 func (q *Queries) JobsApplyStatus(ctx context.Context, arg JobsApplyStatusParams) (int64, error) {
 	result, err := q.db.Exec(ctx, jobsApplyStatus,
 		arg.JobIDs,
@@ -234,8 +314,6 @@ func (q *Queries) JobsApplyStatus(ctx context.Context, arg JobsApplyStatusParams
 		arg.RetryCounts,
 		arg.UpdatedAts,
 		arg.Snapshots,
-		arg.CommandNumbers,
-		arg.Refuseds,
 	)
 	if err != nil {
 		return 0, err
@@ -272,13 +350,18 @@ const jobsInFlight = `-- name: JobsInFlight :many
 with pass as (
     select $3::timestamptz as since, $4::timestamptz as until
 )
-select job_id, version from jobs cross join pass
-where watch = 1 and job_id > $1::uuid
-    and updated_at <= pass.until - interval '60 s'
-    and floor(date_part('epoch', pass.until - updated_at) / 60)
-        > greatest(floor(date_part('epoch', pass.since - updated_at) / 60), 0)
-order by job_id
-limit $2::int
+select in_flight.job_id, in_flight.version
+from pass cross join generate_series(5, 7) as shelf cross join lateral (
+    select job_id, version from jobs
+    where shelf_of(status, version) = shelf and job_id > $1::uuid
+        and updated_at <= pass.until - interval '60 s'
+        and floor(date_part('epoch', pass.until - updated_at) / 60)
+            > greatest(floor(date_part('epoch', pass.since - updated_at) / 60), 0)
+    order by job_id
+    limit $2::int
+) as in_flight
+order by in_flight.job_id
+limit $2
 `
 
 type JobsInFlightParams struct {
@@ -398,21 +481,19 @@ select
     cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress
 from jobs
 where ($1::text is null or status = $1)
-    and ($2::int is null or watch = $2)
-    and ($3::text is null or job_type = $3)
-    and ($4::text is null or queue = $4)
-    and ($5::text is null or $5 = any (tags))
-    and ($6::timestamptz is null or created_at >= $6)
-    and ($7::timestamptz is null or created_at < $7)
-    and job_id > $8::uuid
-    and job_id < $9::uuid
+    and ($2::text is null or job_type = $2)
+    and ($3::text is null or queue = $3)
+    and ($4::text is null or $4 = any (tags))
+    and ($5::timestamptz is null or created_at >= $5)
+    and ($6::timestamptz is null or created_at < $6)
+    and job_id > $7::uuid
+    and job_id < $8::uuid
 order by job_id desc
-limit $10::int
+limit $9::int
 `
 
 type JobsListParams struct {
 	Status   *string
-	Watch    *int32
 	JobType  *string
 	Queue    *string
 	Tag      *string
@@ -440,16 +521,15 @@ type JobsListRow struct {
 	Attempt           int32
 	RetryCount        int32
 	UpdatedAt         time.Time
-	Snapshot          json.RawMessage
+	Snapshot          *string
 	Progress          json.RawMessage
 }
 
 // Newest first: a job's id orders by age. The bounds on job_id follow from since and until, with room
-// for clocks that differ, so that a scan knows where to stop; watch follows from status, for its index.
+// for clocks that differ, so that a scan knows where to stop.
 func (q *Queries) JobsList(ctx context.Context, arg JobsListParams) ([]JobsListRow, error) {
 	rows, err := q.db.Query(ctx, jobsList,
 		arg.Status,
-		arg.Watch,
 		arg.JobType,
 		arg.Queue,
 		arg.Tag,
@@ -466,6 +546,111 @@ func (q *Queries) JobsList(ctx context.Context, arg JobsListParams) ([]JobsListR
 	var items []JobsListRow
 	for rows.Next() {
 		var i JobsListRow
+		if err := rows.Scan(
+			&i.JobID,
+			&i.OwnerID,
+			&i.JobType,
+			&i.Queue,
+			&i.Priority,
+			&i.MaxRetryCount,
+			&i.RunAt,
+			&i.Tags,
+			&i.TraceID,
+			&i.CreatedAt,
+			&i.CancelRequestedAt,
+			&i.Status,
+			&i.Version,
+			&i.Attempt,
+			&i.RetryCount,
+			&i.UpdatedAt,
+			&i.Snapshot,
+			&i.Progress,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const jobsListShelved = `-- name: JobsListShelved :many
+select
+    job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
+    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress
+from unnest($1::int[]) as shelf cross join lateral (
+    select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress from jobs
+    where shelf_of(status, version) = shelf
+        and ($2::text is null or job_type = $2)
+        and ($3::text is null or queue = $3)
+        and ($4::text is null or $4 = any (tags))
+        and ($5::timestamptz is null or created_at >= $5)
+        and ($6::timestamptz is null or created_at < $6)
+        and job_id > $7::uuid
+        and job_id < $8::uuid
+    order by job_id desc
+    limit $9::int
+) as shelved
+order by job_id desc
+limit $9
+`
+
+type JobsListShelvedParams struct {
+	Shelves  []int32
+	JobType  *string
+	Queue    *string
+	Tag      *string
+	Since    *time.Time
+	Until    *time.Time
+	AfterID  uuid.UUID
+	BeforeID uuid.UUID
+	MaxJobs  int32
+}
+
+type JobsListShelvedRow struct {
+	JobID             uuid.UUID
+	OwnerID           string
+	JobType           string
+	Queue             string
+	Priority          int16
+	MaxRetryCount     int16
+	RunAt             *time.Time
+	Tags              []string
+	TraceID           uuid.UUID
+	CreatedAt         time.Time
+	CancelRequestedAt *time.Time
+	Status            string
+	Version           int64
+	Attempt           int32
+	RetryCount        int32
+	UpdatedAt         time.Time
+	Snapshot          *string
+	Progress          json.RawMessage
+}
+
+// The same for the jobs on some shelves. Each shelf is read in the order of ids and no further than the
+// limit; of several at once the planner does not know the order.
+func (q *Queries) JobsListShelved(ctx context.Context, arg JobsListShelvedParams) ([]JobsListShelvedRow, error) {
+	rows, err := q.db.Query(ctx, jobsListShelved,
+		arg.Shelves,
+		arg.JobType,
+		arg.Queue,
+		arg.Tag,
+		arg.Since,
+		arg.Until,
+		arg.AfterID,
+		arg.BeforeID,
+		arg.MaxJobs,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []JobsListShelvedRow
+	for rows.Next() {
+		var i JobsListShelvedRow
 		if err := rows.Scan(
 			&i.JobID,
 			&i.OwnerID,
@@ -523,18 +708,23 @@ func (q *Queries) JobsProgress(ctx context.Context, arg JobsProgressParams) erro
 }
 
 const jobsUnconfirmed = `-- name: JobsUnconfirmed :many
+
 with pass as (
     select $2::timestamptz as since, $3::timestamptz as until
 ), page as (
     select
-        jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.watch,
+        unheard.job_id, unheard.owner_id, unheard.job_type, unheard.queue, unheard.payload, unheard.priority, unheard.max_retry_count, unheard.retry_policy, unheard.timeout_ms, unheard.run_at, unheard.tags, unheard.trace_id, unheard.created_at, unheard.idempotency_key, unheard.request_hash, unheard.event_source, unheard.event_id, unheard.command_seq, unheard.cancel_requested_at, unheard.status, unheard.version, unheard.attempt, unheard.retry_count, unheard.updated_at, unheard.snapshot, unheard.progress,
         sum(octet_length(payload::text)) over (order by job_id) - octet_length(payload::text) as bytes_before
-    from jobs cross join pass
-    where watch = 0 and job_id > $4::uuid
-        and created_at <= pass.until - interval '10 s'
-        and times_due(pass.until - created_at) > times_due(pass.since - created_at)
+    from pass cross join generate_series(0, 1) as shelf cross join lateral (
+        select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress from jobs
+        where shelf_of(status, version) = shelf and job_id > $4::uuid
+            and created_at <= pass.until - interval '10 s'
+            and times_due(pass.until - created_at) > times_due(pass.since - created_at)
+        order by job_id
+        limit $5::int
+    ) as unheard
     order by job_id
-    limit $5::int
+    limit $5
 )
 select
     job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
@@ -567,6 +757,8 @@ type JobsUnconfirmedRow struct {
 	CreatedAt     time.Time
 }
 
+// The three passes of reconcile go over some shelves at once, in the order of ids. Each shelf is read in
+// that order and no further than the limit: of a union the planner does not know it, and sorts it all.
 // The jobs of which the scheduler has not been heard, each time another age of times_due is passed; the
 // pass before this one ended at since. Bounded in rows and in bytes.
 func (q *Queries) JobsUnconfirmed(ctx context.Context, arg JobsUnconfirmedParams) ([]JobsUnconfirmedRow, error) {
@@ -609,10 +801,15 @@ func (q *Queries) JobsUnconfirmed(ctx context.Context, arg JobsUnconfirmedParams
 }
 
 const jobsWaiting = `-- name: JobsWaiting :many
-select job_id, version from jobs
-where watch = 2 and job_id > $1::uuid
-order by job_id
-limit $2::int
+select waiting.job_id, waiting.version
+from generate_series(2, 4) as shelf cross join lateral (
+    select job_id, version from jobs
+    where shelf_of(status, version) = shelf and job_id > $1::uuid
+    order by job_id
+    limit $2::int
+) as waiting
+order by waiting.job_id
+limit $2
 `
 
 type JobsWaitingParams struct {

@@ -36,7 +36,6 @@ type Job struct {
 	Attempt           int32
 	RetryCount        int32
 	UpdatedAt         time.Time
-	Snapshot          json.RawMessage
+	Snapshot          *string
 	Progress          json.RawMessage
-	Watch             *int16
 }
