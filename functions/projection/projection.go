@@ -45,7 +45,7 @@ type heard struct {
 // Handle takes job.status, attempt.log and worker.heartbeat events. Each of the three is one
 // transaction: they do not depend on each other, and all may be heard again.
 func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Event, error) {
-	var h heard
+	h := heard{statuses: make([]apidb.StatusWord, 0, len(batch))} // most of it
 	for _, e := range batch {
 		if err := h.take(e); err != nil {
 			return nil, err
@@ -72,10 +72,10 @@ func (h *heard) take(e event.Event) error {
 	var err error
 	switch e.Type() {
 	case jobevent.TypeStatus:
-		var status jobevent.Status
-		status, err = jobevent.Decode[jobevent.Status](e)
+		var status jobevent.RawStatus // its history is kept as it came
+		status, err = jobevent.Decode[jobevent.RawStatus](e)
 		named = status.JobID != uuid.Nil && status.Version > 0
-		h.statuses = append(h.statuses, apidb.StatusWord{Status: status, JSON: e.Data()})
+		h.statuses = append(h.statuses, apidb.StatusWord{Status: status.Status, JSON: e.Data()})
 	case jobevent.TypeAttemptLog:
 		var log jobevent.AttemptLog
 		log, err = jobevent.Decode[jobevent.AttemptLog](e)
