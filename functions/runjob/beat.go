@@ -94,8 +94,9 @@ func (f *Function) beat(ctx context.Context, publish funchost.Publish) {
 
 func (f *Function) beatOnce(ctx context.Context) error {
 	began := time.Now()
+	answered := f.answered.Load() // before the list: what these claims took is in it, or settled
 	attempts := f.pool.list()
-	beat := workerdb.Beat{WorkerID: f.id, Queues: f.cfg.Queues, Free: f.pool.free()}
+	beat := workerdb.Beat{WorkerID: f.id, Queues: f.cfg.Queues, Free: f.pool.free(), Answered: answered}
 	for _, a := range attempts {
 		beat.Held = append(beat.Held, workerdb.Held{Key: a.key(), StartedAt: a.startedAt})
 	}

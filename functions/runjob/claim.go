@@ -46,7 +46,8 @@ type ordered struct {
 }
 
 // claim reads a batch of records, takes their attempts in one statement and passes each on to where it
-// belongs. When ctx ends first, the records stay undone and come again.
+// belongs. When ctx ends first, the records stay undone and come again; else the store's claims so far
+// are answered.
 func (f *Function) claim(ctx, work context.Context, batch []delivered) {
 	orders := make([]ordered, 0, len(batch))
 	var here []record
@@ -76,9 +77,12 @@ func (f *Function) claim(ctx, work context.Context, batch []delivered) {
 		}
 	}
 	done(here)
-	_ = bisect(orders, func(part []ordered) error { return f.claimPart(ctx, work, part) }, func(o ordered, err error) {
+	err := bisect(orders, func(part []ordered) error { return f.claimPart(ctx, work, part) }, func(o ordered, err error) {
 		f.reject(work, o.delivered, o.traceID, telemetry.RejectedInvalid, err)
 	})
+	if err == nil {
+		f.answered.Store(f.store.LastClaim())
+	}
 }
 
 func (f *Function) claimPart(ctx, work context.Context, orders []ordered) error {

@@ -44,6 +44,7 @@ type Function struct {
 	finished *intake[finished] // from the pool, to be settled
 	said     *intake[finished] // settled, to be published
 	wishes   *intake[wish]     // to cancel, of attempts that are not here
+	answered atomic.Int64      // number of the latest claim whose attempts the pool has
 	settling atomic.Int64      // outcomes in the hands of settleAll
 	saying   atomic.Int64      // and of sayAll
 	weight   atomic.Int64      // bytes of all outcomes not yet published

@@ -26,6 +26,10 @@ type Beat struct {
 	Queues   []string
 	Free     int // slots
 	Held     []Held
+
+	// Claims up to this number (LastClaim) had been answered before Held was read: what they took is
+	// there, or is settled.
+	Answered int64
 }
 
 // Changed is what others have done to attempts that a worker holds.
@@ -34,7 +38,8 @@ type Changed struct {
 	Settled      []Outcome // taken from this worker: end them and say these
 }
 
-// Beat writes that the worker is alive and when its attempts started, and reads what has become of them.
+// Beat writes that the worker is alive, what it has and when that started if it has run for a while, and
+// reads what has become of it.
 func (s *Store) Beat(ctx context.Context, b Beat) (Changed, error) {
 	var rows []gen.ExecutionAttempt
 	err := pgpool.Tx(ctx, s.pool, func(tx pgx.Tx) error {
@@ -46,16 +51,21 @@ func (s *Store) Beat(ctx context.Context, b Beat) (Changed, error) {
 		}); err != nil {
 			return fmt.Errorf("write worker %s: %w", b.WorkerID, err)
 		}
-		if len(b.Held) == 0 {
+		running, keys := startParams(b)
+		jobIDs, attempts := columns(keys)
+		if err := q.ClaimsFold(ctx, gen.ClaimsFoldParams{
+			WorkerID: b.WorkerID, Answered: b.Answered, JobIDs: jobIDs, Attempts: attempts,
+		}); err != nil {
+			return fmt.Errorf("write what worker %s has: %w", b.WorkerID, err)
+		}
+		if len(keys) == 0 {
 			return nil
 		}
-		running, keys := startParams(b)
 		if len(running.JobIDs) > 0 {
 			if err := q.AttemptStartMany(ctx, running); err != nil {
 				return fmt.Errorf("write starts of %d attempts: %w", len(running.JobIDs), err)
 			}
 		}
-		jobIDs, attempts := columns(keys)
 		var err error
 		rows, err = q.AttemptChangedMany(ctx, gen.AttemptChangedManyParams{
 			JobIDs: jobIDs, Attempts: attempts, WorkerID: b.WorkerID,
@@ -80,10 +90,10 @@ func (s *Store) Beat(ctx context.Context, b Beat) (Changed, error) {
 }
 
 func startParams(b Beat) (running gen.AttemptStartManyParams, keys []Key) {
-	running.WorkerID = b.WorkerID
+	running.WorkerID, keys = b.WorkerID, make([]Key, 0, len(b.Held))
 	for _, h := range b.Held {
 		keys = append(keys, h.Key)
-		if !h.StartedAt.IsZero() {
+		if !h.StartedAt.IsZero() && time.Since(h.StartedAt) >= soon {
 			running.JobIDs = append(running.JobIDs, h.JobID)
 			running.Attempts = append(running.Attempts, int32(h.Attempt))
 			running.StartedAgos = append(running.StartedAgos, ago(h.StartedAt))

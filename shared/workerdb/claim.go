@@ -37,10 +37,26 @@ type Claim struct {
 	Outcome Outcome // of a settled one
 }
 
+// carefulClaims is how many claims expect known attempts after one has met some: records that come
+// again come in numbers.
+const carefulClaims = 16
+
+// LastClaim is the number of the latest claim, for Beat.Answered.
+func (s *Store) LastClaim() int64 { return s.claims.Load() }
+
 // Claim takes the attempts that nobody has taken; the answers are in the order of the orders. An
 // attempt is answered Claimed once: a second order for it in the batch finds it OpenMine.
 func (s *Store) Claim(ctx context.Context, workerID string, orders []Order) ([]Claim, error) {
-	params := insertParams(workerID, orders)
+	claims := make([]Claim, len(orders))
+	params := insertParams(workerID, s.claims.Add(1), orders)
+	if s.careful.Add(-1) < 0 {
+		s.careful.Store(0)
+		if all, err := s.insertNew(ctx, params); err != nil {
+			return nil, fmt.Errorf("claim %d new attempts: %w", len(orders), pgpool.Classify(err))
+		} else if all {
+			return claims, nil
+		}
+	}
 	rows, err := s.q.AttemptInsertMany(ctx, params)
 	if err != nil {
 		return nil, fmt.Errorf("claim %d attempts: %w", len(orders), pgpool.Classify(err))
@@ -49,7 +65,6 @@ func (s *Store) Claim(ctx context.Context, workerID string, orders []Order) ([]C
 	for _, row := range rows {
 		inserted[Key{row.JobID, int(row.Attempt)}] = row
 	}
-	claims := make([]Claim, len(orders))
 	var missing []int // indexes into orders
 	for i, o := range orders {
 		row, ok := inserted[o.Key]
@@ -64,6 +79,7 @@ func (s *Store) Claim(ctx context.Context, workerID string, orders []Order) ([]C
 	if len(missing) == 0 {
 		return claims, nil
 	}
+	s.careful.Store(carefulClaims)
 	if err := s.lookUp(ctx, workerID, orders, missing, claims); err != nil {
 		return nil, err
 	}
@@ -87,6 +103,7 @@ func (s *Store) lookUp(ctx context.Context, workerID string, orders []Order, mis
 	if err != nil {
 		return err
 	}
+	var elsewhere []Key
 	for _, i := range missing {
 		row, ok := found[orders[i].Key]
 		switch {
@@ -98,9 +115,10 @@ func (s *Store) lookUp(ctx context.Context, workerID string, orders []Order, mis
 			claims[i].State = OpenMine
 		default:
 			claims[i].State = OpenElsewhere
+			elsewhere = append(elsewhere, orders[i].Key)
 		}
 	}
-	return nil
+	return s.file(ctx, elsewhere)
 }
 
 // Cancel ends attempts that may be anywhere. One that nobody has claimed is settled as cancelled, so that
@@ -110,7 +128,7 @@ func (s *Store) Cancel(ctx context.Context, workerID string, orders []Order) ([]
 	for i := range orders {
 		orders[i].Cancel, orders[i].TimeoutMs = true, 1
 	}
-	rows, err := s.q.AttemptInsertMany(ctx, insertParams(workerID, orders))
+	rows, err := s.q.AttemptInsertMany(ctx, insertParams(workerID, 0, orders))
 	if err != nil {
 		return nil, fmt.Errorf("cancel %d attempts: %w", len(orders), pgpool.Classify(err))
 	}

@@ -2,11 +2,13 @@ package workerdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -14,20 +16,39 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb/internal/gen"
 )
 
-// insertParams are the orders in the order in which rows are locked.
-func insertParams(workerID string, orders []Order) gen.AttemptInsertManyParams {
+// insertParams are the orders in the order in which rows are locked; number is the claim's.
+func insertParams(workerID string, number int64, orders []Order) gen.AttemptInsertManyParams {
 	orders = slices.Clone(orders)
 	slices.SortStableFunc(orders, func(a, b Order) int { return a.Compare(b.Key) })
-	p := gen.AttemptInsertManyParams{WorkerID: workerID}
-	for _, o := range orders {
-		p.JobIDs = append(p.JobIDs, o.JobID)
-		p.Attempts = append(p.Attempts, int32(o.Attempt))
-		p.TraceIDs = append(p.TraceIDs, o.TraceID)
-		p.Queues = append(p.Queues, o.Queue)
-		p.TimeoutMss = append(p.TimeoutMss, int32(o.TimeoutMs))
-		p.Cancels = append(p.Cancels, o.Cancel)
+	n := len(orders)
+	p := gen.AttemptInsertManyParams{
+		WorkerID: workerID, Number: number,
+		JobIDs: make([]uuid.UUID, n), Attempts: make([]int32, n), TraceIDs: make([]uuid.UUID, n),
+		Queues: make([]string, n), TimeoutMss: make([]int32, n), Cancels: make([]bool, n),
+	}
+	for i, o := range orders {
+		p.JobIDs[i], p.Attempts[i], p.TraceIDs[i] = o.JobID, int32(o.Attempt), o.TraceID
+		p.Queues[i], p.TimeoutMss[i], p.Cancels[i] = o.Queue, int32(o.TimeoutMs), o.Cancel
 	}
 	return p
+}
+
+const uniqueViolation = "23505"
+
+// insertNew is insertMany for orders that nobody has had and whose cancel nobody wants. It is false
+// when one of them is not such.
+func (s *Store) insertNew(ctx context.Context, p gen.AttemptInsertManyParams) (bool, error) {
+	if slices.Contains(p.Cancels, true) {
+		return false, nil
+	}
+	err := s.q.AttemptInsertNew(ctx, gen.AttemptInsertNewParams{
+		WorkerID: p.WorkerID, Number: p.Number, JobIDs: p.JobIDs, Attempts: p.Attempts, TraceIDs: p.TraceIDs,
+		Queues: p.Queues, TimeoutMss: p.TimeoutMss,
+	})
+	if refused := new(pgconn.PgError); errors.As(err, &refused) && refused.Code == uniqueViolation {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // cancelledUnstarted is what AttemptInsertMany writes for a cancel.
@@ -59,6 +80,19 @@ func (s *Store) wantCancel(ctx context.Context, keys []Key) error {
 	err := s.q.AttemptWantCancelMany(ctx, gen.AttemptWantCancelManyParams{JobIDs: jobIDs, Attempts: attempts})
 	if err != nil {
 		return fmt.Errorf("mark %d attempts for cancel: %w", len(keys), pgpool.Classify(err))
+	}
+	return nil
+}
+
+// file makes sure that judges find attempts which are open, should their worker be silent.
+func (s *Store) file(ctx context.Context, keys []Key) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	jobIDs, attempts := columns(keys)
+	err := s.q.ClaimsFile(ctx, gen.ClaimsFileParams{JobIDs: jobIDs, Attempts: attempts, Silence: Silence})
+	if err != nil {
+		return fmt.Errorf("file %d open attempts: %w", len(keys), pgpool.Classify(err))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -37,6 +38,9 @@ const (
 type Store struct {
 	pool *pgxpool.Pool
 	q    *gen.Queries
+
+	claims  atomic.Int64 // number of the latest claim
+	careful atomic.Int64 // claims to come that had better expect to find known attempts
 }
 
 // Open connects to the database at url.
@@ -115,8 +119,9 @@ func orZero[T any](p *T) T {
 func columns(keys []Key) (jobIDs []uuid.UUID, attempts []int32) {
 	keys = slices.Clone(keys)
 	slices.SortFunc(keys, Key.Compare)
-	for _, k := range keys {
-		jobIDs, attempts = append(jobIDs, k.JobID), append(attempts, int32(k.Attempt))
+	jobIDs, attempts = make([]uuid.UUID, len(keys)), make([]int32, len(keys))
+	for i, k := range keys {
+		jobIDs[i], attempts[i] = k.JobID, int32(k.Attempt)
 	}
 	return jobIDs, attempts
 }

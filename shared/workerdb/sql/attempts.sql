@@ -1,7 +1,23 @@
+-- name: AttemptInsertNew :exec
+-- Who inserts the row runs the attempt. This one is for orders that nobody has had, as nearly all are:
+-- on conflict and returning cost more than the row (measured). It fails whole when one is there already.
+with claim as (
+    insert into claims (worker_id, number, job_ids, attempts)
+    values (@worker_id::text, @number::bigint, @job_ids::uuid[], @attempts::int[])
+)
+insert into execution_attempts (job_id, attempt, trace_id, queue, worker_id, timeout_ms)
+select
+    unnest(@job_ids::uuid[]), unnest(@attempts::int[]), unnest(@trace_ids::uuid[]), unnest(@queues::text[]),
+    @worker_id::text, unnest(@timeout_mss::int[]);
+
 -- name: AttemptInsertMany :many
--- Who inserts the row runs the attempt. One whose cancel is wanted is born settled, so that it can
--- never start.
-with input as (
+-- The same for any orders. One whose cancel is wanted is born settled, so that it can never start.
+-- Number 0 is no claim: all of them are to be cancelled.
+with claim as (
+    insert into claims (worker_id, number, job_ids, attempts)
+    select @worker_id::text, @number::bigint, @job_ids::uuid[], @attempts::int[]
+    where @number::bigint > 0
+), input as (
     select
         unnest(@job_ids::uuid[])     as job_id,
         unnest(@attempts::int[])     as attempt,
@@ -34,7 +50,7 @@ with open as (
     select a.job_id, a.attempt
     from rows from (unnest(@job_ids::uuid[]), unnest(@attempts::int[])) as input (job_id, attempt)
     join execution_attempts a using (job_id, attempt)
-    where coalesce(a.outcome, '') = '' and not a.cancel_wanted
+    where a.outcome is null and not a.cancel_wanted
     order by a.job_id, a.attempt
     for update of a
 )
@@ -42,10 +58,31 @@ update execution_attempts a set cancel_wanted = true
 from open
 where a.job_id = open.job_id and a.attempt = open.attempt;
 
+-- name: AttemptCompleteMany :one
+-- The lean form of AttemptSettleMany, for the outcome that nearly all have. Beats write the start of
+-- what runs long; then the row's is the one that counts, and this leaves the row alone.
+with input as (
+    select
+        unnest(@job_ids::uuid[])        as job_id,
+        unnest(@attempts::int[])        as attempt,
+        unnest(@started_agos::bigint[]) as started_ago,   -- microseconds
+        unnest(@finished_agos::bigint[]) as finished_ago,
+        unnest(@outputs::json[])        as output
+), done as (
+    update execution_attempts a set
+        outcome     = 'completed',
+        started_at  = now() - interval '1 microsecond' * input.started_ago,
+        finished_at = now() - interval '1 microsecond' * input.finished_ago,
+        output      = input.output
+    from input
+    where a.job_id = input.job_id and a.attempt = input.attempt
+      and a.worker_id = @worker_id::text and a.outcome is null and a.started_at is null
+    returning 1
+)
+select now()::timestamptz as at, count(*)::int as attempts from done;
+
 -- name: AttemptSettleMany :many
--- The guard of design §3: only an open attempt, only by the worker that has it. It is written as
--- coalesce so that the planner goes by the primary key: the index of open attempts is the one that
--- fills with dead entries while a long transaction holds vacuum back.
+-- The guard of design §3: only an open attempt, only by the worker that has it.
 with input as (
     select
         unnest(@job_ids::uuid[])                  as job_id,
@@ -72,7 +109,7 @@ update execution_attempts a set
     callback_timeout_ms = input.callback_timeout_ms
 from input
 where a.job_id = input.job_id and a.attempt = input.attempt
-  and a.worker_id = @worker_id::text and coalesce(a.outcome, '') = ''
+  and a.worker_id = @worker_id::text and a.outcome is null
 returning a.job_id, a.attempt, a.started_at, a.finished_at;
 
 -- name: AttemptStartMany :exec
@@ -83,7 +120,7 @@ with running as (
     from rows from (unnest(@job_ids::uuid[]), unnest(@attempts::int[]), unnest(@started_agos::bigint[]))
         as input (job_id, attempt, ago)
     join execution_attempts a using (job_id, attempt)
-    where a.worker_id = @worker_id::text and a.started_at is null and coalesce(a.outcome, '') = ''
+    where a.worker_id = @worker_id::text and a.started_at is null and a.outcome is null
     for update of a skip locked
 )
 update execution_attempts a set started_at = now() - interval '1 microsecond' * running.ago
@@ -100,19 +137,34 @@ where a.outcome is not null or a.cancel_wanted or a.worker_id <> @worker_id::tex
 -- name: AttemptSettleLost :many
 -- Locking the silent worker's row is what makes the verdict safe: should that worker wake now, its beat
 -- waits for this statement and then reads that its attempts are lost, or it was first and seen_at is new.
+-- Claims of which nothing is open any more go with the next pass, or each beat would look at them.
 with silent as (
     select w.worker_id
     from workers w
     where w.seen_at < now() - @silence::interval
-      and exists (select from execution_attempts a where a.worker_id = w.worker_id and a.outcome is null)
+      and exists (select from claims c where c.worker_id = w.worker_id)
     order by w.worker_id
     for update of w skip locked
+), listed as (
+    select c.worker_id, unnest(c.job_ids) as job_id, unnest(c.attempts) as attempt
+    from silent
+    join claims c on c.worker_id = silent.worker_id
 ), open as (
     select a.job_id, a.attempt
-    from silent
-    join execution_attempts a on a.worker_id = silent.worker_id and a.outcome is null
+    from listed
+    join execution_attempts a on a.job_id = listed.job_id and a.attempt = listed.attempt
+    where a.worker_id = listed.worker_id and a.outcome is null
     limit @max_attempts::int
     for update of a skip locked
+), dropped as (
+    delete from claims c
+    using silent
+    where c.worker_id = silent.worker_id and not exists (
+        select
+        from rows from (unnest(c.job_ids), unnest(c.attempts)) as had (job_id, attempt)
+        join execution_attempts a using (job_id, attempt)
+        where a.worker_id = c.worker_id and a.outcome is null
+    )
 )
 update execution_attempts a set
     outcome       = 'lost',
@@ -127,12 +179,18 @@ returning a.*;
 -- name: AttemptSettleOverdue :many
 -- Its own worker settles an attempt at its timeout; one that is a lease later still open has a worker
 -- that beats and does nothing else.
-with overdue as (
+with listed as (
+    select c.worker_id, unnest(c.job_ids) as job_id, unnest(c.attempts) as attempt
+    from workers w
+    join claims c on c.worker_id = w.worker_id and c.number = 0
+), overdue as (
     select a.job_id, a.attempt
-    from execution_attempts a
-    where a.outcome is null and a.started_at < now() - interval '1 ms' * a.timeout_ms - @lease::interval
+    from listed
+    join execution_attempts a on a.job_id = listed.job_id and a.attempt = listed.attempt
+    where a.worker_id = listed.worker_id and a.outcome is null
+      and a.started_at < now() - interval '1 ms' * a.timeout_ms - @lease::interval
     limit @max_attempts::int
-    for update skip locked
+    for update of a skip locked
 )
 update execution_attempts a set
     outcome       = 'failed',
@@ -146,13 +204,25 @@ returning a.*;
 
 -- name: AttemptSettleLeft :many
 -- What a worker that leaves still has open, such as a claim whose answer never came.
-update execution_attempts set
+with listed as (
+    select unnest(c.job_ids) as job_id, unnest(c.attempts) as attempt
+    from claims c
+    where c.worker_id = @worker_id::text
+), open as (
+    select a.job_id, a.attempt
+    from listed
+    join execution_attempts a on a.job_id = listed.job_id and a.attempt = listed.attempt
+    where a.worker_id = @worker_id::text and a.outcome is null
+    for update of a
+)
+update execution_attempts a set
     outcome       = 'interrupted',
     finished_at   = now(),
     error_message = 'its worker stopped',
     retryable     = true
-where worker_id = @worker_id::text and outcome is null
-returning *;
+from open
+where a.job_id = open.job_id and a.attempt = open.attempt
+returning a.*;
 
 -- name: AttemptDeleteOld :execrows
 -- Job ids are UUIDv7, so the key's range finds old rows; their age decides (an old job's late attempt

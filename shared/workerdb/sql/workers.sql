@@ -20,4 +20,4 @@ update workers set free = 0, seen_at = now() - interval '1 minute' where worker_
 -- A worker that was last seen long ago, and whose attempts all have an outcome.
 delete from workers w
 where w.seen_at < now() - @age::interval
-  and not exists (select from execution_attempts a where a.worker_id = w.worker_id and a.outcome is null);
+  and not exists (select from claims c where c.worker_id = w.worker_id);

@@ -65,6 +65,58 @@ func (q *Queries) AttemptChangedMany(ctx context.Context, arg AttemptChangedMany
 	return items, nil
 }
 
+const attemptCompleteMany = `-- name: AttemptCompleteMany :one
+with input as (
+    select
+        unnest($1::uuid[])        as job_id,
+        unnest($2::int[])        as attempt,
+        unnest($3::bigint[]) as started_ago,   -- microseconds
+        unnest($4::bigint[]) as finished_ago,
+        unnest($5::json[])        as output
+), done as (
+    update execution_attempts a set
+        outcome     = 'completed',
+        started_at  = now() - interval '1 microsecond' * input.started_ago,
+        finished_at = now() - interval '1 microsecond' * input.finished_ago,
+        output      = input.output
+    from input
+    where a.job_id = input.job_id and a.attempt = input.attempt
+      and a.worker_id = $6::text and a.outcome is null and a.started_at is null
+    returning 1
+)
+select now()::timestamptz as at, count(*)::int as attempts from done
+`
+
+type AttemptCompleteManyParams struct {
+	JobIDs       []uuid.UUID
+	Attempts     []int32
+	StartedAgos  []int64
+	FinishedAgos []int64
+	Outputs      []json.RawMessage
+	WorkerID     string
+}
+
+type AttemptCompleteManyRow struct {
+	At       time.Time
+	Attempts int32
+}
+
+// The lean form of AttemptSettleMany, for the outcome that nearly all have. Beats write the start of
+// what runs long; then the row's is the one that counts, and this leaves the row alone.
+func (q *Queries) AttemptCompleteMany(ctx context.Context, arg AttemptCompleteManyParams) (AttemptCompleteManyRow, error) {
+	row := q.db.QueryRow(ctx, attemptCompleteMany,
+		arg.JobIDs,
+		arg.Attempts,
+		arg.StartedAgos,
+		arg.FinishedAgos,
+		arg.Outputs,
+		arg.WorkerID,
+	)
+	var i AttemptCompleteManyRow
+	err := row.Scan(&i.At, &i.Attempts)
+	return i, err
+}
+
 const attemptDeleteOld = `-- name: AttemptDeleteOld :execrows
 with old as (
     select job_id, attempt
@@ -142,14 +194,18 @@ func (q *Queries) AttemptGetMany(ctx context.Context, arg AttemptGetManyParams) 
 }
 
 const attemptInsertMany = `-- name: AttemptInsertMany :many
-with input as (
+with claim as (
+    insert into claims (worker_id, number, job_ids, attempts)
+    select $1::text, $2::bigint, $3::uuid[], $4::int[]
+    where $2::bigint > 0
+), input as (
     select
-        unnest($2::uuid[])     as job_id,
-        unnest($3::int[])     as attempt,
-        unnest($4::uuid[])   as trace_id,
-        unnest($5::text[])      as queue,
-        unnest($6::int[])  as timeout_ms,
-        unnest($7::boolean[])  as cancel
+        unnest($3::uuid[])     as job_id,
+        unnest($4::int[])     as attempt,
+        unnest($5::uuid[])   as trace_id,
+        unnest($6::text[])      as queue,
+        unnest($7::int[])  as timeout_ms,
+        unnest($8::boolean[])  as cancel
 )
 insert into execution_attempts
     (job_id, attempt, trace_id, queue, worker_id, timeout_ms, outcome, finished_at, error_code, error_message)
@@ -166,6 +222,7 @@ returning job_id, attempt, finished_at
 
 type AttemptInsertManyParams struct {
 	WorkerID   string
+	Number     int64
 	JobIDs     []uuid.UUID
 	Attempts   []int32
 	TraceIDs   []uuid.UUID
@@ -180,11 +237,12 @@ type AttemptInsertManyRow struct {
 	FinishedAt *time.Time
 }
 
-// Who inserts the row runs the attempt. One whose cancel is wanted is born settled, so that it can
-// never start.
+// The same for any orders. One whose cancel is wanted is born settled, so that it can never start.
+// Number 0 is no claim: all of them are to be cancelled.
 func (q *Queries) AttemptInsertMany(ctx context.Context, arg AttemptInsertManyParams) ([]AttemptInsertManyRow, error) {
 	rows, err := q.db.Query(ctx, attemptInsertMany,
 		arg.WorkerID,
+		arg.Number,
 		arg.JobIDs,
 		arg.Attempts,
 		arg.TraceIDs,
@@ -210,14 +268,62 @@ func (q *Queries) AttemptInsertMany(ctx context.Context, arg AttemptInsertManyPa
 	return items, nil
 }
 
+const attemptInsertNew = `-- name: AttemptInsertNew :exec
+with claim as (
+    insert into claims (worker_id, number, job_ids, attempts)
+    values ($5::text, $7::bigint, $1::uuid[], $2::int[])
+)
+insert into execution_attempts (job_id, attempt, trace_id, queue, worker_id, timeout_ms)
+select
+    unnest($1::uuid[]), unnest($2::int[]), unnest($3::uuid[]), unnest($4::text[]),
+    $5::text, unnest($6::int[])
+`
+
+type AttemptInsertNewParams struct {
+	JobIDs     []uuid.UUID
+	Attempts   []int32
+	TraceIDs   []uuid.UUID
+	Queues     []string
+	WorkerID   string
+	TimeoutMss []int32
+	Number     int64
+}
+
+// Who inserts the row runs the attempt. This one is for orders that nobody has had, as nearly all are:
+// on conflict and returning cost more than the row (measured). It fails whole when one is there already.
+func (q *Queries) AttemptInsertNew(ctx context.Context, arg AttemptInsertNewParams) error {
+	_, err := q.db.Exec(ctx, attemptInsertNew,
+		arg.JobIDs,
+		arg.Attempts,
+		arg.TraceIDs,
+		arg.Queues,
+		arg.WorkerID,
+		arg.TimeoutMss,
+		arg.Number,
+	)
+	return err
+}
+
 const attemptSettleLeft = `-- name: AttemptSettleLeft :many
-update execution_attempts set
+with listed as (
+    select unnest(c.job_ids) as job_id, unnest(c.attempts) as attempt
+    from claims c
+    where c.worker_id = $1::text
+), open as (
+    select a.job_id, a.attempt
+    from listed
+    join execution_attempts a on a.job_id = listed.job_id and a.attempt = listed.attempt
+    where a.worker_id = $1::text and a.outcome is null
+    for update of a
+)
+update execution_attempts a set
     outcome       = 'interrupted',
     finished_at   = now(),
     error_message = 'its worker stopped',
     retryable     = true
-where worker_id = $1::text and outcome is null
-returning job_id, attempt, trace_id, queue, worker_id, timeout_ms, claimed_at, started_at, finished_at, outcome, cancel_wanted, output, error_code, error_message, retryable, retry_after_ms, callback_timeout_ms
+from open
+where a.job_id = open.job_id and a.attempt = open.attempt
+returning a.job_id, a.attempt, a.trace_id, a.queue, a.worker_id, a.timeout_ms, a.claimed_at, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
 `
 
 // What a worker that leaves still has open, such as a claim whose answer never came.
@@ -264,15 +370,29 @@ with silent as (
     select w.worker_id
     from workers w
     where w.seen_at < now() - $1::interval
-      and exists (select from execution_attempts a where a.worker_id = w.worker_id and a.outcome is null)
+      and exists (select from claims c where c.worker_id = w.worker_id)
     order by w.worker_id
     for update of w skip locked
+), listed as (
+    select c.worker_id, unnest(c.job_ids) as job_id, unnest(c.attempts) as attempt
+    from silent
+    join claims c on c.worker_id = silent.worker_id
 ), open as (
     select a.job_id, a.attempt
-    from silent
-    join execution_attempts a on a.worker_id = silent.worker_id and a.outcome is null
+    from listed
+    join execution_attempts a on a.job_id = listed.job_id and a.attempt = listed.attempt
+    where a.worker_id = listed.worker_id and a.outcome is null
     limit $2::int
     for update of a skip locked
+), dropped as (
+    delete from claims c
+    using silent
+    where c.worker_id = silent.worker_id and not exists (
+        select
+        from rows from (unnest(c.job_ids), unnest(c.attempts)) as had (job_id, attempt)
+        join execution_attempts a using (job_id, attempt)
+        where a.worker_id = c.worker_id and a.outcome is null
+    )
 )
 update execution_attempts a set
     outcome       = 'lost',
@@ -292,6 +412,7 @@ type AttemptSettleLostParams struct {
 
 // Locking the silent worker's row is what makes the verdict safe: should that worker wake now, its beat
 // waits for this statement and then reads that its attempts are lost, or it was first and seen_at is new.
+// Claims of which nothing is open any more go with the next pass, or each beat would look at them.
 func (q *Queries) AttemptSettleLost(ctx context.Context, arg AttemptSettleLostParams) ([]ExecutionAttempt, error) {
 	rows, err := q.db.Query(ctx, attemptSettleLost, arg.Silence, arg.MaxAttempts)
 	if err != nil {
@@ -357,7 +478,7 @@ update execution_attempts a set
     callback_timeout_ms = input.callback_timeout_ms
 from input
 where a.job_id = input.job_id and a.attempt = input.attempt
-  and a.worker_id = $1::text and coalesce(a.outcome, '') = ''
+  and a.worker_id = $1::text and a.outcome is null
 returning a.job_id, a.attempt, a.started_at, a.finished_at
 `
 
@@ -383,9 +504,7 @@ type AttemptSettleManyRow struct {
 	FinishedAt *time.Time
 }
 
-// The guard of design §3: only an open attempt, only by the worker that has it. It is written as
-// coalesce so that the planner goes by the primary key: the index of open attempts is the one that
-// fills with dead entries while a long transaction holds vacuum back.
+// The guard of design §3: only an open attempt, only by the worker that has it.
 func (q *Queries) AttemptSettleMany(ctx context.Context, arg AttemptSettleManyParams) ([]AttemptSettleManyRow, error) {
 	rows, err := q.db.Query(ctx, attemptSettleMany,
 		arg.WorkerID,
@@ -425,12 +544,18 @@ func (q *Queries) AttemptSettleMany(ctx context.Context, arg AttemptSettleManyPa
 }
 
 const attemptSettleOverdue = `-- name: AttemptSettleOverdue :many
-with overdue as (
+with listed as (
+    select c.worker_id, unnest(c.job_ids) as job_id, unnest(c.attempts) as attempt
+    from workers w
+    join claims c on c.worker_id = w.worker_id and c.number = 0
+), overdue as (
     select a.job_id, a.attempt
-    from execution_attempts a
-    where a.outcome is null and a.started_at < now() - interval '1 ms' * a.timeout_ms - $1::interval
+    from listed
+    join execution_attempts a on a.job_id = listed.job_id and a.attempt = listed.attempt
+    where a.worker_id = listed.worker_id and a.outcome is null
+      and a.started_at < now() - interval '1 ms' * a.timeout_ms - $1::interval
     limit $2::int
-    for update skip locked
+    for update of a skip locked
 )
 update execution_attempts a set
     outcome       = 'failed',
@@ -494,7 +619,7 @@ with running as (
     from rows from (unnest($1::uuid[]), unnest($2::int[]), unnest($3::bigint[]))
         as input (job_id, attempt, ago)
     join execution_attempts a using (job_id, attempt)
-    where a.worker_id = $4::text and a.started_at is null and coalesce(a.outcome, '') = ''
+    where a.worker_id = $4::text and a.started_at is null and a.outcome is null
     for update of a skip locked
 )
 update execution_attempts a set started_at = now() - interval '1 microsecond' * running.ago
@@ -526,7 +651,7 @@ with open as (
     select a.job_id, a.attempt
     from rows from (unnest($1::uuid[]), unnest($2::int[])) as input (job_id, attempt)
     join execution_attempts a using (job_id, attempt)
-    where coalesce(a.outcome, '') = '' and not a.cancel_wanted
+    where a.outcome is null and not a.cancel_wanted
     order by a.job_id, a.attempt
     for update of a
 )

@@ -42,7 +42,7 @@ func (q *Queries) WorkerSee(ctx context.Context, arg WorkerSeeParams) error {
 const workersDeleteOld = `-- name: WorkersDeleteOld :exec
 delete from workers w
 where w.seen_at < now() - $1::interval
-  and not exists (select from execution_attempts a where a.worker_id = w.worker_id and a.outcome is null)
+  and not exists (select from claims c where c.worker_id = w.worker_id)
 `
 
 // A worker that was last seen long ago, and whose attempts all have an outcome.

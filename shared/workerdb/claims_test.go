@@ -1,0 +1,194 @@
+package workerdb_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+// beatAnswered is a beat of a worker to whom all claims so far have been answered.
+func (f fixture) beatAnswered(worker string, held ...workerdb.Held) {
+	f.Helper()
+	_, err := f.store.Beat(f.Context(), workerdb.Beat{
+		WorkerID: worker, Queues: []string{"default"}, Held: held, Answered: f.store.LastClaim(),
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f fixture) count(sql string, args ...any) (n int) {
+	f.Helper()
+	if err := f.pool.QueryRow(f.Context(), sql, args...).Scan(&n); err != nil {
+		f.Fatal(err)
+	}
+	return n
+}
+
+func TestWhatIsOpenIsFoundByTheLastBeatAndTheClaimsSince(t *testing.T) {
+	f := open(t)
+	done, held, since := order(), order(), order()
+	f.beat("dead")
+	f.claim("dead", done, held)
+	f.settle("dead", completed(done))
+	f.beatAnswered("dead", workerdb.Held{Key: held.Key})
+	f.claim("dead", since)
+	if n := f.count("SELECT count(*) FROM claims"); n != 2 {
+		t.Errorf("%d rows of claims, want that of the beat and that of the claim since", n)
+	}
+	f.silence("dead", time.Minute)
+	lost := map[workerdb.Key]bool{}
+	for _, o := range f.judge() {
+		lost[o.Key] = o.Kind == jobevent.KindLost
+	}
+	if len(lost) != 2 || !lost[held.Key] || !lost[since.Key] {
+		t.Errorf("lost: %v", lost)
+	}
+	f.judge()
+	if n := f.count("SELECT count(*) FROM claims"); n != 0 {
+		t.Errorf("%d rows of claims left of a worker that is judged", n)
+	}
+	f.claim("dead", order()) // it was frozen in the middle of a claim
+	if got := f.judge(); len(got) != 1 {
+		t.Errorf("claimed after its verdict: %+v", got)
+	}
+}
+
+func TestABeatWithoutAnAnswerKeepsTheClaim(t *testing.T) {
+	f := open(t)
+	f.beat("w1")
+	f.claim("w1", order())
+	f.beat("w1") // began before the claim was answered
+	f.silence("w1", time.Minute)
+	if got := f.judge(); len(got) != 1 {
+		t.Errorf("judged %+v", got)
+	}
+}
+
+func TestAnOpenAttemptOnNoListIsFiledByWhoMeetsIt(t *testing.T) {
+	f := open(t)
+	a, live := order(), order()
+	f.beat("old")
+	f.beat("w1")
+	f.claim("old", a)
+	f.claim("w1", live)
+	f.exec("DELETE FROM claims")
+	f.silence("old", time.Minute)
+	if got := f.judge(); len(got) != 0 {
+		t.Fatalf("judged %+v", got)
+	}
+	if got := f.claim("w2", a, live); got[0].State != workerdb.OpenElsewhere || got[1].State != workerdb.OpenElsewhere {
+		t.Fatalf("claimed %+v", got)
+	}
+	if got := f.judge(); len(got) != 1 || got[0].Key != a.Key {
+		t.Errorf("judged %+v", got)
+	}
+	if n := f.count("SELECT count(*) FROM claims WHERE worker_id = 'w1'"); n != 0 {
+		t.Errorf("%d rows of claims filed for a live worker", n)
+	}
+}
+
+func TestClaimsThatMeetKnownAttemptsAnswerAllTheSame(t *testing.T) {
+	f := open(t)
+	for range 40 { // beyond those that expect known ones
+		a, b := order(), order()
+		if got := f.claim("w1", a); got[0].State != workerdb.Claimed {
+			t.Fatalf("new: %+v", got)
+		}
+		if got := f.claim("w2", b, a); got[0].State != workerdb.Claimed || got[1].State != workerdb.OpenElsewhere {
+			t.Fatalf("one known: %+v", got)
+		}
+		for range 20 {
+			if got := f.claim("w2", order()); got[0].State != workerdb.Claimed {
+				t.Fatalf("new: %+v", got)
+			}
+		}
+	}
+}
+
+func TestOneBatchSettlesAllKinds(t *testing.T) {
+	f := open(t)
+	quick, long, failed, begun, lost := order(), order(), order(), order(), order()
+	f.beat("w1")
+	f.claim("w1", quick, long, failed, begun, lost)
+	f.exec("UPDATE execution_attempts SET started_at = now() - interval '1 hour' WHERE job_id = $1", begun.JobID)
+	f.exec(`UPDATE execution_attempts SET outcome = 'lost', error_code = 'WORKER.LOST', finished_at = now()
+		WHERE job_id = $1`, lost.JobID)
+	now := time.Now()
+	outcome := func(o workerdb.Order, ran time.Duration) workerdb.Outcome {
+		return workerdb.Outcome{Key: o.Key, Kind: workerdb.Completed, StartedAt: now.Add(-ran), FinishedAt: now}
+	}
+	bad := outcome(failed, time.Millisecond)
+	bad.Kind, bad.ErrorCode = jobevent.KindFailed, "X"
+	batch := []workerdb.Outcome{
+		outcome(quick, time.Millisecond), bad, outcome(long, time.Minute), outcome(begun, time.Millisecond), outcome(lost, 0),
+	}
+	for _, part := range [][]workerdb.Outcome{batch[:3], batch, batch} { // the second time they have theirs
+		got, err := f.store.Settle(t.Context(), "w1", part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []struct {
+			kind jobevent.Kind
+			ran  time.Duration
+		}{{workerdb.Completed, time.Millisecond}, {jobevent.KindFailed, time.Millisecond}, {workerdb.Completed, time.Minute},
+			{workerdb.Completed, time.Hour}, {jobevent.KindLost, 0}}[:len(part)] {
+			ran := got[i].FinishedAt.Sub(got[i].StartedAt)
+			if got[i].Kind != want.kind || got[i].Key != part[i].Key || got[i].WorkerID != "w1" ||
+				want.ran > 0 && (ran < want.ran-2*time.Microsecond || ran > want.ran+time.Minute/2) {
+				t.Errorf("settled %d: %+v, ran %v", i, got[i], ran)
+			}
+		}
+	}
+}
+
+func TestImpossibleRowsAreRefused(t *testing.T) {
+	f := open(t)
+	for set, possible := range map[string]bool{
+		"outcome = NULL, finished_at = NULL, started_at = NULL": true,
+		"outcome = NULL, finished_at = NULL":                    true,
+		"outcome = 'completed'":                                 true,
+		"outcome = 'completed', output = '{}'":                  true,
+		"outcome = 'waiting', callback_timeout_ms = 1":          true,
+		"outcome = 'failed', error_code = 'X'":                  true,
+		"outcome = 'lost', error_code = 'X', started_at = NULL": true,
+		"outcome = 'interrupted'":                               true,
+		"outcome = 'cancelled', started_at = NULL":              true,
+		"outcome = 'snoozed', retry_after_ms = 1":               true,
+		"attempt = 0":         false,
+		"timeout_ms = 0":      false,
+		"retry_after_ms = -1": false,
+		"outcome = 'done'":    false,
+		"outcome = NULL":      false,
+		"finished_at = NULL":  false,
+		"outcome = NULL, finished_at = NULL, output = '{}'":                false,
+		"outcome = 'completed', started_at = NULL":                         false,
+		"outcome = 'completed', callback_timeout_ms = 1":                   false,
+		"outcome = 'waiting'":                                              false,
+		"outcome = 'waiting', callback_timeout_ms = 0":                     false,
+		"outcome = 'waiting', callback_timeout_ms = 1, started_at = NULL":  false,
+		"outcome = 'waiting', callback_timeout_ms = 1, output = '{}'":      false,
+		"outcome = 'failed'":                                               false,
+		"outcome = 'lost'":                                                 false,
+		"outcome = 'failed', error_code = 'X', output = '{}'":              false,
+		"outcome = 'failed', error_code = 'X', callback_timeout_ms = 1":    false,
+		"outcome = 'cancelled', output = '{}'":                             false,
+		"outcome = 'snoozed', callback_timeout_ms = 5, started_at = now()": false,
+		"outcome = NULL, finished_at = NULL, callback_timeout_ms = 1":      false,
+	} {
+		a := order()
+		f.claim("w1", a)
+		if _, err := f.pool.Exec(t.Context(), `UPDATE execution_attempts SET outcome = 'interrupted', started_at = now(),
+			finished_at = now() WHERE job_id = $1`, a.JobID); err != nil {
+			t.Fatal(err)
+		}
+		_, err := f.pool.Exec(t.Context(), "UPDATE execution_attempts SET "+set+" WHERE job_id = $1", a.JobID)
+		if pgErr, refused := err.(*pgconn.PgError); possible != (err == nil) || refused && pgErr.Code != "23514" { //nolint:errorlint // as pgx returns it
+			t.Errorf("%s: %v", set, err)
+		}
+	}
+}

@@ -1,0 +1,21 @@
+-- name: ClaimsFold :exec
+-- What a worker has at its beat takes the place of the claims that were answered until then.
+with folded as (
+    delete from claims
+    where worker_id = @worker_id::text and number between 1 and @answered::bigint
+)
+insert into claims (worker_id, number, job_ids, attempts)
+values (@worker_id::text, 0, @job_ids::uuid[], @attempts::int[])
+on conflict (worker_id, number) do update set job_ids = excluded.job_ids, attempts = excluded.attempts;
+
+-- name: ClaimsFile :exec
+-- Whoever meets an open attempt of a silent worker puts it where judges look: a worker of before there
+-- were claims, gone while it was replaced, has not.
+insert into claims (worker_id, number, job_ids, attempts)
+select a.worker_id, -1 - (random() * 1e15)::bigint, array_agg(a.job_id), array_agg(a.attempt)
+from rows from (unnest(@job_ids::uuid[]), unnest(@attempts::int[])) as input (job_id, attempt)
+join execution_attempts a using (job_id, attempt)
+join workers w on w.worker_id = a.worker_id and w.seen_at < now() - @silence::interval
+where a.outcome is null
+group by a.worker_id
+on conflict (worker_id, number) do nothing;
