@@ -1,8 +1,8 @@
 package gateway
 
 import (
+	"bytes"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"strings"
@@ -43,13 +43,18 @@ func mediaType(c *gin.Context) (string, error) {
 	return media, nil
 }
 
+// believed is how much of a Content-Length gets memory before its bytes are there.
+const believed = 256 << 10
+
 func readBody(c *gin.Context, limit int64) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, limit))
+	var body bytes.Buffer
+	body.Grow(int(min(max(c.Request.ContentLength, 0), believed)) + bytes.MinRead)
+	_, err := body.ReadFrom(http.MaxBytesReader(c.Writer, c.Request.Body, limit))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
 		return nil, apierror.New(apierror.PayloadTooLarge, "the body may have at most %d bytes", limit)
 	}
 	if err != nil {
 		return nil, apierror.New(apierror.InvalidJobRequest, "the body broke off")
 	}
-	return body, nil
+	return body.Bytes(), nil
 }

@@ -12,7 +12,7 @@ const speaker = "gateway"
 
 // Created is the job as it was accepted.
 func (a Accepted) Created(job NewJob) jobevent.Created {
-	req := job.Request
+	req := &job.Request
 	return jobevent.Created{
 		JobID: a.JobID, TraceID: a.TraceID, OwnerID: req.OwnerID, JobType: req.JobType, Queue: req.Queue,
 		Payload: req.Payload, Priority: req.Priority, MaxRetryCount: req.MaxRetryCount, RetryPolicy: req.RetryPolicy,

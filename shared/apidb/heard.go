@@ -28,12 +28,16 @@ type StatusWord struct {
 func (s *Store) ApplyStatuses(ctx context.Context, words []StatusWord) (changed int64, err error) {
 	latest := latestWords(words)
 	params, answers := statusParams(latest), answerParams(latest)
-	err = s.tx(ctx, func(q *gen.Queries) error {
-		if changed, err = q.JobsApplyStatus(ctx, params); err != nil || len(answers.JobIDs) == 0 {
-			return err
-		}
-		return q.CommandsAnswered(ctx, answers)
-	})
+	if len(answers.JobIDs) == 0 { // as a rule
+		changed, err = s.q.JobsApplyStatus(ctx, params)
+	} else {
+		err = s.tx(ctx, func(q *gen.Queries) error {
+			if changed, err = q.JobsApplyStatus(ctx, params); err != nil {
+				return err
+			}
+			return q.CommandsAnswered(ctx, answers)
+		})
+	}
 	return changed, classify(fmt.Sprintf("apply %d job statuses", len(latest)), err)
 }
 

@@ -46,6 +46,16 @@ func (h *house) exec(t *testing.T, sql string, args ...any) {
 	})
 }
 
+// try is exec where the database may say no.
+func (h *house) try(t *testing.T, sql string, args ...any) (said error) {
+	t.Helper()
+	h.conn(t, func(ctx context.Context, c *pgx.Conn) error {
+		_, said = c.Exec(ctx, sql, args...)
+		return nil
+	})
+	return said
+}
+
 // one reads a single value.
 func one[T any](t *testing.T, h *house, sql string, args ...any) (value T) {
 	t.Helper()

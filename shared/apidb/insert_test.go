@@ -15,23 +15,36 @@ import (
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
 
+// plainAndKeyed are the two ways into the table: with nothing that could be in the way, and with a key.
+func plainAndKeyed() map[string]apidb.NewJob {
+	return map[string]apidb.NewJob{"plain": newJob(), "keyed": keyed("key", "body")}
+}
+
 func TestAJobComesBackAsItWasAsked(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	in := newJob()
-	in.Request.Tags = []string{`a"b`, `c\d`, "e,f {g}", "ü", "null"}
-	in.Request.Priority, in.Request.OwnerID = 7, "acme"
-	in.Request.RetryPolicy = &retrypolicy.Policy{Type: retrypolicy.List, DelaysMs: []int64{1, 2}}
-	in.Request.Payload = json.RawMessage("{ \"steps\" :  [] }")
-	accepted := h.accept(t, in)
-	if accepted.Status() != jobstate.Pending || accepted.Replayed || accepted.JobID != in.JobID {
-		t.Errorf("accepted as %+v", accepted)
-	}
-	got := h.job(t, in.JobID)
-	if fmt.Sprint(got.Tags) != fmt.Sprint(in.Request.Tags) || got.Priority != 7 || got.OwnerID != "acme" ||
-		string(got.Payload) != string(in.Request.Payload) || got.Status != jobstate.Pending || got.Version != 0 ||
-		got.TraceID != in.TraceID || got.RunAt != nil || !got.CreatedAt.Equal(accepted.CreatedAt) {
-		t.Errorf("got %+v", got)
+	for name, in := range plainAndKeyed() {
+		in.Request.Tags = []string{`a"b`, `c\d`, "e,f {g}", "ü", "null"}
+		in.Request.Priority, in.Request.OwnerID = 7, "acme"
+		in.Request.RetryPolicy = &retrypolicy.Policy{Type: retrypolicy.List, DelaysMs: []int64{1, 2}}
+		in.Request.Payload = json.RawMessage("{ \"steps\" :  [] }")
+		accepted := h.accept(t, in)
+		if accepted.Status() != jobstate.Pending || accepted.Replayed || accepted.JobID != in.JobID {
+			t.Errorf("%s: accepted as %+v", name, accepted)
+		}
+		got := h.job(t, in.JobID)
+		if fmt.Sprint(got.Tags) != fmt.Sprint(in.Request.Tags) || got.Priority != 7 || got.OwnerID != "acme" ||
+			string(got.Payload) != string(in.Request.Payload) || got.Status != jobstate.Pending || got.Version != 0 ||
+			got.TraceID != in.TraceID || got.RunAt != nil || !got.CreatedAt.Equal(accepted.CreatedAt) {
+			t.Errorf("%s: got %+v", name, got)
+		}
+		want, err := json.Marshal(in.Request.RetryPolicy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if policy := one[string](t, h, "select retry_policy::text from jobs where job_id = $1", in.JobID); policy != string(want) {
+			t.Errorf("%s: retry policy %s", name, policy)
+		}
 	}
 	if _, err := h.Job(t.Context(), uuid.New()); !errors.Is(err, apidb.ErrNoJob) {
 		t.Errorf("unknown job: %v", err)
@@ -40,22 +53,77 @@ func TestAJobComesBackAsItWasAsked(t *testing.T) {
 
 func TestALaterTimeMakesAJobScheduled(t *testing.T) {
 	t.Parallel()
+	for name, job := range plainAndKeyed() {
+		h := open(t)
+		key := job.Request.IdempotencyKey
+		asked := func(n string, change func(*apidb.NewJob)) apidb.Accepted {
+			job.JobID = uuid.Must(uuid.NewV7())
+			if key != "" {
+				job.Request.IdempotencyKey = key + n
+			}
+			changed := job
+			change(&changed)
+			a := h.accept(t, changed)
+			if got := h.job(t, a.JobID); got.Status != a.Status() || (got.RunAt == nil) != (a.RunAt == nil) ||
+				a.RunAt != nil && !got.RunAt.Equal(*a.RunAt) || !got.CreatedAt.Equal(a.CreatedAt) {
+				t.Errorf("%s: stored as %+v, answered %+v", name, got, a)
+			}
+			return a
+		}
+		runAt := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
+		past := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
+		if a := asked("1", func(j *apidb.NewJob) { j.Request.RunAt = &runAt }); a.Status() != jobstate.Scheduled || !a.RunAt.Equal(runAt) {
+			t.Errorf("%s, runAt: %+v", name, a)
+		}
+		if a := asked("2", func(j *apidb.NewJob) { j.Request.RunAt = &past }); a.Status() != jobstate.Pending || !a.RunAt.Equal(past) {
+			t.Errorf("%s, a time that has passed: %+v", name, a)
+		}
+		if a := asked("3", func(j *apidb.NewJob) { j.Request.Delay = time.Minute }); a.Status() != jobstate.Scheduled ||
+			a.RunAt.Sub(a.CreatedAt) != time.Minute {
+			t.Errorf("%s, delay: %+v", name, a)
+		}
+	}
+}
+
+func TestJobsOfABatchKeepWhatIsTheirs(t *testing.T) {
+	t.Parallel()
 	h := open(t)
-	runAt := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
-	past := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
-	at, before, delayed := newJob(), newJob(), newJob()
-	at.Request.RunAt, before.Request.RunAt, delayed.Request.Delay = &runAt, &past, time.Minute
-	if a := h.accept(t, at); a.Status() != jobstate.Scheduled || !a.RunAt.Equal(runAt) {
-		t.Errorf("runAt: %+v", a)
-	}
-	if a := h.accept(t, before); a.Status() != jobstate.Pending || !a.RunAt.Equal(past) {
-		t.Errorf("a time that has passed: %+v", a)
-	}
-	if a := h.accept(t, delayed); a.Status() != jobstate.Scheduled || a.RunAt.Sub(a.CreatedAt) != time.Minute {
-		t.Errorf("delay: %+v", a)
-	}
-	if got := h.job(t, at.JobID).Status; got != jobstate.Scheduled {
-		t.Errorf("stored as %s", got)
+	for name, odd := range map[string]func(*apidb.NewJob){
+		"alike":           func(*apidb.NewJob) {},
+		"another owner":   func(j *apidb.NewJob) { j.Request.OwnerID = "acme" },
+		"another type":    func(j *apidb.NewJob) { j.Request.JobType = "EMAIL" },
+		"another queue":   func(j *apidb.NewJob) { j.Request.Queue = "other" },
+		"other tags":      func(j *apidb.NewJob) { j.Request.Tags = []string{"a"} },
+		"another trace":   func(j *apidb.NewJob) { j.TraceID = uuid.New() },
+		"another rank":    func(j *apidb.NewJob) { j.Request.Priority = 9 },
+		"other retries":   func(j *apidb.NewJob) { j.Request.MaxRetryCount = 0 },
+		"a delay":         func(j *apidb.NewJob) { j.Request.Delay = time.Hour },
+		"another timeout": func(j *apidb.NewJob) { j.Request.Timeout = time.Second },
+	} {
+		trace := uuid.New()
+		jobs := make([]apidb.NewJob, 3)
+		for i := range jobs {
+			jobs[i] = newJob()
+			jobs[i].TraceID = trace
+			jobs[i].Request.Payload = json.RawMessage(fmt.Sprintf(`{"n":%d}`, i))
+		}
+		odd(&jobs[1])
+		accepted, err := h.InsertJobs(t.Context(), jobs)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		for i, job := range jobs {
+			got, req := h.job(t, accepted[i].JobID), job.Request
+			if got.JobID != job.JobID || string(got.Payload) != string(req.Payload) || got.OwnerID != req.OwnerID ||
+				got.JobType != req.JobType || got.Queue != req.Queue || fmt.Sprint(got.Tags) != fmt.Sprint(req.Tags) ||
+				got.TraceID != job.TraceID || got.Priority != req.Priority || got.MaxRetryCount != req.MaxRetryCount ||
+				(got.Status == jobstate.Scheduled) != (req.Delay > 0) {
+				t.Errorf("%s: job %d is %+v, asked for %+v", name, i, got, job)
+			}
+			if ms := one[int64](t, h, "select timeout_ms from jobs where job_id = $1", job.JobID); ms != req.Timeout.Milliseconds() {
+				t.Errorf("%s: job %d may take %d ms", name, i, ms)
+			}
+		}
 	}
 }
 
