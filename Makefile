@@ -12,7 +12,7 @@ GO_BUILD   := go build -trimpath -ldflags '-s -w -X $(MODULE)/shared/funchost.Ve
 # One PostgreSQL for a whole test run; every test has a database of its own on it.
 WITH_POSTGRES := go run ./shared/pgtest/withpostgres
 WITH_KAFKA    := go run ./shared/kafkatest/withkafka
-GOLANGCI      := go tool -modfile=.ci/tools/golangci-lint/go.mod golangci-lint
+GOLANGCI      := go tool -modfile=$(CURDIR)/.ci/tools/golangci-lint/go.mod golangci-lint
 SQLC          := go tool -modfile=.ci/tools/sqlc/go.mod sqlc
 
 # The packages whose tests ask for a broker.
@@ -20,6 +20,9 @@ KAFKA_SUITES = $(shell grep -rl --include='*_test.go' '"$(MODULE)/shared/kafkate
 
 # What is in the tree now, to see whether `make generate` changes it.
 SNAPSHOT := git ls-files -z --cached --others --exclude-standard | xargs -0 sha1sum 2>/dev/null || true
+
+# Modules of their own, whose libraries are no dependencies of ours.
+MODULES := local/load/river local/load/plots
 
 KILL_FOR  ?= 90s
 KILL_SEED ?=
@@ -69,6 +72,16 @@ test-apache: ## the Kafka suites on a real Apache Kafka (needs Java 17 and Maven
 test-kill: ## processes killed at random for KILL_FOR (90s); KILL_SEED repeats a run
 	go test -count=1 -v -timeout 20m ./local/killtest -killtest.for=$(KILL_FOR) $(if $(KILL_SEED),-killtest.seed=$(KILL_SEED))
 
+.PHONY: bench
+bench: ## every measurement beside River, an hour or two; writes docs/performance/
+	mkdir -p docs/performance
+	go run ./local/load bench --json docs/performance/results.json
+	go run ./local/load plot
+
+.PHONY: bench-quick
+bench-quick: ## the guard for every change, 2 minutes: throughput against River, and latency
+	@go run ./local/load bench --quick
+
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZ_FOR (10s)
 	@grep -roHE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' shared functions | sed 's/:func / /' | \
@@ -80,6 +93,11 @@ fuzz: ## every fuzz target for FUZZ_FOR (10s)
 .PHONY: lint
 lint: ## golangci-lint, with the import rule of the house
 	$(GOLANGCI) run ./...
+	@for module in $(MODULES); do (set -x; cd $$module && $(GOLANGCI) run ./...); done
+
+.PHONY: check-modules
+check-modules: ## build and vet the modules beside ours, which ./... does not reach
+	@for module in $(MODULES); do (set -x; go vet -C $$module ./... && go build -C $$module -o /dev/null ./...); done
 
 .PHONY: fmt
 fmt: ## gofmt and goimports
@@ -102,6 +120,7 @@ check-generated: ## fail when something generated is stale
 .PHONY: tidy-check
 tidy-check: ## fail when go.mod or go.sum is not tidy
 	go mod tidy -diff
+	@for module in $(MODULES); do (set -x; go mod tidy -C $$module -diff); done
 
 .PHONY: clean
 clean: ## remove what was built; the data of make run (.jobweaver/) stays
