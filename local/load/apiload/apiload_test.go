@@ -18,8 +18,7 @@ const noop = `{"jobType":"NOOP","payload":{}}`
 func TestLoadOnAHouseIsSeenToItsEnd(t *testing.T) {
 	t.Parallel()
 	o := dev.Options{
-		Dir: t.TempDir(), Kafka: "embedded", Queues: []string{"default", "unserved"}, WorkerQueues: []string{"default"},
-		Out: t.Output(), Metrics: prometheus.NewRegistry(),
+		Dir: t.TempDir(), Kafka: "embedded", Queues: []string{"default"}, Out: t.Output(), Metrics: prometheus.NewRegistry(),
 		Handlers: map[string]handlers.Handler{
 			"NOOP": func(context.Context, *handlers.Attempt) (handlers.Result, error) { return handlers.Result{}, nil },
 		},
@@ -36,13 +35,7 @@ func TestLoadOnAHouseIsSeenToItsEnd(t *testing.T) {
 			t.Errorf("%d posts, %d starts, %d followed, %d refused, %v",
 				len(l.Post), len(l.Start), len(l.Completed), l.Refused, err)
 		}
-		waits := `{"jobType":"NOOP","payload":{},"queue":"unserved"}`
-		last, err := api.Fill(ctx, waits, 5, 1, 5)
-		if err != nil || len(last) != 1 {
-			t.Errorf("last jobs %v, %v", last, err)
-			return err
-		}
-		if err := api.Heard(ctx, last[0]); err != nil {
+		if err := api.Heard(ctx, last(t, api)); err != nil {
 			t.Error(err)
 		}
 		if _, err := api.SubmitBatch(ctx, apiload.Batch(`{"jobType":"UNKNOWN","payload":{}}`, 2), 2); err == nil {
@@ -53,6 +46,15 @@ func TestLoadOnAHouseIsSeenToItsEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func last(t *testing.T, api *apiload.API) string {
+	t.Helper()
+	last, err := api.Fill(t.Context(), noop, 5, 1, 5)
+	if err != nil || len(last) != 1 {
+		t.Fatalf("last jobs %v, %v", last, err)
+	}
+	return last[0]
 }
 
 func TestABatchIsJSON(t *testing.T) {

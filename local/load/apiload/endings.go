@@ -51,7 +51,8 @@ func (a *API) Completed(ctx context.Context, id string) (Job, error) {
 	}
 }
 
-// Heard returns once the scheduler has the job: the API shows a word of its.
+// Heard returns once the scheduler has the job: the API shows a word of its. Of a job that has to wait
+// nobody says a word until the API asks, some ten seconds later.
 func (a *API) Heard(ctx context.Context, id string) error {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()

@@ -18,7 +18,7 @@ import (
 const few = 5_000
 
 // settling is how long a rate may take to become steady.
-const settling = 3 * time.Second
+const settling = 6 * time.Second
 
 // probes is how many single POSTs a second are timed beside a backlog.
 const probes = 50

@@ -59,7 +59,7 @@ func (b *bench) costRound(ctx context.Context, h *house) (figures.Round, []figur
 	both, running := errgroup.WithContext(ctx)
 	watching, enough := context.WithCancel(running)
 	both.Go(func() error {
-		look := time.NewTicker(250 * time.Millisecond)
+		look := time.NewTicker(time.Second) // reading what a hundred processes share costs the kernel something
 		defer look.Stop()
 		for {
 			for i := range memory {

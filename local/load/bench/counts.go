@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,8 +14,10 @@ import (
 	"github.com/jobweaver/jobweaver/local/load/rig"
 )
 
-// topStatements is how many of the dearest statements are kept.
-const topStatements = 12
+const (
+	topStatements  = 12 // of the dearest statements are kept
+	statementBytes = 110
+)
 
 func (b *bench) countedJobs(ctx context.Context, url string) error {
 	api := apiload.New(url)
@@ -40,7 +43,7 @@ func fillCost(c *figures.Cost, counts rig.Counts, tables []rig.Table) {
 	for key, called := range counts.Statements {
 		c.Statements += float64(called.Calls) / jobs
 		all = append(all, figures.Statement{
-			Database: key.Database, Text: firstLine(key.Text), Calls: called.Calls,
+			Database: key.Database, Text: recognizable(key.Text), Calls: called.Calls,
 			Micros: called.Millis * 1000 / jobs, Rows: float64(called.Rows) / jobs,
 		})
 	}
@@ -48,10 +51,15 @@ func fillCost(c *figures.Cost, counts rig.Counts, tables []rig.Table) {
 	c.TopStatements = all[:min(len(all), topStatements)]
 }
 
-// firstLine is what people know a statement by: the stores' statements begin with their name.
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return strings.TrimSuffix(strings.TrimPrefix(line, "-- name: "), " ")
+var writes = regexp.MustCompile(`(?i)\b(insert into|update|delete from) \w+`)
+
+// recognizable is what people know a statement by: what it writes, and its first words.
+func recognizable(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if written := writes.FindString(text); written != "" && !strings.HasPrefix(text, written) {
+		text = written + ": " + text
+	}
+	return text[:min(len(text), statementBytes)]
 }
 
 func processes(cpu map[string]float64) string {
