@@ -17,8 +17,15 @@ import (
 // Name is the function's name.
 const Name = "watchdog"
 
-// every is how often it looks for expired leases.
-const every = 2 * time.Second
+const (
+	// every is how often it looks for expired leases.
+	every = 2 * time.Second
+	// slowest is how often it does at least, if looking takes long: a transaction that somebody holds open keeps
+	// the dead entries of an index, and whoever counts walks over them.
+	slowest = 10 * time.Second
+	// share is which part of the time may go into looking.
+	share = 20
+)
 
 // Function keeps the leases.
 type Function struct {
@@ -54,7 +61,8 @@ func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Eve
 	return say.Events(Name)
 }
 
-// Tick asks again about attempts whose lease is over, and repeats cancels that nobody answered.
+// Tick counts what is out and waits, asks again about attempts whose lease is over, and repeats cancels that
+// nobody answered.
 func (f *Function) Tick(ctx context.Context) ([]event.Event, time.Duration, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -62,13 +70,17 @@ func (f *Function) Tick(ctx context.Context) ([]event.Event, time.Duration, erro
 	if !f.last.IsZero() {
 		sinceLast = now.Sub(f.last)
 	}
-	say, err := f.store.AskAgain(ctx, sinceLast)
+	counted, err := f.store.Count(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	next := min(max(every, share*time.Since(now)), slowest)
+	say, err := f.store.AskAgain(ctx, counted, sinceLast)
 	if err != nil {
 		return nil, 0, err
 	}
 	f.last = now
-	next := every
-	if len(say.Runs) == schedulerdb.AskMost {
+	if len(say.Runs) >= schedulerdb.AskMost {
 		next = 0 // there are more
 	}
 	events, err := say.Events(Name)

@@ -8,12 +8,13 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
 // again adds to say all that follows from the current state of those jobs of a batch that it did not
 // change: their events were delivered before, and what was said then may be lost.
-func again(ctx context.Context, q *gen.Queries, ids []uuid.UUID, say *Say) error {
+func again(ctx context.Context, q *gen.Queries, ids []uuid.UUID, say *Say, news *tally) error {
 	changed := make(map[uuid.UUID]bool, len(say.Jobs))
 	for _, job := range say.Jobs {
 		changed[job.JobID] = true
@@ -23,11 +24,18 @@ func again(ctx context.Context, q *gen.Queries, ids []uuid.UUID, say *Say) error
 	if err != nil || len(jobs) == 0 {
 		return err
 	}
+	for _, job := range jobs {
+		if jobstate.Status(job.Status) == jobstate.Pending {
+			news.waits(job.Queue, job.Rank) // whoever dispatched may have found it under our lock
+		}
+	}
 	orders, err := q.JobsRunOrders(ctx, unchanged)
 	if err != nil {
 		return fmt.Errorf("read run orders: %w", err)
 	}
-	say.Runs = append(say.Runs, ordersOf(orders)...)
+	for _, order := range orders {
+		say.Runs = append(say.Runs, RunOrder(order))
+	}
 	say.Jobs = append(say.Jobs, jobs...)
 	return nil
 }
@@ -41,13 +49,6 @@ func snapshots(ctx context.Context, q *gen.Queries, ids []uuid.UUID) ([]Snapshot
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
 	return snapshotsOf(rows), nil
-}
-
-func jsonOrNull[T any](v *T) json.RawMessage {
-	if v == nil {
-		return nil
-	}
-	return mustJSON(v)
 }
 
 // mustJSON encodes our own structs, which cannot fail.

@@ -24,7 +24,21 @@ func checkCreated(job jobevent.Created) error {
 	if job.JobID == uuid.Nil {
 		return fmt.Errorf("take job without id: %w", jobevent.ErrInvalid)
 	}
+	if !namesTopic(job.Queue) {
+		return fmt.Errorf("take job of queue %q: %w", cleanText(job.Queue, nameMost), jobevent.ErrInvalid)
+	}
 	return checkInstants(&job.CreatedAt, job.RunAt)
+}
+
+// namesTopic says whether a queue has nothing in its name that a topic's name may not have. Its length is
+// the database's business.
+func namesTopic(queue string) bool {
+	for _, c := range []byte(queue) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			return false
+		}
+	}
+	return true
 }
 
 // cleanOutcomes makes what workers say fit: what became of an attempt must not be refused for an odd

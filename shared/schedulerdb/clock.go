@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
@@ -18,22 +20,34 @@ const dueMost = 1000
 func (s *Store) Due(ctx context.Context, idle time.Duration) (say Say, next time.Duration, err error) {
 	err = s.tx(ctx, func(q *gen.Queries) error {
 		say, next = Say{}, idle
-		if say.Jobs, err = s.giveUpCallbacks(ctx, q); err != nil {
+		news := newTally()
+		if say.Jobs, err = s.giveUpCallbacks(ctx, q, &news); err != nil {
 			return err
 		}
 		due, err := q.JobsDue(ctx, dueMost)
 		if err != nil {
 			return fmt.Errorf("take due jobs: %w", err)
 		}
-		if say.Runs, err = s.dispatch(ctx, q, "dispatch"); err != nil {
-			return err
+		ids := make([]uuid.UUID, len(due))
+		for i, job := range due {
+			ids[i] = job.JobID
+			news.waits(job.Queue, job.Rank)
 		}
-		told, err := snapshots(ctx, q, due)
+		l, err := lockDispatch(ctx, q)
 		if err != nil {
 			return err
 		}
+		if err := l.enter(ctx, q, news); err != nil {
+			return err
+		}
+		if next, err = nextDue(ctx, q, l, idle); err != nil {
+			return err
+		}
+		if say.Runs, err = s.dispatchLocked(ctx, q, "dispatch", l); err != nil {
+			return err
+		}
+		told, err := snapshots(ctx, q, ids)
 		say.Jobs = append(say.Jobs, told...)
-		next, err = nextDue(ctx, q, idle)
 		if len(say.Runs) >= dispatchMost {
 			next = 0
 		}
@@ -42,7 +56,7 @@ func (s *Store) Due(ctx context.Context, idle time.Duration) (say Say, next time
 	return say, next, err
 }
 
-func (s *Store) giveUpCallbacks(ctx context.Context, q *gen.Queries) ([]Snapshot, error) {
+func (s *Store) giveUpCallbacks(ctx context.Context, q *gen.Queries, news *tally) ([]Snapshot, error) {
 	rows, err := q.JobsWaitingOverdue(ctx, dueMost)
 	if err != nil {
 		return nil, fmt.Errorf("find overdue callbacks: %w", err)
@@ -58,33 +72,24 @@ func (s *Store) giveUpCallbacks(ctx context.Context, q *gen.Queries) ([]Snapshot
 	if err != nil {
 		return nil, err
 	}
-	return s.apply(ctx, q, "dispatch", outcomes, jobs)
+	return s.apply(ctx, q, "dispatch", outcomes, jobs, news)
 }
 
-func nextDue(ctx context.Context, q *gen.Queries, idle time.Duration) (time.Duration, error) {
-	rows, err := q.NextDue(ctx)
+// nextDue also raises the ledger's floor: under its lock, whoever has not committed will lower it.
+func nextDue(ctx context.Context, q *gen.Queries, l *ledger, idle time.Duration) (time.Duration, error) {
+	if l.due.IsZero() {
+		return idle, nil
+	}
+	rows, err := q.NextDue(ctx, l.due)
 	if err != nil {
 		return 0, fmt.Errorf("read next due instant: %w", err)
 	}
 	if len(rows) == 0 {
+		l.nextIsDue(time.Time{})
 		return idle, nil
 	}
+	l.nextIsDue(rows[0].DueAt)
 	return min(max(rows[0].DueAt.Sub(rows[0].At), time.Millisecond), idle), nil
-}
-
-// notifyDue wakes the clock when nothing is due before the given instant.
-func notifyDue(ctx context.Context, q *gen.Queries, earliest time.Time) error {
-	next, err := q.NextDue(ctx)
-	if err != nil {
-		return fmt.Errorf("read next due instant: %w", err)
-	}
-	if len(next) > 0 && next[0].DueAt.Before(earliest.Truncate(time.Microsecond)) {
-		return nil
-	}
-	if err := q.NotifyDue(ctx); err != nil {
-		return fmt.Errorf("wake the clock: %w", err)
-	}
-	return nil
 }
 
 // Listen calls wake whenever something has become due sooner than the clock expects. It ends with ctx

@@ -73,10 +73,10 @@ func TestALostOrInterruptedJobGoesBeforeThoseThatCameLater(t *testing.T) {
 
 func TestWhatIsLongOverdueIsTakenInPassesOfBothKinds(t *testing.T) {
 	h := newHouse(t)
-	h.exec(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status,
+	h.tamper(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status,
 			attempt, rank, due_at, callback_deadline_at, history, created_at)
 		SELECT uuidv7(), uuidv7(), 'A', 'default', '1', 0, 3, 1000, status, 1, now(), now() - n * interval '1 s',
-			CASE WHEN status = 'WAITING' THEN now() END, '[{"at": "2026-01-01T00:00:00Z"}]', now()
+			CASE WHEN status = 'WAITING' THEN now() END, '{"at": "2026-01-01T00:00:00Z"}', now()
 		FROM generate_series(1, 700) n, unnest(ARRAY['WAITING', 'RETRYING', 'SCHEDULED']) status`)
 	for pass := 1; ; pass++ {
 		_, next, err := h.Due(t.Context(), time.Minute)

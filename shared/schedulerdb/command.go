@@ -16,17 +16,18 @@ func (s *Store) Command(ctx context.Context, commands []jobevent.Command) (Say, 
 	var say Say
 	err := s.tx(ctx, func(q *gen.Queries) error {
 		say = Say{}
-		if err := s.command(ctx, q, commands, &say); err != nil {
+		news := newTally()
+		if err := s.command(ctx, q, commands, &say, &news); err != nil {
 			return err
 		}
-		orders, err := s.dispatch(ctx, q, "command")
+		orders, err := s.dispatch(ctx, q, "command", news)
 		say.Runs = append(say.Runs, orders...)
 		return err
 	})
 	return say, err
 }
 
-func (s *Store) command(ctx context.Context, q *gen.Queries, commands []jobevent.Command, say *Say) error {
+func (s *Store) command(ctx context.Context, q *gen.Queries, commands []jobevent.Command, say *Say, news *tally) error {
 	var ids, repeat []uuid.UUID
 	for _, c := range commands {
 		if c.Command == jobevent.CommandReport {
@@ -48,10 +49,10 @@ func (s *Store) command(ctx context.Context, q *gen.Queries, commands []jobevent
 			job.command(c)
 		}
 	}
-	if say.Jobs, err = saveJobs(ctx, q, jobs); err != nil {
+	if say.Jobs, err = saveJobs(ctx, q, jobs, news); err != nil {
 		return err
 	}
-	return again(ctx, q, append(ids, repeat...), say)
+	return again(ctx, q, append(ids, repeat...), say, news)
 }
 
 func newerThan(ctx context.Context, q *gen.Queries, known []jobevent.ReportJob) ([]uuid.UUID, error) {

@@ -137,7 +137,7 @@ func TestAbsurdOutcomes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := house{t, h.Store}
-			h.exec("DELETE FROM jobs")
+			h.tamper("DELETE FROM jobs")
 			job, other := newJob(), newJob()
 			h.ingest(job, other)
 			bad := ended(job, 1, jobstate.KindFailed)

@@ -1,10 +1,12 @@
 package schedulerdb
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -19,7 +21,7 @@ import (
 const rankPerPriority = 10 * time.Second
 
 // Ingest takes jobs in. One that is due and finds room with nobody waiting before it goes out at once,
-// in its only write; the others are stored and told. A job that is known already is told again.
+// in its only write; the others are stored, and told if they are due later. A job that is known already is told again.
 func (s *Store) Ingest(ctx context.Context, created []jobevent.Created) (Say, error) {
 	for _, job := range created {
 		if err := checkCreated(job); err != nil {
@@ -35,7 +37,7 @@ func (s *Store) Ingest(ctx context.Context, created []jobevent.Created) (Say, er
 }
 
 func (s *Store) ingest(ctx context.Context, q *gen.Queries, created []jobevent.Created) (say Say, err error) {
-	at, err := lockDispatch(ctx, q)
+	l, err := lockDispatch(ctx, q)
 	if err != nil {
 		return say, err
 	}
@@ -43,96 +45,144 @@ func (s *Store) ingest(ctx context.Context, q *gen.Queries, created []jobevent.C
 	if err != nil {
 		return say, fmt.Errorf("look for known jobs: %w", err)
 	}
-	waiting, err := q.QueuesPending(ctx)
-	if err != nil {
-		return say, fmt.Errorf("find waiting queues: %w", err)
-	}
-	r, err := measureRoom(ctx, q)
+	r, err := measureRoom(ctx, q, l)
 	if err != nil {
 		return say, err
 	}
-	in := s.place(without(known, created), at, r, waiting)
-	if err := q.JobsInsert(ctx, in.params); err != nil {
-		return say, fmt.Errorf("insert jobs: %w", err)
+	waiting := slices.Collect(maps.Keys(l.floors))
+	in := s.place(without(known, created), l, r)
+	if err := in.insert(ctx, q); err != nil {
+		return say, err
+	}
+	if err := l.enter(ctx, q, in.news); err != nil {
+		return say, err
 	}
 	say.Runs = in.orders
-	if say.Jobs, err = snapshots(ctx, q, in.stay); err != nil {
+	if say.Jobs, err = snapshots(ctx, q, in.scheduled.JobIDs); err != nil {
 		return say, err
 	}
-	if !in.earliest.IsZero() {
-		if err := notifyDue(ctx, q, in.earliest); err != nil {
-			return say, err
-		}
-	}
-	orders, err := s.sendOut(ctx, q, "ingest", r, waiting)
+	orders, err := s.sendOut(ctx, q, "ingest", r, l, waiting)
 	if err != nil {
 		return say, err
 	}
 	say.Runs = append(say.Runs, orders...)
-	return say, again(ctx, q, known, &say)
+	news := newTally()
+	if err := again(ctx, q, known, &say, &news); err != nil {
+		return say, err
+	}
+	if err := l.enter(ctx, q, news); err != nil {
+		return say, err
+	}
+	return say, l.save(ctx, q)
 }
 
-// placed is a batch ready to be inserted.
+// placed is a batch ready to be inserted, by the state in which its jobs begin.
 type placed struct {
-	params   gen.JobsInsertParams
-	orders   []RunOrder  // of those that go out at once
-	stay     []uuid.UUID // the others
-	earliest time.Time   // due instant of those that are scheduled; zero: none
+	queued, pending, scheduled gen.JobsInsertParams
+
+	most   int        // jobs in the batch
+	orders []RunOrder // of those that go out at once
+	news   tally
+}
+
+// arrival is a new job with its rank.
+type arrival struct {
+	*jobevent.Created
+	rank time.Time
 }
 
 // place decides where each new job begins. Of one queue the best rank is placed first.
-func (s *Store) place(jobs []jobevent.Created, at time.Time, r *room, waiting []string) placed {
-	slices.SortStableFunc(jobs, func(a, b jobevent.Created) int {
-		return cmp.Or(rankOf(a, at).Compare(rankOf(b, at)), slices.Compare(a.JobID[:], b.JobID[:]))
-	})
-	due := map[string]int{}
-	for _, job := range jobs {
-		if job.RunAt == nil || !job.RunAt.After(at) {
+func (s *Store) place(jobs []jobevent.Created, l *ledger, r *room) placed {
+	arrivals, due := make([]arrival, len(jobs)), map[string]int{}
+	for i := range jobs {
+		job := &jobs[i]
+		arrivals[i] = arrival{job, rankOf(job, l.at)}
+		if job.RunAt == nil || !job.RunAt.After(l.at) {
 			due[job.Queue]++
 		}
 	}
+	slices.SortStableFunc(arrivals, func(a, b arrival) int {
+		return cmp.Or(a.rank.Compare(b.rank), bytes.Compare(a.JobID[:], b.JobID[:]))
+	})
 	places := map[string][]place{}
 	for queue, n := range due {
-		if !slices.Contains(waiting, queue) {
+		if _, some := l.floors[queue]; !some {
 			places[queue] = r.take(queue, n)
 		}
 	}
-	var in placed
-	for _, job := range jobs {
-		switch {
-		case job.RunAt != nil && job.RunAt.After(at):
-			in.add(job, at, jobstate.Scheduled, nil, s.cfg.Lease)
-		case len(places[job.Queue]) > 0:
-			in.add(job, at, jobstate.Queued, &places[job.Queue][0], s.cfg.Lease)
-			places[job.Queue] = places[job.Queue][1:]
+	in := placed{
+		most: len(jobs), news: newTally(),
+		queued:    beginning(jobstate.Queued, l.at),
+		pending:   beginning(jobstate.Pending, l.at),
+		scheduled: beginning(jobstate.Scheduled, l.at),
+	}
+	leaseExpiresAt := l.at.Add(s.cfg.Lease)
+	in.queued.Attempt, in.queued.LeaseExpiresAt = 1, &leaseExpiresAt
+	for _, job := range arrivals {
+		switch to := places[job.Queue]; {
+		case job.RunAt != nil && job.RunAt.After(l.at):
+			addTo(&in.scheduled, job, in.most)
+			in.scheduled.DueAts = append(in.scheduled.DueAts, *job.RunAt)
+			in.news.falls(*job.RunAt)
+		case len(to) > 0:
+			places[job.Queue] = to[1:]
+			in.send(job, &to[0].partition)
 		default:
-			in.add(job, at, jobstate.Pending, nil, s.cfg.Lease)
+			addTo(&in.pending, job, in.most)
+			in.news.waits(job.Queue, job.rank)
 		}
 	}
 	return in
 }
 
-func (in *placed) add(job jobevent.Created, at time.Time, status jobstate.Status, to *place, lease time.Duration) {
-	p := &in.params
-	move := jobevent.Move{At: at, To: string(status), By: "ingest"}
-	var dueAt, leaseExpiresAt time.Time
-	partition := int16(-1)
-	rank := rankOf(job, at)
-	switch {
-	case to != nil:
-		move.Attempt, partition, leaseExpiresAt = 1, to.partition, at.Add(lease)
-		in.orders = append(in.orders, RunOrder{
-			JobID: job.JobID, TraceID: job.TraceID, Queue: job.Queue, JobType: job.JobType, Attempt: 1,
-			Payload: job.Payload, TimeoutMs: int32Of(job.TimeoutMs), Rank: rank, Partition: &partition,
-		})
-	case status == jobstate.Scheduled:
-		dueAt = *job.RunAt
-		if in.earliest.IsZero() || dueAt.Before(in.earliest) {
-			in.earliest = dueAt
+func (in *placed) send(job arrival, partition *int16) {
+	if in.orders == nil {
+		in.orders = make([]RunOrder, 0, in.most)
+	}
+	addTo(&in.queued, job, in.most)
+	in.queued.Partitions = append(in.queued.Partitions, *partition)
+	in.news.out.add(job.Queue, "", *partition, 1)
+	in.orders = append(in.orders, RunOrder{
+		JobID: job.JobID, TraceID: job.TraceID, Queue: job.Queue, JobType: job.JobType, Attempt: 1,
+		Payload: job.Payload, TimeoutMs: int32Of(job.TimeoutMs), Rank: job.rank, Partition: partition,
+	})
+}
+
+// insert writes the jobs, with one statement for each state that some begin in.
+func (in *placed) insert(ctx context.Context, q *gen.Queries) error {
+	for _, p := range []*gen.JobsInsertParams{&in.queued, &in.pending, &in.scheduled} {
+		if len(p.JobIDs) == 0 {
+			continue
+		}
+		if err := q.JobsInsert(ctx, *p); err != nil {
+			return fmt.Errorf("insert jobs: %w", err)
 		}
 	}
-	if to == nil {
-		in.stay = append(in.stay, job.JobID)
+	return nil
+}
+
+// beginning is a statement for jobs that begin in one state.
+func beginning(status jobstate.Status, at time.Time) gen.JobsInsertParams {
+	move := jobevent.Move{At: at.UTC(), To: string(status), By: "ingest"}
+	if status == jobstate.Queued {
+		move.Attempt = 1
+	}
+	return gen.JobsInsertParams{Status: string(status), History: entriesOf([]jobevent.Move{move})}
+}
+
+// addTo adds a job to a statement for up to n.
+func addTo(p *gen.JobsInsertParams, job arrival, n int) {
+	if p.JobIDs == nil {
+		p.JobIDs = make([]uuid.UUID, 0, n)
+		p.TraceIDs, p.JobTypes, p.Queues = make([]uuid.UUID, 0, n), make([]string, 0, n), make([]string, 0, n)
+		p.Payloads, p.TimeoutsMs = make([]json.RawMessage, 0, n), make([]int32, 0, n)
+		p.Priorities, p.MaxRetryCounts = make([]int16, 0, n), make([]int16, 0, n)
+		p.Ranks, p.CreatedAts = make([]time.Time, 0, n), make([]time.Time, 0, n)
+	}
+	if job.RetryPolicy != nil {
+		// Most have none: the array begins with the first that has, and what it lacks at its end is null.
+		p.RetryPolicies = append(p.RetryPolicies, make([]json.RawMessage, len(p.JobIDs)-len(p.RetryPolicies))...)
+		p.RetryPolicies = append(p.RetryPolicies, mustJSON(job.RetryPolicy))
 	}
 	p.JobIDs = append(p.JobIDs, job.JobID)
 	p.TraceIDs = append(p.TraceIDs, job.TraceID)
@@ -141,23 +191,13 @@ func (in *placed) add(job jobevent.Created, at time.Time, status jobstate.Status
 	p.Payloads = append(p.Payloads, job.Payload)
 	p.Priorities = append(p.Priorities, int16Of(job.Priority))
 	p.MaxRetryCounts = append(p.MaxRetryCounts, int16Of(job.MaxRetryCount))
-	p.RetryPolicies = append(p.RetryPolicies, jsonOrNull(job.RetryPolicy))
 	p.TimeoutsMs = append(p.TimeoutsMs, int32Of(job.TimeoutMs))
-	p.Statuses = append(p.Statuses, string(status))
-	p.Attempts = append(p.Attempts, int32(move.Attempt))
-	p.Ranks = append(p.Ranks, rank)
-	p.DueAts = append(p.DueAts, dueAt)
-	p.LeaseExpiresAts = append(p.LeaseExpiresAts, leaseExpiresAt)
-	p.Partitions = append(p.Partitions, partition)
-	p.Histories = append(p.Histories, mustJSON([]jobevent.Move{move}))
-	p.ErrorCodes = append(p.ErrorCodes, "")
-	p.ErrorMessages = append(p.ErrorMessages, "")
-	p.FinishedAts = append(p.FinishedAts, time.Time{})
+	p.Ranks = append(p.Ranks, job.rank)
 	p.CreatedAts = append(p.CreatedAts, job.CreatedAt)
 }
 
 // rankOf orders the queue for ever: a level of priority is worth ten seconds of waiting.
-func rankOf(job jobevent.Created, at time.Time) time.Time {
+func rankOf(job *jobevent.Created, at time.Time) time.Time {
 	ready := job.CreatedAt
 	if ready.IsZero() || ready.After(at) {
 		ready = at
@@ -174,7 +214,7 @@ func (s *Store) IngestUnusable(ctx context.Context, jobID, traceID uuid.UUID, re
 	var say Say
 	err := s.tx(ctx, func(q *gen.Queries) error {
 		say = Say{}
-		at, err := lockDispatch(ctx, q)
+		l, err := lockDispatch(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -183,24 +223,31 @@ func (s *Store) IngestUnusable(ctx context.Context, jobID, traceID uuid.UUID, re
 			return fmt.Errorf("look for known jobs: %w", err)
 		}
 		if len(known) == 0 {
-			if err := insertFailed(ctx, q, jobID, traceID, at, reason); err != nil {
+			if err := insertFailed(ctx, q, jobID, traceID, l.at, reason); err != nil {
 				return err
 			}
 		}
-		return again(ctx, q, []uuid.UUID{jobID}, &say)
+		news := newTally()
+		if err := again(ctx, q, []uuid.UUID{jobID}, &say, &news); err != nil {
+			return err
+		}
+		if err := l.enter(ctx, q, news); err != nil {
+			return err
+		}
+		return l.save(ctx, q)
 	})
 	return say, err
 }
 
 func insertFailed(ctx context.Context, q *gen.Queries, jobID, traceID uuid.UUID, at time.Time, reason string) error {
-	var in placed
-	in.add(jobevent.Created{
+	p := beginning(jobstate.Failed, at)
+	addTo(&p, arrival{rank: at, Created: &jobevent.Created{
 		JobID: jobID, TraceID: traceID, Queue: jobevent.DefaultQueue,
 		Payload: json.RawMessage("null"), TimeoutMs: 1, CreatedAt: at,
-	}, at, jobstate.Failed, nil, 0)
-	in.params.ErrorCodes[0], in.params.ErrorMessages[0] = "SCHEDULER.INVALID_JOB", cleanText(reason, messageMost)
-	in.params.FinishedAts[0] = at
-	if err := q.JobsInsert(ctx, in.params); err != nil {
+	}}, 1)
+	code, message := "SCHEDULER.INVALID_JOB", cleanText(reason, messageMost)
+	p.ErrorCode, p.ErrorMessage, p.FinishedAt = &code, &message, &at
+	if err := q.JobsInsert(ctx, p); err != nil {
 		return fmt.Errorf("insert unusable job: %w", err)
 	}
 	return nil
@@ -216,6 +263,9 @@ func createdIDs(created []jobevent.Created) []uuid.UUID {
 
 // without gives the jobs that are not known. Of one that was said twice the first counts.
 func without(known []uuid.UUID, created []jobevent.Created) []jobevent.Created {
+	if len(known) == 0 && inOrder(created) {
+		return created
+	}
 	seen := make(map[uuid.UUID]bool, len(known)+len(created))
 	for _, id := range known {
 		seen[id] = true
@@ -228,4 +278,14 @@ func without(known []uuid.UUID, created []jobevent.Created) []jobevent.Created {
 		}
 	}
 	return jobs
+}
+
+// inOrder says whether each id is greater than the one before, as ids by time mostly are.
+func inOrder(created []jobevent.Created) bool {
+	for i := 1; i < len(created); i++ {
+		if bytes.Compare(created[i-1].JobID[:], created[i].JobID[:]) >= 0 {
+			return false
+		}
+	}
+	return true
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
@@ -23,16 +24,21 @@ func (s *Store) Beat(ctx context.Context, beats []jobevent.Heartbeat) (Say, erro
 	var say Say
 	err := s.tx(ctx, func(q *gen.Queries) error {
 		say = Say{}
-		if err := s.hold(ctx, q, latest, &say); err != nil {
+		news := newTally()
+		if err := s.hold(ctx, q, latest, &say, &news); err != nil {
 			return err
 		}
-		if _, err := lockDispatch(ctx, q); err != nil {
+		l, err := lockDispatch(ctx, q)
+		if err != nil {
+			return err
+		}
+		if err := l.enter(ctx, q, news); err != nil {
 			return err
 		}
 		if err := seeWorkers(ctx, q, latest); err != nil {
 			return err
 		}
-		orders, err := s.dispatchLocked(ctx, q, "watchdog")
+		orders, err := s.dispatchLocked(ctx, q, "watchdog", l)
 		say.Runs = append(say.Runs, orders...)
 		return err
 	})
@@ -80,7 +86,9 @@ type heldAttempt struct {
 	workerID string
 }
 
-func (s *Store) hold(ctx context.Context, q *gen.Queries, latest map[string]jobevent.Heartbeat, say *Say) error {
+func (s *Store) hold(
+	ctx context.Context, q *gen.Queries, latest map[string]jobevent.Heartbeat, say *Say, news *tally,
+) error {
 	var held []heldAttempt
 	for id, beat := range latest {
 		for _, attempt := range beat.Attempts {
@@ -101,15 +109,25 @@ func (s *Store) hold(ctx context.Context, q *gen.Queries, latest map[string]jobe
 			started.Attempts = append(started.Attempts, int32Of(a.Attempt))
 			started.WorkerIDs = append(started.WorkerIDs, a.workerID)
 			started.StartedAts = append(started.StartedAts, *a.StartedAt)
+			started.Entries = append(started.Entries, string(appendEnd(nil, jobevent.Move{
+				To: string(jobstate.Running), Attempt: a.Attempt, By: "watchdog", WorkerID: a.workerID, StartedAt: utc(a.StartedAt),
+			})))
 		}
 	}
 	running, err := q.JobsStarted(ctx, started)
 	if err != nil {
 		return fmt.Errorf("start attempts: %w", err)
 	}
-	say.Jobs = snapshotsOf(running)
-	if err := q.JobsHeld(ctx, all); err != nil {
+	for _, row := range running {
+		say.Jobs = append(say.Jobs, startedSnapshot(row))
+		news.goesTo(row.Queue, partitionOf(row.Partition), row.WasHeldBy, orEmpty(row.WorkerID))
+	}
+	extended, err := q.JobsHeld(ctx, all)
+	if err != nil {
 		return fmt.Errorf("extend leases: %w", err)
+	}
+	for _, row := range extended {
+		news.goesTo(row.Queue, partitionOf(row.Partition), row.WasHeldBy, orEmpty(row.WorkerID))
 	}
 	return nil
 }
@@ -118,24 +136,51 @@ func (s *Store) hold(ctx context.Context, q *gen.Queries, latest map[string]jobe
 const AskMost = 1000
 
 // AskAgain says again the orders of attempts of which no worker has spoken for a lease, and, of the
-// cancels that nobody answered, those that are due since the last look.
-func (s *Store) AskAgain(ctx context.Context, sinceLast time.Duration) (Say, error) {
+// cancels that nobody answered, those that are due since the last look. What was counted puts the ledger
+// right.
+func (s *Store) AskAgain(ctx context.Context, counted Count, sinceLast time.Duration) (Say, error) {
 	var say Say
 	err := s.tx(ctx, func(q *gen.Queries) error {
 		say = Say{}
+		news := newTally()
+		news.add(counted.drift)
+		if err := s.askAgain(ctx, q, counted, sinceLast, &say, &news); err != nil || news.empty() {
+			return err
+		}
+		orders, err := s.dispatch(ctx, q, "watchdog", news)
+		say.Runs = append(say.Runs, orders...)
+		return err
+	})
+	return say, err
+}
+
+func (s *Store) askAgain(
+	ctx context.Context, q *gen.Queries, counted Count, sinceLast time.Duration, say *Say, news *tally,
+) error {
+	if !counted.leaseAt.IsZero() && counted.leaseAt.Before(counted.at) {
 		rows, err := q.JobsAskAgain(ctx, gen.JobsAskAgainParams{MaxJobs: AskMost, Lease: s.cfg.Lease})
 		if err != nil {
 			return fmt.Errorf("ask again: %w", err)
 		}
-		say.Runs = ordersOf(rows)
-		unanswered, err := q.JobsCancelUnanswered(ctx, gen.JobsCancelUnansweredParams{SinceLast: sinceLast, MaxJobs: AskMost})
-		if err != nil {
-			return fmt.Errorf("find unanswered cancels: %w", err)
+		for _, row := range rows {
+			say.Runs = append(say.Runs, RunOrder{
+				JobID: row.JobID, TraceID: row.TraceID, Queue: row.Queue, JobType: row.JobType, Attempt: row.Attempt,
+				Payload: row.Payload, TimeoutMs: row.TimeoutMs, Rank: row.Rank, Partition: row.Partition,
+				CancelRequestedAt: row.CancelRequestedAt,
+			})
+			news.out.add(row.Queue, row.WasHeldBy, partitionOf(row.WasSentTo), -1)
+			news.out.add(row.Queue, "", partitionOf(row.Partition), 1)
 		}
-		for _, row := range unanswered {
-			say.Cancels = append(say.Cancels, AttemptRef{JobID: row.JobID, TraceID: row.TraceID, Attempt: int(row.Attempt)})
-		}
+	}
+	if counted.asked == 0 {
 		return nil
-	})
-	return say, err
+	}
+	unanswered, err := q.JobsCancelUnanswered(ctx, gen.JobsCancelUnansweredParams{SinceLast: sinceLast, MaxJobs: AskMost})
+	if err != nil {
+		return fmt.Errorf("find unanswered cancels: %w", err)
+	}
+	for _, row := range unanswered {
+		say.Cancels = append(say.Cancels, AttemptRef{JobID: row.JobID, TraceID: row.TraceID, Attempt: int(row.Attempt)})
+	}
+	return nil
 }

@@ -10,7 +10,11 @@ import (
 
 func (h house) askAgain(since time.Duration) Say {
 	h.Helper()
-	say, err := h.AskAgain(h.Context(), since)
+	counted, err := h.Count(h.Context())
+	if err != nil {
+		h.Fatal(err)
+	}
+	say, err := h.AskAgain(h.Context(), counted, since)
 	return h.must(say, err)
 }
 

@@ -132,19 +132,15 @@ func (j *lockedJob) move(next jobstate.Job, m jobevent.Move) {
 }
 
 // saveJobs writes the changed ones and returns them as they are now.
-func saveJobs(ctx context.Context, q *gen.Queries, jobs map[uuid.UUID]*lockedJob) ([]Snapshot, error) {
+func saveJobs(ctx context.Context, q *gen.Queries, jobs map[uuid.UUID]*lockedJob, news *tally) ([]Snapshot, error) {
 	var p gen.JobsSaveParams
-	var earliest time.Time
 	for _, j := range slices.SortedFunc(maps.Values(jobs), func(a, b *lockedJob) int {
 		return slices.Compare(a.row.JobID[:], b.row.JobID[:])
 	}) {
-		if !j.changed {
-			continue
+		j.tell(news)
+		if j.changed {
+			j.addTo(&p)
 		}
-		if !j.dueAt.IsZero() && (earliest.IsZero() || j.dueAt.Before(earliest)) {
-			earliest = j.dueAt
-		}
-		j.addTo(&p)
 	}
 	if len(p.JobIDs) == 0 {
 		return nil, nil
@@ -153,10 +149,29 @@ func saveJobs(ctx context.Context, q *gen.Queries, jobs map[uuid.UUID]*lockedJob
 	if err != nil {
 		return nil, fmt.Errorf("save jobs: %w", err)
 	}
-	if !earliest.IsZero() {
-		err = notifyDue(ctx, q, earliest)
+	return snapshotsOf(rows), nil
+}
+
+// tell enters what follows from the job's moves for whoever dispatches. A job that was waiting and still
+// is counts too: who came by while it was locked has skipped it.
+func (j *lockedJob) tell(news *tally) {
+	if j.Status == jobstate.Pending {
+		news.waits(j.row.Queue, j.rank())
 	}
-	return snapshotsOf(rows), err
+	if jobstate.Status(j.row.Status).InFlight() && !j.Status.InFlight() {
+		news.out.add(j.row.Queue, orEmpty(j.row.WorkerID), partitionOf(j.row.Partition), -1)
+	}
+	if j.changed && !j.dueAt.IsZero() {
+		news.falls(j.dueAt)
+	}
+}
+
+// rank is the job's place in its queue. A lost or interrupted one keeps the place it had earned.
+func (j *lockedJob) rank() time.Time {
+	if was := jobstate.Status(j.row.Status); j.Status == jobstate.Pending && was.Terminal() {
+		return j.row.At.Add(-time.Duration(j.row.Priority) * rankPerPriority)
+	}
+	return j.row.Rank
 }
 
 func (j *lockedJob) addTo(p *gen.JobsSaveParams) {
@@ -170,7 +185,9 @@ func (j *lockedJob) addTo(p *gen.JobsSaveParams) {
 	p.CancelRequested = append(p.CancelRequested, j.CancelRequested)
 	p.CommandSeqs = append(p.CommandSeqs, int32Of(j.CommandSeq))
 	p.LastCommands = append(p.LastCommands, j.lastCommand)
-	p.Entries = append(p.Entries, mustJSON(j.moves))
+	p.Ranks = append(p.Ranks, j.rank())
+	p.Entries = append(p.Entries, entriesOf(j.moves))
+	p.Moves = append(p.Moves, int16Of(len(j.moves)))
 	p.Outputs = append(p.Outputs, j.output)
 	p.ErrorCodes = append(p.ErrorCodes, j.lastError.ErrorCode)
 	p.ErrorMessages = append(p.ErrorMessages, j.lastError.Message)
@@ -178,9 +195,45 @@ func (j *lockedJob) addTo(p *gen.JobsSaveParams) {
 	p.StartedAts = append(p.StartedAts, j.startedAt)
 }
 
+// entriesOf writes moves as they stand in a history.
+func entriesOf(moves []jobevent.Move) string {
+	var b []byte
+	for i, move := range moves {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = move.AppendJSON(b)
+	}
+	return string(b)
+}
+
+// atNobodyKnows is how a Move begins of which only the statement knows when it is made, and from where.
+const atNobodyKnows = `{"at":"0001-01-01T00:00:00Z",`
+
+// appendEnd writes such a Move without that beginning.
+func appendEnd(b []byte, move jobevent.Move) []byte {
+	begin := len(b)
+	b = move.AppendJSON(b)
+	return append(b[:begin], b[begin+len(atNobodyKnows):]...)
+}
+
 func orZero(at *time.Time) time.Time {
 	if at == nil {
 		return time.Time{}
 	}
 	return *at
+}
+
+func orEmpty(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+func partitionOf(p *int16) int16 {
+	if p == nil {
+		return 0
+	}
+	return *p
 }

@@ -1,6 +1,7 @@
 package schedulerdb
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -37,17 +38,21 @@ func (s *Store) Settle(ctx context.Context, outcomes []Outcome) (Say, error) {
 	if err != nil {
 		return Say{}, err
 	}
+	// In the order in which JobsLock takes rows; of one job's, in the order in which they were said.
+	slices.SortStableFunc(outcomes, func(a, b Outcome) int { return bytes.Compare(a.JobID[:], b.JobID[:]) })
 	var say Say
 	err = s.tx(ctx, func(q *gen.Queries) (err error) {
 		say = Say{}
-		say.Jobs, err = s.settle(ctx, q, outcomes)
-		if err != nil {
+		news := newTally()
+		if say.Jobs, err = s.settle(ctx, q, outcomes, &news); err != nil {
 			return err
 		}
-		if err := again(ctx, q, jobIDs(outcomes), &say); err != nil {
-			return err
+		if len(say.Jobs) < len(outcomes) {
+			if err := again(ctx, q, jobIDs(outcomes), &say, &news); err != nil {
+				return err
+			}
 		}
-		orders, err := s.dispatch(ctx, q, "outcome")
+		orders, err := s.dispatch(ctx, q, "outcome", news)
 		say.Runs = append(say.Runs, orders...)
 		return err
 	})
@@ -56,38 +61,36 @@ func (s *Store) Settle(ctx context.Context, outcomes []Outcome) (Say, error) {
 
 // settle takes the plain way for a job whose attempt completed, and the long way, under a lock and
 // through the rules of jobstate, for all others.
-func (s *Store) settle(ctx context.Context, q *gen.Queries, outcomes []Outcome) ([]Snapshot, error) {
-	said := map[uuid.UUID]int{}
-	for _, o := range outcomes {
-		said[o.JobID]++
-	}
+func (s *Store) settle(ctx context.Context, q *gen.Queries, outcomes []Outcome, news *tally) ([]Snapshot, error) {
 	var plain, others []Outcome
-	for _, o := range outcomes {
-		if o.Kind == jobstate.KindCompleted && said[o.JobID] == 1 {
+	for i, o := range outcomes {
+		isOnly := (i == 0 || outcomes[i-1].JobID != o.JobID) && (i == len(outcomes)-1 || outcomes[i+1].JobID != o.JobID)
+		if o.Kind == jobstate.KindCompleted && isOnly {
 			plain = append(plain, o)
 		} else {
 			others = append(others, o)
 		}
 	}
 	if len(others) == 0 {
-		return complete(ctx, q, plain)
+		return complete(ctx, q, plain, news)
 	}
 	// The plain ones too: who takes his rows in two goes meets others in the wrong order.
 	jobs, err := lockJobs(ctx, q, jobIDs(outcomes))
 	if err != nil {
 		return nil, err
 	}
-	saved, err := s.apply(ctx, q, "outcome", others, jobs)
+	saved, err := s.apply(ctx, q, "outcome", others, jobs, news)
 	if err != nil || len(plain) == 0 {
 		return saved, err
 	}
-	completed, err := complete(ctx, q, plain)
+	completed, err := complete(ctx, q, plain, news)
 	return append(saved, completed...), err
 }
 
 // apply settles by the rules of jobstate, on rows that are locked.
 func (s *Store) apply(
 	ctx context.Context, q *gen.Queries, by string, outcomes []Outcome, jobs map[uuid.UUID]*lockedJob,
+	news *tally,
 ) ([]Snapshot, error) {
 	for _, o := range outcomes {
 		if job := jobs[o.JobID]; job != nil {
@@ -96,7 +99,7 @@ func (s *Store) apply(
 			}
 		}
 	}
-	return saveJobs(ctx, q, jobs)
+	return saveJobs(ctx, q, jobs, news)
 }
 
 func jobIDs(outcomes []Outcome) []uuid.UUID {
@@ -107,24 +110,54 @@ func jobIDs(outcomes []Outcome) []uuid.UUID {
 	return ids
 }
 
-func complete(ctx context.Context, q *gen.Queries, outcomes []Outcome) ([]Snapshot, error) {
-	// In the order in which JobsLock takes rows.
-	slices.SortFunc(outcomes, func(a, b Outcome) int { return slices.Compare(a.JobID[:], b.JobID[:]) })
-	var p gen.JobsCompleteParams
-	for _, o := range outcomes {
-		p.JobIDs = append(p.JobIDs, o.JobID)
-		p.Attempts = append(p.Attempts, int32Of(o.Attempt))
-		p.Outputs = append(p.Outputs, o.Output)
-		p.WorkerIDs = append(p.WorkerIDs, o.WorkerID)
-		p.StartedAts = append(p.StartedAts, orZero(o.StartedAt))
-		p.Entries = append(p.Entries, mustJSON(jobevent.Move{
-			To: string(jobstate.Completed), Attempt: o.Attempt, By: "outcome", Outcome: string(o.Kind),
-			WorkerID: o.WorkerID, StartedAt: utc(o.StartedAt), FinishedAt: utc(o.FinishedAt),
-		}))
-	}
-	rows, err := q.JobsComplete(ctx, p)
+// complete takes outcomes in the order of their jobs.
+func complete(ctx context.Context, q *gen.Queries, outcomes []Outcome, news *tally) ([]Snapshot, error) {
+	rows, err := q.JobsComplete(ctx, completeParams(outcomes))
 	if err != nil {
 		return nil, fmt.Errorf("complete jobs: %w", err)
 	}
-	return snapshotsOf(rows), nil
+	jobs := make([]Snapshot, len(rows))
+	for i := range rows {
+		row := &rows[i]
+		if row.WasOut {
+			news.out.add(row.Queue, orEmpty(row.WorkerID), partitionOf(row.Partition), -1)
+		}
+		at, _ := slices.BinarySearchFunc(outcomes, row.JobID, func(o Outcome, id uuid.UUID) int {
+			return bytes.Compare(o.JobID[:], id[:])
+		})
+		jobs[i] = Snapshot{
+			JobID: row.JobID, TraceID: row.TraceID, Status: string(jobstate.Completed), Version: row.Version,
+			Attempt: row.Attempt, RetryCount: row.RetryCount, LastCommand: row.LastCommand, History: row.History,
+			Output: outcomes[at].Output, StartedAt: row.StartedAt, FinishedAt: &row.UpdatedAt, UpdatedAt: row.UpdatedAt,
+		}
+	}
+	return jobs, nil
+}
+
+func completeParams(outcomes []Outcome) gen.JobsCompleteParams {
+	n := len(outcomes)
+	p := gen.JobsCompleteParams{
+		JobIDs: make([]uuid.UUID, n), Attempts: make([]int32, n), Entries: make([]string, n),
+		StartedAts: make([]time.Time, n),
+	}
+	ends, buffer := make([]int, n), make([]byte, 0, n*200)
+	for i, o := range outcomes {
+		p.JobIDs[i], p.Attempts[i], p.StartedAts[i] = o.JobID, int32Of(o.Attempt), orZero(o.StartedAt)
+		if o.Output != nil && p.Outputs == nil {
+			p.Outputs = make([]json.RawMessage, n) // most have none
+		}
+		if o.Output != nil {
+			p.Outputs[i] = o.Output
+		}
+		buffer = appendEnd(buffer, jobevent.Move{
+			To: string(jobstate.Completed), Attempt: o.Attempt, By: "outcome", Outcome: string(o.Kind),
+			WorkerID: o.WorkerID, StartedAt: utc(o.StartedAt), FinishedAt: utc(o.FinishedAt),
+		})
+		ends[i] = len(buffer)
+	}
+	all, begin := string(buffer), 0
+	for i, end := range ends {
+		p.Entries[i], begin = all[begin:end], end
+	}
+	return p
 }

@@ -21,7 +21,7 @@ func TestTheStoreMovesAJobAsTheRulesSay(t *testing.T) {
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		// A job of another run must not take the room of this one.
-		h.exec("DELETE FROM jobs")
+		h.tamper("DELETE FROM jobs")
 		job := newJob()
 		job.MaxRetryCount = rapid.IntRange(0, 2).Draw(rt, "maxRetryCount")
 		h.ingest(job)
@@ -44,6 +44,9 @@ func TestTheStoreMovesAJobAsTheRulesSay(t *testing.T) {
 				if got != want {
 					rt.Fatalf("the store has %s, the rules %s; history %+v", got, want, s.History)
 				}
+				if drift := h.drift(); !drift.empty() {
+					rt.Fatalf("the ledger does not know of %+v", drift)
+				}
 			},
 			"outcome": func(rt *rapid.T) {
 				o := ended(job, model.Attempt-rapid.IntRange(0, 1).Draw(rt, "old"), rapid.SampledFrom(kinds).Draw(rt, "kind"))
@@ -62,7 +65,7 @@ func TestTheStoreMovesAJobAsTheRulesSay(t *testing.T) {
 				apply(next, isNew)
 			},
 			"due": func(*rapid.T) {
-				h.exec("UPDATE jobs SET due_at = now() WHERE status IN ('SCHEDULED', 'RETRYING')")
+				h.tamper("UPDATE jobs SET due_at = now() WHERE status IN ('SCHEDULED', 'RETRYING')")
 				h.due()
 				apply(model.Due())
 			},

@@ -36,7 +36,7 @@ type workerRoom struct {
 
 func (w *workerRoom) free() int { return w.slots - w.used }
 
-func newRoom(live []gen.WorkersLiveRow, out []gen.InFlightRow) (*room, error) {
+func newRoom(live []gen.WorkersLiveRow, out outs) (*room, error) {
 	r := &room{homeless: map[string]int{}, turn: rand.Int32N(jobevent.RunPartitions)}
 	byID := map[string]*workerRoom{}
 	type seat struct {
@@ -59,15 +59,19 @@ func newRoom(live []gen.WorkersLiveRow, out []gen.InFlightRow) (*room, error) {
 			}
 		}
 	}
-	for _, row := range out {
-		w := byID[row.WorkerID]
-		if w == nil {
-			w = owner[seat{row.Queue, int32(row.Partition)}]
-		}
-		if w != nil {
-			w.used += int(row.Attempts)
-		} else {
-			r.homeless[row.Queue] += int(row.Attempts)
+	for queue, byWorker := range out {
+		for worker, counts := range byWorker {
+			for p, n := range counts {
+				w := byID[worker]
+				if w == nil {
+					w = owner[seat{queue, int32(p)}]
+				}
+				if w != nil {
+					w.used += n
+				} else {
+					r.homeless[queue] += n
+				}
+			}
 		}
 	}
 	return r, nil

@@ -17,12 +17,10 @@ import (
 type Snapshot gen.JobsSnapshotRow
 
 // RunOrder is an attempt that goes out, or goes out again.
-type RunOrder gen.JobsDispatchRow
+type RunOrder gen.JobsRunOrdersRow
 
 // The statements return the same columns, and sqlc a type for each.
-func snapshotsOf[R gen.JobsSnapshotRow | gen.JobsCompleteRow | gen.JobsSaveRow | gen.JobsStartedRow](
-	rows []R,
-) []Snapshot {
+func snapshotsOf[R gen.JobsSnapshotRow | gen.JobsSaveRow](rows []R) []Snapshot {
 	jobs := make([]Snapshot, len(rows))
 	for i, row := range rows {
 		jobs[i] = Snapshot(row)
@@ -30,12 +28,15 @@ func snapshotsOf[R gen.JobsSnapshotRow | gen.JobsCompleteRow | gen.JobsSaveRow |
 	return jobs
 }
 
-func ordersOf[R gen.JobsDispatchRow | gen.JobsAskAgainRow | gen.JobsRunOrdersRow](rows []R) []RunOrder {
-	orders := make([]RunOrder, len(rows))
-	for i, row := range rows {
-		orders[i] = RunOrder(row)
+// startedSnapshot leaves out what is not told.
+func startedSnapshot(row gen.JobsStartedRow) Snapshot {
+	return Snapshot{
+		JobID: row.JobID, TraceID: row.TraceID, Status: row.Status, Version: row.Version, Attempt: row.Attempt,
+		RetryCount: row.RetryCount, DueAt: row.DueAt, CallbackDeadlineAt: row.CallbackDeadlineAt,
+		CancelRequestedAt: row.CancelRequestedAt, LastCommand: row.LastCommand, History: row.History, Output: row.Output,
+		ErrorCode: row.ErrorCode, ErrorMessage: row.ErrorMessage, StartedAt: row.StartedAt, FinishedAt: row.FinishedAt,
+		UpdatedAt: row.UpdatedAt, Queue: row.Queue, Rank: row.Rank,
 	}
-	return orders
 }
 
 // Say is what follows from a transaction: the attempts that went out, and the jobs whose state is to
@@ -56,14 +57,15 @@ type AttemptRef struct {
 // Events builds the events in the order in which they must be published: of a job's version its
 // status comes last, for a version that the API has seen is one of which nothing was lost.
 func (s Say) Events(function string) ([]event.Event, error) {
-	w := writer{function: function}
+	w := writer{function: function, events: make([]event.Event, 0, len(s.Runs)+len(s.Cancels)+len(s.Jobs))}
 	for _, order := range s.Runs {
 		w.run(order)
 	}
 	for _, attempt := range s.Cancels {
 		w.cancel(attempt)
 	}
-	for _, job := range s.Jobs {
+	for i := range s.Jobs {
+		job := &s.Jobs[i]
 		if job.CancelRequestedAt != nil {
 			w.cancel(AttemptRef{JobID: job.JobID, TraceID: job.TraceID, Attempt: int(job.Attempt)})
 		}
@@ -92,13 +94,9 @@ func (w *writer) add(typ string, m jobevent.Meta, data any) {
 }
 
 func (w *writer) run(o RunOrder) {
-	var partition int32
-	if o.Partition != nil {
-		partition = int32(*o.Partition)
-	}
 	w.add(jobevent.TypeRun, jobevent.Meta{
 		ID: jobevent.RunID(o.JobID, int(o.Attempt)), JobID: o.JobID, TraceID: o.TraceID,
-		Key: jobevent.RoutingKey(partition), Queue: o.Queue,
+		Key: jobevent.RoutingKey(int32(partitionOf(o.Partition))), Queue: o.Queue,
 	}, jobevent.Run{
 		JobID: o.JobID, Attempt: int(o.Attempt), JobType: o.JobType, Payload: o.Payload,
 		TimeoutMs: int64(o.TimeoutMs), Rank: o.Rank.UTC(), Cancel: o.CancelRequestedAt != nil,
@@ -111,7 +109,7 @@ func (w *writer) cancel(a AttemptRef) {
 		jobevent.AttemptCancel{JobID: a.JobID, Attempt: a.Attempt})
 }
 
-func (w *writer) deadLetter(job Snapshot) {
+func (w *writer) deadLetter(job *Snapshot) {
 	lastError := job.lastError()
 	reason := lastError.ErrorCode
 	if lastError.Message != "" {
@@ -124,7 +122,7 @@ func (w *writer) deadLetter(job Snapshot) {
 		})
 }
 
-func (w *writer) status(job Snapshot) {
+func (w *writer) status(job *Snapshot) {
 	status, err := job.status()
 	if err != nil && w.err == nil {
 		w.err = err
@@ -133,7 +131,7 @@ func (w *writer) status(job Snapshot) {
 		jobevent.Meta{ID: jobevent.StatusID(job.JobID, job.Version), JobID: job.JobID, TraceID: job.TraceID}, status)
 }
 
-func (job Snapshot) lastError() *jobevent.Error {
+func (job *Snapshot) lastError() *jobevent.Error {
 	if job.ErrorCode == nil {
 		return nil
 	}
@@ -144,15 +142,11 @@ func (job Snapshot) lastError() *jobevent.Error {
 	return e
 }
 
-// rawStatus is a jobevent.Status whose history goes out as it is stored: the hottest event is not
-// decoded to be encoded again.
-type rawStatus struct {
-	jobevent.Status
-	History json.RawMessage `json:"history"` // in the place of Status.History
-}
-
-func (job Snapshot) status() (rawStatus, error) {
-	s := rawStatus{History: job.History, Status: jobevent.Status{
+// status says the history as it is stored: the hottest event is not decoded to be encoded again.
+func (job *Snapshot) status() (jobevent.RawStatus, error) {
+	history := make([]byte, 0, len(job.History)+2)
+	history = append(append(append(history, '['), job.History...), ']')
+	s := jobevent.RawStatus{History: history, Status: jobevent.Status{
 		JobID: job.JobID, Version: job.Version, Status: job.Status, Attempt: int(job.Attempt),
 		RetryCount: int(job.RetryCount), CallbackDeadlineAt: utc(job.CallbackDeadlineAt),
 		StartedAt: utc(job.StartedAt), FinishedAt: utc(job.FinishedAt), UpdatedAt: job.UpdatedAt.UTC(),

@@ -260,7 +260,11 @@ func (w *world) tickClock(ctx context.Context) {
 }
 
 func (w *world) tickWatchdog(ctx context.Context) {
-	say, err := w.AskAgain(ctx, time.Second)
+	counted, err := w.Count(ctx)
+	if err != nil && ctx.Err() == nil {
+		w.Error(err)
+	}
+	say, err := w.AskAgain(ctx, counted, time.Second)
 	w.said(ctx, say, err)
 }
 
@@ -302,6 +306,10 @@ func (w *world) countInFlight(ctx context.Context) {
 	err := w.pool.QueryRow(ctx, "SELECT count(*) FROM jobs WHERE status IN ('QUEUED', 'RUNNING')").Scan(&out)
 	if ctx.Err() == nil && (err != nil || out > stressSlots) {
 		w.Errorf("%d attempts in flight on %d slots (%v)", out, stressSlots, err)
+	}
+	counted, err := w.Count(ctx)
+	if ctx.Err() == nil && (err != nil || counted.drift.out.tidy()) {
+		w.Errorf("the ledger is wrong by %v (%v)", counted.drift.out, err)
 	}
 }
 

@@ -1,32 +1,59 @@
 -- name: DispatchLock :one
--- Whoever decides what goes out does so alone, so that what is in flight is counted exactly. No row of jobs is
--- waited for under it, and rows of workers are written only under it.
-select now()::timestamptz as at, pg_advisory_xact_lock(7305804402557)::text as locked;
+-- Whoever decides what goes out does so alone: this row is locked from here to the commit. No row of jobs is waited
+-- for under it, and rows of workers are written only under it. The newest version of the row stands first in the
+-- index; who had to wait is given the version that came meanwhile.
+select n, in_flight, floors, due_floor, now()::timestamptz as at
+from dispatch_state
+order by n desc
+limit 1
+for update;
+
+-- name: DispatchSave :exec
+update dispatch_state
+set n         = n + 1,
+    in_flight = @in_flight,
+    floors    = @floors,
+    due_floor = sqlc.narg('due_floor')::timestamptz
+where n = @n;
+
+-- name: DispatchState :one
+select n, in_flight, floors, due_floor, now()::timestamptz as at
+from dispatch_state
+order by n desc
+limit 1;
 
 -- name: QueuesPending :many
--- The queues in which a job waits: a loose scan, one step of the index a queue.
+-- The queues in which a job waits, each with its best rank: a loose scan, one step of the index a queue.
 with recursive waiting as (
-    (select first.queue as name from jobs first where first.status = 'PENDING' order by first.queue limit 1)
+    (select first.queue, first.rank from jobs first where first.status = 'PENDING' order by first.queue, first.rank limit 1)
     union all
-    select (select later.queue from jobs later where later.status = 'PENDING' and later.queue > waiting.name order by later.queue limit 1)
+    select later.queue, later.rank
     from waiting
-    where waiting.name is not null
+    cross join lateral (
+        select j.queue, j.rank from jobs j
+        where j.status = 'PENDING' and j.queue > waiting.queue
+        order by j.queue, j.rank
+        limit 1
+    ) later
 )
-select waiting.name::text as queue from waiting where waiting.name is not null;
+select queue::text as queue, rank::timestamptz as rank from waiting;
 
 -- name: InFlight :many
--- What is out, by the worker that has said it holds it, else by the partition it was sent to.
-select queue, partition::smallint as partition, coalesce(worker_id, '')::text as worker_id, count(*)::int as attempts
+-- What is out, by the worker that has said it holds it, and by the partition it was sent to.
+select queue, coalesce(partition, 0)::smallint as partition, coalesce(worker_id, '')::text as worker_id,
+       count(*)::int as attempts, min(lease_expires_at)::timestamptz as lease_expires_at,
+       count(cancel_requested_at)::int as cancels
 from jobs
 where status in ('QUEUED', 'RUNNING')
 group by 1, 2, 3;
 
 -- name: JobsDispatch :many
--- The best of a queue, in the order of the index, each to the partition that Go chose for its place. The time is the
--- statement's: a job may have come after the transaction began, while it waited for the lock.
+-- The best of a queue, in the order of the index, each to the partition that Go chose for its place. The scan begins
+-- at the queue's floor: below it the index has nothing but the dead entries of those that have gone out. The time is
+-- the statement's: a job may have come after the transaction began, while it waited for the lock.
 with best as (
     select j.job_id, j.rank from jobs j
-    where j.queue = @queue_name::text and j.status = 'PENDING'
+    where j.queue = @queue_name::text and j.status = 'PENDING' and j.rank >= @floor::timestamptz
     order by j.rank, j.job_id
     limit cardinality(@partitions::smallint[])
     for update skip locked
@@ -41,20 +68,22 @@ set status           = 'QUEUED',
     partition        = (@partitions::smallint[])[placed.place],
     worker_id        = null,
     updated_at       = statement_timestamp(),
-    history          = case when jsonb_array_length(jobs.history) < 100 then jobs.history else jobs.history - 0 end
-                       || jsonb_build_object('at', statement_timestamp(), 'from', 'PENDING', 'to', 'QUEUED',
-                                             'attempt', jobs.attempt + 1, 'by', @by_function::text)
+    moves            = least(jobs.moves + 1, 100),
+    history          = case when jobs.moves < 100 then jobs.history else last_moves(jobs.history, 99) end
+                       || ',{"at":' || (select to_json(statement_timestamp())::text) || ',"from":"PENDING","to":"QUEUED","by":"'
+                       || @by_function::text || '","attempt":' || jobs.attempt + 1 || '}'
 from placed
 where jobs.job_id = placed.job_id
   and jobs.status = 'PENDING'
-returning jobs.job_id, jobs.trace_id, jobs.queue, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
-    jobs.partition, jobs.cancel_requested_at;
+returning jobs.job_id, jobs.trace_id, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
+    jobs.partition;
 
 -- name: JobsDue :many
 -- SCHEDULED and RETRYING jobs whose time has come, among the first of all that is due.
 with due as (
     select job_id, due_at from jobs
-    where due_at <= now()
+    where due_at >= (select due_floor from dispatch_state order by n desc limit 1)
+      and due_at <= now()
     order by due_at
     limit @max_jobs::int
     for update skip locked
@@ -65,13 +94,14 @@ set status     = 'PENDING',
     rank       = due.due_at - jobs.priority * interval '10 s',
     due_at     = null,
     updated_at = now(),
-    history    = case when jsonb_array_length(jobs.history) < 100 then jobs.history else jobs.history - 0 end
-                 || jsonb_build_object('at', now(), 'from', jobs.status, 'to', 'PENDING', 'attempt', jobs.attempt,
-                                       'by', 'dispatch', 'reason', 'due')
+    moves      = least(jobs.moves + 1, 100),
+    history    = case when jobs.moves < 100 then jobs.history else last_moves(jobs.history, 99) end
+                 || ',{"at":' || (select to_json(now())::text) || ',"from":"' || jobs.status
+                 || '","to":"PENDING","by":"dispatch","reason":"due","attempt":' || jobs.attempt || '}'
 from due
 where jobs.job_id = due.job_id
   and jobs.status in ('SCHEDULED', 'RETRYING')
-returning jobs.job_id;
+returning jobs.job_id, jobs.queue, jobs.rank;
 
 -- name: JobsRunOrders :many
 -- The orders of the attempts that are out, to be said again.

@@ -5,8 +5,9 @@
 select job_id from jobs where job_id = any (@job_ids::uuid[]);
 
 -- name: JobsInsert :exec
+-- Jobs that begin in one state. What all of them share is no array, and an array that none of them needs is null.
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
-                  status, attempt, rank, due_at, lease_expires_at, partition, history, error_code, error_message,
+                  status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
                   finished_at, created_at)
 select unnest(@job_ids::uuid[]),
        unnest(@trace_ids::uuid[]),
@@ -17,33 +18,32 @@ select unnest(@job_ids::uuid[]),
        unnest(@max_retry_counts::smallint[]),
        unnest(@retry_policies::json[]),
        unnest(@timeouts_ms::int[]),
-       unnest(@statuses::text[]),
-       unnest(@attempts::int[]),
+       @status::text,
+       @attempt::int,
        unnest(@ranks::timestamptz[]),
-       nullif(unnest(@due_ats::timestamptz[]), '0001-01-01Z'),
-       nullif(unnest(@lease_expires_ats::timestamptz[]), '0001-01-01Z'),
-       nullif(unnest(@partitions::smallint[]), -1),
-       unnest(@histories::jsonb[]),
-       nullif(unnest(@error_codes::text[]), ''),
-       nullif(unnest(@error_messages::text[]), ''),
-       nullif(unnest(@finished_ats::timestamptz[]), '0001-01-01Z'),
+       unnest(@due_ats::timestamptz[]),
+       sqlc.narg('lease_expires_at')::timestamptz,
+       unnest(@partitions::smallint[]),
+       @history::text,
+       1,
+       sqlc.narg('error_code')::text,
+       sqlc.narg('error_message')::text,
+       sqlc.narg('finished_at')::timestamptz,
        unnest(@created_ats::timestamptz[]);
 
 -- name: JobsComplete :many
--- The plain way of a job: its attempt completed. One write, no matter what came before.
+-- The plain way of a job: its attempt completed. One write, no matter what came before. The lease tells whether the
+-- attempt was out: one that waited for a callback has none.
 with input as (
     select unnest(@job_ids::uuid[])            as job_id,
            unnest(@attempts::int[])            as attempt,
-           unnest(@entries::jsonb[])           as entry,       -- a Move without at and from
+           unnest(@entries::text[])            as entry,       -- the end of a Move, after at and from
            unnest(@outputs::json[])            as output,
-           unnest(@worker_ids::text[])         as worker_id,
            unnest(@started_ats::timestamptz[]) as started_at
 )
 update jobs
 set status              = 'COMPLETED',
     version             = jobs.version + 1,
-    lease_expires_at    = null,
-    partition           = null,
     due_at              = null,
     callback_deadline_at = null,
     last_command        = case when jobs.cancel_requested_at is null then jobs.last_command
@@ -53,24 +53,25 @@ set status              = 'COMPLETED',
     output              = input.output,
     error_code          = null,
     error_message       = null,
-    worker_id           = coalesce(nullif(input.worker_id, ''), jobs.worker_id),
     started_at          = coalesce(nullif(input.started_at, '0001-01-01Z'), jobs.started_at),
     finished_at         = now(),
     updated_at          = now(),
-    history             = case when jsonb_array_length(jobs.history) < 100 then jobs.history else jobs.history - 0 end
-                          || (input.entry || jsonb_build_object('at', now(), 'from', jobs.status))
+    moves               = least(jobs.moves + 1, 100),
+    history             = case when jobs.moves < 100 then jobs.history else last_moves(jobs.history, 99) end
+                          || ',{"at":' || (select to_json(now())::text) || ',"from":"' || jobs.status || '",' || input.entry
 from input
 where jobs.job_id = input.job_id
   and jobs.attempt = input.attempt
   and jobs.status in ('QUEUED', 'RUNNING', 'WAITING')
-returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
-    jobs.callback_deadline_at, jobs.cancel_requested_at, jobs.last_command, jobs.history, jobs.output, jobs.error_code,
-    jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at;
+returning jobs.job_id, jobs.trace_id, jobs.version, jobs.attempt, jobs.retry_count, jobs.last_command, jobs.history,
+    jobs.started_at, jobs.updated_at, jobs.queue, jobs.partition, jobs.worker_id,
+    (jobs.lease_expires_at is not null)::boolean as was_out;
 
 -- name: JobsLock :many
 -- What decides a job's next state, locked in one order so that batches do not deadlock.
 select job_id, status, version, attempt, retry_count, max_retry_count, lost_count, retry_policy, priority,
-       cancel_requested_at, command_seq, last_command, due_at, callback_deadline_at, now()::timestamptz as at
+       cancel_requested_at, command_seq, last_command, due_at, callback_deadline_at, queue, rank, partition, worker_id,
+       now()::timestamptz as at
 from jobs
 where job_id = any (@job_ids::uuid[])
 order by job_id
@@ -89,7 +90,9 @@ with input as (
            unnest(@cancel_requested::boolean[])                                 as cancel_requested,
            unnest(@command_seqs::int[])                                         as command_seq,
            unnest(@last_commands::json[])                                       as last_command,
-           unnest(@entries::jsonb[])                                            as entries,     -- an array of Moves
+           unnest(@ranks::timestamptz[])                                        as rank,
+           unnest(@entries::text[])                                             as entries,     -- Moves, joined by commas
+           unnest(@moves::smallint[])                                           as moves,       -- how many
            unnest(@outputs::json[])                                             as output,
            nullif(unnest(@error_codes::text[]), '')                             as error_code,
            nullif(unnest(@error_messages::text[]), '')                          as error_message,
@@ -101,9 +104,7 @@ set status               = input.status,
     version              = jobs.version + 1,
     retry_count          = input.retry_count,
     lost_count           = input.lost_count,
-    rank                 = case when input.status = 'PENDING' and jobs.status in ('FAILED', 'CANCELLED')
-                                then now() - jobs.priority * interval '10 s'
-                                else jobs.rank end,             -- lost or interrupted: the place it had earned
+    rank                 = input.rank,
     due_at               = input.due_at,
     callback_deadline_at = input.callback_deadline_at,
     lease_expires_at     = case when input.status in ('QUEUED', 'RUNNING') then jobs.lease_expires_at end,
@@ -120,20 +121,20 @@ set status               = input.status,
     finished_at          = case when input.status in ('COMPLETED', 'FAILED', 'CANCELLED')
                                 then coalesce(jobs.finished_at, now()) end,
     updated_at           = now(),
-    history              = case when jsonb_array_length(jobs.history) + jsonb_array_length(input.entries) <= 100
-                                then jobs.history || input.entries
-                                else jsonb_path_query_array(jobs.history || input.entries, '$[last - 99 to last]') end
+    moves                = least(jobs.moves + input.moves, 100),
+    history              = case when jobs.moves + input.moves <= 100 then jobs.history || ',' || input.entries
+                                else last_moves(jobs.history || ',' || input.entries, 100) end
 from input
 where jobs.job_id = input.job_id
   and jobs.version = input.old_version
 returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
     jobs.callback_deadline_at, jobs.cancel_requested_at, jobs.last_command, jobs.history, jobs.output, jobs.error_code,
-    jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at;
+    jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at, jobs.queue, jobs.rank;
 
 -- name: JobsSnapshot :many
 select job_id, trace_id, status, version, attempt, retry_count, due_at,
        callback_deadline_at, cancel_requested_at, last_command, history, output, error_code,
-       error_message, started_at, finished_at, updated_at
+       error_message, started_at, finished_at, updated_at, queue, rank
 from jobs
 where job_id = any (@job_ids::uuid[]);
 
@@ -149,7 +150,8 @@ where jobs.version > known.version;
 -- behind a million others.
 with due as (
     select job_id, attempt, status from jobs
-    where due_at <= now()
+    where due_at >= (select due_floor from dispatch_state order by n desc limit 1)
+      and due_at <= now()
     order by due_at
     limit @max_jobs::int
 )
@@ -159,7 +161,7 @@ select job_id, attempt from due where status = 'WAITING';
 -- The time is that of this moment: the transaction may have waited since it began.
 select due_at::timestamptz as due_at, clock_timestamp()::timestamptz as at
 from jobs
-where due_at is not null
+where due_at >= @floor::timestamptz
 order by due_at
 limit 1;
 

@@ -5,9 +5,10 @@ with input as (
     select unnest(@job_ids::uuid[])            as job_id,
            unnest(@attempts::int[])            as attempt,
            unnest(@worker_ids::text[])         as worker_id,
-           unnest(@started_ats::timestamptz[]) as started_at
+           unnest(@started_ats::timestamptz[]) as started_at,
+           unnest(@entries::text[])            as entry        -- the end of a Move, after at and from
 ), free as (
-    select j.job_id, input.worker_id, input.started_at
+    select j.job_id, input.worker_id, input.started_at, input.entry, coalesce(j.worker_id, '')::text as was_held_by
     from input
     join jobs j on j.job_id = input.job_id and j.attempt = input.attempt
     where j.status = 'QUEUED'
@@ -20,21 +21,21 @@ set status           = 'RUNNING',
     worker_id        = free.worker_id,
     started_at       = free.started_at,
     updated_at       = now(),
-    history          = case when jsonb_array_length(jobs.history) < 100 then jobs.history else jobs.history - 0 end
-                       || jsonb_build_object('at', now(), 'from', jobs.status, 'to', 'RUNNING', 'attempt', jobs.attempt,
-                                             'by', 'watchdog', 'workerId', free.worker_id,
-                                             'startedAt', free.started_at)
+    moves            = least(jobs.moves + 1, 100),
+    history          = case when jobs.moves < 100 then jobs.history else last_moves(jobs.history, 99) end
+                       || ',{"at":' || (select to_json(now())::text) || ',"from":"QUEUED",' || free.entry
 from free
 where jobs.job_id = free.job_id
   and jobs.status = 'QUEUED'
 returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
     jobs.callback_deadline_at, jobs.cancel_requested_at, jobs.last_command, jobs.history, jobs.output, jobs.error_code,
-    jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at;
+    jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at, jobs.queue, jobs.rank, jobs.partition, jobs.worker_id,
+    free.was_held_by;
 
--- name: JobsHeld :exec
+-- name: JobsHeld :many
 -- A beat lists the attempt. A lease that has long to go is left as it is: one write a few beats.
 with free as (
-    select j.job_id, input.worker_id
+    select j.job_id, input.worker_id, coalesce(j.worker_id, '')::text as was_held_by
     from rows from (unnest(@job_ids::uuid[]), unnest(@attempts::int[]), unnest(@worker_ids::text[])) as input (job_id, attempt, worker_id)
     join jobs j on j.job_id = input.job_id and j.attempt = input.attempt
     where j.status in ('QUEUED', 'RUNNING')
@@ -46,13 +47,14 @@ set lease_expires_at = now() + @lease::interval,
     worker_id        = free.worker_id
 from free
 where jobs.job_id = free.job_id
-  and jobs.status in ('QUEUED', 'RUNNING');
+  and jobs.status in ('QUEUED', 'RUNNING')
+returning jobs.queue, jobs.partition, jobs.worker_id, free.was_held_by;
 
 -- name: JobsAskAgain :many
 -- No worker has spoken of the attempt for a lease: the same order again, to another partition. Asking sets the
 -- lease anew; the worker's database answers what became of it.
 with unheard as (
-    select job_id from jobs
+    select job_id, partition, coalesce(worker_id, '')::text as worker_id from jobs
     where status in ('QUEUED', 'RUNNING') and lease_expires_at < now()
     order by lease_expires_at
     limit @max_jobs::int
@@ -66,7 +68,7 @@ from unheard
 where jobs.job_id = unheard.job_id
   and jobs.status in ('QUEUED', 'RUNNING')
 returning jobs.job_id, jobs.trace_id, jobs.queue, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
-    jobs.partition, jobs.cancel_requested_at;
+    jobs.partition, jobs.cancel_requested_at, unheard.partition as was_sent_to, unheard.worker_id as was_held_by;
 
 -- name: JobsCancelUnanswered :many
 -- Cancels that were asked for and not answered, each once in 15 s since it was asked.

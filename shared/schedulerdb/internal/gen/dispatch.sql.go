@@ -14,38 +14,110 @@ import (
 )
 
 const dispatchLock = `-- name: DispatchLock :one
-select now()::timestamptz as at, pg_advisory_xact_lock(7305804402557)::text as locked
+select n, in_flight, floors, due_floor, now()::timestamptz as at
+from dispatch_state
+order by n desc
+limit 1
+for update
 `
 
 type DispatchLockRow struct {
-	At     time.Time
-	Locked string
+	N        int64
+	InFlight json.RawMessage
+	Floors   json.RawMessage
+	DueFloor *time.Time
+	At       time.Time
 }
 
-// Whoever decides what goes out does so alone, so that what is in flight is counted exactly. No row of jobs is
-// waited for under it, and rows of workers are written only under it.
+// Whoever decides what goes out does so alone: this row is locked from here to the commit. No row of jobs is waited
+// for under it, and rows of workers are written only under it. The newest version of the row stands first in the
+// index; who had to wait is given the version that came meanwhile.
 func (q *Queries) DispatchLock(ctx context.Context) (DispatchLockRow, error) {
 	row := q.db.QueryRow(ctx, dispatchLock)
 	var i DispatchLockRow
-	err := row.Scan(&i.At, &i.Locked)
+	err := row.Scan(
+		&i.N,
+		&i.InFlight,
+		&i.Floors,
+		&i.DueFloor,
+		&i.At,
+	)
+	return i, err
+}
+
+const dispatchSave = `-- name: DispatchSave :exec
+update dispatch_state
+set n         = n + 1,
+    in_flight = $1,
+    floors    = $2,
+    due_floor = $3::timestamptz
+where n = $4
+`
+
+type DispatchSaveParams struct {
+	InFlight json.RawMessage
+	Floors   json.RawMessage
+	DueFloor *time.Time
+	N        int64
+}
+
+func (q *Queries) DispatchSave(ctx context.Context, arg DispatchSaveParams) error {
+	_, err := q.db.Exec(ctx, dispatchSave,
+		arg.InFlight,
+		arg.Floors,
+		arg.DueFloor,
+		arg.N,
+	)
+	return err
+}
+
+const dispatchState = `-- name: DispatchState :one
+select n, in_flight, floors, due_floor, now()::timestamptz as at
+from dispatch_state
+order by n desc
+limit 1
+`
+
+type DispatchStateRow struct {
+	N        int64
+	InFlight json.RawMessage
+	Floors   json.RawMessage
+	DueFloor *time.Time
+	At       time.Time
+}
+
+func (q *Queries) DispatchState(ctx context.Context) (DispatchStateRow, error) {
+	row := q.db.QueryRow(ctx, dispatchState)
+	var i DispatchStateRow
+	err := row.Scan(
+		&i.N,
+		&i.InFlight,
+		&i.Floors,
+		&i.DueFloor,
+		&i.At,
+	)
 	return i, err
 }
 
 const inFlight = `-- name: InFlight :many
-select queue, partition::smallint as partition, coalesce(worker_id, '')::text as worker_id, count(*)::int as attempts
+select queue, coalesce(partition, 0)::smallint as partition, coalesce(worker_id, '')::text as worker_id,
+       count(*)::int as attempts, min(lease_expires_at)::timestamptz as lease_expires_at,
+       count(cancel_requested_at)::int as cancels
 from jobs
 where status in ('QUEUED', 'RUNNING')
 group by 1, 2, 3
 `
 
 type InFlightRow struct {
-	Queue     string
-	Partition int16
-	WorkerID  string
-	Attempts  int32
+	Queue          string
+	Partition      int16
+	WorkerID       string
+	Attempts       int32
+	LeaseExpiresAt time.Time
+	Cancels        int32
 }
 
-// What is out, by the worker that has said it holds it, else by the partition it was sent to.
+// What is out, by the worker that has said it holds it, and by the partition it was sent to.
 func (q *Queries) InFlight(ctx context.Context) ([]InFlightRow, error) {
 	rows, err := q.db.Query(ctx, inFlight)
 	if err != nil {
@@ -60,6 +132,8 @@ func (q *Queries) InFlight(ctx context.Context) ([]InFlightRow, error) {
 			&i.Partition,
 			&i.WorkerID,
 			&i.Attempts,
+			&i.LeaseExpiresAt,
+			&i.Cancels,
 		); err != nil {
 			return nil, err
 		}
@@ -74,7 +148,7 @@ func (q *Queries) InFlight(ctx context.Context) ([]InFlightRow, error) {
 const jobsDispatch = `-- name: JobsDispatch :many
 with best as (
     select j.job_id, j.rank from jobs j
-    where j.queue = $4::text and j.status = 'PENDING'
+    where j.queue = $4::text and j.status = 'PENDING' and j.rank >= $5::timestamptz
     order by j.rank, j.job_id
     limit cardinality($2::smallint[])
     for update skip locked
@@ -89,14 +163,15 @@ set status           = 'QUEUED',
     partition        = ($2::smallint[])[placed.place],
     worker_id        = null,
     updated_at       = statement_timestamp(),
-    history          = case when jsonb_array_length(jobs.history) < 100 then jobs.history else jobs.history - 0 end
-                       || jsonb_build_object('at', statement_timestamp(), 'from', 'PENDING', 'to', 'QUEUED',
-                                             'attempt', jobs.attempt + 1, 'by', $3::text)
+    moves            = least(jobs.moves + 1, 100),
+    history          = case when jobs.moves < 100 then jobs.history else last_moves(jobs.history, 99) end
+                       || ',{"at":' || (select to_json(statement_timestamp())::text) || ',"from":"PENDING","to":"QUEUED","by":"'
+                       || $3::text || '","attempt":' || jobs.attempt + 1 || '}'
 from placed
 where jobs.job_id = placed.job_id
   and jobs.status = 'PENDING'
-returning jobs.job_id, jobs.trace_id, jobs.queue, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
-    jobs.partition, jobs.cancel_requested_at
+returning jobs.job_id, jobs.trace_id, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
+    jobs.partition
 `
 
 type JobsDispatchParams struct {
@@ -104,29 +179,30 @@ type JobsDispatchParams struct {
 	Partitions []int16
 	ByFunction string
 	QueueName  string
+	Floor      time.Time
 }
 
 type JobsDispatchRow struct {
-	JobID             uuid.UUID
-	TraceID           uuid.UUID
-	Queue             string
-	JobType           string
-	Attempt           int32
-	Payload           json.RawMessage
-	TimeoutMs         int32
-	Rank              time.Time
-	Partition         *int16
-	CancelRequestedAt *time.Time
+	JobID     uuid.UUID
+	TraceID   uuid.UUID
+	JobType   string
+	Attempt   int32
+	Payload   json.RawMessage
+	TimeoutMs int32
+	Rank      time.Time
+	Partition *int16
 }
 
-// The best of a queue, in the order of the index, each to the partition that Go chose for its place. The time is the
-// statement's: a job may have come after the transaction began, while it waited for the lock.
+// The best of a queue, in the order of the index, each to the partition that Go chose for its place. The scan begins
+// at the queue's floor: below it the index has nothing but the dead entries of those that have gone out. The time is
+// the statement's: a job may have come after the transaction began, while it waited for the lock.
 func (q *Queries) JobsDispatch(ctx context.Context, arg JobsDispatchParams) ([]JobsDispatchRow, error) {
 	rows, err := q.db.Query(ctx, jobsDispatch,
 		arg.Lease,
 		arg.Partitions,
 		arg.ByFunction,
 		arg.QueueName,
+		arg.Floor,
 	)
 	if err != nil {
 		return nil, err
@@ -138,14 +214,12 @@ func (q *Queries) JobsDispatch(ctx context.Context, arg JobsDispatchParams) ([]J
 		if err := rows.Scan(
 			&i.JobID,
 			&i.TraceID,
-			&i.Queue,
 			&i.JobType,
 			&i.Attempt,
 			&i.Payload,
 			&i.TimeoutMs,
 			&i.Rank,
 			&i.Partition,
-			&i.CancelRequestedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -160,7 +234,8 @@ func (q *Queries) JobsDispatch(ctx context.Context, arg JobsDispatchParams) ([]J
 const jobsDue = `-- name: JobsDue :many
 with due as (
     select job_id, due_at from jobs
-    where due_at <= now()
+    where due_at >= (select due_floor from dispatch_state order by n desc limit 1)
+      and due_at <= now()
     order by due_at
     limit $1::int
     for update skip locked
@@ -171,29 +246,36 @@ set status     = 'PENDING',
     rank       = due.due_at - jobs.priority * interval '10 s',
     due_at     = null,
     updated_at = now(),
-    history    = case when jsonb_array_length(jobs.history) < 100 then jobs.history else jobs.history - 0 end
-                 || jsonb_build_object('at', now(), 'from', jobs.status, 'to', 'PENDING', 'attempt', jobs.attempt,
-                                       'by', 'dispatch', 'reason', 'due')
+    moves      = least(jobs.moves + 1, 100),
+    history    = case when jobs.moves < 100 then jobs.history else last_moves(jobs.history, 99) end
+                 || ',{"at":' || (select to_json(now())::text) || ',"from":"' || jobs.status
+                 || '","to":"PENDING","by":"dispatch","reason":"due","attempt":' || jobs.attempt || '}'
 from due
 where jobs.job_id = due.job_id
   and jobs.status in ('SCHEDULED', 'RETRYING')
-returning jobs.job_id
+returning jobs.job_id, jobs.queue, jobs.rank
 `
 
+type JobsDueRow struct {
+	JobID uuid.UUID
+	Queue string
+	Rank  time.Time
+}
+
 // SCHEDULED and RETRYING jobs whose time has come, among the first of all that is due.
-func (q *Queries) JobsDue(ctx context.Context, maxJobs int32) ([]uuid.UUID, error) {
+func (q *Queries) JobsDue(ctx context.Context, maxJobs int32) ([]JobsDueRow, error) {
 	rows, err := q.db.Query(ctx, jobsDue, maxJobs)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []uuid.UUID
+	var items []JobsDueRow
 	for rows.Next() {
-		var job_id uuid.UUID
-		if err := rows.Scan(&job_id); err != nil {
+		var i JobsDueRow
+		if err := rows.Scan(&i.JobID, &i.Queue, &i.Rank); err != nil {
 			return nil, err
 		}
-		items = append(items, job_id)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -255,29 +337,39 @@ func (q *Queries) JobsRunOrders(ctx context.Context, jobIds []uuid.UUID) ([]Jobs
 
 const queuesPending = `-- name: QueuesPending :many
 with recursive waiting as (
-    (select first.queue as name from jobs first where first.status = 'PENDING' order by first.queue limit 1)
+    (select first.queue, first.rank from jobs first where first.status = 'PENDING' order by first.queue, first.rank limit 1)
     union all
-    select (select later.queue from jobs later where later.status = 'PENDING' and later.queue > waiting.name order by later.queue limit 1)
+    select later.queue, later.rank
     from waiting
-    where waiting.name is not null
+    cross join lateral (
+        select j.queue, j.rank from jobs j
+        where j.status = 'PENDING' and j.queue > waiting.queue
+        order by j.queue, j.rank
+        limit 1
+    ) later
 )
-select waiting.name::text as queue from waiting where waiting.name is not null
+select queue::text as queue, rank::timestamptz as rank from waiting
 `
 
-// The queues in which a job waits: a loose scan, one step of the index a queue.
-func (q *Queries) QueuesPending(ctx context.Context) ([]string, error) {
+type QueuesPendingRow struct {
+	Queue string
+	Rank  time.Time
+}
+
+// The queues in which a job waits, each with its best rank: a loose scan, one step of the index a queue.
+func (q *Queries) QueuesPending(ctx context.Context) ([]QueuesPendingRow, error) {
 	rows, err := q.db.Query(ctx, queuesPending)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []string
+	var items []QueuesPendingRow
 	for rows.Next() {
-		var queue string
-		if err := rows.Scan(&queue); err != nil {
+		var i QueuesPendingRow
+		if err := rows.Scan(&i.Queue, &i.Rank); err != nil {
 			return nil, err
 		}
-		items = append(items, queue)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

@@ -17,16 +17,13 @@ const jobsComplete = `-- name: JobsComplete :many
 with input as (
     select unnest($1::uuid[])            as job_id,
            unnest($2::int[])            as attempt,
-           unnest($3::jsonb[])           as entry,       -- a Move without at and from
+           unnest($3::text[])            as entry,       -- the end of a Move, after at and from
            unnest($4::json[])            as output,
-           unnest($5::text[])         as worker_id,
-           unnest($6::timestamptz[]) as started_at
+           unnest($5::timestamptz[]) as started_at
 )
 update jobs
 set status              = 'COMPLETED',
     version             = jobs.version + 1,
-    lease_expires_at    = null,
-    partition           = null,
     due_at              = null,
     callback_deadline_at = null,
     last_command        = case when jobs.cancel_requested_at is null then jobs.last_command
@@ -36,58 +33,53 @@ set status              = 'COMPLETED',
     output              = input.output,
     error_code          = null,
     error_message       = null,
-    worker_id           = coalesce(nullif(input.worker_id, ''), jobs.worker_id),
     started_at          = coalesce(nullif(input.started_at, '0001-01-01Z'), jobs.started_at),
     finished_at         = now(),
     updated_at          = now(),
-    history             = case when jsonb_array_length(jobs.history) < 100 then jobs.history else jobs.history - 0 end
-                          || (input.entry || jsonb_build_object('at', now(), 'from', jobs.status))
+    moves               = least(jobs.moves + 1, 100),
+    history             = case when jobs.moves < 100 then jobs.history else last_moves(jobs.history, 99) end
+                          || ',{"at":' || (select to_json(now())::text) || ',"from":"' || jobs.status || '",' || input.entry
 from input
 where jobs.job_id = input.job_id
   and jobs.attempt = input.attempt
   and jobs.status in ('QUEUED', 'RUNNING', 'WAITING')
-returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
-    jobs.callback_deadline_at, jobs.cancel_requested_at, jobs.last_command, jobs.history, jobs.output, jobs.error_code,
-    jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at
+returning jobs.job_id, jobs.trace_id, jobs.version, jobs.attempt, jobs.retry_count, jobs.last_command, jobs.history,
+    jobs.started_at, jobs.updated_at, jobs.queue, jobs.partition, jobs.worker_id,
+    (jobs.lease_expires_at is not null)::boolean as was_out
 `
 
 type JobsCompleteParams struct {
 	JobIDs     []uuid.UUID
 	Attempts   []int32
-	Entries    []json.RawMessage
+	Entries    []string
 	Outputs    []json.RawMessage
-	WorkerIDs  []string
 	StartedAts []time.Time
 }
 
 type JobsCompleteRow struct {
-	JobID              uuid.UUID
-	TraceID            uuid.UUID
-	Status             string
-	Version            int64
-	Attempt            int32
-	RetryCount         int16
-	DueAt              *time.Time
-	CallbackDeadlineAt *time.Time
-	CancelRequestedAt  *time.Time
-	LastCommand        json.RawMessage
-	History            json.RawMessage
-	Output             json.RawMessage
-	ErrorCode          *string
-	ErrorMessage       *string
-	StartedAt          *time.Time
-	FinishedAt         *time.Time
-	UpdatedAt          time.Time
+	JobID       uuid.UUID
+	TraceID     uuid.UUID
+	Version     int64
+	Attempt     int32
+	RetryCount  int16
+	LastCommand json.RawMessage
+	History     string
+	StartedAt   *time.Time
+	UpdatedAt   time.Time
+	Queue       string
+	Partition   *int16
+	WorkerID    *string
+	WasOut      bool
 }
 
-// The plain way of a job: its attempt completed. One write, no matter what came before.
+// The plain way of a job: its attempt completed. One write, no matter what came before. The lease tells whether the
+// attempt was out: one that waited for a callback has none.
 func (q *Queries) JobsComplete(ctx context.Context, arg JobsCompleteParams) ([]JobsCompleteRow, error) {
 	rows, err := q.db.Query(ctx, jobsComplete,
 		arg.JobIDs,
 		arg.Attempts,
 		arg.Entries,
 		arg.Outputs,
-		arg.WorkerIDs,
 		arg.StartedAts,
 	)
 	if err != nil {
@@ -100,21 +92,17 @@ func (q *Queries) JobsComplete(ctx context.Context, arg JobsCompleteParams) ([]J
 		if err := rows.Scan(
 			&i.JobID,
 			&i.TraceID,
-			&i.Status,
 			&i.Version,
 			&i.Attempt,
 			&i.RetryCount,
-			&i.DueAt,
-			&i.CallbackDeadlineAt,
-			&i.CancelRequestedAt,
 			&i.LastCommand,
 			&i.History,
-			&i.Output,
-			&i.ErrorCode,
-			&i.ErrorMessage,
 			&i.StartedAt,
-			&i.FinishedAt,
 			&i.UpdatedAt,
+			&i.Queue,
+			&i.Partition,
+			&i.WorkerID,
+			&i.WasOut,
 		); err != nil {
 			return nil, err
 		}
@@ -128,7 +116,7 @@ func (q *Queries) JobsComplete(ctx context.Context, arg JobsCompleteParams) ([]J
 
 const jobsInsert = `-- name: JobsInsert :exec
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
-                  status, attempt, rank, due_at, lease_expires_at, partition, history, error_code, error_message,
+                  status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
                   finished_at, created_at)
 select unnest($1::uuid[]),
        unnest($2::uuid[]),
@@ -139,42 +127,44 @@ select unnest($1::uuid[]),
        unnest($7::smallint[]),
        unnest($8::json[]),
        unnest($9::int[]),
-       unnest($10::text[]),
-       unnest($11::int[]),
+       $10::text,
+       $11::int,
        unnest($12::timestamptz[]),
-       nullif(unnest($13::timestamptz[]), '0001-01-01Z'),
-       nullif(unnest($14::timestamptz[]), '0001-01-01Z'),
-       nullif(unnest($15::smallint[]), -1),
-       unnest($16::jsonb[]),
-       nullif(unnest($17::text[]), ''),
-       nullif(unnest($18::text[]), ''),
-       nullif(unnest($19::timestamptz[]), '0001-01-01Z'),
+       unnest($13::timestamptz[]),
+       $14::timestamptz,
+       unnest($15::smallint[]),
+       $16::text,
+       1,
+       $17::text,
+       $18::text,
+       $19::timestamptz,
        unnest($20::timestamptz[])
 `
 
 type JobsInsertParams struct {
-	JobIDs          []uuid.UUID
-	TraceIDs        []uuid.UUID
-	JobTypes        []string
-	Queues          []string
-	Payloads        []json.RawMessage
-	Priorities      []int16
-	MaxRetryCounts  []int16
-	RetryPolicies   []json.RawMessage
-	TimeoutsMs      []int32
-	Statuses        []string
-	Attempts        []int32
-	Ranks           []time.Time
-	DueAts          []time.Time
-	LeaseExpiresAts []time.Time
-	Partitions      []int16
-	Histories       []json.RawMessage
-	ErrorCodes      []string
-	ErrorMessages   []string
-	FinishedAts     []time.Time
-	CreatedAts      []time.Time
+	JobIDs         []uuid.UUID
+	TraceIDs       []uuid.UUID
+	JobTypes       []string
+	Queues         []string
+	Payloads       []json.RawMessage
+	Priorities     []int16
+	MaxRetryCounts []int16
+	RetryPolicies  []json.RawMessage
+	TimeoutsMs     []int32
+	Status         string
+	Attempt        int32
+	Ranks          []time.Time
+	DueAts         []time.Time
+	LeaseExpiresAt *time.Time
+	Partitions     []int16
+	History        string
+	ErrorCode      *string
+	ErrorMessage   *string
+	FinishedAt     *time.Time
+	CreatedAts     []time.Time
 }
 
+// Jobs that begin in one state. What all of them share is no array, and an array that none of them needs is null.
 func (q *Queries) JobsInsert(ctx context.Context, arg JobsInsertParams) error {
 	_, err := q.db.Exec(ctx, jobsInsert,
 		arg.JobIDs,
@@ -186,16 +176,16 @@ func (q *Queries) JobsInsert(ctx context.Context, arg JobsInsertParams) error {
 		arg.MaxRetryCounts,
 		arg.RetryPolicies,
 		arg.TimeoutsMs,
-		arg.Statuses,
-		arg.Attempts,
+		arg.Status,
+		arg.Attempt,
 		arg.Ranks,
 		arg.DueAts,
-		arg.LeaseExpiresAts,
+		arg.LeaseExpiresAt,
 		arg.Partitions,
-		arg.Histories,
-		arg.ErrorCodes,
-		arg.ErrorMessages,
-		arg.FinishedAts,
+		arg.History,
+		arg.ErrorCode,
+		arg.ErrorMessage,
+		arg.FinishedAt,
 		arg.CreatedAts,
 	)
 	return err
@@ -230,7 +220,8 @@ func (q *Queries) JobsKnown(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUI
 
 const jobsLock = `-- name: JobsLock :many
 select job_id, status, version, attempt, retry_count, max_retry_count, lost_count, retry_policy, priority,
-       cancel_requested_at, command_seq, last_command, due_at, callback_deadline_at, now()::timestamptz as at
+       cancel_requested_at, command_seq, last_command, due_at, callback_deadline_at, queue, rank, partition, worker_id,
+       now()::timestamptz as at
 from jobs
 where job_id = any ($1::uuid[])
 order by job_id
@@ -252,6 +243,10 @@ type JobsLockRow struct {
 	LastCommand        json.RawMessage
 	DueAt              *time.Time
 	CallbackDeadlineAt *time.Time
+	Queue              string
+	Rank               time.Time
+	Partition          *int16
+	WorkerID           *string
 	At                 time.Time
 }
 
@@ -280,6 +275,10 @@ func (q *Queries) JobsLock(ctx context.Context, jobIds []uuid.UUID) ([]JobsLockR
 			&i.LastCommand,
 			&i.DueAt,
 			&i.CallbackDeadlineAt,
+			&i.Queue,
+			&i.Rank,
+			&i.Partition,
+			&i.WorkerID,
 			&i.At,
 		); err != nil {
 			return nil, err
@@ -337,21 +336,21 @@ with input as (
            unnest($8::boolean[])                                 as cancel_requested,
            unnest($9::int[])                                         as command_seq,
            unnest($10::json[])                                       as last_command,
-           unnest($11::jsonb[])                                            as entries,     -- an array of Moves
-           unnest($12::json[])                                             as output,
-           nullif(unnest($13::text[]), '')                             as error_code,
-           nullif(unnest($14::text[]), '')                          as error_message,
-           nullif(unnest($15::text[]), '')                              as worker_id,
-           nullif(unnest($16::timestamptz[]), '0001-01-01Z')           as started_at
+           unnest($11::timestamptz[])                                        as rank,
+           unnest($12::text[])                                             as entries,     -- Moves, joined by commas
+           unnest($13::smallint[])                                           as moves,       -- how many
+           unnest($14::json[])                                             as output,
+           nullif(unnest($15::text[]), '')                             as error_code,
+           nullif(unnest($16::text[]), '')                          as error_message,
+           nullif(unnest($17::text[]), '')                              as worker_id,
+           nullif(unnest($18::timestamptz[]), '0001-01-01Z')           as started_at
 )
 update jobs
 set status               = input.status,
     version              = jobs.version + 1,
     retry_count          = input.retry_count,
     lost_count           = input.lost_count,
-    rank                 = case when input.status = 'PENDING' and jobs.status in ('FAILED', 'CANCELLED')
-                                then now() - jobs.priority * interval '10 s'
-                                else jobs.rank end,             -- lost or interrupted: the place it had earned
+    rank                 = input.rank,
     due_at               = input.due_at,
     callback_deadline_at = input.callback_deadline_at,
     lease_expires_at     = case when input.status in ('QUEUED', 'RUNNING') then jobs.lease_expires_at end,
@@ -368,15 +367,15 @@ set status               = input.status,
     finished_at          = case when input.status in ('COMPLETED', 'FAILED', 'CANCELLED')
                                 then coalesce(jobs.finished_at, now()) end,
     updated_at           = now(),
-    history              = case when jsonb_array_length(jobs.history) + jsonb_array_length(input.entries) <= 100
-                                then jobs.history || input.entries
-                                else jsonb_path_query_array(jobs.history || input.entries, '$[last - 99 to last]') end
+    moves                = least(jobs.moves + input.moves, 100),
+    history              = case when jobs.moves + input.moves <= 100 then jobs.history || ',' || input.entries
+                                else last_moves(jobs.history || ',' || input.entries, 100) end
 from input
 where jobs.job_id = input.job_id
   and jobs.version = input.old_version
 returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
     jobs.callback_deadline_at, jobs.cancel_requested_at, jobs.last_command, jobs.history, jobs.output, jobs.error_code,
-    jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at
+    jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at, jobs.queue, jobs.rank
 `
 
 type JobsSaveParams struct {
@@ -390,7 +389,9 @@ type JobsSaveParams struct {
 	CancelRequested     []bool
 	CommandSeqs         []int32
 	LastCommands        []json.RawMessage
-	Entries             []json.RawMessage
+	Ranks               []time.Time
+	Entries             []string
+	Moves               []int16
 	Outputs             []json.RawMessage
 	ErrorCodes          []string
 	ErrorMessages       []string
@@ -409,13 +410,15 @@ type JobsSaveRow struct {
 	CallbackDeadlineAt *time.Time
 	CancelRequestedAt  *time.Time
 	LastCommand        json.RawMessage
-	History            json.RawMessage
+	History            string
 	Output             json.RawMessage
 	ErrorCode          *string
 	ErrorMessage       *string
 	StartedAt          *time.Time
 	FinishedAt         *time.Time
 	UpdatedAt          time.Time
+	Queue              string
+	Rank               time.Time
 }
 
 // Writes the moves that were decided on locked rows; the version is the old state's name.
@@ -431,7 +434,9 @@ func (q *Queries) JobsSave(ctx context.Context, arg JobsSaveParams) ([]JobsSaveR
 		arg.CancelRequested,
 		arg.CommandSeqs,
 		arg.LastCommands,
+		arg.Ranks,
 		arg.Entries,
+		arg.Moves,
 		arg.Outputs,
 		arg.ErrorCodes,
 		arg.ErrorMessages,
@@ -463,6 +468,8 @@ func (q *Queries) JobsSave(ctx context.Context, arg JobsSaveParams) ([]JobsSaveR
 			&i.StartedAt,
 			&i.FinishedAt,
 			&i.UpdatedAt,
+			&i.Queue,
+			&i.Rank,
 		); err != nil {
 			return nil, err
 		}
@@ -477,7 +484,7 @@ func (q *Queries) JobsSave(ctx context.Context, arg JobsSaveParams) ([]JobsSaveR
 const jobsSnapshot = `-- name: JobsSnapshot :many
 select job_id, trace_id, status, version, attempt, retry_count, due_at,
        callback_deadline_at, cancel_requested_at, last_command, history, output, error_code,
-       error_message, started_at, finished_at, updated_at
+       error_message, started_at, finished_at, updated_at, queue, rank
 from jobs
 where job_id = any ($1::uuid[])
 `
@@ -493,13 +500,15 @@ type JobsSnapshotRow struct {
 	CallbackDeadlineAt *time.Time
 	CancelRequestedAt  *time.Time
 	LastCommand        json.RawMessage
-	History            json.RawMessage
+	History            string
 	Output             json.RawMessage
 	ErrorCode          *string
 	ErrorMessage       *string
 	StartedAt          *time.Time
 	FinishedAt         *time.Time
 	UpdatedAt          time.Time
+	Queue              string
+	Rank               time.Time
 }
 
 func (q *Queries) JobsSnapshot(ctx context.Context, jobIds []uuid.UUID) ([]JobsSnapshotRow, error) {
@@ -529,6 +538,8 @@ func (q *Queries) JobsSnapshot(ctx context.Context, jobIds []uuid.UUID) ([]JobsS
 			&i.StartedAt,
 			&i.FinishedAt,
 			&i.UpdatedAt,
+			&i.Queue,
+			&i.Rank,
 		); err != nil {
 			return nil, err
 		}
@@ -543,7 +554,8 @@ func (q *Queries) JobsSnapshot(ctx context.Context, jobIds []uuid.UUID) ([]JobsS
 const jobsWaitingOverdue = `-- name: JobsWaitingOverdue :many
 with due as (
     select job_id, attempt, status from jobs
-    where due_at <= now()
+    where due_at >= (select due_floor from dispatch_state order by n desc limit 1)
+      and due_at <= now()
     order by due_at
     limit $1::int
 )
@@ -580,7 +592,7 @@ func (q *Queries) JobsWaitingOverdue(ctx context.Context, maxJobs int32) ([]Jobs
 const nextDue = `-- name: NextDue :many
 select due_at::timestamptz as due_at, clock_timestamp()::timestamptz as at
 from jobs
-where due_at is not null
+where due_at >= $1::timestamptz
 order by due_at
 limit 1
 `
@@ -591,8 +603,8 @@ type NextDueRow struct {
 }
 
 // The time is that of this moment: the transaction may have waited since it began.
-func (q *Queries) NextDue(ctx context.Context) ([]NextDueRow, error) {
-	rows, err := q.db.Query(ctx, nextDue)
+func (q *Queries) NextDue(ctx context.Context, floor time.Time) ([]NextDueRow, error) {
+	rows, err := q.db.Query(ctx, nextDue, floor)
 	if err != nil {
 		return nil, err
 	}

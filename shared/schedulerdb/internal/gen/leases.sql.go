@@ -15,7 +15,7 @@ import (
 
 const jobsAskAgain = `-- name: JobsAskAgain :many
 with unheard as (
-    select job_id from jobs
+    select job_id, partition, coalesce(worker_id, '')::text as worker_id from jobs
     where status in ('QUEUED', 'RUNNING') and lease_expires_at < now()
     order by lease_expires_at
     limit $2::int
@@ -29,7 +29,7 @@ from unheard
 where jobs.job_id = unheard.job_id
   and jobs.status in ('QUEUED', 'RUNNING')
 returning jobs.job_id, jobs.trace_id, jobs.queue, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
-    jobs.partition, jobs.cancel_requested_at
+    jobs.partition, jobs.cancel_requested_at, unheard.partition as was_sent_to, unheard.worker_id as was_held_by
 `
 
 type JobsAskAgainParams struct {
@@ -48,6 +48,8 @@ type JobsAskAgainRow struct {
 	Rank              time.Time
 	Partition         *int16
 	CancelRequestedAt *time.Time
+	WasSentTo         *int16
+	WasHeldBy         string
 }
 
 // No worker has spoken of the attempt for a lease: the same order again, to another partition. Asking sets the
@@ -72,6 +74,8 @@ func (q *Queries) JobsAskAgain(ctx context.Context, arg JobsAskAgainParams) ([]J
 			&i.Rank,
 			&i.Partition,
 			&i.CancelRequestedAt,
+			&i.WasSentTo,
+			&i.WasHeldBy,
 		); err != nil {
 			return nil, err
 		}
@@ -125,9 +129,9 @@ func (q *Queries) JobsCancelUnanswered(ctx context.Context, arg JobsCancelUnansw
 	return items, nil
 }
 
-const jobsHeld = `-- name: JobsHeld :exec
+const jobsHeld = `-- name: JobsHeld :many
 with free as (
-    select j.job_id, input.worker_id
+    select j.job_id, input.worker_id, coalesce(j.worker_id, '')::text as was_held_by
     from rows from (unnest($2::uuid[]), unnest($3::int[]), unnest($4::text[])) as input (job_id, attempt, worker_id)
     join jobs j on j.job_id = input.job_id and j.attempt = input.attempt
     where j.status in ('QUEUED', 'RUNNING')
@@ -140,6 +144,7 @@ set lease_expires_at = now() + $1::interval,
 from free
 where jobs.job_id = free.job_id
   and jobs.status in ('QUEUED', 'RUNNING')
+returning jobs.queue, jobs.partition, jobs.worker_id, free.was_held_by
 `
 
 type JobsHeldParams struct {
@@ -150,16 +155,43 @@ type JobsHeldParams struct {
 	RenewBelow time.Duration
 }
 
+type JobsHeldRow struct {
+	Queue     string
+	Partition *int16
+	WorkerID  *string
+	WasHeldBy string
+}
+
 // A beat lists the attempt. A lease that has long to go is left as it is: one write a few beats.
-func (q *Queries) JobsHeld(ctx context.Context, arg JobsHeldParams) error {
-	_, err := q.db.Exec(ctx, jobsHeld,
+func (q *Queries) JobsHeld(ctx context.Context, arg JobsHeldParams) ([]JobsHeldRow, error) {
+	rows, err := q.db.Query(ctx, jobsHeld,
 		arg.Lease,
 		arg.JobIDs,
 		arg.Attempts,
 		arg.WorkerIDs,
 		arg.RenewBelow,
 	)
-	return err
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []JobsHeldRow
+	for rows.Next() {
+		var i JobsHeldRow
+		if err := rows.Scan(
+			&i.Queue,
+			&i.Partition,
+			&i.WorkerID,
+			&i.WasHeldBy,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const jobsStarted = `-- name: JobsStarted :many
@@ -167,9 +199,10 @@ with input as (
     select unnest($2::uuid[])            as job_id,
            unnest($3::int[])            as attempt,
            unnest($4::text[])         as worker_id,
-           unnest($5::timestamptz[]) as started_at
+           unnest($5::timestamptz[]) as started_at,
+           unnest($6::text[])            as entry        -- the end of a Move, after at and from
 ), free as (
-    select j.job_id, input.worker_id, input.started_at
+    select j.job_id, input.worker_id, input.started_at, input.entry, coalesce(j.worker_id, '')::text as was_held_by
     from input
     join jobs j on j.job_id = input.job_id and j.attempt = input.attempt
     where j.status = 'QUEUED'
@@ -182,16 +215,16 @@ set status           = 'RUNNING',
     worker_id        = free.worker_id,
     started_at       = free.started_at,
     updated_at       = now(),
-    history          = case when jsonb_array_length(jobs.history) < 100 then jobs.history else jobs.history - 0 end
-                       || jsonb_build_object('at', now(), 'from', jobs.status, 'to', 'RUNNING', 'attempt', jobs.attempt,
-                                             'by', 'watchdog', 'workerId', free.worker_id,
-                                             'startedAt', free.started_at)
+    moves            = least(jobs.moves + 1, 100),
+    history          = case when jobs.moves < 100 then jobs.history else last_moves(jobs.history, 99) end
+                       || ',{"at":' || (select to_json(now())::text) || ',"from":"QUEUED",' || free.entry
 from free
 where jobs.job_id = free.job_id
   and jobs.status = 'QUEUED'
 returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
     jobs.callback_deadline_at, jobs.cancel_requested_at, jobs.last_command, jobs.history, jobs.output, jobs.error_code,
-    jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at
+    jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at, jobs.queue, jobs.rank, jobs.partition, jobs.worker_id,
+    free.was_held_by
 `
 
 type JobsStartedParams struct {
@@ -200,6 +233,7 @@ type JobsStartedParams struct {
 	Attempts   []int32
 	WorkerIDs  []string
 	StartedAts []time.Time
+	Entries    []string
 }
 
 type JobsStartedRow struct {
@@ -213,13 +247,18 @@ type JobsStartedRow struct {
 	CallbackDeadlineAt *time.Time
 	CancelRequestedAt  *time.Time
 	LastCommand        json.RawMessage
-	History            json.RawMessage
+	History            string
 	Output             json.RawMessage
 	ErrorCode          *string
 	ErrorMessage       *string
 	StartedAt          *time.Time
 	FinishedAt         *time.Time
 	UpdatedAt          time.Time
+	Queue              string
+	Rank               time.Time
+	Partition          *int16
+	WorkerID           *string
+	WasHeldBy          string
 }
 
 // A beat lists the attempt as running. A row that somebody has under his lock is left for the next beat: beats
@@ -231,6 +270,7 @@ func (q *Queries) JobsStarted(ctx context.Context, arg JobsStartedParams) ([]Job
 		arg.Attempts,
 		arg.WorkerIDs,
 		arg.StartedAts,
+		arg.Entries,
 	)
 	if err != nil {
 		return nil, err
@@ -257,6 +297,11 @@ func (q *Queries) JobsStarted(ctx context.Context, arg JobsStartedParams) ([]Job
 			&i.StartedAt,
 			&i.FinishedAt,
 			&i.UpdatedAt,
+			&i.Queue,
+			&i.Rank,
+			&i.Partition,
+			&i.WorkerID,
+			&i.WasHeldBy,
 		); err != nil {
 			return nil, err
 		}

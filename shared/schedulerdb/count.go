@@ -1,0 +1,71 @@
+package schedulerdb
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
+)
+
+// Count is what the rows say of all that is out and waits.
+type Count struct {
+	drift   tally     // what the ledger of that moment had to learn
+	asked   int       // attempts whose cancel nobody has answered
+	at      time.Time // of the count
+	leaseAt time.Time // when the first lease is over; zero: nothing is out
+}
+
+// Count reads it from the rows, holding nobody up. Rows and ledger are of one snapshot, and every
+// commit changes both: what differs then still differs now, whatever came meanwhile.
+func (s *Store) Count(ctx context.Context) (Count, error) {
+	var c Count
+	tx := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err := pgx.BeginTxFunc(ctx, s.pool, tx, func(tx pgx.Tx) (err error) {
+		c, err = count(ctx, gen.New(tx))
+		return err
+	})
+	return c, pgpool.Classify(err)
+}
+
+func count(ctx context.Context, q *gen.Queries) (Count, error) {
+	state, err := q.DispatchState(ctx)
+	if err != nil {
+		return Count{}, fmt.Errorf("read dispatch state: %w", err)
+	}
+	kept, err := readTally(state.InFlight, state.Floors, state.DueFloor)
+	if err != nil {
+		return Count{}, err
+	}
+	c, rows := Count{at: state.At}, newTally()
+	out, err := q.InFlight(ctx)
+	if err != nil {
+		return c, fmt.Errorf("count attempts in flight: %w", err)
+	}
+	for _, row := range out {
+		rows.out.add(row.Queue, row.WorkerID, row.Partition, int(row.Attempts))
+		c.asked += int(row.Cancels)
+		if c.leaseAt.IsZero() || row.LeaseExpiresAt.Before(c.leaseAt) {
+			c.leaseAt = row.LeaseExpiresAt
+		}
+	}
+	waiting, err := q.QueuesPending(ctx)
+	if err != nil {
+		return c, fmt.Errorf("find waiting queues: %w", err)
+	}
+	for _, row := range waiting {
+		rows.waits(row.Queue, row.Rank)
+	}
+	due, err := q.NextDue(ctx, time.Time{})
+	if err != nil {
+		return c, fmt.Errorf("read next due instant: %w", err)
+	}
+	if len(due) > 0 {
+		rows.falls(due[0].DueAt)
+	}
+	c.drift = kept.missing(rows)
+	return c, nil
+}

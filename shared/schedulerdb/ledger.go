@@ -1,0 +1,86 @@
+package schedulerdb
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
+)
+
+// ledger is the tally of all jobs, under the lock of dispatching. Whoever changes what it is about
+// takes that lock, after he has changed the rows, enters his news and holds the lock over the commit:
+// so it says of every committed row what is, and of no other.
+//
+// One can be missed: a waiting job that is skipped because somebody has it locked, and who then
+// rolls back. Whoever commits enters again what he has locked and left waiting; for the one who does not,
+// the watchdog counts.
+type ledger struct {
+	tally
+	n       int64
+	at      time.Time // the transaction's
+	changed bool
+}
+
+func lockDispatch(ctx context.Context, q *gen.Queries) (*ledger, error) {
+	row, err := q.DispatchLock(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("lock dispatch: %w", err)
+	}
+	t, err := readTally(row.InFlight, row.Floors, row.DueFloor)
+	return &ledger{tally: t, n: row.N, at: row.At}, err
+}
+
+// enter takes in what the transaction has done, and wakes the clock when something is due sooner than
+// it expects.
+func (l *ledger) enter(ctx context.Context, q *gen.Queries, news tally) error {
+	if news.empty() {
+		return nil
+	}
+	l.changed = true
+	sooner := !news.due.IsZero() && (l.due.IsZero() || news.due.Before(l.due))
+	l.add(news)
+	if !sooner {
+		return nil
+	}
+	if err := q.NotifyDue(ctx); err != nil {
+		return fmt.Errorf("wake the clock: %w", err)
+	}
+	return nil
+}
+
+// took notes that the best that was asked for of a queue has gone out.
+func (l *ledger) took(queue string, rows []gen.JobsDispatchRow, asked int) {
+	l.changed = true
+	if len(rows) < asked {
+		delete(l.floors, queue)
+	}
+	for _, row := range rows {
+		l.out.add(queue, "", partitionOf(row.Partition), 1)
+		if len(rows) == asked && row.Rank.After(l.floors[queue]) {
+			l.floors[queue] = row.Rank
+		}
+	}
+}
+
+// nextIsDue sets from when on something is due; zero: never.
+func (l *ledger) nextIsDue(at time.Time) {
+	if !at.Equal(l.due) {
+		l.due, l.changed = at, true
+	}
+}
+
+func (l *ledger) save(ctx context.Context, q *gen.Queries) error {
+	if !l.changed {
+		return nil
+	}
+	l.out.tidy()
+	p := gen.DispatchSaveParams{N: l.n, InFlight: mustJSON(l.out), Floors: mustJSON(l.floors)}
+	if !l.due.IsZero() {
+		p.DueFloor = &l.due
+	}
+	if err := q.DispatchSave(ctx, p); err != nil {
+		return fmt.Errorf("save dispatch state: %w", err)
+	}
+	return nil
+}

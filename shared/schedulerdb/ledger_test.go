@@ -1,0 +1,194 @@
+package schedulerdb
+
+import (
+	"encoding/json"
+	"io/fs"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+)
+
+// drift is what the ledger says otherwise than the rows.
+func (h house) drift() tally {
+	h.Helper()
+	counted, err := h.Count(h.Context())
+	if err != nil {
+		h.Fatal(err)
+	}
+	return counted.drift
+}
+
+func (h house) begin() pgx.Tx {
+	h.Helper()
+	tx, err := h.pool.Begin(h.Context())
+	if err != nil {
+		h.Fatal(err)
+	}
+	return tx
+}
+
+func TestAWaitingJobThatWasLockedByWhoRolledBackIsFoundByTheNextCount(t *testing.T) {
+	h := newHouse(t)
+	h.beat("w1", 1, []int32{0})
+	jobs := newJobs(3)
+	for i, job := range jobs {
+		job.CreatedAt = time.Now().Add(time.Duration(i-10) * time.Second)
+		jobs[i] = job
+		h.ingest(job)
+	}
+	other := h.begin()
+	if _, err := other.Exec(t.Context(), "SELECT FROM jobs WHERE job_id = $1 FOR UPDATE", jobs[1].JobID); err != nil {
+		t.Fatal(err)
+	}
+	if say := h.settle(completed(jobs[0], 1)); len(say.Runs) != 1 || say.Runs[0].JobID != jobs[2].JobID {
+		t.Fatalf("past the locked one %+v", say.Runs)
+	}
+	if err := other.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.settle(completed(jobs[2], 1))
+	if drift := h.drift(); len(drift.floors) != 1 || drift.out.tidy() {
+		t.Fatalf("drift %+v", drift)
+	}
+	if say := h.askAgain(time.Second); len(say.Runs) != 1 || say.Runs[0].JobID != jobs[1].JobID {
+		t.Errorf("after the count %+v", say.Runs)
+	}
+	if drift := h.drift(); !drift.empty() {
+		t.Errorf("the count left %+v", drift)
+	}
+}
+
+func TestAWaitingJobThatACommandLeavesAsItIsStaysInItsPlace(t *testing.T) {
+	h := newHouse(t)
+	h.beat("w1", 1, []int32{0})
+	first, second := newJob(), newJob()
+	h.ingest(first)
+	h.ingest(second)
+	h.exec("UPDATE dispatch_state SET floors = '{}'") // as if it had been skipped
+	h.order(second, 1, jobevent.CommandRetry)         // which is refused
+	if say := h.settle(completed(first, 1)); len(say.Runs) != 1 {
+		t.Errorf("sent out %+v", say.Runs)
+	}
+}
+
+func TestABatchThatIsRefusedLeavesTheLedgerAsItWas(t *testing.T) {
+	h := newHouse(t)
+	bad := newJob()
+	bad.Payload = json.RawMessage(`{`)
+	if _, err := h.Ingest(t.Context(), append(newJobs(40), bad)); err == nil {
+		t.Fatal("taken")
+	}
+	if drift := h.drift(); !drift.empty() {
+		t.Errorf("drift %+v", drift)
+	}
+	if say := h.ingest(newJobs(20)...); len(say.Runs) != homelessMost {
+		t.Errorf("%d out", len(say.Runs))
+	}
+}
+
+func TestARowThatChangedBehindTheLedgerIsCounted(t *testing.T) {
+	h := newHouse(t)
+	h.beat("w1", 5, []int32{0})
+	h.ingest(newJobs(5)...)
+	h.tamper("DELETE FROM jobs")
+	if say := h.ingest(newJobs(9)...); len(say.Runs) != 5 {
+		t.Errorf("%d out", len(say.Runs))
+	}
+}
+
+// Entries are added as text, and one that looks like the border of two is none.
+func TestAFullHistoryKeepsItsLastHundredMoves(t *testing.T) {
+	h := newHouse(t)
+	job := newJob()
+	job.MaxRetryCount = 100
+	h.ingest(job)
+	const nasty = "\"},{\"at\":\"<[]>\n\\"
+	attempt := 1
+	for ; attempt <= 45; attempt++ {
+		o := ended(job, attempt, jobstate.KindInterrupted)
+		o.Message = nasty
+		h.settle(o) // to PENDING and to QUEUED
+	}
+	for ; attempt <= 49; attempt++ {
+		h.settle(ended(job, attempt, jobstate.KindFailed))
+		h.tamper("UPDATE jobs SET due_at = now()")
+		h.due()
+	}
+	now := time.Now()
+	h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: attempt, StartedAt: &now})
+	h.wantFullHistory(job, "RUNNING", nasty)
+	h.settle(waiting(job), ended(job, attempt, jobstate.KindLost))
+	h.settle(completed(job, attempt+1))
+	h.wantFullHistory(job, "COMPLETED", nasty)
+}
+
+func (h house) wantFullHistory(job jobevent.Created, last, message string) {
+	h.Helper()
+	moves := h.status(job).History
+	if len(moves) != 100 || moves[99].To != last || moves[0].From == "" {
+		h.Fatalf("%d moves, from %+v to %+v", len(moves), moves[0], moves[len(moves)-1])
+	}
+	said := 0
+	for i, move := range moves[1:] {
+		if move.From != moves[i].To || move.At.Before(moves[i].At) {
+			h.Errorf("%+v after %+v", move, moves[i])
+		}
+		if move.Message == message {
+			said++
+		}
+	}
+	if said < 20 {
+		h.Errorf("the message stands there %d times", said)
+	}
+}
+
+func TestHistoriesOfBeforeAreKept(t *testing.T) {
+	t.Parallel()
+	first, err := fs.ReadFile(migrations.Scheduler.FS, "00001_jobs.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := pgtest.Database(t, migrations.Set{
+		Name: "scheduler_before", FS: fstest.MapFS{"00001_jobs.sql": {Data: first}},
+	})
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := uuid.Must(uuid.NewV7())
+	if _, err := conn.Exec(t.Context(), `INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority,
+			max_retry_count, timeout_ms, status, rank, history, created_at)
+		VALUES ($1, $1, 'A', 'default', '1', 0, 3, 1000, 'PENDING', now(),
+			'[{"at": "2026-01-01T00:00:00Z", "to": "SCHEDULED"}, {"at": "2026-01-01T00:00:01Z", "from": "SCHEDULED", "to": "PENDING"}]', now())`,
+		id); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := migrations.Up(t.Context(), url, migrations.Scheduler); err != nil {
+		t.Fatal(err)
+	}
+	store, err := Open(t.Context(), url, Config{Lease: 15 * time.Second, MaxLost: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	h := house{t, store}
+	job := jobevent.Created{JobID: id}
+	if say := h.askAgain(time.Second); len(say.Runs) != 1 {
+		t.Errorf("the first count sends out %+v", say.Runs)
+	}
+	h.settle(completed(job, 1))
+	if s := h.wantStatus(job, jobstate.Completed); len(s.History) != 4 || s.History[1].From != "SCHEDULED" {
+		t.Errorf("history %+v", s.History)
+	}
+}

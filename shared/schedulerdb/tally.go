@@ -1,0 +1,135 @@
+package schedulerdb
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// tally is what dispatching goes by: what is out, and from where on something may wait or be due. It
+// stands for the whole of it, as it is kept, or for what one transaction has done to it.
+type tally struct {
+	out    outs
+	floors map[string]time.Time // by queue: no job of a lower rank waits; none: no job waits
+	due    time.Time            // nothing is due before; zero: nothing will be
+}
+
+// outs counts the attempts that are out, by queue, by the worker that has said it holds them ("": none
+// has), and by the partition they were sent to.
+type outs map[string]map[string]*[jobevent.RunPartitions]int
+
+func newTally() tally { return tally{out: outs{}, floors: map[string]time.Time{}} }
+
+func (o outs) add(queue, worker string, partition int16, n int) {
+	if n == 0 {
+		return
+	}
+	byWorker := o[queue]
+	if byWorker == nil {
+		byWorker = map[string]*[jobevent.RunPartitions]int{}
+		o[queue] = byWorker
+	}
+	counts := byWorker[worker]
+	if counts == nil {
+		counts = new([jobevent.RunPartitions]int)
+		byWorker[worker] = counts
+	}
+	counts[uint16(partition)%jobevent.RunPartitions] += n
+}
+
+// addAll adds what other counts, times a factor.
+func (o outs) addAll(other outs, factor int) {
+	for queue, byWorker := range other {
+		for worker, counts := range byWorker {
+			for p, n := range counts {
+				o.add(queue, worker, int16(p), factor*n)
+			}
+		}
+	}
+}
+
+// tidy forgets whoever has nothing out, and says whether anything is.
+func (o outs) tidy() bool {
+	for queue, byWorker := range o {
+		for worker, counts := range byWorker {
+			if *counts == [jobevent.RunPartitions]int{} {
+				delete(byWorker, worker)
+			}
+		}
+		if len(byWorker) == 0 {
+			delete(o, queue)
+		}
+	}
+	return len(o) > 0
+}
+
+// goesTo notes that a worker has said it holds an attempt.
+func (t *tally) goesTo(queue string, partition int16, from, to string) {
+	if from != to {
+		t.out.add(queue, from, partition, -1)
+		t.out.add(queue, to, partition, 1)
+	}
+}
+
+// waits notes that a job of that rank waits.
+func (t *tally) waits(queue string, rank time.Time) {
+	rank = rank.Truncate(time.Microsecond) // as it is stored
+	if floor, some := t.floors[queue]; !some || rank.Before(floor) {
+		t.floors[queue] = rank
+	}
+}
+
+// falls notes that a job is due then, and says whether nothing is due as soon.
+func (t *tally) falls(dueAt time.Time) bool {
+	dueAt = dueAt.Truncate(time.Microsecond)
+	if !t.due.IsZero() && !dueAt.Before(t.due) {
+		return false
+	}
+	t.due = dueAt
+	return true
+}
+
+// add takes in what another one says.
+func (t *tally) add(news tally) {
+	t.out.addAll(news.out, 1)
+	for queue, rank := range news.floors {
+		t.waits(queue, rank)
+	}
+	if !news.due.IsZero() {
+		t.falls(news.due)
+	}
+}
+
+// empty says whether there is nothing in it.
+func (t *tally) empty() bool { return !t.out.tidy() && len(t.floors) == 0 && t.due.IsZero() }
+
+// missing is what has to be added to t so that it says what was counted: attempts, and jobs that wait
+// or fall due below its floors. A floor that is too low does no harm.
+func (t *tally) missing(counted tally) tally {
+	drift := newTally()
+	drift.out.addAll(counted.out, 1)
+	drift.out.addAll(t.out, -1)
+	for queue, rank := range counted.floors {
+		if floor, some := t.floors[queue]; !some || rank.Before(floor) {
+			drift.waits(queue, rank)
+		}
+	}
+	if !counted.due.IsZero() && (t.due.IsZero() || counted.due.Before(t.due)) {
+		drift.falls(counted.due)
+	}
+	return drift
+}
+
+func readTally(inFlight, floors json.RawMessage, due *time.Time) (tally, error) {
+	t := newTally()
+	t.due = orZero(due)
+	if err := json.Unmarshal(inFlight, &t.out); err != nil {
+		return t, fmt.Errorf("read what is in flight: %w", err)
+	}
+	if err := json.Unmarshal(floors, &t.floors); err != nil {
+		return t, fmt.Errorf("read floors of the queues: %w", err)
+	}
+	return t, nil
+}
