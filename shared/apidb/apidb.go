@@ -22,17 +22,16 @@ var ErrNoJob = errors.New("no such job")
 type Store struct {
 	pool    *pgxpool.Pool
 	q       *gen.Queries // a statement alone is its own transaction
-	planned *gen.Queries // planned anew for the values of each call
 	figures figuresCache
 }
 
 // Open connects to the database at url. The schema is there already: see migrations.
 func Open(ctx context.Context, url string) (*Store, error) {
-	pool, err := pgpool.Open(ctx, url, pgpool.ApplicationName("jobweaver-api"), pgpool.IndexOnly())
+	pool, err := pgpool.Open(ctx, url, pgpool.ApplicationName("jobweaver-api"), pgpool.IndexOnly(), plannedOnce)
 	if err != nil {
 		return nil, fmt.Errorf("open jobweaver_api: %w", err)
 	}
-	return &Store{pool: pool, q: gen.New(pool), planned: gen.New(planned{pool})}, nil
+	return &Store{pool: pool, q: gen.New(pool)}, nil
 }
 
 // Close waits for connections in use.
@@ -50,10 +49,8 @@ func (s *Store) tx(ctx context.Context, fn func(q *gen.Queries) error) error {
 	return pgpool.Tx(ctx, s.pool, func(tx pgx.Tx) error { return fn(gen.New(tx)) })
 }
 
-// planned runs statements whose best plan depends on their values: with an unnamed statement the
-// planner sees them, and so can drop a filter that was not asked for, or take a partial index.
-type planned struct{ *pgxpool.Pool }
-
-func (p planned) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	return p.Pool.Query(ctx, sql, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
+// plannedOnce: each statement has one plan that is good, whatever its values. Left to itself the server
+// plans a list anew each time, which takes longer than the list.
+func plannedOnce(cfg *pgxpool.Config) {
+	cfg.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
 }

