@@ -52,5 +52,7 @@ func (s *Store) tx(ctx context.Context, fn func(q *gen.Queries) error) error {
 // plannedOnce: each statement has one plan that is good, whatever its values. Left to itself the server
 // plans a list anew each time, which takes longer than the list.
 func plannedOnce(cfg *pgxpool.Config) {
-	cfg.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+	if params := cfg.ConnConfig.RuntimeParams; params["plan_cache_mode"] == "" { // the address wins
+		params["plan_cache_mode"] = "force_generic_plan"
+	}
 }
