@@ -81,4 +81,12 @@ func TestTheTypesAreKnownWhateverTheAddressSays(t *testing.T) {
 	if err := pool.QueryRow(t.Context(), "SELECT $1::uuid", id).Scan(&back); err != nil || back != id {
 		t.Errorf("%s came back as %s (%v)", id, back, err)
 	}
+	some, none := new(uuid.UUID), new(uuid.UUID)
+	err = pool.QueryRow(t.Context(), "SELECT $1::uuid, NULL::uuid", id).Scan(&some, &none)
+	if err != nil || some == nil || *some != id || none != nil {
+		t.Errorf("%s and NULL came back as %v and %v (%v)", id, some, none, err)
+	}
+	if err := pool.QueryRow(t.Context(), "SELECT NULL::uuid").Scan(&back); err == nil {
+		t.Errorf("NULL came back as %s", back)
+	}
 }
