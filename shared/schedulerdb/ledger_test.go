@@ -3,6 +3,7 @@ package schedulerdb
 import (
 	"encoding/json"
 	"io/fs"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -190,5 +191,28 @@ func TestHistoriesOfBeforeAreKept(t *testing.T) {
 	h.settle(completed(job, 1))
 	if s := h.wantStatus(job, jobstate.Completed); len(s.History) != 4 || s.History[1].From != "SCHEDULED" {
 		t.Errorf("history %+v", s.History)
+	}
+}
+
+// What no store method does the database refuses all the same.
+func TestRowsThatCannotBeAreRefused(t *testing.T) {
+	h := newHouse(t)
+	job := newJob()
+	h.ingest(job)
+	for _, set := range []string{
+		"status = 'LOST'", "status = 'PENDING'", "status = 'COMPLETED'", "status = 'SCHEDULED'", "status = 'RETRYING'",
+		"status = 'WAITING'", "status = 'FAILED'", "status = 'CANCELLED'", "status = 'RUNNING', partition = null",
+		"lease_expires_at = null", "partition = null", "due_at = now()", "callback_deadline_at = now()", "finished_at = now()",
+		"attempt = 0", "attempt = -1", "status = 'COMPLETED', finished_at = now(), due_at = now()",
+		"status = 'COMPLETED', finished_at = now(), cancel_requested_at = now()",
+		"status = 'CANCELLED', finished_at = now()", // it has a lease
+		"status = 'FAILED', finished_at = now(), lease_expires_at = null, partition = null",
+		"queue = ''", "queue = repeat('a', 64)", "priority = 10", "priority = -1", "max_retry_count = 101",
+		"retry_count = max_retry_count + 1", "retry_count = -1", "lost_count = -1", "timeout_ms = 0",
+		"timeout_ms = 86400001", "version = 0", "command_seq = -1", "moves = 0", "moves = 101",
+	} {
+		if _, err := h.pool.Exec(t.Context(), "UPDATE jobs SET "+set); err == nil || !strings.Contains(err.Error(), "jobs_possible") {
+			t.Errorf("%s: %v", set, err)
+		}
 	}
 }
