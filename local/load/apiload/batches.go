@@ -2,6 +2,7 @@ package apiload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -56,9 +57,9 @@ func (a *API) Fill(ctx context.Context, request string, jobs, clients, batch int
 			n, body = left, Batch(request, left)
 		}
 		all.Go(func() error {
-			id, err := a.SubmitBatch(ctx, body, n)
+			id, err := a.insist(ctx, body, n)
 			if err != nil {
-				return fmt.Errorf("submit batch: %w", err)
+				return err
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -68,4 +69,23 @@ func (a *API) Fill(ctx context.Context, request string, jobs, clients, batch int
 	}
 	err = all.Wait()
 	return last, err
+}
+
+// insist hands in a batch again and again while the house has no room for it: the time counts.
+func (a *API) insist(ctx context.Context, body []byte, n int) (last string, err error) {
+	for {
+		last, err = a.SubmitBatch(ctx, body, n)
+		if err == nil || !errors.Is(err, ErrRefused) {
+			break
+		}
+		select {
+		case <-time.After(lookEvery):
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("submit batch: %w", err)
+	}
+	return last, nil
 }

@@ -28,9 +28,9 @@ func TestWhatWasCountedIsDividedByTheJobs(t *testing.T) {
 		{Database: "a", Text: "select 1"}: {Calls: 7, Rows: 7, Millis: 1},
 	}}
 	after := rig.Counts{WALBytes: 21000, Transactions: 25, Statements: map[rig.Statement]rig.Called{
-		{Database: "a", Text: "select 1"}:                                        {Calls: 7, Rows: 7, Millis: 1},
-		{Database: "a", Text: "with a as (\n\tselect 1)\nupdate jobs set x = 1"}: {Calls: 5, Rows: 10, Millis: 2},
-		{Database: "b", Text: "begin"}:                                           {Calls: 15, Millis: 4},
+		{Database: "a", Text: "select 1"}: {Calls: 7, Rows: 7, Millis: 1},
+		{Database: "a", Text: "with a as (\n\tselect 1 for update of b)\nupdate jobs set x = 1"}: {Calls: 5, Rows: 10, Millis: 2},
+		{Database: "b", Text: "begin"}: {Calls: 15, Millis: 4},
 	}}
 	c := &figures.Cost{Jobs: 10}
 	fillCost(c, after.Minus(before), []rig.Table{
@@ -40,7 +40,7 @@ func TestWhatWasCountedIsDividedByTheJobs(t *testing.T) {
 	if c.WALBytes != 2000 || c.Transactions != 2 || c.Statements != 2 || c.RowWrites != 5 || c.DatabaseBytes != 160 {
 		t.Errorf("got %s", counts(c))
 	}
-	if len(c.TopStatements) != 2 || c.TopStatements[0].Text != "begin" || c.TopStatements[1].Text != "update jobs: with a as ( select 1) update jobs set x = 1" {
+	if len(c.TopStatements) != 2 || c.TopStatements[0].Text != "begin" || c.TopStatements[1].Text != "update jobs: with a as ( select 1 for update of b) update jobs set x = 1" {
 		t.Errorf("top statements %+v", c.TopStatements)
 	}
 	if c.Tables[0].HotUpdates != .5 || c.Tables[0].Updates != 2 {

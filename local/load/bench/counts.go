@@ -56,8 +56,15 @@ var writes = regexp.MustCompile(`(?i)\b(insert into|update|delete from) \w+`)
 // recognizable is what people know a statement by: what it writes, and its first words.
 func recognizable(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
-	if written := writes.FindString(text); written != "" && !strings.HasPrefix(text, written) {
-		text = written + ": " + text
+	for _, at := range writes.FindAllStringIndex(text, -1) {
+		before := text[:at[0]]
+		if strings.HasSuffix(before, "for ") || strings.HasSuffix(before, "key ") { // a lock
+			continue
+		}
+		if before != "" {
+			text = text[at[0]:at[1]] + ": " + text
+		}
+		break
 	}
 	return text[:min(len(text), statementBytes)]
 }

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -128,7 +129,10 @@ func (f *feeder) run(ctx context.Context, done func() int) error {
 				if err := until(feeding, func() bool { return f.take(done()) }); err != nil {
 					return nil //nolint:nilerr // the end of feeding
 				}
-				if _, err := f.api.SubmitBatch(feeding, body, f.batch); err != nil && feeding.Err() == nil {
+				_, err := f.api.SubmitBatch(feeding, body, f.batch)
+				if errors.Is(err, apiload.ErrRefused) {
+					f.handedIn.Add(-int64(f.batch))
+				} else if err != nil && feeding.Err() == nil {
 					return fmt.Errorf("feed: %w", err)
 				}
 			}

@@ -95,7 +95,8 @@ func tableCost(line liner, c *figures.Cost) {
 			t.Inserts, t.Updates, t.HotUpdates, t.Deletes, t.Bytes)
 	}
 	for _, s := range c.TopStatements {
-		line(fmt.Sprintf("  %.1f µs a job", s.Micros), "%d calls, %.2f rows a job, %s: %s", s.Calls, s.Rows, s.Database, s.Text)
+		line(fmt.Sprintf("  %.1f µs a job", s.Micros), "%d calls, %.2f rows a job, %s: %s",
+			s.Calls, s.Rows, s.Database, s.Text)
 	}
 }
 

@@ -3,6 +3,8 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"time"
 
 	"github.com/jobweaver/jobweaver/local/load/figures"
@@ -17,11 +19,14 @@ func (b *bench) throughput(ctx context.Context) error {
 	names := b.contestants()
 	result := &figures.Throughput{JobsPerS: map[string]figures.Spread{}, Ratios: map[string]figures.Spread{}}
 	for _, name := range figures.Plan(b.Settings.Rounds, names) {
+		watch := watchOthers()
 		round, err := b.round(ctx, name)
 		if err != nil {
 			return err
 		}
-		b.sayf("%-9s %7.0f jobs/s  (%.2f s, all accepted after %.2f s)", name, round.JobsPerS, round.Seconds, round.Accepted)
+		round.Others = watch()
+		b.sayf("%-9s %7.0f jobs/s  (%.2f s, all accepted after %.2f s)%s",
+			name, round.JobsPerS, round.Seconds, round.Accepted, disturbed(round.Others))
 		result.Rounds = append(result.Rounds, round)
 	}
 	for _, name := range names {
@@ -78,4 +83,19 @@ func (b *bench) riverRound(ctx context.Context) (figures.Round, error) {
 		},
 	}
 	return round, errors.Join(err, b.server.Clear(context.WithoutCancel(ctx)))
+}
+
+// watchOthers begins to count what processes that are not ours use, in cores.
+func watchOthers() func() float64 {
+	others := func() time.Duration { return proctree.Machine() - proctree.CPU(os.Getpid()) }
+	from, before := time.Now(), others()
+	return func() float64 { return max(0, (others()-before).Seconds()/time.Since(from).Seconds()) }
+}
+
+// disturbed warns of a figure that was measured beside something else.
+func disturbed(cores float64) string {
+	if cores < .2 { // the kernel itself takes less
+		return ""
+	}
+	return fmt.Sprintf("  beside others on %.1f cores", cores)
 }

@@ -12,6 +12,8 @@ type Round struct {
 	JobsPerS   float64 `json:"jobs_per_s"`
 	// CPU microseconds a job, by process: house, broker, postgres, load, river.
 	CPU map[string]float64 `json:"cpu_us_per_job"`
+	// Others is how many cores were busy with what is not ours: a round beside much of it is worth little.
+	Others float64 `json:"others_cores"`
 }
 
 // Plan is who runs in turn: the yardstick before and after everybody else's every round, so that a

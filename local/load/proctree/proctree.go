@@ -107,6 +107,22 @@ func field(text, name string) (int64, bool) {
 	return 0, false
 }
 
+// Machine is the processor time that all processes of this machine have used since it started, the kernel's
+// among them.
+func Machine() time.Duration {
+	text, _ := os.ReadFile("/proc/stat")
+	first, _, _ := strings.Cut(string(text), "\n")
+	var sum time.Duration
+	for i, value := range strings.Fields(first) { // cpu user nice system idle iowait irq softirq …
+		if i == 0 || i == 4 || i == 5 || i > 7 {
+			continue
+		}
+		ticks, _ := strconv.Atoi(value)
+		sum += time.Duration(ticks) * tick
+	}
+	return sum
+}
+
 // OwnCPU is the processor time that this process has used itself, its children not counted.
 func OwnCPU() time.Duration {
 	var usage syscall.Rusage
