@@ -167,6 +167,9 @@ func utc(at *time.Time) *time.Time {
 	if at == nil || at.IsZero() {
 		return nil
 	}
+	if at.Location() == time.UTC {
+		return at
+	}
 	u := at.UTC()
 	return &u
 }
