@@ -232,6 +232,14 @@ func TestDispatchingDoesNotWalkOverTheDead(t *testing.T) {
 		done += len(out)
 		out = h.settle(outcomes...).Runs
 	}
+	h.exec(`DO $$
+		DECLARE first bigint := (SELECT max(n) FROM dispatch_state);
+		BEGIN
+			FOR i IN first .. first + 5000 LOOP
+				UPDATE dispatch_state SET n = i + 1 WHERE n = i;
+				COMMIT;
+			END LOOP;
+		END $$`) // single jobs, each of which writes the ledger
 	watched, e := newExplainedHouse(t, url, "auto")
 	var last uuid.UUID
 	if err := h.pool.QueryRow(t.Context(), "SELECT job_id FROM jobs WHERE status = 'QUEUED' LIMIT 1").Scan(&last); err != nil {
