@@ -101,15 +101,20 @@ func (c *Child) ready(ctx context.Context) (string, error) {
 // Stop asks the child to end, and makes it.
 func (c *Child) Stop() error {
 	_ = c.cmd.Process.Signal(syscall.SIGTERM) // an error means that it has ended
+	lines, patience := c.lines, time.NewTimer(stopPatience)
+	defer patience.Stop()
 	for {
 		select {
-		case <-c.lines: // it must not hang because nobody reads what it says
+		case _, more := <-lines: // it must not hang because nobody reads what it says
+			if !more {
+				lines = nil
+			}
 		case <-c.ended:
 			if !c.cmd.ProcessState.Success() {
 				return c.trouble("failed")
 			}
 			return nil
-		case <-time.After(stopPatience):
+		case <-patience.C:
 			_ = c.cmd.Process.Kill()
 			<-c.ended
 			return c.trouble("did not stop")

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 )
 
 // Queue is one that only workers of their own serve, never the house's.
@@ -80,8 +79,9 @@ func StartBroker(ctx context.Context, kind, dir string) (*Broker, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Broker{Child: child}
-	b.Address, err = child.ready(ctx)
-	b.Address = strings.TrimSpace(b.Address)
-	return b, err
+	address, err := child.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Broker{child, address}, nil
 }
