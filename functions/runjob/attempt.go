@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
@@ -27,6 +28,7 @@ type attempt struct {
 	place     int // in the heap of held ones; -1: not there
 	claimedAt time.Time
 	startedAt time.Time               // zero: not started
+	dueAt     time.Time               // when its timeout is over, once it has started
 	end       context.CancelCauseFunc // ends the handler's context; nil: not started
 	cancelled bool                    // end was called for a cancel
 	decided   bool                    // it has its outcome, whatever its handler still does
@@ -39,6 +41,13 @@ func (a *attempt) key() workerdb.Key {
 // compare puts the better rank first.
 func (a *attempt) compare(b *attempt) int {
 	return cmp.Or(a.run.Rank.Compare(b.run.Rank), a.key().Compare(b.key()))
+}
+
+// LogFields are those of every line that its handler logs.
+func (a *attempt) LogFields() []any {
+	return []any{
+		telemetry.FieldJobID, a.run.JobID.String(), telemetry.FieldTraceID, a.traceID.String(), "attempt", a.run.Attempt,
+	}
 }
 
 func (a *attempt) timeout() time.Duration { return time.Duration(a.run.TimeoutMs) * time.Millisecond }
@@ -76,8 +85,8 @@ func (h *held) Pop() any {
 type finished struct {
 	attempt *attempt // nil: not one of ours, only to be said
 	outcome workerdb.Outcome
-	settled bool // the outcome is in the store already
-	from    []record
+	settled bool          // the outcome is in the store already
+	from    record        // without a partition: from none
 	bytes   int64         // its weight when it was decided
 	events  []event.Event // to be said beside or instead of the outcome
 }

@@ -23,13 +23,13 @@ func (f *Function) claimAll(ctx, work context.Context) {
 	case <-ctx.Done():
 	}
 	for ctx.Err() == nil {
-		var batch []delivered
+		f.wantsRoom.Store(true) // before it looks, so that none is made unseen
 		if room := min(f.pool.room(), f.room(), maxBatch); room > 0 {
-			batch = f.consumers.take(room)
-		}
-		if len(batch) > 0 {
-			f.claim(ctx, work, batch)
-			continue
+			f.wantsRoom.Store(false) // wakes for every attempt that ends would cost more than the claims
+			if batch := f.consumers.take(room); len(batch) > 0 {
+				f.claim(ctx, work, batch)
+				continue
+			}
 		}
 		select {
 		case <-f.wake:
@@ -45,35 +45,41 @@ type ordered struct {
 	traceID uuid.UUID
 }
 
+func (o *ordered) key() workerdb.Key { return workerdb.Key{JobID: o.run.JobID, Attempt: o.run.Attempt} }
+
 // claim reads a batch of records, takes their attempts in one statement and passes each on to where it
 // belongs. When ctx ends first, the records stay undone and come again; else the store's claims so far
 // are answered.
 func (f *Function) claim(ctx, work context.Context, batch []delivered) {
-	orders := make([]ordered, 0, len(batch))
-	var here []record
-	seen := map[workerdb.Key]int{} // index into orders
+	read := make([]ordered, 0, len(batch))
 	for _, d := range batch {
 		run, e, label, err := readRun(d)
 		if err != nil {
 			f.reject(work, d, jobevent.TraceIDOf(e), label, err)
 			continue
 		}
-		key := workerdb.Key{JobID: run.JobID, Attempt: run.Attempt}
-		i, twice := seen[key]
+		read = append(read, ordered{d, run, jobevent.TraceIDOf(e)})
+	}
+	orders := read[:0]
+	var here []record
+	seen := make(map[workerdb.Key]int, len(read)) // index into orders
+	// Asked before the claim: an attempt that is here may be settled and forgotten while the claim
+	// is under way, and its row, read before that, would look like one whose claim got lost.
+	known := f.pool.known(read)
+	for at, o := range read {
+		i, twice := seen[o.key()]
 		switch {
-		// Asked before the claim: an attempt that is here may be settled and forgotten while the claim
-		// is under way, and its row, read before that, would look like one whose claim got lost.
-		case f.pool.has(key):
-			if run.Cancel {
-				f.pool.cancel(key, f.timing.cancelPatience)
+		case known[at]:
+			if o.run.Cancel {
+				f.pool.cancel(o.key(), f.timing.cancelPatience)
 			}
-			here = append(here, d.record)
+			here = append(here, o.record)
 		case twice:
-			orders[i].run.Cancel = orders[i].run.Cancel || run.Cancel
-			here = append(here, d.record)
+			orders[i].run.Cancel = orders[i].run.Cancel || o.run.Cancel
+			here = append(here, o.record)
 		default:
-			seen[key] = len(orders)
-			orders = append(orders, ordered{d, run, jobevent.TraceIDOf(e)})
+			seen[o.key()] = len(orders)
+			orders = append(orders, o)
 		}
 	}
 	done(here)
@@ -90,9 +96,10 @@ func (f *Function) claimPart(ctx, work context.Context, orders []ordered) error 
 		return nil
 	}
 	asked := make([]workerdb.Order, len(orders))
-	for i, o := range orders {
+	for i := range orders {
+		o := &orders[i]
 		asked[i] = workerdb.Order{
-			Key:     workerdb.Key{JobID: o.run.JobID, Attempt: o.run.Attempt},
+			Key:     o.key(),
 			TraceID: o.traceID, Queue: o.partition.queue, TimeoutMs: int(o.run.TimeoutMs), Cancel: o.run.Cancel,
 		}
 	}
@@ -110,15 +117,16 @@ var errOutlived = errors.New("the worker fell silent meanwhile, others may have 
 
 // place passes each order on to where its answer says it belongs.
 func (f *Function) place(orders []ordered, claims []workerdb.Claim, era int) error {
-	var mine []*attempt
+	mine := make([]*attempt, 0, len(orders))
 	var settled []finished
 	var elsewhere []record
-	for i, o := range orders {
+	for i := range orders {
+		o := &orders[i]
 		switch claims[i].State {
 		case workerdb.Claimed, workerdb.OpenMine: // the latter: a claim whose answer got lost
 			mine = append(mine, &attempt{run: o.run, queue: o.partition.queue, traceID: o.traceID, from: o.record})
 		case workerdb.Settled:
-			settled = append(settled, finished{outcome: claims[i].Outcome, settled: true, from: []record{o.record}})
+			settled = append(settled, finished{outcome: claims[i].Outcome, settled: true, from: o.record})
 		case workerdb.OpenElsewhere:
 			elsewhere = append(elsewhere, o.record)
 		}

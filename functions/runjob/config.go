@@ -86,6 +86,9 @@ const (
 	maxMessage     = 4 << 10 // bytes of an outcome's message
 	maxCode        = 100     // bytes of an error code
 	maxCancels     = 10_000  // wishes to cancel that wait for the store
+	maxAhead       = 1000    // attempts held beyond the places
+	aheadFor       = 100 * time.Millisecond
+	maxAheadBytes  = 8 << 20 // of payloads held; above it nothing is held beyond the places
 	rateCap        = 20_000
 	rateWindow     = 2 * time.Second
 	maxLogLines    = 200

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
@@ -90,8 +91,9 @@ func (c *consumers) take(limit int) []delivered {
 			if p == nil {
 				continue // revoked since; its next holder gets them
 			}
+			now := time.Now()
 			for _, m := range records.Messages {
-				p.tracker.Deliver(m.Offset)
+				p.tracker.deliver(m.Offset, now)
 				batch = append(batch, delivered{record{p, m.Offset}, m})
 			}
 		}

@@ -36,6 +36,39 @@ func (p *pool) cancel(key workerdb.Key, patience time.Duration) bool {
 	return true
 }
 
+// timeOut settles what has run for longer than it may, and ends its context. It comes by one timer for
+// all that runs, which is set when something starts that is due before the others.
+func (p *pool) timeOut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	p.nextDue = time.Time{}
+	for _, a := range p.running {
+		switch {
+		case a == nil || a.decided:
+		case a.dueAt.After(now):
+			p.watch(a.dueAt, now)
+		default:
+			p.decide(a, endedOutcome(a, handlers.ErrTimeout))
+			a.end(handlers.ErrTimeout)
+		}
+	}
+}
+
+// watch has timeOut called then, or before. The caller holds the mutex.
+func (p *pool) watch(due, now time.Time) {
+	if !p.nextDue.IsZero() && !due.Before(p.nextDue) {
+		return
+	}
+	p.nextDue = due
+	wait := max(due.Sub(now), time.Millisecond)
+	if p.timer == nil {
+		p.timer = time.AfterFunc(wait, p.timeOut)
+	} else {
+		p.timer.Reset(wait)
+	}
+}
+
 // taken ends an attempt for which somebody else has written an outcome.
 func (p *pool) taken(outcome workerdb.Outcome) {
 	p.mu.Lock()
@@ -91,8 +124,10 @@ func (p *pool) stop() {
 func (p *pool) endRunning() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for a := range p.running {
-		a.end(handlers.ErrStopping)
+	for _, a := range p.running {
+		if a != nil {
+			a.end(handlers.ErrStopping)
+		}
 	}
 }
 
@@ -100,8 +135,10 @@ func (p *pool) endRunning() {
 func (p *pool) decideRunning() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for a := range p.running {
-		p.decide(a, interrupted(a, "its worker stopped"))
+	for _, a := range p.running {
+		if a != nil {
+			p.decide(a, interrupted(a, "its worker stopped"))
+		}
 	}
-	return len(p.running)
+	return p.busy
 }

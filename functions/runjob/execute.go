@@ -6,51 +6,43 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"time"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
 // work is one slot of the pool: it runs attempts until the pool stops.
-func (f *Function) work(ctx context.Context) {
+func (f *Function) work(ctx context.Context, slot int) {
+	var last *attempt
+	var outcome workerdb.Outcome
 	for {
-		a, ctx := f.pool.next(ctx)
+		a, runs := f.pool.next(ctx, slot, last, outcome)
 		if a == nil {
 			return
 		}
-		f.execute(ctx, a)
-		f.pool.returned(a)
+		last, outcome = a, f.execute(runs, a)
 	}
 }
 
-// execute runs an attempt's handler and decides its outcome by what that returns, unless it was decided
+// execute runs an attempt's handler. What that returns decides the outcome, unless it was decided
 // before: at its timeout, or some time after its cancel, whether the handler minds its context or not.
-func (f *Function) execute(ctx context.Context, a *attempt) {
+func (f *Function) execute(ctx context.Context, a *attempt) workerdb.Outcome {
 	handler := f.registry.Find(a.run.JobType)
 	if handler == nil {
-		f.pool.decideNow(a, failedOutcome(a, &handlers.Failure{
+		return failedOutcome(a, &handlers.Failure{
 			Code: string(apierror.UnknownJobType), Message: fmt.Sprintf("no handler for job type %q", a.run.JobType),
-		}))
-		return
+		})
 	}
-	ctx = telemetry.With(ctx, telemetry.FieldJobID, a.run.JobID.String(), telemetry.FieldTraceID, a.traceID.String(),
-		"attempt", a.run.Attempt)
-	timer := time.AfterFunc(a.timeout(), func() {
-		f.pool.decideNow(a, endedOutcome(a, handlers.ErrTimeout))
-		a.end(handlers.ErrTimeout)
-	})
-	defer timer.Stop()
 	given := handlers.NewAttempt(a.run, a.traceID, a.log.add, func(p jobevent.Progress) {
 		p.Message = clean(p.Message, maxMessage)
 		a.progress.Store(&p)
 		f.beats.change()
 	})
-	f.pool.decideNow(a, call(ctx, handler, a, given))
-	f.metrics.ran(a, time.Since(a.startedAt))
+	outcome := call(ctx, handler, a, given)
+	f.metrics.ran(a, outcome.FinishedAt.Sub(a.startedAt))
+	return outcome
 }
 
 // call runs the handler and makes an outcome of what it returns. A panic, be it of an error's own Error

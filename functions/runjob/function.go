@@ -40,6 +40,7 @@ type Function struct {
 	pool      *pool
 	beats     *beats
 	wake      chan struct{} // there may be something to claim and room for it
+	wantsRoom atomic.Bool   // who claims waits for room, not for records
 
 	finished *intake[finished] // from the pool, to be settled
 	said     *intake[finished] // settled, to be published
@@ -101,9 +102,11 @@ func (f *Function) decided(one finished) {
 	f.finished.put(one)
 }
 
-func (f *Function) poolChanged() {
+func (f *Function) poolChanged(room int) {
 	f.beats.change()
-	f.wakeUp()
+	if room > 0 && f.wantsRoom.Load() {
+		f.wakeUp()
+	}
 }
 
 func (f *Function) wakeUp() {

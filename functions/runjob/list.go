@@ -14,9 +14,9 @@ type figures struct {
 func (p *pool) figures() figures {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	f := figures{running: len(p.running), held: len(p.held)}
-	for a := range p.running {
-		if a.decided {
+	f := figures{running: p.busy, held: len(p.held)}
+	for _, a := range p.running {
+		if a != nil && a.decided {
 			f.overdue++
 		}
 	}
@@ -34,7 +34,7 @@ func (p *pool) freeSlots() int {
 	if p.stopping {
 		return 0
 	}
-	return max(0, p.slots-len(p.running)-len(p.held))
+	return max(0, p.slots-p.busy-len(p.held))
 }
 
 // heldAttempt is an attempt as a beat sees it.
@@ -58,8 +58,10 @@ func (p *pool) list() []listed {
 func (p *pool) heartbeat(now time.Time) jobevent.Heartbeat {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	rate := p.meter.rate(now, p.slots)
+	p.ahead = min(maxAhead, int(rate*aheadFor.Seconds()))
 	h := jobevent.Heartbeat{
-		Slots: p.slots, Free: p.freeSlots(), Rate: p.meter.rate(now, p.slots), Stopping: p.stopping,
+		Slots: p.slots, Free: p.freeSlots(), Rate: rate, Stopping: p.stopping,
 		Attempts: make([]jobevent.HeldAttempt, 0, len(p.mine)),
 	}
 	for _, a := range p.mine {

@@ -2,6 +2,7 @@ package runjob
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,11 +17,16 @@ type metrics struct {
 	attempts *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	claims   prometheus.Histogram
+
+	// What label values lead to: looking that up costs more than counting.
+	durations sync.Map                         // of job types, to prometheus.Observer
+	counters  map[[2]string]prometheus.Counter // of job type and outcome; only of who settles
 }
 
 func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
-		known: func(jobType string) bool { return f.registry.Find(jobType) != nil },
+		counters: map[[2]string]prometheus.Counter{},
+		known:    func(jobType string) bool { return f.registry.Find(jobType) != nil },
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "jobweaver_worker_attempts_total", Help: "Attempts settled, by job type and outcome.",
 		}, []string{"job_type", "outcome"}),
@@ -64,9 +70,20 @@ func (m *metrics) jobType(name string) string {
 func (m *metrics) claimed(n int) { m.claims.Observe(float64(n)) }
 
 func (m *metrics) ran(a *attempt, d time.Duration) {
-	m.duration.WithLabelValues(m.jobType(a.run.JobType)).Observe(d.Seconds())
+	jobType := m.jobType(a.run.JobType)
+	observer, ok := m.durations.Load(jobType)
+	if !ok {
+		observer, _ = m.durations.LoadOrStore(jobType, m.duration.WithLabelValues(jobType))
+	}
+	observer.(prometheus.Observer).Observe(d.Seconds())
 }
 
 func (m *metrics) settled(a *attempt, o workerdb.Outcome) {
-	m.attempts.WithLabelValues(m.jobType(a.run.JobType), string(o.Kind)).Inc()
+	labels := [2]string{m.jobType(a.run.JobType), string(o.Kind)}
+	counter := m.counters[labels]
+	if counter == nil {
+		counter = m.attempts.WithLabelValues(labels[0], labels[1])
+		m.counters[labels] = counter
+	}
+	counter.Inc()
 }

@@ -29,13 +29,15 @@ type trackedRecord struct {
 // Deliver says that the record at offset was taken from the partition. Offsets rise; one that does not means that
 // reading went back (to an older commit, or to the start of a topic that was made anew), and whatever is there from
 // offset on will be delivered again, so it is forgotten here.
-func (t *OffsetTracker) Deliver(offset int64) {
+func (t *OffsetTracker) Deliver(offset int64) { t.deliver(offset, time.Now()) }
+
+func (t *OffsetTracker) deliver(offset int64, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if offset < t.next {
 		t.forgetFrom(offset)
 	}
-	t.records = append(t.records, trackedRecord{offset: offset, deliveredAt: time.Now().UnixNano()})
+	t.records = append(t.records, trackedRecord{offset: offset, deliveredAt: now.UnixNano()})
 	t.next = offset + 1
 }
 

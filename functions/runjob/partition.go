@@ -1,6 +1,8 @@
 package runjob
 
 import (
+	"slices"
+
 	"github.com/IBM/sarama"
 
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
@@ -27,12 +29,14 @@ type delivered struct {
 
 // done says that records need nothing more, and lets what follows from that be committed.
 func done(records []record) {
-	touched := map[*partition]struct{}{}
+	var touched []*partition // few
 	for _, r := range records {
 		r.partition.tracker.Done(r.offset)
-		touched[r.partition] = struct{}{}
+		if !slices.Contains(touched, r.partition) {
+			touched = append(touched, r.partition)
+		}
 	}
-	for p := range touched {
+	for _, p := range touched {
 		if next, ok := p.tracker.Committable(); ok {
 			p.Mark(next)
 		}

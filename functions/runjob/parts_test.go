@@ -197,7 +197,7 @@ func TestConfigIsChecked(t *testing.T) {
 
 func TestWhatWasClaimedBeforeASilenceEndedIsNotTaken(t *testing.T) {
 	t.Parallel()
-	p := newPool(1, 1, time.Hour, func(finished) {}, func() {})
+	p := newPool(1, 1, time.Hour, func(finished) {}, func(int) {})
 	claimed := []*attempt{{run: jobevent.Run{JobID: uuid.New(), Attempt: 1}}}
 	if p.add(claimed, p.now()) {
 		t.Fatal("taken before the first beat")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
@@ -16,13 +17,18 @@ type pool struct {
 	slots, places int
 	silence       time.Duration
 	decidedTo     func(finished) // takes each attempt's outcome, once
-	changed       func()         // something that a beat says, or that makes room, is different
+	changed       func(room int) // something that a beat says is different
 
 	mu       sync.Mutex
 	work     sync.Cond // something may start, or the pool is stopping
 	mine     map[workerdb.Key]*attempt
 	held     held
-	running  map[*attempt]struct{} // until the handler returns, even if its attempt is decided
+	weight   int        // bytes of the payloads in held
+	ahead    int        // attempts that may be held beyond the places, because they will be run in no time
+	running  []*attempt // by slot, until the handler returns, even if its attempt is decided
+	busy     int        // slots
+	timer    *time.Timer
+	nextDue  time.Time // when timer calls timeOut; zero: not set
 	lastBeat time.Time
 	era      int  // rises with the end of each silence: what was claimed before may have been judged
 	ending   bool // a beat has got through after a silence; one that lists all there is opens the pool
@@ -30,28 +36,42 @@ type pool struct {
 	meter    meter
 }
 
-func newPool(slots, places int, silence time.Duration, decidedTo func(finished), changed func()) *pool {
+func newPool(slots, places int, silence time.Duration, decidedTo func(finished), changed func(int)) *pool {
 	p := &pool{
 		slots: slots, places: places, silence: silence, decidedTo: decidedTo, changed: changed,
-		mine: map[workerdb.Key]*attempt{}, running: map[*attempt]struct{}{},
+		mine: map[workerdb.Key]*attempt{}, running: make([]*attempt, slots),
 	}
 	p.work.L = &p.mu
 	return p
 }
 
 // room is how many attempts may be claimed now. It stays 0 until half of the places are free, so that a
-// busy worker claims batches.
+// busy worker claims batches. One that gets through many attempts in an instant has places for those, too.
 func (p *pool) room() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.stopping || p.silent() || len(p.held) > p.places/2 {
+	if p.silent() {
 		return 0
 	}
-	return max(0, p.slots-len(p.running)) + p.places - len(p.held)
+	return p.roomNow()
+}
+
+// roomNow is room while there is no silence. The caller holds the mutex.
+func (p *pool) roomNow() int {
+	places := p.places
+	if p.weight < maxAheadBytes {
+		places += p.ahead
+	}
+	if p.stopping || len(p.held) > places/2 {
+		return 0
+	}
+	return p.slots - p.busy + places - len(p.held)
 }
 
 // silent says that other workers may by now have declared this one lost.
-func (p *pool) silent() bool { return time.Since(p.lastBeat) >= p.silence }
+func (p *pool) silent() bool { return p.silentAt(time.Now()) }
+
+func (p *pool) silentAt(now time.Time) bool { return now.Sub(p.lastBeat) >= p.silence }
 
 // beaten opens the pool for another while: a beat that began then has got through. After a silence it
 // takes another one, again: others may have judged an attempt that came in while the first was on its
@@ -83,6 +103,17 @@ func (p *pool) has(key workerdb.Key) bool {
 	return p.mine[key] != nil
 }
 
+// known says it of each.
+func (p *pool) known(orders []ordered) []bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := make([]bool, len(orders))
+	for i := range orders {
+		known[i] = p.mine[orders[i].key()] != nil
+	}
+	return known
+}
+
 // add takes attempts that were claimed in an era, all or none: after a silence their rows have to be
 // read again.
 func (p *pool) add(claimed []*attempt, era int) bool {
@@ -91,15 +122,17 @@ func (p *pool) add(claimed []*attempt, era int) bool {
 	if era != p.era || p.silent() {
 		return false
 	}
+	now := time.Now()
 	for _, a := range claimed {
-		p.take(a)
+		p.take(a, now)
 	}
+	p.changed(p.roomNow())
 	return true
 }
 
 // take holds an attempt. One that must not start is decided at once. The caller holds the mutex.
-func (p *pool) take(a *attempt) {
-	a.claimedAt, a.place = time.Now(), -1
+func (p *pool) take(a *attempt, now time.Time) {
+	a.claimedAt, a.place = now, -1
 	p.mine[a.key()] = a
 	switch {
 	case a.run.Cancel:
@@ -110,37 +143,47 @@ func (p *pool) take(a *attempt) {
 		return
 	}
 	heap.Push(&p.held, a)
+	p.weight += len(a.run.Payload)
 	p.work.Signal()
-	p.changed()
 }
 
-// next waits for an attempt to run, and gives it with its context; none when the pool stops.
-func (p *pool) next(ctx context.Context) (*attempt, context.Context) {
+// next frees a slot of the attempt whose handler has come back, if any, with the outcome that this
+// gives it, waits for another one to run there, and gives that with its context; none when the pool
+// stops. It is one step, so that a small attempt costs the mutex once.
+func (p *pool) next(
+	ctx context.Context, slot int, last *attempt, outcome workerdb.Outcome,
+) (*attempt, context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for !p.stopping && (len(p.held) == 0 || p.silent()) {
+	if last != nil {
+		p.running[slot] = nil
+		p.busy--
+		p.meter.finish(last.startedAt, outcome.FinishedAt)
+		p.decide(last, outcome)
+		last.end(nil)
+		p.changed(p.roomNow())
+	}
+	now := time.Now()
+	for !p.stopping && (len(p.held) == 0 || p.silentAt(now)) {
 		p.work.Wait()
+		now = time.Now()
 	}
 	if p.stopping {
+		if p.timer != nil && p.busy == 0 {
+			p.timer.Stop()
+		}
 		return nil, nil
 	}
 	a := heap.Pop(&p.held).(*attempt)
-	a.startedAt = time.Now()
-	p.running[a] = struct{}{}
-	p.meter.start(a.startedAt)
-	ctx, a.end = context.WithCancelCause(ctx)
-	p.changed()
+	p.weight -= len(a.run.Payload)
+	p.running[slot] = a
+	p.busy++
+	p.meter.start(now)
+	a.startedAt, a.dueAt = now, now.Add(a.timeout())
+	p.watch(a.dueAt, now)
+	ctx, a.end = context.WithCancelCause(telemetry.WithLazy(ctx, a))
+	p.changed(p.roomNow())
 	return a, ctx
-}
-
-// returned frees the slot of an attempt whose handler has come back.
-func (p *pool) returned(a *attempt) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	a.end(nil)
-	delete(p.running, a)
-	p.meter.finish(a.startedAt, time.Now())
-	p.changed()
 }
 
 // decide gives an attempt its outcome; only the first counts. The caller holds the mutex.
@@ -155,10 +198,11 @@ func (p *pool) finish(a *attempt, f finished) {
 	a.decided = true
 	if a.place >= 0 {
 		heap.Remove(&p.held, a.place)
+		p.weight -= len(a.run.Payload)
 	}
-	f.attempt, f.from = a, []record{a.from}
+	f.attempt, f.from = a, a.from
 	p.decidedTo(f)
-	p.changed()
+	p.changed(p.roomNow())
 }
 
 // settled forgets attempts whose outcome is in the store: who asks for them now is answered there.

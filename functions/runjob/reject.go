@@ -18,7 +18,7 @@ func (f *Function) reject(ctx context.Context, d delivered, traceID uuid.UUID, l
 	slog.WarnContext(ctx, "record rejected", "topic", m.Topic, "partition", m.Partition, "offset", m.Offset,
 		"reason", reason, telemetry.FieldTraceID, traceID)
 	f.meter.Rejected(label)
-	one := finished{settled: true, from: []record{d.record}}
+	one := finished{settled: true, from: d.record}
 	e, err := funchost.RejectedEvent(Name, m, traceID, reason)
 	if err != nil {
 		slog.ErrorContext(ctx, "event cannot be made", "id", e.ID(), "error", err)

@@ -30,7 +30,7 @@ func (f *Function) Run(ctx context.Context, publish funchost.Publish) error {
 	stages.Go(func() { f.settleAll(work) })
 	stages.Go(func() { f.sayAll(work, publish) })
 	claimer.Go(func() { f.claimAll(ctx, work) })
-	slots := f.startPool(work)
+	slots := f.startPool(context.WithoutCancel(ctx)) // the pool ends what runs
 	slog.InfoContext(ctx, "worker started", "workerId", f.id, "queues", f.cfg.Queues, "slots", f.cfg.PoolSize)
 
 	<-ctx.Done()
@@ -54,8 +54,8 @@ func (f *Function) Run(ctx context.Context, publish funchost.Publish) error {
 // startPool returns what is closed when every slot has ended.
 func (f *Function) startPool(ctx context.Context) <-chan struct{} {
 	var slots sync.WaitGroup
-	for range f.cfg.PoolSize {
-		slots.Go(func() { f.work(ctx) })
+	for slot := range f.pool.running {
+		slots.Go(func() { f.work(ctx, slot) })
 	}
 	ended := make(chan struct{})
 	go func() {

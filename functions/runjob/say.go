@@ -20,14 +20,17 @@ func (f *Function) sayAll(ctx context.Context, publish funchost.Publish) {
 			return
 		}
 		f.saying.Store(int64(len(batch)))
-		var events []event.Event
-		var records []record
+		events := make([]event.Event, 0, len(batch))
+		records := make([]record, 0, len(batch))
 		var weight int64
-		for _, one := range batch {
+		for i := range batch {
+			one := &batch[i]
 			events = append(events, one.events...)
 			events = f.appendLog(events, one.attempt)
 			events = f.appendOutcome(events, one.outcome)
-			records = append(records, one.from...)
+			if one.from.partition != nil {
+				records = append(records, one.from)
+			}
 			weight += one.bytes
 		}
 		if err := f.say(ctx, publish, events); err == nil {

@@ -21,7 +21,7 @@ func (f *Function) settleAll(ctx context.Context) {
 			return
 		}
 		f.settling.Store(int64(len(batch)))
-		var open []*finished
+		open := make([]*finished, 0, len(batch))
 		for i := range batch {
 			if !batch[i].settled {
 				open = append(open, &batch[i])
@@ -75,8 +75,9 @@ func (f *Function) settleUnstorable(ctx context.Context, one *finished, refused 
 
 // forget lets go of attempts whose outcome is in the store.
 func (f *Function) forget(ctx context.Context, batch []finished) {
-	var keys []workerdb.Key
-	for _, one := range batch {
+	keys := make([]workerdb.Key, 0, len(batch))
+	for i := range batch {
+		one := &batch[i]
 		// One that nobody could settle stays here: its row is open and ours, and must not look unclaimed.
 		if one.attempt == nil || one.outcome.Kind == "" {
 			continue

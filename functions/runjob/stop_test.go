@@ -87,7 +87,7 @@ func TestAWorkerThatStopsWaitsForItsStoreWithinTheGrace(t *testing.T) {
 		defer close(stopped)
 		w.stop()
 	}()
-	w.untilPool(h, "nothing runs any more", func(p *pool) bool { return p.stopping && len(p.running) == 0 })
+	w.untilPool(h, "nothing runs any more", func(p *pool) bool { return p.stopping && p.busy == 0 })
 	back()
 	<-stopped
 	if e := h.outcome(run); e.Type() != jobevent.TypeCompleted {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync"
 )
 
 // Fields that log lines share, so that one search finds them all.
@@ -70,6 +71,29 @@ func Logger(ctx context.Context) *slog.Logger {
 // With gives the context's logger more fields.
 func With(ctx context.Context, args ...any) context.Context {
 	return WithLogger(ctx, Logger(ctx).With(args...))
+}
+
+// WithLazy is With for contexts that are made in numbers and mostly unused: the fields are asked for
+// when the logger is.
+func WithLazy(ctx context.Context, fields interface{ LogFields() []any }) context.Context {
+	return &lazy{Context: ctx, fields: fields}
+}
+
+type lazy struct {
+	context.Context
+
+	fields interface{ LogFields() []any }
+	once   sync.Once
+	logger *slog.Logger
+}
+
+// Value is context.Context's.
+func (l *lazy) Value(key any) any {
+	if key != (loggerKey{}) {
+		return l.Context.Value(key)
+	}
+	l.once.Do(func() { l.logger = Logger(l.Context).With(l.fields.LogFields()...) })
+	return l.logger
 }
 
 // routed hands a record to the logger of its context.

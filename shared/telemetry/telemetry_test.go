@@ -66,6 +66,33 @@ func TestSlogLogsThroughItsContextsLogger(t *testing.T) {
 	}
 }
 
+type job string
+
+func (j job) LogFields() []any { return []any{FieldJobID, string(j)} }
+
+func TestALazyContextsLinesCarryItsFields(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	logger, err := NewLogger(&out, "", "text")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type key struct{}
+	ctx := context.WithValue(WithLogger(t.Context(), logger.With("service", "worker")), key{}, 1)
+	ctx, cancel := context.WithCancel(WithLazy(ctx, job("j1")))
+	defer cancel()
+	Logger(ctx).Info("one")
+	Logger(With(ctx, "attempt", 2)).Info("two")
+	for _, want := range []string{"msg=one service=worker jobId=j1\n", "msg=two service=worker jobId=j1 attempt=2\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in %s", want, out.String())
+		}
+	}
+	if ctx.Value(key{}) != 1 {
+		t.Error("what the context carried is gone")
+	}
+}
+
 func TestABadLogSettingIsNamed(t *testing.T) {
 	t.Parallel()
 	if _, err := NewLogger(nil, "loud", ""); err == nil || !strings.HasPrefix(err.Error(), "LOG_LEVEL: ") {
