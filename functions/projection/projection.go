@@ -3,6 +3,7 @@
 package projection
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -75,6 +76,9 @@ func (h *heard) take(e event.Event) error {
 		var status jobevent.RawStatus // its history is kept as it came
 		status, err = jobevent.Decode[jobevent.RawStatus](e)
 		named = status.JobID != uuid.Nil && status.Version > 0
+		if err == nil && !bytes.HasPrefix(status.History, []byte("[")) { // who reads the job would fail at it
+			err = fmt.Errorf("take %s: its history is no list: %w", e.ID(), jobevent.ErrInvalid)
+		}
 		h.statuses = append(h.statuses, apidb.StatusWord{Status: status.Status, JSON: e.Data()})
 	case jobevent.TypeAttemptLog:
 		var log jobevent.AttemptLog

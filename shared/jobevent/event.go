@@ -130,7 +130,7 @@ func Decode[T any](e event.Event) (T, error) {
 		return data, nil
 	}
 	var other T // without what was read before the no
-	if err := jsonv2.Unmarshal(e.Data(), &other); err != nil {
+	if err := jsonv2.Unmarshal(e.Data(), &other, anyNames); err != nil {
 		return other, fmt.Errorf("decode %s %s: %w: %w", e.Type(), e.ID(), err, ErrInvalid)
 	}
 	return other, nil

@@ -106,7 +106,9 @@ func (s *RawStatus) readJSON(b []byte) bool {
 		s.Output = r.raw()
 	}
 	r.literal(`,"history":`)
-	s.History = r.raw()
+	if s.History = r.raw(); len(s.History) == 0 || s.History[0] != '[' {
+		return false
+	}
 	return r.ends()
 }
 
@@ -233,10 +235,13 @@ func (r *quickReader) instantIf(name string) *time.Time {
 	return &at
 }
 
+// anyNames: what a payload says twice is its handler's business, and looking for it costs as much as the rest.
+var anyNames = jsontext.AllowDuplicateNames(true)
+
 // raw takes a JSON value whole, and copies it: the event's data may be part of something larger.
 func (r *quickReader) raw() json.RawMessage {
 	n := valueLength(r.rest)
-	if n == 0 || r.rest[0] <= ' ' || r.rest[n-1] <= ' ' || !jsontext.Value(r.rest[:n]).IsValid() {
+	if n == 0 || r.rest[0] <= ' ' || r.rest[n-1] <= ' ' || !jsontext.Value(r.rest[:n]).IsValid(anyNames) {
 		r.fail()
 		return nil
 	}

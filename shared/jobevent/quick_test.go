@@ -132,7 +132,7 @@ func TestThePlainJobsEventsAreReadQuickly(t *testing.T) {
 	at := time.Date(2026, 11, 21, 17, 0, 0, 123456000, time.UTC)
 	job := uuid.Must(uuid.NewV7())
 	payload := json.RawMessage(`{"steps":[{"type":"LOG","message":"no-op"}]}`)
-	status := RawStatus{Status: Status{JobID: job, Version: 2, Status: "COMPLETED", Attempt: 1, StartedAt: &at, FinishedAt: &at, UpdatedAt: at}, History: payload}
+	status := RawStatus{Status: Status{JobID: job, Version: 2, Status: "COMPLETED", Attempt: 1, StartedAt: &at, FinishedAt: &at, UpdatedAt: at}, History: []byte(`[{"to":"QUEUED"}]`)}
 	for _, data := range []appender{
 		Created{JobID: job, JobType: "SIMULATION", Queue: "default", Payload: payload, CreatedAt: at, TimeoutMs: 600000, MaxRetryCount: 3},
 		Run{JobID: job, Attempt: 1, JobType: "SIMULATION", Payload: payload, TimeoutMs: 600000, Rank: at},
@@ -169,7 +169,7 @@ func agree[T any](t *testing.T, b []byte) {
 	if !any(&quickly).(quick).readJSON(bytes.Clone(b)) {
 		return
 	}
-	if err := jsonv2.Unmarshal(b, &slowly); err != nil {
+	if err := jsonv2.Unmarshal(b, &slowly, anyNames); err != nil {
 		t.Fatalf("read %s as %+v, the decoder: %v", b, quickly, err)
 	}
 	if !reflect.DeepEqual(quickly, slowly) {
