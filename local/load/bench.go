@@ -28,6 +28,7 @@ func newBench() *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&quick, "quick", false, "throughput and latency only, short: the guard for every change")
 	flags.StringSliceVar(&o.Parts, "part", bench.Parts, "what to measure")
+	flags.StringSliceVar(&o.Contestants, "contestants", bench.Contestants, "whom to measure beside River")
 	flags.StringVar(&o.Dir, "dir", "", "where to make the folder of all data, on a disk; default: that of temporary files")
 	flags.StringVar(&o.JSON, "json", "", "file that keeps results; parts that are not measured now stay in it")
 	settings(cmd, &o.Settings)

@@ -25,7 +25,9 @@ const (
 	SleepFor  = 50 * time.Millisecond
 )
 
-// The contestants beside figures.Yardstick.
+// Contestants are those beside figures.Yardstick.
+var Contestants = []string{embedded, apache}
+
 const (
 	embedded = "embedded" // the broker in the house's process, as in make run
 	apache   = "apache"   // Apache Kafka beside it
@@ -41,10 +43,11 @@ var Parts = []string{"throughput", "latency", "backlog", "scale", "cost", "soak"
 
 // Options say what is measured, and how much.
 type Options struct {
-	Parts    []string
-	Dir      string // of all data; it is removed at the end
-	JSON     string // file of results; parts that it has from other runs stay. Empty: none
-	Settings figures.Settings
+	Parts       []string
+	Contestants []string
+	Dir         string // where the folder of all data is made; it is removed at the end
+	JSON        string // file of results; parts that it has from other runs stay. Empty: none
+	Settings    figures.Settings
 
 	Rates       []int         // of the latency part
 	LatencyFor  time.Duration // each of them
@@ -69,10 +72,8 @@ type bench struct {
 // Run measures the parts asked for and prints what came out.
 func Run(ctx context.Context, o Options) (err error) {
 	b := &bench{Options: o}
-	for _, part := range o.Parts {
-		if !slices.Contains(Parts, part) {
-			return fmt.Errorf("there is no part %q; there are %v", part, Parts)
-		}
+	if err := errors.Join(known("part", o.Parts, Parts), known("contestant", o.Contestants, Contestants)); err != nil {
+		return err
 	}
 	if b.results, err = figures.Read(o.JSON); o.JSON != "" && err != nil {
 		return err
@@ -91,6 +92,15 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, b.stopApache()) }()
 	return b.measure(ctx)
+}
+
+func known(what string, asked, all []string) error {
+	for _, name := range asked {
+		if !slices.Contains(all, name) {
+			return fmt.Errorf("there is no %s %q; there are %v", what, name, all)
+		}
+	}
+	return nil
 }
 
 // makeDir makes the folder of all data on a disk, or nothing that is measured would be true.
@@ -145,13 +155,18 @@ func (b *bench) say(line string) { fmt.Fprintln(b.Out, line) }
 
 func (b *bench) sayf(format string, args ...any) { b.say(fmt.Sprintf("  "+format, args...)) }
 
-// contestants are those that this machine can run.
+// contestants are those that are asked for and that this machine can run.
 func (b *bench) contestants() []string {
-	if _, err := exec.LookPath("java"); err != nil {
-		b.sayf("there is no java: Apache Kafka is left out")
-		return []string{embedded}
-	}
-	return []string{embedded, apache}
+	return slices.DeleteFunc(slices.Clone(b.Contestants), func(name string) bool {
+		if name != apache {
+			return false
+		}
+		_, err := exec.LookPath("java")
+		if err != nil {
+			b.sayf("there is no java: Apache Kafka is left out")
+		}
+		return err != nil
+	})
 }
 
 // broker is the one beside a contestant's house: none, or Apache Kafka, which stays warm between rounds.
