@@ -70,9 +70,10 @@ func (r *River) Throughput(ctx context.Context, jobs, warm int, began func()) (R
 	return r.run(ctx, began, "throughput", "--jobs", strconv.Itoa(jobs), "--warm", strconv.Itoa(warm))
 }
 
-// Latency inserts single jobs at a rate.
+// Latency inserts single jobs at a rate. Four connections, which do for batches, would make inserts queue.
 func (r *River) Latency(ctx context.Context, rate int, duration time.Duration) (RiverRun, error) {
-	return r.run(ctx, func() {}, "latency", "--rate", strconv.Itoa(rate), "--for", duration.String())
+	return r.run(ctx, func() {}, "latency",
+		"--rate", strconv.Itoa(rate), "--for", duration.String(), "--pool", "32")
 }
 
 func (r *River) run(ctx context.Context, began func(), args ...string) (result RiverRun, err error) {
