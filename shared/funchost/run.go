@@ -42,6 +42,7 @@ type host struct {
 // commits, and returns nil. It returns an error when it cannot start, when f.Run fails, or when the
 // drain took longer than the grace; what was not acknowledged then is delivered again.
 func Run(ctx context.Context, cfg Config, f Function) error {
+	relaxGC()
 	cfg = cfg.withDefaults()
 	h, err := newHost(cfg, f)
 	if err != nil {
