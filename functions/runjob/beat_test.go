@@ -14,9 +14,8 @@ import (
 
 func TestABeatSaysWhatTheWorkerHas(t *testing.T) {
 	h := newHouse(t)
-	w := h.start(func(c *Config, _ *timing) { c.PoolSize, c.Version = 1, "v1" })
+	w := h.start(func(c *Config, times *timing) { c.PoolSize, c.Version, times.cancelPatience = 1, "v1", 0 })
 	running, held := h.run("SIMULATION", `{"steps": [{"type": "LOG", "message": "a"}, {"type": "SLEEP", "durationMs": 60000}]}`), h.run("BLOCK", "")
-	w.timing.cancelPatience = 0
 	h.order(running)
 	h.untilStarted(running)
 	h.order(held)

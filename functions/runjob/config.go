@@ -88,7 +88,8 @@ const (
 	maxCancels     = 10_000  // wishes to cancel that wait for the store
 	maxAhead       = 1000    // attempts held beyond the places
 	aheadFor       = 100 * time.Millisecond
-	maxAheadBytes  = 8 << 20 // of payloads held; above it nothing is held beyond the places
+	maxAheadBytes  = 8 << 20                // of payloads held; above it nothing is held beyond the places
+	justNow        = 100 * time.Millisecond // an attempt that came less long ago is in no beat to others
 	rateCap        = 20_000
 	rateWindow     = 2 * time.Second
 	maxLogLines    = 200

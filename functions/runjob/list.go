@@ -54,7 +54,8 @@ func (p *pool) list() []listed {
 	return all
 }
 
-// heartbeat is the pool's part of a beat.
+// heartbeat is the pool's part of a beat. What came just now is left to the next beat, which is then due
+// soon: the scheduler writes a row for each attempt it hears of, and most would be over by then.
 func (p *pool) heartbeat(now time.Time) jobevent.Heartbeat {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,6 +66,10 @@ func (p *pool) heartbeat(now time.Time) jobevent.Heartbeat {
 		Attempts: make([]jobevent.HeldAttempt, 0, len(p.mine)),
 	}
 	for _, a := range p.mine {
+		if now.Sub(a.claimedAt) < justNow {
+			p.changed(0)
+			continue
+		}
 		attempt := jobevent.HeldAttempt{JobID: a.run.JobID, Attempt: a.run.Attempt, Progress: a.progress.Load()}
 		if !a.startedAt.IsZero() {
 			started := a.startedAt.UTC()
