@@ -15,24 +15,25 @@ import (
 const (
 	stageEvents = 20_000
 	stageBytes  = 64 << 20
-	stageTry    = time.Second // the one try of an event
+	stageTry    = time.Second // the one try of an event, and the longest that an answer waits for room
 	stageCall   = 1_000       // events in one try, so that a slow broker still gets somewhere
 )
 
-// stage says events soon after they are committed, many at once, without holding an answer back. What it
-// cannot say it drops: projection's reconcile says it from the rows.
+// stage says events soon after they are committed, many at once. An answer waits for it only while the
+// broker takes events more slowly than they come: who posts faster than the house can say is slowed down.
+// What cannot be said is dropped: projection's reconcile says it from the rows.
 type stage struct {
 	mu     sync.Mutex
 	events []event.Event
 	bytes  int
 	lost   int           // dropped since the last try, there was no room
+	broken bool          // the last try failed
 	filled chan struct{} // has one value when events is not empty
-	broken bool          // the last try failed; run's own
+	taken  chan struct{} // closed when the stage is empty again
 }
 
-func newStage() *stage { return &stage{filled: make(chan struct{}, 1)} }
+func newStage() *stage { return &stage{filled: make(chan struct{}, 1), taken: make(chan struct{})} }
 
-// add never waits.
 func (s *stage) add(events []event.Event) {
 	if len(events) == 0 {
 		return
@@ -43,7 +44,7 @@ func (s *stage) add(events []event.Event) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.events)+len(events) > stageEvents || s.bytes+size > stageBytes {
+	if !s.awaitRoom(len(events), size) {
 		s.lost += len(events)
 		return
 	}
@@ -54,12 +55,43 @@ func (s *stage) add(events []event.Event) {
 	}
 }
 
+// awaitRoom says whether there is room. It waits for it unless the broker takes nothing. The caller holds
+// the mutex, and holds it again.
+func (s *stage) awaitRoom(events, size int) bool {
+	fits := func() bool { return len(s.events)+events <= stageEvents && s.bytes+size <= stageBytes }
+	patience := time.NewTimer(stageTry)
+	defer patience.Stop()
+	for !fits() && !s.broken {
+		taken := s.taken
+		s.mu.Unlock()
+		select {
+		case <-taken:
+			s.mu.Lock()
+		case <-patience.C:
+			s.mu.Lock()
+			return fits()
+		}
+	}
+	return fits()
+}
+
 func (s *stage) take() (events []event.Event, lost int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	events, lost = s.events, s.lost
 	s.events, s.bytes, s.lost = nil, 0, 0
+	close(s.taken)
+	s.taken = make(chan struct{})
 	return events, lost
+}
+
+// ended notes how a try went, and says whether that is news.
+func (s *stage) ended(err error) (news bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	news = s.broken != (err != nil)
+	s.broken = err != nil
+	return news
 }
 
 // run says what there is, until ctx ends and the rest is said.
@@ -83,13 +115,14 @@ func (s *stage) say(ctx context.Context, say funchost.Publish) {
 	for len(events) > 0 {
 		n := min(len(events), stageCall)
 		err := s.try(ctx, say, events[:n])
+		news := s.ended(err)
 		switch {
-		case err != nil && !s.broken:
+		case err != nil && news:
 			telemetry.Logger(ctx).Warn("cannot say what was accepted, reconcile will", "error", err, "events", len(events))
-		case err == nil && s.broken:
+		case news:
 			telemetry.Logger(ctx).Info("can say what was accepted again")
 		}
-		if s.broken = err != nil; s.broken {
+		if err != nil {
 			return // more of it would only keep the next ones waiting
 		}
 		events = events[n:]

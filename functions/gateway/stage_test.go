@@ -1,0 +1,89 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+)
+
+func TestWhoPostsFasterThanTheBrokerTakesIsSlowedDown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		s, said, slow := newStage(), atomic.Int64{}, make(chan struct{})
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			s.run(ctx, func(_ context.Context, events []event.Event) error {
+				<-slow
+				said.Add(int64(len(events)))
+				return nil
+			})
+		}()
+		const all = 3 * stageEvents
+		go func() {
+			for range all / 500 {
+				s.add(make([]event.Event, 500))
+			}
+			stop()
+		}()
+		synctest.Wait()
+		if ctx.Err() != nil {
+			t.Error("everything was taken in while the broker took nothing")
+		}
+		close(slow)
+		<-ended
+		if n := said.Load(); n != all {
+			t.Errorf("%d of %d events said", n, all)
+		}
+	})
+}
+
+func TestNoAnswerWaitsForABrokerThatIsAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		s, ended := newStage(), make(chan struct{})
+		go func() {
+			defer close(ended)
+			s.run(ctx, func(context.Context, []event.Event) error { return errors.New("away") })
+		}()
+		s.add(make([]event.Event, 1))
+		synctest.Wait() // it has been tried
+		s.mu.Lock()
+		s.events = make([]event.Event, stageEvents)
+		s.mu.Unlock()
+		began := time.Now()
+		s.add(make([]event.Event, 1))
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("waited for %s", waited)
+		}
+		if s.mu.Lock(); s.lost != 1 {
+			t.Errorf("%d events dropped, want 1", s.lost)
+		}
+		s.mu.Unlock()
+		stop()
+		<-ended
+	})
+}
+
+func TestAStuckBrokerHoldsAnAnswerUpForAMomentOnly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage() // nobody runs it: the one try never ends
+		s.add(make([]event.Event, stageEvents))
+		began := time.Now()
+		s.add(make([]event.Event, 1))
+		if waited := time.Since(began); waited != stageTry {
+			t.Errorf("waited for %s, want %s", waited, stageTry)
+		}
+		if s.lost != 1 {
+			t.Errorf("%d events dropped, want 1", s.lost)
+		}
+	})
+}
