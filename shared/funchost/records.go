@@ -23,9 +23,9 @@ func (r records) slice(from, to int) records {
 	return records{events: r.events[from:to], messages: r.messages[from:to]}
 }
 
-// hear is the BatchHandler of a function on Kafka. When it returns nil, everything that follows from
-// the batch has been published, and its records may be acknowledged.
-func (h *host) hear(ctx context.Context, messages []*sarama.ConsumerMessage) error {
+// hear is the BatchHandler of a function on Kafka: when it has returned, what follows from the batch is
+// in the store; when finish has, it is published, and the records may be acknowledged.
+func (h *host) hear(ctx context.Context, messages []*sarama.ConsumerMessage) (finish func() error, err error) {
 	heard := records{
 		events:   make([]event.Event, 0, len(messages)),
 		messages: make([]*sarama.ConsumerMessage, 0, len(messages)),
@@ -36,7 +36,7 @@ func (h *host) hear(ctx context.Context, messages []*sarama.ConsumerMessage) err
 		if err != nil {
 			e, err = h.reject(ctx, m, uuid.Nil, telemetry.RejectedUndecodable, err)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			rejected = append(rejected, e)
 			continue
@@ -44,28 +44,37 @@ func (h *host) hear(ctx context.Context, messages []*sarama.ConsumerMessage) err
 		heard.events = append(heard.events, e)
 		heard.messages = append(heard.messages, m)
 	}
-	err := h.publisher.insist(ctx, rejected)
-	if err != nil {
-		return err
+	if err := h.publisher.insist(ctx, rejected); err != nil || len(heard.events) == 0 {
+		return nil, err
 	}
-	return h.handle(ctx, heard)
+	say, err := h.settlePatiently(ctx, heard)
+	if err != nil {
+		return nil, h.blame(ctx, heard, err)
+	}
+	return func() error { return h.publisher.insist(ctx, say) }, nil
 }
 
-// handle has the records handled, publishes what follows, and where something in them is to blame
-// halves them, until that alone is left and rejected. The first half is published before the second
-// is handled, so that order holds.
-func (h *host) handle(ctx context.Context, heard records) error {
-	n := len(heard.events)
-	if n == 0 {
-		return nil
-	}
+func (h *host) settlePatiently(ctx context.Context, heard records) ([]event.Event, error) {
 	deadline := time.Now().Add(patience)
-	say, err := h.settle(ctx, heard.events, func() bool {
+	return h.settle(ctx, heard.events, func() bool {
 		return time.Now().After(deadline) && !h.stopping.Load()
 	})
+}
+
+// handle has the records handled and publishes what follows.
+func (h *host) handle(ctx context.Context, heard records) error {
+	say, err := h.settlePatiently(ctx, heard)
+	if err != nil {
+		return h.blame(ctx, heard, err)
+	}
+	return h.publisher.insist(ctx, say)
+}
+
+// blame looks for what in the records is to blame for the error: it halves them, until that alone is left
+// and rejected. The first half is published before the second is handled, so that order holds.
+func (h *host) blame(ctx context.Context, heard records, err error) error {
+	n := len(heard.events)
 	switch {
-	case err == nil:
-		return h.publisher.insist(ctx, say)
 	case !neverBetter(err):
 		return err
 	case n == 1:

@@ -2,6 +2,7 @@ package kafkaevent
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -13,7 +14,8 @@ import (
 const maxBatchBytes = 8 << 20
 
 // BatchConsumer hands the records of all its partitions to one handler, one batch at a time: whatever
-// is there now, up to a maximum, in order within each partition.
+// is there now, up to a maximum, in order within each partition. While what a batch has left to do is
+// finished, the next one is handled.
 type BatchConsumer struct {
 	// Grace is how long a handler may go on after Run's context has ended before its own does.
 	Grace time.Duration
@@ -21,15 +23,25 @@ type BatchConsumer struct {
 	group *GroupConsumer
 	max   int
 
+	finishing chan handled
+	broken    chan error // has the error of the finish that failed
+
 	mu       sync.Mutex
-	finished *sync.Cond
-	inFlight map[*Partition]bool
+	released *sync.Cond
+	inFlight map[*Partition]int // batches that hold records of it
 }
 
-// BatchHandler takes a batch. When it returns nil the records are done. When it returns an error the
-// batch comes again after a while, without the records of partitions that were lost since. It may
-// block for as long as it must.
-type BatchHandler func(ctx context.Context, batch []*sarama.ConsumerMessage) error
+// BatchHandler takes a batch. When it returns an error the batch comes again after a while, without the
+// records of partitions that were lost since. Else the records are done once finish, which may be nil,
+// has returned nil; it is called while the next batch is handled, and those of all batches one after
+// another. Both may block for as long as they must. A finish that fails ends Run.
+type BatchHandler func(ctx context.Context, batch []*sarama.ConsumerMessage) (finish func() error, err error)
+
+// handled is a batch on its way to being done.
+type handled struct {
+	batch  []Records
+	finish func() error
+}
 
 // NewBatchConsumer checks the configuration; nothing connects before Run. limit is the most records
 // a batch holds.
@@ -38,18 +50,23 @@ func NewBatchConsumer(cfg Config, group string, topics []string, limit int) (*Ba
 	if err != nil {
 		return nil, err
 	}
-	b := &BatchConsumer{Grace: 30 * time.Second, group: g, max: limit, inFlight: map[*Partition]bool{}}
-	b.finished = sync.NewCond(&b.mu)
+	b := &BatchConsumer{
+		Grace: 30 * time.Second, group: g, max: limit, inFlight: map[*Partition]int{},
+		finishing: make(chan handled), broken: make(chan error, 1),
+	}
+	b.released = sync.NewCond(&b.mu)
 	return b, nil
 }
 
 // Group is the membership beneath: Joined, Partitions and their lag.
 func (b *BatchConsumer) Group() *GroupConsumer { return b.group }
 
-// Run consumes until ctx ends; then it takes no more, waits for the batch in flight, marks, commits
-// and leaves the group. A rebalance waits for the batch in flight only where it holds records of a
-// partition that goes.
+// Run consumes until ctx ends; then it takes no more, waits for the batches in flight, marks, commits
+// and leaves the group. A rebalance waits for a batch in flight only where it holds records of a
+// partition that goes. It is called once.
 func (b *BatchConsumer) Run(ctx context.Context, handle BatchHandler) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	member, leave := context.WithCancel(context.WithoutCancel(ctx))
 	defer leave()
 	left := make(chan error, 1)
@@ -57,6 +74,8 @@ func (b *BatchConsumer) Run(ctx context.Context, handle BatchHandler) error {
 
 	work, cancel := graceful(ctx, b.Grace)
 	defer cancel()
+	var finisher sync.WaitGroup
+	finisher.Go(func() { b.finishAll(stop) })
 	for ctx.Err() == nil {
 		if batch := b.take(); len(batch) > 0 {
 			b.deliver(ctx, work, batch, handle)
@@ -67,23 +86,47 @@ func (b *BatchConsumer) Run(ctx context.Context, handle BatchHandler) error {
 		case <-ctx.Done():
 		}
 	}
+	close(b.finishing)
+	finisher.Wait()
 	leave()
-	return <-left
+	err := <-left
+	select {
+	case broken := <-b.broken:
+		return fmt.Errorf("finish batch of group %s: %w", b.group.group, broken)
+	default:
+		return err
+	}
 }
 
-// deliver has the batch handled, again and again if need be, until it is done, nothing of it is left
-// to us, or ctx ends.
+// finishAll finishes what was handled, in order. After one that failed nothing is marked any more: a
+// mark says that everything before it is done too.
+func (b *BatchConsumer) finishAll(stop func()) {
+	var failed error
+	for h := range b.finishing {
+		if failed == nil && h.finish != nil {
+			if failed = h.finish(); failed != nil {
+				b.broken <- failed
+				stop()
+			}
+		}
+		if failed == nil {
+			mark(h.batch)
+		}
+		b.release(h.batch)
+	}
+}
+
+// deliver has the batch handled, again and again if need be, until it is on its way to being finished,
+// nothing of it is left to us, or ctx ends.
 func (b *BatchConsumer) deliver(ctx, work context.Context, batch []Records, handle BatchHandler) {
 	wait := retryAtLeast
 	for {
-		err := handle(work, flatten(batch))
+		finish, err := handle(work, flatten(batch))
 		if err == nil {
-			mark(batch)
-		}
-		b.release()
-		if err == nil {
+			b.finishing <- handled{batch, finish}
 			return
 		}
+		b.release(batch)
 		// Only Debug: the handler has logged what is wrong, once, not at each try.
 		slog.DebugContext(ctx, "batch failed", "group", b.group.group, "records", len(flatten(batch)), "error", err)
 		if !pause(ctx, wait) {
@@ -116,22 +159,26 @@ func (b *BatchConsumer) again(batch []Records) []Records {
 
 func (b *BatchConsumer) note(batch []Records) {
 	for _, r := range batch {
-		b.inFlight[r.Partition] = true
+		b.inFlight[r.Partition]++
 	}
 }
 
-func (b *BatchConsumer) release() {
+func (b *BatchConsumer) release(batch []Records) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	clear(b.inFlight)
-	b.finished.Broadcast()
+	for _, r := range batch {
+		if b.inFlight[r.Partition]--; b.inFlight[r.Partition] == 0 {
+			delete(b.inFlight, r.Partition)
+		}
+	}
+	b.released.Broadcast()
 }
 
 func (b *BatchConsumer) waitFor(p *Partition) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for b.inFlight[p] {
-		b.finished.Wait()
+	for b.inFlight[p] > 0 {
+		b.released.Wait()
 	}
 }
 

@@ -159,11 +159,11 @@ func TestTheHandlersContextEndsAfterTheGrace(t *testing.T) {
 	}
 	c.Grace = time.Millisecond
 	ctx, cancel := context.WithCancel(within(t, time.Minute))
-	err = c.Run(ctx, func(ctx context.Context, _ []*sarama.ConsumerMessage) error {
+	err = c.Run(ctx, whole(func(ctx context.Context, _ []*sarama.ConsumerMessage) error {
 		cancel()
 		<-ctx.Done()
 		return ctx.Err()
-	})
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,10 +24,10 @@ func beKilled(place string) {
 	if err != nil {
 		panic(err)
 	}
-	_ = c.Run(context.Background(), func(context.Context, []*sarama.ConsumerMessage) error {
+	_ = c.Run(context.Background(), whole(func(context.Context, []*sarama.ConsumerMessage) error {
 		fmt.Println("took a batch")
 		select {}
-	})
+	}))
 }
 
 func TestAKilledMembersPartitionsMoveAndItsRecordsComeAgain(t *testing.T) {

@@ -24,7 +24,7 @@ func newSeen() *seen {
 	return &seen{changed: make(chan struct{}, 1), times: map[string]int{}, order: map[string][]int{}}
 }
 
-// handle is a BatchHandler.
+// handle takes a batch, of which nothing is left to finish then.
 func (s *seen) handle(_ context.Context, batch []*sarama.ConsumerMessage) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +96,21 @@ type member struct {
 	stopping func() bool
 }
 
-func (p *place) member(limit int, handle BatchHandler, topics ...string) *member {
+// whole is a BatchHandler that leaves nothing to finish.
+func whole(handle func(context.Context, []*sarama.ConsumerMessage) error) BatchHandler {
+	return func(ctx context.Context, batch []*sarama.ConsumerMessage) (func() error, error) {
+		return nil, handle(ctx, batch)
+	}
+}
+
+func (p *place) member(
+	limit int, handle func(context.Context, []*sarama.ConsumerMessage) error, topics ...string,
+) *member {
+	p.t.Helper()
+	return p.finishing(limit, whole(handle), topics...)
+}
+
+func (p *place) finishing(limit int, handle BatchHandler, topics ...string) *member {
 	p.t.Helper()
 	b, err := NewBatchConsumer(p.cfg, p.group, append(topics, p.topic), limit)
 	if err != nil {
