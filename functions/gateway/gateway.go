@@ -31,6 +31,7 @@ type Function struct {
 	cfg     Config
 	store   *apidb.Store
 	rules   jobspec.Rules
+	singles *together
 	stage   *stage
 	endings *endings
 	served  chan struct{} // closed when the last request has been answered
@@ -43,6 +44,7 @@ func New(cfg Config, store *apidb.Store) *Function {
 		cfg:     cfg,
 		store:   store,
 		rules:   jobspec.Rules{Queues: cfg.Queues, JobTypes: cfg.JobTypes},
+		singles: &together{insert: store.InsertJobs, patience: requestPatience},
 		stage:   newStage(),
 		endings: newEndings(store.Ended),
 		served:  make(chan struct{}),

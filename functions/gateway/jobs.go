@@ -180,7 +180,15 @@ func (f *Function) accept(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Accepted
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	accepted, err := f.store.InsertJobs(ctx, jobs)
+	var accepted []apidb.Accepted
+	var err error
+	if job := jobs[0]; len(jobs) == 1 && job.Request.IdempotencyKey == "" && job.EventID == "" {
+		// One with a key waits for another's, and would have its company wait too.
+		accepted = make([]apidb.Accepted, 1)
+		accepted[0], err = f.singles.add(ctx, job)
+	} else {
+		accepted, err = f.store.InsertJobs(ctx, jobs)
+	}
 	if err != nil {
 		return nil, err
 	}

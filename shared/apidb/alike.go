@@ -24,7 +24,7 @@ func allAlike(jobs []NewJob) bool {
 
 func alike(job, other *NewJob) bool {
 	a, b := &job.Request, &other.Request
-	return job.TraceID == other.TraceID && a.OwnerID == b.OwnerID && a.JobType == b.JobType && a.Queue == b.Queue &&
+	return a.OwnerID == b.OwnerID && a.JobType == b.JobType && a.Queue == b.Queue &&
 		a.Priority == b.Priority && a.MaxRetryCount == b.MaxRetryCount && a.RetryPolicy.Equal(b.RetryPolicy) &&
 		a.Timeout == b.Timeout && a.Delay == b.Delay && slices.Equal(a.Tags, b.Tags) &&
 		(a.RunAt == b.RunAt || a.RunAt != nil && b.RunAt != nil && a.RunAt.Equal(*b.RunAt))
@@ -32,10 +32,10 @@ func alike(job, other *NewJob) bool {
 
 // insertAlike is one statement without RETURNING: all that the database adds is the time.
 func (s *Store) insertAlike(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
-	job, req := &jobs[0], &jobs[0].Request
+	req := &jobs[0].Request
 	p := gen.JobInsertAlikeParams{
-		JobIDs: make([]uuid.UUID, len(jobs)), Payloads: make([]json.RawMessage, len(jobs)),
-		TraceID: job.TraceID, OwnerID: req.OwnerID, JobType: req.JobType, Queue: req.Queue,
+		JobIDs: make([]uuid.UUID, len(jobs)), TraceIDs: make([]uuid.UUID, len(jobs)),
+		Payloads: make([]json.RawMessage, len(jobs)), OwnerID: req.OwnerID, JobType: req.JobType, Queue: req.Queue,
 		Priority: int32(req.Priority), MaxRetryCount: int32(req.MaxRetryCount), RetryPolicy: policyJSON(req),
 		TimeoutMs: int32(req.Timeout.Milliseconds()), Tags: append([]string{}, req.Tags...), RunAt: req.RunAt,
 	}
@@ -44,7 +44,7 @@ func (s *Store) insertAlike(ctx context.Context, jobs []NewJob) ([]Accepted, err
 		p.DelayMs = &ms
 	}
 	for i := range jobs {
-		p.JobIDs[i], p.Payloads[i] = jobs[i].JobID, jobs[i].Request.Payload
+		p.JobIDs[i], p.TraceIDs[i], p.Payloads[i] = jobs[i].JobID, jobs[i].TraceID, jobs[i].Request.Payload
 	}
 	createdAt, err := s.q.JobInsertAlike(ctx, p)
 	if err != nil {

@@ -10,12 +10,9 @@ import (
 
 const idleFor = 10 * time.Second
 
-// idle looks at a house with nothing to do, as make run leaves it once its jobs have ended.
+// idle looks at a house that has come up and has nothing to do.
 func (b *bench) idle(ctx context.Context) error {
 	return b.withHouse(ctx, b.server, nil, func(h *house) error {
-		if err := b.warm(ctx, h); err != nil {
-			return err
-		}
 		if err := pass(ctx, settling); err != nil {
 			return err
 		}

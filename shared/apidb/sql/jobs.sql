@@ -1,4 +1,4 @@
--- Accepts jobs that differ in id and payload only, as most of a batch do, and that nothing can be in the
+-- Accepts jobs that differ in ids and payload only, as most of a batch do, and that nothing can be in the
 -- way of: they have no key and no event, and their ids are new. Half the price of the statement below.
 -- name: JobInsertAlike :one
 with inserted as (
@@ -7,7 +7,7 @@ with inserted as (
         timeout_ms, tags, run_at, status
     )
     select
-        unnest(@job_ids::uuid[]), unnest(@payloads::json[]), @trace_id::uuid, @owner_id::text, @job_type::text,
+        unnest(@job_ids::uuid[]), unnest(@payloads::json[]), unnest(@trace_ids::uuid[]), @owner_id::text, @job_type::text,
         @queue::text, @priority::int, @max_retry_count::int, sqlc.narg('retry_policy')::json,
         @timeout_ms::int, @tags::text[], due.run_at,
         case when due.run_at > now() then 'SCHEDULED' else 'PENDING' end

@@ -114,7 +114,7 @@ with inserted as (
         timeout_ms, tags, run_at, status
     )
     select
-        unnest($1::uuid[]), unnest($2::json[]), $3::uuid, $4::text, $5::text,
+        unnest($1::uuid[]), unnest($2::json[]), unnest($3::uuid[]), $4::text, $5::text,
         $6::text, $7::int, $8::int, $9::json,
         $10::int, $11::text[], due.run_at,
         case when due.run_at > now() then 'SCHEDULED' else 'PENDING' end
@@ -128,7 +128,7 @@ select now()::timestamptz as created_at
 type JobInsertAlikeParams struct {
 	JobIDs        []uuid.UUID
 	Payloads      []json.RawMessage
-	TraceID       uuid.UUID
+	TraceIDs      []uuid.UUID
 	OwnerID       string
 	JobType       string
 	Queue         string
@@ -141,13 +141,13 @@ type JobInsertAlikeParams struct {
 	DelayMs       *int64
 }
 
-// Accepts jobs that differ in id and payload only, as most of a batch do, and that nothing can be in the
+// Accepts jobs that differ in ids and payload only, as most of a batch do, and that nothing can be in the
 // way of: they have no key and no event, and their ids are new. Half the price of the statement below.
 func (q *Queries) JobInsertAlike(ctx context.Context, arg JobInsertAlikeParams) (time.Time, error) {
 	row := q.db.QueryRow(ctx, jobInsertAlike,
 		arg.JobIDs,
 		arg.Payloads,
-		arg.TraceID,
+		arg.TraceIDs,
 		arg.OwnerID,
 		arg.JobType,
 		arg.Queue,

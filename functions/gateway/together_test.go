@@ -1,0 +1,107 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// ledger is a store that notes what it was asked to insert, and takes a while.
+type ledger struct {
+	takes time.Duration
+	bad   uuid.UUID // refused for good
+
+	mu      sync.Mutex
+	batches []int
+}
+
+func (l *ledger) insert(ctx context.Context, jobs []apidb.NewJob) ([]apidb.Accepted, error) {
+	l.mu.Lock()
+	l.batches = append(l.batches, len(jobs))
+	l.mu.Unlock()
+	select {
+	case <-time.After(l.takes):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	accepted := make([]apidb.Accepted, len(jobs))
+	for i, job := range jobs {
+		if job.JobID == l.bad {
+			return nil, fmt.Errorf("insert %s: %w", job.JobID, jobevent.ErrInvalid)
+		}
+		accepted[i] = apidb.Accepted{JobID: job.JobID}
+	}
+	return accepted, nil
+}
+
+func TestSinglesThatComeTogetherGoTogetherAndEachHasItsAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &ledger{takes: time.Millisecond, bad: uuid.New()}
+		singles := &together{insert: store.insert, patience: time.Minute}
+		var all sync.WaitGroup
+		for i := range 100 {
+			id := uuid.New()
+			if i == 50 {
+				id = store.bad
+			}
+			all.Go(func() {
+				accepted, err := singles.add(t.Context(), apidb.NewJob{JobID: id})
+				if refused := errors.Is(err, jobevent.ErrInvalid); refused != (id == store.bad) || err == nil && accepted.JobID != id {
+					t.Errorf("%s was answered %s, %v", id, accepted.JobID, err)
+				}
+			})
+		}
+		all.Wait()
+		// Up to two alone, for they were first; the others in one, and then each alone for the bad one's sake.
+		if largest := max(store.batches[0], store.batches[1], store.batches[2]); largest < 97 {
+			t.Errorf("inserted in batches of %v", store.batches)
+		}
+	})
+}
+
+func TestASingleWaitsForNoCompany(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &ledger{takes: time.Millisecond}
+		singles := &together{insert: store.insert, patience: time.Minute}
+		for range 3 {
+			began := time.Now()
+			if _, err := singles.add(t.Context(), apidb.NewJob{JobID: uuid.New()}); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(began); took != store.takes {
+				t.Errorf("took %s, the store %s", took, store.takes)
+			}
+		}
+	})
+}
+
+func TestWhoLeavesHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &ledger{takes: time.Hour}
+		singles := &together{insert: store.insert, patience: time.Minute}
+		ctx, leave := context.WithTimeout(t.Context(), time.Second)
+		defer leave()
+		if _, err := singles.add(ctx, apidb.NewJob{}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("who left was answered %v", err)
+		}
+		began := time.Now()
+		if _, err := singles.add(t.Context(), apidb.NewJob{}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a store that hangs answered %v", err)
+		}
+		if waited := time.Since(began); waited > time.Minute {
+			t.Errorf("waited %s for a store that hangs", waited)
+		}
+	})
+}
