@@ -51,27 +51,6 @@ func (a *API) Completed(ctx context.Context, id string) (Job, error) {
 	}
 }
 
-// Heard returns once the scheduler has the job: the API shows a word of its. Of a job that has to wait
-// nobody says a word until the API asks, some ten seconds later.
-func (a *API) Heard(ctx context.Context, id string) error {
-	look := time.NewTicker(lookEvery)
-	defer look.Stop()
-	for {
-		job, err := a.Get(ctx, id, 0)
-		if err != nil {
-			return fmt.Errorf("follow job %s: %w", id, err)
-		}
-		if job.Version > 0 {
-			return nil
-		}
-		select {
-		case <-look.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
 // Pending is how many jobs the API counts that have not begun, up to a bound of its own.
 func (a *API) Pending(ctx context.Context) (int, error) {
 	answer, err := a.call(ctx, http.MethodGet, "/api/health", nil, http.StatusOK)

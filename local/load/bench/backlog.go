@@ -93,7 +93,7 @@ func (b *bench) backlogOf(ctx context.Context, c backlogCase) (result figures.Ba
 
 func (b *bench) feeder(h *house, jobType string, waiting int) *feeder {
 	return &feeder{
-		api: h.api, request: request(jobType, rig.Queue), waiting: waiting,
+		api: h.api, server: h.server, request: request(jobType, rig.Queue), waiting: waiting,
 		batch: min(b.Settings.Batch, 500), clients: b.Settings.Clients,
 	}
 }

@@ -97,6 +97,7 @@ func pass(ctx context.Context, d time.Duration) error {
 // feeder keeps so many jobs waiting in rig.Queue: what is done is replaced.
 type feeder struct {
 	api     *apiload.API
+	server  *rig.Server
 	request string
 	batch   int
 	clients int
@@ -111,12 +112,16 @@ func (f *feeder) fill(ctx context.Context, request string, n int) error {
 	if err != nil {
 		return err
 	}
-	for _, id := range last[max(0, len(last)-4*f.clients):] {
-		if err := f.api.Heard(ctx, id); err != nil {
+	last = last[max(0, len(last)-4*f.clients):]
+	for {
+		there, err := f.server.Scheduled(ctx, last)
+		if err != nil || there == len(last) {
+			return err
+		}
+		if err := pass(ctx, 200*time.Millisecond); err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
 // run feeds until ctx ends.

@@ -118,6 +118,15 @@ func (s *Server) Settle(ctx context.Context) error {
 	})
 }
 
+// Scheduled says how many of the jobs the scheduler has. It is asked in its database: of a job that waits
+// the API hears nothing until it asks, in a backlog of millions for hours.
+func (s *Server) Scheduled(ctx context.Context, ids []string) (n int, err error) {
+	err = s.With(ctx, "jobweaver_scheduler", func(conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, "SELECT count(*) FROM jobs WHERE job_id = any ($1::uuid[])", ids).Scan(&n)
+	})
+	return n, err
+}
+
 // Clear drops the contestants' databases: nobody's vacuum runs into somebody else's round.
 func (s *Server) Clear(ctx context.Context) error {
 	return s.With(ctx, "postgres", func(conn *pgx.Conn) error {
