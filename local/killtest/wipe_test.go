@@ -37,8 +37,11 @@ func TestEveryJobEndsThoughTheBrokerLosesItsData(t *testing.T) {
 	// Each leaves behind what it has not heard. Without outcomes the room for attempts is soon used up, so the
 	// workers go soon after the function that hears them.
 	gone := h.targetsNamed("projection", "command", "outcome", "runjob-1", "runjob-2", "ingest")
-	for i, stays := range []time.Duration{time.Second, 500 * time.Millisecond, 150 * time.Millisecond, 0, time.Second, time.Second} {
+	for i, stays := range []time.Duration{time.Second, 500 * time.Millisecond, 0, 0, time.Second, time.Second} {
 		must(t, gone[i].kill())
+		if gone[i].name == "outcome" {
+			h.awaitUnheardFailure(submitting)
+		}
 		pause(submitting, stays)
 	}
 	t.Logf("not heard when the broker's disk is wiped: %v", h.unheard(t))
@@ -64,6 +67,17 @@ func TestEveryJobEndsThoughTheBrokerLosesItsData(t *testing.T) {
 	t.Logf("all had ended %s after the last wipe", e.lastEnd().Sub(wiped).Round(time.Millisecond))
 	h.stopAll()
 	e.summarize(t)
+}
+
+// awaitUnheardFailure waits until an attempt has failed that outcome has not heard of. Few do, so it may
+// take longer than a moment; a few seconds later nothing is left to fail.
+func (h *house) awaitUnheardFailure(ctx context.Context) {
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); {
+		if lag, err := h.lag("jobweaver-outcome", jobevent.TopicFailed); err == nil && lag > 0 {
+			return
+		}
+		pause(ctx, 50*time.Millisecond)
+	}
 }
 
 // unheard counts what is on each topic that its reader has not heard: a wipe of nothing proves nothing.
