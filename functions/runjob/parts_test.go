@@ -217,7 +217,7 @@ func TestWhatWasClaimedBeforeASilenceEndedIsNotTaken(t *testing.T) {
 	if p.add(claimed, before) {
 		t.Fatal("taken although its row may have been judged")
 	}
-	if !p.add(claimed, p.now()) || !p.has(claimed[0].key()) {
+	if !p.add(claimed, p.now()) || !p.known([]ordered{{run: claimed[0].run}})[0] {
 		t.Fatal("not taken when asked again")
 	}
 }

@@ -96,14 +96,7 @@ func (p *pool) now() int {
 	return p.era
 }
 
-// has says whether an attempt is here.
-func (p *pool) has(key workerdb.Key) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.mine[key] != nil
-}
-
-// known says it of each.
+// known says of each whether its attempt is here.
 func (p *pool) known(orders []ordered) []bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

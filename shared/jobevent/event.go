@@ -2,6 +2,7 @@ package jobevent
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -175,9 +176,6 @@ func TraceParent(traceID uuid.UUID, spanOf string) string {
 	text := make([]byte, 0, len("00-")+32+len("-")+16+len("-01"))
 	text = append(text, "00-"...)
 	text = hex.AppendEncode(text, traceID[:])
-	text = append(text, '-')
-	for shift := 60; shift >= 0; shift -= 4 {
-		text = append(text, "0123456789abcdef"[span>>shift&15])
-	}
+	text = hex.AppendEncode(append(text, '-'), binary.BigEndian.AppendUint64(nil, span))
 	return string(append(text, "-01"...))
 }

@@ -36,14 +36,22 @@ var (
 	valueVersion = []byte(event.CloudEventsVersionV1)
 )
 
-// knownExtensions saves a copy of a name for each record.
-var knownExtensions = map[string][]byte{
-	jobevent.ExtPartitionKey:  []byte(headerPrefix + jobevent.ExtPartitionKey),
-	jobevent.ExtCorrelationID: []byte(headerPrefix + jobevent.ExtCorrelationID),
-	jobevent.ExtCausationID:   []byte(headerPrefix + jobevent.ExtCausationID),
-	jobevent.ExtTraceParent:   []byte(headerPrefix + jobevent.ExtTraceParent),
-	jobevent.ExtQueue:         []byte(headerPrefix + jobevent.ExtQueue),
+// extension is the name of one that the house sets, and its header's. Known, they need no copy a record.
+type extension struct {
+	name   string
+	header []byte
 }
+
+var knownExtensions = func() map[string]extension {
+	known := map[string]extension{}
+	for _, name := range []string{
+		jobevent.ExtPartitionKey, jobevent.ExtCorrelationID, jobevent.ExtCausationID, jobevent.ExtTraceParent,
+		jobevent.ExtQueue,
+	} {
+		known[name] = extension{name, []byte(headerPrefix + name)}
+	}
+	return known
+}()
 
 // plainWriter writes the records of one batch, of which the memory is shared.
 type plainWriter struct {
@@ -95,7 +103,7 @@ func (w *plainWriter) write(e event.Event) *sarama.ProducerMessage {
 	m := sarama.ProducerMessage{Value: w.value(e.DataEncoded)}
 	for name, value := range ctx.Extensions {
 		text := w.copied(value.(string)) // isPlain has looked
-		key := knownExtensions[name]
+		key := knownExtensions[name].header
 		if key == nil {
 			key = []byte(headerPrefix + name)
 		}
@@ -226,17 +234,8 @@ func setExtension(ctx *event.EventContextV1, name, value string, headers int) bo
 
 // extensionName is a copy of the name, or for a known one none.
 func extensionName(name []byte) string {
-	switch string(name) {
-	case jobevent.ExtPartitionKey:
-		return jobevent.ExtPartitionKey
-	case jobevent.ExtCorrelationID:
-		return jobevent.ExtCorrelationID
-	case jobevent.ExtCausationID:
-		return jobevent.ExtCausationID
-	case jobevent.ExtTraceParent:
-		return jobevent.ExtTraceParent
-	case jobevent.ExtQueue:
-		return jobevent.ExtQueue
+	if known, ok := knownExtensions[string(name)]; ok {
+		return known.name
 	}
 	return string(name)
 }
