@@ -2,16 +2,11 @@ package schedulerdb
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -20,72 +15,15 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// plan is what auto_explain says of a statement, and a node of it.
-type plan struct {
-	Text string `json:"Query Text"`
-	Plan node   `json:"Plan"`
-}
-
-type node struct {
-	Type     string  `json:"Node Type"`
-	Relation string  `json:"Relation Name"`
-	Index    string  `json:"Index Name"`
-	Loops    float64 `json:"Actual Loops"`
-	Rows     float64 `json:"Actual Rows"` // of one loop
-	Removed  float64 `json:"Rows Removed by Filter"`
-	Hit      int     `json:"Shared Hit Blocks"`
-	Read     int     `json:"Shared Read Blocks"`
-	Cost     float64 `json:"Total Cost"`
-	Plans    []node  `json:"Plans"`
-}
-
-func (n node) walk(visit func(node)) {
-	visit(n)
-	for _, child := range n.Plans {
-		child.walk(visit)
-	}
-}
-
-// explained collects the plans with which the server really ran the store's statements, by their names.
-type explained struct {
-	mu    sync.Mutex
-	plans map[string][]plan
-}
-
-var queryName = regexp.MustCompile(`-- name: (\w+)`)
-
-func (e *explained) notice(_ *pgconn.PgConn, n *pgconn.Notice) {
-	_, text, found := strings.Cut(n.Message, "plan:\n")
-	var p plan
-	if !found || json.Unmarshal([]byte(text), &p) != nil {
-		return
-	}
-	if name := queryName.FindStringSubmatch(p.Text); name != nil {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.plans[name[1]] = append(e.plans[name[1]], p)
-	}
-}
-
-func newExplainedHouse(t *testing.T, url, planning string) (house, *explained) {
+func newExplainedHouse(t *testing.T, url, planning string) (house, *pgtest.Plans) {
 	t.Helper()
-	e := &explained{plans: map[string][]plan{}}
-	pool, err := pgpool.Open(t.Context(), url, pgpool.IndexOnly(), func(cfg *pgxpool.Config) {
-		cfg.ConnConfig.OnNotice = e.notice
-		for name, value := range map[string]string{
-			"session_preload_libraries": "auto_explain", "auto_explain.log_min_duration": "0",
-			"auto_explain.log_analyze": "on", "auto_explain.log_buffers": "on", "auto_explain.log_format": "json",
-			"auto_explain.log_level": "notice", "auto_explain.log_parameter_max_length": "0",
-			"plan_cache_mode": planning,
-		} {
-			cfg.ConnConfig.RuntimeParams[name] = value
-		}
-	})
+	plans := &pgtest.Plans{}
+	pool, err := pgpool.Open(t.Context(), url, pgpool.IndexOnly(), plans.Watch(planning))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	return house{t, &Store{pool: pool, cfg: Config{Lease: 15 * time.Second, MaxLost: 3}}}, e
+	return house{t, &Store{pool: pool, cfg: Config{Lease: 15 * time.Second, MaxLost: 3}}}, plans
 }
 
 // Without fresh statistics and with 200,000 jobs waiting, every statement visits the rows that it is
@@ -98,7 +36,7 @@ func TestPlansHoldWithoutStatistics(t *testing.T) {
 	h.fill(200_000, "'PENDING'", "NULL", "NULL", "NULL")
 	for _, planning := range []string{"force_custom_plan", "force_generic_plan"} {
 		t.Run(planning, func(t *testing.T) {
-			h, e := newExplainedHouse(t, url, planning)
+			h, plans := newExplainedHouse(t, url, planning)
 			h.tamper("DELETE FROM jobs WHERE status <> 'PENDING'")
 			h.fill(20_000, "(ARRAY['SCHEDULED', 'RETRYING'])[1 + n % 2]", "now() + n * interval '1 s'", "NULL", "NULL")
 			h.fill(500, "'RETRYING'", "now() - n * interval '1 s'", "NULL", "NULL")
@@ -106,9 +44,9 @@ func TestPlansHoldWithoutStatistics(t *testing.T) {
 			h.fill(500, "'RUNNING'", "NULL", "now() + interval '15 s'", "11")
 			h.askAgain(0)
 			h.fill(300, "'QUEUED'", "NULL", "now() - interval '1 s'", "11")
-			e.plans = map[string][]plan{}
+			plans.Forget()
 			h.doOfEverything()
-			e.check(t)
+			checkPlans(t, plans.Seen())
 		})
 	}
 }
@@ -164,23 +102,23 @@ func (h house) doOfEverything() {
 	h.report(fresh[0], 0)
 }
 
-// check holds each plan against what its statement was asked to do: at most 300 rows of jobs, but for
+// checkPlans holds each plan against what its statement was asked to do: at most 300 rows of jobs, but for
 // those that look at all 800 in flight or at the first thousand due.
-func (e *explained) check(t *testing.T) {
+func checkPlans(t *testing.T, seen map[string][]pgtest.Node) {
 	t.Helper()
 	for _, name := range []string{
 		"JobsDispatch", "QueuesPending", "InFlight", "JobsDue", "JobsWaitingOverdue", "NextDue", "JobsAskAgain",
 		"JobsCancelUnanswered", "JobsComplete", "JobsLock", "JobsSave", "JobsSnapshot", "JobsRunOrders", "JobsNewer",
 		"JobsStarted", "JobsHeld", "JobsInsert", "JobsKnown", "DispatchLock", "DispatchSave", "DispatchState",
 	} {
-		if len(e.plans[name]) == 0 {
+		if len(seen[name]) == 0 {
 			t.Errorf("%s did not run", name)
 		}
 	}
-	for name, plans := range e.plans {
-		for _, p := range plans {
+	for name, plans := range seen {
+		for _, plan := range plans {
 			visited := 0.0
-			p.Plan.walk(func(n node) {
+			plan.Walk(func(n pgtest.Node) {
 				switch {
 				case n.Relation == "jobs" && !slices.Contains([]string{"Index Scan", "Index Only Scan", "ModifyTable"}, n.Type),
 					n.Type == "Sort" && n.Rows > 1000:
@@ -189,8 +127,8 @@ func (e *explained) check(t *testing.T) {
 					visited += (n.Rows + n.Removed) * n.Loops
 				}
 			})
-			if blocks := p.Plan.Hit + p.Plan.Read; visited > 3000 || blocks > 20_000 || p.Plan.Cost > 100_000 {
-				text, _ := json.MarshalIndent(p.Plan, "", " ")
+			if blocks := plan.Hit + plan.Read; visited > 3000 || blocks > 20_000 || plan.Cost > 100_000 {
+				text, _ := json.MarshalIndent(plan, "", " ")
 				t.Errorf("%s visits %.0f rows in %d blocks: %s", name, visited, blocks, text)
 			}
 		}
@@ -240,7 +178,7 @@ func TestDispatchingDoesNotWalkOverTheDead(t *testing.T) {
 				COMMIT;
 			END LOOP;
 		END $$`) // single jobs, each of which writes the ledger
-	watched, e := newExplainedHouse(t, url, "auto")
+	watched, plans := newExplainedHouse(t, url, "auto")
 	var last uuid.UUID
 	if err := h.pool.QueryRow(t.Context(), "SELECT job_id FROM jobs WHERE status = 'QUEUED' LIMIT 1").Scan(&last); err != nil {
 		t.Fatal(err)
@@ -251,13 +189,13 @@ func TestDispatchingDoesNotWalkOverTheDead(t *testing.T) {
 		t.Fatalf("%d done, then %d and %d out", done, len(say.Runs), len(fresh.Runs))
 	}
 	for _, name := range []string{"DispatchLock", "DispatchSave", "JobsDispatch", "JobsInsert", "JobsComplete", "WorkersLive"} {
-		for _, p := range e.plans[name] {
-			if blocks := p.Plan.Hit + p.Plan.Read; blocks > 200 {
-				text, _ := json.MarshalIndent(p.Plan, "", " ")
+		for _, plan := range plans.Seen()[name] {
+			if blocks := plan.Hit + plan.Read; blocks > 200 {
+				text, _ := json.MarshalIndent(plan, "", " ")
 				t.Errorf("%s looks at %d blocks: %s", name, blocks, text)
 			}
 		}
-		if len(e.plans[name]) == 0 {
+		if len(plans.Seen()[name]) == 0 {
 			t.Errorf("%s did not run", name)
 		}
 	}

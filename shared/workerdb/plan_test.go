@@ -1,17 +1,11 @@
 package workerdb
 
 import (
-	"encoding/json"
-	"regexp"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
@@ -19,69 +13,15 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb/internal/gen"
 )
 
-// plan is what auto_explain says of a statement, and a node of it.
-type plan struct {
-	Text string `json:"Query Text"`
-	Plan node   `json:"Plan"`
-}
-
-type node struct {
-	Type     string  `json:"Node Type"`
-	Relation string  `json:"Relation Name"`
-	Loops    float64 `json:"Actual Loops"`
-	Rows     float64 `json:"Actual Rows"` // of one loop
-	Removed  float64 `json:"Rows Removed by Filter"`
-	Hit      int     `json:"Shared Hit Blocks"`
-	Plans    []node  `json:"Plans"`
-}
-
-func (n node) walk(visit func(node)) {
-	visit(n)
-	for _, child := range n.Plans {
-		child.walk(visit)
-	}
-}
-
-// explained collects the plans with which the server really ran the store's statements, by their names.
-type explained struct {
-	mu    sync.Mutex
-	plans map[string][]plan
-}
-
-var queryName = regexp.MustCompile(`-- name: (\w+)`)
-
-func (e *explained) notice(_ *pgconn.PgConn, n *pgconn.Notice) {
-	_, text, found := strings.Cut(n.Message, "plan:\n")
-	var p plan
-	if !found || json.Unmarshal([]byte(text), &p) != nil {
-		return
-	}
-	if name := queryName.FindStringSubmatch(p.Text); name != nil {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.plans[name[1]] = append(e.plans[name[1]], p)
-	}
-}
-
-func openExplained(t *testing.T, url, planning string) (*Store, *explained) {
+func openExplained(t *testing.T, url, planning string) (*Store, *pgtest.Plans) {
 	t.Helper()
-	e := &explained{plans: map[string][]plan{}}
-	pool, err := pgpool.Open(t.Context(), url, pgpool.IndexOnly(), func(cfg *pgxpool.Config) {
-		cfg.ConnConfig.OnNotice = e.notice
-		for name, value := range map[string]string{
-			"session_preload_libraries": "auto_explain", "auto_explain.log_min_duration": "0",
-			"auto_explain.log_analyze": "on", "auto_explain.log_buffers": "on", "auto_explain.log_format": "json",
-			"auto_explain.log_level": "notice", "auto_explain.log_parameter_max_length": "0",
-			"plan_cache_mode": planning,
-		} {
-			cfg.ConnConfig.RuntimeParams[name] = value
-		}
-	})
+	plans := &pgtest.Plans{}
+	pool, err := pgpool.Open(t.Context(), url, pgpool.IndexOnly(), plans.Watch(planning))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	return &Store{pool: pool, q: gen.New(pool)}, e
+	return &Store{pool: pool, q: gen.New(pool)}, plans
 }
 
 // With statistics and without, with 12,000 settled attempts, and with the versions and claims that a long
@@ -105,7 +45,7 @@ func TestPlansGoByTheKeys(t *testing.T) {
 				exec(t, s, "ANALYZE")
 			}
 			for _, planning := range []string{"force_custom_plan", "force_generic_plan"} {
-				s, e := openExplained(t, url, planning)
+				s, plans := openExplained(t, url, planning)
 				long, err := s.pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
 				if err != nil {
 					t.Fatal(err)
@@ -116,7 +56,7 @@ func TestPlansGoByTheKeys(t *testing.T) {
 				for range 20 {
 					doOfEverything(t, s)
 				}
-				e.check(t, planning)
+				checkPlans(t, plans.Seen(), planning)
 				if err := long.Rollback(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -195,23 +135,21 @@ func doOfEverything(t *testing.T, s *Store) {
 	ok(err)
 }
 
-// check looks at how many rows of attempts a statement of at most 300 keys has gone through.
-func (e *explained) check(t *testing.T, planning string) {
+// checkPlans looks at how many rows of attempts a statement of at most 300 keys has gone through.
+func checkPlans(t *testing.T, seen map[string][]pgtest.Node, planning string) {
 	t.Helper()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(e.plans) < 14 {
-		t.Errorf("only %d statements were explained", len(e.plans))
+	if len(seen) < 14 {
+		t.Errorf("only %d statements were explained", len(seen))
 	}
-	for name, plans := range e.plans {
-		for _, p := range plans {
-			p.Plan.walk(func(n node) {
+	for name, plans := range seen {
+		for _, plan := range plans {
+			plan.Walk(func(n pgtest.Node) {
 				if visited := n.Loops * (n.Rows + n.Removed); n.Relation == "execution_attempts" && visited > 2500 {
 					t.Errorf("%s, %s: a %s visits %.0f attempts", name, planning, n.Type, visited)
 				}
 			})
-			if p.Plan.Hit > 20_000 {
-				t.Errorf("%s, %s: %d blocks", name, planning, p.Plan.Hit)
+			if plan.Hit > 20_000 {
+				t.Errorf("%s, %s: %d blocks", name, planning, plan.Hit)
 			}
 		}
 	}
