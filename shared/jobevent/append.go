@@ -35,6 +35,23 @@ func (c Created) appendJSON(b []byte) []byte {
 	b = appendInt(append(b, `,"timeoutMs":`...), c.TimeoutMs)
 	b = appendInstantIf(b, `,"runAt":`, c.RunAt)
 	b = appendInstant(append(b, `,"createdAt":`...), c.CreatedAt)
+	if c.IsPlain() {
+		return append(b, '}')
+	}
+	b = appendInstantIf(b, `,"expiresAt":`, c.ExpiresAt)
+	b = appendTextIf(b, `,"orderingKey":`, c.OrderingKey)
+	if c.OrderNumber != 0 {
+		b = appendInt(append(b, `,"orderNumber":`...), c.OrderNumber)
+	}
+	if c.OrderAfter != nil {
+		b = appendID(append(b, `,"orderAfter":`...), *c.OrderAfter)
+	}
+	if len(c.After) > 0 {
+		b = appendAny(append(b, `,"after":`...), c.After)
+	}
+	if c.RunAnyway {
+		b = append(b, `,"runAnyway":true`...)
+	}
 	return append(b, '}')
 }
 
@@ -48,6 +65,7 @@ func (r Run) appendJSON(b []byte) []byte {
 	if r.Cancel {
 		b = append(b, `,"cancel":true`...)
 	}
+	b = appendInstantIf(b, `,"expiresAt":`, r.ExpiresAt)
 	return append(b, '}')
 }
 

@@ -24,6 +24,18 @@ type Created struct {
 	TimeoutMs     int64               `json:"timeoutMs"`
 	RunAt         *time.Time          `json:"runAt,omitempty"`
 	CreatedAt     time.Time           `json:"createdAt"`
+	ExpiresAt     *time.Time          `json:"expiresAt,omitempty"`   // not started by then: cancelled
+	OrderingKey   string              `json:"orderingKey,omitempty"` // of one owner's: one after another, by OrderNumber
+	OrderNumber   int64               `json:"orderNumber,omitempty"` // rises in the order of acceptance
+	OrderAfter    *uuid.UUID          `json:"orderAfter,omitempty"`  // has to be known first; absent: all before it have ended
+	After         []uuid.UUID         `json:"after,omitempty"`       // have to end first
+	RunAnyway     bool                `json:"runAnyway,omitempty"`   // also when one of After did not complete
+}
+
+// IsPlain says whether it asks for nothing that only few jobs ask for.
+func (c *Created) IsPlain() bool {
+	return c.ExpiresAt == nil && c.OrderingKey == "" && c.OrderNumber == 0 && c.OrderAfter == nil &&
+		len(c.After) == 0 && !c.RunAnyway
 }
 
 // Run is the order to run one attempt.
@@ -33,8 +45,9 @@ type Run struct {
 	JobType   string          `json:"jobType"`
 	Payload   json.RawMessage `json:"payload"`
 	TimeoutMs int64           `json:"timeoutMs"`
-	Rank      time.Time       `json:"rank"`             // the earlier, the sooner it deserves a slot
-	Cancel    bool            `json:"cancel,omitempty"` // settle it as cancelled, do not start it
+	Rank      time.Time       `json:"rank"`                // the earlier, the sooner it deserves a slot
+	Cancel    bool            `json:"cancel,omitempty"`    // settle it as cancelled, do not start it
+	ExpiresAt *time.Time      `json:"expiresAt,omitempty"` // settle it as cancelled when it has not started by then
 }
 
 // Completed is the good end of an attempt.
@@ -158,9 +171,11 @@ type Block struct {
 
 // The commands.
 const (
-	CommandCancel = "cancel"
-	CommandRetry  = "retry"
-	CommandReport = "report" // say again all that the API has not seen
+	CommandCancel     = "cancel"
+	CommandRetry      = "retry"
+	CommandReschedule = "reschedule" // to RunAt
+	CommandDelete     = "delete"
+	CommandReport     = "report" // say again all that the API has not seen
 )
 
 // Command is a kept, numbered wish about one job; a report instead carries many jobs and no number.
@@ -169,6 +184,7 @@ type Command struct {
 	Number  int         `json:"number,omitempty"`
 	Command string      `json:"command"`
 	By      string      `json:"by,omitempty"`
+	RunAt   *time.Time  `json:"runAt,omitempty"`   // reschedule only
 	Reports []ReportJob `json:"reports,omitempty"` // at most MaxReportJobs
 }
 
@@ -180,6 +196,34 @@ type ReportJob struct {
 
 // MaxReportJobs bounds one report.
 const MaxReportJobs = 1000
+
+// ControlKind says what a Control is about.
+type ControlKind string
+
+// The kinds of a Control.
+const (
+	ControlQueue ControlKind = "queue"
+	ControlType  ControlKind = "type"
+	ControlOwner ControlKind = "owner"
+)
+
+// Control is what holds for all jobs of a queue, a job type or an owner, whole; the highest version
+// counts. Its zero limits and no pause mean that nothing holds any more.
+type Control struct {
+	Kind            ControlKind `json:"kind"`
+	Name            string      `json:"name"`
+	Version         int64       `json:"version"`
+	Paused          bool        `json:"paused,omitempty"`
+	MaxRunning      *int        `json:"maxRunning,omitempty"`      // attempts out at once; absent: any number
+	StartsPerSecond *float64    `json:"startsPerSecond,omitempty"` // absent: any number
+}
+
+// ControlApplied says that the scheduler goes by this version of a Control.
+type ControlApplied struct {
+	Kind    ControlKind `json:"kind"`
+	Name    string      `json:"name"`
+	Version int64       `json:"version"`
+}
 
 // AttemptCancel asks whichever worker has it to end an attempt.
 type AttemptCancel struct {

@@ -40,6 +40,16 @@ func CommandID(jobID uuid.UUID, number int) string {
 	return jobID.String() + ".c" + strconv.Itoa(number)
 }
 
+// DeletedID names the end of all that is known of a job; the version is that of the job when it was deleted.
+func DeletedID(jobID uuid.UUID, version int64) string {
+	return jobID.String() + ".deleted" + strconv.FormatInt(version, 10)
+}
+
+// ControlID names a version of a control; applied or not is the event type's business.
+func ControlID(kind ControlKind, name string, version int64) string {
+	return "control." + string(kind) + ":" + name + ".v" + strconv.FormatInt(version, 10)
+}
+
 // AttemptToken is what a handler may fence its own side effects with: <jobId>.<attempt>.
 func AttemptToken(jobID uuid.UUID, attempt int) string { return attemptID(jobID, attempt) }
 

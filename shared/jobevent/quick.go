@@ -60,6 +60,7 @@ func (run *Run) readJSON(b []byte) bool {
 	r.literal(`,"rank":`)
 	run.Rank = r.instant()
 	run.Cancel = r.has(`,"cancel":true`)
+	run.ExpiresAt = r.instantIf(`,"expiresAt":`)
 	return r.ends()
 }
 

@@ -47,7 +47,10 @@ var plainEvents = map[string]*rapid.Generator[appender]{
 			Priority: rapid.Int().Draw(t, "priority"), MaxRetryCount: rapid.Int().Draw(t, "retries"),
 			RetryPolicy: maybe(t, rapid.Just(retrypolicy.Policy{}), "policy"),
 			TimeoutMs:   rapid.Int64().Draw(t, "timeout"), RunAt: maybe(t, anyInstant, "runAt"),
-			CreatedAt: anyInstant.Draw(t, "createdAt"),
+			CreatedAt: anyInstant.Draw(t, "createdAt"), ExpiresAt: maybe(t, anyInstant, "expiresAt"),
+			OrderingKey: anyText.Draw(t, "key"), OrderNumber: rapid.Int64().Draw(t, "number"),
+			OrderAfter: maybe(t, anyID, "before"), RunAnyway: rapid.Bool().Draw(t, "anyway"),
+			After: rapid.SliceOfN(anyID, 0, 2).Draw(t, "after"),
 		}
 	}),
 	"run": rapid.Custom(func(t *rapid.T) appender {
@@ -55,6 +58,7 @@ var plainEvents = map[string]*rapid.Generator[appender]{
 			JobID: anyID.Draw(t, "job"), Attempt: rapid.Int().Draw(t, "attempt"), JobType: anyText.Draw(t, "type"),
 			Payload: anyJSON.Draw(t, "payload"), TimeoutMs: rapid.Int64().Draw(t, "timeout"),
 			Rank: anyInstant.Draw(t, "rank"), Cancel: rapid.Bool().Draw(t, "cancel"),
+			ExpiresAt: maybe(t, anyInstant, "expiresAt"),
 		}
 	}),
 	"completed": rapid.Custom(func(t *rapid.T) appender {

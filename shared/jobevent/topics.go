@@ -15,6 +15,8 @@ const (
 	TopicAttemptCancel = "attempt-cancel"
 	TopicAttemptLog    = "attempt-log"
 	TopicHeartbeat     = "worker-heartbeat"
+
+	TopicControlApplied = "control-applied"
 )
 
 // DefaultQueue is the queue of a job that names none.
@@ -60,6 +62,7 @@ func Topics(queues []string) []Topic {
 		{Name: TopicAttemptCancel, Partitions: 1, Retention: heartbeatRetention},
 		{Name: TopicAttemptLog, Partitions: 3, Retention: MaxRetention},
 		{Name: TopicHeartbeat, Partitions: 1, Retention: heartbeatRetention},
+		{Name: TopicControlApplied, Partitions: 1, Retention: MaxRetention},
 		{Name: TopicRun, Partitions: RunPartitions, Retention: MaxRetention},
 	}
 	seen := map[string]bool{TopicRun: true}

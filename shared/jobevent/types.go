@@ -22,7 +22,10 @@ const (
 	TypeDeadLettered  = "io.jobweaver.job.deadlettered.v1"
 	TypeRejected      = "io.jobweaver.record.rejected.v1"
 	TypeStatus        = "io.jobweaver.job.status.v1"
+	TypeDeleted       = "io.jobweaver.job.deleted.v1" // has no data: on Kafka the tombstone of the job's statuses
 	TypeCommand       = "io.jobweaver.job.command.v1"
+	TypeControl       = "io.jobweaver.control.set.v1"
+	TypeApplied       = "io.jobweaver.control.applied.v1"
 	TypeAttemptCancel = "io.jobweaver.attempt.cancel.v1"
 	TypeAttemptLog    = "io.jobweaver.attempt.log.v1"
 	TypeHeartbeat     = "io.jobweaver.worker.heartbeat.v1"
@@ -36,7 +39,10 @@ var topicOfType = map[string]string{
 	TypeDeadLettered:  TopicDeadLetter,
 	TypeRejected:      TopicDeadLetter,
 	TypeStatus:        TopicStatus,
+	TypeDeleted:       TopicStatus,
 	TypeCommand:       TopicCommand,
+	TypeControl:       TopicCommand,
+	TypeApplied:       TopicControlApplied,
 	TypeAttemptCancel: TopicAttemptCancel,
 	TypeAttemptLog:    TopicAttemptLog,
 	TypeHeartbeat:     TopicHeartbeat,

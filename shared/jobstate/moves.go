@@ -11,6 +11,7 @@ type Job struct {
 	LostCount       int
 	CancelRequested bool // asked of the worker, not answered yet
 	CommandSeq      int  // number of the last command applied
+	Deleted         bool // what is left of an ended job keeps old events from bringing it back
 }
 
 // Kind says what became of an attempt.
@@ -113,8 +114,10 @@ type Command string
 
 // The commands.
 const (
-	Cancel Command = "cancel"
-	Retry  Command = "retry"
+	Cancel     Command = "cancel"
+	Retry      Command = "retry"
+	Reschedule Command = "reschedule" // to another time, which is not this package's business
+	Delete     Command = "delete"
 )
 
 // Answer says what came of a command.
@@ -130,15 +133,56 @@ func (j Job) Command(number int, c Command) (Job, Answer, bool) {
 		return j, Answer{}, false
 	}
 	j.CommandSeq = number
+	if j.Deleted {
+		return j, Answer{Reason: "the job is deleted"}, true
+	}
+	var next Job
+	var answer Answer
 	switch c {
 	case Cancel:
-		next, answer := j.cancel()
-		return next, answer, true
+		next, answer = j.cancel()
 	case Retry:
-		next, answer := j.retry()
-		return next, answer, true
+		next, answer = j.retry()
+	case Reschedule:
+		next, answer = j.reschedule()
+	case Delete:
+		next, answer = j.delete()
+	default:
+		return j, Answer{Reason: fmt.Sprintf("unknown command %q", c)}, true
 	}
-	return j, Answer{Reason: fmt.Sprintf("unknown command %q", c)}, true
+	return next, answer, true
+}
+
+// GiveUp ends a job that no attempt has started yet, because it is too late for it or because one that it waited for
+// did not complete.
+func (j Job) GiveUp() (Job, bool) {
+	switch j.Status {
+	case Scheduled, Pending:
+		j.Status = Cancelled
+		return j, true
+	case Queued, Running, Waiting, Retrying, Completed, Failed, Cancelled:
+	}
+	return j, false
+}
+
+func (j Job) reschedule() (Job, Answer) {
+	switch j.Status {
+	case Scheduled, Pending:
+		j.Status = Scheduled
+		return j, Answer{Applied: true}
+	case Retrying:
+		return j, Answer{Applied: true}
+	case Queued, Running, Waiting, Completed, Failed, Cancelled:
+	}
+	return j, Answer{Reason: "the job is " + string(j.Status)}
+}
+
+func (j Job) delete() (Job, Answer) {
+	if !j.Status.Terminal() {
+		return j, Answer{Reason: "the job is " + string(j.Status)}
+	}
+	j.Deleted = true
+	return j, Answer{Applied: true}
 }
 
 func (j Job) cancel() (Job, Answer) {

@@ -8,7 +8,7 @@ import (
 // diagram is the picture of the states in docs/architecture.md.
 var diagram = map[Status][]Status{
 	Scheduled: {Pending, Cancelled},
-	Pending:   {Queued, Cancelled},
+	Pending:   {Queued, Cancelled, Scheduled},
 	Queued:    {Running, Completed, Waiting, Pending, Retrying, Failed, Cancelled, Scheduled},
 	Running:   {Completed, Waiting, Pending, Retrying, Failed, Cancelled, Scheduled},
 	Waiting:   {Completed, Pending, Retrying, Failed, Cancelled, Scheduled},
@@ -39,7 +39,8 @@ func everyMove(j Job, yield func(next Job, ok bool)) {
 			yield(j.Apply(Outcome{Attempt: 2, Kind: kind, Retryable: retryable}, 2))
 		}
 	}
-	for _, c := range []Command{Cancel, Retry} {
+	yield(j.GiveUp())
+	for _, c := range []Command{Cancel, Retry, Reschedule, Delete} {
 		next, _, ok := j.Command(2, c)
 		yield(next, ok)
 	}

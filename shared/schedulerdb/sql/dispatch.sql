@@ -25,13 +25,15 @@ limit 1;
 -- name: QueuesPending :many
 -- The queues in which a job waits, each with its best rank: a loose scan, one step of the index a queue.
 with recursive waiting as (
-    (select first.queue, first.rank from jobs first where first.status = 'PENDING' order by first.queue, first.rank limit 1)
+    (select first.queue, first.rank from jobs first
+     where first.status = 'PENDING' and first.blocked_by is null and first.lane is null
+     order by first.queue, first.rank limit 1)
     union all
     select later.queue, later.rank
     from waiting
     cross join lateral (
         select j.queue, j.rank from jobs j
-        where j.status = 'PENDING' and j.queue > waiting.queue
+        where j.status = 'PENDING' and j.blocked_by is null and j.lane is null and j.queue > waiting.queue
         order by j.queue, j.rank
         limit 1
     ) later
@@ -53,7 +55,8 @@ group by 1, 2, 3;
 -- the statement's: a job may have come after the transaction began, while it waited for the lock.
 with best as (
     select j.job_id, j.rank from jobs j
-    where j.queue = @queue_name::text and j.status = 'PENDING' and j.rank >= @floor::timestamptz
+    where j.queue = @queue_name::text and j.status = 'PENDING' and j.blocked_by is null and j.lane is null
+      and j.rank >= @floor::timestamptz
     order by j.rank, j.job_id
     limit cardinality(@partitions::smallint[])
     for update skip locked

@@ -43,7 +43,7 @@ func (q *Queries) CommandsAnswered(ctx context.Context, arg CommandsAnsweredPara
 }
 
 const jobByID = `-- name: JobByID :one
-select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress from jobs where job_id = $1
+select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway from jobs where job_id = $1
 `
 
 func (q *Queries) JobByID(ctx context.Context, jobID uuid.UUID) (Job, error) {
@@ -76,6 +76,12 @@ func (q *Queries) JobByID(ctx context.Context, jobID uuid.UUID) (Job, error) {
 		&i.UpdatedAt,
 		&i.Snapshot,
 		&i.Progress,
+		&i.ExpiresAt,
+		&i.OrderingKey,
+		&i.OrderNumber,
+		&i.OrderAfter,
+		&i.AfterIds,
+		&i.RunsAnyway,
 	)
 	return i, err
 }
@@ -581,7 +587,7 @@ select
     job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
     cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress
 from unnest($1::int[]) as shelf cross join lateral (
-    select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress from jobs
+    select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway from jobs
     where shelf_of(status, version) = shelf
         and ($2::text is null or job_type = $2)
         and ($3::text is null or queue = $3)
@@ -713,10 +719,10 @@ with pass as (
     select $2::timestamptz as since, $3::timestamptz as until
 ), page as (
     select
-        unheard.job_id, unheard.owner_id, unheard.job_type, unheard.queue, unheard.payload, unheard.priority, unheard.max_retry_count, unheard.retry_policy, unheard.timeout_ms, unheard.run_at, unheard.tags, unheard.trace_id, unheard.created_at, unheard.idempotency_key, unheard.request_hash, unheard.event_source, unheard.event_id, unheard.command_seq, unheard.cancel_requested_at, unheard.status, unheard.version, unheard.attempt, unheard.retry_count, unheard.updated_at, unheard.snapshot, unheard.progress,
+        unheard.job_id, unheard.owner_id, unheard.job_type, unheard.queue, unheard.payload, unheard.priority, unheard.max_retry_count, unheard.retry_policy, unheard.timeout_ms, unheard.run_at, unheard.tags, unheard.trace_id, unheard.created_at, unheard.idempotency_key, unheard.request_hash, unheard.event_source, unheard.event_id, unheard.command_seq, unheard.cancel_requested_at, unheard.status, unheard.version, unheard.attempt, unheard.retry_count, unheard.updated_at, unheard.snapshot, unheard.progress, unheard.expires_at, unheard.ordering_key, unheard.order_number, unheard.order_after, unheard.after_ids, unheard.runs_anyway,
         sum(octet_length(payload::text)) over (order by job_id) - octet_length(payload::text) as bytes_before
     from pass cross join generate_series(0, 1) as shelf cross join lateral (
-        select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress from jobs
+        select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway from jobs
         where shelf_of(status, version) = shelf and job_id > $4::uuid
             and created_at <= pass.until - interval '10 s'
             and times_due(pass.until - created_at) > times_due(pass.since - created_at)

@@ -38,4 +38,10 @@ type Job struct {
 	UpdatedAt         time.Time
 	Snapshot          *string
 	Progress          json.RawMessage
+	ExpiresAt         *time.Time
+	OrderingKey       *string
+	OrderNumber       *int64
+	OrderAfter        *uuid.UUID
+	AfterIds          []uuid.UUID
+	RunsAnyway        *bool
 }

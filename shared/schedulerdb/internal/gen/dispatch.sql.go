@@ -148,7 +148,8 @@ func (q *Queries) InFlight(ctx context.Context) ([]InFlightRow, error) {
 const jobsDispatch = `-- name: JobsDispatch :many
 with best as (
     select j.job_id, j.rank from jobs j
-    where j.queue = $4::text and j.status = 'PENDING' and j.rank >= $5::timestamptz
+    where j.queue = $4::text and j.status = 'PENDING' and j.blocked_by is null and j.lane is null
+      and j.rank >= $5::timestamptz
     order by j.rank, j.job_id
     limit cardinality($2::smallint[])
     for update skip locked
@@ -337,13 +338,15 @@ func (q *Queries) JobsRunOrders(ctx context.Context, jobIds []uuid.UUID) ([]Jobs
 
 const queuesPending = `-- name: QueuesPending :many
 with recursive waiting as (
-    (select first.queue, first.rank from jobs first where first.status = 'PENDING' order by first.queue, first.rank limit 1)
+    (select first.queue, first.rank from jobs first
+     where first.status = 'PENDING' and first.blocked_by is null and first.lane is null
+     order by first.queue, first.rank limit 1)
     union all
     select later.queue, later.rank
     from waiting
     cross join lateral (
         select j.queue, j.rank from jobs j
-        where j.status = 'PENDING' and j.queue > waiting.queue
+        where j.status = 'PENDING' and j.blocked_by is null and j.lane is null and j.queue > waiting.queue
         order by j.queue, j.rank
         limit 1
     ) later

@@ -1,0 +1,37 @@
+-- +goose Up
+ALTER TABLE jobs
+    ADD COLUMN expires_at   timestamptz, -- not started by then: cancelled
+    ADD COLUMN ordering_key text,        -- its owner's jobs of one key run one after another, by order_number
+    ADD COLUMN order_number bigint,
+    ADD COLUMN order_after  uuid,        -- the last of its key that had not ended when it was accepted
+    ADD COLUMN after_ids    uuid[],      -- the jobs that have to end first; null: none
+    ADD COLUMN runs_anyway  boolean;     -- also when one of those did not complete; null: no
+
+-- Numbers are taken under a lock of their key, so that of one key they rise in the order of commits.
+CREATE SEQUENCE order_numbers;
+CREATE INDEX jobs_ordered ON jobs (ordering_key, owner_id, order_number)
+    WHERE ordering_key IS NOT NULL AND status NOT IN ('COMPLETED', 'FAILED', 'CANCELLED');
+
+ALTER TABLE commands
+    ADD COLUMN run_at       timestamptz,
+    ADD COLUMN operation_id uuid,        -- of the operation that asked for it; null: a request of its own
+    DROP CONSTRAINT commands_command_check,
+    ADD CONSTRAINT commands_command_check CHECK (
+        command IN ('cancel', 'retry', 'reschedule', 'delete') AND (command = 'reschedule') = (run_at IS NOT NULL));
+
+-- +goose Down
+DELETE FROM commands WHERE command NOT IN ('cancel', 'retry');
+ALTER TABLE commands
+    DROP CONSTRAINT commands_command_check,
+    ADD CONSTRAINT commands_command_check CHECK (command IN ('cancel', 'retry')),
+    DROP COLUMN operation_id,
+    DROP COLUMN run_at;
+DROP INDEX jobs_ordered;
+DROP SEQUENCE order_numbers;
+ALTER TABLE jobs
+    DROP COLUMN runs_anyway,
+    DROP COLUMN after_ids,
+    DROP COLUMN order_after,
+    DROP COLUMN order_number,
+    DROP COLUMN ordering_key,
+    DROP COLUMN expires_at;
