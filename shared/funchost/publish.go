@@ -92,7 +92,7 @@ func (p *publisher) publish(ctx context.Context, events []event.Event) error {
 func phases(events []event.Event) [][]event.Event {
 	others := map[string]bool{}
 	for _, e := range events {
-		if e.Type() != jobevent.TypeStatus {
+		if !isStatus(e) {
 			others[e.Subject()] = true
 		}
 	}
@@ -101,7 +101,7 @@ func phases(events []event.Event) [][]event.Event {
 	}
 	var first, last []event.Event
 	for _, e := range events {
-		if e.Type() == jobevent.TypeStatus && others[e.Subject()] {
+		if isStatus(e) && others[e.Subject()] {
 			last = append(last, e)
 		} else {
 			first = append(first, e)
@@ -147,4 +147,9 @@ func (p *publisher) insistOnValid(ctx context.Context, events []event.Event, err
 		return err
 	}
 	return p.insist(ctx, events[half:])
+}
+
+// isStatus: that a job is deleted is the last of its statuses.
+func isStatus(e event.Event) bool {
+	return e.Type() == jobevent.TypeStatus || e.Type() == jobevent.TypeDeleted
 }

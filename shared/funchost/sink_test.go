@@ -82,6 +82,31 @@ func TestTheSinkGetsEachEventOnceInBinaryMode(t *testing.T) {
 	}
 }
 
+func TestADeletedJobIsSaidWithoutABody(t *testing.T) {
+	t.Parallel()
+	job := uuid.New()
+	e, err := jobevent.NewDeleted(jobevent.Meta{Function: "command", JobID: job}, 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	came := false
+	p := newSinkPublisher(t, "", func(w http.ResponseWriter, r *http.Request) {
+		got, err := readEvent(w, r)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		came = true
+		version, err := jobevent.DeletedVersion(got)
+		if r.ContentLength != 0 || version != 12 || err != nil || got.String() != e.String() {
+			t.Errorf("%d bytes arrived as %s, %v", r.ContentLength, got, err)
+		}
+	})
+	if err := p.publish(within(t, time.Minute), []event.Event{e}); err != nil || !came {
+		t.Error("did not arrive: ", err)
+	}
+}
+
 func TestTheSinkIsTriedAgainAfterWhatMayGetBetter(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{404, 408, 409, 429, 500, 502, 503} {

@@ -27,7 +27,7 @@ type Created struct {
 	ExpiresAt     *time.Time          `json:"expiresAt,omitempty"`   // not started by then: cancelled
 	OrderingKey   string              `json:"orderingKey,omitempty"` // of one owner's: one after another, by OrderNumber
 	OrderNumber   int64               `json:"orderNumber,omitempty"` // rises in the order of acceptance
-	OrderAfter    *uuid.UUID          `json:"orderAfter,omitempty"`  // has to be known first; absent: all before it have ended
+	OrderAfter    *uuid.UUID          `json:"orderAfter,omitempty"`  // is known first; absent: all before it have ended
 	After         []uuid.UUID         `json:"after,omitempty"`       // have to end first
 	RunAnyway     bool                `json:"runAnyway,omitempty"`   // also when one of After did not complete
 }

@@ -38,12 +38,17 @@ type Meta struct {
 // jsonType is what every event's content type points to.
 var jsonType = event.ApplicationJSON
 
-// New builds an event with JSON data. It sets the fields of the SDK's context itself: the setters check,
-// copy and parse what is right by construction.
+// New builds an event with JSON data, or without any when data is nil. It sets the fields of the SDK's
+// context itself: the setters check, copy and parse what is right by construction.
 func New(typ string, m Meta, data any) (event.Event, error) {
-	body, err := encode(data)
-	if err != nil {
-		return event.Event{}, fmt.Errorf("encode %s: %w", typ, err)
+	var body []byte
+	var contentType *string
+	if data != nil {
+		var err error
+		if body, err = encode(data); err != nil {
+			return event.Event{}, fmt.Errorf("encode %s: %w", typ, err)
+		}
+		contentType = &jsonType
 	}
 	// One piece of memory for all that an event has.
 	whole := &struct {
@@ -53,7 +58,7 @@ func New(typ string, m Meta, data any) (event.Event, error) {
 	}{}
 	ctx := &whole.ctx
 	whole.at.Time = time.Now().UTC()
-	ctx.ID, ctx.Type, ctx.Time, ctx.DataContentType = m.ID, typ, &whole.at, &jsonType
+	ctx.ID, ctx.Type, ctx.Time, ctx.DataContentType = m.ID, typ, &whole.at, contentType
 	ctx.Source.Path = sourceOf(m.Function)
 	ctx.Extensions = make(map[string]any, 5) // causationid comes later
 	key := m.Key

@@ -57,6 +57,32 @@ func TestEveryTypeButSubmitHasATopicOfTheList(t *testing.T) {
 	}
 }
 
+func TestADeletedEventSaysItsVersionWithoutData(t *testing.T) {
+	t.Parallel()
+	job := uuid.New()
+	e, err := NewDeleted(Meta{Function: "test", JobID: job}, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Validate(); err != nil || e.Data() != nil || e.DataContentType() != "" || e.ID() != DeletedID(job, 7) {
+		t.Errorf("%s (%v)", e, err)
+	}
+	if version, err := DeletedVersion(e); version != 7 || err != nil {
+		t.Errorf("version %d, %v", version, err)
+	}
+	for _, bad := range []any{nil, "", "0", "-1", "x", "9223372036854775808", int32(7)} {
+		e.SetExtension(ExtVersion, bad)
+		if version, err := DeletedVersion(e); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%v is version %d, %v", bad, version, err)
+		}
+	}
+	e.SetExtension(ExtVersion, "7")
+	e.SetType(TypeStatus)
+	if _, err := DeletedVersion(e); !errors.Is(err, ErrInvalid) {
+		t.Error("a status is a deleted event")
+	}
+}
+
 func TestAnEventIsNotMuchLargerThanWhatItCarries(t *testing.T) {
 	t.Parallel()
 	payload := []byte(`"` + strings.Repeat("<&>\u2028", 1000) + `"`)

@@ -19,7 +19,7 @@ const typeHeader = "ce_type"
 var errTombstone = errors.New("record without a value")
 
 // Encode makes the record of an event: binary mode, keyed by its partitionkey, on the topic of its
-// type. An event without data becomes a tombstone. Its errors wrap jobevent.ErrInvalid.
+// type. An event without data becomes a tombstone of its key. Its errors wrap jobevent.ErrInvalid.
 func Encode(e event.Event) (*sarama.ProducerMessage, error) {
 	messages, err := encodeAll([]event.Event{e})
 	if err != nil {
@@ -58,7 +58,8 @@ func encodeBySDK(e event.Event) (*sarama.ProducerMessage, error) {
 }
 
 // Decode reads the event of a record, binary or structured. Its errors wrap jobevent.ErrInvalid: a
-// record that cannot be read now never can be. The event's data is the record's value, not a copy.
+// record that cannot be read now never can be. The event's data is the record's value, not a copy. A
+// record without a value is an event only where its headers say that it is one of a deleted job.
 func Decode(m *sarama.ConsumerMessage) (event.Event, error) {
 	if e, ok := readPlain(m); ok {
 		return e, nil
@@ -72,7 +73,7 @@ func Decode(m *sarama.ConsumerMessage) (event.Event, error) {
 }
 
 func decodeBySDK(m *sarama.ConsumerMessage) (*event.Event, error) {
-	if m.Value == nil {
+	if m.Value == nil && EventType(m) != jobevent.TypeDeleted {
 		return nil, errTombstone
 	}
 	e, err := binding.ToEvent(context.Background(), kafka_sarama.NewMessageFromConsumerMessage(m))

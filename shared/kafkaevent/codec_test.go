@@ -38,6 +38,7 @@ func TestAnEventSurvivesItsRecord(t *testing.T) {
 	t.Parallel()
 	types := []string{
 		jobevent.TypeCreated, jobevent.TypeRun, jobevent.TypeCompleted, jobevent.TypeStatus, jobevent.TypeRejected,
+		jobevent.TypeDeleted,
 	}
 	names := rapid.StringMatching(`x[a-z0-9]{1,18}`)
 	text := rapid.Map( // the SDK trims what attributes begin and end with
@@ -61,9 +62,15 @@ func TestAnEventSurvivesItsRecord(t *testing.T) {
 		if key != "" {
 			e.SetExtension(jobevent.ExtPartitionKey, key)
 		}
-		data := rapid.SliceOfN(rapid.Byte(), 1, 100).Draw(t, "data")
+		least := 1
+		if e.Type() == jobevent.TypeDeleted {
+			least = 0
+		}
+		data := rapid.SliceOfN(rapid.Byte(), least, 100).Draw(t, "data")
 		e.SetDataContentType(rapid.SampledFrom([]string{"application/json", "application/octet-stream"}).Draw(t, "content type"))
-		e.DataEncoded = data
+		if len(data) > 0 {
+			e.DataEncoded = data
+		}
 
 		m, err := Encode(e)
 		if err != nil {
@@ -99,6 +106,40 @@ func TestAStructuredRecordIsReadToo(t *testing.T) {
 	}
 	if e.ID() != "1" || string(e.Data()) != `{"a":1}` || len(e.Extensions()) != 1 {
 		t.Errorf("read %s", e)
+	}
+}
+
+func TestADeletedJobIsATombstone(t *testing.T) {
+	t.Parallel()
+	job := uuid.Must(uuid.NewV7())
+	e, err := jobevent.NewDeleted(jobevent.Meta{Function: "command", JobID: job, TraceID: job}, 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.SetExtension(jobevent.ExtCausationID, "0")
+	w := newPlainWriter(1)
+	quick := w.write(e)
+	if quick == nil || len(quick.Headers) > headersEach {
+		t.Fatal("not written quickly")
+	}
+	sdk, err := encodeBySDK(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, m := range map[string]*sarama.ProducerMessage{"the quick way": quick, "the SDK": sdk} {
+		if m.Value != nil || m.Key.Length() != len(job.String()) {
+			t.Errorf("%s: value %v, key %v", name, m.Value, m.Key)
+		}
+		record := delivered(t, m)
+		back, ok := readPlain(record)
+		if version, err := jobevent.DeletedVersion(back); !ok || err != nil || version != 12 ||
+			back.Subject() != job.String() || back.String() != e.String() || bySDK(t, record).String() != e.String() {
+			t.Errorf("%s: came back as version %d of %s, %v", name, version, back, err)
+		}
+		record.Value = []byte{} // as others may write what has no data
+		if back, err := Decode(record); err != nil || back.String() != e.String() {
+			t.Errorf("%s: with an empty value it is %s, %v", name, back, err)
+		}
 	}
 }
 
@@ -162,6 +203,8 @@ func TestWhatCannotBePublishedIsInvalid(t *testing.T) {
 
 func FuzzDecodeNeverPanics(f *testing.F) {
 	f.Add("ce_specversion\n1.0\nce_id\n1\nce_source\n/x\nce_type\nt\nce_time\n2026-01-01T00:00:00Z", []byte(`{}`))
+	f.Add("ce_specversion\n1.0\nce_id\n1\nce_source\n/x\nce_type\n"+jobevent.TypeDeleted, []byte(nil))
+	f.Add("ce_specversion\n1.0\nce_id\n1\nce_source\n/x\nce_type\n"+jobevent.TypeDeleted, []byte{})
 	f.Add("content-type\napplication/cloudevents+json", []byte(`{"specversion":"1.0","id":"1","source":"/x","type":"t"}`))
 	f.Add("content-type\napplication/cloudevents-batch+json", []byte(`[]`))
 	f.Fuzz(func(t *testing.T, headers string, value []byte) {

@@ -46,7 +46,7 @@ var knownExtensions = func() map[string]extension {
 	known := map[string]extension{}
 	for _, name := range []string{
 		jobevent.ExtPartitionKey, jobevent.ExtCorrelationID, jobevent.ExtCausationID, jobevent.ExtTraceParent,
-		jobevent.ExtQueue,
+		jobevent.ExtQueue, jobevent.ExtVersion,
 	} {
 		known[name] = extension{name, []byte(headerPrefix + name)}
 	}
@@ -79,7 +79,7 @@ func newPlainWriter(events int) *plainWriter {
 // write returns nil for an event that is not plain.
 func (w *plainWriter) write(e event.Event) *sarama.ProducerMessage {
 	ctx, ok := e.Context.(*event.EventContextV1)
-	if !ok || !isPlain(ctx) || len(e.DataEncoded) == 0 || len(e.FieldErrors) > 0 || e.DataBase64 {
+	if !ok || !isPlain(ctx) || len(e.FieldErrors) > 0 || e.DataBase64 {
 		return nil
 	}
 	source, ok := sourceText(&ctx.Source.URL)
@@ -100,7 +100,10 @@ func (w *plainWriter) write(e event.Event) *sarama.ProducerMessage {
 	if ctx.DataContentType != nil {
 		w.header(keyContentType, valueJSON)
 	}
-	m := sarama.ProducerMessage{Value: w.value(e.DataEncoded)}
+	var m sarama.ProducerMessage
+	if len(e.DataEncoded) > 0 {
+		m.Value = w.value(e.DataEncoded)
+	}
 	for name, value := range ctx.Extensions {
 		text := w.copied(value.(string)) // isPlain has looked
 		key := knownExtensions[name].header
@@ -167,7 +170,7 @@ func isPlain(ctx *event.EventContextV1) bool {
 
 // readPlain reads a record if its event is plain.
 func readPlain(m *sarama.ConsumerMessage) (event.Event, bool) {
-	if len(m.Value) == 0 {
+	if len(m.Value) == 0 && EventType(m) != jobevent.TypeDeleted {
 		return event.Event{}, false
 	}
 	r := plainReader{text: valuesOf(m)}
@@ -210,7 +213,11 @@ func readPlain(m *sarama.ConsumerMessage) (event.Event, bool) {
 	if !version || ctx.ID == "" || ctx.Type == "" || ctx.Source.Path == "" {
 		return event.Event{}, false
 	}
-	return event.Event{Context: ctx, DataEncoded: m.Value}, true
+	e := event.Event{Context: ctx}
+	if len(m.Value) > 0 {
+		e.DataEncoded = m.Value
+	}
+	return e, true
 }
 
 func addExtension(ctx *event.EventContextV1, key []byte, value string, headers int) bool {

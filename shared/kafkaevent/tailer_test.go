@@ -7,6 +7,10 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 func (p *place) tailer(got *seen) *Tailer {
@@ -49,6 +53,42 @@ func TestEachTailerReadsAllFromTheEndOn(t *testing.T) {
 		if got.times["99"] != 0 || got.times["100"] != 1 {
 			t.Error("did not begin at the end")
 		}
+	}
+}
+
+func TestADeletedJobGoesThroughTheBrokerAsATombstone(t *testing.T) {
+	t.Parallel()
+	ctx := within(t, time.Minute)
+	b := newBroker(t)
+	b.topic = jobevent.TopicStatus
+	heard := make(chan *sarama.ConsumerMessage, 1)
+	tailer, err := NewTailer(b.cfg, b.topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tailing, cancel := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	group.Go(func() {
+		if err := tailer.Run(tailing, func(m *sarama.ConsumerMessage) { heard <- m }); err != nil {
+			t.Error(err)
+		}
+	})
+	defer group.Wait()
+	defer cancel()
+	<-tailer.Started()
+	e, err := jobevent.NewDeleted(jobevent.Meta{Function: "command", JobID: uuid.New()}, 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	publish(t, b.producer(), []event.Event{e})
+	select {
+	case m := <-heard:
+		back, err := Decode(m)
+		if m.Value != nil || string(m.Key) != e.Subject() || err != nil || back.String() != e.String() {
+			t.Errorf("heard %q under %q: %s, %v", m.Value, m.Key, back, err)
+		}
+	case <-ctx.Done():
+		t.Error("heard nothing")
 	}
 }
 
