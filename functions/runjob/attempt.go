@@ -27,6 +27,7 @@ type attempt struct {
 	// Guarded by the pool's mutex.
 	place     int // in the heap of held ones; -1: not there
 	claimedAt time.Time
+	expiresAt time.Time               // by this process's clock: not to be started from then on; zero: never
 	startedAt time.Time               // zero: not started
 	dueAt     time.Time               // when its timeout is over, once it has started
 	end       context.CancelCauseFunc // ends the handler's context; nil: not started
@@ -48,6 +49,11 @@ func (a *attempt) LogFields() []any {
 	return []any{
 		telemetry.FieldJobID, a.run.JobID.String(), telemetry.FieldTraceID, a.traceID.String(), "attempt", a.run.Attempt,
 	}
+}
+
+// expired says that it is too late to start it.
+func (a *attempt) expired(now time.Time) bool {
+	return !a.expiresAt.IsZero() && !now.Before(a.expiresAt)
 }
 
 func (a *attempt) timeout() time.Duration { return time.Duration(a.run.TimeoutMs) * time.Millisecond }

@@ -116,6 +116,7 @@ func (f *Function) beatOnce(ctx context.Context) error {
 		return f.beatOnce(ctx)
 	}
 	f.wakeUp()
+	f.pool.giveUp()
 	f.offer(f.heartbeat(time.Now()))
 	f.warnOfGaps(ctx)
 	if f.beats.got(began, f.timing.silence) {

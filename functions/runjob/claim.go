@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
@@ -102,21 +103,25 @@ func (f *Function) claimPart(ctx, work context.Context, orders []ordered) error 
 			Key:     o.key(),
 			TraceID: o.traceID, Queue: o.partition.queue, TimeoutMs: int(o.run.TimeoutMs), Cancel: o.run.Cancel,
 		}
+		if o.run.ExpiresAt != nil {
+			asked[i].ExpiresAt = *o.run.ExpiresAt
+		}
 	}
 	return retry(ctx, "claim attempts", func() error {
-		era := f.pool.now()
+		era, began := f.pool.now(), time.Now()
 		claims, err := f.store.Claim(work, f.id, asked)
 		if err != nil {
 			return err
 		}
-		return f.place(orders, claims, era)
+		return f.place(orders, claims, era, began)
 	})
 }
 
 var errOutlived = errors.New("the worker fell silent meanwhile, others may have judged")
 
-// place passes each order on to where its answer says it belongs.
-func (f *Function) place(orders []ordered, claims []workerdb.Claim, era int) error {
+// place passes each order on to where its answer says it belongs. The claim began at an instant of this
+// process's clock: what expires, by the database's, is given so much less time as the claim took.
+func (f *Function) place(orders []ordered, claims []workerdb.Claim, era int, began time.Time) error {
 	mine := make([]*attempt, 0, len(orders))
 	var settled []finished
 	var elsewhere []record
@@ -124,7 +129,11 @@ func (f *Function) place(orders []ordered, claims []workerdb.Claim, era int) err
 		o := &orders[i]
 		switch claims[i].State {
 		case workerdb.Claimed, workerdb.OpenMine: // the latter: a claim whose answer got lost
-			mine = append(mine, &attempt{run: o.run, queue: o.partition.queue, traceID: o.traceID, from: o.record})
+			a := &attempt{run: o.run, queue: o.partition.queue, traceID: o.traceID, from: o.record}
+			if o.run.ExpiresAt != nil {
+				a.expiresAt = began.Add(o.run.ExpiresAt.Sub(claims[i].At))
+			}
+			mine = append(mine, a)
 		case workerdb.Settled:
 			settled = append(settled, finished{outcome: claims[i].Outcome, settled: true, from: o.record})
 		case workerdb.OpenElsewhere:

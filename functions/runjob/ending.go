@@ -97,6 +97,22 @@ func (p *pool) handBack(queue string, limit int, heldAtMost time.Duration) int {
 	return n
 }
 
+// giveUp settles what waits for a slot and has waited too long to be started.
+func (p *pool) giveUp() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	var late []*attempt
+	for _, a := range p.held {
+		if a.expired(now) {
+			late = append(late, a)
+		}
+	}
+	for _, a := range late {
+		p.decide(a, expiredOutcome(a))
+	}
+}
+
 // overdueHeld are the held attempts, the worst rank first, that were claimed longer ago than atMost.
 func (p *pool) overdueHeld(atMost time.Duration) []*attempt {
 	var late held

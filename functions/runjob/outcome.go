@@ -93,6 +93,13 @@ func endedOutcome(a *attempt, cause error) workerdb.Outcome {
 	}
 }
 
+// expiredOutcome is that of an attempt for whose start it is too late.
+func expiredOutcome(a *attempt) workerdb.Outcome {
+	o := ended(a, jobevent.KindCancelled)
+	o.ErrorCode, o.Message = string(apierror.Expired), "not started before its expiresAt"
+	return o
+}
+
 // interrupted ends an attempt through no fault of its job, which is attempted again.
 func interrupted(a *attempt, why string) workerdb.Outcome {
 	o := ended(a, jobevent.KindInterrupted)

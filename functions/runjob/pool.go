@@ -134,6 +134,9 @@ func (p *pool) take(a *attempt, now time.Time) {
 	case p.stopping:
 		p.decide(a, interrupted(a, "its worker is stopping"))
 		return
+	case a.expired(now):
+		p.decide(a, expiredOutcome(a))
+		return
 	}
 	heap.Push(&p.held, a)
 	p.weight += len(a.run.Payload)
@@ -157,7 +160,7 @@ func (p *pool) next(
 		p.changed(p.roomNow())
 	}
 	now := time.Now()
-	for !p.stopping && (len(p.held) == 0 || p.silentAt(now)) {
+	for !p.stopping && !p.ready(now) {
 		p.work.Wait()
 		now = time.Now()
 	}
@@ -177,6 +180,18 @@ func (p *pool) next(
 	ctx, a.end = context.WithCancelCause(telemetry.WithLazy(ctx, a))
 	p.changed(p.roomNow())
 	return a, ctx
+}
+
+// ready says whether an attempt may start now, and settles those before it for which it is too late. The
+// caller holds the mutex.
+func (p *pool) ready(now time.Time) bool {
+	if p.silentAt(now) {
+		return false
+	}
+	for len(p.held) > 0 && p.held[0].expired(now) {
+		p.decide(p.held[0], expiredOutcome(p.held[0]))
+	}
+	return len(p.held) > 0
 }
 
 // decide gives an attempt its outcome; only the first counts. The caller holds the mutex.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -17,7 +18,8 @@ type Order struct {
 	TraceID   uuid.UUID
 	Queue     string
 	TimeoutMs int
-	Cancel    bool // settle it as cancelled, do not start it
+	Cancel    bool      // settle it as cancelled, do not start it
+	ExpiresAt time.Time // the same from then on, by the database's clock; zero: never
 }
 
 // ClaimState says what a claim has found.
@@ -34,7 +36,8 @@ const (
 // Claim is the answer to one order.
 type Claim struct {
 	State   ClaimState
-	Outcome Outcome // of a settled one
+	Outcome Outcome   // of a settled one
+	At      time.Time // the database's time, where the order expires and is ours
 }
 
 // carefulClaims is how many claims expect known attempts after one has met some: records that come
@@ -72,7 +75,9 @@ func (s *Store) Claim(ctx context.Context, workerID string, orders []Order) ([]C
 		case !ok:
 			missing = append(missing, i)
 		case row.FinishedAt != nil:
-			claims[i] = Claim{Settled, cancelledUnstarted(o.Key, o.TraceID, workerID, *row.FinishedAt)}
+			claims[i] = Claim{State: Settled, Outcome: unstarted(row, o.TraceID, workerID)}
+		default:
+			claims[i].At = row.At
 		}
 		delete(inserted, o.Key)
 	}
@@ -104,21 +109,40 @@ func (s *Store) lookUp(ctx context.Context, workerID string, orders []Order, mis
 		return err
 	}
 	var elsewhere []Key
+	late := false // one of ours may be
 	for _, i := range missing {
 		row, ok := found[orders[i].Key]
 		switch {
 		case !ok:
 			return fmt.Errorf("claim attempt %v: its row has gone", orders[i].Key)
 		case row.Outcome != nil:
-			claims[i] = Claim{Settled, outcomeOf(row)}
+			claims[i] = Claim{State: Settled, Outcome: outcomeOf(row)}
 		case row.WorkerID == workerID:
 			claims[i].State = OpenMine
+			late = late || !orders[i].ExpiresAt.IsZero()
 		default:
 			claims[i].State = OpenElsewhere
 			elsewhere = append(elsewhere, orders[i].Key)
 		}
 	}
+	if late {
+		if err := s.tell(ctx, claims, missing); err != nil {
+			return err
+		}
+	}
 	return s.file(ctx, elsewhere)
+}
+
+// tell adds the database's time to some of the claims.
+func (s *Store) tell(ctx context.Context, claims []Claim, some []int) error {
+	at, err := s.q.Now(ctx)
+	if err != nil {
+		return fmt.Errorf("read the time: %w", pgpool.Classify(err))
+	}
+	for _, i := range some {
+		claims[i].At = at
+	}
+	return nil
 }
 
 // Cancel ends attempts that may be anywhere. One that nobody has claimed is settled as cancelled, so that
@@ -139,7 +163,7 @@ func (s *Store) Cancel(ctx context.Context, workerID string, orders []Order) ([]
 	}
 	for _, row := range rows {
 		key := Key{row.JobID, int(row.Attempt)}
-		outcomes = append(outcomes, cancelledUnstarted(key, open[key], workerID, *row.FinishedAt))
+		outcomes = append(outcomes, unstarted(row, open[key], workerID))
 		delete(open, key)
 	}
 	var keys []Key

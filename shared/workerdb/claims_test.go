@@ -192,3 +192,23 @@ func TestImpossibleRowsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestAnOrderThatIsTooLateIsSettled(t *testing.T) {
+	f := open(t)
+	plain, late, inTime := order(), order(), order()
+	late.ExpiresAt, inTime.ExpiresAt = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	got := f.claim("w1", plain, late, inTime)
+	if got[0].State != workerdb.Claimed || got[2].State != workerdb.Claimed || got[2].At.IsZero() {
+		t.Errorf("in time: %+v", got)
+	}
+	if o := got[1].Outcome; got[1].State != workerdb.Settled || o.Kind != jobevent.KindCancelled || o.Key != late.Key ||
+		o.ErrorCode != "SCHEDULER.EXPIRED" || o.Message == "" || !o.StartedAt.IsZero() || o.FinishedAt.IsZero() || o.TraceID != late.TraceID {
+		t.Errorf("too late: %+v", got[1])
+	}
+	if got := f.claim("w2", late); got[0].Outcome.ErrorCode != "SCHEDULER.EXPIRED" {
+		t.Errorf("too late, asked again: %+v", got)
+	}
+	if got := f.claim("w1", inTime); got[0].State != workerdb.OpenMine || got[0].At.IsZero() {
+		t.Errorf("ours since before: %+v", got)
+	}
+}

@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/workerdb/internal/gen"
@@ -29,16 +28,22 @@ func insertParams(workerID string, number int64, orders []Order) gen.AttemptInse
 	for i, o := range orders {
 		p.JobIDs[i], p.Attempts[i], p.TraceIDs[i] = o.JobID, int32(o.Attempt), o.TraceID
 		p.Queues[i], p.TimeoutMss[i], p.Cancels[i] = o.Queue, int32(o.TimeoutMs), o.Cancel
+		if !o.ExpiresAt.IsZero() {
+			if p.ExpiresAts == nil {
+				p.ExpiresAts = make([]time.Time, n)
+			}
+			p.ExpiresAts[i] = o.ExpiresAt
+		}
 	}
 	return p
 }
 
 const uniqueViolation = "23505"
 
-// insertNew is insertMany for orders that nobody has had and whose cancel nobody wants. It is false
-// when one of them is not such.
+// insertNew is insertMany for orders that nobody has had, that do not expire and whose cancel nobody
+// wants. It is false when one of them is not such.
 func (s *Store) insertNew(ctx context.Context, p gen.AttemptInsertManyParams) (bool, error) {
-	if slices.Contains(p.Cancels, true) {
+	if p.ExpiresAts != nil || slices.Contains(p.Cancels, true) {
 		return false, nil
 	}
 	err := s.q.AttemptInsertNew(ctx, gen.AttemptInsertNewParams{
@@ -51,11 +56,11 @@ func (s *Store) insertNew(ctx context.Context, p gen.AttemptInsertManyParams) (b
 	return err == nil, err
 }
 
-// cancelledUnstarted is what AttemptInsertMany writes for a cancel.
-func cancelledUnstarted(key Key, traceID uuid.UUID, workerID string, at time.Time) Outcome {
+// unstarted is what AttemptInsertMany has written for a cancel, or because it was too late.
+func unstarted(row gen.AttemptInsertManyRow, traceID uuid.UUID, workerID string) Outcome {
 	return Outcome{
-		Key: key, TraceID: traceID, WorkerID: workerID, Kind: jobevent.KindCancelled, FinishedAt: at,
-		ErrorCode: string(apierror.Cancelled), Message: "cancelled before it started",
+		Key: Key{row.JobID, int(row.Attempt)}, TraceID: traceID, WorkerID: workerID, Kind: jobevent.KindCancelled,
+		FinishedAt: orZero(row.FinishedAt), ErrorCode: orZero(row.ErrorCode), Message: orZero(row.ErrorMessage),
 	}
 }
 

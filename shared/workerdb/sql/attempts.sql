@@ -15,8 +15,9 @@ select
     @worker_id::text, unnest(@timeout_mss::int[]);
 
 -- name: AttemptInsertMany :many
--- The same for any orders. One whose cancel is wanted is born settled, so that it can never start.
--- Number 0 is no claim: all of them are to be cancelled.
+-- The same for any orders. One whose cancel is wanted, or for which it is too late, is born settled, so
+-- that it can never start. Number 0 is no claim: all of them are to be cancelled. Where nothing expires
+-- the array of instants may be empty.
 with claim as (
     insert into claims (worker_id, number, job_ids, attempts)
     select @worker_id::text, @number::bigint, @job_ids::uuid[], @attempts::int[]
@@ -28,19 +29,23 @@ with claim as (
         unnest(@trace_ids::uuid[])   as trace_id,
         unnest(@queues::text[])      as queue,
         unnest(@timeout_mss::int[])  as timeout_ms,
-        unnest(@cancels::boolean[])  as cancel
+        unnest(@cancels::boolean[])  as cancel,
+        nullif(unnest(@expires_ats::timestamptz[]), '0001-01-01Z') <= now() as expired
 )
 insert into execution_attempts
     (job_id, attempt, trace_id, queue, worker_id, timeout_ms, outcome, finished_at, error_code, error_message)
 select
     job_id, attempt, trace_id, queue, @worker_id::text, timeout_ms,
-    case when cancel then 'cancelled' end,
-    case when cancel then now() end,
-    case when cancel then 'WORKER.CANCELLED' end,
-    case when cancel then 'cancelled before it started' end
+    case when cancel or expired then 'cancelled' end,
+    case when cancel or expired then now() end,
+    case when cancel then 'WORKER.CANCELLED' when expired then 'SCHEDULER.EXPIRED' end,
+    case when cancel then 'cancelled before it started' when expired then 'not started before its expiresAt' end
 from input
 on conflict (job_id, attempt) do nothing
-returning job_id, attempt, finished_at;
+returning job_id, attempt, finished_at, error_code, error_message, now()::timestamptz as at;
+
+-- name: Now :one
+select now()::timestamptz as at;
 
 -- name: AttemptGetMany :many
 select a.*

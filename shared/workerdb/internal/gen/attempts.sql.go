@@ -206,19 +206,20 @@ with claim as (
         unnest($5::uuid[])   as trace_id,
         unnest($6::text[])      as queue,
         unnest($7::int[])  as timeout_ms,
-        unnest($8::boolean[])  as cancel
+        unnest($8::boolean[])  as cancel,
+        nullif(unnest($9::timestamptz[]), '0001-01-01Z') <= now() as expired
 )
 insert into execution_attempts
     (job_id, attempt, trace_id, queue, worker_id, timeout_ms, outcome, finished_at, error_code, error_message)
 select
     job_id, attempt, trace_id, queue, $1::text, timeout_ms,
-    case when cancel then 'cancelled' end,
-    case when cancel then now() end,
-    case when cancel then 'WORKER.CANCELLED' end,
-    case when cancel then 'cancelled before it started' end
+    case when cancel or expired then 'cancelled' end,
+    case when cancel or expired then now() end,
+    case when cancel then 'WORKER.CANCELLED' when expired then 'SCHEDULER.EXPIRED' end,
+    case when cancel then 'cancelled before it started' when expired then 'not started before its expiresAt' end
 from input
 on conflict (job_id, attempt) do nothing
-returning job_id, attempt, finished_at
+returning job_id, attempt, finished_at, error_code, error_message, now()::timestamptz as at
 `
 
 type AttemptInsertManyParams struct {
@@ -230,16 +231,21 @@ type AttemptInsertManyParams struct {
 	Queues     []string
 	TimeoutMss []int32
 	Cancels    []bool
+	ExpiresAts []time.Time
 }
 
 type AttemptInsertManyRow struct {
-	JobID      uuid.UUID
-	Attempt    int32
-	FinishedAt *time.Time
+	JobID        uuid.UUID
+	Attempt      int32
+	FinishedAt   *time.Time
+	ErrorCode    *string
+	ErrorMessage *string
+	At           time.Time
 }
 
-// The same for any orders. One whose cancel is wanted is born settled, so that it can never start.
-// Number 0 is no claim: all of them are to be cancelled.
+// The same for any orders. One whose cancel is wanted, or for which it is too late, is born settled, so
+// that it can never start. Number 0 is no claim: all of them are to be cancelled. Where nothing expires
+// the array of instants may be empty.
 func (q *Queries) AttemptInsertMany(ctx context.Context, arg AttemptInsertManyParams) ([]AttemptInsertManyRow, error) {
 	rows, err := q.db.Query(ctx, attemptInsertMany,
 		arg.WorkerID,
@@ -250,6 +256,7 @@ func (q *Queries) AttemptInsertMany(ctx context.Context, arg AttemptInsertManyPa
 		arg.Queues,
 		arg.TimeoutMss,
 		arg.Cancels,
+		arg.ExpiresAts,
 	)
 	if err != nil {
 		return nil, err
@@ -258,7 +265,14 @@ func (q *Queries) AttemptInsertMany(ctx context.Context, arg AttemptInsertManyPa
 	var items []AttemptInsertManyRow
 	for rows.Next() {
 		var i AttemptInsertManyRow
-		if err := rows.Scan(&i.JobID, &i.Attempt, &i.FinishedAt); err != nil {
+		if err := rows.Scan(
+			&i.JobID,
+			&i.Attempt,
+			&i.FinishedAt,
+			&i.ErrorCode,
+			&i.ErrorMessage,
+			&i.At,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -676,4 +690,15 @@ type AttemptWantCancelManyParams struct {
 func (q *Queries) AttemptWantCancelMany(ctx context.Context, arg AttemptWantCancelManyParams) error {
 	_, err := q.db.Exec(ctx, attemptWantCancelMany, arg.JobIDs, arg.Attempts)
 	return err
+}
+
+const now = `-- name: Now :one
+select now()::timestamptz as at
+`
+
+func (q *Queries) Now(ctx context.Context) (time.Time, error) {
+	row := q.db.QueryRow(ctx, now)
+	var at time.Time
+	err := row.Scan(&at)
+	return at, err
 }
