@@ -17,6 +17,7 @@ import (
 // the watchdog counts.
 type ledger struct {
 	tally
+	more
 	n       int64
 	at      time.Time // the transaction's
 	changed bool
@@ -28,7 +29,11 @@ func lockDispatch(ctx context.Context, q *gen.Queries) (*ledger, error) {
 		return nil, fmt.Errorf("lock dispatch: %w", err)
 	}
 	t, err := readTally(row.InFlight, row.Floors, row.DueFloor)
-	return &ledger{tally: t, n: row.N, at: row.At}, err
+	if err != nil {
+		return nil, err
+	}
+	m, err := readMore(row.More)
+	return &ledger{tally: t, more: m, n: row.N, at: row.At}, err
 }
 
 // enter takes in what the transaction has done, and wakes the clock when something is due sooner than
@@ -75,7 +80,7 @@ func (l *ledger) save(ctx context.Context, q *gen.Queries) error {
 		return nil
 	}
 	l.out.tidy()
-	p := gen.DispatchSaveParams{N: l.n, InFlight: mustJSON(l.out), Floors: mustJSON(l.floors)}
+	p := gen.DispatchSaveParams{N: l.n, InFlight: mustJSON(l.out), Floors: mustJSON(l.floors), More: l.more.json()}
 	if !l.due.IsZero() {
 		p.DueFloor = &l.due
 	}

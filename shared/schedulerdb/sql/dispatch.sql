@@ -2,7 +2,7 @@
 -- Whoever decides what goes out does so alone: this row is locked from here to the commit. No row of jobs is waited
 -- for under it, and rows of workers are written only under it. The newest version of the row stands first in the
 -- index; who had to wait is given the version that came meanwhile.
-select n, in_flight, floors, due_floor, now()::timestamptz as at
+select n, in_flight, floors, due_floor, more, now()::timestamptz as at
 from dispatch_state
 order by n desc
 limit 1
@@ -13,11 +13,12 @@ update dispatch_state
 set n         = n + 1,
     in_flight = @in_flight,
     floors    = @floors,
-    due_floor = sqlc.narg('due_floor')::timestamptz
+    due_floor = sqlc.narg('due_floor')::timestamptz,
+    more      = @more
 where n = @n;
 
 -- name: DispatchState :one
-select n, in_flight, floors, due_floor, now()::timestamptz as at
+select n, in_flight, floors, due_floor, more, now()::timestamptz as at
 from dispatch_state
 order by n desc
 limit 1;

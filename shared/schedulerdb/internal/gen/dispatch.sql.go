@@ -14,7 +14,7 @@ import (
 )
 
 const dispatchLock = `-- name: DispatchLock :one
-select n, in_flight, floors, due_floor, now()::timestamptz as at
+select n, in_flight, floors, due_floor, more, now()::timestamptz as at
 from dispatch_state
 order by n desc
 limit 1
@@ -26,6 +26,7 @@ type DispatchLockRow struct {
 	InFlight json.RawMessage
 	Floors   json.RawMessage
 	DueFloor *time.Time
+	More     json.RawMessage
 	At       time.Time
 }
 
@@ -40,6 +41,7 @@ func (q *Queries) DispatchLock(ctx context.Context) (DispatchLockRow, error) {
 		&i.InFlight,
 		&i.Floors,
 		&i.DueFloor,
+		&i.More,
 		&i.At,
 	)
 	return i, err
@@ -50,14 +52,16 @@ update dispatch_state
 set n         = n + 1,
     in_flight = $1,
     floors    = $2,
-    due_floor = $3::timestamptz
-where n = $4
+    due_floor = $3::timestamptz,
+    more      = $4
+where n = $5
 `
 
 type DispatchSaveParams struct {
 	InFlight json.RawMessage
 	Floors   json.RawMessage
 	DueFloor *time.Time
+	More     json.RawMessage
 	N        int64
 }
 
@@ -66,13 +70,14 @@ func (q *Queries) DispatchSave(ctx context.Context, arg DispatchSaveParams) erro
 		arg.InFlight,
 		arg.Floors,
 		arg.DueFloor,
+		arg.More,
 		arg.N,
 	)
 	return err
 }
 
 const dispatchState = `-- name: DispatchState :one
-select n, in_flight, floors, due_floor, now()::timestamptz as at
+select n, in_flight, floors, due_floor, more, now()::timestamptz as at
 from dispatch_state
 order by n desc
 limit 1
@@ -83,6 +88,7 @@ type DispatchStateRow struct {
 	InFlight json.RawMessage
 	Floors   json.RawMessage
 	DueFloor *time.Time
+	More     json.RawMessage
 	At       time.Time
 }
 
@@ -94,6 +100,7 @@ func (q *Queries) DispatchState(ctx context.Context) (DispatchStateRow, error) {
 		&i.InFlight,
 		&i.Floors,
 		&i.DueFloor,
+		&i.More,
 		&i.At,
 	)
 	return i, err
