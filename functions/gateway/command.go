@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
 type commandBody struct {
@@ -23,15 +25,41 @@ func (f *Function) cancel(c *gin.Context) error { return f.command(c, jobevent.C
 
 func (f *Function) retry(c *gin.Context) error { return f.command(c, jobevent.CommandRetry) }
 
-// command keeps a command before it answers; whoever asks again gets the same number.
+func (f *Function) remove(c *gin.Context) error { return f.command(c, jobevent.CommandDelete) }
+
 func (f *Function) command(c *gin.Context, command string) error {
+	return f.keep(c, func(ctx context.Context, id uuid.UUID) (apidb.Command, error) {
+		return f.store.KeepCommand(ctx, id, command, anyone)
+	})
+}
+
+// reschedule is POST /api/jobs/{jobId}/reschedule.
+func (f *Function) reschedule(c *gin.Context) error {
+	if _, err := jobID(c); err != nil {
+		return err
+	}
+	body, err := readJSON(c, jobspec.MaxJobBytes)
+	if err != nil {
+		return err
+	}
+	when, err := jobspec.DecodeWhen(body)
+	if err != nil {
+		return err
+	}
+	return f.keep(c, func(ctx context.Context, id uuid.UUID) (apidb.Command, error) {
+		return f.store.KeepReschedule(ctx, id, when, anyone)
+	})
+}
+
+// keep has a command kept before it answers; whoever asks again gets the same number.
+func (f *Function) keep(c *gin.Context, keep func(context.Context, uuid.UUID) (apidb.Command, error)) error {
 	id, err := jobID(c)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	kept, err := f.store.KeepCommand(ctx, id, command, anyone)
+	kept, err := keep(ctx, id)
 	if err != nil {
 		return ofJob{id, err}
 	}

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
@@ -24,6 +25,19 @@ func (h *house) command(id uuid.UUID, name string) int {
 		h.t.Errorf("the command is of job %s", body.JobID)
 	}
 	return body.Command
+}
+
+// ask sends any command.
+func (h *house) ask(id uuid.UUID, command string) *response {
+	h.t.Helper()
+	path := "/api/jobs/" + id.String()
+	switch command {
+	case "delete":
+		return h.do(http.MethodDelete, path, "")
+	case "reschedule":
+		return h.post(path+"/reschedule", `{"runAt": "2026-11-22T08:00:00Z"}`)
+	}
+	return h.post(path+"/"+command, "")
 }
 
 func (h *house) cancelRequested(id uuid.UUID) bool {
@@ -76,12 +90,14 @@ func TestWhichStateAllowsWhat(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for _, status := range jobstate.All() {
-		for _, command := range []string{"cancel", "retry"} {
+		waits := status == jobstate.Scheduled || status == jobstate.Pending || status == jobstate.Retrying
+		for command, allowed := range map[string]bool{
+			"cancel": !status.Terminal(), "retry": status == jobstate.Failed || status == jobstate.Cancelled,
+			"reschedule": waits, "delete": status.Terminal(),
+		} {
 			id := h.submit(plainJob)
 			h.scheduler(id, 1, status, nil)
-			r := h.post("/api/jobs/"+id.String()+"/"+command, "")
-			allowed := command == "cancel" && !status.Terminal() ||
-				command == "retry" && (status == jobstate.Failed || status == jobstate.Cancelled)
+			r := h.ask(id, command)
 			if allowed {
 				r.want(http.StatusAccepted)
 			} else {
@@ -137,4 +153,52 @@ func TestAHundredEqualCommandsAreOne(t *testing.T) {
 	if err := g.Wait(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestARescheduleSaysTheInstantAndAnotherInstantIsAnotherCommand(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.submit(plainJob)
+	h.broker.next(t)
+	path := "/api/jobs/" + id.String() + "/reschedule"
+	for _, same := range []string{"2035-11-22T08:00:00Z", "2035-11-22T09:00:00+01:00"} {
+		h.post(path, `{"runAt": "`+same+`"}`).want(http.StatusAccepted)
+		said, err := jobevent.Decode[jobevent.Command](h.broker.next(t))
+		if err != nil || said.Number != 1 || said.Command != jobevent.CommandReschedule || said.RunAt == nil ||
+			!said.RunAt.Equal(time.Date(2035, 11, 22, 8, 0, 0, 0, time.UTC)) {
+			t.Errorf("said %+v, %v", said, err)
+		}
+	}
+	for _, other := range []string{`{"runAt": "2035-11-22T08:00:01Z"}`, `{"delayMs": 1000}`} {
+		h.post(path, other).wantError(apierror.InvalidStateTransition)
+	}
+	at := time.Date(2035, 11, 22, 8, 0, 0, 0, time.UTC)
+	h.scheduler(id, 1, jobstate.Scheduled, func(s *jobevent.Status) {
+		s.NextRunAt, s.LastCommand = &at, &jobevent.CommandResult{Number: 1, Command: "reschedule", Applied: true}
+	})
+	var job struct{ NextRunAt time.Time }
+	if h.get("/api/jobs/" + id.String()).want(http.StatusOK).into(&job); !job.NextRunAt.Equal(at) {
+		t.Errorf("next run at %s", job.NextRunAt)
+	}
+	h.post(path, `{"delayMs": 60000}`).want(http.StatusAccepted)
+	said, err := jobevent.Decode[jobevent.Command](h.broker.next(t))
+	if err != nil || said.Number != 2 || said.RunAt == nil || time.Until(*said.RunAt) < 30*time.Second || time.Until(*said.RunAt) > time.Minute {
+		t.Errorf("said %+v, %v", said, err)
+	}
+}
+
+func TestWhatSaysNoTimeDoesNotReschedule(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	path := "/api/jobs/" + h.submit(plainJob).String() + "/reschedule"
+	for body, at := range map[string]string{
+		`{}`: "runAt", `{"runAt": "2035-11-22T08:00:00Z", "delayMs": 1}`: "delayMs", `{"runAt": null}`: "runAt",
+		`{"runAt": "tomorrow"}`: "runAt", `{"delayMs": -1}`: "delayMs", `{"delayMs": 1.5}`: "delayMs", `[]`: "",
+		`{"runAt": "9999-11-22T08:00:00Z"}`: "runAt", `{"delayMs": 1, "x": 1}`: "x", `{"delayMs": 1, "delayMs": 1}`: "delayMs",
+	} {
+		h.post(path, body).wantError(apierror.InvalidJobRequest, at)
+	}
+	h.post("/api/jobs/"+uuid.NewString()+"/reschedule", `{"delayMs": 1}`).wantError(apierror.JobNotFound)
+	h.post("/api/jobs/x/reschedule", `{`).wantError(apierror.JobNotFound)
+	h.post(path, `{"delayMs": 1}`, "Content-Type", "text/plain").wantError(apierror.UnsupportedMediaType)
 }

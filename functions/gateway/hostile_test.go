@@ -175,7 +175,7 @@ func TestHostileRequests(t *testing.T) {
 		"a path with a slash":       {"GET", "/api/jobs/", "", apierror.NotFound, "", nil},
 		"a path from above":         {"GET", "/api/../etc/passwd", "", apierror.NotFound, "", nil},
 		"a method that is none":     {"PUT", "/api/jobs", plainJob, apierror.MethodNotAllowed, "", []string{"Content-Type", json}},
-		"a delete":                  {"DELETE", none, "", apierror.MethodNotAllowed, "", nil},
+		"a put":                     {"PUT", none, "", apierror.MethodNotAllowed, "", nil},
 		"events got":                {"GET", "/events", "", apierror.MethodNotAllowed, "", nil},
 		"a handshake of a webhook":  {"OPTIONS", "/events", "", apierror.MethodNotAllowed, "", nil},
 	} {

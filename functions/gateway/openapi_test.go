@@ -57,6 +57,7 @@ func TestTheContractHasItsEndpoints(t *testing.T) {
 	}
 	want := []string{"POST /api/jobs", "GET /api/jobs", "POST /api/jobs/batch", "GET /api/jobs/{jobId}",
 		"GET /api/jobs/{jobId}/logs", "POST /api/jobs/{jobId}/cancel", "POST /api/jobs/{jobId}/retry",
+		"POST /api/jobs/{jobId}/reschedule", "DELETE /api/jobs/{jobId}",
 		"POST /events", "GET /api/health", "GET /api/openapi.yaml", "GET /", "GET /health/liveness",
 		"GET /health/readiness", "GET /metrics"}
 	slices.Sort(got)
@@ -76,7 +77,8 @@ func checkAnswers(t *testing.T, name string, op *openapi3.Operation) {
 	if strings.Contains(name, "{jobId}") {
 		want = append(want, 404, 503)
 	}
-	if strings.HasSuffix(name, "/cancel") || strings.HasSuffix(name, "/retry") || name == "POST /api/jobs" {
+	if strings.HasSuffix(name, "/cancel") || strings.HasSuffix(name, "/retry") || strings.HasSuffix(name, "/reschedule") ||
+		strings.HasPrefix(name, "DELETE /api/jobs/") || name == "POST /api/jobs" {
 		want = append(want, 202, 409)
 	}
 	if strings.HasSuffix(name, "/batch") { // its jobs have their own statuses

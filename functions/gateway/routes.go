@@ -28,6 +28,8 @@ func (f *Function) routes() []route {
 		{http.MethodGet, "/api/jobs/:jobId/logs", f.logs},
 		{http.MethodPost, "/api/jobs/:jobId/cancel", f.cancel},
 		{http.MethodPost, "/api/jobs/:jobId/retry", f.retry},
+		{http.MethodPost, "/api/jobs/:jobId/reschedule", f.reschedule},
+		{http.MethodDelete, "/api/jobs/:jobId", f.remove},
 		{http.MethodPost, "/events", f.takeEvents},
 		{http.MethodGet, "/api/health", f.health},
 		{http.MethodGet, "/api/openapi.yaml", f.contract},

@@ -238,3 +238,26 @@ func TestAPassThatFailedIsDoneAgain(t *testing.T) {
 		t.Errorf("said %d", len(got))
 	}
 }
+
+func TestARescheduleIsSaidAgainWithItsInstant(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.accept(func(r *jobspec.Request) { r.Delay = time.Hour }).Subject()
+	h.hear(status(t, id, 1, jobstate.Scheduled))
+	kept, err := h.store.KeepReschedule(t.Context(), uuid.MustParse(id), jobspec.When{Delay: time.Minute}, "me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := kept.Event()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.grow(10 * time.Second)
+	again := false
+	for _, e := range h.next() {
+		again = again || e.ID() == first.ID() && string(e.Data()) == string(first.Data())
+	}
+	if !again {
+		t.Errorf("it is not said again")
+	}
+}

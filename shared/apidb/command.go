@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -18,8 +21,9 @@ type Command struct {
 	JobID   uuid.UUID
 	TraceID uuid.UUID
 	Number  int
-	Command string // jobevent.CommandCancel or CommandRetry
+	Command string // one of jobevent's, but for the report
 	By      string
+	RunAt   *time.Time // of a reschedule
 }
 
 // RefusedError says why a command was not kept.
@@ -38,39 +42,67 @@ func (e *RefusedError) Error() string {
 // KeepCommand keeps a command under the job's next number. The same command, while it is not answered,
 // has the number that it has. Else the error is ErrNoJob or a *RefusedError.
 func (s *Store) KeepCommand(ctx context.Context, jobID uuid.UUID, command, by string) (Command, error) {
-	kept := Command{JobID: jobID, Command: command, By: by}
-	err := s.tx(ctx, func(q *gen.Queries) error {
+	return s.keep(ctx, Command{JobID: jobID, Command: command, By: by}, nil)
+}
+
+// KeepReschedule is KeepCommand for a reschedule. To another instant it is another command.
+func (s *Store) KeepReschedule(ctx context.Context, jobID uuid.UUID, when jobspec.When, by string) (Command, error) {
+	kept := Command{JobID: jobID, Command: jobevent.CommandReschedule, By: by, RunAt: when.RunAt}
+	if when.RunAt != nil {
+		return s.keep(ctx, kept, nil)
+	}
+	delay := when.Delay.Milliseconds()
+	return s.keep(ctx, kept, &delay)
+}
+
+func (s *Store) keep(ctx context.Context, asked Command, delayMs *int64) (kept Command, err error) {
+	err = s.tx(ctx, func(q *gen.Queries) error {
+		kept = asked
 		// The lock comes first, in a statement of its own, so that what follows sees the latest commits.
-		job, err := q.JobLock(ctx, jobID)
+		job, err := q.JobLock(ctx, asked.JobID)
 		if err != nil {
 			return err
 		}
 		kept.TraceID = job.TraceID
-		before, err := q.CommandOfJob(ctx, jobID)
+		before, err := q.CommandOfJob(ctx, asked.JobID)
 		switch {
-		case err == nil && before.Command == command:
+		case err == nil && asked.is(before):
 			kept.Number, kept.By = int(before.Number), before.ByWhom
 			return nil
 		case err == nil:
 			return &RefusedError{Status: jobstate.Status(job.Status), Pending: before.Command}
 		case !errors.Is(err, pgx.ErrNoRows):
 			return err
-		case !allowed(command, jobstate.Status(job.Status)):
+		case !slices.Contains(Allows(asked.Command), jobstate.Status(job.Status)):
 			return &RefusedError{Status: jobstate.Status(job.Status)}
 		}
-		number, err := q.CommandKeep(ctx, gen.CommandKeepParams{JobID: jobID, Command: command, ByWhom: by})
-		kept.Number = int(number)
+		row, err := q.CommandKeep(ctx, gen.CommandKeepParams{
+			JobID: asked.JobID, Command: asked.Command, ByWhom: asked.By, RunAt: asked.RunAt, DelayMs: delayMs,
+		})
+		kept.Number, kept.RunAt = int(row.Number), row.RunAt
 		return err
 	})
-	return kept, classify(fmt.Sprintf("keep %s of job %s", command, jobID), err)
+	return kept, classify(fmt.Sprintf("keep %s of job %s", asked.Command, asked.JobID), err)
 }
 
-func allowed(command string, status jobstate.Status) bool {
+func (c Command) is(kept gen.CommandOfJobRow) bool {
+	return c.Command == kept.Command &&
+		(c.Command != jobevent.CommandReschedule || c.RunAt != nil && c.RunAt.Equal(*kept.RunAt))
+}
+
+// Allows is the states in which a job can be given a command.
+func Allows(command string) []jobstate.Status {
 	switch command {
 	case jobevent.CommandCancel:
-		return !status.Terminal()
+		return []jobstate.Status{
+			jobstate.Scheduled, jobstate.Pending, jobstate.Queued, jobstate.Running, jobstate.Waiting, jobstate.Retrying,
+		}
 	case jobevent.CommandRetry:
-		return status == jobstate.Failed || status == jobstate.Cancelled
+		return []jobstate.Status{jobstate.Failed, jobstate.Cancelled}
+	case jobevent.CommandReschedule:
+		return []jobstate.Status{jobstate.Scheduled, jobstate.Pending, jobstate.Retrying}
+	case jobevent.CommandDelete:
+		return []jobstate.Status{jobstate.Completed, jobstate.Failed, jobstate.Cancelled}
 	}
-	return false
+	return nil
 }

@@ -33,5 +33,5 @@ func CreatedEvent(job jobevent.Created) (event.Event, error) {
 func (c Command) Event() (event.Event, error) {
 	return jobevent.New(jobevent.TypeCommand, jobevent.Meta{
 		Function: speaker, ID: jobevent.CommandID(c.JobID, c.Number), JobID: c.JobID, TraceID: c.TraceID,
-	}, jobevent.Command{JobID: c.JobID, Number: c.Number, Command: c.Command, By: c.By})
+	}, jobevent.Command{JobID: c.JobID, Number: c.Number, Command: c.Command, By: c.By, RunAt: c.RunAt})
 }

@@ -2,7 +2,7 @@
 select status, command_seq, trace_id from jobs where job_id = @job_id for update;
 
 -- name: CommandOfJob :one
-select number, command, by_whom from commands where job_id = @job_id;
+select number, command, by_whom, run_at from commands where job_id = @job_id;
 
 -- Keeps a command as the job's next number.
 -- name: CommandKeep :one
@@ -13,16 +13,19 @@ with numbered as (
     where jobs.job_id = @job_id
     returning jobs.job_id, jobs.command_seq
 )
-insert into commands (job_id, number, command, by_whom)
-select numbered.job_id, numbered.command_seq, @command::text, @by_whom::text from numbered
-returning commands.number;
+insert into commands (job_id, number, command, by_whom, run_at)
+select
+    numbered.job_id, numbered.command_seq, @command::text, @by_whom::text,
+    coalesce(sqlc.narg('run_at')::timestamptz, now() + interval '1 ms' * sqlc.narg('delay_ms')::bigint)
+from numbered
+returning commands.number, commands.run_at;
 
 -- The commands that nobody has answered, each time another age of times_due is passed.
 -- name: CommandsUnconfirmed :many
 with pass as (
     select @since::timestamptz as since, @until::timestamptz as until
 )
-select commands.job_id, commands.number, commands.command, commands.by_whom, jobs.trace_id
+select commands.job_id, commands.number, commands.command, commands.by_whom, commands.run_at, jobs.trace_id
 from pass cross join commands join jobs using (job_id)
 where commands.job_id > @after_id::uuid
     and commands.created_at <= pass.until - interval '10 s'

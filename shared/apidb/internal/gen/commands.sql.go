@@ -17,42 +17,64 @@ with numbered as (
     update jobs set
         command_seq = command_seq + 1,
         cancel_requested_at = case when 'cancel' = $1::text then now() else cancel_requested_at end
-    where jobs.job_id = $3
+    where jobs.job_id = $5
     returning jobs.job_id, jobs.command_seq
 )
-insert into commands (job_id, number, command, by_whom)
-select numbered.job_id, numbered.command_seq, $1::text, $2::text from numbered
-returning commands.number
+insert into commands (job_id, number, command, by_whom, run_at)
+select
+    numbered.job_id, numbered.command_seq, $1::text, $2::text,
+    coalesce($3::timestamptz, now() + interval '1 ms' * $4::bigint)
+from numbered
+returning commands.number, commands.run_at
 `
 
 type CommandKeepParams struct {
 	Command string
 	ByWhom  string
+	RunAt   *time.Time
+	DelayMs *int64
 	JobID   uuid.UUID
 }
 
+type CommandKeepRow struct {
+	Number int32
+	RunAt  *time.Time
+}
+
 // Keeps a command as the job's next number.
-func (q *Queries) CommandKeep(ctx context.Context, arg CommandKeepParams) (int32, error) {
-	row := q.db.QueryRow(ctx, commandKeep, arg.Command, arg.ByWhom, arg.JobID)
-	var number int32
-	err := row.Scan(&number)
-	return number, err
+func (q *Queries) CommandKeep(ctx context.Context, arg CommandKeepParams) (CommandKeepRow, error) {
+	row := q.db.QueryRow(ctx, commandKeep,
+		arg.Command,
+		arg.ByWhom,
+		arg.RunAt,
+		arg.DelayMs,
+		arg.JobID,
+	)
+	var i CommandKeepRow
+	err := row.Scan(&i.Number, &i.RunAt)
+	return i, err
 }
 
 const commandOfJob = `-- name: CommandOfJob :one
-select number, command, by_whom from commands where job_id = $1
+select number, command, by_whom, run_at from commands where job_id = $1
 `
 
 type CommandOfJobRow struct {
 	Number  int32
 	Command string
 	ByWhom  string
+	RunAt   *time.Time
 }
 
 func (q *Queries) CommandOfJob(ctx context.Context, jobID uuid.UUID) (CommandOfJobRow, error) {
 	row := q.db.QueryRow(ctx, commandOfJob, jobID)
 	var i CommandOfJobRow
-	err := row.Scan(&i.Number, &i.Command, &i.ByWhom)
+	err := row.Scan(
+		&i.Number,
+		&i.Command,
+		&i.ByWhom,
+		&i.RunAt,
+	)
 	return i, err
 }
 
@@ -60,7 +82,7 @@ const commandsUnconfirmed = `-- name: CommandsUnconfirmed :many
 with pass as (
     select $3::timestamptz as since, $4::timestamptz as until
 )
-select commands.job_id, commands.number, commands.command, commands.by_whom, jobs.trace_id
+select commands.job_id, commands.number, commands.command, commands.by_whom, commands.run_at, jobs.trace_id
 from pass cross join commands join jobs using (job_id)
 where commands.job_id > $1::uuid
     and commands.created_at <= pass.until - interval '10 s'
@@ -81,6 +103,7 @@ type CommandsUnconfirmedRow struct {
 	Number  int32
 	Command string
 	ByWhom  string
+	RunAt   *time.Time
 	TraceID uuid.UUID
 }
 
@@ -104,6 +127,7 @@ func (q *Queries) CommandsUnconfirmed(ctx context.Context, arg CommandsUnconfirm
 			&i.Number,
 			&i.Command,
 			&i.ByWhom,
+			&i.RunAt,
 			&i.TraceID,
 		); err != nil {
 			return nil, err
