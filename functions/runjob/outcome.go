@@ -73,7 +73,10 @@ func failedOutcome(a *attempt, f *handlers.Failure) workerdb.Outcome {
 	if o.ErrorCode == "" {
 		o.ErrorCode = string(apierror.HandlerFailed)
 	}
-	o.Retryable, o.RetryAfter = f.Retryable, max(0, f.RetryAfter)
+	o.Retryable = f.Retryable
+	if f.RetryAfter > 0 {
+		o.RetryAfter = max(f.RetryAfter, time.Millisecond) // stored in milliseconds, and 0 is for the policy
+	}
 	return o
 }
 

@@ -42,7 +42,8 @@ func newHTTPCaller(allowPrivate bool) *httpCaller {
 	}}
 }
 
-// call fails when the answer is 400 or above, or does not come. The attempt's context bounds it.
+// call fails when the answer is 400 or above, or does not come. The attempt's context bounds it. Who
+// answers that it is too busy may say for how long.
 func (c *httpCaller) call(ctx context.Context, step jobspec.HTTPCall) error {
 	request, err := http.NewRequestWithContext(ctx, step.Method, step.URL, http.NoBody)
 	if err != nil {
@@ -55,7 +56,9 @@ func (c *httpCaller) call(ctx context.Context, step jobspec.HTTPCall) error {
 	}
 	defer func() { _ = answer.Body.Close() }()
 	if answer.StatusCode >= http.StatusBadRequest {
-		return callFailed(step, "answered "+answer.Status, true)
+		failure := callFailed(step, "answered "+answer.Status, mayGetBetter(answer.StatusCode))
+		failure.RetryAfter = retryAfter(answer, time.Now())
+		return failure
 	}
 	if _, err := io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswer)); err != nil {
 		return callError(ctx, step, err)
@@ -71,7 +74,7 @@ func callError(ctx context.Context, step jobspec.HTTPCall, err error) error {
 	return callFailed(step, err.Error(), !refused)
 }
 
-func callFailed(step jobspec.HTTPCall, why string, retryable bool) error {
+func callFailed(step jobspec.HTTPCall, why string, retryable bool) *Failure {
 	return &Failure{
 		Code:      string(apierror.SimulationFailed),
 		Message:   fmt.Sprintf("HTTP_CALL %s %s: %s", step.Method, step.URL, why),
