@@ -145,6 +145,12 @@ func (s *Store) SeeWorkers(ctx context.Context, beats []Beat) error {
 	return classify(fmt.Sprintf("see %d workers", len(latest)), err)
 }
 
+// attemptProgress is how far an attempt has come, as it is stored.
+type attemptProgress struct {
+	Attempt int `json:"attempt"`
+	jobevent.Progress
+}
+
 func progressParams(beats map[string]*Beat) (p gen.JobsProgressParams, err error) {
 	held := map[uuid.UUID]jobevent.HeldAttempt{}
 	for _, beat := range beats {
@@ -155,7 +161,7 @@ func progressParams(beats map[string]*Beat) (p gen.JobsProgressParams, err error
 		}
 	}
 	for _, id := range sortedIDs(held) {
-		progress, err := json.Marshal(held[id].Progress)
+		progress, err := json.Marshal(attemptProgress{held[id].Attempt, *held[id].Progress})
 		if err != nil {
 			return p, fmt.Errorf("write progress: %w", err)
 		}

@@ -246,6 +246,9 @@ func TestBeatsAreFiguresAndProgress(t *testing.T) {
 	}
 	h.exec(t, "update workers set seen_at = now() - interval '11 s' where worker_id = 'old'")
 	h.apply(t, running(1))
+	if got := h.job(t, job.JobID); got.Progress == nil || got.Progress.Percent != 10 {
+		t.Errorf("what was heard before the scheduler's word: %+v", got.Progress)
+	}
 	h.see(t, beat("w2", 8, 7, held(1, 40)))
 	if got := h.job(t, job.JobID); got.Progress == nil || got.Progress.Percent != 40 || got.Progress.Message != "so far" {
 		t.Errorf("progress %+v", got.Progress)
@@ -262,6 +265,12 @@ func TestBeatsAreFiguresAndProgress(t *testing.T) {
 	h.apply(t, running(2))
 	if got := h.job(t, job.JobID); got.Progress != nil {
 		t.Error("the next attempt has the progress of the one before")
+	}
+	h.see(t, beat("w2", 8, 7, held(1, 90)))
+	h.apply(t, word(job.JobID, 9, jobstate.Failed, func(s *jobevent.Status) { s.Attempt = 2 }))
+	h.see(t, beat("w2", 8, 7, held(2, 90), held(3, 90)))
+	if n := one[int](t, h, "select count(*) from jobs where progress is not null"); n != 0 {
+		t.Error("an old attempt's progress is kept, or that of a job that has ended")
 	}
 	stopping := beat("w1", 12, 12)
 	stopping.Stopping = true

@@ -167,8 +167,12 @@ func newJob(row gen.JobsListRow) (Job, error) {
 		}
 	}
 	if row.Progress != nil {
-		if err := json.Unmarshal(row.Progress, &job.Progress); err != nil {
+		var said attemptProgress
+		if err := json.Unmarshal(row.Progress, &said); err != nil {
 			return Job{}, fmt.Errorf("read progress of job %s: %w", row.JobID, err)
+		}
+		if said.Attempt == job.Attempt { // else it is of one that is not known to run
+			job.Progress = &said.Progress
 		}
 	}
 	return job, nil

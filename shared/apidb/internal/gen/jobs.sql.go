@@ -291,7 +291,8 @@ update jobs set
     retry_count = input.retry_count,
     updated_at  = input.updated_at,
     snapshot    = input.snapshot,
-    progress    = case when input.attempt = jobs.attempt and input.status in ('QUEUED', 'RUNNING', 'WAITING')
+    progress    = case when (jobs.progress ->> 'attempt')::int = input.attempt
+                            and input.status in ('QUEUED', 'RUNNING', 'WAITING')
                        then jobs.progress end,
     cancel_requested_at = case when input.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
                                then jobs.cancel_requested_at end
@@ -696,8 +697,9 @@ with input as (
 )
 update jobs set progress = input.progress
 from input
-where jobs.job_id = input.job_id and jobs.attempt = input.attempt
-    and jobs.status in ('QUEUED', 'RUNNING', 'WAITING')
+where jobs.job_id = input.job_id
+    and case when jobs.attempt = input.attempt then jobs.status in ('QUEUED', 'RUNNING', 'WAITING')
+        else jobs.attempt < input.attempt and jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED') end
     and jobs.progress::text is distinct from input.progress::text
 `
 
@@ -707,7 +709,9 @@ type JobsProgressParams struct {
 	Progresses []json.RawMessage
 }
 
-// How far running attempts have come. Nothing is written where nothing is new.
+// How far running attempts have come. Nothing is written where nothing is new. The first beat that lists
+// an attempt may be heard before the scheduler's word that there is one; it is kept for that, and the next
+// one need not be waited for.
 func (q *Queries) JobsProgress(ctx context.Context, arg JobsProgressParams) error {
 	_, err := q.db.Exec(ctx, jobsProgress, arg.JobIDs, arg.Attempts, arg.Progresses)
 	return err
