@@ -7,7 +7,6 @@ ALTER TABLE jobs
     ADD COLUMN runs_anyway  boolean,     -- also when one of those did not complete; null: no
     ADD COLUMN ordering_key text,        -- its owner's jobs of one key run one after another
     ADD COLUMN order_number bigint,      -- rises in the order of acceptance
-    ADD COLUMN order_after  uuid,        -- a job of the key that was accepted before and is not known; null: all are
     ADD COLUMN expires_at   timestamptz, -- not started by then: cancelled
     ADD COLUMN deleted_at   timestamptz; -- nobody shall see it any more; what is left fences old events off
 
@@ -19,11 +18,10 @@ CREATE INDEX jobs_laned ON jobs (queue, lane, rank, job_id)
     WHERE status = 'PENDING' AND blocked_by IS NULL AND lane IS NOT NULL;
 
 -- Of one key one job at most has its turn.
-CREATE UNIQUE INDEX jobs_turn ON jobs (ordering_key, owner_id) NULLS NOT DISTINCT
+CREATE UNIQUE INDEX jobs_turn ON jobs (ordering_key, coalesce(owner_id, ''))
     WHERE ordering_key IS NOT NULL AND blocked_by IS DISTINCT FROM 'order'
       AND status NOT IN ('COMPLETED', 'FAILED', 'CANCELLED');
-CREATE INDEX jobs_in_line ON jobs (ordering_key, owner_id, order_number) WHERE blocked_by = 'order';
-CREATE INDEX jobs_order_after ON jobs (order_after) WHERE order_after IS NOT NULL;
+CREATE INDEX jobs_in_line ON jobs (ordering_key, coalesce(owner_id, ''), order_number) WHERE blocked_by = 'order';
 
 CREATE INDEX jobs_expiring ON jobs (expires_at) WHERE expires_at IS NOT NULL AND status IN ('SCHEDULED', 'PENDING');
 
@@ -34,6 +32,15 @@ CREATE TABLE dependencies (
     PRIMARY KEY (after_id, job_id)
 );
 CREATE INDEX dependencies_of ON dependencies (job_id);
+
+-- Which job may not have its turn before which other is known, and all that are to be known before that one. Written
+-- under the lock of dispatching only, as dependencies are.
+CREATE TABLE order_gaps (
+    order_after uuid NOT NULL,
+    job_id      uuid NOT NULL,
+    PRIMARY KEY (order_after, job_id)
+);
+CREATE UNIQUE INDEX order_gaps_of ON order_gaps (job_id);
 
 -- What holds for all jobs of a queue, a job type or an owner.
 CREATE TABLE controls (
@@ -57,13 +64,13 @@ ALTER TABLE jobs ADD CONSTRAINT jobs_blocked CHECK (
 ALTER TABLE jobs DROP CONSTRAINT jobs_blocked;
 ALTER TABLE dispatch_state DROP COLUMN more;
 DROP TABLE controls;
+DROP TABLE order_gaps;
 DROP TABLE dependencies;
-DROP INDEX jobs_pending, jobs_laned, jobs_turn, jobs_in_line, jobs_order_after, jobs_expiring;
+DROP INDEX jobs_pending, jobs_laned, jobs_turn, jobs_in_line, jobs_expiring;
 CREATE INDEX jobs_pending ON jobs (queue, rank, job_id) WHERE status = 'PENDING';
 ALTER TABLE jobs
     DROP COLUMN deleted_at,
     DROP COLUMN expires_at,
-    DROP COLUMN order_after,
     DROP COLUMN order_number,
     DROP COLUMN ordering_key,
     DROP COLUMN runs_anyway,

@@ -25,7 +25,7 @@ func again(ctx context.Context, q *gen.Queries, ids []uuid.UUID, say *Say, news 
 		return err
 	}
 	for _, job := range jobs {
-		if jobstate.Status(job.Status) == jobstate.Pending {
+		if jobstate.Status(job.Status) == jobstate.Pending && job.BlockedBy == nil {
 			news.waits(job.Queue, job.Rank) // whoever dispatched may have found it under our lock
 		}
 	}

@@ -31,7 +31,11 @@ func (s *Store) Due(ctx context.Context, idle time.Duration) (say Say, next time
 		ids := make([]uuid.UUID, len(due))
 		for i, job := range due {
 			ids[i] = job.JobID
-			news.waits(job.Queue, job.Rank)
+			if job.BlockedBy == nil {
+				news.waits(job.Queue, job.Rank)
+			} else if key, some := orderKeyOf(job.OrderingKey, job.OwnerID); some {
+				news.turns(key) // whoever gave turns has left it alone
+			}
 		}
 		l, err := lockDispatch(ctx, q)
 		if err != nil {
@@ -43,12 +47,12 @@ func (s *Store) Due(ctx context.Context, idle time.Duration) (say Say, next time
 		if next, err = nextDue(ctx, q, l, idle); err != nil {
 			return err
 		}
-		if say.Runs, err = s.dispatchLocked(ctx, q, "dispatch", l); err != nil {
+		if err := s.dispatchLocked(ctx, q, "dispatch", l, &say); err != nil {
 			return err
 		}
 		told, err := snapshots(ctx, q, ids)
 		say.Jobs = append(say.Jobs, told...)
-		if len(say.Runs) >= dispatchMost {
+		if len(say.Runs) >= dispatchMost || len(l.Ended) > 0 {
 			next = 0
 		}
 		return err

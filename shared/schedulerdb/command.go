@@ -20,9 +20,7 @@ func (s *Store) Command(ctx context.Context, commands []jobevent.Command) (Say, 
 		if err := s.command(ctx, q, commands, &say, &news); err != nil {
 			return err
 		}
-		orders, err := s.dispatch(ctx, q, "command", news)
-		say.Runs = append(say.Runs, orders...)
-		return err
+		return s.dispatch(ctx, q, "command", news, &say)
 	})
 	return say, err
 }

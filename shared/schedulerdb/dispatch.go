@@ -14,30 +14,36 @@ import (
 // in the same transaction, and tells it what he has done. One lock serialises it, under which no row of
 // jobs is waited for. It is held over the commit, so whoever comes next knows what this one sent out and
 // sees what this one left waiting.
-func (s *Store) dispatch(ctx context.Context, q *gen.Queries, by string, news tally) ([]RunOrder, error) {
+func (s *Store) dispatch(ctx context.Context, q *gen.Queries, by string, news tally, say *Say) error {
 	l, err := lockDispatch(ctx, q)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := l.enter(ctx, q, news); err != nil {
-		return nil, err
+		return err
 	}
-	return s.dispatchLocked(ctx, q, by, l)
+	return s.dispatchLocked(ctx, q, by, l, say)
 }
 
-// dispatchLocked sends out what there is room for, and keeps the ledger.
-func (s *Store) dispatchLocked(ctx context.Context, q *gen.Queries, by string, l *ledger) ([]RunOrder, error) {
-	var orders []RunOrder
+// dispatchLocked releases what waited for others, sends out what there is room for, and keeps the ledger.
+func (s *Store) dispatchLocked(ctx context.Context, q *gen.Queries, by string, l *ledger, say *Say) error {
+	ended, err := s.release(ctx, q, by, l)
+	if err != nil {
+		return err
+	}
+	say.Jobs = append(say.Jobs, ended...)
 	if len(l.floors) > 0 {
 		r, err := measureRoom(ctx, q, l)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if orders, err = s.sendOut(ctx, q, by, r, l, slices.Collect(maps.Keys(l.floors))); err != nil {
-			return nil, err
+		orders, err := s.sendOut(ctx, q, by, r, l, slices.Collect(maps.Keys(l.floors)))
+		if err != nil {
+			return err
 		}
+		say.Runs = append(say.Runs, orders...)
 	}
-	return orders, l.save(ctx, q)
+	return l.save(ctx, q)
 }
 
 // sendOut fills the room from the waiting queues, in a random order: none goes first for ever.

@@ -49,8 +49,13 @@ func (s *Store) ingest(ctx context.Context, q *gen.Queries, created []jobevent.C
 	if err != nil {
 		return say, err
 	}
+	created = without(known, created)
+	t, err := tie(ctx, q, created)
+	if err != nil {
+		return say, err
+	}
 	waiting := slices.Collect(maps.Keys(l.floors))
-	in := s.place(without(known, created), l, r)
+	in := s.place(created, t, l, r)
 	if err := in.insert(ctx, q); err != nil {
 		return say, err
 	}
@@ -60,6 +65,14 @@ func (s *Store) ingest(ctx context.Context, q *gen.Queries, created []jobevent.C
 	say.Runs = in.orders
 	if say.Jobs, err = snapshots(ctx, q, in.scheduled.JobIDs); err != nil {
 		return say, err
+	}
+	if t != nil {
+		ended, err := s.settleTies(ctx, q, t, l)
+		if err != nil {
+			return say, err
+		}
+		say.Jobs = append(say.Jobs, ended...)
+		waiting = slices.Collect(maps.Keys(l.floors))
 	}
 	orders, err := s.sendOut(ctx, q, "ingest", r, l, waiting)
 	if err != nil {
@@ -83,6 +96,12 @@ type placed struct {
 	most   int        // jobs in the batch
 	orders []RunOrder // of those that go out at once
 	news   tally
+	ties   *ties
+}
+
+func (in *placed) addTo(p *gen.JobsInsertParams, job arrival) {
+	addTo(p, job, in.most)
+	in.ties.addTo(p, job.Created)
 }
 
 // arrival is a new job with its rank.
@@ -92,12 +111,12 @@ type arrival struct {
 }
 
 // place decides where each new job begins. Of one queue the best rank is placed first.
-func (s *Store) place(jobs []jobevent.Created, l *ledger, r *room) placed {
+func (s *Store) place(jobs []jobevent.Created, t *ties, l *ledger, r *room) placed {
 	arrivals, due := make([]arrival, len(jobs)), map[string]int{}
 	for i := range jobs {
 		job := &jobs[i]
 		arrivals[i] = arrival{job, rankOf(job, l.at)}
-		if job.RunAt == nil || !job.RunAt.After(l.at) {
+		if (job.RunAt == nil || !job.RunAt.After(l.at)) && t.blocks(job.JobID) == "" {
 			due[job.Queue]++
 		}
 	}
@@ -111,7 +130,7 @@ func (s *Store) place(jobs []jobevent.Created, l *ledger, r *room) placed {
 		}
 	}
 	in := placed{
-		most: len(jobs), news: newTally(),
+		most: len(jobs), news: newTally(), ties: t,
 		queued:    beginning(jobstate.Queued, l.at),
 		pending:   beginning(jobstate.Pending, l.at),
 		scheduled: beginning(jobstate.Scheduled, l.at),
@@ -121,14 +140,16 @@ func (s *Store) place(jobs []jobevent.Created, l *ledger, r *room) placed {
 	for _, job := range arrivals {
 		switch to := places[job.Queue]; {
 		case job.RunAt != nil && job.RunAt.After(l.at):
-			addTo(&in.scheduled, job, in.most)
+			in.addTo(&in.scheduled, job)
 			in.scheduled.DueAts = append(in.scheduled.DueAts, *job.RunAt)
 			in.news.falls(*job.RunAt)
+		case t.blocks(job.JobID) != "":
+			in.addTo(&in.pending, job)
 		case len(to) > 0:
 			places[job.Queue] = to[1:]
 			in.send(job, &to[0].partition)
 		default:
-			addTo(&in.pending, job, in.most)
+			in.addTo(&in.pending, job)
 			in.news.waits(job.Queue, job.rank)
 		}
 	}
@@ -139,7 +160,7 @@ func (in *placed) send(job arrival, partition *int16) {
 	if in.orders == nil {
 		in.orders = make([]RunOrder, 0, in.most)
 	}
-	addTo(&in.queued, job, in.most)
+	in.addTo(&in.queued, job)
 	in.queued.Partitions = append(in.queued.Partitions, *partition)
 	in.news.out.add(job.Queue, "", *partition, 1)
 	in.orders = append(in.orders, RunOrder{
@@ -194,6 +215,7 @@ func addTo(p *gen.JobsInsertParams, job arrival, n int) {
 	p.TimeoutsMs = append(p.TimeoutsMs, int32Of(job.TimeoutMs))
 	p.Ranks = append(p.Ranks, job.rank)
 	p.CreatedAts = append(p.CreatedAts, job.CreatedAt)
+	setLast(&p.OwnerIDs, len(p.JobIDs)-1, job.OwnerID)
 }
 
 // rankOf orders the queue for ever: a level of priority is worth ten seconds of waiting.
@@ -226,6 +248,10 @@ func (s *Store) IngestUnusable(ctx context.Context, jobID, traceID uuid.UUID, re
 			if err := insertFailed(ctx, q, jobID, traceID, l.at, reason); err != nil {
 				return err
 			}
+			if err := arrive(ctx, q, l, []uuid.UUID{jobID}); err != nil {
+				return err
+			}
+			l.ended = append(l.ended, jobID)
 		}
 		news := newTally()
 		if err := again(ctx, q, []uuid.UUID{jobID}, &say, &news); err != nil {
@@ -234,7 +260,7 @@ func (s *Store) IngestUnusable(ctx context.Context, jobID, traceID uuid.UUID, re
 		if err := l.enter(ctx, q, news); err != nil {
 			return err
 		}
-		return l.save(ctx, q)
+		return s.dispatchLocked(ctx, q, "ingest", l, &say)
 	})
 	return say, err
 }

@@ -38,9 +38,7 @@ func (s *Store) Beat(ctx context.Context, beats []jobevent.Heartbeat) (Say, erro
 		if err := seeWorkers(ctx, q, latest); err != nil {
 			return err
 		}
-		orders, err := s.dispatchLocked(ctx, q, "watchdog", l)
-		say.Runs = append(say.Runs, orders...)
-		return err
+		return s.dispatchLocked(ctx, q, "watchdog", l, &say)
 	})
 	return say, err
 }
@@ -144,12 +142,13 @@ func (s *Store) AskAgain(ctx context.Context, counted Count, sinceLast time.Dura
 		say = Say{}
 		news := newTally()
 		news.add(counted.drift)
-		if err := s.askAgain(ctx, q, counted, sinceLast, &say, &news); err != nil || news.empty() {
+		if err := s.askAgain(ctx, q, counted, sinceLast, &say, &news); err != nil {
 			return err
 		}
-		orders, err := s.dispatch(ctx, q, "watchdog", news)
-		say.Runs = append(say.Runs, orders...)
-		return err
+		if err := s.overdue(ctx, q, &news); err != nil || news.empty() {
+			return err
+		}
+		return s.dispatch(ctx, q, "watchdog", news, &say)
 	})
 	return say, err
 }

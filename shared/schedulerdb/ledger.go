@@ -48,6 +48,10 @@ func (l *ledger) enter(ctx context.Context, q *gen.Queries, news tally) error {
 	if !sooner {
 		return nil
 	}
+	return wakeClock(ctx, q)
+}
+
+func wakeClock(ctx context.Context, q *gen.Queries) error {
 	if err := q.NotifyDue(ctx); err != nil {
 		return fmt.Errorf("wake the clock: %w", err)
 	}
@@ -80,6 +84,11 @@ func (l *ledger) save(ctx context.Context, q *gen.Queries) error {
 		return nil
 	}
 	l.out.tidy()
+	if len(l.Ended) > 0 { // the clock goes on where this step stops
+		if err := wakeClock(ctx, q); err != nil {
+			return err
+		}
+	}
 	p := gen.DispatchSaveParams{N: l.n, InFlight: mustJSON(l.out), Floors: mustJSON(l.floors), More: l.more.json()}
 	if !l.due.IsZero() {
 		p.DueFloor = &l.due

@@ -29,6 +29,7 @@ type lockedJob struct {
 	output      json.RawMessage
 	workerID    string
 	startedAt   time.Time
+	blockedBy   string
 	changed     bool
 }
 
@@ -49,6 +50,7 @@ func lockJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid.UU
 				CancelRequested: row.CancelRequestedAt != nil, CommandSeq: int(row.CommandSeq),
 			},
 			row: row, lastCommand: row.LastCommand, dueAt: orZero(row.DueAt), deadlineAt: orZero(row.CallbackDeadlineAt),
+			blockedBy: orEmpty(row.BlockedBy),
 		}
 	}
 	return jobs, nil
@@ -128,6 +130,12 @@ func (j *lockedJob) move(next jobstate.Job, m jobevent.Move) {
 	if m.From != m.To {
 		j.dueAt, j.deadlineAt = time.Time{}, time.Time{}
 	}
+	switch {
+	case next.Status.Terminal():
+		j.blockedBy = ""
+	case j.Status.Terminal() && j.row.OrderingKey != nil: // back among its like it may not be its turn
+		j.blockedBy = byOrder
+	}
 	j.Job, j.moves, j.changed = next, append(j.moves, m), true
 }
 
@@ -155,10 +163,17 @@ func saveJobs(ctx context.Context, q *gen.Queries, jobs map[uuid.UUID]*lockedJob
 // tell enters what follows from the job's moves for whoever dispatches. A job that was waiting and still
 // is counts too: who came by while it was locked has skipped it.
 func (j *lockedJob) tell(news *tally) {
-	if j.Status == jobstate.Pending {
+	was := jobstate.Status(j.row.Status)
+	key, isOrdered := orderKeyOf(j.row.OrderingKey, j.row.OwnerID)
+	switch {
+	case j.Status.Terminal() && !was.Terminal():
+		news.ends(j.row.JobID, j.row.OrderingKey, j.row.OwnerID)
+	case isOrdered && j.blockedBy == byOrder:
+		news.turns(key)
+	case j.Status == jobstate.Pending && j.blockedBy == "":
 		news.waits(j.row.Queue, j.rank())
 	}
-	if jobstate.Status(j.row.Status).InFlight() && !j.Status.InFlight() {
+	if was.InFlight() && !j.Status.InFlight() {
 		news.out.add(j.row.Queue, orEmpty(j.row.WorkerID), partitionOf(j.row.Partition), -1)
 	}
 	if j.changed && !j.dueAt.IsZero() {
@@ -193,6 +208,7 @@ func (j *lockedJob) addTo(p *gen.JobsSaveParams) {
 	p.ErrorMessages = append(p.ErrorMessages, j.lastError.Message)
 	p.WorkerIDs = append(p.WorkerIDs, j.workerID)
 	p.StartedAts = append(p.StartedAts, j.startedAt)
+	p.BlockedBys = append(p.BlockedBys, j.blockedBy)
 }
 
 // entriesOf writes moves as they stand in a history.

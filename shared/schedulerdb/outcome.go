@@ -52,9 +52,7 @@ func (s *Store) Settle(ctx context.Context, outcomes []Outcome) (Say, error) {
 				return err
 			}
 		}
-		orders, err := s.dispatch(ctx, q, "outcome", news)
-		say.Runs = append(say.Runs, orders...)
-		return err
+		return s.dispatch(ctx, q, "outcome", news, &say)
 	})
 	return say, err
 }
@@ -119,6 +117,7 @@ func complete(ctx context.Context, q *gen.Queries, outcomes []Outcome, news *tal
 	jobs := make([]Snapshot, len(rows))
 	for i := range rows {
 		row := &rows[i]
+		news.ends(row.JobID, row.OrderingKey, row.OwnerID)
 		if row.WasOut {
 			news.out.add(row.Queue, orEmpty(row.WorkerID), partitionOf(row.Partition), -1)
 		}

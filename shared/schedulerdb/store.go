@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,8 +36,12 @@ const (
 
 // Store is the scheduler's database.
 type Store struct {
-	pool *pgxpool.Pool
-	cfg  Config
+	pool  *pgxpool.Pool
+	cfg   Config
+	walks struct {
+		sync.Mutex
+		walk
+	}
 }
 
 func (c Config) check() error {

@@ -33,10 +33,20 @@ func TestManyCopiesThatCrashStillEndEveryJob(t *testing.T) {
 			runAt := time.Now().Add(rand.N(500 * time.Millisecond))
 			job.RunAt = &runAt
 		}
-		w.ids, w.jobs[job.JobID] = append(w.ids, job.JobID), &stressJob{created: job, dead: map[string]bool{}}
+		w.accept(job)
 	}
-	w.beat(t.Context())
-	ctx, stop := context.WithTimeout(t.Context(), 60*time.Second)
+	w.run()
+	w.check()
+}
+
+func (w *world) accept(job jobevent.Created) {
+	w.ids, w.jobs[job.JobID] = append(w.ids, job.JobID), &stressJob{created: job, dead: map[string]bool{}}
+}
+
+// run has several copies of everybody at work until all jobs have ended.
+func (w *world) run() {
+	w.beat(w.Context())
+	ctx, stop := context.WithTimeout(w.Context(), 60*time.Second)
 	defer stop()
 	var copies sync.WaitGroup
 	for _, c := range []struct {
@@ -64,7 +74,6 @@ func TestManyCopiesThatCrashStillEndEveryJob(t *testing.T) {
 	if ctx.Err() != nil {
 		w.Error("the jobs do not end")
 	}
-	w.check()
 }
 
 // world is what stands round the scheduler: the API's knowledge, the worker's database, the topics.
@@ -160,6 +169,7 @@ func (w *world) claim(j *stressJob, run jobevent.Run) {
 		j.attempts[n-1].cancel = j.attempts[n-1].cancel || run.Cancel
 		w.outcomes = append(w.outcomes, j.attempts[n-1].outcomes...)
 	case n == len(j.attempts)+1 && (n == 1 || len(j.attempts[n-2].outcomes) > 0):
+		w.mayStart(j)
 		j.attempts = append(j.attempts, stressAttempt{cancel: run.Cancel})
 	default:
 		w.Errorf("job %s: attempt %d ordered after %d, %+v", run.JobID, n, len(j.attempts), j.attempts)

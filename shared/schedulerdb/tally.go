@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
@@ -14,6 +16,10 @@ type tally struct {
 	out    outs
 	floors map[string]time.Time // by queue: no job of a lower rank waits; none: no job waits
 	due    time.Time            // nothing is due before; zero: nothing will be
+
+	// What a transaction has to release others from. None of it is kept.
+	ended []uuid.UUID       // jobs that have ended
+	keys  map[orderKey]bool // of which the next in line may have its turn
 }
 
 // outs counts the attempts that are out, by queue, by the worker that has said it holds them ("": none
@@ -81,6 +87,22 @@ func (t *tally) waits(queue string, rank time.Time) {
 	}
 }
 
+// turns notes that the next in line of a key may have its turn.
+func (t *tally) turns(key orderKey) {
+	if t.keys == nil {
+		t.keys = map[orderKey]bool{}
+	}
+	t.keys[key] = true
+}
+
+// ends notes that a job has ended.
+func (t *tally) ends(id uuid.UUID, orderingKey, ownerID *string) {
+	t.ended = append(t.ended, id)
+	if key, some := orderKeyOf(orderingKey, ownerID); some {
+		t.turns(key)
+	}
+}
+
 // falls notes that a job is due then, and says whether nothing is due as soon.
 func (t *tally) falls(dueAt time.Time) bool {
 	dueAt = dueAt.Truncate(time.Microsecond)
@@ -100,10 +122,16 @@ func (t *tally) add(news tally) {
 	if !news.due.IsZero() {
 		t.falls(news.due)
 	}
+	t.ended = append(t.ended, news.ended...)
+	for key := range news.keys {
+		t.turns(key)
+	}
 }
 
 // empty says whether there is nothing in it.
-func (t *tally) empty() bool { return !t.out.tidy() && len(t.floors) == 0 && t.due.IsZero() }
+func (t *tally) empty() bool {
+	return !t.out.tidy() && len(t.floors) == 0 && t.due.IsZero() && len(t.ended) == 0 && len(t.keys) == 0
+}
 
 // missing is what has to be added to t so that it says what was counted: attempts, and jobs that wait
 // or fall due below its floors. A floor that is too low does no harm.

@@ -8,7 +8,7 @@ select job_id from jobs where job_id = any (@job_ids::uuid[]);
 -- Jobs that begin in one state. What all of them share is no array, and an array that none of them needs is null.
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                   status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
-                  finished_at, created_at)
+                  finished_at, created_at, owner_id, blocked_by, waits_for, runs_anyway, ordering_key, order_number)
 select unnest(@job_ids::uuid[]),
        unnest(@trace_ids::uuid[]),
        unnest(@job_types::text[]),
@@ -29,7 +29,13 @@ select unnest(@job_ids::uuid[]),
        sqlc.narg('error_code')::text,
        sqlc.narg('error_message')::text,
        sqlc.narg('finished_at')::timestamptz,
-       unnest(@created_ats::timestamptz[]);
+       unnest(@created_ats::timestamptz[]),
+       nullif(unnest(@owner_ids::text[]), ''),
+       nullif(unnest(@blocked_bys::text[]), ''),
+       nullif(unnest(@waits_fors::int[]), 0),
+       nullif(unnest(@runs_anyways::boolean[]), false),
+       nullif(unnest(@ordering_keys::text[]), ''),
+       nullif(unnest(@order_numbers::bigint[]), 0);
 
 -- name: JobsComplete :many
 -- The plain way of a job: its attempt completed. One write, no matter what came before. The lease tells whether the
@@ -64,14 +70,14 @@ where jobs.job_id = input.job_id
   and jobs.attempt = input.attempt
   and jobs.status in ('QUEUED', 'RUNNING', 'WAITING')
 returning jobs.job_id, jobs.trace_id, jobs.version, jobs.attempt, jobs.retry_count, jobs.last_command, jobs.history,
-    jobs.started_at, jobs.updated_at, jobs.queue, jobs.partition, jobs.worker_id,
+    jobs.started_at, jobs.updated_at, jobs.queue, jobs.partition, jobs.worker_id, jobs.ordering_key, jobs.owner_id,
     (jobs.lease_expires_at is not null)::boolean as was_out;
 
 -- name: JobsLock :many
 -- What decides a job's next state, locked in one order so that batches do not deadlock.
 select job_id, status, version, attempt, retry_count, max_retry_count, lost_count, retry_policy, priority,
        cancel_requested_at, command_seq, last_command, due_at, callback_deadline_at, queue, rank, partition, worker_id,
-       now()::timestamptz as at
+       blocked_by, ordering_key, owner_id, now()::timestamptz as at
 from jobs
 where job_id = any (@job_ids::uuid[])
 order by job_id
@@ -97,7 +103,8 @@ with input as (
            nullif(unnest(@error_codes::text[]), '')                             as error_code,
            nullif(unnest(@error_messages::text[]), '')                          as error_message,
            nullif(unnest(@worker_ids::text[]), '')                              as worker_id,
-           nullif(unnest(@started_ats::timestamptz[]), '0001-01-01Z')           as started_at
+           nullif(unnest(@started_ats::timestamptz[]), '0001-01-01Z')           as started_at,
+           nullif(unnest(@blocked_bys::text[]), '')                             as blocked_by
 )
 update jobs
 set status               = input.status,
@@ -118,6 +125,8 @@ set status               = input.status,
                                 then case when input.error_code is null then jobs.error_message else input.error_message end end,
     worker_id            = coalesce(input.worker_id, jobs.worker_id),
     started_at           = coalesce(input.started_at, jobs.started_at),
+    blocked_by           = input.blocked_by,
+    waits_for            = case when input.status not in ('COMPLETED', 'FAILED', 'CANCELLED') then jobs.waits_for end,
     finished_at          = case when input.status in ('COMPLETED', 'FAILED', 'CANCELLED')
                                 then coalesce(jobs.finished_at, now()) end,
     updated_at           = now(),
@@ -129,12 +138,12 @@ where jobs.job_id = input.job_id
   and jobs.version = input.old_version
 returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
     jobs.callback_deadline_at, jobs.cancel_requested_at, jobs.last_command, jobs.history, jobs.output, jobs.error_code,
-    jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at, jobs.queue, jobs.rank;
+    jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at, jobs.queue, jobs.rank, jobs.blocked_by;
 
 -- name: JobsSnapshot :many
 select job_id, trace_id, status, version, attempt, retry_count, due_at,
        callback_deadline_at, cancel_requested_at, last_command, history, output, error_code,
-       error_message, started_at, finished_at, updated_at, queue, rank
+       error_message, started_at, finished_at, updated_at, queue, rank, blocked_by
 from jobs
 where job_id = any (@job_ids::uuid[]);
 

@@ -261,13 +261,16 @@ set status     = 'PENDING',
 from due
 where jobs.job_id = due.job_id
   and jobs.status in ('SCHEDULED', 'RETRYING')
-returning jobs.job_id, jobs.queue, jobs.rank
+returning jobs.job_id, jobs.queue, jobs.rank, jobs.blocked_by, jobs.ordering_key, jobs.owner_id
 `
 
 type JobsDueRow struct {
-	JobID uuid.UUID
-	Queue string
-	Rank  time.Time
+	JobID       uuid.UUID
+	Queue       string
+	Rank        time.Time
+	BlockedBy   *string
+	OrderingKey *string
+	OwnerID     *string
 }
 
 // SCHEDULED and RETRYING jobs whose time has come, among the first of all that is due.
@@ -280,7 +283,14 @@ func (q *Queries) JobsDue(ctx context.Context, maxJobs int32) ([]JobsDueRow, err
 	var items []JobsDueRow
 	for rows.Next() {
 		var i JobsDueRow
-		if err := rows.Scan(&i.JobID, &i.Queue, &i.Rank); err != nil {
+		if err := rows.Scan(
+			&i.JobID,
+			&i.Queue,
+			&i.Rank,
+			&i.BlockedBy,
+			&i.OrderingKey,
+			&i.OwnerID,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -44,7 +44,7 @@ where jobs.job_id = input.job_id
   and jobs.attempt = input.attempt
   and jobs.status in ('QUEUED', 'RUNNING', 'WAITING')
 returning jobs.job_id, jobs.trace_id, jobs.version, jobs.attempt, jobs.retry_count, jobs.last_command, jobs.history,
-    jobs.started_at, jobs.updated_at, jobs.queue, jobs.partition, jobs.worker_id,
+    jobs.started_at, jobs.updated_at, jobs.queue, jobs.partition, jobs.worker_id, jobs.ordering_key, jobs.owner_id,
     (jobs.lease_expires_at is not null)::boolean as was_out
 `
 
@@ -69,6 +69,8 @@ type JobsCompleteRow struct {
 	Queue       string
 	Partition   *int16
 	WorkerID    *string
+	OrderingKey *string
+	OwnerID     *string
 	WasOut      bool
 }
 
@@ -102,6 +104,8 @@ func (q *Queries) JobsComplete(ctx context.Context, arg JobsCompleteParams) ([]J
 			&i.Queue,
 			&i.Partition,
 			&i.WorkerID,
+			&i.OrderingKey,
+			&i.OwnerID,
 			&i.WasOut,
 		); err != nil {
 			return nil, err
@@ -117,7 +121,7 @@ func (q *Queries) JobsComplete(ctx context.Context, arg JobsCompleteParams) ([]J
 const jobsInsert = `-- name: JobsInsert :exec
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                   status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
-                  finished_at, created_at)
+                  finished_at, created_at, owner_id, blocked_by, waits_for, runs_anyway, ordering_key, order_number)
 select unnest($1::uuid[]),
        unnest($2::uuid[]),
        unnest($3::text[]),
@@ -138,7 +142,13 @@ select unnest($1::uuid[]),
        $17::text,
        $18::text,
        $19::timestamptz,
-       unnest($20::timestamptz[])
+       unnest($20::timestamptz[]),
+       nullif(unnest($21::text[]), ''),
+       nullif(unnest($22::text[]), ''),
+       nullif(unnest($23::int[]), 0),
+       nullif(unnest($24::boolean[]), false),
+       nullif(unnest($25::text[]), ''),
+       nullif(unnest($26::bigint[]), 0)
 `
 
 type JobsInsertParams struct {
@@ -162,6 +172,12 @@ type JobsInsertParams struct {
 	ErrorMessage   *string
 	FinishedAt     *time.Time
 	CreatedAts     []time.Time
+	OwnerIDs       []string
+	BlockedBys     []string
+	WaitsFors      []int32
+	RunsAnyways    []bool
+	OrderingKeys   []string
+	OrderNumbers   []int64
 }
 
 // Jobs that begin in one state. What all of them share is no array, and an array that none of them needs is null.
@@ -187,6 +203,12 @@ func (q *Queries) JobsInsert(ctx context.Context, arg JobsInsertParams) error {
 		arg.ErrorMessage,
 		arg.FinishedAt,
 		arg.CreatedAts,
+		arg.OwnerIDs,
+		arg.BlockedBys,
+		arg.WaitsFors,
+		arg.RunsAnyways,
+		arg.OrderingKeys,
+		arg.OrderNumbers,
 	)
 	return err
 }
@@ -221,7 +243,7 @@ func (q *Queries) JobsKnown(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUI
 const jobsLock = `-- name: JobsLock :many
 select job_id, status, version, attempt, retry_count, max_retry_count, lost_count, retry_policy, priority,
        cancel_requested_at, command_seq, last_command, due_at, callback_deadline_at, queue, rank, partition, worker_id,
-       now()::timestamptz as at
+       blocked_by, ordering_key, owner_id, now()::timestamptz as at
 from jobs
 where job_id = any ($1::uuid[])
 order by job_id
@@ -247,6 +269,9 @@ type JobsLockRow struct {
 	Rank               time.Time
 	Partition          *int16
 	WorkerID           *string
+	BlockedBy          *string
+	OrderingKey        *string
+	OwnerID            *string
 	At                 time.Time
 }
 
@@ -279,6 +304,9 @@ func (q *Queries) JobsLock(ctx context.Context, jobIds []uuid.UUID) ([]JobsLockR
 			&i.Rank,
 			&i.Partition,
 			&i.WorkerID,
+			&i.BlockedBy,
+			&i.OrderingKey,
+			&i.OwnerID,
 			&i.At,
 		); err != nil {
 			return nil, err
@@ -343,7 +371,8 @@ with input as (
            nullif(unnest($15::text[]), '')                             as error_code,
            nullif(unnest($16::text[]), '')                          as error_message,
            nullif(unnest($17::text[]), '')                              as worker_id,
-           nullif(unnest($18::timestamptz[]), '0001-01-01Z')           as started_at
+           nullif(unnest($18::timestamptz[]), '0001-01-01Z')           as started_at,
+           nullif(unnest($19::text[]), '')                             as blocked_by
 )
 update jobs
 set status               = input.status,
@@ -364,6 +393,8 @@ set status               = input.status,
                                 then case when input.error_code is null then jobs.error_message else input.error_message end end,
     worker_id            = coalesce(input.worker_id, jobs.worker_id),
     started_at           = coalesce(input.started_at, jobs.started_at),
+    blocked_by           = input.blocked_by,
+    waits_for            = case when input.status not in ('COMPLETED', 'FAILED', 'CANCELLED') then jobs.waits_for end,
     finished_at          = case when input.status in ('COMPLETED', 'FAILED', 'CANCELLED')
                                 then coalesce(jobs.finished_at, now()) end,
     updated_at           = now(),
@@ -375,7 +406,7 @@ where jobs.job_id = input.job_id
   and jobs.version = input.old_version
 returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
     jobs.callback_deadline_at, jobs.cancel_requested_at, jobs.last_command, jobs.history, jobs.output, jobs.error_code,
-    jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at, jobs.queue, jobs.rank
+    jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at, jobs.queue, jobs.rank, jobs.blocked_by
 `
 
 type JobsSaveParams struct {
@@ -397,6 +428,7 @@ type JobsSaveParams struct {
 	ErrorMessages       []string
 	WorkerIDs           []string
 	StartedAts          []time.Time
+	BlockedBys          []string
 }
 
 type JobsSaveRow struct {
@@ -419,6 +451,7 @@ type JobsSaveRow struct {
 	UpdatedAt          time.Time
 	Queue              string
 	Rank               time.Time
+	BlockedBy          *string
 }
 
 // Writes the moves that were decided on locked rows; the version is the old state's name.
@@ -442,6 +475,7 @@ func (q *Queries) JobsSave(ctx context.Context, arg JobsSaveParams) ([]JobsSaveR
 		arg.ErrorMessages,
 		arg.WorkerIDs,
 		arg.StartedAts,
+		arg.BlockedBys,
 	)
 	if err != nil {
 		return nil, err
@@ -470,6 +504,7 @@ func (q *Queries) JobsSave(ctx context.Context, arg JobsSaveParams) ([]JobsSaveR
 			&i.UpdatedAt,
 			&i.Queue,
 			&i.Rank,
+			&i.BlockedBy,
 		); err != nil {
 			return nil, err
 		}
@@ -484,7 +519,7 @@ func (q *Queries) JobsSave(ctx context.Context, arg JobsSaveParams) ([]JobsSaveR
 const jobsSnapshot = `-- name: JobsSnapshot :many
 select job_id, trace_id, status, version, attempt, retry_count, due_at,
        callback_deadline_at, cancel_requested_at, last_command, history, output, error_code,
-       error_message, started_at, finished_at, updated_at, queue, rank
+       error_message, started_at, finished_at, updated_at, queue, rank, blocked_by
 from jobs
 where job_id = any ($1::uuid[])
 `
@@ -509,6 +544,7 @@ type JobsSnapshotRow struct {
 	UpdatedAt          time.Time
 	Queue              string
 	Rank               time.Time
+	BlockedBy          *string
 }
 
 func (q *Queries) JobsSnapshot(ctx context.Context, jobIds []uuid.UUID) ([]JobsSnapshotRow, error) {
@@ -540,6 +576,7 @@ func (q *Queries) JobsSnapshot(ctx context.Context, jobIds []uuid.UUID) ([]JobsS
 			&i.UpdatedAt,
 			&i.Queue,
 			&i.Rank,
+			&i.BlockedBy,
 		); err != nil {
 			return nil, err
 		}

@@ -1,0 +1,124 @@
+-- name: JobsEnds :many
+-- How the jobs that others wait for stand. One that is not known yet is not among them.
+select job_id, status from jobs where job_id = any (@job_ids::uuid[]);
+
+-- name: DependenciesInsert :execrows
+insert into dependencies (after_id, job_id)
+select unnest(@after_ids::uuid[]), unnest(@job_ids::uuid[])
+on conflict do nothing;
+
+-- name: DependenciesOf :many
+-- The jobs that wait for one that has ended. A row that somebody has under his lock is left for later: under the lock
+-- of dispatching nobody is waited for, and whoever has it comes here after.
+select d.after_id, d.job_id, a.status as ended_as, j.status, j.blocked_by, j.waits_for, j.runs_anyway, j.queue, j.rank
+from dependencies d
+join jobs a on a.job_id = d.after_id
+join jobs j on j.job_id = d.job_id
+where d.after_id = any (@after_ids::uuid[])
+  and a.status in ('COMPLETED', 'FAILED', 'CANCELLED')
+limit @max_rows::int
+for update of j skip locked;
+
+-- name: DependenciesDelete :execrows
+delete from dependencies d
+using rows from (unnest(@after_ids::uuid[]), unnest(@job_ids::uuid[])) as met (after_id, job_id)
+where d.after_id = met.after_id and d.job_id = met.job_id;
+
+-- name: DependenciesLeft :many
+select distinct after_id from dependencies where after_id = any (@after_ids::uuid[]);
+
+-- name: DependenciesOverdue :many
+-- Those of jobs that have ended: what was released is not here any more. Walked in the order of the key.
+select d.after_id, d.job_id, (a.status is not null and a.status in ('COMPLETED', 'FAILED', 'CANCELLED'))::boolean as ended
+from dependencies d
+left join jobs a on a.job_id = d.after_id
+where (d.after_id, d.job_id) > (@after_id::uuid, @job_id::uuid)
+order by d.after_id, d.job_id
+limit @max_rows::int;
+
+-- name: JobsWaitLess :exec
+-- Some of the jobs that they wait for have ended. Nobody is told, so it is no new version.
+with input as (
+    select unnest(@job_ids::uuid[]) as job_id, unnest(@ended::int[]) as ended
+)
+update jobs
+set waits_for  = nullif(jobs.waits_for - input.ended, 0),
+    blocked_by = case when jobs.waits_for = input.ended and jobs.blocked_by = 'dependency' then null else jobs.blocked_by end
+from input
+where jobs.job_id = input.job_id;
+
+-- name: OrderTaken :many
+-- The keys of which a job has its turn or waits for it.
+select k.ordering_key::text as ordering_key, k.owner_id::text as owner_id
+from rows from (unnest(@ordering_keys::text[]), unnest(@owner_ids::text[])) as k (ordering_key, owner_id)
+where exists (select 1 from jobs j
+              where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id
+                and j.ordering_key is not null and j.blocked_by is distinct from 'order'
+                and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED'))
+   or exists (select 1 from jobs j
+              where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id and j.blocked_by = 'order');
+
+-- name: OrderKnown :many
+-- Of the jobs that others of their key come after, those that are known with all that were accepted before them.
+select job_id from jobs
+where job_id = any (@job_ids::uuid[])
+  and not exists (select 1 from order_gaps g where g.job_id = jobs.job_id);
+
+-- name: OrderGapsInsert :exec
+insert into order_gaps (order_after, job_id)
+select unnest(@order_afters::uuid[]), unnest(@job_ids::uuid[]);
+
+-- name: OrderGapsClose :many
+-- The jobs that came after these, which are known now.
+with closed as (
+    delete from order_gaps where order_after = any (@job_ids::uuid[]) returning job_id
+)
+select closed.job_id, coalesce(jobs.ordering_key, '')::text as ordering_key, coalesce(jobs.owner_id, '')::text as owner_id
+from closed join jobs on jobs.job_id = closed.job_id;
+
+-- name: TurnsTake :many
+-- Of each key of which no job has its turn, the first in line has it now. First it is chosen, then it is locked: where
+-- somebody has it under his lock, no other goes before it, and he comes here after.
+with first as (
+    select h.job_id
+    from rows from (unnest(@ordering_keys::text[]), unnest(@owner_ids::text[])) as k (ordering_key, owner_id)
+    cross join lateral (
+        select j.job_id from jobs j
+        where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id and j.blocked_by = 'order'
+          and not exists (select 1 from order_gaps g where g.job_id = j.job_id)
+        order by j.order_number
+        limit 1
+    ) h
+    where not exists (select 1 from jobs j
+                      where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id
+                        and j.ordering_key is not null and j.blocked_by is distinct from 'order'
+                        and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED'))
+), free as (
+    select j.job_id from first join jobs j on j.job_id = first.job_id
+    where j.blocked_by = 'order'
+    for update of j skip locked
+)
+update jobs
+set blocked_by = case when jobs.waits_for is not null then 'dependency' end
+from free
+where jobs.job_id = free.job_id
+returning jobs.job_id, jobs.status, jobs.blocked_by, jobs.queue, jobs.rank;
+
+-- name: TurnsOverdue :many
+-- The keys of which a job waits for its turn, one step of the index a key, walked in the order of the key.
+with recursive line as (
+    (select j.ordering_key, coalesce(j.owner_id, '') as owner_id from jobs j
+     where j.blocked_by = 'order' and (j.ordering_key, coalesce(j.owner_id, '')) > (@ordering_key::text, @owner_id::text)
+     order by j.ordering_key, coalesce(j.owner_id, '')
+     limit 1)
+    union all
+    select later.ordering_key, later.owner_id
+    from line
+    cross join lateral (
+        select j.ordering_key, coalesce(j.owner_id, '') as owner_id from jobs j
+        where j.blocked_by = 'order' and (j.ordering_key, coalesce(j.owner_id, '')) > (line.ordering_key, line.owner_id)
+        order by j.ordering_key, coalesce(j.owner_id, '')
+        limit 1
+    ) later
+)
+select ordering_key::text as ordering_key, owner_id::text as owner_id from line limit @max_keys::int;

@@ -1,0 +1,287 @@
+package schedulerdb
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// roomy is a house with room for all.
+func roomy(t *testing.T) house {
+	h := newHouse(t)
+	h.beat("w", 100_000, []int32{0, 1, 2})
+	return h
+}
+
+func after(jobs ...jobevent.Created) jobevent.Created {
+	job := newJob()
+	for _, before := range jobs {
+		job.After = append(job.After, before.JobID)
+	}
+	return job
+}
+
+// inOrder are jobs of one key as the API numbers them when none of them has ended.
+func inOrderOf(key string, n int) []jobevent.Created {
+	jobs := newJobs(n)
+	for i := range jobs {
+		jobs[i].OrderingKey, jobs[i].OrderNumber = key, int64(10+i)
+		if i > 0 {
+			jobs[i].OrderAfter = &jobs[i-1].JobID
+		}
+	}
+	return jobs
+}
+
+// wantRuns asserts which jobs' attempts go out.
+func (h house) wantRuns(say Say, jobs ...jobevent.Created) {
+	h.Helper()
+	var want, got []string
+	for _, job := range jobs {
+		want = append(want, job.JobID.String())
+	}
+	for _, run := range say.Runs {
+		got = append(got, run.JobID.String())
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(want, got) {
+		h.Fatalf("out go %v, want %v", got, want)
+	}
+}
+
+// wantNothingLeft asserts that nobody waits for anybody, and that the ledger knows it.
+func (h house) wantNothingLeft() {
+	h.Helper()
+	var dependencies, gaps, blocked int
+	err := h.pool.QueryRow(h.Context(), `SELECT (SELECT count(*) FROM dependencies), (SELECT count(*) FROM order_gaps),
+		(SELECT count(*) FROM jobs WHERE blocked_by IS NOT NULL OR waits_for IS NOT NULL)`).Scan(&dependencies, &gaps, &blocked)
+	if err != nil || dependencies+gaps+blocked > 0 {
+		h.Errorf("%d dependencies, %d gaps and %d blocked jobs are left, %v", dependencies, gaps, blocked, err)
+	}
+	var more string
+	if err := h.pool.QueryRow(h.Context(), "SELECT more FROM dispatch_state").Scan(&more); err != nil || more != nothingMore {
+		h.Errorf("the ledger has %s, %v", more, err)
+	}
+}
+
+func TestAJobRunsWhenAllThatItComesAfterHaveCompleted(t *testing.T) {
+	h := roomy(t)
+	a, b := newJob(), newJob()
+	c := after(a, b)
+	h.ingest(a)
+	h.wantRuns(h.ingest(c)) // b is not known yet
+	h.wantRuns(h.ingest(b), b)
+	h.wantRuns(h.settle(completed(a, 1)))
+	h.wantRuns(h.settle(completed(a, 1)))
+	h.wantStatus(c, jobstate.Pending)
+	h.wantRuns(h.settle(completed(b, 1)), c)
+	h.wantRuns(h.settle(completed(c, 1)))
+	late := after(a, c)
+	h.wantRuns(h.ingest(late), late)
+	h.wantNothingLeft()
+}
+
+func TestWhatComesAfterAJobThatDidNotCompleteIsCancelled(t *testing.T) {
+	h := roomy(t)
+	a := newJob()
+	b, anyway := after(a), after(a)
+	anyway.RunAnyway = true
+	c := after(b)
+	h.ingest(c, b, anyway, a)
+	failed := ended(a, 1, jobstate.KindFailed)
+	failed.Retryable = false
+	say := h.settle(failed)
+	h.wantRuns(say, anyway)
+	if len(say.Jobs) != 3 {
+		t.Errorf("told of %d jobs, want three that have ended", len(say.Jobs))
+	}
+	for _, job := range []jobevent.Created{b, c} {
+		s := h.wantStatus(job, jobstate.Cancelled)
+		if s.LastError == nil || s.LastError.ErrorCode != "SCHEDULER.DEPENDENCY_FAILED" || s.FinishedAt == nil {
+			t.Errorf("%+v", s)
+		}
+	}
+	late := after(c)
+	if say := h.ingest(late); len(say.Runs) != 0 || len(say.Jobs) != 1 || say.Jobs[0].Status != "CANCELLED" {
+		t.Errorf("a job after one that was cancelled says %+v", say)
+	}
+	h.settle(completed(anyway, 1))
+	h.wantNothingLeft()
+}
+
+func TestAJobThatCannotBeUsedIsAnEndToo(t *testing.T) {
+	h := roomy(t)
+	id := uuid.Must(uuid.NewV7())
+	waits := after(jobevent.Created{JobID: id})
+	keyed := inOrderOf("k", 1)[0]
+	keyed.OrderAfter = &id
+	h.wantRuns(h.ingest(waits, keyed))
+	say, err := h.IngestUnusable(t.Context(), id, uuid.New(), "bad")
+	h.wantRuns(h.must(say, err), keyed)
+	h.wantStatus(waits, jobstate.Cancelled)
+	h.settle(completed(keyed, 1))
+	h.wantNothingLeft()
+}
+
+func TestACancelledJobNeitherWaitsNorIsWaitedFor(t *testing.T) {
+	h := roomy(t)
+	a := newJob()
+	b := after(a)
+	c := after(b)
+	c.RunAnyway = true
+	h.ingest(a, b, c)
+	h.wantRuns(h.order(b, 1, "cancel"), c)
+	h.wantStatus(b, jobstate.Cancelled)
+	h.wantRuns(h.order(b, 2, "retry"), b) // who insists need not wait
+	h.settle(completed(a, 1))
+	h.settle(completed(b, 1), completed(c, 1))
+	h.wantNothingLeft()
+}
+
+func TestADelayedJobWaitsForItsTimeAndForOthers(t *testing.T) {
+	h := roomy(t)
+	a := newJob()
+	b := after(a)
+	runAt := time.Now().Add(time.Hour)
+	b.RunAt = &runAt
+	c := after(a)
+	c.RunAt = &runAt
+	h.ingest(a, b, c)
+	h.tamper("UPDATE jobs SET due_at = now() WHERE job_id = $1", b.JobID)
+	h.wantRuns(h.due())
+	h.wantStatus(b, jobstate.Pending)
+	h.wantRuns(h.settle(completed(a, 1)), b)
+	h.wantStatus(c, jobstate.Scheduled)
+	h.tamper("UPDATE jobs SET due_at = now() WHERE job_id = $1", c.JobID)
+	h.wantRuns(h.due(), c)
+	h.settle(completed(b, 1), completed(c, 1))
+	h.wantNothingLeft()
+}
+
+func TestTenThousandWaitForOneAndOneForTenThousand(t *testing.T) {
+	h := roomy(t)
+	const n = 10_000
+	first := newJob()
+	middle := make([]jobevent.Created, n)
+	for i := range middle {
+		middle[i] = after(first)
+	}
+	last := after(middle...)
+	h.ingest(first)
+	h.ingest(last)
+	for part := range slices.Chunk(middle, 500) {
+		h.ingest(part...)
+	}
+	out := h.settle(completed(first, 1)).Runs
+	for next := time.Duration(0); next == 0; {
+		var say Say
+		var err error
+		if say, next, err = h.Due(t.Context(), time.Second); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, say.Runs...)
+	}
+	if len(out) != n {
+		t.Fatalf("%d of %d went out", len(out), n)
+	}
+	for part := range slices.Chunk(middle, 500) {
+		outcomes := make([]Outcome, len(part))
+		for i, job := range part {
+			outcomes[i] = completed(job, 1)
+		}
+		out = h.settle(outcomes...).Runs
+	}
+	if len(out) != 1 || out[0].JobID != last.JobID {
+		t.Fatalf("after the last one %d go out", len(out))
+	}
+	h.settle(completed(last, 1))
+	h.wantNothingLeft()
+}
+
+func TestJobsOfOneKeyRunOneAfterAnother(t *testing.T) {
+	h := roomy(t)
+	jobs, others := inOrderOf("k", 4), inOrderOf("other", 2)
+	h.wantRuns(h.ingest(jobs[0], jobs[1], others[0], others[1]), jobs[0], others[0])
+	h.wantRuns(h.ingest(jobs[3])) // the third is not known yet
+	h.wantRuns(h.settle(ended(jobs[0], 1, jobstate.KindFailed)))
+	h.wantStatus(jobs[0], jobstate.Retrying)
+	h.wantRuns(h.settle(completed(others[0], 1)), others[1])
+	h.tamper("UPDATE jobs SET due_at = now() WHERE status = 'RETRYING'")
+	h.wantRuns(h.due(), jobs[0])
+	h.wantRuns(h.settle(ended(jobs[0], 2, jobstate.KindLost)), jobs[0])
+	h.wantRuns(h.settle(completed(jobs[0], 3)), jobs[1])
+	h.wantRuns(h.settle(completed(jobs[1], 1)))
+	h.wantRuns(h.ingest(jobs[2]), jobs[2])
+	h.wantRuns(h.settle(completed(jobs[2], 1)), jobs[3])
+	h.wantRuns(h.settle(completed(jobs[3], 1), completed(others[1], 1)))
+	h.wantNothingLeft()
+}
+
+func TestTheSameKeyOfAnotherOwnerIsAnotherKey(t *testing.T) {
+	h := roomy(t)
+	mine, theirs := inOrderOf("k", 2), inOrderOf("k", 2)
+	for i := range theirs {
+		theirs[i].OwnerID = "acme"
+	}
+	h.wantRuns(h.ingest(append(mine, theirs...)...), mine[0], theirs[0])
+	h.wantRuns(h.settle(completed(theirs[0], 1)), theirs[1])
+}
+
+func TestACancelFreesTheKeyAndARetryWaitsForItsTurn(t *testing.T) {
+	h := roomy(t)
+	jobs := inOrderOf("k", 4)
+	h.ingest(jobs...)
+	h.wantRuns(h.order(jobs[1], 1, "cancel")) // in line: the first still has its turn
+	h.wantRuns(h.order(jobs[0], 1, "cancel"))
+	h.wantRuns(h.settle(ended(jobs[0], 1, jobstate.KindCancelled)), jobs[2])
+	h.wantRuns(h.order(jobs[0], 2, "retry"))
+	h.wantStatus(jobs[0], jobstate.Pending)
+	h.wantRuns(h.settle(completed(jobs[2], 1)), jobs[0])
+	h.wantRuns(h.settle(completed(jobs[0], 2)), jobs[3])
+	h.wantRuns(h.settle(completed(jobs[3], 1)))
+	h.wantRuns(h.order(jobs[1], 2, "retry"), jobs[1])
+	h.settle(completed(jobs[1], 1))
+	h.wantNothingLeft()
+}
+
+func TestAnOrderArrivesInAnyOrder(t *testing.T) {
+	h := roomy(t)
+	jobs := inOrderOf("k", 30)
+	for i := range jobs[1:] {
+		h.wantRuns(h.ingest(jobs[len(jobs)-1-i]))
+	}
+	h.wantRuns(h.ingest(jobs[0]), jobs[0])
+	for i := range jobs[1:] {
+		h.wantRuns(h.settle(completed(jobs[i], 1)), jobs[i+1])
+	}
+	h.settle(completed(jobs[29], 1))
+	h.wantNothingLeft()
+}
+
+func TestWhatNobodyReleasedIsFound(t *testing.T) {
+	h := roomy(t)
+	a, keyed := newJob(), inOrderOf("k", 2)
+	b := after(a)
+	h.ingest(a, b, keyed[0], keyed[1])
+	// As if whoever settled them had died after its commit and before it released anybody.
+	h.exec("UPDATE jobs SET status = 'COMPLETED', finished_at = now(), output = '1' WHERE job_id = any ($1)",
+		[]uuid.UUID{a.JobID, keyed[0].JobID})
+	h.wantRuns(h.askAgain(0), b, keyed[1])
+}
+
+func TestADelayedJobHoldsItsKey(t *testing.T) {
+	h := roomy(t)
+	jobs := inOrderOf("k", 2)
+	runAt := time.Now().Add(time.Hour)
+	jobs[0].RunAt = &runAt
+	h.wantRuns(h.ingest(jobs...))
+	h.tamper("UPDATE jobs SET due_at = now() WHERE status = 'SCHEDULED'")
+	h.wantRuns(h.due(), jobs[0])
+	h.wantRuns(h.settle(completed(jobs[0], 1)), jobs[1])
+}
