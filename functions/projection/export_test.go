@@ -1,6 +1,9 @@
 package projection
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Rewind has the next pass begin at once.
 func (f *Function) Rewind() {
@@ -15,3 +18,15 @@ func (f *Function) Grow(age time.Duration) {
 		w.since, w.until = w.since.Add(-age), w.until.Add(-age)
 	}
 }
+
+// Expire walks over all old jobs and logs once, without a pause.
+func (f *Function) Expire(ctx context.Context, now time.Time) error {
+	for {
+		if rest, err := f.expiry.piece(ctx, f.store, now); err != nil || rest > 0 {
+			return err
+		}
+	}
+}
+
+// Rest has the next piece of the walk over old jobs be due.
+func (f *Function) Rest() { f.expiry.due = time.Time{} }

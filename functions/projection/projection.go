@@ -22,10 +22,16 @@ const Name = "projection"
 type Function struct {
 	store     *apidb.Store
 	reconcile reconcile
+	expiry    expiry
 }
 
 // New makes the function on the API's database.
-func New(store *apidb.Store) *Function { return &Function{store: store} }
+func New(cfg Config, store *apidb.Store) (*Function, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	return &Function{store: store, expiry: newExpiry(cfg)}, nil
+}
 
 // Host is how the function is hosted.
 func (f *Function) Host() funchost.Function {
@@ -39,11 +45,12 @@ func (f *Function) Host() funchost.Function {
 // heard is a batch by what it is about.
 type heard struct {
 	statuses []apidb.StatusWord
+	gone     []apidb.Gone
 	logs     []jobevent.AttemptLog
 	beats    []apidb.Beat
 }
 
-// Handle takes job.status, attempt.log and worker.heartbeat events. Each of the three is one
+// Handle takes job.status, job.deleted, attempt.log and worker.heartbeat events. Each of them is one
 // transaction: they do not depend on each other, and all may be heard again.
 func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Event, error) {
 	h := heard{statuses: make([]apidb.StatusWord, 0, len(batch))} // most of it
@@ -59,6 +66,11 @@ func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Eve
 	}
 	if len(h.logs) > 0 {
 		if err := f.store.AddLogs(ctx, h.logs); err != nil {
+			return nil, err
+		}
+	}
+	if len(h.gone) > 0 {
+		if _, err := f.store.ForgetJobs(ctx, h.gone); err != nil {
 			return nil, err
 		}
 	}
@@ -80,6 +92,12 @@ func (h *heard) take(e event.Event) error {
 			err = fmt.Errorf("take %s: its history is no list: %w", e.ID(), jobevent.ErrInvalid)
 		}
 		h.statuses = append(h.statuses, apidb.StatusWord{Status: status.Status, JSON: e.Data()})
+	case jobevent.TypeDeleted:
+		var gone apidb.Gone
+		gone.Version, err = jobevent.DeletedVersion(e)
+		gone.JobID, _ = uuid.Parse(e.Subject())
+		named = gone.JobID != uuid.Nil
+		h.gone = append(h.gone, gone)
 	case jobevent.TypeAttemptLog:
 		var log jobevent.AttemptLog
 		log, err = jobevent.Decode[jobevent.AttemptLog](e)

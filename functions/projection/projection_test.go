@@ -43,7 +43,9 @@ func open(t *testing.T) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.conn.Close(context.Background()) })
-	h.Function = projection.New(h.store)
+	if h.Function, err = projection.New(projection.Config{}, h.store); err != nil {
+		t.Fatal(err)
+	}
 	return h
 }
 

@@ -55,15 +55,25 @@ func (w *walk) went(last uuid.UUID, more bool) {
 	}
 }
 
-// Tick is a pass over all that the API waits for, or as much of one as fits into memory; then the next
-// is due at once.
+// Tick is a pass of reconcile, where one is due, and a piece of the walk over old jobs.
 func (f *Function) Tick(ctx context.Context) (say []event.Event, next time.Duration, err error) {
 	now, err := f.store.Now(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
+	if say, next, err = f.pass(ctx, now); err != nil {
+		return nil, 0, err
+	}
+	return say, min(next, f.expire(ctx, now)), nil
+}
+
+// pass goes over all that the API waits for, or as much as fits into memory; then the next is due at once.
+func (f *Function) pass(ctx context.Context, now time.Time) (say []event.Event, next time.Duration, err error) {
 	r := f.reconcile // a copy: a pass that fails is done again
 	first := now.Sub(r.began) >= every || now.Before(r.began)
+	if !first && (!r.jobs.under || r.left == 0) {
+		return nil, every - now.Sub(r.began), nil
+	}
 	if first {
 		r.began, r.left = now, most
 	}

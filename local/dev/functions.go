@@ -114,10 +114,14 @@ func (s *stores) functions(o Options, below *base) ([]funchost.Function, error) 
 	if err != nil {
 		return nil, err
 	}
+	projecting, err := s.projection()
+	if err != nil {
+		return nil, err
+	}
 	types := slices.AppendSeq(slices.Clone(o.JobTypes), maps.Keys(o.Handlers))
 	return []funchost.Function{
 		gateway.New(gateway.Config{Queues: o.Queues, JobTypes: types, Broker: broker}, s.api).Host(),
-		projection.New(s.api).Host(),
+		projecting.Host(),
 		ingest.New(s.scheduler).Host(),
 		dispatch.New(s.scheduler).Host(),
 		outcome.New(s.scheduler).Host(),
@@ -125,6 +129,14 @@ func (s *stores) functions(o Options, below *base) ([]funchost.Function, error) 
 		watchdog.New(s.scheduler).Host(),
 		worker,
 	}, nil
+}
+
+func (s *stores) projection() (*projection.Function, error) {
+	var cfg projection.Config
+	if err := funchost.LoadConfig(&cfg); err != nil {
+		return nil, err
+	}
+	return projection.New(cfg, s.api)
 }
 
 func (s *stores) runjob(o Options, below *base) (funchost.Function, error) {

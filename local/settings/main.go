@@ -8,6 +8,7 @@ import (
 	"reflect"
 
 	"github.com/jobweaver/jobweaver/functions/gateway"
+	"github.com/jobweaver/jobweaver/functions/projection"
 	"github.com/jobweaver/jobweaver/functions/runjob"
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/shared/funchost"
@@ -42,6 +43,7 @@ func main() {
 	page.WriteString(head)
 	table(&page, "", funchost.Config{}, kafkaevent.Config{})
 	table(&page, "gateway", gateway.Config{})
+	table(&page, "projection", projection.Config{})
 	table(&page, "ingest, dispatch, outcome, command, watchdog", schedulerdb.Config{})
 	table(&page, "runjob (the worker)", runjob.Config{}, handlers.Config{})
 	page.WriteString(tail)

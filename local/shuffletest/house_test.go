@@ -75,7 +75,7 @@ func open(t *testing.T, lease time.Duration, pick func(int) int) *house {
 
 func (h *house) readAll(scheduler *schedulerdb.Store) {
 	in, out, com := ingest.New(scheduler).Host(), outcome.New(scheduler).Host(), command.New(scheduler).Host()
-	dog, pro := h.watchdog.Host(), projection.New(h.api).Host()
+	dog, pro := h.watchdog.Host(), h.projection().Host()
 	h.read(in.Name, in.Handle, in.Topics...)
 	h.read(out.Name, out.Handle, out.Topics...)
 	h.read(com.Name, com.Handle, com.Topics...)
@@ -83,6 +83,16 @@ func (h *house) readAll(scheduler *schedulerdb.Store) {
 	h.read(pro.Name, h.neverBack(pro.Handle), pro.Topics...)
 	h.read("runjob", h.workers.hear, jobevent.TopicRun)
 	h.read("runjob's cancels", h.workers.cancel, jobevent.TopicAttemptCancel)
+}
+
+// projection gives one that remembers nothing.
+func (h *house) projection() *projection.Function {
+	h.t.Helper()
+	f, err := projection.New(projection.Config{}, h.api)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return f
 }
 
 // neverBack holds projection to it that what the API shows of a job never gets older.
@@ -187,7 +197,7 @@ func (h *house) reconcile() {
 			h.t.Fatal(err)
 		}
 	}
-	h.tick("reconcile", projection.New(h.api).Tick)
+	h.tick("reconcile", h.projection().Tick)
 }
 
 // callBack is what the gateway says, and says again, when an outside system has called back.

@@ -74,6 +74,7 @@ func answerParams(latest []*StatusWord) (p gen.CommandsAnsweredParams) {
 			p.JobIDs = append(p.JobIDs, word.JobID)
 			p.Numbers = append(p.Numbers, int32(answer.Number))
 			p.Refuseds = append(p.Refuseds, !answer.Applied)
+			p.Reasons = append(p.Reasons, answer.Reason)
 		}
 	}
 	return p

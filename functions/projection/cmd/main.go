@@ -11,11 +11,19 @@ import (
 
 func main() {
 	funchost.Main(projection.Name, func(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
+		var cfg projection.Config
+		if err := env.Load(&cfg); err != nil {
+			return funchost.Function{}, err
+		}
 		store, err := apidb.Open(ctx, env.DatabaseURL())
 		if err != nil {
 			return funchost.Function{}, err
 		}
 		env.OnClose(store.Close)
-		return projection.New(store).Host(), nil
+		f, err := projection.New(cfg, store)
+		if err != nil {
+			return funchost.Function{}, err
+		}
+		return f.Host(), nil
 	})
 }

@@ -151,21 +151,63 @@ from input
 where jobs.job_id = input.job_id and jobs.version < input.version;
 
 -- Takes answers to commands, also where they have come before. A wish to cancel is over when the latest
--- command was answered with no.
+-- command was answered with no. What an operation asked for is counted by the operation, which is woken.
 -- name: CommandsAnswered :exec
 with input as (
     select
         unnest(@job_ids::uuid[])     as job_id,
         unnest(@numbers::int[])      as number,
-        unnest(@refuseds::boolean[]) as refused
+        unnest(@refuseds::boolean[]) as refused,
+        unnest(@reasons::text[])     as reason
 ), answered as (
     delete from commands using input
     where commands.job_id = input.job_id and commands.number <= input.number
+    returning commands.operation_id, commands.job_id
+), given_up as (
+    update jobs set cancel_requested_at = null
+    from input
+    where jobs.job_id = input.job_id and input.refused and input.number >= jobs.command_seq
+        and jobs.cancel_requested_at is not null
+), credited as (
+    insert into operation_answers (operation_id, applied, refused_id, reason)
+    select answered.operation_id, count(*), null, null from answered join input using (job_id)
+    where answered.operation_id is not null and not input.refused
+    group by answered.operation_id
+    union all
+    select answered.operation_id, 0, answered.job_id, input.reason from answered join input using (job_id)
+    where answered.operation_id is not null and input.refused
+    returning operation_id
 )
-update jobs set cancel_requested_at = null
-from input
-where jobs.job_id = input.job_id and input.refused and input.number >= jobs.command_seq
-    and jobs.cancel_requested_at is not null;
+select pg_notify('jobweaver_operations', '') from credited limit 1;
+
+-- Forgets jobs that the scheduler has deleted, with all that is kept of them. A job of a later version is another
+-- story. What an operation asked of them is answered: a delete with yes, anything else with no.
+-- name: JobsDelete :one
+with input as (
+    select unnest(@job_ids::uuid[]) as job_id, unnest(@versions::bigint[]) as version
+), gone as (
+    delete from jobs using input
+    where jobs.job_id = input.job_id and jobs.version <= input.version
+    returning jobs.job_id
+), answered as (
+    delete from commands using gone
+    where commands.job_id = gone.job_id
+    returning commands.operation_id, commands.job_id, commands.command
+), logs as (
+    delete from attempt_logs using gone where attempt_logs.job_id = gone.job_id
+), credited as (
+    insert into operation_answers (operation_id, applied, refused_id, reason)
+    select operation_id, count(*), null, null from answered
+    where operation_id is not null and command = 'delete'
+    group by operation_id
+    union all
+    select operation_id, 0, job_id, 'the job is deleted' from answered
+    where operation_id is not null and command <> 'delete'
+    returning operation_id
+), woken as (
+    select pg_notify('jobweaver_operations', '') from credited limit 1
+)
+select (select count(*) from gone)::bigint as deleted, (select count(*) from woken)::bigint as woken;
 
 -- How far running attempts have come. Nothing is written where nothing is new. The first beat that lists
 -- an attempt may be heard before the scheduler's word that there is one; it is kept for that, and the next

@@ -1,0 +1,79 @@
+package projection
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+const (
+	// grace is how much longer than the scheduler the API keeps a job: as a rule the scheduler's word deletes it.
+	grace = 24 * time.Hour
+	// expireRows is how many rows one piece of a walk looks at.
+	expireRows = 1000
+	// expireShare is which part of the time may go into it.
+	expireShare = 10
+	// expireRest is the time between two walks.
+	expireRest = time.Hour
+)
+
+// expiry walks over old jobs, then over what is left of the logs of those that are gone. It is memory only.
+type expiry struct {
+	ages  apidb.Ages
+	logs  bool // it is at the logs
+	after uuid.UUID
+	due   time.Time // of the next piece; zero: at once
+}
+
+func newExpiry(cfg Config) expiry {
+	withGrace := func(age time.Duration) time.Duration {
+		if age > 0 {
+			age += grace
+		}
+		return age
+	}
+	return expiry{ages: apidb.Ages{
+		Completed: withGrace(cfg.Completed), Failed: withGrace(cfg.Failed), Cancelled: withGrace(cfg.Cancelled),
+	}}
+}
+
+// expire does a piece of the walk when it is due, and says when the next one is. That it cannot delete holds up
+// nothing else.
+func (f *Function) expire(ctx context.Context, now time.Time) (next time.Duration) {
+	e := &f.expiry
+	if left := time.Until(e.due); left > 0 {
+		return left
+	}
+	began := time.Now()
+	rest, err := e.piece(ctx, f.store, now)
+	if err != nil {
+		telemetry.Logger(ctx).Warn("cannot delete old jobs, tries again", "error", err)
+		rest = every
+	}
+	rest = max(rest, (expireShare-1)*time.Since(began))
+	e.due = time.Now().Add(rest)
+	return rest
+}
+
+func (e *expiry) piece(ctx context.Context, store *apidb.Store, now time.Time) (rest time.Duration, err error) {
+	var walked apidb.Walked
+	if e.logs {
+		walked, err = store.ExpireLogs(ctx, now, grace, e.after, expireRows)
+	} else {
+		walked, err = store.ExpireJobs(ctx, now, e.ages, e.after, expireRows)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if e.after = walked.Last; walked.More {
+		return 0, nil
+	}
+	if e.after, e.logs = uuid.Nil, !e.logs; e.logs {
+		return 0, nil
+	}
+	return expireRest, nil
+}

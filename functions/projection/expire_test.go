@@ -1,0 +1,195 @@
+package projection_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/functions/projection"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+func deleted(t *testing.T, jobID string, version int64) event.Event {
+	t.Helper()
+	e, err := jobevent.NewDeleted(jobevent.Meta{Function: "command", JobID: uuid.MustParse(jobID)}, version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func (h *house) count(sql string, args ...any) (n int) {
+	h.t.Helper()
+	if err := h.conn.QueryRow(h.t.Context(), "select count(*) from "+sql, args...).Scan(&n); err != nil {
+		h.t.Fatal(err)
+	}
+	return n
+}
+
+func logOf(t *testing.T, jobID string) event.Event {
+	t.Helper()
+	id := uuid.MustParse(jobID)
+	return said(t, jobevent.TypeAttemptLog, "runjob", jobevent.AttemptLogID(id, 1, 0), id, jobevent.AttemptLog{
+		JobID: id, Attempt: 1, Lines: []jobevent.LogLine{{Level: "INFO", Text: "hi"}}})
+}
+
+func TestADeletedJobIsForgottenWithAllThatIsKeptOfItAndStaysSo(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id, other := h.accept().Subject(), h.accept().Subject()
+	last := status(t, id, 3, jobstate.Completed)
+	h.hear(last, status(t, other, 3, jobstate.Completed), logOf(t, id), logOf(t, other))
+	if _, err := h.store.KeepCommand(t.Context(), uuid.MustParse(id), jobevent.CommandDelete, "me"); err != nil {
+		t.Fatal(err)
+	}
+	if h.job(id).Status != jobstate.Completed {
+		t.Error("a job whose delete is not answered is not shown")
+	}
+	h.hear(deleted(t, other, 2)) // of an earlier life
+	h.hear(deleted(t, id, 4), last, deleted(t, id, 4))
+	h.hear(last, status(t, id, 9, jobstate.Running))
+	if jobs, logs, commands := h.count("jobs"), h.count("attempt_logs"), h.count("commands"); jobs != 1 || logs != 1 || commands != 0 {
+		t.Errorf("left are %d jobs, %d logs, %d commands", jobs, logs, commands)
+	}
+	h.job(other)
+}
+
+func TestAKeyOfADeletedJobIsFreeAgain(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	keyed := func() string {
+		job := apidb.NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), RequestHash: []byte("x"), Request: jobspec.Request{
+			JobType: "EMAIL", Payload: []byte(`1`), Queue: "default", Timeout: time.Minute, IdempotencyKey: "k",
+		}}
+		accepted, err := h.store.InsertJobs(t.Context(), []apidb.NewJob{job})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return accepted[0].JobID.String()
+	}
+	first := keyed()
+	if keyed() != first {
+		t.Fatal("the same key made another job")
+	}
+	h.hear(deleted(t, first, 1))
+	if keyed() == first {
+		t.Error("the deleted job came back")
+	}
+}
+
+func TestOldJobsGoByHowTheyEndedADayAfterTheirTime(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	f, err := projection.New(projection.Config{Completed: 24 * time.Hour, Failed: 72 * time.Hour}, h.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{} // id → stays
+	put := func(stays bool, state jobstate.Status, days float64) string {
+		id := h.acceptBefore(time.Duration((days + 1) * float64(24*time.Hour)))
+		h.hear(status(t, id, 1, state, func(s *jobevent.Status) {
+			s.UpdatedAt = time.Now().Add(-time.Duration(days * float64(24*time.Hour)))
+		}), logOf(t, id))
+		want[id] = stays
+		return id
+	}
+	put(false, jobstate.Completed, 2.1)
+	put(true, jobstate.Completed, 1.9)
+	put(false, jobstate.Failed, 4.1)
+	put(true, jobstate.Failed, 3.9)
+	put(true, jobstate.Cancelled, 400) // kept for ever
+	put(true, jobstate.Running, 400)
+	asked := put(true, jobstate.Failed, 5)
+	if _, err := h.store.KeepCommand(t.Context(), uuid.MustParse(asked), jobevent.CommandRetry, "me"); err != nil {
+		t.Fatal(err)
+	}
+	h.hear(logOf(t, uuid.Must(uuid.NewV7()).String())) // its job may be on its way to being deleted
+	for range 2 {
+		if err := f.Expire(t.Context(), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id, stays := range want {
+		left := h.count("jobs where job_id = $1", id)
+		if logs := h.count("attempt_logs where job_id = $1", id); (left == 1) != stays || logs != left {
+			t.Errorf("of a job that should stay: %v, are left %d rows and %d logs", stays, left, logs)
+		}
+	}
+	if n := h.count("attempt_logs"); n != 1+5 {
+		t.Errorf("%d logs are left", n)
+	}
+}
+
+// acceptBefore takes in a job that came so long ago.
+func (h *house) acceptBefore(age time.Duration) string {
+	h.t.Helper()
+	id := h.accept().Subject()
+	var old string
+	if err := h.conn.QueryRow(h.t.Context(), `update jobs set job_id = uuidv7(-$2::interval), created_at = now() - $2::interval
+		where job_id = $1 returning job_id::text`, id, age).Scan(&old); err != nil {
+		h.t.Fatal(err)
+	}
+	return old
+}
+
+func TestAHundredThousandOldJobsGoInSmallSteps(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	f, err := projection.New(projection.Config{Completed: 24 * time.Hour}, h.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.exec(`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot,
+			created_at, updated_at)
+		select uuidv7(-n * interval '1 s' - interval '3 days'), 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(),
+			(array['COMPLETED', 'COMPLETED', 'COMPLETED', 'FAILED'])[1 + n % 4], 1, '{}', now(), now() - interval '3 days'
+		from generate_series(1, 100000) n`)
+	h.exec("insert into attempt_logs (job_id, attempt, first_line, lines) select job_id, 1, 0, '[]' from jobs where random() < 0.1")
+	h.exec("insert into attempt_logs (job_id, attempt, first_line, lines) select uuidv7(-n * interval '1 s' - interval '3 days'), 1, 0, '[]' from generate_series(1, 3000) n")
+	if err := f.Expire(t.Context(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	left, orphans := h.count("jobs"), h.count("attempt_logs where not exists (select from jobs where jobs.job_id = attempt_logs.job_id)")
+	if left != 25_000 || orphans != 0 || h.count("attempt_logs") == 0 {
+		t.Errorf("%d jobs are left, %d logs of none", left, orphans)
+	}
+}
+
+func TestAFullTableLeavesNineTenthsOfTheTimeToOthers(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	f, err := projection.New(projection.Config{Completed: 24 * time.Hour}, h.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.exec(`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot,
+			updated_at)
+		select uuidv7(-interval '3 days'), 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(), 'COMPLETED', 1, '{}', now() - interval '3 days'
+		from generate_series(1, 2500)`)
+	for _, want := range []int{1500, 500} {
+		began := time.Now()
+		_, next, err := f.Tick(t.Context())
+		took := time.Since(began)
+		if left := h.count("jobs"); err != nil || left != want || next <= 0 || next > 9*took {
+			t.Errorf("left are %d, the next in %s after %s (%v)", left, next, took, err)
+		}
+		if _, again, err := f.Tick(t.Context()); err != nil || again > next || h.count("jobs") != want {
+			t.Errorf("too soon it does something, or is due in %s and not in %s (%v)", again, next, err)
+		}
+		f.Rest()
+	}
+}
+
+func TestNegativeAgesDoNotStart(t *testing.T) {
+	t.Parallel()
+	_, err := projection.New(projection.Config{Failed: -1}, nil)
+	if err == nil || !strings.HasPrefix(err.Error(), "RETAIN_FAILED: ") {
+		t.Errorf("said %v", err)
+	}
+}

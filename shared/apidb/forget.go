@@ -1,0 +1,97 @@
+package apidb
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+)
+
+// Gone is the scheduler's word that from this version on a job is not to be seen.
+type Gone struct {
+	JobID   uuid.UUID
+	Version int64
+}
+
+// ForgetJobs deletes jobs with all that is kept of them. It says how many there were.
+func (s *Store) ForgetJobs(ctx context.Context, gone []Gone) (forgotten int64, err error) {
+	gone = slices.Clone(gone)
+	slices.SortFunc(gone, func(a, b Gone) int { return slices.Compare(a.JobID[:], b.JobID[:]) })
+	p := gen.JobsDeleteParams{JobIDs: make([]uuid.UUID, len(gone)), Versions: make([]int64, len(gone))}
+	for i, job := range gone {
+		p.JobIDs[i], p.Versions[i] = job.JobID, job.Version
+	}
+	err = s.tx(ctx, func(q *gen.Queries) error {
+		row, err := q.JobsDelete(ctx, p)
+		forgotten = row.Deleted
+		return err
+	})
+	return forgotten, classify(fmt.Sprintf("forget %d jobs", len(gone)), err)
+}
+
+// Ages say how long ago a job must have ended to be expired, by how it ended. Zero: it never is.
+type Ages struct{ Completed, Failed, Cancelled time.Duration }
+
+// youngest is the smallest that is any; zero: none is.
+func (a Ages) youngest() (least time.Duration) {
+	for _, age := range []time.Duration{a.Completed, a.Failed, a.Cancelled} {
+		if age > 0 && (least == 0 || age < least) {
+			least = age
+		}
+	}
+	return least
+}
+
+// Walked is how far a piece of a walk over old rows came.
+type Walked struct {
+	Last uuid.UUID // the next piece begins after it
+	Gone int64
+	More bool
+}
+
+// ExpireJobs looks at the next jobs by age, at most limit, and deletes those that ended too long ago.
+func (s *Store) ExpireJobs(ctx context.Context, now time.Time, ages Ages, after uuid.UUID, limit int) (Walked, error) {
+	if ages.youngest() == 0 {
+		return Walked{Last: after}, nil
+	}
+	p := gen.JobsExpireParams{
+		AfterID: after, BeforeID: idBefore(now, ages.youngest()), MaxJobs: int32(limit),
+		CompletedBefore: before(now, ages.Completed), FailedBefore: before(now, ages.Failed),
+		CancelledBefore: before(now, ages.Cancelled),
+	}
+	var row gen.JobsExpireRow
+	err := s.tx(ctx, func(q *gen.Queries) (err error) {
+		row, err = q.JobsExpire(ctx, p)
+		return err
+	})
+	return Walked{Last: row.LastID, Gone: row.Gone, More: row.Seen == int64(limit)}, classify("expire jobs", err)
+}
+
+// ExpireLogs looks at the log lines of the next jobs that were accepted so long ago, at most limit rows, and deletes
+// those of jobs that are gone.
+func (s *Store) ExpireLogs(
+	ctx context.Context, now time.Time, age time.Duration, after uuid.UUID, limit int,
+) (Walked, error) {
+	p := gen.LogsExpireParams{AfterID: after, BeforeID: idBefore(now, age), MaxRows: int32(limit)}
+	var row gen.LogsExpireRow
+	err := s.tx(ctx, func(q *gen.Queries) (err error) {
+		row, err = q.LogsExpire(ctx, p)
+		return err
+	})
+	return Walked{Last: row.LastID, Gone: row.Gone, More: row.Seen == int64(limit)}, classify("expire logs", err)
+}
+
+// idBefore is an id below which all jobs are that were accepted so long ago.
+func idBefore(now time.Time, age time.Duration) uuid.UUID { return firstIDAt(now.Add(clockRoom - age)) }
+
+func before(now time.Time, age time.Duration) *time.Time {
+	if age == 0 {
+		return nil
+	}
+	at := now.Add(-age)
+	return &at
+}

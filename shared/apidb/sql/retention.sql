@@ -1,0 +1,47 @@
+-- A page of all jobs of an age, in the order of their ids: those that ended too long ago go. It answers how many it has
+-- looked at, which was the last, and how many went. One with a command stays until that is answered, or has been asked
+-- for a day: nobody knows the job any more.
+-- name: JobsExpire :one
+with page as (
+    select job_id, status, version, updated_at from jobs
+    where job_id > @after_id::uuid and job_id < @before_id::uuid
+    order by job_id
+    limit @max_jobs::int
+), old as (
+    select job_id, version from page
+    where not exists (
+            select from commands where commands.job_id = page.job_id and commands.created_at > now() - interval '1 day'
+        ) and updated_at < case status
+        when 'COMPLETED' then sqlc.narg('completed_before')::timestamptz
+        when 'FAILED'    then sqlc.narg('failed_before')::timestamptz
+        when 'CANCELLED' then sqlc.narg('cancelled_before')::timestamptz
+    end
+), gone as (
+    delete from jobs using old
+    where jobs.job_id = old.job_id and jobs.version = old.version
+    returning jobs.job_id
+), logs as (
+    delete from attempt_logs using gone where attempt_logs.job_id = gone.job_id
+)
+select
+    (select count(*) from page)::bigint as seen,
+    coalesce((select job_id from page order by job_id desc limit 1), @after_id)::uuid as last_id,
+    (select count(*) from gone)::bigint as gone;
+
+-- The same for log lines, which can come after their job is gone.
+-- name: LogsExpire :one
+with page as (
+    select job_id from attempt_logs
+    where job_id > @after_id::uuid and job_id < @before_id::uuid
+    order by job_id
+    limit @max_rows::int
+), orphan as (
+    select distinct job_id from page where not exists (select from jobs where jobs.job_id = page.job_id)
+), gone as (
+    delete from attempt_logs using orphan where attempt_logs.job_id = orphan.job_id
+    returning attempt_logs.job_id
+)
+select
+    (select count(*) from page)::bigint as seen,
+    coalesce((select job_id from page order by job_id desc limit 1), @after_id)::uuid as last_id,
+    (select count(*) from gone)::bigint as gone;
