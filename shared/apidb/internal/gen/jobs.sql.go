@@ -99,7 +99,7 @@ func (q *Queries) JobByID(ctx context.Context, jobID uuid.UUID) (Job, error) {
 		&i.OrderingKey,
 		&i.OrderNumber,
 		&i.OrderAfter,
-		&i.AfterIds,
+		&i.AfterIDs,
 		&i.RunsAnyway,
 	)
 	return i, err

@@ -42,6 +42,6 @@ type Job struct {
 	OrderingKey       *string
 	OrderNumber       *int64
 	OrderAfter        *uuid.UUID
-	AfterIds          []uuid.UUID
+	AfterIDs          []uuid.UUID
 	RunsAnyway        *bool
 }
