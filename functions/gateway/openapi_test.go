@@ -57,7 +57,7 @@ func TestTheContractHasItsEndpoints(t *testing.T) {
 	}
 	want := []string{"POST /api/jobs", "GET /api/jobs", "POST /api/jobs/batch", "GET /api/jobs/{jobId}",
 		"GET /api/jobs/{jobId}/logs", "POST /api/jobs/{jobId}/cancel", "POST /api/jobs/{jobId}/retry",
-		"POST /api/jobs/{jobId}/reschedule", "DELETE /api/jobs/{jobId}",
+		"POST /api/jobs/{jobId}/reschedule", "DELETE /api/jobs/{jobId}", "GET /api/jobs/dead",
 		"POST /events", "GET /api/health", "GET /api/openapi.yaml", "GET /", "GET /health/liveness",
 		"GET /health/readiness", "GET /metrics"}
 	slices.Sort(got)

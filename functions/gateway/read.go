@@ -102,22 +102,38 @@ type listBody struct {
 // list is GET /api/jobs: pages by key, newest first.
 func (f *Function) list(c *gin.Context) error {
 	q := query{values: c.Request.URL.Query()}
-	filter := apidb.Filter{
-		Status: jobstate.Status(q.one("status")), JobType: q.one("type"), Queue: q.one("queue"), Tag: q.one("tag"),
-		Since: q.instant("since"), Until: q.instant("until"), Before: q.cursor("cursor"),
-		Limit: q.integer("limit", defaultLimit, 1, maxLimit),
-	}
+	filter := listFilter(&q)
+	filter.Status = jobstate.Status(q.one("status"))
 	if filter.Status != "" && !filter.Status.Valid() {
 		q.bad("status", "is not a state of a job")
 	}
-	if err := q.close("status", "type", "queue", "tag", "since", "until", "cursor", "limit"); err != nil {
+	if err := q.close(append(listParameters, "status")...); err != nil {
 		return err
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	jobs, more, err := f.store.ListJobs(ctx, filter)
+	body, err := f.jobPage(ctx, filter)
 	if err != nil {
 		return err
+	}
+	c.JSON(http.StatusOK, body)
+	return nil
+}
+
+var listParameters = []string{"type", "queue", "tag", "since", "until", "cursor", "limit"}
+
+func listFilter(q *query) apidb.Filter {
+	return apidb.Filter{
+		JobType: q.one("type"), Queue: q.one("queue"), Tag: q.one("tag"),
+		Since: q.instant("since"), Until: q.instant("until"), Before: q.cursor("cursor"),
+		Limit: q.integer("limit", defaultLimit, 1, maxLimit),
+	}
+}
+
+func (f *Function) jobPage(ctx context.Context, filter apidb.Filter) (listBody, error) {
+	jobs, more, err := f.store.ListJobs(ctx, filter)
+	if err != nil {
+		return listBody{}, err
 	}
 	body := listBody{Jobs: make([]summary, len(jobs))}
 	for i, job := range jobs {
@@ -127,6 +143,5 @@ func (f *Function) list(c *gin.Context) error {
 		cursor := jobs[len(jobs)-1].JobID.String()
 		body.NextCursor = &cursor
 	}
-	c.JSON(http.StatusOK, body)
-	return nil
+	return body, nil
 }

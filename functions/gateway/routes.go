@@ -24,6 +24,7 @@ func (f *Function) routes() []route {
 		{http.MethodPost, "/api/jobs", f.submit},
 		{http.MethodPost, "/api/jobs/batch", f.submitBatch},
 		{http.MethodGet, "/api/jobs", f.list},
+		{http.MethodGet, "/api/jobs/dead", f.dead},
 		{http.MethodGet, "/api/jobs/:jobId", f.get},
 		{http.MethodGet, "/api/jobs/:jobId/logs", f.logs},
 		{http.MethodPost, "/api/jobs/:jobId/cancel", f.cancel},

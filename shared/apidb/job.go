@@ -96,6 +96,7 @@ type Filter struct {
 	Since   *time.Time // createdAt from here on
 	Until   *time.Time // createdAt before this
 	Before  uuid.UUID  // jobs after this one in the list, that is older ones
+	Skip    int        // of those, as many of the newest; for a status of its own shelf
 	Limit   int
 }
 
@@ -104,20 +105,8 @@ const clockRoom = 5 * time.Minute
 
 // ListJobs gives the newest jobs that fit, without their payloads; more: there are others after them.
 func (s *Store) ListJobs(ctx context.Context, f Filter) (jobs []Job, more bool, err error) {
-	p := gen.JobsListParams{
-		Status: text(string(f.Status)), JobType: text(f.JobType), Queue: text(f.Queue),
-		Tag: text(f.Tag), Since: f.Since, Until: f.Until, BeforeID: uuid.Max, MaxJobs: int32(f.Limit + 1),
-	}
-	if f.Since != nil {
-		p.AfterID = firstIDAt(f.Since.Add(-clockRoom))
-	}
-	if f.Until != nil {
-		p.BeforeID = firstIDAt(f.Until.Add(clockRoom))
-	}
-	if f.Before != uuid.Nil && f.Before.String() < p.BeforeID.String() {
-		p.BeforeID = f.Before
-	}
-	rows, err := s.list(ctx, p, shelvesOf(f.Status))
+	p := f.params()
+	rows, err := s.list(ctx, p, shelvesOf(f.Status), f.Skip)
 	if err != nil {
 		return nil, false, classify("list jobs", err)
 	}
@@ -133,13 +122,42 @@ func (s *Store) ListJobs(ctx context.Context, f Filter) (jobs []Job, more bool, 
 	return jobs, more, nil
 }
 
-func (s *Store) list(ctx context.Context, p gen.JobsListParams, shelves []int32) ([]gen.JobsListRow, error) {
+func (f Filter) params() gen.JobsListParams {
+	p := gen.JobsListParams{
+		Status: text(string(f.Status)), JobType: text(f.JobType), Queue: text(f.Queue),
+		Tag: text(f.Tag), Since: f.Since, Until: f.Until, BeforeID: uuid.Max, MaxJobs: int32(f.Limit + 1),
+	}
+	if f.Since != nil {
+		p.AfterID = firstIDAt(f.Since.Add(-clockRoom))
+	}
+	if f.Until != nil {
+		p.BeforeID = firstIDAt(f.Until.Add(clockRoom))
+	}
+	if f.Before != uuid.Nil && f.Before.String() < p.BeforeID.String() {
+		p.BeforeID = f.Before
+	}
+	return p
+}
+
+// CountDead says how many FAILED jobs fit; false: nobody knows, there are more than MaxFigure that might.
+func (s *Store) CountDead(ctx context.Context, f Filter) (n int64, known bool, err error) {
+	p := f.params()
+	row, err := s.q.JobsCountShelved(ctx, gen.JobsCountShelvedParams{
+		Shelf: shelvesOf(jobstate.Failed)[0], JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since, Until: p.Until,
+		AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: MaxFigure + 1,
+	})
+	return row.Fit, row.Seen <= MaxFigure, classify("count dead jobs", err)
+}
+
+func (s *Store) list(
+	ctx context.Context, p gen.JobsListParams, shelves []int32, skip int,
+) ([]gen.JobsListRow, error) {
 	if len(shelves) == 0 {
 		return s.q.JobsList(ctx, p)
 	}
 	shelved, err := s.q.JobsListShelved(ctx, gen.JobsListShelvedParams{
 		Shelves: shelves, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since, Until: p.Until,
-		AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: p.MaxJobs,
+		AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: p.MaxJobs + int32(skip), Skip: int32(skip),
 	})
 	rows := make([]gen.JobsListRow, len(shelved))
 	for i := range shelved {

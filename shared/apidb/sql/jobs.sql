@@ -116,7 +116,24 @@ from unnest(@shelves::int[]) as shelf cross join lateral (
     limit @max_jobs::int
 ) as shelved
 order by job_id desc
-limit @max_jobs;
+limit @max_jobs offset @skip::int;
+
+-- How many of the newest jobs on a shelf fit, of how many.
+-- name: JobsCountShelved :one
+with newest as (
+    select job_type, queue, tags, created_at from jobs
+    where shelf_of(status, version) = @shelf::int and job_id > @after_id::uuid and job_id < @before_id::uuid
+    order by job_id desc
+    limit @max_jobs::int
+)
+select
+    (count(*) filter (where (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
+        and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
+        and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
+        and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
+        and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))))::bigint as fit,
+    count(*)::bigint as seen
+from newest;
 
 -- Which of these jobs have ended.
 -- name: JobsEnded :many

@@ -347,6 +347,58 @@ func (q *Queries) JobsApplyStatus(ctx context.Context, arg JobsApplyStatusParams
 	return result.RowsAffected(), nil
 }
 
+const jobsCountShelved = `-- name: JobsCountShelved :one
+with newest as (
+    select job_type, queue, tags, created_at from jobs
+    where shelf_of(status, version) = $6::int and job_id > $7::uuid and job_id < $8::uuid
+    order by job_id desc
+    limit $9::int
+)
+select
+    (count(*) filter (where ($1::text is null or job_type = $1)
+        and ($2::text is null or queue = $2)
+        and ($3::text is null or $3 = any (tags))
+        and ($4::timestamptz is null or created_at >= $4)
+        and ($5::timestamptz is null or created_at < $5)))::bigint as fit,
+    count(*)::bigint as seen
+from newest
+`
+
+type JobsCountShelvedParams struct {
+	JobType  *string
+	Queue    *string
+	Tag      *string
+	Since    *time.Time
+	Until    *time.Time
+	Shelf    int32
+	AfterID  uuid.UUID
+	BeforeID uuid.UUID
+	MaxJobs  int32
+}
+
+type JobsCountShelvedRow struct {
+	Fit  int64
+	Seen int64
+}
+
+// How many of the newest jobs on a shelf fit, of how many.
+func (q *Queries) JobsCountShelved(ctx context.Context, arg JobsCountShelvedParams) (JobsCountShelvedRow, error) {
+	row := q.db.QueryRow(ctx, jobsCountShelved,
+		arg.JobType,
+		arg.Queue,
+		arg.Tag,
+		arg.Since,
+		arg.Until,
+		arg.Shelf,
+		arg.AfterID,
+		arg.BeforeID,
+		arg.MaxJobs,
+	)
+	var i JobsCountShelvedRow
+	err := row.Scan(&i.Fit, &i.Seen)
+	return i, err
+}
+
 const jobsDelete = `-- name: JobsDelete :one
 with input as (
     select unnest($1::uuid[]) as job_id, unnest($2::bigint[]) as version
@@ -667,7 +719,7 @@ from unnest($1::int[]) as shelf cross join lateral (
     limit $9::int
 ) as shelved
 order by job_id desc
-limit $9
+limit $9 offset $10::int
 `
 
 type JobsListShelvedParams struct {
@@ -680,6 +732,7 @@ type JobsListShelvedParams struct {
 	AfterID  uuid.UUID
 	BeforeID uuid.UUID
 	MaxJobs  int32
+	Skip     int32
 }
 
 type JobsListShelvedRow struct {
@@ -716,6 +769,7 @@ func (q *Queries) JobsListShelved(ctx context.Context, arg JobsListShelvedParams
 		arg.AfterID,
 		arg.BeforeID,
 		arg.MaxJobs,
+		arg.Skip,
 	)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,60 @@
+package gateway
+
+import (
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// deadPage is a page of dead jobs that was asked for by its number.
+type deadPage struct {
+	listBody
+	Page          int    `json:"page"`
+	Size          int    `json:"size"`
+	TotalElements *int64 `json:"totalElements"`
+}
+
+// dead is GET /api/jobs/dead: the FAILED jobs, newest first, by cursor or by the page's number. A page so far
+// back that its way there would cost too much is refused.
+func (f *Function) dead(c *gin.Context) error {
+	q := query{values: c.Request.URL.Query()}
+	filter := listFilter(&q)
+	filter.Status = jobstate.Failed
+	page, size := q.integer("page", 0, 0, apidb.MaxFigure), q.integer("size", defaultLimit, 1, maxLimit)
+	byNumber := q.values.Has("page") || q.values.Has("size")
+	if byNumber && (q.values.Has("cursor") || q.values.Has("limit")) {
+		q.bad("page", "and size exclude cursor and limit")
+	}
+	if len(q.wrong) == 0 && page*size > apidb.MaxFigure {
+		q.bad("page", "must end within the first %d jobs: go on by cursor", apidb.MaxFigure)
+	}
+	if err := q.close(append(listParameters, "page", "size")...); err != nil {
+		return err
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	if byNumber {
+		filter.Skip, filter.Limit = page*size, size
+	}
+	found, err := f.jobPage(ctx, filter)
+	if err != nil {
+		return err
+	}
+	if !byNumber {
+		c.JSON(http.StatusOK, found)
+		return nil
+	}
+	body := deadPage{listBody: found, Page: page, Size: size}
+	total, known, err := f.store.CountDead(ctx, filter)
+	if err != nil {
+		return err
+	}
+	if known {
+		body.TotalElements = &total
+	}
+	c.JSON(http.StatusOK, body)
+	return nil
+}
