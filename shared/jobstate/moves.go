@@ -127,15 +127,12 @@ type Answer struct {
 }
 
 // Command gives the job after a command, and the answer to it; false when the command was answered
-// before, so that however often it is said it counts once.
+// before, so that however often it is said it counts once. That a job is deleted answers every command.
 func (j Job) Command(number int, c Command) (Job, Answer, bool) {
-	if number <= j.CommandSeq {
+	if number <= j.CommandSeq || j.Deleted {
 		return j, Answer{}, false
 	}
 	j.CommandSeq = number
-	if j.Deleted {
-		return j, Answer{Reason: "the job is deleted"}, true
-	}
 	var next Job
 	var answer Answer
 	switch c {

@@ -81,9 +81,27 @@ func TestAnOldAttemptOrAnOldCommandChangesNothing(t *testing.T) {
 				t.Errorf("outcome of attempt %d made %+v of %+v", attempt, next, j)
 			}
 		}
-		for _, c := range []Command{Cancel, Retry} {
+		for _, c := range []Command{Cancel, Retry, Reschedule, Delete} {
 			if next, _, ok := j.Command(1, c); ok || next != j {
 				t.Errorf("an old %s made %+v of %+v", c, next, j)
+			}
+		}
+	})
+}
+
+func TestADeletedJobStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	everyJob(func(j Job) {
+		next, answer, _ := j.Command(2, Delete)
+		if next.Deleted != j.Status.Terminal() || answer.Applied != next.Deleted {
+			t.Errorf("delete made %+v of %+v: %+v", next, j, answer)
+		}
+		if !next.Deleted {
+			return
+		}
+		for _, c := range []Command{Cancel, Retry, Reschedule, Delete} {
+			if last, _, ok := next.Command(3, c); ok || last != next {
+				t.Errorf("%s made %+v of %+v", c, last, next)
 			}
 		}
 	})

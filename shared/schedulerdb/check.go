@@ -30,6 +30,16 @@ func checkCreated(job jobevent.Created) error {
 	return checkInstants(&job.CreatedAt, job.RunAt)
 }
 
+func checkCommand(c jobevent.Command) error {
+	if c.Command == jobevent.CommandReschedule && c.RunAt == nil {
+		return fmt.Errorf("reschedule job %s to no instant: %w", c.JobID, jobevent.ErrInvalid)
+	}
+	if err := checkInstants(c.RunAt); err != nil {
+		return fmt.Errorf("take command about job %s: %w", c.JobID, err)
+	}
+	return nil
+}
+
 // namesTopic says whether a queue has nothing in its name that a topic's name may not have. Its length is
 // the database's business.
 func namesTopic(queue string) bool {

@@ -13,6 +13,11 @@ import (
 // Command applies commands, each once by its number, and answers reports. A command for a job that is
 // not known yet changes nothing: the API keeps it and says it again until it is answered.
 func (s *Store) Command(ctx context.Context, commands []jobevent.Command) (Say, error) {
+	for _, c := range commands {
+		if err := checkCommand(c); err != nil {
+			return Say{}, err
+		}
+	}
 	var say Say
 	err := s.tx(ctx, func(q *gen.Queries) error {
 		say = Say{}

@@ -199,6 +199,26 @@ func TestAbsurdCommandsDoNoHarm(t *testing.T) {
 	}
 }
 
+func TestAbsurdInstantsOfARescheduleAreRefused(t *testing.T) {
+	h := newHouse(t)
+	job := newJob()
+	soon := time.Now().Add(time.Hour)
+	job.RunAt = &soon
+	h.ingest(job)
+	for name, at := range map[string]*time.Time{"none": nil, "before history": &longAgo, "when years have 5 digits": &farOff} {
+		t.Run(name, func(t *testing.T) {
+			h := house{t, h.Store}
+			say, err := h.Command(t.Context(), []jobevent.Command{
+				{JobID: job.JobID, Number: 1, Command: jobevent.CommandReschedule, RunAt: at},
+			})
+			h.wantCalm(true, say, err)
+			if s := h.wantStatus(job, jobstate.Scheduled); s.Version != 1 {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
 func TestAbsurdBeats(t *testing.T) {
 	h := newHouse(t)
 	job := newJob()

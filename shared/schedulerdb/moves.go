@@ -47,7 +47,7 @@ func lockJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid.UU
 			Job: jobstate.Job{
 				Status: jobstate.Status(row.Status), Attempt: int(row.Attempt), RetryCount: int(row.RetryCount),
 				MaxRetryCount: int(row.MaxRetryCount), LostCount: int(row.LostCount),
-				CancelRequested: row.CancelRequestedAt != nil, CommandSeq: int(row.CommandSeq),
+				CancelRequested: row.CancelRequestedAt != nil, CommandSeq: int(row.CommandSeq), Deleted: row.DeletedAt != nil,
 			},
 			row: row, lastCommand: row.LastCommand, dueAt: orZero(row.DueAt), deadlineAt: orZero(row.CallbackDeadlineAt),
 			blockedBy: orEmpty(row.BlockedBy),
@@ -123,6 +123,12 @@ func (j *lockedJob) command(c jobevent.Command) {
 		move.Outcome, move.ErrorCode = string(jobstate.KindCancelled), "WORKER.CANCELLED"
 	}
 	j.move(next, move)
+	if answer.Applied && c.Command == jobevent.CommandReschedule {
+		j.dueAt = *c.RunAt
+		if j.dueAt.Before(j.row.At) {
+			j.dueAt = j.row.At // at once, and not before all who have waited longer
+		}
+	}
 }
 
 func (j *lockedJob) move(next jobstate.Job, m jobevent.Move) {
@@ -142,22 +148,44 @@ func (j *lockedJob) move(next jobstate.Job, m jobevent.Move) {
 // saveJobs writes the changed ones and returns them as they are now.
 func saveJobs(ctx context.Context, q *gen.Queries, jobs map[uuid.UUID]*lockedJob, news *tally) ([]Snapshot, error) {
 	var p gen.JobsSaveParams
+	var gone gen.JobsDeleteParams
 	for _, j := range slices.SortedFunc(maps.Values(jobs), func(a, b *lockedJob) int {
 		return slices.Compare(a.row.JobID[:], b.row.JobID[:])
 	}) {
 		j.tell(news)
-		if j.changed {
+		isDeleted := j.changed && j.Deleted
+		if j.changed && !(isDeleted && j.Status == jobstate.Status(j.row.Status)) {
 			j.addTo(&p)
 		}
+		if isDeleted {
+			j.addToDeleted(&gone)
+		}
 	}
-	if len(p.JobIDs) == 0 {
-		return nil, nil
+	var saved []Snapshot
+	if len(p.JobIDs) > 0 {
+		rows, err := q.JobsSave(ctx, p)
+		if err != nil {
+			return nil, fmt.Errorf("save jobs: %w", err)
+		}
+		saved = snapshotsOf(rows)
 	}
-	rows, err := q.JobsSave(ctx, p)
+	if len(gone.JobIDs) == 0 {
+		return saved, nil
+	}
+	return deleteJobs(ctx, q, gone, saved)
+}
+
+// deleteJobs blanks jobs that have ended, and puts them into the place of what was to be told of them.
+func deleteJobs(ctx context.Context, q *gen.Queries, gone gen.JobsDeleteParams, saved []Snapshot) ([]Snapshot, error) {
+	rows, err := q.JobsDelete(ctx, gone)
 	if err != nil {
-		return nil, fmt.Errorf("save jobs: %w", err)
+		return nil, fmt.Errorf("delete jobs: %w", err)
 	}
-	return snapshotsOf(rows), nil
+	saved = slices.DeleteFunc(saved, func(job Snapshot) bool { return slices.Contains(gone.JobIDs, job.JobID) })
+	for _, row := range rows {
+		saved = append(saved, deletedSnapshot(row))
+	}
+	return saved, nil
 }
 
 // tell enters what follows from the job's moves for whoever dispatches. A job that was waiting and still
@@ -209,6 +237,12 @@ func (j *lockedJob) addTo(p *gen.JobsSaveParams) {
 	p.WorkerIDs = append(p.WorkerIDs, j.workerID)
 	p.StartedAts = append(p.StartedAts, j.startedAt)
 	p.BlockedBys = append(p.BlockedBys, j.blockedBy)
+}
+
+func (j *lockedJob) addToDeleted(p *gen.JobsDeleteParams) {
+	p.JobIDs = append(p.JobIDs, j.row.JobID)
+	p.CommandSeqs = append(p.CommandSeqs, int32Of(j.CommandSeq))
+	p.Entries = append(p.Entries, entriesOf(j.moves[len(j.moves)-1:]))
 }
 
 // entriesOf writes moves as they stand in a history.

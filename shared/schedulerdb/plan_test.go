@@ -98,6 +98,9 @@ func (h house) doOfEverything() {
 	for i := range fresh[:20] {
 		h.order(fresh[i], 1, jobevent.CommandCancel)
 	}
+	for i := range fresh[:20] {
+		h.order(fresh[i], 2, jobevent.CommandDelete)
+	}
 	h.askAgain(time.Minute)
 	h.report(fresh[0], 0)
 }
@@ -108,7 +111,7 @@ func checkPlans(t *testing.T, seen map[string][]pgtest.Node) {
 	t.Helper()
 	for _, name := range []string{
 		"JobsDispatch", "QueuesPending", "InFlight", "JobsDue", "JobsWaitingOverdue", "NextDue", "JobsAskAgain",
-		"JobsCancelUnanswered", "JobsComplete", "JobsLock", "JobsSave", "JobsSnapshot", "JobsRunOrders", "JobsNewer",
+		"JobsCancelUnanswered", "JobsComplete", "JobsLock", "JobsSave", "JobsDelete", "JobsSnapshot", "JobsRunOrders", "JobsNewer",
 		"JobsStarted", "JobsHeld", "JobsInsert", "JobsKnown", "DispatchLock", "DispatchSave", "DispatchState",
 	} {
 		if len(seen[name]) == 0 {

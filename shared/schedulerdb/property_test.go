@@ -38,6 +38,12 @@ func TestTheStoreMovesAJobAsTheRulesSay(t *testing.T) {
 		}
 		rt.Repeat(map[string]func(*rapid.T){
 			"": func(rt *rapid.T) {
+				if model.Deleted {
+					if got := h.deletedVersion(job); got != version {
+						rt.Fatalf("deleted as version %d, not %d", got, version)
+					}
+					return
+				}
 				s := h.status(job)
 				got := fmt.Sprint(s.Status, s.Attempt, s.RetryCount, s.Version, len(s.History))
 				want := fmt.Sprint(model.Status, model.Attempt, model.RetryCount, version, min(moves, 100))
@@ -59,8 +65,14 @@ func TestTheStoreMovesAJobAsTheRulesSay(t *testing.T) {
 			},
 			"command": func(rt *rapid.T) {
 				number := model.CommandSeq + rapid.IntRange(0, 1).Draw(rt, "next")
-				name := rapid.SampledFrom([]string{jobevent.CommandCancel, jobevent.CommandRetry}).Draw(rt, "command")
-				h.order(job, number, name)
+				name := rapid.SampledFrom([]string{
+					jobevent.CommandCancel, jobevent.CommandRetry, jobevent.CommandReschedule, jobevent.CommandDelete,
+				}).Draw(rt, "command")
+				if name == jobevent.CommandReschedule {
+					h.reschedule(job, number, time.Now().Add(time.Hour))
+				} else {
+					h.order(job, number, name)
+				}
 				next, _, isNew := model.Command(number, jobstate.Command(name))
 				apply(next, isNew)
 			},

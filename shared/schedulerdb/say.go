@@ -39,6 +39,14 @@ func startedSnapshot(row gen.JobsStartedRow) Snapshot {
 	}
 }
 
+// deletedSnapshot is all that there is to tell of a deleted job.
+func deletedSnapshot(row gen.JobsDeleteRow) Snapshot {
+	return Snapshot{
+		JobID: row.JobID, TraceID: row.TraceID, Status: row.Status, Version: row.Version, UpdatedAt: row.UpdatedAt,
+		DeletedAt: row.DeletedAt,
+	}
+}
+
 // Say is what follows from a transaction: the attempts that went out, and the jobs whose state is to
 // be told whole.
 type Say struct {
@@ -66,6 +74,10 @@ func (s Say) Events(function string) ([]event.Event, error) {
 	}
 	for i := range s.Jobs {
 		job := &s.Jobs[i]
+		if job.DeletedAt != nil {
+			w.deleted(job)
+			continue
+		}
 		if job.CancelRequestedAt != nil {
 			w.cancel(AttemptRef{JobID: job.JobID, TraceID: job.TraceID, Attempt: int(job.Attempt)})
 		}
@@ -129,6 +141,14 @@ func (w *writer) status(job *Snapshot) {
 	}
 	w.add(jobevent.TypeStatus,
 		jobevent.Meta{ID: jobevent.StatusID(job.JobID, job.Version), JobID: job.JobID, TraceID: job.TraceID}, status)
+}
+
+func (w *writer) deleted(job *Snapshot) {
+	if w.err != nil {
+		return
+	}
+	e, err := jobevent.NewDeleted(jobevent.Meta{Function: w.function, JobID: job.JobID, TraceID: job.TraceID}, job.Version)
+	w.events, w.err = append(w.events, e), err
 }
 
 func (job *Snapshot) lastError() *jobevent.Error {

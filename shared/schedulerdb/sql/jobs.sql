@@ -77,7 +77,7 @@ returning jobs.job_id, jobs.trace_id, jobs.version, jobs.attempt, jobs.retry_cou
 -- What decides a job's next state, locked in one order so that batches do not deadlock.
 select job_id, status, version, attempt, retry_count, max_retry_count, lost_count, retry_policy, priority,
        cancel_requested_at, command_seq, last_command, due_at, callback_deadline_at, queue, rank, partition, worker_id,
-       blocked_by, ordering_key, owner_id, now()::timestamptz as at
+       blocked_by, ordering_key, owner_id, started_at, expires_at, deleted_at, now()::timestamptz as at
 from jobs
 where job_id = any (@job_ids::uuid[])
 order by job_id
@@ -138,12 +138,32 @@ where jobs.job_id = input.job_id
   and jobs.version = input.old_version
 returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
     jobs.callback_deadline_at, jobs.cancel_requested_at, jobs.last_command, jobs.history, jobs.output, jobs.error_code,
-    jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at, jobs.queue, jobs.rank, jobs.blocked_by;
+    jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at, jobs.queue, jobs.rank, jobs.blocked_by,
+    jobs.deleted_at;
+
+-- name: JobsDelete :many
+-- Of an ended job it leaves what keeps old events from bringing it back.
+update jobs
+set version      = jobs.version + 1,
+    command_seq  = input.command_seq,
+    deleted_at   = now(),
+    payload      = 'null',
+    retry_policy = null,
+    output       = null,
+    last_command = null,
+    moves        = 1,
+    history      = input.entry,
+    updated_at   = now()
+from rows from (unnest(@job_ids::uuid[]), unnest(@command_seqs::int[]), unnest(@entries::text[])) as input (job_id, command_seq, entry)
+where jobs.job_id = input.job_id
+  and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
+  and jobs.deleted_at is null
+returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.updated_at, jobs.deleted_at;
 
 -- name: JobsSnapshot :many
 select job_id, trace_id, status, version, attempt, retry_count, due_at,
        callback_deadline_at, cancel_requested_at, last_command, history, output, error_code,
-       error_message, started_at, finished_at, updated_at, queue, rank, blocked_by
+       error_message, started_at, finished_at, updated_at, queue, rank, blocked_by, deleted_at
 from jobs
 where job_id = any (@job_ids::uuid[]);
 

@@ -118,6 +118,68 @@ func (q *Queries) JobsComplete(ctx context.Context, arg JobsCompleteParams) ([]J
 	return items, nil
 }
 
+const jobsDelete = `-- name: JobsDelete :many
+update jobs
+set version      = jobs.version + 1,
+    command_seq  = input.command_seq,
+    deleted_at   = now(),
+    payload      = 'null',
+    retry_policy = null,
+    output       = null,
+    last_command = null,
+    moves        = 1,
+    history      = input.entry,
+    updated_at   = now()
+from rows from (unnest($1::uuid[]), unnest($2::int[]), unnest($3::text[])) as input (job_id, command_seq, entry)
+where jobs.job_id = input.job_id
+  and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
+  and jobs.deleted_at is null
+returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.updated_at, jobs.deleted_at
+`
+
+type JobsDeleteParams struct {
+	JobIDs      []uuid.UUID
+	CommandSeqs []int32
+	Entries     []string
+}
+
+type JobsDeleteRow struct {
+	JobID     uuid.UUID
+	TraceID   uuid.UUID
+	Status    string
+	Version   int64
+	UpdatedAt time.Time
+	DeletedAt *time.Time
+}
+
+// Of an ended job it leaves what keeps old events from bringing it back.
+func (q *Queries) JobsDelete(ctx context.Context, arg JobsDeleteParams) ([]JobsDeleteRow, error) {
+	rows, err := q.db.Query(ctx, jobsDelete, arg.JobIDs, arg.CommandSeqs, arg.Entries)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []JobsDeleteRow
+	for rows.Next() {
+		var i JobsDeleteRow
+		if err := rows.Scan(
+			&i.JobID,
+			&i.TraceID,
+			&i.Status,
+			&i.Version,
+			&i.UpdatedAt,
+			&i.DeletedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const jobsInsert = `-- name: JobsInsert :exec
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                   status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
@@ -243,7 +305,7 @@ func (q *Queries) JobsKnown(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUI
 const jobsLock = `-- name: JobsLock :many
 select job_id, status, version, attempt, retry_count, max_retry_count, lost_count, retry_policy, priority,
        cancel_requested_at, command_seq, last_command, due_at, callback_deadline_at, queue, rank, partition, worker_id,
-       blocked_by, ordering_key, owner_id, now()::timestamptz as at
+       blocked_by, ordering_key, owner_id, started_at, expires_at, deleted_at, now()::timestamptz as at
 from jobs
 where job_id = any ($1::uuid[])
 order by job_id
@@ -272,6 +334,9 @@ type JobsLockRow struct {
 	BlockedBy          *string
 	OrderingKey        *string
 	OwnerID            *string
+	StartedAt          *time.Time
+	ExpiresAt          *time.Time
+	DeletedAt          *time.Time
 	At                 time.Time
 }
 
@@ -307,6 +372,9 @@ func (q *Queries) JobsLock(ctx context.Context, jobIds []uuid.UUID) ([]JobsLockR
 			&i.BlockedBy,
 			&i.OrderingKey,
 			&i.OwnerID,
+			&i.StartedAt,
+			&i.ExpiresAt,
+			&i.DeletedAt,
 			&i.At,
 		); err != nil {
 			return nil, err
@@ -406,7 +474,8 @@ where jobs.job_id = input.job_id
   and jobs.version = input.old_version
 returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
     jobs.callback_deadline_at, jobs.cancel_requested_at, jobs.last_command, jobs.history, jobs.output, jobs.error_code,
-    jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at, jobs.queue, jobs.rank, jobs.blocked_by
+    jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at, jobs.queue, jobs.rank, jobs.blocked_by,
+    jobs.deleted_at
 `
 
 type JobsSaveParams struct {
@@ -452,6 +521,7 @@ type JobsSaveRow struct {
 	Queue              string
 	Rank               time.Time
 	BlockedBy          *string
+	DeletedAt          *time.Time
 }
 
 // Writes the moves that were decided on locked rows; the version is the old state's name.
@@ -505,6 +575,7 @@ func (q *Queries) JobsSave(ctx context.Context, arg JobsSaveParams) ([]JobsSaveR
 			&i.Queue,
 			&i.Rank,
 			&i.BlockedBy,
+			&i.DeletedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -519,7 +590,7 @@ func (q *Queries) JobsSave(ctx context.Context, arg JobsSaveParams) ([]JobsSaveR
 const jobsSnapshot = `-- name: JobsSnapshot :many
 select job_id, trace_id, status, version, attempt, retry_count, due_at,
        callback_deadline_at, cancel_requested_at, last_command, history, output, error_code,
-       error_message, started_at, finished_at, updated_at, queue, rank, blocked_by
+       error_message, started_at, finished_at, updated_at, queue, rank, blocked_by, deleted_at
 from jobs
 where job_id = any ($1::uuid[])
 `
@@ -545,6 +616,7 @@ type JobsSnapshotRow struct {
 	Queue              string
 	Rank               time.Time
 	BlockedBy          *string
+	DeletedAt          *time.Time
 }
 
 func (q *Queries) JobsSnapshot(ctx context.Context, jobIds []uuid.UUID) ([]JobsSnapshotRow, error) {
@@ -577,6 +649,7 @@ func (q *Queries) JobsSnapshot(ctx context.Context, jobIds []uuid.UUID) ([]JobsS
 			&i.Queue,
 			&i.Rank,
 			&i.BlockedBy,
+			&i.DeletedAt,
 		); err != nil {
 			return nil, err
 		}

@@ -1,0 +1,137 @@
+package schedulerdb
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/retrypolicy"
+)
+
+// deletedVersion is what a report answers about a deleted job; it fails when that is more than a tombstone.
+func (h house) deletedVersion(job jobevent.Created) int64 {
+	h.Helper()
+	events := h.report(job, 0)
+	if len(events) != 1 {
+		h.Fatalf("said of it: %v", each(events, event.Event.Type))
+	}
+	version, err := jobevent.DeletedVersion(events[0])
+	if err != nil || events[0].Subject() != job.JobID.String() {
+		h.Fatalf("said %s, %v", events[0], err)
+	}
+	return version
+}
+
+// endedJobs has one job of each end.
+func (h house) endedJobs() map[jobstate.Status]jobevent.Created {
+	h.Helper()
+	done, failed, cancelled := newJob(), newJob(), newJob()
+	for _, job := range []*jobevent.Created{&done, &failed, &cancelled} {
+		job.Payload, job.RetryPolicy = json.RawMessage(`{"secret": 1}`), &retrypolicy.Policy{Type: retrypolicy.Fixed, DelayMs: 1}
+	}
+	h.ingest(done, failed, cancelled)
+	good, bad := completed(done, 1), ended(failed, 1, jobstate.KindFailed)
+	good.Output, bad.Retryable = json.RawMessage(`{"secret": 2}`), false
+	h.settle(good, bad, ended(cancelled, 1, jobstate.KindCancelled))
+	return map[jobstate.Status]jobevent.Created{
+		jobstate.Completed: done, jobstate.Failed: failed, jobstate.Cancelled: cancelled,
+	}
+}
+
+func TestAnEndedJobIsDeletedDownToWhatFencesOldEventsOff(t *testing.T) {
+	h := newHouse(t)
+	for status, job := range h.endedJobs() {
+		t.Run(string(status), func(t *testing.T) {
+			h := house{t, h.Store}
+			before := h.status(job)
+			say := h.order(job, 1, jobevent.CommandDelete)
+			events := h.events(say)
+			if len(events) != 1 || events[0].Type() != jobevent.TypeDeleted || events[0].Data() != nil {
+				t.Fatalf("says %v", each(events, event.Event.Type))
+			}
+			if version := h.deletedVersion(job); version != before.Version+1 || events[0].ID() != jobevent.DeletedID(job.JobID, version) {
+				t.Errorf("deleted as version %d after %d: %s", version, before.Version, events[0].ID())
+			}
+			var got jobstate.Status
+			var text, history string
+			if err := h.pool.QueryRow(t.Context(), "SELECT status, j::text, history FROM jobs j WHERE job_id = $1 AND deleted_at IS NOT NULL "+
+				"AND payload::text = 'null' AND retry_policy IS NULL AND output IS NULL AND moves = 1", job.JobID).
+				Scan(&got, &text, &history); err != nil {
+				t.Fatal(err)
+			}
+			var last jobevent.Move
+			if err := json.Unmarshal([]byte(history), &last); err != nil || got != status || last.Reason != jobevent.CommandDelete || last.By != "tester" {
+				t.Errorf("left %s, %v", text, err)
+			}
+		})
+	}
+}
+
+func TestADeletedJobIsOnlyTheTombstoneFromThenOn(t *testing.T) {
+	h := newHouse(t)
+	for status, job := range h.endedJobs() {
+		t.Run(string(status), func(t *testing.T) {
+			h := house{t, h.Store}
+			first := h.events(h.order(job, 1, jobevent.CommandDelete))
+			for by, say := range map[string]func() Say{
+				"the same command":   func() Say { return h.order(job, 1, jobevent.CommandDelete) },
+				"a later delete":     func() Say { return h.order(job, 2, jobevent.CommandDelete) },
+				"a retry":            func() Say { return h.order(job, 3, jobevent.CommandRetry) },
+				"a reschedule":       func() Say { return h.reschedule(job, 4, time.Now()) },
+				"its creation":       func() Say { return h.ingest(job) },
+				"an outcome":         func() Say { return h.settle(completed(job, 1)) },
+				"a failure":          func() Say { return h.settle(ended(job, 1, jobstate.KindFailed)) },
+				"an unusable record": func() Say { return h.must(h.IngestUnusable(t.Context(), job.JobID, job.TraceID, "odd")) },
+				"two commands in batch": func() Say {
+					return h.must(h.Command(t.Context(), []jobevent.Command{
+						{JobID: job.JobID, Number: 5, Command: jobevent.CommandCancel},
+						{JobID: job.JobID, Number: 6, Command: jobevent.CommandDelete},
+					}))
+				},
+			} {
+				events := h.events(say())
+				if !slices.Equal(each(events, event.Event.ID), each(first, event.Event.ID)) {
+					t.Errorf("%s says %v", by, each(events, event.Event.ID))
+				}
+			}
+		})
+	}
+}
+
+func TestOnlyAnEndedJobIsDeleted(t *testing.T) {
+	h := newHouse(t)
+	queued, parked, scheduled := newJob(), newJob(), scheduledJob(time.Hour)
+	h.ingest(queued, parked, scheduled)
+	h.settle(waiting(parked))
+	for job, state := range map[*jobevent.Created]jobstate.Status{
+		&queued: jobstate.Queued, &parked: jobstate.Waiting, &scheduled: jobstate.Scheduled,
+	} {
+		h.order(*job, 1, jobevent.CommandDelete)
+		if s := h.wantStatus(*job, state); s.LastCommand.Applied || s.LastCommand.Reason != "the job is "+string(state) {
+			t.Errorf("%s: %+v", state, s.LastCommand)
+		}
+	}
+}
+
+func TestWhatEndsAJobAndDeletesItInOneBatch(t *testing.T) {
+	h := newHouse(t)
+	job := scheduledJob(time.Hour)
+	h.ingest(job)
+	say := h.must(h.Command(t.Context(), []jobevent.Command{
+		{JobID: job.JobID, Number: 1, Command: jobevent.CommandCancel},
+		{JobID: job.JobID, Number: 2, Command: jobevent.CommandDelete},
+		{JobID: job.JobID, Number: 3, Command: jobevent.CommandRetry},
+	}))
+	if events := h.events(say); len(events) != 1 || events[0].Type() != jobevent.TypeDeleted {
+		t.Fatalf("says %v", each(events, event.Event.Type))
+	}
+	var status jobstate.Status
+	if err := h.pool.QueryRow(t.Context(), "SELECT status FROM jobs WHERE deleted_at IS NOT NULL").Scan(&status); err != nil || status != jobstate.Cancelled {
+		t.Errorf("it is %s, %v", status, err)
+	}
+}

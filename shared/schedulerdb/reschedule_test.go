@@ -1,0 +1,128 @@
+package schedulerdb
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+func (h house) reschedule(job jobevent.Created, number int, at time.Time) Say {
+	h.Helper()
+	say, err := h.Command(h.Context(), []jobevent.Command{{
+		JobID: job.JobID, Number: number, Command: jobevent.CommandReschedule, By: "tester", RunAt: &at,
+	}})
+	return h.must(say, err)
+}
+
+func scheduledJob(in time.Duration) jobevent.Created {
+	job := newJob()
+	runAt := time.Now().Add(in)
+	job.RunAt = &runAt
+	return job
+}
+
+func TestAWaitingJobIsRescheduled(t *testing.T) {
+	later := time.Now().Add(42 * time.Minute).UTC().Truncate(time.Microsecond)
+	for name, c := range map[string]struct {
+		become func(h house, job *jobevent.Created)
+		want   jobstate.Status
+	}{
+		"a scheduled one": {func(h house, job *jobevent.Created) {
+			*job = scheduledJob(time.Hour)
+			h.ingest(*job)
+		}, jobstate.Scheduled},
+		"a pending one": {func(h house, job *jobevent.Created) {
+			h.ingest(newJobs(homelessMost)...)
+			h.ingest(*job)
+		}, jobstate.Scheduled},
+		"a snoozed one": {func(h house, job *jobevent.Created) {
+			h.ingest(*job)
+			h.settle(snoozed(*job))
+		}, jobstate.Scheduled},
+		"one that is to be tried again": {func(h house, job *jobevent.Created) {
+			h.ingest(*job)
+			h.settle(ended(*job, 1, jobstate.KindFailed))
+		}, jobstate.Retrying},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			job := newJob()
+			c.become(h, &job)
+			before := h.status(job)
+			say := h.reschedule(job, 1, later)
+			after := h.wantStatus(job, c.want)
+			if len(say.Jobs) != 1 || after.Version != before.Version+1 || !after.NextRunAt.Equal(later) || !after.LastCommand.Applied {
+				t.Errorf("became %+v", after)
+			}
+			last := after.History[len(after.History)-1]
+			if last.From != before.Status || last.By != "tester" || last.Reason != jobevent.CommandReschedule {
+				t.Errorf("history ends with %+v", last)
+			}
+			again := h.reschedule(job, 1, later.Add(time.Hour))
+			if len(again.Jobs) != 1 || again.Jobs[0].Version != after.Version || !again.Jobs[0].DueAt.Equal(later) {
+				t.Errorf("said again it makes %+v", again.Jobs)
+			}
+		})
+	}
+}
+
+func TestARescheduledJobTakesItsPlaceByItsNewInstant(t *testing.T) {
+	h := newHouse(t)
+	h.ingest(newJobs(homelessMost)...)
+	first, second := newJob(), newJob()
+	first.Priority = 3
+	h.ingest(first, second)
+	at := time.Now().Add(time.Hour).Truncate(time.Microsecond)
+	h.reschedule(first, 1, at)
+	h.tamper("UPDATE jobs SET due_at = $2 WHERE job_id = $1", first.JobID, at.Add(-time.Hour))
+	h.due()
+	h.wantStatus(first, jobstate.Pending)
+	var rank time.Time
+	if err := h.pool.QueryRow(t.Context(), "SELECT rank FROM jobs WHERE job_id = $1", first.JobID).Scan(&rank); err != nil {
+		t.Fatal(err)
+	}
+	if want := at.Add(-time.Hour - 30*time.Second); !rank.Equal(want) {
+		t.Errorf("rank %s, want %s", rank, want)
+	}
+}
+
+func TestToThePastMeansAtOnceAndBeforeNobodyWhoHasWaitedLonger(t *testing.T) {
+	h := newHouse(t)
+	ctx, stop := context.WithCancel(t.Context())
+	woken, ended := make(chan struct{}, 10), make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = h.Listen(ctx, func() { woken <- struct{}{} })
+	}()
+	<-woken // it listens
+	job := scheduledJob(time.Hour)
+	h.ingest(job)
+	<-woken
+	before := time.Now().Add(-time.Second)
+	h.reschedule(job, 1, time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC))
+	<-woken // for an instant that is sooner
+	if say := h.due(); len(say.Runs) != 1 || say.Runs[0].JobID != job.JobID || say.Runs[0].Rank.Before(before) {
+		t.Errorf("sent out %+v", say.Runs)
+	}
+	stop()
+	<-ended
+}
+
+func TestARescheduleThatCannotBeIsRefusedWithTheState(t *testing.T) {
+	h := newHouse(t)
+	queued, running, parked, done := newJob(), newJob(), newJob(), newJob()
+	h.ingest(queued, running, parked, done)
+	h.settle(waiting(parked), completed(done, 1))
+	h.start(running)
+	for job, state := range map[*jobevent.Created]jobstate.Status{
+		&queued: jobstate.Queued, &running: jobstate.Running, &parked: jobstate.Waiting, &done: jobstate.Completed,
+	} {
+		h.reschedule(*job, 1, time.Now().Add(time.Hour))
+		if s := h.wantStatus(*job, state); s.LastCommand.Applied || s.LastCommand.Reason != "the job is "+string(state) {
+			t.Errorf("%s: %+v", state, s.LastCommand)
+		}
+	}
+}
