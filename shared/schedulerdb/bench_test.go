@@ -1,12 +1,14 @@
 package schedulerdb
 
 import (
+	"fmt"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
@@ -53,4 +55,83 @@ func benchmarkPlainJobs(b *testing.B, batch int) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkDispatchingABacklog settles a hundred jobs and sends out the next hundred, while so many wait. The server has
+// no statistics of them. With -v it prints the plan by which they are found.
+func BenchmarkDispatchingABacklog(b *testing.B) {
+	for _, waiting := range []int{5_000, 5_000_000} {
+		b.Run(strconv.Itoa(waiting), func(b *testing.B) { benchmarkBacklog(b, waiting) })
+	}
+}
+
+func benchmarkBacklog(b *testing.B, waiting int) {
+	const batch = 100
+	plans := &pgtest.Plans{}
+	pool, err := pgpool.Open(b.Context(), pgtest.Database(b, migrations.Scheduler), pgpool.IndexOnly(), plans.Watch("auto"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(pool.Close)
+	h := bench{b, &Store{pool: pool, cfg: Config{Lease: time.Hour, MaxLost: 3}}}
+	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)")
+	h.exec(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status, rank,
+			history, created_at)
+		SELECT uuidv7(), uuidv7(), 'A', 'default', '1', 0, 3, 1000, 'PENDING', now() - n * interval '1 ms',
+			'{"at": "2026-01-01T00:00:00Z", "to": "PENDING"}', now()
+		FROM generate_series(1, $1::int) n`, waiting)
+	h.exec("CHECKPOINT")
+	out := h.say(h.Beat(b.Context(), []jobevent.Heartbeat{{
+		WorkerID: "w1", Slots: batch, Partitions: map[string][]int32{"default": {0}},
+	}})).Runs
+	h.exec("UPDATE workers SET seen_at = now() + interval '1 h'")
+	counted, err := h.Count(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	out = append(out, h.say(h.AskAgain(b.Context(), counted, 0)).Runs...)
+	plans.Forget()
+	for n := 0; b.Loop(); n++ {
+		if len(out) != batch {
+			b.Fatalf("%d are out in round %d", len(out), n)
+		}
+		outcomes := make([]Outcome, len(out))
+		for i, run := range out {
+			outcomes[i] = completed(jobevent.Created{JobID: run.JobID}, int(run.Attempt))
+		}
+		out = h.say(h.Settle(b.Context(), outcomes)).Runs
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*batch), "µs/job")
+	seen := plans.Seen()["JobsDispatch"]
+	b.Logf("with %d waiting:\n%s", waiting, planText(seen[len(seen)-1], ""))
+}
+
+func planText(n pgtest.Node, indent string) string {
+	text := fmt.Sprintf("%s%s %s %s: %.0f rows, %d blocks\n",
+		indent, n.Type, n.Relation, n.Index, n.Rows*n.Loops, n.Hit+n.Read)
+	for _, child := range n.Plans {
+		text += planText(child, indent+"  ")
+	}
+	return text
+}
+
+// bench is a store that fails its benchmark.
+type bench struct {
+	*testing.B
+	*Store
+}
+
+func (h bench) exec(sql string, args ...any) {
+	h.Helper()
+	if _, err := h.pool.Exec(h.Context(), sql, args...); err != nil {
+		h.Fatal(err)
+	}
+}
+
+func (h bench) say(say Say, err error) Say {
+	h.Helper()
+	if err != nil {
+		h.Fatal(err)
+	}
+	return say
 }

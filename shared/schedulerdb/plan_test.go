@@ -42,6 +42,7 @@ func TestPlansHoldWithoutStatistics(t *testing.T) {
 			h.fill(500, "'RETRYING'", "now() - n * interval '1 s'", "NULL", "NULL")
 			h.fill(300, "'WAITING'", "now() - n * interval '1 s'", "NULL", "NULL")
 			h.fill(500, "'RUNNING'", "NULL", "now() + interval '15 s'", "11")
+			h.fillTied(20_000)
 			h.askAgain(0)
 			h.fill(300, "'QUEUED'", "NULL", "now() - interval '1 s'", "11")
 			plans.Forget()
@@ -60,6 +61,38 @@ func (h house) fill(rows int, status, dueAt, leaseExpiresAt, partition string) {
 			1, now() - n * interval '1 ms', `+dueAt+`, CASE WHEN `+status+` = 'WAITING' THEN now() END, `+
 		leaseExpiresAt+`, `+partition+`, '{"at": "2026-01-01T00:00:00Z", "to": "PENDING"}', now()
 		FROM generate_series(1, $1::int) n`, rows)
+}
+
+// fillTied inserts jobs that wait for their turn among those of a thousand keys, and for one job or another.
+func (h house) fillTied(rows int) {
+	h.Helper()
+	h.exec("DELETE FROM jobs WHERE ordering_key IS NOT NULL")
+	h.exec("TRUNCATE dependencies, order_gaps")
+	h.exec(`WITH inserted AS (
+			INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status, rank,
+				history, created_at, blocked_by, waits_for, ordering_key, order_number)
+			SELECT uuidv7(), uuidv7(), 'A', 'default', '1', 0, 3, 1000, 'PENDING', now(),
+				'{"at": "2026-01-01T00:00:00Z", "to": "PENDING"}', now(),
+				CASE WHEN n <= 1000 THEN 'dependency' ELSE 'order' END, 1, 'k' || n % 1000, n
+			FROM generate_series(1, $1::int) n
+			RETURNING job_id
+		), tied AS (INSERT INTO dependencies SELECT uuidv7(), job_id FROM inserted)
+		INSERT INTO order_gaps SELECT uuidv7(), job_id FROM inserted`, rows)
+	h.exec("UPDATE dispatch_state SET more = json_build_object('dependents', $1::int)", rows)
+}
+
+// tied has jobs wait for others, and released.
+func (h house) tied() {
+	h.Helper()
+	first, line := newJob(), inOrderOf("k7", 2)
+	line[1].OrderAfter = &line[0].JobID
+	h.ingest(first)
+	h.ingest(line[1])
+	h.ingest(after(first), line[0])
+	h.order(line[0], 1, jobevent.CommandCancel)
+	h.order(first, 1, jobevent.CommandCancel)
+	h.settle(ended(first, 1, jobstate.KindCancelled))
+	h.tamper("UPDATE jobs SET blocked_by = NULL WHERE ordering_key = 'k7' AND blocked_by = 'dependency'")
 }
 
 // doOfEverything has each method of the store work on some dozens of jobs.
@@ -103,6 +136,7 @@ func (h house) doOfEverything() {
 	}
 	h.askAgain(time.Minute)
 	h.report(fresh[0], 0)
+	h.tied()
 }
 
 // checkPlans holds each plan against what its statement was asked to do: at most 300 rows of jobs, but for
@@ -113,6 +147,8 @@ func checkPlans(t *testing.T, seen map[string][]pgtest.Node) {
 		"JobsDispatch", "QueuesPending", "InFlight", "JobsDue", "JobsWaitingOverdue", "NextDue", "JobsAskAgain",
 		"JobsCancelUnanswered", "JobsComplete", "JobsLock", "JobsSave", "JobsDelete", "JobsSnapshot", "JobsRunOrders", "JobsNewer",
 		"JobsStarted", "JobsHeld", "JobsInsert", "JobsKnown", "DispatchLock", "DispatchSave", "DispatchState",
+		"JobsEnds", "OrderKnown", "OrderTaken", "OrderGapsInsert", "OrderGapsClose", "TurnsTake", "TurnsOverdue",
+		"DependenciesInsert", "DependenciesOf", "DependenciesDelete", "DependenciesLeft", "DependenciesOverdue",
 	} {
 		if len(seen[name]) == 0 {
 			t.Errorf("%s did not run", name)
@@ -123,7 +159,7 @@ func checkPlans(t *testing.T, seen map[string][]pgtest.Node) {
 			visited := 0.0
 			plan.Walk(func(n pgtest.Node) {
 				switch {
-				case n.Relation == "jobs" && !slices.Contains([]string{"Index Scan", "Index Only Scan", "ModifyTable"}, n.Type),
+				case slices.Contains([]string{"jobs", "dependencies", "order_gaps"}, n.Relation) && !slices.Contains([]string{"Index Scan", "Index Only Scan", "ModifyTable"}, n.Type),
 					n.Type == "Sort" && n.Rows > 1000:
 					t.Errorf("%s: %s of %.0f rows", name, n.Type, n.Rows*n.Loops)
 				case n.Relation == "jobs" && n.Index != "":
