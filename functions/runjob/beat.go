@@ -201,21 +201,3 @@ func (f *Function) warnOfGaps(ctx context.Context) {
 			"offset", offset, "since", since, "done", p.tracker.Gap())
 	}
 }
-
-// cleanUp deletes rows that are older than any record.
-func (f *Function) cleanUp(ctx context.Context) {
-	ticker := time.NewTicker(f.timing.cleanupEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
-		if n, err := f.store.Cleanup(ctx); err != nil {
-			slog.WarnContext(ctx, "old attempts not deleted", "error", err)
-		} else if n > 0 {
-			slog.InfoContext(ctx, "old attempts deleted", "attempts", n)
-		}
-	}
-}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
@@ -16,6 +17,8 @@ type Config struct {
 	PoolSize  int           `envconfig:"POOL_SIZE" default:"12" desc:"attempts that a worker runs at once"`
 	QueueSize int           `envconfig:"QUEUE_SIZE" default:"100" desc:"attempts that wait in a worker for a slot"`
 	Grace     time.Duration `envconfig:"GRACE" default:"25s" desc:"how long what runs may go on when a worker stops"`
+
+	RetainAttempts time.Duration `envconfig:"RETAIN_ATTEMPTS" default:"192h" desc:"how long what became of an attempt is kept, longer than topics keep records; 0: for ever"`
 
 	Queues  []string          `ignored:"true"`
 	Kafka   kafkaevent.Config `ignored:"true"`
@@ -44,6 +47,11 @@ func (c Config) check() error {
 	}
 	if c.Grace < 0 {
 		return fmt.Errorf("GRACE: %v is negative", c.Grace)
+	}
+	// Or an old record could find no trace of its attempt, and start it again.
+	if c.RetainAttempts != 0 && c.RetainAttempts <= jobevent.MaxRetention {
+		return fmt.Errorf("RETAIN_ATTEMPTS: %v is not longer than %v, for which topics keep records",
+			c.RetainAttempts, jobevent.MaxRetention)
 	}
 	return nil
 }
@@ -74,7 +82,7 @@ var defaultTiming = timing{
 	flushAtMost:    2 * time.Second,
 	leaveAtMost:    time.Second,
 	logEvery:       time.Second,
-	cleanupEvery:   time.Hour,
+	cleanupEvery:   10 * time.Minute,
 }
 
 const (
@@ -92,6 +100,7 @@ const (
 	justNow        = 100 * time.Millisecond // an attempt that came less long ago is in no beat to others
 	rateCap        = 20_000
 	rateWindow     = 2 * time.Second
+	cleanupShare   = 10 // of the time at most one part goes into deleting what is old
 	maxLogLines    = 200
 	maxLogBytes    = 64 << 10
 	retryAtLeast   = 100 * time.Millisecond

@@ -2,6 +2,8 @@ package runjob
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +52,35 @@ func TestTheBetterRankGoesFirst(t *testing.T) {
 	h.untilStarted(early)
 	if n := h.startsOf(late); n != 0 {
 		t.Error("the worse rank has started")
+	}
+}
+
+// Whatever partitions they come from, and in however many claims.
+func TestSlotsAreTakenInTheOrderOfRank(t *testing.T) {
+	h := newHouse(t)
+	w := h.start(func(c *Config, _ *timing) { c.PoolSize, c.QueueSize = 1, 1000 })
+	blocker := h.run("BLOCK", "")
+	h.order(blocker)
+	h.untilStarted(blocker)
+	runs := make([]jobevent.Run, 300)
+	for i := range runs {
+		runs[i] = h.run("SIMULATION", noop)
+		runs[i].Rank = runs[i].Rank.Add(time.Duration(i) * time.Second)
+	}
+	mixed := slices.Clone(runs)
+	rand.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
+	for part := range slices.Chunk(mixed, 30) {
+		h.order(part...)
+	}
+	h.untilHeld(w, len(runs))
+	h.open(blocker)
+	h.untilStarted(runs...)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, run := range runs {
+		if got, want := h.began[i+1], jobevent.AttemptToken(run.JobID, run.Attempt); got != want {
+			t.Fatalf("number %d to start is %s, want %s", i, got, want)
+		}
 	}
 }
 

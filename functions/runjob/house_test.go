@@ -40,6 +40,7 @@ type house struct {
 	mu      sync.Mutex
 	cond    sync.Cond
 	starts  map[string]int       // by token
+	began   []string             // tokens, in the order of the starts
 	ends    map[string]error     // why a handler's context ended, of BLOCK
 	gates   map[string]chan bool // by token; closed: the handler returns
 	said    []event.Event
@@ -148,7 +149,10 @@ func (h *house) registry() *handlers.Registry {
 	}
 	for name, handler := range types {
 		err := r.Register(name, nil, func(ctx context.Context, a *handlers.Attempt) (handlers.Result, error) {
-			h.update(func() { h.starts[a.Token]++ })
+			h.update(func() {
+				h.starts[a.Token]++
+				h.began = append(h.began, a.Token)
+			})
 			return handler(ctx, a)
 		})
 		if err != nil {

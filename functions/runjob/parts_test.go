@@ -186,6 +186,8 @@ func TestConfigIsChecked(t *testing.T) {
 		"POOL_SIZE":  func(c *Config) { c.PoolSize = 0 },
 		"QUEUE_SIZE": func(c *Config) { c.QueueSize = -1 },
 		"GRACE":      func(c *Config) { c.Grace = -1 },
+
+		"RETAIN_ATTEMPTS": func(c *Config) { c.RetainAttempts = jobevent.MaxRetention },
 	} {
 		bad := good
 		change(&bad)

@@ -2,14 +2,11 @@ package workerdb
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/workerdb/internal/gen"
 )
@@ -129,42 +126,4 @@ func (s *Store) FreeElsewhere(ctx context.Context, workerID string) (map[string]
 		free[row.Queue] = int(row.Free)
 	}
 	return free, nil
-}
-
-// cleanupBatch bounds one DELETE; oldWorker is how long the row of a dead worker is kept: much longer
-// than a process can be frozen and then wake.
-const (
-	cleanupBatch = 5000
-	oldWorker    = 24 * time.Hour
-	rowAge       = jobevent.MaxRetention + 24*time.Hour
-)
-
-// Cleanup deletes attempts that are older than any record that could ask for them, and long-dead
-// workers. It returns how many attempts it has deleted.
-func (s *Store) Cleanup(ctx context.Context) (int, error) {
-	if err := s.q.WorkersDeleteOld(ctx, oldWorker); err != nil {
-		return 0, fmt.Errorf("delete old workers: %w", pgpool.Classify(err))
-	}
-	before := firstUUID(time.Now().Add(-rowAge))
-	deleted := 0
-	for {
-		n, err := s.q.AttemptDeleteOld(ctx, gen.AttemptDeleteOldParams{
-			BeforeID: before, Age: rowAge, MaxAttempts: cleanupBatch,
-		})
-		deleted += int(n)
-		if err != nil {
-			return deleted, fmt.Errorf("delete old attempts: %w", pgpool.Classify(err))
-		}
-		if n < cleanupBatch {
-			return deleted, nil
-		}
-	}
-}
-
-// firstUUID is the lowest UUIDv7 of an instant.
-func firstUUID(at time.Time) uuid.UUID {
-	var id uuid.UUID
-	binary.BigEndian.PutUint64(id[:], uint64(at.UnixMilli())<<16|0x7000)
-	id[8] = 0x80
-	return id
 }

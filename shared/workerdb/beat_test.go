@@ -163,32 +163,3 @@ func TestLeaveSettlesWhatIsOpen(t *testing.T) {
 		t.Errorf("the worker is still there: %v", free)
 	}
 }
-
-func TestCleanupDeletesByAgeOfTheAttempt(t *testing.T) {
-	f := open(t)
-	old := order()
-	old.JobID[0], old.JobID[1] = 0, 1 // a UUIDv7 of 1970
-	late, fresh, open := old, order(), old
-	late.Attempt, open.Attempt = 2, 3
-	f.beat("gone")
-	f.beat("w1")
-	f.claim("w1", old, late, fresh)
-	f.claim("gone", open)
-	for _, o := range []workerdb.Order{old, late, fresh} {
-		f.settle("w1", completed(o))
-	}
-	f.exec("UPDATE execution_attempts SET finished_at = now() - interval '9 days' WHERE attempt = 1 AND job_id = $1", old.JobID)
-	f.exec("UPDATE workers SET seen_at = now() - interval '2 days' WHERE worker_id = 'gone'")
-	for _, want := range []int{1, 0} {
-		if n, err := f.store.Cleanup(t.Context()); err != nil || n != want {
-			t.Errorf("deleted %d, %v, want %d", n, err, want)
-		}
-	}
-	var left int
-	if err := f.pool.QueryRow(t.Context(), "SELECT count(*) FROM workers").Scan(&left); err != nil || left != 2 {
-		t.Errorf("%d workers left, want 2: one still has an open attempt (%v)", left, err)
-	}
-	if got := f.claim("w1", fresh, late); got[0].State != workerdb.Settled || got[1].State != workerdb.Settled {
-		t.Errorf("after cleanup: %+v", got)
-	}
-}

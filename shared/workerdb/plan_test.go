@@ -131,8 +131,42 @@ func doOfEverything(t *testing.T, s *Store) {
 	claim("w2", fresh)
 	_, err = s.Leave(t.Context(), "w2")
 	ok(err)
-	_, err = s.Cleanup(t.Context())
+	_, err = s.Cleanup(t.Context(), 8*24*time.Hour, func(time.Duration) bool { return true })
 	ok(err)
+}
+
+// A step of the cleanup walks the key from where the one before has come, in order, and looks at no more
+// than it may.
+func TestThePlanOfTheCleanup(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t, migrations.Worker)
+	for _, planning := range []string{"force_custom_plan", "force_generic_plan"} {
+		s, plans := openExplained(t, url, planning)
+		exec(t, s, "ALTER TABLE execution_attempts SET (autovacuum_enabled = off)")
+		exec(t, s, `INSERT INTO execution_attempts
+				(job_id, attempt, trace_id, queue, worker_id, timeout_ms, started_at, finished_at, outcome)
+			SELECT uuidv7('-9 days'), 1, uuidv7(), 'default', 'w1', 1000, now(),
+				now() - CASE WHEN i % 2 = 0 THEN interval '0' ELSE interval '9 days' END, 'completed'
+			FROM generate_series(1, 20000) AS i`)
+		if _, err := s.Cleanup(t.Context(), 8*24*time.Hour, func(time.Duration) bool { return true }); err != nil {
+			t.Fatal(err)
+		}
+		steps := plans.Seen()["AttemptDeleteOld"]
+		if len(steps) < 20 {
+			t.Errorf("%s: %d steps", planning, len(steps))
+		}
+		for _, plan := range steps {
+			plan.Walk(func(n pgtest.Node) {
+				visited := n.Loops * (n.Rows + n.Removed)
+				if n.Relation == "execution_attempts" && (visited > 1000 || n.Type != "ModifyTable" && n.Index != "execution_attempts_pkey") {
+					t.Errorf("%s: a %s of %q visits %.0f attempts", planning, n.Type, n.Index, visited)
+				}
+			})
+			if plan.Hit > 20_000 {
+				t.Errorf("%s: %d blocks", planning, plan.Hit)
+			}
+		}
+	}
 }
 
 // checkPlans looks at how many rows of attempts a statement of at most 300 keys has gone through.

@@ -235,14 +235,25 @@ from open
 where a.job_id = open.job_id and a.attempt = open.attempt
 returning a.*;
 
--- name: AttemptDeleteOld :execrows
--- Job ids are UUIDv7, so the key's range finds old rows; their age decides (an old job's late attempt
--- stays).
-with old as (
-    select job_id, attempt
+-- name: AttemptDeleteOld :one
+-- A step of a walk along the key, which is in the order of age since job ids are UUIDv7: what was settled
+-- long ago goes, an old job's late attempt stays until the next walk. walked is how far it has come; fewer
+-- than max_attempts visited: it has come to the end.
+with page as (
+    select job_id, attempt, finished_at
     from execution_attempts
-    where job_id < @before_id::uuid and finished_at < now() - @age::interval
+    where (job_id, attempt) > (@after_id::uuid, @after_attempt::int) and job_id < @before_id::uuid
+    order by job_id, attempt
     limit @max_attempts::int
+), gone as (
+    delete from execution_attempts a using page
+    where a.job_id = page.job_id and a.attempt = page.attempt and page.finished_at < now() - @age::interval
+    returning 1
 )
-delete from execution_attempts a using old
-where a.job_id = old.job_id and a.attempt = old.attempt;
+select
+    (select count(*) from page)::int as visited,
+    (select count(*) from gone)::int as deleted,
+    coalesce(walked.job_id, '00000000-0000-0000-0000-000000000000')::uuid as job_id,
+    coalesce(walked.attempt, 0)::int as attempt
+from (select 1) as one
+left join (select job_id, attempt from page order by job_id desc, attempt desc limit 1) as walked on true;

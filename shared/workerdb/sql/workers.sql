@@ -21,3 +21,16 @@ update workers set free = 0, seen_at = now() - interval '1 minute' where worker_
 delete from workers w
 where w.seen_at < now() - @age::interval
   and not exists (select from claims c where c.worker_id = w.worker_id);
+
+-- name: WorkersRestore :exec
+-- Claims without a worker's row, of one that woke and died long after it was forgotten, would be looked at
+-- by no judge. With a row they are those of a worker that is silent.
+insert into workers (worker_id, queues, free, seen_at)
+select distinct c.worker_id, '{}'::text[], 0, now() - interval '1 minute'
+from claims c
+where not exists (select from workers w where w.worker_id = c.worker_id)
+on conflict (worker_id) do nothing;
+
+-- name: CleanupLock :one
+-- Held by the session of the one worker that cleans up.
+select pg_try_advisory_lock(@key::bigint) as got;

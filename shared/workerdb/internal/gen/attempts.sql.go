@@ -118,31 +118,61 @@ func (q *Queries) AttemptCompleteMany(ctx context.Context, arg AttemptCompleteMa
 	return i, err
 }
 
-const attemptDeleteOld = `-- name: AttemptDeleteOld :execrows
-with old as (
-    select job_id, attempt
+const attemptDeleteOld = `-- name: AttemptDeleteOld :one
+with page as (
+    select job_id, attempt, finished_at
     from execution_attempts
-    where job_id < $1::uuid and finished_at < now() - $2::interval
-    limit $3::int
+    where (job_id, attempt) > ($1::uuid, $2::int) and job_id < $3::uuid
+    order by job_id, attempt
+    limit $4::int
+), gone as (
+    delete from execution_attempts a using page
+    where a.job_id = page.job_id and a.attempt = page.attempt and page.finished_at < now() - $5::interval
+    returning 1
 )
-delete from execution_attempts a using old
-where a.job_id = old.job_id and a.attempt = old.attempt
+select
+    (select count(*) from page)::int as visited,
+    (select count(*) from gone)::int as deleted,
+    coalesce(walked.job_id, '00000000-0000-0000-0000-000000000000')::uuid as job_id,
+    coalesce(walked.attempt, 0)::int as attempt
+from (select 1) as one
+left join (select job_id, attempt from page order by job_id desc, attempt desc limit 1) as walked on true
 `
 
 type AttemptDeleteOldParams struct {
-	BeforeID    uuid.UUID
-	Age         time.Duration
-	MaxAttempts int32
+	AfterID      uuid.UUID
+	AfterAttempt int32
+	BeforeID     uuid.UUID
+	MaxAttempts  int32
+	Age          time.Duration
 }
 
-// Job ids are UUIDv7, so the key's range finds old rows; their age decides (an old job's late attempt
-// stays).
-func (q *Queries) AttemptDeleteOld(ctx context.Context, arg AttemptDeleteOldParams) (int64, error) {
-	result, err := q.db.Exec(ctx, attemptDeleteOld, arg.BeforeID, arg.Age, arg.MaxAttempts)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+type AttemptDeleteOldRow struct {
+	Visited int32
+	Deleted int32
+	JobID   uuid.UUID
+	Attempt int32
+}
+
+// A step of a walk along the key, which is in the order of age since job ids are UUIDv7: what was settled
+// long ago goes, an old job's late attempt stays until the next walk. walked is how far it has come; fewer
+// than max_attempts visited: it has come to the end.
+func (q *Queries) AttemptDeleteOld(ctx context.Context, arg AttemptDeleteOldParams) (AttemptDeleteOldRow, error) {
+	row := q.db.QueryRow(ctx, attemptDeleteOld,
+		arg.AfterID,
+		arg.AfterAttempt,
+		arg.BeforeID,
+		arg.MaxAttempts,
+		arg.Age,
+	)
+	var i AttemptDeleteOldRow
+	err := row.Scan(
+		&i.Visited,
+		&i.Deleted,
+		&i.JobID,
+		&i.Attempt,
+	)
+	return i, err
 }
 
 const attemptGetMany = `-- name: AttemptGetMany :many

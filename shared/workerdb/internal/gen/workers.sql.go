@@ -11,6 +11,18 @@ import (
 	"time"
 )
 
+const cleanupLock = `-- name: CleanupLock :one
+select pg_try_advisory_lock($1::bigint) as got
+`
+
+// Held by the session of the one worker that cleans up.
+func (q *Queries) CleanupLock(ctx context.Context, key int64) (bool, error) {
+	row := q.db.QueryRow(ctx, cleanupLock, key)
+	var got bool
+	err := row.Scan(&got)
+	return got, err
+}
+
 const workerLeave = `-- name: WorkerLeave :exec
 update workers set free = 0, seen_at = now() - interval '1 minute' where worker_id = $1::text
 `
@@ -88,4 +100,19 @@ func (q *Queries) WorkersFree(ctx context.Context, arg WorkersFreeParams) ([]Wor
 		return nil, err
 	}
 	return items, nil
+}
+
+const workersRestore = `-- name: WorkersRestore :exec
+insert into workers (worker_id, queues, free, seen_at)
+select distinct c.worker_id, '{}'::text[], 0, now() - interval '1 minute'
+from claims c
+where not exists (select from workers w where w.worker_id = c.worker_id)
+on conflict (worker_id) do nothing
+`
+
+// Claims without a worker's row, of one that woke and died long after it was forgotten, would be looked at
+// by no judge. With a row they are those of a worker that is silent.
+func (q *Queries) WorkersRestore(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, workersRestore)
+	return err
 }

@@ -1,0 +1,77 @@
+package workerdb
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/workerdb/internal/gen"
+)
+
+const (
+	cleanupKey   = 0x6a77_636c_6561_6e // of the advisory lock; any number that nobody else takes
+	cleanupBatch = 1000                // rows that one statement looks at
+	// oldWorker is how long the row of a dead worker is kept: much longer than a process can be frozen
+	// and then wake.
+	oldWorker = 24 * time.Hour
+)
+
+// Cleanup deletes attempts that were settled longer ago than an age, of jobs as old, and long-dead
+// workers. It does so in small steps; pause is called after each with the time it took, and ends the walk
+// by false. Workers that clean up at the same time do nothing but the first. It returns how many attempts
+// it has deleted.
+func (s *Store) Cleanup(
+	ctx context.Context, age time.Duration, pause func(took time.Duration) bool,
+) (deleted int, err error) {
+	// A connection of its own: the pool's few are for who claims and settles.
+	pooled, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("connect to clean up: %w", pgpool.Classify(err))
+	}
+	conn := pooled.Hijack()
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // and so lets go of the lock
+	q := gen.New(conn)
+	if got, err := q.CleanupLock(ctx, cleanupKey); err != nil || !got {
+		return 0, pgpool.Classify(err)
+	}
+	if err := q.WorkersRestore(ctx); err != nil {
+		return 0, fmt.Errorf("restore workers that have claims: %w", pgpool.Classify(err))
+	}
+	if err := q.WorkersDeleteOld(ctx, oldWorker); err != nil {
+		return 0, fmt.Errorf("delete old workers: %w", pgpool.Classify(err))
+	}
+	return deleteOld(ctx, conn, age, pause)
+}
+
+func deleteOld(
+	ctx context.Context, conn *pgx.Conn, age time.Duration, pause func(time.Duration) bool,
+) (deleted int, err error) {
+	q, walk := gen.New(conn), gen.AttemptDeleteOldParams{
+		BeforeID: firstUUID(time.Now().Add(-age)), Age: age, MaxAttempts: cleanupBatch,
+	}
+	for {
+		began := time.Now()
+		step, err := q.AttemptDeleteOld(ctx, walk)
+		if err != nil {
+			return deleted, fmt.Errorf("delete old attempts: %w", pgpool.Classify(err))
+		}
+		deleted += int(step.Deleted)
+		if step.Visited < cleanupBatch || !pause(time.Since(began)) {
+			return deleted, nil
+		}
+		walk.AfterID, walk.AfterAttempt = step.JobID, step.Attempt
+	}
+}
+
+// firstUUID is the lowest UUIDv7 of an instant.
+func firstUUID(at time.Time) uuid.UUID {
+	var id uuid.UUID
+	binary.BigEndian.PutUint64(id[:], uint64(at.UnixMilli())<<16|0x7000)
+	id[8] = 0x80
+	return id
+}
