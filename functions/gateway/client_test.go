@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -106,6 +107,11 @@ func (c *client) check(req *http.Request, r *response) {
 			c.t.Errorf("%s %s is not in the contract, and answers %d", req.Method, req.URL.Path, r.status)
 		}
 		return
+	}
+	for name, value := range params { // the router leaves them as they came
+		if plain, err := url.PathUnescape(value); err == nil {
+			params[name] = plain
+		}
 	}
 	in := &openapi3filter.RequestValidationInput{Request: &asked, PathParams: params, Route: route,
 		Options: &openapi3filter.Options{IncludeResponseStatus: true, SkipSettingDefaults: true}}

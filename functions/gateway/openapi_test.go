@@ -58,6 +58,9 @@ func TestTheContractHasItsEndpoints(t *testing.T) {
 	want := []string{"POST /api/jobs", "GET /api/jobs", "POST /api/jobs/batch", "GET /api/jobs/{jobId}",
 		"GET /api/jobs/{jobId}/logs", "POST /api/jobs/{jobId}/cancel", "POST /api/jobs/{jobId}/retry",
 		"POST /api/jobs/{jobId}/reschedule", "DELETE /api/jobs/{jobId}", "GET /api/jobs/dead",
+		"GET /api/controls", "GET /api/controls/{kind}/{name}", "PUT /api/controls/{kind}/{name}",
+		"DELETE /api/controls/{kind}/{name}", "POST /api/controls/{kind}/{name}/pause",
+		"POST /api/controls/{kind}/{name}/resume", "GET /api/workers",
 		"POST /events", "GET /api/health", "GET /api/openapi.yaml", "GET /", "GET /health/liveness",
 		"GET /health/readiness", "GET /metrics"}
 	slices.Sort(got)
@@ -81,7 +84,10 @@ func checkAnswers(t *testing.T, name string, op *openapi3.Operation) {
 		strings.HasPrefix(name, "DELETE /api/jobs/") || name == "POST /api/jobs" {
 		want = append(want, 202, 409)
 	}
-	if strings.HasSuffix(name, "/batch") { // its jobs have their own statuses
+	if strings.Contains(name, "/controls/") {
+		want = append(want, 200, 400, 503)
+	}
+	if strings.HasSuffix(name, "/batch") || strings.HasPrefix(name, "PUT ") { // what they answer says more
 		want = slices.DeleteFunc(want, func(s int) bool { return s == 202 })
 	}
 	for _, status := range want {
@@ -162,15 +168,35 @@ func TestTheContractAndTheDecoderAgree(t *testing.T) {
 
 func agree(t *testing.T, schema *openapi3.Schema, body string) {
 	t.Helper()
+	_, err := jobspec.Decode([]byte(body))
+	agreeWith(t, schema, body, err)
+}
+
+func agreeWith(t *testing.T, schema *openapi3.Schema, body string, byCode error) {
+	t.Helper()
 	var value any
 	if err := json.Unmarshal([]byte(body), &value); err != nil {
 		t.Fatalf("%s: %v", body, err)
 	}
 	byContract := schema.VisitJSON(value, openapi3.EnableJSONSchema2020(), openapi3.VisitAsRequest(),
 		openapi3.EnableFormatValidation())
-	_, byCode := jobspec.Decode([]byte(body))
 	if (byContract == nil) != (byCode == nil) {
 		t.Errorf("%.200s\nby the contract: %v\nby the code: %v", body, byContract, byCode)
+	}
+}
+
+func TestTheContractAndTheDecoderOfControlsAgree(t *testing.T) {
+	t.Parallel()
+	schema := loadContract(t).Components.Schemas["ControlRequest"].Value
+	for _, body := range []string{
+		`{}`, `[]`, `null`, `{"paused": true}`, `{"paused": null}`, `{"paused": 1}`, `{"maxRunning": null, "startsPerSecond": null}`,
+		`{"maxRunning": 0}`, `{"maxRunning": 1000000}`, `{"maxRunning": 1000001}`, `{"maxRunning": -1}`, `{"maxRunning": 1.5}`,
+		`{"maxRunning": "1"}`, `{"startsPerSecond": 0.1}`, `{"startsPerSecond": 0}`, `{"startsPerSecond": -1}`,
+		`{"startsPerSecond": 0.00001}`, `{"startsPerSecond": 0.000009}`, `{"startsPerSecond": 100000}`,
+		`{"startsPerSecond": 100000.5}`, `{"startsPerSecond": true}`, `{"x": 1}`,
+	} {
+		_, err := jobspec.DecodeControl([]byte(body))
+		agreeWith(t, schema, body, err)
 	}
 }
 

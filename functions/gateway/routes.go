@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -32,6 +33,13 @@ func (f *Function) routes() []route {
 		{http.MethodPost, "/api/jobs/:jobId/reschedule", f.reschedule},
 		{http.MethodDelete, "/api/jobs/:jobId", f.remove},
 		{http.MethodPost, "/events", f.takeEvents},
+		{http.MethodGet, "/api/controls", f.listControls},
+		{http.MethodGet, "/api/controls/:kind/:name", f.getControl},
+		{http.MethodPut, "/api/controls/:kind/:name", f.putControl},
+		{http.MethodDelete, "/api/controls/:kind/:name", f.deleteControl},
+		{http.MethodPost, "/api/controls/:kind/:name/pause", f.pause},
+		{http.MethodPost, "/api/controls/:kind/:name/resume", f.resume},
+		{http.MethodGet, "/api/workers", f.workers},
 		{http.MethodGet, "/api/health", f.health},
 		{http.MethodGet, "/api/openapi.yaml", f.contract},
 		{http.MethodGet, "/", f.page},
@@ -44,6 +52,8 @@ func (f *Function) Handler() http.Handler {
 	engine := gin.New()
 	engine.HandleMethodNotAllowed = true
 	engine.RedirectTrailingSlash = false // an unknown path is 404, with our body
+	// A name in a path may have any character, a slash too. gin itself would take a + for a space.
+	engine.UseEscapedPath, engine.UnescapePathValues = true, false
 	engine.Use(trace, recovering)
 	for _, r := range f.routes() {
 		engine.Handle(r.method, r.path, f.answering(r.handle))
@@ -60,6 +70,11 @@ func (f *Function) Handler() http.Handler {
 // answering turns a handler's error into the answer.
 func (f *Function) answering(handle func(*gin.Context) error) gin.HandlerFunc {
 	return func(c *gin.Context) {
+		for i, param := range c.Params {
+			if plain, err := url.PathUnescape(param.Value); err == nil { // net/http has refused what is broken
+				c.Params[i].Value = plain
+			}
+		}
 		if err := handle(c); err != nil {
 			f.fail(c, err)
 		}

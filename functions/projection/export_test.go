@@ -14,7 +14,8 @@ func (f *Function) Rewind() {
 // Grow makes all that the function remembers that much older.
 func (f *Function) Grow(age time.Duration) {
 	f.reconcile.began = f.reconcile.began.Add(-age)
-	for _, w := range []*walk{&f.reconcile.jobs, &f.reconcile.commands, &f.reconcile.inFlight, &f.reconcile.waiting} {
+	r := &f.reconcile
+	for _, w := range []*walk{&r.jobs, &r.commands, &r.controls, &r.inFlight, &r.waiting} {
 		w.since, w.until = w.since.Add(-age), w.until.Add(-age)
 	}
 }

@@ -36,8 +36,10 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 // Host is how the function is hosted.
 func (f *Function) Host() funchost.Function {
 	return funchost.Function{
-		Name:   Name,
-		Topics: []string{jobevent.TopicStatus, jobevent.TopicAttemptLog, jobevent.TopicHeartbeat},
+		Name: Name,
+		Topics: []string{
+			jobevent.TopicStatus, jobevent.TopicAttemptLog, jobevent.TopicHeartbeat, jobevent.TopicControlApplied,
+		},
 		Handle: f.Handle, Tick: f.Tick, Ready: f.store.Ping,
 	}
 }
@@ -48,10 +50,11 @@ type heard struct {
 	gone     []apidb.Gone
 	logs     []jobevent.AttemptLog
 	beats    []apidb.Beat
+	applied  []jobevent.ControlApplied
 }
 
-// Handle takes job.status, job.deleted, attempt.log and worker.heartbeat events. Each of them is one
-// transaction: they do not depend on each other, and all may be heard again.
+// Handle takes job.status, job.deleted, attempt.log, worker.heartbeat and control.applied events. Each of
+// them is one transaction: they do not depend on each other, and all may be heard again.
 func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Event, error) {
 	h := heard{statuses: make([]apidb.StatusWord, 0, len(batch))} // most of it
 	for _, e := range batch {
@@ -75,7 +78,12 @@ func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Eve
 		}
 	}
 	if len(h.beats) > 0 {
-		return nil, f.store.SeeWorkers(ctx, h.beats)
+		if err := f.store.SeeWorkers(ctx, h.beats); err != nil {
+			return nil, err
+		}
+	}
+	if len(h.applied) > 0 {
+		return nil, f.store.ControlsApplied(ctx, h.applied)
 	}
 	return nil, nil
 }
@@ -108,6 +116,11 @@ func (h *heard) take(e event.Event) error {
 		beat, err = jobevent.Decode[jobevent.Heartbeat](e)
 		named = beat.WorkerID != ""
 		h.beats = append(h.beats, apidb.Beat{Heartbeat: beat, JSON: e.Data()})
+	case jobevent.TypeApplied:
+		var applied jobevent.ControlApplied
+		applied, err = jobevent.Decode[jobevent.ControlApplied](e)
+		named = applied.Name != "" && applied.Version > 0
+		h.applied = append(h.applied, applied)
 	}
 	if err == nil && !named {
 		err = fmt.Errorf("take event %s of type %s, about nothing: %w", e.ID(), e.Type(), jobevent.ErrInvalid)

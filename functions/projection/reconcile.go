@@ -25,10 +25,10 @@ const (
 // reconcile is where the passes stand. It is memory only: after a start everything that is not confirmed
 // and older than 10 s is said once.
 type reconcile struct {
-	jobs, commands, inFlight walk
-	waiting                  walk // since: when the round began
-	began                    time.Time
-	left                     int // of this pass's jobs
+	jobs, commands, controls, inFlight walk
+	waiting                            walk // since: when the round began
+	began                              time.Time
+	left                               int // of this pass's jobs
 }
 
 // walk goes over rows in the order of their ids, choosing by age those that became due after since and
@@ -108,13 +108,17 @@ func (f *Function) unconfirmedJobs(ctx context.Context, r *reconcile, now time.T
 	return eventsOf(jobs, apidb.CreatedEvent)
 }
 
-// others is what is said at most once a pass: commands, and questions about jobs.
+// others is what is said at most once a pass: commands, controls, and questions about jobs.
 func (f *Function) others(ctx context.Context, r *reconcile, now time.Time) ([]event.Event, error) {
 	commands, err := f.store.UnconfirmedCommands(ctx, r.commands.page(now, most))
 	if err != nil {
 		return nil, err
 	}
 	r.commands.went(lastID(commands, func(c apidb.Command) uuid.UUID { return c.JobID }), len(commands) == most)
+	controls, err := f.unconfirmedControls(ctx, r, now)
+	if err != nil {
+		return nil, err
+	}
 	inFlight, err := f.store.JobsInFlight(ctx, r.inFlight.page(now, most))
 	if err != nil {
 		return nil, err
@@ -132,7 +136,18 @@ func (f *Function) others(ctx context.Context, r *reconcile, now time.Time) ([]e
 		return nil, err
 	}
 	reports, err := reportEvents(append(inFlight, waiting...))
-	return append(say, reports...), err
+	return append(append(say, controls...), reports...), err
+}
+
+// unconfirmedControls are few: all that have come of age are said at once.
+func (f *Function) unconfirmedControls(ctx context.Context, r *reconcile, now time.Time) ([]event.Event, error) {
+	page := r.controls.page(now, 0)
+	controls, err := f.store.UnconfirmedControls(ctx, page.Since, page.Until)
+	if err != nil {
+		return nil, err
+	}
+	r.controls.went(uuid.Nil, false)
+	return eventsOf(controls, apidb.Control.Event)
 }
 
 // waitingJobs goes round and round over the jobs that wait, by ids alone.

@@ -20,9 +20,10 @@ var ErrNoJob = errors.New("no such job")
 // Store is safe for concurrent use. Errors of its methods are classified as by pgpool.Classify, and
 // those for which pgpool.IsUnavailable holds are nobody's fault.
 type Store struct {
-	pool    *pgxpool.Pool
-	q       *gen.Queries // a statement alone is its own transaction
-	figures figuresCache
+	pool     *pgxpool.Pool
+	q        *gen.Queries // a statement alone is its own transaction
+	figures  figuresCache
+	controls controlsCache
 }
 
 // Open connects to the database at url. The schema is there already: see migrations.

@@ -35,3 +35,10 @@ func (c Command) Event() (event.Event, error) {
 		Function: speaker, ID: jobevent.CommandID(c.JobID, c.Number), JobID: c.JobID, TraceID: c.TraceID,
 	}, jobevent.Command{JobID: c.JobID, Number: c.Number, Command: c.Command, By: c.By, RunAt: c.RunAt})
 }
+
+// Event says how a control stands.
+func (c Control) Event() (event.Event, error) {
+	return jobevent.New(jobevent.TypeControl, jobevent.Meta{
+		Function: speaker, ID: jobevent.ControlID(c.Kind, c.Name, c.Version), Key: string(c.Kind) + ":" + c.Name,
+	}, c.Control)
+}

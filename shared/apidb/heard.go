@@ -110,7 +110,7 @@ type Beat struct {
 }
 
 // SeeWorkers takes the latest beat of each worker, the last one in beats, and how far its attempts have
-// come. A worker that stops is forgotten.
+// come. A worker that stops is forgotten when it has nothing left.
 func (s *Store) SeeWorkers(ctx context.Context, beats []Beat) error {
 	latest := map[string]*Beat{}
 	for i := range beats {
@@ -119,7 +119,7 @@ func (s *Store) SeeWorkers(ctx context.Context, beats []Beat) error {
 	var stopping []string
 	var seen gen.WorkerSeeManyParams
 	for _, id := range slices.SortedFunc(maps.Keys(latest), strings.Compare) {
-		if latest[id].Stopping {
+		if latest[id].Stopping && len(latest[id].Attempts) == 0 {
 			stopping = append(stopping, id)
 			continue
 		}

@@ -109,8 +109,10 @@ func (p *problems) addAll(more problems) {
 
 func (p *problems) full() bool { return len(*p) >= MaxDetails }
 
-func (p *problems) err() error {
-	list := *p
+func (p problems) err() error { return p.errIn("job request") }
+
+func (p problems) errIn(what string) error {
+	list := p
 	if len(list) == 0 {
 		return nil
 	}
@@ -122,5 +124,5 @@ func (p *problems) err() error {
 		more = fmt.Sprintf(" (and %d more)", len(list)-1)
 	}
 	return &apierror.Error{Code: apierror.InvalidJobRequest,
-		Message: "invalid job request: " + where + " " + list[0].Message + more, Details: list}
+		Message: "invalid " + what + ": " + where + " " + list[0].Message + more, Details: list}
 }

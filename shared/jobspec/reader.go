@@ -259,3 +259,11 @@ func (r *reader) boolean() bool {
 	}
 	return string(v) == "true"
 }
+
+// null reads a null, if one comes next.
+func (r *reader) null() bool {
+	if r.over || r.d.PeekKind() != 'n' {
+		return false
+	}
+	return r.raw() != nil
+}

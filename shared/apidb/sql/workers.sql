@@ -15,4 +15,7 @@ select
     coalesce(sum((beat ->> 'slots')::int), 0)::bigint as slots,
     coalesce(sum((beat ->> 'slots')::int - (beat ->> 'free')::int), 0)::bigint as busy
 from workers
-where seen_at > now() - interval '10 s';
+where seen_at > now() - interval '10 s' and not coalesce((beat ->> 'stopping')::boolean, false);
+
+-- name: WorkersAll :many
+select worker_id, seen_at, (seen_at > now() - interval '10 s')::boolean as live, beat from workers order by worker_id;

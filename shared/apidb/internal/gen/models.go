@@ -11,6 +11,18 @@ import (
 	"github.com/google/uuid"
 )
 
+type Control struct {
+	Kind            string
+	Name            string
+	Version         int64
+	Paused          bool
+	MaxRunning      *int32
+	StartsPerSecond *float64
+	AppliedVersion  int64
+	UpdatedAt       time.Time
+	UpdatedBy       string
+}
+
 type Job struct {
 	JobID             uuid.UUID
 	OwnerID           string

@@ -8,6 +8,7 @@ package gen
 import (
 	"context"
 	"encoding/json"
+	"time"
 )
 
 const workerFigures = `-- name: WorkerFigures :one
@@ -15,7 +16,7 @@ select
     coalesce(sum((beat ->> 'slots')::int), 0)::bigint as slots,
     coalesce(sum((beat ->> 'slots')::int - (beat ->> 'free')::int), 0)::bigint as busy
 from workers
-where seen_at > now() - interval '10 s'
+where seen_at > now() - interval '10 s' and not coalesce((beat ->> 'stopping')::boolean, false)
 `
 
 type WorkerFiguresRow struct {
@@ -53,6 +54,42 @@ type WorkerSeeManyParams struct {
 func (q *Queries) WorkerSeeMany(ctx context.Context, arg WorkerSeeManyParams) error {
 	_, err := q.db.Exec(ctx, workerSeeMany, arg.WorkerIDs, arg.Beats)
 	return err
+}
+
+const workersAll = `-- name: WorkersAll :many
+select worker_id, seen_at, (seen_at > now() - interval '10 s')::boolean as live, beat from workers order by worker_id
+`
+
+type WorkersAllRow struct {
+	WorkerID string
+	SeenAt   time.Time
+	Live     bool
+	Beat     json.RawMessage
+}
+
+func (q *Queries) WorkersAll(ctx context.Context) ([]WorkersAllRow, error) {
+	rows, err := q.db.Query(ctx, workersAll)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []WorkersAllRow
+	for rows.Next() {
+		var i WorkersAllRow
+		if err := rows.Scan(
+			&i.WorkerID,
+			&i.SeenAt,
+			&i.Live,
+			&i.Beat,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const workersForget = `-- name: WorkersForget :exec

@@ -1,0 +1,187 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/gin-gonic/gin"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+)
+
+const (
+	// appliedPatience is how long an answer waits for the scheduler to go by a control.
+	appliedPatience = 5 * time.Second
+	// appliedMost is the longest time between two looks.
+	appliedMost = 100 * time.Millisecond
+)
+
+type controlBody struct {
+	Kind            jobevent.ControlKind `json:"kind"`
+	Name            string               `json:"name"`
+	Paused          bool                 `json:"paused"`
+	MaxRunning      *int                 `json:"maxRunning"`
+	StartsPerSecond *float64             `json:"startsPerSecond"`
+	Version         int64                `json:"version"`
+	Applied         bool                 `json:"applied"`
+	UpdatedAt       *time.Time           `json:"updatedAt"`
+	UpdatedBy       *string              `json:"updatedBy"`
+}
+
+func newControlBody(c apidb.Control, applied bool) controlBody {
+	body := controlBody{
+		Kind: c.Kind, Name: c.Name, Paused: c.Paused, MaxRunning: c.MaxRunning, StartsPerSecond: c.StartsPerSecond,
+		Version: c.Version, Applied: applied, UpdatedBy: given(c.UpdatedBy),
+	}
+	if c.Version > 0 {
+		body.UpdatedAt = utc(&c.UpdatedAt)
+	}
+	return body
+}
+
+type controlsBody struct {
+	Controls []controlBody `json:"controls"`
+}
+
+// listControls is GET /api/controls.
+func (f *Function) listControls(c *gin.Context) error {
+	ctx, cancel := patience(c)
+	defer cancel()
+	controls, err := f.store.Controls(ctx)
+	if err != nil {
+		return err
+	}
+	body := controlsBody{Controls: make([]controlBody, len(controls))}
+	for i, control := range controls {
+		body.Controls[i] = newControlBody(control, control.Applied())
+	}
+	c.JSON(http.StatusOK, body)
+	return nil
+}
+
+// getControl is GET /api/controls/{kind}/{name}. Of what nobody has asked anything of, nothing is asked.
+func (f *Function) getControl(c *gin.Context) error {
+	kind, name, err := subject(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	control, err := f.store.Control(ctx, kind, name)
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, newControlBody(control, control.Applied()))
+	return nil
+}
+
+// putControl is PUT /api/controls/{kind}/{name}.
+func (f *Function) putControl(c *gin.Context) error {
+	body, err := readJSON(c, jobspec.MaxControlBytes)
+	if err != nil {
+		return err
+	}
+	asked, err := jobspec.DecodeControl(body)
+	if err != nil {
+		return err
+	}
+	return f.holding(c, func(control *jobevent.Control) {
+		control.Paused, control.MaxRunning, control.StartsPerSecond = asked.Paused, asked.MaxRunning, asked.StartsPerSecond
+	})
+}
+
+// deleteControl is DELETE /api/controls/{kind}/{name}: nothing holds any more.
+func (f *Function) deleteControl(c *gin.Context) error {
+	return f.change(c, func(control *jobevent.Control) {
+		control.Paused, control.MaxRunning, control.StartsPerSecond = false, nil, nil
+	})
+}
+
+func (f *Function) pause(c *gin.Context) error {
+	return f.holding(c, func(control *jobevent.Control) { control.Paused = true })
+}
+
+func (f *Function) resume(c *gin.Context) error {
+	return f.change(c, func(control *jobevent.Control) { control.Paused = false })
+}
+
+// holding is change, where the queue has to be one of this installation's. What lets go may be about one
+// that was.
+func (f *Function) holding(c *gin.Context, change func(*jobevent.Control)) error {
+	if c.Param("kind") == string(jobevent.ControlQueue) && !slices.Contains(f.cfg.Queues, c.Param("name")) {
+		return wrong("name", "is not one of the queues of this installation")
+	}
+	return f.change(c, change)
+}
+
+// change commits a change of a control, says it, and waits a while for the scheduler to go by it.
+func (f *Function) change(c *gin.Context, change func(*jobevent.Control)) error {
+	kind, name, err := subject(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	control, err := f.store.ChangeControl(ctx, kind, name, anyone, change)
+	if err != nil {
+		return err
+	}
+	applied := control.Applied()
+	if !applied {
+		e, err := control.Event()
+		if err != nil {
+			return err
+		}
+		f.stage.add([]event.Event{e})
+		applied = f.applied(ctx, control)
+	}
+	c.JSON(http.StatusOK, newControlBody(control, applied))
+	return nil
+}
+
+// applied waits until the scheduler goes by a version, or a later one. It has been committed: whatever
+// goes wrong here is no reason to say no.
+func (f *Function) applied(ctx context.Context, asked apidb.Control) bool {
+	ctx, cancel := context.WithTimeout(ctx, appliedPatience)
+	defer cancel()
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, appliedMost) {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-f.endings.closing:
+			return false
+		case <-time.After(pause):
+		}
+		now, err := f.store.Control(ctx, asked.Kind, asked.Name)
+		if err == nil && (now.Version == 0 || now.AppliedVersion >= asked.Version) {
+			return true
+		}
+	}
+}
+
+// subject is what a control is about.
+func subject(c *gin.Context) (kind jobevent.ControlKind, name string, err error) {
+	kind, name = jobevent.ControlKind(c.Param("kind")), c.Param("name")
+	switch kind {
+	case jobevent.ControlQueue:
+		err = jobspec.CheckQueue(name)
+	case jobevent.ControlType:
+		err = jobspec.CheckJobType(name)
+	case jobevent.ControlOwner:
+		err = jobspec.CheckOwner(name)
+	default:
+		err = wrong("kind", "must be queue, type or owner")
+	}
+	return kind, name, err
+}
+
+func wrong(path, message string) error {
+	return &apierror.Error{Code: apierror.InvalidJobRequest, Message: "invalid request: " + path + " " + message,
+		Details: []apierror.Detail{{Path: path, Message: message}}}
+}

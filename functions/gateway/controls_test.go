@@ -1,0 +1,174 @@
+package gateway_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+type controlBody struct {
+	Kind, Name      string
+	Paused, Applied bool
+	MaxRunning      *int
+	StartsPerSecond *float64
+	Version         int64
+	UpdatedAt       *time.Time
+	UpdatedBy       *string
+}
+
+func (h *house) control(method, path, body string) (c controlBody) {
+	h.t.Helper()
+	h.do(method, "/api/controls/"+path, body, "Content-Type", "application/json").want(http.StatusOK).into(&c)
+	return c
+}
+
+// follow answers each control that is said, as the scheduler does, until the house has stopped.
+func (h *house) follow() {
+	go func() {
+		for e := range h.broker.said {
+			if e.Type() != jobevent.TypeControl {
+				continue
+			}
+			control, err := jobevent.Decode[jobevent.Control](e)
+			if err != nil {
+				h.t.Error(err)
+			}
+			if err := h.store.ControlsApplied(h.t.Context(), []jobevent.ControlApplied{
+				{Kind: control.Kind, Name: control.Name, Version: control.Version},
+			}); err != nil && h.t.Context().Err() == nil {
+				h.t.Error(err)
+			}
+		}
+	}()
+	h.t.Cleanup(func() {
+		h.stop()
+		close(h.broker.said)
+	})
+}
+
+func TestAControlHoldsUntilItIsLetGo(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.follow()
+	if none := h.control("GET", "queue/mail", ""); none.Version != 0 || !none.Applied || none.UpdatedAt != nil || none.UpdatedBy != nil {
+		t.Errorf("an untouched one: %+v", none)
+	}
+	put := h.control("PUT", "queue/mail", `{"maxRunning": 3, "startsPerSecond": 0.1}`)
+	if !put.Applied || put.Paused || *put.MaxRunning != 3 || *put.StartsPerSecond != 0.1 || put.UpdatedBy == nil || put.UpdatedAt == nil {
+		t.Errorf("put: %+v", put)
+	}
+	if again := h.control("PUT", "queue/mail", `{"maxRunning": 3, "startsPerSecond": 0.1}`); again.Version != put.Version {
+		t.Errorf("the same again: %+v", again)
+	}
+	paused := h.control("POST", "queue/mail/pause", "")
+	if !paused.Applied || !paused.Paused || *paused.MaxRunning != 3 || paused.Version <= put.Version {
+		t.Errorf("paused: %+v", paused)
+	}
+	if resumed := h.control("POST", "queue/mail/resume", ""); resumed.Paused || *resumed.MaxRunning != 3 || resumed.Version <= paused.Version {
+		t.Errorf("resumed: %+v", resumed)
+	}
+	gone := h.control("DELETE", "queue/mail", "")
+	if !gone.Applied || gone.MaxRunning != nil || gone.StartsPerSecond != nil || gone.Version <= paused.Version {
+		t.Errorf("let go: %+v", gone)
+	}
+	if none := h.control("GET", "queue/mail", ""); none.Version != 0 {
+		t.Errorf("it is still there: %+v", none)
+	}
+	if none := h.control("DELETE", "queue/mail", ""); none.Version != 0 || !none.Applied {
+		t.Errorf("let go twice: %+v", none)
+	}
+	if later := h.control("POST", "queue/mail/pause", ""); later.Version <= gone.Version {
+		t.Errorf("version %d comes after %d", later.Version, gone.Version)
+	}
+}
+
+func TestAnAnswerDoesNotWaitForEverForTheScheduler(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	var g errgroup.Group
+	g.Go(func() error {
+		if c := h.control("POST", "type/EMAIL/pause", ""); c.Applied || !c.Paused {
+			t.Errorf("nobody has heard of it: %+v", c)
+		}
+		return nil
+	})
+	e := h.broker.next(t)
+	said, err := jobevent.Decode[jobevent.Control](e)
+	if err != nil || e.Type() != jobevent.TypeControl || e.ID() != jobevent.ControlID("type", "EMAIL", said.Version) ||
+		said.Kind != "type" || said.Name != "EMAIL" || !said.Paused || jobevent.Extension(e, "partitionkey") != "type:EMAIL" {
+		t.Errorf("said %s, %v", e, err)
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	var list struct{ Controls []controlBody }
+	if h.get("/api/controls").want(http.StatusOK).into(&list); len(list.Controls) != 1 || list.Controls[0].Applied {
+		t.Errorf("listed %+v", list)
+	}
+}
+
+func TestManyChangesAtOnceAreAllApplied(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.follow()
+	var g errgroup.Group
+	for n := range 30 {
+		g.Go(func() error {
+			if c := h.control("PUT", "owner/acme", fmt.Sprintf(`{"maxRunning": %d}`, n)); !c.Applied || *c.MaxRunning != n {
+				t.Errorf("%d: %+v", n, c)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	var same bool
+	h.sql("select count(*) = 1 and max(version) = max(applied_version) from controls", &same)
+	if !same {
+		t.Error("the last version is not applied")
+	}
+}
+
+func TestAnOwnersNameMayHaveAnyCharacter(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.follow()
+	for _, name := range []string{"a/b", "a+b", "a b", "ü%2F", "..", "pause", strings.Repeat("ü", 255)} {
+		if c := h.control("POST", "owner/"+strings.ReplaceAll(url.PathEscape(name), "..", "%2E%2E")+"/pause", ""); c.Name != name || !c.Paused {
+			t.Errorf("%q: %+v", name, c)
+		}
+	}
+}
+
+func TestWhatIsWrongWithAControlIsSaid(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	for path, wrong := range map[string]string{
+		"queue/other": "name", "queue/A": "name", "type/a%20b": "name", "job/x": "kind", "owner/%00": "name", "owner/%FF": "name",
+		"owner/" + strings.Repeat("a", 256): "name",
+	} {
+		h.do("PUT", "/api/controls/"+path, `{"paused": true}`, "Content-Type", "application/json").wantError(apierror.InvalidJobRequest, wrong)
+	}
+	for body, wrong := range map[string]string{
+		`{"maxRunning": -1, "startsPerSecond": 0}`: "maxRunning startsPerSecond", `{"x": 1}`: "x", `[]`: "", `{"paused": "yes"}`: "paused",
+		`{"startsPerSecond": 1e400}`: "startsPerSecond",
+	} {
+		h.do("PUT", "/api/controls/queue/mail", body, "Content-Type", "application/json").
+			wantError(apierror.InvalidJobRequest, strings.Split(wrong, " ")...)
+	}
+	h.do("PUT", "/api/controls/queue/mail", "{}", "Content-Type", "text/plain").wantError(apierror.UnsupportedMediaType)
+	if c := h.control("DELETE", "queue/other", ""); c.Version != 0 { // it may have been a queue
+		t.Errorf("let go: %+v", c)
+	}
+	h.cut()
+	h.get("/api/controls").wantError(apierror.Unavailable)
+}

@@ -1,0 +1,78 @@
+package gateway
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+)
+
+type workersBody struct {
+	Workers []workerBody `json:"workers"`
+}
+
+type workerBody struct {
+	WorkerID   string             `json:"workerId"`
+	Version    string             `json:"version"`
+	Live       bool               `json:"live"`
+	Stopping   bool               `json:"stopping"`
+	SeenAt     time.Time          `json:"seenAt"`
+	Queues     []string           `json:"queues"`
+	JobTypes   []string           `json:"jobTypes"`
+	Partitions map[string][]int32 `json:"partitions"`
+	Slots      int                `json:"slots"`
+	Free       int                `json:"free"`
+	Busy       int                `json:"busy"`
+	Rate       float64            `json:"rate"`
+	Attempts   []heldAttempt      `json:"attempts"`
+}
+
+type heldAttempt struct {
+	JobID     uuid.UUID  `json:"jobId"`
+	Attempt   int        `json:"attempt"`
+	StartedAt *time.Time `json:"startedAt"`
+	Progress  *progress  `json:"progress"`
+}
+
+// workers is GET /api/workers.
+func (f *Function) workers(c *gin.Context) error {
+	ctx, cancel := patience(c)
+	defer cancel()
+	workers, err := f.store.Workers(ctx)
+	if err != nil {
+		return err
+	}
+	body := workersBody{Workers: make([]workerBody, len(workers))}
+	for i := range workers {
+		body.Workers[i] = newWorkerBody(&workers[i])
+	}
+	c.JSON(http.StatusOK, body)
+	return nil
+}
+
+func newWorkerBody(w *apidb.Worker) workerBody {
+	body := workerBody{
+		WorkerID: w.WorkerID, Version: w.Version, Live: w.Live, Stopping: w.Stopping, SeenAt: w.SeenAt.UTC(),
+		Queues: list(w.Queues), JobTypes: make([]string, len(w.JobTypes)), Partitions: map[string][]int32{},
+		Slots: w.Slots, Free: w.Free, Busy: max(w.Slots-w.Free, 0), Rate: w.Rate,
+		Attempts: make([]heldAttempt, len(w.Attempts)),
+	}
+	for i, typ := range w.JobTypes {
+		body.JobTypes[i] = typ.Name
+	}
+	for queue, partitions := range w.Partitions {
+		body.Partitions[queue] = list(partitions)
+	}
+	if w.Stopping { // none is free, and those that are not busy are closed
+		body.Busy = min(body.Busy, len(w.Attempts))
+	}
+	for i, held := range w.Attempts {
+		body.Attempts[i] = heldAttempt{
+			JobID: held.JobID, Attempt: held.Attempt, StartedAt: utc(held.StartedAt), Progress: newProgress(held.Progress),
+		}
+	}
+	return body
+}

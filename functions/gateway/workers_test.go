@@ -1,0 +1,82 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+type workerBody struct {
+	WorkerID          string
+	Live, Stopping    bool
+	Slots, Free, Busy int
+	Queues, JobTypes  []string
+	Partitions        map[string][]int32
+	Attempts          []struct {
+		JobID     uuid.UUID
+		StartedAt *time.Time
+		Progress  *struct{ Percent int }
+	}
+}
+
+func (h *house) beat(beats ...jobevent.Heartbeat) {
+	h.t.Helper()
+	said := make([]apidb.Beat, len(beats))
+	for i, beat := range beats {
+		body, err := json.Marshal(beat)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		said[i] = apidb.Beat{Heartbeat: beat, JSON: body}
+	}
+	if err := h.store.SeeWorkers(h.t.Context(), said); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *house) workers() []workerBody {
+	h.t.Helper()
+	var body struct{ Workers []workerBody }
+	h.get("/api/workers").want(http.StatusOK).into(&body)
+	return body.Workers
+}
+
+func TestWorkersShowWhatTheirBeatsSay(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	if none := h.workers(); none == nil || len(none) != 0 {
+		t.Errorf("without any: %v", none)
+	}
+	started := time.Now()
+	running := jobevent.HeldAttempt{JobID: uuid.New(), Attempt: 2, StartedAt: &started, Progress: &jobevent.Progress{Percent: 40}}
+	h.beat(
+		jobevent.Heartbeat{WorkerID: "b", Version: "v1", Queues: []string{"default"}, JobTypes: []jobevent.JobType{{Name: "EMAIL"}},
+			Partitions: map[string][]int32{"default": {0, 3}}, Slots: 8, Free: 6, Rate: 12.5,
+			Attempts: []jobevent.HeldAttempt{running, {JobID: uuid.New(), Attempt: 1}}},
+		jobevent.Heartbeat{WorkerID: "c", Slots: 8, Stopping: true, Attempts: []jobevent.HeldAttempt{running}},
+		jobevent.Heartbeat{WorkerID: "a", Slots: 4, Free: 4, Partitions: map[string][]int32{"mail": nil}},
+	)
+	h.sql("update workers set seen_at = now() - interval '11 s' where worker_id = 'a'", nil)
+	got := h.workers()
+	if len(got) != 3 || got[0].WorkerID != "a" || got[0].Live || got[0].Busy != 0 {
+		t.Fatalf("got %+v", got)
+	}
+	if b := got[1]; b.WorkerID != "b" || !b.Live || b.Stopping || b.Free != 6 || b.Busy != 2 || b.JobTypes[0] != "EMAIL" ||
+		len(b.Partitions["default"]) != 2 || b.Attempts[0].JobID != running.JobID || b.Attempts[0].Progress.Percent != 40 ||
+		b.Attempts[0].StartedAt == nil || b.Attempts[1].StartedAt != nil || b.Attempts[1].Progress != nil {
+		t.Errorf("b: %+v", b)
+	}
+	if c := got[2]; !c.Stopping || c.Busy != 1 || c.Free != 0 {
+		t.Errorf("c: %+v", c)
+	}
+	h.beat(jobevent.Heartbeat{WorkerID: "c", Slots: 8, Stopping: true})
+	if got = h.workers(); len(got) != 2 {
+		t.Errorf("one that has stopped is still there: %+v", got)
+	}
+}

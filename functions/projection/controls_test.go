@@ -1,0 +1,71 @@
+package projection_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+func (h *house) pause(name string, paused bool) apidb.Control {
+	h.t.Helper()
+	control, err := h.store.ChangeControl(h.t.Context(), jobevent.ControlOwner, name, "me",
+		func(c *jobevent.Control) { c.Paused = paused })
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return control
+}
+
+func (h *house) hearApplied(name string, version int64) {
+	h.t.Helper()
+	h.hear(said(h.t, jobevent.TypeApplied, "command", jobevent.ControlID(jobevent.ControlOwner, name, version), uuid.Nil,
+		jobevent.ControlApplied{Kind: jobevent.ControlOwner, Name: name, Version: version}))
+}
+
+func TestAControlIsSaidAgainUntilTheSchedulerGoesByIt(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	first, second := h.pause("acme", true), h.pause("other", true)
+	if got := h.pass(); len(got) != 0 {
+		t.Fatalf("young ones are said again: %v", got)
+	}
+	h.grow(11 * time.Second)
+	got := h.next()
+	if want, err := first.Event(); err != nil || len(got) != 2 || got[0].ID() != want.ID() || got[0].Type() != jobevent.TypeControl ||
+		string(got[0].Data()) != string(want.Data()) {
+		t.Fatalf("said %v, want %v, %v", got, want, err)
+	}
+	h.hearApplied("acme", first.Version)
+	h.hearApplied("other", second.Version-1)
+	h.grow(11 * time.Second)
+	if got = h.next(); len(got) != 1 || got[0].ID() != jobevent.ControlID(jobevent.ControlOwner, "other", second.Version) {
+		t.Errorf("said %v", got)
+	}
+}
+
+func TestAnAppliedVersionOnlyRises(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	before := h.pause("acme", true)
+	after := h.pause("acme", false)
+	h.hearApplied("acme", before.Version) // the row is not what it was: it stays
+	if got, err := h.store.Control(t.Context(), jobevent.ControlOwner, "acme"); err != nil || got.AppliedVersion != before.Version ||
+		got.Applied() {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	later := h.pause("acme", true)
+	h.hearApplied("acme", later.Version)
+	h.hearApplied("acme", after.Version)
+	if got, err := h.store.Control(t.Context(), jobevent.ControlOwner, "acme"); err != nil || got.AppliedVersion != later.Version {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	last := h.pause("acme", false)
+	h.hearApplied("acme", last.Version)
+	if got, err := h.store.Control(t.Context(), jobevent.ControlOwner, "acme"); err != nil || got.Version != 0 {
+		t.Fatalf("it holds nothing, and is kept: %+v, %v", got, err)
+	}
+}

@@ -1,0 +1,177 @@
+package apidb
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// Control is what was asked for all jobs of a queue, a job type or an owner, and how far the scheduler
+// has followed. Version 0: nothing is asked.
+type Control struct {
+	jobevent.Control
+	AppliedVersion int64
+	UpdatedAt      time.Time
+	UpdatedBy      string
+}
+
+// Applied says that the scheduler goes by it.
+func (c Control) Applied() bool { return c.AppliedVersion >= c.Version }
+
+// Holds says that it pauses or limits anything.
+func (c Control) Holds() bool { return c.Paused || c.MaxRunning != nil || c.StartsPerSecond != nil }
+
+// Control gives one; nobody has to have asked for it.
+func (s *Store) Control(ctx context.Context, kind jobevent.ControlKind, name string) (Control, error) {
+	control, err := controlByName(ctx, s.q, kind, name)
+	return control, classify(fmt.Sprintf("get control of %s %s", kind, name), err)
+}
+
+func controlByName(ctx context.Context, q *gen.Queries, kind jobevent.ControlKind, name string) (Control, error) {
+	row, err := q.ControlByName(ctx, gen.ControlByNameParams{Kind: string(kind), Name: name})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Control{Control: jobevent.Control{Kind: kind, Name: name}}, nil
+	}
+	return newControl(row), err
+}
+
+// Controls gives all, by kind and name: those that hold something, and those of which the scheduler does
+// not know yet that they hold nothing any more.
+func (s *Store) Controls(ctx context.Context) ([]Control, error) {
+	rows, err := s.q.ControlsAll(ctx)
+	return newControls(rows), classify("list controls", err)
+}
+
+// ChangeControl has change alter a control, and keeps it as its next version. One that stays as it is
+// keeps its version.
+func (s *Store) ChangeControl(
+	ctx context.Context, kind jobevent.ControlKind, name, by string, change func(*jobevent.Control),
+) (control Control, err error) {
+	err = s.tx(ctx, func(q *gen.Queries) error {
+		if err := q.ControlLock(ctx, gen.ControlLockParams{Kind: string(kind), Name: name}); err != nil {
+			return err
+		}
+		if control, err = controlByName(ctx, q, kind, name); err != nil {
+			return err
+		}
+		asked := control.Control
+		change(&asked)
+		if asked.Paused == control.Paused && equal(asked.MaxRunning, control.MaxRunning) &&
+			equal(asked.StartsPerSecond, control.StartsPerSecond) {
+			return nil
+		}
+		p := gen.ControlPutParams{
+			Kind: string(kind), Name: name, Paused: asked.Paused, StartsPerSecond: asked.StartsPerSecond, UpdatedBy: by,
+		}
+		if asked.MaxRunning != nil {
+			most := int32(*asked.MaxRunning)
+			p.MaxRunning = &most
+		}
+		row, err := q.ControlPut(ctx, p)
+		control = newControl(row)
+		return err
+	})
+	return control, classify(fmt.Sprintf("change control of %s %s", kind, name), err)
+}
+
+func equal[T comparable](a, b *T) bool {
+	return a == b || a != nil && b != nil && *a == *b
+}
+
+// ControlsApplied takes the versions by which the scheduler goes. A control that holds nothing is
+// forgotten when it does.
+func (s *Store) ControlsApplied(ctx context.Context, applied []jobevent.ControlApplied) error {
+	latest := slices.Clone(applied)
+	slices.SortFunc(latest, func(a, b jobevent.ControlApplied) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(b.Version, a.Version))
+	})
+	latest = slices.CompactFunc(latest, func(a, b jobevent.ControlApplied) bool {
+		return a.Kind == b.Kind && a.Name == b.Name
+	})
+	var p gen.ControlsAppliedParams
+	for _, control := range latest {
+		p.Kinds = append(p.Kinds, string(control.Kind))
+		p.Names = append(p.Names, control.Name)
+		p.Versions = append(p.Versions, control.Version)
+	}
+	return classify(fmt.Sprintf("take %d controls as applied", len(latest)), s.q.ControlsApplied(ctx, p))
+}
+
+// UnconfirmedControls gives those by which the scheduler does not go, at the ages of UnconfirmedJobs.
+func (s *Store) UnconfirmedControls(ctx context.Context, since, until time.Time) ([]Control, error) {
+	rows, err := s.q.ControlsUnconfirmed(ctx, gen.ControlsUnconfirmedParams{Since: since, Until: until})
+	return newControls(rows), classify("find unconfirmed controls", err)
+}
+
+// controlsAge is how old the controls may be that a waiting job is shown with.
+const controlsAge = time.Second
+
+type controlsCache struct {
+	mu   sync.Mutex
+	at   time.Time
+	held map[jobevent.ControlKind]map[string]Control
+}
+
+// ControlsOf gives those that hold something for a job, as they were at most a second ago.
+func (s *Store) ControlsOf(ctx context.Context, job *Job) ([]Control, error) {
+	s.controls.mu.Lock()
+	defer s.controls.mu.Unlock()
+	if time.Since(s.controls.at) >= controlsAge {
+		all, err := s.Controls(ctx)
+		if err != nil {
+			return nil, err
+		}
+		held := map[jobevent.ControlKind]map[string]Control{}
+		for _, control := range all {
+			if held[control.Kind] == nil {
+				held[control.Kind] = map[string]Control{}
+			}
+			if control.Holds() {
+				held[control.Kind][control.Name] = control
+			}
+		}
+		s.controls.held, s.controls.at = held, time.Now()
+	}
+	var controls []Control
+	for _, subject := range []jobevent.Control{
+		{Kind: jobevent.ControlQueue, Name: job.Queue}, {Kind: jobevent.ControlType, Name: job.JobType},
+		{Kind: jobevent.ControlOwner, Name: job.OwnerID},
+	} {
+		if control, there := s.controls.held[subject.Kind][subject.Name]; there {
+			controls = append(controls, control)
+		}
+	}
+	return controls, nil
+}
+
+func newControls(rows []gen.Control) []Control {
+	controls := make([]Control, len(rows))
+	for i, row := range rows {
+		controls[i] = newControl(row)
+	}
+	return controls
+}
+
+func newControl(row gen.Control) Control {
+	control := Control{
+		Control: jobevent.Control{
+			Kind: jobevent.ControlKind(row.Kind), Name: row.Name, Version: row.Version, Paused: row.Paused,
+			StartsPerSecond: row.StartsPerSecond,
+		},
+		AppliedVersion: row.AppliedVersion, UpdatedAt: row.UpdatedAt, UpdatedBy: row.UpdatedBy,
+	}
+	if row.MaxRunning != nil {
+		most := int(*row.MaxRunning)
+		control.MaxRunning = &most
+	}
+	return control
+}

@@ -1,0 +1,50 @@
+-- Whoever changes a control takes this before its next version, so that versions rise in the order of commits.
+-- name: ControlLock :exec
+select pg_advisory_xact_lock(hashtextextended(@kind::text || ':' || @name::text, 0));
+
+-- name: ControlByName :one
+select * from controls where kind = @kind and name = @name;
+
+-- name: ControlPut :one
+insert into controls (kind, name, version, paused, max_running, starts_per_second, updated_by)
+values (@kind, @name, nextval('control_versions'), @paused, sqlc.narg('max_running'), sqlc.narg('starts_per_second'), @updated_by)
+on conflict (kind, name) do update set
+    version           = excluded.version,
+    paused            = excluded.paused,
+    max_running       = excluded.max_running,
+    starts_per_second = excluded.starts_per_second,
+    updated_at        = now(),
+    updated_by        = excluded.updated_by
+returning *;
+
+-- name: ControlsAll :many
+select * from controls order by kind, name;
+
+-- The scheduler goes by these versions. What holds nothing any more goes with it.
+-- name: ControlsApplied :exec
+with input as (
+    select
+        unnest(@kinds::text[])      as kind,
+        unnest(@names::text[])      as name,
+        unnest(@versions::bigint[]) as version
+), gone as (
+    delete from controls using input
+    where controls.kind = input.kind and controls.name = input.name and controls.version <= input.version
+        and not paused and max_running is null and starts_per_second is null
+)
+update controls set applied_version = input.version
+from input
+where controls.kind = input.kind and controls.name = input.name and controls.applied_version < input.version
+    and not (controls.version <= input.version and not paused and max_running is null and starts_per_second is null);
+
+-- Those that the scheduler does not go by, each time another age of times_due is passed.
+-- name: ControlsUnconfirmed :many
+with pass as (
+    select @since::timestamptz as since, @until::timestamptz as until
+)
+select controls.*
+from pass cross join controls
+where applied_version < version
+    and updated_at <= pass.until - interval '10 s'
+    and times_due(pass.until - updated_at) > times_due(pass.since - updated_at)
+order by kind, name;
