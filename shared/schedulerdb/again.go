@@ -26,7 +26,7 @@ func again(ctx context.Context, q *gen.Queries, ids []uuid.UUID, say *Say, news 
 	}
 	for _, job := range jobs {
 		if jobstate.Status(job.Status) == jobstate.Pending && job.BlockedBy == nil {
-			news.waits(job.Queue, job.Rank) // whoever dispatched may have found it under our lock
+			news.waits(job.Queue, orEmpty(job.Lane), job.Rank) // whoever dispatched may have found it under our lock
 		}
 	}
 	orders, err := q.JobsRunOrders(ctx, unchanged)

@@ -32,15 +32,16 @@ func (s *Store) Due(ctx context.Context, idle time.Duration) (say Say, next time
 		for i, job := range due {
 			ids[i] = job.JobID
 			if job.BlockedBy == nil {
-				news.waits(job.Queue, job.Rank)
+				news.waits(job.Queue, orEmpty(job.Lane), job.Rank)
 			} else if key, some := orderKeyOf(job.OrderingKey, job.OwnerID); some {
 				news.turns(key) // whoever gave turns has left it alone
 			}
 		}
-		l, err := lockDispatch(ctx, q)
+		l, err := s.lockDispatch(ctx, q)
 		if err != nil {
 			return err
 		}
+		l.isClock = true
 		if err := l.enter(ctx, q, news); err != nil {
 			return err
 		}
@@ -52,8 +53,11 @@ func (s *Store) Due(ctx context.Context, idle time.Duration) (say Say, next time
 		}
 		told, err := snapshots(ctx, q, ids)
 		say.Jobs = append(say.Jobs, told...)
-		if len(say.Runs) >= dispatchMost || len(l.Ended) > 0 {
+		switch {
+		case len(say.Runs) >= dispatchMost || l.cutShort || len(l.Ended) > 0:
 			next = 0
+		case !l.OpensAt.IsZero():
+			next = min(next, max(l.OpensAt.Sub(l.now), time.Millisecond))
 		}
 		return err
 	})

@@ -25,13 +25,13 @@ func (s *Store) Count(ctx context.Context) (Count, error) {
 	var c Count
 	tx := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err := pgx.BeginTxFunc(ctx, s.pool, tx, func(tx pgx.Tx) (err error) {
-		c, err = count(ctx, gen.New(tx))
+		c, err = s.count(ctx, gen.New(tx))
 		return err
 	})
 	return c, pgpool.Classify(err)
 }
 
-func count(ctx context.Context, q *gen.Queries) (Count, error) {
+func (s *Store) count(ctx context.Context, q *gen.Queries) (Count, error) {
 	state, err := q.DispatchState(ctx)
 	if err != nil {
 		return Count{}, fmt.Errorf("read dispatch state: %w", err)
@@ -40,6 +40,11 @@ func count(ctx context.Context, q *gen.Queries) (Count, error) {
 	if err != nil {
 		return Count{}, err
 	}
+	m, err := readMore(state.More)
+	if err != nil {
+		return Count{}, err
+	}
+	kept.running, kept.lanes = m.Running, m.Lanes
 	c, rows := Count{at: state.At}, newTally()
 	out, err := q.InFlight(ctx)
 	if err != nil {
@@ -57,7 +62,7 @@ func count(ctx context.Context, q *gen.Queries) (Count, error) {
 		return c, fmt.Errorf("find waiting queues: %w", err)
 	}
 	for _, row := range waiting {
-		rows.waits(row.Queue, row.Rank)
+		rows.waits(row.Queue, "", row.Rank)
 	}
 	due, err := q.NextDue(ctx, time.Time{})
 	if err != nil {
@@ -66,6 +71,31 @@ func count(ctx context.Context, q *gen.Queries) (Count, error) {
 	if len(due) > 0 {
 		rows.falls(due[0].DueAt)
 	}
+	if m.Controls > 0 {
+		if err := s.countControlled(ctx, q, m.Controls, &rows); err != nil {
+			return c, err
+		}
+	}
 	c.drift = kept.missing(rows)
 	return c, nil
+}
+
+// countControlled is for a house that has controls, or had.
+func (s *Store) countControlled(ctx context.Context, q *gen.Queries, controls int64, rows *tally) error {
+	set, err := s.controlsOf(ctx, q, controls)
+	if err != nil {
+		return err
+	}
+	if rows.running, err = countRunning(ctx, q, set); err != nil {
+		return err
+	}
+	rows.countedFor = controls
+	waiting, err := q.LanesPending(ctx)
+	if err != nil {
+		return fmt.Errorf("find waiting lanes: %w", err)
+	}
+	for _, row := range waiting {
+		rows.waits(row.Queue, row.Lane, row.Rank)
+	}
+	return nil
 }

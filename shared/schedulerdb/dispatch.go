@@ -3,7 +3,6 @@ package schedulerdb
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 
@@ -15,7 +14,7 @@ import (
 // jobs is waited for. It is held over the commit, so whoever comes next knows what this one sent out and
 // sees what this one left waiting.
 func (s *Store) dispatch(ctx context.Context, q *gen.Queries, by string, news tally, say *Say) error {
-	l, err := lockDispatch(ctx, q)
+	l, err := s.lockDispatch(ctx, q)
 	if err != nil {
 		return err
 	}
@@ -32,12 +31,12 @@ func (s *Store) dispatchLocked(ctx context.Context, q *gen.Queries, by string, l
 		return err
 	}
 	say.Jobs = append(say.Jobs, ended...)
-	if len(l.floors) > 0 {
+	if waiting := l.waiting(); len(waiting) > 0 {
 		r, err := measureRoom(ctx, q, l)
 		if err != nil {
 			return err
 		}
-		orders, err := s.sendOut(ctx, q, by, r, l, slices.Collect(maps.Keys(l.floors)))
+		orders, err := s.sendOut(ctx, q, by, r, l, waiting)
 		if err != nil {
 			return err
 		}
@@ -53,18 +52,15 @@ func (s *Store) sendOut(
 	rand.Shuffle(len(waiting), func(i, j int) { waiting[i], waiting[j] = waiting[j], waiting[i] })
 	var orders []RunOrder
 	for _, queue := range waiting {
-		places := r.take(queue, dispatchMost)
+		places := r.take(queue, min(dispatchMost, l.roomOfQueue(queue)))
 		if len(places) == 0 {
 			continue
 		}
-		rows, err := q.JobsDispatch(ctx, gen.JobsDispatchParams{
-			QueueName: queue, Floor: l.floors[queue], Partitions: partitionsOf(places), Lease: s.cfg.Lease, ByFunction: by,
-		})
+		rows, err := s.sendOutOf(ctx, q, by, l, queue, places)
 		if err != nil {
-			return nil, fmt.Errorf("dispatch queue %s: %w", queue, err)
+			return nil, err
 		}
 		r.giveBack(queue, places[len(rows):])
-		l.took(queue, rows, len(places))
 		orders = slices.Grow(orders, len(rows))
 		for _, row := range rows {
 			orders = append(orders, RunOrder{
@@ -74,6 +70,23 @@ func (s *Store) sendOut(
 		}
 	}
 	return orders, nil
+}
+
+// sendOutOf sends the best of a queue to those places.
+func (s *Store) sendOutOf(
+	ctx context.Context, q *gen.Queries, by string, l *ledger, queue string, places []place,
+) ([]gen.JobsDispatchRow, error) {
+	if l.controls.byJob || len(l.lanes[queue]) > 0 {
+		return s.sendOutControlled(ctx, q, by, l, queue, places)
+	}
+	rows, err := q.JobsDispatch(ctx, gen.JobsDispatchParams{
+		QueueName: queue, Floor: l.floors[queue], Partitions: partitionsOf(places), Lease: s.cfg.Lease, ByFunction: by,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("dispatch queue %s: %w", queue, err)
+	}
+	l.took(queue, rows, len(places))
+	return rows, nil
 }
 
 func measureRoom(ctx context.Context, q *gen.Queries, l *ledger) (*room, error) {

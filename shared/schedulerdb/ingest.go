@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -37,7 +36,7 @@ func (s *Store) Ingest(ctx context.Context, created []jobevent.Created) (Say, er
 }
 
 func (s *Store) ingest(ctx context.Context, q *gen.Queries, created []jobevent.Created) (say Say, err error) {
-	l, err := lockDispatch(ctx, q)
+	l, err := s.lockDispatch(ctx, q)
 	if err != nil {
 		return say, err
 	}
@@ -54,7 +53,7 @@ func (s *Store) ingest(ctx context.Context, q *gen.Queries, created []jobevent.C
 	if err != nil {
 		return say, err
 	}
-	waiting := slices.Collect(maps.Keys(l.floors))
+	waiting := l.waiting()
 	in := s.place(created, t, l, r)
 	if err := in.insert(ctx, q); err != nil {
 		return say, err
@@ -72,7 +71,7 @@ func (s *Store) ingest(ctx context.Context, q *gen.Queries, created []jobevent.C
 			return say, err
 		}
 		say.Jobs = append(say.Jobs, ended...)
-		waiting = slices.Collect(maps.Keys(l.floors))
+		waiting = l.waiting()
 	}
 	orders, err := s.sendOut(ctx, q, "ingest", r, l, waiting)
 	if err != nil {
@@ -108,6 +107,7 @@ func (in *placed) addTo(p *gen.JobsInsertParams, job arrival) {
 type arrival struct {
 	*jobevent.Created
 	rank time.Time
+	lane string
 }
 
 // place decides where each new job begins. Of one queue the best rank is placed first.
@@ -115,7 +115,7 @@ func (s *Store) place(jobs []jobevent.Created, t *ties, l *ledger, r *room) plac
 	arrivals, due := make([]arrival, len(jobs)), map[string]int{}
 	for i := range jobs {
 		job := &jobs[i]
-		arrivals[i] = arrival{job, rankOf(job, l.at)}
+		arrivals[i] = arrival{job, rankOf(job, l.at), l.controls.laneOf(job.JobType, job.OwnerID)}
 		if (job.RunAt == nil || !job.RunAt.After(l.at)) && t.blocks(job.JobID) == "" {
 			due[job.Queue]++
 		}
@@ -125,8 +125,8 @@ func (s *Store) place(jobs []jobevent.Created, t *ties, l *ledger, r *room) plac
 	})
 	places := map[string][]place{}
 	for queue, n := range due {
-		if _, some := l.floors[queue]; !some {
-			places[queue] = r.take(queue, n)
+		if !l.waitsOpen(queue) {
+			places[queue] = r.take(queue, min(n, l.roomOfQueue(queue)))
 		}
 	}
 	in := placed{
@@ -145,13 +145,18 @@ func (s *Store) place(jobs []jobevent.Created, t *ties, l *ledger, r *room) plac
 			in.news.falls(*job.RunAt)
 		case t.blocks(job.JobID) != "":
 			in.addTo(&in.pending, job)
-		case len(to) > 0:
+		case len(to) > 0 && l.lets(job.JobType, job.OwnerID):
 			places[job.Queue] = to[1:]
 			in.send(job, &to[0].partition)
+			l.starts(job.JobType, job.OwnerID)
+			l.spend(subject{jobevent.ControlQueue, job.Queue}, 1)
 		default:
 			in.addTo(&in.pending, job)
-			in.news.waits(job.Queue, job.rank)
+			in.news.waits(job.Queue, job.lane, job.rank)
 		}
+	}
+	for queue, left := range places {
+		r.giveBack(queue, left) // of jobs that a control holds back
 	}
 	return in
 }
@@ -216,6 +221,7 @@ func addTo(p *gen.JobsInsertParams, job arrival, n int) {
 	p.Ranks = append(p.Ranks, job.rank)
 	p.CreatedAts = append(p.CreatedAts, job.CreatedAt)
 	setLast(&p.OwnerIDs, len(p.JobIDs)-1, job.OwnerID)
+	setLast(&p.Lanes, len(p.JobIDs)-1, job.lane)
 }
 
 // rankOf orders the queue for ever: a level of priority is worth ten seconds of waiting.
@@ -236,7 +242,7 @@ func (s *Store) IngestUnusable(ctx context.Context, jobID, traceID uuid.UUID, re
 	var say Say
 	err := s.tx(ctx, func(q *gen.Queries) error {
 		say = Say{}
-		l, err := lockDispatch(ctx, q)
+		l, err := s.lockDispatch(ctx, q)
 		if err != nil {
 			return err
 		}

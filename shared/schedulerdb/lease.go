@@ -28,7 +28,7 @@ func (s *Store) Beat(ctx context.Context, beats []jobevent.Heartbeat) (Say, erro
 		if err := s.hold(ctx, q, latest, &say, &news); err != nil {
 			return err
 		}
-		l, err := lockDispatch(ctx, q)
+		l, err := s.lockDispatch(ctx, q)
 		if err != nil {
 			return err
 		}

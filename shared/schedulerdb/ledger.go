@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
@@ -18,12 +19,16 @@ import (
 type ledger struct {
 	tally
 	more
-	n       int64
-	at      time.Time // the transaction's
-	changed bool
+	n        int64
+	at       time.Time // the transaction's
+	changed  bool
+	controls *controlSet
+	now      time.Time // by which starts a second are counted
+	isClock  bool      // whoever has it wakes by himself
+	cutShort bool      // more could be looked at than one step does
 }
 
-func lockDispatch(ctx context.Context, q *gen.Queries) (*ledger, error) {
+func (s *Store) lockDispatch(ctx context.Context, q *gen.Queries) (*ledger, error) {
 	row, err := q.DispatchLock(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("lock dispatch: %w", err)
@@ -33,7 +38,16 @@ func lockDispatch(ctx context.Context, q *gen.Queries) (*ledger, error) {
 		return nil, err
 	}
 	m, err := readMore(row.More)
-	return &ledger{tally: t, more: m, n: row.N, at: row.At}, err
+	if err != nil {
+		return nil, err
+	}
+	l := &ledger{tally: t, more: m, n: row.N, at: row.At}
+	l.running, l.lanes = m.Running, m.Lanes
+	set, err := s.controlsOf(ctx, q, m.Controls)
+	if err != nil {
+		return nil, err
+	}
+	return l, l.goBy(ctx, q, set)
 }
 
 // enter takes in what the transaction has done, and wakes the clock when something is due sooner than
@@ -43,6 +57,9 @@ func (l *ledger) enter(ctx context.Context, q *gen.Queries, news tally) error {
 		return nil
 	}
 	l.changed = true
+	if news.countedFor != 0 && news.countedFor != l.Controls {
+		news.running = nil
+	}
 	sooner := !news.due.IsZero() && (l.due.IsZero() || news.due.Before(l.due))
 	l.add(news)
 	if !sooner {
@@ -64,12 +81,20 @@ func (l *ledger) took(queue string, rows []gen.JobsDispatchRow, asked int) {
 	if len(rows) < asked {
 		delete(l.floors, queue)
 	}
+	l.wentOut(queue, rows)
 	for _, row := range rows {
-		l.out.add(queue, "", partitionOf(row.Partition), 1)
 		if len(rows) == asked && row.Rank.After(l.floors[queue]) {
 			l.floors[queue] = row.Rank
 		}
 	}
+}
+
+// wentOut notes what of a queue goes out.
+func (l *ledger) wentOut(queue string, rows []gen.JobsDispatchRow) {
+	for _, row := range rows {
+		l.out.add(queue, "", partitionOf(row.Partition), 1)
+	}
+	l.spend(subject{jobevent.ControlQueue, queue}, len(rows))
 }
 
 // nextIsDue sets from when on something is due; zero: never.
@@ -80,10 +105,14 @@ func (l *ledger) nextIsDue(at time.Time) {
 }
 
 func (l *ledger) save(ctx context.Context, q *gen.Queries) error {
+	if err := l.noteOpening(ctx, q); err != nil {
+		return err
+	}
 	if !l.changed {
 		return nil
 	}
 	l.out.tidy()
+	l.tidyControls()
 	if len(l.Ended) > 0 { // the clock goes on where this step stops
 		if err := wakeClock(ctx, q); err != nil {
 			return err

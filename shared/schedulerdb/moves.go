@@ -199,10 +199,11 @@ func (j *lockedJob) tell(news *tally) {
 	case isOrdered && j.blockedBy == byOrder:
 		news.turns(key)
 	case j.Status == jobstate.Pending && j.blockedBy == "":
-		news.waits(j.row.Queue, j.rank())
+		news.waits(j.row.Queue, orEmpty(j.row.Lane), j.rank())
 	}
 	if was.InFlight() && !j.Status.InFlight() {
 		news.out.add(j.row.Queue, orEmpty(j.row.WorkerID), partitionOf(j.row.Partition), -1)
+		news.runs(j.row.JobType, orEmpty(j.row.OwnerID), -1)
 	}
 	if j.changed && !j.dueAt.IsZero() {
 		news.falls(j.dueAt)

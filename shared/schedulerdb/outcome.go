@@ -120,6 +120,7 @@ func complete(ctx context.Context, q *gen.Queries, outcomes []Outcome, news *tal
 		news.ends(row.JobID, row.OrderingKey, row.OwnerID)
 		if row.WasOut {
 			news.out.add(row.Queue, orEmpty(row.WorkerID), partitionOf(row.Partition), -1)
+			news.runs(row.JobType, orEmpty(row.OwnerID), -1)
 		}
 		at, _ := slices.BinarySearchFunc(outcomes, row.JobID, func(o Outcome, id uuid.UUID) int {
 			return bytes.Compare(o.JobID[:], id[:])

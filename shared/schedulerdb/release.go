@@ -100,7 +100,7 @@ func (s *Store) endWaiting(
 		less.JobIDs, less.Ended = append(less.JobIDs, row.JobID), append(less.Ended, ended)
 		isFree := *row.WaitsFor == ended && orEmpty(row.BlockedBy) == byDependency
 		if isFree && row.Status == string(jobstate.Pending) {
-			l.waits(row.Queue, row.Rank)
+			l.waits(row.Queue, orEmpty(row.Lane), row.Rank)
 		}
 	}
 	if len(less.JobIDs) > 0 {
@@ -152,7 +152,7 @@ func takeTurns(ctx context.Context, q *gen.Queries, l *ledger, keys map[orderKey
 	}
 	for _, row := range rows {
 		if row.BlockedBy == nil && row.Status == string(jobstate.Pending) {
-			l.waits(row.Queue, row.Rank)
+			l.waits(row.Queue, orEmpty(row.Lane), row.Rank)
 			l.changed = true
 		}
 	}

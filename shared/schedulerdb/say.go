@@ -53,6 +53,8 @@ type Say struct {
 	Runs    []RunOrder
 	Jobs    []Snapshot
 	Cancels []AttemptRef // attempts whose cancel is asked for again, by themselves
+
+	Controls []jobevent.ControlApplied // versions of controls that hold
 }
 
 // AttemptRef names an attempt.
@@ -65,7 +67,7 @@ type AttemptRef struct {
 // Events builds the events in the order in which they must be published: of a job's version its
 // status comes last, for a version that the API has seen is one of which nothing was lost.
 func (s Say) Events(function string) ([]event.Event, error) {
-	w := writer{function: function, events: make([]event.Event, 0, len(s.Runs)+len(s.Cancels)+len(s.Jobs))}
+	w := writer{function: function, events: make([]event.Event, 0, len(s.Runs)+len(s.Cancels)+len(s.Jobs)+len(s.Controls))}
 	for _, order := range s.Runs {
 		w.run(order)
 	}
@@ -85,6 +87,11 @@ func (s Say) Events(function string) ([]event.Event, error) {
 			w.deadLetter(job)
 		}
 		w.status(job)
+	}
+	for _, c := range s.Controls {
+		w.add(jobevent.TypeApplied, jobevent.Meta{
+			ID: jobevent.ControlID(c.Kind, c.Name, c.Version), Key: string(c.Kind) + ":" + c.Name,
+		}, c)
 	}
 	return w.events, w.err
 }

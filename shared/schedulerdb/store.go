@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -36,9 +37,10 @@ const (
 
 // Store is the scheduler's database.
 type Store struct {
-	pool  *pgxpool.Pool
-	cfg   Config
-	walks struct {
+	pool     *pgxpool.Pool
+	cfg      Config
+	controls atomic.Pointer[controlSet]
+	walks    struct {
 		sync.Mutex
 		walk
 	}

@@ -3,6 +3,7 @@ package schedulerdb
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,6 +17,12 @@ type tally struct {
 	out    outs
 	floors map[string]time.Time // by queue: no job of a lower rank waits; none: no job waits
 	due    time.Time            // nothing is due before; zero: nothing will be
+
+	lanes   map[string]map[string]time.Time // by queue and lane, like floors
+	running map[subject]int                 // of what is out, by job type and by owner; kept: of those under control
+	// countedFor is the number of the set of controls for which running was counted: another set was counted
+	// anew. Zero: these are changes, whatever is under control.
+	countedFor int64
 
 	// What a transaction has to release others from. None of it is kept.
 	ended []uuid.UUID       // jobs that have ended
@@ -79,11 +86,45 @@ func (t *tally) goesTo(queue string, partition int16, from, to string) {
 	}
 }
 
-// waits notes that a job of that rank waits.
-func (t *tally) waits(queue string, rank time.Time) {
+// waits notes that a job of that rank waits, in a lane or in none.
+func (t *tally) waits(queue, lane string, rank time.Time) {
 	rank = rank.Truncate(time.Microsecond) // as it is stored
-	if floor, some := t.floors[queue]; !some || rank.Before(floor) {
-		t.floors[queue] = rank
+	floors, key := t.floors, queue
+	if lane != "" {
+		floors, key = t.lanesOf(queue), lane
+	}
+	if floor, some := floors[key]; !some || rank.Before(floor) {
+		floors[key] = rank
+	}
+}
+
+func (t *tally) lanesOf(queue string) map[string]time.Time {
+	if t.lanes == nil {
+		t.lanes = map[string]map[string]time.Time{}
+	}
+	if t.lanes[queue] == nil {
+		t.lanes[queue] = map[string]time.Time{}
+	}
+	return t.lanes[queue]
+}
+
+func (t *tally) countMore(running map[subject]int, factor int) {
+	if t.running == nil && len(running) > 0 {
+		t.running = map[subject]int{}
+	}
+	for s, n := range running {
+		t.running[s] += factor * n
+	}
+}
+
+// runs notes that more or fewer attempts of a job type and an owner are out.
+func (t *tally) runs(jobType, owner string, n int) {
+	if t.running == nil {
+		t.running = map[subject]int{}
+	}
+	t.running[subject{jobevent.ControlType, jobType}] += n
+	if owner != "" {
+		t.running[subject{jobevent.ControlOwner, owner}] += n
 	}
 }
 
@@ -117,8 +158,15 @@ func (t *tally) falls(dueAt time.Time) bool {
 func (t *tally) add(news tally) {
 	t.out.addAll(news.out, 1)
 	for queue, rank := range news.floors {
-		t.waits(queue, rank)
+		t.waits(queue, "", rank)
 	}
+	for queue, lanes := range news.lanes {
+		for lane, rank := range lanes {
+			t.waits(queue, lane, rank)
+		}
+	}
+	t.countedFor = max(t.countedFor, news.countedFor)
+	t.countMore(news.running, 1)
 	if !news.due.IsZero() {
 		t.falls(news.due)
 	}
@@ -130,7 +178,14 @@ func (t *tally) add(news tally) {
 
 // empty says whether there is nothing in it.
 func (t *tally) empty() bool {
-	return !t.out.tidy() && len(t.floors) == 0 && t.due.IsZero() && len(t.ended) == 0 && len(t.keys) == 0
+	return !t.out.tidy() && len(t.floors) == 0 && t.due.IsZero() && len(t.ended) == 0 && len(t.keys) == 0 &&
+		len(t.lanes) == 0 && tidyRunning(t.running) == 0
+}
+
+// tidyRunning forgets of whom nothing runs, and says of how many something does.
+func tidyRunning(running map[subject]int) int {
+	maps.DeleteFunc(running, func(_ subject, n int) bool { return n == 0 })
+	return len(running)
 }
 
 // missing is what has to be added to t so that it says what was counted: attempts, and jobs that wait
@@ -141,9 +196,19 @@ func (t *tally) missing(counted tally) tally {
 	drift.out.addAll(t.out, -1)
 	for queue, rank := range counted.floors {
 		if floor, some := t.floors[queue]; !some || rank.Before(floor) {
-			drift.waits(queue, rank)
+			drift.waits(queue, "", rank)
 		}
 	}
+	for queue, lanes := range counted.lanes {
+		for lane, rank := range lanes {
+			if floor, some := t.lanes[queue][lane]; !some || rank.Before(floor) {
+				drift.waits(queue, lane, rank)
+			}
+		}
+	}
+	drift.countedFor = counted.countedFor
+	drift.countMore(counted.running, 1)
+	drift.countMore(t.running, -1)
 	if !counted.due.IsZero() && (t.due.IsZero() || counted.due.Before(t.due)) {
 		drift.falls(counted.due)
 	}

@@ -105,7 +105,7 @@ set status     = 'PENDING',
 from due
 where jobs.job_id = due.job_id
   and jobs.status in ('SCHEDULED', 'RETRYING')
-returning jobs.job_id, jobs.queue, jobs.rank, jobs.blocked_by, jobs.ordering_key, jobs.owner_id;
+returning jobs.job_id, jobs.queue, jobs.rank, jobs.blocked_by, jobs.ordering_key, jobs.owner_id, jobs.lane;
 
 -- name: JobsRunOrders :many
 -- The orders of the attempts that are out, to be said again.

@@ -8,7 +8,8 @@ select job_id from jobs where job_id = any (@job_ids::uuid[]);
 -- Jobs that begin in one state. What all of them share is no array, and an array that none of them needs is null.
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                   status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
-                  finished_at, created_at, owner_id, blocked_by, waits_for, runs_anyway, ordering_key, order_number)
+                  finished_at, created_at, owner_id, blocked_by, waits_for, runs_anyway, ordering_key, order_number,
+                  lane)
 select unnest(@job_ids::uuid[]),
        unnest(@trace_ids::uuid[]),
        unnest(@job_types::text[]),
@@ -35,7 +36,8 @@ select unnest(@job_ids::uuid[]),
        nullif(unnest(@waits_fors::int[]), 0),
        nullif(unnest(@runs_anyways::boolean[]), false),
        nullif(unnest(@ordering_keys::text[]), ''),
-       nullif(unnest(@order_numbers::bigint[]), 0);
+       nullif(unnest(@order_numbers::bigint[]), 0),
+       nullif(unnest(@lanes::text[]), '');
 
 -- name: JobsComplete :many
 -- The plain way of a job: its attempt completed. One write, no matter what came before. The lease tells whether the
@@ -70,14 +72,14 @@ where jobs.job_id = input.job_id
   and jobs.attempt = input.attempt
   and jobs.status in ('QUEUED', 'RUNNING', 'WAITING')
 returning jobs.job_id, jobs.trace_id, jobs.version, jobs.attempt, jobs.retry_count, jobs.last_command, jobs.history,
-    jobs.started_at, jobs.updated_at, jobs.queue, jobs.partition, jobs.worker_id, jobs.ordering_key, jobs.owner_id,
+    jobs.started_at, jobs.updated_at, jobs.queue, jobs.partition, jobs.worker_id, jobs.ordering_key, jobs.owner_id, jobs.job_type,
     (jobs.lease_expires_at is not null)::boolean as was_out;
 
 -- name: JobsLock :many
 -- What decides a job's next state, locked in one order so that batches do not deadlock.
 select job_id, status, version, attempt, retry_count, max_retry_count, lost_count, retry_policy, priority,
        cancel_requested_at, command_seq, last_command, due_at, callback_deadline_at, queue, rank, partition, worker_id,
-       blocked_by, ordering_key, owner_id, started_at, expires_at, deleted_at, now()::timestamptz as at
+       blocked_by, ordering_key, owner_id, started_at, expires_at, deleted_at, job_type, lane, now()::timestamptz as at
 from jobs
 where job_id = any (@job_ids::uuid[])
 order by job_id
@@ -139,7 +141,7 @@ where jobs.job_id = input.job_id
 returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
     jobs.callback_deadline_at, jobs.cancel_requested_at, jobs.last_command, jobs.history, jobs.output, jobs.error_code,
     jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at, jobs.queue, jobs.rank, jobs.blocked_by,
-    jobs.deleted_at;
+    jobs.deleted_at, jobs.lane;
 
 -- name: JobsDelete :many
 -- Of an ended job it leaves what keeps old events from bringing it back.
@@ -163,7 +165,7 @@ returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.updated_at
 -- name: JobsSnapshot :many
 select job_id, trace_id, status, version, attempt, retry_count, due_at,
        callback_deadline_at, cancel_requested_at, last_command, history, output, error_code,
-       error_message, started_at, finished_at, updated_at, queue, rank, blocked_by, deleted_at
+       error_message, started_at, finished_at, updated_at, queue, rank, blocked_by, deleted_at, lane
 from jobs
 where job_id = any (@job_ids::uuid[]);
 

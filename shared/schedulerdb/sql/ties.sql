@@ -10,7 +10,8 @@ on conflict do nothing;
 -- name: DependenciesOf :many
 -- The jobs that wait for one that has ended. A row that somebody has under his lock is left for later: under the lock
 -- of dispatching nobody is waited for, and whoever has it comes here after.
-select d.after_id, d.job_id, a.status as ended_as, j.status, j.blocked_by, j.waits_for, j.runs_anyway, j.queue, j.rank
+select d.after_id, d.job_id, a.status as ended_as, j.status, j.blocked_by, j.waits_for, j.runs_anyway, j.queue, j.rank,
+       j.lane
 from dependencies d
 join jobs a on a.job_id = d.after_id
 join jobs j on j.job_id = d.job_id
@@ -102,7 +103,7 @@ update jobs
 set blocked_by = case when jobs.waits_for is not null then 'dependency' end
 from free
 where jobs.job_id = free.job_id
-returning jobs.job_id, jobs.status, jobs.blocked_by, jobs.queue, jobs.rank;
+returning jobs.job_id, jobs.status, jobs.blocked_by, jobs.queue, jobs.rank, jobs.lane;
 
 -- name: TurnsOverdue :many
 -- The keys of which a job waits for its turn, one step of the index a key, walked in the order of the key.

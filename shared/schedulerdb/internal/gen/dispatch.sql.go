@@ -261,7 +261,7 @@ set status     = 'PENDING',
 from due
 where jobs.job_id = due.job_id
   and jobs.status in ('SCHEDULED', 'RETRYING')
-returning jobs.job_id, jobs.queue, jobs.rank, jobs.blocked_by, jobs.ordering_key, jobs.owner_id
+returning jobs.job_id, jobs.queue, jobs.rank, jobs.blocked_by, jobs.ordering_key, jobs.owner_id, jobs.lane
 `
 
 type JobsDueRow struct {
@@ -271,6 +271,7 @@ type JobsDueRow struct {
 	BlockedBy   *string
 	OrderingKey *string
 	OwnerID     *string
+	Lane        *string
 }
 
 // SCHEDULED and RETRYING jobs whose time has come, among the first of all that is due.
@@ -290,6 +291,7 @@ func (q *Queries) JobsDue(ctx context.Context, maxJobs int32) ([]JobsDueRow, err
 			&i.BlockedBy,
 			&i.OrderingKey,
 			&i.OwnerID,
+			&i.Lane,
 		); err != nil {
 			return nil, err
 		}

@@ -44,7 +44,7 @@ where jobs.job_id = input.job_id
   and jobs.attempt = input.attempt
   and jobs.status in ('QUEUED', 'RUNNING', 'WAITING')
 returning jobs.job_id, jobs.trace_id, jobs.version, jobs.attempt, jobs.retry_count, jobs.last_command, jobs.history,
-    jobs.started_at, jobs.updated_at, jobs.queue, jobs.partition, jobs.worker_id, jobs.ordering_key, jobs.owner_id,
+    jobs.started_at, jobs.updated_at, jobs.queue, jobs.partition, jobs.worker_id, jobs.ordering_key, jobs.owner_id, jobs.job_type,
     (jobs.lease_expires_at is not null)::boolean as was_out
 `
 
@@ -71,6 +71,7 @@ type JobsCompleteRow struct {
 	WorkerID    *string
 	OrderingKey *string
 	OwnerID     *string
+	JobType     string
 	WasOut      bool
 }
 
@@ -106,6 +107,7 @@ func (q *Queries) JobsComplete(ctx context.Context, arg JobsCompleteParams) ([]J
 			&i.WorkerID,
 			&i.OrderingKey,
 			&i.OwnerID,
+			&i.JobType,
 			&i.WasOut,
 		); err != nil {
 			return nil, err
@@ -183,7 +185,8 @@ func (q *Queries) JobsDelete(ctx context.Context, arg JobsDeleteParams) ([]JobsD
 const jobsInsert = `-- name: JobsInsert :exec
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                   status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
-                  finished_at, created_at, owner_id, blocked_by, waits_for, runs_anyway, ordering_key, order_number)
+                  finished_at, created_at, owner_id, blocked_by, waits_for, runs_anyway, ordering_key, order_number,
+                  lane)
 select unnest($1::uuid[]),
        unnest($2::uuid[]),
        unnest($3::text[]),
@@ -210,7 +213,8 @@ select unnest($1::uuid[]),
        nullif(unnest($23::int[]), 0),
        nullif(unnest($24::boolean[]), false),
        nullif(unnest($25::text[]), ''),
-       nullif(unnest($26::bigint[]), 0)
+       nullif(unnest($26::bigint[]), 0),
+       nullif(unnest($27::text[]), '')
 `
 
 type JobsInsertParams struct {
@@ -240,6 +244,7 @@ type JobsInsertParams struct {
 	RunsAnyways    []bool
 	OrderingKeys   []string
 	OrderNumbers   []int64
+	Lanes          []string
 }
 
 // Jobs that begin in one state. What all of them share is no array, and an array that none of them needs is null.
@@ -271,6 +276,7 @@ func (q *Queries) JobsInsert(ctx context.Context, arg JobsInsertParams) error {
 		arg.RunsAnyways,
 		arg.OrderingKeys,
 		arg.OrderNumbers,
+		arg.Lanes,
 	)
 	return err
 }
@@ -305,7 +311,7 @@ func (q *Queries) JobsKnown(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUI
 const jobsLock = `-- name: JobsLock :many
 select job_id, status, version, attempt, retry_count, max_retry_count, lost_count, retry_policy, priority,
        cancel_requested_at, command_seq, last_command, due_at, callback_deadline_at, queue, rank, partition, worker_id,
-       blocked_by, ordering_key, owner_id, started_at, expires_at, deleted_at, now()::timestamptz as at
+       blocked_by, ordering_key, owner_id, started_at, expires_at, deleted_at, job_type, lane, now()::timestamptz as at
 from jobs
 where job_id = any ($1::uuid[])
 order by job_id
@@ -337,6 +343,8 @@ type JobsLockRow struct {
 	StartedAt          *time.Time
 	ExpiresAt          *time.Time
 	DeletedAt          *time.Time
+	JobType            string
+	Lane               *string
 	At                 time.Time
 }
 
@@ -375,6 +383,8 @@ func (q *Queries) JobsLock(ctx context.Context, jobIds []uuid.UUID) ([]JobsLockR
 			&i.StartedAt,
 			&i.ExpiresAt,
 			&i.DeletedAt,
+			&i.JobType,
+			&i.Lane,
 			&i.At,
 		); err != nil {
 			return nil, err
@@ -475,7 +485,7 @@ where jobs.job_id = input.job_id
 returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.due_at,
     jobs.callback_deadline_at, jobs.cancel_requested_at, jobs.last_command, jobs.history, jobs.output, jobs.error_code,
     jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at, jobs.queue, jobs.rank, jobs.blocked_by,
-    jobs.deleted_at
+    jobs.deleted_at, jobs.lane
 `
 
 type JobsSaveParams struct {
@@ -522,6 +532,7 @@ type JobsSaveRow struct {
 	Rank               time.Time
 	BlockedBy          *string
 	DeletedAt          *time.Time
+	Lane               *string
 }
 
 // Writes the moves that were decided on locked rows; the version is the old state's name.
@@ -576,6 +587,7 @@ func (q *Queries) JobsSave(ctx context.Context, arg JobsSaveParams) ([]JobsSaveR
 			&i.Rank,
 			&i.BlockedBy,
 			&i.DeletedAt,
+			&i.Lane,
 		); err != nil {
 			return nil, err
 		}
@@ -590,7 +602,7 @@ func (q *Queries) JobsSave(ctx context.Context, arg JobsSaveParams) ([]JobsSaveR
 const jobsSnapshot = `-- name: JobsSnapshot :many
 select job_id, trace_id, status, version, attempt, retry_count, due_at,
        callback_deadline_at, cancel_requested_at, last_command, history, output, error_code,
-       error_message, started_at, finished_at, updated_at, queue, rank, blocked_by, deleted_at
+       error_message, started_at, finished_at, updated_at, queue, rank, blocked_by, deleted_at, lane
 from jobs
 where job_id = any ($1::uuid[])
 `
@@ -617,6 +629,7 @@ type JobsSnapshotRow struct {
 	Rank               time.Time
 	BlockedBy          *string
 	DeletedAt          *time.Time
+	Lane               *string
 }
 
 func (q *Queries) JobsSnapshot(ctx context.Context, jobIds []uuid.UUID) ([]JobsSnapshotRow, error) {
@@ -650,6 +663,7 @@ func (q *Queries) JobsSnapshot(ctx context.Context, jobIds []uuid.UUID) ([]JobsS
 			&i.Rank,
 			&i.BlockedBy,
 			&i.DeletedAt,
+			&i.Lane,
 		); err != nil {
 			return nil, err
 		}

@@ -75,7 +75,8 @@ func (q *Queries) DependenciesLeft(ctx context.Context, afterIds []uuid.UUID) ([
 }
 
 const dependenciesOf = `-- name: DependenciesOf :many
-select d.after_id, d.job_id, a.status as ended_as, j.status, j.blocked_by, j.waits_for, j.runs_anyway, j.queue, j.rank
+select d.after_id, d.job_id, a.status as ended_as, j.status, j.blocked_by, j.waits_for, j.runs_anyway, j.queue, j.rank,
+       j.lane
 from dependencies d
 join jobs a on a.job_id = d.after_id
 join jobs j on j.job_id = d.job_id
@@ -100,6 +101,7 @@ type DependenciesOfRow struct {
 	RunsAnyway *bool
 	Queue      string
 	Rank       time.Time
+	Lane       *string
 }
 
 // The jobs that wait for one that has ended. A row that somebody has under his lock is left for later: under the lock
@@ -123,6 +125,7 @@ func (q *Queries) DependenciesOf(ctx context.Context, arg DependenciesOfParams) 
 			&i.RunsAnyway,
 			&i.Queue,
 			&i.Rank,
+			&i.Lane,
 		); err != nil {
 			return nil, err
 		}
@@ -422,7 +425,7 @@ update jobs
 set blocked_by = case when jobs.waits_for is not null then 'dependency' end
 from free
 where jobs.job_id = free.job_id
-returning jobs.job_id, jobs.status, jobs.blocked_by, jobs.queue, jobs.rank
+returning jobs.job_id, jobs.status, jobs.blocked_by, jobs.queue, jobs.rank, jobs.lane
 `
 
 type TurnsTakeParams struct {
@@ -436,6 +439,7 @@ type TurnsTakeRow struct {
 	BlockedBy *string
 	Queue     string
 	Rank      time.Time
+	Lane      *string
 }
 
 // Of each key of which no job has its turn, the first in line has it now. First it is chosen, then it is locked: where
@@ -455,6 +459,7 @@ func (q *Queries) TurnsTake(ctx context.Context, arg TurnsTakeParams) ([]TurnsTa
 			&i.BlockedBy,
 			&i.Queue,
 			&i.Rank,
+			&i.Lane,
 		); err != nil {
 			return nil, err
 		}

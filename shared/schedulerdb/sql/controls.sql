@@ -1,0 +1,28 @@
+-- name: ControlsList :many
+select kind, name, version, paused, max_running, starts_per_second from controls;
+
+-- name: ControlsSave :exec
+insert into controls (kind, name, version, paused, max_running, starts_per_second)
+select unnest(@kinds::text[]),
+       unnest(@names::text[]),
+       unnest(@versions::bigint[]),
+       unnest(@pauses::boolean[]),
+       nullif(unnest(@max_running::int[]), -1),
+       nullif(unnest(@starts_per_second::float8[]), 0)
+on conflict (kind, name) do update
+set version           = excluded.version,
+    paused            = excluded.paused,
+    max_running       = excluded.max_running,
+    starts_per_second = excluded.starts_per_second
+where controls.version < excluded.version;
+
+-- name: RunningByJob :many
+-- What is out of each job type and owner.
+select job_type, coalesce(owner_id, '')::text as owner_id, count(*)::int as attempts
+from jobs
+where status in ('QUEUED', 'RUNNING')
+group by 1, 2;
+
+-- name: Clock :one
+-- The transaction may have waited for the lock since its now().
+select clock_timestamp()::timestamptz as at;

@@ -1,0 +1,79 @@
+-- name: LanesPending :many
+-- The lanes in which a job waits, each with its best rank: a loose scan, one step of the index a lane.
+with recursive waiting as (
+    (select first.queue, first.lane, first.rank from jobs first
+     where first.status = 'PENDING' and first.blocked_by is null and first.lane is not null
+     order by first.queue, first.lane, first.rank limit 1)
+    union all
+    select later.queue, later.lane, later.rank
+    from waiting
+    cross join lateral (
+        select j.queue, j.lane, j.rank from jobs j
+        where j.status = 'PENDING' and j.blocked_by is null and j.lane is not null
+          and (j.queue, j.lane) > (waiting.queue, waiting.lane)
+        order by j.queue, j.lane, j.rank
+        limit 1
+    ) later
+)
+select queue::text as queue, lane::text as lane, rank::timestamptz as rank from waiting;
+
+-- name: PlainBest :many
+-- The best of a queue that stand in no lane, behind a place in the order of the index.
+select job_id, job_type, coalesce(owner_id, '')::text as owner_id, rank, ''::text as lane from jobs
+where queue = @queue_name::text and status = 'PENDING' and blocked_by is null and lane is null
+  and (rank, job_id) > (@after_rank::timestamptz, @after_id::uuid)
+order by rank, job_id
+limit @most::int
+for update skip locked;
+
+-- name: LanesBest :many
+-- The best of each of some lanes of a queue, likewise.
+select best.job_id, best.job_type, best.owner_id, best.rank, wanted.lane::text as lane
+from rows from (unnest(@lanes::text[]), unnest(@after_ranks::timestamptz[]), unnest(@after_ids::uuid[]), unnest(@mosts::int[]))
+    as wanted (lane, after_rank, after_id, most)
+cross join lateral (
+    select j.job_id, j.job_type, coalesce(j.owner_id, '')::text as owner_id, j.rank from jobs j
+    where j.queue = @queue_name::text and j.lane = wanted.lane and j.status = 'PENDING' and j.blocked_by is null
+      and (j.rank, j.job_id) > (wanted.after_rank, wanted.after_id)
+    order by j.rank, j.job_id
+    limit wanted.most
+    for update skip locked
+) best;
+
+-- name: JobsSendOut :many
+-- What Go chose of those it has locked goes out, as by JobsDispatch.
+with input as (
+    select unnest(@job_ids::uuid[])        as job_id,
+           unnest(@partitions::smallint[]) as partition,
+           nullif(unnest(@lanes::text[]), '') as lane
+)
+update jobs
+set status           = 'QUEUED',
+    version          = jobs.version + 1,
+    attempt          = jobs.attempt + 1,
+    lease_expires_at = statement_timestamp() + @lease::interval,
+    partition        = input.partition,
+    lane             = input.lane,
+    worker_id        = null,
+    updated_at       = statement_timestamp(),
+    moves            = least(jobs.moves + 1, 100),
+    history          = case when jobs.moves < 100 then jobs.history else last_moves(jobs.history, 99) end
+                       || ',{"at":' || (select to_json(statement_timestamp())::text) || ',"from":"PENDING","to":"QUEUED","by":"'
+                       || @by_function::text || '","attempt":' || jobs.attempt + 1 || '}'
+from input
+where jobs.job_id = input.job_id
+  and jobs.status = 'PENDING'
+returning jobs.job_id, jobs.trace_id, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
+    jobs.partition;
+
+-- name: JobsChangeLane :exec
+-- Jobs that were looked at and have to wait in another lane. Nobody outside is told: it is no state of theirs.
+with input as (
+    select unnest(@job_ids::uuid[])           as job_id,
+           nullif(unnest(@lanes::text[]), '') as lane
+)
+update jobs
+set lane = input.lane
+from input
+where jobs.job_id = input.job_id
+  and jobs.status = 'PENDING';
