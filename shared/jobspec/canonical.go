@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
@@ -26,11 +27,15 @@ type canonical struct {
 	TimeoutMs     int64               `json:"timeoutMs,omitempty"`
 	Tags          []string            `json:"tags,omitempty"`
 	OwnerID       string              `json:"ownerId,omitempty"`
+	ExpiresAt     *time.Time          `json:"expiresAt,omitempty"`
+	OrderingKey   string              `json:"orderingKey,omitempty"`
+	After         []uuid.UUID         `json:"after,omitempty"`
+	OnFailure     string              `json:"onDependencyFailure,omitempty"`
 }
 
 // Canonical writes a decoded request so that the same meaning is the same bytes: whatever the order
-// of members, the white space, the way a character or a fraction is written, the order of tags, or
-// whether a default is spelled out. It fails only for a payload that Decode has not seen.
+// of members, the white space, the way a character or a fraction is written, the order of tags and of
+// after, or whether a default is spelled out. It fails only for a payload that Decode has not seen.
 func Canonical(req Request) ([]byte, error) {
 	payload, err := canonicalPayload(req)
 	if err != nil {
@@ -39,7 +44,11 @@ func Canonical(req Request) ([]byte, error) {
 	c := canonical{
 		JobType: req.JobType, Payload: payload, Priority: req.Priority, RunAt: req.RunAt,
 		DelayMs: req.Delay.Milliseconds(), Tags: slices.Sorted(slices.Values(req.Tags)),
-		OwnerID: req.OwnerID,
+		OwnerID: req.OwnerID, ExpiresAt: req.ExpiresAt, OrderingKey: req.OrderingKey,
+		After: slices.SortedFunc(slices.Values(req.After), compareIDs),
+	}
+	if req.RunAnyway {
+		c.OnFailure = OnDependencyFailureRun
 	}
 	if req.MaxRetryCount != DefaultMaxRetryCount {
 		c.MaxRetryCount = &req.MaxRetryCount

@@ -86,8 +86,8 @@ func checkPayload(req Request) problems {
 
 // request reads the members of a request; complete: its payload can be looked at.
 func (r *reader) request() (req Request, complete bool) {
-	req = Request{Queue: DefaultQueue, MaxRetryCount: DefaultMaxRetryCount, Timeout: DefaultTimeout}
-	var hasType, hasPayload, hasDelay bool
+	req = silent()
+	var hasType, hasPayload, hasDelay, hasAfter, hasOnFailure bool
 	complete = r.object(func() {
 		switch string(r.name) {
 		case "jobType":
@@ -97,9 +97,9 @@ func (r *reader) request() (req Request, complete bool) {
 			hasPayload = true
 			req.Payload = json.RawMessage(r.raw())
 		case "maxRetryCount":
-			req.MaxRetryCount = int(r.integer(0, MaxRetryCount))
+			req.MaxRetryCount, req.Silent.MaxRetryCount = int(r.integer(0, MaxRetryCount)), false
 		case "retryPolicy":
-			req.RetryPolicy = r.policy()
+			req.RetryPolicy, req.Silent.RetryPolicy = r.policy(), false
 		case "queue":
 			req.Queue = r.checked(checkQueue)
 		case "priority":
@@ -110,13 +110,23 @@ func (r *reader) request() (req Request, complete bool) {
 			hasDelay = true
 			req.Delay = r.millis(0, MaxAhead)
 		case "timeoutMs":
-			req.Timeout = r.millis(time.Millisecond, MaxTimeout)
+			req.Timeout, req.Silent.Timeout = r.millis(time.Millisecond, MaxTimeout), false
 		case "idempotencyKey":
 			req.IdempotencyKey = r.label(MaxKey)
 		case "tags":
 			req.Tags = r.tags()
 		case "ownerId":
 			req.OwnerID = r.label(MaxKey)
+		case "expiresAt":
+			req.ExpiresAt = r.instant()
+		case "orderingKey":
+			req.OrderingKey = r.label(MaxKey)
+		case "after":
+			hasAfter = true
+			req.After = r.after()
+		case "onDependencyFailure":
+			hasOnFailure = true
+			req.RunAnyway = r.onDependencyFailure()
 		default:
 			r.unknown()
 		}
@@ -130,10 +140,25 @@ func (r *reader) request() (req Request, complete bool) {
 	if req.RunAt != nil && hasDelay {
 		r.badAt("delayMs", bothTimes)
 	}
+	if complete && hasOnFailure && !hasAfter {
+		r.badAt("onDependencyFailure", onlyWithAfter)
+	}
+	req.RunAnyway = req.RunAnyway && len(req.After) > 0
 	return req, complete && hasPayload
 }
 
-const bothTimes = "and runAt exclude each other"
+const (
+	bothTimes     = "and runAt exclude each other"
+	onlyWithAfter = "goes only with after"
+)
+
+// silent is a request of which nothing has been read.
+func silent() Request {
+	return Request{
+		Queue: DefaultQueue, MaxRetryCount: DefaultMaxRetryCount, Timeout: DefaultTimeout,
+		Silent: Silent{MaxRetryCount: true, RetryPolicy: true, Timeout: true},
+	}
+}
 
 // checked reads a string and has check say what is wrong with it.
 func (r *reader) checked(check func(string) string) string {

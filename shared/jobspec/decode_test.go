@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
@@ -22,18 +24,37 @@ const full = `{"jobType": "SIMULATION",
    {"type": "FAIL", "message": "no", "errorCode": "DEMO", "retryable": true, "failAttempts": 2}]},
  "maxRetryCount": 5, "retryPolicy": {"type": "exponential", "baseMs": 1000, "capMs": 300000, "jitter": 0.5},
  "queue": "default", "priority": 4, "runAt": "2026-11-22T09:00:00.1234567+01:00", "timeoutMs": 1000,
- "idempotencyKey": "order-17", "tags": ["billing", "ü\n"], "ownerId": "acme"}`
+ "idempotencyKey": "order-17", "tags": ["billing", "ü\n"], "ownerId": "acme",
+ "expiresAt": "2026-11-23T08:00:00Z", "orderingKey": "customer-9", "onDependencyFailure": "run",
+ "after": ["01936f3e-5f3e-7cc0-8000-000000000002", "01936f3e-5f3e-7cc0-8000-000000000001"]}`
+
+const (
+	id1 = `"01936f3e-5f3e-7cc0-8000-000000000001"`
+	id2 = `"01936f3e-5f3e-7cc0-8000-000000000002"`
+)
+
+// ids is so many ids, each another.
+func ids(n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf(`"01936f3e-5f3e-7cc0-8000-%012d"`, i)
+	}
+	return strings.Join(list, ",")
+}
 
 func TestDecodeAFullRequest(t *testing.T) {
 	t.Parallel()
 	body := strings.Replace(full, `ü\n`, `\u00fc-\ud83d\ude00`, 1)
 	got := decode(t, body)
 	runAt := time.Date(2026, 11, 22, 8, 0, 0, 123456000, time.UTC)
+	expiresAt := time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
 	want := jobspec.Request{
 		JobType: "SIMULATION", Payload: got.Payload, MaxRetryCount: 5, Queue: "default", Priority: 4,
 		RetryPolicy: &retrypolicy.Policy{Type: "exponential", BaseMs: 1000, CapMs: 300000, Jitter: 0.5},
 		RunAt:       &runAt, Timeout: time.Second, IdempotencyKey: "order-17",
 		Tags: []string{"billing", "ü-😀"}, OwnerID: "acme",
+		ExpiresAt: &expiresAt, OrderingKey: "customer-9", RunAnyway: true,
+		After: []uuid.UUID{uuid.MustParse(strings.Trim(id2, `"`)), uuid.MustParse(strings.Trim(id1, `"`))},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -47,7 +68,8 @@ func TestDecodeFillsInDefaults(t *testing.T) {
 	t.Parallel()
 	got := decode(t, `{"payload": null, "jobType": "own.type"}`)
 	want := jobspec.Request{JobType: "own.type", Payload: json.RawMessage("null"), MaxRetryCount: 3,
-		Queue: "default", Timeout: 10 * time.Minute}
+		Queue: "default", Timeout: 10 * time.Minute,
+		Silent: jobspec.Silent{MaxRetryCount: true, RetryPolicy: true, Timeout: true}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
@@ -68,6 +90,12 @@ func TestDecodeTakes(t *testing.T) {
 		"delayMs":                                 job(`"delayMs": 315360000000`),
 		"runAt in the past":                       job(`"runAt": "1970-01-01T00:00:00Z"`),
 		"the longest key, in characters":          job(`"idempotencyKey": "` + strings.Repeat("ü", 255) + `"`),
+		"the longest ordering key":                job(`"orderingKey": "` + strings.Repeat("ü", 255) + `"`),
+		"10,000 jobs to come after":               job(`"after": [` + ids(10_000) + `]`),
+		"no job to come after":                    job(`"after": []`),
+		"no job to come after, and if it fails":   job(`"onDependencyFailure": "run", "after": []`),
+		"what holds anyway for a failed one":      job(`"onDependencyFailure": "cancel", "after": [` + id1 + `]`),
+		"a time to expire in the past":            job(`"expiresAt": "1970-01-01T00:00:00Z"`),
 		"a list policy":                           job(`"retryPolicy": {"type": "list", "delaysMs": [0, 5]}`),
 		"a fixed policy without delay":            job(`"retryPolicy": {"type": "fixed", "delayMs": 0}`),
 		"1,000 steps":                             steps(strings.Repeat(`{"type":"LOG","message":"x"},`, 999) + `{"type":"LOG","message":"x"}`),
@@ -110,7 +138,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"a byte order mark":          {"\ufeff" + own("1"), "-"},
 		"nothing that is required":   {"{}", "jobType payload"},
 		"unknown fields":             {job(`"a": 1, "b": {"c": [2]}`), "a b"},
-		"fields of later versions":   {job(`"expiresAt": "2026-11-23T08:00:00Z", "orderingKey": "x"`), "expiresAt orderingKey"},
+		"fields of later versions":   {job(`"callbackUrl": "https://example.org/done"`), "callbackUrl"},
 		"a field in other letters":   {`{"jobtype": "X", "payload": 1, "jobType": "X"}`, "jobtype"},
 		"a field that is there twice": {
 			`{"jobType": "X", "payload": 1, "priority": 1, "priority": 2}`, "priority"},
@@ -137,8 +165,10 @@ func TestDecodeRefuses(t *testing.T) {
 		"a fraction of 1,001 digits": {own("0." + strings.Repeat("1", 1001)), "payload"},
 
 		"fields of the wrong kind": {`{"jobType": 1, "payload": 1, "maxRetryCount": "3", "retryPolicy": [], "queue": null,
-			"priority": true, "runAt": 5, "timeoutMs": {}, "idempotencyKey": 7, "tags": "x", "ownerId": []}`,
-			"idempotencyKey jobType maxRetryCount ownerId priority queue retryPolicy runAt tags timeoutMs"},
+			"priority": true, "runAt": 5, "timeoutMs": {}, "idempotencyKey": 7, "tags": "x", "ownerId": [],
+			"expiresAt": 5, "orderingKey": null, "after": {}, "onDependencyFailure": true}`,
+			"after expiresAt idempotencyKey jobType maxRetryCount onDependencyFailure orderingKey ownerId priority queue " +
+				"retryPolicy runAt tags timeoutMs"},
 		"fractions for integers": {job(`"maxRetryCount": 1.0, "priority": 1e0, "timeoutMs": 0.5`),
 			"maxRetryCount priority timeoutMs"},
 		"integers beyond their limits": {job(`"maxRetryCount": 101, "priority": 10, "timeoutMs": 86400001`),
@@ -155,6 +185,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"runAt at a short hour":     {job(`"runAt": "2026-11-22T8:00:00Z"`), "runAt"},
 		"runAt in no zone":          {job(`"runAt": "2026-11-22T08:00:00+24:00"`), "runAt"},
 		"runAt in an odd zone":      {job(`"runAt": "2026-11-22T08:00:00+01:60"`), "runAt"},
+		"runAt after the last year": {job(`"runAt": "9999-12-31T23:59:59-00:01"`), "runAt"},
 		"runAt before the epoch":    {job(`"runAt": "0000-01-01T00:00:00+01:00"`), "runAt"},
 		"an empty job type":         {`{"jobType": "", "payload": 1}`, "jobType"},
 		"a job type with a space":   {`{"jobType": "a b", "payload": 1}`, "jobType"},
@@ -163,6 +194,16 @@ func TestDecodeRefuses(t *testing.T) {
 		"empty keys":                {job(`"idempotencyKey": "", "ownerId": ""`), "idempotencyKey ownerId"},
 		"a key too long":            {job(`"idempotencyKey": "` + strings.Repeat("ü", 256) + `"`), "idempotencyKey"},
 		"a line break in a key":     {job(`"idempotencyKey": "a\nb"`), "idempotencyKey"},
+		"an empty ordering key":     {job(`"orderingKey": ""`), "orderingKey"},
+		"an ordering key too long":  {job(`"orderingKey": "` + strings.Repeat("ü", 256) + `"`), "orderingKey"},
+		"a NUL in an ordering key":  {job(`"orderingKey": "a\u0000"`), "orderingKey"},
+		"what is no id to come after": {job(`"after": [7, "", "x", ` + strings.Replace(id1, "-", "", 1) + `, ` + id1 + `, "urn:uuid:` + id1[1:] + `]`),
+			"after[0] after[1] after[2] after[3] after[5]"},
+		"an id in big letters":      {job(`"after": ["01936F3E-5F3E-7CC0-8000-000000000001"]`), "after[0]"},
+		"a job to come after twice": {job(`"after": [` + id1 + `,` + id2 + `,` + id1 + `]`), "after[2]"},
+		"10,001 jobs to come after": {job(`"after": [` + ids(10_001) + `]`), "after"},
+		"an unknown way to go on":   {job(`"after": [` + id1 + `], "onDependencyFailure": "hope"`), "onDependencyFailure"},
+		"a way to go on alone":      {job(`"onDependencyFailure": "cancel"`), "onDependencyFailure"},
 		"17 tags":                   {job(`"tags": ["` + strings.Join(strings.Split("abcdefghijklmnopq", ""), `","`) + `"]`), "tags"},
 		"bad tags":                  {job(`"tags": ["a", 1, "", "a", "` + strings.Repeat("x", 65) + `"]`), "tags[1] tags[2] tags[3] tags[4]"},
 
@@ -300,7 +341,15 @@ func TestValidate(t *testing.T) {
 		"a star is no type":                {`{"jobType": "OTHER", "payload": 1}`, rules, "jobType"},
 		"ten years ahead":                  {job(`"runAt": "2036-11-19T00:00:00Z"`), anyType, ""},
 		"over ten years ahead":             {job(`"runAt": "2036-11-19T00:00:01Z"`), anyType, "runAt"},
-		"absurdly far ahead":               {job(`"runAt": "9999-12-31T23:59:59-12:00"`), anyType, "runAt"},
+		"absurdly far ahead":               {job(`"runAt": "9999-12-31T23:59:59Z"`), anyType, "runAt"},
+		"expiring later":                   {job(`"expiresAt": "2026-11-22T00:00:00.000001Z"`), anyType, ""},
+		"expiring now":                     {job(`"expiresAt": "2026-11-22T00:00:00Z"`), anyType, "expiresAt"},
+		"expiring when it becomes due":     {job(`"expiresAt": "2026-11-22T00:00:01Z", "delayMs": 1000`), anyType, "expiresAt"},
+		"expiring after it becomes due":    {job(`"expiresAt": "2026-11-22T00:00:02Z", "delayMs": 1000`), anyType, ""},
+		"expiring before it may run":       {job(`"expiresAt": "2026-11-23T00:00:00Z", "runAt": "2026-11-24T00:00:00Z"`), anyType, "expiresAt"},
+		"expiring after a past time":       {job(`"expiresAt": "2026-11-21T00:00:00Z", "runAt": "2026-11-20T00:00:00Z"`), anyType, "expiresAt"},
+		"expiring ten years later":         {job(`"expiresAt": "2046-11-17T00:00:00Z", "runAt": "2036-11-19T00:00:00Z"`), anyType, ""},
+		"expiring absurdly late":           {job(`"expiresAt": "9999-12-31T23:59:59Z"`), anyType, "expiresAt"},
 		"the present, where none is given": {job(`"runAt": "2026-11-19T00:00:01Z"`), jobspec.Rules{
 			Queues: anyType.Queues, JobTypes: anyType.JobTypes}, ""},
 	} {

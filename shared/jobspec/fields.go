@@ -44,8 +44,11 @@ func parseInstant(s string) (t time.Time, wrong string) {
 	if err != nil || !isRFC3339(s) {
 		return t, "must be an RFC 3339 instant, as 2026-11-22T08:00:00Z"
 	}
-	if t = t.UTC().Truncate(time.Microsecond); t.Year() < 1970 {
+	switch t = t.UTC().Truncate(time.Microsecond); {
+	case t.Year() < 1970:
 		return t, "must not be before 1970"
+	case t.Year() > 9999: // in UTC, of which JSON knows no instant
+		return t, "must not be after 9999"
 	}
 	return t, ""
 }

@@ -17,7 +17,8 @@ var seeds = []string{
 	full, own(`{"a": [1, -0.5e3, "\ud83d\ude00", null, true]}`), job(`"tags": ["a", "b"], "delayMs": 5`),
 	job(`"retryPolicy": {"type": "list", "delaysMs": [1, 2]}`), steps(`{"type": "FAIL", "failAttempts": 2}`),
 	own(`"\\u0000"`), own(`"\u0000"`), own(`1e400`), own("\"\xff\""), strings.Repeat("[", 200), `{"payload":`,
-	`{"jobs": [{}, 1]}`,
+	`{"jobs": [{}, 1]}`, job(`"after": [` + id1 + `], "onDependencyFailure": "run"`), job(`"after": ["", {}, 1`),
+	job(`"orderingKey": "a", "expiresAt": "9999-12-31T23:59:59.999999999-23:59"`),
 }
 
 func FuzzDecode(f *testing.F) {
@@ -81,8 +82,35 @@ func FuzzParseSimulation(f *testing.F) {
 	})
 }
 
+func FuzzParseTypeDefaults(f *testing.F) {
+	f.Add(`{"EMAIL": {"maxRetryCount": 5, "retryPolicy": {"type": "fixed", "delayMs": 1}, "timeoutMs": 1000}}`)
+	for _, s := range seeds {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		defaults, err := jobspec.ParseTypeDefaults(text)
+		if err != nil && (err.Error() == "" || len(err.Error()) > 2_000 || !utf8.ValidString(err.Error())) {
+			t.Fatalf("it says %q", err)
+		}
+		for jobType := range defaults {
+			req, err := jobspec.Decode([]byte(`{"payload": 1, "jobType": "` + jobType + `"}`))
+			if jobType == jobspec.Simulation {
+				continue
+			}
+			if err != nil {
+				t.Fatalf("a default for %q, which is refused: %v", jobType, err)
+			}
+			if defaults.FillIn(&req); req.MaxRetryCount < 0 || req.Timeout <= 0 {
+				t.Fatalf("filled in: %+v", req)
+			}
+		}
+	})
+}
+
 func FuzzFromQuery(f *testing.F) {
 	f.Add("jobType=OWN&queue=mail&priority=9&tags=a,b&delayMs=5", []byte(`{"a": 1}`))
+	f.Add("jobType=OWN&after="+strings.Trim(id1, `"`)+"&onDependencyFailure=run&expiresAt=2026-11-22T08:00:00Z&orderingKey=a",
+		[]byte(`1`))
 	f.Add("jobType=SIMULATION&runAt=2026-11-22T08:00:00Z", []byte(`{"steps": [{"type": "FAIL"}]}`))
 	f.Fuzz(func(t *testing.T, query string, payload []byte) {
 		values, err := url.ParseQuery(query)

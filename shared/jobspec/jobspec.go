@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
@@ -19,13 +21,14 @@ const (
 	MaxBatchJobs   = 1_000
 	MaxJobType     = 100
 	MaxQueue       = 63
-	MaxKey         = 255 // idempotencyKey, ownerId
+	MaxKey         = 255 // idempotencyKey, orderingKey, ownerId
+	MaxAfter       = 10_000
 	MaxTags        = 16
 	MaxTag         = 64
 	MaxRetryCount  = 100
 	MaxPriority    = 9
 	MaxTimeout     = 24 * time.Hour
-	MaxAhead       = 3_650 * 24 * time.Hour // of runAt and delayMs: ten years
+	MaxAhead       = 3_650 * 24 * time.Hour // of runAt and delayMs, and of expiresAt from there: ten years
 	MaxDepth       = 100                    // of nested JSON objects and arrays, the job itself included
 	MaxNumberChars = 1_000                  // of one JSON number as written
 	MaxDetails     = 20                     // problems named in one answer
@@ -52,9 +55,24 @@ type Request struct {
 	RunAt          *time.Time // UTC, in microseconds; at most one of RunAt and Delay is set
 	Delay          time.Duration
 	Timeout        time.Duration
-	IdempotencyKey string   // empty: none
-	Tags           []string // each once, in the order of the request
-	OwnerID        string   // empty: none
+	IdempotencyKey string      // empty: none
+	Tags           []string    // each once, in the order of the request
+	OwnerID        string      // empty: none
+	ExpiresAt      *time.Time  // as RunAt; not started by then: cancelled
+	OrderingKey    string      // of its owner's jobs with this key one runs after another; empty: none
+	After          []uuid.UUID // jobs of its owner that have to end first, each once
+	RunAnyway      bool        // also when one of After does not complete
+	Silent         Silent
+}
+
+// Silent says which members a request leaves to the server, beside those that are the same for all.
+type Silent struct {
+	MaxRetryCount, RetryPolicy, Timeout bool
+}
+
+// IsPlain tells whether a request is without those wishes that few have.
+func (r *Request) IsPlain() bool {
+	return r.OrderingKey == "" && len(r.After) == 0 && r.ExpiresAt == nil
 }
 
 // DueAt is when a job that is accepted now may run: now, unless it asked for a later time.
@@ -89,6 +107,11 @@ func (r *Request) Validate(rules Rules) error {
 	if r.RunAt != nil && r.RunAt.Sub(now) > MaxAhead {
 		p.add("runAt", fmt.Sprintf("must be at most %d days ahead", MaxAhead/(24*time.Hour)))
 	}
+	if r.ExpiresAt != nil {
+		if wrong := checkExpiry(*r.ExpiresAt, r.DueAt(now)); wrong != "" {
+			p.add("expiresAt", wrong)
+		}
+	}
 	return p.err()
 }
 
@@ -112,17 +135,21 @@ func (p *problems) full() bool { return len(*p) >= MaxDetails }
 func (p problems) err() error { return p.errIn("job request") }
 
 func (p problems) errIn(what string) error {
-	list := p
-	if len(list) == 0 {
+	if len(p) == 0 {
 		return nil
 	}
-	where, more := list[0].Path, ""
+	return &apierror.Error{Code: apierror.InvalidJobRequest,
+		Message: "invalid " + what + ": " + p.message(), Details: p}
+}
+
+// message is about the first of them.
+func (p problems) message() string {
+	where, more := p[0].Path, ""
 	if where == "" {
 		where = "the body"
 	}
-	if len(list) > 1 {
-		more = fmt.Sprintf(" (and %d more)", len(list)-1)
+	if len(p) > 1 {
+		more = fmt.Sprintf(" (and %d more)", len(p)-1)
 	}
-	return &apierror.Error{Code: apierror.InvalidJobRequest,
-		Message: "invalid " + what + ": " + where + " " + list[0].Message + more, Details: list}
+	return where + " " + p[0].Message + more
 }

@@ -8,12 +8,14 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/google/uuid"
 )
 
 // FromQuery makes a request of an event that is no job.submit.v1: the payload is its data as JSON,
 // and the parameters, of the names and meanings of a request's members, say the rest: jobType,
-// queue, priority, maxRetryCount, timeoutMs, delayMs, runAt, tags (separated by commas, or repeated).
-// Errors are Decode's.
+// queue, priority, maxRetryCount, timeoutMs, delayMs, runAt, expiresAt, orderingKey, onDependencyFailure,
+// tags and after (these two separated by commas, or repeated). Errors are Decode's.
 func FromQuery(values url.Values, payload []byte) (Request, error) {
 	if err := checkSize(payload); err != nil {
 		return Request{}, err
@@ -50,7 +52,7 @@ type query struct {
 }
 
 func (q *query) request() Request {
-	req := Request{Queue: DefaultQueue, MaxRetryCount: DefaultMaxRetryCount, Timeout: DefaultTimeout}
+	req := silent()
 	names := make([]string, 0, len(q.values))
 	for name := range q.values {
 		names = append(names, name)
@@ -65,6 +67,9 @@ func (q *query) request() Request {
 	if req.RunAt != nil && q.values.Has("delayMs") {
 		q.add("delayMs", bothTimes)
 	}
+	if q.values.Has("onDependencyFailure") && !q.values.Has("after") {
+		q.add("onDependencyFailure", onlyWithAfter)
+	}
 	return req
 }
 
@@ -77,15 +82,23 @@ func (q *query) parameter(req *Request, name string) {
 	case "priority":
 		req.Priority = int(q.integer(name, 0, MaxPriority))
 	case "maxRetryCount":
-		req.MaxRetryCount = int(q.integer(name, 0, MaxRetryCount))
+		req.MaxRetryCount, req.Silent.MaxRetryCount = int(q.integer(name, 0, MaxRetryCount)), false
 	case "timeoutMs":
-		req.Timeout = q.millis(name, time.Millisecond, MaxTimeout)
+		req.Timeout, req.Silent.Timeout = q.millis(name, time.Millisecond, MaxTimeout), false
 	case "delayMs":
 		req.Delay = q.millis(name, 0, MaxAhead)
 	case "runAt":
-		t, wrong := parseInstant(q.one(name))
+		req.RunAt = q.instant(name)
+	case "expiresAt":
+		req.ExpiresAt = q.instant(name)
+	case "orderingKey":
+		req.OrderingKey = q.label(name)
+	case "after":
+		req.After = q.after(name)
+	case "onDependencyFailure":
+		var wrong string
+		req.RunAnyway, wrong = parseOnDependencyFailure(q.one(name))
 		q.note(name, wrong)
-		req.RunAt = &t
 	case "tags":
 		req.Tags = q.tags(name)
 	default:
@@ -118,6 +131,37 @@ func (q *query) integer(name string, least, most int64) int64 {
 		q.add(name, fmt.Sprintf("must be an integer from %d to %d", least, most))
 	}
 	return n
+}
+
+func (q *query) instant(name string) *time.Time {
+	t, wrong := parseInstant(q.one(name))
+	q.note(name, wrong)
+	return &t
+}
+
+func (q *query) label(name string) string {
+	return q.checked(name, func(s string) string {
+		switch {
+		case utf8.RuneCountInString(s) > MaxKey:
+			return fmt.Sprintf("must have at most %d characters", MaxKey)
+		case !utf8.ValidString(s):
+			return "must be UTF-8"
+		}
+		return checkLabel(s)
+	})
+}
+
+func (q *query) after(name string) []uuid.UUID {
+	texts := strings.Split(strings.Join(q.values[name], ","), ",")
+	if len(texts) > MaxAfter {
+		q.add(name, fmt.Sprintf("must have at most %d entries, not %d", MaxAfter, len(texts)))
+		return nil
+	}
+	list := idList{}
+	for i, text := range texts {
+		q.note(fmt.Sprintf("%s[%d]", name, i), list.add(text))
+	}
+	return list.ids
 }
 
 func (q *query) millis(name string, least, most time.Duration) time.Duration {

@@ -1,0 +1,78 @@
+package jobspec
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// The values of onDependencyFailure.
+const (
+	OnDependencyFailureCancel = "cancel"
+	OnDependencyFailureRun    = "run"
+)
+
+func (r *reader) after() []uuid.UUID {
+	list := idList{}
+	r.array(MaxAfter, func(int) {
+		if s, ok := r.text(MaxJobBytes); ok {
+			r.note(list.add(s))
+		}
+	})
+	return list.ids
+}
+
+func (r *reader) onDependencyFailure() (runAnyway bool) {
+	s, ok := r.text(MaxJobBytes)
+	if !ok {
+		return false
+	}
+	runAnyway, wrong := parseOnDependencyFailure(s)
+	r.note(wrong)
+	return runAnyway
+}
+
+func parseOnDependencyFailure(s string) (runAnyway bool, wrong string) {
+	if s != OnDependencyFailureCancel && s != OnDependencyFailureRun {
+		return false, fmt.Sprintf("must be %s or %s", OnDependencyFailureCancel, OnDependencyFailureRun)
+	}
+	return s == OnDependencyFailureRun, ""
+}
+
+// idList collects ids, each once.
+type idList struct {
+	ids  []uuid.UUID
+	seen map[uuid.UUID]struct{}
+}
+
+// add says what is wrong with an id, or "".
+func (l *idList) add(text string) string {
+	id, err := uuid.Parse(text)
+	if err != nil || id.String() != text { // it is written in other ways, too
+		return "must be the id of a job, as 01936f3e-5f3e-7cc0-8000-0123456789ab"
+	}
+	if _, twice := l.seen[id]; twice {
+		return "is there twice"
+	}
+	if l.seen == nil {
+		l.seen = map[uuid.UUID]struct{}{}
+	}
+	l.seen[id] = struct{}{}
+	l.ids = append(l.ids, id)
+	return ""
+}
+
+func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
+
+// checkExpiry is of a job that may run from dueAt on.
+func checkExpiry(expiresAt, dueAt time.Time) string {
+	switch left := expiresAt.Sub(dueAt); {
+	case left <= 0:
+		return "must be later than now, and than the time from which the job may run"
+	case left > MaxAhead:
+		return fmt.Sprintf("must be at most %d days after the job may run", MaxAhead/(24*time.Hour))
+	}
+	return ""
+}

@@ -1,0 +1,76 @@
+package jobspec
+
+import (
+	"errors"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/retrypolicy"
+)
+
+// TypeDefaults is what an installation has instead of the common defaults, by job type.
+type TypeDefaults map[string]typeDefaults
+
+type typeDefaults struct {
+	retryPolicy   *retrypolicy.Policy // nil: the common one
+	maxRetryCount int
+	timeout       time.Duration
+	silent        Silent // where the common default holds
+}
+
+// ParseTypeDefaults reads a JSON object with an object for each job type, of which maxRetryCount,
+// retryPolicy and timeoutMs are as in a request. An empty text has none.
+func ParseTypeDefaults(text string) (TypeDefaults, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if p := scanProblems([]byte(text), ""); p != nil {
+		return nil, errors.New(p.message())
+	}
+	defaults := TypeDefaults{}
+	r := newReader([]byte(text), "")
+	r.object(func() {
+		jobType := string(r.name)
+		wrong := checkJobType(jobType)
+		defaults[jobType] = r.typeDefaults()
+		r.note(wrong)
+	})
+	if p := r.close(); len(p) > 0 {
+		return nil, errors.New(p.message())
+	}
+	return defaults, nil
+}
+
+func (r *reader) typeDefaults() typeDefaults {
+	d := typeDefaults{silent: Silent{MaxRetryCount: true, RetryPolicy: true, Timeout: true}}
+	r.object(func() {
+		switch string(r.name) {
+		case "maxRetryCount":
+			d.maxRetryCount, d.silent.MaxRetryCount = int(r.integer(0, MaxRetryCount)), false
+		case "retryPolicy":
+			d.retryPolicy, d.silent.RetryPolicy = r.policy(), false
+		case "timeoutMs":
+			d.timeout, d.silent.Timeout = r.millis(time.Millisecond, MaxTimeout), false
+		default:
+			r.unknown()
+		}
+	})
+	return d
+}
+
+// FillIn says what a request is silent about. What Canonical says of a request is of the time before,
+// for the same request is the same under other settings.
+func (t TypeDefaults) FillIn(req *Request) {
+	d, ok := t[req.JobType]
+	if !ok {
+		return
+	}
+	if req.Silent.MaxRetryCount && !d.silent.MaxRetryCount {
+		req.MaxRetryCount = d.maxRetryCount
+	}
+	if req.Silent.RetryPolicy && !d.silent.RetryPolicy {
+		req.RetryPolicy = d.retryPolicy
+	}
+	if req.Silent.Timeout && !d.silent.Timeout {
+		req.Timeout = d.timeout
+	}
+}
