@@ -45,6 +45,9 @@ func (f *Function) takeEvents(c *gin.Context) error {
 		}
 	}
 	accepted, err := f.acceptEvents(c, jobs)
+	if missing := (*apidb.MissingError)(nil); errors.As(err, &missing) {
+		return in.at(missing.Job, noJobs(missing.At))
+	}
 	if err != nil {
 		return err
 	}
@@ -91,7 +94,7 @@ func (f *Function) jobOf(e event.Event, params url.Values, trace uuid.UUID) (api
 	if err != nil {
 		return apidb.NewJob{}, err
 	}
-	job, err := newJob(req, trace)
+	job, err := f.newJob(req, trace)
 	job.EventSource, job.EventID = e.Source(), e.ID()
 	return job, err
 }

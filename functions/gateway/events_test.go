@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -216,36 +215,6 @@ func TestHostileEvents(t *testing.T) {
 		})
 	}
 	if n := h.rows(); n != 0 {
-		t.Errorf("%d jobs", n)
-	}
-}
-
-func TestAHundredEqualSubmitsAreOneJob(t *testing.T) {
-	t.Parallel()
-	h := open(t)
-	keyed := with(`"idempotencyKey": "k"`)
-	var g errgroup.Group
-	for i := range 100 {
-		g.Go(func() error {
-			switch i % 4 {
-			case 0:
-				if r := h.post("/api/jobs", keyed); r.status != http.StatusOK {
-					r.want(http.StatusAccepted)
-				}
-			case 1:
-				h.post("/api/jobs/batch", `{"jobs": [`+keyed+`,`+keyed+`]}`).want(http.StatusOK)
-			case 2:
-				h.binary("/events", "same", keyed).want(http.StatusAccepted)
-			default:
-				h.post("/events", "["+envelope("other", submitType, keyed)+"]", "Content-Type", batchType).want(http.StatusAccepted)
-			}
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	if n := h.rows(); n != 1 {
 		t.Errorf("%d jobs", n)
 	}
 }

@@ -5,6 +5,7 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -22,33 +23,43 @@ type Config struct {
 	JobTypes []string `envconfig:"JOB_TYPES" desc:"job types beside the built-in ones; * allows every name"`
 	Queues   []string `ignored:"true"` // that a job may name
 
+	RetryPolicies string `envconfig:"RETRY_POLICIES" desc:"JSON: by job type maxRetryCount, retryPolicy, timeoutMs where a request does not say"`
+
 	// Broker asks whether what events are said to can be reached; for the health page only.
 	Broker func(context.Context) error `ignored:"true"`
 }
 
 // Function serves HTTP and says what it has accepted.
 type Function struct {
-	cfg     Config
-	store   *apidb.Store
-	rules   jobspec.Rules
-	singles *together
-	stage   *stage
-	endings *endings
-	served  chan struct{} // closed when the last request has been answered
-	grumble sometimes
+	cfg      Config
+	store    *apidb.Store
+	rules    jobspec.Rules
+	defaults jobspec.TypeDefaults
+	singles  *together
+	ordered  *together // those with an ordering key: waiting for a key's lock they hold up only each other
+	stage    *stage
+	endings  *endings
+	served   chan struct{} // closed when the last request has been answered
+	grumble  sometimes
 }
 
-// New makes the function on the API's database.
-func New(cfg Config, store *apidb.Store) *Function {
-	return &Function{
-		cfg:     cfg,
-		store:   store,
-		rules:   jobspec.Rules{Queues: cfg.Queues, JobTypes: cfg.JobTypes},
-		singles: &together{insert: store.InsertJobs, patience: requestPatience},
-		stage:   newStage(),
-		endings: newEndings(store.Ended),
-		served:  make(chan struct{}),
+// New makes the function on the API's database. An error begins with the setting that is wrong.
+func New(cfg Config, store *apidb.Store) (*Function, error) {
+	defaults, err := jobspec.ParseTypeDefaults(cfg.RetryPolicies)
+	if err != nil {
+		return nil, fmt.Errorf("RETRY_POLICIES: %w", err)
 	}
+	return &Function{
+		cfg:      cfg,
+		store:    store,
+		rules:    jobspec.Rules{Queues: cfg.Queues, JobTypes: cfg.JobTypes},
+		defaults: defaults,
+		singles:  &together{insert: store.InsertJobs, patience: requestPatience},
+		ordered:  &together{insert: store.InsertJobs, patience: requestPatience},
+		stage:    newStage(),
+		endings:  newEndings(store.Ended),
+		served:   make(chan struct{}),
+	}, nil
 }
 
 // Host is how the function is hosted.

@@ -93,8 +93,9 @@ func open(t *testing.T) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(h.store.Close)
-	g := gateway.New(gateway.Config{
-		Queues: []string{"default", "mail"}, JobTypes: []string{"EMAIL"}, Broker: h.broker.ask,
+	g := mustNew(t, gateway.Config{
+		Queues: []string{"default", "mail"}, JobTypes: []string{"EMAIL", "SLOW"}, Broker: h.broker.ask,
+		RetryPolicies: `{"SLOW": {"maxRetryCount": 9, "timeoutMs": 1000, "retryPolicy": {"type": "fixed", "delayMs": 7}}}`,
 	}, h.store).Host()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -111,6 +112,15 @@ func open(t *testing.T) *house {
 	t.Cleanup(server.Close)
 	h.client = &client{t: t, base: server.URL}
 	return h
+}
+
+func mustNew(t testing.TB, cfg gateway.Config, store *apidb.Store) *gateway.Function {
+	t.Helper()
+	f, err := gateway.New(cfg, store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
 
 // wire leads to a database until it is cut.

@@ -42,8 +42,8 @@ func (f *Function) submit(c *gin.Context) error {
 		return err
 	}
 	job := accepted[0]
-	if job.Conflict {
-		return conflict(job)
+	if err := refusal(job); err != nil {
+		return err
 	}
 	c.Header("Location", "/api/jobs/"+job.JobID.String())
 	c.JSON(acceptedStatus(c, job), acceptedBody{JobID: job.JobID, TraceID: job.TraceID, Status: job.Status()})
@@ -59,9 +59,25 @@ func acceptedStatus(c *gin.Context, job apidb.Accepted) int {
 	return http.StatusAccepted
 }
 
-func conflict(job apidb.Accepted) error {
-	return ofJob{job.JobID, apierror.New(apierror.IdempotencyConflict,
-		"the idempotency key was used before, for a job that asked for something else")}
+// refusal is why the store did not accept a job; nil: it did.
+func refusal(job apidb.Accepted) error {
+	switch {
+	case job.Conflict:
+		return ofJob{job.JobID, apierror.New(apierror.IdempotencyConflict,
+			"the idempotency key was used before, for a job that asked for something else")}
+	case len(job.Missing) > 0:
+		return noJobs(job.Missing)
+	}
+	return nil
+}
+
+// noJobs: what stands at these places of after is no job.
+func noJobs(at []int) error {
+	e := apierror.New(apierror.InvalidJobRequest, "invalid job request: after[%d] is no job", at[0])
+	for _, i := range at {
+		e.Details = append(e.Details, apierror.Detail{Path: fmt.Sprintf("after[%d]", i), Message: "is no job"})
+	}
+	return e
 }
 
 func (f *Function) decode(body []byte, trace uuid.UUID) (apidb.NewJob, error) {
@@ -72,11 +88,12 @@ func (f *Function) decode(body []byte, trace uuid.UUID) (apidb.NewJob, error) {
 	if err := req.Validate(f.rules); err != nil {
 		return apidb.NewJob{}, err
 	}
-	return newJob(req, trace)
+	return f.newJob(req, trace)
 }
 
-func newJob(req jobspec.Request, trace uuid.UUID) (apidb.NewJob, error) {
+func (f *Function) newJob(req jobspec.Request, trace uuid.UUID) (apidb.NewJob, error) {
 	job := apidb.NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: trace, Request: req}
+	f.defaults.FillIn(&job.Request)
 	if req.IdempotencyKey == "" {
 		return job, nil
 	}
@@ -130,9 +147,10 @@ func (f *Function) submitBatch(c *gin.Context) error {
 	}
 	for at := range accepted {
 		job := &accepted[at]
+		refused := refusal(*job)
 		switch i := ordinals[at]; {
-		case job.Conflict:
-			refuse(i, conflict(*job))
+		case refused != nil:
+			refuse(i, refused)
 		case job.Replayed:
 			results[i] = batchResult{Status: http.StatusOK, JobID: &job.JobID}
 		default:
@@ -182,10 +200,9 @@ func (f *Function) accept(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Accepted
 	defer cancel()
 	var accepted []apidb.Accepted
 	var err error
-	if job := jobs[0]; len(jobs) == 1 && job.Request.IdempotencyKey == "" && job.EventID == "" {
-		// One with a key waits for another's, and would have its company wait too.
+	if company := f.company(jobs); company != nil {
 		accepted = make([]apidb.Accepted, 1)
-		accepted[0], err = f.singles.add(ctx, job)
+		accepted[0], err = company.add(ctx, jobs[0])
 	} else {
 		accepted, err = f.store.InsertJobs(ctx, jobs)
 	}
@@ -195,10 +212,25 @@ func (f *Function) accept(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Accepted
 	return accepted, f.tell(jobs, accepted)
 }
 
+// company is with whom a single job goes; nil: alone. One with a key waits for another's, and would have
+// its company wait too. Submits of one ordering key wait for each other anyway: together they wait once.
+func (f *Function) company(jobs []apidb.NewJob) *together {
+	if len(jobs) > 1 {
+		return nil
+	}
+	switch req := &jobs[0].Request; {
+	case req.OrderingKey != "" && len(req.After) == 0:
+		return f.ordered
+	case req.IdempotencyKey == "" && req.IsPlain():
+		return f.singles
+	}
+	return nil
+}
+
 func (f *Function) tell(jobs []apidb.NewJob, accepted []apidb.Accepted) error {
 	events := make([]event.Event, 0, len(jobs))
 	for i := range accepted {
-		if accepted[i].Replayed {
+		if accepted[i].Replayed || len(accepted[i].Missing) > 0 {
 			continue
 		}
 		e, err := apidb.CreatedEvent(accepted[i].Created(jobs[i]))

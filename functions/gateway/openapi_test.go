@@ -143,7 +143,13 @@ func TestTheContractAndTheDecoderAgree(t *testing.T) {
 		`"retryPolicy": {"type": "fixed"}`, `"retryPolicy": {"type": "fixed", "delayMs": 0, "jitter": 1}`,
 		`"retryPolicy": {"type": "fixed", "delayMs": 1, "baseMs": 1}`, `"retryPolicy": {}`, `"retryPolicy": null`,
 		`"retryPolicy": {"type": "list", "delaysMs": []}`, `"retryPolicy": {"type": "list", "delaysMs": [1]}`,
-		`"retryPolicy": {"type": "exponential", "baseMs": 31536000001}`, `"orderingKey": "x"`,
+		`"retryPolicy": {"type": "exponential", "baseMs": 31536000001}`, `"callbackUrl": "https://example.org/"`,
+		`"orderingKey": "x"`, `"orderingKey": ""`, `"orderingKey": "` + long + `"`, `"orderingKey": "` + long + `x"`,
+		`"orderingKey": null`, `"expiresAt": "2026-11-22T08:00:00Z"`, `"expiresAt": "2026-11-22"`, `"expiresAt": 5`,
+		`"after": []`, `"after": null`, `"after": [null]`, `"after": ["x"]`, `"after": [` + someID + `]`,
+		`"after": [` + strings.ToUpper(someID) + `]`, `"after": [` + someID + `, ` + someID + `]`, `"after": ` + someID,
+		`"onDependencyFailure": "run"`, `"onDependencyFailure": "cancel", "after": [` + someID + `]`,
+		`"onDependencyFailure": "run", "after": []`, `"onDependencyFailure": "hope", "after": [` + someID + `]`,
 	} {
 		agree(t, schema, strings.TrimSuffix(`{"jobType": "OWN", "payload": null, `+fields, ", ")+"}")
 	}
@@ -165,6 +171,8 @@ func TestTheContractAndTheDecoderAgree(t *testing.T) {
 		agree(t, schema, body)
 	}
 }
+
+const someID = `"01936f3e-5f3e-7cc0-8000-0123456789ab"`
 
 func agree(t *testing.T, schema *openapi3.Schema, body string) {
 	t.Helper()
@@ -210,8 +218,9 @@ func TestTheContractRefusesUnknownFieldsOfAnswers(t *testing.T) {
 		"priority": 0, "attempt": 0, "retryCount": 0, "maxRetryCount": 3, "createdAt": "2026-11-22T08:00:00Z",
 		"updatedAt": "2026-11-22T08:00:00.5Z", "runAt": null, "nextRunAt": null, "startedAt": null, "finishedAt": null,
 		"progress": null, "output": null, "lastError": {"errorCode": "A", "message": "b"}, "traceId": ` + id + `,
-		"tags": [], "blockedBy": [], "version": 0, "callbackDeadlineAt": null, "cancelRequestedAt": null`
-	full := summary + `, "payload": null, "logs": [{"attempt": 1, "at": "2026-11-22T08:00:00Z", "level": "INFO", "text": ""}],
+		"tags": [], "blockedBy": [{"kind": "order", "id": "k"}], "version": 0, "callbackDeadlineAt": null,
+		"cancelRequestedAt": null, "expiresAt": null, "orderingKey": "k"`
+	full := summary + `, "payload": null, "after": [` + id + `], "onDependencyFailure": "run", "logs": [{"attempt": 1, "at": "2026-11-22T08:00:00Z", "level": "INFO", "text": ""}],
 		"history": [{"at": "2026-11-22T08:00:00Z", "from": null, "to": "PENDING", "attempt": 0, "by": "ingest", "reason": null}],
 		"attempts": [{"attempt": 1, "workerId": null, "startedAt": null, "finishedAt": null, "outcome": null,
 		"errorCode": null, "message": null}]`

@@ -120,11 +120,11 @@ func (f *Function) list(c *gin.Context) error {
 	return nil
 }
 
-var listParameters = []string{"type", "queue", "tag", "since", "until", "cursor", "limit"}
+var listParameters = []string{"type", "queue", "tag", "orderingKey", "since", "until", "cursor", "limit"}
 
 func listFilter(q *query) apidb.Filter {
 	return apidb.Filter{
-		JobType: q.one("type"), Queue: q.one("queue"), Tag: q.one("tag"),
+		JobType: q.one("type"), Queue: q.one("queue"), Tag: q.one("tag"), OrderingKey: q.one("orderingKey"),
 		Since: q.instant("since"), Until: q.instant("until"), Before: q.cursor("cursor"),
 		Limit: q.integer("limit", defaultLimit, 1, maxLimit),
 	}

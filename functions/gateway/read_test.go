@@ -249,7 +249,7 @@ func TestThePages(t *testing.T) {
 
 func TestAPanicIs500WithItsTrace(t *testing.T) {
 	t.Parallel()
-	broken := httptest.NewServer(gateway.New(gateway.Config{}, &apidb.Store{}).Handler()) // a store that was never opened
+	broken := httptest.NewServer(mustNew(t, gateway.Config{}, &apidb.Store{}).Handler()) // a store that was never opened
 	t.Cleanup(broken.Close)
 	for range 2 {
 		res, err := http.Get(broken.URL + "/api/jobs")
@@ -280,7 +280,7 @@ func TestTheRouterHasWhatTheContractHas(t *testing.T) {
 			}
 		}
 	}
-	engine, ok := gateway.New(gateway.Config{}, &apidb.Store{}).Handler().(*gin.Engine)
+	engine, ok := mustNew(t, gateway.Config{}, &apidb.Store{}).Handler().(*gin.Engine)
 	if !ok {
 		t.Fatal("the handler shows no routes")
 	}

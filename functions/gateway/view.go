@@ -8,6 +8,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -37,15 +38,19 @@ type summary struct {
 	Tags               []string         `json:"tags"`
 	BlockedBy          []jobevent.Block `json:"blockedBy"`
 	Version            int64            `json:"version"`
+	ExpiresAt          *time.Time       `json:"expiresAt"`
+	OrderingKey        *string          `json:"orderingKey"`
 }
 
 // full is a job on its own.
 type full struct {
 	summary
-	Payload  json.RawMessage `json:"payload"`
-	History  []move          `json:"history"`
-	Attempts []attempt       `json:"attempts"`
-	Logs     []logLine       `json:"logs"`
+	Payload             json.RawMessage `json:"payload"`
+	After               []uuid.UUID     `json:"after"`
+	OnDependencyFailure *string         `json:"onDependencyFailure"`
+	History             []move          `json:"history"`
+	Attempts            []attempt       `json:"attempts"`
+	Logs                []logLine       `json:"logs"`
 }
 
 type progress struct {
@@ -92,7 +97,8 @@ func newSummary(job apidb.Job) summary {
 		StartedAt: utc(snap.StartedAt), FinishedAt: utc(snap.FinishedAt),
 		CallbackDeadlineAt: utc(snap.CallbackDeadlineAt), CancelRequestedAt: utc(job.CancelRequestedAt),
 		Progress: newProgress(job.Progress), Output: snap.Output, LastError: snap.LastError, TraceID: job.TraceID,
-		Tags: list(job.Tags), BlockedBy: list(snap.BlockedBy), Version: job.Version,
+		Tags: list(job.Tags), BlockedBy: list(job.BlockedBy), Version: job.Version,
+		ExpiresAt: utc(job.ExpiresAt), OrderingKey: given(job.OrderingKey),
 	}
 }
 
@@ -104,8 +110,19 @@ func newFull(job apidb.Job, lines []apidb.LogLine) full {
 		}
 	}
 	return full{
-		summary: newSummary(job), Payload: job.Payload, History: history, Attempts: attempts(job), Logs: newLogs(lines),
+		summary: newSummary(job), Payload: job.Payload, After: list(job.After),
+		OnDependencyFailure: onDependencyFailure(job), History: history, Attempts: attempts(job), Logs: newLogs(lines),
 	}
+}
+
+func onDependencyFailure(job apidb.Job) *string {
+	switch {
+	case !job.HasAfter:
+		return nil
+	case job.RunAnyway:
+		return given(jobspec.OnDependencyFailureRun)
+	}
+	return given(jobspec.OnDependencyFailureCancel)
 }
 
 func newProgress(p *jobevent.Progress) *progress {

@@ -118,9 +118,12 @@ func (s *stores) functions(o Options, below *base) ([]funchost.Function, error) 
 	if err != nil {
 		return nil, err
 	}
-	types := slices.AppendSeq(slices.Clone(o.JobTypes), maps.Keys(o.Handlers))
+	door, err := s.gateway(o, broker)
+	if err != nil {
+		return nil, err
+	}
 	return []funchost.Function{
-		gateway.New(gateway.Config{Queues: o.Queues, JobTypes: types, Broker: broker}, s.api).Host(),
+		door.Host(),
 		projecting.Host(),
 		ingest.New(s.scheduler).Host(),
 		dispatch.New(s.scheduler).Host(),
@@ -129,6 +132,16 @@ func (s *stores) functions(o Options, below *base) ([]funchost.Function, error) 
 		watchdog.New(s.scheduler).Host(),
 		worker,
 	}, nil
+}
+
+func (s *stores) gateway(o Options, broker func(context.Context) error) (*gateway.Function, error) {
+	var cfg gateway.Config
+	if err := funchost.LoadConfig(&cfg); err != nil {
+		return nil, err
+	}
+	cfg.Queues, cfg.Broker = o.Queues, broker
+	cfg.JobTypes = slices.AppendSeq(slices.Clone(o.JobTypes), maps.Keys(o.Handlers))
+	return gateway.New(cfg, s.api)
 }
 
 func (s *stores) projection() (*projection.Function, error) {

@@ -15,7 +15,7 @@ import (
 func allAlike(jobs []NewJob) bool {
 	for i := range jobs {
 		job := &jobs[i]
-		if job.Request.IdempotencyKey != "" || job.EventID != "" || i > 0 && !alike(job, &jobs[0]) {
+		if job.Request.IdempotencyKey != "" || job.EventID != "" || !job.Request.IsPlain() || i > 0 && !alike(job, &jobs[0]) {
 			return false
 		}
 	}

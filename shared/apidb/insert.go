@@ -36,6 +36,10 @@ type Accepted struct {
 	CreatedAt time.Time
 	Replayed  bool // the job was there before, or stands earlier in the same batch
 	Conflict  bool // its idempotency key belongs to JobID, which asked for something else
+
+	OrderNumber int64      // of a job with an ordering key; they rise in the order of acceptance
+	OrderAfter  *uuid.UUID // the job of the key before it; nil: all before it have ended
+	Missing     []int      // what in the request's After is no job of the owner, the first few; then it was refused
 }
 
 // Status is the job's at the time it was accepted, so that a replayed answer is the same answer.
@@ -53,6 +57,8 @@ var ErrConflict = errors.New("idempotency key was used for another request")
 // The answers are in the order of jobs.
 func (s *Store) InsertJobs(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
 	switch {
+	case someTied(jobs):
+		return s.insertTied(ctx, jobs, false)
 	case allAlike(jobs):
 		accepted, err := s.insertAlike(ctx, jobs)
 		return accepted, classify("insert jobs", err)
@@ -63,9 +69,12 @@ func (s *Store) InsertJobs(ctx context.Context, jobs []NewJob) ([]Accepted, erro
 	return s.insertBatch(ctx, jobs, false)
 }
 
-// InsertAllJobs accepts all jobs, or with an ErrConflict none.
+// InsertAllJobs accepts all jobs, or with an ErrConflict or a *MissingError none.
 func (s *Store) InsertAllJobs(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
-	if len(jobs) > 1 && !allAlike(jobs) {
+	switch {
+	case someTied(jobs):
+		return s.insertTied(ctx, jobs, true)
+	case len(jobs) > 1 && !allAlike(jobs):
 		return s.insertBatch(ctx, jobs, true)
 	}
 	accepted, err := s.InsertJobs(ctx, jobs)
@@ -103,7 +112,7 @@ func insertJobs(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted,
 	// Batches that share keys insert them in one order, or they would deadlock.
 	slices.SortStableFunc(open, func(a, b int) int { return compareKeys(&jobs[a], &jobs[b]) })
 	for range insertTries {
-		rows, err := q.JobInsertMany(ctx, insertParams(jobs, open))
+		rows, err := insertRows(ctx, q, jobs, open)
 		if err != nil {
 			return nil, err
 		}
@@ -111,15 +120,30 @@ func insertJobs(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted,
 		if len(open) == 0 {
 			return accepted, nil
 		}
-		known, err := q.JobsInTheWay(ctx, wayParams(jobs, open))
-		if err != nil {
+		if open, err = lookUp(ctx, q, jobs, open, accepted); err != nil {
 			return nil, err
 		}
-		if open = takeKnown(jobs, open, known, accepted); len(open) == 0 {
+		if len(open) == 0 {
 			return accepted, nil
 		}
 	}
 	return nil, fmt.Errorf("find the jobs in the way of %d others: they come and go", len(open))
+}
+
+func insertRows(ctx context.Context, q *gen.Queries, jobs []NewJob, open []int) ([]gen.JobInsertManyRow, error) {
+	if allPlain(jobs) {
+		return q.JobInsertMany(ctx, insertParams(jobs, open))
+	}
+	return insertTiedRows(ctx, q, jobs, open, make([]Accepted, len(jobs)))
+}
+
+// lookUp answers the jobs that are known and returns the ordinals of the others.
+func lookUp(ctx context.Context, q *gen.Queries, jobs []NewJob, open []int, accepted []Accepted) ([]int, error) {
+	known, err := q.JobsInTheWay(ctx, wayParams(jobs, open))
+	if err != nil {
+		return nil, err
+	}
+	return takeKnown(jobs, open, known, accepted), nil
 }
 
 func compareKeys(a, b *NewJob) int {
@@ -141,12 +165,12 @@ func takeInserted(jobs []NewJob, open []int, rows []gen.JobInsertManyRow, accept
 		if row == nil {
 			return false
 		}
-		accepted[i] = Accepted{JobID: row.JobID, TraceID: jobs[i].TraceID, RunAt: row.RunAt, CreatedAt: row.CreatedAt}
+		a := &accepted[i]
+		a.JobID, a.TraceID, a.RunAt, a.CreatedAt = row.JobID, jobs[i].TraceID, row.RunAt, row.CreatedAt
 		return true
 	})
 }
 
-// takeKnown answers the jobs that are known and returns the ordinals of the others.
 func takeKnown(jobs []NewJob, open []int, rows []gen.JobsInTheWayRow, accepted []Accepted) []int {
 	found := map[int]*gen.JobsInTheWayRow{}
 	for i := range rows {

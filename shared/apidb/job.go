@@ -38,6 +38,12 @@ type Job struct {
 	UpdatedAt         time.Time
 	Snapshot          jobevent.Status // zero at version 0
 	Progress          *jobevent.Progress
+	ExpiresAt         *time.Time
+	OrderingKey       string
+	HasAfter          bool        // others have to end first
+	After             []uuid.UUID // nil in a list
+	RunAnyway         bool        // false in a list
+	BlockedBy         []jobevent.Block
 }
 
 // Job gives one job; ErrNoJob when there is none.
@@ -51,10 +57,15 @@ func (s *Store) Job(ctx context.Context, id uuid.UUID) (Job, error) {
 		MaxRetryCount: row.MaxRetryCount, RunAt: row.RunAt, Tags: row.Tags, TraceID: row.TraceID,
 		CreatedAt: row.CreatedAt, CancelRequestedAt: row.CancelRequestedAt, Status: row.Status, Version: row.Version,
 		Attempt: row.Attempt, RetryCount: row.RetryCount, UpdatedAt: row.UpdatedAt, Snapshot: row.Snapshot,
-		Progress: row.Progress,
+		Progress: row.Progress, ExpiresAt: row.ExpiresAt, OrderingKey: row.OrderingKey, HasAfter: row.AfterIDs != nil,
 	})
-	job.Payload = row.Payload
-	return job, err
+	if err != nil {
+		return Job{}, err
+	}
+	job.Payload, job.After, job.RunAnyway = row.Payload, row.AfterIDs, value(row.RunsAnyway)
+	page := []Job{job}
+	err = s.findBlocks(ctx, page)
+	return page[0], classify("find what a job waits for", err)
 }
 
 // LogLine is a line of an attempt's log.
@@ -89,15 +100,16 @@ func (s *Store) Logs(ctx context.Context, id uuid.UUID, attempt int) ([]LogLine,
 
 // Filter chooses jobs; what is empty does not count.
 type Filter struct {
-	Status  jobstate.Status
-	JobType string
-	Queue   string
-	Tag     string
-	Since   *time.Time // createdAt from here on
-	Until   *time.Time // createdAt before this
-	Before  uuid.UUID  // jobs after this one in the list, that is older ones
-	Skip    int        // of those, as many of the newest; for a status of its own shelf
-	Limit   int
+	Status      jobstate.Status
+	JobType     string
+	Queue       string
+	Tag         string
+	OrderingKey string
+	Since       *time.Time // createdAt from here on
+	Until       *time.Time // createdAt before this
+	Before      uuid.UUID  // jobs after this one in the list, that is older ones
+	Skip        int        // of those, as many of the newest; for a status of its own shelf
+	Limit       int
 }
 
 // clockRoom is how far the clock that made a job's id may differ from the database's.
@@ -119,13 +131,17 @@ func (s *Store) ListJobs(ctx context.Context, f Filter) (jobs []Job, more bool, 
 			return nil, false, err
 		}
 	}
+	if err := s.findBlocks(ctx, jobs); err != nil {
+		return nil, false, classify("find what jobs wait for", err)
+	}
 	return jobs, more, nil
 }
 
 func (f Filter) params() gen.JobsListParams {
 	p := gen.JobsListParams{
 		Status: text(string(f.Status)), JobType: text(f.JobType), Queue: text(f.Queue),
-		Tag: text(f.Tag), Since: f.Since, Until: f.Until, BeforeID: uuid.Max, MaxJobs: int32(f.Limit + 1),
+		Tag: text(f.Tag), OrderingKey: text(f.OrderingKey), Since: f.Since, Until: f.Until, BeforeID: uuid.Max,
+		MaxJobs: int32(f.Limit + 1),
 	}
 	if f.Since != nil {
 		p.AfterID = firstIDAt(f.Since.Add(-clockRoom))
@@ -143,8 +159,8 @@ func (f Filter) params() gen.JobsListParams {
 func (s *Store) CountDead(ctx context.Context, f Filter) (n int64, known bool, err error) {
 	p := f.params()
 	row, err := s.q.JobsCountShelved(ctx, gen.JobsCountShelvedParams{
-		Shelf: shelvesOf(jobstate.Failed)[0], JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since, Until: p.Until,
-		AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: MaxFigure + 1,
+		Shelf: shelvesOf(jobstate.Failed)[0], JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, OrderingKey: p.OrderingKey,
+		Since: p.Since, Until: p.Until, AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: MaxFigure + 1,
 	})
 	return row.Fit, row.Seen <= MaxFigure, classify("count dead jobs", err)
 }
@@ -156,8 +172,8 @@ func (s *Store) list(
 		return s.q.JobsList(ctx, p)
 	}
 	shelved, err := s.q.JobsListShelved(ctx, gen.JobsListShelvedParams{
-		Shelves: shelves, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since, Until: p.Until,
-		AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: p.MaxJobs + int32(skip), Skip: int32(skip),
+		Shelves: shelves, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, OrderingKey: p.OrderingKey, Since: p.Since,
+		Until: p.Until, AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: p.MaxJobs + int32(skip), Skip: int32(skip),
 	})
 	rows := make([]gen.JobsListRow, len(shelved))
 	for i := range shelved {
@@ -178,6 +194,7 @@ func newJob(row gen.JobsListRow) (Job, error) {
 		Priority: int(row.Priority), MaxRetryCount: int(row.MaxRetryCount), RunAt: row.RunAt, Tags: row.Tags,
 		CreatedAt: row.CreatedAt, CancelRequestedAt: row.CancelRequestedAt, Status: jobstate.Status(row.Status),
 		Version: row.Version, Attempt: int(row.Attempt), RetryCount: int(row.RetryCount), UpdatedAt: row.UpdatedAt,
+		ExpiresAt: row.ExpiresAt, OrderingKey: value(row.OrderingKey), HasAfter: row.HasAfter,
 	}
 	if row.Snapshot != nil {
 		if err := jsonv2.Unmarshal([]byte(*row.Snapshot), &job.Snapshot); err != nil {
@@ -236,6 +253,14 @@ func text(s string) *string {
 		return nil
 	}
 	return &s
+}
+
+// value is what a column holds; nothing is its zero.
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
 }
 
 func classify(doing string, err error) error {

@@ -26,7 +26,7 @@ type Page struct {
 	Limit        int
 }
 
-// MaxPageBytes bounds the payloads in one page; the job that goes beyond is its last.
+// MaxPageBytes bounds the payloads and dependencies in one page; the job that goes beyond is its last.
 const MaxPageBytes = 32 << 20
 
 // UnconfirmedJobs gives jobs of which the scheduler has not been heard, at the ages 10, 20, 40, 80, 160,
@@ -44,6 +44,8 @@ func (s *Store) UnconfirmedJobs(ctx context.Context, p Page) ([]jobevent.Created
 			JobID: row.JobID, TraceID: row.TraceID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue,
 			Payload: row.Payload, Priority: int(row.Priority), MaxRetryCount: int(row.MaxRetryCount),
 			TimeoutMs: int64(row.TimeoutMs), RunAt: row.RunAt, CreatedAt: row.CreatedAt,
+			ExpiresAt: row.ExpiresAt, OrderAfter: row.OrderAfter, After: row.AfterIDs,
+			OrderingKey: value(row.OrderingKey), OrderNumber: value(row.OrderNumber), RunAnyway: value(row.RunsAnyway),
 		}
 		if row.RetryPolicy == nil {
 			continue

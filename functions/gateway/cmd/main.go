@@ -22,6 +22,10 @@ func main() {
 			return funchost.Function{}, err
 		}
 		env.OnClose(store.Close)
-		return gateway.New(cfg, store).Host(), nil
+		function, err := gateway.New(cfg, store)
+		if err != nil {
+			return funchost.Function{}, err
+		}
+		return function.Host(), nil
 	})
 }

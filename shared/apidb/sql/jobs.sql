@@ -83,12 +83,14 @@ select * from jobs where job_id = @job_id;
 -- name: JobsList :many
 select
     job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress
+    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress,
+    expires_at, ordering_key, (after_ids is not null)::boolean as has_after
 from jobs
 where (sqlc.narg('status')::text is null or status = sqlc.narg('status'))
     and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
     and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
     and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
+    and (sqlc.narg('ordering_key')::text is null or ordering_key = sqlc.narg('ordering_key'))
     and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
     and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
     and job_id > @after_id::uuid
@@ -101,13 +103,15 @@ limit @max_jobs::int;
 -- name: JobsListShelved :many
 select
     job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress
+    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress,
+    expires_at, ordering_key, (after_ids is not null)::boolean as has_after
 from unnest(@shelves::int[]) as shelf cross join lateral (
     select * from jobs
     where shelf_of(status, version) = shelf
         and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
         and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
         and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
+        and (sqlc.narg('ordering_key')::text is null or ordering_key = sqlc.narg('ordering_key'))
         and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
         and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
         and job_id > @after_id::uuid
@@ -121,7 +125,7 @@ limit @max_jobs offset @skip::int;
 -- How many of the newest jobs on a shelf fit, of how many.
 -- name: JobsCountShelved :one
 with newest as (
-    select job_type, queue, tags, created_at from jobs
+    select job_type, queue, tags, ordering_key, created_at from jobs
     where shelf_of(status, version) = @shelf::int and job_id > @after_id::uuid and job_id < @before_id::uuid
     order by job_id desc
     limit @max_jobs::int
@@ -130,6 +134,7 @@ select
     (count(*) filter (where (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
         and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
         and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
+        and (sqlc.narg('ordering_key')::text is null or ordering_key = sqlc.narg('ordering_key'))
         and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
         and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))))::bigint as fit,
     count(*)::bigint as seen
@@ -257,9 +262,10 @@ with pass as (
 ), page as (
     select
         unheard.*,
-        sum(octet_length(payload::text)) over (order by job_id) - octet_length(payload::text) as bytes_before
+        sum(octet_length(payload::text) + weight) over (order by job_id) - octet_length(payload::text) - weight
+            as bytes_before
     from pass cross join generate_series(0, 1) as shelf cross join lateral (
-        select jobs.* from jobs
+        select jobs.*, 39 * coalesce(cardinality(after_ids), 0) as weight from jobs
         where shelf_of(status, version) = shelf and job_id > @after_id::uuid
             and created_at <= pass.until - interval '10 s'
             and times_due(pass.until - created_at) > times_due(pass.since - created_at)
@@ -271,7 +277,7 @@ with pass as (
 )
 select
     job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
-    run_at, trace_id, created_at
+    run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway
 from page
 where bytes_before <= @max_bytes::bigint
 order by job_id;

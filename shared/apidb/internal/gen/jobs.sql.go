@@ -349,31 +349,33 @@ func (q *Queries) JobsApplyStatus(ctx context.Context, arg JobsApplyStatusParams
 
 const jobsCountShelved = `-- name: JobsCountShelved :one
 with newest as (
-    select job_type, queue, tags, created_at from jobs
-    where shelf_of(status, version) = $6::int and job_id > $7::uuid and job_id < $8::uuid
+    select job_type, queue, tags, ordering_key, created_at from jobs
+    where shelf_of(status, version) = $7::int and job_id > $8::uuid and job_id < $9::uuid
     order by job_id desc
-    limit $9::int
+    limit $10::int
 )
 select
     (count(*) filter (where ($1::text is null or job_type = $1)
         and ($2::text is null or queue = $2)
         and ($3::text is null or $3 = any (tags))
-        and ($4::timestamptz is null or created_at >= $4)
-        and ($5::timestamptz is null or created_at < $5)))::bigint as fit,
+        and ($4::text is null or ordering_key = $4)
+        and ($5::timestamptz is null or created_at >= $5)
+        and ($6::timestamptz is null or created_at < $6)))::bigint as fit,
     count(*)::bigint as seen
 from newest
 `
 
 type JobsCountShelvedParams struct {
-	JobType  *string
-	Queue    *string
-	Tag      *string
-	Since    *time.Time
-	Until    *time.Time
-	Shelf    int32
-	AfterID  uuid.UUID
-	BeforeID uuid.UUID
-	MaxJobs  int32
+	JobType     *string
+	Queue       *string
+	Tag         *string
+	OrderingKey *string
+	Since       *time.Time
+	Until       *time.Time
+	Shelf       int32
+	AfterID     uuid.UUID
+	BeforeID    uuid.UUID
+	MaxJobs     int32
 }
 
 type JobsCountShelvedRow struct {
@@ -387,6 +389,7 @@ func (q *Queries) JobsCountShelved(ctx context.Context, arg JobsCountShelvedPara
 		arg.JobType,
 		arg.Queue,
 		arg.Tag,
+		arg.OrderingKey,
 		arg.Since,
 		arg.Until,
 		arg.Shelf,
@@ -603,30 +606,33 @@ func (q *Queries) JobsInTheWay(ctx context.Context, arg JobsInTheWayParams) ([]J
 const jobsList = `-- name: JobsList :many
 select
     job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress
+    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress,
+    expires_at, ordering_key, (after_ids is not null)::boolean as has_after
 from jobs
 where ($1::text is null or status = $1)
     and ($2::text is null or job_type = $2)
     and ($3::text is null or queue = $3)
     and ($4::text is null or $4 = any (tags))
-    and ($5::timestamptz is null or created_at >= $5)
-    and ($6::timestamptz is null or created_at < $6)
-    and job_id > $7::uuid
-    and job_id < $8::uuid
+    and ($5::text is null or ordering_key = $5)
+    and ($6::timestamptz is null or created_at >= $6)
+    and ($7::timestamptz is null or created_at < $7)
+    and job_id > $8::uuid
+    and job_id < $9::uuid
 order by job_id desc
-limit $9::int
+limit $10::int
 `
 
 type JobsListParams struct {
-	Status   *string
-	JobType  *string
-	Queue    *string
-	Tag      *string
-	Since    *time.Time
-	Until    *time.Time
-	AfterID  uuid.UUID
-	BeforeID uuid.UUID
-	MaxJobs  int32
+	Status      *string
+	JobType     *string
+	Queue       *string
+	Tag         *string
+	OrderingKey *string
+	Since       *time.Time
+	Until       *time.Time
+	AfterID     uuid.UUID
+	BeforeID    uuid.UUID
+	MaxJobs     int32
 }
 
 type JobsListRow struct {
@@ -648,6 +654,9 @@ type JobsListRow struct {
 	UpdatedAt         time.Time
 	Snapshot          *string
 	Progress          json.RawMessage
+	ExpiresAt         *time.Time
+	OrderingKey       *string
+	HasAfter          bool
 }
 
 // Newest first: a job's id orders by age. The bounds on job_id follow from since and until, with room
@@ -658,6 +667,7 @@ func (q *Queries) JobsList(ctx context.Context, arg JobsListParams) ([]JobsListR
 		arg.JobType,
 		arg.Queue,
 		arg.Tag,
+		arg.OrderingKey,
 		arg.Since,
 		arg.Until,
 		arg.AfterID,
@@ -690,6 +700,9 @@ func (q *Queries) JobsList(ctx context.Context, arg JobsListParams) ([]JobsListR
 			&i.UpdatedAt,
 			&i.Snapshot,
 			&i.Progress,
+			&i.ExpiresAt,
+			&i.OrderingKey,
+			&i.HasAfter,
 		); err != nil {
 			return nil, err
 		}
@@ -704,35 +717,38 @@ func (q *Queries) JobsList(ctx context.Context, arg JobsListParams) ([]JobsListR
 const jobsListShelved = `-- name: JobsListShelved :many
 select
     job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress
+    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress,
+    expires_at, ordering_key, (after_ids is not null)::boolean as has_after
 from unnest($1::int[]) as shelf cross join lateral (
     select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway from jobs
     where shelf_of(status, version) = shelf
         and ($2::text is null or job_type = $2)
         and ($3::text is null or queue = $3)
         and ($4::text is null or $4 = any (tags))
-        and ($5::timestamptz is null or created_at >= $5)
-        and ($6::timestamptz is null or created_at < $6)
-        and job_id > $7::uuid
-        and job_id < $8::uuid
+        and ($5::text is null or ordering_key = $5)
+        and ($6::timestamptz is null or created_at >= $6)
+        and ($7::timestamptz is null or created_at < $7)
+        and job_id > $8::uuid
+        and job_id < $9::uuid
     order by job_id desc
-    limit $9::int
+    limit $10::int
 ) as shelved
 order by job_id desc
-limit $9 offset $10::int
+limit $10 offset $11::int
 `
 
 type JobsListShelvedParams struct {
-	Shelves  []int32
-	JobType  *string
-	Queue    *string
-	Tag      *string
-	Since    *time.Time
-	Until    *time.Time
-	AfterID  uuid.UUID
-	BeforeID uuid.UUID
-	MaxJobs  int32
-	Skip     int32
+	Shelves     []int32
+	JobType     *string
+	Queue       *string
+	Tag         *string
+	OrderingKey *string
+	Since       *time.Time
+	Until       *time.Time
+	AfterID     uuid.UUID
+	BeforeID    uuid.UUID
+	MaxJobs     int32
+	Skip        int32
 }
 
 type JobsListShelvedRow struct {
@@ -754,6 +770,9 @@ type JobsListShelvedRow struct {
 	UpdatedAt         time.Time
 	Snapshot          *string
 	Progress          json.RawMessage
+	ExpiresAt         *time.Time
+	OrderingKey       *string
+	HasAfter          bool
 }
 
 // The same for the jobs on some shelves. Each shelf is read in the order of ids and no further than the
@@ -764,6 +783,7 @@ func (q *Queries) JobsListShelved(ctx context.Context, arg JobsListShelvedParams
 		arg.JobType,
 		arg.Queue,
 		arg.Tag,
+		arg.OrderingKey,
 		arg.Since,
 		arg.Until,
 		arg.AfterID,
@@ -797,6 +817,9 @@ func (q *Queries) JobsListShelved(ctx context.Context, arg JobsListShelvedParams
 			&i.UpdatedAt,
 			&i.Snapshot,
 			&i.Progress,
+			&i.ExpiresAt,
+			&i.OrderingKey,
+			&i.HasAfter,
 		); err != nil {
 			return nil, err
 		}
@@ -843,10 +866,11 @@ with pass as (
     select $2::timestamptz as since, $3::timestamptz as until
 ), page as (
     select
-        unheard.job_id, unheard.owner_id, unheard.job_type, unheard.queue, unheard.payload, unheard.priority, unheard.max_retry_count, unheard.retry_policy, unheard.timeout_ms, unheard.run_at, unheard.tags, unheard.trace_id, unheard.created_at, unheard.idempotency_key, unheard.request_hash, unheard.event_source, unheard.event_id, unheard.command_seq, unheard.cancel_requested_at, unheard.status, unheard.version, unheard.attempt, unheard.retry_count, unheard.updated_at, unheard.snapshot, unheard.progress, unheard.expires_at, unheard.ordering_key, unheard.order_number, unheard.order_after, unheard.after_ids, unheard.runs_anyway,
-        sum(octet_length(payload::text)) over (order by job_id) - octet_length(payload::text) as bytes_before
+        unheard.job_id, unheard.owner_id, unheard.job_type, unheard.queue, unheard.payload, unheard.priority, unheard.max_retry_count, unheard.retry_policy, unheard.timeout_ms, unheard.run_at, unheard.tags, unheard.trace_id, unheard.created_at, unheard.idempotency_key, unheard.request_hash, unheard.event_source, unheard.event_id, unheard.command_seq, unheard.cancel_requested_at, unheard.status, unheard.version, unheard.attempt, unheard.retry_count, unheard.updated_at, unheard.snapshot, unheard.progress, unheard.expires_at, unheard.ordering_key, unheard.order_number, unheard.order_after, unheard.after_ids, unheard.runs_anyway, unheard.weight,
+        sum(octet_length(payload::text) + weight) over (order by job_id) - octet_length(payload::text) - weight
+            as bytes_before
     from pass cross join generate_series(0, 1) as shelf cross join lateral (
-        select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway from jobs
+        select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, 39 * coalesce(cardinality(after_ids), 0) as weight from jobs
         where shelf_of(status, version) = shelf and job_id > $4::uuid
             and created_at <= pass.until - interval '10 s'
             and times_due(pass.until - created_at) > times_due(pass.since - created_at)
@@ -858,7 +882,7 @@ with pass as (
 )
 select
     job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
-    run_at, trace_id, created_at
+    run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway
 from page
 where bytes_before <= $1::bigint
 order by job_id
@@ -885,6 +909,12 @@ type JobsUnconfirmedRow struct {
 	RunAt         *time.Time
 	TraceID       uuid.UUID
 	CreatedAt     time.Time
+	ExpiresAt     *time.Time
+	OrderingKey   *string
+	OrderNumber   *int64
+	OrderAfter    *uuid.UUID
+	AfterIDs      []uuid.UUID
+	RunsAnyway    *bool
 }
 
 // The three passes of reconcile go over some shelves at once, in the order of ids. Each shelf is read in
@@ -919,6 +949,12 @@ func (q *Queries) JobsUnconfirmed(ctx context.Context, arg JobsUnconfirmedParams
 			&i.RunAt,
 			&i.TraceID,
 			&i.CreatedAt,
+			&i.ExpiresAt,
+			&i.OrderingKey,
+			&i.OrderNumber,
+			&i.OrderAfter,
+			&i.AfterIDs,
+			&i.RunsAnyway,
 		); err != nil {
 			return nil, err
 		}

@@ -1,0 +1,94 @@
+package apidb_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+func TestAWaitingJobShowsWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	a, b := h.accept(t, newJob()).JobID, h.accept(t, newJob()).JobID
+	ready := h.accept(t, newJob()).JobID
+	head, next := h.accept(t, ordered("k")).JobID, h.accept(t, ordered("k")).JobID
+	both := after(a, b)
+	both.Request.OrderingKey = "k"
+	tied := h.accept(t, both).JobID
+	anyway := after(a, b)
+	anyway.Request.RunAnyway = true
+	last := h.accept(t, anyway).JobID
+	want := func(when string, id uuid.UUID, blocks ...string) {
+		t.Helper()
+		show := func(job apidb.Job) string {
+			var texts []string
+			for _, block := range job.BlockedBy {
+				texts = append(texts, block.Kind+" "+block.ID)
+			}
+			slices.Sort(texts)
+			return fmt.Sprint(texts)
+		}
+		slices.Sort(blocks)
+		if got := show(h.job(t, id)); got != fmt.Sprint(blocks) {
+			t.Errorf("%s: it waits for %s, want %s", when, got, blocks)
+		}
+		for _, filter := range []apidb.Filter{{Limit: 100}, {Status: jobstate.Pending, Limit: 100}} {
+			jobs, _, err := h.ListJobs(t.Context(), filter)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := slices.IndexFunc(jobs, func(job apidb.Job) bool { return job.JobID == id })
+			if at >= 0 && show(jobs[at]) != fmt.Sprint(blocks) {
+				t.Errorf("%s: in a list it waits for %s, want %s", when, show(jobs[at]), blocks)
+			}
+		}
+	}
+	onA, onB, inLine := "dependency "+a.String(), "dependency "+b.String(), "order k"
+	want("a plain job", ready)
+	want("the first of its key", head)
+	want("the second of its key", next, inLine)
+	want("all at once", tied, onA, onB, inLine)
+	want("either way", last, onA, onB)
+	h.apply(t, word(a, 1, jobstate.Completed), word(b, 1, jobstate.Retrying), word(head, 1, jobstate.Running))
+	want("one has completed", tied, onB, inLine)
+	h.apply(t, word(b, 2, jobstate.Failed), word(head, 2, jobstate.Cancelled))
+	want("one has failed", tied, onB, inLine)
+	want("one has failed, and it runs anyway", last)
+	want("the first has ended", next)
+	h.apply(t, word(next, 1, jobstate.Completed))
+	want("the order is kept", tied, onB)
+	h.apply(t, word(tied, 1, jobstate.Cancelled))
+	want("an ended job waits for nothing", tied)
+}
+
+func TestAListOfAnOrderingKey(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	var want []uuid.UUID
+	for i := range 6 {
+		job := ordered(fmt.Sprint("k", i%2))
+		if h.accept(t, job); i%2 == 1 {
+			want = slices.Insert(want, 0, job.JobID)
+		}
+		h.accept(t, newJob())
+	}
+	h.apply(t, word(want[2], 1, jobstate.Completed))
+	for _, c := range []struct {
+		status jobstate.Status
+		want   []uuid.UUID
+	}{{"", want}, {jobstate.Pending, want[:2]}, {jobstate.Completed, want[2:]}} {
+		jobs, more, err := h.ListJobs(t.Context(), apidb.Filter{OrderingKey: "k1", Status: c.status, Limit: 100})
+		var got []uuid.UUID
+		for _, job := range jobs {
+			got = append(got, job.JobID)
+		}
+		if err != nil || more || !slices.Equal(got, c.want) {
+			t.Errorf("%s: got %v, %v, want %v", c.status, got, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package apidb
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+)
+
+// listener hears the names of all statements.
+type listener struct {
+	mu   sync.Mutex
+	said []string
+}
+
+var statementName = regexp.MustCompile(`-- name: (\w+)`)
+
+func (l *listener) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if name := statementName.FindStringSubmatch(data.SQL); name != nil {
+		l.said = append(l.said, name[1])
+	} else {
+		l.said = append(l.said, data.SQL)
+	}
+	return ctx
+}
+
+func (l *listener) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// take gives what was said since.
+func (l *listener) take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	said := l.said
+	l.said = nil
+	return said
+}
+
+// Who asks for nothing that only few ask for pays for none of it.
+func TestEachKindOfSubmitHasItsStatements(t *testing.T) {
+	t.Parallel()
+	heard := &listener{}
+	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.API), pgpool.IndexOnly(), plannedOnce,
+		func(cfg *pgxpool.Config) { cfg.ConnConfig.Tracer = heard })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	s := &Store{pool: pool, q: gen.New(pool)}
+	asked := func(changes ...func(*NewJob)) NewJob {
+		job := NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Request: jobspec.Request{
+			JobType: "OWN", Payload: json.RawMessage(`1`), Queue: "default", Timeout: time.Minute,
+		}}
+		for _, change := range changes {
+			change(&job)
+		}
+		return job
+	}
+	key := func(job *NewJob) { job.Request.IdempotencyKey, job.RequestHash = job.JobID.String(), []byte("x") }
+	event := func(job *NewJob) { job.EventSource, job.EventID = "/test", job.JobID.String() }
+	urgent := func(job *NewJob) { job.Request.Priority = 9 }
+	expires := func(job *NewJob) {
+		at := time.Now().Add(time.Hour)
+		job.Request.ExpiresAt = &at
+	}
+	inOrder := func(job *NewJob) { job.Request.OrderingKey = "k" }
+	first := asked()
+	tied := func(job *NewJob) { job.Request.After = []uuid.UUID{first.JobID} }
+	for _, c := range []struct {
+		name string
+		jobs []NewJob
+		want []string
+	}{
+		{"a plain job", []NewJob{first}, []string{"JobInsertAlike"}},
+		{"a plain batch", []NewJob{asked(), asked()}, []string{"JobInsertAlike"}},
+		{"a plain batch of different jobs", []NewJob{asked(), asked(urgent)}, []string{"begin", "JobInsertMany", "commit"}},
+		{"a job with a key", []NewJob{asked(key)}, []string{"JobInsertMany"}},
+		{"an event", []NewJob{asked(event)}, []string{"JobInsertMany"}},
+		{"a batch with keys", []NewJob{asked(key), asked(key)}, []string{"begin", "JobInsertMany", "commit"}},
+		{"a job that expires", []NewJob{asked(expires)}, []string{"JobInsertTied"}},
+		{"a batch that expires", []NewJob{asked(expires), asked()}, []string{"begin", "JobInsertTied", "commit"}},
+		{"a job in an order", []NewJob{asked(inOrder)},
+			[]string{"begin", "OrdersLock", "OrderPlaces", "JobInsertTied", "commit"}},
+		{"a job in an order, with a key", []NewJob{asked(inOrder, key)},
+			[]string{"begin", "JobsInTheWay", "OrdersLock", "OrderPlaces", "JobInsertTied", "commit"}},
+		{"a job after another", []NewJob{asked(tied)}, []string{"begin", "JobsMissing", "JobInsertTied", "commit"}},
+	} {
+		accepted, err := s.InsertJobs(t.Context(), c.jobs)
+		if said := heard.take(); err != nil || len(accepted) != len(c.jobs) || !slices.Equal(said, c.want) {
+			t.Errorf("%s: %v, want %v; %v", c.name, said, c.want, err)
+		}
+	}
+	if _, err := s.Job(t.Context(), first.JobID); err != nil || !slices.Equal(heard.take(), []string{"JobByID"}) {
+		t.Errorf("get a plain job: %v", err)
+	}
+	if _, _, err := s.ListJobs(t.Context(), Filter{Limit: 1}); err != nil || !slices.Equal(heard.take(), []string{"JobsList", "JobsTied"}) {
+		t.Errorf("a list of jobs that are tied: %v", err)
+	}
+}
