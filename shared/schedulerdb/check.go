@@ -27,7 +27,7 @@ func checkCreated(job jobevent.Created) error {
 	if !namesTopic(job.Queue) {
 		return fmt.Errorf("take job of queue %q: %w", cleanText(job.Queue, nameMost), jobevent.ErrInvalid)
 	}
-	return checkInstants(&job.CreatedAt, job.RunAt)
+	return checkInstants(&job.CreatedAt, job.RunAt, job.ExpiresAt)
 }
 
 func checkCommand(c jobevent.Command) error {

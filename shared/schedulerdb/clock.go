@@ -14,14 +14,14 @@ import (
 // dueMost bounds one pass of the clock.
 const dueMost = 1000
 
-// Due makes ready what has become due, gives up callbacks that never came, and sends out what there
-// is room for. next is how long nothing more is due, at most idle; zero when there may be more to send
-// out than one pass does.
+// Due makes ready what has become due, gives up callbacks that never came and jobs that have not started
+// in time, and sends out what there is room for. next is how long nothing more is due, at most idle; zero
+// when there may be more to send out than one pass does.
 func (s *Store) Due(ctx context.Context, idle time.Duration) (say Say, next time.Duration, err error) {
 	err = s.tx(ctx, func(q *gen.Queries) error {
 		say, next = Say{}, idle
 		news := newTally()
-		if say.Jobs, err = s.giveUpCallbacks(ctx, q, &news); err != nil {
+		if say.Jobs, err = s.giveUpOverdue(ctx, q, &news); err != nil {
 			return err
 		}
 		due, err := q.JobsDue(ctx, dueMost)
@@ -35,6 +35,9 @@ func (s *Store) Due(ctx context.Context, idle time.Duration) (say Say, next time
 				news.waits(job.Queue, orEmpty(job.Lane), job.Rank)
 			} else if key, some := orderKeyOf(job.OrderingKey, job.OwnerID); some {
 				news.turns(key) // whoever gave turns has left it alone
+			}
+			if job.ExpiresAt != nil && job.StartedAt == nil {
+				news.falls(*job.ExpiresAt)
 			}
 		}
 		l, err := s.lockDispatch(ctx, q)
@@ -64,23 +67,37 @@ func (s *Store) Due(ctx context.Context, idle time.Duration) (say Say, next time
 	return say, next, err
 }
 
-func (s *Store) giveUpCallbacks(ctx context.Context, q *gen.Queries, news *tally) ([]Snapshot, error) {
-	rows, err := q.JobsWaitingOverdue(ctx, dueMost)
+func (s *Store) giveUpOverdue(ctx context.Context, q *gen.Queries, news *tally) ([]Snapshot, error) {
+	rows, err := q.JobsOverdue(ctx, dueMost)
 	if err != nil {
-		return nil, fmt.Errorf("find overdue callbacks: %w", err)
+		return nil, fmt.Errorf("find overdue callbacks and jobs: %w", err)
 	}
-	outcomes := make([]Outcome, len(rows))
+	var outcomes []Outcome
+	ids := make([]uuid.UUID, len(rows))
 	for i, row := range rows {
-		outcomes[i] = Outcome{
-			JobID: row.JobID, Attempt: int(row.Attempt), Kind: jobstate.KindFailed, Retryable: true,
-			ErrorCode: "WORKER.CALLBACK_TIMEOUT", Message: "no callback came in time",
+		ids[i] = row.JobID
+		if !row.HasExpired {
+			outcomes = append(outcomes, Outcome{
+				JobID: row.JobID, Attempt: int(row.Attempt), Kind: jobstate.KindFailed, Retryable: true,
+				ErrorCode: "WORKER.CALLBACK_TIMEOUT", Message: "no callback came in time",
+			})
 		}
 	}
-	jobs, err := lockJobs(ctx, q, jobIDs(outcomes))
+	jobs, err := lockJobs(ctx, q, ids)
 	if err != nil {
 		return nil, err
 	}
+	for _, job := range jobs {
+		job.expire("dispatch")
+	}
 	return s.apply(ctx, q, "dispatch", outcomes, jobs, news)
+}
+
+// expire ends the job if it should have started by now.
+func (j *lockedJob) expire(by string) {
+	if at, expires := j.expiry(); expires && !at.After(j.row.At) {
+		j.giveUp(by, "SCHEDULER.EXPIRED", "not started by "+at.UTC().Format(time.RFC3339Nano))
+	}
 }
 
 // nextDue also raises the ledger's floor: under its lock, whoever has not committed will lower it.

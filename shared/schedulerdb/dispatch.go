@@ -66,6 +66,7 @@ func (s *Store) sendOut(
 			orders = append(orders, RunOrder{
 				JobID: row.JobID, TraceID: row.TraceID, Queue: queue, JobType: row.JobType, Attempt: row.Attempt,
 				Payload: row.Payload, TimeoutMs: row.TimeoutMs, Rank: row.Rank, Partition: row.Partition,
+				ExpiresAt: row.ExpiresAt, StartedAt: row.StartedAt,
 			})
 		}
 	}

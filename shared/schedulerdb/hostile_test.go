@@ -65,6 +65,8 @@ func TestAbsurdJobsAreRefused(t *testing.T) {
 		"created before history":           func(j *jobevent.Created) { j.CreatedAt = longAgo },
 		"created when years have 5 digits": func(j *jobevent.Created) { j.CreatedAt = farOff },
 		"due when years have 5 digits":     func(j *jobevent.Created) { j.RunAt = &farOff },
+		"to expire before history":         func(j *jobevent.Created) { j.ExpiresAt = &longAgo },
+		"to expire when years have 5":      func(j *jobevent.Created) { j.ExpiresAt = &farOff },
 		"no queue":                         func(j *jobevent.Created) { j.Queue = "" },
 		"a queue that names no topic":      func(j *jobevent.Created) { j.Queue = "a b" },
 		"a queue with a line break":        func(j *jobevent.Created) { j.Queue = "mail\n" },

@@ -101,6 +101,9 @@ type placed struct {
 func (in *placed) addTo(p *gen.JobsInsertParams, job arrival) {
 	addTo(p, job, in.most)
 	in.ties.addTo(p, job.Created)
+	if job.ExpiresAt != nil && p != &in.queued {
+		in.news.falls(*job.ExpiresAt)
+	}
 }
 
 // arrival is a new job with its rank.
@@ -171,6 +174,7 @@ func (in *placed) send(job arrival, partition *int16) {
 	in.orders = append(in.orders, RunOrder{
 		JobID: job.JobID, TraceID: job.TraceID, Queue: job.Queue, JobType: job.JobType, Attempt: 1,
 		Payload: job.Payload, TimeoutMs: int32Of(job.TimeoutMs), Rank: job.rank, Partition: partition,
+		ExpiresAt: job.ExpiresAt,
 	})
 }
 
@@ -222,6 +226,7 @@ func addTo(p *gen.JobsInsertParams, job arrival, n int) {
 	p.CreatedAts = append(p.CreatedAts, job.CreatedAt)
 	setLast(&p.OwnerIDs, len(p.JobIDs)-1, job.OwnerID)
 	setLast(&p.Lanes, len(p.JobIDs)-1, job.lane)
+	setLast(&p.ExpiresAts, len(p.JobIDs)-1, orZero(job.ExpiresAt))
 }
 
 // rankOf orders the queue for ever: a level of priority is worth ten seconds of waiting.

@@ -208,6 +208,19 @@ func (j *lockedJob) tell(news *tally) {
 	if j.changed && !j.dueAt.IsZero() {
 		news.falls(j.dueAt)
 	}
+	if at, expires := j.expiry(); expires && j.changed {
+		news.falls(at)
+	}
+}
+
+// expiry is when the job is given up unless it has started. One that was retried after its end has none.
+func (j *lockedJob) expiry() (at time.Time, expires bool) {
+	isReady := j.Status == jobstate.Scheduled || j.Status == jobstate.Pending
+	if j.row.ExpiresAt == nil || !isReady || jobstate.Status(j.row.Status).Terminal() ||
+		j.row.StartedAt != nil || !j.startedAt.IsZero() {
+		return time.Time{}, false
+	}
+	return *j.row.ExpiresAt, true
 }
 
 // rank is the job's place in its queue. A lost or interrupted one keeps the place it had earned.

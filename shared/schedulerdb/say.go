@@ -113,12 +113,17 @@ func (w *writer) add(typ string, m jobevent.Meta, data any) {
 }
 
 func (w *writer) run(o RunOrder) {
+	expiresAt := utc(o.ExpiresAt)
+	if o.StartedAt != nil { // an attempt before this one has
+		expiresAt = nil
+	}
 	w.add(jobevent.TypeRun, jobevent.Meta{
 		ID: jobevent.RunID(o.JobID, int(o.Attempt)), JobID: o.JobID, TraceID: o.TraceID,
 		Key: jobevent.RoutingKey(int32(partitionOf(o.Partition))), Queue: o.Queue,
 	}, jobevent.Run{
 		JobID: o.JobID, Attempt: int(o.Attempt), JobType: o.JobType, Payload: o.Payload,
 		TimeoutMs: int64(o.TimeoutMs), Rank: o.Rank.UTC(), Cancel: o.CancelRequestedAt != nil,
+		ExpiresAt: expiresAt,
 	})
 }
 

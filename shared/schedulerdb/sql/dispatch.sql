@@ -80,7 +80,7 @@ from placed
 where jobs.job_id = placed.job_id
   and jobs.status = 'PENDING'
 returning jobs.job_id, jobs.trace_id, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
-    jobs.partition;
+    jobs.partition, jobs.expires_at, jobs.started_at;
 
 -- name: JobsDue :many
 -- SCHEDULED and RETRYING jobs whose time has come, among the first of all that is due.
@@ -105,11 +105,13 @@ set status     = 'PENDING',
 from due
 where jobs.job_id = due.job_id
   and jobs.status in ('SCHEDULED', 'RETRYING')
-returning jobs.job_id, jobs.queue, jobs.rank, jobs.blocked_by, jobs.ordering_key, jobs.owner_id, jobs.lane;
+returning jobs.job_id, jobs.queue, jobs.rank, jobs.blocked_by, jobs.ordering_key, jobs.owner_id, jobs.lane,
+    jobs.expires_at, jobs.started_at;
 
 -- name: JobsRunOrders :many
 -- The orders of the attempts that are out, to be said again.
-select job_id, trace_id, queue, job_type, attempt, payload, timeout_ms, rank, partition, cancel_requested_at
+select job_id, trace_id, queue, job_type, attempt, payload, timeout_ms, rank, partition, cancel_requested_at,
+       expires_at, started_at
 from jobs
 where job_id = any (@job_ids::uuid[])
   and status = 'QUEUED';

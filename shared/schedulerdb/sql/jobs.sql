@@ -9,7 +9,7 @@ select job_id from jobs where job_id = any (@job_ids::uuid[]);
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                   status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
                   finished_at, created_at, owner_id, blocked_by, waits_for, runs_anyway, ordering_key, order_number,
-                  lane)
+                  lane, expires_at)
 select unnest(@job_ids::uuid[]),
        unnest(@trace_ids::uuid[]),
        unnest(@job_types::text[]),
@@ -37,7 +37,8 @@ select unnest(@job_ids::uuid[]),
        nullif(unnest(@runs_anyways::boolean[]), false),
        nullif(unnest(@ordering_keys::text[]), ''),
        nullif(unnest(@order_numbers::bigint[]), 0),
-       nullif(unnest(@lanes::text[]), '');
+       nullif(unnest(@lanes::text[]), ''),
+       nullif(unnest(@expires_ats::timestamptz[]), '0001-01-01Z');
 
 -- name: JobsComplete :many
 -- The plain way of a job: its attempt completed. One write, no matter what came before. The lease tells whether the
@@ -119,6 +120,7 @@ set status               = input.status,
     lease_expires_at     = case when input.status in ('QUEUED', 'RUNNING') then jobs.lease_expires_at end,
     partition            = case when input.status in ('QUEUED', 'RUNNING') then jobs.partition end,
     cancel_requested_at  = case when input.cancel_requested then coalesce(jobs.cancel_requested_at, now()) end,
+    expires_at           = case when jobs.finished_at is null or input.status <> 'PENDING' then jobs.expires_at end, -- retry lifts it
     command_seq          = input.command_seq,
     last_command         = input.last_command,
     output               = coalesce(input.output, jobs.output),
@@ -176,24 +178,45 @@ from rows from (unnest(@job_ids::uuid[]), unnest(@versions::bigint[])) as known 
 join jobs on jobs.job_id = known.job_id
 where jobs.version > known.version;
 
--- name: JobsWaitingOverdue :many
+-- name: JobsOverdue :many
 -- Callbacks that never came, among the first of all that is due: after a long silence a pass must not look for them
--- behind a million others.
+-- behind a million others. And jobs that have not started in time.
 with due as (
     select job_id, attempt, status from jobs
     where due_at >= (select due_floor from dispatch_state order by n desc limit 1)
       and due_at <= now()
     order by due_at
     limit @max_jobs::int
+), late as (
+    select job_id, attempt from jobs
+    where expires_at >= (select due_floor from dispatch_state order by n desc limit 1)
+      and expires_at <= now()
+      and status in ('SCHEDULED', 'PENDING')
+      and started_at is null
+    order by expires_at
+    limit @max_jobs::int
 )
-select job_id, attempt from due where status = 'WAITING';
+select job_id, attempt, false::boolean as has_expired from due where status = 'WAITING'
+union all
+select job_id, attempt, true::boolean from late;
 
 -- name: NextDue :many
--- The time is that of this moment: the transaction may have waited since it began.
-select due_at::timestamptz as due_at, clock_timestamp()::timestamptz as at
-from jobs
-where due_at >= @floor::timestamptz
-order by due_at
+-- When something is due or expires next. The time is that of this moment: the transaction may have waited since it began.
+select next.due_at::timestamptz as due_at, clock_timestamp()::timestamptz as at
+from (
+    (select j.due_at from jobs j
+     where j.due_at >= @floor::timestamptz
+     order by j.due_at
+     limit 1)
+    union all
+    (select j.expires_at from jobs j
+     where j.expires_at >= @floor::timestamptz
+       and j.status in ('SCHEDULED', 'PENDING')
+       and j.started_at is null
+     order by j.expires_at
+     limit 1)
+) next
+order by next.due_at
 limit 1;
 
 -- name: NotifyDue :exec

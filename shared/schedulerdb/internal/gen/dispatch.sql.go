@@ -179,7 +179,7 @@ from placed
 where jobs.job_id = placed.job_id
   and jobs.status = 'PENDING'
 returning jobs.job_id, jobs.trace_id, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
-    jobs.partition
+    jobs.partition, jobs.expires_at, jobs.started_at
 `
 
 type JobsDispatchParams struct {
@@ -199,6 +199,8 @@ type JobsDispatchRow struct {
 	TimeoutMs int32
 	Rank      time.Time
 	Partition *int16
+	ExpiresAt *time.Time
+	StartedAt *time.Time
 }
 
 // The best of a queue, in the order of the index, each to the partition that Go chose for its place. The scan begins
@@ -228,6 +230,8 @@ func (q *Queries) JobsDispatch(ctx context.Context, arg JobsDispatchParams) ([]J
 			&i.TimeoutMs,
 			&i.Rank,
 			&i.Partition,
+			&i.ExpiresAt,
+			&i.StartedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -261,7 +265,8 @@ set status     = 'PENDING',
 from due
 where jobs.job_id = due.job_id
   and jobs.status in ('SCHEDULED', 'RETRYING')
-returning jobs.job_id, jobs.queue, jobs.rank, jobs.blocked_by, jobs.ordering_key, jobs.owner_id, jobs.lane
+returning jobs.job_id, jobs.queue, jobs.rank, jobs.blocked_by, jobs.ordering_key, jobs.owner_id, jobs.lane,
+    jobs.expires_at, jobs.started_at
 `
 
 type JobsDueRow struct {
@@ -272,6 +277,8 @@ type JobsDueRow struct {
 	OrderingKey *string
 	OwnerID     *string
 	Lane        *string
+	ExpiresAt   *time.Time
+	StartedAt   *time.Time
 }
 
 // SCHEDULED and RETRYING jobs whose time has come, among the first of all that is due.
@@ -292,6 +299,8 @@ func (q *Queries) JobsDue(ctx context.Context, maxJobs int32) ([]JobsDueRow, err
 			&i.OrderingKey,
 			&i.OwnerID,
 			&i.Lane,
+			&i.ExpiresAt,
+			&i.StartedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -304,7 +313,8 @@ func (q *Queries) JobsDue(ctx context.Context, maxJobs int32) ([]JobsDueRow, err
 }
 
 const jobsRunOrders = `-- name: JobsRunOrders :many
-select job_id, trace_id, queue, job_type, attempt, payload, timeout_ms, rank, partition, cancel_requested_at
+select job_id, trace_id, queue, job_type, attempt, payload, timeout_ms, rank, partition, cancel_requested_at,
+       expires_at, started_at
 from jobs
 where job_id = any ($1::uuid[])
   and status = 'QUEUED'
@@ -321,6 +331,8 @@ type JobsRunOrdersRow struct {
 	Rank              time.Time
 	Partition         *int16
 	CancelRequestedAt *time.Time
+	ExpiresAt         *time.Time
+	StartedAt         *time.Time
 }
 
 // The orders of the attempts that are out, to be said again.
@@ -344,6 +356,8 @@ func (q *Queries) JobsRunOrders(ctx context.Context, jobIds []uuid.UUID) ([]Jobs
 			&i.Rank,
 			&i.Partition,
 			&i.CancelRequestedAt,
+			&i.ExpiresAt,
+			&i.StartedAt,
 		); err != nil {
 			return nil, err
 		}

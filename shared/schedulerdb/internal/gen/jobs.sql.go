@@ -186,7 +186,7 @@ const jobsInsert = `-- name: JobsInsert :exec
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                   status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
                   finished_at, created_at, owner_id, blocked_by, waits_for, runs_anyway, ordering_key, order_number,
-                  lane)
+                  lane, expires_at)
 select unnest($1::uuid[]),
        unnest($2::uuid[]),
        unnest($3::text[]),
@@ -214,7 +214,8 @@ select unnest($1::uuid[]),
        nullif(unnest($24::boolean[]), false),
        nullif(unnest($25::text[]), ''),
        nullif(unnest($26::bigint[]), 0),
-       nullif(unnest($27::text[]), '')
+       nullif(unnest($27::text[]), ''),
+       nullif(unnest($28::timestamptz[]), '0001-01-01Z')
 `
 
 type JobsInsertParams struct {
@@ -245,6 +246,7 @@ type JobsInsertParams struct {
 	OrderingKeys   []string
 	OrderNumbers   []int64
 	Lanes          []string
+	ExpiresAts     []time.Time
 }
 
 // Jobs that begin in one state. What all of them share is no array, and an array that none of them needs is null.
@@ -277,6 +279,7 @@ func (q *Queries) JobsInsert(ctx context.Context, arg JobsInsertParams) error {
 		arg.OrderingKeys,
 		arg.OrderNumbers,
 		arg.Lanes,
+		arg.ExpiresAts,
 	)
 	return err
 }
@@ -430,6 +433,55 @@ func (q *Queries) JobsNewer(ctx context.Context, arg JobsNewerParams) ([]uuid.UU
 	return items, nil
 }
 
+const jobsOverdue = `-- name: JobsOverdue :many
+with due as (
+    select job_id, attempt, status from jobs
+    where due_at >= (select due_floor from dispatch_state order by n desc limit 1)
+      and due_at <= now()
+    order by due_at
+    limit $1::int
+), late as (
+    select job_id, attempt from jobs
+    where expires_at >= (select due_floor from dispatch_state order by n desc limit 1)
+      and expires_at <= now()
+      and status in ('SCHEDULED', 'PENDING')
+      and started_at is null
+    order by expires_at
+    limit $1::int
+)
+select job_id, attempt, false::boolean as has_expired from due where status = 'WAITING'
+union all
+select job_id, attempt, true::boolean from late
+`
+
+type JobsOverdueRow struct {
+	JobID      uuid.UUID
+	Attempt    int32
+	HasExpired bool
+}
+
+// Callbacks that never came, among the first of all that is due: after a long silence a pass must not look for them
+// behind a million others. And jobs that have not started in time.
+func (q *Queries) JobsOverdue(ctx context.Context, maxJobs int32) ([]JobsOverdueRow, error) {
+	rows, err := q.db.Query(ctx, jobsOverdue, maxJobs)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []JobsOverdueRow
+	for rows.Next() {
+		var i JobsOverdueRow
+		if err := rows.Scan(&i.JobID, &i.Attempt, &i.HasExpired); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const jobsSave = `-- name: JobsSave :many
 with input as (
     select unnest($1::uuid[])                                             as job_id,
@@ -463,6 +515,7 @@ set status               = input.status,
     lease_expires_at     = case when input.status in ('QUEUED', 'RUNNING') then jobs.lease_expires_at end,
     partition            = case when input.status in ('QUEUED', 'RUNNING') then jobs.partition end,
     cancel_requested_at  = case when input.cancel_requested then coalesce(jobs.cancel_requested_at, now()) end,
+    expires_at           = case when jobs.finished_at is null or input.status <> 'PENDING' then jobs.expires_at end, -- retry lifts it
     command_seq          = input.command_seq,
     last_command         = input.last_command,
     output               = coalesce(input.output, jobs.output),
@@ -675,49 +728,22 @@ func (q *Queries) JobsSnapshot(ctx context.Context, jobIds []uuid.UUID) ([]JobsS
 	return items, nil
 }
 
-const jobsWaitingOverdue = `-- name: JobsWaitingOverdue :many
-with due as (
-    select job_id, attempt, status from jobs
-    where due_at >= (select due_floor from dispatch_state order by n desc limit 1)
-      and due_at <= now()
-    order by due_at
-    limit $1::int
-)
-select job_id, attempt from due where status = 'WAITING'
-`
-
-type JobsWaitingOverdueRow struct {
-	JobID   uuid.UUID
-	Attempt int32
-}
-
-// Callbacks that never came, among the first of all that is due: after a long silence a pass must not look for them
-// behind a million others.
-func (q *Queries) JobsWaitingOverdue(ctx context.Context, maxJobs int32) ([]JobsWaitingOverdueRow, error) {
-	rows, err := q.db.Query(ctx, jobsWaitingOverdue, maxJobs)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []JobsWaitingOverdueRow
-	for rows.Next() {
-		var i JobsWaitingOverdueRow
-		if err := rows.Scan(&i.JobID, &i.Attempt); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const nextDue = `-- name: NextDue :many
-select due_at::timestamptz as due_at, clock_timestamp()::timestamptz as at
-from jobs
-where due_at >= $1::timestamptz
-order by due_at
+select next.due_at::timestamptz as due_at, clock_timestamp()::timestamptz as at
+from (
+    (select j.due_at from jobs j
+     where j.due_at >= $1::timestamptz
+     order by j.due_at
+     limit 1)
+    union all
+    (select j.expires_at from jobs j
+     where j.expires_at >= $1::timestamptz
+       and j.status in ('SCHEDULED', 'PENDING')
+       and j.started_at is null
+     order by j.expires_at
+     limit 1)
+) next
+order by next.due_at
 limit 1
 `
 
@@ -726,7 +752,7 @@ type NextDueRow struct {
 	At    time.Time
 }
 
-// The time is that of this moment: the transaction may have waited since it began.
+// When something is due or expires next. The time is that of this moment: the transaction may have waited since it began.
 func (q *Queries) NextDue(ctx context.Context, floor time.Time) ([]NextDueRow, error) {
 	rows, err := q.db.Query(ctx, nextDue, floor)
 	if err != nil {

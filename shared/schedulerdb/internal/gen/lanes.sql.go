@@ -59,7 +59,7 @@ from input
 where jobs.job_id = input.job_id
   and jobs.status = 'PENDING'
 returning jobs.job_id, jobs.trace_id, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
-    jobs.partition
+    jobs.partition, jobs.expires_at, jobs.started_at
 `
 
 type JobsSendOutParams struct {
@@ -79,6 +79,8 @@ type JobsSendOutRow struct {
 	TimeoutMs int32
 	Rank      time.Time
 	Partition *int16
+	ExpiresAt *time.Time
+	StartedAt *time.Time
 }
 
 // What Go chose of those it has locked goes out, as by JobsDispatch.
@@ -106,6 +108,8 @@ func (q *Queries) JobsSendOut(ctx context.Context, arg JobsSendOutParams) ([]Job
 			&i.TimeoutMs,
 			&i.Rank,
 			&i.Partition,
+			&i.ExpiresAt,
+			&i.StartedAt,
 		); err != nil {
 			return nil, err
 		}

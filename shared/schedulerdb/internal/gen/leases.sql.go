@@ -29,7 +29,7 @@ from unheard
 where jobs.job_id = unheard.job_id
   and jobs.status in ('QUEUED', 'RUNNING')
 returning jobs.job_id, jobs.trace_id, jobs.queue, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
-    jobs.partition, jobs.cancel_requested_at, unheard.partition as was_sent_to, unheard.worker_id as was_held_by
+    jobs.partition, jobs.cancel_requested_at, jobs.expires_at, jobs.started_at, unheard.partition as was_sent_to, unheard.worker_id as was_held_by
 `
 
 type JobsAskAgainParams struct {
@@ -48,6 +48,8 @@ type JobsAskAgainRow struct {
 	Rank              time.Time
 	Partition         *int16
 	CancelRequestedAt *time.Time
+	ExpiresAt         *time.Time
+	StartedAt         *time.Time
 	WasSentTo         *int16
 	WasHeldBy         string
 }
@@ -74,6 +76,8 @@ func (q *Queries) JobsAskAgain(ctx context.Context, arg JobsAskAgainParams) ([]J
 			&i.Rank,
 			&i.Partition,
 			&i.CancelRequestedAt,
+			&i.ExpiresAt,
+			&i.StartedAt,
 			&i.WasSentTo,
 			&i.WasHeldBy,
 		); err != nil {
