@@ -140,7 +140,7 @@ func (t *ties) line(job *jobevent.Created) {
 	if t.taken[key] || !t.complete[job.JobID] {
 		t.blockedBy[job.JobID] = byOrder
 	}
-	t.taken[key] = true
+	t.taken[key] = t.taken[key] || t.complete[job.JobID]
 }
 
 // blocks is what keeps a job from waiting for room; empty: nothing.

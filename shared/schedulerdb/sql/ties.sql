@@ -49,7 +49,7 @@ from input
 where jobs.job_id = input.job_id;
 
 -- name: OrderTaken :many
--- The keys of which a job has its turn or waits for it.
+-- The keys of which a job has its turn or could have it.
 select k.ordering_key::text as ordering_key, k.owner_id::text as owner_id
 from rows from (unnest(@ordering_keys::text[]), unnest(@owner_ids::text[])) as k (ordering_key, owner_id)
 where exists (select 1 from jobs j
@@ -57,7 +57,8 @@ where exists (select 1 from jobs j
                 and j.ordering_key is not null and j.blocked_by is distinct from 'order'
                 and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED'))
    or exists (select 1 from jobs j
-              where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id and j.blocked_by = 'order');
+              where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id and j.blocked_by = 'order'
+                and not exists (select 1 from order_gaps g where g.job_id = j.job_id));
 
 -- name: OrderKnown :many
 -- Of the jobs that others of their key come after, those that are known with all that were accepted before them.

@@ -316,7 +316,8 @@ where exists (select 1 from jobs j
                 and j.ordering_key is not null and j.blocked_by is distinct from 'order'
                 and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED'))
    or exists (select 1 from jobs j
-              where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id and j.blocked_by = 'order')
+              where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id and j.blocked_by = 'order'
+                and not exists (select 1 from order_gaps g where g.job_id = j.job_id))
 `
 
 type OrderTakenParams struct {
@@ -329,7 +330,7 @@ type OrderTakenRow struct {
 	OwnerID     string
 }
 
-// The keys of which a job has its turn or waits for it.
+// The keys of which a job has its turn or could have it.
 func (q *Queries) OrderTaken(ctx context.Context, arg OrderTakenParams) ([]OrderTakenRow, error) {
 	rows, err := q.db.Query(ctx, orderTaken, arg.OrderingKeys, arg.OwnerIDs)
 	if err != nil {

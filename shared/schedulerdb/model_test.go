@@ -1,0 +1,266 @@
+package schedulerdb
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// The store does with many jobs at once what a plain model does that knows no SQL: who may run, who waits for whom, who
+// has the turn, whom a pause or a limit holds. There is always room, so whoever may run is out.
+func TestTheStoreSchedulesAsTheModelDoes(t *testing.T) {
+	h := newHouse(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		h.exec("TRUNCATE jobs, dependencies, order_gaps, controls, workers")
+		h.exec("UPDATE dispatch_state SET n = n + 1, in_flight = '{}', floors = '{}', due_floor = null, more = '{}'")
+		h.beat("w", 1000, []int32{0})
+		m := newModel(rt)
+		rt.Repeat(map[string]func(*rapid.T){
+			"":        func(rt *rapid.T) { m.compare(rt, h) },
+			"ingest":  func(rt *rapid.T) { m.ingestSome(rt, h) },
+			"outcome": func(rt *rapid.T) { m.settleOne(rt, h) },
+			"command": func(rt *rapid.T) { m.commandOne(rt, h) },
+			"due":     func(rt *rapid.T) { m.fallDue(rt, h) },
+		})
+	})
+}
+
+type model struct {
+	jobs     []*modelJob
+	commands int
+}
+
+type modelJob struct {
+	jobstate.Job
+	created jobevent.Created
+	known   bool
+	waits   map[uuid.UUID]bool
+	hasTurn bool // or has no key
+}
+
+const modelJobs = 10
+
+// newModel accepts jobs as the API does; which of them the scheduler hears of when is left to chance.
+func newModel(rt *rapid.T) *model {
+	m := &model{}
+	last := map[string]*uuid.UUID{}
+	for i := range modelJobs {
+		job := newJob()
+		job.Priority, job.MaxRetryCount = rapid.IntRange(0, 9).Draw(rt, "priority"), 1
+		job.JobType = rapid.SampledFrom([]string{"A", "B"}).Draw(rt, "type")
+		job.OwnerID = rapid.SampledFrom([]string{"", "acme"}).Draw(rt, "owner")
+		if key := rapid.SampledFrom([]string{"", "k", "l"}).Draw(rt, "key"); key != "" {
+			of := key + job.OwnerID
+			job.OrderingKey, job.OrderNumber, job.OrderAfter = key, int64(i+1), last[of]
+			last[of] = &job.JobID
+		}
+		for range rapid.IntRange(0, min(i, 2)).Draw(rt, "dependencies") {
+			job.After = append(job.After, m.jobs[rapid.IntRange(0, i-1).Draw(rt, "after")].created.JobID)
+			job.RunAnyway = rapid.Bool().Draw(rt, "anyway")
+		}
+		if rapid.IntRange(0, 4).Draw(rt, "delayed") == 0 {
+			runAt := time.Now().Add(time.Hour)
+			job.RunAt = &runAt
+		}
+		m.jobs = append(m.jobs, &modelJob{created: job, Job: jobstate.Job{MaxRetryCount: job.MaxRetryCount}})
+	}
+	return m
+}
+
+func (m *model) byID(id uuid.UUID) *modelJob {
+	for _, j := range m.jobs {
+		if j.created.JobID == id {
+			return j
+		}
+	}
+	return nil
+}
+
+// pick draws a job for which that holds; nil: there is none.
+func (m *model) pick(rt *rapid.T, what string, holds func(*modelJob) bool) *modelJob {
+	fit := slices.DeleteFunc(slices.Clone(m.jobs), func(j *modelJob) bool { return !holds(j) })
+	if len(fit) == 0 {
+		return nil
+	}
+	return rapid.SampledFrom(fit).Draw(rt, what)
+}
+
+func (j *modelJob) String() string { return j.created.JobID.String()[30:] }
+
+// GoString is what rapid prints of a draw.
+func (j *modelJob) GoString() string { return fmt.Sprint(j, " ", j.Status, " of key ", j.created.OrderingKey) }
+
+func (m *model) ingestSome(rt *rapid.T, h house) {
+	var batch []jobevent.Created
+	for range rapid.IntRange(1, 3).Draw(rt, "batch") {
+		j := m.pick(rt, "new", func(j *modelJob) bool { return !j.known })
+		if j == nil {
+			break
+		}
+		j.known, j.Status, j.waits, j.hasTurn = true, jobstate.Pending, map[uuid.UUID]bool{}, j.created.OrderingKey == ""
+		if j.created.RunAt != nil {
+			j.Status = jobstate.Scheduled
+		}
+		for _, id := range j.created.After {
+			j.waits[id] = true
+		}
+		batch = append(batch, j.created)
+	}
+	if len(batch) > 0 {
+		h.ingest(batch...)
+		m.settle()
+	}
+}
+
+func (m *model) settleOne(rt *rapid.T, h house) {
+	j := m.pick(rt, "attempt", func(j *modelJob) bool { return j.Status.InFlight() || j.Status == jobstate.Waiting })
+	if j == nil {
+		return
+	}
+	o := ended(j.created, j.Attempt, rapid.SampledFrom([]jobstate.Kind{
+		jobstate.KindCompleted, jobstate.KindCompleted, jobstate.KindFailed, jobstate.KindLost, jobstate.KindInterrupted,
+		jobstate.KindCancelled, jobstate.KindSnoozed, jobstate.KindWaiting,
+	}).Draw(rt, "kind"))
+	o.CallbackTimeout, o.RetryAfter = time.Hour, time.Hour
+	h.settle(o)
+	j.Job, _ = j.Apply(jobstate.Outcome{Attempt: o.Attempt, Kind: o.Kind, Retryable: o.Retryable}, 3)
+	m.settle()
+}
+
+func (m *model) commandOne(rt *rapid.T, h house) {
+	j := m.pick(rt, "job", func(j *modelJob) bool { return j.known })
+	if j == nil {
+		return
+	}
+	command := rapid.SampledFrom([]jobstate.Command{jobstate.Cancel, jobstate.Retry}).Draw(rt, "command")
+	m.commands++
+	h.order(j.created, m.commands, string(command))
+	was := j.Status
+	j.Job, _, _ = j.Command(m.commands, command)
+	if was.Terminal() && !j.Status.Terminal() {
+		j.hasTurn = j.created.OrderingKey == ""
+	}
+	m.settle()
+}
+
+// fallDue has the time of a job come.
+func (m *model) fallDue(rt *rapid.T, h house) {
+	j := m.pick(rt, "due", func(j *modelJob) bool {
+		return j.known && (j.Status == jobstate.Scheduled || j.Status == jobstate.Retrying || j.Status == jobstate.Waiting)
+	})
+	if j == nil {
+		return
+	}
+	h.tamper("UPDATE jobs SET due_at = now() WHERE job_id = $1", j.created.JobID)
+	h.due()
+	if j.Status == jobstate.Waiting {
+		j.Job, _ = j.Apply(jobstate.Outcome{Attempt: j.Attempt, Kind: jobstate.KindFailed, Retryable: true}, 3)
+	} else {
+		j.Job, _ = j.Due()
+	}
+	m.settle()
+}
+
+// settle lets everything follow that follows from the state of all jobs, until nothing changes.
+func (m *model) settle() {
+	for changed := true; changed; {
+		changed = false
+		for _, j := range m.jobs {
+			changed = j.known && (m.waitLess(j) || m.takeTurn(j)) || changed
+		}
+	}
+	inRank := slices.Clone(m.jobs)
+	slices.SortStableFunc(inRank, func(a, b *modelJob) int { return cmp.Compare(b.created.Priority, a.created.Priority) })
+	for _, j := range inRank {
+		if j.known && len(j.waits) == 0 && j.hasTurn {
+			j.Job, _ = j.Dispatch()
+		}
+	}
+}
+
+// waitLess takes in which of the jobs that it waits for have ended.
+func (m *model) waitLess(j *modelJob) (changed bool) {
+	if j.Status.Terminal() {
+		changed = len(j.waits) > 0
+		j.waits = nil
+		return changed
+	}
+	for id := range j.waits {
+		before := m.byID(id)
+		if !before.known || !before.Status.Terminal() {
+			continue
+		}
+		changed = true
+		delete(j.waits, id)
+		if before.Status != jobstate.Completed && !j.created.RunAnyway {
+			j.Job, _ = j.GiveUp()
+			j.waits = nil
+			return true
+		}
+	}
+	return changed
+}
+
+// takeTurn gives the job its turn when no other of its key has it and none is before it in line.
+func (m *model) takeTurn(j *modelJob) bool {
+	if j.hasTurn || j.Status.Terminal() || !m.complete(j) {
+		return false
+	}
+	for _, other := range m.jobs {
+		ofKey := other != j && other.known && !other.Status.Terminal() &&
+			other.created.OrderingKey == j.created.OrderingKey && other.created.OwnerID == j.created.OwnerID
+		if ofKey && (other.hasTurn || m.complete(other) && other.created.OrderNumber < j.created.OrderNumber) {
+			return false
+		}
+	}
+	j.hasTurn = true
+	return true
+}
+
+// complete says whether the job is known with all that were accepted before it.
+func (m *model) complete(j *modelJob) bool {
+	return j.known && (j.created.OrderAfter == nil || m.complete(m.byID(*j.created.OrderAfter)))
+}
+
+// compare holds the rows against the model.
+func (m *model) compare(rt *rapid.T, h house) {
+	var want []string
+	for _, j := range m.jobs {
+		if j.known {
+			want = append(want, fmt.Sprint(j, " ", j.Status, " attempt ", j.Attempt, " asked ", j.CancelRequested))
+		}
+	}
+	rows, err := h.pool.Query(h.Context(), "SELECT job_id, status, attempt, cancel_requested_at IS NOT NULL FROM jobs ORDER BY job_id")
+	if err != nil {
+		rt.Fatal(err)
+	}
+	defer rows.Close()
+	var got []string
+	for rows.Next() {
+		var id uuid.UUID
+		var status string
+		var attempt int
+		var asked bool
+		if err := rows.Scan(&id, &status, &attempt, &asked); err != nil {
+			rt.Fatal(err)
+		}
+		got = append(got, fmt.Sprint(id.String()[30:], " ", status, " attempt ", attempt, " asked ", asked))
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(want, got) {
+		rt.Fatalf("the store has\n%s\nthe model\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if drift := h.drift(); !drift.empty() {
+		rt.Fatalf("the ledger does not know of %+v", drift)
+	}
+}
