@@ -38,8 +38,23 @@ type house struct {
 // settle is what follows a house that was built for a while: a start.
 const readyWithin = 30 * time.Second
 
+// plan is what a house is built by.
+type plan struct {
+	workers int
+	copies  int                        // of each other function; 0: as the flag says
+	env     func(name string) []string // settings of a process beside the default ones; nil: none
+}
+
 func open(t *testing.T, workers int) *house {
 	t.Helper()
+	return build(t, plan{workers: workers})
+}
+
+func build(t *testing.T, p plan) *house {
+	t.Helper()
+	if p.copies == 0 {
+		p.copies = *replicas
+	}
 	bin := binaries(t)
 	dir, err := os.MkdirTemp("", "jobweaver-killtest-")
 	if err != nil {
@@ -53,7 +68,7 @@ func open(t *testing.T, workers int) *house {
 	}
 	h.startBroker(bin)
 	h.furnish()
-	h.startFunctions(bin, workers)
+	h.startFunctions(bin, p)
 	return h
 }
 
@@ -98,7 +113,7 @@ func (h *house) createTopics(ctx context.Context) error {
 	})
 }
 
-func (h *house) startFunctions(bin string, workers int) {
+func (h *house) startFunctions(bin string, plan plan) {
 	h.t.Helper()
 	databases := map[string]string{"gateway": h.urls.API, "projection": h.urls.API, "runjob": h.urls.Worker}
 	var ports []string
@@ -107,15 +122,18 @@ func (h *house) startFunctions(bin string, workers int) {
 		if !ok {
 			url = h.urls.Scheduler
 		}
-		for n := range countOf(function, workers) {
+		for n := range plan.countOf(function) {
 			name := fmt.Sprintf("%s-%d", function, n+1)
-			if function != "runjob" && *replicas == 1 {
+			if function != "runjob" && plan.copies == 1 {
 				name = function
 			}
 			port := freePort(h.t)
 			ports = append(ports, port)
 			p := h.process(name, bin, function, "HOST=127.0.0.1", "PORT="+port, "DATABASE_URL="+url,
 				"KAFKA_BROKERS="+h.brokers[0], "JOB_TYPES=WITNESS", "WITNESS_FILE="+h.witnessFile())
+			if plan.env != nil {
+				p.env = append(p.env, plan.env(name)...)
+			}
 			h.processes = append(h.processes, p)
 			if err := p.start(); err != nil {
 				h.t.Fatal(err)
@@ -130,11 +148,11 @@ func (h *house) startFunctions(bin string, workers int) {
 	}
 }
 
-func countOf(function string, workers int) int {
+func (p plan) countOf(function string) int {
 	if function == "runjob" {
-		return workers
+		return p.workers
 	}
-	return *replicas
+	return p.copies
 }
 
 func (h *house) process(name, bin, program string, env ...string) *process {

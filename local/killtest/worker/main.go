@@ -62,6 +62,7 @@ func build(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 type payload struct {
 	Key            string `json:"key"`
 	Ms             int    `json:"ms"`             // how long it works
+	FirstMs        int    `json:"firstMs"`        // and its first attempt beside
 	Deaf           bool   `json:"deaf"`           // it does not mind its context
 	FailAttempts   int    `json:"failAttempts"`   // up to this one they fail
 	Fatal          bool   `json:"fatal"`          // and then are not tried again
@@ -78,6 +79,9 @@ func (h handler) run(ctx context.Context, a *handlers.Attempt) (handlers.Result,
 	}
 	h.tell(a, p, witness.Start, "")
 	a.Log(slog.LevelInfo, "attempt "+a.Token+" runs")
+	if a.Number == 1 {
+		p.Ms += p.FirstMs
+	}
 	if err := work(ctx, p); err != nil {
 		h.tell(a, p, witness.End, err.Error())
 		return handlers.Result{}, err
