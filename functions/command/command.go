@@ -1,4 +1,4 @@
-// Package command applies the numbered commands that the API keeps, and answers its reports.
+// Package command applies the numbered commands that the API keeps, answers its reports, and has controls hold.
 package command
 
 import (
@@ -32,24 +32,50 @@ func (f *Function) Host() funchost.Function {
 	}
 }
 
-// Handle takes job.command events.
+// Handle takes job.command and control.set events.
 func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Event, error) {
-	commands := make([]jobevent.Command, len(batch))
-	for i, e := range batch {
-		c, err := jobevent.DecodeAs[jobevent.Command](e, jobevent.TypeCommand)
-		if err != nil {
-			return nil, err
-		}
-		if err := check(c); err != nil {
-			return nil, err
-		}
-		commands[i] = c
-	}
-	say, err := f.store.Command(ctx, commands)
+	commands, controls, err := decode(batch)
 	if err != nil {
 		return nil, err
 	}
+	var say schedulerdb.Say
+	if len(commands) > 0 {
+		if say, err = f.store.Command(ctx, commands); err != nil {
+			return nil, err
+		}
+	}
+	if len(controls) == 0 {
+		return say.Events(Name)
+	}
+	set, err := f.store.Control(ctx, controls)
+	if err != nil {
+		return nil, err
+	}
+	say.Runs, say.Controls = append(say.Runs, set.Runs...), set.Controls
+	say.Jobs = append(say.Jobs, set.Jobs...)
 	return say.Events(Name)
+}
+
+func decode(batch []event.Event) (commands []jobevent.Command, controls []jobevent.Control, err error) {
+	for _, e := range batch {
+		if e.Type() == jobevent.TypeControl {
+			c, err := jobevent.Decode[jobevent.Control](e)
+			if err != nil {
+				return nil, nil, err
+			}
+			controls = append(controls, c)
+			continue
+		}
+		c, err := jobevent.DecodeAs[jobevent.Command](e, jobevent.TypeCommand)
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := check(c); err != nil {
+			return nil, nil, err
+		}
+		commands = append(commands, c)
+	}
+	return commands, controls, nil
 }
 
 func check(c jobevent.Command) error {

@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,5 +65,66 @@ func TestOddCommandsAreRejectedOrDoNoHarm(t *testing.T) {
 				t.Errorf("says %v, %v", say, err)
 			}
 		})
+	}
+}
+
+func TestCommandsAndControlsComeInOneBatch(t *testing.T) {
+	t.Parallel()
+	store, err := schedulerdb.Open(t.Context(), pgtest.Database(t, migrations.Scheduler),
+		schedulerdb.Config{Lease: 15 * time.Second, MaxLost: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	f := New(store)
+	held, other := uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
+	handle := func(typ string, data ...any) (types []string) {
+		t.Helper()
+		var batch []event.Event
+		for _, d := range data {
+			kind := typ
+			if _, ok := d.(jobevent.Command); ok {
+				kind = jobevent.TypeCommand
+			}
+			e, err := jobevent.New(kind, jobevent.Meta{Function: "test", ID: "1"}, d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			batch = append(batch, e)
+		}
+		said, err := f.Handle(t.Context(), batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range said {
+			types = append(types, e.Type())
+		}
+		return types
+	}
+	pause := jobevent.Control{Kind: jobevent.ControlType, Name: "A", Version: 1, Paused: true}
+	if got := handle(jobevent.TypeControl, pause); !slices.Equal(got, []string{jobevent.TypeApplied}) {
+		t.Errorf("a pause says %v", got)
+	}
+	say, err := store.Ingest(t.Context(), []jobevent.Created{
+		{JobID: held, JobType: "A", Queue: "default", Payload: []byte(`1`), TimeoutMs: 1},
+		{JobID: other, JobType: "B", Queue: "default", Payload: []byte(`1`), TimeoutMs: 1},
+	})
+	if err != nil || len(say.Runs) != 1 || say.Runs[0].JobID != other {
+		t.Fatalf("%+v, %v", say, err)
+	}
+	resume := jobevent.Control{Kind: jobevent.ControlType, Name: "A", Version: 2}
+	got := handle(jobevent.TypeControl, resume, jobevent.Command{JobID: other, Number: 1, Command: "cancel"}, pause)
+	slices.Sort(got)
+	if want := []string{
+		jobevent.TypeAttemptCancel, jobevent.TypeApplied, jobevent.TypeRun, jobevent.TypeStatus,
+	}; !slices.Equal(got, want) {
+		t.Errorf("one batch says %v, want %v", got, want)
+	}
+	odd, err := jobevent.New(jobevent.TypeControl, jobevent.Meta{Function: "test", ID: "1"}, jobevent.Control{Kind: "tag"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Handle(t.Context(), []event.Event{odd}); !errors.Is(err, jobevent.ErrInvalid) {
+		t.Errorf("a control of no kind: %v", err)
 	}
 }
