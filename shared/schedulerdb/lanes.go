@@ -15,7 +15,7 @@ import (
 const (
 	// lookMost bounds what one step looks at of a queue: what goes out, and what a control that was set
 	// meanwhile has wait in another lane.
-	lookMost = 2000
+	lookMost = 1000
 	// lanesMost bounds how many lanes one statement looks into.
 	lanesMost = 100
 )

@@ -156,6 +156,17 @@ func checkPlans(t *testing.T, seen map[string][]pgtest.Node) {
 			t.Errorf("%s did not run", name)
 		}
 	}
+	for _, name := range controlledStatements {
+		if len(seen[name]) > 0 {
+			t.Errorf("without any control %s ran", name)
+		}
+	}
+	checkVisits(t, seen)
+}
+
+// checkVisits holds plans against the number of rows that their statements are about, by an index.
+func checkVisits(t *testing.T, seen map[string][]pgtest.Node) {
+	t.Helper()
 	for name, plans := range seen {
 		for _, plan := range plans {
 			visited := 0.0

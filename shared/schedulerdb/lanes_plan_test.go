@@ -1,0 +1,62 @@
+package schedulerdb
+
+import (
+	"testing"
+
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+)
+
+// controlledStatements are those of a house with controls only.
+var controlledStatements = []string{
+	"ControlsList", "ControlsSave", "RunningByJob", "Clock", "LanesPending", "PlainBest", "LanesBest", "JobsSendOut",
+	"JobsChangeLane",
+}
+
+// With 200,000 jobs waiting in lanes and in none, and no statistics, controlled dispatching visits the rows that
+// it is about.
+func TestPlansOfControlledDispatchingHoldWithoutStatistics(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t, migrations.Scheduler)
+	h, _ := newExplainedHouse(t, url, "auto")
+	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)")
+	h.control(atMost("type", "A", 1, 1000), aSecond("type", "A", 2, 1000), pause("type", "B", 1), pause("owner", "x", 1),
+		atMost("queue", "mail", 1, 50))
+	h.fill(200_000, "'PENDING'", "NULL", "NULL", "NULL") // of type A
+	h.exec(`UPDATE jobs SET owner_id = CASE WHEN get_byte(uuid_send(job_id), 15) % 4 = 1 THEN 'x' END,
+			lane = CASE get_byte(uuid_send(job_id), 15) % 4 WHEN 1 THEN 'type:"A" owner:"x"' WHEN 2 THEN 'type:"A"' END`)
+	for _, planning := range []string{"force_custom_plan", "force_generic_plan"} {
+		t.Run(planning, func(t *testing.T) {
+			h, plans := newExplainedHouse(t, url, planning)
+			h.fill(300, "'RUNNING'", "NULL", "now() + interval '15 s'", "11")
+			h.fill(200, "'PENDING'", "NULL", "NULL", "NULL")
+			h.exec(`UPDATE jobs SET job_type = 'B', rank = now() - interval '1 day'
+				WHERE job_id IN (SELECT job_id FROM jobs WHERE lane IS NULL AND status = 'PENDING' ORDER BY job_id DESC LIMIT 200)`)
+			h.askAgain(0)
+			plans.Forget()
+			say, err := h.Beat(t.Context(), []jobevent.Heartbeat{{
+				WorkerID: "w1", Slots: 400, Partitions: map[string][]int32{"default": {0}, "mail": {1}},
+			}})
+			if h.must(say, err); len(say.Runs) == 0 || len(say.Runs) > 50+50 {
+				t.Fatalf("%d went out", len(say.Runs))
+			}
+			jobs := newJobs(20)
+			for i := range jobs {
+				jobs[i].JobType, jobs[i].OwnerID = []string{"A", "B", "C"}[i%3], []string{"", "x"}[i%2]
+			}
+			h.ingest(jobs...)
+			h.settle(completed(jobevent.Created{JobID: say.Runs[0].JobID}, int(say.Runs[0].Attempt)))
+			h.due()
+			h.control(pause("type", "D", int64(len(planning))))
+			h.askAgain(0)
+			seen := plans.Seen()
+			for _, name := range controlledStatements {
+				if len(seen[name]) == 0 {
+					t.Errorf("%s did not run", name)
+				}
+			}
+			checkVisits(t, seen)
+		})
+	}
+}

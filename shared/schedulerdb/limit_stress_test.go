@@ -1,0 +1,242 @@
+package schedulerdb
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// limited is a house whose limits are checked by what is said: an attempt counts from its order until its
+// outcome is handed in.
+type limited struct {
+	house
+	stores []*Store
+	jobs   map[uuid.UUID]jobevent.Created
+	limits map[subject]int
+
+	mu      sync.Mutex
+	orders  []RunOrder
+	running map[subject]int
+	peak    map[subject]int
+	ended   map[uuid.UUID]bool
+}
+
+// Three stores take jobs in, settle and dispatch at once, limits of all kinds overlap and other controls
+// change: no limit is ever exceeded, all are used up, and every job ends.
+func TestLimitsHoldHoweverTheCopiesMeet(t *testing.T) {
+	h := openHouse(t, Config{Lease: time.Minute, MaxLost: 3}, "pool_max_conns=6")
+	w := &limited{
+		house: h, stores: []*Store{h.Store}, jobs: map[uuid.UUID]jobevent.Created{},
+		limits: map[subject]int{
+			{"queue", "default"}: 5, {"type", "A"}: 3, {"type", "B"}: 4, {"owner", "x"}: 3, {"owner", "y z"}: 1,
+		},
+		running: map[subject]int{}, peak: map[subject]int{}, ended: map[uuid.UUID]bool{},
+	}
+	for range 2 {
+		store, err := Open(t.Context(), h.pool.Config().ConnString(), h.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(store.Close)
+		w.stores = append(w.stores, store)
+	}
+	for s, n := range w.limits {
+		h.control(atMost(s.kind, s.name, 1, n))
+	}
+	all := []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}
+	say, err := h.Beat(t.Context(), []jobevent.Heartbeat{{
+		WorkerID: "w1", Slots: 30, Partitions: map[string][]int32{"default": all, "mail": all},
+	}})
+	h.must(say, err)
+	h.exec("UPDATE workers SET seen_at = now() + interval '1 h'")
+	ctx, stop := context.WithTimeout(t.Context(), 90*time.Second)
+	defer stop()
+	w.run(ctx)
+	if len(w.ended) < len(w.jobs) {
+		t.Fatalf("%d of %d jobs have ended; ledger %+v", len(w.ended), len(w.jobs), h.ledger())
+	}
+	for s, n := range w.limits {
+		if w.peak[s] != n {
+			t.Errorf("of %s %s at most %d ran at once, want %d", s.kind, s.name, w.peak[s], n)
+		}
+	}
+	h.wantEmpty()
+}
+
+func (w *limited) run(ctx context.Context) {
+	var ingesting, copies sync.WaitGroup
+	for _, store := range w.stores {
+		var mine []jobevent.Created
+		for range 200 {
+			job := newJob()
+			job.Queue = []string{"default", "mail"}[rand.IntN(2)]
+			job.JobType, job.OwnerID = []string{"A", "B", "C"}[rand.IntN(3)], []string{"", "x", "y z", "free"}[rand.IntN(4)]
+			job.Priority = rand.IntN(10)
+			if rand.IntN(10) == 0 {
+				runAt := time.Now().Add(rand.N(time.Second))
+				job.RunAt = &runAt
+			}
+			mine, w.jobs[job.JobID] = append(mine, job), job
+		}
+		ingesting.Go(func() {
+			for len(mine) > 0 && ctx.Err() == nil {
+				n := min(1+rand.IntN(12), len(mine))
+				w.said(ctx)(store.Ingest(ctx, mine[:n]))
+				mine = mine[n:]
+			}
+		})
+	}
+	for _, store := range w.stores {
+		for range 2 {
+			copies.Go(func() { w.settleAll(ctx, store) })
+		}
+		copies.Go(func() { w.keepTime(ctx, store) })
+	}
+	copies.Go(func() { w.control(ctx) })
+	ingesting.Wait()
+	copies.Wait()
+}
+
+func (w *limited) said(ctx context.Context) func(Say, error) {
+	return func(say Say, err error) {
+		if err != nil && ctx.Err() == nil {
+			w.Error(err)
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, order := range say.Runs {
+			w.orders = append(w.orders, order)
+			w.count(order.JobID, 1)
+		}
+	}
+}
+
+func (w *limited) count(id uuid.UUID, n int) {
+	job := w.jobs[id]
+	for _, s := range []subject{{"queue", job.Queue}, {"type", job.JobType}, {"owner", job.OwnerID}} {
+		w.running[s] += n
+		w.peak[s] = max(w.peak[s], w.running[s])
+		if limit, some := w.limits[s]; some && w.running[s] > limit {
+			w.Errorf("%d of %s %s run at once", w.running[s], s.kind, s.name)
+		}
+	}
+}
+
+func (w *limited) done() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.ended) == len(w.jobs) || w.Failed()
+}
+
+// settleAll ends attempts in all ways, half an eye on having many out at once.
+func (w *limited) settleAll(ctx context.Context, store *Store) {
+	ticker := time.NewTicker(3 * time.Millisecond)
+	defer ticker.Stop()
+	for ctx.Err() == nil && !w.done() {
+		<-ticker.C
+		var outcomes []Outcome
+		w.mu.Lock()
+		for range min(1+rand.IntN(2), len(w.orders)) {
+			i := rand.IntN(len(w.orders))
+			order := w.orders[i]
+			w.orders[i] = w.orders[len(w.orders)-1]
+			w.orders = w.orders[:len(w.orders)-1]
+			kind := jobstate.KindCompleted
+			if order.Attempt < 3 {
+				kind = []jobstate.Kind{
+					kind, kind, kind, jobstate.KindFailed, jobstate.KindInterrupted, jobstate.KindSnoozed, jobstate.KindCancelled,
+				}[rand.IntN(7)]
+			}
+			o := ended(jobevent.Created{JobID: order.JobID}, int(order.Attempt), kind)
+			o.RetryAfter = time.Millisecond
+			outcomes = append(outcomes, o)
+			w.ended[order.JobID] = kind == jobstate.KindCompleted || kind == jobstate.KindCancelled
+			if !w.ended[order.JobID] {
+				delete(w.ended, order.JobID)
+			}
+			w.count(order.JobID, -1)
+		}
+		w.mu.Unlock()
+		if len(outcomes) > 0 {
+			w.said(ctx)(store.Settle(ctx, outcomes))
+		}
+	}
+}
+
+// keepTime is the clock and the watchdog, who count what is in the database too.
+func (w *limited) keepTime(ctx context.Context, store *Store) {
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for ctx.Err() == nil && !w.done() {
+		<-ticker.C
+		say, _, err := store.Due(ctx, time.Second)
+		w.said(ctx)(say, err)
+		counted, err := store.Count(ctx)
+		if ctx.Err() == nil && (err != nil || counted.drift.out.tidy() || tidyRunning(counted.drift.running) > 0) {
+			w.Errorf("the ledger is wrong by %+v (%v)", counted.drift, err)
+		}
+		w.said(ctx)(store.AskAgain(ctx, counted, time.Second))
+		if err := w.look(ctx); err != nil && ctx.Err() == nil {
+			w.Error(err)
+		}
+	}
+}
+
+func (w *limited) look(ctx context.Context) error {
+	rows, err := w.pool.Query(ctx, `SELECT queue, job_type, coalesce(owner_id, '') FROM jobs WHERE status IN ('QUEUED', 'RUNNING')`)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	running := map[subject]int{}
+	for rows.Next() {
+		var queue, jobType, owner string
+		if err := rows.Scan(&queue, &jobType, &owner); err != nil {
+			return err
+		}
+		for _, s := range []subject{{"queue", queue}, {"type", jobType}, {"owner", owner}} {
+			running[s]++
+		}
+	}
+	for s, limit := range w.limits {
+		if running[s] > limit {
+			w.Errorf("%d of %s %s are out", running[s], s.kind, s.name)
+		}
+	}
+	return rows.Err()
+}
+
+// control pauses and resumes what is limited, and what is not.
+func (w *limited) control(ctx context.Context) {
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	others := []subject{{"queue", "mail"}, {"type", "C"}, {"owner", "free"}}
+	version := int64(2)
+	for ; ctx.Err() == nil && !w.done(); version++ {
+		<-ticker.C
+		a := atMost("type", "A", version, 3)
+		a.Paused = rand.IntN(3) == 0
+		s := others[rand.IntN(len(others))]
+		c := atMost(s.kind, s.name, version, 1+rand.IntN(10))
+		c.Paused = rand.IntN(3) == 0
+		if rand.IntN(3) == 0 {
+			c = nothing(s.kind, s.name, version)
+		}
+		w.said(ctx)(w.stores[0].Control(ctx, []jobevent.Control{a, c}))
+		if rand.IntN(4) == 0 {
+			for _, s := range others {
+				w.said(ctx)(w.stores[1].Control(ctx, []jobevent.Control{nothing(s.kind, s.name, version)}))
+			}
+			a.Version, a.Paused = version+1, false
+			version++
+			w.said(ctx)(w.stores[2].Control(ctx, []jobevent.Control{a}))
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package schedulerdb
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// Nobody but the clock brings these jobs out, and it sleeps as long as Due says.
+func TestStartsASecondAreLimited(t *testing.T) {
+	for _, s := range subjects {
+		t.Run(string(s.kind), func(t *testing.T) {
+			h := newHouse(t)
+			h.beat("w1", 200, []int32{0})
+			const limit, jobs = 50, 60
+			h.control(aSecond(s.kind, s.name, 1, limit))
+			begin := time.Now()
+			out := len(h.ingest(ownedJobs(jobs)...).Runs)
+			if out > 2 {
+				t.Errorf("%d went out at once", out)
+			}
+			for passes := 0; out < jobs; passes++ {
+				say, next, err := h.Due(t.Context(), 10*time.Second)
+				if out += len(h.must(say, err).Runs); out < jobs && next > time.Second/limit*2 || passes > 5*jobs {
+					t.Fatalf("after pass %d with %d out, the clock sleeps %s", passes, out, next)
+				}
+				<-time.After(next)
+			}
+			if took := time.Since(begin); took < time.Second {
+				t.Errorf("%d starts in %s", jobs, took)
+			}
+			if _, next, err := h.Due(t.Context(), 10*time.Second); err != nil || next != 10*time.Second {
+				t.Errorf("with nothing waiting the clock sleeps %s (%v)", next, err)
+			}
+		})
+	}
+}
+
+func TestTheClockIsWokenForWhatOnlyTimeLetsOut(t *testing.T) {
+	h := newHouse(t)
+	ctx, stop := context.WithCancel(t.Context())
+	woken, ended := make(chan struct{}, 10), make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = h.Listen(ctx, func() { woken <- struct{}{} })
+	}()
+	<-woken // it listens
+	h.control(aSecond("type", "SIMULATION", 1, 0.001), aSecond("type", "OTHER", 1, 0.01))
+	first, second, third := newJob(), newJob(), newJob()
+	third.JobType = "OTHER"
+	h.ingest(first, third) // they have their start
+	h.ingest(second)
+	<-woken
+	h.ingest(newJob())
+	h.exec("SELECT pg_notify('jobweaver_due', '')")
+	<-woken // by this one: notifications keep their order
+	third.JobID = newJob().JobID
+	h.ingest(third)
+	<-woken
+	if len(woken) > 0 {
+		t.Error("woken for a later instant")
+	}
+	stop()
+	<-ended
+	if _, next, err := h.Due(t.Context(), time.Hour); err != nil || next > 100*time.Second || next < 90*time.Second {
+		t.Errorf("the clock sleeps %s (%v)", next, err)
+	}
+	h.control(nothing("type", "OTHER", 2), nothing("type", "SIMULATION", 2))
+	if _, next, err := h.Due(t.Context(), time.Hour); err != nil || next != time.Hour {
+		t.Errorf("without limits the clock sleeps %s (%v)", next, err)
+	}
+}
+
+func TestALimitOfAtOnceIsNotAskedByTheClock(t *testing.T) {
+	h := newHouse(t)
+	h.beat("w1", 20, []int32{0})
+	rate := 5.0
+	both := atMost("type", "SIMULATION", 1, 1)
+	both.StartsPerSecond = &rate
+	h.control(both)
+	jobs := newJobs(2)
+	h.ingest(jobs...)
+	if _, next, err := h.Due(t.Context(), time.Minute); err != nil || next != time.Minute {
+		t.Errorf("the clock sleeps %s (%v)", next, err)
+	}
+	say := h.settle(completed(jobs[0], 1))
+	if _, next, err := h.Due(t.Context(), time.Minute); err != nil || len(say.Runs) == 0 && next > time.Second {
+		t.Errorf("%d out, then the clock sleeps %s (%v)", len(say.Runs), next, err)
+	}
+	h.control(jobevent.Control{Kind: "type", Name: "SIMULATION", Version: 2, StartsPerSecond: &rate, Paused: true})
+	if _, next, err := h.Due(t.Context(), time.Minute); err != nil || next != time.Minute {
+		t.Errorf("with a pause the clock sleeps %s (%v)", next, err)
+	}
+}
