@@ -1,0 +1,306 @@
+package apidb
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+const (
+	// operationPage is how many jobs an operation comes to in one transaction.
+	operationPage = 500
+	// operationWindow is how many it looks at, where few match its filter.
+	operationWindow = 2_000
+	// MaxUnanswered bounds the commands of one operation that nobody has answered yet: the others' commands must not
+	// wait behind a million of them.
+	MaxUnanswered = 2_000
+	// MaxSkips is how many refused or skipped jobs are named.
+	MaxSkips = 1_000
+)
+
+// Operate does the next piece of an operation in one transaction: it counts the answers, keeps commands for the next
+// jobs, and ends it. more: there is another piece to be done at once. While another process does it, it does nothing.
+func (s *Store) Operate(ctx context.Context, id uuid.UUID) (commands []Command, more bool, err error) {
+	err = s.tx(ctx, func(q *gen.Queries) error {
+		commands, more = nil, false
+		rows, err := q.OperationLock(ctx, id)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		work, err := newWork(q, rows[0])
+		if err != nil {
+			return err
+		}
+		if more, err = work.piece(ctx); err != nil {
+			return err
+		}
+		commands = work.commands
+		return work.save(ctx)
+	})
+	return commands, more, classify(fmt.Sprintf("do operation %s", id), err)
+}
+
+// work is a piece of an operation.
+type work struct {
+	q        *gen.Queries
+	op       gen.OperationLockRow
+	filter   *jobspec.Filter
+	reasons  map[string]int64
+	skips    []Skip
+	commands []Command
+	finished bool
+	changed  bool
+}
+
+func newWork(q *gen.Queries, op gen.OperationLockRow) (*work, error) {
+	w := &work{q: q, op: op}
+	if err := json.Unmarshal(op.Reasons, &w.reasons); err != nil {
+		return nil, fmt.Errorf("read reasons: %w", err)
+	}
+	if op.Filter != nil {
+		if err := json.Unmarshal(op.Filter, &w.filter); err != nil {
+			return nil, fmt.Errorf("read filter: %w", err)
+		}
+	}
+	return w, nil
+}
+
+func (w *work) piece(ctx context.Context) (more bool, err error) {
+	// Before the answers: of a command that is not counted here any more, its answer is there.
+	unanswered, err := w.q.OperationUnanswered(ctx, gen.OperationUnansweredParams{
+		OperationID: w.op.OperationID, Most: MaxUnanswered,
+	})
+	if err != nil {
+		return false, err
+	}
+	if err := w.count(ctx); err != nil {
+		return false, err
+	}
+	running := OperationStatus(w.op.Status) == OperationRunning && !w.op.Walked
+	if running && unanswered+operationPage <= MaxUnanswered {
+		if err := w.walk(ctx); err != nil {
+			return false, err
+		}
+		unanswered += int64(len(w.commands))
+		running = !w.op.Walked
+		more = running && unanswered+operationPage <= MaxUnanswered
+	}
+	if !running && unanswered == 0 {
+		w.finish()
+	}
+	return more, nil
+}
+
+// count takes the answers that have come.
+func (w *work) count(ctx context.Context) error {
+	answers, err := w.q.OperationAnswersTake(ctx, w.op.OperationID)
+	if err != nil {
+		return err
+	}
+	for _, answer := range answers {
+		w.changed = true
+		w.op.Applied += answer.Applied
+		if answer.RefusedID != nil {
+			w.leaveOut(*answer.RefusedID, *answer.Reason)
+			w.op.Refused++
+		}
+	}
+	return nil
+}
+
+// leaveOut notes a job, before it is counted.
+func (w *work) leaveOut(jobID uuid.UUID, reason string) {
+	w.reasons[reason]++
+	if w.op.Refused+w.op.Skipped < MaxSkips {
+		w.skips = append(w.skips, Skip{JobID: jobID, Reason: reason})
+	}
+}
+
+// finish ends the operation. A job that was deleted because it was old took its command with it.
+func (w *work) finish() {
+	if gone := w.op.Asked - w.op.Applied - w.op.Refused; gone > 0 {
+		w.op.Refused += gone
+		w.reasons["the job is deleted"] += gone
+	}
+	if w.op.Status = string(OperationCompleted); !w.op.Walked {
+		w.op.Status = string(OperationAborted)
+	}
+	w.finished, w.changed = true, true
+}
+
+// walk comes to the next jobs.
+func (w *work) walk(ctx context.Context) error {
+	ids, err := w.next(ctx)
+	if err != nil {
+		return err
+	}
+	w.changed = true
+	if len(ids) == 0 {
+		return nil
+	}
+	jobs, err := w.q.OperationJobsLock(ctx, ids)
+	if err != nil {
+		return err
+	}
+	kept, err := w.q.OperationCommandsKeep(ctx, gen.OperationCommandsKeepParams{
+		Command: w.op.Command, JobIDs: ids, Allowed: texts(Allows(w.op.Command)), ByWhom: w.op.ByWhom,
+		RunAt: w.op.RunAt, OperationID: w.op.OperationID,
+	})
+	if err != nil {
+		return err
+	}
+	numbers := make(map[uuid.UUID]int32, len(kept))
+	for _, command := range kept {
+		numbers[command.JobID] = command.Number
+	}
+	states := make(map[uuid.UUID]jobstate.Status, len(jobs))
+	for _, job := range jobs {
+		states[job.JobID] = jobstate.Status(job.Status)
+		if number := numbers[job.JobID]; number > 0 {
+			w.commands = append(w.commands, Command{
+				JobID: job.JobID, TraceID: job.TraceID, Number: int(number), Command: w.op.Command, By: w.op.ByWhom,
+				RunAt: w.op.RunAt,
+			})
+		}
+	}
+	w.op.Matched += int64(len(ids))
+	w.op.Asked += int64(len(kept))
+	return w.skip(ctx, slices.DeleteFunc(ids, func(id uuid.UUID) bool { return numbers[id] > 0 }), states)
+}
+
+// skip says of jobs that were not asked for why.
+func (w *work) skip(ctx context.Context, ids []uuid.UUID, states map[uuid.UUID]jobstate.Status) error {
+	pending := map[uuid.UUID]string{}
+	if len(ids) > 0 {
+		rows, err := w.q.CommandsOfJobs(ctx, ids)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			pending[row.JobID] = row.Command
+		}
+	}
+	for _, id := range ids {
+		refused := RefusedError{Status: states[id]}
+		if slices.Contains(Allows(w.op.Command), refused.Status) {
+			refused.Pending = pending[id]
+		}
+		reason := refused.Error()
+		if refused.Status == "" {
+			reason = "there is no such job"
+		}
+		w.leaveOut(id, reason)
+		w.op.Skipped++
+	}
+	return nil
+}
+
+// next chooses the next jobs and moves on to behind them.
+func (w *work) next(ctx context.Context) (ids []uuid.UUID, err error) {
+	if w.filter == nil {
+		ids, err = w.q.OperationListed(ctx, gen.OperationListedParams{
+			OperationID: w.op.OperationID, AfterID: w.op.AfterID, MaxJobs: operationPage,
+		})
+		if len(ids) > 0 {
+			w.op.AfterID = ids[len(ids)-1]
+		}
+		w.op.Walked = len(ids) < operationPage
+		return ids, err
+	}
+	seen, err := w.window(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w.op.Walked = len(seen) < operationWindow
+	for i, job := range seen {
+		w.op.AfterID = job.JobID
+		if job.Matches {
+			ids = append(ids, job.JobID)
+		}
+		if len(ids) == operationPage && i < len(seen)-1 {
+			w.op.Walked = false
+			break
+		}
+	}
+	return ids, nil
+}
+
+// window looks at the next jobs, those on the shelves of the wanted states where these have one.
+func (w *work) window(ctx context.Context) ([]gen.OperationMatchesRow, error) {
+	f := w.filter
+	statuses := f.Status
+	if len(statuses) == 0 {
+		statuses = Allows(w.op.Command)
+	}
+	bounds := Filter{Since: f.Since, Until: f.Until}.params()
+	before := idBefore(w.op.CreatedAt, 0)
+	if before.String() > bounds.BeforeID.String() {
+		before = bounds.BeforeID
+	}
+	after := w.op.AfterID
+	if after.String() < bounds.AfterID.String() {
+		after = bounds.AfterID
+	}
+	p := gen.OperationMatchesParams{
+		Statuses: texts(statuses), AcceptedBy: w.op.CreatedAt,
+		JobType: text(f.JobType), Queue: text(f.Queue), Tag: text(f.Tag),
+		Since: f.Since, Until: f.Until, OrderingKey: text(f.OrderingKey), OwnerID: text(f.OwnerID),
+		AfterID: after, BeforeID: before, MaxJobs: operationWindow,
+	}
+	if slices.Contains(statuses, jobstate.Completed) { // which stands on no shelf
+		return w.q.OperationMatches(ctx, p)
+	}
+	var shelves []int32
+	for _, status := range statuses {
+		shelves = append(shelves, shelvesOf(status)...)
+	}
+	rows, err := w.q.OperationMatchesShelved(ctx, gen.OperationMatchesShelvedParams{
+		AcceptedBy: p.AcceptedBy, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since, Until: p.Until,
+		OrderingKey: p.OrderingKey, OwnerID: p.OwnerID, Shelves: shelves, AfterID: after, BeforeID: before,
+		MaxJobs: operationWindow,
+	})
+	seen := make([]gen.OperationMatchesRow, len(rows))
+	for i := range rows {
+		seen[i] = gen.OperationMatchesRow(rows[i])
+	}
+	return seen, err
+}
+
+func (w *work) save(ctx context.Context) error {
+	if !w.changed {
+		return nil
+	}
+	reasons, err := json.Marshal(w.reasons)
+	if err != nil {
+		return fmt.Errorf("write reasons: %w", err)
+	}
+	if len(w.skips) > 0 {
+		p := gen.OperationSkipsAddParams{OperationID: w.op.OperationID}
+		for _, skip := range w.skips {
+			p.JobIDs, p.Reasons = append(p.JobIDs, skip.JobID), append(p.Reasons, skip.Reason)
+		}
+		if err := w.q.OperationSkipsAdd(ctx, p); err != nil {
+			return err
+		}
+	}
+	return w.q.OperationAdvance(ctx, gen.OperationAdvanceParams{
+		OperationID: w.op.OperationID, AfterID: w.op.AfterID, Walked: w.op.Walked, Matched: w.op.Matched, Asked: w.op.Asked,
+		Applied: w.op.Applied, Refused: w.op.Refused, Skipped: w.op.Skipped, Reasons: reasons, Status: w.op.Status,
+		Finished: w.finished,
+	})
+}
+
+func texts(statuses []jobstate.Status) []string {
+	out := make([]string, len(statuses))
+	for i, status := range statuses {
+		out[i] = string(status)
+	}
+	return out
+}

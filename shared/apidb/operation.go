@@ -1,0 +1,223 @@
+package apidb
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+)
+
+// ErrNoOperation says that there is no operation with this id.
+var ErrNoOperation = errors.New("no such operation")
+
+// OperationStatus is how far an operation has come.
+type OperationStatus string
+
+// An aborting operation asks for nothing more and waits for the answers to what it has asked.
+const (
+	OperationRunning   OperationStatus = "RUNNING"
+	OperationAborting  OperationStatus = "ABORTING"
+	OperationAborted   OperationStatus = "ABORTED"
+	OperationCompleted OperationStatus = "COMPLETED"
+)
+
+// Operation is one command for many jobs, and what has become of it.
+type Operation struct {
+	ID         uuid.UUID
+	Command    string
+	RunAt      *time.Time // of a reschedule
+	By         string
+	Filter     json.RawMessage // a jobspec.Filter; nil: a list
+	Listed     int             // how many jobs are on it
+	Status     OperationStatus
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+	FinishedAt *time.Time
+	Walked     bool // no job is left to come to
+	Matched    int64
+	Asked      int64 // matched jobs for which a command was kept
+	Applied    int64
+	Refused    int64            // by the scheduler
+	Skipped    int64            // matched jobs for which none was kept
+	Reasons    map[string]int64 // why refused or skipped, and how many jobs
+	Skips      []Skip           // the first of these jobs; nil in a list
+}
+
+// Ended says whether nothing more will become of it.
+func (o Operation) Ended() bool { return o.FinishedAt != nil }
+
+// Skip says why a job was left out of an operation.
+type Skip struct {
+	JobID  uuid.UUID
+	Reason string
+}
+
+// NewOperation is a valid request on its way into the store.
+type NewOperation struct {
+	ID          uuid.UUID // UUIDv7
+	Request     jobspec.Operation
+	RequestHash []byte // kept beside an idempotency key
+	By          string
+}
+
+// InsertOperation keeps an operation and wakes who does it. One whose idempotency key is known is the known one, or
+// an ErrConflict.
+func (s *Store) InsertOperation(ctx context.Context, asked NewOperation) (op Operation, replayed bool, err error) {
+	p, err := asked.params()
+	if err != nil {
+		return op, false, err
+	}
+	id := asked.ID
+	err = s.tx(ctx, func(q *gen.Queries) error {
+		inserted, err := q.OperationInsert(ctx, p)
+		if err != nil {
+			return err
+		}
+		if replayed = len(inserted) == 0; !replayed {
+			return q.OperationsWake(ctx)
+		}
+		known, err := q.OperationOfKey(ctx, asked.Request.IdempotencyKey)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(known.RequestHash, asked.RequestHash) {
+			return ErrConflict
+		}
+		id = known.OperationID
+		return nil
+	})
+	if err != nil {
+		return op, false, classify("insert operation", err)
+	}
+	op, err = s.Operation(ctx, id)
+	return op, replayed, err
+}
+
+func (o *NewOperation) params() (gen.OperationInsertParams, error) {
+	req := &o.Request
+	p := gen.OperationInsertParams{
+		OperationID: o.ID, Command: req.Command, RunAt: req.When.RunAt, ByWhom: o.By,
+		IdempotencyKey: text(req.IdempotencyKey),
+	}
+	if req.IdempotencyKey != "" {
+		p.RequestHash = o.RequestHash
+	}
+	if req.Command == jobevent.CommandReschedule && req.When.RunAt == nil {
+		ms := req.When.Delay.Milliseconds()
+		p.DelayMs = &ms
+	}
+	if req.Filter == nil {
+		p.JobIDs = slices.Clone(req.JobIDs)
+		slices.SortFunc(p.JobIDs, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
+		return p, nil
+	}
+	var err error
+	if p.Filter, err = json.Marshal(req.Filter); err != nil {
+		return p, fmt.Errorf("write filter: %w", err)
+	}
+	return p, nil
+}
+
+// Operation gives one; ErrNoOperation when there is none.
+func (s *Store) Operation(ctx context.Context, id uuid.UUID) (Operation, error) {
+	row, err := s.q.OperationByID(ctx, id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Operation{}, ErrNoOperation
+	}
+	if err != nil {
+		return Operation{}, classify("get operation", err)
+	}
+	op, err := newOperation(gen.OperationsListRow(row))
+	if err != nil {
+		return op, err
+	}
+	skips, err := s.q.OperationSkips(ctx, id)
+	for _, skip := range skips {
+		op.Skips = append(op.Skips, Skip(skip))
+	}
+	return op, classify("get skipped jobs", err)
+}
+
+// ListOperations gives the newest operations before one (uuid.Nil: all), without skipped jobs; more: there are others.
+func (s *Store) ListOperations(
+	ctx context.Context, before uuid.UUID, limit int,
+) (ops []Operation, more bool, err error) {
+	if before == uuid.Nil {
+		before = uuid.Max
+	}
+	rows, err := s.q.OperationsList(ctx, gen.OperationsListParams{BeforeID: before, MaxOperations: int32(limit + 1)})
+	if err != nil {
+		return nil, false, classify("list operations", err)
+	}
+	if more = len(rows) > limit; more {
+		rows = rows[:limit]
+	}
+	ops = make([]Operation, len(rows))
+	for i, row := range rows {
+		if ops[i], err = newOperation(row); err != nil {
+			return nil, false, err
+		}
+	}
+	return ops, more, nil
+}
+
+// AbortOperation has a running operation ask for nothing more, and gives it as it is then, aborted or not.
+func (s *Store) AbortOperation(ctx context.Context, id uuid.UUID) (Operation, error) {
+	err := s.tx(ctx, func(q *gen.Queries) error {
+		if err := q.OperationAbort(ctx, id); err != nil {
+			return err
+		}
+		return q.OperationsWake(ctx)
+	})
+	if err != nil {
+		return Operation{}, classify("abort operation", err)
+	}
+	return s.Operation(ctx, id)
+}
+
+// EndedOperations tells which of the operations have, for those who wait.
+func (s *Store) EndedOperations(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error) {
+	ended, err := s.q.OperationsEnded(ctx, ids)
+	return ended, classify("find ended operations", err)
+}
+
+// UnfinishedOperations gives the oldest of them.
+func (s *Store) UnfinishedOperations(ctx context.Context, limit int) ([]uuid.UUID, error) {
+	ids, err := s.q.OperationsUnfinished(ctx, int32(limit))
+	return ids, classify("find unfinished operations", err)
+}
+
+// ForgetOperations deletes those that ended so long ago.
+func (s *Store) ForgetOperations(ctx context.Context, age time.Duration) error {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = s.q.OperationsForget(ctx, gen.OperationsForgetParams{
+		BeforeID: idBefore(now, age), FinishedBefore: now.Add(-age),
+	})
+	return classify("forget operations", err)
+}
+
+func newOperation(row gen.OperationsListRow) (Operation, error) {
+	op := Operation{
+		ID: row.OperationID, Command: row.Command, RunAt: row.RunAt, By: row.ByWhom, Filter: row.Filter,
+		Listed: int(row.Listed), Status: OperationStatus(row.Status), CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
+		FinishedAt: row.FinishedAt, Walked: row.Walked, Matched: row.Matched, Asked: row.Asked, Applied: row.Applied,
+		Refused: row.Refused, Skipped: row.Skipped,
+	}
+	if err := json.Unmarshal(row.Reasons, &op.Reasons); err != nil {
+		return op, fmt.Errorf("read reasons of operation %s: %w", op.ID, err)
+	}
+	return op, nil
+}

@@ -1,0 +1,145 @@
+-- name: OperationInsert :many
+insert into operations (operation_id, command, run_at, by_whom, filter, job_ids, idempotency_key, request_hash)
+values (
+    @operation_id, @command,
+    coalesce(sqlc.narg('run_at')::timestamptz, now() + interval '1 ms' * sqlc.narg('delay_ms')::bigint),
+    @by_whom, sqlc.narg('filter')::json, sqlc.narg('job_ids')::uuid[], sqlc.narg('idempotency_key'), @request_hash
+)
+on conflict (idempotency_key) do nothing
+returning operation_id;
+
+-- name: OperationOfKey :one
+select operation_id, request_hash from operations where idempotency_key = @idempotency_key::text;
+
+-- name: OperationsWake :exec
+select pg_notify('jobweaver_operations', '');
+
+-- Newest first: the id orders by age.
+-- name: OperationsList :many
+select
+    operation_id, command, run_at, by_whom, filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
+    finished_at, walked, matched, asked, applied, refused, skipped, reasons
+from operations
+where operation_id < @before_id::uuid
+order by operation_id desc
+limit @max_operations::int;
+
+-- name: OperationByID :one
+select
+    operation_id, command, run_at, by_whom, filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
+    finished_at, walked, matched, asked, applied, refused, skipped, reasons
+from operations
+where operation_id = @operation_id;
+
+-- name: OperationSkips :many
+select job_id, reason from operation_skips where operation_id = @operation_id order by job_id;
+
+-- name: OperationsEnded :many
+select operation_id from operations where operation_id = any (@ids::uuid[]) and finished_at is not null;
+
+-- name: OperationAbort :exec
+update operations set status = 'ABORTING', updated_at = now() where operation_id = @operation_id and status = 'RUNNING';
+
+-- name: OperationsForget :execrows
+delete from operations where operation_id < @before_id::uuid and finished_at < @finished_before::timestamptz;
+
+-- name: OperationsUnfinished :many
+select operation_id from operations where finished_at is null order by operation_id limit @max_operations::int;
+
+-- Whoever has the row works on the operation; nobody waits for it.
+-- name: OperationLock :many
+select
+    operation_id, command, run_at, by_whom, filter, created_at, status, after_id, walked, matched, asked, applied,
+    refused, skipped, reasons
+from operations
+where operation_id = @operation_id and finished_at is null
+for no key update skip locked;
+
+-- name: OperationUnanswered :one
+select count(*) from (
+    select from commands where operation_id = @operation_id::uuid limit @most::int
+) as unanswered;
+
+-- name: OperationAnswersTake :many
+delete from operation_answers where operation_id = @operation_id returning applied, refused_id, reason;
+
+-- The next jobs of the list.
+-- name: OperationListed :many
+select listed.job_id::uuid as job_id
+from (select unnest(job_ids) as job_id from operations where operation_id = @operation_id) as listed
+where listed.job_id > @after_id::uuid
+order by listed.job_id
+limit @max_jobs::int;
+
+-- The next jobs in the order of their ids, and which of them match. What is looked at is bounded, however few do.
+-- name: OperationMatches :many
+select
+    job_id,
+    (status = any (@statuses::text[]) and created_at <= @accepted_by::timestamptz
+        and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
+        and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
+        and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
+        and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
+        and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
+        and (sqlc.narg('ordering_key')::text is null or ordering_key is not distinct from sqlc.narg('ordering_key'))
+        and (sqlc.narg('owner_id')::text is null or owner_id = sqlc.narg('owner_id')))::boolean as matches
+from jobs
+where job_id > @after_id::uuid and job_id < @before_id::uuid
+order by job_id
+limit @max_jobs::int;
+
+-- The same on some shelves, each read in the order of ids and no further than the limit.
+-- name: OperationMatchesShelved :many
+select
+    job_id,
+    (created_at <= @accepted_by::timestamptz
+        and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
+        and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
+        and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
+        and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
+        and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
+        and (sqlc.narg('ordering_key')::text is null or ordering_key is not distinct from sqlc.narg('ordering_key'))
+        and (sqlc.narg('owner_id')::text is null or owner_id = sqlc.narg('owner_id')))::boolean as matches
+from unnest(@shelves::int[]) as shelf cross join lateral (
+    select job_id, created_at, job_type, queue, tags, ordering_key, owner_id from jobs
+    where shelf_of(status, version) = shelf and job_id > @after_id::uuid and job_id < @before_id::uuid
+    order by job_id
+    limit @max_jobs::int
+) as shelved
+order by job_id
+limit @max_jobs;
+
+-- The locks come first, in a statement of its own, so that what follows sees the latest commits.
+-- name: OperationJobsLock :many
+select job_id, status, trace_id from jobs where job_id = any (@job_ids::uuid[]) order by job_id for no key update;
+
+-- Keeps a command of each job whose state allows it and that has no other one.
+-- name: OperationCommandsKeep :many
+with numbered as (
+    update jobs set
+        command_seq = command_seq + 1,
+        cancel_requested_at = case when 'cancel' = @command::text then now() else cancel_requested_at end
+    where jobs.job_id = any (@job_ids::uuid[]) and jobs.status = any (@allowed::text[])
+        and not exists (select from commands where commands.job_id = jobs.job_id)
+    returning jobs.job_id, jobs.command_seq
+)
+insert into commands (job_id, number, command, by_whom, run_at, operation_id)
+select numbered.job_id, numbered.command_seq, @command::text, @by_whom::text, sqlc.narg('run_at')::timestamptz,
+    @operation_id::uuid
+from numbered
+returning commands.job_id, commands.number;
+
+-- name: CommandsOfJobs :many
+select job_id, command from commands where job_id = any (@job_ids::uuid[]);
+
+-- name: OperationAdvance :exec
+update operations set
+    after_id = @after_id, walked = @walked, matched = @matched, asked = @asked, applied = @applied, refused = @refused,
+    skipped = @skipped, reasons = @reasons, status = @status, updated_at = now(),
+    finished_at = case when @finished::boolean then now() end
+where operation_id = @operation_id;
+
+-- name: OperationSkipsAdd :exec
+insert into operation_skips (operation_id, job_id, reason)
+select @operation_id::uuid, unnest(@job_ids::uuid[]), unnest(@reasons::text[])
+on conflict do nothing;
