@@ -42,7 +42,7 @@ demo: ## the same, but exits: 0 only if every sample job ended as it should
 	go run ./local/jobweaver dev --demo --exit
 
 .PHONY: build
-build: $(BINARIES) ## bin/<function> for each of the eight, and bin/jobweaver
+build: $(BINARIES) ## bin/<function> for each function, and bin/jobweaver
 
 # Go knows better than make what is up to date.
 .PHONY: $(BINARIES)

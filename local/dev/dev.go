@@ -1,4 +1,4 @@
-// Package dev runs the whole house on a laptop: a private PostgreSQL, a broker, and all eight
+// Package dev runs the whole house on a laptop: a private PostgreSQL, a broker, and all its
 // functions in one process, talking to each other over real TCP as they do anywhere.
 package dev
 
@@ -141,7 +141,7 @@ func onlyBase(ctx context.Context, o Options, below *base) error {
 			return err
 		}
 		for _, f := range []struct{ name, url string }{
-			{"gateway", urls.API}, {"projection", urls.API},
+			{"gateway", urls.API}, {"projection", urls.API}, {"bulk", urls.API},
 			{"ingest", urls.Scheduler}, {"dispatch", urls.Scheduler}, {"outcome", urls.Scheduler},
 			{"command", urls.Scheduler}, {"watchdog", urls.Scheduler}, {"runjob", urls.Worker},
 		} {

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/jobweaver/jobweaver/functions/bulk"
 	"github.com/jobweaver/jobweaver/functions/command"
 	"github.com/jobweaver/jobweaver/functions/dispatch"
 	"github.com/jobweaver/jobweaver/functions/gateway"
@@ -125,6 +126,7 @@ func (s *stores) functions(o Options, below *base) ([]funchost.Function, error) 
 	return []funchost.Function{
 		door.Host(),
 		projecting.Host(),
+		bulk.New(s.api).Host(),
 		ingest.New(s.scheduler).Host(),
 		dispatch.New(s.scheduler).Host(),
 		outcome.New(s.scheduler).Host(),

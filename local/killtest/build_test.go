@@ -12,9 +12,9 @@ import (
 	"go.uber.org/goleak"
 )
 
-// functions are the eight; the worker is the test's own, with one job type more.
+// functions are all of them; the worker is the test's own, with one job type more.
 var functions = []string{
-	"gateway", "projection", "ingest", "dispatch", "outcome", "command", "watchdog", "runjob",
+	"gateway", "projection", "bulk", "ingest", "dispatch", "outcome", "command", "watchdog", "runjob",
 }
 
 // binaries builds each program once a run of the tests, and gives the folder they are in.

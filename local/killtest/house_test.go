@@ -115,7 +115,7 @@ func (h *house) createTopics(ctx context.Context) error {
 
 func (h *house) startFunctions(bin string, plan plan) {
 	h.t.Helper()
-	databases := map[string]string{"gateway": h.urls.API, "projection": h.urls.API, "runjob": h.urls.Worker}
+	databases := map[string]string{"gateway": h.urls.API, "projection": h.urls.API, "bulk": h.urls.API, "runjob": h.urls.Worker}
 	var ports []string
 	for _, function := range functions {
 		url, ok := databases[function]

@@ -17,7 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// newHouse is all eight functions in one process, as in make run, with our job types. Its worker leaves
+// newHouse is all functions in one process, as in make run, with our job types. Its worker leaves
 // rig.Queue to others.
 func newHouse() *cobra.Command {
 	o := dev.Options{

@@ -13,7 +13,7 @@ import (
 // Queue is one that only workers of their own serve, never the house's.
 const Queue = "bench"
 
-// House is a running house: all eight functions in one process, and the embedded broker with them where
+// House is a running house: all functions in one process, and the embedded broker with them where
 // no other one is given.
 type House struct {
 	*Child

@@ -1,0 +1,117 @@
+// Package bulk does operations: one command for many jobs, a page of them at a time.
+package bulk
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// Name is the function's name.
+const Name = "bulk"
+
+const (
+	// every is how often it looks for operations, if nobody wakes it.
+	every = time.Second
+	// atOnce is how many operations share a pass.
+	atOnce = 100
+	// most is how many commands a pass keeps, about: they are said at its end.
+	most = 2_000
+	// keep is how long an operation that has ended is kept.
+	keep = 30 * 24 * time.Hour
+	// forgetEvery is how often older ones are looked for.
+	forgetEvery = time.Hour
+	// listenAgain is how long it waits before it listens anew on a database that went away.
+	listenAgain = time.Second
+)
+
+// Function ticks while there are operations.
+type Function struct {
+	store  *apidb.Store
+	wake   chan struct{}
+	forget time.Time // when it looks for old operations next
+}
+
+// New makes the function on the API's database.
+func New(store *apidb.Store) *Function {
+	return &Function{store: store, wake: make(chan struct{}, 1)}
+}
+
+// Host is how the function is hosted.
+func (f *Function) Host() funchost.Function {
+	return funchost.Function{Name: Name, Tick: f.Tick, Wake: f.wake, Ready: f.store.Ping, Run: f.listen}
+}
+
+// Tick does a piece of each unfinished operation, and says the commands that it has kept. Should they get lost,
+// reconcile says them.
+func (f *Function) Tick(ctx context.Context) (say []event.Event, next time.Duration, err error) {
+	ids, err := f.store.UnfinishedOperations(ctx, atOnce)
+	if err != nil {
+		return nil, 0, err
+	}
+	next = every
+	var failed []error
+	for _, id := range ids {
+		commands, more, err := f.store.Operate(ctx, id)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		if more {
+			next = 0
+		}
+		for _, command := range commands {
+			e, err := command.Event()
+			if err != nil {
+				return nil, 0, err
+			}
+			say = append(say, e)
+		}
+		if len(say) >= most {
+			return say, 0, nil
+		}
+	}
+	if len(failed) > 0 && len(say) == 0 { // with something to say, the next pass meets what is still wrong
+		return nil, 0, errors.Join(failed...)
+	}
+	f.forgetOld(ctx)
+	return say, next, nil
+}
+
+// forgetOld holds up nothing when it fails.
+func (f *Function) forgetOld(ctx context.Context) {
+	if time.Now().Before(f.forget) {
+		return
+	}
+	f.forget = time.Now().Add(forgetEvery)
+	if err := f.store.ForgetOperations(ctx, keep); err != nil {
+		telemetry.Logger(ctx).Warn("cannot forget old operations", "error", err)
+	}
+}
+
+// listen has the database shorten the sleep; without it the clock still ticks.
+func (f *Function) listen(ctx context.Context, _ funchost.Publish) error {
+	for {
+		err := f.store.ListenOperations(ctx, func() {
+			select {
+			case f.wake <- struct{}{}:
+			default:
+			}
+		})
+		if ctx.Err() != nil {
+			return nil
+		}
+		telemetry.Logger(ctx).Warn("lost the wake-up, the clock ticks without", "error", err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(listenAgain):
+		}
+	}
+}

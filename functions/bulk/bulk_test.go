@@ -1,0 +1,186 @@
+package bulk
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+type house struct {
+	t     *testing.T
+	store *apidb.Store
+	conn  *pgx.Conn // round the store
+}
+
+func open(t *testing.T) *house {
+	t.Helper()
+	url := pgtest.Database(t, migrations.API)
+	store, err := apidb.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return &house{t: t, store: store, conn: conn}
+}
+
+func (h *house) exec(sql string, args ...any) {
+	h.t.Helper()
+	if _, err := h.conn.Exec(h.t.Context(), sql, args...); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// jobs puts so many FAILED ones in.
+func (h *house) jobs(n int) {
+	h.t.Helper()
+	h.exec(`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot)
+		select uuidv7(), 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(), 'FAILED', 1, '{}' from generate_series(1, $1::int)`, n)
+}
+
+func (h *house) redrive() uuid.UUID {
+	h.t.Helper()
+	op, _, err := h.store.InsertOperation(h.t.Context(), apidb.NewOperation{ID: uuid.Must(uuid.NewV7()), By: "me",
+		Request: jobspec.Operation{Command: jobevent.CommandRetry, Filter: &jobspec.Filter{All: true}}})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return op.ID
+}
+
+// answer is the scheduler, by way of projection.
+func (h *house) answer(said []event.Event) {
+	h.t.Helper()
+	var words []apidb.StatusWord
+	for _, e := range said {
+		command, err := jobevent.DecodeAs[jobevent.Command](e, jobevent.TypeCommand)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		words = append(words, apidb.StatusWord{JSON: []byte(`{}`), Status: jobevent.Status{
+			JobID: command.JobID, Version: 2, Status: "PENDING", UpdatedAt: time.Now(),
+			LastCommand: &jobevent.CommandResult{Number: command.Number, Command: command.Command, Applied: true},
+		}})
+	}
+	if _, err := h.store.ApplyStatuses(h.t.Context(), words); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func awaitWake(t *testing.T, wake <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-wake:
+	case <-time.After(20 * time.Second):
+		t.Fatal("nobody woke it")
+	}
+}
+
+func TestItIsWokenByAnOperationAndByAnswersUntilAllAreIn(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	host := New(h.store).Host()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- host.Run(ctx, nil) }()
+	awaitWake(t, host.Wake) // it listens now
+	if say, next, err := host.Tick(ctx); err != nil || len(say) != 0 || next != every {
+		t.Errorf("with nothing to do it says %v and sleeps %s (%v)", say, next, err)
+	}
+	h.jobs(2_600)
+	id := h.redrive()
+	asked := map[string]bool{}
+	for op := (apidb.Operation{}); !op.Ended(); {
+		awaitWake(t, host.Wake)
+		for next := time.Duration(0); next == 0; {
+			var say []event.Event
+			var err error
+			if say, next, err = host.Tick(ctx); err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range say {
+				if asked[e.ID()] {
+					t.Errorf("%s is said twice", e.ID())
+				}
+				asked[e.ID()] = true
+			}
+			h.answer(say)
+		}
+		var err error
+		if op, err = h.store.Operation(ctx, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(asked) != 2_600 {
+		t.Errorf("%d commands were said", len(asked))
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAPassThatDoesNotGetThroughIsDoneAgain(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	f := New(h.store)
+	h.jobs(700)
+	id := h.redrive()
+	h.exec("alter table operation_answers rename to away")
+	if say, _, err := f.Tick(t.Context()); err == nil || len(say) > 0 {
+		t.Errorf("without its table it says %d, %v", len(say), err)
+	}
+	h.exec("alter table away rename to operation_answers")
+	first, next, err := f.Tick(t.Context())
+	if err != nil || len(first) != 500 || next != 0 {
+		t.Fatalf("it says %d, next in %s, %v", len(first), next, err)
+	}
+	// It dies before it has said them; another one goes on, and reconcile says what is kept.
+	rest, _, err := New(h.store).Tick(t.Context())
+	if err != nil || len(rest) != 200 {
+		t.Fatalf("it says %d, %v", len(rest), err)
+	}
+	h.exec("update commands set created_at = created_at - interval '10 s'")
+	kept, err := h.store.UnconfirmedCommands(t.Context(), apidb.Page{Until: time.Now().Add(time.Second), Limit: 1000})
+	if err != nil || len(kept) != 700 {
+		t.Errorf("%d commands are kept, %v", len(kept), err)
+	}
+	h.answer(append(first, rest...))
+	if _, _, err := f.Tick(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if op, err := h.store.Operation(t.Context(), id); err != nil || !op.Ended() || op.Applied != 700 {
+		t.Errorf("%+v, %v", op, err)
+	}
+}
+
+func TestOneOperationThatCannotBeDoneHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.jobs(10)
+	h.exec("update operations set filter = '[]' where operation_id = $1", h.redrive())
+	h.redrive()
+	f := New(h.store)
+	if say, _, err := f.Tick(t.Context()); err != nil || len(say) != 10 {
+		t.Errorf("it says %d, %v", len(say), err)
+	}
+	if _, _, err := f.Tick(t.Context()); err == nil {
+		t.Error("nobody hears of it")
+	}
+}
