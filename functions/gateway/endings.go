@@ -15,7 +15,8 @@ import (
 // takes so long that it would be more than a tenth of the time.
 const endingsEvery = 50 * time.Millisecond
 
-// endings wakes those who wait for a job's end: one question for all of them, none while nobody waits.
+// endings wakes those who wait for the end of a job, or of an operation: one question for all of them,
+// none while nobody waits.
 type endings struct {
 	ask     func(context.Context, []uuid.UUID) ([]uuid.UUID, error)
 	mu      sync.Mutex
@@ -106,7 +107,7 @@ func (e *endings) look(ctx context.Context) {
 	slices.SortFunc(ids, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
 	ended, err := e.ask(ctx, ids)
 	if err != nil && ctx.Err() == nil {
-		telemetry.Logger(ctx).Warn("cannot look for ended jobs", "error", err, "waiting", len(ids))
+		telemetry.Logger(ctx).Warn("cannot look for what has ended", "error", err, "waiting", len(ids))
 		return
 	}
 	e.mu.Lock()

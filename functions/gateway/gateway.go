@@ -39,6 +39,7 @@ type Function struct {
 	ordered  *together // those with an ordering key: waiting for a key's lock they hold up only each other
 	stage    *stage
 	endings  *endings
+	done     *endings      // of operations
 	served   chan struct{} // closed when the last request has been answered
 	grumble  sometimes
 }
@@ -58,6 +59,7 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 		ordered:  &together{insert: store.InsertJobs, patience: requestPatience},
 		stage:    newStage(),
 		endings:  newEndings(store.Ended),
+		done:     newEndings(store.EndedOperations),
 		served:   make(chan struct{}),
 	}, nil
 }
@@ -70,13 +72,14 @@ func (f *Function) Host() funchost.Function {
 	}
 }
 
-// Run says what was accepted and wakes those who wait for a job's end. When ctx ends it lets the waiting
+// Run says what was accepted and wakes those who wait for an end. When ctx ends it lets the waiting
 // go at once, and goes on saying until HTTP has ended, too: no request is left that could add to it.
 func (f *Function) Run(ctx context.Context, say funchost.Publish) error {
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	var all errgroup.Group
 	all.Go(func() error { f.endings.run(ctx); return nil })
+	all.Go(func() error { f.done.run(ctx); return nil })
 	all.Go(func() error { f.stage.run(serving, say); return nil })
 	<-ctx.Done()
 	<-f.served

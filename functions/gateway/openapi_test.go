@@ -58,6 +58,7 @@ func TestTheContractHasItsEndpoints(t *testing.T) {
 	want := []string{"POST /api/jobs", "GET /api/jobs", "POST /api/jobs/batch", "GET /api/jobs/{jobId}",
 		"GET /api/jobs/{jobId}/logs", "POST /api/jobs/{jobId}/cancel", "POST /api/jobs/{jobId}/retry",
 		"POST /api/jobs/{jobId}/reschedule", "DELETE /api/jobs/{jobId}", "GET /api/jobs/dead",
+		"POST /api/operations", "GET /api/operations", "GET /api/operations/{operationId}", "POST /api/operations/{operationId}/abort",
 		"GET /api/controls", "GET /api/controls/{kind}/{name}", "PUT /api/controls/{kind}/{name}",
 		"DELETE /api/controls/{kind}/{name}", "POST /api/controls/{kind}/{name}/pause",
 		"POST /api/controls/{kind}/{name}/resume", "GET /api/workers",
@@ -77,11 +78,11 @@ func checkAnswers(t *testing.T, name string, op *openapi3.Operation) {
 	if op.RequestBody != nil {
 		want = append(want, 202, 400, 413, 415, 503)
 	}
-	if strings.Contains(name, "{jobId}") {
+	if strings.Contains(name, "{jobId}") || strings.Contains(name, "{operationId}") {
 		want = append(want, 404, 503)
 	}
 	if strings.HasSuffix(name, "/cancel") || strings.HasSuffix(name, "/retry") || strings.HasSuffix(name, "/reschedule") ||
-		strings.HasPrefix(name, "DELETE /api/jobs/") || name == "POST /api/jobs" {
+		strings.HasPrefix(name, "DELETE /api/jobs/") || strings.HasSuffix(name, "/abort") || name == "POST /api/operations" || name == "POST /api/jobs" {
 		want = append(want, 202, 409)
 	}
 	if strings.Contains(name, "/controls/") {

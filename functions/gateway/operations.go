@@ -1,0 +1,217 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+)
+
+// operation is one as it is shown; in a list without its jobs.
+type operation struct {
+	OperationID uuid.UUID             `json:"operationId"`
+	Command     string                `json:"command"`
+	RunAt       *time.Time            `json:"runAt"`
+	Filter      json.RawMessage       `json:"filter"`
+	Jobs        *int                  `json:"jobs"`
+	By          string                `json:"by"`
+	Status      apidb.OperationStatus `json:"status"`
+	CreatedAt   time.Time             `json:"createdAt"`
+	UpdatedAt   time.Time             `json:"updatedAt"`
+	FinishedAt  *time.Time            `json:"finishedAt"`
+	Progress    operationProgress     `json:"progress"`
+	Reasons     []operationReason     `json:"reasons"`
+	SkippedJobs *[]skippedJob         `json:"skippedJobs,omitempty"`
+}
+
+type operationProgress struct {
+	Matched int64 `json:"matched"`
+	Asked   int64 `json:"asked"`
+	Applied int64 `json:"applied"`
+	Refused int64 `json:"refused"`
+	Skipped int64 `json:"skipped"`
+	Walked  bool  `json:"walked"`
+}
+
+type operationReason struct {
+	Reason string `json:"reason"`
+	Jobs   int64  `json:"jobs"`
+}
+
+type skippedJob struct {
+	JobID  uuid.UUID `json:"jobId"`
+	Reason string    `json:"reason"`
+}
+
+// operate is POST /api/operations.
+func (f *Function) operate(c *gin.Context) error {
+	body, err := readJSON(c, jobspec.MaxOperationBytes)
+	if err != nil {
+		return err
+	}
+	request, err := jobspec.DecodeOperation(body)
+	if err != nil {
+		return err
+	}
+	asked := apidb.NewOperation{ID: uuid.Must(uuid.NewV7()), Request: request, By: anyone}
+	if asked.RequestHash, err = hashOf(request); err != nil {
+		return err
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	op, replayed, err := f.store.InsertOperation(ctx, asked)
+	if err != nil {
+		return err
+	}
+	c.Header("Location", "/api/operations/"+op.ID.String())
+	status := http.StatusAccepted
+	if replayed {
+		c.Header("Idempotent-Replayed", "true")
+		status = http.StatusOK
+	}
+	c.JSON(status, newOperation(op))
+	return nil
+}
+
+// hashOf is the same for requests that ask for the same, whatever they look like.
+func hashOf(request jobspec.Operation) ([]byte, error) {
+	request.JobIDs = slices.Clone(request.JobIDs)
+	slices.SortFunc(request.JobIDs, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
+	canonical, err := json.Marshal(request)
+	if err != nil {
+		return nil, fmt.Errorf("write operation: %w", err)
+	}
+	hash := sha256.Sum256(canonical)
+	return hash[:], nil
+}
+
+// getOperation is GET /api/operations/{operationId}; with ?wait= it holds the answer until the operation has ended.
+func (f *Function) getOperation(c *gin.Context) error {
+	id, err := operationID(c)
+	if err != nil {
+		return err
+	}
+	q := query{values: c.Request.URL.Query()}
+	wait := q.wait("wait")
+	if err := q.close("wait"); err != nil {
+		return err
+	}
+	op, err := f.operation(c, id)
+	if err != nil {
+		return err
+	}
+	if wait > 0 && !op.Ended() {
+		ctx, cancel := context.WithTimeout(c.Request.Context(), wait)
+		f.done.wait(ctx, id)
+		cancel()
+		if op, err = f.operation(c, id); err != nil {
+			return err
+		}
+	}
+	c.JSON(http.StatusOK, newOperation(op))
+	return nil
+}
+
+func (f *Function) operation(c *gin.Context, id uuid.UUID) (apidb.Operation, error) {
+	ctx, cancel := patience(c)
+	defer cancel()
+	return f.store.Operation(ctx, id)
+}
+
+type operationPage struct {
+	Operations []operation `json:"operations"`
+	NextCursor *string     `json:"nextCursor"`
+}
+
+// listOperations is GET /api/operations: pages by key, newest first.
+func (f *Function) listOperations(c *gin.Context) error {
+	q := query{values: c.Request.URL.Query()}
+	before, limit := q.cursor("cursor"), q.integer("limit", defaultLimit, 1, maxLimit)
+	if err := q.close("cursor", "limit"); err != nil {
+		return err
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	ops, more, err := f.store.ListOperations(ctx, before, limit)
+	if err != nil {
+		return err
+	}
+	body := operationPage{Operations: make([]operation, len(ops))}
+	for i, op := range ops {
+		body.Operations[i] = newOperation(op)
+		body.Operations[i].SkippedJobs = nil
+	}
+	if more {
+		cursor := ops[len(ops)-1].ID.String()
+		body.NextCursor = &cursor
+	}
+	c.JSON(http.StatusOK, body)
+	return nil
+}
+
+// abortOperation is POST /api/operations/{operationId}/abort.
+func (f *Function) abortOperation(c *gin.Context) error {
+	id, err := operationID(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	op, err := f.store.AbortOperation(ctx, id)
+	if err != nil {
+		return err
+	}
+	if op.Status == apidb.OperationCompleted {
+		return apierror.New(apierror.InvalidStateTransition, "the operation is %s", op.Status)
+	}
+	c.JSON(http.StatusAccepted, newOperation(op))
+	return nil
+}
+
+// operationID is the path's; one that is no UUID names no operation.
+func operationID(c *gin.Context) (uuid.UUID, error) {
+	text := c.Param("operationId")
+	id, err := uuid.Parse(text)
+	if err != nil || len(text) != len(uuid.Nil.String()) {
+		return id, apidb.ErrNoOperation
+	}
+	return id, nil
+}
+
+func newOperation(op apidb.Operation) operation {
+	shown := operation{
+		OperationID: op.ID, Command: op.Command, RunAt: utc(op.RunAt), Filter: op.Filter, By: op.By, Status: op.Status,
+		CreatedAt: op.CreatedAt.UTC(), UpdatedAt: op.UpdatedAt.UTC(), FinishedAt: utc(op.FinishedAt),
+		Progress: operationProgress{
+			Matched: op.Matched, Asked: op.Asked, Applied: op.Applied, Refused: op.Refused, Skipped: op.Skipped,
+			Walked: op.Walked,
+		},
+		Reasons: []operationReason{},
+	}
+	if op.Listed > 0 {
+		shown.Jobs = &op.Listed
+	}
+	for reason, jobs := range op.Reasons {
+		shown.Reasons = append(shown.Reasons, operationReason{Reason: reason, Jobs: jobs})
+	}
+	slices.SortFunc(shown.Reasons, func(a, b operationReason) int {
+		return cmp.Or(cmp.Compare(b.Jobs, a.Jobs), cmp.Compare(a.Reason, b.Reason))
+	})
+	skipped := make([]skippedJob, len(op.Skips))
+	for i, skip := range op.Skips {
+		skipped[i] = skippedJob(skip)
+	}
+	shown.SkippedJobs = &skipped
+	return shown
+}
