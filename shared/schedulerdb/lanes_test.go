@@ -3,6 +3,7 @@ package schedulerdb
 import (
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -192,5 +193,35 @@ func TestAnInterruptedJobComesBackIntoItsLane(t *testing.T) {
 		t.Fatalf("says %+v", say.Runs)
 	}
 	h.settle(completed(job, 2))
+	h.wantEmpty()
+}
+
+// More lanes than one look takes in, each of which lets one job out at a time.
+func TestHundredsOfOwnersHaveALimitEach(t *testing.T) {
+	const owners = 250
+	h := newHouse(t)
+	h.beat("w1", 1000, []int32{0})
+	var controls []jobevent.Control
+	jobs := newJobs(3 * owners)
+	for i := range jobs {
+		jobs[i].OwnerID = "owner " + strconv.Itoa(i%owners)
+		if i < owners {
+			controls = append(controls, atMost("owner", jobs[i].OwnerID, 1, 0))
+		}
+	}
+	h.control(controls...)
+	if out := h.ingest(jobs...).Runs; len(out) > 0 {
+		t.Fatalf("%d out", len(out))
+	}
+	for i := range controls {
+		controls[i] = atMost("owner", controls[i].Name, 2, 1)
+	}
+	out := h.control(controls...).Runs
+	if len(out) != owners {
+		t.Errorf("%d out", len(out))
+	}
+	if n := h.completeAll(out); n != len(jobs) {
+		t.Errorf("%d completed", n)
+	}
 	h.wantEmpty()
 }

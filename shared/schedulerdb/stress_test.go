@@ -57,7 +57,7 @@ func (w *world) run() {
 		{2, 3 * time.Millisecond, w.ingestSome}, {3, 2 * time.Millisecond, w.settleSome},
 		{2, 10 * time.Millisecond, w.commandSome}, {2, 15 * time.Millisecond, w.beat},
 		{2, 10 * time.Millisecond, w.tickClock}, {2, 50 * time.Millisecond, w.tickWatchdog},
-		{1, time.Millisecond, w.endSome}, {1, 5 * time.Millisecond, w.countInFlight},
+		{1, time.Millisecond, w.endSome}, {1, 5 * time.Millisecond, w.countInFlight}, {1, 20 * time.Millisecond, w.controlSome},
 	} {
 		for range c.copies {
 			copies.Go(func() {
@@ -84,6 +84,8 @@ type world struct {
 	jobs         map[uuid.UUID]*stressJob
 	outcomes     []Outcome // said and not yet heard
 	commandsLeft int
+	controlled   []subject // what is paused and limited now and then
+	controls     int64     // versions so far
 }
 
 type stressJob struct {
@@ -139,6 +141,9 @@ func (w *world) said(ctx context.Context, say Say, err error) {
 }
 
 func (w *world) hear(e event.Event) {
+	if e.Type() == jobevent.TypeApplied {
+		return // it is about no job
+	}
 	j := w.jobs[uuid.MustParse(e.Subject())]
 	switch e.Type() {
 	case jobevent.TypeRun:
@@ -318,8 +323,8 @@ func (w *world) countInFlight(ctx context.Context) {
 		w.Errorf("%d attempts in flight on %d slots (%v)", out, stressSlots, err)
 	}
 	counted, err := w.Count(ctx)
-	if ctx.Err() == nil && (err != nil || counted.drift.out.tidy()) {
-		w.Errorf("the ledger is wrong by %v (%v)", counted.drift.out, err)
+	if ctx.Err() == nil && (err != nil || counted.drift.out.tidy() || tidyRunning(counted.drift.running) > 0) {
+		w.Errorf("the ledger is wrong by %+v (%v)", counted.drift, err)
 	}
 }
 

@@ -1,0 +1,63 @@
+package schedulerdb
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/retrypolicy"
+)
+
+// Jobs end, in their order and after those that they wait for, while what they stand under is paused, limited
+// and let go again, and whoever says so crashes.
+func TestManyCopiesEndEveryJobWhileControlsChange(t *testing.T) {
+	h := openHouse(t, Config{Lease: 300 * time.Millisecond, MaxLost: 3}, "pool_max_conns=12")
+	w := &world{house: h, jobs: map[uuid.UUID]*stressJob{}, commandsLeft: 60, controlled: []subject{
+		{"queue", "default"}, {"queue", "mail"}, {"type", "A"}, {"type", "B"}, {"owner", "x"},
+	}}
+	last := map[string]*uuid.UUID{}
+	for i := range 200 {
+		job := newJob()
+		job.JobType, job.OwnerID = []string{"A", "B", "C"}[rand.IntN(3)], []string{"", "x"}[rand.IntN(2)]
+		job.Queue = []string{"default", "mail"}[rand.IntN(2)]
+		job.RetryPolicy = &retrypolicy.Policy{Type: retrypolicy.Fixed, DelayMs: rand.Int64N(30)}
+		if rand.IntN(4) == 0 {
+			key := job.OwnerID + string(rune('a'+rand.IntN(4)))
+			job.OrderingKey, job.OrderNumber, job.OrderAfter = key, int64(i+1), last[key]
+			last[key] = &job.JobID
+		}
+		if i > 0 && rand.IntN(4) == 0 {
+			job.After, job.RunAnyway = []uuid.UUID{w.ids[rand.IntN(i)]}, rand.IntN(2) == 0
+		}
+		w.accept(job)
+	}
+	w.run()
+	w.check()
+	for _, s := range w.controlled {
+		w.controls++
+		h.control(nothing(s.kind, s.name, w.controls))
+	}
+	h.tick()
+	h.wantNothingLeft()
+	h.wantEmpty()
+}
+
+// controlSome sets one control, of any kind, and lets another go.
+func (w *world) controlSome(ctx context.Context) {
+	if len(w.controlled) == 0 {
+		return
+	}
+	w.controls++
+	i := rand.IntN(len(w.controlled))
+	s, free := w.controlled[i], w.controlled[(i+1)%len(w.controlled)]
+	c := []jobevent.Control{
+		pause(s.kind, s.name, w.controls), atMost(s.kind, s.name, w.controls, rand.IntN(4)),
+		aSecond(s.kind, s.name, w.controls, 1+rand.Float64()*500),
+	}[rand.IntN(3)]
+	say, err := w.Control(ctx, []jobevent.Control{c, nothing(free.kind, free.name, w.controls)})
+	w.said(ctx, say, err)
+}
