@@ -1,7 +1,6 @@
 package schedulerdb
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -21,7 +21,9 @@ func TestTheStoreSchedulesAsTheModelDoes(t *testing.T) {
 	h := newHouse(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		h.exec("TRUNCATE jobs, dependencies, order_gaps, controls, workers")
-		h.exec("UPDATE dispatch_state SET n = n + 1, in_flight = '{}', floors = '{}', due_floor = null, more = '{}'")
+		// A set of controls of an earlier run has another number.
+		h.exec(`UPDATE dispatch_state SET n = n + 1000, in_flight = '{}', floors = '{}', due_floor = null,
+			more = json_build_object('controls', n + 1000)`)
 		h.beat("w", 1000, []int32{0})
 		m := newModel(rt)
 		rt.Repeat(map[string]func(*rapid.T){
@@ -30,28 +32,34 @@ func TestTheStoreSchedulesAsTheModelDoes(t *testing.T) {
 			"outcome": func(rt *rapid.T) { m.settleOne(rt, h) },
 			"command": func(rt *rapid.T) { m.commandOne(rt, h) },
 			"due":     func(rt *rapid.T) { m.fallDue(rt, h) },
+			"expire":  func(rt *rapid.T) { m.expire(rt, h) },
+			"control": func(rt *rapid.T) { m.control(rt, h) },
 		})
 	})
 }
 
 type model struct {
 	jobs     []*modelJob
-	commands int
+	numbers  int             // of commands and of controls
+	controls map[subject]int // the most that may run; none: any number
+	running  map[subject]int // what dispatching goes by
 }
 
 type modelJob struct {
 	jobstate.Job
 	created jobevent.Created
 	known   bool
+	started bool
 	waits   map[uuid.UUID]bool
-	hasTurn bool // or has no key
+	hasTurn bool      // or has no key
+	under   []subject // the controls under which its attempt went out
 }
 
 const modelJobs = 10
 
 // newModel accepts jobs as the API does; which of them the scheduler hears of when is left to chance.
 func newModel(rt *rapid.T) *model {
-	m := &model{}
+	m := &model{controls: map[subject]int{}, running: map[subject]int{}}
 	last := map[string]*uuid.UUID{}
 	for i := range modelJobs {
 		job := newJob()
@@ -97,7 +105,9 @@ func (m *model) pick(rt *rapid.T, what string, holds func(*modelJob) bool) *mode
 func (j *modelJob) String() string { return j.created.JobID.String()[30:] }
 
 // GoString is what rapid prints of a draw.
-func (j *modelJob) GoString() string { return fmt.Sprint(j, " ", j.Status, " of key ", j.created.OrderingKey) }
+func (j *modelJob) GoString() string {
+	return fmt.Sprint(j, " ", j.Status, " of key ", j.created.OrderingKey)
+}
 
 func (m *model) ingestSome(rt *rapid.T, h house) {
 	var batch []jobevent.Created
@@ -117,7 +127,7 @@ func (m *model) ingestSome(rt *rapid.T, h house) {
 	}
 	if len(batch) > 0 {
 		h.ingest(batch...)
-		m.settle()
+		m.settle(rt, h)
 	}
 }
 
@@ -132,8 +142,18 @@ func (m *model) settleOne(rt *rapid.T, h house) {
 	}).Draw(rt, "kind"))
 	o.CallbackTimeout, o.RetryAfter = time.Hour, time.Hour
 	h.settle(o)
+	m.apply(j, o)
+	m.settle(rt, h)
+}
+
+func (m *model) apply(j *modelJob, o Outcome) {
+	if j.Status.InFlight() {
+		for _, s := range j.under {
+			m.running[s]--
+		}
+	}
+	j.started = j.started || o.StartedAt != nil
 	j.Job, _ = j.Apply(jobstate.Outcome{Attempt: o.Attempt, Kind: o.Kind, Retryable: o.Retryable}, 3)
-	m.settle()
 }
 
 func (m *model) commandOne(rt *rapid.T, h house) {
@@ -141,15 +161,57 @@ func (m *model) commandOne(rt *rapid.T, h house) {
 	if j == nil {
 		return
 	}
-	command := rapid.SampledFrom([]jobstate.Command{jobstate.Cancel, jobstate.Retry}).Draw(rt, "command")
-	m.commands++
-	h.order(j.created, m.commands, string(command))
+	command := rapid.SampledFrom([]jobstate.Command{
+		jobstate.Cancel, jobstate.Retry, jobstate.Reschedule, jobstate.Delete,
+	}).Draw(rt, "command")
+	m.numbers++
+	if command == jobstate.Reschedule {
+		h.reschedule(j.created, m.numbers, time.Now().Add(time.Hour))
+	} else {
+		h.order(j.created, m.numbers, string(command))
+	}
 	was := j.Status
-	j.Job, _, _ = j.Command(m.commands, command)
+	j.Job, _, _ = j.Command(m.numbers, command)
 	if was.Terminal() && !j.Status.Terminal() {
 		j.hasTurn = j.created.OrderingKey == ""
 	}
-	m.settle()
+	m.settle(rt, h)
+}
+
+// control has at most so many run of a queue, a job type or an owner: none is a pause.
+func (m *model) control(rt *rapid.T, h house) {
+	s := rapid.SampledFrom([]subject{
+		{jobevent.ControlQueue, "default"}, {jobevent.ControlType, "A"}, {jobevent.ControlType, "B"},
+		{jobevent.ControlOwner, "acme"},
+	}).Draw(rt, "subject")
+	most := rapid.IntRange(-1, 2).Draw(rt, "most")
+	m.numbers++
+	c := jobevent.Control{Kind: s.kind, Name: s.name, Version: int64(m.numbers), Paused: most == 0}
+	if delete(m.controls, s); most >= 0 {
+		m.controls[s] = most
+	}
+	if most > 0 {
+		c.MaxRunning = &most
+	}
+	h.control(c)
+	m.count()
+	m.settle(rt, h)
+}
+
+// expire has it be too late for a job.
+func (m *model) expire(rt *rapid.T, h house) {
+	j := m.pick(rt, "late", func(j *modelJob) bool { return j.known && !j.Status.Terminal() })
+	if j == nil {
+		return
+	}
+	h.tamper("UPDATE jobs SET expires_at = now() WHERE job_id = $1", j.created.JobID)
+	m.recount(rt, h)
+	h.due()
+	h.exec("UPDATE jobs SET expires_at = null")
+	if !j.started {
+		j.Job, _ = j.GiveUp()
+	}
+	m.settle(rt, h)
 }
 
 // fallDue has the time of a job come.
@@ -161,30 +223,82 @@ func (m *model) fallDue(rt *rapid.T, h house) {
 		return
 	}
 	h.tamper("UPDATE jobs SET due_at = now() WHERE job_id = $1", j.created.JobID)
+	m.recount(rt, h)
 	h.due()
 	if j.Status == jobstate.Waiting {
-		j.Job, _ = j.Apply(jobstate.Outcome{Attempt: j.Attempt, Kind: jobstate.KindFailed, Retryable: true}, 3)
+		m.apply(j, Outcome{Attempt: j.Attempt, Kind: jobstate.KindFailed, Retryable: true})
 	} else {
 		j.Job, _ = j.Due()
 	}
-	m.settle()
+	m.settle(rt, h)
 }
 
 // settle lets everything follow that follows from the state of all jobs, until nothing changes.
-func (m *model) settle() {
+func (m *model) settle(rt *rapid.T, h house) {
 	for changed := true; changed; {
 		changed = false
 		for _, j := range m.jobs {
 			changed = j.known && (m.waitLess(j) || m.takeTurn(j)) || changed
 		}
 	}
-	inRank := slices.Clone(m.jobs)
-	slices.SortStableFunc(inRank, func(a, b *modelJob) int { return cmp.Compare(b.created.Priority, a.created.Priority) })
-	for _, j := range inRank {
-		if j.known && len(j.waits) == 0 && j.hasTurn {
-			j.Job, _ = j.Dispatch()
+	m.dispatch(rt, h)
+}
+
+// dispatch sends out the best rank first, past those that are held back.
+func (m *model) dispatch(rt *rapid.T, h house) {
+	rows, err := h.pool.Query(h.Context(), "SELECT job_id FROM jobs ORDER BY rank, job_id")
+	if err != nil {
+		rt.Fatal(err)
+	}
+	inRank, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil {
+		rt.Fatal(err)
+	}
+	for _, id := range inRank {
+		j := m.byID(id)
+		if j.Status != jobstate.Pending || len(j.waits) > 0 || !j.hasTurn || m.holdsBack(j) {
+			continue
+		}
+		j.under = m.controlsOf(j)
+		for _, s := range j.under {
+			m.running[s]++
+		}
+		j.Job, _ = j.Dispatch()
+	}
+}
+
+func (m *model) controlsOf(j *modelJob) []subject {
+	of := []subject{
+		{jobevent.ControlQueue, j.created.Queue}, {jobevent.ControlType, j.created.JobType},
+		{jobevent.ControlOwner, j.created.OwnerID},
+	}
+	return slices.DeleteFunc(of, func(s subject) bool {
+		_, some := m.controls[s]
+		return !some
+	})
+}
+
+func (m *model) holdsBack(j *modelJob) bool {
+	return slices.ContainsFunc(m.controlsOf(j), func(s subject) bool { return m.running[s] >= m.controls[s] })
+}
+
+// count is what a new control begins with, and what the watchdog puts right: an attempt that went out before its
+// control was set ends without anybody's noticing.
+func (m *model) count() {
+	m.running = map[subject]int{}
+	for _, j := range m.jobs {
+		if j.known && j.Status.InFlight() {
+			for _, s := range m.controlsOf(j) {
+				m.running[s]++
+			}
 		}
 	}
+}
+
+// recount is a look of the watchdog.
+func (m *model) recount(rt *rapid.T, h house) {
+	m.count()
+	m.dispatch(rt, h)
 }
 
 // waitLess takes in which of the jobs that it waits for have ended.
@@ -233,6 +347,8 @@ func (m *model) complete(j *modelJob) bool {
 
 // compare holds the rows against the model.
 func (m *model) compare(rt *rapid.T, h house) {
+	h.askAgain(0)
+	m.recount(rt, h)
 	var want []string
 	for _, j := range m.jobs {
 		if j.known {
