@@ -1,0 +1,141 @@
+package dev_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/local/dev"
+)
+
+type operation struct {
+	OperationID string
+	Status      string
+	FinishedAt  *time.Time
+	Progress    struct {
+		Matched, Asked, Applied, Refused, Skipped int
+		Walked                                    bool
+	}
+	Reasons json.RawMessage
+}
+
+// operate starts an operation and, where it should, waits for its end.
+func operate(ctx context.Context, c *client.Client, body string, wait bool) (op operation, err error) {
+	_, err = c.Do(ctx, http.MethodPost, "/api/operations", "application/json", []byte(body), &op)
+	for err == nil && wait && op.FinishedAt == nil {
+		_, err = c.Do(ctx, http.MethodGet, "/api/operations/"+op.OperationID+"?wait=30s", "", nil, &op)
+	}
+	return op, err
+}
+
+func submitMany(ctx context.Context, c *client.Client, n int, job string) error {
+	body := []byte(`{"jobs": [` + strings.Repeat(job+",", 999) + job + `]}`)
+	for range n / 1000 {
+		if _, err := c.Do(ctx, http.MethodPost, "/api/jobs/batch", "application/json", body, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count pages through all jobs of a state.
+func count(ctx context.Context, c *client.Client, status string) (n int, err error) {
+	filter := url.Values{"status": {status}, "limit": {"200"}}
+	for {
+		jobs, next, _, err := c.List(ctx, filter)
+		if n += len(jobs); err != nil || next == "" {
+			return n, err
+		}
+		filter.Set("cursor", next)
+	}
+}
+
+// While workers run them, thousands of jobs are cancelled by a filter, which is aborted half-way; the house is stopped
+// and started; the rest is cancelled, and all of it deleted. Each job is CANCELLED or COMPLETED before that, none is
+// there after it, and every operation has counted all that it asked.
+func TestThousandsOfJobsAreCancelledWhileTheyRunAndThenDeleted(t *testing.T) {
+	t.Parallel()
+	const jobs = 20_000
+	dir := t.TempDir()
+	err := dev.Run(t.Context(), options(t, dir), func(ctx context.Context, at string) error {
+		c := client.New(at, "")
+		work := `{"jobType": "SIMULATION", "payload": {"steps": [{"type": "SLEEP", "durationMs": 30}]}}`
+		if err := submitMany(ctx, c, jobs, work); err != nil {
+			return err
+		}
+		op, err := operate(ctx, c, `{"command": "cancel", "filter": {"type": "SIMULATION"}}`, false)
+		if err != nil {
+			return err
+		}
+		for op.Progress.Applied == 0 && op.FinishedAt == nil && err == nil {
+			_, err = c.Do(ctx, http.MethodGet, "/api/operations/"+op.OperationID+"?wait=20ms", "", nil, &op)
+		}
+		if err != nil {
+			return err
+		}
+		_, err = c.Do(ctx, http.MethodPost, "/api/operations/"+op.OperationID+"/abort", "", nil, &op)
+		if err != nil {
+			return err
+		}
+		for op.FinishedAt == nil && err == nil {
+			_, err = c.Do(ctx, http.MethodGet, "/api/operations/"+op.OperationID+"?wait=30s", "", nil, &op)
+		}
+		if p := op.Progress; op.Status != "ABORTED" || p.Walked || p.Asked != p.Applied+p.Refused || p.Matched != p.Asked+p.Skipped {
+			t.Errorf("aborted: %+v", op)
+		}
+		if err == nil {
+			// It is under way when the house stops.
+			_, err = operate(ctx, c, `{"command": "cancel", "filter": {"all": true}, "idempotencyKey": "rest"}`, false)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = dev.Run(t.Context(), options(t, dir), func(ctx context.Context, at string) error {
+		c := client.New(at, "")
+		op, err := operate(ctx, c, `{"command": "cancel", "filter": {"all": true}, "idempotencyKey": "rest"}`, true)
+		if p := op.Progress; err != nil || op.Status != "COMPLETED" || !p.Walked || p.Asked != p.Applied+p.Refused {
+			return fmt.Errorf("cancelled the rest: %+v, %v", op, err)
+		}
+		return deleteAll(ctx, t, c, jobs)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func deleteAll(ctx context.Context, t *testing.T, c *client.Client, jobs int) error {
+	t.Helper()
+	for _, status := range []string{"SCHEDULED", "PENDING", "QUEUED", "RUNNING", "RETRYING"} {
+		for n := 1; n > 0; { // a few are just being ended
+			var err error
+			if n, err = count(ctx, c, status); err != nil {
+				return err
+			}
+		}
+	}
+	completed, err := count(ctx, c, "COMPLETED")
+	if err != nil {
+		return err
+	}
+	cancelled, err := count(ctx, c, "CANCELLED")
+	if err != nil || completed+cancelled != jobs || cancelled == 0 {
+		return fmt.Errorf("%d jobs are COMPLETED and %d CANCELLED, %v", completed, cancelled, err)
+	}
+	op, err := operate(ctx, c, `{"command": "delete", "filter": {"status": ["COMPLETED", "CANCELLED"]}}`, true)
+	if p := op.Progress; err != nil || op.Status != "COMPLETED" || p.Applied != jobs {
+		return fmt.Errorf("deleted: %+v, %v", op, err)
+	}
+	left, _, _, err := c.List(ctx, url.Values{})
+	if err == nil && len(left) > 0 {
+		t.Errorf("%d jobs are left", len(left))
+	}
+	return err
+}

@@ -1,0 +1,153 @@
+package apidb
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+)
+
+// At 200,000 jobs without statistics the statements that walk over old or many jobs visit no more than their page, by
+// an index.
+func TestWalksVisitTheirPageOnly(t *testing.T) {
+	t.Parallel()
+	plans := &pgtest.Plans{}
+	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.API), pgpool.IndexOnly(), plannedOnce,
+		plans.Watch("force_generic_plan"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	s := &Store{pool: pool, q: gen.New(pool)}
+	fillTables(t, pool)
+	plans.Forget()
+	s.walkAll(t)
+	checkPlans(t, plans.Seen())
+}
+
+func fillTables(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+	for _, sql := range []string{
+		"alter table jobs set (autovacuum_enabled = off)",
+		"alter table commands set (autovacuum_enabled = off)",
+		"alter table attempt_logs set (autovacuum_enabled = off)",
+		`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot,
+				created_at, updated_at)
+			select uuidv7(-interval '9 days' + n * interval '1 s'), 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(),
+				(array['PENDING', 'COMPLETED', 'FAILED', 'CANCELLED', 'RETRYING', 'RUNNING', 'SCHEDULED', 'WAITING'])[1 + n % 8], 1, '{}',
+				now() - interval '9 days' + n * interval '1 s', now() - interval '9 days' + n * interval '1 s'
+			from generate_series(1, 200000) n`,
+		`insert into commands (job_id, number, command, by_whom)
+			select job_id, 1, 'cancel', 'me' from jobs where status = 'RUNNING' limit 20000`,
+		"insert into attempt_logs (job_id, attempt, first_line, lines) select job_id, 1, 0, '[]' from jobs where status <> 'PENDING'",
+	} {
+		if _, err := pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// walkAll has each walk do a piece.
+func (s *Store) walkAll(t *testing.T) {
+	t.Helper()
+	now, day := time.Now(), 24*time.Hour
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	walked, err := s.ExpireJobs(t.Context(), now, Ages{Completed: 8 * day, Failed: 30 * day}, uuid.Nil, 1000)
+	must(err)
+	if walked.Gone != 125 || !walked.More {
+		t.Errorf("walked %+v", walked)
+	}
+	_, err = s.ExpireLogs(t.Context(), now, day, walked.Last, 1000)
+	must(err)
+	for _, request := range []jobspec.Operation{
+		{Command: jobevent.CommandRetry, Filter: &jobspec.Filter{All: true}},
+		{Command: jobevent.CommandDelete, Filter: &jobspec.Filter{Tag: "none"}},
+		{Command: jobevent.CommandCancel, JobIDs: s.some(t, "true")},
+	} {
+		op, _, err := s.InsertOperation(t.Context(), NewOperation{ID: uuid.Must(uuid.NewV7()), Request: request, By: "me"})
+		must(err)
+		commands, _, err := s.Operate(t.Context(), op.ID)
+		must(err)
+		s.answerAll(t, commands)
+		_, _, err = s.Operate(t.Context(), op.ID)
+		must(err)
+	}
+	var gone []Gone
+	for _, id := range s.some(t, "status = 'COMPLETED'") {
+		gone = append(gone, Gone{JobID: id, Version: 9})
+	}
+	_, err = s.ForgetJobs(t.Context(), gone)
+	must(err)
+	_, _, err = s.ListJobs(t.Context(), Filter{Status: jobstate.Failed, Skip: 500, Limit: 50})
+	must(err)
+	must(s.ForgetOperations(t.Context(), day))
+}
+
+func (s *Store) some(t *testing.T, which string) (ids []uuid.UUID) {
+	t.Helper()
+	rows, err := s.pool.Query(t.Context(), "select job_id from jobs where "+which+" order by job_id desc limit 600")
+	if err == nil {
+		ids, err = pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+func (s *Store) answerAll(t *testing.T, commands []Command) {
+	t.Helper()
+	var words []StatusWord
+	for i, c := range commands {
+		words = append(words, StatusWord{JSON: []byte(`{}`), Status: jobevent.Status{
+			JobID: c.JobID, Version: 5, Status: "PENDING", UpdatedAt: time.Now(),
+			LastCommand: &jobevent.CommandResult{Number: c.Number, Command: c.Command, Applied: i%2 == 0},
+		}})
+	}
+	if _, err := s.ApplyStatuses(context.WithoutCancel(t.Context()), words); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func checkPlans(t *testing.T, seen map[string][]pgtest.Node) {
+	t.Helper()
+	for name, most := range map[string]float64{
+		"JobsExpire": 1_200, "LogsExpire": 1_200, "OperationMatches": operationWindow, "OperationMatchesShelved": 2 * operationWindow,
+		"OperationJobsLock": operationPage, "OperationCommandsKeep": operationPage, "CommandsOfJobs": operationPage,
+		"OperationUnanswered": MaxUnanswered, "OperationAnswersTake": operationPage, "OperationListed": 1, "CommandsAnswered": operationPage,
+		"JobsDelete": 700, "JobsListShelved": 551, "OperationsForget": 3,
+	} {
+		if len(seen[name]) == 0 {
+			t.Errorf("%s was not run", name)
+		}
+		for _, plan := range seen[name] {
+			plan.Walk(func(n pgtest.Node) {
+				rows := n.Loops * (n.Rows + n.Removed)
+				if strings.Contains(n.Type, "Seq Scan") || strings.Contains(n.Type, "Bitmap") {
+					t.Errorf("%s reads all of %s", name, n.Relation)
+				}
+				if slices.Contains([]string{"Index Scan", "Index Only Scan"}, n.Type) && rows > most {
+					t.Errorf("%s visits %.0f rows of %s by %s, %.0f are enough", name, rows, n.Relation, n.Index, most)
+				}
+			})
+		}
+	}
+}
