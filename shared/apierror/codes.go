@@ -63,7 +63,7 @@ var table = []Entry{
 	{NotFound, http.StatusNotFound, "There is nothing at this path."},
 	{MethodNotAllowed, http.StatusMethodNotAllowed, "This path does not take this method."},
 	{IdempotencyConflict, http.StatusConflict,
-		"The idempotency key was used before, for a job that asked for something else."},
+		"The idempotency key was used before, for a request that asked for something else."},
 	{InvalidStateTransition, http.StatusConflict,
 		"The job's state does not allow the command, or another one is not yet answered."},
 	{PayloadTooLarge, http.StatusRequestEntityTooLarge, "The body, or one job in it, is too large."},
