@@ -1,6 +1,7 @@
 package schedulerdb
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -196,6 +197,10 @@ func (p *picking) askOf(s *source) int {
 // wasAsked takes in what is shown.
 func (s *source) wasAsked() {
 	s.touched, s.more = true, len(s.shown) == s.asked
+	// A join has no order of its own, and who changed a rank while it was being locked comes where the old one stood.
+	slices.SortFunc(s.shown, func(a, b gen.LanesBestRow) int {
+		return cmp.Or(a.Rank.Compare(b.Rank), bytes.Compare(a.JobID[:], b.JobID[:]))
+	})
 	if n := len(s.shown); n > 0 {
 		s.rank, s.id = s.shown[n-1].Rank, s.shown[n-1].JobID
 	}
