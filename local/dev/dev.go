@@ -143,7 +143,8 @@ func onlyBase(ctx context.Context, o Options, below *base) error {
 		for _, f := range []struct{ name, url string }{
 			{"gateway", urls.API}, {"projection", urls.API}, {"bulk", urls.API},
 			{"ingest", urls.Scheduler}, {"dispatch", urls.Scheduler}, {"outcome", urls.Scheduler},
-			{"command", urls.Scheduler}, {"watchdog", urls.Scheduler}, {"runjob", urls.Worker},
+			{"command", urls.Scheduler}, {"watchdog", urls.Scheduler},
+			{"retention", urls.Scheduler}, {"runjob", urls.Worker},
 		} {
 			o.say(fmt.Sprintf("PORT=… DATABASE_URL='%s' bin/%s", f.url, f.name))
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/ingest"
 	"github.com/jobweaver/jobweaver/functions/outcome"
 	"github.com/jobweaver/jobweaver/functions/projection"
+	"github.com/jobweaver/jobweaver/functions/retention"
 	"github.com/jobweaver/jobweaver/functions/runjob"
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/functions/watchdog"
@@ -119,6 +120,10 @@ func (s *stores) functions(o Options, below *base) ([]funchost.Function, error) 
 	if err != nil {
 		return nil, err
 	}
+	retiring, err := s.retention()
+	if err != nil {
+		return nil, err
+	}
 	door, err := s.gateway(o, broker)
 	if err != nil {
 		return nil, err
@@ -132,6 +137,7 @@ func (s *stores) functions(o Options, below *base) ([]funchost.Function, error) 
 		outcome.New(s.scheduler).Host(),
 		command.New(s.scheduler).Host(),
 		watchdog.New(s.scheduler).Host(),
+		retiring.Host(),
 		worker,
 	}, nil
 }
@@ -152,6 +158,14 @@ func (s *stores) projection() (*projection.Function, error) {
 		return nil, err
 	}
 	return projection.New(cfg, s.api)
+}
+
+func (s *stores) retention() (*retention.Function, error) {
+	var keep schedulerdb.Retention
+	if err := funchost.LoadConfig(&keep); err != nil {
+		return nil, err
+	}
+	return retention.New(keep, s.scheduler)
 }
 
 func (s *stores) runjob(o Options, below *base) (funchost.Function, error) {

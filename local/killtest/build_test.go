@@ -14,7 +14,8 @@ import (
 
 // functions are all of them; the worker is the test's own, with one job type more.
 var functions = []string{
-	"gateway", "projection", "bulk", "ingest", "dispatch", "outcome", "command", "watchdog", "runjob",
+	"gateway", "projection", "bulk", "ingest", "dispatch", "outcome", "command", "watchdog", "retention",
+	"runjob",
 }
 
 // binaries builds each program once a run of the tests, and gives the folder they are in.

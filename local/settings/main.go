@@ -45,6 +45,7 @@ func main() {
 	table(&page, "gateway", gateway.Config{})
 	table(&page, "projection", projection.Config{})
 	table(&page, "ingest, dispatch, outcome, command, watchdog", schedulerdb.Config{})
+	table(&page, "retention", schedulerdb.Retention{})
 	table(&page, "runjob (the worker)", runjob.Config{}, handlers.Config{})
 	page.WriteString(tail)
 	if err := os.WriteFile(os.Args[1], page.Bytes(), 0o644); err != nil {

@@ -1,0 +1,87 @@
+// Package retention deletes the scheduler's jobs that ended long ago. What it says of them has the API forget
+// them too.
+package retention
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// Name is the function's name.
+const Name = "retention"
+
+const (
+	// page is how many jobs one transaction looks at.
+	page = 1000
+	// share is which part of the time may go into it.
+	share = 10
+	// pauseMost bounds the pause after a page that took long: who stops does not wait for it.
+	pauseMost = 5 * time.Second
+	// rest is the time between two walks.
+	rest = time.Hour
+)
+
+// Function walks over the jobs in the order of their ids, which is that of their age. Where it is it keeps in memory
+// only: another walk finds what this one has left.
+type Function struct {
+	store *schedulerdb.Store
+	keep  schedulerdb.Retention
+
+	mu     sync.Mutex
+	after  uuid.UUID     // the walk has come so far
+	pause  time.Duration // before the next page
+	begins time.Time     // the next walk
+	gone   int           // jobs in this walk
+}
+
+// New makes the function on the scheduler's database. An error begins with the setting's name.
+func New(keep schedulerdb.Retention, store *schedulerdb.Store) (*Function, error) {
+	if err := keep.Check(); err != nil {
+		return nil, err
+	}
+	return &Function{store: store, keep: keep}, nil
+}
+
+// Host is how the function is hosted.
+func (f *Function) Host() funchost.Function {
+	return funchost.Function{Name: Name, Tick: f.Tick, Ready: f.store.Ping}
+}
+
+// Tick does one page of the walk, after the pause that the page before has earned: so a ping does as much as the
+// function's own clock. Between two walks it does nothing.
+func (f *Function) Tick(ctx context.Context) ([]event.Event, time.Duration, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if left := time.Until(f.begins); left > 0 {
+		return nil, left, nil
+	}
+	select {
+	case <-time.After(f.pause):
+	case <-ctx.Done():
+		return nil, 0, ctx.Err()
+	}
+	began := time.Now()
+	say, done, err := f.store.Retire(ctx, f.keep, f.after, page)
+	if err != nil {
+		return nil, 0, err
+	}
+	f.pause = min((share-1)*time.Since(began), pauseMost)
+	f.after, f.gone = done.Last, f.gone+done.Deleted+done.Forgotten
+	events, err := say.Events(Name)
+	if done.More || err != nil {
+		return events, 0, err
+	}
+	if f.gone > 0 {
+		telemetry.Logger(ctx).Info("old jobs deleted", "jobs", f.gone)
+	}
+	f.after, f.gone, f.begins = uuid.Nil, 0, time.Now().Add(rest)
+	return events, rest, nil
+}

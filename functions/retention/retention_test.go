@@ -1,0 +1,98 @@
+package retention
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+const day = 24 * time.Hour
+
+// newFunction has so many jobs that completed ten days ago.
+func newFunction(t *testing.T, jobs int) *Function {
+	t.Helper()
+	url := pgtest.Database(t, migrations.Scheduler)
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }()
+	if _, err := conn.Exec(t.Context(), `INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count,
+			timeout_ms, status, attempt, rank, history, finished_at, created_at)
+		SELECT uuidv7(interval '-10 d'), uuidv7(), 'A', 'default', '1', 0, 3, 1000, 'COMPLETED', 1, now(), '{"to": "COMPLETED"}',
+			now() - interval '10 d', now() - interval '10 d'
+		FROM generate_series(1, $1::int)`, jobs); err != nil {
+		t.Fatal(err)
+	}
+	store, err := schedulerdb.Open(t.Context(), url, schedulerdb.Config{Lease: time.Minute, MaxLost: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	f, err := New(schedulerdb.Retention{Completed: 7 * day, Failed: 7 * day, Cancelled: 7 * day, Forget: 8 * day}, store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestAWalkGoesOnWhileThereIsMoreAndThenRests(t *testing.T) {
+	t.Parallel()
+	f := newFunction(t, 2*page+500)
+	said := map[string]bool{}
+	for i, want := range []struct {
+		events int
+		next   time.Duration
+	}{{page, 0}, {page, 0}, {500, rest}} {
+		pause, began := f.pause, time.Now()
+		say, next, err := f.Tick(t.Context())
+		if err != nil || len(say) != want.events || next != want.next {
+			t.Fatalf("tick %d says %d events, next in %s, %v", i, len(say), next, err)
+		}
+		if took := time.Since(began); took < pause || f.pause <= 0 && i < 2 {
+			t.Errorf("tick %d took %s, after a pause of %s", i, took, pause)
+		}
+		for _, e := range say {
+			if version, err := jobevent.DeletedVersion(e); err != nil || version != 2 || said[e.Subject()] {
+				t.Fatalf("says %s, %v", e, err)
+			}
+			said[e.Subject()] = true
+		}
+	}
+	if say, next, err := f.Tick(t.Context()); err != nil || len(say) > 0 || next <= 0 || next > rest {
+		t.Errorf("between two walks it says %d events, next in %s, %v", len(say), next, err)
+	}
+	f.begins = time.Time{}
+	if say, next, err := f.Tick(t.Context()); err != nil || len(say) > 0 || next != 0 {
+		t.Errorf("the next walk says %d events, next in %s, %v", len(say), next, err)
+	}
+}
+
+func TestWhoStopsDoesNotWaitForThePause(t *testing.T) {
+	t.Parallel()
+	f := newFunction(t, 1)
+	f.pause = time.Hour
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if _, _, err := f.Tick(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestASettingThatCannotBeStopsTheStart(t *testing.T) {
+	t.Parallel()
+	if _, err := New(schedulerdb.Retention{Forget: jobevent.MaxRetention}, nil); err == nil || !strings.HasPrefix(err.Error(), "FORGET_AFTER: ") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,135 @@
+package schedulerdb
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
+)
+
+// Retention says for how long jobs are kept.
+type Retention struct {
+	Completed time.Duration `envconfig:"RETAIN_COMPLETED" default:"168h" desc:"how long COMPLETED jobs are kept; 0: for ever"`
+	Failed    time.Duration `envconfig:"RETAIN_FAILED" default:"720h" desc:"how long FAILED jobs are kept; 0: for ever"`
+	Cancelled time.Duration `envconfig:"RETAIN_CANCELLED" default:"168h" desc:"how long CANCELLED jobs are kept; 0: for ever"`
+	Forget    time.Duration `envconfig:"FORGET_AFTER" default:"192h" desc:"how long what is left of a deleted job keeps old records from bringing it back, longer than topics keep records"`
+}
+
+// Check refuses what cannot be. Its errors begin with the setting's name.
+func (r Retention) Check() error {
+	for _, setting := range []struct {
+		name string
+		age  time.Duration
+	}{{"RETAIN_COMPLETED", r.Completed}, {"RETAIN_FAILED", r.Failed}, {"RETAIN_CANCELLED", r.Cancelled}} {
+		if setting.age < 0 {
+			return fmt.Errorf("%s: %s is negative", setting.name, setting.age)
+		}
+	}
+	if r.Forget <= jobevent.MaxRetention {
+		return fmt.Errorf("FORGET_AFTER: %s is not longer than %s, for which topics keep records",
+			r.Forget, jobevent.MaxRetention)
+	}
+	return nil
+}
+
+// youngest is the least age at which anything can become of a job.
+func (r Retention) youngest() time.Duration {
+	least := r.Forget
+	for _, age := range []time.Duration{r.Completed, r.Failed, r.Cancelled} {
+		if age > 0 {
+			least = min(least, age)
+		}
+	}
+	return least
+}
+
+// Retired is how far a walk over old jobs has come.
+type Retired struct {
+	Last               uuid.UUID // the next page begins after it
+	Deleted, Forgotten int
+	More               bool
+}
+
+// Retire looks at the next page of old jobs: those that ended too long ago are deleted, as by a command, and those that
+// were deleted too long ago go for good. It waits for nobody, and takes no part in dispatching.
+func (s *Store) Retire(
+	ctx context.Context, keep Retention, after uuid.UUID, limit int,
+) (say Say, done Retired, err error) {
+	now := time.Now()
+	p := gen.JobsOldParams{
+		CompletedBefore: beforeOf(now, keep.Completed), FailedBefore: beforeOf(now, keep.Failed),
+		CancelledBefore: beforeOf(now, keep.Cancelled), DeletedBefore: now.Add(-keep.Forget),
+		AfterID: after, BeforeID: firstIDAt(now.Add(-keep.youngest())), MaxJobs: int32Of(limit),
+	}
+	err = s.tx(ctx, func(q *gen.Queries) error {
+		say, done = Say{}, Retired{Last: after}
+		rows, err := q.JobsOld(ctx, p)
+		if err != nil {
+			return fmt.Errorf("look at old jobs: %w", err)
+		}
+		var over, forgotten []uuid.UUID
+		for _, row := range rows {
+			done.Last = row.JobID
+			if row.IsOver {
+				over = append(over, row.JobID)
+			}
+			if row.IsForgotten {
+				forgotten = append(forgotten, row.JobID)
+			}
+		}
+		done.More = len(rows) == limit
+		if say.Jobs, err = retire(ctx, q, p, over); err != nil {
+			return err
+		}
+		done.Deleted = len(say.Jobs)
+		if len(forgotten) == 0 {
+			return nil
+		}
+		n, err := q.JobsForget(ctx, gen.JobsForgetParams{JobIDs: forgotten, DeletedBefore: p.DeletedBefore})
+		if err != nil {
+			return fmt.Errorf("forget jobs: %w", err)
+		}
+		done.Forgotten = int(n)
+		return nil
+	})
+	return say, done, err
+}
+
+func retire(ctx context.Context, q *gen.Queries, p gen.JobsOldParams, over []uuid.UUID) ([]Snapshot, error) {
+	if len(over) == 0 {
+		return nil, nil
+	}
+	rows, err := q.JobsRetire(ctx, gen.JobsRetireParams{
+		JobIDs: over, CompletedBefore: p.CompletedBefore, FailedBefore: p.FailedBefore, CancelledBefore: p.CancelledBefore,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("retire jobs: %w", err)
+	}
+	told := make([]Snapshot, len(rows))
+	for i, row := range rows {
+		told[i] = deletedSnapshot(gen.JobsDeleteRow(row))
+	}
+	return told, nil
+}
+
+// beforeOf is nil for what is kept for ever.
+func beforeOf(now time.Time, age time.Duration) *time.Time {
+	if age == 0 {
+		return nil
+	}
+	at := now.Add(-age)
+	return &at
+}
+
+// firstIDAt is an id below which all UUIDv7 of earlier instants are.
+func firstIDAt(at time.Time) (id uuid.UUID) {
+	ms := max(at.UnixMilli(), 0)
+	for i := range 6 {
+		id[i] = byte(ms >> (40 - 8*i))
+	}
+	return id
+}

@@ -1,0 +1,260 @@
+package schedulerdb
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+)
+
+const day = 24 * time.Hour
+
+var aMonth = Retention{Completed: 7 * day, Failed: 30 * day, Cancelled: 7 * day, Forget: 8 * day}
+
+// fillOld inserts jobs of all states, so far apart, a third of the ended ones deleted already.
+func (h house) fillOld(rows int, apart string) {
+	h.Helper()
+	h.exec(`INSERT INTO jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, status,
+			attempt, rank, due_at, lease_expires_at, partition, history, error_code, output, finished_at, deleted_at, created_at,
+			command_seq)
+		SELECT uuidv7(-age), uuidv7(), 'A', 'old', '{"a": 1}', 0, 3, 1000, status, 1, now() - age,
+			CASE WHEN status = 'SCHEDULED' THEN now() + interval '1 d' END,
+			CASE WHEN status = 'QUEUED' THEN now() + interval '1 d' END, CASE WHEN status = 'QUEUED' THEN 1 END,
+			'{"at": "2026-01-01T00:00:00Z", "to": "PENDING"},{"at": "2026-01-01T00:00:00Z", "to": "' || status || '"}',
+			CASE WHEN status = 'FAILED' THEN 'A.B' END, CASE WHEN status = 'COMPLETED' THEN '{"b": 2}'::json END, ended_at,
+			CASE WHEN n % 3 = 0 THEN ended_at + (now() - ended_at) * random() END, now() - age, 3
+		FROM generate_series(1, $1::int) n,
+			LATERAL (SELECT n * $2::interval AS age, (ARRAY['COMPLETED', 'FAILED', 'CANCELLED', 'COMPLETED', 'FAILED', 'CANCELLED',
+				'COMPLETED', 'SCHEDULED', 'PENDING', 'QUEUED', 'COMPLETED'])[1 + n % 11] AS status) its,
+			LATERAL (SELECT CASE WHEN status IN ('COMPLETED', 'FAILED', 'CANCELLED') THEN now() - age * random() * random() END
+				AS ended_at) ends`, rows, apart)
+}
+
+// expect notes what has to become of every row: is_over, is_gone, or it stays as it is. None is left of which that
+// changes in the next minutes.
+func (h house) expect() {
+	h.Helper()
+	for _, age := range []string{"7 d", "8 d", "30 d"} {
+		for _, column := range []string{"finished_at", "deleted_at"} {
+			h.exec("DELETE FROM jobs WHERE now() - " + column + " BETWEEN interval '" + age + "' - interval '10 min' AND interval '" + age + "'")
+		}
+	}
+	h.exec(`CREATE TABLE expected AS
+		SELECT job_id, md5(j::text) AS whole, status, version, command_seq,
+			coalesce(deleted_at < now() - interval '8 d', false) AS is_gone,
+			coalesce(deleted_at IS NULL AND finished_at < now() - CASE status WHEN 'COMPLETED' THEN interval '7 d'
+				WHEN 'FAILED' THEN interval '30 d' WHEN 'CANCELLED' THEN interval '7 d' END, false) AS is_over
+		FROM jobs j`)
+}
+
+func (h house) count(sql string) (n int) {
+	h.Helper()
+	if err := h.pool.QueryRow(h.Context(), "SELECT count(*) FROM "+sql).Scan(&n); err != nil {
+		h.Fatal(err)
+	}
+	return n
+}
+
+// wantRetired compares the rows, and what was said, with what was expected.
+func (h house) wantRetired(said map[uuid.UUID]int) {
+	h.Helper()
+	for name, sql := range map[string]string{
+		"expected, and yet there": "expected JOIN jobs USING (job_id) WHERE is_gone",
+		"gone, and yet expected":  "expected LEFT JOIN jobs USING (job_id) WHERE NOT is_gone AND jobs.job_id IS NULL",
+		"changed, and to be kept": "expected e JOIN jobs j USING (job_id) WHERE NOT is_over AND md5(j::text) <> whole",
+		"not deleted as by a command": "expected e JOIN jobs j USING (job_id) WHERE is_over AND NOT (j.deleted_at IS NOT NULL " +
+			"AND j.version = e.version + 1 AND j.status = e.status AND j.payload::text = 'null' AND j.output IS NULL " +
+			"AND j.moves = 1 AND j.history LIKE '%' || j.status || '%' AND j.history NOT LIKE '%},{%' AND j.command_seq = e.command_seq)",
+	} {
+		if n := h.count(sql); n > 0 {
+			h.Errorf("%d are %s", n, name)
+		}
+	}
+	over, gone := h.count("expected WHERE is_over"), h.count("expected WHERE is_gone")
+	h.Logf("%d deleted, %d forgotten of %d", over, gone, h.count("expected"))
+	if len(said) != over || over == 0 || gone == 0 {
+		h.Errorf("%d are said to be deleted, %d should be, and %d gone", len(said), over, gone)
+	}
+	ids := make([]uuid.UUID, 0, len(said))
+	for id, times := range said {
+		if ids = append(ids, id); times != 1 {
+			h.Errorf("%s is said to be deleted %d times", id, times)
+		}
+	}
+	var known int
+	if err := h.pool.QueryRow(h.Context(), "SELECT count(*) FROM expected WHERE is_over AND job_id = ANY ($1)", ids).
+		Scan(&known); err != nil || known != over {
+		h.Errorf("%d of them are right, %v", known, err)
+	}
+}
+
+// walk retires page by page, at most so many, and counts who is said to be deleted.
+func (h house) walk(keep Retention, pages int, said map[uuid.UUID]int) {
+	h.Helper()
+	for after, more := (uuid.UUID{}), true; more && pages > 0; pages-- {
+		say, done, err := h.Retire(h.Context(), keep, after, 1000)
+		if err != nil {
+			h.Fatal(err)
+		}
+		for _, e := range h.events(say) {
+			if _, err := jobevent.DeletedVersion(e); err != nil {
+				h.Fatal(err)
+			}
+			said[uuid.MustParse(e.Subject())]++
+		}
+		after, more = done.Last, done.More
+	}
+}
+
+func TestOldJobsGoWhileOthersComeAndGo(t *testing.T) {
+	h := openHouse(t, Config{Lease: time.Hour, MaxLost: 3}, "pool_max_conns=9")
+	h.fillOld(200_000, "20 s")
+	h.expect()
+	h.beat("w1", 200, []int32{0, 5})
+	h.exec("UPDATE workers SET seen_at = now() + interval '1 h'")
+	load := func(ctx context.Context) (ended int) {
+		for ctx.Err() == nil {
+			var outcomes []Outcome
+			for _, order := range h.ingest(newJobs(100)...).Runs {
+				outcomes = append(outcomes, completed(jobevent.Created{JobID: order.JobID}, int(order.Attempt)))
+			}
+			for len(outcomes) > 0 {
+				say := h.settle(outcomes...)
+				ended, outcomes = ended+len(outcomes), nil
+				for _, order := range say.Runs {
+					outcomes = append(outcomes, completed(jobevent.Created{JobID: order.JobID}, int(order.Attempt)))
+				}
+			}
+		}
+		return ended
+	}
+	alone, stop := context.WithTimeout(t.Context(), time.Second)
+	before := load(alone)
+	stop()
+	beside, stop := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	during := 0
+	group.Go(func() { during = load(beside) })
+	began, said := time.Now(), map[uuid.UUID]int{}
+	h.walk(aMonth, 50, said) // whoever walked dies
+	h.walk(aMonth, 1e6, said)
+	took := time.Since(began)
+	stop()
+	group.Wait()
+	t.Logf("%d jobs a second alone, %.0f beside a walk without pauses, which took %s", before, float64(during)/took.Seconds(), took)
+	h.wantRetired(said)
+}
+
+func TestWhatIsKeptForEverStays(t *testing.T) {
+	h := newHouse(t)
+	h.fillOld(2000, "1 h")
+	said := map[uuid.UUID]int{}
+	h.walk(Retention{Failed: 30 * day, Forget: 3650 * day}, 1e6, said)
+	if n := h.count("jobs WHERE deleted_at IS NOT NULL AND status <> 'FAILED' AND version > 1"); n > 0 || len(said) == 0 || h.count("jobs") != 2000 {
+		t.Errorf("%d deleted, %d of those kept for ever", len(said), n)
+	}
+}
+
+// Who is at work on a job is not waited for.
+func TestALockedJobIsLeftForTheNextWalk(t *testing.T) {
+	h := newHouse(t)
+	h.fillOld(3000, "30 m")
+	h.expect()
+	said := map[uuid.UUID]int{}
+	tx := h.begin()
+	if _, err := tx.Exec(t.Context(), "SELECT FROM jobs FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	if h.walk(aMonth, 1e6, said); len(said) > 0 || h.count("jobs") != h.count("expected") {
+		t.Errorf("%d are said to be deleted", len(said))
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.walk(aMonth, 1e6, said)
+	h.wantRetired(said)
+}
+
+func TestNothingIsLeftOfWhatADeletedJobWaitedFor(t *testing.T) {
+	h := newHouse(t)
+	first, second, third := newJob(), newJob(), newJob()
+	second.After, third.After = []uuid.UUID{first.JobID}, []uuid.UUID{first.JobID, second.JobID}
+	h.ingest(first, second, third)
+	h.settle(completed(first, 1))
+	h.order(third, 1, jobevent.CommandCancel)
+	h.settle(completed(second, 1))
+	h.exec("UPDATE jobs SET finished_at = now() - interval '8 d'")
+	h.exec("UPDATE jobs SET deleted_at = now() - interval '9 d' WHERE job_id = $1", first.JobID)
+	say, done, err := h.Retire(t.Context(), Retention{Completed: time.Nanosecond, Cancelled: time.Nanosecond, Forget: 8 * day}, uuid.Nil, 10)
+	if err != nil || done.Deleted != 2 || done.Forgotten != 1 || len(say.Jobs) != 2 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if n := h.count("dependencies"); n > 0 {
+		t.Errorf("%d dependencies are left", n)
+	}
+}
+
+func TestRetentionGoesByThePrimaryKey(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t, migrations.Scheduler)
+	h, _ := newExplainedHouse(t, url, "auto")
+	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)")
+	h.fillOld(50_000, "1 m")
+	for _, planning := range []string{"force_custom_plan", "force_generic_plan"} {
+		h, plans := newExplainedHouse(t, url, planning)
+		h.walk(aMonth, 3, map[uuid.UUID]int{})
+		seen := plans.Seen()
+		for _, name := range []string{"JobsOld", "JobsRetire", "JobsForget"} {
+			if len(seen[name]) == 0 {
+				t.Errorf("%s did not run", name)
+			}
+			for _, plan := range seen[name] {
+				plan.Walk(func(n pgtest.Node) {
+					isWrite := n.Type == "ModifyTable" || n.Type == "LockRows"
+					isRead := slices.Contains([]string{"Index Scan", "Index Only Scan"}, n.Type) && n.Index == "jobs_pkey"
+					if n.Relation == "jobs" && !isWrite && !isRead || n.Type == "Sort" || (n.Rows+n.Removed)*max(n.Loops, 1) > 3000 {
+						t.Errorf("%s, %s: %s by %q of %.0f rows", planning, name, n.Type, n.Index, (n.Rows+n.Removed)*n.Loops)
+					}
+				})
+			}
+		}
+		h.exec("UPDATE jobs SET deleted_at = deleted_at - interval '10 d' WHERE deleted_at IS NOT NULL")
+	}
+}
+
+func TestAnIDTellsItsAge(t *testing.T) {
+	t.Parallel()
+	for _, at := range []time.Time{time.Unix(0, 0), time.Now(), time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC)} {
+		id := firstIDAt(at)
+		if sec, nsec := id.Time().UnixTime(); id.Version() == 7 && time.Unix(sec, nsec).After(at) {
+			t.Errorf("%s is of %s", id, at)
+		}
+	}
+	before, now := firstIDAt(time.Now().Add(-time.Millisecond)), uuid.Must(uuid.NewV7())
+	after := firstIDAt(time.Now().Add(time.Second))
+	if slices.Compare(before[:], now[:]) >= 0 || slices.Compare(now[:], after[:]) >= 0 {
+		t.Errorf("%s is not between %s and %s", now, before, after)
+	}
+}
+
+func TestARetentionThatCannotBe(t *testing.T) {
+	t.Parallel()
+	for name, keep := range map[string]Retention{
+		"RETAIN_COMPLETED": {Completed: -1, Forget: 8 * day}, "RETAIN_FAILED": {Failed: -1, Forget: 8 * day},
+		"RETAIN_CANCELLED": {Cancelled: -1, Forget: 8 * day}, "FORGET_AFTER": {Forget: jobevent.MaxRetention},
+	} {
+		if err := keep.Check(); err == nil || err.Error()[:len(name)+2] != name+": " {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := (Retention{Forget: jobevent.MaxRetention + 1}).Check(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,52 @@
+-- name: JobsOld :many
+-- A page of all jobs of an age, in the order of their ids, and what is to become of each. Nobody is held up.
+select job_id,
+       coalesce(deleted_at is null and finished_at < case status
+           when 'COMPLETED' then sqlc.narg('completed_before')::timestamptz
+           when 'FAILED'    then sqlc.narg('failed_before')::timestamptz
+           when 'CANCELLED' then sqlc.narg('cancelled_before')::timestamptz
+       end, false)::boolean as is_over,
+       coalesce(deleted_at < @deleted_before::timestamptz, false)::boolean as is_forgotten
+from jobs
+where job_id > @after_id::uuid and job_id < @before_id::uuid
+order by job_id
+limit @max_jobs::int;
+
+-- name: JobsRetire :many
+-- What a delete leaves of an ended job. One that somebody has locked is left for the next walk, and one that was tried
+-- again meanwhile has not ended so long ago.
+with over as (
+    select job_id from jobs
+    where job_id = any (@job_ids::uuid[])
+      and deleted_at is null
+      and finished_at < case status
+          when 'COMPLETED' then sqlc.narg('completed_before')::timestamptz
+          when 'FAILED'    then sqlc.narg('failed_before')::timestamptz
+          when 'CANCELLED' then sqlc.narg('cancelled_before')::timestamptz
+      end
+    for update skip locked
+)
+update jobs
+set version      = jobs.version + 1,
+    deleted_at   = now(),
+    payload      = 'null',
+    retry_policy = null,
+    output       = null,
+    last_command = null,
+    moves        = 1,
+    history      = last_moves(jobs.history, 1),
+    updated_at   = now()
+from over
+where jobs.job_id = over.job_id
+  and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
+returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.updated_at, jobs.deleted_at;
+
+-- name: JobsForget :execrows
+-- No record can bring them back any more.
+delete from jobs
+where job_id in (
+    select job_id from jobs
+    where job_id = any (@job_ids::uuid[])
+      and deleted_at < @deleted_before::timestamptz
+    for update skip locked
+);
