@@ -23,7 +23,7 @@ func newDev() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Run the whole house here: PostgreSQL, a broker and all functions in one process",
-		Long: `Run the whole house here: a private PostgreSQL, a broker that speaks Kafka's protocol, and all eight
+		Long: `Run the whole house here: a private PostgreSQL, a broker that speaks Kafka's protocol, and all its
 functions in one process. Needs nothing but this binary. DATABASE_URL or KAFKA_BROKERS, when set,
 name a server that is used instead. The data is kept in --dir and found again.`,
 		Args: cobra.NoArgs,
