@@ -19,9 +19,10 @@ func TestNoSecondSeesMoreStartsThanTheLimit(t *testing.T) {
 		var starts []time.Time
 		isGreedy := rapid.Bool().Draw(rt, "greedy")
 		for range rapid.IntRange(1, 300).Draw(rt, "steps") {
-			if isGreedy && b.Tokens < 1 {
+			switch {
+			case isGreedy && b.Tokens < 1:
 				at = b.opensAt(rate)
-			} else {
+			case !isGreedy:
 				at = at.Add(time.Duration(rapid.Int64Range(-1e6, 2e8).Draw(rt, "ns"))) // a step may come late to the lock
 			}
 			b = b.now(at, rate)

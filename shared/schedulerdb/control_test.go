@@ -34,6 +34,13 @@ func nothing(kind jobevent.ControlKind, name string, version int64) jobevent.Con
 	return jobevent.Control{Kind: kind, Name: name, Version: version}
 }
 
+// staff has a worker of so many slots live as long as the test takes.
+func (h house) staff(slots int) {
+	h.Helper()
+	h.beat("w1", slots, []int32{0})
+	h.exec("UPDATE workers SET seen_at = now() + interval '1 h'")
+}
+
 // subjects are one of each kind that newJob's jobs, with an owner, stand under.
 var subjects = []subject{
 	{jobevent.ControlQueue, "default"}, {jobevent.ControlType, "SIMULATION"}, {jobevent.ControlOwner, "a \"b\" c"},
@@ -88,7 +95,7 @@ func TestNoMoreThanTheLimitRunAtOnce(t *testing.T) {
 	for _, s := range subjects {
 		t.Run(string(s.kind), func(t *testing.T) {
 			h := newHouse(t)
-			h.beat("w1", 20, []int32{0})
+			h.staff(20)
 			h.control(atMost(s.kind, s.name, 1, 3))
 			jobs := ownedJobs(10)
 			out := h.ingest(jobs[:5]...).Runs
@@ -132,7 +139,7 @@ func TestWhatIsPausedWaitsAndGoesOutWhenItIsResumed(t *testing.T) {
 	for _, s := range subjects {
 		t.Run(string(s.kind), func(t *testing.T) {
 			h := newHouse(t)
-			h.beat("w1", 20, []int32{0})
+			h.staff(20)
 			jobs := ownedJobs(30)
 			out := h.ingest(jobs[:25]...).Runs
 			h.control(pause(s.kind, s.name, 1))
@@ -159,7 +166,7 @@ func TestALimitThatIsSetWhileHundredsRunIsExactAtOnce(t *testing.T) {
 	for _, s := range subjects {
 		t.Run(string(s.kind), func(t *testing.T) {
 			h := newHouse(t)
-			h.beat("w1", 300, []int32{0})
+			h.staff(300)
 			out := h.ingest(ownedJobs(400)...).Runs
 			if h.control(atMost(s.kind, s.name, 1, 50)); len(out) != 300 {
 				t.Fatalf("%d out", len(out))

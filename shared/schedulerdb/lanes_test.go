@@ -57,7 +57,7 @@ func TestALimitThatIsSetForABacklog(t *testing.T) {
 	h.exec("UPDATE jobs SET owner_id = 'acme' WHERE get_byte(uuid_send(job_id), 15) % 2 = 0")
 	h.askAgain(0)
 	h.control(atMost("type", "A", 1, 5))
-	h.beat("w1", 10, []int32{0})
+	h.staff(10)
 	if got := h.ledger().runningOf(subject{"type", "A"}); got != 32 {
 		t.Fatalf("%d of A run, want what goes out of two queues without a worker", got)
 	}
@@ -134,7 +134,7 @@ func (h house) wantFewer(limit int) {
 // Whatever lanes they stand in, the best rank goes first of all that may go.
 func TestTheBetterRankGoesFirstAcrossLanes(t *testing.T) {
 	h := newHouse(t)
-	h.beat("w1", 1, []int32{0})
+	h.staff(1)
 	first := newJob()
 	h.ingest(first)
 	types, owners := []string{"A", "B", "C"}, []string{"", "x", "y"}
@@ -178,7 +178,7 @@ func TestTheBetterRankGoesFirstAcrossLanes(t *testing.T) {
 // A job that comes back from an attempt stands in the lane of its controls.
 func TestAnInterruptedJobComesBackIntoItsLane(t *testing.T) {
 	h := newHouse(t)
-	h.beat("w1", 20, []int32{0})
+	h.staff(20)
 	job, next := newJob(), newJob()
 	h.ingest(job)
 	h.control(atMost("type", "SIMULATION", 1, 1))
@@ -200,7 +200,7 @@ func TestAnInterruptedJobComesBackIntoItsLane(t *testing.T) {
 func TestHundredsOfOwnersHaveALimitEach(t *testing.T) {
 	const owners = 250
 	h := newHouse(t)
-	h.beat("w1", 1000, []int32{0})
+	h.staff(1000)
 	var controls []jobevent.Control
 	jobs := newJobs(3 * owners)
 	for i := range jobs {

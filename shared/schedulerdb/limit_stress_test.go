@@ -2,6 +2,7 @@ package schedulerdb
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -67,6 +68,10 @@ func TestLimitsHoldHoweverTheCopiesMeet(t *testing.T) {
 			t.Errorf("of %s %s at most %d ran at once, want %d", s.kind, s.name, w.peak[s], n)
 		}
 	}
+	for _, s := range []subject{{"queue", "mail"}, {"type", "C"}, {"owner", "free"}} {
+		h.control(nothing(s.kind, s.name, math.MaxInt64))
+	}
+	h.tick()
 	h.wantEmpty()
 }
 

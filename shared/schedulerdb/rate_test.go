@@ -13,7 +13,7 @@ func TestStartsASecondAreLimited(t *testing.T) {
 	for _, s := range subjects {
 		t.Run(string(s.kind), func(t *testing.T) {
 			h := newHouse(t)
-			h.beat("w1", 200, []int32{0})
+			h.staff(200)
 			const limit, jobs = 50, 60
 			h.control(aSecond(s.kind, s.name, 1, limit))
 			begin := time.Now()
@@ -75,7 +75,7 @@ func TestTheClockIsWokenForWhatOnlyTimeLetsOut(t *testing.T) {
 
 func TestALimitOfAtOnceIsNotAskedByTheClock(t *testing.T) {
 	h := newHouse(t)
-	h.beat("w1", 20, []int32{0})
+	h.staff(20)
 	rate := 5.0
 	both := atMost("type", "SIMULATION", 1, 1)
 	both.StartsPerSecond = &rate

@@ -16,11 +16,11 @@ import (
 // and let go again, and whoever says so crashes.
 func TestManyCopiesEndEveryJobWhileControlsChange(t *testing.T) {
 	h := openHouse(t, Config{Lease: 300 * time.Millisecond, MaxLost: 3}, "pool_max_conns=12")
-	w := &world{house: h, jobs: map[uuid.UUID]*stressJob{}, commandsLeft: 60, controlled: []subject{
+	w := &world{house: h, jobs: map[uuid.UUID]*stressJob{}, commandsLeft: 30, controlled: []subject{
 		{"queue", "default"}, {"queue", "mail"}, {"type", "A"}, {"type", "B"}, {"owner", "x"},
 	}}
 	last := map[string]*uuid.UUID{}
-	for i := range 200 {
+	for i := range 100 {
 		job := newJob()
 		job.JobType, job.OwnerID = []string{"A", "B", "C"}[rand.IntN(3)], []string{"", "x"}[rand.IntN(2)]
 		job.Queue = []string{"default", "mail"}[rand.IntN(2)]
@@ -46,18 +46,20 @@ func TestManyCopiesEndEveryJobWhileControlsChange(t *testing.T) {
 	h.wantEmpty()
 }
 
-// controlSome sets one control, of any kind, and lets another go.
+// controlSome sets one control, of any kind, and lets two others go.
 func (w *world) controlSome(ctx context.Context) {
 	if len(w.controlled) == 0 {
 		return
 	}
 	w.controls++
-	i := rand.IntN(len(w.controlled))
-	s, free := w.controlled[i], w.controlled[(i+1)%len(w.controlled)]
+	i, n := rand.IntN(len(w.controlled)), len(w.controlled)
+	s, free, other := w.controlled[i], w.controlled[(i+1)%n], w.controlled[(i+2)%n]
 	c := []jobevent.Control{
 		pause(s.kind, s.name, w.controls), atMost(s.kind, s.name, w.controls, rand.IntN(4)),
 		aSecond(s.kind, s.name, w.controls, 1+rand.Float64()*500),
 	}[rand.IntN(3)]
-	say, err := w.Control(ctx, []jobevent.Control{c, nothing(free.kind, free.name, w.controls)})
+	say, err := w.Control(ctx, []jobevent.Control{
+		c, nothing(free.kind, free.name, w.controls), nothing(other.kind, other.name, w.controls),
+	})
 	w.said(ctx, say, err)
 }
