@@ -69,7 +69,7 @@ test-apache: ## the Kafka suites on a real Apache Kafka (needs Java 17 and Maven
 	$(WITH_POSTGRES) $(WITH_KAFKA) go test -count=1 $(KAFKA_SUITES)
 
 .PHONY: test-kill
-test-kill: ## processes killed at random for KILL_FOR (90s); KILL_SEED repeats a run
+test-kill: ## processes killed at random for KILL_FOR (90s), or frozen, under orders and limits; KILL_SEED repeats a run
 	go test -count=1 -v -timeout 20m ./local/killtest -killtest.for=$(KILL_FOR) $(if $(KILL_SEED),-killtest.seed=$(KILL_SEED))
 
 .PHONY: bench

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ import (
 type house struct {
 	t         *testing.T
 	dir       string
+	queues    []string
 	postgres  *localpostgres.Server
 	urls      migrations.URLs
 	broker    *process
@@ -38,10 +40,14 @@ type house struct {
 // settle is what follows a house that was built for a while: a start.
 const readyWithin = 30 * time.Second
 
+// otherType is a job type that does the same as WITNESS.
+const otherType = "WITNESS.OTHER"
+
 // plan is what a house is built by.
 type plan struct {
 	workers int
 	copies  int                        // of each other function; 0: as the flag says
+	queues  []string                   // nil: only the default one
 	env     func(name string) []string // settings of a process beside the default ones; nil: none
 }
 
@@ -60,7 +66,7 @@ func build(t *testing.T, p plan) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t: t, dir: dir}
+	h := &house{t: t, dir: dir, queues: p.queues}
 	t.Cleanup(h.close)
 	h.postgres, err = localpostgres.Start(t.Context(), localpostgres.Config{Dir: filepath.Join(dir, "postgres")})
 	if err != nil {
@@ -109,7 +115,7 @@ func (h *house) furnish() {
 
 func (h *house) createTopics(ctx context.Context) error {
 	return within(ctx, readyWithin, func(ctx context.Context) error {
-		return kafkaevent.CreateTopics(ctx, h.kafka(), jobevent.Topics(nil))
+		return kafkaevent.CreateTopics(ctx, h.kafka(), jobevent.Topics(h.queues))
 	})
 }
 
@@ -130,7 +136,10 @@ func (h *house) startFunctions(bin string, plan plan) {
 			port := freePort(h.t)
 			ports = append(ports, port)
 			p := h.process(name, bin, function, "HOST=127.0.0.1", "PORT="+port, "DATABASE_URL="+url,
-				"KAFKA_BROKERS="+h.brokers[0], "JOB_TYPES=WITNESS", "WITNESS_FILE="+h.witnessFile())
+				"KAFKA_BROKERS="+h.brokers[0], "JOB_TYPES=WITNESS,"+otherType, "WITNESS_FILE="+h.witnessFile())
+			if len(h.queues) > 0 {
+				p.env = append(p.env, "QUEUES="+strings.Join(h.queues, ","))
+			}
 			if plan.env != nil {
 				p.env = append(p.env, plan.env(name)...)
 			}

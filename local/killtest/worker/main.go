@@ -1,4 +1,5 @@
-// Command worker is a worker with one job type of its own, WITNESS, which tells in a file what it does.
+// Command worker is a worker with a job type of its own, WITNESS, which tells in a file what it does; by the
+// name WITNESS.OTHER it is another one.
 // It is also an example of a Go program that runs its own job types.
 package main
 
@@ -43,8 +44,10 @@ func build(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 	if err != nil {
 		return none, err
 	}
-	if err := registry.Register("WITNESS", nil, handler{file}.run); err != nil {
-		return none, err
+	for _, name := range []string{"WITNESS", "WITNESS.OTHER"} {
+		if err := registry.Register(name, nil, handler{file}.run); err != nil {
+			return none, err
+		}
 	}
 	store, err := workerdb.Open(ctx, env.DatabaseURL())
 	if err != nil {
