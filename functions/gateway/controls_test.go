@@ -8,10 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
 type controlBody struct {
@@ -171,4 +173,33 @@ func TestWhatIsWrongWithAControlIsSaid(t *testing.T) {
 	}
 	h.cut()
 	h.get("/api/controls").wantError(apierror.Unavailable)
+}
+
+func TestAPendingJobShowsWhichControlsItIsUnder(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.follow()
+	h.control("PUT", "queue/default", `{"paused": true, "maxRunning": 1}`)
+	h.control("PUT", "type/EMAIL", `{"startsPerSecond": 2}`)
+	h.control("POST", "owner/other/pause", "")
+	blocks := func(id uuid.UUID) string {
+		var job struct{ BlockedBy []jobevent.Block }
+		h.get("/api/jobs/" + id.String()).want(http.StatusOK).into(&job)
+		return fmt.Sprint(job.BlockedBy)
+	}
+	pending := h.submit(`{"jobType": "EMAIL", "payload": 1, "ownerId": "acme"}`)
+	if got := blocks(pending); got != "[{pause queue:default} {limit queue:default} {limit type:EMAIL}]" {
+		t.Errorf("it waits for %s", got)
+	}
+	running := h.submit(plainJob)
+	h.scheduler(running, 1, jobstate.Running, nil)
+	if got := blocks(running); got != "[]" {
+		t.Errorf("a running job waits for %s", got)
+	}
+	var list struct {
+		Jobs []struct{ BlockedBy []jobevent.Block }
+	}
+	if h.get("/api/jobs?status=PENDING").want(http.StatusOK).into(&list); len(list.Jobs) != 1 || len(list.Jobs[0].BlockedBy) != 3 {
+		t.Errorf("listed %+v", list)
+	}
 }

@@ -81,6 +81,7 @@ func (f *Function) Run(ctx context.Context, say funchost.Publish) error {
 	all.Go(func() error { f.endings.run(ctx); return nil })
 	all.Go(func() error { f.done.run(ctx); return nil })
 	all.Go(func() error { f.stage.run(serving, say); return nil })
+	all.Go(func() error { f.enterAccepted(serving); return nil })
 	<-ctx.Done()
 	<-f.served
 	end()

@@ -61,7 +61,7 @@ func TestTheContractHasItsEndpoints(t *testing.T) {
 		"POST /api/operations", "GET /api/operations", "GET /api/operations/{operationId}", "POST /api/operations/{operationId}/abort",
 		"GET /api/controls", "GET /api/controls/{kind}/{name}", "PUT /api/controls/{kind}/{name}",
 		"DELETE /api/controls/{kind}/{name}", "POST /api/controls/{kind}/{name}/pause",
-		"POST /api/controls/{kind}/{name}/resume", "GET /api/workers",
+		"POST /api/controls/{kind}/{name}/resume", "GET /api/workers", "GET /api/stats",
 		"POST /events", "GET /api/health", "GET /api/openapi.yaml", "GET /", "GET /health/liveness",
 		"GET /health/readiness", "GET /metrics"}
 	slices.Sort(got)

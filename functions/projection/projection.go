@@ -20,9 +20,10 @@ const Name = "projection"
 
 // Function hears of jobs, and reconciles.
 type Function struct {
-	store     *apidb.Store
-	reconcile reconcile
-	expiry    expiry
+	store      *apidb.Store
+	reconcile  reconcile
+	expiry     expiry
+	statistics statistics
 }
 
 // New makes the function on the API's database.

@@ -55,7 +55,7 @@ func (w *walk) went(last uuid.UUID, more bool) {
 	}
 }
 
-// Tick is a pass of reconcile, where one is due, and a piece of the walk over old jobs.
+// Tick is a pass of reconcile, where one is due, a piece of the walk over old jobs and one of the statistics.
 func (f *Function) Tick(ctx context.Context) (say []event.Event, next time.Duration, err error) {
 	now, err := f.store.Now(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func (f *Function) Tick(ctx context.Context) (say []event.Event, next time.Durat
 	if say, next, err = f.pass(ctx, now); err != nil {
 		return nil, 0, err
 	}
-	return say, min(next, f.expire(ctx, now)), nil
+	return say, min(next, f.expire(ctx, now), f.count(ctx, now)), nil
 }
 
 // pass goes over all that the API waits for, or as much as fits into memory; then the next is due at once.

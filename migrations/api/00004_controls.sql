@@ -15,6 +15,67 @@ CREATE TABLE controls (
 -- Not a count in the row: the row goes, and what comes after it must still be newer.
 CREATE SEQUENCE control_versions;
 
+-- What the latest word found the job ended as; null: it had not ended, '': as that word says.
+ALTER TABLE jobs ADD COLUMN ended_as text;
+
+-- What the statistics count: jobs that were accepted and that ended (n), and how many ended ones are there (kept; down when
+-- one is retried or deleted). Whoever changes jobs enters it here, one row a type and batch, and nobody waits for another.
+CREATE TABLE tally_entries (
+    id       bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at       timestamptz NOT NULL DEFAULT now(),
+    queue    text        NOT NULL,
+    job_type text        NOT NULL,
+    what     text        NOT NULL CHECK (what IN ('ACCEPTED', 'COMPLETED', 'FAILED', 'CANCELLED')),
+    n        integer     NOT NULL,
+    kept     integer     NOT NULL,
+    times    integer[]   NOT NULL DEFAULT '{}' -- of each job three buckets of its histograms, see apidb
+);
+
+-- The same, summed by minute, later by hour and day; of all that is older only what is kept, as ever.
+CREATE TABLE tallies (
+    grain    text        NOT NULL CHECK (grain IN ('minute', 'hour', 'day', 'ever')),
+    at       timestamptz NOT NULL,
+    queue    text        NOT NULL,
+    job_type text        NOT NULL,
+    what     text        NOT NULL,
+    n        bigint      NOT NULL,
+    kept     bigint      NOT NULL,
+    waited   bytea       NOT NULL DEFAULT '', -- histograms, as varints: from acceptance to start,
+    ran      bytea       NOT NULL DEFAULT '', -- from start to end,
+    took     bytea       NOT NULL DEFAULT '', -- and from acceptance to end
+    PRIMARY KEY (grain, at, queue, job_type, what)
+);
+INSERT INTO tallies (grain, at, queue, job_type, what, n, kept)
+SELECT 'ever', 'epoch', queue, job_type, status, 0, count(*) FROM jobs
+WHERE status IN ('COMPLETED', 'FAILED', 'CANCELLED') GROUP BY queue, job_type, status;
+
+-- Whatever deletes a job, it is counted.
+-- +goose StatementBegin
+CREATE FUNCTION tally_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO tally_entries (queue, job_type, what, n, kept)
+    SELECT queue, job_type, status, 0, -count(*) FROM gone
+    WHERE status IN ('COMPLETED', 'FAILED', 'CANCELLED') GROUP BY queue, job_type, status;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER jobs_deleted AFTER DELETE ON jobs REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION tally_deleted();
+
+-- How many jobs have not ended, as somebody counted them last: one row.
+CREATE TABLE job_counts (
+    id     boolean     PRIMARY KEY DEFAULT true CHECK (id),
+    as_of  timestamptz NOT NULL,
+    took   interval    NOT NULL, -- the counting
+    counts json        NOT NULL
+);
+
 -- +goose Down
+DROP TABLE job_counts;
+DROP TRIGGER jobs_deleted ON jobs;
+DROP FUNCTION tally_deleted;
+DROP TABLE tallies;
+DROP TABLE tally_entries;
+ALTER TABLE jobs DROP COLUMN ended_as;
 DROP SEQUENCE control_versions;
 DROP TABLE controls;

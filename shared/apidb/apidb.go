@@ -24,6 +24,8 @@ type Store struct {
 	q        *gen.Queries // a statement alone is its own transaction
 	figures  figuresCache
 	controls controlsCache
+	accepts  accepts
+	stats    statsCache
 }
 
 // Open connects to the database at url. The schema is there already: see migrations.

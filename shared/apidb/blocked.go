@@ -14,14 +14,45 @@ import (
 const (
 	BlockDependency = "dependency"
 	BlockOrder      = "order"
+	BlockPause      = "pause" // of a control, as queue:default
+	BlockLimit      = "limit"
 )
 
 // maxDependencies is how many of those that have to end first are listed as not ended.
 const maxDependencies = 20
 
 // findBlocks says of jobs that wait what they wait for, beside a worker. It asks the database only where
-// one is tied to others.
+// one is tied to others, and at most once a second for the controls.
 func (s *Store) findBlocks(ctx context.Context, jobs []Job) error {
+	if err := s.findTies(ctx, jobs); err != nil {
+		return err
+	}
+	for i := range jobs {
+		if job := &jobs[i]; job.Status == jobstate.Pending {
+			controls, err := s.controlsOf(ctx, job)
+			if err != nil {
+				return err
+			}
+			job.BlockedBy = append(job.BlockedBy, blocksOf(controls)...)
+		}
+	}
+	return nil
+}
+
+func blocksOf(controls []Control) (blocks []jobevent.Block) {
+	for _, control := range controls {
+		id := control.ID()
+		if control.Paused {
+			blocks = append(blocks, jobevent.Block{Kind: BlockPause, ID: id})
+		}
+		if control.MaxRunning != nil || control.StartsPerSecond != nil {
+			blocks = append(blocks, jobevent.Block{Kind: BlockLimit, ID: id})
+		}
+	}
+	return blocks
+}
+
+func (s *Store) findTies(ctx context.Context, jobs []Job) error {
 	at := map[uuid.UUID]*Job{}
 	var ids []uuid.UUID
 	for i := range jobs {

@@ -27,6 +27,9 @@ type Control struct {
 // Applied says that the scheduler goes by it.
 func (c Control) Applied() bool { return c.AppliedVersion >= c.Version }
 
+// ID is what it is about, in one word.
+func (c Control) ID() string { return string(c.Kind) + ":" + c.Name }
+
 // Holds says that it pauses or limits anything.
 func (c Control) Holds() bool { return c.Paused || c.MaxRunning != nil || c.StartsPerSecond != nil }
 
@@ -121,8 +124,8 @@ type controlsCache struct {
 	held map[jobevent.ControlKind]map[string]Control
 }
 
-// ControlsOf gives those that hold something for a job, as they were at most a second ago.
-func (s *Store) ControlsOf(ctx context.Context, job *Job) ([]Control, error) {
+// controlsOf gives those that hold something for a job, as they were at most a second ago.
+func (s *Store) controlsOf(ctx context.Context, job *Job) ([]Control, error) {
 	s.controls.mu.Lock()
 	defer s.controls.mu.Unlock()
 	if time.Since(s.controls.at) >= controlsAge {

@@ -41,6 +41,6 @@ func (c Command) Event() (event.Event, error) {
 // Event says how a control stands.
 func (c Control) Event() (event.Event, error) {
 	return jobevent.New(jobevent.TypeControl, jobevent.Meta{
-		Function: speaker, ID: jobevent.ControlID(c.Kind, c.Name, c.Version), Key: string(c.Kind) + ":" + c.Name,
+		Function: speaker, ID: jobevent.ControlID(c.Kind, c.Name, c.Version), Key: c.ID(),
 	}, c.Control)
 }

@@ -56,6 +56,12 @@ var ErrConflict = errors.New("idempotency key was used for another request")
 // InsertJobs accepts many jobs in one statement; a second one looks up those that were there before.
 // The answers are in the order of jobs.
 func (s *Store) InsertJobs(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
+	accepted, err := s.insertSome(ctx, jobs)
+	s.accepts.count(jobs, accepted)
+	return accepted, err
+}
+
+func (s *Store) insertSome(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
 	switch {
 	case someTied(jobs):
 		return s.insertTied(ctx, jobs, false)
@@ -71,13 +77,19 @@ func (s *Store) InsertJobs(ctx context.Context, jobs []NewJob) ([]Accepted, erro
 
 // InsertAllJobs accepts all jobs, or with an ErrConflict or a *MissingError none.
 func (s *Store) InsertAllJobs(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
+	accepted, err := s.insertAll(ctx, jobs)
+	s.accepts.count(jobs, accepted)
+	return accepted, err
+}
+
+func (s *Store) insertAll(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
 	switch {
 	case someTied(jobs):
 		return s.insertTied(ctx, jobs, true)
 	case len(jobs) > 1 && !allAlike(jobs):
 		return s.insertBatch(ctx, jobs, true)
 	}
-	accepted, err := s.InsertJobs(ctx, jobs)
+	accepted, err := s.insertSome(ctx, jobs)
 	if err == nil && len(jobs) == 1 && accepted[0].Conflict {
 		return nil, ErrConflict
 	}

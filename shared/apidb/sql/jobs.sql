@@ -145,8 +145,9 @@ from newest;
 select job_id from jobs where job_id = any (@job_ids::uuid[]) and status in ('COMPLETED', 'FAILED', 'CANCELLED');
 
 -- Takes the scheduler's word on many jobs, one row each in the input. A row's version only rises, so
--- that a repeated or late word changes nothing. A wish to cancel is over when the job has ended.
--- name: JobsApplyStatus :execrows
+-- that a repeated or late word changes nothing. A wish to cancel is over when the job has ended. What has
+-- ended is entered for the statistics; a job that ended before, and has ended anew, is another end.
+-- name: JobsApplyStatus :one
 with input as (
     select
         unnest(@job_ids::uuid[])            as job_id,
@@ -155,22 +156,39 @@ with input as (
         unnest(@attempts::int[])            as attempt,
         unnest(@retry_counts::int[])        as retry_count,
         unnest(@updated_ats::timestamptz[]) as updated_at,
-        unnest(@snapshots::text[])          as snapshot
+        unnest(@snapshots::text[])          as snapshot,
+        unnest(@times::int[])               as times
+), changed as (
+    update jobs set
+        status      = input.status,
+        version     = input.version,
+        attempt     = input.attempt,
+        retry_count = input.retry_count,
+        updated_at  = input.updated_at,
+        snapshot    = input.snapshot,
+        progress    = case when (jobs.progress ->> 'attempt')::int = input.attempt
+                                and input.status in ('QUEUED', 'RUNNING', 'WAITING')
+                           then jobs.progress end,
+        cancel_requested_at = case when input.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
+                                   then jobs.cancel_requested_at end,
+        ended_as    = case when jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
+                           then case when jobs.status <> input.status or jobs.attempt <> input.attempt
+                                     then jobs.status else '' end end
+    from input
+    where jobs.job_id = input.job_id and jobs.version < input.version
+    returning jobs.queue, jobs.job_type, jobs.status, jobs.ended_as,
+        case when jobs.run_at is null then input.times else input.times | 65535 end as times -- only how long it ran
+), grouped as (
+    select queue, job_type, status, ended_as, count(*) as n, array_agg(times) as times
+    from changed group by queue, job_type, status, ended_as
+), entered as (
+    insert into tally_entries (queue, job_type, what, n, kept, times)
+    select queue, job_type, status, n, n, times from grouped
+    where status in ('COMPLETED', 'FAILED', 'CANCELLED') and ended_as is distinct from ''
+    union all
+    select queue, job_type, ended_as, 0, -n, '{}' from grouped where ended_as <> ''
 )
-update jobs set
-    status      = input.status,
-    version     = input.version,
-    attempt     = input.attempt,
-    retry_count = input.retry_count,
-    updated_at  = input.updated_at,
-    snapshot    = input.snapshot,
-    progress    = case when (jobs.progress ->> 'attempt')::int = input.attempt
-                            and input.status in ('QUEUED', 'RUNNING', 'WAITING')
-                       then jobs.progress end,
-    cancel_requested_at = case when input.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
-                               then jobs.cancel_requested_at end
-from input
-where jobs.job_id = input.job_id and jobs.version < input.version;
+select coalesce(sum(n), 0)::bigint as changed from grouped;
 
 -- Takes answers to commands, also where they have come before. A wish to cancel is over when the latest
 -- command was answered with no. What an operation asked for is counted by the operation, which is woken.

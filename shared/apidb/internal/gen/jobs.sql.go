@@ -62,7 +62,7 @@ func (q *Queries) CommandsAnswered(ctx context.Context, arg CommandsAnsweredPara
 }
 
 const jobByID = `-- name: JobByID :one
-select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway from jobs where job_id = $1
+select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, ended_as from jobs where job_id = $1
 `
 
 func (q *Queries) JobByID(ctx context.Context, jobID uuid.UUID) (Job, error) {
@@ -101,6 +101,7 @@ func (q *Queries) JobByID(ctx context.Context, jobID uuid.UUID) (Job, error) {
 		&i.OrderAfter,
 		&i.AfterIDs,
 		&i.RunsAnyway,
+		&i.EndedAs,
 	)
 	return i, err
 }
@@ -292,7 +293,7 @@ func (q *Queries) JobInsertMany(ctx context.Context, arg JobInsertManyParams) ([
 	return items, nil
 }
 
-const jobsApplyStatus = `-- name: JobsApplyStatus :execrows
+const jobsApplyStatus = `-- name: JobsApplyStatus :one
 with input as (
     select
         unnest($1::uuid[])            as job_id,
@@ -301,22 +302,39 @@ with input as (
         unnest($4::int[])            as attempt,
         unnest($5::int[])        as retry_count,
         unnest($6::timestamptz[]) as updated_at,
-        unnest($7::text[])          as snapshot
+        unnest($7::text[])          as snapshot,
+        unnest($8::int[])               as times
+), changed as (
+    update jobs set
+        status      = input.status,
+        version     = input.version,
+        attempt     = input.attempt,
+        retry_count = input.retry_count,
+        updated_at  = input.updated_at,
+        snapshot    = input.snapshot,
+        progress    = case when (jobs.progress ->> 'attempt')::int = input.attempt
+                                and input.status in ('QUEUED', 'RUNNING', 'WAITING')
+                           then jobs.progress end,
+        cancel_requested_at = case when input.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
+                                   then jobs.cancel_requested_at end,
+        ended_as    = case when jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
+                           then case when jobs.status <> input.status or jobs.attempt <> input.attempt
+                                     then jobs.status else '' end end
+    from input
+    where jobs.job_id = input.job_id and jobs.version < input.version
+    returning jobs.queue, jobs.job_type, jobs.status, jobs.ended_as,
+        case when jobs.run_at is null then input.times else input.times | 65535 end as times -- only how long it ran
+), grouped as (
+    select queue, job_type, status, ended_as, count(*) as n, array_agg(times) as times
+    from changed group by queue, job_type, status, ended_as
+), entered as (
+    insert into tally_entries (queue, job_type, what, n, kept, times)
+    select queue, job_type, status, n, n, times from grouped
+    where status in ('COMPLETED', 'FAILED', 'CANCELLED') and ended_as is distinct from ''
+    union all
+    select queue, job_type, ended_as, 0, -n, '{}' from grouped where ended_as <> ''
 )
-update jobs set
-    status      = input.status,
-    version     = input.version,
-    attempt     = input.attempt,
-    retry_count = input.retry_count,
-    updated_at  = input.updated_at,
-    snapshot    = input.snapshot,
-    progress    = case when (jobs.progress ->> 'attempt')::int = input.attempt
-                            and input.status in ('QUEUED', 'RUNNING', 'WAITING')
-                       then jobs.progress end,
-    cancel_requested_at = case when input.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
-                               then jobs.cancel_requested_at end
-from input
-where jobs.job_id = input.job_id and jobs.version < input.version
+select coalesce(sum(n), 0)::bigint as changed from grouped
 `
 
 type JobsApplyStatusParams struct {
@@ -327,12 +345,14 @@ type JobsApplyStatusParams struct {
 	RetryCounts []int32
 	UpdatedAts  []time.Time
 	Snapshots   []string
+	Times       []int32
 }
 
 // Takes the scheduler's word on many jobs, one row each in the input. A row's version only rises, so
-// that a repeated or late word changes nothing. A wish to cancel is over when the job has ended.
+// that a repeated or late word changes nothing. A wish to cancel is over when the job has ended. What has
+// ended is entered for the statistics; a job that ended before, and has ended anew, is another end.
 func (q *Queries) JobsApplyStatus(ctx context.Context, arg JobsApplyStatusParams) (int64, error) {
-	result, err := q.db.Exec(ctx, jobsApplyStatus,
+	row := q.db.QueryRow(ctx, jobsApplyStatus,
 		arg.JobIDs,
 		arg.Statuses,
 		arg.Versions,
@@ -340,11 +360,11 @@ func (q *Queries) JobsApplyStatus(ctx context.Context, arg JobsApplyStatusParams
 		arg.RetryCounts,
 		arg.UpdatedAts,
 		arg.Snapshots,
+		arg.Times,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	var changed int64
+	err := row.Scan(&changed)
+	return changed, err
 }
 
 const jobsCountShelved = `-- name: JobsCountShelved :one
@@ -720,7 +740,7 @@ select
     cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress,
     expires_at, ordering_key, (after_ids is not null)::boolean as has_after
 from unnest($1::int[]) as shelf cross join lateral (
-    select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway from jobs
+    select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, ended_as from jobs
     where shelf_of(status, version) = shelf
         and ($2::text is null or job_type = $2)
         and ($3::text is null or queue = $3)
@@ -866,11 +886,11 @@ with pass as (
     select $2::timestamptz as since, $3::timestamptz as until
 ), page as (
     select
-        unheard.job_id, unheard.owner_id, unheard.job_type, unheard.queue, unheard.payload, unheard.priority, unheard.max_retry_count, unheard.retry_policy, unheard.timeout_ms, unheard.run_at, unheard.tags, unheard.trace_id, unheard.created_at, unheard.idempotency_key, unheard.request_hash, unheard.event_source, unheard.event_id, unheard.command_seq, unheard.cancel_requested_at, unheard.status, unheard.version, unheard.attempt, unheard.retry_count, unheard.updated_at, unheard.snapshot, unheard.progress, unheard.expires_at, unheard.ordering_key, unheard.order_number, unheard.order_after, unheard.after_ids, unheard.runs_anyway, unheard.weight,
+        unheard.job_id, unheard.owner_id, unheard.job_type, unheard.queue, unheard.payload, unheard.priority, unheard.max_retry_count, unheard.retry_policy, unheard.timeout_ms, unheard.run_at, unheard.tags, unheard.trace_id, unheard.created_at, unheard.idempotency_key, unheard.request_hash, unheard.event_source, unheard.event_id, unheard.command_seq, unheard.cancel_requested_at, unheard.status, unheard.version, unheard.attempt, unheard.retry_count, unheard.updated_at, unheard.snapshot, unheard.progress, unheard.expires_at, unheard.ordering_key, unheard.order_number, unheard.order_after, unheard.after_ids, unheard.runs_anyway, unheard.ended_as, unheard.weight,
         sum(octet_length(payload::text) + weight) over (order by job_id) - octet_length(payload::text) - weight
             as bytes_before
     from pass cross join generate_series(0, 1) as shelf cross join lateral (
-        select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, 39 * coalesce(cardinality(after_ids), 0) as weight from jobs
+        select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, 39 * coalesce(cardinality(after_ids), 0) as weight from jobs
         where shelf_of(status, version) = shelf and job_id > $4::uuid
             and created_at <= pass.until - interval '10 s'
             and times_due(pass.until - created_at) > times_due(pass.since - created_at)

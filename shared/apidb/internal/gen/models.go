@@ -56,4 +56,18 @@ type Job struct {
 	OrderAfter        *uuid.UUID
 	AfterIDs          []uuid.UUID
 	RunsAnyway        *bool
+	EndedAs           *string
+}
+
+type Tally struct {
+	Grain   string
+	At      time.Time
+	Queue   string
+	JobType string
+	What    string
+	N       int64
+	Kept    int64
+	Waited  []byte
+	Ran     []byte
+	Took    []byte
 }

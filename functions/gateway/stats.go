@@ -1,0 +1,177 @@
+package gateway
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// enterEvery is how often the count of accepted jobs is entered for the statistics.
+const enterEvery = 5 * time.Second
+
+// enterAccepted enters it until ctx ends, and then the rest.
+func (f *Function) enterAccepted(ctx context.Context) {
+	tick := time.NewTicker(enterEvery)
+	defer tick.Stop()
+	for ended := false; !ended; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			ended = true
+		}
+		err := within(context.WithoutCancel(ctx), databasePatience, f.store.EnterAccepted)
+		if err != nil && f.grumble.now() {
+			telemetry.Logger(ctx).Warn("cannot enter the count of accepted jobs, tries again", "error", err)
+		}
+	}
+}
+
+type statsBody struct {
+	At            time.Time          `json:"at"`
+	AsOf          *time.Time         `json:"asOf"`
+	Jobs          countsBody         `json:"jobs"`
+	Types         []typeCounts       `json:"types"`
+	Queues        []queueCounts      `json:"queues"`
+	OldestWaiting *oldestBody        `json:"oldestWaiting"`
+	Throughput    throughputBody     `json:"throughput"`
+	Latency       map[string]latency `json:"latency"`
+}
+
+type countsBody map[jobstate.Status]int64
+
+type typeCounts struct {
+	JobType string     `json:"jobType"`
+	Jobs    countsBody `json:"jobs"`
+}
+
+type queueCounts struct {
+	Queue string     `json:"queue"`
+	Jobs  countsBody `json:"jobs"`
+}
+
+type oldestBody struct {
+	JobID     uuid.UUID `json:"jobId"`
+	CreatedAt time.Time `json:"createdAt"`
+	AgeMs     int64     `json:"ageMs"`
+}
+
+type throughputBody struct {
+	PerSecond map[string]ratesBody `json:"perSecond"`
+	Minutes   []flowBody           `json:"minutes"`
+	Hours     []flowBody           `json:"hours"`
+	Days      []flowBody           `json:"days"`
+}
+
+type ratesBody struct {
+	Accepted  float64 `json:"accepted"`
+	Completed float64 `json:"completed"`
+	Failed    float64 `json:"failed"`
+	Cancelled float64 `json:"cancelled"`
+}
+
+type flowBody struct {
+	At        time.Time `json:"at"`
+	Accepted  int64     `json:"accepted"`
+	Completed int64     `json:"completed"`
+	Failed    int64     `json:"failed"`
+	Cancelled int64     `json:"cancelled"`
+}
+
+type latency struct {
+	AcceptToStart percentiles `json:"acceptToStart"`
+	Run           percentiles `json:"run"`
+	AcceptToEnd   percentiles `json:"acceptToEnd"`
+}
+
+type percentiles struct {
+	Count int64    `json:"count"`
+	P50Ms *float64 `json:"p50Ms"`
+	P95Ms *float64 `json:"p95Ms"`
+	P99Ms *float64 `json:"p99Ms"`
+}
+
+// stats is GET /api/stats.
+func (f *Function) stats(c *gin.Context) error {
+	q := query{values: c.Request.URL.Query()}
+	queue, jobType := q.one("queue"), q.one("type")
+	if err := q.close("queue", "type"); err != nil {
+		return err
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	stats, err := f.store.Stats(ctx, queue, jobType)
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, newStatsBody(&stats))
+	return nil
+}
+
+func newStatsBody(s *apidb.Stats) statsBody {
+	body := statsBody{
+		At: s.At, AsOf: utc(s.AsOf), Jobs: newCounts(s.Total), Types: []typeCounts{}, Queues: []queueCounts{},
+		Throughput: throughputBody{
+			PerSecond: map[string]ratesBody{
+				"1m": ratesBody(s.Minute1), "5m": ratesBody(s.Minutes5), "1h": ratesBody(s.Hour1),
+			},
+			Minutes: newFlows(s.Minutes), Hours: newFlows(s.Hours), Days: newFlows(s.Days),
+		},
+		Latency: map[string]latency{"5m": newLatency(s.Latency5), "1h": newLatency(s.Latency60)},
+	}
+	for _, jobType := range slices.Sorted(maps.Keys(s.Types)) {
+		body.Types = append(body.Types, typeCounts{JobType: jobType, Jobs: newCounts(s.Types[jobType])})
+	}
+	for _, queue := range slices.Sorted(maps.Keys(s.Queues)) {
+		body.Queues = append(body.Queues, queueCounts{Queue: queue, Jobs: newCounts(s.Queues[queue])})
+	}
+	if s.Oldest != nil && s.AsOf != nil {
+		body.OldestWaiting = &oldestBody{
+			JobID: *s.Oldest, CreatedAt: s.OldestAt.UTC(), AgeMs: max(s.AsOf.Sub(s.OldestAt), 0).Milliseconds(),
+		}
+	}
+	return body
+}
+
+// newCounts names every status.
+func newCounts(of apidb.Counts) countsBody {
+	counts := countsBody{}
+	for _, status := range jobstate.All() {
+		counts[status] = of[status]
+	}
+	return counts
+}
+
+func newFlows(of []apidb.Flow) []flowBody {
+	flows := make([]flowBody, len(of))
+	for i, flow := range of {
+		flows[i] = flowBody(flow)
+	}
+	return flows
+}
+
+func newLatency(of apidb.Latency) latency {
+	return latency{
+		AcceptToStart: newPercentiles(of.Waited), Run: newPercentiles(of.Ran), AcceptToEnd: newPercentiles(of.Took),
+	}
+}
+
+// newPercentiles knows none of nothing.
+func newPercentiles(of apidb.Percentiles) percentiles {
+	if of.Count == 0 {
+		return percentiles{}
+	}
+	ms := func(d time.Duration) *float64 {
+		f := float64(d.Microseconds()) / 1000
+		return &f
+	}
+	return percentiles{Count: of.Count, P50Ms: ms(of.P50), P95Ms: ms(of.P95), P99Ms: ms(of.P99)}
+}

@@ -1,0 +1,85 @@
+package gateway_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+type statsBody struct {
+	AsOf          *time.Time
+	Jobs          map[string]int
+	Types         []struct{ JobType string }
+	OldestWaiting *struct {
+		JobID uuid.UUID
+		AgeMs int64
+	}
+	Throughput struct {
+		PerSecond            map[string]map[string]float64
+		Minutes, Hours, Days []struct{ Accepted, Completed int }
+	}
+	Latency map[string]struct {
+		Run struct {
+			Count int
+			P50Ms *float64
+		}
+	}
+}
+
+func (h *house) stats(query string) (s statsBody) {
+	h.t.Helper()
+	h.get("/api/stats" + query).want(http.StatusOK).into(&s)
+	return s
+}
+
+func TestStatisticsTellHowTheHouseDoes(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	first, second := h.submit(plainJob), h.submit(plainJob)
+	h.submit(`{"jobType": "EMAIL", "payload": 1}`)
+	started := time.Now()
+	finished := started.Add(100 * time.Millisecond)
+	h.scheduler(second, 1, jobstate.Completed, func(s *jobevent.Status) {
+		s.Attempt, s.StartedAt, s.FinishedAt = 1, &started, &finished
+	})
+	h.stop() // enters what was accepted
+	var census apidb.Census
+	if _, err := h.store.CountJobs(t.Context(), &census, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	all := h.stats("")
+	if all.AsOf == nil || all.Jobs["PENDING"] != 2 || all.Jobs["COMPLETED"] != 1 || all.Jobs["FAILED"] != 0 || len(all.Types) != 2 {
+		t.Errorf("counts %+v", all)
+	}
+	if all.OldestWaiting == nil || all.OldestWaiting.JobID != first {
+		t.Errorf("the oldest is %+v, not %s", all.OldestWaiting, first)
+	}
+	flow := all.Throughput
+	if len(flow.Minutes) != 60 || len(flow.Hours) != 24 || len(flow.Days) != 30 || flow.Days[29].Accepted+flow.Days[28].Accepted != 3 ||
+		flow.PerSecond["1h"]["completed"] == 0 {
+		t.Errorf("throughput %+v", flow)
+	}
+	if run := all.Latency["5m"].Run; run.Count != 1 || *run.P50Ms < 90 || *run.P50Ms > 110 {
+		t.Errorf("latency %+v", run)
+	}
+	if mail := h.stats("?type=EMAIL&queue=default"); mail.Jobs["PENDING"] != 1 || mail.Jobs["COMPLETED"] != 0 ||
+		mail.Latency["1h"].Run.P50Ms != nil {
+		t.Errorf("of e-mails %+v", mail)
+	}
+	h.get("/api/stats?x=1").wantError(apierror.InvalidJobRequest, "x")
+}
+
+func TestStatisticsOfAnEmptyHouse(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	if s := h.stats(""); s.AsOf != nil || s.Jobs["PENDING"] != 0 || s.OldestWaiting != nil || len(s.Types) != 0 {
+		t.Errorf("got %+v", s)
+	}
+}

@@ -1,0 +1,44 @@
+package projection
+
+import (
+	"context"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// sumEvery is the time between two sums of what was entered for the statistics.
+const sumEvery = 10 * time.Second
+
+// statistics is when the next piece of them is due. It is memory only.
+type statistics struct {
+	census         apidb.Census
+	sumAt, countAt time.Time // zero: at once
+}
+
+// count does what is due of the statistics, and says when the next of it is. That it cannot holds up
+// nothing else.
+func (f *Function) count(ctx context.Context, now time.Time) (next time.Duration) {
+	s := &f.statistics
+	if time.Until(s.sumAt) <= 0 {
+		more, err := f.store.SumTallies(ctx, now)
+		s.sumAt = time.Now().Add(f.rest(ctx, more, sumEvery, err))
+	}
+	if time.Until(s.countAt) <= 0 {
+		rest, err := f.store.CountJobs(ctx, &s.census, now)
+		s.countAt = time.Now().Add(f.rest(ctx, rest == 0, rest, err))
+	}
+	return max(min(time.Until(s.sumAt), time.Until(s.countAt)), 0)
+}
+
+func (f *Function) rest(ctx context.Context, more bool, otherwise time.Duration, err error) time.Duration {
+	switch {
+	case err != nil:
+		telemetry.Logger(ctx).Warn("cannot count for the statistics, tries again", "error", err)
+		return every
+	case more:
+		return 0
+	}
+	return otherwise
+}

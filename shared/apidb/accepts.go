@@ -1,0 +1,75 @@
+package apidb
+
+import (
+	"context"
+	"sync"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+)
+
+// accepts counts the jobs that were accepted since they were last entered for the statistics. Whoever is
+// killed takes up to a few seconds of the count along, and no job pays a write.
+type accepts struct {
+	mu sync.Mutex
+	of map[queueAndType]int32
+}
+
+type queueAndType struct{ queue, jobType string }
+
+func (a *accepts) add(key queueAndType, n int32) {
+	if a.of == nil {
+		a.of = map[queueAndType]int32{}
+	}
+	a.of[key] += n
+}
+
+func (a *accepts) count(jobs []NewJob, accepted []Accepted) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for from, to := 0, 0; from < len(accepted); from = to {
+		key := queueAndType{jobs[from].Request.Queue, jobs[from].Request.JobType}
+		var n int32
+		for ; to < len(accepted) && jobs[to].Request.Queue == key.queue && jobs[to].Request.JobType == key.jobType; to++ {
+			if !accepted[to].Replayed && len(accepted[to].Missing) == 0 {
+				n++
+			}
+		}
+		if n > 0 {
+			a.add(key, n)
+		}
+	}
+}
+
+func (a *accepts) take() map[queueAndType]int32 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	taken := a.of
+	a.of = nil
+	return taken
+}
+
+func (a *accepts) giveBack(taken map[queueAndType]int32) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for key, n := range taken {
+		a.add(key, n)
+	}
+}
+
+// EnterAccepted enters for the statistics how many jobs were accepted here. Whoever inserts jobs calls it
+// now and then.
+func (s *Store) EnterAccepted(ctx context.Context) error {
+	taken := s.accepts.take()
+	if len(taken) == 0 {
+		return nil
+	}
+	var p gen.TallyEnterAcceptedParams
+	for key, n := range taken {
+		p.Queues, p.JobTypes, p.Ns = append(p.Queues, key.queue), append(p.JobTypes, key.jobType), append(p.Ns, n)
+	}
+	err := s.q.TallyEnterAccepted(ctx, p)
+	if err != nil {
+		s.accepts.giveBack(taken)
+	}
+	return classify("enter accepted jobs", err)
+}

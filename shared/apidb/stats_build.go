@@ -1,0 +1,136 @@
+package apidb
+
+import (
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// statsBuilder puts statistics together from tallies and a census.
+type statsBuilder struct {
+	Stats
+	minutes           []Flow // 61: the rates need a part of the one before
+	recent, sinceHour [3]histogram
+}
+
+func newStatsBuilder(at time.Time) *statsBuilder {
+	at = at.UTC()
+	b := &statsBuilder{
+		Stats:   Stats{At: at, Total: Counts{}, Types: map[string]Counts{}, Queues: map[string]Counts{}},
+		minutes: flows(at, time.Minute, 61),
+	}
+	b.Hours, b.Days = flows(at, time.Hour, 24), flows(at, 24*time.Hour, 30)
+	return b
+}
+
+// flows are empty ones, the last of which is under way.
+func flows(at time.Time, of time.Duration, n int) []Flow {
+	spans := make([]Flow, n)
+	for i := range spans {
+		spans[i].At = at.Truncate(of).Add(-time.Duration(n-1-i) * of)
+	}
+	return spans
+}
+
+func (b *statsBuilder) addTally(row *gen.TalliesAllRow) {
+	if row.Kept != 0 {
+		b.count(row.Queue, row.JobType, jobstate.Status(row.What), row.Kept)
+	}
+	addFlow(b.minutes, time.Minute, row)
+	addFlow(b.Hours, time.Hour, row)
+	addFlow(b.Days, 24*time.Hour, row)
+	if row.At.Before(b.At.Truncate(time.Minute).Add(-time.Hour)) {
+		return
+	}
+	var all tally
+	all.add(0, 0, row.Waited, row.Ran, row.Took)
+	for _, of := range row.Times {
+		all.addTimes(of)
+	}
+	for i, h := range []histogram{all.waited, all.ran, all.took} {
+		b.sinceHour[i].addAll(h)
+		if !row.At.Before(b.At.Truncate(time.Minute).Add(-5 * time.Minute)) {
+			b.recent[i].addAll(h)
+		}
+	}
+}
+
+// addFlow enters a tally where it belongs. One of an hour cannot be told apart by minutes.
+func addFlow(spans []Flow, of time.Duration, row *gen.TalliesAllRow) {
+	i := int(row.At.UTC().Truncate(of).Sub(spans[0].At) / of)
+	if row.N == 0 || row.At.Before(spans[0].At) || i >= len(spans) {
+		return
+	}
+	for _, grain := range grains {
+		if grain.name == row.Grain && grain.of > of {
+			return
+		}
+	}
+	switch span := &spans[i]; row.What {
+	case accepted:
+		span.Accepted += row.N
+	case string(jobstate.Completed):
+		span.Completed += row.N
+	case string(jobstate.Failed):
+		span.Failed += row.N
+	case string(jobstate.Cancelled):
+		span.Cancelled += row.N
+	}
+}
+
+func (b *statsBuilder) addLive(c *liveCount) {
+	b.count(c.Queue, c.JobType, c.Status, c.N)
+	if c.Status != jobstate.Pending && c.Status != jobstate.Retrying {
+		return
+	}
+	if at, known := madeAt(c.Oldest); known && (b.Oldest == nil || at.Before(b.OldestAt)) {
+		b.Oldest, b.OldestAt = &c.Oldest, at
+	}
+}
+
+func (b *statsBuilder) count(queue, jobType string, status jobstate.Status, n int64) {
+	if b.Types[jobType] == nil {
+		b.Types[jobType] = Counts{}
+	}
+	if b.Queues[queue] == nil {
+		b.Queues[queue] = Counts{}
+	}
+	b.Total[status] += n
+	b.Types[jobType][status] += n
+	b.Queues[queue][status] += n
+}
+
+func (b *statsBuilder) done() Stats {
+	b.Minutes = b.minutes[1:]
+	b.Minute1, b.Minutes5, b.Hour1 = b.rates(1), b.rates(5), b.rates(60)
+	b.Latency5, b.Latency60 = latency(b.recent), latency(b.sinceHour)
+	return b.Stats
+}
+
+// rates over the last n minutes: of the first one that part which is not too long ago.
+func (b *statsBuilder) rates(n int) Rates {
+	var r Rates
+	gone := b.At.Sub(b.At.Truncate(time.Minute)).Minutes() // of the minute under way
+	spans := b.minutes[len(b.minutes)-n-1:]
+	for i, span := range spans {
+		part := 1.0
+		if i == 0 {
+			part = 1 - gone
+		}
+		part /= float64(n) * 60
+		r.Accepted += part * float64(span.Accepted)
+		r.Completed += part * float64(span.Completed)
+		r.Failed += part * float64(span.Failed)
+		r.Cancelled += part * float64(span.Cancelled)
+	}
+	return r
+}
+
+func latency(of [3]histogram) Latency {
+	return Latency{Waited: percentiles(of[0]), Ran: percentiles(of[1]), Took: percentiles(of[2])}
+}
+
+func percentiles(h histogram) Percentiles {
+	return Percentiles{Count: h.count(), P50: h.quantile(0.5), P95: h.quantile(0.95), P99: h.quantile(0.99)}
+}

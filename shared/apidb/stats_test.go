@@ -1,0 +1,268 @@
+package apidb_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// teller is a random history of jobs, and what a plain mind counts of it.
+type teller struct {
+	*house
+	t        *testing.T
+	jobs     []*toldJob
+	accepted int64
+	ended    map[jobstate.Status]int64
+	days     time.Duration // how far the clock of those who sum up has gone
+}
+
+type toldJob struct {
+	id             uuid.UUID
+	queue, jobType string
+	word           apidb.StatusWord // the last that was taken
+	gone           bool
+}
+
+func (s *teller) accept() {
+	job := newJob()
+	job.Request.Queue = []string{"default", "mail"}[rand.IntN(2)]
+	job.Request.JobType = []string{"EMAIL", "REPORT", "SIMULATION"}[rand.IntN(3)]
+	if rand.IntN(4) == 0 {
+		job.Request.IdempotencyKey, job.RequestHash = fmt.Sprint(rand.IntN(10)), []byte{1}
+	}
+	accepted := s.house.accept(s.t, job)
+	if !accepted.Replayed {
+		s.accepted++
+		s.jobs = append(s.jobs, &toldJob{id: job.JobID, queue: job.Request.Queue, jobType: job.Request.JobType})
+	}
+}
+
+// hear takes a batch of words, some old, some twice, on random jobs.
+func (s *teller) hear() {
+	latest := map[*toldJob]apidb.StatusWord{}
+	var words []apidb.StatusWord
+	for range rand.IntN(20) {
+		job := s.jobs[rand.IntN(len(s.jobs))]
+		version := max(job.word.Version+rand.Int64N(4)-1, 1)
+		w := word(job.id, version, statuses[rand.IntN(len(statuses))], func(w *jobevent.Status) {
+			w.Attempt = job.word.Attempt + rand.IntN(2)
+		})
+		if version == job.word.Version {
+			w = job.word // the same version is the same word
+		}
+		if before, twice := latest[job]; twice && before.Version == version {
+			w = before
+		}
+		if words = append(words, w); w.Version >= latest[job].Version {
+			latest[job] = w
+		}
+	}
+	s.apply(s.t, words...)
+	for job, w := range latest {
+		if !job.gone && w.Version > job.word.Version {
+			before, now := jobstate.Status(job.word.Status.Status), jobstate.Status(w.Status.Status)
+			if now.Terminal() && (before != now || job.word.Attempt != w.Attempt) {
+				s.ended[now]++
+			}
+			job.word = w
+		}
+	}
+}
+
+func (s *teller) forget() {
+	job := s.jobs[rand.IntN(len(s.jobs))]
+	job.gone = true
+	s.exec(s.t, "delete from jobs where job_id = $1", job.id)
+}
+
+func (s *teller) sum() {
+	if rand.IntN(3) == 0 {
+		s.days += time.Duration(rand.IntN(40)) * time.Hour
+	}
+	s.sumAll(s.t, s.days)
+}
+
+func (h *house) sumAll(t *testing.T, later time.Duration) {
+	t.Helper()
+	if err := h.EnterAccepted(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for more := true; more; {
+		var err error
+		if more, err = h.SumTallies(t.Context(), time.Now().Add(later)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// census counts all jobs that have not ended.
+func (h *house) census(t *testing.T) {
+	t.Helper()
+	h.exec(t, "delete from job_counts")
+	var c apidb.Census
+	for next := time.Duration(0); next == 0; {
+		var err error
+		if next, err = h.CountJobs(t.Context(), &c, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (h *house) recount(t *testing.T, where string) apidb.Counts {
+	t.Helper()
+	counts := apidb.Counts{}
+	h.conn(t, func(ctx context.Context, c *pgx.Conn) error {
+		rows, err := c.Query(ctx, "select status, count(*) from jobs where "+where+" group by status")
+		if err != nil {
+			return err
+		}
+		var status string
+		var n int64
+		_, err = pgx.ForEachRow(rows, []any{&status, &n}, func() error {
+			counts[jobstate.Status(status)] = n
+			return nil
+		})
+		return err
+	})
+	return counts
+}
+
+func same(a, b apidb.Counts) bool {
+	none := func(_ jobstate.Status, n int64) bool { return n == 0 }
+	a, b = maps.Clone(a), maps.Clone(b)
+	maps.DeleteFunc(a, none)
+	maps.DeleteFunc(b, none)
+	return maps.Equal(a, b)
+}
+
+func TestStatisticsAreWhatAPlainRecountSays(t *testing.T) {
+	t.Parallel()
+	for range 3 {
+		s := &teller{house: open(t), t: t, ended: map[jobstate.Status]int64{}}
+		s.accept()
+		for range 300 {
+			[]func(){s.accept, s.accept, s.hear, s.hear, s.hear, s.hear, s.forget, s.sum}[rand.IntN(8)]()
+		}
+		s.sumAll(t, s.days)
+		s.check("")
+		s.hear() // not summed up yet
+		s.check("in part")
+	}
+}
+
+func (s *teller) check(name string) {
+	s.t.Helper()
+	s.census(s.t)
+	again, err := apidb.Open(s.t.Context(), s.url) // it remembers nothing
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer again.Close()
+	all, err := again.Stats(s.t.Context(), "", "")
+	if err != nil || !same(all.Total, s.recount(s.t, "true")) {
+		s.t.Errorf("%s: counted %v, recounted %v, %v", name, all.Total, s.recount(s.t, "true"), err)
+	}
+	for _, queue := range []string{"default", "mail"} {
+		one, err := again.Stats(s.t.Context(), queue, "EMAIL")
+		want := s.recount(s.t, "queue = '"+queue+"' and job_type = 'EMAIL'")
+		if err != nil || !same(one.Total, want) || !same(one.Types["EMAIL"], want) || !same(one.Queues[queue], want) {
+			s.t.Errorf("%s: %s has %v, recounted %v, %v", name, queue, one.Total, want, err)
+		}
+	}
+	var day apidb.Flow
+	for _, flow := range all.Days {
+		day.Accepted, day.Completed = day.Accepted+flow.Accepted, day.Completed+flow.Completed
+		day.Failed, day.Cancelled = day.Failed+flow.Failed, day.Cancelled+flow.Cancelled
+	}
+	if s.days < 30*24*time.Hour && (day.Accepted != s.accepted || day.Completed != s.ended[jobstate.Completed] ||
+		day.Failed != s.ended[jobstate.Failed] || day.Cancelled != s.ended[jobstate.Cancelled]) {
+		s.t.Errorf("%s: %+v happened, told %d accepted and %v", name, day, s.accepted, s.ended)
+	}
+	var oldest *uuid.UUID
+	for _, job := range s.jobs {
+		status := jobstate.Status(job.word.Status.Status)
+		if !job.gone && oldest == nil && (status == "" || status == jobstate.Pending || status == jobstate.Retrying) {
+			oldest = &job.id
+		}
+	}
+	if (oldest == nil) != (all.Oldest == nil) || oldest != nil && *oldest != *all.Oldest {
+		s.t.Errorf("%s: the oldest is %v, want %v", name, all.Oldest, oldest)
+	}
+}
+
+func TestPercentilesAreRightToATenth(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	var words []apidb.StatusWord
+	for i := range 1000 {
+		job := newJob()
+		job.Request.Priority = i % 2
+		id := h.accept(t, job).JobID
+		sec, nsec := id.Time().UnixTime()
+		started := time.Unix(sec, nsec).Truncate(time.Millisecond).Add(time.Duration(i+1) * time.Millisecond)
+		finished := started.Add(time.Duration(i+1) * 10 * time.Millisecond)
+		words = append(words, word(id, 1, jobstate.Completed, func(s *jobevent.Status) {
+			s.Attempt, s.StartedAt, s.FinishedAt = 1, &started, &finished
+		}))
+	}
+	late := newJob()
+	late.Request.Delay = time.Hour
+	words = append(words, word(h.accept(t, late).JobID, 1, jobstate.Cancelled))
+	h.apply(t, words[:500]...)
+	h.sumAll(t, 0)
+	h.apply(t, words[500:]...)
+	got, err := h.Stats(t.Context(), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range map[string]struct {
+		got  apidb.Percentiles
+		unit time.Duration
+	}{
+		"waited": {got.Latency5.Waited, time.Millisecond}, "ran": {got.Latency60.Ran, 10 * time.Millisecond},
+		"took": {got.Latency5.Took, 11 * time.Millisecond},
+	} {
+		for of, d := range map[int]time.Duration{500: p.got.P50, 950: p.got.P95, 990: p.got.P99} {
+			if off := float64(d)/float64(p.unit)/float64(of) - 1; off < -0.1 || off > 0.1 {
+				t.Errorf("%s: at %d of 1000 it is %s, %.0f%% off", name, of, d, off*100)
+			}
+		}
+		if p.got.Count != 1000 {
+			t.Errorf("%s: of %d jobs", name, p.got.Count)
+		}
+	}
+	if r := got.Hour1; r.Completed*3600 < 999 || r.Accepted*3600 < 1000 {
+		t.Errorf("rates %+v", r)
+	}
+}
+
+func TestAProcessThatSumsUpKeepsOthersFromIt(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.accept(t, newJob()).JobID
+	h.apply(t, word(id, 1, jobstate.Failed))
+	h.conn(t, func(ctx context.Context, c *pgx.Conn) error {
+		if _, err := c.Exec(ctx, "begin; select pg_advisory_xact_lock(7306371)"); err != nil {
+			return err
+		}
+		more, err := h.SumTallies(ctx, time.Now())
+		if n := one[int](t, h, "select count(*) from tallies"); more || n != 0 {
+			t.Errorf("%d sums were made, more: %v", n, more)
+		}
+		return err
+	})
+	h.sumAll(t, 0)
+	if n := one[int](t, h, "select count(*) from tallies where kept = 1"); n != 1 {
+		t.Errorf("%d sums were made", n)
+	}
+}
