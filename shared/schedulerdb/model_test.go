@@ -42,7 +42,6 @@ type model struct {
 	jobs     []*modelJob
 	numbers  int             // of commands and of controls
 	controls map[subject]int // the most that may run; none: any number
-	running  map[subject]int // what dispatching goes by
 }
 
 type modelJob struct {
@@ -51,15 +50,14 @@ type modelJob struct {
 	known   bool
 	started bool
 	waits   map[uuid.UUID]bool
-	hasTurn bool      // or has no key
-	under   []subject // the controls under which its attempt went out
+	hasTurn bool // or has no key
 }
 
 const modelJobs = 10
 
 // newModel accepts jobs as the API does; which of them the scheduler hears of when is left to chance.
 func newModel(rt *rapid.T) *model {
-	m := &model{controls: map[subject]int{}, running: map[subject]int{}}
+	m := &model{controls: map[subject]int{}}
 	last := map[string]*uuid.UUID{}
 	for i := range modelJobs {
 		job := newJob()
@@ -147,11 +145,6 @@ func (m *model) settleOne(rt *rapid.T, h house) {
 }
 
 func (m *model) apply(j *modelJob, o Outcome) {
-	if j.Status.InFlight() {
-		for _, s := range j.under {
-			m.running[s]--
-		}
-	}
 	j.started = j.started || o.StartedAt != nil
 	j.Job, _ = j.Apply(jobstate.Outcome{Attempt: o.Attempt, Kind: o.Kind, Retryable: o.Retryable}, 3)
 }
@@ -194,7 +187,6 @@ func (m *model) control(rt *rapid.T, h house) {
 		c.MaxRunning = &most
 	}
 	h.control(c)
-	m.count()
 	m.settle(rt, h)
 }
 
@@ -205,7 +197,6 @@ func (m *model) expire(rt *rapid.T, h house) {
 		return
 	}
 	h.tamper("UPDATE jobs SET expires_at = now() WHERE job_id = $1", j.created.JobID)
-	m.recount(rt, h)
 	h.due()
 	h.exec("UPDATE jobs SET expires_at = null")
 	if !j.started {
@@ -223,7 +214,6 @@ func (m *model) fallDue(rt *rapid.T, h house) {
 		return
 	}
 	h.tamper("UPDATE jobs SET due_at = now() WHERE job_id = $1", j.created.JobID)
-	m.recount(rt, h)
 	h.due()
 	if j.Status == jobstate.Waiting {
 		m.apply(j, Outcome{Attempt: j.Attempt, Kind: jobstate.KindFailed, Retryable: true})
@@ -259,46 +249,35 @@ func (m *model) dispatch(rt *rapid.T, h house) {
 		if j.Status != jobstate.Pending || len(j.waits) > 0 || !j.hasTurn || m.holdsBack(j) {
 			continue
 		}
-		j.under = m.controlsOf(j)
-		for _, s := range j.under {
-			m.running[s]++
-		}
 		j.Job, _ = j.Dispatch()
 	}
 }
 
-func (m *model) controlsOf(j *modelJob) []subject {
-	of := []subject{
-		{jobevent.ControlQueue, j.created.Queue}, {jobevent.ControlType, j.created.JobType},
-		{jobevent.ControlOwner, j.created.OwnerID},
+func (j *modelJob) isUnder(s subject) bool {
+	switch s.kind {
+	case jobevent.ControlQueue:
+		return j.created.Queue == s.name
+	case jobevent.ControlType:
+		return j.created.JobType == s.name
+	case jobevent.ControlOwner:
+		return j.created.OwnerID == s.name
 	}
-	return slices.DeleteFunc(of, func(s subject) bool {
-		_, some := m.controls[s]
-		return !some
-	})
+	return false
 }
 
 func (m *model) holdsBack(j *modelJob) bool {
-	return slices.ContainsFunc(m.controlsOf(j), func(s subject) bool { return m.running[s] >= m.controls[s] })
-}
-
-// count is what a new control begins with, and what the watchdog puts right: an attempt that went out before its
-// control was set ends without anybody's noticing.
-func (m *model) count() {
-	m.running = map[subject]int{}
-	for _, j := range m.jobs {
-		if j.known && j.Status.InFlight() {
-			for _, s := range m.controlsOf(j) {
-				m.running[s]++
+	for s, most := range m.controls {
+		running := 0
+		for _, other := range m.jobs {
+			if other.known && other.Status.InFlight() && other.isUnder(s) {
+				running++
 			}
 		}
+		if j.isUnder(s) && running >= most {
+			return true
+		}
 	}
-}
-
-// recount is a look of the watchdog.
-func (m *model) recount(rt *rapid.T, h house) {
-	m.count()
-	m.dispatch(rt, h)
+	return false
 }
 
 // waitLess takes in which of the jobs that it waits for have ended.
@@ -348,7 +327,6 @@ func (m *model) complete(j *modelJob) bool {
 // compare holds the rows against the model.
 func (m *model) compare(rt *rapid.T, h house) {
 	h.askAgain(0)
-	m.recount(rt, h)
 	var want []string
 	for _, j := range m.jobs {
 		if j.known {
