@@ -1,0 +1,78 @@
+package dev_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/local/dev"
+)
+
+type control struct {
+	Paused, Applied bool
+	Version         int64
+}
+
+func change(ctx context.Context, c *client.Client, method, path, body string) (now control, err error) {
+	_, err = c.Do(ctx, method, "/api/controls/"+path, "application/json", []byte(body), &now)
+	if err == nil && !now.Applied {
+		err = fmt.Errorf("%s %s is not applied", method, path)
+	}
+	return now, err
+}
+
+// What a pause's answer says holds: no job that comes after it starts. When it is over all of them run, the limits
+// that are set meanwhile included, and the statistics have them all.
+func TestAPausedQueueStartsNothingUntilItIsResumed(t *testing.T) {
+	t.Parallel()
+	const jobs = 1000
+	err := dev.Run(t.Context(), options(t, t.TempDir()), func(ctx context.Context, at string) error {
+		c := client.New(at, "")
+		if _, err := change(ctx, c, http.MethodPost, "queue/default/pause", ""); err != nil {
+			return err
+		}
+		job := `{"jobType": "SIMULATION", "payload": {"steps": [{"type": "LOG", "message": "hi"}]}}`
+		if err := submitMany(ctx, c, jobs, job); err != nil {
+			return err
+		}
+		last, err := c.Submit(ctx, []byte(job))
+		if err != nil {
+			return err
+		}
+		if got, err := c.Get(ctx, last.JobID, 2*time.Second); err != nil || got.Status != "PENDING" || got.Attempt != 0 {
+			return fmt.Errorf("while its queue is paused it is %+v, %v", got, err)
+		}
+		if waiting, err := count(ctx, c, "PENDING"); err != nil || waiting != jobs+1 {
+			return fmt.Errorf("%d jobs wait, %v", waiting, err)
+		}
+		if _, err := change(ctx, c, http.MethodPut, "type/SIMULATION", `{"maxRunning": 5}`); err != nil {
+			return err
+		}
+		if _, err := change(ctx, c, http.MethodPost, "queue/default/resume", ""); err != nil {
+			return err
+		}
+		if now, err := change(ctx, c, http.MethodDelete, "type/SIMULATION", ""); err != nil || now.Version == 0 {
+			return fmt.Errorf("let go %+v, %v", now, err)
+		}
+		var stats struct{ Jobs map[string]int }
+		for stats.Jobs["COMPLETED"] < jobs+1 {
+			if _, err := c.Do(ctx, http.MethodGet, "/api/stats", "", nil, &stats); err != nil {
+				return err
+			}
+			if _, err := c.Get(ctx, last.JobID, 50*time.Millisecond); err != nil {
+				return err
+			}
+		}
+		completed, err := count(ctx, c, "COMPLETED")
+		if err == nil && completed != jobs+1 {
+			t.Errorf("%d jobs are COMPLETED", completed)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
