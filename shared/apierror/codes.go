@@ -87,7 +87,7 @@ var table = []Entry{
 	{OutputTooLarge, 0, "What the handler gave as output is larger than 256 KiB."},
 
 	{InvalidJob, 0, "The scheduler cannot use the job as it was accepted."},
-	{Expired, 0, "The job was not done before its `expiresAt`."},
+	{Expired, 0, "The job had not started by its `expiresAt`."},
 	{DependencyFailed, 0, "A job that this one waits for did not complete."},
 }
 

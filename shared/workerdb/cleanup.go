@@ -34,11 +34,12 @@ func (s *Store) Cleanup(
 		return 0, fmt.Errorf("connect to clean up: %w", pgpool.Classify(err))
 	}
 	conn := pooled.Hijack()
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // and so lets go of the lock
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	q := gen.New(conn)
 	if got, err := q.CleanupLock(ctx, cleanupKey); err != nil || !got {
 		return 0, pgpool.Classify(err)
 	}
+	defer func() { _ = q.CleanupUnlock(ctx, cleanupKey) }() // who cannot say so loses the lock with the session
 	if err := q.WorkersRestore(ctx); err != nil {
 		return 0, fmt.Errorf("restore workers that have claims: %w", pgpool.Classify(err))
 	}

@@ -34,3 +34,7 @@ on conflict (worker_id) do nothing;
 -- name: CleanupLock :one
 -- Held by the session of the one worker that cleans up.
 select pg_try_advisory_lock(@key::bigint) as got;
+
+-- name: CleanupUnlock :exec
+-- The end of the session does it too, some time after its client has left.
+select pg_advisory_unlock(@key::bigint);

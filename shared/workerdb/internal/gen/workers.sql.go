@@ -23,6 +23,16 @@ func (q *Queries) CleanupLock(ctx context.Context, key int64) (bool, error) {
 	return got, err
 }
 
+const cleanupUnlock = `-- name: CleanupUnlock :exec
+select pg_advisory_unlock($1::bigint)
+`
+
+// The end of the session does it too, some time after its client has left.
+func (q *Queries) CleanupUnlock(ctx context.Context, key int64) error {
+	_, err := q.db.Exec(ctx, cleanupUnlock, key)
+	return err
+}
+
 const workerLeave = `-- name: WorkerLeave :exec
 update workers set free = 0, seen_at = now() - interval '1 minute' where worker_id = $1::text
 `
