@@ -50,6 +50,12 @@ func (l *listener) take() []string {
 	return said
 }
 
+func plainJob() NewJob {
+	return NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Request: jobspec.Request{
+		JobType: "OWN", Payload: json.RawMessage(`1`), Queue: "default", Timeout: time.Minute,
+	}}
+}
+
 // Who asks for nothing that only few ask for pays for none of it.
 func TestEachKindOfSubmitHasItsStatements(t *testing.T) {
 	t.Parallel()
@@ -62,9 +68,7 @@ func TestEachKindOfSubmitHasItsStatements(t *testing.T) {
 	t.Cleanup(pool.Close)
 	s := &Store{pool: pool, q: gen.New(pool)}
 	asked := func(changes ...func(*NewJob)) NewJob {
-		job := NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Request: jobspec.Request{
-			JobType: "OWN", Payload: json.RawMessage(`1`), Queue: "default", Timeout: time.Minute,
-		}}
+		job := plainJob()
 		for _, change := range changes {
 			change(&job)
 		}

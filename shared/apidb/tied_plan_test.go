@@ -1,0 +1,121 @@
+package apidb
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+)
+
+// What few ask for finds the rows that it is about, among 20,000 of its own key and without statistics.
+func TestWhatTiesAJobIsFoundByItsKeys(t *testing.T) {
+	t.Parallel()
+	plans := &pgtest.Plans{}
+	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.API), pgpool.IndexOnly(), plannedOnce,
+		plans.Watch("force_generic_plan"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	s := &Store{pool: pool, q: gen.New(pool)}
+	exec := func(sql string, args ...any) {
+		t.Helper()
+		if _, err := pool.Exec(t.Context(), sql, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec("alter table jobs set (autovacuum_enabled = off)")
+	exec(`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status,
+			ordering_key, order_number)
+		select uuidv7(), 'X', 'default', '{}', 0, 3, 1000, uuidv7(), 'PENDING', 'k', nextval('order_numbers')
+		from generate_series(1, 20000)`)
+	var ids []uuid.UUID
+	if err := pool.QueryRow(t.Context(), "select array_agg(job_id) from (select job_id from jobs limit 100) as hundred").Scan(&ids); err != nil {
+		t.Fatal(err)
+	}
+	tied := plainJob()
+	tied.Request.OrderingKey, tied.Request.After = "k", ids
+	for range 10 {
+		tied.JobID = uuid.Must(uuid.NewV7())
+		if _, err := s.InsertJobs(t.Context(), []NewJob{tied}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if job, err := s.Job(t.Context(), tied.JobID); err != nil || len(job.BlockedBy) != maxDependencies+1 {
+		t.Fatalf("it waits for %v, %v", job.BlockedBy, err)
+	}
+	for name, most := range map[string]float64{"OrderPlaces": 1, "JobsMissing": 100, "JobsTied": maxDependencies + 3} {
+		seen := plans.Seen()[name]
+		if len(seen) == 0 {
+			t.Errorf("%s was not heard of", name)
+		}
+		for _, plan := range seen {
+			plan.Walk(func(n pgtest.Node) {
+				if n.Relation == "jobs" && (n.Index == "" || n.Rows*n.Loops > most || n.Removed > 0) {
+					t.Errorf("%s visits the jobs by %s %s: %v rows %v times, %v for nothing", name, n.Type, n.Index, n.Rows, n.Loops, n.Removed)
+				}
+			})
+		}
+	}
+}
+
+// A lock of a key is not held by who has only been waiting for it.
+func TestAnUnansweredSubmitHoldsNoOrder(t *testing.T) {
+	t.Parallel()
+	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.API), pgpool.IndexOnly(), plannedOnce)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	s := &Store{pool: pool, q: gen.New(pool)}
+	holder, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock := orderKey{"", "k"}.lock()
+	if err := gen.New(holder).OrdersLock(t.Context(), []int64{lock}); err != nil {
+		t.Fatal(err)
+	}
+	inOrder := plainJob()
+	inOrder.Request.OrderingKey = "k"
+	ctx, leave := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() {
+		_, err := s.InsertJobs(ctx, []NewJob{inOrder})
+		left <- err
+	}()
+	awaitLock(t, s)
+	leave()
+	if err := <-left; err == nil {
+		t.Error("it was accepted while another had the key")
+	}
+	elsewhere := plainJob()
+	elsewhere.Request.OrderingKey = "another"
+	if _, err := s.InsertJobs(t.Context(), []NewJob{elsewhere}); err != nil {
+		t.Errorf("another key: %v", err)
+	}
+	if err := holder.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	accepted, err := s.InsertJobs(t.Context(), []NewJob{inOrder})
+	if err != nil || accepted[0].OrderAfter != nil {
+		t.Errorf("after it: %+v, %v", accepted, err)
+	}
+}
+
+// awaitLock returns when somebody waits for a key.
+func awaitLock(t *testing.T, s *Store) {
+	t.Helper()
+	for waiting := false; !waiting; {
+		err := s.pool.QueryRow(t.Context(), `select exists (select 1 from pg_locks join pg_database on pg_database.oid = database
+			where locktype = 'advisory' and not granted and datname = current_database())`).Scan(&waiting)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
