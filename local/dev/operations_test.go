@@ -65,6 +65,9 @@ func TestThousandsOfJobsAreCancelledWhileTheyRunAndThenDeleted(t *testing.T) {
 	dir := t.TempDir()
 	err := dev.Run(t.Context(), options(t, dir), func(ctx context.Context, at string) error {
 		c := client.New(at, "")
+		if err := reschedule(ctx, t, c); err != nil {
+			return err
+		}
 		work := `{"jobType": "SIMULATION", "payload": {"steps": [{"type": "SLEEP", "durationMs": 30}]}}`
 		if err := submitMany(ctx, c, jobs, work); err != nil {
 			return err
@@ -104,11 +107,29 @@ func TestThousandsOfJobsAreCancelledWhileTheyRunAndThenDeleted(t *testing.T) {
 		if p := op.Progress; err != nil || op.Status != "COMPLETED" || !p.Walked || p.Asked != p.Applied+p.Refused {
 			return fmt.Errorf("cancelled the rest: %+v, %v", op, err)
 		}
-		return deleteAll(ctx, t, c, jobs)
+		return deleteAll(ctx, t, c, jobs+1)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// reschedule has a job that is to wait for an hour run now: the past is now.
+func reschedule(ctx context.Context, t *testing.T, c *client.Client) error {
+	t.Helper()
+	job, err := c.Submit(ctx, []byte(`{"jobType": "SIMULATION", "payload": {"steps": [{"type": "LOG", "message": "hi"}]}, "delayMs": 3600000}`))
+	if err != nil {
+		return err
+	}
+	_, err = c.Do(ctx, http.MethodPost, "/api/jobs/"+job.JobID+"/reschedule", "application/json", []byte(`{"runAt": "2020-01-01T00:00:00Z"}`), nil)
+	if err != nil {
+		return err
+	}
+	ended, err := c.Get(ctx, job.JobID, time.Minute)
+	if err == nil && ended.Status != "COMPLETED" {
+		t.Errorf("the job is %s", ended.Status)
+	}
+	return err
 }
 
 func deleteAll(ctx context.Context, t *testing.T, c *client.Client, jobs int) error {
