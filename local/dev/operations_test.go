@@ -3,7 +3,6 @@ package dev_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -104,8 +103,11 @@ func TestThousandsOfJobsAreCancelledWhileTheyRunAndThenDeleted(t *testing.T) {
 	err = dev.Run(t.Context(), options(t, dir), func(ctx context.Context, at string) error {
 		c := client.New(at, "")
 		op, err := operate(ctx, c, `{"command": "cancel", "filter": {"all": true}, "idempotencyKey": "rest"}`, true)
-		if p := op.Progress; err != nil || op.Status != "COMPLETED" || !p.Walked || p.Asked != p.Applied+p.Refused {
-			return fmt.Errorf("cancelled the rest: %+v, %v", op, err)
+		if err != nil {
+			return err
+		}
+		if p := op.Progress; op.Status != "COMPLETED" || !p.Walked || p.Asked != p.Applied+p.Refused {
+			t.Errorf("cancelled the rest: %+v", op)
 		}
 		return deleteAll(ctx, t, c, jobs+1)
 	})
@@ -147,12 +149,18 @@ func deleteAll(ctx context.Context, t *testing.T, c *client.Client, jobs int) er
 		return err
 	}
 	cancelled, err := count(ctx, c, "CANCELLED")
-	if err != nil || completed+cancelled != jobs || cancelled == 0 {
-		return fmt.Errorf("%d jobs are COMPLETED and %d CANCELLED, %v", completed, cancelled, err)
+	if err != nil {
+		return err
+	}
+	if completed+cancelled != jobs || cancelled == 0 {
+		t.Errorf("%d jobs are COMPLETED and %d CANCELLED", completed, cancelled)
 	}
 	op, err := operate(ctx, c, `{"command": "delete", "filter": {"status": ["COMPLETED", "CANCELLED"]}}`, true)
-	if p := op.Progress; err != nil || op.Status != "COMPLETED" || p.Applied != jobs {
-		return fmt.Errorf("deleted: %+v, %v", op, err)
+	if err != nil {
+		return err
+	}
+	if p := op.Progress; op.Status != "COMPLETED" || p.Applied != jobs {
+		t.Errorf("deleted: %+v", op)
 	}
 	left, _, _, err := c.List(ctx, url.Values{})
 	if err == nil && len(left) > 0 {
