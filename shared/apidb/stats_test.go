@@ -259,6 +259,9 @@ func TestAProcessThatSumsUpKeepsOthersFromIt(t *testing.T) {
 		if n := one[int](t, h, "select count(*) from tallies"); more || n != 0 {
 			t.Errorf("%d sums were made, more: %v", n, more)
 		}
+		if err == nil {
+			_, err = c.Exec(ctx, "rollback")
+		}
 		return err
 	})
 	h.sumAll(t, 0)
