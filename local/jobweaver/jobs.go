@@ -44,36 +44,23 @@ func newList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List jobs, newest first", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			asJSON, err := wantsJSON(cmd)
-			if err != nil {
-				return err
-			}
 			values := url.Values{}
 			for name, value := range filter {
+				if name == "ordering-key" {
+					name = "orderingKey"
+				}
 				if *value != "" {
 					values.Set(name, *value)
 				}
 			}
-			jobs, next, raw, err := api().List(cmd.Context(), values)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return showJSON(cmd.OutOrStdout(), raw)
-			}
-			if err := showJobs(cmd.OutOrStdout(), jobs); err != nil {
-				return err
-			}
-			if next != "" {
-				fmt.Fprintln(cmd.ErrOrStderr(), "more: --cursor "+printable(next))
-			}
-			return nil
+			return showPage(cmd, "/api/jobs?"+values.Encode())
 		},
 	}
 	for name, usage := range map[string]string{
 		"status": "only jobs in this state", "type": "only jobs of this type", "queue": "only jobs of this queue",
 		"tag": "only jobs with this tag", "since": "only jobs created at or after this instant (RFC 3339)",
-		"until": "only jobs created before this instant (RFC 3339)", "limit": "at most so many, up to 200",
+		"until": "only jobs created before this instant (RFC 3339)", "ordering-key": "only jobs of this ordering key",
+		"limit":  "at most so many, up to 200",
 		"cursor": "go on from here",
 	} {
 		filter[name] = cmd.Flags().String(name, "", usage)
@@ -81,18 +68,16 @@ func newList() *cobra.Command {
 	return cmd
 }
 
-func newCommand(name, short string) *cobra.Command {
-	return &cobra.Command{
-		Use: name + " ID", Short: short, Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			number, err := api().Command(cmd.Context(), args[0], name)
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s of %s is command %d\n", name, line(args[0]), number)
-			return err
-		},
+// showPage prints a page of jobs.
+func showPage(cmd *cobra.Command, path string) error {
+	type page struct {
+		Jobs       []client.Job
+		NextCursor *string
 	}
+	return show(cmd, path, func(w io.Writer, p page) error {
+		defer moreOf(cmd, p.NextCursor)
+		return showJobs(w, p.Jobs)
+	})
 }
 
 func newWatch() *cobra.Command {
@@ -211,10 +196,12 @@ func submitBatch(ctx context.Context, w io.Writer, body []byte) error {
 
 // requestFlags build a JobRequest on the command line.
 type requestFlags struct {
-	jobType, payload, queue, key string
-	priority, retries            int
-	delay, timeout               time.Duration
-	tags                         []string
+	jobType, payload, queue, key  string
+	orderingKey, onFailure, runAt string
+	expiresAt                     string
+	priority, retries             int
+	delay, timeout                time.Duration
+	tags, after                   []string
 }
 
 func (f *requestFlags) register(cmd *cobra.Command) {
@@ -228,6 +215,11 @@ func (f *requestFlags) register(cmd *cobra.Command) {
 	flags.DurationVar(&f.delay, "delay", 0, "run after this time")
 	flags.DurationVar(&f.timeout, "timeout", 0, "end an attempt after this time")
 	flags.StringSliceVar(&f.tags, "tag", nil, "tag, may be repeated")
+	flags.StringVar(&f.runAt, "run-at", "", "run then (RFC 3339)")
+	flags.StringVar(&f.expiresAt, "expires-at", "", "cancel it when it has not started by then (RFC 3339)")
+	flags.StringVar(&f.orderingKey, "ordering-key", "", "jobs of one key run one after another")
+	flags.StringSliceVar(&f.after, "after", nil, "id of a job that has to complete first, may be repeated")
+	flags.StringVar(&f.onFailure, "on-dependency-failure", "", "cancel, or run all the same")
 }
 
 func (f *requestFlags) body(cmd *cobra.Command, args []string) ([]byte, error) {
@@ -261,6 +253,11 @@ func (f *requestFlags) encode(cmd *cobra.Command) ([]byte, error) {
 		{"delay", "delayMs", f.delay.Milliseconds()},
 		{"timeout", "timeoutMs", f.timeout.Milliseconds()},
 		{"tag", "tags", f.tags},
+		{"run-at", "runAt", f.runAt},
+		{"expires-at", "expiresAt", f.expiresAt},
+		{"ordering-key", "orderingKey", f.orderingKey},
+		{"after", "after", f.after},
+		{"on-dependency-failure", "onDependencyFailure", f.onFailure},
 	} {
 		if cmd.Flags().Changed(field.flag) {
 			request[field.name] = field.value

@@ -49,8 +49,14 @@ func newRoot() *cobra.Command {
 	}
 	root.PersistentFlags().StringP("output", "o", "text", "text or json")
 	root.AddCommand(newDev(), newMigrate(), newTopics(), newSubmit(), newGet(), newList(), newWatch(),
-		newCommand("cancel", "Cancel a job that has not ended"),
-		newCommand("retry", "Run a failed or cancelled job again"))
+		newLogs(), newDead(),
+		newCommand("cancel", "Cancel a job that has not ended", nil),
+		newCommand("retry", "Run a failed or cancelled job again", nil),
+		newCommand("reschedule", "Have a waiting job run at another time", rescheduleFlags),
+		newCommand("delete", "Delete a job that has ended", nil),
+		newOperations(), newSchedules(), newControls(), newLimit(),
+		newPauseOrResume("pause", "Have nothing more of it start"), newPauseOrResume("resume", "Have it start again"),
+		newWorkers(), newStats())
 	return root
 }
 

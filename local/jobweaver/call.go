@@ -1,0 +1,108 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// call asks the API, and prints its answer: as JSON, or as show has it.
+func call[T any](cmd *cobra.Command, method, path string, body any, show func(io.Writer, T) error) error {
+	asJSON, err := wantsJSON(cmd)
+	if err != nil {
+		return err
+	}
+	var sent []byte
+	contentType := ""
+	if body != nil {
+		if sent, err = json.Marshal(body); err != nil {
+			return fmt.Errorf("write request: %w", err)
+		}
+		contentType = "application/json"
+	}
+	var answer T
+	raw, err := api().Do(cmd.Context(), method, path, contentType, sent, &answer)
+	switch {
+	case err != nil:
+		return err
+	case asJSON && len(raw) > 0:
+		return showJSON(cmd.OutOrStdout(), raw)
+	}
+	return show(cmd.OutOrStdout(), answer)
+}
+
+// show asks for something and prints it.
+func show[T any](cmd *cobra.Command, path string, show func(io.Writer, T) error) error {
+	return call(cmd, http.MethodGet, path, nil, show)
+}
+
+// path joins names that others chose.
+func path(parts ...string) string {
+	text := "/api"
+	for _, part := range parts {
+		text += "/" + url.PathEscape(part)
+	}
+	return text
+}
+
+// table prints rows under their head, or says that there are none.
+func table(w io.Writer, head, none string, rows int, row func(i int) []any) error {
+	if rows == 0 {
+		_, err := fmt.Fprintln(w, none)
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, head)
+	for i := range rows {
+		for n, cell := range row(i) {
+			if n > 0 {
+				fmt.Fprint(t, "\t")
+			}
+			fmt.Fprint(t, line(fmt.Sprint(cell)))
+		}
+		fmt.Fprintln(t)
+	}
+	return t.Flush()
+}
+
+// moreOf says how to see what follows a page.
+func moreOf(cmd *cobra.Command, next *string) {
+	if next != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "more: --cursor "+printable(*next))
+	}
+}
+
+// orDash is a value that may not be there.
+func orDash[T any](value *T) any {
+	if value == nil {
+		return "-"
+	}
+	return *value
+}
+
+func atOrDash(instant *time.Time) string {
+	if instant == nil {
+		return "-"
+	}
+	return at(instant)
+}
+
+// group is a command that only has others below it.
+func group(use, short string, below ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		return cmd.Help()
+	}}
+	cmd.AddCommand(below...)
+	return cmd
+}
+
+// verb is a command of its own with so many arguments.
+func verb(use, short string, args int, run func(cmd *cobra.Command, args []string) error) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(args), RunE: run}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+type operation struct {
+	OperationID string     `json:"operationId"`
+	Command     string     `json:"command"`
+	Status      string     `json:"status"`
+	CreatedAt   time.Time  `json:"createdAt"`
+	FinishedAt  *time.Time `json:"finishedAt"`
+	Progress    struct {
+		Matched, Asked, Applied, Refused, Skipped int64
+	} `json:"progress"`
+	Reasons []struct {
+		Reason string
+		Jobs   int64
+	} `json:"reasons"`
+}
+
+// operationWait is how long one request waits for an operation's end.
+const operationWait = 30 * time.Second
+
+// operate begins an operation, and with wait follows it to its end.
+func operate(cmd *cobra.Command, body map[string]any, wait bool) error {
+	if !wait {
+		return call(cmd, http.MethodPost, path("operations"), body, showOperation)
+	}
+	return call(cmd, http.MethodPost, path("operations"), body, func(_ io.Writer, o operation) error {
+		return followOperation(cmd, o.OperationID)
+	})
+}
+
+func followOperation(cmd *cobra.Command, id string) error {
+	for {
+		var o operation
+		at := path("operations", id) + "?wait=" + operationWait.String()
+		if _, err := api().Do(cmd.Context(), http.MethodGet, at, "", nil, &o); err != nil {
+			return err
+		}
+		if o.FinishedAt != nil {
+			return showOperation(cmd.OutOrStdout(), o)
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "%d asked, %d applied\n", o.Progress.Asked, o.Progress.Applied)
+	}
+}
+
+func newOperations() *cobra.Command {
+	cursor := ""
+	list := verb("list", "List operations, newest first", 0, func(cmd *cobra.Command, _ []string) error {
+		values := url.Values{}
+		if cursor != "" {
+			values.Set("cursor", cursor)
+		}
+		type page struct {
+			Operations []operation
+			NextCursor *string
+		}
+		return show(cmd, path("operations")+"?"+values.Encode(), func(w io.Writer, p page) error {
+			defer moreOf(cmd, p.NextCursor)
+			return showOperations(w, p.Operations)
+		})
+	})
+	list.Flags().StringVar(&cursor, "cursor", "", "go on from here")
+	return group("operations", "Commands to many jobs, and what came of them",
+		list,
+		verb("get ID", "Show an operation, and what it skipped", 1, func(cmd *cobra.Command, args []string) error {
+			return show(cmd, path("operations", args[0]), showOperation)
+		}),
+		verb("watch ID", "Wait for an operation's end", 1, func(cmd *cobra.Command, args []string) error {
+			return followOperation(cmd, args[0])
+		}),
+		verb("abort ID", "Ask no more jobs", 1, func(cmd *cobra.Command, args []string) error {
+			return call(cmd, http.MethodPost, path("operations", args[0], "abort"), nil, showOperation)
+		}))
+}
+
+func showOperation(w io.Writer, o operation) error {
+	if err := showOperations(w, []operation{o}); err != nil {
+		return err
+	}
+	for _, r := range o.Reasons {
+		if _, err := fmt.Fprintf(w, "skipped %d: %s\n", r.Jobs, line(r.Reason)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func showOperations(w io.Writer, operations []operation) error {
+	head := "OPERATION\tCOMMAND\tSTATUS\tMATCHED\tASKED\tAPPLIED\tREFUSED\tSKIPPED\tCREATED\tFINISHED"
+	return table(w, head, "no operations", len(operations), func(i int) []any {
+		o := operations[i]
+		p := o.Progress
+		return []any{
+			o.OperationID, o.Command, o.Status, p.Matched, p.Asked, p.Applied, p.Refused, p.Skipped,
+			at(&o.CreatedAt), atOrDash(o.FinishedAt),
+		}
+	})
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+type schedule struct {
+	Name     string      `json:"name"`
+	Cron     string      `json:"cron"`
+	TimeZone string      `json:"timeZone"`
+	Overlap  string      `json:"overlap"`
+	Missed   string      `json:"missed"`
+	Paused   bool        `json:"paused"`
+	NextAt   *time.Time  `json:"nextAt"`
+	LastAt   *time.Time  `json:"lastAt"`
+	LastJob  *string     `json:"lastJobId"`
+	Upcoming []time.Time `json:"upcoming"`
+}
+
+func newSchedules() *cobra.Command {
+	owner := ""
+	at := func(parts ...string) string {
+		text := path(append([]string{"schedules"}, parts...)...)
+		if owner != "" {
+			text += "?" + url.Values{"ownerId": {owner}}.Encode()
+		}
+		return text
+	}
+	simple := func(name, short string) *cobra.Command {
+		return verb(name+" NAME", short, 1, func(cmd *cobra.Command, args []string) error {
+			return call(cmd, http.MethodPost, at(args[0], name), nil, showSchedule)
+		})
+	}
+	cmd := group("schedules", "Jobs that come again and again",
+		newScheduleList(at), newScheduleCreate(at),
+		verb("get NAME", "Show a schedule and when it fires next", 1, func(cmd *cobra.Command, args []string) error {
+			return show(cmd, at(args[0]), showSchedule)
+		}),
+		simple("pause", "Have it fire no more"), simple("resume", "Have it fire again"),
+		verb("run NAME", "Hand in its job now", 1, func(cmd *cobra.Command, args []string) error {
+			return call(cmd, http.MethodPost, at(args[0], "run"), nil, func(w io.Writer, made struct{ JobID string }) error {
+				_, err := fmt.Fprintln(w, line(made.JobID))
+				return err
+			})
+		}),
+		verb("delete NAME", "Delete a schedule; its jobs stay", 1, func(cmd *cobra.Command, args []string) error {
+			return call(cmd, http.MethodDelete, at(args[0]), nil, func(w io.Writer, _ json.RawMessage) error {
+				_, err := fmt.Fprintf(w, "%s is deleted\n", line(args[0]))
+				return err
+			})
+		}),
+		newScheduleTicks(at))
+	cmd.PersistentFlags().StringVar(&owner, "owner", "", "whose schedules; empty: nobody's")
+	return cmd
+}
+
+func newScheduleList(at func(...string) string) *cobra.Command {
+	return verb("list", "List schedules by name", 0, func(cmd *cobra.Command, _ []string) error {
+		type page struct {
+			Schedules  []schedule
+			NextCursor *string
+		}
+		return show(cmd, at(), func(w io.Writer, p page) error {
+			defer moreOf(cmd, p.NextCursor)
+			return showSchedules(w, p.Schedules)
+		})
+	})
+}
+
+// newScheduleCreate takes the job as submit does.
+func newScheduleCreate(at func(...string) string) *cobra.Command {
+	body := map[string]any{}
+	var cron, zone, overlap, missed string
+	var replace bool
+	cmd := verb("create NAME FILE|-", "Make a schedule of a JobRequest", 2, func(cmd *cobra.Command, args []string) error {
+		job, err := readFile(cmd, args[1])
+		if err != nil {
+			return err
+		}
+		body["job"], body["cron"] = json.RawMessage(job), cron
+		for name, value := range map[string]string{"timeZone": zone, "overlap": overlap, "missed": missed} {
+			if value != "" {
+				body[name] = value
+			}
+		}
+		if replace {
+			return call(cmd, http.MethodPut, at(args[0]), body, showSchedule)
+		}
+		body["name"] = args[0]
+		return call(cmd, http.MethodPost, at(), body, showSchedule)
+	})
+	cmd.Flags().StringVar(&cron, "cron", "", "when: five or six fields, or @every 90s")
+	cmd.Flags().StringVar(&zone, "time-zone", "", "as Europe/Berlin; UTC where it is not said")
+	cmd.Flags().StringVar(&overlap, "overlap", "", "while the job before runs: allow, skip or cancel")
+	cmd.Flags().StringVar(&missed, "missed", "", "what was missed: skip, one or all")
+	cmd.Flags().BoolVar(&replace, "replace", false, "replace the schedule of that name")
+	if err := cmd.MarkFlagRequired("cron"); err != nil {
+		panic(err) // the flag stands above
+	}
+	return cmd
+}
+
+func readFile(cmd *cobra.Command, name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(cmd.InOrStdin())
+	}
+	return os.ReadFile(name)
+}
+
+func newScheduleTicks(at func(...string) string) *cobra.Command {
+	short := "Show when it fired or was skipped, newest first"
+	return verb("ticks NAME", short, 1, func(cmd *cobra.Command, args []string) error {
+		type tick struct {
+			At      time.Time
+			Outcome string
+			Reason  *string
+			JobID   *string
+		}
+		type page struct {
+			Ticks      []tick
+			NextCursor *string
+		}
+		return show(cmd, at(args[0], "ticks"), func(w io.Writer, p page) error {
+			defer moreOf(cmd, p.NextCursor)
+			return table(w, "AT\tOUTCOME\tJOB\tREASON", "it has not fired yet", len(p.Ticks), func(i int) []any {
+				t := p.Ticks[i]
+				return []any{t.At.Local().Format(time.DateTime), t.Outcome, orDash(t.JobID), orDash(t.Reason)}
+			})
+		})
+	})
+}
+
+func showSchedule(w io.Writer, s schedule) error {
+	if err := showSchedules(w, []schedule{s}); err != nil {
+		return err
+	}
+	for _, next := range s.Upcoming {
+		if _, err := fmt.Fprintln(w, "fires "+at(&next)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func showSchedules(w io.Writer, schedules []schedule) error {
+	head := "NAME\tCRON\tTIME ZONE\tOVERLAP\tMISSED\tPAUSED\tNEXT\tLAST\tLAST JOB"
+	return table(w, head, "no schedules", len(schedules), func(i int) []any {
+		s := schedules[i]
+		return []any{
+			s.Name, s.Cron, s.TimeZone, s.Overlap, s.Missed, s.Paused, atOrDash(s.NextAt), atOrDash(s.LastAt), orDash(s.LastJob),
+		}
+	})
+}

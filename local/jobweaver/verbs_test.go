@@ -1,0 +1,99 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestEachVerbAsksOneThing(t *testing.T) {
+	answers := map[string]string{}
+	for _, asked := range []string{
+		"POST /api/jobs/j1/cancel", "POST /api/jobs/j1/reschedule", "DELETE /api/jobs/j1",
+	} {
+		answers[asked] = `{"jobId":"j1","command":3}`
+	}
+	operation := `{"operationId":"o1","command":"retry","status":"COMPLETED","createdAt":"2026-01-02T03:04:05Z",
+		"finishedAt":"2026-01-02T03:04:06Z","progress":{"matched":5,"asked":4,"applied":3,"refused":1,"skipped":1},
+		"reasons":[{"reason":"the job is \u001b[31mRUNNING","jobs":1}]}`
+	answers["POST /api/operations"], answers["GET /api/operations/o1"] = operation, operation
+	answers["POST /api/operations/o1/abort"] = operation
+	answers["GET /api/operations"] = `{"operations":[` + operation + `],"nextCursor":"c"}`
+	control := `{"kind":"type","name":"A","paused":true,"maxRunning":5,"startsPerSecond":null,"applied":true}`
+	for _, asked := range []string{
+		"GET /api/controls/type/A", "PUT /api/controls/type/A", "POST /api/controls/type/A/pause",
+		"POST /api/controls/queue/default/resume",
+	} {
+		answers[asked] = control
+	}
+	answers["GET /api/controls"] = `{"controls":[]}`
+	answers["GET /api/jobs/dead"] = `{"jobs":[],"nextCursor":null}`
+	schedule := `{"name":"s","cron":"@daily","timeZone":"UTC","overlap":"allow","missed":"one","upcoming":["2026-01-02T03:04:05Z"]}`
+	for _, asked := range []string{
+		"POST /api/schedules", "PUT /api/schedules/s", "GET /api/schedules/s", "POST /api/schedules/s/pause",
+	} {
+		answers[asked] = schedule
+	}
+	answers["GET /api/schedules"] = `{"schedules":[` + schedule + `]}`
+	answers["POST /api/schedules/s/run"], answers["DELETE /api/schedules/s"] = `{"jobId":"j9"}`, ""
+	answers["GET /api/schedules/s/ticks"] = `{"ticks":[{"at":"2026-01-02T03:04:05Z","outcome":"skipped","reason":"why"}]}`
+	answers["GET /api/workers"] = `{"workers":[{"workerId":"w1","live":true,"slots":12,"busy":3,"rate":1.25,"queues":["default"]}]}`
+	answers["GET /api/stats"] = `{"types":[{"jobType":"A","jobs":{"PENDING":7}}],"oldestWaiting":{"jobId":"j7","ageMs":1500},
+		"throughput":{"perSecond":{"1m":{"completed":2.5}}},"latency":{"5m":{"run":{"p50Ms":1,"p95Ms":2,"p99Ms":3}}}}`
+	answers["GET /api/jobs/j1/logs"] = `{"logs":[{"attempt":2,"at":"2026-01-02T03:04:05Z","level":"INFO","text":"hi"}]}`
+	for args, c := range map[string]struct{ asked, body, printed string }{
+		"cancel j1": {"POST /api/jobs/j1/cancel", "", "cancel of j1 is command 3"},
+		"delete j1": {"DELETE /api/jobs/j1", "", "delete of j1 is command 3"},
+		"reschedule j1 --at 2026-01-02T03:04:05Z": {"POST /api/jobs/j1/reschedule", `{"runAt":"2026-01-02T03:04:05Z"}`, "command 3"},
+		"cancel j1 j2":                                 {"POST /api/operations", `{"command":"cancel","jobIds":["j1","j2"]}`, "o1"},
+		"retry --status FAILED --type A":               {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"],"type":"A"}}`, "skipped 1: the job is"},
+		"cancel --ordering-key k --wait":               {"GET /api/operations/o1?wait=30s", "", "COMPLETED"},
+		"dead redrive":                                 {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"]}}`, "o1"},
+		"dead --type A --limit 5":                      {"GET /api/jobs/dead?limit=5&type=A", "", "no jobs"},
+		"operations list":                              {"GET /api/operations?", "", "more: --cursor c"},
+		"operations get o1":                            {"GET /api/operations/o1", "", "o1"},
+		"operations abort o1":                          {"POST /api/operations/o1/abort", "", "o1"},
+		"pause type A":                                 {"POST /api/controls/type/A/pause", "", "true"},
+		"resume queue default":                         {"POST /api/controls/queue/default/resume", "", "true"},
+		"limit type A --starts-per-second 2":           {"PUT /api/controls/type/A", `{"maxRunning":5,"paused":true,"startsPerSecond":2}`, "5"},
+		"limit type A --none":                          {"PUT /api/controls/type/A", `{"maxRunning":null,"paused":true,"startsPerSecond":null}`, "A"},
+		"controls":                                     {"GET /api/controls", "", "nothing is paused or limited"},
+		"schedules list":                               {"GET /api/schedules", "", "@daily"},
+		"schedules create s - --cron @daily":           {"POST /api/schedules", `{"cron":"@daily","job":{"jobType":"A"},"name":"s"}`, "fires "},
+		"schedules create s - --cron @daily --replace": {"PUT /api/schedules/s", `{"cron":"@daily","job":{"jobType":"A"}}`, "fires "},
+		"schedules pause s --owner acme":               {"POST /api/schedules/s/pause?ownerId=acme", "", "@daily"},
+		"schedules run s":                              {"POST /api/schedules/s/run", "", "j9"},
+		"schedules delete s":                           {"DELETE /api/schedules/s", "", "s is deleted"},
+		"schedules ticks s":                            {"GET /api/schedules/s/ticks", "", "skipped"},
+		"workers":                                      {"GET /api/workers", "", "w1"},
+		"stats --type A":                               {"GET /api/stats?type=A", "", "run 1.0 2.0 3.0"},
+		"logs j1 --attempt 2":                          {"GET /api/jobs/j1/logs?attempt=2", "", "hi"},
+	} {
+		g := newGateway(t, answers)
+		out, err := run(t, `{"jobType":"A"}`, strings.Fields(args)...)
+		if err != nil {
+			t.Errorf("%s: %v", args, err)
+			continue
+		}
+		if last := g.asked[len(g.asked)-1]; last != c.asked || string(g.body) != c.body {
+			t.Errorf("%s: asked %s with %s", args, last, g.body)
+		}
+		if !strings.Contains(out, c.printed) || strings.Contains(out, "\x1b") {
+			t.Errorf("%s: printed %q", args, out)
+		}
+	}
+}
+
+func TestACommandNeedsToKnowWhichJobs(t *testing.T) {
+	g := newGateway(t, nil)
+	for _, args := range [][]string{
+		{"cancel"}, {"cancel", "j1", "--status", "PENDING"}, {"limit", "type", "A"}, {"limit", "type", "A", "--none", "--max-running", "1"},
+		{"pause", "queue"}, {"reschedule", "j1", "--in", "soon"}, {"schedules", "create", "s", "-"},
+	} {
+		if _, err := run(t, "", args...); err == nil {
+			t.Errorf("%q is taken", args)
+		}
+	}
+	if len(g.asked) > 0 {
+		t.Errorf("asked %q", g.asked)
+	}
+}
