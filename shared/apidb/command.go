@@ -57,32 +57,37 @@ func (s *Store) KeepReschedule(ctx context.Context, jobID uuid.UUID, when jobspe
 
 func (s *Store) keep(ctx context.Context, asked Command, delayMs *int64) (kept Command, err error) {
 	err = s.tx(ctx, func(q *gen.Queries) error {
-		kept = asked
-		// The lock comes first, in a statement of its own, so that what follows sees the latest commits.
-		job, err := q.JobLock(ctx, asked.JobID)
-		if err != nil {
-			return err
-		}
-		kept.TraceID = job.TraceID
-		before, err := q.CommandOfJob(ctx, asked.JobID)
-		switch {
-		case err == nil && asked.is(before):
-			kept.Number, kept.By = int(before.Number), before.ByWhom
-			return nil
-		case err == nil:
-			return &RefusedError{Status: jobstate.Status(job.Status), Pending: before.Command}
-		case !errors.Is(err, pgx.ErrNoRows):
-			return err
-		case !slices.Contains(Allows(asked.Command), jobstate.Status(job.Status)):
-			return &RefusedError{Status: jobstate.Status(job.Status)}
-		}
-		row, err := q.CommandKeep(ctx, gen.CommandKeepParams{
-			JobID: asked.JobID, Command: asked.Command, ByWhom: asked.By, RunAt: asked.RunAt, DelayMs: delayMs,
-		})
-		kept.Number, kept.RunAt = int(row.Number), row.RunAt
+		kept, err = keepLocked(ctx, q, asked, delayMs)
 		return err
 	})
 	return kept, classify(fmt.Sprintf("keep %s of job %s", asked.Command, asked.JobID), err)
+}
+
+func keepLocked(ctx context.Context, q *gen.Queries, asked Command, delayMs *int64) (Command, error) {
+	kept := asked
+	// The lock comes first, in a statement of its own, so that what follows sees the latest commits.
+	job, err := q.JobLock(ctx, asked.JobID)
+	if err != nil {
+		return kept, err
+	}
+	kept.TraceID = job.TraceID
+	before, err := q.CommandOfJob(ctx, asked.JobID)
+	switch {
+	case err == nil && asked.is(before):
+		kept.Number, kept.By = int(before.Number), before.ByWhom
+		return kept, nil
+	case err == nil:
+		return kept, &RefusedError{Status: jobstate.Status(job.Status), Pending: before.Command}
+	case !errors.Is(err, pgx.ErrNoRows):
+		return kept, err
+	case !slices.Contains(Allows(asked.Command), jobstate.Status(job.Status)):
+		return kept, &RefusedError{Status: jobstate.Status(job.Status)}
+	}
+	row, err := q.CommandKeep(ctx, gen.CommandKeepParams{
+		JobID: asked.JobID, Command: asked.Command, ByWhom: asked.By, RunAt: asked.RunAt, DelayMs: delayMs,
+	})
+	kept.Number, kept.RunAt = int(row.Number), row.RunAt
+	return kept, err
 }
 
 func (c Command) is(kept gen.CommandOfJobRow) bool {

@@ -44,6 +44,7 @@ type Job struct {
 	After             []uuid.UUID // nil in a list
 	RunAnyway         bool        // false in a list
 	BlockedBy         []jobevent.Block
+	ScheduledBy       *ScheduledBy // nil in a list, and where it was asked for by itself
 }
 
 // Job gives one job; ErrNoJob when there is none.
@@ -63,6 +64,7 @@ func (s *Store) Job(ctx context.Context, id uuid.UUID) (Job, error) {
 		return Job{}, err
 	}
 	job.Payload, job.After, job.RunAnyway = row.Payload, row.AfterIDs, value(row.RunsAnyway)
+	job.ScheduledBy = scheduledBy(row.EventSource, row.EventID)
 	page := []Job{job}
 	err = s.findBlocks(ctx, page)
 	return page[0], classify("find what a job waits for", err)

@@ -12,6 +12,8 @@ const (
 	Unauthorized           Code = "API.UNAUTHORIZED"
 	Forbidden              Code = "API.FORBIDDEN"
 	JobNotFound            Code = "API.JOB_NOT_FOUND"
+	ScheduleNotFound       Code = "API.SCHEDULE_NOT_FOUND"
+	ScheduleExists         Code = "API.SCHEDULE_EXISTS"
 	NotFound               Code = "API.NOT_FOUND"
 	MethodNotAllowed       Code = "API.METHOD_NOT_ALLOWED"
 	IdempotencyConflict    Code = "API.IDEMPOTENCY_CONFLICT"
@@ -60,6 +62,8 @@ var table = []Entry{
 	{Unauthorized, http.StatusUnauthorized, "There is no API key, or it is not a valid one."},
 	{Forbidden, http.StatusForbidden, "The API key does not allow this."},
 	{JobNotFound, http.StatusNotFound, "There is no job with this id."},
+	{ScheduleNotFound, http.StatusNotFound, "There is no schedule of this name."},
+	{ScheduleExists, http.StatusConflict, "There is a schedule of this name already."},
 	{NotFound, http.StatusNotFound, "There is nothing at this path."},
 	{MethodNotAllowed, http.StatusMethodNotAllowed, "This path does not take this method."},
 	{IdempotencyConflict, http.StatusConflict,

@@ -71,3 +71,23 @@ type Tally struct {
 	Ran     []byte
 	Took    []byte
 }
+
+type Schedule struct {
+	ScheduleID uuid.UUID
+	OwnerID    string
+	Name       string
+	Cron       string
+	TimeZone   string
+	AnchorAt   time.Time
+	Job        json.RawMessage
+	Overlap    string
+	Missed     string
+	Paused     bool
+	StartAt    *time.Time
+	EndAt      *time.Time
+	NextAt     *time.Time
+	LastAt     *time.Time
+	LastJobID  *uuid.UUID
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+}

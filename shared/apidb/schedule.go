@@ -1,0 +1,222 @@
+package apidb
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/cronspec"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+)
+
+// Errors about schedules.
+var (
+	ErrNoSchedule     = errors.New("no such schedule")
+	ErrScheduleExists = errors.New("there is a schedule of this name already")
+	ErrSeveralOwners  = errors.New("several owners have a schedule of this name")
+)
+
+// Schedule is a row: what is to become a job again and again.
+type Schedule struct {
+	ScheduleID uuid.UUID
+	OwnerID    string
+	Name       string
+	Cron       string
+	TimeZone   string
+	AnchorAt   time.Time
+	Job        json.RawMessage
+	Overlap    string
+	Missed     string
+	Paused     bool
+	StartAt    *time.Time
+	EndAt      *time.Time
+	NextAt     *time.Time // the first tick of which nothing is recorded; also of a paused one
+	LastAt     *time.Time
+	LastJobID  *uuid.UUID
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+}
+
+// ScheduleKey names a schedule. Where OwnerID is nil it is nobody's, or that of the only owner who has one
+// of this name.
+type ScheduleKey struct {
+	OwnerID *string
+	Name    string
+}
+
+func (s *Schedule) spec() (cronspec.Spec, error) {
+	asked := jobspec.Schedule{Cron: s.Cron, TimeZone: s.TimeZone}
+	return asked.Spec(s.AnchorAt)
+}
+
+// first is the first tick at an instant or after it; nil: there is none.
+func (s *Schedule) first(spec cronspec.Spec, from time.Time) *time.Time {
+	if s.StartAt != nil && s.StartAt.After(from) {
+		from = *s.StartAt
+	}
+	next := spec.Next(from.Add(-time.Nanosecond))
+	if next.IsZero() || s.EndAt != nil && next.After(*s.EndAt) {
+		return nil
+	}
+	return &next
+}
+
+// Upcoming is when it fires next, at most n times; never while it is paused.
+func (s *Schedule) Upcoming(n int) []time.Time {
+	var ticks []time.Time
+	spec, err := s.spec()
+	for next := s.NextAt; err == nil && !s.Paused && next != nil && len(ticks) < n; {
+		ticks = append(ticks, *next)
+		next = s.first(spec, next.Add(time.Nanosecond))
+	}
+	return ticks
+}
+
+// CreateSchedule keeps a valid schedule; ErrScheduleExists where its owner has one of that name.
+func (s *Store) CreateSchedule(ctx context.Context, asked jobspec.Schedule) (made Schedule, err error) {
+	err = s.tx(ctx, func(q *gen.Queries) error {
+		var ok bool
+		made, ok, err = insertSchedule(ctx, q, asked)
+		if err == nil && !ok {
+			return ErrScheduleExists
+		}
+		return err
+	})
+	return made, classify("create schedule", err)
+}
+
+// PutSchedule keeps a valid schedule in place of the one of that name, if there is one: jobs and ticks
+// stay.
+func (s *Store) PutSchedule(ctx context.Context, asked jobspec.Schedule) (kept Schedule, created bool, err error) {
+	key := ScheduleKey{OwnerID: &asked.Job.OwnerID, Name: asked.Name}
+	for range insertTries { // what is in the way may be gone when it is looked at
+		err = s.tx(ctx, func(q *gen.Queries) error {
+			if kept, created, err = insertSchedule(ctx, q, asked); err != nil || created {
+				return err
+			}
+			before, err := lockSchedule(ctx, q, key)
+			if err != nil {
+				return err
+			}
+			kept, err = replaceSchedule(ctx, q, before, asked)
+			return err
+		})
+		if !errors.Is(err, ErrNoSchedule) {
+			break
+		}
+	}
+	return kept, created, classify("put schedule", err)
+}
+
+func insertSchedule(ctx context.Context, q *gen.Queries, asked jobspec.Schedule) (Schedule, bool, error) {
+	row, err := newSchedule(ctx, q, asked)
+	if err != nil {
+		return row, false, err
+	}
+	n, err := q.ScheduleInsert(ctx, gen.ScheduleInsertParams{
+		ScheduleID: row.ScheduleID, OwnerID: row.OwnerID, Name: row.Name, Cron: row.Cron, TimeZone: row.TimeZone,
+		AnchorAt: row.AnchorAt, Job: row.Job, Overlap: row.Overlap, Missed: row.Missed, Paused: row.Paused,
+		StartAt: row.StartAt, EndAt: row.EndAt, NextAt: row.NextAt,
+	})
+	if err != nil || n == 0 {
+		return row, false, err
+	}
+	return row, true, q.SchedulesChanged(ctx)
+}
+
+// newSchedule is the row of a request; its ticks begin now.
+func newSchedule(ctx context.Context, q *gen.Queries, asked jobspec.Schedule) (Schedule, error) {
+	now, err := q.Now(ctx)
+	if err != nil {
+		return Schedule{}, err
+	}
+	row := Schedule{
+		ScheduleID: uuid.Must(uuid.NewV7()), OwnerID: asked.Job.OwnerID, Name: asked.Name, Cron: asked.Cron,
+		TimeZone: asked.TimeZone, AnchorAt: now.Truncate(time.Second), Job: asked.JobJSON, Overlap: asked.Overlap,
+		Missed: asked.Missed, Paused: asked.Paused, StartAt: asked.StartAt, EndAt: asked.EndAt,
+		CreatedAt: now, UpdatedAt: now,
+	}
+	if asked.StartAt != nil {
+		row.AnchorAt = *asked.StartAt
+	}
+	spec, err := row.spec()
+	if err != nil {
+		return row, fmt.Errorf("read a valid schedule: %w", err)
+	}
+	row.NextAt = row.first(spec, now)
+	return row, nil
+}
+
+func replaceSchedule(ctx context.Context, q *gen.Queries, before Schedule, asked jobspec.Schedule) (Schedule, error) {
+	row, err := newSchedule(ctx, q, asked)
+	if err != nil {
+		return row, err
+	}
+	if before.Cron == row.Cron && row.StartAt == nil && before.StartAt == nil && !before.AnchorAt.After(row.UpdatedAt) {
+		row.AnchorAt = before.AnchorAt // @every goes on counting
+		spec, err := row.spec()
+		if err != nil {
+			return row, err
+		}
+		row.NextAt = row.first(spec, row.UpdatedAt)
+	}
+	if err := skipUntil(ctx, q, before, row.UpdatedAt, "the schedule was replaced"); err != nil {
+		return row, err
+	}
+	row.ScheduleID, row.CreatedAt = before.ScheduleID, before.CreatedAt
+	row.LastAt, row.LastJobID = before.LastAt, before.LastJobID
+	err = q.ScheduleReplace(ctx, gen.ScheduleReplaceParams{
+		ScheduleID: row.ScheduleID, Cron: row.Cron, TimeZone: row.TimeZone, AnchorAt: row.AnchorAt, Job: row.Job,
+		Overlap: row.Overlap, Missed: row.Missed, Paused: row.Paused,
+		StartAt: row.StartAt, EndAt: row.EndAt, NextAt: row.NextAt,
+	})
+	if err != nil {
+		return row, err
+	}
+	return row, q.SchedulesChanged(ctx)
+}
+
+// skipUntil records the ticks that nobody has fired before an instant.
+func skipUntil(ctx context.Context, q *gen.Queries, row Schedule, until time.Time, reason string) error {
+	spec, err := row.spec()
+	if err != nil || row.NextAt == nil {
+		return nil // there is nothing to record
+	}
+	due, more := ticksDue(&row, spec, until.Add(-time.Microsecond), keptTicks)
+	log := tickLog{}
+	for i, at := range due {
+		log.skip(row.ScheduleID, at, withOthers(reason, more && i == 0))
+	}
+	return log.write(ctx, q)
+}
+
+// lockSchedule waits for whoever fires it.
+func lockSchedule(ctx context.Context, q *gen.Queries, key ScheduleKey) (Schedule, error) {
+	found, err := findSchedule(ctx, q, key)
+	if err != nil {
+		return found, err
+	}
+	row, err := q.ScheduleLock(ctx, found.ScheduleID)
+	if err != nil {
+		return found, noSchedule(err)
+	}
+	return Schedule(row), nil
+}
+
+func findSchedule(ctx context.Context, q *gen.Queries, key ScheduleKey) (Schedule, error) {
+	rows, err := q.SchedulesNamed(ctx, gen.SchedulesNamedParams{Name: key.Name, OwnerID: key.OwnerID})
+	switch {
+	case err != nil:
+		return Schedule{}, err
+	case len(rows) == 0:
+		return Schedule{}, ErrNoSchedule
+	case len(rows) > 1 && rows[0].OwnerID != "":
+		return Schedule{}, ErrSeveralOwners
+	}
+	return Schedule(rows[0]), nil
+}

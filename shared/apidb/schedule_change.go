@@ -1,0 +1,167 @@
+package apidb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// Schedule gives one schedule; ErrNoSchedule when there is none, ErrSeveralOwners when there are two.
+func (s *Store) Schedule(ctx context.Context, key ScheduleKey) (Schedule, error) {
+	row, err := findSchedule(ctx, s.q, key)
+	return row, classify("get schedule", err)
+}
+
+// ScheduleFilter chooses schedules, in the order of names and owners.
+type ScheduleFilter struct {
+	OwnerID *string     // nil: of all owners
+	After   ScheduleKey // the last one of the page before
+	Limit   int
+}
+
+// ListSchedules gives the schedules that fit; more: there are others after them.
+func (s *Store) ListSchedules(ctx context.Context, f ScheduleFilter) (list []Schedule, more bool, err error) {
+	p := gen.SchedulesListParams{OwnerID: f.OwnerID, AfterName: f.After.Name, MaxSchedules: int32(f.Limit + 1)}
+	if f.After.OwnerID != nil {
+		p.AfterOwner = *f.After.OwnerID
+	}
+	rows, err := s.q.SchedulesList(ctx, p)
+	if err != nil {
+		return nil, false, classify("list schedules", err)
+	}
+	if more = len(rows) > f.Limit; more {
+		rows = rows[:f.Limit]
+	}
+	for _, row := range rows {
+		list = append(list, Schedule(row))
+	}
+	return list, more, nil
+}
+
+// change locks a schedule and has it changed.
+func (s *Store) change(
+	ctx context.Context, key ScheduleKey, what string, how func(q *gen.Queries, row *Schedule, now time.Time) error,
+) (row Schedule, err error) {
+	err = s.tx(ctx, func(q *gen.Queries) error {
+		if row, err = lockSchedule(ctx, q, key); err != nil {
+			return err
+		}
+		now, err := q.Now(ctx)
+		if err != nil {
+			return err
+		}
+		if err := how(q, &row, now); err != nil {
+			return err
+		}
+		return q.SchedulesChanged(ctx)
+	})
+	return row, classify(what+" schedule", err)
+}
+
+// DeleteSchedule forgets a schedule and its ticks. Its jobs stay.
+func (s *Store) DeleteSchedule(ctx context.Context, key ScheduleKey) error {
+	_, err := s.change(ctx, key, "delete", func(q *gen.Queries, row *Schedule, _ time.Time) error {
+		return q.ScheduleDelete(ctx, row.ScheduleID)
+	})
+	return err
+}
+
+// PauseSchedule has a schedule fire no more until it is resumed.
+func (s *Store) PauseSchedule(ctx context.Context, key ScheduleKey) (Schedule, error) {
+	return s.change(ctx, key, "pause", func(q *gen.Queries, row *Schedule, now time.Time) error {
+		row.Paused, row.UpdatedAt = true, now
+		return q.SchedulePause(ctx, gen.SchedulePauseParams{ScheduleID: row.ScheduleID, Paused: true, NextAt: row.NextAt})
+	})
+}
+
+// ResumeSchedule has it fire again. The ticks of the pause are recorded as skipped.
+func (s *Store) ResumeSchedule(ctx context.Context, key ScheduleKey) (Schedule, error) {
+	return s.change(ctx, key, "resume", func(q *gen.Queries, row *Schedule, now time.Time) error {
+		if !row.Paused {
+			return nil
+		}
+		if err := skipUntil(ctx, q, *row, now, "the schedule was paused"); err != nil {
+			return err
+		}
+		spec, err := row.spec()
+		if err != nil {
+			return fmt.Errorf("read schedule %s: %w", row.ScheduleID, err)
+		}
+		row.Paused, row.UpdatedAt, row.NextAt = false, now, row.first(spec, now)
+		return q.SchedulePause(ctx, gen.SchedulePauseParams{ScheduleID: row.ScheduleID, Paused: false, NextAt: row.NextAt})
+	})
+}
+
+// RunSchedule makes a job of a schedule now, whatever its cron says. A job that the rules refuse is the
+// *apierror.Error of jobspec.
+func (s *Store) RunSchedule(ctx context.Context, key ScheduleKey, rules ScheduleRules) (
+	created jobevent.Created, err error,
+) {
+	_, err = s.change(ctx, key, "run", func(q *gen.Queries, row *Schedule, now time.Time) error {
+		req, err := row.request(rules)
+		if err != nil {
+			return err
+		}
+		if now = now.In(time.UTC); now.Equal(now.Truncate(time.Second)) {
+			now = now.Add(time.Microsecond) // whole seconds are the ticks'
+		}
+		job := row.newJob(req, now)
+		accepted, err := insertTick(ctx, q, []NewJob{job})
+		if err != nil {
+			return err
+		}
+		created = accepted[0].Created(job)
+		log, moved := tickLog{}, scheduleMoves{}
+		log.fire(row.ScheduleID, now, created.JobID, "manual")
+		moved.add(row.ScheduleID, row.NextAt)
+		moved.fired(row.ScheduleID, now, created.JobID)
+		return errors.Join(log.write(ctx, q), moved.write(ctx, q))
+	})
+	return created, err
+}
+
+// Tick is what became of one.
+type Tick struct {
+	At         time.Time
+	Outcome    string // fired or skipped
+	Reason     string
+	JobID      *uuid.UUID
+	RecordedAt time.Time
+}
+
+// Ticks gives a schedule's ticks before an instant, newest first; more: there are others after them.
+func (s *Store) Ticks(ctx context.Context, key ScheduleKey, before time.Time, limit int) (
+	ticks []Tick, more bool, err error,
+) {
+	row, err := findSchedule(ctx, s.q, key)
+	if err != nil {
+		return nil, false, classify("get schedule", err)
+	}
+	rows, err := s.q.TicksList(ctx, gen.TicksListParams{
+		ScheduleID: row.ScheduleID, BeforeAt: before, MaxTicks: int32(limit + 1),
+	})
+	if err != nil {
+		return nil, false, classify("list ticks", err)
+	}
+	if more = len(rows) > limit; more {
+		rows = rows[:limit]
+	}
+	for _, row := range rows {
+		ticks = append(ticks, Tick(row))
+	}
+	return ticks, more, nil
+}
+
+func noSchedule(err error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return ErrNoSchedule
+	}
+	return err
+}

@@ -1,0 +1,169 @@
+package apidb
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/cronspec"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+)
+
+const (
+	// missedAge is how late a tick still fires as if nothing had happened. Older ones were missed.
+	missedAge = 30 * time.Second
+	// catchUpMost is how many missed ticks fire, where all are to.
+	catchUpMost = 1000
+	// keptTicks is how many ticks of a schedule are recorded at once; of them no more are kept.
+	keptTicks = 1000
+)
+
+// ticksDue is the ticks of a schedule up to an instant, the last ones if there are more than most of them.
+// Going through all of a month of seconds would take too long, so it looks back from the end.
+func ticksDue(row *Schedule, spec cronspec.Spec, until time.Time, most int) (ticks []time.Time, more bool) {
+	if row.NextAt == nil {
+		return nil, false
+	}
+	for back := time.Duration(most) * time.Second; ; back *= 2 {
+		from := until.Add(-back)
+		whole := !from.After(*row.NextAt) || back > 100*365*24*time.Hour
+		if whole {
+			from = *row.NextAt
+		}
+		ticks = ticks[:0]
+		for next := row.first(spec, from); next != nil && !next.After(until); {
+			ticks = append(ticks, *next)
+			next = row.first(spec, next.Add(time.Nanosecond))
+		}
+		if whole || len(ticks) >= most {
+			cut := max(0, len(ticks)-most)
+			return ticks[cut:], !whole || cut > 0
+		}
+	}
+}
+
+// verdict is what is to become of a tick.
+type verdict struct {
+	at   time.Time
+	fire bool
+	why  string // it does not
+}
+
+const (
+	whyMissed    = "missed: nobody was there to fire it"
+	whyOverlaps  = "the job before has not ended"
+	whyOvertaken = "the next one was due already"
+)
+
+// judge applies a schedule's policies to its due ticks. busy: a job of it has not ended.
+func judge(row *Schedule, ticks []time.Time, more bool, now time.Time, busy bool) []verdict {
+	verdicts := make([]verdict, len(ticks))
+	missed := 0
+	for i, at := range ticks {
+		verdicts[i] = verdict{at: at, fire: true}
+		if at.Before(now.Add(-missedAge)) {
+			missed = i + 1
+		}
+	}
+	caughtUp := 0
+	switch row.Missed {
+	case jobspec.MissedOne:
+		caughtUp = 1
+	case jobspec.MissedAll:
+		caughtUp = catchUpMost
+	}
+	for i := range max(0, missed-caughtUp) {
+		verdicts[i] = verdict{at: ticks[i], why: withOthers(whyMissed, more && i == 0)}
+	}
+	overlap(row, verdicts, busy)
+	return verdicts
+}
+
+// overlap leaves one tick to fire, or none, where jobs of a schedule must not run side by side.
+func overlap(row *Schedule, verdicts []verdict, busy bool) {
+	if row.Overlap == jobspec.OverlapAllow {
+		return
+	}
+	last := -1
+	for i := range verdicts {
+		v := &verdicts[i]
+		if !v.fire {
+			continue
+		}
+		if row.Overlap == jobspec.OverlapSkip {
+			if busy {
+				*v = verdict{at: v.at, why: whyOverlaps}
+			}
+			busy = true
+			continue
+		}
+		if last >= 0 {
+			verdicts[last] = verdict{at: verdicts[last].at, why: whyOvertaken}
+		}
+		last = i
+	}
+}
+
+// withOthers also speaks for the ticks before it, of which there are too many to record each.
+func withOthers(reason string, others bool) string {
+	if others {
+		return reason + ", nor any before it"
+	}
+	return reason
+}
+
+// tickLog is what became of ticks, on its way into the database.
+type tickLog struct{ rows gen.TicksRecordParams }
+
+func (l *tickLog) fire(schedule uuid.UUID, at time.Time, job uuid.UUID, reason string) {
+	l.add(schedule, at, "fired", reason, job)
+}
+
+func (l *tickLog) skip(schedule uuid.UUID, at time.Time, reason string) {
+	l.add(schedule, at, "skipped", reason, uuid.Nil)
+}
+
+func (l *tickLog) add(schedule uuid.UUID, at time.Time, outcome, reason string, job uuid.UUID) {
+	l.rows.ScheduleIDs = append(l.rows.ScheduleIDs, schedule)
+	l.rows.Ats = append(l.rows.Ats, at)
+	l.rows.Outcomes = append(l.rows.Outcomes, outcome)
+	l.rows.Reasons = append(l.rows.Reasons, reason)
+	l.rows.JobIDs = append(l.rows.JobIDs, job)
+}
+
+func (l *tickLog) write(ctx context.Context, q *gen.Queries) error {
+	if len(l.rows.Ats) == 0 {
+		return nil
+	}
+	return q.TicksRecord(ctx, l.rows)
+}
+
+// scheduleMoves is how far schedules have come, on its way into the database.
+type scheduleMoves struct{ rows gen.SchedulesFiredParams }
+
+func (m *scheduleMoves) add(schedule uuid.UUID, next *time.Time) {
+	var nextAt time.Time
+	if next != nil {
+		nextAt = *next
+	}
+	m.rows.ScheduleIDs = append(m.rows.ScheduleIDs, schedule)
+	m.rows.NextAts = append(m.rows.NextAts, nextAt)
+	m.rows.LastAts = append(m.rows.LastAts, time.Time{})
+	m.rows.LastJobIDs = append(m.rows.LastJobIDs, uuid.Nil)
+}
+
+// fired notes the job of a tick; of several the last one counts.
+func (m *scheduleMoves) fired(schedule uuid.UUID, at time.Time, job uuid.UUID) {
+	i := slices.Index(m.rows.ScheduleIDs, schedule)
+	m.rows.LastAts[i], m.rows.LastJobIDs[i] = at, job
+}
+
+func (m *scheduleMoves) write(ctx context.Context, q *gen.Queries) error {
+	if len(m.rows.ScheduleIDs) == 0 {
+		return nil
+	}
+	return q.SchedulesFired(ctx, m.rows)
+}

@@ -1,0 +1,271 @@
+package apidb
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+)
+
+const (
+	// What one pass takes, since it keeps its schedules locked.
+	fireSchedules = 100
+	fireJobs      = 1000
+	fireBytes     = 32 << 20
+
+	// fireAgain is when to look at schedules again that somebody else was firing.
+	fireAgain = 50 * time.Millisecond
+)
+
+// Fired is what to say after a pass over the schedules.
+type Fired struct {
+	Jobs    []jobevent.Created
+	Cancels []Command
+}
+
+// FireSchedules makes jobs of the ticks that are due, or records why not: job, tick and the schedule's
+// next instant are one transaction, so that of several who do this at once one fires each tick. next is
+// how long nothing more is due, at most idle; zero when there was more than one pass does.
+func (s *Store) FireSchedules(ctx context.Context, rules ScheduleRules, idle time.Duration) (
+	fired Fired, next time.Duration, err error,
+) {
+	err = pgpool.Tx(ctx, s.pool, func(tx pgx.Tx) error {
+		pass := firing{tx: tx, q: gen.New(tx), rules: rules}
+		if err := pass.run(ctx); err != nil {
+			return err
+		}
+		fired = pass.fired
+		next, err = pass.next(ctx, idle)
+		return err
+	})
+	return fired, next, classify("fire schedules", err)
+}
+
+// firing is one pass.
+type firing struct {
+	tx    pgx.Tx
+	q     *gen.Queries
+	rules ScheduleRules
+	now   time.Time
+
+	due     []dueJob
+	cancels []uuid.UUID
+	log     tickLog
+	moved   scheduleMoves
+	bytes   int
+	full    bool // there is more than this pass does
+	fired   Fired
+}
+
+// dueJob is a tick that fires.
+type dueJob struct {
+	schedule uuid.UUID
+	at       time.Time
+	job      NewJob
+}
+
+func (f *firing) run(ctx context.Context) error {
+	var err error
+	if f.now, err = f.q.Now(ctx); err != nil {
+		return err
+	}
+	rows, err := f.q.SchedulesDue(ctx, fireSchedules)
+	if err != nil {
+		return fmt.Errorf("take due schedules: %w", err)
+	}
+	f.full = len(rows) == fireSchedules
+	for _, row := range rows {
+		schedule := Schedule(row)
+		if err := f.take(ctx, &schedule); err != nil {
+			return fmt.Errorf("take schedule %s: %w", row.ScheduleID, err)
+		}
+	}
+	if err := f.insert(ctx); err != nil {
+		return err
+	}
+	if err := f.cancelOld(ctx); err != nil {
+		return err
+	}
+	if err := f.log.write(ctx, f.q); err != nil {
+		return fmt.Errorf("record ticks: %w", err)
+	}
+	return f.moved.write(ctx, f.q)
+}
+
+// take judges the ticks of one schedule, as far as there is room for their jobs.
+func (f *firing) take(ctx context.Context, row *Schedule) error {
+	spec, err := row.spec()
+	if err != nil {
+		f.log.skip(row.ScheduleID, *row.NextAt, "the schedule cannot be read any more: "+err.Error())
+		f.moved.add(row.ScheduleID, nil)
+		return nil
+	}
+	var running []uuid.UUID
+	if row.Overlap != jobspec.OverlapAllow {
+		if running, err = f.q.ScheduleJobsNotEnded(ctx, row.ScheduleID); err != nil {
+			return err
+		}
+	}
+	ticks, more := ticksDue(row, spec, f.now, catchUpMost+keptTicks)
+	verdicts := judge(row, ticks, more, f.now, len(running) > 0)
+	req, err := row.request(f.rules)
+	next := row.first(spec, *row.NextAt)
+	for _, v := range verdicts {
+		switch {
+		case v.fire && err != nil:
+			f.log.skip(row.ScheduleID, v.at, "the job is refused: "+message(err))
+		case v.fire && f.room(len(req.Payload)):
+			f.due = append(f.due, dueJob{schedule: row.ScheduleID, at: v.at, job: row.newJob(req, v.at)})
+			if row.Overlap == jobspec.OverlapCancel {
+				f.cancels = append(f.cancels, running...)
+			}
+		case v.fire:
+			f.moved.add(row.ScheduleID, &v.at)
+			return nil
+		default:
+			f.log.skip(row.ScheduleID, v.at, v.why)
+		}
+		next = row.first(spec, v.at.Add(time.Nanosecond))
+	}
+	f.moved.add(row.ScheduleID, next)
+	return nil
+}
+
+// room says whether one job more fits into the pass. The first one does.
+func (f *firing) room(size int) bool {
+	if len(f.due) > 0 && (len(f.due) >= fireJobs || f.bytes+size > fireBytes) {
+		f.full = true
+		return false
+	}
+	f.bytes += size
+	return true
+}
+
+// insert makes the jobs. One that the database refuses is none, and does not keep the others waiting.
+func (f *firing) insert(ctx context.Context) error {
+	err := f.insertSome(ctx, f.due)
+	if errors.Is(err, jobevent.ErrInvalid) {
+		for i := range f.due {
+			err = f.insertSome(ctx, f.due[i:i+1])
+			if errors.Is(err, jobevent.ErrInvalid) {
+				f.log.skip(f.due[i].schedule, f.due[i].at, "the database refuses the job")
+				err = nil
+			}
+			if err != nil {
+				break
+			}
+		}
+	}
+	return err
+}
+
+// insertSome inserts all of some jobs or none.
+func (f *firing) insertSome(ctx context.Context, due []dueJob) error {
+	if len(due) == 0 {
+		return nil
+	}
+	jobs := make([]NewJob, len(due))
+	for i := range due {
+		jobs[i] = due[i].job
+	}
+	var accepted []Accepted
+	err := pgx.BeginFunc(ctx, f.tx, func(inner pgx.Tx) (err error) {
+		accepted, err = insertTick(ctx, gen.New(inner), jobs)
+		return err
+	})
+	if err != nil {
+		return pgpool.Classify(fmt.Errorf("insert %d jobs: %w", len(jobs), err))
+	}
+	for i, job := range accepted {
+		f.log.fire(due[i].schedule, due[i].at, job.JobID, "")
+		f.moved.fired(due[i].schedule, due[i].at, job.JobID)
+		f.fired.Jobs = append(f.fired.Jobs, job.Created(jobs[i]))
+	}
+	return nil
+}
+
+// insertTick inserts jobs in a transaction that does other things, too.
+func insertTick(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted, error) {
+	if !someTied(jobs) {
+		return insertJobs(ctx, q, jobs)
+	}
+	t := tied{q: q, jobs: jobs, accepted: make([]Accepted, len(jobs))}
+	err := t.insert(ctx)
+	return t.accepted, err
+}
+
+// cancelOld keeps a cancel for each job that has to make room, in one order, so that two who cancel do
+// not wait for each other.
+func (f *firing) cancelOld(ctx context.Context) error {
+	slices.SortFunc(f.cancels, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	for _, id := range slices.Compact(f.cancels) {
+		kept, err := keepLocked(ctx, f.q, Command{JobID: id, Command: jobevent.CommandCancel, By: "cron"}, nil)
+		var refused *RefusedError
+		if errors.As(err, &refused) || errors.Is(err, pgx.ErrNoRows) {
+			continue // it has ended, or somebody has asked for something else
+		}
+		if err != nil {
+			return fmt.Errorf("cancel job %s: %w", id, err)
+		}
+		f.fired.Cancels = append(f.fired.Cancels, kept)
+	}
+	return nil
+}
+
+func (f *firing) next(ctx context.Context, idle time.Duration) (time.Duration, error) {
+	if f.full {
+		return 0, nil
+	}
+	rows, err := f.q.ScheduleNext(ctx)
+	if err != nil || len(rows) == 0 {
+		return idle, err
+	}
+	wait := rows[0].NextAt.Sub(rows[0].At)
+	if wait <= 0 && !rows[0].NextAt.After(f.now) {
+		return fireAgain, nil // it was due, and somebody else has it
+	}
+	return min(max(wait, time.Millisecond), idle), nil
+}
+
+// ScheduleRules is what this installation allows, and what it has where a job type does not say.
+type ScheduleRules struct {
+	jobspec.Rules
+	Defaults jobspec.TypeDefaults
+}
+
+// request is the job that is asked for, if the rules still allow it.
+func (s *Schedule) request(rules ScheduleRules) (jobspec.Request, error) {
+	req, err := jobspec.Decode(s.Job)
+	if err != nil {
+		return req, err
+	}
+	rules.Defaults.FillIn(&req)
+	return req, req.Validate(rules.Rules)
+}
+
+// newJob is the job of a tick. It carries the tick as the event that brought it: no second one can.
+func (s *Schedule) newJob(req jobspec.Request, at time.Time) NewJob {
+	return NewJob{
+		JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Request: req,
+		EventSource: scheduleSource + s.ScheduleID.String() + "/" + s.Name, EventID: at.In(time.UTC).Format(time.RFC3339Nano),
+	}
+}
+
+// message is an error without its code.
+func message(err error) string {
+	if public := (*apierror.Error)(nil); errors.As(err, &public) {
+		return public.Message
+	}
+	return err.Error()
+}

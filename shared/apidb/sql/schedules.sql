@@ -1,0 +1,71 @@
+-- name: ScheduleInsert :execrows
+insert into schedules (
+    schedule_id, owner_id, name, cron, time_zone, anchor_at, job, overlap, missed, paused, start_at, end_at, next_at
+) values (
+    @schedule_id, @owner_id, @name, @cron, @time_zone, @anchor_at, @job, @overlap, @missed, @paused,
+    sqlc.narg('start_at'), sqlc.narg('end_at'), sqlc.narg('next_at')
+)
+on conflict (name, owner_id) do nothing;
+
+-- name: ScheduleReplace :exec
+update schedules set
+    cron = @cron, time_zone = @time_zone, anchor_at = @anchor_at, job = @job, overlap = @overlap, missed = @missed,
+    paused = @paused, start_at = sqlc.narg('start_at'), end_at = sqlc.narg('end_at'), next_at = sqlc.narg('next_at'),
+    updated_at = now()
+where schedule_id = @schedule_id;
+
+-- One name may belong to several owners: two rows are enough to know. Nobody's comes first.
+-- name: SchedulesNamed :many
+select * from schedules
+where name = @name and (sqlc.narg('owner_id')::text is null or owner_id = sqlc.narg('owner_id'))
+order by owner_id
+limit 2;
+
+-- name: ScheduleLock :one
+select * from schedules where schedule_id = @schedule_id for update;
+
+-- name: SchedulesList :many
+select * from schedules
+where (name, owner_id) > (@after_name::text, @after_owner::text)
+    and (sqlc.narg('owner_id')::text is null or owner_id = sqlc.narg('owner_id'))
+order by name, owner_id
+limit @max_schedules::int;
+
+-- name: SchedulePause :exec
+update schedules set paused = @paused, next_at = sqlc.narg('next_at'), updated_at = now()
+where schedule_id = @schedule_id;
+
+-- name: ScheduleDelete :exec
+delete from schedules where schedule_id = @schedule_id;
+
+-- Who else fires takes others.
+-- name: SchedulesDue :many
+select * from schedules
+where next_at <= now() and not paused
+order by next_at
+limit @max_schedules::int
+for update skip locked;
+
+-- name: SchedulesFired :exec
+with input as (
+    select
+        unnest(@schedule_ids::uuid[])                                                     as schedule_id,
+        nullif(unnest(@next_ats::timestamptz[]), '0001-01-01Z')                           as next_at,
+        nullif(unnest(@last_ats::timestamptz[]), '0001-01-01Z')                           as last_at,
+        nullif(unnest(@last_job_ids::uuid[]), '00000000-0000-0000-0000-000000000000')     as last_job_id
+)
+update schedules set
+    next_at     = input.next_at,
+    last_at     = coalesce(input.last_at, schedules.last_at),
+    last_job_id = coalesce(input.last_job_id, schedules.last_job_id)
+from input
+where schedules.schedule_id = input.schedule_id;
+
+-- name: ScheduleNext :many
+select next_at, clock_timestamp()::timestamptz as at from schedules
+where next_at is not null and not paused
+order by next_at
+limit 1;
+
+-- name: SchedulesChanged :exec
+select pg_notify('jobweaver_schedules', '');

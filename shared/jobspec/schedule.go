@@ -1,0 +1,186 @@
+package jobspec
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/cronspec"
+)
+
+// MaxScheduleName is the longest name of a schedule.
+const MaxScheduleName = 100
+
+// What happens when the job before has not ended.
+const (
+	OverlapAllow  = "allow"
+	OverlapSkip   = "skip"
+	OverlapCancel = "cancel"
+)
+
+// What happens to ticks that nobody was there to fire.
+const (
+	MissedSkip = "skip"
+	MissedOne  = "one" // the last of them fires
+	MissedAll  = "all"
+)
+
+// Schedule is a job that is asked for again and again, with its defaults filled in.
+type Schedule struct {
+	Name     string // empty: the path has it
+	Cron     string
+	TimeZone string
+	Job      Request
+	JobJSON  json.RawMessage // as sent
+	Overlap  string
+	Missed   string
+	Paused   bool
+	StartAt  *time.Time // UTC, in microseconds
+	EndAt    *time.Time
+}
+
+// DecodeSchedule reads a schedule, as Decode reads a job. The error is an *apierror.Error.
+func DecodeSchedule(body []byte) (Schedule, error) {
+	if p := scanProblems(body, ""); p != nil {
+		return Schedule{}, p.err()
+	}
+	r := newReader(body, "")
+	s, complete := r.schedule()
+	p := r.close()
+	if complete && len(p) == 0 {
+		s.Job, p = decodeScheduled(s.JobJSON)
+		if _, err := s.Spec(time.Now()); err != nil && s.TimeZone != "" {
+			p.add("cron", err.Error())
+		}
+	}
+	if err := p.err(); err != nil {
+		return Schedule{}, err
+	}
+	return s, nil
+}
+
+// Spec is when the schedule fires. The error is a sentence without a subject.
+func (s *Schedule) Spec(anchor time.Time) (cronspec.Spec, error) {
+	zone, err := cronspec.Zone(s.TimeZone)
+	if err != nil {
+		return cronspec.Spec{}, fmt.Errorf("has no time zone: %w", err)
+	}
+	return cronspec.Parse(s.Cron, zone, anchor)
+}
+
+// Validate checks what Decode cannot know. The error is an *apierror.Error.
+func (s *Schedule) Validate(rules Rules) error {
+	p := ofJob(s.Job.Validate(rules))
+	now := rules.Now
+	if now.IsZero() {
+		now = time.Now()
+	}
+	if s.StartAt != nil && s.StartAt.Sub(now) > MaxAhead {
+		p.add("startAt", fmt.Sprintf("must be at most %d days ahead", MaxAhead/(24*time.Hour)))
+	}
+	if s.EndAt != nil && !s.EndAt.After(now) {
+		p.add("endAt", "must not be over")
+	}
+	return p.err()
+}
+
+// schedule reads the members of a schedule; complete: its job can be looked at.
+func (r *reader) schedule() (s Schedule, complete bool) {
+	s = Schedule{TimeZone: "UTC", Overlap: OverlapAllow, Missed: MissedOne}
+	given := map[string]bool{}
+	complete = r.object(func() {
+		given[string(r.name)] = true
+		switch string(r.name) {
+		case "name":
+			s.Name = r.checked(checkScheduleName)
+		case "cron":
+			s.Cron, _ = r.text(MaxJobBytes)
+		case "timeZone":
+			s.TimeZone = r.checked(checkZone)
+		case "job":
+			s.JobJSON = json.RawMessage(r.raw())
+		case "overlap":
+			s.Overlap = r.oneOf([]string{OverlapAllow, OverlapSkip, OverlapCancel})
+		case "missed":
+			s.Missed = r.oneOf([]string{MissedSkip, MissedOne, MissedAll})
+		case "paused":
+			s.Paused = r.boolean()
+		case "startAt":
+			s.StartAt = r.instant()
+		case "endAt":
+			s.EndAt = r.instant()
+		default:
+			r.unknown()
+		}
+	})
+	for _, name := range []string{"cron", "job"} {
+		if complete && !given[name] {
+			r.badAt(name, "is required")
+		}
+	}
+	if complete && s.StartAt != nil && s.EndAt != nil && !s.EndAt.After(*s.StartAt) {
+		r.badAt("endAt", "must be after startAt")
+	}
+	return s, complete
+}
+
+func checkZone(name string) string {
+	if _, err := cronspec.Zone(name); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// IsScheduleName tells whether a schedule may have this name.
+func IsScheduleName(name string) bool { return checkScheduleName(name) == "" }
+
+func checkScheduleName(name string) string {
+	ok := name != "" && len(name) <= MaxScheduleName && strings.IndexByte("._-", name[0]) < 0
+	for i := 0; ok && i < len(name); i++ {
+		c := name[i]
+		ok = c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-'
+	}
+	if !ok {
+		return fmt.Sprintf("must be small letters, digits, '.', '_' or '-', at most %d together, "+
+			"and begin with a letter or digit", MaxScheduleName)
+	}
+	return ""
+}
+
+// decodeScheduled reads a schedule's job. What is about one job alone it cannot have.
+func decodeScheduled(body json.RawMessage) (Request, problems) {
+	req, err := Decode(body)
+	if err != nil {
+		return req, ofJob(err)
+	}
+	var p problems
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(body, &given); err != nil {
+		p.add("job", "is not valid JSON")
+	}
+	for _, name := range []string{"runAt", "delayMs", "expiresAt", "idempotencyKey", "after", "onDependencyFailure"} {
+		if given[name] != nil {
+			p.add("job."+name, "is not for a job that comes again and again")
+		}
+	}
+	return req, p
+}
+
+// ofJob is what is wrong with a schedule's job, by its path in the schedule.
+func ofJob(err error) problems {
+	var refused *apierror.Error
+	if err == nil || !errors.As(err, &refused) {
+		return nil
+	}
+	var p problems
+	for _, d := range refused.Details {
+		p.add(strings.TrimSuffix("job."+d.Path, "."), d.Message)
+	}
+	if len(p) == 0 { // too large
+		p.add("job", refused.Message)
+	}
+	return p
+}
