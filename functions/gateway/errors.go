@@ -81,6 +81,15 @@ func public(err error) *apierror.Error {
 		return apierror.New(apierror.JobNotFound, "there is no such job")
 	case errors.Is(err, apidb.ErrNoOperation):
 		return apierror.New(apierror.NotFound, "there is no such operation")
+	case errors.Is(err, apidb.ErrNoSchedule):
+		return apierror.New(apierror.ScheduleNotFound, "there is no such schedule")
+	case errors.Is(err, apidb.ErrScheduleExists):
+		return apierror.New(apierror.ScheduleExists, "there is a schedule of this name already; PUT replaces it")
+	case errors.Is(err, apidb.ErrSeveralOwners):
+		return &apierror.Error{
+			Code: apierror.InvalidJobRequest, Message: "invalid request: ownerId is required",
+			Details: []apierror.Detail{{Path: "ownerId", Message: "is required: several owners have a schedule of this name"}},
+		}
 	case errors.As(err, &refused):
 		return apierror.New(apierror.InvalidStateTransition, "%s", refused)
 	case errors.Is(err, apidb.ErrConflict):

@@ -82,6 +82,9 @@ func (f *Function) jobOf(e event.Event, params url.Values, trace uuid.UUID) (api
 	if err := checkEvent(e); err != nil {
 		return apidb.NewJob{}, err
 	}
+	if apidb.IsOurs(e.Source()) {
+		return apidb.NewJob{}, apierror.New(apierror.InvalidEvent, "the event's source is one of JobWeaver's own")
+	}
 	if parent, ok := e.Extensions()[jobevent.ExtTraceParent].(string); ok {
 		if id, ok := traceOfParent(parent); ok {
 			trace = id

@@ -62,6 +62,9 @@ func TestTheContractHasItsEndpoints(t *testing.T) {
 		"GET /api/controls", "GET /api/controls/{kind}/{name}", "PUT /api/controls/{kind}/{name}",
 		"DELETE /api/controls/{kind}/{name}", "POST /api/controls/{kind}/{name}/pause",
 		"POST /api/controls/{kind}/{name}/resume", "GET /api/workers", "GET /api/stats",
+		"POST /api/schedules", "GET /api/schedules", "GET /api/schedules/{name}", "PUT /api/schedules/{name}",
+		"DELETE /api/schedules/{name}", "POST /api/schedules/{name}/pause", "POST /api/schedules/{name}/resume",
+		"POST /api/schedules/{name}/run", "GET /api/schedules/{name}/ticks",
 		"POST /events", "GET /api/health", "GET /api/openapi.yaml", "GET /", "GET /health/liveness",
 		"GET /health/readiness", "GET /metrics"}
 	slices.Sort(got)
@@ -78,7 +81,10 @@ func checkAnswers(t *testing.T, name string, op *openapi3.Operation) {
 	if op.RequestBody != nil {
 		want = append(want, 202, 400, 413, 415, 503)
 	}
-	if strings.Contains(name, "{jobId}") || strings.Contains(name, "{operationId}") {
+	if strings.Contains(name, "/schedules") {
+		want = append(slices.DeleteFunc(want, func(s int) bool { return s == 202 }), 400, 503)
+	}
+	if strings.Contains(name, "/schedules/{name}") || strings.Contains(name, "{jobId}") || strings.Contains(name, "{operationId}") {
 		want = append(want, 404, 503)
 	}
 	if strings.HasSuffix(name, "/cancel") || strings.HasSuffix(name, "/retry") || strings.HasSuffix(name, "/reschedule") ||
@@ -221,7 +227,7 @@ func TestTheContractRefusesUnknownFieldsOfAnswers(t *testing.T) {
 		"progress": null, "output": null, "lastError": {"errorCode": "A", "message": "b"}, "traceId": ` + id + `,
 		"tags": [], "blockedBy": [{"kind": "order", "id": "k"}], "version": 0, "callbackDeadlineAt": null,
 		"cancelRequestedAt": null, "expiresAt": null, "orderingKey": "k"`
-	full := summary + `, "payload": null, "after": [` + id + `], "onDependencyFailure": "run", "logs": [{"attempt": 1, "at": "2026-11-22T08:00:00Z", "level": "INFO", "text": ""}],
+	full := summary + `, "payload": null, "schedule": {"name": "a", "at": "2026-11-22T08:00:00Z"}, "after": [` + id + `], "onDependencyFailure": "run", "logs": [{"attempt": 1, "at": "2026-11-22T08:00:00Z", "level": "INFO", "text": ""}],
 		"history": [{"at": "2026-11-22T08:00:00Z", "from": null, "to": "PENDING", "attempt": 0, "by": "ingest", "reason": null}],
 		"attempts": [{"attempt": 1, "workerId": null, "startedAt": null, "finishedAt": null, "outcome": null,
 		"errorCode": null, "message": null}]`

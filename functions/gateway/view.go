@@ -48,9 +48,16 @@ type full struct {
 	Payload             json.RawMessage `json:"payload"`
 	After               []uuid.UUID     `json:"after"`
 	OnDependencyFailure *string         `json:"onDependencyFailure"`
+	Schedule            *scheduled      `json:"schedule"`
 	History             []move          `json:"history"`
 	Attempts            []attempt       `json:"attempts"`
 	Logs                []logLine       `json:"logs"`
+}
+
+// scheduled is the tick that a job was made of.
+type scheduled struct {
+	Name string    `json:"name"`
+	At   time.Time `json:"at"`
 }
 
 type progress struct {
@@ -111,6 +118,7 @@ func newFull(job apidb.Job, lines []apidb.LogLine) full {
 	}
 	return full{
 		summary: newSummary(job), Payload: job.Payload, After: list(job.After),
+		Schedule:            newScheduled(job.ScheduledBy),
 		OnDependencyFailure: onDependencyFailure(job), History: history, Attempts: attempts(job), Logs: newLogs(lines),
 	}
 }
@@ -123,6 +131,13 @@ func onDependencyFailure(job apidb.Job) *string {
 		return given(jobspec.OnDependencyFailureRun)
 	}
 	return given(jobspec.OnDependencyFailureCancel)
+}
+
+func newScheduled(by *apidb.ScheduledBy) *scheduled {
+	if by == nil {
+		return nil
+	}
+	return &scheduled{Name: by.Name, At: by.At.UTC()}
 }
 
 func newProgress(p *jobevent.Progress) *progress {

@@ -1,0 +1,260 @@
+package gateway
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+)
+
+const (
+	maxScheduleBytes = jobspec.MaxJobBytes + 16<<10 // a job, and what stands around it
+	shownTicks       = 5                            // that are to come
+)
+
+type scheduleBody struct {
+	Name      string          `json:"name"`
+	OwnerID   *string         `json:"ownerId"`
+	Cron      string          `json:"cron"`
+	TimeZone  string          `json:"timeZone"`
+	Job       json.RawMessage `json:"job"`
+	Overlap   string          `json:"overlap"`
+	Missed    string          `json:"missed"`
+	Paused    bool            `json:"paused"`
+	StartAt   *time.Time      `json:"startAt"`
+	EndAt     *time.Time      `json:"endAt"`
+	NextAt    *time.Time      `json:"nextAt"`
+	Upcoming  []time.Time     `json:"upcoming"`
+	LastAt    *time.Time      `json:"lastAt"`
+	LastJobID *uuid.UUID      `json:"lastJobId"`
+	CreatedAt time.Time       `json:"createdAt"`
+	UpdatedAt time.Time       `json:"updatedAt"`
+}
+
+func newScheduleBody(s apidb.Schedule) scheduleBody {
+	body := scheduleBody{
+		Name: s.Name, OwnerID: given(s.OwnerID), Cron: s.Cron, TimeZone: s.TimeZone, Job: s.Job, Overlap: s.Overlap,
+		Missed: s.Missed, Paused: s.Paused, StartAt: utc(s.StartAt), EndAt: utc(s.EndAt),
+		Upcoming: list(s.Upcoming(shownTicks)), LastAt: utc(s.LastAt), LastJobID: s.LastJobID, CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
+	}
+	for i, at := range body.Upcoming {
+		body.Upcoming[i] = at.UTC()
+	}
+	if len(body.Upcoming) > 0 {
+		body.NextAt = &body.Upcoming[0]
+	}
+	return body
+}
+
+// createSchedule is POST /api/schedules.
+func (f *Function) createSchedule(c *gin.Context) error {
+	asked, err := f.schedule(c)
+	if err != nil {
+		return err
+	}
+	if asked.Name == "" {
+		return badSchedule("name", "is required")
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	if err := fires(asked); err != nil {
+		return err
+	}
+	made, err := f.store.CreateSchedule(ctx, asked)
+	if err != nil {
+		return err
+	}
+	answerMade(c, made)
+	return nil
+}
+
+func answerMade(c *gin.Context, made apidb.Schedule) {
+	location := "/api/schedules/" + made.Name
+	if made.OwnerID != "" {
+		location += "?ownerId=" + url.QueryEscape(made.OwnerID)
+	}
+	c.Header("Location", location)
+	c.JSON(http.StatusCreated, newScheduleBody(made))
+}
+
+// putSchedule is PUT /api/schedules/{name}.
+func (f *Function) putSchedule(c *gin.Context) error {
+	key, err := scheduleKey(c)
+	if err != nil {
+		return err
+	}
+	asked, err := f.schedule(c)
+	if err != nil {
+		return err
+	}
+	switch {
+	case asked.Name != "" && asked.Name != key.Name:
+		return badSchedule("name", "must be that of the path")
+	case key.OwnerID != nil && *key.OwnerID != asked.Job.OwnerID:
+		return badSchedule("job.ownerId", "must be that of the query")
+	}
+	asked.Name = key.Name
+	ctx, cancel := patience(c)
+	defer cancel()
+	if err := fires(asked); err != nil {
+		return err
+	}
+	kept, created, err := f.store.PutSchedule(ctx, asked)
+	if err != nil {
+		return err
+	}
+	if created {
+		answerMade(c, kept)
+		return nil
+	}
+	c.JSON(http.StatusOK, newScheduleBody(kept))
+	return nil
+}
+
+// schedule reads a request's schedule.
+func (f *Function) schedule(c *gin.Context) (jobspec.Schedule, error) {
+	body, err := readJSON(c, maxScheduleBytes)
+	if err != nil {
+		return jobspec.Schedule{}, err
+	}
+	asked, err := jobspec.DecodeSchedule(body)
+	if err != nil {
+		return asked, err
+	}
+	return asked, asked.Validate(f.rules)
+}
+
+// fires refuses a schedule that is over before it fires.
+func fires(asked jobspec.Schedule) error {
+	from := time.Now()
+	if asked.StartAt != nil && asked.StartAt.After(from) {
+		from = *asked.StartAt
+	}
+	spec, err := asked.Spec(from)
+	if err != nil {
+		return badSchedule("cron", err.Error())
+	}
+	if first := spec.Next(from.Add(-time.Nanosecond)); asked.EndAt != nil && first.After(*asked.EndAt) {
+		return badSchedule("endAt", "is before the first time at which it would fire, "+first.Format(time.RFC3339))
+	}
+	return nil
+}
+
+func badSchedule(path, message string) error {
+	return &apierror.Error{
+		Code: apierror.InvalidJobRequest, Message: "invalid schedule: " + path + " " + message,
+		Details: []apierror.Detail{{Path: path, Message: message}},
+	}
+}
+
+// scheduleKey is the schedule that a path names, beside parameters of its own.
+func scheduleKey(c *gin.Context) (apidb.ScheduleKey, error) {
+	q := query{values: c.Request.URL.Query()}
+	key := apidb.ScheduleKey{Name: c.Param("name"), OwnerID: given(q.one("ownerId"))}
+	if err := q.close("ownerId"); err != nil {
+		return key, err
+	}
+	if !jobspec.IsScheduleName(key.Name) {
+		return key, apidb.ErrNoSchedule
+	}
+	return key, nil
+}
+
+type schedulesBody struct {
+	Schedules  []scheduleBody `json:"schedules"`
+	NextCursor *string        `json:"nextCursor"`
+}
+
+// listSchedules is GET /api/schedules: pages by key, in the order of names.
+func (f *Function) listSchedules(c *gin.Context) error {
+	q := query{values: c.Request.URL.Query()}
+	filter := apidb.ScheduleFilter{
+		OwnerID: given(q.one("ownerId")), After: afterSchedule(q.one("cursor")),
+		Limit: q.integer("limit", defaultLimit, 1, maxLimit),
+	}
+	if err := q.close("ownerId", "cursor", "limit"); err != nil {
+		return err
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	schedules, more, err := f.store.ListSchedules(ctx, filter)
+	if err != nil {
+		return err
+	}
+	body := schedulesBody{Schedules: make([]scheduleBody, len(schedules))}
+	for i, s := range schedules {
+		body.Schedules[i] = newScheduleBody(s)
+	}
+	if more {
+		last := schedules[len(schedules)-1]
+		cursor := last.Name + ":" + last.OwnerID
+		body.NextCursor = &cursor
+	}
+	c.JSON(http.StatusOK, body)
+	return nil
+}
+
+// getSchedule is GET /api/schedules/{name}.
+func (f *Function) getSchedule(c *gin.Context) error {
+	key, err := scheduleKey(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	s, err := f.store.Schedule(ctx, key)
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, newScheduleBody(s))
+	return nil
+}
+
+// deleteSchedule is DELETE /api/schedules/{name}.
+func (f *Function) deleteSchedule(c *gin.Context) error {
+	key, err := scheduleKey(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	if err := f.store.DeleteSchedule(ctx, key); err != nil {
+		return err
+	}
+	c.Status(http.StatusNoContent)
+	return nil
+}
+
+// runSchedule is POST /api/schedules/{name}/run: a job at once.
+func (f *Function) runSchedule(c *gin.Context) error {
+	key, err := scheduleKey(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	created, err := f.store.RunSchedule(ctx, key, apidb.ScheduleRules{Rules: f.rules, Defaults: f.defaults})
+	if err != nil {
+		return err
+	}
+	e, err := apidb.CreatedEvent(created)
+	if err != nil {
+		return err
+	}
+	f.stage.add([]event.Event{e})
+	c.Header("Location", "/api/jobs/"+created.JobID.String())
+	c.JSON(http.StatusAccepted, runBody{JobID: created.JobID})
+	return nil
+}
+
+type runBody struct {
+	JobID uuid.UUID `json:"jobId"`
+}

@@ -1,0 +1,95 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+)
+
+// pauseSchedule is POST /api/schedules/{name}/pause.
+func (f *Function) pauseSchedule(c *gin.Context) error {
+	return changeSchedule(c, f.store.PauseSchedule)
+}
+
+// resumeSchedule is POST /api/schedules/{name}/resume.
+func (f *Function) resumeSchedule(c *gin.Context) error {
+	return changeSchedule(c, f.store.ResumeSchedule)
+}
+
+func changeSchedule(
+	c *gin.Context, change func(context.Context, apidb.ScheduleKey) (apidb.Schedule, error),
+) error {
+	key, err := scheduleKey(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	s, err := change(ctx, key)
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, newScheduleBody(s))
+	return nil
+}
+
+// afterSchedule is where the page before has ended: name and owner, of which a name has no colon.
+func afterSchedule(cursor string) apidb.ScheduleKey {
+	name, owner, _ := strings.Cut(cursor, ":")
+	return apidb.ScheduleKey{Name: name, OwnerID: &owner}
+}
+
+type ticksBody struct {
+	Ticks      []tick  `json:"ticks"`
+	NextCursor *string `json:"nextCursor"`
+}
+
+type tick struct {
+	At         time.Time  `json:"at"`
+	Outcome    string     `json:"outcome"`
+	Reason     *string    `json:"reason"`
+	JobID      *uuid.UUID `json:"jobId"`
+	RecordedAt time.Time  `json:"recordedAt"`
+}
+
+// ticks is GET /api/schedules/{name}/ticks: pages by key, newest first. The cursor is an instant.
+func (f *Function) ticks(c *gin.Context) error {
+	q := query{values: c.Request.URL.Query()}
+	if !jobspec.IsScheduleName(c.Param("name")) {
+		return apidb.ErrNoSchedule
+	}
+	key := apidb.ScheduleKey{Name: c.Param("name"), OwnerID: given(q.one("ownerId"))}
+	before, limit := q.instant("cursor"), q.integer("limit", defaultLimit, 1, maxLimit)
+	if err := q.close("ownerId", "cursor", "limit"); err != nil {
+		return err
+	}
+	if before == nil {
+		end := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+		before = &end
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	found, more, err := f.store.Ticks(ctx, key, *before, limit)
+	if err != nil {
+		return err
+	}
+	body := ticksBody{Ticks: make([]tick, len(found))}
+	for i, t := range found {
+		body.Ticks[i] = tick{
+			At: t.At.UTC(), Outcome: t.Outcome, Reason: given(t.Reason), JobID: t.JobID, RecordedAt: t.RecordedAt.UTC(),
+		}
+	}
+	if more {
+		cursor := body.Ticks[len(body.Ticks)-1].At.Format(time.RFC3339Nano)
+		body.NextCursor = &cursor
+	}
+	c.JSON(http.StatusOK, body)
+	return nil
+}
