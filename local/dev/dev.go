@@ -141,7 +141,7 @@ func onlyBase(ctx context.Context, o Options, below *base) error {
 			return err
 		}
 		for _, f := range []struct{ name, url string }{
-			{"gateway", urls.API}, {"projection", urls.API}, {"bulk", urls.API},
+			{"gateway", urls.API}, {"projection", urls.API}, {"bulk", urls.API}, {"cron", urls.API},
 			{"ingest", urls.Scheduler}, {"dispatch", urls.Scheduler}, {"outcome", urls.Scheduler},
 			{"command", urls.Scheduler}, {"watchdog", urls.Scheduler},
 			{"retention", urls.Scheduler}, {"runjob", urls.Worker},

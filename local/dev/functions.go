@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/bulk"
 	"github.com/jobweaver/jobweaver/functions/command"
+	"github.com/jobweaver/jobweaver/functions/cron"
 	"github.com/jobweaver/jobweaver/functions/dispatch"
 	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/functions/ingest"
@@ -128,6 +129,10 @@ func (s *stores) functions(o Options, below *base) ([]funchost.Function, error) 
 	if err != nil {
 		return nil, err
 	}
+	scheduling, err := s.cron(o)
+	if err != nil {
+		return nil, err
+	}
 	return []funchost.Function{
 		door.Host(),
 		projecting.Host(),
@@ -138,6 +143,7 @@ func (s *stores) functions(o Options, below *base) ([]funchost.Function, error) 
 		command.New(s.scheduler).Host(),
 		watchdog.New(s.scheduler).Host(),
 		retiring.Host(),
+		scheduling.Host(),
 		worker,
 	}, nil
 }
@@ -148,8 +154,22 @@ func (s *stores) gateway(o Options, broker func(context.Context) error) (*gatewa
 		return nil, err
 	}
 	cfg.Queues, cfg.Broker = o.Queues, broker
-	cfg.JobTypes = slices.AppendSeq(slices.Clone(o.JobTypes), maps.Keys(o.Handlers))
+	cfg.JobTypes = o.types()
 	return gateway.New(cfg, s.api)
+}
+
+func (s *stores) cron(o Options) (*cron.Function, error) {
+	var cfg cron.Config
+	if err := funchost.LoadConfig(&cfg); err != nil {
+		return nil, err
+	}
+	cfg.Queues, cfg.JobTypes = o.Queues, o.types()
+	return cron.New(cfg, s.api)
+}
+
+// types is the job types beside the built-in ones.
+func (o *Options) types() []string {
+	return slices.AppendSeq(slices.Clone(o.JobTypes), maps.Keys(o.Handlers))
 }
 
 func (s *stores) projection() (*projection.Function, error) {

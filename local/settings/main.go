@@ -7,6 +7,7 @@ import (
 	"os"
 	"reflect"
 
+	"github.com/jobweaver/jobweaver/functions/cron"
 	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/functions/projection"
 	"github.com/jobweaver/jobweaver/functions/runjob"
@@ -43,6 +44,7 @@ func main() {
 	page.WriteString(head)
 	table(&page, "", funchost.Config{}, kafkaevent.Config{})
 	table(&page, "gateway", gateway.Config{})
+	table(&page, "cron", cron.Config{})
 	table(&page, "projection", projection.Config{})
 	table(&page, "ingest, dispatch, outcome, command, watchdog", schedulerdb.Config{})
 	table(&page, "retention", schedulerdb.Retention{})

@@ -1,0 +1,182 @@
+// Package cron is the clock of schedules: it makes a job of each tick that is due, or records why not.
+package cron
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// Name is the function's name.
+const Name = "cron"
+
+const (
+	// idle is the longest sleep of the clock.
+	idle = 10 * time.Second
+	// listenAgain is how long it waits before it listens anew on a database that went away.
+	listenAgain = time.Second
+	// forgetEvery is how often old ticks are dropped.
+	forgetEvery = 10 * time.Minute
+	// sayTry is the one try to say what has become a job.
+	sayTry = 5 * time.Second
+	// unsaid is how many passes wait to be said.
+	unsaid = 100
+)
+
+// Config is what an installation allows, as the gateway has it, and what the host knows.
+type Config struct {
+	JobTypes []string `envconfig:"JOB_TYPES" desc:"job types beside the built-in ones; * allows every name"`
+	Queues   []string `ignored:"true"` // that a job may name
+
+	RetryPolicies string `envconfig:"RETRY_POLICIES" desc:"JSON: by job type maxRetryCount, retryPolicy, timeoutMs where a request does not say"`
+}
+
+// Function ticks when a schedule is due.
+type Function struct {
+	store *apidb.Store
+	rules apidb.ScheduleRules
+	wake  chan struct{}
+	say   chan []event.Event
+
+	forgetAt time.Time // when to drop old ticks, and after which schedule
+	forgot   uuid.UUID
+}
+
+// New makes the function on the API's database. An error begins with the setting that is wrong.
+func New(cfg Config, store *apidb.Store) (*Function, error) {
+	defaults, err := jobspec.ParseTypeDefaults(cfg.RetryPolicies)
+	if err != nil {
+		return nil, fmt.Errorf("RETRY_POLICIES: %w", err)
+	}
+	return &Function{
+		store: store, wake: make(chan struct{}, 1), say: make(chan []event.Event, unsaid),
+		rules: apidb.ScheduleRules{
+			Rules: jobspec.Rules{Queues: cfg.Queues, JobTypes: cfg.JobTypes}, Defaults: defaults,
+		},
+	}, nil
+}
+
+// Host is how the function is hosted.
+func (f *Function) Host() funchost.Function {
+	return funchost.Function{Name: Name, Tick: f.Tick, Wake: f.wake, Ready: f.store.Ping, Run: f.Run}
+}
+
+// Tick is one pass of the clock. It says nothing itself: a broker that is away must not stop the clock.
+// What Run cannot say, projection does.
+func (f *Function) Tick(ctx context.Context) ([]event.Event, time.Duration, error) {
+	fired, next, err := f.store.FireSchedules(ctx, f.rules, idle)
+	if err != nil {
+		return nil, 0, err
+	}
+	looked := time.Now()
+	events, err := eventsOf(fired)
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(events) > 0 {
+		select {
+		case f.say <- events:
+		default:
+			telemetry.Logger(ctx).Warn("had no room to say what has become a job, reconcile will", "events", len(events))
+		}
+	}
+	if err := f.forget(ctx); err != nil {
+		return nil, 0, err
+	}
+	return nil, max(0, next-time.Since(looked)), nil
+}
+
+func eventsOf(fired apidb.Fired) ([]event.Event, error) {
+	var events []event.Event
+	for _, job := range fired.Jobs {
+		e, err := apidb.CreatedEvent(job)
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, e)
+	}
+	for _, command := range fired.Cancels {
+		e, err := command.Event()
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
+// forget drops old ticks, of some schedules at a time.
+func (f *Function) forget(ctx context.Context) error {
+	if time.Now().Before(f.forgetAt) {
+		return nil
+	}
+	last, err := f.store.ForgetTicks(ctx, f.forgot)
+	if err != nil {
+		return err
+	}
+	if f.forgot = last; last == uuid.Nil {
+		f.forgetAt = time.Now().Add(forgetEvery)
+	}
+	return nil
+}
+
+// Run says what ticks have made, and has the database shorten the clock's sleep.
+func (f *Function) Run(ctx context.Context, say funchost.Publish) error {
+	listening := make(chan struct{})
+	go func() {
+		defer close(listening)
+		f.listen(ctx)
+	}()
+	for {
+		select {
+		case events := <-f.say:
+			f.try(ctx, say, events)
+			continue
+		case <-ctx.Done():
+		}
+		<-listening
+		select {
+		case events := <-f.say: // of the last tick
+			f.try(ctx, say, events)
+		default:
+			return nil
+		}
+	}
+}
+
+func (f *Function) try(ctx context.Context, say funchost.Publish, events []event.Event) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sayTry)
+	defer cancel()
+	if err := say(ctx, events); err != nil {
+		telemetry.Logger(ctx).Warn("cannot say what has become a job, reconcile will", "error", err, "events", len(events))
+	}
+}
+
+// listen wakes the clock; without it, it still ticks.
+func (f *Function) listen(ctx context.Context) {
+	for {
+		err := f.store.ListenSchedules(ctx, func() {
+			select {
+			case f.wake <- struct{}{}:
+			default:
+			}
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		telemetry.Logger(ctx).Warn("lost the wake-up, the clock ticks without", "error", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(listenAgain):
+		}
+	}
+}

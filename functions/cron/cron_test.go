@@ -1,0 +1,224 @@
+package cron_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/jobweaver/jobweaver/functions/cron"
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// house is a database, on which functions come and go.
+type house struct {
+	t     *testing.T
+	url   string
+	store *apidb.Store
+}
+
+func open(t *testing.T) *house {
+	t.Helper()
+	h := &house{t: t, url: pgtest.Database(t, migrations.API)}
+	h.store = h.another()
+	return h
+}
+
+func (h *house) another() *apidb.Store {
+	h.t.Helper()
+	store, err := apidb.Open(h.t.Context(), h.url)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(store.Close)
+	return store
+}
+
+func (h *house) create(name, spec, fields string) apidb.Schedule {
+	h.t.Helper()
+	asked, err := jobspec.DecodeSchedule(fmt.Appendf(nil,
+		`{"name": %q, "cron": %q, "job": {"jobType": "OWN", "payload": 1}%s}`, name, spec, fields))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	made, err := h.store.CreateSchedule(h.t.Context(), asked)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return made
+}
+
+// function is one with a store of its own, as another process has.
+func (h *house) function() funchost.Function {
+	h.t.Helper()
+	f, err := cron.New(cron.Config{JobTypes: []string{"OWN"}, Queues: []string{"default"}}, h.another())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return f.Host()
+}
+
+// run has a function tick, as its host does, until ctx ends.
+func run(ctx context.Context, f funchost.Function, say funchost.Publish) error {
+	var all errgroup.Group
+	ctx, stop := context.WithCancel(ctx)
+	all.Go(func() error { return f.Run(ctx, say) })
+	all.Go(func() error {
+		defer stop()
+		for ctx.Err() == nil {
+			_, next, err := f.Tick(context.WithoutCancel(ctx))
+			if err != nil {
+				return err
+			}
+			select {
+			case <-time.After(next):
+			case <-f.Wake:
+			case <-ctx.Done():
+			}
+		}
+		return nil
+	})
+	return all.Wait()
+}
+
+// Two at once, of which each goes and comes back: every second is one job, on time, and is said.
+func TestEachSecondIsOneJobWhoeverComesAndGoes(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	said := make(chan event.Event, 1000)
+	say := func(_ context.Context, events []event.Event) error {
+		for _, e := range events {
+			said <- e
+		}
+		return nil
+	}
+	var all errgroup.Group
+	for i := range 2 {
+		all.Go(func() error {
+			for life := range 3 {
+				ctx, stop := context.WithTimeout(t.Context(), time.Duration(1500+700*i+300*life)*time.Millisecond)
+				err := run(ctx, h.function(), say)
+				stop()
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	made := h.create("each-second", "* * * * * *", `, "missed": "all"`) // it wakes them
+	if err := all.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	ticks := h.ticks("each-second")
+	if len(ticks) < 4 || !ticks[len(ticks)-1].At.Equal(*made.NextAt) {
+		t.Fatalf("the first of %d ticks is %+v, should be %s", len(ticks), ticks[len(ticks)-1], made.NextAt)
+	}
+	jobs := map[uuid.UUID]bool{}
+	for i, tick := range ticks {
+		if tick.Outcome != "fired" || i > 0 && ticks[i-1].At.Sub(tick.At) != time.Second {
+			t.Errorf("tick %+v", tick)
+		}
+		jobs[*tick.JobID] = true
+	}
+	close(said)
+	for e := range said {
+		created, err := jobevent.Decode[jobevent.Created](e)
+		if err != nil || !jobs[created.JobID] || e.ID() != jobevent.CreatedID(created.JobID) {
+			t.Errorf("said %s, %v", e, err)
+		}
+		delete(jobs, created.JobID)
+	}
+	if len(jobs) > 0 {
+		t.Errorf("not said: %v", jobs)
+	}
+}
+
+func (h *house) ticks(name string) []apidb.Tick {
+	h.t.Helper()
+	ticks, _, err := h.store.Ticks(h.t.Context(), apidb.ScheduleKey{Name: name}, time.Now().Add(time.Hour), 1000)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return ticks
+}
+
+// What was committed and not said is said by projection, as any job: it is not heard of.
+func TestABrokerThatIsAwayDoesNotStopTheClock(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.create("each-second", "* * * * * *", "")
+	ctx, stop := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+	defer stop()
+	if err := run(ctx, h.function(), func(context.Context, []event.Event) error { return errors.New("away") }); err != nil {
+		t.Fatal(err)
+	}
+	ticks := h.ticks("each-second")
+	if len(ticks) < 2 {
+		t.Fatalf("ticks %+v", ticks)
+	}
+	h.exec("update jobs set created_at = created_at - interval '15 s'")
+	now := time.Now()
+	again, err := h.store.UnconfirmedJobs(t.Context(), apidb.Page{Until: now, Limit: 100})
+	if err != nil || len(again) != len(ticks) {
+		t.Errorf("to be said again %d of %d, %v", len(again), len(ticks), err)
+	}
+}
+
+func (h *house) exec(sql string) {
+	h.t.Helper()
+	conn, err := pgx.Connect(h.t.Context(), h.url)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer conn.Close(h.t.Context())
+	if _, err := conn.Exec(h.t.Context(), sql); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// Who dies before its commit has fired nothing, and whoever looks next fires it.
+func TestAnotherFiresWhatOneHasLeft(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.create("a", "* * * * * *", `, "missed": "all"`)
+	conn, err := pgx.Connect(t.Context(), h.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), "begin; select from schedules for update"); err != nil {
+		t.Fatal(err)
+	}
+	h.exec("select pg_sleep(extract(epoch from next_at - clock_timestamp())) from schedules where next_at > clock_timestamp()")
+	f := h.function()
+	if _, next, err := f.Tick(t.Context()); err != nil || next > time.Second || len(h.ticks("a")) > 0 {
+		t.Fatalf("another has it: sleeps %s, %v", next, err)
+	}
+	if _, err := conn.Exec(t.Context(), "rollback"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := f.Tick(t.Context()); err != nil || len(h.ticks("a")) == 0 {
+		t.Errorf("nothing fired, %v", err)
+	}
+}
+
+func TestAWrongSettingIsNamed(t *testing.T) {
+	t.Parallel()
+	if _, err := cron.New(cron.Config{RetryPolicies: "{"}, nil); err == nil {
+		t.Error("taken")
+	}
+}
