@@ -43,7 +43,8 @@ func newScheduleBody(s apidb.Schedule) scheduleBody {
 	body := scheduleBody{
 		Name: s.Name, OwnerID: given(s.OwnerID), Cron: s.Cron, TimeZone: s.TimeZone, Job: s.Job, Overlap: s.Overlap,
 		Missed: s.Missed, Paused: s.Paused, StartAt: utc(s.StartAt), EndAt: utc(s.EndAt),
-		Upcoming: list(s.Upcoming(shownTicks)), LastAt: utc(s.LastAt), LastJobID: s.LastJobID, CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
+		Upcoming: list(s.Upcoming(shownTicks)), LastAt: utc(s.LastAt), LastJobID: s.LastJobID,
+		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
 	}
 	for i, at := range body.Upcoming {
 		body.Upcoming[i] = at.UTC()
