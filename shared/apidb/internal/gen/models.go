@@ -59,19 +59,6 @@ type Job struct {
 	EndedAs           *string
 }
 
-type Tally struct {
-	Grain   string
-	At      time.Time
-	Queue   string
-	JobType string
-	What    string
-	N       int64
-	Kept    int64
-	Waited  []byte
-	Ran     []byte
-	Took    []byte
-}
-
 type Schedule struct {
 	ScheduleID uuid.UUID
 	OwnerID    string
@@ -90,4 +77,17 @@ type Schedule struct {
 	LastJobID  *uuid.UUID
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
+}
+
+type Tally struct {
+	Grain   string
+	At      time.Time
+	Queue   string
+	JobType string
+	What    string
+	N       int64
+	Kept    int64
+	Waited  []byte
+	Ran     []byte
+	Took    []byte
 }
