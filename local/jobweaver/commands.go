@@ -112,7 +112,7 @@ func (f *filterFlags) values(cmd *cobra.Command) map[string]any {
 // newDead lists dead jobs, and has them run again.
 func newDead() *cobra.Command {
 	flags := map[string]*string{}
-	list := verb("dead", "List the jobs that failed for good, newest first", 0, func(cmd *cobra.Command, _ []string) error {
+	list := verb("dead", "List jobs that failed for good, newest first", 0, func(cmd *cobra.Command, _ []string) error {
 		values := url.Values{}
 		for name, value := range flags {
 			if *value != "" {
