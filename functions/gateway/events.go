@@ -48,6 +48,9 @@ func (f *Function) takeEvents(c *gin.Context) error {
 	if missing := (*apidb.MissingError)(nil); errors.As(err, &missing) {
 		return in.at(missing.Job, noJobs(missing.At))
 	}
+	if late := (*apidb.LateError)(nil); errors.As(err, &late) {
+		return in.at(late.Job, late.Why)
+	}
 	if err != nil {
 		return err
 	}
@@ -91,14 +94,15 @@ func (f *Function) jobOf(e event.Event, params url.Values, trace uuid.UUID) (api
 		}
 	}
 	req, err := requestOf(e, params)
-	if err == nil {
-		err = req.Validate(f.rules)
+	if err != nil {
+		return apidb.NewJob{}, err
 	}
+	late, err := f.validate(&req, true)
 	if err != nil {
 		return apidb.NewJob{}, err
 	}
 	job, err := f.newJob(req, trace)
-	job.EventSource, job.EventID = e.Source(), e.ID()
+	job.EventSource, job.EventID, job.Late = e.Source(), e.ID(), late
 	return job, err
 }
 

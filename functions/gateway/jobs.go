@@ -68,7 +68,7 @@ func refusal(job apidb.Accepted) error {
 	case len(job.Missing) > 0:
 		return noJobs(job.Missing)
 	}
-	return nil
+	return job.Late
 }
 
 // noJobs: what stands at these places of after is no job.
@@ -85,10 +85,22 @@ func (f *Function) decode(body []byte, trace uuid.UUID) (apidb.NewJob, error) {
 	if err != nil {
 		return apidb.NewJob{}, err
 	}
-	if err := req.Validate(f.rules); err != nil {
+	late, err := f.validate(&req, req.IdempotencyKey != "")
+	if err != nil {
 		return apidb.NewJob{}, err
 	}
-	return f.newJob(req, trace)
+	job, err := f.newJob(req, trace)
+	job.Late = late
+	return job, err
+}
+
+// validate puts off the judgement on a request that comes late: where it can repeat one that came in time, only
+// the store knows.
+func (f *Function) validate(req *jobspec.Request, repeatable bool) (late, err error) {
+	if err = req.Validate(f.rules); repeatable && jobspec.IsLate(err) {
+		return err, nil
+	}
+	return nil, err
 }
 
 func (f *Function) newJob(req jobspec.Request, trace uuid.UUID) (apidb.NewJob, error) {
@@ -230,7 +242,7 @@ func (f *Function) company(jobs []apidb.NewJob) *together {
 func (f *Function) tell(jobs []apidb.NewJob, accepted []apidb.Accepted) error {
 	events := make([]event.Event, 0, len(jobs))
 	for i := range accepted {
-		if accepted[i].Replayed || len(accepted[i].Missing) > 0 {
+		if !accepted[i].New() {
 			continue
 		}
 		e, err := apidb.CreatedEvent(accepted[i].Created(jobs[i]))

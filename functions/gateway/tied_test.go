@@ -116,6 +116,44 @@ func TestAJobThatComesAfterNoJobIsRefusedAlone(t *testing.T) {
 	}
 }
 
+func TestARepeatThatComesAfterItsTimeToExpireIsAnsweredAsTheFirst(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	at := time.Now().Add(2 * time.Second).UTC()
+	expires := func(members string) string {
+		return with(members + fmt.Sprintf(`"expiresAt": %q`, at.Format(time.RFC3339Nano)))
+	}
+	keyed, tied := expires(`"idempotencyKey": "k", `), expires(`"idempotencyKey": "t", "orderingKey": "o", `)
+	first, second := h.post("/api/jobs", keyed).want(http.StatusAccepted), h.post("/api/jobs", tied).want(http.StatusAccepted)
+	event := h.binary("/events", "1", expires("")).want(http.StatusAccepted)
+	time.Sleep(time.Until(at) + time.Millisecond)
+	for body, before := range map[string]*response{keyed: first, tied: second} {
+		again := h.post("/api/jobs", body).want(http.StatusOK)
+		if string(again.body) != string(before.body) || again.header.Get("Idempotent-Replayed") != "true" {
+			t.Errorf("again: %s, before %s", again.body, before.body)
+		}
+	}
+	if again := h.binary("/events", "1", expires(`"tags": ["other"], `)).want(http.StatusAccepted); again.jobID() != event.jobID() {
+		t.Errorf("the event again: %s", again.body)
+	}
+	h.post("/api/jobs", expires(`"priority": 9, "idempotencyKey": "k", `)).wantError(apierror.IdempotencyConflict)
+	for _, late := range []string{expires(""), expires(`"idempotencyKey": "new", `), expires(`"idempotencyKey": "new", "orderingKey": "o", `)} {
+		h.post("/api/jobs", late).wantError(apierror.InvalidJobRequest, "expiresAt")
+	}
+	h.binary("/events", "2", expires("")).wantError(apierror.InvalidJobRequest, "expiresAt")
+	h.post("/events", "["+envelope("3", submitType, plainJob)+","+envelope("4", submitType, expires(""))+"]", "Content-Type", batchType).
+		wantError(apierror.InvalidJobRequest, "[1].data.expiresAt")
+	var body struct{ Results []struct{ Status int } }
+	h.post("/api/jobs/batch", `{"jobs": [`+strings.Join([]string{expires(`"idempotencyKey": "new", `), keyed, plainJob}, ",")+`]}`).
+		want(http.StatusOK).into(&body)
+	if got := fmt.Sprint(body.Results); got != "[{400} {200} {202}]" {
+		t.Errorf("in a batch: %s", got)
+	}
+	if n := h.rows(); n != 4 {
+		t.Errorf("%d jobs", n)
+	}
+}
+
 func TestAnEventSaysItsTiesInTheURL(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -30,7 +30,7 @@ func (a *accepts) count(jobs []NewJob, accepted []Accepted) {
 		key := queueAndType{jobs[from].Request.Queue, jobs[from].Request.JobType}
 		var n int32
 		for ; to < len(accepted) && jobs[to].Request.Queue == key.queue && jobs[to].Request.JobType == key.jobType; to++ {
-			if !accepted[to].Replayed && len(accepted[to].Missing) == 0 {
+			if accepted[to].New() {
 				n++
 			}
 		}

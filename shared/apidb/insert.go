@@ -26,6 +26,7 @@ type NewJob struct {
 	RequestHash []byte // of the canonical request; kept beside an idempotency key
 	EventSource string // of the CloudEvent that brought it; empty: none did
 	EventID     string
+	Late        error // why it is accepted only where it repeats one that was; nil: also as a new job
 }
 
 // Accepted says which job a request has become.
@@ -40,7 +41,11 @@ type Accepted struct {
 	OrderNumber int64      // of a job with an ordering key; they rise in the order of acceptance
 	OrderAfter  *uuid.UUID // the job of the key before it; nil: all before it have ended
 	Missing     []int      // what in the request's After is no job of the owner, the first few; then it was refused
+	Late        error      // the job's own, where it repeats none: then it was refused
 }
+
+// New says that the request has become a job just now.
+func (a *Accepted) New() bool { return !a.Replayed && len(a.Missing) == 0 && a.Late == nil }
 
 // Status is the job's at the time it was accepted, so that a replayed answer is the same answer.
 func (a Accepted) Status() jobstate.Status {
@@ -75,7 +80,7 @@ func (s *Store) insertSome(ctx context.Context, jobs []NewJob) ([]Accepted, erro
 	return s.insertBatch(ctx, jobs, false)
 }
 
-// InsertAllJobs accepts all jobs, or with an ErrConflict or a *MissingError none.
+// InsertAllJobs accepts all jobs, or with an ErrConflict, a *MissingError or a *LateError none.
 func (s *Store) InsertAllJobs(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
 	accepted, err := s.insertAll(ctx, jobs)
 	s.accepts.count(jobs, accepted)

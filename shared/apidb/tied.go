@@ -23,10 +23,20 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("job %d comes after %d or more that do not exist", e.Job, len(e.At))
 }
 
+// LateError says that a job came too late to be accepted.
+type LateError struct {
+	Job int // in the batch
+	Why error
+}
+
+func (e *LateError) Error() string { return fmt.Sprintf("job %d: %s", e.Job, e.Why) }
+
+func (e *LateError) Unwrap() error { return e.Why }
+
 // someTied tells whether some of the jobs are accepted with an eye on others.
 func someTied(jobs []NewJob) bool {
 	for i := range jobs {
-		if req := &jobs[i].Request; req.OrderingKey != "" || len(req.After) > 0 {
+		if req := &jobs[i].Request; req.OrderingKey != "" || len(req.After) > 0 || jobs[i].Late != nil {
 			return true
 		}
 	}
@@ -86,7 +96,7 @@ func (t *tied) insert(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if open, err = t.refuseMissing(ctx, open); err != nil {
+	if open, err = t.refuseMissing(ctx, t.refuseLate(open)); err != nil {
 		return err
 	}
 	fresh, repeated := t.split(open)
@@ -135,6 +145,14 @@ func (t *tied) split(open []int) (fresh, repeated []int) {
 	return fresh, repeated
 }
 
+// refuseLate refuses the jobs that came too late, and returns the others.
+func (t *tied) refuseLate(open []int) []int {
+	return slices.DeleteFunc(open, func(i int) bool {
+		t.accepted[i].Late = t.jobs[i].Late
+		return t.jobs[i].Late != nil
+	})
+}
+
 // refuseMissing refuses the jobs that come after what is no job of their owner, and returns the others.
 // One that has been deleted is none; one that is deleted after this was there, and the scheduler knows how
 // it ended for as long as an event of before may still come.
@@ -175,6 +193,8 @@ func (t *tied) refusal() error {
 			return ErrConflict
 		case len(a.Missing) > 0:
 			return &MissingError{Job: i, At: a.Missing}
+		case a.Late != nil:
+			return &LateError{Job: i, Why: a.Late}
 		}
 	}
 	return nil

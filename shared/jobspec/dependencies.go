@@ -2,10 +2,13 @@ package jobspec
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
 // The values of onDependencyFailure.
@@ -66,11 +69,21 @@ func (l *idList) add(text string) string {
 
 func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
+const late = "must be later than now, and than the time from which the job may run"
+
+// IsLate tells whether all that Validate says is that the time to expire has come. Then the request can still
+// repeat one that came in time.
+func IsLate(err error) bool {
+	var wrong *apierror.Error
+	return errors.As(err, &wrong) && len(wrong.Details) == 1 &&
+		wrong.Details[0] == apierror.Detail{Path: "expiresAt", Message: late}
+}
+
 // checkExpiry is of a job that may run from dueAt on.
 func checkExpiry(expiresAt, dueAt time.Time) string {
 	switch left := expiresAt.Sub(dueAt); {
 	case left <= 0:
-		return "must be later than now, and than the time from which the job may run"
+		return late
 	case left > MaxAhead:
 		return fmt.Sprintf("must be at most %d days after the job may run", MaxAhead/(24*time.Hour))
 	}
