@@ -11,6 +11,7 @@ ALTER TABLE jobs
 CREATE SEQUENCE order_numbers;
 CREATE INDEX jobs_ordered ON jobs (ordering_key, owner_id, order_number)
     WHERE ordering_key IS NOT NULL AND status NOT IN ('COMPLETED', 'FAILED', 'CANCELLED');
+CREATE INDEX jobs_of_key ON jobs (ordering_key, job_id) WHERE ordering_key IS NOT NULL; -- for a list of them
 
 ALTER TABLE commands
     ADD COLUMN run_at       timestamptz,
@@ -26,6 +27,7 @@ ALTER TABLE commands
     ADD CONSTRAINT commands_command_check CHECK (command IN ('cancel', 'retry')),
     DROP COLUMN operation_id,
     DROP COLUMN run_at;
+DROP INDEX jobs_of_key;
 DROP INDEX jobs_ordered;
 DROP SEQUENCE order_numbers;
 ALTER TABLE jobs

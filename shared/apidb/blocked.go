@@ -21,10 +21,14 @@ const (
 // maxDependencies is how many of those that have to end first are listed as not ended.
 const maxDependencies = 20
 
+// maxListedAfter is how many of those that have to end first a list looks at, for each of its jobs.
+const maxListedAfter = 100
+
 // findBlocks says of jobs that wait what they wait for, beside a worker. It asks the database only where
 // one is tied to others, and at most once a second for the controls.
-func (s *Store) findBlocks(ctx context.Context, jobs []Job) error {
-	if err := s.findTies(ctx, jobs); err != nil {
+// Of those that have to end first it looks at the first mostAfter of each job.
+func (s *Store) findBlocks(ctx context.Context, jobs []Job, mostAfter int32) error {
+	if err := s.findTies(ctx, jobs, mostAfter); err != nil {
 		return err
 	}
 	for i := range jobs {
@@ -52,7 +56,7 @@ func blocksOf(controls []Control) (blocks []jobevent.Block) {
 	return blocks
 }
 
-func (s *Store) findTies(ctx context.Context, jobs []Job) error {
+func (s *Store) findTies(ctx context.Context, jobs []Job, mostAfter int32) error {
 	at := map[uuid.UUID]*Job{}
 	var ids []uuid.UUID
 	for i := range jobs {
@@ -64,7 +68,9 @@ func (s *Store) findTies(ctx context.Context, jobs []Job) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	rows, err := s.q.JobsTied(ctx, gen.JobsTiedParams{JobIDs: ids, MaxDependencies: maxDependencies})
+	rows, err := s.q.JobsTied(ctx, gen.JobsTiedParams{
+		JobIDs: ids, MaxDependencies: maxDependencies, MostLookedAt: mostAfter,
+	})
 	for _, row := range rows {
 		job := at[row.JobID]
 		job.BlockedBy = append(job.BlockedBy, jobevent.Block{Kind: row.Kind, ID: row.ID})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
@@ -66,7 +67,7 @@ func (s *Store) Job(ctx context.Context, id uuid.UUID) (Job, error) {
 	job.Payload, job.After, job.RunAnyway = row.Payload, row.AfterIDs, value(row.RunsAnyway)
 	job.ScheduledBy = scheduledBy(row.EventSource, row.EventID)
 	page := []Job{job}
-	err = s.findBlocks(ctx, page)
+	err = s.findBlocks(ctx, page, jobspec.MaxAfter)
 	return page[0], classify("find what a job waits for", err)
 }
 
@@ -120,7 +121,7 @@ const clockRoom = 5 * time.Minute
 // ListJobs gives the newest jobs that fit, without their payloads; more: there are others after them.
 func (s *Store) ListJobs(ctx context.Context, f Filter) (jobs []Job, more bool, err error) {
 	p := f.params()
-	rows, err := s.list(ctx, p, shelvesOf(f.Status), f.Skip)
+	rows, err := s.list(ctx, p, f)
 	if err != nil {
 		return nil, false, classify("list jobs", err)
 	}
@@ -133,7 +134,7 @@ func (s *Store) ListJobs(ctx context.Context, f Filter) (jobs []Job, more bool, 
 			return nil, false, err
 		}
 	}
-	if err := s.findBlocks(ctx, jobs); err != nil {
+	if err := s.findBlocks(ctx, jobs, maxListedAfter); err != nil {
 		return nil, false, classify("find what jobs wait for", err)
 	}
 	return jobs, more, nil
@@ -142,7 +143,7 @@ func (s *Store) ListJobs(ctx context.Context, f Filter) (jobs []Job, more bool, 
 func (f Filter) params() gen.JobsListParams {
 	p := gen.JobsListParams{
 		Status: text(string(f.Status)), JobType: text(f.JobType), Queue: text(f.Queue),
-		Tag: text(f.Tag), OrderingKey: text(f.OrderingKey), Since: f.Since, Until: f.Until, BeforeID: uuid.Max,
+		Tag: text(f.Tag), Since: f.Since, Until: f.Until, BeforeID: uuid.Max,
 		MaxJobs: int32(f.Limit + 1),
 	}
 	if f.Since != nil {
@@ -161,21 +162,23 @@ func (f Filter) params() gen.JobsListParams {
 func (s *Store) CountDead(ctx context.Context, f Filter) (n int64, known bool, err error) {
 	p := f.params()
 	row, err := s.q.JobsCountShelved(ctx, gen.JobsCountShelvedParams{
-		Shelf: shelvesOf(jobstate.Failed)[0], JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, OrderingKey: p.OrderingKey,
+		Shelf: shelvesOf(jobstate.Failed)[0], JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, OrderingKey: text(f.OrderingKey),
 		Since: p.Since, Until: p.Until, AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: MaxFigure + 1,
 	})
 	return row.Fit, row.Seen <= MaxFigure, classify("count dead jobs", err)
 }
 
-func (s *Store) list(
-	ctx context.Context, p gen.JobsListParams, shelves []int32, skip int,
-) ([]gen.JobsListRow, error) {
+func (s *Store) list(ctx context.Context, p gen.JobsListParams, f Filter) ([]gen.JobsListRow, error) {
+	shelves, skip := shelvesOf(f.Status), f.Skip
+	if f.OrderingKey != "" {
+		return s.listOrdered(ctx, p, f)
+	}
 	if len(shelves) == 0 {
 		return s.q.JobsList(ctx, p)
 	}
 	shelved, err := s.q.JobsListShelved(ctx, gen.JobsListShelvedParams{
-		Shelves: shelves, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, OrderingKey: p.OrderingKey, Since: p.Since,
-		Until: p.Until, AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: p.MaxJobs + int32(skip), Skip: int32(skip),
+		Shelves: shelves, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since, Until: p.Until,
+		AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: p.MaxJobs + int32(skip), Skip: int32(skip),
 	})
 	rows := make([]gen.JobsListRow, len(shelved))
 	for i := range shelved {
@@ -184,7 +187,19 @@ func (s *Store) list(
 	return rows, err
 }
 
-// Ended tells which of the jobs have.
+func (s *Store) listOrdered(ctx context.Context, p gen.JobsListParams, f Filter) ([]gen.JobsListRow, error) {
+	ordered, err := s.q.JobsListOrdered(ctx, gen.JobsListOrderedParams{
+		OrderingKey: f.OrderingKey, Status: p.Status, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since,
+		Until: p.Until, AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: p.MaxJobs, Skip: int32(f.Skip),
+	})
+	rows := make([]gen.JobsListRow, len(ordered))
+	for i := range ordered {
+		rows[i] = gen.JobsListRow(ordered[i])
+	}
+	return rows, err
+}
+
+// Ended tells which of the jobs have, or are deleted.
 func (s *Store) Ended(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error) {
 	ended, err := s.q.JobsEnded(ctx, ids)
 	return ended, classify("find ended jobs", err)

@@ -98,6 +98,10 @@ func (s *Store) walkAll(t *testing.T) {
 	must(err)
 	_, _, err = s.ListJobs(t.Context(), Filter{Status: jobstate.Failed, Skip: 500, Limit: 50})
 	must(err)
+	_, _, err = s.ListJobs(t.Context(), Filter{OrderingKey: "none", Limit: 50})
+	must(err)
+	_, err = s.Ended(t.Context(), s.some(t, "true"))
+	must(err)
 	must(s.ForgetOperations(t.Context(), day))
 }
 
@@ -133,7 +137,7 @@ func checkPlans(t *testing.T, seen map[string][]pgtest.Node) {
 		"JobsExpire": 1_200, "LogsExpire": 1_200, "OperationMatches": operationWindow, "OperationMatchesShelved": 2 * operationWindow,
 		"OperationJobsLock": operationPage, "OperationCommandsKeep": operationPage, "CommandsOfJobs": operationPage,
 		"OperationUnanswered": MaxUnanswered, "OperationAnswersTake": operationPage, "OperationListed": 1, "CommandsAnswered": operationPage,
-		"JobsDelete": 700, "JobsListShelved": 551, "OperationsForget": 3,
+		"JobsDelete": 700, "JobsListShelved": 551, "JobsListOrdered": 0, "JobsEnded": 600, "OperationsForget": 3,
 	} {
 		if len(seen[name]) == 0 {
 			t.Errorf("%s was not run", name)

@@ -64,6 +64,50 @@ func TestWhatTiesAJobIsFoundByItsKeys(t *testing.T) {
 	}
 }
 
+// Of many dependencies a list looks up the first ones only, and a page of a key's jobs is found by their key.
+func TestAListLooksAtFewOfManyTies(t *testing.T) {
+	t.Parallel()
+	plans := &pgtest.Plans{}
+	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.API), pgpool.IndexOnly(), plannedOnce,
+		plans.Watch("force_generic_plan"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	s := &Store{pool: pool, q: gen.New(pool)}
+	for _, sql := range []string{
+		"alter table jobs set (autovacuum_enabled = off)",
+		`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot)
+			select uuidv7(), 'X', 'default', '{}', 0, 3, 1000, uuidv7(), 'COMPLETED', 1, '{}' from generate_series(1, 10000)`,
+		`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, ordering_key, after_ids)
+			select uuidv7(), 'X', 'default', '{}', 0, 3, 1000, uuidv7(), 'PENDING', 'k' || n % 2, ids
+			from generate_series(1, 20) n, (select array_agg(job_id) as ids from jobs) as ended`,
+		`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status)
+			select uuidv7(), 'X', 'default', '{}', 0, 3, 1000, uuidv7(), 'PENDING' from generate_series(1, 10000)`,
+	} {
+		if _, err := pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	jobs, more, err := s.ListJobs(t.Context(), Filter{OrderingKey: "k1", Limit: 5})
+	if err != nil || len(jobs) != 5 || !more {
+		t.Fatalf("%d jobs, more: %v, %v", len(jobs), more, err)
+	}
+	for name, most := range map[string]float64{"JobsListOrdered": 6, "JobsTied": 5 * maxListedAfter} {
+		seen := plans.Seen()[name]
+		if len(seen) == 0 {
+			t.Errorf("%s was not heard of", name)
+		}
+		for _, plan := range seen {
+			plan.Walk(func(n pgtest.Node) {
+				if n.Relation == "jobs" && (n.Index == "" || n.Loops*max(n.Rows+n.Removed, 1) > most) {
+					t.Errorf("%s visits the jobs by %s %s: %v rows %v times, %v for nothing", name, n.Type, n.Index, n.Rows, n.Loops, n.Removed)
+				}
+			})
+		}
+	}
+}
+
 // A lock of a key is not held by who has only been waiting for it.
 func TestAnUnansweredSubmitHoldsNoOrder(t *testing.T) {
 	t.Parallel()

@@ -90,7 +90,6 @@ where (sqlc.narg('status')::text is null or status = sqlc.narg('status'))
     and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
     and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
     and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
-    and (sqlc.narg('ordering_key')::text is null or ordering_key = sqlc.narg('ordering_key'))
     and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
     and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
     and job_id > @after_id::uuid
@@ -98,29 +97,51 @@ where (sqlc.narg('status')::text is null or status = sqlc.narg('status'))
 order by job_id desc
 limit @max_jobs::int;
 
--- The same for the jobs on some shelves. Each shelf is read in the order of ids and no further than the
--- limit; of several at once the planner does not know the order.
--- name: JobsListShelved :many
+-- The same for the jobs of an ordering key.
+-- name: JobsListOrdered :many
 select
     job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
     cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress,
     expires_at, ordering_key, (after_ids is not null)::boolean as has_after
-from unnest(@shelves::int[]) as shelf cross join lateral (
-    select * from jobs
-    where shelf_of(status, version) = shelf
-        and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
-        and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
-        and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
-        and (sqlc.narg('ordering_key')::text is null or ordering_key = sqlc.narg('ordering_key'))
-        and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
-        and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
-        and job_id > @after_id::uuid
-        and job_id < @before_id::uuid
-    order by job_id desc
-    limit @max_jobs::int
-) as shelved
+from jobs
+where ordering_key = @ordering_key::text
+    and (sqlc.narg('status')::text is null or status = sqlc.narg('status'))
+    and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
+    and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
+    and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
+    and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
+    and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
+    and job_id > @after_id::uuid
+    and job_id < @before_id::uuid
 order by job_id desc
-limit @max_jobs offset @skip::int;
+limit @max_jobs::int offset @skip::int;
+
+-- The same for the jobs on some shelves. Each shelf is read in the order of ids and no further than the
+-- limit; of several at once the planner does not know the order. What is skipped is no more than ids.
+-- name: JobsListShelved :many
+select
+    jobs.job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
+    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress,
+    expires_at, ordering_key, (after_ids is not null)::boolean as has_after
+from (
+    select shelved.job_id
+    from unnest(@shelves::int[]) as shelf cross join lateral (
+        select jobs.job_id from jobs
+        where shelf_of(status, version) = shelf
+            and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
+            and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
+            and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
+            and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
+            and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
+            and jobs.job_id > @after_id::uuid
+            and jobs.job_id < @before_id::uuid
+        order by jobs.job_id desc
+        limit @max_jobs::int
+    ) as shelved
+    order by shelved.job_id desc
+    limit @max_jobs offset @skip::int
+) as page join jobs on jobs.job_id = page.job_id
+order by page.job_id desc;
 
 -- How many of the newest jobs on a shelf fit, of how many.
 -- name: JobsCountShelved :one
@@ -140,9 +161,12 @@ select
     count(*)::bigint as seen
 from newest;
 
--- Which of these jobs have ended.
+-- Which of these jobs have ended, or are gone.
 -- name: JobsEnded :many
-select job_id from jobs where job_id = any (@job_ids::uuid[]) and status in ('COMPLETED', 'FAILED', 'CANCELLED');
+select asked.job_id::uuid as job_id from unnest(@job_ids::uuid[]) as asked (job_id)
+where coalesce((
+    select jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED') from jobs where jobs.job_id = asked.job_id
+), true);
 
 -- Takes the scheduler's word on many jobs, one row each in the input. A row's version only rises, so
 -- that a repeated or late word changes nothing. A wish to cancel is over when the job has ended. What has

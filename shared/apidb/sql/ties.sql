@@ -76,7 +76,7 @@ on conflict do nothing
 returning job_id, run_at, created_at;
 
 -- What jobs wait for by the API's own view, as the scheduler does not tell it: of those that have to end
--- first so many that have not, and an order where an earlier job of the key has not ended. One that is gone
+-- first, of which so many are looked at, so many that have not, and an order where an earlier job of the key has not ended. One that is gone
 -- had ended.
 -- name: JobsTied :many
 with waiting as (
@@ -85,7 +85,7 @@ with waiting as (
 )
 select waiting.job_id, 'dependency'::text as kind, unmet.job_id::text as id
 from waiting cross join lateral (
-    select jobs.job_id from unnest(waiting.after_ids) as after_id join jobs on jobs.job_id = after_id
+    select jobs.job_id from unnest(waiting.after_ids[:@most_looked_at::int]) as after_id join jobs on jobs.job_id = after_id
     where jobs.status <> 'COMPLETED'
         and (waiting.runs_anyway is null or jobs.status not in ('FAILED', 'CANCELLED'))
     limit @max_dependencies::int

@@ -470,10 +470,13 @@ func (q *Queries) JobsDelete(ctx context.Context, arg JobsDeleteParams) (JobsDel
 }
 
 const jobsEnded = `-- name: JobsEnded :many
-select job_id from jobs where job_id = any ($1::uuid[]) and status in ('COMPLETED', 'FAILED', 'CANCELLED')
+select asked.job_id::uuid as job_id from unnest($1::uuid[]) as asked (job_id)
+where coalesce((
+    select jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED') from jobs where jobs.job_id = asked.job_id
+), true)
 `
 
-// Which of these jobs have ended.
+// Which of these jobs have ended, or are gone.
 func (q *Queries) JobsEnded(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, jobsEnded, jobIds)
 	if err != nil {
@@ -633,26 +636,24 @@ where ($1::text is null or status = $1)
     and ($2::text is null or job_type = $2)
     and ($3::text is null or queue = $3)
     and ($4::text is null or $4 = any (tags))
-    and ($5::text is null or ordering_key = $5)
-    and ($6::timestamptz is null or created_at >= $6)
-    and ($7::timestamptz is null or created_at < $7)
-    and job_id > $8::uuid
-    and job_id < $9::uuid
+    and ($5::timestamptz is null or created_at >= $5)
+    and ($6::timestamptz is null or created_at < $6)
+    and job_id > $7::uuid
+    and job_id < $8::uuid
 order by job_id desc
-limit $10::int
+limit $9::int
 `
 
 type JobsListParams struct {
-	Status      *string
-	JobType     *string
-	Queue       *string
-	Tag         *string
-	OrderingKey *string
-	Since       *time.Time
-	Until       *time.Time
-	AfterID     uuid.UUID
-	BeforeID    uuid.UUID
-	MaxJobs     int32
+	Status   *string
+	JobType  *string
+	Queue    *string
+	Tag      *string
+	Since    *time.Time
+	Until    *time.Time
+	AfterID  uuid.UUID
+	BeforeID uuid.UUID
+	MaxJobs  int32
 }
 
 type JobsListRow struct {
@@ -687,7 +688,6 @@ func (q *Queries) JobsList(ctx context.Context, arg JobsListParams) ([]JobsListR
 		arg.JobType,
 		arg.Queue,
 		arg.Tag,
-		arg.OrderingKey,
 		arg.Since,
 		arg.Until,
 		arg.AfterID,
@@ -734,41 +734,155 @@ func (q *Queries) JobsList(ctx context.Context, arg JobsListParams) ([]JobsListR
 	return items, nil
 }
 
-const jobsListShelved = `-- name: JobsListShelved :many
+const jobsListOrdered = `-- name: JobsListOrdered :many
 select
     job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
     cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress,
     expires_at, ordering_key, (after_ids is not null)::boolean as has_after
-from unnest($1::int[]) as shelf cross join lateral (
-    select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, ended_as from jobs
-    where shelf_of(status, version) = shelf
-        and ($2::text is null or job_type = $2)
-        and ($3::text is null or queue = $3)
-        and ($4::text is null or $4 = any (tags))
-        and ($5::text is null or ordering_key = $5)
-        and ($6::timestamptz is null or created_at >= $6)
-        and ($7::timestamptz is null or created_at < $7)
-        and job_id > $8::uuid
-        and job_id < $9::uuid
-    order by job_id desc
-    limit $10::int
-) as shelved
+from jobs
+where ordering_key = $1::text
+    and ($2::text is null or status = $2)
+    and ($3::text is null or job_type = $3)
+    and ($4::text is null or queue = $4)
+    and ($5::text is null or $5 = any (tags))
+    and ($6::timestamptz is null or created_at >= $6)
+    and ($7::timestamptz is null or created_at < $7)
+    and job_id > $8::uuid
+    and job_id < $9::uuid
 order by job_id desc
-limit $10 offset $11::int
+limit $11::int offset $10::int
 `
 
-type JobsListShelvedParams struct {
-	Shelves     []int32
+type JobsListOrderedParams struct {
+	OrderingKey string
+	Status      *string
 	JobType     *string
 	Queue       *string
 	Tag         *string
-	OrderingKey *string
 	Since       *time.Time
 	Until       *time.Time
 	AfterID     uuid.UUID
 	BeforeID    uuid.UUID
-	MaxJobs     int32
 	Skip        int32
+	MaxJobs     int32
+}
+
+type JobsListOrderedRow struct {
+	JobID             uuid.UUID
+	OwnerID           string
+	JobType           string
+	Queue             string
+	Priority          int16
+	MaxRetryCount     int16
+	RunAt             *time.Time
+	Tags              []string
+	TraceID           uuid.UUID
+	CreatedAt         time.Time
+	CancelRequestedAt *time.Time
+	Status            string
+	Version           int64
+	Attempt           int32
+	RetryCount        int32
+	UpdatedAt         time.Time
+	Snapshot          *string
+	Progress          json.RawMessage
+	ExpiresAt         *time.Time
+	OrderingKey       *string
+	HasAfter          bool
+}
+
+// The same for the jobs of an ordering key.
+func (q *Queries) JobsListOrdered(ctx context.Context, arg JobsListOrderedParams) ([]JobsListOrderedRow, error) {
+	rows, err := q.db.Query(ctx, jobsListOrdered,
+		arg.OrderingKey,
+		arg.Status,
+		arg.JobType,
+		arg.Queue,
+		arg.Tag,
+		arg.Since,
+		arg.Until,
+		arg.AfterID,
+		arg.BeforeID,
+		arg.Skip,
+		arg.MaxJobs,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []JobsListOrderedRow
+	for rows.Next() {
+		var i JobsListOrderedRow
+		if err := rows.Scan(
+			&i.JobID,
+			&i.OwnerID,
+			&i.JobType,
+			&i.Queue,
+			&i.Priority,
+			&i.MaxRetryCount,
+			&i.RunAt,
+			&i.Tags,
+			&i.TraceID,
+			&i.CreatedAt,
+			&i.CancelRequestedAt,
+			&i.Status,
+			&i.Version,
+			&i.Attempt,
+			&i.RetryCount,
+			&i.UpdatedAt,
+			&i.Snapshot,
+			&i.Progress,
+			&i.ExpiresAt,
+			&i.OrderingKey,
+			&i.HasAfter,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const jobsListShelved = `-- name: JobsListShelved :many
+select
+    jobs.job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
+    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress,
+    expires_at, ordering_key, (after_ids is not null)::boolean as has_after
+from (
+    select shelved.job_id
+    from unnest($1::int[]) as shelf cross join lateral (
+        select jobs.job_id from jobs
+        where shelf_of(status, version) = shelf
+            and ($2::text is null or job_type = $2)
+            and ($3::text is null or queue = $3)
+            and ($4::text is null or $4 = any (tags))
+            and ($5::timestamptz is null or created_at >= $5)
+            and ($6::timestamptz is null or created_at < $6)
+            and jobs.job_id > $7::uuid
+            and jobs.job_id < $8::uuid
+        order by jobs.job_id desc
+        limit $9::int
+    ) as shelved
+    order by shelved.job_id desc
+    limit $9 offset $10::int
+) as page join jobs on jobs.job_id = page.job_id
+order by page.job_id desc
+`
+
+type JobsListShelvedParams struct {
+	Shelves  []int32
+	JobType  *string
+	Queue    *string
+	Tag      *string
+	Since    *time.Time
+	Until    *time.Time
+	AfterID  uuid.UUID
+	BeforeID uuid.UUID
+	MaxJobs  int32
+	Skip     int32
 }
 
 type JobsListShelvedRow struct {
@@ -796,14 +910,13 @@ type JobsListShelvedRow struct {
 }
 
 // The same for the jobs on some shelves. Each shelf is read in the order of ids and no further than the
-// limit; of several at once the planner does not know the order.
+// limit; of several at once the planner does not know the order. What is skipped is no more than ids.
 func (q *Queries) JobsListShelved(ctx context.Context, arg JobsListShelvedParams) ([]JobsListShelvedRow, error) {
 	rows, err := q.db.Query(ctx, jobsListShelved,
 		arg.Shelves,
 		arg.JobType,
 		arg.Queue,
 		arg.Tag,
-		arg.OrderingKey,
 		arg.Since,
 		arg.Until,
 		arg.AfterID,

@@ -173,10 +173,10 @@ with waiting as (
 )
 select waiting.job_id, 'dependency'::text as kind, unmet.job_id::text as id
 from waiting cross join lateral (
-    select jobs.job_id from unnest(waiting.after_ids) as after_id join jobs on jobs.job_id = after_id
+    select jobs.job_id from unnest(waiting.after_ids[:$2::int]) as after_id join jobs on jobs.job_id = after_id
     where jobs.status <> 'COMPLETED'
         and (waiting.runs_anyway is null or jobs.status not in ('FAILED', 'CANCELLED'))
-    limit $2::int
+    limit $3::int
 ) as unmet
 union all
 select waiting.job_id, 'order'::text as kind, waiting.ordering_key::text as id
@@ -190,6 +190,7 @@ where exists (
 
 type JobsTiedParams struct {
 	JobIDs          []uuid.UUID
+	MostLookedAt    int32
 	MaxDependencies int32
 }
 
@@ -200,10 +201,10 @@ type JobsTiedRow struct {
 }
 
 // What jobs wait for by the API's own view, as the scheduler does not tell it: of those that have to end
-// first so many that have not, and an order where an earlier job of the key has not ended. One that is gone
+// first, of which so many are looked at, so many that have not, and an order where an earlier job of the key has not ended. One that is gone
 // had ended.
 func (q *Queries) JobsTied(ctx context.Context, arg JobsTiedParams) ([]JobsTiedRow, error) {
-	rows, err := q.db.Query(ctx, jobsTied, arg.JobIDs, arg.MaxDependencies)
+	rows, err := q.db.Query(ctx, jobsTied, arg.JobIDs, arg.MostLookedAt, arg.MaxDependencies)
 	if err != nil {
 		return nil, err
 	}
