@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/funchost"
@@ -35,6 +36,7 @@ const (
 type Function struct {
 	store  *apidb.Store
 	wake   chan struct{}
+	last   uuid.UUID // the operation that it has done a piece of last
 	forget time.Time // when it looks for old operations next
 }
 
@@ -48,16 +50,18 @@ func (f *Function) Host() funchost.Function {
 	return funchost.Function{Name: Name, Tick: f.Tick, Wake: f.wake, Ready: f.store.Ping, Run: f.listen}
 }
 
-// Tick does a piece of each unfinished operation, and says the commands that it has kept. Should they get lost,
+// Tick does a piece of each unfinished operation, beginning after the last one of the pass before, so that a few
+// large ones do not have all passes to themselves. It says the commands that it has kept; should they get lost,
 // reconcile says them.
 func (f *Function) Tick(ctx context.Context) (say []event.Event, next time.Duration, err error) {
-	ids, err := f.store.UnfinishedOperations(ctx, atOnce)
+	ids, err := f.store.UnfinishedOperations(ctx, f.last, atOnce)
 	if err != nil {
 		return nil, 0, err
 	}
 	next = every
 	var failed []error
 	for _, id := range ids {
+		f.last = id
 		commands, more, err := f.store.Operate(ctx, id)
 		if err != nil {
 			failed = append(failed, err)

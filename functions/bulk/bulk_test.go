@@ -170,6 +170,31 @@ func TestAPassThatDoesNotGetThroughIsDoneAgain(t *testing.T) {
 	}
 }
 
+func TestFourLargeOperationsDoNotStarveTheFifth(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.jobs(10_000)
+	for n := range 4 { // each with jobs of its own, as many as make a pass full again and again
+		id := h.redrive()
+		h.exec(`update operations set filter = null, job_ids = (select array_agg(job_id order by job_id) from (
+			select job_id, row_number() over (order by job_id) as n from jobs) as numbered where n % 5 = $2) where operation_id = $1`, id, n)
+	}
+	fifth := h.redrive()
+	h.exec("update operations set filter = null, job_ids = (select array_agg(job_id) from (select job_id from jobs order by job_id desc limit 1) as one) "+
+		"where operation_id = $1", fifth)
+	f := New(h.store)
+	for pass := range 2 {
+		say, _, err := f.Tick(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.answer(say)
+		if op, err := h.store.Operation(t.Context(), fifth); err != nil || op.Walked != (pass == 1) {
+			t.Errorf("after pass %d: %+v, %v", pass+1, op, err)
+		}
+	}
+}
+
 func TestOneOperationThatCannotBeDoneHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	h := open(t)

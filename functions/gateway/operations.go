@@ -88,6 +88,11 @@ func (f *Function) operate(c *gin.Context) error {
 func hashOf(request jobspec.Operation) ([]byte, error) {
 	request.JobIDs = slices.Clone(request.JobIDs)
 	slices.SortFunc(request.JobIDs, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
+	if request.Filter != nil {
+		filter := *request.Filter
+		filter.Status = slices.Sorted(slices.Values(filter.Status))
+		request.Filter = &filter
+	}
 	canonical, err := json.Marshal(request)
 	if err != nil {
 		return nil, fmt.Errorf("write operation: %w", err)

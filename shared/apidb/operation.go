@@ -77,14 +77,17 @@ func (s *Store) InsertOperation(ctx context.Context, asked NewOperation) (op Ope
 	if err != nil {
 		return op, false, err
 	}
-	id := asked.ID
 	err = s.tx(ctx, func(q *gen.Queries) error {
 		inserted, err := q.OperationInsert(ctx, p)
 		if err != nil {
 			return err
 		}
 		if replayed = len(inserted) == 0; !replayed {
-			return q.OperationsWake(ctx)
+			if err := q.OperationsWake(ctx); err != nil {
+				return err
+			}
+			op, err = operation(ctx, q, asked.ID)
+			return err
 		}
 		known, err := q.OperationOfKey(ctx, asked.Request.IdempotencyKey)
 		if err != nil {
@@ -93,14 +96,13 @@ func (s *Store) InsertOperation(ctx context.Context, asked NewOperation) (op Ope
 		if !bytes.Equal(known.RequestHash, asked.RequestHash) {
 			return ErrConflict
 		}
-		id = known.OperationID
-		return nil
+		op, err = operation(ctx, q, known.OperationID)
+		return err
 	})
 	if err != nil {
-		return op, false, classify("insert operation", err)
+		return Operation{}, false, classify("insert operation", err)
 	}
-	op, err = s.Operation(ctx, id)
-	return op, replayed, err
+	return op, replayed, nil
 }
 
 func (o *NewOperation) params() (gen.OperationInsertParams, error) {
@@ -130,7 +132,11 @@ func (o *NewOperation) params() (gen.OperationInsertParams, error) {
 
 // Operation gives one; ErrNoOperation when there is none.
 func (s *Store) Operation(ctx context.Context, id uuid.UUID) (Operation, error) {
-	row, err := s.q.OperationByID(ctx, id)
+	return operation(ctx, s.q, id)
+}
+
+func operation(ctx context.Context, q *gen.Queries, id uuid.UUID) (Operation, error) {
+	row, err := q.OperationByID(ctx, id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Operation{}, ErrNoOperation
 	}
@@ -141,7 +147,7 @@ func (s *Store) Operation(ctx context.Context, id uuid.UUID) (Operation, error) 
 	if err != nil {
 		return op, err
 	}
-	skips, err := s.q.OperationSkips(ctx, id)
+	skips, err := q.OperationSkips(ctx, id)
 	for _, skip := range skips {
 		op.Skips = append(op.Skips, Skip(skip))
 	}
@@ -191,9 +197,18 @@ func (s *Store) EndedOperations(ctx context.Context, ids []uuid.UUID) ([]uuid.UU
 	return ended, classify("find ended operations", err)
 }
 
-// UnfinishedOperations gives the oldest of them.
-func (s *Store) UnfinishedOperations(ctx context.Context, limit int) ([]uuid.UUID, error) {
-	ids, err := s.q.OperationsUnfinished(ctx, int32(limit))
+// UnfinishedOperations gives those after one, oldest first, and then goes on with the oldest of all.
+func (s *Store) UnfinishedOperations(ctx context.Context, after uuid.UUID, limit int) ([]uuid.UUID, error) {
+	ids, err := s.q.OperationsUnfinished(ctx, gen.OperationsUnfinishedParams{AfterID: after, MaxOperations: int32(limit)})
+	if err != nil || after == uuid.Nil || len(ids) == limit {
+		return ids, classify("find unfinished operations", err)
+	}
+	first, err := s.q.OperationsUnfinished(ctx, gen.OperationsUnfinishedParams{MaxOperations: int32(limit - len(ids))})
+	for _, id := range first {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
 	return ids, classify("find unfinished operations", err)
 }
 

@@ -44,7 +44,9 @@ update operations set status = 'ABORTING', updated_at = now() where operation_id
 delete from operations where operation_id < @before_id::uuid and finished_at < @finished_before::timestamptz;
 
 -- name: OperationsUnfinished :many
-select operation_id from operations where finished_at is null order by operation_id limit @max_operations::int;
+select operation_id from operations where finished_at is null and operation_id > @after_id::uuid
+order by operation_id
+limit @max_operations::int;
 
 -- Whoever has the row works on the operation; nobody waits for it.
 -- name: OperationLock :many

@@ -756,11 +756,18 @@ func (q *Queries) OperationsList(ctx context.Context, arg OperationsListParams) 
 }
 
 const operationsUnfinished = `-- name: OperationsUnfinished :many
-select operation_id from operations where finished_at is null order by operation_id limit $1::int
+select operation_id from operations where finished_at is null and operation_id > $1::uuid
+order by operation_id
+limit $2::int
 `
 
-func (q *Queries) OperationsUnfinished(ctx context.Context, maxOperations int32) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, operationsUnfinished, maxOperations)
+type OperationsUnfinishedParams struct {
+	AfterID       uuid.UUID
+	MaxOperations int32
+}
+
+func (q *Queries) OperationsUnfinished(ctx context.Context, arg OperationsUnfinishedParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, operationsUnfinished, arg.AfterID, arg.MaxOperations)
 	if err != nil {
 		return nil, err
 	}
