@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -183,6 +184,39 @@ func TestARescheduleSaysTheInstantAndAnotherInstantIsAnotherCommand(t *testing.T
 	h.post(path, `{"delayMs": 60000}`).want(http.StatusAccepted)
 	said, err := jobevent.Decode[jobevent.Command](h.broker.next(t))
 	if err != nil || said.Number != 2 || said.RunAt == nil || time.Until(*said.RunAt) < 30*time.Second || time.Until(*said.RunAt) > time.Minute {
+		t.Errorf("said %+v, %v", said, err)
+	}
+}
+
+func TestAJobIsNotPutOffUntilItHasExpired(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	at := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
+	id := h.submit(with(`"expiresAt": "` + at.Format(time.RFC3339) + `"`))
+	path := "/api/jobs/" + id.String() + "/reschedule"
+	for _, late := range []string{`{"runAt": "` + at.Format(time.RFC3339) + `"}`, `{"delayMs": 3600000}`} {
+		r := h.post(path, late)
+		if r.wantError(apierror.InvalidStateTransition); !strings.Contains(string(r.body), "expires before") {
+			t.Errorf("%s: %s", late, r.body)
+		}
+	}
+	op := h.operate(`{"command": "reschedule", "runAt": "` + at.Format(time.RFC3339) + `", "jobIds": ["` + id.String() + `"]}`)
+	h.work(op.OperationID)
+	if op = h.operation(op.OperationID); op.Progress.Skipped != 1 || len(op.Reasons) != 1 ||
+		op.Reasons[0].Reason != "the job expires before it could run then" {
+		t.Errorf("the operation: %+v", op)
+	}
+	h.post(path, `{"delayMs": 3500000}`).want(http.StatusAccepted)
+}
+
+func TestADeleteSaysTheVersionThatIsKnown(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.submit(plainJob)
+	h.broker.next(t)
+	h.scheduler(id, 7, jobstate.Completed, func(s *jobevent.Status) { s.Attempt = 1 })
+	h.ask(id, "delete").want(http.StatusAccepted)
+	if said, err := jobevent.Decode[jobevent.Command](h.broker.next(t)); err != nil || said.Version != 7 {
 		t.Errorf("said %+v, %v", said, err)
 	}
 }

@@ -153,6 +153,8 @@ func TestTheSameKeyIsTheSameOperation(t *testing.T) {
 		t.Errorf("again it is %+v", again)
 	}
 	h.post("/api/operations", `{"idempotencyKey": "k", "jobIds": ["`+b+`"], "command": "cancel"}`).wantError(apierror.IdempotencyConflict)
+	h.operate(`{"command": "retry", "filter": {"status": ["FAILED", "CANCELLED"]}, "idempotencyKey": "f"}`)
+	h.post("/api/operations", `{"command": "retry", "filter": {"status": ["CANCELLED", "FAILED"]}, "idempotencyKey": "f"}`).want(http.StatusOK)
 }
 
 func TestWhatIsNoOperationIsRefused(t *testing.T) {

@@ -133,6 +133,24 @@ func TestTheListHasPages(t *testing.T) {
 	}
 }
 
+func TestWhoeverWaitsForAJobThatIsDeletedIsAnsweredAtOnce(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.submit(plainJob)
+	answer := make(chan *response)
+	go func() { answer <- h.get("/api/jobs/" + id.String() + "?wait=60s") }()
+	h.scheduler(id, 1, jobstate.Running, func(s *jobevent.Status) { s.Attempt = 1 })
+	if _, err := h.store.ForgetJobs(t.Context(), []apidb.Gone{{JobID: id, Version: 9}}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case r := <-answer:
+		r.wantError(apierror.JobNotFound)
+	case <-time.After(20 * time.Second):
+		t.Fatal("still waits")
+	}
+}
+
 func TestWaitHoldsTheAnswerUntilTheEnd(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -24,17 +24,22 @@ type Command struct {
 	Command string // one of jobevent's, but for the report
 	By      string
 	RunAt   *time.Time // of a reschedule
+	Version int64      // of the job when it was read
 }
 
 // RefusedError says why a command was not kept.
 type RefusedError struct {
 	Status  jobstate.Status
 	Pending string // the command that is not answered yet; empty: the status is the reason
+	Expires bool   // or that it would not be started any more
 }
 
 func (e *RefusedError) Error() string {
-	if e.Pending != "" {
+	switch {
+	case e.Pending != "":
 		return "the job's command " + e.Pending + " is not answered yet"
+	case e.Expires:
+		return "the job expires before it could run then"
 	}
 	return "the job is " + string(e.Status)
 }
@@ -70,7 +75,7 @@ func keepLocked(ctx context.Context, q *gen.Queries, asked Command, delayMs *int
 	if err != nil {
 		return kept, err
 	}
-	kept.TraceID = job.TraceID
+	kept.TraceID, kept.Version = job.TraceID, job.Version
 	before, err := q.CommandOfJob(ctx, asked.JobID)
 	switch {
 	case err == nil && asked.is(before):
@@ -82,6 +87,14 @@ func keepLocked(ctx context.Context, q *gen.Queries, asked Command, delayMs *int
 		return kept, err
 	case !slices.Contains(Allows(asked.Command), jobstate.Status(job.Status)):
 		return kept, &RefusedError{Status: jobstate.Status(job.Status)}
+	case asked.Command == jobevent.CommandReschedule && job.ExpiresAt != nil:
+		at := job.At.Add(time.Duration(value(delayMs)) * time.Millisecond)
+		if asked.RunAt != nil {
+			at = *asked.RunAt
+		}
+		if !at.Before(*job.ExpiresAt) {
+			return kept, &RefusedError{Status: jobstate.Status(job.Status), Expires: true}
+		}
 	}
 	row, err := q.CommandKeep(ctx, gen.CommandKeepParams{
 		JobID: asked.JobID, Command: asked.Command, ByWhom: asked.By, RunAt: asked.RunAt, DelayMs: delayMs,

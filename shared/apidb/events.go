@@ -33,9 +33,13 @@ func CreatedEvent(job jobevent.Created) (event.Event, error) {
 
 // Event says that a command was kept.
 func (c Command) Event() (event.Event, error) {
+	said := jobevent.Command{JobID: c.JobID, Number: c.Number, Command: c.Command, By: c.By, RunAt: c.RunAt}
+	if c.Command == jobevent.CommandDelete {
+		said.Version = c.Version
+	}
 	return jobevent.New(jobevent.TypeCommand, jobevent.Meta{
 		Function: speaker, ID: jobevent.CommandID(c.JobID, c.Number), JobID: c.JobID, TraceID: c.TraceID,
-	}, jobevent.Command{JobID: c.JobID, Number: c.Number, Command: c.Command, By: c.By, RunAt: c.RunAt})
+	}, said)
 }
 
 // Event says how a control stands.

@@ -160,23 +160,23 @@ func (w *work) walk(ctx context.Context) error {
 	for _, command := range kept {
 		numbers[command.JobID] = command.Number
 	}
-	states := make(map[uuid.UUID]jobstate.Status, len(jobs))
-	for _, job := range jobs {
-		states[job.JobID] = jobstate.Status(job.Status)
+	found := make(map[uuid.UUID]*gen.OperationJobsLockRow, len(jobs))
+	for i, job := range jobs {
+		found[job.JobID] = &jobs[i]
 		if number := numbers[job.JobID]; number > 0 {
 			w.commands = append(w.commands, Command{
 				JobID: job.JobID, TraceID: job.TraceID, Number: int(number), Command: w.op.Command, By: w.op.ByWhom,
-				RunAt: w.op.RunAt,
+				RunAt: w.op.RunAt, Version: job.Version,
 			})
 		}
 	}
 	w.op.Matched += int64(len(ids))
 	w.op.Asked += int64(len(kept))
-	return w.skip(ctx, slices.DeleteFunc(ids, func(id uuid.UUID) bool { return numbers[id] > 0 }), states)
+	return w.skip(ctx, slices.DeleteFunc(ids, func(id uuid.UUID) bool { return numbers[id] > 0 }), found)
 }
 
 // skip says of jobs that were not asked for why.
-func (w *work) skip(ctx context.Context, ids []uuid.UUID, states map[uuid.UUID]jobstate.Status) error {
+func (w *work) skip(ctx context.Context, ids []uuid.UUID, found map[uuid.UUID]*gen.OperationJobsLockRow) error {
 	pending := map[uuid.UUID]string{}
 	if len(ids) > 0 {
 		rows, err := w.q.CommandsOfJobs(ctx, ids)
@@ -188,13 +188,13 @@ func (w *work) skip(ctx context.Context, ids []uuid.UUID, states map[uuid.UUID]j
 		}
 	}
 	for _, id := range ids {
-		refused := RefusedError{Status: states[id]}
-		if slices.Contains(Allows(w.op.Command), refused.Status) {
-			refused.Pending = pending[id]
-		}
-		reason := refused.Error()
-		if refused.Status == "" {
-			reason = "there is no such job"
+		reason := "there is no such job"
+		if job := found[id]; job != nil {
+			refused := RefusedError{Status: jobstate.Status(job.Status)}
+			if slices.Contains(Allows(w.op.Command), refused.Status) {
+				refused.Pending, refused.Expires = pending[id], true
+			}
+			reason = refused.Error()
 		}
 		w.leaveOut(id, reason)
 		w.op.Skipped++

@@ -69,7 +69,7 @@ func (s *Store) UnconfirmedCommands(ctx context.Context, p Page) ([]Command, err
 	for i, row := range rows {
 		commands[i] = Command{
 			JobID: row.JobID, TraceID: row.TraceID, Number: int(row.Number), Command: row.Command, By: row.ByWhom,
-			RunAt: row.RunAt,
+			RunAt: row.RunAt, Version: row.Version,
 		}
 	}
 	return commands, nil

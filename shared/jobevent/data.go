@@ -185,6 +185,7 @@ type Command struct {
 	Command string      `json:"command"`
 	By      string      `json:"by,omitempty"`
 	RunAt   *time.Time  `json:"runAt,omitempty"`   // reschedule only
+	Version int64       `json:"version,omitempty"` // delete only: of the job, as far as the API knows
 	Reports []ReportJob `json:"reports,omitempty"` // at most MaxReportJobs
 }
 

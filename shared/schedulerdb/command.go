@@ -3,6 +3,7 @@ package schedulerdb
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -11,7 +12,8 @@ import (
 )
 
 // Command applies commands, each once by its number, and answers reports. A command for a job that is
-// not known yet changes nothing: the API keeps it and says it again until it is answered.
+// not known yet changes nothing: the API keeps it and says it again until it is answered. A delete is allowed
+// of what has ended only: what is not known then is not known any more, and is told as deleted.
 func (s *Store) Command(ctx context.Context, commands []jobevent.Command) (Say, error) {
 	for _, c := range commands {
 		if err := checkCommand(c); err != nil {
@@ -55,7 +57,16 @@ func (s *Store) command(ctx context.Context, q *gen.Queries, commands []jobevent
 	if say.Jobs, err = saveJobs(ctx, q, jobs, news); err != nil {
 		return err
 	}
-	return again(ctx, q, append(ids, repeat...), say, news)
+	if err := again(ctx, q, append(ids, repeat...), say, news); err != nil {
+		return err
+	}
+	now := time.Now()
+	for _, c := range commands {
+		if c.Command == jobevent.CommandDelete && c.Version > 0 && jobs[c.JobID] == nil {
+			say.Jobs = append(say.Jobs, Snapshot{JobID: c.JobID, Version: c.Version, DeletedAt: &now})
+		}
+	}
+	return nil
 }
 
 func newerThan(ctx context.Context, q *gen.Queries, known []jobevent.ReportJob) ([]uuid.UUID, error) {

@@ -103,6 +103,29 @@ func TestADeletedJobIsOnlyTheTombstoneFromThenOn(t *testing.T) {
 	}
 }
 
+// Nobody else answers for what is forgotten here and not in the API. A version that the API has heard of since is
+// another story, and so is a delete that does not say which it is about.
+func TestADeleteOfWhatIsForgottenIsAnsweredAsFarAsTheAPIKnewIt(t *testing.T) {
+	h := newHouse(t)
+	job := newJob()
+	for version, want := range map[int64]int{0: 0, 7: 1} {
+		events := h.events(h.must(h.Command(t.Context(), []jobevent.Command{
+			{JobID: job.JobID, Number: 1, Command: jobevent.CommandDelete, Version: version},
+			{JobID: job.JobID, Number: 2, Command: jobevent.CommandRetry},
+		})))
+		if len(events) != want {
+			t.Fatalf("at version %d says %v", version, each(events, event.Event.Type))
+		}
+		for _, e := range events {
+			if said, err := jobevent.DeletedVersion(e); err != nil || said != version || e.Subject() != job.JobID.String() {
+				t.Errorf("says %s, %v", e, err)
+			}
+		}
+	}
+	h.ingest(job)
+	h.wantStatus(job, jobstate.Queued)
+}
+
 func TestOnlyAnEndedJobIsDeleted(t *testing.T) {
 	h := newHouse(t)
 	queued, parked, scheduled := newJob(), newJob(), scheduledJob(time.Hour)

@@ -1,5 +1,5 @@
 -- name: JobLock :one
-select status, command_seq, trace_id from jobs where job_id = @job_id for update;
+select status, version, command_seq, trace_id, expires_at, now()::timestamptz as at from jobs where job_id = @job_id for update;
 
 -- name: CommandOfJob :one
 select number, command, by_whom, run_at from commands where job_id = @job_id;
@@ -25,7 +25,7 @@ returning commands.number, commands.run_at;
 with pass as (
     select @since::timestamptz as since, @until::timestamptz as until
 )
-select commands.job_id, commands.number, commands.command, commands.by_whom, commands.run_at, jobs.trace_id
+select commands.job_id, commands.number, commands.command, commands.by_whom, commands.run_at, jobs.trace_id, jobs.version
 from pass cross join commands join jobs using (job_id)
 where commands.job_id > @after_id::uuid
     and commands.created_at <= pass.until - interval '10 s'

@@ -113,9 +113,12 @@ limit @max_jobs;
 
 -- The locks come first, in a statement of its own, so that what follows sees the latest commits.
 -- name: OperationJobsLock :many
-select job_id, status, trace_id from jobs where job_id = any (@job_ids::uuid[]) order by job_id for no key update;
+select job_id, status, version, trace_id, expires_at from jobs
+where job_id = any (@job_ids::uuid[])
+order by job_id
+for no key update;
 
--- Keeps a command of each job whose state allows it and that has no other one.
+-- Keeps a command of each job whose state allows it and that has no other one. None is put off until it has expired.
 -- name: OperationCommandsKeep :many
 with numbered as (
     update jobs set
@@ -123,6 +126,7 @@ with numbered as (
         cancel_requested_at = case when 'cancel' = @command::text then now() else cancel_requested_at end
     where jobs.job_id = any (@job_ids::uuid[]) and jobs.status = any (@allowed::text[])
         and not exists (select from commands where commands.job_id = jobs.job_id)
+        and (sqlc.narg('run_at')::timestamptz is null or jobs.expires_at is null or jobs.expires_at > sqlc.narg('run_at'))
     returning jobs.job_id, jobs.command_seq
 )
 insert into commands (job_id, number, command, by_whom, run_at, operation_id)

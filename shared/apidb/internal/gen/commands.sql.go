@@ -82,7 +82,7 @@ const commandsUnconfirmed = `-- name: CommandsUnconfirmed :many
 with pass as (
     select $3::timestamptz as since, $4::timestamptz as until
 )
-select commands.job_id, commands.number, commands.command, commands.by_whom, commands.run_at, jobs.trace_id
+select commands.job_id, commands.number, commands.command, commands.by_whom, commands.run_at, jobs.trace_id, jobs.version
 from pass cross join commands join jobs using (job_id)
 where commands.job_id > $1::uuid
     and commands.created_at <= pass.until - interval '10 s'
@@ -105,6 +105,7 @@ type CommandsUnconfirmedRow struct {
 	ByWhom  string
 	RunAt   *time.Time
 	TraceID uuid.UUID
+	Version int64
 }
 
 // The commands that nobody has answered, each time another age of times_due is passed.
@@ -129,6 +130,7 @@ func (q *Queries) CommandsUnconfirmed(ctx context.Context, arg CommandsUnconfirm
 			&i.ByWhom,
 			&i.RunAt,
 			&i.TraceID,
+			&i.Version,
 		); err != nil {
 			return nil, err
 		}
@@ -141,18 +143,28 @@ func (q *Queries) CommandsUnconfirmed(ctx context.Context, arg CommandsUnconfirm
 }
 
 const jobLock = `-- name: JobLock :one
-select status, command_seq, trace_id from jobs where job_id = $1 for update
+select status, version, command_seq, trace_id, expires_at, now()::timestamptz as at from jobs where job_id = $1 for update
 `
 
 type JobLockRow struct {
 	Status     string
+	Version    int64
 	CommandSeq int32
 	TraceID    uuid.UUID
+	ExpiresAt  *time.Time
+	At         time.Time
 }
 
 func (q *Queries) JobLock(ctx context.Context, jobID uuid.UUID) (JobLockRow, error) {
 	row := q.db.QueryRow(ctx, jobLock, jobID)
 	var i JobLockRow
-	err := row.Scan(&i.Status, &i.CommandSeq, &i.TraceID)
+	err := row.Scan(
+		&i.Status,
+		&i.Version,
+		&i.CommandSeq,
+		&i.TraceID,
+		&i.ExpiresAt,
+		&i.At,
+	)
 	return i, err
 }

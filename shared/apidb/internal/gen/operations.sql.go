@@ -180,6 +180,7 @@ with numbered as (
         cancel_requested_at = case when 'cancel' = $1::text then now() else cancel_requested_at end
     where jobs.job_id = any ($5::uuid[]) and jobs.status = any ($6::text[])
         and not exists (select from commands where commands.job_id = jobs.job_id)
+        and ($3::timestamptz is null or jobs.expires_at is null or jobs.expires_at > $3)
     returning jobs.job_id, jobs.command_seq
 )
 insert into commands (job_id, number, command, by_whom, run_at, operation_id)
@@ -203,7 +204,7 @@ type OperationCommandsKeepRow struct {
 	Number int32
 }
 
-// Keeps a command of each job whose state allows it and that has no other one.
+// Keeps a command of each job whose state allows it and that has no other one. None is put off until it has expired.
 func (q *Queries) OperationCommandsKeep(ctx context.Context, arg OperationCommandsKeepParams) ([]OperationCommandsKeepRow, error) {
 	rows, err := q.db.Query(ctx, operationCommandsKeep,
 		arg.Command,
@@ -285,13 +286,18 @@ func (q *Queries) OperationInsert(ctx context.Context, arg OperationInsertParams
 }
 
 const operationJobsLock = `-- name: OperationJobsLock :many
-select job_id, status, trace_id from jobs where job_id = any ($1::uuid[]) order by job_id for no key update
+select job_id, status, version, trace_id, expires_at from jobs
+where job_id = any ($1::uuid[])
+order by job_id
+for no key update
 `
 
 type OperationJobsLockRow struct {
-	JobID   uuid.UUID
-	Status  string
-	TraceID uuid.UUID
+	JobID     uuid.UUID
+	Status    string
+	Version   int64
+	TraceID   uuid.UUID
+	ExpiresAt *time.Time
 }
 
 // The locks come first, in a statement of its own, so that what follows sees the latest commits.
@@ -304,7 +310,13 @@ func (q *Queries) OperationJobsLock(ctx context.Context, jobIds []uuid.UUID) ([]
 	var items []OperationJobsLockRow
 	for rows.Next() {
 		var i OperationJobsLockRow
-		if err := rows.Scan(&i.JobID, &i.Status, &i.TraceID); err != nil {
+		if err := rows.Scan(
+			&i.JobID,
+			&i.Status,
+			&i.Version,
+			&i.TraceID,
+			&i.ExpiresAt,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
