@@ -26,6 +26,7 @@ type Store struct {
 	controls controlsCache
 	accepts  accepts
 	stats    statsCache
+	held     heldSchedules
 }
 
 // Open connects to the database at url. The schema is there already: see migrations.

@@ -114,7 +114,11 @@ func (s *Store) PutSchedule(ctx context.Context, asked jobspec.Schedule) (kept S
 }
 
 func insertSchedule(ctx context.Context, q *gen.Queries, asked jobspec.Schedule) (Schedule, bool, error) {
-	row, err := newSchedule(ctx, q, asked)
+	now, err := q.Now(ctx)
+	if err != nil {
+		return Schedule{}, false, err
+	}
+	row, err := newSchedule(asked, now)
 	if err != nil {
 		return row, false, err
 	}
@@ -130,11 +134,7 @@ func insertSchedule(ctx context.Context, q *gen.Queries, asked jobspec.Schedule)
 }
 
 // newSchedule is the row of a request; its ticks begin now.
-func newSchedule(ctx context.Context, q *gen.Queries, asked jobspec.Schedule) (Schedule, error) {
-	now, err := q.Now(ctx)
-	if err != nil {
-		return Schedule{}, err
-	}
+func newSchedule(asked jobspec.Schedule, now time.Time) (Schedule, error) {
 	row := Schedule{
 		ScheduleID: uuid.Must(uuid.NewV7()), OwnerID: asked.Job.OwnerID, Name: asked.Name, Cron: asked.Cron,
 		TimeZone: asked.TimeZone, AnchorAt: now.Truncate(time.Second), Job: asked.JobJSON, Overlap: asked.Overlap,
@@ -153,19 +153,15 @@ func newSchedule(ctx context.Context, q *gen.Queries, asked jobspec.Schedule) (S
 }
 
 func replaceSchedule(ctx context.Context, q *gen.Queries, before Schedule, asked jobspec.Schedule) (Schedule, error) {
-	row, err := newSchedule(ctx, q, asked)
+	clock, err := q.ScheduleBegin(ctx, before.ScheduleID)
+	if err != nil {
+		return Schedule{}, err
+	}
+	row, err := newSchedule(asked, clock.At)
 	if err != nil {
 		return row, err
 	}
-	if before.Cron == row.Cron && row.StartAt == nil && before.StartAt == nil && !before.AnchorAt.After(row.UpdatedAt) {
-		row.AnchorAt = before.AnchorAt // @every goes on counting
-		spec, err := row.spec()
-		if err != nil {
-			return row, err
-		}
-		row.NextAt = row.first(spec, row.UpdatedAt)
-	}
-	if err := skipUntil(ctx, q, before, row.UpdatedAt, "the schedule was replaced"); err != nil {
+	if err := row.goOn(ctx, q, before, clock.BeginAt); err != nil {
 		return row, err
 	}
 	row.ScheduleID, row.CreatedAt = before.ScheduleID, before.CreatedAt
@@ -173,12 +169,36 @@ func replaceSchedule(ctx context.Context, q *gen.Queries, before Schedule, asked
 	err = q.ScheduleReplace(ctx, gen.ScheduleReplaceParams{
 		ScheduleID: row.ScheduleID, Cron: row.Cron, TimeZone: row.TimeZone, AnchorAt: row.AnchorAt, Job: row.Job,
 		Overlap: row.Overlap, Missed: row.Missed, Paused: row.Paused,
-		StartAt: row.StartAt, EndAt: row.EndAt, NextAt: row.NextAt,
+		StartAt: row.StartAt, EndAt: row.EndAt, NextAt: row.NextAt, UpdatedAt: row.UpdatedAt,
 	})
 	if err != nil {
 		return row, err
 	}
 	return row, q.SchedulesChanged(ctx)
+}
+
+// goOn has a new schedule begin where the one that it replaces has come to. Ticks that are due and still
+// belong to it fire by its policies; the others are recorded as skipped.
+func (s *Schedule) goOn(ctx context.Context, q *gen.Queries, before Schedule, begin time.Time) error {
+	if before.Cron == s.Cron && s.StartAt == nil && before.StartAt == nil && !before.AnchorAt.After(s.UpdatedAt) {
+		s.AnchorAt = before.AnchorAt // @every goes on counting
+	}
+	spec, err := s.spec()
+	if err != nil {
+		return err
+	}
+	from, reason := begin, "the schedule was replaced"
+	switch resumed := before.Paused && !s.Paused; {
+	case resumed:
+		reason = "the schedule was paused"
+	case before.Cron == s.Cron && before.TimeZone == s.TimeZone && before.NextAt != nil && before.NextAt.Before(from):
+		from = *before.NextAt
+	}
+	s.NextAt = s.first(spec, from)
+	if s.NextAt != nil && s.NextAt.Before(begin) {
+		begin = *s.NextAt
+	}
+	return skipUntil(ctx, q, before, begin, reason)
 }
 
 // skipUntil records the ticks that nobody has fired before an instant.

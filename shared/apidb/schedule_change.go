@@ -87,14 +87,18 @@ func (s *Store) ResumeSchedule(ctx context.Context, key ScheduleKey) (Schedule, 
 		if !row.Paused {
 			return nil
 		}
-		if err := skipUntil(ctx, q, *row, now, "the schedule was paused"); err != nil {
+		clock, err := q.ScheduleBegin(ctx, row.ScheduleID)
+		if err != nil {
+			return err
+		}
+		if err := skipUntil(ctx, q, *row, clock.BeginAt, "the schedule was paused"); err != nil {
 			return err
 		}
 		spec, err := row.spec()
 		if err != nil {
 			return fmt.Errorf("read schedule %s: %w", row.ScheduleID, err)
 		}
-		row.Paused, row.UpdatedAt, row.NextAt = false, now, row.first(spec, now)
+		row.Paused, row.UpdatedAt, row.NextAt = false, now, row.first(spec, clock.BeginAt)
 		return q.SchedulePause(ctx, gen.SchedulePauseParams{ScheduleID: row.ScheduleID, Paused: false, NextAt: row.NextAt})
 	})
 }
@@ -104,6 +108,8 @@ func (s *Store) ResumeSchedule(ctx context.Context, key ScheduleKey) (Schedule, 
 func (s *Store) RunSchedule(ctx context.Context, key ScheduleKey, rules ScheduleRules) (
 	created jobevent.Created, err error,
 ) {
+	var jobs []NewJob
+	var accepted []Accepted
 	_, err = s.change(ctx, key, "run", func(q *gen.Queries, row *Schedule, now time.Time) error {
 		req, err := row.request(rules)
 		if err != nil {
@@ -112,18 +118,20 @@ func (s *Store) RunSchedule(ctx context.Context, key ScheduleKey, rules Schedule
 		if now = now.In(time.UTC); now.Equal(now.Truncate(time.Second)) {
 			now = now.Add(time.Microsecond) // whole seconds are the ticks'
 		}
-		job := row.newJob(req, now)
-		accepted, err := insertTick(ctx, q, []NewJob{job})
-		if err != nil {
+		jobs = []NewJob{row.newJob(req, now)}
+		if accepted, err = insertTick(ctx, q, jobs); err != nil {
 			return err
 		}
-		created = accepted[0].Created(job)
+		created = accepted[0].Created(jobs[0])
 		log, moved := tickLog{}, scheduleMoves{}
 		log.fire(row.ScheduleID, now, created.JobID, "manual")
 		moved.add(row.ScheduleID, row.NextAt)
 		moved.fired(row.ScheduleID, now, created.JobID)
 		return errors.Join(log.write(ctx, q), moved.write(ctx, q))
 	})
+	if err == nil {
+		s.accepts.count(jobs, accepted)
+	}
 	return created, err
 }
 

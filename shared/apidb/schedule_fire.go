@@ -32,6 +32,14 @@ const (
 type Fired struct {
 	Jobs    []jobevent.Created
 	Cancels []Command
+	Failed  []FailedSchedule
+}
+
+// FailedSchedule is one that could not be fired, and is left alone for a while.
+type FailedSchedule struct {
+	ScheduleID uuid.UUID
+	Err        error
+	Again      time.Duration
 }
 
 // FireSchedules makes jobs of the ticks that are due, or records why not: job, tick and the schedule's
@@ -40,16 +48,52 @@ type Fired struct {
 func (s *Store) FireSchedules(ctx context.Context, rules ScheduleRules, idle time.Duration) (
 	fired Fired, next time.Duration, err error,
 ) {
-	err = pgpool.Tx(ctx, s.pool, func(tx pgx.Tx) error {
-		pass := firing{tx: tx, q: gen.New(tx), rules: rules}
-		if err := pass.run(ctx); err != nil {
-			return err
+	pass, next, err := s.firePass(ctx, rules, idle, fireSchedules)
+	if err == nil || ctx.Err() != nil || len(pass.took) == 0 {
+		return pass.fired, next, classify("fire schedules", err)
+	}
+	return s.fireApart(ctx, rules, idle)
+}
+
+// fireApart fires schedules one by one: the one that a pass of many has failed for must not stop the others.
+func (s *Store) fireApart(ctx context.Context, rules ScheduleRules, idle time.Duration) (
+	fired Fired, next time.Duration, err error,
+) {
+	for range fireSchedules {
+		pass, next, err := s.firePass(ctx, rules, idle, 1)
+		switch {
+		case len(pass.took) == 0 || ctx.Err() != nil:
+			return fired, next, classify("fire schedules", err)
+		case err != nil:
+			id := pass.took[0]
+			fired.Failed = append(fired.Failed, FailedSchedule{ScheduleID: id, Err: err, Again: s.held.hold(id)})
+		default:
+			fired.Jobs = append(fired.Jobs, pass.fired.Jobs...)
+			fired.Cancels = append(fired.Cancels, pass.fired.Cancels...)
 		}
-		fired = pass.fired
-		next, err = pass.next(ctx, idle)
+	}
+	return fired, 0, nil
+}
+
+// firePass is one transaction. On an error the pass says what it took, and has done nothing.
+func (s *Store) firePass(ctx context.Context, rules ScheduleRules, idle time.Duration, most int32) (
+	pass firing, next time.Duration, err error,
+) {
+	held, again := s.held.now(idle)
+	err = pgpool.Tx(ctx, s.pool, func(tx pgx.Tx) (err error) {
+		pass = firing{tx: tx, q: gen.New(tx), rules: rules, most: most, held: held}
+		if err = pass.run(ctx); err == nil {
+			next, err = pass.next(ctx, again)
+		}
 		return err
 	})
-	return fired, next, classify("fire schedules", err)
+	if err != nil {
+		pass.fired = Fired{}
+		return pass, 0, err
+	}
+	s.accepts.count(pass.jobs, pass.accepted)
+	s.held.free(pass.took)
+	return pass, next, nil
 }
 
 // firing is one pass.
@@ -57,15 +101,20 @@ type firing struct {
 	tx    pgx.Tx
 	q     *gen.Queries
 	rules ScheduleRules
+	most  int32
+	held  []uuid.UUID
 	now   time.Time
 
-	due     []dueJob
-	cancels []uuid.UUID
-	log     tickLog
-	moved   scheduleMoves
-	bytes   int
-	full    bool // there is more than this pass does
-	fired   Fired
+	took     []uuid.UUID
+	due      []dueJob
+	cancels  []uuid.UUID
+	log      tickLog
+	moved    scheduleMoves
+	bytes    int
+	full     bool // there is more than this pass does
+	jobs     []NewJob
+	accepted []Accepted
+	fired    Fired
 }
 
 // dueJob is a tick that fires.
@@ -73,6 +122,7 @@ type dueJob struct {
 	schedule uuid.UUID
 	at       time.Time
 	job      NewJob
+	cancels  []uuid.UUID // the jobs that make room for it
 }
 
 func (f *firing) run(ctx context.Context) error {
@@ -80,11 +130,14 @@ func (f *firing) run(ctx context.Context) error {
 	if f.now, err = f.q.Now(ctx); err != nil {
 		return err
 	}
-	rows, err := f.q.SchedulesDue(ctx, fireSchedules)
+	rows, err := f.q.SchedulesDue(ctx, gen.SchedulesDueParams{HeldIDs: f.held, MaxSchedules: f.most})
 	if err != nil {
 		return fmt.Errorf("take due schedules: %w", err)
 	}
-	f.full = len(rows) == fireSchedules
+	f.full = len(rows) == int(f.most)
+	for _, row := range rows {
+		f.took = append(f.took, row.ScheduleID)
+	}
 	for _, row := range rows {
 		schedule := Schedule(row)
 		if err := f.take(ctx, &schedule); err != nil {
@@ -126,10 +179,11 @@ func (f *firing) take(ctx context.Context, row *Schedule) error {
 		case v.fire && err != nil:
 			f.log.skip(row.ScheduleID, v.at, "the job is refused: "+message(err))
 		case v.fire && f.room(len(req.Payload)):
-			f.due = append(f.due, dueJob{schedule: row.ScheduleID, at: v.at, job: row.newJob(req, v.at)})
+			due := dueJob{schedule: row.ScheduleID, at: v.at, job: row.newJob(req, v.at)}
 			if row.Overlap == jobspec.OverlapCancel {
-				f.cancels = append(f.cancels, running...)
+				due.cancels = running
 			}
+			f.due = append(f.due, due)
 		case v.fire:
 			f.moved.add(row.ScheduleID, &v.at)
 			return nil
@@ -187,7 +241,12 @@ func (f *firing) insertSome(ctx context.Context, due []dueJob) error {
 	if err != nil {
 		return pgpool.Classify(fmt.Errorf("insert %d jobs: %w", len(jobs), err))
 	}
+	f.jobs, f.accepted = append(f.jobs, jobs...), append(f.accepted, accepted...)
 	for i, job := range accepted {
+		if job.Replayed {
+			continue // its tick came again: all has been said
+		}
+		f.cancels = append(f.cancels, due[i].cancels...)
 		f.log.fire(due[i].schedule, due[i].at, job.JobID, "")
 		f.moved.fired(due[i].schedule, due[i].at, job.JobID)
 		f.fired.Jobs = append(f.fired.Jobs, job.Created(jobs[i]))
@@ -227,7 +286,7 @@ func (f *firing) next(ctx context.Context, idle time.Duration) (time.Duration, e
 	if f.full {
 		return 0, nil
 	}
-	rows, err := f.q.ScheduleNext(ctx)
+	rows, err := f.q.ScheduleNext(ctx, f.held)
 	if err != nil || len(rows) == 0 {
 		return idle, err
 	}

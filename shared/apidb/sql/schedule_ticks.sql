@@ -1,3 +1,4 @@
+-- What is recorded stays: a tick comes again where a clock was put back.
 -- name: TicksRecord :exec
 insert into schedule_ticks (schedule_id, at, outcome, reason, job_id)
 select
@@ -5,7 +6,8 @@ select
     unnest(@ats::timestamptz[]),
     unnest(@outcomes::text[]),
     unnest(@reasons::text[]),
-    nullif(unnest(@job_ids::uuid[]), '00000000-0000-0000-0000-000000000000');
+    nullif(unnest(@job_ids::uuid[]), '00000000-0000-0000-0000-000000000000')
+on conflict (schedule_id, at) do nothing;
 
 -- name: TicksList :many
 select at, outcome, reason, job_id, recorded_at from schedule_ticks
@@ -25,7 +27,9 @@ from (
 where jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
 order by jobs.job_id;
 
--- Forgets the ticks of some schedules that are older than thirty days or beyond the last thousand.
+-- Forgets the ticks of some schedules that are older than thirty days or beyond the last thousand; never one
+-- whose job has not ended, as by its tick a schedule knows that it is busy. The job is looked up for each tick:
+-- a join could go through all jobs.
 -- name: TicksForget :many
 with page as (
     select schedules.schedule_id, coalesce((
@@ -40,5 +44,8 @@ with page as (
     delete from schedule_ticks using page
     where schedule_ticks.schedule_id = page.schedule_id
         and schedule_ticks.at < greatest(page.oldest, now() - interval '30 days')
+        and coalesce((
+            select jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED') from jobs where jobs.job_id = schedule_ticks.job_id
+        ), true)
 )
 select schedule_id from page order by schedule_id;

@@ -11,7 +11,7 @@ on conflict (name, owner_id) do nothing;
 update schedules set
     cron = @cron, time_zone = @time_zone, anchor_at = @anchor_at, job = @job, overlap = @overlap, missed = @missed,
     paused = @paused, start_at = sqlc.narg('start_at'), end_at = sqlc.narg('end_at'), next_at = sqlc.narg('next_at'),
-    updated_at = now()
+    updated_at = @updated_at
 where schedule_id = @schedule_id;
 
 -- One name may belong to several owners: two rows are enough to know. Nobody's comes first.
@@ -23,6 +23,13 @@ limit 2;
 
 -- name: ScheduleLock :one
 select * from schedules where schedule_id = @schedule_id for update;
+
+-- From when on a locked schedule may fire anew: who had the lock before may have fired all up to now, which is
+-- later than this transaction's now(), and whose clock was ahead even more.
+-- name: ScheduleBegin :one
+select clock_timestamp()::timestamptz as at, greatest(clock_timestamp(), (
+    select at + interval '1 us' from schedule_ticks where schedule_id = @schedule_id order by at desc limit 1
+))::timestamptz as begin_at;
 
 -- name: SchedulesList :many
 select * from schedules
@@ -41,7 +48,7 @@ delete from schedules where schedule_id = @schedule_id;
 -- Who else fires takes others.
 -- name: SchedulesDue :many
 select * from schedules
-where next_at <= now() and not paused
+where next_at <= now() and not paused and schedule_id <> all (@held_ids::uuid[])
 order by next_at
 limit @max_schedules::int
 for update skip locked;
@@ -63,7 +70,7 @@ where schedules.schedule_id = input.schedule_id;
 
 -- name: ScheduleNext :many
 select next_at, clock_timestamp()::timestamptz as at from schedules
-where next_at is not null and not paused
+where next_at is not null and not paused and schedule_id <> all (@held_ids::uuid[])
 order by next_at
 limit 1;
 

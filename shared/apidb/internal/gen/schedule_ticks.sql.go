@@ -59,6 +59,9 @@ with page as (
     delete from schedule_ticks using page
     where schedule_ticks.schedule_id = page.schedule_id
         and schedule_ticks.at < greatest(page.oldest, now() - interval '30 days')
+        and coalesce((
+            select jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED') from jobs where jobs.job_id = schedule_ticks.job_id
+        ), true)
 )
 select schedule_id from page order by schedule_id
 `
@@ -68,7 +71,9 @@ type TicksForgetParams struct {
 	MaxSchedules int32
 }
 
-// Forgets the ticks of some schedules that are older than thirty days or beyond the last thousand.
+// Forgets the ticks of some schedules that are older than thirty days or beyond the last thousand; never one
+// whose job has not ended, as by its tick a schedule knows that it is busy. The job is looked up for each tick:
+// a join could go through all jobs.
 func (q *Queries) TicksForget(ctx context.Context, arg TicksForgetParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, ticksForget, arg.AfterID, arg.MaxSchedules)
 	if err != nil {
@@ -144,6 +149,7 @@ select
     unnest($3::text[]),
     unnest($4::text[]),
     nullif(unnest($5::uuid[]), '00000000-0000-0000-0000-000000000000')
+on conflict (schedule_id, at) do nothing
 `
 
 type TicksRecordParams struct {
@@ -154,6 +160,7 @@ type TicksRecordParams struct {
 	JobIDs      []uuid.UUID
 }
 
+// What is recorded stays: a tick comes again where a clock was put back.
 func (q *Queries) TicksRecord(ctx context.Context, arg TicksRecordParams) error {
 	_, err := q.db.Exec(ctx, ticksRecord,
 		arg.ScheduleIDs,

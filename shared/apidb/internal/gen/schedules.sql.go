@@ -13,6 +13,26 @@ import (
 	"github.com/google/uuid"
 )
 
+const scheduleBegin = `-- name: ScheduleBegin :one
+select clock_timestamp()::timestamptz as at, greatest(clock_timestamp(), (
+    select at + interval '1 us' from schedule_ticks where schedule_id = $1 order by at desc limit 1
+))::timestamptz as begin_at
+`
+
+type ScheduleBeginRow struct {
+	At      time.Time
+	BeginAt time.Time
+}
+
+// From when on a locked schedule may fire anew: who had the lock before may have fired all up to now, which is
+// later than this transaction's now(), and whose clock was ahead even more.
+func (q *Queries) ScheduleBegin(ctx context.Context, scheduleID uuid.UUID) (ScheduleBeginRow, error) {
+	row := q.db.QueryRow(ctx, scheduleBegin, scheduleID)
+	var i ScheduleBeginRow
+	err := row.Scan(&i.At, &i.BeginAt)
+	return i, err
+}
+
 const scheduleDelete = `-- name: ScheduleDelete :exec
 delete from schedules where schedule_id = $1
 `
@@ -101,7 +121,7 @@ func (q *Queries) ScheduleLock(ctx context.Context, scheduleID uuid.UUID) (Sched
 
 const scheduleNext = `-- name: ScheduleNext :many
 select next_at, clock_timestamp()::timestamptz as at from schedules
-where next_at is not null and not paused
+where next_at is not null and not paused and schedule_id <> all ($1::uuid[])
 order by next_at
 limit 1
 `
@@ -111,8 +131,8 @@ type ScheduleNextRow struct {
 	At     time.Time
 }
 
-func (q *Queries) ScheduleNext(ctx context.Context) ([]ScheduleNextRow, error) {
-	rows, err := q.db.Query(ctx, scheduleNext)
+func (q *Queries) ScheduleNext(ctx context.Context, heldIds []uuid.UUID) ([]ScheduleNextRow, error) {
+	rows, err := q.db.Query(ctx, scheduleNext, heldIds)
 	if err != nil {
 		return nil, err
 	}
@@ -151,8 +171,8 @@ const scheduleReplace = `-- name: ScheduleReplace :exec
 update schedules set
     cron = $1, time_zone = $2, anchor_at = $3, job = $4, overlap = $5, missed = $6,
     paused = $7, start_at = $8, end_at = $9, next_at = $10,
-    updated_at = now()
-where schedule_id = $11
+    updated_at = $11
+where schedule_id = $12
 `
 
 type ScheduleReplaceParams struct {
@@ -166,6 +186,7 @@ type ScheduleReplaceParams struct {
 	StartAt    *time.Time
 	EndAt      *time.Time
 	NextAt     *time.Time
+	UpdatedAt  time.Time
 	ScheduleID uuid.UUID
 }
 
@@ -181,6 +202,7 @@ func (q *Queries) ScheduleReplace(ctx context.Context, arg ScheduleReplaceParams
 		arg.StartAt,
 		arg.EndAt,
 		arg.NextAt,
+		arg.UpdatedAt,
 		arg.ScheduleID,
 	)
 	return err
@@ -197,15 +219,20 @@ func (q *Queries) SchedulesChanged(ctx context.Context) error {
 
 const schedulesDue = `-- name: SchedulesDue :many
 select schedule_id, owner_id, name, cron, time_zone, anchor_at, job, overlap, missed, paused, start_at, end_at, next_at, last_at, last_job_id, created_at, updated_at from schedules
-where next_at <= now() and not paused
+where next_at <= now() and not paused and schedule_id <> all ($1::uuid[])
 order by next_at
-limit $1::int
+limit $2::int
 for update skip locked
 `
 
+type SchedulesDueParams struct {
+	HeldIDs      []uuid.UUID
+	MaxSchedules int32
+}
+
 // Who else fires takes others.
-func (q *Queries) SchedulesDue(ctx context.Context, maxSchedules int32) ([]Schedule, error) {
-	rows, err := q.db.Query(ctx, schedulesDue, maxSchedules)
+func (q *Queries) SchedulesDue(ctx context.Context, arg SchedulesDueParams) ([]Schedule, error) {
+	rows, err := q.db.Query(ctx, schedulesDue, arg.HeldIDs, arg.MaxSchedules)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,63 @@
+package apidb
+
+import (
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+const (
+	// A schedule that could not be fired is tried again after a while, which doubles each time.
+	heldFirst = time.Second
+	heldMost  = time.Minute
+)
+
+// heldSchedules is the schedules that could not be fired, and when each is tried again.
+type heldSchedules struct {
+	mu sync.Mutex
+	of map[uuid.UUID]heldSchedule
+}
+
+type heldSchedule struct {
+	until time.Time
+	wait  time.Duration
+}
+
+// hold leaves a schedule alone for a while. It says how long.
+func (h *heldSchedules) hold(id uuid.UUID) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.of == nil {
+		h.of = map[uuid.UUID]heldSchedule{}
+	}
+	wait := min(max(2*h.of[id].wait, heldFirst), heldMost)
+	h.of[id] = heldSchedule{until: time.Now().Add(wait), wait: wait}
+	return wait
+}
+
+// free forgets what was held against schedules.
+func (h *heldSchedules) free(ids []uuid.UUID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, id := range ids {
+		delete(h.of, id)
+	}
+}
+
+// now is what is left alone at present, never nil, and how long until the first of it is tried again, at most
+// idle. What has not been due for a while is forgotten: it may be gone.
+func (h *heldSchedules) now(idle time.Duration) (ids []uuid.UUID, again time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	ids, again = []uuid.UUID{}, idle
+	for id, held := range h.of {
+		switch left := time.Until(held.until); {
+		case left > 0:
+			ids, again = append(ids, id), min(again, left)
+		case left < -heldMost:
+			delete(h.of, id)
+		}
+	}
+	return ids, again
+}
