@@ -77,6 +77,13 @@ func (f *Function) Tick(ctx context.Context) ([]event.Event, time.Duration, erro
 		return nil, 0, err
 	}
 	looked := time.Now()
+	for _, failed := range fired.Failed {
+		telemetry.Logger(ctx).Error("cannot fire a schedule, tries again", "schedule", failed.ScheduleID,
+			"error", failed.Err, "after", failed.Again.String())
+	}
+	if err := f.store.EnterAccepted(ctx); err != nil { // at once, so that nothing is left at the end
+		telemetry.Logger(ctx).Warn("cannot enter the count of accepted jobs, tries again", "error", err)
+	}
 	events, err := eventsOf(fired)
 	if err != nil {
 		return nil, 0, err

@@ -216,6 +216,18 @@ func TestAnotherFiresWhatOneHasLeft(t *testing.T) {
 	}
 }
 
+func TestATickEntersWhatItAccepted(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.create("a", "0 0 1 1 *", "")
+	h.exec(`update schedules set next_at = date_trunc('second', now()) - interval '5 s'`)
+	h.exec(`update schedules set cron = to_char(next_at at time zone 'UTC', 'FMSS FMMI FMHH24 FMDD FMMM "*"')`)
+	if _, _, err := h.function().Tick(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.exec("do $$ begin assert (select sum(n) from tally_entries where what = 'ACCEPTED') = 1; end $$")
+}
+
 func TestAWrongSettingIsNamed(t *testing.T) {
 	t.Parallel()
 	if _, err := cron.New(cron.Config{RetryPolicies: "{"}, nil); err == nil {
