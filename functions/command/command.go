@@ -38,21 +38,21 @@ func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Eve
 	if err != nil {
 		return nil, err
 	}
+	// Controls first: of what a command sets going, less is said again when this batch is delivered once more.
 	var say schedulerdb.Say
-	if len(commands) > 0 {
-		if say, err = f.store.Command(ctx, commands); err != nil {
+	if len(controls) > 0 {
+		if say, err = f.store.Control(ctx, controls); err != nil {
 			return nil, err
 		}
 	}
-	if len(controls) == 0 {
-		return say.Events(Name)
+	if len(commands) > 0 {
+		told, err := f.store.Command(ctx, commands)
+		if err != nil {
+			return nil, err
+		}
+		say.Runs, say.Jobs = append(say.Runs, told.Runs...), append(say.Jobs, told.Jobs...)
+		say.Cancels = append(say.Cancels, told.Cancels...)
 	}
-	set, err := f.store.Control(ctx, controls)
-	if err != nil {
-		return nil, err
-	}
-	say.Runs, say.Controls = append(say.Runs, set.Runs...), set.Controls
-	say.Jobs = append(say.Jobs, set.Jobs...)
 	return say.Events(Name)
 }
 

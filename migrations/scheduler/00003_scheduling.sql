@@ -36,8 +36,10 @@ CREATE INDEX dependencies_of ON dependencies (job_id);
 -- Which job may not have its turn before which other is known, and all that are to be known before that one. Written
 -- under the lock of dispatching only, as dependencies are.
 CREATE TABLE order_gaps (
-    order_after uuid NOT NULL,
-    job_id      uuid NOT NULL,
+    order_after  uuid NOT NULL,
+    job_id       uuid NOT NULL,
+    ordering_key text NOT NULL,
+    owner_id     text NOT NULL,
     PRIMARY KEY (order_after, job_id)
 );
 CREATE UNIQUE INDEX order_gaps_of ON order_gaps (job_id);

@@ -31,7 +31,7 @@ func checkCreated(job jobevent.Created) error {
 }
 
 func checkCommand(c jobevent.Command) error {
-	if c.Command == jobevent.CommandReschedule && c.RunAt == nil {
+	if cleanText(c.Command, nameMost) == jobevent.CommandReschedule && c.RunAt == nil {
 		return fmt.Errorf("reschedule job %s to no instant: %w", c.JobID, jobevent.ErrInvalid)
 	}
 	if err := checkInstants(c.RunAt); err != nil {

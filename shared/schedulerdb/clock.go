@@ -11,6 +11,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
+// releasePause is between the steps in which thousands are released: others come between.
+const releasePause = 5 * time.Millisecond
+
 // dueMost bounds one pass of the clock.
 const dueMost = 1000
 
@@ -57,8 +60,10 @@ func (s *Store) Due(ctx context.Context, idle time.Duration) (say Say, next time
 		told, err := snapshots(ctx, q, ids)
 		say.Jobs = append(say.Jobs, told...)
 		switch {
-		case len(say.Runs) >= dispatchMost || l.cutShort || len(l.Ended) > 0:
+		case len(say.Runs) >= dispatchMost || l.cutShort:
 			next = 0
+		case len(l.Ended) > 0:
+			next = min(next, releasePause)
 		case !l.OpensAt.IsZero():
 			next = min(next, max(l.OpensAt.Sub(l.now), time.Millisecond))
 		}

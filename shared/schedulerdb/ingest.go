@@ -27,12 +27,36 @@ func (s *Store) Ingest(ctx context.Context, created []jobevent.Created) (Say, er
 			return Say{}, err
 		}
 	}
-	var say Say
-	err := s.tx(ctx, func(q *gen.Queries) (err error) {
-		say, err = s.ingest(ctx, q, created)
-		return err
-	})
-	return say, err
+	var all Say
+	for len(created) > 0 {
+		n := partOf(created)
+		var say Say
+		err := s.tx(ctx, func(q *gen.Queries) (err error) {
+			say, err = s.ingest(ctx, q, created[:n])
+			return err
+		})
+		if err != nil {
+			return Say{}, err
+		}
+		all.Runs, all.Jobs = append(all.Runs, say.Runs...), append(all.Jobs, say.Jobs...)
+		created = created[n:]
+	}
+	return all, nil
+}
+
+// afterMost bounds the jobs that those of one transaction wait for: the lock of dispatching is held while they are
+// looked at.
+const afterMost = 10_000
+
+// partOf is how many jobs go into the next transaction, mostly all.
+func partOf(created []jobevent.Created) int {
+	waitsFor := 0
+	for i := range created {
+		if waitsFor += len(created[i].After); waitsFor > afterMost && i > 0 {
+			return i
+		}
+	}
+	return len(created)
 }
 
 func (s *Store) ingest(ctx context.Context, q *gen.Queries, created []jobevent.Created) (say Say, err error) {
@@ -53,7 +77,6 @@ func (s *Store) ingest(ctx context.Context, q *gen.Queries, created []jobevent.C
 	if err != nil {
 		return say, err
 	}
-	waiting := l.waiting()
 	in := s.place(created, t, l, r)
 	if err := in.insert(ctx, q); err != nil {
 		return say, err
@@ -71,9 +94,8 @@ func (s *Store) ingest(ctx context.Context, q *gen.Queries, created []jobevent.C
 			return say, err
 		}
 		say.Jobs = append(say.Jobs, ended...)
-		waiting = l.waiting()
 	}
-	orders, err := s.sendOut(ctx, q, "ingest", r, l, waiting)
+	orders, err := s.sendOut(ctx, q, "ingest", r, l, l.waiting())
 	if err != nil {
 		return say, err
 	}

@@ -24,6 +24,7 @@ type ledger struct {
 	changed  bool
 	controls *controlSet
 	now      time.Time // by which starts a second are counted
+	hadEnded bool      // as it was kept, and so whoever has the clock knows
 	isClock  bool      // whoever has it wakes by himself
 	cutShort bool      // more could be looked at than one step does
 }
@@ -41,7 +42,7 @@ func (s *Store) lockDispatch(ctx context.Context, q *gen.Queries) (*ledger, erro
 	if err != nil {
 		return nil, err
 	}
-	l := &ledger{tally: t, more: m, n: row.N, at: row.At}
+	l := &ledger{tally: t, more: m, n: row.N, at: row.At, hadEnded: len(m.Ended) > 0}
 	l.running, l.lanes = m.Running, m.Lanes
 	set, err := s.controlsOf(ctx, q, m.Controls)
 	if err != nil {
@@ -62,6 +63,9 @@ func (l *ledger) enter(ctx context.Context, q *gen.Queries, news tally) error {
 	}
 	sooner := !news.due.IsZero() && (l.due.IsZero() || news.due.Before(l.due))
 	l.add(news)
+	if len(news.ended) > 0 && l.Dependents == 0 {
+		l.Dependents = news.dependents
+	}
 	if !sooner {
 		return nil
 	}
@@ -113,7 +117,7 @@ func (l *ledger) save(ctx context.Context, q *gen.Queries) error {
 	}
 	l.out.tidy()
 	l.tidyControls()
-	if len(l.Ended) > 0 { // the clock goes on where this step stops
+	if len(l.Ended) > 0 && !l.hadEnded { // the clock goes on where this step stops
 		if err := wakeClock(ctx, q); err != nil {
 			return err
 		}

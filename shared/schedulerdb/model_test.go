@@ -311,7 +311,7 @@ func (m *model) takeTurn(j *modelJob) bool {
 	for _, other := range m.jobs {
 		ofKey := other != j && other.known && !other.Status.Terminal() &&
 			other.created.OrderingKey == j.created.OrderingKey && other.created.OwnerID == j.created.OwnerID
-		if ofKey && (other.hasTurn || m.complete(other) && other.created.OrderNumber < j.created.OrderNumber) {
+		if ofKey && (other.hasTurn || other.created.OrderNumber < j.created.OrderNumber) {
 			return false
 		}
 	}

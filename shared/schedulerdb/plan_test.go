@@ -79,7 +79,7 @@ func (h house) fillTied(rows int) {
 			FROM generate_series(1, $1::int) n
 			RETURNING job_id
 		), tied AS (INSERT INTO dependencies SELECT uuidv7(), job_id FROM inserted)
-		INSERT INTO order_gaps SELECT uuidv7(), job_id FROM inserted`, rows)
+		INSERT INTO order_gaps SELECT uuidv7(), job_id, 'k', '' FROM inserted`, rows)
 	h.exec("UPDATE dispatch_state SET more = json_build_object('dependents', $1::int)", rows)
 }
 
@@ -175,11 +175,13 @@ func checkVisits(t *testing.T, seen map[string][]pgtest.Node) {
 				case slices.Contains([]string{"jobs", "dependencies", "order_gaps"}, n.Relation) && !slices.Contains([]string{"Index Scan", "Index Only Scan", "ModifyTable"}, n.Type),
 					n.Type == "Sort" && n.Rows > 1000:
 					t.Errorf("%s: %s of %.0f rows", name, n.Type, n.Rows*n.Loops)
-				case n.Relation == "jobs" && n.Index != "":
+				case n.Relation != "" && n.Index != "":
 					visited += (n.Rows + n.Removed) * n.Loops
 				}
 			})
-			if blocks := plan.Hit + plan.Read; visited > 3000 || blocks > 20_000 || plan.Cost > 100_000 {
+			// What a recursion costs the planner guesses, as if each row led to ten.
+			isDear := plan.Cost > 100_000 && name != "OrderGapsClose"
+			if blocks := plan.Hit + plan.Read; visited > 3000 || blocks > 20_000 || isDear {
 				text, _ := json.MarshalIndent(plan, "", " ")
 				t.Errorf("%s visits %.0f rows in %d blocks: %s", name, visited, blocks, text)
 			}

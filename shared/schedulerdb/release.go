@@ -50,20 +50,23 @@ func (s *Store) release(ctx context.Context, q *gen.Queries, by string, l *ledge
 func (s *Store) releaseDependents(
 	ctx context.Context, q *gen.Queries, by string, l *ledger, ended []uuid.UUID, most int,
 ) (told []Snapshot, n int, err error) {
+	dropped, err := q.DependenciesDrop(ctx, ended)
+	if err != nil {
+		return nil, 0, fmt.Errorf("drop dependencies: %w", err)
+	}
+	l.Dependents -= dropped
 	rows, err := q.DependenciesOf(ctx, gen.DependenciesOfParams{AfterIDs: ended, MaxRows: int32Of(most)})
 	if err != nil {
 		return nil, 0, fmt.Errorf("find jobs that waited: %w", err)
 	}
-	if len(rows) == 0 && len(l.Ended) == 0 {
-		return nil, 0, nil
-	}
 	if told, err = s.endWaiting(ctx, q, by, l, rows); err != nil {
 		return nil, 0, err
 	}
+	// Also of rows that somebody has under his lock: whoever comes next looks at them again.
 	if l.Ended, err = q.DependenciesLeft(ctx, ended); err != nil {
 		return nil, 0, fmt.Errorf("find jobs that wait still: %w", err)
 	}
-	l.changed = true
+	l.changed = l.changed || dropped > 0 || len(rows) > 0 || len(l.Ended) > 0
 	return told, len(rows), nil
 }
 
@@ -181,6 +184,7 @@ func (s *Store) overdue(ctx context.Context, q *gen.Queries, news *tally) error 
 		return fmt.Errorf("look for overdue dependencies: %w", err)
 	}
 	w.afterID, w.jobID = uuid.Nil, uuid.Nil
+	news.dependents = int64(len(rows)) // at least
 	for _, row := range rows {
 		if row.Ended {
 			news.ended = append(news.ended, row.AfterID)
@@ -199,7 +203,9 @@ func (s *Store) overdue(ctx context.Context, q *gen.Queries, news *tally) error 
 	w.key = orderKey{}
 	for _, row := range keys {
 		key := orderKey{row.OrderingKey, row.OwnerID}
-		news.turns(key)
+		if !row.HasTurn {
+			news.turns(key)
+		}
 		if len(keys) == overdueMost {
 			w.key = key
 		}

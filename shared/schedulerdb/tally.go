@@ -27,6 +27,8 @@ type tally struct {
 	// What a transaction has to release others from. None of it is kept.
 	ended []uuid.UUID       // jobs that have ended
 	keys  map[orderKey]bool // of which the next in line may have its turn
+
+	dependents int64 // rows of dependencies that somebody has seen: no ledger may say there are none
 }
 
 // outs counts the attempts that are out, by queue, by the worker that has said it holds them ("": none

@@ -29,14 +29,14 @@ func orderKeyOf(key, owner *string) (orderKey, bool) {
 
 // ties are what new jobs have to do with others. Nil for a batch in which none has anything to do with any.
 type ties struct {
-	ended    map[uuid.UUID]jobstate.Status // of the jobs that others wait for, those that have ended
-	complete map[uuid.UUID]bool            // jobs before which no job of their key is missing
-	taken    map[orderKey]bool             // keys of which some job has not ended
+	ended    map[uuid.UUID]jobstate.Status  // of the jobs that others wait for, those that have ended
+	complete map[uuid.UUID]bool             // jobs before which no job of their key is missing
+	lines    map[orderKey]gen.OrderTakenRow // how the keys stand
 
 	blockedBy map[uuid.UUID]string
 	waitsFor  map[uuid.UUID][]uuid.UUID
-	gaps      map[uuid.UUID]uuid.UUID // job → the one before it that is not known
-	tooLate   []uuid.UUID             // jobs that failed before others asked to wait for them
+	gaps      []*jobevent.Created // jobs that come after one that is not known
+	tooLate   []uuid.UUID         // jobs that failed before others asked to wait for them
 }
 
 // tie finds out, under the lock of dispatching, what new jobs have to wait for beside room.
@@ -59,8 +59,8 @@ func tie(ctx context.Context, q *gen.Queries, jobs []jobevent.Created) (*ties, e
 		return nil, nil
 	}
 	t := &ties{
-		ended: map[uuid.UUID]jobstate.Status{}, complete: map[uuid.UUID]bool{}, taken: map[orderKey]bool{},
-		blockedBy: map[uuid.UUID]string{}, waitsFor: map[uuid.UUID][]uuid.UUID{}, gaps: map[uuid.UUID]uuid.UUID{},
+		ended: map[uuid.UUID]jobstate.Status{}, complete: map[uuid.UUID]bool{}, lines: map[orderKey]gen.OrderTakenRow{},
+		blockedBy: map[uuid.UUID]string{}, waitsFor: map[uuid.UUID][]uuid.UUID{},
 	}
 	if err := t.read(ctx, q, after, before, taken); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (t *ties) read(
 		return fmt.Errorf("read whose turn it is: %w", err)
 	}
 	for _, key := range keys {
-		t.taken[orderKey{key.OrderingKey, key.OwnerID}] = true
+		t.lines[orderKey{key.OrderingKey, key.OwnerID}] = key
 	}
 	return nil
 }
@@ -133,14 +133,21 @@ func (t *ties) wait(job *jobevent.Created) {
 func (t *ties) line(job *jobevent.Created) {
 	key := orderKey{job.OrderingKey, job.OwnerID}
 	if job.OrderAfter != nil && !t.complete[*job.OrderAfter] {
-		t.gaps[job.JobID] = *job.OrderAfter
+		t.gaps = append(t.gaps, job)
 	} else {
 		t.complete[job.JobID] = true
 	}
-	if t.taken[key] || !t.complete[job.JobID] {
+	line := t.lines[key]
+	isFirst := line.FirstInLine == 0 || job.OrderNumber < line.FirstInLine
+	if line.HasTurn || !isFirst || !t.complete[job.JobID] {
 		t.blockedBy[job.JobID] = byOrder
+		if isFirst {
+			line.FirstInLine = job.OrderNumber
+		}
+	} else {
+		line.HasTurn = true
 	}
-	t.taken[key] = t.taken[key] || t.complete[job.JobID]
+	t.lines[key] = line
 }
 
 // blocks is what keeps a job from waiting for room; empty: nothing.
@@ -195,8 +202,9 @@ func (t *ties) insert(ctx context.Context, q *gen.Queries, l *ledger) error {
 		l.changed = true
 	}
 	var gaps gen.OrderGapsInsertParams
-	for id, before := range t.gaps {
-		gaps.JobIDs, gaps.OrderAfters = append(gaps.JobIDs, id), append(gaps.OrderAfters, before)
+	for _, job := range t.gaps {
+		gaps.JobIDs, gaps.OrderAfters = append(gaps.JobIDs, job.JobID), append(gaps.OrderAfters, *job.OrderAfter)
+		gaps.OrderingKeys, gaps.OwnerIDs = append(gaps.OrderingKeys, job.OrderingKey), append(gaps.OwnerIDs, job.OwnerID)
 	}
 	if len(gaps.JobIDs) > 0 {
 		if err := q.OrderGapsInsert(ctx, gaps); err != nil {
@@ -209,16 +217,12 @@ func (t *ties) insert(ctx context.Context, q *gen.Queries, l *ledger) error {
 
 // arrive closes the gaps in an order that these jobs were. Those behind them may be in line now.
 func arrive(ctx context.Context, q *gen.Queries, l *ledger, ids []uuid.UUID) error {
-	for len(ids) > 0 {
-		rows, err := q.OrderGapsClose(ctx, ids)
-		if err != nil {
-			return fmt.Errorf("close gaps of an order: %w", err)
-		}
-		ids = ids[:0:0]
-		for _, row := range rows {
-			ids = append(ids, row.JobID)
-			l.turns(orderKey{row.OrderingKey, row.OwnerID})
-		}
+	rows, err := q.OrderGapsClose(ctx, ids)
+	if err != nil {
+		return fmt.Errorf("close gaps of an order: %w", err)
+	}
+	for _, row := range rows {
+		l.turns(orderKey{row.OrderingKey, row.OwnerID})
 	}
 	return nil
 }

@@ -179,7 +179,7 @@ func TestTenThousandWaitForOneAndOneForTenThousand(t *testing.T) {
 		h.ingest(part...)
 	}
 	out := h.settle(completed(first, 1)).Runs
-	for next := time.Duration(0); next == 0; {
+	for next := time.Duration(0); next <= releasePause; {
 		var say Say
 		var err error
 		if say, next, err = h.Due(t.Context(), time.Second); err != nil {
@@ -273,6 +273,65 @@ func TestWhatNobodyReleasedIsFound(t *testing.T) {
 	h.exec("UPDATE jobs SET status = 'COMPLETED', finished_at = now(), output = '1' WHERE job_id = any ($1)",
 		[]uuid.UUID{a.JobID, keyed[0].JobID})
 	h.wantRuns(h.askAgain(0), b, keyed[1])
+}
+
+// Of what waits for a job some may be gone, or the job may be at work once more: then nobody is to be released.
+func TestNothingIsLeftOfWhoWaitsNoMore(t *testing.T) {
+	h := roomy(t)
+	a := newJob()
+	b, gone, anyway := after(a), after(a), after(a)
+	anyway.RunAnyway = true
+	h.ingest(a, b, gone, anyway)
+	h.order(gone, 1, "cancel")
+	h.exec("DELETE FROM jobs WHERE job_id = $1", gone.JobID)
+	h.wantRuns(h.settle(ended(a, 1, jobstate.KindCancelled)), anyway)
+	h.wantStatus(b, jobstate.Cancelled)
+	h.settle(completed(anyway, 1))
+	h.wantNothingLeft()
+}
+
+// Whoever releases leaves alone what somebody has under his lock, and it is released all the same.
+func TestALockedJobIsReleasedByWhoeverComesNext(t *testing.T) {
+	h := roomy(t)
+	a := newJob()
+	b := after(a)
+	h.ingest(a, b)
+	holder := h.begin()
+	if _, err := holder.Exec(t.Context(), "SELECT FROM jobs WHERE job_id = $1 FOR UPDATE", b.JobID); err != nil {
+		t.Fatal(err)
+	}
+	h.wantRuns(h.settle(completed(a, 1)))
+	if _, next, err := h.Due(t.Context(), time.Minute); err != nil || next > releasePause {
+		t.Errorf("the clock sleeps for %s, %v", next, err)
+	}
+	if err := holder.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.wantRuns(h.due(), b)
+	h.settle(completed(b, 1))
+	h.wantNothingLeft()
+}
+
+func TestAnEndThatIsTakenBackReleasesNobody(t *testing.T) {
+	h := roomy(t)
+	a := newJob()
+	b := after(a)
+	h.ingest(a, b)
+	holder := h.begin()
+	if _, err := holder.Exec(t.Context(), "SELECT FROM jobs WHERE job_id = $1 FOR UPDATE", b.JobID); err != nil {
+		t.Fatal(err)
+	}
+	failed := ended(a, 1, jobstate.KindFailed)
+	failed.Retryable = false
+	h.settle(failed)
+	h.wantRuns(h.order(a, 1, "retry"), a)
+	if err := holder.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, next, err := h.Due(t.Context(), time.Minute); err != nil || next < time.Second {
+		t.Errorf("the clock sleeps for %s, %v", next, err)
+	}
+	h.wantRuns(h.settle(completed(a, 2)), b)
 }
 
 func TestADelayedJobHoldsItsKey(t *testing.T) {

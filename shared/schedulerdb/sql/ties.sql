@@ -26,7 +26,25 @@ using rows from (unnest(@after_ids::uuid[]), unnest(@job_ids::uuid[])) as met (a
 where d.after_id = met.after_id and d.job_id = met.job_id;
 
 -- name: DependenciesLeft :many
-select distinct after_id from dependencies where after_id = any (@after_ids::uuid[]);
+-- The jobs that have ended and of which some still wait. Each look is for one row, so that it goes by an index whatever
+-- the planner expects.
+select distinct d.after_id
+from unnest(@after_ids::uuid[]) as given
+cross join lateral (
+    select a.job_id from jobs a
+    where a.job_id = given and a.status in ('COMPLETED', 'FAILED', 'CANCELLED')
+    limit 1
+) ended
+cross join lateral (
+    select w.after_id from dependencies w
+    where w.after_id = ended.job_id
+      and (select true from jobs j where j.job_id = w.job_id)
+    limit 1
+) d;
+
+-- name: DependenciesDrop :execrows
+-- A job that has ended waits for nobody.
+delete from dependencies where job_id = any (@job_ids::uuid[]);
 
 -- name: DependenciesOverdue :many
 -- Those of jobs that have ended: what was released is not here any more. Walked in the order of the key.
@@ -49,16 +67,17 @@ from input
 where jobs.job_id = input.job_id;
 
 -- name: OrderTaken :many
--- The keys of which a job has its turn or could have it.
-select k.ordering_key::text as ordering_key, k.owner_id::text as owner_id
-from rows from (unnest(@ordering_keys::text[]), unnest(@owner_ids::text[])) as k (ordering_key, owner_id)
-where exists (select 1 from jobs j
-              where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id
-                and j.ordering_key is not null and j.blocked_by is distinct from 'order'
-                and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED'))
-   or exists (select 1 from jobs j
-              where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id and j.blocked_by = 'order'
-                and not exists (select 1 from order_gaps g where g.job_id = j.job_id));
+-- Of keys: whether some job has its turn, and the number of the first that stands in line; 0: none does.
+select k.ordering_key::text as ordering_key, k.owner_id::text as owner_id,
+       exists (select 1 from jobs j
+               where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id
+                 and j.ordering_key is not null and j.blocked_by is distinct from 'order'
+                 and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED'))::boolean as has_turn,
+       coalesce((select j.order_number from jobs j
+                 where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id and j.blocked_by = 'order'
+                 order by j.order_number
+                 limit 1), 0)::bigint as first_in_line
+from rows from (unnest(@ordering_keys::text[]), unnest(@owner_ids::text[])) as k (ordering_key, owner_id);
 
 -- name: OrderKnown :many
 -- Of the jobs that others of their key come after, those that are known with all that were accepted before them.
@@ -67,31 +86,35 @@ where job_id = any (@job_ids::uuid[])
   and not exists (select 1 from order_gaps g where g.job_id = jobs.job_id);
 
 -- name: OrderGapsInsert :exec
-insert into order_gaps (order_after, job_id)
-select unnest(@order_afters::uuid[]), unnest(@job_ids::uuid[]);
+insert into order_gaps (order_after, job_id, ordering_key, owner_id)
+select unnest(@order_afters::uuid[]), unnest(@job_ids::uuid[]), unnest(@ordering_keys::text[]), unnest(@owner_ids::text[]);
 
 -- name: OrderGapsClose :many
--- The jobs that came after these, which are known now.
-with closed as (
-    delete from order_gaps where order_after = any (@job_ids::uuid[]) returning job_id
+-- All that came after these, which are known now with all before them: one gap closed closes the next.
+with recursive known as (
+    select g.job_id from order_gaps g where g.order_after = any (@job_ids::uuid[])
+    union all
+    select g.job_id from known join order_gaps g on g.order_after = known.job_id
 )
-select closed.job_id, coalesce(jobs.ordering_key, '')::text as ordering_key, coalesce(jobs.owner_id, '')::text as owner_id
-from closed join jobs on jobs.job_id = closed.job_id;
+delete from order_gaps g
+using known
+where g.job_id = known.job_id
+returning g.ordering_key, g.owner_id;
 
 -- name: TurnsTake :many
--- Of each key of which no job has its turn, the first in line has it now. First it is chosen, then it is locked: where
--- somebody has it under his lock, no other goes before it, and he comes here after.
+-- Of each key of which no job has its turn, the first in line has it now, if it is known with all before it. First it is
+-- chosen, then it is locked: where somebody has it under his lock, no other goes before it, and he comes here after.
 with first as (
     select h.job_id
     from rows from (unnest(@ordering_keys::text[]), unnest(@owner_ids::text[])) as k (ordering_key, owner_id)
     cross join lateral (
         select j.job_id from jobs j
         where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id and j.blocked_by = 'order'
-          and not exists (select 1 from order_gaps g where g.job_id = j.job_id)
         order by j.order_number
         limit 1
     ) h
-    where not exists (select 1 from jobs j
+    where not exists (select 1 from order_gaps g where g.job_id = h.job_id)
+      and not exists (select 1 from jobs j
                       where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id
                         and j.ordering_key is not null and j.blocked_by is distinct from 'order'
                         and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED'))
@@ -107,7 +130,8 @@ where jobs.job_id = free.job_id
 returning jobs.job_id, jobs.status, jobs.blocked_by, jobs.queue, jobs.rank, jobs.lane;
 
 -- name: TurnsOverdue :many
--- The keys of which a job waits for its turn, one step of the index a key, walked in the order of the key.
+-- The keys of which a job waits for its turn, one step of the index a key, walked in the order of the key; and whether
+-- another has it.
 with recursive line as (
     (select j.ordering_key, coalesce(j.owner_id, '') as owner_id from jobs j
      where j.blocked_by = 'order' and (j.ordering_key, coalesce(j.owner_id, '')) > (@ordering_key::text, @owner_id::text)
@@ -123,4 +147,10 @@ with recursive line as (
         limit 1
     ) later
 )
-select ordering_key::text as ordering_key, owner_id::text as owner_id from line limit @max_keys::int;
+select line.ordering_key::text as ordering_key, line.owner_id::text as owner_id,
+       exists (select 1 from jobs j
+               where j.ordering_key = line.ordering_key and coalesce(j.owner_id, '') = line.owner_id
+                 and j.ordering_key is not null and j.blocked_by is distinct from 'order'
+                 and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED'))::boolean as has_turn
+from line
+limit @max_keys::int;

@@ -515,7 +515,8 @@ set status               = input.status,
     lease_expires_at     = case when input.status in ('QUEUED', 'RUNNING') then jobs.lease_expires_at end,
     partition            = case when input.status in ('QUEUED', 'RUNNING') then jobs.partition end,
     cancel_requested_at  = case when input.cancel_requested then coalesce(jobs.cancel_requested_at, now()) end,
-    expires_at           = case when jobs.finished_at is null or input.status <> 'PENDING' then jobs.expires_at end, -- retry lifts it
+    expires_at           = case when jobs.finished_at is null or input.status in ('COMPLETED', 'FAILED', 'CANCELLED')
+                                then jobs.expires_at end, -- retry lifts it
     command_seq          = input.command_seq,
     last_command         = input.last_command,
     output               = coalesce(input.output, jobs.output),

@@ -31,6 +31,19 @@ func (q *Queries) DependenciesDelete(ctx context.Context, arg DependenciesDelete
 	return result.RowsAffected(), nil
 }
 
+const dependenciesDrop = `-- name: DependenciesDrop :execrows
+delete from dependencies where job_id = any ($1::uuid[])
+`
+
+// A job that has ended waits for nobody.
+func (q *Queries) DependenciesDrop(ctx context.Context, jobIds []uuid.UUID) (int64, error) {
+	result, err := q.db.Exec(ctx, dependenciesDrop, jobIds)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const dependenciesInsert = `-- name: DependenciesInsert :execrows
 insert into dependencies (after_id, job_id)
 select unnest($1::uuid[]), unnest($2::uuid[])
@@ -51,9 +64,23 @@ func (q *Queries) DependenciesInsert(ctx context.Context, arg DependenciesInsert
 }
 
 const dependenciesLeft = `-- name: DependenciesLeft :many
-select distinct after_id from dependencies where after_id = any ($1::uuid[])
+select distinct d.after_id
+from unnest($1::uuid[]) as given
+cross join lateral (
+    select a.job_id from jobs a
+    where a.job_id = given and a.status in ('COMPLETED', 'FAILED', 'CANCELLED')
+    limit 1
+) ended
+cross join lateral (
+    select w.after_id from dependencies w
+    where w.after_id = ended.job_id
+      and (select true from jobs j where j.job_id = w.job_id)
+    limit 1
+) d
 `
 
+// The jobs that have ended and of which some still wait. Each look is for one row, so that it goes by an index whatever
+// the planner expects.
 func (q *Queries) DependenciesLeft(ctx context.Context, afterIds []uuid.UUID) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, dependenciesLeft, afterIds)
 	if err != nil {
@@ -232,20 +259,23 @@ func (q *Queries) JobsWaitLess(ctx context.Context, arg JobsWaitLessParams) erro
 }
 
 const orderGapsClose = `-- name: OrderGapsClose :many
-with closed as (
-    delete from order_gaps where order_after = any ($1::uuid[]) returning job_id
+with recursive known as (
+    select g.job_id from order_gaps g where g.order_after = any ($1::uuid[])
+    union all
+    select g.job_id from known join order_gaps g on g.order_after = known.job_id
 )
-select closed.job_id, coalesce(jobs.ordering_key, '')::text as ordering_key, coalesce(jobs.owner_id, '')::text as owner_id
-from closed join jobs on jobs.job_id = closed.job_id
+delete from order_gaps g
+using known
+where g.job_id = known.job_id
+returning g.ordering_key, g.owner_id
 `
 
 type OrderGapsCloseRow struct {
-	JobID       uuid.UUID
 	OrderingKey string
 	OwnerID     string
 }
 
-// The jobs that came after these, which are known now.
+// All that came after these, which are known now with all before them: one gap closed closes the next.
 func (q *Queries) OrderGapsClose(ctx context.Context, jobIds []uuid.UUID) ([]OrderGapsCloseRow, error) {
 	rows, err := q.db.Query(ctx, orderGapsClose, jobIds)
 	if err != nil {
@@ -255,7 +285,7 @@ func (q *Queries) OrderGapsClose(ctx context.Context, jobIds []uuid.UUID) ([]Ord
 	var items []OrderGapsCloseRow
 	for rows.Next() {
 		var i OrderGapsCloseRow
-		if err := rows.Scan(&i.JobID, &i.OrderingKey, &i.OwnerID); err != nil {
+		if err := rows.Scan(&i.OrderingKey, &i.OwnerID); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -267,17 +297,24 @@ func (q *Queries) OrderGapsClose(ctx context.Context, jobIds []uuid.UUID) ([]Ord
 }
 
 const orderGapsInsert = `-- name: OrderGapsInsert :exec
-insert into order_gaps (order_after, job_id)
-select unnest($1::uuid[]), unnest($2::uuid[])
+insert into order_gaps (order_after, job_id, ordering_key, owner_id)
+select unnest($1::uuid[]), unnest($2::uuid[]), unnest($3::text[]), unnest($4::text[])
 `
 
 type OrderGapsInsertParams struct {
-	OrderAfters []uuid.UUID
-	JobIDs      []uuid.UUID
+	OrderAfters  []uuid.UUID
+	JobIDs       []uuid.UUID
+	OrderingKeys []string
+	OwnerIDs     []string
 }
 
 func (q *Queries) OrderGapsInsert(ctx context.Context, arg OrderGapsInsertParams) error {
-	_, err := q.db.Exec(ctx, orderGapsInsert, arg.OrderAfters, arg.JobIDs)
+	_, err := q.db.Exec(ctx, orderGapsInsert,
+		arg.OrderAfters,
+		arg.JobIDs,
+		arg.OrderingKeys,
+		arg.OwnerIDs,
+	)
 	return err
 }
 
@@ -309,15 +346,16 @@ func (q *Queries) OrderKnown(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UU
 }
 
 const orderTaken = `-- name: OrderTaken :many
-select k.ordering_key::text as ordering_key, k.owner_id::text as owner_id
+select k.ordering_key::text as ordering_key, k.owner_id::text as owner_id,
+       exists (select 1 from jobs j
+               where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id
+                 and j.ordering_key is not null and j.blocked_by is distinct from 'order'
+                 and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED'))::boolean as has_turn,
+       coalesce((select j.order_number from jobs j
+                 where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id and j.blocked_by = 'order'
+                 order by j.order_number
+                 limit 1), 0)::bigint as first_in_line
 from rows from (unnest($1::text[]), unnest($2::text[])) as k (ordering_key, owner_id)
-where exists (select 1 from jobs j
-              where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id
-                and j.ordering_key is not null and j.blocked_by is distinct from 'order'
-                and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED'))
-   or exists (select 1 from jobs j
-              where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id and j.blocked_by = 'order'
-                and not exists (select 1 from order_gaps g where g.job_id = j.job_id))
 `
 
 type OrderTakenParams struct {
@@ -328,9 +366,11 @@ type OrderTakenParams struct {
 type OrderTakenRow struct {
 	OrderingKey string
 	OwnerID     string
+	HasTurn     bool
+	FirstInLine int64
 }
 
-// The keys of which a job has its turn or could have it.
+// Of keys: whether some job has its turn, and the number of the first that stands in line; 0: none does.
 func (q *Queries) OrderTaken(ctx context.Context, arg OrderTakenParams) ([]OrderTakenRow, error) {
 	rows, err := q.db.Query(ctx, orderTaken, arg.OrderingKeys, arg.OwnerIDs)
 	if err != nil {
@@ -340,7 +380,12 @@ func (q *Queries) OrderTaken(ctx context.Context, arg OrderTakenParams) ([]Order
 	var items []OrderTakenRow
 	for rows.Next() {
 		var i OrderTakenRow
-		if err := rows.Scan(&i.OrderingKey, &i.OwnerID); err != nil {
+		if err := rows.Scan(
+			&i.OrderingKey,
+			&i.OwnerID,
+			&i.HasTurn,
+			&i.FirstInLine,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -367,7 +412,13 @@ with recursive line as (
         limit 1
     ) later
 )
-select ordering_key::text as ordering_key, owner_id::text as owner_id from line limit $1::int
+select line.ordering_key::text as ordering_key, line.owner_id::text as owner_id,
+       exists (select 1 from jobs j
+               where j.ordering_key = line.ordering_key and coalesce(j.owner_id, '') = line.owner_id
+                 and j.ordering_key is not null and j.blocked_by is distinct from 'order'
+                 and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED'))::boolean as has_turn
+from line
+limit $1::int
 `
 
 type TurnsOverdueParams struct {
@@ -379,9 +430,11 @@ type TurnsOverdueParams struct {
 type TurnsOverdueRow struct {
 	OrderingKey string
 	OwnerID     string
+	HasTurn     bool
 }
 
-// The keys of which a job waits for its turn, one step of the index a key, walked in the order of the key.
+// The keys of which a job waits for its turn, one step of the index a key, walked in the order of the key; and whether
+// another has it.
 func (q *Queries) TurnsOverdue(ctx context.Context, arg TurnsOverdueParams) ([]TurnsOverdueRow, error) {
 	rows, err := q.db.Query(ctx, turnsOverdue, arg.MaxKeys, arg.OrderingKey, arg.OwnerID)
 	if err != nil {
@@ -391,7 +444,7 @@ func (q *Queries) TurnsOverdue(ctx context.Context, arg TurnsOverdueParams) ([]T
 	var items []TurnsOverdueRow
 	for rows.Next() {
 		var i TurnsOverdueRow
-		if err := rows.Scan(&i.OrderingKey, &i.OwnerID); err != nil {
+		if err := rows.Scan(&i.OrderingKey, &i.OwnerID, &i.HasTurn); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -409,11 +462,11 @@ with first as (
     cross join lateral (
         select j.job_id from jobs j
         where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id and j.blocked_by = 'order'
-          and not exists (select 1 from order_gaps g where g.job_id = j.job_id)
         order by j.order_number
         limit 1
     ) h
-    where not exists (select 1 from jobs j
+    where not exists (select 1 from order_gaps g where g.job_id = h.job_id)
+      and not exists (select 1 from jobs j
                       where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id
                         and j.ordering_key is not null and j.blocked_by is distinct from 'order'
                         and j.status not in ('COMPLETED', 'FAILED', 'CANCELLED'))
@@ -443,8 +496,8 @@ type TurnsTakeRow struct {
 	Lane      *string
 }
 
-// Of each key of which no job has its turn, the first in line has it now. First it is chosen, then it is locked: where
-// somebody has it under his lock, no other goes before it, and he comes here after.
+// Of each key of which no job has its turn, the first in line has it now, if it is known with all before it. First it is
+// chosen, then it is locked: where somebody has it under his lock, no other goes before it, and he comes here after.
 func (q *Queries) TurnsTake(ctx context.Context, arg TurnsTakeParams) ([]TurnsTakeRow, error) {
 	rows, err := q.db.Query(ctx, turnsTake, arg.OrderingKeys, arg.OwnerIDs)
 	if err != nil {
