@@ -56,6 +56,19 @@ func (h *house) follow() {
 	})
 }
 
+func TestThereIsRoomForSoManyControls(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.follow()
+	h.sql(`insert into controls (kind, name, version, paused, updated_by)
+		select 'owner', 'o' || n, nextval('control_versions'), true, 'me' from generate_series(1, 9999) n`, nil)
+	h.control(http.MethodPost, "owner/last/pause", "")
+	h.do(http.MethodPost, "/api/controls/owner/more/pause", "").wantError(apierror.InvalidJobRequest)
+	h.control(http.MethodPost, "owner/none/resume", "")
+	h.control(http.MethodPost, "owner/o1/resume", "")
+	h.control(http.MethodPost, "owner/more/pause", "")
+}
+
 func TestAControlHoldsUntilItIsLetGo(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -92,6 +92,8 @@ func public(err error) *apierror.Error {
 		}
 	case errors.As(err, &refused):
 		return apierror.New(apierror.InvalidStateTransition, "%s", refused)
+	case errors.Is(err, apidb.ErrTooManyControls):
+		return apierror.New(apierror.InvalidJobRequest, "%s", apidb.ErrTooManyControls)
 	case errors.Is(err, apidb.ErrConflict):
 		return apierror.New(apierror.IdempotencyConflict, "%s", apidb.ErrConflict)
 	case errors.Is(err, jobevent.ErrInvalid):

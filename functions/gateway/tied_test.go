@@ -126,7 +126,7 @@ func TestARepeatThatComesAfterItsTimeToExpireIsAnsweredAsTheFirst(t *testing.T) 
 	keyed, tied := expires(`"idempotencyKey": "k", `), expires(`"idempotencyKey": "t", "orderingKey": "o", `)
 	first, second := h.post("/api/jobs", keyed).want(http.StatusAccepted), h.post("/api/jobs", tied).want(http.StatusAccepted)
 	event := h.binary("/events", "1", expires("")).want(http.StatusAccepted)
-	time.Sleep(time.Until(at) + time.Millisecond)
+	<-time.After(time.Until(at) + time.Millisecond)
 	for body, before := range map[string]*response{keyed: first, tied: second} {
 		again := h.post("/api/jobs", body).want(http.StatusOK)
 		if string(again.body) != string(before.body) || again.header.Get("Idempotent-Replayed") != "true" {

@@ -22,10 +22,10 @@ var ErrNoJob = errors.New("no such job")
 type Store struct {
 	pool     *pgxpool.Pool
 	q        *gen.Queries // a statement alone is its own transaction
-	figures  figuresCache
-	controls controlsCache
+	figures  cache[Figures]
+	controls cache[heldControls]
 	accepts  accepts
-	stats    statsCache
+	stats    cache[statsRead]
 	held     heldSchedules
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -54,6 +53,12 @@ func (s *Store) Controls(ctx context.Context) ([]Control, error) {
 	return newControls(rows), classify("list controls", err)
 }
 
+// maxControls is how many there may be: the scheduler knows all by heart, and so does whoever lists jobs.
+const maxControls = 10_000
+
+// ErrTooManyControls says that there is no room for another control.
+var ErrTooManyControls = fmt.Errorf("there are %d controls already", maxControls)
+
 // ChangeControl has change alter a control, and keeps it as its next version. One that stays as it is
 // keeps its version.
 func (s *Store) ChangeControl(
@@ -71,6 +76,11 @@ func (s *Store) ChangeControl(
 		if asked.Paused == control.Paused && equal(asked.MaxRunning, control.MaxRunning) &&
 			equal(asked.StartsPerSecond, control.StartsPerSecond) {
 			return nil
+		}
+		if control.Version == 0 {
+			if n, err := q.ControlsCount(ctx, maxControls); err != nil || n == maxControls {
+				return cmp.Or(err, ErrTooManyControls)
+			}
 		}
 		p := gen.ControlPutParams{
 			Kind: string(kind), Name: name, Paused: asked.Paused, StartsPerSecond: asked.StartsPerSecond, UpdatedBy: by,
@@ -118,42 +128,42 @@ func (s *Store) UnconfirmedControls(ctx context.Context, since, until time.Time)
 // controlsAge is how old the controls may be that a waiting job is shown with.
 const controlsAge = time.Second
 
-type controlsCache struct {
-	mu   sync.Mutex
-	at   time.Time
-	held map[jobevent.ControlKind]map[string]Control
-}
+// heldControls are those that hold something.
+type heldControls map[jobevent.ControlKind]map[string]Control
 
 // controlsOf gives those that hold something for a job, as they were at most a second ago.
 func (s *Store) controlsOf(ctx context.Context, job *Job) ([]Control, error) {
-	s.controls.mu.Lock()
-	defer s.controls.mu.Unlock()
-	if time.Since(s.controls.at) >= controlsAge {
-		all, err := s.Controls(ctx)
-		if err != nil {
-			return nil, err
-		}
-		held := map[jobevent.ControlKind]map[string]Control{}
-		for _, control := range all {
-			if held[control.Kind] == nil {
-				held[control.Kind] = map[string]Control{}
-			}
-			if control.Holds() {
-				held[control.Kind][control.Name] = control
-			}
-		}
-		s.controls.held, s.controls.at = held, time.Now()
+	held, err := s.controls.get(ctx, controlsAge, s.readControls)
+	if err != nil {
+		return nil, err
 	}
 	var controls []Control
 	for _, subject := range []jobevent.Control{
 		{Kind: jobevent.ControlQueue, Name: job.Queue}, {Kind: jobevent.ControlType, Name: job.JobType},
 		{Kind: jobevent.ControlOwner, Name: job.OwnerID},
 	} {
-		if control, there := s.controls.held[subject.Kind][subject.Name]; there {
+		if control, there := held[subject.Kind][subject.Name]; there {
 			controls = append(controls, control)
 		}
 	}
 	return controls, nil
+}
+
+func (s *Store) readControls(ctx context.Context) (heldControls, error) {
+	all, err := s.Controls(ctx)
+	if err != nil {
+		return nil, err
+	}
+	held := heldControls{}
+	for _, control := range all {
+		if held[control.Kind] == nil {
+			held[control.Kind] = map[string]Control{}
+		}
+		if control.Holds() {
+			held[control.Kind][control.Name] = control
+		}
+	}
+	return held, nil
 }
 
 func newControls(rows []gen.Control) []Control {

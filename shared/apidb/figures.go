@@ -2,7 +2,6 @@ package apidb
 
 import (
 	"context"
-	"sync"
 	"time"
 )
 
@@ -20,19 +19,12 @@ const MaxFigure = 100_000
 // figuresAge is how old figures may be: health checks come in crowds.
 const figuresAge = time.Second
 
-type figuresCache struct {
-	mu    sync.Mutex
-	at    time.Time
-	value Figures
-}
-
 // Figures gives figures that are at most a second old.
 func (s *Store) Figures(ctx context.Context) (Figures, error) {
-	s.figures.mu.Lock()
-	defer s.figures.mu.Unlock()
-	if time.Since(s.figures.at) < figuresAge {
-		return s.figures.value, nil
-	}
+	return s.figures.get(ctx, figuresAge, s.readFigures)
+}
+
+func (s *Store) readFigures(ctx context.Context) (Figures, error) {
 	jobs, err := s.q.JobFigures(ctx, MaxFigure)
 	if err != nil {
 		return Figures{}, classify("count jobs", err)
@@ -41,10 +33,8 @@ func (s *Store) Figures(ctx context.Context) (Figures, error) {
 	if err != nil {
 		return Figures{}, classify("count slots", err)
 	}
-	s.figures.at = time.Now()
-	s.figures.value = Figures{
+	return Figures{
 		PendingJobs: jobs.Unheard + jobs.Waiting, DeadJobs: jobs.Dead,
 		ActiveThreads: workers.Busy, PoolSize: workers.Slots,
-	}
-	return s.figures.value, nil
+	}, nil
 }

@@ -108,7 +108,7 @@ func TestEachKindOfSubmitHasItsStatements(t *testing.T) {
 			t.Errorf("%s: %v, want %v; %v", c.name, said, c.want, err)
 		}
 	}
-	s.controls.at = time.Now().Add(time.Hour) // they are known, as they are but once a second
+	s.controls.held.Store(&cached[heldControls]{at: time.Now().Add(time.Hour)}) // they are known, as they are but once a second
 	if _, err := s.Job(t.Context(), first.JobID); err != nil || !slices.Equal(heard.take(), []string{"JobByID"}) {
 		t.Errorf("get a plain job: %v", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -59,10 +58,9 @@ type Percentiles struct {
 // statsAge is how old statistics may be: dashboards come in crowds.
 const statsAge = time.Second
 
-type statsCache struct {
-	mu      sync.Mutex
-	fresh   time.Time // by this process's clock
-	at      time.Time // by the database's
+// statsRead is what statistics are made of.
+type statsRead struct {
+	at      time.Time // by the database's clock
 	tallies []gen.TalliesAllRow
 	asOf    *time.Time
 	live    []liveCount
@@ -70,13 +68,9 @@ type statsCache struct {
 
 // Stats gives statistics that are at most a second old, of a queue, of a job type, or with neither of all.
 func (s *Store) Stats(ctx context.Context, queue, jobType string) (Stats, error) {
-	c := &s.stats
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if time.Since(c.fresh) >= statsAge {
-		if err := s.readStats(ctx, c); err != nil {
-			return Stats{}, err
-		}
+	c, err := s.stats.get(ctx, statsAge, s.readStats)
+	if err != nil {
+		return Stats{}, err
 	}
 	b := newStatsBuilder(c.at)
 	fits := func(q, typ string) bool { return (queue == "" || q == queue) && (jobType == "" || typ == jobType) }
@@ -94,26 +88,23 @@ func (s *Store) Stats(ctx context.Context, queue, jobType string) (Stats, error)
 	return b.done(), nil
 }
 
-func (s *Store) readStats(ctx context.Context, c *statsCache) error {
-	at, err := s.q.Now(ctx)
-	if err != nil {
-		return classify("ask the time", err)
+func (s *Store) readStats(ctx context.Context) (c statsRead, err error) {
+	if c.at, err = s.q.Now(ctx); err != nil {
+		return c, classify("ask the time", err)
 	}
-	rows, err := s.q.TalliesAll(ctx)
-	if err != nil {
-		return classify("read tallies", err)
+	if c.tallies, err = s.q.TalliesAll(ctx); err != nil {
+		return c, classify("read tallies", err)
 	}
 	counted, err := s.q.JobCounts(ctx)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return classify("read counts of jobs", err)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return c, nil
 	}
-	c.asOf, c.live = nil, nil
-	if err == nil {
-		if err := json.Unmarshal(counted.Counts, &c.live); err != nil {
-			return fmt.Errorf("read counts of jobs: %w", err)
-		}
-		c.asOf = &counted.AsOf
+	if err != nil {
+		return c, classify("read counts of jobs", err)
 	}
-	c.fresh, c.at, c.tallies = time.Now(), at, rows
-	return nil
+	if err := json.Unmarshal(counted.Counts, &c.live); err != nil {
+		return c, fmt.Errorf("read counts of jobs: %w", err)
+	}
+	c.asOf = &counted.AsOf
+	return c, nil
 }

@@ -269,3 +269,26 @@ func TestAProcessThatSumsUpKeepsOthersFromIt(t *testing.T) {
 		t.Errorf("%d sums were made", n)
 	}
 }
+
+func TestAQueueThatIsGoneIsNotTalliedForEver(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	job := newJob()
+	job.Request.JobType = "GONE"
+	h.accept(t, job)
+	h.apply(t, word(job.JobID, 1, jobstate.Completed))
+	sumUp := func() { // once for each grain
+		for range 4 {
+			h.sumAll(t, 3*365*24*time.Hour)
+		}
+	}
+	sumUp()
+	if n := one[int64](t, h, "select kept from tallies where grain = 'ever' and what = 'COMPLETED'"); n != 1 {
+		t.Errorf("%d are kept", n)
+	}
+	h.exec(t, "delete from jobs")
+	sumUp()
+	if n := one[int](t, h, "select count(*) from tallies where grain = 'ever'"); n != 0 {
+		t.Errorf("%d rows say nothing", n)
+	}
+}

@@ -144,5 +144,8 @@ func (ts tallies) put(ctx context.Context, q *gen.Queries) error {
 		p.Rans = append(p.Rans, sum.ran.encode())
 		p.Tooks = append(p.Tooks, sum.took.encode())
 	}
-	return q.TallyPut(ctx, p)
+	if err := q.TallyPut(ctx, p); err != nil || !slices.Contains(p.Grains, "ever") {
+		return err
+	}
+	return q.TallyForget(ctx)
 }

@@ -5,6 +5,9 @@ select pg_advisory_xact_lock(hashtextextended(@kind::text || ':' || @name::text,
 -- name: ControlByName :one
 select * from controls where kind = @kind and name = @name;
 
+-- name: ControlsCount :one
+select count(*) from (select from controls limit @most::int) as counted;
+
 -- name: ControlPut :one
 insert into controls (kind, name, version, paused, max_running, starts_per_second, updated_by)
 values (@kind, @name, nextval('control_versions'), @paused, sqlc.narg('max_running'), sqlc.narg('starts_per_second'), @updated_by)

@@ -43,6 +43,10 @@ select
 on conflict (grain, at, queue, job_type, what) do update set
     n = excluded.n, kept = excluded.kept, waited = excluded.waited, ran = excluded.ran, took = excluded.took;
 
+-- Types and queues come and go: what says nothing is not kept for ever.
+-- name: TallyForget :exec
+delete from tallies where grain = 'ever' and kept = 0;
+
 -- All that is tallied, in one snapshot; histograms of the last hour only.
 -- name: TalliesAll :many
 select

@@ -160,6 +160,17 @@ func (q *Queries) ControlsApplied(ctx context.Context, arg ControlsAppliedParams
 	return err
 }
 
+const controlsCount = `-- name: ControlsCount :one
+select count(*) from (select from controls limit $1::int) as counted
+`
+
+func (q *Queries) ControlsCount(ctx context.Context, most int32) (int64, error) {
+	row := q.db.QueryRow(ctx, controlsCount, most)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const controlsUnconfirmed = `-- name: ControlsUnconfirmed :many
 with pass as (
     select $1::timestamptz as since, $2::timestamptz as until

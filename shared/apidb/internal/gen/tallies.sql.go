@@ -238,6 +238,16 @@ func (q *Queries) TallyFind(ctx context.Context, arg TallyFindParams) ([]Tally, 
 	return items, nil
 }
 
+const tallyForget = `-- name: TallyForget :exec
+delete from tallies where grain = 'ever' and kept = 0
+`
+
+// Types and queues come and go: what says nothing is not kept for ever.
+func (q *Queries) TallyForget(ctx context.Context) error {
+	_, err := q.db.Exec(ctx, tallyForget)
+	return err
+}
+
 const tallyLock = `-- name: TallyLock :one
 select pg_try_advisory_xact_lock(7306371)
 `

@@ -1,0 +1,53 @@
+package apidb
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+)
+
+// cachePatience is how long one read for all may take, however long each of them would wait.
+const cachePatience = 10 * time.Second
+
+// cache holds what many ask for at once and may be a little old. One reads it for all who come meanwhile,
+// and each waits for as long as it likes.
+type cache[T any] struct {
+	held   atomic.Pointer[cached[T]]
+	flight singleflight.Group
+}
+
+type cached[T any] struct {
+	value T
+	at    time.Time
+}
+
+func (c *cache[T]) get(
+	ctx context.Context, age time.Duration, read func(context.Context) (T, error),
+) (value T, err error) {
+	if held := c.held.Load(); held != nil && time.Since(held.at) < age {
+		return held.value, nil
+	}
+	coming := c.flight.DoChan("", func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cachePatience)
+		defer cancel()
+		value, err := read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		fresh := &cached[T]{value: value, at: time.Now()}
+		c.held.Store(fresh)
+		return fresh, nil
+	})
+	select {
+	case <-ctx.Done():
+		return value, fmt.Errorf("wait for the database: %w", context.Cause(ctx))
+	case result := <-coming:
+		if result.Err != nil {
+			return value, result.Err
+		}
+		return result.Val.(*cached[T]).value, nil
+	}
+}
