@@ -1,0 +1,91 @@
+package apidb
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+)
+
+const (
+	// What one pass takes, since it keeps its schedules locked.
+	fireSchedules = 100
+	fireJobs      = 1000
+	fireBytes     = 32 << 20
+
+	// fireAgain is when to look at schedules again that somebody else was firing.
+	fireAgain = 50 * time.Millisecond
+)
+
+// Fired is what to say after a pass over the schedules.
+type Fired struct {
+	Jobs    []jobevent.Created
+	Cancels []Command
+	Failed  []FailedSchedule
+}
+
+// FailedSchedule is one that could not be fired, and is left alone for a while.
+type FailedSchedule struct {
+	ScheduleID uuid.UUID
+	Err        error
+	Again      time.Duration
+}
+
+// FireSchedules makes jobs of the ticks that are due, or records why not: job, tick and the schedule's
+// next instant are one transaction, so that of several who do this at once one fires each tick. next is
+// how long nothing more is due, at most idle; zero when there was more than one pass does.
+func (s *Store) FireSchedules(ctx context.Context, rules ScheduleRules, idle time.Duration) (
+	fired Fired, next time.Duration, err error,
+) {
+	pass, next, err := s.firePass(ctx, rules, idle, fireSchedules)
+	if err == nil || ctx.Err() != nil || len(pass.took) == 0 {
+		return pass.fired, next, classify("fire schedules", err)
+	}
+	return s.fireApart(ctx, rules, idle)
+}
+
+// fireApart fires schedules one by one: the one that a pass of many has failed for must not stop the others.
+func (s *Store) fireApart(ctx context.Context, rules ScheduleRules, idle time.Duration) (
+	fired Fired, next time.Duration, err error,
+) {
+	for range fireSchedules {
+		pass, next, err := s.firePass(ctx, rules, idle, 1)
+		switch {
+		case len(pass.took) == 0 || ctx.Err() != nil:
+			return fired, next, classify("fire schedules", err)
+		case err != nil:
+			id := pass.took[0]
+			fired.Failed = append(fired.Failed, FailedSchedule{ScheduleID: id, Err: err, Again: s.held.hold(id)})
+		default:
+			fired.Jobs = append(fired.Jobs, pass.fired.Jobs...)
+			fired.Cancels = append(fired.Cancels, pass.fired.Cancels...)
+		}
+	}
+	return fired, 0, nil
+}
+
+// firePass is one transaction. On an error the pass says what it took, and has done nothing.
+func (s *Store) firePass(ctx context.Context, rules ScheduleRules, idle time.Duration, most int32) (
+	pass firing, next time.Duration, err error,
+) {
+	held, again := s.held.now(idle)
+	err = pgpool.Tx(ctx, s.pool, func(tx pgx.Tx) (err error) {
+		pass = firing{tx: tx, q: gen.New(tx), rules: rules, most: most, held: held}
+		if err = pass.run(ctx); err == nil {
+			next, err = pass.next(ctx, again)
+		}
+		return err
+	})
+	if err != nil {
+		pass.fired = Fired{}
+		return pass, 0, err
+	}
+	s.accepts.count(pass.jobs, pass.accepted)
+	s.held.free(pass.took)
+	return pass, next, nil
+}
