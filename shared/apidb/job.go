@@ -163,7 +163,8 @@ func (s *Store) CountDead(ctx context.Context, f Filter) (n int64, known bool, e
 	p := f.params()
 	row, err := s.q.JobsCountShelved(ctx, gen.JobsCountShelvedParams{
 		Shelf: shelvesOf(jobstate.Failed)[0], JobType: p.JobType, Queue: p.Queue, Tag: p.Tag,
-		OrderingKey: text(f.OrderingKey), Since: p.Since, Until: p.Until, AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: MaxFigure + 1,
+		OrderingKey: text(f.OrderingKey), Since: p.Since, Until: p.Until,
+		AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: MaxFigure + 1,
 	})
 	return row.Fit, row.Seen <= MaxFigure, classify("count dead jobs", err)
 }
