@@ -70,17 +70,23 @@ func TestTakeGivesNoMoreThanThereIsRoomFor(t *testing.T) {
 		t.Errorf("took %d records for one byte, want one, or the largest would never come", len(got))
 	}
 	next := map[*Partition]int64{first[0].Partition: 1}
-	for _, r := range w.takeAll(ctx, t, 100) {
-		for _, m := range r.Messages {
-			if want := next[r.Partition]; want != 0 && m.Offset < want {
-				t.Errorf("partition %d gave %d after %d", r.Partition.ID, m.Offset, want-1)
+	taken := func(n int) {
+		for _, r := range w.takeAll(ctx, t, n) {
+			for _, m := range r.Messages {
+				if want := next[r.Partition]; want != 0 && m.Offset < want {
+					t.Errorf("partition %d gave %d after %d", r.Partition.ID, m.Offset, want-1)
+				}
+				next[r.Partition] = m.Offset + 1
 			}
-			next[r.Partition] = m.Offset + 1
 		}
 	}
-	if len(next) < 6 {
+	for range 12 {
+		taken(1)
+	}
+	if len(next) < 6 { // of thirty keys
 		t.Errorf("records of %d partitions only, though all take turns", len(next))
 	}
+	taken(100)
 }
 
 func TestARevokeCommitsWhatIsDoneAndDoesNotWaitForTheRest(t *testing.T) {
