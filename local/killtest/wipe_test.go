@@ -40,7 +40,7 @@ func TestEveryJobEndsThoughTheBrokerLosesItsData(t *testing.T) {
 	for i, stays := range []time.Duration{time.Second, 500 * time.Millisecond, 0, 0, time.Second, time.Second} {
 		must(t, gone[i].kill())
 		if gone[i].name == "outcome" {
-			h.awaitUnheardFailure(submitting)
+			h.awaitUnheardEnds(submitting)
 		}
 		pause(submitting, stays)
 	}
@@ -69,14 +69,15 @@ func TestEveryJobEndsThoughTheBrokerLosesItsData(t *testing.T) {
 	e.summarize(t)
 }
 
-// awaitUnheardFailure waits until an attempt has failed that outcome has not heard of. Few do, so it may
-// take longer than a moment; a few seconds later nothing is left to fail.
-func (h *house) awaitUnheardFailure(ctx context.Context) {
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); {
-		if lag, err := h.lag("jobweaver-outcome", jobevent.TopicFailed); err == nil && lag > 0 {
+// awaitUnheardEnds waits until an attempt has failed and one has completed that outcome has not heard of. Few fail, so
+// it may take longer than a moment; a few seconds later nothing is left to end.
+func (h *house) awaitUnheardEnds(ctx context.Context) {
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); pause(ctx, 50*time.Millisecond) {
+		failed, err := h.lag("jobweaver-outcome", jobevent.TopicFailed)
+		completed, alsoErr := h.lag("jobweaver-outcome", jobevent.TopicCompleted)
+		if errors.Join(err, alsoErr) == nil && failed > 0 && completed > 0 {
 			return
 		}
-		pause(ctx, 50*time.Millisecond)
 	}
 }
 
