@@ -28,8 +28,6 @@ const (
 	keep = 30 * 24 * time.Hour
 	// forgetEvery is how often older ones are looked for.
 	forgetEvery = time.Hour
-	// listenAgain is how long it waits before it listens anew on a database that went away.
-	listenAgain = time.Second
 )
 
 // Function ticks while there are operations.
@@ -101,21 +99,6 @@ func (f *Function) forgetOld(ctx context.Context) {
 
 // listen has the database shorten the sleep; without it the clock still ticks.
 func (f *Function) listen(ctx context.Context, _ funchost.Publish) error {
-	for {
-		err := f.store.ListenOperations(ctx, func() {
-			select {
-			case f.wake <- struct{}{}:
-			default:
-			}
-		})
-		if ctx.Err() != nil {
-			return nil
-		}
-		telemetry.Logger(ctx).Warn("lost the wake-up, the clock ticks without", "error", err)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(listenAgain):
-		}
-	}
+	funchost.Listen(ctx, f.wake, f.store.ListenOperations)
+	return nil
 }

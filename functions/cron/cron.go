@@ -21,8 +21,6 @@ const Name = "cron"
 const (
 	// idle is the longest sleep of the clock.
 	idle = 10 * time.Second
-	// listenAgain is how long it waits before it listens anew on a database that went away.
-	listenAgain = time.Second
 	// forgetEvery is how often old ticks are dropped.
 	forgetEvery = 10 * time.Minute
 	// sayTry is the one try to say what has become a job.
@@ -140,7 +138,7 @@ func (f *Function) Run(ctx context.Context, say funchost.Publish) error {
 	listening := make(chan struct{})
 	go func() {
 		defer close(listening)
-		f.listen(ctx)
+		funchost.Listen(ctx, f.wake, f.store.ListenSchedules)
 	}()
 	for {
 		select {
@@ -164,26 +162,5 @@ func (f *Function) try(ctx context.Context, say funchost.Publish, events []event
 	defer cancel()
 	if err := say(ctx, events); err != nil {
 		telemetry.Logger(ctx).Warn("cannot say what has become a job, reconcile will", "error", err, "events", len(events))
-	}
-}
-
-// listen wakes the clock; without it, it still ticks.
-func (f *Function) listen(ctx context.Context) {
-	for {
-		err := f.store.ListenSchedules(ctx, func() {
-			select {
-			case f.wake <- struct{}{}:
-			default:
-			}
-		})
-		if ctx.Err() != nil {
-			return
-		}
-		telemetry.Logger(ctx).Warn("lost the wake-up, the clock ticks without", "error", err)
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(listenAgain):
-		}
 	}
 }

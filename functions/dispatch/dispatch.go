@@ -10,18 +10,13 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
-	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // Name is the function's name.
 const Name = "dispatch"
 
-const (
-	// idle is the longest sleep of the clock.
-	idle = 10 * time.Second
-	// listenAgain is how long it waits before it listens anew on a database that went away.
-	listenAgain = time.Second
-)
+// idle is the longest sleep of the clock.
+const idle = 10 * time.Second
 
 // Function ticks when something is due.
 type Function struct {
@@ -51,21 +46,6 @@ func (f *Function) Tick(ctx context.Context) ([]event.Event, time.Duration, erro
 
 // listen has the database shorten the sleep; without it the clock still ticks.
 func (f *Function) listen(ctx context.Context, _ funchost.Publish) error {
-	for {
-		err := f.store.Listen(ctx, func() {
-			select {
-			case f.wake <- struct{}{}:
-			default:
-			}
-		})
-		if ctx.Err() != nil {
-			return nil
-		}
-		telemetry.Logger(ctx).Warn("lost the wake-up, the clock ticks without", "error", err)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(listenAgain):
-		}
-	}
+	funchost.Listen(ctx, f.wake, f.store.Listen)
+	return nil
 }

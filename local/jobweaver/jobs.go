@@ -230,10 +230,8 @@ func (f *requestFlags) body(cmd *cobra.Command, args []string) ([]byte, error) {
 		return f.encode(cmd)
 	case len(args) == 0:
 		return nil, fmt.Errorf("what to submit? name a file, - for standard input, or --type")
-	case args[0] == "-":
-		return io.ReadAll(cmd.InOrStdin())
 	}
-	body, err := os.ReadFile(args[0])
+	body, err := readFile(cmd, args[0])
 	return bytes.TrimSpace(body), err
 }
 

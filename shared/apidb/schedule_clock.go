@@ -2,7 +2,6 @@ package apidb
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -47,25 +46,4 @@ func (s *Store) ForgetTicks(ctx context.Context, after uuid.UUID) (last uuid.UUI
 		return uuid.Nil, classify("forget ticks", err)
 	}
 	return ids[len(ids)-1], nil
-}
-
-// ListenSchedules calls wake whenever a schedule has changed. It ends with ctx or with its connection.
-func (s *Store) ListenSchedules(ctx context.Context, wake func()) error {
-	conn, err := s.pool.Acquire(ctx)
-	if err != nil {
-		return fmt.Errorf("listen for schedules: %w", err)
-	}
-	// The connection has a LISTEN on it: it does not go back to the pool.
-	raw := conn.Hijack()
-	defer func() { _ = raw.Close(context.WithoutCancel(ctx)) }()
-	if _, err := raw.Exec(ctx, "LISTEN jobweaver_schedules"); err != nil {
-		return fmt.Errorf("listen for schedules: %w", err)
-	}
-	wake() // what changed before we listened
-	for {
-		if _, err := raw.WaitForNotification(ctx); err != nil {
-			return fmt.Errorf("listen for schedules: %w", err)
-		}
-		wake()
-	}
 }

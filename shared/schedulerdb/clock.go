@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
@@ -125,21 +126,5 @@ func nextDue(ctx context.Context, q *gen.Queries, l *ledger, idle time.Duration)
 // Listen calls wake whenever something has become due sooner than the clock expects. It ends with ctx
 // or with its connection.
 func (s *Store) Listen(ctx context.Context, wake func()) error {
-	conn, err := s.pool.Acquire(ctx)
-	if err != nil {
-		return fmt.Errorf("listen for due jobs: %w", err)
-	}
-	// The connection has a LISTEN on it: it does not go back to the pool.
-	raw := conn.Hijack()
-	defer func() { _ = raw.Close(context.WithoutCancel(ctx)) }()
-	if _, err := raw.Exec(ctx, "LISTEN jobweaver_due"); err != nil {
-		return fmt.Errorf("listen for due jobs: %w", err)
-	}
-	wake() // what became due before we listened
-	for {
-		if _, err := raw.WaitForNotification(ctx); err != nil {
-			return fmt.Errorf("listen for due jobs: %w", err)
-		}
-		wake()
-	}
+	return pgpool.Listen(ctx, s.pool, "jobweaver_due", wake)
 }
