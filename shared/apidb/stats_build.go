@@ -1,6 +1,7 @@
 package apidb
 
 import (
+	"bytes"
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
@@ -84,7 +85,7 @@ func (b *statsBuilder) addLive(c *liveCount) {
 	if c.Status != jobstate.Pending && c.Status != jobstate.Retrying {
 		return
 	}
-	if at, known := madeAt(c.Oldest); known && (b.Oldest == nil || at.Before(b.OldestAt)) {
+	if at, known := madeAt(c.Oldest); known && (b.Oldest == nil || bytes.Compare(c.Oldest[:], b.Oldest[:]) < 0) {
 		b.Oldest, b.OldestAt = &c.Oldest, at
 	}
 }
