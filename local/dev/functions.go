@@ -199,8 +199,10 @@ func (s *stores) runjob(o Options, below *base) (funchost.Function, error) {
 	}
 	cfg.Grace = min(cfg.Grace, grace-5*time.Second)
 	var types handlers.Config
-	if err := funchost.LoadConfig(&types); err != nil {
-		return funchost.Function{}, err
+	for _, part := range types.Parts() {
+		if err := funchost.LoadConfig(part); err != nil {
+			return funchost.Function{}, err
+		}
 	}
 	registry, err := handlers.Builtin(types)
 	if err != nil {

@@ -48,7 +48,7 @@ func main() {
 	table(&page, "projection", projection.Config{})
 	table(&page, "ingest, dispatch, outcome, command, watchdog", schedulerdb.Config{})
 	table(&page, "retention", schedulerdb.Retention{})
-	table(&page, "runjob (the worker)", runjob.Config{}, handlers.Config{})
+	table(&page, "runjob (the worker)", append([]any{&runjob.Config{}}, new(handlers.Config).Parts()...)...)
 	page.WriteString(tail)
 	if err := os.WriteFile(os.Args[1], page.Bytes(), 0o644); err != nil {
 		fail(err)
@@ -65,7 +65,7 @@ func table(page *bytes.Buffer, title string, configs ...any) {
 		fmt.Fprintf(page, "\n## %s\n\n| variable | default | meaning |\n|---|---|---|\n", title)
 	}
 	for _, cfg := range configs {
-		for field := range reflect.TypeOf(cfg).Fields() {
+		for field := range reflect.Indirect(reflect.ValueOf(cfg)).Type().Fields() {
 			name := field.Tag.Get("envconfig")
 			if name == "" {
 				continue

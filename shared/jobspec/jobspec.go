@@ -41,8 +41,17 @@ const (
 	DefaultTimeout       = 10 * time.Minute
 )
 
-// Simulation is the built-in job type, whose payload ParseSimulation reads.
-const Simulation = "SIMULATION"
+// The built-in job types.
+const (
+	Simulation   = "SIMULATION" // its payload is read by ParseSimulation
+	Email        = "EMAIL"
+	Report       = "REPORT"
+	External     = "EXTERNAL"
+	FunctionCall = "FUNCTION"
+)
+
+// Builtin lists the built-in job types.
+func Builtin() []string { return []string{Simulation, Email, Report, External, FunctionCall} }
 
 // Request is a job that was asked for, with its defaults filled in.
 type Request struct {
@@ -93,7 +102,7 @@ type Rules struct {
 // Validate checks what Decode cannot know. The error is an *apierror.Error.
 func (r *Request) Validate(rules Rules) error {
 	var p problems
-	if r.JobType != Simulation && !slices.Contains(rules.JobTypes, r.JobType) &&
+	if r.JobType != Simulation && !slices.Contains(Builtin(), r.JobType) && !slices.Contains(rules.JobTypes, r.JobType) &&
 		!slices.Contains(rules.JobTypes, "*") {
 		p.add("jobType", "is neither built in nor listed in JOB_TYPES")
 	}

@@ -4,12 +4,20 @@ import "github.com/jobweaver/jobweaver/shared/jobspec"
 
 // Config is what an operator may set of the built-in job types.
 type Config struct {
-	SimulationAllowPrivate bool `envconfig:"SIMULATION_ALLOW_PRIVATE" desc:"HTTP_CALL may reach private addresses"`
+	Simulation SimulationConfig
 }
+
+// SimulationConfig is what SIMULATION may do.
+type SimulationConfig struct {
+	AllowPrivate bool `envconfig:"SIMULATION_ALLOW_PRIVATE" desc:"HTTP_CALL may reach private addresses"`
+}
+
+// Parts are the structs into which the environment is read, each by itself.
+func (c *Config) Parts() []any { return []any{&c.Simulation} }
 
 // Builtin is a registry of the built-in job types, to which others can be added.
 func Builtin(cfg Config) (*Registry, error) {
 	r := NewRegistry()
-	simulation := NewSimulation(cfg.SimulationAllowPrivate)
+	simulation := NewSimulation(cfg.Simulation.AllowPrivate)
 	return r, r.Register(jobspec.Simulation, nil, simulation.Run)
 }

@@ -1,0 +1,55 @@
+-- +goose Up
+ALTER TABLE jobs ADD COLUMN callback_url text; -- where its end is delivered to; null: nowhere
+
+-- What an outside system said became of an attempt that was handed to it: the first word counts. It stays as long as its
+-- job, so that the same word again is the same answer.
+CREATE TABLE callbacks (
+    job_id      uuid        NOT NULL REFERENCES jobs ON DELETE CASCADE,
+    attempt     integer     NOT NULL CHECK (attempt > 0),
+    outcome     text        NOT NULL CHECK (outcome IN ('completed', 'failed')),
+    output      json,                                -- gone once the scheduler is known to have it
+    error_code  text        NOT NULL DEFAULT '',
+    message     text        NOT NULL DEFAULT '',
+    retryable   boolean     NOT NULL DEFAULT true,
+    body_hash   bytea       NOT NULL,                -- of what was said, to know it again
+    received_at timestamptz NOT NULL DEFAULT now(),
+    answered_at timestamptz,                         -- since when the scheduler's word shows that it has come
+    PRIMARY KEY (job_id, attempt),
+    CHECK (outcome = 'failed' OR error_code = '' AND message = '')
+);
+CREATE INDEX callbacks_unanswered ON callbacks (job_id) WHERE answered_at IS NULL;
+
+-- Ids of signed messages that were taken, for as long as their signatures hold.
+CREATE TABLE webhook_ids (
+    webhook_id text PRIMARY KEY CHECK (length(webhook_id) BETWEEN 1 AND 255),
+    seen_at    timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX webhook_ids_seen ON webhook_ids (seen_at);
+
+-- The end of a job that is delivered to its callback_url: one row an end, of which a job that was retried by hand has several.
+CREATE TABLE deliveries (
+    job_id        uuid        NOT NULL,
+    version       bigint      NOT NULL,                -- of the job when it ended
+    owner_id      text        NOT NULL,
+    job_status    text        NOT NULL CHECK (job_status IN ('COMPLETED', 'FAILED', 'CANCELLED')),
+    url           text        NOT NULL,
+    body          text        NOT NULL,                -- of the requests
+    status        text        NOT NULL DEFAULT 'PENDING' CHECK (status IN ('PENDING', 'DELIVERED', 'FAILED')),
+    tries         integer     NOT NULL DEFAULT 0 CHECK (tries >= 0),
+    next_at       timestamptz DEFAULT now(),           -- of a PENDING one: not before
+    last_try_at   timestamptz,
+    last_answer   integer,                             -- its HTTP status; null: there was none
+    last_error    text        NOT NULL DEFAULT '',
+    created_at    timestamptz NOT NULL DEFAULT now(),
+    finished_at   timestamptz,
+    PRIMARY KEY (job_id, version),
+    CHECK ((status = 'PENDING') = (next_at IS NOT NULL)),
+    CHECK ((status = 'PENDING') = (finished_at IS NULL))
+);
+CREATE INDEX deliveries_due ON deliveries (next_at) WHERE status = 'PENDING';
+
+-- +goose Down
+DROP TABLE deliveries;
+DROP TABLE webhook_ids;
+DROP TABLE callbacks;
+ALTER TABLE jobs DROP COLUMN callback_url;
