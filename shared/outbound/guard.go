@@ -1,0 +1,73 @@
+package outbound
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"code.dny.dev/ssrf"
+)
+
+// Config is what an operator allows beyond public addresses.
+type Config struct {
+	Allow []string `envconfig:"OUTBOUND_ALLOW" desc:"networks, addresses and address:port that are not public and that URLs of requests may reach all the same, e.g. 127.0.0.0/8,[::1]:8080"`
+}
+
+// guard says where may be connected to.
+type guard struct {
+	public   *ssrf.Guardian
+	networks []netip.Prefix
+	places   []netip.AddrPort
+}
+
+// alsoPrivate are addresses that no registry reserves and that mean the machine one stands on all the same.
+var alsoPrivate = []netip.Prefix{
+	netip.MustParsePrefix("168.63.129.16/32"), // Azure's host agent
+}
+
+func newGuard(cfg Config) (*guard, error) {
+	g := &guard{public: ssrf.New(ssrf.WithAnyPort(), ssrf.WithDeniedV4Prefixes(alsoPrivate...))}
+	for _, text := range cfg.Allow {
+		text = strings.TrimSpace(text)
+		if network, err := netip.ParsePrefix(text); err == nil && !network.Addr().Is4In6() {
+			g.networks = append(g.networks, network)
+		} else if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
+			addr = addr.Unmap()
+			g.networks = append(g.networks, netip.PrefixFrom(addr, addr.BitLen()))
+		} else if place, err := netip.ParseAddrPort(text); err == nil && place.Addr().Zone() == "" && place.Port() != 0 {
+			g.places = append(g.places, netip.AddrPortFrom(place.Addr().Unmap(), place.Port()))
+		} else {
+			return nil, fmt.Errorf("OUTBOUND_ALLOW: %q is no network (as 10.0.0.0/8), address or address:port", text)
+		}
+	}
+	return g, nil
+}
+
+// allows says whether a connection to the address may be made.
+func (g *guard) allows(to netip.AddrPort) bool {
+	return g.named(to) || to.Addr().Zone() == "" && g.public.SafeAddr(to.Addr().Unmap()) == nil
+}
+
+// named says whether the operator allows it, whatever it is.
+func (g *guard) named(to netip.AddrPort) bool {
+	addr := to.Addr().Unmap()
+	return slices.Contains(g.places, netip.AddrPortFrom(addr, to.Port())) ||
+		slices.ContainsFunc(g.networks, func(n netip.Prefix) bool { return n.Contains(addr) })
+}
+
+// itself says whether a connection leads back to this machine by one of its public addresses, behind which things
+// may listen that a firewall keeps from everybody else.
+func (g *guard) itself(conn net.Conn) bool {
+	from, err := netip.ParseAddrPort(conn.LocalAddr().String())
+	if err != nil {
+		return true
+	}
+	to, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+	return err != nil || g.selfish(from, to)
+}
+
+func (g *guard) selfish(from, to netip.AddrPort) bool {
+	return from.Addr().Unmap() == to.Addr().Unmap() && !g.named(to)
+}

@@ -1,0 +1,105 @@
+package outbound
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+const (
+	maxURL         = 2000
+	maxHeaderName  = 100
+	maxHeaderValue = 4 << 10
+)
+
+// CheckURL says what is wrong with a URL that came with a request, as far as that can be said without resolving its
+// name. Whether its address may be reached is seen when it is connected to.
+func CheckURL(text string) error {
+	if len(text) > maxURL {
+		return fmt.Errorf("must be at most %d bytes", maxURL)
+	}
+	if strings.Contains(text, "#") {
+		return errors.New("must have no fragment")
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return errors.New("must be a URL") // not why: the error repeats the text
+	}
+	return checkTarget(u)
+}
+
+// checkTarget looks at the parts that say where a call goes.
+func checkTarget(u *url.URL) error {
+	host := u.Hostname()
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return errors.New("must begin with http:// or https://")
+	case host == "" || u.Opaque != "":
+		return errors.New("must name a host")
+	case u.User != nil:
+		return errors.New("must have no user name or password")
+	case strings.ContainsAny(host, "%@/\\?# \t"):
+		return errors.New("must name a host, without a zone or escapes")
+	case u.Port() != "" && !isPort(u.Port()):
+		return errors.New("must have a port from 1 to 65535")
+	}
+	return checkHost(host)
+}
+
+// checkHost refuses numbers that are no addresses as everybody writes them (2130706433, 0x7f.1, 127.1): what they
+// mean depends on who reads them.
+func checkHost(host string) error {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return nil
+	}
+	labels := strings.Split(strings.TrimSuffix(host, "."), ".")
+	last := labels[len(labels)-1]
+	if strings.Contains(host, ":") || strings.Trim(last, "0123456789") == "" || isHex(last) {
+		return errors.New("must name a host, or an address in its usual form")
+	}
+	return nil
+}
+
+func isHex(label string) bool {
+	digits, found := strings.CutPrefix(strings.ToLower(label), "0x")
+	return found && strings.Trim(digits, "0123456789abcdef") == ""
+}
+
+func isPort(text string) bool {
+	port, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && port != 0
+}
+
+// CheckHeader says what is wrong with a header that came with a request and is to be sent by a call: those that say
+// where a message ends or whom it is for, and those that we sign or speak for ourselves, are not the requester's. An
+// underscore counts as the hyphen that some servers take it for.
+func CheckHeader(name, value string) error {
+	if len(name) > maxHeaderName || !httpguts.ValidHeaderFieldName(name) {
+		return errors.New("must be named as HTTP allows, by at most 100 letters, digits and hyphens")
+	}
+	plain := strings.ReplaceAll(strings.ToLower(name), "_", "-")
+	switch plain {
+	case "host", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer",
+		"expect", "http2-settings", "content-type", "content-encoding", "date", "traceparent", "tracestate", "x-trace-id":
+		return fmt.Errorf("must not be %s, which is not the requester's to set", name)
+	}
+	for _, ours := range []string{"proxy-", "ce-", "webhook-", "x-callback-"} {
+		if strings.HasPrefix(plain, ours) {
+			return fmt.Errorf("must not begin with %s, which is not the requester's to set", ours)
+		}
+	}
+	if len(value) > maxHeaderValue {
+		return fmt.Errorf("must be at most %d bytes", maxHeaderValue)
+	}
+	for i := range len(value) {
+		if value[i] < ' ' || value[i] > '~' {
+			return errors.New("must be plain ASCII, without control characters")
+		}
+	}
+	return nil
+}
