@@ -22,7 +22,11 @@ KAFKA_SUITES = $(shell grep -rl --include='*_test.go' '"$(MODULE)/shared/kafkate
 SNAPSHOT := git ls-files -z --cached --others --exclude-standard | xargs -0 sha1sum 2>/dev/null || true
 
 # Modules of their own, whose libraries are no dependencies of ours.
-MODULES := local/load/river local/load/plots
+MODULES := local/load/river local/load/plots local/examples/function-go
+
+# What the example functions in other languages need is kept beside them.
+PYTHON_READY     := local/examples/function-python/.venv/ready
+JAVASCRIPT_READY := local/examples/function-javascript/node_modules/ready
 
 KILL_FOR  ?= 90s
 KILL_SEED ?=
@@ -71,6 +75,19 @@ test-apache: ## the Kafka suites on a real Apache Kafka (needs Java 17 and Maven
 .PHONY: test-kill
 test-kill: ## processes killed at random for KILL_FOR (90s), or frozen, under orders and limits; KILL_SEED repeats a run
 	go test -count=1 -v -timeout 20m ./local/killtest -killtest.for=$(KILL_FOR) $(if $(KILL_SEED),-killtest.seed=$(KILL_SEED))
+
+.PHONY: test-examples
+test-examples: $(PYTHON_READY) $(JAVASCRIPT_READY) ## the example functions, in Python and JavaScript too (needs Python 3.10 and Node.js 20)
+	go test -count=1 ./local/examples -examples.all
+
+$(PYTHON_READY): local/examples/function-python/requirements.txt
+	python3 -m venv --clear $(@D)
+	$(@D)/bin/pip install --quiet --require-hashes -r $<
+	@touch $@
+
+$(JAVASCRIPT_READY): local/examples/function-javascript/package-lock.json
+	cd $(<D) && npm ci --no-audit --no-fund --ignore-scripts
+	@touch $@
 
 .PHONY: bench
 bench: ## every measurement beside River, an hour or two; writes docs/performance/

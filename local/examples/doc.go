@@ -1,0 +1,3 @@
+// Package examples is programs to copy: functions for jobs of type FUNCTION in three languages, and a worker
+// with a job type of its own. Its tests run each of them, and hold docs/functions.md to the same code.
+package examples

@@ -1,0 +1,88 @@
+import { createServer } from "node:http";
+import { HTTP } from "cloudevents";
+import { Webhook } from "standardwebhooks";
+
+const mostBytes = 1 << 20;
+
+// How many events are worked on at once. Who finds no place is told when to come again.
+let places = Number(process.env.AT_ONCE || 8);
+
+// A Refusal says that the event is wrong, and trying again is of no use. After any other error it comes again.
+export class Refusal extends Error {
+  constructor(code, message, status = 400) {
+    super(message);
+    Object.assign(this, { code, status });
+  }
+}
+
+// now answers an event with what f, which may be async, makes of it.
+export function now(f) {
+  return async (request, response, event) => answer(response, 200, await f(event));
+}
+
+// receive hands the event of a request to its route, and after the answer runs what the route returned.
+async function receive(routes, request, response) {
+  if (places === 0) {
+    response.setHeader("Retry-After", "1");
+    return answer(response, 503, { errorCode: "FUNCTION.BUSY", message: "all places are taken" });
+  }
+  places--;
+  try {
+    const take = routes[request.url];
+    if (!take || request.method !== "POST") throw new Refusal("FUNCTION.BAD_REQUEST", "there is nothing here", 404);
+    const body = await read(request);
+    verify(request.headers, body);
+    const after = await take(request, response, parse(request.headers, body));
+    await after?.();
+  } catch (error) {
+    const code = error instanceof Refusal ? error.code : "FUNCTION.FAILED";
+    if (!response.headersSent) answer(response, error.status ?? 500, { errorCode: code, message: error.message });
+  } finally {
+    places++;
+  }
+}
+
+async function read(request) {
+  const chunks = [];
+  let length = 0;
+  for await (const chunk of request) {
+    length += chunk.length;
+    if (length <= mostBytes) chunks.push(chunk);
+  }
+  if (length > mostBytes) throw new Refusal("FUNCTION.BAD_REQUEST", "the body is too large", 413);
+  return Buffer.concat(chunks).toString();
+}
+
+// verify checks who sent it, when WEBHOOK_SECRET says by which secret.
+function verify(headers, body) {
+  if (!process.env.WEBHOOK_SECRET) return;
+  try {
+    new Webhook(process.env.WEBHOOK_SECRET).verify(body, headers, { jsonParse: false });
+  } catch (error) {
+    throw new Refusal("FUNCTION.BAD_REQUEST", error.message, 401);
+  }
+}
+
+function parse(headers, body) {
+  try {
+    const event = HTTP.toEvent({ headers, body });
+    event.validate();
+    return event;
+  } catch (error) {
+    throw new Refusal("FUNCTION.BAD_REQUEST", `this is no CloudEvent: ${error.message}`);
+  }
+}
+
+export function answer(response, status, body) {
+  response.writeHead(status, { "Content-Type": "application/json" });
+  response.end(body === undefined ? "" : JSON.stringify(body));
+}
+
+// serve listens until it is asked to stop, and then ends what it has begun.
+export function serve(routes) {
+  const server = createServer((request, response) => receive(routes, request, response));
+  server.listen(process.env.PORT || 8080, process.env.HOST, () => console.log("listening on", server.address().port));
+  for (const signal of ["SIGTERM", "SIGINT"]) {
+    process.once(signal, () => server.close()); // node ends when nothing is left to do
+  }
+}

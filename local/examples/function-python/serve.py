@@ -1,0 +1,114 @@
+import json
+import os
+import signal
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from cloudevents.core.bindings.http import HTTPMessage, from_http_event
+from standardwebhooks import Webhook
+
+MOST_BYTES = 1 << 20
+
+# How many events are worked on at once. Who finds no place is told when to come again.
+places = threading.BoundedSemaphore(int(os.environ.get("AT_ONCE", 8)))
+
+
+class Refusal(Exception):
+    """The event is wrong, and trying again is of no use. After any other exception it comes again."""
+
+    def __init__(self, code, message, status=400):
+        super().__init__(message)
+        self.code, self.message, self.status = code, message, status
+
+
+def now(function):
+    """Answers an event with what function makes of it."""
+
+    def take(request, event):
+        try:
+            request.answer(200, function(event))
+        except Refusal:
+            raise
+        except Exception as error:
+            request.answer(500, {"errorCode": "FUNCTION.FAILED", "message": str(error)})
+
+    return take
+
+
+def verify(headers, body):
+    """Checks who sent it, when WEBHOOK_SECRET says by which secret."""
+    secret = os.environ.get("WEBHOOK_SECRET")
+    try:
+        if secret:
+            Webhook(secret).verify(body, headers, json_parse=False)
+    except Exception as error:  # a header may be broken in many ways
+        raise Refusal("FUNCTION.BAD_REQUEST", str(error), 401) from error
+
+
+class Request(BaseHTTPRequestHandler):
+    routes = {}
+    timeout = 30  # of a client that says nothing, in seconds
+
+    def do_POST(self):
+        busy = not places.acquire(blocking=False)
+        after = None
+        try:
+            length = int(self.headers.get("Content-Length", 0))
+            body = self.rfile.read(min(length, MOST_BYTES))
+            if busy:
+                error = {"errorCode": "FUNCTION.BUSY", "message": "all places are taken"}
+                return self.answer(503, error, [("Retry-After", "1")])
+            if length > MOST_BYTES:
+                raise Refusal("FUNCTION.BAD_REQUEST", "the body is too large", 413)
+            after = self.take(body)
+        except Refusal as refusal:
+            self.answer(refusal.status, {"errorCode": refusal.code, "message": refusal.message})
+        finally:
+            if not busy:
+                threading.Thread(target=finish, args=[after]).start()
+
+    def take(self, body):
+        if self.path not in self.routes:
+            raise Refusal("FUNCTION.BAD_REQUEST", "there is nothing here", 404)
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        verify(headers, body)
+        try:
+            event = from_http_event(HTTPMessage(headers, body))
+        except Exception as error:
+            raise Refusal("FUNCTION.BAD_REQUEST", f"this is no CloudEvent: {error}") from error
+        return self.routes[self.path](self, event)
+
+    def answer(self, status, body=None, headers=()):
+        data = b"" if body is None else json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_):
+        pass
+
+
+def finish(after):
+    """Runs what is left to do after the answer, and frees the place."""
+    try:
+        if after:
+            after()
+    finally:
+        places.release()
+
+
+def serve(routes):
+    """Listens until it is asked to stop, and then ends what it has begun."""
+    Request.routes = routes
+    address = os.environ.get("HOST", ""), int(os.environ.get("PORT", 8080))
+    ThreadingHTTPServer.daemon_threads = False  # a thread that calls back is waited for as well
+    server = ThreadingHTTPServer(address, Request)
+    for number in signal.SIGTERM, signal.SIGINT:
+        signal.signal(number, lambda *_: threading.Thread(target=server.shutdown).start())
+    print("listening on", server.server_port, flush=True)
+    server.serve_forever()
+    server.server_close()  # waits for the requests

@@ -1,0 +1,44 @@
+// Command worker-go is a worker with a job type of its own, PRIMES. To make one of your own, change what is
+// in primes.go, and the name by which main registers it.
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/jobweaver/jobweaver/functions/runjob"
+	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+func main() { funchost.Main(runjob.Name, build) }
+
+// build wires the worker. Its settings are those of any worker, DATABASE_URL, KAFKA_BROKERS, QUEUES and so on,
+// and those of its own job types.
+func build(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
+	var none funchost.Function
+	var cfg runjob.Config
+	var own primesConfig
+	if err := errors.Join(env.Load(&cfg), env.Load(&own)); err != nil {
+		return none, err
+	}
+	cfg.Queues, cfg.Kafka, cfg.Version = env.Config.Queues, env.Config.Kafka, funchost.Version
+
+	registry := handlers.NewRegistry() // handlers.Builtin begins one with the built-in job types
+	if err := registry.Register("PRIMES", primesSchema, own.primes); err != nil {
+		return none, err
+	}
+	store, err := workerdb.Open(ctx, env.DatabaseURL())
+	if err != nil {
+		return none, err
+	}
+	env.OnClose(store.Close)
+	worker, err := runjob.New(cfg, store, registry, prometheus.DefaultRegisterer)
+	if err != nil {
+		return none, err
+	}
+	return worker.Host(), nil
+}

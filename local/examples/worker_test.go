@@ -1,0 +1,79 @@
+package examples
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/jobweaver/jobweaver/infra/localkafka"
+	"github.com/jobweaver/jobweaver/infra/localpostgres"
+	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/local/dev"
+	"github.com/jobweaver/jobweaver/migrations"
+)
+
+// The worker of the example serves a queue of its own, beside the house's, which has never heard of PRIMES.
+func TestAWorkerOfOnesOwnRunsItsJobType(t *testing.T) {
+	t.Parallel()
+	postgres, err := localpostgres.Start(t.Context(), localpostgres.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = postgres.Stop() })
+	kafka, err := localkafka.StartEmbedded(localkafka.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = kafka.Stop() })
+	o := dev.Options{
+		Dir: t.TempDir(), DatabaseURL: postgres.URL(), Brokers: kafka.Brokers(), Kafka: "embedded",
+		Queues: []string{"default", "numbers"}, WorkerQueues: []string{"default"}, JobTypes: []string{"PRIMES"},
+		Out: t.Output(), Metrics: prometheus.NewRegistry(),
+	}
+	database, err := migrations.WithDatabase(postgres.URL(), "jobweaver_worker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = dev.Run(t.Context(), o, func(ctx context.Context, url string) error {
+		worker := start(t, ".", []string{binary(t, "worker-go")}, "DATABASE_URL="+database,
+			"KAFKA_BROKERS="+kafka.Brokers()[0], "QUEUES=numbers", "PRIMES_MOST=1000000", "LOG_FORMAT=text")
+		api := client.New(url, "")
+		if got, err := ended(ctx, api, primes(1_000_000)); err != nil {
+			return err
+		} else if got.Status != "COMPLETED" || compact(got.Output) != `{"primes":78498}` || got.Attempt != 1 {
+			t.Errorf("it ended as %s", got.Raw)
+		}
+		if got, err := ended(ctx, api, primes(1_000_001)); err != nil {
+			return err
+		} else if got.Status != "FAILED" || got.LastError.ErrorCode != "PRIMES.TOO_LARGE" || got.Attempt != 1 {
+			t.Errorf("what is too large ended as %s", got.Raw)
+		}
+		if code := worker.stop(t); code != 0 {
+			t.Errorf("the worker's exit code is %d", code)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func primes(below int) string {
+	return fmt.Sprintf(`{"jobType": "PRIMES", "queue": "numbers", "payload": {"below": %d}}`, below)
+}
+
+// ended submits a job, and gives what it ended as.
+func ended(ctx context.Context, api *client.Client, job string) (*client.Job, error) {
+	accepted, err := api.Submit(ctx, []byte(job))
+	if err != nil {
+		return nil, err
+	}
+	return client.Follow(ctx, api, accepted.JobID, func(*client.Job) {})
+}
+
+// compact is JSON without spaces.
+func compact(raw json.RawMessage) string { return strings.ReplaceAll(string(raw), " ", "") }
