@@ -12,6 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/outbound"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -57,7 +58,7 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 	return &Function{
 		store: store, wake: make(chan struct{}, 1), say: make(chan []event.Event, unsaid),
 		rules: apidb.ScheduleRules{
-			Rules: jobspec.Rules{Queues: cfg.Queues, JobTypes: cfg.JobTypes}, Defaults: defaults,
+			Rules: jobspec.Rules{Queues: cfg.Queues, JobTypes: cfg.JobTypes, CheckURL: outbound.CheckURL}, Defaults: defaults,
 		},
 	}, nil
 }

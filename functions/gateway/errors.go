@@ -79,6 +79,8 @@ func public(err error) *apierror.Error {
 		return known
 	case errors.Is(err, apidb.ErrNoJob):
 		return apierror.New(apierror.JobNotFound, "there is no such job")
+	case errors.Is(err, apidb.ErrNoDelivery):
+		return apierror.New(apierror.NotFound, "there is no such delivery")
 	case errors.Is(err, apidb.ErrNoOperation):
 		return apierror.New(apierror.NotFound, "there is no such operation")
 	case errors.Is(err, apidb.ErrNoSchedule):

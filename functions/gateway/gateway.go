@@ -13,6 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/outbound"
 )
 
 // Name is the function's name.
@@ -53,7 +54,7 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 	return &Function{
 		cfg:      cfg,
 		store:    store,
-		rules:    jobspec.Rules{Queues: cfg.Queues, JobTypes: cfg.JobTypes},
+		rules:    jobspec.Rules{Queues: cfg.Queues, JobTypes: cfg.JobTypes, CheckURL: outbound.CheckURL},
 		defaults: defaults,
 		singles:  &together{insert: store.InsertJobs, patience: requestPatience},
 		ordered:  &together{insert: store.InsertJobs, patience: requestPatience},

@@ -62,6 +62,7 @@ func TestTheContractHasItsEndpoints(t *testing.T) {
 		"GET /api/controls", "GET /api/controls/{kind}/{name}", "PUT /api/controls/{kind}/{name}",
 		"DELETE /api/controls/{kind}/{name}", "POST /api/controls/{kind}/{name}/pause",
 		"POST /api/controls/{kind}/{name}/resume", "GET /api/workers", "GET /api/stats",
+		"GET /api/jobs/{jobId}/deliveries", "POST /api/jobs/{jobId}/deliveries/{version}/retry", "GET /api/deliveries",
 		"POST /api/schedules", "GET /api/schedules", "GET /api/schedules/{name}", "PUT /api/schedules/{name}",
 		"DELETE /api/schedules/{name}", "POST /api/schedules/{name}/pause", "POST /api/schedules/{name}/resume",
 		"POST /api/schedules/{name}/run", "GET /api/schedules/{name}/ticks",
@@ -87,7 +88,7 @@ func checkAnswers(t *testing.T, name string, op *openapi3.Operation) {
 	if strings.Contains(name, "/schedules/{name}") || strings.Contains(name, "{jobId}") || strings.Contains(name, "{operationId}") {
 		want = append(want, 404, 503)
 	}
-	if strings.HasSuffix(name, "/cancel") || strings.HasSuffix(name, "/retry") || strings.HasSuffix(name, "/reschedule") ||
+	if strings.HasSuffix(name, "/cancel") || strings.HasSuffix(name, "{jobId}/retry") || strings.HasSuffix(name, "/reschedule") ||
 		strings.HasPrefix(name, "DELETE /api/jobs/") || strings.HasSuffix(name, "/abort") || name == "POST /api/operations" || name == "POST /api/jobs" {
 		want = append(want, 202, 409)
 	}
@@ -150,7 +151,8 @@ func TestTheContractAndTheDecoderAgree(t *testing.T) {
 		`"retryPolicy": {"type": "fixed"}`, `"retryPolicy": {"type": "fixed", "delayMs": 0, "jitter": 1}`,
 		`"retryPolicy": {"type": "fixed", "delayMs": 1, "baseMs": 1}`, `"retryPolicy": {}`, `"retryPolicy": null`,
 		`"retryPolicy": {"type": "list", "delaysMs": []}`, `"retryPolicy": {"type": "list", "delaysMs": [1]}`,
-		`"retryPolicy": {"type": "exponential", "baseMs": 31536000001}`, `"callbackUrl": "https://example.org/"`,
+		`"retryPolicy": {"type": "exponential", "baseMs": 31536000001}`, `"callbackUrl": "https://example.org/"`, `"callbackUrl": ""`,
+		`"callbackUrl": null`, `"callbackUrl": "https://example.org/` + strings.Repeat("x", 1980) + `"`, `"callbackUrl": "https://example.org/` + strings.Repeat("x", 1981) + `"`,
 		`"orderingKey": "x"`, `"orderingKey": ""`, `"orderingKey": "` + long + `"`, `"orderingKey": "` + long + `x"`,
 		`"orderingKey": null`, `"expiresAt": "2026-11-22T08:00:00Z"`, `"expiresAt": "2026-11-22"`, `"expiresAt": 5`,
 		`"after": []`, `"after": null`, `"after": [null]`, `"after": ["x"]`, `"after": [` + someID + `]`,
@@ -227,7 +229,7 @@ func TestTheContractRefusesUnknownFieldsOfAnswers(t *testing.T) {
 		"progress": null, "output": null, "lastError": {"errorCode": "A", "message": "b"}, "traceId": ` + id + `,
 		"tags": [], "blockedBy": [{"kind": "order", "id": "k"}], "version": 0, "callbackDeadlineAt": null,
 		"cancelRequestedAt": null, "expiresAt": null, "orderingKey": "k"`
-	full := summary + `, "payload": null, "schedule": {"name": "a", "at": "2026-11-22T08:00:00Z"}, "after": [` + id + `], "onDependencyFailure": "run", "logs": [{"attempt": 1, "at": "2026-11-22T08:00:00Z", "level": "INFO", "text": ""}],
+	full := summary + `, "payload": null, "callbackUrl": null, "schedule": {"name": "a", "at": "2026-11-22T08:00:00Z"}, "after": [` + id + `], "onDependencyFailure": "run", "logs": [{"attempt": 1, "at": "2026-11-22T08:00:00Z", "level": "INFO", "text": ""}],
 		"history": [{"at": "2026-11-22T08:00:00Z", "from": null, "to": "PENDING", "attempt": 0, "by": "ingest", "reason": null}],
 		"attempts": [{"attempt": 1, "workerId": null, "startedAt": null, "finishedAt": null, "outcome": null,
 		"errorCode": null, "message": null}]`

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
 const (
@@ -95,8 +96,8 @@ func (f *Function) logs(c *gin.Context) error {
 }
 
 type listBody struct {
-	Jobs       []summary `json:"jobs"`
-	NextCursor *string   `json:"nextCursor"`
+	Jobs       []jobview.Summary `json:"jobs"`
+	NextCursor *string           `json:"nextCursor"`
 }
 
 // list is GET /api/jobs: pages by key, newest first.
@@ -135,9 +136,9 @@ func (f *Function) jobPage(ctx context.Context, filter apidb.Filter) (listBody, 
 	if err != nil {
 		return listBody{}, err
 	}
-	body := listBody{Jobs: make([]summary, len(jobs))}
+	body := listBody{Jobs: make([]jobview.Summary, len(jobs))}
 	for i, job := range jobs {
-		body.Jobs[i] = newSummary(job)
+		body.Jobs[i] = jobview.New(job)
 	}
 	if more {
 		cursor := jobs[len(jobs)-1].JobID.String()

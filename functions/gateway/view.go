@@ -10,45 +10,17 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/jobview"
 )
-
-// summary is a job in a list. What is absent is null.
-type summary struct {
-	JobID              uuid.UUID        `json:"jobId"`
-	JobType            string           `json:"jobType"`
-	Queue              string           `json:"queue"`
-	OwnerID            *string          `json:"ownerId"`
-	Status             jobstate.Status  `json:"status"`
-	Priority           int              `json:"priority"`
-	Attempt            int              `json:"attempt"`
-	RetryCount         int              `json:"retryCount"`
-	MaxRetryCount      int              `json:"maxRetryCount"`
-	CreatedAt          time.Time        `json:"createdAt"`
-	UpdatedAt          time.Time        `json:"updatedAt"`
-	RunAt              *time.Time       `json:"runAt"`
-	NextRunAt          *time.Time       `json:"nextRunAt"`
-	StartedAt          *time.Time       `json:"startedAt"`
-	FinishedAt         *time.Time       `json:"finishedAt"`
-	CallbackDeadlineAt *time.Time       `json:"callbackDeadlineAt"`
-	CancelRequestedAt  *time.Time       `json:"cancelRequestedAt"`
-	Progress           *progress        `json:"progress"`
-	Output             json.RawMessage  `json:"output"`
-	LastError          *jobevent.Error  `json:"lastError"`
-	TraceID            uuid.UUID        `json:"traceId"`
-	Tags               []string         `json:"tags"`
-	BlockedBy          []jobevent.Block `json:"blockedBy"`
-	Version            int64            `json:"version"`
-	ExpiresAt          *time.Time       `json:"expiresAt"`
-	OrderingKey        *string          `json:"orderingKey"`
-}
 
 // full is a job on its own.
 type full struct {
-	summary
+	jobview.Summary
 	Payload             json.RawMessage `json:"payload"`
 	After               []uuid.UUID     `json:"after"`
 	OnDependencyFailure *string         `json:"onDependencyFailure"`
 	Schedule            *scheduled      `json:"schedule"`
+	CallbackURL         *string         `json:"callbackUrl"`
 	History             []move          `json:"history"`
 	Attempts            []attempt       `json:"attempts"`
 	Logs                []logLine       `json:"logs"`
@@ -58,11 +30,6 @@ type full struct {
 type scheduled struct {
 	Name string    `json:"name"`
 	At   time.Time `json:"at"`
-}
-
-type progress struct {
-	Percent int     `json:"percent"`
-	Message *string `json:"message"`
 }
 
 type move struct {
@@ -91,24 +58,6 @@ type logLine struct {
 	Text    string    `json:"text"`
 }
 
-func newSummary(job apidb.Job) summary {
-	snap := job.Snapshot
-	nextRunAt := snap.NextRunAt
-	if job.Version == 0 && job.Status == jobstate.Scheduled {
-		nextRunAt = job.RunAt
-	}
-	return summary{
-		JobID: job.JobID, JobType: job.JobType, Queue: job.Queue, OwnerID: given(job.OwnerID), Status: job.Status,
-		Priority: job.Priority, Attempt: job.Attempt, RetryCount: job.RetryCount, MaxRetryCount: job.MaxRetryCount,
-		CreatedAt: job.CreatedAt.UTC(), UpdatedAt: job.UpdatedAt.UTC(), RunAt: utc(job.RunAt), NextRunAt: utc(nextRunAt),
-		StartedAt: utc(snap.StartedAt), FinishedAt: utc(snap.FinishedAt),
-		CallbackDeadlineAt: utc(snap.CallbackDeadlineAt), CancelRequestedAt: utc(job.CancelRequestedAt),
-		Progress: newProgress(job.Progress), Output: snap.Output, LastError: snap.LastError, TraceID: job.TraceID,
-		Tags: list(job.Tags), BlockedBy: list(job.BlockedBy), Version: job.Version,
-		ExpiresAt: utc(job.ExpiresAt), OrderingKey: given(job.OrderingKey),
-	}
-}
-
 func newFull(job apidb.Job, lines []apidb.LogLine) full {
 	history := make([]move, len(job.Snapshot.History))
 	for i, m := range job.Snapshot.History {
@@ -117,8 +66,8 @@ func newFull(job apidb.Job, lines []apidb.LogLine) full {
 		}
 	}
 	return full{
-		summary: newSummary(job), Payload: job.Payload, After: list(job.After),
-		Schedule:            newScheduled(job.ScheduledBy),
+		Summary: jobview.New(job), Payload: job.Payload, After: list(job.After),
+		Schedule: newScheduled(job.ScheduledBy), CallbackURL: given(job.CallbackURL),
 		OnDependencyFailure: onDependencyFailure(job), History: history, Attempts: attempts(job), Logs: newLogs(lines),
 	}
 }
@@ -138,13 +87,6 @@ func newScheduled(by *apidb.ScheduledBy) *scheduled {
 		return nil
 	}
 	return &scheduled{Name: by.Name, At: by.At.UTC()}
-}
-
-func newProgress(p *jobevent.Progress) *progress {
-	if p == nil {
-		return nil
-	}
-	return &progress{Percent: min(max(p.Percent, 0), 100), Message: given(p.Message)}
 }
 
 func newLogs(lines []apidb.LogLine) []logLine {

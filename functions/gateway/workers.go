@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
 type workersBody struct {
@@ -31,10 +32,10 @@ type workerBody struct {
 }
 
 type heldAttempt struct {
-	JobID     uuid.UUID  `json:"jobId"`
-	Attempt   int        `json:"attempt"`
-	StartedAt *time.Time `json:"startedAt"`
-	Progress  *progress  `json:"progress"`
+	JobID     uuid.UUID         `json:"jobId"`
+	Attempt   int               `json:"attempt"`
+	StartedAt *time.Time        `json:"startedAt"`
+	Progress  *jobview.Progress `json:"progress"`
 }
 
 // workers is GET /api/workers.
@@ -71,7 +72,7 @@ func newWorkerBody(w *apidb.Worker) workerBody {
 	}
 	for i, held := range w.Attempts {
 		body.Attempts[i] = heldAttempt{
-			JobID: held.JobID, Attempt: held.Attempt, StartedAt: utc(held.StartedAt), Progress: newProgress(held.Progress),
+			JobID: held.JobID, Attempt: held.Attempt, StartedAt: utc(held.StartedAt), Progress: jobview.NewProgress(held.Progress),
 		}
 	}
 	return body

@@ -198,7 +198,7 @@ func submitBatch(ctx context.Context, w io.Writer, body []byte) error {
 type requestFlags struct {
 	jobType, payload, queue, key  string
 	orderingKey, onFailure, runAt string
-	expiresAt                     string
+	expiresAt, callbackURL        string
 	priority, retries             int
 	delay, timeout                time.Duration
 	tags, after                   []string
@@ -217,6 +217,7 @@ func (f *requestFlags) register(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.tags, "tag", nil, "tag, may be repeated")
 	flags.StringVar(&f.runAt, "run-at", "", "run then (RFC 3339)")
 	flags.StringVar(&f.expiresAt, "expires-at", "", "cancel it when it has not started by then (RFC 3339)")
+	flags.StringVar(&f.callbackURL, "callback-url", "", "where to POST its end to")
 	flags.StringVar(&f.orderingKey, "ordering-key", "", "jobs of one key run one after another")
 	flags.StringSliceVar(&f.after, "after", nil, "id of a job that has to complete first, may be repeated")
 	flags.StringVar(&f.onFailure, "on-dependency-failure", "", "cancel, or run all the same")
@@ -254,6 +255,7 @@ func (f *requestFlags) encode(cmd *cobra.Command) ([]byte, error) {
 		{"run-at", "runAt", f.runAt},
 		{"expires-at", "expiresAt", f.expiresAt},
 		{"ordering-key", "orderingKey", f.orderingKey},
+		{"callback-url", "callbackUrl", f.callbackURL},
 		{"after", "after", f.after},
 		{"on-dependency-failure", "onDependencyFailure", f.onFailure},
 	} {

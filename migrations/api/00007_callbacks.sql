@@ -27,26 +27,33 @@ CREATE TABLE webhook_ids (
 CREATE INDEX webhook_ids_seen ON webhook_ids (seen_at);
 
 -- The end of a job that is delivered to its callback_url: one row an end, of which a job that was retried by hand has several.
+-- A row knows all that it takes to deliver it, whatever becomes of its job.
 CREATE TABLE deliveries (
-    job_id        uuid        NOT NULL,
-    version       bigint      NOT NULL,                -- of the job when it ended
-    owner_id      text        NOT NULL,
-    job_status    text        NOT NULL CHECK (job_status IN ('COMPLETED', 'FAILED', 'CANCELLED')),
-    url           text        NOT NULL,
-    body          text        NOT NULL,                -- of the requests
-    status        text        NOT NULL DEFAULT 'PENDING' CHECK (status IN ('PENDING', 'DELIVERED', 'FAILED')),
-    tries         integer     NOT NULL DEFAULT 0 CHECK (tries >= 0),
-    next_at       timestamptz DEFAULT now(),           -- of a PENDING one: not before
-    last_try_at   timestamptz,
-    last_answer   integer,                             -- its HTTP status; null: there was none
-    last_error    text        NOT NULL DEFAULT '',
-    created_at    timestamptz NOT NULL DEFAULT now(),
-    finished_at   timestamptz,
+    job_id      uuid        NOT NULL,
+    version     bigint      NOT NULL,                -- of the job when it ended
+    owner_id    text        NOT NULL,
+    job_status  text        NOT NULL CHECK (job_status IN ('COMPLETED', 'FAILED', 'CANCELLED')),
+    url         text        NOT NULL,
+    host        text        COLLATE "C" NOT NULL GENERATED ALWAYS AS ( -- with its port; deliveries to one host must not hold up the others
+        coalesce(lower(substring(url FROM '^[^:]*://([^/?#]+)')), lower(url))) STORED,
+    job         json        NOT NULL,                -- its row when it ended, without payload and snapshot
+    snapshot    text        NOT NULL,                -- the scheduler's word that it has ended
+    status      text        NOT NULL DEFAULT 'PENDING' CHECK (status IN ('PENDING', 'DELIVERED', 'FAILED')),
+    tries       integer     NOT NULL DEFAULT 0 CHECK (tries >= 0),
+    next_at     timestamptz DEFAULT now(),           -- of a PENDING one: not before; while it is tried, when to try again at the latest
+    last_try_at timestamptz,
+    last_answer integer,                             -- its HTTP status; null: there was none
+    last_error  text        NOT NULL DEFAULT '',
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    finished_at timestamptz,
     PRIMARY KEY (job_id, version),
     CHECK ((status = 'PENDING') = (next_at IS NOT NULL)),
     CHECK ((status = 'PENDING') = (finished_at IS NULL))
 );
 CREATE INDEX deliveries_due ON deliveries (next_at) WHERE status = 'PENDING';
+CREATE INDEX deliveries_due_by_host ON deliveries (host, next_at) WHERE status = 'PENDING';
+CREATE INDEX deliveries_by_status ON deliveries (status, job_id, version);
+CREATE INDEX deliveries_finished ON deliveries (finished_at) WHERE finished_at IS NOT NULL;
 
 -- +goose Down
 DROP TABLE deliveries;

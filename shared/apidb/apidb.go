@@ -17,6 +17,9 @@ import (
 // ErrNoJob says that there is no job with this id.
 var ErrNoJob = errors.New("no such job")
 
+// ErrNoDelivery says that no such end of a job is delivered.
+var ErrNoDelivery = errors.New("no such delivery")
+
 // Store is safe for concurrent use. Errors of its methods are classified as by pgpool.Classify, and
 // those for which pgpool.IsUnavailable holds are nobody's fault.
 type Store struct {

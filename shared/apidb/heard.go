@@ -28,17 +28,18 @@ type StatusWord struct {
 func (s *Store) ApplyStatuses(ctx context.Context, words []StatusWord) (changed int64, err error) {
 	latest := latestWords(words)
 	params, answers := statusParams(latest), answerParams(latest)
+	var row gen.JobsApplyStatusRow
 	if len(answers.JobIDs) == 0 { // as a rule
-		changed, err = s.q.JobsApplyStatus(ctx, params)
+		row, err = s.q.JobsApplyStatus(ctx, params)
 	} else {
 		err = s.tx(ctx, func(q *gen.Queries) error {
-			if changed, err = q.JobsApplyStatus(ctx, params); err != nil {
+			if row, err = q.JobsApplyStatus(ctx, params); err != nil {
 				return err
 			}
 			return q.CommandsAnswered(ctx, answers)
 		})
 	}
-	return changed, classify(fmt.Sprintf("apply %d job statuses", len(latest)), err)
+	return row.Changed, classify(fmt.Sprintf("apply %d job statuses", len(latest)), err)
 }
 
 // latestWords gives one word a job, in the order of ids: batches that share rows take them in one order,

@@ -46,6 +46,7 @@ type Job struct {
 	RunAnyway         bool        // false in a list
 	BlockedBy         []jobevent.Block
 	ScheduledBy       *ScheduledBy // nil in a list, and where it was asked for by itself
+	CallbackURL       string       // empty in a list, and where its end is delivered nowhere
 }
 
 // Job gives one job; ErrNoJob when there is none.
@@ -65,7 +66,7 @@ func (s *Store) Job(ctx context.Context, id uuid.UUID) (Job, error) {
 		return Job{}, err
 	}
 	job.Payload, job.After, job.RunAnyway = row.Payload, row.AfterIDs, value(row.RunsAnyway)
-	job.ScheduledBy = scheduledBy(row.EventSource, row.EventID)
+	job.ScheduledBy, job.CallbackURL = scheduledBy(row.EventSource, row.EventID), value(row.CallbackURL)
 	page := []Job{job}
 	err = s.findBlocks(ctx, page, jobspec.MaxAfter)
 	return page[0], classify("find what a job waits for", err)

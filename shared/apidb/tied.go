@@ -227,6 +227,7 @@ func insertTiedRows(ctx context.Context, q *gen.Queries, jobs []NewJob, open []i
 		p.OrderAfters = append(p.OrderAfters, orderAfter)
 		p.Afters = append(p.Afters, idsLiteral(req.After))
 		p.RunsAnyways = append(p.RunsAnyways, req.RunAnyway)
+		p.CallbackURLs = append(p.CallbackURLs, req.CallbackURL)
 	}
 	rows, err := q.JobInsertTied(ctx, p)
 	inserted := make([]gen.JobInsertManyRow, len(rows))

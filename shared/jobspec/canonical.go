@@ -31,6 +31,7 @@ type canonical struct {
 	OrderingKey   string              `json:"orderingKey,omitempty"`
 	After         []uuid.UUID         `json:"after,omitempty"`
 	OnFailure     string              `json:"onDependencyFailure,omitempty"`
+	CallbackURL   string              `json:"callbackUrl,omitempty"`
 }
 
 // Canonical writes a decoded request so that the same meaning is the same bytes: whatever the order
@@ -45,7 +46,7 @@ func Canonical(req Request) ([]byte, error) {
 		JobType: req.JobType, Payload: payload, Priority: req.Priority, RunAt: req.RunAt,
 		DelayMs: req.Delay.Milliseconds(), Tags: slices.Sorted(slices.Values(req.Tags)),
 		OwnerID: req.OwnerID, ExpiresAt: req.ExpiresAt, OrderingKey: req.OrderingKey,
-		After: slices.SortedFunc(slices.Values(req.After), compareIDs),
+		After: slices.SortedFunc(slices.Values(req.After), compareIDs), CallbackURL: req.CallbackURL,
 	}
 	if req.RunAnyway {
 		c.OnFailure = OnDependencyFailureRun

@@ -45,7 +45,7 @@ func TestOtherMeaningOtherBytes(t *testing.T) {
 		job(`"maxRetryCount": 0`), job(`"queue": "x"`), job(`"priority": 1`), job(`"delayMs": 1`),
 		job(`"runAt": "2026-11-22T08:00:00Z"`), job(`"expiresAt": "2026-11-22T08:00:00Z"`), job(`"orderingKey": "a"`),
 		job(`"after": [` + id1 + `]`), job(`"after": [` + id2 + `]`), job(`"after": [` + id1 + `,` + id2 + `]`),
-		job(`"after": [` + id1 + `], "onDependencyFailure": "run"`), job(`"timeoutMs": 1`), job(`"tags": ["a"]`), job(`"ownerId": "a"`),
+		job(`"after": [` + id1 + `], "onDependencyFailure": "run"`), job(`"callbackUrl": "http://x/"`), job(`"timeoutMs": 1`), job(`"tags": ["a"]`), job(`"ownerId": "a"`),
 		job(`"retryPolicy": {"type": "fixed", "delayMs": 0}`), job(`"retryPolicy": {"type": "fixed", "delayMs": 1}`),
 		job(`"retryPolicy": {"type": "list", "delaysMs": [1]}`), job(`"retryPolicy": {"type": "exponential", "jitter": 1}`),
 		steps(`{"type": "FAIL"}`), steps(`{"type": "FAIL", "failAttempts": 0}`), steps(`{"type": "FAIL", "retryable": false}`),

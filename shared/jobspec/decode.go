@@ -127,6 +127,8 @@ func (r *reader) request() (req Request, complete bool) {
 		case "onDependencyFailure":
 			hasOnFailure = true
 			req.RunAnyway = r.onDependencyFailure()
+		case "callbackUrl":
+			req.CallbackURL = r.checked(checkCallbackURL)
 		default:
 			r.unknown()
 		}

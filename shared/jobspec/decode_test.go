@@ -26,6 +26,7 @@ const full = `{"jobType": "SIMULATION",
  "queue": "default", "priority": 4, "runAt": "2026-11-22T09:00:00.1234567+01:00", "timeoutMs": 1000,
  "idempotencyKey": "order-17", "tags": ["billing", "ü\n"], "ownerId": "acme",
  "expiresAt": "2026-11-23T08:00:00Z", "orderingKey": "customer-9", "onDependencyFailure": "run",
+ "callbackUrl": "https://example.org/done",
  "after": ["01936f3e-5f3e-7cc0-8000-000000000002", "01936f3e-5f3e-7cc0-8000-000000000001"]}`
 
 const (
@@ -53,7 +54,7 @@ func TestDecodeAFullRequest(t *testing.T) {
 		RetryPolicy: &retrypolicy.Policy{Type: "exponential", BaseMs: 1000, CapMs: 300000, Jitter: 0.5},
 		RunAt:       &runAt, Timeout: time.Second, IdempotencyKey: "order-17",
 		Tags: []string{"billing", "ü-😀"}, OwnerID: "acme",
-		ExpiresAt: &expiresAt, OrderingKey: "customer-9", RunAnyway: true,
+		ExpiresAt: &expiresAt, OrderingKey: "customer-9", RunAnyway: true, CallbackURL: "https://example.org/done",
 		After: []uuid.UUID{uuid.MustParse(strings.Trim(id2, `"`)), uuid.MustParse(strings.Trim(id1, `"`))},
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -138,7 +139,10 @@ func TestDecodeRefuses(t *testing.T) {
 		"a byte order mark":          {"\ufeff" + own("1"), "-"},
 		"nothing that is required":   {"{}", "jobType payload"},
 		"unknown fields":             {job(`"a": 1, "b": {"c": [2]}`), "a b"},
-		"fields of later versions":   {job(`"callbackUrl": "https://example.org/done"`), "callbackUrl"},
+		"fields of later versions":   {job(`"colour": "red"`), "colour"},
+		"an empty callback":          {job(`"callbackUrl": ""`), "callbackUrl"},
+		"a callback of 2,001 bytes":  {job(`"callbackUrl": "http://x/` + strings.Repeat("x", 1992) + `"`), "callbackUrl"},
+		"a callback with a newline":  {job(`"callbackUrl": "http://x/\n"`), "callbackUrl"},
 		"a field in other letters":   {`{"jobtype": "X", "payload": 1, "jobType": "X"}`, "jobtype"},
 		"a field that is there twice": {
 			`{"jobType": "X", "payload": 1, "priority": 1, "priority": 2}`, "priority"},
@@ -329,6 +333,13 @@ func TestValidate(t *testing.T) {
 	rules := jobspec.Rules{Queues: []string{"default", "mail"}, JobTypes: []string{"OWN"}, Now: now}
 	anyType := rules
 	anyType.JobTypes = []string{"*"}
+	calling := anyType
+	calling.CheckURL = func(text string) error {
+		if text != "good" {
+			return errors.New("must be good")
+		}
+		return nil
+	}
 	for name, c := range map[string]struct {
 		body  string
 		rules jobspec.Rules
@@ -350,6 +361,8 @@ func TestValidate(t *testing.T) {
 		"expiring after a past time":       {job(`"expiresAt": "2026-11-21T00:00:00Z", "runAt": "2026-11-20T00:00:00Z"`), anyType, "expiresAt"},
 		"expiring ten years later":         {job(`"expiresAt": "2046-11-17T00:00:00Z", "runAt": "2036-11-19T00:00:00Z"`), anyType, ""},
 		"expiring absurdly late":           {job(`"expiresAt": "9999-12-31T23:59:59Z"`), anyType, "expiresAt"},
+		"a callback that may be called":    {job(`"callbackUrl": "good"`), calling, ""},
+		"a callback that may not":          {job(`"callbackUrl": "bad"`), calling, "callbackUrl"},
 		"the present, where none is given": {job(`"runAt": "2026-11-19T00:00:01Z"`), jobspec.Rules{
 			Queues: anyType.Queues, JobTypes: anyType.JobTypes}, ""},
 	} {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
@@ -34,6 +36,14 @@ func checkQueue(s string) string {
 	}
 	if !ok {
 		return fmt.Sprintf("must be 1 to %d small letters, digits or '-'", MaxQueue)
+	}
+	return ""
+}
+
+// checkCallbackURL leaves the rest to the rules of the installation.
+func checkCallbackURL(s string) string {
+	if s == "" || len(s) > MaxCallbackURL || !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
+		return fmt.Sprintf("must be a URL of at most %d bytes", MaxCallbackURL)
 	}
 	return ""
 }

@@ -25,6 +25,7 @@ const (
 	MaxAfter       = 10_000
 	MaxTags        = 16
 	MaxTag         = 64
+	MaxCallbackURL = 2_000 // bytes
 	MaxRetryCount  = 100
 	MaxPriority    = 9
 	MaxTimeout     = 24 * time.Hour
@@ -71,6 +72,7 @@ type Request struct {
 	OrderingKey    string      // of its owner's jobs with this key one runs after another; empty: none
 	After          []uuid.UUID // jobs of its owner that have to end first, each once
 	RunAnyway      bool        // also when one of After does not complete
+	CallbackURL    string      // where its end is delivered to; empty: nowhere
 	Silent         Silent
 }
 
@@ -81,7 +83,7 @@ type Silent struct {
 
 // IsPlain tells whether a request is without those wishes that few have.
 func (r *Request) IsPlain() bool {
-	return r.OrderingKey == "" && len(r.After) == 0 && r.ExpiresAt == nil
+	return r.OrderingKey == "" && len(r.After) == 0 && r.ExpiresAt == nil && r.CallbackURL == ""
 }
 
 // DueAt is when a job that is accepted now may run: now, unless it asked for a later time.
@@ -97,6 +99,9 @@ type Rules struct {
 	Queues   []string
 	JobTypes []string  // beside the built-in ones; "*" allows every name
 	Now      time.Time // from which runAt may be MaxAhead away; zero: the present
+
+	// CheckURL refuses an address that could never be called; its error is a sentence without a subject. nil: none is.
+	CheckURL func(string) error
 }
 
 // Validate checks what Decode cannot know. The error is an *apierror.Error.
@@ -108,6 +113,11 @@ func (r *Request) Validate(rules Rules) error {
 	}
 	if !slices.Contains(rules.Queues, r.Queue) {
 		p.add("queue", "is not one of the queues of this installation")
+	}
+	if r.CallbackURL != "" && rules.CheckURL != nil {
+		if err := rules.CheckURL(r.CallbackURL); err != nil {
+			p.add("callbackUrl", err.Error())
+		}
 	}
 	now := rules.Now
 	if now.IsZero() {

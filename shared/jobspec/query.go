@@ -15,7 +15,7 @@ import (
 // FromQuery makes a request of an event that is no job.submit.v1: the payload is its data as JSON,
 // and the parameters, of the names and meanings of a request's members, say the rest: jobType,
 // queue, priority, maxRetryCount, timeoutMs, delayMs, runAt, expiresAt, orderingKey, onDependencyFailure,
-// tags and after (these two separated by commas, or repeated). Errors are Decode's.
+// callbackUrl, tags and after (these two separated by commas, or repeated). Errors are Decode's.
 func FromQuery(values url.Values, payload []byte) (Request, error) {
 	if err := checkSize(payload); err != nil {
 		return Request{}, err
@@ -99,6 +99,8 @@ func (q *query) parameter(req *Request, name string) {
 		var wrong string
 		req.RunAnyway, wrong = parseOnDependencyFailure(q.one(name))
 		q.note(name, wrong)
+	case "callbackUrl":
+		req.CallbackURL = q.checked(name, checkCallbackURL)
 	case "tags":
 		req.Tags = q.tags(name)
 	default:

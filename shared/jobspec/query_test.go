@@ -16,12 +16,13 @@ import (
 func TestFromQuery(t *testing.T) {
 	t.Parallel()
 	values := query(t, "jobType=OWN&queue=mail&priority=9&maxRetryCount=0&timeoutMs=1000&delayMs=5&tags=a,b&tags=c"+
-		"&orderingKey=customer-9&onDependencyFailure=run&after="+strings.Trim(id2, `"`)+","+strings.Trim(id1, `"`))
+		"&orderingKey=customer-9&callbackUrl=https://example.org/done%3Fa%3Db&onDependencyFailure=run&after="+strings.Trim(id2, `"`)+","+strings.Trim(id1, `"`))
 	got, err := jobspec.FromQuery(values, []byte(` {"order": 17} `))
 	want := jobspec.Request{JobType: "OWN", Payload: got.Payload, Queue: "mail", Priority: 9,
 		Timeout: time.Second, Delay: 5 * time.Millisecond, Tags: []string{"a", "b", "c"}, OrderingKey: "customer-9",
 		After: []uuid.UUID{uuid.MustParse(strings.Trim(id2, `"`)), uuid.MustParse(strings.Trim(id1, `"`))}, RunAnyway: true,
-		Silent: jobspec.Silent{RetryPolicy: true}}
+		CallbackURL: "https://example.org/done?a=b",
+		Silent:      jobspec.Silent{RetryPolicy: true}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
 	}

@@ -170,7 +170,8 @@ where coalesce((
 
 -- Takes the scheduler's word on many jobs, one row each in the input. A row's version only rises, so
 -- that a repeated or late word changes nothing. A wish to cancel is over when the job has ended. What has
--- ended is entered for the statistics; a job that ended before, and has ended anew, is another end.
+-- ended is entered for the statistics; a job that ended before, and has ended anew, is another end. An end that is
+-- to be delivered is kept with all that the delivery says, and whoever delivers is woken.
 -- name: JobsApplyStatus :one
 with input as (
     select
@@ -201,7 +202,16 @@ with input as (
     from input
     where jobs.job_id = input.job_id and jobs.version < input.version
     returning jobs.queue, jobs.job_type, jobs.status, jobs.ended_as,
-        case when jobs.run_at is null then input.times else input.times | 65535 end as times -- only how long it ran
+        case when jobs.run_at is null then input.times else input.times | 65535 end as times, -- only how long it ran
+        case when jobs.callback_url is not null and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
+                  and jobs.ended_as is distinct from ''
+             then json_build_object(
+                'jobId', jobs.job_id, 'version', jobs.version, 'ownerId', jobs.owner_id, 'callbackUrl', jobs.callback_url,
+                'jobType', jobs.job_type, 'queue', jobs.queue, 'status', jobs.status, 'priority', jobs.priority,
+                'attempt', jobs.attempt, 'retryCount', jobs.retry_count, 'maxRetryCount', jobs.max_retry_count,
+                'runAt', jobs.run_at, 'tags', jobs.tags, 'traceId', jobs.trace_id, 'createdAt', jobs.created_at,
+                'updatedAt', jobs.updated_at, 'expiresAt', jobs.expires_at, 'orderingKey', jobs.ordering_key) end as job,
+        case when jobs.callback_url is not null then jobs.snapshot end as snapshot
 ), grouped as (
     select queue, job_type, status, ended_as, count(*) as n, array_agg(times) as times
     from changed group by queue, job_type, status, ended_as
@@ -211,8 +221,18 @@ with input as (
     where status in ('COMPLETED', 'FAILED', 'CANCELLED') and ended_as is distinct from ''
     union all
     select queue, job_type, ended_as, 0, -n, '{}' from grouped where ended_as <> ''
+), delivered as (
+    insert into deliveries (job_id, version, owner_id, job_status, url, job, snapshot)
+    select
+        (job ->> 'jobId')::uuid, (job ->> 'version')::bigint, job ->> 'ownerId', job ->> 'status', job ->> 'callbackUrl',
+        job, snapshot
+    from changed where job is not null
+    on conflict do nothing
+    returning version
+), woken as (
+    select pg_notify('jobweaver_deliveries', '') from delivered limit 1
 )
-select coalesce(sum(n), 0)::bigint as changed from grouped;
+select coalesce(sum(n), 0)::bigint as changed, (select count(*) from woken)::bigint as woken from grouped;
 
 -- Takes answers to commands, also where they have come before. A wish to cancel is over when the latest
 -- command was answered with no. What an operation asked for is counted by the operation, which is woken.
@@ -244,7 +264,7 @@ with input as (
 )
 select pg_notify('jobweaver_operations', '') from credited limit 1;
 
--- Forgets jobs that the scheduler has deleted, with all that is kept of them. A job of a later version is another
+-- Forgets jobs that the scheduler has deleted, with all that is kept of them but ends that are still to be delivered. A job of a later version is another
 -- story. What an operation asked of them is answered: a delete with yes, anything else with no.
 -- name: JobsDelete :one
 with input as (
@@ -252,13 +272,16 @@ with input as (
 ), gone as (
     delete from jobs using input
     where jobs.job_id = input.job_id and jobs.version <= input.version
-    returning jobs.job_id
+    returning jobs.job_id, jobs.callback_url
 ), answered as (
     delete from commands using gone
     where commands.job_id = gone.job_id
     returning commands.operation_id, commands.job_id, commands.command
 ), logs as (
     delete from attempt_logs using gone where attempt_logs.job_id = gone.job_id
+), delivered as (
+    delete from deliveries using gone
+    where gone.callback_url is not null and deliveries.job_id = gone.job_id and deliveries.status <> 'PENDING'
 ), credited as (
     insert into operation_answers (operation_id, applied, refused_id, reason)
     select operation_id, count(*), null, null from answered

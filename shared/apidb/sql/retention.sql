@@ -19,9 +19,12 @@ with page as (
 ), gone as (
     delete from jobs using old
     where jobs.job_id = old.job_id and jobs.version = old.version
-    returning jobs.job_id
+    returning jobs.job_id, jobs.callback_url
 ), logs as (
     delete from attempt_logs using gone where attempt_logs.job_id = gone.job_id
+), delivered as (
+    delete from deliveries using gone
+    where gone.callback_url is not null and deliveries.job_id = gone.job_id and deliveries.status <> 'PENDING'
 )
 select
     (select count(*) from page)::bigint as seen,

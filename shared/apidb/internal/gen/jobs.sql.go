@@ -62,7 +62,7 @@ func (q *Queries) CommandsAnswered(ctx context.Context, arg CommandsAnsweredPara
 }
 
 const jobByID = `-- name: JobByID :one
-select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, ended_as from jobs where job_id = $1
+select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, ended_as, callback_url from jobs where job_id = $1
 `
 
 func (q *Queries) JobByID(ctx context.Context, jobID uuid.UUID) (Job, error) {
@@ -102,6 +102,7 @@ func (q *Queries) JobByID(ctx context.Context, jobID uuid.UUID) (Job, error) {
 		&i.AfterIDs,
 		&i.RunsAnyway,
 		&i.EndedAs,
+		&i.CallbackURL,
 	)
 	return i, err
 }
@@ -323,7 +324,16 @@ with input as (
     from input
     where jobs.job_id = input.job_id and jobs.version < input.version
     returning jobs.queue, jobs.job_type, jobs.status, jobs.ended_as,
-        case when jobs.run_at is null then input.times else input.times | 65535 end as times -- only how long it ran
+        case when jobs.run_at is null then input.times else input.times | 65535 end as times, -- only how long it ran
+        case when jobs.callback_url is not null and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
+                  and jobs.ended_as is distinct from ''
+             then json_build_object(
+                'jobId', jobs.job_id, 'version', jobs.version, 'ownerId', jobs.owner_id, 'callbackUrl', jobs.callback_url,
+                'jobType', jobs.job_type, 'queue', jobs.queue, 'status', jobs.status, 'priority', jobs.priority,
+                'attempt', jobs.attempt, 'retryCount', jobs.retry_count, 'maxRetryCount', jobs.max_retry_count,
+                'runAt', jobs.run_at, 'tags', jobs.tags, 'traceId', jobs.trace_id, 'createdAt', jobs.created_at,
+                'updatedAt', jobs.updated_at, 'expiresAt', jobs.expires_at, 'orderingKey', jobs.ordering_key) end as job,
+        case when jobs.callback_url is not null then jobs.snapshot end as snapshot
 ), grouped as (
     select queue, job_type, status, ended_as, count(*) as n, array_agg(times) as times
     from changed group by queue, job_type, status, ended_as
@@ -333,8 +343,18 @@ with input as (
     where status in ('COMPLETED', 'FAILED', 'CANCELLED') and ended_as is distinct from ''
     union all
     select queue, job_type, ended_as, 0, -n, '{}' from grouped where ended_as <> ''
+), delivered as (
+    insert into deliveries (job_id, version, owner_id, job_status, url, job, snapshot)
+    select
+        (job ->> 'jobId')::uuid, (job ->> 'version')::bigint, job ->> 'ownerId', job ->> 'status', job ->> 'callbackUrl',
+        job, snapshot
+    from changed where job is not null
+    on conflict do nothing
+    returning version
+), woken as (
+    select pg_notify('jobweaver_deliveries', '') from delivered limit 1
 )
-select coalesce(sum(n), 0)::bigint as changed from grouped
+select coalesce(sum(n), 0)::bigint as changed, (select count(*) from woken)::bigint as woken from grouped
 `
 
 type JobsApplyStatusParams struct {
@@ -348,10 +368,16 @@ type JobsApplyStatusParams struct {
 	Times       []int32
 }
 
+type JobsApplyStatusRow struct {
+	Changed int64
+	Woken   int64
+}
+
 // Takes the scheduler's word on many jobs, one row each in the input. A row's version only rises, so
 // that a repeated or late word changes nothing. A wish to cancel is over when the job has ended. What has
-// ended is entered for the statistics; a job that ended before, and has ended anew, is another end.
-func (q *Queries) JobsApplyStatus(ctx context.Context, arg JobsApplyStatusParams) (int64, error) {
+// ended is entered for the statistics; a job that ended before, and has ended anew, is another end. An end that is
+// to be delivered is kept with all that the delivery says, and whoever delivers is woken.
+func (q *Queries) JobsApplyStatus(ctx context.Context, arg JobsApplyStatusParams) (JobsApplyStatusRow, error) {
 	row := q.db.QueryRow(ctx, jobsApplyStatus,
 		arg.JobIDs,
 		arg.Statuses,
@@ -362,9 +388,9 @@ func (q *Queries) JobsApplyStatus(ctx context.Context, arg JobsApplyStatusParams
 		arg.Snapshots,
 		arg.Times,
 	)
-	var changed int64
-	err := row.Scan(&changed)
-	return changed, err
+	var i JobsApplyStatusRow
+	err := row.Scan(&i.Changed, &i.Woken)
+	return i, err
 }
 
 const jobsCountShelved = `-- name: JobsCountShelved :one
@@ -428,13 +454,16 @@ with input as (
 ), gone as (
     delete from jobs using input
     where jobs.job_id = input.job_id and jobs.version <= input.version
-    returning jobs.job_id
+    returning jobs.job_id, jobs.callback_url
 ), answered as (
     delete from commands using gone
     where commands.job_id = gone.job_id
     returning commands.operation_id, commands.job_id, commands.command
 ), logs as (
     delete from attempt_logs using gone where attempt_logs.job_id = gone.job_id
+), delivered as (
+    delete from deliveries using gone
+    where gone.callback_url is not null and deliveries.job_id = gone.job_id and deliveries.status <> 'PENDING'
 ), credited as (
     insert into operation_answers (operation_id, applied, refused_id, reason)
     select operation_id, count(*), null, null from answered
@@ -460,7 +489,7 @@ type JobsDeleteRow struct {
 	Woken   int64
 }
 
-// Forgets jobs that the scheduler has deleted, with all that is kept of them. A job of a later version is another
+// Forgets jobs that the scheduler has deleted, with all that is kept of them but ends that are still to be delivered. A job of a later version is another
 // story. What an operation asked of them is answered: a delete with yes, anything else with no.
 func (q *Queries) JobsDelete(ctx context.Context, arg JobsDeleteParams) (JobsDeleteRow, error) {
 	row := q.db.QueryRow(ctx, jobsDelete, arg.JobIDs, arg.Versions)
@@ -999,11 +1028,11 @@ with pass as (
     select $2::timestamptz as since, $3::timestamptz as until
 ), page as (
     select
-        unheard.job_id, unheard.owner_id, unheard.job_type, unheard.queue, unheard.payload, unheard.priority, unheard.max_retry_count, unheard.retry_policy, unheard.timeout_ms, unheard.run_at, unheard.tags, unheard.trace_id, unheard.created_at, unheard.idempotency_key, unheard.request_hash, unheard.event_source, unheard.event_id, unheard.command_seq, unheard.cancel_requested_at, unheard.status, unheard.version, unheard.attempt, unheard.retry_count, unheard.updated_at, unheard.snapshot, unheard.progress, unheard.expires_at, unheard.ordering_key, unheard.order_number, unheard.order_after, unheard.after_ids, unheard.runs_anyway, unheard.ended_as, unheard.weight,
+        unheard.job_id, unheard.owner_id, unheard.job_type, unheard.queue, unheard.payload, unheard.priority, unheard.max_retry_count, unheard.retry_policy, unheard.timeout_ms, unheard.run_at, unheard.tags, unheard.trace_id, unheard.created_at, unheard.idempotency_key, unheard.request_hash, unheard.event_source, unheard.event_id, unheard.command_seq, unheard.cancel_requested_at, unheard.status, unheard.version, unheard.attempt, unheard.retry_count, unheard.updated_at, unheard.snapshot, unheard.progress, unheard.expires_at, unheard.ordering_key, unheard.order_number, unheard.order_after, unheard.after_ids, unheard.runs_anyway, unheard.ended_as, unheard.callback_url, unheard.weight,
         sum(octet_length(payload::text) + weight) over (order by job_id) - octet_length(payload::text) - weight
             as bytes_before
     from pass cross join generate_series(0, 1) as shelf cross join lateral (
-        select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, 39 * coalesce(cardinality(after_ids), 0) as weight from jobs
+        select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, 39 * coalesce(cardinality(after_ids), 0) as weight from jobs
         where shelf_of(status, version) = shelf and job_id > $4::uuid
             and created_at <= pass.until - interval '10 s'
             and times_due(pass.until - created_at) > times_due(pass.since - created_at)

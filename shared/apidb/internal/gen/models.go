@@ -57,6 +57,7 @@ type Job struct {
 	AfterIDs          []uuid.UUID
 	RunsAnyway        *bool
 	EndedAs           *string
+	CallbackURL       *string
 }
 
 type Schedule struct {

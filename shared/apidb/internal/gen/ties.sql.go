@@ -38,12 +38,13 @@ with input as (
         nullif(unnest($20::bigint[]), 0)                   as order_number,
         nullif(unnest($21::uuid[]), '00000000-0000-0000-0000-000000000000') as order_after,
         nullif(unnest($22::text[]), '{}')::uuid[]                 as after_ids,
-        nullif(unnest($23::boolean[]), false)               as runs_anyway
+        nullif(unnest($23::boolean[]), false)               as runs_anyway,
+        nullif(unnest($24::text[]), '')                    as callback_url
 )
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
     timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, status,
-    expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway
+    expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, callback_url
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
@@ -51,7 +52,7 @@ select
     case when idempotency_key is not null then request_hash end,
     event_source, event_id,
     case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end,
-    expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway
+    expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, callback_url
 from input
 on conflict do nothing
 returning job_id, run_at, created_at
@@ -81,6 +82,7 @@ type JobInsertTiedParams struct {
 	OrderAfters     []uuid.UUID
 	Afters          []string
 	RunsAnyways     []bool
+	CallbackURLs    []string
 }
 
 type JobInsertTiedRow struct {
@@ -115,6 +117,7 @@ func (q *Queries) JobInsertTied(ctx context.Context, arg JobInsertTiedParams) ([
 		arg.OrderAfters,
 		arg.Afters,
 		arg.RunsAnyways,
+		arg.CallbackURLs,
 	)
 	if err != nil {
 		return nil, err

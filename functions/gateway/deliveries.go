@@ -1,0 +1,136 @@
+package gateway
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+type delivery struct {
+	ID         string               `json:"id"`
+	JobID      uuid.UUID            `json:"jobId"`
+	Version    int64                `json:"version"`
+	OwnerID    *string              `json:"ownerId"`
+	JobStatus  jobstate.Status      `json:"jobStatus"`
+	URL        string               `json:"url"`
+	Status     apidb.DeliveryStatus `json:"status"`
+	Tries      int                  `json:"tries"`
+	NextAt     *time.Time           `json:"nextAt"`
+	LastTryAt  *time.Time           `json:"lastTryAt"`
+	LastAnswer *int                 `json:"lastAnswer"`
+	LastError  *string              `json:"lastError"`
+	CreatedAt  time.Time            `json:"createdAt"`
+	FinishedAt *time.Time           `json:"finishedAt"`
+}
+
+func newDelivery(d apidb.Delivery) delivery {
+	return delivery{
+		ID: d.ID(), JobID: d.JobID, Version: d.Version, OwnerID: given(d.OwnerID), JobStatus: d.JobStatus, URL: d.URL,
+		Status: d.Status, Tries: d.Tries, NextAt: utc(d.NextAt), LastTryAt: utc(d.LastTryAt), LastAnswer: d.LastAnswer,
+		LastError: given(d.LastError), CreatedAt: d.CreatedAt.UTC(), FinishedAt: utc(d.FinishedAt),
+	}
+}
+
+func newDeliveries(found []apidb.Delivery) []delivery {
+	shown := make([]delivery, len(found))
+	for i, d := range found {
+		shown[i] = newDelivery(d)
+	}
+	return shown
+}
+
+type jobDeliveriesBody struct {
+	Deliveries []delivery `json:"deliveries"`
+}
+
+// jobDeliveries is GET /api/jobs/{jobId}/deliveries.
+func (f *Function) jobDeliveries(c *gin.Context) error {
+	id, err := jobID(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	found, err := f.store.JobDeliveries(ctx, id, maxLimit)
+	if err != nil {
+		return ofJob{id, err}
+	}
+	c.JSON(http.StatusOK, jobDeliveriesBody{Deliveries: newDeliveries(found)})
+	return nil
+}
+
+// retryDelivery is POST /api/jobs/{jobId}/deliveries/{version}/retry.
+func (f *Function) retryDelivery(c *gin.Context) error {
+	id, err := jobID(c)
+	if err != nil {
+		return err
+	}
+	version, err := strconv.ParseInt(c.Param("version"), 10, 64)
+	if err != nil {
+		return ofJob{id, apidb.ErrNoDelivery}
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	again, err := f.store.RetryDelivery(ctx, id, version)
+	if err != nil {
+		return ofJob{id, err}
+	}
+	c.JSON(http.StatusAccepted, newDelivery(again))
+	return nil
+}
+
+type deliveriesBody struct {
+	jobDeliveriesBody
+	NextCursor *string `json:"nextCursor"`
+}
+
+// listDeliveries is GET /api/deliveries: pages by key. The cursor is the id of the last one.
+func (f *Function) listDeliveries(c *gin.Context) error {
+	q := query{values: c.Request.URL.Query()}
+	filter := apidb.DeliveryFilter{
+		Status: apidb.DeliveryStatus(q.one("status")), Limit: q.integer("limit", defaultLimit, 1, maxLimit),
+	}
+	switch filter.Status {
+	case "", apidb.DeliveryPending, apidb.DeliveryDelivered, apidb.DeliveryFailed:
+	default:
+		q.bad("status", "is not a state of a delivery")
+	}
+	filter.BeforeID, filter.BeforeVersion = q.deliveryCursor("cursor")
+	if err := q.close("status", "limit", "cursor"); err != nil {
+		return err
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	found, more, err := f.store.ListDeliveries(ctx, filter)
+	if err != nil {
+		return err
+	}
+	body := deliveriesBody{jobDeliveriesBody: jobDeliveriesBody{Deliveries: newDeliveries(found)}}
+	if more {
+		cursor := found[len(found)-1].ID()
+		body.NextCursor = &cursor
+	}
+	c.JSON(http.StatusOK, body)
+	return nil
+}
+
+func (q *query) deliveryCursor(name string) (uuid.UUID, int64) {
+	value := q.one(name)
+	if value == "" {
+		return uuid.Nil, 0
+	}
+	job, version, _ := strings.Cut(value, ".v")
+	id, err := uuid.Parse(job)
+	n, wrong := strconv.ParseInt(version, 10, 64)
+	if err != nil || wrong != nil || len(job) != len(uuid.Nil.String()) {
+		q.bad(name, "must be the nextCursor of a page")
+	}
+	return id, n
+}

@@ -1,0 +1,218 @@
+package apidb
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// DeliveryStatus is how far a delivery has come.
+type DeliveryStatus string
+
+// A delivery is PENDING until it is DELIVERED, or has FAILED for good.
+const (
+	DeliveryPending   DeliveryStatus = "PENDING"
+	DeliveryDelivered DeliveryStatus = "DELIVERED"
+	DeliveryFailed    DeliveryStatus = "FAILED"
+)
+
+// Delivery is the end of a job on its way to the job's callback URL.
+type Delivery struct {
+	JobID      uuid.UUID
+	Version    int64 // of the job when it ended
+	OwnerID    string
+	JobStatus  jobstate.Status // as which it ended
+	URL        string
+	Status     DeliveryStatus
+	Tries      int
+	NextAt     *time.Time // of a PENDING one
+	LastTryAt  *time.Time
+	LastAnswer *int // HTTP status; nil: there was none
+	LastError  string
+	CreatedAt  time.Time
+	FinishedAt *time.Time
+}
+
+// ID is that of the event that is delivered.
+func (d *Delivery) ID() string { return jobevent.StatusID(d.JobID, d.Version) }
+
+// DeliveryFilter chooses deliveries; what is empty does not count.
+type DeliveryFilter struct {
+	Status        DeliveryStatus
+	BeforeID      uuid.UUID // those after this one in the list
+	BeforeVersion int64
+	Limit         int
+}
+
+// ListDeliveries gives those of the newest jobs; more: there are others after them.
+func (s *Store) ListDeliveries(ctx context.Context, f DeliveryFilter) (found []Delivery, more bool, err error) {
+	if f.BeforeID == uuid.Nil {
+		f.BeforeID = uuid.Max
+	}
+	var rows []gen.DeliveriesListRow
+	if f.Status == "" {
+		rows, err = s.q.DeliveriesList(ctx, gen.DeliveriesListParams{
+			BeforeID: f.BeforeID, BeforeVersion: f.BeforeVersion, MaxDeliveries: int32(f.Limit + 1),
+		})
+	} else {
+		var some []gen.DeliveriesListByStatusRow
+		some, err = s.q.DeliveriesListByStatus(ctx, gen.DeliveriesListByStatusParams{
+			Status: string(f.Status), BeforeID: f.BeforeID, BeforeVersion: f.BeforeVersion, MaxDeliveries: int32(f.Limit + 1),
+		})
+		for _, row := range some {
+			rows = append(rows, gen.DeliveriesListRow(row))
+		}
+	}
+	if more = len(rows) > f.Limit; more {
+		rows = rows[:f.Limit]
+	}
+	return newDeliveries(rows), more, classify("list deliveries", err)
+}
+
+// JobDeliveries gives the newest deliveries of one job; ErrNoJob where there is neither job nor delivery.
+func (s *Store) JobDeliveries(ctx context.Context, id uuid.UUID, limit int) ([]Delivery, error) {
+	some, err := s.q.DeliveriesOfJob(ctx, gen.DeliveriesOfJobParams{JobID: id, MaxDeliveries: int32(limit)})
+	if err == nil && len(some) == 0 {
+		_, err = s.q.JobByID(ctx, id)
+	}
+	var rows []gen.DeliveriesListRow
+	for _, row := range some {
+		rows = append(rows, gen.DeliveriesListRow(row))
+	}
+	return newDeliveries(rows), classify("list the deliveries of a job", err)
+}
+
+// RetryDelivery has an end delivered anew, from the first try, whatever came of it before.
+func (s *Store) RetryDelivery(ctx context.Context, id uuid.UUID, version int64) (Delivery, error) {
+	rows, err := s.q.DeliveryRetry(ctx, gen.DeliveryRetryParams{JobID: id, Version: version})
+	if err == nil && len(rows) == 0 {
+		err = ErrNoDelivery
+	}
+	if err != nil {
+		return Delivery{}, classify("retry delivery", err)
+	}
+	r := rows[0]
+	return newDelivery(gen.DeliveriesListRow{
+		JobID: r.JobID, Version: r.Version, OwnerID: r.OwnerID, JobStatus: r.JobStatus, URL: r.URL, Status: r.Status,
+		Tries: r.Tries, NextAt: r.NextAt, LastTryAt: r.LastTryAt, LastAnswer: r.LastAnswer, LastError: r.LastError,
+		CreatedAt: r.CreatedAt, FinishedAt: r.FinishedAt,
+	}), nil
+}
+
+func newDeliveries(rows []gen.DeliveriesListRow) []Delivery {
+	found := make([]Delivery, len(rows))
+	for i, row := range rows {
+		found[i] = newDelivery(row)
+	}
+	return found
+}
+
+func newDelivery(row gen.DeliveriesListRow) Delivery {
+	d := Delivery{
+		JobID: row.JobID, Version: row.Version, OwnerID: row.OwnerID, JobStatus: jobstate.Status(row.JobStatus), URL: row.URL,
+		Status: DeliveryStatus(row.Status), Tries: int(row.Tries), NextAt: row.NextAt, LastTryAt: row.LastTryAt,
+		LastError: row.LastError, CreatedAt: row.CreatedAt, FinishedAt: row.FinishedAt,
+	}
+	if row.LastAnswer != nil {
+		status := int(*row.LastAnswer)
+		d.LastAnswer = &status
+	}
+	return d
+}
+
+// DueHost is a host to which something is to be delivered.
+type DueHost struct {
+	Host string
+	Due  bool // now
+}
+
+// DeliveryHosts gives the next hosts after one by name, none while nothing is due to any.
+func (s *Store) DeliveryHosts(ctx context.Context, after string, limit int) ([]DueHost, error) {
+	rows, err := s.q.DeliveryHosts(ctx, gen.DeliveryHostsParams{AfterHost: after, MaxHosts: int32(limit)})
+	hosts := make([]DueHost, len(rows))
+	for i, row := range rows {
+		hosts[i] = DueHost(row)
+	}
+	return hosts, classify("find the hosts to deliver to", err)
+}
+
+// Claimed is a delivery that was taken to be tried.
+type Claimed struct {
+	JobID   uuid.UUID
+	Version int64
+	URL     string
+	Host    string
+	Tries   int   // with this one
+	Job     Job   // as it ended, without its payload
+	Broken  error // why Job cannot be read
+}
+
+// ClaimDeliveries takes what is due to some hosts, at most so many for each. They are due again after the lease, unless
+// they are settled.
+func (s *Store) ClaimDeliveries(ctx context.Context, rooms map[string]int, lease time.Duration) ([]Claimed, error) {
+	p := gen.DeliveriesClaimParams{Lease: lease}
+	for host, room := range rooms {
+		p.Hosts, p.Rooms = append(p.Hosts, host), append(p.Rooms, int32(room))
+	}
+	rows, err := s.q.DeliveriesClaim(ctx, p)
+	if err != nil {
+		return nil, classify("claim deliveries", err)
+	}
+	claimed := make([]Claimed, len(rows))
+	for i, row := range rows {
+		claimed[i] = Claimed{JobID: row.JobID, Version: row.Version, URL: row.URL, Host: row.Host, Tries: int(row.Tries)}
+		claimed[i].Job, claimed[i].Broken = endedJob(row.Job, row.Snapshot)
+	}
+	return claimed, nil
+}
+
+// endedJob reads what JobsApplyStatus wrote.
+func endedJob(row json.RawMessage, snapshot string) (Job, error) {
+	var list gen.JobsListRow
+	if err := json.Unmarshal(row, &list); err != nil {
+		return Job{}, fmt.Errorf("read a job as it ended: %w", err)
+	}
+	list.Snapshot = &snapshot
+	return newJob(list)
+}
+
+// Tried is what came of a try.
+type Tried struct {
+	Status DeliveryStatus
+	Wait   time.Duration // of a PENDING one until the next try
+	Answer int           // HTTP status; 0: there was none
+	Error  string
+}
+
+// SettleDelivery says what came of a try. Whoever comes too late, when it is somebody else's, changes nothing.
+func (s *Store) SettleDelivery(ctx context.Context, c Claimed, came Tried) error {
+	p := gen.DeliverySettleParams{
+		JobID: c.JobID, Version: c.Version, Tries: int32(c.Tries), Status: string(came.Status), Wait: came.Wait,
+		LastError: came.Error,
+	}
+	if came.Answer != 0 {
+		status := int32(came.Answer)
+		p.LastAnswer = &status
+	}
+	_, err := s.q.DeliverySettle(ctx, p)
+	return classify("settle delivery", err)
+}
+
+// ReleaseDelivery gives back what was claimed and not tried to the end.
+func (s *Store) ReleaseDelivery(ctx context.Context, c Claimed) error {
+	err := s.q.DeliveryRelease(ctx, gen.DeliveryReleaseParams{JobID: c.JobID, Version: c.Version, Tries: int32(c.Tries)})
+	return classify("release delivery", err)
+}
+
+// ForgetDeliveries deletes some of those that were finished so long ago, and says how many.
+func (s *Store) ForgetDeliveries(ctx context.Context, age time.Duration, limit int) (int64, error) {
+	n, err := s.q.DeliveriesForget(ctx, gen.DeliveriesForgetParams{Age: age, MaxDeliveries: int32(limit)})
+	return n, classify("forget deliveries", err)
+}

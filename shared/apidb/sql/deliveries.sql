@@ -1,0 +1,111 @@
+-- The ends of jobs that are to be delivered. JobsApplyStatus makes the rows.
+
+-- The hosts after one by name, to which something is to be delivered, and whether anything is due. It jumps from host to host:
+-- however much is due to one of them, the next is as near. Nothing is looked at while nothing is due at all.
+-- name: DeliveryHosts :many
+with recursive hosts as (
+    (
+        select deliveries.host from deliveries
+        where status = 'PENDING' and deliveries.host > @after_host::text
+            and exists (select from deliveries as due where due.status = 'PENDING' and due.next_at <= now())
+        order by deliveries.host limit 1
+    )
+    union all
+    select (
+        select deliveries.host from deliveries
+        where status = 'PENDING' and deliveries.host > hosts.host
+        order by deliveries.host limit 1
+    ) from hosts where hosts.host is not null
+)
+select hosts.host::text as host, exists (
+    select from deliveries where status = 'PENDING' and deliveries.host = hosts.host and next_at <= now()
+)::boolean as due
+from hosts where hosts.host is not null
+limit @max_hosts::int;
+
+-- Takes what is due to some hosts, as much as there is room for each. It is due again at the end of the lease, should
+-- whoever has taken it not say what came of it.
+-- name: DeliveriesClaim :many
+with due as (
+    select due_there.job_id, due_there.version
+    from (
+        select unnest(@hosts::text[]) as host, unnest(@rooms::int[]) as room
+    ) as wanted cross join lateral (
+        select job_id, version from deliveries
+        where status = 'PENDING' and deliveries.host = wanted.host and next_at <= now()
+        order by next_at
+        limit wanted.room
+        for update skip locked
+    ) as due_there
+)
+update deliveries set tries = tries + 1, last_try_at = now(), next_at = now() + @lease::interval
+from due
+where deliveries.job_id = due.job_id and deliveries.version = due.version
+returning deliveries.job_id, deliveries.version, url, host, job, snapshot, tries;
+
+-- What came of a try. Whoever comes after his lease, when another has taken it, or somebody wants it anew, changes nothing.
+-- name: DeliverySettle :execrows
+update deliveries set
+    status      = @status::text,
+    next_at     = case @status when 'PENDING' then now() + @wait::interval end,
+    finished_at = case @status when 'PENDING' then null else now() end,
+    last_answer = sqlc.narg('last_answer')::int,
+    last_error  = @last_error::text
+where job_id = @job_id and version = @version and tries = @tries and status = 'PENDING';
+
+-- A try that was cut short is none.
+-- name: DeliveryRelease :exec
+update deliveries set tries = tries - 1, next_at = now()
+where job_id = @job_id and version = @version and tries = @tries and status = 'PENDING';
+
+-- Has an end delivered anew, from the first try.
+-- name: DeliveryRetry :many
+with again as (
+    update deliveries set status = 'PENDING', tries = 0, next_at = now(), finished_at = null
+    where job_id = @job_id and version = @version
+    returning
+        job_id, version, owner_id, job_status, url, status, tries, next_at, last_try_at, last_answer, last_error,
+        created_at, finished_at
+), woken as (
+    select pg_notify('jobweaver_deliveries', '') from again
+)
+select again.*, (select count(*) from woken)::bigint as woken from again;
+
+-- name: DeliveriesOfJob :many
+select
+    job_id, version, owner_id, job_status, url, status, tries, next_at, last_try_at, last_answer, last_error,
+    created_at, finished_at
+from deliveries
+where job_id = @job_id
+order by version desc
+limit @max_deliveries::int;
+
+-- name: DeliveriesList :many
+select
+    job_id, version, owner_id, job_status, url, status, tries, next_at, last_try_at, last_answer, last_error,
+    created_at, finished_at
+from deliveries
+where (job_id, version) < (@before_id::uuid, @before_version::bigint)
+order by job_id desc, version desc
+limit @max_deliveries::int;
+
+-- name: DeliveriesListByStatus :many
+select
+    job_id, version, owner_id, job_status, url, status, tries, next_at, last_try_at, last_answer, last_error,
+    created_at, finished_at
+from deliveries
+where status = @status::text and (job_id, version) < (@before_id::uuid, @before_version::bigint)
+order by job_id desc, version desc
+limit @max_deliveries::int;
+
+-- Forgets the deliveries that were finished so long ago, some at a time.
+-- name: DeliveriesForget :execrows
+with old as (
+    select job_id, version from deliveries
+    where finished_at < now() - @age::interval
+    order by finished_at
+    limit @max_deliveries::int
+    for update skip locked
+)
+delete from deliveries using old
+where deliveries.job_id = old.job_id and deliveries.version = old.version and deliveries.finished_at is not null;

@@ -1,0 +1,98 @@
+// Package jobview is how a job is shown to those outside, by the API and in what is delivered to them.
+package jobview
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// Summary is a job without its payload and its history. What is absent is null.
+type Summary struct {
+	JobID              uuid.UUID        `json:"jobId"`
+	JobType            string           `json:"jobType"`
+	Queue              string           `json:"queue"`
+	OwnerID            *string          `json:"ownerId"`
+	Status             jobstate.Status  `json:"status"`
+	Priority           int              `json:"priority"`
+	Attempt            int              `json:"attempt"`
+	RetryCount         int              `json:"retryCount"`
+	MaxRetryCount      int              `json:"maxRetryCount"`
+	CreatedAt          time.Time        `json:"createdAt"`
+	UpdatedAt          time.Time        `json:"updatedAt"`
+	RunAt              *time.Time       `json:"runAt"`
+	NextRunAt          *time.Time       `json:"nextRunAt"`
+	StartedAt          *time.Time       `json:"startedAt"`
+	FinishedAt         *time.Time       `json:"finishedAt"`
+	CallbackDeadlineAt *time.Time       `json:"callbackDeadlineAt"`
+	CancelRequestedAt  *time.Time       `json:"cancelRequestedAt"`
+	Progress           *Progress        `json:"progress"`
+	Output             json.RawMessage  `json:"output"`
+	LastError          *jobevent.Error  `json:"lastError"`
+	TraceID            uuid.UUID        `json:"traceId"`
+	Tags               []string         `json:"tags"`
+	BlockedBy          []jobevent.Block `json:"blockedBy"`
+	Version            int64            `json:"version"`
+	ExpiresAt          *time.Time       `json:"expiresAt"`
+	OrderingKey        *string          `json:"orderingKey"`
+}
+
+// Progress is how far an attempt has come.
+type Progress struct {
+	Percent int     `json:"percent"`
+	Message *string `json:"message"`
+}
+
+// New is how a job is shown.
+func New(job apidb.Job) Summary {
+	snap := job.Snapshot
+	nextRunAt := snap.NextRunAt
+	if job.Version == 0 && job.Status == jobstate.Scheduled {
+		nextRunAt = job.RunAt
+	}
+	return Summary{
+		JobID: job.JobID, JobType: job.JobType, Queue: job.Queue, OwnerID: given(job.OwnerID), Status: job.Status,
+		Priority: job.Priority, Attempt: job.Attempt, RetryCount: job.RetryCount, MaxRetryCount: job.MaxRetryCount,
+		CreatedAt: job.CreatedAt.UTC(), UpdatedAt: job.UpdatedAt.UTC(), RunAt: utc(job.RunAt), NextRunAt: utc(nextRunAt),
+		StartedAt: utc(snap.StartedAt), FinishedAt: utc(snap.FinishedAt),
+		CallbackDeadlineAt: utc(snap.CallbackDeadlineAt), CancelRequestedAt: utc(job.CancelRequestedAt),
+		Progress: NewProgress(job.Progress), Output: snap.Output, LastError: snap.LastError, TraceID: job.TraceID,
+		Tags: list(job.Tags), BlockedBy: list(job.BlockedBy), Version: job.Version,
+		ExpiresAt: utc(job.ExpiresAt), OrderingKey: given(job.OrderingKey),
+	}
+}
+
+// NewProgress is nil for nil.
+func NewProgress(p *jobevent.Progress) *Progress {
+	if p == nil {
+		return nil
+	}
+	return &Progress{Percent: min(max(p.Percent, 0), 100), Message: given(p.Message)}
+}
+
+func given(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func utc(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	at := t.UTC()
+	return &at
+}
+
+func list[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
+}
