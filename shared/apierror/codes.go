@@ -38,6 +38,9 @@ const (
 	InvalidPayload   Code = "WORKER.INVALID_PAYLOAD"
 	InvalidOutput    Code = "WORKER.INVALID_OUTPUT"
 	OutputTooLarge   Code = "WORKER.OUTPUT_TOO_LARGE"
+	NotConfigured    Code = "WORKER.NOT_CONFIGURED"
+	EmailRefused     Code = "WORKER.EMAIL_REFUSED"
+	EmailFailed      Code = "WORKER.EMAIL_FAILED"
 )
 
 // What ends a job without an attempt.
@@ -89,6 +92,9 @@ var table = []Entry{
 	{InvalidPayload, 0, "The job type's handler cannot use the payload."},
 	{InvalidOutput, 0, "What the handler gave as output is not JSON that can be stored."},
 	{OutputTooLarge, 0, "What the handler gave as output is larger than 256 KiB."},
+	{NotConfigured, 0, "The job type needs a setting that the worker does not have; the message names it."},
+	{EmailRefused, 0, "The mail server refused the message, its sender or a recipient, for good."},
+	{EmailFailed, 0, "The mail server could not be reached, or said that it may take the message later."},
 
 	{InvalidJob, 0, "The scheduler cannot use the job as it was accepted."},
 	{Expired, 0, "The job had not started by its `expiresAt`."},

@@ -1,0 +1,110 @@
+package handlers
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
+)
+
+// EmailConfig is the mail server by which EMAIL sends.
+type EmailConfig struct {
+	Host     string `envconfig:"SMTP_HOST" desc:"mail server by which EMAIL sends; empty: such jobs fail"`
+	Port     int    `envconfig:"SMTP_PORT" desc:"its port; 0: 587 with starttls, 465 with tls, 25 with none"`
+	TLS      string `envconfig:"SMTP_TLS" default:"starttls" desc:"starttls (never goes on without), tls (from the first byte) or none"`
+	Username string `envconfig:"SMTP_USERNAME" desc:"whom to log in as; empty: no login"`
+	Password Secret `envconfig:"SMTP_PASSWORD" desc:"its password, sent as such only under TLS or to this machine"`
+	From     string `envconfig:"SMTP_FROM" desc:"sender where a job names none"`
+
+	RootCAs *x509.CertPool `ignored:"true"` // that sign the server's certificate; nil: the system's
+}
+
+// The values of SMTP_TLS.
+const (
+	smtpStartTLS = "starttls"
+	smtpTLS      = "tls"
+	smtpNoTLS    = "none"
+)
+
+// Email runs jobs of type EMAIL: each attempt hands one message to the mail server, over a connection of
+// its own. So there are no more connections than the worker has slots.
+type Email struct {
+	server *mailServer // nil: not configured
+	from   *address    // nil: a job has to say
+}
+
+// NewEmail returns the handler. An error begins with the setting.
+func NewEmail(cfg EmailConfig) (*Email, error) {
+	e := &Email{}
+	if cfg.From != "" {
+		from, err := parseAddress(cfg.From)
+		if err != nil {
+			return nil, fmt.Errorf("SMTP_FROM: %w", err)
+		}
+		e.from = &from
+	}
+	if cfg.Host == "" {
+		return e, nil
+	}
+	ports := map[string]int{smtpStartTLS: 587, smtpTLS: 465, smtpNoTLS: 25}
+	if cfg.TLS == "" {
+		cfg.TLS = smtpStartTLS
+	}
+	if ports[cfg.TLS] == 0 {
+		return nil, fmt.Errorf("SMTP_TLS: %q is none of starttls, tls and none", cfg.TLS)
+	}
+	if cfg.Port == 0 {
+		cfg.Port = ports[cfg.TLS]
+	}
+	if cfg.Port < 1 || cfg.Port > 65535 {
+		return nil, fmt.Errorf("SMTP_PORT: %d is no port", cfg.Port)
+	}
+	e.server = &mailServer{cfg: cfg, tls: &tls.Config{
+		ServerName: cfg.Host, RootCAs: cfg.RootCAs, MinVersion: tls.VersionTLS12,
+	}}
+	return e, nil
+}
+
+// Run is the Handler.
+func (e *Email) Run(ctx context.Context, a *Attempt) (Result, error) {
+	if e.server == nil {
+		return Result{}, notConfigured("SMTP_HOST")
+	}
+	mail, err := parseEmail(a.Payload)
+	if err != nil {
+		return Result{}, &Failure{Code: string(apierror.InvalidPayload), Message: err.Error()}
+	}
+	if mail.from == nil {
+		mail.from = e.from
+	}
+	if mail.from == nil {
+		return Result{}, notConfigured("SMTP_FROM")
+	}
+	id := a.Token + "@" + mail.from.domain
+	raw, err := mail.message(id, time.Now())
+	if err != nil {
+		return Result{}, &Failure{Code: string(apierror.InvalidPayload), Message: "write the message: " + err.Error()}
+	}
+	answer, err := e.server.send(ctx, mail, raw)
+	if err != nil {
+		return Result{}, err
+	}
+	a.Log(slog.LevelInfo, "the mail server has it: "+answer)
+	output, err := json.Marshal(emailOutput{"<" + id + ">", len(mail.recipients())})
+	return Result{Output: output}, err
+}
+
+type emailOutput struct {
+	MessageID  string `json:"messageId"`
+	Recipients int    `json:"recipients"`
+}
+
+func notConfigured(setting string) *Failure {
+	return &Failure{Code: string(apierror.NotConfigured), Message: setting + " is not set"}
+}

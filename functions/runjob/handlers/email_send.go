@@ -1,0 +1,198 @@
+package handlers
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/textproto"
+	"strconv"
+	"strings"
+	"time"
+
+	gomail "github.com/wneessen/go-mail"
+	"github.com/wneessen/go-mail/smtp"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
+)
+
+// How long the server may take, as RFC 5321 has it or less; the attempt's context bounds all together.
+const (
+	smtpConnectIn = 30 * time.Second
+	smtpAnswerIn  = 2 * time.Minute  // to each command
+	smtpTakeIn    = 10 * time.Minute // to the end of the message: giving up here may send it twice
+	smtpQuitIn    = time.Second      // nothing depends on it
+)
+
+// mailServer is what SMTP_HOST names.
+type mailServer struct {
+	cfg EmailConfig
+	tls *tls.Config
+}
+
+// send hands a message over and returns the server's last word. All recipients get it or none: the
+// dialog ends before the message as soon as one of them was refused, so a retry sends nobody a second
+// one. It ends at once with its context, whose cause it then returns.
+func (s *mailServer) send(ctx context.Context, m *email, raw []byte) (string, error) {
+	address := net.JoinHostPort(s.cfg.Host, strconv.Itoa(s.cfg.Port))
+	conn, err := (&net.Dialer{Timeout: smtpConnectIn}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return "", ended(ctx, trouble("connect to the mail server", err))
+	}
+	defer func() { _ = conn.Close() }()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	client, err := s.greet(ctx, conn, m.needsUTF8())
+	if err != nil {
+		return "", ended(ctx, trouble("greet the mail server", err))
+	}
+	d := dialog{conn: conn, client: client}
+	answer, err := d.transact(m, raw)
+	if err != nil {
+		return "", ended(ctx, err)
+	}
+	d.patience(smtpQuitIn)
+	_ = client.Quit()
+	return answer, nil
+}
+
+// greet goes as far as the server expecting a message: TLS and login done.
+func (s *mailServer) greet(ctx context.Context, conn net.Conn, utf8 bool) (*smtp.Client, error) {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		if s.cfg.TLS != smtpTLS {
+			return conn, nil
+		}
+		secure := tls.Client(conn, s.tls)
+		return secure, secure.HandshakeContext(ctx)
+	}
+	policy := gomail.NoTLS // of STARTTLS
+	if s.cfg.TLS == smtpStartTLS {
+		policy = gomail.TLSMandatory
+	}
+	options := []gomail.Option{
+		gomail.WithDialContextFunc(dial), gomail.WithTLSPolicy(policy), gomail.WithTLSConfig(s.tls),
+		gomail.WithTimeout(smtpAnswerIn),
+	}
+	if s.cfg.Username != "" {
+		options = append(options, gomail.WithOpportunisticSMTPAuth(s.logins()...),
+			gomail.WithUsername(s.cfg.Username), gomail.WithPassword(string(s.cfg.Password)))
+	}
+	if !utf8 { // or a next server that does not take it would send it back
+		options = append(options, gomail.WithoutSMTPUTF8())
+	}
+	client, err := gomail.NewClient(s.cfg.Host, options...)
+	if err != nil {
+		return nil, err
+	}
+	return client.DialToSMTPClientWithContext(ctx)
+}
+
+// logins are the ways to log in, best first. The library refuses to send a password as it is without
+// TLS, but to this machine.
+func (s *mailServer) logins() []gomail.SMTPAuthType {
+	bound := []gomail.SMTPAuthType{gomail.SMTPAuthSCRAMSHA256PLUS, gomail.SMTPAuthSCRAMSHA1PLUS}
+	scrambled := []gomail.SMTPAuthType{gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1, gomail.SMTPAuthCramMD5}
+	plain := []gomail.SMTPAuthType{gomail.SMTPAuthPlain, gomail.SMTPAuthLogin}
+	if s.cfg.TLS != smtpNoTLS {
+		return append(append(bound, scrambled[:2]...), append(plain, scrambled[2])...)
+	}
+	return append(scrambled, plain...)
+}
+
+// dialog is one with a server that knows who we are.
+type dialog struct {
+	conn   net.Conn // below TLS
+	client *smtp.Client
+}
+
+func (d *dialog) patience(limit time.Duration) { _ = d.conn.SetDeadline(time.Now().Add(limit)) }
+
+func (d *dialog) transact(m *email, raw []byte) (string, error) {
+	if offered, _ := d.client.Extension("SMTPUTF8"); m.needsUTF8() && !offered {
+		return "", &Failure{
+			Code:    string(apierror.EmailRefused),
+			Message: "the mail server takes no addresses with characters outside ASCII before the @",
+		}
+	}
+	d.patience(smtpAnswerIn)
+	if err := d.client.Mail(m.from.path()); err != nil {
+		return "", trouble("name the sender "+m.from.String(), err)
+	}
+	if err := d.name(m.recipients()); err != nil {
+		return "", err
+	}
+	d.patience(smtpAnswerIn)
+	body, err := d.client.Data()
+	if err != nil {
+		return "", trouble("begin the message", err)
+	}
+	d.patience(smtpTakeIn)
+	if _, err := body.Write(raw); err != nil { // not closed: that would send what there is of it
+		return "", trouble("send the message", err)
+	}
+	if err := body.Close(); err != nil {
+		return "", trouble("end the message", err)
+	}
+	if closer, ok := body.(*smtp.DataCloser); ok {
+		return closer.ServerResponse(), nil
+	}
+	return "", nil
+}
+
+// name tells the server the recipients. It asks for all of them, to say in one go who was refused.
+func (d *dialog) name(recipients []address) error {
+	var refusals []string
+	refused := &Failure{Code: string(apierror.EmailFailed), Retryable: true}
+	for _, to := range recipients {
+		d.patience(smtpAnswerIn)
+		err := d.client.Rcpt(to.path())
+		if err == nil {
+			continue
+		}
+		failure := trouble(to.String(), err)
+		if !answered(err) {
+			return failure
+		}
+		refusals = append(refusals, failure.Message)
+		if !failure.Retryable {
+			refused.Code, refused.Retryable = failure.Code, false
+		}
+	}
+	if len(refusals) == 0 {
+		return nil
+	}
+	refused.Message = fmt.Sprintf("sent to none, since the mail server refused %d of %d recipients: %s",
+		len(refusals), len(recipients), strings.Join(refusals, "; "))
+	return refused
+}
+
+// path is the address as commands have it.
+func (a address) path() string { return "<" + a.String() + ">" }
+
+// trouble makes a failure of what the server said, or of a connection that broke. What a server says with
+// a 5 it says for good.
+func trouble(doing string, err error) *Failure {
+	failure := &Failure{Code: string(apierror.EmailFailed), Message: doing + ": " + err.Error(), Retryable: true}
+	var said *textproto.Error
+	if !errors.As(err, &said) {
+		return failure
+	}
+	failure.Message = fmt.Sprintf("%s: %d %s", doing, said.Code, strings.ReplaceAll(said.Msg, "\n", " "))
+	if said.Code >= 500 && said.Code < 600 {
+		failure.Code, failure.Retryable = string(apierror.EmailRefused), false
+	}
+	return failure
+}
+
+func answered(err error) bool {
+	var said *textproto.Error
+	return errors.As(err, &said)
+}
+
+// ended is the cause of the context's end, where it has ended, instead of what followed from it.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
