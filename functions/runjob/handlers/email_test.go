@@ -325,7 +325,7 @@ func TestASecretIsShownNowhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := logged.String() + string(inJSON) + fmt.Sprintf("%v %+v %#v %s %q", cfg, cfg, cfg, cfg.Password, cfg.Password)
+	all := logged.String() + string(inJSON) + fmt.Sprintf("%v %+v %#v %d %x", cfg, cfg, cfg, cfg.Password, cfg.Password)
 	if strings.Contains(all, "hunter2") || !strings.Contains(all, "[secret]") {
 		t.Error(all)
 	}

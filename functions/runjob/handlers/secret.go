@@ -1,24 +1,23 @@
 package handlers
 
-import "log/slog"
+import (
+	"fmt"
+	"io"
+	"log/slog"
+)
 
-// Secret is a setting that no log, error or dump shows.
+// Secret is a setting that is not shown, however it is printed.
 type Secret string
 
-const redacted = "[secret]"
+const hidden = "[secret]"
 
-func (s Secret) String() string {
-	if s == "" {
-		return ""
-	}
-	return redacted
-}
+func (Secret) String() string { return hidden }
 
-// GoString is for %#v.
-func (s Secret) GoString() string { return s.String() }
+// Format hides it, whatever the verb.
+func (Secret) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, hidden) }
 
-// LogValue is for slog.
-func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+// LogValue hides it.
+func (Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
 
-// MarshalText is for JSON, and whatever else writes text.
-func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+// MarshalText hides it in JSON, and in whatever else writes text.
+func (Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
