@@ -3,6 +3,8 @@ package killtest
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -31,14 +33,16 @@ func TestAThousandAttemptsOfAFrozenWorkerChangeNothing(t *testing.T) {
 	defer unfollow()
 	l, c := newLoad(follow, h, rnd), &chaos{house: h, rnd: rnd}
 	sleepy := h.workers()[0]
+	asleep := filepath.Join(h.dir, "asleep")
 	for range 2 {
 		// The first attempt of each lasts until its worker is asleep, the next no time.
-		l.submitMany(rnd, &shape{name: "long at first", payload: works(0, 0, "firstMs", 15_000), ends: one(completed)}, 600)
+		l.submitMany(rnd, &shape{name: "long at first", payload: works(0, 0, "firstUntil", asleep), ends: one(completed)}, 600)
 	}
 	must(t, within(t.Context(), recoverWithin, func(context.Context) error { return h.hasStarted(sleepy, zombies) }))
 	wake, err := sleepy.freeze()
 	must(t, err)
 	froze := time.Now()
+	must(t, os.WriteFile(asleep, nil, 0o600))
 	must(t, h.drain(t.Context(), time.Time{}, 2*recoverWithin))
 	pause(t.Context(), longerThanLease-time.Since(froze))
 	before, rows := h.evidence(t.Context(), l, c), h.rows()

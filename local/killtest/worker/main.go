@@ -65,7 +65,7 @@ func build(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 type payload struct {
 	Key            string `json:"key"`
 	Ms             int    `json:"ms"`             // how long it works
-	FirstMs        int    `json:"firstMs"`        // and its first attempt beside
+	FirstUntil     string `json:"firstUntil"`     // and its first attempt until there is a file of this name
 	Deaf           bool   `json:"deaf"`           // it does not mind its context
 	FailAttempts   int    `json:"failAttempts"`   // up to this one they fail
 	Fatal          bool   `json:"fatal"`          // and then are not tried again
@@ -82,8 +82,8 @@ func (h handler) run(ctx context.Context, a *handlers.Attempt) (handlers.Result,
 	}
 	h.tell(a, p, witness.Start, "")
 	a.Log(slog.LevelInfo, "attempt "+a.Token+" runs")
-	if a.Number == 1 {
-		p.Ms += p.FirstMs
+	if a.Number > 1 {
+		p.FirstUntil = ""
 	}
 	if err := work(ctx, p); err != nil {
 		h.tell(a, p, witness.End, err.Error())
@@ -105,6 +105,15 @@ func (h handler) run(ctx context.Context, a *handlers.Attempt) (handlers.Result,
 }
 
 func work(ctx context.Context, p payload) error {
+	for p.FirstUntil != "" && !exists(p.FirstUntil) {
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			if !exists(p.FirstUntil) { // or it has worked enough by now
+				return context.Cause(ctx)
+			}
+		}
+	}
 	done := ctx.Done()
 	if p.Deaf {
 		done = nil
@@ -117,6 +126,11 @@ func work(ctx context.Context, p payload) error {
 	case <-done:
 		return context.Cause(ctx)
 	}
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }
 
 // tell ends the process where the witness cannot be told: the test would take it for a liar.
