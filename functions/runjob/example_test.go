@@ -38,6 +38,7 @@ func Example() {
 		if err != nil {
 			return funchost.Function{}, err
 		}
+		env.OnClose(registry.Close)
 		if err := registry.Register("RESIZE", json.RawMessage(`{"required": ["path"]}`), resize); err != nil {
 			return funchost.Function{}, err
 		}

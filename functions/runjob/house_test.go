@@ -18,6 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/kafkatest"
+	"github.com/jobweaver/jobweaver/shared/outbound"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
@@ -118,9 +119,15 @@ func (h *house) start(change func(*Config, *timing)) *worker {
 
 // registry has SIMULATION and what a test can hold on to.
 func (h *house) registry() *handlers.Registry {
+	client, err := outbound.New(outbound.Config{Allow: []string{"127.0.0.0/8"}})
+	if err != nil {
+		h.t.Fatal(err)
+	}
 	r := handlers.NewRegistry()
+	r.OnClose(client.Close)
+	h.t.Cleanup(r.Close)
 	types := map[string]handlers.Handler{
-		"SIMULATION": handlers.NewSimulation(true).Run,
+		"SIMULATION": handlers.NewSimulation(client).Run,
 		"BLOCK":      h.block,
 		"STUBBORN":   h.stubborn,
 		"PANIC":      func(context.Context, *handlers.Attempt) (handlers.Result, error) { panic("oh no") },

@@ -130,10 +130,25 @@ func kafkaConfig(brokers []string) kafkaevent.Config {
 	return kafkaevent.Config{Brokers: brokers, ReplicationFactor: 1}
 }
 
+// sayDefaults prints what the functions have of defaults.
+func sayDefaults(o Options) error {
+	if err := new(defaults).furnishSecrets(o.Dir); err != nil {
+		return err
+	}
+	o.say("export WEBHOOK_SECRETS_FILE='" + filepath.Join(o.Dir, webhookFile) + "'")
+	o.say("export CALLBACK_SECRETS_FILE='" + filepath.Join(o.Dir, callbackFile) + "'")
+	o.say("export OUTBOUND_ALLOW=" + strings.Join(loopback, ","))
+	o.say("export CALLBACK_URL=http://127.0.0.1:…/api/jobs/callback # the gateway's PORT")
+	return nil
+}
+
 // onlyBase prints the settings with which each function's own binary runs beside what was started.
 func onlyBase(ctx context.Context, o Options, below *base) error {
 	if len(below.brokers) > 0 {
 		o.say("export KAFKA_BROKERS=" + strings.Join(below.brokers, ","))
+	}
+	if err := sayDefaults(o); err != nil {
+		return err
 	}
 	if below.database != "" {
 		urls, err := furnish(ctx, o, below)

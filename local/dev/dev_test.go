@@ -98,10 +98,13 @@ func TestOnlyTheBaseIsStartedAndItsSettingsPrinted(t *testing.T) {
 	if err := dev.Run(ctx, o, nil); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"export KAFKA_BROKERS=127.0.0.1:", "jobweaver_scheduler", "bin/runjob"} {
+	for _, want := range []string{"export KAFKA_BROKERS=127.0.0.1:", "jobweaver_scheduler", "bin/runjob", "export CALLBACK_SECRETS_FILE='" + o.Dir} {
 		if !strings.Contains(said.String(), want) {
 			t.Errorf("no %q in\n%s", want, said.String())
 		}
+	}
+	if strings.Contains(said.String(), "whsec_") {
+		t.Error("a secret is printed")
 	}
 }
 

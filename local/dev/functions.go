@@ -38,7 +38,11 @@ func live(
 	ctx context.Context, o Options, below *base, urls migrations.URLs, door net.Listener,
 	use func(ctx context.Context, url string) error,
 ) error {
-	stores, err := openStores(ctx, urls)
+	told := defaults{callbackURL: "http://" + door.Addr().String() + "/api/jobs/callback"}
+	if err := told.furnishSecrets(o.Dir); err != nil {
+		return err
+	}
+	stores, err := openStores(ctx, urls, told)
 	if err != nil {
 		return err
 	}
@@ -76,10 +80,13 @@ type stores struct {
 	api       *apidb.Store
 	scheduler *schedulerdb.Store
 	worker    *workerdb.Store
+
+	told    defaults
+	closing []func() // before the databases
 }
 
-func openStores(ctx context.Context, urls migrations.URLs) (_ *stores, err error) {
-	s := &stores{}
+func openStores(ctx context.Context, urls migrations.URLs, told defaults) (_ *stores, err error) {
+	s := &stores{told: told}
 	defer func() {
 		if err != nil {
 			s.close()
@@ -89,7 +96,7 @@ func openStores(ctx context.Context, urls migrations.URLs) (_ *stores, err error
 		return nil, err
 	}
 	var cfg schedulerdb.Config
-	if err := funchost.LoadConfig(&cfg); err != nil {
+	if err := s.told.load(&cfg); err != nil {
 		return nil, err
 	}
 	if s.scheduler, err = schedulerdb.Open(ctx, urls.Scheduler, cfg); err != nil {
@@ -100,6 +107,9 @@ func openStores(ctx context.Context, urls migrations.URLs) (_ *stores, err error
 }
 
 func (s *stores) close() {
+	for _, closing := range slices.Backward(s.closing) {
+		closing()
+	}
 	if s.worker != nil {
 		s.worker.Close()
 	}
@@ -150,7 +160,7 @@ func (s *stores) functions(o Options, below *base) ([]funchost.Function, error) 
 
 func (s *stores) gateway(o Options, broker func(context.Context) error) (*gateway.Function, error) {
 	var cfg gateway.Config
-	if err := funchost.LoadConfig(&cfg); err != nil {
+	if err := s.told.load(&cfg); err != nil {
 		return nil, err
 	}
 	cfg.Queues, cfg.Broker = o.Queues, broker
@@ -160,7 +170,7 @@ func (s *stores) gateway(o Options, broker func(context.Context) error) (*gatewa
 
 func (s *stores) cron(o Options) (*cron.Function, error) {
 	var cfg cron.Config
-	if err := funchost.LoadConfig(&cfg); err != nil {
+	if err := s.told.load(&cfg); err != nil {
 		return nil, err
 	}
 	cfg.Queues, cfg.JobTypes = o.Queues, o.types()
@@ -174,7 +184,7 @@ func (o *Options) types() []string {
 
 func (s *stores) projection() (*projection.Function, error) {
 	var cfg projection.Config
-	if err := funchost.LoadConfig(&cfg); err != nil {
+	if err := s.told.load(&cfg); err != nil {
 		return nil, err
 	}
 	return projection.New(cfg, s.api)
@@ -182,7 +192,7 @@ func (s *stores) projection() (*projection.Function, error) {
 
 func (s *stores) retention() (*retention.Function, error) {
 	var keep schedulerdb.Retention
-	if err := funchost.LoadConfig(&keep); err != nil {
+	if err := s.told.load(&keep); err != nil {
 		return nil, err
 	}
 	return retention.New(keep, s.scheduler)
@@ -190,7 +200,7 @@ func (s *stores) retention() (*retention.Function, error) {
 
 func (s *stores) runjob(o Options, below *base) (funchost.Function, error) {
 	var cfg runjob.Config
-	if err := funchost.LoadConfig(&cfg); err != nil {
+	if err := s.told.load(&cfg); err != nil {
 		return funchost.Function{}, err
 	}
 	cfg.Queues, cfg.Kafka, cfg.Version = o.Queues, kafkaConfig(below.brokers), funchost.Version
@@ -200,7 +210,7 @@ func (s *stores) runjob(o Options, below *base) (funchost.Function, error) {
 	cfg.Grace = min(cfg.Grace, grace-5*time.Second)
 	var types handlers.Config
 	for _, part := range types.Parts() {
-		if err := funchost.LoadConfig(part); err != nil {
+		if err := s.told.load(part); err != nil {
 			return funchost.Function{}, err
 		}
 	}
@@ -208,6 +218,7 @@ func (s *stores) runjob(o Options, below *base) (funchost.Function, error) {
 	if err != nil {
 		return funchost.Function{}, err
 	}
+	s.closing = append(s.closing, registry.Close)
 	for _, name := range slices.Sorted(maps.Keys(o.Handlers)) {
 		if err := registry.Register(name, nil, o.Handlers[name]); err != nil {
 			return funchost.Function{}, err

@@ -17,6 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/local/dev"
+	"github.com/jobweaver/jobweaver/shared/outbound"
 )
 
 // visit is one house in which several tests look at what becomes of a handler's word.
@@ -38,11 +39,16 @@ func TestWhatAHandlerSaysIsShown(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}))
 	t.Cleanup(busy.Close)
+	calls, err := outbound.New(outbound.Config{Allow: []string{"127.0.0.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(calls.Close)
 	o := options(t, t.TempDir())
 	o.Handlers = map[string]handlers.Handler{
-		"TALK": v.talk, "ANSWER": v.answer, "CALL": v.noting(handlers.NewSimulation(true).Run),
+		"TALK": v.talk, "ANSWER": v.answer, "CALL": v.noting(handlers.NewSimulation(calls).Run),
 	}
-	err := dev.Run(t.Context(), o, func(ctx context.Context, url string) error {
+	err = dev.Run(t.Context(), o, func(ctx context.Context, url string) error {
 		v.api = client.New(url, "")
 		v.thatItWantsToWait(ctx, busy.URL) // first: then the house is up and about
 		v.whileItRuns(ctx)
@@ -149,12 +155,15 @@ func (v *visit) thatItIsOver(ctx context.Context) {
 		"a handler":   {"ANSWER", `{"fail": true}`, "TEST.FAILED"},
 		"a FAIL step": {"CALL", `{"steps": [{"type": "FAIL", "errorCode": "DEMO", "retryable": false}]}`, "DEMO"},
 		"an HTTP_CALL": {
-			"CALL", fmt.Sprintf(`{"steps": [{"type": "HTTP_CALL", "url": %q}]}`, gone.URL), "WORKER.SIMULATION_FAILED",
+			"SIMULATION", fmt.Sprintf(`{"steps": [{"type": "HTTP_CALL", "url": %q}]}`, gone.URL), "WORKER.SIMULATION_FAILED",
 		},
 	} {
 		job := v.end(ctx, v.submit(ctx, c.jobType, c.payload, `, "maxRetryCount": 5`))
 		if job.Status != "FAILED" || job.Attempt != 1 || job.RetryCount != 0 || job.LastError.ErrorCode != c.code {
 			v.t.Errorf("%s: %s at attempt %d with %+v", what, job.Status, job.Attempt, job.LastError)
+		}
+		if c.jobType == "SIMULATION" && !strings.Contains(job.LastError.Message, "answered 410") {
+			v.t.Errorf("what listens beside the house is not reached: %+v", job.LastError)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,21 @@ func TestSettingsComeFromTheEnvironmentAndFromFiles(t *testing.T) {
 	}
 	if want := (settings{Secret: "top secret", Size: 3, Lease: 15 * time.Second}); got != want {
 		t.Errorf("loaded %+v", got)
+	}
+}
+
+func TestTextsComeFromAFileOneALine(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "secrets")
+	if err := os.WriteFile(file, []byte("a\r\nb,c\n\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("FUNCHOST_TEST_SECRETS_FILE", file)
+	type texts []string
+	var got struct {
+		Secrets texts `envconfig:"FUNCHOST_TEST_SECRETS" default:"x,y"`
+	}
+	if err := LoadConfig(&got); err != nil || !slices.Equal(got.Secrets, []string{"a", "b", "c"}) {
+		t.Errorf("loaded %q, %v", got.Secrets, err)
 	}
 }
 

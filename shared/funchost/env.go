@@ -52,8 +52,8 @@ func (e *Env) close() {
 }
 
 // LoadConfig reads the environment into a pointer to a struct whose fields have envconfig tags. For each
-// string setting <NAME> the environment may instead have <NAME>_FILE, which names a file that holds it.
-// An error begins with the setting.
+// setting <NAME> of text, or of texts, the environment may instead have <NAME>_FILE, which names a file that holds
+// it; of several each may have a line. An error begins with the setting.
 func LoadConfig(cfg any) error {
 	err := envconfig.Process("", cfg)
 	if bad := (*envconfig.ParseError)(nil); errors.As(err, &bad) {
@@ -65,7 +65,7 @@ func LoadConfig(cfg any) error {
 	return loadFiles(reflect.ValueOf(cfg).Elem())
 }
 
-// loadFiles fills the string settings that stand in files.
+// loadFiles fills the settings of text that stand in files.
 func loadFiles(cfg reflect.Value) error {
 	fields := map[string]reflect.Value{}
 	for i := range cfg.NumField() {
@@ -73,7 +73,7 @@ func loadFiles(cfg reflect.Value) error {
 	}
 	for name, field := range fields {
 		path, given := os.LookupEnv(name + "_FILE")
-		if _, own := fields[name+"_FILE"]; name == "" || !given || own || field.Kind() != reflect.String {
+		if _, own := fields[name+"_FILE"]; name == "" || !given || own || !isText(field) {
 			continue
 		}
 		if os.Getenv(name) != "" {
@@ -83,7 +83,24 @@ func loadFiles(cfg reflect.Value) error {
 		if err != nil {
 			return fmt.Errorf("%s_FILE: %w", name, err)
 		}
-		field.SetString(strings.TrimRight(string(text), "\r\n"))
+		setText(field, strings.TrimRight(string(text), "\r\n"))
 	}
 	return nil
+}
+
+func isText(field reflect.Value) bool {
+	return field.Kind() == reflect.String || field.Kind() == reflect.Slice && field.Type().Elem().Kind() == reflect.String
+}
+
+// setText takes texts apart at commas, as they are in a variable, and at the ends of lines.
+func setText(field reflect.Value, text string) {
+	if field.Kind() == reflect.String {
+		field.SetString(text)
+		return
+	}
+	texts := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == '\n' || r == '\r' })
+	field.Set(reflect.MakeSlice(field.Type(), len(texts), len(texts)))
+	for i, one := range texts {
+		field.Index(i).SetString(one)
+	}
 }

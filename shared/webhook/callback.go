@@ -22,7 +22,7 @@ const (
 
 // Why a signature was not accepted. None says which part of it would have been right.
 var (
-	errHeaders   = errors.New("webhook-id, webhook-timestamp and webhook-signature are needed, once each and as they should be")
+	errHeaders   = errors.New("needs one webhook-id, webhook-timestamp and webhook-signature, each as it should be")
 	errTime      = errors.New("webhook-timestamp is more than 5 minutes from now")
 	errSignature = errors.New("webhook-signature is by no secret that is known here")
 )

@@ -29,6 +29,7 @@ func main() {
 		if err != nil {
 			return funchost.Function{}, err
 		}
+		env.OnClose(registry.Close)
 		store, err := workerdb.Open(ctx, env.DatabaseURL())
 		if err != nil {
 			return funchost.Function{}, err

@@ -1,31 +1,52 @@
 package handlers
 
-import "github.com/jobweaver/jobweaver/shared/jobspec"
+import (
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/outbound"
+	"github.com/jobweaver/jobweaver/shared/webhook"
+)
 
 // Config is what an operator may set of the built-in job types.
 type Config struct {
-	Simulation SimulationConfig
-	Email      EmailConfig
+	Outbound outbound.Config
+	Webhook  webhook.Config
+	Callback webhook.CallbackConfig
+	Calls    CallsConfig
+	Email    EmailConfig
 }
 
-// SimulationConfig is what SIMULATION may do.
-type SimulationConfig struct {
-	AllowPrivate bool `envconfig:"SIMULATION_ALLOW_PRIVATE" desc:"HTTP_CALL may reach private addresses"`
+// CallsConfig is what EXTERNAL and FUNCTION tell whom they call.
+type CallsConfig struct {
+	CallbackURL string `envconfig:"CALLBACK_URL" desc:"public URL of POST /api/jobs/callback, to which outside systems call back"`
 }
 
 // Parts are the structs into which the environment is read, each by itself.
-func (c *Config) Parts() []any { return []any{&c.Simulation, &c.Email} }
+func (c *Config) Parts() []any {
+	return []any{&c.Outbound, &c.Webhook, &c.Callback, &c.Calls, &c.Email}
+}
 
 // Builtin is a registry of the built-in job types, to which others can be added.
 func Builtin(cfg Config) (*Registry, error) {
 	r := NewRegistry()
-	simulation := NewSimulation(cfg.Simulation.AllowPrivate)
-	if err := r.Register(jobspec.Simulation, nil, simulation.Run); err != nil {
+	if err := cfg.register(r); err != nil {
+		r.Close()
 		return nil, err
 	}
-	email, err := NewEmail(cfg.Email)
+	return r, nil
+}
+
+func (c *Config) register(r *Registry) error {
+	client, err := outbound.New(c.Outbound)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return r, r.Register(jobspec.Email, nil, email.Run)
+	r.OnClose(client.Close)
+	if err := r.Register(jobspec.Simulation, nil, NewSimulation(client).Run); err != nil {
+		return err
+	}
+	email, err := NewEmail(c.Email)
+	if err != nil {
+		return err
+	}
+	return r.Register(jobspec.Email, nil, email.Run)
 }

@@ -81,9 +81,10 @@ type Failure struct {
 // Error is the code and the message.
 func (f *Failure) Error() string { return f.Code + ": " + f.Message }
 
-// Registry knows the handler of each job type.
+// Registry knows the handler of each job type. Who makes one closes it when no handler runs any more.
 type Registry struct {
-	types map[string]entry
+	types   map[string]entry
+	closing []func()
 }
 
 type entry struct {
@@ -107,6 +108,17 @@ func (r *Registry) Register(jobType string, schema json.RawMessage, h Handler) e
 	}
 	r.types[jobType] = entry{h, schema}
 	return nil
+}
+
+// OnClose has something let go of by Close, the last added first.
+func (r *Registry) OnClose(closing func()) { r.closing = append(r.closing, closing) }
+
+// Close lets go of what the handlers hold.
+func (r *Registry) Close() {
+	for _, closing := range slices.Backward(r.closing) {
+		closing()
+	}
+	r.closing = nil
 }
 
 // Find returns the handler of a job type; nil when there is none.

@@ -21,6 +21,7 @@ func TestARegistryKnowsItsTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(r.Close)
 	run := func(context.Context, *handlers.Attempt) (handlers.Result, error) { return handlers.Result{}, nil }
 	for _, c := range []struct {
 		name, schema string

@@ -11,17 +11,16 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/outbound"
 )
 
 // Simulation runs jobs of type SIMULATION: their steps, one after another.
 type Simulation struct {
-	caller *httpCaller
+	calls *outbound.Client
 }
 
-// NewSimulation returns the handler. allowPrivate lets HTTP_CALL reach private and loopback addresses.
-func NewSimulation(allowPrivate bool) *Simulation {
-	return &Simulation{caller: newHTTPCaller(allowPrivate)}
-}
+// NewSimulation returns the handler. HTTP_CALL calls by the client.
+func NewSimulation(calls *outbound.Client) *Simulation { return &Simulation{calls} }
 
 // Run is the Handler.
 func (s *Simulation) Run(ctx context.Context, a *Attempt) (Result, error) {
@@ -53,7 +52,7 @@ func (s *Simulation) step(ctx context.Context, a *Attempt, step jobspec.Step) er
 		if step.URL == "" {
 			return wait(ctx, step.Latency)
 		}
-		return s.caller.call(ctx, step)
+		return s.httpCall(ctx, step)
 	case jobspec.Fail:
 		if step.Fails(a.Number) {
 			return &Failure{Code: step.ErrorCode, Message: step.Message, Retryable: step.Retryable}

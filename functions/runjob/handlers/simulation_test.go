@@ -17,6 +17,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/outbound"
 )
 
 // witness keeps what an attempt logs and reports.
@@ -32,11 +33,22 @@ func (w *witness) attempt(number int, steps string) *handlers.Attempt {
 		func(p jobevent.Progress) { w.progress = append(w.progress, p.Percent) })
 }
 
+// simulation is the handler, whose calls reach what is named beside public addresses.
+func simulation(t *testing.T, allow ...string) *handlers.Simulation {
+	t.Helper()
+	client, err := outbound.New(outbound.Config{Allow: allow})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return handlers.NewSimulation(client)
+}
+
 func TestStepsRunOneAfterAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w witness
 		began := time.Now()
-		result, err := handlers.NewSimulation(false).Run(t.Context(), w.attempt(1, `
+		result, err := simulation(t).Run(t.Context(), w.attempt(1, `
 			{"type": "LOG", "message": "a"}, {"type": "SLEEP", "durationMs": 3000}, {"type": "COMPUTE", "iterations": 10},
 			{"type": "HTTP_CALL", "latencyMs": 1000}, {"type": "LOG", "message": "b"}`))
 		if err != nil || string(result.Output) != `{"steps":5}` {
@@ -62,7 +74,7 @@ func TestStepsEndWithTheContext(t *testing.T) {
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(why)
-		if _, err := handlers.NewSimulation(false).Run(ctx, new(witness).attempt(1, step)); !errors.Is(err, why) {
+		if _, err := simulation(t).Run(ctx, new(witness).attempt(1, step)); !errors.Is(err, why) {
 			t.Errorf("%s: %v", step, err)
 		}
 	}
@@ -72,7 +84,7 @@ func TestFailFailsTheFirstAttempts(t *testing.T) {
 	t.Parallel()
 	step := `{"type": "FAIL", "message": "no", "errorCode": "DEMO", "retryable": false, "failAttempts": 2}`
 	for number, fails := range map[int]bool{1: true, 2: true, 3: false} {
-		_, err := handlers.NewSimulation(false).Run(t.Context(), new(witness).attempt(number, step))
+		_, err := simulation(t).Run(t.Context(), new(witness).attempt(number, step))
 		var failure *handlers.Failure
 		if errors.As(err, &failure) != fails {
 			t.Errorf("attempt %d: %v", number, err)
@@ -100,7 +112,7 @@ func TestHTTPCall(t *testing.T) {
 	t.Cleanup(server.Close)
 	call := func(ctx context.Context, path, method string) error {
 		step := fmt.Sprintf(`{"type": "HTTP_CALL", "url": %q, "method": %q}`, server.URL+path, method)
-		_, err := handlers.NewSimulation(true).Run(ctx, new(witness).attempt(1, step))
+		_, err := simulation(t, "127.0.0.0/8").Run(ctx, new(witness).attempt(1, step))
 		return err
 	}
 	for _, path := range []string{"/ok", "/moved", "/endless"} {
@@ -131,11 +143,11 @@ func TestHTTPCallReachesNoPrivateAddress(t *testing.T) {
 	port := server.URL[strings.LastIndex(server.URL, ":"):]
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "10.0.0.1", "169.254.169.254", "2130706433"} {
 		step := fmt.Sprintf(`{"type": "HTTP_CALL", "url": "http://%s%s/"}`, host, port)
-		_, err := handlers.NewSimulation(false).Run(t.Context(), new(witness).attempt(1, step))
+		_, err := simulation(t).Run(t.Context(), new(witness).attempt(1, step))
 		var failure *handlers.Failure
 		if !errors.As(err, &failure) {
 			t.Errorf("%s: %v", host, err)
-		} else if strings.Contains(failure.Message, "prohibited") == failure.Retryable {
+		} else if failure.Retryable || !strings.Contains(failure.Message, "allowed to be called") {
 			t.Errorf("%s: %+v", host, failure)
 		}
 	}

@@ -44,6 +44,7 @@ func build(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 	if err != nil {
 		return none, err
 	}
+	env.OnClose(registry.Close)
 	for _, name := range []string{"WITNESS", "WITNESS.OTHER"} {
 		if err := registry.Register(name, nil, handler{file}.run); err != nil {
 			return none, err

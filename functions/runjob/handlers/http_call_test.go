@@ -55,7 +55,7 @@ func TestWhatAnAnswerAsksFor(t *testing.T) {
 				w.WriteHeader(c.status)
 			}))
 			t.Cleanup(server.Close)
-			_, err := handlers.NewSimulation(true).Run(t.Context(),
+			_, err := simulation(t, "127.0.0.0/8").Run(t.Context(),
 				new(witness).attempt(1, fmt.Sprintf(`{"type": "HTTP_CALL", "url": %q}`, server.URL)))
 			var failure *handlers.Failure
 			if !errors.As(err, &failure) || failure.Retryable != c.retryable || failure.RetryAfter != c.want {
@@ -73,7 +73,7 @@ func TestAnAnswerThatTellsNoTimeIsTakenByOurs(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}))
 	t.Cleanup(server.Close)
-	_, err := handlers.NewSimulation(true).Run(t.Context(),
+	_, err := simulation(t, "127.0.0.0/8").Run(t.Context(),
 		new(witness).attempt(1, fmt.Sprintf(`{"type": "HTTP_CALL", "url": %q}`, server.URL)))
 	var failure *handlers.Failure
 	if !errors.As(err, &failure) || failure.RetryAfter < 59*time.Minute || failure.RetryAfter > time.Hour {

@@ -1,0 +1,106 @@
+package dev
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/outbound"
+	"github.com/jobweaver/jobweaver/shared/webhook"
+)
+
+// loopback may be called here: what a developer tries out runs beside it.
+var loopback = []string{"127.0.0.0/8", "::1/128"}
+
+// defaults are settings that a house on a laptop has where the environment says nothing of them.
+type defaults struct {
+	webhook     webhook.Secrets
+	callback    webhook.Secrets
+	callbackURL string
+}
+
+// load is funchost.LoadConfig, with the defaults.
+func (d *defaults) load(cfg any) error {
+	if err := funchost.LoadConfig(cfg); err != nil {
+		return err
+	}
+	switch cfg := cfg.(type) {
+	case *outbound.Config:
+		if unset("OUTBOUND_ALLOW") {
+			cfg.Allow = loopback
+		}
+	case *webhook.Config:
+		if unset("WEBHOOK_SECRETS") {
+			cfg.Secrets = d.webhook
+		}
+	case *webhook.CallbackConfig:
+		if unset("CALLBACK_SECRETS") {
+			cfg.Secrets = d.callback
+		}
+	case *handlers.CallsConfig:
+		if unset("CALLBACK_URL") {
+			cfg.CallbackURL = d.callbackURL
+		}
+	}
+	return nil
+}
+
+func unset(name string) bool {
+	_, given := os.LookupEnv(name)
+	_, inFile := os.LookupEnv(name + "_FILE")
+	return !given && !inFile
+}
+
+// Where a house's own secrets are kept.
+const (
+	webhookFile  = "webhook.secret"
+	callbackFile = "callback.secret"
+)
+
+// furnishSecrets finds the secrets of an earlier run, or makes them.
+func (d *defaults) furnishSecrets(dir string) error {
+	ours, err := keptSecret(filepath.Join(dir, webhookFile))
+	if err != nil {
+		return err
+	}
+	theirs, err := keptSecret(filepath.Join(dir, callbackFile))
+	if err != nil {
+		return err
+	}
+	d.webhook, d.callback = webhook.Secrets{ours}, webhook.Secrets{theirs}
+	return nil
+}
+
+func keptSecret(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return newSecret(path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("read secret: %w", err)
+	}
+	secret := strings.TrimSpace(string(text))
+	if _, err := webhook.NewSigner([]string{secret}); err != nil {
+		return "", fmt.Errorf("%s does not hold a secret; take it away, and a new one is made", path)
+	}
+	return secret, nil
+}
+
+// newSecret keeps one where nobody else on this machine reads it. Half a file is never found.
+func newSecret(path string) (string, error) {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	secret := "whsec_" + base64.StdEncoding.EncodeToString(key)
+	part := path + ".part"
+	if err := errors.Join(os.WriteFile(part, []byte(secret+"\n"), 0o600), os.Rename(part, path)); err != nil {
+		return "", fmt.Errorf("keep secret: %w", err)
+	}
+	return secret, nil
+}

@@ -1,0 +1,89 @@
+package dev
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/shared/webhook"
+)
+
+func TestAHouseKeepsTheSecretsItMadeItself(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var first, second, other defaults
+	for _, d := range []struct {
+		told *defaults
+		dir  string
+	}{{&first, dir}, {&second, dir}, {&other, t.TempDir()}} {
+		if err := d.told.furnishSecrets(d.dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(first.webhook, second.webhook) || !slices.Equal(first.callback, second.callback) {
+		t.Error("the second run made secrets of its own")
+	}
+	all := []string{first.webhook[0], first.callback[0], other.webhook[0], other.callback[0]}
+	slices.Sort(all)
+	if len(slices.Compact(all)) != 4 {
+		t.Error("secrets repeat")
+	}
+	if _, err := webhook.NewCallbackKeys(all); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{webhookFile, callbackFile} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 2 {
+		t.Errorf("the folder has %v, %v", files, err)
+	}
+}
+
+func TestASecretThatIsBrokenIsNamedAndNotReplaced(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), webhookFile)
+	if err := os.WriteFile(path, []byte("whsec_aGFsZg=="), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := new(defaults).furnishSecrets(filepath.Dir(path))
+	if err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "aGFsZg") {
+		t.Errorf("said %v", err)
+	}
+}
+
+func TestTheEnvironmentIsStrongerThanDefaults(t *testing.T) {
+	own := "whsec_" + strings.Repeat("b", 32)
+	file := filepath.Join(t.TempDir(), "secrets")
+	if err := os.WriteFile(file, []byte(own+"\n"+own+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	told := defaults{webhook.Secrets{"a"}, webhook.Secrets{"b"}, "http://127.0.0.1:1/api/jobs/callback"}
+	load := func() (cfg handlers.Config) {
+		for _, part := range cfg.Parts() {
+			if err := told.load(part); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return cfg
+	}
+	got := load()
+	if !slices.Equal(got.Outbound.Allow, loopback) || !slices.Equal(got.Webhook.Secrets, told.webhook) ||
+		!slices.Equal(got.Callback.Secrets, told.callback) || got.Calls.CallbackURL != told.callbackURL {
+		t.Errorf("where nothing is set: %+v", got)
+	}
+	t.Setenv("OUTBOUND_ALLOW", "")
+	t.Setenv("WEBHOOK_SECRETS", own)
+	t.Setenv("CALLBACK_SECRETS_FILE", file)
+	t.Setenv("CALLBACK_URL", "https://example.org/")
+	got = load()
+	if len(got.Outbound.Allow) != 0 || !slices.Equal(got.Webhook.Secrets, []string{own}) ||
+		!slices.Equal(got.Callback.Secrets, []string{own, own}) || got.Calls.CallbackURL != "https://example.org/" {
+		t.Errorf("where all is set: %+v", got)
+	}
+}
