@@ -23,6 +23,7 @@ type attempt struct {
 
 	log      attemptLog
 	progress atomic.Pointer[jobevent.Progress]
+	private  atomic.Bool // its message is not for the log
 
 	// Guarded by the pool's mutex.
 	place     int // in the heap of held ones; -1: not there

@@ -74,6 +74,7 @@ func failedOutcome(a *attempt, f *handlers.Failure) workerdb.Outcome {
 		o.ErrorCode = string(apierror.HandlerFailed)
 	}
 	o.Retryable = f.Retryable
+	a.private.Store(f.Private)
 	if f.RetryAfter > 0 {
 		o.RetryAfter = max(f.RetryAfter, time.Millisecond) // stored in milliseconds, and 0 is for the policy
 	}

@@ -84,19 +84,22 @@ func (f *Function) forget(ctx context.Context, batch []finished) {
 		}
 		keys = append(keys, one.attempt.key())
 		f.metrics.settled(one.attempt, one.outcome)
-		logOutcome(ctx, one.outcome)
+		logOutcome(ctx, one.outcome, one.attempt.private.Load())
 	}
 	f.pool.settled(keys)
 }
 
 // logOutcome writes a line about an attempt that went wrong; the others are for who wants every one.
-func logOutcome(ctx context.Context, o workerdb.Outcome) {
+func logOutcome(ctx context.Context, o workerdb.Outcome, private bool) {
 	level := slog.LevelInfo
 	if o.Kind == workerdb.Completed || o.Kind == workerdb.Waiting {
 		level = slog.LevelDebug
 	}
 	if !slog.Default().Enabled(ctx, level) {
 		return
+	}
+	if private {
+		o.Message = ""
 	}
 	slog.Default().LogAttrs(ctx, level, "attempt settled", slog.String("outcome", string(o.Kind)),
 		slog.String(telemetry.FieldJobID, o.JobID.String()), slog.Int("attempt", o.Attempt),

@@ -41,6 +41,8 @@ const (
 	NotConfigured    Code = "WORKER.NOT_CONFIGURED"
 	EmailRefused     Code = "WORKER.EMAIL_REFUSED"
 	EmailFailed      Code = "WORKER.EMAIL_FAILED"
+	CallFailed       Code = "WORKER.CALL_FAILED"
+	CallRefused      Code = "WORKER.CALL_REFUSED"
 )
 
 // What ends a job without an attempt.
@@ -95,6 +97,8 @@ var table = []Entry{
 	{NotConfigured, 0, "The job type needs a setting that the worker does not have; the message names it."},
 	{EmailRefused, 0, "The mail server refused the message, its sender or a recipient, for good."},
 	{EmailFailed, 0, "The mail server could not be reached, or said that it may take the message later."},
+	{CallFailed, 0, "The URL that the job calls did not answer, or not with 2xx."},
+	{CallRefused, 0, "The URL that the job calls leads to an address that must not be reached."},
 
 	{InvalidJob, 0, "The scheduler cannot use the job as it was accepted."},
 	{Expired, 0, "The job had not started by its `expiresAt`."},

@@ -1,6 +1,8 @@
 package handlers
 
 import (
+	"errors"
+
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/outbound"
 	"github.com/jobweaver/jobweaver/shared/webhook"
@@ -13,11 +15,6 @@ type Config struct {
 	Callback webhook.CallbackConfig
 	Calls    CallsConfig
 	Email    EmailConfig
-}
-
-// CallsConfig is what EXTERNAL and FUNCTION tell whom they call.
-type CallsConfig struct {
-	CallbackURL string `envconfig:"CALLBACK_URL" desc:"public URL of POST /api/jobs/callback, to which outside systems call back"`
 }
 
 // Parts are the structs into which the environment is read, each by itself.
@@ -41,12 +38,18 @@ func (c *Config) register(r *Registry) error {
 		return err
 	}
 	r.OnClose(client.Close)
-	if err := r.Register(jobspec.Simulation, nil, NewSimulation(client).Run); err != nil {
+	caller, err := NewCaller(client, c.Webhook, c.Callback, c.Calls)
+	if err != nil {
 		return err
 	}
 	email, err := NewEmail(c.Email)
 	if err != nil {
 		return err
 	}
-	return r.Register(jobspec.Email, nil, email.Run)
+	return errors.Join(
+		r.Register(jobspec.Simulation, nil, NewSimulation(client).Run),
+		r.Register(jobspec.Email, nil, email.Run),
+		r.Register(jobspec.External, nil, NewExternal(caller).Run),
+		r.Register(jobspec.FunctionCall, nil, NewFunction(caller).Run),
+	)
 }

@@ -76,6 +76,7 @@ type Failure struct {
 	Message    string
 	Retryable  bool
 	RetryAfter time.Duration // 0: the job's policy decides
+	Private    bool          // the message has what others said: it stands with the job, not in the worker's own log
 }
 
 // Error is the code and the message.

@@ -1,0 +1,148 @@
+package handlers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/outbound"
+	"github.com/jobweaver/jobweaver/shared/webhook"
+)
+
+// CallsConfig is what EXTERNAL and FUNCTION tell whom they call.
+type CallsConfig struct {
+	CallbackURL string `envconfig:"CALLBACK_URL" desc:"public URL of POST /api/jobs/callback, to which outside systems call back"`
+}
+
+// Caller makes the calls of EXTERNAL and FUNCTION.
+type Caller struct {
+	client      *outbound.Client
+	signer      *webhook.Signer
+	keys        *webhook.CallbackKeys
+	callbackURL string
+}
+
+// NewCaller makes one of what an operator has set.
+func NewCaller(
+	client *outbound.Client, sign webhook.Config, back webhook.CallbackConfig, calls CallsConfig,
+) (*Caller, error) {
+	c := &Caller{client: client, callbackURL: calls.CallbackURL}
+	if u, err := url.Parse(c.callbackURL); c.callbackURL != "" &&
+		(err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "") {
+		return nil, fmt.Errorf("CALLBACK_URL: %q is not an http or https URL", c.callbackURL)
+	}
+	var err error
+	if c.signer, err = webhook.NewSigner(sign.Secrets); err != nil {
+		return nil, err
+	}
+	c.keys, err = webhook.NewCallbackKeys(back.Secrets)
+	return c, err
+}
+
+// callback is what whom is called needs to call back. Its deadline is told, and what is left of it then
+// goes to the scheduler, so both count from the same moment.
+type callback struct {
+	URL        string    `json:"url"`
+	Secret     string    `json:"secret"`
+	DeadlineAt time.Time `json:"deadlineAt"`
+
+	ends time.Time // the deadline by this process's steady clock
+}
+
+func (c *callback) left() time.Duration { return max(time.Until(c.ends), time.Millisecond) }
+
+// callback makes that of an attempt; it fails where no callback could ever be taken.
+func (c *Caller) callback(a *Attempt, timeout time.Duration) (*callback, *Failure) {
+	var missing string
+	switch {
+	case c.callbackURL == "":
+		missing = "CALLBACK_URL"
+	case c.keys.Empty():
+		missing = "CALLBACK_SECRETS"
+	default:
+		ends := time.Now().Add(timeout)
+		return &callback{
+			URL: c.callbackURL, Secret: c.keys.Secret(a.Token), DeadlineAt: ends.UTC().Truncate(time.Millisecond), ends: ends,
+		}, nil
+	}
+	return nil, &Failure{
+		Code: string(apierror.NotConfigured), Message: "the worker takes no callbacks: " + missing + " is not set",
+	}
+}
+
+// request is a POST without a body yet. Without a callback it tells of none.
+func (c *Caller) request(ctx context.Context, a *Attempt, p callPayload, back *callback) (*http.Request, *Failure) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL, http.NoBody)
+	if err != nil {
+		return nil, badPayload(fmt.Errorf("payload.url: %w", err))
+	}
+	r.Header.Set("User-Agent", "jobweaver-worker")
+	for name, value := range p.Headers {
+		r.Header.Set(name, value)
+	}
+	if a.TraceID != uuid.Nil {
+		r.Header.Set("X-Trace-Id", a.TraceID.String())
+		r.Header.Set("Traceparent", jobevent.TraceParent(a.TraceID, a.Token))
+	}
+	if back != nil {
+		r.Header.Set("X-Callback-Url", back.URL)
+		r.Header.Set("X-Callback-Secret", back.Secret)
+		r.Header.Set("X-Callback-Deadline", back.DeadlineAt.Format(time.RFC3339Nano))
+	}
+	return r, nil
+}
+
+// call sends the request, signed, and gives an answer of 2xx. The context of r bounds it.
+func (c *Caller) call(r *http.Request, a *Attempt, body []byte) (*outbound.Answer, error) {
+	if len(body) > 0 {
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	}
+	c.signer.Sign(r.Header, a.Token, time.Now(), body)
+	answer, err := c.client.Do(r, maxCallAnswer)
+	if err != nil {
+		return nil, callBroken(r, err)
+	}
+	if answer.Status < http.StatusOK || answer.Status >= http.StatusMultipleChoices {
+		return nil, callRefused(r, answer)
+	}
+	return answer, nil
+}
+
+// callBroken is the failure of a call that was not answered. Whoever is called may have got it all the same: the
+// next attempt calls under a token of its own.
+func callBroken(r *http.Request, err error) error {
+	if r.Context().Err() != nil {
+		return context.Cause(r.Context())
+	}
+	f := &Failure{Code: string(apierror.CallFailed), Retryable: true, Private: true}
+	if errors.Is(err, outbound.ErrRefused) {
+		f.Code, f.Retryable = string(apierror.CallRefused), false
+	}
+	f.Message = called(r) + excerpt([]byte(err.Error()))
+	return f
+}
+
+// called names a call without what its URL may have of secrets.
+func called(r *http.Request) string {
+	return r.Method + " " + r.URL.Scheme + "://" + r.URL.Host + r.URL.EscapedPath() + ": "
+}
+
+func encode(v any) ([]byte, error) {
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false) // what is sent is what came
+	if err := encoder.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buffer.Bytes(), []byte("\n")), nil
+}

@@ -1,0 +1,167 @@
+package handlers
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/httpevent"
+	"github.com/jobweaver/jobweaver/shared/outbound"
+)
+
+const (
+	maxCallAnswer = 1 << 20 // of an answer's body; an event in JSON may be longer than its data
+	maxExcerpt    = 1 << 10 // of what others say, in a message
+	maxOwnCode    = 64
+)
+
+// callRefused is the failure that an answer other than 2xx tells of. A JSON object in its body may say more
+// about it than its status.
+func callRefused(r *http.Request, answer *outbound.Answer) *Failure {
+	status := strings.TrimSpace(strconv.Itoa(answer.Status) + " " + http.StatusText(answer.Status))
+	f := &Failure{
+		Code:      string(apierror.CallFailed),
+		Message:   called(r) + "answered " + status,
+		Retryable: outbound.Retryable(answer.Status),
+		Private:   true,
+	}
+	if !f.toldBy(answer) {
+		if text := excerpt(answer.Body); text != "" {
+			f.Message += ": " + text
+		}
+	}
+	if f.Retryable && (answer.Status == http.StatusTooManyRequests || answer.Status == http.StatusServiceUnavailable) {
+		f.RetryAfter = answer.RetryAfter
+	}
+	return f
+}
+
+// toldBy takes over what the body of an answer says of the failure: {"errorCode", "message", "retryable"}, each
+// where it is there and usable. It tells whether it said what went wrong.
+func (f *Failure) toldBy(answer *outbound.Answer) bool {
+	var told struct{ ErrorCode, Message, Retryable json.RawMessage }
+	if answer.Truncated || json.Unmarshal(answer.Body, &told) != nil {
+		return false
+	}
+	var code, message string
+	if json.Unmarshal(told.ErrorCode, &code) == nil && isCode(code) {
+		f.Code = code
+	}
+	var retryable *bool
+	if json.Unmarshal(told.Retryable, &retryable) == nil && retryable != nil {
+		f.Retryable = *retryable
+	}
+	if json.Unmarshal(told.Message, &message) == nil {
+		message = excerpt([]byte(message))
+	}
+	if message == "" {
+		return false
+	}
+	f.Message = message
+	return true
+}
+
+// isCode says whether a text may stand as an error code: some printable ASCII without spaces.
+func isCode(code string) bool {
+	return code != "" && len(code) <= maxOwnCode &&
+		strings.IndexFunc(code, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
+}
+
+// excerpt is the beginning of what others say, in one line and fit for people; empty when it is no text.
+func excerpt(text []byte) string {
+	if len(text) > maxExcerpt {
+		text = text[:maxExcerpt]
+		for i := 0; i < utf8.UTFMax && len(text) > 0 && !utf8.Valid(text[max(0, len(text)-utf8.UTFMax):]); i++ {
+			text = text[:len(text)-1]
+		}
+	}
+	if !utf8.Valid(text) {
+		return ""
+	}
+	plain := strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, string(text))
+	return strings.Join(strings.Fields(plain), " ")
+}
+
+// outputOf makes a job's output of a good answer: JSON as it is, the data of an event, text as a JSON string.
+func outputOf(answer *outbound.Answer) (json.RawMessage, *Failure) {
+	if answer.Truncated {
+		return nil, tooLarge(fmt.Sprintf("the answer has more than %d bytes", maxCallAnswer))
+	}
+	contentType, data := answer.Header.Get("Content-Type"), answer.Body
+	switch media := mediaOf(contentType); {
+	case media == "application/cloudevents+json":
+		e, err := httpevent.Structured(data)
+		if err != nil {
+			return nil, badOutput("the answer is not a CloudEvent: " + err.Error())
+		}
+		contentType, data = e.DataContentType(), e.DataEncoded
+	case strings.HasPrefix(media, "application/cloudevents"):
+		return nil, badOutput("the answer is not one CloudEvent in JSON but " + media)
+	case answer.Header.Get("Ce-Specversion") != "":
+		e, err := httpevent.Binary(answer.Header, data)
+		if err != nil {
+			return nil, badOutput("the answer is not a CloudEvent: " + err.Error())
+		}
+		data = e.DataEncoded
+	}
+	return outputFrom(contentType, data)
+}
+
+// outputFrom makes an output of data. Without a content type it is JSON if it can be.
+func outputFrom(contentType string, data []byte) (json.RawMessage, *Failure) {
+	data = bytes.TrimSpace(data)
+	isJSON := json.Valid(data) && utf8.Valid(data)
+	switch media := mediaOf(contentType); {
+	case len(data) == 0:
+		return nil, nil
+	case media == "" && isJSON:
+	case media == "application/json" || media == "text/json" || strings.HasSuffix(media, "+json"):
+		if !isJSON {
+			return nil, badOutput("the answer says that it is " + media + " and is not JSON in UTF-8")
+		}
+	case !utf8.Valid(data):
+		return nil, badOutput("the answer is neither JSON nor text in UTF-8, but " + media)
+	default:
+		var err error
+		if data, err = encode(string(data)); err != nil {
+			return nil, badOutput(err.Error())
+		}
+	}
+	if len(data) > MaxOutput {
+		return nil, tooLarge(fmt.Sprintf("the answer makes %d bytes of output", len(data)))
+	}
+	return data, nil
+}
+
+// mediaOf is a content type without its parameters, in small letters, as far as it can be read.
+func mediaOf(contentType string) string {
+	media, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		media, _, _ = strings.Cut(contentType, ";")
+		media = strings.ToLower(strings.TrimSpace(media))
+	}
+	return media
+}
+
+func badOutput(why string) *Failure {
+	return &Failure{Code: string(apierror.InvalidOutput), Message: excerpt([]byte(why)), Private: true}
+}
+
+func tooLarge(why string) *Failure {
+	return &Failure{Code: string(apierror.OutputTooLarge), Message: fmt.Sprintf("%s, %d are allowed", why, MaxOutput)}
+}

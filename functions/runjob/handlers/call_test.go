@@ -1,0 +1,353 @@
+package handlers_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/outbound"
+	"github.com/jobweaver/jobweaver/shared/webhook"
+)
+
+const (
+	signing   = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	older     = "whsec_b2xkZXIgc2VjcmV0IG9mIDI0IGJ5dGVz"
+	answering = "whsec_Q2FsbGJhY2sgc2VjcmV0IG9mIDI0IGJ5dGVz"
+	door      = "https://jobs.example.org/api/jobs/callback"
+)
+
+// callConfig lets calls reach this machine, and callbacks come.
+func callConfig() handlers.Config {
+	var cfg handlers.Config
+	cfg.Outbound.Allow = []string{"127.0.0.0/8", "::1"}
+	cfg.Webhook.Secrets = []string{signing, older}
+	cfg.Callback.Secrets = []string{answering}
+	cfg.Calls.CallbackURL = door
+	return cfg
+}
+
+// calls runs attempts of a job type as a worker does, as long as the test.
+type calls struct {
+	*testing.T
+	cfg     handlers.Config
+	handler handlers.Handler
+}
+
+func newCalls(t *testing.T, jobType string, cfg handlers.Config) calls {
+	t.Helper()
+	registry, err := handlers.Builtin(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(registry.Close)
+	return calls{t, cfg, registry.Find(jobType)}
+}
+
+func newAttempt(number int, payload string) *handlers.Attempt {
+	run := jobevent.Run{JobID: uuid.New(), Attempt: number, Payload: json.RawMessage(payload)}
+	return handlers.NewAttempt(run, uuid.New(), func(slog.Level, string) {}, func(jobevent.Progress) {})
+}
+
+func (c calls) run(payload string) (handlers.Result, error) {
+	return c.handler(c.Context(), newAttempt(1, payload))
+}
+
+// failure is the one of an attempt that must fail.
+func (c calls) failure(payload string) *handlers.Failure {
+	c.Helper()
+	result, err := c.run(payload)
+	return asFailure(c.T, result, err)
+}
+
+func asFailure(t *testing.T, result handlers.Result, err error) *handlers.Failure {
+	t.Helper()
+	var failure *handlers.Failure
+	if !errors.As(err, &failure) {
+		t.Fatalf("ended with %+v, %v", result, err)
+	}
+	return failure
+}
+
+// receiver is an outside system that keeps what it was sent.
+type receiver struct {
+	*httptest.Server
+	mu    sync.Mutex
+	calls []received
+}
+
+type received struct {
+	*http.Request
+	body []byte
+}
+
+func newReceiver(t *testing.T, answer http.HandlerFunc) *receiver {
+	t.Helper()
+	r := &receiver{}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		body, err := io.ReadAll(q.Body)
+		if err != nil {
+			t.Errorf("read request: %v", err)
+		}
+		r.mu.Lock()
+		r.calls = append(r.calls, received{q, body})
+		r.mu.Unlock()
+		answer(w, q)
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) only(t *testing.T) received {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.calls) != 1 {
+		t.Fatalf("called %d times", len(r.calls))
+	}
+	return r.calls[0]
+}
+
+// wantSigned checks what both job types put on a request.
+func (r received) wantSigned(t *testing.T, a *handlers.Attempt, wait time.Duration) {
+	t.Helper()
+	for _, secret := range []string{signing, older} {
+		w, err := standardwebhooks.NewWebhook(secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Verify(r.body, r.Header); err != nil {
+			t.Errorf("signature: %v", err)
+		}
+	}
+	keys, err := webhook.NewCallbackKeys([]string{answering})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"webhook-id": a.Token, "X-Trace-Id": a.TraceID.String(), "X-Callback-Url": door,
+		"X-Callback-Secret": keys.Secret(a.Token), "Traceparent": jobevent.TraceParent(a.TraceID, a.Token),
+	}
+	got := map[string]string{}
+	for name := range want {
+		got[name] = strings.Join(r.Header.Values(name), ", ")
+	}
+	if r.Method != http.MethodPost || !maps.Equal(got, want) {
+		t.Errorf("%s with %v, not %v", r.Method, got, want)
+	}
+	deadline, err := time.Parse(time.RFC3339, r.Header.Get("X-Callback-Deadline"))
+	if left := time.Until(deadline); err != nil || left > wait || left < wait-time.Minute {
+		t.Errorf("deadline %s: %v", r.Header.Get("X-Callback-Deadline"), err)
+	}
+}
+
+// hostile answers in each way that is no good answer.
+var hostile = map[string]struct {
+	answer    http.HandlerFunc
+	code      string
+	message   string // is in it
+	retryable bool
+	after     time.Duration
+}{
+	"400": {says(400, "text/plain", "no such order"), "WORKER.CALL_FAILED", "answered 400 Bad Request: no such order", false, 0},
+	"404": {says(404, "", ""), "WORKER.CALL_FAILED", "answered 404 Not Found", false, 0},
+	"409": {says(409, "", ""), "WORKER.CALL_FAILED", "409", false, 0},
+	"410": {says(410, "", ""), "WORKER.CALL_FAILED", "410", false, 0},
+	"408": {says(408, "", ""), "WORKER.CALL_FAILED", "408", true, 0},
+	"425": {says(425, "", ""), "WORKER.CALL_FAILED", "425", true, 0},
+	"429": {says(429, "", "", "Retry-After", "7"), "WORKER.CALL_FAILED", "429", true, 7 * time.Second},
+	"503": {says(503, "", "", "Retry-After", "9"), "WORKER.CALL_FAILED", "503", true, 9 * time.Second},
+	"503 and no more": {
+		says(503, "application/json", `{"retryable": false}`, "Retry-After", "9"), "WORKER.CALL_FAILED", "503", false, 0,
+	},
+	"500": {says(500, "", "", "Retry-After", "7"), "WORKER.CALL_FAILED", "500", true, 0},
+	"599": {says(599, "", ""), "WORKER.CALL_FAILED", "answered 599", true, 0},
+	"302": {says(302, "", "", "Location", "/elsewhere"), "WORKER.CALL_FAILED", "answered 302 Found", false, 0},
+	"304": {says(304, "", ""), "WORKER.CALL_FAILED", "304", false, 0},
+	"says it all": {
+		says(422, "application/json", `{"errorCode": "SHOP.CLOSED", "message": "until\u0007 eight\nor nine", "retryable": true}`),
+		"SHOP.CLOSED", "until eight or nine", true, 0,
+	},
+	"says some of it": {says(500, "", `{"retryable": false}`), "WORKER.CALL_FAILED", `500 Internal Server Error: {"retryable": false}`, false, 0},
+	"says it wrong": {
+		says(400, "application/json", `{"errorCode": "A B", "message": 5, "retryable": "yes"}`), "WORKER.CALL_FAILED", "400", false, 0,
+	},
+	"control characters": {says(400, "text/plain", "\x1b[31mred\x00\r\nX: y\u202e"), "WORKER.CALL_FAILED", "Request: [31mred X: y", false, 0},
+	"no text":            {says(500, "image/png", "\x89PNG\r\n\x1a\n\x00\xff"), "WORKER.CALL_FAILED", "answered 500 Internal Server Error", true, 0},
+	"a lot":              {says(500, "text/plain", strings.Repeat("ü", 1<<20)), "WORKER.CALL_FAILED", strings.Repeat("ü", 512), true, 0},
+	"resets":             {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "WORKER.CALL_FAILED", "POST http://127", true, 0},
+	"closes half way": {func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		_, _ = w.Write([]byte("half"))
+	}, "WORKER.CALL_FAILED", "POST http://127", true, 0},
+	"speaks something else": {func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err == nil {
+			_, _ = conn.Write([]byte("SSH-2.0-OpenSSH\x1b[0m\r\n"))
+			_ = conn.Close()
+		}
+	}, "WORKER.CALL_FAILED", "POST http://127", true, 0},
+}
+
+func says(status int, contentType, body string, header ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header()["Content-Type"] = nil // or the server would guess one
+		if contentType != "" {
+			w.Header().Set("Content-Type", contentType)
+		}
+		for i := 0; i < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+func TestACallThatIsAnsweredBadlyFails(t *testing.T) {
+	t.Parallel()
+	for _, jobType := range []string{"EXTERNAL", "FUNCTION"} {
+		c := newCalls(t, jobType, callConfig())
+		for name, want := range hostile {
+			t.Run(jobType+" "+name, func(t *testing.T) {
+				t.Parallel()
+				server := newReceiver(t, want.answer)
+				result, err := c.handler(t.Context(), newAttempt(1, `{"url": "`+server.URL+`/a?token=hidden"}`))
+				got := asFailure(t, result, err)
+				if got.Code != want.code || got.Retryable != want.retryable || got.RetryAfter != want.after ||
+					!strings.Contains(got.Message, want.message) || !got.Private {
+					t.Errorf("failed with %+v", got)
+				}
+				if strings.Contains(got.Message, "hidden") || strings.ContainsAny(got.Message, "\x00\x1b\r\n") || len(got.Message) > 1200 {
+					t.Errorf("says %q", got.Message)
+				}
+				server.only(t)
+			})
+		}
+	}
+}
+
+func TestACallEndsWithItsAttempt(t *testing.T) {
+	t.Parallel()
+	for _, jobType := range []string{"EXTERNAL", "FUNCTION"} {
+		c := newCalls(t, jobType, callConfig())
+		for name, answer := range map[string]http.HandlerFunc{
+			"hangs": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+			"hangs half way": func(w http.ResponseWriter, r *http.Request) {
+				_, _ = w.Write([]byte("half"))
+				_ = http.NewResponseController(w).Flush()
+				<-r.Context().Done()
+			},
+			"drips": func(w http.ResponseWriter, r *http.Request) {
+				for r.Context().Err() == nil {
+					_, _ = w.Write([]byte("."))
+					_ = http.NewResponseController(w).Flush()
+					<-time.After(time.Millisecond)
+				}
+			},
+		} {
+			t.Run(jobType+" "+name, func(t *testing.T) {
+				t.Parallel()
+				server := newReceiver(t, answer)
+				for _, why := range []error{handlers.ErrTimeout, handlers.ErrCancelled, handlers.ErrStopping, handlers.ErrLost} {
+					ctx, end := context.WithCancelCause(t.Context())
+					timer := time.AfterFunc(50*time.Millisecond, func() { end(why) })
+					_, err := c.handler(ctx, newAttempt(1, `{"url": "`+server.URL+`"}`))
+					if !errors.Is(err, why) {
+						t.Errorf("ended with %v, not %v", err, why)
+					}
+					timer.Stop()
+					end(nil)
+				}
+			})
+		}
+	}
+}
+
+func TestWhatMustNotBeCalledIsNot(t *testing.T) {
+	t.Parallel()
+	server := newReceiver(t, says(200, "", ""))
+	port := server.URL[strings.LastIndex(server.URL, ":"):]
+	cfg := callConfig()
+	cfg.Outbound = outbound.Config{}
+	for _, jobType := range []string{"EXTERNAL", "FUNCTION"} {
+		c := newCalls(t, jobType, cfg)
+		for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "10.0.0.1", "169.254.169.254"} {
+			got := c.failure(`{"url": "http://` + host + port + `/"}`)
+			if got.Code != "WORKER.CALL_REFUSED" || got.Retryable {
+				t.Errorf("%s %s: %+v", jobType, host, got)
+			}
+		}
+	}
+	if len(server.calls) != 0 {
+		t.Error("a private address was reached")
+	}
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	c := newCalls(t, "EXTERNAL", callConfig())
+	if got := c.failure(`{"url": "` + closed.URL + `"}`); got.Code != "WORKER.CALL_FAILED" || !got.Retryable {
+		t.Errorf("nobody there: %+v", got)
+	}
+}
+
+func TestAPayloadThatCannotBeUsedIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, jobType := range []string{"EXTERNAL", "FUNCTION"} {
+		c := newCalls(t, jobType, callConfig())
+		for _, payload := range []string{
+			``, `null`, `7`, `[]`, `"x"`, `{}`, `{"url": 5}`, `{"url": ""}`, `{"url": "ftp://example.org"}`,
+			`{"url": "http://u:p@example.org"}`, `{"url": "http://example.org/#f"}`, `{"url": "http://[::1"}`, `{"url": "//example.org"}`,
+			`{"url": "http://example.org/ a\u0000"}`, `{"url": "http://example.org", "url": "http://example.org"}`,
+			`{"url": "http://example.org", "more": 1}`, `{"url": "http://example.org"} {}`, "{\"url\": \"http://example.org/\xff\"}",
+			`{"url": "http://example.org", "callbackTimeoutMs": 0}`, `{"url": "http://example.org", "callbackTimeoutMs": -1}`,
+			`{"url": "http://example.org", "callbackTimeoutMs": 1.5}`, `{"url": "http://example.org", "callbackTimeoutMs": 31536000001}`,
+			`{"url": "http://example.org", "callbackTimeoutMs": "1"}`, `{"url": "http://example.org", "callbackTimeoutMs": 1e300}`,
+			`{"url": "http://example.org", "headers": {"Host": "a"}}`, `{"url": "http://example.org", "headers": {"content-length": "1"}}`,
+			`{"url": "http://example.org", "headers": {"webhook-id": "1"}}`, `{"url": "http://example.org", "headers": {"Ce-Id": "1"}}`,
+			`{"url": "http://example.org", "headers": {"X-Callback-Secret": "1"}}`, `{"url": "http://example.org", "headers": {"a b": "1"}}`,
+			`{"url": "http://example.org", "headers": {"A": "1\r\nB: 2"}}`, `{"url": "http://example.org", "headers": {"A": 1}}`,
+			`{"url": "http://example.org", "headers": {"": "1"}}`, `{"url": "http://example.org", "headers": {"X-A": "1", "x-a": "2"}}`,
+		} {
+			if got := c.failure(payload); got.Code != "WORKER.INVALID_PAYLOAD" || got.Retryable {
+				t.Errorf("%s %s: %+v", jobType, payload, got)
+			}
+		}
+	}
+	if got := newCalls(t, "EXTERNAL", callConfig()).failure(`{"url": "http://example.org", "type": "a"}`); got.Code != "WORKER.INVALID_PAYLOAD" {
+		t.Errorf("a type of EXTERNAL: %+v", got)
+	}
+	for _, typ := range []string{`""`, `"a b"`, `"a%20"`, `"ü"`, `5`, `"` + strings.Repeat("a", 256) + `"`} {
+		got := newCalls(t, "FUNCTION", callConfig()).failure(`{"url": "http://example.org", "type": ` + typ + `}`)
+		if got.Code != "WORKER.INVALID_PAYLOAD" {
+			t.Errorf("type %s: %+v", typ, got)
+		}
+	}
+}
+
+func TestABadCallSettingIsNamed(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(*handlers.Config){
+		"CALLBACK_URL":     func(c *handlers.Config) { c.Calls.CallbackURL = "jobs.example.org" },
+		"WEBHOOK_SECRETS":  func(c *handlers.Config) { c.Webhook.Secrets = []string{"short"} },
+		"CALLBACK_SECRETS": func(c *handlers.Config) { c.Callback.Secrets = []string{"short"} },
+		"OUTBOUND_ALLOW":   func(c *handlers.Config) { c.Outbound.Allow = []string{"here"} },
+	} {
+		cfg := callConfig()
+		spoil(&cfg)
+		if _, err := handlers.Builtin(cfg); err == nil || !strings.HasPrefix(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

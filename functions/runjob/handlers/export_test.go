@@ -1,0 +1,18 @@
+package handlers
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/jobweaver/jobweaver/shared/outbound"
+)
+
+// ReadAnswer is what becomes of an answer.
+func ReadAnswer(status int, header http.Header, body []byte) (json.RawMessage, *Failure) {
+	answer := &outbound.Answer{Status: status, Header: header, Body: body}
+	if status/100 != 2 {
+		return nil, callRefused(httptest.NewRequest(http.MethodPost, "http://example.org/", nil), answer)
+	}
+	return outputOf(answer)
+}

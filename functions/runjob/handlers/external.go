@@ -1,0 +1,55 @@
+package handlers
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+)
+
+// External runs jobs of type EXTERNAL: it hands them to an outside system, which calls back when it is done.
+type External struct {
+	caller *Caller
+}
+
+// NewExternal returns the handler.
+func NewExternal(caller *Caller) *External { return &External{caller} }
+
+// order is the body of the request.
+type order struct {
+	JobID    uuid.UUID       `json:"jobId"`
+	Attempt  int             `json:"attempt"`
+	JobType  string          `json:"jobType"`
+	Data     json.RawMessage `json:"data"`
+	Callback *callback       `json:"callback"`
+}
+
+// Run is the Handler. What the outside system answers beside 2xx is nobody's business.
+func (e *External) Run(ctx context.Context, a *Attempt) (Result, error) {
+	p, wrong := readCall(a.Payload)
+	if wrong != nil {
+		return Result{}, wrong
+	}
+	if p.Type != nil {
+		return Result{}, badPayload(errOnlyFunction)
+	}
+	back, wrong := e.caller.callback(a, p.wait())
+	if wrong != nil {
+		return Result{}, wrong
+	}
+	request, wrong := e.caller.request(ctx, a, p, back)
+	if wrong != nil {
+		return Result{}, wrong
+	}
+	body, err := encode(order{a.JobID, a.Number, jobspec.External, p.Data, back})
+	if err != nil {
+		return Result{}, badPayload(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if _, err := e.caller.call(request, a, body); err != nil {
+		return Result{}, err
+	}
+	return Result{WaitFor: back.left()}, nil
+}

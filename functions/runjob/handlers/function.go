@@ -1,0 +1,90 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+
+	"github.com/cloudevents/sdk-go/v2/binding"
+	"github.com/cloudevents/sdk-go/v2/event"
+	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// TypeFunctionCall is the type of the event that FUNCTION sends where its payload names none.
+const TypeFunctionCall = "io.jobweaver.function.call.v1"
+
+// Function runs jobs of type FUNCTION: it sends an event to whoever does the work, and its answer is the output.
+type Function struct {
+	caller *Caller
+}
+
+// NewFunction returns the handler.
+func NewFunction(caller *Caller) *Function { return &Function{caller} }
+
+// Run is the Handler.
+func (f *Function) Run(ctx context.Context, a *Attempt) (Result, error) {
+	p, wrong := readCall(a.Payload)
+	if wrong != nil {
+		return Result{}, wrong
+	}
+	e, err := callEvent(a, p)
+	if err != nil {
+		return Result{}, badPayload(err)
+	}
+	back, noCallback := f.caller.callback(a, p.wait()) // whoever answers at once needs none
+	request, wrong := f.caller.request(ctx, a, p, back)
+	if wrong != nil {
+		return Result{}, wrong
+	}
+	if err := cehttp.WriteRequest(binding.WithForceBinary(ctx), binding.ToMessage(&e), request); err != nil {
+		return Result{}, badPayload(fmt.Errorf("write event: %w", err))
+	}
+	answer, err := f.caller.call(request, a, e.DataEncoded)
+	switch {
+	case err != nil:
+		return Result{}, err
+	case answer.Status != http.StatusAccepted:
+		output, wrong := outputOf(answer)
+		if wrong != nil {
+			return Result{}, wrong
+		}
+		return Result{Output: output}, nil
+	case noCallback != nil:
+		return Result{}, noCallback
+	}
+	return Result{WaitFor: back.left()}, nil
+}
+
+var (
+	errOnlyFunction = errors.New("payload.type: only a FUNCTION has one")
+	errType         = errors.New(`payload.type: must be 1 to 255 of ASCII's visible characters, without " and %`)
+
+	// typeOfCall leaves out what would have to be escaped in a header, which few receivers undo.
+	typeOfCall = regexp.MustCompile(`^[!#$&-~]{1,255}$`)
+)
+
+// callEvent is the event of an attempt: the same id, should it be sent twice.
+func callEvent(a *Attempt, p callPayload) (event.Event, error) {
+	typ := TypeFunctionCall
+	if p.Type != nil {
+		typ = *p.Type
+	}
+	if !typeOfCall.MatchString(typ) {
+		return event.Event{}, errType
+	}
+	var data any // none, where the payload has none
+	if p.Data != nil {
+		data = p.Data
+	}
+	e, err := jobevent.New(typ, jobevent.Meta{Function: "runjob", ID: a.Token, JobID: a.JobID, TraceID: a.TraceID}, data)
+	if err != nil {
+		return e, err
+	}
+	e.SetExtension("jobid", a.JobID.String())
+	e.SetExtension("attempt", a.Number)
+	return e, e.Validate()
+}
