@@ -18,6 +18,7 @@ const (
 	MethodNotAllowed       Code = "API.METHOD_NOT_ALLOWED"
 	IdempotencyConflict    Code = "API.IDEMPOTENCY_CONFLICT"
 	InvalidStateTransition Code = "API.INVALID_STATE_TRANSITION"
+	CallbackExpired        Code = "API.CALLBACK_EXPIRED"
 	PayloadTooLarge        Code = "API.PAYLOAD_TOO_LARGE"
 	UnsupportedMediaType   Code = "API.UNSUPPORTED_MEDIA_TYPE"
 	RateLimited            Code = "API.RATE_LIMITED"
@@ -33,6 +34,7 @@ const (
 	Lost             Code = "WORKER.LOST"
 	UnknownJobType   Code = "WORKER.UNKNOWN_JOB_TYPE"
 	CallbackTimeout  Code = "WORKER.CALLBACK_TIMEOUT"
+	CallbackFailed   Code = "WORKER.CALLBACK_FAILED"
 	Cancelled        Code = "WORKER.CANCELLED"
 	HandlerFailed    Code = "WORKER.HANDLER_FAILED"
 	InvalidPayload   Code = "WORKER.INVALID_PAYLOAD"
@@ -64,7 +66,7 @@ var table = []Entry{
 		"The request is not what the API takes; `details` names each place that is wrong."},
 	{InvalidEvent, http.StatusBadRequest,
 		"The CloudEvent breaks the specification, or nothing can be made of its type."},
-	{Unauthorized, http.StatusUnauthorized, "There is no API key, or it is not a valid one."},
+	{Unauthorized, http.StatusUnauthorized, "There is no API key, or it is not a valid one; of a callback: neither its secret nor its signature is valid."},
 	{Forbidden, http.StatusForbidden, "The API key does not allow this."},
 	{JobNotFound, http.StatusNotFound, "There is no job with this id."},
 	{ScheduleNotFound, http.StatusNotFound, "There is no schedule of this name."},
@@ -74,7 +76,8 @@ var table = []Entry{
 	{IdempotencyConflict, http.StatusConflict,
 		"The idempotency key was used before, for a request that asked for something else."},
 	{InvalidStateTransition, http.StatusConflict,
-		"The job's state does not allow the command, or another one is not yet answered."},
+		"The job's state does not allow the command or callback, or another one is not yet answered."},
+	{CallbackExpired, http.StatusConflict, "The callback came after the attempt's deadline, and changes nothing."},
 	{PayloadTooLarge, http.StatusRequestEntityTooLarge, "The body, or one job in it, is too large."},
 	{UnsupportedMediaType, http.StatusUnsupportedMediaType,
 		"The Content-Type is not one that this path reads."},
@@ -89,6 +92,7 @@ var table = []Entry{
 	{Lost, 0, "The worker died, and so did those of the attempts after it."},
 	{UnknownJobType, 0, "The worker has no handler for the job's type."},
 	{CallbackTimeout, 0, "The outside system did not call back in time."},
+	{CallbackFailed, 0, "The outside system called back that it failed, with no code of its own."},
 	{Cancelled, 0, "The attempt was cancelled."},
 	{HandlerFailed, 0, "The job type's handler returned an error of no code of its own."},
 	{InvalidPayload, 0, "The job type's handler cannot use the payload."},
