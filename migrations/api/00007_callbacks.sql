@@ -19,10 +19,15 @@ CREATE TABLE callbacks (
 );
 CREATE INDEX callbacks_unanswered ON callbacks (job_id) WHERE answered_at IS NULL;
 
--- Ids of signed messages that were taken, for as long as their signatures hold.
+-- Whether an attempt is over, by the scheduler's word on its job.
+CREATE FUNCTION attempt_is_over(n integer, status text, version bigint, attempt integer) RETURNS boolean LANGUAGE sql IMMUTABLE
+    RETURN version > 0 AND (attempt > n OR attempt = n AND status NOT IN ('QUEUED', 'RUNNING', 'WAITING'));
+
+-- Signed messages that were taken, for as long as their signatures hold. A message is known by its id, what it says and
+-- for which attempt: ids of different senders may be the same.
 CREATE TABLE webhook_ids (
-    webhook_id text PRIMARY KEY CHECK (length(webhook_id) BETWEEN 1 AND 255),
-    seen_at    timestamptz NOT NULL DEFAULT now()
+    message_hash bytea PRIMARY KEY,
+    seen_at      timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX webhook_ids_seen ON webhook_ids (seen_at);
 
@@ -58,5 +63,6 @@ CREATE INDEX deliveries_finished ON deliveries (finished_at) WHERE finished_at I
 -- +goose Down
 DROP TABLE deliveries;
 DROP TABLE webhook_ids;
+DROP FUNCTION attempt_is_over;
 DROP TABLE callbacks;
 ALTER TABLE jobs DROP COLUMN callback_url;

@@ -31,13 +31,17 @@ type Command struct {
 type RefusedError struct {
 	Status  jobstate.Status
 	Pending string // the command that is not answered yet; empty: the status is the reason
-	Expires bool   // or that it would not be started any more
+
+	Callback bool // or that a callback is not answered yet
+	Expires  bool // or that it would not be started any more
 }
 
 func (e *RefusedError) Error() string {
 	switch {
 	case e.Pending != "":
 		return "the job's command " + e.Pending + " is not answered yet"
+	case e.Callback:
+		return "a callback of the job is not answered yet"
 	case e.Expires:
 		return "the job expires before it could run then"
 	}
@@ -95,6 +99,11 @@ func keepLocked(ctx context.Context, q *gen.Queries, asked Command, delayMs *int
 		if !at.Before(*job.ExpiresAt) {
 			return kept, &RefusedError{Status: jobstate.Status(job.Status), Expires: true}
 		}
+	}
+	if awaited, err := q.CallbackInTheWay(ctx, asked.JobID); err != nil {
+		return kept, err
+	} else if len(awaited) > 0 {
+		return kept, &RefusedError{Status: jobstate.Status(job.Status), Callback: true}
 	}
 	row, err := q.CommandKeep(ctx, gen.CommandKeepParams{
 		JobID: asked.JobID, Command: asked.Command, ByWhom: asked.By, RunAt: asked.RunAt, DelayMs: delayMs,

@@ -149,8 +149,13 @@ func (w *work) walk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	awaited, err := w.q.CallbacksInTheWay(ctx, ids)
+	if err != nil {
+		return err
+	}
+	free := slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool { return slices.Contains(awaited, id) })
 	kept, err := w.q.OperationCommandsKeep(ctx, gen.OperationCommandsKeepParams{
-		Command: w.op.Command, JobIDs: ids, Allowed: texts(Allows(w.op.Command)), ByWhom: w.op.ByWhom,
+		Command: w.op.Command, JobIDs: free, Allowed: texts(Allows(w.op.Command)), ByWhom: w.op.ByWhom,
 		RunAt: w.op.RunAt, OperationID: w.op.OperationID,
 	})
 	if err != nil {
@@ -172,11 +177,13 @@ func (w *work) walk(ctx context.Context) error {
 	}
 	w.op.Matched += int64(len(ids))
 	w.op.Asked += int64(len(kept))
-	return w.skip(ctx, slices.DeleteFunc(ids, func(id uuid.UUID) bool { return numbers[id] > 0 }), found)
+	return w.skip(ctx, slices.DeleteFunc(ids, func(id uuid.UUID) bool { return numbers[id] > 0 }), found, awaited)
 }
 
-// skip says of jobs that were not asked for why.
-func (w *work) skip(ctx context.Context, ids []uuid.UUID, found map[uuid.UUID]*gen.OperationJobsLockRow) error {
+// skip says of jobs that were not asked for why; awaited are those of which a callback is not answered.
+func (w *work) skip(
+	ctx context.Context, ids []uuid.UUID, found map[uuid.UUID]*gen.OperationJobsLockRow, awaited []uuid.UUID,
+) error {
 	pending := map[uuid.UUID]string{}
 	if len(ids) > 0 {
 		rows, err := w.q.CommandsOfJobs(ctx, ids)
@@ -192,7 +199,7 @@ func (w *work) skip(ctx context.Context, ids []uuid.UUID, found map[uuid.UUID]*g
 		if job := found[id]; job != nil {
 			refused := RefusedError{Status: jobstate.Status(job.Status)}
 			if slices.Contains(Allows(w.op.Command), refused.Status) {
-				refused.Pending, refused.Expires = pending[id], true
+				refused.Pending, refused.Callback, refused.Expires = pending[id], slices.Contains(awaited, id), true
 			}
 			reason = refused.Error()
 		}

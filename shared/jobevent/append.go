@@ -73,7 +73,9 @@ func (c Completed) appendJSON(b []byte) []byte {
 	b = appendID(append(b, `{"jobId":`...), c.JobID)
 	b = appendInt(append(b, `,"attempt":`...), c.Attempt)
 	b = appendText(append(b, `,"workerId":`...), c.WorkerID)
-	b = appendInstant(append(b, `,"startedAt":`...), c.StartedAt)
+	if !c.StartedAt.IsZero() {
+		b = appendInstant(append(b, `,"startedAt":`...), c.StartedAt)
+	}
 	b = appendInstant(append(b, `,"finishedAt":`...), c.FinishedAt)
 	if len(c.Output) > 0 {
 		b = appendRaw(append(b, `,"output":`...), c.Output)

@@ -54,8 +54,8 @@ type Run struct {
 type Completed struct {
 	JobID      uuid.UUID       `json:"jobId"`
 	Attempt    int             `json:"attempt"`
-	WorkerID   string          `json:"workerId"`
-	StartedAt  time.Time       `json:"startedAt"`
+	WorkerID   string          `json:"workerId"`           // empty: an outside system says it, by a callback
+	StartedAt  time.Time       `json:"startedAt,omitzero"` // zero: who says it does not know
 	FinishedAt time.Time       `json:"finishedAt"`
 	Output     json.RawMessage `json:"output,omitempty"`
 }
@@ -77,7 +77,7 @@ type Failed struct {
 	JobID        uuid.UUID  `json:"jobId"`
 	Attempt      int        `json:"attempt"`
 	WorkerID     string     `json:"workerId"`
-	StartedAt    *time.Time `json:"startedAt,omitempty"` // absent: never started
+	StartedAt    *time.Time `json:"startedAt,omitempty"` // absent: never started, or who says it does not know
 	FinishedAt   time.Time  `json:"finishedAt"`
 	ErrorCode    string     `json:"errorCode,omitempty"`
 	Message      string     `json:"message,omitempty"`

@@ -72,8 +72,9 @@ func (c *Completed) readJSON(b []byte) bool {
 	c.Attempt = int(r.int())
 	r.literal(`,"workerId":`)
 	c.WorkerID = r.text()
-	r.literal(`,"startedAt":`)
-	c.StartedAt = r.instant()
+	if r.has(`,"startedAt":`) {
+		c.StartedAt = r.instant()
+	}
 	r.literal(`,"finishedAt":`)
 	c.FinishedAt = r.instant()
 	if r.has(`,"output":`) {

@@ -76,7 +76,7 @@ func (j *lockedJob) outcome(by string, o Outcome, maxLost int) error {
 		return err
 	}
 	j.move(next, move)
-	j.workerID, j.startedAt, j.output = o.WorkerID, orZero(o.StartedAt), o.Output
+	j.ended(o)
 	if o.ErrorCode != "" {
 		j.lastError = jobevent.Error{ErrorCode: o.ErrorCode, Message: o.Message}
 	}
@@ -89,6 +89,21 @@ func (j *lockedJob) outcome(by string, o Outcome, maxLost int) error {
 	case jobstate.Pending, jobstate.Queued, jobstate.Running, jobstate.Completed, jobstate.Failed, jobstate.Cancelled:
 	}
 	return nil
+}
+
+// ended takes what the outcome says of how its attempt ran. A callback knows neither the worker nor the start: what is
+// known of them stays, and the attempt had started, or nobody could have called back.
+func (j *lockedJob) ended(o Outcome) {
+	j.output = o.Output
+	if o.WorkerID != "" {
+		j.workerID = o.WorkerID
+	}
+	switch {
+	case !orZero(o.StartedAt).IsZero():
+		j.startedAt = *o.StartedAt
+	case o.WorkerID == "" && j.Status == jobstate.Retrying && j.row.StartedAt == nil && j.startedAt.IsZero():
+		j.startedAt = j.row.At
+	}
 }
 
 // delay is how long the job waits for its next attempt: what the handler asked for, else its policy.

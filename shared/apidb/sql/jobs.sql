@@ -298,7 +298,8 @@ select (select count(*) from gone)::bigint as deleted, (select count(*) from wok
 
 -- How far running attempts have come. Nothing is written where nothing is new. The first beat that lists
 -- an attempt may be heard before the scheduler's word that there is one; it is kept for that, and the next
--- one need not be waited for.
+-- one need not be waited for. What waits for a callback is in no worker's hands any more: a late beat must not hide what
+-- the outside system has said.
 -- name: JobsProgress :exec
 with input as (
     select
@@ -309,7 +310,7 @@ with input as (
 update jobs set progress = input.progress
 from input
 where jobs.job_id = input.job_id
-    and case when jobs.attempt = input.attempt then jobs.status in ('QUEUED', 'RUNNING', 'WAITING')
+    and case when jobs.attempt = input.attempt then jobs.status in ('QUEUED', 'RUNNING')
         else jobs.attempt < input.attempt and jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED') end
     and jobs.progress::text is distinct from input.progress::text;
 

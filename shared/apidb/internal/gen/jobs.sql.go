@@ -1003,7 +1003,7 @@ with input as (
 update jobs set progress = input.progress
 from input
 where jobs.job_id = input.job_id
-    and case when jobs.attempt = input.attempt then jobs.status in ('QUEUED', 'RUNNING', 'WAITING')
+    and case when jobs.attempt = input.attempt then jobs.status in ('QUEUED', 'RUNNING')
         else jobs.attempt < input.attempt and jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED') end
     and jobs.progress::text is distinct from input.progress::text
 `
@@ -1016,7 +1016,8 @@ type JobsProgressParams struct {
 
 // How far running attempts have come. Nothing is written where nothing is new. The first beat that lists
 // an attempt may be heard before the scheduler's word that there is one; it is kept for that, and the next
-// one need not be waited for.
+// one need not be waited for. What waits for a callback is in no worker's hands any more: a late beat must not hide what
+// the outside system has said.
 func (q *Queries) JobsProgress(ctx context.Context, arg JobsProgressParams) error {
 	_, err := q.db.Exec(ctx, jobsProgress, arg.JobIDs, arg.Attempts, arg.Progresses)
 	return err

@@ -1,0 +1,227 @@
+package apidb
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// Callback is what an outside system said became of an attempt: it counts until the scheduler's word shows that the
+// attempt is over.
+type Callback struct {
+	JobID      uuid.UUID
+	TraceID    uuid.UUID
+	Attempt    int
+	Kind       jobstate.Kind // completed or failed
+	Output     json.RawMessage
+	ErrorCode  string
+	Message    string
+	Retryable  bool
+	ReceivedAt time.Time
+}
+
+// Taken is what came of a callback that was not refused.
+type Taken struct {
+	Callback *Callback // is to be said; nil: nothing follows from it
+	Before   bool      // it was taken before, and nothing has changed
+}
+
+// CallbackRefusedError says why a callback was not taken.
+type CallbackRefusedError struct {
+	Attempt int
+	Status  jobstate.Status // of the job
+	Why     CallbackRefusal
+}
+
+// CallbackRefusal is a reason not to take a callback.
+type CallbackRefusal int
+
+// The reasons.
+const (
+	CallbackOver       CallbackRefusal = iota // the attempt is
+	CallbackExpired                           // its deadline has passed
+	CallbackAnother                           // another one was taken
+	CallbackUnderCancel                        // a cancel is not answered yet
+)
+
+func (e *CallbackRefusedError) Error() string {
+	switch e.Why {
+	case CallbackOver:
+		return fmt.Sprintf("attempt %d is over: the job is %s", e.Attempt, e.Status)
+	case CallbackExpired:
+		return fmt.Sprintf("the deadline of attempt %d has passed", e.Attempt)
+	case CallbackAnother:
+		return fmt.Sprintf("attempt %d has had a callback that said something else", e.Attempt)
+	case CallbackUnderCancel:
+		return "the job's command cancel is not answered yet"
+	}
+	return "the callback is refused"
+}
+
+// KeepCallback keeps what ends an attempt, or shows how far it has come. signedID is the id of a signed message, which
+// counts once; empty: it is not signed. An error is ErrNoJob or a *CallbackRefusedError, else it is the database's.
+func (s *Store) KeepCallback(ctx context.Context, said jobspec.Callback, signedID string) (taken Taken, err error) {
+	canonical, err := jobspec.CanonicalCallback(said)
+	if err != nil {
+		return Taken{}, err
+	}
+	err = s.tx(ctx, func(q *gen.Queries) error {
+		k := callbackKeeper{q: q, said: said}
+		if signedID != "" {
+			k.message = hashOf([]byte(signedID), canonical)
+		}
+		k.hash = hashOf(nil, canonical)
+		taken, err = k.keep(ctx)
+		return err
+	})
+	return taken, classify(fmt.Sprintf("keep callback of job %s", said.JobID), err)
+}
+
+// hashOf is of an id, which may be anything, and a text.
+func hashOf(id, text []byte) []byte {
+	ofID, ofText := sha256.Sum256(id), sha256.Sum256(text)
+	sum := sha256.Sum256(append(ofID[:], ofText[:]...))
+	return sum[:]
+}
+
+// callbackKeeper decides on one callback under its job's lock.
+type callbackKeeper struct {
+	q             *gen.Queries
+	said          jobspec.Callback
+	hash, message []byte // message: nil for one that is not signed
+	job           gen.CallbackLockRow
+	before        gen.CallbackBeforeRow
+}
+
+func (k *callbackKeeper) keep(ctx context.Context) (taken Taken, err error) {
+	if k.job, err = k.q.CallbackLock(ctx, k.said.JobID); err != nil {
+		return Taken{}, err
+	}
+	k.before, err = k.q.CallbackBefore(ctx, gen.CallbackBeforeParams{JobID: k.said.JobID, Attempt: int32(k.said.Attempt)})
+	if err != nil {
+		return Taken{}, err
+	}
+	if bytes.Equal(k.before.BodyHash, k.hash) {
+		return Taken{Before: true}, nil
+	}
+	if k.message != nil {
+		isNew, err := k.q.WebhookSeen(ctx, k.message)
+		if err != nil || isNew == 0 {
+			return Taken{Before: true}, err
+		}
+	}
+	if err := k.check(); err != nil {
+		return Taken{}, err
+	}
+	if k.said.Status == jobspec.CallbackProgress {
+		return Taken{}, k.keepProgress(ctx)
+	}
+	return k.keepOutcome(ctx)
+}
+
+// check refuses what comes too late, or too early to be true.
+func (k *callbackKeeper) check() error {
+	refused := &CallbackRefusedError{Attempt: k.said.Attempt, Status: jobstate.Status(k.job.Status)}
+	attempt := int(k.job.Attempt)
+	var known jobevent.Status
+	if k.job.Snapshot != nil {
+		if err := jsonv2.Unmarshal([]byte(*k.job.Snapshot), &known); err != nil {
+			return fmt.Errorf("read snapshot of job %s: %w", k.said.JobID, err)
+		}
+	}
+	late := known.CallbackDeadlineAt != nil && !k.before.At.Before(*known.CallbackDeadlineAt)
+	switch {
+	case k.before.BodyHash != nil:
+		refused.Why = CallbackAnother
+	case k.job.Version > 0 && attempt >= k.said.Attempt && timedOut(known.History, k.said.Attempt),
+		attempt == k.said.Attempt && refused.Status == jobstate.Waiting && late:
+		refused.Why = CallbackExpired
+	case k.job.Version > 0 && attempt > k.said.Attempt,
+		k.job.Version > 0 && attempt == k.said.Attempt && !refused.Status.InFlight() && refused.Status != jobstate.Waiting,
+		// Only a retry makes another attempt of a job that has ended.
+		refused.Status.Terminal() && k.before.Pending != jobevent.CommandRetry:
+		refused.Why = CallbackOver
+	case k.before.Pending == jobevent.CommandCancel:
+		refused.Why = CallbackUnderCancel
+	default:
+		return nil
+	}
+	return refused
+}
+
+// timedOut says whether the attempt was given up since no callback had come.
+func timedOut(history []jobevent.Move, attempt int) bool {
+	for _, m := range history {
+		if m.Attempt == attempt && m.ErrorCode == string(apierror.CallbackTimeout) {
+			return true
+		}
+	}
+	return false
+}
+
+func (k *callbackKeeper) keepProgress(ctx context.Context) error {
+	progress, err := json.Marshal(attemptProgress{k.said.Attempt, k.said.Progress})
+	if err != nil {
+		return fmt.Errorf("write progress: %w", err)
+	}
+	return k.q.CallbackProgress(ctx, gen.CallbackProgressParams{JobID: k.said.JobID, Progress: progress})
+}
+
+func (k *callbackKeeper) keepOutcome(ctx context.Context) (Taken, error) {
+	said := k.said
+	kept := Callback{
+		JobID: said.JobID, TraceID: k.job.TraceID, Attempt: said.Attempt, Kind: jobstate.KindCompleted, Output: said.Output,
+		ErrorCode: said.ErrorCode, Message: said.Message, Retryable: said.Retryable,
+	}
+	if said.Status == jobspec.CallbackFailed {
+		kept.Kind = jobstate.KindFailed
+	}
+	at, err := k.q.CallbackKeep(ctx, gen.CallbackKeepParams{
+		JobID: kept.JobID, Attempt: int32(kept.Attempt), Outcome: string(kept.Kind), Output: kept.Output,
+		ErrorCode: kept.ErrorCode, Message: kept.Message, Retryable: kept.Retryable, BodyHash: k.hash,
+	})
+	kept.ReceivedAt = at
+	return Taken{Callback: &kept}, err
+}
+
+// AnswerCallbacks ends the wait of those whose attempts are over, drops those of attempts that there cannot have been,
+// and forgets signed messages that are too old to come again.
+func (s *Store) AnswerCallbacks(ctx context.Context) error {
+	err := s.q.CallbacksAnswer(ctx)
+	if err == nil {
+		err = s.q.WebhooksForget(ctx)
+	}
+	return classify("answer callbacks", err)
+}
+
+// UnconfirmedCallbacks gives callbacks of attempts that are not over: all of their first minute, and later as
+// UnconfirmedCommands does.
+func (s *Store) UnconfirmedCallbacks(ctx context.Context, p Page) ([]Callback, error) {
+	rows, err := s.q.CallbacksUnconfirmed(ctx, gen.CallbacksUnconfirmedParams{
+		Since: p.Since, Until: p.Until, AfterID: p.After, MaxCallbacks: int32(p.Limit),
+	})
+	if err != nil {
+		return nil, classify("find unconfirmed callbacks", err)
+	}
+	callbacks := make([]Callback, len(rows))
+	for i, row := range rows {
+		callbacks[i] = Callback{
+			JobID: row.JobID, TraceID: row.TraceID, Attempt: int(row.Attempt), Kind: jobstate.Kind(row.Outcome),
+			Output: row.Output, ErrorCode: row.ErrorCode, Message: row.Message, Retryable: row.Retryable,
+			ReceivedAt: row.ReceivedAt,
+		}
+	}
+	return callbacks, nil
+}

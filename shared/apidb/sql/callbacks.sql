@@ -1,0 +1,83 @@
+-- What decides on a callback. The lock comes first, in a statement of its own, so that what follows sees the latest commits.
+-- name: CallbackLock :one
+select status, version, attempt, trace_id, snapshot from jobs where job_id = @job_id for update;
+
+-- What else decides, once the job is locked: the time, the command that is not answered, what was said of the attempt before.
+-- name: CallbackBefore :one
+select
+    clock_timestamp()::timestamptz as at,
+    coalesce((select command from commands where commands.job_id = @job_id), '')::text as pending,
+    (select body_hash from callbacks where callbacks.job_id = @job_id and callbacks.attempt = @attempt) as body_hash;
+
+-- name: WebhookSeen :execrows
+insert into webhook_ids (message_hash) values (@message_hash) on conflict do nothing;
+
+-- They are remembered longer than a signature holds, which may be dated five minutes ahead.
+-- name: WebhooksForget :exec
+delete from webhook_ids where seen_at < now() - interval '15 min';
+
+-- name: CallbackKeep :one
+insert into callbacks (job_id, attempt, outcome, output, error_code, message, retryable, body_hash, received_at)
+values (
+    @job_id, @attempt, @outcome, sqlc.narg('output')::json, @error_code, @message, @retryable, @body_hash,
+    clock_timestamp()
+)
+returning received_at;
+
+-- How far an attempt is that nobody holds but an outside system. Of one that the API has not heard of it is kept for
+-- when it has, as from a beat.
+-- name: CallbackProgress :exec
+update jobs set progress = @progress::json where job_id = @job_id;
+
+-- The attempt of which a callback is in the way of a command: it was taken, and has not come to anything yet. Of an
+-- attempt that the API has not heard of it is in the way for a while only, for it may be a mistake.
+-- name: CallbackInTheWay :many
+select callbacks.attempt
+from callbacks join jobs using (job_id)
+where callbacks.job_id = @job_id and callbacks.answered_at is null
+    and not attempt_is_over(callbacks.attempt, jobs.status, jobs.version, jobs.attempt)
+    and (callbacks.attempt <= jobs.attempt or callbacks.received_at > now() - interval '10 min')
+order by callbacks.attempt
+limit 1;
+
+-- name: CallbacksInTheWay :many
+select distinct callbacks.job_id
+from callbacks join jobs using (job_id)
+where callbacks.job_id = any (@job_ids::uuid[]) and callbacks.answered_at is null
+    and not attempt_is_over(callbacks.attempt, jobs.status, jobs.version, jobs.attempt)
+    and (callbacks.attempt <= jobs.attempt or callbacks.received_at > now() - interval '10 min');
+
+-- Ends the wait of callbacks whose attempts are over. Those of attempts that there cannot have been are dropped, so that
+-- they count for none that comes later: the scheduler's word is newer, by more than clocks differ, and knows of no such
+-- attempt; or the job has ended before it, and no retry is on its way.
+-- name: CallbacksAnswer :exec
+with dropped as (
+    delete from callbacks using jobs
+    where callbacks.answered_at is null and jobs.job_id = callbacks.job_id
+        and jobs.version > 0 and jobs.attempt < callbacks.attempt
+        and (jobs.updated_at > callbacks.received_at + interval '1 min'
+            or jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
+                and not exists (select from commands where commands.job_id = jobs.job_id and commands.command = 'retry'))
+)
+update callbacks set answered_at = now(), output = null
+from jobs
+where callbacks.answered_at is null and jobs.job_id = callbacks.job_id
+    and attempt_is_over(callbacks.attempt, jobs.status, jobs.version, jobs.attempt);
+
+-- The callbacks of attempts that are not over: in their first minute in each pass, since an attempt that waits is given
+-- up soon after its deadline; then each time another age of times_due is passed.
+-- name: CallbacksUnconfirmed :many
+with pass as (
+    select @since::timestamptz as since, @until::timestamptz as until
+)
+select
+    callbacks.job_id, callbacks.attempt, callbacks.outcome, callbacks.output, callbacks.error_code, callbacks.message,
+    callbacks.retryable, callbacks.received_at, jobs.trace_id
+from pass cross join callbacks join jobs using (job_id)
+where callbacks.answered_at is null and callbacks.job_id > @after_id::uuid
+    and callbacks.received_at <= pass.until - interval '2 s'
+    and (callbacks.received_at > pass.until - interval '60 s'
+        or times_due(pass.until - callbacks.received_at) > times_due(pass.since - callbacks.received_at))
+    and not attempt_is_over(callbacks.attempt, jobs.status, jobs.version, jobs.attempt)
+order by callbacks.job_id, callbacks.attempt
+limit @max_callbacks::int;
