@@ -74,6 +74,7 @@ func newErrorBody(c *gin.Context, err error) errorBody {
 func public(err error) *apierror.Error {
 	var known *apierror.Error
 	var refused *apidb.RefusedError
+	var late *apidb.CallbackRefusedError
 	switch {
 	case errors.As(err, &known):
 		return known
@@ -94,6 +95,10 @@ func public(err error) *apierror.Error {
 		}
 	case errors.As(err, &refused):
 		return apierror.New(apierror.InvalidStateTransition, "%s", refused)
+	case errors.As(err, &late) && late.Why == apidb.CallbackExpired:
+		return apierror.New(apierror.CallbackExpired, "%s", late)
+	case errors.As(err, &late):
+		return apierror.New(apierror.InvalidStateTransition, "%s", late)
 	case errors.Is(err, apidb.ErrTooManyControls):
 		return apierror.New(apierror.InvalidJobRequest, "%s", apidb.ErrTooManyControls)
 	case errors.Is(err, apidb.ErrConflict):

@@ -14,6 +14,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/outbound"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
 // Name is the function's name.
@@ -26,9 +28,14 @@ type Config struct {
 
 	RetryPolicies string `envconfig:"RETRY_POLICIES" desc:"JSON: by job type maxRetryCount, retryPolicy, timeoutMs where a request does not say"`
 
+	Callbacks webhook.CallbackConfig `ignored:"true"` // a part of its own
+
 	// Broker asks whether what events are said to can be reached; for the health page only.
 	Broker func(context.Context) error `ignored:"true"`
 }
+
+// Parts are the structs into which the environment is read, each by itself.
+func (c *Config) Parts() []any { return []any{c, &c.Callbacks} }
 
 // Function serves HTTP and says what it has accepted.
 type Function struct {
@@ -43,6 +50,8 @@ type Function struct {
 	done     *endings      // of operations
 	served   chan struct{} // closed when the last request has been answered
 	grumble  sometimes
+
+	callbackKeys *webhook.CallbackKeys
 }
 
 // New makes the function on the API's database. An error begins with the setting that is wrong.
@@ -51,7 +60,13 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 	if err != nil {
 		return nil, fmt.Errorf("RETRY_POLICIES: %w", err)
 	}
+	keys, err := webhook.NewCallbackKeys(cfg.Callbacks.Secrets)
+	if err != nil {
+		return nil, err
+	}
 	return &Function{
+		callbackKeys: keys,
+
 		cfg:      cfg,
 		store:    store,
 		rules:    jobspec.Rules{Queues: cfg.Queues, JobTypes: cfg.JobTypes, CheckURL: outbound.CheckURL},
@@ -76,6 +91,9 @@ func (f *Function) Host() funchost.Function {
 // Run says what was accepted and wakes those who wait for an end. When ctx ends it lets the waiting
 // go at once, and goes on saying until HTTP has ended, too: no request is left that could add to it.
 func (f *Function) Run(ctx context.Context, say funchost.Publish) error {
+	if f.callbackKeys.Empty() {
+		telemetry.Logger(ctx).Warn("no callback is accepted: CALLBACK_SECRETS is not set")
+	}
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	var all errgroup.Group

@@ -25,6 +25,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/kafkatest"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
+	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m, kafkatest.IgnoreSarama()) }
@@ -95,6 +96,7 @@ func open(t *testing.T) *house {
 	t.Cleanup(h.store.Close)
 	g := mustNew(t, gateway.Config{
 		Queues: []string{"default", "mail"}, JobTypes: []string{"EMAIL", "SLOW"}, Broker: h.broker.ask,
+		Callbacks:     webhook.CallbackConfig{Secrets: []string{globalSecret, formerSecret}},
 		RetryPolicies: `{"SLOW": {"maxRetryCount": 9, "timeoutMs": 1000, "retryPolicy": {"type": "fixed", "delayMs": 7}}}`,
 	}, h.store).Host()
 	ctx, cancel := context.WithCancel(t.Context())

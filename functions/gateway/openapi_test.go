@@ -57,7 +57,7 @@ func TestTheContractHasItsEndpoints(t *testing.T) {
 	}
 	want := []string{"POST /api/jobs", "GET /api/jobs", "POST /api/jobs/batch", "GET /api/jobs/{jobId}",
 		"GET /api/jobs/{jobId}/logs", "POST /api/jobs/{jobId}/cancel", "POST /api/jobs/{jobId}/retry",
-		"POST /api/jobs/{jobId}/reschedule", "DELETE /api/jobs/{jobId}", "GET /api/jobs/dead",
+		"POST /api/jobs/{jobId}/reschedule", "POST /api/jobs/callback", "DELETE /api/jobs/{jobId}", "GET /api/jobs/dead",
 		"POST /api/operations", "GET /api/operations", "GET /api/operations/{operationId}", "POST /api/operations/{operationId}/abort",
 		"GET /api/controls", "GET /api/controls/{kind}/{name}", "PUT /api/controls/{kind}/{name}",
 		"DELETE /api/controls/{kind}/{name}", "POST /api/controls/{kind}/{name}/pause",
@@ -94,6 +94,9 @@ func checkAnswers(t *testing.T, name string, op *openapi3.Operation) {
 	}
 	if strings.Contains(name, "/controls/") {
 		want = append(want, 200, 400, 503)
+	}
+	if strings.HasSuffix(name, "/callback") {
+		want = append(slices.DeleteFunc(want, func(s int) bool { return s == 202 }), 200, 401, 404, 409)
 	}
 	if strings.HasSuffix(name, "/batch") || strings.HasPrefix(name, "PUT ") { // what they answer says more
 		want = slices.DeleteFunc(want, func(s int) bool { return s == 202 })
@@ -214,6 +217,29 @@ func TestTheContractAndTheDecoderOfControlsAgree(t *testing.T) {
 	} {
 		_, err := jobspec.DecodeControl([]byte(body))
 		agreeWith(t, schema, body, err)
+	}
+}
+
+func TestTheContractAndTheDecoderOfCallbacksAgree(t *testing.T) {
+	t.Parallel()
+	schema := loadContract(t).Components.Schemas["Callback"].Value
+	for _, more := range []string{
+		``, `, "status": "DONE"`, `, "status": "COMPLETED"`, `, "status": "COMPLETED", "output": 1`, `, "status": "COMPLETED", "output": null`,
+		`, "status": "COMPLETED", "errorCode": "A"`, `, "status": "COMPLETED", "errorCode": null, "message": null, "progress": null`,
+		`, "status": "COMPLETED", "x": 1`, `, "status": "FAILED"`, `, "status": "FAILED", "errorCode": "A.b-1", "message": "m", "retryable": false`,
+		`, "status": "FAILED", "errorCode": ""`, `, "status": "FAILED", "errorCode": "a b"`, `, "status": "FAILED", "errorCode": null`,
+		`, "status": "FAILED", "message": "` + strings.Repeat("ü", 4096) + `"`, `, "status": "FAILED", "message": "` + strings.Repeat("x", 4097) + `"`,
+		`, "status": "FAILED", "retryable": null`, `, "status": "FAILED", "retryable": 1`, `, "status": "FAILED", "output": 1`,
+		`, "status": "PROGRESS"`, `, "status": "PROGRESS", "progress": null`, `, "status": "PROGRESS", "progress": {}`,
+		`, "status": "PROGRESS", "progress": {"percent": 100, "message": null}`, `, "status": "PROGRESS", "progress": {"percent": 101}`,
+		`, "status": "PROGRESS", "progress": {"percent": 0.5}`, `, "status": "PROGRESS", "progress": {"percent": 0, "x": 1}`,
+		`, "status": "PROGRESS", "progress": {"percent": 0, "message": "` + strings.Repeat("x", 1001) + `"}`,
+	} {
+		for _, attempt := range []string{"1", "0", "2147483647", "2147483648", "1.5", `"1"`, "null"} {
+			body := `{"jobId": ` + someID + `, "attempt": ` + attempt + more + `}`
+			_, err := jobspec.DecodeCallback([]byte(body))
+			agreeWith(t, schema, body, err)
+		}
 	}
 }
 

@@ -24,6 +24,7 @@ func (f *Function) routes() []route {
 	return []route{
 		{http.MethodPost, "/api/jobs", f.submit},
 		{http.MethodPost, "/api/jobs/batch", f.submitBatch},
+		{http.MethodPost, "/api/jobs/callback", f.callback},
 		{http.MethodGet, "/api/jobs", f.list},
 		{http.MethodGet, "/api/jobs/dead", f.dead},
 		{http.MethodGet, "/api/jobs/:jobId", f.get},

@@ -15,7 +15,7 @@ func (f *Function) Rewind() {
 func (f *Function) Grow(age time.Duration) {
 	f.reconcile.began = f.reconcile.began.Add(-age)
 	r := &f.reconcile
-	for _, w := range []*walk{&r.jobs, &r.commands, &r.controls, &r.inFlight, &r.waiting} {
+	for _, w := range []*walk{&r.jobs, &r.commands, &r.callbacks, &r.controls, &r.inFlight, &r.waiting} {
 		w.since, w.until = w.since.Add(-age), w.until.Add(-age)
 	}
 }

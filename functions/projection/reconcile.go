@@ -26,6 +26,7 @@ const (
 // and older than 10 s is said once.
 type reconcile struct {
 	jobs, commands, controls, inFlight walk
+	callbacks                          walk
 	waiting                            walk // since: when the round began
 	began                              time.Time
 	left                               int // of this pass's jobs
@@ -108,13 +109,17 @@ func (f *Function) unconfirmedJobs(ctx context.Context, r *reconcile, now time.T
 	return eventsOf(jobs, apidb.CreatedEvent)
 }
 
-// others is what is said at most once a pass: commands, controls, and questions about jobs.
+// others is what is said at most once a pass: commands, callbacks, controls, and questions about jobs.
 func (f *Function) others(ctx context.Context, r *reconcile, now time.Time) ([]event.Event, error) {
 	commands, err := f.store.UnconfirmedCommands(ctx, r.commands.page(now, most))
 	if err != nil {
 		return nil, err
 	}
 	r.commands.went(lastID(commands, func(c apidb.Command) uuid.UUID { return c.JobID }), len(commands) == most)
+	callbacks, err := f.unconfirmedCallbacks(ctx, r, now)
+	if err != nil {
+		return nil, err
+	}
 	controls, err := f.unconfirmedControls(ctx, r, now)
 	if err != nil {
 		return nil, err
@@ -136,7 +141,20 @@ func (f *Function) others(ctx context.Context, r *reconcile, now time.Time) ([]e
 		return nil, err
 	}
 	reports, err := reportEvents(append(inFlight, waiting...))
-	return append(append(say, controls...), reports...), err
+	return slices.Concat(say, callbacks, controls, reports), err
+}
+
+// unconfirmedCallbacks also ends the wait of those that have come to something.
+func (f *Function) unconfirmedCallbacks(ctx context.Context, r *reconcile, now time.Time) ([]event.Event, error) {
+	if err := f.store.AnswerCallbacks(ctx); err != nil {
+		return nil, err
+	}
+	callbacks, err := f.store.UnconfirmedCallbacks(ctx, r.callbacks.page(now, most))
+	if err != nil {
+		return nil, err
+	}
+	r.callbacks.went(lastID(callbacks, func(c apidb.Callback) uuid.UUID { return c.JobID }), len(callbacks) == most)
+	return eventsOf(callbacks, apidb.Callback.Event)
 }
 
 // unconfirmedControls are few: all that have come of age are said at once.

@@ -160,8 +160,10 @@ func (s *stores) functions(o Options, below *base) ([]funchost.Function, error) 
 
 func (s *stores) gateway(o Options, broker func(context.Context) error) (*gateway.Function, error) {
 	var cfg gateway.Config
-	if err := s.told.load(&cfg); err != nil {
-		return nil, err
+	for _, part := range cfg.Parts() {
+		if err := s.told.load(part); err != nil {
+			return nil, err
+		}
 	}
 	cfg.Queues, cfg.Broker = o.Queues, broker
 	cfg.JobTypes = o.types()

@@ -43,7 +43,7 @@ func main() {
 	var page bytes.Buffer
 	page.WriteString(head)
 	table(&page, "", funchost.Config{}, kafkaevent.Config{})
-	table(&page, "gateway", gateway.Config{})
+	table(&page, "gateway", new(gateway.Config).Parts()...)
 	table(&page, "cron", cron.Config{})
 	table(&page, "projection", projection.Config{})
 	table(&page, "ingest, dispatch, outcome, command, watchdog", schedulerdb.Config{})

@@ -50,9 +50,9 @@ type CallbackRefusal int
 
 // The reasons.
 const (
-	CallbackOver       CallbackRefusal = iota // the attempt is
-	CallbackExpired                           // its deadline has passed
-	CallbackAnother                           // another one was taken
+	CallbackOver        CallbackRefusal = iota // the attempt is
+	CallbackExpired                            // its deadline has passed
+	CallbackAnother                            // another one was taken
 	CallbackUnderCancel                        // a cancel is not answered yet
 )
 

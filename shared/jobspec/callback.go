@@ -174,7 +174,8 @@ func CanonicalCallback(said Callback) ([]byte, error) {
 	if output != nil {
 		var err error
 		// Integers stay as they are written: as doubles, neighbours above 2⁵³ would be the same.
-		output, err = jsontext.AppendFormat(nil, output, jsontext.ReorderRawObjects(true), jsontext.CanonicalizeRawFloats(true))
+		output, err = jsontext.AppendFormat(nil, output, jsontext.ReorderRawObjects(true),
+			jsontext.CanonicalizeRawFloats(true))
 		if err != nil {
 			return nil, fmt.Errorf("write canonical output: %w", err)
 		}

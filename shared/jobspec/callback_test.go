@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -167,7 +166,7 @@ func FuzzDecodeCallback(f *testing.F) {
 			t.Fatal(err)
 		}
 		if b, err := jobspec.CanonicalCallback(again); err != nil || !bytes.Equal(a, b) {
-			t.Fatalf("rewritten, it is another: %s, %s, %v", a, fmt.Sprintf("%s", b), err)
+			t.Fatalf("rewritten, it is another: %s, %s, %v", a, b, err)
 		}
 	})
 }

@@ -12,8 +12,10 @@ import (
 func main() {
 	funchost.Main(gateway.Name, func(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 		var cfg gateway.Config
-		if err := env.Load(&cfg); err != nil {
-			return funchost.Function{}, err
+		for _, part := range cfg.Parts() {
+			if err := env.Load(part); err != nil {
+				return funchost.Function{}, err
+			}
 		}
 		cfg.Queues = env.Config.Queues
 		cfg.Broker = funchost.Reachable(env.Config)

@@ -1,0 +1,74 @@
+package gateway
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+)
+
+// callbackSecretHeader carries the secret of the attempt, or one of the installation's own.
+const callbackSecretHeader = "X-Callback-Secret"
+
+type callbackBody struct {
+	JobID   uuid.UUID `json:"jobId"`
+	Attempt int       `json:"attempt"`
+}
+
+// callback is POST /api/jobs/callback. Who cannot say whose word it is learns nothing of any job: whose secret it must
+// be follows from the body, and no row is read before.
+func (f *Function) callback(c *gin.Context) error {
+	if c.GetHeader(callbackSecretHeader) == "" && c.GetHeader("Webhook-Signature") == "" {
+		return errNoCallbackSecret
+	}
+	body, err := readJSON(c, jobspec.MaxCallbackBytes)
+	if err != nil {
+		return err
+	}
+	said, wrong := jobspec.DecodeCallback(body)
+	signedID, known := f.knows(c.Request.Header, body, said)
+	if !known {
+		return errNoCallbackSecret
+	}
+	if wrong != nil {
+		return wrong
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	taken, err := f.store.KeepCallback(ctx, said, signedID)
+	if err != nil {
+		return ofJob{said.JobID, err}
+	}
+	if taken.Before {
+		c.Header("Idempotent-Replayed", "true")
+	}
+	if taken.Callback != nil {
+		e, err := taken.Callback.Event()
+		if err != nil {
+			return err
+		}
+		f.stage.add([]event.Event{e})
+	}
+	c.JSON(http.StatusOK, callbackBody{JobID: said.JobID, Attempt: said.Attempt})
+	return nil
+}
+
+var errNoCallbackSecret = apierror.New(apierror.Unauthorized,
+	"a callback needs the secret of its jobId and attempt in %s, or its signature", callbackSecretHeader)
+
+// knows says whether a callback comes from somebody who has the secret of its attempt, or one of the installation's
+// own. signedID is the id of a message that is known by its signature.
+func (f *Function) knows(h http.Header, body []byte, said jobspec.Callback) (signedID string, known bool) {
+	token := jobevent.AttemptToken(said.JobID, said.Attempt)
+	if given := h.Get(callbackSecretHeader); given != "" && f.callbackKeys.CheckSecret(token, given) {
+		return "", true
+	}
+	id, err := f.callbackKeys.Verify(token, h, body, time.Now())
+	return id, err == nil
+}
