@@ -110,15 +110,15 @@ func TestAnAnswerDoesNotWaitForEverForTheScheduler(t *testing.T) {
 	h := open(t)
 	var g errgroup.Group
 	g.Go(func() error {
-		if c := h.control("POST", "type/EMAIL/pause", ""); c.Applied || !c.Paused {
+		if c := h.control("POST", "type/MAIL/pause", ""); c.Applied || !c.Paused {
 			t.Errorf("nobody has heard of it: %+v", c)
 		}
 		return nil
 	})
 	e := h.broker.next(t)
 	said, err := jobevent.Decode[jobevent.Control](e)
-	if err != nil || e.Type() != jobevent.TypeControl || e.ID() != jobevent.ControlID("type", "EMAIL", said.Version) ||
-		said.Kind != "type" || said.Name != "EMAIL" || !said.Paused || jobevent.Extension(e, "partitionkey") != "type:EMAIL" {
+	if err != nil || e.Type() != jobevent.TypeControl || e.ID() != jobevent.ControlID("type", "MAIL", said.Version) ||
+		said.Kind != "type" || said.Name != "MAIL" || !said.Paused || jobevent.Extension(e, "partitionkey") != "type:MAIL" {
 		t.Errorf("said %s, %v", e, err)
 	}
 	if err := g.Wait(); err != nil {
@@ -193,15 +193,15 @@ func TestAPendingJobShowsWhichControlsItIsUnder(t *testing.T) {
 	h := open(t)
 	h.follow()
 	h.control("PUT", "queue/default", `{"paused": true, "maxRunning": 1}`)
-	h.control("PUT", "type/EMAIL", `{"startsPerSecond": 2}`)
+	h.control("PUT", "type/MAIL", `{"startsPerSecond": 2}`)
 	h.control("POST", "owner/other/pause", "")
 	blocks := func(id uuid.UUID) string {
 		var job struct{ BlockedBy []jobevent.Block }
 		h.get("/api/jobs/" + id.String()).want(http.StatusOK).into(&job)
 		return fmt.Sprint(job.BlockedBy)
 	}
-	pending := h.submit(`{"jobType": "EMAIL", "payload": 1, "ownerId": "acme"}`)
-	if got := blocks(pending); got != "[{pause queue:default} {limit queue:default} {limit type:EMAIL}]" {
+	pending := h.submit(`{"jobType": "MAIL", "payload": 1, "ownerId": "acme"}`)
+	if got := blocks(pending); got != "[{pause queue:default} {limit queue:default} {limit type:MAIL}]" {
 		t.Errorf("it waits for %s", got)
 	}
 	running := h.submit(plainJob)

@@ -34,7 +34,7 @@ func TestDeadJobsAreListedByCursorOrByPage(t *testing.T) {
 	h := open(t)
 	var dead []uuid.UUID // newest first
 	for i := range 7 {
-		body := `{"jobType": "EMAIL", "payload": 1, "tags": ["` + fmt.Sprint("t", i%2) + `"]}`
+		body := `{"jobType": "MAIL", "payload": 1, "tags": ["` + fmt.Sprint("t", i%2) + `"]}`
 		id := h.submit(body)
 		h.scheduler(id, 1, jobstate.Failed, nil)
 		dead = slices.Insert(dead, 0, id)
@@ -62,7 +62,7 @@ func TestDeadJobsAreListedByCursorOrByPage(t *testing.T) {
 			t.Errorf("page %d is %+v", number, page)
 		}
 	}
-	if ids, page := h.dead("page=0&tag=t1&type=EMAIL&queue=default&" + url.Values{"since": {"2020-01-01T00:00:00Z"}}.Encode()); *page.TotalElements != 3 ||
+	if ids, page := h.dead("page=0&tag=t1&type=MAIL&queue=default&" + url.Values{"since": {"2020-01-01T00:00:00Z"}}.Encode()); *page.TotalElements != 3 ||
 		!slices.Equal(ids, []uuid.UUID{dead[1], dead[3], dead[5]}) {
 		t.Errorf("of a tag are %+v", page)
 	}

@@ -61,7 +61,7 @@ func TestTheSameEventInEveryModeIsTheSameJob(t *testing.T) {
 func TestAnyEventIsAJobByParameters(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	id := h.binary("/events?jobType=EMAIL&queue=mail&priority=3&tags=a,b&delayMs=1000", "1", `{"to": "a@example.org"}`,
+	id := h.binary("/events?jobType=MAIL&queue=mail&priority=3&tags=a,b&delayMs=1000", "1", `{"to": "a@example.org"}`,
 		"Ce-Type", "com.example.signup").want(http.StatusAccepted).jobID()
 	var job struct {
 		JobType, Queue, Status string
@@ -70,13 +70,13 @@ func TestAnyEventIsAJobByParameters(t *testing.T) {
 		Tags                   []string
 	}
 	h.get("/api/jobs/" + id.String()).into(&job)
-	if job.JobType != "EMAIL" || job.Queue != "mail" || job.Priority != 3 || job.Payload["to"] != "a@example.org" ||
+	if job.JobType != "MAIL" || job.Queue != "mail" || job.Priority != 3 || job.Payload["to"] != "a@example.org" ||
 		len(job.Tags) != 2 || job.Status != "SCHEDULED" {
 		t.Errorf("job %+v", job)
 	}
 	in64 := strings.Replace(envelope("2", "com.example.signup", "0"), `"data": 0`,
 		`"data_base64": "`+base64.StdEncoding.EncodeToString([]byte(`{"to": "b"}`))+`"`, 1)
-	h.post("/events?jobType=EMAIL", in64, "Content-Type", structuredType).want(http.StatusAccepted)
+	h.post("/events?jobType=MAIL", in64, "Content-Type", structuredType).want(http.StatusAccepted)
 }
 
 func TestAnEventsTraceGoesOn(t *testing.T) {
@@ -182,10 +182,10 @@ func TestHostileEvents(t *testing.T) {
 		"an id of 3,000 bytes":    {"", plainJob, []string{"Ce-Specversion", "1.0", "Ce-Id", strings.Repeat("a", 3000), "Ce-Source", "/t", "Ce-Type", submitType}, invalid},
 		"data that is no JSON":    {"", "<a/>", []string{"Content-Type", "text/xml", "Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "/t", "Ce-Type", submitType}, invalid},
 		"an unknown type":         {"", "{}", []string{"Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "/t", "Ce-Type", "com.example.x"}, invalid},
-		"a submit with ?jobType":  {"?jobType=EMAIL", plainJob, []string{"Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "/t", "Ce-Type", submitType}, invalid},
-		"a bad parameter":         {"?jobType=EMAIL&priority=10", "{}", []string{"Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "/t", "Ce-Type", "com.example.x"}, bad},
-		"an unknown parameter":    {"?jobType=EMAIL&colour=red", "{}", []string{"Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "/t", "Ce-Type", "com.example.x"}, bad},
-		"no data":                 {"?jobType=EMAIL", "", []string{"Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "/t", "Ce-Type", "com.example.x"}, bad},
+		"a submit with ?jobType":  {"?jobType=MAIL", plainJob, []string{"Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "/t", "Ce-Type", submitType}, invalid},
+		"a bad parameter":         {"?jobType=MAIL&priority=10", "{}", []string{"Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "/t", "Ce-Type", "com.example.x"}, bad},
+		"an unknown parameter":    {"?jobType=MAIL&colour=red", "{}", []string{"Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "/t", "Ce-Type", "com.example.x"}, bad},
+		"no data":                 {"?jobType=MAIL", "", []string{"Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "/t", "Ce-Type", "com.example.x"}, bad},
 		"broken JSON":             {"", `{"specversion": `, []string{"Content-Type", structuredType}, invalid},
 		"trailing JSON":           {"", envelope("1", submitType, plainJob) + "{}", []string{"Content-Type", structuredType}, invalid},
 		"an array for an event":   {"", "[]", []string{"Content-Type", structuredType}, invalid},
@@ -198,13 +198,13 @@ func TestHostileEvents(t *testing.T) {
 		"an attribute of nothing": {"", strings.Replace(envelope("1", submitType, plainJob), `"id": "1"`, `"": "x", "id": "1"`, 1), []string{"Content-Type", structuredType}, invalid},
 		"an attribute of objects": {"", strings.Replace(envelope("1", submitType, plainJob), `"id": "1"`, `"ext": {"a": 1}, "id": "1"`, 1), []string{"Content-Type", structuredType}, invalid},
 		"data twice":              {"", strings.Replace(envelope("1", submitType, plainJob), `"id": "1"`, `"data_base64": "e30=", "id": "1"`, 1), []string{"Content-Type", structuredType}, invalid},
-		"bad base64":              {"?jobType=EMAIL", `{"specversion": "1.0", "id": "1", "source": "/t", "type": "x", "data_base64": "!"}`, []string{"Content-Type", structuredType}, invalid},
-		"base64 of a number":      {"?jobType=EMAIL", `{"specversion": "1.0", "id": "1", "source": "/t", "type": "x", "data_base64":1}`, []string{"Content-Type", structuredType}, invalid},
+		"bad base64":              {"?jobType=MAIL", `{"specversion": "1.0", "id": "1", "source": "/t", "type": "x", "data_base64": "!"}`, []string{"Content-Type", structuredType}, invalid},
+		"base64 of a number":      {"?jobType=MAIL", `{"specversion": "1.0", "id": "1", "source": "/t", "type": "x", "data_base64":1}`, []string{"Content-Type", structuredType}, invalid},
 		"bad UTF-8":               {"", envelope("1", submitType, "\"\xff\""), []string{"Content-Type", structuredType}, invalid},
 		"1,001 events":            {"", many, []string{"Content-Type", batchType}, large},
-		"an event of over 512 KiB": {"?jobType=EMAIL", `"` + strings.Repeat("x", 512<<10) + `"`,
+		"an event of over 512 KiB": {"?jobType=MAIL", `"` + strings.Repeat("x", 512<<10) + `"`,
 			[]string{"Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "/t", "Ce-Type", "com.example.x"}, large},
-		"the same, structured":  {"?jobType=EMAIL", envelope("1", "x", `"`+strings.Repeat("x", 512<<10)+`"`), []string{"Content-Type", structuredType}, large},
+		"the same, structured":  {"?jobType=MAIL", envelope("1", "x", `"`+strings.Repeat("x", 512<<10)+`"`), []string{"Content-Type", structuredType}, large},
 		"a megabyte of source":  {"", envelope(strings.Repeat("x", 1<<20), "x", "1"), []string{"Content-Type", structuredType}, large},
 		"a batch of over 16 MB": {"", `["` + strings.Repeat("x", 16<<20) + `"]`, []string{"Content-Type", batchType}, large},
 	} {

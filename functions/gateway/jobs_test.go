@@ -104,7 +104,7 @@ func TestABatchTakesTheGoodOnes(t *testing.T) {
 	r := h.post("/api/jobs/batch", `{"jobs": [`+strings.Join([]string{
 		plainJob, `{"jobType": "SIMULATION"}`, keyed, keyed, `7`,
 		strings.Replace(keyed, "hi", "ho", 1), strings.Replace(plainJob, "{", `{"queue": "no", `, 1),
-		`{"jobType": "EMAIL", "payload": "` + strings.Repeat("x", 600<<10) + `"}`,
+		`{"jobType": "MAIL", "payload": "` + strings.Repeat("x", 600<<10) + `"}`,
 	}, ",")+`]}`).want(http.StatusOK)
 	var body struct {
 		Results []struct {

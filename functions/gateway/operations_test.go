@@ -72,7 +72,7 @@ func TestAnOperationIsKeptShownAndListed(t *testing.T) {
 	if byList.Status != "RUNNING" || byList.Command != "retry" || *byList.Jobs != 2 || string(byList.Filter) != "null" {
 		t.Errorf("accepted as %+v", byList)
 	}
-	byFilter := h.operate(`{"command": "reschedule", "runAt": "2035-11-22T08:00:00Z", "filter": {"status": ["PENDING"], "type": "EMAIL", "queue": "mail",
+	byFilter := h.operate(`{"command": "reschedule", "runAt": "2035-11-22T08:00:00Z", "filter": {"status": ["PENDING"], "type": "MAIL", "queue": "mail",
 		"tag": "t", "since": "2026-01-01T00:00:00Z", "until": "2036-01-01T00:00:00Z", "orderingKey": "k", "ownerId": "o"}}`)
 	if byFilter.Jobs != nil || byFilter.RunAt == nil || !strings.Contains(string(byFilter.Filter), `"orderingKey":"k"`) {
 		t.Errorf("accepted as %+v", byFilter)

@@ -120,7 +120,7 @@ func TestTheListHasPages(t *testing.T) {
 	now := time.Now()
 	for query, want := range map[string]int{
 		"": 7, "?limit=7": 7, "?queue=mail": 3, "?tag=t0": 4, "?tag=t0&queue=mail": 0, "?status=FAILED": 1, "?status=PENDING": 6,
-		"?type=SIMULATION": 7, "?type=EMAIL": 0, "?status=RUNNING": 0, "?status=RETRYING": 0,
+		"?type=SIMULATION": 7, "?type=MAIL": 0, "?status=RUNNING": 0, "?status=RETRYING": 0,
 		"?since=" + url.QueryEscape(now.Add(-time.Minute).Format(time.RFC3339)): 7,
 		"?since=" + url.QueryEscape(now.Add(time.Minute).Format(time.RFC3339)):  0,
 		"?until=" + url.QueryEscape(now.Add(-time.Minute).Format(time.RFC3339)): 0,

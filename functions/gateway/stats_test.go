@@ -43,7 +43,7 @@ func TestStatisticsTellHowTheHouseDoes(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	first, second := h.submit(plainJob), h.submit(plainJob)
-	h.submit(`{"jobType": "EMAIL", "payload": 1}`)
+	h.submit(`{"jobType": "MAIL", "payload": 1}`)
 	started := time.Now()
 	finished := started.Add(100 * time.Millisecond)
 	h.scheduler(second, 1, jobstate.Completed, func(s *jobevent.Status) {
@@ -69,7 +69,7 @@ func TestStatisticsTellHowTheHouseDoes(t *testing.T) {
 	if run := all.Latency["5m"].Run; run.Count != 1 || *run.P50Ms < 90 || *run.P50Ms > 110 {
 		t.Errorf("latency %+v", run)
 	}
-	if mail := h.stats("?type=EMAIL&queue=default"); mail.Jobs["PENDING"] != 1 || mail.Jobs["COMPLETED"] != 0 ||
+	if mail := h.stats("?type=MAIL&queue=default"); mail.Jobs["PENDING"] != 1 || mail.Jobs["COMPLETED"] != 0 ||
 		mail.Latency["1h"].Run.P50Ms != nil {
 		t.Errorf("of e-mails %+v", mail)
 	}

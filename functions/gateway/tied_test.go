@@ -159,7 +159,7 @@ func TestAnEventSaysItsTiesInTheURL(t *testing.T) {
 	h := open(t)
 	first := h.submit(plainJob)
 	expiresAt := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
-	r := h.do(http.MethodPost, "/events?jobType=EMAIL&orderingKey=k&onDependencyFailure=run&expiresAt="+expiresAt.Format(time.RFC3339)+
+	r := h.do(http.MethodPost, "/events?jobType=MAIL&orderingKey=k&onDependencyFailure=run&expiresAt="+expiresAt.Format(time.RFC3339)+
 		"&after="+first.String(), `{}`, "Content-Type", "application/json", "Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "/t",
 		"Ce-Type", "com.example.x")
 	job := h.show(r.want(http.StatusAccepted).jobID())
@@ -206,7 +206,7 @@ func TestWhatATypeHasByDefaultIsFilledIn(t *testing.T) {
 func TestBadDefaultsOfATypeStopTheStart(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`{"EMAIL": {"timeoutMs": 0}}`: "RETRY_POLICIES: EMAIL.timeoutMs must be",
+		`{"MAIL": {"timeoutMs": 0}}`: "RETRY_POLICIES: MAIL.timeoutMs must be",
 		`5 times`:                     "RETRY_POLICIES: the body",
 	} {
 		if _, err := gateway.New(gateway.Config{RetryPolicies: text}, &apidb.Store{}); err == nil || !strings.HasPrefix(err.Error(), want) {

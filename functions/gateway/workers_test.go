@@ -56,7 +56,7 @@ func TestWorkersShowWhatTheirBeatsSay(t *testing.T) {
 	started := time.Now()
 	running := jobevent.HeldAttempt{JobID: uuid.New(), Attempt: 2, StartedAt: &started, Progress: &jobevent.Progress{Percent: 40}}
 	h.beat(
-		jobevent.Heartbeat{WorkerID: "b", Version: "v1", Queues: []string{"default"}, JobTypes: []jobevent.JobType{{Name: "EMAIL"}},
+		jobevent.Heartbeat{WorkerID: "b", Version: "v1", Queues: []string{"default"}, JobTypes: []jobevent.JobType{{Name: "MAIL"}},
 			Partitions: map[string][]int32{"default": {0, 3}}, Slots: 8, Free: 6, Rate: 12.5,
 			Attempts: []jobevent.HeldAttempt{running, {JobID: uuid.New(), Attempt: 1}}},
 		jobevent.Heartbeat{WorkerID: "c", Slots: 8, Stopping: true, Attempts: []jobevent.HeldAttempt{running}},
@@ -67,7 +67,7 @@ func TestWorkersShowWhatTheirBeatsSay(t *testing.T) {
 	if len(got) != 3 || got[0].WorkerID != "a" || got[0].Live || got[0].Busy != 0 {
 		t.Fatalf("got %+v", got)
 	}
-	if b := got[1]; b.WorkerID != "b" || !b.Live || b.Stopping || b.Free != 6 || b.Busy != 2 || b.JobTypes[0] != "EMAIL" ||
+	if b := got[1]; b.WorkerID != "b" || !b.Live || b.Stopping || b.Free != 6 || b.Busy != 2 || b.JobTypes[0] != "MAIL" ||
 		len(b.Partitions["default"]) != 2 || b.Attempts[0].JobID != running.JobID || b.Attempts[0].Progress.Percent != 40 ||
 		b.Attempts[0].StartedAt == nil || b.Attempts[1].StartedAt != nil || b.Attempts[1].Progress != nil {
 		t.Errorf("b: %+v", b)

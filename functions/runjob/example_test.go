@@ -1,8 +1,8 @@
 package runjob_test
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"log/slog"
 	"os"
 
@@ -14,24 +14,33 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
+type image struct {
+	Path  string `json:"path" jsonschema:"where the image is"`
+	Width int    `json:"width,omitempty" jsonschema:"in pixels, 800 where it is not said"`
+}
+
+type resized struct {
+	Width int `json:"width"`
+}
+
 // resize is a handler: it ends with its context, logs for people, and returns what the job's client reads.
-func resize(ctx context.Context, a *handlers.Attempt) (handlers.Result, error) {
-	var image struct{ Path string }
-	if err := json.Unmarshal(a.Payload, &image); err != nil {
-		return handlers.Result{}, &handlers.Failure{Code: "RESIZE.BAD_PAYLOAD", Message: err.Error()}
+func resize(ctx context.Context, a *handlers.Attempt, in image) (resized, error) {
+	if in.Path == "/" {
+		return resized{}, &handlers.Failure{Code: "RESIZE.NO_IMAGE", Message: "a folder is no image"} // never retried
 	}
-	a.Log(slog.LevelInfo, "resizing "+image.Path)
+	a.Log(slog.LevelInfo, "resizing "+in.Path)
 	for percent := range 100 {
 		if ctx.Err() != nil {
-			return handlers.Result{}, context.Cause(ctx)
+			return resized{}, context.Cause(ctx)
 		}
 		a.Progress(percent, "")
 	}
-	return handlers.Result{Output: json.RawMessage(`{"width": 800}`)}, nil
+	return resized{Width: cmp.Or(in.Width, 800)}, nil
 }
 
-// A program of its own with one more job type. The gateway takes jobs of it once it is listed in
-// JOB_TYPES; a queue of its own keeps them away from workers that do not know it.
+// A program of its own with one more job type. The schema of its payload is that of the Go type: the gateway
+// refuses a job with another. It takes jobs of the type once that is listed in JOB_TYPES; a queue of its
+// own keeps them away from workers that do not know it.
 func Example() {
 	funchost.Main(runjob.Name, func(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 		registry, err := handlers.Builtin(handlers.Config{})
@@ -39,7 +48,7 @@ func Example() {
 			return funchost.Function{}, err
 		}
 		env.OnClose(registry.Close)
-		if err := registry.Register("RESIZE", json.RawMessage(`{"required": ["path"]}`), resize); err != nil {
+		if err := handlers.RegisterTyped(registry, "RESIZE", resize); err != nil {
 			return funchost.Function{}, err
 		}
 		store, err := workerdb.Open(ctx, os.Getenv("DATABASE_URL"))

@@ -96,7 +96,7 @@ var table = []Entry{
 	{CallbackFailed, 0, "The outside system called back that it failed, with no code of its own."},
 	{Cancelled, 0, "The attempt was cancelled."},
 	{HandlerFailed, 0, "The job type's handler returned an error of no code of its own."},
-	{InvalidPayload, 0, "The job type's handler cannot use the payload."},
+	{InvalidPayload, 0, "The payload is not what the job type's schema allows, or its handler cannot use it."},
 	{InvalidOutput, 0, "What the handler gave as output is not JSON that can be stored."},
 	{OutputTooLarge, 0, "What the handler gave as output is larger than 256 KiB."},
 	{NotConfigured, 0, "The job type needs a setting that the worker does not have; the message names it."},

@@ -77,10 +77,18 @@ func scanProblems(doc []byte, prefix string) problems {
 }
 
 func checkPayload(req Request) problems {
-	if req.JobType != Simulation {
+	if req.JobType == Simulation {
+		_, p := parseSimulation(req.Payload)
+		return p
+	}
+	schema := builtinSchema()[req.JobType]
+	if schema == nil {
 		return nil
 	}
-	_, p := parseSimulation(req.Payload)
+	p, err := schema.check(req.Payload)
+	if err != nil {
+		p.add("payload", err.Error())
+	}
 	return p
 }
 

@@ -42,7 +42,10 @@ func payloadProblems(payload []byte, req Request) problems {
 	}
 	r := newReader(payload, "payload")
 	r.raw()
-	return r.close()
+	if p := r.close(); p != nil {
+		return p
+	}
+	return checkPayload(req)
 }
 
 // query reads parameters and notes what is wrong with them.

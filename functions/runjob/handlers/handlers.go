@@ -5,10 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -81,55 +78,3 @@ type Failure struct {
 
 // Error is the code and the message.
 func (f *Failure) Error() string { return f.Code + ": " + f.Message }
-
-// Registry knows the handler of each job type. Who makes one closes it when no handler runs any more.
-type Registry struct {
-	types   map[string]entry
-	closing []func()
-}
-
-type entry struct {
-	handler Handler
-	schema  json.RawMessage
-}
-
-// NewRegistry returns an empty registry. Fill it before the worker starts.
-func NewRegistry() *Registry { return &Registry{types: map[string]entry{}} }
-
-// Register adds a job type. schema is the JSON Schema of its payload, for people and forms; it may be
-// nil. A type can be registered once.
-func (r *Registry) Register(jobType string, schema json.RawMessage, h Handler) error {
-	switch {
-	case jobType == "" || h == nil:
-		return errors.New("register job type: it needs a name and a handler")
-	case schema != nil && !json.Valid(schema):
-		return fmt.Errorf("register job type %s: its schema is not JSON", jobType)
-	case r.Find(jobType) != nil:
-		return fmt.Errorf("register job type %s: it is there already", jobType)
-	}
-	r.types[jobType] = entry{h, schema}
-	return nil
-}
-
-// OnClose has something let go of by Close, the last added first.
-func (r *Registry) OnClose(closing func()) { r.closing = append(r.closing, closing) }
-
-// Close lets go of what the handlers hold.
-func (r *Registry) Close() {
-	for _, closing := range slices.Backward(r.closing) {
-		closing()
-	}
-	r.closing = nil
-}
-
-// Find returns the handler of a job type; nil when there is none.
-func (r *Registry) Find(jobType string) Handler { return r.types[jobType].handler }
-
-// JobTypes lists what is registered, by name.
-func (r *Registry) JobTypes() []jobevent.JobType {
-	types := []jobevent.JobType{}
-	for _, name := range slices.Sorted(maps.Keys(r.types)) {
-		types = append(types, jobevent.JobType{Name: name, Schema: r.types[name].schema})
-	}
-	return types
-}

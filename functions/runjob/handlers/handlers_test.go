@@ -34,6 +34,8 @@ func TestARegistryKnowsItsTypes(t *testing.T) {
 		{"", "", run, false},
 		{"NONE", "", nil, false},
 		{"BAD", "{", run, false},
+		{"BAD", `{"type": "thing"}`, run, false},
+		{"BAD", `{"$ref": "https://example.org/schema.json"}`, run, false},
 	} {
 		var schema json.RawMessage
 		if c.schema != "" {
@@ -48,7 +50,7 @@ func TestARegistryKnowsItsTypes(t *testing.T) {
 	}
 	types := r.JobTypes()
 	own := slices.IndexFunc(types, func(j jobevent.JobType) bool { return j.Name == "RESIZE" })
-	if own < 0 || string(types[own].Schema) != `{"type": "object"}` ||
+	if own < 0 || string(types[own].Schema) != `{"type":"object"}` ||
 		!slices.IsSortedFunc(types, func(a, b jobevent.JobType) int { return strings.Compare(a.Name, b.Name) }) {
 		t.Errorf("types %+v", types)
 	}

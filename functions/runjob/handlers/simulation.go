@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/outbound"
 )
@@ -26,7 +25,7 @@ func NewSimulation(calls *outbound.Client) *Simulation { return &Simulation{call
 func (s *Simulation) Run(ctx context.Context, a *Attempt) (Result, error) {
 	steps, err := jobspec.ParseSimulation(a.Payload)
 	if err != nil {
-		return Result{}, &Failure{Code: string(apierror.InvalidPayload), Message: err.Error()}
+		return Result{}, invalidPayload(err)
 	}
 	for i, step := range steps {
 		if err := s.step(ctx, a, step); err != nil {

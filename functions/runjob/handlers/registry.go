@@ -1,0 +1,125 @@
+package handlers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+)
+
+// MaxSchemas is how many bytes of schemas a worker tells of: its beats carry them.
+const MaxSchemas = 64 << 10
+
+// Registry knows the handler of each job type. Who makes one closes it when no handler runs any more.
+type Registry struct {
+	types   map[string]entry
+	closing []func()
+}
+
+type entry struct {
+	handler Handler
+	schema  json.RawMessage
+}
+
+// NewRegistry returns an empty registry. Fill it before the worker starts.
+func NewRegistry() *Registry { return &Registry{types: map[string]entry{}} }
+
+// Register adds a job type. schema is the JSON Schema (draft 2020-12) of its payload; it may be nil. The
+// gateway refuses a job whose payload it does not allow, and the worker fails one that came past the
+// gateway, WORKER.INVALID_PAYLOAD, without calling the handler. It stands at GET /api/job-types for people and
+// forms. A built-in type has the schema of jobspec, whatever is given. A type can be registered once.
+func (r *Registry) Register(jobType string, schema json.RawMessage, h Handler) error {
+	switch {
+	case jobType == "" || h == nil:
+		return errors.New("register job type: it needs a name and a handler")
+	case r.Find(jobType) != nil:
+		return fmt.Errorf("register job type %s: it is there already", jobType)
+	}
+	if isBuiltin(jobType) {
+		schema = jobspec.PayloadSchema(jobType)
+	}
+	if schema == nil {
+		r.types[jobType] = entry{handler: h}
+		return nil
+	}
+	checked, err := check(jobType, schema, h)
+	if err != nil {
+		return fmt.Errorf("register job type %s: %w", jobType, err)
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, schema); err != nil {
+		return fmt.Errorf("register job type %s: %w", jobType, err)
+	}
+	r.types[jobType] = entry{checked, compact.Bytes()}
+	return nil
+}
+
+// check calls a handler only with what its type's schema allows.
+func check(jobType string, schema json.RawMessage, h Handler) (Handler, error) {
+	if jobType == jobspec.Simulation { // its handler reads the payload as strictly, and faster
+		return h, nil
+	}
+	compiled, err := jobspec.CompileSchema(schema)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, a *Attempt) (Result, error) {
+		if err := compiled.Check(a.Payload); err != nil {
+			return Result{}, invalidPayload(err)
+		}
+		return h(ctx, a)
+	}, nil
+}
+
+// invalidPayload says all that is wrong; trying again would not help.
+func invalidPayload(err error) *Failure {
+	message := err.Error()
+	var refused *apierror.Error
+	if errors.As(err, &refused) && len(refused.Details) > 0 {
+		parts := make([]string, len(refused.Details))
+		for i, detail := range refused.Details {
+			parts[i] = detail.Path + " " + detail.Message
+		}
+		message = strings.Join(parts, "; ")
+	}
+	return &Failure{Code: string(apierror.InvalidPayload), Message: message}
+}
+
+func isBuiltin(jobType string) bool { return slices.Contains(jobspec.Builtin(), jobType) }
+
+// OnClose has something let go of by Close, the last added first.
+func (r *Registry) OnClose(closing func()) { r.closing = append(r.closing, closing) }
+
+// Close lets go of what the handlers hold.
+func (r *Registry) Close() {
+	for _, closing := range slices.Backward(r.closing) {
+		closing()
+	}
+	r.closing = nil
+}
+
+// Find returns the handler of a job type; nil when there is none.
+func (r *Registry) Find(jobType string) Handler { return r.types[jobType].handler }
+
+// JobTypes lists what is registered, by name. Everybody has the schemas of built-in types; of the others those
+// are told, in this order, that have room within MaxSchemas.
+func (r *Registry) JobTypes() []jobevent.JobType {
+	types := []jobevent.JobType{}
+	room := MaxSchemas
+	for _, name := range slices.Sorted(maps.Keys(r.types)) {
+		told := jobevent.JobType{Name: name}
+		if schema := r.types[name].schema; !isBuiltin(name) && len(schema) <= room {
+			told.Schema, room = schema, room-len(schema)
+		}
+		types = append(types, told)
+	}
+	return types
+}

@@ -1,0 +1,120 @@
+package jobspec
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// A few lines of schema can ask for 2¹⁰⁰ steps (each level referring twice to the next), and one pattern
+// for a minute over a long text. Whoever did not write the schema counts, and gives up.
+const (
+	freeSteps    = 10_000
+	stepsPerByte = 2     // of the payload: 512 KiB of small numbers take half of it
+	maxPattern   = 500   // bytes
+	maxProgram   = 2_000 // instructions of a compiled pattern
+	patternCost  = 100   // bytes times instructions of a match that count as one step
+	valueCost    = 10    // values of an enum that count as one step
+)
+
+// CompileForeignSchema reads a schema that may be of ill will, such as one that a worker has told. Its
+// Check gives ErrTooCostly rather than work for long; several at once wait for each other.
+func CompileForeignSchema(text json.RawMessage) (s *Schema, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("compile schema: %v", value)
+		}
+	}()
+	return compileSchema(text, &budget{})
+}
+
+type budget struct {
+	mu   sync.Mutex
+	left int
+}
+
+type overspent struct{}
+
+func (b *budget) run(bytes int, check func() error) (err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer func() {
+		switch value := recover(); value.(type) {
+		case nil:
+		case overspent:
+			err = ErrTooCostly
+		default:
+			err = fmt.Errorf("check payload: %v", value)
+		}
+	}()
+	b.left = freeSteps + stepsPerByte*bytes
+	return check()
+}
+
+// spend leaves the library by a panic, since it takes no other word. Outside run nothing is spent.
+func (b *budget) spend(steps int) {
+	if b.left -= steps; b.left < 0 {
+		panic(overspent{})
+	}
+}
+
+// regexp is the engine for the schema's patterns: those of Go need time in proportion to the text.
+func (b *budget) regexp(pattern string) (jsonschema.Regexp, error) {
+	if len(pattern) > maxPattern {
+		return nil, fmt.Errorf("a pattern may have at most %d bytes", maxPattern)
+	}
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil, err
+	}
+	if len(program.Inst) > maxProgram {
+		return nil, errors.New("the pattern is too large")
+	}
+	compiled, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, err
+	}
+	return countedRegexp{compiled, b, len(program.Inst)}, nil
+}
+
+type countedRegexp struct {
+	*regexp.Regexp
+	budget *budget
+	size   int
+}
+
+// MatchString pays for the match before it is made.
+func (r countedRegexp) MatchString(s string) bool {
+	r.budget.spend(1 + len(s)*r.size/patternCost)
+	return r.Regexp.MatchString(s)
+}
+
+// weigh says what a schema itself costs, at once and for each member or element of a value. What its parts
+// do before they reach their own format is on its bill.
+func weigh(s *jsonschema.Schema) (atOnce, each int) {
+	inPlace := 1 + len(s.AllOf) + len(s.AnyOf) + len(s.OneOf) + len(s.DependentSchemas)
+	values := 0
+	for _, part := range parts(s) {
+		if part.Enum != nil {
+			values += len(part.Enum.Values)
+		}
+	}
+	atOnce = inPlace + len(s.Required) + len(s.Dependencies)
+	for _, names := range s.DependentRequired {
+		atOnce += 1 + len(names)
+	}
+	each = inPlace + len(s.PatternProperties) + values/valueCost
+	if s.UniqueItems {
+		each += 20 // up to so many are compared each with each
+	}
+	return atOnce, each
+}

@@ -1,0 +1,192 @@
+package jobspec
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
+)
+
+// explain says in the words of Decode what the library says in its own.
+func (s *Schema) explain(refused *jsonschema.ValidationError) problems {
+	var p problems
+	s.say(&p, refused)
+	slices.SortStableFunc(p, func(a, b apierror.Detail) int { return strings.Compare(a.Path, b.Path) })
+	return p
+}
+
+func (s *Schema) say(p *problems, e *jsonschema.ValidationError) {
+	if p.full() {
+		return
+	}
+	path := pathTo(e.InstanceLocation)
+	switch k := e.ErrorKind.(type) {
+	case *kind.Schema, *kind.Group, *kind.AllOf, *kind.Reference:
+		for _, cause := range e.Causes {
+			s.say(p, cause)
+		}
+	case *kind.Required:
+		for _, name := range k.Missing {
+			p.add(join(path, name), "is required")
+		}
+	case *kind.AdditionalProperties:
+		slices.Sort(k.Properties)
+		for _, name := range k.Properties {
+			p.add(join(path, name), "is not a known field")
+		}
+	case *kind.DependentRequired:
+		for _, name := range k.Missing {
+			p.add(join(path, name), "is required with "+k.Prop)
+		}
+	case *kind.PropertyNames:
+		p.add(join(path, k.Property), "is not an allowed name")
+	case *kind.UniqueItems:
+		p.add(join(path, strconv.Itoa(k.Duplicates[1])), "is there twice")
+	case *kind.AnyOf:
+		s.sayBest(p, e, path)
+	case *kind.OneOf:
+		if len(k.Subschemas) == 0 {
+			s.sayBest(p, e, path)
+			return
+		}
+		p.add(path, s.tooMany(e.SchemaURL, k.Subschemas))
+	default:
+		p.add(path, wrongValue(k))
+	}
+}
+
+func pathTo(location []string) string {
+	path := "payload"
+	for _, name := range location {
+		if len(path) > maxPath {
+			return path + "…"
+		}
+		path = join(path, name)
+	}
+	return path
+}
+
+// sayBest is about a value that fits none of some forms. Which one was meant? Not one whose const says that
+// it is another's; else that whose complaint is deepest inside the value. Where that is not one, it names
+// what each wants.
+func (s *Schema) sayBest(p *problems, e *jsonschema.ValidationError, path string) {
+	forms := slices.Clone(e.Causes)
+	forms = slices.DeleteFunc(forms, func(f *jsonschema.ValidationError) bool { return constOf(f) != nil })
+	deepest := 0
+	for _, form := range forms {
+		deepest = max(deepest, depth(form))
+	}
+	forms = slices.DeleteFunc(forms, func(f *jsonschema.ValidationError) bool { return depth(f) < deepest })
+	if len(forms) == 1 {
+		s.say(p, forms[0])
+		return
+	}
+	if len(forms) == 0 { // each says that the value is another's
+		forms = e.Causes
+	}
+	p.add(wanted(forms, path))
+}
+
+// constOf finds the complaint by which a form says that the value is of another kind; nil: it does not.
+func constOf(form *jsonschema.ValidationError) *jsonschema.ValidationError {
+	for leaf := range leaves(form) {
+		if _, ok := leaf.ErrorKind.(*kind.Const); ok {
+			return leaf
+		}
+	}
+	return nil
+}
+
+func leaves(e *jsonschema.ValidationError) iter.Seq[*jsonschema.ValidationError] {
+	return func(yield func(*jsonschema.ValidationError) bool) { eachLeaf(e, yield) }
+}
+
+func eachLeaf(e *jsonschema.ValidationError, yield func(*jsonschema.ValidationError) bool) bool {
+	if len(e.Causes) == 0 {
+		return yield(e)
+	}
+	for _, cause := range e.Causes {
+		if !eachLeaf(cause, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+func depth(e *jsonschema.ValidationError) int {
+	deepest := len(e.InstanceLocation)
+	for _, cause := range e.Causes {
+		deepest = max(deepest, depth(cause))
+	}
+	return deepest
+}
+
+// wanted puts what several forms want into one sentence, where each complains once of the same thing.
+func wanted(forms []*jsonschema.ValidationError, path string) (where, what string) {
+	var types, names, values []string
+	for _, form := range forms {
+		leaf := onlyLeaf(form)
+		if leaf == nil {
+			return path, "fits none of the allowed forms"
+		}
+		where = pathTo(leaf.InstanceLocation)
+		switch k := leaf.ErrorKind.(type) {
+		case *kind.Type:
+			types = append(types, k.Want...)
+		case *kind.Required:
+			names = append(names, strings.Join(k.Missing, " and "))
+		case *kind.Const:
+			values = append(values, valueText(k.Want))
+		case *kind.Enum:
+			for _, value := range k.Want {
+				values = append(values, valueText(value))
+			}
+		}
+	}
+	switch {
+	case len(names) == len(forms):
+		return where, "must have " + orList(names)
+	case len(types) >= len(forms) && len(names)+len(values) == 0:
+		return where, "must be " + typeList(types)
+	case len(values) >= len(forms) && len(names)+len(types) == 0:
+		return where, "must be " + orList(values)
+	}
+	return path, "fits none of the allowed forms"
+}
+
+// onlyLeaf is the complaint of a form that is about its kind, or its only one; nil when there are more.
+func onlyLeaf(form *jsonschema.ValidationError) *jsonschema.ValidationError {
+	if leaf := constOf(form); leaf != nil {
+		return leaf
+	}
+	var only *jsonschema.ValidationError
+	for leaf := range leaves(form) {
+		if only != nil {
+			return nil
+		}
+		only = leaf
+	}
+	return only
+}
+
+// tooMany is about a value that fits two forms of which it must fit one.
+func (s *Schema) tooMany(location string, forms []int) string {
+	var names []string
+	for _, i := range forms {
+		form, _ := lookUp(s.document, location, "oneOf", strconv.Itoa(i)).(map[string]any)
+		required, _ := form["required"].([]any)
+		for _, name := range required {
+			names = append(names, fmt.Sprint(name))
+		}
+	}
+	if len(names) == len(forms) && names[0] != names[1] {
+		return "must not have both " + names[0] + " and " + names[1]
+	}
+	return "fits more than one of forms that exclude each other"
+}

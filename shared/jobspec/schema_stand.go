@@ -1,0 +1,167 @@
+package jobspec
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+)
+
+// standIn puts a function of ours before each part of a schema: the library asks for the format of a value
+// before it does anything that takes long. It pays for the part's work, where there is a budget, and judges
+// the elements of arrays in the library's place, as that complains of each of a hundred thousand.
+func standIn(root *jsonschema.Schema, b *budget) error {
+	seen := map[*jsonschema.Schema]bool{root: true}
+	for queue := []*jsonschema.Schema{root}; len(queue) > 0; queue = queue[1:] {
+		s := queue[0]
+		if s.DynamicRef != nil || s.RecursiveRef != nil {
+			return errors.New("$dynamicRef is not supported")
+		}
+		for _, part := range parts(s) {
+			if !seen[part] {
+				seen[part] = true
+				queue = append(queue, part)
+			}
+		}
+		if s.Bool == nil {
+			defer before(s, b) // when all parts have been found
+		}
+	}
+	return nil
+}
+
+func before(s *jsonschema.Schema, b *budget) {
+	own := s.Format
+	format := jsonschema.Format{Name: "list"}
+	if own != nil {
+		format.Name = own.Name
+	}
+	list := elements{from: len(s.PrefixItems), items: s.Items2020, most: s.MaxItems}
+	atOnce, each := weigh(s)
+	s.Items2020 = nil
+	format.Validate = func(v any) error {
+		if b != nil {
+			b.spend(atOnce + each*size(v))
+		}
+		if array, ok := v.([]any); ok {
+			if err := list.check(array); err != nil {
+				return err
+			}
+		}
+		if own != nil {
+			return own.Validate(v)
+		}
+		return nil
+	}
+	s.Format = &format
+}
+
+func size(v any) int {
+	switch v := v.(type) {
+	case map[string]any:
+		return len(v)
+	case []any:
+		return len(v)
+	}
+	return 0
+}
+
+// elements is what a schema asks of an array's elements.
+type elements struct {
+	from  int // before it stand those of prefixItems
+	items *jsonschema.Schema
+	most  *int
+}
+
+// wrongElements are the first that are wrong, by their index.
+type wrongElements struct {
+	at  []int
+	why []*jsonschema.ValidationError
+}
+
+func (*wrongElements) Error() string { return "elements are wrong" }
+
+type tooManyElements struct{ got, want int }
+
+func (tooManyElements) Error() string { return "too many elements" }
+
+func (l elements) check(array []any) error {
+	if l.most != nil && len(array) > *l.most {
+		return tooManyElements{len(array), *l.most}
+	}
+	if l.items == nil {
+		return nil
+	}
+	var wrong *wrongElements
+	for i := l.from; i < len(array); i++ {
+		var why *jsonschema.ValidationError
+		if !errors.As(l.items.Validate(array[i]), &why) {
+			continue
+		}
+		if wrong == nil {
+			wrong = &wrongElements{}
+		}
+		wrong.at, wrong.why = append(wrong.at, i), append(wrong.why, why)
+		if len(wrong.at) >= MaxDetails {
+			break
+		}
+	}
+	if wrong == nil { // a nil of this type would be an error
+		return nil
+	}
+	return wrong
+}
+
+// settle puts what the function before a part has said in the place that the library would have given it.
+func settle(e *jsonschema.ValidationError, above []string) {
+	e.InstanceLocation = slices.Concat(above, e.InstanceLocation)
+	format, _ := e.ErrorKind.(*kind.Format)
+	if format == nil {
+		for _, cause := range e.Causes {
+			settle(cause, above)
+		}
+		return
+	}
+	switch why := format.Err.(type) { //nolint:errorlint // it is what check gave
+	case tooManyElements:
+		e.ErrorKind = &kind.MaxItems{Got: why.got, Want: why.want}
+	case *wrongElements:
+		e.ErrorKind, e.Causes = &kind.Group{}, why.why
+		for i, cause := range why.why {
+			settle(cause, append(slices.Clone(e.InstanceLocation), strconv.Itoa(why.at[i])))
+		}
+	}
+}
+
+// parts are the schemas that a schema holds or refers to, wherever.
+func parts(s *jsonschema.Schema) (found []*jsonschema.Schema) {
+	var look func(v reflect.Value)
+	look = func(v reflect.Value) {
+		switch kind := v.Kind(); {
+		case kind == reflect.Pointer:
+			if part, ok := v.Interface().(*jsonschema.Schema); ok && part != nil {
+				found = append(found, part)
+			}
+		case kind == reflect.Interface:
+			look(v.Elem())
+		case kind == reflect.Slice:
+			for i := range v.Len() {
+				look(v.Index(i))
+			}
+		case kind == reflect.Map:
+			for entries := v.MapRange(); entries.Next(); {
+				look(entries.Value())
+			}
+		}
+	}
+	v := reflect.ValueOf(s).Elem()
+	for i := range v.NumField() {
+		if v.Type().Field(i).IsExported() {
+			look(v.Field(i))
+		}
+	}
+	return found
+}
