@@ -29,7 +29,7 @@ const (
 	maxIdleHost = 4
 )
 
-var errSlowBody = fmt.Errorf("its body took longer than %s", bodyAtMost)
+var errSlowBody = errors.New("the answer began, and its body took too long")
 
 // Client makes the calls. It is good for many at once, and keeps connections for the next.
 type Client struct {
@@ -108,7 +108,7 @@ func (c *Client) Do(r *http.Request, maxBody int64) (*Answer, error) {
 	// Not by http.Client: it follows redirects, and makes credentials of what stands before an @.
 	response, err := c.transport.RoundTrip(r.WithContext(ctx))
 	if err != nil {
-		return nil, tell(r, err)
+		return nil, tell(ctx, r, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	answer := &Answer{
@@ -117,7 +117,7 @@ func (c *Client) Do(r *http.Request, maxBody int64) (*Answer, error) {
 	slow := time.AfterFunc(c.patience, func() { cancel(errSlowBody) })
 	defer slow.Stop()
 	if err := answer.read(response.Body, maxBody); err != nil {
-		return nil, tell(r, err)
+		return nil, tell(ctx, r, err)
 	}
 	return answer, nil
 }
@@ -137,9 +137,9 @@ func (a *Answer) read(body io.Reader, atMost int64) error {
 }
 
 // tell is the error of a call. Who asked for it is not told which addresses are ours or what names resolve to.
-func tell(r *http.Request, err error) error {
-	if r.Context().Err() != nil {
-		return context.Cause(r.Context())
+func tell(ctx context.Context, r *http.Request, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	var (
 		name   *net.DNSError

@@ -13,6 +13,7 @@ import (
 
 const (
 	maxURL         = 2000
+	hostCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
 	maxHeaderName  = 100
 	maxHeaderValue = 4 << 10
 )
@@ -43,23 +44,24 @@ func checkTarget(u *url.URL) error {
 		return errors.New("must name a host")
 	case u.User != nil:
 		return errors.New("must have no user name or password")
-	case strings.ContainsAny(host, "%@/\\?# \t"):
-		return errors.New("must name a host, without a zone or escapes")
 	case u.Port() != "" && !isPort(u.Port()):
 		return errors.New("must have a port from 1 to 65535")
 	}
 	return checkHost(host)
 }
 
-// checkHost refuses numbers that are no addresses as everybody writes them (2130706433, 0x7f.1, 127.1): what they
-// mean depends on who reads them.
+// checkHost refuses what means one thing to one reader and another to the next: escapes, letters that are folded into
+// others, and numbers that are no addresses as everybody writes them (2130706433, 0x7f.1, 127.1).
 func checkHost(host string) error {
-	if _, err := netip.ParseAddr(host); err == nil {
+	if addr, err := netip.ParseAddr(host); err == nil && addr.Zone() == "" {
 		return nil
+	}
+	if strings.Trim(host, hostCharacters) != "" {
+		return errors.New("must name a host in plain letters, digits, hyphens and dots (others as xn--…)")
 	}
 	labels := strings.Split(strings.TrimSuffix(host, "."), ".")
 	last := labels[len(labels)-1]
-	if strings.Contains(host, ":") || strings.Trim(last, "0123456789") == "" || isHex(last) {
+	if strings.Trim(last, "0123456789") == "" || isHex(last) {
 		return errors.New("must name a host, or an address in its usual form")
 	}
 	return nil

@@ -16,7 +16,7 @@ func TestAURLIsCheckedAsFarAsItCanBe(t *testing.T) {
 	for _, good := range []string{
 		"http://example.org", "https://example.org/a?b=c&d=%20", "HTTPS://EXAMPLE.ORG:8443/", "https://example.org./",
 		"http://127.0.0.1/", "http://[::1]:8080/", "http://[::ffff:127.0.0.1]/", "http://192.0.2.1:1/", // the dialer's to say
-		"https://xn--bcher-kva.example/", "https://bücher.example/", "http://localhost", "http://a_b.example/",
+		"https://xn--bcher-kva.example/", "http://localhost", "http://a_b.example/",
 		"http://0x.example/", "http://1.example/", "http://example.org:/", "https://example.org/@b",
 		"https://example.org/" + strings.Repeat("x", 2000-len("https://example.org/")),
 	} {
@@ -30,7 +30,7 @@ func TestAURLIsCheckedAsFarAsItCanBe(t *testing.T) {
 		"http://a@example.org/", "http://a:b@example.org/", "http://@example.org/", "http://example.org@127.0.0.1/",
 		"http://example.org:80@127.0.0.1/", "http://a:@b@127.0.0.1/", "http://example.org\\@127.0.0.1/", "http://127.0.0.1\\@example.org/",
 		"http://example.org#@127.0.0.1/", "http://example.org/#a", "http://example.org/#",
-		"http://127.0.0.%31/", "http://%31%32%37.0.0.1/", "http://127%2e0.0.1/", "http://example.org%00.x/", "http://example.org%2f@x/",
+		"https://bücher.example/", "http://ⓛocalhost/", "http://a.0%80/", "http://127。0。0。1/", "http://127.0.0.%31/", "http://%31%32%37.0.0.1/", "http://127%2e0.0.1/", "http://example.org%00.x/", "http://example.org%2f@x/",
 		"http://[fe80::1%25eth0]/", "http://[fe80::1%eth0]/", "http://[::1/", "http://::1/", "http://[127.0.0.1]x/", "http://[example.org]/",
 		"http://[v1.a]/", "http://[::ffff:127.0.0.1.]/", "http://[]/",
 		"http://2130706433/", "http://0x7f000001/", "http://0x7f.0.0.1/", "http://0177.0.0.1/", "http://017700000001/", "http://127.1/",
