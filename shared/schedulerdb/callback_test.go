@@ -1,0 +1,166 @@
+package schedulerdb
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// calledBack is what the gateway says when an outside system has called back: it knows neither the worker nor the start.
+func calledBack(job jobevent.Created, attempt int, kind jobstate.Kind) Outcome {
+	now := time.Now()
+	o := Outcome{JobID: job.JobID, Attempt: attempt, Kind: kind, StartedAt: &time.Time{}, FinishedAt: &now}
+	if kind == jobstate.KindFailed {
+		o.StartedAt, o.ErrorCode, o.Message, o.Retryable = nil, "SHOP.SOLD_OUT", "none left", true
+	} else {
+		o.Output = json.RawMessage(`{"parcel":17}`)
+	}
+	return o
+}
+
+// A callback may be there before anybody has heard that its attempt waits.
+func TestACallbackCountsHoweverFarItsAttemptHasCome(t *testing.T) {
+	h := newHouse(t)
+	began := time.Now().Add(-time.Minute).UTC().Truncate(time.Microsecond)
+	for name, come := range map[string]func(jobevent.Created){
+		"queued": func(jobevent.Created) {},
+		"running": func(job jobevent.Created) {
+			h.beat("w", 100, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &began})
+		},
+		"waiting": func(job jobevent.Created) {
+			o := waiting(job)
+			o.WorkerID, o.StartedAt = "w", &began
+			h.settle(o)
+		},
+		"under a cancel": func(job jobevent.Created) { h.order(job, 1, jobevent.CommandCancel) },
+	} {
+		for _, kind := range []jobstate.Kind{jobstate.KindCompleted, jobstate.KindFailed} {
+			job := newJob()
+			h.ingest(job)
+			come(job)
+			h.settle(calledBack(job, 1, kind))
+			want := jobstate.Completed
+			if kind == jobstate.KindFailed {
+				want = jobstate.Retrying
+				if name == "under a cancel" {
+					want = jobstate.Cancelled
+				}
+			}
+			got := h.wantStatus(job, want)
+			last := got.History[len(got.History)-1]
+			if last.Outcome != string(kind) || last.WorkerID != "" || last.StartedAt != nil || last.FinishedAt == nil {
+				t.Errorf("%s, %s: %+v", name, kind, last)
+			}
+			if known := name == "running" || name == "waiting"; known && (got.StartedAt == nil || !got.StartedAt.Equal(began)) {
+				t.Errorf("%s, %s: started at %v", name, kind, got.StartedAt)
+			}
+			if (kind == jobstate.KindCompleted) != (string(got.Output) == `{"parcel":17}`) || kind == jobstate.KindFailed &&
+				(got.RetryCount != 1 && want == jobstate.Retrying || got.LastError.ErrorCode != "SHOP.SOLD_OUT") {
+				t.Errorf("%s, %s: %+v", name, kind, got)
+			}
+			// What the worker says of the attempt comes too late, and so does the callback again.
+			h.settle(waiting(job), ended(job, 1, jobstate.KindLost))
+			h.settle(waiting(job))
+			h.settle(calledBack(job, 1, jobstate.KindCompleted), calledBack(job, 1, jobstate.KindFailed))
+			if after := h.status(job); after.Version != got.Version {
+				t.Errorf("%s, %s: then %+v", name, kind, after)
+			}
+		}
+	}
+}
+
+func TestACallbackInOneBatchWithItsWaitingKeepsTheStart(t *testing.T) {
+	h := newHouse(t)
+	began := time.Now().Add(-time.Minute).UTC().Truncate(time.Microsecond)
+	for _, kind := range []jobstate.Kind{jobstate.KindCompleted, jobstate.KindFailed} {
+		job := newJob()
+		h.ingest(job)
+		o := waiting(job)
+		o.WorkerID, o.StartedAt = "w", &began
+		h.settle(o, calledBack(job, 1, kind))
+		got := h.status(job)
+		if n := len(got.History); n != 3 || got.History[n-2].Outcome != "waiting" || got.History[n-1].Outcome != string(kind) ||
+			got.StartedAt == nil || !got.StartedAt.Equal(began) {
+			t.Errorf("%s: %+v", kind, got)
+		}
+	}
+}
+
+func TestACallbackOfAnAttemptThatWasLostChangesNothing(t *testing.T) {
+	h := newHouse(t)
+	job := newJob()
+	h.ingest(job)
+	h.settle(ended(job, 1, jobstate.KindLost))
+	before := h.wantStatus(job, jobstate.Queued)
+	h.settle(calledBack(job, 1, jobstate.KindCompleted))
+	h.settle(calledBack(job, 1, jobstate.KindFailed))
+	if after := h.status(job); after.Version != before.Version || after.Attempt != 2 {
+		t.Errorf("%+v", after)
+	}
+}
+
+func TestACallbackOfAnAttemptThatIsNotOutYetChangesNothing(t *testing.T) {
+	h := newHouse(t)
+	job := newJob()
+	h.ingest(job)
+	h.settle(calledBack(job, 2, jobstate.KindCompleted))
+	h.wantStatus(job, jobstate.Queued)
+}
+
+func TestACallbackThatSaysNotRetryableIsTheEnd(t *testing.T) {
+	h := newHouse(t)
+	job := newJob()
+	h.ingest(job)
+	h.settle(waiting(job))
+	o := calledBack(job, 1, jobstate.KindFailed)
+	o.Retryable = false
+	say := h.settle(o)
+	events, err := say.Events("outcome")
+	if err != nil || len(events) != 2 || events[0].Type() != jobevent.TypeDeadLettered ||
+		events[0].ID() != jobevent.DeadLetterID(job.JobID, 1) || events[1].Type() != jobevent.TypeStatus {
+		t.Errorf("said %v, %v", events, err)
+	}
+	if got := h.wantStatus(job, jobstate.Failed); got.RetryCount != 0 || got.LastError.Message != "none left" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What was accepted up to the deadline has half a minute to come: the broker may be away for a while.
+func TestACallbackThatWasInTimeCountsAfterTheDeadline(t *testing.T) {
+	h := newHouse(t)
+	inTime, late := newJob(), newJob()
+	h.ingest(inTime, late)
+	h.settle(waiting(inTime), waiting(late))
+	pass := func(d time.Duration) {
+		h.tamper("UPDATE jobs SET callback_deadline_at = callback_deadline_at - $1::interval, due_at = due_at - $1::interval", d)
+		h.due()
+	}
+	pass(time.Minute + 20*time.Second)
+	h.wantStatus(inTime, jobstate.Waiting)
+	h.settle(calledBack(inTime, 1, jobstate.KindCompleted))
+	h.wantStatus(inTime, jobstate.Completed)
+	pass(11 * time.Second)
+	before := h.wantStatus(late, jobstate.Retrying)
+	h.settle(calledBack(late, 1, jobstate.KindCompleted))
+	if after := h.wantStatus(late, jobstate.Retrying); after.Version != before.Version || after.LastError.ErrorCode != "WORKER.CALLBACK_TIMEOUT" {
+		t.Errorf("%+v", after)
+	}
+}
+
+// A job that may not start after some instant has started once somebody has called back about it.
+func TestAJobThatWasCalledBackDoesNotExpire(t *testing.T) {
+	h := newHouse(t)
+	job := newJob()
+	at := time.Now().Add(time.Hour)
+	job.ExpiresAt = &at
+	h.ingest(job)
+	h.settle(calledBack(job, 1, jobstate.KindFailed))
+	h.tamper("UPDATE jobs SET expires_at = now(), due_at = now()")
+	h.due()
+	if got := h.status(job); got.Attempt != 2 || got.Status != string(jobstate.Queued) {
+		t.Errorf("%+v", got)
+	}
+}
