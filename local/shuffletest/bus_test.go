@@ -29,6 +29,8 @@ const (
 	workerKilled        = "worker killed"
 	outcomeRefused      = "outcome refused"
 	wiped               = "wiped"
+	calledBackEarly     = "called back before the API had heard that it waits"
+	callbackRefused     = "called back when it was over"
 )
 
 type place struct {

@@ -134,23 +134,27 @@ func pool(t *testing.T, url string) *pgxpool.Pool {
 func (h *house) submit(rnd *rand.Rand, lose func() bool) {
 	h.t.Helper()
 	for i := range kinds {
-		k := &kinds[i]
-		request := k.request
-		request.JobType, request.Queue = jobspec.Simulation, jobspec.DefaultQueue
-		request.Timeout, request.Payload = jobspec.DefaultTimeout, []byte(`{"steps":[]}`)
-		var id uuid.UUID // by the seed, for the partitions follow from it
-		binary.BigEndian.PutUint64(id[:], rnd.Uint64())
-		fresh := apidb.NewJob{JobID: id, TraceID: uuid.New(), Request: request}
-		accepted, err := h.api.InsertJobs(h.t.Context(), []apidb.NewJob{fresh})
-		if err != nil {
-			h.t.Fatal(err)
-		}
-		h.jobs[id], h.ids = &job{kind: k}, append(h.ids, id)
-		e, err := apidb.CreatedEvent(accepted[0].Created(fresh))
-		h.gateway(e, err, lose)
-		if k.command != "" {
-			h.command(id, k.command, lose)
-		}
+		h.submitOne(&kinds[i], rnd, lose)
+	}
+}
+
+func (h *house) submitOne(k *kind, rnd *rand.Rand, lose func() bool) {
+	h.t.Helper()
+	request := k.request
+	request.JobType, request.Queue = jobspec.Simulation, jobspec.DefaultQueue
+	request.Timeout, request.Payload = jobspec.DefaultTimeout, []byte(`{"steps":[]}`)
+	var id uuid.UUID // by the seed, for the partitions follow from it
+	binary.BigEndian.PutUint64(id[:], rnd.Uint64())
+	fresh := apidb.NewJob{JobID: id, TraceID: uuid.New(), Request: request}
+	accepted, err := h.api.InsertJobs(h.t.Context(), []apidb.NewJob{fresh})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.jobs[id], h.ids = &job{kind: k, calledBack: map[int]jobstate.Kind{}}, append(h.ids, id)
+	e, err := apidb.CreatedEvent(accepted[0].Created(fresh))
+	h.gateway(e, err, lose)
+	if k.command != "" {
+		h.command(id, k.command, lose)
 	}
 }
 
@@ -192,27 +196,13 @@ func (h *house) reconcile() {
 	for _, sql := range []string{
 		"update jobs set created_at = created_at - interval '61 s', updated_at = updated_at - interval '61 s'",
 		"update commands set created_at = created_at - interval '61 s'",
+		"update callbacks set received_at = least(received_at, now() - interval '3 s')", // until a minute old all are said
 	} {
 		if _, err := h.apiPool.Exec(h.t.Context(), sql); err != nil {
 			h.t.Fatal(err)
 		}
 	}
 	h.tick("reconcile", h.projection().Tick)
-}
-
-// callBack is what the gateway says, and says again, when an outside system has called back.
-func (h *house) callBack() {
-	h.t.Helper()
-	for _, id := range h.ids {
-		if h.jobs[id].name != "is called back" {
-			continue
-		}
-		if shown := h.look(id); shown.Status == jobstate.Waiting {
-			h.say(h.t, []event.Event{h.workers.event(workerdb.Outcome{
-				Key: workerdb.Key{JobID: id, Attempt: shown.Attempt}, Kind: workerdb.Completed,
-			})})
-		}
-	}
 }
 
 // redrive asks for another try of the jobs that want one and are seen to have failed.

@@ -21,6 +21,9 @@ type kind struct {
 	command string // kept when the job is accepted
 	redrive bool   // a retry, once it has failed
 
+	says  []jobspec.CallbackStatus // what an outside system says of attempts, one after another
+	early bool                     // it does so as soon as it was called
+
 	status jobstate.Status // its end
 	dead   int             // dead letters
 	loose  bool            // how far it came before its end is chance
@@ -45,7 +48,19 @@ var kinds = []kind{
 	{name: "kills its workers", ends: outcomes(completes), kills: 9, status: jobstate.Failed, dead: 1},
 	{name: "is handed back", ends: outcomes(handsBack, fails, completes), request: retries(1), status: jobstate.Completed},
 	{name: "snoozes", ends: outcomes(snoozes, snoozes, completes), status: jobstate.Completed},
-	{name: "is called back", ends: outcomes(waits), status: jobstate.Completed},
+	{name: "is called back", ends: outcomes(waits), says: says(jobspec.CallbackCompleted), status: jobstate.Completed},
+	{
+		name: "is called back that it failed", ends: outcomes(waits), request: retries(1),
+		says: says(jobspec.CallbackFailed, jobspec.CallbackCompleted), status: jobstate.Completed,
+	},
+	{
+		name: "is called back that it failed for good", ends: outcomes(waits), request: retries(1),
+		says: says(jobspec.CallbackFailed), status: jobstate.Failed, dead: 1,
+	},
+	{
+		name: "is called back at once", ends: outcomes(waits), says: says(jobspec.CallbackCompleted), early: true,
+		status: jobstate.Completed, loose: true,
+	},
 	{
 		name: "is cancelled while it waits for its time", ends: outcomes(completes),
 		request: jobspec.Request{Delay: time.Hour}, command: jobevent.CommandCancel, status: jobstate.Cancelled,
@@ -61,6 +76,8 @@ var kinds = []kind{
 	},
 }
 
+func says(list ...jobspec.CallbackStatus) []jobspec.CallbackStatus { return list }
+
 func outcomes(list ...workerdb.Outcome) []workerdb.Outcome { return list }
 
 func retries(n int) jobspec.Request {
@@ -72,6 +89,8 @@ type job struct {
 	*kind
 	ended    int // attempts that were settled by their own worker
 	redriven bool
+
+	calledBack map[int]jobstate.Kind // by attempt: what the API has taken; empty: it was over
 }
 
 // next is how an attempt ends, if it does.

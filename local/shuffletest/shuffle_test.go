@@ -56,6 +56,7 @@ func TestEveryEventTwiceInAnyOrderEndsTheSame(t *testing.T) {
 				h.submit(rnd, oneIn(rnd, 4))
 				h.runShuffled(rnd)
 				h.compare(want)
+				h.checkCallbacks()
 				h.mishaps[outcomeRefused] = h.workers.refused
 				t.Log(h.mishaps)
 				all.Lock()
@@ -68,7 +69,7 @@ func TestEveryEventTwiceInAnyOrderEndsTheSame(t *testing.T) {
 	})
 	for _, what := range []string{
 		acceptedNotSaid, heardAgain, killedBeforePublish, settledNotSaid, workerFrozen, workerKilled, outcomeRefused,
-		wiped,
+		wiped, calledBackEarly,
 	} {
 		if mishaps[what] == 0 {
 			t.Errorf("never %s: these runs prove little", what)
@@ -102,7 +103,7 @@ func (h *house) runInOrder() {
 			continue
 		}
 		h.tick("dispatch", h.dispatch.Tick)
-		h.callBack()
+		h.callBack(never)
 		h.redrive(never)
 	}
 	h.t.Fatal("the jobs do not end, even in order")
@@ -137,7 +138,7 @@ func (h *house) runShuffled(rnd *rand.Rand) {
 		case n < 19:
 			h.say(h.t, h.workers.wake())
 		case n < 20:
-			h.callBack()
+			h.callBack(lose)
 			h.redrive(lose)
 		case n < 21 && wipes > 0:
 			wipes--
