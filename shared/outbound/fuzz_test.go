@@ -78,7 +78,8 @@ func cReads(host string) bool {
 	}
 	for i, part := range parts {
 		n, err := strconv.ParseUint(part, 0, 64)
-		if part == "" || strings.ContainsAny(part, "_+-bBoO") && !strings.HasPrefix(strings.ToLower(part), "0x") || err != nil {
+		goOnly := len(part) > 1 && part[0] == '0' && strings.ContainsAny(part[1:2], "bBoO") || strings.Contains(part, "_")
+		if part == "" || goOnly || err != nil {
 			return false
 		}
 		if limit := uint64(1) << 8; i < len(parts)-1 && n >= limit || n >= 1<<32 {
@@ -95,6 +96,7 @@ func FuzzAURLThatPassesSaysWhereItGoes(f *testing.F) {
 	for _, text := range []string{
 		"http://example.org", "https://example.org:8443/a b", "http://a:b@example.org", "http://[::1]:80/", "HTTP://x/#y", "http://0x7f.1",
 		"http:/\\example.org", "http://example.org:80:80/", "http://exa\tmple.org", "http://example.org/\u2028", "https://[::ffff:1.2.3.4]", "http://1.2.3.4.:80",
+		"http://0x_9", "http://0b1", "http://A:",
 	} {
 		f.Add(text)
 	}
