@@ -97,6 +97,11 @@ func Run(ctx context.Context, o Options, use func(ctx context.Context, url strin
 	if err != nil {
 		return err
 	}
+	if o.WorkerQueues != nil {
+		others := slices.DeleteFunc(slices.Clone(o.Queues), func(q string) bool { return slices.Contains(o.WorkerQueues, q) })
+		o.say(fmt.Sprintf("A worker of your own, for the other queues:\nexport DATABASE_URL='%s' KAFKA_BROKERS=%s QUEUES=%s",
+			urls.Worker, strings.Join(below.brokers, ","), strings.Join(others, ",")))
+	}
 	return live(ctx, o, below, urls, door, use)
 }
 

@@ -66,6 +66,8 @@ name a server that is used instead. The data is kept in --dir and found again.`,
 		"embedded, or apache: Apache Kafka itself, which needs Java 17 and Maven")
 	flags.StringSliceVar(&o.Only, "only", nil,
 		"start only these of postgres,kafka and print the settings for the functions' own binaries")
+	flags.StringSliceVar(&o.WorkerQueues, "worker-queues", nil,
+		"queues that the worker here serves, if not all: the others are for a worker of your own")
 	flags.IntVar(&o.PostgresPort, "postgres-port", 0, "port of the private PostgreSQL; 0 takes a free one")
 	flags.IntVar(&o.KafkaPort, "kafka-port", 0, "port of the private broker; 0 takes a free one")
 	flags.StringVar(&logLevel, "log-level", "warn", "of the functions: debug, info, warn or error")
