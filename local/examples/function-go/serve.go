@@ -62,11 +62,13 @@ func receive(take func(http.ResponseWriter, *http.Request, cloudevents.Event) (a
 		}
 		var after func()
 		defer func() {
+			if after == nil {
+				<-places
+				return
+			}
 			go func() {
 				defer func() { <-places }()
-				if after != nil {
-					after()
-				}
+				after()
 			}()
 		}()
 		event, status, err := read(w, r)
@@ -108,9 +110,14 @@ func verify(header http.Header, body []byte) error {
 }
 
 func answer(w http.ResponseWriter, status int, body any) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // whoever has gone does not read it
+	_, _ = w.Write(text) // whoever has gone does not read it
 }
 
 // serve listens until it is asked to stop, and then ends what it has begun.

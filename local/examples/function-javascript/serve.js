@@ -74,8 +74,9 @@ function parse(headers, body) {
 }
 
 export function answer(response, status, body) {
+  const text = body === undefined ? "" : JSON.stringify(body);
   response.writeHead(status, { "Content-Type": "application/json" });
-  response.end(body === undefined ? "" : JSON.stringify(body));
+  response.end(text);
 }
 
 // serve listens until it is asked to stop, and then ends what it has begun.

@@ -9,18 +9,16 @@ from serve import Refusal
 def later(function):
     """Answers 202, and calls back with what function makes of the event."""
 
-    def take(request, event):
-        to = request.headers
-        if "X-Callback-Url" not in to:
+    def take(headers, event):
+        if "x-callback-url" not in headers:
             raise Refusal("FUNCTION.NO_CALLBACK", "there is no X-Callback-Url")
-        request.answer(202)
 
         def after():
             progress = {"percent": 50, "message": "counting"}
-            call_back(to, event, 1, {"status": "PROGRESS", "progress": progress})
-            call_back(to, event, 6, outcome(function, event))
+            call_back(headers, event, 1, {"status": "PROGRESS", "progress": progress})
+            call_back(headers, event, 6, outcome(function, event))
 
-        return after
+        return 202, None, after
 
     return take
 
@@ -36,7 +34,7 @@ def outcome(function, event):
     return {"status": "FAILED", "errorCode": code, "message": message, "retryable": retryable}
 
 
-def call_back(to, event, tries, word):
+def call_back(headers, event, tries, word):
     """Says a word about an attempt, and again after 1, 2, 4 … seconds where it was not heard: a word that
     comes twice counts once. Not heard at all, the attempt fails at its deadline, and the job's retries are
     for that.
@@ -46,15 +44,17 @@ def call_back(to, event, tries, word):
         if number > 0:
             time.sleep(2 ** (number - 1))
         try:
-            return post(to, json.dumps(word).encode())
+            return post(headers, json.dumps(word).encode())
         except OSError as error:
             print("nobody heard a callback for", event.get_id(), error, flush=True)
 
 
-def post(to, body):
+def post(headers, body):
     """Raises OSError where trying again may help."""
-    headers = {"Content-Type": "application/json", "X-Callback-Secret": to["X-Callback-Secret"] or ""}
-    request = urllib.request.Request(to["X-Callback-Url"], body, headers)
+    request = urllib.request.Request(headers["x-callback-url"], body, {
+        "Content-Type": "application/json",
+        "X-Callback-Secret": headers.get("x-callback-secret", ""),
+    })
     try:
         urllib.request.urlopen(request, timeout=30).close()
     except urllib.error.HTTPError as error:

@@ -23,16 +23,7 @@ class Refusal(Exception):
 
 def now(function):
     """Answers an event with what function makes of it."""
-
-    def take(request, event):
-        try:
-            request.answer(200, function(event))
-        except Refusal:
-            raise
-        except Exception as error:
-            request.answer(500, {"errorCode": "FUNCTION.FAILED", "message": str(error)})
-
-    return take
+    return lambda headers, event: (200, function(event), None)
 
 
 def verify(headers, body):
@@ -41,8 +32,8 @@ def verify(headers, body):
     try:
         if secret:
             Webhook(secret).verify(body, headers, json_parse=False)
-    except Exception as error:  # a header may be broken in many ways
-        raise Refusal("FUNCTION.BAD_REQUEST", str(error), 401) from error
+    except Exception as failure:  # a header may be broken in many ways
+        raise Refusal("FUNCTION.BAD_REQUEST", str(failure), 401) from failure
 
 
 class Request(BaseHTTPRequestHandler):
@@ -50,36 +41,47 @@ class Request(BaseHTTPRequestHandler):
     timeout = 30  # of a client that says nothing, in seconds
 
     def do_POST(self):
-        busy = not places.acquire(blocking=False)
+        if not places.acquire(blocking=False):
+            self.read()
+            return self.answer(503, error("FUNCTION.BUSY", "all places are taken"), [("Retry-After", "1")])
         after = None
         try:
-            length = int(self.headers.get("Content-Length", 0))
-            body = self.rfile.read(min(length, MOST_BYTES))
-            if busy:
-                error = {"errorCode": "FUNCTION.BUSY", "message": "all places are taken"}
-                return self.answer(503, error, [("Retry-After", "1")])
-            if length > MOST_BYTES:
-                raise Refusal("FUNCTION.BAD_REQUEST", "the body is too large", 413)
-            after = self.take(body)
+            status, body, after = self.take(self.read())
+            data = encode(body)
         except Refusal as refusal:
-            self.answer(refusal.status, {"errorCode": refusal.code, "message": refusal.message})
+            status, data = refusal.status, error(refusal.code, refusal.message)
+        except Exception as failure:
+            status, data = 500, error("FUNCTION.FAILED", str(failure))
+        if not after:
+            places.release()
+        try:
+            self.answer(status, data)
         finally:
-            if not busy:
+            if after:
                 threading.Thread(target=finish, args=[after]).start()
+
+    def read(self):
+        length = int(self.headers.get("Content-Length", 0))
+        body = self.rfile.read(min(length, MOST_BYTES + 1))
+        left = length - len(body)
+        while left > 0:  # an answer before the end of its request may get lost
+            left -= len(self.rfile.read(min(left, MOST_BYTES))) or left
+        return body
 
     def take(self, body):
         if self.path not in self.routes:
             raise Refusal("FUNCTION.BAD_REQUEST", "there is nothing here", 404)
+        if len(body) > MOST_BYTES:
+            raise Refusal("FUNCTION.BAD_REQUEST", "the body is too large", 413)
         headers = {name.lower(): value for name, value in self.headers.items()}
         verify(headers, body)
         try:
             event = from_http_event(HTTPMessage(headers, body))
-        except Exception as error:
-            raise Refusal("FUNCTION.BAD_REQUEST", f"this is no CloudEvent: {error}") from error
-        return self.routes[self.path](self, event)
+        except Exception as failure:
+            raise Refusal("FUNCTION.BAD_REQUEST", f"this is no CloudEvent: {failure}") from failure
+        return self.routes[self.path](headers, event)
 
-    def answer(self, status, body=None, headers=()):
-        data = b"" if body is None else json.dumps(body).encode()
+    def answer(self, status, data, headers=()):
         self.send_response(status)
         for name, value in headers:
             self.send_header(name, value)
@@ -92,11 +94,18 @@ class Request(BaseHTTPRequestHandler):
         pass
 
 
+def encode(body):
+    return b"" if body is None else json.dumps(body).encode()
+
+
+def error(code, message):
+    return encode({"errorCode": code, "message": message})
+
+
 def finish(after):
     """Runs what is left to do after the answer, and frees the place."""
     try:
-        if after:
-            after()
+        after()
     finally:
         places.release()
 
