@@ -1,0 +1,165 @@
+package examples
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/local/dev"
+)
+
+// A house, and the functions of all languages as processes beside it.
+func TestAJobOfTypeFunctionIsDoneByAnyLanguage(t *testing.T) {
+	t.Parallel()
+	o := dev.Options{
+		Dir: t.TempDir(), Kafka: "embedded", Queues: []string{"default"}, Out: t.Output(), Metrics: prometheus.NewRegistry(),
+	}
+	// The house signs by the secret that it finds.
+	if err := os.WriteFile(filepath.Join(o.Dir, "webhook.secret"), []byte(secret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := dev.Run(t.Context(), o, func(_ context.Context, url string) error {
+		t.Run("the request", func(t *testing.T) { isAsThePageShowsIt(t, client.New(url, "")) })
+		t.Run("each", func(t *testing.T) {
+			for language := range languages {
+				t.Run(language, func(t *testing.T) {
+					t.Parallel()
+					mayRun(t, language)
+					isDone(t, client.New(url, ""), language)
+				})
+			}
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func isDone(t *testing.T, api *client.Client, language string) {
+	right := function(t, language, "WEBHOOK_SECRET="+secret)
+	wrong := function(t, language, "WEBHOOK_SECRET="+another)
+	for name, c := range map[string]struct {
+		url, data string
+		want      string // its status and output, or its code
+	}{
+		"at once":                        {right.url, `{"text": "one two three"}`, `COMPLETED {"words":3}`},
+		"later":                          {right.url + "/later", `{"text": "one two three"}`, `COMPLETED {"words":3}`},
+		"at once, with bad data":         {right.url, `{"text": 7}`, `FAILED WORDS.NO_TEXT`},
+		"later, with bad data":           {right.url + "/later", `{"text": 7}`, `FAILED WORDS.NO_TEXT`},
+		"at once, by a wrong signature":  {wrong.url, `{"text": "one"}`, `FAILED FUNCTION.BAD_REQUEST`},
+		"later, by a wrong signature":    {wrong.url + "/later", `{"text": "one"}`, `FAILED FUNCTION.BAD_REQUEST`},
+		"at an address where nothing is": {right.url + "/nothing", `{"text": "one"}`, `FAILED`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := ended(t.Context(), api, job(c.url, c.data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := got.Status
+			if got.Status == "COMPLETED" {
+				said += " " + compact(got.Output)
+			} else if c.want != "FAILED" {
+				said += " " + got.LastError.ErrorCode
+			}
+			if said != c.want || got.Attempt != 1 {
+				t.Errorf("it ended as %s", got.Raw)
+			}
+		})
+	}
+	for _, path := range []string{"", "/later"} {
+		t.Run("when it is free again, at /"+path, func(t *testing.T) {
+			t.Parallel()
+			waitsForAPlace(t, api, function(t, language, "AT_ONCE=1"), path)
+		})
+	}
+}
+
+// A busy function's job comes again when its answer said, and completes.
+func waitsForAPlace(t *testing.T, api *client.Client, p *program, path string) {
+	free := occupy(t, p)
+	accepted, err := api.Submit(t.Context(), []byte(job(p.url+path, `{"text": "one"}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		got, err := api.Get(t.Context(), accepted.JobID, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.LastError != nil {
+			if got.LastError.ErrorCode != "FUNCTION.BUSY" || got.Terminal() {
+				t.Errorf("while it is busy: %s", got.Raw)
+			}
+			break
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+	free()
+	got, err := client.Follow(t.Context(), api, accepted.JobID, func(*client.Job) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The first retry by the job's policy would come after 10 s.
+	if took := got.FinishedAt.Sub(got.CreatedAt); got.Status != "COMPLETED" || got.Attempt < 2 || took > 8*time.Second {
+		t.Errorf("after %s it ended as %s", took, got.Raw)
+	}
+}
+
+// captured is the page's request.
+var captured = regexp.MustCompile("(?s)<!-- captured -->\n```http\n(.*?)\n\n(.*?)\n```\n")
+
+// isAsThePageShowsIt compares the names of the headers, and the body.
+func isAsThePageShowsIt(t *testing.T, api *client.Client) {
+	requests := make(chan string, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		text, err := httputil.DumpRequest(r, true)
+		if err != nil {
+			t.Error(err)
+		}
+		requests <- strings.ReplaceAll(string(text), "\r\n", "\n")
+	}))
+	defer server.Close()
+	if _, err := ended(t.Context(), api, job(server.URL, `{"text": "one two three"}`)); err != nil {
+		t.Fatal(err)
+	}
+	head, body, _ := strings.Cut(<-requests, "\n\n")
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := captured.FindStringSubmatch(string(text))
+	if shown == nil {
+		t.Fatal("the page shows no request")
+	}
+	if got, want := names(head), names(shown[1]); !slices.Equal(got, want) || body != shown[2] {
+		t.Errorf("it has %v and %s, the page has %v and %s", got, body, want, shown[2])
+	}
+}
+
+// names are the lines of a request's head without the headers' values, sorted.
+func names(head string) []string {
+	lines := strings.Split(head, "\n")
+	for i := range lines {
+		lines[i], _, _ = strings.Cut(lines[i], ": ")
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func job(url, data string) string {
+	return fmt.Sprintf(`{"jobType": "FUNCTION", "payload": {"url": %q, "data": %s}}`, url, data)
+}
