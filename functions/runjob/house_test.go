@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -48,6 +49,9 @@ type house struct {
 	kinds   map[string]int // how many of said are of each type
 	deafen  bool           // publishing fails
 	allOpen bool
+	seen    int // calls that an outside system has seen
+
+	more map[string]handlers.Handler // of the test's own, for workers that start from now on
 }
 
 func newHouse(t *testing.T) *house {
@@ -154,6 +158,7 @@ func (h *house) registry() *handlers.Registry {
 			return handlers.Result{Output: json.RawMessage(`"` + string(make([]byte, handlers.MaxOutput)) + `"`)}, nil
 		},
 	}
+	maps.Copy(types, h.more)
 	for name, handler := range types {
 		err := r.Register(name, nil, func(ctx context.Context, a *handlers.Attempt) (handlers.Result, error) {
 			h.update(func() {

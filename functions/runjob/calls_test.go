@@ -1,0 +1,208 @@
+package runjob
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	logpkg "log"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// external is a real EXTERNAL that may call this machine.
+func external(t *testing.T) handlers.Handler {
+	t.Helper()
+	var cfg handlers.Config
+	cfg.Outbound.Allow = []string{"127.0.0.0/8"}
+	cfg.Callback.Secrets = []string{"whsec_Q2FsbGJhY2sgc2VjcmV0IG9mIDI0IGJ5dGVz"}
+	cfg.Calls.CallbackURL = "https://jobs.example.org/api/jobs/callback"
+	registry, err := handlers.Builtin(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(registry.Close)
+	return registry.Find("EXTERNAL")
+}
+
+// The watchdog asks again, and a worker that was restarted reads the record again: the answer is the same, and the
+// outside system is called once.
+func TestAnAttemptThatWaitsIsNotCalledOutAgain(t *testing.T) {
+	h := newHouse(t)
+	var calls atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
+	t.Cleanup(server.Close)
+	h.more = map[string]handlers.Handler{"EXTERNAL": external(t)}
+	w := h.start(nil)
+	run := h.run("EXTERNAL", fmt.Sprintf(`{"url": %q, "callbackTimeoutMs": 60000}`, server.URL))
+	h.order(run)
+	h.outcome(run)
+	h.order(run)
+	h.outcomes(run, 2)
+	w.stop()
+	h.start(nil)
+	h.order(run, run)
+	said := h.outcomes(run, 4)
+	first, err := jobevent.DecodeAs[jobevent.Waiting](said[0], jobevent.TypeWaiting)
+	if err != nil || first.CallbackTimeoutMs > 60_000 || first.CallbackTimeoutMs < 50_000 {
+		t.Errorf("said %v, %v", said[0], err)
+	}
+	for _, e := range said {
+		again, err := jobevent.DecodeAs[jobevent.Waiting](e, jobevent.TypeWaiting)
+		if err != nil || e.ID() != said[0].ID() || again.CallbackTimeoutMs != first.CallbackTimeoutMs {
+			t.Errorf("said %v, %v", e, err)
+		}
+	}
+	if n := calls.Load(); n != 1 {
+		t.Errorf("called %d times", n)
+	}
+}
+
+// The timeout of the job is that of the call alone.
+func TestTheCallOfAnExternalJobTimesOut(t *testing.T) {
+	h := newHouse(t)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // or the server does not see that the caller has gone
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	h.more = map[string]handlers.Handler{"EXTERNAL": external(t)}
+	h.start(nil)
+	run := h.run("EXTERNAL", fmt.Sprintf(`{"url": %q}`, server.URL))
+	run.TimeoutMs = 100
+	h.order(run)
+	if got := h.failed(run); got.ErrorCode != "WORKER.TIMEOUT" || !got.Retryable {
+		t.Errorf("failed with %+v", got)
+	}
+	run = h.run("EXTERNAL", fmt.Sprintf(`{"url": %q}`, server.URL))
+	h.order(run)
+	h.untilStarted(run)
+	h.wantCancel(run)
+	if got := h.failed(run); got.Kind != jobevent.KindCancelled {
+		t.Errorf("failed with %+v", got)
+	}
+}
+
+// A worker that stops while its call is on its way says so, and the next attempt calls again under its own number.
+func TestTheNextAttemptCallsAgainUnderItsOwnNumber(t *testing.T) {
+	h := newHouse(t)
+	var mu sync.Mutex
+	tokens := map[string]string{} // secrets, by token
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		token := r.Header.Get("webhook-id")
+		mu.Lock()
+		tokens[token] = r.Header.Get("X-Callback-Secret")
+		mu.Unlock()
+		if strings.HasSuffix(token, ".1") {
+			h.update(func() { h.seen++ })
+			<-r.Context().Done()
+		}
+	}))
+	t.Cleanup(server.Close)
+	h.more = map[string]handlers.Handler{"EXTERNAL": external(t)}
+	w := h.start(func(c *Config, _ *timing) { c.Grace = 0 })
+	run := h.run("EXTERNAL", fmt.Sprintf(`{"url": %q}`, server.URL))
+	h.order(run)
+	h.until("the first call is there", func() bool { return h.seen == 1 })
+	w.stop()
+	if got := h.failed(run); got.Kind != jobevent.KindInterrupted {
+		t.Fatalf("failed with %+v", got)
+	}
+	h.start(nil)
+	next := run
+	next.Attempt = 2
+	h.order(run, next)
+	if e := h.outcome(next); e.Type() != jobevent.TypeWaiting {
+		t.Errorf("said %v", e)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	first, second := tokens[jobevent.AttemptToken(run.JobID, 1)], tokens[jobevent.AttemptToken(run.JobID, 2)]
+	if len(tokens) != 2 || first == "" || second == "" || first == second {
+		t.Errorf("called with %d tokens", len(tokens))
+	}
+}
+
+// What others say goes to whoever may see the job, not into the log.
+func TestWhatAnAnswerSaysIsNotLogged(t *testing.T) {
+	var log bytes.Buffer
+	var mu sync.Mutex
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(lockedWriter{&mu, &log}, nil)))
+	t.Cleanup(func() {
+		slog.SetDefault(before)
+		logpkg.SetOutput(os.Stderr) // to which the default one writes
+	})
+	h := newHouseAlone(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "the patient has a cold", http.StatusBadRequest)
+	}))
+	t.Cleanup(server.Close)
+	h.more = map[string]handlers.Handler{"EXTERNAL": external(t), "PLAIN": func(context.Context, *handlers.Attempt) (handlers.Result, error) {
+		return handlers.Result{}, &handlers.Failure{Code: "TEST.PLAIN", Message: "said by the handler"}
+	}}
+	w := h.start(nil)
+	run, plain := h.run("EXTERNAL", fmt.Sprintf(`{"url": %q}`, server.URL)), h.run("PLAIN", "")
+	h.order(run, plain)
+	if got := h.failed(run); !strings.HasSuffix(got.Message, ": the patient has a cold") || got.Retryable {
+		t.Errorf("failed with %+v", got)
+	}
+	h.outcome(plain)
+	w.stop()
+	mu.Lock()
+	defer mu.Unlock()
+	if text := log.String(); strings.Contains(text, "patient") || !strings.Contains(text, "WORKER.CALL_FAILED") ||
+		!strings.Contains(text, "said by the handler") {
+		t.Errorf("logged %s", text)
+	}
+}
+
+type lockedWriter struct {
+	mu *sync.Mutex
+	to io.Writer
+}
+
+func (w lockedWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.to.Write(p)
+}
+
+// A thousand jobs for one outside system, which takes its time.
+func TestAThousandExternalJobsAtOnce(t *testing.T) {
+	h := newHouse(t)
+	var calls, atOnce, most atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		now := atOnce.Add(1)
+		for seen := most.Load(); now > seen && !most.CompareAndSwap(seen, now); seen = most.Load() {
+		}
+		<-time.After(5 * time.Millisecond)
+		atOnce.Add(-1)
+		calls.Add(1)
+	}))
+	t.Cleanup(server.Close)
+	h.more = map[string]handlers.Handler{"EXTERNAL": external(t)}
+	h.start(nil)
+	runs := make([]jobevent.Run, 1000)
+	for i := range runs {
+		runs[i] = h.run("EXTERNAL", fmt.Sprintf(`{"url": %q, "data": %d}`, server.URL, i))
+	}
+	began := time.Now()
+	h.order(runs...)
+	h.until("all wait", func() bool { return h.kinds[jobevent.TypeWaiting] == len(runs) })
+	t.Logf("%d calls in %s, %d at once", calls.Load(), time.Since(began), most.Load())
+	if calls.Load() != int64(len(runs)) || most.Load() > 12 {
+		t.Errorf("%d calls, %d at once", calls.Load(), most.Load())
+	}
+}
