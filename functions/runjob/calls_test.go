@@ -5,11 +5,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	logpkg "log"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -140,10 +138,7 @@ func TestWhatAnAnswerSaysIsNotLogged(t *testing.T) {
 	var mu sync.Mutex
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(lockedWriter{&mu, &log}, nil)))
-	t.Cleanup(func() {
-		slog.SetDefault(before)
-		logpkg.SetOutput(os.Stderr) // to which the default one writes
-	})
+	t.Cleanup(func() { slog.SetDefault(before) })
 	h := newHouseAlone(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "the patient has a cold", http.StatusBadRequest)
