@@ -19,6 +19,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/outbound"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
@@ -55,6 +56,25 @@ func newCalls(t *testing.T, jobType string, cfg handlers.Config) calls {
 	}
 	t.Cleanup(registry.Close)
 	return calls{t, cfg, registry.Find(jobType)}
+}
+
+// newBare is newCalls without the check of the payload that a registry makes.
+func newBare(t *testing.T, jobType string) calls {
+	t.Helper()
+	cfg := callConfig()
+	client, err := outbound.New(cfg.Outbound)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	caller, err := handlers.NewCaller(client, cfg.Webhook, cfg.Callback, cfg.Calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if jobType == jobspec.External {
+		return calls{t, cfg, handlers.NewExternal(caller).Run}
+	}
+	return calls{t, cfg, handlers.NewFunction(caller).Run}
 }
 
 func newAttempt(number int, payload string) *handlers.Attempt {
@@ -305,7 +325,7 @@ func TestWhatMustNotBeCalledIsNot(t *testing.T) {
 func TestAPayloadThatCannotBeUsedIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, jobType := range []string{"EXTERNAL", "FUNCTION"} {
-		c := newCalls(t, jobType, callConfig())
+		c, bare := newCalls(t, jobType, callConfig()), newBare(t, jobType)
 		for _, payload := range []string{
 			``, `null`, `7`, `[]`, `"x"`, `{}`, `{"url": 5}`, `{"url": ""}`, `{"url": "ftp://example.org"}`,
 			`{"url": "http://u:p@example.org"}`, `{"url": "http://example.org/#f"}`, `{"url": "http://[::1"}`, `{"url": "//example.org"}`,
@@ -320,18 +340,47 @@ func TestAPayloadThatCannotBeUsedIsRefused(t *testing.T) {
 			`{"url": "http://example.org", "headers": {"A": "1\r\nB: 2"}}`, `{"url": "http://example.org", "headers": {"A": 1}}`,
 			`{"url": "http://example.org", "headers": {"": "1"}}`, `{"url": "http://example.org", "headers": {"X-A": "1", "x-a": "2"}}`,
 		} {
-			if got := c.failure(payload); got.Code != "WORKER.INVALID_PAYLOAD" || got.Retryable {
-				t.Errorf("%s %s: %+v", jobType, payload, got)
+			for _, got := range []*handlers.Failure{c.failure(payload), bare.failure(payload)} {
+				if got.Code != "WORKER.INVALID_PAYLOAD" || got.Retryable {
+					t.Errorf("%s %s: %+v", jobType, payload, got)
+				}
 			}
 		}
 	}
-	if got := newCalls(t, "EXTERNAL", callConfig()).failure(`{"url": "http://example.org", "type": "a"}`); got.Code != "WORKER.INVALID_PAYLOAD" {
+	if got := newBare(t, "EXTERNAL").failure(`{"url": "http://example.org", "type": "a"}`); got.Code != "WORKER.INVALID_PAYLOAD" {
 		t.Errorf("a type of EXTERNAL: %+v", got)
 	}
 	for _, typ := range []string{`""`, `"a b"`, `"a%20"`, `"ü"`, `5`, `"` + strings.Repeat("a", 256) + `"`} {
-		got := newCalls(t, "FUNCTION", callConfig()).failure(`{"url": "http://example.org", "type": ` + typ + `}`)
+		got := newBare(t, "FUNCTION").failure(`{"url": "http://example.org", "type": ` + typ + `}`)
 		if got.Code != "WORKER.INVALID_PAYLOAD" {
 			t.Errorf("type %s: %+v", typ, got)
+		}
+	}
+}
+
+// What the gateway lets through, a worker can use; and a form that knows the schema tells of each header that is ours.
+func TestTheSchemasSayWhatTheHandlersTake(t *testing.T) {
+	t.Parallel()
+	for _, jobType := range []string{"EXTERNAL", "FUNCTION"} {
+		schema, err := jobspec.CompileSchema(jobspec.PayloadSchema(jobType))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{
+			"Host", "content-length", "Content-Type", "CONTENT_TYPE", "content-encoding", "Transfer-Encoding", "connection", "keep-alive",
+			"upgrade", "TE", "trailer", "expect", "http2-settings", "date", "traceparent", "TraceState", "X-Trace-Id", "x_trace_id",
+			"Proxy-Authorization", "ce-id", "ce_id", "Webhook-Signature", "X-Callback-Url", "a b", "", "é", strings.Repeat("a", 101),
+			"Authorization", "X-Api-Key", "Accept", "User-Agent", "Hosts", "X-Content-Type", "Cex", "Cookie", strings.Repeat("a", 100),
+		} {
+			for _, value := range []string{"", "a b", "a\tb", "a\nb", "é", strings.Repeat("a", 4096), strings.Repeat("a", 4097)} {
+				payload, err := json.Marshal(map[string]any{"url": "http://example.org", "headers": map[string]string{name: value}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if says, takes := schema.Check(payload), outbound.CheckHeader(name, value); (says == nil) != (takes == nil) {
+					t.Errorf("%s header %.20q: %.20q: the schema says %v, the handler %v", jobType, name, value, says, takes)
+				}
+			}
 		}
 	}
 }

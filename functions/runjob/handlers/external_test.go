@@ -16,7 +16,7 @@ func TestAnExternalJobIsHandedOverAndWaits(t *testing.T) {
 	for _, status := range []int{200, 201, 202, 204, 299} {
 		server := newReceiver(t, says(status, "", ""))
 		c := newCalls(t, "EXTERNAL", callConfig())
-		a := newAttempt(3, `{"url": "`+server.URL+`/in?x=1", "data": {"a": "<&>", "n": 1e400}, "headers": {"Authorization": "Bearer x"}, "callbackTimeoutMs": 600000}`)
+		a := newAttempt(3, `{"url": "`+server.URL+`/in?x=1", "data": {"a": "<&>", "n": 12345678901234567890}, "headers": {"Authorization": "Bearer x"}, "callbackTimeoutMs": 600000}`)
 		result, err := c.handler(t.Context(), a)
 		if err != nil || result.Output != nil || result.Snooze != 0 ||
 			result.WaitFor > 10*time.Minute || result.WaitFor < 9*time.Minute {
@@ -24,7 +24,7 @@ func TestAnExternalJobIsHandedOverAndWaits(t *testing.T) {
 		}
 		got := server.only(t)
 		got.wantSigned(t, a, 10*time.Minute)
-		want := fmt.Sprintf(`{"jobId":%q,"attempt":3,"jobType":"EXTERNAL","data":{"a":"<&>","n":1e400},"callback":{"url":%q,"secret":%q,"deadlineAt":%q}}`,
+		want := fmt.Sprintf(`{"jobId":%q,"attempt":3,"jobType":"EXTERNAL","data":{"a":"<&>","n":12345678901234567890},"callback":{"url":%q,"secret":%q,"deadlineAt":%q}}`,
 			a.JobID, door, got.Header.Get("X-Callback-Secret"), got.Header.Get("X-Callback-Deadline"))
 		if string(got.body) != want {
 			t.Errorf("sent %s, not %s", got.body, want)
