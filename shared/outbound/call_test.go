@@ -331,6 +331,29 @@ func TestOverTLSTheSameHolds(t *testing.T) {
 	}
 }
 
+func TestWhatMayGoBetterAnotherTime(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]bool{
+		200: false, 301: false, 400: false, 401: false, 403: false, 404: false, 408: true, 409: false, 410: false, 422: false, 425: true,
+		429: true, 499: false, 500: true, 501: true, 503: true, 599: true,
+	} {
+		if Retryable(status) != want {
+			t.Errorf("%d: %v", status, !want)
+		}
+	}
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", "17")
+		if r.URL.Path == "/busy" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	for path, want := range map[string]time.Duration{"/busy": 17 * time.Second, "/": 0} {
+		if a, err := get(t.Context(), t, client(t, here), url+path, 100); err != nil || a.RetryAfter != want {
+			t.Errorf("%s: %+v, %v", path, a, err)
+		}
+	}
+}
+
 func TestWhatIsCompressedStaysSo(t *testing.T) {
 	t.Parallel()
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -29,7 +30,10 @@ const (
 	maxIdleHost = 4
 )
 
-var errSlowBody = errors.New("the answer began, and its body took too long")
+var (
+	errDead     = errors.New("it does not answer at the addresses that are allowed to be called")
+	errSlowBody = errors.New("the answer began, and its body took too long")
+)
 
 // Client makes the calls. It is good for many at once, and keeps connections for the next.
 type Client struct {
@@ -47,9 +51,7 @@ func New(cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{guard: guard, patience: bodyAtMost}
-	// Control sees the address that is connected to, so a name cannot be one thing when it is checked and another
-	// when it is called.
-	c.dialer = net.Dialer{Timeout: dialAtMost, KeepAlive: silentFor, ControlContext: c.control}
+	c.dialer = net.Dialer{Timeout: dialAtMost, KeepAlive: silentFor}
 	c.transport = &http.Transport{
 		Proxy:                  nil, // a proxy would connect for us, past the check
 		DialContext:            c.dial,
@@ -68,16 +70,23 @@ func New(cfg Config) (*Client, error) {
 // Close lets go of connections that nothing is using.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-func (c *Client) control(_ context.Context, _, address string, _ syscall.RawConn) error {
-	to, err := netip.ParseAddrPort(address)
-	if err != nil || !c.guard.allows(to) {
-		return ErrRefused
-	}
-	return nil
-}
-
+// dial looks at each address that is connected to, as late as that can be done, so a name cannot be one thing when it
+// is checked and another when it is called.
 func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := c.dialer.DialContext(ctx, network, address)
+	var tried atomic.Bool
+	dialer := c.dialer
+	dialer.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		to, err := netip.ParseAddrPort(address)
+		if err != nil || !c.guard.allows(to) {
+			return ErrRefused
+		}
+		tried.Store(true)
+		return nil
+	}
+	conn, err := dialer.DialContext(ctx, network, address)
+	if tried.Load() && errors.Is(err, ErrRefused) {
+		return nil, errDead // of the addresses of a name, the error is of the first
+	}
 	if err != nil {
 		return nil, err
 	}

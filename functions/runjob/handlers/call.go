@@ -105,7 +105,10 @@ func (c *Caller) request(ctx context.Context, a *Attempt, p callPayload, back *c
 // call sends the request, signed, and gives an answer of 2xx. The context of r bounds it.
 func (c *Caller) call(r *http.Request, a *Attempt, body []byte) (*outbound.Answer, error) {
 	if len(body) > 0 {
-		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		// From the beginning again, where a kept connection turns out to be closed.
+		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+		r.Body, _ = r.GetBody()
+		r.ContentLength = int64(len(body))
 	}
 	c.signer.Sign(r.Header, a.Token, time.Now(), body)
 	answer, err := c.client.Do(r, maxCallAnswer)
