@@ -45,6 +45,10 @@ const (
 	EmailFailed      Code = "WORKER.EMAIL_FAILED"
 	CallFailed       Code = "WORKER.CALL_FAILED"
 	CallRefused      Code = "WORKER.CALL_REFUSED"
+
+	ReportQueryFailed Code = "WORKER.REPORT_QUERY_FAILED"
+	ReportNotStored   Code = "WORKER.REPORT_NOT_STORED"
+	ReportTooLarge    Code = "WORKER.REPORT_TOO_LARGE"
 )
 
 // What ends a job without an attempt.
@@ -104,6 +108,9 @@ var table = []Entry{
 	{EmailFailed, 0, "The mail server could not be reached, or said that it may take the message later."},
 	{CallFailed, 0, "The URL that the job calls did not answer, or not with 2xx."},
 	{CallRefused, 0, "The URL that the job calls leads to an address that must not be reached."},
+	{ReportQueryFailed, 0, "A report's query failed, or its database was not to be reached."},
+	{ReportNotStored, 0, "A report's file could not be written: a full disk, a bucket that is away or refuses."},
+	{ReportTooLarge, 0, "A report has more rows or columns than its format takes."},
 
 	{InvalidJob, 0, "The scheduler cannot use the job as it was accepted."},
 	{Expired, 0, "The job had not started by its `expiresAt`."},

@@ -21,6 +21,19 @@ type Option func(*pgxpool.Config)
 // Open makes a pool for url once its server answers. It waits for a server that is away, and fails
 // at once when waiting cannot help: a wrong password, a database that does not exist.
 func Open(ctx context.Context, url string, options ...Option) (*pgxpool.Pool, error) {
+	pool, err := Lazy(ctx, url, options...)
+	if err != nil {
+		return nil, err
+	}
+	if err := awaitServer(ctx, pool); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("reach database: %w", err)
+	}
+	return pool, nil
+}
+
+// Lazy makes a pool for url that looks for its server when it is first used.
+func Lazy(ctx context.Context, url string, options ...Option) (*pgxpool.Pool, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("read database address: %w", err)
@@ -38,10 +51,6 @@ func Open(ctx context.Context, url string, options ...Option) (*pgxpool.Pool, er
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open database pool: %w", err)
-	}
-	if err := awaitServer(ctx, pool); err != nil {
-		pool.Close()
-		return nil, fmt.Errorf("reach database: %w", err)
 	}
 	return pool, nil
 }
@@ -74,6 +83,13 @@ func limits(cfg *pgxpool.Config) {
 // ApplicationName is what the server shows in pg_stat_activity.
 func ApplicationName(name string) Option {
 	return func(cfg *pgxpool.Config) { set(cfg, map[string]string{"application_name": name}) }
+}
+
+// ReadOnly makes transactions read only, and values come in the forms of ISO 8601.
+func ReadOnly() Option {
+	return func(cfg *pgxpool.Config) {
+		set(cfg, map[string]string{"default_transaction_read_only": "on", "datestyle": "ISO, YMD"})
+	}
 }
 
 // IndexOnly makes plans hold without fresh statistics, for stores whose every statement has an index

@@ -33,6 +33,7 @@ type Attempt struct {
 	Token   string // <jobId>.<number>: fence side effects with it
 	TraceID uuid.UUID
 	Payload json.RawMessage
+	Timeout time.Duration // after its start its context ends
 
 	log      func(level slog.Level, text string)
 	progress func(jobevent.Progress)
@@ -44,7 +45,8 @@ func NewAttempt(
 ) *Attempt {
 	return &Attempt{
 		JobID: run.JobID, Number: run.Attempt, Token: jobevent.AttemptToken(run.JobID, run.Attempt),
-		TraceID: traceID, Payload: run.Payload, log: log, progress: progress,
+		TraceID: traceID, Payload: run.Payload,
+		Timeout: time.Duration(run.TimeoutMs) * time.Millisecond, log: log, progress: progress,
 	}
 }
 

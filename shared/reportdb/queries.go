@@ -1,0 +1,81 @@
+package reportdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+
+	"github.com/goccy/go-yaml"
+	"github.com/jackc/pgx/v5"
+)
+
+// Query is one that a report may name.
+type Query struct {
+	SQL         string            `yaml:"sql"` // one statement; a parameter stands in it as @name
+	Description string            `yaml:"description"`
+	Parameters  map[string]string `yaml:"parameters"` // the type of each: see Types
+
+	text  string   // of SQL, with parameters by number
+	names []string // of these, in order
+}
+
+var (
+	queryName     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+	parameterName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
+)
+
+// ReadQueries reads the file of queries, which is YAML or JSON: each under its name.
+func ReadQueries(path string) (map[string]*Query, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return ParseQueries(text)
+}
+
+// ParseQueries is ReadQueries, of the file's text.
+func ParseQueries(text []byte) (map[string]*Query, error) {
+	var queries map[string]*Query
+	if err := yaml.UnmarshalWithOptions(text, &queries, yaml.Strict()); err != nil {
+		return nil, errors.New(yaml.FormatError(err, false, false))
+	}
+	for _, name := range slices.Sorted(maps.Keys(queries)) {
+		if !queryName.MatchString(name) {
+			return nil, fmt.Errorf("%q is no name for a query: letters, digits, dots, - and _", name)
+		}
+		if err := queries[name].prepare(); err != nil {
+			return nil, fmt.Errorf("query %s: %w", name, err)
+		}
+	}
+	return queries, nil
+}
+
+// prepare finds the parameters in the SQL. All of them must be known, and all that are known be there.
+func (q *Query) prepare() error {
+	if q == nil || q.SQL == "" {
+		return errors.New("it has no sql")
+	}
+	places := pgx.StrictNamedArgs{}
+	for name, kind := range q.Parameters {
+		if !parameterName.MatchString(name) {
+			return fmt.Errorf("%q is no name for a parameter", name)
+		}
+		if _, known := types[kind]; !known {
+			return fmt.Errorf("parameter %s: there is no type %q, only %v", name, kind, Types())
+		}
+		places[name] = name
+	}
+	text, names, err := places.RewriteQuery(context.Background(), nil, q.SQL, nil)
+	if err != nil {
+		return err
+	}
+	q.text = text
+	for _, name := range names {
+		q.names = append(q.names, name.(string))
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+// Package reportdb runs the named queries of reports, on a database that it only reads.
+package reportdb
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+)
+
+// What became of a query that was put to the database.
+var (
+	ErrUnavailable = errors.New("the report database is unavailable") // for now, or it had no time
+	ErrFailed      = errors.New("the report's query failed")          // and would fail again
+)
+
+// InvalidError is about what a request names or gives.
+type InvalidError struct {
+	Path   string // in the payload
+	Reason string
+}
+
+func (e *InvalidError) Error() string { return e.Path + ": " + e.Reason }
+
+func invalid(path, reason string) error { return &InvalidError{path, reason} }
+
+// Store is the database, and the queries that may be put to it.
+type Store struct {
+	pool    *pgxpool.Pool
+	queries map[string]*Query
+}
+
+// Open checks the address, but does not look for the database: a worker starts without it.
+func Open(url string, queries map[string]*Query) (*Store, error) {
+	pool, err := pgpool.Lazy(context.Background(), url, pgpool.ApplicationName("jobweaver-report"), pgpool.ReadOnly())
+	if err != nil {
+		return nil, err
+	}
+	return &Store{pool: pool, queries: queries}, nil
+}
+
+// Close ends all connections.
+func (s *Store) Close() { s.pool.Close() }
+
+// Kind is what the values of a column are.
+type Kind uint8
+
+// The kinds of columns. The texts of Date, DateTime and Instant are of ISO 8601: 2026-11-22T08:00:00Z.
+const (
+	Text Kind = iota
+	Number
+	Bool
+	Date
+	DateTime
+	Instant
+)
+
+// Column is one of a result.
+type Column struct {
+	Name string
+	Kind Kind
+}
+
+// Value is one of a row.
+type Value struct {
+	Text string
+	Null bool
+}
+
+// Rows takes a result: first its columns, then its rows. The values of a row are gone when Row returns.
+type Rows struct {
+	Columns func([]Column) error
+	Row     func([]Value) error
+}
+
+// Run puts a query to the database, for no longer than ctx and atMost (0: no limit), and gives its rows as they come.
+// An error of rows ends it, and comes back as it is; so does the cause of ctx.
+func (s *Store) Run(
+	ctx context.Context, name string, parameters map[string]json.RawMessage, atMost time.Duration, rows Rows,
+) error {
+	q := s.queries[name]
+	if q == nil {
+		return invalid("query", fmt.Sprintf("there is no query %q", name))
+	}
+	texts, oids, err := q.bind(parameters)
+	if err != nil {
+		return err
+	}
+	// A result that is not read to its end has to be broken off.
+	broken, breakOff := context.WithCancel(ctx)
+	defer breakOff()
+	conn, err := s.pool.Acquire(broken)
+	if err != nil {
+		return classify(ctx, err)
+	}
+	defer conn.Release()
+	tx, err := conn.BeginTx(broken, pgx.TxOptions{BeginQuery: fmt.Sprintf(
+		"begin read only; set local statement_timeout = %d", max(atMost.Milliseconds(), 0))})
+	if err != nil {
+		return classify(ctx, err)
+	}
+	defer rollback(tx)
+	result := conn.Conn().PgConn().ExecParams(broken, q.text, texts, oids, nil, nil) // in and out as text
+	if err := read(result, rows); err != nil {
+		breakOff()
+		_, _ = result.Close()
+		return err
+	}
+	told := result.FieldDescriptions() != nil
+	if _, err := result.Close(); err != nil {
+		return classify(ctx, err)
+	}
+	if !told {
+		return fmt.Errorf("%w: it has no rows to give, being no select", ErrFailed)
+	}
+	return nil
+}
+
+// rollback ends a transaction that has changed nothing. Where its connection has gone, it is over.
+func rollback(tx pgx.Tx) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = tx.Rollback(ctx)
+}
+
+// read gives the result to rows, and returns their error.
+func read(result *pgconn.ResultReader, rows Rows) error {
+	fields := result.FieldDescriptions()
+	if fields == nil {
+		return nil // Run says why
+	}
+	columns := make([]Column, len(fields))
+	for i, field := range fields {
+		columns[i] = Column{field.Name, kinds[field.DataTypeOID]}
+	}
+	if err := rows.Columns(columns); err != nil {
+		return err
+	}
+	values := make([]Value, len(columns))
+	for result.NextRow() {
+		for i, text := range result.Values() {
+			values[i] = Value{valueText(columns[i].Kind, text), text == nil}
+		}
+		if err := rows.Row(values); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var kinds = map[uint32]Kind{
+	pgtype.Int2OID: Number, pgtype.Int4OID: Number, pgtype.Int8OID: Number, pgtype.OIDOID: Number,
+	pgtype.Float4OID: Number, pgtype.Float8OID: Number, pgtype.NumericOID: Number,
+	pgtype.BoolOID: Bool, pgtype.DateOID: Date, pgtype.TimestampOID: DateTime, pgtype.TimestamptzOID: Instant,
+}
+
+// valueText is the value as all formats write it. The connection's time zone is UTC.
+func valueText(kind Kind, text []byte) string {
+	switch kind {
+	case Bool:
+		if string(text) == "t" {
+			return "true"
+		}
+		return "false"
+	case DateTime, Instant:
+		at := strings.Replace(string(text), " ", "T", 1)
+		if day, ok := strings.CutSuffix(at, "+00"); ok {
+			return day + "Z"
+		}
+		return at
+	case Text, Number, Date:
+	}
+	return string(text)
+}
+
+// classify tells what may go away by itself from what does not.
+func classify(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var answer *pgconn.PgError
+	if errors.As(err, &answer) {
+		const readOnly = "25006" // it is the query that would write
+		err = fmt.Errorf("%s (SQLSTATE %s)", answer.Message, answer.Code)
+		if answer.Code == readOnly || !pgpool.IsUnavailable(answer) {
+			return fmt.Errorf("%w: %w", ErrFailed, err)
+		}
+	} else if !pgpool.IsUnavailable(err) {
+		return fmt.Errorf("%w: %w", ErrFailed, err)
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
