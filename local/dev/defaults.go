@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,7 @@ type defaults struct {
 	webhook     webhook.Secrets
 	callback    webhook.Secrets
 	callbackURL string
+	reports     string // URL of the folder for them
 }
 
 // load is funchost.LoadConfig, with the defaults.
@@ -48,6 +50,10 @@ func (d *defaults) load(cfg any) error {
 		if unset("CALLBACK_URL") {
 			cfg.CallbackURL = d.callbackURL
 		}
+	case *handlers.ReportConfig:
+		if unset("REPORT_BUCKET") {
+			cfg.Bucket = d.reports
+		}
 	}
 	return nil
 }
@@ -56,6 +62,11 @@ func unset(name string) bool {
 	_, given := os.LookupEnv(name)
 	_, inFile := os.LookupEnv(name + "_FILE")
 	return !given && !inFile
+}
+
+// reportFolder is the URL of the folder for reports.
+func reportFolder(dir string) string {
+	return (&url.URL{Scheme: "file", Path: filepath.Join(dir, "reports")}).String()
 }
 
 // Where a house's own secrets are kept.

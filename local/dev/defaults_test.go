@@ -63,7 +63,7 @@ func TestTheEnvironmentIsStrongerThanDefaults(t *testing.T) {
 	if err := os.WriteFile(file, []byte(own+"\n"+own+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	told := defaults{webhook.Secrets{"a"}, webhook.Secrets{"b"}, "http://127.0.0.1:1/api/jobs/callback"}
+	told := defaults{webhook.Secrets{"a"}, webhook.Secrets{"b"}, "http://127.0.0.1:1/api/jobs/callback", "file:///reports"}
 	load := func() (cfg handlers.Config) {
 		for _, part := range cfg.Parts() {
 			if err := told.load(part); err != nil {
@@ -74,16 +74,19 @@ func TestTheEnvironmentIsStrongerThanDefaults(t *testing.T) {
 	}
 	got := load()
 	if !slices.Equal(got.Outbound.Allow, loopback) || !slices.Equal(got.Webhook.Secrets, told.webhook) ||
-		!slices.Equal(got.Callback.Secrets, told.callback) || got.Calls.CallbackURL != told.callbackURL {
+		!slices.Equal(got.Callback.Secrets, told.callback) || got.Calls.CallbackURL != told.callbackURL ||
+		got.Report.Bucket != told.reports {
 		t.Errorf("where nothing is set: %+v", got)
 	}
 	t.Setenv("OUTBOUND_ALLOW", "")
 	t.Setenv("WEBHOOK_SECRETS", own)
 	t.Setenv("CALLBACK_SECRETS_FILE", file)
 	t.Setenv("CALLBACK_URL", "https://example.org/")
+	t.Setenv("REPORT_BUCKET", "s3://reports")
 	got = load()
 	if len(got.Outbound.Allow) != 0 || !slices.Equal(got.Webhook.Secrets, []string{own}) ||
-		!slices.Equal(got.Callback.Secrets, []string{own, own}) || got.Calls.CallbackURL != "https://example.org/" {
+		!slices.Equal(got.Callback.Secrets, []string{own, own}) || got.Calls.CallbackURL != "https://example.org/" ||
+		got.Report.Bucket != "s3://reports" {
 		t.Errorf("where all is set: %+v", got)
 	}
 }

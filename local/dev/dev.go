@@ -142,6 +142,7 @@ func sayDefaults(o Options) error {
 	}
 	o.say("export WEBHOOK_SECRETS_FILE='" + filepath.Join(o.Dir, webhookFile) + "'")
 	o.say("export CALLBACK_SECRETS_FILE='" + filepath.Join(o.Dir, callbackFile) + "'")
+	o.say("export REPORT_BUCKET='" + reportFolder(o.Dir) + "'")
 	o.say("export OUTBOUND_ALLOW=" + strings.Join(loopback, ","))
 	o.say("export CALLBACK_URL=http://127.0.0.1:…/api/jobs/callback # the gateway's PORT")
 	return nil

@@ -38,7 +38,7 @@ func live(
 	ctx context.Context, o Options, below *base, urls migrations.URLs, door net.Listener,
 	use func(ctx context.Context, url string) error,
 ) error {
-	told := defaults{callbackURL: "http://" + door.Addr().String() + "/api/jobs/callback"}
+	told := defaults{callbackURL: "http://" + door.Addr().String() + "/api/jobs/callback", reports: reportFolder(o.Dir)}
 	if err := told.furnishSecrets(o.Dir); err != nil {
 		return err
 	}

@@ -15,11 +15,12 @@ type Config struct {
 	Callback webhook.CallbackConfig
 	Calls    CallsConfig
 	Email    EmailConfig
+	Report   ReportConfig
 }
 
 // Parts are the structs into which the environment is read, each by itself.
 func (c *Config) Parts() []any {
-	return []any{&c.Outbound, &c.Webhook, &c.Callback, &c.Calls, &c.Email}
+	return []any{&c.Outbound, &c.Webhook, &c.Callback, &c.Calls, &c.Email, &c.Report}
 }
 
 // Builtin is a registry of the built-in job types, to which others can be added.
@@ -46,9 +47,15 @@ func (c *Config) register(r *Registry) error {
 	if err != nil {
 		return err
 	}
+	report, err := NewReport(c.Report)
+	if err != nil {
+		return err
+	}
+	r.OnClose(report.Close)
 	return errors.Join(
 		r.Register(jobspec.Simulation, nil, NewSimulation(client).Run),
 		r.Register(jobspec.Email, nil, email.Run),
+		r.Register(jobspec.Report, nil, report.Run),
 		r.Register(jobspec.External, nil, NewExternal(caller).Run),
 		r.Register(jobspec.FunctionCall, nil, NewFunction(caller).Run),
 	)

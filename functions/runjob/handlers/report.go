@@ -18,7 +18,7 @@ import (
 type ReportConfig struct {
 	Bucket      string `envconfig:"REPORT_BUCKET" desc:"where reports are stored: file:///folder or s3://bucket?region=…; without it, REPORT fails"`
 	Queries     string `envconfig:"REPORT_QUERIES" desc:"file, YAML or JSON, of the queries that a report may name"`
-	DatabaseURL string `envconfig:"REPORT_DATABASE_URL" desc:"database on which they run; use a role that may only read"`
+	DatabaseURL Secret `envconfig:"REPORT_DATABASE_URL" desc:"database on which they run; use a role that may only read"`
 }
 
 // progressEvery is how often a report says how far it is.
@@ -45,7 +45,7 @@ func NewReport(cfg ReportConfig) (_ *Report, err error) {
 		}
 	}
 	if cfg.DatabaseURL != "" {
-		if r.rows, err = reportdb.Open(cfg.DatabaseURL, queries); err != nil {
+		if r.rows, err = reportdb.Open(string(cfg.DatabaseURL), queries); err != nil {
 			return nil, fmt.Errorf("REPORT_DATABASE_URL: %w", err)
 		}
 	}
@@ -94,7 +94,7 @@ func (r *Report) Run(ctx context.Context, a *Attempt) (Result, error) {
 }
 
 func (r *Report) configured(p *reportPayload) error {
-	missing := ""
+	var missing string
 	switch {
 	case r.store == nil:
 		missing = "REPORT_BUCKET"

@@ -128,7 +128,7 @@ func newInlineRows(rows []byte, columns []reportColumn) (*inlineRows, error) {
 		}
 		width = max(width, at+1)
 		if !r.named && columns != nil && at >= len(columns) {
-			return payloadError("rows["+strconv.Itoa(number)+"]", "has more cells than there are columns, which are %d", len(columns))
+			return payloadError("rows["+strconv.Itoa(number)+"]", "has more than %d cells, one a column", len(columns))
 		}
 		if width > reportfile.MaxColumns && columns == nil {
 			return payloadError("rows", "have more than %d columns", reportfile.MaxColumns)
@@ -204,14 +204,14 @@ func (r *inlineRows) each(
 
 // cellOf keeps a number's digits as they are. Lists and objects are their JSON.
 func cellOf(value jsontext.Value) reportfile.Cell {
-	switch value.Kind() {
-	case 'n':
+	switch kind := value.Kind(); {
+	case kind == 'n':
 		return reportfile.Cell{}
-	case 't', 'f':
+	case kind == 't' || kind == 'f':
 		return reportfile.Cell{Kind: reportfile.Bool, Text: string(value)}
-	case '0':
+	case kind == '0':
 		return reportfile.Cell{Kind: reportfile.Number, Text: string(value)}
-	case '"':
+	case kind == '"':
 		var text string
 		_ = json.Unmarshal(value, &text) // it was read before
 		return reportfile.Cell{Kind: reportfile.Text, Text: text}

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"io"
 	"strings"
+	"unicode/utf8"
 )
 
 // csvFile has a line of titles, the rows and, where one was asked for, a line of totals.
@@ -56,10 +57,8 @@ func (f *csvFile) close() error { return nil }
 
 // harmless is text that no spreadsheet takes for a formula. Only text is changed: -1 is a number.
 func harmless(text string) string {
-	if text == "" || !strings.ContainsAny(text[:1], "=+-@\t\r\n\xef") || IsDecimal(text) {
-		return text
-	}
-	if text[0] == '\xef' && !strings.ContainsAny(string([]rune(text)[:1]), "＝＋－＠") {
+	first, _ := utf8.DecodeRuneInString(text)
+	if text == "" || !strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) || IsDecimal(text) {
 		return text
 	}
 	return "'" + text

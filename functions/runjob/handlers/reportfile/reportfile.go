@@ -167,7 +167,8 @@ func header(columns []Column) []string {
 
 // oneLine has blanks for all that is not to be seen.
 func oneLine(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }), " ")
+	blank := func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }
+	return strings.Join(strings.FieldsFunc(text, blank), " ")
 }
 
 // shown is a cell as people read it.

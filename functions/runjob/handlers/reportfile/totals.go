@@ -73,22 +73,20 @@ func (t *tally) addBest(c Cell) error {
 	if t.best.Kind != Null && t.best.Kind != c.Kind && !(isNumber(t.best) && isNumber(c)) {
 		return t.refuse(c, "is of another kind than those above it")
 	}
-	order := 0
-	switch {
-	case c.Kind == Date || c.Kind == DateTime || c.Kind == Instant:
-		// As the stores write them, those of the years 1 to 9999 are in the order of their texts.
+	var order int
+	var n apd.Decimal
+	if c.Kind == Date || c.Kind == DateTime || c.Kind == Instant {
+		// Those of the years 1 to 9999 are in the order of their texts.
 		order = strings.Compare(strings.TrimSuffix(c.Text, "Z"), strings.TrimSuffix(t.best.Text, "Z"))
-	default:
-		n, err := t.number(c)
-		if err != nil {
+	} else {
+		var err error
+		if n, err = t.number(c); err != nil {
 			return err
 		}
-		if order = n.Cmp(&t.bestN); t.best.Kind == Null || order < 0 && t.of == Min || order > 0 && t.of == Max {
-			t.bestN = n
-		}
+		order = n.Cmp(&t.bestN)
 	}
 	if t.best.Kind == Null || order < 0 && t.of == Min || order > 0 && t.of == Max {
-		t.best = c
+		t.best, t.bestN = c, n
 	}
 	return nil
 }
