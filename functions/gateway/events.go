@@ -38,9 +38,9 @@ func (f *Function) takeEvents(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	jobs := make([]apidb.NewJob, len(in.events))
+	jobs, judge := make([]apidb.NewJob, len(in.events)), f.payloads.judge(c.Request.Context())
 	for i, e := range in.events {
-		if jobs[i], err = f.jobOf(e, c.Request.URL.Query(), traceID(c)); err != nil {
+		if jobs[i], err = f.jobOf(e, c.Request.URL.Query(), traceID(c), judge); err != nil {
 			return in.at(i, err)
 		}
 	}
@@ -81,7 +81,7 @@ func prefersReply(header http.Header) bool {
 }
 
 // jobOf makes a job of an event: of its data, or of its data and the parameters of the URL.
-func (f *Function) jobOf(e event.Event, params url.Values, trace uuid.UUID) (apidb.NewJob, error) {
+func (f *Function) jobOf(e event.Event, params url.Values, trace uuid.UUID, judge judge) (apidb.NewJob, error) {
 	if err := checkEvent(e); err != nil {
 		return apidb.NewJob{}, err
 	}
@@ -97,7 +97,7 @@ func (f *Function) jobOf(e event.Event, params url.Values, trace uuid.UUID) (api
 	if err != nil {
 		return apidb.NewJob{}, err
 	}
-	late, err := f.validate(&req, true)
+	late, err := f.validate(&req, true, judge)
 	if err != nil {
 		return apidb.NewJob{}, err
 	}

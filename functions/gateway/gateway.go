@@ -45,6 +45,7 @@ type Function struct {
 	defaults jobspec.TypeDefaults
 	singles  *together
 	ordered  *together // those with an ordering key: waiting for a key's lock they hold up only each other
+	payloads *payloads
 	stage    *stage
 	endings  *endings
 	done     *endings      // of operations
@@ -73,6 +74,7 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 		defaults: defaults,
 		singles:  &together{insert: store.InsertJobs, patience: requestPatience},
 		ordered:  &together{insert: store.InsertJobs, patience: requestPatience},
+		payloads: newPayloads(store.ToldTypes),
 		stage:    newStage(),
 		endings:  newEndings(store.Ended),
 		done:     newEndings(store.EndedOperations),

@@ -33,7 +33,7 @@ func (f *Function) submit(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	asked, err := f.decode(body, traceID(c))
+	asked, err := f.decode(body, traceID(c), f.payloads.judge(c.Request.Context()))
 	if err != nil {
 		return err
 	}
@@ -80,12 +80,12 @@ func noJobs(at []int) error {
 	return e
 }
 
-func (f *Function) decode(body []byte, trace uuid.UUID) (apidb.NewJob, error) {
+func (f *Function) decode(body []byte, trace uuid.UUID, judge judge) (apidb.NewJob, error) {
 	req, err := jobspec.Decode(body)
 	if err != nil {
 		return apidb.NewJob{}, err
 	}
-	late, err := f.validate(&req, req.IdempotencyKey != "")
+	late, err := f.validate(&req, req.IdempotencyKey != "", judge)
 	if err != nil {
 		return apidb.NewJob{}, err
 	}
@@ -94,10 +94,17 @@ func (f *Function) decode(body []byte, trace uuid.UUID) (apidb.NewJob, error) {
 	return job, err
 }
 
-// validate puts off the judgement on a request that comes late: where it can repeat one that came in time, only
-// the store knows.
-func (f *Function) validate(req *jobspec.Request, repeatable bool) (late, err error) {
-	if err = req.Validate(f.rules); repeatable && jobspec.IsLate(err) {
+// validate puts off the judgement on a request that comes late, or whose payload a worker's schema refuses: where
+// it can repeat one that came in time, only the store knows.
+func (f *Function) validate(req *jobspec.Request, repeatable bool, judge judge) (late, err error) {
+	err = req.Validate(f.rules)
+	if err == nil {
+		if err = judge(req); err == nil || !repeatable {
+			return nil, err
+		}
+		return err, nil
+	}
+	if repeatable && jobspec.IsLate(err) {
 		return err, nil
 	}
 	return nil, err
@@ -144,9 +151,9 @@ func (f *Function) submitBatch(c *gin.Context) error {
 		results[i] = batchResult{Status: body.Status, Error: &body}
 	}
 	jobs, ordinals := make([]apidb.NewJob, 0, len(raws)), make([]int, 0, len(raws))
-	trace := traceID(c)
+	trace, judge := traceID(c), f.payloads.judge(c.Request.Context())
 	for i, raw := range raws {
-		job, err := f.decode(raw, trace)
+		job, err := f.decode(raw, trace, judge)
 		if err != nil {
 			refuse(i, err)
 			continue

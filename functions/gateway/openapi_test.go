@@ -66,7 +66,7 @@ func TestTheContractHasItsEndpoints(t *testing.T) {
 		"POST /api/schedules", "GET /api/schedules", "GET /api/schedules/{name}", "PUT /api/schedules/{name}",
 		"DELETE /api/schedules/{name}", "POST /api/schedules/{name}/pause", "POST /api/schedules/{name}/resume",
 		"POST /api/schedules/{name}/run", "GET /api/schedules/{name}/ticks",
-		"POST /events", "GET /api/health", "GET /api/openapi.yaml", "GET /", "GET /health/liveness",
+		"POST /events", "GET /api/health", "GET /api/job-types", "GET /api/job-types/{type}", "GET /api/openapi.yaml", "GET /", "GET /health/liveness",
 		"GET /health/readiness", "GET /metrics"}
 	slices.Sort(got)
 	slices.Sort(want)

@@ -57,6 +57,8 @@ func (f *Function) routes() []route {
 		{http.MethodPost, "/api/controls/:kind/:name/pause", f.pause},
 		{http.MethodPost, "/api/controls/:kind/:name/resume", f.resume},
 		{http.MethodGet, "/api/workers", f.workers},
+		{http.MethodGet, "/api/job-types", f.listJobTypes},
+		{http.MethodGet, "/api/job-types/:type", f.getJobType},
 		{http.MethodGet, "/api/stats", f.stats},
 		{http.MethodGet, "/api/health", f.health},
 		{http.MethodGet, "/api/openapi.yaml", f.contract},

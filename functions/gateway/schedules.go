@@ -130,7 +130,10 @@ func (f *Function) schedule(c *gin.Context) (jobspec.Schedule, error) {
 	if err != nil {
 		return asked, err
 	}
-	return asked, asked.Validate(f.rules)
+	if err := asked.Validate(f.rules); err != nil {
+		return asked, err
+	}
+	return asked, jobspec.OfJob(f.payloads.judge(c.Request.Context())(&asked.Job))
 }
 
 // fires refuses a schedule that is over before it fires.

@@ -56,7 +56,7 @@ func newRoot() *cobra.Command {
 		newCommand("delete", "Delete a job that has ended", nil),
 		newOperations(), newSchedules(), newControls(), newLimit(),
 		newPauseOrResume("pause", "Have nothing more of it start"), newPauseOrResume("resume", "Have it start again"),
-		newWorkers(), newStats())
+		newWorkers(), newTypes(), newStats())
 	return root
 }
 

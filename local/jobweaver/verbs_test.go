@@ -40,9 +40,14 @@ func TestEachVerbAsksOneThing(t *testing.T) {
 	answers["GET /api/stats"] = `{"types":[{"jobType":"A","jobs":{"PENDING":7}}],"oldestWaiting":{"jobId":"j7","ageMs":1500},
 		"throughput":{"perSecond":{"1m":{"completed":2.5}}},"latency":{"5m":{"run":{"p50Ms":1,"p95Ms":2,"p99Ms":3}}}}`
 	answers["GET /api/jobs/j1/logs"] = `{"logs":[{"attempt":2,"at":"2026-01-02T03:04:05Z","level":"INFO","text":"hi"}]}`
+	mail := `{"name":"MAIL","accepted":true,"workers":2,"queues":["default"],"description":"Sends.","schema":{"type":"object"}}`
+	answers["GET /api/job-types"] = `{"jobTypes":[` + mail + `],"acceptsAny":true}`
+	answers["GET /api/job-types/MAIL"] = mail
 	for args, c := range map[string]struct{ asked, body, printed string }{
-		"cancel j1": {"POST /api/jobs/j1/cancel", "", "cancel of j1 is command 3"},
-		"delete j1": {"DELETE /api/jobs/j1", "", "delete of j1 is command 3"},
+		"types":      {"GET /api/job-types", "", "any other type is accepted"},
+		"types MAIL": {"GET /api/job-types/MAIL", "", "  \"type\": \"object\"\n}"},
+		"cancel j1":  {"POST /api/jobs/j1/cancel", "", "cancel of j1 is command 3"},
+		"delete j1":  {"DELETE /api/jobs/j1", "", "delete of j1 is command 3"},
 		"reschedule j1 --at 2026-01-02T03:04:05Z": {"POST /api/jobs/j1/reschedule", `{"runAt":"2026-01-02T03:04:05Z"}`, "command 3"},
 		"cancel j1 j2":                                 {"POST /api/operations", `{"command":"cancel","jobIds":["j1","j2"]}`, "o1"},
 		"retry --status FAILED --type A":               {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"],"type":"A"}}`, "skipped 1: the job is"},

@@ -29,6 +29,7 @@ type Store struct {
 	controls cache[heldControls]
 	accepts  accepts
 	stats    cache[statsRead]
+	told     cache[map[string]ToldType]
 	held     heldSchedules
 }
 

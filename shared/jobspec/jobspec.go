@@ -104,11 +104,16 @@ type Rules struct {
 	CheckURL func(string) error
 }
 
+// Accepts tells whether jobs of a type are taken.
+func (r *Rules) Accepts(jobType string) bool {
+	return jobType == Simulation || slices.Contains(Builtin(), jobType) || slices.Contains(r.JobTypes, jobType) ||
+		slices.Contains(r.JobTypes, "*")
+}
+
 // Validate checks what Decode cannot know. The error is an *apierror.Error.
 func (r *Request) Validate(rules Rules) error {
 	var p problems
-	if r.JobType != Simulation && !slices.Contains(Builtin(), r.JobType) && !slices.Contains(rules.JobTypes, r.JobType) &&
-		!slices.Contains(rules.JobTypes, "*") {
+	if !rules.Accepts(r.JobType) {
 		p.add("jobType", "is neither built in nor listed in JOB_TYPES")
 	}
 	if !slices.Contains(rules.Queues, r.Queue) {

@@ -169,6 +169,9 @@ func decodeScheduled(body json.RawMessage) (Request, problems) {
 	return req, p
 }
 
+// OfJob moves what is wrong with a schedule's job to where the job stands in the schedule.
+func OfJob(err error) error { return ofJob(err).err() }
+
 // ofJob is what is wrong with a schedule's job, by its path in the schedule.
 func ofJob(err error) problems {
 	var refused *apierror.Error

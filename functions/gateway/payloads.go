@@ -1,0 +1,104 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+)
+
+// payloads checks payloads of job types that are not built in, by the schemas that workers have told.
+type payloads struct {
+	told func(context.Context) (map[string]apidb.ToldType, error)
+
+	mu       sync.Mutex
+	compiled map[string]func() *jobspec.Schema // by its text; of a bad one, nil
+	slow     sometimes
+}
+
+const (
+	maxCompiled  = 200         // above it all are forgotten
+	toldPatience = time.Second // for a database that will not take the job either
+)
+
+func newPayloads(told func(context.Context) (map[string]apidb.ToldType, error)) *payloads {
+	return &payloads{told: told, compiled: map[string]func() *jobspec.Schema{}}
+}
+
+// judge says what is wrong with a job's payload.
+type judge func(*jobspec.Request) error
+
+// judge checks the payloads of one request. The workers are asked for at the first that needs them, and once.
+func (p *payloads) judge(ctx context.Context) judge {
+	told := sync.OnceValue(func() map[string]apidb.ToldType {
+		ctx, cancel := context.WithTimeout(ctx, toldPatience)
+		defer cancel()
+		types, err := p.told(ctx)
+		if err != nil { // the worker checks, too
+			slog.WarnContext(ctx, "payloads are not checked: no word of workers", "error", err)
+		}
+		return types
+	})
+	return func(req *jobspec.Request) error {
+		if slices.Contains(jobspec.Builtin(), req.JobType) {
+			return nil // it was checked when it was read
+		}
+		return p.check(told()[req.JobType].Schemas, req)
+	}
+}
+
+// check refuses what every one of the schemas refuses: while workers change to another, both count. A schema
+// that cannot be used, or not in time, refuses nothing.
+func (p *payloads) check(schemas []json.RawMessage, req *jobspec.Request) error {
+	var first error
+	for _, text := range schemas {
+		if text == nil {
+			return nil
+		}
+		schema := p.compile(req.JobType, text)
+		if schema == nil {
+			return nil
+		}
+		err := schema.Check(req.Payload)
+		var refused *apierror.Error
+		if !errors.As(err, &refused) {
+			if err != nil && p.slow.now() {
+				slog.Warn("payload is not checked", "jobType", req.JobType, "bytes", len(req.Payload), "error", err)
+			}
+			return nil
+		}
+		if first == nil {
+			first = refused
+		}
+	}
+	return first
+}
+
+// compile does it once a text, and says once that it cannot.
+func (p *payloads) compile(jobType string, text json.RawMessage) *jobspec.Schema {
+	p.mu.Lock()
+	compiled, ok := p.compiled[string(text)]
+	if !ok {
+		if len(p.compiled) >= maxCompiled {
+			clear(p.compiled)
+		}
+		compiled = sync.OnceValue(func() *jobspec.Schema {
+			schema, err := jobspec.CompileForeignSchema(text)
+			if err != nil {
+				slog.Warn("a worker's schema is of no use", "jobType", jobType, "error", err)
+				return nil
+			}
+			return schema
+		})
+		p.compiled[string(text)] = compiled
+	}
+	p.mu.Unlock()
+	return compiled()
+}
