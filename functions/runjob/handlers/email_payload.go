@@ -228,7 +228,9 @@ func checkAttachments(list []attachment) error {
 			strings.HasPrefix(media, "message/") || len(a.ContentType) > maxFileName {
 			return fmt.Errorf("the contentType of [%d] is none of a file", i)
 		}
-		a.ContentType = mime.FormatMediaType(media, parameters)
+		if a.ContentType = mime.FormatMediaType(media, parameters); a.ContentType == "" {
+			return fmt.Errorf("the contentType of [%d] cannot be written", i)
+		}
 	}
 	return nil
 }
