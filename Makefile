@@ -77,7 +77,7 @@ test-kill: ## processes killed at random for KILL_FOR (90s), or frozen, under or
 	go test -count=1 -v -timeout 20m ./local/killtest -killtest.for=$(KILL_FOR) $(if $(KILL_SEED),-killtest.seed=$(KILL_SEED))
 
 .PHONY: test-examples
-test-examples: $(PYTHON_READY) $(JAVASCRIPT_READY) ## the example functions, in Python and JavaScript too (needs Python 3.10 and Node.js 20)
+test-examples: $(PYTHON_READY) $(JAVASCRIPT_READY) ## the example functions, in Python and JavaScript too (needs Python 3.11 and Node.js 20)
 	go test -count=1 ./local/examples -examples.all
 
 $(PYTHON_READY): local/examples/function-python/requirements.txt

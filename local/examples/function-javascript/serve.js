@@ -36,7 +36,8 @@ async function receive(routes, request, response) {
     await after?.();
   } catch (error) {
     const code = error instanceof Refusal ? error.code : "FUNCTION.FAILED";
-    if (!response.headersSent) answer(response, error.status ?? 500, { errorCode: code, message: error.message });
+    if (response.headersSent) return console.error(error);
+    answer(response, error.status ?? 500, { errorCode: code, message: error.message });
   } finally {
     places++;
   }
