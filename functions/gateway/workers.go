@@ -72,7 +72,8 @@ func newWorkerBody(w *apidb.Worker) workerBody {
 	}
 	for i, held := range w.Attempts {
 		body.Attempts[i] = heldAttempt{
-			JobID: held.JobID, Attempt: held.Attempt, StartedAt: utc(held.StartedAt), Progress: jobview.NewProgress(held.Progress),
+			JobID: held.JobID, Attempt: held.Attempt, StartedAt: utc(held.StartedAt),
+			Progress: jobview.NewProgress(held.Progress),
 		}
 	}
 	return body

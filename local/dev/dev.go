@@ -163,6 +163,7 @@ func onlyBase(ctx context.Context, o Options, below *base) error {
 		}
 		for _, f := range []struct{ name, url string }{
 			{"gateway", urls.API}, {"projection", urls.API}, {"bulk", urls.API}, {"cron", urls.API},
+			{"notify", urls.API},
 			{"ingest", urls.Scheduler}, {"dispatch", urls.Scheduler}, {"outcome", urls.Scheduler},
 			{"command", urls.Scheduler}, {"watchdog", urls.Scheduler},
 			{"retention", urls.Scheduler}, {"runjob", urls.Worker},

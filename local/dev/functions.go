@@ -17,6 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/dispatch"
 	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/functions/ingest"
+	"github.com/jobweaver/jobweaver/functions/notify"
 	"github.com/jobweaver/jobweaver/functions/outcome"
 	"github.com/jobweaver/jobweaver/functions/projection"
 	"github.com/jobweaver/jobweaver/functions/retention"
@@ -143,10 +144,15 @@ func (s *stores) functions(o Options, below *base) ([]funchost.Function, error) 
 	if err != nil {
 		return nil, err
 	}
+	delivering, err := s.notify()
+	if err != nil {
+		return nil, err
+	}
 	return []funchost.Function{
 		door.Host(),
 		projecting.Host(),
 		bulk.New(s.api).Host(),
+		delivering.Host(),
 		ingest.New(s.scheduler).Host(),
 		dispatch.New(s.scheduler).Host(),
 		outcome.New(s.scheduler).Host(),
@@ -168,6 +174,17 @@ func (s *stores) gateway(o Options, broker func(context.Context) error) (*gatewa
 	cfg.Queues, cfg.Broker = o.Queues, broker
 	cfg.JobTypes = o.types()
 	return gateway.New(cfg, s.api)
+}
+
+func (s *stores) notify() (*notify.Function, error) {
+	var cfg notify.Config
+	for _, part := range cfg.Parts() {
+		if err := s.told.load(part); err != nil {
+			return nil, err
+		}
+	}
+	cfg.Grace = grace
+	return notify.New(cfg, s.api)
 }
 
 func (s *stores) cron(o Options) (*cron.Function, error) {

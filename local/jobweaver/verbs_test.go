@@ -43,12 +43,21 @@ func TestEachVerbAsksOneThing(t *testing.T) {
 	mail := `{"name":"MAIL","accepted":true,"workers":2,"queues":["default"],"description":"Sends.","schema":{"type":"object"}}`
 	answers["GET /api/job-types"] = `{"jobTypes":[` + mail + `],"acceptsAny":true}`
 	answers["GET /api/job-types/MAIL"] = mail
+	delivery := `{"jobId":"j1","version":3,"jobStatus":"FAILED","url":"https://example.org/\u001b[31mx","status":"PENDING","tries":2,"lastAnswer":503}`
+	answers["GET /api/jobs/j1/deliveries"] = `{"deliveries":[` + delivery + `]}`
+	answers["GET /api/deliveries"] = `{"deliveries":[` + delivery + `],"nextCursor":"j1.v3"}`
+	answers["POST /api/jobs/j1/deliveries/3/retry"] = delivery
+	answers["POST /api/jobs"] = `{"jobId":"j1"}`
 	for args, c := range map[string]struct{ asked, body, printed string }{
 		"types":      {"GET /api/job-types", "", "any other type is accepted"},
 		"types MAIL": {"GET /api/job-types/MAIL", "", "  \"type\": \"object\"\n}"},
-		"cancel j1":  {"POST /api/jobs/j1/cancel", "", "cancel of j1 is command 3"},
-		"delete j1":  {"DELETE /api/jobs/j1", "", "delete of j1 is command 3"},
-		"reschedule j1 --at 2026-01-02T03:04:05Z": {"POST /api/jobs/j1/reschedule", `{"runAt":"2026-01-02T03:04:05Z"}`, "command 3"},
+		"submit --type A --callback-url http://x/":     {"POST /api/jobs", `{"callbackUrl":"http://x/","jobType":"A","maxRetryCount":3,"payload":{},"priority":0}`, "j1"},
+		"deliveries get j1":                            {"GET /api/jobs/j1/deliveries", "", "503"},
+		"deliveries list --status PENDING --limit 1":   {"GET /api/deliveries?limit=1&status=PENDING", "", "more: --cursor j1.v3"},
+		"deliveries retry j1 3":                        {"POST /api/jobs/j1/deliveries/3/retry", "", "PENDING"},
+		"cancel j1":                                    {"POST /api/jobs/j1/cancel", "", "cancel of j1 is command 3"},
+		"delete j1":                                    {"DELETE /api/jobs/j1", "", "delete of j1 is command 3"},
+		"reschedule j1 --at 2026-01-02T03:04:05Z":      {"POST /api/jobs/j1/reschedule", `{"runAt":"2026-01-02T03:04:05Z"}`, "command 3"},
 		"cancel j1 j2":                                 {"POST /api/operations", `{"command":"cancel","jobIds":["j1","j2"]}`, "o1"},
 		"retry --status FAILED --type A":               {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"],"type":"A"}}`, "skipped 1: the job is"},
 		"cancel --ordering-key k --wait":               {"GET /api/operations/o1?wait=30s", "", "COMPLETED"},

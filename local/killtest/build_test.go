@@ -14,7 +14,7 @@ import (
 
 // functions are all of them; the worker is the test's own, with one job type more.
 var functions = []string{
-	"gateway", "projection", "bulk", "cron", "ingest", "dispatch", "outcome", "command", "watchdog", "retention",
+	"gateway", "projection", "bulk", "cron", "notify", "ingest", "dispatch", "outcome", "command", "watchdog", "retention",
 	"runjob",
 }
 

@@ -121,7 +121,10 @@ func (h *house) createTopics(ctx context.Context) error {
 
 func (h *house) startFunctions(bin string, plan plan) {
 	h.t.Helper()
-	databases := map[string]string{"gateway": h.urls.API, "projection": h.urls.API, "bulk": h.urls.API, "runjob": h.urls.Worker}
+	databases := map[string]string{
+		"gateway": h.urls.API, "projection": h.urls.API, "bulk": h.urls.API, "cron": h.urls.API, "notify": h.urls.API,
+		"runjob": h.urls.Worker,
+	}
 	var ports []string
 	for _, function := range functions {
 		url, ok := databases[function]
@@ -136,7 +139,8 @@ func (h *house) startFunctions(bin string, plan plan) {
 			port := freePort(h.t)
 			ports = append(ports, port)
 			p := h.process(name, bin, function, "HOST=127.0.0.1", "PORT="+port, "DATABASE_URL="+url,
-				"KAFKA_BROKERS="+h.brokers[0], "JOB_TYPES=WITNESS,"+otherType, "WITNESS_FILE="+h.witnessFile())
+				"KAFKA_BROKERS="+h.brokers[0], "JOB_TYPES=WITNESS,"+otherType, "WITNESS_FILE="+h.witnessFile(),
+				"WEBHOOK_SECRETS=whsec_"+strings.Repeat("a", 32))
 			if len(h.queues) > 0 {
 				p.env = append(p.env, "QUEUES="+strings.Join(h.queues, ","))
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/cron"
 	"github.com/jobweaver/jobweaver/functions/gateway"
+	"github.com/jobweaver/jobweaver/functions/notify"
 	"github.com/jobweaver/jobweaver/functions/projection"
 	"github.com/jobweaver/jobweaver/functions/runjob"
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
@@ -45,6 +46,7 @@ func main() {
 	table(&page, "", funchost.Config{}, kafkaevent.Config{})
 	table(&page, "gateway", new(gateway.Config).Parts()...)
 	table(&page, "cron", cron.Config{})
+	table(&page, "notify", new(notify.Config).Parts()...)
 	table(&page, "projection", projection.Config{})
 	table(&page, "ingest, dispatch, outcome, command, watchdog", schedulerdb.Config{})
 	table(&page, "retention", schedulerdb.Retention{})

@@ -1,0 +1,190 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"time"
+
+	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobview"
+	"github.com/jobweaver/jobweaver/shared/outbound"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+const (
+	// maxAnswer is how much of an answer is read, so that its connection can be used again. Nothing of it is kept.
+	maxAnswer = 64 << 10
+	// maxRetryAfter is the longest Retry-After that counts.
+	maxRetryAfter = 24 * time.Hour
+	// maxError is how much of an error is kept.
+	maxError = 300
+	// settleTry is the time for one try to say what came of a delivery.
+	settleTry = 5 * time.Second
+)
+
+// delays are those of Standard Webhooks, between one try and the next. A little is left to chance, so that what failed
+// together does not come back together.
+var delays = []time.Duration{
+	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour,
+	20 * time.Hour, 24 * time.Hour,
+}
+
+const jitter = 0.1
+
+var (
+	errSlow = errors.New("it did not answer in time")
+	errCut  = errors.New("the process stops")
+
+	errUnsent = errors.New("no request can be made of it")
+)
+
+// deliver makes one try and writes what came of it.
+func (f *Function) deliver(ctx context.Context, c apidb.Claimed) {
+	began := time.Now()
+	came, err := f.try(ctx, c)
+	f.mu.Lock()
+	f.hosts.end(c.Host, shown(err, time.Since(began)))
+	f.mu.Unlock()
+	if errors.Is(err, errCut) {
+		f.release(ctx, c)
+	} else {
+		f.settle(ctx, c, came)
+	}
+	select {
+	case f.wake <- struct{}{}: // there is room for another
+	default:
+	}
+}
+
+// shown is what a try has shown of its host.
+func shown(err error, took time.Duration) kind {
+	switch {
+	case errors.Is(err, errCut), errors.Is(err, errUnsent), errors.Is(err, outbound.ErrRefused):
+		return fresh // nobody has asked it
+	case err != nil, took > inTime:
+		return slow
+	}
+	return good
+}
+
+// settle writes what came of a try, for as long as the delivery is ours.
+func (f *Function) settle(ctx context.Context, c apidb.Claimed, came apidb.Tried) {
+	if came.Status == apidb.DeliveryFailed {
+		telemetry.Logger(ctx).Warn("a delivery has failed for good", telemetry.FieldJobID, c.JobID, "version", c.Version,
+			"host", c.Host, "tries", c.Tries, "error", came.Error)
+	}
+	for last := time.Now().Add(lease - tryMost - settleTry); ; {
+		err := withPatience(ctx, func(ctx context.Context) error { return f.store.SettleDelivery(ctx, c, came) })
+		if err == nil {
+			return
+		}
+		telemetry.Logger(ctx).Warn("cannot write what came of a delivery, tries again", "error", err)
+		select {
+		case <-time.After(time.Second):
+		case <-f.cut.Done():
+			return
+		}
+		if time.Now().After(last) {
+			return // it is delivered again
+		}
+	}
+}
+
+func (f *Function) release(ctx context.Context, c apidb.Claimed) {
+	err := withPatience(ctx, func(ctx context.Context) error { return f.store.ReleaseDelivery(ctx, c) })
+	if err != nil {
+		telemetry.Logger(ctx).Warn("cannot give back a delivery, it is due after its lease", "error", err)
+	}
+}
+
+func withPatience(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, settleTry)
+	defer cancel()
+	return do(ctx)
+}
+
+// try posts a delivery once. An error is why there was no answer.
+func (f *Function) try(ctx context.Context, c apidb.Claimed) (apidb.Tried, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(f.tryFor, func() { cancel(errSlow) })
+	defer timer.Stop()
+	uncut := context.AfterFunc(f.cut, func() { cancel(errCut) })
+	defer uncut()
+	request, err := f.request(ctx, c)
+	if err != nil {
+		return apidb.Tried{Status: apidb.DeliveryFailed, Error: errUnsent.Error()}, fmt.Errorf("%w: %w", errUnsent, err)
+	}
+	answer, err := f.client.Do(request, maxAnswer)
+	return f.judge(c.Tries, answer, err), err
+}
+
+// judge says what is to become of a delivery after its n-th try.
+func (f *Function) judge(n int, answer *outbound.Answer, err error) apidb.Tried {
+	came := apidb.Tried{Status: apidb.DeliveryPending}
+	switch {
+	case errors.Is(err, outbound.ErrRefused):
+		return apidb.Tried{Status: apidb.DeliveryFailed, Error: short(err)}
+	case err != nil:
+		came.Error = short(err)
+	default:
+		came.Answer = answer.Status
+		switch {
+		case answer.Status/100 == 2:
+			came.Status = apidb.DeliveryDelivered
+			return came
+		case answer.Status == http.StatusGone:
+			came.Status, came.Error = apidb.DeliveryFailed, "it answered 410: it wants no more"
+			return came
+		case answer.Status/100 == 3:
+			came.Error = fmt.Sprintf("it answered %d: redirects are not followed", answer.Status)
+		default:
+			came.Error = fmt.Sprintf("it answered %d", answer.Status)
+		}
+		came.Wait = min(answer.RetryAfter, maxRetryAfter)
+	}
+	if n > len(f.delays) {
+		came.Status = apidb.DeliveryFailed
+		return came
+	}
+	delay := f.delays[n-1]
+	came.Wait = max(came.Wait, delay+time.Duration(float64(delay)*jitter*rand.Float64()))
+	return came
+}
+
+// short is an error as a column takes it.
+func short(err error) string {
+	text := strings.ReplaceAll(strings.ToValidUTF8(err.Error(), "?"), "\x00", "?")
+	return strings.ToValidUTF8(text[:min(len(text), maxError)], "")
+}
+
+// request is the job as it ended, as a CloudEvent, signed for this try.
+func (f *Function) request(ctx context.Context, c apidb.Claimed) (*http.Request, error) {
+	if c.Broken != nil {
+		return nil, c.Broken
+	}
+	id := jobevent.StatusID(c.JobID, c.Version)
+	e, err := jobevent.New(jobevent.TypeStatus, jobevent.Meta{
+		Function: Name, ID: id, JobID: c.JobID, TraceID: c.Job.TraceID,
+	}, jobview.New(c.Job))
+	if err != nil {
+		return nil, err
+	}
+	e.SetTime(c.Job.UpdatedAt.UTC())
+	e.SetExtension(jobevent.ExtPartitionKey, nil) // of a topic
+	request, err := cehttp.NewHTTPRequestFromEvent(ctx, c.URL, e)
+	if err != nil {
+		return nil, fmt.Errorf("make a request of event %s: %w", id, err)
+	}
+	request.Header.Set("User-Agent", "jobweaver/"+funchost.Version)
+	f.signer.Sign(request.Header, id, time.Now(), e.Data())
+	return request, nil
+}

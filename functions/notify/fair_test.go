@@ -1,0 +1,142 @@
+package notify
+
+import (
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+)
+
+// silent is a port at which connections are taken and nothing is ever said, at any loopback address.
+func silent(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp4", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// backlog has so many ends be due to each of some URLs, made of the one that a job has.
+func (h *house) backlog(n, hosts int, url string) {
+	h.t.Helper()
+	id := h.ended("http://127.0.0.1:1/")
+	h.exec(`insert into deliveries (job_id, version, owner_id, job_status, url, job, snapshot, next_at)
+		select uuidv7(-interval '1 h'), 1, owner_id, job_status, replace($2, '*', (1 + n % $3)::text), job, snapshot, now() - interval '1 h'
+		from deliveries, generate_series(1, $4::int) n where job_id = $1`, id, url, hosts, n)
+	h.exec("delete from deliveries where job_id = $1", id)
+}
+
+// Whatever is due to hosts that hang or refuse, what is due to others goes out at once: also to one that nobody has
+// delivered to before, and while the dead ones have taken all that they may.
+func TestADeadReceiverHoldsUpNobodyElse(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		hosts int
+		url   string // * is a number
+	}{
+		"one that hangs":          {1, "http://127.0.1.*:" + silent(t) + "/"},
+		"a hundred that hang":     {100, "http://127.0.1.*:" + silent(t) + "/"},
+		"one that refuses":        {1, "http://127.0.2.*:1/"},
+		"250 that refuse":         {250, "http://127.0.2.*:1/"},
+		"one that has no address": {1, "http://no-such-host-*.invalid/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := open(t)
+			h.backlog(10_000, c.hosts, c.url)
+			f := h.function()
+			f.delays, f.tryFor = delays, 2*time.Second
+			h.run(f)
+			live := receive(t, nil)
+			for range 5 { // while the first of the dead end, too
+				began := time.Now()
+				id := h.ended(live.URL)
+				live.next()
+				late := time.Since(began)
+				h.untilStatus(id, apidb.DeliveryDelivered)
+				if t.Logf("it came after %s", late); late > 3*time.Second {
+					t.Errorf("it came after %s", late)
+				}
+				<-time.After(500 * time.Millisecond)
+			}
+			h.check(f)
+		})
+	}
+}
+
+// check: what the function counts is so.
+func (h *house) check(f *Function) {
+	h.t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var trying counts
+	for name, host := range f.hosts.of {
+		trying[host.kind] += host.trying
+		if host.trying < 0 || host.trying > atHost {
+			h.t.Errorf("%s has %d", name, host.trying)
+		}
+	}
+	if trying != f.hosts.trying || trying.all() > atOnce {
+		h.t.Errorf("counts %v, not %v", f.hosts.trying, trying)
+	}
+}
+
+func TestHostsShareWhatIsFree(t *testing.T) {
+	t.Parallel()
+	var h hosts
+	now := time.Now()
+	begin := func(rooms map[string]int) {
+		for name, room := range rooms {
+			for range room {
+				h.begin(name, now)
+			}
+		}
+	}
+	var found []apidb.DueHost
+	for n := range 300 {
+		found = append(found, apidb.DueHost{Host: fmt.Sprintf("h%03d", n), Due: n%2 == 0})
+	}
+	rooms, seen := h.rooms(found, now)
+	if len(rooms) != atNotGood/atNewHost || seen != 300 || rooms["h000"] != atNewHost {
+		t.Errorf("new ones share %v after %d", rooms, seen)
+	}
+	begin(rooms)
+	if again, _ := h.rooms(found, now); len(again) != 0 {
+		t.Errorf("new ones get %v more", again)
+	}
+	for name := range rooms {
+		shown := slow
+		if name == "h000" {
+			shown = good
+		}
+		h.end(name, shown)
+		h.end(name, shown)
+	}
+	if rooms, _ = h.rooms(found, now); rooms["h000"] != atHost || rooms["h002"] != atHost || rooms["h192"] != atNewHost {
+		t.Errorf("they share %v", rooms)
+	}
+	h.trying[slow] = atSlow
+	if rooms, _ = h.rooms(found, now); rooms["h000"] != atHost || rooms["h002"] != 0 || rooms["h192"] != atNewHost {
+		t.Errorf("beside slow ones they share %v", rooms)
+	}
+	h.trying[slow] = 0
+	h.begin("h002", now)
+	if rooms, _ = h.rooms(found[:3], now); rooms["h002"] != 0 {
+		t.Errorf("a slow one that rests gets %v", rooms)
+	}
+	if rooms, _ = h.rooms(found[:3], now.Add(slowRest)); rooms["h002"] != atHost-1 {
+		t.Errorf("a slow one that has rested gets %v", rooms)
+	}
+	h.trying[good] += atOnce
+	if rooms, seen = h.rooms(found, now); len(rooms) != 0 || seen != 0 {
+		t.Errorf("of nothing they share %v after %d", rooms, seen)
+	}
+}

@@ -1,0 +1,253 @@
+package notify
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/outbound"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+	"github.com/jobweaver/jobweaver/shared/webhook"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+var (
+	oldSecret = "whsec_" + base64.StdEncoding.EncodeToString([]byte("the old one, of 32 bytes at least"))
+	newSecret = "whsec_" + base64.StdEncoding.EncodeToString([]byte("the new one, of 32 bytes at least"))
+)
+
+// house is the API's database, in which jobs end.
+type house struct {
+	t     *testing.T
+	store *apidb.Store
+	url   string
+}
+
+func open(t *testing.T) *house {
+	t.Helper()
+	h := &house{t: t, url: pgtest.Database(t, migrations.API)}
+	var err error
+	if h.store, err = apidb.Open(t.Context(), h.url); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.store.Close)
+	return h
+}
+
+func (h *house) exec(sql string, args ...any) {
+	h.t.Helper()
+	conn, err := pgx.Connect(h.t.Context(), h.url)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer conn.Close(h.t.Context())
+	if _, err := conn.Exec(h.t.Context(), sql, args...); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// function is one that may call this machine, and that loses no time.
+func (h *house) function() *Function {
+	h.t.Helper()
+	f, err := New(Config{
+		Grace: 20 * time.Second, Webhook: webhook.Config{Secrets: []string{newSecret, oldSecret}},
+		Outbound: outbound.Config{Allow: []string{"127.0.0.0/8", "::1/128"}},
+	}, h.store)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	f.delays = []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond}
+	return f
+}
+
+// run hosts a function until the test or stop ends it.
+func (h *house) run(f *Function) (stop func()) {
+	h.t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
+	ended := make(chan error, 1)
+	go func() {
+		ended <- funchost.Run(ctx, funchost.Config{Sink: "http://127.0.0.1:9", NoListen: true, ShutdownGrace: f.grace}, f.Host())
+	}()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			h.t.Error(err)
+		}
+	})
+	h.t.Cleanup(stop)
+	return stop
+}
+
+// job submits one that ends at a URL.
+func (h *house) job(url string) uuid.UUID {
+	h.t.Helper()
+	job := apidb.NewJob{
+		JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Request: jobspec.Request{
+			JobType: "OWN", Payload: json.RawMessage(`{"secret": true}`), Queue: "default", Timeout: time.Minute,
+			Tags: []string{"a", "ü"}, OwnerID: "acme", MaxRetryCount: 3, Priority: 4, CallbackURL: url,
+		},
+	}
+	if _, err := h.store.InsertJobs(h.t.Context(), []apidb.NewJob{job}); err != nil {
+		h.t.Fatal(err)
+	}
+	return job.JobID
+}
+
+// says is the scheduler.
+func (h *house) says(id uuid.UUID, version int64, status jobstate.Status, attempt int) {
+	h.t.Helper()
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	s := jobevent.Status{
+		JobID: id, Version: version, Status: string(status), Attempt: attempt, UpdatedAt: now, FinishedAt: &now,
+		Output: json.RawMessage(`{"n":17,"<":"\u0000"}`), History: []jobevent.Move{{At: now, To: string(status), By: "test"}},
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if _, err := h.store.ApplyStatuses(h.t.Context(), []apidb.StatusWord{{Status: s, JSON: b}}); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// ended is a job that has.
+func (h *house) ended(url string) uuid.UUID {
+	h.t.Helper()
+	id := h.job(url)
+	h.says(id, 2, jobstate.Completed, 1)
+	return id
+}
+
+func (h *house) deliveries(id uuid.UUID) []apidb.Delivery {
+	h.t.Helper()
+	found, err := h.store.JobDeliveries(h.t.Context(), id, 100)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return found
+}
+
+// until waits for a job's only delivery to become so.
+func (h *house) until(id uuid.UUID, what string, is func(apidb.Delivery) bool) apidb.Delivery {
+	h.t.Helper()
+	var last []apidb.Delivery
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); <-time.After(5 * time.Millisecond) {
+		if last = h.deliveries(id); len(last) == 1 && is(last[0]) {
+			return last[0]
+		}
+	}
+	h.t.Fatalf("it never %s: %+v", what, last)
+	return apidb.Delivery{}
+}
+
+func (h *house) untilStatus(id uuid.UUID, status apidb.DeliveryStatus) apidb.Delivery {
+	h.t.Helper()
+	return h.until(id, "is "+string(status), func(d apidb.Delivery) bool { return d.Status == status })
+}
+
+// receiver is an outside system; it keeps what it gets.
+type receiver struct {
+	*httptest.Server
+	t   *testing.T
+	got chan received
+}
+
+type received struct {
+	header http.Header
+	body   []byte
+	at     time.Time
+}
+
+func (r received) id() string { return r.header.Get("Webhook-Id") }
+
+// receive answers the n-th request, counted from 1, as it is told; nil: by 200. All that comes is signed.
+func receive(t *testing.T, answer func(n int, w http.ResponseWriter, r *http.Request)) *receiver {
+	t.Helper()
+	r := &receiver{t: t, got: make(chan received, 100_000)}
+	var mu sync.Mutex
+	n := 0
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, secret := range []string{oldSecret, newSecret} {
+			verify(t, secret, req.Header, body)
+		}
+		mu.Lock()
+		n++
+		number := n
+		mu.Unlock()
+		r.got <- received{req.Header, body, time.Now()}
+		if answer != nil {
+			answer(number, w, req)
+		}
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func verify(t *testing.T, secret string, header http.Header, body []byte) {
+	t.Helper()
+	w, err := standardwebhooks.NewWebhook(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Verify(body, header); err != nil {
+		t.Errorf("signature %q: %v", header.Get("Webhook-Signature"), err)
+	}
+}
+
+func (r *receiver) next() received {
+	r.t.Helper()
+	select {
+	case got := <-r.got:
+		return got
+	case <-time.After(30 * time.Second):
+		r.t.Fatal("nothing came")
+		return received{}
+	}
+}
+
+// nothingMore is for when all that is to come has come.
+func (r *receiver) nothingMore() {
+	r.t.Helper()
+	select {
+	case got := <-r.got:
+		r.t.Errorf("%s came, too", got.id())
+	default:
+	}
+}
+
+func status(code int) func(int, http.ResponseWriter, *http.Request) {
+	return func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}
+
+func keys(header http.Header, prefix string) (names []string) {
+	for name := range header {
+		if strings.HasPrefix(name, prefix) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,219 @@
+// Package notify delivers the ends of jobs to the URLs that the jobs named, each at least once. A receiver that is slow
+// or away holds up nobody else.
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/outbound"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+	"github.com/jobweaver/jobweaver/shared/webhook"
+)
+
+// Name is the function's name.
+const Name = "notify"
+
+const (
+	// every is how often it looks for what is due, if nobody wakes it.
+	every = time.Second
+	// breath is the least time between two looks: each try that ends wakes it.
+	breath = 10 * time.Millisecond
+	// tryMost is how long a receiver may take to answer.
+	tryMost = 30 * time.Second
+	// lease is how long a delivery is one process's, a try and the time to say what came of it. If that one is killed, the
+	// delivery is due again.
+	lease = 90 * time.Second
+	// page is how many hosts it looks at in one pass.
+	page = 1_000
+	// forgetEvery is how often old deliveries are looked for, and forgetMost how many go at a time.
+	forgetEvery = 10 * time.Minute
+	forgetMost  = 1_000
+	// lastWord is the part of the grace in which what came of the last tries is written.
+	lastWord = 5 * time.Second
+)
+
+// Config says how long deliveries are kept, how they are signed and where they may go.
+type Config struct {
+	Retain time.Duration `envconfig:"RETAIN_DELIVERIES" default:"720h" desc:"how long deliveries to callbackUrls are kept after they were finished; 0: for ever"`
+
+	Webhook  webhook.Config  `ignored:"true"` // have their own names
+	Outbound outbound.Config `ignored:"true"`
+
+	Grace time.Duration `ignored:"true"` // of the host
+}
+
+// Parts are what is read from the environment.
+func (c *Config) Parts() []any { return []any{c, &c.Webhook, &c.Outbound} }
+
+// Function ticks while there is something to deliver.
+type Function struct {
+	store  *apidb.Store
+	client *outbound.Client
+	signer *webhook.Signer
+	keep   time.Duration
+	grace  time.Duration
+	wake   chan struct{}
+	delays []time.Duration // between tries
+	tryFor time.Duration
+
+	looked time.Time // when it last looked for what is due
+	after  string    // the host that it has come to
+	whole  bool      // and it began at the first
+	forget time.Time // when it looks for old deliveries next
+
+	mu      sync.Mutex
+	stopped bool
+	hosts   hosts
+	trying  sync.WaitGroup
+	cut     context.Context // ends when the tries under way are to
+	cutOff  func()
+}
+
+// New makes the function on the API's database. An error begins with the setting that is wrong.
+func New(cfg Config, store *apidb.Store) (*Function, error) {
+	if cfg.Retain < 0 {
+		return nil, fmt.Errorf("RETAIN_DELIVERIES: %s is negative", cfg.Retain)
+	}
+	if len(cfg.Webhook.Secrets) == 0 {
+		return nil, errors.New("WEBHOOK_SECRETS: there is none, and what is delivered has to be signed")
+	}
+	signer, err := webhook.NewSigner(cfg.Webhook.Secrets)
+	if err != nil {
+		return nil, err
+	}
+	client, err := outbound.New(cfg.Outbound)
+	if err != nil {
+		return nil, err
+	}
+	cut, cutOff := context.WithCancel(context.Background())
+	return &Function{
+		store: store, client: client, signer: signer, keep: cfg.Retain, grace: cfg.Grace,
+		wake: make(chan struct{}, 1), delays: delays, tryFor: tryMost, cut: cut, cutOff: cutOff,
+	}, nil
+}
+
+// Host is how the function is hosted.
+func (f *Function) Host() funchost.Function {
+	return funchost.Function{Name: Name, Tick: f.Tick, Wake: f.wake, Ready: f.store.Ping, Run: f.Run}
+}
+
+// Run has the database shorten the sleep. At the stop it lets the tries under way end; those that have not when the
+// grace is nearly over are due again at once.
+func (f *Function) Run(ctx context.Context, _ funchost.Publish) error {
+	funchost.Listen(ctx, f.wake, f.store.ListenDeliveries)
+	f.mu.Lock()
+	f.stopped = true
+	f.mu.Unlock()
+	patience := time.AfterFunc(max(f.grace-lastWord, 0), f.cutOff)
+	defer patience.Stop()
+	f.trying.Wait()
+	f.cutOff()
+	f.client.Close()
+	return nil
+}
+
+// Tick begins as many tries as there is room for. It goes from host to host, and on from there the next time, so that
+// all have their turn.
+func (f *Function) Tick(ctx context.Context) (_ []event.Event, next time.Duration, err error) {
+	f.breathe(ctx)
+	f.forgetOld(ctx)
+	f.whole = f.whole || f.after == ""
+	found, err := f.store.DeliveryHosts(ctx, f.after, page)
+	if err != nil {
+		return nil, 0, err
+	}
+	rooms, seen := f.room(found)
+	if len(rooms) > 0 {
+		claimed, err := f.store.ClaimDeliveries(ctx, rooms, lease)
+		if err != nil {
+			return nil, 0, err
+		}
+		f.start(ctx, claimed)
+	}
+	return nil, f.goOn(found, seen), nil
+}
+
+// goOn says where the next pass begins, and when: at once where there are hosts that this one has not come to.
+func (f *Function) goOn(found []apidb.DueHost, seen int) time.Duration {
+	switch {
+	case seen < len(found): // there was no room for more
+		if seen > 0 {
+			f.after, f.whole = found[seen-1].Host, false
+		}
+		if f.hasRoom() {
+			return 0
+		}
+		return every
+	case len(found) == page:
+		f.after = found[len(found)-1].Host
+		return 0
+	}
+	whole := f.whole
+	f.after, f.whole = "", false
+	if whole {
+		return every
+	}
+	return 0
+}
+
+// room says how many tries may begin for each of the hosts to which something is due, and how many hosts it has looked
+// at until there was no room for more.
+func (f *Function) room(found []apidb.DueHost) (rooms map[string]int, seen int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stopped {
+		return nil, len(found)
+	}
+	return f.hosts.rooms(found, time.Now())
+}
+
+func (f *Function) hasRoom() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.hosts.trying.all() < atOnce
+}
+
+// start begins the tries, or gives them back when it has stopped meanwhile.
+func (f *Function) start(ctx context.Context, claimed []apidb.Claimed) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range claimed {
+		if f.stopped {
+			f.release(ctx, c)
+			continue
+		}
+		f.hosts.begin(c.Host, time.Now())
+		f.trying.Go(func() { f.deliver(context.WithoutCancel(ctx), c) })
+	}
+}
+
+// breathe waits so that a pass finds more than the one place that has woken it.
+func (f *Function) breathe(ctx context.Context) {
+	select {
+	case <-time.After(breath - time.Since(f.looked)):
+	case <-ctx.Done():
+	}
+	f.looked = time.Now()
+}
+
+// forgetOld holds up nothing when it fails.
+func (f *Function) forgetOld(ctx context.Context) {
+	if f.keep == 0 || time.Now().Before(f.forget) {
+		return
+	}
+	n, err := f.store.ForgetDeliveries(ctx, f.keep, forgetMost)
+	if err != nil {
+		telemetry.Logger(ctx).Warn("cannot forget old deliveries", "error", err)
+	}
+	if f.forget = time.Now().Add(forgetEvery); n == forgetMost {
+		f.forget = time.Now().Add(every)
+	}
+}

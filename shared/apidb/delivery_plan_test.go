@@ -1,0 +1,93 @@
+package apidb
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+)
+
+// At a million deliveries without statistics, most of them due to one host and the rest to a thousand others, whoever
+// looks for what is due, lists or forgets visits no more than he takes.
+func TestDeliveringVisitsWhatItTakesOnly(t *testing.T) {
+	t.Parallel()
+	plans := &pgtest.Plans{}
+	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.API), pgpool.IndexOnly(), plannedOnce,
+		plans.Watch("force_generic_plan"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	s := &Store{pool: pool, q: gen.New(pool)}
+	for _, sql := range []string{
+		"alter table deliveries set (autovacuum_enabled = off)",
+		`insert into deliveries (job_id, version, owner_id, job_status, url, job, snapshot, status, next_at, finished_at)
+			select uuidv7(-interval '9 days' + n * interval '0.1 s'), 1, '', 'FAILED',
+				case when n % 10 = 0 then 'http://h' || n / 10 % 1000 || '/' else 'http://dead/' end, '{}', '{}',
+				case when n % 4 = 0 then 'DELIVERED' else 'PENDING' end, case when n % 4 > 0 then now() - interval '1 h' end,
+				case when n % 4 = 0 then now() - n * interval '1 s' end
+			from generate_series(1, 1000000) n`,
+	} {
+		if _, err := pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plans.Forget()
+	hosts, err := s.DeliveryHosts(t.Context(), "h5", 100)
+	if err != nil || len(hosts) != 100 || !hosts[99].Due {
+		t.Fatalf("got %v, %v", hosts, err)
+	}
+	claimed, err := s.ClaimDeliveries(t.Context(), map[string]int{"dead": 8, hosts[1].Host: 8, "none": 8}, time.Minute)
+	if err != nil || len(claimed) != 16 {
+		t.Fatalf("claimed %d, %v", len(claimed), err)
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(s.SettleDelivery(t.Context(), claimed[0], Tried{Status: DeliveryDelivered}))
+	must(s.ReleaseDelivery(t.Context(), claimed[1]))
+	for _, status := range []DeliveryStatus{"", DeliveryPending, DeliveryFailed} {
+		_, _, err := s.ListDeliveries(t.Context(), DeliveryFilter{Status: status, Limit: 100})
+		must(err)
+	}
+	_, err = s.JobDeliveries(t.Context(), claimed[0].JobID, 10)
+	must(err)
+	_, err = s.RetryDelivery(t.Context(), claimed[0].JobID, 1)
+	must(err)
+	n, err := s.ForgetDeliveries(t.Context(), time.Hour, 1000)
+	if err != nil || n != 1000 {
+		t.Errorf("forgot %d, %v", n, err)
+	}
+	id := uuid.New()
+	_, err = s.ApplyStatuses(t.Context(), []StatusWord{{JSON: []byte(`{}`), Status: jobevent.Status{JobID: id, Version: 1, Status: "FAILED"}}})
+	must(err)
+	for name, most := range map[string]float64{
+		"DeliveryHosts": 101, "DeliveriesClaim": 16, "DeliverySettle": 1, "DeliveryRelease": 1, "DeliveriesList": 101,
+		"DeliveriesListByStatus": 101, "DeliveriesOfJob": 1, "DeliveryRetry": 1, "DeliveriesForget": 1000, "JobsApplyStatus": 1,
+	} {
+		if len(plans.Seen()[name]) == 0 {
+			t.Errorf("%s was not run", name)
+		}
+		for _, plan := range plans.Seen()[name] {
+			plan.Walk(func(n pgtest.Node) {
+				if strings.Contains(n.Type, "Seq Scan") || strings.Contains(n.Type, "Bitmap") || n.Type == "Sort" && most > 100 {
+					t.Errorf("%s reads all of %s (%s)", name, n.Relation, n.Type)
+				}
+				if rows := n.Loops * (n.Rows + n.Removed); slices.Contains([]string{"Index Scan", "Index Only Scan"}, n.Type) && rows > most {
+					t.Errorf("%s visits %.0f rows of %s by %s, %.0f are enough", name, rows, n.Relation, n.Index, most)
+				}
+			})
+		}
+	}
+}
