@@ -49,8 +49,8 @@ func TestAnAttemptThatWaitsIsNotCalledOutAgain(t *testing.T) {
 	h.outcomes(run, 2)
 	w.stop()
 	h.start(nil)
-	h.order(run, run)
-	said := h.outcomes(run, 4)
+	h.order(run)
+	said := h.outcomes(run, 3)
 	first, err := jobevent.DecodeAs[jobevent.Waiting](said[0], jobevent.TypeWaiting)
 	if err != nil || first.CallbackTimeoutMs > 60_000 || first.CallbackTimeoutMs < 50_000 {
 		t.Errorf("said %v, %v", said[0], err)

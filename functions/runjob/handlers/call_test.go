@@ -400,3 +400,40 @@ func TestABadCallSettingIsNamed(t *testing.T) {
 		}
 	}
 }
+
+func FuzzCallPayload(f *testing.F) {
+	schema, err := jobspec.CompileSchema(jobspec.PayloadSchema(jobspec.FunctionCall))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, payload := range []string{
+		`{"url": "http://example.org"}`, `{"url": "https://example.org:8080/a?b=c", "data": null, "type": "a", "callbackTimeoutMs": 1e3}`,
+		`{"url": "http://[::1]/", "data": {"a": [1]}, "headers": {"Authorization": "Bearer a", "X-A": ""}, "callbackTimeoutMs": 31536000000}`,
+		`{"url": "http://example.org/\u0000", "headers": {"X_A": "é"}}`, `{"url": null}`, `[]`,
+	} {
+		f.Add([]byte(payload))
+	}
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		url, headers, wait, wrong := handlers.ReadCall(payload)
+		if wrong != nil {
+			// What the gateway takes, and no schema can say better, is wrong with a URL or with a name that is there twice.
+			request := append(append([]byte(`{"jobType": "FUNCTION", "payload": `), payload...), '}')
+			if _, err := jobspec.Decode(request); err == nil && schema.Check(payload) == nil &&
+				!strings.HasPrefix(wrong.Message, "payload.url: ") && !strings.Contains(wrong.Message, " twice") {
+				t.Errorf("the gateway takes %q, and a worker says %s", payload, wrong.Message)
+			}
+			return
+		}
+		if err := outbound.CheckURL(url); err != nil || wait < time.Millisecond || wait > 365*24*time.Hour {
+			t.Errorf("%q: %v, waits %s", payload, err, wait)
+		}
+		if _, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, nil); err != nil {
+			t.Errorf("%q: %v", payload, err)
+		}
+		for name, value := range headers {
+			if err := outbound.CheckHeader(name, value); err != nil {
+				t.Errorf("%q: %v", payload, err)
+			}
+		}
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"time"
 
 	"github.com/jobweaver/jobweaver/shared/outbound"
 )
@@ -15,4 +16,10 @@ func ReadAnswer(status int, header http.Header, body []byte) (json.RawMessage, *
 		return nil, callRefused(httptest.NewRequest(http.MethodPost, "http://example.org/", nil), answer)
 	}
 	return outputOf(answer)
+}
+
+// ReadCall reads a payload of EXTERNAL or FUNCTION, as far as the two have it in common.
+func ReadCall(payload []byte) (url string, headers map[string]string, wait time.Duration, wrong *Failure) {
+	p, wrong := readCall(payload)
+	return p.URL, p.Headers, p.wait(), wrong
 }
