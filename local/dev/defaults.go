@@ -1,6 +1,7 @@
 package dev
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/local/mailcatch"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/outbound"
 	"github.com/jobweaver/jobweaver/shared/webhook"
@@ -26,6 +28,7 @@ type defaults struct {
 	callback    webhook.Secrets
 	callbackURL string
 	reports     string // URL of the folder for them
+	mails       *mailcatch.Server
 }
 
 // load is funchost.LoadConfig, with the defaults.
@@ -53,6 +56,12 @@ func (d *defaults) load(cfg any) error {
 	case *handlers.ReportConfig:
 		if unset("REPORT_BUCKET") {
 			cfg.Bucket = d.reports
+		}
+	case *handlers.EmailConfig:
+		if unset("SMTP_HOST") && d.mails != nil {
+			*cfg = handlers.EmailConfig{
+				Host: d.mails.Host(), Port: d.mails.Port(), TLS: "none", From: cmp.Or(cfg.From, "JobWeaver <jobweaver@localhost>"),
+			}
 		}
 	}
 	return nil

@@ -63,7 +63,10 @@ func TestTheEnvironmentIsStrongerThanDefaults(t *testing.T) {
 	if err := os.WriteFile(file, []byte(own+"\n"+own+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	told := defaults{webhook.Secrets{"a"}, webhook.Secrets{"b"}, "http://127.0.0.1:1/api/jobs/callback", "file:///reports"}
+	told := defaults{
+		webhook: webhook.Secrets{"a"}, callback: webhook.Secrets{"b"},
+		callbackURL: "http://127.0.0.1:1/api/jobs/callback", reports: "file:///reports",
+	}
 	load := func() (cfg handlers.Config) {
 		for _, part := range cfg.Parts() {
 			if err := told.load(part); err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/infra/folderlock"
+	"github.com/jobweaver/jobweaver/local/mailcatch"
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
@@ -36,6 +37,8 @@ type Options struct {
 
 	Handlers     map[string]handlers.Handler // of further job types, which the worker runs
 	WorkerQueues []string                    // that the worker here serves; nil: all
+
+	Mails *mailcatch.Server // takes them where SMTP_HOST is not set; nil: nobody does. Who started it closes it
 
 	PostgresPort, KafkaPort int // of the private servers; 0 takes free ones
 

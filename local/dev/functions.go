@@ -39,7 +39,9 @@ func live(
 	ctx context.Context, o Options, below *base, urls migrations.URLs, door net.Listener,
 	use func(ctx context.Context, url string) error,
 ) error {
-	told := defaults{callbackURL: "http://" + door.Addr().String() + "/api/jobs/callback", reports: reportFolder(o.Dir)}
+	told := defaults{
+		callbackURL: "http://" + door.Addr().String() + "/api/jobs/callback", reports: reportFolder(o.Dir), mails: o.Mails,
+	}
 	if err := told.furnishSecrets(o.Dir); err != nil {
 		return err
 	}

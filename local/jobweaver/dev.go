@@ -13,6 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/local/demo"
 	"github.com/jobweaver/jobweaver/local/dev"
+	"github.com/jobweaver/jobweaver/local/mailcatch"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -20,6 +21,7 @@ func newDev() *cobra.Command {
 	var o dev.Options
 	var withDemo, exit bool
 	var logLevel string
+	var mails mailcatch.Config
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Run the whole house here: PostgreSQL, a broker and all functions in one process",
@@ -27,7 +29,7 @@ func newDev() *cobra.Command {
 functions in one process. Needs nothing but this binary. DATABASE_URL or KAFKA_BROKERS, when set,
 name a server that is used instead. The data is kept in --dir and found again.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if exit && !withDemo {
 				return errors.New("--exit goes with --demo: it ends the house with the demo")
 			}
@@ -40,6 +42,13 @@ name a server that is used instead. The data is kept in --dir and found again.`,
 			}
 			telemetry.SetDefault(logger)
 			o.Out = cmd.OutOrStdout()
+			mails.OrAnother = !cmd.Flags().Changed("mail-port") && !cmd.Flags().Changed("mail-page-port")
+			if o.Mails, err = catchMails(mails, o); err != nil {
+				return err
+			}
+			if o.Mails != nil {
+				defer func() { err = errors.Join(err, o.Mails.Close()) }()
+			}
 			return dev.Run(cmd.Context(), o, func(ctx context.Context, url string) error {
 				welcome(o, url)
 				if withDemo {
@@ -70,8 +79,21 @@ name a server that is used instead. The data is kept in --dir and found again.`,
 		"queues that the worker here serves, if not all: the others are for a worker of your own")
 	flags.IntVar(&o.PostgresPort, "postgres-port", 0, "port of the private PostgreSQL; 0 takes a free one")
 	flags.IntVar(&o.KafkaPort, "kafka-port", 0, "port of the private broker; 0 takes a free one")
+	flags.IntVar(&mails.Port, "mail-port", mailcatch.DefaultPort,
+		"port of the mail server that catches mails, if SMTP_HOST is not set; 0, or taken and not asked for: a free one")
+	flags.IntVar(&mails.PagePort, "mail-page-port", mailcatch.DefaultPagePort, "port of the page that shows them, likewise")
 	flags.StringVar(&logLevel, "log-level", "warn", "of the functions: debug, info, warn or error")
 	return cmd
+}
+
+// catchMails starts who takes the mails of this house, but where the environment names a mail server.
+func catchMails(cfg mailcatch.Config, o dev.Options) (*mailcatch.Server, error) {
+	_, named := os.LookupEnv("SMTP_HOST")
+	_, inFile := os.LookupEnv("SMTP_HOST_FILE")
+	if named || inFile || len(o.Only) > 0 {
+		return nil, nil
+	}
+	return mailcatch.Start(cfg)
 }
 
 // fromEnvironment takes the settings that dev shares with the functions' own processes.
@@ -107,16 +129,21 @@ func splitList(text string) []string {
 }
 
 func welcome(o dev.Options, url string) {
+	mails := "sent by SMTP_HOST"
+	if o.Mails != nil {
+		mails = fmt.Sprintf("%s/  (caught on port %d, sent to nobody)", o.Mails.URL(), o.Mails.Port())
+	}
 	fmt.Fprintf(o.Out, `
 JobWeaver is up.
 
   page      %[1]s/
   jobs      %[1]s/api/jobs
   contract  %[1]s/api/openapi.yaml
+  mails     %[3]s
   data      %[2]s
 
   curl -X POST %[1]s/api/jobs -H 'Content-Type: application/json' \
     -d '{"jobType":"SIMULATION","payload":{"steps":[{"type":"LOG","message":"hi"}]}}'
 
-`, url, o.Dir)
+`, url, o.Dir, mails)
 }
