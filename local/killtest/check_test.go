@@ -23,6 +23,7 @@ func (e *evidence) check() {
 		e.checkEnd(job, order)
 		e.checkHistory(job)
 		e.checkCommands(job, order)
+		e.checkCallbacks(job, order)
 		if !order.shape.simulation {
 			e.checkRuns(job, order)
 		}
@@ -102,8 +103,9 @@ var edges = map[string][]string{
 	"":          {"SCHEDULED", "PENDING", "QUEUED"},
 	"SCHEDULED": {"PENDING", canceled},
 	"PENDING":   {"QUEUED", canceled},
-	"QUEUED":    {"RUNNING", completed, "RETRYING", "SCHEDULED", "PENDING", failed, canceled},
-	"RUNNING":   {completed, "RETRYING", "SCHEDULED", "PENDING", failed, canceled},
+	"QUEUED":    {"RUNNING", "WAITING", completed, "RETRYING", "SCHEDULED", "PENDING", failed, canceled},
+	"RUNNING":   {"WAITING", completed, "RETRYING", "SCHEDULED", "PENDING", failed, canceled},
+	"WAITING":   {completed},
 	"RETRYING":  {"PENDING", canceled},
 	failed:      {"PENDING"},
 	canceled:    {"PENDING"},

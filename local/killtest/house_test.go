@@ -140,7 +140,7 @@ func (h *house) startFunctions(bin string, plan plan) {
 			ports = append(ports, port)
 			p := h.process(name, bin, function, "HOST=127.0.0.1", "PORT="+port, "DATABASE_URL="+url,
 				"KAFKA_BROKERS="+h.brokers[0], "JOB_TYPES=WITNESS,"+otherType, "WITNESS_FILE="+h.witnessFile(),
-				"WEBHOOK_SECRETS=whsec_"+strings.Repeat("a", 32))
+				"WEBHOOK_SECRETS=whsec_"+strings.Repeat("a", 32), "CALLBACK_SECRETS="+callbackSecret)
 			if len(h.queues) > 0 {
 				p.env = append(p.env, "QUEUES="+strings.Join(h.queues, ","))
 			}

@@ -73,6 +73,9 @@ func (h *house) checkDatabases(e *evidence) {
 	h.t.Helper()
 	for _, c := range []struct{ url, what, sql string }{
 		{h.urls.API, "a command has no answer", "select job_id::text from commands"},
+		{h.urls.API, "a callback has come to nothing", `
+			select job_id::text from callbacks join jobs using (job_id)
+			where not attempt_is_over(callbacks.attempt, jobs.status, jobs.version, jobs.attempt)`},
 		{h.urls.Scheduler, "has not ended, for the scheduler", `
 			select job_id::text from jobs where status not in ('COMPLETED', 'FAILED', 'CANCELLED')`},
 		{h.urls.Worker, "an attempt has no outcome", "select job_id::text from execution_attempts where outcome is null"},

@@ -27,9 +27,10 @@ type order struct {
 	id       string // empty: nobody said that it was accepted, and it may have been
 	accepted time.Time
 
-	mu        sync.Mutex
-	commands  []given
-	cancelled time.Time // when the API was first seen to show CANCELLED
+	mu         sync.Mutex
+	calledBack []int // attempts about which a callback got its 200
+	commands   []given
+	cancelled  time.Time // when the API was first seen to show CANCELLED
 }
 
 // given is a command that got its 202.
@@ -233,6 +234,9 @@ func (l *load) accept(o *order, id string) {
 	o.mu.Unlock()
 	if o.shape.cancelIn > 0 {
 		l.following.Go(func() { l.cancel(o) })
+	}
+	if o.shape.callBack {
+		l.following.Go(func() { l.callBack(o) })
 	}
 	if o.shape.redrive {
 		l.following.Go(func() { l.redrive(o) })

@@ -18,6 +18,7 @@ type shape struct {
 
 	cancelIn time.Duration // a cancel is sent within this time; 0: none
 	redrive  bool          // a retry is sent once it has failed
+	callBack bool          // an outside system calls back that it has completed, about each attempt that waits for it
 
 	ends []string // the states in which it may end
 	code string   // of a FAILED one
@@ -71,6 +72,7 @@ var shapes = []*shape{
 		name: "takes too long and does not listen", weight: 1, payload: works(2000, 2000, "deaf", true), mayOutlive: true,
 		request: with(retries(1, 100), "timeoutMs", 400), ends: one(failed), code: "WORKER.TIMEOUT",
 	},
+	{name: "is called back", weight: 5, payload: works(0, 200, "waits", true), callBack: true, ends: one(completed)},
 	{name: "snoozes", weight: 2, payload: works(0, 50, "snoozeAttempts", 1), ends: one(completed)},
 	{
 		name: "simulation", weight: 5, simulation: true, ends: one(completed),

@@ -72,6 +72,7 @@ type payload struct {
 	Fatal          bool   `json:"fatal"`          // and then are not tried again
 	Panics         bool   `json:"panics"`         // it panics instead
 	SnoozeAttempts int    `json:"snoozeAttempts"` // up to this one they ask for a later time
+	Waits          bool   `json:"waits"`          // then for a callback
 }
 
 type handler struct{ file *witness.Writer }
@@ -102,6 +103,9 @@ func (h handler) run(ctx context.Context, a *handlers.Attempt) (handlers.Result,
 		return handlers.Result{Snooze: 300 * time.Millisecond}, nil
 	}
 	h.tell(a, p, witness.End, witness.OK)
+	if p.Waits {
+		return handlers.Result{WaitFor: 10 * time.Minute}, nil
+	}
 	return handlers.Result{Output: json.RawMessage(fmt.Sprintf(`{"attempt":%d}`, a.Number))}, nil
 }
 
