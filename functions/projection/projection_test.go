@@ -83,6 +83,7 @@ func (h *house) grow(age time.Duration) {
 	h.Grow(age)
 	h.exec("update jobs set created_at = created_at - $1::interval, updated_at = updated_at - $1::interval", age)
 	h.exec("update commands set created_at = created_at - $1::interval", age)
+	h.exec("update callbacks set received_at = received_at - $1::interval", age)
 	h.exec("update controls set updated_at = updated_at - $1::interval", age)
 }
 

@@ -261,3 +261,74 @@ func TestARescheduleIsSaidAgainWithItsInstant(t *testing.T) {
 		t.Errorf("it is not said again")
 	}
 }
+
+func TestACallbackIsSaidAgainUntilItsAttemptIsOver(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	ofFirst := func(s *jobevent.Status) { s.Attempt = 1 }
+	for _, said := range []jobspec.Callback{
+		{Attempt: 1, Status: jobspec.CallbackCompleted, Output: json.RawMessage(`{"a": 1}`)},
+		{Attempt: 1, Status: jobspec.CallbackFailed, ErrorCode: "A", Message: "b"},
+	} {
+		id := h.accept().Subject()
+		h.hear(status(t, id, 1, jobstate.Waiting, ofFirst))
+		said.JobID = uuid.MustParse(id)
+		taken, err := h.store.KeepCallback(t.Context(), said, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err := taken.Callback.Event()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := h.next(); len(got) != 0 {
+			t.Fatalf("what was said just now is said again: %v", got)
+		}
+		// In each pass of its first minute; a report has its own times.
+		var ages []int
+		for age := 5; age <= 700; age += 5 {
+			h.grow(5 * time.Second)
+			for _, e := range h.next() {
+				if e.ID() != first.ID() {
+					continue
+				}
+				ages = append(ages, age)
+				again, err := jobevent.Decode[map[string]any](e)
+				want, alsoErr := jobevent.Decode[map[string]any](first)
+				if err != nil || alsoErr != nil {
+					t.Fatal(err, alsoErr)
+				}
+				delete(again, "finishedAt") // the test has made it older
+				delete(want, "finishedAt")
+				if fmt.Sprint(again) != fmt.Sprint(want) || e.Type() != first.Type() || e.Source() != first.Source() ||
+					fmt.Sprint(e.Extensions()) != fmt.Sprint(first.Extensions()) {
+					t.Errorf("said %s\nfirst %s", e, first)
+				}
+			}
+		}
+		if want := "[5 10 15 20 25 30 35 40 45 50 55 80 160 300 600]"; fmt.Sprint(ages) != want {
+			t.Errorf("said at the ages of %v, want %s", ages, want)
+		}
+		h.hear(status(t, id, 2, jobstate.Retrying, ofFirst))
+		h.grow(time.Minute)
+		for _, e := range append(h.next(), h.next()...) {
+			if e.ID() == first.ID() {
+				t.Error("a callback that has come to something is said again")
+			}
+		}
+	}
+}
+
+// A projection that has just been started says what was kept before.
+func TestAfterAStartACallbackIsSaid(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := uuid.MustParse(h.accept().Subject())
+	if _, err := h.store.KeepCallback(t.Context(), jobspec.Callback{JobID: id, Attempt: 1, Status: jobspec.CallbackCompleted}, ""); err != nil {
+		t.Fatal(err)
+	}
+	h.exec("update callbacks set received_at = received_at - interval '1 hour'")
+	if got := h.pass(); len(got) != 1 || got[0].ID() != jobevent.OutcomeID(id, 1, "callback") {
+		t.Errorf("said %v", got)
+	}
+}

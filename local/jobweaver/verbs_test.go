@@ -6,6 +6,7 @@ import (
 )
 
 func TestEachVerbAsksOneThing(t *testing.T) {
+	t.Setenv("JOBWEAVER_CALLBACK_SECRET", "whsec_x")
 	answers := map[string]string{}
 	for _, asked := range []string{
 		"POST /api/jobs/j1/cancel", "POST /api/jobs/j1/reschedule", "DELETE /api/jobs/j1",
@@ -36,6 +37,7 @@ func TestEachVerbAsksOneThing(t *testing.T) {
 	answers["GET /api/schedules"] = `{"schedules":[` + schedule + `]}`
 	answers["POST /api/schedules/s/run"], answers["DELETE /api/schedules/s"] = `{"jobId":"j9"}`, ""
 	answers["GET /api/schedules/s/ticks"] = `{"ticks":[{"at":"2026-01-02T03:04:05Z","outcome":"skipped","reason":"why"}]}`
+	answers["POST /api/jobs/callback"] = `{"jobId":"j1","attempt":2}`
 	answers["GET /api/workers"] = `{"workers":[{"workerId":"w1","live":true,"slots":12,"busy":3,"rate":1.25,"queues":["default"]}]}`
 	answers["GET /api/stats"] = `{"types":[{"jobType":"A","jobs":{"PENDING":7}}],"oldestWaiting":{"jobId":"j7","ageMs":1500},
 		"throughput":{"perSecond":{"1m":{"completed":2.5}}},"latency":{"5m":{"run":{"p50Ms":1,"p95Ms":2,"p99Ms":3}}}}`
@@ -51,13 +53,23 @@ func TestEachVerbAsksOneThing(t *testing.T) {
 	for args, c := range map[string]struct{ asked, body, printed string }{
 		"types":      {"GET /api/job-types", "", "any other type is accepted"},
 		"types MAIL": {"GET /api/job-types/MAIL", "", "  \"type\": \"object\"\n}"},
-		"submit --type A --callback-url http://x/":     {"POST /api/jobs", `{"callbackUrl":"http://x/","jobType":"A","maxRetryCount":3,"payload":{},"priority":0}`, "j1"},
-		"deliveries get j1":                            {"GET /api/jobs/j1/deliveries", "", "503"},
-		"deliveries list --status PENDING --limit 1":   {"GET /api/deliveries?limit=1&status=PENDING", "", "more: --cursor j1.v3"},
-		"deliveries retry j1 3":                        {"POST /api/jobs/j1/deliveries/3/retry", "", "PENDING"},
-		"cancel j1":                                    {"POST /api/jobs/j1/cancel", "", "cancel of j1 is command 3"},
-		"delete j1":                                    {"DELETE /api/jobs/j1", "", "delete of j1 is command 3"},
-		"reschedule j1 --at 2026-01-02T03:04:05Z":      {"POST /api/jobs/j1/reschedule", `{"runAt":"2026-01-02T03:04:05Z"}`, "command 3"},
+		"submit --type A --callback-url http://x/":   {"POST /api/jobs", `{"callbackUrl":"http://x/","jobType":"A","maxRetryCount":3,"payload":{},"priority":0}`, "j1"},
+		"deliveries get j1":                          {"GET /api/jobs/j1/deliveries", "", "503"},
+		"deliveries list --status PENDING --limit 1": {"GET /api/deliveries?limit=1&status=PENDING", "", "more: --cursor j1.v3"},
+		"deliveries retry j1 3":                      {"POST /api/jobs/j1/deliveries/3/retry", "", "PENDING"},
+		"cancel j1":                                  {"POST /api/jobs/j1/cancel", "", "cancel of j1 is command 3"},
+		"delete j1":                                  {"DELETE /api/jobs/j1", "", "delete of j1 is command 3"},
+		"reschedule j1 --at 2026-01-02T03:04:05Z":    {"POST /api/jobs/j1/reschedule", `{"runAt":"2026-01-02T03:04:05Z"}`, "command 3"},
+		"callback j1 2 completed":                    {"POST /api/jobs/callback", `{"attempt":2,"jobId":"j1","status":"COMPLETED"}`, "attempt 2 of j1"},
+		`callback j1 2 completed {"parcel":17}`: {
+			"POST /api/jobs/callback", `{"attempt":2,"jobId":"j1","output":{"parcel":17},"status":"COMPLETED"}`, "attempt 2 of j1",
+		},
+		"callback j1 2 failed --final --code A --message m": {
+			"POST /api/jobs/callback", `{"attempt":2,"errorCode":"A","jobId":"j1","message":"m","retryable":false,"status":"FAILED"}`, "taken",
+		},
+		"callback j1 2 progress 40": {
+			"POST /api/jobs/callback", `{"attempt":2,"jobId":"j1","progress":{"percent":40},"status":"PROGRESS"}`, "taken",
+		},
 		"cancel j1 j2":                                 {"POST /api/operations", `{"command":"cancel","jobIds":["j1","j2"]}`, "o1"},
 		"retry --status FAILED --type A":               {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"],"type":"A"}}`, "skipped 1: the job is"},
 		"cancel --ordering-key k --wait":               {"GET /api/operations/o1?wait=30s", "", "COMPLETED"},
@@ -101,7 +113,8 @@ func TestACommandNeedsToKnowWhichJobs(t *testing.T) {
 	g := newGateway(t, nil)
 	for _, args := range [][]string{
 		{"cancel"}, {"cancel", "j1", "--status", "PENDING"}, {"limit", "type", "A"}, {"limit", "type", "A", "--none", "--max-running", "1"},
-		{"pause", "queue"}, {"reschedule", "j1", "--in", "soon"}, {"schedules", "create", "s", "-"},
+		{"callback", "j1", "x", "completed"}, {"callback", "j1", "1", "done"}, {"callback", "j1", "1", "progress"}, {"callback", "j1", "1", "failed", "1"},
+		{"callback", "j1", "1", "completed", "{"}, {"callback", "j1", "1", "completed"}, {"pause", "queue"}, {"reschedule", "j1", "--in", "soon"}, {"schedules", "create", "s", "-"},
 	} {
 		if _, err := run(t, "", args...); err == nil {
 			t.Errorf("%q is taken", args)

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// newCallback says what became of an attempt that waits, as the outside system would that works on it.
+func newCallback() *cobra.Command {
+	var code, message string
+	var final bool
+	cmd := &cobra.Command{
+		Use:   "callback JOB ATTEMPT completed [OUTPUT] | failed | progress PERCENT",
+		Short: "Say what became of an attempt that an outside system works on",
+		Long: "The secret of the attempt, or one of the installation's, stands in JOBWEAVER_CALLBACK_SECRET.\n" +
+			"OUTPUT is JSON.",
+		Args: cobra.RangeArgs(3, 4),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			attempt, err := strconv.Atoi(args[1])
+			if err != nil {
+				return fmt.Errorf("the attempt is a number, not %q", args[1])
+			}
+			body := map[string]any{"jobId": args[0], "attempt": attempt, "status": strings.ToUpper(args[2])}
+			switch {
+			case args[2] == "completed" && len(args) == 4 && !json.Valid([]byte(args[3])):
+				return fmt.Errorf("the output is JSON, not %q", args[3])
+			case args[2] == "completed" && len(args) == 4:
+				body["output"] = json.RawMessage(args[3])
+			case args[2] == "failed" && len(args) == 3:
+				body["retryable"] = !final
+				setIf(body, "errorCode", code)
+				setIf(body, "message", message)
+			case args[2] == "progress" && len(args) == 4:
+				percent, err := strconv.Atoi(args[3])
+				if err != nil {
+					return fmt.Errorf("how far it has come is a number from 0 to 100, not %q", args[3])
+				}
+				progress := map[string]any{"percent": percent}
+				setIf(progress, "message", message)
+				body["progress"] = progress
+			case args[2] != "completed":
+				return fmt.Errorf("say completed [OUTPUT], failed, or progress PERCENT")
+			}
+			return sendCallback(cmd, body)
+		},
+	}
+	cmd.Flags().StringVar(&code, "code", "", "of failed: the error's code")
+	cmd.Flags().StringVar(&message, "message", "", "of failed and progress: what to say of it")
+	cmd.Flags().BoolVar(&final, "final", false, "of failed: another attempt is of no use")
+	return cmd
+}
+
+func setIf(body map[string]any, name, text string) {
+	if text != "" {
+		body[name] = text
+	}
+}
+
+func sendCallback(cmd *cobra.Command, body map[string]any) error {
+	asJSON, err := wantsJSON(cmd)
+	if err != nil {
+		return err
+	}
+	secret := os.Getenv("JOBWEAVER_CALLBACK_SECRET")
+	if secret == "" {
+		return fmt.Errorf("JOBWEAVER_CALLBACK_SECRET is not set")
+	}
+	sent, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("write request: %w", err)
+	}
+	raw, err := api().Do(cmd.Context(), http.MethodPost, "/api/jobs/callback", "application/json", sent, nil,
+		"X-Callback-Secret", secret)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return showJSON(cmd.OutOrStdout(), raw)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "attempt %v of %s: the callback is taken\n",
+		body["attempt"], line(fmt.Sprint(body["jobId"])))
+	return err
+}

@@ -1,0 +1,205 @@
+package apidb_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+func ofAttempt(n int) func(*jobevent.Status) { return func(s *jobevent.Status) { s.Attempt = n } }
+
+// callBack says that an attempt has completed, and whether that is taken.
+func (h *house) callBack(t *testing.T, id uuid.UUID, attempt int) bool {
+	t.Helper()
+	said := jobspec.Callback{JobID: id, Attempt: attempt, Status: jobspec.CallbackCompleted, Output: []byte(`{"a":1}`)}
+	_, err := h.KeepCallback(t.Context(), said, "")
+	if refused := (*apidb.CallbackRefusedError)(nil); err != nil && !errors.As(err, &refused) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+// cancellable says whether a cancel would be kept, and leaves nothing of it.
+func (h *house) cancellable(t *testing.T, id uuid.UUID) bool {
+	t.Helper()
+	_, err := h.KeepCommand(t.Context(), id, jobevent.CommandCancel, "me")
+	if refused := (*apidb.RefusedError)(nil); err != nil && (!errors.As(err, &refused) || !refused.Callback) {
+		t.Fatal(err)
+	}
+	h.exec(t, "delete from commands where job_id = $1", id)
+	return err == nil
+}
+
+func (h *house) kept(t *testing.T, id uuid.UUID) (all, open int64) {
+	t.Helper()
+	if err := h.AnswerCallbacks(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return one[int64](t, h, "select count(*) from callbacks where job_id = $1", id),
+		one[int64](t, h, "select count(*) from callbacks where job_id = $1 and answered_at is null", id)
+}
+
+func TestACallbackIsInTheWayOfCommandsUntilItsAttemptIsOver(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	for name, over := range map[string]apidb.StatusWord{
+		"retried":   word(uuid.Nil, 2, jobstate.Retrying, ofAttempt(1)),
+		"lost":      word(uuid.Nil, 2, jobstate.Pending, ofAttempt(1)),
+		"the next":  word(uuid.Nil, 2, jobstate.Queued, ofAttempt(2)),
+		"snoozed":   word(uuid.Nil, 2, jobstate.Scheduled, ofAttempt(1)),
+		"waits now": word(uuid.Nil, 2, jobstate.Waiting, ofAttempt(1)),
+	} {
+		id := h.accept(t, newJob()).JobID
+		h.apply(t, word(id, 1, jobstate.Running, ofAttempt(1)))
+		if !h.callBack(t, id, 1) || h.cancellable(t, id) {
+			t.Errorf("%s: it is not in the way", name)
+		}
+		over.JobID, over.Status.JobID = id, id
+		over.JSON, _ = json.Marshal(over.Status)
+		h.apply(t, over)
+		isOver := name != "waits now"
+		if got := h.cancellable(t, id); got != isOver {
+			t.Errorf("%s: a cancel is kept: %v", name, got)
+		}
+		all, open := h.kept(t, id)
+		output := one[int64](t, h, "select count(output) from callbacks where job_id = $1", id)
+		if want := map[bool]int64{true: 0, false: 1}[isOver]; all != 1 || open != want || output != want {
+			t.Errorf("%s: %d kept, %d open, %d with their output", name, all, open, output)
+		}
+	}
+}
+
+// Who has a secret of the installation can say anything: an attempt that there is not must not hold up its job for ever,
+// nor count for one that comes later.
+func TestACallbackForAnAttemptThatThereIsNotGoesAway(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	waits := func() uuid.UUID {
+		id := h.accept(t, newJob()).JobID
+		h.apply(t, word(id, 1, jobstate.Waiting, ofAttempt(1)))
+		if !h.callBack(t, id, 99) || h.cancellable(t, id) {
+			t.Fatal("it is not taken, or not in the way")
+		}
+		return id
+	}
+	later := func(d time.Duration) func(*jobevent.Status) {
+		return func(s *jobevent.Status) { s.UpdatedAt = time.Now().Add(d) }
+	}
+	unheard := waits()
+	h.exec(t, "update callbacks set received_at = received_at - interval '11 min' where job_id = $1", unheard)
+	h.exec(t, "update jobs set updated_at = updated_at - interval '11 min' where job_id = $1", unheard)
+	if !h.cancellable(t, unheard) {
+		t.Error("after ten minutes it is still in the way")
+	}
+	if all, open := h.kept(t, unheard); all != 1 || open != 1 {
+		t.Errorf("nothing is known against it, and %d are kept, %d open", all, open)
+	}
+	early, late, ended, again := waits(), waits(), waits(), waits()
+	h.apply(t, word(early, 2, jobstate.Waiting, ofAttempt(2), later(50*time.Second)))
+	h.apply(t, word(late, 2, jobstate.Waiting, ofAttempt(2), later(70*time.Second)))
+	h.apply(t, word(ended, 2, jobstate.Failed, ofAttempt(1)))
+	h.exec(t, "delete from callbacks where job_id = $1", again)
+	h.apply(t, word(again, 2, jobstate.Failed, ofAttempt(1)))
+	if _, err := h.KeepCommand(t.Context(), again, jobevent.CommandRetry, "me"); err != nil {
+		t.Fatal(err)
+	}
+	if !h.callBack(t, again, 2) {
+		t.Error("of a job that is to run again, the next attempt is not waited for")
+	}
+	for name, c := range map[string]struct {
+		id   uuid.UUID
+		kept int64
+	}{"a word that may be older": {early, 1}, "a newer word": {late, 0}, "its end": {ended, 0}, "its retry": {again, 1}} {
+		if all, _ := h.kept(t, c.id); all != c.kept {
+			t.Errorf("after %s %d are kept, want %d", name, all, c.kept)
+		}
+	}
+	if !h.cancellable(t, late) || h.callBack(t, ended, 2) {
+		t.Error("what was dropped is in the way, or a job that has ended has another attempt")
+	}
+}
+
+func TestAnOperationLeavesOutWhoWasCalledBack(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	var ids []uuid.UUID
+	for range 3 {
+		id := h.accept(t, newJob()).JobID
+		h.apply(t, word(id, 1, jobstate.Waiting, ofAttempt(1)))
+		ids = append(ids, id)
+	}
+	h.callBack(t, ids[1], 1)
+	asked, _, err := h.InsertOperation(t.Context(), apidb.NewOperation{
+		ID: uuid.Must(uuid.NewV7()), By: "me", RequestHash: []byte("x"),
+		Request: jobspec.Operation{Command: jobevent.CommandCancel, JobIDs: ids},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands, _, err := h.Operate(t.Context(), asked.ID)
+	if err != nil || len(commands) != 2 {
+		t.Errorf("%d commands, %v", len(commands), err)
+	}
+	reason := one[string](t, h, "select reason from operation_skips where job_id = $1", ids[1])
+	if reason != "a callback of the job is not answered yet" {
+		t.Errorf("left out since %q", reason)
+	}
+}
+
+// A worker's beat that comes late knows less than the outside system that has the attempt now.
+func TestALateBeatDoesNotHideWhatAnOutsideSystemSays(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.accept(t, newJob()).JobID
+	beat := func(percent int) {
+		t.Helper()
+		if err := h.SeeWorkers(t.Context(), []apidb.Beat{{JSON: []byte(`{}`), Heartbeat: jobevent.Heartbeat{WorkerID: "w", Attempts: []jobevent.HeldAttempt{
+			{JobID: id, Attempt: 1, Progress: &jobevent.Progress{Percent: percent}},
+		}}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shows := func(percent int) {
+		t.Helper()
+		if p := h.job(t, id).Progress; p == nil || p.Percent != percent {
+			t.Errorf("shows %+v, want %d %%", p, percent)
+		}
+	}
+	h.apply(t, word(id, 1, jobstate.Running, ofAttempt(1)))
+	beat(10)
+	shows(10)
+	h.apply(t, word(id, 2, jobstate.Waiting, ofAttempt(1)))
+	shows(10)
+	said := jobspec.Callback{JobID: id, Attempt: 1, Status: jobspec.CallbackProgress, Progress: jobevent.Progress{Percent: 50}}
+	if _, err := h.KeepCallback(t.Context(), said, ""); err != nil {
+		t.Fatal(err)
+	}
+	beat(10)
+	shows(50)
+}
+
+func TestACallbackStaysAsLongAsItsJob(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.accept(t, newJob()).JobID
+	h.apply(t, word(id, 1, jobstate.Waiting, ofAttempt(1)))
+	h.callBack(t, id, 1)
+	h.apply(t, word(id, 2, jobstate.Completed, ofAttempt(1)))
+	if all, _ := h.kept(t, id); all != 1 {
+		t.Errorf("%d are kept", all)
+	}
+	if _, err := h.ForgetJobs(t.Context(), []apidb.Gone{{JobID: id, Version: 3}}); err != nil {
+		t.Fatal(err)
+	}
+	if all, _ := h.kept(t, id); all != 0 {
+		t.Errorf("%d are left of a job that is gone", all)
+	}
+}
