@@ -27,7 +27,8 @@ func newDev() *cobra.Command {
 		Short: "Run the whole house here: PostgreSQL, a broker and all functions in one process",
 		Long: `Run the whole house here: a private PostgreSQL, a broker that speaks Kafka's protocol, and all its
 functions in one process. Needs nothing but this binary. DATABASE_URL or KAFKA_BROKERS, when set,
-name a server that is used instead. The data is kept in --dir and found again.`,
+name a server that is used instead. The data is kept in --dir and found again,
+and so are the secrets that it signs with and knows callbacks by.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if exit && !withDemo {
