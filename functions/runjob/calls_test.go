@@ -91,19 +91,29 @@ func TestTheCallOfAnExternalJobTimesOut(t *testing.T) {
 	}
 }
 
-// A worker that stops while its call is on its way says so, and the next attempt calls again under its own number.
+// A worker that stops, or is declared lost, while its call is on its way: the next attempt calls again under its own
+// number.
 func TestTheNextAttemptCallsAgainUnderItsOwnNumber(t *testing.T) {
+	t.Parallel()
+	for kind, end := range map[jobevent.Kind]func(*house, *worker){
+		jobevent.KindInterrupted: func(_ *house, w *worker) { w.stop() },
+		jobevent.KindLost: func(h *house, _ *worker) {
+			h.exec(`UPDATE execution_attempts SET outcome = 'lost', finished_at = now(), error_code = 'WORKER.LOST'`)
+		},
+	} {
+		t.Run(string(kind), func(t *testing.T) { callsAgain(t, kind, end) })
+	}
+}
+
+func callsAgain(t *testing.T, kind jobevent.Kind, end func(*house, *worker)) {
+	t.Helper()
 	h := newHouse(t)
-	var mu sync.Mutex
-	tokens := map[string]string{} // secrets, by token
+	secrets := map[string]string{} // by token
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		token := r.Header.Get("webhook-id")
-		mu.Lock()
-		tokens[token] = r.Header.Get("X-Callback-Secret")
-		mu.Unlock()
+		h.update(func() { secrets[token] = r.Header.Get("X-Callback-Secret") })
 		if strings.HasSuffix(token, ".1") {
-			h.update(func() { h.seen++ })
 			<-r.Context().Done()
 		}
 	}))
@@ -112,11 +122,12 @@ func TestTheNextAttemptCallsAgainUnderItsOwnNumber(t *testing.T) {
 	w := h.start(func(c *Config, _ *timing) { c.Grace = 0 })
 	run := h.run("EXTERNAL", fmt.Sprintf(`{"url": %q}`, server.URL))
 	h.order(run)
-	h.until("the first call is there", func() bool { return h.seen == 1 })
-	w.stop()
-	if got := h.failed(run); got.Kind != jobevent.KindInterrupted {
+	h.until("the first call is there", func() bool { return len(secrets) == 1 })
+	end(h, w)
+	if got := h.failed(run); got.Kind != kind {
 		t.Fatalf("failed with %+v", got)
 	}
+	w.stop()
 	h.start(nil)
 	next := run
 	next.Attempt = 2
@@ -124,11 +135,11 @@ func TestTheNextAttemptCallsAgainUnderItsOwnNumber(t *testing.T) {
 	if e := h.outcome(next); e.Type() != jobevent.TypeWaiting {
 		t.Errorf("said %v", e)
 	}
-	mu.Lock()
-	defer mu.Unlock()
-	first, second := tokens[jobevent.AttemptToken(run.JobID, 1)], tokens[jobevent.AttemptToken(run.JobID, 2)]
-	if len(tokens) != 2 || first == "" || second == "" || first == second {
-		t.Errorf("called with %d tokens", len(tokens))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	first, second := secrets[jobevent.AttemptToken(run.JobID, 1)], secrets[jobevent.AttemptToken(run.JobID, 2)]
+	if len(secrets) != 2 || first == "" || second == "" || first == second {
+		t.Errorf("called with %d tokens", len(secrets))
 	}
 }
 

@@ -49,7 +49,6 @@ type house struct {
 	kinds   map[string]int // how many of said are of each type
 	deafen  bool           // publishing fails
 	allOpen bool
-	seen    int // calls that an outside system has seen
 
 	more map[string]handlers.Handler // of the test's own, for workers that start from now on
 }
