@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -36,11 +37,12 @@ type reporter struct {
 	report   *handlers.Report
 	progress []jobevent.Progress
 	onSaid   func()
+	timeout  time.Duration
 }
 
 func newReporter(t *testing.T, cfg handlers.ReportConfig) *reporter {
 	t.Helper()
-	r := &reporter{T: t, folder: filepath.Join(t.TempDir(), "a folder"), onSaid: func() {}}
+	r := &reporter{T: t, folder: filepath.Join(t.TempDir(), "a folder"), onSaid: func() {}, timeout: 10 * time.Minute}
 	if cfg.Bucket == "" {
 		cfg.Bucket = (&url.URL{Scheme: "file", Path: r.folder}).String()
 	}
@@ -54,7 +56,7 @@ func newReporter(t *testing.T, cfg handlers.ReportConfig) *reporter {
 
 func (r *reporter) run(ctx context.Context, payload string) (reportOutput, error) {
 	r.Helper()
-	run := jobevent.Run{JobID: uuid.New(), Attempt: 2, Payload: json.RawMessage(payload), TimeoutMs: 600_000}
+	run := jobevent.Run{JobID: uuid.New(), Attempt: 2, Payload: json.RawMessage(payload), TimeoutMs: r.timeout.Milliseconds()}
 	a := handlers.NewAttempt(run, uuid.New(), func(slog.Level, string) {}, func(p jobevent.Progress) {
 		r.progress = append(r.progress, p)
 		r.onSaid()

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"hash"
 	"net/url"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -20,12 +19,8 @@ import (
 	_ "gocloud.dev/blob/s3blob" // s3://
 )
 
-// What an upload to S3 holds in memory is (parts at once + 1) parts.
-const (
-	partSize     = 5 << 20
-	partsAtOnce  = 2
-	folderRights = 0o700 // reports are nobody else's business
-)
+// folderRights: reports are nobody else's business.
+const folderRights = 0o700
 
 // Store is where the files are kept.
 type Store struct {
@@ -79,41 +74,30 @@ type File struct {
 	Location string // of the file once it is committed
 	Size     int64
 
-	to     *blob.Writer
-	cancel context.CancelFunc
-	hash   hash.Hash
-	temp   *os.File // nil: in a bucket
-	path   string   // that temp will have
+	to   target
+	hash hash.Hash
 }
 
-// Create begins the file <folder>/<name>. In a store that is a folder it first removes what writers of the same
-// folder have left behind that were killed.
-func (s *Store) Create(ctx context.Context, folder, name, contentType string) (*File, error) {
-	f := &File{hash: sha256.New(), Location: s.base.JoinPath(folder, name).String()}
+// target is a file in a folder, or one in a bucket.
+type target interface {
+	Write(p []byte) (int, error)
+	commit() error // after an error there is no file
+	abort()
+}
+
+// Create begins the file <folder>/<name>. Writing ends with ctx. In a store that is a folder it first removes what
+// writers of the same folder have left behind that were killed.
+func (s *Store) Create(ctx context.Context, folder, name, contentType string) (f *File, err error) {
+	f = &File{hash: sha256.New(), Location: s.base.JoinPath(folder, name).String()}
 	if s.folder != "" {
-		f.path = filepath.Join(s.folder, folder, name)
-		removeTemporary(filepath.Dir(f.path))
+		f.to, err = s.beginFile(ctx, filepath.Join(s.folder, folder), folder+"/"+name, contentType)
+	} else {
+		f.to = s.beginUpload(ctx, folder+"/"+name, contentType)
 	}
-	ctx, f.cancel = context.WithCancel(ctx)
-	to, err := s.bucket.NewWriter(ctx, folder+"/"+name, &blob.WriterOptions{
-		ContentType: contentType, BufferSize: partSize, MaxConcurrency: partsAtOnce,
-		BeforeWrite: func(as func(any) bool) error { as(&f.temp); return nil },
-	})
 	if err != nil {
-		f.cancel()
-		f.forget()
 		return nil, fmt.Errorf("create %s: %w", f.Location, err)
 	}
-	f.to = to
 	return f, nil
-}
-
-// removeTemporary removes files that were never finished.
-func removeTemporary(folder string) {
-	left, _ := filepath.Glob(filepath.Join(folder, "*.tmp")) // the pattern is a good one
-	for _, name := range left {
-		_ = os.Remove(name)
-	}
 }
 
 // Write adds to the file.
@@ -127,47 +111,13 @@ func (f *File) Write(p []byte) (int, error) {
 // SHA256 is that of all that was written, in hexadecimal digits.
 func (f *File) SHA256() string { return hex.EncodeToString(f.hash.Sum(nil)) }
 
-// Commit makes the file be there, also after a loss of power. When it fails there is none.
+// Commit makes the file be there. When it fails there is none.
 func (f *File) Commit() error {
-	if f.temp != nil {
-		if err := f.temp.Sync(); err != nil {
-			f.Abort()
-			return fmt.Errorf("store %s: %w", f.Location, err)
-		}
-	}
-	err := f.to.Close()
-	f.cancel()
-	if err == nil && f.path != "" {
-		err = syncFolder(filepath.Dir(f.path))
-	}
-	if err != nil {
-		f.forget()
+	if err := f.to.commit(); err != nil {
 		return fmt.Errorf("store %s: %w", f.Location, err)
 	}
 	return nil
 }
 
-func syncFolder(folder string) error {
-	dir, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
-}
-
 // Abort leaves nothing of the file behind.
-func (f *File) Abort() {
-	f.cancel()
-	_ = f.to.Close() // it says that it was cancelled
-	f.forget()
-}
-
-// forget removes what a writer leaves that could not end, and the folder where it was the only file.
-func (f *File) forget() {
-	if f.temp != nil {
-		_ = os.Remove(f.temp.Name())
-	}
-	if f.path != "" {
-		_ = os.Remove(filepath.Dir(f.path))
-	}
-}
+func (f *File) Abort() { f.to.abort() }

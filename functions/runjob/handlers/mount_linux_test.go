@@ -1,0 +1,8 @@
+package handlers_test
+
+import "syscall"
+
+// mountSmall mounts a disk of 1 MiB, which only root may do.
+func mountSmall(folder string) error { return syscall.Mount("tmpfs", folder, "tmpfs", 0, "size=1m") }
+
+func unmount(folder string) error { return syscall.Unmount(folder, 0) }

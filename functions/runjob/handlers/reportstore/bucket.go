@@ -1,0 +1,81 @@
+package reportstore
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"gocloud.dev/blob"
+)
+
+const (
+	partSize    = 5 << 20
+	partsAtOnce = 2
+	patience    = 3 * time.Second // for a store to end an upload that is not wanted any more
+)
+
+var errAborted = errors.New("the upload is not wanted any more")
+
+// upload is a file in a bucket. What is written goes through a pipe to the uploader.
+type upload struct {
+	ctx    context.Context // of who writes
+	pipe   *io.PipeWriter
+	unhook func() bool
+	cancel context.CancelFunc // of the uploader's own context
+	done   chan struct{}      // closed: the uploader has ended, with err
+	err    error
+}
+
+// beginUpload starts the uploader. It has a context of its own, since it must still be able to call its parts off
+// when ctx has ended: it would do that by the same context.
+func (s *Store) beginUpload(ctx context.Context, key, contentType string) *upload {
+	from, pipe := io.Pipe()
+	u := &upload{ctx: ctx, pipe: pipe, done: make(chan struct{})}
+	var own context.Context
+	own, u.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		defer close(u.done)
+		u.err = s.bucket.Upload(own, key, from, &blob.WriterOptions{
+			ContentType: contentType, BufferSize: partSize, MaxConcurrency: partsAtOnce,
+		})
+		_ = from.CloseWithError(errors.Join(u.err, io.ErrClosedPipe)) // who writes hears of it
+	}()
+	u.unhook = context.AfterFunc(ctx, func() { _ = pipe.CloseWithError(context.Cause(ctx)) })
+	return u
+}
+
+func (u *upload) Write(p []byte) (int, error) { return u.pipe.Write(p) }
+
+func (u *upload) commit() error {
+	if !u.unhook() { // or half a file would pass for a whole one
+		u.abort()
+		return context.Cause(u.ctx)
+	}
+	_ = u.pipe.Close()
+	select {
+	case <-u.done:
+	case <-u.ctx.Done():
+		u.await()
+	}
+	u.cancel()
+	return u.err
+}
+
+func (u *upload) abort() {
+	u.unhook()
+	_ = u.pipe.CloseWithError(errAborted)
+	u.await()
+}
+
+// await gives the uploader some time to end by itself, and call its parts off.
+func (u *upload) await() {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-u.done:
+	case <-timer.C:
+	}
+	u.cancel()
+	<-u.done
+}
