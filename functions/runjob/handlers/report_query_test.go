@@ -154,7 +154,7 @@ func TestADatabaseThatIsAwayIsTriedAgain(t *testing.T) {
 }
 
 // peak samples the heap until it is stopped, and gives the most that it saw.
-func peak(t *testing.T) (most func() uint64) {
+func peak() (most func() uint64) {
 	var seen atomic.Uint64
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -191,7 +191,7 @@ func TestAMillionRowsTakeLittleMemory(t *testing.T) {
 		runtime.GC()
 		var idle runtime.MemStats
 		runtime.ReadMemStats(&idle)
-		most, began := peak(t), time.Now()
+		most, began := peak(), time.Now()
 		r.progress = nil
 		out, err := r.run(t.Context(), fmt.Sprintf(
 			`{"title": "T", "format": %q, "query": "many", "parameters": {"n": %d}, "columns": [{"name": "id"}, {"name": "customer"}, {"name": "amount", "total": "sum"}, {"name": "at"}]}`,
