@@ -37,8 +37,9 @@ const tail = `
 ## The command line
 
 jobweaver reads JOBWEAVER_URL (default http://localhost:8080) and JOBWEAVER_API_KEY. jobweaver dev reads DATABASE_URL,
-KAFKA_BROKERS, QUEUES and the settings of its functions. Where they are silent it signs by secrets of its own, made at its first start
-and kept in its folder (webhook.secret, callback.secret); OUTBOUND_ALLOW is loopback, and CALLBACK_URL its own door.
+KAFKA_BROKERS, QUEUES and the settings of its functions. Where they are silent it signs by secrets of its own, made at
+its first start and kept in its folder (webhook.secret, callback.secret); OUTBOUND_ALLOW is loopback, and CALLBACK_URL
+its own door.
 `
 
 func main() {
