@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"text/tabwriter"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
 // sample is one job with the end it must have.
@@ -23,6 +26,13 @@ type sample struct {
 	submit   func(ctx context.Context, c *client.Client) (id string, err error)
 	status   string
 	attempts int
+	check    func(ctx context.Context, job *client.Job) error // of what it has done; nil: nothing
+}
+
+// House is what the demo has to know of where it runs.
+type House struct {
+	WebhookSecrets webhook.Secrets // with which it signs
+	MailPage       string          // URL of the page of mails that are caught; empty: the demo sends none
 }
 
 // result is what became of a sample.
@@ -40,13 +50,22 @@ func (r result) ok() bool {
 var ErrUnexpected = errors.New("not every sample job ended as it should")
 
 // Run submits the samples, tells on out what happens as it happens, and a summary at the end.
-func Run(ctx context.Context, c *client.Client, out io.Writer) error {
+func Run(ctx context.Context, c *client.Client, house House, out io.Writer) (err error) {
+	calls, err := newReceiver(house.WebhookSecrets)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, calls.close()) }()
+	samples := slices.Concat(simulations, workSamples(calls, house))
 	t := &teller{out: out}
 	results := make([]result, len(samples))
 	var all errgroup.Group
 	for i, s := range samples {
 		all.Go(func() error {
 			job, err := follow(ctx, c, s, t)
+			if err == nil && s.check != nil {
+				err = s.check(ctx, job)
+			}
 			results[i] = result{s, job, err}
 			return nil
 		})
@@ -105,6 +124,9 @@ func summary(out io.Writer, results []result) error {
 		if !r.ok() {
 			good = false
 			verdict = fmt.Sprintf("WRONG, should be %s after %d", r.status, r.attempts)
+			if r.err != nil {
+				verdict = "WRONG: " + r.err.Error()
+			}
 		}
 		if r.job == nil {
 			fmt.Fprintf(t, "%s\t%v\t\t\t%s\n", r.name, r.err, verdict)
@@ -124,10 +146,12 @@ func summary(out io.Writer, results []result) error {
 
 // steps is the body of a SIMULATION job.
 func steps(more map[string]any, list ...map[string]any) []byte {
-	request := map[string]any{"jobType": "SIMULATION", "payload": map[string]any{"steps": list}, "tags": []string{"demo"}}
-	for name, value := range more {
-		request[name] = value
-	}
+	return job("SIMULATION", map[string]any{"steps": list}, more)
+}
+
+func job(jobType string, payload, more map[string]any) []byte {
+	request := map[string]any{"jobType": jobType, "payload": payload, "tags": []string{"demo"}}
+	maps.Copy(request, more)
 	body, err := json.Marshal(request)
 	if err != nil {
 		panic(err) // maps of strings and numbers

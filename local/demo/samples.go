@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-var samples = []sample{
+var simulations = []sample{
 	{
 		name: "plain", about: "one LOG step by POST /api/jobs", status: "COMPLETED", attempts: 1,
 		submit: byREST(steps(nil, step("LOG", "message", "hello"))),

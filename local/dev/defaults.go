@@ -67,6 +67,17 @@ func (d *defaults) load(cfg any) error {
 	return nil
 }
 
+// WebhookSecrets are those with which the house of a folder signs.
+func WebhookSecrets(dir string) (webhook.Secrets, error) {
+	var d defaults
+	if err := d.furnishSecrets(dir); err != nil {
+		return nil, err
+	}
+	var cfg webhook.Config
+	err := d.load(&cfg)
+	return cfg.Secrets, err
+}
+
 func unset(name string) bool {
 	_, given := os.LookupEnv(name)
 	_, inFile := os.LookupEnv(name + "_FILE")

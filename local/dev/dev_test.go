@@ -13,6 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/local/demo"
 	"github.com/jobweaver/jobweaver/local/dev"
+	"github.com/jobweaver/jobweaver/local/mailcatch"
 )
 
 func options(t *testing.T, dir string) dev.Options {
@@ -25,8 +26,19 @@ func options(t *testing.T, dir string) dev.Options {
 func TestTheHouseRunsTheDemoAndFindsItsDataAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	err := dev.Run(t.Context(), options(t, dir), func(ctx context.Context, url string) error {
-		return demo.Run(ctx, client.New(url, ""), t.Output())
+	mails, err := mailcatch.Start(mailcatch.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = mails.Close() })
+	o := options(t, dir)
+	o.Mails = mails
+	err = dev.Run(t.Context(), o, func(ctx context.Context, url string) error {
+		secrets, err := dev.WebhookSecrets(dir)
+		if err != nil {
+			return err
+		}
+		return demo.Run(ctx, client.New(url, ""), demo.House{WebhookSecrets: secrets, MailPage: mails.URL()}, t.Output())
 	})
 	if err != nil {
 		t.Fatal(err)

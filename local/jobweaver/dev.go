@@ -53,7 +53,7 @@ and so are the secrets that it signs with and knows callbacks by.`,
 			return dev.Run(cmd.Context(), o, func(ctx context.Context, url string) error {
 				welcome(o, url)
 				if withDemo {
-					err := demo.Run(ctx, client.New(url, ""), o.Out)
+					err := runDemo(ctx, o, url)
 					if exit || ctx.Err() != nil {
 						return err
 					}
@@ -95,6 +95,18 @@ func catchMails(cfg mailcatch.Config, o dev.Options) (*mailcatch.Server, error) 
 		return nil, nil
 	}
 	return mailcatch.Start(cfg)
+}
+
+func runDemo(ctx context.Context, o dev.Options, url string) error {
+	secrets, err := dev.WebhookSecrets(o.Dir)
+	if err != nil {
+		return err
+	}
+	house := demo.House{WebhookSecrets: secrets}
+	if o.Mails != nil {
+		house.MailPage = o.Mails.URL()
+	}
+	return demo.Run(ctx, client.New(url, ""), house, o.Out)
 }
 
 // fromEnvironment takes the settings that dev shares with the functions' own processes.

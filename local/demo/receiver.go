@@ -1,0 +1,164 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"golang.org/x/sync/errgroup"
+)
+
+// receiver is what jobs of the demo call and what hears of their ends: an outside system, a function and a
+// webhook. It believes only what is signed.
+type receiver struct {
+	url    string
+	hooks  []*standardwebhooks.Webhook
+	server *http.Server
+	calls  errgroup.Group // callbacks on their way
+
+	mu    sync.Mutex
+	ended map[string]string // status by job, as it was told
+	told  sync.Cond
+}
+
+func newReceiver(secrets []string) (*receiver, error) {
+	r := &receiver{ended: map[string]string{}}
+	r.told.L = &r.mu
+	for _, secret := range secrets {
+		hook, err := standardwebhooks.NewWebhook(secret)
+		if err != nil {
+			return nil, fmt.Errorf("read webhook secret: %w", err)
+		}
+		r.hooks = append(r.hooks, hook)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("open the demo's receiver: %w", err)
+	}
+	r.url = "http://" + listener.Addr().String()
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /outside", r.signed(r.outside))
+	mux.HandleFunc("POST /function", r.signed(function))
+	mux.HandleFunc("POST /ended", r.signed(r.end))
+	r.server = &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
+	go func() { _ = r.server.Serve(listener) }()
+	return r, nil
+}
+
+func (r *receiver) close() error {
+	_ = r.server.Close()
+	return r.calls.Wait()
+}
+
+func (r *receiver) signed(handle func(http.ResponseWriter, *http.Request, []byte)) http.HandlerFunc {
+	return func(w http.ResponseWriter, request *http.Request) {
+		body, err := io.ReadAll(request.Body)
+		if err != nil {
+			return
+		}
+		for _, hook := range r.hooks {
+			if hook.Verify(body, request.Header) == nil {
+				handle(w, request, body)
+				return
+			}
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+	}
+}
+
+// outside takes an order and calls back a moment later, as a third party would.
+func (r *receiver) outside(w http.ResponseWriter, _ *http.Request, body []byte) {
+	var order struct {
+		JobID    string `json:"jobId"`
+		Attempt  int    `json:"attempt"`
+		Callback struct {
+			URL    string `json:"url"`
+			Secret string `json:"secret"`
+		} `json:"callback"`
+	}
+	if err := json.Unmarshal(body, &order); err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	w.WriteHeader(http.StatusAccepted)
+	r.calls.Go(func() error {
+		word := fmt.Sprintf(`{"jobId": %q, "attempt": %d, "status": "COMPLETED", "output": {"parcel": "shipped"}}`,
+			order.JobID, order.Attempt)
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second) // the order's own ends here
+		defer cancel()
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, order.Callback.URL, strings.NewReader(word))
+		if err != nil {
+			return fmt.Errorf("call back: %w", err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("X-Callback-Secret", order.Callback.Secret)
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return fmt.Errorf("call back: %w", err)
+		}
+		defer func() { _ = answer.Body.Close() }()
+		if answer.StatusCode != http.StatusOK {
+			return fmt.Errorf("call back: answered %s", answer.Status)
+		}
+		return nil
+	})
+}
+
+// function counts the words of the event's data.
+func function(w http.ResponseWriter, _ *http.Request, body []byte) {
+	var data struct {
+		Text string `json:"text"`
+	}
+	if err := json.Unmarshal(body, &data); err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"words": %d}`, len(strings.Fields(data.Text)))
+}
+
+// end hears how a job has ended.
+func (r *receiver) end(w http.ResponseWriter, _ *http.Request, body []byte) {
+	var job struct {
+		JobID  string `json:"jobId"`
+		Status string `json:"status"`
+	}
+	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&job); err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	r.mu.Lock()
+	r.ended[job.JobID] = job.Status
+	r.told.Broadcast()
+	r.mu.Unlock()
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// endOf waits until it is told how a job has ended.
+func (r *receiver) endOf(ctx context.Context, jobID string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.told.Broadcast()
+	})
+	defer stop()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.ended[jobID] == "" {
+		if ctx.Err() != nil {
+			return "", fmt.Errorf("wait to be told of the end of %s: %w", jobID, ctx.Err())
+		}
+		r.told.Wait()
+	}
+	return r.ended[jobID], nil
+}

@@ -1,0 +1,126 @@
+package demo
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/jobweaver/jobweaver/local/client"
+)
+
+// workSamples are jobs of the other types, and of all that is told outside.
+func workSamples(calls *receiver, house House) []sample {
+	samples := []sample{
+		{
+			name: "external", about: "an outside system has it and calls back", status: "COMPLETED", attempts: 1,
+			submit: byREST(job("EXTERNAL", map[string]any{
+				"url": calls.url + "/outside", "data": map[string]any{"order": 17},
+			}, nil)),
+			check: output(`{"parcel": "shipped"}`),
+		},
+		{
+			name: "function", about: "a function answers its CloudEvent", status: "COMPLETED", attempts: 1,
+			submit: byREST(job("FUNCTION", map[string]any{
+				"url": calls.url + "/function", "data": map[string]any{"text": "to weave jobs"},
+			}, nil)),
+			check: output(`{"words": 3}`),
+		},
+		{
+			name: "report", about: "four rows as CSV", status: "COMPLETED", attempts: 1, check: storedReport,
+			submit: byREST(job("REPORT", map[string]any{
+				"title": "Sales", "format": "csv", "columns": []any{
+					map[string]any{"name": "town"}, map[string]any{"name": "sold", "total": "sum"},
+				},
+				"rows": []any{[]any{"Berlin", 17}, []any{"Paris", 4}, []any{"Rome", 9}, []any{"Oslo", 1}},
+			}, nil)),
+		},
+		{
+			name: "told", about: "its end is delivered to its callbackUrl, signed", status: "COMPLETED", attempts: 1,
+			submit: byREST(steps(map[string]any{"callbackUrl": calls.url + "/ended"}, step("LOG", "message", "tell them"))),
+			check: func(ctx context.Context, job *client.Job) error {
+				status, err := calls.endOf(ctx, job.JobID)
+				if err == nil && status != job.Status {
+					err = fmt.Errorf("was told %s", status)
+				}
+				return err
+			},
+		},
+	}
+	if house.MailPage == "" {
+		return samples
+	}
+	return append(samples, sample{
+		name: "email", about: "a mail, to be seen at the page of mails", status: "COMPLETED", attempts: 1,
+		submit: byREST(job("EMAIL", map[string]any{
+			"from": "JobWeaver <demo@example.org>", "to": []any{"Ada Lovelace <ada@example.org>"},
+			"subject": "The demo says hello", "text": "Nobody gets this but you.",
+		}, nil)),
+		check: func(ctx context.Context, _ *client.Job) error {
+			return shows(ctx, house.MailPage, "The demo says hello")
+		},
+	})
+}
+
+// shows reads a page.
+func shows(ctx context.Context, page, text string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, page, http.NoBody)
+	if err != nil {
+		return fmt.Errorf("ask for %s: %w", page, err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("ask for %s: %w", page, err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", page, err)
+	}
+	if !strings.Contains(string(body), text) {
+		return fmt.Errorf("%q is not at %s", text, page)
+	}
+	return nil
+}
+
+func output(want string) func(context.Context, *client.Job) error {
+	return func(_ context.Context, job *client.Job) error {
+		var got, wanted any
+		err := errors.Join(json.Unmarshal(job.Output, &got), json.Unmarshal([]byte(want), &wanted))
+		if err != nil || !reflect.DeepEqual(got, wanted) {
+			return fmt.Errorf("output is %s, not %s", job.Output, want)
+		}
+		return nil
+	}
+}
+
+// storedReport reads the file, where it is one.
+func storedReport(_ context.Context, job *client.Job) error {
+	var report struct {
+		Location, SHA256 string
+		Rows             int
+	}
+	if err := json.Unmarshal(job.Output, &report); err != nil || report.Rows != 4 {
+		return fmt.Errorf("output is %s", job.Output)
+	}
+	at, err := url.Parse(report.Location)
+	if err != nil || at.Scheme != "file" {
+		return err
+	}
+	file, err := os.ReadFile(at.Path)
+	if err != nil {
+		return fmt.Errorf("read report: %w", err)
+	}
+	if sum := sha256.Sum256(file); hex.EncodeToString(sum[:]) != report.SHA256 {
+		return fmt.Errorf("%s is another file than its SHA-256 says", at.Path)
+	}
+	return nil
+}
