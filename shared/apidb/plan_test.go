@@ -52,6 +52,11 @@ func fillTables(t *testing.T, pool *pgxpool.Pool) {
 			from generate_series(1, 200000) n`,
 		`insert into commands (job_id, number, command, by_whom)
 			select job_id, 1, 'cancel', 'me' from jobs where status = 'RUNNING' limit 20000`,
+		"alter table callbacks set (autovacuum_enabled = off)",
+		`insert into callbacks (job_id, attempt, outcome, body_hash, answered_at)
+			select job_id, 1, 'completed', '', now() from jobs where status <> 'PENDING'`,
+		`insert into callbacks (job_id, attempt, outcome, body_hash, received_at)
+			select job_id, 2, 'completed', '', updated_at from jobs where status = 'WAITING' order by job_id desc limit 50`,
 		"insert into attempt_logs (job_id, attempt, first_line, lines) select job_id, 1, 0, '[]' from jobs where status <> 'PENDING'",
 	} {
 		if _, err := pool.Exec(t.Context(), sql); err != nil {
@@ -74,6 +79,12 @@ func (s *Store) walkAll(t *testing.T) {
 	must(err)
 	if walked.Gone != 125 || !walked.More {
 		t.Errorf("walked %+v", walked)
+	}
+	must(s.AnswerCallbacks(t.Context()))
+	callbacks, err := s.UnconfirmedCallbacks(t.Context(), Page{Until: now, Limit: 1000})
+	must(err)
+	if len(callbacks) != 50 {
+		t.Errorf("%d callbacks are not confirmed", len(callbacks))
 	}
 	_, err = s.ExpireLogs(t.Context(), now, day, walked.Last, 1000)
 	must(err)
@@ -137,6 +148,7 @@ func checkPlans(t *testing.T, seen map[string][]pgtest.Node) {
 		"JobsExpire": 1_200, "LogsExpire": 1_200, "OperationMatches": operationWindow, "OperationMatchesShelved": 2 * operationWindow,
 		"OperationJobsLock": operationPage, "OperationCommandsKeep": operationPage, "CommandsOfJobs": operationPage,
 		"OperationUnanswered": MaxUnanswered, "OperationAnswersTake": operationPage, "OperationListed": 1, "CommandsAnswered": operationPage,
+		"CallbacksAnswer": 50, "CallbacksUnconfirmed": 50, "CallbacksInTheWay": operationPage, "WebhooksForget": 0,
 		"JobsDelete": 700, "JobsListShelved": 551, "JobsListOrdered": 0, "JobsEnded": 600, "OperationsForget": 3,
 	} {
 		if len(seen[name]) == 0 {

@@ -138,6 +138,9 @@ func (m *model) settleOne(rt *rapid.T, h house) {
 		jobstate.KindCompleted, jobstate.KindCompleted, jobstate.KindFailed, jobstate.KindLost, jobstate.KindInterrupted,
 		jobstate.KindCancelled, jobstate.KindSnoozed, jobstate.KindWaiting,
 	}).Draw(rt, "kind"))
+	if ends := o.Kind == jobstate.KindCompleted || o.Kind == jobstate.KindFailed; ends && rapid.Bool().Draw(rt, "called back") {
+		o = calledBack(j.created, j.Attempt, o.Kind)
+	}
 	o.CallbackTimeout, o.RetryAfter = time.Hour, time.Hour
 	h.settle(o)
 	m.apply(j, o)
@@ -145,7 +148,7 @@ func (m *model) settleOne(rt *rapid.T, h house) {
 }
 
 func (m *model) apply(j *modelJob, o Outcome) {
-	j.started = j.started || o.StartedAt != nil
+	j.started = j.started || o.StartedAt != nil || o.WorkerID == "" // nobody calls back about what has not started
 	j.Job, _ = j.Apply(jobstate.Outcome{Attempt: o.Attempt, Kind: o.Kind, Retryable: o.Retryable}, 3)
 }
 
