@@ -82,7 +82,8 @@ and so are the secrets that it signs with and knows callbacks by.`,
 	flags.IntVar(&o.KafkaPort, "kafka-port", 0, "port of the private broker; 0 takes a free one")
 	flags.IntVar(&mails.Port, "mail-port", mailcatch.DefaultPort,
 		"port of the mail server that catches mails, if SMTP_HOST is not set; 0, or taken and not asked for: a free one")
-	flags.IntVar(&mails.PagePort, "mail-page-port", mailcatch.DefaultPagePort, "port of the page that shows them, likewise")
+	flags.IntVar(&mails.PagePort, "mail-page-port", mailcatch.DefaultPagePort,
+		"port of the page that shows them; likewise")
 	flags.StringVar(&logLevel, "log-level", "warn", "of the functions: debug, info, warn or error")
 	return cmd
 }

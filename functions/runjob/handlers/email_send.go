@@ -48,11 +48,13 @@ func (s *mailServer) send(ctx context.Context, m *email, raw []byte) (string, er
 	}
 	d := dialog{conn: conn, client: client}
 	answer, err := d.transact(m, raw)
+	if !d.halfway { // or QUIT would end the message with a dot, and send what there is of it
+		d.patience(smtpQuitIn)
+		_ = client.Quit()
+	}
 	if err != nil {
 		return "", ended(ctx, err)
 	}
-	d.patience(smtpQuitIn)
-	_ = client.Quit()
 	return answer, nil
 }
 
@@ -101,8 +103,9 @@ func (s *mailServer) logins() []gomail.SMTPAuthType {
 
 // dialog is one with a server that knows who we are.
 type dialog struct {
-	conn   net.Conn // below TLS
-	client *smtp.Client
+	conn    net.Conn // below TLS
+	client  *smtp.Client
+	halfway bool // some of the message is on its way, and its end is not
 }
 
 func (d *dialog) patience(limit time.Duration) { _ = d.conn.SetDeadline(time.Now().Add(limit)) }
@@ -127,9 +130,11 @@ func (d *dialog) transact(m *email, raw []byte) (string, error) {
 		return "", trouble("begin the message", err)
 	}
 	d.patience(smtpTakeIn)
-	if _, err := body.Write(raw); err != nil { // not closed: that would send what there is of it
+	d.halfway = true
+	if _, err := body.Write(raw); err != nil { // not closed: that is the dot
 		return "", trouble("send the message", err)
 	}
+	d.halfway = false
 	if err := body.Close(); err != nil {
 		return "", trouble("end the message", err)
 	}

@@ -130,8 +130,12 @@ func TestAllRecipientsGetItOrNone(t *testing.T) {
 					t.Errorf("says %q, not %s", failure.Message, part)
 				}
 			}
-			if heard := server.lines(); slices.Contains(heard, "DATA") {
+			heard := server.lines()
+			if slices.Contains(heard, "DATA") {
 				t.Errorf("somebody got it: %q", heard)
+			}
+			if last := heard[len(heard)-1]; last != "QUIT" && !strings.Contains(c.answers, "close") {
+				t.Errorf("left without a word after %q", last)
 			}
 		})
 	}
@@ -162,6 +166,9 @@ func TestAServerThatHangsHoldsNobodyBeyondTheAttemptsEnd(t *testing.T) {
 			_, _, err := mail(ctx, t, server.cfg, payload)
 			if !errors.Is(err, handlers.ErrCancelled) {
 				t.Errorf("ended with %v", err)
+			}
+			if heard := server.lines(); slices.Contains(heard, ".") != (command == ".") {
+				t.Errorf("sent half a message: %q", heard)
 			}
 		})
 	}
