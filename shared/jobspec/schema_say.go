@@ -56,9 +56,20 @@ func (s *Schema) say(p *problems, e *jsonschema.ValidationError) {
 			return
 		}
 		p.add(path, s.tooMany(e.SchemaURL, k.Subschemas))
+	case *kind.Pattern:
+		p.add(path, wrongValue(k)+s.described(e.SchemaURL))
 	default:
 		p.add(path, wrongValue(k))
 	}
+}
+
+// described is what the schema says there for people: few read patterns.
+func (s *Schema) described(location string) string {
+	node, _ := lookUp(s.document, location).(map[string]any)
+	if text, _ := node["description"].(string); text != "" {
+		return " (" + strings.TrimSuffix(cut(text), ".") + ")"
+	}
+	return ""
 }
 
 func pathTo(location []string) string {

@@ -142,7 +142,7 @@ func TestSchemaOfManyFormsSpeaksOfTheOneMeant(t *testing.T) {
 		`{"type": "SLEEP"}`:                            "payload.steps[0].durationMs is required",
 		`{"type": "LOG", "message": "x", "url": "x"}`:  "payload.steps[0].url is not a known field",
 		`{"type": "HTTP_CALL"}`:                        "payload.steps[0] must have url or latencyMs",
-		`{"type": "HTTP_CALL", "url": "ftp://x"}`:      "payload.steps[0].url must match ^[hH][tT][tT][pP][sS]?://[^/?#@:][^/?#@]*([/?#]|$)",
+		`{"type": "HTTP_CALL", "url": "ftp://x"}`:      "payload.steps[0].url must match ^[hH][tT][tT][pP][sS]?://[^/?#@:][^/?#@]*([/?#]|$) (http or https, absolute, without credentials)",
 		`{"type": "WALK"}`:                             "payload.steps[0].type must be SLEEP, LOG, COMPUTE, HTTP_CALL or FAIL",
 		`{"type": "COMPUTE", "iterations": 100000000}`: "",
 	} {
