@@ -24,7 +24,7 @@ func (e *evidence) check() {
 		e.checkHistory(job)
 		e.checkCommands(job, order)
 		e.checkCallbacks(job, order)
-		if !order.shape.simulation {
+		if order.shape.builtin == "" {
 			e.checkRuns(job, order)
 		}
 	}
@@ -105,7 +105,7 @@ var edges = map[string][]string{
 	"PENDING":   {"QUEUED", canceled},
 	"QUEUED":    {"RUNNING", "WAITING", completed, "RETRYING", "SCHEDULED", "PENDING", failed, canceled},
 	"RUNNING":   {"WAITING", completed, "RETRYING", "SCHEDULED", "PENDING", failed, canceled},
-	"WAITING":   {completed},
+	"WAITING":   {completed, "RETRYING", "PENDING", failed, canceled},
 	"RETRYING":  {"PENDING", canceled},
 	failed:      {"PENDING"},
 	canceled:    {"PENDING"},

@@ -33,6 +33,7 @@ type house struct {
 	brokers   []string
 	processes []*process // of the functions
 	api       *client.Client
+	outside   *outside
 	mu        sync.Mutex
 	complains []string
 }
@@ -74,6 +75,7 @@ func build(t *testing.T, p plan) *house {
 	}
 	h.startBroker(bin)
 	h.furnish()
+	h.outside = newOutside(h)
 	h.startFunctions(bin, p)
 	return h
 }
@@ -139,8 +141,8 @@ func (h *house) startFunctions(bin string, plan plan) {
 			port := freePort(h.t)
 			ports = append(ports, port)
 			p := h.process(name, bin, function, "HOST=127.0.0.1", "PORT="+port, "DATABASE_URL="+url,
-				"KAFKA_BROKERS="+h.brokers[0], "JOB_TYPES=WITNESS,"+otherType, "WITNESS_FILE="+h.witnessFile(),
-				"WEBHOOK_SECRETS=whsec_"+strings.Repeat("a", 32), "CALLBACK_SECRETS="+callbackSecret)
+				"KAFKA_BROKERS="+h.brokers[0], "JOB_TYPES=WITNESS,"+otherType, "WITNESS_FILE="+h.witnessFile())
+			p.env = append(p.env, h.outside.settings("http://127.0.0.1:"+ports[0])...)
 			if len(h.queues) > 0 {
 				p.env = append(p.env, "QUEUES="+strings.Join(h.queues, ","))
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -41,10 +42,12 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 		unfollow()
 	}
 	l.following.Wait()
+	h.outside.heard(drainWithin)
 	h.settleDown(drainWithin)
 
 	e := h.evidence(t.Context(), l, c)
 	e.check()
+	e.checkOutside(h.outside)
 	h.checkDatabases(e)
 	h.report(e)
 	h.checkHappened(e, d)
@@ -117,6 +120,7 @@ func (h *house) checkHappened(e *evidence, d time.Duration) {
 			happened["said again on "+topic] += min(n-1, 1)
 		}
 	}
+	maps.Copy(happened, h.outside.happened())
 	for what, n := range happened {
 		if n == 0 && d >= time.Minute { // a short run is for a quick look
 			h.t.Errorf("never happened: %s", what)

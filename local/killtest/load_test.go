@@ -22,6 +22,7 @@ type order struct {
 	how   string // it was submitted
 	body  json.RawMessage
 	keyed bool // so that it could be asked for again until it was accepted
+	told  bool // outside is to hear of its end
 
 	asked    time.Time
 	id       string // empty: nobody said that it was accepted, and it may have been
@@ -87,8 +88,10 @@ func (l *load) newOrder(rnd *rand.Rand, s *shape, how string, keyed bool) *order
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.number++
-	o := &order{key: fmt.Sprintf("k%d", l.number), shape: s, how: how, keyed: keyed, asked: time.Now()}
-	o.body = s.body(rnd, o.key, keyed && how != "event")
+	o := &order{
+		key: fmt.Sprintf("k%d", l.number), shape: s, how: how, keyed: keyed, told: rnd.IntN(3) == 0, asked: time.Now(),
+	}
+	o.body = s.body(rnd, o.key, keyed && how != "event", o.told, l.house.outside.server.URL)
 	l.orders = append(l.orders, o)
 	return o
 }

@@ -13,8 +13,9 @@ type shape struct {
 	payload func(rnd *rand.Rand) map[string]any
 	request map[string]any // beside jobType and payload
 
-	simulation bool // a built-in job type: the witness hears nothing of it
-	mayOutlive bool // its handler may still work when its attempt is settled
+	builtin    string // a built-in job type: the witness hears nothing of it
+	mood       string // of the outside system, for EXTERNAL
+	mayOutlive bool   // its handler may still work when its attempt is settled
 
 	cancelIn time.Duration // a cancel is sent within this time; 0: none
 	redrive  bool          // a retry is sent once it has failed
@@ -75,13 +76,34 @@ var shapes = []*shape{
 	{name: "is called back", weight: 5, payload: works(0, 200, "waits", true), callBack: true, ends: one(completed)},
 	{name: "snoozes", weight: 2, payload: works(0, 50, "snoozeAttempts", 1), ends: one(completed)},
 	{
-		name: "simulation", weight: 5, simulation: true, ends: one(completed),
+		name: "simulation", weight: 5, builtin: "SIMULATION", ends: one(completed),
 		payload: steps(step("LOG", "message", "hi"), step("SLEEP", "durationMs", 100)),
 	},
 	{
-		name: "simulation that fails", weight: 2, simulation: true, ends: one(failed), code: "DEMO", request: retries(1, 100),
+		name: "simulation that fails", weight: 2, builtin: "SIMULATION", ends: one(failed), code: "DEMO", request: retries(1, 100),
 		payload: steps(step("FAIL", "message", "no", "errorCode", "DEMO")),
 	},
+	{
+		name: "is done outside", weight: 8, builtin: "EXTERNAL", mood: answers, ends: one(completed), request: retries(5, 200),
+		payload: waits(60_000),
+	},
+	{
+		name: "fails once outside", weight: 3, builtin: "EXTERNAL", mood: failsFirst, ends: one(completed), request: retries(5, 200),
+		payload: waits(60_000),
+	},
+	{
+		name: "is forgotten once outside", weight: 1, builtin: "EXTERNAL", mood: silentFirst, ends: one(completed),
+		request: retries(5, 200), payload: waits(500),
+	},
+	{
+		name: "is cancelled outside", weight: 2, builtin: "EXTERNAL", mood: answers, cancelIn: 2 * time.Second,
+		request: retries(5, 200), payload: waits(60_000), ends: []string{completed, canceled},
+	},
+}
+
+// waits is the payload of an EXTERNAL job, without its URL.
+func waits(ms int) func(*rand.Rand) map[string]any {
+	return func(*rand.Rand) map[string]any { return map[string]any{"callbackTimeoutMs": ms} }
 }
 
 // briefShapes are soon done where nothing goes wrong.
@@ -132,15 +154,22 @@ func anyOf(list []*shape, rnd *rand.Rand) *shape {
 	panic("weights do not add up")
 }
 
-// body is a JobRequest of the shape, tagged with its key. A keyed one can be submitted again.
-func (s *shape) body(rnd *rand.Rand, key string, keyed bool) json.RawMessage {
+// body is a JobRequest of the shape, tagged with its key. A keyed one can be submitted again; of the end of one
+// that is told, outside hears.
+func (s *shape) body(rnd *rand.Rand, key string, keyed, told bool, outside string) json.RawMessage {
 	payload := s.payload(rnd)
-	request := map[string]any{"jobType": "SIMULATION", "payload": payload, "tags": []string{key}}
-	if !s.simulation {
+	request := map[string]any{"jobType": s.builtin, "payload": payload, "tags": []string{key}}
+	if s.builtin == "" {
 		request["jobType"], payload["key"] = "WITNESS", key
+	}
+	if s.mood != "" {
+		payload["url"] = outside + "/work/" + s.mood
 	}
 	if keyed {
 		request["idempotencyKey"] = key
+	}
+	if told {
+		request["callbackUrl"] = outside + "/done"
 	}
 	for name, value := range s.request {
 		request[name] = value

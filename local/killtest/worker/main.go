@@ -35,12 +35,18 @@ func build(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 	if err := errors.Join(env.Load(&cfg), env.Load(&own)); err != nil {
 		return none, err
 	}
+	var builtin handlers.Config
+	for _, part := range builtin.Parts() {
+		if err := env.Load(part); err != nil {
+			return none, err
+		}
+	}
 	cfg.Queues, cfg.Kafka, cfg.Version = env.Config.Queues, env.Config.Kafka, funchost.Version
 	file, err := witness.Open(own.File, own.Name)
 	if err != nil {
 		return none, err
 	}
-	registry, err := handlers.Builtin(handlers.Config{})
+	registry, err := handlers.Builtin(builtin)
 	if err != nil {
 		return none, err
 	}
