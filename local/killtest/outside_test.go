@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -271,11 +272,22 @@ func (e *evidence) checkTold(id string, job *shown, told map[string]end) {
 	}
 }
 
-// heard waits until outside has said all it has to say, and has been told everything.
+// heard waits until outside has said all it has to say, and has been told everything. What is to be tried again only
+// in minutes, after more tries than one, is asked for.
 func (o *outside) heard(limit time.Duration) {
 	o.house.t.Helper()
 	o.calling.Wait()
-	err := within(o.house.t.Context(), limit, func(ctx context.Context) error {
+	late, err := texts(o.house.t.Context(), o.house.urls.API, `
+		select '/api/jobs/' || job_id || '/deliveries/' || version || '/retry' from deliveries
+		where status = 'PENDING' and next_at > now() + interval '10 s'`)
+	for _, path := range late {
+		_, again := o.house.api.Do(o.house.t.Context(), http.MethodPost, path, "", nil, nil)
+		err = errors.Join(err, again)
+	}
+	if err != nil {
+		o.house.t.Error(err)
+	}
+	err = within(o.house.t.Context(), limit, func(ctx context.Context) error {
 		open, err := texts(ctx, o.house.urls.API, `
 			select 'delivery ' || job_id || ': ' || last_error from deliveries where status = 'PENDING'
 			union all select 'callback ' || job_id from callbacks where answered_at is null`)

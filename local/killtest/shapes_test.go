@@ -93,7 +93,7 @@ var shapes = []*shape{
 	},
 	{
 		name: "is forgotten once outside", weight: 1, builtin: "EXTERNAL", mood: silentFirst, ends: one(completed),
-		request: retries(5, 200), payload: waits(500),
+		request: retries(5, 200), payload: waits(9000),
 	},
 	{
 		name: "is cancelled outside", weight: 2, builtin: "EXTERNAL", mood: answers, cancelIn: 2 * time.Second,
