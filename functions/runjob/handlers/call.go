@@ -63,28 +63,23 @@ func (c *callback) left() time.Duration { return max(time.Until(c.ends), time.Mi
 
 // callback makes that of an attempt; it fails where no callback could ever be taken.
 func (c *Caller) callback(a *Attempt, timeout time.Duration) (*callback, *Failure) {
-	var missing string
 	switch {
 	case c.callbackURL == "":
-		missing = "CALLBACK_URL"
+		return nil, notConfigured("CALLBACK_URL")
 	case c.keys.Empty():
-		missing = "CALLBACK_SECRETS"
-	default:
-		ends := time.Now().Add(timeout)
-		return &callback{
-			URL: c.callbackURL, Secret: c.keys.Secret(a.Token), DeadlineAt: ends.UTC().Truncate(time.Millisecond), ends: ends,
-		}, nil
+		return nil, notConfigured("CALLBACK_SECRETS")
 	}
-	return nil, &Failure{
-		Code: string(apierror.NotConfigured), Message: "the worker takes no callbacks: " + missing + " is not set",
-	}
+	ends := time.Now().Add(timeout)
+	return &callback{
+		URL: c.callbackURL, Secret: c.keys.Secret(a.Token), DeadlineAt: ends.UTC().Truncate(time.Millisecond), ends: ends,
+	}, nil
 }
 
 // request is a POST without a body yet. Without a callback it tells of none.
 func (c *Caller) request(ctx context.Context, a *Attempt, p callPayload, back *callback) (*http.Request, *Failure) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL, http.NoBody)
 	if err != nil {
-		return nil, badPayload(fmt.Errorf("payload.url: %w", err))
+		return nil, invalidPayload(fmt.Errorf("payload.url: %w", err))
 	}
 	r.Header.Set("User-Agent", "jobweaver-worker")
 	for name, value := range p.Headers {

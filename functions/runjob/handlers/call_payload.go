@@ -9,7 +9,6 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
-	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/outbound"
 )
 
@@ -33,10 +32,10 @@ type callPayload struct {
 func readCall(payload []byte) (callPayload, *Failure) {
 	var p callPayload
 	if err := jsonv2.Unmarshal(payload, &p, jsonv2.RejectUnknownMembers(true)); err != nil {
-		return p, badPayload(fmt.Errorf("payload: %w", err))
+		return p, invalidPayload(fmt.Errorf("payload: %w", err))
 	}
 	if err := p.check(); err != nil {
-		return p, badPayload(err)
+		return p, invalidPayload(err)
 	}
 	return p, nil
 }
@@ -71,8 +70,4 @@ func (p *callPayload) wait() time.Duration {
 		return callbackWait
 	}
 	return time.Duration(*p.CallbackTimeoutMs) * time.Millisecond
-}
-
-func badPayload(err error) *Failure {
-	return &Failure{Code: string(apierror.InvalidPayload), Message: err.Error()}
 }

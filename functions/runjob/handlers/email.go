@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-
-	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
 // EmailConfig is the mail server by which EMAIL sends.
@@ -78,7 +76,7 @@ func (e *Email) Run(ctx context.Context, a *Attempt) (Result, error) {
 	}
 	mail, err := parseEmail(a.Payload)
 	if err != nil {
-		return Result{}, &Failure{Code: string(apierror.InvalidPayload), Message: err.Error()}
+		return Result{}, invalidPayload(err)
 	}
 	if mail.from == nil {
 		mail.from = e.from
@@ -89,7 +87,7 @@ func (e *Email) Run(ctx context.Context, a *Attempt) (Result, error) {
 	id := a.Token + "@" + mail.from.domain
 	raw, err := mail.message(id, time.Now())
 	if err != nil {
-		return Result{}, &Failure{Code: string(apierror.InvalidPayload), Message: "write the message: " + err.Error()}
+		return Result{}, invalidPayload(fmt.Errorf("write the message: %w", err))
 	}
 	answer, err := e.server.send(ctx, mail, raw)
 	if err != nil {
@@ -103,8 +101,4 @@ func (e *Email) Run(ctx context.Context, a *Attempt) (Result, error) {
 type emailOutput struct {
 	MessageID  string `json:"messageId"`
 	Recipients int    `json:"recipients"`
-}
-
-func notConfigured(setting string) *Failure {
-	return &Failure{Code: string(apierror.NotConfigured), Message: setting + " is not set"}
 }

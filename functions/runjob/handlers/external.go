@@ -33,7 +33,7 @@ func (e *External) Run(ctx context.Context, a *Attempt) (Result, error) {
 		return Result{}, wrong
 	}
 	if p.Type != nil {
-		return Result{}, badPayload(errOnlyFunction)
+		return Result{}, invalidPayload(errOnlyFunction)
 	}
 	back, wrong := e.caller.callback(a, p.wait())
 	if wrong != nil {
@@ -45,7 +45,7 @@ func (e *External) Run(ctx context.Context, a *Attempt) (Result, error) {
 	}
 	body, err := encode(order{a.JobID, a.Number, jobspec.External, p.Data, back})
 	if err != nil {
-		return Result{}, badPayload(err)
+		return Result{}, invalidPayload(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	if _, err := e.caller.call(request, a, body); err != nil {

@@ -33,7 +33,7 @@ func (f *Function) Run(ctx context.Context, a *Attempt) (Result, error) {
 	}
 	e, err := callEvent(a, p)
 	if err != nil {
-		return Result{}, badPayload(err)
+		return Result{}, invalidPayload(err)
 	}
 	back, noCallback := f.caller.callback(a, p.wait()) // whoever answers at once needs none
 	request, wrong := f.caller.request(ctx, a, p, back)
@@ -41,7 +41,7 @@ func (f *Function) Run(ctx context.Context, a *Attempt) (Result, error) {
 		return Result{}, wrong
 	}
 	if err := cehttp.WriteRequest(binding.WithForceBinary(ctx), binding.ToMessage(&e), request); err != nil {
-		return Result{}, badPayload(fmt.Errorf("write event: %w", err))
+		return Result{}, invalidPayload(fmt.Errorf("write event: %w", err))
 	}
 	answer, err := f.caller.call(request, a, e.DataEncoded)
 	switch {

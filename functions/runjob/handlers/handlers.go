@@ -68,15 +68,3 @@ type Result struct {
 
 // MaxOutput is how large a job's output may be.
 const MaxOutput = 256 << 10
-
-// Failure is an error that says how the attempt failed.
-type Failure struct {
-	Code       string // namespaced, as in DEMO.NO_SUCH_FILE
-	Message    string
-	Retryable  bool
-	RetryAfter time.Duration // 0: the job's policy decides
-	Private    bool          // the message has what others said: it stands with the job, not in the worker's own log
-}
-
-// Error is the code and the message.
-func (f *Failure) Error() string { return f.Code + ": " + f.Message }

@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
-	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
@@ -77,20 +75,6 @@ func check(jobType string, schema json.RawMessage, h Handler) (Handler, error) {
 		}
 		return h(ctx, a)
 	}, nil
-}
-
-// invalidPayload says all that is wrong; trying again would not help.
-func invalidPayload(err error) *Failure {
-	message := err.Error()
-	var refused *apierror.Error
-	if errors.As(err, &refused) && len(refused.Details) > 0 {
-		parts := make([]string, len(refused.Details))
-		for i, detail := range refused.Details {
-			parts[i] = detail.Path + " " + detail.Message
-		}
-		message = strings.Join(parts, "; ")
-	}
-	return &Failure{Code: string(apierror.InvalidPayload), Message: message}
 }
 
 func isBuiltin(jobType string) bool { return slices.Contains(jobspec.Builtin(), jobType) }

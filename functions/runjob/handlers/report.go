@@ -94,16 +94,13 @@ func (r *Report) Run(ctx context.Context, a *Attempt) (Result, error) {
 }
 
 func (r *Report) configured(p *reportPayload) error {
-	var missing string
 	switch {
 	case r.store == nil:
-		missing = "REPORT_BUCKET"
+		return notConfigured("REPORT_BUCKET")
 	case p.Query != "" && r.rows == nil:
-		missing = "REPORT_DATABASE_URL"
-	default:
-		return nil
+		return notConfigured("REPORT_DATABASE_URL")
 	}
-	return &Failure{Code: string(apierror.NotConfigured), Message: missing + " is not set for this worker"}
+	return nil
 }
 
 // reportFailure says of an error whether another try may help.

@@ -31,7 +31,7 @@ func Typed[In, Out any](run func(ctx context.Context, a *Attempt, in In) (Out, e
 		d := json.NewDecoder(bytes.NewReader(a.Payload))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&in); err != nil {
-			return Result{}, &Failure{Code: string(apierror.InvalidPayload), Message: "payload: " + err.Error()}
+			return Result{}, invalidPayload(fmt.Errorf("payload: %w", err))
 		}
 		out, err := run(ctx, a, in)
 		if err != nil {
