@@ -8,35 +8,25 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/migrations"
-	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// At a million deliveries without statistics, most of them due to one host and the rest to a thousand others, whoever
+// At 200,000 deliveries without statistics, most of them due to one host and the rest to a thousand others, whoever
 // looks for what is due, lists or forgets visits no more than he takes.
 func TestDeliveringVisitsWhatItTakesOnly(t *testing.T) {
 	t.Parallel()
-	plans := &pgtest.Plans{}
-	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.API), pgpool.IndexOnly(), plannedOnce,
-		plans.Watch("force_generic_plan"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	s := &Store{pool: pool, q: gen.New(pool)}
+	s, plans := watched(t)
 	for _, sql := range []string{
 		"alter table deliveries set (autovacuum_enabled = off)",
 		`insert into deliveries (job_id, version, owner_id, job_status, url, job, snapshot, status, next_at, finished_at)
-			select uuidv7(-interval '9 days' + n * interval '0.1 s'), 1, '', 'FAILED',
+			select uuidv7(-interval '9 days' + n * interval '0.5 s'), 1, '', 'FAILED',
 				case when n % 10 = 0 then 'http://h' || n / 10 % 1000 || '/' else 'http://dead/' end, '{}', '{}',
 				case when n % 4 = 0 then 'DELIVERED' else 'PENDING' end, case when n % 4 > 0 then now() - interval '1 h' end,
 				case when n % 4 = 0 then now() - n * interval '1 s' end
-			from generate_series(1, 1000000) n`,
+			from generate_series(1, 200000) n`,
 	} {
-		if _, err := pool.Exec(t.Context(), sql); err != nil {
+		if _, err := s.pool.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}
 	}

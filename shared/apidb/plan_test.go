@@ -20,10 +20,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// At 200,000 jobs without statistics the statements that walk over old or many jobs visit no more than their page, by
-// an index.
-func TestWalksVisitTheirPageOnly(t *testing.T) {
-	t.Parallel()
+// watched is a store of its own database, and what the server plans for its statements.
+func watched(t *testing.T) (*Store, *pgtest.Plans) {
+	t.Helper()
 	plans := &pgtest.Plans{}
 	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.API), pgpool.IndexOnly(), plannedOnce,
 		plans.Watch("force_generic_plan"))
@@ -31,8 +30,15 @@ func TestWalksVisitTheirPageOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	s := &Store{pool: pool, q: gen.New(pool)}
-	fillTables(t, pool)
+	return &Store{pool: pool, q: gen.New(pool)}, plans
+}
+
+// At 200,000 jobs without statistics the statements that walk over old or many jobs visit no more than their page, by
+// an index.
+func TestWalksVisitTheirPageOnly(t *testing.T) {
+	t.Parallel()
+	s, plans := watched(t)
+	fillTables(t, s.pool)
 	plans.Forget()
 	s.walkAll(t)
 	checkPlans(t, plans.Seen())

@@ -6,23 +6,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/migrations"
-	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
-	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
 // At 100,000 ticks without statistics a schedule sees its own, and its jobs by their keys.
 func TestAScheduleSeesItsOwnTicks(t *testing.T) {
 	t.Parallel()
-	plans := &pgtest.Plans{}
-	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.API), pgpool.IndexOnly(), plannedOnce,
-		plans.Watch("force_generic_plan"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	s := &Store{pool: pool, q: gen.New(pool)}
+	s, plans := watched(t)
 	for _, sql := range []string{
 		"alter table jobs set (autovacuum_enabled = off)",
 		"alter table schedules set (autovacuum_enabled = off)",
@@ -40,7 +30,7 @@ func TestAScheduleSeesItsOwnTicks(t *testing.T) {
 			join (select schedule_id, row_number() over () as m from schedules) as schedules on m = n % 100 + 1`,
 		"update schedule_ticks set at = at - interval '31 days' where at < now() - interval '16 hours'",
 	} {
-		if _, err := pool.Exec(t.Context(), sql); err != nil {
+		if _, err := s.pool.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}
 	}

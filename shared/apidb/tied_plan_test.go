@@ -15,17 +15,10 @@ import (
 // What few ask for finds the rows that it is about, among 20,000 of its own key and without statistics.
 func TestWhatTiesAJobIsFoundByItsKeys(t *testing.T) {
 	t.Parallel()
-	plans := &pgtest.Plans{}
-	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.API), pgpool.IndexOnly(), plannedOnce,
-		plans.Watch("force_generic_plan"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	s := &Store{pool: pool, q: gen.New(pool)}
+	s, plans := watched(t)
 	exec := func(sql string, args ...any) {
 		t.Helper()
-		if _, err := pool.Exec(t.Context(), sql, args...); err != nil {
+		if _, err := s.pool.Exec(t.Context(), sql, args...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -35,7 +28,7 @@ func TestWhatTiesAJobIsFoundByItsKeys(t *testing.T) {
 		select uuidv7(), 'X', 'default', '{}', 0, 3, 1000, uuidv7(), 'PENDING', 'k', nextval('order_numbers')
 		from generate_series(1, 20000)`)
 	var ids []uuid.UUID
-	if err := pool.QueryRow(t.Context(), "select array_agg(job_id) from (select job_id from jobs limit 100) as hundred").Scan(&ids); err != nil {
+	if err := s.pool.QueryRow(t.Context(), "select array_agg(job_id) from (select job_id from jobs limit 100) as hundred").Scan(&ids); err != nil {
 		t.Fatal(err)
 	}
 	tied := plainJob()
@@ -67,14 +60,7 @@ func TestWhatTiesAJobIsFoundByItsKeys(t *testing.T) {
 // Of many dependencies a list looks up the first ones only, and a page of a key's jobs is found by their key.
 func TestAListLooksAtFewOfManyTies(t *testing.T) {
 	t.Parallel()
-	plans := &pgtest.Plans{}
-	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.API), pgpool.IndexOnly(), plannedOnce,
-		plans.Watch("force_generic_plan"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	s := &Store{pool: pool, q: gen.New(pool)}
+	s, plans := watched(t)
 	for _, sql := range []string{
 		"alter table jobs set (autovacuum_enabled = off)",
 		`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot)
@@ -85,7 +71,7 @@ func TestAListLooksAtFewOfManyTies(t *testing.T) {
 		`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status)
 			select uuidv7(), 'X', 'default', '{}', 0, 3, 1000, uuidv7(), 'PENDING' from generate_series(1, 10000)`,
 	} {
-		if _, err := pool.Exec(t.Context(), sql); err != nil {
+		if _, err := s.pool.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}
 	}
