@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
@@ -68,6 +69,10 @@ func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Eve
 			return nil, err
 		}
 	}
+	say, err := f.dueCallbacks(ctx, h.statuses)
+	if err != nil {
+		return nil, err
+	}
 	if len(h.logs) > 0 {
 		if err := f.store.AddLogs(ctx, h.logs); err != nil {
 			return nil, err
@@ -84,9 +89,32 @@ func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Eve
 		}
 	}
 	if len(h.applied) > 0 {
-		return nil, f.store.ControlsApplied(ctx, h.applied)
+		return say, f.store.ControlsApplied(ctx, h.applied)
 	}
-	return nil, nil
+	return say, nil
+}
+
+// clocksDiffer is how far this process's clock may be behind the database's, which decides, before what is due is
+// noticed late.
+const clocksDiffer = time.Minute
+
+// dueCallbacks says what has become of attempts that wait past their deadline: the scheduler says again that they
+// wait, and that is its question.
+func (f *Function) dueCallbacks(ctx context.Context, words []apidb.StatusWord) ([]event.Event, error) {
+	var waiting []jobevent.Status
+	for _, word := range words {
+		if at := word.CallbackDeadlineAt; at != nil && time.Until(*at) < clocksDiffer {
+			waiting = append(waiting, word.Status)
+		}
+	}
+	if len(waiting) == 0 {
+		return nil, nil
+	}
+	due, err := f.store.DueCallbacks(ctx, waiting)
+	if err != nil {
+		return nil, err
+	}
+	return eventsOf(due, apidb.Callback.Event)
 }
 
 func (h *heard) take(e event.Event) error {

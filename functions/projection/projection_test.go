@@ -137,6 +137,34 @@ func status(t *testing.T, jobID string, version int64, status jobstate.Status, c
 	return said(t, jobevent.TypeStatus, "outcome", jobevent.StatusID(id, version), id, s)
 }
 
+// The scheduler asks by saying again that the attempt waits.
+func TestAnAttemptThatWaitsPastItsDeadlineIsGivenUp(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.accept().Subject()
+	waits := func(left time.Duration) event.Event {
+		return status(t, id, 1, jobstate.Waiting, func(s *jobevent.Status) {
+			at := time.Now().Add(left)
+			s.Attempt, s.CallbackDeadlineAt = 1, &at
+		})
+	}
+	for _, left := range []time.Duration{time.Hour, 30 * time.Second} {
+		if said, err := h.Handle(t.Context(), []event.Event{waits(left)}); err != nil || len(said) != 0 {
+			t.Errorf("%s before, it says %v, %v", left, said, err)
+		}
+	}
+	for range 2 {
+		said, err := h.Handle(t.Context(), []event.Event{waits(-time.Second), waits(-time.Second)})
+		if err != nil || len(said) != 1 || said[0].Type() != jobevent.TypeFailed {
+			t.Fatalf("it says %v, %v", said, err)
+		}
+		failed, err := jobevent.Decode[jobevent.Failed](said[0])
+		if err != nil || failed.ErrorCode != "WORKER.CALLBACK_TIMEOUT" || failed.Attempt != 1 || !failed.Retryable {
+			t.Errorf("it says %+v, %v", failed, err)
+		}
+	}
+}
+
 // A whole life of some jobs, each event twice, in any order and in batches of any size, ends the same.
 func TestRedeliveryInAnyOrderEndsTheSame(t *testing.T) {
 	t.Parallel()

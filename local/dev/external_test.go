@@ -252,7 +252,7 @@ func (o *outside) thatWait(ctx context.Context) {
 	o.wantCallback(o.order(id, 1), done, http.StatusConflict)
 }
 
-// thatCameTooLate: no callback by the deadline is a failed attempt half a minute later; what comes after the deadline is
+// thatCameTooLate: no callback by the deadline is a failed attempt soon after; what comes after the deadline is
 // refused with a code of its own, before that and after it.
 func (o *outside) thatCameTooLate(ctx context.Context, id string) {
 	order := o.order(id, 1)

@@ -1,8 +1,8 @@
 -- +goose Up
 ALTER TABLE jobs ADD COLUMN callback_url text; -- where its end is delivered to; null: nowhere
 
--- What an outside system said became of an attempt that was handed to it: the first word counts. It stays as long as its
--- job, so that the same word again is the same answer.
+-- What an outside system said became of an attempt that was handed to it, or that it said nothing in time: the first row
+-- counts. It stays as long as its job, so that the same word again is the same answer.
 CREATE TABLE callbacks (
     job_id      uuid        NOT NULL REFERENCES jobs ON DELETE CASCADE,
     attempt     integer     NOT NULL CHECK (attempt > 0),
@@ -11,7 +11,7 @@ CREATE TABLE callbacks (
     error_code  text        NOT NULL DEFAULT '',
     message     text        NOT NULL DEFAULT '',
     retryable   boolean     NOT NULL DEFAULT true,
-    body_hash   bytea       NOT NULL,                -- of what was said, to know it again
+    body_hash   bytea       NOT NULL,                -- of what was said, to know it again; empty: nothing was said in time
     received_at timestamptz NOT NULL DEFAULT now(),
     answered_at timestamptz,                         -- since when the scheduler's word shows that it has come
     PRIMARY KEY (job_id, attempt),

@@ -17,7 +17,7 @@ CREATE TABLE jobs (
     retry_count         smallint    NOT NULL DEFAULT 0 CHECK (retry_count >= 0),
     lost_count          smallint    NOT NULL DEFAULT 0 CHECK (lost_count >= 0),
     rank                timestamptz NOT NULL,          -- ready_at − priority · 10 s; the smallest goes first
-    due_at              timestamptz,                   -- SCHEDULED, RETRYING: when it may run; WAITING: when it is given up
+    due_at              timestamptz,                   -- SCHEDULED, RETRYING: when it may run; WAITING: when the API is asked
     callback_deadline_at timestamptz,                  -- WAITING: what the outside system was told
     lease_expires_at    timestamptz,                   -- QUEUED, RUNNING: when the worker is asked
     partition           smallint,                      -- of the run-job topic that the attempt was sent to

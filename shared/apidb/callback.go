@@ -143,9 +143,10 @@ func (k *callbackKeeper) check() error {
 	}
 	late := known.CallbackDeadlineAt != nil && !k.before.At.Before(*known.CallbackDeadlineAt)
 	switch {
-	case k.before.BodyHash != nil:
+	case k.before.BodyHash != nil && !k.before.GivenUp:
 		refused.Why = CallbackAnother
-	case k.job.Version > 0 && attempt >= k.said.Attempt && timedOut(known.History, k.said.Attempt),
+	case k.before.GivenUp,
+		k.job.Version > 0 && attempt >= k.said.Attempt && timedOut(known.History, k.said.Attempt),
 		attempt == k.said.Attempt && refused.Status == jobstate.Waiting && late:
 		refused.Why = CallbackExpired
 	case k.job.Version > 0 && attempt > k.said.Attempt,
@@ -206,6 +207,31 @@ func (s *Store) AnswerCallbacks(ctx context.Context) error {
 	return classify("answer callbacks", err)
 }
 
+// DueCallbacks gives what is to be said of attempts that wait, by the scheduler's word, for which it asks once their
+// deadline has passed: the callback that was taken, or that none was. The decision is made under the job's lock, where
+// callbacks are taken, so that one that got its 200 counts however long nobody heard of it.
+func (s *Store) DueCallbacks(ctx context.Context, waiting []jobevent.Status) (due []Callback, err error) {
+	var p gen.CallbacksGiveUpParams
+	p.ErrorCode, p.Message = string(apierror.CallbackTimeout), "no callback came in time"
+	for _, word := range waiting {
+		p.JobIDs = append(p.JobIDs, word.JobID)
+		p.Attempts = append(p.Attempts, int32(word.Attempt))
+		p.Deadlines = append(p.Deadlines, *word.CallbackDeadlineAt)
+	}
+	err = s.tx(ctx, func(q *gen.Queries) error {
+		if err := q.CallbacksLock(ctx, p.JobIDs); err != nil {
+			return err
+		}
+		if err := q.CallbacksGiveUp(ctx, p); err != nil {
+			return err
+		}
+		rows, err := q.CallbacksOf(ctx, gen.CallbacksOfParams{JobIDs: p.JobIDs, Attempts: p.Attempts})
+		due = callbacksOf(rows)
+		return err
+	})
+	return due, classify(fmt.Sprintf("decide on %d callbacks", len(waiting)), err)
+}
+
 // UnconfirmedCallbacks gives callbacks of attempts that are not over: all of their first minute, and later as
 // UnconfirmedCommands does.
 func (s *Store) UnconfirmedCallbacks(ctx context.Context, p Page) ([]Callback, error) {
@@ -215,13 +241,18 @@ func (s *Store) UnconfirmedCallbacks(ctx context.Context, p Page) ([]Callback, e
 	if err != nil {
 		return nil, classify("find unconfirmed callbacks", err)
 	}
+	return callbacksOf(rows), nil
+}
+
+func callbacksOf[R gen.CallbacksOfRow | gen.CallbacksUnconfirmedRow](rows []R) []Callback {
 	callbacks := make([]Callback, len(rows))
-	for i, row := range rows {
+	for i := range rows {
+		row := gen.CallbacksOfRow(rows[i])
 		callbacks[i] = Callback{
 			JobID: row.JobID, TraceID: row.TraceID, Attempt: int(row.Attempt), Kind: jobstate.Kind(row.Outcome),
 			Output: row.Output, ErrorCode: row.ErrorCode, Message: row.Message, Retryable: row.Retryable,
 			ReceivedAt: row.ReceivedAt,
 		}
 	}
-	return callbacks, nil
+	return callbacks
 }

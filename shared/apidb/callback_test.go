@@ -3,6 +3,8 @@ package apidb_test
 import (
 	"encoding/json"
 	"errors"
+	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -202,4 +204,81 @@ func TestACallbackStaysAsLongAsItsJob(t *testing.T) {
 	if all, _ := h.kept(t, id); all != 0 {
 		t.Errorf("%d are left of a job that is gone", all)
 	}
+}
+
+// waitsUntil is the scheduler's word that an attempt waits.
+func waitsUntil(id uuid.UUID, attempt int, at time.Time) apidb.StatusWord {
+	return word(id, 2, jobstate.Waiting, func(s *jobevent.Status) { s.Attempt, s.CallbackDeadlineAt = attempt, &at })
+}
+
+func TestAnAttemptIsGivenUpOnlyWhereNoCallbackWasTaken(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	past, future := time.Now().Add(-time.Minute), time.Now().Add(time.Hour)
+	silent, heard, early := h.accept(t, newJob()).JobID, h.accept(t, newJob()).JobID, h.accept(t, newJob()).JobID
+	other, ended := h.accept(t, newJob()).JobID, h.accept(t, newJob()).JobID
+	if !h.callBack(t, heard, 1) {
+		t.Fatal("it is not taken")
+	}
+	words := []apidb.StatusWord{
+		waitsUntil(silent, 1, past), waitsUntil(heard, 1, past), waitsUntil(early, 1, future), waitsUntil(other, 1, past),
+		waitsUntil(ended, 1, past),
+	}
+	h.apply(t, words...)
+	h.apply(t, word(other, 3, jobstate.Waiting, ofAttempt(2)), word(ended, 3, jobstate.Cancelled, ofAttempt(1)))
+	var asked []jobevent.Status
+	for _, w := range words {
+		asked = append(asked, w.Status)
+	}
+	for range 2 { // whoever asks again hears the same
+		due, err := h.DueCallbacks(t.Context(), asked)
+		if err != nil || len(due) != 2 {
+			t.Fatalf("says %+v, %v", due, err)
+		}
+		for _, c := range due {
+			switch {
+			case c.JobID == heard && c.Kind == jobstate.KindCompleted && string(c.Output) == `{"a":1}`:
+			case c.JobID == silent && c.Kind == jobstate.KindFailed && c.ErrorCode == "WORKER.CALLBACK_TIMEOUT" && c.Retryable:
+			default:
+				t.Errorf("says %+v", c)
+			}
+		}
+	}
+	said := jobspec.Callback{JobID: silent, Attempt: 1, Status: jobspec.CallbackCompleted}
+	var refused *apidb.CallbackRefusedError
+	if _, err := h.KeepCallback(t.Context(), said, ""); !errors.As(err, &refused) || refused.Why != apidb.CallbackExpired {
+		t.Errorf("then it is answered %v", err)
+	}
+	if !h.callBack(t, early, 1) || h.cancellable(t, silent) {
+		t.Error("what is not late is refused, or a command is taken of what is given up")
+	}
+}
+
+func TestOfACallbackAndItsDeadlineOneCounts(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	taken := 0
+	for range 200 {
+		id := h.accept(t, newJob()).JobID
+		w := waitsUntil(id, 1, time.Now().Add(time.Duration(rand.IntN(3000))*time.Microsecond))
+		h.apply(t, w)
+		var both sync.WaitGroup
+		var isTaken bool
+		both.Go(func() { isTaken = h.callBack(t, id, 1) })
+		both.Go(func() {
+			if _, err := h.DueCallbacks(t.Context(), []jobevent.Status{w.Status}); err != nil {
+				t.Error(err)
+			}
+		})
+		both.Wait()
+		time.Sleep(time.Until(*w.CallbackDeadlineAt)) // it is late for whoever comes now
+		due, err := h.DueCallbacks(t.Context(), []jobevent.Status{w.Status})
+		if err != nil || len(due) != 1 || (due[0].Kind == jobstate.KindCompleted) != isTaken {
+			t.Fatalf("taken: %v, says %+v, %v", isTaken, due, err)
+		}
+		if isTaken {
+			taken++
+		}
+	}
+	t.Logf("%d of 200 were taken", taken)
 }

@@ -128,28 +128,6 @@ func TestACallbackThatSaysNotRetryableIsTheEnd(t *testing.T) {
 	}
 }
 
-// What was accepted up to the deadline has half a minute to come: the broker may be away for a while.
-func TestACallbackThatWasInTimeCountsAfterTheDeadline(t *testing.T) {
-	h := newHouse(t)
-	inTime, late := newJob(), newJob()
-	h.ingest(inTime, late)
-	h.settle(waiting(inTime), waiting(late))
-	pass := func(d time.Duration) {
-		h.tamper("UPDATE jobs SET callback_deadline_at = callback_deadline_at - $1::interval, due_at = due_at - $1::interval", d)
-		h.due()
-	}
-	pass(time.Minute + 20*time.Second)
-	h.wantStatus(inTime, jobstate.Waiting)
-	h.settle(calledBack(inTime, 1, jobstate.KindCompleted))
-	h.wantStatus(inTime, jobstate.Completed)
-	pass(11 * time.Second)
-	before := h.wantStatus(late, jobstate.Retrying)
-	h.settle(calledBack(late, 1, jobstate.KindCompleted))
-	if after := h.wantStatus(late, jobstate.Retrying); after.Version != before.Version || after.LastError.ErrorCode != "WORKER.CALLBACK_TIMEOUT" {
-		t.Errorf("%+v", after)
-	}
-}
-
 // A job that may not start after some instant has started once somebody has called back about it.
 func TestAJobThatWasCalledBackDoesNotExpire(t *testing.T) {
 	h := newHouse(t)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
@@ -18,14 +17,14 @@ const releasePause = 5 * time.Millisecond
 // dueMost bounds one pass of the clock.
 const dueMost = 1000
 
-// Due makes ready what has become due, gives up callbacks that never came and jobs that have not started
+// Due makes ready what has become due, asks about callbacks that have not come, gives up jobs that have not started
 // in time, and sends out what there is room for. next is how long nothing more is due, at most idle; zero
 // when there may be more to send out than one pass does.
 func (s *Store) Due(ctx context.Context, idle time.Duration) (say Say, next time.Duration, err error) {
 	err = s.tx(ctx, func(q *gen.Queries) error {
 		say, next = Say{}, idle
 		news := newTally()
-		if say.Jobs, err = s.giveUpOverdue(ctx, q, &news); err != nil {
+		if say.Jobs, err = s.takeOverdue(ctx, q, &news); err != nil {
 			return err
 		}
 		due, err := q.JobsDue(ctx, dueMost)
@@ -73,21 +72,16 @@ func (s *Store) Due(ctx context.Context, idle time.Duration) (say Say, next time
 	return say, next, err
 }
 
-func (s *Store) giveUpOverdue(ctx context.Context, q *gen.Queries, news *tally) ([]Snapshot, error) {
+// takeOverdue gives up jobs that have not started in time, and has those told again that wait for a callback past
+// its deadline: the API knows whether it has accepted one, and says what becomes of the attempt.
+func (s *Store) takeOverdue(ctx context.Context, q *gen.Queries, news *tally) ([]Snapshot, error) {
 	rows, err := q.JobsOverdue(ctx, dueMost)
 	if err != nil {
 		return nil, fmt.Errorf("find overdue callbacks and jobs: %w", err)
 	}
-	var outcomes []Outcome
 	ids := make([]uuid.UUID, len(rows))
 	for i, row := range rows {
 		ids[i] = row.JobID
-		if !row.HasExpired {
-			outcomes = append(outcomes, Outcome{
-				JobID: row.JobID, Attempt: int(row.Attempt), Kind: jobstate.KindFailed, Retryable: true,
-				ErrorCode: "WORKER.CALLBACK_TIMEOUT", Message: "no callback came in time",
-			})
-		}
 	}
 	jobs, err := lockJobs(ctx, q, ids)
 	if err != nil {
@@ -96,7 +90,21 @@ func (s *Store) giveUpOverdue(ctx context.Context, q *gen.Queries, news *tally) 
 	for _, job := range jobs {
 		job.expire("dispatch")
 	}
-	return s.apply(ctx, q, "dispatch", outcomes, jobs, news)
+	saved, err := saveJobs(ctx, q, jobs, news)
+	if err != nil || len(jobs) == 0 {
+		return saved, err
+	}
+	asked, err := q.JobsAskAboutCallbacks(ctx, ids)
+	if err != nil {
+		return nil, fmt.Errorf("ask about callbacks: %w", err)
+	}
+	ids = ids[:0]
+	for _, job := range asked {
+		ids = append(ids, job.JobID)
+		news.falls(job.DueAt)
+	}
+	told, err := snapshots(ctx, q, ids)
+	return append(saved, told...), err
 }
 
 // expire ends the job if it should have started by now.

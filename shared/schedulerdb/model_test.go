@@ -218,8 +218,12 @@ func (m *model) fallDue(rt *rapid.T, h house) {
 	}
 	h.tamper("UPDATE jobs SET due_at = now() WHERE job_id = $1", j.created.JobID)
 	h.due()
-	if j.Status == jobstate.Waiting {
-		m.apply(j, Outcome{Attempt: j.Attempt, Kind: jobstate.KindFailed, Retryable: true})
+	if j.Status == jobstate.Waiting { // the API was asked, and knows of no callback
+		o := Outcome{
+			JobID: j.created.JobID, Attempt: j.Attempt, Kind: jobstate.KindFailed, Retryable: true, ErrorCode: "WORKER.CALLBACK_TIMEOUT",
+		}
+		h.settle(o)
+		m.apply(j, o)
 	} else {
 		j.Job, _ = j.Due()
 	}

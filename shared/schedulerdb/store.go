@@ -26,9 +26,9 @@ type Config struct {
 const (
 	// silentAfter is how long after its last beat a worker still counts as there.
 	silentAfter = 10 * time.Second
-	// callbackGrace is how much later than the outside system was told an attempt is given up, so
-	// that a callback that was accepted has always arrived.
-	callbackGrace = 30 * time.Second
+	// callbackGrace is how much later than the outside system was told the API is asked whether a callback has
+	// come: its clock may be a little behind.
+	callbackGrace = time.Second
 	// dispatchMost bounds one statement of the dispatch step.
 	dispatchMost = 2000
 	// rateMost bounds the attempts a second that a worker may say it finishes.

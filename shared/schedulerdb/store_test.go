@@ -317,7 +317,7 @@ func TestOfAWaitingAndAFinalOutcomeInOneBatchTheFinalOneWins(t *testing.T) {
 	h.wantStatus(b, jobstate.Completed)
 }
 
-func TestACallbackThatNeverComesIsAFailedAttempt(t *testing.T) {
+func TestTheAPIIsAskedAboutACallbackThatDoesNotCome(t *testing.T) {
 	h := newHouse(t)
 	job := newJob()
 	h.ingest(job)
@@ -326,13 +326,33 @@ func TestACallbackThatNeverComesIsAFailedAttempt(t *testing.T) {
 	if s.CallbackDeadlineAt.Sub(s.UpdatedAt) != time.Minute || s.NextRunAt != nil {
 		t.Errorf("%+v", s)
 	}
-	h.due()
-	h.wantStatus(job, jobstate.Waiting)
-	h.tamper("UPDATE jobs SET due_at = now()")
-	h.due()
-	if s := h.wantStatus(job, jobstate.Retrying); s.LastError.ErrorCode != "WORKER.CALLBACK_TIMEOUT" || s.CallbackDeadlineAt != nil {
-		t.Errorf("%+v", s)
+	if say := h.due(); len(say.Jobs) > 0 {
+		t.Errorf("before the deadline it says %+v", say.Jobs)
 	}
+	past := func(d time.Duration) {
+		h.tamper("UPDATE jobs SET callback_deadline_at = now() - $1::interval, due_at = now()", d)
+	}
+	for age, next := range map[time.Duration]time.Duration{
+		time.Second: 10 * time.Second, 40 * time.Second: 40 * time.Second, 24 * time.Hour: 5 * time.Minute,
+	} {
+		past(age)
+		say := h.due()
+		if len(say.Jobs) != 1 || say.Jobs[0].Status != string(jobstate.Waiting) || say.Jobs[0].Version != s.Version {
+			t.Fatalf("%s past the deadline it says %+v", age, say.Jobs)
+		}
+		if again := h.due(); len(again.Jobs) > 0 {
+			t.Errorf("%s past the deadline it asks twice", age)
+		}
+		var dueAt time.Time
+		if err := h.pool.QueryRow(t.Context(), "SELECT due_at FROM jobs").Scan(&dueAt); err != nil {
+			t.Fatal(err)
+		}
+		if off := time.Until(dueAt) - next; off < -5*time.Second || off > 5*time.Second {
+			t.Errorf("%s past the deadline it asks again after %s, not %s", age, time.Until(dueAt), next)
+		}
+	}
+	h.settle(calledBack(job, 1, jobstate.KindCompleted)) // the API had taken one, a day ago
+	h.wantStatus(job, jobstate.Completed)
 }
 
 func TestUnusableJobsAreStoredFailedOnce(t *testing.T) {

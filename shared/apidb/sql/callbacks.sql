@@ -7,7 +7,10 @@ select status, version, attempt, trace_id, snapshot from jobs where job_id = @jo
 select
     clock_timestamp()::timestamptz as at,
     coalesce((select command from commands where commands.job_id = @job_id), '')::text as pending,
-    (select body_hash from callbacks where callbacks.job_id = @job_id and callbacks.attempt = @attempt) as body_hash;
+    (select body_hash from callbacks where callbacks.job_id = @job_id and callbacks.attempt = @attempt) as body_hash,
+    exists (
+        select from callbacks where callbacks.job_id = @job_id and callbacks.attempt = @attempt and body_hash = ''
+    ) as given_up;
 
 -- name: WebhookSeen :execrows
 insert into webhook_ids (message_hash) values (@message_hash) on conflict do nothing;
@@ -23,6 +26,31 @@ values (
     clock_timestamp()
 )
 returning received_at;
+
+-- name: CallbacksLock :exec
+select from jobs where job_id = any (@job_ids::uuid[]) order by job_id for update;
+
+-- Gives up attempts that wait past their deadline and of which no callback was taken. Their jobs are locked.
+-- name: CallbacksGiveUp :exec
+insert into callbacks (job_id, attempt, outcome, error_code, message, retryable, body_hash, received_at)
+select input.job_id, input.attempt, 'failed', @error_code::text, @message::text, true, '', clock_timestamp()
+from (
+    select
+        unnest(@job_ids::uuid[])          as job_id,
+        unnest(@attempts::int[])          as attempt,
+        unnest(@deadlines::timestamptz[]) as deadline
+) as input join jobs using (job_id)
+where input.deadline <= clock_timestamp() and jobs.status = 'WAITING' and jobs.attempt = input.attempt
+on conflict do nothing;
+
+-- What is to be said of attempts that wait.
+-- name: CallbacksOf :many
+select
+    callbacks.job_id, callbacks.attempt, callbacks.outcome, callbacks.output, callbacks.error_code, callbacks.message,
+    callbacks.retryable, callbacks.received_at, jobs.trace_id
+from callbacks join jobs using (job_id)
+where (callbacks.job_id, callbacks.attempt) in (select unnest(@job_ids::uuid[]), unnest(@attempts::int[]))
+    and callbacks.answered_at is null;
 
 -- How far an attempt is that nobody holds but an outside system. Of one that the API has not heard of it is kept for
 -- when it has, as from a beat.

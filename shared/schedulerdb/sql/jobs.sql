@@ -180,8 +180,8 @@ join jobs on jobs.job_id = known.job_id
 where jobs.version > known.version;
 
 -- name: JobsOverdue :many
--- Callbacks that never came, among the first of all that is due: after a long silence a pass must not look for them
--- behind a million others. And jobs that have not started in time.
+-- Attempts that wait past their deadline, among the first of all that is due: after a long silence a pass must not look
+-- for them behind a million others. And jobs that have not started in time.
 with due as (
     select job_id, attempt, status from jobs
     where due_at >= (select due_floor from dispatch_state order by n desc limit 1)
@@ -200,6 +200,13 @@ with due as (
 select job_id, attempt, false::boolean as has_expired from due where status = 'WAITING'
 union all
 select job_id, attempt, true::boolean from late;
+
+-- name: JobsAskAboutCallbacks :many
+-- Puts off attempts that wait past their deadline, the longer the API is silent about them.
+update jobs set
+    due_at = now() + least(greatest(now() - callback_deadline_at, interval '10 s'), interval '5 min')
+where job_id = any (@job_ids::uuid[]) and status = 'WAITING' and due_at <= now()
+returning job_id, due_at::timestamptz as due_at;
 
 -- name: NextDue :many
 -- When something is due or expires next. The time is that of this moment: the transaction may have waited since it began.

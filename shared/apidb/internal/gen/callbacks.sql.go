@@ -17,7 +17,10 @@ const callbackBefore = `-- name: CallbackBefore :one
 select
     clock_timestamp()::timestamptz as at,
     coalesce((select command from commands where commands.job_id = $1), '')::text as pending,
-    (select body_hash from callbacks where callbacks.job_id = $1 and callbacks.attempt = $2) as body_hash
+    (select body_hash from callbacks where callbacks.job_id = $1 and callbacks.attempt = $2) as body_hash,
+    exists (
+        select from callbacks where callbacks.job_id = $1 and callbacks.attempt = $2 and body_hash = ''
+    ) as given_up
 `
 
 type CallbackBeforeParams struct {
@@ -29,13 +32,19 @@ type CallbackBeforeRow struct {
 	At       time.Time
 	Pending  string
 	BodyHash []byte
+	GivenUp  bool
 }
 
 // What else decides, once the job is locked: the time, the command that is not answered, what was said of the attempt before.
 func (q *Queries) CallbackBefore(ctx context.Context, arg CallbackBeforeParams) (CallbackBeforeRow, error) {
 	row := q.db.QueryRow(ctx, callbackBefore, arg.JobID, arg.Attempt)
 	var i CallbackBeforeRow
-	err := row.Scan(&i.At, &i.Pending, &i.BodyHash)
+	err := row.Scan(
+		&i.At,
+		&i.Pending,
+		&i.BodyHash,
+		&i.GivenUp,
+	)
 	return i, err
 }
 
@@ -172,6 +181,39 @@ func (q *Queries) CallbacksAnswer(ctx context.Context) error {
 	return err
 }
 
+const callbacksGiveUp = `-- name: CallbacksGiveUp :exec
+insert into callbacks (job_id, attempt, outcome, error_code, message, retryable, body_hash, received_at)
+select input.job_id, input.attempt, 'failed', $1::text, $2::text, true, '', clock_timestamp()
+from (
+    select
+        unnest($3::uuid[])          as job_id,
+        unnest($4::int[])          as attempt,
+        unnest($5::timestamptz[]) as deadline
+) as input join jobs using (job_id)
+where input.deadline <= clock_timestamp() and jobs.status = 'WAITING' and jobs.attempt = input.attempt
+on conflict do nothing
+`
+
+type CallbacksGiveUpParams struct {
+	ErrorCode string
+	Message   string
+	JobIDs    []uuid.UUID
+	Attempts  []int32
+	Deadlines []time.Time
+}
+
+// Gives up attempts that wait past their deadline and of which no callback was taken. Their jobs are locked.
+func (q *Queries) CallbacksGiveUp(ctx context.Context, arg CallbacksGiveUpParams) error {
+	_, err := q.db.Exec(ctx, callbacksGiveUp,
+		arg.ErrorCode,
+		arg.Message,
+		arg.JobIDs,
+		arg.Attempts,
+		arg.Deadlines,
+	)
+	return err
+}
+
 const callbacksInTheWay = `-- name: CallbacksInTheWay :many
 select distinct callbacks.job_id
 from callbacks join jobs using (job_id)
@@ -193,6 +235,72 @@ func (q *Queries) CallbacksInTheWay(ctx context.Context, jobIds []uuid.UUID) ([]
 			return nil, err
 		}
 		items = append(items, job_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const callbacksLock = `-- name: CallbacksLock :exec
+select from jobs where job_id = any ($1::uuid[]) order by job_id for update
+`
+
+func (q *Queries) CallbacksLock(ctx context.Context, jobIds []uuid.UUID) error {
+	_, err := q.db.Exec(ctx, callbacksLock, jobIds)
+	return err
+}
+
+const callbacksOf = `-- name: CallbacksOf :many
+select
+    callbacks.job_id, callbacks.attempt, callbacks.outcome, callbacks.output, callbacks.error_code, callbacks.message,
+    callbacks.retryable, callbacks.received_at, jobs.trace_id
+from callbacks join jobs using (job_id)
+where (callbacks.job_id, callbacks.attempt) in (select unnest($1::uuid[]), unnest($2::int[]))
+    and callbacks.answered_at is null
+`
+
+type CallbacksOfParams struct {
+	JobIDs   []uuid.UUID
+	Attempts []int32
+}
+
+type CallbacksOfRow struct {
+	JobID      uuid.UUID
+	Attempt    int32
+	Outcome    string
+	Output     json.RawMessage
+	ErrorCode  string
+	Message    string
+	Retryable  bool
+	ReceivedAt time.Time
+	TraceID    uuid.UUID
+}
+
+// What is to be said of attempts that wait.
+func (q *Queries) CallbacksOf(ctx context.Context, arg CallbacksOfParams) ([]CallbacksOfRow, error) {
+	rows, err := q.db.Query(ctx, callbacksOf, arg.JobIDs, arg.Attempts)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []CallbacksOfRow
+	for rows.Next() {
+		var i CallbacksOfRow
+		if err := rows.Scan(
+			&i.JobID,
+			&i.Attempt,
+			&i.Outcome,
+			&i.Output,
+			&i.ErrorCode,
+			&i.Message,
+			&i.Retryable,
+			&i.ReceivedAt,
+			&i.TraceID,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

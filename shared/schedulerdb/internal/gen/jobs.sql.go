@@ -13,6 +13,39 @@ import (
 	"github.com/google/uuid"
 )
 
+const jobsAskAboutCallbacks = `-- name: JobsAskAboutCallbacks :many
+update jobs set
+    due_at = now() + least(greatest(now() - callback_deadline_at, interval '10 s'), interval '5 min')
+where job_id = any ($1::uuid[]) and status = 'WAITING' and due_at <= now()
+returning job_id, due_at::timestamptz as due_at
+`
+
+type JobsAskAboutCallbacksRow struct {
+	JobID uuid.UUID
+	DueAt time.Time
+}
+
+// Puts off attempts that wait past their deadline, the longer the API is silent about them.
+func (q *Queries) JobsAskAboutCallbacks(ctx context.Context, jobIds []uuid.UUID) ([]JobsAskAboutCallbacksRow, error) {
+	rows, err := q.db.Query(ctx, jobsAskAboutCallbacks, jobIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []JobsAskAboutCallbacksRow
+	for rows.Next() {
+		var i JobsAskAboutCallbacksRow
+		if err := rows.Scan(&i.JobID, &i.DueAt); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const jobsComplete = `-- name: JobsComplete :many
 with input as (
     select unnest($1::uuid[])            as job_id,
@@ -460,8 +493,8 @@ type JobsOverdueRow struct {
 	HasExpired bool
 }
 
-// Callbacks that never came, among the first of all that is due: after a long silence a pass must not look for them
-// behind a million others. And jobs that have not started in time.
+// Attempts that wait past their deadline, among the first of all that is due: after a long silence a pass must not look
+// for them behind a million others. And jobs that have not started in time.
 func (q *Queries) JobsOverdue(ctx context.Context, maxJobs int32) ([]JobsOverdueRow, error) {
 	rows, err := q.db.Query(ctx, jobsOverdue, maxJobs)
 	if err != nil {
