@@ -53,7 +53,7 @@ func TestADeadReceiverHoldsUpNobodyElse(t *testing.T) {
 			h := open(t)
 			h.backlog(10_000, c.hosts, c.url)
 			f := h.function()
-			f.delays, f.tryFor = delays, 2*time.Second
+			f.delays, f.tryFor = delays, time.Second
 			h.run(f)
 			live := receive(t, nil)
 			for range 5 { // while the first of the dead end, too
@@ -65,7 +65,7 @@ func TestADeadReceiverHoldsUpNobodyElse(t *testing.T) {
 				if t.Logf("it came after %s", late); late > 3*time.Second {
 					t.Errorf("it came after %s", late)
 				}
-				<-time.After(500 * time.Millisecond)
+				<-time.After(250 * time.Millisecond)
 			}
 			h.check(f)
 		})

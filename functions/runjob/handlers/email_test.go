@@ -303,9 +303,9 @@ func TestWithoutItsSettingsAMailFailsForGood(t *testing.T) {
 		cfg  handlers.EmailConfig
 		want string
 	}{
-		{handlers.EmailConfig{}, "SMTP_HOST is not set"},
-		{handlers.EmailConfig{From: "a@b.example"}, "SMTP_HOST is not set"},
-		{handlers.EmailConfig{Host: "127.0.0.1"}, "SMTP_FROM is not set"},
+		{handlers.EmailConfig{}, "SMTP_HOST is not set for this worker"},
+		{handlers.EmailConfig{From: "a@b.example"}, "SMTP_HOST is not set for this worker"},
+		{handlers.EmailConfig{Host: "127.0.0.1"}, "SMTP_FROM is not set for this worker"},
 	} {
 		_, failure, err := mail(t.Context(), t, c.cfg, simple())
 		if failure == nil || failure.Code != "WORKER.NOT_CONFIGURED" || failure.Retryable || failure.Message != c.want {
