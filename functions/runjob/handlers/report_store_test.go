@@ -89,7 +89,7 @@ func TestReportsInABucket(t *testing.T) {
 	t.Parallel()
 	b := newBucket(t)
 	r := newReporter(t, handlers.ReportConfig{Bucket: b.url + "&prefix=of%20mine/"})
-	for _, size := range []int{100, 20 << 20} { // at once, and in parts
+	for _, size := range []int{100, 11 << 20} { // at once, and in parts
 		out, err := r.run(t.Context(), `{"title": "T", "format": "csv", "rows": [`+noise(size)+`]}`)
 		if err != nil {
 			t.Fatal(err)
