@@ -30,7 +30,7 @@ JAVASCRIPT_READY := local/examples/function-javascript/node_modules/ready
 
 KILL_FOR  ?= 90s
 KILL_SEED ?=
-FUZZ_FOR  ?= 10s
+FUZZ_FOR  ?= 6s
 
 .PHONY: help
 help: ## print this list
@@ -100,7 +100,7 @@ bench-quick: ## the guard for every change, 2 minutes: throughput against River,
 	@go run ./local/load bench --quick
 
 .PHONY: fuzz
-fuzz: ## every fuzz target for FUZZ_FOR (10s)
+fuzz: ## every fuzz target for FUZZ_FOR (6s)
 	@grep -roHE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' shared functions | sed 's/:func / /' | \
 	while read -r file name; do \
 		echo "$$(dirname "$$file") $$name"; \
