@@ -13,6 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
 const (
@@ -37,10 +38,10 @@ type controlBody struct {
 func newControlBody(c apidb.Control, applied bool) controlBody {
 	body := controlBody{
 		Kind: c.Kind, Name: c.Name, Paused: c.Paused, MaxRunning: c.MaxRunning, StartsPerSecond: c.StartsPerSecond,
-		Version: c.Version, Applied: applied, UpdatedBy: given(c.UpdatedBy),
+		Version: c.Version, Applied: applied, UpdatedBy: jobview.Given(c.UpdatedBy),
 	}
 	if c.Version > 0 {
-		body.UpdatedAt = utc(&c.UpdatedAt)
+		body.UpdatedAt = jobview.UTC(&c.UpdatedAt)
 	}
 	return body
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
 type delivery struct {
@@ -32,9 +33,10 @@ type delivery struct {
 
 func newDelivery(d apidb.Delivery) delivery {
 	return delivery{
-		ID: d.ID(), JobID: d.JobID, Version: d.Version, OwnerID: given(d.OwnerID), JobStatus: d.JobStatus, URL: d.URL,
-		Status: d.Status, Tries: d.Tries, NextAt: utc(d.NextAt), LastTryAt: utc(d.LastTryAt), LastAnswer: d.LastAnswer,
-		LastError: given(d.LastError), CreatedAt: d.CreatedAt.UTC(), FinishedAt: utc(d.FinishedAt),
+		ID: d.ID(), JobID: d.JobID, Version: d.Version, OwnerID: jobview.Given(d.OwnerID), JobStatus: d.JobStatus, URL: d.URL,
+		Status: d.Status, Tries: d.Tries, NextAt: jobview.UTC(d.NextAt), LastTryAt: jobview.UTC(d.LastTryAt),
+		LastAnswer: d.LastAnswer, LastError: jobview.Given(d.LastError), CreatedAt: d.CreatedAt.UTC(),
+		FinishedAt: jobview.UTC(d.FinishedAt),
 	}
 }
 

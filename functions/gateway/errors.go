@@ -15,6 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobview"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
@@ -62,7 +63,7 @@ func newErrorBody(c *gin.Context, err error) errorBody {
 	public := public(err)
 	body := errorBody{
 		Timestamp: time.Now().UTC(), Status: public.Status(), ErrorCode: public.Code, Message: public.Message,
-		TraceID: traceID(c), Details: list(public.Details),
+		TraceID: traceID(c), Details: jobview.List(public.Details),
 	}
 	if about := (ofJob{}); errors.As(err, &about) {
 		body.JobID = &about.id

@@ -11,6 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
 type jobTypesBody struct {
@@ -75,7 +76,7 @@ func (f *Function) jobTypes(c *gin.Context) (jobTypesBody, error) {
 func (f *Function) jobType(name string, told apidb.ToldType) jobTypeBody {
 	body := jobTypeBody{
 		Name: name, Builtin: slices.Contains(jobspec.Builtin(), name), Accepted: f.rules.Accepts(name),
-		Schema: jobspec.PayloadSchema(name), Workers: told.Workers, Queues: list(told.Queues),
+		Schema: jobspec.PayloadSchema(name), Workers: told.Workers, Queues: jobview.List(told.Queues),
 	}
 	if !body.Builtin && len(told.Schemas) > 0 && json.Valid(told.Schemas[0]) {
 		body.Schema = told.Schemas[0]

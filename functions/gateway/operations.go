@@ -16,6 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
 // operation is one as it is shown; in a list without its jobs.
@@ -196,8 +197,9 @@ func operationID(c *gin.Context) (uuid.UUID, error) {
 
 func newOperation(op apidb.Operation) operation {
 	shown := operation{
-		OperationID: op.ID, Command: op.Command, RunAt: utc(op.RunAt), Filter: op.Filter, By: op.By, Status: op.Status,
-		CreatedAt: op.CreatedAt.UTC(), UpdatedAt: op.UpdatedAt.UTC(), FinishedAt: utc(op.FinishedAt),
+		OperationID: op.ID, Command: op.Command, RunAt: jobview.UTC(op.RunAt), Filter: op.Filter, By: op.By,
+		Status: op.Status, CreatedAt: op.CreatedAt.UTC(), UpdatedAt: op.UpdatedAt.UTC(),
+		FinishedAt: jobview.UTC(op.FinishedAt),
 		Progress: operationProgress{
 			Matched: op.Matched, Asked: op.Asked, Applied: op.Applied, Refused: op.Refused, Skipped: op.Skipped,
 			Walked: op.Walked,

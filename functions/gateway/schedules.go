@@ -13,6 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
 const (
@@ -41,9 +42,9 @@ type scheduleBody struct {
 
 func newScheduleBody(s apidb.Schedule) scheduleBody {
 	body := scheduleBody{
-		Name: s.Name, OwnerID: given(s.OwnerID), Cron: s.Cron, TimeZone: s.TimeZone, Job: s.Job, Overlap: s.Overlap,
-		Missed: s.Missed, Paused: s.Paused, StartAt: utc(s.StartAt), EndAt: utc(s.EndAt),
-		Upcoming: list(s.Upcoming(shownTicks)), LastAt: utc(s.LastAt), LastJobID: s.LastJobID,
+		Name: s.Name, OwnerID: jobview.Given(s.OwnerID), Cron: s.Cron, TimeZone: s.TimeZone, Job: s.Job, Overlap: s.Overlap,
+		Missed: s.Missed, Paused: s.Paused, StartAt: jobview.UTC(s.StartAt), EndAt: jobview.UTC(s.EndAt),
+		Upcoming: jobview.List(s.Upcoming(shownTicks)), LastAt: jobview.UTC(s.LastAt), LastJobID: s.LastJobID,
 		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
 	}
 	for i, at := range body.Upcoming {
@@ -162,7 +163,7 @@ func badSchedule(path, message string) error {
 // scheduleKey is the schedule that a path names, beside parameters of its own.
 func scheduleKey(c *gin.Context) (apidb.ScheduleKey, error) {
 	q := query{values: c.Request.URL.Query()}
-	key := apidb.ScheduleKey{Name: c.Param("name"), OwnerID: given(q.one("ownerId"))}
+	key := apidb.ScheduleKey{Name: c.Param("name"), OwnerID: jobview.Given(q.one("ownerId"))}
 	if err := q.close("ownerId"); err != nil {
 		return key, err
 	}
@@ -181,7 +182,7 @@ type schedulesBody struct {
 func (f *Function) listSchedules(c *gin.Context) error {
 	q := query{values: c.Request.URL.Query()}
 	filter := apidb.ScheduleFilter{
-		OwnerID: given(q.one("ownerId")), After: afterSchedule(q.one("cursor")),
+		OwnerID: jobview.Given(q.one("ownerId")), After: afterSchedule(q.one("cursor")),
 		Limit: q.integer("limit", defaultLimit, 1, maxLimit),
 	}
 	if err := q.close("ownerId", "cursor", "limit"); err != nil {

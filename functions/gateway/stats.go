@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/jobview"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -118,7 +119,7 @@ func (f *Function) stats(c *gin.Context) error {
 
 func newStatsBody(s *apidb.Stats) statsBody {
 	body := statsBody{
-		At: s.At, AsOf: utc(s.AsOf), Jobs: newCounts(s.Total), Types: []typeCounts{}, Queues: []queueCounts{},
+		At: s.At, AsOf: jobview.UTC(s.AsOf), Jobs: newCounts(s.Total), Types: []typeCounts{}, Queues: []queueCounts{},
 		Throughput: throughputBody{
 			PerSecond: map[string]ratesBody{
 				"1m": ratesBody(s.Minute1), "5m": ratesBody(s.Minutes5), "1h": ratesBody(s.Hour1),

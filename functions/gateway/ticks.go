@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
 // pauseSchedule is POST /api/schedules/{name}/pause.
@@ -65,7 +66,7 @@ func (f *Function) ticks(c *gin.Context) error {
 	if !jobspec.IsScheduleName(c.Param("name")) {
 		return apidb.ErrNoSchedule
 	}
-	key := apidb.ScheduleKey{Name: c.Param("name"), OwnerID: given(q.one("ownerId"))}
+	key := apidb.ScheduleKey{Name: c.Param("name"), OwnerID: jobview.Given(q.one("ownerId"))}
 	before, limit := q.instant("cursor"), q.integer("limit", defaultLimit, 1, maxLimit)
 	if err := q.close("ownerId", "cursor", "limit"); err != nil {
 		return err
@@ -83,7 +84,7 @@ func (f *Function) ticks(c *gin.Context) error {
 	body := ticksBody{Ticks: make([]tick, len(found))}
 	for i, t := range found {
 		body.Ticks[i] = tick{
-			At: t.At.UTC(), Outcome: t.Outcome, Reason: given(t.Reason), JobID: t.JobID, RecordedAt: t.RecordedAt.UTC(),
+			At: t.At.UTC(), Outcome: t.Outcome, Reason: jobview.Given(t.Reason), JobID: t.JobID, RecordedAt: t.RecordedAt.UTC(),
 		}
 	}
 	if more {

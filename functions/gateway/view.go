@@ -62,12 +62,12 @@ func newFull(job apidb.Job, lines []apidb.LogLine) full {
 	history := make([]move, len(job.Snapshot.History))
 	for i, m := range job.Snapshot.History {
 		history[i] = move{
-			At: m.At.UTC(), From: given(m.From), To: m.To, Attempt: m.Attempt, By: m.By, Reason: given(m.Reason),
+			At: m.At.UTC(), From: jobview.Given(m.From), To: m.To, Attempt: m.Attempt, By: m.By, Reason: jobview.Given(m.Reason),
 		}
 	}
 	return full{
-		Summary: jobview.New(job), Payload: job.Payload, After: list(job.After),
-		Schedule: newScheduled(job.ScheduledBy), CallbackURL: given(job.CallbackURL),
+		Summary: jobview.New(job), Payload: job.Payload, After: jobview.List(job.After),
+		Schedule: newScheduled(job.ScheduledBy), CallbackURL: jobview.Given(job.CallbackURL),
 		OnDependencyFailure: onDependencyFailure(job), History: history, Attempts: attempts(job), Logs: newLogs(lines),
 	}
 }
@@ -77,9 +77,9 @@ func onDependencyFailure(job apidb.Job) *string {
 	case !job.HasAfter:
 		return nil
 	case job.RunAnyway:
-		return given(jobspec.OnDependencyFailureRun)
+		return jobview.Given(jobspec.OnDependencyFailureRun)
 	}
-	return given(jobspec.OnDependencyFailureCancel)
+	return jobview.Given(jobspec.OnDependencyFailureCancel)
 }
 
 func newScheduled(by *apidb.ScheduledBy) *scheduled {
@@ -118,7 +118,7 @@ func attempts(job apidb.Job) []attempt {
 	if job.Attempt > 0 {
 		now := at(job.Attempt)
 		if job.Status == jobstate.Running && now.StartedAt == nil {
-			now.StartedAt = utc(job.Snapshot.StartedAt)
+			now.StartedAt = jobview.UTC(job.Snapshot.StartedAt)
 		}
 	}
 	return folded
@@ -130,33 +130,11 @@ func (a *attempt) add(m jobevent.Move) {
 		a.WorkerID = &m.WorkerID
 	}
 	if m.StartedAt != nil {
-		a.StartedAt = utc(m.StartedAt)
+		a.StartedAt = jobview.UTC(m.StartedAt)
 	}
 	if m.Outcome == "" {
 		return
 	}
-	a.Outcome, a.ErrorCode, a.Message = &m.Outcome, given(m.ErrorCode), given(m.Message)
-	a.FinishedAt = utc(m.FinishedAt)
-}
-
-func given(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-func utc(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	at := t.UTC()
-	return &at
-}
-
-func list[T any](items []T) []T {
-	if items == nil {
-		return []T{}
-	}
-	return items
+	a.Outcome, a.ErrorCode, a.Message = &m.Outcome, jobview.Given(m.ErrorCode), jobview.Given(m.Message)
+	a.FinishedAt = jobview.UTC(m.FinishedAt)
 }

@@ -57,7 +57,7 @@ func (f *Function) workers(c *gin.Context) error {
 func newWorkerBody(w *apidb.Worker) workerBody {
 	body := workerBody{
 		WorkerID: w.WorkerID, Version: w.Version, Live: w.Live, Stopping: w.Stopping, SeenAt: w.SeenAt.UTC(),
-		Queues: list(w.Queues), JobTypes: make([]string, len(w.JobTypes)), Partitions: map[string][]int32{},
+		Queues: jobview.List(w.Queues), JobTypes: make([]string, len(w.JobTypes)), Partitions: map[string][]int32{},
 		Slots: w.Slots, Free: w.Free, Busy: max(w.Slots-w.Free, 0), Rate: w.Rate,
 		Attempts: make([]heldAttempt, len(w.Attempts)),
 	}
@@ -65,14 +65,14 @@ func newWorkerBody(w *apidb.Worker) workerBody {
 		body.JobTypes[i] = typ.Name
 	}
 	for queue, partitions := range w.Partitions {
-		body.Partitions[queue] = list(partitions)
+		body.Partitions[queue] = jobview.List(partitions)
 	}
 	if w.Stopping { // none is free, and those that are not busy are closed
 		body.Busy = min(body.Busy, len(w.Attempts))
 	}
 	for i, held := range w.Attempts {
 		body.Attempts[i] = heldAttempt{
-			JobID: held.JobID, Attempt: held.Attempt, StartedAt: utc(held.StartedAt),
+			JobID: held.JobID, Attempt: held.Attempt, StartedAt: jobview.UTC(held.StartedAt),
 			Progress: jobview.NewProgress(held.Progress),
 		}
 	}

@@ -271,7 +271,7 @@ func TestOfACallbackAndItsDeadlineOneCounts(t *testing.T) {
 			}
 		})
 		both.Wait()
-		time.Sleep(time.Until(*w.CallbackDeadlineAt)) // it is late for whoever comes now
+		<-time.After(time.Until(*w.CallbackDeadlineAt)) // it is late for whoever comes now
 		due, err := h.DueCallbacks(t.Context(), []jobevent.Status{w.Status})
 		if err != nil || len(due) != 1 || (due[0].Kind == jobstate.KindCompleted) != isTaken {
 			t.Fatalf("taken: %v, says %+v, %v", isTaken, due, err)

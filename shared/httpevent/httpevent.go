@@ -58,7 +58,7 @@ func Binary(header http.Header, body []byte) (event.Event, error) {
 		case name == "Content-Type":
 			attributes[name] = values
 		case strings.HasPrefix(name, HeaderPrefix):
-			value, err := Unescape(values[0])
+			value, err := unescape(values[0])
 			if err != nil {
 				return event.Event{}, fmt.Errorf("read header %s: %w", name, err)
 			}
@@ -137,9 +137,9 @@ func IsJSON(e event.Event) bool {
 	return err == nil && (media == "application/json" || media == "text/json" || strings.HasSuffix(media, "+json"))
 }
 
-// Unescape undoes what CloudEvents' HTTP binding does to an attribute's value, once: quotes, then per
+// unescape undoes what CloudEvents' HTTP binding does to an attribute's value, once: quotes, then per
 // cent signs. The SDK does not (sdk-go #1331).
-func Unescape(value string) (string, error) {
+func unescape(value string) (string, error) {
 	if len(value) >= 2 && value[0] == '"' && value[len(value)-1] == '"' {
 		value = strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(value[1 : len(value)-1])
 	}

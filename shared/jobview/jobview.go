@@ -56,14 +56,14 @@ func New(job apidb.Job) Summary {
 		nextRunAt = job.RunAt
 	}
 	return Summary{
-		JobID: job.JobID, JobType: job.JobType, Queue: job.Queue, OwnerID: given(job.OwnerID), Status: job.Status,
+		JobID: job.JobID, JobType: job.JobType, Queue: job.Queue, OwnerID: Given(job.OwnerID), Status: job.Status,
 		Priority: job.Priority, Attempt: job.Attempt, RetryCount: job.RetryCount, MaxRetryCount: job.MaxRetryCount,
-		CreatedAt: job.CreatedAt.UTC(), UpdatedAt: job.UpdatedAt.UTC(), RunAt: utc(job.RunAt), NextRunAt: utc(nextRunAt),
-		StartedAt: utc(snap.StartedAt), FinishedAt: utc(snap.FinishedAt),
-		CallbackDeadlineAt: utc(snap.CallbackDeadlineAt), CancelRequestedAt: utc(job.CancelRequestedAt),
+		CreatedAt: job.CreatedAt.UTC(), UpdatedAt: job.UpdatedAt.UTC(), RunAt: UTC(job.RunAt), NextRunAt: UTC(nextRunAt),
+		StartedAt: UTC(snap.StartedAt), FinishedAt: UTC(snap.FinishedAt),
+		CallbackDeadlineAt: UTC(snap.CallbackDeadlineAt), CancelRequestedAt: UTC(job.CancelRequestedAt),
 		Progress: NewProgress(job.Progress), Output: snap.Output, LastError: snap.LastError, TraceID: job.TraceID,
-		Tags: list(job.Tags), BlockedBy: list(job.BlockedBy), Version: job.Version,
-		ExpiresAt: utc(job.ExpiresAt), OrderingKey: given(job.OrderingKey),
+		Tags: List(job.Tags), BlockedBy: List(job.BlockedBy), Version: job.Version,
+		ExpiresAt: UTC(job.ExpiresAt), OrderingKey: Given(job.OrderingKey),
 	}
 }
 
@@ -72,17 +72,19 @@ func NewProgress(p *jobevent.Progress) *Progress {
 	if p == nil {
 		return nil
 	}
-	return &Progress{Percent: min(max(p.Percent, 0), 100), Message: given(p.Message)}
+	return &Progress{Percent: min(max(p.Percent, 0), 100), Message: Given(p.Message)}
 }
 
-func given(s string) *string {
+// Given is null where nothing is.
+func Given(s string) *string {
 	if s == "" {
 		return nil
 	}
 	return &s
 }
 
-func utc(t *time.Time) *time.Time {
+// UTC is how instants are shown, and null for none.
+func UTC(t *time.Time) *time.Time {
 	if t == nil {
 		return nil
 	}
@@ -90,7 +92,8 @@ func utc(t *time.Time) *time.Time {
 	return &at
 }
 
-func list[T any](items []T) []T {
+// List is never null: no items are an empty list.
+func List[T any](items []T) []T {
 	if items == nil {
 		return []T{}
 	}

@@ -34,11 +34,11 @@ func ReadQueries(path string) (map[string]*Query, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ParseQueries(text)
+	return parseQueries(text)
 }
 
-// ParseQueries is ReadQueries, of the file's text.
-func ParseQueries(text []byte) (map[string]*Query, error) {
+// parseQueries is ReadQueries, of the file's text.
+func parseQueries(text []byte) (map[string]*Query, error) {
 	var queries map[string]*Query
 	if err := yaml.UnmarshalWithOptions(text, &queries, yaml.Strict()); err != nil {
 		return nil, errors.New(yaml.FormatError(err, false, false))
