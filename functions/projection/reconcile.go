@@ -149,11 +149,11 @@ func (f *Function) unconfirmedCallbacks(ctx context.Context, r *reconcile, now t
 	if err := f.store.AnswerCallbacks(ctx); err != nil {
 		return nil, err
 	}
-	callbacks, err := f.store.UnconfirmedCallbacks(ctx, r.callbacks.page(now, most))
+	callbacks, more, err := f.store.UnconfirmedCallbacks(ctx, r.callbacks.page(now, most))
 	if err != nil {
 		return nil, err
 	}
-	r.callbacks.went(lastID(callbacks, func(c apidb.Callback) uuid.UUID { return c.JobID }), len(callbacks) == most)
+	r.callbacks.went(lastID(callbacks, func(c apidb.Callback) uuid.UUID { return c.JobID }), more)
 	return eventsOf(callbacks, apidb.Callback.Event)
 }
 

@@ -332,3 +332,27 @@ func TestAfterAStartACallbackIsSaid(t *testing.T) {
 		t.Errorf("said %v", got)
 	}
 }
+
+// Ten thousand callbacks that wait for the broker may have two gigabytes of output.
+func TestLargeCallbacksComeInPieces(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	for range 3 {
+		h.accept()
+	}
+	h.exec("update jobs set version = 1, status = 'WAITING', attempt = 1, snapshot = '{}'")
+	h.exec(`insert into callbacks (job_id, attempt, outcome, output, body_hash, received_at)
+		select job_id, 1, 'completed', ('"' || repeat('x', $1) || '"')::json, '', now() - interval '100 s' from jobs`,
+		apidb.MaxPageBytes/2+1)
+	for i, want := range []int{2, 1, 0} {
+		said := 0
+		for _, e := range h.next() {
+			if e.Type() == jobevent.TypeCompleted {
+				said++
+			}
+		}
+		if said != want {
+			t.Errorf("pass %d says %d callbacks, want %d", i, said, want)
+		}
+	}
+}

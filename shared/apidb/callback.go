@@ -233,15 +233,19 @@ func (s *Store) DueCallbacks(ctx context.Context, waiting []jobevent.Status) (du
 }
 
 // UnconfirmedCallbacks gives callbacks of attempts that are not over: all of their first minute, and later as
-// UnconfirmedCommands does.
-func (s *Store) UnconfirmedCallbacks(ctx context.Context, p Page) ([]Callback, error) {
+// UnconfirmedCommands does. more: the page is full, in rows or in bytes.
+func (s *Store) UnconfirmedCallbacks(ctx context.Context, p Page) (_ []Callback, more bool, err error) {
 	rows, err := s.q.CallbacksUnconfirmed(ctx, gen.CallbacksUnconfirmedParams{
-		Since: p.Since, Until: p.Until, AfterID: p.After, MaxCallbacks: int32(p.Limit),
+		MaxBytes: MaxPageBytes, Since: p.Since, Until: p.Until, AfterID: p.After, MaxCallbacks: int32(p.Limit),
 	})
 	if err != nil {
-		return nil, classify("find unconfirmed callbacks", err)
+		return nil, false, classify("find unconfirmed callbacks", err)
 	}
-	return callbacksOf(rows), nil
+	size := 0
+	for _, row := range rows {
+		size += len(row.Output)
+	}
+	return callbacksOf(rows), len(rows) == p.Limit || size > MaxPageBytes, nil
 }
 
 func callbacksOf[R gen.CallbacksOfRow | gen.CallbacksUnconfirmedRow](rows []R) []Callback {

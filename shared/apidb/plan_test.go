@@ -87,7 +87,7 @@ func (s *Store) walkAll(t *testing.T) {
 		t.Errorf("walked %+v", walked)
 	}
 	must(s.AnswerCallbacks(t.Context()))
-	callbacks, err := s.UnconfirmedCallbacks(t.Context(), Page{Until: now, Limit: 1000})
+	callbacks, _, err := s.UnconfirmedCallbacks(t.Context(), Page{Until: now, Limit: 1000})
 	must(err)
 	if len(callbacks) != 50 {
 		t.Errorf("%d callbacks are not confirmed", len(callbacks))

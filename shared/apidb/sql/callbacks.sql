@@ -93,19 +93,26 @@ where callbacks.answered_at is null and jobs.job_id = callbacks.job_id
     and attempt_is_over(callbacks.attempt, jobs.status, jobs.version, jobs.attempt);
 
 -- The callbacks of attempts that are not over: in their first minute in each pass, since an attempt that waits is given
--- up soon after its deadline; then each time another age of times_due is passed.
+-- up soon after its deadline; then each time another age of times_due is passed. Bounded in rows and in bytes.
 -- name: CallbacksUnconfirmed :many
 with pass as (
     select @since::timestamptz as since, @until::timestamptz as until
+), unconfirmed as (
+    select
+        callbacks.job_id, callbacks.attempt, callbacks.outcome, callbacks.output, callbacks.error_code, callbacks.message,
+        callbacks.retryable, callbacks.received_at, jobs.trace_id, coalesce(octet_length(callbacks.output::text), 0) as bytes
+    from pass cross join callbacks join jobs using (job_id)
+    where callbacks.answered_at is null and callbacks.job_id > @after_id::uuid
+        and callbacks.received_at <= pass.until - interval '2 s'
+        and (callbacks.received_at > pass.until - interval '60 s'
+            or times_due(pass.until - callbacks.received_at) > times_due(pass.since - callbacks.received_at))
+        and not attempt_is_over(callbacks.attempt, jobs.status, jobs.version, jobs.attempt)
+    order by callbacks.job_id, callbacks.attempt
+    limit @max_callbacks::int
+), page as (
+    select unconfirmed.*, sum(bytes) over (order by job_id, attempt) - bytes as bytes_before from unconfirmed
 )
-select
-    callbacks.job_id, callbacks.attempt, callbacks.outcome, callbacks.output, callbacks.error_code, callbacks.message,
-    callbacks.retryable, callbacks.received_at, jobs.trace_id
-from pass cross join callbacks join jobs using (job_id)
-where callbacks.answered_at is null and callbacks.job_id > @after_id::uuid
-    and callbacks.received_at <= pass.until - interval '2 s'
-    and (callbacks.received_at > pass.until - interval '60 s'
-        or times_due(pass.until - callbacks.received_at) > times_due(pass.since - callbacks.received_at))
-    and not attempt_is_over(callbacks.attempt, jobs.status, jobs.version, jobs.attempt)
-order by callbacks.job_id, callbacks.attempt
-limit @max_callbacks::int;
+select job_id, attempt, outcome, output, error_code, message, retryable, received_at, trace_id
+from page
+where bytes_before <= @max_bytes::bigint
+order by job_id, attempt;

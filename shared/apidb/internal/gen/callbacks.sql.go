@@ -310,26 +310,34 @@ func (q *Queries) CallbacksOf(ctx context.Context, arg CallbacksOfParams) ([]Cal
 
 const callbacksUnconfirmed = `-- name: CallbacksUnconfirmed :many
 with pass as (
-    select $3::timestamptz as since, $4::timestamptz as until
+    select $2::timestamptz as since, $3::timestamptz as until
+), unconfirmed as (
+    select
+        callbacks.job_id, callbacks.attempt, callbacks.outcome, callbacks.output, callbacks.error_code, callbacks.message,
+        callbacks.retryable, callbacks.received_at, jobs.trace_id, coalesce(octet_length(callbacks.output::text), 0) as bytes
+    from pass cross join callbacks join jobs using (job_id)
+    where callbacks.answered_at is null and callbacks.job_id > $4::uuid
+        and callbacks.received_at <= pass.until - interval '2 s'
+        and (callbacks.received_at > pass.until - interval '60 s'
+            or times_due(pass.until - callbacks.received_at) > times_due(pass.since - callbacks.received_at))
+        and not attempt_is_over(callbacks.attempt, jobs.status, jobs.version, jobs.attempt)
+    order by callbacks.job_id, callbacks.attempt
+    limit $5::int
+), page as (
+    select unconfirmed.job_id, unconfirmed.attempt, unconfirmed.outcome, unconfirmed.output, unconfirmed.error_code, unconfirmed.message, unconfirmed.retryable, unconfirmed.received_at, unconfirmed.trace_id, unconfirmed.bytes, sum(bytes) over (order by job_id, attempt) - bytes as bytes_before from unconfirmed
 )
-select
-    callbacks.job_id, callbacks.attempt, callbacks.outcome, callbacks.output, callbacks.error_code, callbacks.message,
-    callbacks.retryable, callbacks.received_at, jobs.trace_id
-from pass cross join callbacks join jobs using (job_id)
-where callbacks.answered_at is null and callbacks.job_id > $1::uuid
-    and callbacks.received_at <= pass.until - interval '2 s'
-    and (callbacks.received_at > pass.until - interval '60 s'
-        or times_due(pass.until - callbacks.received_at) > times_due(pass.since - callbacks.received_at))
-    and not attempt_is_over(callbacks.attempt, jobs.status, jobs.version, jobs.attempt)
-order by callbacks.job_id, callbacks.attempt
-limit $2::int
+select job_id, attempt, outcome, output, error_code, message, retryable, received_at, trace_id
+from page
+where bytes_before <= $1::bigint
+order by job_id, attempt
 `
 
 type CallbacksUnconfirmedParams struct {
-	AfterID      uuid.UUID
-	MaxCallbacks int32
+	MaxBytes     int64
 	Since        time.Time
 	Until        time.Time
+	AfterID      uuid.UUID
+	MaxCallbacks int32
 }
 
 type CallbacksUnconfirmedRow struct {
@@ -345,13 +353,14 @@ type CallbacksUnconfirmedRow struct {
 }
 
 // The callbacks of attempts that are not over: in their first minute in each pass, since an attempt that waits is given
-// up soon after its deadline; then each time another age of times_due is passed.
+// up soon after its deadline; then each time another age of times_due is passed. Bounded in rows and in bytes.
 func (q *Queries) CallbacksUnconfirmed(ctx context.Context, arg CallbacksUnconfirmedParams) ([]CallbacksUnconfirmedRow, error) {
 	rows, err := q.db.Query(ctx, callbacksUnconfirmed,
-		arg.AfterID,
-		arg.MaxCallbacks,
+		arg.MaxBytes,
 		arg.Since,
 		arg.Until,
+		arg.AfterID,
+		arg.MaxCallbacks,
 	)
 	if err != nil {
 		return nil, err
