@@ -22,8 +22,10 @@ import (
 const Name = "notify"
 
 const (
-	// every is how often it looks for what is due, if nobody wakes it.
+	// every is how often it looks for what is due while something is, if nobody wakes it, and idle is how often while
+	// nothing is.
 	every = time.Second
+	idle  = 10 * time.Second
 	// breath is the least time between two looks: each try that ends wakes it.
 	breath = 10 * time.Millisecond
 	// tryMost is how long a receiver may take to answer.
@@ -138,7 +140,20 @@ func (f *Function) Tick(ctx context.Context) (_ []event.Event, next time.Duratio
 		}
 		f.start(ctx, claimed)
 	}
-	return nil, f.goOn(found, seen), nil
+	next = f.goOn(found, seen)
+	if len(found) == 0 && next > 0 {
+		next, err = f.untilDue(ctx)
+	}
+	return nil, next, err
+}
+
+// untilDue is how long it may sleep when nothing is due: what is new wakes it.
+func (f *Function) untilDue(ctx context.Context) (time.Duration, error) {
+	wait, ok, err := f.store.NextDelivery(ctx)
+	if !ok || err != nil {
+		return idle, err
+	}
+	return min(max(wait, 0), idle), nil
 }
 
 // goOn says where the next pass begins, and when: at once where there are hosts that this one has not come to.
@@ -187,7 +202,7 @@ func (f *Function) start(ctx context.Context, claimed []apidb.Claimed) {
 	defer f.mu.Unlock()
 	for _, c := range claimed {
 		if f.stopped {
-			f.release(ctx, c)
+			f.release(context.WithoutCancel(ctx), c)
 			continue
 		}
 		f.hosts.begin(c.Host, time.Now())

@@ -219,6 +219,7 @@ func TestOneThatIsKilledBetweenTheAnswerAndItsMarkDeliversTwice(t *testing.T) {
 		t.Errorf("claimed %v during the lease, %v", again, err)
 	}
 	h.exec("update deliveries set next_at = now()") // the lease is over
+	h.exec("notify jobweaver_deliveries")
 	if second := r.next(); second.id() != first.id() || !bytes.Equal(second.body, first.body) {
 		t.Errorf("got %s, then %s", first.id(), second.id())
 	}
@@ -412,6 +413,27 @@ func TestItIsWokenByTheEndOfAJob(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
+}
+
+// A laptop has nothing to deliver for hours.
+func TestItSleepsUntilSomethingIsDue(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	f := h.function()
+	sleeps := func(atLeast, atMost time.Duration) {
+		t.Helper()
+		if _, next, err := f.Tick(t.Context()); err != nil || next < atLeast || next > atMost {
+			t.Errorf("it sleeps %s, %v", next, err)
+		}
+	}
+	sleeps(idle, idle)
+	id := h.ended("http://127.0.0.1:1/")
+	for due, longest := range map[string]time.Duration{"5 s": 5 * time.Second, "1 h": idle} {
+		h.exec("update deliveries set next_at = now() + $2::interval where job_id = $1", id, due)
+		sleeps(longest-4*time.Second, longest)
+	}
+	h.exec("update deliveries set status = 'DELIVERED', next_at = null, finished_at = now()")
+	sleeps(idle, idle)
 }
 
 func TestItDoesNotStartWithoutWhatItNeeds(t *testing.T) {

@@ -143,15 +143,25 @@ func (s *Store) DeliveryHosts(ctx context.Context, after string, limit int) ([]D
 	return hosts, classify("find the hosts to deliver to", err)
 }
 
+// NextDelivery says how long it is until one is due; ok is false where there is none.
+func (s *Store) NextDelivery(ctx context.Context) (wait time.Duration, ok bool, err error) {
+	seconds, err := s.q.DeliveryNext(ctx)
+	if err != nil || len(seconds) == 0 {
+		return 0, false, classify("find the next delivery", err)
+	}
+	return time.Duration(seconds[0] * float64(time.Second)), true, nil
+}
+
 // Claimed is a delivery that was taken to be tried.
 type Claimed struct {
 	JobID   uuid.UUID
 	Version int64
 	URL     string
 	Host    string
-	Tries   int   // with this one
-	Job     Job   // as it ended, without its payload
-	Broken  error // why Job cannot be read
+	Tries   int       // with this one
+	TriedAt time.Time // by the database's time; with Tries it is this try's name
+	Job     Job       // as it ended, without its payload
+	Broken  error     // why Job cannot be read
 }
 
 // ClaimDeliveries takes what is due to some hosts, at most so many for each. They are due again after the lease, unless
@@ -167,7 +177,9 @@ func (s *Store) ClaimDeliveries(ctx context.Context, rooms map[string]int, lease
 	}
 	claimed := make([]Claimed, len(rows))
 	for i, row := range rows {
-		claimed[i] = Claimed{JobID: row.JobID, Version: row.Version, URL: row.URL, Host: row.Host, Tries: int(row.Tries)}
+		claimed[i] = Claimed{
+			JobID: row.JobID, Version: row.Version, URL: row.URL, Host: row.Host, Tries: int(row.Tries), TriedAt: row.TriedAt,
+		}
 		claimed[i].Job, claimed[i].Broken = endedJob(row.Job, row.Snapshot)
 	}
 	return claimed, nil
@@ -194,8 +206,8 @@ type Tried struct {
 // SettleDelivery says what came of a try. Whoever comes too late, when it is somebody else's, changes nothing.
 func (s *Store) SettleDelivery(ctx context.Context, c Claimed, came Tried) error {
 	p := gen.DeliverySettleParams{
-		JobID: c.JobID, Version: c.Version, Tries: int32(c.Tries), Status: string(came.Status), Wait: came.Wait,
-		LastError: came.Error,
+		JobID: c.JobID, Version: c.Version, Tries: int32(c.Tries), TriedAt: c.TriedAt,
+		Status: string(came.Status), Wait: came.Wait, LastError: came.Error,
 	}
 	if came.Answer != 0 {
 		status := int32(came.Answer)
@@ -207,7 +219,9 @@ func (s *Store) SettleDelivery(ctx context.Context, c Claimed, came Tried) error
 
 // ReleaseDelivery gives back what was claimed and not tried to the end.
 func (s *Store) ReleaseDelivery(ctx context.Context, c Claimed) error {
-	err := s.q.DeliveryRelease(ctx, gen.DeliveryReleaseParams{JobID: c.JobID, Version: c.Version, Tries: int32(c.Tries)})
+	err := s.q.DeliveryRelease(ctx, gen.DeliveryReleaseParams{
+		JobID: c.JobID, Version: c.Version, Tries: int32(c.Tries), TriedAt: c.TriedAt,
+	})
 	return classify("release delivery", err)
 }
 

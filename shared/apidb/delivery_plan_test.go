@@ -35,6 +35,9 @@ func TestDeliveringVisitsWhatItTakesOnly(t *testing.T) {
 	if err != nil || len(hosts) != 100 || !hosts[99].Due {
 		t.Fatalf("got %v, %v", hosts, err)
 	}
+	if wait, ok, err := s.NextDelivery(t.Context()); wait > 0 || !ok || err != nil {
+		t.Errorf("the next is due in %s, %v, %v", wait, ok, err)
+	}
 	claimed, err := s.ClaimDeliveries(t.Context(), map[string]int{"dead": 8, hosts[1].Host: 8, "none": 8}, time.Minute)
 	if err != nil || len(claimed) != 16 {
 		t.Fatalf("claimed %d, %v", len(claimed), err)
@@ -63,7 +66,7 @@ func TestDeliveringVisitsWhatItTakesOnly(t *testing.T) {
 	_, err = s.ApplyStatuses(t.Context(), []StatusWord{{JSON: []byte(`{}`), Status: jobevent.Status{JobID: id, Version: 1, Status: "FAILED"}}})
 	must(err)
 	for name, most := range map[string]float64{
-		"DeliveryHosts": 101, "DeliveriesClaim": 16, "DeliverySettle": 1, "DeliveryRelease": 1, "DeliveriesList": 101,
+		"DeliveryHosts": 101, "DeliveryNext": 1, "DeliveriesClaim": 16, "DeliverySettle": 1, "DeliveryRelease": 1, "DeliveriesList": 101,
 		"DeliveriesListByStatus": 101, "DeliveriesOfJob": 1, "DeliveryRetry": 1, "DeliveriesForget": 1000, "JobsApplyStatus": 1,
 	} {
 		if len(plans.Seen()[name]) == 0 {

@@ -183,6 +183,44 @@ func (h *house) settled(t *testing.T, got []apidb.Claimed) {
 	}
 }
 
+// A delivery that is wanted anew counts its tries from the first: the word on a try of before is none on the new first one.
+func TestTheWordOnATryOfBeforeARetryByHandIsNone(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.accept(t, calling("http://host/")).JobID
+	h.apply(t, word(id, 2, jobstate.Completed))
+	claim := func() apidb.Claimed {
+		t.Helper()
+		got, err := h.ClaimDeliveries(t.Context(), map[string]int{"host": 8}, time.Minute)
+		if err != nil || len(got) != 1 || got[0].Tries != 1 {
+			t.Fatalf("claimed %v, %v", got, err)
+		}
+		return got[0]
+	}
+	is := func(want apidb.DeliveryStatus) {
+		t.Helper()
+		if found, err := h.JobDeliveries(t.Context(), id, 2); err != nil || len(found) != 1 || found[0].Status != want || found[0].Tries != 1 {
+			t.Errorf("got %+v, %v", found, err)
+		}
+	}
+	before := claim()
+	if _, err := h.RetryDelivery(t.Context(), id, 2); err != nil {
+		t.Fatal(err)
+	}
+	anew := claim()
+	if err := h.SettleDelivery(t.Context(), before, apidb.Tried{Status: apidb.DeliveryFailed, Answer: 410}); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.ReleaseDelivery(t.Context(), before); err != nil {
+		t.Fatal(err)
+	}
+	is(apidb.DeliveryPending)
+	if err := h.SettleDelivery(t.Context(), anew, apidb.Tried{Status: apidb.DeliveryDelivered, Answer: 200}); err != nil {
+		t.Fatal(err)
+	}
+	is(apidb.DeliveryDelivered)
+}
+
 func TestDeliveriesAreListedInPages(t *testing.T) {
 	t.Parallel()
 	h := open(t)

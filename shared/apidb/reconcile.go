@@ -26,7 +26,8 @@ type Page struct {
 	Limit        int
 }
 
-// MaxPageBytes bounds the payloads and dependencies, or the outputs of callbacks, in one page; what goes beyond is its last.
+// MaxPageBytes bounds the payloads and dependencies, or the outputs of callbacks, in one page; what goes beyond is its
+// last.
 const MaxPageBytes = 32 << 20
 
 // UnconfirmedJobs gives jobs of which the scheduler has not been heard, at the ages 10, 20, 40, 80, 160,

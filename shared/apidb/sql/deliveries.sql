@@ -24,6 +24,10 @@ select hosts.host::text as host, coalesce((
 from hosts where hosts.host is not null
 limit @max_hosts::int;
 
+-- How long it is until the next is due; a delivery that is under way is, should it be given up.
+-- name: DeliveryNext :many
+select extract(epoch from next_at - now())::float8 as seconds from deliveries where status = 'PENDING' order by next_at limit 1;
+
 -- Takes what is due to some hosts, as much as there is room for each. It is due again at the end of the lease, should
 -- whoever has taken it not say what came of it.
 -- name: DeliveriesClaim :many
@@ -42,9 +46,10 @@ with due as (
 update deliveries set tries = tries + 1, last_try_at = now(), next_at = now() + @lease::interval
 from due
 where deliveries.job_id = due.job_id and deliveries.version = due.version
-returning deliveries.job_id, deliveries.version, url, host, job, snapshot, tries;
+returning deliveries.job_id, deliveries.version, url, host, job, snapshot, tries, coalesce(last_try_at, now())::timestamptz as tried_at;
 
--- What came of a try. Whoever comes after his lease, when another has taken it, or somebody wants it anew, changes nothing.
+-- What came of a try. Whoever comes after his lease, when another has taken it, or somebody wants it anew, changes nothing:
+-- the number of the try alone does not tell, as one that is wanted anew counts from the first again.
 -- name: DeliverySettle :execrows
 update deliveries set
     status      = @status::text,
@@ -52,12 +57,14 @@ update deliveries set
     finished_at = case @status when 'PENDING' then null else now() end,
     last_answer = sqlc.narg('last_answer')::int,
     last_error  = @last_error::text
-where job_id = @job_id and version = @version and tries = @tries and status = 'PENDING';
+where job_id = @job_id and version = @version and tries = @tries and last_try_at = @tried_at::timestamptz
+    and status = 'PENDING';
 
 -- A try that was cut short is none.
 -- name: DeliveryRelease :exec
 update deliveries set tries = tries - 1, next_at = now()
-where job_id = @job_id and version = @version and tries = @tries and status = 'PENDING';
+where job_id = @job_id and version = @version and tries = @tries and last_try_at = @tried_at::timestamptz
+    and status = 'PENDING';
 
 -- Has an end delivered anew, from the first try.
 -- name: DeliveryRetry :many

@@ -29,7 +29,7 @@ with due as (
 update deliveries set tries = tries + 1, last_try_at = now(), next_at = now() + $1::interval
 from due
 where deliveries.job_id = due.job_id and deliveries.version = due.version
-returning deliveries.job_id, deliveries.version, url, host, job, snapshot, tries
+returning deliveries.job_id, deliveries.version, url, host, job, snapshot, tries, coalesce(last_try_at, now())::timestamptz as tried_at
 `
 
 type DeliveriesClaimParams struct {
@@ -46,6 +46,7 @@ type DeliveriesClaimRow struct {
 	Job      json.RawMessage
 	Snapshot string
 	Tries    int32
+	TriedAt  time.Time
 }
 
 // Takes what is due to some hosts, as much as there is room for each. It is due again at the end of the lease, should
@@ -67,6 +68,7 @@ func (q *Queries) DeliveriesClaim(ctx context.Context, arg DeliveriesClaimParams
 			&i.Job,
 			&i.Snapshot,
 			&i.Tries,
+			&i.TriedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -364,20 +366,52 @@ func (q *Queries) DeliveryHosts(ctx context.Context, arg DeliveryHostsParams) ([
 	return items, nil
 }
 
+const deliveryNext = `-- name: DeliveryNext :many
+select extract(epoch from next_at - now())::float8 as seconds from deliveries where status = 'PENDING' order by next_at limit 1
+`
+
+// How long it is until the next is due; a delivery that is under way is, should it be given up.
+func (q *Queries) DeliveryNext(ctx context.Context) ([]float64, error) {
+	rows, err := q.db.Query(ctx, deliveryNext)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []float64
+	for rows.Next() {
+		var seconds float64
+		if err := rows.Scan(&seconds); err != nil {
+			return nil, err
+		}
+		items = append(items, seconds)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const deliveryRelease = `-- name: DeliveryRelease :exec
 update deliveries set tries = tries - 1, next_at = now()
-where job_id = $1 and version = $2 and tries = $3 and status = 'PENDING'
+where job_id = $1 and version = $2 and tries = $3 and last_try_at = $4::timestamptz
+    and status = 'PENDING'
 `
 
 type DeliveryReleaseParams struct {
 	JobID   uuid.UUID
 	Version int64
 	Tries   int32
+	TriedAt time.Time
 }
 
 // A try that was cut short is none.
 func (q *Queries) DeliveryRelease(ctx context.Context, arg DeliveryReleaseParams) error {
-	_, err := q.db.Exec(ctx, deliveryRelease, arg.JobID, arg.Version, arg.Tries)
+	_, err := q.db.Exec(ctx, deliveryRelease,
+		arg.JobID,
+		arg.Version,
+		arg.Tries,
+		arg.TriedAt,
+	)
 	return err
 }
 
@@ -459,7 +493,8 @@ update deliveries set
     finished_at = case $1 when 'PENDING' then null else now() end,
     last_answer = $3::int,
     last_error  = $4::text
-where job_id = $5 and version = $6 and tries = $7 and status = 'PENDING'
+where job_id = $5 and version = $6 and tries = $7 and last_try_at = $8::timestamptz
+    and status = 'PENDING'
 `
 
 type DeliverySettleParams struct {
@@ -470,9 +505,11 @@ type DeliverySettleParams struct {
 	JobID      uuid.UUID
 	Version    int64
 	Tries      int32
+	TriedAt    time.Time
 }
 
-// What came of a try. Whoever comes after his lease, when another has taken it, or somebody wants it anew, changes nothing.
+// What came of a try. Whoever comes after his lease, when another has taken it, or somebody wants it anew, changes nothing:
+// the number of the try alone does not tell, as one that is wanted anew counts from the first again.
 func (q *Queries) DeliverySettle(ctx context.Context, arg DeliverySettleParams) (int64, error) {
 	result, err := q.db.Exec(ctx, deliverySettle,
 		arg.Status,
@@ -482,6 +519,7 @@ func (q *Queries) DeliverySettle(ctx context.Context, arg DeliverySettleParams) 
 		arg.JobID,
 		arg.Version,
 		arg.Tries,
+		arg.TriedAt,
 	)
 	if err != nil {
 		return 0, err
