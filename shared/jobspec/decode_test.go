@@ -335,7 +335,7 @@ func TestValidate(t *testing.T) {
 	anyType.JobTypes = []string{"*"}
 	calling := anyType
 	calling.CheckURL = func(text string) error {
-		if text != "good" {
+		if text != "good" && text != "http://good" {
 			return errors.New("must be good")
 		}
 		return nil
@@ -345,6 +345,10 @@ func TestValidate(t *testing.T) {
 		rules jobspec.Rules
 		paths string
 	}{
+		"a URL to call, that can be":       {`{"jobType": "EXTERNAL", "payload": {"url": "http://good"}}`, calling, ""},
+		"one that cannot":                  {`{"jobType": "EXTERNAL", "payload": {"url": "http://bad"}}`, calling, "payload.url"},
+		"a function's that cannot":         {`{"jobType": "FUNCTION", "payload": {"url": "http://bad"}}`, calling, "payload.url"},
+		"a url of another type's":          {`{"jobType": "OTHER", "payload": {"url": "http://bad"}}`, calling, ""},
 		"a built-in type needs no listing": {steps(`{"type":"FAIL"}`), rules, ""},
 		"a listed type and queue":          {`{"jobType": "OWN", "payload": 1, "queue": "mail"}`, rules, ""},
 		"any type, where any is allowed":   {`{"jobType": "OTHER", "payload": 1}`, anyType, ""},

@@ -124,6 +124,7 @@ func (r *Request) Validate(rules Rules) error {
 			p.add("callbackUrl", err.Error())
 		}
 	}
+	p.addAll(r.checkTarget(rules))
 	now := rules.Now
 	if now.IsZero() {
 		now = time.Now()
@@ -137,6 +138,24 @@ func (r *Request) Validate(rules Rules) error {
 		}
 	}
 	return p.err()
+}
+
+// checkTarget looks at the URL that a job of a type that calls one is to call.
+func (r *Request) checkTarget(rules Rules) (p problems) {
+	if rules.CheckURL == nil || r.JobType != External && r.JobType != FunctionCall {
+		return nil
+	}
+	var payload struct {
+		URL *string `json:"url"`
+	}
+	// What the schema refuses (no object, no url) has been said by Decode.
+	if err := json.Unmarshal(r.Payload, &payload); err != nil || payload.URL == nil {
+		return nil
+	}
+	if err := rules.CheckURL(*payload.URL); err != nil {
+		p.add("payload.url", err.Error())
+	}
+	return p
 }
 
 // problems collects what is wrong with a request, at most MaxDetails of it.

@@ -57,6 +57,10 @@ func (s *Schema) say(p *problems, e *jsonschema.ValidationError) {
 		}
 		p.add(path, s.tooMany(e.SchemaURL, k.Subschemas))
 	case *kind.Pattern:
+		if words := patternWords[k.Want]; words != "" {
+			p.add(path, words)
+			return
+		}
 		p.add(path, wrongValue(k)+s.described(e.SchemaURL))
 	default:
 		p.add(path, wrongValue(k))

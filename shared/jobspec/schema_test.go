@@ -153,6 +153,33 @@ func TestSchemaOfManyFormsSpeaksOfTheOneMeant(t *testing.T) {
 	}
 }
 
+// Who hands in a job need not read patterns, and learns at once of a header that is not his to set.
+func TestBuiltinSchemasSpeakToPeople(t *testing.T) {
+	t.Parallel()
+	const mail = `"subject": "x", "text": "x"`
+	for _, c := range []struct{ jobType, payload, want string }{
+		{jobspec.Email, `{"to": ["ada"], ` + mail + `}`,
+			"payload.to[0] must be an address, as ada@example.org"},
+		{jobspec.Email, `{"to": ["a@b.c"], "subject": "x\ny", "text": "x"}`,
+			"payload.subject must have no line break and no other control character"},
+		{jobspec.Email, `{"to": ["a@b.c"], ` + mail + `, "attachments": [{"name": "a/b", "content": "-"}]}`,
+			"payload.attachments[0].content must be base64; payload.attachments[0].name must be a name without a folder"},
+		{jobspec.Email, `{"to": ["a@b.c"], ` + mail + `, "headers": {"sUbject": "x", "DKIM-x": "x", "X-Y": "x", "From-A": "x"}}`,
+			`payload.headers.DKIM-x is not an allowed name; payload.headers.sUbject is not an allowed name`},
+		{jobspec.External, `{"url": "localhost:9001/orders"}`, "payload.url must begin with http:// or https://"},
+		{jobspec.FunctionCall, `{"url": "http://a", "headers": {"A": "\u00fc"}}`,
+			"payload.headers.A must be visible ASCII and blanks"},
+	} {
+		schema, err := jobspec.CompileSchema(jobspec.PayloadSchema(c.jobType))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := said(t, schema.Check(json.RawMessage(c.payload))); sorted(got) != sorted(c.want) {
+			t.Errorf("of %s\ngot  %s\nwant %s", c.payload, got, c.want)
+		}
+	}
+}
+
 func said(t *testing.T, err error) string {
 	t.Helper()
 	if err == nil {

@@ -99,6 +99,16 @@ func formatText(format string) string {
 	return "of the format " + cut(format)
 }
 
+// patternWords is what the patterns of the built-in job types want, for those who do not read patterns.
+var patternWords = map[string]string{
+	"^[Hh][Tt][Tt][Pp][Ss]?://": "must begin with http:// or https://",
+	`^[^\x00-\x1f\x7f]*$`:       "must have no line break and no other control character",
+	`^.*[^\s@]@[^\s@]+$`:        "must be an address, as ada@example.org",
+	"^[A-Za-z0-9+/]*={0,2}$":    "must be base64",
+	`^[^/\\\x00-\x1f\x7f]+$`:    "must be a name without a folder",
+	"^[ -~]*$":                  "must be visible ASCII and blanks",
+}
+
 func typeList(types []string) string {
 	named := make([]string, 0, len(types))
 	if i := slices.Index(types, "null"); i >= 0 { // last
