@@ -89,6 +89,9 @@ func Run(ctx context.Context, o Options, use func(ctx context.Context, url strin
 		defer func() { _ = door.Close() }() // closed already where the house came up
 	}
 	below, err := raise(ctx, o)
+	if ctx.Err() != nil && err != nil {
+		return ctx.Err() // who stops it knows why it did not come up
+	}
 	if err != nil {
 		return err
 	}
@@ -97,6 +100,9 @@ func Run(ctx context.Context, o Options, use func(ctx context.Context, url strin
 		return onlyBase(ctx, o, below)
 	}
 	urls, err := furnish(ctx, o, below)
+	if ctx.Err() != nil && err != nil {
+		return ctx.Err()
+	}
 	if err != nil {
 		return err
 	}
