@@ -13,6 +13,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Client talks to one gateway.
@@ -55,22 +57,26 @@ type Accepted struct {
 
 // Job is as much of a job as people are shown; Raw is all of it.
 type Job struct {
-	JobID      string          `json:"jobId"`
-	JobType    string          `json:"jobType"`
-	Queue      string          `json:"queue"`
-	Status     string          `json:"status"`
-	Attempt    int             `json:"attempt"`
-	RetryCount int             `json:"retryCount"`
-	CreatedAt  time.Time       `json:"createdAt"`
-	UpdatedAt  time.Time       `json:"updatedAt"`
-	StartedAt  *time.Time      `json:"startedAt"`
-	FinishedAt *time.Time      `json:"finishedAt"`
-	NextRunAt  *time.Time      `json:"nextRunAt"`
-	Tags       []string        `json:"tags"`
-	Version    int64           `json:"version"`
-	Output     json.RawMessage `json:"output"`
-	Progress   *Progress       `json:"progress"`
-	LastError  *struct {
+	JobID      string     `json:"jobId"`
+	JobType    string     `json:"jobType"`
+	Queue      string     `json:"queue"`
+	Status     string     `json:"status"`
+	Attempt    int        `json:"attempt"`
+	RetryCount int        `json:"retryCount"`
+	CreatedAt  time.Time  `json:"createdAt"`
+	UpdatedAt  time.Time  `json:"updatedAt"`
+	StartedAt  *time.Time `json:"startedAt"`
+	FinishedAt *time.Time `json:"finishedAt"`
+	NextRunAt  *time.Time `json:"nextRunAt"`
+
+	CallbackDeadlineAt *time.Time `json:"callbackDeadlineAt"`
+	CallbackURL        string     `json:"callbackUrl"`
+
+	Tags      []string        `json:"tags"`
+	Version   int64           `json:"version"`
+	Output    json.RawMessage `json:"output"`
+	Progress  *Progress       `json:"progress"`
+	LastError *struct {
 		ErrorCode string `json:"errorCode"`
 		Message   string `json:"message"`
 	} `json:"lastError"`
@@ -90,6 +96,18 @@ type Job struct {
 	} `json:"attempts"`
 
 	Raw json.RawMessage `json:"-"`
+}
+
+// OutputText is the output as people read it: < and not \u003c. Empty: there is none.
+func (j *Job) OutputText() string {
+	if len(j.Output) == 0 || string(j.Output) == "null" {
+		return ""
+	}
+	text, err := jsontext.AppendFormat(nil, j.Output)
+	if err != nil {
+		return string(j.Output)
+	}
+	return string(text)
 }
 
 // Progress is how far a running attempt says it has come.

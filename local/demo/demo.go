@@ -93,8 +93,10 @@ func follow(ctx context.Context, c *client.Client, s sample, t *teller) (*client
 			detail += fmt.Sprintf(" failed (%s), next at %s", job.LastError.Message, job.NextRunAt.Local().Format(clock))
 		case job.LastError != nil && job.Status != "COMPLETED":
 			detail += ": " + job.LastError.ErrorCode + ": " + job.LastError.Message
-		case len(job.Output) > 0 && string(job.Output) != "null":
-			detail += ", output " + string(job.Output)
+		case job.Status == "WAITING":
+			detail += " is in the hands of the outside system"
+		case job.OutputText() != "":
+			detail += ", output " + job.OutputText()
 		}
 		t.tell(s.name, job.Status, detail)
 	})

@@ -16,6 +16,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
+// doneAfter is how long the outside system works, so that its job is seen WAITING.
+const doneAfter = 700 * time.Millisecond
+
 // receiver is what jobs of the demo call and what hears of their ends: an outside system, a function and a
 // webhook. It believes only what is signed.
 type receiver struct {
@@ -23,6 +26,7 @@ type receiver struct {
 	hooks  []*standardwebhooks.Webhook
 	server *http.Server
 	calls  errgroup.Group // callbacks on their way
+	closed chan struct{}
 
 	mu    sync.Mutex
 	ended map[string]string // status by job, as it was told
@@ -30,7 +34,7 @@ type receiver struct {
 }
 
 func newReceiver(secrets []string) (*receiver, error) {
-	r := &receiver{ended: map[string]string{}}
+	r := &receiver{ended: map[string]string{}, closed: make(chan struct{})}
 	r.told.L = &r.mu
 	for _, secret := range secrets {
 		hook, err := standardwebhooks.NewWebhook(secret)
@@ -55,6 +59,7 @@ func newReceiver(secrets []string) (*receiver, error) {
 
 func (r *receiver) close() error {
 	_ = r.server.Close()
+	close(r.closed)
 	return r.calls.Wait()
 }
 
@@ -90,6 +95,11 @@ func (r *receiver) outside(w http.ResponseWriter, _ *http.Request, body []byte) 
 	}
 	w.WriteHeader(http.StatusAccepted)
 	r.calls.Go(func() error {
+		select {
+		case <-time.After(doneAfter):
+		case <-r.closed:
+			return nil
+		}
 		word := fmt.Sprintf(`{"jobId": %q, "attempt": %d, "status": "COMPLETED", "output": {"parcel": "shipped"}}`,
 			order.JobID, order.Attempt)
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second) // the order's own ends here

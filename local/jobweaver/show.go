@@ -34,6 +34,7 @@ func showJSON(w io.Writer, raw json.RawMessage) error {
 	}
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
 }
 
@@ -50,6 +51,9 @@ func showJob(w io.Writer, job *client.Job) error {
 	if job.NextRunAt != nil {
 		field("next run", "%s", at(job.NextRunAt))
 	}
+	if job.CallbackDeadlineAt != nil {
+		field("callback until", "%s", at(job.CallbackDeadlineAt))
+	}
 	if job.FinishedAt != nil {
 		field("finished", "%s", at(job.FinishedAt))
 	}
@@ -59,8 +63,11 @@ func showJob(w io.Writer, job *client.Job) error {
 	if job.LastError != nil {
 		field("last error", "%s: %s", job.LastError.ErrorCode, job.LastError.Message)
 	}
-	if len(job.Output) > 0 && string(job.Output) != "null" {
-		field("output", "%s", job.Output)
+	if output := job.OutputText(); output != "" {
+		field("output", "%s", output)
+	}
+	if job.CallbackURL != "" {
+		field("end is told", "%s", job.CallbackURL)
 	}
 	for _, move := range job.History {
 		field(at(&move.At), "%s (attempt %d) by %s %s", move.To, move.Attempt, move.By, move.Reason)
