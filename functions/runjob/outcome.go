@@ -1,12 +1,15 @@
 package runjob
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
-	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/shared/apierror"
@@ -48,10 +51,27 @@ func checkOutput(output json.RawMessage) *handlers.Failure {
 			Code:    string(apierror.OutputTooLarge),
 			Message: fmt.Sprintf("the output has %d bytes, %d are allowed", len(output), handlers.MaxOutput),
 		}
-	case output != nil && (!json.Valid(output) || !utf8.Valid(output)):
-		return &handlers.Failure{Code: string(apierror.InvalidOutput), Message: "the output is not JSON in UTF-8"}
+	case output != nil && !isSound(output):
+		return &handlers.Failure{
+			Code:    string(apierror.InvalidOutput),
+			Message: "the output is not JSON in UTF-8, each name once in its object and not too deep",
+		}
 	}
 	return nil
+}
+
+// around is how deep an output may stand in events and answers, amply.
+const around = 100
+
+// isSound says whether an output is JSON that everybody after us can read. Who is called by a FUNCTION writes it: a name
+// that is there twice, half a surrogate pair or the last level of nesting would have the whole list of jobs fail.
+func isSound(output json.RawMessage) bool {
+	if !jsontext.Value(output).IsValid() {
+		return false
+	}
+	const deep = 10_000 // bytes; what is shorter is not
+	return len(output) < deep || jsontext.Value(slices.Concat(
+		bytes.Repeat([]byte("["), around), output, bytes.Repeat([]byte("]"), around))).IsValid()
 }
 
 // errorOutcome is that of a handler that returned an error. One whose context was ended for it is taken

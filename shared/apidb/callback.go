@@ -137,7 +137,7 @@ func (k *callbackKeeper) check() error {
 	attempt := int(k.job.Attempt)
 	var known jobevent.Status
 	if k.job.Snapshot != nil {
-		if err := jsonv2.Unmarshal([]byte(*k.job.Snapshot), &known); err != nil {
+		if err := jsonv2.Unmarshal([]byte(*k.job.Snapshot), &known, anyNames); err != nil {
 			return fmt.Errorf("read snapshot of job %s: %w", k.said.JobID, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json" // decodes three times as fast
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
@@ -207,6 +208,9 @@ func (s *Store) Ended(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error)
 	return ended, classify("find ended jobs", err)
 }
 
+// anyNames: an output that says something twice must not hide all jobs in whose list its own stands.
+var anyNames = jsontext.AllowDuplicateNames(true)
+
 func newJob(row gen.JobsListRow) (Job, error) {
 	job := Job{
 		JobID: row.JobID, TraceID: row.TraceID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue,
@@ -216,7 +220,7 @@ func newJob(row gen.JobsListRow) (Job, error) {
 		ExpiresAt: row.ExpiresAt, OrderingKey: value(row.OrderingKey), HasAfter: row.HasAfter,
 	}
 	if row.Snapshot != nil {
-		if err := jsonv2.Unmarshal([]byte(*row.Snapshot), &job.Snapshot); err != nil {
+		if err := jsonv2.Unmarshal([]byte(*row.Snapshot), &job.Snapshot, anyNames); err != nil {
 			return Job{}, fmt.Errorf("read snapshot of job %s: %w", row.JobID, err)
 		}
 	}

@@ -1,0 +1,24 @@
+package runjob
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// The answer of whoever a FUNCTION calls is a job's output. What the gateway could not read again would have it answer
+// 500 for every list in which the job stands; what the scheduler could not read would leave the job running for ever.
+func TestAnOutputThatOthersCouldNotReadIsRefused(t *testing.T) {
+	t.Parallel()
+	nested := func(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
+	for output, right := range map[string]bool{
+		`{"a": 1}`: true, `null`: true, `"\ud83d\ude00"`: true, nested(9_000): true, `{"a": {"b": 1}, "b": 1}`: true,
+		`{"a": 1, "a": 2}`: false, `[{"b": {"a": 1, "\u0061": 2}}]`: false, `"\ud800"`: false, `{"\udc00": 1}`: false,
+		nested(10_000): false, nested(9_950): false, "\"\xff\"": false, `{`: false, ``: false, `1 2`: false,
+		strings.Repeat(" ", 10_000) + `1],[2`: false,
+	} {
+		if wrong := checkOutput(json.RawMessage(output)); (wrong == nil) != right {
+			t.Errorf("%.40s: %v", output, wrong)
+		}
+	}
+}
