@@ -34,8 +34,9 @@ func CompileForeignSchema(text json.RawMessage) (s *Schema, err error) {
 }
 
 type budget struct {
-	mu   sync.Mutex
-	left int
+	mu    sync.Mutex
+	left  int
+	spent bool // what is done is paid for: a check runs
 }
 
 type overspent struct{}
@@ -52,7 +53,8 @@ func (b *budget) run(bytes int, check func() error) (err error) {
 			err = fmt.Errorf("check payload: %v", value)
 		}
 	}()
-	b.left = freeSteps + stepsPerByte*bytes
+	b.left, b.spent = freeSteps+stepsPerByte*bytes, true
+	defer func() { b.spent = false }()
 	return check()
 }
 
@@ -63,7 +65,8 @@ func (b *budget) spend(steps int) {
 	}
 }
 
-// regexp is the engine for the schema's patterns: those of Go need time in proportion to the text.
+// regexp is the engine for the schema's patterns: those of Go need time in proportion to the text. A payload has
+// patterns too, where its schema asks for the format regex: whoever submits it pays before they are written out.
 func (b *budget) regexp(pattern string) (jsonschema.Regexp, error) {
 	if len(pattern) > maxPattern {
 		return nil, fmt.Errorf("a pattern may have at most %d bytes", maxPattern)
@@ -72,18 +75,42 @@ func (b *budget) regexp(pattern string) (jsonschema.Regexp, error) {
 	if err != nil {
 		return nil, err
 	}
+	weight := patternWeight(parsed)
+	if b.spent {
+		b.spend(1 + weight)
+	}
+	if weight > 2*maxProgram {
+		return nil, errTooLarge
+	}
 	program, err := syntax.Compile(parsed.Simplify())
 	if err != nil {
 		return nil, err
 	}
 	if len(program.Inst) > maxProgram {
-		return nil, errors.New("the pattern is too large")
+		return nil, errTooLarge
 	}
 	compiled, err := regexp.Compile(pattern)
 	if err != nil {
 		return nil, err
 	}
 	return countedRegexp{compiled, b, len(program.Inst)}, nil
+}
+
+var errTooLarge = errors.New("the pattern is too large")
+
+// patternWeight is about how large a pattern becomes when its repetitions are written out.
+func patternWeight(re *syntax.Regexp) int {
+	n := 1
+	if re.Op == syntax.OpLiteral {
+		n = len(re.Rune)
+	}
+	for _, part := range re.Sub {
+		n += patternWeight(part)
+	}
+	if re.Op == syntax.OpRepeat {
+		n *= max(re.Min, re.Max, 1)
+	}
+	return n
 }
 
 type countedRegexp struct {

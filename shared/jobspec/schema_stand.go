@@ -65,6 +65,8 @@ func size(v any) int {
 		return len(v)
 	case []any:
 		return len(v)
+	case string:
+		return len(v) / patternCost // its characters are counted, its format is looked at
 	}
 	return 0
 }

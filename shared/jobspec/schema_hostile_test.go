@@ -1,0 +1,44 @@
+package jobspec_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+)
+
+// A schema of a worker asks for something that is cheap to say and dear to look at; a payload has as much of it as it can.
+func TestPatternsAndLongTextsInAPayloadArePaidFor(t *testing.T) {
+	t.Parallel()
+	list := func(text string, n int) string {
+		return `["` + strings.TrimSuffix(strings.Repeat(text+`","`, n), `","`) + `"]`
+	}
+	for name, c := range map[string]struct{ schema, payload string }{
+		"many patterns": {`{"items": {"format": "regex"}}`, list(`(?:a{1000}){1}`, 20_000)},
+		"long patterns": {`{"items": {"format": "regex"}}`, list(strings.Repeat(`a{1000}`, 70), 900)},
+		"a long text": {
+			`{"allOf": [` + strings.TrimSuffix(strings.Repeat(`{"minLength": 600000},`, 1500), ",") + `]}`,
+			`"` + strings.Repeat("a", 500_000) + `"`,
+		},
+	} {
+		schema, err := jobspec.CompileForeignSchema(json.RawMessage(c.schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		err = schema.Check(json.RawMessage(c.payload))
+		if took := time.Since(began); !errors.Is(err, jobspec.ErrTooCostly) || took > 5*time.Second {
+			t.Errorf("%s: %.100v after %v", name, err, took)
+		}
+	}
+	schema, err := jobspec.CompileForeignSchema(json.RawMessage(`{"items": {"format": "regex", "maxLength": 50}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Check(json.RawMessage(list(`^[a-z]{2,20}$`, 100))); err != nil {
+		t.Errorf("some patterns: %v", err)
+	}
+}
