@@ -51,7 +51,7 @@ func (f *Function) deliver(ctx context.Context, c apidb.Claimed) {
 	began := time.Now()
 	came, err := f.try(ctx, c)
 	f.mu.Lock()
-	f.hosts.end(c.Host, shown(err, time.Since(began)))
+	f.hosts.end(c.Host, shown(came, err, time.Since(began)))
 	f.mu.Unlock()
 	if errors.Is(err, errCut) {
 		f.release(ctx, c)
@@ -65,14 +65,24 @@ func (f *Function) deliver(ctx context.Context, c apidb.Claimed) {
 }
 
 // shown is what a try has shown of its host.
-func shown(err error, took time.Duration) kind {
+func shown(came apidb.Tried, err error, took time.Duration) kind {
 	switch {
 	case errors.Is(err, errCut), errors.Is(err, errUnsent), errors.Is(err, outbound.ErrRefused):
 		return fresh // nobody has asked it
-	case err != nil, took > inTime:
+	case err != nil, took > inTime, throttles(came.Answer):
 		return slow
 	}
 	return good
+}
+
+// throttles says whether a host asks by its answer to be called less, as Standard Webhooks has it: what else is due
+// to it would come as fast as it says so.
+func throttles(status int) bool {
+	switch status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
 }
 
 // settle writes what came of a try, for as long as the delivery is ours.

@@ -89,6 +89,16 @@ func (h *house) check(f *Function) {
 	}
 }
 
+// What is due to a host is retried each by itself: one that asks for less is called less by all of it.
+func TestAHostThatIsTooBusyIsCalledLess(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]kind{200: good, 404: good, 429: slow, 500: good, 502: slow, 503: slow, 504: slow} {
+		if got := shown(apidb.Tried{Answer: status}, nil, 0); got != want {
+			t.Errorf("%d shows %v, not %v", status, got, want)
+		}
+	}
+}
+
 func TestHostsShareWhatIsFree(t *testing.T) {
 	t.Parallel()
 	var h hosts
