@@ -18,6 +18,7 @@ import (
 const (
 	maxReportTitle = 200       // characters, also of a column's
 	maxReportCells = 5_000_000 // of rows in the payload: few bytes can be many, where rows have other keys each
+	maxReportText  = 32 << 20  // bytes of their cells: the same one stands in each column of its name
 )
 
 type reportPayload struct {
@@ -225,6 +226,7 @@ func cellOf(value jsontext.Value) reportfile.Cell {
 // render gives all rows to the file, and says before each how many there were.
 func (r *inlineRows) render(file *reportfile.File, said func(rows int) error) error {
 	cells := make([]reportfile.Cell, len(r.columns))
+	text := 0
 	places := map[string][]int{} // a name may head more than one column
 	for i, name := range r.names {
 		places[name] = append(places[name], i)
@@ -242,6 +244,9 @@ func (r *inlineRows) render(file *reportfile.File, said func(rows int) error) er
 			if !r.named {
 				cells[at] = c
 				return nil
+			}
+			if text += len(c.Text) * len(places[name]); text > maxReportText {
+				return payloadError("rows", "make more than %d bytes, by columns of the same name", maxReportText)
 			}
 			for _, place := range places[name] {
 				cells[place] = c

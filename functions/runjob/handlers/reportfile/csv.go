@@ -55,9 +55,12 @@ func (f *csvFile) end() error {
 
 func (f *csvFile) close() error { return nil }
 
+// byteOrderMark is taken for none of the text where a file begins with it.
+const byteOrderMark = "\ufeff"
+
 // harmless is text that no spreadsheet takes for a formula. Only text is changed: -1 is a number.
 func harmless(text string) string {
-	first, _ := utf8.DecodeRuneInString(text)
+	first, _ := utf8.DecodeRuneInString(strings.TrimLeft(text, byteOrderMark))
 	if text == "" || !strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) || IsDecimal(text) {
 		return text
 	}
