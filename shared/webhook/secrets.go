@@ -26,7 +26,7 @@ type Config struct {
 
 // CallbackConfig is what callbacks that come in are known by.
 type CallbackConfig struct {
-	Secrets Secrets `envconfig:"CALLBACK_SECRETS" desc:"what callbacks that come in are known by, of the same form: the first makes the secret of each attempt, all are accepted; none: no callback is"`
+	Secrets Secrets `envconfig:"CALLBACK_SECRETS" desc:"what callbacks that come in are known by, of the same form: the first makes the secret of each attempt, all are accepted; none of WEBHOOK_SECRETS; without any, no callback is"`
 }
 
 // Format hides the secrets where a verb does not suit a struct, and fmt would print what it is made of.

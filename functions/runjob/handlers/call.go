@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -45,8 +47,27 @@ func NewCaller(
 	if c.signer, err = webhook.NewSigner(sign.Secrets); err != nil {
 		return nil, err
 	}
-	c.keys, err = webhook.NewCallbackKeys(back.Secrets)
-	return c, err
+	if c.keys, err = webhook.NewCallbackKeys(back.Secrets); err != nil {
+		return nil, err
+	}
+	return c, apart(sign.Secrets, back.Secrets)
+}
+
+// apart: what a FUNCTION sends is signed, and its requester chooses all of it. Were it signed with a secret by which
+// callbacks are known, he could send it back as the callback of anybody's job.
+func apart(sign, back webhook.Secrets) error {
+	trimmed := func(secrets []string) []string {
+		texts := make([]string, len(secrets))
+		for i, text := range secrets {
+			texts[i] = strings.TrimSpace(text)
+		}
+		return texts
+	}
+	others := trimmed(back)
+	if slices.ContainsFunc(trimmed(sign), func(text string) bool { return slices.Contains(others, text) }) {
+		return errors.New("CALLBACK_SECRETS: one of them is one of WEBHOOK_SECRETS too, they must be others")
+	}
+	return nil
 }
 
 // callback is what whom is called needs to call back. Its deadline is told, and what is left of it then
@@ -98,7 +119,8 @@ func (c *Caller) request(ctx context.Context, a *Attempt, p callPayload, back *c
 }
 
 // call sends the request, signed, and gives an answer of 2xx. The context of r bounds it.
-func (c *Caller) call(r *http.Request, a *Attempt, body []byte) (*outbound.Answer, error) {
+// At most so much of it is read: what comes at once to all slots has to find room.
+func (c *Caller) call(r *http.Request, a *Attempt, body []byte, atMost int64) (*outbound.Answer, error) {
 	if len(body) > 0 {
 		// From the beginning again, where a kept connection turns out to be closed.
 		r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
@@ -106,7 +128,7 @@ func (c *Caller) call(r *http.Request, a *Attempt, body []byte) (*outbound.Answe
 		r.ContentLength = int64(len(body))
 	}
 	c.signer.Sign(r.Header, a.Token, time.Now(), body)
-	answer, err := c.client.Do(r, maxCallAnswer)
+	answer, err := c.client.Do(r, atMost)
 	if err != nil {
 		return nil, callBroken(r, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -19,7 +20,6 @@ import (
 const (
 	maxCallAnswer = 1 << 20 // of an answer's body; an event in JSON may be longer than its data
 	maxExcerpt    = 1 << 10 // of what others say, in a message
-	maxOwnCode    = 64
 )
 
 // callRefused is the failure that an answer other than 2xx tells of. A JSON object in its body may say more
@@ -51,7 +51,7 @@ func (f *Failure) toldBy(answer *outbound.Answer) bool {
 		return false
 	}
 	var code, message string
-	if json.Unmarshal(told.ErrorCode, &code) == nil && isCode(code) {
+	if json.Unmarshal(told.ErrorCode, &code) == nil && ownCode.MatchString(code) {
 		f.Code = code
 	}
 	var retryable *bool
@@ -68,11 +68,8 @@ func (f *Failure) toldBy(answer *outbound.Answer) bool {
 	return true
 }
 
-// isCode says whether a text may stand as an error code: some printable ASCII without spaces.
-func isCode(code string) bool {
-	return code != "" && len(code) <= maxOwnCode &&
-		strings.IndexFunc(code, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
-}
+// ownCode may stand as an error code, as in a callback.
+var ownCode = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._-]{0,63}$`)
 
 // excerpt is the beginning of what others say, in one line and fit for people; empty when it is no text.
 func excerpt(text []byte) string {

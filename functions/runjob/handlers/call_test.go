@@ -401,6 +401,17 @@ func TestABadCallSettingIsNamed(t *testing.T) {
 	}
 }
 
+// Who submits a FUNCTION chooses all that we sign: it must not pass for a callback of anybody's job.
+func TestASecretForCallsIsNoneForCallbacks(t *testing.T) {
+	t.Parallel()
+	cfg := callConfig()
+	cfg.Callback.Secrets = []string{answering, " " + older}
+	_, err := handlers.Builtin(cfg)
+	if err == nil || !strings.HasPrefix(err.Error(), "CALLBACK_SECRETS: ") || strings.Contains(err.Error(), "whsec_") {
+		t.Error(err)
+	}
+}
+
 func FuzzCallPayload(f *testing.F) {
 	schema, err := jobspec.CompileSchema(jobspec.PayloadSchema(jobspec.FunctionCall))
 	if err != nil {

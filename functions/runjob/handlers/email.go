@@ -76,7 +76,9 @@ func (e *Email) Run(ctx context.Context, a *Attempt) (Result, error) {
 	}
 	mail, err := parseEmail(a.Payload)
 	if err != nil {
-		return Result{}, invalidPayload(err)
+		wrong := invalidPayload(err)
+		wrong.Private = true // it may repeat an address
+		return Result{}, wrong
 	}
 	if mail.from == nil {
 		mail.from = e.from

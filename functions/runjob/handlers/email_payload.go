@@ -158,6 +158,9 @@ func parseAddress(text string) (address, error) {
 	if (&mail.Address{Address: parsed.Address}).String() != "<"+parsed.Address+">" {
 		return a, errors.New("needs quotes before the @, which is not supported")
 	}
+	if strings.ContainsFunc(a.local, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return a, errors.New("has a character before the @ that is not to be seen")
+	}
 	if len(a.local) > 64 {
 		return a, errors.New("has more than 64 bytes before the @")
 	}

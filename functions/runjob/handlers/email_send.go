@@ -147,7 +147,7 @@ func (d *dialog) transact(m *email, raw []byte) (string, error) {
 // name tells the server the recipients. It asks for all of them, to say in one go who was refused.
 func (d *dialog) name(recipients []address) error {
 	var refusals []string
-	refused := &Failure{Code: string(apierror.EmailFailed), Retryable: true}
+	refused := &Failure{Code: string(apierror.EmailFailed), Retryable: true, Private: true}
 	for _, to := range recipients {
 		d.patience(smtpAnswerIn)
 		err := d.client.Rcpt(to.path())
@@ -182,6 +182,7 @@ func trouble(doing string, err error) *Failure {
 	if !errors.As(err, &said) {
 		return failure
 	}
+	failure.Private = true // it names people
 	failure.Message = fmt.Sprintf("%s: %d %s", doing, said.Code, strings.ReplaceAll(said.Msg, "\n", " "))
 	if said.Code >= 500 && said.Code < 600 {
 		failure.Code, failure.Retryable = string(apierror.EmailRefused), false

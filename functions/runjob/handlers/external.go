@@ -48,7 +48,7 @@ func (e *External) Run(ctx context.Context, a *Attempt) (Result, error) {
 		return Result{}, invalidPayload(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
-	if _, err := e.caller.call(request, a, body); err != nil {
+	if _, err := e.caller.call(request, a, body, maxAnswer); err != nil {
 		return Result{}, err
 	}
 	return Result{WaitFor: back.left()}, nil

@@ -43,7 +43,7 @@ func (f *Function) Run(ctx context.Context, a *Attempt) (Result, error) {
 	if err := cehttp.WriteRequest(binding.WithForceBinary(ctx), binding.ToMessage(&e), request); err != nil {
 		return Result{}, invalidPayload(fmt.Errorf("write event: %w", err))
 	}
-	answer, err := f.caller.call(request, a, e.DataEncoded)
+	answer, err := f.caller.call(request, a, e.DataEncoded, maxCallAnswer)
 	switch {
 	case err != nil:
 		return Result{}, err

@@ -12,7 +12,7 @@ import (
 )
 
 // maxAnswer bounds what is read of an answer; nobody looks at it.
-const maxAnswer = 1 << 20
+const maxAnswer = 64 << 10
 
 // httpCall makes the call of a step. It fails when the answer is 400 or above, or does not come. The
 // attempt's context bounds it. Who answers that it is too busy may say for how long.
@@ -52,5 +52,6 @@ func callFailed(step jobspec.HTTPCall, why string, retryable bool) *Failure {
 		Code:      string(apierror.SimulationFailed),
 		Message:   fmt.Sprintf("HTTP_CALL %s %s: %s", step.Method, step.URL, why),
 		Retryable: retryable,
+		Private:   true, // a URL may have secrets in its query
 	}
 }

@@ -110,7 +110,10 @@ func reportFailure(ctx context.Context, err error) error {
 	}
 	failure, problem, invalid := new(Failure), new(reportProblem), new(reportdb.InvalidError)
 	fail := func(code apierror.Code, retryable bool) error {
-		return &Failure{Code: string(code), Message: err.Error(), Retryable: retryable}
+		return &Failure{
+			Code: string(code), Message: err.Error(), Retryable: retryable,
+			Private: code != apierror.ReportNotStored, // the others tell of what is in rows
+		}
 	}
 	switch {
 	case errors.As(err, &failure):

@@ -1,0 +1,42 @@
+package handlers_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// What a failure says stands with its job, for those who may read the job. The worker's own log has other readers, and
+// gets nothing of a payload or of what others answered.
+func TestWhatAFailureTellsOfAPayloadIsNotForTheLog(t *testing.T) {
+	t.Parallel()
+	refuses := newReceiver(t, says(404, "text/plain", "no"))
+	cfg := callConfig()
+	cfg.Email = handlers.EmailConfig{Host: "127.0.0.1", From: "a@b.example"}
+	cfg.Report = handlers.ReportConfig{Bucket: "file://" + t.TempDir()}
+	registry, err := handlers.Builtin(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(registry.Close)
+	for jobType, payload := range map[string]string{
+		"SIMULATION": `{"steps": [{"type": "HTTP_CALL", "url": "` + refuses.URL + `/?token=confidential"}]}`,
+		"EMAIL":      `{"to": ["ada@example.org, confidential@example.org"], "subject": "s", "text": "t"}`,
+		"REPORT":     `{"title": "T", "format": "csv", "columns": [{"name": "a", "total": "sum"}], "rows": [["confidential"]]}`,
+		"FUNCTION":   `{"url": "` + refuses.URL + `/confidential"}`,
+	} {
+		run := jobevent.Run{JobID: uuid.New(), Attempt: 1, JobType: jobType, Payload: json.RawMessage(payload)}
+		a := handlers.NewAttempt(run, uuid.New(), func(slog.Level, string) {}, func(jobevent.Progress) {})
+		result, err := registry.Find(jobType)(t.Context(), a)
+		failure := asFailure(t, result, err)
+		if !failure.Private || !strings.Contains(failure.Message, "confidential") {
+			t.Errorf("%s: %+v", jobType, failure)
+		}
+	}
+}
