@@ -102,7 +102,7 @@ func (f *Function) listDeliveries(c *gin.Context) error {
 	switch filter.Status {
 	case "", apidb.DeliveryPending, apidb.DeliveryDelivered, apidb.DeliveryFailed:
 	default:
-		q.bad("status", "is not a state of a delivery")
+		q.bad("status", "must be PENDING, DELIVERED or FAILED")
 	}
 	filter.BeforeID, filter.BeforeVersion = q.deliveryCursor("cursor")
 	if err := q.close("status", "limit", "cursor"); err != nil {
