@@ -418,7 +418,7 @@ func TestOfACancelAndACallbackOneIsTaken(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	var won [2]int
-	for range 500 {
+	for range 150 {
 		id := h.waiting(1, time.Hour)
 		var callback, cancel *response
 		var both errgroup.Group
