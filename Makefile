@@ -28,9 +28,9 @@ MODULES := local/load/river local/load/plots local/examples/function-go
 PYTHON_READY     := local/examples/function-python/.venv/ready
 JAVASCRIPT_READY := local/examples/function-javascript/node_modules/ready
 
-KILL_FOR  ?= 90s
+KILL_FOR  ?= 75s
 KILL_SEED ?=
-FUZZ_FOR  ?= 6s
+FUZZ_FOR  ?= 4s
 
 .PHONY: help
 help: ## print this list
@@ -73,7 +73,7 @@ test-apache: ## the Kafka suites on a real Apache Kafka (needs Java 17 and Maven
 	$(WITH_POSTGRES) $(WITH_KAFKA) go test -count=1 $(KAFKA_SUITES)
 
 .PHONY: test-kill
-test-kill: ## processes killed at random for KILL_FOR (90s), or frozen, under orders and limits; KILL_SEED repeats a run
+test-kill: ## processes killed at random for KILL_FOR (75s), or frozen, under orders and limits; KILL_SEED repeats a run
 	go test -count=1 -v -timeout 20m ./local/killtest -killtest.for=$(KILL_FOR) $(if $(KILL_SEED),-killtest.seed=$(KILL_SEED))
 
 .PHONY: test-examples
@@ -100,7 +100,7 @@ bench-quick: ## the guard for every change, 2 minutes: throughput against River,
 	@go run ./local/load bench --quick
 
 .PHONY: fuzz
-fuzz: ## every fuzz target for FUZZ_FOR (6s)
+fuzz: ## every fuzz target for FUZZ_FOR (4s)
 	@grep -roHE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' shared functions | sed 's/:func / /' | \
 	while read -r file name; do \
 		echo "$$(dirname "$$file") $$name"; \
