@@ -4,10 +4,15 @@ import (
 	"bytes"
 	"mime"
 	"net/mail"
+	"strings"
 	"time"
 
 	gomail "github.com/wneessen/go-mail"
 )
+
+// newlines makes pairs of all line breaks: mime/quotedprintable loses one that follows an escaped character after a
+// lone CR.
+var newlines = strings.NewReplacer("\r\n", "\r\n", "\r", "\r\n", "\n", "\r\n")
 
 // message is the mail as it goes to the server. Its headers name nobody of bcc.
 func (m *email) message(id string, date time.Time) ([]byte, error) {
@@ -27,10 +32,10 @@ func (m *email) message(id string, date time.Time) ([]byte, error) {
 		msg.SetGenHeader(gomail.Header(name), value)
 	}
 	if m.text != nil {
-		msg.AddAlternativeString(gomail.TypeTextPlain, *m.text)
+		msg.AddAlternativeString(gomail.TypeTextPlain, newlines.Replace(*m.text))
 	}
 	if m.html != nil { // last: of alternatives the last is the best
-		msg.AddAlternativeString(gomail.TypeTextHTML, *m.html)
+		msg.AddAlternativeString(gomail.TypeTextHTML, newlines.Replace(*m.html))
 	}
 	for _, a := range m.attachments {
 		if err := msg.AttachReader(a.Name, bytes.NewReader(a.Content), a.describe); err != nil {
