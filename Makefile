@@ -65,8 +65,8 @@ test: ## every test, on real PostgreSQL and the embedded broker
 	$(WITH_POSTGRES) go test ./...
 
 .PHONY: test-race
-test-race: ## every test again, under the race detector
-	$(WITH_POSTGRES) go test -race ./...
+test-race: ## every test again, under the race detector; models with a fifth of their cases
+	$(WITH_POSTGRES) go test -race -short ./...
 
 .PHONY: test-apache
 test-apache: ## the Kafka suites on a real Apache Kafka (needs Java 17 and Maven)
