@@ -143,9 +143,9 @@ func (k *callbackKeeper) check() error {
 	}
 	late := known.CallbackDeadlineAt != nil && !k.before.At.Before(*known.CallbackDeadlineAt)
 	switch {
-	case k.before.BodyHash != nil && !k.before.GivenUp:
+	case len(k.before.BodyHash) > 0:
 		refused.Why = CallbackAnother
-	case k.before.GivenUp,
+	case k.before.BodyHash != nil, // empty: it was given up
 		k.job.Version > 0 && attempt >= k.said.Attempt && timedOut(known.History, k.said.Attempt),
 		attempt == k.said.Attempt && refused.Status == jobstate.Waiting && late:
 		refused.Why = CallbackExpired

@@ -100,7 +100,7 @@ func keepLocked(ctx context.Context, q *gen.Queries, asked Command, delayMs *int
 			return kept, &RefusedError{Status: jobstate.Status(job.Status), Expires: true}
 		}
 	}
-	if awaited, err := q.CallbackInTheWay(ctx, asked.JobID); err != nil {
+	if awaited, err := q.CallbacksInTheWay(ctx, []uuid.UUID{asked.JobID}); err != nil {
 		return kept, err
 	} else if len(awaited) > 0 {
 		return kept, &RefusedError{Status: jobstate.Status(job.Status), Callback: true}

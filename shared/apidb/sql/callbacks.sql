@@ -7,10 +7,7 @@ select status, version, attempt, trace_id, snapshot from jobs where job_id = @jo
 select
     clock_timestamp()::timestamptz as at,
     coalesce((select command from commands where commands.job_id = @job_id), '')::text as pending,
-    (select body_hash from callbacks where callbacks.job_id = @job_id and callbacks.attempt = @attempt) as body_hash,
-    exists (
-        select from callbacks where callbacks.job_id = @job_id and callbacks.attempt = @attempt and body_hash = ''
-    ) as given_up;
+    (select body_hash from callbacks where callbacks.job_id = @job_id and callbacks.attempt = @attempt) as body_hash;
 
 -- name: WebhookSeen :execrows
 insert into webhook_ids (message_hash) values (@message_hash) on conflict do nothing;
@@ -57,17 +54,8 @@ where (callbacks.job_id, callbacks.attempt) in (select unnest(@job_ids::uuid[]),
 -- name: CallbackProgress :exec
 update jobs set progress = @progress::json where job_id = @job_id;
 
--- The attempt of which a callback is in the way of a command: it was taken, and has not come to anything yet. Of an
--- attempt that the API has not heard of it is in the way for a while only, for it may be a mistake.
--- name: CallbackInTheWay :many
-select callbacks.attempt
-from callbacks join jobs using (job_id)
-where callbacks.job_id = @job_id and callbacks.answered_at is null
-    and not attempt_is_over(callbacks.attempt, jobs.status, jobs.version, jobs.attempt)
-    and (callbacks.attempt <= jobs.attempt or callbacks.received_at > now() - interval '10 min')
-order by callbacks.attempt
-limit 1;
-
+-- The jobs of which a callback is in the way of a command: it was taken, and has not come to anything yet. Of an attempt
+-- that the API has not heard of it is in the way for a while only, for it may be a mistake.
 -- name: CallbacksInTheWay :many
 select distinct callbacks.job_id
 from callbacks join jobs using (job_id)

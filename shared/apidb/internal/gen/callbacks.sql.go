@@ -17,10 +17,7 @@ const callbackBefore = `-- name: CallbackBefore :one
 select
     clock_timestamp()::timestamptz as at,
     coalesce((select command from commands where commands.job_id = $1), '')::text as pending,
-    (select body_hash from callbacks where callbacks.job_id = $1 and callbacks.attempt = $2) as body_hash,
-    exists (
-        select from callbacks where callbacks.job_id = $1 and callbacks.attempt = $2 and body_hash = ''
-    ) as given_up
+    (select body_hash from callbacks where callbacks.job_id = $1 and callbacks.attempt = $2) as body_hash
 `
 
 type CallbackBeforeParams struct {
@@ -32,52 +29,14 @@ type CallbackBeforeRow struct {
 	At       time.Time
 	Pending  string
 	BodyHash []byte
-	GivenUp  bool
 }
 
 // What else decides, once the job is locked: the time, the command that is not answered, what was said of the attempt before.
 func (q *Queries) CallbackBefore(ctx context.Context, arg CallbackBeforeParams) (CallbackBeforeRow, error) {
 	row := q.db.QueryRow(ctx, callbackBefore, arg.JobID, arg.Attempt)
 	var i CallbackBeforeRow
-	err := row.Scan(
-		&i.At,
-		&i.Pending,
-		&i.BodyHash,
-		&i.GivenUp,
-	)
+	err := row.Scan(&i.At, &i.Pending, &i.BodyHash)
 	return i, err
-}
-
-const callbackInTheWay = `-- name: CallbackInTheWay :many
-select callbacks.attempt
-from callbacks join jobs using (job_id)
-where callbacks.job_id = $1 and callbacks.answered_at is null
-    and not attempt_is_over(callbacks.attempt, jobs.status, jobs.version, jobs.attempt)
-    and (callbacks.attempt <= jobs.attempt or callbacks.received_at > now() - interval '10 min')
-order by callbacks.attempt
-limit 1
-`
-
-// The attempt of which a callback is in the way of a command: it was taken, and has not come to anything yet. Of an
-// attempt that the API has not heard of it is in the way for a while only, for it may be a mistake.
-func (q *Queries) CallbackInTheWay(ctx context.Context, jobID uuid.UUID) ([]int32, error) {
-	rows, err := q.db.Query(ctx, callbackInTheWay, jobID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []int32
-	for rows.Next() {
-		var attempt int32
-		if err := rows.Scan(&attempt); err != nil {
-			return nil, err
-		}
-		items = append(items, attempt)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const callbackKeep = `-- name: CallbackKeep :one
@@ -222,6 +181,8 @@ where callbacks.job_id = any ($1::uuid[]) and callbacks.answered_at is null
     and (callbacks.attempt <= jobs.attempt or callbacks.received_at > now() - interval '10 min')
 `
 
+// The jobs of which a callback is in the way of a command: it was taken, and has not come to anything yet. Of an attempt
+// that the API has not heard of it is in the way for a while only, for it may be a mistake.
 func (q *Queries) CallbacksInTheWay(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, callbacksInTheWay, jobIds)
 	if err != nil {
