@@ -61,7 +61,7 @@ func newOutside(h *house) *outside {
 		told: map[string]map[string]end{}, seen: map[string]int{},
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /work/{mood}", o.work)
+	mux.HandleFunc("POST /attempts/{mood}", o.work)
 	mux.HandleFunc("POST /done", o.done)
 	o.server = httptest.NewServer(mux)
 	h.t.Cleanup(func() {

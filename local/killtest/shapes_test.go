@@ -163,7 +163,7 @@ func (s *shape) body(rnd *rand.Rand, key string, keyed, told bool, outside strin
 		request["jobType"], payload["key"] = "WITNESS", key
 	}
 	if s.mood != "" {
-		payload["url"] = outside + "/work/" + s.mood
+		payload["url"] = outside + "/attempts/" + s.mood
 	}
 	if keyed {
 		request["idempotencyKey"] = key
