@@ -31,8 +31,17 @@ type defaults struct {
 	mails       *mailcatch.Server
 }
 
-// load is funchost.LoadConfig, with the defaults.
-func (d *defaults) load(cfg any) error {
+// load is funchost.LoadConfig, with the defaults, for each struct until the first error.
+func (d *defaults) load(cfgs ...any) error {
+	for _, cfg := range cfgs {
+		if err := d.loadOne(cfg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *defaults) loadOne(cfg any) error {
 	if err := funchost.LoadConfig(cfg); err != nil {
 		return err
 	}

@@ -168,10 +168,8 @@ func (s *stores) functions(o Options, below *base) ([]funchost.Function, error) 
 
 func (s *stores) gateway(o Options, broker func(context.Context) error) (*gateway.Function, error) {
 	var cfg gateway.Config
-	for _, part := range cfg.Parts() {
-		if err := s.told.load(part); err != nil {
-			return nil, err
-		}
+	if err := s.told.load(cfg.Parts()...); err != nil {
+		return nil, err
 	}
 	cfg.Queues, cfg.Broker = o.Queues, broker
 	cfg.JobTypes = o.types()
@@ -180,10 +178,8 @@ func (s *stores) gateway(o Options, broker func(context.Context) error) (*gatewa
 
 func (s *stores) notify() (*notify.Function, error) {
 	var cfg notify.Config
-	for _, part := range cfg.Parts() {
-		if err := s.told.load(part); err != nil {
-			return nil, err
-		}
+	if err := s.told.load(cfg.Parts()...); err != nil {
+		return nil, err
 	}
 	cfg.Grace = grace
 	return notify.New(cfg, s.api)
@@ -230,10 +226,8 @@ func (s *stores) runjob(o Options, below *base) (funchost.Function, error) {
 	}
 	cfg.Grace = min(cfg.Grace, grace-5*time.Second)
 	var types handlers.Config
-	for _, part := range types.Parts() {
-		if err := s.told.load(part); err != nil {
-			return funchost.Function{}, err
-		}
+	if err := s.told.load(types.Parts()...); err != nil {
+		return funchost.Function{}, err
 	}
 	registry, err := handlers.Builtin(types)
 	if err != nil {

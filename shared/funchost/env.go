@@ -39,8 +39,15 @@ func loadEnv() (*Env, error) {
 // DatabaseURL is DATABASE_URL. Main has checked that there is one.
 func (e *Env) DatabaseURL() string { return e.database }
 
-// Load is LoadConfig, for a function's own settings.
-func (e *Env) Load(cfg any) error { return LoadConfig(cfg) }
+// Load is LoadConfig, for each struct of a function's own settings, until the first error.
+func (e *Env) Load(cfgs ...any) error {
+	for _, cfg := range cfgs {
+		if err := LoadConfig(cfg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // OnClose has something closed after the drain, the last added first.
 func (e *Env) OnClose(closing func()) { e.closing = append(e.closing, closing) }

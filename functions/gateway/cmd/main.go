@@ -12,10 +12,8 @@ import (
 func main() {
 	funchost.Main(gateway.Name, func(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 		var cfg gateway.Config
-		for _, part := range cfg.Parts() {
-			if err := env.Load(part); err != nil {
-				return funchost.Function{}, err
-			}
+		if err := env.Load(cfg.Parts()...); err != nil {
+			return funchost.Function{}, err
 		}
 		cfg.Queues = env.Config.Queues
 		cfg.Broker = funchost.Reachable(env.Config)

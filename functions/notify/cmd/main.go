@@ -12,10 +12,8 @@ import (
 func main() {
 	funchost.Main(notify.Name, func(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 		var cfg notify.Config
-		for _, part := range cfg.Parts() {
-			if err := env.Load(part); err != nil {
-				return funchost.Function{}, err
-			}
+		if err := env.Load(cfg.Parts()...); err != nil {
+			return funchost.Function{}, err
 		}
 		cfg.Grace = env.Config.ShutdownGrace
 		store, err := apidb.Open(ctx, env.DatabaseURL())

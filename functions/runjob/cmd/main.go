@@ -19,10 +19,8 @@ func main() {
 		if err := env.Load(&cfg); err != nil {
 			return funchost.Function{}, err
 		}
-		for _, part := range builtin.Parts() {
-			if err := env.Load(part); err != nil {
-				return funchost.Function{}, err
-			}
+		if err := env.Load(builtin.Parts()...); err != nil {
+			return funchost.Function{}, err
 		}
 		cfg.Queues, cfg.Kafka, cfg.Version = env.Config.Queues, env.Config.Kafka, funchost.Version
 		registry, err := handlers.Builtin(builtin)

@@ -36,10 +36,8 @@ func build(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 		return none, err
 	}
 	var builtin handlers.Config
-	for _, part := range builtin.Parts() {
-		if err := env.Load(part); err != nil {
-			return none, err
-		}
+	if err := env.Load(builtin.Parts()...); err != nil {
+		return none, err
 	}
 	cfg.Queues, cfg.Kafka, cfg.Version = env.Config.Queues, env.Config.Kafka, funchost.Version
 	file, err := witness.Open(own.File, own.Name)
