@@ -1,6 +1,7 @@
 package runjob
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -73,7 +74,7 @@ func likeThePlainTracker(t *rapid.T) {
 		},
 		"finish one": func(t *rapid.T) {
 			if len(plain.delivered) == 0 {
-				t.Skip("nothing delivered")
+				return // not Skip: where all actions of an input skip, rapid calls the input a failure
 			}
 			offset := rapid.SampledFrom(plain.delivered).Draw(t, "offset")
 			tracker.Done(offset)
@@ -81,10 +82,9 @@ func likeThePlainTracker(t *rapid.T) {
 		},
 		"finish one that is not waited for": func(t *rapid.T) {
 			offset := rapid.Int64Range(0, 2000).Draw(t, "offset")
-			if slices.Contains(plain.delivered, offset) {
-				t.Skip("it is waited for")
+			if !slices.Contains(plain.delivered, offset) {
+				tracker.Done(offset)
 			}
-			tracker.Done(offset)
 		},
 		"": func(t *rapid.T) { compareTrackers(t, tracker, plain) },
 	})
@@ -114,6 +114,9 @@ func TestOffsetTrackerIsLikeAPlainOne(t *testing.T) {
 }
 
 func FuzzOffsetTracker(f *testing.F) {
+	for b := range 256 { // among them one that only ever wants to finish what is not there
+		f.Add(bytes.Repeat([]byte{byte(b)}, 8000))
+	}
 	f.Fuzz(rapid.MakeFuzz(likeThePlainTracker))
 }
 
