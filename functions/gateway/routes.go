@@ -8,6 +8,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
@@ -74,7 +76,7 @@ func (f *Function) Handler() http.Handler {
 	engine.RedirectTrailingSlash = false // an unknown path is 404, with our body
 	// A name in a path may have any character, a slash too. gin itself would take a + for a space.
 	engine.UseEscapedPath, engine.UnescapePathValues = true, false
-	engine.Use(trace, recovering)
+	engine.Use(trace, recovering, f.admit)
 	for _, r := range f.routes() {
 		engine.Handle(r.method, r.path, f.answering(r.handle))
 	}
@@ -85,6 +87,21 @@ func (f *Function) Handler() http.Handler {
 		return apierror.New(apierror.MethodNotAllowed, "%s does not take %s", c.Request.URL.Path, c.Request.Method)
 	}))
 	return engine
+}
+
+// admit says who the request is from.
+func (f *Function) admit(c *gin.Context) {
+	everyone := access.Principal{Everyone: true, Actor: "anonymous", Roles: []access.Role{access.Admin}}
+	c.Request = c.Request.WithContext(access.With(c.Request.Context(), everyone))
+}
+
+// whose is the owner whose things the request sees.
+func whose(c *gin.Context) apidb.Owner {
+	p := access.Of(c.Request.Context())
+	if p.Everyone {
+		return apidb.Everyone
+	}
+	return apidb.OwnerOf(p.Owner)
 }
 
 // answering turns a handler's error into the answer.

@@ -67,7 +67,7 @@ with input as (
 )
 select input.ordinal::int as ordinal, true::boolean as by_event,
     jobs.job_id, jobs.trace_id, jobs.run_at, jobs.created_at, jobs.request_hash
-from input join jobs on jobs.event_source = input.event_source and jobs.event_id = input.event_id
+from input join jobs on jobs.event_owner = '' and jobs.event_source = input.event_source and jobs.event_id = input.event_id
 where input.event_id <> ''
 union all
 select input.ordinal::int as ordinal, false::boolean as by_event,

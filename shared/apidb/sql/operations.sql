@@ -5,11 +5,11 @@ values (
     coalesce(sqlc.narg('run_at')::timestamptz, now() + interval '1 ms' * sqlc.narg('delay_ms')::bigint),
     @by_whom, sqlc.narg('filter')::json, sqlc.narg('job_ids')::uuid[], sqlc.narg('idempotency_key'), @request_hash
 )
-on conflict (idempotency_key) do nothing
+on conflict (owner_id, idempotency_key) where idempotency_key is not null do nothing
 returning operation_id;
 
 -- name: OperationOfKey :one
-select operation_id, request_hash from operations where idempotency_key = @idempotency_key::text;
+select operation_id, request_hash from operations where owner_id = '' and idempotency_key = @idempotency_key::text;
 
 -- name: OperationsWake :exec
 select pg_notify('jobweaver_operations', '');

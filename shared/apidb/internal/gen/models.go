@@ -58,6 +58,7 @@ type Job struct {
 	RunsAnyway        *bool
 	EndedAs           *string
 	CallbackURL       *string
+	EventOwner        string
 }
 
 type Schedule struct {

@@ -239,7 +239,7 @@ values (
     coalesce($3::timestamptz, now() + interval '1 ms' * $4::bigint),
     $5, $6::json, $7::uuid[], $8, $9
 )
-on conflict (idempotency_key) do nothing
+on conflict (owner_id, idempotency_key) where idempotency_key is not null do nothing
 returning operation_id
 `
 
@@ -573,7 +573,7 @@ func (q *Queries) OperationMatchesShelved(ctx context.Context, arg OperationMatc
 }
 
 const operationOfKey = `-- name: OperationOfKey :one
-select operation_id, request_hash from operations where idempotency_key = $1::text
+select operation_id, request_hash from operations where owner_id = '' and idempotency_key = $1::text
 `
 
 type OperationOfKeyRow struct {

@@ -1,0 +1,49 @@
+// Package access knows who a request is from and what they may do.
+package access
+
+import "context"
+
+// Role is what a key or token allows. Admin has all of operate, operate all of read and submit.
+type Role string
+
+// The roles.
+const (
+	Submit  Role = "submit"
+	Read    Role = "read"
+	Operate Role = "operate"
+	Admin   Role = "admin"
+)
+
+// Principal is who a request is from. The zero one may do nothing.
+type Principal struct {
+	Owner    string // whose things it sees; empty: the installation's own
+	Everyone bool   // it sees all owners' things: nobody has to say who they are
+	Actor    string // key:<id>, oidc:<subject> or anonymous
+	Roles    []Role
+}
+
+// Has says whether the principal has the role, or one that holds it.
+func (p Principal) Has(role Role) bool {
+	for _, own := range p.Roles {
+		switch {
+		case own == role, own == Admin:
+			return true
+		case own == Operate && role != Admin:
+			return true
+		}
+	}
+	return false
+}
+
+type principalKey struct{}
+
+// With is a context of a request from p.
+func With(ctx context.Context, p Principal) context.Context {
+	return context.WithValue(ctx, principalKey{}, p)
+}
+
+// Of is who a request is from.
+func Of(ctx context.Context) Principal {
+	p, _ := ctx.Value(principalKey{}).(Principal)
+	return p
+}

@@ -1,0 +1,51 @@
+-- +goose Up
+-- Who may come in: keys, of which only a hash is stored.
+CREATE TABLE api_keys (
+    key_id       text PRIMARY KEY,
+    owner_id     text        NOT NULL,               -- whose jobs it sees; '': the installation's own
+    name         text        NOT NULL,
+    roles        text[]      NOT NULL CHECK (roles <@ '{submit,read,operate,admin}' AND cardinality(roles) > 0),
+    secret_hash  bytea       NOT NULL CHECK (octet_length(secret_hash) = 32), -- SHA-256 of the whole key
+    created_at   timestamptz NOT NULL DEFAULT now(),
+    created_by   text        NOT NULL,
+    expires_at   timestamptz,
+    revoked_at   timestamptz,
+    last_used_at timestamptz                          -- to the minute
+);
+CREATE INDEX api_keys_of ON api_keys (owner_id, key_id);
+
+-- Who did what to what, when and from where. Nothing in it is ever changed; what is too old is deleted by retention.
+CREATE TABLE audit_log (
+    audit_id    bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at          timestamptz NOT NULL DEFAULT now(),
+    owner_id    text        NOT NULL,                 -- whose things were touched
+    actor       text        NOT NULL,                 -- key:<id> or oidc:<subject>
+    action      text        NOT NULL,                 -- job.submit, job.cancel, key.create …
+    resource    text        NOT NULL DEFAULT '',      -- what it is not a job: schedule/nightly, key/4f7q…
+    job_ids     uuid[]      NOT NULL DEFAULT '{}',
+    remote_addr text        NOT NULL,
+    user_agent  text        NOT NULL,
+    trace_id    uuid        NOT NULL,
+    details     json
+);
+CREATE INDEX audit_log_of ON audit_log (owner_id, audit_id);
+CREATE INDEX audit_log_jobs ON audit_log USING gin (job_ids) WHERE job_ids <> '{}';
+
+-- The same (source, id) from two owners' keys are two events. Without authentication all come from nobody: an event is
+-- the same whatever its body says, its ownerId included.
+ALTER TABLE jobs ADD COLUMN event_owner text NOT NULL DEFAULT '';
+DROP INDEX jobs_event;
+CREATE UNIQUE INDEX jobs_event ON jobs (event_owner, event_source, event_id) WHERE event_id IS NOT NULL;
+
+ALTER TABLE operations
+    ADD COLUMN owner_id text NOT NULL DEFAULT '',
+    DROP CONSTRAINT operations_idempotency_key_key;
+CREATE UNIQUE INDEX operations_idempotency ON operations (owner_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
+
+-- +goose Down
+DROP INDEX operations_idempotency;
+ALTER TABLE operations DROP COLUMN owner_id, ADD UNIQUE (idempotency_key);
+DROP INDEX jobs_event;
+ALTER TABLE jobs DROP COLUMN event_owner;
+CREATE UNIQUE INDEX jobs_event ON jobs (event_source, event_id) WHERE event_id IS NOT NULL;
+DROP TABLE audit_log, api_keys;
