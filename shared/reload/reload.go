@@ -1,0 +1,119 @@
+// Package reload keeps what was parsed from files (certificates, keys) and looks at them again while it is used, so
+// that a process goes on through their renewal.
+package reload
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// pause is how long a look at the files holds.
+	pause = time.Second
+	// young is how old a file's last change has to be before the next one surely has another time.
+	young = 2 * time.Second
+)
+
+// Files is a value parsed from one or several files. It looks at them when it is asked, at most once a second, by
+// their size, time and identity: writing into them, renaming another in their place and what Kubernetes does with
+// symbolic links are all seen. While the new ones cannot be read or parsed, the old value stays.
+type Files[T any] struct {
+	what   string
+	paths  []string
+	parse  func(texts [][]byte) (T, error)
+	logger func() *slog.Logger
+
+	value  atomic.Pointer[T]
+	looked atomic.Int64 // nanoseconds since start
+
+	mu     sync.Mutex // of one that looks
+	seen   []file
+	broken string // the error that was logged; empty: none
+}
+
+type file struct {
+	info os.FileInfo
+	text []byte
+	at   time.Time // when it was read
+}
+
+var start = time.Now()
+
+// New reads the files at paths for the first time. What names their setting or settings, in errors and in the log.
+// Parse gets the texts in the order of the paths and may be called again for as long as the process lives, by one
+// goroutine at a time; its errors are logged and must not repeat secrets.
+func New[T any](what string, parse func(texts [][]byte) (T, error), paths ...string) (*Files[T], error) {
+	f := &Files[T]{what: what, paths: paths, parse: parse, logger: slog.Default, seen: make([]file, len(paths))}
+	f.looked.Store(int64(time.Since(start)))
+	if _, err := f.read(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Get is the value of the newest files that could be parsed. It blocks only who looks at them.
+func (f *Files[T]) Get() T {
+	now, looked := int64(time.Since(start)), f.looked.Load()
+	if now-looked >= int64(pause) && f.looked.CompareAndSwap(looked, now) {
+		f.look()
+	}
+	return *f.value.Load()
+}
+
+// look reads what has changed, and logs each new trouble once.
+func (f *Files[T]) look() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	changed, err := f.read()
+	switch {
+	case err != nil && err.Error() != f.broken:
+		f.broken = err.Error()
+		f.logger().Warn("changed file is not usable, the old one stays in use", "error", err)
+	case err == nil && (changed || f.broken != ""):
+		f.broken = ""
+		f.logger().Info("changed file is in use from now on", "setting", f.what)
+	}
+}
+
+// read parses the files if one of them has changed since they were last parsed.
+func (f *Files[T]) read() (changed bool, err error) {
+	now := make([]file, len(f.paths))
+	texts := make([][]byte, len(f.paths))
+	for i, path := range f.paths {
+		if now[i], err = f.seen[i].again(path); err != nil {
+			return false, fmt.Errorf("%s: %w", f.what, err)
+		}
+		texts[i] = now[i].text
+		changed = changed || f.seen[i].info == nil || !bytes.Equal(texts[i], f.seen[i].text)
+	}
+	if changed || f.value.Load() == nil {
+		value, err := f.parse(texts)
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", f.what, err)
+		}
+		f.value.Store(&value)
+	}
+	f.seen = now
+	return changed, nil
+}
+
+// again reads the file unless it is the one that was seen. It is looked at before it is read: what changes in between
+// has another time than the one that is kept.
+func (s file) again(path string) (file, error) {
+	at := time.Now()
+	info, err := os.Stat(path)
+	if err != nil {
+		return file{}, err
+	}
+	if s.info != nil && os.SameFile(info, s.info) && info.Size() == s.info.Size() &&
+		info.ModTime().Equal(s.info.ModTime()) && s.at.Sub(info.ModTime()) > young {
+		return s, nil
+	}
+	text, err := os.ReadFile(path)
+	return file{info: info, text: text, at: at}, err
+}
