@@ -268,7 +268,7 @@ func TestWithoutSecretsEveryCallbackIsRefused(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.waiting(1, time.Hour)
-	f := mustNew(t, gateway.Config{Queues: []string{"default"}}, h.store)
+	f := mustNew(t, gateway.Config{Auth: gateway.AuthOff, Queues: []string{"default"}}, h.store)
 	server := httptest.NewServer(f.Handler())
 	t.Cleanup(server.Close)
 	other := &house{t: t, client: &client{t: t, base: server.URL}}

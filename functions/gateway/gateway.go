@@ -23,6 +23,8 @@ const Name = "gateway"
 
 // Config is what an installation allows, and what the host knows.
 type Config struct {
+	Auth string `envconfig:"AUTH" default:"on" desc:"off: nobody has to say who they are; only where HTTP listens on a loopback address"`
+
 	JobTypes []string `envconfig:"JOB_TYPES" desc:"job types beside the built-in ones; * allows every name"`
 	Queues   []string `ignored:"true"` // that a job may name
 
@@ -57,6 +59,12 @@ type Function struct {
 
 // New makes the function on the API's database. An error begins with the setting that is wrong.
 func New(cfg Config, store *apidb.Store) (*Function, error) {
+	if cfg.Auth == "" {
+		cfg.Auth = AuthOn
+	}
+	if cfg.Auth != AuthOn && cfg.Auth != AuthOff {
+		return nil, fmt.Errorf("AUTH: %q is neither on nor off", cfg.Auth)
+	}
 	defaults, err := jobspec.ParseTypeDefaults(cfg.RetryPolicies)
 	if err != nil {
 		return nil, fmt.Errorf("RETRY_POLICIES: %w", err)
@@ -84,10 +92,14 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 
 // Host is how the function is hosted.
 func (f *Function) Host() funchost.Function {
-	return funchost.Function{
-		Name: Name, HTTP: f.Handler(), HTTPEnded: sync.OnceFunc(func() { close(f.served) }),
+	host := funchost.Function{
+		Name: Name, HTTP: f.Handler(), HTTPMetrics: true, HTTPEnded: sync.OnceFunc(func() { close(f.served) }),
 		Run: f.Run, Ready: f.store.Ping, KafkaOnly: true,
 	}
+	if f.cfg.Auth == AuthOff {
+		host.LoopbackFor = "AUTH: off"
+	}
+	return host
 }
 
 // Run says what was accepted and wakes those who wait for an end. When ctx ends it lets the waiting

@@ -40,7 +40,7 @@ func TestADrainTellsAllThatWasAccepted(t *testing.T) {
 		Listener: listener, Kafka: kafka, FuncTransport: funchost.TransportKafka, ShutdownDelay: 200 * time.Millisecond,
 		ShutdownGrace: time.Minute, Queues: []string{"default"},
 	}
-	f := mustNew(t, gateway.Config{Queues: cfg.Queues, Broker: funchost.Reachable(cfg)}, store)
+	f := mustNew(t, gateway.Config{Auth: gateway.AuthOff, Queues: cfg.Queues, Broker: funchost.Reachable(cfg)}, store)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- funchost.Run(ctx, cfg, f.Host()) }()

@@ -95,7 +95,7 @@ func open(t *testing.T) *house {
 	}
 	t.Cleanup(h.store.Close)
 	g := mustNew(t, gateway.Config{
-		Queues: []string{"default", "mail"}, JobTypes: []string{"MAIL", "SLOW"}, Broker: h.broker.ask,
+		Auth: gateway.AuthOff, Queues: []string{"default", "mail"}, JobTypes: []string{"MAIL", "SLOW"}, Broker: h.broker.ask,
 		Callbacks:     webhook.CallbackConfig{Secrets: []string{globalSecret, formerSecret}},
 		RetryPolicies: `{"SLOW": {"maxRetryCount": 9, "timeoutMs": 1000, "retryPolicy": {"type": "fixed", "delayMs": 7}}}`,
 	}, h.store).Host()

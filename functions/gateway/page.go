@@ -5,6 +5,8 @@ import (
 	"net/http"
 
 	"github.com/gin-gonic/gin"
+
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 //go:embed openapi.yaml
@@ -16,6 +18,12 @@ var pageHTML []byte
 // contract is GET /api/openapi.yaml.
 func (f *Function) contract(c *gin.Context) error {
 	c.Data(http.StatusOK, "application/yaml", openAPI)
+	return nil
+}
+
+// metrics is GET /metrics: what stands there tells of all owners' jobs, and of nobody's by name.
+func (f *Function) metrics(c *gin.Context) error {
+	telemetry.MetricsHandler().ServeHTTP(c.Writer, c.Request)
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/local/mailcatch"
 	"github.com/jobweaver/jobweaver/shared/funchost"
@@ -46,6 +47,10 @@ func (d *defaults) loadOne(cfg any) error {
 		return err
 	}
 	switch cfg := cfg.(type) {
+	case *gateway.Config:
+		if unset("AUTH") {
+			cfg.Auth = gateway.AuthOff
+		}
 	case *outbound.Config:
 		if unset("OUTBOUND_ALLOW") {
 			cfg.Allow = loopback

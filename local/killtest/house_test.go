@@ -140,7 +140,7 @@ func (h *house) startFunctions(bin string, plan plan) {
 			}
 			port := freePort(h.t)
 			ports = append(ports, port)
-			p := h.process(name, bin, function, "HOST=127.0.0.1", "PORT="+port, "DATABASE_URL="+url,
+			p := h.process(name, bin, function, "HOST=127.0.0.1", "AUTH=off", "PORT="+port, "DATABASE_URL="+url,
 				"KAFKA_BROKERS="+h.brokers[0], "JOB_TYPES=WITNESS,"+otherType, "WITNESS_FILE="+h.witnessFile())
 			p.env = append(p.env, h.outside.settings("http://127.0.0.1:"+ports[0])...)
 			if len(h.queues) > 0 {

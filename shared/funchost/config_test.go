@@ -99,6 +99,7 @@ func TestWhatCannotRunDoesNotStart(t *testing.T) {
 		{"an extension with a bad name", Config{Sink: "http://broker", CEOverrides: `{"extensions":{"a-b":"c"}}`},
 			Function{Name: "f"}, "K_CE_OVERRIDES: "},
 		{"an address that is not here", Config{Kafka: broker, Host: "192.0.2.1", Port: 1}, Function{Name: "f"}, "HOST and PORT: "},
+		{"what is for loopback only, on every address", Config{Kafka: broker}, Function{Name: "f", LoopbackFor: "AUTH: off"}, "AUTH: off is for"},
 		{"no name", Config{Kafka: broker}, Function{}, "host a function"},
 		{"topics and no handler", Config{Kafka: broker}, Function{Name: "f", Topics: []string{"t"}}, "host f"},
 	} {

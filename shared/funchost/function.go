@@ -46,6 +46,10 @@ type Function struct {
 
 	// HTTP is served beside probes and metrics. A function with it is ready whatever the broker does.
 	HTTP http.Handler
+	// HTTPMetrics: HTTP serves /metrics as well, to those whom it lets in.
+	HTTPMetrics bool
+	// LoopbackFor names the setting for which this function may listen on a loopback address only; empty: on any.
+	LoopbackFor string
 	// HTTPEnded is called in the drain, when the last request of HTTP has been answered; may be nil.
 	HTTPEnded func()
 

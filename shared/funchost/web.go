@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -35,6 +36,11 @@ func (h *host) listen(ctx context.Context) (*web, error) {
 			return nil, fmt.Errorf("HOST and PORT: %w", err)
 		}
 	}
+	if h.f.LoopbackFor != "" && !onLoopback(listener.Addr()) {
+		_ = listener.Close()
+		return nil, fmt.Errorf("%s is for a loopback address, as HOST=127.0.0.1, and HTTP would listen on %s",
+			h.f.LoopbackFor, listener.Addr())
+	}
 	return &web{listener: listener, server: &http.Server{
 		Handler:           h.routes(),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
@@ -44,6 +50,12 @@ func (h *host) listen(ctx context.Context) (*web, error) {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 	}}, nil
+}
+
+// onLoopback: nobody outside this machine gets there.
+func onLoopback(address net.Addr) bool {
+	at, err := netip.ParseAddrPort(address.String())
+	return err == nil && at.Addr().Unmap().IsLoopback()
 }
 
 func (w *web) address() string {
@@ -84,7 +96,9 @@ func (h *host) routes() http.Handler {
 	mux.HandleFunc("GET /health/readiness", func(w http.ResponseWriter, r *http.Request) {
 		answerProbe(w, h.ready(r.Context()))
 	})
-	mux.Handle("GET /metrics", telemetry.MetricsHandler())
+	if !h.f.HTTPMetrics {
+		mux.Handle("GET /metrics", telemetry.MetricsHandler())
+	}
 	if h.f.HTTP != nil {
 		mux.Handle("/", h.f.HTTP)
 	} else if h.cfg.FuncTransport == TransportHTTP {

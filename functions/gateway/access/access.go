@@ -14,6 +14,12 @@ const (
 	Admin   Role = "admin"
 )
 
+// What a route may need beside a role. No key has one of these.
+const (
+	Public       Role = "public"       // nobody has to say who they are
+	Installation Role = "installation" // admin, of a key that is no owner's
+)
+
 // Principal is who a request is from. The zero one may do nothing.
 type Principal struct {
 	Owner    string // whose things it sees; empty: the installation's own
@@ -31,6 +37,19 @@ func (p Principal) Has(role Role) bool {
 		case own == Operate && role != Admin:
 			return true
 		}
+	}
+	return false
+}
+
+// May says whether the principal has what a route needs. What needs nothing by name is for nobody.
+func (p Principal) May(need Role) bool {
+	switch need {
+	case Public:
+		return true
+	case Installation:
+		return p.Has(Admin) && (p.Everyone || p.Owner == "")
+	case Submit, Read, Operate, Admin:
+		return p.Has(need)
 	}
 	return false
 }

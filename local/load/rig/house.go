@@ -63,7 +63,7 @@ func startSelf(name, dir string, env []string, args ...string) (*Child, error) {
 func workerEnv(slots, queue int) []string {
 	return []string{
 		"POOL_SIZE=" + strconv.Itoa(slots), "QUEUE_SIZE=" + strconv.Itoa(queue),
-		"LOG_LEVEL=warn", "LOG_FORMAT=text", "SHUTDOWN_DELAY=0s", "K_SINK=", "FUNC_TRANSPORT=kafka",
+		"LOG_LEVEL=warn", "LOG_FORMAT=text", "SHUTDOWN_DELAY=0s", "AUTH=off", "K_SINK=", "FUNC_TRANSPORT=kafka",
 	}
 }
 

@@ -1,0 +1,52 @@
+package gateway
+
+import (
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+)
+
+// The values of AUTH.
+const (
+	AuthOn  = "on"
+	AuthOff = "off"
+)
+
+// admitting lets in who has what a route needs, before anything of the request is looked at.
+func (f *Function) admitting(needs access.Role, handle func(*gin.Context) error) func(*gin.Context) error {
+	return func(c *gin.Context) error {
+		if needs == access.Public {
+			return handle(c)
+		}
+		p, err := f.who(c.Request)
+		if err != nil {
+			return err
+		}
+		if !p.May(needs) {
+			return apierror.New(apierror.Forbidden, "the API key does not allow this")
+		}
+		c.Request = c.Request.WithContext(access.With(c.Request.Context(), p))
+		return handle(c)
+	}
+}
+
+// who says who a request is from.
+func (f *Function) who(*http.Request) (access.Principal, error) {
+	if f.cfg.Auth == AuthOff {
+		return access.Principal{Everyone: true, Actor: "anonymous", Roles: []access.Role{access.Admin}}, nil
+	}
+	return access.Principal{}, apierror.New(apierror.Unauthorized, "a valid API key is required")
+}
+
+// whose is the owner whose things the request sees.
+func whose(c *gin.Context) apidb.Owner {
+	p := access.Of(c.Request.Context())
+	if p.Everyone {
+		return apidb.Everyone
+	}
+	return apidb.OwnerOf(p.Owner)
+}
