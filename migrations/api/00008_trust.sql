@@ -42,7 +42,61 @@ ALTER TABLE operations
     DROP CONSTRAINT operations_idempotency_key_key;
 CREATE UNIQUE INDEX operations_idempotency ON operations (owner_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
 
+-- Each owner has numbers of their own, beside those of everyone: whoever asks for one of the two does not go through the other.
+ALTER TABLE tally_entries ADD COLUMN owner_id text NOT NULL DEFAULT '';
+ALTER TABLE tallies
+    ADD COLUMN everyone boolean NOT NULL DEFAULT true, -- all owners' together
+    ADD COLUMN owner_id text    NOT NULL DEFAULT '',
+    ADD CHECK (NOT everyone OR owner_id = ''),
+    DROP CONSTRAINT tallies_pkey,
+    ADD PRIMARY KEY (everyone, owner_id, grain, at, queue, job_type, what);
+ALTER TABLE tallies ALTER COLUMN everyone DROP DEFAULT, ALTER COLUMN owner_id DROP DEFAULT;
+CREATE INDEX tallies_aged ON tallies (grain, at);
+-- How many ended jobs of an owner are there. Whose the entries so far are, nobody knows: all are nobody's, and what they
+-- are to add there is taken away here.
+INSERT INTO tallies (everyone, owner_id, grain, at, queue, job_type, what, n, kept)
+SELECT false, owner_id, 'ever', 'epoch', queue, job_type, what, 0, sum(kept) FROM (
+    SELECT owner_id, queue, job_type, status, 1 FROM jobs WHERE status IN ('COMPLETED', 'FAILED', 'CANCELLED')
+    UNION ALL
+    SELECT '', queue, job_type, what, -kept FROM tally_entries
+) AS counted (owner_id, queue, job_type, what, kept)
+GROUP BY owner_id, queue, job_type, what HAVING sum(kept) <> 0;
+
+-- +goose StatementBegin
+CREATE OR REPLACE FUNCTION tally_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO tally_entries (owner_id, queue, job_type, what, n, kept)
+    SELECT owner_id, queue, job_type, status, 0, -count(*) FROM gone
+    WHERE status IN ('COMPLETED', 'FAILED', 'CANCELLED') GROUP BY owner_id, queue, job_type, status;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+
+-- Each owner's part of job_counts. Who is not in it has no job that has not ended.
+CREATE TABLE owner_job_counts (
+    owner_id text PRIMARY KEY,
+    counts   text NOT NULL
+);
+DELETE FROM job_counts; -- they are counted anew
+
 -- +goose Down
+DROP TABLE owner_job_counts;
+-- +goose StatementBegin
+CREATE OR REPLACE FUNCTION tally_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO tally_entries (queue, job_type, what, n, kept)
+    SELECT queue, job_type, status, 0, -count(*) FROM gone
+    WHERE status IN ('COMPLETED', 'FAILED', 'CANCELLED') GROUP BY queue, job_type, status;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+DELETE FROM tallies WHERE NOT everyone;
+DROP INDEX tallies_aged;
+ALTER TABLE tallies
+    DROP COLUMN everyone, -- and the key with it
+    DROP COLUMN owner_id,
+    ADD PRIMARY KEY (grain, at, queue, job_type, what);
+ALTER TABLE tally_entries DROP COLUMN owner_id;
 DROP INDEX operations_idempotency;
 ALTER TABLE operations DROP COLUMN owner_id, ADD UNIQUE (idempotency_key);
 DROP INDEX jobs_event;

@@ -11,14 +11,18 @@ import (
 // killed takes up to a few seconds of the count along, and no job pays a write.
 type accepts struct {
 	mu sync.Mutex
-	of map[queueAndType]int32
+	of map[acceptedKey]int32
 }
 
-type queueAndType struct{ queue, jobType string }
+type acceptedKey struct{ owner, queue, jobType string }
 
-func (a *accepts) add(key queueAndType, n int32) {
+func acceptedKeyOf(job *NewJob) acceptedKey {
+	return acceptedKey{job.Request.OwnerID, job.Request.Queue, job.Request.JobType}
+}
+
+func (a *accepts) add(key acceptedKey, n int32) {
 	if a.of == nil {
-		a.of = map[queueAndType]int32{}
+		a.of = map[acceptedKey]int32{}
 	}
 	a.of[key] += n
 }
@@ -27,9 +31,9 @@ func (a *accepts) count(jobs []NewJob, accepted []Accepted) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for from, to := 0, 0; from < len(accepted); from = to {
-		key := queueAndType{jobs[from].Request.Queue, jobs[from].Request.JobType}
+		key := acceptedKeyOf(&jobs[from])
 		var n int32
-		for ; to < len(accepted) && jobs[to].Request.Queue == key.queue && jobs[to].Request.JobType == key.jobType; to++ {
+		for ; to < len(accepted) && acceptedKeyOf(&jobs[to]) == key; to++ {
 			if accepted[to].New() {
 				n++
 			}
@@ -40,7 +44,7 @@ func (a *accepts) count(jobs []NewJob, accepted []Accepted) {
 	}
 }
 
-func (a *accepts) take() map[queueAndType]int32 {
+func (a *accepts) take() map[acceptedKey]int32 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	taken := a.of
@@ -48,7 +52,7 @@ func (a *accepts) take() map[queueAndType]int32 {
 	return taken
 }
 
-func (a *accepts) giveBack(taken map[queueAndType]int32) {
+func (a *accepts) giveBack(taken map[acceptedKey]int32) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for key, n := range taken {
@@ -65,7 +69,8 @@ func (s *Store) EnterAccepted(ctx context.Context) error {
 	}
 	var p gen.TallyEnterAcceptedParams
 	for key, n := range taken {
-		p.Queues, p.JobTypes, p.Ns = append(p.Queues, key.queue), append(p.JobTypes, key.jobType), append(p.Ns, n)
+		p.OwnerIDs, p.Queues = append(p.OwnerIDs, key.owner), append(p.Queues, key.queue)
+		p.JobTypes, p.Ns = append(p.JobTypes, key.jobType), append(p.Ns, n)
 	}
 	err := s.q.TallyEnterAccepted(ctx, p)
 	if err != nil {

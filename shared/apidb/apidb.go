@@ -28,7 +28,7 @@ type Store struct {
 	figures  cache[Figures]
 	controls cache[heldControls]
 	accepts  accepts
-	stats    cache[statsRead]
+	stats    caches[statsRead]
 	told     cache[map[string]ToldType]
 	held     heldSchedules
 }

@@ -3,6 +3,7 @@ package apidb
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -50,4 +51,25 @@ func (c *cache[T]) get(
 		}
 		return result.Val.(*cached[T]).value, nil
 	}
+}
+
+// caches has one for each owner.
+type caches[T any] struct {
+	mu   sync.Mutex
+	held map[Owner]*cache[T]
+}
+
+// mostCaches is above how many all are forgotten.
+const mostCaches = 1000
+
+func (c *caches[T]) of(owner Owner) *cache[T] {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held[owner] == nil {
+		if c.held == nil || len(c.held) >= mostCaches {
+			c.held = map[Owner]*cache[T]{}
+		}
+		c.held[owner] = &cache[T]{}
+	}
+	return c.held[owner]
 }

@@ -1,10 +1,12 @@
 package apidb
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,10 +31,11 @@ type Census struct {
 	spent  time.Duration
 	shelf  int16
 	after  uuid.UUID
-	counts map[countKey]*liveCount
+	counts map[countKey]*liveCount // by owner, and of everyone
 }
 
 type countKey struct {
+	of             Owner
 	status         jobstate.Status
 	queue, jobType string
 }
@@ -81,14 +84,8 @@ func (s *Store) CountJobs(ctx context.Context, c *Census, now time.Time) (next t
 func (c *Census) add(rows []gen.JobsCountPageRow) (seen int64) {
 	for _, row := range rows {
 		seen += row.N
-		key := countKey{statusOfShelf(row.Shelf), row.Queue, row.JobType}
-		if c.counts[key] == nil {
-			c.counts[key] = &liveCount{Status: key.status, Queue: row.Queue, JobType: row.JobType, Oldest: row.FirstID}
-		}
-		count := c.counts[key]
-		count.N += row.N
-		if row.FirstID.String() < count.Oldest.String() {
-			count.Oldest = row.FirstID
+		for _, of := range []Owner{OwnerOf(row.OwnerID), Everyone} {
+			c.addRow(countKey{of, statusOfShelf(row.Shelf), row.Queue, row.JobType}, row)
 		}
 		if row.Shelf > c.shelf || row.Shelf == c.shelf && row.LastID.String() > c.after.String() {
 			c.shelf, c.after = row.Shelf, row.LastID
@@ -97,18 +94,57 @@ func (c *Census) add(rows []gen.JobsCountPageRow) (seen int64) {
 	return seen
 }
 
+func (c *Census) addRow(key countKey, row gen.JobsCountPageRow) {
+	if c.counts[key] == nil {
+		c.counts[key] = &liveCount{Status: key.status, Queue: row.Queue, JobType: row.JobType, Oldest: row.FirstID}
+	}
+	count := c.counts[key]
+	count.N += row.N
+	if row.FirstID.String() < count.Oldest.String() {
+		count.Oldest = row.FirstID
+	}
+}
+
+// bodies are what is kept of each owner: the same counts are the same text.
+func (c *Census) bodies() (map[Owner][]byte, error) {
+	counts := map[Owner][]*liveCount{Everyone: {}}
+	for key, count := range c.counts {
+		counts[key.of] = append(counts[key.of], count)
+	}
+	bodies := make(map[Owner][]byte, len(counts))
+	for owner, of := range counts {
+		slices.SortFunc(of, func(a, b *liveCount) int {
+			return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.JobType, b.JobType))
+		})
+		body, err := json.Marshal(of)
+		if err != nil {
+			return nil, fmt.Errorf("write counts of jobs: %w", err)
+		}
+		bodies[owner] = body
+	}
+	return bodies, nil
+}
+
 func (s *Store) keepCensus(ctx context.Context, c *Census) error {
-	counts := make([]*liveCount, 0, len(c.counts))
-	for _, count := range c.counts {
-		counts = append(counts, count)
-	}
-	body, err := json.Marshal(counts)
+	bodies, err := c.bodies()
 	if err != nil {
-		return fmt.Errorf("write counts of jobs: %w", err)
+		return err
 	}
-	return classify("keep counts of jobs", s.q.JobCountsPut(ctx, gen.JobCountsPutParams{
-		AsOf: c.begun, Took: c.spent, Counts: body,
-	}))
+	all := gen.JobCountsPutParams{AsOf: c.begun, Took: c.spent, Counts: bodies[Everyone]}
+	var owners gen.OwnerJobCountsPutParams
+	for owner, body := range bodies {
+		if !owner.everyone {
+			owners.OwnerIDs, owners.Counts = append(owners.OwnerIDs, owner.name), append(owners.Counts, string(body))
+		}
+	}
+	err = s.tx(ctx, func(q *gen.Queries) error {
+		n, err := q.JobCountsPut(ctx, all)
+		if err != nil || n == 0 { // somebody has counted later
+			return err
+		}
+		return q.OwnerJobCountsPut(ctx, owners)
+	})
+	return classify("keep counts of jobs", err)
 }
 
 // statusOfShelf is the other way round of shelvesOf, for those that have not ended.

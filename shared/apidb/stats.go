@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// Stats is how the house does. What has ended is counted as it does; what has not, now and then.
+// Stats is how the house does, or one owner's jobs. What has ended is counted as it does; what has not, now and then.
 type Stats struct {
 	At     time.Time
 	AsOf   *time.Time // when Counts of what has not ended were true; nil: nobody has counted yet
@@ -61,14 +61,16 @@ const statsAge = time.Second
 // statsRead is what statistics are made of.
 type statsRead struct {
 	at      time.Time // by the database's clock
-	tallies []gen.TalliesAllRow
+	tallies []gen.TalliesOfRow
 	asOf    *time.Time
 	live    []liveCount
 }
 
-// Stats gives statistics that are at most a second old, of a queue, of a job type, or with neither of all.
-func (s *Store) Stats(ctx context.Context, queue, jobType string) (Stats, error) {
-	c, err := s.stats.get(ctx, statsAge, s.readStats)
+// Stats gives an owner's statistics that are at most a second old, of a queue, of a job type, or with neither of all.
+func (s *Store) Stats(ctx context.Context, owner Owner, queue, jobType string) (Stats, error) {
+	c, err := s.stats.of(owner).get(ctx, statsAge, func(ctx context.Context) (statsRead, error) {
+		return s.readStats(ctx, owner)
+	})
 	if err != nil {
 		return Stats{}, err
 	}
@@ -88,23 +90,33 @@ func (s *Store) Stats(ctx context.Context, queue, jobType string) (Stats, error)
 	return b.done(), nil
 }
 
-func (s *Store) readStats(ctx context.Context) (c statsRead, err error) {
+func (s *Store) readStats(ctx context.Context, owner Owner) (c statsRead, err error) {
 	if c.at, err = s.q.Now(ctx); err != nil {
 		return c, classify("ask the time", err)
 	}
-	if c.tallies, err = s.q.TalliesAll(ctx); err != nil {
+	of := gen.TalliesOfParams{Everyone: owner.everyone, OwnerID: owner.name}
+	if c.tallies, err = s.q.TalliesOf(ctx, of); err != nil {
 		return c, classify("read tallies", err)
 	}
-	counted, err := s.q.JobCounts(ctx)
+	asOf, counts, err := s.jobCounts(ctx, owner)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return c, nil
 	}
 	if err != nil {
 		return c, classify("read counts of jobs", err)
 	}
-	if err := json.Unmarshal(counted.Counts, &c.live); err != nil {
+	if err := json.Unmarshal(counts, &c.live); err != nil {
 		return c, fmt.Errorf("read counts of jobs: %w", err)
 	}
-	c.asOf = &counted.AsOf
+	c.asOf = &asOf
 	return c, nil
+}
+
+func (s *Store) jobCounts(ctx context.Context, owner Owner) (asOf time.Time, counts []byte, err error) {
+	if owner.everyone {
+		row, err := s.q.JobCounts(ctx)
+		return row.AsOf, row.Counts, err
+	}
+	row, err := s.q.JobCountsOf(ctx, owner.name)
+	return row.AsOf, []byte(row.Counts), err
 }

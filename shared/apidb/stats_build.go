@@ -34,7 +34,7 @@ func flows(at time.Time, of time.Duration, n int) []Flow {
 	return spans
 }
 
-func (b *statsBuilder) addTally(row *gen.TalliesAllRow) {
+func (b *statsBuilder) addTally(row *gen.TalliesOfRow) {
 	if row.Kept != 0 {
 		b.count(row.Queue, row.JobType, jobstate.Status(row.What), row.Kept)
 	}
@@ -58,7 +58,7 @@ func (b *statsBuilder) addTally(row *gen.TalliesAllRow) {
 }
 
 // addFlow enters a tally where it belongs. One of an hour cannot be told apart by minutes.
-func addFlow(spans []Flow, of time.Duration, row *gen.TalliesAllRow) {
+func addFlow(spans []Flow, of time.Duration, row *gen.TalliesOfRow) {
 	i := int(row.At.UTC().Truncate(of).Sub(spans[0].At) / of)
 	if row.N == 0 || row.At.Before(spans[0].At) || i >= len(spans) {
 		return

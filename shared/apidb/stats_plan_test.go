@@ -31,8 +31,8 @@ func TestStatisticsOfAMillionJobs(t *testing.T) {
 	h.fill(t, 850_000, jobstate.Completed)
 	h.fill(t, 50_000, jobstate.Failed)
 	h.fill(t, 100_000, jobstate.Pending)
-	h.exec(t, `insert into tallies (grain, at, queue, job_type, what, n, kept, waited, ran, took) -- two hours of 20 types
-		select 'minute', date_trunc('minute', now()) - m * interval '1 minute', 'default', 'T' || k % 20,
+	h.exec(t, `insert into tallies (everyone, owner_id, grain, at, queue, job_type, what, n, kept, waited, ran, took) -- two hours of 20 types
+		select true, '', 'minute', date_trunc('minute', now()) - m * interval '1 minute', 'default', 'T' || k % 20,
 			(array['COMPLETED', 'FAILED', 'ACCEPTED'])[1 + k / 20], 100, 0, h, h, h
 		from generate_series(0, 119) m, generate_series(0, 59) k, decode(repeat('06', 100), 'hex') h`)
 	plans := &pgtest.Plans{}
@@ -57,7 +57,7 @@ func TestStatisticsOfAMillionJobs(t *testing.T) {
 		}
 		seen, more = seen+page, page == int(c.MaxJobs)
 	}
-	if _, err := q.TalliesAll(t.Context()); err != nil || seen != 100_000 {
+	if _, err := q.TalliesOf(t.Context(), gen.TalliesOfParams{Everyone: true}); err != nil || seen != 100_000 {
 		t.Fatal(seen, err)
 	}
 	for name, of := range plans.Seen() {
@@ -71,7 +71,7 @@ func TestStatisticsOfAMillionJobs(t *testing.T) {
 	}
 	h.census(t)
 	began := time.Now()
-	got, err := h.Stats(t.Context(), "", "")
+	got, err := h.Stats(t.Context(), apidb.Everyone, "", "")
 	if err != nil || got.Total[jobstate.Pending] != 100_000 {
 		t.Errorf("got %v, %v", got.Total, err)
 	}

@@ -21,29 +21,32 @@ type teller struct {
 	*house
 	t        *testing.T
 	jobs     []*toldJob
-	accepted int64
-	ended    map[jobstate.Status]int64
+	accepted map[string]int64 // by owner
+	ended    map[string]apidb.Counts
 	days     time.Duration // how far the clock of those who sum up has gone
 }
 
 type toldJob struct {
-	id             uuid.UUID
-	queue, jobType string
-	word           apidb.StatusWord // the last that was taken
-	gone           bool
+	id    uuid.UUID
+	owner string
+	word  apidb.StatusWord // the last that was taken
+	gone  bool
 }
+
+var tellersOwners = []string{"", "acme", "other"}
 
 func (s *teller) accept() {
 	job := newJob()
 	job.Request.Queue = []string{"default", "mail"}[rand.IntN(2)]
 	job.Request.JobType = []string{"EMAIL", "REPORT", "SIMULATION"}[rand.IntN(3)]
+	job.Request.OwnerID = tellersOwners[rand.IntN(3)]
 	if rand.IntN(4) == 0 {
 		job.Request.IdempotencyKey, job.RequestHash = fmt.Sprint(rand.IntN(10)), []byte{1}
 	}
 	accepted := s.house.accept(s.t, job)
 	if !accepted.Replayed {
-		s.accepted++
-		s.jobs = append(s.jobs, &toldJob{id: job.JobID, queue: job.Request.Queue, jobType: job.Request.JobType})
+		s.accepted[job.Request.OwnerID]++
+		s.jobs = append(s.jobs, &toldJob{id: job.JobID, owner: job.Request.OwnerID})
 	}
 }
 
@@ -72,7 +75,7 @@ func (s *teller) hear() {
 		if !job.gone && w.Version > job.word.Version {
 			before, now := jobstate.Status(job.word.Status.Status), jobstate.Status(w.Status.Status)
 			if now.Terminal() && (before != now || job.word.Attempt != w.Attempt) {
-				s.ended[now]++
+				s.ended[job.owner][now]++
 			}
 			job.word = w
 		}
@@ -148,7 +151,10 @@ func same(a, b apidb.Counts) bool {
 func TestStatisticsAreWhatAPlainRecountSays(t *testing.T) {
 	t.Parallel()
 	for range 3 {
-		s := &teller{house: open(t), t: t, ended: map[jobstate.Status]int64{}}
+		s := &teller{house: open(t), t: t, accepted: map[string]int64{}, ended: map[string]apidb.Counts{}}
+		for _, owner := range tellersOwners {
+			s.ended[owner] = apidb.Counts{}
+		}
 		s.accept()
 		for range 300 {
 			[]func(){s.accept, s.accept, s.hear, s.hear, s.hear, s.hear, s.forget, s.sum}[rand.IntN(8)]()
@@ -168,30 +174,50 @@ func (s *teller) check(name string) {
 		s.t.Fatal(err)
 	}
 	defer again.Close()
-	all, err := again.Stats(s.t.Context(), "", "")
-	if err != nil || !same(all.Total, s.recount(s.t, "true")) {
-		s.t.Errorf("%s: counted %v, recounted %v, %v", name, all.Total, s.recount(s.t, "true"), err)
+	everyone := apidb.Counts{}
+	var accepted int64
+	for _, owner := range tellersOwners {
+		s.checkOf(again, name+" of "+owner, apidb.OwnerOf(owner), "owner_id = '"+owner+"'", s.accepted[owner], s.ended[owner])
+		accepted += s.accepted[owner]
+		for status, n := range s.ended[owner] {
+			everyone[status] += n
+		}
+	}
+	s.checkOf(again, name+" of everyone", apidb.Everyone, "true", accepted, everyone)
+	s.checkOf(again, name+" of nobody who is there", apidb.OwnerOf("acm"), "false", 0, apidb.Counts{})
+}
+
+// checkOf compares an owner's numbers with a recount of the jobs for which a condition holds.
+func (s *teller) checkOf(
+	store *apidb.Store, name string, owner apidb.Owner, where string, accepted int64, ended apidb.Counts,
+) {
+	s.t.Helper()
+	all, err := store.Stats(s.t.Context(), owner, "", "")
+	jobs := s.recount(s.t, where)
+	if err != nil || !same(all.Total, jobs) || (len(all.Types) == 0) != (len(jobs) == 0) {
+		s.t.Errorf("%s: counted %v, recounted %v, %v", name, all.Total, jobs, err)
 	}
 	for _, queue := range []string{"default", "mail"} {
-		one, err := again.Stats(s.t.Context(), queue, "EMAIL")
-		want := s.recount(s.t, "queue = '"+queue+"' and job_type = 'EMAIL'")
+		one, err := store.Stats(s.t.Context(), owner, queue, "EMAIL")
+		want := s.recount(s.t, where+" and queue = '"+queue+"' and job_type = 'EMAIL'")
 		if err != nil || !same(one.Total, want) || !same(one.Types["EMAIL"], want) || !same(one.Queues[queue], want) {
 			s.t.Errorf("%s: %s has %v, recounted %v, %v", name, queue, one.Total, want, err)
 		}
 	}
-	var day apidb.Flow
+	var days apidb.Flow
 	for _, flow := range all.Days {
-		day.Accepted, day.Completed = day.Accepted+flow.Accepted, day.Completed+flow.Completed
-		day.Failed, day.Cancelled = day.Failed+flow.Failed, day.Cancelled+flow.Cancelled
+		days.Accepted, days.Completed = days.Accepted+flow.Accepted, days.Completed+flow.Completed
+		days.Failed, days.Cancelled = days.Failed+flow.Failed, days.Cancelled+flow.Cancelled
 	}
-	if s.days < 30*24*time.Hour && (day.Accepted != s.accepted || day.Completed != s.ended[jobstate.Completed] ||
-		day.Failed != s.ended[jobstate.Failed] || day.Cancelled != s.ended[jobstate.Cancelled]) {
-		s.t.Errorf("%s: %+v happened, told %d accepted and %v", name, day, s.accepted, s.ended)
+	if s.days < 30*24*time.Hour && (days.Accepted != accepted || days.Completed != ended[jobstate.Completed] ||
+		days.Failed != ended[jobstate.Failed] || days.Cancelled != ended[jobstate.Cancelled]) {
+		s.t.Errorf("%s: %+v happened, told %d accepted and %v", name, days, accepted, ended)
 	}
 	var oldest *uuid.UUID
 	for _, job := range s.jobs {
 		status := jobstate.Status(job.word.Status.Status)
-		if !job.gone && oldest == nil && (status == "" || status == jobstate.Pending || status == jobstate.Retrying) {
+		if !job.gone && oldest == nil && (owner == apidb.Everyone || owner == apidb.OwnerOf(job.owner)) &&
+			(status == "" || status == jobstate.Pending || status == jobstate.Retrying) {
 			oldest = &job.id
 		}
 	}
@@ -221,7 +247,7 @@ func TestPercentilesAreRightToATenth(t *testing.T) {
 	h.apply(t, words[:500]...)
 	h.sumAll(t, 0)
 	h.apply(t, words[500:]...)
-	got, err := h.Stats(t.Context(), "", "")
+	got, err := h.Stats(t.Context(), apidb.Everyone, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +291,7 @@ func TestAProcessThatSumsUpKeepsOthersFromIt(t *testing.T) {
 		return err
 	})
 	h.sumAll(t, 0)
-	if n := one[int](t, h, "select count(*) from tallies where kept = 1"); n != 1 {
+	if n := one[int](t, h, "select count(*) from tallies where kept = 1"); n != 2 {
 		t.Errorf("%d sums were made", n)
 	}
 }
@@ -283,7 +309,7 @@ func TestAQueueThatIsGoneIsNotTalliedForEver(t *testing.T) {
 		}
 	}
 	sumUp()
-	if n := one[int64](t, h, "select kept from tallies where grain = 'ever' and what = 'COMPLETED'"); n != 1 {
+	if n := one[int64](t, h, "select sum(kept)::bigint from tallies where grain = 'ever' and what = 'COMPLETED'"); n != 2 { // its owner's, and everyone's
 		t.Errorf("%d are kept", n)
 	}
 	h.exec(t, "delete from jobs")

@@ -32,6 +32,7 @@ var grains = []grain{
 }
 
 type tallyKey struct {
+	of                   Owner
 	grain                string
 	at                   time.Time // in UTC
 	queue, jobType, what string
@@ -51,15 +52,36 @@ func (t *tally) add(n, kept int64, waited, ran, took []byte) {
 
 type tallies map[tallyKey]*tally
 
-func (ts tallies) at(to int, at time.Time, queue, jobType, what string) *tally {
-	key := tallyKey{grains[to].name, time.Unix(0, 0).UTC(), queue, jobType, what}
-	if of := grains[to].of; of > 0 {
-		key.at = at.UTC().Truncate(of)
+// addAll adds another tally.
+func (t *tally) addAll(other *tally) {
+	t.n, t.kept = t.n+other.n, t.kept+other.kept
+	t.waited.addAll(other.waited)
+	t.ran.addAll(other.ran)
+	t.took.addAll(other.took)
+}
+
+func (ts tallies) at(of Owner, to int, at time.Time, queue, jobType, what string) *tally {
+	key := tallyKey{of, grains[to].name, time.Unix(0, 0).UTC(), queue, jobType, what}
+	if span := grains[to].of; span > 0 {
+		key.at = at.UTC().Truncate(span)
 	}
+	return ts.of(key)
+}
+
+func (ts tallies) of(key tallyKey) *tally {
 	if ts[key] == nil {
 		ts[key] = &tally{}
 	}
 	return ts[key]
+}
+
+// addEveryone adds to the owners' tallies those of all together.
+func (ts tallies) addEveryone() {
+	for _, key := range slices.Collect(maps.Keys(ts)) {
+		all := key
+		all.of = Everyone
+		ts.of(all).addAll(ts[key])
+	}
 }
 
 // SumTallies sums up what was entered, and what has grown old; more: not all of it. One process at a
@@ -76,12 +98,13 @@ func (s *Store) SumTallies(ctx context.Context, now time.Time) (more bool, err e
 			return err
 		}
 		for _, e := range entries {
-			sum := sums.at(0, e.At, e.Queue, e.JobType, e.What)
+			sum := sums.at(OwnerOf(e.OwnerID), 0, e.At, e.Queue, e.JobType, e.What)
 			sum.add(int64(e.N), int64(e.Kept), nil, nil, nil)
 			for _, of := range e.Times {
 				sum.addTimes(of)
 			}
 		}
+		sums.addEveryone()
 		more = len(entries) == mostEntries
 		for from := range len(grains) - 1 {
 			taken, err := takeOld(ctx, q, sums, from, now)
@@ -102,7 +125,7 @@ func takeOld(ctx context.Context, q *gen.Queries, sums tallies, from int, now ti
 		MaxTallies: mostTallies,
 	})
 	for _, row := range rows {
-		sum := sums.at(from+1, row.At, row.Queue, row.JobType, row.What)
+		sum := sums.at(Owner{row.OwnerID, row.Everyone}, from+1, row.At, row.Queue, row.JobType, row.What)
 		if grains[from+1].of == 0 {
 			row.N, row.Waited, row.Ran, row.Took = 0, nil, nil, nil
 		}
@@ -117,11 +140,12 @@ func (ts tallies) put(ctx context.Context, q *gen.Queries) error {
 		return nil
 	}
 	keys := slices.SortedFunc(maps.Keys(ts), func(a, b tallyKey) int {
-		return cmp.Or(cmp.Compare(a.grain, b.grain), a.at.Compare(b.at), cmp.Compare(a.queue, b.queue),
+		return cmp.Or(cmp.Compare(a.of.name, b.of.name), cmp.Compare(a.grain, b.grain), a.at.Compare(b.at), cmp.Compare(a.queue, b.queue),
 			cmp.Compare(a.jobType, b.jobType), cmp.Compare(a.what, b.what))
 	})
 	var find gen.TallyFindParams
 	for _, key := range keys {
+		find.Everyones, find.OwnerIDs = append(find.Everyones, key.of.everyone), append(find.OwnerIDs, key.of.name)
 		find.Grains, find.Ats = append(find.Grains, key.grain), append(find.Ats, key.at)
 		find.Queues, find.JobTypes = append(find.Queues, key.queue), append(find.JobTypes, key.jobType)
 		find.Whats = append(find.Whats, key.what)
@@ -131,10 +155,11 @@ func (ts tallies) put(ctx context.Context, q *gen.Queries) error {
 		return err
 	}
 	for _, row := range before {
-		ts[tallyKey{row.Grain, row.At.UTC(), row.Queue, row.JobType, row.What}].add(
-			row.N, row.Kept, row.Waited, row.Ran, row.Took)
+		key := tallyKey{Owner{row.OwnerID, row.Everyone}, row.Grain, row.At.UTC(), row.Queue, row.JobType, row.What}
+		ts[key].add(row.N, row.Kept, row.Waited, row.Ran, row.Took)
 	}
 	p := gen.TallyPutParams{
+		Everyones: find.Everyones, OwnerIDs: find.OwnerIDs,
 		Grains: find.Grains, Ats: find.Ats, Queues: find.Queues, JobTypes: find.JobTypes, Whats: find.Whats,
 	}
 	for _, key := range keys {

@@ -201,7 +201,7 @@ with input as (
                                      then jobs.status else '' end end
     from input
     where jobs.job_id = input.job_id and jobs.version < input.version
-    returning jobs.queue, jobs.job_type, jobs.status, jobs.ended_as,
+    returning jobs.owner_id, jobs.queue, jobs.job_type, jobs.status, jobs.ended_as,
         case when jobs.run_at is null then input.times else input.times | 65535 end as times, -- only how long it ran
         case when jobs.callback_url is not null and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
                   and jobs.ended_as is distinct from ''
@@ -213,14 +213,14 @@ with input as (
                 'updatedAt', jobs.updated_at, 'expiresAt', jobs.expires_at, 'orderingKey', jobs.ordering_key) end as job,
         case when jobs.callback_url is not null then jobs.snapshot end as snapshot
 ), grouped as (
-    select queue, job_type, status, ended_as, count(*) as n, array_agg(times) as times
-    from changed group by queue, job_type, status, ended_as
+    select owner_id, queue, job_type, status, ended_as, count(*) as n, array_agg(times) as times
+    from changed group by owner_id, queue, job_type, status, ended_as
 ), entered as (
-    insert into tally_entries (queue, job_type, what, n, kept, times)
-    select queue, job_type, status, n, n, times from grouped
+    insert into tally_entries (owner_id, queue, job_type, what, n, kept, times)
+    select owner_id, queue, job_type, status, n, n, times from grouped
     where status in ('COMPLETED', 'FAILED', 'CANCELLED') and ended_as is distinct from ''
     union all
-    select queue, job_type, ended_as, 0, -n, '{}' from grouped where ended_as <> ''
+    select owner_id, queue, job_type, ended_as, 0, -n, '{}' from grouped where ended_as <> ''
 ), delivered as (
     insert into deliveries (job_id, version, owner_id, job_status, url, job, snapshot)
     select

@@ -3,52 +3,57 @@
 select pg_try_advisory_xact_lock(7306371);
 
 -- name: TallyEnterAccepted :exec
-insert into tally_entries (queue, job_type, what, n, kept)
-select unnest(@queues::text[]), unnest(@job_types::text[]), 'ACCEPTED', unnest(@ns::int[]), 0;
+insert into tally_entries (owner_id, queue, job_type, what, n, kept)
+select unnest(@owner_ids::text[]), unnest(@queues::text[]), unnest(@job_types::text[]), 'ACCEPTED', unnest(@ns::int[]), 0;
 
 -- name: TallyTakeEntries :many
 delete from tally_entries
 where id in (select id from tally_entries order by id limit @max_entries::int)
-returning at, queue, job_type, what, n, kept, times;
+returning at, owner_id, queue, job_type, what, n, kept, times;
 
 -- name: TallyTakeOld :many
 with aged as (
-    select t.grain, t.at, t.queue, t.job_type, t.what from tallies as t
+    select t.everyone, t.owner_id, t.grain, t.at, t.queue, t.job_type, t.what from tallies as t
     where t.grain = @grain and t.at < @before::timestamptz order by t.at limit @max_tallies::int
 )
 delete from tallies using aged
-where tallies.grain = aged.grain and tallies.at = aged.at and tallies.queue = aged.queue
+where tallies.everyone = aged.everyone and tallies.owner_id = aged.owner_id
+    and tallies.grain = aged.grain and tallies.at = aged.at and tallies.queue = aged.queue
     and tallies.job_type = aged.job_type and tallies.what = aged.what
 returning tallies.*;
 
 -- name: TallyFind :many
 with input as (
     select
-        unnest(@grains::text[])     as grain,
-        unnest(@ats::timestamptz[]) as at,
-        unnest(@queues::text[])     as queue,
-        unnest(@job_types::text[])  as job_type,
-        unnest(@whats::text[])      as what
+        unnest(@everyones::boolean[]) as everyone,
+        unnest(@owner_ids::text[])    as owner_id,
+        unnest(@grains::text[])       as grain,
+        unnest(@ats::timestamptz[])   as at,
+        unnest(@queues::text[])       as queue,
+        unnest(@job_types::text[])    as job_type,
+        unnest(@whats::text[])        as what
 )
 select tallies.* from input join tallies
-    on tallies.grain = input.grain and tallies.at = input.at and tallies.queue = input.queue
+    on tallies.everyone = input.everyone and tallies.owner_id = input.owner_id
+    and tallies.grain = input.grain and tallies.at = input.at and tallies.queue = input.queue
     and tallies.job_type = input.job_type and tallies.what = input.what;
 
 -- name: TallyPut :exec
-insert into tallies (grain, at, queue, job_type, what, n, kept, waited, ran, took)
+insert into tallies (everyone, owner_id, grain, at, queue, job_type, what, n, kept, waited, ran, took)
 select
+    unnest(@everyones::boolean[]), unnest(@owner_ids::text[]),
     unnest(@grains::text[]), unnest(@ats::timestamptz[]), unnest(@queues::text[]), unnest(@job_types::text[]),
     unnest(@whats::text[]), unnest(@ns::bigint[]), unnest(@kepts::bigint[]),
     unnest(@waiteds::bytea[]), unnest(@rans::bytea[]), unnest(@tooks::bytea[])
-on conflict (grain, at, queue, job_type, what) do update set
+on conflict (everyone, owner_id, grain, at, queue, job_type, what) do update set
     n = excluded.n, kept = excluded.kept, waited = excluded.waited, ran = excluded.ran, took = excluded.took;
 
 -- Types and queues come and go: what says nothing is not kept for ever.
 -- name: TallyForget :exec
 delete from tallies where grain = 'ever' and kept = 0;
 
--- All that is tallied, in one snapshot; histograms of the last hour only.
--- name: TalliesAll :many
+-- All that is tallied of everyone, or of one owner, in one snapshot; histograms of the last hour only.
+-- name: TalliesOf :many
 select
     grain, at, queue, job_type, what, n, kept,
     (case when recent then waited else '' end)::bytea as waited,
@@ -56,27 +61,47 @@ select
     (case when recent then took else '' end)::bytea as took,
     '{}'::int[] as times
 from tallies cross join lateral (select at >= now() - interval '62 minutes' and grain = 'minute' as recent) as age
+where everyone = @everyone::boolean and owner_id = @owner_id::text
 union all
-select 'entry', at, queue, job_type, what, n, kept, '', '', '', times from tally_entries;
+select 'entry', at, queue, job_type, what, n, kept, '', '', '', times from tally_entries
+where @everyone or owner_id = @owner_id;
 
 -- Counts the jobs that have not ended, a page of the walk over their shelves.
 -- name: JobsCountPage :many
 with page as (
-    select shelf_of(status, version) as shelf, job_id, queue, job_type from jobs
+    select shelf_of(status, version) as shelf, job_id, owner_id, queue, job_type from jobs
     where shelf_of(status, version) >= @shelf::smallint and shelf_of(status, version) <= 7
         and (shelf_of(status, version), job_id) > (@shelf, @after_id::uuid)
     order by shelf_of(status, version), job_id
     limit @max_jobs::int
 )
 select
-    shelf::smallint as shelf, queue, job_type, count(*) as n,
+    shelf::smallint as shelf, owner_id, queue, job_type, count(*) as n,
     min(job_id::text collate "C")::uuid as first_id, max(job_id::text collate "C")::uuid as last_id
-from page group by shelf, queue, job_type;
+from page group by shelf, owner_id, queue, job_type;
 
--- name: JobCountsPut :exec
+-- Only the newest count is kept, and only one that is says what each owner has.
+-- name: JobCountsPut :execrows
 insert into job_counts (as_of, took, counts) values (@as_of, @took, @counts)
 on conflict (id) do update set as_of = excluded.as_of, took = excluded.took, counts = excluded.counts
 where job_counts.as_of < excluded.as_of;
 
+-- name: OwnerJobCountsPut :exec
+with input as (
+    select unnest(@owner_ids::text[]) as owner_id, unnest(@counts::text[]) as counts
+), gone as (
+    delete from owner_job_counts where not exists (select from input where input.owner_id = owner_job_counts.owner_id)
+)
+insert into owner_job_counts (owner_id, counts)
+select owner_id, counts from input
+on conflict (owner_id) do update set counts = excluded.counts
+where owner_job_counts.counts <> excluded.counts;
+
 -- name: JobCounts :one
 select as_of, took, counts from job_counts;
+
+-- name: JobCountsOf :one
+select as_of, coalesce((
+    select owner_job_counts.counts from owner_job_counts where owner_job_counts.owner_id = @owner_id
+), '[]')::text as counts
+from job_counts;

@@ -82,14 +82,16 @@ type Schedule struct {
 }
 
 type Tally struct {
-	Grain   string
-	At      time.Time
-	Queue   string
-	JobType string
-	What    string
-	N       int64
-	Kept    int64
-	Waited  []byte
-	Ran     []byte
-	Took    []byte
+	Grain    string
+	At       time.Time
+	Queue    string
+	JobType  string
+	What     string
+	N        int64
+	Kept     int64
+	Waited   []byte
+	Ran      []byte
+	Took     []byte
+	Everyone bool
+	OwnerID  string
 }

@@ -30,7 +30,26 @@ func (q *Queries) JobCounts(ctx context.Context) (JobCountsRow, error) {
 	return i, err
 }
 
-const jobCountsPut = `-- name: JobCountsPut :exec
+const jobCountsOf = `-- name: JobCountsOf :one
+select as_of, coalesce((
+    select owner_job_counts.counts from owner_job_counts where owner_job_counts.owner_id = $1
+), '[]')::text as counts
+from job_counts
+`
+
+type JobCountsOfRow struct {
+	AsOf   time.Time
+	Counts string
+}
+
+func (q *Queries) JobCountsOf(ctx context.Context, ownerID string) (JobCountsOfRow, error) {
+	row := q.db.QueryRow(ctx, jobCountsOf, ownerID)
+	var i JobCountsOfRow
+	err := row.Scan(&i.AsOf, &i.Counts)
+	return i, err
+}
+
+const jobCountsPut = `-- name: JobCountsPut :execrows
 insert into job_counts (as_of, took, counts) values ($1, $2, $3)
 on conflict (id) do update set as_of = excluded.as_of, took = excluded.took, counts = excluded.counts
 where job_counts.as_of < excluded.as_of
@@ -42,23 +61,27 @@ type JobCountsPutParams struct {
 	Counts json.RawMessage
 }
 
-func (q *Queries) JobCountsPut(ctx context.Context, arg JobCountsPutParams) error {
-	_, err := q.db.Exec(ctx, jobCountsPut, arg.AsOf, arg.Took, arg.Counts)
-	return err
+// Only the newest count is kept, and only one that is says what each owner has.
+func (q *Queries) JobCountsPut(ctx context.Context, arg JobCountsPutParams) (int64, error) {
+	result, err := q.db.Exec(ctx, jobCountsPut, arg.AsOf, arg.Took, arg.Counts)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const jobsCountPage = `-- name: JobsCountPage :many
 with page as (
-    select shelf_of(status, version) as shelf, job_id, queue, job_type from jobs
+    select shelf_of(status, version) as shelf, job_id, owner_id, queue, job_type from jobs
     where shelf_of(status, version) >= $1::smallint and shelf_of(status, version) <= 7
         and (shelf_of(status, version), job_id) > ($1, $2::uuid)
     order by shelf_of(status, version), job_id
     limit $3::int
 )
 select
-    shelf::smallint as shelf, queue, job_type, count(*) as n,
+    shelf::smallint as shelf, owner_id, queue, job_type, count(*) as n,
     min(job_id::text collate "C")::uuid as first_id, max(job_id::text collate "C")::uuid as last_id
-from page group by shelf, queue, job_type
+from page group by shelf, owner_id, queue, job_type
 `
 
 type JobsCountPageParams struct {
@@ -69,6 +92,7 @@ type JobsCountPageParams struct {
 
 type JobsCountPageRow struct {
 	Shelf   int16
+	OwnerID string
 	Queue   string
 	JobType string
 	N       int64
@@ -88,6 +112,7 @@ func (q *Queries) JobsCountPage(ctx context.Context, arg JobsCountPageParams) ([
 		var i JobsCountPageRow
 		if err := rows.Scan(
 			&i.Shelf,
+			&i.OwnerID,
 			&i.Queue,
 			&i.JobType,
 			&i.N,
@@ -104,7 +129,29 @@ func (q *Queries) JobsCountPage(ctx context.Context, arg JobsCountPageParams) ([
 	return items, nil
 }
 
-const talliesAll = `-- name: TalliesAll :many
+const ownerJobCountsPut = `-- name: OwnerJobCountsPut :exec
+with input as (
+    select unnest($1::text[]) as owner_id, unnest($2::text[]) as counts
+), gone as (
+    delete from owner_job_counts where not exists (select from input where input.owner_id = owner_job_counts.owner_id)
+)
+insert into owner_job_counts (owner_id, counts)
+select owner_id, counts from input
+on conflict (owner_id) do update set counts = excluded.counts
+where owner_job_counts.counts <> excluded.counts
+`
+
+type OwnerJobCountsPutParams struct {
+	OwnerIDs []string
+	Counts   []string
+}
+
+func (q *Queries) OwnerJobCountsPut(ctx context.Context, arg OwnerJobCountsPutParams) error {
+	_, err := q.db.Exec(ctx, ownerJobCountsPut, arg.OwnerIDs, arg.Counts)
+	return err
+}
+
+const talliesOf = `-- name: TalliesOf :many
 select
     grain, at, queue, job_type, what, n, kept,
     (case when recent then waited else '' end)::bytea as waited,
@@ -112,11 +159,18 @@ select
     (case when recent then took else '' end)::bytea as took,
     '{}'::int[] as times
 from tallies cross join lateral (select at >= now() - interval '62 minutes' and grain = 'minute' as recent) as age
+where everyone = $1::boolean and owner_id = $2::text
 union all
 select 'entry', at, queue, job_type, what, n, kept, '', '', '', times from tally_entries
+where $1 or owner_id = $2
 `
 
-type TalliesAllRow struct {
+type TalliesOfParams struct {
+	Everyone bool
+	OwnerID  string
+}
+
+type TalliesOfRow struct {
 	Grain   string
 	At      time.Time
 	Queue   string
@@ -130,16 +184,16 @@ type TalliesAllRow struct {
 	Times   []int32
 }
 
-// All that is tallied, in one snapshot; histograms of the last hour only.
-func (q *Queries) TalliesAll(ctx context.Context) ([]TalliesAllRow, error) {
-	rows, err := q.db.Query(ctx, talliesAll)
+// All that is tallied of everyone, or of one owner, in one snapshot; histograms of the last hour only.
+func (q *Queries) TalliesOf(ctx context.Context, arg TalliesOfParams) ([]TalliesOfRow, error) {
+	rows, err := q.db.Query(ctx, talliesOf, arg.Everyone, arg.OwnerID)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []TalliesAllRow
+	var items []TalliesOfRow
 	for rows.Next() {
-		var i TalliesAllRow
+		var i TalliesOfRow
 		if err := rows.Scan(
 			&i.Grain,
 			&i.At,
@@ -164,45 +218,58 @@ func (q *Queries) TalliesAll(ctx context.Context) ([]TalliesAllRow, error) {
 }
 
 const tallyEnterAccepted = `-- name: TallyEnterAccepted :exec
-insert into tally_entries (queue, job_type, what, n, kept)
-select unnest($1::text[]), unnest($2::text[]), 'ACCEPTED', unnest($3::int[]), 0
+insert into tally_entries (owner_id, queue, job_type, what, n, kept)
+select unnest($1::text[]), unnest($2::text[]), unnest($3::text[]), 'ACCEPTED', unnest($4::int[]), 0
 `
 
 type TallyEnterAcceptedParams struct {
+	OwnerIDs []string
 	Queues   []string
 	JobTypes []string
 	Ns       []int32
 }
 
 func (q *Queries) TallyEnterAccepted(ctx context.Context, arg TallyEnterAcceptedParams) error {
-	_, err := q.db.Exec(ctx, tallyEnterAccepted, arg.Queues, arg.JobTypes, arg.Ns)
+	_, err := q.db.Exec(ctx, tallyEnterAccepted,
+		arg.OwnerIDs,
+		arg.Queues,
+		arg.JobTypes,
+		arg.Ns,
+	)
 	return err
 }
 
 const tallyFind = `-- name: TallyFind :many
 with input as (
     select
-        unnest($1::text[])     as grain,
-        unnest($2::timestamptz[]) as at,
-        unnest($3::text[])     as queue,
-        unnest($4::text[])  as job_type,
-        unnest($5::text[])      as what
+        unnest($1::boolean[]) as everyone,
+        unnest($2::text[])    as owner_id,
+        unnest($3::text[])       as grain,
+        unnest($4::timestamptz[])   as at,
+        unnest($5::text[])       as queue,
+        unnest($6::text[])    as job_type,
+        unnest($7::text[])        as what
 )
-select tallies.grain, tallies.at, tallies.queue, tallies.job_type, tallies.what, tallies.n, tallies.kept, tallies.waited, tallies.ran, tallies.took from input join tallies
-    on tallies.grain = input.grain and tallies.at = input.at and tallies.queue = input.queue
+select tallies.grain, tallies.at, tallies.queue, tallies.job_type, tallies.what, tallies.n, tallies.kept, tallies.waited, tallies.ran, tallies.took, tallies.everyone, tallies.owner_id from input join tallies
+    on tallies.everyone = input.everyone and tallies.owner_id = input.owner_id
+    and tallies.grain = input.grain and tallies.at = input.at and tallies.queue = input.queue
     and tallies.job_type = input.job_type and tallies.what = input.what
 `
 
 type TallyFindParams struct {
-	Grains   []string
-	Ats      []time.Time
-	Queues   []string
-	JobTypes []string
-	Whats    []string
+	Everyones []bool
+	OwnerIDs  []string
+	Grains    []string
+	Ats       []time.Time
+	Queues    []string
+	JobTypes  []string
+	Whats     []string
 }
 
 func (q *Queries) TallyFind(ctx context.Context, arg TallyFindParams) ([]Tally, error) {
 	rows, err := q.db.Query(ctx, tallyFind,
+		arg.Everyones,
+		arg.OwnerIDs,
 		arg.Grains,
 		arg.Ats,
 		arg.Queues,
@@ -227,6 +294,8 @@ func (q *Queries) TallyFind(ctx context.Context, arg TallyFindParams) ([]Tally, 
 			&i.Waited,
 			&i.Ran,
 			&i.Took,
+			&i.Everyone,
+			&i.OwnerID,
 		); err != nil {
 			return nil, err
 		}
@@ -261,30 +330,35 @@ func (q *Queries) TallyLock(ctx context.Context) (bool, error) {
 }
 
 const tallyPut = `-- name: TallyPut :exec
-insert into tallies (grain, at, queue, job_type, what, n, kept, waited, ran, took)
+insert into tallies (everyone, owner_id, grain, at, queue, job_type, what, n, kept, waited, ran, took)
 select
-    unnest($1::text[]), unnest($2::timestamptz[]), unnest($3::text[]), unnest($4::text[]),
-    unnest($5::text[]), unnest($6::bigint[]), unnest($7::bigint[]),
-    unnest($8::bytea[]), unnest($9::bytea[]), unnest($10::bytea[])
-on conflict (grain, at, queue, job_type, what) do update set
+    unnest($1::boolean[]), unnest($2::text[]),
+    unnest($3::text[]), unnest($4::timestamptz[]), unnest($5::text[]), unnest($6::text[]),
+    unnest($7::text[]), unnest($8::bigint[]), unnest($9::bigint[]),
+    unnest($10::bytea[]), unnest($11::bytea[]), unnest($12::bytea[])
+on conflict (everyone, owner_id, grain, at, queue, job_type, what) do update set
     n = excluded.n, kept = excluded.kept, waited = excluded.waited, ran = excluded.ran, took = excluded.took
 `
 
 type TallyPutParams struct {
-	Grains   []string
-	Ats      []time.Time
-	Queues   []string
-	JobTypes []string
-	Whats    []string
-	Ns       []int64
-	Kepts    []int64
-	Waiteds  [][]byte
-	Rans     [][]byte
-	Tooks    [][]byte
+	Everyones []bool
+	OwnerIDs  []string
+	Grains    []string
+	Ats       []time.Time
+	Queues    []string
+	JobTypes  []string
+	Whats     []string
+	Ns        []int64
+	Kepts     []int64
+	Waiteds   [][]byte
+	Rans      [][]byte
+	Tooks     [][]byte
 }
 
 func (q *Queries) TallyPut(ctx context.Context, arg TallyPutParams) error {
 	_, err := q.db.Exec(ctx, tallyPut,
+		arg.Everyones,
+		arg.OwnerIDs,
 		arg.Grains,
 		arg.Ats,
 		arg.Queues,
@@ -302,11 +376,12 @@ func (q *Queries) TallyPut(ctx context.Context, arg TallyPutParams) error {
 const tallyTakeEntries = `-- name: TallyTakeEntries :many
 delete from tally_entries
 where id in (select id from tally_entries order by id limit $1::int)
-returning at, queue, job_type, what, n, kept, times
+returning at, owner_id, queue, job_type, what, n, kept, times
 `
 
 type TallyTakeEntriesRow struct {
 	At      time.Time
+	OwnerID string
 	Queue   string
 	JobType string
 	What    string
@@ -326,6 +401,7 @@ func (q *Queries) TallyTakeEntries(ctx context.Context, maxEntries int32) ([]Tal
 		var i TallyTakeEntriesRow
 		if err := rows.Scan(
 			&i.At,
+			&i.OwnerID,
 			&i.Queue,
 			&i.JobType,
 			&i.What,
@@ -345,13 +421,14 @@ func (q *Queries) TallyTakeEntries(ctx context.Context, maxEntries int32) ([]Tal
 
 const tallyTakeOld = `-- name: TallyTakeOld :many
 with aged as (
-    select t.grain, t.at, t.queue, t.job_type, t.what from tallies as t
+    select t.everyone, t.owner_id, t.grain, t.at, t.queue, t.job_type, t.what from tallies as t
     where t.grain = $1 and t.at < $2::timestamptz order by t.at limit $3::int
 )
 delete from tallies using aged
-where tallies.grain = aged.grain and tallies.at = aged.at and tallies.queue = aged.queue
+where tallies.everyone = aged.everyone and tallies.owner_id = aged.owner_id
+    and tallies.grain = aged.grain and tallies.at = aged.at and tallies.queue = aged.queue
     and tallies.job_type = aged.job_type and tallies.what = aged.what
-returning tallies.grain, tallies.at, tallies.queue, tallies.job_type, tallies.what, tallies.n, tallies.kept, tallies.waited, tallies.ran, tallies.took
+returning tallies.grain, tallies.at, tallies.queue, tallies.job_type, tallies.what, tallies.n, tallies.kept, tallies.waited, tallies.ran, tallies.took, tallies.everyone, tallies.owner_id
 `
 
 type TallyTakeOldParams struct {
@@ -380,6 +457,8 @@ func (q *Queries) TallyTakeOld(ctx context.Context, arg TallyTakeOldParams) ([]T
 			&i.Waited,
 			&i.Ran,
 			&i.Took,
+			&i.Everyone,
+			&i.OwnerID,
 		); err != nil {
 			return nil, err
 		}
