@@ -10,8 +10,7 @@ import (
 // installation tells whether the request is from who looks after all of it: its admin who acts for no owner, or
 // anybody, where nobody has to say who they are.
 func installation(c *gin.Context) bool {
-	p := access.Of(c.Request.Context())
-	return p.Everyone || p.Owner == "" && p.Has(access.Admin)
+	return access.Of(c.Request.Context()).May(access.Installation)
 }
 
 // whoseNumbers is the owner whose numbers the request sees.

@@ -140,8 +140,8 @@ func (ts tallies) put(ctx context.Context, q *gen.Queries) error {
 		return nil
 	}
 	keys := slices.SortedFunc(maps.Keys(ts), func(a, b tallyKey) int {
-		return cmp.Or(cmp.Compare(a.of.name, b.of.name), cmp.Compare(a.grain, b.grain), a.at.Compare(b.at), cmp.Compare(a.queue, b.queue),
-			cmp.Compare(a.jobType, b.jobType), cmp.Compare(a.what, b.what))
+		return cmp.Or(cmp.Compare(a.of.name, b.of.name), cmp.Compare(a.grain, b.grain), a.at.Compare(b.at),
+			cmp.Compare(a.queue, b.queue), cmp.Compare(a.jobType, b.jobType), cmp.Compare(a.what, b.what))
 	})
 	var find gen.TallyFindParams
 	for _, key := range keys {
