@@ -3,9 +3,7 @@ package schedulerdb
 import (
 	"fmt"
 	"math"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -14,24 +12,21 @@ import (
 
 // Here stands what the database cannot refuse by itself. Every error wraps jobevent.ErrInvalid.
 
-// Bounds in bytes. Names and messages are repeated in every status of their job, up to a hundred times.
-const (
-	nameMost    = 255
-	messageMost = 4 << 10
-)
+// nameMost is how many bytes a name has: they are repeated in every status of their job, up to a hundred times.
+const nameMost = 255
 
 func checkCreated(job jobevent.Created) error {
 	if job.JobID == uuid.Nil {
 		return fmt.Errorf("take job without id: %w", jobevent.ErrInvalid)
 	}
 	if !namesTopic(job.Queue) {
-		return fmt.Errorf("take job of queue %q: %w", cleanText(job.Queue, nameMost), jobevent.ErrInvalid)
+		return fmt.Errorf("take job of queue %q: %w", jobevent.CleanText(job.Queue, nameMost), jobevent.ErrInvalid)
 	}
 	return checkInstants(&job.CreatedAt, job.RunAt, job.ExpiresAt)
 }
 
 func checkCommand(c jobevent.Command) error {
-	if cleanText(c.Command, nameMost) == jobevent.CommandReschedule && c.RunAt == nil {
+	if jobevent.CleanText(c.Command, nameMost) == jobevent.CommandReschedule && c.RunAt == nil {
 		return fmt.Errorf("reschedule job %s to no instant: %w", c.JobID, jobevent.ErrInvalid)
 	}
 	if err := checkInstants(c.RunAt); err != nil {
@@ -59,16 +54,16 @@ func cleanOutcomes(said []Outcome) ([]Outcome, error) {
 		if err := checkInstants(o.StartedAt, o.FinishedAt); err != nil {
 			return nil, fmt.Errorf("take outcome of job %s: %w", o.JobID, err)
 		}
-		o.WorkerID, o.ErrorCode = cleanText(o.WorkerID, nameMost), cleanText(o.ErrorCode, nameMost)
-		o.Message = cleanText(o.Message, messageMost)
+		o.WorkerID, o.ErrorCode = jobevent.CleanText(o.WorkerID, nameMost), jobevent.CleanText(o.ErrorCode, nameMost)
+		o.Message = jobevent.CleanMessage(o.Message)
 		outcomes[i] = o
 	}
 	return outcomes, nil
 }
 
 func checkBeat(beat jobevent.Heartbeat) error {
-	if id := beat.WorkerID; id == "" || id != cleanText(id, nameMost) {
-		return fmt.Errorf("take beat of worker %q: %w", cleanText(id, nameMost), jobevent.ErrInvalid)
+	if id := beat.WorkerID; id == "" || id != jobevent.CleanText(id, nameMost) {
+		return fmt.Errorf("take beat of worker %q: %w", jobevent.CleanText(id, nameMost), jobevent.ErrInvalid)
 	}
 	for _, attempt := range beat.Attempts {
 		if err := checkInstants(attempt.StartedAt); err != nil {
@@ -87,23 +82,6 @@ func checkInstants(instants ...*time.Time) error {
 		}
 	}
 	return nil
-}
-
-// cleanText makes a text of any origin one that PostgreSQL keeps, that JSON does not blow up, and that
-// fits.
-func cleanText(text string, most int) string {
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
-	if len(text) <= most {
-		return text
-	}
-	for most -= len("…"); !utf8.RuneStart(text[most]); most-- {
-	}
-	return text[:most] + "…"
 }
 
 // int16Of and int32Of make a number fit its column. What does not becomes the greatest or smallest that

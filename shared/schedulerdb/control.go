@@ -124,7 +124,7 @@ func countRunning(ctx context.Context, q *gen.Queries, set *controlSet) (map[sub
 }
 
 func checkControl(c jobevent.Control) error {
-	ok := c.Name != "" && c.Name == cleanText(c.Name, nameMost) && c.Version > 0
+	ok := c.Name != "" && c.Name == jobevent.CleanText(c.Name, nameMost) && c.Version > 0
 	switch c.Kind {
 	case jobevent.ControlQueue:
 		ok = ok && namesTopic(c.Name)
@@ -134,7 +134,7 @@ func checkControl(c jobevent.Control) error {
 	}
 	if !ok {
 		return fmt.Errorf("take control of %q %q, version %d: %w",
-			cleanText(string(c.Kind), nameMost), cleanText(c.Name, nameMost), c.Version, jobevent.ErrInvalid)
+			jobevent.CleanText(string(c.Kind), nameMost), jobevent.CleanText(c.Name, nameMost), c.Version, jobevent.ErrInvalid)
 	}
 	if n := c.MaxRunning; n != nil && *n < 0 {
 		return fmt.Errorf("take a limit of %d attempts at once: %w", *n, jobevent.ErrInvalid)

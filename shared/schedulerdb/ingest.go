@@ -304,7 +304,7 @@ func insertFailed(ctx context.Context, q *gen.Queries, jobID, traceID uuid.UUID,
 		JobID: jobID, TraceID: traceID, Queue: jobevent.DefaultQueue,
 		Payload: json.RawMessage("null"), TimeoutMs: 1, CreatedAt: at,
 	}}, 1)
-	code, message := "SCHEDULER.INVALID_JOB", cleanText(reason, messageMost)
+	code, message := "SCHEDULER.INVALID_JOB", jobevent.CleanMessage(reason)
 	p.ErrorCode, p.ErrorMessage, p.FinishedAt = &code, &message, &at
 	if err := q.JobsInsert(ctx, p); err != nil {
 		return fmt.Errorf("insert unusable job: %w", err)

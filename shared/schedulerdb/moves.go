@@ -122,7 +122,7 @@ func (j *lockedJob) delay(next jobstate.Job, o Outcome) (time.Duration, error) {
 
 // command folds one command in.
 func (j *lockedJob) command(c jobevent.Command) {
-	c.Command, c.By = cleanText(c.Command, nameMost), cleanText(c.By, nameMost)
+	c.Command, c.By = jobevent.CleanText(c.Command, nameMost), jobevent.CleanText(c.By, nameMost)
 	next, answer, isNew := j.Command(c.Number, jobstate.Command(c.Command))
 	if !isNew {
 		return

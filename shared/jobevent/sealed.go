@@ -1,0 +1,51 @@
+package jobevent
+
+import (
+	"encoding/base64"
+	"strings"
+	"unicode/utf8"
+)
+
+// SealedPrefix begins a value, be it a text or a JSON string, that only holders of a key can read. To all others it is
+// opaque; nobody may cut it.
+const SealedPrefix = "sealed:v1:"
+
+// IsSealed says whether a text is sealed.
+func IsSealed(text string) bool { return strings.HasPrefix(text, SealedPrefix) }
+
+// sealedMore is by how many bytes the cipher makes a value longer: its key's name, a nonce and a tag.
+const sealedMore = 5 + 24 + 16
+
+// SealedSize is the length of a value of n bytes when it is sealed.
+func SealedSize(n int) int {
+	return len(SealedPrefix) + base64.RawURLEncoding.EncodedLen(n+sealedMore)
+}
+
+// MaxMessage is how many bytes of a failure's message are kept, before it is sealed: it is repeated in every status of
+// its job, up to a hundred times.
+const MaxMessage = 4 << 10
+
+// CleanMessage makes a failure's message of any origin one that fits. A sealed one had been made so before.
+func CleanMessage(text string) string {
+	if IsSealed(text) {
+		return CleanText(text, SealedSize(MaxMessage))
+	}
+	return CleanText(text, MaxMessage)
+}
+
+// CleanText makes a text of any origin one that PostgreSQL keeps, that JSON does not blow up, and that has at most so
+// many bytes.
+func CleanText(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+	if len(text) <= most {
+		return text
+	}
+	for most -= len("…"); !utf8.RuneStart(text[most]); most-- {
+	}
+	return text[:most] + "…"
+}

@@ -1,0 +1,177 @@
+package sealing
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/tink-crypto/tink-go/v2/aead"
+	"github.com/tink-crypto/tink-go/v2/aead/xaesgcm"
+	"github.com/tink-crypto/tink-go/v2/insecurecleartextkeyset"
+	"github.com/tink-crypto/tink-go/v2/keyset"
+	"github.com/tink-crypto/tink-go/v2/tink"
+)
+
+// XAES-256-GCM derives a key for each value from a nonce of 192 bits: however many there are, random ones do not meet.
+// The 96 bits of plain AES-GCM are used up after 2³² values, which may be a day's.
+var template = aead.XAES256GCM192BitNonceKeyTemplate
+
+// Keyset is the keys of a file, to be changed.
+type Keyset struct {
+	path    string
+	manager *keyset.Manager
+}
+
+// Key is one of them.
+type Key struct {
+	ID      uint32
+	Primary bool // new values are sealed with it; the others only open old ones
+}
+
+// CreateKeyset makes a file with one key; nobody else on the machine may read it. What is there stays.
+func CreateKeyset(path string) (*Keyset, error) {
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("create keyset: %s is there already", path)
+	}
+	k := &Keyset{path, keyset.NewManager()}
+	id, err := k.manager.Add(template())
+	if err != nil {
+		return nil, fmt.Errorf("make key: %w", err)
+	}
+	return k, k.Promote(id)
+}
+
+// OpenKeyset reads a file.
+func OpenKeyset(path string) (*Keyset, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read keyset: %w", err)
+	}
+	handle, err := read(text)
+	if err != nil {
+		return nil, fmt.Errorf("read keyset %s: %w", path, err)
+	}
+	return &Keyset{path, keyset.NewManagerFromHandle(handle)}, nil
+}
+
+// Add makes another key, which only opens until it is promoted.
+func (k *Keyset) Add() (id uint32, err error) {
+	if id, err = k.manager.Add(template()); err != nil {
+		return 0, fmt.Errorf("make key: %w", err)
+	}
+	return id, k.write()
+}
+
+// Promote has new values sealed with a key from now on.
+func (k *Keyset) Promote(id uint32) error {
+	if err := k.manager.SetPrimary(id); err != nil {
+		return fmt.Errorf("promote key %d: %w", id, err)
+	}
+	return k.write()
+}
+
+// Remove forgets a key, and with it all that is still sealed with it.
+func (k *Keyset) Remove(id uint32) error {
+	if err := k.manager.Delete(id); err != nil {
+		return fmt.Errorf("remove key %d: %w", id, err)
+	}
+	return k.write()
+}
+
+// Keys lists the keys, the oldest first.
+func (k *Keyset) Keys() ([]Key, error) {
+	handle, err := k.manager.Handle()
+	if err != nil {
+		return nil, fmt.Errorf("list keys: %w", err)
+	}
+	info := handle.KeysetInfo()
+	keys := make([]Key, 0, handle.Len())
+	for _, key := range info.GetKeyInfo() {
+		keys = append(keys, Key{ID: key.GetKeyId(), Primary: key.GetKeyId() == info.GetPrimaryKeyId()})
+	}
+	return keys, nil
+}
+
+// write puts the file in the place of the one before: nobody finds half of it, and a key in use is not lost.
+func (k *Keyset) write() (err error) {
+	handle, err := k.manager.Handle()
+	if err != nil {
+		return fmt.Errorf("write keyset: %w", err)
+	}
+	part, err := os.CreateTemp(filepath.Dir(k.path), filepath.Base(k.path)+".*.part") // 0600
+	if err != nil {
+		return fmt.Errorf("write keyset: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("write keyset: %w", errors.Join(err, os.Remove(part.Name())))
+		}
+	}()
+	var text bytes.Buffer
+	if err := insecurecleartextkeyset.Write(handle, keyset.NewJSONWriter(&text)); err != nil {
+		return errors.Join(err, part.Close())
+	}
+	text.WriteByte('\n')
+	_, err = part.Write(text.Bytes())
+	if err := errors.Join(err, part.Sync(), part.Close()); err != nil {
+		return err
+	}
+	return os.Rename(part.Name(), k.path)
+}
+
+// keys is what is in use of a keyset.
+type keys struct {
+	aead    tink.AEAD
+	primary uint32
+	ids     map[uint32]bool // that can open
+}
+
+// parse reads the one file that there is.
+func parse(texts [][]byte) (keys, error) {
+	handle, err := read(texts[0])
+	if err != nil {
+		return keys{}, err
+	}
+	cipher, err := aead.New(handle)
+	if err != nil {
+		return keys{}, errKeyset
+	}
+	info := handle.KeysetInfo()
+	k := keys{aead: cipher, primary: info.GetPrimaryKeyId(), ids: map[uint32]bool{}}
+	for i := range handle.Len() {
+		if entry, err := handle.Entry(i); err == nil && entry.KeyStatus() == keyset.Enabled {
+			k.ids[entry.KeyID()] = true
+		}
+	}
+	return k, nil
+}
+
+// The library's own errors may repeat what stands in the file.
+var (
+	errKeyset = errors.New("it is not a Tink keyset in JSON; jobweaver keyset create makes one")
+	errCipher = errors.New("its keys must be as jobweaver keyset makes them: XAES-256-GCM, 192-bit nonces, Tink's prefix")
+)
+
+func read(text []byte) (*keyset.Handle, error) {
+	handle, err := insecurecleartextkeyset.Read(keyset.NewJSONReader(bytes.NewReader(text)))
+	if err != nil {
+		return nil, errKeyset
+	}
+	if _, err := handle.Primary(); err != nil {
+		return nil, errKeyset
+	}
+	for i := range handle.Len() {
+		entry, err := handle.Entry(i)
+		if err != nil {
+			return nil, errKeyset
+		}
+		ours, ok := entry.Key().Parameters().(*xaesgcm.Parameters)
+		if !ok || ours.Variant() != xaesgcm.VariantTink || ours.SaltSizeInBytes() != 12 {
+			return nil, errCipher
+		}
+	}
+	return handle, nil
+}

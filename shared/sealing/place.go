@@ -1,0 +1,53 @@
+package sealing
+
+import (
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// Field is what of a job, an attempt or a schedule is sealed.
+type Field string
+
+// The fields.
+const (
+	Payload  Field = "payload"  // of a job
+	Message  Field = "message"  // of a job's failure: it outlives its attempt as lastError
+	Output   Field = "output"   // of an attempt
+	LogLine  Field = "log"      // of an attempt
+	Progress Field = "progress" // of an attempt
+	Job      Field = "job"      // that a schedule makes again and again
+)
+
+// Place is where a value stands. What was sealed for one does not open at another.
+type Place struct {
+	job      uuid.UUID
+	attempt  int    // 0: of the job
+	schedule string // its name, a colon and its owner; empty: it is not of a schedule
+	field    Field
+}
+
+// OfJob is a place in a job.
+func OfJob(id uuid.UUID, field Field) Place { return Place{job: id, field: field} }
+
+// OfAttempt is a place in an attempt.
+func OfAttempt(id uuid.UUID, attempt int, field Field) Place {
+	return Place{job: id, attempt: attempt, field: field}
+}
+
+// OfSchedule is the place of a schedule's job. A name has no colon, and an owner has one schedule of a name.
+func OfSchedule(name, owner string) Place { return Place{schedule: name + ":" + owner, field: Job} }
+
+// name is what is authenticated beside the value.
+func (p Place) name() []byte {
+	var of string
+	switch {
+	case p.schedule != "":
+		of = "schedule:" + p.schedule
+	case p.attempt > 0:
+		of = jobevent.AttemptToken(p.job, p.attempt)
+	default:
+		of = p.job.String()
+	}
+	return append(append([]byte(of), '/'), p.field...)
+}
