@@ -53,7 +53,7 @@ const (
 	CallbackOver        CallbackRefusal = iota // the attempt is
 	CallbackExpired                            // its deadline has passed
 	CallbackAnother                            // another one was taken
-	CallbackUnderCancel                        // a cancel is not answered yet
+	CallbackUnderCancel                        // a cancel of its job is under way
 )
 
 func (e *CallbackRefusedError) Error() string {
@@ -65,7 +65,7 @@ func (e *CallbackRefusedError) Error() string {
 	case CallbackAnother:
 		return fmt.Sprintf("attempt %d has had a callback that said something else", e.Attempt)
 	case CallbackUnderCancel:
-		return "the job's command cancel is not answered yet"
+		return "the job is being cancelled"
 	}
 	return "the callback is refused"
 }
@@ -154,7 +154,8 @@ func (k *callbackKeeper) check() error {
 		// Only a retry makes another attempt of a job that has ended.
 		refused.Status.Terminal() && k.before.Pending != jobevent.CommandRetry:
 		refused.Why = CallbackOver
-	case k.before.Pending == jobevent.CommandCancel:
+	case k.job.CancelRequestedAt != nil:
+		// Also once it is answered, by asking the worker: should the attempt begin to wait, the job is cancelled.
 		refused.Why = CallbackUnderCancel
 	default:
 		return nil

@@ -37,6 +37,7 @@ func (h *house) cancellable(t *testing.T, id uuid.UUID) bool {
 		t.Fatal(err)
 	}
 	h.exec(t, "delete from commands where job_id = $1", id)
+	h.exec(t, "update jobs set cancel_requested_at = null where job_id = $1", id)
 	return err == nil
 }
 
@@ -76,6 +77,35 @@ func TestACallbackIsInTheWayOfCommandsUntilItsAttemptIsOver(t *testing.T) {
 		if want := map[bool]int64{true: 0, false: 1}[isOver]; all != 1 || open != want || output != want {
 			t.Errorf("%s: %d kept, %d open, %d with their output", name, all, open, output)
 		}
+	}
+}
+
+// Once the scheduler has asked the worker to cancel, the command is answered, and the attempt may yet begin to wait: then
+// the job is cancelled, whatever was said.
+func TestNoCallbackIsTakenWhileAJobIsBeingCancelled(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.accept(t, newJob()).JobID
+	h.apply(t, word(id, 1, jobstate.Running, ofAttempt(1)))
+	if _, err := h.KeepCommand(t.Context(), id, jobevent.CommandCancel, "me"); err != nil {
+		t.Fatal(err)
+	}
+	if h.callBack(t, id, 1) {
+		t.Error("a callback is taken before the cancel is answered")
+	}
+	h.apply(t, word(id, 2, jobstate.Running, ofAttempt(1), answer(1, true)))
+	if h.callBack(t, id, 1) {
+		t.Error("a callback is taken after the worker was asked")
+	}
+
+	refused := h.accept(t, newJob()).JobID
+	h.apply(t, word(refused, 1, jobstate.Running, ofAttempt(1)))
+	if _, err := h.KeepCommand(t.Context(), refused, jobevent.CommandCancel, "me"); err != nil {
+		t.Fatal(err)
+	}
+	h.apply(t, word(refused, 2, jobstate.Running, ofAttempt(1), answer(1, false)))
+	if !h.callBack(t, refused, 1) {
+		t.Error("a callback is refused though the cancel was")
 	}
 }
 

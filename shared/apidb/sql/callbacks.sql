@@ -1,6 +1,6 @@
 -- What decides on a callback. The lock comes first, in a statement of its own, so that what follows sees the latest commits.
 -- name: CallbackLock :one
-select status, version, attempt, trace_id, snapshot from jobs where job_id = @job_id for update;
+select status, version, attempt, trace_id, cancel_requested_at, snapshot from jobs where job_id = @job_id for update;
 
 -- What else decides, once the job is locked: the time, the command that is not answered, what was said of the attempt before.
 -- name: CallbackBefore :one

@@ -76,15 +76,16 @@ func (q *Queries) CallbackKeep(ctx context.Context, arg CallbackKeepParams) (tim
 }
 
 const callbackLock = `-- name: CallbackLock :one
-select status, version, attempt, trace_id, snapshot from jobs where job_id = $1 for update
+select status, version, attempt, trace_id, cancel_requested_at, snapshot from jobs where job_id = $1 for update
 `
 
 type CallbackLockRow struct {
-	Status   string
-	Version  int64
-	Attempt  int32
-	TraceID  uuid.UUID
-	Snapshot *string
+	Status            string
+	Version           int64
+	Attempt           int32
+	TraceID           uuid.UUID
+	CancelRequestedAt *time.Time
+	Snapshot          *string
 }
 
 // What decides on a callback. The lock comes first, in a statement of its own, so that what follows sees the latest commits.
@@ -96,6 +97,7 @@ func (q *Queries) CallbackLock(ctx context.Context, jobID uuid.UUID) (CallbackLo
 		&i.Version,
 		&i.Attempt,
 		&i.TraceID,
+		&i.CancelRequestedAt,
 		&i.Snapshot,
 	)
 	return i, err
