@@ -74,7 +74,7 @@ test-apache: ## the Kafka suites on a real Apache Kafka (needs Java 17 and Maven
 
 .PHONY: test-kill
 test-kill: ## processes killed at random for KILL_FOR (75s), or frozen, under orders and limits; KILL_SEED repeats a run
-	go test -count=1 -v -timeout 20m ./local/killtest -killtest.for=$(KILL_FOR) $(if $(KILL_SEED),-killtest.seed=$(KILL_SEED))
+	go test -count=1 -v -timeout 20m -parallel 4 ./local/killtest -killtest.for=$(KILL_FOR) $(if $(KILL_SEED),-killtest.seed=$(KILL_SEED))
 
 .PHONY: test-examples
 test-examples: $(PYTHON_READY) $(JAVASCRIPT_READY) ## the example functions, in Python and JavaScript too (needs Python 3.11 and Node.js 20)

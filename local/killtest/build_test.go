@@ -6,10 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
 )
 
 // functions are all of them; the worker is the test's own, with one job type more.
@@ -39,17 +41,24 @@ var buildAll = sync.OnceValues(func() (string, error) {
 		sources[name] = "../../functions/" + name + "/cmd"
 	}
 	sources["runjob"] = "./worker"
+	var builds errgroup.Group
+	builds.SetLimit(runtime.GOMAXPROCS(0))
 	for name, source := range sources {
-		args := []string{"build", "-o", filepath.Join(dir, name)}
-		if *racy && name != "broker" {
-			args = append(args, "-race")
-		}
-		if out, err := exec.Command("go", append(args, source)...).CombinedOutput(); err != nil {
-			return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
-		}
+		builds.Go(func() error { return buildOne(filepath.Join(dir, name), source, *racy && name != "broker") })
 	}
-	return dir, nil
+	return dir, builds.Wait()
 })
+
+func buildOne(to, source string, race bool) error {
+	args := []string{"build", "-o", to}
+	if race {
+		args = append(args, "-race")
+	}
+	if out, err := exec.Command("go", append(args, source)...).CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", filepath.Base(to), err, out)
+	}
+	return nil
+}
 
 // cleanups run after all tests.
 var cleanups []func()

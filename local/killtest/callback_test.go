@@ -74,6 +74,7 @@ func (e *evidence) checkCallbacks(job *shown, o *order) {
 // who decides about jobs, and the broker with all that it held.
 func TestACallbackThatGotItsAnswerCounts(t *testing.T) {
 	duration(t)
+	t.Parallel()
 	h := open(t, 1)
 	dead := func(names ...string) []target { return h.targetsNamed(names...) }
 	kill := func(list []target) {

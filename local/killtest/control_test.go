@@ -33,6 +33,7 @@ func has(name, value string) func(*shape) bool {
 // midst of it. What ran when is told by the witness.
 func TestOrdersAndLimitsHold(t *testing.T) {
 	duration(t)
+	t.Parallel()
 	rnd := newRand(t)
 	h := build(t, plan{workers: 3, copies: 2, queues: []string{"default", narrow}})
 	began := time.Now()

@@ -19,6 +19,7 @@ import (
 // elsewhere. Then it wakes.
 func TestAFrozenWorkerChangesNothingWhenItWakes(t *testing.T) {
 	duration(t)
+	t.Parallel()
 	rnd := newRand(t)
 	h := open(t, 2)
 	follow, unfollow := context.WithCancel(t.Context())

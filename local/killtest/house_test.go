@@ -264,20 +264,25 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-var nextPort = 20_000 + os.Getpid()%5_000
+var ports = struct {
+	sync.Mutex
+	next int
+}{next: 20_000 + os.Getpid()%5_000}
 
 // freePort is one that no outgoing connection takes while its server is dead: those are numbered from
 // 32768 on.
 func freePort(t *testing.T) string {
 	t.Helper()
-	for ; nextPort < 32_000; nextPort++ {
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(nextPort)))
+	ports.Lock()
+	defer ports.Unlock()
+	for ; ports.next < 32_000; ports.next++ {
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(ports.next)))
 		if err != nil {
 			continue
 		}
 		_ = l.Close()
-		nextPort++
-		return strconv.Itoa(nextPort - 1)
+		ports.next++
+		return strconv.Itoa(ports.next - 1)
 	}
 	t.Fatal("no free port")
 	return ""

@@ -20,6 +20,7 @@ const drainWithin = 2 * time.Minute
 
 func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 	d := duration(t)
+	t.Parallel()
 	rnd := newRand(t)
 	h := open(t, 3)
 	follow, unfollow := context.WithCancel(t.Context())

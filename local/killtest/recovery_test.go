@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,9 +14,20 @@ import (
 const recoverWithin = 30 * time.Second
 
 // TestJobsRunAgainWithinHalfAMinute kills one thing at a time, and everything at once, and lets the house
-// recover in between.
+// recover in between. It is done in two houses side by side, of which each has every second thing killed.
 func TestJobsRunAgainWithinHalfAMinute(t *testing.T) {
 	duration(t)
+	t.Parallel()
+	for i, name := range []string{"one half", "the other half"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			recovers(t, func(n int) bool { return n%2 == i })
+		})
+	}
+}
+
+// recovers kills those of the targets, by their number, that are wanted.
+func recovers(t *testing.T, wanted func(n int) bool) {
 	rnd := newRand(t)
 	h := open(t, 2)
 	follow, unfollow := context.WithCancel(t.Context())
@@ -27,9 +39,12 @@ func TestJobsRunAgainWithinHalfAMinute(t *testing.T) {
 	l.run(submitting)
 
 	targets := h.targets()
-	workers := slices.DeleteFunc(slices.Clone(targets), func(t target) bool { return t.name[0] != 'r' })
+	workers := slices.DeleteFunc(slices.Clone(targets), func(t target) bool { return !strings.HasPrefix(t.name, "runjob") })
 	targets = append(targets, together("both workers", workers), together("everything", targets))
-	for _, target := range targets {
+	for n, target := range targets {
+		if !wanted(n) {
+			continue
+		}
 		pause(t.Context(), time.Second) // so that the load has reached everything
 		c.kill(target, time.Duration(rnd.Int64N(int64(2*time.Second))))
 		if err := h.drain(t.Context(), time.Now(), recoverWithin+15*time.Second); err != nil {

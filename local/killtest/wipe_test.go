@@ -22,6 +22,7 @@ const wipedWithin = 90 * time.Second
 // other has gone, so that every topic holds what nobody has heard.
 func TestEveryJobEndsThoughTheBrokerLosesItsData(t *testing.T) {
 	duration(t)
+	t.Parallel()
 	rnd := newRand(t)
 	h := open(t, 2)
 	follow, unfollow := context.WithCancel(t.Context())

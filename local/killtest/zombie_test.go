@@ -21,6 +21,7 @@ const zombies = 1100
 // it tries to say so: no row changes, and nothing is started.
 func TestAThousandAttemptsOfAFrozenWorkerChangeNothing(t *testing.T) {
 	duration(t)
+	t.Parallel()
 	rnd := newRand(t)
 	h := build(t, plan{workers: 2, env: func(name string) []string {
 		if name != "runjob-1" {
@@ -48,8 +49,8 @@ func TestAThousandAttemptsOfAFrozenWorkerChangeNothing(t *testing.T) {
 	before, rows := h.evidence(t.Context(), l, c), h.rows()
 	held, _ := before.heldBy(sleepy.last().name)
 
+	woke := time.Now() // before: a thousand handlers end at once
 	must(t, wake())
-	woke := time.Now()
 	must(t, within(t.Context(), recoverWithin, func(context.Context) error { return h.answered(held) }))
 	must(t, within(t.Context(), recoverWithin, func(context.Context) error { return h.hasHeard("jobweaver-outcome", jobevent.TopicFailed) }))
 	after := h.evidence(t.Context(), l, c)
