@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -58,4 +59,27 @@ func WithDatabase(serverURL, name string) (string, error) {
 	}
 	u.Path = "/" + name
 	return u.String(), nil
+}
+
+// Of gives the address at which a function finds its database.
+func (u URLs) Of(function string) string {
+	switch {
+	case slices.Contains(API.Functions, function):
+		return u.API
+	case slices.Contains(Scheduler.Functions, function):
+		return u.Scheduler
+	case slices.Contains(Worker.Functions, function):
+		return u.Worker
+	}
+	return ""
+}
+
+// As gives the address at which a function finds its database as its own role.
+func (u URLs) As(function, password string) (string, error) {
+	at, err := url.Parse(u.Of(function))
+	if err != nil {
+		return "", errors.New("the server's address is no URL") // the parser's error would print the password
+	}
+	at.User = url.UserPassword(Role(function), password)
+	return at.String(), nil
 }

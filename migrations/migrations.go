@@ -14,28 +14,34 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
-//go:embed api/*.sql scheduler/*.sql worker/*.sql
+//go:embed api/*.sql scheduler/*.sql worker/*.sql roles/*.sql
 var files embed.FS
 
-// Set is the schema of one database, as goose migrations.
+// Set is the schema of one database, as goose migrations, and who may do what there.
 type Set struct {
-	Name string
-	FS   fs.FS
+	Name      string
+	FS        fs.FS
+	Functions []string // that work on it, each with a role of its own
+	Grants    string   // SQL that gives the roles their rights
 }
 
 // The schemas; each has one owner among the services.
 var (
-	API       = set("api")
-	Scheduler = set("scheduler")
-	Worker    = set("worker")
+	API       = set("api", "gateway", "projection", "bulk", "cron", "notify")
+	Scheduler = set("scheduler", "ingest", "dispatch", "outcome", "command", "watchdog", "retention")
+	Worker    = set("worker", "runjob")
 )
 
-func set(name string) Set {
+func set(name string, functions ...string) Set {
 	dir, err := fs.Sub(files, name)
 	if err != nil {
 		panic(err) // the name is no path
 	}
-	return Set{Name: name, FS: dir}
+	grants, err := files.ReadFile("roles/" + name + ".sql")
+	if err != nil {
+		panic(err) // each has one
+	}
+	return Set{Name: name, FS: dir, Functions: functions, Grants: string(grants)}
 }
 
 // Database is the name under which a server that holds all three has this one.

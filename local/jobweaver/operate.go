@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,30 +15,54 @@ import (
 )
 
 func newMigrate() *cobra.Command {
-	return &cobra.Command{
+	var roles bool
+	var passwords string
+	cmd := &cobra.Command{
 		Use: "migrate", Args: cobra.NoArgs,
 		Short: "Make the three databases on the server DATABASE_URL and bring them up to date",
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Long: `Make the three databases on the server DATABASE_URL and bring them up to date.
+
+With --roles each function gets a database role of its own, jobweaver_<function>, with the rights that it needs and no
+others, and nobody else but the databases' owner may connect to them any more. A new role has no password: set one
+yourself, or have it read from --passwords. Give --roles each time, as a new version may need other rights.`,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			server := os.Getenv("DATABASE_URL")
 			if server == "" {
 				return errors.New("DATABASE_URL is not set: which server?")
+			}
+			if passwords != "" && !roles {
+				return errors.New("--passwords goes with --roles")
+			}
+			var given map[string]string
+			if passwords != "" {
+				if given, err = migrations.ReadPasswords(passwords); err != nil {
+					return err
+				}
 			}
 			urls, err := migrations.EnsureDatabases(cmd.Context(), server)
 			if err != nil {
 				return err
 			}
-			for _, d := range []struct {
-				set migrations.Set
-				url string
-			}{{migrations.API, urls.API}, {migrations.Scheduler, urls.Scheduler}, {migrations.Worker, urls.Worker}} {
-				if err := migrations.Up(cmd.Context(), d.url, d.set); err != nil {
+			for _, set := range []migrations.Set{migrations.API, migrations.Scheduler, migrations.Worker} {
+				if err := migrations.Up(cmd.Context(), urls.Of(set.Functions[0]), set); err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s is up to date\n", d.set.Database())
+				fmt.Fprintf(cmd.OutOrStdout(), "%s is up to date\n", set.Database())
+				if !roles {
+					continue
+				}
+				if err := migrations.Grant(cmd.Context(), urls.Of(set.Functions[0]), set, given); err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s is open to %s\n", set.Database(), strings.Join(set.Roles(), ", "))
 			}
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&roles, "roles", false, "make a database role for each function, with the rights that it needs")
+	cmd.Flags().StringVar(&passwords, "passwords", "",
+		"a folder of files that are named as the roles and hold their passwords; of those without one none is set")
+	return cmd
 }
 
 func newTopics() *cobra.Command {

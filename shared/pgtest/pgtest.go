@@ -44,6 +44,9 @@ func Database(t testing.TB, set migrations.Set) (url string) {
 	return url
 }
 
+// As gives the address of a database at which everything is done with the rights of a function's role.
+func As(url, function string) string { return url + "&role=" + migrations.Role(function) }
+
 // templates remembers what this process has already seen to.
 var templates = templateCache{names: map[string]string{}}
 

@@ -16,7 +16,7 @@ import (
 const templating = 0x6a77_7470
 
 // ensureTemplate makes the template database of set unless it is there. Its name carries a hash of
-// the migrations, so that a server that lives longer than they do gets a new one.
+// the migrations and rights, so that a server that lives longer than they do gets a new one.
 func ensureTemplate(ctx context.Context, server string, set migrations.Set) (name string, err error) {
 	name, err = templateName(set)
 	if err != nil {
@@ -55,6 +55,11 @@ func makeTemplate(ctx context.Context, conn *pgx.Conn, server, name string, set 
 	if err := migrations.Up(ctx, url, set); err != nil {
 		return err
 	}
+	if set.Grants != "" {
+		if err := migrations.Grant(ctx, url, set, nil); err != nil {
+			return err
+		}
+	}
 	_, err = conn.Exec(ctx, "ALTER DATABASE "+name+" IS_TEMPLATE true")
 	return err
 }
@@ -72,5 +77,6 @@ func templateName(set migrations.Set) (string, error) {
 		}
 		fmt.Fprintf(hash, "%s %d\n%s", file, len(text), text)
 	}
+	fmt.Fprint(hash, set.Grants)
 	return fmt.Sprintf("template_%s_%x", set.Name, hash.Sum(nil)[:8]), nil
 }

@@ -1,0 +1,180 @@
+package migrations_test
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+)
+
+// rights are those of a role: "SELECT jobs", and its columns; of all that has no columns, or goes by the whole table, none.
+type rights map[string][]string
+
+// reader learns from the server itself what rights a statement needs.
+type reader struct {
+	*pgx.Conn
+	said    strings.Builder
+	columns map[string]map[string]string // by a table's oid, by attnum; "" is the table's name
+}
+
+func TestRolesHaveExactlyTheRightsThatTheirStatementsNeed(t *testing.T) {
+	t.Parallel()
+	for store, set := range map[string]migrations.Set{
+		"apidb": migrations.API, "schedulerdb": migrations.Scheduler, "workerdb": migrations.Worker,
+	} {
+		r := newReader(t, set)
+		for _, function := range set.Functions {
+			needed := rights{}
+			for name, sql := range statementsOf(t, function, store) {
+				r.learn(t, name, sql, needed)
+			}
+			r.compare(t, set, function, needed)
+		}
+	}
+}
+
+func newReader(t *testing.T, set migrations.Set) *reader {
+	t.Helper()
+	cfg, err := pgx.ParseConfig(pgtest.Database(t, set))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reader{columns: map[string]map[string]string{}}
+	cfg.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { r.said.WriteString(n.Detail) }
+	if r.Conn, err = pgx.ConnectConfig(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close(t.Context()) })
+	rows, _ := r.Query(t.Context(), `
+		select attrelid::text, attnum::text, relname::text, attname::text
+		from pg_attribute join pg_class on attrelid = pg_class.oid
+		where relnamespace = 'public'::regnamespace and attnum > 0 and not attisdropped`)
+	var table, number, name, column string
+	_, err = pgx.ForEachRow(rows, []any{&table, &number, &name, &column}, func() error {
+		if r.columns[table] == nil {
+			r.columns[table] = map[string]string{"": name}
+		}
+		r.columns[table][number] = column
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// From here on the server says how it understands each statement.
+	const say = "set debug_print_rewritten = on; set debug_pretty_print = off; set client_min_messages = log"
+	if _, err := r.Exec(t.Context(), say); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+var (
+	entry = regexp.MustCompile(`RTEPERMISSIONINFO :relid (\d+) :inh \w+ :requiredPerms (\d+) :checkAsUser \d+ ` +
+		`:selectedCols \( ?b([\d ]*)\) :insertedCols \( ?b([\d ]*)\) :updatedCols \( ?b([\d ]*)\)`)
+	next = regexp.MustCompile(`nextval\('(\w+)'\)`)
+)
+
+// learn adds what a statement needs.
+func (r *reader) learn(t *testing.T, name, sql string, needed rights) {
+	t.Helper()
+	r.said.Reset()
+	if _, err := r.Prepare(t.Context(), "", sql); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	said := strings.Join(strings.Fields(r.said.String()), " ") // the server breaks lines
+	found := entry.FindAllStringSubmatch(said, -1)
+	if len(found) != strings.Count(said, "RTEPERMISSIONINFO") {
+		t.Fatalf("%s: the test does not understand %s", name, said)
+	}
+	for _, match := range found {
+		bits, _ := strconv.Atoi(match[2])
+		for i, kind := range []struct{ name, columns string }{
+			{"INSERT", ""}, {"SELECT", match[3]}, {"UPDATE", match[5]}, {"DELETE", ""},
+		} {
+			if bits&(1<<i) != 0 { // ACL_INSERT, ACL_SELECT …
+				r.add(match[1], kind.name, kind.columns, needed)
+			}
+		}
+	}
+	for _, match := range next.FindAllStringSubmatch(sql, -1) {
+		needed["USAGE "+match[1]] = nil
+	}
+}
+
+func (r *reader) add(table, kind, bits string, needed rights) {
+	columns := r.columns[table]
+	if columns == nil {
+		return // of the server's own
+	}
+	right := kind + " " + columns[""]
+	have := needed[right]
+	for _, bit := range strings.Fields(bits) {
+		n, _ := strconv.Atoi(bit)
+		have = append(have, columns[strconv.Itoa(n-7)]) // FirstLowInvalidHeapAttributeNumber
+	}
+	slices.Sort(have)
+	needed[right] = slices.Compact(have)
+}
+
+// compare holds a role's rights against what its statements need. A right to a whole table stands for all its columns.
+func (r *reader) compare(t *testing.T, set migrations.Set, function string, needed rights) {
+	t.Helper()
+	granted := r.granted(t, migrations.Role(function))
+	for right, columns := range needed {
+		have, ok := granted[right]
+		switch kind, thing, _ := strings.Cut(right, " "); {
+		case !ok:
+			t.Errorf("roles/%s.sql: %s lacks %s on %s", set.Name, function, kind, thing)
+		case have != nil && !slices.Equal(have, columns) && len(columns) > 0:
+			t.Errorf("roles/%s.sql: %s has %s on %s of the columns\n\t%s\nand needs\n\t%s", set.Name, function, kind, thing,
+				strings.Join(have, ", "), strings.Join(columns, ", "))
+		}
+	}
+	for _, right := range slices.Sorted(maps.Keys(granted)) {
+		if _, ok := needed[right]; !ok {
+			kind, thing, _ := strings.Cut(right, " ")
+			t.Errorf("roles/%s.sql: %s needs no %s on %s", set.Name, function, kind, thing)
+		}
+	}
+}
+
+// granted reads the rights of a role, those of everybody among them.
+func (r *reader) granted(t *testing.T, role string) rights {
+	t.Helper()
+	rows, err := r.Query(t.Context(), `
+		select acl.privilege_type || ' ' || relname, ''
+		from pg_class, aclexplode(relacl) as acl
+		where relnamespace = 'public'::regnamespace and acl.grantee in (0, $1::regrole)
+		union all
+		select acl.privilege_type || ' ' || relname, attname
+		from pg_attribute join pg_class on attrelid = pg_class.oid, aclexplode(attacl) as acl
+		where relnamespace = 'public'::regnamespace and acl.grantee in (0, $1::regrole)`, role)
+	if err != nil {
+		t.Fatal(err)
+	}
+	granted := rights{}
+	var right, column string
+	_, err = pgx.ForEachRow(rows, []any{&right, &column}, func() error {
+		if column == "" {
+			granted[right] = nil
+		} else if have, ok := granted[right]; !ok || have != nil {
+			granted[right] = append(have, column)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, columns := range granted {
+		slices.Sort(columns)
+	}
+	return granted
+}

@@ -1,0 +1,133 @@
+package migrations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Role is the database role of a function.
+func Role(function string) string { return "jobweaver_" + function }
+
+// granting is an advisory lock: two GRANTs on one table at once may fail each other.
+const granting = 0x6a77_6772
+
+// Grant makes the roles of set's functions where they are missing, and gives them, in the database at url, exactly the
+// rights of roles/<set>.sql. Nobody else may connect to that database any more but its owner. Passwords, by role, are set;
+// a role without one keeps what it has. Safe to run again, at once with others, and under load.
+func Grant(ctx context.Context, url string, set Set, passwords map[string]string) (err error) {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return fmt.Errorf("grant rights in %s database: %w", set.Name, err)
+	}
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+	// One transaction: who works meanwhile never has less than what it needs.
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", granting); err != nil {
+			return err
+		}
+		if err := makeRoles(ctx, tx, set, passwords); err != nil {
+			return err
+		}
+		if err := stripRoles(ctx, tx, set.Roles()); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, set.Grants)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("grant rights in %s database: %w", set.Name, err)
+	}
+	return nil
+}
+
+// Roles are those of its functions.
+func (s Set) Roles() []string {
+	roles := make([]string, len(s.Functions))
+	for i, function := range s.Functions {
+		roles[i] = Role(function)
+	}
+	return roles
+}
+
+// makeRoles makes those that are missing. Roles belong to the server, so another database of it may be making the same.
+func makeRoles(ctx context.Context, tx pgx.Tx, set Set, passwords map[string]string) error {
+	there, err := texts(ctx, tx, "SELECT rolname FROM pg_roles WHERE rolname = ANY ($1)", set.Roles())
+	if err != nil {
+		return err
+	}
+	for _, role := range set.Roles() {
+		if !slices.Contains(there, role) {
+			_, err := tx.Exec(ctx, "DO $$ BEGIN CREATE ROLE "+quoted(role)+" LOGIN; "+
+				"EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$")
+			if err != nil {
+				return err
+			}
+		}
+		if password, given := passwords[role]; given {
+			verifier, err := scramVerifier(password)
+			if err != nil {
+				return fmt.Errorf("set password of %s: %w", role, err)
+			}
+			if _, err := tx.Exec(ctx, "ALTER ROLE "+quoted(role)+" PASSWORD '"+verifier+"'"); err != nil {
+				return err
+			}
+		}
+	}
+	// Only a superuser may even say that a role is none, so it is said where it is needed only.
+	mighty, err := texts(ctx, tx, `SELECT rolname FROM pg_roles WHERE rolname = ANY ($1)
+		AND (rolsuper OR rolcreatedb OR rolcreaterole OR rolreplication OR rolbypassrls)`, set.Roles())
+	if err != nil {
+		return err
+	}
+	for _, role := range mighty {
+		_, err := tx.Exec(ctx, "ALTER ROLE "+quoted(role)+" NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS")
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stripRoles takes all rights in this database from the roles and from everybody, of what extensions have brought along
+// excepted, and lets the roles in.
+func stripRoles(ctx context.Context, tx pgx.Tx, roles []string) error {
+	statements, err := texts(ctx, tx, `
+		SELECT format('REVOKE ALL ON DATABASE %1$I FROM PUBLIC, %2$s; REVOKE ALL ON SCHEMA public FROM PUBLIC, %2$s;
+			GRANT CONNECT ON DATABASE %1$I TO %2$s; GRANT USAGE ON SCHEMA public TO %2$s;
+			ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON ROUTINES FROM PUBLIC', current_database(), $1::text)
+		UNION ALL
+		SELECT format('REVOKE ALL ON %s %s FROM PUBLIC, %s', things.kind, things.name, $1)
+		FROM (
+			SELECT CASE relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind, oid::regclass::text AS name, oid
+			FROM pg_class
+			WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
+			UNION ALL
+			SELECT 'ROUTINE', oid::regprocedure::text, oid FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+		) AS things
+		WHERE NOT EXISTS (SELECT FROM pg_depend WHERE pg_depend.objid = things.oid AND deptype = 'e')`,
+		strings.Join(roles, ", "))
+	if err != nil {
+		return err
+	}
+	for _, statement := range statements {
+		if _, err := tx.Exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func texts(ctx context.Context, tx pgx.Tx, sql string, arg any) ([]string, error) {
+	rows, err := tx.Query(ctx, sql, arg)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }

@@ -1,0 +1,81 @@
+-- What each function may do in the api database, and nothing else: before this runs, all rights are taken away.
+-- Everybody may read whole rows but bulk and cron, which never see a payload.
+
+-- Accepts and shows. Of jobs it changes only what it numbers and what callbacks tell.
+GRANT SELECT, INSERT ON jobs TO jobweaver_gateway;
+GRANT UPDATE (command_seq, cancel_requested_at, progress) ON jobs TO jobweaver_gateway;
+GRANT SELECT, INSERT ON callbacks, commands, schedule_ticks, tally_entries TO jobweaver_gateway;
+GRANT SELECT, INSERT ON controls TO jobweaver_gateway;
+GRANT UPDATE (version, paused, max_running, starts_per_second, updated_at, updated_by) ON controls TO jobweaver_gateway;
+GRANT SELECT, INSERT ON operations TO jobweaver_gateway;
+GRANT UPDATE (status, updated_at) ON operations TO jobweaver_gateway;
+GRANT SELECT, INSERT, DELETE ON schedules TO jobweaver_gateway;
+GRANT UPDATE (
+    cron, time_zone, anchor_at, job, overlap, missed, paused, start_at, end_at, next_at, last_at, last_job_id, updated_at
+) ON schedules TO jobweaver_gateway;
+GRANT SELECT ON deliveries TO jobweaver_gateway;
+GRANT UPDATE (status, tries, next_at, finished_at) ON deliveries TO jobweaver_gateway;
+GRANT INSERT ON webhook_ids TO jobweaver_gateway;
+GRANT SELECT ON attempt_logs, job_counts, operation_skips, tallies, workers TO jobweaver_gateway;
+GRANT USAGE ON SEQUENCE order_numbers, control_versions TO jobweaver_gateway;
+
+-- Writes the scheduler's word, and deletes what is old.
+GRANT SELECT, DELETE ON jobs TO jobweaver_projection;
+GRANT UPDATE (
+    status, version, attempt, retry_count, updated_at, snapshot, progress, cancel_requested_at, ended_as
+) ON jobs TO jobweaver_projection;
+GRANT SELECT, INSERT, DELETE ON callbacks TO jobweaver_projection;
+GRANT UPDATE (answered_at, output) ON callbacks TO jobweaver_projection;
+GRANT SELECT, DELETE ON commands TO jobweaver_projection;
+GRANT SELECT, DELETE ON controls TO jobweaver_projection;
+GRANT UPDATE (applied_version) ON controls TO jobweaver_projection;
+GRANT SELECT, INSERT, DELETE ON attempt_logs, deliveries, tally_entries TO jobweaver_projection;
+GRANT SELECT, INSERT ON operation_answers TO jobweaver_projection;
+GRANT SELECT, INSERT ON job_counts TO jobweaver_projection;
+GRANT UPDATE (as_of, took, counts) ON job_counts TO jobweaver_projection;
+GRANT SELECT, INSERT, DELETE ON tallies TO jobweaver_projection;
+GRANT UPDATE (n, kept, waited, ran, took) ON tallies TO jobweaver_projection;
+GRANT SELECT, INSERT, DELETE ON workers TO jobweaver_projection;
+GRANT UPDATE (seen_at, beat) ON workers TO jobweaver_projection;
+GRANT SELECT, DELETE ON webhook_ids TO jobweaver_projection;
+
+-- Keeps commands for the jobs of an operation.
+GRANT SELECT (
+    job_id, owner_id, job_type, queue, tags, trace_id, created_at, status, version, attempt, command_seq,
+    cancel_requested_at, expires_at, ordering_key
+) ON jobs TO jobweaver_bulk;
+GRANT UPDATE (command_seq, cancel_requested_at) ON jobs TO jobweaver_bulk;
+GRANT SELECT, INSERT ON commands TO jobweaver_bulk;
+GRANT SELECT (job_id, attempt, received_at, answered_at) ON callbacks TO jobweaver_bulk;
+GRANT SELECT, DELETE ON operations TO jobweaver_bulk;
+GRANT UPDATE (
+    status, updated_at, finished_at, after_id, walked, matched, asked, applied, refused, skipped, reasons
+) ON operations TO jobweaver_bulk;
+GRANT SELECT, DELETE ON operation_answers TO jobweaver_bulk;
+GRANT INSERT ON operation_skips TO jobweaver_bulk;
+
+-- Makes jobs of schedules, and cancels those that are in the way.
+GRANT INSERT ON jobs TO jobweaver_cron;
+GRANT SELECT (
+    job_id, owner_id, trace_id, created_at, run_at, idempotency_key, request_hash, event_owner, event_source, event_id,
+    status, version, attempt, command_seq, cancel_requested_at, expires_at, ordering_key, order_number
+) ON jobs TO jobweaver_cron;
+GRANT UPDATE (command_seq, cancel_requested_at) ON jobs TO jobweaver_cron;
+GRANT SELECT, INSERT ON commands TO jobweaver_cron;
+GRANT SELECT (job_id, attempt, received_at, answered_at) ON callbacks TO jobweaver_cron;
+GRANT SELECT ON schedules TO jobweaver_cron;
+GRANT UPDATE (next_at, last_at, last_job_id) ON schedules TO jobweaver_cron;
+GRANT SELECT, INSERT, DELETE ON schedule_ticks TO jobweaver_cron;
+GRANT INSERT ON tally_entries TO jobweaver_cron;
+GRANT USAGE ON SEQUENCE order_numbers TO jobweaver_cron;
+
+-- Delivers the ends of jobs.
+GRANT SELECT, DELETE ON deliveries TO jobweaver_notify;
+GRANT UPDATE (
+    status, tries, next_at, last_try_at, last_answer, last_error, finished_at
+) ON deliveries TO jobweaver_notify;
+
+-- The index of jobs asks shelf_of at each write.
+GRANT EXECUTE ON FUNCTION shelf_of TO jobweaver_gateway, jobweaver_projection, jobweaver_bulk, jobweaver_cron;
+GRANT EXECUTE ON FUNCTION attempt_is_over TO jobweaver_gateway, jobweaver_projection, jobweaver_bulk, jobweaver_cron;
+GRANT EXECUTE ON FUNCTION times_due TO jobweaver_projection;

@@ -1,0 +1,38 @@
+-- What each function may do in the scheduler database, and nothing else: before this runs, all rights are taken away.
+-- Whoever brings work or makes room dispatches, so five functions do nearly the same.
+
+GRANT SELECT, UPDATE ON jobs
+    TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
+GRANT SELECT, UPDATE ON dispatch_state
+    TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
+GRANT SELECT, DELETE ON dependencies
+    TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
+GRANT SELECT ON controls, workers
+    TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
+GRANT SELECT (job_id) ON order_gaps
+    TO jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
+
+-- Stores jobs, and what they wait for.
+GRANT INSERT ON jobs, dependencies TO jobweaver_ingest;
+GRANT SELECT, INSERT, DELETE ON order_gaps TO jobweaver_ingest;
+
+-- Has pauses and limits hold.
+GRANT INSERT ON controls TO jobweaver_command;
+GRANT UPDATE (version, paused, max_running, starts_per_second) ON controls TO jobweaver_command;
+
+-- Hears the workers' beats.
+GRANT INSERT, DELETE ON workers TO jobweaver_watchdog;
+GRANT UPDATE (partitions, slots, rate, seen_at) ON workers TO jobweaver_watchdog;
+
+-- Empties what ended long ago, unread, and deletes what it has emptied.
+GRANT SELECT (job_id, trace_id, status, version, history, updated_at, finished_at, deleted_at) ON jobs
+    TO jobweaver_retention;
+GRANT UPDATE (version, payload, retry_policy, last_command, history, moves, output, updated_at, deleted_at) ON jobs
+    TO jobweaver_retention;
+GRANT DELETE ON jobs TO jobweaver_retention;
+
+-- What a CHECK asks at each write, and what shortens a history.
+GRANT EXECUTE ON FUNCTION job_is_possible TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command,
+    jobweaver_watchdog, jobweaver_retention;
+GRANT EXECUTE ON FUNCTION last_moves
+    TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;

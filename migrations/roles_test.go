@@ -1,0 +1,234 @@
+package migrations_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/jobweaver/jobweaver/infra/localpostgres"
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+)
+
+var sets = []migrations.Set{migrations.API, migrations.Scheduler, migrations.Worker}
+
+// Its own server: roles belong to a server, and have fixed names.
+func TestRolesAreMadeInParallelAndTwiceAndEachComesIntoItsDatabaseOnly(t *testing.T) {
+	t.Parallel()
+	server, err := localpostgres.Start(t.Context(), localpostgres.Config{Dir: t.TempDir(), NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	admin := connect(t, server.URL())
+	// Somebody was generous before, by a role that is there already.
+	exec(t, admin, "CREATE ROLE jobweaver_notify SUPERUSER CREATEDB CREATEROLE REPLICATION BYPASSRLS NOLOGIN")
+	exec(t, admin, "ALTER ROLE jobweaver_notify LOGIN")
+	passwords := map[string]string{}
+	for _, set := range sets {
+		for _, role := range set.Roles() {
+			passwords[role] = "of 'the' " + role
+		}
+	}
+	var urls migrations.URLs
+	for range 2 {
+		var all errgroup.Group
+		for range 4 {
+			all.Go(func() error { return ensureAndMigrate(t, server.URL()) })
+		}
+		if err := all.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		if urls, err = migrations.EnsureDatabases(t.Context(), server.URL()); err != nil {
+			t.Fatal(err)
+		}
+		for range 4 {
+			for _, set := range sets {
+				all.Go(func() error { return migrations.Grant(t.Context(), urls.Of(set.Functions[0]), set, passwords) })
+			}
+		}
+		if err := all.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, set := range sets {
+		for _, function := range set.Functions {
+			comesIntoItsDatabaseOnly(t, urls, set, function, passwords[migrations.Role(function)])
+		}
+	}
+	// Without a password nobody's is changed.
+	if err := migrations.Grant(t.Context(), urls.API, migrations.API, nil); err != nil {
+		t.Fatal(err)
+	}
+	comesIntoItsDatabaseOnly(t, urls, migrations.API, "cron", passwords["jobweaver_cron"])
+}
+
+func comesIntoItsDatabaseOnly(t *testing.T, urls migrations.URLs, set migrations.Set, function, password string) {
+	t.Helper()
+	own, err := urls.As(function, password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range sets {
+		at, err := migrations.WithDatabase(own, other.Database())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := pgx.Connect(t.Context(), at)
+		if other.Name != set.Name {
+			if !isDenied(err) {
+				t.Errorf("%s comes into %s: %v", function, other.Database(), err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, sql := range []string{
+			"CREATE TABLE mine ()", "CREATE TEMP TABLE mine ()", "CREATE SCHEMA mine", "SELECT FROM goose_db_version",
+			"CREATE ROLE mine", "CREATE DATABASE mine", "SELECT pg_read_file('PG_VERSION')", "SELECT FROM pg_authid",
+			"SET ROLE postgres", "ALTER TABLE " + firstTable[set.Name] + " DISABLE TRIGGER ALL",
+			"TRUNCATE " + firstTable[set.Name], "COPY " + firstTable[set.Name] + " TO PROGRAM 'cat'",
+		} {
+			if _, err := conn.Exec(t.Context(), sql); !isDenied(err) {
+				t.Errorf("%s may %s: %v", function, sql, err)
+			}
+		}
+		if err := conn.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+var firstTable = map[string]string{"api": "jobs", "scheduler": "jobs", "worker": "execution_attempts"}
+
+func TestWhatAMigrationAddsIsNobodysUntilItIsGranted(t *testing.T) {
+	t.Parallel()
+	for _, set := range sets {
+		conn := connect(t, pgtest.Database(t, set))
+		exec(t, conn, "CREATE TABLE added (id bigint GENERATED ALWAYS AS IDENTITY, x text); CREATE SEQUENCE numbers")
+		exec(t, conn, "CREATE FUNCTION f() RETURNS integer LANGUAGE sql IMMUTABLE RETURN 1; CREATE VIEW seen AS SELECT 1 AS x")
+		for _, role := range set.Roles() {
+			exec(t, conn, "SET ROLE "+role)
+			for _, sql := range []string{
+				"SELECT FROM added", "INSERT INTO added (x) VALUES ('')", "UPDATE added SET x = ''", "DELETE FROM added",
+				"SELECT nextval('numbers')", "SELECT f()", "SELECT FROM seen",
+			} {
+				if _, err := conn.Exec(t.Context(), sql); !isDenied(err) {
+					t.Errorf("%s may %s: %v", role, sql, err)
+				}
+			}
+			exec(t, conn, "RESET ROLE")
+		}
+	}
+}
+
+func TestRightsThatSomebodyGaveAreTakenAway(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t, migrations.API)
+	conn := connect(t, url)
+	exec(t, conn, "GRANT ALL ON ALL TABLES IN SCHEMA public TO jobweaver_notify, PUBLIC; GRANT CREATE ON SCHEMA public TO PUBLIC")
+	exec(t, conn, "GRANT SELECT (payload) ON jobs TO jobweaver_bulk; GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO PUBLIC")
+	if err := migrations.Grant(t.Context(), url, migrations.API, nil); err != nil {
+		t.Fatal(err)
+	}
+	for role, statements := range map[string][]string{
+		"jobweaver_notify": {
+			"SELECT FROM jobs", "TRUNCATE deliveries", "CREATE TABLE mine ()", "SELECT nextval('order_numbers')",
+		},
+		"jobweaver_bulk": {"SELECT payload FROM jobs", "SELECT * FROM jobs", "SELECT FROM api_keys"},
+	} {
+		exec(t, conn, "SET ROLE "+role)
+		for _, sql := range statements {
+			if _, err := conn.Exec(t.Context(), sql); !isDenied(err) {
+				t.Errorf("%s may %s: %v", role, sql, err)
+			}
+		}
+		exec(t, conn, "RESET ROLE")
+	}
+}
+
+// Nobody can change what the audit log says, the gateway itself included, and no function but it sees a key's hash.
+func TestTheAuditLogIsOnlyAddedToAndKeysAreTheGatewaysOnly(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, pgtest.Database(t, migrations.API))
+	for _, role := range migrations.API.Roles() {
+		exec(t, conn, "SET ROLE "+role)
+		forbidden := []string{
+			"UPDATE audit_log SET actor = ''", "UPDATE audit_log SET at = now() WHERE false", "TRUNCATE audit_log",
+			"SELECT FROM audit_log FOR UPDATE", "ALTER TABLE audit_log ADD x text", "DROP TABLE audit_log",
+			"CREATE RULE quiet AS ON INSERT TO audit_log DO INSTEAD NOTHING", "SELECT setval('audit_log_audit_id_seq', 1)",
+			"INSERT INTO audit_log OVERRIDING SYSTEM VALUE SELECT * FROM audit_log ON CONFLICT (audit_id) DO UPDATE SET actor = ''",
+			"DELETE FROM api_keys", "TRUNCATE api_keys", "UPDATE api_keys SET secret_hash = ''", "UPDATE api_keys SET roles = '{admin}'",
+		}
+		if role == "jobweaver_gateway" {
+			forbidden = append(forbidden, "DELETE FROM audit_log")
+		} else {
+			forbidden = append(forbidden, "SELECT FROM api_keys", "INSERT INTO audit_log DEFAULT VALUES")
+		}
+		for _, sql := range forbidden {
+			if _, err := conn.Exec(t.Context(), sql); !isDenied(err) {
+				t.Errorf("%s may %s: %v", role, sql, err)
+			}
+		}
+		exec(t, conn, "RESET ROLE")
+	}
+}
+
+func TestPasswordsAreReadFromFilesThatAreNamedAsRoles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if _, err := migrations.ReadPasswords(dir); err == nil {
+		t.Error("a folder without any was taken")
+	}
+	for name, text := range map[string]string{"jobweaver_cron": "secret\n", "jobweaver_": "x", "README": "y"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := migrations.ReadPasswords(dir)
+	if err != nil || len(got) != 1 || got["jobweaver_cron"] != "secret" {
+		t.Errorf("got %v, %v", got, err)
+	}
+	url := pgtest.Database(t, migrations.API)
+	for _, bad := range []string{"", "ä", "a\nb"} {
+		err := migrations.Grant(t.Context(), url, migrations.API, map[string]string{"jobweaver_cron": bad})
+		if err == nil || bad != "" && strings.Contains(err.Error(), bad) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+func isDenied(err error) bool {
+	var refused *pgconn.PgError
+	// 42501: insufficient privilege.
+	return errors.As(err, &refused) && refused.Code == "42501"
+}
+
+func connect(t *testing.T, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+	return conn
+}
+
+func exec(t *testing.T, conn *pgx.Conn, sql string) {
+	t.Helper()
+	if _, err := conn.Exec(t.Context(), sql); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}

@@ -1,0 +1,118 @@
+package migrations_test
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/tools/go/packages"
+)
+
+const module = "github.com/jobweaver/jobweaver/"
+
+// program is what is read of our own Go.
+type program struct {
+	uses    map[string][]string          // by a function's full name: the functions that it names
+	parts   map[string][]string          // by a package: its functions
+	queries map[string]map[string]string // by a store: SQL by the full name of the method that sqlc has made
+}
+
+var read = sync.OnceValues(func() (*program, error) {
+	cfg := &packages.Config{
+		Mode: packages.NeedName | packages.NeedImports | packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo,
+		Dir:  "..",
+	}
+	loaded, err := packages.Load(cfg, "./functions/...", "./shared/...")
+	if err != nil {
+		return nil, err
+	}
+	p := &program{uses: map[string][]string{}, parts: map[string][]string{}, queries: map[string]map[string]string{}}
+	for _, pkg := range loaded {
+		for _, problem := range pkg.Errors {
+			return nil, problem
+		}
+		p.add(pkg)
+	}
+	return p, nil
+})
+
+func (p *program) add(pkg *packages.Package) {
+	store, generated := strings.CutSuffix(pkg.PkgPath, "/internal/gen")
+	for _, file := range pkg.Syntax {
+		for _, decl := range file.Decls {
+			switch decl := decl.(type) {
+			case *ast.FuncDecl:
+				f, _ := pkg.TypesInfo.Defs[decl.Name].(*types.Func)
+				p.parts[pkg.PkgPath] = append(p.parts[pkg.PkgPath], f.FullName())
+				ast.Inspect(decl, func(n ast.Node) bool {
+					if id, ok := n.(*ast.Ident); ok {
+						if used, ok := pkg.TypesInfo.Uses[id].(*types.Func); ok {
+							p.uses[f.FullName()] = append(p.uses[f.FullName()], used.Origin().FullName())
+						}
+					}
+					return true
+				})
+			case *ast.GenDecl:
+				if generated && decl.Tok == token.CONST {
+					p.addQueries(path.Base(store), pkg.PkgPath, decl)
+				}
+			}
+		}
+	}
+}
+
+func (p *program) addQueries(store, pkg string, decl *ast.GenDecl) {
+	for _, spec := range decl.Specs {
+		text, ok := spec.(*ast.ValueSpec).Values[0].(*ast.BasicLit)
+		if !ok {
+			continue
+		}
+		sql, err := strconv.Unquote(text.Value)
+		rest, named := strings.CutPrefix(sql, "-- name: ")
+		if err != nil || !named {
+			continue
+		}
+		name, _, _ := strings.Cut(rest, " ")
+		if p.queries[store] == nil {
+			p.queries[store] = map[string]string{}
+		}
+		p.queries[store]["(*"+pkg+".Queries)."+name] = sql
+	}
+}
+
+// statementsOf gives the SQL that anything in a function's packages can come to in a store, by its name.
+func statementsOf(t *testing.T, function, store string) map[string]string {
+	t.Helper()
+	p, err := read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var todo []string
+	for pkg, functions := range p.parts {
+		if own := module + "functions/" + function; pkg == own || strings.HasPrefix(pkg, own+"/") {
+			todo = append(todo, functions...)
+		}
+	}
+	reached, seen := map[string]string{}, map[string]bool{}
+	for len(todo) > 0 {
+		name := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		todo = append(todo, p.uses[name]...)
+		if sql, ok := p.queries[store][name]; ok {
+			reached[name[strings.LastIndex(name, ".")+1:]] = sql
+		}
+	}
+	if len(reached) == 0 {
+		t.Fatalf("%s has no statement in %s: the test does not see what it should", function, store)
+	}
+	return reached
+}
