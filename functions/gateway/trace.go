@@ -26,8 +26,6 @@ func trace(c *gin.Context) {
 	}
 	c.Set(traceKey, id)
 	c.Header(traceHeader, id.String())
-	c.Header("X-Content-Type-Options", "nosniff")
-	c.Header("Cache-Control", "no-store") // what a job is now
 }
 
 func traceID(c *gin.Context) uuid.UUID {

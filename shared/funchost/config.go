@@ -44,6 +44,8 @@ type Config struct {
 
 	Listener net.Listener `ignored:"true"` // served instead of Host and Port; Run closes it
 	NoListen bool         `ignored:"true"` // no HTTP at all
+
+	serving timeouts // zero: serving
 }
 
 func (c Config) withDefaults() Config {
@@ -55,6 +57,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.ShutdownGrace == 0 {
 		c.ShutdownGrace = defaultGrace
+	}
+	if c.serving == (timeouts{}) {
+		c.serving = serving
 	}
 	return c
 }

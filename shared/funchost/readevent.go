@@ -17,6 +17,9 @@ import (
 // readEvent reads the one event of a request, binary or structured. Its errors are apierrors; the event
 // is zero then.
 func readEvent(w http.ResponseWriter, r *http.Request) (event.Event, error) {
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return event.Event{}, apierror.New(apierror.UnsupportedMediaType, "an event must not be encoded as %q", encoding)
+	}
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
 		media = "" // a binary event without data needs none

@@ -31,6 +31,10 @@ const (
 // trouble that is not its fault with 503, so that it does.
 func (h *host) receive(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
+	if err := fromElsewhere.Check(r); err != nil {
+		h.answerError(ctx, w, event.Event{}, apierror.New(apierror.Forbidden, "%s", err))
+		return
+	}
 	select {
 	case h.seats <- struct{}{}:
 		defer func() { <-h.seats }()

@@ -41,15 +41,11 @@ func (h *host) listen(ctx context.Context) (*web, error) {
 		return nil, fmt.Errorf("%s is for a loopback address, as HOST=127.0.0.1, and HTTP would listen on %s",
 			h.f.LoopbackFor, listener.Addr())
 	}
-	return &web{listener: listener, server: &http.Server{
-		Handler:           h.routes(),
-		BaseContext:       func(net.Listener) context.Context { return ctx },
-		ErrorLog:          slog.NewLogLogger(telemetry.Logger(ctx).Handler(), slog.LevelWarn),
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       time.Minute,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-	}}, nil
+	server := h.cfg.serving.server()
+	server.Handler = protect(h.routes())
+	server.BaseContext = func(net.Listener) context.Context { return ctx }
+	server.ErrorLog = slog.NewLogLogger(telemetry.Logger(ctx).Handler(), slog.LevelWarn)
+	return &web{listener: listener, server: server}, nil
 }
 
 // onLoopback: nobody outside this machine gets there.
