@@ -35,11 +35,11 @@ func (f *Function) admitting(needs access.Role, handle func(*gin.Context) error)
 }
 
 // who says who a request is from.
-func (f *Function) who(*http.Request) (access.Principal, error) {
-	if f.cfg.Auth == AuthOff {
+func (f *Function) who(r *http.Request) (access.Principal, error) {
+	if f.gate == nil {
 		return access.Principal{Everyone: true, Actor: "anonymous", Roles: []access.Role{access.Admin}}, nil
 	}
-	return access.Principal{}, apierror.New(apierror.Unauthorized, "a valid API key is required")
+	return f.gate.Who(r)
 }
 
 // whose is the owner whose things the request sees.

@@ -43,6 +43,8 @@ func (e ofJob) Unwrap() error { return e.error }
 func (f *Function) fail(c *gin.Context, err error) {
 	body := newErrorBody(c, err)
 	switch {
+	case body.ErrorCode == apierror.Unauthorized:
+		c.Header("WWW-Authenticate", "Bearer")
 	case body.ErrorCode == apierror.Unavailable:
 		c.Header("Retry-After", "1")
 		if !errors.Is(err, context.Canceled) && f.grumble.now() {
@@ -85,6 +87,12 @@ func public(err error) *apierror.Error {
 		return apierror.New(apierror.NotFound, "there is no such delivery")
 	case errors.Is(err, apidb.ErrNoOperation):
 		return apierror.New(apierror.NotFound, "there is no such operation")
+	case errors.Is(err, apidb.ErrNoKey):
+		return apierror.New(apierror.NotFound, "there is no such API key")
+	case errors.Is(err, apidb.ErrKeyOver):
+		return apierror.New(apierror.InvalidStateTransition, "%s", apidb.ErrKeyOver)
+	case errors.Is(err, apidb.ErrTooManyKeys):
+		return apierror.New(apierror.InvalidJobRequest, "%s", apidb.ErrTooManyKeys)
 	case errors.Is(err, apidb.ErrNoSchedule):
 		return apierror.New(apierror.ScheduleNotFound, "there is no such schedule")
 	case errors.Is(err, apidb.ErrScheduleExists):

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -53,6 +54,7 @@ type Function struct {
 	done     *endings      // of operations
 	served   chan struct{} // closed when the last request has been answered
 	grumble  sometimes
+	gate     *access.Gate // nil: nobody has to say who they are
 
 	callbackKeys *webhook.CallbackKeys
 }
@@ -73,7 +75,7 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Function{
+	f := &Function{
 		callbackKeys: keys,
 
 		cfg:      cfg,
@@ -87,7 +89,11 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 		endings:  newEndings(store.Ended),
 		done:     newEndings(store.EndedOperations),
 		served:   make(chan struct{}),
-	}, nil
+	}
+	if cfg.Auth == AuthOn {
+		f.gate = &access.Gate{Keys: access.NewKeyring(store)}
+	}
+	return f, nil
 }
 
 // Host is how the function is hosted.
@@ -115,6 +121,9 @@ func (f *Function) Run(ctx context.Context, say funchost.Publish) error {
 	all.Go(func() error { f.done.run(ctx); return nil })
 	all.Go(func() error { f.stage.run(serving, say); return nil })
 	all.Go(func() error { f.enterAccepted(serving); return nil })
+	if f.gate != nil {
+		all.Go(func() error { f.gate.Keys.Run(serving); return nil })
+	}
 	<-ctx.Done()
 	<-f.served
 	end()

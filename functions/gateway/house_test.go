@@ -21,6 +21,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apikey"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/kafkatest"
@@ -86,6 +87,35 @@ func (b *broker) next(t *testing.T) event.Event {
 
 func open(t *testing.T) *house {
 	t.Helper()
+	return openWith(t, func(*gateway.Config) {})
+}
+
+// openLocked opens a house to which nobody comes without a key: see as.
+func openLocked(t *testing.T) *house {
+	t.Helper()
+	return openWith(t, func(cfg *gateway.Config) { cfg.Auth = gateway.AuthOn })
+}
+
+// as is a client with a new key of an owner; of the installation where owner is empty.
+func (h *house) as(owner string, roles ...string) *client {
+	h.t.Helper()
+	return &client{t: h.t, base: h.base, key: h.key(apidb.Key{OwnerID: owner, Roles: roles}).Reveal()}
+}
+
+// key makes one, and keeps it.
+func (h *house) key(stored apidb.Key) apikey.Key {
+	h.t.Helper()
+	key := apikey.New()
+	hash := key.Hash()
+	stored.KeyID, stored.Hash, stored.Name, stored.CreatedBy = key.ID(), hash[:], "test", "test"
+	if _, err := h.store.InsertKey(h.t.Context(), stored); err != nil {
+		h.t.Fatal(err)
+	}
+	return key
+}
+
+func openWith(t *testing.T, change func(*gateway.Config)) *house {
+	t.Helper()
 	h := &house{t: t, dbURL: pgtest.Database(t, migrations.API), broker: &broker{said: make(chan event.Event, 10_000)}}
 	var err error
 	var through string
@@ -94,11 +124,13 @@ func open(t *testing.T) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(h.store.Close)
-	g := mustNew(t, gateway.Config{
+	cfg := gateway.Config{
 		Auth: gateway.AuthOff, Queues: []string{"default", "mail"}, JobTypes: []string{"MAIL", "SLOW"}, Broker: h.broker.ask,
 		Callbacks:     webhook.CallbackConfig{Secrets: []string{globalSecret, formerSecret}},
 		RetryPolicies: `{"SLOW": {"maxRetryCount": 9, "timeoutMs": 1000, "retryPolicy": {"type": "fixed", "delayMs": 7}}}`,
-	}, h.store).Host()
+	}
+	change(&cfg)
+	g := mustNew(t, cfg, h.store).Host()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- g.Run(ctx, h.broker.publish) }()

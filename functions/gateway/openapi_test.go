@@ -79,6 +79,9 @@ func TestTheContractHasItsEndpoints(t *testing.T) {
 func checkAnswers(t *testing.T, name string, op *openapi3.Operation) {
 	t.Helper()
 	want := []int{}
+	if op.Extensions["x-role"] != "public" {
+		want = append(want, 401, 403, 503)
+	}
 	if op.RequestBody != nil {
 		want = append(want, 202, 400, 413, 415, 503)
 	}
@@ -109,6 +112,9 @@ func checkAnswers(t *testing.T, name string, op *openapi3.Operation) {
 		}
 		if answer.Value.Headers["X-Trace-Id"] == nil {
 			t.Errorf("%s answers %d without X-Trace-Id", name, status)
+		}
+		if status == http.StatusUnauthorized && op.Security == nil && answer.Value.Headers["WWW-Authenticate"] == nil {
+			t.Errorf("%s answers 401 without WWW-Authenticate", name)
 		}
 		if status == http.StatusServiceUnavailable && answer.Value.Headers["Retry-After"] == nil {
 			t.Errorf("%s answers 503 without Retry-After", name)

@@ -1,7 +1,10 @@
 // Package access knows who a request is from and what they may do.
 package access
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Role is what a key or token allows. Admin has all of operate, operate all of read and submit.
 type Role string
@@ -19,6 +22,20 @@ const (
 	Public       Role = "public"       // nobody has to say who they are
 	Installation Role = "installation" // admin, of a key that is no owner's
 )
+
+// ParseRoles reads roles as they are stored and asked for.
+func ParseRoles(names []string) ([]Role, error) {
+	roles := make([]Role, len(names))
+	for i, name := range names {
+		switch role := Role(name); role {
+		case Submit, Read, Operate, Admin:
+			roles[i] = role
+		default:
+			return nil, fmt.Errorf("%q is no role: submit, read, operate and admin are", name)
+		}
+	}
+	return roles, nil
+}
 
 // Principal is who a request is from. The zero one may do nothing.
 type Principal struct {

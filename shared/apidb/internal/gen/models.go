@@ -11,6 +11,19 @@ import (
 	"github.com/google/uuid"
 )
 
+type ApiKey struct {
+	KeyID      string
+	OwnerID    string
+	Name       string
+	Roles      []string
+	SecretHash []byte
+	CreatedAt  time.Time
+	CreatedBy  string
+	ExpiresAt  *time.Time
+	RevokedAt  *time.Time
+	LastUsedAt *time.Time
+}
+
 type Control struct {
 	Kind            string
 	Name            string

@@ -1,0 +1,106 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/apikey"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+)
+
+const (
+	keyHeader   = "X-Api-Key"
+	ownerHeader = "X-Owner-Id"
+
+	// patience is how long a request waits for what is known of its key, or for the issuer's keys.
+	patience = 5 * time.Second
+)
+
+// Gate says who requests are from.
+type Gate struct {
+	Keys *Keyring
+}
+
+// Who says who a request is from; an error is one to answer with.
+func (g *Gate) Who(r *http.Request) (Principal, error) {
+	text, err := credential(r)
+	if err != nil {
+		return Principal{}, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	p, err := g.known(ctx, text)
+	switch {
+	case errors.Is(err, ErrUnknown):
+		return Principal{}, unauthorized()
+	case errors.Is(err, ErrBusy):
+		return Principal{}, apierror.New(apierror.Unavailable, "who you are cannot be found out at the moment")
+	case err != nil:
+		return Principal{}, err
+	}
+	return p.actingFor(r.Header.Values(ownerHeader))
+}
+
+func (g *Gate) known(ctx context.Context, text string) (Principal, error) {
+	if key, ok := apikey.Parse(text); ok {
+		return g.Keys.Who(ctx, key)
+	}
+	return Principal{}, ErrUnknown
+}
+
+func unauthorized() error {
+	return apierror.New(apierror.Unauthorized, "a valid API key or token is required: Authorization: Bearer …")
+}
+
+// credential is the one thing by which a request says who it is from. A key in the address has been logged on its way
+// already, and is not for that.
+func credential(r *http.Request) (string, error) {
+	if inAddress(r.URL) {
+		return "", apierror.New(apierror.Unauthorized,
+			"an API key must not stand in the address, where it is logged: revoke it, and send another in a header")
+	}
+	bearers, keys := r.Header.Values("Authorization"), r.Header.Values(keyHeader)
+	switch {
+	case len(bearers) == 0 && len(keys) == 1:
+		return keys[0], nil
+	case len(bearers) == 1 && len(keys) == 0:
+		if scheme, text, ok := strings.Cut(bearers[0], " "); ok && strings.EqualFold(scheme, "Bearer") {
+			return text, nil
+		}
+	}
+	return "", unauthorized()
+}
+
+func inAddress(u *url.URL) bool {
+	if !strings.Contains(u.RawQuery, "jw") {
+		return false
+	}
+	for _, values := range u.Query() {
+		for _, value := range values {
+			if _, ok := apikey.Parse(value); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// actingFor is the principal as X-Owner-Id has it: an admin of the installation may act as an owner's admin.
+func (p Principal) actingFor(owners []string) (Principal, error) {
+	if len(owners) == 0 || len(owners) == 1 && owners[0] == p.Owner {
+		return p, nil
+	}
+	if !p.May(Installation) {
+		return Principal{}, apierror.New(apierror.Forbidden, "only an admin of the installation acts for another owner")
+	}
+	if len(owners) > 1 || jobspec.CheckOwner(owners[0]) != nil {
+		return Principal{}, apierror.New(apierror.Forbidden, "%s must be an ownerId, once", ownerHeader)
+	}
+	p.Owner = owners[0]
+	return p, nil
+}

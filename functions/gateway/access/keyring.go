@@ -1,0 +1,267 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apikey"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+const (
+	// keyAge is how old what is known of a key may be, whatever is away: a revoked one is good for no longer.
+	keyAge = 10 * time.Second
+	// keyAgain is the age at which it is read again, so that no request has to wait for it.
+	keyAgain = keyAge / 2
+
+	keysAtOnce  = 500                   // of one read
+	readPause   = 20 * time.Millisecond // between two reads: so many a second there are at most, whoever tries what
+	readTimeout = 2 * time.Second
+
+	maxStrangers = 5_000  // ids that nobody here has seen, waiting to be read
+	maxUnknown   = 10_000 // ids of which is known that they are none
+
+	usedEvery = 10 * time.Second // how often the use of keys is entered
+	usedAge   = time.Minute      // how often that of one key
+)
+
+// What is wrong with a request that says who it is from. No answer says which it is, or who guesses would learn.
+var (
+	ErrUnknown = errors.New("no valid API key or token")
+	ErrBusy    = errors.New("too many unknown API keys are being tried")
+)
+
+// Keyring knows keys by what is stored of them, as it was at most keyAge ago. Requests never ask the database: Run does,
+// for all of them at once, so that it makes no difference how many wrong keys somebody tries.
+type Keyring struct {
+	store *apidb.Store
+
+	mu      sync.Mutex
+	known   map[string]*knownKey
+	unknown map[string]time.Time // when they were read
+	pending map[string]*answer
+	wake    chan struct{}
+}
+
+// knownKey is a key that there is.
+type knownKey struct {
+	stored    apidb.Key
+	readAt    time.Time
+	usedAt    time.Time
+	enteredAt time.Time // when its use was last entered
+}
+
+// answer comes when the database has been asked.
+type answer struct {
+	done chan struct{}
+	err  error
+}
+
+// NewKeyring makes a keyring that knows no key yet.
+func NewKeyring(store *apidb.Store) *Keyring {
+	return &Keyring{
+		store: store, known: map[string]*knownKey{}, unknown: map[string]time.Time{}, pending: map[string]*answer{},
+		wake: make(chan struct{}, 1),
+	}
+}
+
+// Who says who comes with a key. ErrUnknown: nobody; ErrBusy or the database's error: that could not be found out.
+func (k *Keyring) Who(ctx context.Context, key apikey.Key) (Principal, error) {
+	for {
+		now := time.Now()
+		stored, coming, err := k.look(key.ID(), now)
+		if err != nil {
+			return Principal{}, err
+		}
+		if coming == nil {
+			return k.check(key, stored, now)
+		}
+		select {
+		case <-ctx.Done():
+			return Principal{}, context.Cause(ctx)
+		case <-coming.done:
+			if coming.err != nil {
+				return Principal{}, coming.err
+			}
+		}
+	}
+}
+
+// check compares a key with what is stored under its id. Only who has the key uses it.
+func (k *Keyring) check(key apikey.Key, stored apidb.Key, now time.Time) (Principal, error) {
+	if !key.Matches(stored.Hash) || !stored.Live(now) {
+		return Principal{}, ErrUnknown
+	}
+	k.mu.Lock()
+	if held := k.known[stored.KeyID]; held != nil {
+		held.usedAt = now
+	}
+	k.mu.Unlock()
+	roles, err := ParseRoles(stored.Roles)
+	return Principal{Owner: stored.OwnerID, Actor: "key:" + stored.KeyID, Roles: roles}, err
+}
+
+// look gives what is known of a key, the zero one where it is known that there is none, or what to wait for.
+func (k *Keyring) look(id string, now time.Time) (apidb.Key, *answer, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if held := k.known[id]; held != nil {
+		age := now.Sub(held.readAt)
+		if age < keyAgain {
+			return held.stored, nil, nil
+		}
+		coming := k.ask(id)
+		if age < keyAge {
+			coming = nil
+		}
+		return held.stored, coming, nil
+	}
+	if at, there := k.unknown[id]; there && now.Sub(at) < keyAge {
+		return apidb.Key{}, nil, nil
+	}
+	if len(k.pending) >= maxStrangers && k.pending[id] == nil {
+		return apidb.Key{}, nil, ErrBusy
+	}
+	return apidb.Key{}, k.ask(id), nil
+}
+
+// ask has Run read about a key.
+func (k *Keyring) ask(id string) *answer {
+	coming := k.pending[id]
+	if coming == nil {
+		coming = &answer{done: make(chan struct{})}
+		k.pending[id] = coming
+		k.rouse()
+	}
+	return coming
+}
+
+func (k *Keyring) rouse() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Forget has the next request with a key wait until it has been read: it was changed here.
+func (k *Keyring) Forget(id string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.known, id)
+	delete(k.unknown, id)
+}
+
+// Run reads what requests ask about, and enters when keys were used, until ctx ends. Requests that are still there
+// then get no answer.
+func (k *Keyring) Run(ctx context.Context) {
+	enter := time.NewTicker(usedEvery)
+	defer enter.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+			k.enterUse(last, time.Now())
+			cancel()
+			return
+		case now := <-enter.C:
+			k.enterUse(ctx, now)
+		case <-k.wake:
+			k.read(ctx)
+			select {
+			case <-ctx.Done():
+			case <-time.After(readPause):
+			}
+		}
+	}
+}
+
+// read asks the database about some of those asked for: about those it knows first, that no stranger keeps them waiting.
+func (k *Keyring) read(ctx context.Context) {
+	ids, answers := k.take()
+	if len(ids) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	at := time.Now()
+	stored, err := k.store.KeysByID(ctx, ids)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err == nil {
+		k.note(ids, stored, at)
+	}
+	for i, id := range ids {
+		answers[i].err = err
+		delete(k.pending, id)
+		close(answers[i].done)
+	}
+	if len(k.pending) > 0 {
+		k.rouse()
+	}
+}
+
+func (k *Keyring) take() (ids []string, answers []*answer) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, familiar := range []bool{true, false} {
+		for id, coming := range k.pending {
+			if len(ids) < keysAtOnce && (k.known[id] != nil) == familiar {
+				ids, answers = append(ids, id), append(answers, coming)
+			}
+		}
+	}
+	return ids, answers
+}
+
+// note keeps what was read.
+func (k *Keyring) note(ids []string, stored []apidb.Key, at time.Time) {
+	if len(k.unknown)+len(ids) > maxUnknown {
+		clear(k.unknown)
+	}
+	for _, id := range ids {
+		k.unknown[id] = at
+	}
+	for _, key := range stored {
+		delete(k.unknown, key.KeyID)
+		held := k.known[key.KeyID]
+		if held == nil {
+			held = &knownKey{}
+			k.known[key.KeyID] = held
+		}
+		held.stored, held.readAt = key, at
+	}
+	for _, id := range ids {
+		if _, none := k.unknown[id]; none {
+			delete(k.known, id)
+		}
+	}
+}
+
+// enterUse enters which keys were used, each once a minute, and forgets those that were not.
+func (k *Keyring) enterUse(ctx context.Context, now time.Time) {
+	used := map[string]time.Time{}
+	k.mu.Lock()
+	maps.DeleteFunc(k.known, func(id string, held *knownKey) bool {
+		fresh := held.usedAt.After(held.enteredAt)
+		if fresh && now.Sub(held.enteredAt) >= usedAge {
+			used[id], held.enteredAt = held.usedAt, now
+		}
+		return !fresh && now.Sub(held.readAt) > keyAge
+	})
+	k.mu.Unlock()
+	for ids := range slices.Chunk(slices.Sorted(maps.Keys(used)), keysAtOnce) {
+		part := map[string]time.Time{}
+		for _, id := range ids {
+			part[id] = used[id]
+		}
+		if err := k.store.KeysUsed(ctx, part); err != nil {
+			telemetry.Logger(ctx).WarnContext(ctx, "use of API keys is not entered", "error", err)
+			return
+		}
+	}
+}

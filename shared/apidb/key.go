@@ -1,0 +1,165 @@
+package apidb
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+)
+
+// Key is what is stored of an API key: nobody can come in by it.
+type Key struct {
+	KeyID     string
+	OwnerID   string // empty: the installation's own
+	Name      string
+	Roles     []string
+	Hash      []byte // SHA-256 of the whole key
+	CreatedAt time.Time
+	CreatedBy string
+	ExpiresAt *time.Time
+
+	RevokedAt  *time.Time
+	LastUsedAt *time.Time // to the minute
+}
+
+// Live says whether somebody may come in by it at an instant.
+func (k *Key) Live(at time.Time) bool {
+	return k.RevokedAt == nil && (k.ExpiresAt == nil || k.ExpiresAt.After(at))
+}
+
+// maxLiveKeys is how many keys an owner may have by which somebody can come in.
+const maxLiveKeys = 1000
+
+// What may be wrong with a key.
+var (
+	ErrNoKey       = errors.New("no such API key")
+	ErrKeyOver     = errors.New("the API key is revoked or has expired")
+	ErrTooManyKeys = fmt.Errorf("there are %d API keys of this owner already", maxLiveKeys)
+)
+
+// KeysByID gives those there are.
+func (s *Store) KeysByID(ctx context.Context, ids []string) ([]Key, error) {
+	rows, err := s.q.KeysByID(ctx, ids)
+	return newKeys(rows), classify(fmt.Sprintf("read %d API keys", len(ids)), err)
+}
+
+// Key gives one of an owner's.
+func (s *Store) Key(ctx context.Context, owner Owner, id string) (Key, error) {
+	row, err := s.q.KeyOf(ctx, gen.KeyOfParams{KeyID: id, Everyone: owner.everyone, OwnerID: owner.name})
+	return newKey(row), classify("get API key "+id, noKey(err))
+}
+
+// Keys lists an owner's by their ids, or everyone's owner by owner, from the one after a key on.
+func (s *Store) Keys(ctx context.Context, owner Owner, after string, limit int) ([]Key, error) {
+	var rows []gen.ApiKey
+	var err error
+	if owner.everyone {
+		rows, err = s.q.KeysAll(ctx, gen.KeysAllParams{After: after, MaxKeys: int32(limit)})
+	} else {
+		rows, err = s.q.KeysOfOwner(ctx, gen.KeysOfOwnerParams{OwnerID: owner.name, After: after, MaxKeys: int32(limit)})
+	}
+	return newKeys(rows), classify("list API keys", err)
+}
+
+// InsertKey keeps a new key.
+func (s *Store) InsertKey(ctx context.Context, key Key) (kept Key, err error) {
+	err = s.tx(ctx, func(q *gen.Queries) error {
+		kept, err = insertKey(ctx, q, key)
+		return err
+	})
+	return kept, classify("keep API key "+key.KeyID, err)
+}
+
+func insertKey(ctx context.Context, q *gen.Queries, key Key) (Key, error) {
+	live, err := q.KeysLive(ctx, gen.KeysLiveParams{OwnerID: key.OwnerID, Most: maxLiveKeys})
+	if err != nil || live == maxLiveKeys {
+		return Key{}, cmp.Or(err, ErrTooManyKeys)
+	}
+	row, err := q.KeyInsert(ctx, gen.KeyInsertParams{
+		KeyID: key.KeyID, OwnerID: key.OwnerID, Name: key.Name, Roles: key.Roles, SecretHash: key.Hash,
+		CreatedBy: key.CreatedBy, ExpiresAt: key.ExpiresAt,
+	})
+	return newKey(row), err
+}
+
+// EnsureAdminKey keeps a key of the installation with the role admin. One of this id that is there, revoked perhaps,
+// stays as it is.
+func (s *Store) EnsureAdminKey(ctx context.Context, id string, hash []byte, name, by string) (Key, error) {
+	if err := s.q.KeyEnsure(ctx, gen.KeyEnsureParams{KeyID: id, Name: name, SecretHash: hash, CreatedBy: by}); err != nil {
+		return Key{}, classify("keep API key "+id, err)
+	}
+	return s.Key(ctx, Everyone, id)
+}
+
+// RevokeKey ends an owner's key, now or whenever it was before.
+func (s *Store) RevokeKey(ctx context.Context, owner Owner, id string) (Key, error) {
+	row, err := s.q.KeyRevoke(ctx, gen.KeyRevokeParams{KeyID: id, Everyone: owner.everyone, OwnerID: owner.name})
+	return newKey(row), classify("revoke API key "+id, noKey(err))
+}
+
+// RotateKey has a new id and hash take the place of an owner's key, which lives on for overlap at most. The new key
+// allows the same, and lives as long as the old one was made for.
+func (s *Store) RotateKey(
+	ctx context.Context, owner Owner, id string, overlap time.Duration, with Key,
+) (kept Key, err error) {
+	err = s.tx(ctx, func(q *gen.Queries) error {
+		row, err := q.KeyLock(ctx, gen.KeyLockParams{KeyID: id, Everyone: owner.everyone, OwnerID: owner.name})
+		if err != nil {
+			return noKey(err)
+		}
+		old := newKey(row.ApiKey)
+		if !old.Live(row.At) {
+			return ErrKeyOver
+		}
+		with.OwnerID, with.Name, with.Roles = old.OwnerID, old.Name, old.Roles
+		if old.ExpiresAt != nil {
+			until := row.At.Add(old.ExpiresAt.Sub(old.CreatedAt))
+			with.ExpiresAt = &until
+		}
+		if err := q.KeyRetire(ctx, gen.KeyRetireParams{KeyID: id, Overlap: overlap}); err != nil {
+			return err
+		}
+		kept, err = insertKey(ctx, q, with)
+		return err
+	})
+	return kept, classify("rotate API key "+id, err)
+}
+
+// KeysUsed enters when keys were last used.
+func (s *Store) KeysUsed(ctx context.Context, at map[string]time.Time) error {
+	var p gen.KeysUsedParams
+	for _, id := range slices.Sorted(maps.Keys(at)) { // in one order, whoever else enters the same
+		p.KeyIDs, p.UsedAts = append(p.KeyIDs, id), append(p.UsedAts, at[id])
+	}
+	return classify(fmt.Sprintf("enter use of %d API keys", len(at)), s.q.KeysUsed(ctx, p))
+}
+
+func noKey(err error) error {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return ErrNoKey
+	}
+	return err
+}
+
+func newKeys(rows []gen.ApiKey) []Key {
+	keys := make([]Key, len(rows))
+	for i, row := range rows {
+		keys[i] = newKey(row)
+	}
+	return keys
+}
+
+func newKey(row gen.ApiKey) Key {
+	return Key{
+		KeyID: row.KeyID, OwnerID: row.OwnerID, Name: row.Name, Roles: row.Roles, Hash: row.SecretHash,
+		CreatedAt: row.CreatedAt, CreatedBy: row.CreatedBy, ExpiresAt: row.ExpiresAt, RevokedAt: row.RevokedAt,
+		LastUsedAt: row.LastUsedAt,
+	}
+}

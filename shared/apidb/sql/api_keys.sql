@@ -1,0 +1,59 @@
+-- What is known of keys by their ids, for those who ask who comes in.
+-- name: KeysByID :many
+select * from api_keys where key_id = any(@key_ids::text[]);
+
+-- name: KeyOf :one
+select * from api_keys where key_id = @key_id and (@everyone::bool or owner_id = @owner_id::text);
+
+-- name: KeyInsert :one
+insert into api_keys (key_id, owner_id, name, roles, secret_hash, created_by, expires_at)
+values (@key_id, @owner_id, @name, @roles, @secret_hash, @created_by, sqlc.narg('expires_at'))
+returning *;
+
+-- A key that is there already stays as it is: one that was revoked stays revoked.
+-- name: KeyEnsure :exec
+insert into api_keys (key_id, owner_id, name, roles, secret_hash, created_by)
+values (@key_id, '', @name, '{admin}', @secret_hash, @created_by)
+on conflict (key_id) do nothing;
+
+-- name: KeysLive :one
+select count(*) from (
+    select from api_keys
+    where owner_id = @owner_id and revoked_at is null and (expires_at is null or expires_at > now())
+    limit @most::int
+) as live;
+
+-- One owner's, from a key on.
+-- name: KeysOfOwner :many
+select * from api_keys
+where owner_id = @owner_id and key_id > @after::text
+order by owner_id, key_id
+limit @max_keys::int;
+
+-- name: KeysAll :many
+select * from api_keys
+where @after::text = '' or (owner_id, key_id) > (select k.owner_id, k.key_id from api_keys k where k.key_id = @after)
+order by owner_id, key_id
+limit @max_keys::int;
+
+-- name: KeyRevoke :one
+update api_keys set revoked_at = coalesce(revoked_at, now())
+where key_id = @key_id and (@everyone::bool or owner_id = @owner_id::text)
+returning *;
+
+-- A key that another is to take the place of.
+-- name: KeyLock :one
+select sqlc.embed(api_keys), now()::timestamptz as at
+from api_keys
+where key_id = @key_id and (@everyone::bool or owner_id = @owner_id::text)
+for update;
+
+-- name: KeyRetire :exec
+update api_keys set expires_at = least(expires_at, now() + @overlap::interval) where key_id = @key_id;
+
+-- To the minute: who is written about is left alone for as long.
+-- name: KeysUsed :exec
+update api_keys set last_used_at = input.used_at
+from (select unnest(@key_ids::text[]) as key_id, unnest(@used_ats::timestamptz[]) as used_at) as input
+where api_keys.key_id = input.key_id
+    and (last_used_at is null or last_used_at <= input.used_at - interval '1 minute');
