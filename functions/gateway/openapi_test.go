@@ -30,6 +30,9 @@ func loadContract(t testing.TB) *openapi3.T {
 
 func TestTheContractIsValid(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("one goroutine: there is nothing to race")
+	}
 	doc := loadContract(t)
 	if doc.OpenAPI != "3.1.0" {
 		t.Errorf("it is of version %s", doc.OpenAPI)
@@ -145,6 +148,9 @@ func TestTheContractKnowsWhatTheCodeKnows(t *testing.T) {
 // A request is good by the contract if and only if it is good by the code.
 func TestTheContractAndTheDecoderAgree(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("one goroutine: there is nothing to race")
+	}
 	schema := loadContract(t).Components.Schemas["JobRequest"].Value
 	long := strings.Repeat("ü", 255)
 	for _, fields := range []string{
@@ -213,6 +219,9 @@ func agreeWith(t *testing.T, schema *openapi3.Schema, body string, byCode error)
 
 func TestTheContractAndTheDecoderOfControlsAgree(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("one goroutine: there is nothing to race")
+	}
 	schema := loadContract(t).Components.Schemas["ControlRequest"].Value
 	for _, body := range []string{
 		`{}`, `[]`, `null`, `{"paused": true}`, `{"paused": null}`, `{"paused": 1}`, `{"maxRunning": null, "startsPerSecond": null}`,
@@ -228,6 +237,9 @@ func TestTheContractAndTheDecoderOfControlsAgree(t *testing.T) {
 
 func TestTheContractAndTheDecoderOfCallbacksAgree(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("one goroutine: there is nothing to race")
+	}
 	schema := loadContract(t).Components.Schemas["Callback"].Value
 	for _, more := range []string{
 		``, `, "status": "DONE"`, `, "status": "COMPLETED"`, `, "status": "COMPLETED", "output": 1`, `, "status": "COMPLETED", "output": null`,

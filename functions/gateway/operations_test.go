@@ -204,6 +204,9 @@ func manyIDs(n int) string {
 // A body is good by the contract if and only if it is good by the code.
 func TestTheContractAndTheDecodersOfCommandsAgree(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("one goroutine: there is nothing to race")
+	}
 	schemas := loadContract(t).Components.Schemas
 	hold := func(schema, body string, byCode error) {
 		t.Helper()

@@ -37,6 +37,9 @@ func watched(t *testing.T) (*Store, *pgtest.Plans) {
 // an index.
 func TestWalksVisitTheirPageOnly(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
+	}
 	s, plans := watched(t)
 	fillTables(t, s.pool)
 	plans.Forget()

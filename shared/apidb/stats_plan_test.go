@@ -26,6 +26,9 @@ func (h *house) fill(t *testing.T, n int, status jobstate.Status) {
 // by page, whatever the server knows of the table.
 func TestStatisticsOfAMillionJobs(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
+	}
 	h := open(t)
 	h.exec(t, "alter table jobs set (autovacuum_enabled = off)")
 	h.fill(t, 850_000, jobstate.Completed)
@@ -97,6 +100,9 @@ where jobs.job_id = input.job_id and jobs.version < input.version`
 // Measured within one run, the best of many batches: others may be at work on the machine.
 func TestWhatTheStatisticsCostAJob(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
+	}
 	const jobs, rounds = 200, 60
 	h := open(t)
 	pool, err := pgpool.Open(t.Context(), h.url, pgpool.IndexOnly())

@@ -15,6 +15,9 @@ import (
 // What few ask for finds the rows that it is about, among 20,000 of its own key and without statistics.
 func TestWhatTiesAJobIsFoundByItsKeys(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
+	}
 	s, plans := watched(t)
 	exec := func(sql string, args ...any) {
 		t.Helper()
@@ -60,6 +63,9 @@ func TestWhatTiesAJobIsFoundByItsKeys(t *testing.T) {
 // Of many dependencies a list looks up the first ones only, and a page of a key's jobs is found by their key.
 func TestAListLooksAtFewOfManyTies(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
+	}
 	s, plans := watched(t)
 	for _, sql := range []string{
 		"alter table jobs set (autovacuum_enabled = off)",

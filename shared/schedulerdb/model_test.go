@@ -18,6 +18,9 @@ import (
 // The store does with many jobs at once what a plain model does that knows no SQL: who may run, who waits for whom, who
 // has the turn, whom a pause or a limit holds. There is always room, so whoever may run is out.
 func TestTheStoreSchedulesAsTheModelDoes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
+	}
 	h := newHouse(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		h.exec("TRUNCATE jobs, dependencies, order_gaps, controls, workers")

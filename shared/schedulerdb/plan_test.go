@@ -30,6 +30,9 @@ func newExplainedHouse(t *testing.T, url, planning string) (house, *pgtest.Plans
 // about, by an index, and sorts none but those.
 func TestPlansHoldWithoutStatistics(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
+	}
 	url := pgtest.Database(t, migrations.Scheduler)
 	h, _ := newExplainedHouse(t, url, "auto")
 	h.exec("ALTER TABLE jobs SET (autovacuum_enabled = off)")
@@ -193,6 +196,9 @@ func checkVisits(t *testing.T, seen map[string][]pgtest.Node) {
 // not walk over them.
 func TestDispatchingDoesNotWalkOverTheDead(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
+	}
 	const jobs = 20_000
 	url := pgtest.Database(t, migrations.Scheduler)
 	store, err := Open(t.Context(), url, Config{Lease: time.Minute, MaxLost: 3})

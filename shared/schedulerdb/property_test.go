@@ -14,6 +14,9 @@ import (
 // The statements of the store, the plain way of a completed attempt among them, and the rules of
 // jobstate say the same, whatever happens to a job in whatever order.
 func TestTheStoreMovesAJobAsTheRulesSay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
+	}
 	h := newHouse(t)
 	kinds := []jobstate.Kind{
 		jobstate.KindCompleted, jobstate.KindWaiting, jobstate.KindFailed, jobstate.KindLost,

@@ -28,6 +28,9 @@ func openExplained(t *testing.T, url, planning string) (*Store, *pgtest.Plans) {
 // transaction keeps from vacuum, every statement visits the rows that it is about, by their keys.
 func TestPlansGoByTheKeys(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
+	}
 	for _, statistics := range []string{"none", "old", "fresh"} {
 		t.Run("statistics "+statistics, func(t *testing.T) {
 			t.Parallel()
@@ -139,6 +142,9 @@ func doOfEverything(t *testing.T, s *Store) {
 // than it may.
 func TestThePlanOfTheCleanup(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
+	}
 	url := pgtest.Database(t, migrations.Worker)
 	for _, planning := range []string{"force_custom_plan", "force_generic_plan"} {
 		s, plans := openExplained(t, url, planning)

@@ -38,6 +38,9 @@ func peak() (most func() uint64) {
 
 // Not parallel: others would need memory too.
 func TestAMillionRowsTakeLittleMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector takes memory of its own")
+	}
 	r, _ := dated(t)
 	if _, err := r.run(t.Context(), ask("many", `{"n": 1000}`, "")); err != nil { // all is loaded
 		t.Fatal(err)

@@ -31,6 +31,9 @@ var walks = map[string]Limits{
 }
 
 func TestTheProtocolKeepsItsPromises(t *testing.T) {
+	if testing.Short() {
+		t.Skip("each walk is one goroutine: there is nothing to race")
+	}
 	for name, limits := range walks {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -49,6 +52,9 @@ func TestTheProtocolKeepsItsPromises(t *testing.T) {
 }
 
 func TestEveryPlantedDefectIsFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("each walk is one goroutine: there is nothing to race")
+	}
 	var (
 		quiet    = Limits{Retries: 1, Lost: 1}
 		command  = Limits{Retries: 1, Lost: 1, Budget: Budget{Commands: 1}}
