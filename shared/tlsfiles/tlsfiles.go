@@ -1,0 +1,158 @@
+// Package tlsfiles makes TLS configurations of certificates, keys and CAs that stand in files, and are read again when
+// these change.
+package tlsfiles
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/jobweaver/jobweaver/shared/reload"
+)
+
+// File is one that a setting names. Without a Path the setting is not set.
+type File struct{ Setting, Path string }
+
+// What files say now; nil where there are none.
+type (
+	roots func() *x509.CertPool
+	pair  func() *tls.Certificate
+)
+
+var http2 = []string{"h2", "http/1.1"}
+
+// Server is for listeners; nil where no file is set. With a CA for clients, a certificate that a client shows must be
+// by it, and who shows none gets a connection whose state has no VerifiedChains: probes have none to show.
+func Server(cert, key, clientCA File) (*tls.Config, error) {
+	if clientCA.Path != "" && cert.Path == "" {
+		return nil, fmt.Errorf("%s: is set, and %s is not", clientCA.Setting, cert.Setting)
+	}
+	ours, err := loadPair(cert, key)
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := loadRoots(clientCA)
+	if err != nil {
+		return nil, err
+	}
+	if ours == nil {
+		return nil, nil
+	}
+	config := func() *tls.Config {
+		c := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: http2, Certificates: []tls.Certificate{*ours()}}
+		if theirs != nil {
+			c.ClientAuth, c.ClientCAs = tls.VerifyClientCertIfGiven, theirs()
+			c.SessionTicketsDisabled = true // a ticket would outlive a CA that is taken away
+		}
+		return c
+	}
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: http2,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return config(), nil },
+	}, nil
+}
+
+// Client is for connections that we open.
+type Client struct {
+	roots roots // nil: whom the system trusts
+	pair  pair  // nil: none to show
+}
+
+// NewClient reads whom to trust, where it is not whom the system trusts, and what to show where a server asks for it.
+func NewClient(ca, cert, key File) (*Client, error) {
+	c := &Client{}
+	var err error
+	if c.roots, err = loadRoots(ca); err != nil {
+		return nil, err
+	}
+	if c.pair, err = loadPair(cert, key); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Trust has the client trust the CAs of a setting's PEM, where there is one.
+func (c *Client) Trust(setting, pem string) error {
+	if pem == "" {
+		return nil
+	}
+	pool, err := newPool([]byte(pem))
+	if err != nil {
+		return fmt.Errorf("%s: %w", setting, err)
+	}
+	c.roots = func() *x509.CertPool { return pool }
+	return nil
+}
+
+// Config is for connections that are opened now.
+func (c *Client) Config() *tls.Config { return c.now().config() }
+
+// files are what a Client's files say at one time.
+type files struct {
+	roots *x509.CertPool
+	pair  *tls.Certificate
+}
+
+func (c *Client) now() (now files) {
+	if c.roots != nil {
+		now.roots = c.roots()
+	}
+	if c.pair != nil {
+		now.pair = c.pair()
+	}
+	return now
+}
+
+func (f files) config() *tls.Config {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: f.roots}
+	if f.pair != nil {
+		config.Certificates = []tls.Certificate{*f.pair}
+	}
+	return config
+}
+
+func loadRoots(ca File) (roots, error) {
+	if ca.Path == "" {
+		return nil, nil
+	}
+	file, err := reload.New(ca.Setting, func(texts [][]byte) (*x509.CertPool, error) { return newPool(texts[0]) }, ca.Path)
+	if err != nil {
+		return nil, err
+	}
+	return file.Get, nil
+}
+
+func newPool(pem []byte) (*x509.CertPool, error) {
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, errors.New("no certificate in it")
+	}
+	return pool, nil
+}
+
+func loadPair(cert, key File) (pair, error) {
+	if cert.Path == "" && key.Path == "" {
+		return nil, nil
+	}
+	for _, missing := range [][2]File{{cert, key}, {key, cert}} {
+		if missing[0].Path == "" {
+			return nil, fmt.Errorf("%s: is not set, and %s is", missing[0].Setting, missing[1].Setting)
+		}
+	}
+	files, err := reload.New(cert.Setting+" and "+key.Setting, func(texts [][]byte) (*tls.Certificate, error) {
+		both, err := tls.X509KeyPair(texts[0], texts[1])
+		return &both, err
+	}, cert.Path, key.Path)
+	if err != nil {
+		return nil, err
+	}
+	return files.Get, nil
+}
+
+// IsLoopback tells whether a host can be nobody but this machine.
+func IsLoopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
+}

@@ -1,0 +1,48 @@
+package tlsfiles
+
+import (
+	"net/http"
+	"sync"
+)
+
+// Transport is for HTTP: net/http's own, as change has made it, with what the files say when a connection is opened.
+// What they say first is kept with each connection, so a change of them begins with new connections.
+type Transport struct {
+	client *Client
+	change func(*http.Transport)
+
+	mu   sync.Mutex
+	made files
+	base *http.Transport
+}
+
+// Transport makes one; change may be nil.
+func (c *Client) Transport(change func(*http.Transport)) *Transport {
+	return &Transport{client: c, change: change}
+}
+
+// RoundTrip is http.RoundTripper's.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	return t.current().RoundTrip(r)
+}
+
+// CloseIdleConnections is what http.Client's calls.
+func (t *Transport) CloseIdleConnections() { t.current().CloseIdleConnections() }
+
+func (t *Transport) current() *http.Transport {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.client.now()
+	if t.base != nil && now == t.made {
+		return t.base
+	}
+	if t.base != nil {
+		t.base.CloseIdleConnections()
+	}
+	t.made, t.base = now, http.DefaultTransport.(*http.Transport).Clone()
+	t.base.TLSClientConfig = now.config()
+	if t.change != nil {
+		t.change(t.base)
+	}
+	return t.base
+}
