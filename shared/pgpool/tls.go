@@ -1,0 +1,61 @@
+package pgpool
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/tlsfiles"
+)
+
+// Secure tells whether every server that an address names is known by its certificate (sslmode is verify-full or
+// verify-ca), or is on this machine.
+func Secure(url string) bool {
+	cfg, err := pgx.ParseConfig(url)
+	if err != nil {
+		return false
+	}
+	secure := knows(cfg.Host, cfg.TLSConfig)
+	for _, other := range cfg.Fallbacks {
+		secure = secure && knows(other.Host, other.TLSConfig)
+	}
+	return secure
+}
+
+func knows(host string, by *tls.Config) bool {
+	return strings.HasPrefix(host, "/") || tlsfiles.IsLoopback(host) ||
+		by != nil && (!by.InsecureSkipVerify || by.VerifyPeerCertificate != nil)
+}
+
+// renewal reads an address again for each new connection: what its sslrootcert, sslcert and sslkey name may have
+// changed. While they cannot be read or do not fit, what they said before stays.
+type renewal struct {
+	url string
+
+	mu     sync.Mutex
+	good   *pgx.ConnConfig
+	broken string // the error that was logged; empty: none
+}
+
+// beforeConnect is pgxpool's, which gives a copy of the pool's configuration.
+func (r *renewal) beforeConnect(ctx context.Context, cfg *pgx.ConnConfig) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now, err := pgx.ParseConfig(r.url)
+	switch {
+	case err == nil:
+		r.good, r.broken = now, ""
+	case err.Error() != r.broken:
+		r.broken = err.Error()
+		slog.WarnContext(ctx, "database's certificates are not usable, the old ones stay in use", "error", err)
+	}
+	if r.good != nil {
+		fresh := r.good.Copy()
+		cfg.TLSConfig, cfg.Fallbacks = fresh.TLSConfig, fresh.Fallbacks
+	}
+	return nil
+}
