@@ -1,16 +1,15 @@
 package kafkaevent
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/IBM/sarama"
 	"github.com/rcrowley/go-metrics"
+
+	"github.com/jobweaver/jobweaver/shared/tlsfiles"
 )
 
 // MessageLimit is what one record may weigh.
@@ -42,14 +41,16 @@ type Config struct {
 	ReplicationFactor int16    `envconfig:"KAFKA_REPLICATION_FACTOR" default:"1" desc:"of topics that we create"`
 
 	TLSEnabled  bool   `envconfig:"KAFKA_TLS_ENABLED" desc:"talk TLS to the brokers"`
-	TLSCAFile   string `envconfig:"KAFKA_TLS_CA_FILE" desc:"whom to trust; empty: whom the system trusts"`
-	TLSCertFile string `envconfig:"KAFKA_TLS_CERT_FILE" desc:"our certificate, where the brokers ask for one"`
-	TLSKeyFile  string `envconfig:"KAFKA_TLS_KEY_FILE" desc:"its key"`
+	TLSCAFile   string `envconfig:"KAFKA_TLS_CA_FILE" desc:"PEM of whom to trust, read again when it changes; empty: whom the system trusts"`
+	TLSCertFile string `envconfig:"KAFKA_TLS_CERT_FILE" desc:"PEM of our certificate, where the brokers ask for one; likewise"`
+	TLSKeyFile  string `envconfig:"KAFKA_TLS_KEY_FILE" desc:"PEM of its key; likewise"`
 
 	SASLMechanism    string `envconfig:"KAFKA_SASL_MECHANISM" desc:"PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; empty: none"`
 	SASLUsername     string `envconfig:"KAFKA_SASL_USERNAME" desc:"who we are"`
 	SASLPassword     string `envconfig:"KAFKA_SASL_PASSWORD" desc:"its password"`
 	SASLPasswordFile string `envconfig:"KAFKA_SASL_PASSWORD_FILE" desc:"a file that holds it"`
+
+	wire *tlsfiles.Client // of a Config that is in use; nil: not opened, or plain text
 }
 
 func init() {
@@ -61,7 +62,7 @@ func init() {
 // each client.
 func (c Config) Sarama() (*sarama.Config, error) {
 	if len(c.addrs()) == 0 {
-		return nil, errors.New("read KAFKA_BROKERS: no broker named")
+		return nil, errors.New("KAFKA_BROKERS: no broker named")
 	}
 	s := sarama.NewConfig()
 	s.Version = sarama.V3_6_0_0
@@ -71,9 +72,11 @@ func (c Config) Sarama() (*sarama.Config, error) {
 	setTimes(s)
 	setConsumer(s)
 	setProducer(s)
-	if err := c.setTLS(s); err != nil {
+	c, err := c.opened()
+	if err != nil {
 		return nil, err
 	}
+	s.Net.Proxy.Enable, s.Net.Proxy.Dialer = true, dialer{c.wire} // sarama's name for a dialer of one's own
 	if err := c.setSASL(s); err != nil {
 		return nil, err
 	}
@@ -138,31 +141,4 @@ func idempotent(s *sarama.Config) *sarama.Config {
 	s.Producer.Idempotent = true
 	s.Net.MaxOpenRequests = 1
 	return s
-}
-
-func (c Config) setTLS(s *sarama.Config) error {
-	if !c.TLSEnabled {
-		return nil
-	}
-	conf := &tls.Config{MinVersion: tls.VersionTLS12}
-	if c.TLSCAFile != "" {
-		pem, err := os.ReadFile(c.TLSCAFile)
-		if err != nil {
-			return fmt.Errorf("read KAFKA_TLS_CA_FILE: %w", err)
-		}
-		conf.RootCAs = x509.NewCertPool()
-		if !conf.RootCAs.AppendCertsFromPEM(pem) {
-			return fmt.Errorf("read KAFKA_TLS_CA_FILE: no certificate in %s", c.TLSCAFile)
-		}
-	}
-	if c.TLSCertFile != "" || c.TLSKeyFile != "" {
-		cert, err := tls.LoadX509KeyPair(c.TLSCertFile, c.TLSKeyFile)
-		if err != nil {
-			return fmt.Errorf("read KAFKA_TLS_CERT_FILE and KAFKA_TLS_KEY_FILE: %w", err)
-		}
-		conf.Certificates = []tls.Certificate{cert}
-	}
-	s.Net.TLS.Enable = true
-	s.Net.TLS.Config = conf
-	return nil
 }

@@ -74,7 +74,8 @@ type Hooks struct {
 
 // NewGroupConsumer checks the configuration; nothing connects before Run.
 func NewGroupConsumer(cfg Config, group string, topics []string) (*GroupConsumer, error) {
-	if _, err := cfg.Sarama(); err != nil {
+	cfg, err := cfg.checked()
+	if err != nil {
 		return nil, err
 	}
 	return &GroupConsumer{

@@ -20,7 +20,7 @@ type groupClient struct {
 }
 
 func openGroupClient(cfg Config) (*groupClient, error) {
-	c := &groupClient{lines: &lines{open: map[*line]bool{}}}
+	c := &groupClient{lines: &lines{dialer: dialer{cfg.wire}, open: map[*line]bool{}}}
 	var err error
 	if c.Client, err = openClient(cfg, c.lines.use); err != nil {
 		return nil, err
@@ -68,6 +68,8 @@ func (c *groupClient) close() {
 // lines are a client's connections. To cut them is the only way out of a call that sarama makes
 // without a context; its own Close waits for that call.
 type lines struct {
+	dialer dialer
+
 	mu   sync.Mutex
 	open map[*line]bool
 	down bool
@@ -79,13 +81,12 @@ type line struct {
 }
 
 func (l *lines) use(s *sarama.Config) {
-	s.Net.Proxy.Enable = true // sarama's name for a dialer of one's own
 	s.Net.Proxy.Dialer = l
 }
 
 // Dial implements sarama's Dialer.
 func (l *lines) Dial(network, addr string) (net.Conn, error) {
-	conn, err := (&net.Dialer{Timeout: dialTimeout}).Dial(network, addr)
+	conn, err := l.dialer.Dial(network, addr)
 	if err != nil {
 		return nil, err
 	}

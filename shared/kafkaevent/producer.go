@@ -41,6 +41,10 @@ type Producer struct {
 
 // NewProducer checks the configuration; nothing connects before the first Publish.
 func NewProducer(cfg Config) (*Producer, error) {
+	cfg, err := cfg.opened()
+	if err != nil {
+		return nil, err
+	}
 	s, err := cfg.Sarama()
 	if err != nil {
 		return nil, err

@@ -12,8 +12,8 @@ import (
 
 func (c Config) setSASL(s *sarama.Config) error {
 	if c.SASLMechanism == "" {
-		if c.SASLUsername != "" {
-			return errors.New("read KAFKA_SASL_MECHANISM: missing beside KAFKA_SASL_USERNAME")
+		if c.SASLUsername != "" || c.SASLPassword != "" || c.SASLPasswordFile != "" {
+			return errors.New("KAFKA_SASL_MECHANISM: is not set, and a name or password for it is")
 		}
 		return nil
 	}
@@ -24,7 +24,7 @@ func (c Config) setSASL(s *sarama.Config) error {
 	case sarama.SASLTypeSCRAMSHA512:
 		s.Net.SASL.SCRAMClientGeneratorFunc = func() sarama.SCRAMClient { return &scramClient{hash: scram.SHA512} }
 	default:
-		return fmt.Errorf("read KAFKA_SASL_MECHANISM: %q is none of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512", mechanism)
+		return fmt.Errorf("KAFKA_SASL_MECHANISM: %q is none of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512", mechanism)
 	}
 	password, err := c.saslPassword()
 	if err != nil {
@@ -38,12 +38,19 @@ func (c Config) setSASL(s *sarama.Config) error {
 }
 
 func (c Config) saslPassword() (string, error) {
-	if c.SASLPasswordFile == "" {
+	switch {
+	case c.SASLUsername == "":
+		return "", errors.New("KAFKA_SASL_USERNAME: is not set, and KAFKA_SASL_MECHANISM is")
+	case c.SASLPassword == "" && c.SASLPasswordFile == "":
+		return "", errors.New("KAFKA_SASL_PASSWORD: is not set, and KAFKA_SASL_MECHANISM is")
+	case c.SASLPassword != "" && c.SASLPasswordFile != "":
+		return "", errors.New("KAFKA_SASL_PASSWORD: is set, and so is KAFKA_SASL_PASSWORD_FILE")
+	case c.SASLPasswordFile == "":
 		return c.SASLPassword, nil
 	}
 	text, err := os.ReadFile(c.SASLPasswordFile)
 	if err != nil {
-		return "", fmt.Errorf("read KAFKA_SASL_PASSWORD_FILE: %w", err)
+		return "", fmt.Errorf("KAFKA_SASL_PASSWORD_FILE: %w", err)
 	}
 	return strings.TrimRight(string(text), "\r\n"), nil
 }

@@ -26,7 +26,8 @@ type Tailer struct {
 
 // NewTailer checks the configuration; nothing connects before Run.
 func NewTailer(cfg Config, topic string) (*Tailer, error) {
-	if _, err := cfg.Sarama(); err != nil {
+	cfg, err := cfg.checked()
+	if err != nil {
 		return nil, err
 	}
 	return &Tailer{cfg: cfg, topic: topic, started: make(chan struct{}), next: map[int32]int64{}}, nil
