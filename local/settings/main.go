@@ -45,7 +45,7 @@ its own door.
 func main() {
 	var page bytes.Buffer
 	page.WriteString(head)
-	table(&page, "", funchost.Config{}, kafkaevent.Config{})
+	table(&page, "", funchost.Config{}, funchost.TLS{}, kafkaevent.Config{})
 	table(&page, "gateway", new(gateway.Config).Parts()...)
 	table(&page, "cron", cron.Config{})
 	table(&page, "notify", new(notify.Config).Parts()...)

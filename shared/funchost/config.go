@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
@@ -13,6 +14,8 @@ import (
 const (
 	TransportKafka = "kafka"
 	TransportHTTP  = "http"
+
+	requireOn = "on"
 
 	ticksOn  = "on"
 	ticksOff = "off"
@@ -27,8 +30,11 @@ type Config struct {
 	Port int    `envconfig:"PORT" default:"8080" desc:"port that HTTP listens on; 0: any free one"`
 
 	Kafka kafkaevent.Config `ignored:"true"` // has its own names
+	TLS   TLS               `ignored:"true"` // likewise
 
 	Sink        string `envconfig:"K_SINK" desc:"where events go by HTTP, not to topics; what it refuses for good is dropped"`
+	SinkCAs     string `envconfig:"K_CA_CERTS" desc:"PEM of the CAs by which K_SINK is known, as Knative gives it; empty: whom the system trusts"`
+	SinkCAFile  string `envconfig:"K_CA_CERTS_FILE" desc:"a file that holds it, read again when it changes"`
 	CEOverrides string `envconfig:"K_CE_OVERRIDES" desc:"JSON whose extensions are added to events for K_SINK"`
 
 	FuncTransport string `envconfig:"FUNC_TRANSPORT" default:"kafka" desc:"kafka, or http: POST / takes one event"`
@@ -42,10 +48,13 @@ type Config struct {
 
 	Queues []string `envconfig:"QUEUES" default:"default" desc:"the queues, separated by commas"`
 
+	RequireTLS string `envconfig:"REQUIRE_TLS" default:"off" desc:"on: refuses to start where the database, the brokers, K_SINK or who calls would be talked to in plain text, or without knowing the database, but over loopback"`
+
 	Listener net.Listener `ignored:"true"` // served instead of Host and Port; Run closes it
 	NoListen bool         `ignored:"true"` // no HTTP at all
 
-	serving timeouts // zero: serving
+	serving  timeouts // zero: serving
+	database string   // of Main's function, to see how it is talked to
 }
 
 func (c Config) withDefaults() Config {
@@ -77,6 +86,10 @@ func (c Config) check(f Function) error {
 		return fmt.Errorf("FUNC_TRANSPORT: %s cannot be driven over http", f.Name)
 	case c.Ticks != ticksOn && c.Ticks != ticksOff:
 		return fmt.Errorf("TICKS: %q is neither on nor off", c.Ticks)
+	case !slices.Contains([]string{"", requireOn, "off"}, c.RequireTLS):
+		return fmt.Errorf("REQUIRE_TLS: %q is neither on nor off", c.RequireTLS)
+	case c.SinkCAs != "" && c.SinkCAFile != "":
+		return errors.New("K_CA_CERTS: is set, and so is K_CA_CERTS_FILE")
 	case c.Port < 0 || c.Port > 65535:
 		return fmt.Errorf("PORT: %d is no port", c.Port)
 	case c.ShutdownGrace < 0:

@@ -15,8 +15,7 @@ import (
 type Env struct {
 	Config Config
 
-	database string
-	closing  []func()
+	closing []func()
 }
 
 func loadEnv() (*Env, error) {
@@ -24,7 +23,7 @@ func loadEnv() (*Env, error) {
 	var own struct {
 		DatabaseURL string `envconfig:"DATABASE_URL"`
 	}
-	for _, cfg := range []any{&env.Config, &env.Config.Kafka, &own} {
+	for _, cfg := range []any{&env.Config, &env.Config.Kafka, &env.Config.TLS, &own} {
 		if err := LoadConfig(cfg); err != nil {
 			return nil, err
 		}
@@ -32,12 +31,12 @@ func loadEnv() (*Env, error) {
 	if own.DatabaseURL == "" {
 		return nil, errors.New("DATABASE_URL: is not set")
 	}
-	env.database = own.DatabaseURL
+	env.Config.database = own.DatabaseURL
 	return env, nil
 }
 
 // DatabaseURL is DATABASE_URL. Main has checked that there is one.
-func (e *Env) DatabaseURL() string { return e.database }
+func (e *Env) DatabaseURL() string { return e.Config.database }
 
 // Load is LoadConfig, for each struct of a function's own settings, until the first error.
 func (e *Env) Load(cfgs ...any) error {

@@ -27,6 +27,9 @@ func runProcess(ctx context.Context, name string, build func(context.Context, *E
 	if err != nil {
 		return err
 	}
+	if err := env.Config.insist(env.Config.plain()); err != nil {
+		return err // before anything is opened
+	}
 	logger, err := telemetry.NewLogger(os.Stdout, env.Config.LogLevel, env.Config.LogFormat)
 	if err != nil {
 		return err

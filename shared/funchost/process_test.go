@@ -91,6 +91,8 @@ func TestAProcessThatCannotStartSaysWhyInOneLine(t *testing.T) {
 		{"PORT=http", "tested: PORT: \"http\" is no int\n"},
 		{"LOG_LEVEL=loud", "tested: LOG_LEVEL: \"loud\" is none of debug, info, warn, error\n"},
 		{"KAFKA_REPLICATION_FACTOR=all", "tested: KAFKA_REPLICATION_FACTOR: \"all\" is no int16\n"},
+		{"REQUIRE_TLS=on", "tested: REQUIRE_TLS: is on, and there would be plain text by " +
+			"DATABASE_URL (sslmode is neither verify-full nor verify-ca)\n"},
 		{"SHUTDOWN_GRACE=30", "tested: SHUTDOWN_GRACE: \"30\" is no time.Duration\n"},
 	} {
 		t.Run(tt.env, func(t *testing.T) {

@@ -54,10 +54,12 @@ func newSink(cfg Config, meter telemetry.Meter) (*sink, error) {
 			return nil, fmt.Errorf("K_CE_OVERRIDES: %q is no name for an extension", name)
 		}
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = sinkAtOnce
+	trust, err := cfg.sinkTrust()
+	if err != nil {
+		return nil, err
+	}
 	return &sink{url: cfg.Sink, extensions: overrides.Extensions, meter: meter, client: &http.Client{
-		Transport:     transport,
+		Transport:     trust.Transport(func(t *http.Transport) { t.MaxIdleConnsPerHost = sinkAtOnce }),
 		Timeout:       sinkPatience,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil

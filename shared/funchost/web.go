@@ -15,7 +15,12 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-const probePatience = 2 * time.Second
+const (
+	probePatience = 2 * time.Second
+
+	livenessPath  = "/health/liveness"
+	readinessPath = "/health/readiness"
+)
 
 // web is the function's HTTP server; without a listener it serves nothing.
 type web struct {
@@ -41,8 +46,17 @@ func (h *host) listen(ctx context.Context) (*web, error) {
 		return nil, fmt.Errorf("%s is for a loopback address, as HOST=127.0.0.1, and HTTP would listen on %s",
 			h.f.LoopbackFor, listener.Addr())
 	}
+	secure, err := h.cfg.TLS.server()
+	if err == nil {
+		err = h.cfg.checkWires(ctx, h.servesHTTP(), listener.Addr())
+	}
+	if err != nil {
+		_ = listener.Close()
+		return nil, err
+	}
 	server := h.cfg.serving.server()
-	server.Handler = protect(h.routes())
+	server.Handler = protect(h.cfg.TLS.guard(h.routes()))
+	server.TLSConfig = secure
 	server.BaseContext = func(net.Listener) context.Context { return ctx }
 	server.ErrorLog = slog.NewLogLogger(telemetry.Logger(ctx).Handler(), slog.LevelWarn)
 	return &web{listener: listener, server: server}, nil
@@ -66,7 +80,11 @@ func (w *web) serve() error {
 	if w.server == nil {
 		return nil
 	}
-	if err := w.server.Serve(w.listener); !errors.Is(err, http.ErrServerClosed) {
+	serve := w.server.Serve
+	if w.server.TLSConfig != nil {
+		serve = func(l net.Listener) error { return w.server.ServeTLS(l, "", "") }
+	}
+	if err := serve(w.listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve HTTP: %w", err)
 	}
 	return nil
@@ -86,10 +104,10 @@ func (h *host) servesHTTP() bool {
 
 func (h *host) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /health/liveness", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET "+livenessPath, func(w http.ResponseWriter, _ *http.Request) {
 		answerProbe(w, h.calls.stuck(time.Now()))
 	})
-	mux.HandleFunc("GET /health/readiness", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET "+readinessPath, func(w http.ResponseWriter, r *http.Request) {
 		answerProbe(w, h.ready(r.Context()))
 	})
 	if !h.f.HTTPMetrics {

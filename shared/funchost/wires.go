@@ -1,0 +1,91 @@
+package funchost
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+	"github.com/jobweaver/jobweaver/shared/tlsfiles"
+)
+
+// TLS are the files by which HTTP is served. They are read again when they change.
+type TLS struct {
+	CertFile     string `envconfig:"TLS_CERT_FILE" desc:"PEM of our certificate and those between it and its CA: HTTP is served as https, probes and metrics too, and K_SINK is shown it where it asks; read again when it changes"`
+	KeyFile      string `envconfig:"TLS_KEY_FILE" desc:"PEM of its key; likewise"`
+	ClientCAFile string `envconfig:"TLS_CLIENT_CA_FILE" desc:"PEM of the CAs of those who may call: nobody else gets an answer, but to the probes; likewise"`
+}
+
+func (c TLS) cert() tlsfiles.File { return tlsfiles.File{Setting: "TLS_CERT_FILE", Path: c.CertFile} }
+func (c TLS) key() tlsfiles.File  { return tlsfiles.File{Setting: "TLS_KEY_FILE", Path: c.KeyFile} }
+
+// server is nil where HTTP is plain.
+func (c TLS) server() (*tls.Config, error) {
+	return tlsfiles.Server(c.cert(), c.key(), tlsfiles.File{Setting: "TLS_CLIENT_CA_FILE", Path: c.ClientCAFile})
+}
+
+// guard lets only those in who have shown a certificate of a CA for clients, where there is one. A kubelet that probes
+// has none to show.
+func (c TLS) guard(routes http.Handler) http.Handler {
+	if c.ClientCAFile == "" {
+		return routes
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(r.TLS.VerifiedChains) == 0 && r.URL.Path != livenessPath && r.URL.Path != readinessPath {
+			http.Error(w, "a client certificate is needed", http.StatusForbidden)
+			return
+		}
+		routes.ServeHTTP(w, r)
+	})
+}
+
+// sinkTrust is how K_SINK is known, and we by it.
+func (c Config) sinkTrust() (*tlsfiles.Client, error) {
+	ca := tlsfiles.File{Setting: "K_CA_CERTS_FILE", Path: c.SinkCAFile}
+	client, err := tlsfiles.NewClient(ca, c.TLS.cert(), c.TLS.key())
+	if err != nil {
+		return nil, err
+	}
+	return client, client.Trust("K_CA_CERTS", c.SinkCAs)
+}
+
+// checkWires refuses what goes in plain text where REQUIRE_TLS is on, or says it once.
+func (c Config) checkWires(ctx context.Context, serves bool, address net.Addr) error {
+	plain := c.plain()
+	if c.TLS.CertFile == "" && !onLoopback(address) && (serves || c.RequireTLS == requireOn) {
+		plain = append(plain, fmt.Sprintf("HOST and PORT (%s without TLS_CERT_FILE)", address))
+	}
+	if err := c.insist(plain); err != nil || len(plain) == 0 {
+		return err
+	}
+	telemetry.Logger(ctx).WarnContext(ctx, "others on the network can read what is said in plain text", "settings", plain)
+	return nil
+}
+
+func (c Config) insist(plain []string) error {
+	if c.RequireTLS != requireOn || len(plain) == 0 {
+		return nil
+	}
+	return fmt.Errorf("REQUIRE_TLS: is on, and there would be plain text by %s", strings.Join(plain, ", "))
+}
+
+// plain are the settings by which we would say something in plain text to another machine.
+func (c Config) plain() (settings []string) {
+	if c.database != "" && !pgpool.Secure(c.database) {
+		settings = append(settings, "DATABASE_URL (sslmode is neither verify-full nor verify-ca)")
+	}
+	switch target, err := url.Parse(c.Sink); {
+	case c.Sink == "":
+		if !c.Kafka.Secure() {
+			settings = append(settings, "KAFKA_BROKERS (without KAFKA_TLS_ENABLED)")
+		}
+	case err == nil && target.Scheme == "http" && !tlsfiles.IsLoopback(target.Hostname()):
+		settings = append(settings, "K_SINK (http)")
+	}
+	return settings
+}
