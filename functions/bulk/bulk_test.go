@@ -56,7 +56,7 @@ func (h *house) jobs(n int) {
 
 func (h *house) redrive() uuid.UUID {
 	h.t.Helper()
-	op, _, err := h.store.InsertOperation(h.t.Context(), apidb.NewOperation{ID: uuid.Must(uuid.NewV7()), By: "me",
+	op, _, err := h.store.InsertOperation(h.t.Context(), apidb.NewOperation{ID: uuid.Must(uuid.NewV7()), By: "me", Whose: apidb.Everyone,
 		Request: jobspec.Operation{Command: jobevent.CommandRetry, Filter: &jobspec.Filter{All: true}}})
 	if err != nil {
 		h.t.Fatal(err)
@@ -123,7 +123,7 @@ func TestItIsWokenByAnOperationAndByAnswersUntilAllAreIn(t *testing.T) {
 			h.answer(say)
 		}
 		var err error
-		if op, err = h.store.Operation(ctx, id); err != nil {
+		if op, err = h.store.Operation(ctx, apidb.Everyone, id); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -165,7 +165,7 @@ func TestAPassThatDoesNotGetThroughIsDoneAgain(t *testing.T) {
 	if _, _, err := f.Tick(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if op, err := h.store.Operation(t.Context(), id); err != nil || !op.Ended() || op.Applied != 700 {
+	if op, err := h.store.Operation(t.Context(), apidb.Everyone, id); err != nil || !op.Ended() || op.Applied != 700 {
 		t.Errorf("%+v, %v", op, err)
 	}
 }
@@ -189,7 +189,7 @@ func TestFourLargeOperationsDoNotStarveTheFifth(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.answer(say)
-		if op, err := h.store.Operation(t.Context(), fifth); err != nil || op.Walked != (pass == 1) {
+		if op, err := h.store.Operation(t.Context(), apidb.Everyone, fifth); err != nil || op.Walked != (pass == 1) {
 			t.Errorf("after pass %d: %+v, %v", pass+1, op, err)
 		}
 	}

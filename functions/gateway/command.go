@@ -29,7 +29,7 @@ func (f *Function) remove(c *gin.Context) error { return f.command(c, jobevent.C
 
 func (f *Function) command(c *gin.Context, command string) error {
 	return f.keep(c, func(ctx context.Context, id uuid.UUID) (apidb.Command, error) {
-		return f.store.KeepCommand(ctx, id, command, anyone)
+		return f.store.KeepCommand(ctx, whose(c), id, command, anyone)
 	})
 }
 
@@ -47,7 +47,7 @@ func (f *Function) reschedule(c *gin.Context) error {
 		return err
 	}
 	return f.keep(c, func(ctx context.Context, id uuid.UUID) (apidb.Command, error) {
-		return f.store.KeepReschedule(ctx, id, when, anyone)
+		return f.store.KeepReschedule(ctx, whose(c), id, when, anyone)
 	})
 }
 

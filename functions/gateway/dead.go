@@ -39,7 +39,7 @@ func (f *Function) dead(c *gin.Context) error {
 	if byNumber {
 		filter.Skip, filter.Limit = page*size, size
 	}
-	found, err := f.jobPage(ctx, filter)
+	found, err := f.jobPage(ctx, whose(c), filter)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (f *Function) dead(c *gin.Context) error {
 		return nil
 	}
 	body := deadPage{listBody: found, Page: page, Size: size}
-	total, known, err := f.store.CountDead(ctx, filter)
+	total, known, err := f.store.CountDead(ctx, whose(c), filter)
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func (f *Function) jobDeliveries(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	found, err := f.store.JobDeliveries(ctx, id, maxLimit)
+	found, err := f.store.JobDeliveries(ctx, whose(c), id, maxLimit)
 	if err != nil {
 		return ofJob{id, err}
 	}
@@ -80,7 +80,7 @@ func (f *Function) retryDelivery(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	again, err := f.store.RetryDelivery(ctx, id, version)
+	again, err := f.store.RetryDelivery(ctx, whose(c), id, version)
 	if err != nil {
 		return ofJob{id, err}
 	}
@@ -110,7 +110,7 @@ func (f *Function) listDeliveries(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	found, more, err := f.store.ListDeliveries(ctx, filter)
+	found, more, err := f.store.ListDeliveries(ctx, whose(c), filter)
 	if err != nil {
 		return err
 	}

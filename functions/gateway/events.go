@@ -38,9 +38,9 @@ func (f *Function) takeEvents(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	jobs, judge := make([]apidb.NewJob, len(in.events)), f.payloads.judge(c.Request.Context())
+	jobs, by := make([]apidb.NewJob, len(in.events)), f.asker(c)
 	for i, e := range in.events {
-		if jobs[i], err = f.jobOf(e, c.Request.URL.Query(), traceID(c), judge); err != nil {
+		if jobs[i], err = f.jobOf(e, c.Request.URL.Query(), by); err != nil {
 			return in.at(i, err)
 		}
 	}
@@ -81,7 +81,7 @@ func prefersReply(header http.Header) bool {
 }
 
 // jobOf makes a job of an event: of its data, or of its data and the parameters of the URL.
-func (f *Function) jobOf(e event.Event, params url.Values, trace uuid.UUID, judge judge) (apidb.NewJob, error) {
+func (f *Function) jobOf(e event.Event, params url.Values, by asker) (apidb.NewJob, error) {
 	if err := checkEvent(e); err != nil {
 		return apidb.NewJob{}, err
 	}
@@ -90,18 +90,19 @@ func (f *Function) jobOf(e event.Event, params url.Values, trace uuid.UUID, judg
 	}
 	if parent, ok := e.Extensions()[jobevent.ExtTraceParent].(string); ok {
 		if id, ok := traceOfParent(parent); ok {
-			trace = id
+			by.trace = id
 		}
 	}
 	req, err := requestOf(e, params)
 	if err != nil {
 		return apidb.NewJob{}, err
 	}
-	late, err := f.validate(&req, true, judge)
+	req.OwnerID = by.whose.Names(req.OwnerID)
+	late, err := f.validate(&req, true, by.judge)
 	if err != nil {
 		return apidb.NewJob{}, err
 	}
-	job, err := f.newJob(req, trace)
+	job, err := f.newJob(req, by)
 	job.EventSource, job.EventID, job.Late = e.Source(), e.ID(), late
 	return job, err
 }

@@ -33,7 +33,7 @@ func (f *Function) submit(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	asked, err := f.decode(body, traceID(c), f.payloads.judge(c.Request.Context()))
+	asked, err := f.decode(body, f.asker(c))
 	if err != nil {
 		return err
 	}
@@ -80,16 +80,28 @@ func noJobs(at []int) error {
 	return e
 }
 
-func (f *Function) decode(body []byte, trace uuid.UUID, judge judge) (apidb.NewJob, error) {
+// asker is who asks for jobs with a request.
+type asker struct {
+	whose apidb.Owner
+	trace uuid.UUID
+	judge judge
+}
+
+func (f *Function) asker(c *gin.Context) asker {
+	return asker{whose: whose(c), trace: traceID(c), judge: f.payloads.judge(c.Request.Context())}
+}
+
+func (f *Function) decode(body []byte, by asker) (apidb.NewJob, error) {
 	req, err := jobspec.Decode(body)
 	if err != nil {
 		return apidb.NewJob{}, err
 	}
-	late, err := f.validate(&req, req.IdempotencyKey != "", judge)
+	req.OwnerID = by.whose.Names(req.OwnerID)
+	late, err := f.validate(&req, req.IdempotencyKey != "", by.judge)
 	if err != nil {
 		return apidb.NewJob{}, err
 	}
-	job, err := f.newJob(req, trace)
+	job, err := f.newJob(req, by)
 	job.Late = late
 	return job, err
 }
@@ -110,8 +122,8 @@ func (f *Function) validate(req *jobspec.Request, repeatable bool, judge judge) 
 	return nil, err
 }
 
-func (f *Function) newJob(req jobspec.Request, trace uuid.UUID) (apidb.NewJob, error) {
-	job := apidb.NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: trace, Request: req}
+func (f *Function) newJob(req jobspec.Request, by asker) (apidb.NewJob, error) {
+	job := apidb.NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: by.trace, Request: req, Whose: by.whose}
 	f.defaults.FillIn(&job.Request)
 	if req.IdempotencyKey == "" {
 		return job, nil
@@ -151,9 +163,9 @@ func (f *Function) submitBatch(c *gin.Context) error {
 		results[i] = batchResult{Status: body.Status, Error: &body}
 	}
 	jobs, ordinals := make([]apidb.NewJob, 0, len(raws)), make([]int, 0, len(raws))
-	trace, judge := traceID(c), f.payloads.judge(c.Request.Context())
+	by := f.asker(c)
 	for i, raw := range raws {
-		job, err := f.decode(raw, trace, judge)
+		job, err := f.decode(raw, by)
 		if err != nil {
 			refuse(i, err)
 			continue

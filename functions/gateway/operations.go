@@ -65,7 +65,7 @@ func (f *Function) operate(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	asked := apidb.NewOperation{ID: uuid.Must(uuid.NewV7()), Request: request, By: anyone}
+	asked := apidb.NewOperation{ID: uuid.Must(uuid.NewV7()), Request: request, By: anyone, Whose: whose(c)}
 	if asked.RequestHash, err = hashOf(request); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (f *Function) getOperation(c *gin.Context) error {
 func (f *Function) operation(c *gin.Context, id uuid.UUID) (apidb.Operation, error) {
 	ctx, cancel := patience(c)
 	defer cancel()
-	return f.store.Operation(ctx, id)
+	return f.store.Operation(ctx, whose(c), id)
 }
 
 type operationPage struct {
@@ -149,7 +149,7 @@ func (f *Function) listOperations(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	ops, more, err := f.store.ListOperations(ctx, before, limit)
+	ops, more, err := f.store.ListOperations(ctx, whose(c), before, limit)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (f *Function) abortOperation(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	op, err := f.store.AbortOperation(ctx, id)
+	op, err := f.store.AbortOperation(ctx, whose(c), id)
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func (f *Function) get(c *gin.Context) error {
 func (f *Function) job(c *gin.Context, id uuid.UUID) (apidb.Job, error) {
 	ctx, cancel := patience(c)
 	defer cancel()
-	job, err := f.store.Job(ctx, id)
+	job, err := f.store.Job(ctx, whose(c), id)
 	if err != nil {
 		return job, ofJob{id, err}
 	}
@@ -65,7 +65,7 @@ func (f *Function) job(c *gin.Context, id uuid.UUID) (apidb.Job, error) {
 func (f *Function) lines(c *gin.Context, id uuid.UUID, attempt int) ([]apidb.LogLine, error) {
 	ctx, cancel := patience(c)
 	defer cancel()
-	return f.store.Logs(ctx, id, attempt)
+	return f.store.Logs(ctx, whose(c), id, attempt)
 }
 
 type logsBody struct {
@@ -113,7 +113,7 @@ func (f *Function) list(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	body, err := f.jobPage(ctx, filter)
+	body, err := f.jobPage(ctx, whose(c), filter)
 	if err != nil {
 		return err
 	}
@@ -131,8 +131,8 @@ func listFilter(q *query) apidb.Filter {
 	}
 }
 
-func (f *Function) jobPage(ctx context.Context, filter apidb.Filter) (listBody, error) {
-	jobs, more, err := f.store.ListJobs(ctx, filter)
+func (f *Function) jobPage(ctx context.Context, owner apidb.Owner, filter apidb.Filter) (listBody, error) {
+	jobs, more, err := f.store.ListJobs(ctx, owner, filter)
 	if err != nil {
 		return listBody{}, err
 	}

@@ -101,7 +101,7 @@ func (h *house) run(f *Function) (stop func()) {
 func (h *house) job(url string) uuid.UUID {
 	h.t.Helper()
 	job := apidb.NewJob{
-		JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Request: jobspec.Request{
+		JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: apidb.Everyone, Request: jobspec.Request{
 			JobType: "OWN", Payload: json.RawMessage(`{"secret": true}`), Queue: "default", Timeout: time.Minute,
 			Tags: []string{"a", "ü"}, OwnerID: "acme", MaxRetryCount: 3, Priority: 4, CallbackURL: url,
 		},
@@ -139,7 +139,7 @@ func (h *house) ended(url string) uuid.UUID {
 
 func (h *house) deliveries(id uuid.UUID) []apidb.Delivery {
 	h.t.Helper()
-	found, err := h.store.JobDeliveries(h.t.Context(), id, 100)
+	found, err := h.store.JobDeliveries(h.t.Context(), apidb.Everyone, id, 100)
 	if err != nil {
 		h.t.Fatal(err)
 	}

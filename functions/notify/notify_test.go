@@ -52,7 +52,7 @@ func TestTheEndOfAJobIsDeliveredAsASignedEvent(t *testing.T) {
 		body["output"].(map[string]any)["n"] != 17.0 || body["jobType"] != "OWN" || body["finishedAt"] == nil {
 		t.Errorf("got %s", got.body)
 	}
-	shown, err := h.store.Job(t.Context(), id)
+	shown, err := h.store.Job(t.Context(), apidb.Everyone, id)
 	if err != nil || body["createdAt"] != shown.CreatedAt.UTC().Format(time.RFC3339Nano) {
 		t.Errorf("created at %v, not %s: %v", body["createdAt"], shown.CreatedAt, err)
 	}
@@ -282,7 +282,7 @@ func TestWhatWasDeliveredGoesWithItsJob(t *testing.T) {
 	if n, err := h.store.ForgetJobs(t.Context(), []apidb.Gone{{JobID: id, Version: 9}}); n != 1 || err != nil {
 		t.Fatalf("forgot %d, %v", n, err)
 	}
-	if _, err := h.store.JobDeliveries(t.Context(), id, 1); !errors.Is(err, apidb.ErrNoJob) {
+	if _, err := h.store.JobDeliveries(t.Context(), apidb.Everyone, id, 1); !errors.Is(err, apidb.ErrNoJob) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -299,7 +299,7 @@ func TestADeliveryIsMadeAnewByHand(t *testing.T) {
 	id := h.ended(r.URL)
 	h.untilStatus(id, apidb.DeliveryFailed)
 	for range 2 { // one that has failed, and one that was delivered
-		if d, err := h.store.RetryDelivery(t.Context(), id, 2); err != nil || d.Status != apidb.DeliveryPending || d.Tries != 0 {
+		if d, err := h.store.RetryDelivery(t.Context(), apidb.Everyone, id, 2); err != nil || d.Status != apidb.DeliveryPending || d.Tries != 0 {
 			t.Errorf("got %+v, %v", d, err)
 		}
 		d := h.untilStatus(id, apidb.DeliveryDelivered)
@@ -312,7 +312,7 @@ func TestADeliveryIsMadeAnewByHand(t *testing.T) {
 			t.Errorf("got %s", got.id())
 		}
 	}
-	if _, err := h.store.RetryDelivery(t.Context(), id, 3); !errors.Is(err, apidb.ErrNoDelivery) {
+	if _, err := h.store.RetryDelivery(t.Context(), apidb.Everyone, id, 3); !errors.Is(err, apidb.ErrNoDelivery) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -59,7 +59,7 @@ func (h *house) exec(sql string, args ...any) {
 // accept takes a job in, and gives the event that the gateway says of it.
 func (h *house) accept(change ...func(*jobspec.Request)) event.Event {
 	h.t.Helper()
-	job := apidb.NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Request: jobspec.Request{
+	job := apidb.NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: apidb.Everyone, Request: jobspec.Request{
 		JobType: "EMAIL", Payload: json.RawMessage(`{"b": 1, "a": [1.50, "<ü>"]}`), Queue: "default",
 		MaxRetryCount: 3, Timeout: time.Minute,
 	}}
@@ -110,7 +110,7 @@ func (h *house) hear(events ...event.Event) {
 
 func (h *house) job(id string) apidb.Job {
 	h.t.Helper()
-	job, err := h.store.Job(h.t.Context(), uuid.MustParse(id))
+	job, err := h.store.Job(h.t.Context(), apidb.Everyone, uuid.MustParse(id))
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestRedeliveryInAnyOrderEndsTheSame(t *testing.T) {
 	}
 	for _, id := range ids {
 		job := h.job(id)
-		lines, err := h.store.Logs(t.Context(), job.JobID, 0)
+		lines, err := h.store.Logs(t.Context(), apidb.Everyone, job.JobID, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -146,7 +146,7 @@ func (h *house) race(id uuid.UUID) jobstate.Status {
 		return nil
 	})
 	both.Go(func() error {
-		_, cancel = h.api.KeepCommand(h.t.Context(), id, jobevent.CommandCancel, client)
+		_, cancel = h.api.KeepCommand(h.t.Context(), apidb.Everyone, id, jobevent.CommandCancel, client)
 		return nil
 	})
 	_ = both.Wait()

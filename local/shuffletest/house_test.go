@@ -145,7 +145,7 @@ func (h *house) submitOne(k *kind, rnd *rand.Rand, lose func() bool) {
 	request.Timeout, request.Payload = jobspec.DefaultTimeout, []byte(`{"steps":[]}`)
 	var id uuid.UUID // by the seed, for the partitions follow from it
 	binary.BigEndian.PutUint64(id[:], rnd.Uint64())
-	fresh := apidb.NewJob{JobID: id, TraceID: uuid.New(), Request: request}
+	fresh := apidb.NewJob{JobID: id, TraceID: uuid.New(), Request: request, Whose: apidb.Everyone}
 	accepted, err := h.api.InsertJobs(h.t.Context(), []apidb.NewJob{fresh})
 	if err != nil {
 		h.t.Fatal(err)
@@ -163,7 +163,7 @@ const client = "client"
 
 func (h *house) command(id uuid.UUID, command string, lose func() bool) {
 	h.t.Helper()
-	kept, err := h.api.KeepCommand(h.t.Context(), id, command, client)
+	kept, err := h.api.KeepCommand(h.t.Context(), apidb.Everyone, id, command, client)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func (h *house) redrive(lose func() bool) {
 // look reads what the API shows.
 func (h *house) look(id uuid.UUID) apidb.Job {
 	h.t.Helper()
-	shown, err := h.api.Job(h.t.Context(), id)
+	shown, err := h.api.Job(h.t.Context(), apidb.Everyone, id)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -37,10 +37,20 @@ ALTER TABLE jobs ADD COLUMN event_owner text NOT NULL DEFAULT '';
 DROP INDEX jobs_event;
 CREATE UNIQUE INDEX jobs_event ON jobs (event_owner, event_source, event_id) WHERE event_id IS NOT NULL;
 
+-- An owner's jobs, by shelf; completed ones stand on a shelf here, too. Those of nobody pay for no entry: an owner's list
+-- must not walk past all that others have, and where there are no owners there are no others.
+CREATE INDEX jobs_owned ON jobs (owner_id, coalesce(shelf_of(status, version), 10::smallint), job_id) WHERE owner_id <> '';
+CREATE INDEX jobs_of_owners_key ON jobs (owner_id, ordering_key, job_id) WHERE ordering_key IS NOT NULL AND owner_id <> '';
+
+-- Null: it is about the jobs of all owners, and nobody in particular sees it.
 ALTER TABLE operations
-    ADD COLUMN owner_id text NOT NULL DEFAULT '',
+    ADD COLUMN owner_id text,
     DROP CONSTRAINT operations_idempotency_key_key;
-CREATE UNIQUE INDEX operations_idempotency ON operations (owner_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE UNIQUE INDEX operations_idempotency ON operations (owner_id, idempotency_key) NULLS NOT DISTINCT
+    WHERE idempotency_key IS NOT NULL;
+CREATE INDEX operations_owned ON operations (owner_id, operation_id) WHERE owner_id IS NOT NULL;
+
+CREATE INDEX deliveries_owned ON deliveries (owner_id, status, job_id, version) WHERE owner_id <> '';
 
 -- Each owner has numbers of their own, beside those of everyone: whoever asks for one of the two does not go through the other.
 ALTER TABLE tally_entries ADD COLUMN owner_id text NOT NULL DEFAULT '';
@@ -97,9 +107,9 @@ ALTER TABLE tallies
     DROP COLUMN owner_id,
     ADD PRIMARY KEY (grain, at, queue, job_type, what);
 ALTER TABLE tally_entries DROP COLUMN owner_id;
-DROP INDEX operations_idempotency;
+DROP INDEX deliveries_owned, operations_owned, operations_idempotency;
 ALTER TABLE operations DROP COLUMN owner_id, ADD UNIQUE (idempotency_key);
-DROP INDEX jobs_event;
+DROP INDEX jobs_of_owners_key, jobs_owned, jobs_event;
 ALTER TABLE jobs DROP COLUMN event_owner;
 CREATE UNIQUE INDEX jobs_event ON jobs (event_source, event_id) WHERE event_id IS NOT NULL;
 DROP TABLE audit_log, api_keys;

@@ -38,7 +38,7 @@ func TestAWaitingJobShowsWhatItWaitsFor(t *testing.T) {
 			t.Errorf("%s: it waits for %s, want %s", when, got, blocks)
 		}
 		for _, filter := range []apidb.Filter{{Limit: 100}, {Status: jobstate.Pending, Limit: 100}} {
-			jobs, _, err := h.ListJobs(t.Context(), filter)
+			jobs, _, err := h.ListJobs(t.Context(), apidb.Everyone, filter)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +82,7 @@ func TestAListOfAnOrderingKey(t *testing.T) {
 		status jobstate.Status
 		want   []uuid.UUID
 	}{{"", want}, {jobstate.Pending, want[:2]}, {jobstate.Completed, want[2:]}} {
-		jobs, more, err := h.ListJobs(t.Context(), apidb.Filter{OrderingKey: "k1", Status: c.status, Limit: 100})
+		jobs, more, err := h.ListJobs(t.Context(), apidb.Everyone, apidb.Filter{OrderingKey: "k1", Status: c.status, Limit: 100})
 		var got []uuid.UUID
 		for _, job := range jobs {
 			got = append(got, job.JobID)

@@ -32,7 +32,7 @@ func (h *house) callBack(t *testing.T, id uuid.UUID, attempt int) bool {
 // cancellable says whether a cancel would be kept, and leaves nothing of it.
 func (h *house) cancellable(t *testing.T, id uuid.UUID) bool {
 	t.Helper()
-	_, err := h.KeepCommand(t.Context(), id, jobevent.CommandCancel, "me")
+	_, err := h.KeepCommand(t.Context(), apidb.Everyone, id, jobevent.CommandCancel, "me")
 	if refused := (*apidb.RefusedError)(nil); err != nil && (!errors.As(err, &refused) || !refused.Callback) {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestNoCallbackIsTakenWhileAJobIsBeingCancelled(t *testing.T) {
 	h := open(t)
 	id := h.accept(t, newJob()).JobID
 	h.apply(t, word(id, 1, jobstate.Running, ofAttempt(1)))
-	if _, err := h.KeepCommand(t.Context(), id, jobevent.CommandCancel, "me"); err != nil {
+	if _, err := h.KeepCommand(t.Context(), apidb.Everyone, id, jobevent.CommandCancel, "me"); err != nil {
 		t.Fatal(err)
 	}
 	if h.callBack(t, id, 1) {
@@ -100,7 +100,7 @@ func TestNoCallbackIsTakenWhileAJobIsBeingCancelled(t *testing.T) {
 
 	refused := h.accept(t, newJob()).JobID
 	h.apply(t, word(refused, 1, jobstate.Running, ofAttempt(1)))
-	if _, err := h.KeepCommand(t.Context(), refused, jobevent.CommandCancel, "me"); err != nil {
+	if _, err := h.KeepCommand(t.Context(), apidb.Everyone, refused, jobevent.CommandCancel, "me"); err != nil {
 		t.Fatal(err)
 	}
 	h.apply(t, word(refused, 2, jobstate.Running, ofAttempt(1), answer(1, false)))
@@ -140,7 +140,7 @@ func TestACallbackForAnAttemptThatThereIsNotGoesAway(t *testing.T) {
 	h.apply(t, word(ended, 2, jobstate.Failed, ofAttempt(1)))
 	h.exec(t, "delete from callbacks where job_id = $1", again)
 	h.apply(t, word(again, 2, jobstate.Failed, ofAttempt(1)))
-	if _, err := h.KeepCommand(t.Context(), again, jobevent.CommandRetry, "me"); err != nil {
+	if _, err := h.KeepCommand(t.Context(), apidb.Everyone, again, jobevent.CommandRetry, "me"); err != nil {
 		t.Fatal(err)
 	}
 	if !h.callBack(t, again, 2) {
@@ -170,7 +170,7 @@ func TestAnOperationLeavesOutWhoWasCalledBack(t *testing.T) {
 	}
 	h.callBack(t, ids[1], 1)
 	asked, _, err := h.InsertOperation(t.Context(), apidb.NewOperation{
-		ID: uuid.Must(uuid.NewV7()), By: "me", RequestHash: []byte("x"),
+		ID: uuid.Must(uuid.NewV7()), By: "me", RequestHash: []byte("x"), Whose: apidb.Everyone,
 		Request: jobspec.Operation{Command: jobevent.CommandCancel, JobIDs: ids},
 	})
 	if err != nil {

@@ -48,34 +48,38 @@ func (e *RefusedError) Error() string {
 	return "the job is " + string(e.Status)
 }
 
-// KeepCommand keeps a command under the job's next number. The same command, while it is not answered,
-// has the number that it has. Else the error is ErrNoJob or a *RefusedError.
-func (s *Store) KeepCommand(ctx context.Context, jobID uuid.UUID, command, by string) (Command, error) {
-	return s.keep(ctx, Command{JobID: jobID, Command: command, By: by}, nil)
+// KeepCommand keeps a command under the next number of one of the owner's jobs. The same command, while it is not
+// answered, has the number that it has. Else the error is ErrNoJob or a *RefusedError.
+func (s *Store) KeepCommand(ctx context.Context, owner Owner, jobID uuid.UUID, command, by string) (Command, error) {
+	return s.keep(ctx, owner, Command{JobID: jobID, Command: command, By: by}, nil)
 }
 
 // KeepReschedule is KeepCommand for a reschedule. To another instant it is another command.
-func (s *Store) KeepReschedule(ctx context.Context, jobID uuid.UUID, when jobspec.When, by string) (Command, error) {
+func (s *Store) KeepReschedule(
+	ctx context.Context, owner Owner, jobID uuid.UUID, when jobspec.When, by string,
+) (Command, error) {
 	kept := Command{JobID: jobID, Command: jobevent.CommandReschedule, By: by, RunAt: when.RunAt}
 	if when.RunAt != nil {
-		return s.keep(ctx, kept, nil)
+		return s.keep(ctx, owner, kept, nil)
 	}
 	delay := when.Delay.Milliseconds()
-	return s.keep(ctx, kept, &delay)
+	return s.keep(ctx, owner, kept, &delay)
 }
 
-func (s *Store) keep(ctx context.Context, asked Command, delayMs *int64) (kept Command, err error) {
+func (s *Store) keep(ctx context.Context, owner Owner, asked Command, delayMs *int64) (kept Command, err error) {
 	err = s.tx(ctx, func(q *gen.Queries) error {
-		kept, err = keepLocked(ctx, q, asked, delayMs)
+		kept, err = keepLocked(ctx, q, owner, asked, delayMs)
 		return err
 	})
 	return kept, classify(fmt.Sprintf("keep %s of job %s", asked.Command, asked.JobID), err)
 }
 
-func keepLocked(ctx context.Context, q *gen.Queries, asked Command, delayMs *int64) (Command, error) {
+func keepLocked(
+	ctx context.Context, q *gen.Queries, owner Owner, asked Command, delayMs *int64,
+) (Command, error) {
 	kept := asked
 	// The lock comes first, in a statement of its own, so that what follows sees the latest commits.
-	job, err := q.JobLock(ctx, asked.JobID)
+	job, err := q.JobLock(ctx, gen.JobLockParams{JobID: asked.JobID, Owner: owner.filter()})
 	if err != nil {
 		return kept, err
 	}

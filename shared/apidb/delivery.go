@@ -51,36 +51,65 @@ type DeliveryFilter struct {
 	Limit         int
 }
 
-// ListDeliveries gives those of the newest jobs; more: there are others after them.
-func (s *Store) ListDeliveries(ctx context.Context, f DeliveryFilter) (found []Delivery, more bool, err error) {
+// ListDeliveries gives those of the owner's newest jobs; more: there are others after them.
+func (s *Store) ListDeliveries(
+	ctx context.Context, owner Owner, f DeliveryFilter,
+) (found []Delivery, more bool, err error) {
 	if f.BeforeID == uuid.Nil {
 		f.BeforeID = uuid.Max
 	}
-	var rows []gen.DeliveriesListRow
-	if f.Status == "" {
-		rows, err = s.q.DeliveriesList(ctx, gen.DeliveriesListParams{
-			BeforeID: f.BeforeID, BeforeVersion: f.BeforeVersion, MaxDeliveries: int32(f.Limit + 1),
-		})
-	} else {
-		var some []gen.DeliveriesListByStatusRow
-		some, err = s.q.DeliveriesListByStatus(ctx, gen.DeliveriesListByStatusParams{
-			Status: string(f.Status), BeforeID: f.BeforeID, BeforeVersion: f.BeforeVersion, MaxDeliveries: int32(f.Limit + 1),
-		})
-		for _, row := range some {
-			rows = append(rows, gen.DeliveriesListRow(row))
-		}
-	}
+	rows, err := s.listDeliveries(ctx, owner, f)
 	if more = len(rows) > f.Limit; more {
 		rows = rows[:f.Limit]
 	}
 	return newDeliveries(rows), more, classify("list deliveries", err)
 }
 
-// JobDeliveries gives the newest deliveries of one job; ErrNoJob where there is neither job nor delivery.
-func (s *Store) JobDeliveries(ctx context.Context, id uuid.UUID, limit int) ([]Delivery, error) {
-	some, err := s.q.DeliveriesOfJob(ctx, gen.DeliveriesOfJobParams{JobID: id, MaxDeliveries: int32(limit)})
+func (s *Store) listDeliveries(ctx context.Context, owner Owner, f DeliveryFilter) (
+	rows []gen.DeliveriesListRow, err error,
+) {
+	p := gen.DeliveriesListParams{
+		Owner: owner.filter(), BeforeID: f.BeforeID, BeforeVersion: f.BeforeVersion, MaxDeliveries: int32(f.Limit + 1),
+	}
+	switch {
+	case owner.indexed():
+		var some []gen.DeliveriesListOwnedRow
+		some, err = s.q.DeliveriesListOwned(ctx, gen.DeliveriesListOwnedParams{
+			Statuses: f.statuses(), Owner: owner.name, BeforeID: p.BeforeID, BeforeVersion: p.BeforeVersion,
+			MaxDeliveries: p.MaxDeliveries,
+		})
+		for _, row := range some {
+			rows = append(rows, gen.DeliveriesListRow(row))
+		}
+	case f.Status == "":
+		rows, err = s.q.DeliveriesList(ctx, p)
+	default:
+		var some []gen.DeliveriesListByStatusRow
+		some, err = s.q.DeliveriesListByStatus(ctx, gen.DeliveriesListByStatusParams{
+			Status: string(f.Status), Owner: p.Owner, BeforeID: p.BeforeID, BeforeVersion: p.BeforeVersion,
+			MaxDeliveries: p.MaxDeliveries,
+		})
+		for _, row := range some {
+			rows = append(rows, gen.DeliveriesListRow(row))
+		}
+	}
+	return rows, err
+}
+
+func (f DeliveryFilter) statuses() []string {
+	if f.Status != "" {
+		return []string{string(f.Status)}
+	}
+	return []string{string(DeliveryPending), string(DeliveryDelivered), string(DeliveryFailed)}
+}
+
+// JobDeliveries gives the newest deliveries of one of the owner's jobs; ErrNoJob where there is neither job nor delivery.
+func (s *Store) JobDeliveries(ctx context.Context, owner Owner, id uuid.UUID, limit int) ([]Delivery, error) {
+	some, err := s.q.DeliveriesOfJob(ctx, gen.DeliveriesOfJobParams{
+		JobID: id, MaxDeliveries: int32(limit), Owner: owner.filter(),
+	})
 	if err == nil && len(some) == 0 {
-		_, err = s.q.JobByID(ctx, id)
+		_, err = s.q.JobByID(ctx, gen.JobByIDParams{JobID: id, Owner: owner.filter()})
 	}
 	var rows []gen.DeliveriesListRow
 	for _, row := range some {
@@ -90,8 +119,8 @@ func (s *Store) JobDeliveries(ctx context.Context, id uuid.UUID, limit int) ([]D
 }
 
 // RetryDelivery has an end delivered anew, from the first try, whatever came of it before.
-func (s *Store) RetryDelivery(ctx context.Context, id uuid.UUID, version int64) (Delivery, error) {
-	rows, err := s.q.DeliveryRetry(ctx, gen.DeliveryRetryParams{JobID: id, Version: version})
+func (s *Store) RetryDelivery(ctx context.Context, owner Owner, id uuid.UUID, version int64) (Delivery, error) {
+	rows, err := s.q.DeliveryRetry(ctx, gen.DeliveryRetryParams{JobID: id, Version: version, Owner: owner.filter()})
 	if err == nil && len(rows) == 0 {
 		err = ErrNoDelivery
 	}

@@ -54,12 +54,12 @@ func TestDeliveringVisitsWhatItTakesOnly(t *testing.T) {
 	must(s.SettleDelivery(t.Context(), claimed[0], Tried{Status: DeliveryDelivered}))
 	must(s.ReleaseDelivery(t.Context(), claimed[1]))
 	for _, status := range []DeliveryStatus{"", DeliveryPending, DeliveryFailed} {
-		_, _, err := s.ListDeliveries(t.Context(), DeliveryFilter{Status: status, Limit: 100})
+		_, _, err := s.ListDeliveries(t.Context(), Everyone, DeliveryFilter{Status: status, Limit: 100})
 		must(err)
 	}
-	_, err = s.JobDeliveries(t.Context(), claimed[0].JobID, 10)
+	_, err = s.JobDeliveries(t.Context(), Everyone, claimed[0].JobID, 10)
 	must(err)
-	_, err = s.RetryDelivery(t.Context(), claimed[0].JobID, 1)
+	_, err = s.RetryDelivery(t.Context(), Everyone, claimed[0].JobID, 1)
 	must(err)
 	n, err := s.ForgetDeliveries(t.Context(), time.Hour, 1000)
 	if err != nil || n != 1000 {

@@ -25,7 +25,7 @@ func onAttempt(n int) func(*jobevent.Status) { return func(s *jobevent.Status) {
 // versions are those of a job's deliveries, newest first.
 func (h *house) versions(t *testing.T, id uuid.UUID) (versions []int64) {
 	t.Helper()
-	found, err := h.JobDeliveries(t.Context(), id, 100)
+	found, err := h.JobDeliveries(t.Context(), apidb.Everyone, id, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func (h *house) settled(t *testing.T, got []apidb.Claimed) {
 	t.Helper()
 	state := func(c apidb.Claimed) apidb.Delivery {
 		t.Helper()
-		found, err := h.JobDeliveries(t.Context(), c.JobID, 1)
+		found, err := h.JobDeliveries(t.Context(), apidb.Everyone, c.JobID, 1)
 		if err != nil || len(found) != 1 {
 			t.Fatalf("got %v, %v", found, err)
 		}
@@ -199,12 +199,12 @@ func TestTheWordOnATryOfBeforeARetryByHandIsNone(t *testing.T) {
 	}
 	is := func(want apidb.DeliveryStatus) {
 		t.Helper()
-		if found, err := h.JobDeliveries(t.Context(), id, 2); err != nil || len(found) != 1 || found[0].Status != want || found[0].Tries != 1 {
+		if found, err := h.JobDeliveries(t.Context(), apidb.Everyone, id, 2); err != nil || len(found) != 1 || found[0].Status != want || found[0].Tries != 1 {
 			t.Errorf("got %+v, %v", found, err)
 		}
 	}
 	before := claim()
-	if _, err := h.RetryDelivery(t.Context(), id, 2); err != nil {
+	if _, err := h.RetryDelivery(t.Context(), apidb.Everyone, id, 2); err != nil {
 		t.Fatal(err)
 	}
 	anew := claim()
@@ -240,7 +240,7 @@ func TestDeliveriesAreListedInPages(t *testing.T) {
 		for more := true; more; {
 			var found []apidb.Delivery
 			var err error
-			if found, more, err = h.ListDeliveries(t.Context(), f); err != nil {
+			if found, more, err = h.ListDeliveries(t.Context(), apidb.Everyone, f); err != nil {
 				t.Fatal(err)
 			}
 			for _, d := range found {
@@ -251,10 +251,10 @@ func TestDeliveriesAreListedInPages(t *testing.T) {
 			t.Errorf("got %v, want %v", got, all)
 		}
 	}
-	if found, more, err := h.ListDeliveries(t.Context(), apidb.DeliveryFilter{Status: apidb.DeliveryFailed, Limit: 3}); len(found) > 0 || more || err != nil {
+	if found, more, err := h.ListDeliveries(t.Context(), apidb.Everyone, apidb.DeliveryFilter{Status: apidb.DeliveryFailed, Limit: 3}); len(found) > 0 || more || err != nil {
 		t.Errorf("got %v, %v", found, err)
 	}
-	if _, err := h.JobDeliveries(t.Context(), uuid.New(), 1); !errors.Is(err, apidb.ErrNoJob) {
+	if _, err := h.JobDeliveries(t.Context(), apidb.Everyone, uuid.New(), 1); !errors.Is(err, apidb.ErrNoJob) {
 		t.Errorf("got %v", err)
 	}
 }

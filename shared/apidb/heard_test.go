@@ -105,7 +105,7 @@ func TestAnAnswerMakesRoomForTheNextCommand(t *testing.T) {
 	h := open(t)
 	job := h.accept(t, newJob())
 	keep := func(command string) (int, error) {
-		kept, err := h.KeepCommand(t.Context(), job.JobID, command, "me")
+		kept, err := h.KeepCommand(t.Context(), apidb.Everyone, job.JobID, command, "me")
 		return kept.Number, err
 	}
 	if n, err := keep("cancel"); n != 1 || err != nil {
@@ -146,7 +146,7 @@ func TestAnAnswerThatIsHeardTwiceForgetsTheCommandAllTheSame(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	job := h.accept(t, newJob())
-	if _, err := h.KeepCommand(t.Context(), job.JobID, "cancel", "me"); err != nil {
+	if _, err := h.KeepCommand(t.Context(), apidb.Everyone, job.JobID, "cancel", "me"); err != nil {
 		t.Fatal(err)
 	}
 	done := word(job.JobID, 1, jobstate.Cancelled, answer(1, true))
@@ -164,7 +164,7 @@ func TestCommandsAndWordsAtOnceLoseNothing(t *testing.T) {
 	var g errgroup.Group
 	for range 20 {
 		g.Go(func() error {
-			_, err := h.KeepCommand(t.Context(), job.JobID, "cancel", "me")
+			_, err := h.KeepCommand(t.Context(), apidb.Everyone, job.JobID, "cancel", "me")
 			return err
 		})
 		g.Go(func() error {
@@ -197,7 +197,7 @@ func TestLogLinesAreKeptOnceAndInOrder(t *testing.T) {
 		}
 	}
 	read := func(attempt int) (texts string) {
-		lines, err := h.Logs(t.Context(), job.JobID, attempt)
+		lines, err := h.Logs(t.Context(), apidb.Everyone, job.JobID, attempt)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -78,7 +78,7 @@ func (h *house) conn(t *testing.T, use func(context.Context, *pgx.Conn) error) {
 
 func newJob() apidb.NewJob {
 	return apidb.NewJob{
-		JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(),
+		JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: apidb.Everyone,
 		Request: jobspec.Request{
 			JobType: "SIMULATION", Payload: json.RawMessage(`{"steps":[{"type":"LOG","message":"hi"}]}`),
 			MaxRetryCount: 3, Queue: "default", Timeout: 10 * time.Minute,
@@ -106,7 +106,7 @@ func (h *house) accept(t *testing.T, job apidb.NewJob) apidb.Accepted {
 // job reads one back.
 func (h *house) job(t *testing.T, id uuid.UUID) apidb.Job {
 	t.Helper()
-	job, err := h.Job(t.Context(), id)
+	job, err := h.Job(t.Context(), apidb.Everyone, id)
 	if err != nil {
 		t.Fatal(err)
 	}

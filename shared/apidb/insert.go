@@ -26,6 +26,7 @@ type NewJob struct {
 	RequestHash []byte // of the canonical request; kept beside an idempotency key
 	EventSource string // of the CloudEvent that brought it; empty: none did
 	EventID     string
+	Whose       Owner // who asks for it, for himself; Everyone: for whom he likes. An event is known again by whom it is from, too
 	Late        error // why it is accepted only where it repeats one that was; nil: also as a new job
 }
 
@@ -61,9 +62,22 @@ var ErrConflict = errors.New("idempotency key was used for another request")
 // InsertJobs accepts many jobs in one statement; a second one looks up those that were there before.
 // The answers are in the order of jobs.
 func (s *Store) InsertJobs(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
+	if err := checkWhose(jobs); err != nil {
+		return nil, err
+	}
 	accepted, err := s.insertSome(ctx, jobs)
 	s.accepts.count(jobs, accepted)
 	return accepted, err
+}
+
+// checkWhose: what comes here has its owner's name already.
+func checkWhose(jobs []NewJob) error {
+	for i := range jobs {
+		if job := &jobs[i]; !job.Whose.sees(job.Request.OwnerID) {
+			return fmt.Errorf("insert job %s: it is to be another owner's", job.JobID)
+		}
+	}
+	return nil
 }
 
 func (s *Store) insertSome(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
@@ -82,6 +96,9 @@ func (s *Store) insertSome(ctx context.Context, jobs []NewJob) ([]Accepted, erro
 
 // InsertAllJobs accepts all jobs, or with an ErrConflict, a *MissingError or a *LateError none.
 func (s *Store) InsertAllJobs(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
+	if err := checkWhose(jobs); err != nil {
+		return nil, err
+	}
 	accepted, err := s.insertAll(ctx, jobs)
 	s.accepts.count(jobs, accepted)
 	return accepted, err
@@ -200,6 +217,10 @@ func takeKnown(jobs []NewJob, open []int, rows []gen.JobsInTheWayRow, accepted [
 		if row == nil {
 			return false
 		}
+		if !jobs[i].Whose.sees(row.OwnerID) { // of an event that came in somebody's name while anybody could say whose it is
+			accepted[i] = Accepted{Replayed: true, Conflict: true}
+			return true
+		}
 		accepted[i] = Accepted{
 			JobID: row.JobID, TraceID: row.TraceID, RunAt: row.RunAt, CreatedAt: row.CreatedAt, Replayed: true,
 			Conflict: !row.ByEvent && !bytes.Equal(row.RequestHash, jobs[i].RequestHash),
@@ -216,6 +237,7 @@ func wayParams(jobs []NewJob, open []int) gen.JobsInTheWayParams {
 		p.IdempotencyKeys = append(p.IdempotencyKeys, jobs[i].Request.IdempotencyKey)
 		p.EventSources = append(p.EventSources, jobs[i].EventSource)
 		p.EventIDs = append(p.EventIDs, jobs[i].EventID)
+		p.EventOwners = append(p.EventOwners, jobs[i].Whose.name)
 	}
 	return p
 }
@@ -245,6 +267,7 @@ func insertParams(jobs []NewJob, open []int) gen.JobInsertManyParams {
 		p.RequestHashes = append(p.RequestHashes, job.RequestHash)
 		p.EventSources = append(p.EventSources, job.EventSource)
 		p.EventIDs = append(p.EventIDs, job.EventID)
+		p.EventOwners = append(p.EventOwners, job.Whose.name)
 	}
 	return p
 }

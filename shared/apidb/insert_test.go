@@ -46,7 +46,7 @@ func TestAJobComesBackAsItWasAsked(t *testing.T) {
 			t.Errorf("%s: retry policy %s", name, policy)
 		}
 	}
-	if _, err := h.Job(t.Context(), uuid.New()); !errors.Is(err, apidb.ErrNoJob) {
+	if _, err := h.Job(t.Context(), apidb.Everyone, uuid.New()); !errors.Is(err, apidb.ErrNoJob) {
 		t.Errorf("unknown job: %v", err)
 	}
 }

@@ -50,9 +50,9 @@ type Job struct {
 	CallbackURL       string       // empty in a list, and where its end is delivered nowhere
 }
 
-// Job gives one job; ErrNoJob when there is none.
-func (s *Store) Job(ctx context.Context, id uuid.UUID) (Job, error) {
-	row, err := s.q.JobByID(ctx, id)
+// Job gives one of the owner's jobs; ErrNoJob when there is none.
+func (s *Store) Job(ctx context.Context, owner Owner, id uuid.UUID) (Job, error) {
+	row, err := s.q.JobByID(ctx, gen.JobByIDParams{JobID: id, Owner: owner.filter()})
 	if err != nil {
 		return Job{}, classify("get job", err)
 	}
@@ -79,14 +79,14 @@ type LogLine struct {
 	jobevent.LogLine
 }
 
-// Logs gives a job's log lines in order, of one attempt or with attempt 0 of all.
-func (s *Store) Logs(ctx context.Context, id uuid.UUID, attempt int) ([]LogLine, error) {
+// Logs gives the log lines of one of the owner's jobs in order, of one attempt or with attempt 0 of all.
+func (s *Store) Logs(ctx context.Context, owner Owner, id uuid.UUID, attempt int) ([]LogLine, error) {
 	var only *int32
 	if attempt > 0 {
 		n := int32(attempt)
 		only = &n
 	}
-	rows, err := s.q.LogsOfJob(ctx, gen.LogsOfJobParams{JobID: id, Attempt: only})
+	rows, err := s.q.LogsOfJob(ctx, gen.LogsOfJobParams{JobID: id, Attempt: only, Owner: owner.filter()})
 	if err != nil {
 		return nil, classify("get logs", err)
 	}
@@ -120,10 +120,11 @@ type Filter struct {
 // clockRoom is how far the clock that made a job's id may differ from the database's.
 const clockRoom = 5 * time.Minute
 
-// ListJobs gives the newest jobs that fit, without their payloads; more: there are others after them.
-func (s *Store) ListJobs(ctx context.Context, f Filter) (jobs []Job, more bool, err error) {
+// ListJobs gives the owner's newest jobs that fit, without their payloads; more: there are others after them.
+func (s *Store) ListJobs(ctx context.Context, owner Owner, f Filter) (jobs []Job, more bool, err error) {
 	p := f.params()
-	rows, err := s.list(ctx, p, f)
+	p.Owner = owner.filter()
+	rows, err := s.list(ctx, owner, p, f)
 	if err != nil {
 		return nil, false, classify("list jobs", err)
 	}
@@ -160,49 +161,7 @@ func (f Filter) params() gen.JobsListParams {
 	return p
 }
 
-// CountDead says how many FAILED jobs fit; false: nobody knows, there are more than MaxFigure that might.
-func (s *Store) CountDead(ctx context.Context, f Filter) (n int64, known bool, err error) {
-	p := f.params()
-	row, err := s.q.JobsCountShelved(ctx, gen.JobsCountShelvedParams{
-		Shelf: shelvesOf(jobstate.Failed)[0], JobType: p.JobType, Queue: p.Queue, Tag: p.Tag,
-		OrderingKey: text(f.OrderingKey), Since: p.Since, Until: p.Until,
-		AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: MaxFigure + 1,
-	})
-	return row.Fit, row.Seen <= MaxFigure, classify("count dead jobs", err)
-}
-
-func (s *Store) list(ctx context.Context, p gen.JobsListParams, f Filter) ([]gen.JobsListRow, error) {
-	shelves, skip := shelvesOf(f.Status), f.Skip
-	if f.OrderingKey != "" {
-		return s.listOrdered(ctx, p, f)
-	}
-	if len(shelves) == 0 {
-		return s.q.JobsList(ctx, p)
-	}
-	shelved, err := s.q.JobsListShelved(ctx, gen.JobsListShelvedParams{
-		Shelves: shelves, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since, Until: p.Until,
-		AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: p.MaxJobs + int32(skip), Skip: int32(skip),
-	})
-	rows := make([]gen.JobsListRow, len(shelved))
-	for i := range shelved {
-		rows[i] = gen.JobsListRow(shelved[i])
-	}
-	return rows, err
-}
-
-func (s *Store) listOrdered(ctx context.Context, p gen.JobsListParams, f Filter) ([]gen.JobsListRow, error) {
-	ordered, err := s.q.JobsListOrdered(ctx, gen.JobsListOrderedParams{
-		OrderingKey: f.OrderingKey, Status: p.Status, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since,
-		Until: p.Until, AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: p.MaxJobs, Skip: int32(f.Skip),
-	})
-	rows := make([]gen.JobsListRow, len(ordered))
-	for i := range ordered {
-		rows[i] = gen.JobsListRow(ordered[i])
-	}
-	return rows, err
-}
-
-// Ended tells which of the jobs have, or are deleted.
+// Ended tells which of the jobs have, or are deleted. Whose they are is known to those who ask.
 func (s *Store) Ended(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error) {
 	ended, err := s.q.JobsEnded(ctx, ids)
 	return ended, classify("find ended jobs", err)

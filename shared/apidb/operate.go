@@ -145,7 +145,7 @@ func (w *work) walk(ctx context.Context) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	jobs, err := w.q.OperationJobsLock(ctx, ids)
+	jobs, err := w.q.OperationJobsLock(ctx, gen.OperationJobsLockParams{JobIDs: ids, Owner: w.op.OwnerID})
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (w *work) walk(ctx context.Context) error {
 	free := slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool { return slices.Contains(awaited, id) })
 	kept, err := w.q.OperationCommandsKeep(ctx, gen.OperationCommandsKeepParams{
 		Command: w.op.Command, JobIDs: free, Allowed: texts(Allows(w.op.Command)), ByWhom: w.op.ByWhom,
-		RunAt: w.op.RunAt, OperationID: w.op.OperationID,
+		RunAt: w.op.RunAt, OperationID: w.op.OperationID, Owner: w.op.OwnerID,
 	})
 	if err != nil {
 		return err
@@ -259,7 +259,10 @@ func (w *work) window(ctx context.Context) ([]gen.OperationMatchesRow, error) {
 		Statuses: texts(statuses), AcceptedBy: w.op.CreatedAt,
 		JobType: text(f.JobType), Queue: text(f.Queue), Tag: text(f.Tag),
 		Since: f.Since, Until: f.Until, OrderingKey: text(f.OrderingKey), OwnerID: text(f.OwnerID),
-		AfterID: after, BeforeID: before, MaxJobs: operationWindow,
+		Owner: w.op.OwnerID, AfterID: after, BeforeID: before, MaxJobs: operationWindow,
+	}
+	if value(w.op.OwnerID) != "" {
+		return w.windowOwned(ctx, p)
 	}
 	if slices.Contains(statuses, jobstate.Completed) { // which stands on no shelf
 		return w.q.OperationMatches(ctx, p)
@@ -270,8 +273,26 @@ func (w *work) window(ctx context.Context) ([]gen.OperationMatchesRow, error) {
 	}
 	rows, err := w.q.OperationMatchesShelved(ctx, gen.OperationMatchesShelvedParams{
 		AcceptedBy: p.AcceptedBy, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since, Until: p.Until,
-		OrderingKey: p.OrderingKey, OwnerID: p.OwnerID, Shelves: shelves, AfterID: after, BeforeID: before,
+		OrderingKey: p.OrderingKey, OwnerID: p.OwnerID, Owner: p.Owner, Shelves: shelves, AfterID: after, BeforeID: before,
 		MaxJobs: operationWindow,
+	})
+	seen := make([]gen.OperationMatchesRow, len(rows))
+	for i := range rows {
+		seen[i] = gen.OperationMatchesRow(rows[i])
+	}
+	return seen, err
+}
+
+// windowOwned looks at the next jobs of one owner.
+func (w *work) windowOwned(ctx context.Context, p gen.OperationMatchesParams) ([]gen.OperationMatchesRow, error) {
+	var shelves []int32
+	for _, status := range p.Statuses {
+		shelves = append(shelves, ownedShelvesOf(jobstate.Status(status))...)
+	}
+	rows, err := w.q.OperationMatchesOwned(ctx, gen.OperationMatchesOwnedParams{
+		Owner: *p.Owner, Shelves: shelves, AcceptedBy: p.AcceptedBy, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag,
+		Since: p.Since, Until: p.Until, OrderingKey: p.OrderingKey, OwnerID: p.OwnerID, AfterID: p.AfterID,
+		BeforeID: p.BeforeID, MaxJobs: p.MaxJobs,
 	})
 	seen := make([]gen.OperationMatchesRow, len(rows))
 	for i := range rows {

@@ -68,6 +68,7 @@ type NewOperation struct {
 	Request     jobspec.Operation
 	RequestHash []byte // kept beside an idempotency key
 	By          string
+	Whose       Owner // it is about jobs of this owner only, and only this owner sees it
 }
 
 // InsertOperation keeps an operation and wakes who does it. One whose idempotency key is known is the known one, or
@@ -86,17 +87,19 @@ func (s *Store) InsertOperation(ctx context.Context, asked NewOperation) (op Ope
 			if err := q.OperationsWake(ctx); err != nil {
 				return err
 			}
-			op, err = operation(ctx, q, asked.ID)
+			op, err = operation(ctx, q, asked.Whose, asked.ID)
 			return err
 		}
-		known, err := q.OperationOfKey(ctx, asked.Request.IdempotencyKey)
+		known, err := q.OperationOfKey(ctx, gen.OperationOfKeyParams{
+			Owner: asked.Whose.filter(), IdempotencyKey: asked.Request.IdempotencyKey,
+		})
 		if err != nil {
 			return err
 		}
 		if !bytes.Equal(known.RequestHash, asked.RequestHash) {
 			return ErrConflict
 		}
-		op, err = operation(ctx, q, known.OperationID)
+		op, err = operation(ctx, q, asked.Whose, known.OperationID)
 		return err
 	})
 	if err != nil {
@@ -108,7 +111,7 @@ func (s *Store) InsertOperation(ctx context.Context, asked NewOperation) (op Ope
 func (o *NewOperation) params() (gen.OperationInsertParams, error) {
 	req := &o.Request
 	p := gen.OperationInsertParams{
-		OperationID: o.ID, Command: req.Command, RunAt: req.When.RunAt, ByWhom: o.By,
+		OperationID: o.ID, Owner: o.Whose.filter(), Command: req.Command, RunAt: req.When.RunAt, ByWhom: o.By,
 		IdempotencyKey: text(req.IdempotencyKey),
 	}
 	if req.IdempotencyKey != "" {
@@ -130,13 +133,13 @@ func (o *NewOperation) params() (gen.OperationInsertParams, error) {
 	return p, nil
 }
 
-// Operation gives one; ErrNoOperation when there is none.
-func (s *Store) Operation(ctx context.Context, id uuid.UUID) (Operation, error) {
-	return operation(ctx, s.q, id)
+// Operation gives one of the owner's; ErrNoOperation when there is none.
+func (s *Store) Operation(ctx context.Context, owner Owner, id uuid.UUID) (Operation, error) {
+	return operation(ctx, s.q, owner, id)
 }
 
-func operation(ctx context.Context, q *gen.Queries, id uuid.UUID) (Operation, error) {
-	row, err := q.OperationByID(ctx, id)
+func operation(ctx context.Context, q *gen.Queries, owner Owner, id uuid.UUID) (Operation, error) {
+	row, err := q.OperationByID(ctx, gen.OperationByIDParams{OperationID: id, Owner: owner.filter()})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Operation{}, ErrNoOperation
 	}
@@ -154,14 +157,15 @@ func operation(ctx context.Context, q *gen.Queries, id uuid.UUID) (Operation, er
 	return op, classify("get skipped jobs", err)
 }
 
-// ListOperations gives the newest operations before one (uuid.Nil: all), without skipped jobs; more: there are others.
+// ListOperations gives the owner's newest operations before one (uuid.Nil: all), without skipped jobs; more: there are
+// others.
 func (s *Store) ListOperations(
-	ctx context.Context, before uuid.UUID, limit int,
+	ctx context.Context, owner Owner, before uuid.UUID, limit int,
 ) (ops []Operation, more bool, err error) {
 	if before == uuid.Nil {
 		before = uuid.Max
 	}
-	rows, err := s.q.OperationsList(ctx, gen.OperationsListParams{BeforeID: before, MaxOperations: int32(limit + 1)})
+	rows, err := s.listOperations(ctx, owner, before, limit+1)
 	if err != nil {
 		return nil, false, classify("list operations", err)
 	}
@@ -177,10 +181,26 @@ func (s *Store) ListOperations(
 	return ops, more, nil
 }
 
-// AbortOperation has a running operation ask for nothing more, and gives it as it is then, aborted or not.
-func (s *Store) AbortOperation(ctx context.Context, id uuid.UUID) (Operation, error) {
+func (s *Store) listOperations(ctx context.Context, owner Owner, before uuid.UUID, most int) (
+	[]gen.OperationsListRow, error,
+) {
+	if owner.everyone {
+		return s.q.OperationsList(ctx, gen.OperationsListParams{BeforeID: before, MaxOperations: int32(most)})
+	}
+	owned, err := s.q.OperationsListOwned(ctx, gen.OperationsListOwnedParams{
+		Owner: owner.name, BeforeID: before, MaxOperations: int32(most),
+	})
+	rows := make([]gen.OperationsListRow, len(owned))
+	for i := range owned {
+		rows[i] = gen.OperationsListRow(owned[i])
+	}
+	return rows, err
+}
+
+// AbortOperation has a running operation of the owner's ask for nothing more, and gives it as it is then, aborted or not.
+func (s *Store) AbortOperation(ctx context.Context, owner Owner, id uuid.UUID) (Operation, error) {
 	err := s.tx(ctx, func(q *gen.Queries) error {
-		if err := q.OperationAbort(ctx, id); err != nil {
+		if err := q.OperationAbort(ctx, gen.OperationAbortParams{OperationID: id, Owner: owner.filter()}); err != nil {
 			return err
 		}
 		return q.OperationsWake(ctx)
@@ -188,7 +208,7 @@ func (s *Store) AbortOperation(ctx context.Context, id uuid.UUID) (Operation, er
 	if err != nil {
 		return Operation{}, classify("abort operation", err)
 	}
-	return s.Operation(ctx, id)
+	return s.Operation(ctx, owner, id)
 }
 
 // EndedOperations tells which of the operations have, for those who wait.

@@ -22,7 +22,7 @@ import (
 // operate keeps an operation.
 func (h *house) operate(t *testing.T, request jobspec.Operation) uuid.UUID {
 	t.Helper()
-	op, _, err := h.InsertOperation(t.Context(), apidb.NewOperation{ID: uuid.Must(uuid.NewV7()), Request: request, By: "me"})
+	op, _, err := h.InsertOperation(t.Context(), apidb.NewOperation{ID: uuid.Must(uuid.NewV7()), Request: request, By: "me", Whose: apidb.Everyone})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func (h *house) operate(t *testing.T, request jobspec.Operation) uuid.UUID {
 
 func (h *house) operation(t *testing.T, id uuid.UUID) apidb.Operation {
 	t.Helper()
-	op, err := h.Operation(t.Context(), id)
+	op, err := h.Operation(t.Context(), apidb.Everyone, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestAnOperationAsksEachJobOfItsListOnceAndSaysWhyNotTheOthers(t *testing.T)
 	failed := h.jobs(t, 3, jobstate.Failed, "")
 	running := h.jobs(t, 1, jobstate.Running, "")
 	busy := h.jobs(t, 1, jobstate.Failed, "")
-	if _, err := h.KeepCommand(t.Context(), busy[0], "delete", "me"); err != nil {
+	if _, err := h.KeepCommand(t.Context(), apidb.Everyone, busy[0], "delete", "me"); err != nil {
 		t.Fatal(err)
 	}
 	unknown := uuid.Must(uuid.NewV7())
@@ -277,7 +277,7 @@ func TestAnAbortedOperationAsksNobodyElseAndWaitsForItsAnswers(t *testing.T) {
 	id := h.operate(t, jobspec.Operation{Command: "delete", Filter: &jobspec.Filter{All: true}})
 	kept := h.pieces(t, id)
 	for range 2 {
-		if op, err := h.AbortOperation(t.Context(), id); err != nil || op.Status != apidb.OperationAborting || op.Ended() {
+		if op, err := h.AbortOperation(t.Context(), apidb.Everyone, id); err != nil || op.Status != apidb.OperationAborting || op.Ended() {
 			t.Errorf("aborted: %+v, %v", op, err)
 		}
 	}
@@ -293,7 +293,7 @@ func TestAnAbortedOperationAsksNobodyElseAndWaitsForItsAnswers(t *testing.T) {
 	if n := one[int](t, h, "select count(*) from jobs"); n != 1_000 {
 		t.Errorf("%d jobs are left", n)
 	}
-	if op, err := h.AbortOperation(t.Context(), id); err != nil || op.Status != apidb.OperationAborted {
+	if op, err := h.AbortOperation(t.Context(), apidb.Everyone, id); err != nil || op.Status != apidb.OperationAborted {
 		t.Errorf("again: %+v, %v", op, err)
 	}
 }
@@ -329,7 +329,7 @@ func TestTwoAtOnceAskEachJobOnce(t *testing.T) {
 	g.Go(func() error {
 		for i := range 50 {
 			var refused *apidb.RefusedError
-			if _, err := h.KeepCommand(t.Context(), all[i*100], "cancel", "me"); err != nil && !errors.As(err, &refused) {
+			if _, err := h.KeepCommand(t.Context(), apidb.Everyone, all[i*100], "cancel", "me"); err != nil && !errors.As(err, &refused) {
 				return err
 			}
 		}

@@ -102,7 +102,7 @@ func (s *Store) walkAll(t *testing.T) {
 		{Command: jobevent.CommandDelete, Filter: &jobspec.Filter{Tag: "none"}},
 		{Command: jobevent.CommandCancel, JobIDs: s.some(t, "true")},
 	} {
-		op, _, err := s.InsertOperation(t.Context(), NewOperation{ID: uuid.Must(uuid.NewV7()), Request: request, By: "me"})
+		op, _, err := s.InsertOperation(t.Context(), NewOperation{ID: uuid.Must(uuid.NewV7()), Request: request, By: "me", Whose: Everyone})
 		must(err)
 		commands, _, err := s.Operate(t.Context(), op.ID)
 		must(err)
@@ -116,9 +116,9 @@ func (s *Store) walkAll(t *testing.T) {
 	}
 	_, err = s.ForgetJobs(t.Context(), gone)
 	must(err)
-	_, _, err = s.ListJobs(t.Context(), Filter{Status: jobstate.Failed, Skip: 500, Limit: 50})
+	_, _, err = s.ListJobs(t.Context(), Everyone, Filter{Status: jobstate.Failed, Skip: 500, Limit: 50})
 	must(err)
-	_, _, err = s.ListJobs(t.Context(), Filter{OrderingKey: "none", Limit: 50})
+	_, _, err = s.ListJobs(t.Context(), Everyone, Filter{OrderingKey: "none", Limit: 50})
 	must(err)
 	_, err = s.Ended(t.Context(), s.some(t, "true"))
 	must(err)

@@ -191,7 +191,7 @@ func insertTick(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted,
 func (f *firing) cancelOld(ctx context.Context) error {
 	slices.SortFunc(f.cancels, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
 	for _, id := range slices.Compact(f.cancels) {
-		kept, err := keepLocked(ctx, f.q, Command{JobID: id, Command: jobevent.CommandCancel, By: "cron"}, nil)
+		kept, err := keepLocked(ctx, f.q, Everyone, Command{JobID: id, Command: jobevent.CommandCancel, By: "cron"}, nil)
 		var refused *RefusedError
 		if errors.As(err, &refused) || errors.Is(err, pgx.ErrNoRows) {
 			continue // it has ended, or somebody has asked for something else
@@ -238,7 +238,7 @@ func (s *Schedule) request(rules ScheduleRules) (jobspec.Request, error) {
 // newJob is the job of a tick. It carries the tick as the event that brought it: no second one can.
 func (s *Schedule) newJob(req jobspec.Request, at time.Time) NewJob {
 	return NewJob{
-		JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Request: req,
+		JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Request: req, Whose: Everyone,
 		EventSource: scheduleSource + s.ScheduleID.String() + "/" + s.Name, EventID: at.In(time.UTC).Format(time.RFC3339Nano),
 	}
 }

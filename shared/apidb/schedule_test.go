@@ -89,7 +89,7 @@ func TestATickIsAJobAndIsRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := h.Job(t.Context(), fired.Jobs[0].JobID)
+	job, err := h.Job(t.Context(), apidb.Everyone, fired.Jobs[0].JobID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,13 +36,13 @@ func TestAListOfAStatusIsThatPartOfTheListOfAll(t *testing.T) {
 		}
 	}
 	list := func(f apidb.Filter) []apidb.Job {
-		jobs, more, err := h.ListJobs(t.Context(), f)
+		jobs, more, err := h.ListJobs(t.Context(), apidb.Everyone, f)
 		if err != nil || more != (len(jobs) == f.Limit && f.Limit < 8) {
 			t.Fatalf("%+v: %d jobs, more: %v, %v", f, len(jobs), more, err)
 		}
 		return jobs
 	}
-	all, _, err := h.ListJobs(t.Context(), apidb.Filter{Limit: 100})
+	all, _, err := h.ListJobs(t.Context(), apidb.Everyone, apidb.Filter{Limit: 100})
 	if err != nil || len(all) != 4*(len(statuses)+2) {
 		t.Fatal(len(all), err)
 	}

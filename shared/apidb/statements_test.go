@@ -51,7 +51,7 @@ func (l *listener) take() []string {
 }
 
 func plainJob() NewJob {
-	return NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Request: jobspec.Request{
+	return NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: Everyone, Request: jobspec.Request{
 		JobType: "OWN", Payload: json.RawMessage(`1`), Queue: "default", Timeout: time.Minute,
 	}}
 }
@@ -109,10 +109,10 @@ func TestEachKindOfSubmitHasItsStatements(t *testing.T) {
 		}
 	}
 	s.controls.held.Store(&cached[heldControls]{at: time.Now().Add(time.Hour)}) // they are known, as they are but once a second
-	if _, err := s.Job(t.Context(), first.JobID); err != nil || !slices.Equal(heard.take(), []string{"JobByID"}) {
+	if _, err := s.Job(t.Context(), Everyone, first.JobID); err != nil || !slices.Equal(heard.take(), []string{"JobByID"}) {
 		t.Errorf("get a plain job: %v", err)
 	}
-	if _, _, err := s.ListJobs(t.Context(), Filter{Limit: 1}); err != nil || !slices.Equal(heard.take(), []string{"JobsList", "JobsTied"}) {
+	if _, _, err := s.ListJobs(t.Context(), Everyone, Filter{Limit: 1}); err != nil || !slices.Equal(heard.take(), []string{"JobsList", "JobsTied"}) {
 		t.Errorf("a list of jobs that are tied: %v", err)
 	}
 }

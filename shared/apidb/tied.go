@@ -129,12 +129,12 @@ func (t *tied) lookUp(ctx context.Context, open []int) ([]int, error) {
 
 // split takes apart the first of each idempotency key and event, and those that repeat it.
 func (t *tied) split(open []int) (fresh, repeated []int) {
-	type identity struct{ kind, space, name string }
+	type identity struct{ kind, owner, space, name string }
 	seen := map[identity]bool{}
 	for _, i := range open {
 		job := &t.jobs[i]
-		key := identity{"key", job.Request.OwnerID, job.Request.IdempotencyKey}
-		event := identity{"event", job.EventSource, job.EventID}
+		key := identity{"key", job.Request.OwnerID, "", job.Request.IdempotencyKey}
+		event := identity{"event", job.Whose.name, job.EventSource, job.EventID}
 		if key.name != "" && seen[key] || event.name != "" && seen[event] {
 			repeated = append(repeated, i)
 			continue
@@ -210,6 +210,7 @@ func insertTiedRows(ctx context.Context, q *gen.Queries, jobs []NewJob, open []i
 		MaxRetryCounts: plain.MaxRetryCounts, RetryPolicies: plain.RetryPolicies, TimeoutsMs: plain.TimeoutsMs,
 		RunAts: plain.RunAts, DelaysMs: plain.DelaysMs, Tags: plain.Tags, IdempotencyKeys: plain.IdempotencyKeys,
 		RequestHashes: plain.RequestHashes, EventSources: plain.EventSources, EventIDs: plain.EventIDs,
+		EventOwners: plain.EventOwners,
 	}
 	for _, i := range open {
 		req := &jobs[i].Request

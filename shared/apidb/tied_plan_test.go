@@ -42,7 +42,7 @@ func TestWhatTiesAJobIsFoundByItsKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if job, err := s.Job(t.Context(), tied.JobID); err != nil || len(job.BlockedBy) != maxDependencies+1 {
+	if job, err := s.Job(t.Context(), Everyone, tied.JobID); err != nil || len(job.BlockedBy) != maxDependencies+1 {
 		t.Fatalf("it waits for %v, %v", job.BlockedBy, err)
 	}
 	for name, most := range map[string]float64{"OrderPlaces": 1, "JobsMissing": 100, "JobsTied": maxDependencies + 3} {
@@ -81,7 +81,7 @@ func TestAListLooksAtFewOfManyTies(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	jobs, more, err := s.ListJobs(t.Context(), Filter{OrderingKey: "k1", Limit: 5})
+	jobs, more, err := s.ListJobs(t.Context(), Everyone, Filter{OrderingKey: "k1", Limit: 5})
 	if err != nil || len(jobs) != 5 || !more {
 		t.Fatalf("%d jobs, more: %v, %v", len(jobs), more, err)
 	}

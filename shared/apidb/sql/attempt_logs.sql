@@ -9,5 +9,7 @@ on conflict do nothing;
 
 -- name: LogsOfJob :many
 select attempt, first_line, lines from attempt_logs
-where job_id = @job_id and (sqlc.narg('attempt')::int is null or attempt = sqlc.narg('attempt'))
+where attempt_logs.job_id = @job_id and (sqlc.narg('attempt')::int is null or attempt = sqlc.narg('attempt'))
+    and (sqlc.narg('owner')::text is null
+        or exists (select from jobs where jobs.job_id = @job_id and jobs.owner_id = sqlc.narg('owner')))
 order by attempt, first_line;

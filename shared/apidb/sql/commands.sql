@@ -1,5 +1,7 @@
 -- name: JobLock :one
-select status, version, command_seq, trace_id, expires_at, now()::timestamptz as at from jobs where job_id = @job_id for update;
+select status, version, command_seq, trace_id, expires_at, now()::timestamptz as at from jobs
+where job_id = @job_id and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
+for update;
 
 -- name: CommandOfJob :one
 select number, command, by_whom, run_at from commands where job_id = @job_id;

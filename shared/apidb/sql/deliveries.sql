@@ -70,7 +70,7 @@ where job_id = @job_id and version = @version and tries = @tries and last_try_at
 -- name: DeliveryRetry :many
 with again as (
     update deliveries set status = 'PENDING', tries = 0, next_at = now(), finished_at = null
-    where job_id = @job_id and version = @version
+    where job_id = @job_id and version = @version and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
     returning
         job_id, version, owner_id, job_status, url, status, tries, next_at, last_try_at, last_answer, last_error,
         created_at, finished_at
@@ -84,7 +84,7 @@ select
     job_id, version, owner_id, job_status, url, status, tries, next_at, last_try_at, last_answer, last_error,
     created_at, finished_at
 from deliveries
-where job_id = @job_id
+where job_id = @job_id and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
 order by version desc
 limit @max_deliveries::int;
 
@@ -94,6 +94,7 @@ select
     created_at, finished_at
 from deliveries
 where (job_id, version) < (@before_id::uuid, @before_version::bigint)
+    and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
 order by job_id desc, version desc
 limit @max_deliveries::int;
 
@@ -103,8 +104,24 @@ select
     created_at, finished_at
 from deliveries
 where status = @status::text and (job_id, version) < (@before_id::uuid, @before_version::bigint)
+    and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
 order by job_id desc, version desc
 limit @max_deliveries::int;
+
+-- The same of one owner in some states, each read in the order of ids and no further than the limit.
+-- name: DeliveriesListOwned :many
+select
+    owned.job_id, owned.version, owned.owner_id, owned.job_status, owned.url, owned.status, owned.tries, owned.next_at,
+    owned.last_try_at, owned.last_answer, owned.last_error, owned.created_at, owned.finished_at
+from unnest(@statuses::text[]) as wanted cross join lateral (
+    select * from deliveries
+    where deliveries.owner_id = @owner::text and deliveries.owner_id <> '' and deliveries.status = wanted
+        and (deliveries.job_id, deliveries.version) < (@before_id::uuid, @before_version::bigint)
+    order by deliveries.job_id desc, deliveries.version desc
+    limit @max_deliveries::int
+) as owned
+order by owned.job_id desc, owned.version desc
+limit @max_deliveries;
 
 -- Forgets the deliveries that were finished so long ago, some at a time.
 -- name: DeliveriesForget :execrows

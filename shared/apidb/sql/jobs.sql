@@ -39,17 +39,18 @@ with input as (
         nullif(unnest(@idempotency_keys::text[]), '')                 as idempotency_key,
         unnest(@request_hashes::bytea[])                              as request_hash,
         nullif(unnest(@event_sources::text[]), '')                    as event_source,
-        nullif(unnest(@event_ids::text[]), '')                        as event_id
+        nullif(unnest(@event_ids::text[]), '')                        as event_id,
+        unnest(@event_owners::text[])                                 as event_owner
 )
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
-    timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, status
+    timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
     timeout_ms, coalesce(run_at, now() + interval '1 ms' * delay_ms), tags, idempotency_key,
     case when idempotency_key is not null then request_hash end,
-    event_source, event_id,
+    event_source, event_id, event_owner,
     case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end
 from input
 on conflict do nothing
@@ -63,20 +64,22 @@ with input as (
         unnest(@owner_ids::text[])        as owner_id,
         unnest(@idempotency_keys::text[]) as idempotency_key,
         unnest(@event_sources::text[])    as event_source,
-        unnest(@event_ids::text[])        as event_id
+        unnest(@event_ids::text[])        as event_id,
+        unnest(@event_owners::text[])     as event_owner
 )
 select input.ordinal::int as ordinal, true::boolean as by_event,
-    jobs.job_id, jobs.trace_id, jobs.run_at, jobs.created_at, jobs.request_hash
-from input join jobs on jobs.event_owner = '' and jobs.event_source = input.event_source and jobs.event_id = input.event_id
+    jobs.job_id, jobs.trace_id, jobs.owner_id, jobs.run_at, jobs.created_at, jobs.request_hash
+from input join jobs on jobs.event_owner = input.event_owner and jobs.event_source = input.event_source
+    and jobs.event_id = input.event_id
 where input.event_id <> ''
 union all
 select input.ordinal::int as ordinal, false::boolean as by_event,
-    jobs.job_id, jobs.trace_id, jobs.run_at, jobs.created_at, jobs.request_hash
+    jobs.job_id, jobs.trace_id, jobs.owner_id, jobs.run_at, jobs.created_at, jobs.request_hash
 from input join jobs on jobs.owner_id = input.owner_id and jobs.idempotency_key = input.idempotency_key
 where input.idempotency_key <> '';
 
 -- name: JobByID :one
-select * from jobs where job_id = @job_id;
+select * from jobs where job_id = @job_id and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'));
 
 -- Newest first: a job's id orders by age. The bounds on job_id follow from since and until, with room
 -- for clocks that differ, so that a scan knows where to stop.
@@ -92,6 +95,7 @@ where (sqlc.narg('status')::text is null or status = sqlc.narg('status'))
     and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
     and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
     and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
+    and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
     and job_id > @after_id::uuid
     and job_id < @before_id::uuid
 order by job_id desc
@@ -105,6 +109,26 @@ select
     expires_at, ordering_key, (after_ids is not null)::boolean as has_after
 from jobs
 where ordering_key = @ordering_key::text
+    and (sqlc.narg('status')::text is null or status = sqlc.narg('status'))
+    and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
+    and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
+    and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
+    and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
+    and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
+    and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
+    and job_id > @after_id::uuid
+    and job_id < @before_id::uuid
+order by job_id desc
+limit @max_jobs::int offset @skip::int;
+
+-- The same for one owner's jobs of an ordering key.
+-- name: JobsListOrderedOwned :many
+select
+    job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
+    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress,
+    expires_at, ordering_key, (after_ids is not null)::boolean as has_after
+from jobs
+where owner_id = @owner::text and owner_id <> '' and ordering_key = @ordering_key::text
     and (sqlc.narg('status')::text is null or status = sqlc.narg('status'))
     and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
     and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
@@ -133,6 +157,33 @@ from (
             and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
             and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
             and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
+            and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
+            and jobs.job_id > @after_id::uuid
+            and jobs.job_id < @before_id::uuid
+        order by jobs.job_id desc
+        limit @max_jobs::int
+    ) as shelved
+    order by shelved.job_id desc
+    limit @max_jobs offset @skip::int
+) as page join jobs on jobs.job_id = page.job_id
+order by page.job_id desc;
+
+-- The same for one owner's jobs on some shelves, which stand together in an index; completed ones have a shelf there.
+-- name: JobsListOwned :many
+select
+    jobs.job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
+    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress,
+    expires_at, ordering_key, (after_ids is not null)::boolean as has_after
+from (
+    select shelved.job_id
+    from unnest(@shelves::int[]) as shelf cross join lateral (
+        select jobs.job_id from jobs
+        where owner_id = @owner::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
+            and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
+            and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
+            and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
+            and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
+            and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
             and jobs.job_id > @after_id::uuid
             and jobs.job_id < @before_id::uuid
         order by jobs.job_id desc
@@ -146,8 +197,28 @@ order by page.job_id desc;
 -- How many of the newest jobs on a shelf fit, of how many.
 -- name: JobsCountShelved :one
 with newest as (
-    select job_type, queue, tags, ordering_key, created_at from jobs
+    select job_type, queue, tags, ordering_key, created_at, owner_id from jobs
     where shelf_of(status, version) = @shelf::int and job_id > @after_id::uuid and job_id < @before_id::uuid
+    order by job_id desc
+    limit @max_jobs::int
+)
+select
+    (count(*) filter (where (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
+        and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
+        and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
+        and (sqlc.narg('ordering_key')::text is null or ordering_key = sqlc.narg('ordering_key'))
+        and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
+        and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
+        and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))))::bigint as fit,
+    count(*)::bigint as seen
+from newest;
+
+-- The same for one owner's jobs.
+-- name: JobsCountOwned :one
+with newest as (
+    select job_type, queue, tags, ordering_key, created_at from jobs
+    where owner_id = @owner::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = @shelf::int
+        and job_id > @after_id::uuid and job_id < @before_id::uuid
     order by job_id desc
     limit @max_jobs::int
 )

@@ -1,7 +1,7 @@
 -- name: OperationInsert :many
-insert into operations (operation_id, command, run_at, by_whom, filter, job_ids, idempotency_key, request_hash)
+insert into operations (operation_id, owner_id, command, run_at, by_whom, filter, job_ids, idempotency_key, request_hash)
 values (
-    @operation_id, @command,
+    @operation_id, sqlc.narg('owner')::text, @command,
     coalesce(sqlc.narg('run_at')::timestamptz, now() + interval '1 ms' * sqlc.narg('delay_ms')::bigint),
     @by_whom, sqlc.narg('filter')::json, sqlc.narg('job_ids')::uuid[], sqlc.narg('idempotency_key'), @request_hash
 )
@@ -9,7 +9,8 @@ on conflict (owner_id, idempotency_key) where idempotency_key is not null do not
 returning operation_id;
 
 -- name: OperationOfKey :one
-select operation_id, request_hash from operations where owner_id = '' and idempotency_key = @idempotency_key::text;
+select operation_id, request_hash from operations
+where owner_id is not distinct from sqlc.narg('owner')::text and idempotency_key = @idempotency_key::text;
 
 -- name: OperationsWake :exec
 select pg_notify('jobweaver_operations', '');
@@ -24,12 +25,22 @@ where operation_id < @before_id::uuid
 order by operation_id desc
 limit @max_operations::int;
 
+-- The same of one owner.
+-- name: OperationsListOwned :many
+select
+    operation_id, command, run_at, by_whom, filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
+    finished_at, walked, matched, asked, applied, refused, skipped, reasons
+from operations
+where owner_id = @owner::text and operation_id < @before_id::uuid
+order by operation_id desc
+limit @max_operations::int;
+
 -- name: OperationByID :one
 select
     operation_id, command, run_at, by_whom, filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
     finished_at, walked, matched, asked, applied, refused, skipped, reasons
 from operations
-where operation_id = @operation_id;
+where operation_id = @operation_id and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'));
 
 -- name: OperationSkips :many
 select job_id, reason from operation_skips where operation_id = @operation_id order by job_id;
@@ -38,7 +49,8 @@ select job_id, reason from operation_skips where operation_id = @operation_id or
 select operation_id from operations where operation_id = any (@ids::uuid[]) and finished_at is not null;
 
 -- name: OperationAbort :exec
-update operations set status = 'ABORTING', updated_at = now() where operation_id = @operation_id and status = 'RUNNING';
+update operations set status = 'ABORTING', updated_at = now()
+where operation_id = @operation_id and status = 'RUNNING' and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'));
 
 -- name: OperationsForget :execrows
 delete from operations where operation_id < @before_id::uuid and finished_at < @finished_before::timestamptz;
@@ -51,7 +63,7 @@ limit @max_operations::int;
 -- Whoever has the row works on the operation; nobody waits for it.
 -- name: OperationLock :many
 select
-    operation_id, command, run_at, by_whom, filter, created_at, status, after_id, walked, matched, asked, applied,
+    operation_id, owner_id, command, run_at, by_whom, filter, created_at, status, after_id, walked, matched, asked, applied,
     refused, skipped, reasons
 from operations
 where operation_id = @operation_id and finished_at is null
@@ -84,7 +96,8 @@ select
         and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
         and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
         and (sqlc.narg('ordering_key')::text is null or ordering_key is not distinct from sqlc.narg('ordering_key'))
-        and (sqlc.narg('owner_id')::text is null or owner_id = sqlc.narg('owner_id')))::boolean as matches
+        and (sqlc.narg('owner_id')::text is null or owner_id = sqlc.narg('owner_id'))
+        and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner')))::boolean as matches
 from jobs
 where job_id > @after_id::uuid and job_id < @before_id::uuid
 order by job_id
@@ -101,7 +114,8 @@ select
         and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
         and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
         and (sqlc.narg('ordering_key')::text is null or ordering_key is not distinct from sqlc.narg('ordering_key'))
-        and (sqlc.narg('owner_id')::text is null or owner_id = sqlc.narg('owner_id')))::boolean as matches
+        and (sqlc.narg('owner_id')::text is null or owner_id = sqlc.narg('owner_id'))
+        and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner')))::boolean as matches
 from unnest(@shelves::int[]) as shelf cross join lateral (
     select job_id, created_at, job_type, queue, tags, ordering_key, owner_id from jobs
     where shelf_of(status, version) = shelf and job_id > @after_id::uuid and job_id < @before_id::uuid
@@ -111,10 +125,32 @@ from unnest(@shelves::int[]) as shelf cross join lateral (
 order by job_id
 limit @max_jobs;
 
+-- The same of one owner's jobs, of which completed ones have a shelf, too.
+-- name: OperationMatchesOwned :many
+select
+    job_id,
+    (created_at <= @accepted_by::timestamptz
+        and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
+        and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
+        and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
+        and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
+        and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
+        and (sqlc.narg('ordering_key')::text is null or ordering_key is not distinct from sqlc.narg('ordering_key'))
+        and (sqlc.narg('owner_id')::text is null or owner_id = sqlc.narg('owner_id')))::boolean as matches
+from unnest(@shelves::int[]) as shelf cross join lateral (
+    select job_id, created_at, job_type, queue, tags, ordering_key, owner_id from jobs
+    where owner_id = @owner::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
+        and job_id > @after_id::uuid and job_id < @before_id::uuid
+    order by job_id
+    limit @max_jobs::int
+) as shelved
+order by job_id
+limit @max_jobs;
+
 -- The locks come first, in a statement of its own, so that what follows sees the latest commits.
 -- name: OperationJobsLock :many
 select job_id, status, version, trace_id, expires_at from jobs
-where job_id = any (@job_ids::uuid[])
+where job_id = any (@job_ids::uuid[]) and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
 order by job_id
 for no key update;
 
@@ -125,6 +161,7 @@ with numbered as (
         command_seq = command_seq + 1,
         cancel_requested_at = case when 'cancel' = @command::text then now() else cancel_requested_at end
     where jobs.job_id = any (@job_ids::uuid[]) and jobs.status = any (@allowed::text[])
+        and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
         and not exists (select from commands where commands.job_id = jobs.job_id)
         and (sqlc.narg('run_at')::timestamptz is null or jobs.expires_at is null or jobs.expires_at > sqlc.narg('run_at'))
     returning jobs.job_id, jobs.command_seq

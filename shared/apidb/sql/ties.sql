@@ -52,6 +52,7 @@ with input as (
         unnest(@request_hashes::bytea[])                              as request_hash,
         nullif(unnest(@event_sources::text[]), '')                    as event_source,
         nullif(unnest(@event_ids::text[]), '')                        as event_id,
+        unnest(@event_owners::text[])                                 as event_owner,
         nullif(unnest(@expires_ats::timestamptz[]), '0001-01-01Z')    as expires_at,
         nullif(unnest(@ordering_keys::text[]), '')                    as ordering_key,
         nullif(unnest(@order_numbers::bigint[]), 0)                   as order_number,
@@ -62,14 +63,14 @@ with input as (
 )
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
-    timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, status,
+    timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status,
     expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, callback_url
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
     timeout_ms, coalesce(run_at, now() + interval '1 ms' * delay_ms), tags, idempotency_key,
     case when idempotency_key is not null then request_hash end,
-    event_source, event_id,
+    event_source, event_id, event_owner,
     case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end,
     expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, callback_url
 from input
@@ -87,7 +88,7 @@ with waiting as (
 select waiting.job_id, 'dependency'::text as kind, unmet.job_id::text as id
 from waiting cross join lateral (
     select jobs.job_id from unnest(waiting.after_ids[:@most_looked_at::int]) as after_id join jobs on jobs.job_id = after_id
-    where jobs.status <> 'COMPLETED'
+    where jobs.owner_id = waiting.owner_id and jobs.status <> 'COMPLETED'
         and (waiting.runs_anyway is null or jobs.status not in ('FAILED', 'CANCELLED'))
     limit @max_dependencies::int
 ) as unmet

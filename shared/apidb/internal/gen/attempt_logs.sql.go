@@ -41,13 +41,16 @@ func (q *Queries) LogInsertMany(ctx context.Context, arg LogInsertManyParams) er
 
 const logsOfJob = `-- name: LogsOfJob :many
 select attempt, first_line, lines from attempt_logs
-where job_id = $1 and ($2::int is null or attempt = $2)
+where attempt_logs.job_id = $1 and ($2::int is null or attempt = $2)
+    and ($3::text is null
+        or exists (select from jobs where jobs.job_id = $1 and jobs.owner_id = $3))
 order by attempt, first_line
 `
 
 type LogsOfJobParams struct {
 	JobID   uuid.UUID
 	Attempt *int32
+	Owner   *string
 }
 
 type LogsOfJobRow struct {
@@ -57,7 +60,7 @@ type LogsOfJobRow struct {
 }
 
 func (q *Queries) LogsOfJob(ctx context.Context, arg LogsOfJobParams) ([]LogsOfJobRow, error) {
-	rows, err := q.db.Query(ctx, logsOfJob, arg.JobID, arg.Attempt)
+	rows, err := q.db.Query(ctx, logsOfJob, arg.JobID, arg.Attempt, arg.Owner)
 	if err != nil {
 		return nil, err
 	}

@@ -143,8 +143,15 @@ func (q *Queries) CommandsUnconfirmed(ctx context.Context, arg CommandsUnconfirm
 }
 
 const jobLock = `-- name: JobLock :one
-select status, version, command_seq, trace_id, expires_at, now()::timestamptz as at from jobs where job_id = $1 for update
+select status, version, command_seq, trace_id, expires_at, now()::timestamptz as at from jobs
+where job_id = $1 and ($2::text is null or owner_id = $2)
+for update
 `
+
+type JobLockParams struct {
+	JobID uuid.UUID
+	Owner *string
+}
 
 type JobLockRow struct {
 	Status     string
@@ -155,8 +162,8 @@ type JobLockRow struct {
 	At         time.Time
 }
 
-func (q *Queries) JobLock(ctx context.Context, jobID uuid.UUID) (JobLockRow, error) {
-	row := q.db.QueryRow(ctx, jobLock, jobID)
+func (q *Queries) JobLock(ctx context.Context, arg JobLockParams) (JobLockRow, error) {
+	row := q.db.QueryRow(ctx, jobLock, arg.JobID, arg.Owner)
 	var i JobLockRow
 	err := row.Scan(
 		&i.Status,

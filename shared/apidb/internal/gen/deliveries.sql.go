@@ -112,13 +112,15 @@ select
     created_at, finished_at
 from deliveries
 where (job_id, version) < ($1::uuid, $2::bigint)
+    and ($3::text is null or owner_id = $3)
 order by job_id desc, version desc
-limit $3::int
+limit $4::int
 `
 
 type DeliveriesListParams struct {
 	BeforeID      uuid.UUID
 	BeforeVersion int64
+	Owner         *string
 	MaxDeliveries int32
 }
 
@@ -139,7 +141,12 @@ type DeliveriesListRow struct {
 }
 
 func (q *Queries) DeliveriesList(ctx context.Context, arg DeliveriesListParams) ([]DeliveriesListRow, error) {
-	rows, err := q.db.Query(ctx, deliveriesList, arg.BeforeID, arg.BeforeVersion, arg.MaxDeliveries)
+	rows, err := q.db.Query(ctx, deliveriesList,
+		arg.BeforeID,
+		arg.BeforeVersion,
+		arg.Owner,
+		arg.MaxDeliveries,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -178,14 +185,16 @@ select
     created_at, finished_at
 from deliveries
 where status = $1::text and (job_id, version) < ($2::uuid, $3::bigint)
+    and ($4::text is null or owner_id = $4)
 order by job_id desc, version desc
-limit $4::int
+limit $5::int
 `
 
 type DeliveriesListByStatusParams struct {
 	Status        string
 	BeforeID      uuid.UUID
 	BeforeVersion int64
+	Owner         *string
 	MaxDeliveries int32
 }
 
@@ -210,6 +219,7 @@ func (q *Queries) DeliveriesListByStatus(ctx context.Context, arg DeliveriesList
 		arg.Status,
 		arg.BeforeID,
 		arg.BeforeVersion,
+		arg.Owner,
 		arg.MaxDeliveries,
 	)
 	if err != nil {
@@ -244,18 +254,99 @@ func (q *Queries) DeliveriesListByStatus(ctx context.Context, arg DeliveriesList
 	return items, nil
 }
 
+const deliveriesListOwned = `-- name: DeliveriesListOwned :many
+select
+    owned.job_id, owned.version, owned.owner_id, owned.job_status, owned.url, owned.status, owned.tries, owned.next_at,
+    owned.last_try_at, owned.last_answer, owned.last_error, owned.created_at, owned.finished_at
+from unnest($1::text[]) as wanted cross join lateral (
+    select job_id, version, owner_id, job_status, url, host, job, snapshot, status, tries, next_at, last_try_at, last_answer, last_error, created_at, finished_at from deliveries
+    where deliveries.owner_id = $2::text and deliveries.owner_id <> '' and deliveries.status = wanted
+        and (deliveries.job_id, deliveries.version) < ($3::uuid, $4::bigint)
+    order by deliveries.job_id desc, deliveries.version desc
+    limit $5::int
+) as owned
+order by owned.job_id desc, owned.version desc
+limit $5
+`
+
+type DeliveriesListOwnedParams struct {
+	Statuses      []string
+	Owner         string
+	BeforeID      uuid.UUID
+	BeforeVersion int64
+	MaxDeliveries int32
+}
+
+type DeliveriesListOwnedRow struct {
+	JobID      uuid.UUID
+	Version    int64
+	OwnerID    string
+	JobStatus  string
+	URL        string
+	Status     string
+	Tries      int32
+	NextAt     *time.Time
+	LastTryAt  *time.Time
+	LastAnswer *int32
+	LastError  string
+	CreatedAt  time.Time
+	FinishedAt *time.Time
+}
+
+// The same of one owner in some states, each read in the order of ids and no further than the limit.
+func (q *Queries) DeliveriesListOwned(ctx context.Context, arg DeliveriesListOwnedParams) ([]DeliveriesListOwnedRow, error) {
+	rows, err := q.db.Query(ctx, deliveriesListOwned,
+		arg.Statuses,
+		arg.Owner,
+		arg.BeforeID,
+		arg.BeforeVersion,
+		arg.MaxDeliveries,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []DeliveriesListOwnedRow
+	for rows.Next() {
+		var i DeliveriesListOwnedRow
+		if err := rows.Scan(
+			&i.JobID,
+			&i.Version,
+			&i.OwnerID,
+			&i.JobStatus,
+			&i.URL,
+			&i.Status,
+			&i.Tries,
+			&i.NextAt,
+			&i.LastTryAt,
+			&i.LastAnswer,
+			&i.LastError,
+			&i.CreatedAt,
+			&i.FinishedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const deliveriesOfJob = `-- name: DeliveriesOfJob :many
 select
     job_id, version, owner_id, job_status, url, status, tries, next_at, last_try_at, last_answer, last_error,
     created_at, finished_at
 from deliveries
-where job_id = $1
+where job_id = $1 and ($2::text is null or owner_id = $2)
 order by version desc
-limit $2::int
+limit $3::int
 `
 
 type DeliveriesOfJobParams struct {
 	JobID         uuid.UUID
+	Owner         *string
 	MaxDeliveries int32
 }
 
@@ -276,7 +367,7 @@ type DeliveriesOfJobRow struct {
 }
 
 func (q *Queries) DeliveriesOfJob(ctx context.Context, arg DeliveriesOfJobParams) ([]DeliveriesOfJobRow, error) {
-	rows, err := q.db.Query(ctx, deliveriesOfJob, arg.JobID, arg.MaxDeliveries)
+	rows, err := q.db.Query(ctx, deliveriesOfJob, arg.JobID, arg.Owner, arg.MaxDeliveries)
 	if err != nil {
 		return nil, err
 	}
@@ -418,7 +509,7 @@ func (q *Queries) DeliveryRelease(ctx context.Context, arg DeliveryReleaseParams
 const deliveryRetry = `-- name: DeliveryRetry :many
 with again as (
     update deliveries set status = 'PENDING', tries = 0, next_at = now(), finished_at = null
-    where job_id = $1 and version = $2
+    where job_id = $1 and version = $2 and ($3::text is null or owner_id = $3)
     returning
         job_id, version, owner_id, job_status, url, status, tries, next_at, last_try_at, last_answer, last_error,
         created_at, finished_at
@@ -431,6 +522,7 @@ select again.job_id, again.version, again.owner_id, again.job_status, again.url,
 type DeliveryRetryParams struct {
 	JobID   uuid.UUID
 	Version int64
+	Owner   *string
 }
 
 type DeliveryRetryRow struct {
@@ -452,7 +544,7 @@ type DeliveryRetryRow struct {
 
 // Has an end delivered anew, from the first try.
 func (q *Queries) DeliveryRetry(ctx context.Context, arg DeliveryRetryParams) ([]DeliveryRetryRow, error) {
-	rows, err := q.db.Query(ctx, deliveryRetry, arg.JobID, arg.Version)
+	rows, err := q.db.Query(ctx, deliveryRetry, arg.JobID, arg.Version, arg.Owner)
 	if err != nil {
 		return nil, err
 	}

@@ -62,11 +62,16 @@ func (q *Queries) CommandsAnswered(ctx context.Context, arg CommandsAnsweredPara
 }
 
 const jobByID = `-- name: JobByID :one
-select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, ended_as, callback_url, event_owner from jobs where job_id = $1
+select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, ended_as, callback_url, event_owner from jobs where job_id = $1 and ($2::text is null or owner_id = $2)
 `
 
-func (q *Queries) JobByID(ctx context.Context, jobID uuid.UUID) (Job, error) {
-	row := q.db.QueryRow(ctx, jobByID, jobID)
+type JobByIDParams struct {
+	JobID uuid.UUID
+	Owner *string
+}
+
+func (q *Queries) JobByID(ctx context.Context, arg JobByIDParams) (Job, error) {
+	row := q.db.QueryRow(ctx, jobByID, arg.JobID, arg.Owner)
 	var i Job
 	err := row.Scan(
 		&i.JobID,
@@ -211,17 +216,18 @@ with input as (
         nullif(unnest($14::text[]), '')                 as idempotency_key,
         unnest($15::bytea[])                              as request_hash,
         nullif(unnest($16::text[]), '')                    as event_source,
-        nullif(unnest($17::text[]), '')                        as event_id
+        nullif(unnest($17::text[]), '')                        as event_id,
+        unnest($18::text[])                                 as event_owner
 )
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
-    timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, status
+    timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
     timeout_ms, coalesce(run_at, now() + interval '1 ms' * delay_ms), tags, idempotency_key,
     case when idempotency_key is not null then request_hash end,
-    event_source, event_id,
+    event_source, event_id, event_owner,
     case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end
 from input
 on conflict do nothing
@@ -246,6 +252,7 @@ type JobInsertManyParams struct {
 	RequestHashes   [][]byte
 	EventSources    []string
 	EventIDs        []string
+	EventOwners     []string
 }
 
 type JobInsertManyRow struct {
@@ -276,6 +283,7 @@ func (q *Queries) JobInsertMany(ctx context.Context, arg JobInsertManyParams) ([
 		arg.RequestHashes,
 		arg.EventSources,
 		arg.EventIDs,
+		arg.EventOwners,
 	)
 	if err != nil {
 		return nil, err
@@ -394,12 +402,13 @@ func (q *Queries) JobsApplyStatus(ctx context.Context, arg JobsApplyStatusParams
 	return i, err
 }
 
-const jobsCountShelved = `-- name: JobsCountShelved :one
+const jobsCountOwned = `-- name: JobsCountOwned :one
 with newest as (
     select job_type, queue, tags, ordering_key, created_at from jobs
-    where shelf_of(status, version) = $7::int and job_id > $8::uuid and job_id < $9::uuid
+    where owner_id = $7::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = $8::int
+        and job_id > $9::uuid and job_id < $10::uuid
     order by job_id desc
-    limit $10::int
+    limit $11::int
 )
 select
     (count(*) filter (where ($1::text is null or job_type = $1)
@@ -412,11 +421,70 @@ select
 from newest
 `
 
+type JobsCountOwnedParams struct {
+	JobType     *string
+	Queue       *string
+	Tag         *string
+	OrderingKey *string
+	Since       *time.Time
+	Until       *time.Time
+	Owner       string
+	Shelf       int32
+	AfterID     uuid.UUID
+	BeforeID    uuid.UUID
+	MaxJobs     int32
+}
+
+type JobsCountOwnedRow struct {
+	Fit  int64
+	Seen int64
+}
+
+// The same for one owner's jobs.
+func (q *Queries) JobsCountOwned(ctx context.Context, arg JobsCountOwnedParams) (JobsCountOwnedRow, error) {
+	row := q.db.QueryRow(ctx, jobsCountOwned,
+		arg.JobType,
+		arg.Queue,
+		arg.Tag,
+		arg.OrderingKey,
+		arg.Since,
+		arg.Until,
+		arg.Owner,
+		arg.Shelf,
+		arg.AfterID,
+		arg.BeforeID,
+		arg.MaxJobs,
+	)
+	var i JobsCountOwnedRow
+	err := row.Scan(&i.Fit, &i.Seen)
+	return i, err
+}
+
+const jobsCountShelved = `-- name: JobsCountShelved :one
+with newest as (
+    select job_type, queue, tags, ordering_key, created_at, owner_id from jobs
+    where shelf_of(status, version) = $8::int and job_id > $9::uuid and job_id < $10::uuid
+    order by job_id desc
+    limit $11::int
+)
+select
+    (count(*) filter (where ($1::text is null or job_type = $1)
+        and ($2::text is null or queue = $2)
+        and ($3::text is null or $3 = any (tags))
+        and ($4::text is null or ordering_key = $4)
+        and ($5::text is null or owner_id = $5)
+        and ($6::timestamptz is null or created_at >= $6)
+        and ($7::timestamptz is null or created_at < $7)))::bigint as fit,
+    count(*)::bigint as seen
+from newest
+`
+
 type JobsCountShelvedParams struct {
 	JobType     *string
 	Queue       *string
 	Tag         *string
 	OrderingKey *string
+	Owner       *string
 	Since       *time.Time
 	Until       *time.Time
 	Shelf       int32
@@ -437,6 +505,7 @@ func (q *Queries) JobsCountShelved(ctx context.Context, arg JobsCountShelvedPara
 		arg.Queue,
 		arg.Tag,
 		arg.OrderingKey,
+		arg.Owner,
 		arg.Since,
 		arg.Until,
 		arg.Shelf,
@@ -590,15 +659,17 @@ with input as (
         unnest($2::text[])        as owner_id,
         unnest($3::text[]) as idempotency_key,
         unnest($4::text[])    as event_source,
-        unnest($5::text[])        as event_id
+        unnest($5::text[])        as event_id,
+        unnest($6::text[])     as event_owner
 )
 select input.ordinal::int as ordinal, true::boolean as by_event,
-    jobs.job_id, jobs.trace_id, jobs.run_at, jobs.created_at, jobs.request_hash
-from input join jobs on jobs.event_owner = '' and jobs.event_source = input.event_source and jobs.event_id = input.event_id
+    jobs.job_id, jobs.trace_id, jobs.owner_id, jobs.run_at, jobs.created_at, jobs.request_hash
+from input join jobs on jobs.event_owner = input.event_owner and jobs.event_source = input.event_source
+    and jobs.event_id = input.event_id
 where input.event_id <> ''
 union all
 select input.ordinal::int as ordinal, false::boolean as by_event,
-    jobs.job_id, jobs.trace_id, jobs.run_at, jobs.created_at, jobs.request_hash
+    jobs.job_id, jobs.trace_id, jobs.owner_id, jobs.run_at, jobs.created_at, jobs.request_hash
 from input join jobs on jobs.owner_id = input.owner_id and jobs.idempotency_key = input.idempotency_key
 where input.idempotency_key <> ''
 `
@@ -609,6 +680,7 @@ type JobsInTheWayParams struct {
 	IdempotencyKeys []string
 	EventSources    []string
 	EventIDs        []string
+	EventOwners     []string
 }
 
 type JobsInTheWayRow struct {
@@ -616,6 +688,7 @@ type JobsInTheWayRow struct {
 	ByEvent     bool
 	JobID       uuid.UUID
 	TraceID     uuid.UUID
+	OwnerID     string
 	RunAt       *time.Time
 	CreatedAt   time.Time
 	RequestHash []byte
@@ -629,6 +702,7 @@ func (q *Queries) JobsInTheWay(ctx context.Context, arg JobsInTheWayParams) ([]J
 		arg.IdempotencyKeys,
 		arg.EventSources,
 		arg.EventIDs,
+		arg.EventOwners,
 	)
 	if err != nil {
 		return nil, err
@@ -642,6 +716,7 @@ func (q *Queries) JobsInTheWay(ctx context.Context, arg JobsInTheWayParams) ([]J
 			&i.ByEvent,
 			&i.JobID,
 			&i.TraceID,
+			&i.OwnerID,
 			&i.RunAt,
 			&i.CreatedAt,
 			&i.RequestHash,
@@ -668,10 +743,11 @@ where ($1::text is null or status = $1)
     and ($4::text is null or $4 = any (tags))
     and ($5::timestamptz is null or created_at >= $5)
     and ($6::timestamptz is null or created_at < $6)
-    and job_id > $7::uuid
-    and job_id < $8::uuid
+    and ($7::text is null or owner_id = $7)
+    and job_id > $8::uuid
+    and job_id < $9::uuid
 order by job_id desc
-limit $9::int
+limit $10::int
 `
 
 type JobsListParams struct {
@@ -681,6 +757,7 @@ type JobsListParams struct {
 	Tag      *string
 	Since    *time.Time
 	Until    *time.Time
+	Owner    *string
 	AfterID  uuid.UUID
 	BeforeID uuid.UUID
 	MaxJobs  int32
@@ -720,6 +797,7 @@ func (q *Queries) JobsList(ctx context.Context, arg JobsListParams) ([]JobsListR
 		arg.Tag,
 		arg.Since,
 		arg.Until,
+		arg.Owner,
 		arg.AfterID,
 		arg.BeforeID,
 		arg.MaxJobs,
@@ -777,10 +855,11 @@ where ordering_key = $1::text
     and ($5::text is null or $5 = any (tags))
     and ($6::timestamptz is null or created_at >= $6)
     and ($7::timestamptz is null or created_at < $7)
-    and job_id > $8::uuid
-    and job_id < $9::uuid
+    and ($8::text is null or owner_id = $8)
+    and job_id > $9::uuid
+    and job_id < $10::uuid
 order by job_id desc
-limit $11::int offset $10::int
+limit $12::int offset $11::int
 `
 
 type JobsListOrderedParams struct {
@@ -791,6 +870,7 @@ type JobsListOrderedParams struct {
 	Tag         *string
 	Since       *time.Time
 	Until       *time.Time
+	Owner       *string
 	AfterID     uuid.UUID
 	BeforeID    uuid.UUID
 	Skip        int32
@@ -831,6 +911,7 @@ func (q *Queries) JobsListOrdered(ctx context.Context, arg JobsListOrderedParams
 		arg.Tag,
 		arg.Since,
 		arg.Until,
+		arg.Owner,
 		arg.AfterID,
 		arg.BeforeID,
 		arg.Skip,
@@ -843,6 +924,239 @@ func (q *Queries) JobsListOrdered(ctx context.Context, arg JobsListOrderedParams
 	var items []JobsListOrderedRow
 	for rows.Next() {
 		var i JobsListOrderedRow
+		if err := rows.Scan(
+			&i.JobID,
+			&i.OwnerID,
+			&i.JobType,
+			&i.Queue,
+			&i.Priority,
+			&i.MaxRetryCount,
+			&i.RunAt,
+			&i.Tags,
+			&i.TraceID,
+			&i.CreatedAt,
+			&i.CancelRequestedAt,
+			&i.Status,
+			&i.Version,
+			&i.Attempt,
+			&i.RetryCount,
+			&i.UpdatedAt,
+			&i.Snapshot,
+			&i.Progress,
+			&i.ExpiresAt,
+			&i.OrderingKey,
+			&i.HasAfter,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const jobsListOrderedOwned = `-- name: JobsListOrderedOwned :many
+select
+    job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
+    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress,
+    expires_at, ordering_key, (after_ids is not null)::boolean as has_after
+from jobs
+where owner_id = $1::text and owner_id <> '' and ordering_key = $2::text
+    and ($3::text is null or status = $3)
+    and ($4::text is null or job_type = $4)
+    and ($5::text is null or queue = $5)
+    and ($6::text is null or $6 = any (tags))
+    and ($7::timestamptz is null or created_at >= $7)
+    and ($8::timestamptz is null or created_at < $8)
+    and job_id > $9::uuid
+    and job_id < $10::uuid
+order by job_id desc
+limit $12::int offset $11::int
+`
+
+type JobsListOrderedOwnedParams struct {
+	Owner       string
+	OrderingKey string
+	Status      *string
+	JobType     *string
+	Queue       *string
+	Tag         *string
+	Since       *time.Time
+	Until       *time.Time
+	AfterID     uuid.UUID
+	BeforeID    uuid.UUID
+	Skip        int32
+	MaxJobs     int32
+}
+
+type JobsListOrderedOwnedRow struct {
+	JobID             uuid.UUID
+	OwnerID           string
+	JobType           string
+	Queue             string
+	Priority          int16
+	MaxRetryCount     int16
+	RunAt             *time.Time
+	Tags              []string
+	TraceID           uuid.UUID
+	CreatedAt         time.Time
+	CancelRequestedAt *time.Time
+	Status            string
+	Version           int64
+	Attempt           int32
+	RetryCount        int32
+	UpdatedAt         time.Time
+	Snapshot          *string
+	Progress          json.RawMessage
+	ExpiresAt         *time.Time
+	OrderingKey       *string
+	HasAfter          bool
+}
+
+// The same for one owner's jobs of an ordering key.
+func (q *Queries) JobsListOrderedOwned(ctx context.Context, arg JobsListOrderedOwnedParams) ([]JobsListOrderedOwnedRow, error) {
+	rows, err := q.db.Query(ctx, jobsListOrderedOwned,
+		arg.Owner,
+		arg.OrderingKey,
+		arg.Status,
+		arg.JobType,
+		arg.Queue,
+		arg.Tag,
+		arg.Since,
+		arg.Until,
+		arg.AfterID,
+		arg.BeforeID,
+		arg.Skip,
+		arg.MaxJobs,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []JobsListOrderedOwnedRow
+	for rows.Next() {
+		var i JobsListOrderedOwnedRow
+		if err := rows.Scan(
+			&i.JobID,
+			&i.OwnerID,
+			&i.JobType,
+			&i.Queue,
+			&i.Priority,
+			&i.MaxRetryCount,
+			&i.RunAt,
+			&i.Tags,
+			&i.TraceID,
+			&i.CreatedAt,
+			&i.CancelRequestedAt,
+			&i.Status,
+			&i.Version,
+			&i.Attempt,
+			&i.RetryCount,
+			&i.UpdatedAt,
+			&i.Snapshot,
+			&i.Progress,
+			&i.ExpiresAt,
+			&i.OrderingKey,
+			&i.HasAfter,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const jobsListOwned = `-- name: JobsListOwned :many
+select
+    jobs.job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
+    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress,
+    expires_at, ordering_key, (after_ids is not null)::boolean as has_after
+from (
+    select shelved.job_id
+    from unnest($1::int[]) as shelf cross join lateral (
+        select jobs.job_id from jobs
+        where owner_id = $2::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
+            and ($3::text is null or job_type = $3)
+            and ($4::text is null or queue = $4)
+            and ($5::text is null or $5 = any (tags))
+            and ($6::timestamptz is null or created_at >= $6)
+            and ($7::timestamptz is null or created_at < $7)
+            and jobs.job_id > $8::uuid
+            and jobs.job_id < $9::uuid
+        order by jobs.job_id desc
+        limit $10::int
+    ) as shelved
+    order by shelved.job_id desc
+    limit $10 offset $11::int
+) as page join jobs on jobs.job_id = page.job_id
+order by page.job_id desc
+`
+
+type JobsListOwnedParams struct {
+	Shelves  []int32
+	Owner    string
+	JobType  *string
+	Queue    *string
+	Tag      *string
+	Since    *time.Time
+	Until    *time.Time
+	AfterID  uuid.UUID
+	BeforeID uuid.UUID
+	MaxJobs  int32
+	Skip     int32
+}
+
+type JobsListOwnedRow struct {
+	JobID             uuid.UUID
+	OwnerID           string
+	JobType           string
+	Queue             string
+	Priority          int16
+	MaxRetryCount     int16
+	RunAt             *time.Time
+	Tags              []string
+	TraceID           uuid.UUID
+	CreatedAt         time.Time
+	CancelRequestedAt *time.Time
+	Status            string
+	Version           int64
+	Attempt           int32
+	RetryCount        int32
+	UpdatedAt         time.Time
+	Snapshot          *string
+	Progress          json.RawMessage
+	ExpiresAt         *time.Time
+	OrderingKey       *string
+	HasAfter          bool
+}
+
+// The same for one owner's jobs on some shelves, which stand together in an index; completed ones have a shelf there.
+func (q *Queries) JobsListOwned(ctx context.Context, arg JobsListOwnedParams) ([]JobsListOwnedRow, error) {
+	rows, err := q.db.Query(ctx, jobsListOwned,
+		arg.Shelves,
+		arg.Owner,
+		arg.JobType,
+		arg.Queue,
+		arg.Tag,
+		arg.Since,
+		arg.Until,
+		arg.AfterID,
+		arg.BeforeID,
+		arg.MaxJobs,
+		arg.Skip,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []JobsListOwnedRow
+	for rows.Next() {
+		var i JobsListOwnedRow
 		if err := rows.Scan(
 			&i.JobID,
 			&i.OwnerID,
@@ -891,13 +1205,14 @@ from (
             and ($4::text is null or $4 = any (tags))
             and ($5::timestamptz is null or created_at >= $5)
             and ($6::timestamptz is null or created_at < $6)
-            and jobs.job_id > $7::uuid
-            and jobs.job_id < $8::uuid
+            and ($7::text is null or owner_id = $7)
+            and jobs.job_id > $8::uuid
+            and jobs.job_id < $9::uuid
         order by jobs.job_id desc
-        limit $9::int
+        limit $10::int
     ) as shelved
     order by shelved.job_id desc
-    limit $9 offset $10::int
+    limit $10 offset $11::int
 ) as page join jobs on jobs.job_id = page.job_id
 order by page.job_id desc
 `
@@ -909,6 +1224,7 @@ type JobsListShelvedParams struct {
 	Tag      *string
 	Since    *time.Time
 	Until    *time.Time
+	Owner    *string
 	AfterID  uuid.UUID
 	BeforeID uuid.UUID
 	MaxJobs  int32
@@ -949,6 +1265,7 @@ func (q *Queries) JobsListShelved(ctx context.Context, arg JobsListShelvedParams
 		arg.Tag,
 		arg.Since,
 		arg.Until,
+		arg.Owner,
 		arg.AfterID,
 		arg.BeforeID,
 		arg.MaxJobs,

@@ -43,11 +43,17 @@ func (q *Queries) CommandsOfJobs(ctx context.Context, jobIds []uuid.UUID) ([]Com
 }
 
 const operationAbort = `-- name: OperationAbort :exec
-update operations set status = 'ABORTING', updated_at = now() where operation_id = $1 and status = 'RUNNING'
+update operations set status = 'ABORTING', updated_at = now()
+where operation_id = $1 and status = 'RUNNING' and ($2::text is null or owner_id = $2)
 `
 
-func (q *Queries) OperationAbort(ctx context.Context, operationID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, operationAbort, operationID)
+type OperationAbortParams struct {
+	OperationID uuid.UUID
+	Owner       *string
+}
+
+func (q *Queries) OperationAbort(ctx context.Context, arg OperationAbortParams) error {
+	_, err := q.db.Exec(ctx, operationAbort, arg.OperationID, arg.Owner)
 	return err
 }
 
@@ -125,8 +131,13 @@ select
     operation_id, command, run_at, by_whom, filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
     finished_at, walked, matched, asked, applied, refused, skipped, reasons
 from operations
-where operation_id = $1
+where operation_id = $1 and ($2::text is null or owner_id = $2)
 `
+
+type OperationByIDParams struct {
+	OperationID uuid.UUID
+	Owner       *string
+}
 
 type OperationByIDRow struct {
 	OperationID uuid.UUID
@@ -148,8 +159,8 @@ type OperationByIDRow struct {
 	Reasons     json.RawMessage
 }
 
-func (q *Queries) OperationByID(ctx context.Context, operationID uuid.UUID) (OperationByIDRow, error) {
-	row := q.db.QueryRow(ctx, operationByID, operationID)
+func (q *Queries) OperationByID(ctx context.Context, arg OperationByIDParams) (OperationByIDRow, error) {
+	row := q.db.QueryRow(ctx, operationByID, arg.OperationID, arg.Owner)
 	var i OperationByIDRow
 	err := row.Scan(
 		&i.OperationID,
@@ -179,6 +190,7 @@ with numbered as (
         command_seq = command_seq + 1,
         cancel_requested_at = case when 'cancel' = $1::text then now() else cancel_requested_at end
     where jobs.job_id = any ($5::uuid[]) and jobs.status = any ($6::text[])
+        and ($7::text is null or owner_id = $7)
         and not exists (select from commands where commands.job_id = jobs.job_id)
         and ($3::timestamptz is null or jobs.expires_at is null or jobs.expires_at > $3)
     returning jobs.job_id, jobs.command_seq
@@ -197,6 +209,7 @@ type OperationCommandsKeepParams struct {
 	OperationID uuid.UUID
 	JobIDs      []uuid.UUID
 	Allowed     []string
+	Owner       *string
 }
 
 type OperationCommandsKeepRow struct {
@@ -213,6 +226,7 @@ func (q *Queries) OperationCommandsKeep(ctx context.Context, arg OperationComman
 		arg.OperationID,
 		arg.JobIDs,
 		arg.Allowed,
+		arg.Owner,
 	)
 	if err != nil {
 		return nil, err
@@ -233,11 +247,11 @@ func (q *Queries) OperationCommandsKeep(ctx context.Context, arg OperationComman
 }
 
 const operationInsert = `-- name: OperationInsert :many
-insert into operations (operation_id, command, run_at, by_whom, filter, job_ids, idempotency_key, request_hash)
+insert into operations (operation_id, owner_id, command, run_at, by_whom, filter, job_ids, idempotency_key, request_hash)
 values (
-    $1, $2,
-    coalesce($3::timestamptz, now() + interval '1 ms' * $4::bigint),
-    $5, $6::json, $7::uuid[], $8, $9
+    $1, $2::text, $3,
+    coalesce($4::timestamptz, now() + interval '1 ms' * $5::bigint),
+    $6, $7::json, $8::uuid[], $9, $10
 )
 on conflict (owner_id, idempotency_key) where idempotency_key is not null do nothing
 returning operation_id
@@ -245,6 +259,7 @@ returning operation_id
 
 type OperationInsertParams struct {
 	OperationID    uuid.UUID
+	Owner          *string
 	Command        string
 	RunAt          *time.Time
 	DelayMs        *int64
@@ -258,6 +273,7 @@ type OperationInsertParams struct {
 func (q *Queries) OperationInsert(ctx context.Context, arg OperationInsertParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, operationInsert,
 		arg.OperationID,
+		arg.Owner,
 		arg.Command,
 		arg.RunAt,
 		arg.DelayMs,
@@ -287,10 +303,15 @@ func (q *Queries) OperationInsert(ctx context.Context, arg OperationInsertParams
 
 const operationJobsLock = `-- name: OperationJobsLock :many
 select job_id, status, version, trace_id, expires_at from jobs
-where job_id = any ($1::uuid[])
+where job_id = any ($1::uuid[]) and ($2::text is null or owner_id = $2)
 order by job_id
 for no key update
 `
+
+type OperationJobsLockParams struct {
+	JobIDs []uuid.UUID
+	Owner  *string
+}
 
 type OperationJobsLockRow struct {
 	JobID     uuid.UUID
@@ -301,8 +322,8 @@ type OperationJobsLockRow struct {
 }
 
 // The locks come first, in a statement of its own, so that what follows sees the latest commits.
-func (q *Queries) OperationJobsLock(ctx context.Context, jobIds []uuid.UUID) ([]OperationJobsLockRow, error) {
-	rows, err := q.db.Query(ctx, operationJobsLock, jobIds)
+func (q *Queries) OperationJobsLock(ctx context.Context, arg OperationJobsLockParams) ([]OperationJobsLockRow, error) {
+	rows, err := q.db.Query(ctx, operationJobsLock, arg.JobIDs, arg.Owner)
 	if err != nil {
 		return nil, err
 	}
@@ -364,7 +385,7 @@ func (q *Queries) OperationListed(ctx context.Context, arg OperationListedParams
 
 const operationLock = `-- name: OperationLock :many
 select
-    operation_id, command, run_at, by_whom, filter, created_at, status, after_id, walked, matched, asked, applied,
+    operation_id, owner_id, command, run_at, by_whom, filter, created_at, status, after_id, walked, matched, asked, applied,
     refused, skipped, reasons
 from operations
 where operation_id = $1 and finished_at is null
@@ -373,6 +394,7 @@ for no key update skip locked
 
 type OperationLockRow struct {
 	OperationID uuid.UUID
+	OwnerID     *string
 	Command     string
 	RunAt       *time.Time
 	ByWhom      string
@@ -401,6 +423,7 @@ func (q *Queries) OperationLock(ctx context.Context, operationID uuid.UUID) ([]O
 		var i OperationLockRow
 		if err := rows.Scan(
 			&i.OperationID,
+			&i.OwnerID,
 			&i.Command,
 			&i.RunAt,
 			&i.ByWhom,
@@ -436,11 +459,12 @@ select
         and ($6::timestamptz is null or created_at >= $6)
         and ($7::timestamptz is null or created_at < $7)
         and ($8::text is null or ordering_key is not distinct from $8)
-        and ($9::text is null or owner_id = $9))::boolean as matches
+        and ($9::text is null or owner_id = $9)
+        and ($10::text is null or owner_id = $10))::boolean as matches
 from jobs
-where job_id > $10::uuid and job_id < $11::uuid
+where job_id > $11::uuid and job_id < $12::uuid
 order by job_id
-limit $12::int
+limit $13::int
 `
 
 type OperationMatchesParams struct {
@@ -453,6 +477,7 @@ type OperationMatchesParams struct {
 	Until       *time.Time
 	OrderingKey *string
 	OwnerID     *string
+	Owner       *string
 	AfterID     uuid.UUID
 	BeforeID    uuid.UUID
 	MaxJobs     int32
@@ -475,6 +500,7 @@ func (q *Queries) OperationMatches(ctx context.Context, arg OperationMatchesPara
 		arg.Until,
 		arg.OrderingKey,
 		arg.OwnerID,
+		arg.Owner,
 		arg.AfterID,
 		arg.BeforeID,
 		arg.MaxJobs,
@@ -497,7 +523,7 @@ func (q *Queries) OperationMatches(ctx context.Context, arg OperationMatchesPara
 	return items, nil
 }
 
-const operationMatchesShelved = `-- name: OperationMatchesShelved :many
+const operationMatchesOwned = `-- name: OperationMatchesOwned :many
 select
     job_id,
     (created_at <= $1::timestamptz
@@ -510,12 +536,91 @@ select
         and ($8::text is null or owner_id = $8))::boolean as matches
 from unnest($9::int[]) as shelf cross join lateral (
     select job_id, created_at, job_type, queue, tags, ordering_key, owner_id from jobs
-    where shelf_of(status, version) = shelf and job_id > $10::uuid and job_id < $11::uuid
+    where owner_id = $10::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
+        and job_id > $11::uuid and job_id < $12::uuid
     order by job_id
-    limit $12::int
+    limit $13::int
 ) as shelved
 order by job_id
-limit $12
+limit $13
+`
+
+type OperationMatchesOwnedParams struct {
+	AcceptedBy  time.Time
+	JobType     *string
+	Queue       *string
+	Tag         *string
+	Since       *time.Time
+	Until       *time.Time
+	OrderingKey *string
+	OwnerID     *string
+	Shelves     []int32
+	Owner       string
+	AfterID     uuid.UUID
+	BeforeID    uuid.UUID
+	MaxJobs     int32
+}
+
+type OperationMatchesOwnedRow struct {
+	JobID   uuid.UUID
+	Matches bool
+}
+
+// The same of one owner's jobs, of which completed ones have a shelf, too.
+func (q *Queries) OperationMatchesOwned(ctx context.Context, arg OperationMatchesOwnedParams) ([]OperationMatchesOwnedRow, error) {
+	rows, err := q.db.Query(ctx, operationMatchesOwned,
+		arg.AcceptedBy,
+		arg.JobType,
+		arg.Queue,
+		arg.Tag,
+		arg.Since,
+		arg.Until,
+		arg.OrderingKey,
+		arg.OwnerID,
+		arg.Shelves,
+		arg.Owner,
+		arg.AfterID,
+		arg.BeforeID,
+		arg.MaxJobs,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []OperationMatchesOwnedRow
+	for rows.Next() {
+		var i OperationMatchesOwnedRow
+		if err := rows.Scan(&i.JobID, &i.Matches); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const operationMatchesShelved = `-- name: OperationMatchesShelved :many
+select
+    job_id,
+    (created_at <= $1::timestamptz
+        and ($2::text is null or job_type = $2)
+        and ($3::text is null or queue = $3)
+        and ($4::text is null or $4 = any (tags))
+        and ($5::timestamptz is null or created_at >= $5)
+        and ($6::timestamptz is null or created_at < $6)
+        and ($7::text is null or ordering_key is not distinct from $7)
+        and ($8::text is null or owner_id = $8)
+        and ($9::text is null or owner_id = $9))::boolean as matches
+from unnest($10::int[]) as shelf cross join lateral (
+    select job_id, created_at, job_type, queue, tags, ordering_key, owner_id from jobs
+    where shelf_of(status, version) = shelf and job_id > $11::uuid and job_id < $12::uuid
+    order by job_id
+    limit $13::int
+) as shelved
+order by job_id
+limit $13
 `
 
 type OperationMatchesShelvedParams struct {
@@ -527,6 +632,7 @@ type OperationMatchesShelvedParams struct {
 	Until       *time.Time
 	OrderingKey *string
 	OwnerID     *string
+	Owner       *string
 	Shelves     []int32
 	AfterID     uuid.UUID
 	BeforeID    uuid.UUID
@@ -549,6 +655,7 @@ func (q *Queries) OperationMatchesShelved(ctx context.Context, arg OperationMatc
 		arg.Until,
 		arg.OrderingKey,
 		arg.OwnerID,
+		arg.Owner,
 		arg.Shelves,
 		arg.AfterID,
 		arg.BeforeID,
@@ -573,16 +680,22 @@ func (q *Queries) OperationMatchesShelved(ctx context.Context, arg OperationMatc
 }
 
 const operationOfKey = `-- name: OperationOfKey :one
-select operation_id, request_hash from operations where owner_id = '' and idempotency_key = $1::text
+select operation_id, request_hash from operations
+where owner_id is not distinct from $1::text and idempotency_key = $2::text
 `
+
+type OperationOfKeyParams struct {
+	Owner          *string
+	IdempotencyKey string
+}
 
 type OperationOfKeyRow struct {
 	OperationID uuid.UUID
 	RequestHash []byte
 }
 
-func (q *Queries) OperationOfKey(ctx context.Context, idempotencyKey string) (OperationOfKeyRow, error) {
-	row := q.db.QueryRow(ctx, operationOfKey, idempotencyKey)
+func (q *Queries) OperationOfKey(ctx context.Context, arg OperationOfKeyParams) (OperationOfKeyRow, error) {
+	row := q.db.QueryRow(ctx, operationOfKey, arg.Owner, arg.IdempotencyKey)
 	var i OperationOfKeyRow
 	err := row.Scan(&i.OperationID, &i.RequestHash)
 	return i, err
@@ -738,6 +851,81 @@ func (q *Queries) OperationsList(ctx context.Context, arg OperationsListParams) 
 	var items []OperationsListRow
 	for rows.Next() {
 		var i OperationsListRow
+		if err := rows.Scan(
+			&i.OperationID,
+			&i.Command,
+			&i.RunAt,
+			&i.ByWhom,
+			&i.Filter,
+			&i.Listed,
+			&i.CreatedAt,
+			&i.Status,
+			&i.UpdatedAt,
+			&i.FinishedAt,
+			&i.Walked,
+			&i.Matched,
+			&i.Asked,
+			&i.Applied,
+			&i.Refused,
+			&i.Skipped,
+			&i.Reasons,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const operationsListOwned = `-- name: OperationsListOwned :many
+select
+    operation_id, command, run_at, by_whom, filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
+    finished_at, walked, matched, asked, applied, refused, skipped, reasons
+from operations
+where owner_id = $1::text and operation_id < $2::uuid
+order by operation_id desc
+limit $3::int
+`
+
+type OperationsListOwnedParams struct {
+	Owner         string
+	BeforeID      uuid.UUID
+	MaxOperations int32
+}
+
+type OperationsListOwnedRow struct {
+	OperationID uuid.UUID
+	Command     string
+	RunAt       *time.Time
+	ByWhom      string
+	Filter      json.RawMessage
+	Listed      int32
+	CreatedAt   time.Time
+	Status      string
+	UpdatedAt   time.Time
+	FinishedAt  *time.Time
+	Walked      bool
+	Matched     int64
+	Asked       int64
+	Applied     int64
+	Refused     int64
+	Skipped     int64
+	Reasons     json.RawMessage
+}
+
+// The same of one owner.
+func (q *Queries) OperationsListOwned(ctx context.Context, arg OperationsListOwnedParams) ([]OperationsListOwnedRow, error) {
+	rows, err := q.db.Query(ctx, operationsListOwned, arg.Owner, arg.BeforeID, arg.MaxOperations)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []OperationsListOwnedRow
+	for rows.Next() {
+		var i OperationsListOwnedRow
 		if err := rows.Scan(
 			&i.OperationID,
 			&i.Command,

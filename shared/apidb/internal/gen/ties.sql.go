@@ -33,24 +33,25 @@ with input as (
         unnest($15::bytea[])                              as request_hash,
         nullif(unnest($16::text[]), '')                    as event_source,
         nullif(unnest($17::text[]), '')                        as event_id,
-        nullif(unnest($18::timestamptz[]), '0001-01-01Z')    as expires_at,
-        nullif(unnest($19::text[]), '')                    as ordering_key,
-        nullif(unnest($20::bigint[]), 0)                   as order_number,
-        nullif(unnest($21::uuid[]), '00000000-0000-0000-0000-000000000000') as order_after,
-        nullif(unnest($22::text[]), '{}')::uuid[]                 as after_ids,
-        nullif(unnest($23::boolean[]), false)               as runs_anyway,
-        nullif(unnest($24::text[]), '')                    as callback_url
+        unnest($18::text[])                                 as event_owner,
+        nullif(unnest($19::timestamptz[]), '0001-01-01Z')    as expires_at,
+        nullif(unnest($20::text[]), '')                    as ordering_key,
+        nullif(unnest($21::bigint[]), 0)                   as order_number,
+        nullif(unnest($22::uuid[]), '00000000-0000-0000-0000-000000000000') as order_after,
+        nullif(unnest($23::text[]), '{}')::uuid[]                 as after_ids,
+        nullif(unnest($24::boolean[]), false)               as runs_anyway,
+        nullif(unnest($25::text[]), '')                    as callback_url
 )
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
-    timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, status,
+    timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status,
     expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, callback_url
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
     timeout_ms, coalesce(run_at, now() + interval '1 ms' * delay_ms), tags, idempotency_key,
     case when idempotency_key is not null then request_hash end,
-    event_source, event_id,
+    event_source, event_id, event_owner,
     case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end,
     expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, callback_url
 from input
@@ -76,6 +77,7 @@ type JobInsertTiedParams struct {
 	RequestHashes   [][]byte
 	EventSources    []string
 	EventIDs        []string
+	EventOwners     []string
 	ExpiresAts      []time.Time
 	OrderingKeys    []string
 	OrderNumbers    []int64
@@ -111,6 +113,7 @@ func (q *Queries) JobInsertTied(ctx context.Context, arg JobInsertTiedParams) ([
 		arg.RequestHashes,
 		arg.EventSources,
 		arg.EventIDs,
+		arg.EventOwners,
 		arg.ExpiresAts,
 		arg.OrderingKeys,
 		arg.OrderNumbers,
@@ -177,7 +180,7 @@ with waiting as (
 select waiting.job_id, 'dependency'::text as kind, unmet.job_id::text as id
 from waiting cross join lateral (
     select jobs.job_id from unnest(waiting.after_ids[:$2::int]) as after_id join jobs on jobs.job_id = after_id
-    where jobs.status <> 'COMPLETED'
+    where jobs.owner_id = waiting.owner_id and jobs.status <> 'COMPLETED'
         and (waiting.runs_anyway is null or jobs.status not in ('FAILED', 'CANCELLED'))
     limit $3::int
 ) as unmet

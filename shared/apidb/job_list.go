@@ -1,0 +1,107 @@
+package apidb
+
+import (
+	"context"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// list chooses the statement whose index stands in the order of the filter.
+func (s *Store) list(ctx context.Context, owner Owner, p gen.JobsListParams, f Filter) ([]gen.JobsListRow, error) {
+	switch shelves := shelvesOf(f.Status); {
+	case f.OrderingKey != "" && owner.indexed():
+		return s.listOrderedOwned(ctx, p, f)
+	case f.OrderingKey != "":
+		return s.listOrdered(ctx, p, f)
+	case owner.indexed():
+		return s.listOwned(ctx, p, f)
+	case len(shelves) > 0:
+		return s.listShelved(ctx, p, shelves, f.Skip)
+	}
+	return s.q.JobsList(ctx, p)
+}
+
+func (s *Store) listShelved(ctx context.Context, p gen.JobsListParams, shelves []int32, skip int) (
+	[]gen.JobsListRow, error,
+) {
+	shelved, err := s.q.JobsListShelved(ctx, gen.JobsListShelvedParams{
+		Shelves: shelves, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since, Until: p.Until, Owner: p.Owner,
+		AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: p.MaxJobs + int32(skip), Skip: int32(skip),
+	})
+	rows := make([]gen.JobsListRow, len(shelved))
+	for i := range shelved {
+		rows[i] = gen.JobsListRow(shelved[i])
+	}
+	return rows, err
+}
+
+func (s *Store) listOwned(ctx context.Context, p gen.JobsListParams, f Filter) ([]gen.JobsListRow, error) {
+	owned, err := s.q.JobsListOwned(ctx, gen.JobsListOwnedParams{
+		Shelves: ownedShelvesOf(f.Status), Owner: *p.Owner, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since,
+		Until: p.Until, AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: p.MaxJobs + int32(f.Skip), Skip: int32(f.Skip),
+	})
+	rows := make([]gen.JobsListRow, len(owned))
+	for i := range owned {
+		rows[i] = gen.JobsListRow(owned[i])
+	}
+	return rows, err
+}
+
+func (s *Store) listOrdered(ctx context.Context, p gen.JobsListParams, f Filter) ([]gen.JobsListRow, error) {
+	ordered, err := s.q.JobsListOrdered(ctx, gen.JobsListOrderedParams{
+		OrderingKey: f.OrderingKey, Status: p.Status, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since,
+		Until: p.Until, Owner: p.Owner, AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: p.MaxJobs, Skip: int32(f.Skip),
+	})
+	rows := make([]gen.JobsListRow, len(ordered))
+	for i := range ordered {
+		rows[i] = gen.JobsListRow(ordered[i])
+	}
+	return rows, err
+}
+
+func (s *Store) listOrderedOwned(ctx context.Context, p gen.JobsListParams, f Filter) ([]gen.JobsListRow, error) {
+	ordered, err := s.q.JobsListOrderedOwned(ctx, gen.JobsListOrderedOwnedParams{
+		Owner: *p.Owner, OrderingKey: f.OrderingKey, Status: p.Status, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag,
+		Since: p.Since, Until: p.Until, AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: p.MaxJobs, Skip: int32(f.Skip),
+	})
+	rows := make([]gen.JobsListRow, len(ordered))
+	for i := range ordered {
+		rows[i] = gen.JobsListRow(ordered[i])
+	}
+	return rows, err
+}
+
+// CountDead says how many of the owner's FAILED jobs fit; false: nobody knows, there are more than MaxFigure that might.
+func (s *Store) CountDead(ctx context.Context, owner Owner, f Filter) (n int64, known bool, err error) {
+	p := f.params()
+	dead := shelvesOf(jobstate.Failed)[0]
+	if owner.indexed() {
+		row, err := s.q.JobsCountOwned(ctx, gen.JobsCountOwnedParams{
+			Owner: owner.name, Shelf: dead, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag,
+			OrderingKey: text(f.OrderingKey), Since: p.Since, Until: p.Until,
+			AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: MaxFigure + 1,
+		})
+		return row.Fit, row.Seen <= MaxFigure, classify("count an owner's dead jobs", err)
+	}
+	row, err := s.q.JobsCountShelved(ctx, gen.JobsCountShelvedParams{
+		Shelf: dead, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Owner: owner.filter(),
+		OrderingKey: text(f.OrderingKey), Since: p.Since, Until: p.Until,
+		AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: MaxFigure + 1,
+	})
+	return row.Fit, row.Seen <= MaxFigure, classify("count dead jobs", err)
+}
+
+// ownedShelf is where an owner's completed jobs stand in the index jobs_owned.
+const ownedShelf = 10
+
+// ownedShelvesOf is shelvesOf in the index jobs_owned, where each job stands on a shelf; all for no status.
+func ownedShelvesOf(status jobstate.Status) []int32 {
+	switch status {
+	case "":
+		return []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ownedShelf}
+	case jobstate.Completed:
+		return []int32{ownedShelf}
+	}
+	return shelvesOf(status)
+}
