@@ -15,7 +15,7 @@ WITH_KAFKA    := go run ./shared/kafkatest/withkafka
 GOLANGCI      := go tool -modfile=$(CURDIR)/.ci/tools/golangci-lint/go.mod golangci-lint
 SQLC          := go tool -modfile=.ci/tools/sqlc/go.mod sqlc
 
-# Tests wait more than they compute, so a package more than there are cores. `make lint` vets them, and nobody looks
+# Tests wait more than they compute, so more at once than there are cores. `make lint` vets them, and nobody looks
 # for symbols in a program that is run once: it links in two thirds of the time.
 TEST_FLAGS := -vet=off -ldflags=-s -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
@@ -38,6 +38,11 @@ JAVASCRIPT_READY := local/examples/function-javascript/node_modules/ready
 KILL_FOR  ?= 75s
 KILL_SEED ?=
 FUZZ_FOR  ?= 4s
+
+# What reads a job, an event, a callback, a cron expression or a cursor.
+FUZZ_LONG_FOR ?= 20s
+FUZZ_LONG     := shared/jobspec.FuzzDecode shared/jobspec.FuzzDecodeCallback shared/httpevent.FuzzEvent \
+	shared/kafkaevent.FuzzRecord shared/cronspec.FuzzNext functions/gateway.FuzzQuery
 
 .PHONY: help
 help: ## print this list
@@ -107,12 +112,14 @@ bench-quick: ## the guard for every change, 2 minutes: throughput against River,
 	@go run ./local/load bench --quick
 
 .PHONY: fuzz
-fuzz: ## every fuzz target for FUZZ_FOR (4s)
-	@grep -roHE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' shared functions | sed 's/:func / /' | \
-	while read -r file name; do \
-		echo "$$(dirname "$$file") $$name"; \
-		go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZ_FOR) "./$$(dirname "$$file")" </dev/null; \
-	done
+fuzz: ## every fuzz target for FUZZ_FOR (4s), those that read what strangers send for FUZZ_LONG_FOR (20s); two at once
+	@grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' shared functions local | \
+		sed -E 's,/[^/]+:func , ,' | sort | \
+		awk -v long='$(FUZZ_LONG)' -v much=$(FUZZ_LONG_FOR) -v few=$(FUZZ_FOR) '\
+			BEGIN { split(long, names, " "); for (i in names) wanted[names[i]] = 1 } \
+			$$1 "." $$2 in wanted { print 0, $$0, much; delete wanted[$$1 "." $$2]; next } { print 1, $$0, few } \
+			END { for (name in wanted) print 0, "no", name, "target" }' | \
+		sort -s -n -k 1,1 | cut -d ' ' -f 2- | xargs -P 2 -n 3 .ci/fuzz
 
 .PHONY: lint
 lint: ## golangci-lint, with the import rule of the house

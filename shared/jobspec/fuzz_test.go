@@ -22,11 +22,16 @@ var seeds = []string{
 	job(`"orderingKey": "a", "expiresAt": "9999-12-31T23:59:59.999999999-23:59"`),
 }
 
+// FuzzDecode gives one text to all that may hold a job: a request, a batch of them, and what a worker reads of one.
 func FuzzDecode(f *testing.F) {
 	for _, s := range seeds {
 		f.Add([]byte(s))
+		f.Add([]byte(`{"jobs": [` + s + `]}`))
 	}
+	f.Add([]byte(`{"steps":[{"type":"HTTP_CALL","url":"http://[::1]/%zz","method":"GET"}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
+		checkBatch(t, body)
+		checkSimulation(t, body)
 		sent := bytes.Clone(body)
 		req, err := jobspec.Decode(body)
 		if !bytes.Equal(sent, body) {
@@ -50,37 +55,25 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-func FuzzDecodeBatch(f *testing.F) {
-	for _, s := range seeds {
-		f.Add([]byte(s))
-		f.Add([]byte(`{"jobs": [` + s + `]}`))
+func checkBatch(t *testing.T, body []byte) {
+	jobs, err := jobspec.DecodeBatch(body)
+	if err != nil {
+		checkError(t, err)
+		return
 	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		jobs, err := jobspec.DecodeBatch(body)
-		if err != nil {
+	for _, job := range jobs {
+		if _, err := jobspec.Decode(job); err != nil {
 			checkError(t, err)
-			return
 		}
-		for _, job := range jobs {
-			if _, err := jobspec.Decode(job); err != nil {
-				checkError(t, err)
-			}
-		}
-	})
+	}
 }
 
-func FuzzParseSimulation(f *testing.F) {
-	for _, s := range seeds {
-		f.Add([]byte(s))
+func checkSimulation(t *testing.T, payload []byte) {
+	if steps, err := jobspec.ParseSimulation(payload); err != nil {
+		checkError(t, err)
+	} else if len(steps) == 0 || len(steps) > jobspec.MaxSteps {
+		t.Fatalf("%d steps", len(steps))
 	}
-	f.Add([]byte(`{"steps":[{"type":"HTTP_CALL","url":"http://[::1]/%zz","method":"GET"}]}`))
-	f.Fuzz(func(t *testing.T, payload []byte) {
-		if steps, err := jobspec.ParseSimulation(payload); err != nil {
-			checkError(t, err)
-		} else if len(steps) == 0 || len(steps) > jobspec.MaxSteps {
-			t.Fatalf("%d steps", len(steps))
-		}
-	})
 }
 
 func FuzzParseTypeDefaults(f *testing.F) {

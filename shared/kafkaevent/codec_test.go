@@ -201,7 +201,7 @@ func TestWhatCannotBePublishedIsInvalid(t *testing.T) {
 	}
 }
 
-func FuzzDecodeNeverPanics(f *testing.F) {
+func FuzzRecord(f *testing.F) {
 	f.Add("ce_specversion\n1.0\nce_id\n1\nce_source\n/x\nce_type\nt\nce_time\n2026-01-01T00:00:00Z", []byte(`{}`))
 	f.Add("ce_specversion\n1.0\nce_id\n1\nce_source\n/x\nce_type\n"+jobevent.TypeDeleted, []byte(nil))
 	f.Add("ce_specversion\n1.0\nce_id\n1\nce_source\n/x\nce_type\n"+jobevent.TypeDeleted, []byte{})

@@ -1,0 +1,65 @@
+package jobspec_test
+
+import (
+	"bytes"
+	"reflect"
+	"testing"
+
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+)
+
+// orders are the bodies beside a job's: what is asked of jobs, of queues and of the clock.
+var orders = map[string]func([]byte) (any, error){
+	"operation": func(body []byte) (any, error) { return jobspec.DecodeOperation(body) },
+	"schedule":  func(body []byte) (any, error) { return jobspec.DecodeSchedule(body) },
+	"control":   func(body []byte) (any, error) { return jobspec.DecodeControl(body) },
+	"when":      func(body []byte) (any, error) { return jobspec.DecodeWhen(body) },
+}
+
+// FuzzOrders gives one text to all of them. Whatever is taken means the same when the same is said in another way.
+func FuzzOrders(f *testing.F) {
+	for _, s := range []string{
+		`{"command": "cancel", "jobIds": [` + id1 + `], "idempotencyKey": "a"}`,
+		`{"command": "delete", "filter": {"all": true}}`, `{"command": "delete", "filter": {}}`,
+		`{"command": "retry", "filter": {"status": ["FAILED", "FAILED"], "type": "a", "since": "2026-11-22T08:00:00Z", "ownerId": "\u0000"}}`,
+		`{"command": "reschedule", "filter": {"tag": "' or 1=1 --"}, "delayMs": 9223372036854775807}`,
+		`{"name": "a:b", "cron": "* * * * *", "timeZone": "../../etc/passwd", "job": {"jobType": "OWN", "payload": 1}}`,
+		`{"name": "a", "cron": "@every 0s", "timeZone": "Europe/Berlin", "job": ` + own(`{"a": 1}`) + `, "overlap": "skip", "missed": "one"}`,
+		`{"cron": "0 0 30 2 *", "timeZone": "UTC", "job": {"jobType": "OWN", "payload": 1, "delayMs": 1}, "startAt": "9999-12-31T23:59:59Z"}`,
+		`{"paused": true, "maxRunning": 1e6, "startsPerSecond": 1e-5}`, `{"maxRunning": 1, "maxRunning": 2}`,
+		`{"runAt": "2026-11-22T08:00:00.123456789+14:00"}`, `{"runAt": "0000-01-01T00:00:00Z", "delayMs": -0}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for name, decode := range orders {
+			sent := bytes.Clone(body)
+			order, err := decode(body)
+			if !bytes.Equal(sent, body) {
+				t.Fatalf("%s: the body has been written to", name)
+			}
+			if err != nil {
+				checkError(t, err)
+				continue
+			}
+			again, err := decode(rewrite(t, body))
+			if err != nil {
+				t.Fatalf("%s: rewritten, it is refused: %v", name, err)
+			}
+			checkSameOrder(t, order, again)
+		}
+	})
+}
+
+func checkSameOrder(t *testing.T, a, b any) {
+	if s, ok := a.(jobspec.Schedule); ok {
+		other := b.(jobspec.Schedule)
+		checkSame(t, s.Job, other.Job)
+		checkSafe(t, s.Job.Payload)
+		s.Job, s.JobJSON, other.Job, other.JobJSON = jobspec.Request{}, nil, jobspec.Request{}, nil
+		a, b = s, other
+	}
+	if !reflect.DeepEqual(a, b) {
+		t.Fatalf("rewritten, it means something else:\n%+v\n%+v", a, b)
+	}
+}
