@@ -24,12 +24,25 @@ func (f *Function) admitting(needs access.Role, handle func(*gin.Context) error)
 		}
 		p, err := f.who(c.Request)
 		if err != nil {
+			return f.door.failed(c, err)
+		}
+		c.Request = c.Request.WithContext(access.With(c.Request.Context(), p))
+		if err := f.door.enter(c); err != nil {
 			return err
 		}
 		if !p.May(needs) {
 			return apierror.New(apierror.Forbidden, "the API key does not allow this")
 		}
-		c.Request = c.Request.WithContext(access.With(c.Request.Context(), p))
+		return handle(c)
+	}
+}
+
+// counted counts requests to what is public, by their addresses.
+func (f *Function) counted(handle func(*gin.Context) error) func(*gin.Context) error {
+	return func(c *gin.Context) error {
+		if err := f.door.enter(c); err != nil {
+			return err
+		}
 		return handle(c)
 	}
 }

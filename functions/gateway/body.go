@@ -47,14 +47,21 @@ func mediaType(c *gin.Context) (string, error) {
 const believed = 256 << 10
 
 func readBody(c *gin.Context, limit int64) ([]byte, error) {
+	if c.Request.ContentLength > limit {
+		return nil, tooLarge(limit)
+	}
 	var body bytes.Buffer
 	body.Grow(int(min(max(c.Request.ContentLength, 0), believed)) + bytes.MinRead)
 	_, err := body.ReadFrom(http.MaxBytesReader(c.Writer, c.Request.Body, limit))
-	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return nil, apierror.New(apierror.PayloadTooLarge, "the body may have at most %d bytes", limit)
+	if tooMany := (*http.MaxBytesError)(nil); errors.As(err, &tooMany) {
+		return nil, tooLarge(limit)
 	}
 	if err != nil {
 		return nil, apierror.New(apierror.InvalidJobRequest, "the body broke off")
 	}
 	return body.Bytes(), nil
+}
+
+func tooLarge(limit int64) error {
+	return apierror.New(apierror.PayloadTooLarge, "the body may have at most %d bytes", limit)
 }

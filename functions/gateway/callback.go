@@ -25,7 +25,7 @@ type callbackBody struct {
 // be follows from the body, and no row is read before.
 func (f *Function) callback(c *gin.Context) error {
 	if c.GetHeader(callbackSecretHeader) == "" && c.GetHeader("Webhook-Signature") == "" {
-		return errNoCallbackSecret
+		return f.door.failed(c, errNoCallbackSecret)
 	}
 	body, err := readJSON(c, jobspec.MaxCallbackBytes)
 	if err != nil {
@@ -34,10 +34,13 @@ func (f *Function) callback(c *gin.Context) error {
 	said, wrong := jobspec.DecodeCallback(body)
 	signedID, known := f.knows(c.Request.Header, body, said)
 	if !known {
-		return errNoCallbackSecret
+		return f.door.failed(c, errNoCallbackSecret)
 	}
 	if wrong != nil {
 		return wrong
+	}
+	if err := f.door.progresses(said); err != nil {
+		return ofJob{said.JobID, err}
 	}
 	ctx, cancel := patience(c)
 	defer cancel()

@@ -137,7 +137,7 @@ func (c *client) checkError(req *http.Request, r *response) {
 		e.TraceID.String() != r.header.Get("X-Trace-Id") {
 		c.t.Errorf("%s %s: error body of a %d: %s", req.Method, req.URL.Path, r.status, r.body)
 	}
-	if (r.status == http.StatusServiceUnavailable) != (r.header.Get("Retry-After") != "") {
+	if (r.status == http.StatusServiceUnavailable || r.status == http.StatusTooManyRequests) != (r.header.Get("Retry-After") != "") {
 		c.t.Errorf("%s %s: %d with Retry-After %q", req.Method, req.URL.Path, r.status, r.header.Get("Retry-After"))
 	}
 }

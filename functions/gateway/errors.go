@@ -42,9 +42,12 @@ func (e ofJob) Unwrap() error { return e.error }
 // fail answers a request with an error, and logs it when it is ours.
 func (f *Function) fail(c *gin.Context, err error) {
 	body := newErrorBody(c, err)
+	var slow slowDown
 	switch {
 	case body.ErrorCode == apierror.Unauthorized:
 		c.Header("WWW-Authenticate", "Bearer")
+	case errors.As(err, &slow):
+		c.Header("Retry-After", slow.seconds())
 	case body.ErrorCode == apierror.Unavailable:
 		c.Header("Retry-After", "1")
 		if !errors.Is(err, context.Canceled) && f.grumble.now() {
@@ -78,9 +81,12 @@ func public(err error) *apierror.Error {
 	var known *apierror.Error
 	var refused *apidb.RefusedError
 	var late *apidb.CallbackRefusedError
+	var slow slowDown
 	switch {
 	case errors.As(err, &known):
 		return known
+	case errors.As(err, &slow):
+		return apierror.New(apierror.RateLimited, "%s; try again in %s s", slow, slow.seconds())
 	case errors.Is(err, apidb.ErrNoJob):
 		return apierror.New(apierror.JobNotFound, "there is no such job")
 	case errors.Is(err, apidb.ErrNoDelivery):

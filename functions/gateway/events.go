@@ -126,6 +126,9 @@ func (f *Function) acceptEvents(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Ac
 	if len(jobs) == 0 {
 		return nil, nil
 	}
+	if err := f.door.submit(c, len(jobs)); err != nil {
+		return nil, err
+	}
 	ctx, cancel := patience(c)
 	defer cancel()
 	accepted, err := f.store.InsertAllJobs(ctx, jobs)

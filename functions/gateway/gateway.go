@@ -32,13 +32,14 @@ type Config struct {
 	RetryPolicies string `envconfig:"RETRY_POLICIES" desc:"JSON: by job type maxRetryCount, retryPolicy, timeoutMs where a request does not say"`
 
 	Callbacks webhook.CallbackConfig `ignored:"true"` // a part of its own
+	Door      DoorConfig             `ignored:"true"` // the same
 
 	// Broker asks whether what events are said to can be reached; for the health page only.
 	Broker func(context.Context) error `ignored:"true"`
 }
 
 // Parts are the structs into which the environment is read, each by itself.
-func (c *Config) Parts() []any { return []any{c, &c.Callbacks} }
+func (c *Config) Parts() []any { return []any{c, &c.Callbacks, &c.Door} }
 
 // Function serves HTTP and says what it has accepted.
 type Function struct {
@@ -55,6 +56,7 @@ type Function struct {
 	served   chan struct{} // closed when the last request has been answered
 	grumble  sometimes
 	gate     *access.Gate // nil: nobody has to say who they are
+	door     *door
 
 	callbackKeys *webhook.CallbackKeys
 }
@@ -75,8 +77,13 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 	if err != nil {
 		return nil, err
 	}
+	door, err := newDoor(cfg.Door)
+	if err != nil {
+		return nil, err
+	}
 	f := &Function{
 		callbackKeys: keys,
+		door:         door,
 
 		cfg:      cfg,
 		store:    store,

@@ -127,6 +127,7 @@ func openWith(t *testing.T, change func(*gateway.Config)) *house {
 	cfg := gateway.Config{
 		Auth: gateway.AuthOff, Queues: []string{"default", "mail"}, JobTypes: []string{"MAIL", "SLOW"}, Broker: h.broker.ask,
 		Callbacks:     webhook.CallbackConfig{Secrets: []string{globalSecret, formerSecret}},
+		Door:          gateway.DoorConfig{AuthFailureLimit: 1_000_000},
 		RetryPolicies: `{"SLOW": {"maxRetryCount": 9, "timeoutMs": 1000, "retryPolicy": {"type": "fixed", "delayMs": 7}}}`,
 	}
 	change(&cfg)

@@ -227,6 +227,9 @@ func (f *Function) accept(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Accepted
 	if len(jobs) == 0 {
 		return nil, nil
 	}
+	if err := f.door.submit(c, len(jobs)); err != nil {
+		return nil, err
+	}
 	ctx, cancel := patience(c)
 	defer cancel()
 	var accepted []apidb.Accepted

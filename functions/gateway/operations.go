@@ -118,6 +118,11 @@ func (f *Function) getOperation(c *gin.Context) error {
 		return err
 	}
 	if wait > 0 && !op.Ended() {
+		release, err := f.door.hold(c)
+		if err != nil {
+			return err
+		}
+		defer release()
 		ctx, cancel := context.WithTimeout(c.Request.Context(), wait)
 		f.done.wait(ctx, id)
 		cancel()

@@ -36,6 +36,11 @@ func (f *Function) get(c *gin.Context) error {
 		return err
 	}
 	if wait > 0 && !job.Status.Terminal() {
+		release, err := f.door.hold(c)
+		if err != nil {
+			return err
+		}
+		defer release()
 		ctx, cancel := context.WithTimeout(c.Request.Context(), wait)
 		f.endings.wait(ctx, id)
 		cancel()

@@ -62,10 +62,10 @@ func (f *Function) routes() []route {
 		{http.MethodGet, "/api/job-types", access.Read, f.listJobTypes},
 		{http.MethodGet, "/api/job-types/:type", access.Read, f.getJobType},
 		{http.MethodGet, "/api/stats", access.Read, f.stats},
-		{http.MethodGet, "/api/health", access.Public, f.health},
-		{http.MethodGet, "/api/openapi.yaml", access.Public, f.contract},
+		{http.MethodGet, "/api/health", access.Public, f.counted(f.health)},
+		{http.MethodGet, "/api/openapi.yaml", access.Public, f.counted(f.contract)},
 		{http.MethodGet, "/metrics", access.Read, f.metrics},
-		{http.MethodGet, "/", access.Public, f.page},
+		{http.MethodGet, "/", access.Public, f.counted(f.page)},
 	}
 }
 
@@ -77,7 +77,9 @@ func (f *Function) Handler() http.Handler {
 	engine.RedirectTrailingSlash = false // an unknown path is 404, with our body
 	// A name in a path may have any character, a slash too. gin itself would take a + for a space.
 	engine.UseEscapedPath, engine.UnescapePathValues = true, false
-	engine.Use(trace, recovering)
+	engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
+	_ = engine.SetTrustedProxies(f.cfg.Door.TrustedProxies) // New has tried
+	engine.Use(trace, recovering, f.guard)
 	for _, r := range f.routes() {
 		engine.Handle(r.method, r.path, f.answering(f.admitting(r.needs, r.handle)))
 	}

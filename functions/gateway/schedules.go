@@ -244,6 +244,9 @@ func (f *Function) runSchedule(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := f.door.submit(c, 1); err != nil {
+		return err
+	}
 	ctx, cancel := patience(c)
 	defer cancel()
 	created, err := f.store.RunSchedule(ctx, key, apidb.ScheduleRules{Rules: f.rules, Defaults: f.defaults})

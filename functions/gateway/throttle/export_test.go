@@ -1,0 +1,8 @@
+package throttle
+
+// Known is how many callers the table remembers.
+func (t *Table) Known() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.now) + len(t.earlier)
+}
