@@ -17,6 +17,7 @@ import (
 // lets is what the operations of a role are open to.
 var lets = map[string][]string{
 	"public":       {"nobody", "submit", "read", "operate", "admin", "installation"},
+	"known":        {"submit", "read", "operate", "admin", "installation"},
 	"submit":       {"submit", "operate", "admin", "installation"},
 	"read":         {"read", "operate", "admin", "installation"},
 	"operate":      {"operate", "admin", "installation"},

@@ -69,6 +69,7 @@ func TestTheContractHasItsEndpoints(t *testing.T) {
 		"POST /api/schedules", "GET /api/schedules", "GET /api/schedules/{name}", "PUT /api/schedules/{name}",
 		"DELETE /api/schedules/{name}", "POST /api/schedules/{name}/pause", "POST /api/schedules/{name}/resume",
 		"POST /api/schedules/{name}/run", "GET /api/schedules/{name}/ticks",
+		"POST /api/keys", "GET /api/keys", "GET /api/keys/{keyId}", "DELETE /api/keys/{keyId}", "POST /api/keys/{keyId}/rotate", "GET /api/me",
 		"POST /events", "GET /api/health", "GET /api/job-types", "GET /api/job-types/{type}", "GET /api/openapi.yaml", "GET /", "GET /health/liveness",
 		"GET /health/readiness", "GET /metrics"}
 	slices.Sort(got)
@@ -90,6 +91,9 @@ func checkAnswers(t *testing.T, name string, op *openapi3.Operation) {
 	}
 	if op.RequestBody != nil {
 		want = append(want, 202, 400, 413, 415, 503)
+	}
+	if strings.Contains(name, "/keys") {
+		want = slices.DeleteFunc(want, func(s int) bool { return s == 202 })
 	}
 	if strings.Contains(name, "/schedules") {
 		want = append(slices.DeleteFunc(want, func(s int) bool { return s == 202 }), 400, 503)
@@ -235,6 +239,28 @@ func TestTheContractAndTheDecoderOfControlsAgree(t *testing.T) {
 	} {
 		_, err := jobspec.DecodeControl([]byte(body))
 		agreeWith(t, schema, body, err)
+	}
+}
+
+func TestTheContractAndTheDecoderOfKeysAgree(t *testing.T) {
+	t.Parallel()
+	schemas := loadContract(t).Components.Schemas
+	for _, body := range []string{
+		`{}`, `[]`, `null`, `{"name": "a", "roles": ["read"]}`, `{"name": "a", "roles": []}`, `{"name": "a"}`, `{"roles": ["read"]}`,
+		`{"name": "a", "roles": ["read", "read"]}`, `{"name": "a", "roles": ["submit", "read", "operate", "admin"]}`, `{"name": "a", "roles": null}`,
+		`{"name": "a", "roles": ["root"]}`, `{"name": "a", "roles": "read"}`, `{"name": "", "roles": ["read"]}`, `{"name": null, "roles": ["read"]}`,
+		`{"name": "a", "roles": ["read"], "ownerId": null}`, `{"name": "a", "roles": ["read"], "ownerId": ""}`, `{"name": "a", "roles": ["read"], "ownerId": "b"}`,
+		`{"name": "a", "roles": ["read"], "expiresAt": null}`, `{"name": "a", "roles": ["read"], "expiresAt": "2027-11-22"}`,
+		`{"name": "a", "roles": ["read"], "expiresAt": "2027-11-22T00:00:00Z"}`, `{"name": "a", "roles": ["read"], "x": 1}`,
+		`{"name": "` + strings.Repeat("x", 256) + `", "roles": ["read"]}`,
+	} {
+		_, err := jobspec.DecodeNewKey([]byte(body))
+		agreeWith(t, schemas["KeyRequest"].Value, body, err)
+	}
+	for _, body := range []string{`{}`, `[]`, `{"overlapSeconds": 0}`, `{"overlapSeconds": 2592000}`, `{"overlapSeconds": 2592001}`,
+		`{"overlapSeconds": -1}`, `{"overlapSeconds": 1.5}`, `{"overlapSeconds": null}`, `{"x": 1}`} {
+		_, err := jobspec.DecodeRotation([]byte(body))
+		agreeWith(t, schemas["Rotation"].Value, body, err)
 	}
 }
 

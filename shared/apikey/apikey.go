@@ -1,5 +1,5 @@
-// Package apikey makes and reads the keys by which requests say whose they are. A key is never stored: what is kept of it
-// is its id, which is no secret, and a hash.
+// Package apikey makes and reads the keys by which requests say whose they are. A key is never stored: what is
+// kept of it is its id, which is no secret, and a hash.
 //
 //	jw_<id: 12 of a-z2-7>_<secret: 43 of base62, 256 random bits><check: 6 of base62, CRC-32 of all before it>
 //
@@ -46,7 +46,8 @@ func New() Key {
 // Parse reads a key; ok says that it has the form of one, nothing more.
 func Parse(text string) (key Key, ok bool) {
 	if len(text) != length || text[:len(prefix)] != prefix || text[secretAt-1] != '_' ||
-		!made(text[len(prefix):secretAt-1], idDigits) || !made(text[secretAt:], base62) || check(text[:checkAt]) != text[checkAt:] {
+		!made(text[len(prefix):secretAt-1], idDigits) || !made(text[secretAt:], base62) ||
+		check(text[:checkAt]) != text[checkAt:] {
 		return Key{}, false
 	}
 	return Key{text}, true

@@ -4,6 +4,7 @@ package access
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // Role is what a key or token allows. Admin has all of operate, operate all of read and submit.
@@ -20,17 +21,19 @@ const (
 // What a route may need beside a role. No key has one of these.
 const (
 	Public       Role = "public"       // nobody has to say who they are
+	Known        Role = "known"        // any valid key or token, whatever its roles
 	Installation Role = "installation" // admin, of a key that is no owner's
 )
+
+// given are the roles that a key or token may have.
+var given = []Role{Submit, Read, Operate, Admin}
 
 // ParseRoles reads roles as they are stored and asked for.
 func ParseRoles(names []string) ([]Role, error) {
 	roles := make([]Role, len(names))
 	for i, name := range names {
-		switch role := Role(name); role {
-		case Submit, Read, Operate, Admin:
-			roles[i] = role
-		default:
+		roles[i] = Role(name)
+		if !slices.Contains(given, roles[i]) {
 			return nil, fmt.Errorf("%q is no role: submit, read, operate and admin are", name)
 		}
 	}
@@ -63,6 +66,8 @@ func (p Principal) May(need Role) bool {
 	switch need {
 	case Public:
 		return true
+	case Known:
+		return p.Actor != ""
 	case Installation:
 		return p.Has(Admin) && (p.Everyone || p.Owner == "")
 	case Submit, Read, Operate, Admin:

@@ -36,8 +36,8 @@ var (
 	ErrBusy    = errors.New("too many unknown API keys are being tried")
 )
 
-// Keyring knows keys by what is stored of them, as it was at most keyAge ago. Requests never ask the database: Run does,
-// for all of them at once, so that it makes no difference how many wrong keys somebody tries.
+// Keyring knows keys by what is stored of them, as it was at most keyAge ago. Requests never ask the database:
+// Run does, for all of them at once, so that it makes no difference how many wrong keys somebody tries.
 type Keyring struct {
 	store *apidb.Store
 
@@ -180,7 +180,8 @@ func (k *Keyring) Run(ctx context.Context) {
 	}
 }
 
-// read asks the database about some of those asked for: about those it knows first, that no stranger keeps them waiting.
+// read asks the database about some of those asked for: about those it knows first, so that no stranger keeps
+// them waiting.
 func (k *Keyring) read(ctx context.Context) {
 	ids, answers := k.take()
 	if len(ids) == 0 {

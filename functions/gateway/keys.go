@@ -1,0 +1,224 @@
+package gateway
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/apikey"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobview"
+)
+
+type keyBody struct {
+	KeyID      string     `json:"keyId"`
+	Key        string     `json:"key,omitempty"` // only where it was made: nobody can find it out later
+	OwnerID    *string    `json:"ownerId"`
+	Name       string     `json:"name"`
+	Roles      []string   `json:"roles"`
+	CreatedAt  time.Time  `json:"createdAt"`
+	CreatedBy  string     `json:"createdBy"`
+	ExpiresAt  *time.Time `json:"expiresAt"`
+	RevokedAt  *time.Time `json:"revokedAt"`
+	LastUsedAt *time.Time `json:"lastUsedAt"`
+}
+
+func newKeyBody(k apidb.Key) keyBody {
+	return keyBody{
+		KeyID: k.KeyID, OwnerID: jobview.Given(k.OwnerID), Name: k.Name, Roles: k.Roles, CreatedAt: k.CreatedAt.UTC(),
+		CreatedBy: k.CreatedBy, ExpiresAt: jobview.UTC(k.ExpiresAt), RevokedAt: jobview.UTC(k.RevokedAt),
+		LastUsedAt: jobview.UTC(k.LastUsedAt),
+	}
+}
+
+// whoseKeys is the owner whose keys the request sees: all that there are, where it looks after all of it.
+func whoseKeys(c *gin.Context) apidb.Owner {
+	if installation(c) {
+		return apidb.Everyone
+	}
+	return whose(c)
+}
+
+// createKey is POST /api/keys.
+func (f *Function) createKey(c *gin.Context) error {
+	body, err := readJSON(c, jobspec.MaxKeyBytes)
+	if err != nil {
+		return err
+	}
+	asked, err := jobspec.DecodeNewKey(body)
+	if err != nil {
+		return err
+	}
+	p := access.Of(c.Request.Context())
+	switch {
+	case asked.OwnerID == "":
+		asked.OwnerID = p.Owner
+	case asked.OwnerID != p.Owner && !installation(c):
+		return apierror.New(apierror.Forbidden, "only an admin of the installation makes keys for another owner")
+	}
+	if asked.ExpiresAt != nil && !asked.ExpiresAt.After(time.Now()) {
+		return wrong("expiresAt", "must be in the future")
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	key, stored := newKey(p)
+	stored.OwnerID, stored.Name, stored.Roles, stored.ExpiresAt = asked.OwnerID, asked.Name, asked.Roles, asked.ExpiresAt
+	kept, err := f.store.InsertKey(ctx, stored)
+	if err != nil {
+		return err
+	}
+	answerKey(c, key, kept)
+	return nil
+}
+
+// newKey makes a key, and what is stored of it.
+func newKey(by access.Principal) (apikey.Key, apidb.Key) {
+	key := apikey.New()
+	hash := key.Hash()
+	return key, apidb.Key{KeyID: key.ID(), Hash: hash[:], CreatedBy: by.Actor}
+}
+
+// answerKey hands a key out, this once.
+func answerKey(c *gin.Context, key apikey.Key, kept apidb.Key) {
+	body := newKeyBody(kept)
+	body.Key = key.Reveal()
+	c.Header("Location", "/api/keys/"+kept.KeyID)
+	c.JSON(http.StatusCreated, body)
+}
+
+type keyPage struct {
+	Keys       []keyBody `json:"keys"`
+	NextCursor *string   `json:"nextCursor"`
+}
+
+// listKeys is GET /api/keys.
+func (f *Function) listKeys(c *gin.Context) error {
+	q := query{values: c.Request.URL.Query()}
+	limit := q.integer("limit", defaultLimit, 1, maxLimit)
+	after, owner := q.one("cursor"), q.one("ownerId")
+	if after != "" && !apikey.CheckID(after) {
+		q.bad("cursor", "must be the nextCursor of a page")
+	}
+	if err := q.close("limit", "cursor", "ownerId"); err != nil {
+		return err
+	}
+	whose := whoseKeys(c)
+	if owner != "" && installation(c) {
+		whose = apidb.OwnerOf(owner)
+	} else if owner != "" && owner != access.Of(c.Request.Context()).Owner {
+		c.JSON(http.StatusOK, keyPage{Keys: []keyBody{}})
+		return nil
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	keys, err := f.store.Keys(ctx, whose, after, limit+1)
+	if err != nil {
+		return err
+	}
+	page := keyPage{Keys: make([]keyBody, min(len(keys), limit))}
+	for i := range page.Keys {
+		page.Keys[i] = newKeyBody(keys[i])
+	}
+	if len(keys) > limit {
+		page.NextCursor = &keys[limit-1].KeyID
+	}
+	c.JSON(http.StatusOK, page)
+	return nil
+}
+
+// getKey is GET /api/keys/{keyId}.
+func (f *Function) getKey(c *gin.Context) error {
+	id, err := keyID(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	key, err := f.store.Key(ctx, whoseKeys(c), id)
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, newKeyBody(key))
+	return nil
+}
+
+// revokeKey is DELETE /api/keys/{keyId}: the key stays in the list, and lets nobody in.
+func (f *Function) revokeKey(c *gin.Context) error {
+	id, err := keyID(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	key, err := f.store.RevokeKey(ctx, whoseKeys(c), id)
+	if err != nil {
+		return err
+	}
+	f.forget(id)
+	c.JSON(http.StatusOK, newKeyBody(key))
+	return nil
+}
+
+// rotateKey is POST /api/keys/{keyId}/rotate.
+func (f *Function) rotateKey(c *gin.Context) error {
+	id, err := keyID(c)
+	if err != nil {
+		return err
+	}
+	var body []byte
+	if c.Request.ContentLength != 0 {
+		if body, err = readJSON(c, jobspec.MaxKeyBytes); err != nil {
+			return err
+		}
+	}
+	overlap, err := jobspec.DecodeRotation(body)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := patience(c)
+	defer cancel()
+	key, stored := newKey(access.Of(c.Request.Context()))
+	kept, err := f.store.RotateKey(ctx, whoseKeys(c), id, overlap, stored)
+	if err != nil {
+		return err
+	}
+	f.forget(id)
+	answerKey(c, key, kept)
+	return nil
+}
+
+// forget has what was changed of a key count at once here, and within 10 s elsewhere.
+func (f *Function) forget(id string) {
+	if f.gate != nil {
+		f.gate.Keys.Forget(id)
+	}
+}
+
+// keyID is the path's; what does not have the form of one is nobody's.
+func keyID(c *gin.Context) (string, error) {
+	id := c.Param("keyId")
+	if !apikey.CheckID(id) {
+		return "", apidb.ErrNoKey
+	}
+	return id, nil
+}
+
+type meBody struct {
+	Actor        string        `json:"actor"`
+	OwnerID      *string       `json:"ownerId"`
+	Roles        []access.Role `json:"roles"`
+	Installation bool          `json:"installation"`
+}
+
+// me is GET /api/me.
+func (f *Function) me(c *gin.Context) error {
+	p := access.Of(c.Request.Context())
+	c.JSON(http.StatusOK, meBody{
+		Actor: p.Actor, OwnerID: jobview.Given(p.Owner), Roles: jobview.List(p.Roles), Installation: p.May(access.Installation),
+	})
+	return nil
+}
