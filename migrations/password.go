@@ -14,7 +14,8 @@ import (
 	"strings"
 )
 
-// ReadPasswords reads the passwords of roles from a folder, a file each, named as the role. Other files are not looked at.
+// ReadPasswords reads the passwords of roles from a folder, a file each, named as the role. It looks at no other
+// file.
 func ReadPasswords(dir string) (map[string]string, error) {
 	passwords := map[string]string{}
 	for _, role := range slices.Concat(API.Roles(), Scheduler.Roles(), Worker.Roles()) {
@@ -33,8 +34,8 @@ func ReadPasswords(dir string) (map[string]string, error) {
 	return passwords, nil
 }
 
-// scramVerifier is what PostgreSQL keeps of a password, by RFC 5803. So the password itself is never sent, and cannot come
-// to stand in the server's log.
+// scramVerifier is what PostgreSQL keeps of a password, by RFC 5803. So the password itself is never sent, and cannot
+// come to stand in the server's log.
 func scramVerifier(password string) (string, error) {
 	// Whatever else SASLprep would have to make one of its many forms of.
 	if password == "" || strings.ContainsFunc(password, func(r rune) bool { return r < ' ' || r > '~' }) {
@@ -49,7 +50,8 @@ func scramVerifier(password string) (string, error) {
 	}
 	stored := sha256.Sum256(sign(salted, "Client Key"))
 	b64 := base64.StdEncoding.EncodeToString
-	return fmt.Sprintf("SCRAM-SHA-256$%d:%s$%s:%s", rounds, b64(salt), b64(stored[:]), b64(sign(salted, "Server Key"))), nil
+	return fmt.Sprintf("SCRAM-SHA-256$%d:%s$%s:%s",
+		rounds, b64(salt), b64(stored[:]), b64(sign(salted, "Server Key"))), nil
 }
 
 func sign(key []byte, text string) []byte {

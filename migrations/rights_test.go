@@ -23,6 +23,8 @@ type reader struct {
 	*pgx.Conn
 	said    strings.Builder
 	columns map[string]map[string]string // by a table's oid, by attnum; "" is the table's name
+	named   map[string]string            // our own functions by oid
+	checks  map[string][]string          // by a table: the functions that a CHECK or an index asks at each write
 }
 
 func TestRolesHaveExactlyTheRightsThatTheirStatementsNeed(t *testing.T) {
@@ -47,27 +49,13 @@ func newReader(t *testing.T, set migrations.Set) *reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reader{columns: map[string]map[string]string{}}
+	r := &reader{columns: map[string]map[string]string{}, named: map[string]string{}, checks: map[string][]string{}}
 	cfg.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { r.said.WriteString(n.Detail) }
 	if r.Conn, err = pgx.ConnectConfig(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.Close(t.Context()) })
-	rows, _ := r.Query(t.Context(), `
-		select attrelid::text, attnum::text, relname::text, attname::text
-		from pg_attribute join pg_class on attrelid = pg_class.oid
-		where relnamespace = 'public'::regnamespace and attnum > 0 and not attisdropped`)
-	var table, number, name, column string
-	_, err = pgx.ForEachRow(rows, []any{&table, &number, &name, &column}, func() error {
-		if r.columns[table] == nil {
-			r.columns[table] = map[string]string{"": name}
-		}
-		r.columns[table][number] = column
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r.lookUp(t)
 	// From here on the server says how it understands each statement.
 	const say = "set debug_print_rewritten = on; set debug_pretty_print = off; set client_min_messages = log"
 	if _, err := r.Exec(t.Context(), say); err != nil {
@@ -76,8 +64,45 @@ func newReader(t *testing.T, set migrations.Set) *reader {
 	return r
 }
 
+// lookUp reads what there is.
+func (r *reader) lookUp(t *testing.T) {
+	t.Helper()
+	rows, _ := r.Query(t.Context(), `
+		select attrelid::text, attnum::text, relname::text, attname::text
+		from pg_attribute join pg_class on attrelid = pg_class.oid
+		where relnamespace = 'public'::regnamespace and attnum > 0 and not attisdropped
+		union all
+		select oid::text, '', proname, '' from pg_proc where pronamespace = 'public'::regnamespace
+		union all
+		select 'asks', coalesce(conrelid, indrelid)::regclass::text, proname, ''
+		from pg_depend
+			join pg_proc on refclassid = 'pg_proc'::regclass and refobjid = pg_proc.oid
+			left join pg_constraint on classid = 'pg_constraint'::regclass and objid = pg_constraint.oid
+			left join pg_index on classid = 'pg_class'::regclass and objid = indexrelid
+		where pronamespace = 'public'::regnamespace and coalesce(conrelid, indrelid) is not null`)
+	var id, number, name, column string
+	_, err := pgx.ForEachRow(rows, []any{&id, &number, &name, &column}, func() error {
+		switch {
+		case id == "asks":
+			r.checks[number] = append(r.checks[number], name)
+		case column == "":
+			r.named[id] = name
+		default:
+			if r.columns[id] == nil {
+				r.columns[id] = map[string]string{"": name}
+			}
+			r.columns[id][number] = column
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 var (
-	entry = regexp.MustCompile(`RTEPERMISSIONINFO :relid (\d+) :inh \w+ :requiredPerms (\d+) :checkAsUser \d+ ` +
+	called = regexp.MustCompile(`:funcid (\d+)`)
+	entry  = regexp.MustCompile(`RTEPERMISSIONINFO :relid (\d+) :inh \w+ :requiredPerms (\d+) :checkAsUser \d+ ` +
 		`:selectedCols \( ?b([\d ]*)\) :insertedCols \( ?b([\d ]*)\) :updatedCols \( ?b([\d ]*)\)`)
 	next = regexp.MustCompile(`nextval\('(\w+)'\)`)
 )
@@ -104,6 +129,11 @@ func (r *reader) learn(t *testing.T, name, sql string, needed rights) {
 			}
 		}
 	}
+	for _, match := range called.FindAllStringSubmatch(said, -1) {
+		if function, ours := r.named[match[1]]; ours {
+			needed["EXECUTE "+function] = nil
+		}
+	}
 	for _, match := range next.FindAllStringSubmatch(sql, -1) {
 		needed["USAGE "+match[1]] = nil
 	}
@@ -115,6 +145,11 @@ func (r *reader) add(table, kind, bits string, needed rights) {
 		return // of the server's own
 	}
 	right := kind + " " + columns[""]
+	if kind == "INSERT" || kind == "UPDATE" {
+		for _, function := range r.checks[columns[""]] {
+			needed["EXECUTE "+function] = nil
+		}
+	}
 	have := needed[right]
 	for _, bit := range strings.Fields(bits) {
 		n, _ := strconv.Atoi(bit)
@@ -132,7 +167,7 @@ func (r *reader) compare(t *testing.T, set migrations.Set, function string, need
 		have, ok := granted[right]
 		switch kind, thing, _ := strings.Cut(right, " "); {
 		case !ok:
-			t.Errorf("roles/%s.sql: %s lacks %s on %s", set.Name, function, kind, thing)
+			t.Errorf("roles/%s.sql: %s lacks %s on %s (%s)", set.Name, function, kind, thing, strings.Join(columns, ", "))
 		case have != nil && !slices.Equal(have, columns) && len(columns) > 0:
 			t.Errorf("roles/%s.sql: %s has %s on %s of the columns\n\t%s\nand needs\n\t%s", set.Name, function, kind, thing,
 				strings.Join(have, ", "), strings.Join(columns, ", "))
@@ -156,7 +191,11 @@ func (r *reader) granted(t *testing.T, role string) rights {
 		union all
 		select acl.privilege_type || ' ' || relname, attname
 		from pg_attribute join pg_class on attrelid = pg_class.oid, aclexplode(attacl) as acl
-		where relnamespace = 'public'::regnamespace and acl.grantee in (0, $1::regrole)`, role)
+		where relnamespace = 'public'::regnamespace and acl.grantee in (0, $1::regrole)
+		union all
+		select acl.privilege_type || ' ' || proname, ''
+		from pg_proc, aclexplode(coalesce(proacl, acldefault('f', proowner))) as acl
+		where pronamespace = 'public'::regnamespace and acl.grantee in (0, $1::regrole)`, role)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,9 +16,9 @@ func Role(function string) string { return "jobweaver_" + function }
 // granting is an advisory lock: two GRANTs on one table at once may fail each other.
 const granting = 0x6a77_6772
 
-// Grant makes the roles of set's functions where they are missing, and gives them, in the database at url, exactly the
-// rights of roles/<set>.sql. Nobody else may connect to that database any more but its owner. Passwords, by role, are set;
-// a role without one keeps what it has. Safe to run again, at once with others, and under load.
+// Grant makes the roles of set's functions where they are missing, and gives them, in the database at url, exactly
+// the rights of roles/<set>.sql. Nobody else may connect to that database any more but its owner. Passwords, by role,
+// are set; a role without one keeps what it has. Safe to run again, at once with others, and under load.
 func Grant(ctx context.Context, url string, set Set, passwords map[string]string) (err error) {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {

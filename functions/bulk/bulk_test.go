@@ -20,8 +20,9 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 type house struct {
 	t     *testing.T
-	store *apidb.Store
-	conn  *pgx.Conn // round the store
+	store *apidb.Store // of what others do
+	own   *apidb.Store // with the function's own rights
+	conn  *pgx.Conn    // round the store
 }
 
 func open(t *testing.T) *house {
@@ -32,12 +33,17 @@ func open(t *testing.T) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
+	own, err := apidb.Open(t.Context(), pgtest.As(url, Name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(own.Close)
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	return &house{t: t, store: store, conn: conn}
+	return &house{t: t, store: store, own: own, conn: conn}
 }
 
 func (h *house) exec(sql string, args ...any) {
@@ -95,7 +101,7 @@ func awaitWake(t *testing.T, wake <-chan struct{}) {
 func TestItIsWokenByAnOperationAndByAnswersUntilAllAreIn(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	host := New(h.store).Host()
+	host := New(h.own).Host()
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- host.Run(ctx, nil) }()
@@ -139,7 +145,7 @@ func TestItIsWokenByAnOperationAndByAnswersUntilAllAreIn(t *testing.T) {
 func TestAPassThatDoesNotGetThroughIsDoneAgain(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	f := New(h.store)
+	f := New(h.own)
 	h.jobs(700)
 	id := h.redrive()
 	h.exec("alter table operation_answers rename to away")
@@ -152,7 +158,7 @@ func TestAPassThatDoesNotGetThroughIsDoneAgain(t *testing.T) {
 		t.Fatalf("it says %d, next in %s, %v", len(first), next, err)
 	}
 	// It dies before it has said them; another one goes on, and reconcile says what is kept.
-	rest, _, err := New(h.store).Tick(t.Context())
+	rest, _, err := New(h.own).Tick(t.Context())
 	if err != nil || len(rest) != 200 {
 		t.Fatalf("it says %d, %v", len(rest), err)
 	}
@@ -182,7 +188,7 @@ func TestFourLargeOperationsDoNotStarveTheFifth(t *testing.T) {
 	fifth := h.redrive()
 	h.exec("update operations set filter = null, job_ids = (select array_agg(job_id) from (select job_id from jobs order by job_id desc limit 1) as one) "+
 		"where operation_id = $1", fifth)
-	f := New(h.store)
+	f := New(h.own)
 	for pass := range 2 {
 		say, _, err := f.Tick(t.Context())
 		if err != nil {
@@ -201,7 +207,7 @@ func TestOneOperationThatCannotBeDoneHoldsUpNoOther(t *testing.T) {
 	h.jobs(10)
 	h.exec("update operations set filter = '[]' where operation_id = $1", h.redrive())
 	h.redrive()
-	f := New(h.store)
+	f := New(h.own)
 	if say, _, err := f.Tick(t.Context()); err != nil || len(say) != 10 {
 		t.Errorf("it says %d, %v", len(say), err)
 	}

@@ -33,13 +33,13 @@ type house struct {
 func open(t *testing.T) *house {
 	t.Helper()
 	h := &house{t: t, url: pgtest.Database(t, migrations.API)}
-	h.store = h.another()
+	h.store = h.another(h.url)
 	return h
 }
 
-func (h *house) another() *apidb.Store {
+func (h *house) another(url string) *apidb.Store {
 	h.t.Helper()
-	store, err := apidb.Open(h.t.Context(), h.url)
+	store, err := apidb.Open(h.t.Context(), url)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func (h *house) create(name, spec, fields string) apidb.Schedule {
 // function is one with a store of its own, as another process has.
 func (h *house) function() funchost.Function {
 	h.t.Helper()
-	f, err := cron.New(cron.Config{JobTypes: []string{"OWN"}, Queues: []string{"default"}}, h.another())
+	f, err := cron.New(cron.Config{JobTypes: []string{"OWN"}, Queues: []string{"default"}}, h.another(pgtest.As(h.url, cron.Name)))
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func TestADrainTellsAllThatWasAccepted(t *testing.T) {
 	t.Parallel()
 	kafka := kafkaevent.Config{Brokers: kafkatest.Brokers(t)}
 	told := tail(t, kafka, jobevent.TopicCreated)
-	store, err := apidb.Open(t.Context(), pgtest.Database(t, migrations.API))
+	store, err := apidb.Open(t.Context(), pgtest.As(pgtest.Database(t, migrations.API), gateway.Name))
 	if err != nil {
 		t.Fatal(err)
 	}

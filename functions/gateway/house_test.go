@@ -35,7 +35,7 @@ func TestMain(m *testing.M) { pgtest.Main(m, kafkatest.IgnoreSarama()) }
 type house struct {
 	*client
 	t      *testing.T
-	store  *apidb.Store
+	store  *apidb.Store // of what others do
 	dbURL  string
 	broker *broker
 	stop   func() // ends Run and waits for it
@@ -124,6 +124,11 @@ func openWith(t *testing.T, change func(*gateway.Config)) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(h.store.Close)
+	own, err := apidb.Open(t.Context(), pgtest.As(through, gateway.Name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(own.Close)
 	cfg := gateway.Config{
 		Auth: gateway.AuthOff, Queues: []string{"default", "mail"}, JobTypes: []string{"MAIL", "SLOW"}, Broker: h.broker.ask,
 		Callbacks:     webhook.CallbackConfig{Secrets: []string{globalSecret, formerSecret}},
@@ -131,7 +136,7 @@ func openWith(t *testing.T, change func(*gateway.Config)) *house {
 		RetryPolicies: `{"SLOW": {"maxRetryCount": 9, "timeoutMs": 1000, "retryPolicy": {"type": "fixed", "delayMs": 7}}}`,
 	}
 	change(&cfg)
-	g := mustNew(t, cfg, h.store).Host()
+	g := mustNew(t, cfg, own).Host()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- g.Run(ctx, h.broker.publish) }()

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 func newFunction(t *testing.T) *Function {
 	t.Helper()
-	store, err := schedulerdb.Open(context.Background(), pgtest.Database(t, migrations.Scheduler),
+	store, err := schedulerdb.Open(context.Background(), pgtest.As(pgtest.Database(t, migrations.Scheduler), Name),
 		schedulerdb.Config{Lease: 15 * time.Second, MaxLost: 3})
 	if err != nil {
 		t.Fatal(err)

@@ -38,7 +38,8 @@ var (
 // house is the API's database, in which jobs end.
 type house struct {
 	t     *testing.T
-	store *apidb.Store
+	store *apidb.Store // of what others do
+	own   *apidb.Store // with the function's own rights
 	url   string
 }
 
@@ -50,6 +51,10 @@ func open(t *testing.T) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(h.store.Close)
+	if h.own, err = apidb.Open(t.Context(), pgtest.As(h.url, Name)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.own.Close)
 	return h
 }
 
@@ -71,7 +76,7 @@ func (h *house) function() *Function {
 	f, err := New(Config{
 		Grace: 20 * time.Second, Webhook: webhook.Config{Secrets: []string{newSecret, oldSecret}},
 		Outbound: outbound.Config{Allow: []string{"127.0.0.0/8", "::1/128"}},
-	}, h.store)
+	}, h.own)
 	if err != nil {
 		h.t.Fatal(err)
 	}

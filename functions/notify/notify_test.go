@@ -206,7 +206,7 @@ func TestOneThatIsKilledBetweenTheAnswerAndItsMarkDeliversTwice(t *testing.T) {
 	id := h.ended(r.URL)
 	host := strings.TrimPrefix(r.URL, "http://")
 	killed := h.function()
-	claimed, err := h.store.ClaimDeliveries(t.Context(), map[string]int{host: 5}, time.Minute)
+	claimed, err := h.own.ClaimDeliveries(t.Context(), map[string]int{host: 5}, time.Minute)
 	if err != nil || len(claimed) != 1 {
 		t.Fatalf("claimed %v, %v", claimed, err)
 	}
@@ -215,7 +215,7 @@ func TestOneThatIsKilledBetweenTheAnswerAndItsMarkDeliversTwice(t *testing.T) {
 	}
 	first := r.next() // and that was its end
 	h.run(h.function())
-	if again, err := h.store.ClaimDeliveries(t.Context(), map[string]int{host: 5}, time.Minute); len(again) > 0 {
+	if again, err := h.own.ClaimDeliveries(t.Context(), map[string]int{host: 5}, time.Minute); len(again) > 0 {
 		t.Errorf("claimed %v during the lease, %v", again, err)
 	}
 	h.exec("update deliveries set next_at = now()") // the lease is over
@@ -225,7 +225,7 @@ func TestOneThatIsKilledBetweenTheAnswerAndItsMarkDeliversTwice(t *testing.T) {
 	}
 	h.untilStatus(id, apidb.DeliveryDelivered)
 	// Were it frozen, not killed, its word would come too late.
-	if err := h.store.SettleDelivery(t.Context(), claimed[0], apidb.Tried{Status: apidb.DeliveryFailed}); err != nil {
+	if err := h.own.SettleDelivery(t.Context(), claimed[0], apidb.Tried{Status: apidb.DeliveryFailed}); err != nil {
 		t.Error(err)
 	}
 	h.untilStatus(id, apidb.DeliveryDelivered)

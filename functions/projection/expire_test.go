@@ -86,7 +86,7 @@ func TestAKeyOfADeletedJobIsFreeAgain(t *testing.T) {
 func TestOldJobsGoByHowTheyEndedADayAfterTheirTime(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	f, err := projection.New(projection.Config{Completed: 24 * time.Hour, Failed: 72 * time.Hour}, h.store)
+	f, err := projection.New(projection.Config{Completed: 24 * time.Hour, Failed: 72 * time.Hour}, h.own)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func (h *house) acceptBefore(age time.Duration) string {
 func TestAHundredThousandOldJobsGoInSmallSteps(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	f, err := projection.New(projection.Config{Completed: 24 * time.Hour}, h.store)
+	f, err := projection.New(projection.Config{Completed: 24 * time.Hour}, h.own)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestAHundredThousandOldJobsGoInSmallSteps(t *testing.T) {
 func TestAFullTableLeavesNineTenthsOfTheTimeToOthers(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	f, err := projection.New(projection.Config{Completed: 24 * time.Hour}, h.store)
+	f, err := projection.New(projection.Config{Completed: 24 * time.Hour}, h.own)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,8 +26,9 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 type house struct {
 	*projection.Function
 	t     *testing.T
-	store *apidb.Store
-	conn  *pgx.Conn // round the store
+	store *apidb.Store // of what others do
+	own   *apidb.Store // with the function's own rights
+	conn  *pgx.Conn    // round the store
 }
 
 func open(t *testing.T) *house {
@@ -39,11 +40,15 @@ func open(t *testing.T) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(h.store.Close)
+	if h.own, err = apidb.Open(t.Context(), pgtest.As(url, projection.Name)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.own.Close)
 	if h.conn, err = pgx.Connect(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.conn.Close(context.Background()) })
-	if h.Function, err = projection.New(projection.Config{}, h.store); err != nil {
+	if h.Function, err = projection.New(projection.Config{}, h.own); err != nil {
 		t.Fatal(err)
 	}
 	return h

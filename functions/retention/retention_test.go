@@ -35,7 +35,7 @@ func newFunction(t *testing.T, jobs int) *Function {
 		FROM generate_series(1, $1::int)`, jobs); err != nil {
 		t.Fatal(err)
 	}
-	store, err := schedulerdb.Open(t.Context(), url, schedulerdb.Config{Lease: time.Minute, MaxLost: 3})
+	store, err := schedulerdb.Open(t.Context(), pgtest.As(url, Name), schedulerdb.Config{Lease: time.Minute, MaxLost: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

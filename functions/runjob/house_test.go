@@ -87,7 +87,7 @@ type worker struct {
 
 func (h *house) start(change func(*Config, *timing)) *worker {
 	h.t.Helper()
-	store, err := workerdb.Open(h.t.Context(), h.url)
+	store, err := workerdb.Open(h.t.Context(), pgtest.As(h.url, Name))
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ GRANT UPDATE (
 GRANT SELECT ON deliveries TO jobweaver_gateway;
 GRANT UPDATE (status, tries, next_at, finished_at) ON deliveries TO jobweaver_gateway;
 GRANT INSERT ON webhook_ids TO jobweaver_gateway;
-GRANT SELECT ON attempt_logs, job_counts, operation_skips, tallies, workers TO jobweaver_gateway;
+GRANT SELECT ON attempt_logs, job_counts, operation_skips, owner_job_counts, tallies, workers TO jobweaver_gateway;
 GRANT USAGE ON SEQUENCE order_numbers, control_versions TO jobweaver_gateway;
 
 -- Writes the scheduler's word, and deletes what is old.
@@ -35,6 +35,8 @@ GRANT SELECT, INSERT, DELETE ON attempt_logs, deliveries, tally_entries TO jobwe
 GRANT SELECT, INSERT ON operation_answers TO jobweaver_projection;
 GRANT SELECT, INSERT ON job_counts TO jobweaver_projection;
 GRANT UPDATE (as_of, took, counts) ON job_counts TO jobweaver_projection;
+GRANT SELECT, INSERT, DELETE ON owner_job_counts TO jobweaver_projection;
+GRANT UPDATE (counts) ON owner_job_counts TO jobweaver_projection;
 GRANT SELECT, INSERT, DELETE ON tallies TO jobweaver_projection;
 GRANT UPDATE (n, kept, waited, ran, took) ON tallies TO jobweaver_projection;
 GRANT SELECT, INSERT, DELETE ON workers TO jobweaver_projection;

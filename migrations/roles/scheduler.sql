@@ -34,5 +34,5 @@ GRANT DELETE ON jobs TO jobweaver_retention;
 -- What a CHECK asks at each write, and what shortens a history.
 GRANT EXECUTE ON FUNCTION job_is_possible TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command,
     jobweaver_watchdog, jobweaver_retention;
-GRANT EXECUTE ON FUNCTION last_moves
-    TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
+GRANT EXECUTE ON FUNCTION last_moves TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command,
+    jobweaver_watchdog, jobweaver_retention;
