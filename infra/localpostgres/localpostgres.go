@@ -4,6 +4,9 @@ package localpostgres
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -68,6 +71,14 @@ func start(ctx context.Context, cfg Config, bin string, who identity) (*Server, 
 		return nil, err
 	}
 	return s, nil
+}
+
+// Password is for a role of this server that nobody else gives one. It is derived from the superuser's, so it stays the
+// same over starts and is kept nowhere.
+func (s *Server) Password(role string) string {
+	mac := hmac.New(sha256.New, []byte(s.password))
+	mac.Write([]byte(role))
+	return hex.EncodeToString(mac.Sum(nil))
 }
 
 // URL names the database "postgres" as its superuser. It stays the same over Restart.

@@ -14,8 +14,9 @@ import (
 
 // base is what the functions stand on: a PostgreSQL server and a broker, ours or somebody's.
 type base struct {
-	database string   // address of the server
-	brokers  []string // bootstrap list
+	database string                // address of the server
+	postgres *localpostgres.Server // nil: it is somebody's
+	brokers  []string              // bootstrap list
 	stops    []func() error
 }
 
@@ -34,7 +35,7 @@ func raise(ctx context.Context, o Options) (_ *base, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("start PostgreSQL: %w", err)
 		}
-		b.database, b.stops = server.URL(), append(b.stops, server.Stop)
+		b.database, b.postgres, b.stops = server.URL(), server, append(b.stops, server.Stop)
 	}
 	if len(b.brokers) == 0 && o.wants("kafka") {
 		server, err := startKafka(ctx, o)

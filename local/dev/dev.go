@@ -99,7 +99,7 @@ func Run(ctx context.Context, o Options, use func(ctx context.Context, url strin
 	if len(o.Only) > 0 {
 		return onlyBase(ctx, o, below)
 	}
-	urls, err := furnish(ctx, o, below)
+	at, err := furnish(ctx, o, below)
 	if ctx.Err() != nil && err != nil {
 		return ctx.Err()
 	}
@@ -109,26 +109,27 @@ func Run(ctx context.Context, o Options, use func(ctx context.Context, url strin
 	if o.WorkerQueues != nil {
 		others := slices.DeleteFunc(slices.Clone(o.Queues), func(q string) bool { return slices.Contains(o.WorkerQueues, q) })
 		o.say(fmt.Sprintf("A worker of your own, for the other queues:\nexport DATABASE_URL='%s' KAFKA_BROKERS=%s QUEUES=%s",
-			urls.Worker, strings.Join(below.brokers, ","), strings.Join(others, ",")))
+			at["runjob"], strings.Join(below.brokers, ","), strings.Join(others, ",")))
 	}
-	return live(ctx, o, below, urls, door, use)
+	return live(ctx, o, below, at, door, use)
 }
 
-// furnish makes the databases, their tables and the topics.
-func furnish(ctx context.Context, o Options, below *base) (migrations.URLs, error) {
+// furnish makes the databases, their tables and roles, and the topics.
+func furnish(ctx context.Context, o Options, below *base) (addresses, error) {
 	urls, err := migrations.EnsureDatabases(ctx, below.database)
 	if err != nil {
-		return urls, fmt.Errorf("make databases: %w", err)
+		return nil, fmt.Errorf("make databases: %w", err)
 	}
 	for _, d := range databases(urls) {
 		if err := migrations.Up(ctx, d.url, d.set); err != nil {
-			return urls, err
+			return nil, err
 		}
 	}
-	if len(below.brokers) == 0 {
-		return urls, nil
+	at, err := admit(ctx, o, below, urls)
+	if err != nil || len(below.brokers) == 0 {
+		return at, err
 	}
-	return urls, kafkaevent.CreateTopics(ctx, kafkaConfig(below.brokers), jobevent.Topics(o.Queues))
+	return at, kafkaevent.CreateTopics(ctx, kafkaConfig(below.brokers), jobevent.Topics(o.Queues))
 }
 
 type database struct {
@@ -167,18 +168,14 @@ func onlyBase(ctx context.Context, o Options, below *base) error {
 		return err
 	}
 	if below.database != "" {
-		urls, err := furnish(ctx, o, below)
+		at, err := furnish(ctx, o, below)
 		if err != nil {
 			return err
 		}
-		for _, f := range []struct{ name, url string }{
-			{"gateway", urls.API}, {"projection", urls.API}, {"bulk", urls.API}, {"cron", urls.API},
-			{"notify", urls.API},
-			{"ingest", urls.Scheduler}, {"dispatch", urls.Scheduler}, {"outcome", urls.Scheduler},
-			{"command", urls.Scheduler}, {"watchdog", urls.Scheduler},
-			{"retention", urls.Scheduler}, {"runjob", urls.Worker},
-		} {
-			o.say(fmt.Sprintf("PORT=… DATABASE_URL='%s' bin/%s", f.url, f.name))
+		for _, d := range databases(migrations.URLs{}) {
+			for _, function := range d.set.Functions {
+				o.say(fmt.Sprintf("PORT=… DATABASE_URL='%s' bin/%s", at[function], function))
+			}
 		}
 	}
 	o.say("Ctrl-C stops.")

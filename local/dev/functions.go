@@ -24,7 +24,6 @@ import (
 	"github.com/jobweaver/jobweaver/functions/runjob"
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/functions/watchdog"
-	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
@@ -36,7 +35,7 @@ const grace = 15 * time.Second
 
 // live runs all functions until use returns, ctx ends, or one of them fails.
 func live(
-	ctx context.Context, o Options, below *base, urls migrations.URLs, door net.Listener,
+	ctx context.Context, o Options, below *base, at addresses, door net.Listener,
 	use func(ctx context.Context, url string) error,
 ) error {
 	told := defaults{
@@ -45,12 +44,9 @@ func live(
 	if err := told.furnishSecrets(o.Dir); err != nil {
 		return err
 	}
-	stores, err := openStores(ctx, urls, told)
-	if err != nil {
-		return err
-	}
+	stores := &stores{at: at, told: told}
 	defer stores.close()
-	functions, err := stores.functions(o, below)
+	functions, err := stores.functions(ctx, o, below)
 	if err != nil {
 		return err
 	}
@@ -78,120 +74,130 @@ func live(
 	return all.Wait()
 }
 
-// stores are the databases, each opened once for the functions that own it.
+// stores are the databases, which each function opens as its own role.
 type stores struct {
-	api       *apidb.Store
-	scheduler *schedulerdb.Store
-	worker    *workerdb.Store
-
+	at      addresses
 	told    defaults
-	closing []func() // before the databases
+	closing []func()
 }
 
-func openStores(ctx context.Context, urls migrations.URLs, told defaults) (_ *stores, err error) {
-	s := &stores{told: told}
-	defer func() {
-		if err != nil {
-			s.close()
-		}
-	}()
-	if s.api, err = apidb.Open(ctx, urls.API); err != nil {
-		return nil, err
+func (s *stores) api(ctx context.Context, function string) (*apidb.Store, error) {
+	store, err := apidb.Open(ctx, s.at[function])
+	if err == nil {
+		s.closing = append(s.closing, store.Close)
 	}
+	return store, err
+}
+
+func (s *stores) scheduler(ctx context.Context, function string) (*schedulerdb.Store, error) {
 	var cfg schedulerdb.Config
 	if err := s.told.load(&cfg); err != nil {
 		return nil, err
 	}
-	if s.scheduler, err = schedulerdb.Open(ctx, urls.Scheduler, cfg); err != nil {
-		return nil, err
+	store, err := schedulerdb.Open(ctx, s.at[function], cfg)
+	if err == nil {
+		s.closing = append(s.closing, store.Close)
 	}
-	s.worker, err = workerdb.Open(ctx, urls.Worker)
-	return s, err
+	return store, err
 }
 
 func (s *stores) close() {
 	for _, closing := range slices.Backward(s.closing) {
 		closing()
 	}
-	if s.worker != nil {
-		s.worker.Close()
+}
+
+func (s *stores) functions(ctx context.Context, o Options, below *base) ([]funchost.Function, error) {
+	var all []funchost.Function
+	for _, build := range []func(context.Context, Options, *base) (funchost.Function, error){
+		s.gateway, s.projection, s.bulk, s.notify,
+		s.scheduling(ingest.Name, func(store *schedulerdb.Store) funchost.Function { return ingest.New(store).Host() }),
+		s.scheduling(dispatch.Name, func(store *schedulerdb.Store) funchost.Function { return dispatch.New(store).Host() }),
+		s.scheduling(outcome.Name, func(store *schedulerdb.Store) funchost.Function { return outcome.New(store).Host() }),
+		s.scheduling(command.Name, func(store *schedulerdb.Store) funchost.Function { return command.New(store).Host() }),
+		s.scheduling(watchdog.Name, func(store *schedulerdb.Store) funchost.Function { return watchdog.New(store).Host() }),
+		s.retention, s.cron, s.runjob,
+	} {
+		function, err := build(ctx, o, below)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, function)
 	}
-	if s.scheduler != nil {
-		s.scheduler.Close()
-	}
-	if s.api != nil {
-		s.api.Close()
+	return all, nil
+}
+
+// scheduling is what builds a function that needs nothing but the scheduler's database.
+func (s *stores) scheduling(
+	function string, host func(*schedulerdb.Store) funchost.Function,
+) func(context.Context, Options, *base) (funchost.Function, error) {
+	return func(ctx context.Context, _ Options, _ *base) (funchost.Function, error) {
+		store, err := s.scheduler(ctx, function)
+		if err != nil {
+			return funchost.Function{}, err
+		}
+		return host(store), nil
 	}
 }
 
-func (s *stores) functions(o Options, below *base) ([]funchost.Function, error) {
-	broker := funchost.Reachable(funchost.Config{Kafka: kafkaConfig(below.brokers)})
-	worker, err := s.runjob(o, below)
-	if err != nil {
-		return nil, err
-	}
-	projecting, err := s.projection()
-	if err != nil {
-		return nil, err
-	}
-	retiring, err := s.retention()
-	if err != nil {
-		return nil, err
-	}
-	door, err := s.gateway(o, broker)
-	if err != nil {
-		return nil, err
-	}
-	scheduling, err := s.cron(o)
-	if err != nil {
-		return nil, err
-	}
-	delivering, err := s.notify()
-	if err != nil {
-		return nil, err
-	}
-	return []funchost.Function{
-		door.Host(),
-		projecting.Host(),
-		bulk.New(s.api).Host(),
-		delivering.Host(),
-		ingest.New(s.scheduler).Host(),
-		dispatch.New(s.scheduler).Host(),
-		outcome.New(s.scheduler).Host(),
-		command.New(s.scheduler).Host(),
-		watchdog.New(s.scheduler).Host(),
-		retiring.Host(),
-		scheduling.Host(),
-		worker,
-	}, nil
-}
-
-func (s *stores) gateway(o Options, broker func(context.Context) error) (*gateway.Function, error) {
+func (s *stores) gateway(ctx context.Context, o Options, below *base) (funchost.Function, error) {
 	var cfg gateway.Config
 	if err := s.told.load(cfg.Parts()...); err != nil {
-		return nil, err
-	}
-	cfg.Queues, cfg.Broker = o.Queues, broker
-	cfg.JobTypes = o.types()
-	return gateway.New(cfg, s.api)
-}
-
-func (s *stores) notify() (*notify.Function, error) {
-	var cfg notify.Config
-	if err := s.told.load(cfg.Parts()...); err != nil {
-		return nil, err
-	}
-	cfg.Grace = grace
-	return notify.New(cfg, s.api)
-}
-
-func (s *stores) cron(o Options) (*cron.Function, error) {
-	var cfg cron.Config
-	if err := s.told.load(&cfg); err != nil {
-		return nil, err
+		return funchost.Function{}, err
 	}
 	cfg.Queues, cfg.JobTypes = o.Queues, o.types()
-	return cron.New(cfg, s.api)
+	cfg.Broker = funchost.Reachable(funchost.Config{Kafka: kafkaConfig(below.brokers)})
+	store, err := s.api(ctx, gateway.Name)
+	if err != nil {
+		return funchost.Function{}, err
+	}
+	door, err := gateway.New(cfg, store)
+	if err != nil {
+		return funchost.Function{}, err
+	}
+	return door.Host(), nil
+}
+
+func (s *stores) bulk(ctx context.Context, _ Options, _ *base) (funchost.Function, error) {
+	store, err := s.api(ctx, bulk.Name)
+	if err != nil {
+		return funchost.Function{}, err
+	}
+	return bulk.New(store).Host(), nil
+}
+
+func (s *stores) notify(ctx context.Context, _ Options, _ *base) (funchost.Function, error) {
+	var cfg notify.Config
+	if err := s.told.load(cfg.Parts()...); err != nil {
+		return funchost.Function{}, err
+	}
+	cfg.Grace = grace
+	store, err := s.api(ctx, notify.Name)
+	if err != nil {
+		return funchost.Function{}, err
+	}
+	delivering, err := notify.New(cfg, store)
+	if err != nil {
+		return funchost.Function{}, err
+	}
+	return delivering.Host(), nil
+}
+
+func (s *stores) cron(ctx context.Context, o Options, _ *base) (funchost.Function, error) {
+	var cfg cron.Config
+	if err := s.told.load(&cfg); err != nil {
+		return funchost.Function{}, err
+	}
+	cfg.Queues, cfg.JobTypes = o.Queues, o.types()
+	store, err := s.api(ctx, cron.Name)
+	if err != nil {
+		return funchost.Function{}, err
+	}
+	scheduling, err := cron.New(cfg, store)
+	if err != nil {
+		return funchost.Function{}, err
+	}
+	return scheduling.Host(), nil
 }
 
 // types is the job types beside the built-in ones.
@@ -199,23 +205,39 @@ func (o *Options) types() []string {
 	return slices.AppendSeq(slices.Clone(o.JobTypes), maps.Keys(o.Handlers))
 }
 
-func (s *stores) projection() (*projection.Function, error) {
+func (s *stores) projection(ctx context.Context, _ Options, _ *base) (funchost.Function, error) {
 	var cfg projection.Config
 	if err := s.told.load(&cfg); err != nil {
-		return nil, err
+		return funchost.Function{}, err
 	}
-	return projection.New(cfg, s.api)
+	store, err := s.api(ctx, projection.Name)
+	if err != nil {
+		return funchost.Function{}, err
+	}
+	projecting, err := projection.New(cfg, store)
+	if err != nil {
+		return funchost.Function{}, err
+	}
+	return projecting.Host(), nil
 }
 
-func (s *stores) retention() (*retention.Function, error) {
+func (s *stores) retention(ctx context.Context, _ Options, _ *base) (funchost.Function, error) {
 	var keep schedulerdb.Retention
 	if err := s.told.load(&keep); err != nil {
-		return nil, err
+		return funchost.Function{}, err
 	}
-	return retention.New(keep, s.scheduler)
+	store, err := s.scheduler(ctx, retention.Name)
+	if err != nil {
+		return funchost.Function{}, err
+	}
+	retiring, err := retention.New(keep, store)
+	if err != nil {
+		return funchost.Function{}, err
+	}
+	return retiring.Host(), nil
 }
 
-func (s *stores) runjob(o Options, below *base) (funchost.Function, error) {
+func (s *stores) runjob(ctx context.Context, o Options, below *base) (funchost.Function, error) {
 	var cfg runjob.Config
 	if err := s.told.load(&cfg); err != nil {
 		return funchost.Function{}, err
@@ -229,6 +251,11 @@ func (s *stores) runjob(o Options, below *base) (funchost.Function, error) {
 	if err := s.told.load(types.Parts()...); err != nil {
 		return funchost.Function{}, err
 	}
+	store, err := workerdb.Open(ctx, s.at[runjob.Name])
+	if err != nil {
+		return funchost.Function{}, err
+	}
+	s.closing = append(s.closing, store.Close)
 	registry, err := handlers.Builtin(types)
 	if err != nil {
 		return funchost.Function{}, err
@@ -243,7 +270,7 @@ func (s *stores) runjob(o Options, below *base) (funchost.Function, error) {
 	if metrics == nil {
 		metrics = prometheus.DefaultRegisterer
 	}
-	worker, err := runjob.New(cfg, s.worker, registry, metrics)
+	worker, err := runjob.New(cfg, store, registry, metrics)
 	if err != nil {
 		return funchost.Function{}, err
 	}

@@ -109,10 +109,20 @@ func (h *house) furnish() {
 		migrations.Up(h.t.Context(), h.urls.API, migrations.API),
 		migrations.Up(h.t.Context(), h.urls.Scheduler, migrations.Scheduler),
 		migrations.Up(h.t.Context(), h.urls.Worker, migrations.Worker),
+		h.admit(migrations.API), h.admit(migrations.Scheduler), h.admit(migrations.Worker),
 		h.createTopics(h.t.Context()))
 	if err != nil {
 		h.t.Fatal(err)
 	}
+}
+
+// admit gives each function of a database its role: no process has more rights than it is to have.
+func (h *house) admit(set migrations.Set) error {
+	passwords := map[string]string{}
+	for _, role := range set.Roles() {
+		passwords[role] = h.postgres.Password(role)
+	}
+	return migrations.Grant(h.t.Context(), h.urls.Of(set.Functions[0]), set, passwords)
 }
 
 func (h *house) createTopics(ctx context.Context) error {
@@ -123,15 +133,11 @@ func (h *house) createTopics(ctx context.Context) error {
 
 func (h *house) startFunctions(bin string, plan plan) {
 	h.t.Helper()
-	databases := map[string]string{
-		"gateway": h.urls.API, "projection": h.urls.API, "bulk": h.urls.API, "cron": h.urls.API, "notify": h.urls.API,
-		"runjob": h.urls.Worker,
-	}
 	var ports []string
 	for _, function := range functions {
-		url, ok := databases[function]
-		if !ok {
-			url = h.urls.Scheduler
+		url, err := h.urls.As(function, h.postgres.Password(migrations.Role(function)))
+		if err != nil {
+			h.t.Fatal(err)
 		}
 		for n := range plan.countOf(function) {
 			name := fmt.Sprintf("%s-%d", function, n+1)
