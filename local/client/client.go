@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,6 +39,9 @@ type Error struct {
 		Path    string `json:"path"`
 		Message string `json:"message"`
 	} `json:"details"`
+
+	again bool          // the gateway has done nothing, and says when to ask again
+	after time.Duration // that
 }
 
 func (e *Error) Error() string {
@@ -164,8 +168,35 @@ func (c *Client) Command(ctx context.Context, id, command string) (number int, e
 	return kept.Command, err
 }
 
-// Do sends a request and decodes the answer into out, where it is not nil. headers are pairs.
+// What Do takes upon itself where the gateway says that it is asked too often.
+const (
+	patience = 30 * time.Second // in all
+	maxTries = 10
+)
+
+// Do sends a request and decodes the answer into out, where it is not nil. headers are pairs. To a 429 it listens: nothing
+// was done, so whatever it was may be asked for again.
 func (c *Client) Do(
+	ctx context.Context, method, path, contentType string, body []byte, out any, headers ...string,
+) (json.RawMessage, error) {
+	end := time.Now().Add(patience)
+	for try := 1; ; try++ {
+		raw, err := c.once(ctx, method, path, contentType, body, out, headers...)
+		var refused *Error
+		if !errors.As(err, &refused) || !refused.again || try == maxTries || time.Until(end) < refused.after {
+			return raw, err
+		}
+		pause := time.NewTimer(refused.after)
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return raw, err
+		case <-pause.C:
+		}
+	}
+}
+
+func (c *Client) once(
 	ctx context.Context, method, path, contentType string, body []byte, out any, headers ...string,
 ) (json.RawMessage, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
@@ -192,6 +223,10 @@ func (c *Client) Do(
 	if res.StatusCode >= http.StatusBadRequest {
 		apiError := &Error{Status: res.StatusCode, Message: http.StatusText(res.StatusCode)}
 		_ = json.Unmarshal(raw, apiError) // what is no error body of ours keeps the status
+		if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && seconds >= 0 {
+			apiError.again = res.StatusCode == http.StatusTooManyRequests
+			apiError.after = time.Duration(min(seconds, 3600)) * time.Second
+		}
 		return raw, apiError
 	}
 	if out == nil || len(raw) == 0 {
