@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,8 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
@@ -56,6 +59,20 @@ func TestWhoAsksTooOftenIsToldWhenToComeAgain(t *testing.T) {
 	if again := c.get("/api/jobs"); again.header.Get("RateLimit") != `"requests";r=0;t=`+again.header.Get("Retry-After") {
 		t.Errorf("RateLimit %s, Retry-After %s", again.header.Get("RateLimit"), again.header.Get("Retry-After"))
 	}
+}
+
+func TestEachOwnerHasALimitOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.Door.RateLimit = gateway.AuthOn, seldom })
+	acme, too, other, all := h.as("acme", "read"), h.as("acme", "admin"), h.as("beta", "read"), h.as("", "admin")
+	acme.get("/api/jobs").want(http.StatusOK)
+	too.get("/api/stats").wantSlower() // by whatever key
+	acme.post("/api/jobs", plainJob).wantSlower()
+	other.get("/api/jobs").want(http.StatusOK)
+	all.get("/api/jobs").want(http.StatusOK)
+	h.get("/").want(http.StatusOK) // nobody's, counted by address
+	h.get("/").wantSlower()
+	h.get("/api/jobs").wantError(apierror.Unauthorized)
 }
 
 func TestWithoutALimitNothingIsSaidOfOne(t *testing.T) {
@@ -353,4 +370,37 @@ func (e unending) Read(p []byte) (int, error) {
 		p[i] = byte(e)
 	}
 	return len(p), nil
+}
+
+func TestAPageOfJobsEndsWhereItIsLarge(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	large, err := json.Marshal(strings.Repeat("x", 250<<10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const jobs = 40
+	for range jobs {
+		h.scheduler(h.submit(plainJob), 1, jobstate.Completed, func(s *jobevent.Status) { s.Output = large })
+	}
+	seen, pages, cursor := 0, 0, ""
+	for {
+		r := h.get("/api/jobs?limit=200" + cursor).want(http.StatusOK)
+		var page struct {
+			Jobs       []struct{ JobID string }
+			NextCursor *string
+		}
+		r.into(&page)
+		seen, pages = seen+len(page.Jobs), pages+1
+		if len(r.body) > 9<<20 {
+			t.Errorf("a page of %d bytes", len(r.body))
+		}
+		if page.NextCursor == nil {
+			break
+		}
+		cursor = "&cursor=" + *page.NextCursor
+	}
+	if seen != jobs || pages != 2 {
+		t.Errorf("%d jobs on %d pages", seen, pages)
+	}
 }

@@ -18,6 +18,8 @@ const (
 	defaultLimit = 50
 	maxLimit     = 200
 	shownLines   = 200 // of a job's log, beside the job
+
+	maxPageBytes = 8 << 20 // of outputs, each of which is far smaller
 )
 
 // get is GET /api/jobs/{jobId}; with ?wait= it holds the answer until the job has ended.
@@ -140,6 +142,13 @@ func (f *Function) jobPage(ctx context.Context, owner apidb.Owner, filter apidb.
 	jobs, more, err := f.store.ListJobs(ctx, owner, filter)
 	if err != nil {
 		return listBody{}, err
+	}
+	size := 0
+	for i := range jobs {
+		if size += len(jobs[i].Snapshot.Output); size > maxPageBytes {
+			jobs, more = jobs[:i], true
+			break
+		}
 	}
 	body := listBody{Jobs: make([]jobview.Summary, len(jobs))}
 	for i, job := range jobs {
