@@ -1,0 +1,85 @@
+package apidb
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+// Why a statement need not know whose rows it sees.
+const (
+	forAll = "functions use it for all owners, and answer no request with it"
+	asked  = "of what a statement with the owner in it has found for the same request"
+	locked = "under the lock of a row that was found by its owner, in the same transaction"
+	secret = "its request knows the attempt's secret, which is its right"
+	own    = "it is about keys themselves, before it is known whose a request is, or the installation's admin's"
+	shared = "what it reads is nobody's: of queues, workers, types or the whole installation; the gateway shows of it what is the owner's"
+	none   = "it touches no row of an owner"
+)
+
+// ownerless are the statements without an owner in them.
+var ownerless = map[string]string{
+	"LogInsertMany": forAll, "CallbacksLock": forAll, "CallbacksGiveUp": forAll, "CallbacksOf": forAll, "CallbacksAnswer": forAll,
+	"CallbacksUnconfirmed": forAll, "WebhooksForget": forAll, "CommandsUnconfirmed": forAll, "JobsApplyStatus": forAll,
+	"CommandsAnswered": forAll, "JobsDelete": forAll, "JobsProgress": forAll, "JobsUnconfirmed": forAll, "JobsInFlight": forAll,
+	"JobsWaiting": forAll, "JobsExpire": forAll, "LogsExpire": forAll,
+	"DeliveryHosts": forAll, "DeliveryNext": forAll, "DeliveriesClaim": forAll, "DeliverySettle": forAll, "DeliveryRelease": forAll,
+	"DeliveriesForget": forAll, "OperationsForget": forAll, "OperationsUnfinished": forAll, "OperationLock": forAll,
+	"OperationUnanswered": forAll, "OperationAnswersTake": forAll, "OperationListed": forAll, "OperationAdvance": forAll,
+	"OperationSkipsAdd": forAll, "TicksRecord": forAll, "ScheduleJobsNotEnded": forAll, "TicksForget": forAll,
+	"SchedulesDue": forAll, "SchedulesFired": forAll, "ScheduleNext": forAll, "ControlsApplied": forAll,
+	"ControlsUnconfirmed": forAll, "TallyTakeEntries": forAll, "TallyTakeOld": forAll, "TallyForget": forAll, "JobsCountPage": forAll,
+	"JobCountsPut": forAll, "WorkerSeeMany": forAll, "WorkerRemoveMany": forAll, "WorkersForget": forAll,
+
+	"OperationSkips": asked, "JobsEnded": asked, "OperationsEnded": asked, "JobsTied": asked, "TicksList": asked,
+	"OperationsList": "only for who sees all owners' things",
+	"CommandOfJob":   locked, "CommandKeep": locked, "CallbacksInTheWay": locked, "CommandsOfJobs": locked,
+	"ScheduleReplace": locked, "ScheduleLock": locked, "ScheduleBegin": locked, "SchedulePause": locked, "ScheduleDelete": locked,
+	"CallbackLock": secret, "CallbackBefore": secret, "CallbackKeep": secret, "CallbackProgress": secret, "WebhookSeen": secret,
+	"KeysByID": own, "KeyEnsure": own, "KeysAll": own, "KeyRetire": own, "KeysUsed": own,
+	"ControlLock": shared, "ControlByName": shared, "ControlsCount": shared, "ControlPut": shared, "ControlsAll": shared,
+	"JobFigures": shared, "JobCounts": shared, "WorkerFigures": shared, "WorkersAll": shared,
+	"Now": none, "OrdersLock": none, "OperationsWake": none, "SchedulesChanged": none, "TallyLock": none,
+}
+
+var (
+	statements = regexp.MustCompile(`(?m)^-- name: (\w+) :\w+$`)
+	ownerIn    = regexp.MustCompile(`@(owners?|owner_ids?|everyone)\b|narg\('(owner|owner_id)'\)`)
+)
+
+// Each statement has an owner in it, or a reason why not: who adds one has to think of it.
+func TestEachStatementKnowsItsOwnerOrSaysWhyNot(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("sql/*.sql")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	seen := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := statements.FindAllSubmatchIndex(text, -1)
+		for i, place := range at {
+			end := len(text)
+			if i+1 < len(at) {
+				end = at[i+1][0]
+			}
+			name, body := string(text[place[2]:place[3]]), text[place[1]:end]
+			seen[name] = true
+			switch why := ownerless[name]; {
+			case ownerIn.Match(body) && why != "":
+				t.Errorf("%s: %s has an owner in it, and stands among those that have none", file, name)
+			case !ownerIn.Match(body) && why == "":
+				t.Errorf("%s: %s has no owner in it; say why", file, name)
+			}
+		}
+	}
+	for name := range ownerless {
+		if !seen[name] {
+			t.Errorf("there is no statement %s", name)
+		}
+	}
+}
