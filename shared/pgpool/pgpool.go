@@ -19,7 +19,7 @@ const openPatience = 20 * time.Second
 type Option func(*pgxpool.Config)
 
 // Open makes a pool for url once its server answers. It waits for a server that is away, and fails
-// at once when waiting cannot help: a wrong password, a database that does not exist.
+// at once when waiting cannot help: a wrong password, no such database, a certificate that is not trusted.
 func Open(ctx context.Context, url string, options ...Option) (*pgxpool.Pool, error) {
 	pool, err := Lazy(ctx, url, options...)
 	if err != nil {
@@ -59,7 +59,7 @@ func Lazy(ctx context.Context, url string, options ...Option) (*pgxpool.Pool, er
 func awaitServer(ctx context.Context, pool *pgxpool.Pool) error {
 	for deadline := time.Now().Add(openPatience); ; {
 		err := pool.Ping(ctx)
-		if err == nil || !IsUnavailable(err) || time.Now().After(deadline) {
+		if err == nil || !IsUnavailable(err) || isStranger(err) || time.Now().After(deadline) {
 			return err
 		}
 		select {

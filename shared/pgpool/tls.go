@@ -3,6 +3,7 @@ package pgpool
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync"
@@ -29,6 +30,12 @@ func Secure(url string) bool {
 func knows(host string, by *tls.Config) bool {
 	return strings.HasPrefix(host, "/") || tlsfiles.IsLoopback(host) ||
 		by != nil && (!by.InsecureSkipVerify || by.VerifyPeerCertificate != nil)
+}
+
+// isStranger: the server is not who it should be, or will not have it that we are.
+func isStranger(err error) bool {
+	unknown, alert := (*tls.CertificateVerificationError)(nil), tls.AlertError(0)
+	return errors.As(err, &unknown) || errors.As(err, &alert)
 }
 
 // renewal reads an address again for each new connection: what its sslrootcert, sslcert and sslkey name may have
