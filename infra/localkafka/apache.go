@@ -50,17 +50,22 @@ func startApache(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	a := apache{dir: cfg.Dir, classpath: filepath.Join(jars, "*"), port: cfg.Port}
+	a := apache{dir: cfg.Dir, classpath: filepath.Join(jars, "*"), port: cfg.Port, secure: cfg.Secure}
 	if err := a.run(ctx); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	stop := func() error { return errors.Join(a.stop(), lock.Close()) }
-	return &Server{address: fmt.Sprintf("127.0.0.1:%d", a.port), stop: stop}, nil
+	server := &Server{address: fmt.Sprintf("127.0.0.1:%d", a.port), stop: stop}
+	if a.secure != nil {
+		server.secure = fmt.Sprintf("127.0.0.1:%d", a.secure.Port)
+	}
+	return server, nil
 }
 
 type apache struct {
 	dir, classpath string
 	port           int
+	secure         *Secure // nil: none
 	cmd            *exec.Cmd
 	ended          <-chan struct{}
 }
@@ -102,9 +107,17 @@ func (a *apache) configure() (file string, err error) {
 			return "", err
 		}
 	}
+	if a.secure != nil {
+		door := *a.secure
+		if a.secure = &door; door.Port == 0 {
+			if a.secure.Port, err = freePort(); err != nil {
+				return "", err
+			}
+		}
+	}
 	var text bytes.Buffer
 	err = properties.Execute(&text, map[string]any{
-		"Port": a.port, "ControllerPort": controller, "Data": a.data(), "MaxMessage": maxMessage,
+		"Port": a.port, "ControllerPort": controller, "Data": a.data(), "MaxMessage": maxMessage, "Secure": a.secure,
 	})
 	if err != nil {
 		return "", err
@@ -123,8 +136,15 @@ func (a *apache) format(ctx context.Context, config string) error {
 	id := make([]byte, 16)
 	_, _ = rand.Read(id)
 	id[0] &= 0x7f // an id that begins with a dash would be taken for an option
-	cmd := exec.CommandContext(ctx, "java", "-cp", a.classpath, "kafka.tools.StorageTool",
-		"format", "-t", base64.RawURLEncoding.EncodeToString(id), "-c", config)
+	args := []string{"-cp", a.classpath, "kafka.tools.StorageTool",
+		"format", "-t", base64.RawURLEncoding.EncodeToString(id), "-c", config}
+	if a.secure != nil {
+		for _, mechanism := range []string{"SCRAM-SHA-256", "SCRAM-SHA-512"} {
+			args = append(args, "--add-scram",
+				fmt.Sprintf("%s=[name=%s,password=%s]", mechanism, a.secure.User, a.secure.Password))
+		}
+	}
+	cmd := exec.CommandContext(ctx, "java", args...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("format its data: %w\n%s", err, out)
 	}

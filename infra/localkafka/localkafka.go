@@ -23,16 +23,29 @@ type Config struct {
 	Dir      string            // data; kept, and found again by the next start. Embedded: "" is memory
 	Port     int               // on 127.0.0.1; 0 takes a free one
 	Progress func(line string) // told before slow first steps; may be nil
+	Secure   *Secure           // of Apache Kafka only: a second door; may be nil
+}
+
+// Secure is a listener that speaks TLS and SASL (PLAIN and both SCRAMs), and asks for a client's certificate.
+type Secure struct {
+	Port           int    // on 127.0.0.1; 0 takes a free one
+	Keystore       string // PEM file of its key and its certificate
+	ClientCA       string // PEM file of whom it trusts
+	User, Password string // letters, digits and blanks
 }
 
 // Server is one running broker.
 type Server struct {
 	address string
+	secure  string
 	stop    func() error
 }
 
 // Brokers is the bootstrap list.
 func (s *Server) Brokers() []string { return []string{s.address} }
+
+// SecureBrokers is the bootstrap list of the door of Config.Secure.
+func (s *Server) SecureBrokers() []string { return []string{s.secure} }
 
 // Stop ends the broker cleanly; its data stays in Dir.
 func (s *Server) Stop() error { return s.stop() }

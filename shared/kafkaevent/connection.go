@@ -2,9 +2,7 @@ package kafkaevent
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/IBM/sarama"
@@ -30,7 +28,7 @@ func openConnection(cfg Config) (*connection, error) {
 	producer, err := sarama.NewSyncProducerFromClient(client)
 	if err != nil {
 		_ = client.Close()
-		return nil, fmt.Errorf("connect to %s: %w", strings.Join(cfg.addrs(), ","), err)
+		return nil, cfg.unreached(err)
 	}
 	return &connection{SyncProducer: producer, client: client, known: map[string]bool{}}, nil
 }

@@ -1,7 +1,9 @@
 package kafkaevent
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"sync"
@@ -45,9 +47,22 @@ func openClient(cfg Config, change func(*sarama.Config)) (sarama.Client, error) 
 	change(s)
 	client, err := sarama.NewClient(cfg.addrs(), s)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", strings.Join(cfg.addrs(), ","), err)
+		return nil, cfg.unreached(err)
 	}
 	return client, nil
+}
+
+// unreached says what may be behind a broker that only hangs up, as some do at a wrong password.
+func (c Config) unreached(err error) error {
+	at := strings.Join(c.addrs(), ",")
+	switch {
+	case !errors.Is(err, io.EOF):
+		return fmt.Errorf("connect to %s: %w", at, err)
+	case c.SASLMechanism != "":
+		return fmt.Errorf("connect to %s: it hangs up, does SASL know name, password and mechanism? %w", at, err)
+	default:
+		return fmt.Errorf("connect to %s: it hangs up, does it want TLS or SASL? %w", at, err)
+	}
 }
 
 // Coordinator overrides the fetching client's.
