@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/sealing"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
@@ -21,6 +22,7 @@ type attempt struct {
 	traceID uuid.UUID
 	from    record // done once the outcome is published
 
+	sealer   *sealing.Sealer
 	log      attemptLog
 	progress atomic.Pointer[jobevent.Progress]
 	private  atomic.Bool // its message is not for the log
@@ -34,6 +36,7 @@ type attempt struct {
 	end       context.CancelCauseFunc // ends the handler's context; nil: not started
 	cancelled bool                    // end was called for a cancel
 	decided   bool                    // it has its outcome, whatever its handler still does
+	told      told                    // the progress that beats have
 }
 
 func (a *attempt) key() workerdb.Key {

@@ -18,6 +18,7 @@ type attemptLog struct {
 	first int                // number of lines[0]
 	bytes int                // of all lines so far
 	full  bool
+	seal  func(text string) string // nil: lines are kept as they are
 }
 
 // add keeps a line as long as the attempt's log is within its limits, and says once that it is not.
@@ -31,9 +32,13 @@ func (l *attemptLog) add(level slog.Level, text string) {
 	room := maxLogBytes - l.bytes
 	text = clean(text, room)
 	l.bytes += len(text)
+	room -= len(text)
+	if l.seal != nil {
+		text = l.seal(text)
+	}
 	l.lines = append(l.lines, jobevent.LogLine{At: now, Level: strings.ToLower(level.String()), Text: text})
 	// The last line is kept for saying so.
-	if l.first+len(l.lines) == maxLogLines-1 || l.bytes >= room {
+	if l.first+len(l.lines) == maxLogLines-1 || room < len(more) {
 		l.full = true
 		l.lines = append(l.lines, jobevent.LogLine{At: now, Level: "warn", Text: logIsFull})
 	}
@@ -49,9 +54,12 @@ func (l *attemptLog) drain() (lines []jobevent.LogLine, first int) {
 	return lines, first
 }
 
-// clean makes text storable and short: valid UTF-8, no NUL (PostgreSQL's text takes neither), at most limit bytes.
+// more ends a text that was cut.
+const more = "…"
+
+// clean makes text storable and short: valid UTF-8, no NUL (PostgreSQL's text takes neither), at most limit
+// bytes, which are enough for more.
 func clean(text string, limit int) string {
-	const more = "…"
 	if len(text) > limit {
 		text = text[:limit-len(more)] + more
 	}

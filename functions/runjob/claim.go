@@ -130,6 +130,7 @@ func (f *Function) place(orders []ordered, claims []workerdb.Claim, era int, beg
 		switch claims[i].State {
 		case workerdb.Claimed, workerdb.OpenMine: // the latter: a claim whose answer got lost
 			a := &attempt{run: o.run, queue: o.partition.queue, traceID: o.traceID, from: o.record}
+			a.sealWith(f.sealer)
 			if o.run.ExpiresAt != nil {
 				a.expiresAt = began.Add(o.run.ExpiresAt.Sub(claims[i].At))
 			}

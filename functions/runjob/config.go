@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/sealing"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
@@ -20,10 +21,15 @@ type Config struct {
 
 	RetainAttempts time.Duration `envconfig:"RETAIN_ATTEMPTS" default:"192h" desc:"how long what became of an attempt is kept, longer than topics keep records; 0: for ever"`
 
+	Sealing sealing.Config `ignored:"true"` // a part of its own
+
 	Queues  []string          `ignored:"true"`
 	Kafka   kafkaevent.Config `ignored:"true"`
 	Version string            `ignored:"true"` // of this build
 }
+
+// Parts are the structs into which the environment is read, each by itself.
+func (c *Config) Parts() []any { return []any{c, &c.Sealing} }
 
 var queueName = regexp.MustCompile(`^[a-z0-9-]{1,63}$`)
 
@@ -91,7 +97,7 @@ const (
 	maxUnsaidBytes = 16 << 20
 	maxTakeBytes   = 8 << 20 // of records, at once
 	maxGap         = 10_000  // done records that wait for an earlier one, before that is warned of
-	maxMessage     = 4 << 10 // bytes of an outcome's message
+	maxMessage     = jobevent.MaxMessage // bytes
 	maxCode        = 100     // bytes of an error code
 	maxCancels     = 10_000  // wishes to cancel that wait for the store
 	maxAhead       = 1000    // attempts held beyond the places

@@ -35,7 +35,11 @@ func (f *Function) execute(ctx context.Context, a *attempt) workerdb.Outcome {
 			Code: string(apierror.UnknownJobType), Message: fmt.Sprintf("no handler for job type %q", a.run.JobType),
 		})
 	}
-	given := handlers.NewAttempt(a.run, a.traceID, a.log.add, func(p jobevent.Progress) {
+	run, closed := a.open()
+	if closed != nil {
+		return failedOutcome(a, closed)
+	}
+	given := handlers.NewAttempt(run, a.traceID, a.log.add, func(p jobevent.Progress) {
 		p.Message = clean(p.Message, maxMessage)
 		a.progress.Store(&p)
 		f.beats.change()
@@ -50,7 +54,7 @@ func (f *Function) execute(ctx context.Context, a *attempt) workerdb.Outcome {
 func call(ctx context.Context, h handlers.Handler, a *attempt, given *handlers.Attempt) (o workerdb.Outcome) {
 	defer func() {
 		if value := recover(); value != nil {
-			slog.ErrorContext(ctx, "handler panicked", "panic", clean(fmt.Sprint(value), maxMessage))
+			slog.ErrorContext(ctx, "handler panicked", "panic", a.forLog(clean(fmt.Sprint(value), maxMessage)))
 			o = errorOutcome(ctx, a, &handlers.Failure{
 				Code: string(apierror.Panic), Message: fmt.Sprintf("panic: %v\n\n%s", value, debug.Stack()), Retryable: true,
 			})

@@ -18,6 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/sealing"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
@@ -32,6 +33,7 @@ type Function struct {
 	timing   timing
 	store    *workerdb.Store
 	registry *handlers.Registry
+	sealer   *sealing.Sealer
 	metrics  *metrics
 	meter    telemetry.Meter
 
@@ -58,15 +60,18 @@ func New(
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
+	sealer, err := sealing.New(cfg.Sealing)
+	if err != nil {
+		return nil, err
+	}
 	f := &Function{
-		id: newID(), cfg: cfg, timing: defaultTiming, store: store, registry: registry,
+		id: newID(), cfg: cfg, timing: defaultTiming, store: store, registry: registry, sealer: sealer,
 		meter:    telemetry.NewMeter(Name),
 		wake:     make(chan struct{}, 1),
 		finished: newIntake[finished](), said: newIntake[finished](), wishes: newIntake[wish](),
 	}
 	f.beats = newBeats()
 	f.pool = newPool(cfg.PoolSize, cfg.QueueSize, f.timing.silence, f.decided, f.poolChanged)
-	var err error
 	if f.consumers, err = newConsumers(cfg.Kafka, cfg.Queues, f.wakeUp, f.beats.change); err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func (p *pool) heartbeat(now time.Time) jobevent.Heartbeat {
 			p.changed(0)
 			continue
 		}
-		attempt := jobevent.HeldAttempt{JobID: a.run.JobID, Attempt: a.run.Attempt, Progress: a.progress.Load()}
+		attempt := jobevent.HeldAttempt{JobID: a.run.JobID, Attempt: a.run.Attempt, Progress: a.tell()}
 		if !a.startedAt.IsZero() {
 			started := a.startedAt.UTC()
 			attempt.StartedAt = &started

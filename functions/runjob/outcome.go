@@ -14,6 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/sealing"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
@@ -40,7 +41,7 @@ func resultOutcome(a *attempt, r handlers.Result) workerdb.Outcome {
 		return failedOutcome(a, wrong)
 	}
 	o := ended(a, workerdb.Completed)
-	o.Output = r.Output
+	o.Output = a.sealer.Seal(a.spot(sealing.Output), r.Output)
 	return o
 }
 
@@ -89,7 +90,7 @@ func errorOutcome(ctx context.Context, a *attempt, err error) workerdb.Outcome {
 
 func failedOutcome(a *attempt, f *handlers.Failure) workerdb.Outcome {
 	o := ended(a, jobevent.KindFailed)
-	o.ErrorCode, o.Message = clean(f.Code, maxCode), clean(f.Message, maxMessage)
+	o.ErrorCode, o.Message = clean(f.Code, maxCode), a.sealMessage(clean(f.Message, maxMessage))
 	if o.ErrorCode == "" {
 		o.ErrorCode = string(apierror.HandlerFailed)
 	}

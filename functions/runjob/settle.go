@@ -98,7 +98,7 @@ func logOutcome(ctx context.Context, o workerdb.Outcome, private bool) {
 	if !slog.Default().Enabled(ctx, level) {
 		return
 	}
-	if private {
+	if private || jobevent.IsSealed(o.Message) {
 		o.Message = ""
 	}
 	slog.Default().LogAttrs(ctx, level, "attempt settled", slog.String("outcome", string(o.Kind)),

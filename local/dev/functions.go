@@ -239,7 +239,7 @@ func (s *stores) retention(ctx context.Context, _ Options, _ *base) (funchost.Fu
 
 func (s *stores) runjob(ctx context.Context, o Options, below *base) (funchost.Function, error) {
 	var cfg runjob.Config
-	if err := s.told.load(&cfg); err != nil {
+	if err := s.told.load(cfg.Parts()...); err != nil {
 		return funchost.Function{}, err
 	}
 	cfg.Queues, cfg.Kafka, cfg.Version = o.Queues, kafkaConfig(below.brokers), funchost.Version

@@ -52,7 +52,7 @@ func main() {
 	table(&page, "projection", projection.Config{})
 	table(&page, "ingest, dispatch, outcome, command, watchdog", schedulerdb.Config{})
 	table(&page, "retention", schedulerdb.Retention{})
-	table(&page, "runjob (the worker)", append([]any{&runjob.Config{}}, new(handlers.Config).Parts()...)...)
+	table(&page, "runjob (the worker)", append(new(runjob.Config).Parts(), new(handlers.Config).Parts()...)...)
 	page.WriteString(tail)
 	if err := os.WriteFile(os.Args[1], page.Bytes(), 0o644); err != nil {
 		fail(err)

@@ -41,6 +41,7 @@ const (
 	InvalidOutput    Code = "WORKER.INVALID_OUTPUT"
 	OutputTooLarge   Code = "WORKER.OUTPUT_TOO_LARGE"
 	NotConfigured    Code = "WORKER.NOT_CONFIGURED"
+	PayloadSealed    Code = "WORKER.PAYLOAD_SEALED"
 	EmailRefused     Code = "WORKER.EMAIL_REFUSED"
 	EmailFailed      Code = "WORKER.EMAIL_FAILED"
 	CallFailed       Code = "WORKER.CALL_FAILED"
@@ -104,6 +105,7 @@ var table = []Entry{
 	{InvalidOutput, 0, "What the handler gave as output is not JSON that can be stored."},
 	{OutputTooLarge, 0, "What the handler gave as output is larger than 256 KiB."},
 	{NotConfigured, 0, "The job type needs a setting that the worker does not have; the message names it."},
+	{PayloadSealed, 0, "The payload is sealed with a key that the worker does not have, or it was altered."},
 	{EmailRefused, 0, "The mail server refused the message, its sender or a recipient, for good."},
 	{EmailFailed, 0, "The mail server could not be reached, or said that it may take the message later."},
 	{CallFailed, 0, "The URL that the job calls did not answer, or not with 2xx."},
