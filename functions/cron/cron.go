@@ -13,6 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/outbound"
+	"github.com/jobweaver/jobweaver/shared/sealing"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -36,7 +37,12 @@ type Config struct {
 	Queues   []string `ignored:"true"` // that a job may name
 
 	RetryPolicies string `envconfig:"RETRY_POLICIES" desc:"JSON: by job type maxRetryCount, retryPolicy, timeoutMs where a request does not say"`
+
+	Sealing sealing.Config `ignored:"true"` // a part of its own
 }
+
+// Parts are the structs into which the environment is read, each by itself.
+func (c *Config) Parts() []any { return []any{c, &c.Sealing} }
 
 // Function ticks when a schedule is due.
 type Function struct {
@@ -55,10 +61,15 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 	if err != nil {
 		return nil, fmt.Errorf("RETRY_POLICIES: %w", err)
 	}
+	sealer, err := sealing.New(cfg.Sealing)
+	if err != nil {
+		return nil, err
+	}
 	return &Function{
 		store: store, wake: make(chan struct{}, 1), say: make(chan []event.Event, unsaid),
 		rules: apidb.ScheduleRules{
 			Rules: jobspec.Rules{Queues: cfg.Queues, JobTypes: cfg.JobTypes, CheckURL: outbound.CheckURL}, Defaults: defaults,
+			Sealer: sealer,
 		},
 	}, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/sealing"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -48,7 +49,7 @@ func (f *Function) fail(c *gin.Context, err error) {
 		c.Header("WWW-Authenticate", "Bearer")
 	case errors.As(err, &slow):
 		c.Header("Retry-After", slow.seconds())
-	case body.ErrorCode == apierror.Unavailable:
+	case body.Status == http.StatusServiceUnavailable:
 		c.Header("Retry-After", "1")
 		if !errors.Is(err, context.Canceled) && f.grumble.now() {
 			logFailure(c, body, err)
@@ -118,6 +119,8 @@ func public(err error) *apierror.Error {
 		return apierror.New(apierror.InvalidJobRequest, "%s", apidb.ErrTooManyControls)
 	case errors.Is(err, apidb.ErrConflict):
 		return apierror.New(apierror.IdempotencyConflict, "%s", apidb.ErrConflict)
+	case errors.Is(err, sealing.ErrNoKey), errors.Is(err, sealing.ErrAltered):
+		return apierror.New(apierror.Sealed, "what it takes is sealed and does not open")
 	case errors.Is(err, jobevent.ErrInvalid):
 		return apierror.New(apierror.InvalidJobRequest, "the database refuses a value of the request")
 	case pgpool.IsUnavailable(err), errors.Is(err, context.Canceled):

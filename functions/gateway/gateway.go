@@ -15,6 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/outbound"
+	"github.com/jobweaver/jobweaver/shared/sealing"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
@@ -31,15 +32,16 @@ type Config struct {
 
 	RetryPolicies string `envconfig:"RETRY_POLICIES" desc:"JSON: by job type maxRetryCount, retryPolicy, timeoutMs where a request does not say"`
 
-	Callbacks webhook.CallbackConfig `ignored:"true"` // a part of its own
-	Door      DoorConfig             `ignored:"true"` // the same
+	Callbacks webhook.CallbackConfig `ignored:"true"` // parts of their own
+	Door      DoorConfig             `ignored:"true"`
+	Sealing   sealing.Config         `ignored:"true"`
 
 	// Broker asks whether what events are said to can be reached; for the health page only.
 	Broker func(context.Context) error `ignored:"true"`
 }
 
 // Parts are the structs into which the environment is read, each by itself.
-func (c *Config) Parts() []any { return []any{c, &c.Callbacks, &c.Door} }
+func (c *Config) Parts() []any { return []any{c, &c.Callbacks, &c.Door, &c.Sealing} }
 
 // Function serves HTTP and says what it has accepted.
 type Function struct {
@@ -59,6 +61,7 @@ type Function struct {
 	door     *door
 
 	callbackKeys *webhook.CallbackKeys
+	sealer       *sealing.Sealer
 }
 
 // New makes the function on the API's database. An error begins with the setting that is wrong.
@@ -81,9 +84,14 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 	if err != nil {
 		return nil, err
 	}
+	sealer, err := sealing.New(cfg.Sealing)
+	if err != nil {
+		return nil, err
+	}
 	f := &Function{
 		callbackKeys: keys,
 		door:         door,
+		sealer:       sealer,
 
 		cfg:      cfg,
 		store:    store,

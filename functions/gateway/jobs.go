@@ -125,6 +125,7 @@ func (f *Function) validate(req *jobspec.Request, repeatable bool, judge judge) 
 func (f *Function) newJob(req jobspec.Request, by asker) (apidb.NewJob, error) {
 	job := apidb.NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: by.trace, Request: req, Whose: by.whose}
 	f.defaults.FillIn(&job.Request)
+	f.sealJob(&job)
 	if req.IdempotencyKey == "" {
 		return job, nil
 	}

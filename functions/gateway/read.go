@@ -55,6 +55,7 @@ func (f *Function) get(c *gin.Context) error {
 		return err
 	}
 	lines = lines[max(0, len(lines)-shownLines):]
+	f.openFull(c.Request.Context(), &job, lines)
 	c.JSON(http.StatusOK, newFull(job, lines))
 	return nil
 }
@@ -78,6 +79,8 @@ func (f *Function) lines(c *gin.Context, id uuid.UUID, attempt int) ([]apidb.Log
 type logsBody struct {
 	JobID uuid.UUID `json:"jobId"`
 	Logs  []logLine `json:"logs"`
+
+	Sealed []string `json:"sealed,omitempty"` // that cannot be shown
 }
 
 // logs is GET /api/jobs/{jobId}/logs.
@@ -98,7 +101,8 @@ func (f *Function) logs(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, logsBody{JobID: id, Logs: newLogs(lines)})
+	sealed := f.openLines(c.Request.Context(), id, lines)
+	c.JSON(http.StatusOK, logsBody{JobID: id, Logs: newLogs(lines), Sealed: sealed})
 	return nil
 }
 
@@ -151,8 +155,9 @@ func (f *Function) jobPage(ctx context.Context, owner apidb.Owner, filter apidb.
 		}
 	}
 	body := listBody{Jobs: make([]jobview.Summary, len(jobs))}
-	for i, job := range jobs {
-		body.Jobs[i] = jobview.New(job)
+	for i := range jobs {
+		f.openJob(ctx, &jobs[i])
+		body.Jobs[i] = jobview.New(jobs[i])
 	}
 	if more {
 		cursor := jobs[len(jobs)-1].JobID.String()

@@ -38,6 +38,7 @@ type scheduleBody struct {
 	LastJobID *uuid.UUID      `json:"lastJobId"`
 	CreatedAt time.Time       `json:"createdAt"`
 	UpdatedAt time.Time       `json:"updatedAt"`
+	Sealed    []string        `json:"sealed,omitempty"` // that cannot be shown
 }
 
 func newScheduleBody(s apidb.Schedule) scheduleBody {
@@ -70,21 +71,22 @@ func (f *Function) createSchedule(c *gin.Context) error {
 	if err := fires(asked); err != nil {
 		return err
 	}
+	f.sealSchedule(&asked)
 	made, err := f.store.CreateSchedule(ctx, asked)
 	if err != nil {
 		return err
 	}
-	answerMade(c, made)
+	f.answerMade(c, made)
 	return nil
 }
 
-func answerMade(c *gin.Context, made apidb.Schedule) {
+func (f *Function) answerMade(c *gin.Context, made apidb.Schedule) {
 	location := "/api/schedules/" + made.Name
 	if made.OwnerID != "" {
 		location += "?ownerId=" + url.QueryEscape(made.OwnerID)
 	}
 	c.Header("Location", location)
-	c.JSON(http.StatusCreated, newScheduleBody(made))
+	c.JSON(http.StatusCreated, f.openSchedule(c.Request.Context(), made))
 }
 
 // putSchedule is PUT /api/schedules/{name}.
@@ -109,15 +111,16 @@ func (f *Function) putSchedule(c *gin.Context) error {
 	if err := fires(asked); err != nil {
 		return err
 	}
+	f.sealSchedule(&asked)
 	kept, created, err := f.store.PutSchedule(ctx, asked)
 	if err != nil {
 		return err
 	}
 	if created {
-		answerMade(c, kept)
+		f.answerMade(c, kept)
 		return nil
 	}
-	c.JSON(http.StatusOK, newScheduleBody(kept))
+	c.JSON(http.StatusOK, f.openSchedule(c.Request.Context(), kept))
 	return nil
 }
 
@@ -196,7 +199,7 @@ func (f *Function) listSchedules(c *gin.Context) error {
 	}
 	body := schedulesBody{Schedules: make([]scheduleBody, len(schedules))}
 	for i, s := range schedules {
-		body.Schedules[i] = newScheduleBody(s)
+		body.Schedules[i] = f.openSchedule(c.Request.Context(), s)
 	}
 	if more {
 		last := schedules[len(schedules)-1]
@@ -219,7 +222,7 @@ func (f *Function) getSchedule(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, newScheduleBody(s))
+	c.JSON(http.StatusOK, f.openSchedule(c.Request.Context(), s))
 	return nil
 }
 
@@ -249,7 +252,8 @@ func (f *Function) runSchedule(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	created, err := f.store.RunSchedule(ctx, key, apidb.ScheduleRules{Rules: f.rules, Defaults: f.defaults})
+	rules := apidb.ScheduleRules{Rules: f.rules, Defaults: f.defaults, Sealer: f.sealer}
+	created, err := f.store.RunSchedule(ctx, key, rules)
 	if err != nil {
 		return err
 	}

@@ -16,15 +16,15 @@ import (
 
 // pauseSchedule is POST /api/schedules/{name}/pause.
 func (f *Function) pauseSchedule(c *gin.Context) error {
-	return changeSchedule(c, f.store.PauseSchedule)
+	return f.changeSchedule(c, f.store.PauseSchedule)
 }
 
 // resumeSchedule is POST /api/schedules/{name}/resume.
 func (f *Function) resumeSchedule(c *gin.Context) error {
-	return changeSchedule(c, f.store.ResumeSchedule)
+	return f.changeSchedule(c, f.store.ResumeSchedule)
 }
 
-func changeSchedule(
+func (f *Function) changeSchedule(
 	c *gin.Context, change func(context.Context, apidb.ScheduleKey) (apidb.Schedule, error),
 ) error {
 	key, err := scheduleKey(c)
@@ -37,7 +37,7 @@ func changeSchedule(
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, newScheduleBody(s))
+	c.JSON(http.StatusOK, f.openSchedule(c.Request.Context(), s))
 	return nil
 }
 

@@ -48,6 +48,7 @@ func (f *Function) workers(c *gin.Context) error {
 	}
 	body := workersBody{Workers: make([]workerBody, len(workers))}
 	for i := range workers {
+		apidb.OpenHeld(f.sealer, workers[i].Attempts)
 		body.Workers[i] = newWorkerBody(&workers[i])
 	}
 	c.JSON(http.StatusOK, body)

@@ -44,6 +44,7 @@ var (
 	errCut  = errors.New("the process stops")
 
 	errUnsent = errors.New("no request can be made of it")
+	errSealed = errors.New("what it would say is sealed, and cannot be opened here")
 )
 
 // deliver makes one try and writes what came of it.
@@ -67,7 +68,8 @@ func (f *Function) deliver(ctx context.Context, c apidb.Claimed) {
 // shown is what a try has shown of its host.
 func shown(came apidb.Tried, err error, took time.Duration) kind {
 	switch {
-	case errors.Is(err, errCut), errors.Is(err, errUnsent), errors.Is(err, outbound.ErrRefused):
+	case errors.Is(err, errCut), errors.Is(err, errUnsent), errors.Is(err, errSealed),
+		errors.Is(err, outbound.ErrRefused):
 		return fresh // nobody has asked it
 	case err != nil, took > inTime, throttles(came.Answer):
 		return slow
@@ -130,6 +132,9 @@ func (f *Function) try(ctx context.Context, c apidb.Claimed) (apidb.Tried, error
 	uncut := context.AfterFunc(f.cut, func() { cancel(errCut) })
 	defer uncut()
 	request, err := f.request(ctx, c)
+	if errors.Is(err, errSealed) { // the key may be on its way here
+		return f.judge(c.Tries, nil, err), err
+	}
 	if err != nil {
 		return apidb.Tried{Status: apidb.DeliveryFailed, Error: errUnsent.Error()}, fmt.Errorf("%w: %w", errUnsent, err)
 	}
@@ -180,6 +185,9 @@ func short(err error) string {
 func (f *Function) request(ctx context.Context, c apidb.Claimed) (*http.Request, error) {
 	if c.Broken != nil {
 		return nil, c.Broken
+	}
+	if c.Job.Open(f.sealer); len(c.Job.Sealed) > 0 {
+		return nil, errSealed
 	}
 	id := jobevent.StatusID(c.JobID, c.Version)
 	e, err := jobevent.New(jobevent.TypeStatus, jobevent.Meta{

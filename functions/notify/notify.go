@@ -14,6 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/outbound"
+	"github.com/jobweaver/jobweaver/shared/sealing"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
@@ -48,18 +49,20 @@ type Config struct {
 
 	Webhook  webhook.Config  `ignored:"true"` // have their own names
 	Outbound outbound.Config `ignored:"true"`
+	Sealing  sealing.Config  `ignored:"true"`
 
 	Grace time.Duration `ignored:"true"` // of the host
 }
 
 // Parts are what is read from the environment.
-func (c *Config) Parts() []any { return []any{c, &c.Webhook, &c.Outbound} }
+func (c *Config) Parts() []any { return []any{c, &c.Webhook, &c.Outbound, &c.Sealing} }
 
 // Function ticks while there is something to deliver.
 type Function struct {
 	store  *apidb.Store
 	client *outbound.Client
 	signer *webhook.Signer
+	sealer *sealing.Sealer
 	keep   time.Duration
 	grace  time.Duration
 	wake   chan struct{}
@@ -95,9 +98,13 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 	if err != nil {
 		return nil, err
 	}
+	sealer, err := sealing.New(cfg.Sealing)
+	if err != nil {
+		return nil, err
+	}
 	cut, cutOff := context.WithCancel(context.Background())
 	return &Function{
-		store: store, client: client, signer: signer, keep: cfg.Retain, grace: cfg.Grace,
+		store: store, client: client, signer: signer, sealer: sealer, keep: cfg.Retain, grace: cfg.Grace,
 		wake: make(chan struct{}, 1), delays: delays, tryFor: tryMost, cut: cut, cutOff: cutOff,
 	}, nil
 }

@@ -95,12 +95,12 @@ const (
 	maxBatch       = 500  // attempts in one statement
 	maxUnsaid      = 2000 // outcomes that wait to be settled or published; above it nothing is taken
 	maxUnsaidBytes = 16 << 20
-	maxTakeBytes   = 8 << 20 // of records, at once
-	maxGap         = 10_000  // done records that wait for an earlier one, before that is warned of
+	maxTakeBytes   = 8 << 20             // of records, at once
+	maxGap         = 10_000              // done records that wait for an earlier one, before that is warned of
 	maxMessage     = jobevent.MaxMessage // bytes
-	maxCode        = 100     // bytes of an error code
-	maxCancels     = 10_000  // wishes to cancel that wait for the store
-	maxAhead       = 1000    // attempts held beyond the places
+	maxCode        = 100                 // bytes of an error code
+	maxCancels     = 10_000              // wishes to cancel that wait for the store
+	maxAhead       = 1000                // attempts held beyond the places
 	aheadFor       = 100 * time.Millisecond
 	maxAheadBytes  = 8 << 20                // of payloads held; above it nothing is held beyond the places
 	justNow        = 100 * time.Millisecond // an attempt that came less long ago is in no beat to others

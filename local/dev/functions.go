@@ -185,7 +185,7 @@ func (s *stores) notify(ctx context.Context, _ Options, _ *base) (funchost.Funct
 
 func (s *stores) cron(ctx context.Context, o Options, _ *base) (funchost.Function, error) {
 	var cfg cron.Config
-	if err := s.told.load(&cfg); err != nil {
+	if err := s.told.load(cfg.Parts()...); err != nil {
 		return funchost.Function{}, err
 	}
 	cfg.Queues, cfg.JobTypes = o.Queues, o.types()

@@ -47,7 +47,7 @@ func main() {
 	page.WriteString(head)
 	table(&page, "", funchost.Config{}, funchost.TLS{}, kafkaevent.Config{})
 	table(&page, "gateway", new(gateway.Config).Parts()...)
-	table(&page, "cron", cron.Config{})
+	table(&page, "cron", new(cron.Config).Parts()...)
 	table(&page, "notify", new(notify.Config).Parts()...)
 	table(&page, "projection", projection.Config{})
 	table(&page, "ingest, dispatch, outcome, command, watchdog", schedulerdb.Config{})

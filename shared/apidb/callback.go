@@ -72,13 +72,20 @@ func (e *CallbackRefusedError) Error() string {
 
 // KeepCallback keeps what ends an attempt, or shows how far it has come. signedID is the id of a signed message, which
 // counts once; empty: it is not signed. An error is ErrNoJob or a *CallbackRefusedError, else it is the database's.
-func (s *Store) KeepCallback(ctx context.Context, said jobspec.Callback, signedID string) (taken Taken, err error) {
+func (s *Store) KeepCallback(ctx context.Context, said jobspec.Callback, signedID string) (Taken, error) {
+	return s.KeepCallbackAs(ctx, said, said, signedID)
+}
+
+// KeepCallbackAs is KeepCallback where what is kept is sealed: a repeated callback is known by what was said.
+func (s *Store) KeepCallbackAs(ctx context.Context, said, kept jobspec.Callback, signedID string) (
+	taken Taken, err error,
+) {
 	canonical, err := jobspec.CanonicalCallback(said)
 	if err != nil {
 		return Taken{}, err
 	}
 	err = s.tx(ctx, func(q *gen.Queries) error {
-		k := callbackKeeper{q: q, said: said}
+		k := callbackKeeper{q: q, said: kept}
 		if signedID != "" {
 			k.message = hashOf([]byte(signedID), canonical)
 		}

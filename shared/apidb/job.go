@@ -48,6 +48,7 @@ type Job struct {
 	BlockedBy         []jobevent.Block
 	ScheduledBy       *ScheduledBy // nil in a list, and where it was asked for by itself
 	CallbackURL       string       // empty in a list, and where its end is delivered nowhere
+	Sealed            []string     // members that Open could not open, as the API names them
 }
 
 // Job gives one of the owner's jobs; ErrNoJob when there is none.

@@ -111,6 +111,9 @@ func (s *Store) RunSchedule(ctx context.Context, key ScheduleKey, rules Schedule
 	var jobs []NewJob
 	var accepted []Accepted
 	_, err = s.change(ctx, key, "run", func(q *gen.Queries, row *Schedule, now time.Time) error {
+		if err := row.Open(rules.Sealer); err != nil {
+			return err
+		}
 		req, err := row.request(rules)
 		if err != nil {
 			return err
@@ -118,7 +121,7 @@ func (s *Store) RunSchedule(ctx context.Context, key ScheduleKey, rules Schedule
 		if now = now.In(time.UTC); now.Equal(now.Truncate(time.Second)) {
 			now = now.Add(time.Microsecond) // whole seconds are the ticks'
 		}
-		jobs = []NewJob{row.newJob(req, now)}
+		jobs = []NewJob{row.newJob(req, now, rules)}
 		if accepted, err = insertTick(ctx, q, jobs); err != nil {
 			return err
 		}

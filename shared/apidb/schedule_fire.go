@@ -16,6 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
 // firing is one pass.
@@ -92,6 +93,9 @@ func (f *firing) take(ctx context.Context, row *Schedule) error {
 			return err
 		}
 	}
+	if err := row.Open(f.rules.Sealer); err != nil {
+		return err // its key may be on its way here: tried again
+	}
 	ticks, more := ticksDue(row, spec, f.now, catchUpMost+keptTicks)
 	verdicts := judge(row, ticks, more, f.now, len(running) > 0)
 	req, err := row.request(f.rules)
@@ -101,7 +105,7 @@ func (f *firing) take(ctx context.Context, row *Schedule) error {
 		case v.fire && err != nil:
 			f.log.skip(row.ScheduleID, v.at, "the job is refused: "+message(err))
 		case v.fire && f.room(len(req.Payload)):
-			due := dueJob{schedule: row.ScheduleID, at: v.at, job: row.newJob(req, v.at)}
+			due := dueJob{schedule: row.ScheduleID, at: v.at, job: row.newJob(req, v.at, f.rules)}
 			if row.Overlap == jobspec.OverlapCancel {
 				due.cancels = running
 			}
@@ -223,9 +227,10 @@ func (f *firing) next(ctx context.Context, idle time.Duration) (time.Duration, e
 type ScheduleRules struct {
 	jobspec.Rules
 	Defaults jobspec.TypeDefaults
+	Sealer   *sealing.Sealer
 }
 
-// request is the job that is asked for, if the rules still allow it.
+// request is the job that is asked for, once the schedule is open, if the rules still allow it.
 func (s *Schedule) request(rules ScheduleRules) (jobspec.Request, error) {
 	req, err := jobspec.Decode(s.Job)
 	if err != nil {
@@ -236,9 +241,11 @@ func (s *Schedule) request(rules ScheduleRules) (jobspec.Request, error) {
 }
 
 // newJob is the job of a tick. It carries the tick as the event that brought it: no second one can.
-func (s *Schedule) newJob(req jobspec.Request, at time.Time) NewJob {
+func (s *Schedule) newJob(req jobspec.Request, at time.Time, rules ScheduleRules) NewJob {
+	id := uuid.Must(uuid.NewV7())
+	req.Payload = rules.Sealer.Seal(sealing.OfJob(id, sealing.Payload), req.Payload)
 	return NewJob{
-		JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Request: req, Whose: Everyone,
+		JobID: id, TraceID: uuid.New(), Request: req, Whose: Everyone,
 		EventSource: scheduleSource + s.ScheduleID.String() + "/" + s.Name, EventID: at.In(time.UTC).Format(time.RFC3339Nano),
 	}
 }

@@ -24,6 +24,7 @@ const (
 	RateLimited            Code = "API.RATE_LIMITED"
 	Internal               Code = "API.INTERNAL"
 	Unavailable            Code = "API.UNAVAILABLE"
+	Sealed                 Code = "API.SEALED"
 )
 
 // What ends an attempt.
@@ -91,6 +92,8 @@ var table = []Entry{
 	{Internal, http.StatusInternalServerError, "The server is at fault; its log has the trace id."},
 	{Unavailable, http.StatusServiceUnavailable,
 		"The store cannot be reached; try again after `Retry-After`, with the same idempotency key."},
+	{Sealed, http.StatusServiceUnavailable,
+		"What the request takes is sealed with a key that the gateway does not have, or it was altered."},
 
 	{SimulationFailed, 0, "A step of a simulation failed."},
 	{Timeout, 0, "The attempt ran longer than the job's `timeoutMs`."},

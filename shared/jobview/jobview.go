@@ -40,6 +40,7 @@ type Summary struct {
 	Version            int64            `json:"version"`
 	ExpiresAt          *time.Time       `json:"expiresAt"`
 	OrderingKey        *string          `json:"orderingKey"`
+	Sealed             []string         `json:"sealed,omitempty"` // members that cannot be shown
 }
 
 // Progress is how far an attempt has come.
@@ -63,7 +64,7 @@ func New(job apidb.Job) Summary {
 		CallbackDeadlineAt: UTC(snap.CallbackDeadlineAt), CancelRequestedAt: UTC(job.CancelRequestedAt),
 		Progress: NewProgress(job.Progress), Output: snap.Output, LastError: snap.LastError, TraceID: job.TraceID,
 		Tags: List(job.Tags), BlockedBy: List(job.BlockedBy), Version: job.Version,
-		ExpiresAt: UTC(job.ExpiresAt), OrderingKey: Given(job.OrderingKey),
+		ExpiresAt: UTC(job.ExpiresAt), OrderingKey: Given(job.OrderingKey), Sealed: job.Sealed,
 	}
 }
 
