@@ -78,19 +78,19 @@ func makeRoles(ctx context.Context, tx pgx.Tx, set Set, passwords map[string]str
 			}
 		}
 	}
-	// Only a superuser may even say that a role is none, so it is said where it is needed only.
-	mighty, err := texts(ctx, tx, `SELECT rolname FROM pg_roles WHERE rolname = ANY ($1)
-		AND (rolsuper OR rolcreatedb OR rolcreaterole OR rolreplication OR rolbypassrls)`, set.Roles())
+	// Who may not give an attribute may not even say that a role has none, so only what is there is taken away.
+	mighty, err := texts(ctx, tx, `
+		SELECT format('ALTER ROLE %I%s', rolname, concat(
+			CASE WHEN rolsuper THEN ' NOSUPERUSER' END, CASE WHEN rolcreatedb THEN ' NOCREATEDB' END,
+			CASE WHEN rolcreaterole THEN ' NOCREATEROLE' END, CASE WHEN rolreplication THEN ' NOREPLICATION' END,
+			CASE WHEN rolbypassrls THEN ' NOBYPASSRLS' END))
+		FROM pg_roles
+		WHERE rolname = ANY ($1) AND (rolsuper OR rolcreatedb OR rolcreaterole OR rolreplication OR rolbypassrls)`,
+		set.Roles())
 	if err != nil {
 		return err
 	}
-	for _, role := range mighty {
-		_, err := tx.Exec(ctx, "ALTER ROLE "+quoted(role)+" NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS")
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return execAll(ctx, tx, mighty)
 }
 
 // stripRoles takes all rights in this database from the roles and from everybody, of what extensions have brought along
@@ -114,6 +114,10 @@ func stripRoles(ctx context.Context, tx pgx.Tx, roles []string) error {
 	if err != nil {
 		return err
 	}
+	return execAll(ctx, tx, statements)
+}
+
+func execAll(ctx context.Context, tx pgx.Tx, statements []string) error {
 	for _, statement := range statements {
 		if _, err := tx.Exec(ctx, statement); err != nil {
 			return err

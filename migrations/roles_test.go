@@ -33,8 +33,10 @@ func TestRolesAreMadeInParallelAndTwiceAndEachComesIntoItsDatabaseOnly(t *testin
 	})
 	admin := connect(t, server.URL())
 	// Somebody was generous before, by a role that is there already.
-	exec(t, admin, "CREATE ROLE jobweaver_notify SUPERUSER CREATEDB CREATEROLE REPLICATION BYPASSRLS NOLOGIN")
-	exec(t, admin, "ALTER ROLE jobweaver_notify LOGIN")
+	exec(t, admin, "CREATE ROLE jobweaver_notify LOGIN CREATEDB CREATEROLE")
+	// No superuser, as with those who rent their PostgreSQL.
+	exec(t, admin, "CREATE ROLE boss LOGIN CREATEDB CREATEROLE PASSWORD 'boss'; GRANT jobweaver_notify TO boss WITH ADMIN OPTION")
+	boss := strings.Replace(server.URL(), strings.SplitAfter(server.URL(), "@")[0], "postgres://boss:boss@", 1)
 	passwords := map[string]string{}
 	for _, set := range sets {
 		for _, role := range set.Roles() {
@@ -45,12 +47,12 @@ func TestRolesAreMadeInParallelAndTwiceAndEachComesIntoItsDatabaseOnly(t *testin
 	for range 2 {
 		var all errgroup.Group
 		for range 4 {
-			all.Go(func() error { return ensureAndMigrate(t, server.URL()) })
+			all.Go(func() error { return ensureAndMigrate(t, boss) })
 		}
 		if err := all.Wait(); err != nil {
 			t.Fatal(err)
 		}
-		if urls, err = migrations.EnsureDatabases(t.Context(), server.URL()); err != nil {
+		if urls, err = migrations.EnsureDatabases(t.Context(), boss); err != nil {
 			t.Fatal(err)
 		}
 		for range 4 {
@@ -67,8 +69,13 @@ func TestRolesAreMadeInParallelAndTwiceAndEachComesIntoItsDatabaseOnly(t *testin
 			comesIntoItsDatabaseOnly(t, urls, set, function, passwords[migrations.Role(function)])
 		}
 	}
-	// Without a password nobody's is changed.
-	if err := migrations.Grant(t.Context(), urls.API, migrations.API, nil); err != nil {
+	// Without a password nobody's is changed, and a superuser takes away what only he can have given.
+	exec(t, admin, "ALTER ROLE jobweaver_cron SUPERUSER CREATEDB CREATEROLE REPLICATION BYPASSRLS")
+	at, err := migrations.WithDatabase(server.URL(), migrations.API.Database())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := migrations.Grant(t.Context(), at, migrations.API, nil); err != nil {
 		t.Fatal(err)
 	}
 	comesIntoItsDatabaseOnly(t, urls, migrations.API, "cron", passwords["jobweaver_cron"])
