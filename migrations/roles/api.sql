@@ -18,8 +18,6 @@ GRANT UPDATE (
 GRANT SELECT ON deliveries TO jobweaver_gateway;
 GRANT UPDATE (status, tries, next_at, finished_at) ON deliveries TO jobweaver_gateway;
 GRANT INSERT ON webhook_ids TO jobweaver_gateway;
-GRANT SELECT ON api_keys TO jobweaver_gateway;
-GRANT UPDATE (last_used_at) ON api_keys TO jobweaver_gateway;
 GRANT SELECT ON attempt_logs, job_counts, operation_skips, owner_job_counts, tallies, workers TO jobweaver_gateway;
 GRANT USAGE ON SEQUENCE order_numbers, control_versions TO jobweaver_gateway;
 
