@@ -16,14 +16,14 @@ import (
 // addresses are where each function finds its database, and as whom.
 type addresses map[string]string
 
-// admit gives each function a role of its own. On somebody's server the passwords are somebody's: there a function comes
-// in as DATABASE_URL says and then takes its role on, if it may.
+// admit gives each function a role of its own. On somebody's server the passwords are somebody's: there a function
+// comes in as DATABASE_URL says and then takes its role on, if it may.
 func admit(ctx context.Context, o Options, below *base, urls migrations.URLs) (addresses, error) {
 	all := addresses{}
 	for _, d := range databases(urls) {
 		own, err := admitTo(ctx, below, urls, d)
 		if refused(err) && below.postgres == nil {
-			o.say(fmt.Sprintf("DATABASE_URL's user may not make roles, or not act as them: all functions have its rights (%s).", err))
+			o.say("DATABASE_URL's user may not make roles, or not act as them: all functions have its rights.")
 			return unaided(urls), nil
 		}
 		if err != nil {
