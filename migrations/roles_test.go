@@ -179,9 +179,10 @@ func TestTheAuditLogIsOnlyAddedToAndKeysAreTheGatewaysOnly(t *testing.T) {
 			"INSERT INTO audit_log OVERRIDING SYSTEM VALUE SELECT * FROM audit_log ON CONFLICT (audit_id) DO UPDATE SET actor = ''",
 			"DELETE FROM api_keys", "TRUNCATE api_keys", "UPDATE api_keys SET secret_hash = ''", "UPDATE api_keys SET roles = '{admin}'",
 		}
-		if role == "jobweaver_gateway" {
+		if role != "jobweaver_projection" { // which deletes what is too old
 			forbidden = append(forbidden, "DELETE FROM audit_log")
-		} else {
+		}
+		if role != "jobweaver_gateway" {
 			forbidden = append(forbidden, "SELECT FROM api_keys", "INSERT INTO audit_log DEFAULT VALUES")
 		}
 		for _, sql := range forbidden {
