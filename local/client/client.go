@@ -174,8 +174,8 @@ const (
 	maxTries = 10
 )
 
-// Do sends a request and decodes the answer into out, where it is not nil. headers are pairs. To a 429 it listens: nothing
-// was done, so whatever it was may be asked for again.
+// Do sends a request and decodes the answer into out, where it is not nil. headers are pairs. To a 429 it listens:
+// nothing was done, so whatever it was may be asked for again.
 func (c *Client) Do(
 	ctx context.Context, method, path, contentType string, body []byte, out any, headers ...string,
 ) (json.RawMessage, error) {
