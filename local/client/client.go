@@ -30,6 +30,12 @@ func New(base, key string) *Client {
 	return &Client{base: strings.TrimRight(base, "/"), key: key, http: &http.Client{Timeout: 2 * time.Minute}}
 }
 
+// Over has the client use another way there than net/http's own, and gives it back.
+func (c *Client) Over(way http.RoundTripper) *Client {
+	c.http.Transport = way
+	return c
+}
+
 // Error is an error body of the API.
 type Error struct {
 	Status    int    `json:"status"`

@@ -20,6 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/infra/folderlock"
 	"github.com/jobweaver/jobweaver/local/mailcatch"
 	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
@@ -33,7 +34,8 @@ type Options struct {
 	DatabaseURL string   // of a server that is used instead of a private one
 	Brokers     []string // of a cluster that is used instead of a private one
 	Queues      []string
-	JobTypes    []string // that may be submitted beside the built-in ones
+	JobTypes    []string     // that may be submitted beside the built-in ones
+	TLS         funchost.TLS // of the gateway
 
 	Handlers     map[string]handlers.Handler // of further job types, which the worker runs
 	WorkerQueues []string                    // that the worker here serves; nil: all
@@ -47,6 +49,14 @@ type Options struct {
 }
 
 func (o Options) wants(part string) bool { return len(o.Only) == 0 || slices.Contains(o.Only, part) }
+
+// url is the gateway's address.
+func (o Options) url(door net.Listener) string {
+	if o.TLS.CertFile != "" {
+		return "https://" + door.Addr().String()
+	}
+	return "http://" + door.Addr().String()
+}
 
 func (o Options) say(text string) { fmt.Fprintln(o.Out, text) }
 

@@ -39,7 +39,7 @@ func live(
 	use func(ctx context.Context, url string) error,
 ) error {
 	told := defaults{
-		callbackURL: "http://" + door.Addr().String() + "/api/jobs/callback", reports: reportFolder(o.Dir), mails: o.Mails,
+		callbackURL: o.url(door) + "/api/jobs/callback", reports: reportFolder(o.Dir), mails: o.Mails,
 	}
 	if err := told.furnishSecrets(o.Dir); err != nil {
 		return err
@@ -58,7 +58,7 @@ func live(
 			ShutdownGrace: grace, NoListen: true,
 		}
 		if f.HTTP != nil {
-			cfg.NoListen, cfg.Listener = false, door
+			cfg.NoListen, cfg.Listener, cfg.TLS = false, door, o.TLS
 		}
 		all.Go(func() error {
 			if err := funchost.Run(open, cfg, f); err != nil {
@@ -69,7 +69,7 @@ func live(
 	}
 	all.Go(func() error {
 		defer shut()
-		return use(open, "http://"+door.Addr().String())
+		return use(open, o.url(door))
 	})
 	return all.Wait()
 }

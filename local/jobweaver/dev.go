@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/local/demo"
 	"github.com/jobweaver/jobweaver/local/dev"
 	"github.com/jobweaver/jobweaver/local/mailcatch"
+	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -107,7 +107,7 @@ func runDemo(ctx context.Context, o dev.Options, url string) error {
 	if o.Mails != nil {
 		house.MailPage = o.Mails.URL()
 	}
-	return demo.Run(ctx, client.New(url, ""), house, o.Out)
+	return demo.Run(ctx, reach(url, ""), house, o.Out)
 }
 
 // fromEnvironment takes the settings that dev shares with the functions' own processes.
@@ -116,6 +116,9 @@ func fromEnvironment(o *dev.Options) error {
 	o.Brokers = splitList(os.Getenv("KAFKA_BROKERS"))
 	o.Queues = queues()
 	o.JobTypes = splitList(os.Getenv("JOB_TYPES"))
+	if err := funchost.LoadConfig(&o.TLS); err != nil {
+		return err
+	}
 	if o.DatabaseURL != "" && slices.Contains(o.Only, "postgres") {
 		return errors.New("--only postgres starts a server, and DATABASE_URL names one already")
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/tlsfiles"
 )
 
 // exitCode is an error that only sets the exit code: what there is to say was said.
@@ -65,8 +67,25 @@ func api() *client.Client {
 	if base == "" {
 		base = "http://localhost:8080"
 	}
-	return client.New(base, os.Getenv("JOBWEAVER_API_KEY"))
+	return reach(base, os.Getenv("JOBWEAVER_API_KEY"))
 }
+
+// reach is the API at an address that is known by JOBWEAVER_CA_FILE, where that is set, and shown JOBWEAVER_CERT_FILE
+// where it asks for one.
+func reach(base, key string) *client.Client {
+	file := func(setting string) tlsfiles.File { return tlsfiles.File{Setting: setting, Path: os.Getenv(setting)} }
+	trust, err := tlsfiles.NewClient(
+		file("JOBWEAVER_CA_FILE"), file("JOBWEAVER_CERT_FILE"), file("JOBWEAVER_KEY_FILE"))
+	if err != nil {
+		return client.New(base, key).Over(noWay{err})
+	}
+	return client.New(base, key).Over(trust.Transport(nil))
+}
+
+// noWay says why there is none.
+type noWay struct{ error }
+
+func (w noWay) RoundTrip(*http.Request) (*http.Response, error) { return nil, w.error }
 
 func wantsJSON(cmd *cobra.Command) (bool, error) {
 	format, err := cmd.Flags().GetString("output")
