@@ -54,7 +54,7 @@ func (h *house) create(name, spec, fields string) apidb.Schedule {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	made, err := h.store.CreateSchedule(h.t.Context(), asked)
+	made, err := h.store.CreateSchedule(h.t.Context(), apidb.Everyone, asked)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestEachSecondIsOneJobWhoeverComesAndGoes(t *testing.T) {
 
 func (h *house) ticks(name string) []apidb.Tick {
 	h.t.Helper()
-	ticks, _, err := h.store.Ticks(h.t.Context(), apidb.ScheduleKey{Name: name}, time.Now().Add(time.Hour), 1000)
+	ticks, _, err := h.store.Ticks(h.t.Context(), apidb.Everyone, apidb.ScheduleKey{Name: name}, time.Now().Add(time.Hour), 1000)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ type controlsBody struct {
 func (f *Function) listControls(c *gin.Context) error {
 	ctx, cancel := patience(c)
 	defer cancel()
-	controls, err := f.store.Controls(ctx)
+	controls, err := f.store.Controls(ctx, widest(c))
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (f *Function) getControl(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	control, err := f.store.Control(ctx, kind, name)
+	control, err := f.store.Control(ctx, widest(c), kind, name)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (f *Function) change(c *gin.Context, change func(*jobevent.Control)) error 
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	control, err := f.store.ChangeControl(ctx, kind, name, anyone, change)
+	control, err := f.store.ChangeControl(ctx, widest(c), kind, name, anyone, change)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (f *Function) change(c *gin.Context, change func(*jobevent.Control)) error 
 			return err
 		}
 		f.stage.add([]event.Event{e})
-		applied = f.applied(ctx, control)
+		applied = f.applied(ctx, widest(c), control)
 	}
 	c.JSON(http.StatusOK, newControlBody(control, applied))
 	return nil
@@ -148,7 +148,7 @@ func (f *Function) change(c *gin.Context, change func(*jobevent.Control)) error 
 
 // applied waits until the scheduler goes by a version, or a later one. It has been committed: whatever
 // goes wrong here is no reason to say no.
-func (f *Function) applied(ctx context.Context, asked apidb.Control) bool {
+func (f *Function) applied(ctx context.Context, owner apidb.Owner, asked apidb.Control) bool {
 	ctx, cancel := context.WithTimeout(ctx, appliedPatience)
 	defer cancel()
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, appliedMost) {
@@ -159,14 +159,15 @@ func (f *Function) applied(ctx context.Context, asked apidb.Control) bool {
 			return false
 		case <-time.After(pause):
 		}
-		now, err := f.store.Control(ctx, asked.Kind, asked.Name)
+		now, err := f.store.Control(ctx, owner, asked.Kind, asked.Name)
 		if err == nil && (now.Version == 0 || now.AppliedVersion >= asked.Version) {
 			return true
 		}
 	}
 }
 
-// subject is what a control is about.
+// subject is what a control is about. What is no owner's is the installation's: to others it is not hidden, it is
+// refused.
 func subject(c *gin.Context) (kind jobevent.ControlKind, name string, err error) {
 	kind, name = jobevent.ControlKind(c.Param("kind")), c.Param("name")
 	switch kind {
@@ -178,6 +179,9 @@ func subject(c *gin.Context) (kind jobevent.ControlKind, name string, err error)
 		err = jobspec.CheckOwner(name)
 	default:
 		err = wrong("kind", "must be queue, type or owner")
+	}
+	if err == nil && kind != jobevent.ControlOwner && !installation(c) {
+		err = apierror.New(apierror.Forbidden, "only an admin of the installation controls queues and job types")
 	}
 	return kind, name, err
 }

@@ -100,6 +100,8 @@ func public(err error) *apierror.Error {
 		return apierror.New(apierror.InvalidStateTransition, "%s", apidb.ErrKeyOver)
 	case errors.Is(err, apidb.ErrTooManyKeys):
 		return apierror.New(apierror.InvalidJobRequest, "%s", apidb.ErrTooManyKeys)
+	case errors.Is(err, apidb.ErrNoControl):
+		return apierror.New(apierror.NotFound, "there is no such control")
 	case errors.Is(err, apidb.ErrNoSchedule):
 		return apierror.New(apierror.ScheduleNotFound, "there is no such schedule")
 	case errors.Is(err, apidb.ErrScheduleExists):

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
@@ -40,7 +41,7 @@ type component struct {
 
 type jobHealth struct {
 	Status  string      `json:"status"`
-	Details *jobDetails `json:"details"` // null where the database is away
+	Details *jobDetails `json:"details"` // null where the database is away, or who asks is not the installation
 }
 
 type jobDetails struct {
@@ -50,7 +51,7 @@ type jobDetails struct {
 	PoolSize      int64 `json:"poolSize"`
 }
 
-// health is GET /api/health.
+// health is GET /api/health. It is for everybody; its figures, which count all owners' jobs, are not.
 func (f *Function) health(c *gin.Context) error {
 	body := healthBody{Status: up, Components: healthComponents{
 		Job: jobHealth{Status: up}, DB: component{Status: up}, Kafka: component{Status: up},
@@ -72,9 +73,11 @@ func (f *Function) health(c *gin.Context) error {
 		c.JSON(http.StatusServiceUnavailable, body)
 		return nil
 	}
-	body.Components.Job.Details = &jobDetails{
-		PendingJobs: figures.PendingJobs, DeadJobs: figures.DeadJobs,
-		ActiveThreads: figures.ActiveThreads, PoolSize: figures.PoolSize,
+	if p, err := f.who(c.Request); err == nil && p.May(access.Installation) {
+		body.Components.Job.Details = &jobDetails{
+			PendingJobs: figures.PendingJobs, DeadJobs: figures.DeadJobs,
+			ActiveThreads: figures.ActiveThreads, PoolSize: figures.PoolSize,
+		}
 	}
 	c.JSON(http.StatusOK, body)
 	return nil

@@ -72,7 +72,7 @@ func (f *Function) createSchedule(c *gin.Context) error {
 		return err
 	}
 	f.sealSchedule(&asked)
-	made, err := f.store.CreateSchedule(ctx, asked)
+	made, err := f.store.CreateSchedule(ctx, whose(c), asked)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (f *Function) putSchedule(c *gin.Context) error {
 	switch {
 	case asked.Name != "" && asked.Name != key.Name:
 		return badSchedule("name", "must be that of the path")
-	case key.OwnerID != nil && *key.OwnerID != asked.Job.OwnerID:
+	case key.OwnerID != nil && *key.OwnerID != whose(c).Names(asked.Job.OwnerID):
 		return badSchedule("job.ownerId", "must be that of the query")
 	}
 	asked.Name = key.Name
@@ -112,7 +112,7 @@ func (f *Function) putSchedule(c *gin.Context) error {
 		return err
 	}
 	f.sealSchedule(&asked)
-	kept, created, err := f.store.PutSchedule(ctx, asked)
+	kept, created, err := f.store.PutSchedule(ctx, whose(c), asked)
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (f *Function) listSchedules(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	schedules, more, err := f.store.ListSchedules(ctx, filter)
+	schedules, more, err := f.store.ListSchedules(ctx, whose(c), filter)
 	if err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func (f *Function) getSchedule(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	s, err := f.store.Schedule(ctx, key)
+	s, err := f.store.Schedule(ctx, whose(c), key)
 	if err != nil {
 		return err
 	}
@@ -234,7 +234,7 @@ func (f *Function) deleteSchedule(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	if err := f.store.DeleteSchedule(ctx, key); err != nil {
+	if err := f.store.DeleteSchedule(ctx, whose(c), key); err != nil {
 		return err
 	}
 	c.Status(http.StatusNoContent)
@@ -253,7 +253,7 @@ func (f *Function) runSchedule(c *gin.Context) error {
 	ctx, cancel := patience(c)
 	defer cancel()
 	rules := apidb.ScheduleRules{Rules: f.rules, Defaults: f.defaults, Sealer: f.sealer}
-	created, err := f.store.RunSchedule(ctx, key, rules)
+	created, err := f.store.RunSchedule(ctx, whose(c), key, rules)
 	if err != nil {
 		return err
 	}

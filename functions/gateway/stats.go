@@ -109,7 +109,7 @@ func (f *Function) stats(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	stats, err := f.store.Stats(ctx, whoseNumbers(c), queue, jobType)
+	stats, err := f.store.Stats(ctx, widest(c), queue, jobType)
 	if err != nil {
 		return err
 	}

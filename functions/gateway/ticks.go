@@ -25,7 +25,7 @@ func (f *Function) resumeSchedule(c *gin.Context) error {
 }
 
 func (f *Function) changeSchedule(
-	c *gin.Context, change func(context.Context, apidb.ScheduleKey) (apidb.Schedule, error),
+	c *gin.Context, change func(context.Context, apidb.Owner, apidb.ScheduleKey) (apidb.Schedule, error),
 ) error {
 	key, err := scheduleKey(c)
 	if err != nil {
@@ -33,7 +33,7 @@ func (f *Function) changeSchedule(
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	s, err := change(ctx, key)
+	s, err := change(ctx, whose(c), key)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (f *Function) ticks(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	found, more, err := f.store.Ticks(ctx, key, *before, limit)
+	found, more, err := f.store.Ticks(ctx, whose(c), key, *before, limit)
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,8 @@ func installation(c *gin.Context) bool {
 	return access.Of(c.Request.Context()).May(access.Installation)
 }
 
-// whoseNumbers is the owner whose numbers the request sees.
-func whoseNumbers(c *gin.Context) apidb.Owner {
+// widest is whose, where the installation sees all owners' as well: numbers, controls, workers.
+func widest(c *gin.Context) apidb.Owner {
 	if installation(c) {
 		return apidb.Everyone
 	}

@@ -25,9 +25,9 @@ type workerBody struct {
 	JobTypes   []string           `json:"jobTypes"`
 	Partitions map[string][]int32 `json:"partitions"`
 	Slots      int                `json:"slots"`
-	Free       int                `json:"free"`
-	Busy       int                `json:"busy"`
-	Rate       float64            `json:"rate"`
+	Free       *int               `json:"free"` // these are null for an owner: they tell of others
+	Busy       *int               `json:"busy"`
+	Rate       *float64           `json:"rate"`
 	Attempts   []heldAttempt      `json:"attempts"`
 }
 
@@ -38,11 +38,11 @@ type heldAttempt struct {
 	Progress  *jobview.Progress `json:"progress"`
 }
 
-// workers is GET /api/workers.
+// workers is GET /api/workers. An owner sees what there is to run its jobs, and which of them run.
 func (f *Function) workers(c *gin.Context) error {
 	ctx, cancel := patience(c)
 	defer cancel()
-	workers, err := f.store.Workers(ctx)
+	workers, err := f.store.Workers(ctx, widest(c))
 	if err != nil {
 		return err
 	}
@@ -50,6 +50,9 @@ func (f *Function) workers(c *gin.Context) error {
 	for i := range workers {
 		apidb.OpenHeld(f.sealer, workers[i].Attempts)
 		body.Workers[i] = newWorkerBody(&workers[i])
+		if installation(c) {
+			body.Workers[i].load(&workers[i])
+		}
 	}
 	c.JSON(http.StatusOK, body)
 	return nil
@@ -59,17 +62,13 @@ func newWorkerBody(w *apidb.Worker) workerBody {
 	body := workerBody{
 		WorkerID: w.WorkerID, Version: w.Version, Live: w.Live, Stopping: w.Stopping, SeenAt: w.SeenAt.UTC(),
 		Queues: jobview.List(w.Queues), JobTypes: make([]string, len(w.JobTypes)), Partitions: map[string][]int32{},
-		Slots: w.Slots, Free: w.Free, Busy: max(w.Slots-w.Free, 0), Rate: w.Rate,
-		Attempts: make([]heldAttempt, len(w.Attempts)),
+		Slots: w.Slots, Attempts: make([]heldAttempt, len(w.Attempts)),
 	}
 	for i, typ := range w.JobTypes {
 		body.JobTypes[i] = typ.Name
 	}
 	for queue, partitions := range w.Partitions {
 		body.Partitions[queue] = jobview.List(partitions)
-	}
-	if w.Stopping { // none is free, and those that are not busy are closed
-		body.Busy = min(body.Busy, len(w.Attempts))
 	}
 	for i, held := range w.Attempts {
 		body.Attempts[i] = heldAttempt{
@@ -78,4 +77,13 @@ func newWorkerBody(w *apidb.Worker) workerBody {
 		}
 	}
 	return body
+}
+
+// load says how busy a worker is.
+func (b *workerBody) load(w *apidb.Worker) {
+	busy := max(w.Slots-w.Free, 0)
+	if w.Stopping { // none is free, and those that are not busy are closed
+		busy = min(busy, len(w.Attempts))
+	}
+	b.Free, b.Busy, b.Rate = &w.Free, &busy, &w.Rate
 }

@@ -12,7 +12,7 @@ import (
 
 func (h *house) pause(name string, paused bool) apidb.Control {
 	h.t.Helper()
-	control, err := h.store.ChangeControl(h.t.Context(), jobevent.ControlOwner, name, "me",
+	control, err := h.store.ChangeControl(h.t.Context(), apidb.Everyone, jobevent.ControlOwner, name, "me",
 		func(c *jobevent.Control) { c.Paused = paused })
 	if err != nil {
 		h.t.Fatal(err)
@@ -53,19 +53,19 @@ func TestAnAppliedVersionOnlyRises(t *testing.T) {
 	before := h.pause("acme", true)
 	after := h.pause("acme", false)
 	h.hearApplied("acme", before.Version) // the row is not what it was: it stays
-	if got, err := h.store.Control(t.Context(), jobevent.ControlOwner, "acme"); err != nil || got.AppliedVersion != before.Version ||
+	if got, err := h.store.Control(t.Context(), apidb.Everyone, jobevent.ControlOwner, "acme"); err != nil || got.AppliedVersion != before.Version ||
 		got.Applied() {
 		t.Fatalf("got %+v, %v", got, err)
 	}
 	later := h.pause("acme", true)
 	h.hearApplied("acme", later.Version)
 	h.hearApplied("acme", after.Version)
-	if got, err := h.store.Control(t.Context(), jobevent.ControlOwner, "acme"); err != nil || got.AppliedVersion != later.Version {
+	if got, err := h.store.Control(t.Context(), apidb.Everyone, jobevent.ControlOwner, "acme"); err != nil || got.AppliedVersion != later.Version {
 		t.Fatalf("got %+v, %v", got, err)
 	}
 	last := h.pause("acme", false)
 	h.hearApplied("acme", last.Version)
-	if got, err := h.store.Control(t.Context(), jobevent.ControlOwner, "acme"); err != nil || got.Version != 0 {
+	if got, err := h.store.Control(t.Context(), apidb.Everyone, jobevent.ControlOwner, "acme"); err != nil || got.Version != 0 {
 		t.Fatalf("it holds nothing, and is kept: %+v, %v", got, err)
 	}
 }

@@ -32,8 +32,19 @@ func (c Control) ID() string { return string(c.Kind) + ":" + c.Name }
 // Holds says that it pauses or limits anything.
 func (c Control) Holds() bool { return c.Paused || c.MaxRunning != nil || c.StartsPerSecond != nil }
 
+// ErrNoControl says that such a control is not the owner's.
+var ErrNoControl = errors.New("no such control")
+
+// controls says whether it may know of a control: one of its own jobs.
+func (o Owner) controls(kind jobevent.ControlKind, name string) bool {
+	return o.everyone || kind == jobevent.ControlOwner && name == o.name
+}
+
 // Control gives one; nobody has to have asked for it.
-func (s *Store) Control(ctx context.Context, kind jobevent.ControlKind, name string) (Control, error) {
+func (s *Store) Control(ctx context.Context, owner Owner, kind jobevent.ControlKind, name string) (Control, error) {
+	if !owner.controls(kind, name) {
+		return Control{}, ErrNoControl
+	}
 	control, err := controlByName(ctx, s.q, kind, name)
 	return control, classify(fmt.Sprintf("get control of %s %s", kind, name), err)
 }
@@ -46,9 +57,16 @@ func controlByName(ctx context.Context, q *gen.Queries, kind jobevent.ControlKin
 	return newControl(row), err
 }
 
-// Controls gives all, by kind and name: those that hold something, and those of which the scheduler does
-// not know yet that they hold nothing any more.
-func (s *Store) Controls(ctx context.Context) ([]Control, error) {
+// Controls gives all that an owner may know of, by kind and name: those that hold something, and those of which the
+// scheduler does not know yet that they hold nothing any more.
+func (s *Store) Controls(ctx context.Context, owner Owner) ([]Control, error) {
+	if !owner.everyone {
+		own, err := s.Control(ctx, owner, jobevent.ControlOwner, owner.name)
+		if err != nil || own.Version == 0 {
+			return nil, err
+		}
+		return []Control{own}, nil
+	}
 	rows, err := s.q.ControlsAll(ctx)
 	return newControls(rows), classify("list controls", err)
 }
@@ -62,8 +80,11 @@ var ErrTooManyControls = fmt.Errorf("there are %d controls already", maxControls
 // ChangeControl has change alter a control, and keeps it as its next version. One that stays as it is
 // keeps its version.
 func (s *Store) ChangeControl(
-	ctx context.Context, kind jobevent.ControlKind, name, by string, change func(*jobevent.Control),
+	ctx context.Context, owner Owner, kind jobevent.ControlKind, name, by string, change func(*jobevent.Control),
 ) (control Control, err error) {
+	if !owner.controls(kind, name) {
+		return control, ErrNoControl
+	}
 	err = s.tx(ctx, func(q *gen.Queries) error {
 		if err := q.ControlLock(ctx, gen.ControlLockParams{Kind: string(kind), Name: name}); err != nil {
 			return err
@@ -150,7 +171,7 @@ func (s *Store) controlsOf(ctx context.Context, job *Job) ([]Control, error) {
 }
 
 func (s *Store) readControls(ctx context.Context) (heldControls, error) {
-	all, err := s.Controls(ctx)
+	all, err := s.Controls(ctx, Everyone)
 	if err != nil {
 		return nil, err
 	}

@@ -42,11 +42,22 @@ type Schedule struct {
 	UpdatedAt  time.Time
 }
 
-// ScheduleKey names a schedule. Where OwnerID is nil it is nobody's, or that of the only owner who has one
-// of this name.
+// ScheduleKey names a schedule. Where OwnerID is nil it is that of the owner who asks; for Everyone it is nobody's, or
+// that of the only owner who has one of this name.
 type ScheduleKey struct {
 	OwnerID *string
 	Name    string
+}
+
+// of is the key as an owner means it.
+func (k ScheduleKey) of(owner Owner) (ScheduleKey, error) {
+	if k.OwnerID != nil && !owner.sees(*k.OwnerID) {
+		return k, ErrNoSchedule
+	}
+	if !owner.everyone {
+		k.OwnerID = &owner.name
+	}
+	return k, nil
 }
 
 func (s *Schedule) spec() (cronspec.Spec, error) {
@@ -78,7 +89,10 @@ func (s *Schedule) Upcoming(n int) []time.Time {
 }
 
 // CreateSchedule keeps a valid schedule; ErrScheduleExists where its owner has one of that name.
-func (s *Store) CreateSchedule(ctx context.Context, asked jobspec.Schedule) (made Schedule, err error) {
+func (s *Store) CreateSchedule(ctx context.Context, owner Owner, asked jobspec.Schedule) (made Schedule, err error) {
+	if err := asked.Belong(owner.Names(asked.Job.OwnerID)); err != nil {
+		return made, err
+	}
 	err = s.tx(ctx, func(q *gen.Queries) error {
 		var ok bool
 		made, ok, err = insertSchedule(ctx, q, asked)
@@ -92,14 +106,19 @@ func (s *Store) CreateSchedule(ctx context.Context, asked jobspec.Schedule) (mad
 
 // PutSchedule keeps a valid schedule in place of the one of that name, if there is one: jobs and ticks
 // stay.
-func (s *Store) PutSchedule(ctx context.Context, asked jobspec.Schedule) (kept Schedule, created bool, err error) {
+func (s *Store) PutSchedule(ctx context.Context, owner Owner, asked jobspec.Schedule) (
+	kept Schedule, created bool, err error,
+) {
+	if err := asked.Belong(owner.Names(asked.Job.OwnerID)); err != nil {
+		return kept, false, err
+	}
 	key := ScheduleKey{OwnerID: &asked.Job.OwnerID, Name: asked.Name}
 	for range insertTries { // what is in the way may be gone when it is looked at
 		err = s.tx(ctx, func(q *gen.Queries) error {
 			if kept, created, err = insertSchedule(ctx, q, asked); err != nil || created {
 				return err
 			}
-			before, err := lockSchedule(ctx, q, key)
+			before, err := lockSchedule(ctx, q, owner, key)
 			if err != nil {
 				return err
 			}
@@ -216,8 +235,8 @@ func skipUntil(ctx context.Context, q *gen.Queries, row Schedule, until time.Tim
 }
 
 // lockSchedule waits for whoever fires it.
-func lockSchedule(ctx context.Context, q *gen.Queries, key ScheduleKey) (Schedule, error) {
-	found, err := findSchedule(ctx, q, key)
+func lockSchedule(ctx context.Context, q *gen.Queries, owner Owner, key ScheduleKey) (Schedule, error) {
+	found, err := findSchedule(ctx, q, owner, key)
 	if err != nil {
 		return found, err
 	}
@@ -228,7 +247,11 @@ func lockSchedule(ctx context.Context, q *gen.Queries, key ScheduleKey) (Schedul
 	return Schedule(row), nil
 }
 
-func findSchedule(ctx context.Context, q *gen.Queries, key ScheduleKey) (Schedule, error) {
+func findSchedule(ctx context.Context, q *gen.Queries, owner Owner, key ScheduleKey) (Schedule, error) {
+	key, err := key.of(owner)
+	if err != nil {
+		return Schedule{}, err
+	}
 	rows, err := q.SchedulesNamed(ctx, gen.SchedulesNamedParams{Name: key.Name, OwnerID: key.OwnerID})
 	switch {
 	case err != nil:

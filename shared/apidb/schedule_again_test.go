@@ -16,7 +16,7 @@ import (
 // replace is PutSchedule of one that is there.
 func (h *house) replace(t *testing.T, asked jobspec.Schedule) apidb.Schedule {
 	t.Helper()
-	kept, created, err := h.PutSchedule(t.Context(), asked)
+	kept, created, err := h.PutSchedule(t.Context(), apidb.Everyone, asked)
 	if err != nil || created {
 		t.Fatal(created, err)
 	}
@@ -35,11 +35,11 @@ func TestATickThatFiresWhileItsScheduleIsChangedIsOver(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*house, context.Context) (apidb.Schedule, error){
 		"put": func(h *house, ctx context.Context) (apidb.Schedule, error) {
-			kept, _, err := h.PutSchedule(ctx, schedule(t, "a", `"cron": "*/1 * * * * *"`))
+			kept, _, err := h.PutSchedule(ctx, apidb.Everyone, schedule(t, "a", `"cron": "*/1 * * * * *"`))
 			return kept, err
 		},
 		"resume": func(h *house, ctx context.Context) (apidb.Schedule, error) {
-			return h.ResumeSchedule(ctx, apidb.ScheduleKey{Name: "a"})
+			return h.ResumeSchedule(ctx, apidb.Everyone, apidb.ScheduleKey{Name: "a"})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestAClockThatIsPutBackFiresNothingTwice(t *testing.T) {
 		t.Errorf("replaced, it fires at %s, before %s", kept.NextAt, last)
 	}
 	h.exec(t, "update schedules set paused = true")
-	if resumed, err := h.ResumeSchedule(t.Context(), key); err != nil || !resumed.NextAt.Equal(last.Add(time.Second)) {
+	if resumed, err := h.ResumeSchedule(t.Context(), apidb.Everyone, key); err != nil || !resumed.NextAt.Equal(last.Add(time.Second)) {
 		t.Errorf("resumed, it fires at %s, before %s, %v", resumed.NextAt, last, err)
 	}
 }
@@ -119,7 +119,7 @@ func TestATickThatComesAgainIsOver(t *testing.T) {
 			t.Errorf("says again the job of %+v", by)
 		}
 	}
-	now, err := h.Schedule(t.Context(), key)
+	now, err := h.Schedule(t.Context(), apidb.Everyone, key)
 	if ticks := h.ticks(t, key); err != nil || len(fired.Jobs) == 0 || len(fired.Cancels) != 0 || len(ticks) != 1 || !now.NextAt.After(*now.LastAt) {
 		t.Errorf("fires %+v, ticks %+v, %+v, %v", fired, ticks, now, err)
 	}
@@ -194,7 +194,7 @@ func TestJobsOfSchedulesAreCountedAsAccepted(t *testing.T) {
 	if fired, _ := h.fire(t); len(fired.Jobs) != 1 {
 		t.Fatalf("fires %+v", fired)
 	}
-	if _, err := h.RunSchedule(t.Context(), key, scheduleRules); err != nil {
+	if _, err := h.RunSchedule(t.Context(), apidb.Everyone, key, scheduleRules); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.EnterAccepted(t.Context()); err != nil {
@@ -211,7 +211,7 @@ func TestPutOfTheSameCronDropsNoTick(t *testing.T) {
 	h := open(t)
 	_, key := h.create(t, "a", eachSecond)
 	h.late(t)
-	before, err := h.Schedule(t.Context(), key)
+	before, err := h.Schedule(t.Context(), apidb.Everyone, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +243,7 @@ func TestAJobThatIsRefusedCancelsNoOther(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	_, key := h.create(t, "a", `"cron": "0 0 1 1 *", "overlap": "cancel"`)
-	if _, err := h.RunSchedule(t.Context(), key, scheduleRules); err != nil {
+	if _, err := h.RunSchedule(t.Context(), apidb.Everyone, key, scheduleRules); err != nil {
 		t.Fatal(err)
 	}
 	h.late(t)

@@ -14,20 +14,27 @@ import (
 )
 
 // Schedule gives one schedule; ErrNoSchedule when there is none, ErrSeveralOwners when there are two.
-func (s *Store) Schedule(ctx context.Context, key ScheduleKey) (Schedule, error) {
-	row, err := findSchedule(ctx, s.q, key)
+func (s *Store) Schedule(ctx context.Context, owner Owner, key ScheduleKey) (Schedule, error) {
+	row, err := findSchedule(ctx, s.q, owner, key)
 	return row, classify("get schedule", err)
 }
 
 // ScheduleFilter chooses schedules, in the order of names and owners.
 type ScheduleFilter struct {
-	OwnerID *string     // nil: of all owners
+	OwnerID *string     // nil: of all owners whose schedules one sees
 	After   ScheduleKey // the last one of the page before
 	Limit   int
 }
 
 // ListSchedules gives the schedules that fit; more: there are others after them.
-func (s *Store) ListSchedules(ctx context.Context, f ScheduleFilter) (list []Schedule, more bool, err error) {
+func (s *Store) ListSchedules(ctx context.Context, owner Owner, f ScheduleFilter) (
+	list []Schedule, more bool, err error,
+) {
+	key, err := ScheduleKey{OwnerID: f.OwnerID}.of(owner)
+	if err != nil {
+		return nil, false, nil
+	}
+	f.OwnerID = key.OwnerID
 	p := gen.SchedulesListParams{OwnerID: f.OwnerID, AfterName: f.After.Name, MaxSchedules: int32(f.Limit + 1)}
 	if f.After.OwnerID != nil {
 		p.AfterOwner = *f.After.OwnerID
@@ -47,10 +54,10 @@ func (s *Store) ListSchedules(ctx context.Context, f ScheduleFilter) (list []Sch
 
 // change locks a schedule and has it changed.
 func (s *Store) change(
-	ctx context.Context, key ScheduleKey, what string, how func(q *gen.Queries, row *Schedule, now time.Time) error,
+	ctx context.Context, owner Owner, key ScheduleKey, what string, how func(q *gen.Queries, row *Schedule, now time.Time) error,
 ) (row Schedule, err error) {
 	err = s.tx(ctx, func(q *gen.Queries) error {
-		if row, err = lockSchedule(ctx, q, key); err != nil {
+		if row, err = lockSchedule(ctx, q, owner, key); err != nil {
 			return err
 		}
 		now, err := q.Now(ctx)
@@ -66,24 +73,24 @@ func (s *Store) change(
 }
 
 // DeleteSchedule forgets a schedule and its ticks. Its jobs stay.
-func (s *Store) DeleteSchedule(ctx context.Context, key ScheduleKey) error {
-	_, err := s.change(ctx, key, "delete", func(q *gen.Queries, row *Schedule, _ time.Time) error {
+func (s *Store) DeleteSchedule(ctx context.Context, owner Owner, key ScheduleKey) error {
+	_, err := s.change(ctx, owner, key, "delete", func(q *gen.Queries, row *Schedule, _ time.Time) error {
 		return q.ScheduleDelete(ctx, row.ScheduleID)
 	})
 	return err
 }
 
 // PauseSchedule has a schedule fire no more until it is resumed.
-func (s *Store) PauseSchedule(ctx context.Context, key ScheduleKey) (Schedule, error) {
-	return s.change(ctx, key, "pause", func(q *gen.Queries, row *Schedule, now time.Time) error {
+func (s *Store) PauseSchedule(ctx context.Context, owner Owner, key ScheduleKey) (Schedule, error) {
+	return s.change(ctx, owner, key, "pause", func(q *gen.Queries, row *Schedule, now time.Time) error {
 		row.Paused, row.UpdatedAt = true, now
 		return q.SchedulePause(ctx, gen.SchedulePauseParams{ScheduleID: row.ScheduleID, Paused: true, NextAt: row.NextAt})
 	})
 }
 
 // ResumeSchedule has it fire again. The ticks of the pause are recorded as skipped.
-func (s *Store) ResumeSchedule(ctx context.Context, key ScheduleKey) (Schedule, error) {
-	return s.change(ctx, key, "resume", func(q *gen.Queries, row *Schedule, now time.Time) error {
+func (s *Store) ResumeSchedule(ctx context.Context, owner Owner, key ScheduleKey) (Schedule, error) {
+	return s.change(ctx, owner, key, "resume", func(q *gen.Queries, row *Schedule, now time.Time) error {
 		if !row.Paused {
 			return nil
 		}
@@ -105,12 +112,12 @@ func (s *Store) ResumeSchedule(ctx context.Context, key ScheduleKey) (Schedule, 
 
 // RunSchedule makes a job of a schedule now, whatever its cron says. A job that the rules refuse is the
 // *apierror.Error of jobspec.
-func (s *Store) RunSchedule(ctx context.Context, key ScheduleKey, rules ScheduleRules) (
+func (s *Store) RunSchedule(ctx context.Context, owner Owner, key ScheduleKey, rules ScheduleRules) (
 	created jobevent.Created, err error,
 ) {
 	var jobs []NewJob
 	var accepted []Accepted
-	_, err = s.change(ctx, key, "run", func(q *gen.Queries, row *Schedule, now time.Time) error {
+	_, err = s.change(ctx, owner, key, "run", func(q *gen.Queries, row *Schedule, now time.Time) error {
 		if err := row.Open(rules.Sealer); err != nil {
 			return err
 		}
@@ -148,10 +155,10 @@ type Tick struct {
 }
 
 // Ticks gives a schedule's ticks before an instant, newest first; more: there are others after them.
-func (s *Store) Ticks(ctx context.Context, key ScheduleKey, before time.Time, limit int) (
+func (s *Store) Ticks(ctx context.Context, owner Owner, key ScheduleKey, before time.Time, limit int) (
 	ticks []Tick, more bool, err error,
 ) {
-	row, err := findSchedule(ctx, s.q, key)
+	row, err := findSchedule(ctx, s.q, owner, key)
 	if err != nil {
 		return nil, false, classify("get schedule", err)
 	}

@@ -236,6 +236,7 @@ func (s *Schedule) request(rules ScheduleRules) (jobspec.Request, error) {
 	if err != nil {
 		return req, err
 	}
+	req.OwnerID = s.OwnerID
 	rules.Defaults.FillIn(&req)
 	return req, req.Validate(rules.Rules)
 }

@@ -44,7 +44,7 @@ func TestAScheduleSeesItsOwnTicks(t *testing.T) {
 	if _, err := s.ForgetTicks(t.Context(), uuid.Nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.ResumeSchedule(t.Context(), ScheduleKey{Name: "s2"}); err != nil {
+	if _, err := s.ResumeSchedule(t.Context(), Everyone, ScheduleKey{Name: "s2"}); err != nil {
 		t.Fatal(err)
 	}
 	for name, most := range map[string]float64{ // rows of ticks and jobs

@@ -30,7 +30,7 @@ func schedule(t *testing.T, name, fields string) jobspec.Schedule {
 
 func (h *house) create(t *testing.T, name, fields string) (apidb.Schedule, apidb.ScheduleKey) {
 	t.Helper()
-	made, err := h.CreateSchedule(t.Context(), schedule(t, name, fields))
+	made, err := h.CreateSchedule(t.Context(), apidb.Everyone, schedule(t, name, fields))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func (h *house) ago(t *testing.T, name string, age time.Duration) {
 
 func (h *house) ticks(t *testing.T, key apidb.ScheduleKey) []apidb.Tick {
 	t.Helper()
-	ticks, _, err := h.Ticks(t.Context(), key, time.Now().Add(time.Hour), 5000)
+	ticks, _, err := h.Ticks(t.Context(), apidb.Everyone, key, time.Now().Add(time.Hour), 5000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestATickIsAJobAndIsRecorded(t *testing.T) {
 		t.Fatalf("fires %v, and sleeps %s", fired, next)
 	}
 	ticks := h.ticks(t, key)
-	now, err := h.Schedule(t.Context(), key)
+	now, err := h.Schedule(t.Context(), apidb.Everyone, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func TestOrderedJobsOfAScheduleComeInOrder(t *testing.T) {
 	h := open(t)
 	asked := schedule(t, "a", eachSecond)
 	asked.JobJSON = []byte(`{"jobType": "SIMULATION", "payload": {"steps": [{"type": "LOG", "message": "hi"}]}, "orderingKey": "k"}`)
-	if _, err := h.CreateSchedule(t.Context(), asked); err != nil {
+	if _, err := h.CreateSchedule(t.Context(), apidb.Everyone, asked); err != nil {
 		t.Fatal(err)
 	}
 	h.ago(t, "a", 3*time.Second)
@@ -279,7 +279,7 @@ func TestAPauseSkipsAndIsRecorded(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	_, key := h.create(t, "a", eachSecond)
-	paused, err := h.PauseSchedule(t.Context(), key)
+	paused, err := h.PauseSchedule(t.Context(), apidb.Everyone, key)
 	if err != nil || !paused.Paused || paused.Upcoming(5) != nil {
 		t.Fatalf("%+v, %v", paused, err)
 	}
@@ -287,11 +287,11 @@ func TestAPauseSkipsAndIsRecorded(t *testing.T) {
 	if fired, next := h.fire(t); len(fired.Jobs) != 0 || next != time.Minute {
 		t.Errorf("a paused one fires %v, sleeps %s", fired, next)
 	}
-	resumed, err := h.ResumeSchedule(t.Context(), key)
+	resumed, err := h.ResumeSchedule(t.Context(), apidb.Everyone, key)
 	if err != nil || resumed.Paused || time.Until(*resumed.NextAt) > time.Second {
 		t.Fatalf("%+v, %v", resumed, err)
 	}
-	again, err := h.ResumeSchedule(t.Context(), key)
+	again, err := h.ResumeSchedule(t.Context(), apidb.Everyone, key)
 	if err != nil || !again.NextAt.Equal(*resumed.NextAt) {
 		t.Errorf("resumed again %+v, %v", again, err)
 	}
@@ -309,7 +309,7 @@ func TestRunNowIsAManualTick(t *testing.T) {
 	h := open(t)
 	_, key := h.create(t, "a", `"cron": "0 0 1 1 *", "paused": true, "overlap": "skip"`)
 	for range 2 {
-		if _, err := h.RunSchedule(t.Context(), key, scheduleRules); err != nil {
+		if _, err := h.RunSchedule(t.Context(), apidb.Everyone, key, scheduleRules); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -317,7 +317,7 @@ func TestRunNowIsAManualTick(t *testing.T) {
 	if len(ticks) != 2 || ticks[0].Reason != "manual" || ticks[0].JobID == nil || *ticks[0].JobID == *ticks[1].JobID {
 		t.Errorf("ticks %+v", ticks)
 	}
-	if row, err := h.Schedule(t.Context(), key); err != nil || *row.LastJobID != *ticks[0].JobID || !row.LastAt.Equal(ticks[0].At) {
+	if row, err := h.Schedule(t.Context(), apidb.Everyone, key); err != nil || *row.LastJobID != *ticks[0].JobID || !row.LastAt.Equal(ticks[0].At) {
 		t.Errorf("%+v, %v", row, err)
 	}
 }
@@ -326,45 +326,45 @@ func TestNamesBelongToOwners(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.create(t, "a", eachSecond)
-	if _, err := h.CreateSchedule(t.Context(), schedule(t, "a", eachSecond)); !errors.Is(err, apidb.ErrScheduleExists) {
+	if _, err := h.CreateSchedule(t.Context(), apidb.Everyone, schedule(t, "a", eachSecond)); !errors.Is(err, apidb.ErrScheduleExists) {
 		t.Errorf("the same name: %v", err)
 	}
 	acme := schedule(t, "a", eachSecond)
 	acme.Job.OwnerID = "acme"
-	if _, err := h.CreateSchedule(t.Context(), acme); err != nil {
+	if _, err := h.CreateSchedule(t.Context(), apidb.Everyone, acme); err != nil {
 		t.Fatal(err)
 	}
-	if row, err := h.Schedule(t.Context(), apidb.ScheduleKey{Name: "a"}); err != nil || row.OwnerID != "" {
+	if row, err := h.Schedule(t.Context(), apidb.Everyone, apidb.ScheduleKey{Name: "a"}); err != nil || row.OwnerID != "" {
 		t.Errorf("nobody's: %+v, %v", row, err)
 	}
 	owner := "acme"
 	key := apidb.ScheduleKey{Name: "a", OwnerID: &owner}
-	if row, err := h.Schedule(t.Context(), key); err != nil || row.OwnerID != "acme" {
+	if row, err := h.Schedule(t.Context(), apidb.Everyone, key); err != nil || row.OwnerID != "acme" {
 		t.Errorf("%+v, %v", row, err)
 	}
-	first, more, err := h.ListSchedules(t.Context(), apidb.ScheduleFilter{Limit: 1})
+	first, more, err := h.ListSchedules(t.Context(), apidb.Everyone, apidb.ScheduleFilter{Limit: 1})
 	if err != nil || len(first) != 1 || !more || first[0].OwnerID != "" {
 		t.Errorf("the first page %+v, %t, %v", first, more, err)
 	}
-	rest, more, err := h.ListSchedules(t.Context(), apidb.ScheduleFilter{
+	rest, more, err := h.ListSchedules(t.Context(), apidb.Everyone, apidb.ScheduleFilter{
 		Limit: 5, After: apidb.ScheduleKey{Name: first[0].Name, OwnerID: &first[0].OwnerID},
 	})
 	if err != nil || len(rest) != 1 || more || rest[0].OwnerID != "acme" {
 		t.Errorf("the next page %+v, %t, %v", rest, more, err)
 	}
-	if err := h.DeleteSchedule(t.Context(), key); err != nil {
+	if err := h.DeleteSchedule(t.Context(), apidb.Everyone, key); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.DeleteSchedule(t.Context(), key); !errors.Is(err, apidb.ErrNoSchedule) {
+	if err := h.DeleteSchedule(t.Context(), apidb.Everyone, key); !errors.Is(err, apidb.ErrNoSchedule) {
 		t.Errorf("deleted twice: %v", err)
 	}
 	for _, acme.Job.OwnerID = range []string{"x", "y"} {
 		acme.Name = "b"
-		if _, err := h.CreateSchedule(t.Context(), acme); err != nil {
+		if _, err := h.CreateSchedule(t.Context(), apidb.Everyone, acme); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := h.Schedule(t.Context(), apidb.ScheduleKey{Name: "b"}); !errors.Is(err, apidb.ErrSeveralOwners) {
+	if _, err := h.Schedule(t.Context(), apidb.Everyone, apidb.ScheduleKey{Name: "b"}); !errors.Is(err, apidb.ErrSeveralOwners) {
 		t.Errorf("of two owners: %v", err)
 	}
 }
@@ -372,16 +372,16 @@ func TestNamesBelongToOwners(t *testing.T) {
 func TestPutReplacesAndKeepsWhatHasBeen(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	first, created, err := h.PutSchedule(t.Context(), schedule(t, "a", `"cron": "@every 10m"`))
+	first, created, err := h.PutSchedule(t.Context(), apidb.Everyone, schedule(t, "a", `"cron": "@every 10m"`))
 	if err != nil || !created {
 		t.Fatal(created, err)
 	}
 	key := apidb.ScheduleKey{Name: "a"}
-	if _, err := h.RunSchedule(t.Context(), key, scheduleRules); err != nil {
+	if _, err := h.RunSchedule(t.Context(), apidb.Everyone, key, scheduleRules); err != nil {
 		t.Fatal(err)
 	}
 	h.exec(t, "update schedules set anchor_at = anchor_at - interval '5 min', next_at = next_at - interval '5 min'")
-	again, created, err := h.PutSchedule(t.Context(), schedule(t, "a", `"cron": "@every 10m", "missed": "all"`))
+	again, created, err := h.PutSchedule(t.Context(), apidb.Everyone, schedule(t, "a", `"cron": "@every 10m", "missed": "all"`))
 	if err != nil || created || again.ScheduleID != first.ScheduleID || again.LastJobID == nil {
 		t.Fatalf("%+v, %t, %v", again, created, err)
 	}
@@ -389,7 +389,7 @@ func TestPutReplacesAndKeepsWhatHasBeen(t *testing.T) {
 		t.Errorf("@every began anew: %s, %s", again.NextAt, first.NextAt)
 	}
 	h.exec(t, "update schedules set next_at = next_at - interval '1 hour', anchor_at = anchor_at - interval '1 hour'")
-	if _, _, err := h.PutSchedule(t.Context(), schedule(t, "a", eachSecond)); err != nil {
+	if _, _, err := h.PutSchedule(t.Context(), apidb.Everyone, schedule(t, "a", eachSecond)); err != nil {
 		t.Fatal(err)
 	}
 	ticks := h.ticks(t, key)

@@ -4,8 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
@@ -16,8 +20,44 @@ type Worker struct {
 	Live   bool // seen within the last 10 s
 }
 
-// Workers gives all that have been seen of late, by their ids.
-func (s *Store) Workers(ctx context.Context) ([]Worker, error) {
+// Workers gives all that have been seen of late, by their ids. An owner sees of what they do its own jobs' attempts only.
+func (s *Store) Workers(ctx context.Context, owner Owner) ([]Worker, error) {
+	workers, err := s.allWorkers(ctx)
+	if err != nil || owner.everyone {
+		return workers, err
+	}
+	own, err := s.heldBy(ctx, owner, workers)
+	if err != nil {
+		return nil, classify("find whose jobs workers hold", err)
+	}
+	for i := range workers {
+		w := &workers[i]
+		w.Free, w.Rate = 0, 0
+		w.Attempts = slices.DeleteFunc(w.Attempts, func(held jobevent.HeldAttempt) bool { return !own[held.JobID] })
+	}
+	return workers, nil
+}
+
+// heldBy gives the jobs of an owner that workers hold.
+func (s *Store) heldBy(ctx context.Context, owner Owner, workers []Worker) (map[uuid.UUID]bool, error) {
+	var asked []uuid.UUID
+	for _, w := range workers {
+		for _, held := range w.Attempts {
+			asked = append(asked, held.JobID)
+		}
+	}
+	own := map[uuid.UUID]bool{}
+	if len(asked) == 0 {
+		return own, nil
+	}
+	ids, err := s.q.JobsOfOwner(ctx, gen.JobsOfOwnerParams{JobIDs: asked, OwnerID: owner.name})
+	for _, id := range ids {
+		own[id] = true
+	}
+	return own, err
+}
+
+func (s *Store) allWorkers(ctx context.Context) ([]Worker, error) {
 	rows, err := s.q.WorkersAll(ctx)
 	if err != nil {
 		return nil, classify("list workers", err)

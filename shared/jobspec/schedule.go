@@ -62,6 +62,24 @@ func DecodeSchedule(body []byte) (Schedule, error) {
 	return s, nil
 }
 
+// Belong makes the job an owner's, whatever it says of that itself.
+func (s *Schedule) Belong(owner string) error {
+	if s.Job.OwnerID == owner {
+		return nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(s.JobJSON, &members); err != nil {
+		return fmt.Errorf("read a valid job: %w", err)
+	}
+	delete(members, "ownerId")
+	var err error
+	if s.JobJSON, err = json.Marshal(members); err != nil {
+		return fmt.Errorf("write a valid job: %w", err)
+	}
+	s.Job.OwnerID = owner
+	return nil
+}
+
 // Spec is when the schedule fires. The error is a sentence without a subject.
 func (s *Schedule) Spec(anchor time.Time) (cronspec.Spec, error) {
 	zone, err := cronspec.Zone(s.TimeZone)

@@ -19,3 +19,6 @@ where seen_at > now() - interval '10 s' and not coalesce((beat ->> 'stopping')::
 
 -- name: WorkersAll :many
 select worker_id, seen_at, (seen_at > now() - interval '10 s')::boolean as live, beat from workers order by worker_id;
+
+-- name: JobsOfOwner :many
+select job_id from jobs where job_id = any (@job_ids::uuid[]) and owner_id = @owner_id;

@@ -9,7 +9,38 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/google/uuid"
 )
+
+const jobsOfOwner = `-- name: JobsOfOwner :many
+select job_id from jobs where job_id = any ($1::uuid[]) and owner_id = $2
+`
+
+type JobsOfOwnerParams struct {
+	JobIDs  []uuid.UUID
+	OwnerID string
+}
+
+func (q *Queries) JobsOfOwner(ctx context.Context, arg JobsOfOwnerParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, jobsOfOwner, arg.JobIDs, arg.OwnerID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []uuid.UUID
+	for rows.Next() {
+		var job_id uuid.UUID
+		if err := rows.Scan(&job_id); err != nil {
+			return nil, err
+		}
+		items = append(items, job_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
 
 const workerFigures = `-- name: WorkerFigures :one
 select
