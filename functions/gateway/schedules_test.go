@@ -26,11 +26,6 @@ type scheduleShown struct {
 	Upcoming                              []time.Time
 }
 
-func (h *house) put(path, body string) *response {
-	h.t.Helper()
-	return h.do(http.MethodPut, path, body, "Content-Type", "application/json")
-}
-
 func TestAScheduleIsMadeShownReplacedAndDeleted(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -54,7 +54,8 @@ func (s *Store) ListSchedules(ctx context.Context, owner Owner, f ScheduleFilter
 
 // change locks a schedule and has it changed.
 func (s *Store) change(
-	ctx context.Context, owner Owner, key ScheduleKey, what string, how func(q *gen.Queries, row *Schedule, now time.Time) error,
+	ctx context.Context, owner Owner, key ScheduleKey, what string,
+	how func(q *gen.Queries, row *Schedule, now time.Time) error,
 ) (row Schedule, err error) {
 	err = s.tx(ctx, func(q *gen.Queries) error {
 		if row, err = lockSchedule(ctx, q, owner, key); err != nil {

@@ -20,7 +20,8 @@ type Worker struct {
 	Live   bool // seen within the last 10 s
 }
 
-// Workers gives all that have been seen of late, by their ids. An owner sees of what they do its own jobs' attempts only.
+// Workers gives all that have been seen of late, by their ids. Of what they do an owner sees its own jobs' attempts
+// only.
 func (s *Store) Workers(ctx context.Context, owner Owner) ([]Worker, error) {
 	workers, err := s.allWorkers(ctx)
 	if err != nil || owner.everyone {
