@@ -20,7 +20,7 @@ import (
 // accept keeps a job of an owner.
 func (h *house) accept(owner string) uuid.UUID {
 	h.t.Helper()
-	job := apidb.NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Request: jobspec.Request{
+	job := apidb.NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: apidb.OwnerOf(owner), Request: jobspec.Request{
 		JobType: "MAIL", Payload: json.RawMessage(`1`), Queue: "default", Timeout: time.Minute, OwnerID: owner,
 	}}
 	if _, err := h.store.InsertJobs(h.t.Context(), []apidb.NewJob{job}); err != nil {
