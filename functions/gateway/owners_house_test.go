@@ -1,0 +1,154 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// furnish gives an owner some of everything that there is.
+func (h *house) furnish(t *testing.T, owner string) things {
+	t.Helper()
+	c, canary := h.as(owner, "operate"), "canary-of-"+owner
+	x := things{
+		owner: owner, schedule: "nightly-" + owner, tag: owner + "-tag", key: owner + "-key", orderingKey: owner + "-order",
+		jobType: strings.ToUpper(owner) + "_TYPE", event: owner + "-event",
+	}
+	submit := func(more string) uuid.UUID {
+		return c.post("/api/jobs", fmt.Sprintf(`{"jobType": %q, "payload": %q, "tags": [%q], "callbackUrl": "https://example.org/%s"%s}`,
+			x.jobType, canary, x.tag, canary, more)).want(http.StatusAccepted).jobID()
+	}
+	pending := submit(fmt.Sprintf(`, "idempotencyKey": %q, "orderingKey": %q`, x.key, x.orderingKey))
+	submit(fmt.Sprintf(`, "after": [%q], "orderingKey": %q`, pending, x.orderingKey))
+	dead, done, running := submit(""), submit(""), submit("")
+	c.post("/events", envelope(x.event, submitType, fmt.Sprintf(`{"jobType": "OWN", "payload": %q}`, canary)),
+		"Content-Type", structuredType).want(http.StatusAccepted)
+	h.end(t, dead, jobstate.Failed, canary)
+	h.end(t, done, jobstate.Completed, canary)
+	h.run(t, running, canary)
+	c.post("/api/jobs/"+dead.String()+"/retry", "").want(http.StatusAccepted)
+	var op struct{ OperationID string }
+	c.post("/api/operations", fmt.Sprintf(`{"command": "delete", "jobIds": [%q, %q], "idempotencyKey": %q}`, done, running, x.key)).
+		want(http.StatusAccepted).into(&op)
+	h.operateAll(t)
+	c.post("/api/schedules", fmt.Sprintf(`{"name": %q, "cron": "@daily", "job": {"jobType": "OWN", "payload": %q}}`, x.schedule, canary)).
+		want(http.StatusCreated)
+	c.post("/api/schedules/"+x.schedule+"/run", "").want(http.StatusAccepted)
+	_, err := h.store.ChangeControl(t.Context(), apidb.Everyone, jobevent.ControlOwner, owner, canary,
+		func(c *jobevent.Control) { c.Paused = true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.keyID = h.key(apidb.Key{OwnerID: owner, Roles: []string{"read"}}).ID()
+	x.job, x.dead, x.op = done.String(), dead.String(), op.OperationID
+	return x
+}
+
+// end has a job end, with all that it can say.
+func (h *house) end(t *testing.T, id uuid.UUID, as jobstate.Status, canary string) {
+	t.Helper()
+	h.scheduler(id, 3, as, func(s *jobevent.Status) {
+		s.Attempt, s.LastError = 1, &jobevent.Error{ErrorCode: "OWN", Message: canary}
+		if as == jobstate.Completed {
+			s.Output = json.RawMessage(`"` + canary + `"`)
+		}
+	})
+	if err := h.store.AddLogs(t.Context(), []jobevent.AttemptLog{{
+		JobID: id, Attempt: 1, Lines: []jobevent.LogLine{{At: time.Now(), Level: "INFO", Text: canary}},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run has a worker hold an attempt.
+func (h *house) run(t *testing.T, id uuid.UUID, canary string) {
+	t.Helper()
+	h.scheduler(id, 2, jobstate.Running, func(s *jobevent.Status) { s.Attempt = 1 })
+	beat := apidb.Beat{Heartbeat: jobevent.Heartbeat{
+		WorkerID: "w-" + id.String()[24:], Queues: []string{"default"}, Slots: 12, Free: 11, Attempts: []jobevent.HeldAttempt{
+			{JobID: id, Attempt: 1, Progress: &jobevent.Progress{Percent: 5, Message: canary}},
+		},
+	}}
+	var err error
+	if beat.JSON, err = json.Marshal(beat.Heartbeat); err == nil {
+		err = h.store.SeeWorkers(t.Context(), []apidb.Beat{beat})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// operateAll does what operations have to do, until no more is to be done at once.
+func (h *house) operateAll(t *testing.T) {
+	t.Helper()
+	ids, err := h.store.UnfinishedOperations(t.Context(), uuid.Nil, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		for more := true; more; {
+			if _, more, err = h.store.Operate(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// secrets are what nobody else may be told: what an owner's things say, and the ids of the jobs and operations.
+func (h *house) secrets(x things) []string {
+	h.t.Helper()
+	var ids []string
+	h.sql(`select array_agg(id::text) from (select job_id as id from jobs where owner_id = $1
+		union select operation_id from operations where owner_id = $1
+		union select schedule_id from schedules where owner_id = $1) as theirs`, &ids, x.owner)
+	return append(ids, x.keyID, "canary-of-"+x.owner, `"name":"`+x.owner+`"`)
+}
+
+// fingerprint is of all rows of an owner, by table.
+func (h *house) fingerprint(owner string) map[string]string {
+	h.t.Helper()
+	prints := map[string]string{}
+	for table, which := range map[string]string{
+		"jobs": "owner_id = $1", "operations": "owner_id = $1", "schedules": "owner_id = $1", "deliveries": "owner_id = $1",
+		"(select key_id, roles, expires_at, revoked_at, owner_id from api_keys)": "owner_id = $1",
+
+		"controls":        "kind = 'owner' and name = $1",
+		"commands":        "job_id in (select job_id from jobs where owner_id = $1)",
+		"callbacks":       "job_id in (select job_id from jobs where owner_id = $1)",
+		"attempt_logs":    "job_id in (select job_id from jobs where owner_id = $1)",
+		"operation_skips": "operation_id in (select operation_id from operations where owner_id = $1)",
+		"schedule_ticks":  "schedule_id in (select schedule_id from schedules where owner_id = $1)",
+	} {
+		var sum string
+		h.sql("select count(*) || ' ' || coalesce(md5(string_agg(row::text, '|' order by row::text)), '') from "+table+" as row where "+which,
+			&sum, owner)
+		prints[table] = sum
+	}
+	return prints
+}
+
+// wantSeen: what nobody else sees, its owner does; else there was nothing to be seen.
+func (h *house) wantSeen(t *testing.T, c *client, x things) {
+	t.Helper()
+	canary := "canary-of-" + x.owner
+	for path, want := range map[string]string{
+		"/api/jobs": x.job, "/api/jobs?status=COMPLETED": x.job, "/api/jobs?tag=" + x.tag: x.job,
+		"/api/jobs?orderingKey=" + x.orderingKey: `"blockedBy":[{`, "/api/jobs/dead": x.dead, "/api/jobs/" + x.job: canary,
+		"/api/jobs/" + x.job + "/logs": canary, "/api/jobs/" + x.job + "/deliveries": canary, "/api/deliveries": canary,
+		"/api/operations": x.op, "/api/operations/" + x.op: x.op, "/api/schedules": canary, "/api/schedules/" + x.schedule: canary,
+		"/api/schedules/" + x.schedule + "/ticks": "manual", "/api/controls": x.owner,
+	} {
+		if r := c.get(path).want(http.StatusOK); !strings.Contains(string(r.body), want) {
+			t.Errorf("%s does not show its owner %s: %s", path, want, r.body)
+		}
+	}
+}

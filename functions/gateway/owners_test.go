@@ -1,0 +1,290 @@
+package gateway_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/functions/gateway"
+)
+
+// things are what an owner has, and another may guess.
+type things struct {
+	owner, job, dead, op, schedule, tag, key, orderingKey, jobType, event, keyID string
+}
+
+// guessed are things that nobody has.
+func guessed() things {
+	return things{
+		owner: "umbrella", job: uuid.NewString(), dead: uuid.NewString(), op: uuid.NewString(), schedule: "nightly-umbrella",
+		tag: "umbrella-tag", key: "umbrella-key", orderingKey: "umbrella-order", jobType: "UMBRELLA_TYPE", event: "umbrella-event",
+		keyID: "aaaabbbbcccc",
+	}
+}
+
+// ask is a request about things.
+type ask struct {
+	method, path, body string
+	headers            []string
+	alike              bool // what another has is answered as what nobody has; else the answer is only searched
+}
+
+// bodies are what each endpoint that takes one is sent; an endpoint that takes none is listed with none. One that is not
+// listed fails the test: who adds it says here how it might tell of another owner.
+var bodies = map[string]func(things) []string{
+	"submitJob": func(x things) []string {
+		return []string{
+			fmt.Sprintf(`{"jobType": "OWN", "payload": 1, "ownerId": %q, "idempotencyKey": %q}`, x.owner, x.key),
+			fmt.Sprintf(`{"jobType": "OWN", "payload": 1, "ownerId": %q, "after": [%q]}`, x.owner, x.job),
+			fmt.Sprintf(`{"jobType": "OWN", "payload": 1, "orderingKey": %q, "tags": [%q]}`, x.orderingKey, x.tag),
+		}
+	},
+	"submitJobs": func(x things) []string {
+		return []string{fmt.Sprintf(`{"jobs": [{"jobType": "OWN", "payload": 2, "ownerId": %q, "idempotencyKey": %q},
+			{"jobType": "OWN", "payload": 2, "after": [%q]}]}`, x.owner, x.key+"-batch", x.dead)}
+	},
+	"receiveEvent": func(x things) []string {
+		job := fmt.Sprintf(`{"jobType": "OWN", "payload": 1, "ownerId": %q}`, x.owner)
+		return []string{envelope(x.event, submitType, job), `[` + envelope(x.event, submitType, job) + `]`}
+	},
+	"startOperation": func(x things) []string {
+		return []string{
+			fmt.Sprintf(`{"command": "cancel", "jobIds": [%q, %q], "idempotencyKey": %q}`, x.job, x.dead, x.key),
+			fmt.Sprintf(`{"command": "delete", "filter": {"ownerId": %q}}`, x.owner),
+			fmt.Sprintf(`{"command": "retry", "filter": {"tag": %q}}`, x.tag),
+		}
+	},
+	"rescheduleJob": func(things) []string { return []string{`{"delayMs": 5}`} },
+	"callback": func(x things) []string {
+		return []string{fmt.Sprintf(`{"jobId": %q, "attempt": 1, "status": "COMPLETED"}`, x.job)}
+	},
+	"createSchedule": func(x things) []string { return []string{scheduleBody(x, "@daily")} },
+	"putSchedule":    func(x things) []string { return []string{scheduleBody(x, "@hourly")} },
+	"putControl":     func(things) []string { return []string{`{"paused": true}`} },
+	"createKey": func(x things) []string {
+		return []string{fmt.Sprintf(`{"name": "x", "roles": ["read"], "ownerId": %q}`, x.owner)}
+	},
+	"rotateKey": func(things) []string { return []string{`{"overlapSeconds": 5}`} },
+
+	"listJobs": nil, "listDeadJobs": nil, "getJob": nil, "deleteJob": nil, "getLogs": nil, "cancelJob": nil, "retryJob": nil,
+	"listJobDeliveries": nil, "retryDelivery": nil, "listDeliveries": nil, "listOperations": nil, "getOperation": nil,
+	"abortOperation": nil, "listSchedules": nil, "getSchedule": nil, "deleteSchedule": nil, "pauseSchedule": nil,
+	"resumeSchedule": nil, "runSchedule": nil, "listTicks": nil, "listControls": nil, "getControl": nil, "deleteControl": nil,
+	"pauseControl": nil, "resumeControl": nil, "listWorkers": nil, "listJobTypes": nil, "getJobType": nil, "getStats": nil,
+	"getHealth": nil, "getContract": nil, "getHome": nil, "listKeys": nil, "getKey": nil, "revokeKey": nil, "getMe": nil, "listAudit": nil,
+	"getLiveness": nil, "getReadiness": nil, "getMetrics": nil, // a function's host answers
+}
+
+func scheduleBody(x things, cron string) string {
+	return fmt.Sprintf(`{"name": %q, "cron": %q, "job": {"jobType": "OWN", "payload": 1, "ownerId": %q}}`, x.schedule, cron, x.owner)
+}
+
+// byHost are endpoints that a gateway's handler alone does not have.
+var byHost = []string{"getLiveness", "getReadiness"}
+
+// asksOf are the requests to an endpoint about things: each value of each parameter that its contract has.
+func asksOf(t *testing.T, path, method string, op *openapi3.Operation, params openapi3.Parameters, x things) (asks []ask) {
+	t.Helper()
+	bodiesOf, known := bodies[op.OperationID]
+	if !known {
+		t.Errorf("%s %s: nobody has said how it could tell an owner of another", method, path)
+		return nil
+	}
+	if (op.RequestBody != nil) != (bodiesOf != nil) {
+		t.Errorf("%s: what body it takes is not known", op.OperationID)
+	}
+	kinds := []string{""}
+	if strings.Contains(path, "{kind}") {
+		kinds = []string{"owner", "type"}
+	}
+	for _, kind := range kinds {
+		filled, alike := fill(t, path, kind, x)
+		base := ask{method: method, path: filled, alike: alike, headers: []string{"Content-Type", "application/json"}}
+		if bodiesOf == nil {
+			asks = append(asks, base)
+		} else {
+			for _, body := range bodiesOf(x) {
+				asks = append(asks, base.with(op.OperationID, body))
+			}
+		}
+		for _, p := range params {
+			if p.Value.In == "query" {
+				asks = append(asks, base.asking(t, op.OperationID, p.Value.Name, x, bodiesOf)...)
+			}
+		}
+	}
+	return asks
+}
+
+func (a ask) with(endpoint, body string) ask {
+	a.body, a.alike = body, true
+	switch {
+	case endpoint == "receiveEvent" && body[0] == '[':
+		a.headers = []string{"Content-Type", batchType}
+	case endpoint == "receiveEvent":
+		a.headers = []string{"Content-Type", structuredType}
+	case endpoint == "callback":
+		a.headers = append(slices.Clone(a.headers), "X-Callback-Secret", "guessed")
+	}
+	return a
+}
+
+// fill puts things into a path.
+func fill(t *testing.T, path, kind string, x things) (filled string, about bool) {
+	t.Helper()
+	name := x.schedule
+	switch kind {
+	case "owner":
+		name = x.owner
+	case "type":
+		name = x.jobType
+	}
+	filled = strings.NewReplacer("{jobId}", x.job, "{operationId}", x.op, "{version}", "3", "{kind}", kind, "{name}", name,
+		"{type}", x.jobType, "{keyId}", x.keyID).Replace(path)
+	if strings.Contains(filled, "{") {
+		t.Errorf("%s: nobody has said what to put there", path)
+	}
+	return filled, filled != path
+}
+
+// asking are requests by one parameter of the query.
+func (a ask) asking(t *testing.T, endpoint, name string, x things, bodies func(things) []string) (asks []ask) {
+	t.Helper()
+	values, known := map[string][]string{
+		"status": {"FAILED", "COMPLETED", "PENDING"}, "queue": {"default"}, "since": {"2020-01-01T00:00:00Z"},
+		"until": {"2100-01-01T00:00:00Z"}, "limit": {"200"}, "page": {"0"}, "size": {"200"}, "wait": {"10ms"}, "attempt": {"1"},
+		"cursor": {x.job, x.dead, x.op, x.job + ".v9", x.schedule + ":" + x.owner, "2100-01-01T00:00:00Z"},
+		"type":   {x.jobType}, "tag": {x.tag}, "orderingKey": {x.orderingKey}, "ownerId": {x.owner}, "after": {x.job},
+		"jobType": {"OWN"}, "priority": nil, "maxRetryCount": nil, "timeoutMs": nil, "delayMs": nil, "runAt": nil, "tags": {x.tag},
+		"jobId": {x.job}, "actor": {"key:" + x.keyID}, "action": {"job.submit"}, "expiresAt": nil, "onDependencyFailure": nil, "callbackUrl": nil,
+	}[name]
+	if !known {
+		t.Errorf("%s: what to ask by its parameter %s is not known", endpoint, name)
+	}
+	for _, value := range values {
+		asked := a
+		asked.path += "?" + name + "=" + url.QueryEscape(value)
+		if slices.Contains([]string{"type", "tag", "orderingKey", "ownerId", "after", "jobId", "actor"}, name) {
+			asked.alike = true
+		}
+		if bodies != nil {
+			asked = asked.with(endpoint, bodies(x)[0])
+		}
+		if endpoint == "receiveEvent" {
+			asked.path = "/events?jobType=OWN"
+			if name != "jobType" {
+				asked.path += "&" + name + "=" + url.QueryEscape(value)
+			}
+			asked.body = envelope(x.event+name, "io.example.other", "1")
+		}
+		asks = append(asks, asked)
+	}
+	return asks
+}
+
+// eachAsk calls visit with the requests to all endpoints about things, always in one order.
+func eachAsk(t *testing.T, xs []things, visit func(endpoint string, asked []ask)) {
+	t.Helper()
+	paths := loadContract(t).Paths.Map()
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		operations := paths[path].Operations()
+		for _, method := range slices.Sorted(maps.Keys(operations)) {
+			op := operations[method]
+			if slices.Contains(byHost, op.OperationID) {
+				continue
+			}
+			var about [][]ask
+			for _, x := range xs {
+				params := append(slices.Clone(paths[path].Parameters), op.Parameters...)
+				about = append(about, asksOf(t, path, method, op, params, x))
+			}
+			for i := range about[0] {
+				var asked []ask
+				for _, asks := range about {
+					asked = append(asked, asks[i])
+				}
+				visit(op.OperationID, asked)
+			}
+		}
+	}
+}
+
+var (
+	anID      = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	anInstant = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+)
+
+// plain is an answer without what differs from one time to the next, and without the names of things.
+func (r *response) plain(x things) string {
+	text := fmt.Sprint(r.status, " ", r.header.Get("Location"), r.header.Get("Idempotent-Replayed"), " ", string(r.body))
+	text = anInstant.ReplaceAllString(anID.ReplaceAllString(text, "<id>"), "<at>")
+	return strings.NewReplacer(x.schedule, "<schedule>", x.tag, "<tag>", x.orderingKey, "<order>", x.key, "<key>",
+		x.event, "<event>", x.jobType, "<type>", x.keyID, "<key id>", x.owner, "<owner>").Replace(text)
+}
+
+// Whatever an owner asks about another's things is answered as if nobody had them, tells nothing of them and changes
+// nothing of them: all endpoints of the contract, with ids guessed, and filters, cursors and keys crossed.
+func TestNobodySeesOrChangesWhatIsAnothers(t *testing.T) {
+	t.Parallel()
+	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.JobTypes = gateway.AuthOn, []string{"*"} })
+	acme, none := h.furnish(t, "acme"), guessed()
+	h.furnish(t, "zeta")
+	secrets, before := h.secrets(acme), h.fingerprint("acme")
+	for _, from := range []*client{h.as("zeta", "admin"), h.as("acm", "admin"), h.as("", "operate")} {
+		said := ""
+		eachAsk(t, []things{acme, none}, func(endpoint string, asked []ask) {
+			said += asked[0].path + asked[0].body
+			theirs, nobodys := asked[0].by(from), asked[1].by(from)
+			for _, secret := range secrets {
+				known := asked[0].path + asked[0].body
+				if endpoint == "listAudit" { // it tells them what they asked before
+					known = said
+				}
+				if strings.Contains(string(theirs.body), secret) && !strings.Contains(known, secret) {
+					t.Errorf("%s %s %s tells of %s: %s", endpoint, asked[0].path, asked[0].body, secret, theirs.body)
+				}
+			}
+			if got, want := theirs.plain(acme), nobodys.plain(none); asked[0].alike && got != want {
+				t.Errorf("%s %s %s: another's is answered\n%s\nwhat nobody has\n%s", endpoint, asked[0].path, asked[0].body, got, want)
+			}
+		})
+		h.operateAll(t)
+		if after := h.fingerprint("acme"); !maps.Equal(before, after) {
+			t.Fatalf("what is acme's has changed:\n%v\nwas\n%v", after, before)
+		}
+	}
+	h.wantSeen(t, h.as("acme", "read"), acme)
+}
+
+// Who is no admin of the installation acts for nobody else, at no endpoint that is not public.
+func TestNobodyActsForAnotherOwner(t *testing.T) {
+	t.Parallel()
+	h := openLocked(t)
+	public := []string{"getHealth", "getContract", "getHome", "callback"}
+	for _, from := range []*client{h.as("zeta", "admin"), h.as("", "operate")} {
+		asked := map[string]bool{}
+		eachAsk(t, []things{guessed()}, func(endpoint string, asks []ask) {
+			if asked[endpoint] || slices.Contains(public, endpoint) {
+				return
+			}
+			asked[endpoint] = true
+			if r := asks[0].by(from, "X-Owner-Id", "acme"); r.status != http.StatusForbidden {
+				t.Errorf("%s %s for another is answered %d: %s", endpoint, asks[0].path, r.status, r.body)
+			}
+		})
+	}
+}
+
+// by is the answer to a client.
+func (a ask) by(from *client, headers ...string) *response {
+	from.t.Helper()
+	return from.do(a.method, a.path, a.body, append(headers, a.headers...)...)
+}
