@@ -27,6 +27,8 @@ const Name = "gateway"
 type Config struct {
 	Auth string `envconfig:"AUTH" default:"on" desc:"off: nobody has to say who they are; only where HTTP listens on a loopback address"`
 
+	BootstrapKey string `envconfig:"BOOTSTRAP_API_KEY" desc:"an API key that is kept at the start as an admin of the installation, unless it was revoked"`
+
 	JobTypes []string `envconfig:"JOB_TYPES" desc:"job types beside the built-in ones; * allows every name"`
 	Queues   []string `ignored:"true"` // that a job may name
 
@@ -35,13 +37,14 @@ type Config struct {
 	Callbacks webhook.CallbackConfig `ignored:"true"` // parts of their own
 	Door      DoorConfig             `ignored:"true"`
 	Sealing   sealing.Config         `ignored:"true"`
+	OIDC      access.OIDCConfig      `ignored:"true"`
 
 	// Broker asks whether what events are said to can be reached; for the health page only.
 	Broker func(context.Context) error `ignored:"true"`
 }
 
 // Parts are the structs into which the environment is read, each by itself.
-func (c *Config) Parts() []any { return []any{c, &c.Callbacks, &c.Door, &c.Sealing} }
+func (c *Config) Parts() []any { return []any{c, &c.Callbacks, &c.Door, &c.Sealing, &c.OIDC} }
 
 // Function serves HTTP and says what it has accepted.
 type Function struct {
@@ -105,10 +108,7 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 		done:     newEndings(store.EndedOperations),
 		served:   make(chan struct{}),
 	}
-	if cfg.Auth == AuthOn {
-		f.gate = &access.Gate{Keys: access.NewKeyring(store)}
-	}
-	return f, nil
+	return f, f.openGate()
 }
 
 // Host is how the function is hosted.
@@ -138,6 +138,7 @@ func (f *Function) Run(ctx context.Context, say funchost.Publish) error {
 	all.Go(func() error { f.enterAccepted(serving); return nil })
 	if f.gate != nil {
 		all.Go(func() error { f.gate.Keys.Run(serving); return nil })
+		all.Go(func() error { f.keepBootstrapKey(ctx); return nil })
 	}
 	<-ctx.Done()
 	<-f.served

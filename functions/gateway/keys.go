@@ -218,7 +218,8 @@ type meBody struct {
 func (f *Function) me(c *gin.Context) error {
 	p := access.Of(c.Request.Context())
 	c.JSON(http.StatusOK, meBody{
-		Actor: p.Actor, OwnerID: jobview.Given(p.Owner), Roles: jobview.List(p.Roles), Installation: p.May(access.Installation),
+		Actor: p.Actor, OwnerID: jobview.Given(p.Owner), Roles: jobview.List(p.Roles),
+		Installation: p.May(access.Installation),
 	})
 	return nil
 }

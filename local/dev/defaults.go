@@ -15,6 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/local/mailcatch"
+	"github.com/jobweaver/jobweaver/shared/apikey"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/outbound"
 	"github.com/jobweaver/jobweaver/shared/webhook"
@@ -28,6 +29,7 @@ type defaults struct {
 	webhook     webhook.Secrets
 	callback    webhook.Secrets
 	callbackURL string
+	onLoopback  bool   // nobody comes from outside
 	reports     string // URL of the folder for them
 	mails       *mailcatch.Server
 }
@@ -48,7 +50,7 @@ func (d *defaults) loadOne(cfg any) error {
 	}
 	switch cfg := cfg.(type) {
 	case *gateway.Config:
-		if unset("AUTH") {
+		if unset("AUTH") && d.onLoopback {
 			cfg.Auth = gateway.AuthOff
 		}
 	case *outbound.Config:
@@ -107,6 +109,7 @@ func reportFolder(dir string) string {
 const (
 	webhookFile  = "webhook.secret"
 	callbackFile = "callback.secret"
+	adminFile    = "admin.key"
 )
 
 // furnishSecrets finds the secrets of an earlier run, or makes them.
@@ -121,6 +124,35 @@ func (d *defaults) furnishSecrets(dir string) error {
 	}
 	d.webhook, d.callback = webhook.Secrets{ours}, webhook.Secrets{theirs}
 	return nil
+}
+
+// adminKey is a house's own, of an earlier run or made now; what says where it is kept.
+func adminKey(dir string) (key apikey.Key, path string, err error) {
+	path = filepath.Join(dir, adminFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		key = apikey.New()
+		return key, path, keep(path, key.Reveal())
+	}
+	if err != nil {
+		return key, path, fmt.Errorf("read admin key: %w", err)
+	}
+	key, ok := apikey.Parse(strings.TrimSpace(string(text)))
+	if !ok {
+		return key, path, fmt.Errorf("%s does not hold an API key; take it away, and a new one is made", path)
+	}
+	return key, path, nil
+}
+
+// AdminKey is the API key with which the owner of a house on this machine comes in; empty: they need none.
+func AdminKey(o Options) (string, error) {
+	d := defaults{onLoopback: o.onLoopback()}
+	var cfg gateway.Config
+	if err := d.load(cfg.Parts()...); err != nil || cfg.Auth == gateway.AuthOff || cfg.BootstrapKey != "" {
+		return cfg.BootstrapKey, err
+	}
+	key, _, err := adminKey(o.Dir)
+	return key.Reveal(), err
 }
 
 func keptSecret(path string) (string, error) {
@@ -143,9 +175,13 @@ func newSecret(path string) (string, error) {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
 	secret := "whsec_" + base64.StdEncoding.EncodeToString(key)
+	return secret, keep(path, secret)
+}
+
+func keep(path, secret string) error {
 	part := path + ".part"
 	if err := errors.Join(os.WriteFile(part, []byte(secret+"\n"), 0o600), os.Rename(part, path)); err != nil {
-		return "", fmt.Errorf("keep secret: %w", err)
+		return fmt.Errorf("keep secret: %w", err)
 	}
-	return secret, nil
+	return nil
 }

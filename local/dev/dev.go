@@ -3,11 +3,13 @@
 package dev
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,7 +30,8 @@ import (
 // Options say which house is run.
 type Options struct {
 	Dir         string   // data, kept and found again by the next run
-	Port        int      // of the gateway, on loopback; 0 takes a free one
+	Host        string   // where the gateway listens; empty: on loopback
+	Port        int      // of the gateway; 0 takes a free one
 	Kafka       string   // embedded or apache
 	Only        []string // postgres, kafka: start these and no function
 	DatabaseURL string   // of a server that is used instead of a private one
@@ -50,12 +53,24 @@ type Options struct {
 
 func (o Options) wants(part string) bool { return len(o.Only) == 0 || slices.Contains(o.Only, part) }
 
-// url is the gateway's address.
+// url is where this machine finds the gateway.
 func (o Options) url(door net.Listener) string {
-	if o.TLS.CertFile != "" {
-		return "https://" + door.Addr().String()
+	address, scheme := door.Addr().String(), "http://"
+	if at, err := netip.ParseAddrPort(address); err == nil && at.Addr().IsUnspecified() {
+		address = "127.0.0.1:" + strconv.Itoa(int(at.Port()))
 	}
-	return "http://" + door.Addr().String()
+	if o.TLS.CertFile != "" {
+		scheme = "https://"
+	}
+	return scheme + address
+}
+
+func (o Options) host() string { return cmp.Or(o.Host, "127.0.0.1") }
+
+// onLoopback: nobody outside this machine comes to the gateway.
+func (o Options) onLoopback() bool {
+	at, err := netip.ParseAddr(o.host())
+	return o.host() == "localhost" || err == nil && at.Unmap().IsLoopback()
 }
 
 func (o Options) say(text string) { fmt.Fprintln(o.Out, text) }
@@ -92,7 +107,7 @@ func Run(ctx context.Context, o Options, use func(ctx context.Context, url strin
 	var door net.Listener
 	if len(o.Only) == 0 {
 		// The port first: it is the likeliest thing to be taken, and the others take time.
-		door, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(o.Port)))
+		door, err = net.Listen("tcp", net.JoinHostPort(o.host(), strconv.Itoa(o.Port)))
 		if err != nil {
 			return fmt.Errorf("open the gateway's port (another one by --port): %w", err)
 		}

@@ -40,6 +40,7 @@ func live(
 ) error {
 	told := defaults{
 		callbackURL: o.url(door) + "/api/jobs/callback", reports: reportFolder(o.Dir), mails: o.Mails,
+		onLoopback: o.onLoopback(),
 	}
 	if err := told.furnishSecrets(o.Dir); err != nil {
 		return err
@@ -144,6 +145,14 @@ func (s *stores) gateway(ctx context.Context, o Options, below *base) (funchost.
 	var cfg gateway.Config
 	if err := s.told.load(cfg.Parts()...); err != nil {
 		return funchost.Function{}, err
+	}
+	if cfg.Auth != gateway.AuthOff && cfg.BootstrapKey == "" {
+		key, path, err := adminKey(o.Dir)
+		if err != nil {
+			return funchost.Function{}, err
+		}
+		cfg.BootstrapKey = key.Reveal()
+		o.say("An admin's API key is kept in " + path + ": export JOBWEAVER_API_KEY=\"$(cat '" + path + "')\"")
 	}
 	cfg.Queues, cfg.JobTypes = o.Queues, o.types()
 	cfg.Broker = funchost.Reachable(funchost.Config{Kafka: kafkaConfig(below.brokers)})

@@ -71,7 +71,9 @@ and so are the secrets that it signs with and knows callbacks by.`,
 	flags.BoolVar(&withDemo, "demo", false, "submit sample jobs and follow them to their ends")
 	flags.BoolVar(&exit, "exit", false, "end with the demo; exit code 0 only if every sample ended as it should")
 	flags.StringVar(&o.Dir, "dir", ".jobweaver", "where the data is kept")
-	flags.IntVar(&o.Port, "port", 8080, "port of the gateway, on loopback; 0 takes a free one")
+	flags.StringVar(&o.Host, "host", "127.0.0.1",
+		"address that the gateway listens on; on another than loopback everybody needs an API key")
+	flags.IntVar(&o.Port, "port", 8080, "port of the gateway; 0 takes a free one")
 	flags.StringVar(&o.Kafka, "kafka", "embedded",
 		"embedded, or apache: Apache Kafka itself, which needs Java 17 and Maven")
 	flags.StringSliceVar(&o.Only, "only", nil,
@@ -107,7 +109,11 @@ func runDemo(ctx context.Context, o dev.Options, url string) error {
 	if o.Mails != nil {
 		house.MailPage = o.Mails.URL()
 	}
-	return demo.Run(ctx, reach(url, ""), house, o.Out)
+	key, err := dev.AdminKey(o)
+	if err != nil {
+		return err
+	}
+	return demo.Run(ctx, reach(url, key), house, o.Out)
 }
 
 // fromEnvironment takes the settings that dev shares with the functions' own processes.

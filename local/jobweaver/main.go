@@ -58,7 +58,7 @@ func newRoot() *cobra.Command {
 		newCommand("delete", "Delete a job that has ended", nil),
 		newCallback(), newOperations(), newSchedules(), newDeliveries(), newControls(), newLimit(),
 		newPauseOrResume("pause", "Have nothing more of it start"), newPauseOrResume("resume", "Have it start again"),
-		newWorkers(), newTypes(), newStats())
+		newKeys(), newWorkers(), newTypes(), newStats())
 	return root
 }
 

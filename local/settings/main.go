@@ -41,7 +41,8 @@ by which the API is known; JOBWEAVER_CERT_FILE and JOBWEAVER_KEY_FILE, shown whe
 
 jobweaver dev reads DATABASE_URL,
 KAFKA_BROKERS, QUEUES and the settings of its functions. Where they are silent it signs by secrets of its own, made at
-its first start and kept in its folder (webhook.secret, callback.secret); OUTBOUND_ALLOW is loopback, and CALLBACK_URL
+its first start and kept in its folder (webhook.secret, callback.secret); AUTH is off
+on loopback, and on elsewhere by a key of its own (admin.key); OUTBOUND_ALLOW is loopback, and CALLBACK_URL
 its own door.
 `
 

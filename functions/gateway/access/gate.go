@@ -23,7 +23,8 @@ const (
 
 // Gate says who requests are from.
 type Gate struct {
-	Keys *Keyring
+	Keys   *Keyring
+	Tokens *Issuer // nil: none are taken
 }
 
 // Who says who a request is from; an error is one to answer with.
@@ -38,7 +39,9 @@ func (g *Gate) Who(r *http.Request) (Principal, error) {
 	switch {
 	case errors.Is(err, ErrUnknown):
 		return Principal{}, unauthorized()
-	case errors.Is(err, ErrBusy):
+	case errors.Is(err, ErrNoOwner):
+		return Principal{}, apierror.New(apierror.Forbidden, "the token names no owner")
+	case errors.Is(err, ErrBusy), errors.Is(err, ErrIssuerAway):
 		return Principal{}, apierror.New(apierror.Unavailable, "who you are cannot be found out at the moment")
 	case err != nil:
 		return Principal{}, err
@@ -49,6 +52,9 @@ func (g *Gate) Who(r *http.Request) (Principal, error) {
 func (g *Gate) known(ctx context.Context, text string) (Principal, error) {
 	if key, ok := apikey.Parse(text); ok {
 		return g.Keys.Who(ctx, key)
+	}
+	if g.Tokens != nil {
+		return g.Tokens.Who(ctx, text)
 	}
 	return Principal{}, ErrUnknown
 }

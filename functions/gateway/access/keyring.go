@@ -33,7 +33,10 @@ const (
 // What is wrong with a request that says who it is from. No answer says which it is, or who guesses would learn.
 var (
 	ErrUnknown = errors.New("no valid API key or token")
+	ErrNoOwner = errors.New("the token names no owner")
 	ErrBusy    = errors.New("too many unknown API keys are being tried")
+
+	ErrIssuerAway = errors.New("the issuer of tokens cannot be reached")
 )
 
 // Keyring knows keys by what is stored of them, as it was at most keyAge ago. Requests never ask the database:

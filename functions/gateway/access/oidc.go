@@ -1,0 +1,232 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/time/rate"
+
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+)
+
+// OIDCConfig says whose tokens are taken beside API keys, and what their claims mean.
+type OIDCConfig struct {
+	Issuer     string   `envconfig:"OIDC_ISSUER" desc:"URL of the OpenID Connect issuer whose tokens are taken; empty: none are"`
+	Audience   string   `envconfig:"OIDC_AUDIENCE" desc:"that tokens must be for; required with OIDC_ISSUER"`
+	OwnerClaim string   `envconfig:"OIDC_OWNER_CLAIM" default:"owner" desc:"claim that names the owner, or a JSON pointer to it, as /org/id; a token without it may do nothing"`
+	RolesClaim string   `envconfig:"OIDC_ROLES_CLAIM" default:"roles" desc:"claim that lists roles, or a JSON pointer, as /realm_access/roles; names that are none of ours are passed over"`
+	Roles      []string `envconfig:"OIDC_ROLES" desc:"roles of a token that has no such claim"`
+}
+
+const (
+	keysFresh   = 5 * time.Minute // after which the issuer is asked for its keys again
+	keysStale   = time.Hour       // after which old ones are good for nothing, should it be away
+	issuerWaits = 3 * time.Second
+	maxKeysBody = 1 << 20
+)
+
+// algorithms are those whose keys can be public.
+var algorithms = []string{
+	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA,
+}
+
+// Issuer knows tokens of an OpenID Connect issuer. It may be away at the start, and for an hour later on.
+type Issuer struct {
+	cfg    OIDCConfig
+	roles  []Role
+	client *http.Client
+
+	mu       sync.Mutex
+	verifier *oidc.IDTokenVerifier
+	madeAt   time.Time
+	triedAt  time.Time
+}
+
+// NewIssuer checks the settings; nil: there is no issuer.
+func NewIssuer(cfg OIDCConfig) (*Issuer, error) {
+	if cfg.Issuer == "" {
+		return nil, nil
+	}
+	if cfg.Audience == "" {
+		return nil, errors.New("OIDC_AUDIENCE: is required with OIDC_ISSUER, or tokens for others would be taken")
+	}
+	u, err := url.Parse(cfg.Issuer)
+	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {
+		return nil, errors.New("OIDC_ISSUER: must be an https URL")
+	}
+	roles, err := ParseRoles(cfg.Roles)
+	if err != nil {
+		return nil, fmt.Errorf("OIDC_ROLES: %w", err)
+	}
+	if cfg.OwnerClaim == "" {
+		cfg.OwnerClaim = "owner"
+	}
+	if cfg.RolesClaim == "" {
+		cfg.RolesClaim = "roles"
+	}
+	calls := &seldom{limit: rate.NewLimiter(rate.Every(2*time.Second), 4), next: http.DefaultTransport}
+	return &Issuer{cfg: cfg, roles: roles, client: &http.Client{
+		Transport: calls, Timeout: issuerWaits,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Who says who comes with a token. ErrUnknown: nobody; ErrNoOwner: somebody who is no owner; another error: that could
+// not be found out.
+func (i *Issuer) Who(ctx context.Context, text string) (Principal, error) {
+	if len(text) > maxToken || strings.Count(text, ".") != 2 {
+		return Principal{}, ErrUnknown
+	}
+	verifier, err := i.current()
+	if err != nil {
+		return Principal{}, err
+	}
+	var away error
+	token, err := verifier.Verify(context.WithValue(ctx, awayKey{}, &away), text)
+	if err != nil && away != nil {
+		return Principal{}, fmt.Errorf("%w: %w", ErrIssuerAway, away)
+	}
+	var claims map[string]any
+	if err != nil || token.Claims(&claims) != nil || jobspec.CheckOwner(token.Subject) != nil {
+		return Principal{}, ErrUnknown
+	}
+	owner, _ := claim(claims, i.cfg.OwnerClaim).(string)
+	if jobspec.CheckOwner(owner) != nil { // an empty one would be the installation's
+		return Principal{}, ErrNoOwner
+	}
+	return Principal{Owner: owner, Actor: "oidc:" + token.Subject, Roles: i.rolesOf(claim(claims, i.cfg.RolesClaim))}, nil
+}
+
+const maxToken = 16 << 10
+
+// rolesOf reads a list of names, or names with spaces between. Without any claim the setting's roles count.
+func (i *Issuer) rolesOf(value any) []Role {
+	var names []string
+	switch value := value.(type) {
+	case nil:
+		return i.roles
+	case string:
+		names = strings.Fields(value)
+	case []any:
+		for _, name := range value {
+			if name, ok := name.(string); ok {
+				names = append(names, name)
+			}
+		}
+	}
+	roles := []Role{}
+	for _, name := range names {
+		if role := Role(name); slices.Contains(given, role) && !slices.Contains(roles, role) {
+			roles = append(roles, role)
+		}
+	}
+	return roles
+}
+
+// claim is a claim by its name, or by the JSON pointer to it.
+func claim(claims map[string]any, name string) any {
+	if !strings.HasPrefix(name, "/") {
+		return claims[name]
+	}
+	var value any = claims
+	for part := range strings.SplitSeq(name[1:], "/") {
+		object, _ := value.(map[string]any)
+		value = object[strings.NewReplacer("~1", "/", "~0", "~").Replace(part)]
+	}
+	return value
+}
+
+// current is what verifies tokens by the issuer's keys, which are asked for again from time to time: one that the
+// issuer has taken back is good for keysFresh at most while it answers.
+func (i *Issuer) current() (*oidc.IDTokenVerifier, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	now := time.Now()
+	usable := i.verifier != nil && now.Sub(i.madeAt) < keysStale
+	if usable && (now.Sub(i.madeAt) < keysFresh || now.Sub(i.triedAt) < keysFresh/10) {
+		return i.verifier, nil
+	}
+	if now.Sub(i.triedAt) < time.Second {
+		return nil, ErrIssuerAway
+	}
+	i.triedAt = now
+	verifier, err := i.find()
+	switch {
+	case err == nil:
+		i.verifier, i.madeAt = verifier, now
+		return verifier, nil
+	case usable:
+		return i.verifier, nil
+	}
+	return nil, fmt.Errorf("%w: %w", ErrIssuerAway, err)
+}
+
+// find asks the issuer where its keys are.
+func (i *Issuer) find() (*oidc.IDTokenVerifier, error) {
+	ctx := oidc.ClientContext(context.Background(), i.client) // the keys are read for all requests
+	provider, err := oidc.NewProvider(ctx, i.cfg.Issuer)
+	if err != nil {
+		return nil, err
+	}
+	var found struct {
+		KeysURL string `json:"jwks_uri"`
+	}
+	if err := provider.Claims(&found); err != nil {
+		return nil, err
+	}
+	keys := keySet{oidc.NewRemoteKeySet(ctx, found.KeysURL)}
+	cfg := oidc.Config{ClientID: i.cfg.Audience, SupportedSigningAlgs: algorithms}
+	return oidc.NewVerifier(i.cfg.Issuer, keys, &cfg), nil
+}
+
+type awayKey struct{}
+
+// keySet tells a token that is bad from keys that could not be read.
+type keySet struct{ *oidc.RemoteKeySet }
+
+func (k keySet) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
+	payload, err := k.RemoteKeySet.VerifySignature(ctx, jwt)
+	if failed := (*url.Error)(nil); errors.As(err, &failed) && !errors.Is(err, errAskedAlready) {
+		if away, ok := ctx.Value(awayKey{}).(*error); ok {
+			*away = failed
+		}
+	}
+	return payload, err
+}
+
+var errAskedAlready = errors.New("the issuer was asked just now")
+
+// seldom lets few calls out: each token with an unknown key would be one. Answers are bounded.
+type seldom struct {
+	limit *rate.Limiter
+	next  http.RoundTripper
+}
+
+func (s *seldom) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !s.limit.Allow() {
+		return nil, errAskedAlready
+	}
+	res, err := s.next.RoundTrip(r)
+	if err == nil {
+		res.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(res.Body, maxKeysBody), res.Body}
+	}
+	return res, err
+}

@@ -1,0 +1,62 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/shared/apikey"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+const (
+	bootstrapName  = "bootstrap"
+	bootstrapAgain = time.Second
+)
+
+// openGate has everybody say who they are, where AUTH is on. An error begins with the setting that is wrong.
+func (f *Function) openGate() error {
+	tokens, err := access.NewIssuer(f.cfg.OIDC)
+	if err != nil {
+		return err
+	}
+	if _, ok := apikey.Parse(f.cfg.BootstrapKey); f.cfg.BootstrapKey != "" && !ok {
+		return errors.New("BOOTSTRAP_API_KEY: is no API key, as jobweaver keys generate prints one")
+	}
+	if f.cfg.Auth == AuthOn {
+		f.gate = &access.Gate{Keys: access.NewKeyring(f.store), Tokens: tokens}
+	}
+	return nil
+}
+
+// keepBootstrapKey makes sure that the key of the setting is there, as soon as the database answers.
+func (f *Function) keepBootstrapKey(ctx context.Context) {
+	key, ok := apikey.Parse(f.cfg.BootstrapKey)
+	if !ok {
+		return
+	}
+	hash := key.Hash()
+	for {
+		bounded, cancel := context.WithTimeout(ctx, requestPatience)
+		kept, err := f.store.EnsureAdminKey(bounded, key.ID(), hash[:], bootstrapName, bootstrapName)
+		cancel()
+		switch {
+		case err == nil && !key.Matches(kept.Hash):
+			telemetry.Logger(ctx).Error("BOOTSTRAP_API_KEY lets nobody in: another key has its id", "key", key)
+			return
+		case err == nil && !kept.Live(time.Now()):
+			telemetry.Logger(ctx).Warn("BOOTSTRAP_API_KEY lets nobody in: it was revoked", "key", key)
+			return
+		case err == nil:
+			f.forget(key.ID())
+			return
+		}
+		telemetry.Logger(ctx).Warn("BOOTSTRAP_API_KEY is not kept yet", "error", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(bootstrapAgain):
+		}
+	}
+}

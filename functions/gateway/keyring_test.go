@@ -1,0 +1,172 @@
+package gateway_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/jobweaver/jobweaver/functions/gateway"
+	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/apikey"
+)
+
+// Ten thousand keys that nobody made are tried, and meanwhile somebody works with a good one.
+func TestWrongKeysDoNotReachTheDatabaseOneByOne(t *testing.T) {
+	t.Parallel()
+	h := openLocked(t)
+	h.as("acme", "read").get("/api/jobs").want(http.StatusOK)
+	good := h.key(apidb.Key{OwnerID: "acme", Roles: []string{"read"}})
+	gate := &access.Gate{Keys: access.NewKeyring(h.store)}
+	running := make(chan struct{})
+	go func() { gate.Keys.Run(t.Context()); close(running) }()
+	t.Cleanup(func() { <-running })
+	before := h.reads()
+	var refused, busy atomic.Int64
+	try := func(key apikey.Key) error {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/jobs", nil)
+		r.Header.Set("X-Api-Key", key.Reveal())
+		_, err := gate.Who(r)
+		return err
+	}
+	var all errgroup.Group
+	for range 1000 {
+		all.Go(func() error {
+			for range 10 {
+				err := try(apikey.New())
+				switch {
+				case err == nil:
+					return fmt.Errorf("a key that nobody made is taken")
+				case strings.Contains(err.Error(), string(apierror.Unauthorized)):
+					refused.Add(1)
+				default:
+					busy.Add(1)
+				}
+			}
+			return nil
+		})
+	}
+	for range 100 {
+		if err := try(good); err != nil {
+			t.Errorf("a good key is refused: %v", err)
+		}
+	}
+	if err := all.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if n := h.reads() - before; refused.Load() != 10_000 || n > 500 {
+		t.Errorf("%d were refused, %d turned away, with %d statements", refused.Load(), busy.Load(), n)
+	}
+}
+
+// reads is how many transactions the database has had; each statement of the keyring is one.
+func (h *house) reads() (n int) {
+	h.t.Helper()
+	h.sql("select pg_stat_force_next_flush()", nil)
+	h.sql("select xact_commit from pg_stat_database where datname = current_database()", &n)
+	return n
+}
+
+// A key that was revoked elsewhere, by another gateway or in the database, is good for at most 10 s; the limit is the
+// promise, so this test waits for it.
+func TestAKeyRevokedElsewhereIsGoodForTenSecondsAtMost(t *testing.T) {
+	t.Parallel()
+	h := openLocked(t)
+	c := h.as("acme", "read")
+	c.get("/api/jobs").want(http.StatusOK)
+	h.sql("update api_keys set revoked_at = now() where key_id = $1", nil, c.id())
+	revoked := time.Now()
+	for c.get("/api/me").status == http.StatusOK {
+		if time.Since(revoked) > 11*time.Second {
+			t.Fatal("it is still good")
+		}
+		<-time.After(50 * time.Millisecond)
+	}
+	c.get("/api/me").wantError(apierror.Unauthorized)
+}
+
+// Nobody is told that their key is wrong because the database is away.
+func TestWithoutTheDatabaseAKeyIsNotWrong(t *testing.T) {
+	t.Parallel()
+	h := openLocked(t)
+	known, unknown := h.as("acme", "read"), h.as("acme", "read")
+	known.get("/api/me").want(http.StatusOK)
+	h.cut()
+	known.get("/api/me").want(http.StatusOK)
+	unknown.get("/api/me").wantError(apierror.Unavailable)
+	h.get("/api/me", "X-Api-Key", "jw_wrong").wantError(apierror.Unauthorized)
+	(&client{t: t, base: h.base}).get("/api/me").wantError(apierror.Unauthorized)
+}
+
+// With AUTH on a job costs the statements that it costs without.
+func TestAKnownKeyCostsNoStatement(t *testing.T) {
+	t.Parallel()
+	h := openLocked(t)
+	c := h.as("acme", "submit")
+	c.get("/api/me").want(http.StatusOK)
+	before := h.reads()
+	for range 100 {
+		c.get("/api/me").want(http.StatusOK)
+	}
+	if n := h.reads() - before; n > 20 {
+		t.Errorf("100 requests had %d statements", n)
+	}
+}
+
+func TestTheUseOfAKeyIsEntered(t *testing.T) {
+	t.Parallel()
+	h := openLocked(t)
+	used, wrong := h.as("acme", "read"), apikey.New()
+	used.get("/api/me").want(http.StatusOK)
+	h.sql("insert into api_keys (key_id, owner_id, name, roles, secret_hash, created_by) values ($1, '', 'x', '{admin}', sha256('x'), 'x')", nil, wrong.ID())
+	h.get("/api/me", "X-Api-Key", wrong.Reveal()).wantError(apierror.Unauthorized)
+	h.stop() // which enters what has not been yet
+	var at *time.Time
+	h.sql("select last_used_at from api_keys where key_id = $1", &at, used.id())
+	if at == nil || time.Since(*at) > time.Minute {
+		t.Errorf("last used at %v", at)
+	}
+	if h.sql("select last_used_at from api_keys where key_id = $1", &at, wrong.ID()); at != nil {
+		t.Errorf("a key that nobody has was used at %v", at)
+	}
+}
+
+func TestTheBootstrapKeyLetsAnAdminIn(t *testing.T) {
+	t.Parallel()
+	key := apikey.New()
+	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.BootstrapKey = gateway.AuthOn, key.Reveal() })
+	c := &client{t: t, base: h.base, key: key.Reveal()}
+	deadline := time.Now().Add(20 * time.Second)
+	for c.get("/api/keys").status != http.StatusOK {
+		if time.Now().After(deadline) {
+			t.Fatal("it lets nobody in")
+		}
+	}
+	c.do(http.MethodDelete, "/api/keys/"+key.ID(), "").want(http.StatusOK)
+	hash := key.Hash()
+	if kept, err := h.store.EnsureAdminKey(t.Context(), key.ID(), hash[:], "x", "x"); err != nil || kept.RevokedAt == nil {
+		t.Errorf("the next start has it as %+v, %v", kept, err)
+	}
+}
+
+func TestABadSettingOfWhoComesInStopsTheStart(t *testing.T) {
+	t.Parallel()
+	for want, cfg := range map[string]gateway.Config{
+		"AUTH: ":              {Auth: "maybe"},
+		"BOOTSTRAP_API_KEY: ": {BootstrapKey: "jw_canary"},
+		"OIDC_AUDIENCE: ":     {OIDC: access.OIDCConfig{Issuer: "https://example.org"}},
+		"OIDC_ISSUER: ":       {OIDC: access.OIDCConfig{Issuer: "http://example.org", Audience: "a"}},
+		"OIDC_ROLES: ":        {OIDC: access.OIDCConfig{Issuer: "https://example.org", Audience: "a", Roles: []string{"root"}}},
+	} {
+		if _, err := gateway.New(cfg, &apidb.Store{}); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%s%v", want, err)
+		}
+	}
+}

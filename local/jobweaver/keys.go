@@ -1,0 +1,146 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apikey"
+)
+
+type storedKey struct {
+	KeyID      string     `json:"keyId"`
+	Key        string     `json:"key"`
+	OwnerID    *string    `json:"ownerId"`
+	Name       string     `json:"name"`
+	Roles      []string   `json:"roles"`
+	ExpiresAt  *time.Time `json:"expiresAt"`
+	RevokedAt  *time.Time `json:"revokedAt"`
+	LastUsedAt *time.Time `json:"lastUsedAt"`
+}
+
+func newKeys() *cobra.Command {
+	return group("keys", "Manage API keys", newKeysCreate(), newKeysList(),
+		verb("revoke ID", "Have a key let nobody in any more", 1, func(cmd *cobra.Command, args []string) error {
+			return call(cmd, http.MethodDelete, path("keys", args[0]), nil, func(w io.Writer, key storedKey) error {
+				_, err := fmt.Fprintf(w, "%s is revoked\n", line(key.KeyID))
+				return err
+			})
+		}),
+		newKeysRotate(),
+		verb("me", "Say who JOBWEAVER_API_KEY makes me", 0, func(cmd *cobra.Command, _ []string) error {
+			return show(cmd, path("me"), func(w io.Writer, me struct {
+				Actor        string
+				OwnerID      *string
+				Roles        []string
+				Installation bool
+			}) error {
+				_, err := fmt.Fprintf(w, "%s  owner %v  roles %s  installation %v\n",
+					line(me.Actor), line(fmt.Sprint(orDash(me.OwnerID))), line(strings.Join(me.Roles, ",")), me.Installation)
+				return err
+			})
+		}),
+		verb("generate", "Print a new key, which nobody knows yet: for BOOTSTRAP_API_KEY", 0,
+			func(cmd *cobra.Command, _ []string) error {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), apikey.New().Reveal())
+				return err
+			}),
+		newKeysBootstrap())
+}
+
+func newKeysCreate() *cobra.Command {
+	var roles []string
+	var owner string
+	var lives time.Duration
+	cmd := verb("create NAME", "Make a key, and print it this once", 1, func(cmd *cobra.Command, args []string) error {
+		body := map[string]any{"name": args[0], "roles": roles}
+		if owner != "" {
+			body["ownerId"] = owner
+		}
+		if lives > 0 {
+			body["expiresAt"] = time.Now().Add(lives).UTC()
+		}
+		return call(cmd, http.MethodPost, path("keys"), body, showNewKey)
+	})
+	cmd.Flags().StringSliceVar(&roles, "role", []string{"submit", "read"}, "submit, read, operate or admin")
+	cmd.Flags().StringVar(&owner, "owner", "", "whose key; an admin of the installation may say")
+	cmd.Flags().DurationVar(&lives, "expires-in", 0, "after which it lets nobody in; 0: never")
+	return cmd
+}
+
+// showNewKey prints the key alone, so that it can go straight to where it is kept.
+func showNewKey(w io.Writer, key storedKey) error {
+	_, err := fmt.Fprintln(w, line(key.Key))
+	return err
+}
+
+func newKeysList() *cobra.Command {
+	var owner, cursor string
+	cmd := verb("list", "List keys, the revoked ones too", 0, func(cmd *cobra.Command, _ []string) error {
+		query := url.Values{}
+		for name, value := range map[string]string{"ownerId": owner, "cursor": cursor} {
+			if value != "" {
+				query.Set(name, value)
+			}
+		}
+		return show(cmd, path("keys")+"?"+query.Encode(), func(w io.Writer, page struct {
+			Keys       []storedKey
+			NextCursor *string
+		}) error {
+			defer moreOf(cmd, page.NextCursor)
+			head := "KEY\tOWNER\tROLES\tEXPIRES\tREVOKED\tLAST USED\tNAME"
+			return table(w, head, "no keys", len(page.Keys), func(i int) []any {
+				k := page.Keys[i]
+				return []any{k.KeyID, orDash(k.OwnerID), strings.Join(k.Roles, ","), atOrDash(k.ExpiresAt), atOrDash(k.RevokedAt),
+					atOrDash(k.LastUsedAt), k.Name}
+			})
+		})
+	})
+	cmd.Flags().StringVar(&owner, "owner", "", "only this owner's")
+	cmd.Flags().StringVar(&cursor, "cursor", "", "from the page before")
+	return cmd
+}
+
+func newKeysRotate() *cobra.Command {
+	var overlap time.Duration
+	cmd := verb("rotate ID", "Have a new key take the place of one, and print it this once", 1,
+		func(cmd *cobra.Command, args []string) error {
+			body := map[string]any{"overlapSeconds": int64(overlap.Seconds())}
+			return call(cmd, http.MethodPost, path("keys", args[0], "rotate"), body, showNewKey)
+		})
+	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old key lives on")
+	return cmd
+}
+
+func newKeysBootstrap() *cobra.Command {
+	var name string
+	cmd := verb("bootstrap", "Write an admin key of the installation into the database, and print it this once", 0,
+		func(cmd *cobra.Command, _ []string) error {
+			at := os.Getenv("DATABASE_URL")
+			if at == "" {
+				return errors.New("DATABASE_URL is not set: the gateway's database, jobweaver_api")
+			}
+			store, err := apidb.Open(cmd.Context(), at)
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			key := apikey.New()
+			hash := key.Hash()
+			if _, err := store.EnsureAdminKey(cmd.Context(), key.ID(), hash[:], name, "bootstrap"); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), key.Reveal())
+			return err
+		})
+	cmd.Flags().StringVar(&name, "name", "bootstrap", "what it is called in lists")
+	return cmd
+}
