@@ -18,6 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apikey"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/outbound"
+	"github.com/jobweaver/jobweaver/shared/sealing"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
@@ -30,6 +31,7 @@ type defaults struct {
 	callback    webhook.Secrets
 	callbackURL string
 	onLoopback  bool   // nobody comes from outside
+	keyset      string
 	reports     string // URL of the folder for them
 	mails       *mailcatch.Server
 }
@@ -52,6 +54,10 @@ func (d *defaults) loadOne(cfg any) error {
 	case *gateway.Config:
 		if unset("AUTH") && d.onLoopback {
 			cfg.Auth = gateway.AuthOff
+		}
+	case *sealing.Config:
+		if unset(sealing.Setting) {
+			cfg.File = d.keyset
 		}
 	case *outbound.Config:
 		if unset("OUTBOUND_ALLOW") {

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jobweaver/jobweaver/shared/sealing"
+)
+
+func newKeyset() *cobra.Command {
+	all := &cobra.Command{
+		Use:   "keyset",
+		Short: "Manage the keys that seal what jobs hold, in the file " + sealing.Setting,
+		Long: `Manage the keys that seal what jobs hold, in the file ` + sealing.Setting + ` or --file.
+Rotation: add a key, wait until every process has the file, promote it, and remove the old
+one when nothing is kept any more that was sealed with it.`,
+	}
+	file := all.PersistentFlags().String("file", "", "the file, if not "+sealing.Setting)
+	path := func() (string, error) {
+		if name := cmp.Or(*file, os.Getenv(sealing.Setting)); name != "" {
+			return name, nil
+		}
+		return "", errors.New("which file? " + sealing.Setting + " is not set, nor is --file")
+	}
+	all.AddCommand(&cobra.Command{
+		Use: "create", Args: cobra.NoArgs, Short: "Make the file, with one key",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			name, err := path()
+			if err != nil {
+				return err
+			}
+			keys, err := sealing.CreateKeyset(name)
+			return errors.Join(err, listKeys(cmd, keys, err))
+		},
+	})
+	verb := func(use, short string, args cobra.PositionalArgs, do func(*sealing.Keyset, uint32) error) {
+		all.AddCommand(&cobra.Command{
+			Use: use, Args: args, Short: short,
+			RunE: func(cmd *cobra.Command, given []string) error {
+				name, err := path()
+				if err != nil {
+					return err
+				}
+				keys, err := sealing.OpenKeyset(name)
+				if err != nil {
+					return err
+				}
+				id := uint64(0)
+				if len(given) > 0 {
+					if id, err = strconv.ParseUint(given[0], 10, 32); err != nil {
+						return fmt.Errorf("%q is no key: jobweaver keyset list shows them", given[0])
+					}
+				}
+				err = do(keys, uint32(id))
+				return errors.Join(err, listKeys(cmd, keys, err))
+			},
+		})
+	}
+	verb("add", "Add a key, which only opens until it is promoted", cobra.NoArgs,
+		func(k *sealing.Keyset, _ uint32) error { _, err := k.Add(); return err })
+	verb("promote KEY", "Have what is new sealed with a key", cobra.ExactArgs(1), (*sealing.Keyset).Promote)
+	verb("remove KEY", "Forget a key: what is still sealed with it is lost", cobra.ExactArgs(1), (*sealing.Keyset).Remove)
+	verb("list", "List the keys", cobra.NoArgs, func(*sealing.Keyset, uint32) error { return nil })
+	return all
+}
+
+func listKeys(cmd *cobra.Command, keyset *sealing.Keyset, failed error) error {
+	if failed != nil {
+		return nil
+	}
+	keys, err := keyset.Keys()
+	for _, key := range keys {
+		does := "opens"
+		if key.Primary {
+			does = "opens and seals"
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%d\t%s\n", key.ID, does)
+	}
+	return err
+}
