@@ -30,7 +30,7 @@ type defaults struct {
 	webhook     webhook.Secrets
 	callback    webhook.Secrets
 	callbackURL string
-	onLoopback  bool   // nobody comes from outside
+	onLoopback  bool // nobody comes from outside
 	keyset      string
 	reports     string // URL of the folder for them
 	mails       *mailcatch.Server

@@ -41,7 +41,7 @@ func live(
 	told := defaults{
 		callbackURL: o.url(door) + "/api/jobs/callback", reports: reportFolder(o.Dir), mails: o.Mails,
 		onLoopback: o.onLoopback(),
-		keyset: o.Keyset,
+		keyset:     o.Keyset,
 	}
 	if err := told.furnishSecrets(o.Dir); err != nil {
 		return err
