@@ -33,7 +33,7 @@ func (f *Function) admitting(needs access.Role, handle func(*gin.Context) error)
 		if !p.May(needs) {
 			return apierror.New(apierror.Forbidden, "the API key does not allow this")
 		}
-		return handle(c)
+		return f.auditing(c, p, handle)
 	}
 }
 

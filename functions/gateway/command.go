@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -29,7 +30,7 @@ func (f *Function) remove(c *gin.Context) error { return f.command(c, jobevent.C
 
 func (f *Function) command(c *gin.Context, command string) error {
 	return f.keep(c, func(ctx context.Context, id uuid.UUID) (apidb.Command, error) {
-		return f.store.KeepCommand(ctx, whose(c), id, command, anyone)
+		return f.store.KeepCommand(ctx, whose(c), id, command, by(c))
 	})
 }
 
@@ -46,8 +47,11 @@ func (f *Function) reschedule(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := detail(c, "", json.RawMessage(body)); err != nil {
+		return err
+	}
 	return f.keep(c, func(ctx context.Context, id uuid.UUID) (apidb.Command, error) {
-		return f.store.KeepReschedule(ctx, whose(c), id, when, anyone)
+		return f.store.KeepReschedule(ctx, whose(c), id, when, by(c))
 	})
 }
 

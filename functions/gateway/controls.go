@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"time"
@@ -92,6 +93,9 @@ func (f *Function) putControl(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := detail(c, "", json.RawMessage(body)); err != nil {
+		return err
+	}
 	return f.holding(c, func(control *jobevent.Control) {
 		control.Paused, control.MaxRunning, control.StartsPerSecond = asked.Paused, asked.MaxRunning, asked.StartsPerSecond
 	})
@@ -129,7 +133,7 @@ func (f *Function) change(c *gin.Context, change func(*jobevent.Control)) error 
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	control, err := f.store.ChangeControl(ctx, widest(c), kind, name, anyone, change)
+	control, err := f.store.ChangeControl(ctx, widest(c), kind, name, by(c), change)
 	if err != nil {
 		return err
 	}

@@ -129,6 +129,7 @@ func (f *Function) acceptEvents(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Ac
 	if err := f.door.submit(c, len(jobs)); err != nil {
 		return nil, err
 	}
+	answerFor(c, jobs)
 	ctx, cancel := patience(c)
 	defer cancel()
 	accepted, err := f.store.InsertAllJobs(ctx, jobs)

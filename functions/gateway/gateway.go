@@ -32,6 +32,8 @@ type Config struct {
 	JobTypes []string `envconfig:"JOB_TYPES" desc:"job types beside the built-in ones; * allows every name"`
 	Queues   []string `ignored:"true"` // that a job may name
 
+	AuditReads bool `envconfig:"AUDIT_READS" desc:"true: enter into the audit log also who reads payloads, outputs and log lines"`
+
 	RetryPolicies string `envconfig:"RETRY_POLICIES" desc:"JSON: by job type maxRetryCount, retryPolicy, timeoutMs where a request does not say"`
 
 	Callbacks webhook.CallbackConfig `ignored:"true"` // parts of their own

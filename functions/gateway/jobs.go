@@ -231,6 +231,7 @@ func (f *Function) accept(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Accepted
 	if err := f.door.submit(c, len(jobs)); err != nil {
 		return nil, err
 	}
+	answerFor(c, jobs)
 	ctx, cancel := patience(c)
 	defer cancel()
 	var accepted []apidb.Accepted

@@ -55,6 +55,13 @@ type skippedJob struct {
 	Reason string    `json:"reason"`
 }
 
+// operationDetail is what the audit log has of an operation.
+type operationDetail struct {
+	Command string          `json:"command"`
+	Filter  *jobspec.Filter `json:"filter,omitempty"`
+	Jobs    int             `json:"jobs,omitempty"` // of a list
+}
+
 // operate is POST /api/operations.
 func (f *Function) operate(c *gin.Context) error {
 	body, err := readJSON(c, jobspec.MaxOperationBytes)
@@ -65,8 +72,12 @@ func (f *Function) operate(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	asked := apidb.NewOperation{ID: uuid.Must(uuid.NewV7()), Request: request, By: anyone, Whose: whose(c)}
+	asked := apidb.NewOperation{ID: uuid.Must(uuid.NewV7()), Request: request, By: by(c), Whose: whose(c)}
 	if asked.RequestHash, err = hashOf(request); err != nil {
+		return err
+	}
+	said := operationDetail{request.Command, request.Filter, len(request.JobIDs)}
+	if err := detail(c, "operation/"+asked.ID.String(), said); err != nil {
 		return err
 	}
 	ctx, cancel := patience(c)

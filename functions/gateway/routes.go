@@ -58,6 +58,7 @@ func (f *Function) routes() []route {
 		{http.MethodDelete, "/api/controls/:kind/:name", access.Operate, f.deleteControl},
 		{http.MethodPost, "/api/controls/:kind/:name/pause", access.Operate, f.pause},
 		{http.MethodPost, "/api/controls/:kind/:name/resume", access.Operate, f.resume},
+		{http.MethodGet, "/api/audit", access.Admin, f.audit},
 		{http.MethodGet, "/api/workers", access.Read, f.workers},
 		{http.MethodGet, "/api/job-types", access.Read, f.listJobTypes},
 		{http.MethodGet, "/api/job-types/:type", access.Read, f.getJobType},

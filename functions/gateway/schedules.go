@@ -72,6 +72,9 @@ func (f *Function) createSchedule(c *gin.Context) error {
 		return err
 	}
 	f.sealSchedule(&asked)
+	if err := detail(c, "schedule/"+asked.Name, nil); err != nil {
+		return err
+	}
 	made, err := f.store.CreateSchedule(ctx, whose(c), asked)
 	if err != nil {
 		return err

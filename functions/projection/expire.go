@@ -21,10 +21,19 @@ const (
 	expireRest = time.Hour
 )
 
-// expiry walks over old jobs, then over what is left of the logs of those that are gone. It is memory only.
+// The stages of an expiry: old jobs, what is left of the logs of those that are gone, the audit log.
+const (
+	stageJobs = iota
+	stageLogs
+	stageAudit
+	stages
+)
+
+// expiry walks over what is old, one stage after the other. It is memory only.
 type expiry struct {
 	ages  apidb.Ages
-	logs  bool // it is at the logs
+	audit time.Duration // 0: for ever
+	stage int
 	after uuid.UUID
 	due   time.Time // of the next piece; zero: at once
 }
@@ -36,7 +45,7 @@ func newExpiry(cfg Config) expiry {
 		}
 		return age
 	}
-	return expiry{ages: apidb.Ages{
+	return expiry{audit: cfg.Audit, ages: apidb.Ages{
 		Completed: withGrace(cfg.Completed), Failed: withGrace(cfg.Failed), Cancelled: withGrace(cfg.Cancelled),
 	}}
 }
@@ -61,10 +70,15 @@ func (f *Function) expire(ctx context.Context, now time.Time) (next time.Duratio
 
 func (e *expiry) piece(ctx context.Context, store *apidb.Store, now time.Time) (rest time.Duration, err error) {
 	var walked apidb.Walked
-	if e.logs {
-		walked, err = store.ExpireLogs(ctx, now, grace, e.after, expireRows)
-	} else {
+	switch e.stage {
+	case stageJobs:
 		walked, err = store.ExpireJobs(ctx, now, e.ages, e.after, expireRows)
+	case stageLogs:
+		walked, err = store.ExpireLogs(ctx, now, grace, e.after, expireRows)
+	case stageAudit:
+		if e.audit > 0 {
+			walked.More, err = store.ForgetAudit(ctx, e.audit, expireRows)
+		}
 	}
 	if err != nil {
 		return 0, err
@@ -72,7 +86,7 @@ func (e *expiry) piece(ctx context.Context, store *apidb.Store, now time.Time) (
 	if e.after = walked.Last; walked.More {
 		return 0, nil
 	}
-	if e.after, e.logs = uuid.Nil, !e.logs; e.logs {
+	if e.after, e.stage = uuid.Nil, (e.stage+1)%stages; e.stage != stageJobs {
 		return 0, nil
 	}
 	return expireRest, nil

@@ -56,7 +56,7 @@ func newRoot() *cobra.Command {
 		newCommand("retry", "Run a failed or cancelled job again", nil),
 		newCommand("reschedule", "Have a waiting job run at another time", rescheduleFlags),
 		newCommand("delete", "Delete a job that has ended", nil),
-		newCallback(), newOperations(), newSchedules(), newDeliveries(), newControls(), newLimit(),
+		newCallback(), newOperations(), newSchedules(), newDeliveries(), newAudit(), newControls(), newLimit(),
 		newPauseOrResume("pause", "Have nothing more of it start"), newPauseOrResume("resume", "Have it start again"),
 		newKeys(), newWorkers(), newTypes(), newStats())
 	return root

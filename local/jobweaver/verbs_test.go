@@ -46,6 +46,8 @@ func TestEachVerbAsksOneThing(t *testing.T) {
 	answers["GET /api/job-types"] = `{"jobTypes":[` + mail + `],"acceptsAny":true}`
 	answers["GET /api/job-types/MAIL"] = mail
 	delivery := `{"jobId":"j1","version":3,"jobStatus":"FAILED","url":"https://example.org/\u001b[31mx","status":"PENDING","tries":2,"lastAnswer":503}`
+	answers["GET /api/audit"] = `{"entries":[{"id":"7","at":"2026-11-22T08:00:00Z","ownerId":"acme","actor":"key:k1",` +
+		`"action":"job.cancel","resource":null,"jobIds":["j1"],"remoteAddr":"10.0.0.1"}],"nextCursor":"7"}`
 	answers["GET /api/jobs/j1/deliveries"] = `{"deliveries":[` + delivery + `]}`
 	answers["GET /api/deliveries"] = `{"deliveries":[` + delivery + `],"nextCursor":"j1.v3"}`
 	answers["POST /api/jobs/j1/deliveries/3/retry"] = delivery
@@ -54,6 +56,7 @@ func TestEachVerbAsksOneThing(t *testing.T) {
 		"types":      {"GET /api/job-types", "", "any other type is accepted"},
 		"types MAIL": {"GET /api/job-types/MAIL", "", "  \"type\": \"object\"\n}"},
 		"submit --type A --callback-url http://x/":   {"POST /api/jobs", `{"callbackUrl":"http://x/","jobType":"A","maxRetryCount":3,"payload":{},"priority":0}`, "j1"},
+		"audit --job j1 --actor key:k1":              {"GET /api/audit?actor=key%3Ak1&jobId=j1", "", "key:k1"},
 		"deliveries get j1":                          {"GET /api/jobs/j1/deliveries", "", "503"},
 		"deliveries list --status PENDING --limit 1": {"GET /api/deliveries?limit=1&status=PENDING", "", "more: --cursor j1.v3"},
 		"deliveries retry j1 3":                      {"POST /api/jobs/j1/deliveries/3/retry", "", "PENDING"},

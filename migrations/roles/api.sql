@@ -15,6 +15,7 @@ GRANT SELECT, INSERT, DELETE ON schedules TO jobweaver_gateway;
 GRANT UPDATE (
     cron, time_zone, anchor_at, job, overlap, missed, paused, start_at, end_at, next_at, last_at, last_job_id, updated_at
 ) ON schedules TO jobweaver_gateway;
+GRANT SELECT, INSERT ON audit_log TO jobweaver_gateway; -- never UPDATE, never DELETE
 GRANT SELECT ON deliveries TO jobweaver_gateway;
 GRANT UPDATE (status, tries, next_at, finished_at) ON deliveries TO jobweaver_gateway;
 GRANT INSERT ON webhook_ids TO jobweaver_gateway;
@@ -42,6 +43,7 @@ GRANT UPDATE (n, kept, waited, ran, took) ON tallies TO jobweaver_projection;
 GRANT SELECT, INSERT, DELETE ON workers TO jobweaver_projection;
 GRANT UPDATE (seen_at, beat) ON workers TO jobweaver_projection;
 GRANT SELECT, DELETE ON webhook_ids TO jobweaver_projection;
+GRANT SELECT (audit_id, at), DELETE ON audit_log TO jobweaver_projection;
 
 -- Keeps commands for the jobs of an operation.
 GRANT SELECT (

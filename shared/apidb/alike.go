@@ -31,7 +31,7 @@ func alike(job, other *NewJob) bool {
 }
 
 // insertAlike is one statement without RETURNING: all that the database adds is the time.
-func (s *Store) insertAlike(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
+func insertAlike(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted, error) {
 	req := &jobs[0].Request
 	p := gen.JobInsertAlikeParams{
 		JobIDs: make([]uuid.UUID, len(jobs)), TraceIDs: make([]uuid.UUID, len(jobs)),
@@ -46,7 +46,7 @@ func (s *Store) insertAlike(ctx context.Context, jobs []NewJob) ([]Accepted, err
 	for i := range jobs {
 		p.JobIDs[i], p.TraceIDs[i], p.Payloads[i] = jobs[i].JobID, jobs[i].TraceID, jobs[i].Request.Payload
 	}
-	createdAt, err := s.q.JobInsertAlike(ctx, p)
+	createdAt, err := q.JobInsertAlike(ctx, p)
 	if err != nil {
 		return nil, err
 	}

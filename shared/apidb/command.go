@@ -67,7 +67,7 @@ func (s *Store) KeepReschedule(
 }
 
 func (s *Store) keep(ctx context.Context, owner Owner, asked Command, delayMs *int64) (kept Command, err error) {
-	err = s.tx(ctx, func(q *gen.Queries) error {
+	err = s.audited(ctx, func(q *gen.Queries) error {
 		kept, err = keepLocked(ctx, q, owner, asked, delayMs)
 		return err
 	})

@@ -85,7 +85,7 @@ func (s *Store) ChangeControl(
 	if !owner.controls(kind, name) {
 		return control, ErrNoControl
 	}
-	err = s.tx(ctx, func(q *gen.Queries) error {
+	err = s.audited(ctx, func(q *gen.Queries) error {
 		if err := q.ControlLock(ctx, gen.ControlLockParams{Kind: string(kind), Name: name}); err != nil {
 			return err
 		}

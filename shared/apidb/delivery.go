@@ -120,10 +120,14 @@ func (s *Store) JobDeliveries(ctx context.Context, owner Owner, id uuid.UUID, li
 
 // RetryDelivery has an end delivered anew, from the first try, whatever came of it before.
 func (s *Store) RetryDelivery(ctx context.Context, owner Owner, id uuid.UUID, version int64) (Delivery, error) {
-	rows, err := s.q.DeliveryRetry(ctx, gen.DeliveryRetryParams{JobID: id, Version: version, Owner: owner.filter()})
-	if err == nil && len(rows) == 0 {
-		err = ErrNoDelivery
-	}
+	var rows []gen.DeliveryRetryRow
+	err := s.audited(ctx, func(q *gen.Queries) (err error) {
+		rows, err = q.DeliveryRetry(ctx, gen.DeliveryRetryParams{JobID: id, Version: version, Owner: owner.filter()})
+		if err == nil && len(rows) == 0 {
+			return ErrNoDelivery
+		}
+		return err
+	})
 	if err != nil {
 		return Delivery{}, classify("retry delivery", err)
 	}

@@ -26,8 +26,9 @@ type NewJob struct {
 	RequestHash []byte // of the canonical request; kept beside an idempotency key
 	EventSource string // of the CloudEvent that brought it; empty: none did
 	EventID     string
-	Whose       Owner // who asks for it, for himself; Everyone: for whom he likes. An event is known again by whom it is from, too
-	Late        error // why it is accepted only where it repeats one that was; nil: also as a new job
+	Whose       Owner  // who asks for it, for himself; Everyone: for whom he likes. An event is known again by whom it is from, too
+	Audit       *Audit // who has to answer for it, the same for all of a request; nil: nobody
+	Late        error  // why it is accepted only where it repeats one that was; nil: also as a new job
 }
 
 // Accepted says which job a request has become.
@@ -84,10 +85,11 @@ func (s *Store) insertSome(ctx context.Context, jobs []NewJob) ([]Accepted, erro
 	switch {
 	case someTied(jobs):
 		return s.insertTied(ctx, jobs, false)
-	case allAlike(jobs):
-		accepted, err := s.insertAlike(ctx, jobs)
+	case allAlike(jobs) && !answeredFor(jobs):
+		accepted, err := insertAlike(ctx, s.q, jobs)
 		return accepted, classify("insert jobs", err)
-	case len(jobs) == 1: // alone it can wait for another's commit without holding anything: no deadlock
+	case len(jobs) == 1 && !answeredFor(jobs):
+		// Alone it can wait for another's commit without holding anything: no deadlock.
 		accepted, err := insertJobs(ctx, s.q, jobs)
 		return accepted, classify("insert job", err)
 	}
@@ -119,14 +121,18 @@ func (s *Store) insertAll(ctx context.Context, jobs []NewJob) ([]Accepted, error
 }
 
 func (s *Store) insertBatch(ctx context.Context, jobs []NewJob, all bool) (accepted []Accepted, err error) {
+	insert := insertJobs
+	if allAlike(jobs) {
+		insert = insertAlike
+	}
 	err = s.tx(ctx, func(q *gen.Queries) error {
-		if accepted, err = insertJobs(ctx, q, jobs); err != nil {
+		if accepted, err = insert(ctx, q, jobs); err != nil {
 			return err
 		}
 		if all && slices.ContainsFunc(accepted, func(a Accepted) bool { return a.Conflict }) {
 			return ErrConflict
 		}
-		return nil
+		return enterSubmits(ctx, q, jobs, accepted)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("insert %d jobs: %w", len(jobs), err)

@@ -70,7 +70,8 @@ func (s *Store) Keys(ctx context.Context, owner Owner, after string, limit int) 
 
 // InsertKey keeps a new key.
 func (s *Store) InsertKey(ctx context.Context, key Key) (kept Key, err error) {
-	err = s.tx(ctx, func(q *gen.Queries) error {
+	err = s.audited(ctx, func(q *gen.Queries) error {
+		touches(ctx, key.OwnerID, "key/"+key.KeyID)
 		kept, err = insertKey(ctx, q, key)
 		return err
 	})
@@ -99,9 +100,14 @@ func (s *Store) EnsureAdminKey(ctx context.Context, id string, hash []byte, name
 }
 
 // RevokeKey ends an owner's key, now or whenever it was before.
-func (s *Store) RevokeKey(ctx context.Context, owner Owner, id string) (Key, error) {
-	row, err := s.q.KeyRevoke(ctx, gen.KeyRevokeParams{KeyID: id, Everyone: owner.everyone, OwnerID: owner.name})
-	return newKey(row), classify("revoke API key "+id, noKey(err))
+func (s *Store) RevokeKey(ctx context.Context, owner Owner, id string) (revoked Key, err error) {
+	err = s.audited(ctx, func(q *gen.Queries) error {
+		row, err := q.KeyRevoke(ctx, gen.KeyRevokeParams{KeyID: id, Everyone: owner.everyone, OwnerID: owner.name})
+		touches(ctx, row.OwnerID, "key/"+id)
+		revoked = newKey(row)
+		return noKey(err)
+	})
+	return revoked, classify("revoke API key "+id, err)
 }
 
 // RotateKey has a new id and hash take the place of an owner's key, which lives on for overlap at most. The new key
@@ -109,12 +115,13 @@ func (s *Store) RevokeKey(ctx context.Context, owner Owner, id string) (Key, err
 func (s *Store) RotateKey(
 	ctx context.Context, owner Owner, id string, overlap time.Duration, with Key,
 ) (kept Key, err error) {
-	err = s.tx(ctx, func(q *gen.Queries) error {
+	err = s.audited(ctx, func(q *gen.Queries) error {
 		row, err := q.KeyLock(ctx, gen.KeyLockParams{KeyID: id, Everyone: owner.everyone, OwnerID: owner.name})
 		if err != nil {
 			return noKey(err)
 		}
 		old := newKey(row.ApiKey)
+		touches(ctx, old.OwnerID, "key/"+id)
 		if !old.Live(row.At) {
 			return ErrKeyOver
 		}

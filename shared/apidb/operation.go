@@ -78,7 +78,7 @@ func (s *Store) InsertOperation(ctx context.Context, asked NewOperation) (op Ope
 	if err != nil {
 		return op, false, err
 	}
-	err = s.tx(ctx, func(q *gen.Queries) error {
+	err = s.audited(ctx, func(q *gen.Queries) error {
 		inserted, err := q.OperationInsert(ctx, p)
 		if err != nil {
 			return err
@@ -199,7 +199,7 @@ func (s *Store) listOperations(ctx context.Context, owner Owner, before uuid.UUI
 
 // AbortOperation has a running operation of the owner's ask for nothing more, and gives it as it is then, aborted or not.
 func (s *Store) AbortOperation(ctx context.Context, owner Owner, id uuid.UUID) (Operation, error) {
-	err := s.tx(ctx, func(q *gen.Queries) error {
+	err := s.audited(ctx, func(q *gen.Queries) error {
 		if err := q.OperationAbort(ctx, gen.OperationAbortParams{OperationID: id, Owner: owner.filter()}); err != nil {
 			return err
 		}

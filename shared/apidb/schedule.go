@@ -93,7 +93,7 @@ func (s *Store) CreateSchedule(ctx context.Context, owner Owner, asked jobspec.S
 	if err := asked.Belong(owner.Names(asked.Job.OwnerID)); err != nil {
 		return made, err
 	}
-	err = s.tx(ctx, func(q *gen.Queries) error {
+	err = s.audited(ctx, func(q *gen.Queries) error {
 		var ok bool
 		made, ok, err = insertSchedule(ctx, q, asked)
 		if err == nil && !ok {
@@ -114,7 +114,7 @@ func (s *Store) PutSchedule(ctx context.Context, owner Owner, asked jobspec.Sche
 	}
 	key := ScheduleKey{OwnerID: &asked.Job.OwnerID, Name: asked.Name}
 	for range insertTries { // what is in the way may be gone when it is looked at
-		err = s.tx(ctx, func(q *gen.Queries) error {
+		err = s.audited(ctx, func(q *gen.Queries) error {
 			if kept, created, err = insertSchedule(ctx, q, asked); err != nil || created {
 				return err
 			}

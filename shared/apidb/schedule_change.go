@@ -57,7 +57,7 @@ func (s *Store) change(
 	ctx context.Context, owner Owner, key ScheduleKey, what string,
 	how func(q *gen.Queries, row *Schedule, now time.Time) error,
 ) (row Schedule, err error) {
-	err = s.tx(ctx, func(q *gen.Queries) error {
+	err = s.audited(ctx, func(q *gen.Queries) error {
 		if row, err = lockSchedule(ctx, q, owner, key); err != nil {
 			return err
 		}

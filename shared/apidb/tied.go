@@ -65,9 +65,11 @@ func (s *Store) insertTied(ctx context.Context, jobs []NewJob, all bool) (accept
 			}
 			accepted = t.accepted
 			if all {
-				return t.refusal()
+				if err := t.refusal(); err != nil {
+					return err
+				}
 			}
-			return nil
+			return enterSubmits(ctx, q, jobs, accepted)
 		})
 		if !errors.Is(err, errCameBetween) {
 			break

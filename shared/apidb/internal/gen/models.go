@@ -24,6 +24,20 @@ type ApiKey struct {
 	LastUsedAt *time.Time
 }
 
+type AuditLog struct {
+	AuditID    int64
+	At         time.Time
+	OwnerID    string
+	Actor      string
+	Action     string
+	Resource   string
+	JobIDs     []uuid.UUID
+	RemoteAddr string
+	UserAgent  string
+	TraceID    uuid.UUID
+	Details    json.RawMessage
+}
+
 type Control struct {
 	Kind            string
 	Name            string

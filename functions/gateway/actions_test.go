@@ -1,0 +1,27 @@
+package gateway
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/access"
+)
+
+func TestEachRouteThatChangesSomethingIsInTheAuditLog(t *testing.T) {
+	t.Parallel()
+	routes := map[string]bool{}
+	for _, r := range (&Function{}).routes() {
+		route := r.method + " " + r.path
+		routes[route] = true
+		if changes := r.method != http.MethodGet && r.needs != access.Public; changes != (actions[route] != "") {
+			t.Errorf("%s changes something: %v; its action is %q", route, changes, actions[route])
+		}
+	}
+	for _, named := range []map[string]string{actions, reads} {
+		for route := range named {
+			if !routes[route] {
+				t.Errorf("%s is no route", route)
+			}
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+type auditEntry struct {
+	ID         string    `json:"id"`
+	At         time.Time `json:"at"`
+	OwnerID    *string   `json:"ownerId"`
+	Actor      string    `json:"actor"`
+	Action     string    `json:"action"`
+	Resource   *string   `json:"resource"`
+	JobIDs     []string  `json:"jobIds"`
+	RemoteAddr string    `json:"remoteAddr"`
+}
+
+func newAudit() *cobra.Command {
+	flags := map[string]*string{}
+	list := verb("audit", "List who did what, for admins", 0, func(cmd *cobra.Command, _ []string) error {
+		values := url.Values{}
+		for name, value := range flags {
+			if *value == "" {
+				continue
+			}
+			switch name {
+			case "job":
+				name = "jobId"
+			case "owner":
+				name = "ownerId"
+			}
+			values.Set(name, *value)
+		}
+		type page struct {
+			Entries    []auditEntry
+			NextCursor *string
+		}
+		return show(cmd, path("audit")+"?"+values.Encode(), func(w io.Writer, p page) error {
+			defer moreOf(cmd, p.NextCursor)
+			return showAudit(w, p.Entries)
+		})
+	})
+	for name, usage := range map[string]string{
+		"job": "only what was done to this job", "owner": "only what was done to this owner's things",
+		"actor": "only what they did: key:<id> or oidc:<subject>", "action": "only this, as job.cancel",
+		"since": "not before this instant", "until": "before this instant",
+		"limit": "at most so many, up to 200", "cursor": "go on from here",
+	} {
+		flags[name] = list.Flags().String(name, "", usage)
+	}
+	return list
+}
+
+func showAudit(w io.Writer, entries []auditEntry) error {
+	return table(w, "AT\tOWNER\tACTOR\tACTION\tWHAT\tFROM", "no entries", len(entries), func(i int) []any {
+		e := entries[i]
+		what := orDash(e.Resource)
+		switch n := len(e.JobIDs); {
+		case n == 1:
+			what = e.JobIDs[0]
+		case n > 1:
+			what = fmt.Sprintf("%d jobs", n)
+		}
+		return []any{atOrDash(&e.At), orDash(e.OwnerID), e.Actor, e.Action, what, e.RemoteAddr}
+	})
+}

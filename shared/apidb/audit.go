@@ -1,0 +1,189 @@
+package apidb
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+)
+
+// Audit is an entry of the audit log: who did what to which job, when and from where.
+type Audit struct {
+	ID         int64     // entries are numbered as they come
+	At         time.Time // by the database's clock
+	Owner      string    // whose things were touched
+	Actor      string    // key:<id> or oidc:<subject>
+	Action     string    // as job.cancel
+	Resource   string    // what it was done to, if not to jobs: schedule/<name>
+	JobIDs     []uuid.UUID
+	RemoteAddr string
+	UserAgent  string
+	TraceID    uuid.UUID
+	Details    json.RawMessage // what else was asked for; never a payload
+
+	entered bool
+}
+
+type auditKey struct{}
+
+// WithAudit has the first change of ctx enter it into the log, or fail. It is for one request that changes one
+// thing; who handed in jobs stands in NewJob.
+func WithAudit(ctx context.Context, entry *Audit) context.Context {
+	return context.WithValue(ctx, auditKey{}, entry)
+}
+
+// auditOf is what ctx's transaction has to enter; nil: nothing.
+func auditOf(ctx context.Context) *Audit {
+	if entry, _ := ctx.Value(auditKey{}).(*Audit); entry != nil && !entry.entered {
+		return entry
+	}
+	return nil
+}
+
+// audited is a transaction of a request, entered where somebody has to answer for it.
+func (s *Store) audited(ctx context.Context, fn func(q *gen.Queries) error) error {
+	entry := auditOf(ctx)
+	if entry == nil {
+		return s.tx(ctx, fn)
+	}
+	err := s.tx(ctx, func(q *gen.Queries) error {
+		if err := fn(q); err != nil {
+			return err
+		}
+		return enter(ctx, q, []*Audit{entry})
+	})
+	entry.entered = err == nil
+	return err
+}
+
+// touches says what the entry is about, where only the transaction knows.
+func touches(ctx context.Context, owner, resource string) {
+	if entry := auditOf(ctx); entry != nil {
+		entry.Owner, entry.Resource = owner, resource
+	}
+}
+
+// EnterAudit enters what changes nothing, as that somebody has read a payload.
+func (s *Store) EnterAudit(ctx context.Context, entry *Audit) error {
+	return classify("enter into the audit log", enter(ctx, s.q, []*Audit{entry}))
+}
+
+func enter(ctx context.Context, q *gen.Queries, entries []*Audit) error {
+	var p gen.AuditInsertParams
+	for _, e := range entries {
+		ids := make([]string, len(e.JobIDs))
+		for i, id := range e.JobIDs {
+			ids[i] = id.String()
+		}
+		p.OwnerIDs = append(p.OwnerIDs, e.Owner)
+		p.Actors = append(p.Actors, e.Actor)
+		p.Actions = append(p.Actions, e.Action)
+		p.Resources = append(p.Resources, e.Resource)
+		p.JobIDs = append(p.JobIDs, "{"+strings.Join(ids, ",")+"}")
+		p.RemoteAddrs = append(p.RemoteAddrs, e.RemoteAddr)
+		p.UserAgents = append(p.UserAgents, e.UserAgent)
+		p.TraceIDs = append(p.TraceIDs, e.TraceID)
+		p.Details = append(p.Details, string(e.Details))
+	}
+	return q.AuditInsert(ctx, p)
+}
+
+// answeredFor tells whether somebody has to answer for one of the jobs.
+func answeredFor(jobs []NewJob) bool {
+	for i := range jobs {
+		if jobs[i].Audit != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// enterSubmits enters who handed in the jobs that are new: one entry a request, however many jobs it had.
+func enterSubmits(ctx context.Context, q *gen.Queries, jobs []NewJob, accepted []Accepted) error {
+	var entries []*Audit
+	made := map[*Audit]*Audit{} // a copy, for the transaction may run again
+	for i := range jobs {
+		of := jobs[i].Audit
+		if of == nil || !accepted[i].New() {
+			continue
+		}
+		if made[of] == nil {
+			entry := *of
+			made[of] = &entry
+			entries = append(entries, &entry)
+		}
+		made[of].JobIDs = append(made[of].JobIDs, accepted[i].JobID)
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	return enter(ctx, q, entries)
+}
+
+// AuditFilter narrows a list of the log. What is zero narrows nothing.
+type AuditFilter struct {
+	Owner  Owner
+	JobID  uuid.UUID
+	Actor  string
+	Action string
+	Since  *time.Time
+	Until  *time.Time
+	Before int64 // the last entry of the page before
+	Limit  int
+}
+
+// ListAudit gives entries, newest first; more: there are others after them.
+func (s *Store) ListAudit(ctx context.Context, f AuditFilter) (entries []Audit, more bool, err error) {
+	if f.Before == 0 {
+		f.Before = math.MaxInt64
+	}
+	rows, err := s.auditRows(ctx, f)
+	if err != nil {
+		return nil, false, classify("list the audit log", err)
+	}
+	if more = len(rows) > f.Limit; more {
+		rows = rows[:f.Limit]
+	}
+	for _, r := range rows {
+		entries = append(entries, Audit{
+			ID: r.AuditID, At: r.At, Owner: r.OwnerID, Actor: r.Actor, Action: r.Action, Resource: r.Resource,
+			JobIDs: r.JobIDs, RemoteAddr: r.RemoteAddr, UserAgent: r.UserAgent, TraceID: r.TraceID, Details: r.Details,
+		})
+	}
+	return entries, more, nil
+}
+
+func (s *Store) auditRows(ctx context.Context, f AuditFilter) (rows []gen.AuditLog, err error) {
+	all := gen.AuditListParams{
+		Before: f.Before, Actor: text(f.Actor), Action: text(f.Action), Since: f.Since, Until: f.Until,
+		MaxEntries: int32(f.Limit) + 1,
+	}
+	switch {
+	case f.JobID != uuid.Nil:
+		found, err := s.q.AuditListOfJob(ctx, gen.AuditListOfJobParams{
+			JobID: f.JobID, Everyone: f.Owner.everyone, OwnerID: f.Owner.name, Before: all.Before, Actor: all.Actor,
+			Action: all.Action, Since: all.Since, Until: all.Until, MaxEntries: all.MaxEntries,
+		})
+		for _, r := range found {
+			rows = append(rows, gen.AuditLog(r))
+		}
+		return rows, err
+	case f.Owner.everyone:
+		return s.q.AuditList(ctx, all)
+	}
+	return s.q.AuditListOfOwner(ctx, gen.AuditListOfOwnerParams{
+		OwnerID: f.Owner.name, Before: all.Before, Actor: all.Actor, Action: all.Action, Since: all.Since,
+		Until: all.Until, MaxEntries: all.MaxEntries,
+	})
+}
+
+// ForgetAudit deletes entries that are older than age, the oldest first, some at a time; more: there are others.
+func (s *Store) ForgetAudit(ctx context.Context, age time.Duration, limit int) (more bool, err error) {
+	n, err := s.q.AuditForget(ctx, gen.AuditForgetParams{Age: age, MaxEntries: int32(limit)})
+	return n == int64(limit), classify("forget old entries of the audit log", err)
+}

@@ -1,0 +1,31 @@
+package apidb_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+)
+
+func TestOldEntriesOfTheAuditLogAreForgottenAndNewOnesAreNot(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	for i := range 10 {
+		if err := s.EnterAudit(t.Context(), &apidb.Audit{Actor: fmt.Sprint(i), Action: "job.read", TraceID: uuid.New()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.exec(t, "UPDATE audit_log SET at = now() - interval '2 days' WHERE audit_id <= 7")
+	for i, want := range []bool{true, true, false} {
+		if more, err := s.ForgetAudit(t.Context(), 24*time.Hour, 3); err != nil || more != want {
+			t.Errorf("piece %d: more: %v, %v", i, more, err)
+		}
+	}
+	left, more, err := s.ListAudit(t.Context(), apidb.AuditFilter{Owner: apidb.Everyone, Limit: 5})
+	if err != nil || more || len(left) != 3 || left[0].Actor != "9" || left[2].Actor != "7" {
+		t.Errorf("there are %+v, more: %v, %v", left, more, err)
+	}
+}

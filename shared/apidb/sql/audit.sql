@@ -1,0 +1,47 @@
+-- name: AuditInsert :exec
+insert into audit_log (owner_id, actor, action, resource, job_ids, remote_addr, user_agent, trace_id, details)
+select
+    unnest(@owner_ids::text[]), unnest(@actors::text[]), unnest(@actions::text[]), unnest(@resources::text[]),
+    unnest(@job_ids::text[])::uuid[], unnest(@remote_addrs::text[]), unnest(@user_agents::text[]),
+    unnest(@trace_ids::uuid[]), nullif(unnest(@details::text[]), '')::json;
+
+-- Newest first, as all lists of the log: what is asked for besides narrows what is read.
+-- name: AuditList :many
+select * from audit_log
+where audit_id < @before::bigint
+    and (sqlc.narg('actor')::text is null or actor = sqlc.narg('actor'))
+    and (sqlc.narg('action')::text is null or action = sqlc.narg('action'))
+    and (sqlc.narg('since')::timestamptz is null or at >= sqlc.narg('since'))
+    and (sqlc.narg('until')::timestamptz is null or at < sqlc.narg('until'))
+order by audit_id desc
+limit @max_entries::int;
+
+-- name: AuditListOfOwner :many
+select * from audit_log
+where owner_id = @owner_id::text and audit_id < @before::bigint
+    and (sqlc.narg('actor')::text is null or actor = sqlc.narg('actor'))
+    and (sqlc.narg('action')::text is null or action = sqlc.narg('action'))
+    and (sqlc.narg('since')::timestamptz is null or at >= sqlc.narg('since'))
+    and (sqlc.narg('until')::timestamptz is null or at < sqlc.narg('until'))
+order by audit_id desc
+limit @max_entries::int;
+
+-- The index of jobs finds few: they are sorted afterwards.
+-- name: AuditListOfJob :many
+with found as materialized (
+    select * from audit_log where job_ids <> '{}' and job_ids @> array[@job_id::uuid]
+)
+select * from found
+where (@everyone::boolean or owner_id = @owner_id::text) and audit_id < @before::bigint
+    and (sqlc.narg('actor')::text is null or actor = sqlc.narg('actor'))
+    and (sqlc.narg('action')::text is null or action = sqlc.narg('action'))
+    and (sqlc.narg('since')::timestamptz is null or at >= sqlc.narg('since'))
+    and (sqlc.narg('until')::timestamptz is null or at < sqlc.narg('until'))
+order by audit_id desc
+limit @max_entries::int;
+
+-- Deletes the oldest entries, some at a time, as long as they are too old.
+-- name: AuditForget :execrows
+delete from audit_log
+where audit_id in (select audit_id from audit_log order by audit_id limit @max_entries::int)
+    and at < now() - @age::interval;
