@@ -44,8 +44,8 @@ func showJSON(w io.Writer, raw json.RawMessage) error {
 	return err
 }
 
-// escaped is the same JSON without what a terminal obeys and JSON lets stand: DEL, the controls from 0x80 on, what turns
-// the direction of a line.
+// escaped is the same JSON without what a terminal obeys and JSON lets stand: DEL, the controls from 0x80 on, what
+// turns the direction of a line.
 func escaped(doc string) string {
 	var b strings.Builder
 	for _, r := range doc {
