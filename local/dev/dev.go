@@ -39,7 +39,7 @@ type Options struct {
 	Queues      []string
 	JobTypes    []string     // that may be submitted beside the built-in ones
 	TLS         funchost.TLS // of the gateway
-	Keyset      string       // file of the keys that seal where ENCRYPTION_KEYSET_FILE is not set; empty: nothing is sealed
+	Keyset      string       // the keys that seal, where ENCRYPTION_KEYSET_FILE is not set; empty: nothing is
 
 	Handlers     map[string]handlers.Handler // of further job types, which the worker runs
 	WorkerQueues []string                    // that the worker here serves; nil: all

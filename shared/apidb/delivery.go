@@ -103,7 +103,7 @@ func (f DeliveryFilter) statuses() []string {
 	return []string{string(DeliveryPending), string(DeliveryDelivered), string(DeliveryFailed)}
 }
 
-// JobDeliveries gives the newest deliveries of one of the owner's jobs; ErrNoJob where there is neither job nor delivery.
+// JobDeliveries gives the newest deliveries of one of the owner's jobs; ErrNoJob where there is neither.
 func (s *Store) JobDeliveries(ctx context.Context, owner Owner, id uuid.UUID, limit int) ([]Delivery, error) {
 	some, err := s.q.DeliveriesOfJob(ctx, gen.DeliveriesOfJobParams{
 		JobID: id, MaxDeliveries: int32(limit), Owner: owner.filter(),

@@ -26,7 +26,7 @@ type NewJob struct {
 	RequestHash []byte // of the canonical request; kept beside an idempotency key
 	EventSource string // of the CloudEvent that brought it; empty: none did
 	EventID     string
-	Whose       Owner  // who asks for it, for himself; Everyone: for whom he likes. An event is known again by whom it is from, too
+	Whose       Owner  // who asks for it; Everyone: for whom they like. By it an event is known again, too
 	Audit       *Audit // who has to answer for it, the same for all of a request; nil: nobody
 	Late        error  // why it is accepted only where it repeats one that was; nil: also as a new job
 }

@@ -72,7 +72,7 @@ func (s *Store) listOrderedOwned(ctx context.Context, p gen.JobsListParams, f Fi
 	return rows, err
 }
 
-// CountDead says how many of the owner's FAILED jobs fit; false: nobody knows, there are more than MaxFigure that might.
+// CountDead says how many of the owner's FAILED jobs fit; false: nobody knows, more than MaxFigure might.
 func (s *Store) CountDead(ctx context.Context, owner Owner, f Filter) (n int64, known bool, err error) {
 	p := f.params()
 	dead := shelvesOf(jobstate.Failed)[0]
@@ -97,10 +97,10 @@ const ownedShelf = 10
 
 // ownedShelvesOf is shelvesOf in the index jobs_owned, where each job stands on a shelf; all for no status.
 func ownedShelvesOf(status jobstate.Status) []int32 {
-	switch status {
-	case "":
+	if status == "" {
 		return []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ownedShelf}
-	case jobstate.Completed:
+	}
+	if status == jobstate.Completed {
 		return []int32{ownedShelf}
 	}
 	return shelvesOf(status)

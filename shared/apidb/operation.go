@@ -197,7 +197,7 @@ func (s *Store) listOperations(ctx context.Context, owner Owner, before uuid.UUI
 	return rows, err
 }
 
-// AbortOperation has a running operation of the owner's ask for nothing more, and gives it as it is then, aborted or not.
+// AbortOperation has a running operation of the owner's ask for nothing more, and gives it as it is then.
 func (s *Store) AbortOperation(ctx context.Context, owner Owner, id uuid.UUID) (Operation, error) {
 	err := s.audited(ctx, func(q *gen.Queries) error {
 		if err := q.OperationAbort(ctx, gen.OperationAbortParams{OperationID: id, Owner: owner.filter()}); err != nil {

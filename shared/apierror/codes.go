@@ -74,7 +74,7 @@ var table = []Entry{
 		"The CloudEvent breaks the specification, or nothing can be made of its type."},
 	{Unauthorized, http.StatusUnauthorized,
 		"There is no API key, or it is not a valid one; or a callback has neither a valid secret nor a valid signature."},
-	{Forbidden, http.StatusForbidden, "The API key does not allow this, or a browser asked for it on behalf of another site."},
+	{Forbidden, http.StatusForbidden, "The API key does not allow this, or a browser asked for another site."},
 	{JobNotFound, http.StatusNotFound, "There is no job with this id."},
 	{ScheduleNotFound, http.StatusNotFound, "There is no schedule of this name."},
 	{ScheduleExists, http.StatusConflict, "There is a schedule of this name already."},
