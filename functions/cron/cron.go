@@ -23,8 +23,8 @@ const Name = "cron"
 const (
 	// idle is the longest sleep of the clock.
 	idle = 10 * time.Second
-	// forgetEvery is how often old ticks are dropped.
-	forgetEvery = 10 * time.Minute
+	// tidyEvery is how often old ticks are dropped, and schedules that a former key has sealed are sealed anew.
+	tidyEvery = 10 * time.Minute
 	// sayTry is the one try to say what has become a job.
 	sayTry = 5 * time.Second
 	// unsaid is how many passes wait to be said.
@@ -51,8 +51,8 @@ type Function struct {
 	wake  chan struct{}
 	say   chan []event.Event
 
-	forgetAt time.Time // when to drop old ticks, and after which schedule
-	forgot   uuid.UUID
+	tidyAt time.Time // when to tidy up, and after which schedule
+	tidied uuid.UUID
 }
 
 // New makes the function on the API's database. An error begins with the setting that is wrong.
@@ -105,7 +105,7 @@ func (f *Function) Tick(ctx context.Context) ([]event.Event, time.Duration, erro
 			telemetry.Logger(ctx).Warn("had no room to say what has become a job, reconcile will", "events", len(events))
 		}
 	}
-	if err := f.forget(ctx); err != nil {
+	if err := f.tidy(ctx); err != nil {
 		return nil, 0, err
 	}
 	return nil, max(0, next-time.Since(looked)), nil
@@ -130,17 +130,24 @@ func eventsOf(fired apidb.Fired) ([]event.Event, error) {
 	return events, nil
 }
 
-// forget drops old ticks, of some schedules at a time.
-func (f *Function) forget(ctx context.Context) error {
-	if time.Now().Before(f.forgetAt) {
+// tidy drops old ticks, and seals what the key in use has not, of some schedules at a time.
+func (f *Function) tidy(ctx context.Context) error {
+	if time.Now().Before(f.tidyAt) {
 		return nil
 	}
-	last, err := f.store.ForgetTicks(ctx, f.forgot)
+	last, err := f.store.ForgetTicks(ctx, f.tidied)
 	if err != nil {
 		return err
 	}
-	if f.forgot = last; last == uuid.Nil {
-		f.forgetAt = time.Now().Add(forgetEvery)
+	n, err := f.store.SealSchedules(ctx, f.rules.Sealer, f.tidied, last)
+	if err != nil {
+		telemetry.Logger(ctx).Warn("cannot seal schedules with the key in use, tries again", "error", err)
+	}
+	if n > 0 {
+		telemetry.Logger(ctx).Info("has sealed schedules with the key in use", "schedules", n)
+	}
+	if f.tidied = last; last == uuid.Nil {
+		f.tidyAt = time.Now().Add(tidyEvery)
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ GRANT UPDATE (command_seq, cancel_requested_at) ON jobs TO jobweaver_cron;
 GRANT SELECT, INSERT ON commands TO jobweaver_cron;
 GRANT SELECT (job_id, attempt, received_at, answered_at) ON callbacks TO jobweaver_cron;
 GRANT SELECT ON schedules TO jobweaver_cron;
-GRANT UPDATE (next_at, last_at, last_job_id) ON schedules TO jobweaver_cron;
+GRANT UPDATE (job, next_at, last_at, last_job_id) ON schedules TO jobweaver_cron;
 GRANT SELECT, INSERT, DELETE ON schedule_ticks TO jobweaver_cron;
 GRANT INSERT ON tally_entries TO jobweaver_cron;
 GRANT USAGE ON SEQUENCE order_numbers TO jobweaver_cron;

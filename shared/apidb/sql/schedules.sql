@@ -76,3 +76,13 @@ limit 1;
 
 -- name: SchedulesChanged :exec
 select pg_notify('jobweaver_schedules', '');
+
+-- What is sealed begins with the key that sealed it. @last_id is where to end, nil: nowhere.
+-- name: ScheduleHeads :many
+select schedule_id, substr(job::text, 1, 32)::text as head from schedules
+where schedule_id > @after_id::uuid
+    and (@last_id::uuid = '00000000-0000-0000-0000-000000000000' or schedule_id <= @last_id)
+order by schedule_id;
+
+-- name: ScheduleSeal :exec
+update schedules set job = @job where schedule_id = @schedule_id;

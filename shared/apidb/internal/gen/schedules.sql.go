@@ -42,6 +42,44 @@ func (q *Queries) ScheduleDelete(ctx context.Context, scheduleID uuid.UUID) erro
 	return err
 }
 
+const scheduleHeads = `-- name: ScheduleHeads :many
+select schedule_id, substr(job::text, 1, 32)::text as head from schedules
+where schedule_id > $1::uuid
+    and ($2::uuid = '00000000-0000-0000-0000-000000000000' or schedule_id <= $2)
+order by schedule_id
+`
+
+type ScheduleHeadsParams struct {
+	AfterID uuid.UUID
+	LastID  uuid.UUID
+}
+
+type ScheduleHeadsRow struct {
+	ScheduleID uuid.UUID
+	Head       string
+}
+
+// What is sealed begins with the key that sealed it. @last_id is where to end, nil: nowhere.
+func (q *Queries) ScheduleHeads(ctx context.Context, arg ScheduleHeadsParams) ([]ScheduleHeadsRow, error) {
+	rows, err := q.db.Query(ctx, scheduleHeads, arg.AfterID, arg.LastID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ScheduleHeadsRow
+	for rows.Next() {
+		var i ScheduleHeadsRow
+		if err := rows.Scan(&i.ScheduleID, &i.Head); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const scheduleInsert = `-- name: ScheduleInsert :execrows
 insert into schedules (
     schedule_id, owner_id, name, cron, time_zone, anchor_at, job, overlap, missed, paused, start_at, end_at, next_at
@@ -205,6 +243,20 @@ func (q *Queries) ScheduleReplace(ctx context.Context, arg ScheduleReplaceParams
 		arg.UpdatedAt,
 		arg.ScheduleID,
 	)
+	return err
+}
+
+const scheduleSeal = `-- name: ScheduleSeal :exec
+update schedules set job = $1 where schedule_id = $2
+`
+
+type ScheduleSealParams struct {
+	Job        json.RawMessage
+	ScheduleID uuid.UUID
+}
+
+func (q *Queries) ScheduleSeal(ctx context.Context, arg ScheduleSealParams) error {
+	_, err := q.db.Exec(ctx, scheduleSeal, arg.Job, arg.ScheduleID)
 	return err
 }
 
