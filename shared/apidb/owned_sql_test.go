@@ -40,6 +40,7 @@ var ownerless = map[string]string{
 	"KeysByID": own, "KeyEnsure": own, "KeysAll": own, "KeyRetire": own, "KeysUsed": own,
 	"ControlLock": shared, "ControlByName": shared, "ControlsCount": shared, "ControlPut": shared, "ControlsAll": shared,
 	"JobFigures": shared, "JobCounts": shared, "WorkerFigures": shared, "WorkersAll": shared,
+	"AuditList": "only for who sees all owners' things", "AuditForget": forAll,
 	"Now": none, "OrdersLock": none, "OperationsWake": none, "SchedulesChanged": none, "TallyLock": none,
 }
 
