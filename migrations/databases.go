@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
 
 // URLs are the addresses of the three databases on one server.
@@ -24,7 +26,7 @@ func EnsureDatabases(ctx context.Context, serverURL string) (urls URLs, err erro
 			return URLs{}, err
 		}
 	}
-	conn, err := pgx.Connect(ctx, serverURL)
+	conn, err := pgpool.Connect(ctx, serverURL)
 	if err != nil {
 		return URLs{}, fmt.Errorf("create databases: %w", err)
 	}

@@ -8,10 +8,11 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
+
+	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
 
 //go:embed api/*.sql scheduler/*.sql worker/*.sql roles/*.sql
@@ -50,7 +51,7 @@ func (s Set) Database() string { return "jobweaver_" + s.Name }
 // Up applies what the database at url lacks of set. Of several that do so at once one applies it
 // and the others wait.
 func Up(ctx context.Context, url string, set Set) error {
-	cfg, err := pgx.ParseConfig(url)
+	cfg, err := pgpool.ReadAddress(url)
 	if err != nil {
 		return fmt.Errorf("migrate %s database: %w", set.Name, err)
 	}

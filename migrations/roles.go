@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
 
 // Role is the database role of a function.
@@ -20,7 +22,7 @@ const granting = 0x6a77_6772
 // the rights of roles/<set>.sql. Nobody else may connect to that database any more but its owner. Passwords, by role,
 // are set; a role without one keeps what it has. Safe to run again, at once with others, and under load.
 func Grant(ctx context.Context, url string, set Set, passwords map[string]string) (err error) {
-	conn, err := pgx.Connect(ctx, url)
+	conn, err := pgpool.Connect(ctx, url)
 	if err != nil {
 		return fmt.Errorf("grant rights in %s database: %w", set.Name, err)
 	}

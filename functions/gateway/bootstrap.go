@@ -21,7 +21,7 @@ func (f *Function) openGate() error {
 	if err != nil {
 		return err
 	}
-	if _, ok := apikey.Parse(f.cfg.BootstrapKey); f.cfg.BootstrapKey != "" && !ok {
+	if _, ok := apikey.Parse(f.cfg.BootstrapKey.Reveal()); f.cfg.BootstrapKey.IsSet() && !ok {
 		return errors.New("BOOTSTRAP_API_KEY: is no API key, as jobweaver keys generate prints one")
 	}
 	if f.cfg.Auth == AuthOn {
@@ -32,7 +32,7 @@ func (f *Function) openGate() error {
 
 // keepBootstrapKey makes sure that the key of the setting is there, as soon as the database answers.
 func (f *Function) keepBootstrapKey(ctx context.Context) {
-	key, ok := apikey.Parse(f.cfg.BootstrapKey)
+	key, ok := apikey.Parse(f.cfg.BootstrapKey.Reveal())
 	if !ok {
 		return
 	}

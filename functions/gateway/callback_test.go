@@ -19,6 +19,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
@@ -276,7 +277,7 @@ func TestWithoutSecretsEveryCallbackIsRefused(t *testing.T) {
 		other.post("/api/jobs/callback", said(id, 1, done), "X-Callback-Secret", secret).wantError(apierror.Unauthorized)
 	}
 	other.signed(globalSecret, "a", time.Now(), said(id, 1, done)).wantError(apierror.Unauthorized)
-	if _, err := gateway.New(gateway.Config{Callbacks: webhook.CallbackConfig{Secrets: []string{"whsec_short"}}}, h.store); err == nil ||
+	if _, err := gateway.New(gateway.Config{Callbacks: webhook.CallbackConfig{Secrets: secret.AllOf("whsec_short")}}, h.store); err == nil ||
 		!strings.HasPrefix(err.Error(), "CALLBACK_SECRETS") || strings.Contains(err.Error(), "short") {
 		t.Errorf("a bad secret: %v", err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
@@ -28,7 +29,7 @@ func (h *house) behind(limits gateway.DoorConfig) *client {
 	h.t.Helper()
 	f := mustNew(h.t, gateway.Config{
 		Auth: gateway.AuthOff, Queues: []string{"default"}, JobTypes: []string{"MAIL"}, Door: limits, Broker: h.broker.ask,
-		Callbacks: webhook.CallbackConfig{Secrets: []string{globalSecret}},
+		Callbacks: webhook.CallbackConfig{Secrets: secret.AllOf(globalSecret)},
 	}, h.store)
 	server := httptest.NewServer(f.Handler())
 	h.t.Cleanup(server.Close)

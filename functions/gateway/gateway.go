@@ -16,6 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/outbound"
 	"github.com/jobweaver/jobweaver/shared/sealing"
+	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
@@ -27,7 +28,7 @@ const Name = "gateway"
 type Config struct {
 	Auth string `envconfig:"AUTH" default:"on" desc:"off: nobody has to say who they are; only where HTTP listens on a loopback address"`
 
-	BootstrapKey string `envconfig:"BOOTSTRAP_API_KEY" desc:"an API key that is kept at the start as an admin of the installation, unless it was revoked"`
+	BootstrapKey secret.Text `envconfig:"BOOTSTRAP_API_KEY" desc:"an API key that is kept at the start as an admin of the installation, unless it was revoked"`
 
 	JobTypes []string `envconfig:"JOB_TYPES" desc:"job types beside the built-in ones; * allows every name"`
 	Queues   []string `ignored:"true"` // that a job may name
@@ -81,7 +82,7 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 	if err != nil {
 		return nil, fmt.Errorf("RETRY_POLICIES: %w", err)
 	}
-	keys, err := webhook.NewCallbackKeys(cfg.Callbacks.Secrets)
+	keys, err := webhook.NewCallbackKeys(cfg.Callbacks.Secrets.Reveal())
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/kafkatest"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
+	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
@@ -131,7 +132,7 @@ func openWith(t *testing.T, change func(*gateway.Config)) *house {
 	t.Cleanup(own.Close)
 	cfg := gateway.Config{
 		Auth: gateway.AuthOff, Queues: []string{"default", "mail"}, JobTypes: []string{"MAIL", "SLOW"}, Broker: h.broker.ask,
-		Callbacks:     webhook.CallbackConfig{Secrets: []string{globalSecret, formerSecret}},
+		Callbacks:     webhook.CallbackConfig{Secrets: secret.AllOf(globalSecret, formerSecret)},
 		Door:          gateway.DoorConfig{AuthFailureLimit: 1_000_000},
 		RetryPolicies: `{"SLOW": {"maxRetryCount": 9, "timeoutMs": 1000, "retryPolicy": {"type": "fixed", "delayMs": 7}}}`,
 	}

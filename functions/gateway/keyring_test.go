@@ -16,6 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/apikey"
+	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
 // Ten thousand keys that nobody made are tried, and meanwhile somebody works with a good one.
@@ -141,7 +142,7 @@ func TestTheUseOfAKeyIsEntered(t *testing.T) {
 func TestTheBootstrapKeyLetsAnAdminIn(t *testing.T) {
 	t.Parallel()
 	key := apikey.New()
-	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.BootstrapKey = gateway.AuthOn, key.Reveal() })
+	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.BootstrapKey = gateway.AuthOn, secret.Of(key.Reveal()) })
 	c := &client{t: t, base: h.base, key: key.Reveal()}
 	deadline := time.Now().Add(20 * time.Second)
 	for c.get("/api/keys").status != http.StatusOK {
@@ -160,7 +161,7 @@ func TestABadSettingOfWhoComesInStopsTheStart(t *testing.T) {
 	t.Parallel()
 	for want, cfg := range map[string]gateway.Config{
 		"AUTH: ":              {Auth: "maybe"},
-		"BOOTSTRAP_API_KEY: ": {BootstrapKey: "jw_canary"},
+		"BOOTSTRAP_API_KEY: ": {BootstrapKey: secret.Of("jw_canary")},
 		"OIDC_AUDIENCE: ":     {OIDC: access.OIDCConfig{Issuer: "https://example.org"}},
 		"OIDC_ISSUER: ":       {OIDC: access.OIDCConfig{Issuer: "http://example.org", Audience: "a"}},
 		"OIDC_ROLES: ":        {OIDC: access.OIDCConfig{Issuer: "https://example.org", Audience: "a", Roles: []string{"root"}}},

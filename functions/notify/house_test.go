@@ -25,6 +25,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/outbound"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
+	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
@@ -74,7 +75,7 @@ func (h *house) exec(sql string, args ...any) {
 func (h *house) function() *Function {
 	h.t.Helper()
 	f, err := New(Config{
-		Grace: 20 * time.Second, Webhook: webhook.Config{Secrets: []string{newSecret, oldSecret}},
+		Grace: 20 * time.Second, Webhook: webhook.Config{Secrets: secret.AllOf(newSecret, oldSecret)},
 		Outbound: outbound.Config{Allow: []string{"127.0.0.0/8", "::1/128"}},
 	}, h.own)
 	if err != nil {

@@ -90,7 +90,7 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 	if len(cfg.Webhook.Secrets) == 0 {
 		return nil, errors.New("WEBHOOK_SECRETS: there is none, and what is delivered has to be signed")
 	}
-	signer, err := webhook.NewSigner(cfg.Webhook.Secrets)
+	signer, err := webhook.NewSigner(cfg.Webhook.Secrets.Reveal())
 	if err != nil {
 		return nil, err
 	}

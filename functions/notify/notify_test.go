@@ -20,6 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/outbound"
+	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
@@ -438,13 +439,13 @@ func TestItSleepsUntilSomethingIsDue(t *testing.T) {
 
 func TestItDoesNotStartWithoutWhatItNeeds(t *testing.T) {
 	t.Parallel()
-	good := webhook.Config{Secrets: []string{newSecret}}
+	good := webhook.Config{Secrets: secret.AllOf(newSecret)}
 	for name, c := range map[string]struct {
 		cfg    Config
 		begins string
 	}{
 		"no secret":       {Config{}, "WEBHOOK_SECRETS: there is none"},
-		"no such secret":  {Config{Webhook: webhook.Config{Secrets: []string{"x"}}}, "WEBHOOK_SECRETS: "},
+		"no such secret":  {Config{Webhook: webhook.Config{Secrets: secret.AllOf("x")}}, "WEBHOOK_SECRETS: "},
 		"no such network": {Config{Webhook: good, Outbound: outbound.Config{Allow: []string{"x"}}}, "OUTBOUND_ALLOW: "},
 		"a negative age":  {Config{Webhook: good, Retain: -1}, "RETAIN_DELIVERIES: "},
 	} {

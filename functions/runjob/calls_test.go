@@ -16,6 +16,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
 // external is a real EXTERNAL that may call this machine.
@@ -23,7 +24,7 @@ func external(t *testing.T) handlers.Handler {
 	t.Helper()
 	var cfg handlers.Config
 	cfg.Outbound.Allow = []string{"127.0.0.0/8"}
-	cfg.Callback.Secrets = []string{"whsec_Q2FsbGJhY2sgc2VjcmV0IG9mIDI0IGJ5dGVz"}
+	cfg.Callback.Secrets = secret.AllOf("whsec_Q2FsbGJhY2sgc2VjcmV0IG9mIDI0IGJ5dGVz")
 	cfg.Calls.CallbackURL = "https://jobs.example.org/api/jobs/callback"
 	registry, err := handlers.Builtin(cfg)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/local/client"
-	"github.com/jobweaver/jobweaver/shared/webhook"
+	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
 // sample is one job with the end it must have.
@@ -31,8 +31,8 @@ type sample struct {
 
 // House is what the demo has to know of where it runs.
 type House struct {
-	WebhookSecrets webhook.Secrets // with which it signs
-	MailPage       string          // URL of the page of mails that are caught; empty: the demo sends none
+	WebhookSecrets secret.Texts // with which it signs
+	MailPage       string       // URL of the page of mails that are caught; empty: the demo sends none
 }
 
 // result is what became of a sample.
@@ -51,7 +51,7 @@ var ErrUnexpected = errors.New("not every sample job ended as it should")
 
 // Run submits the samples, tells on out what happens as it happens, and a summary at the end.
 func Run(ctx context.Context, c *client.Client, house House, out io.Writer) (err error) {
-	calls, err := newReceiver(house.WebhookSecrets)
+	calls, err := newReceiver(house.WebhookSecrets.Reveal())
 	if err != nil {
 		return err
 	}

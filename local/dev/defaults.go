@@ -19,6 +19,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/outbound"
 	"github.com/jobweaver/jobweaver/shared/sealing"
+	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
@@ -27,8 +28,8 @@ var loopback = []string{"127.0.0.0/8", "::1/128"}
 
 // defaults are settings that a house on a laptop has where the environment says nothing of them.
 type defaults struct {
-	webhook     webhook.Secrets
-	callback    webhook.Secrets
+	webhook     secret.Texts
+	callback    secret.Texts
 	callbackURL string
 	onLoopback  bool // nobody comes from outside
 	keyset      string
@@ -90,7 +91,7 @@ func (d *defaults) loadOne(cfg any) error {
 }
 
 // WebhookSecrets are those with which the house of a folder signs.
-func WebhookSecrets(dir string) (webhook.Secrets, error) {
+func WebhookSecrets(dir string) (secret.Texts, error) {
 	var d defaults
 	if err := d.furnishSecrets(dir); err != nil {
 		return nil, err
@@ -128,7 +129,7 @@ func (d *defaults) furnishSecrets(dir string) error {
 	if err != nil {
 		return err
 	}
-	d.webhook, d.callback = webhook.Secrets{ours}, webhook.Secrets{theirs}
+	d.webhook, d.callback = secret.AllOf(ours), secret.AllOf(theirs)
 	return nil
 }
 
@@ -154,8 +155,8 @@ func adminKey(dir string) (key apikey.Key, path string, err error) {
 func AdminKey(o Options) (string, error) {
 	d := defaults{onLoopback: o.onLoopback()}
 	var cfg gateway.Config
-	if err := d.load(cfg.Parts()...); err != nil || cfg.Auth == gateway.AuthOff || cfg.BootstrapKey != "" {
-		return cfg.BootstrapKey, err
+	if err := d.load(cfg.Parts()...); err != nil || cfg.Auth == gateway.AuthOff || cfg.BootstrapKey.IsSet() {
+		return cfg.BootstrapKey.Reveal(), err
 	}
 	key, _, err := adminKey(o.Dir)
 	return key.Reveal(), err
@@ -169,24 +170,24 @@ func keptSecret(path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read secret: %w", err)
 	}
-	secret := strings.TrimSpace(string(text))
-	if _, err := webhook.NewSigner([]string{secret}); err != nil {
+	kept := strings.TrimSpace(string(text))
+	if _, err := webhook.NewSigner([]string{kept}); err != nil {
 		return "", fmt.Errorf("%s does not hold a secret; take it away, and a new one is made", path)
 	}
-	return secret, nil
+	return kept, nil
 }
 
 // newSecret keeps one where nobody else on this machine reads it. Half a file is never found.
 func newSecret(path string) (string, error) {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
-	secret := "whsec_" + base64.StdEncoding.EncodeToString(key)
-	return secret, keep(path, secret)
+	text := "whsec_" + base64.StdEncoding.EncodeToString(key)
+	return text, keep(path, text)
 }
 
-func keep(path, secret string) error {
+func keep(path, text string) error {
 	part := path + ".part"
-	if err := errors.Join(os.WriteFile(part, []byte(secret+"\n"), 0o600), os.Rename(part, path)); err != nil {
+	if err := errors.Join(os.WriteFile(part, []byte(text+"\n"), 0o600), os.Rename(part, path)); err != nil {
 		return fmt.Errorf("keep secret: %w", err)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
@@ -23,10 +24,10 @@ func TestAHouseKeepsTheSecretsItMadeItself(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !slices.Equal(first.webhook, second.webhook) || !slices.Equal(first.callback, second.callback) {
+	if !slices.Equal(first.webhook.Reveal(), second.webhook.Reveal()) || !slices.Equal(first.callback.Reveal(), second.callback.Reveal()) {
 		t.Error("the second run made secrets of its own")
 	}
-	all := []string{first.webhook[0], first.callback[0], other.webhook[0], other.callback[0]}
+	all := slices.Concat(first.webhook, first.callback, other.webhook, other.callback).Reveal()
 	slices.Sort(all)
 	if len(slices.Compact(all)) != 4 {
 		t.Error("secrets repeat")
@@ -64,7 +65,7 @@ func TestTheEnvironmentIsStrongerThanDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := defaults{
-		webhook: webhook.Secrets{"a"}, callback: webhook.Secrets{"b"},
+		webhook: secret.AllOf("a"), callback: secret.AllOf("b"),
 		callbackURL: "http://127.0.0.1:1/api/jobs/callback", reports: "file:///reports",
 	}
 	load := func() (cfg handlers.Config) {
@@ -76,8 +77,8 @@ func TestTheEnvironmentIsStrongerThanDefaults(t *testing.T) {
 		return cfg
 	}
 	got := load()
-	if !slices.Equal(got.Outbound.Allow, loopback) || !slices.Equal(got.Webhook.Secrets, told.webhook) ||
-		!slices.Equal(got.Callback.Secrets, told.callback) || got.Calls.CallbackURL != told.callbackURL ||
+	if !slices.Equal(got.Outbound.Allow, loopback) || !slices.Equal(got.Webhook.Secrets.Reveal(), told.webhook.Reveal()) ||
+		!slices.Equal(got.Callback.Secrets.Reveal(), told.callback.Reveal()) || got.Calls.CallbackURL != told.callbackURL ||
 		got.Report.Bucket != told.reports {
 		t.Errorf("where nothing is set: %+v", got)
 	}
@@ -87,8 +88,8 @@ func TestTheEnvironmentIsStrongerThanDefaults(t *testing.T) {
 	t.Setenv("CALLBACK_URL", "https://example.org/")
 	t.Setenv("REPORT_BUCKET", "s3://reports")
 	got = load()
-	if len(got.Outbound.Allow) != 0 || !slices.Equal(got.Webhook.Secrets, []string{own}) ||
-		!slices.Equal(got.Callback.Secrets, []string{own, own}) || got.Calls.CallbackURL != "https://example.org/" ||
+	if len(got.Outbound.Allow) != 0 || !slices.Equal(got.Webhook.Secrets.Reveal(), []string{own}) ||
+		!slices.Equal(got.Callback.Secrets.Reveal(), []string{own, own}) || got.Calls.CallbackURL != "https://example.org/" ||
 		got.Report.Bucket != "s3://reports" {
 		t.Errorf("where all is set: %+v", got)
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
+	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
@@ -147,12 +148,12 @@ func (s *stores) gateway(ctx context.Context, o Options, below *base) (funchost.
 	if err := s.told.load(cfg.Parts()...); err != nil {
 		return funchost.Function{}, err
 	}
-	if cfg.Auth != gateway.AuthOff && cfg.BootstrapKey == "" {
+	if cfg.Auth != gateway.AuthOff && !cfg.BootstrapKey.IsSet() {
 		key, path, err := adminKey(o.Dir)
 		if err != nil {
 			return funchost.Function{}, err
 		}
-		cfg.BootstrapKey = key.Reveal()
+		cfg.BootstrapKey = secret.Of(key.Reveal())
 		o.say("An admin's API key is kept in " + path + ": export JOBWEAVER_API_KEY=\"$(cat '" + path + "')\"")
 	}
 	cfg.Queues, cfg.JobTypes = o.Queues, o.types()

@@ -16,6 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/local/dev"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
+	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
 func TestReportsInTheHouse(t *testing.T) {
@@ -31,7 +32,7 @@ func TestReportsInTheHouse(t *testing.T) {
 		t.Fatal(err)
 	}
 	report, err := handlers.NewReport(handlers.ReportConfig{
-		Bucket: (&url.URL{Scheme: "file", Path: slow}).String(), Queries: queries, DatabaseURL: handlers.Secret(server.URL()),
+		Bucket: (&url.URL{Scheme: "file", Path: slow}).String(), Queries: queries, DatabaseURL: secret.Of(server.URL()),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"regexp"
+	"strings"
 
 	"github.com/jobweaver/jobweaver/functions/cron"
 	"github.com/jobweaver/jobweaver/functions/gateway"
@@ -68,6 +70,9 @@ func fail(err error) {
 	os.Exit(1)
 }
 
+// secretName is of settings that nobody is to be shown.
+var secretName = regexp.MustCompile(`(PASSWORD|SECRETS?|API_KEY|TOKEN|DATABASE_URL)$`)
+
 func table(page *bytes.Buffer, title string, configs ...any) {
 	if title != "" {
 		fmt.Fprintf(page, "\n## %s\n\n| variable | default | meaning |\n|---|---|---|\n", title)
@@ -81,6 +86,9 @@ func table(page *bytes.Buffer, title string, configs ...any) {
 			value := field.Tag.Get("default")
 			if field.Tag.Get("desc") == "" {
 				fail(fmt.Errorf("setting %s says nothing of itself", name))
+			}
+			if secretName.MatchString(name) && !strings.HasPrefix(field.Type.String(), "secret.") {
+				fail(fmt.Errorf("setting %s is a secret by its name, and not by its type", name))
 			}
 			fmt.Fprintf(page, "| %s | %s | %s |\n", name, value, field.Tag.Get("desc"))
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
 // The values of FUNC_TRANSPORT and TICKS.
@@ -53,8 +54,8 @@ type Config struct {
 	Listener net.Listener `ignored:"true"` // served instead of Host and Port; Run closes it
 	NoListen bool         `ignored:"true"` // no HTTP at all
 
-	serving  timeouts // zero: serving
-	database string   // of Main's function, to see how it is talked to
+	serving  timeouts    // zero: serving
+	database secret.Text // of Main's function, to see how it is talked to
 }
 
 func (c Config) withDefaults() Config {

@@ -2,6 +2,7 @@ package funchost
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
 type settings struct {
@@ -49,6 +51,41 @@ func TestTextsComeFromAFileOneALine(t *testing.T) {
 	}
 	if err := LoadConfig(&got); err != nil || !slices.Equal(got.Secrets, []string{"a", "b", "c"}) {
 		t.Errorf("loaded %q, %v", got.Secrets, err)
+	}
+}
+
+func TestSecretsComeFromTheEnvironmentAndFromFilesAndAreNotPrinted(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "secrets")
+	if err := os.WriteFile(file, []byte("geheim1\ngeheim2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("FUNCHOST_TEST_ALL_FILE", file)
+	t.Setenv("FUNCHOST_TEST_ONE_FILE", file)
+	t.Setenv("FUNCHOST_TEST_OTHER", "geheim3")
+	t.Setenv("FUNCHOST_TEST_OTHERS", "geheim4,geheim5")
+	var got struct {
+		One    secret.Text  `envconfig:"FUNCHOST_TEST_ONE"`
+		Other  secret.Text  `envconfig:"FUNCHOST_TEST_OTHER"`
+		None   secret.Text  `envconfig:"FUNCHOST_TEST_NONE"`
+		All    secret.Texts `envconfig:"FUNCHOST_TEST_ALL"`
+		Others secret.Texts `envconfig:"FUNCHOST_TEST_OTHERS"`
+	}
+	if err := LoadConfig(&got); err != nil {
+		t.Fatal(err)
+	}
+	if got.One.Reveal() != "geheim1\ngeheim2" || got.Other.Reveal() != "geheim3" || got.None.IsSet() ||
+		!slices.Equal(got.All.Reveal(), []string{"geheim1", "geheim2"}) ||
+		!slices.Equal(got.Others.Reveal(), []string{"geheim4", "geheim5"}) {
+		t.Errorf("loaded %q %q %q", got.One.Reveal(), got.All.Reveal(), got.Others.Reveal())
+	}
+	t.Setenv("DATABASE_URL", "postgres://u:geheim6@h/d")
+	t.Setenv("KAFKA_SASL_PASSWORD", "geheim7")
+	env, err := loadEnv()
+	if err != nil || env.DatabaseURL() != "postgres://u:geheim6@h/d" {
+		t.Fatalf("loaded %v", err)
+	}
+	if said := fmt.Sprintf("%v %+v %#v %v %+v", got, got, got, env, env.Config); strings.Contains(said, "geheim") {
+		t.Error(said)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/kelseyhightower/envconfig"
+
+	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
 // Env is what Main gives to a function's wiring.
@@ -21,14 +23,14 @@ type Env struct {
 func loadEnv() (*Env, error) {
 	env := &Env{}
 	var own struct {
-		DatabaseURL string `envconfig:"DATABASE_URL"`
+		DatabaseURL secret.Text `envconfig:"DATABASE_URL"`
 	}
 	for _, cfg := range []any{&env.Config, &env.Config.Kafka, &env.Config.TLS, &own} {
 		if err := LoadConfig(cfg); err != nil {
 			return nil, err
 		}
 	}
-	if own.DatabaseURL == "" {
+	if !own.DatabaseURL.IsSet() {
 		return nil, errors.New("DATABASE_URL: is not set")
 	}
 	env.Config.database = own.DatabaseURL
@@ -36,7 +38,7 @@ func loadEnv() (*Env, error) {
 }
 
 // DatabaseURL is DATABASE_URL. Main has checked that there is one.
-func (e *Env) DatabaseURL() string { return e.Config.database }
+func (e *Env) DatabaseURL() string { return e.Config.database.Reveal() }
 
 // Load is LoadConfig, for each struct of a function's own settings, until the first error.
 func (e *Env) Load(cfgs ...any) error {
@@ -58,8 +60,8 @@ func (e *Env) close() {
 }
 
 // LoadConfig reads the environment into a pointer to a struct whose fields have envconfig tags. For each
-// setting <NAME> of text, or of texts, the environment may instead have <NAME>_FILE, which names a file that holds
-// it; of several each may have a line. An error begins with the setting.
+// setting <NAME> of text, or of texts, secret ones too, the environment may instead have <NAME>_FILE, which
+// names a file that holds it; of several each may have a line. An error begins with the setting.
 func LoadConfig(cfg any) error {
 	err := envconfig.Process("", cfg)
 	if bad := (*envconfig.ParseError)(nil); errors.As(err, &bad) {
@@ -95,18 +97,28 @@ func loadFiles(cfg reflect.Value) error {
 }
 
 func isText(field reflect.Value) bool {
-	return field.Kind() == reflect.String || field.Kind() == reflect.Slice && field.Type().Elem().Kind() == reflect.String
+	kind := field.Type()
+	if kind.Kind() == reflect.Slice {
+		kind = kind.Elem()
+	}
+	return kind.Kind() == reflect.String || kind == secretText
 }
+
+var secretText = reflect.TypeFor[secret.Text]()
 
 // setText takes texts apart at commas, as they are in a variable, and at the ends of lines.
 func setText(field reflect.Value, text string) {
-	if field.Kind() == reflect.String {
+	switch {
+	case field.Type() == secretText:
+		field.Set(reflect.ValueOf(secret.Of(text)))
+		return
+	case field.Kind() == reflect.String:
 		field.SetString(text)
 		return
 	}
 	texts := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == '\n' || r == '\r' })
 	field.Set(reflect.MakeSlice(field.Type(), len(texts), len(texts)))
 	for i, one := range texts {
-		field.Index(i).SetString(one)
+		setText(field.Index(i), one)
 	}
 }

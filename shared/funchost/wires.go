@@ -76,7 +76,7 @@ func (c Config) insist(plain []string) error {
 
 // plain are the settings by which we would say something in plain text to another machine.
 func (c Config) plain() (settings []string) {
-	if c.database != "" && !pgpool.Secure(c.database) {
+	if c.database.IsSet() && !pgpool.Secure(c.database.Reveal()) {
 		settings = append(settings, "DATABASE_URL (sslmode is neither verify-full nor verify-ca)")
 	}
 	switch target, err := url.Parse(c.Sink); {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/certtest"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -175,16 +176,16 @@ func TestPlainTextToAnotherMachineIsSaidOnceOrRefused(t *testing.T) {
 		want    string // the settings; empty: none
 	}{
 		{"nothing but loopback", Config{Kafka: broker("localhost:1", "127.0.0.1:2", "[::1]:3"),
-			database: "postgres://u:p@127.0.0.1/d"}, inside, true, ""},
-		{"a socket", Config{Kafka: broker("localhost:1"), database: "host=/run/postgresql"}, inside, true, ""},
+			database: secret.Of("postgres://u:p@127.0.0.1/d")}, inside, true, ""},
+		{"a socket", Config{Kafka: broker("localhost:1"), database: secret.Of("host=/run/postgresql")}, inside, true, ""},
 		{"a broker elsewhere", Config{Kafka: broker("localhost:1", "kafka:9092")}, inside, true, "KAFKA_BROKERS"},
 		{"a broker elsewhere over TLS", Config{Kafka: kafkaevent.Config{Brokers: []string{"kafka:9092"}, TLSEnabled: true}}, inside, true, ""},
 		{"a broker elsewhere that is not used", Config{Kafka: broker("kafka:9092"), Sink: "https://sink"}, inside, true, ""},
 		{"a sink elsewhere", Config{Sink: "http://sink"}, inside, true, "K_SINK"},
-		{"a database elsewhere", Config{Sink: "http://localhost", database: "postgres://u:p@db/d"}, inside, true, "DATABASE_URL"},
-		{"a database that need not be who it is", Config{Sink: "http://localhost", database: "postgres://u:p@db/d?sslmode=require"}, inside, true, "DATABASE_URL"},
-		{"a database that is known", Config{Sink: "http://localhost", database: "postgres://u:p@db/d?sslmode=verify-full"}, inside, true, ""},
-		{"one of two databases elsewhere", Config{Sink: "http://localhost", database: "postgres://u:p@localhost,db/d"}, inside, true, "DATABASE_URL"},
+		{"a database elsewhere", Config{Sink: "http://localhost", database: secret.Of("postgres://u:p@db/d")}, inside, true, "DATABASE_URL"},
+		{"a database that need not be who it is", Config{Sink: "http://localhost", database: secret.Of("postgres://u:p@db/d?sslmode=require")}, inside, true, "DATABASE_URL"},
+		{"a database that is known", Config{Sink: "http://localhost", database: secret.Of("postgres://u:p@db/d?sslmode=verify-full")}, inside, true, ""},
+		{"one of two databases elsewhere", Config{Sink: "http://localhost", database: secret.Of("postgres://u:p@localhost,db/d")}, inside, true, "DATABASE_URL"},
 		{"an API on every address", Config{Sink: "http://localhost"}, everywhere, true, "HOST"},
 		{"an API on every address over TLS", Config{Sink: "http://localhost", TLS: secure}, everywhere, true, ""},
 	} {

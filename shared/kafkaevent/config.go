@@ -9,6 +9,7 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/rcrowley/go-metrics"
 
+	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/tlsfiles"
 )
 
@@ -45,10 +46,10 @@ type Config struct {
 	TLSCertFile string `envconfig:"KAFKA_TLS_CERT_FILE" desc:"PEM of our certificate, where the brokers ask for one; likewise"`
 	TLSKeyFile  string `envconfig:"KAFKA_TLS_KEY_FILE" desc:"PEM of its key; likewise"`
 
-	SASLMechanism    string `envconfig:"KAFKA_SASL_MECHANISM" desc:"PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; empty: none"`
-	SASLUsername     string `envconfig:"KAFKA_SASL_USERNAME" desc:"who we are"`
-	SASLPassword     string `envconfig:"KAFKA_SASL_PASSWORD" desc:"its password"`
-	SASLPasswordFile string `envconfig:"KAFKA_SASL_PASSWORD_FILE" desc:"a file that holds it"`
+	SASLMechanism    string      `envconfig:"KAFKA_SASL_MECHANISM" desc:"PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; empty: none"`
+	SASLUsername     string      `envconfig:"KAFKA_SASL_USERNAME" desc:"who we are"`
+	SASLPassword     secret.Text `envconfig:"KAFKA_SASL_PASSWORD" desc:"its password"`
+	SASLPasswordFile string      `envconfig:"KAFKA_SASL_PASSWORD_FILE" desc:"a file that holds it"`
 
 	wire *tlsfiles.Client // of a Config that is in use; nil: not opened, or plain text
 }

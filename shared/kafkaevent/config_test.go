@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/kelseyhightower/envconfig"
+
+	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
 func TestConfigIsReadFromTheEnvironment(t *testing.T) {
@@ -40,10 +42,10 @@ func TestABadSettingIsNamed(t *testing.T) {
 	for name, cfg := range map[string]Config{
 		"KAFKA_BROKERS":                       {Brokers: []string{" "}},
 		"KAFKA_SASL_MECHANISM":                {Brokers: b, SASLMechanism: "GSSAPI"},
-		"KAFKA_SASL_MECHANISM: is not set":    {Brokers: b, SASLPassword: "p"},
-		"KAFKA_SASL_USERNAME":                 {Brokers: b, SASLMechanism: "PLAIN", SASLPassword: "p"},
+		"KAFKA_SASL_MECHANISM: is not set":    {Brokers: b, SASLPassword: secret.Of("p")},
+		"KAFKA_SASL_USERNAME":                 {Brokers: b, SASLMechanism: "PLAIN", SASLPassword: secret.Of("p")},
 		"KAFKA_SASL_PASSWORD: is not set":     {Brokers: b, SASLMechanism: "PLAIN", SASLUsername: "u"},
-		"KAFKA_SASL_PASSWORD: is set, and so": {Brokers: b, SASLMechanism: "PLAIN", SASLUsername: "u", SASLPassword: "p", SASLPasswordFile: "f"},
+		"KAFKA_SASL_PASSWORD: is set, and so": {Brokers: b, SASLMechanism: "PLAIN", SASLUsername: "u", SASLPassword: secret.Of("p"), SASLPasswordFile: "f"},
 		"KAFKA_TLS_CA_FILE: is set, and":      {Brokers: b, TLSCAFile: "f"},
 		"KAFKA_TLS_KEY_FILE: is not set":      {Brokers: b, TLSEnabled: true, TLSCertFile: "f"},
 		"KAFKA_SASL_PASSWORD_FILE":            {Brokers: b, SASLMechanism: "PLAIN", SASLUsername: "u", SASLPasswordFile: "/none"},

@@ -12,7 +12,7 @@ import (
 
 func (c Config) setSASL(s *sarama.Config) error {
 	if c.SASLMechanism == "" {
-		if c.SASLUsername != "" || c.SASLPassword != "" || c.SASLPasswordFile != "" {
+		if c.SASLUsername != "" || c.SASLPassword.IsSet() || c.SASLPasswordFile != "" {
 			return errors.New("KAFKA_SASL_MECHANISM: is not set, and a name or password for it is")
 		}
 		return nil
@@ -41,12 +41,12 @@ func (c Config) saslPassword() (string, error) {
 	switch {
 	case c.SASLUsername == "":
 		return "", errors.New("KAFKA_SASL_USERNAME: is not set, and KAFKA_SASL_MECHANISM is")
-	case c.SASLPassword == "" && c.SASLPasswordFile == "":
+	case !c.SASLPassword.IsSet() && c.SASLPasswordFile == "":
 		return "", errors.New("KAFKA_SASL_PASSWORD: is not set, and KAFKA_SASL_MECHANISM is")
-	case c.SASLPassword != "" && c.SASLPasswordFile != "":
+	case c.SASLPassword.IsSet() && c.SASLPasswordFile != "":
 		return "", errors.New("KAFKA_SASL_PASSWORD: is set, and so is KAFKA_SASL_PASSWORD_FILE")
 	case c.SASLPasswordFile == "":
-		return c.SASLPassword, nil
+		return c.SASLPassword.Reveal(), nil
 	}
 	text, err := os.ReadFile(c.SASLPasswordFile)
 	if err != nil {

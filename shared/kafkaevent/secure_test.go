@@ -18,6 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/infra/localkafka"
 	"github.com/jobweaver/jobweaver/shared/certtest"
 	"github.com/jobweaver/jobweaver/shared/kafkatest"
+	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
 const (
@@ -46,7 +47,7 @@ func newSecure(t *testing.T, mechanism string) *secure {
 	s.files = certtest.NewDir(t, s.ca, s.ca.Issue(t, "client"))
 	s.cfg.TLSEnabled, s.cfg.TLSCAFile = true, s.files.CA()
 	s.cfg.TLSCertFile, s.cfg.TLSKeyFile = s.files.Cert(), s.files.Key()
-	s.cfg.SASLMechanism, s.cfg.SASLUsername, s.cfg.SASLPassword = mechanism, user, password
+	s.cfg.SASLMechanism, s.cfg.SASLUsername, s.cfg.SASLPassword = mechanism, user, secret.Of(password)
 	return s
 }
 
@@ -173,7 +174,7 @@ func TestWhatIsWrongOnTheWayToABrokerIsSaid(t *testing.T) {
 		change func(s *secure)
 		want   string
 	}{
-		{"a wrong password", func(s *secure) { s.cfg.SASLPassword = "wrong word" }, "SASL"},
+		{"a wrong password", func(s *secure) { s.cfg.SASLPassword = secret.Of("wrong word") }, "SASL"},
 		{"a name nobody has", func(s *secure) { s.cfg.SASLUsername = "nobody" }, "SASL"},
 		{"another CA", func(s *secure) { s.files.Put(s.t, other, certtest.Pair{}) }, "unknown authority"},
 		{"another name", func(s *secure) {
@@ -201,7 +202,7 @@ func TestWhatIsWrongOnTheWayToABrokerIsSaid(t *testing.T) {
 		} {
 			trying.Go(func() {
 				err := try()
-				if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), s.cfg.SASLPassword) {
+				if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), s.cfg.SASLPassword.Reveal()) {
 					t.Errorf("%s, %s: %v", tt.name, who, err)
 				}
 			})

@@ -34,7 +34,7 @@ func Open(ctx context.Context, url string, options ...Option) (*pgxpool.Pool, er
 
 // Lazy makes a pool for url that looks for its server when it is first used.
 func Lazy(ctx context.Context, url string, options ...Option) (*pgxpool.Pool, error) {
-	cfg, err := pgxpool.ParseConfig(url)
+	cfg, err := readPoolAddress(url)
 	if err != nil {
 		return nil, fmt.Errorf("read database address: %w", err)
 	}

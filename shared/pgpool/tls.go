@@ -16,7 +16,7 @@ import (
 // Secure tells whether every server that an address names is known by its certificate (sslmode is verify-full or
 // verify-ca), or is on this machine.
 func Secure(url string) bool {
-	cfg, err := pgx.ParseConfig(url)
+	cfg, err := ReadAddress(url)
 	if err != nil {
 		return false
 	}
@@ -52,7 +52,7 @@ type renewal struct {
 func (r *renewal) beforeConnect(ctx context.Context, cfg *pgx.ConnConfig) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now, err := pgx.ParseConfig(r.url)
+	now, err := ReadAddress(r.url)
 	switch {
 	case err == nil:
 		r.good, r.broken = now, ""

@@ -3,52 +3,30 @@ package webhook
 import (
 	"encoding/base64"
 	"fmt"
-	"io"
-	"log/slog"
 	"strings"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
 const (
 	prefix       = "whsec_"
 	minKey       = 24
 	maxKey       = 64
-	hidden       = "[secret]"
 	nameSigning  = "WEBHOOK_SECRETS"
 	nameCallback = "CALLBACK_SECRETS"
 )
 
 // Config is what calls to the outside are signed with.
 type Config struct {
-	Secrets Secrets `envconfig:"WEBHOOK_SECRETS" desc:"what calls and callbacks that go out are signed with: whsec_ and 24 to 64 bytes of base64, separated by commas; with each, so that a new one can be brought in beside the old"`
+	Secrets secret.Texts `envconfig:"WEBHOOK_SECRETS" desc:"what calls and callbacks that go out are signed with: whsec_ and 24 to 64 bytes of base64, separated by commas; with each, so that a new one can be brought in beside the old"`
 }
 
 // CallbackConfig is what callbacks that come in are known by.
 type CallbackConfig struct {
-	Secrets Secrets `envconfig:"CALLBACK_SECRETS" desc:"what callbacks that come in are known by, of the same form: the first makes the secret of each attempt, all are accepted; none of WEBHOOK_SECRETS; without any, no callback is"`
+	Secrets secret.Texts `envconfig:"CALLBACK_SECRETS" desc:"what callbacks that come in are known by, of the same form: the first makes the secret of each attempt, all are accepted; none of WEBHOOK_SECRETS; without any, no callback is"`
 }
-
-// Format hides the secrets where a verb does not suit a struct, and fmt would print what it is made of.
-func (Config) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, hidden) }
-
-// Format hides the secrets, as Config's does.
-func (CallbackConfig) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, hidden) }
-
-// Secrets are texts that are not shown, however they are printed.
-type Secrets []string
-
-// String hides them.
-func (Secrets) String() string { return hidden }
-
-// Format hides them, whatever the verb.
-func (Secrets) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, hidden) }
-
-// LogValue hides them.
-func (Secrets) LogValue() slog.Value { return slog.StringValue(hidden) }
-
-// MarshalJSON hides them.
-func (Secrets) MarshalJSON() ([]byte, error) { return []byte(`"` + hidden + `"`), nil }
 
 // key is one secret. What it holds is behind a function, where no printing finds it.
 type key func() (bytes []byte, text string)

@@ -13,6 +13,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
@@ -22,11 +23,11 @@ const (
 )
 
 var (
-	secretA = secret("a", 32)
-	secretB = secret("b", 64)
+	secretA = whsec("a", 32)
+	secretB = whsec("b", 64)
 )
 
-func secret(letter string, size int) string {
+func whsec(letter string, size int) string {
 	return "whsec_" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat(letter, size)))
 }
 
@@ -87,7 +88,7 @@ func TestEachSecretSignsWhileOneReplacesAnother(t *testing.T) {
 func TestASecretThatIsNoneIsRefusedAndNotShown(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{
-		"", "whsec_", strings.TrimPrefix(secretA, "whsec_"), secret("x", 23), secret("x", 65), secretA + "=",
+		"", "whsec_", strings.TrimPrefix(secretA, "whsec_"), whsec("x", 23), whsec("x", 65), secretA + "=",
 		"whsec_" + strings.Repeat("~", 40), "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw MfKQ", strings.ToUpper(secretA),
 	} {
 		_, err := webhook.NewSigner([]string{secretA, bad})
@@ -100,7 +101,7 @@ func TestASecretThatIsNoneIsRefusedAndNotShown(t *testing.T) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
-	signer(t, secretA, " "+secretB+" ", secret("x", 24), secret("x", 64))
+	signer(t, secretA, " "+secretB+" ", whsec("x", 24), whsec("x", 64))
 }
 
 func TestSecretsAreNeverPrinted(t *testing.T) {
@@ -113,10 +114,10 @@ func TestSecretsAreNeverPrinted(t *testing.T) {
 		keys     webhook.CallbackKeys
 	}
 	values := []any{
-		webhook.Config{Secrets: []string{secretA}}, &webhook.CallbackConfig{Secrets: []string{secretA}},
-		webhook.Secrets{secretA}, signer(t, secretA), keys, *keys,
+		webhook.Config{Secrets: secret.AllOf(secretA)}, &webhook.CallbackConfig{Secrets: secret.AllOf(secretA)},
+		secret.AllOf(secretA), signer(t, secretA), keys, *keys,
 		nested{
-			webhook.Config{Secrets: []string{secretA}}, &webhook.CallbackConfig{Secrets: []string{secretA}},
+			webhook.Config{Secrets: secret.AllOf(secretA)}, &webhook.CallbackConfig{Secrets: secret.AllOf(secretA)},
 			signer(t, secretA), *keys,
 		},
 	}

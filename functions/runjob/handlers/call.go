@@ -18,6 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/outbound"
+	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
@@ -44,10 +45,10 @@ func NewCaller(
 		return nil, fmt.Errorf("CALLBACK_URL: %q is not an http or https URL", c.callbackURL)
 	}
 	var err error
-	if c.signer, err = webhook.NewSigner(sign.Secrets); err != nil {
+	if c.signer, err = webhook.NewSigner(sign.Secrets.Reveal()); err != nil {
 		return nil, err
 	}
-	if c.keys, err = webhook.NewCallbackKeys(back.Secrets); err != nil {
+	if c.keys, err = webhook.NewCallbackKeys(back.Secrets.Reveal()); err != nil {
 		return nil, err
 	}
 	return c, apart(sign.Secrets, back.Secrets)
@@ -55,10 +56,10 @@ func NewCaller(
 
 // apart: what a FUNCTION sends is signed, and its requester chooses all of it. Were it signed with a secret by which
 // callbacks are known, he could send it back as the callback of anybody's job.
-func apart(sign, back webhook.Secrets) error {
-	trimmed := func(secrets []string) []string {
-		texts := make([]string, len(secrets))
-		for i, text := range secrets {
+func apart(sign, back secret.Texts) error {
+	trimmed := func(secrets secret.Texts) []string {
+		texts := secrets.Reveal()
+		for i, text := range texts {
 			texts[i] = strings.TrimSpace(text)
 		}
 		return texts

@@ -21,6 +21,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/outbound"
+	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
@@ -35,8 +36,8 @@ const (
 func callConfig() handlers.Config {
 	var cfg handlers.Config
 	cfg.Outbound.Allow = []string{"127.0.0.0/8", "::1"}
-	cfg.Webhook.Secrets = []string{signing, older}
-	cfg.Callback.Secrets = []string{answering}
+	cfg.Webhook.Secrets = secret.AllOf(signing, older)
+	cfg.Callback.Secrets = secret.AllOf(answering)
 	cfg.Calls.CallbackURL = door
 	return cfg
 }
@@ -389,8 +390,8 @@ func TestABadCallSettingIsNamed(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(*handlers.Config){
 		"CALLBACK_URL":     func(c *handlers.Config) { c.Calls.CallbackURL = "jobs.example.org" },
-		"WEBHOOK_SECRETS":  func(c *handlers.Config) { c.Webhook.Secrets = []string{"short"} },
-		"CALLBACK_SECRETS": func(c *handlers.Config) { c.Callback.Secrets = []string{"short"} },
+		"WEBHOOK_SECRETS":  func(c *handlers.Config) { c.Webhook.Secrets = secret.AllOf("short") },
+		"CALLBACK_SECRETS": func(c *handlers.Config) { c.Callback.Secrets = secret.AllOf("short") },
 		"OUTBOUND_ALLOW":   func(c *handlers.Config) { c.Outbound.Allow = []string{"here"} },
 	} {
 		cfg := callConfig()
@@ -405,7 +406,7 @@ func TestABadCallSettingIsNamed(t *testing.T) {
 func TestASecretForCallsIsNoneForCallbacks(t *testing.T) {
 	t.Parallel()
 	cfg := callConfig()
-	cfg.Callback.Secrets = []string{answering, " " + older}
+	cfg.Callback.Secrets = secret.AllOf(answering, " "+older)
 	_, err := handlers.Builtin(cfg)
 	if err == nil || !strings.HasPrefix(err.Error(), "CALLBACK_SECRETS: ") || strings.Contains(err.Error(), "whsec_") {
 		t.Error(err)

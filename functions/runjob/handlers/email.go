@@ -9,16 +9,18 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
 // EmailConfig is the mail server by which EMAIL sends.
 type EmailConfig struct {
-	Host     string `envconfig:"SMTP_HOST" desc:"mail server by which EMAIL sends; empty: such jobs fail"`
-	Port     int    `envconfig:"SMTP_PORT" desc:"its port; 0: 587 with starttls, 465 with tls, 25 with none"`
-	TLS      string `envconfig:"SMTP_TLS" default:"starttls" desc:"starttls (never goes on without), tls (from the first byte) or none"`
-	Username string `envconfig:"SMTP_USERNAME" desc:"whom to log in as; empty: no login"`
-	Password Secret `envconfig:"SMTP_PASSWORD" desc:"its password, sent as such only under TLS or to this machine"`
-	From     string `envconfig:"SMTP_FROM" desc:"sender where a job names none"`
+	Host     string      `envconfig:"SMTP_HOST" desc:"mail server by which EMAIL sends; empty: such jobs fail"`
+	Port     int         `envconfig:"SMTP_PORT" desc:"its port; 0: 587 with starttls, 465 with tls, 25 with none"`
+	TLS      string      `envconfig:"SMTP_TLS" default:"starttls" desc:"starttls (never goes on without), tls (from the first byte) or none"`
+	Username string      `envconfig:"SMTP_USERNAME" desc:"whom to log in as; empty: no login"`
+	Password secret.Text `envconfig:"SMTP_PASSWORD" desc:"its password, sent as such only under TLS or to this machine"`
+	From     string      `envconfig:"SMTP_FROM" desc:"sender where a job names none"`
 
 	RootCAs *x509.CertPool `ignored:"true"` // that sign the server's certificate; nil: the system's
 }

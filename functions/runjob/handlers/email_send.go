@@ -77,7 +77,7 @@ func (s *mailServer) greet(ctx context.Context, conn net.Conn, utf8 bool) (*smtp
 	}
 	if s.cfg.Username != "" {
 		options = append(options, gomail.WithOpportunisticSMTPAuth(s.logins()...),
-			gomail.WithUsername(s.cfg.Username), gomail.WithPassword(string(s.cfg.Password)))
+			gomail.WithUsername(s.cfg.Username), gomail.WithPassword(s.cfg.Password.Reveal()))
 	}
 	if !utf8 { // or a next server that does not take it would send it back
 		options = append(options, gomail.WithoutSMTPUTF8())

@@ -18,6 +18,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
 func TestAMailGoesOutAndItsOutputNamesIt(t *testing.T) {
@@ -253,7 +254,7 @@ func TestLoggingIn(t *testing.T) {
 				wrap = func(l net.Listener) net.Listener { return tls.NewListener(l, secure) }
 			}
 			cfg := o.open(t, c.at, func(s *smtp.Server) { s.TLSConfig = secure }, wrap)
-			cfg.TLS, cfg.RootCAs, cfg.Username, cfg.Password = c.setting, trusted, "worker", handlers.Secret(c.password)
+			cfg.TLS, cfg.RootCAs, cfg.Username, cfg.Password = c.setting, trusted, "worker", secret.Of(c.password)
 			_, failure, err := mail(t.Context(), t, cfg, simple())
 			switch got := o.got(); {
 			case c.code == "" && (err != nil || len(got) != 1 || got[0].user != "worker"):
@@ -325,7 +326,7 @@ func TestWithoutItsSettingsAMailFailsForGood(t *testing.T) {
 
 func TestASecretIsShownNowhere(t *testing.T) {
 	t.Parallel()
-	cfg := handlers.EmailConfig{Username: "worker", Password: "hunter2"}
+	cfg := handlers.EmailConfig{Username: "worker", Password: secret.Of("hunter2")}
 	var logged strings.Builder
 	slog.New(slog.NewJSONHandler(&logged, nil)).Info("starting", "config", cfg, "password", cfg.Password)
 	inJSON, err := json.Marshal(cfg.Password)

@@ -12,13 +12,14 @@ import (
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers/reportstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/reportdb"
+	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
 // ReportConfig is where REPORT finds rows and leaves files.
 type ReportConfig struct {
-	Bucket      string `envconfig:"REPORT_BUCKET" desc:"where reports are stored: file:///folder or s3://bucket?region=…; without it, REPORT fails"`
-	Queries     string `envconfig:"REPORT_QUERIES" desc:"file, YAML or JSON, of the queries that a report may name"`
-	DatabaseURL Secret `envconfig:"REPORT_DATABASE_URL" desc:"database on which they run; use a role that may only read"`
+	Bucket      string      `envconfig:"REPORT_BUCKET" desc:"where reports are stored: file:///folder or s3://bucket?region=…; without it, REPORT fails"`
+	Queries     string      `envconfig:"REPORT_QUERIES" desc:"file, YAML or JSON, of the queries that a report may name"`
+	DatabaseURL secret.Text `envconfig:"REPORT_DATABASE_URL" desc:"database on which they run; use a role that may only read"`
 }
 
 // progressEvery is how often a report says how far it is.
@@ -44,8 +45,8 @@ func NewReport(cfg ReportConfig) (_ *Report, err error) {
 			return nil, fmt.Errorf("REPORT_QUERIES: %w", err)
 		}
 	}
-	if cfg.DatabaseURL != "" {
-		if r.rows, err = reportdb.Open(string(cfg.DatabaseURL), queries); err != nil {
+	if cfg.DatabaseURL.IsSet() {
+		if r.rows, err = reportdb.Open(cfg.DatabaseURL.Reveal(), queries); err != nil {
 			return nil, fmt.Errorf("REPORT_DATABASE_URL: %w", err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
+	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
 const queries = `
@@ -57,7 +58,7 @@ func dated(t *testing.T) (*reporter, *pgxpool.Pool) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	return newReporter(t, handlers.ReportConfig{Queries: file, DatabaseURL: handlers.Secret(url)}), pool
+	return newReporter(t, handlers.ReportConfig{Queries: file, DatabaseURL: secret.Of(url)}), pool
 }
 
 func ask(query, parameters, more string) string {
@@ -144,7 +145,7 @@ func TestADatabaseThatIsAwayIsTriedAgain(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"one": {"sql": "select 1"}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := newReporter(t, handlers.ReportConfig{Queries: file, DatabaseURL: "postgres://u:geheim@127.0.0.1:1/x"})
+	r := newReporter(t, handlers.ReportConfig{Queries: file, DatabaseURL: secret.Of("postgres://u:geheim@127.0.0.1:1/x")})
 	failure := r.failure(ask("one", `{}`, ""))
 	if failure.Code != "WORKER.REPORT_QUERY_FAILED" || !failure.Retryable || strings.Contains(failure.Message, "geheim") {
 		t.Errorf("failed with %+v", failure)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
 type reportOutput struct {
@@ -247,7 +248,7 @@ func TestWhatIsSetWrongStopsTheStart(t *testing.T) {
 		"REPORT_BUCKET: ":                                {Bucket: "file://" + file + "/reports"},
 		"REPORT_QUERIES: open ":                          {Queries: filepath.Join(dir, "none.yaml")},
 		"REPORT_QUERIES: query q: ":                      {Queries: broken},
-		"REPORT_DATABASE_URL: ":                          {DatabaseURL: "postgres://u:geheim@[/x"},
+		"REPORT_DATABASE_URL: ":                          {DatabaseURL: secret.Of("postgres://u:geheim@[/x")},
 	} {
 		_, err := handlers.NewReport(cfg)
 		if err == nil || !strings.HasPrefix(err.Error(), strings.TrimSuffix(want, "/")) || strings.Contains(err.Error(), "geheim") {
