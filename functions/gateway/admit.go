@@ -31,7 +31,7 @@ func (f *Function) admitting(needs access.Role, handle func(*gin.Context) error)
 			return err
 		}
 		if !p.May(needs) {
-			return apierror.New(apierror.Forbidden, "the API key does not allow this")
+			return apierror.New(apierror.Forbidden, "this needs the role %s, which the API key or token does not have", needs)
 		}
 		return f.auditing(c, p, handle)
 	}

@@ -69,6 +69,7 @@ func newDoor(cfg DoorConfig) (*door, error) {
 	}
 	cfg.WaitLimit = cmp.Or(cfg.WaitLimit, defaultWaitLimit)
 	cfg.AuthFailureLimit = cmp.Or(cfg.AuthFailureLimit, defaultAuthFailureLimit)
+	gin.SetMode(gin.ReleaseMode) // before the first gin.New, which would advise so on every start
 	if err := gin.New().SetTrustedProxies(cfg.TrustedProxies); err != nil {
 		return nil, fmt.Errorf("TRUSTED_PROXIES: %w", err)
 	}

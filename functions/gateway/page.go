@@ -36,7 +36,8 @@ var pagePolicy = func() string {
 	script, _, _ = strings.Cut(script, "</script>")
 	sum := sha256.Sum256([]byte(script))
 	return "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" +
-		base64.StdEncoding.EncodeToString(sum[:]) + "'; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+		base64.StdEncoding.EncodeToString(sum[:]) + "'; connect-src 'self'; form-action 'none'; " +
+		"base-uri 'none'; frame-ancestors 'none'"
 }()
 
 // page is GET /.

@@ -78,7 +78,6 @@ func (f *Function) routes() []route {
 
 // Handler serves all routes.
 func (f *Function) Handler() http.Handler {
-	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	engine.HandleMethodNotAllowed = true
 	engine.RedirectTrailingSlash = false // an unknown path is 404, with our body

@@ -51,7 +51,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	text := fmt.Sprintf("%d %s: %s", e.Status, e.ErrorCode, e.Message)
+	text := strings.TrimSpace(fmt.Sprintf("%d %s", e.Status, e.ErrorCode)) + ": " + e.Message
 	for _, d := range e.Details {
 		text += fmt.Sprintf("\n  %s: %s", d.Path, d.Message)
 	}
@@ -228,7 +228,9 @@ func (c *Client) once(
 	}
 	if res.StatusCode >= http.StatusBadRequest {
 		apiError := &Error{Status: res.StatusCode, Message: http.StatusText(res.StatusCode)}
-		_ = json.Unmarshal(raw, apiError) // what is no error body of ours keeps the status
+		if json.Unmarshal(raw, apiError) != nil { // none of ours: a proxy's, or "an HTTP request to an HTTPS server"
+			apiError.Message += foreign(raw)
+		}
 		if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && seconds >= 0 {
 			apiError.again = res.StatusCode == http.StatusTooManyRequests
 			apiError.after = time.Duration(min(seconds, 3600)) * time.Second
@@ -242,4 +244,13 @@ func (c *Client) once(
 		return raw, fmt.Errorf("decode answer of %s: %w", path, err)
 	}
 	return raw, nil
+}
+
+// foreign is the first line of a body that is short and no page.
+func foreign(body []byte) string {
+	text, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
+	if text == "" || len(text) > 200 || text[0] == '<' {
+		return ""
+	}
+	return ": " + text
 }

@@ -104,5 +104,15 @@ func group(use, short string, below ...*cobra.Command) *cobra.Command {
 
 // verb is a command of its own with so many arguments.
 func verb(use, short string, args int, run func(cmd *cobra.Command, args []string) error) *cobra.Command {
-	return &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(args), RunE: run}
+	return &cobra.Command{Use: use, Short: short, Args: exactly(args), RunE: run}
+}
+
+// exactly so many arguments, or it is said what they are.
+func exactly(n int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return fmt.Errorf("%d arguments, and it is: %s", len(args), cmd.UseLine())
+		}
+		return nil
+	}
 }

@@ -152,6 +152,10 @@ func splitList(text string) []string {
 }
 
 func welcome(o dev.Options, url string) {
+	key := ""
+	if needed, err := dev.AdminKey(o); err == nil && needed != "" {
+		key = " \\\n    -H \"Authorization: Bearer $JOBWEAVER_API_KEY\""
+	}
 	mails := "sent by SMTP_HOST"
 	if o.Mails != nil {
 		mails = fmt.Sprintf("%s/  (caught on port %d, sent to nobody)", o.Mails.URL(), o.Mails.Port())
@@ -165,8 +169,8 @@ JobWeaver is up.
   mails     %[3]s
   data      %[2]s
 
-  curl -X POST %[1]s/api/jobs -H 'Content-Type: application/json' \
+  curl -X POST %[1]s/api/jobs -H 'Content-Type: application/json'%[4]s \
     -d '{"jobType":"SIMULATION","payload":{"steps":[{"type":"LOG","message":"hi"}]}}'
 
-`, url, o.Dir, mails)
+`, url, o.Dir, mails, key)
 }

@@ -96,17 +96,28 @@ func newKeysList() *cobra.Command {
 			NextCursor *string
 		}) error {
 			defer moreOf(cmd, page.NextCursor)
-			head := "KEY\tOWNER\tROLES\tEXPIRES\tREVOKED\tLAST USED\tNAME"
+			head := "KEY\tOWNER\tROLES\tENDS\tLAST USED\tNAME"
 			return table(w, head, "no keys", len(page.Keys), func(i int) []any {
 				k := page.Keys[i]
-				return []any{k.KeyID, orDash(k.OwnerID), strings.Join(k.Roles, ","), atOrDash(k.ExpiresAt), atOrDash(k.RevokedAt),
-					atOrDash(k.LastUsedAt), k.Name}
+				ends := minute(k.ExpiresAt)
+				if k.RevokedAt != nil {
+					ends = "revoked"
+				}
+				return []any{k.KeyID, orDash(k.OwnerID), strings.Join(k.Roles, ","), ends, minute(k.LastUsedAt), k.Name}
 			})
 		})
 	})
 	cmd.Flags().StringVar(&owner, "owner", "", "only this owner's")
 	cmd.Flags().StringVar(&cursor, "cursor", "", "from the page before")
 	return cmd
+}
+
+// minute is an instant as exact as lists of keys need it, in half of a line's width.
+func minute(instant *time.Time) string {
+	if instant == nil {
+		return "-"
+	}
+	return instant.Local().Format("2006-01-02 15:04")
 }
 
 func newKeysRotate() *cobra.Command {
@@ -126,7 +137,7 @@ func newKeysBootstrap() *cobra.Command {
 		func(cmd *cobra.Command, _ []string) error {
 			at := os.Getenv("DATABASE_URL")
 			if at == "" {
-				return errors.New("DATABASE_URL is not set: the gateway's database, jobweaver_api")
+				return errors.New("DATABASE_URL is not set: the gateway's database, as postgres://…/jobweaver_api")
 			}
 			store, err := apidb.Open(cmd.Context(), at)
 			if err != nil {
@@ -136,7 +147,7 @@ func newKeysBootstrap() *cobra.Command {
 			key := apikey.New()
 			hash := key.Hash()
 			if _, err := store.EnsureAdminKey(cmd.Context(), key.ID(), hash[:], name, "bootstrap"); err != nil {
-				return err
+				return fmt.Errorf("is DATABASE_URL the gateway's database, after jobweaver migrate? %w", err)
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), key.Reveal())
 			return err

@@ -63,8 +63,8 @@ one when nothing is kept any more that was sealed with it.`,
 	}
 	verb("add", "Add a key, which only opens until it is promoted", cobra.NoArgs,
 		func(k *sealing.Keyset, _ uint32) error { _, err := k.Add(); return err })
-	verb("promote KEY", "Have what is new sealed with a key", cobra.ExactArgs(1), (*sealing.Keyset).Promote)
-	verb("remove KEY", "Forget a key: what is still sealed with it is lost", cobra.ExactArgs(1), (*sealing.Keyset).Remove)
+	verb("promote KEY", "Have what is new sealed with a key", exactly(1), (*sealing.Keyset).Promote)
+	verb("remove KEY", "Forget a key: what is still sealed with it is lost", exactly(1), (*sealing.Keyset).Remove)
 	verb("list", "List the keys", cobra.NoArgs, func(*sealing.Keyset, uint32) error { return nil })
 	return all
 }

@@ -29,9 +29,19 @@ func TestKeysAreMadePromotedAndRemoved(t *testing.T) {
 	if got := do("remove", added[0]); len(got) != 4 || got[0] != added[4] {
 		t.Errorf("removed: %v", got)
 	}
-	for _, wrong := range [][]string{{"create"}, {"promote", "x"}, {"remove", added[4]}, {"promote", added[0]}} {
-		if _, err := run(t, "", append([]string{"keyset"}, wrong...)...); err == nil {
-			t.Errorf("%v passes", wrong)
+	for _, wrong := range []struct {
+		args []string
+		said string
+	}{
+		{[]string{"create"}, "is there already"},
+		{[]string{"promote", "x"}, "jobweaver keyset list"},
+		{[]string{"promote", added[0]}, "jobweaver keyset list"},
+		{[]string{"remove", added[4]}, "promote another first"},
+		{[]string{"remove"}, "jobweaver keyset remove KEY"},
+	} {
+		_, err := run(t, "", append([]string{"keyset"}, wrong.args...)...)
+		if err == nil || !strings.Contains(err.Error(), wrong.said) {
+			t.Errorf("%v: %v", wrong.args, err)
 		}
 	}
 }

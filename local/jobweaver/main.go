@@ -4,11 +4,14 @@ package main
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -36,7 +39,7 @@ func main() {
 	case errors.Is(err, context.Canceled):
 		os.Exit(130)
 	default:
-		fmt.Fprintln(os.Stderr, "jobweaver: "+printable(err.Error()))
+		fmt.Fprintln(os.Stderr, "jobweaver: "+printable(err.Error()+advice(err)))
 		os.Exit(1)
 	}
 }
@@ -67,7 +70,44 @@ func api() *client.Client {
 	if base == "" {
 		base = "http://localhost:8080"
 	}
-	return reach(base, os.Getenv("JOBWEAVER_API_KEY"))
+	key, err := apiKey()
+	if err != nil {
+		return client.New(base, "").Over(noWay{err})
+	}
+	return reach(base, key)
+}
+
+// apiKey is the key of the setting or of the file that it names; a line end belongs to neither.
+func apiKey() (string, error) {
+	key, file := os.Getenv("JOBWEAVER_API_KEY"), os.Getenv("JOBWEAVER_API_KEY_FILE")
+	if key == "" && file != "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("JOBWEAVER_API_KEY_FILE: %w", err)
+		}
+		key = string(text)
+	}
+	return strings.TrimSpace(key), nil
+}
+
+// advice is what to do about an error that says only what the other side saw.
+func advice(err error) string {
+	var refused *client.Error
+	var unknown x509.UnknownAuthorityError
+	var asked *url.Error
+	switch {
+	case errors.As(err, &refused) && refused.Status == http.StatusUnauthorized:
+		if key, _ := apiKey(); key == "" {
+			return "\nset JOBWEAVER_API_KEY, or JOBWEAVER_API_KEY_FILE; the first key is made by jobweaver keys bootstrap, " +
+				"or by jobweaver dev (admin.key in its folder)"
+		}
+		return "\nthe key in JOBWEAVER_API_KEY is mistyped, expired or revoked, or another installation's"
+	case errors.As(err, &unknown):
+		return "\nJOBWEAVER_CA_FILE names a file of the CAs that are trusted"
+	case errors.As(err, &asked) && errors.Is(err, syscall.ECONNREFUSED):
+		return "\nJOBWEAVER_URL says where the gateway is, if not at http://localhost:8080"
+	}
+	return ""
 }
 
 // reach is the API at an address that is known by JOBWEAVER_CA_FILE, where that is set, and shown JOBWEAVER_CERT_FILE

@@ -38,8 +38,9 @@ may be NAME_FILE instead, which names a file that holds it: for secrets.
 const tail = `
 ## The command line
 
-jobweaver reads JOBWEAVER_URL (default http://localhost:8080) and JOBWEAVER_API_KEY; JOBWEAVER_CA_FILE, PEM of the CAs
-by which the API is known; JOBWEAVER_CERT_FILE and JOBWEAVER_KEY_FILE, shown where it asks for a certificate.
+jobweaver reads JOBWEAVER_URL (default http://localhost:8080) and JOBWEAVER_API_KEY (or JOBWEAVER_API_KEY_FILE);
+JOBWEAVER_CA_FILE, PEM of the CAs by which the API is known; JOBWEAVER_CERT_FILE and JOBWEAVER_KEY_FILE, shown where it
+asks for a certificate.
 
 jobweaver dev reads DATABASE_URL,
 KAFKA_BROKERS, QUEUES and the settings of its functions. Where they are silent it signs by secrets of its own, made at

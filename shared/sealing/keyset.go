@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/tink-crypto/tink-go/v2/aead"
 	"github.com/tink-crypto/tink-go/v2/aead/xaesgcm"
@@ -41,7 +42,7 @@ func CreateKeyset(path string) (*Keyset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make key: %w", err)
 	}
-	return k, k.Promote(id)
+	return k, k.promote(id)
 }
 
 // OpenKeyset reads a file.
@@ -67,6 +68,13 @@ func (k *Keyset) Add() (id uint32, err error) {
 
 // Promote has new values sealed with a key from now on.
 func (k *Keyset) Promote(id uint32) error {
+	if _, err := k.find(id); err != nil {
+		return fmt.Errorf("promote key %d: %w", id, err)
+	}
+	return k.promote(id)
+}
+
+func (k *Keyset) promote(id uint32) error {
 	if err := k.manager.SetPrimary(id); err != nil {
 		return fmt.Errorf("promote key %d: %w", id, err)
 	}
@@ -75,10 +83,29 @@ func (k *Keyset) Promote(id uint32) error {
 
 // Remove forgets a key, and with it all that is still sealed with it.
 func (k *Keyset) Remove(id uint32) error {
+	key, err := k.find(id)
+	if err == nil && key.Primary {
+		err = errors.New("new values are sealed with it: promote another first")
+	}
+	if err != nil {
+		return fmt.Errorf("remove key %d: %w", id, err)
+	}
 	if err := k.manager.Delete(id); err != nil {
 		return fmt.Errorf("remove key %d: %w", id, err)
 	}
 	return k.write()
+}
+
+func (k *Keyset) find(id uint32) (Key, error) {
+	keys, err := k.Keys()
+	if err != nil {
+		return Key{}, err
+	}
+	at := slices.IndexFunc(keys, func(key Key) bool { return key.ID == id })
+	if at < 0 {
+		return Key{}, errors.New("there is none: jobweaver keyset list shows them")
+	}
+	return keys[at], nil
 }
 
 // Keys lists the keys, the oldest first.

@@ -54,7 +54,12 @@ type Issuer struct {
 
 // NewIssuer checks the settings; nil: there is no issuer.
 func NewIssuer(cfg OIDCConfig) (*Issuer, error) {
-	if cfg.Issuer == "" {
+	switch {
+	case cfg.Issuer == "" && cfg.Audience != "":
+		return nil, errors.New("OIDC_ISSUER: is not set, and OIDC_AUDIENCE is")
+	case cfg.Issuer == "" && len(cfg.Roles) > 0:
+		return nil, errors.New("OIDC_ISSUER: is not set, and OIDC_ROLES is")
+	case cfg.Issuer == "":
 		return nil, nil
 	}
 	if cfg.Audience == "" {
