@@ -107,7 +107,7 @@ func TestTheAuditLogSaysWhoDidWhat(t *testing.T) {
 	}
 	want := []string{
 		"job.submit - 1", "job.reschedule - 1", "job.submit - 2", "schedule.put schedule/nightly 0",
-		"schedule.run schedule/nightly 0", "control.pause control/owner/acme 0", "operation.create …",
+		"schedule.run schedule/nightly 1", "control.pause control/owner/acme 0", "operation.create …",
 		"key.create key/" + key.KeyID + " 0", "key.revoke key/" + key.KeyID + " 0",
 	}
 	if !slices.Equal(got, want) {

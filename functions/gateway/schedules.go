@@ -140,6 +140,9 @@ func (f *Function) schedule(c *gin.Context) (jobspec.Schedule, error) {
 	if err := asked.Validate(f.rules); err != nil {
 		return asked, err
 	}
+	if err := asked.Belong(whose(c).Names(asked.Job.OwnerID)); err != nil { // what is sealed has its owner's place
+		return asked, err
+	}
 	return asked, jobspec.OfJob(f.payloads.judge(c.Request.Context())(&asked.Job))
 }
 

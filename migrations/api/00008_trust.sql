@@ -89,7 +89,14 @@ CREATE TABLE owner_job_counts (
 );
 DELETE FROM job_counts; -- they are counted anew
 
+-- What the installation itself asks for: an owner may only ask for more than that.
+ALTER TABLE controls
+    ADD COLUMN least_paused           boolean NOT NULL DEFAULT false,
+    ADD COLUMN most_running           integer,
+    ADD COLUMN most_starts_per_second double precision;
+
 -- +goose Down
+ALTER TABLE controls DROP COLUMN least_paused, DROP COLUMN most_running, DROP COLUMN most_starts_per_second;
 DROP TABLE owner_job_counts;
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION tally_deleted() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -8,7 +8,9 @@ GRANT SELECT, INSERT ON callbacks, commands, schedule_ticks, tally_entries TO jo
 GRANT SELECT, INSERT ON api_keys TO jobweaver_gateway;
 GRANT UPDATE (expires_at, revoked_at, last_used_at) ON api_keys TO jobweaver_gateway;
 GRANT SELECT, INSERT ON controls TO jobweaver_gateway;
-GRANT UPDATE (version, paused, max_running, starts_per_second, updated_at, updated_by) ON controls TO jobweaver_gateway;
+GRANT UPDATE (
+    version, paused, max_running, starts_per_second, updated_at, updated_by, least_paused, most_running, most_starts_per_second
+) ON controls TO jobweaver_gateway;
 GRANT SELECT, INSERT ON operations TO jobweaver_gateway;
 GRANT UPDATE (status, updated_at) ON operations TO jobweaver_gateway;
 GRANT SELECT, INSERT, DELETE ON schedules TO jobweaver_gateway;

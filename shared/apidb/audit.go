@@ -68,6 +68,13 @@ func touches(ctx context.Context, owner, resource string) {
 	}
 }
 
+// makes says which job comes of what the entry is about, where only the transaction knows.
+func makes(ctx context.Context, job uuid.UUID) {
+	if entry := auditOf(ctx); entry != nil {
+		entry.JobIDs = []uuid.UUID{job}
+	}
+}
+
 // EnterAudit enters what changes nothing, as that somebody has read a payload.
 func (s *Store) EnterAudit(ctx context.Context, entry *Audit) error {
 	return classify("enter into the audit log", enter(ctx, s.q, []*Audit{entry}))

@@ -18,6 +18,7 @@ import (
 // has followed. Version 0: nothing is asked.
 type Control struct {
 	jobevent.Control
+	Least          jobevent.Control // of that, what the installation asks for: the owner may ask for more only
 	AppliedVersion int64
 	UpdatedAt      time.Time
 	UpdatedBy      string
@@ -78,7 +79,7 @@ const maxControls = 10_000
 var ErrTooManyControls = fmt.Errorf("there are %d controls already", maxControls)
 
 // ChangeControl has change alter a control, and keeps it as its next version. One that stays as it is
-// keeps its version.
+// keeps its version. What everyone's asks for holds whatever the owner asks for.
 func (s *Store) ChangeControl(
 	ctx context.Context, owner Owner, kind jobevent.ControlKind, name, by string, change func(*jobevent.Control),
 ) (control Control, err error) {
@@ -92,10 +93,16 @@ func (s *Store) ChangeControl(
 		if control, err = controlByName(ctx, q, kind, name); err != nil {
 			return err
 		}
-		asked := control.Control
-		change(&asked)
-		if asked.Paused == control.Paused && equal(asked.MaxRunning, control.MaxRunning) &&
-			equal(asked.StartsPerSecond, control.StartsPerSecond) {
+		if kind == jobevent.ControlOwner {
+			touches(ctx, name, "control/owner/"+name)
+		}
+		asked, least := control.Control, control.Least
+		if change(&asked); owner.everyone {
+			change(&least)
+		} else {
+			atLeast(&asked, least)
+		}
+		if same(asked, control.Control) && same(least, control.Least) {
 			return nil
 		}
 		if control.Version == 0 {
@@ -103,22 +110,47 @@ func (s *Store) ChangeControl(
 				return cmp.Or(err, ErrTooManyControls)
 			}
 		}
-		p := gen.ControlPutParams{
-			Kind: string(kind), Name: name, Paused: asked.Paused, StartsPerSecond: asked.StartsPerSecond, UpdatedBy: by,
-		}
-		if asked.MaxRunning != nil {
-			most := int32(*asked.MaxRunning)
-			p.MaxRunning = &most
-		}
-		row, err := q.ControlPut(ctx, p)
+		row, err := q.ControlPut(ctx, gen.ControlPutParams{
+			Kind: string(kind), Name: name, UpdatedBy: by,
+			Paused: asked.Paused, MaxRunning: number[int32](asked.MaxRunning), StartsPerSecond: asked.StartsPerSecond,
+			LeastPaused: least.Paused, MostRunning: number[int32](least.MaxRunning),
+			MostStartsPerSecond: least.StartsPerSecond,
+		})
 		control = newControl(row)
 		return err
 	})
 	return control, classify(fmt.Sprintf("change control of %s %s", kind, name), err)
 }
 
+// atLeast has what is asked hold as much as something else does.
+func atLeast(asked *jobevent.Control, least jobevent.Control) {
+	asked.Paused = asked.Paused || least.Paused
+	asked.MaxRunning = lower(asked.MaxRunning, least.MaxRunning)
+	asked.StartsPerSecond = lower(asked.StartsPerSecond, least.StartsPerSecond)
+}
+
+// lower is the lower one of two limits; nil: there is none.
+func lower[T cmp.Ordered](a, b *T) *T {
+	if a == nil || b != nil && *b < *a {
+		return b
+	}
+	return a
+}
+
+func same(a, b jobevent.Control) bool {
+	return a.Paused == b.Paused && equal(a.MaxRunning, b.MaxRunning) && equal(a.StartsPerSecond, b.StartsPerSecond)
+}
+
 func equal[T comparable](a, b *T) bool {
 	return a == b || a != nil && b != nil && *a == *b
+}
+
+func number[To, From int | int32](n *From) *To {
+	if n == nil {
+		return nil
+	}
+	to := To(*n)
+	return &to
 }
 
 // ControlsApplied takes the versions by which the scheduler goes. A control that holds nothing is
@@ -196,16 +228,14 @@ func newControls(rows []gen.Control) []Control {
 }
 
 func newControl(row gen.Control) Control {
-	control := Control{
+	return Control{
 		Control: jobevent.Control{
 			Kind: jobevent.ControlKind(row.Kind), Name: row.Name, Version: row.Version, Paused: row.Paused,
-			StartsPerSecond: row.StartsPerSecond,
+			MaxRunning: number[int](row.MaxRunning), StartsPerSecond: row.StartsPerSecond,
+		},
+		Least: jobevent.Control{
+			Paused: row.LeastPaused, MaxRunning: number[int](row.MostRunning), StartsPerSecond: row.MostStartsPerSecond,
 		},
 		AppliedVersion: row.AppliedVersion, UpdatedAt: row.UpdatedAt, UpdatedBy: row.UpdatedBy,
 	}
-	if row.MaxRunning != nil {
-		most := int(*row.MaxRunning)
-		control.MaxRunning = &most
-	}
-	return control
 }

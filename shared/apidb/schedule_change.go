@@ -134,6 +134,7 @@ func (s *Store) RunSchedule(ctx context.Context, owner Owner, key ScheduleKey, r
 			return err
 		}
 		created = accepted[0].Created(jobs[0])
+		makes(ctx, created.JobID)
 		log, moved := tickLog{}, scheduleMoves{}
 		log.fire(row.ScheduleID, now, created.JobID, "manual")
 		moved.add(row.ScheduleID, row.NextAt)

@@ -42,9 +42,11 @@ var (
 // Keyring knows keys by what is stored of them, as it was at most keyAge ago. Requests never ask the database:
 // Run does, for all of them at once, so that it makes no difference how many wrong keys somebody tries.
 type Keyring struct {
-	store *apidb.Store
+	store  *apidb.Store
+	stored func(context.Context, []string) ([]apidb.Key, error)
 
 	mu      sync.Mutex
+	forgot  int // how often: what was being read meanwhile may be what was there before
 	known   map[string]*knownKey
 	unknown map[string]time.Time // when they were read
 	pending map[string]*answer
@@ -68,7 +70,8 @@ type answer struct {
 // NewKeyring makes a keyring that knows no key yet.
 func NewKeyring(store *apidb.Store) *Keyring {
 	return &Keyring{
-		store: store, known: map[string]*knownKey{}, unknown: map[string]time.Time{}, pending: map[string]*answer{},
+		store: store, stored: store.KeysByID,
+		known: map[string]*knownKey{}, unknown: map[string]time.Time{}, pending: map[string]*answer{},
 		wake: make(chan struct{}, 1),
 	}
 }
@@ -157,6 +160,7 @@ func (k *Keyring) Forget(id string) {
 	defer k.mu.Unlock()
 	delete(k.known, id)
 	delete(k.unknown, id)
+	k.forgot++
 }
 
 // Run reads what requests ask about, and enters when keys were used, until ctx ends. Requests that are still there
@@ -186,17 +190,17 @@ func (k *Keyring) Run(ctx context.Context) {
 // read asks the database about some of those asked for: about those it knows first, so that no stranger keeps
 // them waiting.
 func (k *Keyring) read(ctx context.Context) {
-	ids, answers := k.take()
+	ids, answers, forgot := k.take()
 	if len(ids) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	at := time.Now()
-	stored, err := k.store.KeysByID(ctx, ids)
+	stored, err := k.stored(ctx, ids)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if err == nil {
+	if err == nil && forgot == k.forgot { // else those who wait ask again
 		k.note(ids, stored, at)
 	}
 	for i, id := range ids {
@@ -209,7 +213,7 @@ func (k *Keyring) read(ctx context.Context) {
 	}
 }
 
-func (k *Keyring) take() (ids []string, answers []*answer) {
+func (k *Keyring) take() (ids []string, answers []*answer, forgot int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, familiar := range []bool{true, false} {
@@ -219,7 +223,7 @@ func (k *Keyring) take() (ids []string, answers []*answer) {
 			}
 		}
 	}
-	return ids, answers
+	return ids, answers, k.forgot
 }
 
 // note keeps what was read.

@@ -42,9 +42,9 @@ var algorithms = []string{
 
 // Issuer knows tokens of an OpenID Connect issuer. It may be away at the start, and for an hour later on.
 type Issuer struct {
-	cfg    OIDCConfig
-	roles  []Role
-	client *http.Client
+	cfg   OIDCConfig
+	roles []Role
+	waits time.Duration // for an answer of the issuer
 
 	mu       sync.Mutex
 	verifier *oidc.IDTokenVerifier
@@ -79,11 +79,16 @@ func NewIssuer(cfg OIDCConfig) (*Issuer, error) {
 	if cfg.RolesClaim == "" {
 		cfg.RolesClaim = "roles"
 	}
-	calls := &seldom{limit: rate.NewLimiter(rate.Every(2*time.Second), 4), next: http.DefaultTransport}
-	return &Issuer{cfg: cfg, roles: roles, client: &http.Client{
-		Transport: calls, Timeout: issuerWaits,
+	return &Issuer{cfg: cfg, roles: roles, waits: issuerWaits}, nil
+}
+
+// client is for one set of keys: who sends tokens with unknown keys uses up its calls, and not those of the next one.
+func (i *Issuer) client() *http.Client {
+	return &http.Client{
+		Transport:     &seldom{limit: rate.NewLimiter(rate.Every(2*time.Second), 4), next: http.DefaultTransport},
+		Timeout:       i.waits,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
+	}
 }
 
 func isLoopback(host string) bool {
@@ -169,8 +174,8 @@ func (i *Issuer) current() (*oidc.IDTokenVerifier, error) {
 	if now.Sub(i.triedAt) < time.Second {
 		return nil, ErrIssuerAway
 	}
-	i.triedAt = now
 	verifier, err := i.find()
+	i.triedAt = time.Now() // who has waited for this does not try once more
 	switch {
 	case err == nil:
 		i.verifier, i.madeAt = verifier, now
@@ -183,7 +188,7 @@ func (i *Issuer) current() (*oidc.IDTokenVerifier, error) {
 
 // find asks the issuer where its keys are.
 func (i *Issuer) find() (*oidc.IDTokenVerifier, error) {
-	ctx := oidc.ClientContext(context.Background(), i.client) // the keys are read for all requests
+	ctx := oidc.ClientContext(context.Background(), i.client()) // the keys are read for all requests
 	provider, err := oidc.NewProvider(ctx, i.cfg.Issuer)
 	if err != nil {
 		return nil, err

@@ -9,15 +9,23 @@ select * from controls where kind = @kind and name = @name;
 select count(*) from (select from controls limit @most::int) as counted;
 
 -- name: ControlPut :one
-insert into controls (kind, name, version, paused, max_running, starts_per_second, updated_by)
-values (@kind, @name, nextval('control_versions'), @paused, sqlc.narg('max_running'), sqlc.narg('starts_per_second'), @updated_by)
+insert into controls (
+    kind, name, version, paused, max_running, starts_per_second, updated_by,
+    least_paused, most_running, most_starts_per_second
+) values (
+    @kind, @name, nextval('control_versions'), @paused, sqlc.narg('max_running'), sqlc.narg('starts_per_second'), @updated_by,
+    @least_paused, sqlc.narg('most_running'), sqlc.narg('most_starts_per_second')
+)
 on conflict (kind, name) do update set
-    version           = excluded.version,
-    paused            = excluded.paused,
-    max_running       = excluded.max_running,
-    starts_per_second = excluded.starts_per_second,
-    updated_at        = now(),
-    updated_by        = excluded.updated_by
+    version                = excluded.version,
+    paused                 = excluded.paused,
+    max_running            = excluded.max_running,
+    starts_per_second      = excluded.starts_per_second,
+    updated_at             = now(),
+    updated_by             = excluded.updated_by,
+    least_paused           = excluded.least_paused,
+    most_running           = excluded.most_running,
+    most_starts_per_second = excluded.most_starts_per_second
 returning *;
 
 -- name: ControlsAll :many

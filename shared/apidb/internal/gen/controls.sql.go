@@ -11,7 +11,7 @@ import (
 )
 
 const controlByName = `-- name: ControlByName :one
-select kind, name, version, paused, max_running, starts_per_second, applied_version, updated_at, updated_by from controls where kind = $1 and name = $2
+select kind, name, version, paused, max_running, starts_per_second, applied_version, updated_at, updated_by, least_paused, most_running, most_starts_per_second from controls where kind = $1 and name = $2
 `
 
 type ControlByNameParams struct {
@@ -32,6 +32,9 @@ func (q *Queries) ControlByName(ctx context.Context, arg ControlByNameParams) (C
 		&i.AppliedVersion,
 		&i.UpdatedAt,
 		&i.UpdatedBy,
+		&i.LeastPaused,
+		&i.MostRunning,
+		&i.MostStartsPerSecond,
 	)
 	return i, err
 }
@@ -52,25 +55,36 @@ func (q *Queries) ControlLock(ctx context.Context, arg ControlLockParams) error 
 }
 
 const controlPut = `-- name: ControlPut :one
-insert into controls (kind, name, version, paused, max_running, starts_per_second, updated_by)
-values ($1, $2, nextval('control_versions'), $3, $4, $5, $6)
+insert into controls (
+    kind, name, version, paused, max_running, starts_per_second, updated_by,
+    least_paused, most_running, most_starts_per_second
+) values (
+    $1, $2, nextval('control_versions'), $3, $4, $5, $6,
+    $7, $8, $9
+)
 on conflict (kind, name) do update set
-    version           = excluded.version,
-    paused            = excluded.paused,
-    max_running       = excluded.max_running,
-    starts_per_second = excluded.starts_per_second,
-    updated_at        = now(),
-    updated_by        = excluded.updated_by
-returning kind, name, version, paused, max_running, starts_per_second, applied_version, updated_at, updated_by
+    version                = excluded.version,
+    paused                 = excluded.paused,
+    max_running            = excluded.max_running,
+    starts_per_second      = excluded.starts_per_second,
+    updated_at             = now(),
+    updated_by             = excluded.updated_by,
+    least_paused           = excluded.least_paused,
+    most_running           = excluded.most_running,
+    most_starts_per_second = excluded.most_starts_per_second
+returning kind, name, version, paused, max_running, starts_per_second, applied_version, updated_at, updated_by, least_paused, most_running, most_starts_per_second
 `
 
 type ControlPutParams struct {
-	Kind            string
-	Name            string
-	Paused          bool
-	MaxRunning      *int32
-	StartsPerSecond *float64
-	UpdatedBy       string
+	Kind                string
+	Name                string
+	Paused              bool
+	MaxRunning          *int32
+	StartsPerSecond     *float64
+	UpdatedBy           string
+	LeastPaused         bool
+	MostRunning         *int32
+	MostStartsPerSecond *float64
 }
 
 func (q *Queries) ControlPut(ctx context.Context, arg ControlPutParams) (Control, error) {
@@ -81,6 +95,9 @@ func (q *Queries) ControlPut(ctx context.Context, arg ControlPutParams) (Control
 		arg.MaxRunning,
 		arg.StartsPerSecond,
 		arg.UpdatedBy,
+		arg.LeastPaused,
+		arg.MostRunning,
+		arg.MostStartsPerSecond,
 	)
 	var i Control
 	err := row.Scan(
@@ -93,12 +110,15 @@ func (q *Queries) ControlPut(ctx context.Context, arg ControlPutParams) (Control
 		&i.AppliedVersion,
 		&i.UpdatedAt,
 		&i.UpdatedBy,
+		&i.LeastPaused,
+		&i.MostRunning,
+		&i.MostStartsPerSecond,
 	)
 	return i, err
 }
 
 const controlsAll = `-- name: ControlsAll :many
-select kind, name, version, paused, max_running, starts_per_second, applied_version, updated_at, updated_by from controls order by kind, name
+select kind, name, version, paused, max_running, starts_per_second, applied_version, updated_at, updated_by, least_paused, most_running, most_starts_per_second from controls order by kind, name
 `
 
 func (q *Queries) ControlsAll(ctx context.Context) ([]Control, error) {
@@ -120,6 +140,9 @@ func (q *Queries) ControlsAll(ctx context.Context) ([]Control, error) {
 			&i.AppliedVersion,
 			&i.UpdatedAt,
 			&i.UpdatedBy,
+			&i.LeastPaused,
+			&i.MostRunning,
+			&i.MostStartsPerSecond,
 		); err != nil {
 			return nil, err
 		}
@@ -175,7 +198,7 @@ const controlsUnconfirmed = `-- name: ControlsUnconfirmed :many
 with pass as (
     select $1::timestamptz as since, $2::timestamptz as until
 )
-select controls.kind, controls.name, controls.version, controls.paused, controls.max_running, controls.starts_per_second, controls.applied_version, controls.updated_at, controls.updated_by
+select controls.kind, controls.name, controls.version, controls.paused, controls.max_running, controls.starts_per_second, controls.applied_version, controls.updated_at, controls.updated_by, controls.least_paused, controls.most_running, controls.most_starts_per_second
 from pass cross join controls
 where applied_version < version
     and updated_at <= pass.until - interval '10 s'
@@ -208,6 +231,9 @@ func (q *Queries) ControlsUnconfirmed(ctx context.Context, arg ControlsUnconfirm
 			&i.AppliedVersion,
 			&i.UpdatedAt,
 			&i.UpdatedBy,
+			&i.LeastPaused,
+			&i.MostRunning,
+			&i.MostStartsPerSecond,
 		); err != nil {
 			return nil, err
 		}

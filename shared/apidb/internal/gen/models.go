@@ -39,15 +39,18 @@ type AuditLog struct {
 }
 
 type Control struct {
-	Kind            string
-	Name            string
-	Version         int64
-	Paused          bool
-	MaxRunning      *int32
-	StartsPerSecond *float64
-	AppliedVersion  int64
-	UpdatedAt       time.Time
-	UpdatedBy       string
+	Kind                string
+	Name                string
+	Version             int64
+	Paused              bool
+	MaxRunning          *int32
+	StartsPerSecond     *float64
+	AppliedVersion      int64
+	UpdatedAt           time.Time
+	UpdatedBy           string
+	LeastPaused         bool
+	MostRunning         *int32
+	MostStartsPerSecond *float64
 }
 
 type Job struct {

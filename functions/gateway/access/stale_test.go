@@ -1,0 +1,110 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apikey"
+)
+
+func TestAKeyThatWasReadBeforeItWasRevokedIsNotKept(t *testing.T) {
+	t.Parallel()
+	key := apikey.New()
+	hash := key.Hash()
+	live := apidb.Key{KeyID: key.ID(), Hash: hash[:], Roles: []string{"read"}}
+	now := time.Now()
+	revoked := live
+	revoked.RevokedAt = &now
+	k := NewKeyring(nil)
+	reads := 0
+	k.stored = func(context.Context, []string) ([]apidb.Key, error) {
+		if reads++; reads > 1 {
+			return []apidb.Key{revoked}, nil
+		}
+		k.Forget(key.ID()) // it is revoked while the answer of the database is on its way
+		return []apidb.Key{live}, nil
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	all.Go(func() { k.Run(ctx) })
+	defer all.Wait()
+	defer cancel()
+	if p, err := k.Who(ctx, key); !errors.Is(err, ErrUnknown) {
+		t.Errorf("it lets in %+v, %v", p, err)
+	}
+}
+
+// hanging is an issuer that answers when it is let go.
+func hanging(t *testing.T) (i *Issuer, asked *atomic.Int32, answer chan<- struct{}) {
+	t.Helper()
+	asked = &atomic.Int32{}
+	gate := make(chan struct{}, 100)
+	var server *httptest.Server
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		select {
+		case <-gate:
+		case <-r.Context().Done():
+			return
+		}
+		body := `{"keys": []}`
+		if strings.HasPrefix(r.URL.Path, "/.well-known/") {
+			body = `{"issuer": "` + server.URL + `", "jwks_uri": "` + server.URL + `/keys"}`
+		}
+		_, _ = w.Write([]byte(body))
+	}))
+	t.Cleanup(server.Close)
+	i, err := NewIssuer(OIDCConfig{Issuer: server.URL, Audience: "jobweaver"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i, asked, gate
+}
+
+func TestTokensThatComeWhileTheIssuerHangsWaitForItOnce(t *testing.T) {
+	t.Parallel()
+	i, asked, _ := hanging(t)
+	i.waits = 300 * time.Millisecond
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if _, err := i.Who(t.Context(), "a.b.c"); !errors.Is(err, ErrIssuerAway) {
+				t.Errorf("answered %v", err)
+			}
+		})
+	}
+	all.Wait()
+	if n := asked.Load(); n != 1 {
+		t.Errorf("it was asked %d times, one after the other", n)
+	}
+}
+
+func TestTokensOfUnknownKeysDoNotKeepTheIssuerFromBeingAsked(t *testing.T) {
+	t.Parallel()
+	i, asked, answer := hanging(t)
+	for range 100 {
+		answer <- struct{}{}
+	}
+	// {"alg":"RS256","kid":"none"}, and claims and a signature that are none.
+	const unknown = "eyJhbGciOiJSUzI1NiIsImtpZCI6Im5vbmUifQ.e30.AAAA"
+	for range 20 {
+		if _, err := i.Who(t.Context(), unknown); !errors.Is(err, ErrUnknown) {
+			t.Fatalf("answered %v", err)
+		}
+	}
+	before := asked.Load()
+	i.mu.Lock()
+	i.madeAt, i.triedAt = time.Now().Add(-2*keysFresh), time.Time{}
+	i.mu.Unlock()
+	if _, err := i.current(); err != nil || time.Since(i.madeAt) > keysFresh || asked.Load() != before+1 {
+		t.Errorf("after %d calls it was asked %d times, %v", before, asked.Load()-before, err)
+	}
+}
