@@ -19,6 +19,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/local/dev"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
@@ -72,6 +73,7 @@ func (v *visit) secrets(ctx context.Context, dir string) {
 	talks := v.submit(ctx, "SECRET", payload, "")
 	fails := v.submit(ctx, "SECRET", `{"does": "fails"}`, `, "maxRetryCount": 0`)
 	waits := v.submit(ctx, "SECRET", `{"does": "waits"}`, "")
+	grow := v.grow(ctx)
 	v.do(ctx, http.MethodPut, "/api/schedules/secret", fmt.Sprintf(
 		`{"cron": "@yearly", "job": {"jobType": "SECRET", "payload": {"text": %q}}}`, canaryOf("schedule")), nil)
 	var ran struct{ JobID string }
@@ -84,6 +86,7 @@ func (v *visit) secrets(ctx context.Context, dir string) {
 	v.sayOf(ctx, dir, waits, fmt.Sprintf(`"status": "PROGRESS", "progress": {"percent": 50, "message": %q}`, canaryOf("halfway")))
 	v.until(ctx, waits, "its progress is seen", func(j *client.Job) bool { return bytes.Contains(j.Raw, []byte(canaryOf("halfway"))) })
 	v.sayOf(ctx, dir, waits, fmt.Sprintf(`"status": "COMPLETED", "output": {"text": %q}`, canaryOf("callback")))
+	grow()
 	for id, parts := range map[string][]string{
 		talks: {"payload", "output", "log"}, fails: {"failure"}, waits: {"callback"}, ran.JobID: {"schedule"},
 	} {
@@ -96,6 +99,35 @@ func (v *visit) secrets(ctx context.Context, dir string) {
 			}
 			return !bytes.Contains(j.Raw, []byte(`sealed`))
 		})
+	}
+}
+
+// grow submits the largest job there may be, by itself and as a schedule. wanted says whether they came back whole, with
+// the largest output there may be.
+func (v *visit) grow(ctx context.Context) (wanted func()) {
+	const job = `{"jobType": "SECRET", "maxRetryCount": 1, "payload": {"does": "grows", "text": "%s"}}`
+	text := strings.Repeat("0123456789abcdef", jobspec.MaxJobBytes/16)[:jobspec.MaxJobBytes-len(job)+len("%s")]
+	accepted, err := v.api.Submit(ctx, fmt.Appendf(nil, job, text))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	const more = `{"cron": "@yearly", "job": `
+	v.do(ctx, http.MethodPut, "/api/schedules/large", more+fmt.Sprintf(job, text[:len(text)-len(more)-1])+`}`, nil)
+	var ran struct{ JobID string }
+	v.do(ctx, http.MethodPost, "/api/schedules/large/run", "", &ran)
+	return func() {
+		for id, size := range map[string]int{accepted.JobID: len(text), ran.JobID: len(text) - len(more) - 1} {
+			var shown struct {
+				Payload struct{ Text string }
+				Output  string
+			}
+			end := v.end(ctx, id)
+			if err := json.Unmarshal(end.Raw, &shown); err != nil || end.Status != "COMPLETED" || end.Attempt != 2 ||
+				shown.Payload.Text != text[:size] || shown.Output != text[:handlers.MaxOutput-2] {
+				v.t.Errorf("the largest: %s after %d attempts with %+v, %d bytes, %d of output, %v", end.Status, end.Attempt,
+					end.LastError, len(shown.Payload.Text), len(shown.Output), err)
+			}
+		}
 	}
 }
 
@@ -122,11 +154,16 @@ func (v *visit) sayOf(ctx context.Context, dir, id, rest string) {
 }
 
 func (v *visit) secret(ctx context.Context, a *handlers.Attempt) (handlers.Result, error) {
-	var asked struct{ Does string }
+	var asked struct{ Does, Text string }
 	if err := json.Unmarshal(a.Payload, &asked); err != nil {
 		return handlers.Result{}, err
 	}
 	switch asked.Does {
+	case "grows":
+		if a.Number == 1 {
+			return handlers.Result{}, errors.New("it is to be brought once more")
+		}
+		return handlers.Result{Output: json.RawMessage(`"` + asked.Text[:handlers.MaxOutput-2] + `"`)}, nil
 	case "fails":
 		return handlers.Result{}, errors.New(canaryOf("failure"))
 	case "waits":

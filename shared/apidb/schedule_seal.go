@@ -15,7 +15,9 @@ import (
 // SealSchedules seals the jobs of the schedules after one, up to another (uuid.Nil: all), that the key in use has not
 // sealed: by an older key, or never. Else an old key could not go while a schedule is there. What does not open stays
 // as it is; an error names it, after all others are sealed.
-func (s *Store) SealSchedules(ctx context.Context, sealer *sealing.Sealer, after, last uuid.UUID) (sealed int, err error) {
+func (s *Store) SealSchedules(ctx context.Context, sealer *sealing.Sealer, after, last uuid.UUID) (
+	sealed int, err error,
+) {
 	if sealer == nil {
 		return 0, nil
 	}
