@@ -181,7 +181,7 @@ func sayDefaults(o Options) error {
 	o.say("export REPORT_BUCKET='" + reportFolder(o.Dir) + "'")
 	o.say("export OUTBOUND_ALLOW=" + strings.Join(loopback, ","))
 	o.say("export HOST=127.0.0.1 AUTH=off # or AUTH=on, and the first key from: " +
-			"DATABASE_URL=<bin/gateway's> bin/jobweaver keys bootstrap")
+		"DATABASE_URL=<bin/gateway's> bin/jobweaver keys bootstrap")
 	o.say("export CALLBACK_URL=http://127.0.0.1:…/api/jobs/callback # the gateway's PORT")
 	return nil
 }

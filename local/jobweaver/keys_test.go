@@ -142,6 +142,11 @@ func TestAnInstallationGetsItsFirstKeyAndManagesTheOthersByIt(t *testing.T) {
 }
 
 func TestTheFirstKeyNeedsTheGatewaysDatabase(t *testing.T) {
+	t.Setenv("DATABASE_URL", pgtest.As(pgtest.Database(t, migrations.API), "notify"))
+	_, err := run(t, "", "keys", "bootstrap")
+	if err == nil || !strings.Contains(advice(err), "the gateway's role") {
+		t.Errorf("by another role: %v", err)
+	}
 	t.Setenv("DATABASE_URL", pgtest.Database(t, migrations.Worker))
 	if _, err := run(t, "", "keys", "bootstrap"); err == nil || !strings.Contains(err.Error(), "the gateway's database") {
 		t.Errorf("said %v", err)
@@ -182,6 +187,10 @@ func TestWhoIsNotLetInIsToldWhatToSet(t *testing.T) {
 		http.Error(w, "who are you?", http.StatusUnauthorized)
 	}))
 	t.Cleanup(locked.Close)
+	known := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "a client certificate is needed", http.StatusForbidden)
+	}))
+	t.Cleanup(known.Close)
 	sealed := httptest.NewTLSServer(http.NotFoundHandler())
 	t.Cleanup(sealed.Close)
 	gone := httptest.NewServer(nil)
@@ -189,6 +198,7 @@ func TestWhoIsNotLetInIsToldWhatToSet(t *testing.T) {
 	for _, c := range []struct{ at, key, want string }{
 		{locked.URL, "", "401: Unauthorized: who are you?\nset JOBWEAVER_API_KEY"},
 		{locked.URL, "jw_x", "mistyped, expired or revoked"},
+		{known.URL, "jw_x", "JOBWEAVER_CERT_FILE and"},
 		{sealed.URL, "jw_x", "JOBWEAVER_CA_FILE"},
 		{gone.URL, "jw_x", "JOBWEAVER_URL"},
 		{strings.Replace(sealed.URL, "https", "http", 1), "", "400: Bad Request: Client sent an HTTP request to an HTTPS server."},

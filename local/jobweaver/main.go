@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
 	"github.com/jobweaver/jobweaver/local/client"
@@ -95,6 +96,7 @@ func advice(err error) string {
 	var refused *client.Error
 	var unknown x509.UnknownAuthorityError
 	var asked *url.Error
+	var denied *pgconn.PgError
 	switch {
 	case errors.As(err, &refused) && refused.Status == http.StatusUnauthorized:
 		if key, _ := apiKey(); key == "" {
@@ -102,6 +104,10 @@ func advice(err error) string {
 				"or by jobweaver dev (admin.key in its folder)"
 		}
 		return "\nthe key in JOBWEAVER_API_KEY is mistyped, expired or revoked, or another installation's"
+	case refused != nil && refused.ErrorCode == "" && strings.Contains(refused.Message, "client certificate"):
+		return "\nJOBWEAVER_CERT_FILE and JOBWEAVER_KEY_FILE name one"
+	case errors.As(err, &denied) && denied.Code == "42501": // insufficient privilege
+		return "\nthe user of DATABASE_URL may not do this: migrate takes the databases' owner, keys bootstrap the gateway's role"
 	case errors.As(err, &unknown):
 		return "\nJOBWEAVER_CA_FILE names a file of the CAs that are trusted"
 	case errors.As(err, &asked) && errors.Is(err, syscall.ECONNREFUSED):
