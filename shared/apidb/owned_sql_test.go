@@ -23,7 +23,7 @@ var ownerless = map[string]string{
 	"LogInsertMany": forAll, "CallbacksLock": forAll, "CallbacksGiveUp": forAll, "CallbacksOf": forAll, "CallbacksAnswer": forAll,
 	"CallbacksUnconfirmed": forAll, "WebhooksForget": forAll, "CommandsUnconfirmed": forAll, "JobsApplyStatus": forAll,
 	"CommandsAnswered": forAll, "JobsDelete": forAll, "JobsProgress": forAll, "JobsUnconfirmed": forAll, "JobsInFlight": forAll,
-	"JobsWaiting": forAll, "JobsExpire": forAll, "LogsExpire": forAll, "AuditForget": forAll,
+	"JobsWaiting": forAll, "JobsExpire": forAll, "LogsExpire": forAll,
 	"DeliveryHosts": forAll, "DeliveryNext": forAll, "DeliveriesClaim": forAll, "DeliverySettle": forAll, "DeliveryRelease": forAll,
 	"DeliveriesForget": forAll, "OperationsForget": forAll, "OperationsUnfinished": forAll, "OperationLock": forAll,
 	"OperationUnanswered": forAll, "OperationAnswersTake": forAll, "OperationListed": forAll, "OperationAdvance": forAll,
@@ -33,7 +33,7 @@ var ownerless = map[string]string{
 	"JobCountsPut": forAll, "WorkerSeeMany": forAll, "WorkerRemoveMany": forAll, "WorkersForget": forAll,
 
 	"OperationSkips": asked, "JobsEnded": asked, "OperationsEnded": asked, "JobsTied": asked, "TicksList": asked,
-	"OperationsList": "only for who sees all owners' things", "AuditList": "only for who sees all owners' things",
+	"OperationsList": "only for who sees all owners' things",
 	"CommandOfJob": locked, "CommandKeep": locked, "CallbacksInTheWay": locked, "CommandsOfJobs": locked,
 	"ScheduleReplace": locked, "ScheduleLock": locked, "ScheduleBegin": locked, "SchedulePause": locked, "ScheduleDelete": locked,
 	"ScheduleSeal": locked, "CallbackLock": secret, "CallbackBefore": secret, "CallbackKeep": secret, "CallbackProgress": secret, "WebhookSeen": secret,
