@@ -55,6 +55,17 @@ func (f *Function) who(r *http.Request) (access.Principal, error) {
 	return f.gate.Who(r)
 }
 
+// still says whether who asks may still be told, after an answer was held: the key may be none any more.
+func (f *Function) still(c *gin.Context, needs access.Role) error {
+	p, err := f.who(c.Request)
+	if err == nil && !p.May(needs) {
+		err = errNoMore
+	}
+	return err
+}
+
+var errNoMore = apierror.New(apierror.Unauthorized, "the API key or token does not allow this any more")
+
 // whose is the owner whose things the request sees.
 func whose(c *gin.Context) apidb.Owner {
 	p := access.Of(c.Request.Context())

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/jobweaver/jobweaver/functions/gateway"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
@@ -52,6 +54,23 @@ func TestAnOwnerDoesNotLoosenWhatTheInstallationAskedOfIt(t *testing.T) {
 	if n := len(acme.log("action=control.put&limit=200")); n != 7 {
 		t.Errorf("the owner's log has %d of them", n)
 	}
+}
+
+func TestAnAnswerThatIsHeldIsNotForAKeyThatIsRevokedMeanwhile(t *testing.T) {
+	t.Parallel()
+	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.Door.WaitLimit = gateway.AuthOn, 1 })
+	reader, other, admin := h.as("acme", "read"), h.as("acme", "read"), h.as("acme", "admin")
+	job := admin.submitted()
+	answered := make(chan *response, 1)
+	go func() { answered <- reader.get("/api/jobs/" + job.String() + "?wait=30s") }()
+	for other.get("/api/jobs/"+job.String()+"?wait=1ms").status != http.StatusTooManyRequests {
+		if len(answered) > 0 {
+			t.Fatal("nobody waits")
+		}
+	}
+	admin.do(http.MethodDelete, "/api/keys/"+reader.id(), "").want(http.StatusOK)
+	h.scheduler(job, 1, jobstate.Completed, nil)
+	(<-answered).wantError(apierror.Unauthorized)
 }
 
 func TestASealedScheduleIsTheKeysOwnersWhateverItsJobSays(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -137,6 +138,9 @@ func (f *Function) getOperation(c *gin.Context) error {
 		ctx, cancel := context.WithTimeout(c.Request.Context(), wait)
 		f.done.wait(ctx, id)
 		cancel()
+		if err := f.still(c, access.Read); err != nil {
+			return err
+		}
 		if op, err = f.operation(c, id); err != nil {
 			return err
 		}

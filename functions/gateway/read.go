@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/jobview"
@@ -46,6 +47,9 @@ func (f *Function) get(c *gin.Context) error {
 		ctx, cancel := context.WithTimeout(c.Request.Context(), wait)
 		f.endings.wait(ctx, id)
 		cancel()
+		if err := f.still(c, access.Read); err != nil {
+			return err
+		}
 		if job, err = f.job(c, id); err != nil {
 			return err
 		}
