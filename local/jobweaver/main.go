@@ -107,7 +107,8 @@ func advice(err error) string {
 	case refused != nil && refused.ErrorCode == "" && strings.Contains(refused.Message, "client certificate"):
 		return "\nJOBWEAVER_CERT_FILE and JOBWEAVER_KEY_FILE name one"
 	case errors.As(err, &denied) && denied.Code == "42501": // insufficient privilege
-		return "\nthe user of DATABASE_URL may not do this: migrate takes the databases' owner, keys bootstrap the gateway's role"
+		return "\nthe user of DATABASE_URL may not do this: " +
+			"migrate takes the databases' owner, keys bootstrap the gateway's role"
 	case errors.As(err, &unknown):
 		return "\nJOBWEAVER_CA_FILE names a file of the CAs that are trusted"
 	case errors.As(err, &asked) && errors.Is(err, syscall.ECONNREFUSED):
