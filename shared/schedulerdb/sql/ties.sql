@@ -80,10 +80,11 @@ select k.ordering_key::text as ordering_key, k.owner_id::text as owner_id,
 from rows from (unnest(@ordering_keys::text[]), unnest(@owner_ids::text[])) as k (ordering_key, owner_id);
 
 -- name: OrderKnown :many
--- Of the jobs that others of their key come after, those that are known with all that were accepted before them.
+-- Of the jobs that others of their key come after, those that are known with all that were accepted before them. Each is
+-- looked up by itself: order_gaps is nearly always empty, so statistics say that it is small, and a join would scan it.
 select job_id from jobs
 where job_id = any (@job_ids::uuid[])
-  and not exists (select 1 from order_gaps g where g.job_id = jobs.job_id);
+  and not exists (select 1 from order_gaps g where g.job_id = jobs.job_id offset 0);
 
 -- name: OrderGapsInsert :exec
 insert into order_gaps (order_after, job_id, ordering_key, owner_id)
@@ -94,11 +95,10 @@ select unnest(@order_afters::uuid[]), unnest(@job_ids::uuid[]), unnest(@ordering
 with recursive known as (
     select g.job_id from order_gaps g where g.order_after = any (@job_ids::uuid[])
     union all
-    select g.job_id from known join order_gaps g on g.order_after = known.job_id
+    select next.job_id from known, lateral (select g.job_id from order_gaps g where g.order_after = known.job_id offset 0) next
 )
 delete from order_gaps g
-using known
-where g.job_id = known.job_id
+where g.job_id = any (array(select known.job_id from known))
 returning g.ordering_key, g.owner_id;
 
 -- name: TurnsTake :many
@@ -113,7 +113,7 @@ with first as (
         order by j.order_number
         limit 1
     ) h
-    where not exists (select 1 from order_gaps g where g.job_id = h.job_id)
+    where not exists (select 1 from order_gaps g where g.job_id = h.job_id offset 0)
       and not exists (select 1 from jobs j
                       where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id
                         and j.ordering_key is not null and j.blocked_by is distinct from 'order'
