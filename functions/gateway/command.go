@@ -78,9 +78,8 @@ func (f *Function) keep(c *gin.Context, keep func(context.Context, uuid.UUID) (a
 
 // jobID is the path's; one that is no UUID names no job.
 func jobID(c *gin.Context) (uuid.UUID, error) {
-	text := c.Param("jobId")
-	id, err := uuid.Parse(text)
-	if err != nil || len(text) != len(uuid.Nil.String()) {
+	id, ok := parseID(c.Param("jobId"))
+	if !ok {
 		return id, apidb.ErrNoJob
 	}
 	return id, nil

@@ -129,9 +129,9 @@ func (q *query) deliveryCursor(name string) (uuid.UUID, int64) {
 		return uuid.Nil, 0
 	}
 	job, version, _ := strings.Cut(value, ".v")
-	id, err := uuid.Parse(job)
+	id, ok := parseID(job)
 	n, wrong := strconv.ParseInt(version, 10, 64)
-	if err != nil || wrong != nil || len(job) != len(uuid.Nil.String()) {
+	if !ok || wrong != nil {
 		q.bad(name, "must be the nextCursor of a page")
 	}
 	return id, n

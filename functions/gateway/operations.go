@@ -207,9 +207,8 @@ func (f *Function) abortOperation(c *gin.Context) error {
 
 // operationID is the path's; one that is no UUID names no operation.
 func operationID(c *gin.Context) (uuid.UUID, error) {
-	text := c.Param("operationId")
-	id, err := uuid.Parse(text)
-	if err != nil || len(text) != len(uuid.Nil.String()) {
+	id, ok := parseID(c.Param("operationId"))
+	if !ok {
 		return id, apidb.ErrNoOperation
 	}
 	return id, nil

@@ -109,9 +109,15 @@ func (q *query) cursor(name string) uuid.UUID {
 	if value == "" {
 		return uuid.Nil
 	}
-	id, err := uuid.Parse(value)
-	if err != nil || len(value) != len(uuid.Nil.String()) {
+	id, ok := parseID(value)
+	if !ok {
 		q.bad(name, "must be the nextCursor of a page")
 	}
 	return id
+}
+
+// parseID reads a UUID in its one form: uuid.Parse takes others, too.
+func parseID(text string) (id uuid.UUID, ok bool) {
+	id, err := uuid.Parse(text)
+	return id, err == nil && len(text) == len(uuid.Nil.String())
 }

@@ -18,9 +18,7 @@ const (
 func trace(c *gin.Context) {
 	id, ok := traceOfParent(c.GetHeader("Traceparent"))
 	if !ok {
-		var err error
-		text := c.GetHeader(traceHeader)
-		if id, err = uuid.Parse(text); err != nil || len(text) != len(uuid.Nil.String()) || id == uuid.Nil {
+		if id, ok = parseID(c.GetHeader(traceHeader)); !ok || id == uuid.Nil {
 			id = uuid.New()
 		}
 	}
