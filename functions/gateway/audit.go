@@ -61,8 +61,6 @@ const (
 	maxUserAgent = 200 // bytes; what is longer is cut
 )
 
-const auditKey = "audit"
-
 // auditing has a request of somebody who is known answered for: what it changes is entered in the transaction
 // that changes it, what it reads before it is shown.
 func (f *Function) auditing(c *gin.Context, p access.Principal, handle func(*gin.Context) error) error {
@@ -75,14 +73,10 @@ func (f *Function) auditing(c *gin.Context, p access.Principal, handle func(*gin
 		return handle(c)
 	}
 	entry := newEntry(c, p, action)
-	c.Set(auditKey, entry)
-	switch {
-	case !changes:
-		if err := f.store.EnterAudit(c.Request.Context(), entry); err != nil {
-			return err
-		}
-	case action != actionSubmit: // jobs of several requests are inserted together: their entries go with the jobs
+	if changes {
 		c.Request = c.Request.WithContext(apidb.WithAudit(c.Request.Context(), entry))
+	} else if err := f.store.EnterAudit(c.Request.Context(), entry); err != nil {
+		return err
 	}
 	return handle(c)
 }
@@ -119,15 +113,9 @@ func shorten(text string) string {
 	return text[:cut]
 }
 
-// entryOf is what the request's changes are entered as; nil: nobody has to answer for it.
-func entryOf(c *gin.Context) *apidb.Audit {
-	entry, _ := c.Value(auditKey).(*apidb.Audit)
-	return entry
-}
-
 // detail adds what else was asked for to the request's entry, and what it is about where the path does not say.
 func detail(c *gin.Context, resource string, asked any) error {
-	entry := entryOf(c)
+	entry := apidb.AuditOf(c.Request.Context())
 	if entry == nil {
 		return nil
 	}
@@ -141,9 +129,9 @@ func detail(c *gin.Context, resource string, asked any) error {
 	return err
 }
 
-// answerFor has the request's entry go with the jobs that it hands in.
+// answerFor has the request's entry go with the jobs that it hands in: those of several requests are inserted together.
 func answerFor(c *gin.Context, jobs []apidb.NewJob) {
-	if entry := entryOf(c); entry != nil {
+	if entry := apidb.AuditOf(c.Request.Context()); entry != nil {
 		for i := range jobs {
 			jobs[i].Audit = entry
 		}
@@ -230,8 +218,8 @@ func (q *query) id(name string) uuid.UUID {
 	if value == "" {
 		return uuid.Nil
 	}
-	id, err := uuid.Parse(value)
-	if err != nil || len(value) != len(uuid.Nil.String()) {
+	id, ok := parseID(value)
+	if !ok {
 		q.bad(name, "must be the id of a job")
 	}
 	return id

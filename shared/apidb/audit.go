@@ -37,8 +37,8 @@ func WithAudit(ctx context.Context, entry *Audit) context.Context {
 	return context.WithValue(ctx, auditKey{}, entry)
 }
 
-// auditOf is what ctx's transaction has to enter; nil: nothing.
-func auditOf(ctx context.Context) *Audit {
+// AuditOf is what the next change of ctx is to be entered as; nil: nobody has to answer for it.
+func AuditOf(ctx context.Context) *Audit {
 	if entry, _ := ctx.Value(auditKey{}).(*Audit); entry != nil && !entry.entered {
 		return entry
 	}
@@ -47,7 +47,7 @@ func auditOf(ctx context.Context) *Audit {
 
 // audited is a transaction of a request, entered where somebody has to answer for it.
 func (s *Store) audited(ctx context.Context, fn func(q *gen.Queries) error) error {
-	entry := auditOf(ctx)
+	entry := AuditOf(ctx)
 	if entry == nil {
 		return s.tx(ctx, fn)
 	}
@@ -63,14 +63,14 @@ func (s *Store) audited(ctx context.Context, fn func(q *gen.Queries) error) erro
 
 // touches says what the entry is about, where only the transaction knows.
 func touches(ctx context.Context, owner, resource string) {
-	if entry := auditOf(ctx); entry != nil {
+	if entry := AuditOf(ctx); entry != nil {
 		entry.Owner, entry.Resource = owner, resource
 	}
 }
 
 // makes says which job comes of what the entry is about, where only the transaction knows.
 func makes(ctx context.Context, job uuid.UUID) {
-	if entry := auditOf(ctx); entry != nil {
+	if entry := AuditOf(ctx); entry != nil {
 		entry.JobIDs = []uuid.UUID{job}
 	}
 }
