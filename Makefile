@@ -29,7 +29,7 @@ KAFKA_SUITES = $(shell grep -rl --include='*_test.go' '"$(MODULE)/shared/kafkate
 SNAPSHOT := git ls-files -z --cached --others --exclude-standard | xargs -0 sha1sum 2>/dev/null || true
 
 # Modules of their own, whose libraries are no dependencies of ours.
-MODULES := local/load/river local/load/plots local/examples/function-go
+MODULES := local/load/river local/load/plots local/examples/function-go .ci/manifests
 
 # What the example functions in other languages need is kept beside them.
 PYTHON_READY     := local/examples/function-python/.venv/ready
@@ -100,6 +100,10 @@ $(PYTHON_READY): local/examples/function-python/requirements.txt
 $(JAVASCRIPT_READY): local/examples/function-javascript/package-lock.json
 	cd $(<D) && npm ci --no-audit --no-fund --ignore-scripts
 	@touch $@
+
+.PHONY: manifests
+manifests: ## build what is in knative/, validate it as a cluster would, and hold it against the code
+	go test -C .ci/manifests -vet=off -count=1 ./... # what is checked lies outside the module, and Go would not see it change
 
 .PHONY: bench
 bench: ## every measurement beside River, an hour or two; writes docs/performance/
