@@ -51,7 +51,7 @@ func NewReport(cfg ReportConfig) (_ *Report, err error) {
 		}
 	}
 	if cfg.Bucket != "" {
-		if r.store, err = reportstore.Open(context.Background(), cfg.Bucket); err != nil {
+		if r.store, err = reportstore.Open(cfg.Bucket); err != nil {
 			return nil, fmt.Errorf("REPORT_BUCKET: %w", err)
 		}
 	}

@@ -61,7 +61,7 @@ func (b *bucket) at(name string) string {
 	return "s3://" + name + "?region=eu-central-1&use_path_style=true&endpoint=" + url.QueryEscape(b.server.URL)
 }
 
-// The SDK takes keys from the environment only, of the whole process.
+// Keys are taken from the environment, of the whole process.
 func init() {
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_EC2_METADATA_DISABLED": "true",

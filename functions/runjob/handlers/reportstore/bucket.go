@@ -1,12 +1,14 @@
 package reportstore
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
-	"gocloud.dev/blob"
+	"github.com/minio/minio-go/v7"
 )
 
 const (
@@ -27,22 +29,40 @@ type upload struct {
 	err    error
 }
 
-// beginUpload starts the uploader. It has a context of its own, since it must still be able to call its parts off
-// when ctx has ended: it would do that by the same context.
-func (s *Store) beginUpload(ctx context.Context, key, contentType string) *upload {
+// beginUpload starts the uploader. It has a context of its own, since it must hear of the end of ctx by its pipe, and
+// call its parts off, rather than be cut off.
+func (b *bucket) beginUpload(ctx context.Context, key, contentType string) *upload {
 	from, pipe := io.Pipe()
 	u := &upload{ctx: ctx, pipe: pipe, done: make(chan struct{})}
 	var own context.Context
 	own, u.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
 		defer close(u.done)
-		u.err = s.bucket.Upload(own, key, from, &blob.WriterOptions{
-			ContentType: contentType, BufferSize: partSize, MaxConcurrency: partsAtOnce,
-		})
+		u.err = b.put(own, key, contentType, from)
 		_ = from.CloseWithError(errors.Join(u.err, io.ErrClosedPipe)) // who writes hears of it
 	}()
 	u.unhook = context.AfterFunc(ctx, func() { _ = pipe.CloseWithError(context.Cause(ctx)) })
 	return u
+}
+
+// put sends what fits into one part at once, and else part by part.
+func (b *bucket) put(ctx context.Context, key, contentType string, from io.Reader) error {
+	first, err := io.ReadAll(io.LimitReader(from, partSize))
+	if err != nil {
+		return err
+	}
+	// Not every store understands bodies that are signed piece by piece; a checksum goes along all the same.
+	options := minio.PutObjectOptions{ContentType: contentType, ServerSideEncryption: b.sealed, DisableContentSha256: true}
+	body, size := io.Reader(bytes.NewReader(first)), int64(len(first))
+	if size == partSize {
+		body, size = io.MultiReader(body, from), -1
+		options.PartSize, options.NumThreads, options.ConcurrentStreamParts = partSize, partsAtOnce, true
+	}
+	_, err = b.client.PutObject(ctx, b.name, b.prefix+key, body, size, options)
+	if code := minio.ToErrorResponse(err).Code; code != "" { // the error itself has only the store's sentence
+		return fmt.Errorf("%s: %w", code, err)
+	}
+	return err
 }
 
 func (u *upload) Write(p []byte) (int, error) { return u.pipe.Write(p) }

@@ -5,33 +5,27 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-
-	"gocloud.dev/blob"
 )
 
 // file is one in a folder, under another name until it is whole.
 type file struct {
-	to     *blob.Writer
-	cancel context.CancelFunc
+	ctx    context.Context // of who writes
 	temp   *os.File
 	folder string
+	name   string
 }
 
-func (s *Store) beginFile(ctx context.Context, folder, key, contentType string) (*file, error) {
+func beginFile(ctx context.Context, folder, name string) (*file, error) {
 	removeTemporary(folder)
-	f := &file{folder: folder}
-	ctx, f.cancel = context.WithCancel(ctx)
-	var err error
-	f.to, err = s.bucket.NewWriter(ctx, key, &blob.WriterOptions{
-		ContentType: contentType,
-		BeforeWrite: func(as func(any) bool) error { as(&f.temp); return nil },
-	})
-	if err != nil {
-		f.cancel()
-		f.forget()
+	if err := os.MkdirAll(folder, folderRights); err != nil {
 		return nil, err
 	}
-	return f, nil
+	temp, err := os.CreateTemp(folder, name+".*.tmp")
+	if err != nil {
+		_ = os.Remove(folder) // where it would have been the only file
+		return nil, err
+	}
+	return &file{ctx: ctx, temp: temp, folder: folder, name: name}, nil
 }
 
 // removeTemporary removes files that were never finished.
@@ -42,22 +36,27 @@ func removeTemporary(folder string) {
 	}
 }
 
-func (f *file) Write(p []byte) (int, error) { return f.to.Write(p) }
+func (f *file) Write(p []byte) (int, error) {
+	if f.ctx.Err() != nil {
+		return 0, context.Cause(f.ctx)
+	}
+	return f.temp.Write(p)
+}
 
 // commit makes the file be there also after a loss of power.
 func (f *file) commit() error {
-	if err := f.temp.Sync(); err != nil {
+	if f.ctx.Err() != nil {
 		f.abort()
-		return err
+		return context.Cause(f.ctx)
 	}
-	err := f.to.Close()
-	f.cancel()
+	err := errors.Join(f.temp.Sync(), f.temp.Close())
 	if err == nil {
-		err = syncFolder(f.folder)
+		err = os.Rename(f.temp.Name(), filepath.Join(f.folder, f.name))
 	}
-	if err != nil {
-		f.forget()
+	if err == nil {
+		return syncFolder(f.folder)
 	}
+	f.forget()
 	return err
 }
 
@@ -70,15 +69,12 @@ func syncFolder(folder string) error {
 }
 
 func (f *file) abort() {
-	f.cancel()
-	_ = f.to.Close() // it says that it was cancelled
+	_ = f.temp.Close()
 	f.forget()
 }
 
-// forget removes what is left of a writer that could not end, and the folder where it was the only file.
+// forget removes what is left of a file that could not become whole, and the folder where it was the only one.
 func (f *file) forget() {
-	if f.temp != nil {
-		_ = os.Remove(f.temp.Name())
-	}
+	_ = os.Remove(f.temp.Name())
 	_ = os.Remove(f.folder)
 }

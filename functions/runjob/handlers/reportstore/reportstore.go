@@ -10,13 +10,9 @@ import (
 	"fmt"
 	"hash"
 	"net/url"
+	"os"
 	"path"
 	"path/filepath"
-	"strings"
-
-	"gocloud.dev/blob"
-	"gocloud.dev/blob/fileblob"
-	_ "gocloud.dev/blob/s3blob" // s3://
 )
 
 // folderRights: reports are nobody else's business.
@@ -24,50 +20,42 @@ const folderRights = 0o700
 
 // Store is where the files are kept.
 type Store struct {
-	bucket *blob.Bucket
 	base   *url.URL // of locations
-	folder string   // empty: in a bucket
+	bucket *bucket  // nil: in folder
+	folder string
 }
 
 // Open takes the address of a folder, file:///var/reports, which is made where there is none, or of a bucket,
-// s3://name?region=…, with the parameters of gocloud.dev/blob/s3blob. Nobody asks yet whether the bucket is there.
-func Open(ctx context.Context, address string) (*Store, error) {
+// s3://name?region=…; docs/job-types.md lists the parameters. Nobody asks yet whether the bucket is there.
+func Open(address string) (*Store, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, errors.New("it is not a URL") // err has all of it
 	}
 	switch {
 	case u.Scheme == "file" && u.Host == "" && u.RawQuery == "" && path.IsAbs(u.Path):
-		return openFolder(filepath.Clean(u.Path))
-	case u.Scheme == "s3" && u.Host != "" && u.User == nil && (u.Path == "" || u.Path == "/"):
-		prefix := u.Query().Get("prefix")
-		if prefix != "" && !strings.HasSuffix(prefix, "/") {
-			return nil, errors.New("its prefix must end with a slash")
+		folder := filepath.Clean(u.Path)
+		if err := os.MkdirAll(folder, folderRights); err != nil {
+			return nil, err
 		}
-		bucket, err := blob.OpenBucket(ctx, address)
+		return &Store{base: &url.URL{Scheme: "file", Path: folder + "/"}, folder: folder}, nil
+	case u.Scheme == "s3" && u.Host != "" && u.User == nil && (u.Path == "" || u.Path == "/"):
+		bucket, err := openBucket(u)
 		if err != nil {
 			return nil, err
 		}
-		return &Store{bucket: bucket, base: &url.URL{Scheme: "s3", Host: u.Host, Path: "/" + prefix}}, nil
+		return &Store{bucket: bucket, base: &url.URL{Scheme: "s3", Host: u.Host, Path: "/" + bucket.prefix}}, nil
 	default:
 		return nil, errors.New("it must be file:///… or s3://…")
 	}
 }
 
-func openFolder(folder string) (*Store, error) {
-	bucket, err := fileblob.OpenBucket(folder, &fileblob.Options{
-		CreateDir: true, DirFileMode: folderRights,
-		NoTempDir: true, // or the file could not be renamed to its name
-		Metadata:  fileblob.MetadataDontWrite,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &Store{bucket: bucket, base: &url.URL{Scheme: "file", Path: folder + "/"}, folder: folder}, nil
-}
-
 // Close lets go of the store.
-func (s *Store) Close() { _ = s.bucket.Close() } // nothing of it is open by then
+func (s *Store) Close() {
+	if s.bucket != nil {
+		s.bucket.close()
+	}
+}
 
 // File is one that is being written. It ends with Commit or Abort.
 type File struct {
@@ -89,10 +77,10 @@ type target interface {
 // writers of the same folder have left behind that were killed.
 func (s *Store) Create(ctx context.Context, folder, name, contentType string) (f *File, err error) {
 	f = &File{hash: sha256.New(), Location: s.base.JoinPath(folder, name).String()}
-	if s.folder != "" {
-		f.to, err = s.beginFile(ctx, filepath.Join(s.folder, folder), folder+"/"+name, contentType)
+	if s.bucket == nil {
+		f.to, err = beginFile(ctx, filepath.Join(s.folder, folder), name)
 	} else {
-		f.to = s.beginUpload(ctx, folder+"/"+name, contentType)
+		f.to = s.bucket.beginUpload(ctx, folder+"/"+name, contentType)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", f.Location, err)
