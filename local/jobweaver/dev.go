@@ -1,3 +1,5 @@
+//go:build !nodev
+
 package main
 
 import (
@@ -6,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -132,23 +133,6 @@ func fromEnvironment(o *dev.Options) error {
 		return errors.New("--only kafka starts a broker, and KAFKA_BROKERS names one already")
 	}
 	return nil
-}
-
-func queues() []string {
-	if list := splitList(os.Getenv("QUEUES")); len(list) > 0 {
-		return list
-	}
-	return []string{"default"}
-}
-
-func splitList(text string) []string {
-	var list []string
-	for part := range strings.SplitSeq(text, ",") {
-		if part = strings.TrimSpace(part); part != "" {
-			list = append(list, part)
-		}
-	}
-	return list
 }
 
 func welcome(o dev.Options, url string) {

@@ -87,3 +87,20 @@ func newTopics() *cobra.Command {
 	})
 	return topics
 }
+
+func queues() []string {
+	if list := splitList(os.Getenv("QUEUES")); len(list) > 0 {
+		return list
+	}
+	return []string{"default"}
+}
+
+func splitList(text string) []string {
+	var list []string
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			list = append(list, part)
+		}
+	}
+	return list
+}
