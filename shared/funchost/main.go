@@ -13,10 +13,15 @@ import (
 
 // Main is a function's whole process: it reads the environment, has the function built, and runs it
 // until SIGTERM or SIGINT. It exits with 0 after a clean drain, and with 1 and one line on stderr when
-// it cannot start. A second signal ends the process at once.
+// it cannot start. A second signal ends the process at once. With the argument healthcheck it asks the function
+// of the same environment whether it is ready, and exits with 0 or 1.
 func Main(name string, build func(ctx context.Context, env *Env) (Function, error)) {
 	ctx := untilSignal(context.Background())
-	if err := runProcess(ctx, name, build); err != nil {
+	run := func() error { return runProcess(ctx, name, build) }
+	if wantsHealthcheck() {
+		run = func() error { return runHealthcheck(ctx) }
+	}
+	if err := run(); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %s\n", name, strings.ReplaceAll(err.Error(), "\n", "; "))
 		os.Exit(1)
 	}
