@@ -93,6 +93,7 @@ func (f *Function) beat(ctx context.Context, publish funchost.Publish) {
 }
 
 func (f *Function) beatOnce(ctx context.Context) error {
+	defer f.calls.Begin("a beat")()
 	began := time.Now()
 	answered := f.answered.Load() // before the list: what these claims took is in it, or settled
 	attempts := f.pool.list()

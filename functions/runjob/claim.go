@@ -108,6 +108,7 @@ func (f *Function) claimPart(ctx, work context.Context, orders []ordered) error 
 		}
 	}
 	return retry(ctx, "claim attempts", func() error {
+		defer f.calls.Begin("a claim")()
 		era, began := f.pool.now(), time.Now()
 		claims, err := f.store.Claim(work, f.id, asked)
 		if err != nil {

@@ -101,6 +101,11 @@ func (c *consumers) take(limit int) []delivered {
 	return batch
 }
 
+// joined says whether this worker is a member of every queue's group.
+func (c *consumers) joined() bool {
+	return !slices.ContainsFunc(c.all, func(q *queueConsumer) bool { return !q.Joined() })
+}
+
 // held lists the partitions of each queue.
 func (c *consumers) held() map[string][]int32 {
 	byQueue := make(map[string][]int32, len(c.all))

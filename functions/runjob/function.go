@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -44,6 +45,7 @@ type Function struct {
 	wake      chan struct{} // there may be something to claim and room for it
 	wantsRoom atomic.Bool   // who claims waits for room, not for records
 
+	calls    funchost.Calls
 	finished *intake[finished] // from the pool, to be settled
 	said     *intake[finished] // settled, to be published
 	wishes   *intake[wish]     // to cancel, of attempts that are not here
@@ -98,7 +100,18 @@ func (f *Function) ID() string { return f.id }
 
 // Host is how the function is hosted.
 func (f *Function) Host() funchost.Function {
-	return funchost.Function{Name: Name, Run: f.Run, Ready: f.store.Ping, KafkaOnly: true}
+	return funchost.Function{
+		Name: Name, Run: f.Run, Ready: f.store.Ping, Joined: f.consumers.joined, Oldest: f.oldest, KafkaOnly: true,
+	}
+}
+
+// oldest is what of this worker's own has lasted for longest, where nothing of it may last. A handler may, until its
+// timeout; when no slot is left but for those beyond theirs, only a new process gets any work done.
+func (f *Function) oldest() (what string, since time.Time) {
+	if since := f.pool.outstayed(time.Now()); !since.IsZero() {
+		return "every slot's handler", since
+	}
+	return f.calls.Oldest()
 }
 
 func (f *Function) decided(one finished) {

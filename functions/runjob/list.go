@@ -23,6 +23,21 @@ func (p *pool) figures() figures {
 	return f
 }
 
+// outstayed is since when every slot has a handler that ignores its timeout; zero: not every one has.
+func (p *pool) outstayed(now time.Time) (since time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, a := range p.running {
+		if a == nil || now.Before(a.dueAt) {
+			return time.Time{}
+		}
+		if a.dueAt.After(since) {
+			since = a.dueAt
+		}
+	}
+	return since
+}
+
 // free is how many more attempts would start at once.
 func (p *pool) free() int {
 	p.mu.Lock()

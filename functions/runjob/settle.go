@@ -49,6 +49,7 @@ func (f *Function) settle(ctx context.Context, part []*finished) error {
 		outcomes[i] = one.outcome
 	}
 	return retry(ctx, "settle attempts", func() error {
+		defer f.calls.Begin("settling")()
 		settled, err := f.store.Settle(ctx, f.id, outcomes)
 		if err != nil {
 			return err

@@ -45,7 +45,10 @@ type Config struct {
 	LogFormat string `envconfig:"LOG_FORMAT" default:"json" desc:"json or text"`
 
 	ShutdownGrace time.Duration `envconfig:"SHUTDOWN_GRACE" default:"30s" desc:"how long a stop may take"`
-	ShutdownDelay time.Duration `envconfig:"SHUTDOWN_DELAY" default:"1s" desc:"how long HTTP is served after the stop"`
+	ShutdownDelay time.Duration `envconfig:"SHUTDOWN_DELAY" default:"1s" desc:"how long after the stop, and after the last request since, HTTP is still served"`
+
+	ReadinessGrace time.Duration `envconfig:"READINESS_GRACE" default:"10s" desc:"how long the database, the brokers or K_SINK may be away before the readiness probe says so; it is ready again with their first answer"`
+	StuckAfter     time.Duration `envconfig:"STUCK_AFTER" default:"10m" desc:"how long one handler or tick may take, while nothing is away, before the liveness probe fails"`
 
 	Queues []string `envconfig:"QUEUES" default:"default" desc:"the queues, separated by commas"`
 
@@ -67,6 +70,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.ShutdownGrace == 0 {
 		c.ShutdownGrace = defaultGrace
+	}
+	if c.ReadinessGrace == 0 {
+		c.ReadinessGrace = defaultReadinessGrace
+	}
+	if c.StuckAfter == 0 {
+		c.StuckAfter = defaultStuckAfter
 	}
 	if c.serving == (timeouts{}) {
 		c.serving = serving
@@ -95,6 +104,10 @@ func (c Config) check(f Function) error {
 		return fmt.Errorf("PORT: %d is no port", c.Port)
 	case c.ShutdownGrace < 0:
 		return fmt.Errorf("SHUTDOWN_GRACE: %s is negative", c.ShutdownGrace)
+	case c.ReadinessGrace < 0:
+		return fmt.Errorf("READINESS_GRACE: %s is negative", c.ReadinessGrace)
+	case c.StuckAfter < 0:
+		return fmt.Errorf("STUCK_AFTER: %s is negative", c.StuckAfter)
 	case c.ShutdownDelay < 0:
 		return fmt.Errorf("SHUTDOWN_DELAY: %s is negative", c.ShutdownDelay)
 	}

@@ -41,8 +41,13 @@ type Function struct {
 	Tick Tick
 	Wake <-chan struct{} // shortens the wait for the next tick
 
-	// Ready is asked for readiness, beside what the host knows itself: does the database answer?
+	// Ready asks whether the database answers. The host asks now and then, not for each probe.
 	Ready func(ctx context.Context) error
+	// Joined says whether Run is in all its consumer groups; nil: it has none.
+	Joined func() bool
+	// Oldest is what of Run's has been under way for longest and ought to have ended, and since when, whatever is away;
+	// zero where there is nothing. A process in which it does not end is not alive.
+	Oldest func() (what string, since time.Time)
 
 	// HTTP is served beside probes and metrics. A function with it is ready whatever the broker does.
 	HTTP http.Handler
@@ -59,4 +64,5 @@ type Function struct {
 	Run func(ctx context.Context, say Publish) error
 
 	KafkaOnly bool // refuses FUNC_TRANSPORT=http
+	Silent    bool // says nothing, and so needs no broker
 }

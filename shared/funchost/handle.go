@@ -65,7 +65,7 @@ func (h *host) settle(ctx context.Context, batch []event.Event, enough func() bo
 
 // call calls Handle once. A panic is an error.
 func (h *host) call(ctx context.Context, batch []event.Event) (say []event.Event, err error) {
-	defer h.calls.begin("handle")()
+	defer h.calls.Begin("handle")()
 	began := time.Now()
 	defer func() {
 		if p := recover(); p != nil {

@@ -31,10 +31,11 @@ type host struct {
 	clock     chan struct{}             // has one value while a tick is under way
 	seats     chan struct{}             // one a request that is being handled
 
-	calls    watch
+	calls    Calls
 	handling trouble
 	ticking  trouble
-	asking   trouble     // whether the function is ready
+	care     *care
+	visits   visits
 	stopping atomic.Bool // take nothing more
 }
 
@@ -52,15 +53,20 @@ func Run(ctx context.Context, cfg Config, f Function) error {
 	defer stop()
 	work, endWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer endWork()
-	web, err := h.listen(work)
+	parts := &group{stop: stop}
+	err = h.startCare(ctx, parts)
+	var web *web
+	if err == nil {
+		web, err = h.listen(work)
+	}
 	if err != nil {
+		stop()
 		h.publisher.close()
-		return err
+		return errors.Join(err, parts.Wait())
 	}
 	telemetry.Logger(ctx).InfoContext(ctx, "function runs", "version", Version,
 		"transport", cfg.FuncTransport, "topics", f.Topics, "sink", cfg.Sink, "address", web.address())
 
-	parts := &group{stop: stop}
 	h.start(ctx, work, parts)
 	serving := &group{stop: stop}
 	serving.start(web.serve)
@@ -84,7 +90,6 @@ func newHost(cfg Config, f Function) (*host, error) {
 		seats:    make(chan struct{}, maxRequests),
 		handling: trouble{what: "handle"},
 		ticking:  trouble{what: "tick"},
-		asking:   trouble{what: "ready"},
 	}
 	if len(f.Topics) > 0 && cfg.FuncTransport == TransportKafka {
 		consumer, err := kafkaevent.NewBatchConsumer(cfg.Kafka, "jobweaver-"+f.Name, f.Topics, maxBatch)
@@ -99,9 +104,27 @@ func newHost(cfg Config, f Function) (*host, error) {
 	return h, err
 }
 
+// startCare has what the function needs watched, where somebody may ask for it.
+func (h *host) startCare(ctx context.Context, parts *group) error {
+	if h.cfg.NoListen {
+		return nil
+	}
+	care, closing, err := h.newCare()
+	if err != nil {
+		return err
+	}
+	h.care = care
+	parts.start(func() error {
+		defer closing()
+		care.watch(ctx)
+		return nil
+	})
+	return nil
+}
+
 // start starts the parts. They take nothing more once ctx ends, and finish under work.
 func (h *host) start(ctx, work context.Context, parts *group) {
-	if h.publisher.warm != nil {
+	if h.publisher.warm != nil && !h.f.Silent {
 		parts.start(func() error {
 			if err := h.publisher.warm(ctx); err != nil {
 				telemetry.Logger(ctx).DebugContext(ctx, "broker not reached yet", "error", err)
@@ -146,7 +169,7 @@ func (h *host) drain(work context.Context, web *web, parts, serving *group) erro
 	ended := make(chan error, 1)
 	go func() {
 		if h.servesHTTP() {
-			pause(work, h.cfg.ShutdownDelay) // who has not heard yet that we are not ready still gets in
+			h.visits.quiet(work, h.cfg.ShutdownDelay, h.cfg.ShutdownGrace/2)
 			web.shutdown(work)
 		}
 		if h.f.HTTPEnded != nil {

@@ -63,7 +63,7 @@ func (h *host) tick(ctx context.Context) (time.Duration, error) {
 
 // callTick calls Tick. A panic is an error.
 func (h *host) callTick(ctx context.Context) (say []event.Event, next time.Duration, err error) {
-	defer h.calls.begin("tick")()
+	defer h.calls.Begin("tick")()
 	began := time.Now()
 	defer func() {
 		if p := recover(); p != nil {

@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// stuckAfter is how long one call may take before the process is better started again. A database or
-// a broker that is away makes many short calls, not a long one.
-const stuckAfter = 10 * time.Minute
+// defaultStuckAfter is longer than whatever a handler or a tick does in one go may take.
+const defaultStuckAfter = 10 * time.Minute
 
-// watch knows which calls are under way, and since when.
-type watch struct {
+// Calls knows which calls are under way, and since when.
+type Calls struct {
 	mu    sync.Mutex
 	calls map[*call]struct{}
 }
@@ -21,8 +20,8 @@ type call struct {
 	began time.Time
 }
 
-// begin notes a call; the returned function notes its end.
-func (w *watch) begin(what string) (end func()) {
+// Begin notes a call; the returned function notes its end.
+func (w *Calls) Begin(what string) (end func()) {
 	c := &call{what: what, began: time.Now()}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -37,13 +36,37 @@ func (w *watch) begin(what string) (end func()) {
 	}
 }
 
-// stuck is an error when a call has been under way for too long.
-func (w *watch) stuck(now time.Time) error {
+// Oldest is the call that has been under way for longest; zero where there is none.
+func (w *Calls) Oldest() (what string, since time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for c := range w.calls {
-		if took := now.Sub(c.began); took > stuckAfter {
-			return fmt.Errorf("%s has not returned for %s", c.what, took.Round(time.Second))
+		if since.IsZero() || c.began.Before(since) {
+			what, since = c.what, c.began
+		}
+	}
+	return what, since
+}
+
+// alive is an error when something has been under way for too long although all that it could wait for outside was
+// there: then the process is better started again. It must not be because the database is away: starting again would
+// not bring that back, and many that start at once would hold it up when it comes.
+func (h *host) alive(now time.Time) error {
+	away := h.care.lastAway(now)
+	asked := []func() (string, time.Time){h.calls.Oldest}
+	if h.f.Oldest != nil {
+		asked = append(asked, h.f.Oldest)
+	}
+	for _, oldest := range asked {
+		what, since := oldest()
+		if since.IsZero() {
+			continue
+		}
+		if since.Before(away) {
+			since = away
+		}
+		if took := now.Sub(since); took > h.cfg.StuckAfter {
+			return fmt.Errorf("%s has not ended for %s", what, took.Round(time.Second))
 		}
 	}
 	return nil

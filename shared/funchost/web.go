@@ -16,10 +16,9 @@ import (
 )
 
 const (
-	probePatience = 2 * time.Second
-
 	livenessPath  = "/health/liveness"
 	readinessPath = "/health/readiness"
+	metricsPath   = "/metrics"
 )
 
 // web is the function's HTTP server; without a listener it serves nothing.
@@ -55,7 +54,7 @@ func (h *host) listen(ctx context.Context) (*web, error) {
 		return nil, err
 	}
 	server := h.cfg.serving.server()
-	server.Handler = protect(h.cfg.TLS.guard(h.routes()))
+	server.Handler = protect(h.cfg.TLS.guard(h.count(h.routes())))
 	server.TLSConfig = secure
 	server.BaseContext = func(net.Listener) context.Context { return ctx }
 	server.ErrorLog = slog.NewLogLogger(telemetry.Logger(ctx).Handler(), slog.LevelWarn)
@@ -105,13 +104,13 @@ func (h *host) servesHTTP() bool {
 func (h *host) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+livenessPath, func(w http.ResponseWriter, _ *http.Request) {
-		answerProbe(w, h.calls.stuck(time.Now()))
+		answerProbe(w, h.alive(time.Now()))
 	})
-	mux.HandleFunc("GET "+readinessPath, func(w http.ResponseWriter, r *http.Request) {
-		answerProbe(w, h.ready(r.Context()))
+	mux.HandleFunc("GET "+readinessPath, func(w http.ResponseWriter, _ *http.Request) {
+		answerProbe(w, h.ready(time.Now()))
 	})
 	if !h.f.HTTPMetrics {
-		mux.Handle("GET /metrics", telemetry.MetricsHandler())
+		mux.Handle("GET "+metricsPath, telemetry.MetricsHandler())
 	}
 	if h.f.HTTP != nil {
 		mux.Handle("/", h.f.HTTP)
@@ -123,29 +122,11 @@ func (h *host) routes() http.Handler {
 
 // ready says whether the function can do its work. What exactly is wrong stands in the log, not in
 // the answer, which anybody may read.
-func (h *host) ready(ctx context.Context) error {
+func (h *host) ready(now time.Time) error {
 	if h.stopping.Load() {
 		return errors.New("stopping")
 	}
-	if h.f.Ready != nil {
-		ctx, cancel := context.WithTimeout(ctx, probePatience)
-		defer cancel()
-		err := h.f.Ready(ctx)
-		h.asking.note(ctx, err)
-		if err != nil {
-			return errors.New("store is away")
-		}
-	}
-	if h.f.HTTP != nil || h.cfg.FuncTransport == TransportHTTP {
-		return nil // while nobody calls us nothing is published, so trouble with that would never end
-	}
-	if h.consumer != nil && !h.consumer.Group().Joined() {
-		return errors.New("not yet in the consumer group")
-	}
-	if h.publisher.trouble.ongoing() {
-		return errors.New("cannot publish")
-	}
-	return nil
+	return h.care.ready(now)
 }
 
 func answerProbe(w http.ResponseWriter, err error) {

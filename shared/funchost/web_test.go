@@ -19,22 +19,51 @@ import (
 func TestReadinessFollowsTheStore(t *testing.T) {
 	t.Parallel()
 	var away atomic.Bool
-	s := newSite(t, Config{}, Function{Tick: neverTick, Ready: func(context.Context) error {
+	s := newSite(t, Config{ReadinessGrace: 50 * time.Millisecond}, Function{Tick: neverTick, Ready: func(context.Context) error {
 		if away.Load() {
 			return errors.New("secret address refused")
 		}
 		return nil
 	}})
-	if got := s.do("GET", "/health/readiness", ""); got.status != 200 || !strings.Contains(got.body, `"UP"`) {
+	if got := s.untilReadiness(200); !strings.Contains(got.body, `"UP"`) {
 		t.Errorf("answered %+v", got)
 	}
 	away.Store(true)
-	got := s.do("GET", "/health/readiness", "")
-	if got.status != 503 || !strings.Contains(got.body, `"DOWN"`) || strings.Contains(got.body, "secret") {
+	got := s.untilReadiness(503)
+	if !strings.Contains(got.body, `"DOWN"`) || strings.Contains(got.body, "secret") {
 		t.Errorf("answered %+v", got)
 	}
 	if got := s.do("GET", "/health/liveness", ""); got.status != 200 {
 		t.Errorf("liveness answered %+v", got)
+	}
+	away.Store(false)
+	s.untilReadiness(200)
+}
+
+// untilReadiness asks until the probe has the status.
+func (s *site) untilReadiness(status int) answered {
+	s.t.Helper()
+	for ctx := within(s.t, time.Minute); ; {
+		if got := s.do("GET", "/health/readiness", ""); got.status == status {
+			return got
+		}
+		if ctx.Err() != nil {
+			s.t.Fatalf("readiness was never %d", status)
+		}
+	}
+}
+
+func TestAProbeIsAnsweredAtOnceWhateverHangs(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, Config{ReadinessGrace: time.Minute}, Function{Tick: neverTick, Ready: func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}})
+	for range 10 {
+		began := time.Now()
+		if got := s.do("GET", "/health/readiness", ""); got.status != 503 || time.Since(began) > time.Second {
+			t.Fatalf("answered %+v after %s", got, time.Since(began))
+		}
 	}
 }
 
@@ -52,11 +81,7 @@ func TestAFunctionOnKafkaIsReadyOnceItIsInItsGroup(t *testing.T) {
 		t.Errorf("without a broker: %+v", got)
 	}
 	s := newPlace(t).site(Function{})
-	for ctx := within(t, time.Minute); s.do("GET", "/health/readiness", "").status != 200; {
-		if ctx.Err() != nil {
-			t.Fatal("never ready")
-		}
-	}
+	s.untilReadiness(200)
 }
 
 func TestTheGatewayIsReadyWithoutABroker(t *testing.T) {
@@ -65,9 +90,7 @@ func TestTheGatewayIsReadyWithoutABroker(t *testing.T) {
 	s := p.site(Function{Topics: []string{}, HTTP: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprint(w, "own page ", r.URL.Path)
 	})})
-	if got := s.do("GET", "/health/readiness", ""); got.status != 200 {
-		t.Errorf("answered %+v", got)
-	}
+	s.untilReadiness(200)
 	if got := s.do("DELETE", "/api/x", ""); got.body != "own page /api/x" {
 		t.Errorf("answered %+v", got)
 	}
@@ -87,22 +110,6 @@ func (p *place) site(f Function) *site {
 		f.Handle = func(context.Context, []event.Event) ([]event.Event, error) { return nil, nil }
 	}
 	return &site{t: p.t, url: "http://" + listener.Addr().String(), stop: start(p.t, p.cfg, f)}
-}
-
-func TestACallThatHangsIsNotAlive(t *testing.T) {
-	t.Parallel()
-	var w watch
-	end := w.begin("handle")
-	if err := w.stuck(time.Now().Add(stuckAfter - time.Second)); err != nil {
-		t.Errorf("too early: %v", err)
-	}
-	if err := w.stuck(time.Now().Add(stuckAfter + time.Second)); err == nil {
-		t.Error("not seen")
-	}
-	end()
-	if err := w.stuck(time.Now().Add(time.Hour)); err != nil {
-		t.Errorf("after its end: %v", err)
-	}
 }
 
 func TestMetricsCountWhatAFunctionDoes(t *testing.T) {
@@ -148,11 +155,7 @@ func TestAStopServesOnUntilWhoCallsHasHeardOfIt(t *testing.T) {
 	await(t, "the request is handled", inside)
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.stop() }()
-	for ctx := within(t, time.Minute); s.do("GET", "/health/readiness", "").status != 503; {
-		if ctx.Err() != nil {
-			t.Fatal("ready for ever")
-		}
-	}
+	s.untilReadiness(503)
 	close(release)
 	if got := await(t, "the answer", finished); got.status != 202 {
 		t.Errorf("answered %+v", got)

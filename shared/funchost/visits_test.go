@@ -1,0 +1,88 @@
+package funchost
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+)
+
+func TestTheDoorIsOpenUntilNobodyHasComeForAWhile(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		come []time.Duration // after the stop, each for a second
+		want time.Duration
+	}{
+		"nobody":                  {nil, 2 * time.Second},
+		"one":                     {[]time.Duration{time.Second}, 4 * time.Second},
+		"one after another":       {[]time.Duration{0, 2 * time.Second, 4 * time.Second, 6 * time.Second}, 9 * time.Second},
+		"one that comes too late": {[]time.Duration{3 * time.Second}, 2 * time.Second},
+		"some who never end": {[]time.Duration{
+			0, 2 * time.Second, 4 * time.Second, 6 * time.Second, 8 * time.Second, 10 * time.Second, 12 * time.Second,
+		}, 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				v := &visits{}
+				for _, at := range c.come {
+					time.AfterFunc(at, func() {
+						v.begin()
+						time.AfterFunc(time.Second, v.end)
+					})
+				}
+				began := time.Now()
+				v.quiet(t.Context(), 2*time.Second, 10*time.Second)
+				// A visit under way is looked at again after as long as there has to be quiet.
+				if took := time.Since(began); took < c.want || took >= c.want+2*time.Second {
+					t.Errorf("closed after %s", took)
+				}
+				<-time.After(time.Minute) // of the bubble's time: those who come later end, too
+			})
+		})
+	}
+}
+
+// A queue-proxy that has not drained, or a client with the address at hand, comes after the stop, too.
+func TestWhoComesAfterTheStopIsServed(t *testing.T) {
+	t.Parallel()
+	const delay = 200 * time.Millisecond
+	inside, release := make(chan struct{}), make(chan struct{})
+	var handled atomic.Int64
+	s := newSite(t, Config{ShutdownDelay: delay}, Function{
+		Handle: func(_ context.Context, batch []event.Event) ([]event.Event, error) {
+			if batch[0].ID() == "long" {
+				close(inside)
+				<-release
+			}
+			handled.Add(1)
+			return nil, nil
+		},
+	})
+	long := make(chan answered, 1)
+	go func() { long <- s.do("POST", "/", "{}", binary("long")...) }()
+	await(t, "the long one is under way", inside)
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.stop() }()
+	s.untilReadiness(http.StatusServiceUnavailable)
+	last := time.Now()
+	for came := 0; came < 20 || time.Since(last) < 2*delay; came++ { // for longer than without anybody
+		if got := s.do("POST", "/", "{}", binary("late")...); got.status != http.StatusAccepted {
+			t.Fatalf("who came %s after the stop was answered %+v", time.Since(last), got)
+		}
+	}
+	close(release)
+	if got := await(t, "the answer to the long one", long); got.status != http.StatusAccepted {
+		t.Errorf("answered %+v", got)
+	}
+	if err := await(t, "the stop", stopped); err != nil {
+		t.Error(err)
+	}
+	if handled.Load() < 21 {
+		t.Errorf("%d were handled", handled.Load())
+	}
+}
