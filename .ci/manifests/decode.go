@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -13,6 +13,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	eventingv1 "knative.dev/eventing/pkg/apis/eventing/v1"
 	"knative.dev/eventing/pkg/apis/eventing/v1beta3"
 	"knative.dev/eventing/pkg/apis/feature"
@@ -20,6 +21,8 @@ import (
 	"knative.dev/pkg/apis"
 	servingv1 "knative.dev/serving/pkg/apis/serving/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/jobweaver/jobweaver/ci/manifests/crd"
 )
 
 // types are the kinds that have a Go type to be decoded into.
@@ -50,12 +53,8 @@ var types = map[string]func() any{
 	"sources.knative.dev/v1 SinkBinding":     func() any { return new(sourcesv1.SinkBinding) },
 }
 
-// schemaOnly are the kinds that have none to be had as a module.
-var schemaOnly = []string{
-	"eventing.knative.dev/v1alpha1 KafkaSink",
-	"keda.sh/v1alpha1 ScaledObject",
-	"keda.sh/v1alpha1 TriggerAuthentication",
-}
+// definitions are of the kinds that have none: Knative's for Kafka, and what others than Knative define.
+var definitions = sync.OnceValues(crd.Load)
 
 // knativeKind is what Knative's webhook does to each of its own kinds.
 type knativeKind interface {
@@ -64,15 +63,12 @@ type knativeKind interface {
 }
 
 // Decode reads an object into its type and refuses what the cluster would: unknown fields, and for Knative's kinds
-// what its webhook does not let in.
+// what its webhook does not let in. Of a kind that only has a CustomResourceDefinition it returns nil.
 func Decode(apiVersion, kind string, text []byte) (any, error) {
 	id := apiVersion + " " + kind
-	if slices.Contains(schemaOnly, id) {
-		return nil, nil
-	}
 	make, known := types[id]
 	if !known {
-		return nil, fmt.Errorf("nobody knows how to check a %s", id)
+		return nil, checkDefined(id, schema.FromAPIVersionAndKind(apiVersion, kind), text)
 	}
 	object := make()
 	if err := yaml.UnmarshalStrict(text, object); err != nil {
@@ -89,6 +85,17 @@ func Decode(apiVersion, kind string, text []byte) (any, error) {
 		}
 	}
 	return object, nil
+}
+
+func checkDefined(id string, gvk schema.GroupVersionKind, text []byte) error {
+	set, err := definitions()
+	if err != nil {
+		return err
+	}
+	if !set.Knows(gvk) {
+		return fmt.Errorf("nobody knows how to check a %s", id)
+	}
+	return set.Check(context.Background(), text)
 }
 
 // creating is how the webhook sees an object that is new, in an installation with Knative's defaults.

@@ -1,0 +1,115 @@
+package crd
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// module is a Go module whose source holds CustomResourceDefinitions. It is fetched for them alone: its code is no
+// dependency of anything here.
+type module struct {
+	at    string // path@version
+	sum   string // as in go.sum
+	files []string
+}
+
+// The versions are those that docs/kubernetes.md tells to install.
+var modules = []module{
+	{
+		at:    "knative.dev/operator@v0.50.0",
+		sum:   "h1:71cMZmGUAlyYlzJpf5qfNC4cSKiahAjd0Hku3hMhzaw=",
+		files: []string{"cmd/operator/kodata/eventing-source/1.23/kafka/eventing-kafka-controller.yaml"},
+	},
+	{
+		at:    "github.com/kedacore/keda/v2@v2.21.0",
+		sum:   "h1:R6z2HZvstK4RLUMxroNACzBj74xGxt3kG59b5Xc+Xps=",
+		files: []string{"config/crd/bases/*.yaml"},
+	},
+	{
+		at:    "github.com/cloudnative-pg/cloudnative-pg@v1.30.0",
+		sum:   "h1:fnhVq44xXx97MNiuvJsPrX1vSjYbgdyBK5MSGfdHdp0=",
+		files: []string{"config/crd/bases/*.yaml"},
+	},
+	{
+		at:    "github.com/cloudnative-pg/plugin-barman-cloud@v0.15.0",
+		sum:   "h1:gNVytrzzYUE08wxLDrjfJqy1FPPSFkMe1OEr4s4pVI0=",
+		files: []string{"config/crd/bases/*.yaml"},
+	},
+	{
+		at:    "github.com/prometheus-operator/prometheus-operator@v0.85.0",
+		sum:   "h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s=",
+		files: []string{"example/prometheus-operator-crd/*.yaml"},
+	},
+}
+
+// strimzi is made by strimzi/generate from Strimzi's own classes, which are Java. A line is a definition.
+//
+//go:embed strimzi/strimzi-1.2.0.jsonl
+var strimzi []byte
+
+// Load reads the definitions of everything that the manifests use beside Kubernetes and Knative's core.
+func Load() (*Set, error) {
+	set := &Set{kinds: map[schema.GroupVersionKind]func() (*checks, error){}}
+	for _, line := range bytes.Split(bytes.TrimSpace(strimzi), []byte("\n")) {
+		if err := set.add(line); err != nil {
+			return nil, fmt.Errorf("definitions of Strimzi: %w", err)
+		}
+	}
+	for _, module := range modules {
+		folder, err := fetch(module)
+		if err != nil {
+			return nil, err
+		}
+		for _, pattern := range module.files {
+			if err := set.addFiles(filepath.Join(folder, filepath.FromSlash(pattern))); err != nil {
+				return nil, fmt.Errorf("definitions of %s: %w", module.at, err)
+			}
+		}
+	}
+	return set, nil
+}
+
+func (s *Set) addFiles(pattern string) error {
+	names, err := filepath.Glob(pattern)
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("no file %s", pattern)
+	}
+	for _, name := range names {
+		file, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if err := s.add(file); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// fetch has the go command bring the module into its cache, and says where it lies there.
+func fetch(module module) (string, error) {
+	var told struct{ Dir, Sum, Error string }
+	out, err := exec.Command("go", "mod", "download", "-json", module.at).Output()
+	if parsing := json.Unmarshal(out, &told); parsing != nil && err == nil {
+		err = parsing
+	}
+	switch {
+	case told.Error != "":
+		return "", fmt.Errorf("fetch %s: %s", module.at, told.Error)
+	case err != nil:
+		return "", fmt.Errorf("fetch %s: %w", module.at, err)
+	case told.Sum != module.sum:
+		return "", fmt.Errorf("fetch %s: its sum is %s, not %s", module.at, told.Sum, module.sum)
+	}
+	return told.Dir, nil
+}
