@@ -57,9 +57,7 @@ func (h *host) receive(w http.ResponseWriter, r *http.Request) {
 
 func (h *host) receiveEvent(ctx context.Context, e event.Event) error {
 	if e.Type() == typePing && h.f.Tick != nil {
-		err := h.ping(ctx)
-		h.ticking.note(ctx, err)
-		return err
+		return h.ping(ctx)
 	}
 	if h.f.Handle == nil {
 		return apierror.New(apierror.InvalidEvent, "%s handles no events of type %q", h.f.Name, e.Type())
@@ -74,13 +72,26 @@ func (h *host) receiveEvent(ctx context.Context, e event.Event) error {
 }
 
 // ping ticks, and again as long as the function asks for that at once: the next ping may be a minute
-// away.
+// away. One that comes while another one waits for its turn has nothing to add: that one's tick is still to come.
 func (h *host) ping(ctx context.Context) error {
+	select {
+	case h.pinged <- struct{}{}:
+	default:
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, pingPatience)
 	defer cancel()
+	err := h.takeTurn(ctx)
+	<-h.pinged
+	if err != nil {
+		return err
+	}
+	defer h.endTurn()
 	for ticks := 0; ; ticks++ {
-		next, err := h.tick(ctx)
-		if err != nil && ticks > 0 && ctx.Err() != nil {
+		next, err := h.tickInTurn(ctx)
+		if ctx.Err() == nil { // who does not wait for the end is no sign of trouble
+			h.ticking.note(ctx, err)
+		} else if ticks > 0 {
 			return nil // the rest is the next ping's
 		}
 		if err != nil || next > 0 {

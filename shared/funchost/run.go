@@ -29,6 +29,7 @@ type host struct {
 	publisher *publisher
 	consumer  *kafkaevent.BatchConsumer // nil: hears nothing from Kafka
 	clock     chan struct{}             // has one value while a tick is under way
+	pinged    chan struct{}             // has one value while a ping waits for its turn to tick
 	seats     chan struct{}             // one a request that is being handled
 
 	calls    Calls
@@ -87,6 +88,7 @@ func newHost(cfg Config, f Function) (*host, error) {
 	h := &host{
 		cfg: cfg, f: f, meter: meter,
 		clock:    make(chan struct{}, 1),
+		pinged:   make(chan struct{}, 1),
 		seats:    make(chan struct{}, maxRequests),
 		handling: trouble{what: "handle"},
 		ticking:  trouble{what: "tick"},

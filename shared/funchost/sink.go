@@ -24,6 +24,12 @@ const (
 	sinkAtOnce   = 32 // requests
 	sinkPatience = 30 * time.Second
 	sinkWait     = 5 * time.Minute // the longest Retry-After that counts
+
+	// sinkTries is how often one try sends what the sink would not take just then, and sinkPause the longest pause
+	// between: a Broker's ingress answers 503 in passing, and who says a thing once has no more than this. Kafka's
+	// producer does the same.
+	sinkTries = 4
+	sinkPause = time.Second
 )
 
 // sink says events over HTTP, one a request in binary mode. It tries again what Knative's own senders
@@ -67,8 +73,26 @@ func newSink(cfg Config, meter telemetry.Meter) (*sink, error) {
 
 func (s *sink) close() { s.client.CloseIdleConnections() }
 
-// send posts each event once. When the sink is away or overloaded it leaves the rest for the next try.
+// send posts the events, and again those that the sink would not take just then, a few times within ctx.
 func (s *sink) send(ctx context.Context, events []event.Event) (said []event.Event, err error) {
+	var wait backoff
+	for try := 1; ; try++ {
+		taken, err := s.sendOnce(ctx, events)
+		said = append(said, taken...)
+		left := (*unsent)(nil)
+		if !errors.As(err, &left) || try == sinkTries {
+			return said, err
+		}
+		next := max(wait.next(), left.after)
+		if end, bounded := ctx.Deadline(); next > sinkPause || bounded && time.Until(end) < next || !pause(ctx, next) {
+			return said, err
+		}
+		events = left.events
+	}
+}
+
+// sendOnce posts each event once. When the sink is away or overloaded it leaves the rest for the next try.
+func (s *sink) sendOnce(ctx context.Context, events []event.Event) (said []event.Event, err error) {
 	failures := make([]error, len(events))
 	var stop atomic.Bool
 	var group errgroup.Group

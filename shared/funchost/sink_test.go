@@ -131,6 +131,27 @@ func TestTheSinkIsTriedAgainAfterWhatMayGetBetter(t *testing.T) {
 	}
 }
 
+// Who says a thing once, and leaves it to a sweeper then, would lose ten seconds to each 503 in passing.
+func TestOneTryOutlastsASinkThatIsAwayInPassing(t *testing.T) {
+	t.Parallel()
+	var requests atomic.Int32
+	p := newSinkPublisher(t, "", func(w http.ResponseWriter, _ *http.Request) {
+		if requests.Add(1) <= 2 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	created := []event.Event{ofJob(t, jobevent.TypeCreated, "0", uuid.New())}
+	if err := p.publish(within(t, time.Minute), created); err != nil {
+		t.Errorf("said nothing after %d requests: %v", requests.Load(), err)
+	}
+	requests.Store(0)
+	ctx, cancel := context.WithTimeout(t.Context(), waitAtLeast/4) // shorter than the first pause
+	defer cancel()
+	if err := p.publish(ctx, created); err == nil || requests.Load() != 1 {
+		t.Errorf("without time for another one: %d requests, %v", requests.Load(), err)
+	}
+}
+
 func TestTheSinkSaysHowLongToWait(t *testing.T) {
 	t.Parallel()
 	var tries atomic.Int32
@@ -187,7 +208,7 @@ func TestASinkThatIsAwayIsNotAskedForEachEvent(t *testing.T) {
 	if !errors.As(err, &left) || len(left.events) != 1000 {
 		t.Fatalf("publish returned %v", err)
 	}
-	if n := tries.Load(); n > 3*sinkAtOnce {
+	if n := tries.Load(); n > 2*sinkTries*sinkAtOnce {
 		t.Errorf("asked %d times", n)
 	}
 }

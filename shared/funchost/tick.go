@@ -48,12 +48,25 @@ func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) (wakeable
 // tick has the function tick once and publishes what it says. Two ticks are never under way at once,
 // whoever asks for them.
 func (h *host) tick(ctx context.Context) (time.Duration, error) {
+	if err := h.takeTurn(ctx); err != nil {
+		return 0, err
+	}
+	defer h.endTurn()
+	return h.tickInTurn(ctx)
+}
+
+func (h *host) takeTurn(ctx context.Context) error {
 	select {
 	case h.clock <- struct{}{}:
-		defer func() { <-h.clock }()
+		return nil
 	case <-ctx.Done():
-		return 0, fmt.Errorf("wait for the tick before: %w", ctx.Err())
+		return fmt.Errorf("wait for the tick before: %w", ctx.Err())
 	}
+}
+
+func (h *host) endTurn() { <-h.clock }
+
+func (h *host) tickInTurn(ctx context.Context) (time.Duration, error) {
 	say, next, err := h.callTick(ctx)
 	if err != nil {
 		return 0, err

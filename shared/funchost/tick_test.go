@@ -169,6 +169,40 @@ func TestAPingIsATick(t *testing.T) {
 	}
 }
 
+// A source of pings does not wait for the tick before: those that pile up would take the seats of events.
+func TestOfPingsThatComeWhileATickIsUnderWayOneWaits(t *testing.T) {
+	t.Parallel()
+	var ticks atomic.Int32
+	began, end := make(chan struct{}, 2), make(chan struct{})
+	s := newSite(t, Config{Ticks: ticksOff}, Function{Tick: func(context.Context) ([]event.Event, time.Duration, error) {
+		ticks.Add(1)
+		began <- struct{}{}
+		<-end
+		return nil, time.Minute, nil
+	}})
+	answers := make(chan answered)
+	ask := func() { answers <- s.ping() }
+	go ask()
+	await(t, "a tick", began)
+	for range 5 {
+		go ask()
+	}
+	for range 4 { // the fifth waits
+		if got := <-answers; got.status != 202 {
+			t.Errorf("answered %+v", got)
+		}
+	}
+	close(end)
+	for range 2 {
+		if got := <-answers; got.status != 202 {
+			t.Errorf("answered %+v", got)
+		}
+	}
+	if n := ticks.Load(); n != 2 {
+		t.Errorf("ticked %d times", n)
+	}
+}
+
 func TestAPingWhoseTickFailsComesAgain(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func() error{
