@@ -4,6 +4,7 @@ package cron
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -51,6 +52,9 @@ type Function struct {
 	wake  chan struct{}
 	say   chan []event.Event
 
+	mu    sync.Mutex
+	ended bool // Run has, and takes nothing more to say
+
 	tidyAt time.Time // when to tidy up, and after which schedule
 	tidied uuid.UUID
 }
@@ -79,8 +83,8 @@ func (f *Function) Host() funchost.Function {
 	return funchost.Function{Name: Name, Tick: f.Tick, Wake: f.wake, Ready: f.store.Ping, Run: f.Run}
 }
 
-// Tick is one pass of the clock. It says nothing itself: a broker that is away must not stop the clock.
-// What Run cannot say, projection does.
+// Tick is one pass of the clock. It says nothing itself while Run does: a broker that is away must not stop the
+// clock. What Run cannot say, projection does.
 func (f *Function) Tick(ctx context.Context) ([]event.Event, time.Duration, error) {
 	fired, next, err := f.store.FireSchedules(ctx, f.rules, idle)
 	if err != nil {
@@ -98,17 +102,27 @@ func (f *Function) Tick(ctx context.Context) ([]event.Event, time.Duration, erro
 	if err != nil {
 		return nil, 0, err
 	}
-	if len(events) > 0 {
-		select {
-		case f.say <- events:
-		default:
-			telemetry.Logger(ctx).Warn("had no room to say what has become a job, reconcile will", "events", len(events))
-		}
-	}
+	events = f.handOver(ctx, events)
 	if err := f.tidy(ctx); err != nil {
 		return nil, 0, err
 	}
-	return nil, max(0, next-time.Since(looked)), nil
+	return events, max(0, next-time.Since(looked)), nil
+}
+
+// handOver gives Run events to say, and back what Run is no longer there for: a ping that comes in the drain ticks
+// all the same.
+func (f *Function) handOver(ctx context.Context, events []event.Event) []event.Event {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended || len(events) == 0 {
+		return events
+	}
+	select {
+	case f.say <- events:
+	default:
+		telemetry.Logger(ctx).Warn("had no room to say what has become a job, reconcile will", "events", len(events))
+	}
+	return nil
 }
 
 func eventsOf(fired apidb.Fired) ([]event.Event, error) {
@@ -167,11 +181,24 @@ func (f *Function) Run(ctx context.Context, say funchost.Publish) error {
 		case <-ctx.Done():
 		}
 		<-listening
+		if left := f.end(); len(left) > 0 {
+			f.try(ctx, say, left)
+		}
+		return nil
+	}
+}
+
+// end takes what is left to say; from now on ticks say it themselves.
+func (f *Function) end() (left []event.Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ended = true
+	for {
 		select {
-		case events := <-f.say: // of the last tick
-			f.try(ctx, say, events)
+		case events := <-f.say:
+			left = append(left, events...)
 		default:
-			return nil
+			return left
 		}
 	}
 }

@@ -178,6 +178,36 @@ func TestABrokerThatIsAwayDoesNotStopTheClock(t *testing.T) {
 	}
 }
 
+// A ping may come when the process already stops: what its tick makes is said by the host.
+func TestATickAfterTheStopSaysItself(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	f := h.function()
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := f.Run(ctx, func(context.Context, []event.Event) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	h.create("late", "@every 1s", "")
+	for {
+		say, next, err := f.Tick(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(say) > 0 {
+			return
+		}
+		if len(h.ticks("late")) > 0 {
+			t.Fatal("a tick has fired and was not said")
+		}
+		select {
+		case <-time.After(next):
+		case <-t.Context().Done():
+			t.Fatal("nothing fired")
+		}
+	}
+}
+
 func (h *house) exec(sql string) {
 	h.t.Helper()
 	conn, err := pgx.Connect(h.t.Context(), h.url)
