@@ -54,8 +54,8 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.PersistentFlags().StringP("output", "o", "text", "text or json")
-	root.AddCommand(newDev(), newMigrate(), newTopics(), newKeyset(), newSubmit(), newGet(), newList(), newWatch(),
-		newLogs(), newDead(),
+	root.AddCommand(newDev(), newMigrate(), newTopics(), newAfterRestore(), newKeyset(), newSubmit(), newGet(), newList(),
+		newWatch(), newLogs(), newDead(),
 		newCommand("cancel", "Cancel a job that has not ended", nil),
 		newCommand("retry", "Run a failed or cancelled job again", nil),
 		newCommand("reschedule", "Have a waiting job run at another time", rescheduleFlags),

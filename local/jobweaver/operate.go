@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -85,6 +87,33 @@ func newTopics() *cobra.Command {
 			return nil
 		},
 	})
+	var yes bool
+	empty := &cobra.Command{
+		Use: "empty", Args: cobra.NoArgs,
+		Short: "Delete the topics on KAFKA_BROKERS with all that is on them, and create them anew",
+		Long: `Delete the topics on KAFKA_BROKERS with all that is on them, and create them anew.
+
+Databases that were restored must hear nothing of what came after them. All functions are stopped; what their jobs lose
+here is said again from the databases.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !yes {
+				return errors.New("all events are deleted: --yes says that this is meant")
+			}
+			var cfg kafkaevent.Config
+			if err := funchost.LoadConfig(&cfg); err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Minute)
+			defer cancel()
+			if err := kafkaevent.EmptyTopics(ctx, cfg, jobevent.Topics(queues())); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), "all topics are empty")
+			return nil
+		},
+	}
+	empty.Flags().BoolVar(&yes, "yes", false, "all events may be deleted")
+	topics.AddCommand(empty)
 	return topics
 }
 

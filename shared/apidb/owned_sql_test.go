@@ -9,13 +9,14 @@ import (
 
 // Why a statement need not know whose rows it sees.
 const (
-	forAll = "functions use it for all owners, and answer no request with it"
-	asked  = "of what a statement with the owner in it has found for the same request"
-	locked = "under the lock of a row that was found by its owner, in the same transaction"
-	secret = "its request knows the attempt's secret, which is its right"
-	own    = "it is about keys themselves, before it is known whose a request is, or the installation's admin's"
-	shared = "what it reads is nobody's: of queues, workers, types or the whole installation; the gateway shows of it what is the owner's"
-	none   = "it touches no row of an owner"
+	forAll  = "functions use it for all owners, and answer no request with it"
+	asked   = "of what a statement with the owner in it has found for the same request"
+	locked  = "under the lock of a row that was found by its owner, in the same transaction"
+	secret  = "its request knows the attempt's secret, which is its right"
+	own     = "it is about keys themselves, before it is known whose a request is, or the installation's admin's"
+	shared  = "what it reads is nobody's: of queues, workers, types or the whole installation; the gateway shows of it what is the owner's"
+	restore = "an operator uses it for all owners, and answers no request with it"
+	none    = "it touches no row of an owner"
 )
 
 // ownerless are the statements without an owner in them.
@@ -41,6 +42,9 @@ var ownerless = map[string]string{
 	"KeysByID":    own, "KeyEnsure": own, "KeysAll": own, "KeyRetire": own, "KeysUsed": own,
 	"ControlLock": shared, "ControlByName": shared, "ControlsCount": shared, "ControlPut": shared, "ControlsAll": shared,
 	"JobFigures": shared, "JobCounts": shared, "WorkerFigures": shared, "WorkersAll": shared,
+	"RestoredJobs": restore, "RestoredUntil": restore, "RestoredWords": restore, "RestoredAccepted": restore,
+	"RestoredUnhear": restore, "RestoredInsert": restore, "RestoredNumbers": restore, "RestoredControlVersion": restore, "RestoredSequences": restore,
+	"RestoredControlsApplied": restore, "RestoredControlTake": restore, "RestoredControlLift": restore,
 	"AuditList": "only for who sees all owners' things", "AuditForget": forAll,
 	"Now": none, "OrdersLock": none, "OperationsWake": none, "SchedulesChanged": none, "TallyLock": none,
 }

@@ -39,8 +39,14 @@ func (s *Store) UnconfirmedJobs(ctx context.Context, p Page) ([]jobevent.Created
 	if err != nil {
 		return nil, classify("find unconfirmed jobs", err)
 	}
+	return createdOf(rows)
+}
+
+// createdOf gives jobs as they were accepted. The statements return the same columns, and sqlc a type for each.
+func createdOf[R gen.JobsUnconfirmedRow | gen.RestoredAcceptedRow](rows []R) ([]jobevent.Created, error) {
 	jobs := make([]jobevent.Created, len(rows))
-	for i, row := range rows {
+	for i := range rows {
+		row := gen.JobsUnconfirmedRow(rows[i])
 		jobs[i] = jobevent.Created{
 			JobID: row.JobID, TraceID: row.TraceID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue,
 			Payload: row.Payload, Priority: int(row.Priority), MaxRetryCount: int(row.MaxRetryCount),

@@ -1,0 +1,216 @@
+package afterrestore
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb"
+)
+
+type run struct {
+	Report
+	api        apidb.Restored
+	scheduler  schedulerdb.Restored
+	ingest     func(context.Context, []jobevent.Created) (schedulerdb.Say, error)
+	apply      func(context.Context, []apidb.StatusWord) (int64, error)
+	forget     func(context.Context, []apidb.Gone) (int64, error)
+	knownUntil time.Time
+	lastOrder  int64
+}
+
+// ended takes to the scheduler the jobs that it lacks, and what the API knows to have ended; and to the API what it
+// lacks, and what it wrongly takes for ended, for nobody would ask about that.
+func (r *run) ended(ctx context.Context, p page) error {
+	var lacks, ahead, behind, alone, deleted []uuid.UUID
+	seen := map[uuid.UUID]int32{}
+	for id, ours := range p.api {
+		theirs, both := p.scheduler[id]
+		switch {
+		case !both && ours.Version > 0:
+			lacks = append(lacks, id)
+			if hasEnded(ours) {
+				ahead = append(ahead, id)
+			}
+		case !both: // reconcile says it
+		case hasEnded(ours) && ours.Version > theirs.Version:
+			ahead = append(ahead, id)
+		case hasEnded(ours) && ours.Version < theirs.Version:
+			behind = append(behind, id)
+		}
+		if both && ours.CommandSeq < theirs.CommandSeq {
+			seen[id] = theirs.CommandSeq
+		}
+	}
+	for id, theirs := range p.scheduler {
+		r.lastOrder = max(r.lastOrder, theirs.OrderNumber)
+		if _, both := p.api[id]; both || theirs.IsDeleted {
+			continue
+		}
+		alone = append(alone, id)
+		if theirs.CreatedAt.Before(r.knownUntil.Add(-stillOpen)) {
+			deleted = append(deleted, id)
+		}
+	}
+	r.Jobs += len(p.api) + len(alone)
+	if err := r.toScheduler(ctx, lacks, ahead); err != nil {
+		return err
+	}
+	return r.toAPI(ctx, behind, alone, deleted, seen)
+}
+
+func (r *run) toScheduler(ctx context.Context, lacks, ahead []uuid.UUID) error {
+	if len(lacks) > 0 {
+		created, err := r.api.Accepted(ctx, lacks)
+		if err != nil {
+			return err
+		}
+		if _, err := r.ingest(ctx, created); err != nil {
+			return err
+		}
+	}
+	_, err := r.adopt(ctx, ahead)
+	return err
+}
+
+func (r *run) toAPI(ctx context.Context, behind, alone, deleted []uuid.UUID, seen map[uuid.UUID]int32) error {
+	if err := r.hear(ctx, behind); err != nil {
+		return err
+	}
+	if len(deleted) > 0 {
+		n, err := r.scheduler.Cancel(ctx, deleted)
+		if err != nil {
+			return err
+		}
+		r.Cancelled += n
+	}
+	if len(alone) > 0 {
+		jobs, err := r.scheduler.Accepted(ctx, alone)
+		if err != nil {
+			return err
+		}
+		n, err := r.api.Insert(ctx, jobs)
+		if err != nil {
+			return err
+		}
+		r.BackInAPI += n
+	}
+	if len(seen) == 0 {
+		return nil
+	}
+	n, err := r.api.Number(ctx, seen)
+	r.Numbered += n
+	return err
+}
+
+// others takes to the scheduler what the API knows of jobs that have not ended. Those in an order are taken one by one:
+// only one of a key can have its turn, and the API may have heard of two.
+func (r *run) others(ctx context.Context, p page) error {
+	var free []uuid.UUID
+	parts := [][]uuid.UUID{}
+	for id, ours := range p.api {
+		if theirs, both := p.scheduler[id]; !both || hasEnded(ours) || ours.Version <= theirs.Version || theirs.IsDeleted {
+			continue
+		}
+		if ours.IsOrdered {
+			parts = append(parts, []uuid.UUID{id})
+		} else {
+			free = append(free, id)
+		}
+	}
+	slices.SortFunc(parts, func(a, b []uuid.UUID) int { return bytes.Compare(a[0][:], b[0][:]) })
+	if len(free) > 0 {
+		parts = append(parts, free)
+	}
+	for _, part := range parts {
+		adopted, err := r.adopt(ctx, part)
+		if err != nil {
+			return err
+		}
+		left := slices.DeleteFunc(part, func(id uuid.UUID) bool { return slices.Contains(adopted, id) })
+		if len(left) == 0 {
+			continue
+		}
+		n, err := r.api.Unhear(ctx, left)
+		if err != nil {
+			return err
+		}
+		r.AskedAgain += n
+	}
+	return nil
+}
+
+func (r *run) adopt(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	words, err := r.api.Words(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	said, cancels := make([]json.RawMessage, len(words)), make([]time.Time, len(words))
+	for i, word := range words {
+		said[i], cancels[i] = word.JSON, word.CancelRequestedAt
+	}
+	adopted, err := r.scheduler.Adopt(ctx, said, cancels)
+	r.ToScheduler += int64(len(adopted))
+	return adopted, err
+}
+
+// hear has the API hear of jobs what the scheduler would say.
+func (r *run) hear(ctx context.Context, ids []uuid.UUID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	say, err := r.scheduler.Tell(ctx, ids)
+	if err != nil {
+		return err
+	}
+	events, err := say.Events("after-restore")
+	if err != nil {
+		return err
+	}
+	words, gone, err := heard(events)
+	if err != nil {
+		return err
+	}
+	changed, err := r.apply(ctx, words)
+	if err != nil {
+		return err
+	}
+	forgotten, err := r.forget(ctx, gone)
+	r.ToAPI += changed + forgotten
+	return err
+}
+
+func heard(events []event.Event) (words []apidb.StatusWord, gone []apidb.Gone, err error) {
+	for _, e := range events {
+		switch e.Type() {
+		case jobevent.TypeStatus:
+			status, err := jobevent.Decode[jobevent.RawStatus](e)
+			if err != nil {
+				return nil, nil, err
+			}
+			words = append(words, apidb.StatusWord{Status: status.Status, JSON: e.Data()})
+		case jobevent.TypeDeleted:
+			version, err := jobevent.DeletedVersion(e)
+			if err != nil {
+				return nil, nil, err
+			}
+			id, err := uuid.Parse(e.Subject())
+			if err != nil {
+				return nil, nil, fmt.Errorf("read whose end %s is: %w", e.ID(), err)
+			}
+			gone = append(gone, apidb.Gone{JobID: id, Version: version})
+		}
+	}
+	return words, gone, nil
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jobweaver/jobweaver/local/afterrestore"
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb"
+)
+
+func newAfterRestore() *cobra.Command {
+	return &cobra.Command{
+		Use: "after-restore", Args: cobra.NoArgs,
+		Short: "Put right in what databases differ that were restored from backups of different moments",
+		Long: `Put right in what databases differ that were restored from backups of different moments.
+
+All functions are stopped, the databases are restored and migrated, and the topics emptied (jobweaver topics empty). Of
+two words on a job the newer one counts; what only one of the two databases has, the other gets. It can be run again,
+and where nothing differs it changes nothing. The databases are those on the server DATABASE_URL, as their owner; where
+they are on servers of their own, API_DATABASE_URL and SCHEDULER_DATABASE_URL name them.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			apiURL, err := databaseURL("API_DATABASE_URL", migrations.API)
+			if err != nil {
+				return err
+			}
+			schedulerURL, err := databaseURL("SCHEDULER_DATABASE_URL", migrations.Scheduler)
+			if err != nil {
+				return err
+			}
+			report, err := afterRestore(cmd.Context(), apiURL, schedulerURL)
+			if err != nil {
+				return err
+			}
+			return printRestored(cmd.OutOrStdout(), report)
+		},
+	}
+}
+
+func databaseURL(setting string, set migrations.Set) (string, error) {
+	if url := os.Getenv(setting); url != "" {
+		return url, nil
+	}
+	server := os.Getenv("DATABASE_URL")
+	if server == "" {
+		return "", fmt.Errorf("neither DATABASE_URL nor %s is set: where is %s?", setting, set.Database())
+	}
+	return migrations.WithDatabase(server, set.Database())
+}
+
+func afterRestore(ctx context.Context, apiURL, schedulerURL string) (report afterrestore.Report, err error) {
+	for _, url := range []string{apiURL, schedulerURL} {
+		if err := nobodyWorksOn(ctx, url); err != nil {
+			return report, err
+		}
+	}
+	api, err := apidb.Open(ctx, apiURL)
+	if err != nil {
+		return report, err
+	}
+	defer api.Close()
+	scheduler, err := schedulerdb.Open(ctx, schedulerURL, schedulerdb.Config{Lease: 1})
+	if err != nil {
+		return report, err
+	}
+	defer scheduler.Close()
+	return afterrestore.Run(ctx, api, scheduler)
+}
+
+// nobodyWorksOn refuses a database of which a function has a connection: what it says and writes meanwhile would be
+// compared half.
+func nobodyWorksOn(ctx context.Context, url string) (err error) {
+	conn, err := pgpool.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+	var database string
+	var functions int
+	err = conn.QueryRow(ctx, `
+		select current_database(), count(*) from pg_stat_activity
+		where datname = current_database() and application_name like 'jobweaver-%'`).Scan(&database, &functions)
+	if err == nil && functions > 0 {
+		err = fmt.Errorf("functions have %d connections to %s: stop all of them first", functions, database)
+	}
+	return err
+}
+
+func printRestored(w io.Writer, r afterrestore.Report) error {
+	_, err := fmt.Fprintf(w, `looked at %d jobs
+%6d  taken to where the API had seen them: the scheduler was behind
+%6d  that had ended have other news: the API was behind
+%6d  that only the scheduler had are back in the API
+%6d  of these had been deleted, and are CANCELLED where they had not ended
+%6d  are asked about anew
+%6d  have their commands numbered on
+%6d  pauses and limits differed
+`, r.Jobs, r.ToScheduler, r.ToAPI, r.BackInAPI, r.Cancelled, r.AskedAgain, r.Numbered, r.Controls)
+	return err
+}

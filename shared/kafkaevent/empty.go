@@ -1,0 +1,103 @@
+package kafkaevent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/IBM/sarama"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// groupsOf is how the names of our consumer groups begin.
+const groupsOf = "jobweaver-"
+
+// EmptyTopics deletes the topics, and those of further queues, with how far anybody has read them, and creates them
+// anew. It refuses while a function reads: what that says would come onto the new ones.
+func EmptyTopics(ctx context.Context, cfg Config, topics []jobevent.Topic) error {
+	err := bounded(ctx, func() error {
+		client, err := openClient(cfg, func(s *sarama.Config) { s.Metadata.Full = true })
+		if err != nil {
+			return fmt.Errorf("empty topics: %w", err)
+		}
+		admin, err := sarama.NewClusterAdminFromClient(client)
+		if err != nil {
+			return fmt.Errorf("empty topics: %w", errors.Join(err, client.Close()))
+		}
+		defer func() { _ = admin.Close() }() // and the client
+		if err := forgetGroups(admin); err != nil {
+			return err
+		}
+		topics, err = withQueues(admin, topics)
+		if err != nil {
+			return err
+		}
+		return deleteTopics(ctx, admin, topics)
+	})
+	if err != nil {
+		return err
+	}
+	return CreateTopics(ctx, cfg, topics)
+}
+
+// forgetGroups deletes our groups, which a broker refuses while they have members.
+func forgetGroups(admin sarama.ClusterAdmin) error {
+	groups, err := admin.ListConsumerGroups()
+	if err != nil {
+		return fmt.Errorf("list consumer groups: %w", err)
+	}
+	for group := range groups {
+		if !strings.HasPrefix(group, groupsOf) {
+			continue
+		}
+		err := admin.DeleteConsumerGroup(group)
+		if errors.Is(err, sarama.ErrNonEmptyGroup) {
+			return fmt.Errorf("consumer group %s has members: stop all functions first", group)
+		}
+		if err != nil && !errors.Is(err, sarama.ErrGroupIDNotFound) {
+			return fmt.Errorf("delete consumer group %s: %w", group, err)
+		}
+	}
+	return nil
+}
+
+// withQueues adds the run-job topics of queues that are not among the topics.
+func withQueues(admin sarama.ClusterAdmin, topics []jobevent.Topic) ([]jobevent.Topic, error) {
+	there, err := admin.ListTopics()
+	if err != nil {
+		return nil, fmt.Errorf("list topics: %w", err)
+	}
+	names := make([]string, 0, len(there))
+	for name := range there {
+		names = append(names, name)
+	}
+	topics = slices.Clone(topics)
+	for _, topic := range ourTopics(names) {
+		if !slices.ContainsFunc(topics, func(t jobevent.Topic) bool { return t.Name == topic.Name }) {
+			topics = append(topics, topic)
+		}
+	}
+	return topics, nil
+}
+
+func deleteTopics(ctx context.Context, admin sarama.ClusterAdmin, topics []jobevent.Topic) error {
+	for _, topic := range topics {
+		err := admin.DeleteTopic(topic.Name)
+		if err != nil && !errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
+			return fmt.Errorf("delete topic %s: %w", topic.Name, err)
+		}
+	}
+	for {
+		missing, err := missingTopics(admin, topics)
+		if err != nil || len(missing) == len(topics) {
+			return err
+		}
+		if !pause(ctx, 20*time.Millisecond) {
+			return fmt.Errorf("delete topics: some are still there: %w", ctx.Err())
+		}
+	}
+}
