@@ -45,7 +45,9 @@ func New(store *apidb.Store) *Function {
 
 // Host is how the function is hosted.
 func (f *Function) Host() funchost.Function {
-	return funchost.Function{Name: Name, Tick: f.Tick, Wake: f.wake, Ready: f.store.Ping, Run: f.listen}
+	return funchost.Function{
+		Name: Name, Tick: f.Tick, Wake: f.wake, Ready: f.store.Ping, Pool: f.store.Connections, Run: f.listen,
+	}
 }
 
 // Tick does a piece of each unfinished operation, beginning after the last one of the pass before, so that a few

@@ -80,7 +80,9 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 
 // Host is how the function is hosted.
 func (f *Function) Host() funchost.Function {
-	return funchost.Function{Name: Name, Tick: f.Tick, Wake: f.wake, Ready: f.store.Ping, Run: f.Run}
+	return funchost.Function{
+		Name: Name, Tick: f.Tick, Wake: f.wake, Ready: f.store.Ping, Pool: f.store.Connections, Run: f.Run,
+	}
 }
 
 // Tick is one pass of the clock. It says nothing itself while Run does: a broker that is away must not stop the

@@ -31,7 +31,9 @@ func New(store *schedulerdb.Store) *Function {
 
 // Host is how the function is hosted.
 func (f *Function) Host() funchost.Function {
-	return funchost.Function{Name: Name, Tick: f.Tick, Wake: f.wake, Ready: f.store.Ping, Run: f.listen}
+	return funchost.Function{
+		Name: Name, Tick: f.Tick, Wake: f.wake, Ready: f.store.Ping, Pool: f.store.Connections, Run: f.listen,
+	}
 }
 
 // Tick is one pass of the clock.

@@ -118,7 +118,7 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 func (f *Function) Host() funchost.Function {
 	host := funchost.Function{
 		Name: Name, HTTP: f.Handler(), HTTPMetrics: true, HTTPEnded: sync.OnceFunc(func() { close(f.served) }),
-		Run: f.Run, Ready: f.store.Ping, KafkaOnly: true,
+		Run: f.Run, Ready: f.store.Ping, Pool: f.store.Connections, KafkaOnly: true,
 	}
 	if f.cfg.Auth == AuthOff {
 		host.LoopbackFor = "AUTH: off"

@@ -28,7 +28,7 @@ func New(store *schedulerdb.Store) *Function { return &Function{store} }
 // Host is how the function is hosted.
 func (f *Function) Host() funchost.Function {
 	return funchost.Function{
-		Name: Name, Topics: []string{jobevent.TopicCreated}, Handle: f.Handle, Ready: f.store.Ping,
+		Name: Name, Topics: []string{jobevent.TopicCreated}, Handle: f.Handle, Ready: f.store.Ping, Pool: f.store.Connections,
 	}
 }
 

@@ -57,12 +57,23 @@ func (f *Function) deliver(ctx context.Context, c apidb.Claimed) {
 	if errors.Is(err, errCut) {
 		f.release(ctx, c)
 	} else {
+		telemetry.Delivered(outcomeOf(came), time.Since(began))
 		f.settle(ctx, c, came)
 	}
 	select {
 	case f.wake <- struct{}{}: // there is room for another
 	default:
 	}
+}
+
+func outcomeOf(came apidb.Tried) string {
+	switch came.Status {
+	case apidb.DeliveryDelivered:
+		return telemetry.DeliveryDelivered
+	case apidb.DeliveryFailed:
+		return telemetry.DeliveryFailed
+	}
+	return telemetry.DeliveryRetried
 }
 
 // shown is what a try has shown of its host.

@@ -111,7 +111,9 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 
 // Host is how the function is hosted.
 func (f *Function) Host() funchost.Function {
-	return funchost.Function{Name: Name, Tick: f.Tick, Wake: f.wake, Ready: f.store.Ping, Run: f.Run, Silent: true}
+	return funchost.Function{
+		Name: Name, Tick: f.Tick, Wake: f.wake, Ready: f.store.Ping, Pool: f.store.Connections, Run: f.Run, Silent: true,
+	}
 }
 
 // Run has the database shorten the sleep. At the stop it lets the tries under way end; those that have not when the

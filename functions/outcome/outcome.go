@@ -32,7 +32,7 @@ func (f *Function) Host() funchost.Function {
 	return funchost.Function{
 		Name:   Name,
 		Topics: []string{jobevent.TopicCompleted, jobevent.TopicFailed, jobevent.TopicWaiting},
-		Handle: f.Handle, Ready: f.store.Ping,
+		Handle: f.Handle, Ready: f.store.Ping, Pool: f.store.Connections,
 	}
 }
 

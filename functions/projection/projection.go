@@ -42,7 +42,7 @@ func (f *Function) Host() funchost.Function {
 		Topics: []string{
 			jobevent.TopicStatus, jobevent.TopicAttemptLog, jobevent.TopicHeartbeat, jobevent.TopicControlApplied,
 		},
-		Handle: f.Handle, Tick: f.Tick, Ready: f.store.Ping,
+		Handle: f.Handle, Tick: f.Tick, Ready: f.store.Ping, Pool: f.store.Connections, Metrics: f.tellCounts,
 	}
 }
 

@@ -42,3 +42,16 @@ func (f *Function) rest(ctx context.Context, more bool, otherwise time.Duration,
 	}
 	return otherwise
 }
+
+// scrapePatience is how long who looks at the metrics waits for the database.
+const scrapePatience = 2 * time.Second
+
+// tellCounts has the metrics ask for the jobs that were counted. This is the one function that tells.
+func (f *Function) tellCounts(m telemetry.Meter) (stop func()) {
+	return m.WatchJobs(func() (telemetry.JobCounts, bool) {
+		ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
+		defer cancel()
+		counts, ok, err := f.store.Counted(ctx)
+		return counts, ok && err == nil // that the database is away others say
+	})
+}

@@ -52,7 +52,7 @@ func New(keep schedulerdb.Retention, store *schedulerdb.Store) (*Function, error
 
 // Host is how the function is hosted.
 func (f *Function) Host() funchost.Function {
-	return funchost.Function{Name: Name, Tick: f.Tick, Ready: f.store.Ping}
+	return funchost.Function{Name: Name, Tick: f.Tick, Ready: f.store.Ping, Pool: f.store.Connections}
 }
 
 // Tick does one page of the walk, after the pause that the page before has earned: so a ping does as much as the

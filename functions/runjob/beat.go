@@ -134,6 +134,7 @@ func (f *Function) judge(ctx context.Context) error {
 	for _, outcome := range outcomes {
 		slog.WarnContext(ctx, "attempt settled for its worker", "workerId", outcome.WorkerID, "jobId", outcome.JobID,
 			"attempt", outcome.Attempt, "traceId", outcome.TraceID, "kind", outcome.Kind)
+		f.metrics.judged.WithLabelValues(string(outcome.Kind)).Inc()
 		f.decided(finished{outcome: outcome, settled: true})
 	}
 	return err

@@ -149,7 +149,7 @@ func (f *Function) place(orders []ordered, claims []workerdb.Claim, era int, beg
 		f.decided(one)
 	}
 	done(elsewhere)
-	f.metrics.claimed(len(orders))
+	f.metrics.claimed(len(orders), time.Since(began))
 	return nil
 }
 

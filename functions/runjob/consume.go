@@ -8,6 +8,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // consumers are the worker's memberships: one topic and one consumer group a queue.
@@ -27,13 +28,14 @@ type queueConsumer struct {
 	partitions map[*kafkaevent.Partition]*partition
 }
 
-func newConsumers(cfg kafkaevent.Config, queues []string, wake, changed func()) (*consumers, error) {
+func newConsumers(cfg Config, meter telemetry.Meter, wake, changed func()) (*consumers, error) {
 	c := &consumers{wake: wake, changed: changed}
-	for _, queue := range queues {
-		group, err := kafkaevent.NewGroupConsumer(cfg, "jobweaver-runjob-"+queue, []string{jobevent.RunTopic(queue)})
+	for _, queue := range cfg.Queues {
+		group, err := kafkaevent.NewGroupConsumer(cfg.Kafka, "jobweaver-runjob-"+queue, []string{jobevent.RunTopic(queue)})
 		if err != nil {
 			return nil, err
 		}
+		group.Watch = kafkaevent.Watch{Committed: meter.Committed, Disconnected: meter.Disconnected}
 		c.all = append(c.all, &queueConsumer{
 			GroupConsumer: group, queue: queue, partitions: map[*kafkaevent.Partition]*partition{},
 		})
@@ -143,11 +145,13 @@ func (c *consumers) stuck(limit int) []*partition {
 	return stuck
 }
 
-// gap is that of the partition where it is largest.
-func (c *consumers) gap() int {
-	gap := 0
-	for _, p := range c.stuck(0) {
-		gap = max(gap, p.tracker.Gap())
+// figures are how far each of the partitions is.
+func (c *consumers) figures() []telemetry.Partition {
+	var figures []telemetry.Partition
+	for _, q := range c.all {
+		for _, p := range q.each() {
+			figures = append(figures, telemetry.Partition{Topic: p.Topic, ID: p.ID, Lag: p.Lag(), Gap: p.tracker.Gap()})
+		}
 	}
-	return gap
+	return figures
 }

@@ -74,7 +74,7 @@ func New(
 	}
 	f.beats = newBeats()
 	f.pool = newPool(cfg.PoolSize, cfg.QueueSize, f.timing.silence, f.decided, f.poolChanged)
-	if f.consumers, err = newConsumers(cfg.Kafka, cfg.Queues, f.wakeUp, f.beats.change); err != nil {
+	if f.consumers, err = newConsumers(f.cfg, f.meter, f.wakeUp, f.beats.change); err != nil {
 		return nil, err
 	}
 	if f.cancels, err = kafkaevent.NewTailer(cfg.Kafka, jobevent.TopicAttemptCancel); err != nil {
@@ -102,6 +102,8 @@ func (f *Function) ID() string { return f.id }
 func (f *Function) Host() funchost.Function {
 	return funchost.Function{
 		Name: Name, Run: f.Run, Ready: f.store.Ping, Joined: f.consumers.joined, Oldest: f.oldest, KafkaOnly: true,
+		Pool:    f.store.Connections,
+		Metrics: func(m telemetry.Meter) func() { return m.WatchPartitions(f.consumers.figures) },
 	}
 }
 

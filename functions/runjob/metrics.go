@@ -7,16 +7,19 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// metrics have bounded labels: the registry's job types (and one for all others), the kinds of outcome,
-// the queues of the configuration.
+// metrics have bounded labels: the registry's job types (and one for all others) and the kinds of outcome.
 type metrics struct {
 	known    func(jobType string) bool
 	attempts *prometheus.CounterVec
+	judged   *prometheus.CounterVec
 	duration *prometheus.HistogramVec
-	claims   prometheus.Histogram
+
+	claims, settles           prometheus.Histogram
+	claimSeconds, settleTimes prometheus.Histogram
 
 	// What label values lead to: looking that up costs more than counting.
 	durations sync.Map                         // of job types, to prometheus.Observer
@@ -28,32 +31,35 @@ func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error)
 		counters: map[[2]string]prometheus.Counter{},
 		known:    func(jobType string) bool { return f.registry.Find(jobType) != nil },
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "jobweaver_worker_attempts_total", Help: "Attempts settled, by job type and outcome.",
+			Name: "jobweaver_worker_attempts_total", Help: "Attempts settled, by job type and outcome; sum.",
 		}, []string{"job_type", "outcome"}),
+		judged: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "jobweaver_worker_attempts_judged_total",
+			Help: "Attempts settled for another worker, which is silent (lost) or past their timeout (failed); sum.",
+		}, []string{"outcome"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "jobweaver_worker_handler_seconds", Help: "How long handlers ran.",
+			Name: "jobweaver_worker_handler_duration_seconds", Help: "How long handlers ran; sum.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 11),
 		}, []string{"job_type"}),
-		claims: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "jobweaver_worker_claim_batch", Help: "Attempts asked for in one claim.",
-			Buckets: prometheus.ExponentialBuckets(1, 2, 10),
-		}),
+		claims:       histogram("claim_batch_attempts", "Attempts asked for in one claim; sum.", 1, 2, 10),
+		claimSeconds: histogram("claim_duration_seconds", "How long claims took; sum.", 0.0005, 2, 14),
+		settles:      histogram("settle_batch_attempts", "Outcomes written at once; sum.", 1, 2, 10),
+		settleTimes:  histogram("settle_duration_seconds", "How long writing outcomes took; sum.", 0.0005, 2, 14),
 	}
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jobweaver_worker_" + name, Help: help}, value)
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{
-		m.attempts, m.duration, m.claims,
-		gauge("slots", "Attempts that can run at once.", func() float64 { return float64(f.cfg.PoolSize) }),
-		gauge("slots_busy", "Handlers that run.", func() float64 { return float64(f.pool.figures().running) }),
-		gauge("slots_overdue", "Handlers that run although their attempt is settled.",
+		m.attempts, m.judged, m.duration, m.claims, m.claimSeconds, m.settles, m.settleTimes,
+		gauge("slots", "Attempts that can run at once; sum.", func() float64 { return float64(f.cfg.PoolSize) }),
+		gauge("slots_busy", "Handlers that run; sum.", func() float64 { return float64(f.pool.figures().running) }),
+		gauge("slots_overdue", "Handlers that run although their attempt is settled; sum.",
 			func() float64 { return float64(f.pool.figures().overdue) }),
-		gauge("attempts_held", "Attempts claimed and waiting for a slot.",
+		gauge("attempts_held", "Attempts claimed and waiting for a slot; sum.",
 			func() float64 { return float64(f.pool.figures().held) }),
-		gauge("outcomes_unsaid", "Outcomes not yet settled and published.", func() float64 { return float64(f.unsaid()) }),
-		gauge("offset_gap", "Most records of one partition that are done and cannot be committed.",
-			func() float64 { return float64(f.consumers.gap()) }),
+		gauge("outcomes_unsaid", "Outcomes not yet settled and published; sum.",
+			func() float64 { return float64(f.unsaid()) }),
 	} {
 		errs = append(errs, registerer.Register(c))
 	}
@@ -62,12 +68,26 @@ func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error)
 
 func (m *metrics) jobType(name string) string {
 	if m.known(name) {
-		return name
+		return telemetry.JobType(name)
 	}
-	return "unknown"
+	return telemetry.JobType("")
 }
 
-func (m *metrics) claimed(n int) { m.claims.Observe(float64(n)) }
+func histogram(name, help string, first, factor float64, n int) prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "jobweaver_worker_" + name, Help: help, Buckets: prometheus.ExponentialBuckets(first, factor, n),
+	})
+}
+
+func (m *metrics) claimed(n int, took time.Duration) {
+	m.claims.Observe(float64(n))
+	m.claimSeconds.Observe(took.Seconds())
+}
+
+func (m *metrics) settledAll(n int, took time.Duration) {
+	m.settles.Observe(float64(n))
+	m.settleTimes.Observe(took.Seconds())
+}
 
 func (m *metrics) ran(a *attempt, d time.Duration) {
 	jobType := m.jobType(a.run.JobType)

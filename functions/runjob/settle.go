@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -50,10 +51,12 @@ func (f *Function) settle(ctx context.Context, part []*finished) error {
 	}
 	return retry(ctx, "settle attempts", func() error {
 		defer f.calls.Begin("settling")()
+		began := time.Now()
 		settled, err := f.store.Settle(ctx, f.id, outcomes)
 		if err != nil {
 			return err
 		}
+		f.metrics.settledAll(len(outcomes), time.Since(began))
 		for i, one := range part {
 			one.outcome = settled[i]
 		}

@@ -5,6 +5,7 @@ package watchdog
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -12,6 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // Name is the function's name.
@@ -33,6 +35,8 @@ type Function struct {
 
 	mu   sync.Mutex
 	last time.Time // of the last look; zero: none yet
+
+	counted atomic.Pointer[telemetry.QueueFigures] // by the last look
 }
 
 // New makes the function on the scheduler's database.
@@ -42,6 +46,7 @@ func New(store *schedulerdb.Store) *Function { return &Function{store: store} }
 func (f *Function) Host() funchost.Function {
 	return funchost.Function{
 		Name: Name, Topics: []string{jobevent.TopicHeartbeat}, Handle: f.Handle, Tick: f.Tick, Ready: f.store.Ping,
+		Pool: f.store.Connections, Metrics: func(m telemetry.Meter) func() { return m.WatchQueues(f.counted.Load) },
 	}
 }
 
@@ -74,6 +79,7 @@ func (f *Function) Tick(ctx context.Context) ([]event.Event, time.Duration, erro
 	if err != nil {
 		return nil, 0, err
 	}
+	f.counted.Store(counted.Figures())
 	next := min(max(every, share*time.Since(now)), slowest)
 	say, err := f.store.AskAgain(ctx, counted, sinceLast)
 	if err != nil {

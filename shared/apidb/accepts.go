@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // accepts counts the jobs that were accepted since they were last entered for the statistics. Whoever is
@@ -40,6 +41,7 @@ func (a *accepts) count(jobs []NewJob, accepted []Accepted) {
 		}
 		if n > 0 {
 			a.add(key, n)
+			telemetry.JobsAccepted(key.queue, key.jobType, int(n))
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // ErrNoJob says that there is no job with this id.
@@ -29,6 +30,7 @@ type Store struct {
 	controls cache[heldControls]
 	accepts  accepts
 	stats    caches[statsRead]
+	counted  cache[telemetry.JobCounts]
 	told     cache[map[string]ToldType]
 	held     heldSchedules
 }
@@ -44,6 +46,9 @@ func Open(ctx context.Context, url string) (*Store, error) {
 
 // Close waits for connections in use.
 func (s *Store) Close() { s.pool.Close() }
+
+// Connections tell how those to the database do.
+func (s *Store) Connections() telemetry.Pool { return pgpool.Figures(s.pool) }
 
 // Ping asks whether the database answers.
 func (s *Store) Ping(ctx context.Context) error {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // Version is what was built; the linker sets it.
@@ -48,6 +50,11 @@ type Function struct {
 	// Oldest is what of Run's has been under way for longest and ought to have ended, and since when, whatever is away;
 	// zero where there is nothing. A process in which it does not end is not alive.
 	Oldest func() (what string, since time.Time)
+
+	// Pool tells how the function's connections to its database do, for the metrics.
+	Pool func() telemetry.Pool
+	// Metrics has further metrics asked for when somebody looks, until what it returns is called.
+	Metrics func(telemetry.Meter) (stop func())
 
 	// HTTP is served beside probes and metrics. A function with it is ready whatever the broker does.
 	HTTP http.Handler

@@ -68,6 +68,7 @@ func Run(ctx context.Context, cfg Config, f Function) error {
 	telemetry.Logger(ctx).InfoContext(ctx, "function runs", "version", Version,
 		"transport", cfg.FuncTransport, "topics", f.Topics, "sink", cfg.Sink, "address", web.address())
 
+	defer h.watched()()
 	h.start(ctx, work, parts)
 	serving := &group{stop: stop}
 	serving.start(web.serve)
@@ -99,6 +100,7 @@ func newHost(cfg Config, f Function) (*host, error) {
 			return nil, err
 		}
 		consumer.Grace = cfg.ShutdownGrace + lastWord // work decides
+		consumer.Group().Watch = kafkaevent.Watch{Committed: meter.Committed, Disconnected: meter.Disconnected}
 		h.consumer = consumer
 	}
 	var err error
@@ -122,6 +124,25 @@ func (h *host) startCare(ctx context.Context, parts *group) error {
 		return nil
 	})
 	return nil
+}
+
+// watched has the metrics ask for what nobody counts, until it is called.
+func (h *host) watched() (unwatched func()) {
+	var stops []func()
+	if h.f.Pool != nil {
+		stops = append(stops, h.meter.WatchPool(h.f.Pool))
+	}
+	if h.f.Metrics != nil {
+		stops = append(stops, h.f.Metrics(h.meter))
+	}
+	if h.consumer != nil {
+		stops = append(stops, h.meter.WatchPartitions(h.consumer.Group().Figures))
+	}
+	return func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}
 }
 
 // start starts the parts. They take nothing more once ctx ends, and finish under work.

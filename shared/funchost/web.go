@@ -115,7 +115,7 @@ func (h *host) routes() http.Handler {
 	if h.f.HTTP != nil {
 		mux.Handle("/", h.f.HTTP)
 	} else if h.cfg.FuncTransport == TransportHTTP {
-		mux.HandleFunc("POST /{$}", h.receive)
+		mux.HandleFunc("POST /{$}", h.meter.Requests("/", h.receive))
 	}
 	return mux
 }

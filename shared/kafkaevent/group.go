@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 const (
@@ -45,6 +47,8 @@ const (
 // user does. To drain: stop taking, finish, mark, and only then end Run's context; it commits and
 // leaves the group within some seconds.
 type GroupConsumer struct {
+	Watch Watch // set before Run
+
 	cfg    Config
 	group  string
 	topics []string
@@ -59,6 +63,12 @@ type GroupConsumer struct {
 	pending struct{ records, bytes int }
 
 	ids *topicIDs // only Run's goroutines
+}
+
+// Watch is called for whoever measures; what is nil is not.
+type Watch struct {
+	Committed    func(took time.Duration)
+	Disconnected func()
 }
 
 // Hooks are called as partitions come and go. Those of one partition are called one after another,
@@ -94,6 +104,9 @@ func (c *GroupConsumer) Run(ctx context.Context, hooks Hooks) error {
 		err := c.connect(ctx, hooks)
 		if ctx.Err() != nil {
 			return nil
+		}
+		if c.Watch.Disconnected != nil {
+			c.Watch.Disconnected()
 		}
 		slog.WarnContext(ctx, "kafka consumer connects again", "group", c.group, "error", err)
 		if time.Since(began) > 10*retryAtMost {
@@ -215,6 +228,25 @@ func (c *GroupConsumer) Partitions() []*Partition {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.parts)
+}
+
+// Figures are how far it is in each of them.
+func (c *GroupConsumer) Figures() []telemetry.Partition {
+	parts := c.Partitions()
+	figures := make([]telemetry.Partition, len(parts))
+	for i, p := range parts {
+		figures[i] = telemetry.Partition{Topic: p.Topic, ID: p.ID, Lag: p.Lag()}
+	}
+	return figures
+}
+
+// commit commits what is marked.
+func (c *GroupConsumer) commit(s sarama.ConsumerGroupSession) {
+	began := time.Now()
+	s.Commit()
+	if c.Watch.Committed != nil {
+		c.Watch.Committed(time.Since(began))
+	}
 }
 
 // pause waits and says whether ctx is still alive after it.

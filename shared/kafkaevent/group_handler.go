@@ -49,7 +49,7 @@ func (h *groupHandler) ConsumeClaim(s sarama.ConsumerGroupSession, claim sarama.
 		h.hooks.Revoked(p)
 	}
 	h.consumer.bury(p)
-	s.Commit() // nothing else does when a partition goes
+	h.consumer.commit(s) // nothing else does when a partition goes
 	return nil
 }
 
@@ -108,7 +108,7 @@ func (h *groupHandler) commitLoop(s sarama.ConsumerGroupSession) {
 			timer.Stop()
 			return
 		}
-		s.Commit()
+		h.consumer.commit(s)
 	}
 }
 

@@ -21,7 +21,7 @@ const dueMost = 1000
 // in time, and sends out what there is room for. next is how long nothing more is due, at most idle; zero
 // when there may be more to send out than one pass does.
 func (s *Store) Due(ctx context.Context, idle time.Duration) (say Say, next time.Duration, err error) {
-	err = s.tx(ctx, func(q *gen.Queries) error {
+	err = s.txSay(ctx, &say, func(q *gen.Queries) error {
 		say, next = Say{}, idle
 		news := newTally()
 		if say.Jobs, err = s.takeOverdue(ctx, q, &news); err != nil {

@@ -21,7 +21,7 @@ func (s *Store) Command(ctx context.Context, commands []jobevent.Command) (Say, 
 		}
 	}
 	var say Say
-	err := s.tx(ctx, func(q *gen.Queries) error {
+	err := s.txSay(ctx, &say, func(q *gen.Queries) error {
 		say = Say{}
 		news := newTally()
 		if err := s.command(ctx, q, commands, &say, &news); err != nil {

@@ -18,7 +18,7 @@ func (s *Store) Control(ctx context.Context, controls []jobevent.Control) (Say, 
 		}
 	}
 	var say Say
-	err := s.tx(ctx, func(q *gen.Queries) error {
+	err := s.txSay(ctx, &say, func(q *gen.Queries) error {
 		say = Say{}
 		l, err := s.lockDispatch(ctx, q)
 		if err != nil {

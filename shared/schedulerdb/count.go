@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // Count is what the rows say of all that is out and waits.
@@ -17,7 +18,11 @@ type Count struct {
 	asked   int       // attempts whose cancel nobody has answered
 	at      time.Time // of the count
 	leaseAt time.Time // when the first lease is over; zero: nothing is out
+	figures *telemetry.QueueFigures
 }
+
+// Figures are what of it the metrics tell.
+func (c Count) Figures() *telemetry.QueueFigures { return c.figures }
 
 // Count reads it from the rows, holding nobody up. Rows and ledger are of one snapshot, and every
 // commit changes both: what differs then still differs now, whatever came meanwhile.
@@ -77,7 +82,28 @@ func (s *Store) count(ctx context.Context, q *gen.Queries) (Count, error) {
 		}
 	}
 	c.drift = kept.missing(rows)
+	c.figures = figuresOf(rows, c.at)
 	return c, nil
+}
+
+// figuresOf tells what was counted, by an instant of the database's clock: what waits in lanes of its own, under a
+// control, is late by somebody's will.
+func figuresOf(rows tally, at time.Time) *telemetry.QueueFigures {
+	f := &telemetry.QueueFigures{At: time.Now(), InFlight: map[string]int{}, Waited: map[string]time.Duration{}}
+	for queue, byWorker := range rows.out {
+		for _, counts := range byWorker {
+			for _, n := range counts {
+				f.InFlight[queue] += n
+			}
+		}
+	}
+	for queue, rank := range rows.floors {
+		f.Waited[queue] = max(at.Sub(rank), 0)
+	}
+	if !rows.due.IsZero() {
+		f.Late = max(at.Sub(rows.due), 0)
+	}
+	return f
 }
 
 // countControlled is for a house that has controls, or had.

@@ -42,6 +42,7 @@ func (s *Store) dispatchLocked(ctx context.Context, q *gen.Queries, by string, l
 		}
 		say.Runs = append(say.Runs, orders...)
 	}
+	say.moves = l.moves
 	return l.save(ctx, q)
 }
 

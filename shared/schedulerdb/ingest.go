@@ -31,7 +31,7 @@ func (s *Store) Ingest(ctx context.Context, created []jobevent.Created) (Say, er
 	for len(created) > 0 {
 		n := partOf(created)
 		var say Say
-		err := s.tx(ctx, func(q *gen.Queries) (err error) {
+		err := s.txSay(ctx, &say, func(q *gen.Queries) (err error) {
 			say, err = s.ingest(ctx, q, created[:n])
 			return err
 		})
@@ -107,6 +107,7 @@ func (s *Store) ingest(ctx context.Context, q *gen.Queries, created []jobevent.C
 	if err := l.enter(ctx, q, news); err != nil {
 		return say, err
 	}
+	say.moves = l.moves
 	return say, l.save(ctx, q)
 }
 
@@ -267,7 +268,7 @@ func rankOf(job *jobevent.Created, at time.Time) time.Time {
 // it again for ever.
 func (s *Store) IngestUnusable(ctx context.Context, jobID, traceID uuid.UUID, reason string) (Say, error) {
 	var say Say
-	err := s.tx(ctx, func(q *gen.Queries) error {
+	err := s.txSay(ctx, &say, func(q *gen.Queries) error {
 		say = Say{}
 		l, err := s.lockDispatch(ctx, q)
 		if err != nil {
@@ -285,6 +286,7 @@ func (s *Store) IngestUnusable(ctx context.Context, jobID, traceID uuid.UUID, re
 				return err
 			}
 			l.ended = append(l.ended, jobID)
+			l.moved("", jobstate.Failed, 1)
 		}
 		news := newTally()
 		if err := again(ctx, q, []uuid.UUID{jobID}, &say, &news); err != nil {

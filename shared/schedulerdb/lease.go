@@ -22,7 +22,7 @@ func (s *Store) Beat(ctx context.Context, beats []jobevent.Heartbeat) (Say, erro
 		latest[beat.WorkerID] = beat
 	}
 	var say Say
-	err := s.tx(ctx, func(q *gen.Queries) error {
+	err := s.txSay(ctx, &say, func(q *gen.Queries) error {
 		say = Say{}
 		news := newTally()
 		if err := s.hold(ctx, q, latest, &say, &news); err != nil {
@@ -138,7 +138,7 @@ const AskMost = 1000
 // right.
 func (s *Store) AskAgain(ctx context.Context, counted Count, sinceLast time.Duration) (Say, error) {
 	var say Say
-	err := s.tx(ctx, func(q *gen.Queries) error {
+	err := s.txSay(ctx, &say, func(q *gen.Queries) error {
 		say = Say{}
 		news := newTally()
 		news.add(counted.drift)
@@ -169,6 +169,7 @@ func (s *Store) askAgain(
 			})
 			news.out.add(row.Queue, row.WasHeldBy, partitionOf(row.WasSentTo), -1)
 			news.out.add(row.Queue, "", partitionOf(row.Partition), 1)
+			say.askedAgain = append(say.askedAgain, row.Queue)
 		}
 	}
 	if counted.asked == 0 {

@@ -207,6 +207,11 @@ func deleteJobs(ctx context.Context, q *gen.Queries, gone gen.JobsDeleteParams, 
 // is counts too: who came by while it was locked has skipped it.
 func (j *lockedJob) tell(news *tally) {
 	was := jobstate.Status(j.row.Status)
+	for _, m := range j.moves {
+		if m.From != m.To {
+			news.moved(j.row.JobType, jobstate.Status(m.To), 1)
+		}
+	}
 	key, isOrdered := orderKeyOf(j.row.OrderingKey, j.row.OwnerID)
 	switch {
 	case j.Status.Terminal() && !was.Terminal():

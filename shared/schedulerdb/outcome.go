@@ -41,7 +41,7 @@ func (s *Store) Settle(ctx context.Context, outcomes []Outcome) (Say, error) {
 	// In the order in which JobsLock takes rows; of one job's, in the order in which they were said.
 	slices.SortStableFunc(outcomes, func(a, b Outcome) int { return bytes.Compare(a.JobID[:], b.JobID[:]) })
 	var say Say
-	err = s.tx(ctx, func(q *gen.Queries) (err error) {
+	err = s.txSay(ctx, &say, func(q *gen.Queries) (err error) {
 		say = Say{}
 		news := newTally()
 		if say.Jobs, err = s.settle(ctx, q, outcomes, &news); err != nil {
@@ -118,6 +118,7 @@ func complete(ctx context.Context, q *gen.Queries, outcomes []Outcome, news *tal
 	for i := range rows {
 		row := &rows[i]
 		news.ends(row.JobID, row.OrderingKey, row.OwnerID)
+		news.moved(row.JobType, jobstate.Completed, 1)
 		if row.WasOut {
 			news.out.add(row.Queue, orEmpty(row.WorkerID), partitionOf(row.Partition), -1)
 			news.runs(row.JobType, orEmpty(row.OwnerID), -1)

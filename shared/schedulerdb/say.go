@@ -11,6 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // Snapshot is a job as the public sees it.
@@ -55,6 +56,19 @@ type Say struct {
 	Cancels []AttemptRef // attempts whose cancel is asked for again, by themselves
 
 	Controls []jobevent.ControlApplied // versions of controls that hold
+
+	moves      []moved  // for the metrics, once they are committed
+	askedAgain []string // the queues of attempts that go out again; few
+}
+
+// count tells the metrics what has been committed.
+func (s *Say) count() {
+	for _, m := range s.moves {
+		telemetry.JobsMoved(m.jobType, string(m.to), m.n)
+	}
+	for _, queue := range s.askedAgain {
+		telemetry.LeasesExpired(queue, 1)
+	}
 }
 
 // AttemptRef names an attempt.

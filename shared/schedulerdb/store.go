@@ -15,6 +15,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // Config is what an operator may set of the scheduler.
@@ -71,9 +72,21 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 // Close ends all connections.
 func (s *Store) Close() { s.pool.Close() }
 
+// Connections tell how those to the database do.
+func (s *Store) Connections() telemetry.Pool { return pgpool.Figures(s.pool) }
+
 // Ping says whether the database answers.
 func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
 
 func (s *Store) tx(ctx context.Context, body func(q *gen.Queries) error) error {
 	return pgpool.Tx(ctx, s.pool, func(tx pgx.Tx) error { return body(gen.New(tx)) })
+}
+
+// txSay is tx with what is to be said of it; what happened is counted when it is committed.
+func (s *Store) txSay(ctx context.Context, say *Say, body func(q *gen.Queries) error) error {
+	err := s.tx(ctx, body)
+	if err == nil {
+		say.count()
+	}
+	return err
 }

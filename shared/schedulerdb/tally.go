@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
 // tally is what dispatching goes by: what is out, and from where on something may wait or be due. It
@@ -27,6 +28,8 @@ type tally struct {
 	// What a transaction has to release others from. None of it is kept.
 	ended []uuid.UUID       // jobs that have ended
 	keys  map[orderKey]bool // of which the next in line may have its turn
+
+	moves []moved // for the metrics, once they are committed; not kept
 
 	dependents int64 // rows of dependencies that somebody has seen: no ledger may say there are none
 }
@@ -173,15 +176,36 @@ func (t *tally) add(news tally) {
 		t.falls(news.due)
 	}
 	t.ended = append(t.ended, news.ended...)
+	for _, m := range news.moves {
+		t.moved(m.jobType, m.to, m.n)
+	}
 	for key := range news.keys {
 		t.turns(key)
 	}
 }
 
+// moved is how many jobs of a type have come into a state.
+type moved struct {
+	jobType string
+	to      jobstate.Status
+	n       int
+}
+
+// moved notes that jobs have come into a state. A batch has few types and states: it looks for them in turn.
+func (t *tally) moved(jobType string, to jobstate.Status, n int) {
+	for i := range t.moves {
+		if m := &t.moves[i]; m.to == to && m.jobType == jobType {
+			m.n += n
+			return
+		}
+	}
+	t.moves = append(t.moves, moved{jobType, to, n})
+}
+
 // empty says whether there is nothing in it.
 func (t *tally) empty() bool {
 	return !t.out.tidy() && len(t.floors) == 0 && t.due.IsZero() && len(t.ended) == 0 && len(t.keys) == 0 &&
-		len(t.lanes) == 0 && tidyRunning(t.running) == 0
+		len(t.lanes) == 0 && tidyRunning(t.running) == 0 && len(t.moves) == 0
 }
 
 // tidyRunning forgets of whom nothing runs, and says of how many something does.

@@ -22,23 +22,34 @@ const (
 // The labels have few values: function is one of ours, type one of jobevent's or other.
 var (
 	latency = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
+	sizes   = []float64{1, 2, 5, 10, 25, 50, 100, 250, 500, 1000}
 
-	eventsHandled = counter("events_handled_total", "Events that a function has handled.", "function", "type")
-	eventsSaid    = counter("events_said_total", "Events said and acknowledged.", "function", "type")
+	eventsHandled = counter("events_handled_total", "Events that a function has handled; sum.", "function", "type")
+	eventsSaid    = counter("events_said_total", "Events said and acknowledged; sum.", "function", "type")
 	eventsRefused = counter("events_refused_total",
-		"Events said that the sink or the broker will never take; they are lost.", "function", "type")
-	eventsRejected = counter("events_rejected_total",
-		"Events heard that can never be handled.", "function", "reason")
-	batchSize = histogram("handle_batch_size", "Events in a handled batch.",
-		[]float64{1, 2, 5, 10, 25, 50, 100, 250, 500, 1000}, "function")
-	handleSeconds = histogram("handle_duration_seconds", "How long a function's Handle took.", latency, "function")
-	handleErrors  = counter("handle_errors_total", "Calls of a function's Handle that failed.", "function")
-	tickSeconds   = histogram("tick_duration_seconds", "How long a function's Tick took.", latency, "function")
-	tickErrors    = counter("tick_errors_total", "Calls of a function's Tick that failed.", "function")
-	publishTime   = histogram("publish_duration_seconds", "How long saying events took.", latency, "function")
-	publishErrors = counter("publish_errors_total", "Tries to say events that failed.", "function")
-	buildInfo     = promauto.NewGaugeVec(prometheus.GaugeOpts{
-		Namespace: "jobweaver", Name: "build_info", Help: "Always 1; its labels tell what runs.",
+		"Events said that the sink or the broker will never take, and that are lost; sum.", "function", "type")
+	eventsRejected = counter("events_rejected_total", "Events heard that can never be handled; sum.", "function", "reason")
+
+	handleBatch   = histogram("handle_batch_events", "Events in a handled batch; sum.", sizes, "function")
+	handleSeconds = histogram("handle_duration_seconds", "How long a function's Handle took; sum.", latency, "function")
+	handleErrors  = counter("handle_errors_total", "Calls of a function's Handle that failed; sum.", "function")
+	eventAge      = histogram("handle_event_age_seconds",
+		"How long ago the first event of a batch was made when it was handled; sum.", latency, "function")
+
+	tickSeconds = histogram("tick_duration_seconds", "How long a function's Tick took; sum.", latency, "function")
+	tickErrors  = counter("tick_errors_total", "Calls of a function's Tick that failed; sum.", "function")
+
+	publishBatch   = histogram("publish_batch_events", "Events said at once, and acknowledged; sum.", sizes, "function")
+	publishSeconds = histogram("publish_duration_seconds", "How long saying events took; sum.", latency, "function")
+	publishErrors  = counter("publish_errors_total", "Tries to say events that failed; sum.", "function")
+
+	commitSeconds = histogram("consumer_commit_duration_seconds",
+		"How long committing offsets took; sum.", latency, "function")
+	disconnects = counter("consumer_disconnects_total",
+		"How often a consumer lost its broker and connected again; sum.", "function")
+
+	buildInfo = promauto.NewGaugeVec(prometheus.GaugeOpts{
+		Namespace: "jobweaver", Name: "build_info", Help: "Always 1 for each process; its labels tell what runs.",
 	}, []string{"function", "version"})
 )
 
@@ -56,33 +67,66 @@ func histogram(name, help string, buckets []float64, labels ...string) *promethe
 func MetricsHandler() http.Handler { return promhttp.Handler() }
 
 // Meter counts what one function does. Only a function's host, or a function that hosts itself, has
-// one.
-type Meter struct{ function string }
+// one. What is counted for each event or request costs no allocation.
+type Meter struct {
+	*meter
+}
 
-// NewMeter makes the meter of a function.
-func NewMeter(function string) Meter { return Meter{function} }
+type meter struct {
+	function string
+
+	handled, said     children[string, prometheus.Counter]   // by type
+	requests          children[request, prometheus.Counter]  // by route, method and code
+	latencies         children[request, prometheus.Observer] // by route and method
+	inFlight          prometheus.Gauge
+	handle, age       prometheus.Observer
+	handleN, publishN prometheus.Observer
+	publish, commit   prometheus.Observer
+}
+
+var meters children[string, *meter]
+
+// NewMeter makes the meter of a function; that of a function has the same counts wherever it is made.
+func NewMeter(function string) Meter {
+	return Meter{meters.of(function, func() *meter {
+		return &meter{
+			function: function,
+			inFlight: httpInFlight.WithLabelValues(function),
+			handle:   handleSeconds.WithLabelValues(function), handleN: handleBatch.WithLabelValues(function),
+			age:     eventAge.WithLabelValues(function),
+			publish: publishSeconds.WithLabelValues(function), publishN: publishBatch.WithLabelValues(function),
+			commit: commitSeconds.WithLabelValues(function),
+		}
+	})}
+}
 
 // Runs notes which build of the function runs.
 func (m Meter) Runs(version string) { buildInfo.WithLabelValues(m.function, version).Set(1) }
 
 // Handled counts a call of Handle with its batch.
 func (m Meter) Handled(batch []event.Event, took time.Duration, err error) {
-	handleSeconds.WithLabelValues(m.function).Observe(took.Seconds())
-	batchSize.WithLabelValues(m.function).Observe(float64(len(batch)))
+	m.handle.Observe(took.Seconds())
+	m.handleN.Observe(float64(len(batch)))
+	if len(batch) > 0 && batch[0].Context != nil {
+		m.age.Observe((time.Since(batch[0].Time()) - took).Seconds())
+	}
 	if err != nil {
 		handleErrors.WithLabelValues(m.function).Inc()
 		return
 	}
-	m.addByType(eventsHandled, batch)
+	m.addByType(&m.handled, eventsHandled, batch)
 }
 
 // Said counts a try to say events, with those that were acknowledged.
 func (m Meter) Said(events []event.Event, took time.Duration, err error) {
-	publishTime.WithLabelValues(m.function).Observe(took.Seconds())
+	m.publish.Observe(took.Seconds())
 	if err != nil {
 		publishErrors.WithLabelValues(m.function).Inc()
 	}
-	m.addByType(eventsSaid, events)
+	if len(events) > 0 {
+		m.publishN.Observe(float64(len(events)))
+	}
+	m.addByType(&m.said, eventsSaid, events)
 }
 
 // Ticked counts a call of Tick.
@@ -99,13 +143,21 @@ func (m Meter) Rejected(reason string) { eventsRejected.WithLabelValues(m.functi
 // Refused counts an event said that nobody will ever take.
 func (m Meter) Refused(e event.Event) { eventsRefused.WithLabelValues(m.function, typeLabel(e)).Inc() }
 
-func (m Meter) addByType(to *prometheus.CounterVec, events []event.Event) {
-	byType := map[string]int{}
-	for _, e := range events {
-		byType[typeLabel(e)]++
-	}
-	for typ, n := range byType {
-		to.WithLabelValues(m.function, typ).Add(float64(n))
+// Committed counts a commit of offsets.
+func (m Meter) Committed(took time.Duration) { m.commit.Observe(took.Seconds()) }
+
+// Disconnected counts that a consumer has to connect again.
+func (m Meter) Disconnected() { disconnects.WithLabelValues(m.function).Inc() }
+
+// addByType adds once for each run of events of one type: a batch has one or two.
+func (m Meter) addByType(to *children[string, prometheus.Counter], of *prometheus.CounterVec, events []event.Event) {
+	for from, next := 0, 0; from < len(events); from = next {
+		typ := events[from].Type()
+		for next = from + 1; next < len(events) && events[next].Type() == typ; {
+			next++
+		}
+		label := typeLabel(events[from])
+		to.of(label, func() prometheus.Counter { return of.WithLabelValues(m.function, label) }).Add(float64(next - from))
 	}
 }
 

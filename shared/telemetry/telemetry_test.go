@@ -3,18 +3,10 @@ package telemetry
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"log/slog"
-	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/cloudevents/sdk-go/v2/event"
-
-	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 func TestALineCarriesTheFieldsOfItsContext(t *testing.T) {
@@ -103,48 +95,5 @@ func TestABadLogSettingIsNamed(t *testing.T) {
 	}
 	if Logger(context.Background()) == nil {
 		t.Error("no logger")
-	}
-}
-
-func TestMetricsHaveFewSeries(t *testing.T) {
-	t.Parallel()
-	function := rand.Text() // a run of its own
-	m := NewMeter(function)
-	m.Runs("v1")
-	known, err := jobevent.New(jobevent.TypeCreated, jobevent.Meta{Function: "test", ID: "1"}, struct{}{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	foreign := event.New()
-	foreign.SetType("com.example.anything")
-	m.Handled([]event.Event{known, known, foreign}, time.Millisecond, nil)
-	m.Handled([]event.Event{known}, time.Millisecond, errors.New("away"))
-	m.Said([]event.Event{known}, time.Millisecond, nil)
-	m.Said(nil, time.Millisecond, errors.New("away"))
-	m.Ticked(time.Millisecond, errors.New("away"))
-	m.Rejected(RejectedPanic)
-	m.Refused(known)
-
-	answer := httptest.NewRecorder()
-	MetricsHandler().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
-	for _, want := range []string{
-		`jobweaver_build_info{function="counted",version="v1"} 1`,
-		`jobweaver_events_handled_total{function="counted",type="io.jobweaver.job.created.v1"} 2`,
-		`jobweaver_events_handled_total{function="counted",type="other"} 1`,
-		`jobweaver_events_said_total{function="counted",type="io.jobweaver.job.created.v1"} 1`,
-		`jobweaver_events_rejected_total{function="counted",reason="panic"} 1`,
-		`jobweaver_events_refused_total{function="counted",type="io.jobweaver.job.created.v1"} 1`,
-		`jobweaver_handle_errors_total{function="counted"} 1`,
-		`jobweaver_handle_batch_size_sum{function="counted"} 4`,
-		`jobweaver_publish_errors_total{function="counted"} 1`,
-		`jobweaver_tick_errors_total{function="counted"} 1`,
-	} {
-		want = strings.ReplaceAll(want, "counted", function)
-		if !strings.Contains(answer.Body.String(), want+"\n") {
-			t.Errorf("no %s", want)
-		}
-	}
-	if strings.Contains(answer.Body.String(), "com.example") {
-		t.Error("a foreign type became a label")
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb/internal/gen"
 )
 
@@ -54,6 +55,9 @@ func Open(ctx context.Context, url string) (*Store, error) {
 
 // Close ends all connections.
 func (s *Store) Close() { s.pool.Close() }
+
+// Connections tell how those to the database do.
+func (s *Store) Connections() telemetry.Pool { return pgpool.Figures(s.pool) }
 
 // Ping says whether the database answers.
 func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }

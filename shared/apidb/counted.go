@@ -1,0 +1,46 @@
+package apidb
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// countedAge is how old the answer to a scrape may be: there may be several Prometheus servers.
+const countedAge = 5 * time.Second
+
+// Counted is the last count of the jobs that have not ended: one row, however many there are. It is false when nobody
+// has counted yet.
+func (s *Store) Counted(ctx context.Context) (counts telemetry.JobCounts, ok bool, err error) {
+	counts, err = s.counted.get(ctx, countedAge, s.readCounted)
+	return counts, !counts.AsOf.IsZero(), err
+}
+
+func (s *Store) readCounted(ctx context.Context) (counts telemetry.JobCounts, err error) {
+	row, err := s.q.JobCounts(ctx)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return counts, nil
+	}
+	if err != nil {
+		return counts, classify("read counts of jobs", err)
+	}
+	var live []liveCount
+	if err := json.Unmarshal(row.Counts, &live); err != nil {
+		return counts, fmt.Errorf("read counts of jobs: %w", err)
+	}
+	counts = telemetry.JobCounts{AsOf: row.AsOf, Of: make([]telemetry.JobCount, len(live))}
+	for i, c := range live {
+		counts.Of[i] = telemetry.JobCount{State: string(c.Status), Queue: c.Queue, JobType: c.JobType, N: c.N}
+		counts.Of[i].Oldest = row.AsOf
+		if at, known := madeAt(c.Oldest); known {
+			counts.Of[i].Oldest = at
+		}
+	}
+	return counts, nil
+}

@@ -1,0 +1,16 @@
+package pgpool
+
+import (
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// Figures tell how a pool does, for the metrics.
+func Figures(pool *pgxpool.Pool) telemetry.Pool {
+	s := pool.Stat()
+	return telemetry.Pool{
+		Used: s.AcquiredConns(), Idle: s.IdleConns(), Opening: s.ConstructingConns(), Limit: s.MaxConns(),
+		Acquires: s.AcquireCount(), Waits: s.EmptyAcquireCount(), Waited: s.EmptyAcquireWaitTime(),
+	}
+}

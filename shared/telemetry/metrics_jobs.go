@@ -1,0 +1,115 @@
+package telemetry
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+var (
+	jobsAccepted = counter("jobs_accepted_total", "Jobs that were accepted; sum.", "queue", "job_type")
+	jobMoves     = counter("job_moves_total",
+		"Moves of jobs into a state, but into QUEUED and RUNNING, each counted by the function that made it; sum. "+
+			"Into FAILED: dead letters; into RETRYING: retries.", "job_type", "state")
+	leasesExpired = counter("leases_expired_total",
+		"Attempts that were sent out again since no worker had spoken of them for a lease; sum.", "queue")
+	deliveries = counter("deliveries_total",
+		"Tries to deliver the end of a job to its callbackUrl: delivered, retried later, or failed for good; sum.", "outcome")
+	deliverySeconds = promauto.NewHistogram(prometheus.HistogramOpts{
+		Namespace: "jobweaver", Name: "delivery_duration_seconds", Help: "How long such a try took; sum.", Buckets: latency,
+	})
+
+	acceptedOf children[[2]string, prometheus.Counter] // by queue and job type
+	movesOf    children[[2]string, prometheus.Counter] // by job type and state
+)
+
+// JobsAccepted counts jobs of one queue and type.
+func JobsAccepted(queue, jobType string, n int) {
+	key := [2]string{queue, JobType(jobType)}
+	acceptedOf.of(key, func() prometheus.Counter { return jobsAccepted.WithLabelValues(key[0], key[1]) }).Add(float64(n))
+}
+
+// JobsMoved counts moves of jobs of one type into one state, once they are committed.
+func JobsMoved(jobType, state string, n int) {
+	key := [2]string{JobType(jobType), state}
+	movesOf.of(key, func() prometheus.Counter { return jobMoves.WithLabelValues(key[0], key[1]) }).Add(float64(n))
+}
+
+// What may become of a try to deliver.
+const (
+	DeliveryDelivered = "delivered"
+	DeliveryRetried   = "retried"
+	DeliveryFailed    = "failed"
+)
+
+// Delivered counts a try; outcome is one of the constants.
+func Delivered(outcome string, took time.Duration) {
+	deliveries.WithLabelValues(outcome).Inc()
+	deliverySeconds.Observe(took.Seconds())
+}
+
+// LeasesExpired counts attempts of one queue that are sent out again.
+func LeasesExpired(queue string, n int) { leasesExpired.WithLabelValues(queue).Add(float64(n)) }
+
+// JobCount is how many jobs are in a state.
+type JobCount struct {
+	State, Queue, JobType string
+	N                     int64
+	Oldest                time.Time // when the first of them was accepted
+}
+
+// JobCounts are those of all that have not ended, as they were at an instant.
+type JobCounts struct {
+	AsOf time.Time
+	Of   []JobCount
+}
+
+// QueueFigures is what waits and what is out, as the scheduler counts it.
+type QueueFigures struct {
+	At       time.Time
+	InFlight map[string]int           // attempts that are out, by queue
+	Waited   map[string]time.Duration // by queue, how long its head has been ready, where there is one
+	Late     time.Duration            // by how much the clock is late
+}
+
+// WatchJobs has the counts asked for when somebody looks.
+func (m Meter) WatchJobs(read func() (JobCounts, bool)) (stop func()) {
+	return watched.add(func(put put) {
+		counts, ok := read()
+		if !ok {
+			return
+		}
+		put(descJobsCounted, float64(counts.AsOf.UnixMilli())/1000)
+		type labels struct{ state, queue, jobType string }
+		all := map[labels]int64{} // several job types may be other
+		for _, c := range counts.Of {
+			of := labels{c.State, c.Queue, JobType(c.JobType)}
+			all[of] += c.N
+			put(descJobsAge, max(time.Since(c.Oldest).Seconds(), 0), of.state, of.queue, of.jobType)
+		}
+		for of, n := range all {
+			put(descJobs, float64(n), of.state, of.queue, of.jobType)
+		}
+	})
+}
+
+// figuresAge is how long figures are told: whoever has not counted since knows nothing.
+const figuresAge = time.Minute
+
+// WatchQueues has the figures asked for when somebody looks; nil: nobody has counted yet.
+func (m Meter) WatchQueues(read func() *QueueFigures) (stop func()) {
+	return watched.add(func(put put) {
+		figures := read()
+		if figures == nil || time.Since(figures.At) > figuresAge {
+			return
+		}
+		for queue, n := range figures.InFlight {
+			put(descInFlight, float64(n), queue)
+		}
+		for queue, waited := range figures.Waited {
+			put(descQueueWait, max(waited.Seconds(), 0), queue)
+		}
+		put(descLate, max(figures.Late.Seconds(), 0))
+	})
+}

@@ -1,0 +1,167 @@
+package telemetry
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// watch is a metric whose value is asked for when somebody looks.
+type watch struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	// most: of several values with the same labels the largest counts, as of replicas; else their sum, as of parts.
+	most bool
+}
+
+func watching(kind prometheus.ValueType, name, help string, labels ...string) *watch {
+	return &watch{
+		desc: prometheus.NewDesc("jobweaver_"+name, help, labels, nil), kind: kind, most: strings.Contains(help, "; max"),
+	}
+}
+
+var (
+	descLag = watching(prometheus.GaugeValue, "consumer_lag_records",
+		"Records of a partition that are not yet done; sum. Told by who holds it.", "function", "topic", "partition")
+	descGap = watching(prometheus.GaugeValue, "consumer_committable_gap_records",
+		"Records of a partition that are done and cannot be committed, for one before them is not; sum.",
+		"function", "topic", "partition")
+
+	descConnections = watching(prometheus.GaugeValue, "database_connections",
+		"Connections to the database, used, idle or opening; sum.", "function", "state")
+	descConnectionsLimit = watching(prometheus.GaugeValue, "database_connections_limit",
+		"Connections to the database that there may be at once; sum.", "function")
+	descAcquires = watching(prometheus.CounterValue, "database_acquires_total",
+		"How often a connection was taken; sum.", "function")
+	descWaits = watching(prometheus.CounterValue, "database_acquire_waits_total",
+		"How often a connection had to be waited for, or opened; sum.", "function")
+	descWaited = watching(prometheus.CounterValue, "database_acquire_wait_seconds_total",
+		"How long was waited for connections; sum.", "function")
+
+	descJobs = watching(prometheus.GaugeValue, "jobs",
+		"Jobs that have not ended, as they were last counted; max, for every replica of projection tells all.",
+		"state", "queue", "job_type")
+	descJobsAge = watching(prometheus.GaugeValue, "jobs_oldest_age_seconds",
+		"How long ago the oldest of the jobs in a state was accepted; max.", "state", "queue", "job_type")
+	descJobsCounted = watching(prometheus.GaugeValue, "jobs_counted_timestamp_seconds",
+		"When the jobs were last counted; max.")
+
+	descInFlight = watching(prometheus.GaugeValue, "attempts_in_flight",
+		"Attempts that are out, with a worker or on their way; max, for every replica of watchdog tells all.", "queue")
+	descQueueWait = watching(prometheus.GaugeValue, "queue_wait_seconds",
+		"How long ago the job that goes out next became ready, a level of priority counting 10 s; max.", "queue")
+	descLate = watching(prometheus.GaugeValue, "clock_lateness_seconds",
+		"How long something has been due that dispatch has not made ready; max.")
+
+	watched = &watches{all: []*watch{
+		descLag, descGap, descConnections, descConnectionsLimit, descAcquires, descWaits, descWaited,
+		descJobs, descJobsAge, descJobsCounted, descInFlight, descQueueWait, descLate,
+	}}
+)
+
+func init() { prometheus.MustRegister(watched) }
+
+// put says one value.
+type put func(w *watch, value float64, labels ...string)
+
+// watches asks everybody who has something to say, and says it once: there may be several functions in a process, or
+// one of them twice.
+type watches struct {
+	all []*watch
+
+	mu      sync.Mutex
+	sources []*func(put)
+}
+
+func (w *watches) add(source func(put)) (stop func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at := &source
+	w.sources = append(w.sources, at)
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.sources = slices.DeleteFunc(w.sources, func(other *func(put)) bool { return other == at })
+	}
+}
+
+// Describe is prometheus.Collector's.
+func (w *watches) Describe(to chan<- *prometheus.Desc) {
+	for _, one := range w.all {
+		to <- one.desc
+	}
+}
+
+// Collect is prometheus.Collector's.
+func (w *watches) Collect(to chan<- prometheus.Metric) {
+	w.mu.Lock()
+	sources := slices.Clone(w.sources)
+	w.mu.Unlock()
+	type series struct {
+		of     *watch
+		labels string
+	}
+	type found struct {
+		value  float64
+		labels []string
+	}
+	all := map[series]found{}
+	for _, source := range sources {
+		(*source)(func(of *watch, value float64, labels ...string) {
+			key := series{of, strings.Join(labels, "\x00")}
+			if before, twice := all[key]; twice && of.most {
+				value = max(value, before.value)
+			} else if twice {
+				value += before.value
+			}
+			all[key] = found{value, labels}
+		})
+	}
+	for key, one := range all {
+		to <- prometheus.MustNewConstMetric(key.of.desc, key.of.kind, one.value, one.labels...)
+	}
+}
+
+// Partition is how far a consumer is in one that it holds.
+type Partition struct {
+	Topic string
+	ID    int32
+	Lag   int64
+	Gap   int // records that are done and cannot be committed
+}
+
+// WatchPartitions has those that a consumer holds asked for when somebody looks.
+func (m Meter) WatchPartitions(read func() []Partition) (stop func()) {
+	return watched.add(func(put put) {
+		for _, p := range read() {
+			id := strconv.Itoa(int(p.ID))
+			put(descLag, float64(p.Lag), m.function, p.Topic, id)
+			put(descGap, float64(p.Gap), m.function, p.Topic, id)
+		}
+	})
+}
+
+// Pool is how a pool of connections to a database does.
+type Pool struct {
+	Used, Idle, Opening, Limit int32
+	Acquires, Waits            int64
+	Waited                     time.Duration
+}
+
+// WatchPool has it asked for when somebody looks.
+func (m Meter) WatchPool(read func() Pool) (stop func()) {
+	return watched.add(func(put put) {
+		p := read()
+		put(descConnections, float64(p.Used), m.function, "used")
+		put(descConnections, float64(p.Idle), m.function, "idle")
+		put(descConnections, float64(p.Opening), m.function, "opening")
+		put(descConnectionsLimit, float64(p.Limit), m.function)
+		put(descAcquires, float64(p.Acquires), m.function)
+		put(descWaits, float64(p.Waits), m.function)
+		put(descWaited, p.Waited.Seconds(), m.function)
+	})
+}
