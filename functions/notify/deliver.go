@@ -72,6 +72,7 @@ func outcomeOf(came apidb.Tried) string {
 		return telemetry.DeliveryDelivered
 	case apidb.DeliveryFailed:
 		return telemetry.DeliveryFailed
+	case apidb.DeliveryPending:
 	}
 	return telemetry.DeliveryRetried
 }

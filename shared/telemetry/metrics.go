@@ -151,13 +151,14 @@ func (m Meter) Disconnected() { disconnects.WithLabelValues(m.function).Inc() }
 
 // addByType adds once for each run of events of one type: a batch has one or two.
 func (m Meter) addByType(to *children[string, prometheus.Counter], of *prometheus.CounterVec, events []event.Event) {
-	for from, next := 0, 0; from < len(events); from = next {
-		typ := events[from].Type()
-		for next = from + 1; next < len(events) && events[next].Type() == typ; {
-			next++
+	for len(events) > 0 {
+		n := 1
+		for n < len(events) && events[n].Type() == events[0].Type() {
+			n++
 		}
-		label := typeLabel(events[from])
-		to.of(label, func() prometheus.Counter { return of.WithLabelValues(m.function, label) }).Add(float64(next - from))
+		label := typeLabel(events[0])
+		to.of(label, func() prometheus.Counter { return of.WithLabelValues(m.function, label) }).Add(float64(n))
+		events = events[n:]
 	}
 }
 
