@@ -63,7 +63,10 @@ func Functions() (map[string]Function, error) {
 		{projects.Host(), []any{projection.Config{}}},
 		{watchdog.New(nil).Host(), scheduling},
 		// A retention that keeps nothing is none, and these two open what they talk to when they are made.
-		{funchost.Function{Name: retention.Name, Tick: new(retention.Function).Tick}, append(scheduling, schedulerdb.Retention{})},
+		{
+			funchost.Function{Name: retention.Name, Tick: new(retention.Function).Tick},
+			[]any{schedulerdb.Config{}, schedulerdb.Retention{}},
+		},
 		{funchost.Function{Name: gateway.Name, KafkaOnly: true}, new(gateway.Config).Parts()},
 		{
 			funchost.Function{Name: runjob.Name, KafkaOnly: true},

@@ -117,7 +117,7 @@ func config(objects []Object, container corev1.Container) (map[string]string, er
 	return settings, nil
 }
 
-// imageName is the last part of an image of ours, without tag or digest: jobweaver/ingest:1, dev.local/jobweaver/ingest.
+// imageName is the last part of an image of ours, without tag and digest; empty: it is none.
 func imageName(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	folder, name := path.Split(image)
