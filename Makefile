@@ -17,11 +17,19 @@ GOLANGCI      := go tool -modfile=$(CURDIR)/.ci/tools/golangci-lint/go.mod golan
 SQLC          := go tool -modfile=.ci/tools/sqlc/go.mod sqlc
 
 # Tests wait more than they compute, so more at once than there are cores. `make lint` vets them, and nobody looks
-# for symbols in a program that is run once: it links in two thirds of the time.
-TEST_FLAGS := -vet=off -ldflags=-s -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+# for symbols in a program that is run once: it links in two thirds of the time. Without paths in it, a package is
+# compiled once for all clones on a machine.
+TEST_FLAGS := -vet=off -trimpath -ldflags=-s -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 # The packages that take longest begin first, or the last of them would be waited for alone.
 LONGEST := ./shared/schedulerdb ./local/dev ./functions/gateway ./shared/kafkaevent ./shared/apidb
+
+# Packages with nothing for the race detector: pure ones, those whose work is done by SQL or by other processes, and
+# the shuffle test, which does one thing at a time on purpose.
+NOT_RACED := migrations infra/localpostgres local/attacks local/examples local/shuffletest local/load/figures \
+	local/load/proctree shared/apierror shared/apikey shared/cronspec shared/httpevent shared/jobstate \
+	shared/jobstate/protocol shared/retrypolicy
+RACED = $(filter-out $(addprefix $(MODULE)/,$(NOT_RACED)),$(shell go list ./...))
 
 # The packages whose tests ask for a broker.
 KAFKA_SUITES = $(shell grep -rl --include='*_test.go' '"$(MODULE)/shared/kafkatest"' shared functions | xargs -r -n1 dirname | sort -u | sed 's,^,./,')
@@ -79,7 +87,7 @@ test: ## every test, on real PostgreSQL and the embedded broker
 
 .PHONY: test-race
 test-race: ## the tests again, under the race detector: those of more than one goroutine
-	$(WITH_POSTGRES) go test $(TEST_FLAGS) -race -short $(LONGEST) ./...
+	$(WITH_POSTGRES) go test $(TEST_FLAGS) -race -short $(LONGEST) $(RACED)
 
 .PHONY: test-apache
 test-apache: ## the Kafka suites on a real Apache Kafka (needs Java 17 and Maven)
