@@ -29,7 +29,8 @@ func newMigrate() *cobra.Command {
 
 With --roles each function gets a database role of its own, jobweaver_<function>, with the rights that it needs and no
 others, and nobody else but the databases' owner may connect to them any more. A new role has no password: set one
-yourself, or have it read from --passwords. Give --roles each time, as a new version may need other rights.`,
+yourself, or have it read from --passwords, or have ROLES_PASSWORD for those that have none there. Give --roles each
+time, as a new version may need other rights.`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			server := os.Getenv("DATABASE_URL")
 			if server == "" {
@@ -39,8 +40,8 @@ yourself, or have it read from --passwords. Give --roles each time, as a new ver
 				return errors.New("--passwords goes with --roles")
 			}
 			var given map[string]string
-			if passwords != "" {
-				if given, err = migrations.ReadPasswords(passwords); err != nil {
+			if roles {
+				if given, err = rolePasswords(passwords); err != nil {
 					return err
 				}
 			}
