@@ -38,7 +38,7 @@ KAFKA_SUITES = $(shell grep -rl --include='*_test.go' '"$(MODULE)/shared/kafkate
 SNAPSHOT := git ls-files -z --cached --others --exclude-standard | xargs -0 sha1sum 2>/dev/null || true
 
 # Modules of their own, whose libraries are no dependencies of ours.
-MODULES := local/load/river local/load/plots local/examples/function-go .ci/manifests
+MODULES := local/load/river local/load/plots local/examples/function-go .ci/manifests .ci/compose
 
 # What the example functions in other languages need is kept beside them.
 PYTHON_READY     := local/examples/function-python/.venv/ready
@@ -77,6 +77,20 @@ bin/jobweaver:
 $(addprefix bin/,$(FUNCTIONS)): bin/%:
 	$(GO_BUILD) -o $@ ./functions/$*/cmd
 
+# What each image holds, by the script that the Dockerfile runs.
+IMAGES := $(FUNCTIONS) jobweaver
+ROOTS  := $(addprefix bin/images/,$(IMAGES))
+
+.PHONY: image-roots $(ROOTS)
+image-roots: $(ROOTS)
+$(ROOTS): bin/images/%:
+	@VERSION=$(VERSION) infra/image-root $* $@
+
+.PHONY: images
+images: ## an image for each function, and one for the command line: jobweaver/<name>:VERSION (needs Docker)
+	$(foreach name,$(IMAGES),docker build -f infra/Dockerfile --build-arg FUNCTION=$(name) --build-arg VERSION=$(VERSION) \
+		--build-arg SOURCE_DATE_EPOCH=0 -t jobweaver/$(name):$(VERSION) . &&) true
+
 .PHONY: migrate
 migrate: ## bring the three databases on the server of DATABASE_URL up to date
 	go run ./local/jobweaver migrate
@@ -113,6 +127,10 @@ $(JAVASCRIPT_READY): local/examples/function-javascript/package-lock.json
 .PHONY: manifests
 manifests: ## build what is in knative/, validate it as a cluster would, and hold it against the code
 	go test -C .ci/manifests -vet=off -count=1 ./... # what is checked lies outside the module, and Go would not see it change
+
+.PHONY: test-compose
+test-compose: image-roots ## docker-compose.yml: held against the code, and started without Docker, on Apache Kafka (needs Java 17 and Maven)
+	go test -C .ci/compose -vet=off -count=1 ./... -roots=$(CURDIR)/bin/images
 
 .PHONY: bench
 bench: ## every measurement beside River, an hour or two; writes docs/performance/

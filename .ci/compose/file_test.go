@@ -1,0 +1,267 @@
+package compose_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/compose-spec/compose-go/v2/dotenv"
+	"github.com/compose-spec/compose-go/v2/template"
+	"github.com/compose-spec/compose-go/v2/types"
+
+	"github.com/jobweaver/jobweaver/migrations"
+)
+
+func TestEachFunctionIsAContainerOfItsOwnImage(t *testing.T) {
+	t.Parallel()
+	project := load(t)
+	version := project.Environment["VERSION"]
+	for _, service := range ours(project) {
+		of, _, _ := strings.Cut(strings.TrimPrefix(service.Image, "jobweaver/"), ":")
+		if want := "jobweaver/" + of + ":" + version; service.Image != want {
+			t.Errorf("%s: image %s, want %s", service.Name, service.Image, want)
+		}
+		if b := service.Build; b == nil || b.Dockerfile != "infra/Dockerfile" || *b.Args["FUNCTION"] != of || *b.Args["VERSION"] != version {
+			t.Errorf("%s: is built as %+v", service.Name, b)
+		}
+		if !service.ReadOnly || service.User != "65532:65532" || !slices.Equal(service.CapDrop, []string{"ALL"}) ||
+			!slices.Contains(service.SecurityOpt, "no-new-privileges:true") || service.Privileged {
+			t.Errorf("%s: may do more than it needs", service.Name)
+		}
+	}
+	for _, function := range functions(t) {
+		if service, err := project.GetService(function); err != nil || !strings.HasPrefix(service.Image, "jobweaver/"+function+":") {
+			t.Errorf("%s: no container: %v", function, err)
+		}
+	}
+}
+
+func TestEachFunctionHasItsOwnRoleOnItsOwnDatabase(t *testing.T) {
+	t.Parallel()
+	project := load(t)
+	served := 0
+	for _, set := range []migrations.Set{migrations.API, migrations.Scheduler, migrations.Worker} {
+		for _, function := range set.Functions {
+			served++
+			url := values(t, project.Services[function])["DATABASE_URL"]
+			want := fmt.Sprintf("postgres://%s:%s@postgres:5432/%s?sslmode=disable",
+				migrations.Role(function), project.Environment["ROLES_PASSWORD"], set.Database())
+			if url != want {
+				t.Errorf("%s: DATABASE_URL %q, want %q", function, url, want)
+			}
+		}
+	}
+	if all := len(functions(t)); all != served {
+		t.Errorf("%d functions have a database, there are %d", served, all)
+	}
+}
+
+func TestFunctionsStartAfterTheSchemaAndTheTopics(t *testing.T) {
+	t.Parallel()
+	project := load(t)
+	want := map[string]types.DependsOnConfig{
+		"migrate": {"postgres": {Condition: types.ServiceConditionHealthy, Required: true}},
+		"topics":  {"kafka": {Condition: types.ServiceConditionHealthy, Required: true}},
+	}
+	for _, function := range functions(t) {
+		want[function] = types.DependsOnConfig{
+			"migrate": {Condition: types.ServiceConditionCompletedSuccessfully, Required: true},
+			"topics":  {Condition: types.ServiceConditionCompletedSuccessfully, Required: true},
+		}
+		service := project.Services[function]
+		if h := service.HealthCheck; h == nil || !slices.Equal(h.Test, []string{"CMD", "/app", "healthcheck"}) {
+			t.Errorf("%s: health check %+v", function, h)
+		}
+		if grace := service.StopGracePeriod; grace == nil || time.Duration(*grace) <= 31*time.Second {
+			t.Errorf("%s: is killed after %v, and SHUTDOWN_GRACE and SHUTDOWN_DELAY are 31s", function, grace)
+		}
+		if service.Restart != types.RestartPolicyUnlessStopped {
+			t.Errorf("%s: restart %s", function, service.Restart)
+		}
+	}
+	for name, after := range want {
+		if got := project.Services[name].DependsOn; fmt.Sprint(got) != fmt.Sprint(after) {
+			t.Errorf("%s starts after %v, want %v", name, got, after)
+		}
+	}
+	for _, name := range []string{"postgres", "kafka"} {
+		if project.Services[name].HealthCheck == nil || len(project.Services[name].Volumes) == 0 {
+			t.Errorf("%s: no health check, or nothing that outlives it", name)
+		}
+	}
+}
+
+func TestNothingIsReachedFromOutsideThisMachine(t *testing.T) {
+	t.Parallel()
+	published := map[string]bool{}
+	for _, service := range load(t).Services {
+		for _, port := range service.Ports {
+			if port.HostIP != "127.0.0.1" {
+				t.Errorf("%s: port %s on %q", service.Name, port.Published, port.HostIP)
+			}
+			if published[port.Published] {
+				t.Errorf("%s: port %s is another's too", service.Name, port.Published)
+			}
+			published[port.Published] = true
+		}
+		if service.NetworkMode != "" {
+			t.Errorf("%s: network %s", service.Name, service.NetworkMode)
+		}
+	}
+	if !published["8080"] {
+		t.Error("the gateway is not on 8080")
+	}
+}
+
+var pinned = regexp.MustCompile(`:v?\d+\.\d+(\.\d+)?$`)
+
+func TestOthersImagesArePinnedAndTheirFilesAreThere(t *testing.T) {
+	t.Parallel()
+	project := load(t)
+	for _, service := range project.Services {
+		if !strings.HasPrefix(service.Image, "jobweaver/") && !pinned.MatchString(service.Image) {
+			t.Errorf("%s: image %s", service.Name, service.Image)
+		}
+		for _, volume := range service.Volumes {
+			switch volume.Type {
+			case types.VolumeTypeVolume:
+				if _, ok := project.Volumes[volume.Source]; !ok {
+					t.Errorf("%s: no volume %s", service.Name, volume.Source)
+				}
+			case types.VolumeTypeBind:
+				if entries, err := os.ReadDir(volume.Source); err != nil || len(entries) == 0 || !volume.ReadOnly {
+					t.Errorf("%s: %s is not a folder of files, read-only: %v", service.Name, volume.Source, err)
+				}
+			}
+		}
+	}
+}
+
+func TestEverySettingIsOneThatTheFunctionReads(t *testing.T) {
+	t.Parallel()
+	known := settings(t)
+	project := load(t)
+	for _, service := range ours(project) {
+		for name := range service.Environment {
+			if !known[""][name] && !known[service.Name][name] {
+				t.Errorf("%s: does not read %s", service.Name, name)
+			}
+		}
+	}
+}
+
+// settings are those of docs/settings.md, which is made from the code: by function, and of all under "".
+func settings(t *testing.T) map[string]map[string]bool {
+	t.Helper()
+	known := map[string]map[string]bool{
+		"migrate": {"ROLES_PASSWORD": true}, "topics": {},
+		"": {"OTEL_EXPORTER_OTLP_ENDPOINT": true}, // OpenTelemetry's own
+	}
+	sections := []string{""}
+	for line := range strings.Lines(read(t, "docs/settings.md")) {
+		if title, ok := strings.CutPrefix(strings.TrimSpace(line), "## "); ok {
+			title, _, _ = strings.Cut(title, " (")
+			sections = strings.Split(strings.Replace(title, "Every function", "", 1), ", ")
+		}
+		if cells := strings.Split(line, "|"); len(cells) > 3 {
+			for _, section := range sections {
+				if known[section] == nil {
+					known[section] = map[string]bool{}
+				}
+				known[section][strings.TrimSpace(cells[1])] = true
+			}
+		}
+	}
+	if !known[""]["KAFKA_BROKERS"] || !known["runjob"]["POOL_SIZE"] || !known["watchdog"]["LEASE"] {
+		t.Fatal("docs/settings.md has another form than this test reads")
+	}
+	return known
+}
+
+func TestTheEnvFileHasWhatTheFileAsksForAndNothingElse(t *testing.T) {
+	t.Parallel()
+	given, err := dotenv.Parse(strings.NewReader(read(t, ".env")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := map[string]bool{"COMPOSE_PROFILES": true} // docker compose itself reads it
+	for _, match := range template.DefaultPattern.FindAllStringSubmatch(read(t, "docker-compose.yml"), -1) {
+		name := match[template.DefaultPattern.SubexpIndex("braced")]
+		asked[strings.FieldsFunc(name, func(r rune) bool { return r == ':' })[0]] = true
+	}
+	for name := range asked {
+		if _, ok := given[name]; !ok {
+			t.Errorf(".env lacks %s", name)
+		}
+	}
+	for name := range given {
+		if !asked[name] {
+			t.Errorf("nobody asks for %s of .env", name)
+		}
+	}
+}
+
+// The test's own broker runs with that file, so its names are Kafka's.
+func TestKafkaIsSetUpAsTheBrokerOfTheTests(t *testing.T) {
+	t.Parallel()
+	tested := map[string]string{}
+	for line := range strings.Lines(read(t, "infra/localkafka/server.properties")) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(name, "listener.name.") {
+			tested[name] = value
+		}
+	}
+	delete(tested, "sasl.enabled.mechanisms") // of the secure door
+	set := values(t, load(t).Services["kafka"])
+	for name, value := range tested {
+		variable := "KAFKA_" + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
+		got, ok := set[variable]
+		if !ok || !strings.Contains(value, "{{") && got != value {
+			t.Errorf("%s is %q, want %q of %s", variable, got, value, name)
+		}
+		delete(set, variable)
+	}
+	if len(set) > 0 {
+		t.Errorf("the tests' broker is not told %v", set)
+	}
+	pom := read(t, "infra/localkafka/pom.xml")
+	_, tag, _ := strings.Cut(load(t).Services["kafka"].Image, ":")
+	if !strings.Contains(pom, "<version>"+tag+"</version>") {
+		t.Errorf("Kafka %s is not the one that tests run with", tag)
+	}
+}
+
+func TestWhatIsWatchedIsThere(t *testing.T) {
+	t.Parallel()
+	project := load(t)
+	config := read(t, "infra/prometheus/prometheus.yml")
+	for _, function := range functions(t) {
+		if !strings.Contains(config, function+":8080") {
+			t.Errorf("Prometheus does not read %s", function)
+		}
+	}
+	for _, match := range regexp.MustCompile(`/run/secrets/(\w+)`).FindAllStringSubmatch(config, -1) {
+		if !slices.ContainsFunc(project.Services["prometheus"].Secrets, func(s types.ServiceSecretConfig) bool { return s.Source == match[1] }) {
+			t.Errorf("Prometheus is not given the secret %s", match[1])
+		}
+	}
+	sources, err := filepath.Glob(filepath.Join(root, "infra/grafana/provisioning/datasources/*.yml"))
+	if err != nil || len(sources) == 0 {
+		t.Fatalf("no datasource, %v", err)
+	}
+	for _, source := range sources {
+		text, err := os.ReadFile(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range regexp.MustCompile(`url: https?://([\w-]+):\d+`).FindAllStringSubmatch(string(text), -1) {
+			if _, ok := project.Services[match[1]]; !ok {
+				t.Errorf("%s: there is no service %s", filepath.Base(source), match[1])
+			}
+		}
+	}
+}

@@ -1,0 +1,269 @@
+package compose_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/compose-spec/compose-go/v2/types"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/infra/localkafka"
+	"github.com/jobweaver/jobweaver/infra/localpostgres"
+	"github.com/jobweaver/jobweaver/local/mailcatch"
+)
+
+const patience = time.Minute // for what takes a second or two
+
+// house is what docker-compose.yml describes, on this machine's loopback: what stands in its environment as another
+// container's name and port is the address where this test has it, and nothing else is another.
+type house struct {
+	t       *testing.T
+	project *types.Project
+	how     launcher
+	names   *strings.Replacer
+	mails   *mailcatch.Server
+	gateway string // URL
+
+	running sync.WaitGroup
+	up      map[string]chan struct{} // closed: what waits for the service may start
+	mu      sync.Mutex
+	started []*process
+}
+
+// process is one container, or what stands for it.
+type process struct {
+	name  string
+	cmd   *exec.Cmd
+	out   bytes.Buffer
+	probe []string // what its health check runs
+	env   []string
+	ended chan struct{}
+}
+
+// launcher starts a service's command, and says what its health check runs.
+type launcher interface {
+	command(s types.ServiceConfig, env []string, args []string) (cmd *exec.Cmd, probe []string)
+	volume(t *testing.T) string // where the functions see what they may write to
+}
+
+func newHouse(t *testing.T, how launcher, startKafka func(context.Context, localkafka.Config) (*localkafka.Server, error)) *house {
+	t.Helper()
+	h := &house{t: t, project: load(t), how: how, up: map[string]chan struct{}{}}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	kafka, err := startKafka(ctx, localkafka.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = kafka.Stop() })
+	postgres := h.startPostgres(ctx)
+	if h.mails, err = mailcatch.Start(mailcatch.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.mails.Close() })
+	h.gateway = "http://127.0.0.1:" + freePort(t)
+	h.names = strings.NewReplacer("postgres:5432", postgres, "kafka:9092", kafka.Brokers()[0],
+		"http://localhost:8080", h.gateway, "file:///var/jobweaver", "file://"+how.volume(t))
+	for name := range h.project.Services {
+		h.up[name] = make(chan struct{})
+	}
+	close(h.up["postgres"])
+	close(h.up["kafka"])
+	t.Cleanup(h.stop)
+	for _, service := range ours(h.project) {
+		h.running.Go(func() { h.run(service) })
+	}
+	for _, service := range ours(h.project) {
+		h.await(service.Name)
+	}
+	return h
+}
+
+func embedded(_ context.Context, cfg localkafka.Config) (*localkafka.Server, error) {
+	return localkafka.StartEmbedded(cfg)
+}
+
+// startPostgres has the settings and the password of the file.
+func (h *house) startPostgres(ctx context.Context) (address string) {
+	h.t.Helper()
+	service := h.project.Services["postgres"]
+	settings := map[string]string{}
+	for i, arg := range service.Command {
+		if arg == "-c" {
+			name, value, _ := strings.Cut(service.Command[i+1], "=")
+			settings[name] = value
+		}
+	}
+	server, err := localpostgres.Start(ctx, localpostgres.Config{Dir: h.t.TempDir(), NoSync: true, Settings: settings})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = server.Stop() })
+	conn, err := pgx.Connect(ctx, server.URL())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	password := values(h.t, service)["POSTGRES_PASSWORD"]
+	if _, err := conn.Exec(ctx, fmt.Sprintf("ALTER ROLE postgres PASSWORD '%s'", password)); err != nil {
+		h.t.Fatal(err)
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(int(conn.Config().Port)))
+}
+
+// environment is exactly the service's, with the names of the others as addresses, and a port of its own.
+func (h *house) environment(s types.ServiceConfig) []string {
+	port := freePort(h.t)
+	if s.Name == "gateway" {
+		port = h.gateway[strings.LastIndex(h.gateway, ":")+1:]
+	}
+	env := []string{"HOST=127.0.0.1", "PORT=" + port}
+	for name, value := range values(h.t, s) {
+		switch name {
+		case "SMTP_HOST":
+			value = h.mails.Host()
+		case "SMTP_PORT":
+			value = strconv.Itoa(h.mails.Port())
+		default:
+			value = h.names.Replace(value)
+		}
+		env = append(env, name+"="+value)
+	}
+	slices.Sort(env)
+	return env
+}
+
+// run does with a service what `docker compose up` does.
+func (h *house) run(s types.ServiceConfig) {
+	for name := range s.DependsOn {
+		select {
+		case <-h.up[name]:
+		case <-h.t.Context().Done():
+			return
+		}
+	}
+	p := &process{name: s.Name, env: h.environment(s), ended: make(chan struct{})}
+	p.cmd, p.probe = h.how.command(s, p.env, s.Command)
+	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
+	h.mu.Lock()
+	err := p.cmd.Start()
+	if err == nil {
+		h.started = append(h.started, p)
+	}
+	h.mu.Unlock()
+	if err != nil {
+		h.t.Errorf("%s: %v", s.Name, err)
+		return
+	}
+	go func() { _ = p.cmd.Wait(); close(p.ended) }()
+	if s.HealthCheck == nil { // it is one that ends
+		<-p.ended
+		if code := p.cmd.ProcessState.ExitCode(); code != 0 {
+			h.t.Errorf("%s ended with %d: %s", s.Name, code, &p.out)
+			return
+		}
+		close(h.up[s.Name])
+		return
+	}
+	if h.healthy(p) {
+		close(h.up[s.Name])
+	}
+}
+
+func (h *house) healthy(p *process) bool {
+	for h.t.Context().Err() == nil {
+		probe := exec.CommandContext(h.t.Context(), p.probe[0], p.probe[1:]...)
+		probe.Env = append(os.Environ(), p.env...)
+		if probe.Run() == nil {
+			return true
+		}
+		select {
+		case <-p.ended:
+			h.t.Errorf("%s ended with %s: %s", p.name, p.cmd.ProcessState, &p.out)
+			return false
+		case <-time.After(100 * time.Millisecond): // a probe's interval
+		}
+	}
+	return false
+}
+
+func (h *house) await(name string) {
+	h.t.Helper()
+	select {
+	case <-h.up[name]:
+	case <-time.After(patience):
+		h.t.Fatalf("%s is not up after %s", name, patience)
+	}
+}
+
+// stop has each function end by itself, as `docker compose stop` does.
+func (h *house) stop() {
+	h.running.Wait()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.started {
+		_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	}
+	for _, p := range h.started {
+		select {
+		case <-p.ended:
+		case <-time.After(patience):
+			_ = p.cmd.Process.Kill()
+			<-p.ended
+		}
+		if code := p.cmd.ProcessState.ExitCode(); code != 0 {
+			h.t.Errorf("%s ended with %d: %s", p.name, code, &p.out)
+		}
+	}
+	if h.t.Failed() {
+		for _, p := range h.started {
+			h.t.Logf("%s: %s", p.name, &p.out)
+		}
+	}
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// binaries are run as plain processes, from the folders that infra/image-root made.
+type binaries struct{ folder, data string }
+
+func (b binaries) command(s types.ServiceConfig, env, args []string) (*exec.Cmd, []string) {
+	app := filepath.Join(b.folder, imageOf(s), "root", "app")
+	cmd := exec.Command(app, args...)
+	cmd.Env = env
+	if s.HealthCheck == nil {
+		return cmd, nil
+	}
+	return cmd, append([]string{app}, s.HealthCheck.Test[2:]...)
+}
+
+func (b binaries) volume(*testing.T) string { return b.data }
+
+func imageOf(s types.ServiceConfig) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(s.Image, "jobweaver/"), ":")
+	return name
+}

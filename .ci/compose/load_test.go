@@ -1,0 +1,80 @@
+// Package compose_test holds docker-compose.yml against the code, and starts the house as it says, without Docker.
+package compose_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/compose-spec/compose-go/v2/cli"
+	"github.com/compose-spec/compose-go/v2/types"
+)
+
+// root is the repository's.
+const root = "../.."
+
+// load reads docker-compose.yml with .env as `docker compose` does, every profile's services too.
+func load(t *testing.T) *types.Project {
+	t.Helper()
+	options, err := cli.NewProjectOptions([]string{filepath.Join(root, "docker-compose.yml")},
+		cli.WithWorkingDirectory(root), cli.WithEnvFiles(filepath.Join(root, ".env")), cli.WithDotEnv,
+		cli.WithProfiles([]string{"*"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	project, err := options.LoadProject(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return project
+}
+
+// functions are the folders of functions/ that are processes.
+func functions(t *testing.T) []string {
+	t.Helper()
+	commands, err := filepath.Glob(filepath.Join(root, "functions", "*", "cmd"))
+	if err != nil || len(commands) == 0 {
+		t.Fatalf("%d functions, %v", len(commands), err)
+	}
+	names := make([]string, len(commands))
+	for i, command := range commands {
+		names[i] = filepath.Base(filepath.Dir(command))
+	}
+	return names
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// values is an environment; a variable without a value is one that nobody gave.
+func values(t *testing.T, service types.ServiceConfig) map[string]string {
+	t.Helper()
+	set := map[string]string{}
+	for name, value := range service.Environment {
+		if value == nil {
+			t.Fatalf("%s: %s has no value", service.Name, name)
+		}
+		set[name] = *value
+	}
+	return set
+}
+
+// ours are the services with images of our own.
+func ours(project *types.Project) []types.ServiceConfig {
+	var list []types.ServiceConfig
+	for _, service := range project.Services {
+		if strings.HasPrefix(service.Image, "jobweaver/") {
+			list = append(list, service)
+		}
+	}
+	slices.SortFunc(list, func(a, b types.ServiceConfig) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
