@@ -27,7 +27,21 @@ func (f *Function) openGate() error {
 	if f.cfg.Auth == AuthOn {
 		f.gate = &access.Gate{Keys: access.NewKeyring(f.store), Tokens: tokens}
 	}
+	if f.cfg.Auth != AuthOn || !f.cfg.BootstrapKey.IsSet() {
+		close(f.settled)
+	}
 	return nil
+}
+
+// ready: the database answers, and who comes with the key of the setting would be let in. Otherwise the first to call
+// a new installation, as soon as it says that it is ready, would be sent away.
+func (f *Function) ready(ctx context.Context) error {
+	select {
+	case <-f.settled:
+		return f.store.Ping(ctx)
+	case <-ctx.Done():
+		return errors.New("BOOTSTRAP_API_KEY is not kept yet")
+	}
 }
 
 // keepBootstrapKey makes sure that the key of the setting is there, as soon as the database answers.
@@ -36,6 +50,7 @@ func (f *Function) keepBootstrapKey(ctx context.Context) {
 	if !ok {
 		return
 	}
+	defer close(f.settled)
 	hash := key.Hash()
 	for {
 		bounded, cancel := context.WithTimeout(ctx, requestPatience)

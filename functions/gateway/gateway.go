@@ -63,7 +63,8 @@ type Function struct {
 	done     *endings      // of operations
 	served   chan struct{} // closed when the last request has been answered
 	grumble  sometimes
-	gate     *access.Gate // nil: nobody has to say who they are
+	gate     *access.Gate  // nil: nobody has to say who they are
+	settled  chan struct{} // closed when the key of the setting is kept, or is known to let nobody in, or there is none
 	door     *door
 
 	callbackKeys *webhook.CallbackKeys
@@ -110,6 +111,7 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 		endings:  newEndings(store.Ended),
 		done:     newEndings(store.EndedOperations),
 		served:   make(chan struct{}),
+		settled:  make(chan struct{}),
 	}
 	return f, f.openGate()
 }
@@ -118,7 +120,7 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 func (f *Function) Host() funchost.Function {
 	host := funchost.Function{
 		Name: Name, HTTP: f.Handler(), HTTPMetrics: true, HTTPEnded: sync.OnceFunc(func() { close(f.served) }),
-		Run: f.Run, Ready: f.store.Ping, Pool: f.store.Connections, KafkaOnly: true,
+		Run: f.Run, Ready: f.ready, Pool: f.store.Connections, KafkaOnly: true,
 	}
 	if f.cfg.Auth == AuthOff {
 		host.LoopbackFor = "AUTH: off"

@@ -36,7 +36,8 @@ func TestMain(m *testing.M) { pgtest.Main(m, kafkatest.IgnoreSarama()) }
 type house struct {
 	*client
 	t      *testing.T
-	store  *apidb.Store // of what others do
+	ready  func(context.Context) error // of the function
+	store  *apidb.Store                // of what others do
 	dbURL  string
 	broker *broker
 	stop   func() // ends Run and waits for it
@@ -138,6 +139,7 @@ func openWith(t *testing.T, change func(*gateway.Config)) *house {
 	}
 	change(&cfg)
 	g := mustNew(t, cfg, own).Host()
+	h.ready = g.Ready
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- g.Run(ctx, h.broker.publish) }()
