@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
@@ -43,10 +42,7 @@ func TestEveryTypeButSubmitHasATopicOfTheList(t *testing.T) {
 	if !names["run-job.mail"] {
 		t.Error("no topic for queue mail")
 	}
-	if types := Types(); len(types) != len(topicOfType)+1 || !slices.IsSorted(types) {
-		t.Errorf("the types are %q", types)
-	}
-	for _, typ := range Types() {
+	for typ := range topicOfType {
 		e, err := New(typ, Meta{Function: "test", ID: "1"}, struct{}{})
 		if err != nil {
 			t.Fatal(err)

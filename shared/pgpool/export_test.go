@@ -1,4 +1,0 @@
-package pgpool
-
-// AwaitSchemaFor is AwaitSchema with another patience.
-var AwaitSchemaFor = awaitSchema
