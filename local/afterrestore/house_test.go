@@ -32,7 +32,13 @@ type house struct {
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	server, err := localpostgres.Start(t.Context(), localpostgres.Config{Dir: filepath.Join(t.TempDir(), "pg"), NoSync: true})
+	return newHouseOn(t, localpostgres.Config{Dir: filepath.Join(t.TempDir(), "pg"), NoSync: true})
+}
+
+// newHouseOn finds the databases of the server's folder again, where it has any.
+func newHouseOn(t *testing.T, cfg localpostgres.Config) *house {
+	t.Helper()
+	server, err := localpostgres.Start(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

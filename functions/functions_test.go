@@ -1,0 +1,139 @@
+// Package functions_test holds whoever adds a function to all the places in which it must be named:
+// docs/operations.md, "Adding a function", goes through them.
+package functions_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// place is where each function must be found. In files and says, NAME is the function's name.
+type place struct {
+	files string // below the root; ** is any folders. One of them has to have it
+	says  string // a regular expression; empty: the file itself is what has to be there
+	why   string
+}
+
+var places = []place{
+	{"functions/NAME/*.go", `(?m)^const Name = "NAME"$`, "the package, and the name that events and consumer groups go by"},
+	{"functions/NAME/cmd/main.go", `func main\(\)`, "its process"},
+	{"functions/NAME/*_test.go", `func Test`, "its tests"},
+	{".golangci.yml", `files: \["\*\*/functions/NAME/\*\*"\]`, "what it may import"},
+	{".golangci.yml", `- "!\*\*/functions/NAME/\*\*"`, "that it has such a rule"},
+	{"migrations/migrations.go", `set\(.*"NAME"`, "which database it works on: by it jobweaver migrate --roles makes its role"},
+	{"migrations/roles/*.sql", `\bjobweaver_NAME\b`, "what it may do there"},
+	{"local/dev/functions.go", `functions/NAME"`, "its place in make run and make demo"},
+	{"local/killtest/build_test.go", `"NAME"`, "that it is killed, too"},
+	{"knative/**/NAME.yaml", `app\.kubernetes\.io/component: NAME\b`, "its manifest"},
+	{"knative/**/kustomization.yaml", `(?m)^ *- (.*/)?NAME\.yaml$`, "that its manifest is applied"},
+	{"knative/components/images/kustomization.yaml", `name: jobweaver/NAME\b`, "its image"},
+	{"knative/common/accounts.yaml", `name: NAME\b`, "its service account"},
+	{"knative/common/jobs.yaml", `jobweaver-database-NAME\b`, "the password that the job of the migrations gives its role"},
+	{"infra/kubernetes/postgres/roles.yaml", `jobweaver-database-NAME\b`, "its role's password in the database cluster"},
+	{"docs/architecture.md", "(?m)^\\| `NAME` \\|", "what it hears, says and does"},
+	{"README.md", `\bNAME\b`, "its part in the way of a job"},
+}
+
+// TestEachFunctionIsNamedWhereverItMustBe finds what was forgotten for a new folder in functions/.
+func TestEachFunctionIsNamedWhereverItMustBe(t *testing.T) {
+	t.Parallel()
+	names := folders(t)
+	if len(names) < 12 {
+		t.Fatalf("only %d functions: %v", len(names), names)
+	}
+	for _, name := range names {
+		for _, p := range places {
+			if missing := p.lacks(t, name); missing != "" {
+				t.Error(missing)
+			}
+		}
+	}
+}
+
+// TestAFunctionThatIsNowhereIsMissedEverywhere: each of the checks can fail.
+func TestAFunctionThatIsNowhereIsMissedEverywhere(t *testing.T) {
+	t.Parallel()
+	for _, p := range places {
+		if p.lacks(t, "nowhere") == "" {
+			t.Errorf("%s is said to have a function that there is not", p.files)
+		}
+	}
+}
+
+// TestNoFunctionIsNamedThatIsGone: of the lists that others are made from.
+func TestNoFunctionIsNamedThatIsGone(t *testing.T) {
+	t.Parallel()
+	names := append(folders(t), "jobweaver", "migrate") // the command line's image, and the databases' owner
+	for file, pattern := range map[string]string{
+		"migrations/roles/*.sql":                       `\bjobweaver_([a-z]+)\b`,
+		"knative/components/images/kustomization.yaml": `name: jobweaver/([a-z]+)\b`,
+		"infra/kubernetes/postgres/roles.yaml":         `jobweaver-database-([a-z]+)\b`,
+	} {
+		for path, text := range read(t, file) {
+			for _, found := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+				if !slices.Contains(names, found[1]) {
+					t.Errorf("%s names %s, and there is no functions/%s", path, found[0], found[1])
+				}
+			}
+		}
+	}
+}
+
+func folders(t *testing.T) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// lacks says what of a function is missing here; empty: nothing.
+func (p place) lacks(t *testing.T, name string) string {
+	t.Helper()
+	says := regexp.MustCompile(strings.ReplaceAll(p.says, "NAME", regexp.QuoteMeta(name)))
+	for _, text := range read(t, strings.ReplaceAll(p.files, "NAME", name)) {
+		if says.MatchString(text) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("function %s: %s lacks it: %s (docs/operations.md, Adding a function)", name, p.files, p.why)
+}
+
+// read gives the files of a pattern below the root, by their paths.
+func read(t *testing.T, pattern string) map[string]string {
+	t.Helper()
+	top, rest, deep := strings.Cut(pattern, "**/")
+	patterns := []string{pattern}
+	if deep {
+		patterns = nil
+		for range 5 {
+			patterns = append(patterns, top+strings.Repeat("*/", len(patterns))+rest)
+		}
+	}
+	files := map[string]string{}
+	for _, pattern := range patterns {
+		paths, err := filepath.Glob(filepath.Join("..", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[path] = string(text)
+		}
+	}
+	return files
+}
