@@ -26,6 +26,8 @@ type house struct {
 	urls   migrations.URLs
 	open   chan struct{} // closed: jobs that hold go on
 
+	brokers []string // nil: each life has a broker that knows nothing
+
 	mu     sync.Mutex
 	starts map[string]int // "<jobId>.<attempt>" → how often it started here
 }
@@ -57,11 +59,11 @@ func newHouseOn(t *testing.T, cfg localpostgres.Config) *house {
 	return h
 }
 
-// live runs the functions, on a broker that knows nothing.
+// live runs the functions.
 func (h *house) live(use func(ctx context.Context, c *client.Client) error) {
 	h.t.Helper()
 	err := dev.Run(h.t.Context(), dev.Options{
-		Dir: h.t.TempDir(), Kafka: "embedded", Queues: []string{"default"}, DatabaseURL: h.server.URL(),
+		Dir: h.t.TempDir(), Kafka: "embedded", Queues: []string{"default"}, DatabaseURL: h.server.URL(), Brokers: h.brokers,
 		Out: h.t.Output(), Metrics: prometheus.NewRegistry(),
 		Handlers: map[string]handlers.Handler{"WORK": h.work, "OTHER": h.work},
 	}, func(ctx context.Context, url string) error { return use(ctx, client.New(url, "")) })

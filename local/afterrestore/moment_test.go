@@ -12,14 +12,17 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/infra/localkafka"
 	"github.com/jobweaver/jobweaver/infra/localpostgres"
 	"github.com/jobweaver/jobweaver/local/afterrestore"
 	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
 
 // TestAServerRestoredToAMomentNeedsNothingElse backs a server up as it works, with all that it writes after that, as
 // CloudNativePG and every other tool for it does; loses it; and restores it to a moment. The three databases are of the
-// same moment then: nothing differs, and what is known of goes on.
+// same moment then: nothing differs, and what is known of goes on. The broker remembers more, and is emptied.
 func TestAServerRestoredToAMomentNeedsNothingElse(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -33,6 +36,12 @@ func TestAServerRestoredToAMomentNeedsNothingElse(t *testing.T) {
 	h := newHouseOn(t, localpostgres.Config{Dir: server, Settings: map[string]string{
 		"wal_level": "replica", "archive_mode": "on", "archive_command": "cp %p '" + archive + "/%f'",
 	}})
+	broker, err := localkafka.StartEmbedded(localkafka.Config{Dir: filepath.Join(dir, "kafka")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = broker.Stop() })
+	h.brokers = broker.Brokers()
 	p := &past{jobs: map[string]string{}}
 	var before map[string]seen
 	h.live(func(ctx context.Context, c *client.Client) error {
@@ -67,6 +76,12 @@ func TestAServerRestoredToAMomentNeedsNothingElse(t *testing.T) {
 			return err
 		}
 		close(h.open)
+		if err := until(ctx, c, p.jobs["held"], "COMPLETED", has("COMPLETED")); err != nil {
+			return err
+		}
+		if err := h.emptyTopics(ctx); err == nil || !strings.Contains(err.Error(), "stop all functions first") {
+			t.Errorf("topics of functions that run are emptied: %v", err)
+		}
 		return h.exec(ctx, "select pg_switch_wal()")
 	})
 	if err := errors.Join(h.server.Stop(), os.RemoveAll(filepath.Join(server, "data"))); err != nil {
@@ -81,6 +96,10 @@ func TestAServerRestoredToAMomentNeedsNothingElse(t *testing.T) {
 		"recovery_target_action": "promote",
 	}})
 	close(again.open)
+	again.brokers = h.brokers
+	if err := again.emptyTopics(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	restored := again.look()
 	if report := again.afterRestore(); report != (afterrestore.Report{Jobs: len(restored)}) {
 		t.Errorf("the databases differ: %+v", report)
@@ -98,6 +117,11 @@ func TestAServerRestoredToAMomentNeedsNothingElse(t *testing.T) {
 		return nil
 	})
 	p.check(again, restored, again.look())
+}
+
+func (h *house) emptyTopics(ctx context.Context) error {
+	return kafkaevent.EmptyTopics(ctx,
+		kafkaevent.Config{Brokers: h.brokers, ReplicationFactor: 1}, jobevent.Topics([]string{"default"}))
 }
 
 func (h *house) exec(ctx context.Context, sql string) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -44,20 +45,26 @@ func EmptyTopics(ctx context.Context, cfg Config, topics []jobevent.Topic) error
 	return CreateTopics(ctx, cfg, topics)
 }
 
-// forgetGroups deletes our groups, which a broker refuses while they have members.
+// forgetGroups deletes our groups, unless one of them has members.
 func forgetGroups(admin sarama.ClusterAdmin) error {
 	groups, err := admin.ListConsumerGroups()
 	if err != nil {
 		return fmt.Errorf("list consumer groups: %w", err)
 	}
-	for group := range groups {
-		if !strings.HasPrefix(group, groupsOf) {
-			continue
+	ours := slices.DeleteFunc(slices.Collect(maps.Keys(groups)), func(group string) bool {
+		return !strings.HasPrefix(group, groupsOf)
+	})
+	found, err := admin.DescribeConsumerGroups(ours)
+	if err != nil {
+		return fmt.Errorf("describe consumer groups: %w", err)
+	}
+	for _, group := range found {
+		if len(group.Members) > 0 {
+			return fmt.Errorf("consumer group %s has members: stop all functions first", group.GroupId)
 		}
+	}
+	for _, group := range ours {
 		err := admin.DeleteConsumerGroup(group)
-		if errors.Is(err, sarama.ErrNonEmptyGroup) {
-			return fmt.Errorf("consumer group %s has members: stop all functions first", group)
-		}
 		if err != nil && !errors.Is(err, sarama.ErrGroupIDNotFound) {
 			return fmt.Errorf("delete consumer group %s: %w", group, err)
 		}
