@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -74,6 +75,9 @@ func afterRestore(ctx context.Context, apiURL, schedulerURL string) (report afte
 	return afterrestore.Run(ctx, api, scheduler)
 }
 
+// goneWithin is how long the server may take to notice that whoever was stopped just now is gone.
+const goneWithin = time.Second
+
 // nobodyWorksOn refuses a database of which a function has a connection: what it says and writes meanwhile would be
 // compared half.
 func nobodyWorksOn(ctx context.Context, url string) (err error) {
@@ -83,14 +87,18 @@ func nobodyWorksOn(ctx context.Context, url string) (err error) {
 	}
 	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
 	var database string
-	var functions int
-	err = conn.QueryRow(ctx, `
-		select current_database(), count(*) from pg_stat_activity
-		where datname = current_database() and application_name like 'jobweaver-%'`).Scan(&database, &functions)
-	if err == nil && functions > 0 {
-		err = fmt.Errorf("functions have %d connections to %s: stop all of them first", functions, database)
+	for deadline := time.Now().Add(goneWithin); ; {
+		var functions int
+		err := conn.QueryRow(ctx, `
+			select current_database(), count(*), pg_sleep(0.05) from pg_stat_activity
+			where datname = current_database() and application_name like 'jobweaver-%'`).Scan(&database, &functions, nil)
+		if err != nil || functions == 0 {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("functions have %d connections to %s: stop all of them first", functions, database)
+		}
 	}
-	return err
 }
 
 func printRestored(w io.Writer, r afterrestore.Report) error {
