@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
@@ -48,6 +49,9 @@ func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error)
 	}
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jobweaver_worker_" + name, Help: help}, value)
+	}
+	for _, kind := range []jobstate.Kind{jobstate.KindLost, jobstate.KindFailed} {
+		m.judged.WithLabelValues(string(kind)) // from nothing on, or the first would be no increase
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{

@@ -89,6 +89,13 @@ var meters children[string, *meter]
 // NewMeter makes the meter of a function; that of a function has the same counts wherever it is made.
 func NewMeter(function string) Meter {
 	return Meter{meters.of(function, func() *meter {
+		// From nothing on, or the first of them would be no increase.
+		for _, errors := range []*prometheus.CounterVec{handleErrors, tickErrors, publishErrors, disconnects} {
+			errors.WithLabelValues(function)
+		}
+		for _, reason := range []string{RejectedUndecodable, RejectedInvalid, RejectedPanic} {
+			eventsRejected.WithLabelValues(function, reason)
+		}
 		return &meter{
 			function: function,
 			inFlight: httpInFlight.WithLabelValues(function),
