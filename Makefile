@@ -111,6 +111,13 @@ test-apache: ## the Kafka suites on a real Apache Kafka (needs Java 17 and Maven
 test-kill: ## processes killed at random for KILL_FOR (75s), or frozen, under orders and limits; KILL_SEED repeats a run
 	go test -count=1 -v -timeout 20m -parallel 4 ./local/killtest -killtest.for=$(KILL_FOR) $(if $(KILL_SEED),-killtest.seed=$(KILL_SEED))
 
+.PHONY: observability
+observability: ## alert rules by promtool, and every query of every dashboard on a house that runs (needs Debian's prometheus)
+	promtool check config --syntax-only infra/prometheus/prometheus.yml
+	promtool check rules infra/prometheus/rules.yml infra/prometheus/alerts.yml
+	promtool test rules infra/prometheus/alerts_test.yml
+	go test -count=1 ./local/observability -observability.house
+
 .PHONY: test-examples
 test-examples: $(PYTHON_READY) $(JAVASCRIPT_READY) ## the example functions, in Python and JavaScript too (needs Python 3.11 and Node.js 20)
 	go test -count=1 ./local/examples -examples.all
