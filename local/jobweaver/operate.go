@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -14,11 +15,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
 
 func newMigrate() *cobra.Command {
 	var roles bool
 	var passwords string
+	var wait time.Duration
 	cmd := &cobra.Command{
 		Use: "migrate", Args: cobra.NoArgs,
 		Short: "Make the three databases on the server DATABASE_URL and bring them up to date",
@@ -41,6 +44,9 @@ time, as a new version may need other rights.`,
 				if given, err = rolePasswords(passwords); err != nil {
 					return err
 				}
+			}
+			if err := pgpool.AwaitServer(cmd.Context(), server, wait); err != nil {
+				return err
 			}
 			urls, err := migrations.EnsureDatabases(cmd.Context(), server)
 			if err != nil {
@@ -65,12 +71,18 @@ time, as a new version may need other rights.`,
 	cmd.Flags().BoolVar(&roles, "roles", false, "make a database role for each function, with the rights that it needs")
 	cmd.Flags().StringVar(&passwords, "passwords", "",
 		"a folder of files that are named as the roles and hold their passwords; of those without one none is set")
+	waitFlag(cmd, &wait)
 	return cmd
 }
 
+// waitFlag is for a command that may begin before the server that it is for.
+func waitFlag(cmd *cobra.Command, wait *time.Duration) {
+	cmd.Flags().DurationVar(wait, "wait", time.Minute, "how long to wait for a server that does not answer yet")
+}
+
 func newTopics() *cobra.Command {
-	topics := &cobra.Command{Use: "topics", Short: "Manage the Kafka topics"}
-	topics.AddCommand(&cobra.Command{
+	var wait time.Duration
+	create := &cobra.Command{
 		Use: "create", Args: cobra.NoArgs,
 		Short: "Create the topics that are missing on KAFKA_BROKERS, for the queues in QUEUES",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -79,7 +91,7 @@ func newTopics() *cobra.Command {
 				return err
 			}
 			list := jobevent.Topics(queues())
-			if err := kafkaevent.CreateTopics(cmd.Context(), cfg, list); err != nil {
+			if err := createTopics(cmd.Context(), cfg, list, wait); err != nil {
 				return err
 			}
 			for _, topic := range list {
@@ -87,7 +99,8 @@ func newTopics() *cobra.Command {
 			}
 			return nil
 		},
-	})
+	}
+	waitFlag(create, &wait)
 	var yes bool
 	empty := &cobra.Command{
 		Use: "empty", Args: cobra.NoArgs,
@@ -114,8 +127,29 @@ here is said again from the databases.`,
 		},
 	}
 	empty.Flags().BoolVar(&yes, "yes", false, "all events may be deleted")
-	topics.AddCommand(empty)
+	topics := &cobra.Command{Use: "topics", Short: "Manage the Kafka topics"}
+	topics.AddCommand(create, empty)
 	return topics
+}
+
+// createTopics tries again for as long as wait: a cluster that starts may not answer yet, or have too few brokers.
+func createTopics(ctx context.Context, cfg kafkaevent.Config, list []jobevent.Topic, wait time.Duration) error {
+	if _, err := kafkaevent.NewPulse(cfg); err != nil {
+		return err // of the settings: no waiting helps
+	}
+	began := time.Now()
+	for {
+		err := kafkaevent.CreateTopics(ctx, cfg, list)
+		if err == nil || time.Since(began) > wait {
+			return err
+		}
+		slog.WarnContext(ctx, "waiting to create topics", "patience", wait.String(), "error", err)
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Second):
+		}
+	}
 }
 
 func queues() []string {

@@ -35,10 +35,17 @@ type Store struct {
 	held     heldSchedules
 }
 
+// NewestOfSchema is of the newest migration that the store needs. It opens no database without.
+const NewestOfSchema = "jobs.event_owner"
+
 // Open connects to the database at url. The schema is there already: see migrations.
 func Open(ctx context.Context, url string) (*Store, error) {
 	pool, err := pgpool.Open(ctx, url, pgpool.ApplicationName("jobweaver-api"), pgpool.IndexOnly(), plannedOnce)
 	if err != nil {
+		return nil, fmt.Errorf("open jobweaver_api: %w", err)
+	}
+	if err := pgpool.AwaitSchema(ctx, pool, NewestOfSchema); err != nil {
+		pool.Close()
 		return nil, fmt.Errorf("open jobweaver_api: %w", err)
 	}
 	return &Store{pool: pool, q: gen.New(pool)}, nil

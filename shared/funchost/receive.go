@@ -19,9 +19,9 @@ const (
 
 	// maxRequests are handled at once; more wait their turn.
 	maxRequests = 64
-	// publishPatience is how long an answer waits for the broker or the sink; whoever sent the event
+	// PublishPatience is how long an answer waits for the broker or the sink; whoever sent the event
 	// sends it again after that.
-	publishPatience = 10 * time.Second
+	PublishPatience = 10 * time.Second
 	// pingPatience is how long one ping goes on ticking while the function has more to do.
 	pingPatience = 10 * time.Second
 )
@@ -66,7 +66,7 @@ func (h *host) receiveEvent(ctx context.Context, e event.Event) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, publishPatience)
+	ctx, cancel := context.WithTimeout(ctx, PublishPatience)
 	defer cancel()
 	return h.publisher.insist(ctx, say)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,7 +43,10 @@ func TestEveryTypeButSubmitHasATopicOfTheList(t *testing.T) {
 	if !names["run-job.mail"] {
 		t.Error("no topic for queue mail")
 	}
-	for typ := range topicOfType {
+	if types := Types(); len(types) != len(topicOfType)+1 || !slices.IsSorted(types) {
+		t.Errorf("the types are %q", types)
+	}
+	for _, typ := range Types() {
 		e, err := New(typ, Meta{Function: "test", ID: "1"}, struct{}{})
 		if err != nil {
 			t.Fatal(err)

@@ -3,6 +3,8 @@ package jobevent
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 )
@@ -46,6 +48,13 @@ var topicOfType = map[string]string{
 	TypeAttemptCancel: TopicAttemptCancel,
 	TypeAttemptLog:    TopicAttemptLog,
 	TypeHeartbeat:     TopicHeartbeat,
+}
+
+// Types are those of all events that travel between functions, in order.
+func Types() []string {
+	types := slices.AppendSeq([]string{TypeRun}, maps.Keys(topicOfType))
+	slices.Sort(types)
+	return types
 }
 
 // TopicOf says on which topic an event travels: by its type, a run event by its queue.

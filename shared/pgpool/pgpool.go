@@ -70,12 +70,16 @@ func awaitServer(ctx context.Context, pool *pgxpool.Pool) error {
 	}
 }
 
+// StatementTimeout is how long one statement may take. Whoever waits for an answer that a statement stands behind waits
+// longer.
+const StatementTimeout = 30 * time.Second
+
 // limits: a statement, a lock or a transaction that hangs must not hold its batch for ever.
 func limits(cfg *pgxpool.Config) {
 	set(cfg, map[string]string{
 		"application_name":                    "jobweaver",
 		"timezone":                            "UTC",
-		"statement_timeout":                   "30s",
+		"statement_timeout":                   StatementTimeout.String(),
 		"lock_timeout":                        "10s",
 		"idle_in_transaction_session_timeout": "30s",
 	})

@@ -57,6 +57,9 @@ func (c Config) check() error {
 	return nil
 }
 
+// NewestOfSchema is of the newest migration that the store needs. It opens no database without.
+const NewestOfSchema = "jobs.expires_at"
+
 // Open connects to the database at url. An error of a setting begins with its name.
 func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 	if err := cfg.check(); err != nil {
@@ -65,6 +68,10 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 	pool, err := pgpool.Open(ctx, url, pgpool.ApplicationName("jobweaver-scheduler"), pgpool.IndexOnly())
 	if err != nil {
 		return nil, err
+	}
+	if err := pgpool.AwaitSchema(ctx, pool, NewestOfSchema); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("open jobweaver_scheduler: %w", err)
 	}
 	return &Store{pool: pool, cfg: cfg}, nil
 }

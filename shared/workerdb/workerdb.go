@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -44,11 +45,18 @@ type Store struct {
 	careful atomic.Int64 // claims to come that had better expect to find known attempts
 }
 
+// NewestOfSchema is of the newest migration that the store needs. It opens no database without.
+const NewestOfSchema = "claims"
+
 // Open connects to the database at url.
 func Open(ctx context.Context, url string) (*Store, error) {
 	pool, err := pgpool.Open(ctx, url, pgpool.ApplicationName("jobweaver-worker"), pgpool.IndexOnly())
 	if err != nil {
 		return nil, err
+	}
+	if err := pgpool.AwaitSchema(ctx, pool, NewestOfSchema); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("open jobweaver_worker: %w", err)
 	}
 	return &Store{pool: pool, q: gen.New(pool)}, nil
 }

@@ -1,0 +1,72 @@
+package manifests
+
+import (
+	"testing"
+	"time"
+
+	"github.com/robfig/cron/v3"
+	sourcesv1 "knative.dev/eventing/pkg/apis/sources/v1"
+)
+
+// pings are how far apart those of a function may be, where it has no clock of its own.
+var pings = map[string]time.Duration{
+	"dispatch":   time.Second,     // what is due is late by that
+	"cron":       time.Second,     // likewise
+	"bulk":       time.Second,     // as it looks by its own clock
+	"watchdog":   2 * time.Second, // likewise: a lost worker's jobs run again within 30 s
+	"projection": 5 * time.Second, // half of the time between two passes, as a ping may come a little too early for one
+	"retention":  time.Minute,     // a ping walks for 10 s, and less often than each minute its memory would be lost
+}
+
+func TestEveryClockTicks(t *testing.T) {
+	eachWay(t, func(t *testing.T, objects []Object, workloads []Workload) {
+		sources := map[string][]*sourcesv1.PingSource{}
+		for _, source := range Of[sourcesv1.PingSource](objects) {
+			to := source.Spec.Sink.Ref
+			if to == nil || to.Kind != "Service" || to.APIVersion != "serving.knative.dev/v1" {
+				t.Errorf("PingSource %s pings %v", source.Name, to)
+				continue
+			}
+			sources[to.Name] = append(sources[to.Name], source)
+		}
+		known := functions(t)
+		for _, w := range workloads {
+			f, pinged := known[w.Function()], sources[w.Name]
+			off := w.Env()["TICKS"] == "off"
+			switch {
+			case f.Tick == nil && len(pinged) > 0:
+				t.Errorf("%s is pinged, and has no clock", w)
+			case f.Tick != nil && off && len(pinged) != 1:
+				t.Errorf("%s has no clock of its own, and %d PingSources", w, len(pinged))
+			case f.Tick != nil && off:
+				if gap := apart(t, pinged[0].Spec.Schedule); gap > pings[f.Name] {
+					t.Errorf("%s is pinged each %s, not each %s", w, gap, pings[f.Name])
+				}
+				if w.Env()["FUNC_TRANSPORT"] != "http" {
+					t.Errorf("%s is pinged, and does not take events over HTTP", w)
+				}
+			}
+			delete(sources, w.Name)
+		}
+		if len(sources) > 0 {
+			t.Errorf("somebody is pinged who is no function: %v", sources)
+		}
+	})
+}
+
+// apart is the longest time between two ticks of a schedule, as PingSource's adapter reads it, within an hour.
+func apart(t *testing.T, schedule string) (longest time.Duration) {
+	t.Helper()
+	parsed, err := cron.NewParser(
+		cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor).Parse(schedule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for at := begin; at.Before(begin.Add(time.Hour)); {
+		next := parsed.Next(at)
+		longest = max(longest, next.Sub(at))
+		at = next
+	}
+	return longest
+}

@@ -1,0 +1,4 @@
+package pgpool
+
+// AwaitSchemaFor is AwaitSchema with another patience.
+var AwaitSchemaFor = awaitSchema

@@ -1,0 +1,83 @@
+package pgpool
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// schemaPatience is how long AwaitSchema waits for migrations that are on their way.
+const schemaPatience = 20 * time.Second
+
+// AwaitSchema waits until the database has what the newest migration that the caller needs brought: a relation, or a
+// table.column. A function's role may read no table of migrations, and a schema newer than the caller's is good: both
+// is so when the catalog is asked for the thing itself.
+func AwaitSchema(ctx context.Context, pool *pgxpool.Pool, newest string) error {
+	return awaitSchema(ctx, pool, newest, schemaPatience)
+}
+
+func awaitSchema(ctx context.Context, pool *pgxpool.Pool, newest string, patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for said := false; ; {
+		there, err := HasSchema(ctx, pool, newest)
+		if there {
+			return nil
+		}
+		if err != nil && ctx.Err() == nil && !IsUnavailable(err) {
+			return err
+		}
+		if !said {
+			said = true
+			telemetry.Logger(ctx).WarnContext(ctx, "waiting for the migrations of this version", "lacks", newest, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the schema lacks %s, which this version needs: run jobweaver migrate first", newest)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// HasSchema asks whether the database has a relation, or a table.column.
+func HasSchema(ctx context.Context, pool *pgxpool.Pool, thing string) (there bool, err error) {
+	relation, column, _ := strings.Cut(thing, ".")
+	err = pool.QueryRow(ctx, `
+		SELECT EXISTS (
+			SELECT FROM pg_attribute
+			WHERE attrelid = to_regclass('public.' || $1) AND $2::text IN ('', attname::text) AND NOT attisdropped
+		)`, relation, column).Scan(&there)
+	if err != nil {
+		return false, fmt.Errorf("look for %s: %w", thing, err)
+	}
+	return there, nil
+}
+
+// AwaitServer waits until a server answers, for as long as patience; not where waiting cannot help.
+func AwaitServer(ctx context.Context, url string, patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for said := false; ; {
+		conn, err := Connect(ctx, url)
+		if err == nil {
+			return conn.Close(ctx)
+		}
+		if !IsUnavailable(err) || isStranger(err) {
+			return fmt.Errorf("reach database: %w", err)
+		}
+		if !said {
+			said = true
+			telemetry.Logger(ctx).WarnContext(ctx, "waiting for the database", "patience", patience.String(), "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("reach database within %s: %w", patience, err)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
