@@ -2,6 +2,7 @@ package manifests
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -130,7 +131,9 @@ func TestOnlyWhatIsCalledForEverythingGoesToZero(t *testing.T) {
 				t.Errorf("%s has the bounds %v: %v", w, w.Annotations, err)
 			}
 			f := known[w.Function()]
-			if toZero := f.Tick == nil && f.Run == nil && !f.KafkaOnly; toZero != (fewest == 0) {
+			toZero := f.Tick == nil && f.Run == nil && !f.KafkaOnly
+			warm := strings.HasSuffix(t.Name(), "/production") // where a job does not wait for a pod to start
+			if toZero != (fewest == 0) && (!toZero || !warm) {
 				t.Errorf("%s has at least %d pods", w, fewest)
 			}
 			if f.KafkaOnly && w.Function() != "gateway" {

@@ -73,7 +73,7 @@ func objects(t *testing.T, folder, kind string) (found []object) {
 // addresses are what the functions are given as DATABASE_URL in production, by the end of the Secret's name.
 func addresses(t *testing.T) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile("../../knative/overlays/production/databases/kustomization.yaml")
+	text, err := os.ReadFile("../../knative/components/cloudnativepg/kustomization.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,8 +250,8 @@ func (c *cluster) address(t *testing.T, function, certificate string) string {
 	}
 	mounted := c.file("jobweaver-database-" + certificate + "-")
 	return strings.NewReplacer(
-		"postgres-rw.jobweaver.svc:5432", at.Host, "/etc/jobweaver/database/ca.crt", c.file("ca.crt"),
-		"/etc/jobweaver/database/tls.", strings.TrimSuffix(mounted, "-")+".",
+		"postgres-rw.jobweaver.svc:5432", at.Host, "/etc/jobweaver/database-ca/ca.crt", c.file("ca.crt"),
+		"/etc/jobweaver/certificate/tls.", strings.TrimSuffix(mounted, "-")+".",
 	).Replace(given)
 }
 

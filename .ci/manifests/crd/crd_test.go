@@ -1,6 +1,7 @@
 package crd_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -66,5 +67,38 @@ func refused(t *testing.T, err error, because string) {
 		t.Errorf("refused: %v", err)
 	case because != "" && (err == nil || !strings.Contains(err.Error(), because)):
 		t.Errorf("got %v, want a word of %q", err, because)
+	}
+}
+
+func TestTriggersAreHeldAgainstWhatKEDAReads(t *testing.T) {
+	t.Parallel()
+	scalers, err := crd.LoadScalers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := map[string]string{"bootstrapServers": "kafka:9093", "consumerGroup": "jobweaver-ingest", "tls": "enable"}
+	for name, test := range map[string]struct {
+		typ, name, value string
+		authentication   []string
+		wrong            string
+	}{
+		"as it should be":              {typ: "kafka", name: "lagThreshold", value: "9", authentication: []string{"username", "ca"}},
+		"no scaler":                    {typ: "kafak", wrong: "no scaler"},
+		"a name that nobody reads":     {typ: "kafka", name: "lagTreshold", value: "9", wrong: "does not read lagTreshold"},
+		"a value that is none":         {typ: "kafka", name: "sasl", value: "scram", wrong: "not one of"},
+		"a secret where it is no good": {typ: "kafka", name: "username", value: "keda", wrong: "does not read username"},
+		"an authentication of nothing": {typ: "kafka", authentication: []string{"pasword"}, wrong: "does not read pasword"},
+		"what has to be there":         {typ: "kafka", name: "consumerGroup", value: "-", wrong: "told no consumerGroup"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			metadata := maps.Clone(good)
+			if test.name != "" {
+				metadata[test.name] = test.value
+			}
+			if test.value == "-" {
+				delete(metadata, test.name)
+			}
+			refused(t, scalers.Check(test.typ, metadata, test.authentication), test.wrong)
+		})
 	}
 }

@@ -20,18 +20,20 @@ type module struct {
 	files []string
 }
 
-// The versions are those that docs/kubernetes.md tells to install.
+var keda = module{
+	at:    "github.com/kedacore/keda/v2@v2.21.0",
+	sum:   "h1:R6z2HZvstK4RLUMxroNACzBj74xGxt3kG59b5Xc+Xps=",
+	files: []string{"config/crd/bases/*.yaml"},
+}
+
+// The versions are those that docs/production.md tells to install.
 var modules = []module{
 	{
 		at:    "knative.dev/operator@v0.50.0",
 		sum:   "h1:71cMZmGUAlyYlzJpf5qfNC4cSKiahAjd0Hku3hMhzaw=",
 		files: []string{"cmd/operator/kodata/eventing-source/1.23/kafka/eventing-kafka-controller.yaml"},
 	},
-	{
-		at:    "github.com/kedacore/keda/v2@v2.21.0",
-		sum:   "h1:R6z2HZvstK4RLUMxroNACzBj74xGxt3kG59b5Xc+Xps=",
-		files: []string{"config/crd/bases/*.yaml"},
-	},
+	keda,
 	{
 		at:    "github.com/cloudnative-pg/cloudnative-pg@v1.30.0",
 		sum:   "h1:fnhVq44xXx97MNiuvJsPrX1vSjYbgdyBK5MSGfdHdp0=",

@@ -1,0 +1,89 @@
+package crd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Scalers are what KEDA's scalers read of a trigger, of which its CustomResourceDefinition says nothing: there it is
+// any text under any name.
+type Scalers map[string][]parameter
+
+type parameter struct {
+	Name     string
+	Optional bool
+	Default  string
+	Allowed  []string `json:"allowedValue"`
+
+	FromTrigger bool `json:"metadataVariableReadable"`
+	FromEnv     bool `json:"envVariableReadable"`
+	FromAuth    bool `json:"triggerAuthenticationVariableReadable"`
+}
+
+// LoadScalers reads what KEDA's build writes down of its own code.
+func LoadScalers() (Scalers, error) {
+	folder, err := fetch(keda)
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(folder, "schema", "generated", "scalers-schema.json"))
+	if err != nil {
+		return nil, err
+	}
+	var told struct {
+		Scalers []struct {
+			Type       string
+			Parameters []parameter
+		}
+	}
+	if err := json.Unmarshal(text, &told); err != nil {
+		return nil, fmt.Errorf("scalers of %s: %w", keda.at, err)
+	}
+	scalers := Scalers{}
+	for _, scaler := range told.Scalers {
+		scalers[scaler.Type] = scaler.Parameters
+	}
+	return scalers, nil
+}
+
+// Check says what is wrong with a trigger's metadata and with the parameters that its TriggerAuthentication gives.
+func (s Scalers) Check(typ string, metadata map[string]string, authentication []string) error {
+	known, there := s[typ]
+	if !there {
+		return fmt.Errorf("KEDA has no scaler %s", typ)
+	}
+	var problems []error
+	for name, value := range metadata {
+		at := slices.IndexFunc(known, func(p parameter) bool {
+			return p.FromTrigger && p.Name == name || p.FromEnv && p.Name+"FromEnv" == name
+		})
+		switch {
+		case at < 0:
+			problems = append(problems, fmt.Errorf("%s does not read %s", typ, name))
+		case len(known[at].Allowed) > 0 && !slices.Contains(known[at].Allowed, value):
+			problems = append(problems, fmt.Errorf("%s is %s, not one of %v", name, value, known[at].Allowed))
+		}
+	}
+	for _, name := range authentication {
+		if !slices.ContainsFunc(known, func(p parameter) bool { return p.FromAuth && p.Name == name }) {
+			problems = append(problems, fmt.Errorf("%s does not read %s of an authentication", typ, name))
+		}
+	}
+	return errors.Join(append(problems, s.missing(typ, metadata)...)...)
+}
+
+// missing are those that have to be given and can only be given by the trigger.
+func (s Scalers) missing(typ string, metadata map[string]string) (problems []error) {
+	for _, p := range s[typ] {
+		_, given := metadata[p.Name]
+		_, fromEnv := metadata[p.Name+"FromEnv"]
+		if p.FromTrigger && !p.FromAuth && !p.Optional && p.Default == "" && !given && !fromEnv {
+			problems = append(problems, fmt.Errorf("%s is told no %s", typ, p.Name))
+		}
+	}
+	return problems
+}

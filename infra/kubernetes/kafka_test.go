@@ -1,0 +1,225 @@
+package kubernetes_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/IBM/sarama"
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/goccy/go-yaml"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/jobweaver/jobweaver/shared/certtest"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/secret"
+)
+
+// kafkaUser is what Strimzi reads of users.yaml.
+type kafkaUser struct {
+	Metadata struct{ Name string }
+	Spec     struct {
+		Authentication struct{ Type string }
+		Authorization  struct {
+			ACLs []struct {
+				Resource struct {
+					Type, Name  string
+					PatternType string `yaml:"patternType"`
+				}
+				Operations []string
+			} `yaml:"acls"`
+		}
+	}
+}
+
+// kafkaOf is a broker that lets in the users of users.yaml by their rights, as the functions see it.
+func kafkaOf(t *testing.T) (as func(user string) kafkaevent.Config) {
+	t.Helper()
+	ca := certtest.New(t)
+	pair := ca.Issue(t, "127.0.0.1")
+	cert, err := tls.X509KeyPair(pair.Cert, pair.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := []kfake.Opt{
+		kfake.NumBrokers(1), kfake.EnableSASL(), kfake.EnableACLs(),
+		kfake.TLS(&tls.Config{Certificates: []tls.Certificate{cert}}), //nolint:gosec // its default is 1.2
+	}
+	for _, user := range users(t) {
+		opts = append(opts, kfake.User("SCRAM-SHA-512", user.Metadata.Name, "pass word", rights(t, user)...))
+	}
+	cluster, err := kfake.NewCluster(opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	files := certtest.NewDir(t, ca, ca.Issue(t, "nobody"))
+	return func(user string) kafkaevent.Config {
+		return kafkaevent.Config{
+			Brokers: cluster.ListenAddrs(), TLSEnabled: true, TLSCAFile: files.CA(),
+			SASLMechanism: "SCRAM-SHA-512", SASLUsername: user, SASLPassword: secret.Of("pass word"),
+		}
+	}
+}
+
+func users(t *testing.T) (all []kafkaUser) {
+	t.Helper()
+	file, err := os.Open("kafka/users.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	for documents := yaml.NewDecoder(file); ; {
+		var user kafkaUser
+		if err := documents.Decode(&user); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if user.Spec.Authentication.Type != "scram-sha-512" {
+			t.Errorf("%s logs in by %q", user.Metadata.Name, user.Spec.Authentication.Type)
+		}
+		all = append(all, user)
+	}
+}
+
+// rights are the user's, as Strimzi's operator says them to the broker.
+func rights(t *testing.T, user kafkaUser) (acls []kfake.ACL) {
+	t.Helper()
+	for _, acl := range user.Spec.Authorization.ACLs {
+		resource, err := kmsg.ParseACLResourceType(acl.Resource.Type)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pattern, name := kmsg.ACLResourcePatternTypeLiteral, acl.Resource.Name
+		if acl.Resource.PatternType == "prefix" {
+			pattern = kmsg.ACLResourcePatternTypePrefixed
+		}
+		if acl.Resource.Type == "cluster" {
+			name = "kafka-cluster"
+		}
+		for _, operation := range acl.Operations {
+			op, err := kmsg.ParseACLOperation(operation)
+			if err != nil {
+				t.Fatal(err)
+			}
+			acls = append(acls, kfake.ACL{Resource: resource, Name: name, Pattern: pattern, Operation: op, Allow: true})
+		}
+	}
+	return acls
+}
+
+func TestFunctionsMakeTheirTopicsAndTravelThem(t *testing.T) {
+	t.Parallel()
+	cfg := kafkaOf(t)("jobweaver-kafka")
+	topics := jobevent.Topics([]string{"default", "reports"})
+	if err := kafkaevent.CreateTopics(t.Context(), cfg, topics); err != nil {
+		t.Fatal(err)
+	}
+	producer, err := kafkaevent.NewProducer(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer producer.Close()
+	said, err := jobevent.New(jobevent.TypeAttemptCancel, jobevent.Meta{Function: "watchdog", ID: "1"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, topic := range topics {
+		names = append(names, topic.Name)
+	}
+	if err := producer.Publish(t.Context(), []event.Event{said}); err != nil {
+		t.Fatal(err)
+	}
+	consumer, err := kafkaevent.NewBatchConsumer(cfg, "jobweaver-anybody", names, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	heard := false
+	if err := consumer.Run(ctx, func(context.Context, []*sarama.ConsumerMessage) (func() error, error) {
+		heard = true
+		stop()
+		return nil, nil
+	}); err != nil || !heard {
+		t.Errorf("heard: %v, %v", heard, err)
+	}
+}
+
+func TestEachUserOfKafkaIsRefusedWhatIsNotItsOwn(t *testing.T) {
+	t.Parallel()
+	as := kafkaOf(t)
+	if err := kafkaevent.CreateTopics(t.Context(), as("jobweaver-kafka"), jobevent.Topics(nil)); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		user    string
+		refused func(t *testing.T, client sarama.Client) error
+	}{
+		"KEDA reads no event":                     {"keda", reads(jobevent.TopicRun)},
+		"KEDA says none":                          {"keda", says(jobevent.TopicRun)},
+		"Knative does not read what workers get":  {"knative", reads(jobevent.TopicRun)},
+		"Knative says no outcome past the Broker": {"knative", says(jobevent.TopicCompleted)},
+		"functions stay out of Knative's topics":  {"jobweaver-kafka", says("knative-broker-jobweaver-jobweaver")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			settings, err := as(test.user).Sarama()
+			if err != nil {
+				t.Fatal(err)
+			}
+			settings.Metadata.Retry.Max, settings.Producer.Retry.Max = 0, 0
+			client, err := sarama.NewClient(as(test.user).Brokers, settings)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = client.Close() }()
+			if err := test.refused(t, client); err == nil || !strings.Contains(err.Error(), "not authorized") {
+				t.Errorf("it was not refused: %v", err)
+			}
+		})
+	}
+}
+
+func says(topic string) func(*testing.T, sarama.Client) error {
+	return func(t *testing.T, client sarama.Client) error {
+		t.Helper()
+		producer, err := sarama.NewSyncProducerFromClient(client)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = producer.Close() }()
+		_, _, err = producer.SendMessage(&sarama.ProducerMessage{Topic: topic, Value: sarama.StringEncoder("x")})
+		return err
+	}
+}
+
+func reads(topic string) func(*testing.T, sarama.Client) error {
+	return func(t *testing.T, client sarama.Client) error {
+		t.Helper()
+		consumer, err := sarama.NewConsumerFromClient(client)
+		if err != nil {
+			return err
+		}
+		partition, err := consumer.ConsumePartition(topic, 0, sarama.OffsetOldest)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = partition.Close() }()
+		select {
+		case err := <-partition.Errors():
+			return err
+		case <-time.After(10 * time.Second):
+			return errors.New("no word of refusal")
+		}
+	}
+}
