@@ -118,6 +118,10 @@ observability: ## alert rules by promtool, and every query of every dashboard on
 	promtool test rules infra/prometheus/alerts_test.yml
 	go test -count=1 ./local/observability -observability.house
 
+.PHONY: test-upgrade
+test-upgrade: ## the binaries of local/upgradetest/OLD_COMMIT beside today's, rolled there and back; probes of real processes
+	go test -count=1 -ldflags=-s -timeout 10m ./local/upgradetest -upgradetest.run
+
 .PHONY: test-examples
 test-examples: $(PYTHON_READY) $(JAVASCRIPT_READY) ## the example functions, in Python and JavaScript too (needs Python 3.11 and Node.js 20)
 	go test -count=1 ./local/examples -examples.all

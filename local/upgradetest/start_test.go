@@ -1,0 +1,70 @@
+package upgradetest
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A deployment applies everything at once: Jobs, functions, servers, in any order.
+func TestJobsWaitForTheirServersAndFunctionsForTheJobs(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	if err := h.postgres.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	h.broker.kill()
+	jobs := make(chan error, 2)
+	go func() { jobs <- h.migrate(h.builds.today) }()
+	go func() { jobs <- h.createTopics(h.builds.today) }()
+	select {
+	case err := <-jobs:
+		t.Fatalf("a Job did not wait for its server: %v", err)
+	case <-time.After(500 * time.Millisecond):
+	}
+	h.restartPostgres()
+	h.startBroker()
+	for range 2 {
+		if err := <-jobs; err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	h.exec(h.urls.Worker, "ALTER TABLE claims RENAME TO not_yet")
+	p := h.begin(h.builds.today, "runjob")
+	if err := awaitLine(p, "waiting for the migrations"); err != nil {
+		t.Fatal(err)
+	}
+	h.exec(h.urls.Worker, "ALTER TABLE not_yet RENAME TO claims")
+	if err := p.await(t.Context(), "readiness", http.StatusOK, readyWithin); err != nil {
+		t.Errorf("the worker is not ready once the migrations have run: %v\n%s", err, p.tail())
+	}
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+
+	h.exec(h.urls.Scheduler, "ALTER TABLE jobs RENAME expires_at TO not_yet")
+	late := h.begin(h.builds.today, "ingest")
+	select {
+	case <-late.ended:
+	case <-time.After(readyWithin):
+		t.Fatal("a function without its migrations neither works nor ends")
+	}
+	if said := late.tail(); late.cmd.ProcessState.ExitCode() != 1 || !strings.Contains(said, "run jobweaver migrate") {
+		t.Errorf("it ended with %s: %s", late.cmd.ProcessState, said)
+	}
+}
+
+func awaitLine(p *process, line string) error {
+	for began := time.Now(); time.Since(began) < readyWithin; <-time.After(20 * time.Millisecond) {
+		if strings.Contains(p.tail(), line) {
+			return nil
+		}
+	}
+	return &missing{line, p.tail()}
+}
+
+type missing struct{ line, said string }
+
+func (m *missing) Error() string { return "it never said " + m.line + ": " + m.said }

@@ -1,0 +1,64 @@
+package upgradetest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// newer is a migration of a version after today's: it only adds.
+const newer = `
+	ALTER TABLE %[1]s ADD COLUMN of_tomorrow text NOT NULL DEFAULT 'x';
+	CREATE TABLE tomorrow (of_tomorrow text);
+	INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true)`
+
+// All functions of the older version run on the older schema, and jobs flow. Today's Jobs bring the schema and the
+// topics up to date under them, by four processes at once, twice. Then each function is rolled to today's, one after
+// another, and back, on a schema that is newer than either: so each function has spoken with each other one of the
+// other version, in both directions. Every job ends as it should, and each of its attempts has run once.
+func TestFunctionsAreRolledToTodaysAndBackWhileJobsFlow(t *testing.T) {
+	t.Parallel()
+	h := open(t, "OUTBOUND_ALLOW=127.0.0.0/8", "SHUTDOWN_DELAY=100ms")
+	if err := h.migrate(h.builds.older); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.createTopics(h.builds.older); err != nil {
+		t.Fatal(err)
+	}
+	h.startAll(h.builds.older)
+	f := h.flow()
+	h.jobs(h.builds.today)
+	h.jobs(h.builds.today)
+	for _, function := range functions() {
+		h.roll(h.builds.today, function)
+	}
+	for url, table := range map[string]string{
+		h.urls.API: "jobs", h.urls.Scheduler: "jobs", h.urls.Worker: "execution_attempts",
+	} {
+		h.exec(url, fmt.Sprintf(newer, table))
+	}
+	h.jobs(h.builds.today)
+	for _, function := range functions() {
+		h.roll(h.builds.older, function)
+	}
+	f.end()
+	if names := f.names(); len(names) != len(shapes) {
+		t.Errorf("only %v were submitted", names)
+	}
+}
+
+// startAll starts every function at once, as kubectl apply does.
+func (h *house) startAll(bin string) {
+	h.t.Helper()
+	var all errgroup.Group
+	for _, function := range functions() {
+		p := h.begin(bin, function)
+		h.running[function] = p
+		all.Go(func() error { return p.await(context.Background(), "readiness", 200, readyWithin) })
+	}
+	if err := all.Wait(); err != nil {
+		h.t.Fatal(err)
+	}
+}
