@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/outbound"
 	"github.com/jobweaver/jobweaver/shared/sealing"
@@ -88,7 +89,9 @@ func (f *Function) Host() funchost.Function {
 // Tick is one pass of the clock. It says nothing itself while Run does: a broker that is away must not stop the
 // clock. What Run cannot say, projection does.
 func (f *Function) Tick(ctx context.Context) ([]event.Event, time.Duration, error) {
-	fired, next, err := f.store.FireSchedules(ctx, f.rules, idle)
+	rules := f.rules
+	rules.KeepTrace = telemetry.TracingOf(ctx).KeepsNew
+	fired, next, err := f.store.FireSchedules(ctx, rules, idle)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -100,7 +103,7 @@ func (f *Function) Tick(ctx context.Context) ([]event.Event, time.Duration, erro
 	if err := f.store.EnterAccepted(ctx); err != nil { // at once, so that nothing is left at the end
 		telemetry.Logger(ctx).Warn("cannot enter the count of accepted jobs, tries again", "error", err)
 	}
-	events, err := eventsOf(fired)
+	events, err := eventsOf(ctx, fired)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -127,13 +130,16 @@ func (f *Function) handOver(ctx context.Context, events []event.Event) []event.E
 	return nil
 }
 
-func eventsOf(fired apidb.Fired) ([]event.Event, error) {
+func eventsOf(ctx context.Context, fired apidb.Fired) ([]event.Event, error) {
 	var events []event.Event
 	for _, job := range fired.Jobs {
 		e, err := apidb.CreatedEvent(job)
 		if err != nil {
 			return nil, err
 		}
+		traced, span := telemetry.TracingOf(ctx).Root(ctx, job.TraceID, "fire schedule")
+		telemetry.SetHere(traced, &e, jobevent.JobSpanID(job.JobID))
+		span.Done(nil)
 		events = append(events, e)
 	}
 	for _, command := range fired.Cancels {

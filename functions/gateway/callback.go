@@ -11,6 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // callbackSecretHeader carries the secret of the attempt, or one of the installation's own.
@@ -56,6 +57,7 @@ func (f *Function) callback(c *gin.Context) error {
 		if err != nil {
 			return err
 		}
+		telemetry.SetHere(c.Request.Context(), &e, jobevent.SpanID(jobevent.AttemptToken(said.JobID, said.Attempt)))
 		f.stage.add([]event.Event{e})
 	}
 	c.JSON(http.StatusOK, callbackBody{JobID: said.JobID, Attempt: said.Attempt})

@@ -12,6 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 type commandBody struct {
@@ -71,6 +72,7 @@ func (f *Function) keep(c *gin.Context, keep func(context.Context, uuid.UUID) (a
 	if err != nil {
 		return err
 	}
+	telemetry.SetHere(c.Request.Context(), &e, jobevent.JobSpanID(id))
 	f.stage.add([]event.Event{e})
 	c.JSON(http.StatusAccepted, commandBody{JobID: id, Command: kept.Number})
 	return nil

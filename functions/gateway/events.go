@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 type eventBody struct {
@@ -40,7 +42,7 @@ func (f *Function) takeEvents(c *gin.Context) error {
 	}
 	jobs, by := make([]apidb.NewJob, len(in.events)), f.asker(c)
 	for i, e := range in.events {
-		if jobs[i], err = f.jobOf(e, c.Request.URL.Query(), by); err != nil {
+		if jobs[i], err = f.jobOf(c.Request.Context(), e, c.Request.URL.Query(), by); err != nil {
 			return in.at(i, err)
 		}
 	}
@@ -81,16 +83,18 @@ func prefersReply(header http.Header) bool {
 }
 
 // jobOf makes a job of an event: of its data, or of its data and the parameters of the URL.
-func (f *Function) jobOf(e event.Event, params url.Values, by asker) (apidb.NewJob, error) {
+func (f *Function) jobOf(ctx context.Context, e event.Event, params url.Values, by asker) (apidb.NewJob, error) {
 	if err := checkEvent(e); err != nil {
 		return apidb.NewJob{}, err
 	}
 	if apidb.IsOurs(e.Source()) {
 		return apidb.NewJob{}, apierror.New(apierror.InvalidEvent, "the event's source is one of JobWeaver's own")
 	}
+	asked := "" // by whom, where that is another trace than the request's
 	if parent, ok := e.Extensions()[jobevent.ExtTraceParent].(string); ok {
-		if id, ok := traceOfParent(parent); ok {
-			by.trace = id
+		if id, ok := traceOfParent(parent); ok && id != by.trace {
+			by.trace, asked = id, parent
+			by.sampled = telemetry.KeepsAsked(ctx, parent)
 		}
 	}
 	req, err := requestOf(e, params)
@@ -103,7 +107,7 @@ func (f *Function) jobOf(e event.Event, params url.Values, by asker) (apidb.NewJ
 		return apidb.NewJob{}, err
 	}
 	job, err := f.newJob(req, by)
-	job.EventSource, job.EventID, job.Late = e.Source(), e.ID(), late
+	job.EventSource, job.EventID, job.Late, job.TraceParent = e.Source(), e.ID(), late, asked
 	return job, err
 }
 
@@ -139,7 +143,7 @@ func (f *Function) acceptEvents(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Ac
 	if err != nil {
 		return nil, err
 	}
-	return accepted, f.tell(jobs, accepted)
+	return accepted, f.tell(ctx, jobs, accepted)
 }
 
 // at says in which event of a batch, and where in an event, an error is.

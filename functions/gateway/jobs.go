@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -14,8 +15,10 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // Without it each id is a system call: a seventh of what a job of a batch costs here.
@@ -85,10 +88,15 @@ type asker struct {
 	whose apidb.Owner
 	trace uuid.UUID
 	judge judge
+
+	sampled bool // whether the trace is kept
 }
 
 func (f *Function) asker(c *gin.Context) asker {
-	return asker{whose: whose(c), trace: traceID(c), judge: f.payloads.judge(c.Request.Context())}
+	return asker{
+		whose: whose(c), trace: traceID(c), judge: f.payloads.judge(c.Request.Context()),
+		sampled: telemetry.Keeps(c.Request.Context(), c.GetHeader("Traceparent")),
+	}
 }
 
 func (f *Function) decode(body []byte, by asker) (apidb.NewJob, error) {
@@ -123,7 +131,7 @@ func (f *Function) validate(req *jobspec.Request, repeatable bool, judge judge) 
 }
 
 func (f *Function) newJob(req jobspec.Request, by asker) (apidb.NewJob, error) {
-	job := apidb.NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: by.trace, Request: req, Whose: by.whose}
+	job := apidb.NewJob{JobID: jobevent.NewJobID(by.sampled), TraceID: by.trace, Request: req, Whose: by.whose}
 	f.defaults.FillIn(&job.Request)
 	f.sealJob(&job)
 	if req.IdempotencyKey == "" {
@@ -245,7 +253,7 @@ func (f *Function) accept(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Accepted
 	if err != nil {
 		return nil, err
 	}
-	return accepted, f.tell(jobs, accepted)
+	return accepted, f.tell(ctx, jobs, accepted)
 }
 
 // company is with whom a single job goes; nil: alone. One with a key waits for another's, and would have
@@ -263,7 +271,7 @@ func (f *Function) company(jobs []apidb.NewJob) *together {
 	return nil
 }
 
-func (f *Function) tell(jobs []apidb.NewJob, accepted []apidb.Accepted) error {
+func (f *Function) tell(ctx context.Context, jobs []apidb.NewJob, accepted []apidb.Accepted) error {
 	events := make([]event.Event, 0, len(jobs))
 	for i := range accepted {
 		if !accepted[i].New() {
@@ -272,6 +280,11 @@ func (f *Function) tell(jobs []apidb.NewJob, accepted []apidb.Accepted) error {
 		e, err := apidb.CreatedEvent(accepted[i].Created(jobs[i]))
 		if err != nil {
 			return err
+		}
+		if jobs[i].TraceParent != "" {
+			telemetry.SetAsked(ctx, &e, jobs[i].TraceParent)
+		} else {
+			telemetry.SetHere(ctx, &e, jobevent.JobSpanID(accepted[i].JobID))
 		}
 		events = append(events, e)
 	}

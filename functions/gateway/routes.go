@@ -85,7 +85,7 @@ func (f *Function) Handler() http.Handler {
 	engine.UseEscapedPath, engine.UnescapePathValues = true, false
 	engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
 	_ = engine.SetTrustedProxies(f.cfg.Door.TrustedProxies) // New has tried
-	engine.Use(f.measured(), trace, recovering, f.guard)
+	engine.Use(f.measured(), tracing, recovering, f.guard)
 	for _, r := range f.routes() {
 		engine.Handle(r.method, r.path, f.answering(f.admitting(r.needs, r.handle)))
 	}

@@ -6,8 +6,11 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 const (
@@ -29,6 +32,7 @@ type together struct {
 // single is the job of one request.
 type single struct {
 	job      apidb.NewJob
+	span     trace.Span // of the request; nil: there is no tracing
 	accepted apidb.Accepted
 	err      error
 	done     chan struct{}
@@ -37,6 +41,9 @@ type single struct {
 // add returns when the job is committed or refused. It may be committed even where ctx ends before.
 func (t *together) add(ctx context.Context, job apidb.NewJob) (apidb.Accepted, error) {
 	s := &single{job: job, done: make(chan struct{})}
+	if telemetry.TracingOf(ctx) != nil {
+		s.span = trace.SpanFromContext(ctx)
+	}
 	t.mu.Lock()
 	t.waiting = append(t.waiting, s)
 	if t.runs < togetherRuns {
@@ -79,7 +86,9 @@ func (t *together) insertAll(ctx context.Context, batch []*single) {
 	}
 	bounded, cancel := context.WithTimeout(ctx, t.patience)
 	defer cancel()
+	bounded, span := traced(bounded, batch)
 	accepted, err := t.insert(bounded, jobs)
+	span.Done(err)
 	if len(batch) > 1 && errors.Is(err, jobevent.ErrInvalid) {
 		for i := range batch {
 			t.insertAll(ctx, batch[i:i+1])
@@ -92,4 +101,16 @@ func (t *together) insertAll(ctx context.Context, batch []*single) {
 		}
 		close(s.done)
 	}
+}
+
+// traced begins the span of a statement for several requests.
+func traced(ctx context.Context, batch []*single) (context.Context, *telemetry.Span) {
+	if telemetry.TracingOf(ctx) == nil {
+		return ctx, nil
+	}
+	spans := make([]trace.Span, len(batch))
+	for i, s := range batch {
+		spans[i] = s.span
+	}
+	return telemetry.TracingOf(ctx).Together(ctx, "insert jobs", spans)
 }

@@ -3,9 +3,12 @@ package gateway
 import (
 	"encoding/hex"
 	"regexp"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 const (
@@ -13,9 +16,9 @@ const (
 	traceKey    = "traceId"
 )
 
-// trace gives each request a trace id, and each answer the same: the one of a valid traceparent, else a
+// tracing gives each request a trace id, and each answer the same: the one of a valid traceparent, else a
 // UUID in X-Trace-Id, else a new one.
-func trace(c *gin.Context) {
+func tracing(c *gin.Context) {
 	id, ok := traceOfParent(c.GetHeader("Traceparent"))
 	if !ok {
 		if id, ok = parseID(c.GetHeader(traceHeader)); !ok || id == uuid.Nil {
@@ -24,7 +27,18 @@ func trace(c *gin.Context) {
 	}
 	c.Set(traceKey, id)
 	c.Header(traceHeader, id.String())
+	spans := telemetry.TracingOf(c.Request.Context())
+	if spans == nil || slices.Contains(untraced, c.FullPath()) {
+		return
+	}
+	var span *telemetry.Span
+	c.Request, span = spans.Serve(c.Request, id, c.FullPath())
+	defer func() { span.Answered(c.Writer.Status()) }()
+	c.Next()
 }
+
+// untraced are asked for by machines, again and again.
+var untraced = []string{"/api/health", "/metrics"}
 
 func traceID(c *gin.Context) uuid.UUID {
 	id, _ := c.MustGet(traceKey).(uuid.UUID)

@@ -49,6 +49,7 @@ var (
 
 // deliver makes one try and writes what came of it.
 func (f *Function) deliver(ctx context.Context, c apidb.Claimed) {
+	ctx, span := telemetry.TracingOf(ctx).OfJob(ctx, c.Job.TraceID, c.JobID, "deliver "+jobevent.TopicStatus)
 	began := time.Now()
 	came, err := f.try(ctx, c)
 	f.mu.Lock()
@@ -60,6 +61,7 @@ func (f *Function) deliver(ctx context.Context, c apidb.Claimed) {
 		telemetry.Delivered(outcomeOf(came), time.Since(began))
 		f.settle(ctx, c, came)
 	}
+	span.Done(err)
 	select {
 	case f.wake <- struct{}{}: // there is room for another
 	default:
@@ -210,11 +212,13 @@ func (f *Function) request(ctx context.Context, c apidb.Claimed) (*http.Request,
 	}
 	e.SetTime(c.Job.UpdatedAt.UTC())
 	e.SetExtension(jobevent.ExtPartitionKey, nil) // of a topic
+	telemetry.SetHere(ctx, &e, jobevent.JobSpanID(c.JobID))
 	request, err := cehttp.NewHTTPRequestFromEvent(ctx, c.URL, e)
 	if err != nil {
 		return nil, fmt.Errorf("make a request of event %s: %w", id, err)
 	}
 	request.Header.Set("User-Agent", "jobweaver/"+funchost.Version)
+	request.Header.Set("Traceparent", jobevent.Extension(e, jobevent.ExtTraceParent))
 	f.signer.Sign(request.Header, id, time.Now(), e.Data())
 	return request, nil
 }

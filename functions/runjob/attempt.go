@@ -8,6 +8,7 @@ import (
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/sealing"
@@ -20,7 +21,8 @@ type attempt struct {
 	run     jobevent.Run
 	queue   string
 	traceID uuid.UUID
-	from    record // done once the outcome is published
+	order   trace.SpanContext // where it was ordered; invalid: there is no tracing
+	from    record            // done once the outcome is published
 
 	sealer   *sealing.Sealer
 	log      attemptLog

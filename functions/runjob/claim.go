@@ -9,6 +9,7 @@ import (
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
@@ -44,6 +45,7 @@ type ordered struct {
 	delivered
 	run     jobevent.Run
 	traceID uuid.UUID
+	from    trace.SpanContext // invalid: there is no tracing
 }
 
 func (o *ordered) key() workerdb.Key { return workerdb.Key{JobID: o.run.JobID, Attempt: o.run.Attempt} }
@@ -53,13 +55,14 @@ func (o *ordered) key() workerdb.Key { return workerdb.Key{JobID: o.run.JobID, A
 // are answered.
 func (f *Function) claim(ctx, work context.Context, batch []delivered) {
 	read := make([]ordered, 0, len(batch))
+	tracing := telemetry.TracingOf(work)
 	for _, d := range batch {
 		run, e, label, err := readRun(d)
 		if err != nil {
 			f.reject(work, d, jobevent.TraceIDOf(e), label, err)
 			continue
 		}
-		read = append(read, ordered{d, run, jobevent.TraceIDOf(e)})
+		read = append(read, ordered{d, run, jobevent.TraceIDOf(e), tracing.ParentOf(e)})
 	}
 	orders := read[:0]
 	var here []record
@@ -110,7 +113,9 @@ func (f *Function) claimPart(ctx, work context.Context, orders []ordered) error 
 	return retry(ctx, "claim attempts", func() error {
 		defer f.calls.Begin("a claim")()
 		era, began := f.pool.now(), time.Now()
-		claims, err := f.store.Claim(work, f.id, asked)
+		traced, span := tracedClaim(work, orders)
+		claims, err := f.store.Claim(traced, f.id, asked)
+		span.Done(err)
 		if err != nil {
 			return err
 		}
@@ -130,7 +135,7 @@ func (f *Function) place(orders []ordered, claims []workerdb.Claim, era int, beg
 		o := &orders[i]
 		switch claims[i].State {
 		case workerdb.Claimed, workerdb.OpenMine: // the latter: a claim whose answer got lost
-			a := &attempt{run: o.run, queue: o.partition.queue, traceID: o.traceID, from: o.record}
+			a := &attempt{run: o.run, queue: o.partition.queue, traceID: o.traceID, order: o.from, from: o.record}
 			a.sealWith(f.sealer)
 			if o.run.ExpiresAt != nil {
 				a.expiresAt = began.Add(o.run.ExpiresAt.Sub(claims[i].At))

@@ -39,12 +39,14 @@ func (f *Function) execute(ctx context.Context, a *attempt) workerdb.Outcome {
 	if closed != nil {
 		return failedOutcome(a, closed)
 	}
+	ctx, span := f.traced(ctx, a)
 	given := handlers.NewAttempt(run, a.traceID, a.log.add, func(p jobevent.Progress) {
 		p.Message = clean(p.Message, maxMessage)
 		a.progress.Store(&p)
 		f.beats.change()
 	})
 	outcome := call(ctx, handler, a, given)
+	endTraced(span, outcome)
 	f.metrics.ran(a, outcome.FinishedAt.Sub(a.startedAt))
 	return outcome
 }

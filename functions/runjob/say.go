@@ -9,11 +9,13 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
 // sayAll publishes what has become of attempts, and only then lets their records be committed.
 func (f *Function) sayAll(ctx context.Context, publish funchost.Publish) {
+	tracing := telemetry.TracingOf(ctx)
 	for {
 		batch := f.said.take(maxBatch)
 		if len(batch) == 0 {
@@ -26,8 +28,10 @@ func (f *Function) sayAll(ctx context.Context, publish funchost.Publish) {
 		for i := range batch {
 			one := &batch[i]
 			events = append(events, one.events...)
+			first := len(events)
 			events = f.appendLog(events, one.attempt)
 			events = f.appendOutcome(events, one.outcome)
+			tracedSaying(tracing, one, events[first:])
 			if one.from.partition != nil {
 				records = append(records, one.from)
 			}
@@ -136,7 +140,9 @@ func (f *Function) logRunning(ctx context.Context, publish funchost.Publish) {
 		}
 		var events []event.Event
 		for _, a := range f.pool.list() {
+			first := len(events)
 			events = f.appendLog(events, a.attempt)
+			tracedLines(telemetry.TracingOf(ctx), a.attempt, events[first:])
 		}
 		if len(events) > 0 {
 			_ = f.say(ctx, publish, events) // fails only when ctx ends, and then nobody looks any more

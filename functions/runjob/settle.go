@@ -52,7 +52,9 @@ func (f *Function) settle(ctx context.Context, part []*finished) error {
 	return retry(ctx, "settle attempts", func() error {
 		defer f.calls.Begin("settling")()
 		began := time.Now()
-		settled, err := f.store.Settle(ctx, f.id, outcomes)
+		traced, span := tracedSettle(ctx, part)
+		settled, err := f.store.Settle(traced, f.id, outcomes)
+		span.Done(err)
 		if err != nil {
 			return err
 		}

@@ -68,6 +68,7 @@ type Accepted struct {
 // Job is as much of a job as people are shown; Raw is all of it.
 type Job struct {
 	JobID      string     `json:"jobId"`
+	TraceID    string     `json:"traceId"`
 	JobType    string     `json:"jobType"`
 	Queue      string     `json:"queue"`
 	Status     string     `json:"status"`

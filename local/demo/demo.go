@@ -2,6 +2,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
@@ -32,6 +34,8 @@ type sample struct {
 // House is what the demo has to know of where it runs.
 type House struct {
 	WebhookSecrets secret.Texts // with which it signs
+	Traces         string       // where spans are sent; empty: nowhere
+	TraceURL       string       // where people see a trace, with {traceId} in its place; may be empty
 	MailPage       string       // URL of the page of mails that are caught; empty: the demo sends none
 }
 
@@ -76,7 +80,25 @@ func Run(ctx context.Context, c *client.Client, house House, out io.Writer) (err
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	defer traces(out, house, results)
 	return summary(out, results)
+}
+
+// traces says where to see what happened to each sample.
+func traces(out io.Writer, house House, results []result) {
+	if house.Traces == "" {
+		return
+	}
+	fmt.Fprintf(out, "\nTraces are sent to %s\n", house.Traces)
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, r := range results {
+		if r.job == nil {
+			continue
+		}
+		id := strings.ReplaceAll(r.job.TraceID, "-", "")
+		fmt.Fprintf(t, "  %s\t%s\n", r.name, cmp.Or(strings.ReplaceAll(house.TraceURL, "{traceId}", id), id))
+	}
+	_ = t.Flush() // as the summary before it
 }
 
 func follow(ctx context.Context, c *client.Client, s sample, t *teller) (*client.Job, error) {

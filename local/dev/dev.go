@@ -25,6 +25,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // Options say which house is run.
@@ -47,6 +48,8 @@ type Options struct {
 	Mails *mailcatch.Server // takes them where SMTP_HOST is not set; nil: nobody does. Who started it closes it
 
 	PostgresPort, KafkaPort int // of the private servers; 0 takes free ones
+
+	Trace telemetry.TraceConfig // zero: what the environment says
 
 	Out     io.Writer
 	Metrics prometheus.Registerer // the worker's; nil: the process's, which takes one worker's only

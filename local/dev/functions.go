@@ -28,6 +28,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
 	"github.com/jobweaver/jobweaver/shared/secret"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
@@ -49,6 +50,11 @@ func live(
 	}
 	stores := &stores{at: at, told: told}
 	defer stores.close()
+	if o.Trace == (telemetry.TraceConfig{}) {
+		if err := told.load(&o.Trace); err != nil {
+			return err
+		}
+	}
 	functions, err := stores.functions(ctx, o, below)
 	if err != nil {
 		return err
@@ -58,7 +64,7 @@ func live(
 	for _, f := range functions {
 		cfg := funchost.Config{
 			Kafka: kafkaConfig(below.brokers), Queues: o.Queues,
-			ShutdownGrace: grace, NoListen: true,
+			ShutdownGrace: grace, NoListen: true, Trace: o.Trace,
 		}
 		if f.HTTP != nil {
 			cfg.NoListen, cfg.Listener, cfg.TLS = false, door, o.TLS

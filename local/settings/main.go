@@ -18,6 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 //go:generate go run . ../../docs/settings.md
@@ -52,7 +53,7 @@ its own door.
 func main() {
 	var page bytes.Buffer
 	page.WriteString(head)
-	table(&page, "", funchost.Config{}, funchost.TLS{}, kafkaevent.Config{})
+	table(&page, "", funchost.Config{}, funchost.TLS{}, kafkaevent.Config{}, telemetry.TraceConfig{})
 	table(&page, "gateway", new(gateway.Config).Parts()...)
 	table(&page, "cron", new(cron.Config).Parts()...)
 	table(&page, "notify", new(notify.Config).Parts()...)

@@ -28,6 +28,7 @@ type NewJob struct {
 	EventID     string
 	Whose       Owner  // who asks for it; Everyone: for whom they like. By it an event is known again, too
 	Audit       *Audit // who has to answer for it, the same for all of a request; nil: nobody
+	TraceParent string // who asked for it, where that is another trace than the request's; kept nowhere
 	Late        error  // why it is accepted only where it repeats one that was; nil: also as a new job
 }
 

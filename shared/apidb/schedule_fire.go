@@ -228,6 +228,8 @@ type ScheduleRules struct {
 	jobspec.Rules
 	Defaults jobspec.TypeDefaults
 	Sealer   *sealing.Sealer
+
+	KeepTrace func(traceID uuid.UUID) bool // nil: every one
 }
 
 // request is the job that is asked for, once the schedule is open, if the rules still allow it.
@@ -243,10 +245,11 @@ func (s *Schedule) request(rules ScheduleRules) (jobspec.Request, error) {
 
 // newJob is the job of a tick. It carries the tick as the event that brought it: no second one can.
 func (s *Schedule) newJob(req jobspec.Request, at time.Time, rules ScheduleRules) NewJob {
-	id := uuid.Must(uuid.NewV7())
+	traceID := uuid.New()
+	id := jobevent.NewJobID(rules.KeepTrace == nil || rules.KeepTrace(traceID))
 	req.Payload = rules.Sealer.Seal(sealing.OfJob(id, sealing.Payload), req.Payload)
 	return NewJob{
-		JobID: id, TraceID: uuid.New(), Request: req, Whose: Everyone,
+		JobID: id, TraceID: traceID, Request: req, Whose: Everyone,
 		EventSource: scheduleSource + s.ScheduleID.String() + "/" + s.Name, EventID: at.In(time.UTC).Format(time.RFC3339Nano),
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/secret"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // The values of FUNC_TRANSPORT and TICKS.
@@ -30,8 +31,9 @@ type Config struct {
 	Host string `envconfig:"HOST" desc:"address that HTTP listens on; empty: every one"`
 	Port int    `envconfig:"PORT" default:"8080" desc:"port that HTTP listens on; 0: any free one"`
 
-	Kafka kafkaevent.Config `ignored:"true"` // has its own names
-	TLS   TLS               `ignored:"true"` // likewise
+	Kafka kafkaevent.Config     `ignored:"true"` // has its own names
+	TLS   TLS                   `ignored:"true"` // likewise
+	Trace telemetry.TraceConfig `ignored:"true"` // likewise
 
 	Sink        string `envconfig:"K_SINK" desc:"where events go by HTTP, not to topics; what it refuses for good is dropped"`
 	SinkCAs     string `envconfig:"K_CA_CERTS" desc:"PEM of the CAs by which K_SINK is known, as Knative gives it; empty: whom the system trusts"`

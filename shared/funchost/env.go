@@ -25,7 +25,7 @@ func loadEnv() (*Env, error) {
 	var own struct {
 		DatabaseURL secret.Text `envconfig:"DATABASE_URL"`
 	}
-	for _, cfg := range []any{&env.Config, &env.Config.Kafka, &env.Config.TLS, &own} {
+	for _, cfg := range []any{&env.Config, &env.Config.Kafka, &env.Config.TLS, &env.Config.Trace, &own} {
 		if err := LoadConfig(cfg); err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 const (
@@ -66,19 +67,30 @@ func (h *host) settle(ctx context.Context, batch []event.Event, enough func() bo
 // call calls Handle once. A panic is an error.
 func (h *host) call(ctx context.Context, batch []event.Event) (say []event.Event, err error) {
 	defer h.calls.Begin("handle")()
+	ctx, heard := h.tracing.Hear(ctx, h.f.Name, h.hearsOver(), batch)
 	began := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
 			say, err = nil, &panicError{p, debug.Stack()}
 		}
 		h.meter.Handled(batch, time.Since(began), err)
+		heard.End(err)
 	}()
 	say, err = h.f.Handle(ctx, slices.Clone(batch)) // it may sort its batch
 	if err != nil {
 		return nil, err
 	}
 	setCausation(say, batch)
+	heard.Answer(say)
 	return say, nil
+}
+
+// hearsOver is what carries the events that are heard.
+func (h *host) hearsOver() string {
+	if h.cfg.FuncTransport == TransportHTTP {
+		return telemetry.OverHTTP
+	}
+	return telemetry.OverKafka
 }
 
 // setCausation names, on each event said about a job, the event about that job that was handled.

@@ -16,7 +16,9 @@ import (
 
 // publisher says events to the sink or to Kafka.
 type publisher struct {
-	meter telemetry.Meter
+	meter   telemetry.Meter
+	tracing *telemetry.Tracing
+	over    string // what carries the events
 	// send tries once, in any order, and tells which events were said.
 	send    func(ctx context.Context, events []event.Event) (said []event.Event, err error)
 	warm    func(ctx context.Context) error // connects before the first events
@@ -50,14 +52,17 @@ func newPublisher(cfg Config, meter telemetry.Meter) (*publisher, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &publisher{meter: meter, send: s.send, close: s.close, trouble: trouble{what: "publish"}}, nil
+		return &publisher{
+			meter: meter, over: telemetry.OverHTTP, send: s.send, close: s.close, trouble: trouble{what: "publish"},
+		}, nil
 	}
 	producer, err := kafkaevent.NewProducer(cfg.Kafka)
 	if err != nil {
 		return nil, err
 	}
 	return &publisher{
-		meter: meter, warm: producer.Connect, close: producer.Close, trouble: trouble{what: "publish"},
+		meter: meter, over: telemetry.OverKafka, warm: producer.Connect, close: producer.Close,
+		trouble: trouble{what: "publish"},
 		send: func(ctx context.Context, events []event.Event) ([]event.Event, error) {
 			if err := producer.Publish(ctx, events); err != nil {
 				return nil, err
@@ -72,7 +77,9 @@ func (p *publisher) publish(ctx context.Context, events []event.Event) error {
 	rest := phases(events)
 	for i, phase := range rest {
 		began := time.Now()
-		said, err := p.send(ctx, phase)
+		traced, done := p.tracing.Say(ctx, p.over, phase)
+		said, err := p.send(ctx, traced)
+		done(said, err)
 		p.meter.Said(said, time.Since(began), err)
 		if err == nil {
 			continue

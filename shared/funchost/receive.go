@@ -46,6 +46,7 @@ func (h *host) receive(w http.ResponseWriter, r *http.Request) {
 		if id := jobevent.TraceIDOf(e); id != [16]byte{} {
 			ctx = telemetry.With(ctx, telemetry.FieldTraceID, id)
 		}
+		h.tracing.Hop(&e, r.Header)
 		err = h.receiveEvent(ctx, e)
 	}
 	if err == nil {

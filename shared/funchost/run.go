@@ -26,6 +26,7 @@ type host struct {
 	cfg       Config
 	f         Function
 	meter     telemetry.Meter
+	tracing   *telemetry.Tracing
 	publisher *publisher
 	consumer  *kafkaevent.BatchConsumer // nil: hears nothing from Kafka
 	clock     chan struct{}             // has one value while a tick is under way
@@ -46,12 +47,18 @@ type host struct {
 func Run(ctx context.Context, cfg Config, f Function) error {
 	relaxGC()
 	cfg = cfg.withDefaults()
-	h, err := newHost(cfg, f)
+	ctx, stop := context.WithCancel(telemetry.With(ctx, telemetry.FieldService, f.Name))
+	defer stop()
+	tracing, err := telemetry.OpenTracing(cfg.Trace, f.Name, Version, telemetry.Logger(ctx))
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancel(telemetry.With(ctx, telemetry.FieldService, f.Name))
-	defer stop()
+	defer tracing.Close() // after the drain: what was under way then has spans too
+	ctx = telemetry.WithTracing(ctx, tracing)
+	h, err := newHost(cfg, f, tracing)
+	if err != nil {
+		return err
+	}
 	work, endWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer endWork()
 	parts := &group{stop: stop}
@@ -80,14 +87,14 @@ func Run(ctx context.Context, cfg Config, f Function) error {
 	return h.drain(work, web, parts, serving)
 }
 
-func newHost(cfg Config, f Function) (*host, error) {
+func newHost(cfg Config, f Function, tracing *telemetry.Tracing) (*host, error) {
 	if err := cfg.check(f); err != nil {
 		return nil, err
 	}
 	meter := telemetry.NewMeter(f.Name)
 	meter.Runs(Version)
 	h := &host{
-		cfg: cfg, f: f, meter: meter,
+		cfg: cfg, f: f, meter: meter, tracing: tracing,
 		clock:    make(chan struct{}, 1),
 		pinged:   make(chan struct{}, 1),
 		seats:    make(chan struct{}, maxRequests),
@@ -104,8 +111,11 @@ func newHost(cfg Config, f Function) (*host, error) {
 		h.consumer = consumer
 	}
 	var err error
-	h.publisher, err = newPublisher(cfg, meter)
-	return h, err
+	if h.publisher, err = newPublisher(cfg, meter); err != nil {
+		return nil, err
+	}
+	h.publisher.tracing = tracing
+	return h, nil
 }
 
 // startCare has what the function needs watched, where somebody may ask for it.

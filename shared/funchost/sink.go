@@ -17,6 +17,7 @@ import (
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -165,6 +166,9 @@ func (s *sink) post(ctx context.Context, e event.Event) error {
 	}
 	escapeHeaders(req.Header)
 	req.Header.Set("User-Agent", "jobweaver/"+Version)
+	if parent := jobevent.Extension(e, jobevent.ExtTraceParent); parent != "" && telemetry.TracingOf(ctx) != nil {
+		req.Header.Set("Traceparent", parent)
+	}
 	res, err := s.client.Do(req)
 	if err != nil {
 		return err

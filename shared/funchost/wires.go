@@ -79,6 +79,9 @@ func (c Config) plain() (settings []string) {
 	if c.database.IsSet() && !pgpool.Secure(c.database.Reveal()) {
 		settings = append(settings, "DATABASE_URL (sslmode is neither verify-full nor verify-ca)")
 	}
+	if setting := c.Trace.Plain(); setting != "" {
+		settings = append(settings, setting+" (http)")
+	}
 	switch target, err := url.Parse(c.Sink); {
 	case c.Sink == "":
 		if !c.Kafka.Secure() {

@@ -74,7 +74,7 @@ func New(typ string, m Meta, data any) (event.Event, error) {
 	}
 	if m.TraceID != uuid.Nil {
 		ctx.Extensions[ExtCorrelationID] = m.TraceID.String()
-		ctx.Extensions[ExtTraceParent] = TraceParent(m.TraceID, m.ID)
+		ctx.Extensions[ExtTraceParent] = TraceParent(m.TraceID, m.ID, m.JobID == uuid.Nil || Sampled(m.JobID))
 	}
 	if m.Queue != "" {
 		ctx.Extensions[ExtQueue] = m.Queue
@@ -172,15 +172,29 @@ func TraceIDOf(e event.Event) uuid.UUID {
 	return id
 }
 
-// TraceParent is the W3C form of a trace id. The span id is derived from the event's id, so that a
-// repeated event is the same span.
-func TraceParent(traceID uuid.UUID, spanOf string) string {
+// SpanID is the id of the span that stands behind a name: what has a name has the same span whoever tells of it. An
+// attempt's is that of its token. An event that was said outside of any span names its own.
+func SpanID(name string) [8]byte {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(spanOf)) // hash.Hash never fails
-	span := h.Sum64() | 1          // a span id of zeros is invalid
+	_, _ = h.Write([]byte(name)) // hash.Hash never fails
+	var id [8]byte
+	binary.BigEndian.PutUint64(id[:], h.Sum64()|1) // one of zeros is invalid
+	return id
+}
+
+// JobSpanID is the id of the span in which a job was told of for the first time. All that is later done about the job,
+// and of which nobody knows where it came from, stands below it.
+func JobSpanID(jobID uuid.UUID) [8]byte { return [8]byte(jobID[8:]) } // random, and of a UUID never all zeros
+
+// TraceParent is the W3C form of a trace id, with the span id of a name. sampled says that the trace is kept.
+func TraceParent(traceID uuid.UUID, spanOf string, sampled bool) string {
+	span := SpanID(spanOf)
 	text := make([]byte, 0, len("00-")+32+len("-")+16+len("-01"))
 	text = append(text, "00-"...)
 	text = hex.AppendEncode(text, traceID[:])
-	text = hex.AppendEncode(append(text, '-'), binary.BigEndian.AppendUint64(nil, span))
+	text = hex.AppendEncode(append(text, '-'), span[:])
+	if !sampled {
+		return string(append(text, "-00"...))
+	}
 	return string(append(text, "-01"...))
 }

@@ -6,6 +6,20 @@ import (
 	"github.com/google/uuid"
 )
 
+// NewJobID makes the id of a new job. Its last bit says whether the job's trace is kept, once and for all: so everybody
+// knows who is to tell of the job, also hours later, and nobody has to store it.
+func NewJobID(sampled bool) uuid.UUID {
+	id := uuid.Must(uuid.NewV7())
+	id[15] &^= 1
+	if sampled {
+		id[15] |= 1
+	}
+	return id
+}
+
+// Sampled says whether the trace of a job is kept.
+func Sampled(jobID uuid.UUID) bool { return jobID[15]&1 == 1 }
+
 // CreatedID names the event that a job was accepted.
 func CreatedID(jobID uuid.UUID) string { return jobID.String() + ".created" }
 

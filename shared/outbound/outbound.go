@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // ErrRefused is in the error of a call that is not made because of where it would go. It is no use to try it again.
@@ -109,6 +111,17 @@ type Answer struct {
 // the error when it ends. ErrRefused is in the error of a call that was not made; any other means that the answer
 // did not come, or a 2xx not whole. An error names no address that was looked up.
 func (c *Client) Do(r *http.Request, maxBody int64) (*Answer, error) {
+	span := telemetry.Call(r)
+	answer, err := c.do(r, maxBody)
+	status := 0
+	if answer != nil {
+		status = answer.Status
+	}
+	span.Called(status, err)
+	return answer, err
+}
+
+func (c *Client) do(r *http.Request, maxBody int64) (*Answer, error) {
 	if err := checkTarget(r.URL); err != nil {
 		return nil, fmt.Errorf("%w: the URL %w", ErrRefused, err)
 	}

@@ -41,6 +41,7 @@ func Lazy(ctx context.Context, url string, options ...Option) (*pgxpool.Pool, er
 	if !strings.Contains(url, "connect_timeout") {
 		cfg.ConnConfig.ConnectTimeout = 5 * time.Second
 	}
+	cfg.ConnConfig.Tracer = spans{cfg.ConnConfig.Database}
 	cfg.BeforeConnect = (&renewal{url: url}).beforeConnect
 	cfg.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
 		registerCodecs(conn.TypeMap())

@@ -109,7 +109,7 @@ func (c *Caller) request(ctx context.Context, a *Attempt, p callPayload, back *c
 	}
 	if a.TraceID != uuid.Nil {
 		r.Header.Set("X-Trace-Id", a.TraceID.String())
-		r.Header.Set("Traceparent", jobevent.TraceParent(a.TraceID, a.Token))
+		r.Header.Set("Traceparent", jobevent.TraceParent(a.TraceID, a.Token, jobevent.Sampled(a.JobID)))
 	}
 	if back != nil {
 		r.Header.Set("X-Callback-Url", back.URL)

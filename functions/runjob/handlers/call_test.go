@@ -160,7 +160,7 @@ func (r received) wantSigned(t *testing.T, a *handlers.Attempt, wait time.Durati
 	}
 	want := map[string]string{
 		"webhook-id": a.Token, "X-Trace-Id": a.TraceID.String(), "X-Callback-Url": door,
-		"X-Callback-Secret": keys.Secret(a.Token), "Traceparent": jobevent.TraceParent(a.TraceID, a.Token),
+		"X-Callback-Secret": keys.Secret(a.Token), "Traceparent": jobevent.TraceParent(a.TraceID, a.Token, jobevent.Sampled(a.JobID)),
 	}
 	got := map[string]string{}
 	for name := range want {

@@ -12,6 +12,7 @@ import (
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // TypeFunctionCall is the type of the event that FUNCTION sends where its payload names none.
@@ -35,6 +36,7 @@ func (f *Function) Run(ctx context.Context, a *Attempt) (Result, error) {
 	if err != nil {
 		return Result{}, invalidPayload(err)
 	}
+	telemetry.SetHere(ctx, &e, jobevent.SpanID(a.Token))
 	back, noCallback := f.caller.callback(a, p.wait()) // whoever answers at once needs none
 	request, wrong := f.caller.request(ctx, a, p, back)
 	if wrong != nil {

@@ -43,7 +43,7 @@ func TestAFunctionIsSentAnEvent(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"jobid": a.JobID.String(), "attempt": "2", "correlationid": a.TraceID.String(),
-		"traceparent": jobevent.TraceParent(a.TraceID, a.Token),
+		"traceparent": jobevent.TraceParent(a.TraceID, a.Token, jobevent.Sampled(a.JobID)),
 	} {
 		if got := jobevent.Extension(e, name); got != want {
 			t.Errorf("%s is %s, not %s", name, got, want)

@@ -1,0 +1,89 @@
+package runjob
+
+import (
+	"context"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+// traced begins the span of an attempt that starts.
+func (f *Function) traced(ctx context.Context, a *attempt) (context.Context, *telemetry.Span) {
+	tracing := telemetry.TracingOf(ctx)
+	if tracing == nil {
+		return ctx, nil
+	}
+	return tracing.Attempt(ctx, a.order, telemetry.Attempt{
+		JobID: a.run.JobID, Number: a.run.Attempt, JobType: a.run.JobType, Queue: a.queue, WorkerID: f.id,
+	})
+}
+
+// endTraced ends it. What went wrong is told by its code only: messages are for the job's owner.
+func endTraced(span *telemetry.Span, o workerdb.Outcome) {
+	if span == nil {
+		return
+	}
+	kind := o.ErrorCode
+	if kind == "" && o.Kind != workerdb.Completed && o.Kind != workerdb.Waiting {
+		kind = string(o.Kind)
+	}
+	span.End(kind, attribute.String(telemetry.AttrOutcome, string(o.Kind)))
+}
+
+func tracedClaim(ctx context.Context, orders []ordered) (context.Context, *telemetry.Span) {
+	tracing := telemetry.TracingOf(ctx)
+	if tracing == nil {
+		return ctx, nil
+	}
+	from := make([]trace.SpanContext, len(orders))
+	for i := range orders {
+		from[i] = orders[i].from
+	}
+	return tracing.TogetherFor(ctx, "claim attempts", from)
+}
+
+func tracedSettle(ctx context.Context, part []*finished) (context.Context, *telemetry.Span) {
+	tracing := telemetry.TracingOf(ctx)
+	if tracing == nil {
+		return ctx, nil
+	}
+	from := make([]trace.SpanContext, 0, len(part))
+	for _, one := range part {
+		if one.attempt != nil {
+			from = append(from, spanOf(tracing, one.attempt, one.outcome))
+		}
+	}
+	return tracing.TogetherFor(ctx, "settle attempts", from)
+}
+
+// spanOf is where an attempt stands: in its own span, if it has started.
+func spanOf(tracing *telemetry.Tracing, a *attempt, o workerdb.Outcome) trace.SpanContext {
+	if o.StartedAt.IsZero() || !a.order.IsValid() {
+		return a.order
+	}
+	return tracing.AttemptSpan(a.order, a.run.JobID, a.run.Attempt)
+}
+
+// tracedSaying has what is said of an attempt that ended here come from there.
+func tracedSaying(tracing *telemetry.Tracing, one *finished, said []event.Event) {
+	if tracing == nil || one.attempt == nil || !one.attempt.order.IsValid() {
+		return
+	}
+	for i := range said {
+		telemetry.SetParent(&said[i], spanOf(tracing, one.attempt, one.outcome))
+	}
+}
+
+// tracedLines has the lines of an attempt that runs come from there.
+func tracedLines(tracing *telemetry.Tracing, a *attempt, said []event.Event) {
+	if tracing == nil || !a.order.IsValid() {
+		return
+	}
+	for i := range said {
+		telemetry.SetParent(&said[i], tracing.AttemptSpan(a.order, a.run.JobID, a.run.Attempt))
+	}
+}

@@ -1,0 +1,199 @@
+package telemetry
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+const (
+	scope       = "github.com/jobweaver/jobweaver"
+	flushAtMost = 3 * time.Second
+	// maxLinks: a batch links to each of its events.
+	maxLinks = 1000
+)
+
+// Attributes of spans that are the house's own.
+const (
+	AttrJobID   = "jobweaver.job.id"
+	AttrJobType = "jobweaver.job.type"
+	AttrAttempt = "jobweaver.attempt"
+	AttrQueue   = "jobweaver.queue"
+	AttrOutcome = "jobweaver.outcome"
+	AttrWorker  = "jobweaver.worker.id"
+)
+
+// Tracing makes the spans of one function. A nil one makes none, and costs nothing.
+type Tracing struct {
+	tracer   trace.Tracer
+	provider *sdktrace.TracerProvider
+	sampler  sampler
+	otlp     *otlp
+	flush    time.Duration // how long the last spans may take to be sent
+}
+
+// OpenTracing is nil where no collector is set. An error begins with the setting that is wrong.
+func OpenTracing(cfg TraceConfig, function, version string, logger *slog.Logger) (*Tracing, error) {
+	if !cfg.On() {
+		return nil, nil
+	}
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	sampler, err := cfg.sampler()
+	if err != nil {
+		return nil, err
+	}
+	about, err := cfg.resource(function, version)
+	if err != nil {
+		return nil, err
+	}
+	client, err := newOTLP(cfg, logger)
+	if err != nil {
+		return nil, err
+	}
+	exporter, err := otlptrace.New(context.Background(), client)
+	if err != nil {
+		return nil, fmt.Errorf("start exporter of spans: %w", err)
+	}
+	limits := sdktrace.NewSpanLimits()
+	if _, given := os.LookupEnv("OTEL_SPAN_LINK_COUNT_LIMIT"); !given {
+		limits.LinkCountLimit = maxLinks
+	}
+	provider := sdktrace.NewTracerProvider(
+		sdktrace.WithBatcher(exporter), sdktrace.WithSampler(sampler), sdktrace.WithResource(about),
+		sdktrace.WithIDGenerator(ids{}), sdktrace.WithRawSpanLimits(limits))
+	return &Tracing{
+		tracer: provider.Tracer(scope), provider: provider, sampler: sampler, otlp: client, flush: flushAtMost,
+	}, nil
+}
+
+// Close sends the last spans, or gives them up after a while.
+func (t *Tracing) Close() {
+	if t == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), t.flush)
+	defer cancel()
+	_ = t.provider.Shutdown(ctx) // what it cannot send has been said
+	close(t.otlp.stop)
+	select {
+	case <-t.otlp.stopped:
+	case <-time.After(time.Second):
+	}
+}
+
+type tracingKey struct{}
+
+// WithTracing puts a function's tracing into the context.
+func WithTracing(ctx context.Context, t *Tracing) context.Context {
+	if t == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, tracingKey{}, t)
+}
+
+// TracingOf is the context's; nil: there is none.
+func TracingOf(ctx context.Context) *Tracing {
+	t, _ := ctx.Value(tracingKey{}).(*Tracing)
+	return t
+}
+
+// beginning is how a span begins.
+type beginning struct {
+	name   string
+	kind   trace.SpanKind
+	parent trace.SpanContext // invalid: it is the first of its trace
+	trace  trace.TraceID     // then, of this trace; zero: a new one
+	span   trace.SpanID      // its id; zero: a new one
+	links  []trace.Link
+	attrs  []attribute.KeyValue
+}
+
+type wantedKey struct{}
+
+// start begins a span. The context that it gives has what ctx had, and the span.
+func (t *Tracing) start(ctx context.Context, b beginning) (context.Context, trace.Span) {
+	from := ctx
+	if b.trace.IsValid() || b.span.IsValid() {
+		from = context.WithValue(from, wantedKey{}, wanted{b.trace, b.span})
+	}
+	from = trace.ContextWithRemoteSpanContext(from, b.parent)
+	_, span := t.tracer.Start(from, b.name,
+		trace.WithSpanKind(b.kind), trace.WithLinks(b.links...), trace.WithAttributes(b.attrs...))
+	return trace.ContextWithSpan(ctx, span), span
+}
+
+// wanted are ids that a span is to have; zero: any.
+type wanted struct {
+	trace trace.TraceID
+	span  trace.SpanID
+}
+
+// ids makes those of traces and spans, but where they follow from what they are of.
+type ids struct{}
+
+// NewIDs is sdktrace.IDGenerator's.
+func (g ids) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
+	if w, ok := ctx.Value(wantedKey{}).(wanted); ok && w.trace.IsValid() {
+		return w.trace, g.NewSpanID(ctx, w.trace)
+	}
+	id := trace.TraceID(uuid.New()) // it may come to be an X-Trace-Id
+	return id, g.NewSpanID(ctx, id)
+}
+
+// NewSpanID is sdktrace.IDGenerator's.
+func (ids) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
+	if w, ok := ctx.Value(wantedKey{}).(wanted); ok && w.span.IsValid() {
+		return w.span
+	}
+	var id trace.SpanID
+	for !id.IsValid() {
+		_, _ = rand.Read(id[:]) // never fails
+	}
+	return id
+}
+
+// parentOf is the span context of a traceparent; invalid: it names none.
+func parentOf(traceparent string) trace.SpanContext {
+	if len(traceparent) < len("00-")+32+len("-")+16+len("-01") {
+		return trace.SpanContext{}
+	}
+	id, err := trace.TraceIDFromHex(traceparent[3:35])
+	if err != nil {
+		return trace.SpanContext{}
+	}
+	span, err := trace.SpanIDFromHex(traceparent[36:52])
+	if err != nil {
+		return trace.SpanContext{}
+	}
+	return trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: id, SpanID: span, TraceFlags: trace.TraceFlags(hexBit(traceparent[54])) & trace.FlagsSampled, Remote: true,
+	})
+}
+
+// hexBit is the last bit of a hexadecimal digit.
+func hexBit(digit byte) byte {
+	if digit >= 'a' {
+		return (digit - 'a' + 10) & 1
+	}
+	return (digit - '0') & 1
+}
+
+// traceParent is the W3C form of a span context.
+func traceParent(at trace.SpanContext) string {
+	flags := "-00"
+	if at.IsSampled() {
+		flags = "-01"
+	}
+	return "00-" + at.TraceID().String() + "-" + at.SpanID().String() + flags
+}

@@ -1,0 +1,133 @@
+package telemetry
+
+import (
+	"context"
+	"strings"
+
+	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// Attempt is what a span of one says.
+type Attempt struct {
+	JobID    uuid.UUID
+	Number   int
+	JobType  string
+	Queue    string
+	WorkerID string
+}
+
+func (a Attempt) spanOf(number int) trace.SpanID {
+	return jobevent.SpanID(jobevent.AttemptToken(a.JobID, number))
+}
+
+// Attempt begins the span of an attempt below the order to run it. A later one links to the one before.
+func (t *Tracing) Attempt(ctx context.Context, order trace.SpanContext, a Attempt) (context.Context, *Span) {
+	if t == nil || !order.IsValid() {
+		return ctx, nil
+	}
+	b := beginning{
+		name: "run " + a.JobType, kind: trace.SpanKindConsumer, parent: order, span: a.spanOf(a.Number),
+		attrs: []attribute.KeyValue{
+			attribute.String("messaging.system", OverKafka),
+			attribute.String("messaging.operation.name", "run"), attribute.String("messaging.operation.type", "process"),
+			attribute.String("messaging.destination.name", jobevent.RunTopic(a.Queue)),
+			attribute.String(AttrJobID, a.JobID.String()), attribute.Int(AttrAttempt, a.Number),
+			attribute.String(AttrJobType, a.JobType), attribute.String(AttrQueue, a.Queue),
+			attribute.String(AttrWorker, a.WorkerID),
+		},
+	}
+	if a.Number > 1 {
+		before := trace.NewSpanContext(trace.SpanContextConfig{
+			TraceID: order.TraceID(), SpanID: a.spanOf(a.Number - 1), TraceFlags: order.TraceFlags(), Remote: true,
+		})
+		number := attribute.Int(AttrAttempt, a.Number-1)
+		b.links = []trace.Link{{SpanContext: before, Attributes: []attribute.KeyValue{number}}}
+	}
+	ctx, span := t.start(ctx, b)
+	return ctx, &Span{span}
+}
+
+// AttemptSpan is where the span of an attempt stands that was ordered there.
+func (t *Tracing) AttemptSpan(order trace.SpanContext, jobID uuid.UUID, number int) trace.SpanContext {
+	at := order.WithSpanID(Attempt{JobID: jobID}.spanOf(number))
+	if !t.sampler.withParent {
+		at = at.WithTraceFlags(at.TraceFlags().WithSampled(t.sampler.keeps(at.TraceID())))
+	}
+	return at
+}
+
+// Root begins the first span of a trace, for what nobody asked for from outside.
+func (t *Tracing) Root(ctx context.Context, traceID uuid.UUID, name string) (context.Context, *Span) {
+	if t == nil {
+		return ctx, nil
+	}
+	ctx, span := t.start(ctx, beginning{name: name, kind: trace.SpanKindInternal, trace: trace.TraceID(traceID)})
+	return ctx, &Span{span}
+}
+
+// OfJob begins a span below a job's first one, for what is done about the job after a time.
+func (t *Tracing) OfJob(ctx context.Context, traceID, jobID uuid.UUID, name string) (context.Context, *Span) {
+	if t == nil || traceID == uuid.Nil {
+		return ctx, nil
+	}
+	ctx, span := t.start(ctx, beginning{
+		name: name, kind: trace.SpanKindInternal, parent: spanOfJob(trace.TraceID(traceID), jobevent.JobSpanID(jobID), jobID),
+		attrs: []attribute.KeyValue{attribute.String(AttrJobID, jobID.String())},
+	})
+	return ctx, &Span{span}
+}
+
+type queryKey struct{}
+
+// Query begins the span of a statement, where the context has one that is kept. Neither the statement nor its arguments
+// are told, but its name.
+func Query(ctx context.Context, database, sql string) context.Context {
+	here := trace.SpanContextFromContext(ctx)
+	if !here.IsSampled() {
+		return ctx
+	}
+	t := TracingOf(ctx)
+	if t == nil {
+		return ctx
+	}
+	name := statement(sql)
+	_, span := t.start(ctx, beginning{
+		name: name, kind: trace.SpanKindClient, parent: here,
+		attrs: []attribute.KeyValue{
+			attribute.String("db.system.name", "postgresql"), attribute.String("db.namespace", database),
+			attribute.String("db.query.summary", name),
+		},
+	})
+	return context.WithValue(ctx, queryKey{}, span)
+}
+
+// Queried ends the span that Query began, if it did. code is the server's word for what went wrong.
+func Queried(ctx context.Context, code string, err error) {
+	span, began := ctx.Value(queryKey{}).(trace.Span)
+	if !began {
+		return
+	}
+	switch {
+	case code != "":
+		(&Span{span}).End(code, attribute.String("db.response.status_code", code))
+	default:
+		(&Span{span}).End(errorKind(err))
+	}
+}
+
+// statement is the name that a statement has in its file, or its first word.
+func statement(sql string) string {
+	if rest, named := strings.CutPrefix(sql, "-- name: "); named {
+		name, _, _ := strings.Cut(rest, " ")
+		return name
+	}
+	words := strings.Fields(sql)
+	if len(words) == 0 {
+		return "query"
+	}
+	return strings.ToUpper(words[0])
+}
