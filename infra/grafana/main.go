@@ -32,5 +32,5 @@ func write(folder string, d dashboard) error {
 	if err := to.Encode(d.model()); err != nil {
 		return fmt.Errorf("encode dashboard %s: %w", d.uid, err)
 	}
-	return os.WriteFile(filepath.Join(folder, d.uid+".json"), body.Bytes(), 0o644) //nolint:gosec // Grafana, another user, reads it
+	return os.WriteFile(filepath.Join(folder, d.uid+".json"), body.Bytes(), 0o644)
 }

@@ -45,5 +45,5 @@ func write(args []string) error {
 			}
 		}
 	}
-	return os.WriteFile(args[0], []byte(page), 0o644) //nolint:gosec // it is a file of the tree
+	return os.WriteFile(args[0], []byte(page), 0o644)
 }
