@@ -35,6 +35,12 @@ func TestSessionsHaveOurSettingsAndTheAddressWins(t *testing.T) {
 			t.Errorf("%s is %s, want %s (%v)", name, got, want, err)
 		}
 	}
+	// The server of the tests does without, too.
+	var source string
+	err := pool.QueryRow(t.Context(), "SELECT source FROM pg_settings WHERE name = 'jit' AND setting = 'off'").Scan(&source)
+	if err != nil || source != "client" {
+		t.Errorf("jit is off by %q, %v", source, err)
+	}
 }
 
 func TestOpenFailsAtOnceWhenWaitingCannotHelp(t *testing.T) {
