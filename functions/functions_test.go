@@ -35,6 +35,9 @@ var places = []place{
 	{"knative/common/accounts.yaml", `name: NAME\b`, "its service account"},
 	{"knative/common/jobs.yaml", `jobweaver-database-NAME\b`, "the password that the job of the migrations gives its role"},
 	{"infra/kubernetes/postgres/roles.yaml", `jobweaver-database-NAME\b`, "its role's password in the database cluster"},
+	{".ci/manifests/code.go", `functions/NAME"`, "that its manifest is held against its code"},
+	{"docker-compose.yml", `(?m)^ +image: jobweaver/NAME:`, "its container"},
+	{"infra/prometheus/prometheus.yml", `\bNAME:8080\b`, "where its metrics are scraped"},
 	{"docs/architecture.md", "(?m)^\\| `NAME` \\|", "what it hears, says and does"},
 	{"README.md", `\bNAME\b`, "its part in the way of a job"},
 }
@@ -73,6 +76,8 @@ func TestNoFunctionIsNamedThatIsGone(t *testing.T) {
 		"migrations/roles/*.sql":                       `\bjobweaver_([a-z]+)\b`,
 		"knative/components/images/kustomization.yaml": `name: jobweaver/([a-z]+)\b`,
 		"infra/kubernetes/postgres/roles.yaml":         `jobweaver-database-([a-z]+)\b`,
+		"docker-compose.yml":                           `image: jobweaver/([a-z]+):`,
+		"infra/prometheus/prometheus.yml":              `\b([a-z]+):8080\b`,
 	} {
 		for path, text := range read(t, file) {
 			for _, found := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
