@@ -36,6 +36,9 @@ func newBubble(t *testing.T, grace time.Duration) *bubble {
 	}
 	b.host.care = &care{grace: grace}
 	b.host.care.add(true, "it is away", "ask", b.host.f.Ready)
+	if b.ready() {
+		t.Error("ready before the first answer")
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); b.host.care.watch(ctx) }()
@@ -63,9 +66,6 @@ func TestReadinessWaitsForAsLongAsTheGrace(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				b := newBubble(t, grace)
-				if b.ready() {
-					t.Error("ready before the first answer")
-				}
 				after(0)
 				if !b.ready() {
 					t.Error("not ready after it")
