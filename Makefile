@@ -91,6 +91,11 @@ images: ## an image for each function, and one for the command line: jobweaver/<
 	$(foreach name,$(IMAGES),docker build -f infra/Dockerfile --build-arg FUNCTION=$(name) --build-arg VERSION=$(VERSION) \
 		--build-arg SOURCE_DATE_EPOCH=0 -t jobweaver/$(name):$(VERSION) . &&) true
 
+.PHONY: ko
+ko: ## the same images without Docker, by ko, pushed to KO_DOCKER_REPO/<name>:VERSION
+	@$(foreach name,$(IMAGES),(set -x; SOURCE_DATE_EPOCH=0 VERSION=$(VERSION) KO_DOCKER_REPO=$(KO_DOCKER_REPO)/$(name) \
+		ko build --bare --tags $(VERSION) ./$(if $(filter jobweaver,$(name)),local/jobweaver,functions/$(name)/cmd)) &&) true
+
 .PHONY: migrate
 migrate: ## bring the three databases on the server of DATABASE_URL up to date
 	go run ./local/jobweaver migrate

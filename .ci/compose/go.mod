@@ -8,6 +8,7 @@ require (
 	github.com/compose-spec/compose-go/v2 v2.16.2
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/jobweaver/jobweaver v0.0.0
+	github.com/moby/patternmatcher v0.6.1
 )
 
 require (
