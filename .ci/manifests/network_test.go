@@ -118,6 +118,7 @@ func TestInProductionEverybodyReachesWhomTheyNeedAndNobodyElse(t *testing.T) {
 	}
 	check(true, "PostgreSQL", database, "its backups", internet, 443)
 	check(true, "Prometheus", scraper, "PostgreSQL", database, 9187)
+	check(true, "Kafka", broker, "Kubernetes", internet, 443)
 	check(true, "Knative", sender, "Kafka", broker, 9093)
 	check(true, "KEDA", scaler, "Kafka", broker, 9093)
 	check(false, "a stranger", stranger, "Kafka", broker, 9093)

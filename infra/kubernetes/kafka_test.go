@@ -155,6 +155,21 @@ func TestFunctionsMakeTheirTopicsAndTravelThem(t *testing.T) {
 	}
 }
 
+func TestOnlyTheOperatorEmptiesTopics(t *testing.T) {
+	t.Parallel()
+	as := kafkaOf(t)
+	topics := jobevent.Topics(nil)
+	if err := kafkaevent.CreateTopics(t.Context(), as("jobweaver-kafka"), topics); err != nil {
+		t.Fatal(err)
+	}
+	if err := kafkaevent.EmptyTopics(t.Context(), as("jobweaver-kafka"), topics); err == nil {
+		t.Error("a function may empty topics")
+	}
+	if err := kafkaevent.EmptyTopics(t.Context(), as("jobweaver-operator"), topics); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestEachUserOfKafkaIsRefusedWhatIsNotItsOwn(t *testing.T) {
 	t.Parallel()
 	as := kafkaOf(t)

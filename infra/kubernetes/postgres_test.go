@@ -100,6 +100,9 @@ func addresses(t *testing.T) map[string]string {
 // What the operator makes of the manifests is made here by hand, on a real PostgreSQL: the roles, the databases, the
 // certificates and pg_hba.conf. Then `jobweaver migrate --roles` and each function come in as they do in production.
 func TestEachFunctionComesIntoItsDatabaseByTheCertificateOfItsRole(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing here runs at once") // -short is for the race detector
+	}
 	t.Parallel()
 	house := newCluster(t)
 	server := house.address(t, "migrate", "")
