@@ -61,8 +61,12 @@ func (f *Function) fail(c *gin.Context, err error) {
 }
 
 func logFailure(c *gin.Context, body errorBody, err error) {
-	telemetry.Logger(c.Request.Context()).Error("cannot serve request", "error", err, "errorCode", body.ErrorCode,
-		"method", c.Request.Method, "path", c.FullPath(), telemetry.FieldTraceID, body.TraceID)
+	fields := []any{"error", err, "errorCode", body.ErrorCode, "method", c.Request.Method, "path", c.FullPath(),
+		telemetry.FieldTraceID, body.TraceID}
+	if body.JobID != nil {
+		fields = append(fields, telemetry.FieldJobID, *body.JobID)
+	}
+	telemetry.Logger(c.Request.Context()).Error("cannot serve request", fields...)
 }
 
 func newErrorBody(c *gin.Context, err error) errorBody {

@@ -38,7 +38,8 @@ func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Eve
 	say, err := f.ingest(ctx, batch)
 	if len(batch) == 1 && errors.Is(err, jobevent.ErrInvalid) && batch[0].Type() == jobevent.TypeCreated {
 		if jobID, bad := uuid.Parse(batch[0].Subject()); bad == nil && jobID != uuid.Nil {
-			telemetry.Logger(ctx).Warn("stored an unusable job as failed", "jobId", jobID, "error", err)
+			telemetry.Logger(ctx).Warn("stored an unusable job as failed", telemetry.FieldJobID, jobID,
+				telemetry.FieldTraceID, jobevent.TraceIDOf(batch[0]), "error", err)
 			say, err = f.store.IngestUnusable(ctx, jobID, jobevent.TraceIDOf(batch[0]), err.Error())
 		}
 	}

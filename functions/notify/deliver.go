@@ -104,7 +104,8 @@ func throttles(status int) bool {
 // settle writes what came of a try, for as long as the delivery is ours.
 func (f *Function) settle(ctx context.Context, c apidb.Claimed, came apidb.Tried) {
 	if came.Status == apidb.DeliveryFailed {
-		telemetry.Logger(ctx).Warn("a delivery has failed for good", telemetry.FieldJobID, c.JobID, "version", c.Version,
+		telemetry.Logger(ctx).Warn("a delivery has failed for good", telemetry.FieldJobID, c.JobID,
+			telemetry.FieldTraceID, c.Job.TraceID, telemetry.FieldAttempt, c.Job.Attempt, "version", c.Version,
 			"host", c.Host, "tries", c.Tries, "error", came.Error)
 	}
 	for last := time.Now().Add(lease - tryMost - settleTry); ; {

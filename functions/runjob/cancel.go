@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
@@ -57,7 +58,8 @@ func (f *Function) cancelAll(ctx context.Context) {
 		}
 		_ = bisect(orders, func(part []workerdb.Order) error { return f.cancel(ctx, part) },
 			func(o workerdb.Order, err error) {
-				slog.WarnContext(ctx, "attempt cannot be cancelled", "jobId", o.JobID, "error", err)
+				slog.WarnContext(ctx, "attempt cannot be cancelled", telemetry.FieldJobID, o.JobID,
+					telemetry.FieldAttempt, o.Attempt, telemetry.FieldTraceID, o.TraceID, "error", err)
 			})
 		// One may have been claimed here since it was looked for.
 		for _, w := range batch {

@@ -51,7 +51,7 @@ func (f *Function) say(ctx context.Context, publish funchost.Publish, events []e
 	return bisect(events, func(part []event.Event) error {
 		return retry(ctx, "publish events", func() error { return publish(ctx, part) })
 	}, func(e event.Event, err error) {
-		slog.ErrorContext(ctx, "event cannot be published", "type", e.Type(), "id", e.ID(), "error", err)
+		slog.ErrorContext(ctx, "event cannot be published", append(telemetry.FieldsOf(e), "error", err)...)
 	})
 }
 

@@ -68,8 +68,8 @@ func (f *Function) settle(ctx context.Context, part []*finished) error {
 
 // settleUnstorable settles an attempt whose outcome the database refuses as failed.
 func (f *Function) settleUnstorable(ctx context.Context, one *finished, refused error) {
-	slog.ErrorContext(ctx, "outcome refused by the store", "jobId", one.outcome.JobID, "attempt", one.outcome.Attempt,
-		"error", refused)
+	slog.ErrorContext(ctx, "outcome refused by the store", telemetry.FieldJobID, one.outcome.JobID,
+		telemetry.FieldAttempt, one.outcome.Attempt, telemetry.FieldTraceID, one.outcome.TraceID, "error", refused)
 	one.outcome.Kind = jobevent.KindFailed
 	one.outcome.Output, one.outcome.RetryAfter, one.outcome.CallbackTimeout = nil, 0, 0
 	one.outcome.ErrorCode = string(apierror.InvalidOutput)

@@ -106,7 +106,7 @@ func runDemo(ctx context.Context, o dev.Options, url string) error {
 	if err != nil {
 		return err
 	}
-	house := demo.House{WebhookSecrets: secrets}
+	house := demo.House{WebhookSecrets: secrets, Traces: tracesOf(o), TraceURL: os.Getenv("TRACE_URL")}
 	if o.Mails != nil {
 		house.MailPage = o.Mails.URL()
 	}
@@ -123,8 +123,10 @@ func fromEnvironment(o *dev.Options) error {
 	o.Brokers = splitList(os.Getenv("KAFKA_BROKERS"))
 	o.Queues = queues()
 	o.JobTypes = splitList(os.Getenv("JOB_TYPES"))
-	if err := funchost.LoadConfig(&o.TLS); err != nil {
-		return err
+	for _, cfg := range []any{&o.TLS, &o.Trace} {
+		if err := funchost.LoadConfig(cfg); err != nil {
+			return err
+		}
 	}
 	if o.DatabaseURL != "" && slices.Contains(o.Only, "postgres") {
 		return errors.New("--only postgres starts a server, and DATABASE_URL names one already")
@@ -133,6 +135,18 @@ func fromEnvironment(o *dev.Options) error {
 		return errors.New("--only kafka starts a broker, and KAFKA_BROKERS names one already")
 	}
 	return nil
+}
+
+// tracesOf is where traces go; empty: nowhere.
+func tracesOf(o dev.Options) string {
+	if !o.Trace.On() {
+		return ""
+	}
+	target, err := o.Trace.Target()
+	if err != nil {
+		return "" // the house says so when it starts
+	}
+	return target.Redacted()
 }
 
 func welcome(o dev.Options, url string) {
@@ -144,17 +158,21 @@ func welcome(o dev.Options, url string) {
 	if o.Mails != nil {
 		mails = fmt.Sprintf("%s/  (caught on port %d, sent to nobody)", o.Mails.URL(), o.Mails.Port())
 	}
+	traces := ""
+	if to := tracesOf(o); to != "" {
+		traces = "\n  traces    sent to " + to
+	}
 	fmt.Fprintf(o.Out, `
 JobWeaver is up.
 
   page      %[1]s/
   jobs      %[1]s/api/jobs
   contract  %[1]s/api/openapi.yaml
-  mails     %[3]s
+  mails     %[3]s%[5]s
   data      %[2]s
 
   curl -X POST %[1]s/api/jobs -H 'Content-Type: application/json'%[4]s \
     -d '{"jobType":"SIMULATION","payload":{"steps":[{"type":"LOG","message":"hi"}]}}'
 
-`, url, o.Dir, mails, key)
+`, url, o.Dir, mails, key, traces)
 }

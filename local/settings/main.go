@@ -50,6 +50,8 @@ KAFKA_BROKERS, QUEUES and the settings of its functions. Where they are silent i
 its first start and kept in its folder (webhook.secret, callback.secret); AUTH is off
 on loopback, and on elsewhere by a key of its own (admin.key); OUTBOUND_ALLOW is loopback, and CALLBACK_URL
 its own door.
+With a collector (OTEL_EXPORTER_OTLP_ENDPOINT) its demo says where to see each trace: TRACE_URL is a URL with {traceId}
+in it, as http://localhost:16686/trace/{traceId}.
 `
 
 func main() {

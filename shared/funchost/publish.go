@@ -146,7 +146,7 @@ func (p *publisher) insistOnValid(ctx context.Context, events []event.Event, err
 	if len(events) == 1 {
 		p.meter.Refused(events[0])
 		telemetry.Logger(ctx).ErrorContext(ctx, "event cannot be published and is dropped",
-			"type", events[0].Type(), "id", events[0].ID(), "error", err)
+			append(telemetry.FieldsOf(events[0]), "error", err)...)
 		return nil
 	}
 	half := len(events) / 2

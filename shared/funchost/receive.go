@@ -120,18 +120,12 @@ func (h *host) answerError(ctx context.Context, w http.ResponseWriter, e event.E
 			label = telemetry.RejectedPanic
 		}
 		h.meter.Rejected(label)
-		telemetry.Logger(ctx).WarnContext(ctx, "event rejected", "id", eventID(e), "reason", label, "error", err)
+		telemetry.Logger(ctx).WarnContext(ctx, "event rejected",
+			append(telemetry.FieldsOf(e), "reason", label, "error", err)...)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(public.Status())
 	_ = json.NewEncoder(w).Encode(map[string]any{ // to a client that has gone
 		"status": public.Status(), "errorCode": public.Code, "message": public.Message,
 	})
-}
-
-func eventID(e event.Event) string {
-	if e.Context == nil {
-		return ""
-	}
-	return e.ID()
 }

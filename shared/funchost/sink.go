@@ -187,7 +187,7 @@ func (s *sink) post(ctx context.Context, e event.Event) error {
 func (s *sink) refused(ctx context.Context, e event.Event, err error) error {
 	s.meter.Refused(e)
 	telemetry.Logger(ctx).ErrorContext(ctx, "event refused by the sink is dropped",
-		"type", e.Type(), "id", e.ID(), "error", err)
+		append(telemetry.FieldsOf(e), "error", err)...)
 	return errRefused
 }
 

@@ -9,6 +9,11 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 // Fields that log lines share, so that one search finds them all.
@@ -16,9 +21,25 @@ const (
 	FieldService = "service"
 	FieldTraceID = "traceId"
 	FieldJobID   = "jobId"
+	FieldAttempt = "attempt"
 )
 
 type loggerKey struct{}
+
+// FieldsOf are those of a line about an event: its trace and its job.
+func FieldsOf(e event.Event) []any {
+	if e.Context == nil {
+		return nil
+	}
+	fields := []any{"type", e.Type(), "id", e.ID()}
+	if id := jobevent.TraceIDOf(e); id != uuid.Nil {
+		fields = append(fields, FieldTraceID, id)
+	}
+	if job, err := uuid.Parse(e.Subject()); err == nil {
+		fields = append(fields, FieldJobID, job)
+	}
+	return fields
+}
 
 // NewLogger makes a logger: level is debug, info, warn or error, format json or text. Empty they are
 // info and json.
