@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// settingsName is the ConfigMap that all functions have their settings of.
+// settingsName is the ConfigMap that all functions have their settings of. kustomize adds a hash to it.
 const settingsName = "jobweaver"
 
 // secrets are what an operator puts into the cluster's Secrets, by name and key.
@@ -85,7 +85,7 @@ func (c cluster) values(configMap, secret *named) (map[string]string, error) {
 				maps.Copy(values, o.Data)
 			}
 		}
-		if configMap.Name == settingsName {
+		if configMap.Name == settingsName || strings.HasPrefix(configMap.Name, settingsName+"-") {
 			maps.Copy(values, c.settings)
 		}
 	case secret != nil:

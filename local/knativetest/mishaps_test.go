@@ -20,6 +20,10 @@ const (
 
 	lateMost     = 400 * time.Millisecond
 	hungUpWithin = 20 * time.Millisecond
+
+	// mostStops bounds the processes that are stopped under load: on a machine that is slow for other reasons there
+	// would be ever more of them.
+	mostStops = 12
 )
 
 // chances are the mishaps of a broker that has a bad day.
@@ -42,7 +46,7 @@ func newMishaps(rnd *rand.Rand, chances map[mishap]float64) *mishaps {
 func (m *mishaps) happens(what mishap) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.rnd.Float64() >= m.chances[what] {
+	if m.rnd.Float64() >= m.chances[what] || what == scaledDown && m.count[what] >= mostStops {
 		return false
 	}
 	m.count[what]++

@@ -47,6 +47,7 @@ type service struct {
 type replica struct {
 	*process
 	seats chan struct{} // nil: no limit
+	gone  chan struct{} // closed when it gets no more requests
 	busy  int           // requests
 	used  time.Time
 }
@@ -54,20 +55,12 @@ type replica struct {
 var errClosed = errors.New("the house is closed")
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	to, err := s.acquire(r.Context())
+	to, leave, err := s.seat(r.Context())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	defer s.release(to)
-	if to.seats != nil {
-		select {
-		case to.seats <- struct{}{}:
-			defer func() { <-to.seats }()
-		case <-r.Context().Done():
-			return
-		}
-	}
+	defer leave()
 	target, err := url.Parse(to.url)
 	if err != nil {
 		panic(err) // our own
@@ -83,6 +76,29 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		},
 	}
 	proxy.ServeHTTP(w, r)
+}
+
+// seat gives a process that has room for a request. One that is told to stop keeps those that it works on; who waits
+// for it goes elsewhere, as Knative's queue-proxy lets nobody wait for who is gone.
+func (s *service) seat(ctx context.Context) (to *replica, leave func(), err error) {
+	for {
+		to, err := s.acquire(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		if to.seats == nil {
+			return to, func() { s.release(to) }, nil
+		}
+		select {
+		case to.seats <- struct{}{}:
+			return to, func() { <-to.seats; s.release(to) }, nil
+		case <-to.gone:
+			s.release(to)
+		case <-ctx.Done():
+			s.release(to)
+			return nil, nil, ctx.Err()
+		}
+	}
 }
 
 // open lets requests in: it is known what they start.
@@ -149,7 +165,7 @@ func (s *service) scaleUp() {
 			}
 			return
 		}
-		r := &replica{process: one, used: time.Now()}
+		r := &replica{process: one, gone: make(chan struct{}), used: time.Now()}
 		if s.limit > 0 {
 			r.seats = make(chan struct{}, s.limit)
 		}
@@ -184,6 +200,7 @@ func (s *service) scale(ctx context.Context) {
 // retire gives a process no more requests and stops it. The lock is held.
 func (s *service) retire(r *replica) {
 	s.replicas = slices.DeleteFunc(s.replicas, func(other *replica) bool { return other == r })
+	close(r.gone)
 	s.stopping.Go(func() {
 		if err := r.stop(s.program.grace); err != nil {
 			s.complain(err)
