@@ -16,6 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
 func newMigrate() *cobra.Command {
@@ -32,9 +33,9 @@ others, and nobody else but the databases' owner may connect to them any more. A
 yourself, or have it read from --passwords, or have ROLES_PASSWORD for those that have none there. Give --roles each
 time, as a new version may need other rights.`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			server := os.Getenv("DATABASE_URL")
-			if server == "" {
-				return errors.New("DATABASE_URL is not set: which server?")
+			server, err := serverURL()
+			if err != nil {
+				return err
 			}
 			if passwords != "" && !roles {
 				return errors.New("--passwords goes with --roles")
@@ -78,6 +79,20 @@ time, as a new version may need other rights.`,
 // waitFlag is for a command that may begin before the server that it is for.
 func waitFlag(cmd *cobra.Command, wait *time.Duration) {
 	cmd.Flags().DurationVar(wait, "wait", time.Minute, "how long to wait for a server that does not answer yet")
+}
+
+// serverURL is DATABASE_URL, or what stands in the file DATABASE_URL_FILE, as in a pod.
+func serverURL() (string, error) {
+	var own struct {
+		URL secret.Text `envconfig:"DATABASE_URL"`
+	}
+	if err := funchost.LoadConfig(&own); err != nil {
+		return "", err
+	}
+	if !own.URL.IsSet() {
+		return "", errors.New("DATABASE_URL is not set: which server?")
+	}
+	return own.URL.Reveal(), nil
 }
 
 func newTopics() *cobra.Command {
