@@ -2,12 +2,16 @@ package manifests
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -228,17 +232,27 @@ func TestEveryProbeAsksWhatAFunctionAnswers(t *testing.T) {
 					t.Errorf("%s has the %s probe %v", w, name, probe)
 					continue
 				}
-				answer, err := http.Get(url + probe.HTTPGet.Path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				_ = answer.Body.Close()
-				if answer.StatusCode != http.StatusOK {
-					t.Errorf("%s asks %s for its %s, and is answered %d", w, probe.HTTPGet.Path, name, answer.StatusCode)
+				if status := ask(t, url+probe.HTTPGet.Path); status != http.StatusOK {
+					t.Errorf("%s asks %s for its %s, and is answered %d", w, probe.HTTPGet.Path, name, status)
 				}
 			}
 		}
 	})
+}
+
+// ask asks again as long as the function is not ready, as a probe does.
+func ask(t *testing.T, url string) (status int) {
+	t.Helper()
+	for again := time.NewTicker(10 * time.Millisecond); ; <-again.C {
+		answer, err := http.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusServiceUnavailable {
+			return answer.StatusCode
+		}
+	}
 }
 
 // serveFunction hosts a function as its process does, until the test and those in it have ended.
@@ -271,4 +285,48 @@ func pointer(part any) any {
 	copied := reflect.New(reflect.TypeOf(part))
 	copied.Elem().Set(reflect.ValueOf(part))
 	return copied.Interface()
+}
+
+// with builds a kustomization and a component on it.
+func with(t *testing.T, folder, component string) []Object {
+	t.Helper()
+	own := t.TempDir()
+	var paths []string
+	for _, path := range []string{folder, component} {
+		path, err := filepath.Abs(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if path, err = filepath.Rel(own, path); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	text := fmt.Sprintf("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [%s]\ncomponents: [%s]\n",
+		paths[0], paths[1])
+	if err := os.WriteFile(filepath.Join(own, "kustomization.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	objects, err := Build(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+func TestTheKeysetComesToThoseThatReadItAndToNobodyElse(t *testing.T) {
+	t.Parallel()
+	known := functions(t)
+	for _, folder := range ways(t) {
+		workloads, err := Workloads(with(t, folder, filepath.Join(root, "knative/components/keyset")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range workloads {
+			_, given := w.Env()["ENCRYPTION_KEYSET_FILE"]
+			if f, runs := known[w.Function()]; given != (runs && f.Knows("ENCRYPTION_KEYSET_FILE")) {
+				t.Errorf("%s: %s is given the keyset: %v", folder, w, given)
+			}
+		}
+	}
 }
