@@ -285,7 +285,7 @@ func (p *process) await(ctx context.Context, which string, want int, within time
 		case <-p.ended:
 			return fmt.Errorf("it ended: %s", p.cmd.ProcessState)
 		case <-ctx.Done():
-			return fmt.Errorf("%s is %d %s, not %d: %v", which, status, strings.TrimSpace(body), want, err)
+			return errors.Join(fmt.Errorf("%s is %d %s, not %d", which, status, strings.TrimSpace(body), want), err)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
