@@ -52,6 +52,7 @@ type modelJob struct {
 	created jobevent.Created
 	known   bool
 	started bool
+	retried bool // after its end, which lifts its expiry
 	waits   map[uuid.UUID]bool
 	hasTurn bool // or has no key
 }
@@ -172,7 +173,7 @@ func (m *model) commandOne(rt *rapid.T, h house) {
 	was := j.Status
 	j.Job, _, _ = j.Command(m.numbers, command)
 	if was.Terminal() && !j.Status.Terminal() {
-		j.hasTurn = j.created.OrderingKey == ""
+		j.retried, j.hasTurn = true, j.created.OrderingKey == ""
 	}
 	m.settle(rt, h)
 }
@@ -198,7 +199,7 @@ func (m *model) control(rt *rapid.T, h house) {
 
 // expire has it be too late for a job.
 func (m *model) expire(rt *rapid.T, h house) {
-	j := m.pick(rt, "late", func(j *modelJob) bool { return j.known && !j.Status.Terminal() })
+	j := m.pick(rt, "late", func(j *modelJob) bool { return j.known && !j.retried && !j.Status.Terminal() })
 	if j == nil {
 		return
 	}
