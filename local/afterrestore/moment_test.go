@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -96,6 +97,7 @@ func TestAServerRestoredToAMomentNeedsNothingElse(t *testing.T) {
 		"recovery_target_action": "promote",
 	}})
 	close(again.open)
+	again.untilRestored(t.Context())
 	again.brokers = h.brokers
 	if err := again.emptyTopics(t.Context()); err != nil {
 		t.Fatal(err)
@@ -122,6 +124,21 @@ func TestAServerRestoredToAMomentNeedsNothingElse(t *testing.T) {
 func (h *house) emptyTopics(ctx context.Context) error {
 	return kafkaevent.EmptyTopics(ctx,
 		kafkaevent.Config{Brokers: h.brokers, ReplicationFactor: 1}, jobevent.Topics([]string{"default"}))
+}
+
+// untilRestored waits for the server, which answers whoever only reads while it still restores.
+func (h *house) untilRestored(ctx context.Context) {
+	h.t.Helper()
+	conn, err := pgx.Connect(ctx, h.server.URL())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	for restoring, began := true, time.Now(); restoring; {
+		if err := conn.QueryRow(ctx, "select pg_is_in_recovery()").Scan(&restoring); err != nil || time.Since(began) > time.Minute {
+			h.t.Fatalf("still restoring after %s: %v", time.Since(began), err)
+		}
+	}
 }
 
 func (h *house) exec(ctx context.Context, sql string) error {

@@ -51,8 +51,8 @@ func errorKind(err error) string {
 }
 
 // Together begins the span of what is done at once for several spans, such as one transaction: it belongs to none of
-// their traces rather than to the first, links to each, and each that has not ended to it. What is done for one alone is its
-// child, without a span between.
+// their traces rather than to the first, links to each, and each that has not ended to it. What is done for one alone
+// is its child, without a span between.
 func (t *Tracing) Together(
 	ctx context.Context, name string, of []trace.Span, attrs ...attribute.KeyValue,
 ) (context.Context, *Span) {
