@@ -60,10 +60,10 @@ func count(ctx context.Context, c *client.Client, status string) (n int, err err
 // there after it, and every operation has counted all that it asked.
 func TestThousandsOfJobsAreCancelledWhileTheyRunAndThenDeleted(t *testing.T) {
 	t.Parallel()
-	jobs := 8_000
 	if testing.Short() {
-		jobs = 2_000 // the race detector sees the same with fewer
+		t.Skip("the race detector sees nothing in thousands that it does not see in one, and needs minutes for them")
 	}
+	const jobs = 8_000
 	dir := t.TempDir()
 	err := dev.Run(t.Context(), options(t, dir), func(ctx context.Context, at string) error {
 		c := client.New(at, "")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -139,15 +140,17 @@ func newKeysBootstrap() *cobra.Command {
 			if at == "" {
 				return errors.New("DATABASE_URL is not set: the gateway's database, as postgres://…/jobweaver_api")
 			}
-			store, err := apidb.Open(cmd.Context(), at)
+			opening, cancel := context.WithTimeout(cmd.Context(), 3*time.Second) // no migration is on its way here
+			defer cancel()
+			store, err := apidb.Open(opening, at)
 			if err != nil {
-				return err
+				return fmt.Errorf("is DATABASE_URL the gateway's database, after jobweaver migrate? %w", err)
 			}
 			defer store.Close()
 			key := apikey.New()
 			hash := key.Hash()
 			if _, err := store.EnsureAdminKey(cmd.Context(), key.ID(), hash[:], name, "bootstrap"); err != nil {
-				return fmt.Errorf("is DATABASE_URL the gateway's database, after jobweaver migrate? %w", err)
+				return err
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), key.Reveal())
 			return err
