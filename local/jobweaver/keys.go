@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
@@ -136,7 +135,10 @@ func newKeysBootstrap() *cobra.Command {
 	var name string
 	cmd := verb("bootstrap", "Write an admin key of the installation into the database, and print it this once", 0,
 		func(cmd *cobra.Command, _ []string) error {
-			at := os.Getenv("DATABASE_URL")
+			at, err := givenURL()
+			if err != nil {
+				return err
+			}
 			if at == "" {
 				return errors.New("DATABASE_URL is not set: the gateway's database, as postgres://…/jobweaver_api")
 			}

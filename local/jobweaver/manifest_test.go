@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/jobweaver/jobweaver/migrations"
 )
 
 func TestTheJobsOfTheClusterGiveCommandsThatThereAre(t *testing.T) {
@@ -40,8 +42,14 @@ func TestTheServerMayStandInAFile(t *testing.T) {
 	if url, err := serverURL(); err == nil {
 		t.Errorf("no server is %q", url)
 	}
+	if url, err := databaseURL("API_DATABASE_URL", migrations.API); err == nil {
+		t.Errorf("no database is %q", url)
+	}
 	t.Setenv("DATABASE_URL_FILE", path)
 	if url, err := serverURL(); url != "postgres://there" || err != nil {
 		t.Errorf("the server is %q, %v", url, err)
+	}
+	if url, err := databaseURL("API_DATABASE_URL", migrations.API); url != "postgres://there/jobweaver_api" || err != nil {
+		t.Errorf("the api's database is %q, %v", url, err)
 	}
 }

@@ -81,16 +81,21 @@ func waitFlag(cmd *cobra.Command, wait *time.Duration) {
 	cmd.Flags().DurationVar(wait, "wait", time.Minute, "how long to wait for a server that does not answer yet")
 }
 
-// serverURL is DATABASE_URL, or what stands in the file DATABASE_URL_FILE, as in a pod.
 func serverURL() (string, error) {
+	server, err := givenURL()
+	if err == nil && server == "" {
+		err = errors.New("DATABASE_URL is not set: which server?")
+	}
+	return server, err
+}
+
+// givenURL is DATABASE_URL, or what stands in the file DATABASE_URL_FILE, as in a pod; empty: neither is given.
+func givenURL() (string, error) {
 	var own struct {
 		URL secret.Text `envconfig:"DATABASE_URL"`
 	}
 	if err := funchost.LoadConfig(&own); err != nil {
 		return "", err
-	}
-	if !own.URL.IsSet() {
-		return "", errors.New("DATABASE_URL is not set: which server?")
 	}
 	return own.URL.Reveal(), nil
 }

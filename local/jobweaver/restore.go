@@ -49,7 +49,10 @@ func databaseURL(setting string, set migrations.Set) (string, error) {
 	if url := os.Getenv(setting); url != "" {
 		return url, nil
 	}
-	server := os.Getenv("DATABASE_URL")
+	server, err := givenURL()
+	if err != nil {
+		return "", err
+	}
 	if server == "" {
 		return "", fmt.Errorf("neither DATABASE_URL nor %s is set: where is %s?", setting, set.Database())
 	}

@@ -3,6 +3,7 @@ package pgpool
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -15,12 +16,14 @@ import (
 var errAddress = errors.New("it is not of the form postgres://user:password@host:port/database?sslmode=verify-full " +
 	"with values that PostgreSQL knows; in a password write @ as %40, / as %2F, ? as %3F, # as %23 and % as %25")
 
-// ReadAddress reads the address of a database. Its error shows nothing of a password.
+// ReadAddress reads the address of a database; what it says of a pool is not for one connection, and the server would
+// refuse it. Its error shows nothing of a password.
 func ReadAddress(url string) (*pgx.ConnConfig, error) {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, unreadable(err)
 	}
+	maps.DeleteFunc(cfg.RuntimeParams, func(name, _ string) bool { return strings.HasPrefix(name, "pool_") })
 	return cfg, astray(&cfg.Config)
 }
 

@@ -104,3 +104,21 @@ func TestADatabaseThatCannotBeReachedShowsNothingOfItsPassword(t *testing.T) {
 		}
 	}
 }
+
+func TestOneConnectionTakesTheAddressOfAPool(t *testing.T) {
+	t.Parallel()
+	at, err := url.Parse(pgtest.Database(t, migrations.API))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := at.Query()
+	q.Set("pool_max_conns", "4")
+	at.RawQuery = q.Encode()
+	conn, err := pgpool.Connect(t.Context(), at.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
