@@ -37,7 +37,7 @@ var places = []place{
 	{"infra/kubernetes/postgres/roles.yaml", `jobweaver-database-NAME\b`, "its role's password in the database cluster"},
 	{".ci/manifests/code.go", `functions/NAME"`, "that its manifest is held against its code"},
 	{"docker-compose.yml", `(?m)^ +image: jobweaver/NAME:`, "its container"},
-	{"infra/prometheus/prometheus.yml", `\bNAME:8080\b`, "where its metrics are scraped"},
+	{"infra/prometheus/prometheus.yml", `\bNAME:8080\b|names: \[NAME\]`, "where its metrics are scraped"},
 	{"docs/architecture.md", "(?m)^\\| `NAME` \\|", "what it hears, says and does"},
 	{"README.md", `\bNAME\b`, "its part in the way of a job"},
 }

@@ -2,6 +2,7 @@ package observability
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -185,6 +186,10 @@ func TestEachFunctionIsScraped(t *testing.T) {
 	var config struct {
 		Scrapes []struct {
 			Statics []struct{ Targets []string } `yaml:"static_configs"`
+			DNS     []struct {
+				Names []string
+				Port  int
+			} `yaml:"dns_sd_configs"`
 		} `yaml:"scrape_configs"`
 	}
 	read(t, filepath.Join(infra, "prometheus/prometheus.yml"), func(text []byte) error { return yaml.Unmarshal(text, &config) })
@@ -192,6 +197,11 @@ func TestEachFunctionIsScraped(t *testing.T) {
 	for _, scrape := range config.Scrapes {
 		for _, static := range scrape.Statics {
 			scraped = append(scraped, static.Targets...)
+		}
+		for _, dns := range scrape.DNS {
+			for _, name := range dns.Names {
+				scraped = append(scraped, fmt.Sprintf("%s:%d", name, dns.Port))
+			}
 		}
 	}
 	folders, err := filepath.Glob("../../functions/*/cmd")
