@@ -76,6 +76,8 @@ var (
 	stranger = Peer{Namespace: "shop", Labels: map[string]string{"app.kubernetes.io/name": "jobweaver"}}
 	internet = Peer{Address: netip.MustParseAddr("93.184.216.34")}
 	metadata = Peer{Address: netip.MustParseAddr("169.254.169.254")}
+	nodesDNS = Peer{Address: netip.MustParseAddr("169.254.20.10")}
+	someDNS  = Peer{Namespace: "openshift-dns", Labels: map[string]string{"app": "dns"}}
 )
 
 func TestInProductionEverybodyReachesWhomTheyNeedAndNobodyElse(t *testing.T) {
@@ -101,6 +103,8 @@ func TestInProductionEverybodyReachesWhomTheyNeedAndNobodyElse(t *testing.T) {
 		check(true, w.Name, own, "the Broker", receiver, 8080)
 		check(callsOut[w.Name], w.Name, own, "the world", internet, 443)
 		check(false, w.Name, own, "the cloud's own address", metadata, 80)
+		check(true, w.Name, own, "its node's DNS", nodesDNS, 53)
+		check(true, w.Name, own, "the cluster's DNS", someDNS, 5353)
 		if !w.OnKnative {
 			check(true, w.Name, own, "Kafka", broker, 9093)
 		} else {

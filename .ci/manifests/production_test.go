@@ -1,9 +1,11 @@
 package manifests
 
 import (
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -113,6 +115,64 @@ func TestEachFunctionHasADatabaseRoleAndNobodyElse(t *testing.T) {
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		t.Errorf("there are roles of %v, want %v", got, want)
+	}
+}
+
+// pool is how many connections a process opens at most; what listens is beside it.
+func pool(t *testing.T, objects []Object, function string) int {
+	t.Helper()
+	object, _ := Named(objects, "Secret", "jobweaver-database-"+function)
+	var secret corev1.Secret
+	if err := yaml.Unmarshal(object.YAML, &secret); err != nil {
+		t.Fatal(err)
+	}
+	address, err := url.Parse(string(secret.Data["url"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	most, err := strconv.Atoi(address.Query().Get("pool_max_conns"))
+	if err != nil || most < 4 {
+		t.Errorf("%s opens %d connections, or one a core of its node: %v", function, most, err)
+	}
+	return most + 1
+}
+
+// Whom the server lets in no more is not ready, and comes back with the load that brought it there.
+func TestTheServerHasAConnectionForEverybodyAtTheirMost(t *testing.T) {
+	t.Parallel()
+	objects := production(t)
+	workloads, err := Workloads(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scaled, sum := scaledObjects(t, objects), 0
+	for _, w := range workloads {
+		if w.Kind == "Job" {
+			continue
+		}
+		pods := scaled[w.Name].Spec.MaxReplicaCount
+		if w.OnKnative {
+			if pods, err = strconv.Atoi(w.Annotations["autoscaling.knative.dev/max-scale"]); err != nil {
+				t.Errorf("%s: %v", w, err)
+			}
+		}
+		if pods == 0 {
+			t.Errorf("%s has no bound", w)
+		}
+		sum += pods * pool(t, objects, w.Function())
+	}
+	cluster, _ := Named(objects, "Cluster", "postgres")
+	var server struct {
+		Spec struct {
+			PostgreSQL struct{ Parameters map[string]string }
+		}
+	}
+	if err := yaml.Unmarshal(cluster.YAML, &server); err != nil {
+		t.Fatal(err)
+	}
+	most, err := strconv.Atoi(server.Spec.PostgreSQL.Parameters["max_connections"])
+	if err != nil || sum > most-10 {
+		t.Errorf("functions open %d connections, and the server has %d, %v", sum, most, err)
 	}
 }
 
