@@ -28,7 +28,9 @@ func (f *Function) work(ctx context.Context, slot int) {
 
 // execute runs an attempt's handler. What that returns decides the outcome, unless it was decided
 // before: at its timeout, or some time after its cancel, whether the handler minds its context or not.
-func (f *Function) execute(ctx context.Context, a *attempt) workerdb.Outcome {
+func (f *Function) execute(ctx context.Context, a *attempt) (outcome workerdb.Outcome) {
+	ctx, span := f.traced(ctx, a)
+	defer func() { endTraced(ctx, span, outcome) }()
 	handler := f.registry.Find(a.run.JobType)
 	if handler == nil {
 		return failedOutcome(a, &handlers.Failure{
@@ -39,14 +41,12 @@ func (f *Function) execute(ctx context.Context, a *attempt) workerdb.Outcome {
 	if closed != nil {
 		return failedOutcome(a, closed)
 	}
-	ctx, span := f.traced(ctx, a)
 	given := handlers.NewAttempt(run, a.traceID, a.log.add, func(p jobevent.Progress) {
 		p.Message = clean(p.Message, maxMessage)
 		a.progress.Store(&p)
 		f.beats.change()
 	})
-	outcome := call(ctx, handler, a, given)
-	endTraced(span, outcome)
+	outcome = call(ctx, handler, a, given)
 	f.metrics.ran(a, outcome.FinishedAt.Sub(a.startedAt))
 	return outcome
 }

@@ -110,10 +110,11 @@ func (f *Function) Host() funchost.Function {
 // oldest is what of this worker's own has lasted for longest, where nothing of it may last. A handler may, until its
 // timeout; when no slot is left but for those beyond theirs, only a new process gets any work done.
 func (f *Function) oldest() (what string, since time.Time) {
-	if since := f.pool.outstayed(time.Now()); !since.IsZero() {
-		return "every slot's handler", since
+	what, since = f.calls.Oldest()
+	if at := f.pool.outstayed(time.Now()); !at.IsZero() && (since.IsZero() || at.Before(since)) {
+		return "every slot's handler", at
 	}
-	return f.calls.Oldest()
+	return what, since
 }
 
 func (f *Function) decided(one finished) {

@@ -2,11 +2,15 @@ package runjob
 
 import (
 	"context"
+	"errors"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
@@ -23,9 +27,12 @@ func (f *Function) traced(ctx context.Context, a *attempt) (context.Context, *te
 }
 
 // endTraced ends it. What went wrong is told by its code only: messages are for the job's owner.
-func endTraced(span *telemetry.Span, o workerdb.Outcome) {
+func endTraced(ctx context.Context, span *telemetry.Span, o workerdb.Outcome) {
 	if span == nil {
 		return
+	}
+	if errors.Is(context.Cause(ctx), handlers.ErrTimeout) { // decided then, whatever came back
+		o = workerdb.Outcome{Kind: jobevent.KindFailed, ErrorCode: string(apierror.Timeout)}
 	}
 	kind := o.ErrorCode
 	if kind == "" && o.Kind != workerdb.Completed && o.Kind != workerdb.Waiting {

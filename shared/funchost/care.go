@@ -149,7 +149,7 @@ func (h *host) newCare() (*care, func(), error) {
 	if h.f.HTTP != nil {
 		return c, closing, nil
 	}
-	if h.cfg.Sink != "" {
+	if h.cfg.Sink != "" && !h.f.Silent {
 		c.add(true, "sink is away", "ask sink", h.cfg.reachSink)
 	}
 	if hears := h.f.KafkaOnly || h.consumer != nil; hears || h.cfg.Sink == "" && !h.f.Silent {

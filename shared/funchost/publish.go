@@ -86,7 +86,7 @@ func (p *publisher) publish(ctx context.Context, events []event.Event) error {
 		}
 		left := &unsent{err: err}
 		if errors.As(err, &left) {
-			phase = left.events
+			phase = sameEvents(phase, left.events) // untraced: each try has a span beside the last one's, not below it
 		}
 		return &unsent{events: slices.Concat(append([][]event.Event{phase}, rest[i+1:]...)...), after: left.after, err: err}
 	}
@@ -117,9 +117,21 @@ func phases(events []event.Event) [][]event.Event {
 	return slices.DeleteFunc([][]event.Event{first, last}, func(phase []event.Event) bool { return len(phase) == 0 })
 }
 
+// sameEvents are those of events whose ids ofs have.
+func sameEvents(events, ofs []event.Event) []event.Event {
+	ids := make(map[string]bool, len(ofs))
+	for _, e := range ofs {
+		ids[e.ID()] = true
+	}
+	return slices.DeleteFunc(slices.Clone(events), func(e event.Event) bool { return !ids[e.ID()] })
+}
+
 // insist publishes until everything is acknowledged or ctx ends. What can never be published is
 // logged and left out: it must not hold up everything behind it.
 func (p *publisher) insist(ctx context.Context, events []event.Event) error {
+	if len(events) == 0 {
+		return nil // that nothing had to be said shows nothing
+	}
 	var wait backoff
 	for {
 		err := p.publish(ctx, events)
@@ -147,6 +159,7 @@ func (p *publisher) insistOnValid(ctx context.Context, events []event.Event, err
 		p.meter.Refused(events[0])
 		telemetry.Logger(ctx).ErrorContext(ctx, "event cannot be published and is dropped",
 			append(telemetry.FieldsOf(events[0]), "error", err)...)
+		p.trouble.note(ctx, nil) // nothing is left that fails
 		return nil
 	}
 	half := len(events) / 2

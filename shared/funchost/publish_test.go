@@ -2,6 +2,7 @@ package funchost
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/infra/localkafka"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 func TestABrokerThatIsAwayIsWaitedForWithoutHandlingAgain(t *testing.T) {
@@ -83,6 +85,22 @@ func TestWhatCanNeverBePublishedHoldsNothingUp(t *testing.T) {
 	}
 	p.send(5, 6)
 	answered.wait(t, 4)
+}
+
+func TestThatNothingHadToBeSaidIsNoSignThatSayingWorks(t *testing.T) {
+	t.Parallel()
+	p := &publisher{
+		meter: telemetry.NewMeter("tested"), trouble: trouble{what: "publish"},
+		send: func(context.Context, []event.Event) ([]event.Event, error) { return nil, errors.New("away") },
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := p.insist(ctx, []event.Event{event.New()}); err == nil {
+		t.Error("it was said")
+	}
+	if err := p.insist(t.Context(), nil); err != nil || !p.trouble.ongoing() {
+		t.Errorf("nothing: %v, and the trouble is over: %t", err, !p.trouble.ongoing())
+	}
 }
 
 func TestWhatIsSaidNamesWhatWasHandled(t *testing.T) {

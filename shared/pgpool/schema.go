@@ -2,6 +2,7 @@ package pgpool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -24,10 +25,14 @@ func AwaitSchema(ctx context.Context, pool *pgxpool.Pool, newest string) error {
 func awaitSchema(ctx context.Context, pool *pgxpool.Pool, newest string, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	var last error
 	for said := false; ; {
 		there, err := HasSchema(ctx, pool, newest)
 		if there {
 			return nil
+		}
+		if ctx.Err() == nil {
+			last = err
 		}
 		if err != nil && ctx.Err() == nil && !IsUnavailable(err) {
 			return err
@@ -38,6 +43,9 @@ func awaitSchema(ctx context.Context, pool *pgxpool.Pool, newest string, patienc
 		}
 		select {
 		case <-ctx.Done():
+			if last != nil || errors.Is(ctx.Err(), context.Canceled) {
+				return fmt.Errorf("look for %s in the schema: %w", newest, errors.Join(last, ctx.Err()))
+			}
 			return fmt.Errorf("the schema lacks %s, which this version needs: run jobweaver migrate first", newest)
 		case <-time.After(100 * time.Millisecond):
 		}

@@ -208,7 +208,7 @@ func deleteJobs(ctx context.Context, q *gen.Queries, gone gen.JobsDeleteParams, 
 func (j *lockedJob) tell(news *tally) {
 	was := jobstate.Status(j.row.Status)
 	for _, m := range j.moves {
-		if m.From != m.To {
+		if m.From != m.To && m.To != string(jobstate.Pending) { // the clock moves most of those, and counts none
 			news.moved(j.row.JobType, jobstate.Status(m.To), 1)
 		}
 	}

@@ -115,7 +115,9 @@ func (m Meter) Handled(batch []event.Event, took time.Duration, err error) {
 	m.handle.Observe(took.Seconds())
 	m.handleN.Observe(float64(len(batch)))
 	if len(batch) > 0 && batch[0].Context != nil {
-		m.age.Observe((time.Since(batch[0].Time()) - took).Seconds())
+		if said := batch[0].Time(); !said.IsZero() {
+			m.age.Observe(max(time.Since(said)-took, 0).Seconds()) // clocks differ, and a sum that falls is a restart
+		}
 	}
 	if err != nil {
 		handleErrors.WithLabelValues(m.function).Inc()

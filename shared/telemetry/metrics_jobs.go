@@ -10,7 +10,7 @@ import (
 var (
 	jobsAccepted = counter("jobs_accepted_total", "Jobs that were accepted; sum.", "queue", "job_type")
 	jobMoves     = counter("job_moves_total",
-		"Moves of jobs into a state, but into QUEUED and RUNNING, each counted by the function that made it; sum. "+
+		"Moves of jobs into a state, but into PENDING, QUEUED and RUNNING, each counted by the function that made it; sum. "+
 			"Into FAILED: dead letters; into RETRYING: retries.", "job_type", "state")
 	leasesExpired = counter("leases_expired_total",
 		"Attempts that were sent out again since no worker had spoken of them for a lease; sum.", "queue")

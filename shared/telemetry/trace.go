@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/attribute"
@@ -123,6 +125,11 @@ type wantedKey struct{}
 
 // start begins a span. The context that it gives has what ctx had, and the span.
 func (t *Tracing) start(ctx context.Context, b beginning) (context.Context, trace.Span) {
+	for i, a := range b.attrs { // one that is no UTF-8 would have all that are sent with it refused
+		if a.Value.Type() == attribute.STRING && !utf8.ValidString(a.Value.AsString()) {
+			b.attrs[i] = a.Key.String(strings.ToValidUTF8(a.Value.AsString(), "\uFFFD"))
+		}
+	}
 	from := ctx
 	if b.trace.IsValid() || b.span.IsValid() {
 		from = context.WithValue(from, wantedKey{}, wanted{b.trace, b.span})

@@ -73,9 +73,12 @@ func SetParent(e *event.Event, parent trace.SpanContext) {
 // SetHere says that an event came from the context's span. If that is of another trace than the event, it came from the
 // given span of its own, and the two are linked.
 func SetHere(ctx context.Context, e *event.Event, own [8]byte) {
-	t, here := TracingOf(ctx), trace.SpanFromContext(ctx)
+	if TracingOf(ctx) == nil {
+		return
+	}
+	here := trace.SpanFromContext(ctx)
 	id := trace.TraceID(jobevent.TraceIDOf(*e))
-	if t == nil || !id.IsValid() || !here.SpanContext().IsValid() {
+	if !id.IsValid() || !here.SpanContext().IsValid() {
 		return
 	}
 	if here.SpanContext().TraceID() == id {
@@ -93,8 +96,11 @@ func SetHere(ctx context.Context, e *event.Event, own [8]byte) {
 
 // SetAsked says that an event came from whoever asked for it, by a traceparent.
 func SetAsked(ctx context.Context, e *event.Event, asked string) {
+	if TracingOf(ctx) == nil {
+		return
+	}
 	parent := parentOf(asked)
-	if TracingOf(ctx) == nil || !parent.IsValid() {
+	if !parent.IsValid() {
 		return
 	}
 	SetParent(e, parent)

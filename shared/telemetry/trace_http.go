@@ -35,7 +35,7 @@ func (t *Tracing) Serve(r *http.Request, traceID uuid.UUID, route string) (*http
 		name: name, kind: trace.SpanKindServer, parent: parent, trace: trace.TraceID(traceID),
 		attrs: append(serverOf(r.Host),
 			attribute.String("http.request.method", methodOf(r)), attribute.String("http.route", route),
-			attribute.String("url.scheme", scheme), attribute.String("url.path", r.URL.Path),
+			attribute.String("url.scheme", scheme), attribute.String("url.path", r.URL.EscapedPath()),
 			attribute.String("network.protocol.version", strconv.Itoa(r.ProtoMajor)+"."+strconv.Itoa(r.ProtoMinor))),
 	})
 	return r.WithContext(ctx), &Span{span}

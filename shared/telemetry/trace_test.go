@@ -15,6 +15,7 @@ import (
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
@@ -231,6 +232,21 @@ func TestWhatIsSaidAgainHasItsOwnSpan(t *testing.T) {
 	}
 	if len(ids) != 4 || !ids[first] {
 		t.Errorf("the spans are %v, without %s", ids, first)
+	}
+}
+
+// The collector refuses all that comes with a text that is no UTF-8, whoever's it is.
+func TestWhatIsNoUTF8TakesNoSpansWithIt(t *testing.T) {
+	t.Parallel()
+	url, spans := catch(t)
+	tracing := openTracing(t, TraceConfig{Endpoint: url})
+	_, request := tracing.Serve(httptest.NewRequest(http.MethodGet, "/%ff", nil), uuid.New(), "")
+	request.Answered(http.StatusNotFound)
+	_, other := tracing.start(t.Context(), beginning{name: "other", attrs: []attribute.KeyValue{attribute.String("foreign", "a\xffb")}})
+	other.End()
+	tracing.Close()
+	if got := spans(); len(got) != 2 {
+		t.Errorf("%d spans came", len(got))
 	}
 }
 

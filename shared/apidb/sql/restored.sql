@@ -6,11 +6,11 @@ where job_id > @after_id::uuid
 order by job_id
 limit @max_jobs::int;
 
--- The latest instant of which this database knows; the epoch: of none. Workers are seen every few seconds.
+-- The latest instant of which this database knows, by the database's clock only; the epoch: of none. Workers are seen
+-- every few seconds.
 -- name: RestoredUntil :one
 select greatest(
-    (select created_at from jobs order by job_id desc limit 1), (select max(seen_at) from workers),
-    (select as_of from job_counts), 'epoch')::timestamptz as known_until;
+    (select created_at from jobs order by job_id desc limit 1), (select max(seen_at) from workers), 'epoch')::timestamptz as known_until;
 
 -- The scheduler's word on these jobs as it was heard.
 -- name: RestoredWords :many

@@ -309,11 +309,11 @@ func (q *Queries) RestoredUnhear(ctx context.Context, jobIds []uuid.UUID) (int64
 
 const restoredUntil = `-- name: RestoredUntil :one
 select greatest(
-    (select created_at from jobs order by job_id desc limit 1), (select max(seen_at) from workers),
-    (select as_of from job_counts), 'epoch')::timestamptz as known_until
+    (select created_at from jobs order by job_id desc limit 1), (select max(seen_at) from workers), 'epoch')::timestamptz as known_until
 `
 
-// The latest instant of which this database knows; the epoch: of none. Workers are seen every few seconds.
+// The latest instant of which this database knows, by the database's clock only; the epoch: of none. Workers are seen
+// every few seconds.
 func (q *Queries) RestoredUntil(ctx context.Context) (time.Time, error) {
 	row := q.db.QueryRow(ctx, restoredUntil)
 	var known_until time.Time
