@@ -25,8 +25,9 @@ TEST_FLAGS := -vet=off -trimpath -ldflags=-s -p $(shell echo $$(($$(getconf _NPR
 LONGEST := ./shared/schedulerdb ./local/dev ./functions/gateway ./shared/kafkaevent ./shared/apidb
 
 # Packages with nothing for the race detector: pure ones, those whose work is done by SQL or by other processes, and
-# the shuffle test, which does one thing at a time on purpose.
-NOT_RACED := migrations infra/localpostgres local/attacks local/examples local/shuffletest local/load/figures \
+# the shuffle test, which does one thing at a time on purpose. The command line's is one process's that ends.
+NOT_RACED := migrations infra/localpostgres infra/kubernetes local/attacks local/examples local/jobweaver \
+	local/shuffletest local/load/figures \
 	local/load/proctree shared/apierror shared/apikey shared/cronspec shared/httpevent shared/jobstate \
 	shared/jobstate/protocol shared/retrypolicy
 RACED = $(filter-out $(addprefix $(MODULE)/,$(NOT_RACED)),$(shell go list ./...))
@@ -44,9 +45,9 @@ MODULES := local/load/river local/load/plots local/examples/function-go .ci/mani
 PYTHON_READY     := local/examples/function-python/.venv/ready
 JAVASCRIPT_READY := local/examples/function-javascript/node_modules/ready
 
-KILL_FOR  ?= 75s
+KILL_FOR  ?= 50s
 KILL_SEED ?=
-FUZZ_FOR  ?= 4s
+FUZZ_FOR  ?= 2s
 
 # What reads a job, an event, a callback, a cron expression or a cursor.
 FUZZ_LONG_FOR ?= 20s
@@ -113,7 +114,7 @@ test-apache: ## the Kafka suites on a real Apache Kafka (needs Java 17 and Maven
 	$(WITH_POSTGRES) $(WITH_KAFKA) go test -count=1 $(KAFKA_SUITES)
 
 .PHONY: test-kill
-test-kill: ## processes killed at random for KILL_FOR (75s), or frozen, under orders and limits; KILL_SEED repeats a run
+test-kill: ## processes killed at random for KILL_FOR (50s), or frozen, under orders and limits; KILL_SEED repeats a run
 	go test -count=1 -v -timeout 20m -parallel 4 ./local/killtest -killtest.for=$(KILL_FOR) $(if $(KILL_SEED),-killtest.seed=$(KILL_SEED))
 
 .PHONY: observability
@@ -159,7 +160,7 @@ bench-quick: ## the guard for every change, 2 minutes: throughput against River,
 	@go run ./local/load bench --quick
 
 .PHONY: fuzz
-fuzz: ## every fuzz target for FUZZ_FOR (4s), those that read what strangers send for FUZZ_LONG_FOR (20s); two at once
+fuzz: ## every fuzz target for FUZZ_FOR (2s), those that read what strangers send for FUZZ_LONG_FOR (20s); two at once
 	@grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' shared functions local | \
 		sed -E 's,/[^/]+:func , ,' | sort | \
 		awk -v long='$(FUZZ_LONG)' -v much=$(FUZZ_LONG_FOR) -v few=$(FUZZ_FOR) '\

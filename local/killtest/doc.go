@@ -3,7 +3,7 @@
 // process at random, or freezes it. What ran is told by a witness file to which the handlers append, not by a
 // database; so are orders and limits: which jobs ran one after another, and how many at once.
 //
-//	go test ./local/killtest -killtest.for=75s        (make test-kill)
+//	go test ./local/killtest -killtest.for=50s        (make test-kill)
 //
 // Without -killtest.for, or KILLTEST_FOR in the environment, the tests are skipped: they take minutes
 // and want the machine for themselves.

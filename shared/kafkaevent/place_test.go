@@ -2,6 +2,7 @@ package kafkaevent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -74,9 +75,15 @@ func (p *place) producer() *Producer {
 	return producer
 }
 
+// A broker may need a moment to lead what it has just made, and says so; whoever has something to say then says it again.
 func publish(t *testing.T, p *Producer, events []event.Event) {
 	t.Helper()
-	if err := p.Publish(within(t, time.Minute), events); err != nil {
+	ctx := within(t, time.Minute)
+	err := p.Publish(ctx, events)
+	for errors.Is(err, sarama.ErrNotLeaderForPartition) && ctx.Err() == nil {
+		err = p.Publish(ctx, events)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 }

@@ -167,7 +167,7 @@ func (s *secure) tail(got *seen) {
 
 func TestWhatIsWrongOnTheWayToABrokerIsSaid(t *testing.T) {
 	t.Parallel()
-	other, ctx := certtest.New(t), within(t, time.Minute)
+	other := certtest.New(t)
 	var trying sync.WaitGroup // they wait, more than they work
 	for _, tt := range []struct {
 		name   string
@@ -194,14 +194,14 @@ func TestWhatIsWrongOnTheWayToABrokerIsSaid(t *testing.T) {
 			t.Fatal(err)
 		}
 		producer := s.producer()
-		for who, try := range map[string]func() error{
-			"a producer": func() error { return producer.Publish(ctx, s.events(0, 1, 1)) },
-			"topics":     func() error { return CreateTopics(ctx, s.cfg, ourTopics([]string{s.topic})) },
-			"a consumer": func() error { return consumer.connect(ctx, Hooks{}) },
-			"a tailer":   func() error { return tailer.connect(ctx, func(*sarama.ConsumerMessage) {}) },
+		for who, try := range map[string]func(context.Context) error{
+			"a producer": func(ctx context.Context) error { return producer.Publish(ctx, s.events(0, 1, 1)) },
+			"topics":     func(ctx context.Context) error { return CreateTopics(ctx, s.cfg, ourTopics([]string{s.topic})) },
+			"a consumer": func(ctx context.Context) error { return consumer.connect(ctx, Hooks{}) },
+			"a tailer":   func(ctx context.Context) error { return tailer.connect(ctx, func(*sarama.ConsumerMessage) {}) },
 		} {
 			trying.Go(func() {
-				err := try()
+				err := try(within(t, time.Minute))
 				if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), s.cfg.SASLPassword.Reveal()) {
 					t.Errorf("%s, %s: %v", tt.name, who, err)
 				}
