@@ -126,6 +126,10 @@ observability: ## alert rules by promtool, and every query of every dashboard on
 	promtool test rules infra/prometheus/alerts_test.yml
 	go test -count=1 ./local/observability -observability.house
 
+.PHONY: test-restore
+test-restore: ## servers that are backed up at work, lost and restored, to one moment and to different ones
+	go test -count=1 -ldflags=-s ./local/afterrestore -afterrestore.run
+
 .PHONY: test-upgrade
 test-upgrade: ## the binaries of local/upgradetest/OLD_COMMIT beside today's, rolled there and back; probes of real processes
 	go test -count=1 -ldflags=-s -timeout 10m ./local/upgradetest -upgradetest.run

@@ -3,6 +3,7 @@ package afterrestore_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net/http"
 	"strings"
@@ -19,7 +20,16 @@ import (
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
 )
 
+var wanted = flag.Bool("afterrestore.run", false, "run these tests, which back up and restore servers under load")
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func wants(t *testing.T) {
+	t.Helper()
+	if !*wanted {
+		t.Skip("make test-restore runs it")
+	}
+}
 
 // The moments of dumps: before anything, in the middle of things, under load, and in the end.
 const (
@@ -40,9 +50,7 @@ type past struct {
 // which jobs ran, failed, waited, were retried, cancelled, put off and deleted, and controls came and went.
 func TestDatabasesOfDifferentMomentsGoOnAsOne(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("five houses: too much under the race detector")
-	}
+	wants(t)
 	p := live(t)
 	for _, c := range []struct {
 		name                   string

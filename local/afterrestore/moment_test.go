@@ -26,9 +26,7 @@ import (
 // same moment then: nothing differs, and what is known of goes on. The broker remembers more, and is emptied.
 func TestAServerRestoredToAMomentNeedsNothingElse(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("two houses: too much under the race detector")
-	}
+	wants(t)
 	dir := t.TempDir()
 	server, archive := filepath.Join(dir, "server"), filepath.Join(dir, "server", "archive")
 	if err := os.MkdirAll(archive, 0o700); err != nil {
