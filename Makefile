@@ -7,8 +7,12 @@ MODULE     := github.com/jobweaver/jobweaver
 FUNCTIONS  := $(notdir $(patsubst %/cmd,%,$(wildcard functions/*/cmd)))
 BINARIES   := $(addprefix bin/,$(FUNCTIONS)) bin/jobweaver
 VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-# Without MessagePack, which gin brings and nothing here speaks, the gateway is 6 MB smaller.
-GO_BUILD   := go build -trimpath -tags nomsgpack -ldflags '-s -w -X $(MODULE)/shared/funchost.Version=$(VERSION)'
+GO_BUILD   := go build -ldflags '-s -w -X $(MODULE)/shared/funchost.Version=$(VERSION)'
+
+# The same for all that is done here, and without paths, so that a package is compiled once for all of it, and for all
+# clones on a machine. Without MessagePack, which gin brings and nothing here speaks, the gateway is 6 MB smaller.
+export GOFLAGS += -trimpath -tags=nomsgpack
+export CGO_ENABLED = 0
 
 # One PostgreSQL for a whole test run; every test has a database of its own on it.
 WITH_POSTGRES := go run ./shared/pgtest/withpostgres
@@ -16,10 +20,10 @@ WITH_KAFKA    := go run ./shared/kafkatest/withkafka
 GOLANGCI      := go tool -modfile=$(CURDIR)/.ci/tools/golangci-lint/go.mod golangci-lint
 SQLC          := go tool -modfile=.ci/tools/sqlc/go.mod sqlc
 
-# Tests wait more than they compute, so more at once than there are cores. `make lint` vets them, and nobody looks
-# for symbols in a program that is run once: it links in two thirds of the time. Without paths in it, a package is
-# compiled once for all clones on a machine.
-TEST_FLAGS := -vet=off -trimpath -ldflags=-s -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+# `make lint` vets the tests, and nobody looks for symbols in a program that is run once: it links in two thirds of the
+# time. They wait more than they compute, so there are more at once than cores.
+GO_TEST    := go test -vet=off -ldflags=-s
+TEST_FLAGS := -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 # The packages that take longest begin first, or the last of them would be waited for alone.
 LONGEST := ./shared/schedulerdb ./local/dev ./functions/gateway ./shared/kafkaevent ./shared/apidb
@@ -105,38 +109,39 @@ migrate: ## bring the three databases on the server of DATABASE_URL up to date
 
 .PHONY: test
 test: ## every test, on real PostgreSQL and the embedded broker
-	$(WITH_POSTGRES) go test $(TEST_FLAGS) $(LONGEST) ./...
+	$(WITH_POSTGRES) $(GO_TEST) $(TEST_FLAGS) $(LONGEST) ./...
 
 .PHONY: test-race
+test-race: export CGO_ENABLED = 1
 test-race: ## the tests again, under the race detector: those of more than one goroutine
-	$(WITH_POSTGRES) go test $(TEST_FLAGS) -race -short $(LONGEST) $(RACED)
+	$(WITH_POSTGRES) $(GO_TEST) $(TEST_FLAGS) -race -short $(LONGEST) $(RACED)
 
 .PHONY: test-apache
 test-apache: ## the Kafka suites on a real Apache Kafka (needs Java 17 and Maven)
-	$(WITH_POSTGRES) $(WITH_KAFKA) go test -count=1 $(KAFKA_SUITES)
+	$(WITH_POSTGRES) $(WITH_KAFKA) $(GO_TEST) -count=1 $(KAFKA_SUITES)
 
 .PHONY: test-kill
 test-kill: ## processes killed at random for KILL_FOR (50s), or frozen, under orders and limits; KILL_SEED repeats a run
-	go test -count=1 -v -timeout 20m -parallel 4 ./local/killtest -killtest.for=$(KILL_FOR) $(if $(KILL_SEED),-killtest.seed=$(KILL_SEED))
+	$(GO_TEST) -count=1 -v -timeout 20m -parallel 4 ./local/killtest -killtest.for=$(KILL_FOR) $(if $(KILL_SEED),-killtest.seed=$(KILL_SEED))
 
 .PHONY: observability
 observability: ## alert rules by promtool, and every query of every dashboard on a house that runs (needs Debian's prometheus)
 	promtool check config --syntax-only infra/prometheus/prometheus.yml
 	promtool check rules infra/prometheus/rules.yml infra/prometheus/alerts.yml
 	promtool test rules infra/prometheus/alerts_test.yml
-	go test -count=1 ./local/observability -observability.house
+	$(GO_TEST) -count=1 ./local/observability -observability.house
 
 .PHONY: test-restore
 test-restore: ## servers that are backed up at work, lost and restored, to one moment and to different ones
-	go test -count=1 -ldflags=-s ./local/afterrestore -afterrestore.run
+	$(GO_TEST) -count=1 ./local/afterrestore -afterrestore.run
 
 .PHONY: test-upgrade
 test-upgrade: ## the binaries of local/upgradetest/OLD_COMMIT beside today's, rolled there and back; probes of real processes
-	go test -count=1 -ldflags=-s -timeout 10m ./local/upgradetest -upgradetest.run
+	$(GO_TEST) -count=1 -timeout 10m ./local/upgradetest -upgradetest.run
 
 .PHONY: test-examples
 test-examples: $(PYTHON_READY) $(JAVASCRIPT_READY) ## the example functions, in Python and JavaScript too (needs Python 3.11 and Node.js 20)
-	go test -count=1 ./local/examples -examples.all
+	$(GO_TEST) -count=1 ./local/examples -examples.all
 
 $(PYTHON_READY): local/examples/function-python/requirements.txt
 	python3 -m venv --clear $(@D)
@@ -149,11 +154,11 @@ $(JAVASCRIPT_READY): local/examples/function-javascript/package-lock.json
 
 .PHONY: manifests
 manifests: ## build what is in knative/, validate it as a cluster would, and hold it against the code
-	go test -C .ci/manifests -vet=off -count=1 ./... # what is checked lies outside the module, and Go would not see it change
+	$(GO_TEST) -count=1 -C .ci/manifests ./... # what is checked lies outside the module, and Go would not see it change
 
 .PHONY: test-compose
 test-compose: image-roots ## docker-compose.yml: held against the code, and started without Docker, on Apache Kafka (needs Java 17 and Maven)
-	go test -C .ci/compose -vet=off -count=1 ./... -roots=$(CURDIR)/bin/images
+	$(GO_TEST) -count=1 -C .ci/compose ./... -roots=$(CURDIR)/bin/images
 
 .PHONY: bench
 bench: ## every measurement beside River, an hour or two; writes docs/performance/

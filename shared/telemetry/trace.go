@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -172,7 +173,7 @@ func (ids) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
 
 // parentOf is the span context of a traceparent; invalid: it names none.
 func parentOf(traceparent string) trace.SpanContext {
-	if len(traceparent) < len("00-")+32+len("-")+16+len("-01") {
+	if len(traceparent) < len("00-")+32+len("-")+16+len("-01") || traceparent[2] != '-' || traceparent[35] != '-' || traceparent[52] != '-' {
 		return trace.SpanContext{}
 	}
 	id, err := trace.TraceIDFromHex(traceparent[3:35])
@@ -183,17 +184,13 @@ func parentOf(traceparent string) trace.SpanContext {
 	if err != nil {
 		return trace.SpanContext{}
 	}
-	return trace.NewSpanContext(trace.SpanContextConfig{
-		TraceID: id, SpanID: span, TraceFlags: trace.TraceFlags(hexBit(traceparent[54])) & trace.FlagsSampled, Remote: true,
-	})
-}
-
-// hexBit is the last bit of a hexadecimal digit.
-func hexBit(digit byte) byte {
-	if digit >= 'a' {
-		return (digit - 'a' + 10) & 1
+	flags, err := strconv.ParseUint(traceparent[53:55], 16, 8)
+	if err != nil {
+		return trace.SpanContext{}
 	}
-	return (digit - '0') & 1
+	return trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: id, SpanID: span, TraceFlags: trace.TraceFlags(flags) & trace.FlagsSampled, Remote: true,
+	})
 }
 
 // traceParent is the W3C form of a span context.

@@ -16,6 +16,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
@@ -317,9 +318,16 @@ func TestAStatementIsToldByItsName(t *testing.T) {
 func FuzzParentOf(f *testing.F) {
 	f.Add("00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01")
 	f.Add("00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-0f-more")
+	f.Add("0000000000000000000000000000000000100000000000000001000")
 	f.Fuzz(func(t *testing.T, text string) {
-		if parent := parentOf(text); parent.IsValid() && traceParent(parent)[:53] != "00"+text[2:53] {
+		parent := parentOf(text)
+		if parent.IsValid() && traceParent(parent)[:53] != "00"+text[2:53] {
 			t.Errorf("%q became %q", text, traceParent(parent))
+		}
+		carrier := propagation.MapCarrier{"traceparent": text}
+		other := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(t.Context(), carrier))
+		if other.IsValid() && traceParent(other) != traceParent(parent) {
+			t.Errorf("%q became %q, OpenTelemetry has %q", text, traceParent(parent), traceParent(other))
 		}
 	})
 }
