@@ -44,7 +44,7 @@ SNAPSHOT := git ls-files -z --cached --others --exclude-standard | xargs -0 sha1
 
 # Modules of their own, whose libraries are no dependencies of ours.
 MODULES := local/load/river local/load/plots local/examples/function-go .ci/manifests .ci/compose
-# To analyse all that those in .ci bring in, Kubernetes among it, takes minutes: they are vetted.
+# To analyse all that those in .ci bring in, Kubernetes among it, takes minutes: their own targets vet them.
 LINTED  := $(filter-out .ci/%,$(MODULES))
 
 # What the example functions in other languages need is kept beside them.
@@ -154,11 +154,11 @@ $(JAVASCRIPT_READY): local/examples/function-javascript/package-lock.json
 
 .PHONY: manifests
 manifests: ## build what is in knative/, validate it as a cluster would, and hold it against the code
-	$(GO_TEST) -count=1 -C .ci/manifests ./... # what is checked lies outside the module, and Go would not see it change
+	$(GO_TEST) -vet=all -count=1 -C .ci/manifests ./... # what is checked lies outside the module, and Go would not see it change
 
 .PHONY: test-compose
 test-compose: image-roots ## docker-compose.yml: held against the code, and started without Docker, on Apache Kafka (needs Java 17 and Maven)
-	$(GO_TEST) -count=1 -C .ci/compose ./... -roots=$(CURDIR)/bin/images
+	$(GO_TEST) -vet=all -count=1 -C .ci/compose ./... -roots=$(CURDIR)/bin/images
 
 .PHONY: bench
 bench: ## every measurement beside River, an hour or two; writes docs/performance/
@@ -184,10 +184,6 @@ fuzz: ## every fuzz target for FUZZ_FOR (2s), those that read what strangers sen
 lint: ## golangci-lint, with the import rule of the house
 	$(GOLANGCI) run ./...
 	@for module in $(LINTED); do (set -x; cd $$module && $(GOLANGCI) run ./...); done
-
-.PHONY: check-modules
-check-modules: ## build and vet the modules beside ours, which ./... does not reach
-	@for module in $(MODULES); do (set -x; go vet -C $$module ./... && go build -C $$module -o /dev/null ./...); done
 
 .PHONY: fmt
 fmt: ## gofmt and goimports
