@@ -173,7 +173,10 @@ func (ids) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
 
 // parentOf is the span context of a traceparent; invalid: it names none.
 func parentOf(traceparent string) trace.SpanContext {
-	if len(traceparent) < len("00-")+32+len("-")+16+len("-01") || traceparent[2] != '-' || traceparent[35] != '-' || traceparent[52] != '-' {
+	if len(traceparent) < len("00-")+32+len("-")+16+len("-01") {
+		return trace.SpanContext{}
+	}
+	if traceparent[2] != '-' || traceparent[35] != '-' || traceparent[52] != '-' {
 		return trace.SpanContext{}
 	}
 	id, err := trace.TraceIDFromHex(traceparent[3:35])
