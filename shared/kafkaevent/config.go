@@ -135,11 +135,3 @@ func setProducer(s *sarama.Config) {
 	s.Producer.Return.Successes = true
 	s.Producer.Retry.Max = 5
 }
-
-// idempotent makes a producer's configuration of s. One open request a connection is the price, so
-// consumers do without.
-func idempotent(s *sarama.Config) *sarama.Config {
-	s.Producer.Idempotent = true
-	s.Net.MaxOpenRequests = 1
-	return s
-}

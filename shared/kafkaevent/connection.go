@@ -8,29 +8,52 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// connection is one sarama producer with who uses it; the last one out closes it.
+// connection is one client of the brokers with a producer id; the last one out closes it.
 type connection struct {
-	sarama.SyncProducer
 	client sarama.Client
 	users  sync.WaitGroup
+	id     int64 // the producer's
+	epoch  int16
 
-	mu    sync.Mutex
-	known map[string]bool // topics that were there
+	mu        sync.Mutex
+	known     map[string]bool          // topics that were there
+	ways      map[int32]*way           // by broker
+	sequences map[topicPartition]int32 // the next record's
 }
 
-// openConnection makes the client itself: sarama's own would be left behind when the broker then has
-// no producer id for us.
+// topicPartition names a partition.
+type topicPartition struct {
+	topic string
+	id    int32
+}
+
 func openConnection(cfg Config) (*connection, error) {
-	client, err := openClient(cfg, func(s *sarama.Config) { idempotent(s) })
+	client, err := openClient(cfg, func(*sarama.Config) {})
 	if err != nil {
 		return nil, err
 	}
-	producer, err := sarama.NewSyncProducerFromClient(client)
+	answer, err := producerID(client)
 	if err != nil {
 		_ = client.Close()
 		return nil, cfg.unreached(err)
 	}
-	return &connection{SyncProducer: producer, client: client, known: map[string]bool{}}, nil
+	return &connection{
+		client: client, id: answer.ProducerID, epoch: answer.ProducerEpoch,
+		known: map[string]bool{}, ways: map[int32]*way{}, sequences: map[topicPartition]int32{},
+	}, nil
+}
+
+// producerID asks for a new one. The client's own method asks for number zero.
+func producerID(client sarama.Client) (*sarama.InitProducerIDResponse, error) {
+	broker := client.LeastLoadedBroker()
+	if broker == nil {
+		return nil, sarama.ErrBrokerNotAvailable
+	}
+	answer, err := broker.InitProducerID(&sarama.InitProducerIDRequest{Version: 4, ProducerID: -1, ProducerEpoch: -1})
+	if err == nil && answer.Err != sarama.ErrNoError {
+		err = answer.Err
+	}
+	return answer, err
 }
 
 // ensure creates the topics that are missing when the connection first sends to them. One that
@@ -58,6 +81,5 @@ func (c *connection) ensure(ctx context.Context, cfg Config, messages []*sarama.
 
 func (c *connection) close() {
 	c.users.Wait()
-	_ = c.Close() // neither fails when closed only once
-	_ = c.client.Close()
+	_ = c.client.Close() // fails only when it is closed twice
 }

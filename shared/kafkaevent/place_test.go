@@ -2,7 +2,6 @@ package kafkaevent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -23,8 +22,7 @@ func TestMain(m *testing.M) {
 	if place := os.Getenv(memberEnv); place != "" {
 		beKilled(place)
 	}
-	// The circuit breaker of a closed sarama producer sleeps out its ten seconds.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/eapache/go-resiliency/breaker.(*Breaker).timer"))
+	goleak.VerifyTestMain(m)
 }
 
 // place is where one test has Kafka to itself: a queue's topic and a group that no other test uses.
@@ -75,15 +73,9 @@ func (p *place) producer() *Producer {
 	return producer
 }
 
-// A broker may need a moment to lead what it has just made, and says so; whoever has something to say then says it again.
 func publish(t *testing.T, p *Producer, events []event.Event) {
 	t.Helper()
-	ctx := within(t, time.Minute)
-	err := p.Publish(ctx, events)
-	for errors.Is(err, sarama.ErrNotLeaderForPartition) && ctx.Err() == nil {
-		err = p.Publish(ctx, events)
-	}
-	if err != nil {
+	if err := p.Publish(within(t, time.Minute), events); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -11,23 +11,22 @@ import (
 
 	"github.com/IBM/sarama"
 	"github.com/cloudevents/sdk-go/v2/event"
-	"github.com/eapache/go-resiliency/breaker"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 const (
 	publishTimeout = 30 * time.Second // whatever the caller's context says
-	publishTries   = 4
-	recordVersion  = 2 // of Kafka's record format, to know a record's size
+	publishTries   = 7
+	publishPause   = 50 * time.Millisecond // before the second try; then twice as long each time
+	recordVersion  = 2                     // of Kafka's record format, to know a record's size
 	// maxPublishing bounds what hangs in sarama while a broker does not answer: further callers wait
 	// for a place as long as their context allows.
 	maxPublishing = 64
 )
 
 // Producer publishes events. It connects when first used, and anew after a failure: a fresh
-// connection knows topics that were created since, has a producer id that a wiped broker accepts,
-// and no circuit breaker that stays open for seconds.
+// connection knows topics that were created since, and has a producer id that a wiped broker accepts.
 type Producer struct {
 	cfg    Config
 	places chan struct{}
@@ -45,12 +44,8 @@ func NewProducer(cfg Config) (*Producer, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := cfg.Sarama()
-	if err != nil {
+	if _, err := cfg.Sarama(); err != nil {
 		return nil, err
-	}
-	if err := idempotent(s).Validate(); err != nil {
-		return nil, fmt.Errorf("configure kafka producer: %w", err)
 	}
 	return &Producer{cfg: cfg, places: make(chan struct{}, maxPublishing)}, nil
 }
@@ -74,7 +69,7 @@ func (p *Producer) Publish(ctx context.Context, events []event.Event) error {
 				events[i].ID(), size, m.Topic, sarama.ErrMessageSizeTooLarge, jobevent.ErrInvalid)
 		}
 	}
-	topics := topicsOf(messages) // messages are sarama's once they are sent
+	topics := topicsOf(messages)
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	select {
@@ -95,26 +90,39 @@ func (p *Producer) Publish(ctx context.Context, events []event.Event) error {
 // send sends, and sends what failed again where another try can help.
 func (p *Producer) send(ctx context.Context, messages []*sarama.ProducerMessage) error {
 	for try := 1; ; try++ {
-		conn, err := p.connect(ctx)
-		if err != nil {
-			return err
-		}
-		if err = conn.ensure(ctx, p.cfg, messages); err == nil {
-			err = conn.SendMessages(messages)
-		}
-		conn.users.Done()
+		failed, err := p.try(ctx, messages)
 		if err == nil {
 			return nil
 		}
-		messages, err = failures(messages, err)
 		if errors.Is(err, sarama.ErrMessageSizeTooLarge) {
 			return fmt.Errorf("%w: %w", err, jobevent.ErrInvalid)
 		}
-		p.drop(conn)
-		if try == publishTries || !curable(err) || ctx.Err() != nil {
+		if try == publishTries || !curable(err) {
 			return err
 		}
+		if !pause(ctx, publishPause<<(try-1)) {
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
+		messages = failed
 	}
+}
+
+// try returns what failed, and why.
+func (p *Producer) try(ctx context.Context, messages []*sarama.ProducerMessage) ([]*sarama.ProducerMessage, error) {
+	conn, err := p.connect(ctx)
+	if err != nil {
+		return messages, err
+	}
+	defer conn.users.Done()
+	if err := conn.ensure(ctx, p.cfg, messages); err != nil {
+		p.drop(conn)
+		return messages, err
+	}
+	failed, err := conn.send(messages)
+	if err != nil {
+		p.drop(conn)
+	}
+	return failed, err
 }
 
 // Connect makes the connection that the first Publish would else make, so that this one is as quick as
@@ -171,42 +179,21 @@ func (p *Producer) Close() {
 	p.closing.Wait()
 }
 
-// failures are the messages that failed, in the order of sending, and what failed them. They are
-// copies: sarama may still look at one after it has given it back.
-func failures(sent []*sarama.ProducerMessage, err error) (again []*sarama.ProducerMessage, cause error) {
-	var each sarama.ProducerErrors
-	if !errors.As(err, &each) {
-		return sent, err
-	}
-	var causes []error
-	failed := map[*sarama.ProducerMessage]bool{}
-	for _, e := range each {
-		failed[e.Msg] = true
-		if !slices.ContainsFunc(causes, func(c error) bool { return c.Error() == e.Err.Error() }) {
-			causes = append(causes, e.Err)
-		}
-	}
-	for _, m := range sent {
-		if failed[m] {
-			again = append(again, &sarama.ProducerMessage{
-				Topic: m.Topic, Key: m.Key, Value: m.Value, Headers: m.Headers,
-			})
-		}
-	}
-	return again, errors.Join(causes...)
-}
-
-// curable says whether a new connection, or the topic, is what is missing.
+// curable says whether another connection, or some time, may be all that is missing. Every error of the network is, for
+// the connection may be the broker's old one.
 func curable(err error) bool {
-	return slices.ContainsFunc([]error{
+	var refused sarama.KError
+	return !errors.Is(err, sarama.ErrClosedClient) && !errors.As(err, &refused) || slices.ContainsFunc([]error{
 		sarama.ErrUnknownTopicOrPartition,
 		sarama.ErrLeaderNotAvailable, // so it looks while a topic is created again
 		sarama.ErrNotLeaderForPartition,
 		sarama.ErrKafkaStorageError,
+		sarama.ErrRequestTimedOut,
+		sarama.ErrNotEnoughReplicas,
+		sarama.ErrNotEnoughReplicasAfterAppend,
 		sarama.ErrOutOfOrderSequenceNumber, // the broker was wiped, so its memory of us is gone
 		sarama.ErrUnknownProducerID,
 		sarama.ErrInvalidProducerEpoch,
-		breaker.ErrBreakerOpen,
 	}, func(target error) bool { return errors.Is(err, target) })
 }
 
