@@ -28,7 +28,7 @@ type parcel struct {
 	answered *sync.WaitGroup
 }
 
-// send returns the messages of which the broker has not said that it has them, in the order in which they came, and why.
+// send returns the messages of which the broker has not said that it has them, in their order, and why.
 func (c *connection) send(messages []*sarama.ProducerMessage) (failed []*sarama.ProducerMessage, err error) {
 	parcels, err := c.pack(messages)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *connection) pack(messages []*sarama.ProducerMessage) ([]*parcel, error)
 			if err != nil {
 				return nil, err
 			}
-			topic, partitions = m.Topic, int32(len(all)) //nolint:gosec // a topic has no billions of partitions
+			topic, partitions = m.Topic, int32(len(all))
 			partitioner = c.client.Config().Producer.Partitioner(topic)
 		}
 		if partitions == 0 {
@@ -212,7 +212,7 @@ func (c *connection) batchOf(at topicPartition, parcels []*parcel) *sarama.Recor
 	now := time.Now()
 	batch := &sarama.RecordBatch{
 		Version: recordVersion, FirstTimestamp: now, MaxTimestamp: now, ProducerID: c.id, ProducerEpoch: c.epoch,
-		FirstSequence: c.number(at, n), LastOffsetDelta: int32(n - 1), Records: make([]*sarama.Record, 0, n), //nolint:gosec // few
+		FirstSequence: c.number(at, n), LastOffsetDelta: int32(n - 1), Records: make([]*sarama.Record, 0, n),
 	}
 	records, pointers := make([]sarama.Record, n), make([]*sarama.RecordHeader, 0, headers)
 	for _, p := range parcels {
@@ -236,7 +236,7 @@ func (c *connection) number(at topicPartition, n int) int32 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	first := c.sequences[at]
-	c.sequences[at] = int32((int64(first) + int64(n)) & (1<<31 - 1)) //nolint:gosec // masked
+	c.sequences[at] = int32((int64(first) + int64(n)) & (1<<31 - 1))
 	return first
 }
 
