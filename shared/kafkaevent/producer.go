@@ -188,6 +188,9 @@ func curable(err error) bool {
 		sarama.ErrLeaderNotAvailable, // so it looks while a topic is created again
 		sarama.ErrNotLeaderForPartition,
 		sarama.ErrKafkaStorageError,
+		sarama.ErrOffsetsLoadInProgress, // so it answers while it has no producer ids of its controller yet
+		sarama.ErrConsumerCoordinatorNotAvailable,
+		sarama.ErrNotCoordinatorForConsumer,
 		sarama.ErrRequestTimedOut,
 		sarama.ErrNotEnoughReplicas,
 		sarama.ErrNotEnoughReplicasAfterAppend,
