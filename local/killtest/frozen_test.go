@@ -3,10 +3,12 @@ package killtest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,9 +35,11 @@ func TestAFrozenWorkerChangesNothingWhenItWakes(t *testing.T) {
 	for range 4 {
 		l.submitMany(rnd, &shape{name: "brief", payload: works(20, 20), ends: one(completed)}, 1000)
 	}
-	must(t, within(t.Context(), recoverWithin, func(ctx context.Context) error { return h.isFull(ctx, sleepy) }))
-	wake, err := sleepy.freeze()
-	must(t, err)
+	var wake func() error
+	must(t, within(t.Context(), recoverWithin, func(ctx context.Context) (err error) {
+		wake, err = h.freezeFull(ctx, sleepy)
+		return err
+	}))
 	froze := time.Now()
 	must(t, h.drain(t.Context(), time.Time{}, 2*recoverWithin))
 	pause(t.Context(), frozenFor-time.Since(froze))
@@ -102,24 +106,50 @@ func (l *load) submitMany(rnd *rand.Rand, s *shape, n int) {
 	l.submitAll(l.house.t.Context(), orders)
 }
 
-// isFull is an error until many attempts wait for a worker's twelve slots.
+// freezeFull freezes a worker in a moment in which attempts wait for one of its slots, or gives an error.
+func (h *house) freezeFull(ctx context.Context, p *process) (wake func() error, err error) {
+	if err := h.isFull(ctx, p); err != nil {
+		return nil, err
+	}
+	if wake, err = p.freeze(); err != nil {
+		return nil, err
+	}
+	if err := h.isFull(ctx, p); err != nil { // it was quicker than we
+		return nil, errors.Join(err, wake())
+	}
+	return wake, nil
+}
+
+// isFull is an error unless a worker has several attempts that it has not begun.
 func (h *house) isFull(ctx context.Context, p *process) error {
+	const several = 5
+	open, err := texts(ctx, h.urls.Worker, "select worker_id || ' ' || job_id || ' ' || attempt "+
+		"from execution_attempts where outcome is null")
+	if err != nil {
+		return err
+	}
 	lines, err := witness.Read(h.witnessFile())
 	if err != nil {
 		return err
 	}
+	worker, begun, waiting := "", map[string]bool{}, 0
 	for _, l := range lines {
-		if l.What != witness.Worker || l.Process != p.last().name {
-			continue
+		if l.Process == p.last().name && l.What == witness.Worker {
+			worker = l.How
 		}
-		open, err := texts(ctx, h.urls.Worker,
-			"select job_id::text from execution_attempts where outcome is null and worker_id = '"+l.How+"'")
-		if err == nil && len(open) < 40 {
-			err = fmt.Errorf("%s has only %d attempts", p.name, len(open))
+		if l.Process == p.last().name && l.What == witness.Start {
+			begun[fmt.Sprintf("%s %s %d", worker, l.Job, l.Attempt)] = true
 		}
-		return err
 	}
-	return fmt.Errorf("%s has not begun", p.name)
+	for _, attempt := range open {
+		if strings.HasPrefix(attempt, worker+" ") && !begun[attempt] {
+			waiting++
+		}
+	}
+	if worker == "" || waiting < several {
+		return fmt.Errorf("%s has only %d attempts that it has not begun", p.name, waiting)
+	}
+	return nil
 }
 
 // heldBy are the attempts that a process has lost, and how many of them it had not begun.
