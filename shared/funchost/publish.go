@@ -21,7 +21,6 @@ type publisher struct {
 	over    string // what carries the events
 	// send tries once, in any order, and tells which events were said.
 	send    func(ctx context.Context, events []event.Event) (said []event.Event, err error)
-	warm    func(ctx context.Context) error // connects before the first events
 	close   func()
 	trouble trouble // of those who insist
 }
@@ -61,7 +60,7 @@ func newPublisher(cfg Config, meter telemetry.Meter) (*publisher, error) {
 		return nil, err
 	}
 	return &publisher{
-		meter: meter, over: telemetry.OverKafka, warm: producer.Connect, close: producer.Close,
+		meter: meter, over: telemetry.OverKafka, close: producer.Close,
 		trouble: trouble{what: "publish"},
 		send: func(ctx context.Context, events []event.Event) ([]event.Event, error) {
 			if err := producer.Publish(ctx, events); err != nil {

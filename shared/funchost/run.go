@@ -157,14 +157,6 @@ func (h *host) watched() (unwatched func()) {
 
 // start starts the parts. They take nothing more once ctx ends, and finish under work.
 func (h *host) start(ctx, work context.Context, parts *group) {
-	if h.publisher.warm != nil && !h.f.Silent {
-		parts.start(func() error {
-			if err := h.publisher.warm(ctx); err != nil {
-				telemetry.Logger(ctx).DebugContext(ctx, "broker not reached yet", "error", err)
-			}
-			return nil
-		})
-	}
 	if h.consumer != nil {
 		parts.start(func() error {
 			return h.consumer.Run(ctx, func(_ context.Context, batch []*sarama.ConsumerMessage) (func() error, error) {

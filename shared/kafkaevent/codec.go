@@ -21,32 +21,32 @@ var errTombstone = errors.New("record without a value")
 // Encode makes the record of an event: binary mode, keyed by its partitionkey, on the topic of its
 // type. An event without data becomes a tombstone of its key. Its errors wrap jobevent.ErrInvalid.
 func Encode(e event.Event) (*sarama.ProducerMessage, error) {
-	messages, err := encodeAll([]event.Event{e})
+	messages, _, err := encodeAll([]event.Event{e})
 	if err != nil {
 		return nil, err
 	}
 	return messages[0], nil
 }
 
-// encodeAll is Encode for many, which share their memory.
-func encodeAll(events []event.Event) ([]*sarama.ProducerMessage, error) {
+// encodeAll is Encode for many, which share their memory. It may be released when nobody looks at them any more.
+func encodeAll(events []event.Event) ([]*sarama.ProducerMessage, *plainWriter, error) {
 	w := newPlainWriter(len(events))
 	messages := make([]*sarama.ProducerMessage, len(events))
 	for i, e := range events {
 		topic, err := jobevent.TopicOf(e)
 		if err != nil {
-			return nil, fmt.Errorf("encode event %s: %w", e.ID(), err)
+			return nil, nil, fmt.Errorf("encode event %s: %w", e.ID(), err)
 		}
 		m := w.write(e)
 		if m == nil {
 			if m, err = encodeBySDK(e); err != nil {
-				return nil, fmt.Errorf("encode event %s: %w: %w", e.ID(), err, jobevent.ErrInvalid)
+				return nil, nil, fmt.Errorf("encode event %s: %w: %w", e.ID(), err, jobevent.ErrInvalid)
 			}
 		}
 		m.Topic = topic
 		messages[i] = m
 	}
-	return messages, nil
+	return messages, w, nil
 }
 
 func encodeBySDK(e event.Event) (*sarama.ProducerMessage, error) {

@@ -254,7 +254,7 @@ func TestWhatTheHouseSaysTakesTheQuickWay(t *testing.T) {
 	if m == nil {
 		t.Fatal("not written quickly")
 	}
-	if cap(w.headers) != headersEach || len(m.Headers) > headersEach {
+	if len(m.Headers) > headersEach {
 		t.Errorf("%d headers, room for %d", len(m.Headers), headersEach)
 	}
 	got, ok := readPlain(delivered(t, m))
@@ -294,7 +294,7 @@ func BenchmarkCodec(b *testing.B) {
 	}
 	record := delivered(b, m)
 	for name, f := range map[string]func() error{
-		"encode 100":        func() error { _, err := encodeAll(events); return err },
+		"encode 100":        func() error { _, w, err := encodeAll(events); w.release(); return err },
 		"encode by the SDK": func() error { _, err := encodeBySDK(e); return err },
 		"decode":            func() error { _, err := Decode(record); return err },
 		"decode by the SDK": func() error { _, err := decodeBySDK(record); return err },

@@ -8,23 +8,15 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// connection is one client of the brokers with a producer id; the last one out closes it.
+// connection is one client of the brokers; the last one out closes it.
 type connection struct {
 	client sarama.Client
 	users  sync.WaitGroup
-	id     int64 // the producer's
-	epoch  int16
 
-	mu        sync.Mutex
-	known     map[string]bool          // topics that were there
-	ways      map[int32]*way           // by broker
-	sequences map[topicPartition]int32 // the next record's
-}
-
-// topicPartition names a partition.
-type topicPartition struct {
-	topic string
-	id    int32
+	mu      sync.Mutex
+	known   map[string]bool // topics that were there
+	ways    map[int32]*way  // by broker
+	retired bool            // nothing more is sent
 }
 
 func openConnection(cfg Config) (*connection, error) {
@@ -32,51 +24,61 @@ func openConnection(cfg Config) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, err := producerID(client)
-	if err != nil {
-		_ = client.Close()
-		return nil, cfg.unreached(err)
-	}
-	return &connection{
-		client: client, id: answer.ProducerID, epoch: answer.ProducerEpoch,
-		known: map[string]bool{}, ways: map[int32]*way{}, sequences: map[topicPartition]int32{},
-	}, nil
-}
-
-// producerID asks for a new one. The client's own method asks for number zero.
-func producerID(client sarama.Client) (*sarama.InitProducerIDResponse, error) {
-	broker := client.LeastLoadedBroker()
-	if broker == nil {
-		return nil, sarama.ErrBrokerNotAvailable
-	}
-	answer, err := broker.InitProducerID(&sarama.InitProducerIDRequest{Version: 4, ProducerID: -1, ProducerEpoch: -1})
-	if err == nil && answer.Err != sarama.ErrNoError {
-		err = answer.Err
-	}
-	return answer, err
+	return &connection{client: client, known: map[string]bool{}, ways: map[int32]*way{}}, nil
 }
 
 // ensure creates the topics that are missing when the connection first sends to them. One that
 // vanishes later fails the connection, and meets the next one's ensure.
 func (c *connection) ensure(ctx context.Context, cfg Config, messages []*sarama.ProducerMessage) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var names []string
-	for _, m := range messages {
-		if !c.known[m.Topic] && !slices.Contains(names, m.Topic) {
-			names = append(names, m.Topic)
-		}
-	}
+	names := c.unknown(messages)
 	if len(names) == 0 {
 		return nil
 	}
 	if err := CreateTopics(ctx, cfg, ourTopics(names)); err != nil {
 		return err
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, name := range names {
 		c.known[name] = true
 	}
 	return nil
+}
+
+func (c *connection) unknown(messages []*sarama.ProducerMessage) (names []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range messages {
+		if !c.known[m.Topic] && !slices.Contains(names, m.Topic) {
+			names = append(names, m.Topic)
+		}
+	}
+	return names
+}
+
+// to is the way to a broker.
+func (c *connection) to(leader *sarama.Broker) *way {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := c.ways[leader.ID()]
+	if w == nil {
+		w = &way{c: c, leader: leader}
+		c.ways[leader.ID()] = w
+	}
+	return w
+}
+
+// retire has everything that still waits fail: what was meant to follow something that failed must not be there first.
+func (c *connection) retire() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.retired = true
+}
+
+func (c *connection) isRetired() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.retired
 }
 
 func (c *connection) close() {

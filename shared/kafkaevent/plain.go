@@ -3,6 +3,7 @@ package kafkaevent
 import (
 	"bytes"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -53,27 +54,42 @@ var knownExtensions = func() map[string]extension {
 	return known
 }()
 
-// plainWriter writes the records of one batch, of which the memory is shared.
+// plainWriter writes the records of one batch, of which the memory is shared, and used again for another one.
 type plainWriter struct {
 	messages []sarama.ProducerMessage
 	values   []sarama.ByteEncoder
 	headers  []sarama.RecordHeader
 	text     []byte // what is left of the current piece
+	first    []byte // the first piece, which does for most batches
 }
 
 const (
 	headersEach = 12   // of an event: specversion, type, source, id, time, subject, content type, five extensions
 	textEach    = 400  // bytes of all its values
-	textPiece   = 64e3 // a batch's text comes in pieces of about this size
+	textPiece   = 64e3 // where they are more, it comes in pieces of about this size
+	writerMost  = 2000 // events: the memory of a larger batch is not kept
 )
 
+var plainWriters = sync.Pool{New: func() any { return new(plainWriter) }}
+
 func newPlainWriter(events int) *plainWriter {
-	return &plainWriter{
-		messages: make([]sarama.ProducerMessage, 0, events),
-		values:   make([]sarama.ByteEncoder, 0, 2*events),
-		headers:  make([]sarama.RecordHeader, 0, headersEach*events),
-		text:     make([]byte, 0, min(textEach*events, textPiece)),
+	w := plainWriters.Get().(*plainWriter)
+	w.messages, w.values = slices.Grow(w.messages[:0], events), slices.Grow(w.values[:0], 2*events)
+	w.headers = slices.Grow(w.headers[:0], headersEach*events)
+	w.first = slices.Grow(w.first[:0], textEach*events)
+	w.text = w.first
+	return w
+}
+
+// release gives the memory back: nobody may look at the records any more.
+func (w *plainWriter) release() {
+	if cap(w.messages) > writerMost {
+		return
 	}
+	clear(w.messages) // what they point to is the events'
+	clear(w.values)
+	w.text = nil
+	plainWriters.Put(w)
 }
 
 // write returns nil for an event that is not plain.

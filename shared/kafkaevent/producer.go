@@ -26,7 +26,7 @@ const (
 )
 
 // Producer publishes events. It connects when first used, and anew after a failure: a fresh
-// connection knows topics that were created since, and has a producer id that a wiped broker accepts.
+// connection knows topics that were created since, and who leads them now.
 type Producer struct {
 	cfg    Config
 	places chan struct{}
@@ -59,7 +59,7 @@ func (p *Producer) Publish(ctx context.Context, events []event.Event) error {
 	if len(events) == 0 {
 		return nil
 	}
-	messages, err := encodeAll(events)
+	messages, memory, err := encodeAll(events)
 	if err != nil {
 		return err
 	}
@@ -79,6 +79,7 @@ func (p *Producer) Publish(ctx context.Context, events []event.Event) error {
 	}
 	err = bounded(ctx, func() error {
 		defer func() { <-p.places }()
+		defer memory.release()
 		return p.send(ctx, messages)
 	})
 	if err != nil {
@@ -89,18 +90,20 @@ func (p *Producer) Publish(ctx context.Context, events []event.Event) error {
 
 // send sends, and sends what failed again where another try can help.
 func (p *Producer) send(ctx context.Context, messages []*sarama.ProducerMessage) error {
+	limit := producerLimit
 	for try := 1; ; try++ {
-		failed, err := p.try(ctx, messages)
-		if err == nil {
+		failed, err := p.try(ctx, messages, limit)
+		switch {
+		case err == nil:
 			return nil
-		}
-		if errors.Is(err, sarama.ErrMessageSizeTooLarge) {
+		case errors.Is(err, sarama.ErrMessageSizeTooLarge):
 			return fmt.Errorf("%w: %w", err, jobevent.ErrInvalid)
-		}
-		if try == publishTries || !curable(err) {
+		case errors.Is(err, errCrowded):
+			limit /= 2
+			try = 0
+		case try == publishTries || !curable(err):
 			return err
-		}
-		if !pause(ctx, publishPause<<(try-1)) {
+		case !pause(ctx, publishPause<<(try-1)):
 			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
 		messages = failed
@@ -108,7 +111,9 @@ func (p *Producer) send(ctx context.Context, messages []*sarama.ProducerMessage)
 }
 
 // try returns what failed, and why.
-func (p *Producer) try(ctx context.Context, messages []*sarama.ProducerMessage) ([]*sarama.ProducerMessage, error) {
+func (p *Producer) try(
+	ctx context.Context, messages []*sarama.ProducerMessage, limit int,
+) ([]*sarama.ProducerMessage, error) {
 	conn, err := p.connect(ctx)
 	if err != nil {
 		return messages, err
@@ -118,21 +123,11 @@ func (p *Producer) try(ctx context.Context, messages []*sarama.ProducerMessage) 
 		p.drop(conn)
 		return messages, err
 	}
-	failed, err := conn.send(messages)
+	failed, err := conn.send(messages, limit)
 	if err != nil {
 		p.drop(conn)
 	}
 	return failed, err
-}
-
-// Connect makes the connection that the first Publish would else make, so that this one is as quick as
-// the others. It need not succeed.
-func (p *Producer) Connect(ctx context.Context) error {
-	conn, err := p.connect(ctx)
-	if err == nil {
-		conn.users.Done()
-	}
-	return err
 }
 
 // connect gives the current connection, to be let go with users.Done.
@@ -160,6 +155,7 @@ func (p *Producer) connect(ctx context.Context) (*connection, error) {
 func (p *Producer) drop(conn *connection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	conn.retire()
 	if p.conn != conn {
 		return // somebody else was first
 	}
@@ -183,20 +179,24 @@ func (p *Producer) Close() {
 // the connection may be the broker's old one.
 func curable(err error) bool {
 	var refused sarama.KError
-	return !errors.Is(err, sarama.ErrClosedClient) && !errors.As(err, &refused) || slices.ContainsFunc([]error{
+	var unwritable sarama.PacketEncodingError
+	if errors.Is(err, sarama.ErrClosedClient) || errors.As(err, &unwritable) {
+		return false
+	}
+	return !errors.As(err, &refused) || slices.ContainsFunc([]error{
 		sarama.ErrUnknownTopicOrPartition,
 		sarama.ErrLeaderNotAvailable, // so it looks while a topic is created again
 		sarama.ErrNotLeaderForPartition,
+		sarama.ErrReplicaNotAvailable,
+		sarama.ErrBrokerNotAvailable,
+		sarama.ErrNotController,
+		sarama.ErrNetworkException,
+		sarama.ErrInvalidMessage, // damaged on its way
 		sarama.ErrKafkaStorageError,
-		sarama.ErrOffsetsLoadInProgress, // so it answers while it has no producer ids of its controller yet
-		sarama.ErrConsumerCoordinatorNotAvailable,
-		sarama.ErrNotCoordinatorForConsumer,
 		sarama.ErrRequestTimedOut,
 		sarama.ErrNotEnoughReplicas,
 		sarama.ErrNotEnoughReplicasAfterAppend,
-		sarama.ErrOutOfOrderSequenceNumber, // the broker was wiped, so its memory of us is gone
-		sarama.ErrUnknownProducerID,
-		sarama.ErrInvalidProducerEpoch,
+		errRetired,
 	}, func(target error) bool { return errors.Is(err, target) })
 }
 

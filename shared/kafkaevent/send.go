@@ -3,6 +3,7 @@ package kafkaevent
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,94 +12,133 @@ import (
 
 // Sarama's own producers lead every message through some seven channels, which costs more than all that is done with
 // it. Here a batch of messages stays one: it is split by partition, and each broker gets what there is for it in one
-// request. As with sarama's idempotent producer, one request a broker is on its way at a time, and a connection that
-// has failed with anything is given up with its sequence numbers.
+// request. One request a broker is on its way at a time, so that what comes later is there later; and with the first
+// thing that fails, nothing more is sent on a connection.
 
 const (
 	produceVersion = 8 // of the request: Kafka 2.4 and later
 	brokerTimeout  = 10 * time.Second
+	requestMost    = 16 << 20 // bytes of one request, or one parcel
 )
 
-// parcel is what one call sends to one partition, in one batch of records.
+var (
+	errRetired = errors.New("the connection has failed with something else")
+	// errCrowded: a batch is too large for its topic, which was made by somebody else, and not for one of its messages.
+	errCrowded = errors.New("a batch is too large for its topic")
+)
+
+// topicPartition names a partition.
+type topicPartition struct {
+	topic string
+	id    int32
+}
+
+// parcel is what one call sends to one partition in one batch of records.
 type parcel struct {
 	topicPartition
 	messages []*sarama.ProducerMessage
 	bytes    int
+	limit    int // of the batch, in bytes
 	err      error
-	answered *sync.WaitGroup
+	answered *sync.WaitGroup // nil: it was not sent
 }
 
-// send returns the messages of which the broker has not said that it has them, in their order, and why.
-func (c *connection) send(messages []*sarama.ProducerMessage) (failed []*sarama.ProducerMessage, err error) {
-	parcels, err := c.pack(messages)
+func (p *parcel) answer(err error) {
+	p.err = err
+	p.answered.Done()
+}
+
+// send returns the messages of which the broker has not said that it has them, in their order, and why. No batch is
+// larger than limit, unless one message is.
+func (c *connection) send(messages []*sarama.ProducerMessage, limit int) (failed []*sarama.ProducerMessage, err error) {
+	parcels, err := c.pack(messages, limit)
 	if err != nil {
 		return messages, err
 	}
+	for rest := parcels; len(rest) > 0; {
+		if rest, err = c.sendFirst(rest); err != nil {
+			return undelivered(parcels, messages), err
+		}
+	}
+	return nil, nil
+}
+
+// sendFirst sends the first parcel for each partition. The next ones have to wait for its answer, for they must not be
+// there without it.
+func (c *connection) sendFirst(parcels []*parcel) (rest []*parcel, err error) {
 	var answered sync.WaitGroup
+	first, loads := map[topicPartition]*parcel{}, map[*way][]*parcel{}
 	for _, p := range parcels {
+		if first[p.topicPartition] != nil {
+			rest = append(rest, p)
+			continue
+		}
+		first[p.topicPartition] = p
+		p.answered = &answered
 		leader, err := c.client.Leader(p.topic, p.id)
 		if err != nil {
 			p.err = err
 			continue
 		}
-		p.answered = &answered
 		answered.Add(1)
-		c.to(leader).take(c, leader, p)
+		w := c.to(leader)
+		loads[w] = append(loads[w], p)
+	}
+	for w, load := range loads {
+		w.take(load)
 	}
 	answered.Wait()
-	return undelivered(parcels, messages)
+	var causes []error
+	for at, p := range first {
+		if p.err != nil {
+			causes = append(causes, fmt.Errorf("partition %d: %w", at.id, p.err))
+		}
+	}
+	return rest, errors.Join(causes...)
 }
 
-func undelivered(parcels []*parcel, messages []*sarama.ProducerMessage) (failed []*sarama.ProducerMessage, err error) {
-	var causes []error
-	again := map[*sarama.ProducerMessage]bool{}
+// undelivered are the messages of parcels that were not sent, or failed.
+func undelivered(parcels []*parcel, messages []*sarama.ProducerMessage) (failed []*sarama.ProducerMessage) {
+	there := map[*sarama.ProducerMessage]bool{}
 	for _, p := range parcels {
-		if p.err == nil {
-			continue
-		}
-		causes = append(causes, fmt.Errorf("partition %d: %w", p.id, p.err))
 		for _, m := range p.messages {
-			again[m] = true
+			there[m] = p.answered != nil && p.err == nil
 		}
-	}
-	if len(causes) == 0 {
-		return nil, nil
 	}
 	for _, m := range messages {
-		if again[m] {
+		if !there[m] {
 			failed = append(failed, m)
 		}
 	}
-	return failed, errors.Join(causes...)
+	return failed
 }
 
 // pack splits messages by partition, and where they are more than a batch may weigh.
-func (c *connection) pack(messages []*sarama.ProducerMessage) ([]*parcel, error) {
+func (c *connection) pack(messages []*sarama.ProducerMessage, limit int) ([]*parcel, error) {
+	type partitions struct {
+		n  int32
+		by sarama.Partitioner
+	}
 	var parcels []*parcel
-	var topic string
-	var partitions int32
-	var partitioner sarama.Partitioner
-	open := map[topicPartition]*parcel{}
+	known, open := map[string]partitions{}, map[topicPartition]*parcel{}
 	for _, m := range messages {
-		if m.Topic != topic {
-			all, err := c.client.Partitions(m.Topic)
+		of, ok := known[m.Topic]
+		if !ok {
+			n, err := c.partitions(m.Topic)
 			if err != nil {
 				return nil, err
 			}
-			topic, partitions = m.Topic, int32(len(all))
-			partitioner = c.client.Config().Producer.Partitioner(topic)
+			of = partitions{n, c.client.Config().Producer.Partitioner(m.Topic)}
+			known[m.Topic] = of
 		}
-		if partitions == 0 {
-			return nil, sarama.ErrLeaderNotAvailable
-		}
-		id, err := partitioner.Partition(m, partitions)
+		id, err := of.by.Partition(m, of.n)
 		if err != nil {
 			return nil, err
 		}
-		to, size := topicPartition{topic, id}, m.ByteSize(recordVersion)
+		to, size := topicPartition{m.Topic, id}, m.ByteSize(recordVersion)
 		p := open[to]
-		if p == nil || p.bytes+size > producerLimit {
-			p = &parcel{topicPartition: to}
+		if p == nil || p.bytes+size > limit {
+			p = &parcel{topicPartition: to, limit: limit}
 			open[to] = p
 			parcels = append(parcels, p)
 		}
@@ -107,43 +147,45 @@ func (c *connection) pack(messages []*sarama.ProducerMessage) ([]*parcel, error)
 	return parcels, nil
 }
 
-// to is the way to a broker.
-func (c *connection) to(leader *sarama.Broker) *way {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	w := c.ways[leader.ID()]
-	if w == nil {
-		w = &way{}
-		c.ways[leader.ID()] = w
+func (c *connection) partitions(topic string) (int32, error) {
+	all, err := c.client.Partitions(topic)
+	if errors.Is(err, sarama.ErrLeaderNotAvailable) { // of one: what there is of the others is known by now
+		all, err = c.client.Partitions(topic)
 	}
-	return w
+	if err == nil && len(all) == 0 {
+		err = sarama.ErrLeaderNotAvailable
+	}
+	return int32(len(all)), err
 }
 
 // way leads to one broker. While a request is under way, the next parcels wait, and go together.
 type way struct {
+	c      *connection
+	leader *sarama.Broker
+
 	mu      sync.Mutex
 	waiting []*parcel
 	isBusy  bool
 }
 
-func (w *way) take(c *connection, leader *sarama.Broker, p *parcel) {
+func (w *way) take(parcels []*parcel) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.waiting = append(w.waiting, p)
+	w.waiting = append(w.waiting, parcels...)
 	if !w.isBusy {
 		w.isBusy = true
-		go w.run(c, leader)
+		go w.run()
 	}
 }
 
 // run sends until nothing waits.
-func (w *way) run(c *connection, leader *sarama.Broker) {
+func (w *way) run() {
 	for {
 		batches := w.load()
 		if len(batches) == 0 {
 			return
 		}
-		c.produce(leader, batches)
+		w.produce(batches)
 	}
 }
 
@@ -152,92 +194,148 @@ func (w *way) run(c *connection, leader *sarama.Broker) {
 func (w *way) load() map[topicPartition][]*parcel {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	batches, bytes := map[topicPartition][]*parcel{}, map[topicPartition]int{}
+	if w.c.isRetired() {
+		for _, p := range w.waiting {
+			p.answer(errRetired)
+		}
+		w.waiting, w.isBusy = nil, false
+		return nil
+	}
+	batches, closed, total := map[topicPartition][]*parcel{}, map[topicPartition]bool{}, 0
 	var later []*parcel
 	for _, p := range w.waiting {
-		if bytes[p.topicPartition] > 0 && bytes[p.topicPartition]+p.bytes > producerLimit {
-			bytes[p.topicPartition] = producerLimit // nor does a smaller one overtake it
+		before := batches[p.topicPartition]
+		if closed[p.topicPartition] || !fits(p, before) || total > 0 && total+p.bytes > requestMost {
+			closed[p.topicPartition] = true // nor does a smaller one overtake it
 			later = append(later, p)
 			continue
 		}
-		batches[p.topicPartition] = append(batches[p.topicPartition], p)
-		bytes[p.topicPartition] += p.bytes
+		batches[p.topicPartition] = append(before, p)
+		total += p.bytes
 	}
 	w.waiting = later
 	w.isBusy = len(batches) > 0
 	return batches
 }
 
-func (c *connection) produce(leader *sarama.Broker, batches map[topicPartition][]*parcel) {
+// fits says whether a parcel may go into a batch with others.
+func fits(p *parcel, others []*parcel) bool {
+	bytes, limit := p.bytes, p.limit
+	for _, q := range others {
+		bytes, limit = bytes+q.bytes, min(limit, q.limit)
+	}
+	return len(others) == 0 || bytes <= limit
+}
+
+func (w *way) produce(batches map[topicPartition][]*parcel) {
 	request := &sarama.ProduceRequest{
 		Version: produceVersion, RequiredAcks: sarama.WaitForAll, Timeout: int32(brokerTimeout.Milliseconds()),
 	}
+	memory := make([]*batchMemory, 0, len(batches))
 	for at, parcels := range batches {
-		request.AddBatch(at.topic, at.id, c.batchOf(at, parcels))
+		m := batchMemories.Get().(*batchMemory)
+		memory = append(memory, m)
+		request.AddBatch(at.topic, at.id, batchOf(parcels, m))
 	}
-	answer, err := leader.Produce(request)
+	answer, err := w.call(request)
+	for _, m := range memory { // the request has been written, or never will be
+		m.release()
+	}
+	verdicts := make(map[topicPartition]error, len(batches))
 	for at, parcels := range batches {
 		failure := err
 		if failure == nil {
-			failure = verdict(answer.GetBlock(at.topic, at.id))
+			failure = verdict(answer.GetBlock(at.topic, at.id), parcels)
 		}
+		if verdicts[at] = failure; failure != nil {
+			w.c.retire()
+		}
+	}
+	for at, parcels := range batches {
 		for _, p := range parcels {
-			p.err = failure
-			p.answered.Done()
+			p.answer(verdicts[at])
 		}
 	}
 }
 
-// verdict is what a broker says of a batch. It has one whose number it knows.
-func verdict(block *sarama.ProduceResponseBlock) error {
+// call leaves the broker's lock to others while it waits for the answer, which sarama bounds.
+func (w *way) call(request *sarama.ProduceRequest) (answer *sarama.ProduceResponse, err error) {
+	answered := make(chan struct{})
+	sent := w.leader.AsyncProduce(request, func(a *sarama.ProduceResponse, failure error) {
+		answer, err = a, failure
+		close(answered)
+	})
+	if sent == nil {
+		<-answered
+	} else {
+		err = sent
+	}
+	if err != nil {
+		_ = w.leader.Close() // what is half written or half read would be taken for the next one's
+	}
+	return answer, err
+}
+
+// verdict is what a broker says of a batch.
+func verdict(block *sarama.ProduceResponseBlock, parcels []*parcel) error {
 	switch {
 	case block == nil:
 		return sarama.ErrIncompleteResponse
-	case block.Err == sarama.ErrNoError || block.Err == sarama.ErrDuplicateSequenceNumber:
+	case block.Err == sarama.ErrNoError:
 		return nil
+	case block.Err == sarama.ErrMessageSizeTooLarge && (len(parcels) > 1 || len(parcels[0].messages) > 1):
+		return errCrowded
 	default:
 		return block.Err
 	}
 }
 
-// batchOf gives the records their numbers. Whatever fails, the connection is not used again.
-func (c *connection) batchOf(at topicPartition, parcels []*parcel) *sarama.RecordBatch {
+// batchMemory is what sarama wants to have of a batch besides its messages.
+type batchMemory struct {
+	records  []sarama.Record
+	list     []*sarama.Record
+	pointers []*sarama.RecordHeader
+}
+
+var batchMemories = sync.Pool{New: func() any { return new(batchMemory) }}
+
+func (m *batchMemory) release() {
+	if cap(m.records) <= writerMost {
+		clear(m.records) // they point to what others use again
+		clear(m.pointers)
+		batchMemories.Put(m)
+	}
+}
+
+func batchOf(parcels []*parcel, m *batchMemory) *sarama.RecordBatch {
 	n, headers := 0, 0
 	for _, p := range parcels {
 		n += len(p.messages)
-		for _, m := range p.messages {
-			headers += len(m.Headers)
+		for _, message := range p.messages {
+			headers += len(message.Headers)
+		}
+	}
+	m.records, m.list = slices.Grow(m.records[:0], n)[:n], slices.Grow(m.list[:0], n)
+	m.pointers = slices.Grow(m.pointers[:0], headers)
+	for _, p := range parcels {
+		for _, message := range p.messages {
+			first := len(m.pointers)
+			for i := range message.Headers {
+				m.pointers = append(m.pointers, &message.Headers[i])
+			}
+			r := &m.records[len(m.list)]
+			*r = sarama.Record{
+				OffsetDelta: int64(len(m.list)), Headers: m.pointers[first:len(m.pointers):len(m.pointers)],
+				Key: bytesOf(message.Key), Value: bytesOf(message.Value),
+			}
+			m.list = append(m.list, r)
 		}
 	}
 	now := time.Now()
-	batch := &sarama.RecordBatch{
-		Version: recordVersion, FirstTimestamp: now, MaxTimestamp: now, ProducerID: c.id, ProducerEpoch: c.epoch,
-		FirstSequence: c.number(at, n), LastOffsetDelta: int32(n - 1), Records: make([]*sarama.Record, 0, n),
+	return &sarama.RecordBatch{
+		Version: recordVersion, FirstTimestamp: now, MaxTimestamp: now, LastOffsetDelta: int32(n - 1), Records: m.list,
+		ProducerID: -1, ProducerEpoch: -1, FirstSequence: -1, // nothing is sent again as the same batch
 	}
-	records, pointers := make([]sarama.Record, n), make([]*sarama.RecordHeader, 0, headers)
-	for _, p := range parcels {
-		for _, m := range p.messages {
-			first := len(pointers)
-			for i := range m.Headers {
-				pointers = append(pointers, &m.Headers[i])
-			}
-			r := &records[len(batch.Records)]
-			r.OffsetDelta = int64(len(batch.Records))
-			r.Headers = pointers[first:len(pointers):len(pointers)]
-			r.Key, r.Value = bytesOf(m.Key), bytesOf(m.Value)
-			batch.Records = append(batch.Records, r)
-		}
-	}
-	return batch
-}
-
-// number gives the first of n sequence numbers of a partition. They begin again at zero after the highest.
-func (c *connection) number(at topicPartition, n int) int32 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	first := c.sequences[at]
-	c.sequences[at] = int32((int64(first) + int64(n)) & (1<<31 - 1))
-	return first
 }
 
 // bytesOf reads what is bytes already.

@@ -4,11 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"math"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/IBM/sarama"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 func TestALargeBatchGoesInPartsAndInOrder(t *testing.T) {
@@ -36,95 +41,145 @@ func TestALargeBatchGoesInPartsAndInOrder(t *testing.T) {
 func TestWhatWaitsForABrokerGoesTogetherAndInOrder(t *testing.T) {
 	t.Parallel()
 	one, other := topicPartition{"t", 1}, topicPartition{"t", 2}
+	of := func(at topicPartition, bytes, limit int) *parcel {
+		return &parcel{topicPartition: at, bytes: bytes, limit: limit}
+	}
 	parcels := []*parcel{
-		{topicPartition: one, bytes: 10}, {topicPartition: one, bytes: 10}, {topicPartition: other, bytes: producerLimit},
-		{topicPartition: one, bytes: producerLimit}, {topicPartition: one, bytes: 10}, {topicPartition: other, bytes: 10},
+		of(one, 10, 100), of(one, 10, 100), of(other, 200, 100), of(one, 90, 100), of(one, 10, 100), of(other, 10, 15),
+		of(other, 10, 100), of(one, requestMost, requestMost),
 	}
-	w := &way{waiting: parcels, isBusy: true}
-	first, second, third := w.load(), w.load(), w.load()
-	if a, b := first[one], first[other]; len(a) != 2 || a[0] != parcels[0] || a[1] != parcels[1] || len(b) != 1 || b[0] != parcels[2] {
-		t.Errorf("first %v", first)
-	}
-	if a, b := second[one], second[other]; len(a) != 1 || a[0] != parcels[3] || len(b) != 1 || b[0] != parcels[5] {
-		t.Errorf("then %v", second)
-	}
-	if a := third[one]; len(third) != 1 || len(a) != 1 || a[0] != parcels[4] || !w.isBusy {
-		t.Errorf("then %v", third)
+	w := &way{c: &connection{}, waiting: parcels, isBusy: true}
+	for i, want := range []map[topicPartition][]*parcel{
+		{one: parcels[:2], other: parcels[2:3]},
+		{one: parcels[3:5], other: parcels[5:6]},
+		{other: parcels[6:7]},
+		{one: parcels[7:]},
+	} {
+		if got := w.load(); !maps.EqualFunc(got, want, slices.Equal) || !w.isBusy {
+			t.Errorf("request %d has %v, want %v", i, got, want)
+		}
 	}
 	if last := w.load(); len(last) != 0 || w.isBusy {
 		t.Errorf("at last %v", last)
 	}
 }
 
-func TestSequenceNumbersBeginAgain(t *testing.T) {
+func TestWhatFailedOrWasNotSentComesBackInItsOrder(t *testing.T) {
 	t.Parallel()
-	at := topicPartition{"t", 0}
-	c := &connection{sequences: map[topicPartition]int32{at: math.MaxInt32 - 1}}
-	if a, b, d := c.number(at, 3), c.number(at, 5), c.number(at, 1); a != math.MaxInt32-1 || b != 1 || d != 6 {
-		t.Errorf("%d, %d, %d", a, b, d)
-	}
-}
-
-func TestWhatFailedComesBackInItsOrder(t *testing.T) {
-	t.Parallel()
-	messages := []*sarama.ProducerMessage{{Offset: 0}, {Offset: 1}, {Offset: 2}, {Offset: 3}}
-	failed, err := undelivered([]*parcel{
-		{messages: []*sarama.ProducerMessage{messages[1], messages[3]}, err: sarama.ErrNotLeaderForPartition},
-		{messages: messages[2:3]},
-		{messages: messages[:1], err: sarama.ErrOutOfOrderSequenceNumber},
+	messages := []*sarama.ProducerMessage{{Offset: 0}, {Offset: 1}, {Offset: 2}, {Offset: 3}, {Offset: 4}}
+	sent := new(sync.WaitGroup)
+	failed := undelivered([]*parcel{
+		{messages: []*sarama.ProducerMessage{messages[1], messages[3]}, err: sarama.ErrNotLeaderForPartition, answered: sent},
+		{messages: messages[2:3], answered: sent},
+		{messages: messages[:1], err: sarama.ErrRequestTimedOut, answered: sent},
+		{messages: messages[4:]},
 	}, messages)
-	if len(failed) != 3 || failed[0] != messages[0] || failed[1] != messages[1] || failed[2] != messages[3] {
+	if want := []*sarama.ProducerMessage{messages[0], messages[1], messages[3], messages[4]}; !slices.Equal(failed, want) {
 		t.Errorf("%v", failed)
 	}
-	if !errors.Is(err, sarama.ErrNotLeaderForPartition) || !errors.Is(err, sarama.ErrOutOfOrderSequenceNumber) {
-		t.Error(err)
-	}
 }
 
-// What Kafka says twice under one number it keeps once.
-func TestABatchThatTheBrokerHasIsNotKeptTwice(t *testing.T) {
+func TestNothingIsSentOnAConnectionThatHasFailed(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.createTopic()
 	producer := p.producer()
-	publish(t, producer, p.events(0, 3, 1))
+	publish(t, producer, p.events(0, 1, 1))
 	conn, err := producer.connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.users.Done()
-	conn.mu.Lock()
-	clear(conn.sequences) // as if the answer had been lost
-	conn.mu.Unlock()
-	messages, err := encodeAll(p.events(0, 3, 1))
+	producer.drop(conn)
+	messages, _, err := encodeAll(p.events(1, 3, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if failed, err := conn.send(messages); err != nil {
-		t.Fatalf("%d failed: %v", len(failed), err)
+	if failed, err := conn.send(messages, producerLimit); !errors.Is(err, errRetired) || !slices.Equal(failed, messages) {
+		t.Errorf("%d failed: %v", len(failed), err)
 	}
-	publish(t, producer, p.events(3, 4, 1))
+	publish(t, producer, p.events(1, 3, 1))
 	got := newSeen()
 	p.member(500, got.handle)
-	got.wait(within(t, time.Minute), t, 4)
+	got.wait(within(t, time.Minute), t, 3)
 	if n := got.duplicates(); n != 0 {
-		t.Errorf("%d records are there twice", n)
+		t.Errorf("%d twice", n)
+	}
+}
+
+// A topic that others made may take less than ours: a batch that is too large for it is divided, and only what is too
+// large by itself is refused.
+func TestATopicThatTakesLess(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	limit := strconv.Itoa(64 << 10)
+	p.admin(func(a sarama.ClusterAdmin) error {
+		return a.CreateTopic(p.topic, &sarama.TopicDetail{
+			NumPartitions: 1, ReplicationFactor: 1, ConfigEntries: map[string]*string{"max.message.bytes": &limit},
+		}, false)
+	})
+	body, err := json.Marshal(string(bytes.Repeat([]byte("x"), 20<<10)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := p.events(0, 20, 1)
+	for i := range events {
+		events[i].DataEncoded = body
+	}
+	producer := p.producer()
+	publish(t, producer, events)
+	large := p.events(20, 21, 1)
+	large[0].DataEncoded = slices.Concat([]byte(`"`), bytes.Repeat([]byte("x"), 70<<10), []byte(`"`))
+	if err := producer.Publish(within(t, time.Minute), large); !errors.Is(err, jobevent.ErrInvalid) {
+		t.Errorf("too large: %v", err)
+	}
+	got := newSeen()
+	p.member(500, got.handle)
+	got.wait(within(t, time.Minute), t, 20)
+	if err := got.inOrder(); err != nil {
+		t.Error(err)
 	}
 }
 
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
+	one := []*parcel{{messages: make([]*sarama.ProducerMessage, 1)}}
 	for _, c := range []struct {
 		block *sarama.ProduceResponseBlock
 		want  error
 	}{
 		{nil, sarama.ErrIncompleteResponse},
 		{&sarama.ProduceResponseBlock{}, nil},
-		{&sarama.ProduceResponseBlock{Err: sarama.ErrDuplicateSequenceNumber}, nil},
+		{&sarama.ProduceResponseBlock{Err: sarama.ErrMessageSizeTooLarge}, sarama.ErrMessageSizeTooLarge},
 		{&sarama.ProduceResponseBlock{Err: sarama.ErrTopicAuthorizationFailed}, sarama.ErrTopicAuthorizationFailed},
 	} {
-		if got := verdict(c.block); !errors.Is(got, c.want) {
+		if got := verdict(c.block, one); !errors.Is(got, c.want) {
 			t.Errorf("%+v: %v", c.block, got)
 		}
+	}
+}
+
+// Batches that go at once, and one after another, do not see each other's memory.
+func TestMemoryIsUsedAgainByNobodyTooEarly(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	p.createTopic()
+	producer := p.producer()
+	const callers, batches, size = 8, 20, 10
+	var group sync.WaitGroup
+	for i := range callers {
+		group.Go(func() {
+			for j := range batches {
+				first := (i*batches + j) * size
+				publish(t, producer, p.events(first, first+size, 3))
+			}
+		})
+	}
+	group.Wait()
+	got := newSeen()
+	p.member(500, got.handle)
+	got.wait(within(t, time.Minute), t, callers*batches*size)
+	if n := got.duplicates(); n != 0 {
+		t.Errorf("%d twice", n)
 	}
 }
