@@ -251,9 +251,12 @@ func TestDispatchingDoesNotWalkOverTheDead(t *testing.T) {
 	if done < jobs-4000 || len(say.Runs) != 1 || len(fresh.Runs) != 0 {
 		t.Fatalf("%d done, then %d and %d out", done, len(say.Runs), len(fresh.Runs))
 	}
-	for _, name := range []string{"DispatchLock", "DispatchSave", "JobsDispatch", "JobsInsert", "JobsComplete", "WorkersLive"} {
+	for name, most := range map[string]int{
+		"DispatchLock": 200, "DispatchSave": 200, "JobsDispatch": 200, "JobsComplete": 200, "WorkersLive": 200,
+		"JobsInsert": 600, // who finds a leaf full looks up its few hundred dead entries before he splits it
+	} {
 		for _, plan := range plans.Seen()[name] {
-			if blocks := plan.Hit + plan.Read; blocks > 200 {
+			if blocks := plan.Hit + plan.Read; blocks > most {
 				text, _ := json.MarshalIndent(plan, "", " ")
 				t.Errorf("%s looks at %d blocks: %s", name, blocks, text)
 			}
