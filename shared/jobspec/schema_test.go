@@ -288,6 +288,9 @@ func TestForeignSchemaGivesUpSoon(t *testing.T) {
 // A client's payload is as large as a job may be, and wrong all over.
 func TestLargePayloadIsJudgedSoon(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("how soon is no question under the race detector, which makes it ten times slower")
+	}
 	const size = jobspec.MaxJobBytes - 100
 	fill := func(open, one, end string) string { return open + strings.Repeat(one, size/len(one)) + end }
 	names := `{`

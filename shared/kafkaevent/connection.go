@@ -61,7 +61,7 @@ func (c *connection) to(leader *sarama.Broker) *way {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w := c.ways[leader.ID()]
-	if w == nil {
+	if w == nil || w.leader != leader {
 		w = &way{c: c, leader: leader}
 		c.ways[leader.ID()] = w
 	}

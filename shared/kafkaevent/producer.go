@@ -17,9 +17,11 @@ import (
 
 const (
 	publishTimeout = 30 * time.Second // whatever the caller's context says
-	publishTries   = 7
-	publishPause   = 50 * time.Millisecond // before the second try; then twice as long each time
-	recordVersion  = 2                     // of Kafka's record format, to know a record's size
+	// A leader that was killed is replaced after some ten seconds.
+	publishTries     = 12
+	publishPause     = 50 * time.Millisecond // before the second try; then twice as long each time
+	publishPauseMost = 1600 * time.Millisecond
+	recordVersion    = 2 // of Kafka's record format, to know a record's size
 	// maxPublishing bounds what hangs in sarama while a broker does not answer: further callers wait
 	// for a place as long as their context allows.
 	maxPublishing = 64
@@ -99,11 +101,11 @@ func (p *Producer) send(ctx context.Context, messages []*sarama.ProducerMessage)
 		case errors.Is(err, sarama.ErrMessageSizeTooLarge):
 			return fmt.Errorf("%w: %w", err, jobevent.ErrInvalid)
 		case errors.Is(err, errCrowded):
-			limit /= 2
+			limit = min(limit, sizeOf(failed)) / 2
 			try = 0
 		case try == publishTries || !curable(err):
 			return err
-		case !pause(ctx, publishPause<<(try-1)):
+		case !pause(ctx, min(publishPause<<(try-1), publishPauseMost)):
 			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
 		messages = failed
@@ -123,11 +125,18 @@ func (p *Producer) try(
 		p.drop(conn)
 		return messages, err
 	}
-	failed, err := conn.send(messages, limit)
-	if err != nil {
+	failed, err := conn.send(ctx, messages, limit)
+	if err != nil && !isTooLarge(err) {
 		p.drop(conn)
 	}
 	return failed, err
+}
+
+func sizeOf(messages []*sarama.ProducerMessage) (bytes int) {
+	for _, m := range messages {
+		bytes += m.ByteSize(recordVersion)
+	}
+	return bytes
 }
 
 // connect gives the current connection, to be let go with users.Done.
@@ -139,6 +148,10 @@ func (p *Producer) connect(ctx context.Context) (*connection, error) {
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err // whoever had the lock before us waited in vain for too long
+	}
+	if p.conn != nil && p.conn.isRetired() {
+		p.closing.Go(p.conn.close)
+		p.conn = nil
 	}
 	if p.conn == nil {
 		conn, err := openConnection(p.cfg)

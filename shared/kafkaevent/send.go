@@ -1,19 +1,23 @@
 package kafkaevent
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/IBM/sarama"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 // Sarama's own producers lead every message through some seven channels, which costs more than all that is done with
 // it. Here a batch of messages stays one: it is split by partition, and each broker gets what there is for it in one
-// request. One request a broker is on its way at a time, so that what comes later is there later; and with the first
-// thing that fails, nothing more is sent on a connection.
+// request. One request a broker is on its way at a time, so that what comes later is there later; and once something
+// has failed, what waits on the connection fails too.
 
 const (
 	produceVersion = 8 // of the request: Kafka 2.4 and later
@@ -40,7 +44,7 @@ type parcel struct {
 	bytes    int
 	limit    int // of the batch, in bytes
 	err      error
-	answered *sync.WaitGroup // nil: it was not sent
+	answered *sync.WaitGroup // nil: its turn has not come
 }
 
 func (p *parcel) answer(err error) {
@@ -49,13 +53,19 @@ func (p *parcel) answer(err error) {
 }
 
 // send returns the messages of which the broker has not said that it has them, in their order, and why. No batch is
-// larger than limit, unless one message is.
-func (c *connection) send(messages []*sarama.ProducerMessage, limit int) (failed []*sarama.ProducerMessage, err error) {
+// larger than limit, unless one message is. Nothing more is sent once ctx has ended: the caller may be about to send
+// what comes after it.
+func (c *connection) send(
+	ctx context.Context, messages []*sarama.ProducerMessage, limit int,
+) (failed []*sarama.ProducerMessage, err error) {
 	parcels, err := c.pack(messages, limit)
 	if err != nil {
 		return messages, err
 	}
 	for rest := parcels; len(rest) > 0; {
+		if err := ctx.Err(); err != nil {
+			return undelivered(parcels, messages), err
+		}
 		if rest, err = c.sendFirst(rest); err != nil {
 			return undelivered(parcels, messages), err
 		}
@@ -91,7 +101,7 @@ func (c *connection) sendFirst(parcels []*parcel) (rest []*parcel, err error) {
 	var causes []error
 	for at, p := range first {
 		if p.err != nil {
-			causes = append(causes, fmt.Errorf("partition %d: %w", at.id, p.err))
+			causes = append(causes, fmt.Errorf("%s/%d: %w", at.topic, at.id, p.err))
 		}
 	}
 	return rest, errors.Join(causes...)
@@ -115,25 +125,19 @@ func undelivered(parcels []*parcel, messages []*sarama.ProducerMessage) (failed 
 
 // pack splits messages by partition, and where they are more than a batch may weigh.
 func (c *connection) pack(messages []*sarama.ProducerMessage, limit int) ([]*parcel, error) {
-	type partitions struct {
-		n  int32
-		by sarama.Partitioner
-	}
 	var parcels []*parcel
-	known, open := map[string]partitions{}, map[topicPartition]*parcel{}
+	known, open := map[string]int32{}, map[topicPartition]*parcel{}
 	for _, m := range messages {
-		of, ok := known[m.Topic]
-		if !ok {
+		if known[m.Topic] == 0 {
 			n, err := c.partitions(m.Topic)
 			if err != nil {
 				return nil, err
 			}
-			of = partitions{n, c.client.Config().Producer.Partitioner(m.Topic)}
-			known[m.Topic] = of
+			known[m.Topic] = n
 		}
-		id, err := of.by.Partition(m, of.n)
-		if err != nil {
-			return nil, err
+		id := rand.Int32N(known[m.Topic])
+		if m.Key != nil {
+			id = jobevent.PartitionOf(string(bytesOf(m.Key)), known[m.Topic])
 		}
 		to, size := topicPartition{m.Topic, id}, m.ByteSize(recordVersion)
 		p := open[to]
@@ -247,7 +251,7 @@ func (w *way) produce(batches map[topicPartition][]*parcel) {
 		if failure == nil {
 			failure = verdict(answer.GetBlock(at.topic, at.id), parcels)
 		}
-		if verdicts[at] = failure; failure != nil {
+		if verdicts[at] = failure; failure != nil && !isTooLarge(failure) {
 			w.c.retire()
 		}
 	}
@@ -283,11 +287,18 @@ func verdict(block *sarama.ProduceResponseBlock, parcels []*parcel) error {
 		return sarama.ErrIncompleteResponse
 	case block.Err == sarama.ErrNoError:
 		return nil
-	case block.Err == sarama.ErrMessageSizeTooLarge && (len(parcels) > 1 || len(parcels[0].messages) > 1):
+	case block.Err != sarama.ErrMessageSizeTooLarge && block.Err != sarama.ErrMessageSetSizeTooLarge:
+		return block.Err
+	case len(parcels) > 1 || len(parcels[0].messages) > 1:
 		return errCrowded
 	default:
-		return block.Err
+		return sarama.ErrMessageSizeTooLarge
 	}
+}
+
+// isTooLarge: the broker would take something else.
+func isTooLarge(err error) bool {
+	return errors.Is(err, errCrowded) || errors.Is(err, sarama.ErrMessageSizeTooLarge)
 }
 
 // batchMemory is what sarama wants to have of a batch besides its messages.

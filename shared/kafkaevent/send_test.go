@@ -95,7 +95,7 @@ func TestNothingIsSentOnAConnectionThatHasFailed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if failed, err := conn.send(messages, producerLimit); !errors.Is(err, errRetired) || !slices.Equal(failed, messages) {
+	if failed, err := conn.send(t.Context(), messages, producerLimit); !errors.Is(err, errRetired) || !slices.Equal(failed, messages) {
 		t.Errorf("%d failed: %v", len(failed), err)
 	}
 	publish(t, producer, p.events(1, 3, 1))
@@ -143,17 +143,21 @@ func TestATopicThatTakesLess(t *testing.T) {
 
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
-	one := []*parcel{{messages: make([]*sarama.ProducerMessage, 1)}}
+	one, two := &parcel{messages: make([]*sarama.ProducerMessage, 1)}, &parcel{messages: make([]*sarama.ProducerMessage, 2)}
 	for _, c := range []struct {
 		block *sarama.ProduceResponseBlock
+		of    []*parcel
 		want  error
 	}{
-		{nil, sarama.ErrIncompleteResponse},
-		{&sarama.ProduceResponseBlock{}, nil},
-		{&sarama.ProduceResponseBlock{Err: sarama.ErrMessageSizeTooLarge}, sarama.ErrMessageSizeTooLarge},
-		{&sarama.ProduceResponseBlock{Err: sarama.ErrTopicAuthorizationFailed}, sarama.ErrTopicAuthorizationFailed},
+		{nil, []*parcel{one}, sarama.ErrIncompleteResponse},
+		{&sarama.ProduceResponseBlock{}, []*parcel{one}, nil},
+		{&sarama.ProduceResponseBlock{Err: sarama.ErrMessageSizeTooLarge}, []*parcel{one}, sarama.ErrMessageSizeTooLarge},
+		{&sarama.ProduceResponseBlock{Err: sarama.ErrMessageSetSizeTooLarge}, []*parcel{one}, sarama.ErrMessageSizeTooLarge},
+		{&sarama.ProduceResponseBlock{Err: sarama.ErrMessageSizeTooLarge}, []*parcel{one, one}, errCrowded},
+		{&sarama.ProduceResponseBlock{Err: sarama.ErrMessageSetSizeTooLarge}, []*parcel{two}, errCrowded},
+		{&sarama.ProduceResponseBlock{Err: sarama.ErrTopicAuthorizationFailed}, []*parcel{two}, sarama.ErrTopicAuthorizationFailed},
 	} {
-		if got := verdict(c.block, one); !errors.Is(got, c.want) {
+		if got := verdict(c.block, c.of); !errors.Is(got, c.want) {
 			t.Errorf("%+v: %v", c.block, got)
 		}
 	}
