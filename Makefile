@@ -154,11 +154,11 @@ $(JAVASCRIPT_READY): local/examples/function-javascript/package-lock.json
 
 .PHONY: manifests
 manifests: ## build what is in knative/, validate it as a cluster would, and hold it against the code
-	$(GO_TEST) -vet=all -count=1 -C .ci/manifests ./... # what is checked lies outside the module, and Go would not see it change
+	go test -C .ci/manifests -vet=all -count=1 ./... # what is checked lies outside the module, and Go would not see it change
 
 .PHONY: test-compose
 test-compose: image-roots ## docker-compose.yml: held against the code, and started without Docker, on Apache Kafka (needs Java 17 and Maven)
-	$(GO_TEST) -vet=all -count=1 -C .ci/compose ./... -roots=$(CURDIR)/bin/images
+	go test -C .ci/compose -vet=all -count=1 ./... -roots=$(CURDIR)/bin/images
 
 .PHONY: bench
 bench: ## every measurement beside River, an hour or two; writes docs/performance/

@@ -17,8 +17,9 @@ import (
 
 const (
 	publishTimeout = 30 * time.Second // whatever the caller's context says
-	// A leader that was killed is replaced after some ten seconds.
-	publishTries     = 12
+	// A leader that was killed is replaced after some nine seconds. Whoever gives up says why, so he does before the time
+	// is over.
+	publishTriesFor  = 10 * time.Second
 	publishPause     = 50 * time.Millisecond // before the second try; then twice as long each time
 	publishPauseMost = 1600 * time.Millisecond
 	recordVersion    = 2 // of Kafka's record format, to know a record's size
@@ -92,8 +93,8 @@ func (p *Producer) Publish(ctx context.Context, events []event.Event) error {
 
 // send sends, and sends what failed again where another try can help.
 func (p *Producer) send(ctx context.Context, messages []*sarama.ProducerMessage) error {
-	limit := producerLimit
-	for try := 1; ; try++ {
+	limit, began, wait := producerLimit, time.Now(), publishPause
+	for {
 		failed, err := p.try(ctx, messages, limit)
 		switch {
 		case err == nil:
@@ -102,11 +103,12 @@ func (p *Producer) send(ctx context.Context, messages []*sarama.ProducerMessage)
 			return fmt.Errorf("%w: %w", err, jobevent.ErrInvalid)
 		case errors.Is(err, errCrowded):
 			limit = min(limit, sizeOf(failed)) / 2
-			try = 0
-		case try == publishTries || !curable(err):
+		case time.Since(began) > publishTriesFor || !curable(err):
 			return err
-		case !pause(ctx, min(publishPause<<(try-1), publishPauseMost)):
+		case !pause(ctx, wait):
 			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		default:
+			wait = min(2*wait, publishPauseMost)
 		}
 		messages = failed
 	}
