@@ -36,8 +36,9 @@ NOT_RACED := migrations infra/localpostgres infra/kubernetes local/attacks local
 	shared/jobstate/protocol shared/retrypolicy
 RACED = $(filter-out $(addprefix $(MODULE)/,$(NOT_RACED)),$(shell go list ./...))
 
-# The packages whose tests ask for a broker.
-KAFKA_SUITES = $(shell grep -rl --include='*_test.go' '"$(MODULE)/shared/kafkatest"' shared functions | xargs -r -n1 dirname | sort -u | sed 's,^,./,')
+# The packages whose tests ask for a broker, and of the gateway, which says all its events by a stage, those few tests.
+KAFKA_SUITES = $(filter-out ./functions/gateway,$(shell grep -rl --include='*_test.go' '"$(MODULE)/shared/kafkatest"' shared functions | xargs -r -n1 dirname | sort -u | sed 's,^,./,'))
+KAFKA_TESTS  = $(shell grep -lF kafkatest.Brokers functions/gateway/*_test.go | xargs -r sed -nE 's/^func (Test[A-Za-z]+).*/\1/p' | paste -sd '|')
 
 # What is in the tree now, to see whether `make generate` changes it.
 SNAPSHOT := git ls-files -z --cached --others --exclude-standard | xargs -0 sha1sum 2>/dev/null || true
@@ -118,7 +119,8 @@ test-race: ## the tests again, under the race detector: those of more than one g
 
 .PHONY: test-apache
 test-apache: ## the Kafka suites on a real Apache Kafka (needs Java 17 and Maven)
-	$(WITH_POSTGRES) $(WITH_KAFKA) $(GO_TEST) -count=1 $(KAFKA_SUITES)
+	$(WITH_POSTGRES) $(WITH_KAFKA) $(SHELL) -c '$(GO_TEST) -count=1 $(KAFKA_SUITES) && \
+		$(GO_TEST) -count=1 -run "^($(KAFKA_TESTS))$$" ./functions/gateway'
 
 .PHONY: test-kill
 test-kill: ## processes killed at random for KILL_FOR (50s), or frozen, under orders and limits; KILL_SEED repeats a run
