@@ -162,6 +162,10 @@ manifests: ## build what is in knative/, validate it as a cluster would, and hol
 test-compose: image-roots ## docker-compose.yml: held against the code, and started without Docker, on Apache Kafka (needs Java 17 and Maven)
 	go test -C .ci/compose -vet=all -count=1 ./... -roots=$(CURDIR)/bin/images
 
+.PHONY: test-images
+test-images: ## the images without Docker: built twice, looked into, and started (needs root, buildah and podman)
+	.ci/images
+
 .PHONY: bench
 bench: ## every measurement beside River, an hour or two; writes docs/performance/
 	mkdir -p docs/performance
