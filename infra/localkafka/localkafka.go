@@ -78,7 +78,7 @@ func StartEmbedded(cfg Config) (*Server, error) {
 	return &Server{address: cluster.ListenAddrs()[0], stop: stop}, nil
 }
 
-func takeFolder(dir string) (*os.File, error) {
+func takeFolder(dir string) (*folderlock.Lock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}

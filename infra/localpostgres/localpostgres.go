@@ -37,7 +37,7 @@ type Server struct {
 	port     int
 
 	mu    sync.Mutex
-	lock  *os.File // held while we own Dir
+	lock  *folderlock.Lock // held while we own Dir
 	cmd   *exec.Cmd
 	ended <-chan struct{}
 }
