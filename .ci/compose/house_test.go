@@ -19,6 +19,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/infra/freeport"
 	"github.com/jobweaver/jobweaver/infra/localkafka"
 	"github.com/jobweaver/jobweaver/infra/localpostgres"
 	"github.com/jobweaver/jobweaver/local/mailcatch"
@@ -73,7 +74,7 @@ func newHouse(t *testing.T, how launcher, startKafka func(context.Context, local
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.mails.Close() })
-	h.gateway = "http://127.0.0.1:" + freePort(t)
+	h.gateway = "http://127.0.0.1:" + freeport.For(t)
 	h.names = strings.NewReplacer("postgres:5432", postgres, "kafka:9092", kafka.Brokers()[0],
 		"http://localhost:8080", h.gateway, "file:///var/jobweaver", "file://"+how.volume(t))
 	for name := range h.project.Services {
@@ -125,7 +126,7 @@ func (h *house) startPostgres(ctx context.Context) (address string) {
 
 // environment is exactly the service's, with the names of the others as addresses, and a port of its own.
 func (h *house) environment(s types.ServiceConfig) []string {
-	port := freePort(h.t)
+	port := freeport.For(h.t)
 	if s.Name == "gateway" {
 		port = h.gateway[strings.LastIndex(h.gateway, ":")+1:]
 	}
@@ -232,20 +233,6 @@ func (h *house) stop() {
 			h.t.Logf("%s: %s", p.name, &p.out)
 		}
 	}
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }
 
 // binaries are run as plain processes, from the folders that infra/image-root made.

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/infra/childproc"
+	"github.com/jobweaver/jobweaver/infra/freeport"
 )
 
 //go:embed server.properties
@@ -98,19 +98,19 @@ func (a *apache) run(ctx context.Context) error {
 }
 
 func (a *apache) configure() (file string, err error) {
-	controller, err := freePort()
+	controller, err := freeport.Pick()
 	if err != nil {
 		return "", err
 	}
 	if a.port == 0 {
-		if a.port, err = freePort(); err != nil {
+		if a.port, err = freeport.Pick(); err != nil {
 			return "", err
 		}
 	}
 	if a.secure != nil {
 		door := *a.secure
 		if a.secure = &door; door.Port == 0 {
-			if a.secure.Port, err = freePort(); err != nil {
+			if a.secure.Port, err = freeport.Pick(); err != nil {
 				return "", err
 			}
 		}
@@ -180,13 +180,4 @@ func (a *apache) stop() error {
 		}
 	}
 	return errors.New("does not stop")
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/infra/childproc"
+	"github.com/jobweaver/jobweaver/infra/freeport"
 )
 
 // launchPatience is how long a start is tried again while what a killed server held is let go.
@@ -32,7 +32,7 @@ func (s *Server) launch(ctx context.Context) error {
 	}
 	for deadline := time.Now().Add(launchPatience); ; {
 		if anyPort {
-			port, err := freePort()
+			port, err := freeport.Pick()
 			if err != nil {
 				return err
 			}
@@ -137,15 +137,6 @@ func logFrom(log *os.File, offset int64) string {
 		return ""
 	}
 	return "\n" + strings.TrimSpace(string(text))
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 func pause(ctx context.Context, d time.Duration) error {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/jobweaver/jobweaver/infra/childproc"
+	"github.com/jobweaver/jobweaver/infra/freeport"
 	"github.com/jobweaver/jobweaver/shared/kafkatest"
 )
 
@@ -65,7 +65,7 @@ func function(t *testing.T, language string, env ...string) *program {
 // start starts a program in its folder, and waits until it listens.
 func start(t *testing.T, dir string, command []string, env ...string) *program {
 	t.Helper()
-	port := freePort(t)
+	port := freeport.For(t)
 	p := &program{url: "http://127.0.0.1:" + port, cmd: exec.Command(command[0], command[1:]...)}
 	p.cmd.Dir = dir
 	p.cmd.Env = append([]string{"HOST=127.0.0.1", "PORT=" + port, "PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, env...)
@@ -127,27 +127,6 @@ func binary(t *testing.T, name string) string {
 var building struct {
 	sync.Mutex
 	dir string
-}
-
-var ports = struct {
-	sync.Mutex
-	next int
-}{next: 15_000 + os.Getpid()%5_000}
-
-// freePort is below those that outgoing connections take.
-func freePort(t *testing.T) string {
-	t.Helper()
-	ports.Lock()
-	defer ports.Unlock()
-	for ; ports.next < 25_000; ports.next++ {
-		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(ports.next))); err == nil {
-			_ = l.Close()
-			ports.next++
-			return strconv.Itoa(ports.next - 1)
-		}
-	}
-	t.Fatal("no free port")
-	return ""
 }
 
 func TestMain(m *testing.M) {

@@ -9,12 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/jobweaver/jobweaver/infra/freeport"
 	"github.com/jobweaver/jobweaver/infra/localpostgres"
 	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/migrations"
@@ -82,7 +82,7 @@ func build(t *testing.T, p plan) *house {
 
 func (h *house) startBroker(bin string) {
 	h.t.Helper()
-	port := freePort(h.t)
+	port := freeport.For(h.t)
 	h.brokers = []string{net.JoinHostPort("127.0.0.1", port)}
 	h.broker = h.process("broker", bin, "broker", "PORT="+port, "BROKER_DIR="+h.brokerDir())
 	if err := h.broker.start(); err != nil {
@@ -144,7 +144,7 @@ func (h *house) startFunctions(bin string, plan plan) {
 			if function != "runjob" && plan.copies == 1 {
 				name = function
 			}
-			port := freePort(h.t)
+			port := freeport.For(h.t)
 			ports = append(ports, port)
 			p := h.process(name, bin, function, "HOST=127.0.0.1", "AUTH=off", "PORT="+port, "DATABASE_URL="+url,
 				"KAFKA_BROKERS="+h.brokers[0], "JOB_TYPES=WITNESS,"+otherType, "WITNESS_FILE="+h.witnessFile())
@@ -268,28 +268,4 @@ func pause(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-var ports = struct {
-	sync.Mutex
-	next int
-}{next: 20_000 + os.Getpid()%5_000}
-
-// freePort is one that no outgoing connection takes while its server is dead: those are numbered from
-// 32768 on.
-func freePort(t *testing.T) string {
-	t.Helper()
-	ports.Lock()
-	defer ports.Unlock()
-	for ; ports.next < 32_000; ports.next++ {
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(ports.next)))
-		if err != nil {
-			continue
-		}
-		_ = l.Close()
-		ports.next++
-		return strconv.Itoa(ports.next - 1)
-	}
-	t.Fatal("no free port")
-	return ""
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/infra/childproc"
+	"github.com/jobweaver/jobweaver/infra/freeport"
 )
 
 const (
@@ -39,19 +39,19 @@ type program struct {
 
 // start runs a program until it is ready.
 func (p program) start(ctx context.Context, dir string, number int) (*process, error) {
-	port, err := freePort()
+	port, err := freeport.Pick()
 	if err != nil {
 		return nil, err
 	}
 	one := &process{
-		name: fmt.Sprintf("%s-%d", p.function, number), url: "http://127.0.0.1:" + port,
+		name: fmt.Sprintf("%s-%d", p.function, number), url: fmt.Sprintf("http://127.0.0.1:%d", port),
 		log: filepath.Join(dir, p.function+".log"),
 	}
 	if one.cmd, err = commandOf(p.function); err != nil {
 		return nil, err
 	}
 	one.cmd.Env = append(one.cmd.Env, p.env...)
-	one.cmd.Env = append(one.cmd.Env, "HOST=127.0.0.1", "PORT="+port, "TMPDIR="+dir)
+	one.cmd.Env = append(one.cmd.Env, "HOST=127.0.0.1", fmt.Sprintf("PORT=%d", port), "TMPDIR="+dir)
 	log, err := os.OpenFile(one.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
@@ -134,14 +134,4 @@ func tail(path string) string {
 		return err.Error()
 	}
 	return string(text[max(0, len(text)-2000):])
-}
-
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = l.Close() }()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, err
 }

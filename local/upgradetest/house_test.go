@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,6 +21,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/infra/childproc"
+	"github.com/jobweaver/jobweaver/infra/freeport"
 	"github.com/jobweaver/jobweaver/infra/localpostgres"
 	"github.com/jobweaver/jobweaver/migrations"
 )
@@ -73,7 +73,7 @@ func open(t *testing.T, env ...string) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.brokers = net.JoinHostPort("127.0.0.1", freePort(t))
+	h.brokers = net.JoinHostPort("127.0.0.1", freeport.For(t))
 	h.startBroker()
 	h.passwords()
 	return h
@@ -158,7 +158,7 @@ func (h *house) begin(bin, function string) *process {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	port := freePort(h.t)
+	port := freeport.For(h.t)
 	p := h.launch(filepath.Base(bin)+"-"+function, filepath.Join(bin, function), append([]string{
 		"HOST=127.0.0.1", "AUTH=off", "PORT=" + port, "DATABASE_URL=" + url, "KAFKA_BROKERS=" + h.brokers,
 	}, h.env...)...)
@@ -289,26 +289,4 @@ func (p *process) await(ctx context.Context, which string, want int, within time
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-}
-
-var ports = struct {
-	sync.Mutex
-	next int
-}{next: 26_000 + os.Getpid()%3_000}
-
-// freePort is below those of outgoing connections, so that nobody takes it before its server does.
-func freePort(t *testing.T) string {
-	t.Helper()
-	ports.Lock()
-	defer ports.Unlock()
-	for ; ports.next < 32_000; ports.next++ {
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(ports.next)))
-		if err == nil {
-			_ = l.Close()
-			ports.next++
-			return strconv.Itoa(ports.next - 1)
-		}
-	}
-	t.Fatal("no free port")
-	return ""
 }
