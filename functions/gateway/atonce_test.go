@@ -159,7 +159,7 @@ func TestEqualSubmitsByAllWaysAtOnceAreOneJobWithOnePlace(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	same, other := with(`"idempotencyKey": "k", "orderingKey": "o"`), with(`"orderingKey": "o"`)
-	var all answers
+	var all, others answers
 	atOnce(100, func(i int) {
 		switch i % 5 {
 		case 0:
@@ -171,16 +171,17 @@ func TestEqualSubmitsByAllWaysAtOnceAreOneJobWithOnePlace(t *testing.T) {
 		case 3:
 			all.eventBatch(h, "other", same)
 		default:
-			h.submit(other)
+			others.insist(func() *response { return h.post("/api/jobs", other) }).want(http.StatusAccepted)
 		}
 	})
 	if len(all.ids) != 1 || all.fresh > 1 || all.conflict > 0 {
 		t.Errorf("%d jobs, %d times new, %d conflicts", len(all.ids), all.fresh, all.conflict)
 	}
-	if n := h.rows(); n != 21 {
+	n := h.rows()
+	if n < 21 || n > 21+others.unsure { // without a key each submit is a job
 		t.Errorf("%d jobs", n)
 	}
-	h.wantLine("o", 21)
+	h.wantLine("o", n)
 }
 
 func TestDifferentSubmitsOfOneKeyAtOnceAreOneJobAndConflicts(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/apikey"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
@@ -35,8 +36,11 @@ func TestWrongKeysDoNotReachTheDatabaseOneByOne(t *testing.T) {
 	try := func(key apikey.Key) error {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/jobs", nil)
 		r.Header.Set("X-Api-Key", key.Reveal())
-		_, err := gate.Who(r)
-		return err
+		for {
+			if _, err := gate.Who(r); !pgpool.IsUnavailable(err) { // it may be for a while, on a busy machine
+				return err
+			}
+		}
 	}
 	var all errgroup.Group
 	for range 1000 {
@@ -85,8 +89,8 @@ func TestAKeyRevokedElsewhereIsGoodForTenSecondsAtMost(t *testing.T) {
 	c.get("/api/jobs").want(http.StatusOK)
 	h.sql("update api_keys set revoked_at = now() where key_id = $1", nil, c.id())
 	revoked := time.Now()
-	for c.get("/api/me").status == http.StatusOK {
-		if time.Since(revoked) > 11*time.Second {
+	for asked := time.Now(); c.get("/api/me").status == http.StatusOK; asked = time.Now() {
+		if asked.Sub(revoked) > 11*time.Second {
 			t.Fatal("it is still good")
 		}
 		<-time.After(50 * time.Millisecond)

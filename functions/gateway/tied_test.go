@@ -119,7 +119,7 @@ func TestAJobThatComesAfterNoJobIsRefusedAlone(t *testing.T) {
 func TestARepeatThatComesAfterItsTimeToExpireIsAnsweredAsTheFirst(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	at := time.Now().Add(2 * time.Second).UTC()
+	at := time.Now().Add(5 * time.Second).UTC()
 	expires := func(members string) string {
 		return with(members + fmt.Sprintf(`"expiresAt": %q`, at.Format(time.RFC3339Nano)))
 	}

@@ -87,7 +87,7 @@ func TestAttemptsOfADeadWorkerAreSaidLost(t *testing.T) {
 	h.exec("UPDATE workers SET seen_at = now() - interval '1 minute'")
 	h.start(func(_ *Config, times *timing) {
 		times.beatAtMost, times.beatAtLeast = 10*time.Millisecond, 20*time.Millisecond
-		times.silence = 100 * time.Millisecond // from when on it may judge
+		times.silence = time.Second // from when on it may judge
 	})
 	if got := h.failed(run); got.Kind != jobevent.KindLost || got.WorkerID != "dead" {
 		t.Errorf("said %+v", got)
@@ -96,7 +96,10 @@ func TestAttemptsOfADeadWorkerAreSaidLost(t *testing.T) {
 
 func TestHeldAttemptsGoBackWhenAnotherWorkerIsFree(t *testing.T) {
 	h := newHouse(t)
-	w := h.start(func(c *Config, times *timing) { c.PoolSize, times.heldAtMost = 1, 50*time.Millisecond })
+	w := h.start(func(c *Config, times *timing) {
+		c.PoolSize, times.heldAtMost = 1, 50*time.Millisecond
+		times.beatAtMost, times.beatAtLeast = 5*time.Second, 5*time.Second // the next one would hand back what is left
+	})
 	runs := []jobevent.Run{h.run("BLOCK", ""), h.run("BLOCK", ""), h.run("BLOCK", ""), h.run("BLOCK", "")}
 	for i := range runs {
 		runs[i].Rank = runs[i].Rank.Add(time.Duration(i) * time.Second)
@@ -104,8 +107,9 @@ func TestHeldAttemptsGoBackWhenAnotherWorkerIsFree(t *testing.T) {
 	h.order(runs[0])
 	h.untilStarted(runs[0])
 	h.order(runs[1:]...)
-	h.untilHeld(w, 3)
-	h.exec("INSERT INTO workers (worker_id, queues, free) VALUES ('free', ARRAY[$1, 'other'], 2), ('elsewhere', '{other}', 5)", h.queue)
+	w.untilPool(h, "all are held for too long", func(p *pool) bool { return len(p.overdueHeld(w.timing.heldAtMost)) == 3 })
+	h.exec(`INSERT INTO workers (worker_id, queues, free, seen_at) VALUES
+		('free', ARRAY[$1, 'other'], 2, now() + interval '1 minute'), ('elsewhere', '{other}', 5, now() + interval '1 minute')`, h.queue)
 	for _, run := range runs[2:] { // the worst two
 		if got := h.failed(run); got.Kind != jobevent.KindInterrupted {
 			t.Errorf("said %+v", got)

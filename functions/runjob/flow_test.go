@@ -151,7 +151,11 @@ func TestARecordThatCannotBeReadIsADeadLetter(t *testing.T) {
 func TestNoOpJobsFlow(t *testing.T) {
 	h := newHouse(t)
 	h.start(nil)
-	runs := make([]jobevent.Run, 5000)
+	n := 5000
+	if testing.Short() { // under the race detector each takes several times as long
+		n /= 2
+	}
+	runs := make([]jobevent.Run, n)
 	for i := range runs {
 		runs[i] = h.run("SIMULATION", noop)
 	}

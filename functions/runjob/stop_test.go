@@ -56,7 +56,7 @@ func TestAStoppingWorkerEndsWhatOutlivesTheGrace(t *testing.T) {
 
 func TestAWorkerStopsWhileTheBrokerIsAway(t *testing.T) {
 	h := newHouse(t)
-	w := h.start(func(c *Config, times *timing) { c.Grace, times.flushAtMost = time.Second, 100*time.Millisecond })
+	w := h.start(func(c *Config, times *timing) { c.Grace, times.flushAtMost = 5*time.Second, 100*time.Millisecond })
 	run := h.run("BLOCK", "")
 	h.order(run)
 	h.untilStarted(run)

@@ -72,7 +72,7 @@ func hanging(t *testing.T) (i *Issuer, asked *atomic.Int32, answer chan<- struct
 func TestTokensThatComeWhileTheIssuerHangsWaitForItOnce(t *testing.T) {
 	t.Parallel()
 	i, asked, _ := hanging(t)
-	i.waits = 300 * time.Millisecond
+	i.waits = 2 * time.Second
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
