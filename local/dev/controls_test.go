@@ -15,12 +15,18 @@ type control struct {
 	Paused, Applied bool
 }
 
+// change asks until the scheduler goes by it: the gateway waits for that only a few seconds. Every change says what is
+// to hold, so that asking again changes no more.
 func change(ctx context.Context, c *client.Client, method, path, body string) (now control, err error) {
-	_, err = c.Do(ctx, method, "/api/controls/"+path, "application/json", []byte(body), &now)
-	if err == nil && !now.Applied {
-		err = fmt.Errorf("%s %s is not applied", method, path)
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		_, err = c.Do(ctx, method, "/api/controls/"+path, "application/json", []byte(body), &now)
+		if err != nil || now.Applied {
+			return now, err
+		}
+		if time.Now().After(deadline) {
+			return now, fmt.Errorf("%s %s is not applied", method, path)
+		}
 	}
-	return now, err
 }
 
 // What a pause's answer says holds: no job that comes after it starts. When it is over all of them run, the limits

@@ -91,6 +91,7 @@ func nobodyWorksOn(ctx context.Context, url string) (err error) {
 	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
 	var database string
 	for deadline := time.Now().Add(goneWithin); ; {
+		last := time.Now().After(deadline) // there is a second look, however long the first one took
 		var functions int
 		err := conn.QueryRow(ctx, `
 			select current_database(), count(*), pg_sleep(0.05) from pg_stat_activity
@@ -98,7 +99,7 @@ func nobodyWorksOn(ctx context.Context, url string) (err error) {
 		if err != nil || functions == 0 {
 			return err
 		}
-		if time.Now().After(deadline) {
+		if last {
 			return fmt.Errorf("functions have %d connections to %s: stop all of them first", functions, database)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -35,12 +36,14 @@ func TestEveryJobEndsThoughTheBrokerLosesItsData(t *testing.T) {
 	pause(submitting, 5*time.Second)
 	c.kill(target{name: "all topics", kill: h.deleteTopics, restart: h.createTopics}, 0)
 	pause(submitting, 5*time.Second)
+	failNow := l.holdFailures(submitting)
 	// Each leaves behind what it has not heard. Without outcomes the room for attempts is soon used up, so the
 	// workers go soon after the function that hears them.
 	gone := h.targetsNamed("projection", "command", "outcome", "runjob-1", "runjob-2", "ingest")
 	for i, stays := range []time.Duration{time.Second, 500 * time.Millisecond, 0, 0, time.Second, time.Second} {
 		must(t, gone[i].kill())
 		if gone[i].name == "outcome" {
+			failNow()
 			h.awaitUnheardEnds(submitting)
 		}
 		pause(submitting, stays)
@@ -70,8 +73,32 @@ func TestEveryJobEndsThoughTheBrokerLosesItsData(t *testing.T) {
 	e.summarize(t)
 }
 
-// awaitUnheardEnds waits until an attempt has failed and one has completed that outcome has not heard of. Few fail, so
-// it may take longer than a moment; a few seconds later nothing is left to end.
+// holdFailures has an attempt or more run that fail once the returned function says so.
+func (l *load) holdFailures(ctx context.Context) (failNow func()) {
+	l.house.t.Helper()
+	file := filepath.Join(l.house.dir, "fail-now")
+	s := &shape{
+		name: "fails when it is told to", payload: works(0, 0, "firstUntil", file, "failAttempts", 1),
+		request: retries(5, 100, 300), ends: one(completed),
+	}
+	var orders []*order
+	for rnd := l.rnd(); len(orders) < 4; {
+		orders = append(orders, l.newOrder(rnd, s, "batch", true))
+	}
+	l.submitAll(ctx, orders)
+	must(l.house.t, within(ctx, wipedWithin, func(ctx context.Context) error {
+		for _, o := range orders {
+			if job, err := l.house.api.Get(ctx, o.id, 0); err != nil || job.Status == "RUNNING" {
+				return err
+			}
+		}
+		return errors.New("no attempt that is to fail runs")
+	}))
+	return func() { must(l.house.t, os.WriteFile(file, nil, 0o600)) }
+}
+
+// awaitUnheardEnds waits until an attempt has failed and one has completed that outcome has not heard of. A few seconds
+// later nothing is left to end.
 func (h *house) awaitUnheardEnds(ctx context.Context) {
 	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); pause(ctx, 50*time.Millisecond) {
 		failed, err := h.lag("jobweaver-outcome", jobevent.TopicFailed)
