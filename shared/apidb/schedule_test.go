@@ -162,11 +162,12 @@ func TestMissedTicksFollowThePolicy(t *testing.T) {
 			t.Parallel()
 			h := open(t)
 			_, key := h.create(t, "a", fmt.Sprintf(`"cron": "* * * * *", "missed": %q`, policy))
-			h.exec(t, "update schedules set next_at = date_trunc('minute', now()) - interval '1 hour'")
-			// The last minute may be young enough to fire anyway.
+			// Its last minute has been over for too long to fire anyway.
+			h.exec(t, `update schedules set next_at = date_trunc('minute', now()) - interval '1 hour',
+				end_at = date_trunc('minute', now()) - interval '1 minute'`)
 			fired, _ := h.fire(t)
 			ticks := h.ticks(t, key)
-			if n := len(fired.Jobs); n < want || n > want+1 || len(ticks) != 61 || outcomes(ticks, "fired") != n {
+			if n := len(fired.Jobs); n != want || len(ticks) != 60 || outcomes(ticks, "fired") != n {
 				t.Errorf("%d jobs, ticks %+v", n, ticks)
 			}
 			for _, tick := range ticks {
@@ -216,17 +217,17 @@ func TestOverlapIsTheSchedulesChoice(t *testing.T) {
 			h := open(t)
 			_, key := h.create(t, "a", fmt.Sprintf(`"cron": "* * * * * *", "overlap": %q`, c.policy))
 			h.ago(t, "a", 0)
+			h.once(t)
 			first, _ := h.fire(t)
-			h.exec(t, "delete from schedule_ticks where job_id is null")
-			before := len(h.ticks(t, key))
 			h.exec(t, "update schedules set next_at = last_at + interval '1 s'")
+			h.once(t)
 			h.exec(t, "select pg_sleep(greatest(0, extract(epoch from next_at - clock_timestamp()))) from schedules")
 			second, _ := h.fire(t)
 			ticks := h.ticks(t, key)
 			if len(first.Jobs) != 1 || len(second.Jobs) != c.jobs || len(second.Cancels) != c.cancels {
 				t.Fatalf("fires %+v, then %+v", first, second)
 			}
-			if len(ticks) != before+1 || ticks[0].Reason != c.reason {
+			if len(ticks) != 2 || ticks[0].Reason != c.reason {
 				t.Errorf("ticks %+v", ticks)
 			}
 			if c.cancels > 0 && (second.Cancels[0].JobID != first.Jobs[0].JobID || second.Cancels[0].Number != 1) {
@@ -295,6 +296,7 @@ func TestAPauseSkipsAndIsRecorded(t *testing.T) {
 	if err != nil || !paused.Paused || paused.Upcoming(5) != nil {
 		t.Fatalf("%+v, %v", paused, err)
 	}
+	began := time.Now()
 	h.ago(t, "a", 30*time.Second)
 	if fired, next := h.fire(t); len(fired.Jobs) != 0 || next != time.Minute {
 		t.Errorf("a paused one fires %v, sleeps %s", fired, next)
@@ -307,8 +309,9 @@ func TestAPauseSkipsAndIsRecorded(t *testing.T) {
 	if err != nil || !again.NextAt.Equal(*resumed.NextAt) {
 		t.Errorf("resumed again %+v, %v", again, err)
 	}
+	most := 32 + int(time.Since(began)/time.Second)
 	ticks := h.ticks(t, key)
-	if n := len(ticks); n < 30 || n > 32 || outcomes(ticks, "skipped") != n || ticks[0].Reason != "the schedule was paused" {
+	if n := len(ticks); n < 30 || n > most || outcomes(ticks, "skipped") != n || ticks[0].Reason != "the schedule was paused" {
 		t.Errorf("ticks %+v", ticks)
 	}
 	if !ticks[0].At.Before(*resumed.NextAt) || ticks[0].At.Before(resumed.NextAt.Add(-time.Second)) {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/jobweaver/jobweaver/infra/freeport"
 )
 
 // bubble is a care for one thing, in a bubble with its own time.
@@ -181,7 +183,7 @@ func TestWhatAFunctionSaysIsOldestCountsAsACall(t *testing.T) {
 
 func TestAFunctionOnHTTPFollowsItsSink(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:"+freeport.For(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package funchost
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"strconv"
 	"sync"
@@ -201,17 +200,4 @@ func await[T any](t *testing.T, what string, from <-chan T) T {
 		t.Fatalf("never: %s", what)
 		panic("unreachable")
 	}
-}
-
-func portOf(t *testing.T, address string) int {
-	t.Helper()
-	_, text, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	port, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }

@@ -8,11 +8,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/infra/freeport"
 	"github.com/jobweaver/jobweaver/infra/localkafka"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
@@ -21,8 +23,12 @@ import (
 
 func TestABrokerThatIsAwayIsWaitedForWithoutHandlingAgain(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "broker")
-	broker, err := localkafka.StartEmbedded(localkafka.Config{Dir: dir})
+	port, err := freeport.Pick()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := localkafka.Config{Dir: filepath.Join(t.TempDir(), "broker"), Port: port}
+	broker, err := localkafka.StartEmbedded(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,21 +52,15 @@ func TestABrokerThatIsAwayIsWaitedForWithoutHandlingAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	close(release)
-	broker = restart(t, broker, dir)
+	again, err := localkafka.StartEmbedded(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broker = again
 	answered.wait(t, 10)
 	if n := handled.Load(); n != 1 {
 		t.Errorf("the batch was handled %d times", n)
 	}
-}
-
-// restart starts a stopped broker on its data and its port.
-func restart(t *testing.T, broker *localkafka.Server, dir string) *localkafka.Server {
-	t.Helper()
-	again, err := localkafka.StartEmbedded(localkafka.Config{Dir: dir, Port: portOf(t, broker.Brokers()[0])})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return again
 }
 
 func TestWhatCanNeverBePublishedHoldsNothingUp(t *testing.T) {
@@ -89,18 +89,20 @@ func TestWhatCanNeverBePublishedHoldsNothingUp(t *testing.T) {
 
 func TestThatNothingHadToBeSaidIsNoSignThatSayingWorks(t *testing.T) {
 	t.Parallel()
-	p := &publisher{
-		meter: telemetry.NewMeter("tested"), trouble: trouble{what: "publish"},
-		send: func(context.Context, []event.Event) ([]event.Event, error) { return nil, errors.New("away") },
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	if err := p.insist(ctx, []event.Event{event.New()}); err == nil {
-		t.Error("it was said")
-	}
-	if err := p.insist(t.Context(), nil); err != nil || !p.trouble.ongoing() {
-		t.Errorf("nothing: %v, and the trouble is over: %t", err, !p.trouble.ongoing())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		p := &publisher{
+			meter: telemetry.NewMeter("tested"), trouble: trouble{what: "publish"},
+			send: func(context.Context, []event.Event) ([]event.Event, error) { return nil, errors.New("away") },
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		if err := p.insist(ctx, []event.Event{event.New()}); err == nil {
+			t.Error("it was said")
+		}
+		if err := p.insist(t.Context(), nil); err != nil || !p.trouble.ongoing() {
+			t.Errorf("nothing: %v, and the trouble is over: %t", err, !p.trouble.ongoing())
+		}
+	})
 }
 
 func TestWhatIsSaidNamesWhatWasHandled(t *testing.T) {

@@ -10,13 +10,21 @@ import (
 	"time"
 )
 
-// hasty has no time for anybody; what a test waits for is beyond each of these many times over.
-var hasty = timeouts{header: 100 * time.Millisecond, read: 200 * time.Millisecond, write: 400 * time.Millisecond, idle: 100 * time.Millisecond}
+const (
+	brief     = 200 * time.Millisecond // a limit that a test goes beyond
+	fair      = 2 * time.Second        // one that something keeps first, however busy the machine is
+	unhurried = time.Hour              // no test waits for that
+)
+
+// hasty has limits for a request, and none for its answer.
+func hasty(header, read time.Duration) timeouts {
+	return timeouts{header: header, read: read, write: unhurried, idle: unhurried}
+}
 
 // drip sends a text, then a byte every few milliseconds, until the other side has enough of it.
 func drip(conn net.Conn, text string) {
 	_, err := io.WriteString(conn, text)
-	tick := time.NewTicker(hasty.header / 20)
+	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for err == nil {
 		<-tick.C
@@ -27,15 +35,20 @@ func drip(conn net.Conn, text string) {
 func TestWhoIsSlowIsSentAway(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		said   string // and then it drips
-		answer string // the beginning of what comes before the end
+		serving timeouts
+		said    string // and then it drips
+		answer  string // the beginning of what comes before the end
 	}{
-		"in its request line":         {"GE", "HTTP/1.1 400 "},
-		"in its headers":              {"GET / HTTP/1.1\r\nHost: x\r\nX-A: ", ""},
-		"in a body of known size":     {"POST /read HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n", "HTTP/1.1 200 OK\r\n"},
-		"in a body of chunks":         {"POST /read HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nfffff\r\n", "HTTP/1.1 200 OK\r\n"},
-		"in a body that nobody reads": {"POST /unread HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n", "HTTP/1.1 200 OK\r\n"},
-		"in its second request":       {"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nX-A: ", "HTTP/1.1 200 OK\r\n"},
+		"in its request line": {hasty(fair, unhurried), "GE", "HTTP/1.1 400 "},
+		"in its headers":      {hasty(brief, unhurried), "GET / HTTP/1.1\r\nHost: x\r\nX-A: ", ""},
+		"in a body of known size": {
+			hasty(unhurried, brief), "POST /read HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n", "HTTP/1.1 200 OK\r\n"},
+		"in a body of chunks": {
+			hasty(unhurried, brief), "POST /read HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nfffff\r\n", "HTTP/1.1 200 OK\r\n"},
+		"in a body that nobody reads": {
+			hasty(unhurried, brief), "POST /unread HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n", "HTTP/1.1 200 OK\r\n"},
+		"in its second request": {
+			hasty(fair, unhurried), "GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nX-A: ", "HTTP/1.1 200 OK\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -43,7 +56,7 @@ func TestWhoIsSlowIsSentAway(t *testing.T) {
 				if r.URL.Path != "/unread" {
 					_, _ = io.Copy(io.Discard, r.Body)
 				}
-			}, hasty)
+			}, c.serving)
 			conn := s.dial(t)
 			dripping := make(chan struct{})
 			go func() { defer close(dripping); drip(conn, c.said) }()
@@ -62,11 +75,18 @@ func TestWhoIsSlowIsSentAway(t *testing.T) {
 
 func TestWhoSaysNothingIsSentAway(t *testing.T) {
 	t.Parallel()
-	s := door(t, func(http.ResponseWriter, *http.Request) {}, hasty)
-	for name, said := range map[string]string{"at all": "", "more": "GET / HTTP/1.1\r\nHost: x\r\n\r\n"} {
+	for name, c := range map[string]struct {
+		serving timeouts
+		said    string
+	}{
+		"at all": {hasty(brief, unhurried), ""},
+		"more": {
+			timeouts{header: unhurried, read: unhurried, write: unhurried, idle: brief}, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if answer := s.raw(t, said); (answer == "") != (said == "") {
+			s := door(t, func(http.ResponseWriter, *http.Request) {}, c.serving)
+			if answer := s.raw(t, c.said); (answer == "") != (c.said == "") {
 				t.Errorf("answered %q", answer)
 			}
 		})
@@ -85,7 +105,7 @@ func TestWhoNeverReadsTheAnswerIsSentAway(t *testing.T) {
 			}
 		}
 		ended <- nil
-	}, hasty)
+	}, timeouts{header: unhurried, read: unhurried, write: brief, idle: unhurried})
 	if _, err := io.WriteString(s.dial(t), "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -97,14 +117,14 @@ func TestWhoNeverReadsTheAnswerIsSentAway(t *testing.T) {
 func TestAnAnswerMayTakeLongerThanItsRequest(t *testing.T) {
 	t.Parallel()
 	s := door(t, func(w http.ResponseWriter, r *http.Request) {
-		held := time.NewTimer(hasty.read + hasty.read/4) // as ?wait= does
+		held := time.NewTimer(brief + brief/4) // as ?wait= does
 		defer held.Stop()
 		select {
 		case <-held.C:
 			_, _ = io.WriteString(w, "held")
 		case <-r.Context().Done():
 		}
-	}, hasty)
+	}, hasty(unhurried, brief))
 	if got := s.do("GET", "/", ""); got.body != "held" {
 		t.Errorf("answered %+v", got)
 	}

@@ -30,7 +30,7 @@ func TestPatternsAndLongTextsInAPayloadArePaidFor(t *testing.T) {
 		}
 		began := time.Now()
 		err = schema.Check(json.RawMessage(c.payload))
-		if took := time.Since(began); !errors.Is(err, jobspec.ErrTooCostly) || took > 5*time.Second {
+		if took := time.Since(began); !errors.Is(err, jobspec.ErrTooCostly) || took > 5*time.Second && !testing.Short() {
 			t.Errorf("%s: %.100v after %v", name, err, took)
 		}
 	}

@@ -3,7 +3,6 @@ package kafkaevent
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"strconv"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 	"go.uber.org/goleak"
 
+	"github.com/jobweaver/jobweaver/infra/freeport"
 	"github.com/jobweaver/jobweaver/infra/localkafka"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkatest"
@@ -177,18 +177,14 @@ type broker struct {
 
 func newBroker(t *testing.T) *broker {
 	t.Helper()
-	b := &broker{dir: t.TempDir()}
-	b.place = placeOn(t, nil)
-	b.start()
-	t.Cleanup(b.stop)
-	b.cfg.Brokers = b.server.Brokers()
-	_, port, err := net.SplitHostPort(b.cfg.Brokers[0])
+	port, err := freeport.Pick()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.port, err = strconv.Atoi(port); err != nil {
-		t.Fatal(err)
-	}
+	b := &broker{place: placeOn(t, nil), dir: t.TempDir(), port: port}
+	b.start()
+	t.Cleanup(b.stop)
+	b.cfg.Brokers = b.server.Brokers()
 	return b
 }
 

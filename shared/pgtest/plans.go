@@ -39,7 +39,8 @@ type Plans struct {
 	byName map[string][]Node
 }
 
-// Watch is an option for pgpool.Open; planning is PostgreSQL's plan_cache_mode.
+// Watch is an option for pgpool.Open; planning is PostgreSQL's plan_cache_mode. Nothing is cut off for taking long: a
+// test fills its tables by the same pool, on whatever disk there is.
 func (p *Plans) Watch(planning string) func(*pgxpool.Config) {
 	return func(cfg *pgxpool.Config) {
 		cfg.ConnConfig.OnNotice = p.notice
@@ -47,7 +48,7 @@ func (p *Plans) Watch(planning string) func(*pgxpool.Config) {
 			"session_preload_libraries": "auto_explain", "auto_explain.log_min_duration": "0",
 			"auto_explain.log_analyze": "on", "auto_explain.log_buffers": "on", "auto_explain.log_format": "json",
 			"auto_explain.log_level": "notice", "auto_explain.log_parameter_max_length": "0",
-			"plan_cache_mode": planning,
+			"plan_cache_mode": planning, "statement_timeout": "0", "idle_in_transaction_session_timeout": "0",
 		} {
 			cfg.ConnConfig.RuntimeParams[name] = value
 		}

@@ -11,10 +11,11 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// roomy is a house with room for all.
+// roomy is a house with room for all, for as long as the test takes.
 func roomy(t *testing.T) house {
 	h := newHouse(t)
 	h.beat("w", 100_000, []int32{0, 1, 2})
+	h.exec("UPDATE workers SET seen_at = now() + interval '1 h'")
 	return h
 }
 
