@@ -78,7 +78,7 @@ func (l *load) holdFailures(ctx context.Context) (failNow func()) {
 	l.house.t.Helper()
 	file := filepath.Join(l.house.dir, "fail-now")
 	s := &shape{
-		name: "fails when it is told to", payload: works(0, 0, "firstUntil", file, "failAttempts", 1),
+		name: "fails when it is told to", payload: works(0, 0, "until", file, "failAttempts", 1),
 		request: retries(5, 100, 300), ends: one(completed),
 	}
 	var orders []*order

@@ -36,8 +36,8 @@ func TestAThousandAttemptsOfAFrozenWorkerChangeNothing(t *testing.T) {
 	sleepy := h.workers()[0]
 	asleep := filepath.Join(h.dir, "asleep")
 	for range 2 {
-		// The first attempt of each lasts until its worker is asleep, the next no time.
-		l.submitMany(rnd, &shape{name: "long at first", payload: works(0, 0, "firstUntil", asleep), ends: one(completed)}, 600)
+		// An attempt lasts until the worker is asleep, one that starts then no time.
+		l.submitMany(rnd, &shape{name: "long at first", payload: works(0, 0, "until", asleep), ends: one(completed)}, 600)
 	}
 	must(t, within(t.Context(), recoverWithin, func(context.Context) error { return h.hasStarted(sleepy, zombies) }))
 	wake, err := sleepy.freeze()

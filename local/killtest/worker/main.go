@@ -70,7 +70,7 @@ func build(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 type payload struct {
 	Key            string `json:"key"`
 	Ms             int    `json:"ms"`             // how long it works
-	FirstUntil     string `json:"firstUntil"`     // and its first attempt until there is a file of this name
+	Until          string `json:"until"`          // and until there is a file of this name
 	Deaf           bool   `json:"deaf"`           // it does not mind its context
 	FailAttempts   int    `json:"failAttempts"`   // up to this one they fail
 	Fatal          bool   `json:"fatal"`          // and then are not tried again
@@ -88,9 +88,6 @@ func (h handler) run(ctx context.Context, a *handlers.Attempt) (handlers.Result,
 	}
 	h.tell(a, p, witness.Start, "")
 	a.Log(slog.LevelInfo, "attempt "+a.Token+" runs")
-	if a.Number > 1 {
-		p.FirstUntil = ""
-	}
 	if err := work(ctx, p); err != nil {
 		h.tell(a, p, witness.End, err.Error())
 		return handlers.Result{}, err
@@ -114,11 +111,11 @@ func (h handler) run(ctx context.Context, a *handlers.Attempt) (handlers.Result,
 }
 
 func work(ctx context.Context, p payload) error {
-	for p.FirstUntil != "" && !exists(p.FirstUntil) {
+	for p.Until != "" && !exists(p.Until) {
 		select {
 		case <-time.After(100 * time.Millisecond):
 		case <-ctx.Done():
-			if !exists(p.FirstUntil) { // or it has worked enough by now
+			if !exists(p.Until) { // or it has worked enough by now
 				return context.Cause(ctx)
 			}
 		}
