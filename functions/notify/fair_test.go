@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 )
@@ -81,10 +80,7 @@ func TestADeadReceiverHoldsUpNobodyElse(t *testing.T) {
 // is, they are few.
 func (h *house) ahead(id uuid.UUID, since time.Time) (n int) {
 	h.t.Helper()
-	conn, err := pgx.Connect(h.t.Context(), h.url)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	conn := h.connect()
 	defer conn.Close(h.t.Context())
 	if err := conn.QueryRow(h.t.Context(), `select count(*) from deliveries as mine join deliveries as other
 		on other.last_try_at >= $2 and other.last_try_at < mine.last_try_at

@@ -59,12 +59,18 @@ func open(t *testing.T) *house {
 	return h
 }
 
-func (h *house) exec(sql string, args ...any) {
+func (h *house) connect() *pgx.Conn {
 	h.t.Helper()
 	conn, err := pgx.Connect(h.t.Context(), h.url)
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	return conn
+}
+
+func (h *house) exec(sql string, args ...any) {
+	h.t.Helper()
+	conn := h.connect()
 	defer conn.Close(h.t.Context())
 	if _, err := conn.Exec(h.t.Context(), sql, args...); err != nil {
 		h.t.Fatal(err)

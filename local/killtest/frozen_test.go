@@ -98,12 +98,12 @@ func must(t *testing.T, err error) {
 }
 
 // submitMany submits jobs of one shape in one batch.
-func (l *load) submitMany(rnd *rand.Rand, s *shape, n int) {
-	var orders []*order
+func (l *load) submitMany(rnd *rand.Rand, s *shape, n int) (orders []*order) {
 	for range n {
 		orders = append(orders, l.newOrder(rnd, s, "batch", true))
 	}
 	l.submitAll(l.house.t.Context(), orders)
+	return orders
 }
 
 // freezeFull freezes a worker in a moment in which attempts wait for one of its slots, or gives an error.

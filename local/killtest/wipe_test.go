@@ -81,11 +81,7 @@ func (l *load) holdFailures(ctx context.Context) (failNow func()) {
 		name: "fails when it is told to", payload: works(0, 0, "until", file, "failAttempts", 1),
 		request: retries(5, 100, 300), ends: one(completed),
 	}
-	var orders []*order
-	for rnd := l.rnd(); len(orders) < 4; {
-		orders = append(orders, l.newOrder(rnd, s, "batch", true))
-	}
-	l.submitAll(ctx, orders)
+	orders := l.submitMany(l.rnd(), s, 4)
 	must(l.house.t, within(ctx, wipedWithin, func(ctx context.Context) error {
 		for _, o := range orders {
 			if job, err := l.house.api.Get(ctx, o.id, 0); err != nil || job.Status == "RUNNING" {

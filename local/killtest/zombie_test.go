@@ -37,7 +37,7 @@ func TestAThousandAttemptsOfAFrozenWorkerChangeNothing(t *testing.T) {
 	asleep := filepath.Join(h.dir, "asleep")
 	for range 2 {
 		// An attempt lasts until the worker is asleep, one that starts then no time.
-		l.submitMany(rnd, &shape{name: "long at first", payload: works(0, 0, "until", asleep), ends: one(completed)}, 600)
+		l.submitMany(rnd, &shape{name: "until it sleeps", payload: works(0, 0, "until", asleep), ends: one(completed)}, 600)
 	}
 	must(t, within(t.Context(), recoverWithin, func(context.Context) error { return h.hasStarted(sleepy, zombies) }))
 	wake, err := sleepy.freeze()

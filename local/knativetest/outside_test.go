@@ -36,7 +36,7 @@ func newOutside(t *testing.T, secret string) *outside {
 	}
 	o := &outside{hook: hook, calls: map[string]int{}, told: map[string]map[string]string{}}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /work/{fails}", o.work)
+	mux.HandleFunc("POST /task/{fails}", o.work)
 	mux.HandleFunc("POST /ended", o.ended)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)

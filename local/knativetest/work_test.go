@@ -21,7 +21,7 @@ func (h *house) calling(o *outside, fails int, data any, more map[string]any) []
 	job := map[string]any{
 		"jobType": "FUNCTION", "callbackUrl": o.url + "/ended", "maxRetryCount": 3,
 		"retryPolicy": map[string]any{"type": "fixed", "delayMs": 200},
-		"payload":     map[string]any{"url": fmt.Sprintf("%s/work/%d", o.url, fails), "data": data},
+		"payload":     map[string]any{"url": fmt.Sprintf("%s/task/%d", o.url, fails), "data": data},
 	}
 	maps.Copy(job, more)
 	body, err := json.Marshal(job)

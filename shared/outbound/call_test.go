@@ -250,7 +250,8 @@ func TestConnectionsAreKeptButNotMany(t *testing.T) {
 			<-all
 		}
 	}))
-	var idle, closed atomic.Int32
+	var idle atomic.Int32
+	closed := make(chan struct{}, many)
 	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
 		switch s { //nolint:exhaustive // the others say nothing here
 		case http.StateNew:
@@ -258,7 +259,7 @@ func TestConnectionsAreKeptButNotMany(t *testing.T) {
 		case http.StateIdle:
 			idle.Add(1)
 		case http.StateClosed:
-			closed.Add(1)
+			closed <- struct{}{}
 		}
 	}
 	server.Start()
@@ -283,11 +284,13 @@ func TestConnectionsAreKeptButNotMany(t *testing.T) {
 	waiting.Wait()
 	close(all)
 	calls.Wait()
-	for deadline := time.Now().Add(10 * time.Second); closed.Load() < opened.Load()-maxIdleHost; {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d opened, %d closed", opened.Load(), closed.Load())
+	tooLate := time.After(10 * time.Second)
+	for n := range opened.Load() - maxIdleHost {
+		select {
+		case <-closed:
+		case <-tooLate:
+			t.Fatalf("%d opened, %d closed", opened.Load(), n)
 		}
-		time.Sleep(time.Millisecond) //nolint:forbidigo // the server's own hook has no end to wait for
 	}
 }
 
