@@ -60,6 +60,12 @@ func produce(t *testing.T, brokers []string, first, last int) {
 // consume reads the records numbered from 0 to before last.
 func consume(t *testing.T, brokers []string, last int) {
 	t.Helper()
+	consumeFrom(t, brokers, 0, last)
+}
+
+// consumeFrom reads the records from the oldest on, which has to be number first, to before last.
+func consumeFrom(t *testing.T, brokers []string, first, last int) {
+	t.Helper()
 	consumer, err := sarama.NewConsumerFromClient(client(t, brokers))
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +77,7 @@ func consume(t *testing.T, brokers []string, last int) {
 		return err
 	})
 	defer func() { _ = partition.Close() }()
-	for n := range last {
+	for n := first; n < last; n++ {
 		select {
 		case m := <-partition.Messages():
 			if string(m.Key) != strconv.Itoa(n) {
@@ -85,12 +91,17 @@ func consume(t *testing.T, brokers []string, last int) {
 
 func commit(t *testing.T, brokers []string, offset int64) {
 	t.Helper()
+	commitOf(t, brokers, group, offset)
+}
+
+func commitOf(t *testing.T, brokers []string, group string, offset int64) {
+	t.Helper()
 	request := &sarama.OffsetCommitRequest{
 		Version: 2, ConsumerGroup: group, ConsumerGroupGeneration: sarama.GroupGenerationUndefined, RetentionTime: -1,
 	}
 	request.AddBlock(topic, 0, offset, 0, "")
 	eventually(t, func() error {
-		answer, err := coordinator(t, brokers).CommitOffset(request)
+		answer, err := coordinator(t, brokers, group).CommitOffset(request)
 		if err != nil {
 			return err
 		}
@@ -103,7 +114,7 @@ func committed(t *testing.T, brokers []string) (offset int64) {
 	request := &sarama.OffsetFetchRequest{Version: 1, ConsumerGroup: group}
 	request.AddPartition(topic, 0)
 	eventually(t, func() error {
-		answer, err := coordinator(t, brokers).FetchOffset(request)
+		answer, err := coordinator(t, brokers, group).FetchOffset(request)
 		if err != nil {
 			return err
 		}
@@ -134,7 +145,7 @@ func eventually(t *testing.T, try func() error) {
 	}
 }
 
-func coordinator(t *testing.T, brokers []string) *sarama.Broker {
+func coordinator(t *testing.T, brokers []string, group string) *sarama.Broker {
 	t.Helper()
 	broker, err := client(t, brokers).Coordinator(group)
 	if err != nil {

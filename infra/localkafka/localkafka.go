@@ -15,8 +15,12 @@ import (
 	"github.com/jobweaver/jobweaver/infra/folderlock"
 )
 
-// maxMessage is what a broker takes at once: our limit of 2 MiB and room for what is around it.
-const maxMessage = 2560 << 10
+const (
+	// maxMessage is what a broker takes at once: our limit of 2 MiB and room for what is around it.
+	maxMessage = 2560 << 10
+	// segment is the size of the embedded broker's files. One goes when all of it has been trimmed.
+	segment = 16 << 20
+)
 
 // Config says where a broker keeps its data and how it is reached.
 type Config struct {
@@ -51,12 +55,15 @@ func (s *Server) SecureBrokers() []string { return []string{s.secure} }
 func (s *Server) Stop() error { return s.stop() }
 
 // StartEmbedded runs a broker that speaks Kafka's protocol within this process. With a Dir its data
-// survives any end of the process, though not one of the machine.
+// survives any end of the process, though not one of the machine. Of a topic that groups read it keeps
+// what one of them has still to read, and some thousand records before that.
 func StartEmbedded(cfg Config) (*Server, error) {
 	options := []kfake.Opt{
 		kfake.Ports(cfg.Port),
 		kfake.WithLogger(errorsOnly{}),
-		kfake.BrokerConfigs(map[string]string{"message.max.bytes": strconv.Itoa(maxMessage)}),
+		kfake.BrokerConfigs(map[string]string{
+			"message.max.bytes": strconv.Itoa(maxMessage), "log.segment.bytes": strconv.Itoa(segment),
+		}),
 	}
 	unlock := func() error { return nil }
 	if cfg.Dir != "" {
@@ -71,7 +78,9 @@ func StartEmbedded(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start broker: %w", err), unlock())
 	}
+	trimmer := startTrimmer(cluster)
 	stop := func() error {
+		trimmer.close()
 		cluster.Close()
 		return unlock()
 	}
