@@ -14,6 +14,10 @@ const (
 	// ahead is for how long a worker's queue is filled beyond its slots: no-op jobs never run dry, and
 	// ten-minute jobs, whose rate is nothing, never pile up.
 	ahead = 250 * time.Millisecond
+	// lot is how many attempts of one step go to the same partition of a worker before the next one has a
+	// turn. A partition more is a batch of records more for broker, producer and worker, which costs as much
+	// as some ten records; and a worker does not care from which of its partitions an attempt comes.
+	lot = 64
 	// homelessMost is how much of a queue goes out that no worker serves, so that lag can wake one.
 	homelessMost = 16
 )
@@ -46,7 +50,7 @@ func newRoom(live []gen.WorkersLiveRow, out outs) (*room, error) {
 	owner := map[seat]*workerRoom{}
 	for _, row := range live {
 		w := &workerRoom{
-			id: row.WorkerID, slots: int(row.Slots), turn: rand.IntN(jobevent.RunPartitions),
+			id: row.WorkerID, slots: int(row.Slots), turn: lot * rand.IntN(jobevent.RunPartitions),
 			prefetch: int(row.Rate * ahead.Seconds()),
 		}
 		if err := json.Unmarshal(row.Partitions, &w.partitions); err != nil {
@@ -109,9 +113,9 @@ func (r *room) take(queue string, n int) []place {
 			break
 		}
 		w.used++
-		w.turn++
 		partitions := w.partitions[queue]
-		places = append(places, place{int16(partitions[w.turn%len(partitions)]), w})
+		places = append(places, place{int16(partitions[w.turn/lot%len(partitions)]), w})
+		w.turn++
 	}
 	return places
 }

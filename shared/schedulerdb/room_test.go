@@ -133,3 +133,23 @@ func TestAStoppingWorkerAddsNoRoom(t *testing.T) {
 		t.Errorf("%d out", len(say.Runs))
 	}
 }
+
+func TestAStepFillsOnePartitionBeforeTheNext(t *testing.T) {
+	h := newHouse(t)
+	h.beat("w1", 1000, []int32{0, 1, 2, 3, 4, 5})
+	by := map[int16]int{}
+	for _, run := range h.ingest(newJobs(2 * lot)...).Runs {
+		by[*run.Partition]++
+	}
+	if len(by) != 2 {
+		t.Errorf("two lots went to %v", by)
+	}
+	for range 20 { // one at random: not always the same
+		for _, run := range h.ingest(newJob()).Runs {
+			by[*run.Partition]++
+		}
+	}
+	if len(by) < 3 {
+		t.Errorf("jobs on their own went to %v", by)
+	}
+}
