@@ -62,8 +62,7 @@ func TestSinglesThatComeTogetherGoTogetherAndEachHasItsAnswer(t *testing.T) {
 			})
 		}
 		all.Wait()
-		// Who is first goes at once, in two, perhaps alone; the others in one. The bad one's company goes again,
-		// each alone.
+		// Who is first goes at once, perhaps alone; the others in one. The bad one's company goes again, each alone.
 		together, inAll := 0, 0
 		for _, n := range store.batches {
 			if n > 1 {
@@ -110,5 +109,38 @@ func TestWhoLeavesHoldsNobodyUp(t *testing.T) {
 		if waited := time.Since(began); waited > time.Minute {
 			t.Errorf("waited %s for a store that hangs", waited)
 		}
+	})
+}
+
+func TestASlowStatementHoldsUpOnlyItsOwn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		slow := make(chan struct{})
+		insert := func(_ context.Context, jobs []apidb.NewJob) ([]apidb.Accepted, error) {
+			if len(jobs) == 1 && jobs[0].EventID == "slow" {
+				<-slow
+			}
+			return make([]apidb.Accepted, len(jobs)), nil
+		}
+		singles := &together{insert: insert, patience: time.Minute}
+		add := func(id string) time.Duration {
+			began := time.Now()
+			if _, err := singles.add(t.Context(), apidb.NewJob{EventID: id}); err != nil {
+				t.Error(err)
+			}
+			return time.Since(began)
+		}
+		var held sync.WaitGroup
+		held.Go(func() { add("slow") })
+		synctest.Wait()
+		if took := add("quick"); took != togetherSlow {
+			t.Errorf("who came first waited %s for a slow statement", took)
+		}
+		time.Sleep(time.Second)
+		if took := add("quick"); took != 0 {
+			t.Errorf("who came later waited %s", took)
+		}
+		close(slow)
+		held.Wait()
 	})
 }
