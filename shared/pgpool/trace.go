@@ -10,7 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// spans is the pgx.QueryTracer of a database: a statement has a span where its context has one.
+// spans is the pgx.QueryTracer and pgx.BatchTracer of a database: a statement has a span where its context has one.
 type spans struct{ database string }
 
 // TraceQueryStart is pgx.QueryTracer's.
@@ -20,9 +20,30 @@ func (s spans) TraceQueryStart(ctx context.Context, _ *pgx.Conn, query pgx.Trace
 
 // TraceQueryEnd is pgx.QueryTracer's.
 func (spans) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, end pgx.TraceQueryEndData) {
+	queried(ctx, end.Err)
+}
+
+// TraceBatchStart is pgx.BatchTracer's. What is sent at once has one span.
+func (s spans) TraceBatchStart(ctx context.Context, _ *pgx.Conn, start pgx.TraceBatchStartData) context.Context {
+	texts := make([]string, len(start.Batch.QueuedQueries))
+	for i, query := range start.Batch.QueuedQueries {
+		texts[i] = query.SQL
+	}
+	return telemetry.Query(ctx, s.database, texts...)
+}
+
+// TraceBatchQuery is pgx.BatchTracer's.
+func (spans) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+// TraceBatchEnd is pgx.BatchTracer's.
+func (spans) TraceBatchEnd(ctx context.Context, _ *pgx.Conn, end pgx.TraceBatchEndData) {
+	queried(ctx, end.Err)
+}
+
+func queried(ctx context.Context, err error) {
 	code := ""
-	if refused := (*pgconn.PgError)(nil); errors.As(end.Err, &refused) {
+	if refused := (*pgconn.PgError)(nil); errors.As(err, &refused) {
 		code = refused.Code
 	}
-	telemetry.Queried(ctx, code, end.Err)
+	telemetry.Queried(ctx, code, err)
 }

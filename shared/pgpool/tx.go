@@ -16,8 +16,12 @@ const txTries = 5
 // (deadlock, serialization): then fn runs again, so it must have no effect but through tx. The error
 // is classified as by Classify.
 func Tx(ctx context.Context, pool *pgxpool.Pool, fn func(tx pgx.Tx) error) error {
+	return repeated(ctx, func() error { return pgx.BeginFunc(ctx, pool, fn) })
+}
+
+func repeated(ctx context.Context, transaction func() error) error {
 	for try := 1; ; try++ {
-		err := pgx.BeginFunc(ctx, pool, fn)
+		err := transaction()
 		if !isConflict(err) || try == txTries {
 			return Classify(err)
 		}

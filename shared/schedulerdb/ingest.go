@@ -31,8 +31,13 @@ func (s *Store) Ingest(ctx context.Context, created []jobevent.Created) (Say, er
 	for len(created) > 0 {
 		n := partOf(created)
 		var say Say
-		err := s.txSay(ctx, &say, func(q *gen.Queries) (err error) {
-			say, err = s.ingest(ctx, q, created[:n])
+		ids := createdIDs(created[:n])
+		err := s.txSayAhead(ctx, &say, func(q *gen.Queries) {
+			_, _ = q.DispatchLock(ctx)
+			_, _ = q.JobsKnown(ctx, ids)
+			_, _ = q.WorkersLive(ctx, silentAfter)
+		}, func(q *gen.Queries) (err error) {
+			say, err = s.ingest(ctx, q, created[:n], ids)
 			return err
 		})
 		if err != nil {
@@ -59,12 +64,14 @@ func partOf(created []jobevent.Created) int {
 	return len(created)
 }
 
-func (s *Store) ingest(ctx context.Context, q *gen.Queries, created []jobevent.Created) (say Say, err error) {
+func (s *Store) ingest(
+	ctx context.Context, q *gen.Queries, created []jobevent.Created, ids []uuid.UUID,
+) (say Say, err error) {
 	l, err := s.lockDispatch(ctx, q)
 	if err != nil {
 		return say, err
 	}
-	known, err := q.JobsKnown(ctx, createdIDs(created))
+	known, err := q.JobsKnown(ctx, ids)
 	if err != nil {
 		return say, fmt.Errorf("look for known jobs: %w", err)
 	}

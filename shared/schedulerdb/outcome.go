@@ -40,12 +40,35 @@ func (s *Store) Settle(ctx context.Context, outcomes []Outcome) (Say, error) {
 	}
 	// In the order in which JobsLock takes rows; of one job's, in the order in which they were said.
 	slices.SortStableFunc(outcomes, func(a, b Outcome) int { return bytes.Compare(a.JobID[:], b.JobID[:]) })
+	plain, others := split(outcomes)
+	completed := completeParams(plain)
+	var ahead func(q *gen.Queries)
+	if len(others) == 0 {
+		ahead = func(q *gen.Queries) {
+			_, _ = q.JobsComplete(ctx, completed)
+			_, _ = q.DispatchLock(ctx)
+		}
+	}
 	var say Say
-	err = s.txSay(ctx, &say, func(q *gen.Queries) (err error) {
+	err = s.txSayAhead(ctx, &say, ahead, func(q *gen.Queries) (err error) {
 		say = Say{}
 		news := newTally()
-		if say.Jobs, err = s.settle(ctx, q, outcomes, &news); err != nil {
-			return err
+		if len(others) > 0 {
+			// The plain ones too: who takes his rows in two goes meets others in the wrong order.
+			jobs, err := lockJobs(ctx, q, jobIDs(outcomes))
+			if err != nil {
+				return err
+			}
+			if say.Jobs, err = s.apply(ctx, q, "outcome", others, jobs, &news); err != nil {
+				return err
+			}
+		}
+		if len(plain) > 0 {
+			done, err := complete(ctx, q, plain, completed, &news)
+			if err != nil {
+				return err
+			}
+			say.Jobs = append(say.Jobs, done...)
 		}
 		if len(say.Jobs) < len(outcomes) {
 			if err := again(ctx, q, jobIDs(outcomes), &say, &news); err != nil {
@@ -57,10 +80,9 @@ func (s *Store) Settle(ctx context.Context, outcomes []Outcome) (Say, error) {
 	return say, err
 }
 
-// settle takes the plain way for a job whose attempt completed, and the long way, under a lock and
-// through the rules of jobstate, for all others.
-func (s *Store) settle(ctx context.Context, q *gen.Queries, outcomes []Outcome, news *tally) ([]Snapshot, error) {
-	var plain, others []Outcome
+// split gives those that take the plain way, a job whose attempt completed, and those that take the long way, under a
+// lock and through the rules of jobstate.
+func split(outcomes []Outcome) (plain, others []Outcome) {
 	for i, o := range outcomes {
 		isOnly := (i == 0 || outcomes[i-1].JobID != o.JobID) && (i == len(outcomes)-1 || outcomes[i+1].JobID != o.JobID)
 		if o.Kind == jobstate.KindCompleted && isOnly {
@@ -69,20 +91,7 @@ func (s *Store) settle(ctx context.Context, q *gen.Queries, outcomes []Outcome, 
 			others = append(others, o)
 		}
 	}
-	if len(others) == 0 {
-		return complete(ctx, q, plain, news)
-	}
-	// The plain ones too: who takes his rows in two goes meets others in the wrong order.
-	jobs, err := lockJobs(ctx, q, jobIDs(outcomes))
-	if err != nil {
-		return nil, err
-	}
-	saved, err := s.apply(ctx, q, "outcome", others, jobs, news)
-	if err != nil || len(plain) == 0 {
-		return saved, err
-	}
-	completed, err := complete(ctx, q, plain, news)
-	return append(saved, completed...), err
+	return plain, others
 }
 
 // apply settles by the rules of jobstate, on rows that are locked.
@@ -108,9 +117,11 @@ func jobIDs(outcomes []Outcome) []uuid.UUID {
 	return ids
 }
 
-// complete takes outcomes in the order of their jobs.
-func complete(ctx context.Context, q *gen.Queries, outcomes []Outcome, news *tally) ([]Snapshot, error) {
-	rows, err := q.JobsComplete(ctx, completeParams(outcomes))
+// complete takes outcomes in the order of their jobs, and as parameters.
+func complete(
+	ctx context.Context, q *gen.Queries, outcomes []Outcome, p gen.JobsCompleteParams, news *tally,
+) ([]Snapshot, error) {
+	rows, err := q.JobsComplete(ctx, p)
 	if err != nil {
 		return nil, fmt.Errorf("complete jobs: %w", err)
 	}

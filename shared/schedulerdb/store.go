@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/jobweaver/jobweaver/shared/pgpool"
@@ -86,12 +85,27 @@ func (s *Store) Connections() telemetry.Pool { return pgpool.Figures(s.pool) }
 func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
 
 func (s *Store) tx(ctx context.Context, body func(q *gen.Queries) error) error {
-	return pgpool.Tx(ctx, s.pool, func(tx pgx.Tx) error { return body(gen.New(tx)) })
+	return s.txAhead(ctx, nil, body)
+}
+
+// txAhead is tx with what body asks first, as pgpool.TxInFlights has it.
+func (s *Store) txAhead(ctx context.Context, ahead func(q *gen.Queries), body func(q *gen.Queries) error) error {
+	var noted func(pgpool.DB)
+	if ahead != nil {
+		noted = func(db pgpool.DB) { ahead(gen.New(db)) }
+	}
+	return pgpool.TxInFlights(ctx, s.pool, noted, func(db pgpool.DB) error { return body(gen.New(db)) })
 }
 
 // txSay is tx with what is to be said of it; what happened is counted when it is committed.
 func (s *Store) txSay(ctx context.Context, say *Say, body func(q *gen.Queries) error) error {
-	err := s.tx(ctx, body)
+	return s.txSayAhead(ctx, say, nil, body)
+}
+
+func (s *Store) txSayAhead(
+	ctx context.Context, say *Say, ahead func(q *gen.Queries), body func(q *gen.Queries) error,
+) error {
+	err := s.txAhead(ctx, ahead, body)
 	if err == nil {
 		say.count()
 	}

@@ -83,9 +83,9 @@ func (t *Tracing) OfJob(ctx context.Context, traceID, jobID uuid.UUID, name stri
 
 type queryKey struct{}
 
-// Query begins the span of a statement, where the context has one that is kept. Neither the statement nor its arguments
-// are told, but its name.
-func Query(ctx context.Context, database, sql string) context.Context {
+// Query begins the span of a statement, or of some that are sent at once, where the context has one that is kept.
+// Neither the statements nor their arguments are told, but their names.
+func Query(ctx context.Context, database string, sql ...string) context.Context {
 	here := trace.SpanContextFromContext(ctx)
 	if !here.IsSampled() {
 		return ctx
@@ -94,7 +94,11 @@ func Query(ctx context.Context, database, sql string) context.Context {
 	if t == nil {
 		return ctx
 	}
-	name := statement(sql)
+	names := make([]string, len(sql))
+	for i, text := range sql {
+		names[i] = statement(text)
+	}
+	name := strings.Join(names, " ")
 	_, span := t.start(ctx, beginning{
 		name: name, kind: trace.SpanKindClient, parent: here,
 		attrs: []attribute.KeyValue{
