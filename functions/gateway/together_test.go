@@ -136,7 +136,7 @@ func TestASlowStatementHoldsUpOnlyItsOwn(t *testing.T) {
 		if took := add("quick"); took != togetherSlow {
 			t.Errorf("who came first waited %s for a slow statement", took)
 		}
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		if took := add("quick"); took != 0 {
 			t.Errorf("who came later waited %s", took)
 		}
