@@ -17,7 +17,7 @@ import (
 // lookEvery is how often the API is asked for what it has not yet to say.
 const lookEvery = 20 * time.Millisecond
 
-// ErrRefused is a 503: the house has no room or no store for the moment.
+// ErrRefused is a 503 or a 429: the house has no room or no store for the moment, or not for so many questions.
 var ErrRefused = errors.New("refused for the moment")
 
 // API is one gateway, with connections that are kept.
@@ -60,7 +60,7 @@ func (a *API) call(ctx context.Context, method, path string, body []byte, want i
 	switch res.StatusCode {
 	case want:
 		return answer, nil
-	case http.StatusServiceUnavailable:
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		return nil, fmt.Errorf("%s %s: %w", method, path, ErrRefused)
 	default:
 		return nil, fmt.Errorf("%s %s: %s %s", method, path, res.Status, answer[:min(len(answer), 500)])

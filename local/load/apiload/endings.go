@@ -3,6 +3,7 @@ package apiload
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -39,6 +40,9 @@ func (a *API) Drained(ctx context.Context) error {
 func (a *API) Completed(ctx context.Context, id string) (Job, error) {
 	for {
 		job, err := a.Get(ctx, id, 30*time.Second)
+		if errors.Is(err, ErrRefused) && until(ctx, time.Now().Add(time.Second)) {
+			continue
+		}
 		if err != nil {
 			return job, fmt.Errorf("follow job %s: %w", id, err)
 		}

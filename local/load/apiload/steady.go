@@ -27,7 +27,7 @@ type Latencies struct {
 	Post      []time.Duration // until the POST was answered
 	Start     []time.Duration // until the handler ran
 	Completed []time.Duration // until GET ?wait= said COMPLETED
-	Refused   int             // POSTs that were answered with 503
+	Refused   int             // POSTs that were answered with 503 or 429
 }
 
 // posted is one job that was taken.

@@ -56,6 +56,7 @@ type Options struct {
 	BacklogMost int           // caps every backlog
 	Soak        time.Duration
 	SoakRate    float64 // 0: 70 % of the measured maximum
+	SoakBatch   int     // jobs in a POST of the soak
 
 	Out io.Writer
 }

@@ -16,7 +16,6 @@ import (
 
 const (
 	soakShare  = .7 // of the measured maximum
-	soakBatch  = 50 // jobs in a POST: an even stream
 	soakProbes = 20 // single jobs a second that are followed
 	soakBusy   = 64 // POSTs on their way at most
 )
@@ -29,10 +28,10 @@ func (b *bench) soak(ctx context.Context) error {
 			return err
 		}
 		step := min(time.Minute, max(b.Soak/5, time.Second))
-		result := &figures.Soak{Rate: rate}
+		result := &figures.Soak{Rate: rate, Batch: b.SoakBatch}
 		b.results.Soak = result
-		b.sayf("%v at %.0f jobs/s", b.Soak, rate)
-		stream := &stream{api: h.api, rate: rate}
+		b.sayf("%v at %.0f jobs/s, %d in a POST", b.Soak, rate, b.SoakBatch)
+		stream := &stream{api: h.api, rate: rate, batch: b.SoakBatch}
 		both, running := errgroup.WithContext(ctx)
 		streaming, enough := context.WithCancel(running)
 		both.Go(func() error { return stream.run(streaming) })
@@ -101,28 +100,29 @@ func minuteLine(m figures.Minute) string {
 		m.PostgresMiB, m.DeadRows, m.BytesPerJob, m.BacklogAtEnd)
 }
 
-// stream hands in small batches at an even rate.
+// stream hands in batches at an even rate.
 type stream struct {
 	api      *apiload.API
 	rate     float64
+	batch    int // jobs in a POST
 	accepted atomic.Int64
 }
 
 func (s *stream) run(ctx context.Context) error {
-	body := apiload.Batch(noop, soakBatch)
+	body := apiload.Batch(noop, s.batch)
 	all, posting := errgroup.WithContext(ctx)
 	all.SetLimit(soakBusy)
 	begin := time.Now()
 	for i := 0; ; i++ {
-		due := begin.Add(time.Duration(float64(i*soakBatch) / s.rate * float64(time.Second)))
+		due := begin.Add(time.Duration(float64(i*s.batch) / s.rate * float64(time.Second)))
 		if err := pass(posting, time.Until(due)); err != nil {
 			return all.Wait()
 		}
 		all.Go(func() error {
-			_, err := s.api.SubmitBatch(posting, body, soakBatch)
+			_, err := s.api.SubmitBatch(posting, body, s.batch)
 			switch {
 			case err == nil:
-				s.accepted.Add(soakBatch)
+				s.accepted.Add(int64(s.batch))
 			case errors.Is(err, apiload.ErrRefused) || ctx.Err() != nil:
 				err = nil
 			}

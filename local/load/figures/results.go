@@ -141,7 +141,8 @@ type Statement struct {
 
 // Soak is part 6.
 type Soak struct {
-	Rate    float64  `json:"rate"` // jobs a second, asked for
+	Rate    float64  `json:"rate"`  // jobs a second, asked for
+	Batch   int      `json:"batch"` // jobs in a POST
 	Minutes []Minute `json:"minutes"`
 }
 
