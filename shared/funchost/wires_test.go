@@ -26,6 +26,7 @@ func TestHTTPIsServedOverTLSWithTheCertificateOfTheDay(t *testing.T) {
 	ca := certtest.New(t)
 	files := certtest.NewDir(t, nil, ca.Issue(t, "127.0.0.1"))
 	s := newSite(t, Config{TLS: TLS{CertFile: files.Cert(), KeyFile: files.Key()}}, Function{Tick: neverTick})
+	s.awaitReady(ca)
 	for _, path := range []string{livenessPath, readinessPath, "/metrics"} {
 		res, err := s.secure(ca, nil, path)
 		if err != nil || res.StatusCode != 200 || res.ProtoMajor != 2 {
@@ -58,6 +59,7 @@ func TestOnlyWhoShowsACertificateIsLetInWhereOneIsAskedFor(t *testing.T) {
 	files := certtest.NewDir(t, ca, ca.Issue(t, "127.0.0.1"))
 	s := newSite(t, Config{TLS: TLS{CertFile: files.Cert(), KeyFile: files.Key(), ClientCAFile: files.CA()}},
 		Function{Tick: neverTick})
+	s.awaitReady(ca)
 	ours, theirs := ca.Issue(t, "caller"), other.Issue(t, "caller")
 	for _, tt := range []struct {
 		name, path string
@@ -260,4 +262,13 @@ func eventually(t *testing.T, what string, is func() bool) {
 			t.Fatalf("never: %s", what)
 		}
 	}
+}
+
+// awaitReady: before it has asked its sink once, a function is not.
+func (s *site) awaitReady(by *certtest.CA) {
+	s.t.Helper()
+	eventually(s.t, "readiness", func() bool {
+		res, err := s.secure(by, nil, readinessPath)
+		return err == nil && res.StatusCode == http.StatusOK
+	})
 }
