@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -66,9 +67,6 @@ func (s statement) returnsNothing() bool {
 }
 
 func (s statement) failed(err error) error {
-	if err == nil {
-		return nil
-	}
 	name, _, _ := strings.Cut(strings.TrimPrefix(s.sql, "-- name: "), " ")
 	return fmt.Errorf("%s: %w", name, err)
 }
@@ -88,10 +86,8 @@ func (f *flights) send(ctx context.Context, then ...statement) error {
 	}
 	batch, waiting := &pgx.Batch{}, f.waiting
 	f.waiting = nil
-	for _, part := range [][]statement{waiting, then} {
-		for _, s := range part {
-			batch.Queue(s.sql, s.args...)
-		}
+	for _, s := range slices.Concat(waiting, then) {
+		batch.Queue(s.sql, s.args...)
 	}
 	f.landing = f.conn.SendBatch(ctx, batch)
 	for _, s := range waiting {
