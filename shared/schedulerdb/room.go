@@ -15,8 +15,8 @@ const (
 	// ten-minute jobs, whose rate is nothing, never pile up.
 	ahead = 250 * time.Millisecond
 	// lot is how many attempts of one step go to the same partition of a worker before the next one has a
-	// turn. A partition more is a batch of records more for broker, producer and worker, which costs as much
-	// as some ten records; and a worker does not care from which of its partitions an attempt comes.
+	// turn. A partition more is a batch of records more for broker, producer and worker (one attempt to each of
+	// twelve in turn cost a job 2 to 3 % more CPU), and a worker does not care from which of its own one comes.
 	lot = 64
 	// homelessMost is how much of a queue goes out that no worker serves, so that lag can wake one.
 	homelessMost = 16

@@ -61,7 +61,7 @@ type Latency struct {
 	Post       Distribution `json:"post"`
 	Start      Distribution `json:"start"`
 	Completed  Distribution `json:"completed"`
-	Refused    int          `json:"refused"` // 503s
+	Refused    int          `json:"refused"` // 503s and 429s
 }
 
 // Backlog is part 3: a rate of dispatch with so much waiting.
