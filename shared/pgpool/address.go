@@ -23,6 +23,7 @@ func ReadAddress(url string) (*pgx.ConnConfig, error) {
 	if err != nil {
 		return nil, unreadable(err)
 	}
+	cfg.DialFunc = dialer().DialContext
 	maps.DeleteFunc(cfg.RuntimeParams, func(name, _ string) bool { return strings.HasPrefix(name, "pool_") })
 	return cfg, astray(&cfg.Config)
 }
@@ -41,6 +42,7 @@ func readPoolAddress(url string) (*pgxpool.Config, error) {
 	if err != nil {
 		return nil, unreadable(err)
 	}
+	cfg.ConnConfig.DialFunc = dialer().DialContext
 	return cfg, astray(&cfg.ConnConfig.Config)
 }
 

@@ -39,6 +39,7 @@ func IsUnavailable(err error) bool {
 		return slices.Contains([]string{"08", "53", "57", "58"}, class(err)) ||
 			c == "25006" || // read-only: a failover is on its way
 			c == "55P03" || // lock_timeout
+			c == "25P03" || c == "25P04" || // this process was frozen in its transaction, and the server ended it
 			isConflict(err)
 	}
 	var netErr net.Error

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -43,13 +42,10 @@ func Lazy(ctx context.Context, url string, options ...Option) (*pgxpool.Pool, er
 	}
 	cfg.ConnConfig.Tracer = spans{cfg.ConnConfig.Database}
 	cfg.BeforeConnect = (&renewal{url: url}).beforeConnect
-	cfg.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
-		registerCodecs(conn.TypeMap())
-		return nil
-	}
 	for _, option := range append(options, limits) {
 		option(cfg)
 	}
+	cfg.AfterConnect = afterConnect(cfg)
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("open database pool: %w", err)
@@ -71,30 +67,19 @@ func awaitServer(ctx context.Context, pool *pgxpool.Pool) error {
 	}
 }
 
-// StatementTimeout is how long one statement may take. Whoever waits for an answer that a statement stands behind waits
-// longer.
-const StatementTimeout = 30 * time.Second
-
-// limits: a statement, a lock or a transaction that hangs must not hold its batch for ever.
-func limits(cfg *pgxpool.Config) {
-	set(cfg, map[string]string{
-		"application_name":                    "jobweaver",
-		"timezone":                            "UTC",
-		"statement_timeout":                   StatementTimeout.String(),
-		"lock_timeout":                        "10s",
-		"idle_in_transaction_session_timeout": "30s",
-	})
-}
-
 // ApplicationName is what the server shows in pg_stat_activity.
 func ApplicationName(name string) Option {
 	return func(cfg *pgxpool.Config) { set(cfg, map[string]string{"application_name": name}) }
 }
 
-// ReadOnly makes transactions read only, and values come in the forms of ISO 8601.
+// ReadOnly makes transactions read only, and values come in the forms of ISO 8601. A result may be long, and read slowly:
+// no timeout of a transaction that could hold a lock applies to it.
 func ReadOnly() Option {
 	return func(cfg *pgxpool.Config) {
-		set(cfg, map[string]string{"default_transaction_read_only": "on", "datestyle": "ISO, YMD"})
+		set(cfg, map[string]string{
+			"default_transaction_read_only": "on", "datestyle": "ISO, YMD",
+			transactionTimeout: "0", "tcp_user_timeout": "0", "idle_in_transaction_session_timeout": "30s",
+		})
 	}
 }
 

@@ -25,10 +25,11 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 func TestSessionsHaveOurSettingsAndTheAddressWins(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t, migrations.API)
-	pool := open(t, url+"&lock_timeout=3s", pgpool.IndexOnly(), pgpool.ApplicationName("gateway"))
+	pool := open(t, url+"&lock_timeout=2s", pgpool.IndexOnly(), pgpool.ApplicationName("gateway"))
 	for name, want := range map[string]string{
-		"application_name": "gateway", "timezone": "UTC", "statement_timeout": "30s", "lock_timeout": "3s",
-		"idle_in_transaction_session_timeout": "30s", "enable_seqscan": "off", "enable_hashjoin": "off",
+		"application_name": "gateway", "timezone": "UTC", "statement_timeout": "30s", "lock_timeout": "2s",
+		"idle_in_transaction_session_timeout": "3s", "enable_seqscan": "off", "enable_hashjoin": "off",
+		"transaction_timeout": "30s", "tcp_user_timeout": "5000", "tcp_keepalives_idle": "3", "tcp_keepalives_interval": "1",
 	} {
 		var got string
 		if err := pool.QueryRow(t.Context(), "SELECT current_setting($1)", name).Scan(&got); err != nil || got != want {

@@ -48,7 +48,8 @@ func (p *Plans) Watch(planning string) func(*pgxpool.Config) {
 			"session_preload_libraries": "auto_explain", "auto_explain.log_min_duration": "0",
 			"auto_explain.log_analyze": "on", "auto_explain.log_buffers": "on", "auto_explain.log_format": "json",
 			"auto_explain.log_level": "notice", "auto_explain.log_parameter_max_length": "0",
-			"plan_cache_mode": planning, "statement_timeout": "0", "idle_in_transaction_session_timeout": "0",
+			"plan_cache_mode": planning, "statement_timeout": "0",
+			"transaction_timeout": "0", "idle_in_transaction_session_timeout": "0",
 		} {
 			cfg.ConnConfig.RuntimeParams[name] = value
 		}

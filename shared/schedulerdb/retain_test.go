@@ -114,7 +114,7 @@ func (h house) walk(keep Retention, pages int, said map[uuid.UUID]int) {
 }
 
 func TestOldJobsGoWhileOthersComeAndGo(t *testing.T) {
-	h := openHouse(t, Config{Lease: time.Hour, MaxLost: 3}, "pool_max_conns=9&statement_timeout=0") // filling it may take long
+	h := openHouse(t, Config{Lease: time.Hour, MaxLost: 3}, "pool_max_conns=9&statement_timeout=0&transaction_timeout=0") // filling it may take long
 	h.fillOld(200_000, "20 s")
 	h.expect()
 	h.beat("w1", 200, []int32{0, 5})

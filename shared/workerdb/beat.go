@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/workerdb/internal/gen"
 )
@@ -39,8 +37,10 @@ type Changed struct {
 // reads what has become of it.
 func (s *Store) Beat(ctx context.Context, b Beat) (Changed, error) {
 	var rows []gen.ExecutionAttempt
-	err := pgpool.Tx(ctx, s.pool, func(tx pgx.Tx) error {
-		q := s.q.WithTx(tx)
+	// All goes with BEGIN, and COMMIT after it: a worker that is frozen or cut off in between keeps its own row locked,
+	// and cannot be judged until the server ends its session.
+	err := pgpool.TxInFlights(ctx, s.pool, nil, func(db pgpool.DB) error {
+		q := gen.New(db)
 		// First: whoever is about to call this worker lost has its row locked, and then its verdict is
 		// among what is read below.
 		if err := q.WorkerSee(ctx, gen.WorkerSeeParams{

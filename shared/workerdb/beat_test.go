@@ -163,3 +163,29 @@ func TestLeaveSettlesWhatIsOpen(t *testing.T) {
 		t.Errorf("the worker is still there: %v", free)
 	}
 }
+
+// protocol #1
+func TestAWorkerThatFreezesInItsBeatIsJudgedAllTheSame(t *testing.T) {
+	f := open(t)
+	o := order()
+	f.claim("w1", o)
+	f.beat("w1", workerdb.Held{Key: o.Key})
+	f.exec("UPDATE workers SET seen_at = now() - interval '11 s'")
+	frozen, err := f.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = frozen.Rollback(context.WithoutCancel(t.Context())) })
+	if _, err := frozen.Exec(t.Context(), "UPDATE workers SET seen_at = now() WHERE worker_id = 'w1'"); err != nil {
+		t.Fatal(err)
+	}
+	for began := time.Now(); ; {
+		lost := f.judge()
+		if len(lost) == 1 && lost[0].Key == o.Key {
+			return
+		}
+		if took := time.Since(began); len(lost) > 0 || took > 6*time.Second {
+			t.Fatalf("after %s lost are %+v", took, lost)
+		}
+	}
+}

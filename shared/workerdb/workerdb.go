@@ -50,7 +50,8 @@ const NewestOfSchema = "claims"
 
 // Open connects to the database at url.
 func Open(ctx context.Context, url string) (*Store, error) {
-	pool, err := pgpool.Open(ctx, url, pgpool.ApplicationName("jobweaver-worker"), pgpool.IndexOnly())
+	pool, err := pgpool.Open(ctx, url, pgpool.ApplicationName("jobweaver-worker"), pgpool.IndexOnly(),
+		pgpool.TransactionTimeout(Silence*4/5))
 	if err != nil {
 		return nil, err
 	}

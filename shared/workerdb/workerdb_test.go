@@ -32,7 +32,7 @@ func open(t *testing.T) fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
-	pool, err := pgpool.Open(t.Context(), url+"&statement_timeout=0") // filling it may take long
+	pool, err := pgpool.Open(t.Context(), url+"&statement_timeout=0&transaction_timeout=0") // filling it may take long
 	if err != nil {
 		t.Fatal(err)
 	}
