@@ -25,16 +25,12 @@ func again(ctx context.Context, q *gen.Queries, ids []uuid.UUID, say *Say, news 
 		return err
 	}
 	for _, job := range jobs {
-		if jobstate.Status(job.Status) == jobstate.Pending && job.BlockedBy == nil {
+		switch status := jobstate.Status(job.Status); {
+		case status == jobstate.Pending && job.BlockedBy == nil:
 			news.waits(job.Queue, orEmpty(job.Lane), job.Rank) // whoever dispatched may have found it under our lock
+		case status == jobstate.Queued:
+			say.out = append(say.out, job.JobID)
 		}
-	}
-	orders, err := q.JobsRunOrders(ctx, unchanged)
-	if err != nil {
-		return fmt.Errorf("read run orders: %w", err)
-	}
-	for _, order := range orders {
-		say.Runs = append(say.Runs, RunOrder(order))
 	}
 	say.Jobs = append(say.Jobs, jobs...)
 	return nil

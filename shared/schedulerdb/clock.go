@@ -17,6 +17,9 @@ const releasePause = 5 * time.Millisecond
 // dueMost bounds one pass of the clock.
 const dueMost = 1000
 
+// lockedPause is how long the clock leaves a due row alone that somebody has locked.
+const lockedPause = 100 * time.Millisecond
+
 // Due makes ready what has become due, asks about callbacks that have not come, gives up jobs that have not started
 // in time, and sends out what there is room for. next is how long nothing more is due, at most idle; zero
 // when there may be more to send out than one pass does.
@@ -54,20 +57,22 @@ func (s *Store) Due(ctx context.Context, idle time.Duration) (say Say, next time
 		if next, err = nextDue(ctx, q, l, idle); err != nil {
 			return err
 		}
+		if next == 0 && len(due) < dueMost {
+			next = lockedPause
+		}
 		if err := s.dispatchLocked(ctx, q, "dispatch", l, &say); err != nil {
 			return err
 		}
-		told, err := snapshots(ctx, q, ids)
-		say.Jobs = append(say.Jobs, told...)
+		say.changed = ids
 		switch {
-		case len(say.Runs) >= dispatchMost || l.cutShort:
+		case len(say.out) >= dispatchMost || l.cutShort:
 			next = 0
 		case len(l.Ended) > 0:
 			next = min(next, releasePause)
 		case !l.OpensAt.IsZero():
 			next = min(next, max(l.OpensAt.Sub(l.now), time.Millisecond))
 		}
-		return err
+		return nil
 	})
 	return say, next, err
 }
@@ -75,13 +80,9 @@ func (s *Store) Due(ctx context.Context, idle time.Duration) (say Say, next time
 // takeOverdue gives up jobs that have not started in time, and has those told again that wait for a callback past
 // its deadline: the API knows whether it has accepted one, and says what becomes of the attempt.
 func (s *Store) takeOverdue(ctx context.Context, q *gen.Queries, news *tally) ([]Snapshot, error) {
-	rows, err := q.JobsOverdue(ctx, dueMost)
+	ids, err := q.JobsOverdue(ctx, dueMost)
 	if err != nil {
-		return nil, fmt.Errorf("find overdue callbacks and jobs: %w", err)
-	}
-	ids := make([]uuid.UUID, len(rows))
-	for i, row := range rows {
-		ids[i] = row.JobID
+		return nil, fmt.Errorf("lock overdue callbacks and jobs: %w", err)
 	}
 	jobs, err := lockJobs(ctx, q, ids)
 	if err != nil {
@@ -114,7 +115,8 @@ func (j *lockedJob) expire(by string) {
 	}
 }
 
-// nextDue also raises the ledger's floor: under its lock, whoever has not committed will lower it.
+// nextDue also raises the ledger's floor: under its lock, whoever has not committed will lower it. It is zero where
+// something was due already when the transaction began, and was not taken.
 func nextDue(ctx context.Context, q *gen.Queries, l *ledger, idle time.Duration) (time.Duration, error) {
 	if l.due.IsZero() {
 		return idle, nil
@@ -128,6 +130,9 @@ func nextDue(ctx context.Context, q *gen.Queries, l *ledger, idle time.Duration)
 		return idle, nil
 	}
 	l.nextIsDue(rows[0].DueAt)
+	if !rows[0].DueAt.After(l.at) {
+		return 0, nil
+	}
 	return min(max(rows[0].DueAt.Sub(rows[0].At), time.Millisecond), idle), nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
@@ -36,11 +35,9 @@ func (s *Store) dispatchLocked(ctx context.Context, q *gen.Queries, by string, l
 		if err != nil {
 			return err
 		}
-		orders, err := s.sendOut(ctx, q, by, r, l, waiting)
-		if err != nil {
+		if err := s.sendOut(ctx, q, by, r, l, waiting, say); err != nil {
 			return err
 		}
-		say.Runs = append(say.Runs, orders...)
 	}
 	say.moves = l.moves
 	return l.save(ctx, q)
@@ -48,10 +45,9 @@ func (s *Store) dispatchLocked(ctx context.Context, q *gen.Queries, by string, l
 
 // sendOut fills the room from the waiting queues, in a random order: none goes first for ever.
 func (s *Store) sendOut(
-	ctx context.Context, q *gen.Queries, by string, r *room, l *ledger, waiting []string,
-) ([]RunOrder, error) {
+	ctx context.Context, q *gen.Queries, by string, r *room, l *ledger, waiting []string, say *Say,
+) error {
 	rand.Shuffle(len(waiting), func(i, j int) { waiting[i], waiting[j] = waiting[j], waiting[i] })
-	var orders []RunOrder
 	for _, queue := range waiting {
 		places := r.take(queue, min(dispatchMost, l.roomOfQueue(queue)))
 		if len(places) == 0 {
@@ -59,19 +55,14 @@ func (s *Store) sendOut(
 		}
 		rows, err := s.sendOutOf(ctx, q, by, l, queue, places)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		r.giveBack(queue, places[len(rows):])
-		orders = slices.Grow(orders, len(rows))
 		for _, row := range rows {
-			orders = append(orders, RunOrder{
-				JobID: row.JobID, TraceID: row.TraceID, Queue: queue, JobType: row.JobType, Attempt: row.Attempt,
-				Payload: row.Payload, TimeoutMs: row.TimeoutMs, Rank: row.Rank, Partition: row.Partition,
-				ExpiresAt: row.ExpiresAt, StartedAt: row.StartedAt,
-			})
+			say.out = append(say.out, row.JobID)
 		}
 	}
-	return orders, nil
+	return nil
 }
 
 // sendOutOf sends the best of a queue to those places.

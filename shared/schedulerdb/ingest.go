@@ -102,11 +102,9 @@ func (s *Store) ingest(
 		}
 		say.Jobs = append(say.Jobs, ended...)
 	}
-	orders, err := s.sendOut(ctx, q, "ingest", r, l, l.waiting())
-	if err != nil {
+	if err := s.sendOut(ctx, q, "ingest", r, l, l.waiting(), &say); err != nil {
 		return say, err
 	}
-	say.Runs = append(say.Runs, orders...)
 	news := newTally()
 	if err := again(ctx, q, known, &say, &news); err != nil {
 		return say, err

@@ -57,6 +57,9 @@ type Say struct {
 
 	Controls []jobevent.ControlApplied // versions of controls that hold
 
+	// Read into Runs and Jobs after the commit: jobs whose attempts have gone out, and jobs that have changed.
+	out, changed []uuid.UUID
+
 	moves      []moved  // for the metrics, once they are committed
 	askedAgain []string // the queues of attempts that go out again; few
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +30,8 @@ const (
 	// callbackGrace is how much later than the outside system was told the API is asked whether a callback has
 	// come: its clock may be a little behind.
 	callbackGrace = time.Second
+	// transactionTimeout is how long a process that is frozen while it sends statements can hold the lock of dispatching.
+	transactionTimeout = 8 * time.Second
 	// dispatchMost bounds one statement of the dispatch step.
 	dispatchMost = 2000
 	// rateMost bounds the attempts a second that a worker may say it finishes.
@@ -64,7 +67,8 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	pool, err := pgpool.Open(ctx, url, pgpool.ApplicationName("jobweaver-scheduler"), pgpool.IndexOnly())
+	pool, err := pgpool.Open(ctx, url, pgpool.ApplicationName("jobweaver-scheduler"), pgpool.IndexOnly(),
+		pgpool.TransactionTimeout(transactionTimeout))
 	if err != nil {
 		return nil, err
 	}
@@ -105,9 +109,34 @@ func (s *Store) txSay(ctx context.Context, say *Say, body func(q *gen.Queries) e
 func (s *Store) txSayAhead(
 	ctx context.Context, say *Say, ahead func(q *gen.Queries), body func(q *gen.Queries) error,
 ) error {
-	err := s.txAhead(ctx, ahead, body)
-	if err == nil {
-		say.count()
+	if err := s.txAhead(ctx, ahead, body); err != nil {
+		return err
 	}
-	return err
+	say.count()
+	return s.readRest(ctx, say)
+}
+
+// readRest reads the payloads of what has gone out, and the histories of what the clock has moved, when the transaction
+// is over: a server that sends thousands of them to a slow process, or to one that is frozen, must not hold the lock of
+// dispatching meanwhile. Of a process that dies before it has read them the watchdog asks about the attempts when their
+// lease is over, and the API about the jobs.
+func (s *Store) readRest(ctx context.Context, say *Say) error {
+	q := gen.New(s.pool)
+	jobs, err := snapshots(ctx, q, say.changed)
+	if err != nil {
+		return pgpool.Classify(err)
+	}
+	say.Jobs = append(say.Jobs, jobs...)
+	if len(say.out) == 0 {
+		return nil
+	}
+	rows, err := q.JobsRunOrders(ctx, say.out)
+	if err != nil {
+		return fmt.Errorf("read run orders: %w", pgpool.Classify(err))
+	}
+	say.Runs = slices.Grow(say.Runs, len(rows))
+	for _, row := range rows {
+		say.Runs = append(say.Runs, RunOrder(row))
+	}
+	return nil
 }

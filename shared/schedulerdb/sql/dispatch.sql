@@ -79,8 +79,7 @@ set status           = 'QUEUED',
 from placed
 where jobs.job_id = placed.job_id
   and jobs.status = 'PENDING'
-returning jobs.job_id, jobs.trace_id, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
-    jobs.partition, jobs.expires_at, jobs.started_at;
+returning jobs.job_id, jobs.rank, jobs.partition;
 
 -- name: JobsDue :many
 -- SCHEDULED and RETRYING jobs whose time has come, among the first of all that is due.
@@ -109,9 +108,10 @@ returning jobs.job_id, jobs.queue, jobs.rank, jobs.blocked_by, jobs.ordering_key
     jobs.expires_at, jobs.started_at;
 
 -- name: JobsRunOrders :many
--- The orders of the attempts that are out, to be said again.
+-- The orders of attempts that are out, the best rank first.
 select job_id, trace_id, queue, job_type, attempt, payload, timeout_ms, rank, partition, cancel_requested_at,
        expires_at, started_at
 from jobs
 where job_id = any (@job_ids::uuid[])
-  and status = 'QUEUED';
+  and status = 'QUEUED'
+order by rank, job_id;

@@ -181,15 +181,16 @@ where jobs.version > known.version;
 
 -- name: JobsOverdue :many
 -- Attempts that wait past their deadline, among the first of all that is due: after a long silence a pass must not look
--- for them behind a million others. And jobs that have not started in time.
+-- for them behind a million others. And jobs that have not started in time. Rows that somebody has locked are left to
+-- the next pass: the clock must not wait for a process that is frozen.
 with due as (
-    select job_id, attempt, status from jobs
+    select job_id, status from jobs
     where due_at >= (select due_floor from dispatch_state order by n desc limit 1)
       and due_at <= now()
     order by due_at
     limit @max_jobs::int
 ), late as (
-    select job_id, attempt from jobs
+    select job_id from jobs
     where expires_at >= (select due_floor from dispatch_state order by n desc limit 1)
       and expires_at <= now()
       and status in ('SCHEDULED', 'PENDING')
@@ -197,9 +198,9 @@ with due as (
     order by expires_at
     limit @max_jobs::int
 )
-select job_id, attempt, false::boolean as has_expired from due where status = 'WAITING'
-union all
-select job_id, attempt, true::boolean from late;
+select jobs.job_id from jobs
+where jobs.job_id in (select due.job_id from due where due.status = 'WAITING' union all select late.job_id from late)
+for update of jobs skip locked;
 
 -- name: JobsAskAboutCallbacks :many
 -- Puts off attempts that wait past their deadline, the longer the API is silent about them.

@@ -63,8 +63,7 @@ set status           = 'QUEUED',
 from input
 where jobs.job_id = input.job_id
   and jobs.status = 'PENDING'
-returning jobs.job_id, jobs.trace_id, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
-    jobs.partition, jobs.expires_at, jobs.started_at;
+returning jobs.job_id, jobs.rank, jobs.partition;
 
 -- name: JobsChangeLane :exec
 -- Jobs that were looked at and have to wait in another lane. Nobody outside is told: it is no state of theirs.

@@ -178,8 +178,7 @@ set status           = 'QUEUED',
 from placed
 where jobs.job_id = placed.job_id
   and jobs.status = 'PENDING'
-returning jobs.job_id, jobs.trace_id, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
-    jobs.partition, jobs.expires_at, jobs.started_at
+returning jobs.job_id, jobs.rank, jobs.partition
 `
 
 type JobsDispatchParams struct {
@@ -192,15 +191,8 @@ type JobsDispatchParams struct {
 
 type JobsDispatchRow struct {
 	JobID     uuid.UUID
-	TraceID   uuid.UUID
-	JobType   string
-	Attempt   int32
-	Payload   json.RawMessage
-	TimeoutMs int32
 	Rank      time.Time
 	Partition *int16
-	ExpiresAt *time.Time
-	StartedAt *time.Time
 }
 
 // The best of a queue, in the order of the index, each to the partition that Go chose for its place. The scan begins
@@ -221,18 +213,7 @@ func (q *Queries) JobsDispatch(ctx context.Context, arg JobsDispatchParams) ([]J
 	var items []JobsDispatchRow
 	for rows.Next() {
 		var i JobsDispatchRow
-		if err := rows.Scan(
-			&i.JobID,
-			&i.TraceID,
-			&i.JobType,
-			&i.Attempt,
-			&i.Payload,
-			&i.TimeoutMs,
-			&i.Rank,
-			&i.Partition,
-			&i.ExpiresAt,
-			&i.StartedAt,
-		); err != nil {
+		if err := rows.Scan(&i.JobID, &i.Rank, &i.Partition); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -318,6 +299,7 @@ select job_id, trace_id, queue, job_type, attempt, payload, timeout_ms, rank, pa
 from jobs
 where job_id = any ($1::uuid[])
   and status = 'QUEUED'
+order by rank, job_id
 `
 
 type JobsRunOrdersRow struct {
@@ -335,7 +317,7 @@ type JobsRunOrdersRow struct {
 	StartedAt         *time.Time
 }
 
-// The orders of the attempts that are out, to be said again.
+// The orders of attempts that are out, the best rank first.
 func (q *Queries) JobsRunOrders(ctx context.Context, jobIds []uuid.UUID) ([]JobsRunOrdersRow, error) {
 	rows, err := q.db.Query(ctx, jobsRunOrders, jobIds)
 	if err != nil {

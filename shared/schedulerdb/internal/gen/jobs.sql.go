@@ -468,13 +468,13 @@ func (q *Queries) JobsNewer(ctx context.Context, arg JobsNewerParams) ([]uuid.UU
 
 const jobsOverdue = `-- name: JobsOverdue :many
 with due as (
-    select job_id, attempt, status from jobs
+    select job_id, status from jobs
     where due_at >= (select due_floor from dispatch_state order by n desc limit 1)
       and due_at <= now()
     order by due_at
     limit $1::int
 ), late as (
-    select job_id, attempt from jobs
+    select job_id from jobs
     where expires_at >= (select due_floor from dispatch_state order by n desc limit 1)
       and expires_at <= now()
       and status in ('SCHEDULED', 'PENDING')
@@ -482,32 +482,27 @@ with due as (
     order by expires_at
     limit $1::int
 )
-select job_id, attempt, false::boolean as has_expired from due where status = 'WAITING'
-union all
-select job_id, attempt, true::boolean from late
+select jobs.job_id from jobs
+where jobs.job_id in (select due.job_id from due where due.status = 'WAITING' union all select late.job_id from late)
+for update of jobs skip locked
 `
 
-type JobsOverdueRow struct {
-	JobID      uuid.UUID
-	Attempt    int32
-	HasExpired bool
-}
-
 // Attempts that wait past their deadline, among the first of all that is due: after a long silence a pass must not look
-// for them behind a million others. And jobs that have not started in time.
-func (q *Queries) JobsOverdue(ctx context.Context, maxJobs int32) ([]JobsOverdueRow, error) {
+// for them behind a million others. And jobs that have not started in time. Rows that somebody has locked are left to
+// the next pass: the clock must not wait for a process that is frozen.
+func (q *Queries) JobsOverdue(ctx context.Context, maxJobs int32) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, jobsOverdue, maxJobs)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []JobsOverdueRow
+	var items []uuid.UUID
 	for rows.Next() {
-		var i JobsOverdueRow
-		if err := rows.Scan(&i.JobID, &i.Attempt, &i.HasExpired); err != nil {
+		var job_id uuid.UUID
+		if err := rows.Scan(&job_id); err != nil {
 			return nil, err
 		}
-		items = append(items, i)
+		items = append(items, job_id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

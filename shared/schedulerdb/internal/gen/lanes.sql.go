@@ -7,7 +7,6 @@ package gen
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -58,8 +57,7 @@ set status           = 'QUEUED',
 from input
 where jobs.job_id = input.job_id
   and jobs.status = 'PENDING'
-returning jobs.job_id, jobs.trace_id, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
-    jobs.partition, jobs.expires_at, jobs.started_at
+returning jobs.job_id, jobs.rank, jobs.partition
 `
 
 type JobsSendOutParams struct {
@@ -72,15 +70,8 @@ type JobsSendOutParams struct {
 
 type JobsSendOutRow struct {
 	JobID     uuid.UUID
-	TraceID   uuid.UUID
-	JobType   string
-	Attempt   int32
-	Payload   json.RawMessage
-	TimeoutMs int32
 	Rank      time.Time
 	Partition *int16
-	ExpiresAt *time.Time
-	StartedAt *time.Time
 }
 
 // What Go chose of those it has locked goes out, as by JobsDispatch.
@@ -99,18 +90,7 @@ func (q *Queries) JobsSendOut(ctx context.Context, arg JobsSendOutParams) ([]Job
 	var items []JobsSendOutRow
 	for rows.Next() {
 		var i JobsSendOutRow
-		if err := rows.Scan(
-			&i.JobID,
-			&i.TraceID,
-			&i.JobType,
-			&i.Attempt,
-			&i.Payload,
-			&i.TimeoutMs,
-			&i.Rank,
-			&i.Partition,
-			&i.ExpiresAt,
-			&i.StartedAt,
-		); err != nil {
+		if err := rows.Scan(&i.JobID, &i.Rank, &i.Partition); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

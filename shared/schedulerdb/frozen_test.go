@@ -1,0 +1,123 @@
+package schedulerdb
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+)
+
+const lockOfDispatching = "SELECT FROM dispatch_state ORDER BY n DESC LIMIT 1 FOR UPDATE"
+
+// freeze runs a statement in a transaction of a session like the store's, which then is neither used nor closed.
+func (h house) freeze(sql string, args ...any) net.Conn {
+	h.Helper()
+	conn, err := h.pool.Acquire(h.Context())
+	if err != nil {
+		h.Fatal(err)
+	}
+	raw := conn.Hijack()
+	for _, s := range []struct {
+		sql  string
+		args []any
+	}{{"BEGIN", nil}, {sql, args}} {
+		if _, err := raw.Exec(h.Context(), s.sql, s.args...); err != nil {
+			h.Fatal(err)
+		}
+	}
+	wire, err := raw.PgConn().Hijack()
+	if err != nil {
+		h.Fatal(err)
+	}
+	h.Cleanup(func() { _ = wire.Conn.Close() })
+	return wire.Conn
+}
+
+// protocol #1
+func TestIngestGoesOnWhileAProcessIsFrozenUnderTheLockOfDispatching(t *testing.T) {
+	rows, err := (&pgproto3.Query{String: "SELECT repeat('x', 10000) FROM generate_series(1, 10000)"}).Encode(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		unread []byte
+		within time.Duration
+	}{
+		"between two statements": {nil, 6 * time.Second},
+		"while it is sent rows":  {rows, 9 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			if _, err := h.freeze(lockOfDispatching).Write(c.unread); err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithTimeout(t.Context(), c.within)
+			defer stop()
+			job := newJob()
+			for {
+				say, err := h.Ingest(ctx, []jobevent.Created{job})
+				if err == nil && len(say.Runs) == 1 {
+					return
+				}
+				if ctx.Err() != nil || !pgpool.IsUnavailable(err) {
+					t.Fatalf("%d orders, %v", len(say.Runs), err)
+				}
+			}
+		})
+	}
+}
+
+// protocol #1
+func TestTheClockPassesByWhatAFrozenProcessHasLocked(t *testing.T) {
+	h := newHouse(t)
+	locked, other := newJob(), newJob()
+	for _, job := range []jobevent.Created{locked, other} {
+		h.ingest(job)
+		h.settle(waiting(job))
+	}
+	h.tamper("UPDATE jobs SET callback_deadline_at = now() - interval '1 s', due_at = now()")
+	h.freeze("SELECT FROM jobs WHERE job_id = $1 FOR UPDATE", locked.JobID)
+
+	say, next, err := h.Due(t.Context(), time.Minute)
+	if err != nil || len(say.Jobs) != 1 || say.Jobs[0].JobID != other.JobID || next != lockedPause {
+		t.Fatalf("told %+v, then waits %s, %v", say.Jobs, next, err)
+	}
+	for began := time.Now(); ; {
+		say, next, err := h.Due(t.Context(), time.Minute)
+		if err != nil || time.Since(began) > 6*time.Second {
+			t.Fatalf("after %s: %v", time.Since(began), err)
+		}
+		if len(say.Jobs) == 1 && say.Jobs[0].JobID == locked.JobID {
+			break
+		}
+		time.Sleep(next) // as the clock does
+	}
+}
+
+// What goes out is read after the commit: its orders are whole nevertheless.
+func TestWhatWaitedGoesOutWithItsPayload(t *testing.T) {
+	h := newHouse(t)
+	running := newJobs(homelessMost)
+	h.ingest(running...)
+	late := newJob()
+	late.Payload, late.Priority = []byte(`{"n":1}`), 3
+	if say := h.ingest(late); len(say.Runs) > 0 {
+		t.Fatalf("there was room for %+v", say.Runs)
+	}
+	say := h.settle(completed(running[0], 1))
+	if len(say.Runs) != 1 {
+		t.Fatalf("%d orders", len(say.Runs))
+	}
+	got := say.Runs[0]
+	if got.JobID != late.JobID || string(got.Payload) != `{"n":1}` || got.Attempt != 1 || got.Partition == nil ||
+		got.TraceID != late.TraceID || got.JobType != late.JobType || got.TimeoutMs != int32(late.TimeoutMs) {
+		t.Errorf("the order is %+v", got)
+	}
+	h.wantStatus(late, jobstate.Queued)
+}
