@@ -131,7 +131,7 @@ func (f *Function) validate(req *jobspec.Request, repeatable bool, judge judge) 
 }
 
 func (f *Function) newJob(req jobspec.Request, by asker) (apidb.NewJob, error) {
-	job := apidb.NewJob{JobID: jobevent.NewJobID(by.sampled), TraceID: by.trace, Request: req, Whose: by.whose}
+	job := apidb.NewJob{JobID: f.store.NewJobID(by.sampled), TraceID: by.trace, Request: req, Whose: by.whose}
 	f.defaults.FillIn(&job.Request)
 	f.sealJob(&job)
 	if req.IdempotencyKey == "" {

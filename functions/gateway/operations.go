@@ -73,7 +73,7 @@ func (f *Function) operate(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	asked := apidb.NewOperation{ID: uuid.Must(uuid.NewV7()), Request: request, By: by(c), Whose: whose(c)}
+	asked := apidb.NewOperation{ID: f.store.NewID(), Request: request, By: by(c), Whose: whose(c)}
 	if asked.RequestHash, err = hashOf(request); err != nil {
 		return err
 	}

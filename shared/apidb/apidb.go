@@ -33,6 +33,8 @@ type Store struct {
 	counted  cache[telemetry.JobCounts]
 	told     cache[map[string]ToldType]
 	held     heldSchedules
+	clock    *clock
+	ids      ids
 }
 
 // NewestOfSchema is of the newest migration that the store needs. It opens no database without.
@@ -48,7 +50,16 @@ func Open(ctx context.Context, url string) (*Store, error) {
 		pool.Close()
 		return nil, fmt.Errorf("open jobweaver_api: %w", err)
 	}
-	return &Store{pool: pool, q: gen.New(pool)}, nil
+	store := newStore(pool)
+	if err := store.Ping(ctx); err != nil { // so that the first id has the database's time already
+		pool.Close()
+		return nil, fmt.Errorf("open jobweaver_api: %w", err)
+	}
+	return store, nil
+}
+
+func newStore(pool *pgxpool.Pool) *Store {
+	return &Store{pool: pool, q: gen.New(pool), clock: newClock()}
 }
 
 // Close waits for connections in use.
@@ -59,7 +70,7 @@ func (s *Store) Connections() telemetry.Pool { return pgpool.Figures(s.pool) }
 
 // Ping asks whether the database answers.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.pool.Ping(ctx); err != nil {
+	if _, err := s.Now(ctx); err != nil {
 		return fmt.Errorf("ping jobweaver_api: %w", err)
 	}
 	return nil

@@ -67,7 +67,9 @@ func (s *Store) InsertJobs(ctx context.Context, jobs []NewJob) ([]Accepted, erro
 	if err := checkWhose(jobs); err != nil {
 		return nil, err
 	}
+	from := s.clock.mark()
 	accepted, err := s.insertSome(ctx, jobs)
+	s.heardInsert(ctx, from, accepted)
 	s.accepts.count(jobs, accepted)
 	return accepted, err
 }
@@ -102,7 +104,9 @@ func (s *Store) InsertAllJobs(ctx context.Context, jobs []NewJob) ([]Accepted, e
 	if err := checkWhose(jobs); err != nil {
 		return nil, err
 	}
+	from := s.clock.mark()
 	accepted, err := s.insertAll(ctx, jobs)
+	s.heardInsert(ctx, from, accepted)
 	s.accepts.count(jobs, accepted)
 	return accepted, err
 }

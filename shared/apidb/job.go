@@ -118,7 +118,8 @@ type Filter struct {
 	Limit       int
 }
 
-// clockRoom is how far the clock that made a job's id may differ from the database's.
+// clockRoom is how far the time in a job's id may differ from created_at in lists. The ids come from the database's time
+// (see clock), but the estimate can be late for a moment.
 const clockRoom = 5 * time.Minute
 
 // ListJobs gives the owner's newest jobs that fit, without their payloads; more: there are others after them.
@@ -224,11 +225,14 @@ func shelvesOf(status jobstate.Status) []int32 {
 // firstIDAt is the smallest UUIDv7 of an instant.
 func firstIDAt(at time.Time) uuid.UUID {
 	var id uuid.UUID
-	ms := max(at.UnixMilli(), 0)
+	putTime(&id, max(at.UnixMilli(), 0))
+	return id
+}
+
+func putTime(id *uuid.UUID, ms int64) {
 	for i := range 6 {
 		id[i] = byte(ms >> (40 - 8*i))
 	}
-	return id
 }
 
 func text(s string) *string {

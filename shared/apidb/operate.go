@@ -1,10 +1,12 @@
 package apidb
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -239,27 +241,30 @@ func (w *work) next(ctx context.Context) (ids []uuid.UUID, err error) {
 	return ids, nil
 }
 
-// window looks at the next jobs, those on the shelves of the wanted states where these have one.
+// walkRoom is how far before its created_at a job's id may be for an operation to find it: ids that another release made
+// have the time of a gateway's wall clock.
+const walkRoom = 24 * time.Hour
+
+// window looks at the next jobs, those on the shelves of the wanted states where these have one. The operation's
+// created_at decides which jobs were accepted before it, and not their ids: so the walk goes on to the last job there is.
+// Jobs accepted meanwhile are passed by 2,000 at a time, far faster than they come.
 func (w *work) window(ctx context.Context) ([]gen.OperationMatchesRow, error) {
 	f := w.filter
 	statuses := f.Status
 	if len(statuses) == 0 {
 		statuses = Allows(w.op.Command)
 	}
-	bounds := Filter{Since: f.Since, Until: f.Until}.params()
-	before := idBefore(w.op.CreatedAt, 0)
-	if before.String() > bounds.BeforeID.String() {
-		before = bounds.BeforeID
-	}
 	after := w.op.AfterID
-	if after.String() < bounds.AfterID.String() {
-		after = bounds.AfterID
+	if f.Since != nil {
+		if first := firstIDAt(f.Since.Add(-walkRoom)); bytes.Compare(after[:], first[:]) < 0 {
+			after = first
+		}
 	}
 	p := gen.OperationMatchesParams{
 		Statuses: texts(statuses), AcceptedBy: w.op.CreatedAt,
 		JobType: text(f.JobType), Queue: text(f.Queue), Tag: text(f.Tag),
 		Since: f.Since, Until: f.Until, OrderingKey: text(f.OrderingKey), OwnerID: text(f.OwnerID),
-		Owner: w.op.OwnerID, AfterID: after, BeforeID: before, MaxJobs: operationWindow,
+		Owner: w.op.OwnerID, AfterID: after, MaxJobs: operationWindow,
 	}
 	if value(w.op.OwnerID) != "" {
 		return w.windowOwned(ctx, p)
@@ -273,7 +278,7 @@ func (w *work) window(ctx context.Context) ([]gen.OperationMatchesRow, error) {
 	}
 	rows, err := w.q.OperationMatchesShelved(ctx, gen.OperationMatchesShelvedParams{
 		AcceptedBy: p.AcceptedBy, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since, Until: p.Until,
-		OrderingKey: p.OrderingKey, OwnerID: p.OwnerID, Owner: p.Owner, Shelves: shelves, AfterID: after, BeforeID: before,
+		OrderingKey: p.OrderingKey, OwnerID: p.OwnerID, Owner: p.Owner, Shelves: shelves, AfterID: after,
 		MaxJobs: operationWindow,
 	})
 	seen := make([]gen.OperationMatchesRow, len(rows))
@@ -292,7 +297,7 @@ func (w *work) windowOwned(ctx context.Context, p gen.OperationMatchesParams) ([
 	rows, err := w.q.OperationMatchesOwned(ctx, gen.OperationMatchesOwnedParams{
 		Owner: *p.Owner, Shelves: shelves, AcceptedBy: p.AcceptedBy, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag,
 		Since: p.Since, Until: p.Until, OrderingKey: p.OrderingKey, OwnerID: p.OwnerID, AfterID: p.AfterID,
-		BeforeID: p.BeforeID, MaxJobs: p.MaxJobs,
+		MaxJobs: p.MaxJobs,
 	})
 	seen := make([]gen.OperationMatchesRow, len(rows))
 	for i := range rows {

@@ -423,3 +423,38 @@ func TestOldOperationsAreForgottenAndOnlyThose(t *testing.T) {
 		t.Errorf("left are %s", left)
 	}
 }
+
+// chaos F1: the time in the ids is a gateway's, which may be wrong by hours.
+func TestAnOperationFindsAllJobsAcceptedBeforeItWhateverTimeTheirIDsHave(t *testing.T) {
+	t.Parallel()
+	at := func(ago time.Duration) *time.Time { t := time.Now().Add(-ago); return &t }
+	filters := map[string]*jobspec.Filter{
+		"all":             {},
+		"of some time":    {Since: at(10 * time.Minute), Until: at(-10 * time.Minute)},
+		"of an owner":     {OwnerID: "acme"},
+		"failed ones":     {Status: []jobstate.Status{jobstate.Failed}},
+		"of an order key": {OrderingKey: "k"},
+	}
+	for name, filter := range filters {
+		for _, whose := range []apidb.Owner{apidb.Everyone, apidb.OwnerOf("acme")} {
+			t.Run(fmt.Sprint(name, whose), func(t *testing.T) {
+				t.Parallel()
+				h := open(t)
+				for _, off := range []string{"1 hour", "0", "-1 hour"} {
+					h.exec(t, `insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status,
+						version, snapshot, owner_id, ordering_key, order_number, tags)
+						values (uuidv7($1::interval), 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(), 'FAILED', 1, '{}', 'acme', 'k', 1, '{}')`, off)
+				}
+				asked := jobspec.Operation{Command: jobevent.CommandDelete, Filter: filter}
+				op, _, err := h.InsertOperation(t.Context(), apidb.NewOperation{ID: h.NewID(), Request: asked, By: "me", Whose: whose})
+				if err != nil {
+					t.Fatal(err)
+				}
+				h.jobs(t, 1, jobstate.Failed, "'acme', 'k', 2, '{}'") // accepted later
+				if commands := h.pieces(t, op.ID); len(commands) != 3 {
+					t.Fatalf("asked for %d of 3 jobs", len(commands))
+				}
+			})
+		}
+	}
+}

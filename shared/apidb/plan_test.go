@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/jobweaver/jobweaver/migrations"
-	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -30,7 +29,7 @@ func watched(t *testing.T) (*Store, *pgtest.Plans) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	return &Store{pool: pool, q: gen.New(pool)}, plans
+	return newStore(pool), plans
 }
 
 // At 200,000 jobs without statistics the statements that walk over old or many jobs visit no more than their page, by

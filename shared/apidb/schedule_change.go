@@ -129,7 +129,7 @@ func (s *Store) RunSchedule(ctx context.Context, owner Owner, key ScheduleKey, r
 		if now = now.In(time.UTC); now.Equal(now.Truncate(time.Second)) {
 			now = now.Add(time.Microsecond) // whole seconds are the ticks'
 		}
-		jobs = []NewJob{row.newJob(req, now, rules)}
+		jobs = []NewJob{row.newJob(s.ids.next(now), req, now, rules)}
 		if accepted, err = insertTick(ctx, q, jobs); err != nil {
 			return err
 		}

@@ -23,6 +23,7 @@ import (
 type firing struct {
 	tx    pgx.Tx
 	q     *gen.Queries
+	ids   *ids
 	rules ScheduleRules
 	most  int32
 	held  []uuid.UUID
@@ -105,7 +106,7 @@ func (f *firing) take(ctx context.Context, row *Schedule) error {
 		case v.fire && err != nil:
 			f.log.skip(row.ScheduleID, v.at, "the job is refused: "+message(err))
 		case v.fire && f.room(len(req.Payload)):
-			due := dueJob{schedule: row.ScheduleID, at: v.at, job: row.newJob(req, v.at, f.rules)}
+			due := dueJob{schedule: row.ScheduleID, at: v.at, job: row.newJob(f.ids.next(f.now), req, v.at, f.rules)}
 			if row.Overlap == jobspec.OverlapCancel {
 				due.cancels = running
 			}
@@ -244,9 +245,9 @@ func (s *Schedule) request(rules ScheduleRules) (jobspec.Request, error) {
 }
 
 // newJob is the job of a tick. It carries the tick as the event that brought it: no second one can.
-func (s *Schedule) newJob(req jobspec.Request, at time.Time, rules ScheduleRules) NewJob {
+func (s *Schedule) newJob(id uuid.UUID, req jobspec.Request, at time.Time, rules ScheduleRules) NewJob {
 	traceID := uuid.New()
-	id := jobevent.NewJobID(rules.KeepTrace == nil || rules.KeepTrace(traceID))
+	id = jobevent.JobID(id, rules.KeepTrace == nil || rules.KeepTrace(traceID))
 	req.Payload = rules.Sealer.Seal(sealing.OfJob(id, sealing.Payload), req.Payload)
 	return NewJob{
 		JobID: id, TraceID: traceID, Request: req, Whose: Everyone,

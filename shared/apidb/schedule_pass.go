@@ -75,7 +75,7 @@ func (s *Store) firePass(ctx context.Context, rules ScheduleRules, idle time.Dur
 ) {
 	held, again := s.held.now(idle)
 	err = pgpool.Tx(ctx, s.pool, func(tx pgx.Tx) (err error) {
-		pass = firing{tx: tx, q: gen.New(tx), rules: rules, most: most, held: held}
+		pass = firing{tx: tx, q: gen.New(tx), ids: &s.ids, rules: rules, most: most, held: held}
 		if err = pass.run(ctx); err == nil {
 			next, err = pass.next(ctx, again)
 		}

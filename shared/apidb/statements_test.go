@@ -14,7 +14,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/jobweaver/jobweaver/migrations"
-	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
@@ -66,7 +65,7 @@ func TestEachKindOfSubmitHasItsStatements(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	s := &Store{pool: pool, q: gen.New(pool)}
+	s := newStore(pool)
 	asked := func(changes ...func(*NewJob)) NewJob {
 		job := plainJob()
 		for _, change := range changes {

@@ -108,7 +108,7 @@ func TestAnUnansweredSubmitHoldsNoOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	s := &Store{pool: pool, q: gen.New(pool)}
+	s := newStore(pool)
 	holder, err := pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -6,10 +6,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// NewJobID makes the id of a new job. Its last bit says whether the job's trace is kept, once and for all: so everybody
-// knows who is to tell of the job, also hours later, and nobody has to store it.
-func NewJobID(sampled bool) uuid.UUID {
-	id := uuid.Must(uuid.NewV7())
+// JobID makes the id of a job from a new one. Its last bit says whether the job's trace is kept: every function can read
+// it there, also hours later, and none has to store it.
+func JobID(id uuid.UUID, sampled bool) uuid.UUID {
 	id[15] &^= 1
 	if sampled {
 		id[15] |= 1

@@ -174,7 +174,7 @@ func TestWhetherATraceIsKeptIsDecidedOnce(t *testing.T) {
 	url, spans := catch(t)
 	tracing := openTracing(t, TraceConfig{Endpoint: url})
 	for _, sampled := range []bool{true, false} {
-		job, traceID := jobevent.NewJobID(sampled), uuid.New()
+		job, traceID := jobevent.JobID(uuid.New(), sampled), uuid.New()
 		if jobevent.Sampled(job) != sampled {
 			t.Fatal("the id has forgotten it")
 		}
@@ -207,7 +207,7 @@ func TestWhatIsSaidAgainHasItsOwnSpan(t *testing.T) {
 	t.Parallel()
 	url, spans := catch(t)
 	tracing := openTracing(t, TraceConfig{Endpoint: url})
-	job, traceID := jobevent.NewJobID(true), uuid.New()
+	job, traceID := jobevent.JobID(uuid.New(), true), uuid.New()
 	ctx, server := tracing.Root(WithTracing(t.Context(), tracing), traceID, "request")
 	e := ofJob(t, jobevent.TypeCreated, jobevent.CreatedID(job), job, traceID)
 	again := ofJob(t, jobevent.TypeCreated, jobevent.CreatedID(job), job, traceID)

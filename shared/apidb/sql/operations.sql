@@ -99,7 +99,7 @@ select
         and (sqlc.narg('owner_id')::text is null or owner_id = sqlc.narg('owner_id'))
         and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner')))::boolean as matches
 from jobs
-where job_id > @after_id::uuid and job_id < @before_id::uuid
+where job_id > @after_id::uuid
 order by job_id
 limit @max_jobs::int;
 
@@ -118,7 +118,7 @@ select
         and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner')))::boolean as matches
 from unnest(@shelves::int[]) as shelf cross join lateral (
     select job_id, created_at, job_type, queue, tags, ordering_key, owner_id from jobs
-    where shelf_of(status, version) = shelf and job_id > @after_id::uuid and job_id < @before_id::uuid
+    where shelf_of(status, version) = shelf and job_id > @after_id::uuid
     order by job_id
     limit @max_jobs::int
 ) as shelved
@@ -140,7 +140,7 @@ select
 from unnest(@shelves::int[]) as shelf cross join lateral (
     select job_id, created_at, job_type, queue, tags, ordering_key, owner_id from jobs
     where owner_id = @owner::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
-        and job_id > @after_id::uuid and job_id < @before_id::uuid
+        and job_id > @after_id::uuid
     order by job_id
     limit @max_jobs::int
 ) as shelved

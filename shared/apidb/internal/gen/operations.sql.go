@@ -462,9 +462,9 @@ select
         and ($9::text is null or owner_id = $9)
         and ($10::text is null or owner_id = $10))::boolean as matches
 from jobs
-where job_id > $11::uuid and job_id < $12::uuid
+where job_id > $11::uuid
 order by job_id
-limit $13::int
+limit $12::int
 `
 
 type OperationMatchesParams struct {
@@ -479,7 +479,6 @@ type OperationMatchesParams struct {
 	OwnerID     *string
 	Owner       *string
 	AfterID     uuid.UUID
-	BeforeID    uuid.UUID
 	MaxJobs     int32
 }
 
@@ -502,7 +501,6 @@ func (q *Queries) OperationMatches(ctx context.Context, arg OperationMatchesPara
 		arg.OwnerID,
 		arg.Owner,
 		arg.AfterID,
-		arg.BeforeID,
 		arg.MaxJobs,
 	)
 	if err != nil {
@@ -537,12 +535,12 @@ select
 from unnest($9::int[]) as shelf cross join lateral (
     select job_id, created_at, job_type, queue, tags, ordering_key, owner_id from jobs
     where owner_id = $10::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
-        and job_id > $11::uuid and job_id < $12::uuid
+        and job_id > $11::uuid
     order by job_id
-    limit $13::int
+    limit $12::int
 ) as shelved
 order by job_id
-limit $13
+limit $12
 `
 
 type OperationMatchesOwnedParams struct {
@@ -557,7 +555,6 @@ type OperationMatchesOwnedParams struct {
 	Shelves     []int32
 	Owner       string
 	AfterID     uuid.UUID
-	BeforeID    uuid.UUID
 	MaxJobs     int32
 }
 
@@ -580,7 +577,6 @@ func (q *Queries) OperationMatchesOwned(ctx context.Context, arg OperationMatche
 		arg.Shelves,
 		arg.Owner,
 		arg.AfterID,
-		arg.BeforeID,
 		arg.MaxJobs,
 	)
 	if err != nil {
@@ -615,12 +611,12 @@ select
         and ($9::text is null or owner_id = $9))::boolean as matches
 from unnest($10::int[]) as shelf cross join lateral (
     select job_id, created_at, job_type, queue, tags, ordering_key, owner_id from jobs
-    where shelf_of(status, version) = shelf and job_id > $11::uuid and job_id < $12::uuid
+    where shelf_of(status, version) = shelf and job_id > $11::uuid
     order by job_id
-    limit $13::int
+    limit $12::int
 ) as shelved
 order by job_id
-limit $13
+limit $12
 `
 
 type OperationMatchesShelvedParams struct {
@@ -635,7 +631,6 @@ type OperationMatchesShelvedParams struct {
 	Owner       *string
 	Shelves     []int32
 	AfterID     uuid.UUID
-	BeforeID    uuid.UUID
 	MaxJobs     int32
 }
 
@@ -658,7 +653,6 @@ func (q *Queries) OperationMatchesShelved(ctx context.Context, arg OperationMatc
 		arg.Owner,
 		arg.Shelves,
 		arg.AfterID,
-		arg.BeforeID,
 		arg.MaxJobs,
 	)
 	if err != nil {

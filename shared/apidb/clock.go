@@ -1,0 +1,113 @@
+package apidb
+
+import (
+	"context"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// clock estimates the database's time: its last known reading plus the time that has passed here since, by the
+// monotonic clock. So a wall clock that is wrong, or is set, changes nothing. Readings come with what the store asks
+// anyway (created_at of inserts, the readiness probe). After a pause of the whole machine, which the monotonic clock
+// does not count, the estimate is late until the next reading.
+type clock struct {
+	started time.Time // monotonic times count from here
+
+	mu     sync.Mutex
+	zero   time.Time // the database's time at started
+	warned time.Time
+}
+
+func newClock() *clock {
+	now := time.Now()
+	return &clock{started: now, zero: now}
+}
+
+// mark is a monotonic time, for heard.
+func (c *clock) mark() time.Duration { return time.Since(c.started) }
+
+func (c *clock) at(mark time.Duration) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.zero.Add(mark)
+}
+
+// heard takes a reading that the database made between two marks. An estimate that it may have been made at stays.
+func (c *clock) heard(from time.Duration, reading time.Time, to time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if latest := reading.Add(-from); c.zero.After(latest) {
+		c.zero = latest
+	} else if earliest := reading.Add(-to); c.zero.Before(earliest) {
+		c.zero = earliest
+	}
+}
+
+// warnAgain is how long a wrong clock is not mentioned again.
+const warnAgain = 10 * time.Minute
+
+// compare warns where this machine's wall clock is further from the database's than clockRoom.
+func (c *clock) compare(ctx context.Context, wall time.Time) {
+	ahead := wall.Round(0).Sub(c.at(c.mark()))
+	if ahead.Abs() <= clockRoom {
+		return
+	}
+	c.mu.Lock()
+	due := c.warned.IsZero() || time.Since(c.warned) >= warnAgain
+	if due {
+		c.warned = time.Now()
+	}
+	c.mu.Unlock()
+	if due {
+		host, _ := os.Hostname()
+		telemetry.Logger(ctx).WarnContext(ctx, "the clock of this machine differs from the database's",
+			"host", host, "ahead", ahead.Round(time.Second).String())
+	}
+}
+
+// ids makes UUIDs of version 7. Unlike uuid.NewV7 it follows a clock that is set back.
+type ids struct {
+	mu   sync.Mutex
+	last int64 // milliseconds, and 12 bits for what is below
+}
+
+// setBack is how far a clock may go back before it counts as set back; by less, ids go on rising.
+const setBack = 1000 << 12 // a second
+
+func (i *ids) next(at time.Time) uuid.UUID {
+	ms := at.UnixMilli()
+	stamp := max(ms, 0)<<12 + (at.UnixNano()-ms*int64(time.Millisecond))>>8
+	i.mu.Lock()
+	if stamp <= i.last && i.last-stamp < setBack {
+		stamp = i.last + 1
+	}
+	i.last = stamp
+	i.mu.Unlock()
+	id := uuid.New()
+	putTime(&id, stamp>>12)
+	id[6], id[7] = 0x70|byte(stamp>>8)&0x0f, byte(stamp)
+	return id
+}
+
+// NewID is an id by whose order rows stand in the order in which they came, by the database's time.
+func (s *Store) NewID() uuid.UUID { return s.ids.next(s.clock.at(s.clock.mark())) }
+
+// NewJobID is the id of a new job.
+func (s *Store) NewJobID(sampled bool) uuid.UUID { return jobevent.JobID(s.NewID(), sampled) }
+
+// heardInsert takes the time from jobs that were just inserted.
+func (s *Store) heardInsert(ctx context.Context, from time.Duration, accepted []Accepted) {
+	for i := range accepted {
+		if a := &accepted[i]; a.New() && !a.CreatedAt.IsZero() {
+			s.clock.heard(from, a.CreatedAt, s.clock.mark())
+			s.clock.compare(ctx, time.Now())
+			return
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package apidb
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+func timeOf(id uuid.UUID) time.Time { return time.Unix(id.Time().UnixTime()) }
+
+// near fails where the time of an id is not the wanted one. IDs have milliseconds, and the machine may be slow.
+func near(t *testing.T, id uuid.UUID, want time.Time) {
+	t.Helper()
+	if off := timeOf(id).Sub(want).Abs(); off > time.Minute {
+		t.Errorf("the id's time is off by %s", off)
+	}
+}
+
+// chaos F1
+func TestIDsRiseAndFollowAClockThatIsSetBack(t *testing.T) {
+	t.Parallel()
+	var made ids
+	now := time.Now()
+	last := made.next(now)
+	for _, at := range []time.Time{now, now, now.Add(time.Millisecond), now.Add(-time.Millisecond), now} {
+		next := made.next(at)
+		if bytes.Compare(last[:], next[:]) >= 0 || next.Version() != 7 || next.Variant() != uuid.RFC4122 {
+			t.Fatalf("%s after %s", next, last)
+		}
+		last = next
+	}
+	near(t, made.next(now.Add(time.Hour)), now.Add(time.Hour))
+	near(t, made.next(now), now)
+}
+
+// chaos F1
+func TestTheDatabasesTimeIsKnownFromWhatItSaidLast(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	theirs := c.started.Add(-time.Hour) // when the mark was zero
+	c.heard(time.Second, theirs.Add(2*time.Second), 3*time.Second)
+	if off := c.at(10 * time.Second).Sub(theirs.Add(10 * time.Second)); off.Abs() > time.Second {
+		t.Fatalf("off by %s after a reading that took 2 s", off)
+	}
+	estimate := c.at(0)
+	c.heard(20*time.Second, c.at(25*time.Second), 80*time.Second)
+	if !c.at(0).Equal(estimate) {
+		t.Fatal("a reading that agrees changed the estimate")
+	}
+	c.heard(90*time.Second, theirs.Add(2*time.Hour), 90*time.Second)
+	if got := c.at(90 * time.Second); !got.Equal(theirs.Add(2 * time.Hour)) {
+		t.Fatalf("after an exact reading of %s the estimate is %s", theirs.Add(2*time.Hour), got)
+	}
+}
+
+// chaos F1: whatever the estimate was, an insert or a question of the readiness probe mends it.
+func TestEachAnswerOfTheDatabaseMendsTheTimeOfIDs(t *testing.T) {
+	t.Parallel()
+	s, err := Open(t.Context(), pgtest.Database(t, migrations.API))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	insert := func() error {
+		_, err := s.InsertJobs(t.Context(), []NewJob{{
+			JobID: s.NewJobID(true), TraceID: uuid.New(), Whose: Everyone,
+			Request: jobspec.Request{JobType: "X", Queue: "default", Payload: []byte("{}"), Timeout: time.Minute},
+		}})
+		return err
+	}
+	near(t, s.NewID(), time.Now())
+	for _, step := range []time.Duration{time.Hour, -time.Hour} {
+		for name, ask := range map[string]func() error{
+			"insert": insert, "ping": func() error { return s.Ping(t.Context()) },
+		} {
+			s.clock.zero = s.clock.zero.Add(step)
+			near(t, s.NewID(), time.Now().Add(step))
+			if err := ask(); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			near(t, s.NewID(), time.Now())
+		}
+	}
+}
+
+// chaos F1
+func TestAMachineWhoseClockIsWrongIsNamedOnceInAWhile(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	ctx := telemetry.WithLogger(t.Context(), slog.New(slog.NewTextHandler(&out, nil)))
+	c := newClock()
+	c.compare(ctx, time.Now().Add(clockRoom-time.Minute))
+	if out.Len() > 0 {
+		t.Fatalf("a small difference was logged: %s", out.String())
+	}
+	for range 3 {
+		c.compare(ctx, time.Now().Add(time.Hour))
+	}
+	if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "ahead=1h0m0s") {
+		t.Fatalf("logged: %s", got)
+	}
+}
