@@ -62,7 +62,7 @@ func (c Config) check() error {
 	return nil
 }
 
-// timing is what design §3 to §6 fix; tests that need other times set them.
+// timing holds the periods that the delivery protocol fixes, so they are no settings; tests set others.
 type timing struct {
 	beatAtLeast    time.Duration // between beats when nothing changes
 	beatAtMost     time.Duration // between beats when something does

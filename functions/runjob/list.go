@@ -52,7 +52,7 @@ func (p *pool) freeSlots() int {
 	return max(0, p.slots-p.busy-len(p.held))
 }
 
-// heldAttempt is an attempt as a beat sees it.
+// listed is an attempt as a beat sees it.
 type listed struct {
 	*attempt
 	startedAt time.Time

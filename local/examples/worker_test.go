@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,9 +15,11 @@ import (
 	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/local/dev"
 	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
-// The worker of the example serves a queue of its own, beside the house's, which has never heard of PRIMES.
+// The worker of the example serves a queue of its own, beside the house's, which has never heard of PRIMES. Payloads
+// and outputs are sealed: a worker that did not load the keyset could open no payload (house §0).
 func TestAWorkerOfOnesOwnRunsItsJobType(t *testing.T) {
 	t.Parallel()
 	postgres, err := localpostgres.Start(t.Context(), localpostgres.Config{Dir: t.TempDir()})
@@ -29,10 +32,14 @@ func TestAWorkerOfOnesOwnRunsItsJobType(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = kafka.Stop() })
+	keys := filepath.Join(t.TempDir(), "keys.json")
+	if _, err := sealing.CreateKeyset(keys); err != nil {
+		t.Fatal(err)
+	}
 	o := dev.Options{
 		Dir: t.TempDir(), DatabaseURL: postgres.URL(), Brokers: kafka.Brokers(), Kafka: "embedded",
 		Queues: []string{"default", "numbers"}, WorkerQueues: []string{"default"}, JobTypes: []string{"PRIMES"},
-		Out: t.Output(), Metrics: prometheus.NewRegistry(),
+		Keyset: keys, Out: t.Output(), Metrics: prometheus.NewRegistry(),
 	}
 	database, err := migrations.WithDatabase(postgres.URL(), "jobweaver_worker")
 	if err != nil {
@@ -40,7 +47,7 @@ func TestAWorkerOfOnesOwnRunsItsJobType(t *testing.T) {
 	}
 	err = dev.Run(t.Context(), o, func(ctx context.Context, url string) error {
 		worker := start(t, ".", []string{binary(t, "worker-go")}, "DATABASE_URL="+database,
-			"KAFKA_BROKERS="+kafka.Brokers()[0], "QUEUES=numbers", "PRIMES_MOST=1000000", "LOG_FORMAT=text")
+			"KAFKA_BROKERS="+kafka.Brokers()[0], "QUEUES=numbers", "ENCRYPTION_KEYSET_FILE="+keys, "PRIMES_MOST=1000000", "LOG_FORMAT=text")
 		api := client.New(url, "")
 		if got, err := ended(ctx, api, primes(1_000_000)); err != nil {
 			return err

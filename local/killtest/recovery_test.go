@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// recoverWithin is what the design promises with default settings.
+// recoverWithin bounds the time until the jobs of a killed process run again, with default settings.
 const recoverWithin = 30 * time.Second
 
 // TestJobsRunAgainWithinHalfAMinute kills one thing at a time, and everything at once, and lets the house

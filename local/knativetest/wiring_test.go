@@ -1,7 +1,6 @@
 package knativetest
 
 import (
-	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -69,7 +68,7 @@ type wiring = func(context.Context, *funchost.Env) (funchost.Function, error)
 var wirings = map[string]wiring{
 	gateway.Name: onAPI(func(env *funchost.Env, store *apidb.Store) (hosted, error) {
 		var cfg gateway.Config
-		err := env.Load(cfg.Parts()...)
+		err := env.Load(&cfg)
 		cfg.Queues, cfg.Broker = env.Config.Queues, funchost.Reachable(env.Config)
 		return built(err, func() (hosted, error) { return gateway.New(cfg, store) })
 	}),
@@ -80,13 +79,13 @@ var wirings = map[string]wiring{
 	bulk.Name: onAPI(func(_ *funchost.Env, store *apidb.Store) (hosted, error) { return bulk.New(store), nil }),
 	cron.Name: onAPI(func(env *funchost.Env, store *apidb.Store) (hosted, error) {
 		var cfg cron.Config
-		err := env.Load(cfg.Parts()...)
+		err := env.Load(&cfg)
 		cfg.Queues = env.Config.Queues
 		return built(err, func() (hosted, error) { return cron.New(cfg, store) })
 	}),
 	notify.Name: onAPI(func(env *funchost.Env, store *apidb.Store) (hosted, error) {
 		var cfg notify.Config
-		err := env.Load(cfg.Parts()...)
+		err := env.Load(&cfg)
 		cfg.Grace = env.Config.ShutdownGrace
 		return built(err, func() (hosted, error) { return notify.New(cfg, store) })
 	}),
@@ -147,7 +146,7 @@ func host(f hosted, err error) (funchost.Function, error) {
 func wireWorker(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 	var cfg runjob.Config
 	var builtin handlers.Config
-	if err := cmp.Or(env.Load(cfg.Parts()...), env.Load(builtin.Parts()...)); err != nil {
+	if err := env.Load(&cfg, &builtin); err != nil {
 		return funchost.Function{}, err
 	}
 	cfg.Queues, cfg.Kafka, cfg.Version = env.Config.Queues, env.Config.Kafka, funchost.Version

@@ -39,6 +39,26 @@ func TestSettingsComeFromTheEnvironmentAndFromFiles(t *testing.T) {
 	}
 }
 
+type parted struct {
+	Size int `envconfig:"FUNCHOST_TEST_SIZE"`
+
+	More struct {
+		Secret string `envconfig:"FUNCHOST_TEST_SECRET"`
+	} `ignored:"true"`
+}
+
+func (c *parted) Parts() []any { return []any{c, &c.More} }
+
+// house §0: a worker that loaded its Config, but not the parts of it, had no keys to open payloads with.
+func TestLoadReadsAllPartsOfAStruct(t *testing.T) {
+	t.Setenv("FUNCHOST_TEST_SIZE", "3")
+	t.Setenv("FUNCHOST_TEST_SECRET", "top secret")
+	var got parted
+	if err := (&Env{}).Load(&got); err != nil || got.Size != 3 || got.More.Secret != "top secret" {
+		t.Errorf("loaded %+v, %v", got, err)
+	}
+}
+
 func TestTextsComeFromAFileOneALine(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secrets")
 	if err := os.WriteFile(file, []byte("a\r\nb,c\n\n"), 0o600); err != nil {

@@ -40,11 +40,18 @@ func loadEnv() (*Env, error) {
 // DatabaseURL is DATABASE_URL. Main has checked that there is one.
 func (e *Env) DatabaseURL() string { return e.Config.database.Reveal() }
 
-// Load is LoadConfig, for each struct of a function's own settings, until the first error.
+// Load is LoadConfig, for each struct of a function's own settings, until the first error. Of a struct that has
+// Parts, it loads each part, the struct itself among them.
 func (e *Env) Load(cfgs ...any) error {
 	for _, cfg := range cfgs {
-		if err := LoadConfig(cfg); err != nil {
-			return err
+		parts := []any{cfg}
+		if whole, ok := cfg.(interface{ Parts() []any }); ok {
+			parts = whole.Parts()
+		}
+		for _, part := range parts {
+			if err := LoadConfig(part); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

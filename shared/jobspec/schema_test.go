@@ -14,6 +14,16 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
+// house §0: a built-in type without a schema would accept any payload.
+func TestEveryBuiltinTypeHasASchema(t *testing.T) {
+	t.Parallel()
+	for _, jobType := range jobspec.Builtin() {
+		if jobspec.PayloadSchema(jobType) == nil {
+			t.Errorf("schemas/%s.json is missing: any payload of %s would be accepted", strings.ToLower(jobType), jobType)
+		}
+	}
+}
+
 func TestSchemasOfBuiltinTypesCompile(t *testing.T) {
 	t.Parallel()
 	files, err := os.ReadDir("schemas")

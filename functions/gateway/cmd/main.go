@@ -12,7 +12,7 @@ import (
 func main() {
 	funchost.Main(gateway.Name, func(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 		var cfg gateway.Config
-		if err := env.Load(cfg.Parts()...); err != nil {
+		if err := env.Load(&cfg); err != nil {
 			return funchost.Function{}, err
 		}
 		cfg.Queues = env.Config.Queues

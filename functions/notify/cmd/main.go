@@ -12,7 +12,7 @@ import (
 func main() {
 	funchost.Main(notify.Name, func(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 		var cfg notify.Config
-		if err := env.Load(cfg.Parts()...); err != nil {
+		if err := env.Load(&cfg); err != nil {
 			return funchost.Function{}, err
 		}
 		cfg.Grace = env.Config.ShutdownGrace

@@ -16,10 +16,7 @@ func main() {
 	funchost.Main(runjob.Name, func(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 		var cfg runjob.Config
 		var builtin handlers.Config
-		if err := env.Load(cfg.Parts()...); err != nil {
-			return funchost.Function{}, err
-		}
-		if err := env.Load(builtin.Parts()...); err != nil {
+		if err := env.Load(&cfg, &builtin); err != nil {
 			return funchost.Function{}, err
 		}
 		cfg.Queues, cfg.Kafka, cfg.Version = env.Config.Queues, env.Config.Kafka, funchost.Version

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/jobweaver/jobweaver/functions/runjob/handlers/reportdb"
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers/reportfile"
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers/reportstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
-	"github.com/jobweaver/jobweaver/shared/reportdb"
 	"github.com/jobweaver/jobweaver/shared/secret"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/jobweaver/jobweaver/functions/runjob/handlers/reportdb"
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers/reportfile"
-	"github.com/jobweaver/jobweaver/shared/reportdb"
 )
 
 // query has the rows come from a named query.

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -22,7 +21,7 @@ func build(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 	var none funchost.Function
 	var cfg runjob.Config
 	var own primesConfig
-	if err := errors.Join(env.Load(&cfg), env.Load(&own)); err != nil {
+	if err := env.Load(&cfg, &own); err != nil {
 		return none, err
 	}
 	cfg.Queues, cfg.Kafka, cfg.Version = env.Config.Queues, env.Config.Kafka, funchost.Version

@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -32,11 +31,8 @@ func build(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 	var none funchost.Function
 	var cfg runjob.Config
 	var own settings
-	if err := errors.Join(env.Load(&cfg), env.Load(&own)); err != nil {
-		return none, err
-	}
 	var builtin handlers.Config
-	if err := env.Load(builtin.Parts()...); err != nil {
+	if err := env.Load(&cfg, &own, &builtin); err != nil {
 		return none, err
 	}
 	cfg.Queues, cfg.Kafka, cfg.Version = env.Config.Queues, env.Config.Kafka, funchost.Version

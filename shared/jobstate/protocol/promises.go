@@ -29,7 +29,7 @@ const (
 	livingKeep       promise = "a worker whose beats get through keeps its attempts"
 )
 
-// diagram are the moves of design §4, with due and dispatch in one, from no row on.
+// diagram lists the allowed moves, with due and dispatch in one, from no row on. docs/architecture.md draws it.
 var diagram = map[jobstate.Status][]jobstate.Status{
 	"": {jobstate.Pending, jobstate.Queued, jobstate.Failed},
 

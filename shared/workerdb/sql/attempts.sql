@@ -92,7 +92,7 @@ with input as (
 select now()::timestamptz as at, count(*)::int as attempts from done;
 
 -- name: AttemptSettleMany :many
--- The guard of design §3: only an open attempt, only by the worker that has it.
+-- The guard: only an open attempt, only by the worker that holds it. An outcome that was reached is never overwritten.
 with input as (
     select
         unnest(@job_ids::uuid[])                  as job_id,

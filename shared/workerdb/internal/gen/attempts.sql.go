@@ -553,7 +553,7 @@ type AttemptSettleManyRow struct {
 	FinishedAt *time.Time
 }
 
-// The guard of design §3: only an open attempt, only by the worker that has it.
+// The guard: only an open attempt, only by the worker that holds it. An outcome that was reached is never overwritten.
 func (q *Queries) AttemptSettleMany(ctx context.Context, arg AttemptSettleManyParams) ([]AttemptSettleManyRow, error) {
 	rows, err := q.db.Query(ctx, attemptSettleMany,
 		arg.WorkerID,
