@@ -29,6 +29,15 @@ const (
 	AnyVersion                     // projection takes a lower version than it has
 	LostCountsAsRetry              // a lost attempt counts as a failed one
 	PublishBeforeCommit            // a worker says an outcome before it has settled it
+	StatusNotHeldBack              // job-status is published beside the other events of its version
+	EarlyCallbackCounts            // a failed callback is applied before the handler has returned
+	CallbackOnlyInKafka            // a callback is not kept
+	SchedulerGivesUp               // the scheduler gives a waiting attempt up by itself
+	NoDeadline                     // nobody asks about an attempt that waits
+	CancelByAnyWorker              // a worker settles another's running attempt as cancelled
+	TombstoneWithoutEnd            // a tombstone deletes the API's row, whatever that shows
+	DeletedIsForgotten             // ingest takes the job-created of a deleted job for that of a new one
+	OldOutcomeAsksAgain            // an outcome that changes nothing is answered by its attempt's run-job
 
-	lastDefect = PublishBeforeCommit
+	lastDefect = OldOutcomeAsksAgain
 )

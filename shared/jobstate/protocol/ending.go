@@ -54,6 +54,9 @@ func (e *ender) stuck(s state) []taken {
 }
 
 func (s *state) wellEnded() bool {
+	if s.api.gone {
+		return s.job.deleted
+	}
 	said := s.job.name() != jobstate.Failed || s.dead>>s.job.attempt&1 == 1
 	return s.job.name().Terminal() && s.api.shown == s.job.shown() && !s.api.kept && said
 }
@@ -112,6 +115,9 @@ func (e *ender) work() bool {
 func (e *ender) sayAgain() bool {
 	e.m.ask(e.now)
 	asked := e.moved
+	e.moved = false
+	e.m.deadline(e.now)
+	asked = asked || e.moved
 	e.moved = false
 	e.m.reconcile(e.now)
 	return e.moved || asked

@@ -10,11 +10,14 @@ type Limits struct {
 
 // Budget bounds what is done to the job. Any is no bound.
 type Budget struct {
-	Commands uint8 // cancels and retries that the client asks for
-	Kills    uint8 // of a worker
-	Freezes  uint8 // of a worker
-	Stops    uint8 // attempts that a worker hands back
-	Losses   uint8 // kills of whoever is about to say what it has committed, and wipes of Kafka
+	Commands  uint8 // cancels and retries that the client asks for
+	Kills     uint8 // of a worker
+	Freezes   uint8 // of a worker
+	Stops     uint8 // attempts that a worker hands back
+	Losses    uint8 // kills of whoever is about to say what it has committed, and wipes of Kafka
+	Waits     uint8 // attempts that begin to wait for a callback
+	Callbacks uint8 // that the outside system makes
+	Deletes   uint8 // that the client asks for, and retentions
 }
 
 // Any is no bound.
@@ -36,6 +39,7 @@ type model struct {
 	defect Defect
 	out    func(step, state)
 	broken promise // by the step that is being taken
+	said   []event // in that step
 }
 
 type topic uint8
@@ -46,8 +50,9 @@ const (
 	runJobCancel // run-job with cancel: true
 	attemptCancel
 	jobCommand
-	attemptEnded                              // job-completed and job-failed: one for each outcome, this and the next four
-	deadLetter   = attemptEnded + topic(ends) // heard by nobody of ours
+	attemptEnded                              // of a worker: one for each outcome, this and the next five
+	calledBack   = attemptEnded + topic(ends) // job-completed and job-failed of the API, this and the next
+	deadLetter   = calledBack + 2             // consumed by no function
 	jobStatus    = deadLetter + 1             // in kafka.statuses
 )
 
@@ -61,12 +66,13 @@ const (
 	lost
 	interrupted
 	cancelled
-	ends = cancelled
+	waiting // for a callback: the API decides then
+	ends    = waiting
 )
 
 var kinds = [...]jobstate.Kind{
 	completed: jobstate.KindCompleted, failed: jobstate.KindFailed, lost: jobstate.KindLost,
-	interrupted: jobstate.KindInterrupted, cancelled: jobstate.KindCancelled,
+	interrupted: jobstate.KindInterrupted, cancelled: jobstate.KindCancelled, waiting: jobstate.KindWaiting,
 }
 
 // event is something to say.
@@ -75,19 +81,50 @@ type event struct {
 	number uint8
 }
 
-func ended(attempt uint8, o outcome) event { return event{attemptEnded + topic(o) - 1, attempt} }
+func ended(attempt uint8, o outcome) event    { return event{attemptEnded + topic(o) - 1, attempt} }
+func callback(attempt uint8, o outcome) event { return event{calledBack + topic(o) - 1, attempt} }
 
-// commit ends a step: its transaction is done, now its events are said in order. Whoever says them may
-// be killed before each.
+// commit ends a step: its transaction is done, now its events are published. The process may be killed when any subset
+// of them is published, but a job-status is published only after all others were acknowledged.
 func (m *model) commit(by step, s state, say ...event) {
-	for i, e := range say {
-		if killed := s; e.topic == deadLetter || spend(&killed.left.Losses) {
-			killed.kill(by.worker)
-			m.out(by.killedAfter(i), killed)
+	m.said = say
+	for mask := range 1<<len(say) - 1 {
+		if !m.mayEndAfter(mask, say) {
+			continue
 		}
+		killed := s
+		if !lacksDeadLetter(mask, say) && !spend(&killed.left.Losses) {
+			continue
+		}
+		killed.kill(by.worker)
+		for i, e := range say {
+			if mask>>i&1 == 1 {
+				m.say(&killed, e)
+			}
+		}
+		m.out(by.killedAfter(mask), killed)
+	}
+	for _, e := range say {
 		m.say(&s, e)
 	}
 	m.out(by, s)
+}
+
+// mayEndAfter says whether exactly the events of mask can be the published ones.
+func (m *model) mayEndAfter(mask int, say []event) bool {
+	last := len(say) - 1
+	return say[last].topic != jobStatus || mask>>last == 0 || m.defect == StatusNotHeldBack
+}
+
+// lacksDeadLetter says whether a dead letter is among the unpublished events. That costs no budget: it matters for each
+// dead letter whether it was published, but nothing consumes it.
+func lacksDeadLetter(mask int, say []event) bool {
+	for i, e := range say {
+		if e.topic == deadLetter && mask>>i&1 == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (m *model) say(s *state, e event) {
@@ -101,8 +138,13 @@ func (m *model) say(s *state, e event) {
 }
 
 func (m *model) sayStatus(s *state) {
-	said := snapshot{version: s.job.version, command: s.job.command, shown: s.job.shown()}
-	if said.shown == shownFailed && s.dead>>s.job.attempt&1 == 0 {
+	said := snapshot{version: s.job.version, command: s.job.command, shown: s.job.shown(), deleted: s.job.deleted}
+	if m.limits.Waits > 0 {
+		said.attempt = s.job.attempt
+	} else if !said.shown.ended() {
+		said.shown = shownOpen
+	}
+	if said.shown == shownFailed && !said.deleted && s.dead>>s.job.attempt&1 == 0 {
 		m.broken = deadLetterFirst
 	}
 	for i, old := range s.kafka.statuses {
@@ -124,6 +166,8 @@ func (m *model) sayStatus(s *state) {
 func (m *model) current(j job) []event {
 	status, dead := event{jobStatus, 0}, event{deadLetter, j.attempt}
 	switch {
+	case j.deleted:
+		return []event{status} // the tombstone
 	case j.name().InFlight() && j.cancel:
 		return []event{{runJobCancel, j.attempt}, {attemptCancel, j.attempt}, status}
 	case j.name().InFlight():

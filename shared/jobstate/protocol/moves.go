@@ -11,16 +11,29 @@ import (
 type job struct {
 	status                                   uint8 // its place in names; 0: no row
 	attempt, retries, lost, command, version uint8
-	cancel                                   bool
+	cancel, deleted                          bool
 }
 
 var names = append([]jobstate.Status{""}, jobstate.All()...)
 
 func (j job) name() jobstate.Status { return names[j.status] }
 
-// shown is the row as the API shows it, in the order of its constants.
+// shown is the row as the API shows it.
 func (j job) shown() shown {
-	return shown(1 + slices.Index([]jobstate.Status{jobstate.Completed, jobstate.Failed, jobstate.Cancelled}, j.name()))
+	switch j.name() {
+	case jobstate.Completed:
+		return shownCompleted
+	case jobstate.Failed:
+		return shownFailed
+	case jobstate.Cancelled:
+		return shownCancelled
+	case jobstate.Queued, jobstate.Running:
+		return shownInFlight
+	case jobstate.Waiting:
+		return shownWaiting
+	case jobstate.Scheduled, jobstate.Pending, jobstate.Retrying:
+	}
+	return shownOpen
 }
 
 // move makes a new version of the row, if there is one and f moves it.
@@ -31,6 +44,7 @@ func (m *model) move(j *job, f func(jobstate.Job) (jobstate.Job, bool)) bool {
 	to, ok := f(jobstate.Job{
 		Status: j.name(), Attempt: int(j.attempt), CancelRequested: j.cancel, CommandSeq: int(j.command),
 		RetryCount: int(j.retries), MaxRetryCount: int(m.limits.Retries), LostCount: int(j.lost),
+		Deleted: j.deleted,
 	})
 	if ok {
 		*j = j.moved(to)
@@ -41,7 +55,8 @@ func (m *model) move(j *job, f func(jobstate.Job) (jobstate.Job, bool)) bool {
 func (j job) moved(to jobstate.Job) job {
 	return job{
 		status: uint8(slices.Index(names, to.Status)), attempt: uint8(to.Attempt), retries: uint8(to.RetryCount),
-		lost: uint8(to.LostCount), cancel: to.CancelRequested, command: uint8(to.CommandSeq), version: j.version + 1,
+		lost: uint8(to.LostCount), cancel: to.CancelRequested, command: uint8(to.CommandSeq), deleted: to.Deleted,
+		version: j.version + 1,
 	}
 }
 
@@ -70,6 +85,25 @@ func (m *model) dispatch(j *job) bool {
 // run takes in a beat that lists the attempt as running.
 func (m *model) run(j *job) bool {
 	return m.move(j, func(now jobstate.Job) (jobstate.Job, bool) { return now.Start(now.Attempt) })
+}
+
+// callBack applies what the API decided on a callback, or on its deadline.
+func (m *model) callBack(j *job, attempt uint8, o outcome) {
+	if o == failed && j.name() != jobstate.Waiting && m.defect != EarlyCallbackCounts {
+		return // the handler may run yet; the API repeats the callback until the attempt is over
+	}
+	m.conclude(j, attempt, o)
+}
+
+// retire deletes a job that ended long ago.
+func (m *model) retire(j *job) bool {
+	return m.move(j, func(now jobstate.Job) (jobstate.Job, bool) {
+		if !now.Status.Terminal() || now.Deleted {
+			return now, false
+		}
+		now.Deleted = true
+		return now, true
+	})
 }
 
 // conclude applies an outcome of an attempt.

@@ -27,6 +27,11 @@ const (
 	commandsOnce     promise = "a command counts once"
 	cancelsCount     promise = "a job whose cancel is asked for ends CANCELLED or COMPLETED"
 	livingKeep       promise = "a worker whose beats get through keeps its attempts"
+	oneHandler       promise = "no two handlers of a job run at once"
+	callbacksCount   promise = "a callback that was taken decides on an attempt that waits"
+	endsAreHeard     promise = "the API hears of a job's end before it deletes the job"
+	deletedForGood   promise = "a deleted job stays deleted"
+	circlesEnd       promise = "no events answer each other for ever"
 )
 
 // diagram lists the allowed moves, with due and dispatch in one, from no row on. docs/architecture.md draws it.
@@ -36,13 +41,14 @@ var diagram = map[jobstate.Status][]jobstate.Status{
 	jobstate.Pending:   {jobstate.Queued, jobstate.Cancelled},
 	jobstate.Queued:    append([]jobstate.Status{jobstate.Running}, outcomes...),
 	jobstate.Running:   outcomes,
+	jobstate.Waiting:   outcomes,
 	jobstate.Retrying:  {jobstate.Queued, jobstate.Cancelled},
 	jobstate.Failed:    {jobstate.Pending}, // by a command
 	jobstate.Cancelled: {jobstate.Pending}, // by a command
 }
 
 var outcomes = []jobstate.Status{
-	jobstate.Completed, jobstate.Pending, jobstate.Retrying, jobstate.Failed, jobstate.Cancelled,
+	jobstate.Completed, jobstate.Waiting, jobstate.Pending, jobstate.Retrying, jobstate.Failed, jobstate.Cancelled,
 }
 
 // breaks names the promise that a step breaks.
@@ -52,6 +58,8 @@ func breaks(from *state, by step, to *state) promise {
 	heardCommand := by.act == hears && r.topic() == jobCommand
 	heardOutcome := by.act == hears && r.topic() >= attemptEnded
 	switch {
+	case was.deleted && !is.deleted:
+		return deletedForGood
 	case was.status != is.status && !slices.Contains(diagram[was.name()], is.name()),
 		was.name().Terminal() && !is.name().Terminal() && !heardCommand:
 		return onTheDiagram
@@ -60,12 +68,12 @@ func breaks(from *state, by step, to *state) promise {
 	case heardCommand && r.number() <= was.command && was != is,
 		is.name() == jobstate.Cancelled && to.api.retries>>is.command&1 == 1: // cancelled by a cancel before the retry
 		return commandsOnce
-	case heardCommand && was != is && !was.name().Terminal() && !is.cancel && is.name() != jobstate.Cancelled,
+	case heardCommand && was != is && !was.name().Terminal() && !is.cancel && to.api.deletes>>is.command&1 == 0 && is.name() != jobstate.Cancelled,
 		was.cancel && !is.cancel && is.name() != jobstate.Cancelled && is.name() != jobstate.Completed:
 		return cancelsCount
 	case was.attempt != is.attempt && (is.attempt != was.attempt+1 || to.rows[is.attempt] != row{}):
 		return ownNumbers
-	case from.api.shown != shownOpen && to.api.shown != from.api.shown && from.api.retries == 0:
+	case from.api.shown.ended() && to.api.shown != from.api.shown && from.api.retries == 0:
 		return endsStay
 	}
 	for a := range from.rows {
@@ -79,22 +87,27 @@ func breaks(from *state, by step, to *state) promise {
 // breaks names the promise that a state breaks.
 func (s *state) breaks() promise {
 	var count [ends + 1]uint8
+	name := s.job.name()
 	for a := uint8(1); a <= s.job.attempt; a++ {
-		o := s.rows[a].outcome
+		o := s.decided(a)
 		count[o]++
-		if o == none && a < s.job.attempt {
+		if s.rows[a].outcome == none && a < s.job.attempt {
 			return oneByOne
 		}
-		if o == completed && (a < s.job.attempt || !s.job.name().InFlight() && s.job.name() != jobstate.Completed) {
-			return notOverruled
+		if o == completed && (a < s.job.attempt || !name.InFlight() && name != jobstate.Waiting && name != jobstate.Completed) {
+			if s.rows[a].outcome == completed {
+				return notOverruled
+			} else if s.api.taken == 0 { // a cancel may have come before the callback
+				return callbacksCount
+			}
 		}
 	}
-	o := s.rows[s.job.attempt].outcome
+	o := s.decided(s.job.attempt)
 	switch {
-	case s.job.attempt > 0 && !s.job.name().InFlight() && o == none,
-		s.job.name() == jobstate.Completed && o != completed,
-		s.job.name() == jobstate.Retrying && o != failed && o != lost,
-		s.job.name() == jobstate.Failed && s.job.attempt > 0 && o != failed && o != lost:
+	case s.job.attempt > 0 && !name.InFlight() && o == none,
+		name == jobstate.Completed && o != completed && s.api.completed>>s.job.attempt&1 == 0,
+		name == jobstate.Retrying && o != failed && o != lost,
+		name == jobstate.Failed && s.job.attempt > 0 && o != failed && o != lost:
 		return workersDecide
 	case s.job.retries > count[failed] || s.job.lost > count[lost]:
 		return countsAreRight
@@ -107,4 +120,18 @@ func (s *state) breaks() promise {
 		}
 	}
 	return kept
+}
+
+// decided is what became of an attempt: the API decides on one that waits, and on one of which a callback has come
+// before its handler returned.
+func (s *state) decided(attempt uint8) outcome {
+	o := s.rows[attempt].outcome
+	switch {
+	case o != waiting && (o != none || s.job.name() != jobstate.Completed):
+	case s.api.completed>>attempt&1 == 1:
+		return completed
+	case s.api.failed>>attempt&1 == 1:
+		return failed
+	}
+	return o
 }

@@ -25,6 +25,24 @@ var walks = map[string]Limits{
 	"three commands, any kills": {
 		Budget: Budget{Commands: 3, Kills: Any},
 	},
+	"two attempts that wait, two callbacks, any kills": { // protocol #5
+		Retries: 1, Lost: 1, Budget: Budget{Waits: 2, Callbacks: 2, Kills: Any},
+	},
+	"an attempt that waits, a callback, any kills and freezes": {
+		Retries: 1, Budget: Budget{Waits: 1, Callbacks: 1, Kills: Any, Freezes: Any},
+	},
+	"an attempt that waits, a callback and a command, any kills": {
+		Retries: 1, Budget: Budget{Commands: 1, Waits: 1, Callbacks: 1, Kills: Any},
+	},
+	"an attempt that waits, a callback, and a publish cut short or a wipe": {
+		Retries: 1, Budget: Budget{Waits: 1, Callbacks: 1, Kills: 1, Losses: 1},
+	},
+	"two deletions and a command, any kills": { // protocol #7
+		Retries: 1, Budget: Budget{Commands: 1, Deletes: 2, Kills: Any},
+	},
+	"an attempt that waits, a callback and a deletion": {
+		Retries: 1, Budget: Budget{Deletes: 1, Waits: 1, Callbacks: 1, Kills: 1, Losses: 1},
+	},
 	"a command, a worker killed, one frozen, and twice a publish cut short or a wipe": {
 		Budget: Budget{Commands: 1, Kills: 1, Freezes: 1, Losses: 2},
 	},
@@ -38,7 +56,7 @@ func TestTheProtocolKeepsItsPromises(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			walked := Walk(limits, Healthy)
-			t.Logf("%d states, %d steps, shown open, COMPLETED, FAILED, CANCELLED in %v", walked.States, walked.Steps, walked.Shown)
+			t.Logf("%d states, %d steps, shown as %v", walked.States, walked.Steps, walked.Shown)
 			if walked.Finding != nil {
 				t.Fatalf("broken: %s\n%s", walked.Finding.Promise, strings.Join(walked.Finding.Trace, "\n"))
 			}
@@ -60,6 +78,9 @@ func TestEveryPlantedDefectIsFound(t *testing.T) {
 		command  = Limits{Retries: 1, Lost: 1, Budget: Budget{Commands: 1}}
 		kill     = Limits{Retries: 1, Lost: 1, Budget: Budget{Kills: 1}}
 		freeze   = Limits{Retries: 1, Lost: 1, Budget: Budget{Freezes: 1}}
+		commands = Limits{Budget: Budget{Commands: 2}}
+		waits    = Limits{Retries: 1, Budget: Budget{Waits: 1, Callbacks: 1}}
+		deletion = Limits{Retries: 1, Budget: Budget{Deletes: 1}}
 		freezing = Limits{Retries: 1, Lost: 1, Budget: Budget{Commands: 1, Freezes: 1}}
 	)
 	found := map[Defect]bool{}
@@ -92,6 +113,15 @@ func TestEveryPlantedDefectIsFound(t *testing.T) {
 		{"projection takes any version", AnyVersion, quiet, endsStay},
 		{"a lost attempt counts as a retry", LostCountsAsRetry, kill, countsAreRight},
 		{"an outcome is published before its commit", PublishBeforeCommit, kill, workersDecide},
+		{"job-status is published beside a dead letter", StatusNotHeldBack, quiet, deadLetterFirst},
+		{"a failed callback counts while the handler runs", EarlyCallbackCounts, waits, workersDecide}, // protocol #5
+		{"a callback is only in Kafka", CallbackOnlyInKafka, waits, callbacksCount},
+		{"the scheduler gives up what waits", SchedulerGivesUp, waits, workersDecide},
+		{"nobody asks about what waits", NoDeadline, waits, jobsEnd},
+		{"a worker settles what another one runs", CancelByAnyWorker, commands, oneHandler},
+		{"a tombstone does not tell the end", TombstoneWithoutEnd, deletion, endsAreHeard}, // protocol #7
+		{"a deleted job is forgotten at once", DeletedIsForgotten, deletion, deletedForGood},
+		{"an old outcome is answered by its run-job", OldOutcomeAsksAgain, quiet, circlesEnd},
 	} {
 		found[c.defect] = true
 		t.Run(c.name, func(t *testing.T) {

@@ -28,26 +28,51 @@ type api struct {
 	accepted bool
 	taken    uint8 // commands that got their 202
 	retries  uint8 // which of them are retries, a bit each; the others are cancels
+	deletes  uint8 // and which are deletes
 	kept     bool  // the last of them is not confirmed
+
+	// The callbacks that got their 200, a bit an attempt; an attempt that was given up since none came counts as failed.
+	completed, failed uint8
+	attempt           uint8 // the latest that it has heard of
+	gone              bool  // the row was deleted
 }
 
 // shown is as much of a status as the API's decisions depend on.
 type shown uint8
 
 const (
-	shownOpen shown = iota // any state that is not terminal
+	shownOpen shown = iota // no end, and no attempt under way; any state that is no end where no attempt can wait
 	shownCompleted
 	shownFailed
 	shownCancelled
+	shownInFlight
+	shownWaiting
+	lastShown = shownWaiting
 )
+
+func (s shown) ended() bool { return s >= shownCompleted && s <= shownCancelled }
 
 // knows says whether a job-status would change nothing but the version.
 func (a api) knows(st snapshot) bool {
-	return a.version > 0 && st.shown == a.shown && (!a.kept || st.command < a.taken)
+	return a.version > 0 && st.shown == a.shown && st.attempt == a.attempt && !st.deleted && (!a.kept || st.command < a.taken)
 }
 
 // retrying says whether a retry is on its way, so that the end that is shown is known to be over.
 func (a api) retrying() bool { return a.kept && a.retries>>a.taken&1 == 1 }
+
+// cancelling says whether a cancel was asked for that may still count.
+func (a api) cancelling() bool {
+	return a.taken > 0 && (a.retries|a.deletes)>>a.taken&1 == 0 && !a.shown.ended()
+}
+
+// over says whether the API knows that an attempt is over.
+func (a api) over(attempt uint8) bool {
+	return a.gone || a.version > 0 && (a.attempt > attempt ||
+		a.attempt == attempt && a.shown != shownInFlight && a.shown != shownWaiting)
+}
+
+// called says whether a callback of an attempt was taken, or the attempt given up.
+func (a api) called(attempt uint8) bool { return (a.completed|a.failed)>>attempt&1 == 1 }
 
 // row is an attempt's, in the worker database.
 type row struct {
@@ -78,13 +103,14 @@ const (
 // kafka is what was said.
 type kafka struct {
 	records  [2]uint64
-	statuses [8]snapshot // in the order of their versions
+	statuses [12]snapshot // in the order of their versions
 }
 
 // snapshot is a job-status.
 type snapshot struct {
-	version, command uint8
-	shown            shown
+	version, command, attempt uint8
+	shown                     shown
+	deleted                   bool // the tombstone, with the end that the job had
 }
 
 // record is topic<<3 | number; the number is an attempt's or a command's.
@@ -142,8 +168,9 @@ func (s *state) forgetStatuses(keepOld bool) {
 		if st.version == 0 {
 			break
 		}
-		old := !keepOld && (st.version <= s.api.version || n == 0 && s.api.knows(st))
-		again := i+1 < len(in) && in[i+1].version > 0 && in[i+1].shown == st.shown && in[i+1].command == st.command
+		old := s.api.gone || !keepOld && (st.version <= s.api.version || n == 0 && s.api.knows(st))
+		again := i+1 < len(in) && in[i+1].version > 0 && in[i+1].shown == st.shown && in[i+1].command == st.command &&
+			in[i+1].attempt == st.attempt && in[i+1].deleted == st.deleted
 		if !old && !again {
 			s.kafka.statuses[n] = st
 			n++

@@ -3,6 +3,7 @@ package protocol
 // steps takes every step that s allows.
 func (m *model) steps(s state) {
 	m.client(s)
+	m.outside(s)
 	s.kafka.each(func(r record) {
 		for w := nobody; w <= workers; w++ {
 			if s.hears(w, r) {
@@ -48,6 +49,9 @@ func (m *model) work(s state, w uint8) {
 		if me.running>>a&1 == 1 {
 			m.finish(s, by.choosing(int(completed)))
 			m.finish(s, by.choosing(int(failed)))
+			if waits := s; spend(&waits.left.Waits) {
+				m.finish(waits, by.choosing(int(waiting)))
+			}
 		}
 		if stopped := s; me.has(a) && spend(&stopped.left.Stops) {
 			m.finish(stopped, by.choosing(int(interrupted)))

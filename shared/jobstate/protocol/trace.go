@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"fmt"
+	"math/bits"
 	"strings"
 )
 
@@ -31,6 +32,10 @@ const (
 	wipes
 	goesRound
 	stops
+	deletes
+	callsBack
+	retires
+	asksForCallback
 )
 
 // step names what happens, for a trace.
@@ -38,11 +43,11 @@ type step struct {
 	act            act
 	number, worker uint8
 	choice         uint8 // which of the ways that the step can go
-	killed         uint8 // 1 + how many events were said before the kill; 0: not killed
+	killed         uint8 // 1 + the events that were published before the kill, a bit each; 0: not killed
 }
 
-func (b step) choosing(n int) step    { b.choice = uint8(n); return b }
-func (b step) killedAfter(n int) step { b.killed = uint8(n + 1); return b }
+func (b step) choosing(n int) step       { b.choice = uint8(n); return b }
+func (b step) killedAfter(mask int) step { b.killed = uint8(mask + 1); return b }
 
 var sentences = [...]string{
 	submits:      "the client submits the job",
@@ -66,6 +71,11 @@ var sentences = [...]string{
 	wipes:        "Kafka is wiped",
 	goesRound:    "and so on for ever",
 	stops:        "and nothing moves any more",
+	deletes:      "the client deletes, command {n}",
+	callsBack:    "the outside system calls back of attempt {n}: {kind}",
+	retires:      "retention deletes the job",
+
+	asksForCallback: "the deadline of attempt {n} has passed: {kind}",
 }
 
 var heard = [...][]string{
@@ -75,6 +85,8 @@ var heard = [...][]string{
 	attemptCancel: {"worker {w} hears attempt-cancel {n}"},
 	jobCommand:    {"command hears command {n}"},
 }
+
+var shownNames = [...]string{"not ended", "COMPLETED", "FAILED", "CANCELLED", "under way", "WAITING"}
 
 // describe tells a way, each worker under the number that it had at first.
 func describe(way []taken) []string {
@@ -101,13 +113,16 @@ func (b step) sentence(worker uint8) string {
 			}
 		} else {
 			text, kind = "outcome hears of attempt {n}: {kind}", uint8(r.topic()-attemptEnded)+1
+			if r.topic() >= calledBack {
+				text, kind = "outcome hears the callback of attempt {n}: {kind}", uint8(r.topic()-calledBack)+1
+			}
 		}
 	}
 	if b.killed > 0 {
-		text += fmt.Sprintf(", and is killed with %d events said", b.killed-1)
+		text += fmt.Sprintf(", and is killed with %d events said", bits.OnesCount8(b.killed-1))
 	}
 	return strings.NewReplacer(
 		"{n}", fmt.Sprint(number), "{w}", fmt.Sprint(worker), "{kind}", string(kinds[kind]),
-		"{shown}", [...]string{"not ended", "COMPLETED", "FAILED", "CANCELLED"}[b.choice&3],
+		"{shown}", shownNames[min(int(b.choice), len(shownNames)-1)],
 	).Replace(text)
 }

@@ -11,8 +11,8 @@ type Finding struct {
 // Result is what a walk saw.
 type Result struct {
 	States, Steps int
-	Shown         [4]int   // states in which the API shows the job open, COMPLETED, FAILED, CANCELLED
-	Finding       *Finding // nil: every promise is kept in every state
+	Shown         [lastShown + 1]int // states in which the API shows the job so
+	Finding       *Finding           // nil: every promise is kept in every state
 }
 
 // taken is a step as part of a way.
@@ -27,8 +27,9 @@ func Walk(limits Limits, defect Defect) Result {
 	w := &walker{seen: map[state]struct{}{}, ender: newEnder(limits, defect)}
 	m := &model{limits: limits, defect: defect}
 	m.out = func(by step, to state) {
-		broken := m.broken
-		m.broken = kept
+		broken, said := m.broken, m.said
+		m.broken, m.said = kept, nil
+		w.circles.note(&w.states[w.at], by, &to, said)
 		w.take(by, to, broken, defect == AnyVersion)
 	}
 	w.add(state{left: limits.Budget}, taken{})
@@ -36,6 +37,7 @@ func Walk(limits Limits, defect Defect) Result {
 		w.result.Shown[w.states[w.at].api.shown]++
 		m.steps(w.states[w.at])
 		w.end()
+		w.turn()
 		w.at++
 	}
 	w.result.States = len(w.states)
@@ -49,6 +51,8 @@ type walker struct {
 	seen   map[state]struct{}
 	ender  *ender
 	result Result
+
+	circles circles
 }
 
 func (w *walker) add(s state, way taken) {
@@ -86,6 +90,14 @@ func (w *walker) end() {
 	if stuck := w.ender.stuck(s); stuck != nil {
 		w.result.Finding = &Finding{string(jobsEnd), describe(append(w.wayTo(w.at), stuck...))}
 	}
+}
+
+// turn checks that no records of the current state answer each other for ever.
+func (w *walker) turn() {
+	if round := w.circles.find(); round != nil && w.result.Finding == nil {
+		w.result.Finding = &Finding{string(circlesEnd), describe(append(w.wayTo(w.at), round...))}
+	}
+	w.circles = circles{answers: w.circles.answers[:0]}
 }
 
 func (w *walker) wayTo(i int) []taken {

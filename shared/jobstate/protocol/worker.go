@@ -57,7 +57,7 @@ func (m *model) cancelAttempt(s state, by step, attempt uint8) {
 		m.commit(by, s, ended(attempt, r.outcome))
 	case r.owner == nobody && m.defect == CancelLeavesNoRow:
 		m.commit(by, s, ended(attempt, cancelled))
-	case r.owner == nobody || r.owner == by.worker:
+	case r.owner == nobody || r.owner == by.worker || m.defect == CancelByAnyWorker && s.running(attempt):
 		s.workers[by.worker-1].drop(attempt)
 		e := s.settle(attempt, cancelled)
 		m.commit(by, s, e)
@@ -74,9 +74,30 @@ func (m *model) start(s state, by step) {
 		m.broken = oneStart
 	case by.act == starts && s.api.shown == shownCancelled && !s.api.retrying():
 		m.broken = cancelledForGood
+	case by.act == starts && s.runsAnother(by.number):
+		m.broken = oneHandler
 	}
 	s.started |= 1 << by.number
 	m.out(by, s)
+}
+
+// running says whether a worker runs the attempt that it owns.
+func (s *state) running(attempt uint8) bool {
+	owner := s.rows[attempt].owner
+	return owner != nobody && owner != gone && s.workers[owner-1].running>>attempt&1 == 1
+}
+
+// runsAnother says whether the handler of another attempt runs in a living worker. One that has timed out may ignore
+// its context.
+func (s *state) runsAnother(attempt uint8) bool {
+	for _, w := range s.workers {
+		for a := uint8(1); a < attempts; a++ {
+			if w.life == up && a != attempt && w.running>>a&1 == 1 && s.rows[a].outcome != failed {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // finish is a handler's return, or its worker's handing back of the attempt.
