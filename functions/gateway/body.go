@@ -1,8 +1,8 @@
 package gateway
 
 import (
-	"bytes"
 	"errors"
+	"io"
 	"mime"
 	"net/http"
 	"strings"
@@ -14,14 +14,18 @@ import (
 
 // readJSON reads a body of type application/json and at most limit bytes.
 func readJSON(c *gin.Context, limit int64) ([]byte, error) {
-	media, err := mediaType(c)
-	if err != nil {
+	if err := mustBeJSON(c); err != nil {
 		return nil, err
 	}
-	if media != "application/json" {
-		return nil, apierror.New(apierror.UnsupportedMediaType, "the body must be application/json, not %q", media)
-	}
 	return readBody(c, limit)
+}
+
+func mustBeJSON(c *gin.Context) error {
+	media, err := mediaType(c)
+	if err == nil && media != "application/json" {
+		err = apierror.New(apierror.UnsupportedMediaType, "the body must be application/json, not %q", media)
+	}
+	return err
 }
 
 // mediaType is the body's, in small letters. It refuses what is compressed, or not UTF-8.
@@ -43,23 +47,60 @@ func mediaType(c *gin.Context) (string, error) {
 	return media, nil
 }
 
-// believed is how much of a Content-Length gets memory before its bytes are there.
-const believed = 256 << 10
+const (
+	// believed is how much of a Content-Length gets memory before its bytes are there, of a client that is known.
+	believed = 256 << 10
+	// believedOfStrangers is the same of one that is not. A connection has buffers of that size anyway.
+	believedOfStrangers = 4 << 10
+)
 
+// readBody reads a body of at most limit bytes. Its memory is the client's until the request has been answered.
 func readBody(c *gin.Context, limit int64) ([]byte, error) {
-	if c.Request.ContentLength > limit {
+	load := loadOf(c)
+	size := max(c.Request.ContentLength, 0)
+	if size <= limit { // else it is not read
+		if err := load.take(c, size); err != nil {
+			return nil, err
+		}
+	}
+	return readFrom(c, limit, believed, func(more int64) error {
+		more -= size
+		size += max(more, 0)
+		return load.take(c, max(more, 0))
+	})
+}
+
+// readFrom begins with memory for first bytes. When these have come it asks for room for what was announced, or for
+// twice as much each time where nothing was.
+func readFrom(c *gin.Context, limit, first int64, room func(size int64) error) ([]byte, error) {
+	announced := c.Request.ContentLength
+	if announced > limit {
 		return nil, tooLarge(limit)
 	}
-	var body bytes.Buffer
-	body.Grow(int(min(max(c.Request.ContentLength, 0), believed)) + bytes.MinRead)
-	_, err := body.ReadFrom(http.MaxBytesReader(c.Writer, c.Request.Body, limit))
-	if tooMany := (*http.MaxBytesError)(nil); errors.As(err, &tooMany) {
-		return nil, tooLarge(limit)
+	if first = min(first, announced); announced < 0 {
+		first = believedOfStrangers
 	}
-	if err != nil {
-		return nil, apierror.New(apierror.InvalidJobRequest, "the body broke off")
+	from := http.MaxBytesReader(c.Writer, c.Request.Body, limit)
+	body := make([]byte, 0, first+1) // with a byte in which to find the end
+	for {
+		n, err := from.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch tooMany := (*http.MaxBytesError)(nil); {
+		case errors.Is(err, io.EOF):
+			return body, nil
+		case errors.As(err, &tooMany):
+			return nil, tooLarge(limit)
+		case err != nil:
+			return nil, apierror.New(apierror.InvalidJobRequest, "the body broke off")
+		}
+		if len(body) == cap(body) {
+			size := max(announced, min(2*int64(cap(body)), limit))
+			if err := room(size); err != nil {
+				return nil, err
+			}
+			body = append(make([]byte, 0, size+1), body...)
+		}
 	}
-	return body.Bytes(), nil
 }
 
 func tooLarge(limit int64) error {

@@ -28,14 +28,22 @@ func (f *Function) callback(c *gin.Context) error {
 	if c.GetHeader(callbackSecretHeader) == "" && c.GetHeader("Webhook-Signature") == "" {
 		return f.door.failed(c, errNoCallbackSecret)
 	}
-	body, err := readJSON(c, jobspec.MaxCallbackBytes)
+	if err := mustBeJSON(c); err != nil {
+		return err
+	}
+	body, release, err := f.readStranger(c, jobspec.MaxCallbackBytes)
 	if err != nil {
 		return err
 	}
+	defer release()
 	said, wrong := jobspec.DecodeCallback(body)
 	signedID, known := f.knows(c.Request.Header, body, said)
+	release()
 	if !known {
 		return f.door.failed(c, errNoCallbackSecret)
+	}
+	if err := loadOf(c).take(c, int64(len(body))); err != nil {
+		return err
 	}
 	if wrong != nil {
 		return wrong

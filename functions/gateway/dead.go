@@ -39,7 +39,7 @@ func (f *Function) dead(c *gin.Context) error {
 	if byNumber {
 		filter.Skip, filter.Limit = page*size, size
 	}
-	found, err := f.jobPage(ctx, whose(c), filter)
+	found, err := f.jobPage(ctx, c, filter)
 	if err != nil {
 		return err
 	}

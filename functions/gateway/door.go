@@ -49,6 +49,10 @@ type door struct {
 	progress       *throttle.Table
 	waits          *throttle.Held
 
+	load      *throttle.Room
+	strangers *throttle.Shares // places for long bodies of who is not known yet
+	guessers  *throttle.Shares // the same for addresses from which too many were nobody's
+
 	policies []string // RateLimit-Policy; nil: there is none
 }
 
@@ -79,6 +83,10 @@ func newDoor(cfg DoorConfig) (*door, error) {
 		failures: throttle.New(float64(cfg.AuthFailureLimit)/60, cfg.AuthFailureLimit),
 		progress: throttle.New(progressPerSecond, progressAtOnce),
 		waits:    throttle.NewHeld(cfg.WaitLimit),
+
+		load:      throttle.NewRoom(maxLoad),
+		strangers: throttle.NewShares(strangers, strangersEach),
+		guessers:  throttle.NewShares(strangersEach, 1),
 	}
 	for _, policy := range []struct {
 		name  string

@@ -63,6 +63,7 @@ type Function struct {
 	done     *endings      // of operations
 	served   chan struct{} // closed when the last request has been answered
 	grumble  sometimes
+	broker   brokerAnswer
 	gate     *access.Gate  // nil: nobody has to say who they are
 	settled  chan struct{} // closed when the key of the setting is kept, or is known to let nobody in, or there is none
 	door     *door
@@ -112,6 +113,7 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 		done:     newEndings(store.EndedOperations),
 		served:   make(chan struct{}),
 		settled:  make(chan struct{}),
+		broker:   brokerAnswer{asks: cfg.Broker},
 	}
 	return f, f.openGate()
 }

@@ -2,10 +2,13 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/shared/apidb"
@@ -57,7 +60,7 @@ func (f *Function) health(c *gin.Context) error {
 		Job: jobHealth{Status: up}, DB: component{Status: up}, Kafka: component{Status: up},
 	}}
 	ctx := c.Request.Context()
-	if within(ctx, brokerPatience, f.cfg.Broker) != nil {
+	if f.broker.ask(ctx) != nil {
 		body.Status, body.Components.Kafka.Status = degraded, down
 	}
 	var figures apidb.Figures
@@ -73,13 +76,63 @@ func (f *Function) health(c *gin.Context) error {
 		c.JSON(http.StatusServiceUnavailable, body)
 		return nil
 	}
-	if p, err := f.who(c.Request); err == nil && p.May(access.Installation) {
+	p, err := f.who(c.Request)
+	if err != nil && claims(c.Request) { // a wrong key counts here as anywhere
+		var slow slowDown
+		if errors.As(f.door.failed(c, err), &slow) {
+			return slow
+		}
+	}
+	if err == nil && p.May(access.Installation) {
 		body.Components.Job.Details = &jobDetails{
 			PendingJobs: figures.PendingJobs, DeadJobs: figures.DeadJobs,
 			ActiveThreads: figures.ActiveThreads, PoolSize: figures.PoolSize,
 		}
 	}
 	c.JSON(http.StatusOK, body)
+	return nil
+}
+
+// claims says whether a request has a key or a token at all.
+func claims(r *http.Request) bool {
+	return r.Header.Get("Authorization") != "" || r.Header.Get("X-Api-Key") != ""
+}
+
+// brokerAge is how old the broker's answer may be: each ask is a connection to it.
+const brokerAge = time.Second
+
+// brokerAnswer asks the broker for all who want to know at the same time, once a second at most.
+type brokerAnswer struct {
+	asks   func(context.Context) error
+	flight singleflight.Group
+	last   atomic.Pointer[answered]
+}
+
+type answered struct {
+	err error
+	at  time.Time
+}
+
+func (b *brokerAnswer) ask(ctx context.Context) error {
+	if last := b.lately(); last != nil {
+		return last.err
+	}
+	_, err, _ := b.flight.Do("", func() (any, error) {
+		if last := b.lately(); last != nil { // of a flight that ended after this request had looked
+			return nil, last.err
+		}
+		err := within(context.WithoutCancel(ctx), brokerPatience, b.asks)
+		b.last.Store(&answered{err, time.Now()})
+		return nil, err
+	})
+	return err
+}
+
+// lately is the last answer, while it is fresh.
+func (b *brokerAnswer) lately() *answered {
+	if last := b.last.Load(); last != nil && time.Since(last.at) < brokerAge {
+		return last
+	}
 	return nil
 }
 

@@ -2,7 +2,10 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -20,7 +23,8 @@ const (
 	maxLimit     = 200
 	shownLines   = 200 // of a job's log, beside the job
 
-	maxPageBytes = 8 << 20 // of outputs, each of which is far smaller
+	// What a log has in one answer, about: the last of it beside the job, and a page of it by itself.
+	shownLogBytes, pageLogBytes = 256 << 10, 1 << 20
 )
 
 // get is GET /api/jobs/{jobId}; with ?wait= it holds the answer until the job has ended.
@@ -44,6 +48,7 @@ func (f *Function) get(c *gin.Context) error {
 			return err
 		}
 		defer release()
+		job = apidb.Job{} // nobody needs it meanwhile
 		ctx, cancel := context.WithTimeout(c.Request.Context(), wait)
 		f.endings.wait(ctx, id)
 		cancel()
@@ -54,7 +59,7 @@ func (f *Function) get(c *gin.Context) error {
 			return err
 		}
 	}
-	lines, err := f.lines(c, id, 0)
+	lines, _, err := f.lines(c, id, apidb.LogFilter{MaxBytes: shownLogBytes})
 	if err != nil {
 		return err
 	}
@@ -68,46 +73,86 @@ func (f *Function) job(c *gin.Context, id uuid.UUID) (apidb.Job, error) {
 	ctx, cancel := patience(c)
 	defer cancel()
 	job, err := f.store.Job(ctx, whose(c), id)
+	if err == nil {
+		err = loadOf(c).take(c, int64(jobSize(&job)))
+	}
 	if err != nil {
 		return job, ofJob{id, err}
 	}
 	return job, nil
 }
 
-func (f *Function) lines(c *gin.Context, id uuid.UUID, attempt int) ([]apidb.LogLine, error) {
+func (f *Function) lines(c *gin.Context, id uuid.UUID, filter apidb.LogFilter) (
+	lines []apidb.LogLine, next *apidb.LogPlace, err error,
+) {
 	ctx, cancel := patience(c)
 	defer cancel()
-	return f.store.Logs(ctx, whose(c), id, attempt)
+	if lines, next, err = f.store.Logs(ctx, whose(c), id, filter); err != nil {
+		return nil, nil, err
+	}
+	return lines, next, loadOf(c).take(c, sizeOf(lines, func(l *apidb.LogLine) int { return len(l.Text) }))
 }
 
+// sizeOf is how much memory an answer needs for each of some things, beside a little.
+func sizeOf[T any](all []T, size func(*T) int) (bytes int64) {
+	for i := range all {
+		bytes += int64(size(&all[i]))
+	}
+	return bytes
+}
+
+func jobSize(job *apidb.Job) int { return len(job.Payload) + len(job.Snapshot.Output) }
+
 type logsBody struct {
-	JobID uuid.UUID `json:"jobId"`
-	Logs  []logLine `json:"logs"`
+	JobID      uuid.UUID `json:"jobId"`
+	Logs       []logLine `json:"logs"`
+	NextCursor *string   `json:"nextCursor"`
 
 	Sealed []string `json:"sealed,omitempty"` // that cannot be shown
 }
 
-// logs is GET /api/jobs/{jobId}/logs.
+// logs is GET /api/jobs/{jobId}/logs: pages from the end.
 func (f *Function) logs(c *gin.Context) error {
 	id, err := jobID(c)
 	if err != nil {
 		return err
 	}
 	q := query{values: c.Request.URL.Query()}
-	attempt := q.integer("attempt", 0, 1, 1<<31-1)
-	if err := q.close("attempt"); err != nil {
+	filter := apidb.LogFilter{
+		Attempt: q.integer("attempt", 0, 1, 1<<31-1), Before: q.logPlace("cursor"), MaxBytes: pageLogBytes,
+	}
+	if err := q.close("attempt", "cursor"); err != nil {
 		return err
 	}
 	if _, err := f.job(c, id); err != nil {
 		return err
 	}
-	lines, err := f.lines(c, id, attempt)
+	lines, next, err := f.lines(c, id, filter)
 	if err != nil {
 		return err
 	}
-	sealed := f.openLines(c.Request.Context(), id, lines)
-	c.JSON(http.StatusOK, logsBody{JobID: id, Logs: newLogs(lines), Sealed: sealed})
+	body := logsBody{JobID: id, Sealed: f.openLines(c.Request.Context(), id, lines), Logs: newLogs(lines)}
+	if next != nil {
+		cursor := fmt.Sprintf("%d.%d", next.Attempt, next.Line)
+		body.NextCursor = &cursor
+	}
+	c.JSON(http.StatusOK, body)
 	return nil
+}
+
+// logPlace is where the page before begins.
+func (q *query) logPlace(name string) (place apidb.LogPlace) {
+	value := q.one(name)
+	if value == "" {
+		return place
+	}
+	attempt, line, _ := strings.Cut(value, ".")
+	n, err1 := strconv.ParseInt(attempt, 10, 32)
+	at, err2 := strconv.ParseInt(line, 10, 32)
+	if err1 != nil || err2 != nil || n < 1 || at < 0 {
+		q.bad(name, "must be the nextCursor of a page")
+	}
+	return apidb.LogPlace{Attempt: int32(n), Line: int32(at)}
 }
 
 type listBody struct {
@@ -128,7 +173,7 @@ func (f *Function) list(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	body, err := f.jobPage(ctx, whose(c), filter)
+	body, err := f.jobPage(ctx, c, filter)
 	if err != nil {
 		return err
 	}
@@ -146,25 +191,21 @@ func listFilter(q *query) apidb.Filter {
 	}
 }
 
-func (f *Function) jobPage(ctx context.Context, owner apidb.Owner, filter apidb.Filter) (listBody, error) {
-	jobs, more, err := f.store.ListJobs(ctx, owner, filter)
+func (f *Function) jobPage(ctx context.Context, c *gin.Context, filter apidb.Filter) (listBody, error) {
+	jobs, next, err := f.store.ListJobs(ctx, whose(c), filter)
 	if err != nil {
 		return listBody{}, err
 	}
-	size := 0
-	for i := range jobs {
-		if size += len(jobs[i].Snapshot.Output); size > maxPageBytes {
-			jobs, more = jobs[:i], true
-			break
-		}
+	if err := loadOf(c).take(c, sizeOf(jobs, jobSize)); err != nil {
+		return listBody{}, err
 	}
 	body := listBody{Jobs: make([]jobview.Summary, len(jobs))}
 	for i := range jobs {
 		f.openJob(ctx, &jobs[i])
 		body.Jobs[i] = jobview.New(jobs[i])
 	}
-	if more {
-		cursor := jobs[len(jobs)-1].JobID.String()
+	if next != uuid.Nil {
+		cursor := next.String()
 		body.NextCursor = &cursor
 	}
 	return body, nil

@@ -106,7 +106,7 @@ func (f *Function) answering(handle func(*gin.Context) error) gin.HandlerFunc {
 				c.Params[i].Value = plain
 			}
 		}
-		if err := handle(c); err != nil {
+		if err := f.carrying(c, handle); err != nil {
 			f.fail(c, err)
 		}
 	}

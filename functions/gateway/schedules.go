@@ -200,6 +200,9 @@ func (f *Function) listSchedules(c *gin.Context) error {
 	ctx, cancel := patience(c)
 	defer cancel()
 	schedules, more, err := f.store.ListSchedules(ctx, whose(c), filter)
+	if err == nil {
+		err = loadOf(c).take(c, sizeOf(schedules, func(s *apidb.Schedule) int { return len(s.Job) }))
+	}
 	if err != nil {
 		return err
 	}

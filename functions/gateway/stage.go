@@ -14,7 +14,7 @@ import (
 // What the stage holds while the broker is slow; beyond that, projection says it.
 const (
 	stageEvents = 20_000
-	stageBytes  = 64 << 20
+	stageBytes  = 32 << 20    // those that are being told among them
 	stageTry    = time.Second // the one try of an event, and the longest that an answer waits for room
 	stageCall   = 1_000       // events in one try, so that a slow broker still gets somewhere
 )
@@ -26,10 +26,11 @@ type stage struct {
 	mu     sync.Mutex
 	events []event.Event
 	bytes  int
+	trying int           // bytes of those that run is trying to say
 	lost   int           // dropped since the last try, there was no room
 	broken bool          // the last try failed
 	filled chan struct{} // has one value when events is not empty
-	taken  chan struct{} // closed when the stage is empty again
+	taken  chan struct{} // closed when there is room again
 }
 
 func newStage() *stage { return &stage{filled: make(chan struct{}, 1), taken: make(chan struct{})} }
@@ -58,7 +59,7 @@ func (s *stage) add(events []event.Event) {
 // awaitRoom says whether there is room. It waits for it unless the broker takes nothing. The caller holds
 // the mutex, and holds it again.
 func (s *stage) awaitRoom(events, size int) bool {
-	fits := func() bool { return len(s.events)+events <= stageEvents && s.bytes+size <= stageBytes }
+	fits := func() bool { return len(s.events)+events <= stageEvents && s.bytes+s.trying+size <= stageBytes }
 	patience := time.NewTimer(stageTry)
 	defer patience.Stop()
 	for !fits() && !s.broken {
@@ -79,10 +80,23 @@ func (s *stage) take() (events []event.Event, lost int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	events, lost = s.events, s.lost
-	s.events, s.bytes, s.lost = nil, 0, 0
+	s.events, s.trying, s.bytes, s.lost = nil, s.bytes, 0, 0
+	s.makeRoom()
+	return events, lost
+}
+
+// makeRoom wakes those who wait for it. The caller holds the mutex.
+func (s *stage) makeRoom() {
 	close(s.taken)
 	s.taken = make(chan struct{})
-	return events, lost
+}
+
+// forget ends a try: its events need no memory any more.
+func (s *stage) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.trying = 0
+	s.makeRoom()
 }
 
 // ended notes how a try went, and says whether that is news.
@@ -109,6 +123,7 @@ func (s *stage) run(ctx context.Context, say funchost.Publish) {
 
 func (s *stage) say(ctx context.Context, say funchost.Publish) {
 	events, lost := s.take()
+	defer s.forget()
 	if lost > 0 {
 		telemetry.Logger(ctx).Warn("had no room to say what was accepted, reconcile will", "events", lost)
 	}

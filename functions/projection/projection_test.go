@@ -200,7 +200,7 @@ func TestRedeliveryInAnyOrderEndsTheSame(t *testing.T) {
 	}
 	for _, id := range ids {
 		job := h.job(id)
-		lines, err := h.store.Logs(t.Context(), apidb.Everyone, job.JobID, 0)
+		lines, _, err := h.store.Logs(t.Context(), apidb.Everyone, job.JobID, apidb.LogFilter{MaxBytes: 1 << 20})
 		if err != nil {
 			t.Fatal(err)
 		}

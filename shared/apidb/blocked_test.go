@@ -82,12 +82,12 @@ func TestAListOfAnOrderingKey(t *testing.T) {
 		status jobstate.Status
 		want   []uuid.UUID
 	}{{"", want}, {jobstate.Pending, want[:2]}, {jobstate.Completed, want[2:]}} {
-		jobs, more, err := h.ListJobs(t.Context(), apidb.Everyone, apidb.Filter{OrderingKey: "k1", Status: c.status, Limit: 100})
+		jobs, next, err := h.ListJobs(t.Context(), apidb.Everyone, apidb.Filter{OrderingKey: "k1", Status: c.status, Limit: 100})
 		var got []uuid.UUID
 		for _, job := range jobs {
 			got = append(got, job.JobID)
 		}
-		if err != nil || more || !slices.Equal(got, c.want) {
+		if err != nil || next != uuid.Nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v, %v, want %v", c.status, got, err, c.want)
 		}
 	}

@@ -224,7 +224,7 @@ func endedJob(row json.RawMessage, snapshot string) (Job, error) {
 	if err := json.Unmarshal(row, &list); err != nil {
 		return Job{}, fmt.Errorf("read a job as it ended: %w", err)
 	}
-	list.Snapshot = &snapshot
+	list.Snapshot = snapshot
 	return newJob(list)
 }
 

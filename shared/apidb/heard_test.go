@@ -197,7 +197,7 @@ func TestLogLinesAreKeptOnceAndInOrder(t *testing.T) {
 		}
 	}
 	read := func(attempt int) (texts string) {
-		lines, err := h.Logs(t.Context(), apidb.Everyone, job.JobID, attempt)
+		lines, _, err := h.Logs(t.Context(), apidb.Everyone, job.JobID, apidb.LogFilter{Attempt: attempt, MaxBytes: 1 << 20})
 		if err != nil {
 			t.Fatal(err)
 		}

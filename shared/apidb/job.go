@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json" // decodes three times as fast
@@ -61,7 +63,7 @@ func (s *Store) Job(ctx context.Context, owner Owner, id uuid.UUID) (Job, error)
 		JobID: row.JobID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue, Priority: row.Priority,
 		MaxRetryCount: row.MaxRetryCount, RunAt: row.RunAt, Tags: row.Tags, TraceID: row.TraceID,
 		CreatedAt: row.CreatedAt, CancelRequestedAt: row.CancelRequestedAt, Status: row.Status, Version: row.Version,
-		Attempt: row.Attempt, RetryCount: row.RetryCount, UpdatedAt: row.UpdatedAt, Snapshot: row.Snapshot,
+		Attempt: row.Attempt, RetryCount: row.RetryCount, UpdatedAt: row.UpdatedAt, Snapshot: value(row.Snapshot),
 		Progress: row.Progress, ExpiresAt: row.ExpiresAt, OrderingKey: row.OrderingKey, HasAfter: row.AfterIDs != nil,
 	})
 	if err != nil {
@@ -80,28 +82,55 @@ type LogLine struct {
 	jobevent.LogLine
 }
 
-// Logs gives the log lines of one of the owner's jobs in order, of one attempt or with attempt 0 of all.
-func (s *Store) Logs(ctx context.Context, owner Owner, id uuid.UUID, attempt int) ([]LogLine, error) {
-	var only *int32
-	if attempt > 0 {
-		n := int32(attempt)
-		only = &n
+// LogFilter chooses the last lines of a job's log.
+type LogFilter struct {
+	Attempt  int      // 0: of all attempts
+	Before   LogPlace // the zero one: from the end
+	MaxBytes int      // of JSON, about
+}
+
+// LogPlace is where a part of a log begins.
+type LogPlace struct{ Attempt, Line int32 }
+
+// maxLogParts bounds how many parts of a log come at once: a worker sends what there is once a second.
+const maxLogParts = 1000
+
+// Logs gives the last lines of one of the owner's jobs that fit, in order; next is where lines before these end, nil:
+// there are none.
+func (s *Store) Logs(ctx context.Context, owner Owner, id uuid.UUID, f LogFilter) (
+	lines []LogLine, next *LogPlace, err error,
+) {
+	p := gen.LogsOfJobParams{
+		JobID: id, Owner: owner.filter(), BeforeAttempt: f.Before.Attempt, BeforeLine: f.Before.Line,
+		MaxBytes: int64(f.MaxBytes), MaxParts: maxLogParts,
 	}
-	rows, err := s.q.LogsOfJob(ctx, gen.LogsOfJobParams{JobID: id, Attempt: only, Owner: owner.filter()})
+	if f.Attempt > 0 {
+		n := int32(f.Attempt)
+		p.Attempt = &n
+	}
+	if p.BeforeAttempt == 0 {
+		p.BeforeAttempt = math.MaxInt32
+	}
+	rows, err := s.q.LogsOfJob(ctx, p)
 	if err != nil {
-		return nil, classify("get logs", err)
+		return nil, nil, classify("get logs", err)
 	}
-	var lines []LogLine
-	for _, row := range rows {
+	size := 0
+	for _, row := range slices.Backward(rows) {
 		var part []jobevent.LogLine
 		if err := json.Unmarshal(row.Lines, &part); err != nil {
-			return nil, fmt.Errorf("read log lines of job %s: %w", id, err)
+			return nil, nil, fmt.Errorf("read log lines of job %s: %w", id, err)
 		}
+		size += len(row.Lines)
 		for _, line := range part {
 			lines = append(lines, LogLine{Attempt: int(row.Attempt), LogLine: line})
 		}
 	}
-	return lines, nil
+	if size > f.MaxBytes || len(rows) == maxLogParts {
+		last := rows[len(rows)-1]
+		next = &LogPlace{last.Attempt, last.FirstLine}
+	}
+	return lines, next, nil
 }
 
 // Filter chooses jobs; what is empty does not count.
@@ -122,27 +151,54 @@ type Filter struct {
 // (see clock), but the estimate can be late for a moment.
 const clockRoom = 5 * time.Minute
 
-// ListJobs gives the owner's newest jobs that fit, without their payloads; more: there are others after them.
-func (s *Store) ListJobs(ctx context.Context, owner Owner, f Filter) (jobs []Job, more bool, err error) {
+// maxListBytes is how much what a list holds has at most, but for its first item, which always comes.
+const maxListBytes = 2 << 20
+
+// ListJobs gives the owner's newest jobs that fit, without payloads and history; next is after which job the list goes on,
+// uuid.Nil: nowhere. There are fewer jobs than there may be where these are large, or where many had to be looked at.
+func (s *Store) ListJobs(ctx context.Context, owner Owner, f Filter) (jobs []Job, next uuid.UUID, err error) {
 	p := f.params()
-	p.Owner = owner.filter()
-	rows, err := s.list(ctx, owner, p, f)
+	p.Owner, p.MaxBytes = owner.filter(), maxListBytes
+	rows, next, err := s.list(ctx, owner, p, f)
 	if err != nil {
-		return nil, false, classify("list jobs", err)
+		return nil, next, classify("list jobs", err)
 	}
-	if more = len(rows) > f.Limit; more {
-		rows = rows[:f.Limit]
-	}
-	jobs = make([]Job, len(rows))
 	for i, row := range rows {
-		if jobs[i], err = newJob(row); err != nil {
-			return nil, false, err
+		if i == f.Limit || row.Version > 0 && row.Snapshot == "" {
+			next = rows[i-1].JobID
+			break
 		}
+		job, err := newListed(row)
+		if err == nil && row.Snapshot != "" {
+			err = readSnapshot(row.JobID, row.Snapshot, &listed{Status: &job.Snapshot})
+		}
+		if err != nil {
+			return nil, next, err
+		}
+		jobs = append(jobs, job)
 	}
 	if err := s.findBlocks(ctx, jobs, maxListedAfter); err != nil {
-		return nil, false, classify("find what jobs wait for", err)
+		return nil, next, classify("find what jobs wait for", err)
 	}
-	return jobs, more, nil
+	return jobs, next, nil
+}
+
+// listed is the scheduler's word on a job without its history.
+type listed struct {
+	*jobevent.Status
+	History skipped `json:"history"`
+}
+
+// skipped is JSON of no interest.
+type skipped struct{}
+
+func (skipped) UnmarshalJSONFrom(from *jsontext.Decoder) error { return from.SkipValue() }
+
+func readSnapshot(id uuid.UUID, snapshot string, into any) error {
+	if err := jsonv2.Unmarshal([]byte(snapshot), into, anyNames); err != nil {
+		return fmt.Errorf("read snapshot of job %s: %w", id, err)
+	}
+	return nil
 }
 
 func (f Filter) params() gen.JobsListParams {
@@ -173,17 +229,21 @@ func (s *Store) Ended(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error)
 var anyNames = jsontext.AllowDuplicateNames(true)
 
 func newJob(row gen.JobsListRow) (Job, error) {
+	job, err := newListed(row)
+	if err == nil && row.Snapshot != "" {
+		err = readSnapshot(row.JobID, row.Snapshot, &job.Snapshot)
+	}
+	return job, err
+}
+
+// newListed is a job without the scheduler's word on it.
+func newListed(row gen.JobsListRow) (Job, error) {
 	job := Job{
 		JobID: row.JobID, TraceID: row.TraceID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue,
 		Priority: int(row.Priority), MaxRetryCount: int(row.MaxRetryCount), RunAt: row.RunAt, Tags: row.Tags,
 		CreatedAt: row.CreatedAt, CancelRequestedAt: row.CancelRequestedAt, Status: jobstate.Status(row.Status),
 		Version: row.Version, Attempt: int(row.Attempt), RetryCount: int(row.RetryCount), UpdatedAt: row.UpdatedAt,
 		ExpiresAt: row.ExpiresAt, OrderingKey: value(row.OrderingKey), HasAfter: row.HasAfter,
-	}
-	if row.Snapshot != nil {
-		if err := jsonv2.Unmarshal([]byte(*row.Snapshot), &job.Snapshot, anyNames); err != nil {
-			return Job{}, fmt.Errorf("read snapshot of job %s: %w", row.JobID, err)
-		}
 	}
 	if row.Progress != nil {
 		var said attemptProgress

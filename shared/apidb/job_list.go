@@ -3,23 +3,58 @@ package apidb
 import (
 	"context"
 
+	"github.com/google/uuid"
+
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// list chooses the statement whose index stands in the order of the filter.
-func (s *Store) list(ctx context.Context, owner Owner, p gen.JobsListParams, f Filter) ([]gen.JobsListRow, error) {
+// maxSeen is how many jobs a list with a filter looks at to find those that fit.
+const maxSeen = 20_000
+
+// list chooses the statement whose index stands in the order of the filter. next is after which job a list goes on
+// that has looked at enough.
+func (s *Store) list(ctx context.Context, owner Owner, p gen.JobsListParams, f Filter) (
+	rows []gen.JobsListRow, next uuid.UUID, err error,
+) {
 	switch shelves := shelvesOf(f.Status); {
 	case f.OrderingKey != "" && owner.indexed():
-		return s.listOrderedOwned(ctx, p, f)
+		rows, err = s.listOrderedOwned(ctx, p, f)
 	case f.OrderingKey != "":
-		return s.listOrdered(ctx, p, f)
+		rows, err = s.listOrdered(ctx, p, f)
+	case owner.indexed() && (f.JobType != "" || f.Queue != "" || f.Tag != ""):
+		return s.listSeen(ctx, p, f)
 	case owner.indexed():
-		return s.listOwned(ctx, p, f)
+		rows, err = s.listOwned(ctx, p, f)
 	case len(shelves) > 0:
-		return s.listShelved(ctx, p, shelves, f.Skip)
+		rows, err = s.listShelved(ctx, p, shelves, f.Skip)
+	default:
+		rows, err = s.q.JobsList(ctx, p)
 	}
-	return s.q.JobsList(ctx, p)
+	return rows, uuid.Nil, err
+}
+
+// listSeen looks at so many of an owner's jobs, and gives those that fit. What fits may be rare: a list of all jobs of
+// an owner would keep a connection for as long as there are jobs.
+func (s *Store) listSeen(ctx context.Context, p gen.JobsListParams, f Filter) (
+	rows []gen.JobsListRow, next uuid.UUID, err error,
+) {
+	seen, err := s.q.JobsSeenOwned(ctx, gen.JobsSeenOwnedParams{
+		JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since, Until: p.Until, Shelves: ownedShelvesOf(f.Status),
+		Owner: *p.Owner, AfterID: p.AfterID, BeforeID: p.BeforeID, MostSeen: maxSeen, MaxJobs: p.MaxJobs, Skip: int32(f.Skip),
+	})
+	if err != nil {
+		return nil, next, err
+	}
+	if seen.Seen == maxSeen {
+		next = seen.LastID
+	}
+	found, err := s.q.JobsListed(ctx, gen.JobsListedParams{JobIDs: seen.JobIDs, Owner: *p.Owner, MaxBytes: p.MaxBytes})
+	rows = make([]gen.JobsListRow, len(found))
+	for i := range found {
+		rows[i] = gen.JobsListRow(found[i])
+	}
+	return rows, next, err
 }
 
 func (s *Store) listShelved(ctx context.Context, p gen.JobsListParams, shelves []int32, skip int) (
@@ -28,6 +63,7 @@ func (s *Store) listShelved(ctx context.Context, p gen.JobsListParams, shelves [
 	shelved, err := s.q.JobsListShelved(ctx, gen.JobsListShelvedParams{
 		Shelves: shelves, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since, Until: p.Until, Owner: p.Owner,
 		AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: p.MaxJobs + int32(skip), Skip: int32(skip),
+		MaxBytes: p.MaxBytes,
 	})
 	rows := make([]gen.JobsListRow, len(shelved))
 	for i := range shelved {
@@ -40,6 +76,7 @@ func (s *Store) listOwned(ctx context.Context, p gen.JobsListParams, f Filter) (
 	owned, err := s.q.JobsListOwned(ctx, gen.JobsListOwnedParams{
 		Shelves: ownedShelvesOf(f.Status), Owner: *p.Owner, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since,
 		Until: p.Until, AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: p.MaxJobs + int32(f.Skip), Skip: int32(f.Skip),
+		MaxBytes: p.MaxBytes,
 	})
 	rows := make([]gen.JobsListRow, len(owned))
 	for i := range owned {
@@ -52,6 +89,7 @@ func (s *Store) listOrdered(ctx context.Context, p gen.JobsListParams, f Filter)
 	ordered, err := s.q.JobsListOrdered(ctx, gen.JobsListOrderedParams{
 		OrderingKey: f.OrderingKey, Status: p.Status, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since,
 		Until: p.Until, Owner: p.Owner, AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: p.MaxJobs, Skip: int32(f.Skip),
+		MaxBytes: p.MaxBytes,
 	})
 	rows := make([]gen.JobsListRow, len(ordered))
 	for i := range ordered {
@@ -64,6 +102,7 @@ func (s *Store) listOrderedOwned(ctx context.Context, p gen.JobsListParams, f Fi
 	ordered, err := s.q.JobsListOrderedOwned(ctx, gen.JobsListOrderedOwnedParams{
 		Owner: *p.Owner, OrderingKey: f.OrderingKey, Status: p.Status, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag,
 		Since: p.Since, Until: p.Until, AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: p.MaxJobs, Skip: int32(f.Skip),
+		MaxBytes: p.MaxBytes,
 	})
 	rows := make([]gen.JobsListRow, len(ordered))
 	for i := range ordered {

@@ -26,7 +26,8 @@ type ScheduleFilter struct {
 	Limit   int
 }
 
-// ListSchedules gives the schedules that fit; more: there are others after them.
+// ListSchedules gives the schedules that fit, fewer than it may where their jobs are large; more: there are others after
+// them.
 func (s *Store) ListSchedules(ctx context.Context, owner Owner, f ScheduleFilter) (
 	list []Schedule, more bool, err error,
 ) {
@@ -35,7 +36,9 @@ func (s *Store) ListSchedules(ctx context.Context, owner Owner, f ScheduleFilter
 		return nil, false, nil
 	}
 	f.OwnerID = key.OwnerID
-	p := gen.SchedulesListParams{OwnerID: f.OwnerID, AfterName: f.After.Name, MaxSchedules: int32(f.Limit + 1)}
+	p := gen.SchedulesListParams{OwnerID: f.OwnerID, AfterName: f.After.Name, MaxSchedules: int32(f.Limit + 1),
+		MaxBytes: maxListBytes,
+	}
 	if f.After.OwnerID != nil {
 		p.AfterOwner = *f.After.OwnerID
 	}
@@ -43,13 +46,18 @@ func (s *Store) ListSchedules(ctx context.Context, owner Owner, f ScheduleFilter
 	if err != nil {
 		return nil, false, classify("list schedules", err)
 	}
-	if more = len(rows) > f.Limit; more {
-		rows = rows[:f.Limit]
+	for i, row := range rows {
+		if i == f.Limit || string(row.Job) == "null" {
+			return list, true, nil
+		}
+		list = append(list, Schedule{
+			ScheduleID: row.ScheduleID, OwnerID: row.OwnerID, Name: row.Name, Cron: row.Cron, TimeZone: row.TimeZone,
+			AnchorAt: row.AnchorAt, Job: row.Job, Overlap: row.Overlap, Missed: row.Missed, Paused: row.Paused,
+			StartAt: row.StartAt, EndAt: row.EndAt, NextAt: row.NextAt, LastAt: row.LastAt, LastJobID: row.LastJobID,
+			CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
+		})
 	}
-	for _, row := range rows {
-		list = append(list, Schedule(row))
-	}
-	return list, more, nil
+	return list, false, nil
 }
 
 // change locks a schedule and has it changed.

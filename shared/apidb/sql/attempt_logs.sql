@@ -7,9 +7,19 @@ select
     unnest(@lines::json[])
 on conflict do nothing;
 
+-- The last lines first, until they have max_bytes together, and one part at least.
 -- name: LogsOfJob :many
-select attempt, first_line, lines from attempt_logs
-where attempt_logs.job_id = @job_id and (sqlc.narg('attempt')::int is null or attempt = sqlc.narg('attempt'))
-    and (sqlc.narg('owner')::text is null
-        or exists (select from jobs where jobs.job_id = @job_id and jobs.owner_id = sqlc.narg('owner')))
-order by attempt, first_line;
+select attempt, first_line, lines from (
+    select attempt, first_line, lines,
+        sum(octet_length(lines::text)) over (order by attempt desc, first_line desc rows unbounded preceding)
+            - octet_length(lines::text) as later
+    from attempt_logs
+    where attempt_logs.job_id = @job_id and (sqlc.narg('attempt')::int is null or attempt = sqlc.narg('attempt'))
+        and (attempt, first_line) < (@before_attempt::int, @before_line::int)
+        and (sqlc.narg('owner')::text is null
+            or exists (select from jobs where jobs.job_id = @job_id and jobs.owner_id = sqlc.narg('owner')))
+    order by attempt desc, first_line desc
+    limit @max_parts::int
+) as part
+where later <= @max_bytes::bigint
+order by attempt desc, first_line desc;

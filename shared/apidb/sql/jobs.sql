@@ -82,12 +82,15 @@ where input.idempotency_key <> '';
 select * from jobs where job_id = @job_id and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'));
 
 -- Newest first: a job's id orders by age. The bounds on job_id follow from since and until, with room
--- for clocks that differ, so that a scan knows where to stop.
+-- for clocks that differ, so that a scan knows where to stop. Snapshots come until they have max_bytes together; of
+-- the jobs after that the snapshot is empty. Their length is read without them.
 -- name: JobsList :many
 select
     job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress,
-    expires_at, ordering_key, (after_ids is not null)::boolean as has_after
+    cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
+    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
+    coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= @max_bytes::bigint
+        then snapshot end, '')::text as snapshot
 from jobs
 where (sqlc.narg('status')::text is null or status = sqlc.narg('status'))
     and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
@@ -98,55 +101,70 @@ where (sqlc.narg('status')::text is null or status = sqlc.narg('status'))
     and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
     and job_id > @after_id::uuid
     and job_id < @before_id::uuid
+window newest as (order by job_id desc rows unbounded preceding)
 order by job_id desc
 limit @max_jobs::int;
 
 -- The same for the jobs of an ordering key.
 -- name: JobsListOrdered :many
 select
-    job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress,
-    expires_at, ordering_key, (after_ids is not null)::boolean as has_after
-from jobs
-where ordering_key = @ordering_key::text
-    and (sqlc.narg('status')::text is null or status = sqlc.narg('status'))
-    and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
-    and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
-    and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
-    and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
-    and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
-    and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
-    and job_id > @after_id::uuid
-    and job_id < @before_id::uuid
-order by job_id desc
-limit @max_jobs::int offset @skip::int;
+    jobs.job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
+    cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
+    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
+    coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= @max_bytes::bigint
+        then snapshot end, '')::text as snapshot
+from (
+    select job_id from jobs
+    where ordering_key = @ordering_key::text
+        and (sqlc.narg('status')::text is null or status = sqlc.narg('status'))
+        and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
+        and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
+        and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
+        and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
+        and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
+        and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
+        and job_id > @after_id::uuid
+        and job_id < @before_id::uuid
+    order by job_id desc
+    limit @max_jobs::int offset @skip::int
+) as page join jobs on jobs.job_id = page.job_id
+window newest as (order by page.job_id desc rows unbounded preceding)
+order by page.job_id desc;
 
 -- The same for one owner's jobs of an ordering key.
 -- name: JobsListOrderedOwned :many
 select
-    job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress,
-    expires_at, ordering_key, (after_ids is not null)::boolean as has_after
-from jobs
-where owner_id = @owner::text and owner_id <> '' and ordering_key = @ordering_key::text
-    and (sqlc.narg('status')::text is null or status = sqlc.narg('status'))
-    and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
-    and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
-    and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
-    and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
-    and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
-    and job_id > @after_id::uuid
-    and job_id < @before_id::uuid
-order by job_id desc
-limit @max_jobs::int offset @skip::int;
+    jobs.job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
+    cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
+    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
+    coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= @max_bytes::bigint
+        then snapshot end, '')::text as snapshot
+from (
+    select job_id from jobs
+    where owner_id = @owner::text and owner_id <> '' and ordering_key = @ordering_key::text
+        and (sqlc.narg('status')::text is null or status = sqlc.narg('status'))
+        and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
+        and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
+        and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
+        and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
+        and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
+        and job_id > @after_id::uuid
+        and job_id < @before_id::uuid
+    order by job_id desc
+    limit @max_jobs::int offset @skip::int
+) as page join jobs on jobs.job_id = page.job_id
+window newest as (order by page.job_id desc rows unbounded preceding)
+order by page.job_id desc;
 
 -- The same for the jobs on some shelves. Each shelf is read in the order of ids and no further than the
 -- limit; of several at once the planner does not know the order. What is skipped is no more than ids.
 -- name: JobsListShelved :many
 select
     jobs.job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress,
-    expires_at, ordering_key, (after_ids is not null)::boolean as has_after
+    cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
+    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
+    coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= @max_bytes::bigint
+        then snapshot end, '')::text as snapshot
 from (
     select shelved.job_id
     from unnest(@shelves::int[]) as shelf cross join lateral (
@@ -166,14 +184,17 @@ from (
     order by shelved.job_id desc
     limit @max_jobs offset @skip::int
 ) as page join jobs on jobs.job_id = page.job_id
+window newest as (order by page.job_id desc rows unbounded preceding)
 order by page.job_id desc;
 
 -- The same for one owner's jobs on some shelves, which stand together in an index; completed ones have a shelf there.
 -- name: JobsListOwned :many
 select
     jobs.job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress,
-    expires_at, ordering_key, (after_ids is not null)::boolean as has_after
+    cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
+    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
+    coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= @max_bytes::bigint
+        then snapshot end, '')::text as snapshot
 from (
     select shelved.job_id
     from unnest(@shelves::int[]) as shelf cross join lateral (
@@ -192,7 +213,46 @@ from (
     order by shelved.job_id desc
     limit @max_jobs offset @skip::int
 ) as page join jobs on jobs.job_id = page.job_id
+window newest as (order by page.job_id desc rows unbounded preceding)
 order by page.job_id desc;
+
+-- Of one owner's newest jobs on some shelves those that fit, and up to which job it has looked: at so many, however few
+-- fit.
+-- name: JobsSeenOwned :one
+with seen as materialized (
+    select shelved.job_id, (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
+        and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
+        and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
+        and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
+        and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until')) as fits
+    from unnest(@shelves::int[]) as shelf cross join lateral (
+        select jobs.job_id, job_type, queue, tags, created_at from jobs
+        where owner_id = @owner::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
+            and jobs.job_id > @after_id::uuid
+            and jobs.job_id < @before_id::uuid
+        order by jobs.job_id desc
+        limit @most_seen::int
+    ) as shelved
+    order by shelved.job_id desc
+    limit @most_seen
+)
+select
+    array(select job_id from seen where fits order by job_id desc limit @max_jobs::int offset @skip::int)::uuid[] as job_ids,
+    (select count(*) from seen)::bigint as seen,
+    coalesce((select job_id from seen order by job_id limit 1), @after_id)::uuid as last_id;
+
+-- The same of these jobs.
+-- name: JobsListed :many
+select
+    job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
+    cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
+    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
+    coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= @max_bytes::bigint
+        then snapshot end, '')::text as snapshot
+from jobs
+where job_id = any (@job_ids::uuid[]) and owner_id = @owner::text
+window newest as (order by job_id desc rows unbounded preceding)
+order by job_id desc;
 
 -- How many of the newest jobs on a shelf fit, of how many.
 -- name: JobsCountShelved :one

@@ -31,10 +31,17 @@ select clock_timestamp()::timestamptz as at, greatest(clock_timestamp(), (
     select at + interval '1 us' from schedule_ticks where schedule_id = @schedule_id order by at desc limit 1
 ))::timestamptz as begin_at;
 
+-- Jobs come until they have max_bytes together; of the schedules after that the job is null.
 -- name: SchedulesList :many
-select * from schedules
+select
+    schedule_id, owner_id, name, cron, time_zone, anchor_at, overlap, missed, paused, start_at, end_at, next_at, last_at,
+    last_job_id, created_at, updated_at,
+    coalesce(case when sum(octet_length(job::text)) over listed - octet_length(job::text) <= @max_bytes::bigint
+        then job end, 'null')::json as job
+from schedules
 where (name, owner_id) > (@after_name::text, @after_owner::text)
     and (sqlc.narg('owner_id')::text is null or owner_id = sqlc.narg('owner_id'))
+window listed as (order by name, owner_id rows unbounded preceding)
 order by name, owner_id
 limit @max_schedules::int;
 

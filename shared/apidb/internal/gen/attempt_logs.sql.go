@@ -40,17 +40,30 @@ func (q *Queries) LogInsertMany(ctx context.Context, arg LogInsertManyParams) er
 }
 
 const logsOfJob = `-- name: LogsOfJob :many
-select attempt, first_line, lines from attempt_logs
-where attempt_logs.job_id = $1 and ($2::int is null or attempt = $2)
-    and ($3::text is null
-        or exists (select from jobs where jobs.job_id = $1 and jobs.owner_id = $3))
-order by attempt, first_line
+select attempt, first_line, lines from (
+    select attempt, first_line, lines,
+        sum(octet_length(lines::text)) over (order by attempt desc, first_line desc rows unbounded preceding)
+            - octet_length(lines::text) as later
+    from attempt_logs
+    where attempt_logs.job_id = $1 and ($2::int is null or attempt = $2)
+        and (attempt, first_line) < ($3::int, $4::int)
+        and ($5::text is null
+            or exists (select from jobs where jobs.job_id = $1 and jobs.owner_id = $5))
+    order by attempt desc, first_line desc
+    limit $6::int
+) as part
+where later <= $7::bigint
+order by attempt desc, first_line desc
 `
 
 type LogsOfJobParams struct {
-	JobID   uuid.UUID
-	Attempt *int32
-	Owner   *string
+	JobID         uuid.UUID
+	Attempt       *int32
+	BeforeAttempt int32
+	BeforeLine    int32
+	Owner         *string
+	MaxParts      int32
+	MaxBytes      int64
 }
 
 type LogsOfJobRow struct {
@@ -59,8 +72,17 @@ type LogsOfJobRow struct {
 	Lines     json.RawMessage
 }
 
+// The last lines first, until they have max_bytes together, and one part at least.
 func (q *Queries) LogsOfJob(ctx context.Context, arg LogsOfJobParams) ([]LogsOfJobRow, error) {
-	rows, err := q.db.Query(ctx, logsOfJob, arg.JobID, arg.Attempt, arg.Owner)
+	rows, err := q.db.Query(ctx, logsOfJob,
+		arg.JobID,
+		arg.Attempt,
+		arg.BeforeAttempt,
+		arg.BeforeLine,
+		arg.Owner,
+		arg.MaxParts,
+		arg.MaxBytes,
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -734,23 +734,27 @@ func (q *Queries) JobsInTheWay(ctx context.Context, arg JobsInTheWayParams) ([]J
 const jobsList = `-- name: JobsList :many
 select
     job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress,
-    expires_at, ordering_key, (after_ids is not null)::boolean as has_after
+    cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
+    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
+    coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= $1::bigint
+        then snapshot end, '')::text as snapshot
 from jobs
-where ($1::text is null or status = $1)
-    and ($2::text is null or job_type = $2)
-    and ($3::text is null or queue = $3)
-    and ($4::text is null or $4 = any (tags))
-    and ($5::timestamptz is null or created_at >= $5)
-    and ($6::timestamptz is null or created_at < $6)
-    and ($7::text is null or owner_id = $7)
-    and job_id > $8::uuid
-    and job_id < $9::uuid
+where ($2::text is null or status = $2)
+    and ($3::text is null or job_type = $3)
+    and ($4::text is null or queue = $4)
+    and ($5::text is null or $5 = any (tags))
+    and ($6::timestamptz is null or created_at >= $6)
+    and ($7::timestamptz is null or created_at < $7)
+    and ($8::text is null or owner_id = $8)
+    and job_id > $9::uuid
+    and job_id < $10::uuid
+window newest as (order by job_id desc rows unbounded preceding)
 order by job_id desc
-limit $10::int
+limit $11::int
 `
 
 type JobsListParams struct {
+	MaxBytes int64
 	Status   *string
 	JobType  *string
 	Queue    *string
@@ -780,17 +784,19 @@ type JobsListRow struct {
 	Attempt           int32
 	RetryCount        int32
 	UpdatedAt         time.Time
-	Snapshot          *string
 	Progress          json.RawMessage
 	ExpiresAt         *time.Time
 	OrderingKey       *string
 	HasAfter          bool
+	Snapshot          string
 }
 
 // Newest first: a job's id orders by age. The bounds on job_id follow from since and until, with room
-// for clocks that differ, so that a scan knows where to stop.
+// for clocks that differ, so that a scan knows where to stop. Snapshots come until they have max_bytes together; of
+// the jobs after that the snapshot is empty. Their length is read without them.
 func (q *Queries) JobsList(ctx context.Context, arg JobsListParams) ([]JobsListRow, error) {
 	rows, err := q.db.Query(ctx, jobsList,
+		arg.MaxBytes,
 		arg.Status,
 		arg.JobType,
 		arg.Queue,
@@ -826,11 +832,11 @@ func (q *Queries) JobsList(ctx context.Context, arg JobsListParams) ([]JobsListR
 			&i.Attempt,
 			&i.RetryCount,
 			&i.UpdatedAt,
-			&i.Snapshot,
 			&i.Progress,
 			&i.ExpiresAt,
 			&i.OrderingKey,
 			&i.HasAfter,
+			&i.Snapshot,
 		); err != nil {
 			return nil, err
 		}
@@ -844,25 +850,32 @@ func (q *Queries) JobsList(ctx context.Context, arg JobsListParams) ([]JobsListR
 
 const jobsListOrdered = `-- name: JobsListOrdered :many
 select
-    job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress,
-    expires_at, ordering_key, (after_ids is not null)::boolean as has_after
-from jobs
-where ordering_key = $1::text
-    and ($2::text is null or status = $2)
-    and ($3::text is null or job_type = $3)
-    and ($4::text is null or queue = $4)
-    and ($5::text is null or $5 = any (tags))
-    and ($6::timestamptz is null or created_at >= $6)
-    and ($7::timestamptz is null or created_at < $7)
-    and ($8::text is null or owner_id = $8)
-    and job_id > $9::uuid
-    and job_id < $10::uuid
-order by job_id desc
-limit $12::int offset $11::int
+    jobs.job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
+    cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
+    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
+    coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= $1::bigint
+        then snapshot end, '')::text as snapshot
+from (
+    select job_id from jobs
+    where ordering_key = $2::text
+        and ($3::text is null or status = $3)
+        and ($4::text is null or job_type = $4)
+        and ($5::text is null or queue = $5)
+        and ($6::text is null or $6 = any (tags))
+        and ($7::timestamptz is null or created_at >= $7)
+        and ($8::timestamptz is null or created_at < $8)
+        and ($9::text is null or owner_id = $9)
+        and job_id > $10::uuid
+        and job_id < $11::uuid
+    order by job_id desc
+    limit $13::int offset $12::int
+) as page join jobs on jobs.job_id = page.job_id
+window newest as (order by page.job_id desc rows unbounded preceding)
+order by page.job_id desc
 `
 
 type JobsListOrderedParams struct {
+	MaxBytes    int64
 	OrderingKey string
 	Status      *string
 	JobType     *string
@@ -894,16 +907,17 @@ type JobsListOrderedRow struct {
 	Attempt           int32
 	RetryCount        int32
 	UpdatedAt         time.Time
-	Snapshot          *string
 	Progress          json.RawMessage
 	ExpiresAt         *time.Time
 	OrderingKey       *string
 	HasAfter          bool
+	Snapshot          string
 }
 
 // The same for the jobs of an ordering key.
 func (q *Queries) JobsListOrdered(ctx context.Context, arg JobsListOrderedParams) ([]JobsListOrderedRow, error) {
 	rows, err := q.db.Query(ctx, jobsListOrdered,
+		arg.MaxBytes,
 		arg.OrderingKey,
 		arg.Status,
 		arg.JobType,
@@ -941,11 +955,11 @@ func (q *Queries) JobsListOrdered(ctx context.Context, arg JobsListOrderedParams
 			&i.Attempt,
 			&i.RetryCount,
 			&i.UpdatedAt,
-			&i.Snapshot,
 			&i.Progress,
 			&i.ExpiresAt,
 			&i.OrderingKey,
 			&i.HasAfter,
+			&i.Snapshot,
 		); err != nil {
 			return nil, err
 		}
@@ -959,24 +973,31 @@ func (q *Queries) JobsListOrdered(ctx context.Context, arg JobsListOrderedParams
 
 const jobsListOrderedOwned = `-- name: JobsListOrderedOwned :many
 select
-    job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress,
-    expires_at, ordering_key, (after_ids is not null)::boolean as has_after
-from jobs
-where owner_id = $1::text and owner_id <> '' and ordering_key = $2::text
-    and ($3::text is null or status = $3)
-    and ($4::text is null or job_type = $4)
-    and ($5::text is null or queue = $5)
-    and ($6::text is null or $6 = any (tags))
-    and ($7::timestamptz is null or created_at >= $7)
-    and ($8::timestamptz is null or created_at < $8)
-    and job_id > $9::uuid
-    and job_id < $10::uuid
-order by job_id desc
-limit $12::int offset $11::int
+    jobs.job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
+    cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
+    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
+    coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= $1::bigint
+        then snapshot end, '')::text as snapshot
+from (
+    select job_id from jobs
+    where owner_id = $2::text and owner_id <> '' and ordering_key = $3::text
+        and ($4::text is null or status = $4)
+        and ($5::text is null or job_type = $5)
+        and ($6::text is null or queue = $6)
+        and ($7::text is null or $7 = any (tags))
+        and ($8::timestamptz is null or created_at >= $8)
+        and ($9::timestamptz is null or created_at < $9)
+        and job_id > $10::uuid
+        and job_id < $11::uuid
+    order by job_id desc
+    limit $13::int offset $12::int
+) as page join jobs on jobs.job_id = page.job_id
+window newest as (order by page.job_id desc rows unbounded preceding)
+order by page.job_id desc
 `
 
 type JobsListOrderedOwnedParams struct {
+	MaxBytes    int64
 	Owner       string
 	OrderingKey string
 	Status      *string
@@ -1008,16 +1029,17 @@ type JobsListOrderedOwnedRow struct {
 	Attempt           int32
 	RetryCount        int32
 	UpdatedAt         time.Time
-	Snapshot          *string
 	Progress          json.RawMessage
 	ExpiresAt         *time.Time
 	OrderingKey       *string
 	HasAfter          bool
+	Snapshot          string
 }
 
 // The same for one owner's jobs of an ordering key.
 func (q *Queries) JobsListOrderedOwned(ctx context.Context, arg JobsListOrderedOwnedParams) ([]JobsListOrderedOwnedRow, error) {
 	rows, err := q.db.Query(ctx, jobsListOrderedOwned,
+		arg.MaxBytes,
 		arg.Owner,
 		arg.OrderingKey,
 		arg.Status,
@@ -1055,11 +1077,11 @@ func (q *Queries) JobsListOrderedOwned(ctx context.Context, arg JobsListOrderedO
 			&i.Attempt,
 			&i.RetryCount,
 			&i.UpdatedAt,
-			&i.Snapshot,
 			&i.Progress,
 			&i.ExpiresAt,
 			&i.OrderingKey,
 			&i.HasAfter,
+			&i.Snapshot,
 		); err != nil {
 			return nil, err
 		}
@@ -1074,30 +1096,34 @@ func (q *Queries) JobsListOrderedOwned(ctx context.Context, arg JobsListOrderedO
 const jobsListOwned = `-- name: JobsListOwned :many
 select
     jobs.job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress,
-    expires_at, ordering_key, (after_ids is not null)::boolean as has_after
+    cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
+    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
+    coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= $1::bigint
+        then snapshot end, '')::text as snapshot
 from (
     select shelved.job_id
-    from unnest($1::int[]) as shelf cross join lateral (
+    from unnest($2::int[]) as shelf cross join lateral (
         select jobs.job_id from jobs
-        where owner_id = $2::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
-            and ($3::text is null or job_type = $3)
-            and ($4::text is null or queue = $4)
-            and ($5::text is null or $5 = any (tags))
-            and ($6::timestamptz is null or created_at >= $6)
-            and ($7::timestamptz is null or created_at < $7)
-            and jobs.job_id > $8::uuid
-            and jobs.job_id < $9::uuid
+        where owner_id = $3::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
+            and ($4::text is null or job_type = $4)
+            and ($5::text is null or queue = $5)
+            and ($6::text is null or $6 = any (tags))
+            and ($7::timestamptz is null or created_at >= $7)
+            and ($8::timestamptz is null or created_at < $8)
+            and jobs.job_id > $9::uuid
+            and jobs.job_id < $10::uuid
         order by jobs.job_id desc
-        limit $10::int
+        limit $11::int
     ) as shelved
     order by shelved.job_id desc
-    limit $10 offset $11::int
+    limit $11 offset $12::int
 ) as page join jobs on jobs.job_id = page.job_id
+window newest as (order by page.job_id desc rows unbounded preceding)
 order by page.job_id desc
 `
 
 type JobsListOwnedParams struct {
+	MaxBytes int64
 	Shelves  []int32
 	Owner    string
 	JobType  *string
@@ -1128,16 +1154,17 @@ type JobsListOwnedRow struct {
 	Attempt           int32
 	RetryCount        int32
 	UpdatedAt         time.Time
-	Snapshot          *string
 	Progress          json.RawMessage
 	ExpiresAt         *time.Time
 	OrderingKey       *string
 	HasAfter          bool
+	Snapshot          string
 }
 
 // The same for one owner's jobs on some shelves, which stand together in an index; completed ones have a shelf there.
 func (q *Queries) JobsListOwned(ctx context.Context, arg JobsListOwnedParams) ([]JobsListOwnedRow, error) {
 	rows, err := q.db.Query(ctx, jobsListOwned,
+		arg.MaxBytes,
 		arg.Shelves,
 		arg.Owner,
 		arg.JobType,
@@ -1174,11 +1201,11 @@ func (q *Queries) JobsListOwned(ctx context.Context, arg JobsListOwnedParams) ([
 			&i.Attempt,
 			&i.RetryCount,
 			&i.UpdatedAt,
-			&i.Snapshot,
 			&i.Progress,
 			&i.ExpiresAt,
 			&i.OrderingKey,
 			&i.HasAfter,
+			&i.Snapshot,
 		); err != nil {
 			return nil, err
 		}
@@ -1193,31 +1220,35 @@ func (q *Queries) JobsListOwned(ctx context.Context, arg JobsListOwnedParams) ([
 const jobsListShelved = `-- name: JobsListShelved :many
 select
     jobs.job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress,
-    expires_at, ordering_key, (after_ids is not null)::boolean as has_after
+    cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
+    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
+    coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= $1::bigint
+        then snapshot end, '')::text as snapshot
 from (
     select shelved.job_id
-    from unnest($1::int[]) as shelf cross join lateral (
+    from unnest($2::int[]) as shelf cross join lateral (
         select jobs.job_id from jobs
         where shelf_of(status, version) = shelf
-            and ($2::text is null or job_type = $2)
-            and ($3::text is null or queue = $3)
-            and ($4::text is null or $4 = any (tags))
-            and ($5::timestamptz is null or created_at >= $5)
-            and ($6::timestamptz is null or created_at < $6)
-            and ($7::text is null or owner_id = $7)
-            and jobs.job_id > $8::uuid
-            and jobs.job_id < $9::uuid
+            and ($3::text is null or job_type = $3)
+            and ($4::text is null or queue = $4)
+            and ($5::text is null or $5 = any (tags))
+            and ($6::timestamptz is null or created_at >= $6)
+            and ($7::timestamptz is null or created_at < $7)
+            and ($8::text is null or owner_id = $8)
+            and jobs.job_id > $9::uuid
+            and jobs.job_id < $10::uuid
         order by jobs.job_id desc
-        limit $10::int
+        limit $11::int
     ) as shelved
     order by shelved.job_id desc
-    limit $10 offset $11::int
+    limit $11 offset $12::int
 ) as page join jobs on jobs.job_id = page.job_id
+window newest as (order by page.job_id desc rows unbounded preceding)
 order by page.job_id desc
 `
 
 type JobsListShelvedParams struct {
+	MaxBytes int64
 	Shelves  []int32
 	JobType  *string
 	Queue    *string
@@ -1248,17 +1279,18 @@ type JobsListShelvedRow struct {
 	Attempt           int32
 	RetryCount        int32
 	UpdatedAt         time.Time
-	Snapshot          *string
 	Progress          json.RawMessage
 	ExpiresAt         *time.Time
 	OrderingKey       *string
 	HasAfter          bool
+	Snapshot          string
 }
 
 // The same for the jobs on some shelves. Each shelf is read in the order of ids and no further than the
 // limit; of several at once the planner does not know the order. What is skipped is no more than ids.
 func (q *Queries) JobsListShelved(ctx context.Context, arg JobsListShelvedParams) ([]JobsListShelvedRow, error) {
 	rows, err := q.db.Query(ctx, jobsListShelved,
+		arg.MaxBytes,
 		arg.Shelves,
 		arg.JobType,
 		arg.Queue,
@@ -1295,11 +1327,97 @@ func (q *Queries) JobsListShelved(ctx context.Context, arg JobsListShelvedParams
 			&i.Attempt,
 			&i.RetryCount,
 			&i.UpdatedAt,
-			&i.Snapshot,
 			&i.Progress,
 			&i.ExpiresAt,
 			&i.OrderingKey,
 			&i.HasAfter,
+			&i.Snapshot,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const jobsListed = `-- name: JobsListed :many
+select
+    job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
+    cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
+    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
+    coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= $1::bigint
+        then snapshot end, '')::text as snapshot
+from jobs
+where job_id = any ($2::uuid[]) and owner_id = $3::text
+window newest as (order by job_id desc rows unbounded preceding)
+order by job_id desc
+`
+
+type JobsListedParams struct {
+	MaxBytes int64
+	JobIDs   []uuid.UUID
+	Owner    string
+}
+
+type JobsListedRow struct {
+	JobID             uuid.UUID
+	OwnerID           string
+	JobType           string
+	Queue             string
+	Priority          int16
+	MaxRetryCount     int16
+	RunAt             *time.Time
+	Tags              []string
+	TraceID           uuid.UUID
+	CreatedAt         time.Time
+	CancelRequestedAt *time.Time
+	Status            string
+	Version           int64
+	Attempt           int32
+	RetryCount        int32
+	UpdatedAt         time.Time
+	Progress          json.RawMessage
+	ExpiresAt         *time.Time
+	OrderingKey       *string
+	HasAfter          bool
+	Snapshot          string
+}
+
+// The same of these jobs.
+func (q *Queries) JobsListed(ctx context.Context, arg JobsListedParams) ([]JobsListedRow, error) {
+	rows, err := q.db.Query(ctx, jobsListed, arg.MaxBytes, arg.JobIDs, arg.Owner)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []JobsListedRow
+	for rows.Next() {
+		var i JobsListedRow
+		if err := rows.Scan(
+			&i.JobID,
+			&i.OwnerID,
+			&i.JobType,
+			&i.Queue,
+			&i.Priority,
+			&i.MaxRetryCount,
+			&i.RunAt,
+			&i.Tags,
+			&i.TraceID,
+			&i.CreatedAt,
+			&i.CancelRequestedAt,
+			&i.Status,
+			&i.Version,
+			&i.Attempt,
+			&i.RetryCount,
+			&i.UpdatedAt,
+			&i.Progress,
+			&i.ExpiresAt,
+			&i.OrderingKey,
+			&i.HasAfter,
+			&i.Snapshot,
 		); err != nil {
 			return nil, err
 		}
@@ -1339,6 +1457,73 @@ type JobsProgressParams struct {
 func (q *Queries) JobsProgress(ctx context.Context, arg JobsProgressParams) error {
 	_, err := q.db.Exec(ctx, jobsProgress, arg.JobIDs, arg.Attempts, arg.Progresses)
 	return err
+}
+
+const jobsSeenOwned = `-- name: JobsSeenOwned :one
+with seen as materialized (
+    select shelved.job_id, ($4::text is null or job_type = $4)
+        and ($5::text is null or queue = $5)
+        and ($6::text is null or $6 = any (tags))
+        and ($7::timestamptz is null or created_at >= $7)
+        and ($8::timestamptz is null or created_at < $8) as fits
+    from unnest($9::int[]) as shelf cross join lateral (
+        select jobs.job_id, job_type, queue, tags, created_at from jobs
+        where owner_id = $10::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
+            and jobs.job_id > $3::uuid
+            and jobs.job_id < $11::uuid
+        order by jobs.job_id desc
+        limit $12::int
+    ) as shelved
+    order by shelved.job_id desc
+    limit $12
+)
+select
+    array(select job_id from seen where fits order by job_id desc limit $2::int offset $1::int)::uuid[] as job_ids,
+    (select count(*) from seen)::bigint as seen,
+    coalesce((select job_id from seen order by job_id limit 1), $3)::uuid as last_id
+`
+
+type JobsSeenOwnedParams struct {
+	Skip     int32
+	MaxJobs  int32
+	AfterID  uuid.UUID
+	JobType  *string
+	Queue    *string
+	Tag      *string
+	Since    *time.Time
+	Until    *time.Time
+	Shelves  []int32
+	Owner    string
+	BeforeID uuid.UUID
+	MostSeen int32
+}
+
+type JobsSeenOwnedRow struct {
+	JobIDs []uuid.UUID
+	Seen   int64
+	LastID uuid.UUID
+}
+
+// Of one owner's newest jobs on some shelves those that fit, and up to which job it has looked: at so many, however few
+// fit.
+func (q *Queries) JobsSeenOwned(ctx context.Context, arg JobsSeenOwnedParams) (JobsSeenOwnedRow, error) {
+	row := q.db.QueryRow(ctx, jobsSeenOwned,
+		arg.Skip,
+		arg.MaxJobs,
+		arg.AfterID,
+		arg.JobType,
+		arg.Queue,
+		arg.Tag,
+		arg.Since,
+		arg.Until,
+		arg.Shelves,
+		arg.Owner,
+		arg.BeforeID,
+		arg.MostSeen,
+	)
+	var i JobsSeenOwnedRow
+	err := row.Scan(&i.JobIDs, &i.Seen, &i.LastID)
+	return i, err
 }
 
 const jobsUnconfirmed = `-- name: JobsUnconfirmed :many

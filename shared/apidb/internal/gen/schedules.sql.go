@@ -355,22 +355,51 @@ func (q *Queries) SchedulesFired(ctx context.Context, arg SchedulesFiredParams) 
 }
 
 const schedulesList = `-- name: SchedulesList :many
-select schedule_id, owner_id, name, cron, time_zone, anchor_at, job, overlap, missed, paused, start_at, end_at, next_at, last_at, last_job_id, created_at, updated_at from schedules
-where (name, owner_id) > ($1::text, $2::text)
-    and ($3::text is null or owner_id = $3)
+select
+    schedule_id, owner_id, name, cron, time_zone, anchor_at, overlap, missed, paused, start_at, end_at, next_at, last_at,
+    last_job_id, created_at, updated_at,
+    coalesce(case when sum(octet_length(job::text)) over listed - octet_length(job::text) <= $1::bigint
+        then job end, 'null')::json as job
+from schedules
+where (name, owner_id) > ($2::text, $3::text)
+    and ($4::text is null or owner_id = $4)
+window listed as (order by name, owner_id rows unbounded preceding)
 order by name, owner_id
-limit $4::int
+limit $5::int
 `
 
 type SchedulesListParams struct {
+	MaxBytes     int64
 	AfterName    string
 	AfterOwner   string
 	OwnerID      *string
 	MaxSchedules int32
 }
 
-func (q *Queries) SchedulesList(ctx context.Context, arg SchedulesListParams) ([]Schedule, error) {
+type SchedulesListRow struct {
+	ScheduleID uuid.UUID
+	OwnerID    string
+	Name       string
+	Cron       string
+	TimeZone   string
+	AnchorAt   time.Time
+	Overlap    string
+	Missed     string
+	Paused     bool
+	StartAt    *time.Time
+	EndAt      *time.Time
+	NextAt     *time.Time
+	LastAt     *time.Time
+	LastJobID  *uuid.UUID
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+	Job        json.RawMessage
+}
+
+// Jobs come until they have max_bytes together; of the schedules after that the job is null.
+func (q *Queries) SchedulesList(ctx context.Context, arg SchedulesListParams) ([]SchedulesListRow, error) {
 	rows, err := q.db.Query(ctx, schedulesList,
+		arg.MaxBytes,
 		arg.AfterName,
 		arg.AfterOwner,
 		arg.OwnerID,
@@ -380,9 +409,9 @@ func (q *Queries) SchedulesList(ctx context.Context, arg SchedulesListParams) ([
 		return nil, err
 	}
 	defer rows.Close()
-	var items []Schedule
+	var items []SchedulesListRow
 	for rows.Next() {
-		var i Schedule
+		var i SchedulesListRow
 		if err := rows.Scan(
 			&i.ScheduleID,
 			&i.OwnerID,
@@ -390,7 +419,6 @@ func (q *Queries) SchedulesList(ctx context.Context, arg SchedulesListParams) ([
 			&i.Cron,
 			&i.TimeZone,
 			&i.AnchorAt,
-			&i.Job,
 			&i.Overlap,
 			&i.Missed,
 			&i.Paused,
@@ -401,6 +429,7 @@ func (q *Queries) SchedulesList(ctx context.Context, arg SchedulesListParams) ([
 			&i.LastJobID,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.Job,
 		); err != nil {
 			return nil, err
 		}

@@ -1,0 +1,47 @@
+package throttle
+
+import "sync"
+
+// Room is an amount, such as of memory, that callers take parts of. A caller never gets more than it leaves free: one
+// alone gets half, the next one half of the rest, and so there is always room for somebody who asks for little.
+type Room struct {
+	size int64
+
+	mu    sync.Mutex
+	taken int64
+	by    map[string]int64
+}
+
+// NewRoom makes one of a size.
+func NewRoom(size int64) *Room { return &Room{size: size, by: map[string]int64{}} }
+
+// Fits says whether a caller would get so much.
+func (r *Room) Fits(caller string, n int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fits(caller, n)
+}
+
+func (r *Room) fits(caller string, n int64) bool { return r.by[caller]+n <= r.size-r.taken-n }
+
+// Take is false where a caller does not get so much; else it is to be given back.
+func (r *Room) Take(caller string, n int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.fits(caller, n) {
+		return false
+	}
+	r.by[caller] += n
+	r.taken += n
+	return true
+}
+
+// Give gives back what a caller has taken.
+func (r *Room) Give(caller string, n int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.taken -= n
+	if r.by[caller] -= n; r.by[caller] == 0 {
+		delete(r.by, caller)
+	}
+}

@@ -1,0 +1,105 @@
+package throttle_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/throttle"
+)
+
+func TestNobodyGetsMoreThanIsLeftToOthers(t *testing.T) {
+	t.Parallel()
+	room := throttle.NewRoom(60)
+	if room.Take("a", 31) || !room.Take("a", 30) || room.Take("a", 1) || room.Fits("a", 1) {
+		t.Error("one alone does not get exactly half")
+	}
+	if room.Take("b", 16) || !room.Take("b", 15) || room.Take("b", 1) {
+		t.Error("the second does not get exactly half of the rest")
+	}
+	if !room.Take("c", 7) {
+		t.Error("nothing is left for the third")
+	}
+	room.Give("a", 30)
+	room.Give("b", 15)
+	room.Give("c", 7)
+	if !room.Take("d", 30) {
+		t.Error("what was given back cannot be taken again")
+	}
+}
+
+func TestManyTakeNoMoreThanThereIs(t *testing.T) {
+	t.Parallel()
+	room := throttle.NewRoom(100)
+	var held atomic.Int64
+	var all sync.WaitGroup
+	for caller := range 20 {
+		all.Go(func() {
+			name := string(rune('a' + caller))
+			for range 1000 {
+				if room.Take(name, 7) {
+					if held.Add(7) > 100 {
+						t.Error("more is taken than there is")
+					}
+					held.Add(-7)
+					room.Give(name, 7)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if !room.Take("z", 50) {
+		t.Error("something was not given back")
+	}
+}
+
+func TestACallerWithoutAPlaceHoldsUpItselfOnly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		shares := throttle.NewShares(3, 2)
+		soon := func() context.Context {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			t.Cleanup(cancel)
+			return ctx
+		}
+		place := func(caller string) func() {
+			t.Helper()
+			release, err := shares.Acquire(soon(), caller)
+			if err != nil {
+				t.Fatalf("%s has no place: %v", caller, err)
+			}
+			return release
+		}
+		first := place("a")
+		place("a")
+		if _, err := shares.Acquire(soon(), "a"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a third place for one caller: %v", err)
+		}
+		third := place("b")
+		if _, err := shares.Acquire(soon(), "c"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a fourth place in all: %v", err)
+		}
+		var got atomic.Bool
+		go func() {
+			if release, err := shares.Acquire(t.Context(), "c"); err == nil {
+				got.Store(true)
+				release()
+			}
+		}()
+		synctest.Wait()
+		if got.Load() {
+			t.Error("it did not wait")
+		}
+		third()
+		synctest.Wait()
+		if !got.Load() {
+			t.Error("it was not let in when a place was free")
+		}
+		first()
+		place("a")
+	})
+}
