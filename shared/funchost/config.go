@@ -35,13 +35,14 @@ type Config struct {
 	TLS   TLS                   `ignored:"true"` // likewise
 	Trace telemetry.TraceConfig `ignored:"true"` // likewise
 
-	Sink        string `envconfig:"K_SINK" desc:"where events go by HTTP, not to topics; what it refuses for good is dropped"`
+	Sink        string `envconfig:"K_SINK" desc:"where events go by HTTP, not to topics; what it refuses for good is dropped, and the status of its job held back"`
 	SinkCAs     string `envconfig:"K_CA_CERTS" desc:"PEM of the CAs by which K_SINK is known, as Knative gives it; empty: whom the system trusts"`
 	SinkCAFile  string `envconfig:"K_CA_CERTS_FILE" desc:"a file that holds it, read again when it changes"`
 	CEOverrides string `envconfig:"K_CE_OVERRIDES" desc:"JSON whose extensions are added to events for K_SINK"`
 
-	FuncTransport string `envconfig:"FUNC_TRANSPORT" default:"kafka" desc:"kafka, or http: POST / takes one event"`
-	Ticks         string `envconfig:"TICKS" default:"on" desc:"off: no clock of its own, only ping events tick"`
+	FuncTransport string        `envconfig:"FUNC_TRANSPORT" default:"kafka" desc:"kafka, or http: POST / takes one event"`
+	PublishWait   time.Duration `envconfig:"PUBLISH_WAIT" default:"5s" desc:"over http: how long an answer waits until what follows from its event is published; after that it is answered, and publishing goes on for a minute; shorter than the caller's patience"`
+	Ticks         string        `envconfig:"TICKS" default:"on" desc:"off: no clock of its own, only ping events tick"`
 
 	LogLevel  string `envconfig:"LOG_LEVEL" default:"info" desc:"debug, info, warn or error"`
 	LogFormat string `envconfig:"LOG_FORMAT" default:"json" desc:"json or text"`
@@ -72,6 +73,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.ShutdownGrace == 0 {
 		c.ShutdownGrace = defaultGrace
+	}
+	if c.PublishWait == 0 {
+		c.PublishWait = PublishPatience
 	}
 	if c.ReadinessGrace == 0 {
 		c.ReadinessGrace = defaultReadinessGrace
@@ -110,6 +114,8 @@ func (c Config) check(f Function) error {
 		return fmt.Errorf("READINESS_GRACE: %s is negative", c.ReadinessGrace)
 	case c.StuckAfter < 0:
 		return fmt.Errorf("STUCK_AFTER: %s is negative", c.StuckAfter)
+	case c.PublishWait < 0:
+		return fmt.Errorf("PUBLISH_WAIT: %s is negative", c.PublishWait)
 	case c.ShutdownDelay < 0:
 		return fmt.Errorf("SHUTDOWN_DELAY: %s is negative", c.ShutdownDelay)
 	}

@@ -71,15 +71,31 @@ func newPublisher(cfg Config, meter telemetry.Meter) (*publisher, error) {
 	}, nil
 }
 
-// publish is a Publish.
+// Unpublished returns those of the events that still have to be published after a Publish returned err.
+func Unpublished(events []event.Event, err error) []event.Event {
+	if left := (*unsent)(nil); errors.As(err, &left) {
+		return left.events
+	}
+	return events
+}
+
+// publish is a Publish. The status of a job of which the sink refused another event is held back: the API would show
+// FAILED, nobody would ask again, and the dead letter would be lost (protocol #11). The API asks for the job as long as
+// it has not seen that version, so both are published again until the sink takes them.
 func (p *publisher) publish(ctx context.Context, events []event.Event) error {
 	rest := phases(events)
-	for i, phase := range rest {
-		began := time.Now()
+	for i := range rest {
+		phase, began := rest[i], time.Now()
+		if len(phase) == 0 {
+			continue // all of it was held back
+		}
 		traced, done := p.tracing.Say(ctx, p.over, phase)
 		said, err := p.send(ctx, traced)
 		done(said, err)
 		p.meter.Said(said, time.Since(began), err)
+		if i+1 < len(rest) {
+			rest[i+1] = withoutRefused(rest[i+1], phase, said, err)
+		}
 		if err == nil {
 			continue
 		}
@@ -114,6 +130,29 @@ func phases(events []event.Event) [][]event.Event {
 		}
 	}
 	return slices.DeleteFunc([][]event.Event{first, last}, func(phase []event.Event) bool { return len(phase) == 0 })
+}
+
+// withoutRefused leaves out the statuses of the jobs of which something was refused: neither said, nor left for the
+// next try.
+func withoutRefused(statuses, phase, said []event.Event, err error) []event.Event {
+	left := Unpublished(phase, err)
+	if err == nil {
+		left = nil
+	}
+	if len(said)+len(left) >= len(phase) {
+		return statuses
+	}
+	settled := make(map[string]bool, len(said)+len(left))
+	for _, e := range slices.Concat(said, left) {
+		settled[e.ID()] = true
+	}
+	refused := map[string]bool{}
+	for _, e := range phase {
+		if !settled[e.ID()] {
+			refused[e.Subject()] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(statuses), func(e event.Event) bool { return refused[e.Subject()] })
 }
 
 // sameEvents are those of events whose ids ofs have.

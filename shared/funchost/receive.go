@@ -19,28 +19,27 @@ const (
 
 	// maxRequests are handled at once; more wait their turn.
 	maxRequests = 64
-	// PublishPatience is how long an answer waits for the broker or the sink; whoever sent the event
-	// sends it again after that.
-	PublishPatience = 10 * time.Second
+	// PublishPatience is PUBLISH_WAIT's default.
+	PublishPatience = 5 * time.Second
 	// pingPatience is how long one ping goes on ticking while the function has more to do.
 	pingPatience = 10 * time.Second
 )
 
 // receive is POST / of a function on HTTP: one event, answered with an empty 202 when it is handled and
-// what follows from it is published. A bad event is answered so that Knative does not send it again,
-// trouble that is not its fault with 503, so that it does.
+// what follows from it is published, or has taken PUBLISH_WAIT. A bad event is answered so that Knative does not
+// send it again, trouble that is not its fault with 503, so that it does: never after the transaction, or a slow sink
+// would bring the event again, and with it all that follows (knative A1).
 func (h *host) receive(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	if err := fromElsewhere.Check(r); err != nil {
 		h.answerError(ctx, w, event.Event{}, apierror.New(apierror.Forbidden, "%s", err))
 		return
 	}
-	select {
-	case h.seats <- struct{}{}:
-		defer func() { <-h.seats }()
-	case <-ctx.Done():
-		return // nobody waits for the answer
+	if !h.takeSeat(ctx) {
+		h.answerError(ctx, w, event.Event{}, errBusy)
+		return
 	}
+	defer func() { <-h.seats }()
 	e, err := readEvent(w, r)
 	if err == nil {
 		if id := jobevent.TraceIDOf(e); id != [16]byte{} {
@@ -67,9 +66,23 @@ func (h *host) receiveEvent(ctx context.Context, e event.Event) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, PublishPatience)
+	h.publishSoon(ctx, say)
+	return nil
+}
+
+var errBusy = errors.New("too many events are being handled")
+
+// takeSeat waits for a seat, no longer than an answer waits for the sink: nothing is done yet, and the caller comes
+// again.
+func (h *host) takeSeat(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, h.cfg.PublishWait)
 	defer cancel()
-	return h.publisher.insist(ctx, say)
+	select {
+	case h.seats <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // ping ticks, and again as long as the function asks for that at once: the next ping may be a minute
@@ -89,14 +102,17 @@ func (h *host) ping(ctx context.Context) error {
 	}
 	defer h.endTurn()
 	for ticks := 0; ; ticks++ {
-		next, err := h.tickInTurn(ctx)
+		say, next, err := h.callTick(ctx)
 		if ctx.Err() == nil { // who does not wait for the end is no sign of trouble
 			h.ticking.note(ctx, err)
 		} else if ticks > 0 {
 			return nil // the rest is the next ping's
 		}
-		if err != nil || next > 0 {
+		if err != nil {
 			return err
+		}
+		if h.publishSoon(ctx, say); next > 0 {
+			return nil
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,9 +23,12 @@ import (
 )
 
 const (
-	sinkAtOnce   = 32 // requests
+	// sinkAtOnce is how many requests are under way at once. A sink that takes 10 s an event so still takes ten a second.
+	sinkAtOnce   = 100
 	sinkPatience = 30 * time.Second
-	sinkWait     = 5 * time.Minute // the longest Retry-After that counts
+	// sinkLast is how long close waits for requests that are under way and whose caller has gone.
+	sinkLast = 2 * time.Second
+	sinkWait = 5 * time.Minute // the longest Retry-After that counts
 
 	// sinkTries is how often one try sends what the sink would not take just then, and sinkPause the longest pause
 	// between: a Broker's ingress answers 503 in passing, and who says a thing once has no more than this. Kafka's
@@ -33,14 +37,22 @@ const (
 	sinkPause = time.Second
 )
 
-// sink says events over HTTP, one a request in binary mode. It tries again what Knative's own senders
-// try again; a 3xx or any other 4xx is a refusal for good, logged and counted, for which the house's
-// sweepers have to make up once the sink is put right.
+// sink publishes events over HTTP, one a request in binary mode. It tries again what Knative's own senders
+// try again; a 3xx or any other 4xx is a refusal for good, logged and counted. The sweepers publish the event
+// again, and it gets through once the sink is put right.
+//
+// A request does not end with its caller's context, only after sinkPatience: a sink that is slow may be about to
+// take the event, and an event whose request was broken off is published again (knative A1).
 type sink struct {
 	url        string
 	extensions map[string]string // of K_CE_OVERRIDES
 	client     *http.Client
 	meter      telemetry.Meter
+
+	places   chan struct{} // has one value a request that is under way
+	requests sync.WaitGroup
+	ctx      context.Context // of all requests
+	end      context.CancelFunc
 }
 
 func newSink(cfg Config, meter telemetry.Meter) (*sink, error) {
@@ -65,14 +77,22 @@ func newSink(cfg Config, meter telemetry.Meter) (*sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sink{url: cfg.Sink, extensions: overrides.Extensions, meter: meter, client: &http.Client{
+	s := &sink{url: cfg.Sink, extensions: overrides.Extensions, meter: meter, client: &http.Client{
 		Transport:     trust.Transport(func(t *http.Transport) { t.MaxIdleConnsPerHost = sinkAtOnce }),
 		Timeout:       sinkPatience,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
+	}, places: make(chan struct{}, sinkAtOnce)}
+	s.ctx, s.end = context.WithCancel(context.Background())
+	return s, nil
 }
 
-func (s *sink) close() { s.client.CloseIdleConnections() }
+func (s *sink) close() {
+	last := time.AfterFunc(sinkLast, s.end)
+	s.requests.Wait()
+	last.Stop()
+	s.end()
+	s.client.CloseIdleConnections()
+}
 
 // send posts the events, and again those that the sink would not take just then, a few times within ctx.
 func (s *sink) send(ctx context.Context, events []event.Event) (said []event.Event, err error) {
@@ -154,8 +174,32 @@ func isOverloaded(err error) bool {
 	return refusal.status == http.StatusTooManyRequests || refusal.status == http.StatusServiceUnavailable
 }
 
-// post returns nil when the sink took the event, errRefused when it never will.
+// post returns nil when the sink took the event, errRefused when it never will. After the end of ctx it returns, and
+// the request goes on.
 func (s *sink) post(ctx context.Context, e event.Event) error {
+	select {
+	case s.places <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("wait for a place at the sink: %w", ctx.Err())
+	}
+	answered := make(chan error, 1)
+	s.requests.Go(func() {
+		defer func() { <-s.places }()
+		answered <- s.request(context.WithoutCancel(ctx), e)
+	})
+	select {
+	case err := <-answered:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the sink's answer: %w", ctx.Err())
+	}
+}
+
+// request is one request. It ends with s, and not with ctx.
+func (s *sink) request(ctx context.Context, e event.Event) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
 	e = e.Clone()
 	for name, value := range s.extensions {
 		e.SetExtension(name, value)
@@ -186,7 +230,7 @@ func (s *sink) post(ctx context.Context, e event.Event) error {
 
 func (s *sink) refused(ctx context.Context, e event.Event, err error) error {
 	s.meter.Refused(e)
-	telemetry.Logger(ctx).ErrorContext(ctx, "event refused by the sink is dropped",
+	telemetry.Logger(ctx).ErrorContext(ctx, "event refused by the sink is dropped, and with it its job's status",
 		append(telemetry.FieldsOf(e), "error", err)...)
 	return errRefused
 }

@@ -106,7 +106,7 @@ func (s *Store) ingest(
 		return say, err
 	}
 	news := newTally()
-	if err := again(ctx, q, known, &say, &news); err != nil {
+	if err := sayAgain(ctx, q, known, true, &say, &news); err != nil {
 		return say, err
 	}
 	if err := l.enter(ctx, q, news); err != nil {

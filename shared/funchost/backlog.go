@@ -1,0 +1,79 @@
+package funchost
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"golang.org/x/sync/semaphore"
+)
+
+const (
+	// backlogFor is how long publishing goes on altogether. All of it is state that a sweeper publishes again.
+	backlogFor = time.Minute
+	// backlogBytes is what may be on its way out after its answer was given; eventWeight is an event's without its data.
+	backlogBytes = 32 << 20
+	eventWeight  = 2 << 10
+)
+
+// backlog is what follows from events that were answered before it was published.
+type backlog struct {
+	room    *semaphore.Weighted // of bytes
+	under   sync.WaitGroup
+	trouble trouble
+}
+
+func newBacklog() *backlog {
+	return &backlog{
+		room:    semaphore.NewWeighted(backlogBytes),
+		trouble: trouble{what: "publish within a minute what follows from events; the sweepers publish it again"},
+	}
+}
+
+var errNoRoom = errors.New("too much is on its way to the sink")
+
+// publishSoon publishes what follows from a transaction that has committed. It returns when that is done, or after
+// PUBLISH_WAIT: the caller must have its answer before it gives up, or it brings the event again and the slow sink gets
+// everything twice. What is not published then is so in the background; what does not fit there, or takes too long, is
+// left to the sweepers.
+func (h *host) publishSoon(ctx context.Context, say []event.Event) {
+	if len(say) == 0 {
+		return
+	}
+	b := h.backlog
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backlogFor)
+	stop := context.AfterFunc(h.work, cancel)
+	ended := make(chan error, 1)
+	b.under.Go(func() {
+		defer cancel()
+		defer stop()
+		ended <- h.publisher.insist(ctx, say)
+	})
+	wait := time.NewTimer(h.cfg.PublishWait)
+	defer wait.Stop()
+	select {
+	case err := <-ended:
+		b.trouble.note(ctx, err)
+		return
+	case <-wait.C:
+	}
+	weight := weightOf(say)
+	if !b.room.TryAcquire(weight) {
+		cancel()
+		b.trouble.note(ctx, errNoRoom)
+		return
+	}
+	b.under.Go(func() {
+		defer b.room.Release(weight)
+		b.trouble.note(ctx, <-ended)
+	})
+}
+
+func weightOf(events []event.Event) (bytes int64) {
+	for i := range events {
+		bytes += eventWeight + int64(len(events[i].DataEncoded))
+	}
+	return bytes
+}

@@ -1,0 +1,277 @@
+package funchost
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// newReceiver is a host that takes events over HTTP in a bubble with its own time; send gets what it publishes.
+func newReceiver(
+	t *testing.T, handle Handle, send func(context.Context, []event.Event) ([]event.Event, error),
+) *host {
+	h := newClock(Function{Handle: handle}, nil)
+	h.cfg = Config{}.withDefaults()
+	h.seats, h.backlog, h.work = make(chan struct{}, maxRequests), newBacklog(), t.Context()
+	h.publisher.send = send
+	return h
+}
+
+// deliver brings an event as a Trigger does: 45 s of patience, again after 503 and after no answer.
+func deliver(h *host, id string) (tries int) {
+	for tries = 1; tries <= 11; tries++ {
+		ctx, cancel := context.WithTimeout(context.Background(), 45*time.Second)
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader("{}"))
+		for i, headers := 0, binary(id); i < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+		w := httptest.NewRecorder()
+		h.receive(w, r)
+		gone := ctx.Err() != nil
+		cancel()
+		if w.Code == http.StatusAccepted && !gone {
+			return tries
+		}
+		pause(context.Background(), time.Second<<tries)
+	}
+	return tries
+}
+
+// slowSink takes 5 to 15 s for each event.
+type slowSink struct {
+	mu  sync.Mutex
+	got map[string]int // by event id
+}
+
+func (s *slowSink) send(ctx context.Context, events []event.Event) (said []event.Event, err error) {
+	var all sync.WaitGroup
+	for _, e := range events {
+		all.Go(func() {
+			pause(context.Background(), 5*time.Second+rand.N(10*time.Second))
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.got[e.ID()]++
+		})
+	}
+	all.Wait()
+	if ctx.Err() != nil {
+		return nil, &unsent{events: events, err: ctx.Err()}
+	}
+	return events, nil
+}
+
+// knative A1: the answer came after the sink's, or as a 503 when that took longer than 10 s; the event was brought again,
+// and all that follows from it published again: the slow sink multiplied its own load.
+func TestASlowSinkGetsEachEventOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sink := slowSink{got: map[string]int{}}
+		var handled atomic.Int32
+		h := newReceiver(t, func(_ context.Context, batch []event.Event) ([]event.Event, error) {
+			handled.Add(1)
+			job := uuid.NewSHA1(uuid.Nil, []byte(batch[0].ID()))
+			return []event.Event{
+				ofJob(t, jobevent.TypeRun, job.String()+".1.run", job),
+				ofJob(t, jobevent.TypeStatus, job.String()+".v1", job),
+			}, nil
+		}, sink.send)
+		const jobs = 200
+		var all sync.WaitGroup
+		for n := range jobs {
+			all.Go(func() {
+				if tries := deliver(h, strconv.Itoa(n)); tries > 11 {
+					t.Error("it was never taken")
+				}
+			})
+		}
+		all.Wait()
+		h.backlog.under.Wait()
+		if handled.Load() != jobs || len(sink.got) != 2*jobs {
+			t.Errorf("handled %d events, and the sink got %d", handled.Load(), len(sink.got))
+		}
+		for id, times := range sink.got {
+			if times > 1 {
+				t.Errorf("the sink got %s %d times", id, times)
+			}
+		}
+	})
+}
+
+// The store has it, and the sweepers say what the sink did not take: no reason to bring the event again.
+func TestAnEventIsAnsweredWhileTheSinkIsAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		handled := 0
+		h := newReceiver(t, func(_ context.Context, batch []event.Event) ([]event.Event, error) {
+			handled++
+			return []event.Event{ofJob(t, jobevent.TypeStatus, "said", uuid.New())}, nil
+		}, func(_ context.Context, events []event.Event) ([]event.Event, error) {
+			return nil, &unsent{events: events, err: errors.New("away")}
+		})
+		began := time.Now()
+		if tries := deliver(h, "1"); tries != 1 || handled != 1 {
+			t.Errorf("brought %d times, handled %d times", tries, handled)
+		}
+		if took := time.Since(began); took != PublishPatience {
+			t.Errorf("answered after %s", took)
+		}
+		h.backlog.under.Wait()
+		if took := time.Since(began); took < backlogFor || took > 2*backlogFor {
+			t.Errorf("gave up after %s", took)
+		}
+	})
+}
+
+// What is on its way out after its answer is bounded: more than that is left to the sweepers at once.
+func TestTheBacklogIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		under := 0
+		var mu sync.Mutex
+		h := newReceiver(t, func(_ context.Context, batch []event.Event) ([]event.Event, error) {
+			e := ofJob(t, jobevent.TypeStatus, "said "+batch[0].ID(), uuid.New())
+			e.DataEncoded = make([]byte, 1<<20)
+			return []event.Event{e}, nil
+		}, func(ctx context.Context, events []event.Event) ([]event.Event, error) {
+			mu.Lock()
+			under++
+			mu.Unlock()
+			<-ctx.Done()
+			mu.Lock()
+			under--
+			mu.Unlock()
+			return nil, &unsent{events: events, err: ctx.Err()}
+		})
+		var all sync.WaitGroup
+		for n := range maxRequests {
+			all.Go(func() { deliver(h, strconv.Itoa(n)) })
+		}
+		all.Wait()
+		synctest.Wait()
+		mu.Lock()
+		if most := backlogBytes >> 20; under == 0 || under > most {
+			t.Errorf("%d publications of 1 MiB go on", under)
+		}
+		mu.Unlock()
+		h.backlog.under.Wait()
+	})
+}
+
+// A caller that finds all seats taken is told so while it still listens: nothing has been done yet.
+func TestWhoFindsNoSeatIsToldSoBeforeItGivesUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newReceiver(t, nil, nil)
+		for range maxRequests {
+			h.seats <- struct{}{}
+		}
+		began, w := time.Now(), httptest.NewRecorder()
+		h.receive(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader("{}")))
+		if took := time.Since(began); w.Code != http.StatusServiceUnavailable || took != PublishPatience {
+			t.Errorf("answered %d after %s", w.Code, took)
+		}
+	})
+}
+
+// A request that is broken off is an event that the sink may have: whoever publishes it again doubles the load.
+func TestARequestToTheSinkOutlivesItsCaller(t *testing.T) {
+	t.Parallel()
+	came, release, taken := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	p := newSinkPublisher(t, "", func(_ http.ResponseWriter, r *http.Request) {
+		close(came)
+		<-release
+		taken <- r.Context().Err()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	published := make(chan error, 1)
+	go func() {
+		published <- p.publish(ctx, []event.Event{ofJob(t, jobevent.TypeCreated, "0", uuid.New())})
+	}()
+	await(t, "the request", came)
+	cancel()
+	if err := await(t, "the end of publishing", published); !errors.Is(err, context.Canceled) {
+		t.Errorf("published: %v", err)
+	}
+	close(release)
+	if err := await(t, "the end of the request", taken); err != nil {
+		t.Errorf("the request was broken off: %v", err)
+	}
+}
+
+// protocol #11: a dead letter that the sink refuses was passed by its job's status, and nobody asked for it again.
+func TestARefusedDeadLetterIsNotPassedByItsStatus(t *testing.T) {
+	t.Parallel()
+	for _, refusal := range []int{301, 401, 403, 413} {
+		t.Run(http.StatusText(refusal), func(t *testing.T) {
+			t.Parallel()
+			refused, fine := uuid.New(), uuid.New()
+			var events []event.Event
+			for _, job := range []uuid.UUID{refused, fine} {
+				events = append(events,
+					ofJob(t, jobevent.TypeStatus, job.String()+".v2", job),
+					ofJob(t, jobevent.TypeDeadLettered, job.String()+".1.dead", job))
+			}
+			var mu sync.Mutex
+			away, allowed := true, false
+			var taken []string
+			p := newSinkPublisher(t, "", func(w http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				defer mu.Unlock()
+				switch id := r.Header.Get("Ce-Id"); {
+				case id == fine.String()+".1.dead" && away:
+					away = false
+					w.WriteHeader(http.StatusInternalServerError) // so that the rest goes into a second try
+				case id == refused.String()+".1.dead" && !allowed:
+					w.WriteHeader(refusal)
+				default:
+					taken = append(taken, id)
+				}
+			})
+			if err := p.insist(within(t, time.Minute), events); err != nil {
+				t.Fatal(err)
+			}
+			if len(taken) != 2 || taken[1] != fine.String()+".v2" {
+				t.Errorf("the sink took %v", taken)
+			}
+			allowed, taken = true, nil
+			if err := p.insist(within(t, time.Minute), events[:2]); err != nil { // as an answer to the API's report
+				t.Fatal(err)
+			}
+			if len(taken) != 2 || taken[1] != refused.String()+".v2" {
+				t.Errorf("put right, the sink took %v", taken)
+			}
+		})
+	}
+}
+
+func TestWhatIsLeftToPublishIsWhatTheSinkDidNotTake(t *testing.T) {
+	t.Parallel()
+	p := &publisher{
+		meter: telemetry.NewMeter("tested"), trouble: trouble{what: "publish"},
+		send: func(_ context.Context, events []event.Event) ([]event.Event, error) {
+			return events[:1], &unsent{events: events[1:], err: errors.New("away")}
+		},
+	}
+	events := []event.Event{
+		ofJob(t, jobevent.TypeCompleted, "0", uuid.New()), ofJob(t, jobevent.TypeCompleted, "1", uuid.New()),
+	}
+	left := Unpublished(events, p.publish(t.Context(), events))
+	if len(left) != 1 || left[0].ID() != "1" {
+		t.Errorf("left: %v", left)
+	}
+}
