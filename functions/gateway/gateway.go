@@ -38,6 +38,7 @@ type Config struct {
 	RetryPolicies string `envconfig:"RETRY_POLICIES" desc:"JSON: by job type maxRetryCount, retryPolicy, timeoutMs where a request does not say"`
 
 	Callbacks webhook.CallbackConfig `ignored:"true"` // parts of their own
+	Webhook   webhook.Config         `ignored:"true"`
 	Door      DoorConfig             `ignored:"true"`
 	Sealing   sealing.Config         `ignored:"true"`
 	OIDC      access.OIDCConfig      `ignored:"true"`
@@ -47,7 +48,9 @@ type Config struct {
 }
 
 // Parts are the structs into which the environment is read, each by itself.
-func (c *Config) Parts() []any { return []any{c, &c.Callbacks, &c.Door, &c.Sealing, &c.OIDC} }
+func (c *Config) Parts() []any {
+	return []any{c, &c.Callbacks, &c.Webhook, &c.Door, &c.Sealing, &c.OIDC}
+}
 
 // Function serves HTTP and says what it has accepted.
 type Function struct {
@@ -69,6 +72,7 @@ type Function struct {
 	door     *door
 
 	callbackKeys *webhook.CallbackKeys
+	ends, calls  *webhook.Outgoing // to show an owner its keys
 	sealer       *sealing.Sealer
 }
 
@@ -88,6 +92,14 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 	if err != nil {
 		return nil, err
 	}
+	ends, err := webhook.NewOutgoing(cfg.Webhook, webhook.End)
+	if err != nil {
+		return nil, err
+	}
+	calls, err := webhook.NewOutgoing(cfg.Webhook, webhook.Call)
+	if err != nil {
+		return nil, err
+	}
 	door, err := newDoor(cfg.Door)
 	if err != nil {
 		return nil, err
@@ -98,6 +110,8 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 	}
 	f := &Function{
 		callbackKeys: keys,
+		ends:         ends,
+		calls:        calls,
 		door:         door,
 		sealer:       sealer,
 

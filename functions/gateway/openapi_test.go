@@ -70,6 +70,7 @@ func TestTheContractHasItsEndpoints(t *testing.T) {
 		"DELETE /api/schedules/{name}", "POST /api/schedules/{name}/pause", "POST /api/schedules/{name}/resume",
 		"POST /api/schedules/{name}/run", "GET /api/schedules/{name}/ticks",
 		"POST /api/keys", "GET /api/keys", "GET /api/keys/{keyId}", "DELETE /api/keys/{keyId}", "POST /api/keys/{keyId}/rotate", "GET /api/me",
+		"GET /api/webhook-secrets",
 		"POST /events", "GET /api/health", "GET /api/job-types", "GET /api/job-types/{type}", "GET /api/openapi.yaml", "GET /", "GET /health/liveness",
 		"GET /health/readiness", "GET /metrics"}
 	slices.Sort(got)

@@ -68,6 +68,7 @@ func (f *Function) routes() []route {
 		{http.MethodGet, "/api/keys/:keyId", access.Admin, f.getKey},
 		{http.MethodDelete, "/api/keys/:keyId", access.Admin, f.revokeKey},
 		{http.MethodPost, "/api/keys/:keyId/rotate", access.Admin, f.rotateKey},
+		{http.MethodGet, "/api/webhook-secrets", access.Admin, f.webhookSecrets},
 		{http.MethodGet, "/api/me", access.Known, f.me},
 		{http.MethodGet, "/api/health", access.Public, f.counted(f.health)},
 		{http.MethodGet, "/api/openapi.yaml", access.Public, f.counted(f.contract)},

@@ -196,6 +196,12 @@ func short(err error) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxError)], "")
 }
 
+// ended is the body. Headers are not signed, so the type stands in it, beside the owner that every Summary has.
+type ended struct {
+	Type string `json:"type"`
+	jobview.Summary
+}
+
 // request is the job as it ended, as a CloudEvent, signed for this try.
 func (f *Function) request(ctx context.Context, c apidb.Claimed) (*http.Request, error) {
 	if c.Broken != nil {
@@ -207,7 +213,7 @@ func (f *Function) request(ctx context.Context, c apidb.Claimed) (*http.Request,
 	id := jobevent.StatusID(c.JobID, c.Version)
 	e, err := jobevent.New(jobevent.TypeStatus, jobevent.Meta{
 		Function: Name, ID: id, JobID: c.JobID, TraceID: c.Job.TraceID,
-	}, jobview.New(c.Job))
+	}, ended{jobevent.TypeStatus, jobview.New(c.Job)})
 	if err != nil {
 		return nil, err
 	}
@@ -220,6 +226,6 @@ func (f *Function) request(ctx context.Context, c apidb.Claimed) (*http.Request,
 	}
 	request.Header.Set("User-Agent", "jobweaver/"+funchost.Version)
 	request.Header.Set("Traceparent", jobevent.Extension(e, jobevent.ExtTraceParent))
-	f.signer.Sign(request.Header, id, time.Now(), e.Data())
+	f.signer.Sign(request.Header, c.Job.OwnerID, id, time.Now(), e.Data())
 	return request, nil
 }

@@ -34,6 +34,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 var (
 	oldSecret = "whsec_" + base64.StdEncoding.EncodeToString([]byte("the old one, of 32 bytes at least"))
 	newSecret = "whsec_" + base64.StdEncoding.EncodeToString([]byte("the new one, of 32 bytes at least"))
+	signing   = webhook.Config{Secrets: secret.AllOf(newSecret, oldSecret)}
 )
 
 // house is the API's database, in which jobs end.
@@ -81,7 +82,7 @@ func (h *house) exec(sql string, args ...any) {
 func (h *house) function() *Function {
 	h.t.Helper()
 	f, err := New(Config{
-		Grace: 20 * time.Second, Webhook: webhook.Config{Secrets: secret.AllOf(newSecret, oldSecret)},
+		Grace: 20 * time.Second, Webhook: signing,
 		Outbound: outbound.Config{Allow: []string{"127.0.0.0/8", "::1/128"}},
 	}, h.own)
 	if err != nil {
@@ -202,7 +203,7 @@ func receive(t *testing.T, answer func(n int, w http.ResponseWriter, r *http.Req
 		if err != nil {
 			t.Error(err)
 		}
-		for _, secret := range []string{oldSecret, newSecret} {
+		for _, secret := range endKeys(t, "acme") {
 			verify(t, secret, req.Header, body)
 		}
 		mu.Lock()
@@ -216,6 +217,15 @@ func receive(t *testing.T, answer func(n int, w http.ResponseWriter, r *http.Req
 	}))
 	t.Cleanup(r.Close)
 	return r
+}
+
+func endKeys(t *testing.T, owner string) []string {
+	t.Helper()
+	keys, err := webhook.NewOutgoing(signing, webhook.End)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys.Secrets(owner)
 }
 
 func verify(t *testing.T, secret string, header http.Header, body []byte) {

@@ -61,7 +61,7 @@ func (c *Config) Parts() []any { return []any{c, &c.Webhook, &c.Outbound, &c.Sea
 type Function struct {
 	store  *apidb.Store
 	client *outbound.Client
-	signer *webhook.Signer
+	signer *webhook.Outgoing
 	sealer *sealing.Sealer
 	keep   time.Duration
 	grace  time.Duration
@@ -90,7 +90,7 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 	if len(cfg.Webhook.Secrets) == 0 {
 		return nil, errors.New("WEBHOOK_SECRETS: there is none, and what is delivered has to be signed")
 	}
-	signer, err := webhook.NewSigner(cfg.Webhook.Secrets.Reveal())
+	signer, err := webhook.NewOutgoing(cfg.Webhook, webhook.End)
 	if err != nil {
 		return nil, err
 	}

@@ -50,6 +50,7 @@ func TestTheEndOfAJobIsDeliveredAsASignedEvent(t *testing.T) {
 	}
 	if body["jobId"] != id.String() || body["status"] != "COMPLETED" || body["attempt"] != 1.0 || body["ownerId"] != "acme" ||
 		fmt.Sprint(body["tags"]) != "[a ü]" || body["priority"] != 4.0 || body["version"] != 2.0 || body["queue"] != "default" ||
+		body["type"] != jobevent.TypeStatus ||
 		body["output"].(map[string]any)["n"] != 17.0 || body["jobType"] != "OWN" || body["finishedAt"] == nil {
 		t.Errorf("got %s", got.body)
 	}

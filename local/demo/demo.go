@@ -18,7 +18,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/local/client"
-	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
 // sample is one job with the end it must have.
@@ -33,10 +32,9 @@ type sample struct {
 
 // House is what the demo has to know of where it runs.
 type House struct {
-	WebhookSecrets secret.Texts // with which it signs
-	Traces         string       // where spans are sent; empty: nowhere
-	TraceURL       string       // where people see a trace, with {traceId} in its place; may be empty
-	MailPage       string       // URL of the page of mails that are caught; empty: the demo sends none
+	Traces   string // where spans are sent; empty: nowhere
+	TraceURL string // where people see a trace, with {traceId} in its place; may be empty
+	MailPage string // URL of the page of mails that are caught; empty: the demo sends none
 }
 
 // result is what became of a sample.
@@ -55,7 +53,7 @@ var ErrUnexpected = errors.New("not every sample job ended as it should")
 
 // Run submits the samples, tells on out what happens as it happens, and a summary at the end.
 func Run(ctx context.Context, c *client.Client, house House, out io.Writer) (err error) {
-	calls, err := newReceiver(house.WebhookSecrets.Reveal())
+	calls, err := newReceiver(ctx, c)
 	if err != nil {
 		return err
 	}

@@ -14,16 +14,17 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/jobweaver/jobweaver/local/client"
 )
 
 // doneAfter is how long the outside system works, so that its job is seen WAITING.
 const doneAfter = 700 * time.Millisecond
 
-// receiver is what jobs of the demo call and what hears of their ends: an outside system, a function and a
-// webhook. It believes only what is signed.
+// receiver is called by jobs of the demo, and when they end: it is an outside system, a function and a webhook. It
+// takes only what is signed with a key for the purpose.
 type receiver struct {
 	url    string
-	hooks  []*standardwebhooks.Webhook
 	server *http.Server
 	calls  errgroup.Group // callbacks on their way
 	closed chan struct{}
@@ -33,15 +34,20 @@ type receiver struct {
 	told  sync.Cond
 }
 
-func newReceiver(secrets []string) (*receiver, error) {
+func newReceiver(ctx context.Context, c *client.Client) (*receiver, error) {
 	r := &receiver{ended: map[string]string{}, closed: make(chan struct{})}
 	r.told.L = &r.mu
-	for _, secret := range secrets {
-		hook, err := standardwebhooks.NewWebhook(secret)
-		if err != nil {
-			return nil, fmt.Errorf("read webhook secret: %w", err)
-		}
-		r.hooks = append(r.hooks, hook)
+	var keys struct{ End, Call []string }
+	if _, err := c.Do(ctx, http.MethodGet, "/api/webhook-secrets", "", nil, &keys); err != nil {
+		return nil, fmt.Errorf("ask for the webhook secrets: %w", err)
+	}
+	ends, err := hooks(keys.End)
+	if err != nil {
+		return nil, err
+	}
+	calls, err := hooks(keys.Call)
+	if err != nil {
+		return nil, err
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -49,9 +55,9 @@ func newReceiver(secrets []string) (*receiver, error) {
 	}
 	r.url = "http://" + listener.Addr().String()
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /outside", r.signed(r.outside))
-	mux.HandleFunc("POST /function", r.signed(function))
-	mux.HandleFunc("POST /ended", r.signed(r.end))
+	mux.HandleFunc("POST /outside", signed(calls, r.outside))
+	mux.HandleFunc("POST /function", signed(calls, function))
+	mux.HandleFunc("POST /ended", signed(ends, r.end))
 	r.server = &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
 	go func() { _ = r.server.Serve(listener) }()
 	return r, nil
@@ -63,13 +69,24 @@ func (r *receiver) close() error {
 	return r.calls.Wait()
 }
 
-func (r *receiver) signed(handle func(http.ResponseWriter, *http.Request, []byte)) http.HandlerFunc {
+func hooks(keys []string) (hooks []*standardwebhooks.Webhook, err error) {
+	for _, key := range keys {
+		hook, err := standardwebhooks.NewWebhook(key)
+		if err != nil {
+			return nil, fmt.Errorf("read webhook secret: %w", err)
+		}
+		hooks = append(hooks, hook)
+	}
+	return hooks, nil
+}
+
+func signed(by []*standardwebhooks.Webhook, handle func(http.ResponseWriter, *http.Request, []byte)) http.HandlerFunc {
 	return func(w http.ResponseWriter, request *http.Request) {
 		body, err := io.ReadAll(request.Body)
 		if err != nil {
 			return
 		}
-		for _, hook := range r.hooks {
+		for _, hook := range by {
 			if hook.Verify(body, request.Header) == nil {
 				handle(w, request, body)
 				return

@@ -68,6 +68,9 @@ func (d *defaults) loadOne(cfg any) error {
 		if unset("WEBHOOK_SECRETS") {
 			cfg.Secrets = d.webhook
 		}
+		if unset("WEBHOOK_SHARED_SIGNATURE") {
+			cfg.Shared = false
+		}
 	case *webhook.CallbackConfig:
 		if unset("CALLBACK_SECRETS") {
 			cfg.Secrets = d.callback
@@ -88,17 +91,6 @@ func (d *defaults) loadOne(cfg any) error {
 		}
 	}
 	return nil
-}
-
-// WebhookSecrets are those with which the house of a folder signs.
-func WebhookSecrets(dir string) (secret.Texts, error) {
-	var d defaults
-	if err := d.furnishSecrets(dir); err != nil {
-		return nil, err
-	}
-	var cfg webhook.Config
-	err := d.load(&cfg)
-	return cfg.Secrets, err
 }
 
 func unset(name string) bool {

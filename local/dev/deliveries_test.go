@@ -19,6 +19,8 @@ import (
 
 	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/local/dev"
+	secrets "github.com/jobweaver/jobweaver/shared/secret"
+	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
 // inbox is a receiver that refuses the first of what comes to each path.
@@ -49,7 +51,7 @@ func (in *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// next is what comes to a path, signed with the house's own secret.
+// next is what comes to a path, signed with the key for the ends of jobs without an owner.
 func (in *inbox) next(t *testing.T, dir, path string) card {
 	t.Helper()
 	for {
@@ -59,7 +61,11 @@ func (in *inbox) next(t *testing.T, dir, path string) card {
 			if err != nil {
 				t.Fatal(err)
 			}
-			hook, err := standardwebhooks.NewWebhook(strings.TrimSpace(string(secret)))
+			keys, err := webhook.NewOutgoing(webhook.Config{Secrets: secrets.AllOf(strings.TrimSpace(string(secret)))}, webhook.End)
+			if err != nil {
+				t.Fatal(err)
+			}
+			hook, err := standardwebhooks.NewWebhook(keys.Secrets("")[0])
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,6 +18,8 @@ import (
 
 	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/local/dev"
+	secrets "github.com/jobweaver/jobweaver/shared/secret"
+	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
 // A house, and the functions of all languages as processes beside it.
@@ -49,7 +51,11 @@ func TestAJobOfTypeFunctionIsDoneByAnyLanguage(t *testing.T) {
 }
 
 func isDone(t *testing.T, api *client.Client, language string) {
-	right := function(t, language, "WEBHOOK_SECRET="+secret)
+	keys, err := webhook.NewOutgoing(webhook.Config{Secrets: secrets.AllOf(secret)}, webhook.Call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	right := function(t, language, "WEBHOOK_SECRET="+keys.Secrets("")[0])
 	wrong := function(t, language, "WEBHOOK_SECRET="+another)
 	for name, c := range map[string]struct {
 		url, data string

@@ -102,11 +102,7 @@ func catchMails(cfg mailcatch.Config, o dev.Options) (*mailcatch.Server, error) 
 }
 
 func runDemo(ctx context.Context, o dev.Options, url string) error {
-	secrets, err := dev.WebhookSecrets(o.Dir)
-	if err != nil {
-		return err
-	}
-	house := demo.House{WebhookSecrets: secrets, Traces: tracesOf(o), TraceURL: os.Getenv("TRACE_URL")}
+	house := demo.House{Traces: tracesOf(o), TraceURL: os.Getenv("TRACE_URL")}
 	if o.Mails != nil {
 		house.MailPage = o.Mails.URL()
 	}

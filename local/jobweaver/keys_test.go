@@ -26,7 +26,8 @@ func TestEachVerbOfKeysAsksOneThing(t *testing.T) {
 	revoked := `{"keyId":"k2","ownerId":"acme","name":"old \u001b[31m","roles":["submit","read"],"expiresAt":"2026-01-02T03:04:05Z",
 		"revokedAt":"2026-01-01T00:00:00Z"}`
 	answers := map[string]string{
-		"POST /api/keys": made, "POST /api/keys/k1/rotate": made, "DELETE /api/keys/k1": made,
+		"GET /api/webhook-secrets": `{"ownerId":"acme","end":["whsec_e1","whsec_e2\u001b[31m"],"call":["whsec_c"]}`,
+		"POST /api/keys":           made, "POST /api/keys/k1/rotate": made, "DELETE /api/keys/k1": made,
 		"GET /api/keys": `{"keys":[` + made + `,` + revoked + `],"nextCursor":"k2"}`,
 		"GET /api/me":   `{"actor":"key:k1","ownerId":"acme","roles":["submit","read"],"installation":false}`,
 	}
@@ -41,6 +42,8 @@ func TestEachVerbOfKeysAsksOneThing(t *testing.T) {
 		"keys list --owner acme --cursor k0":   {"GET /api/keys?cursor=k0&ownerId=acme", "", "more: --cursor k2"},
 		"keys list":                            {"GET /api/keys?", "", "k2   acme   submit,read  revoked"},
 		"keys me":                              {"GET /api/me", "", "key:k1  owner acme  roles submit,read"},
+		"webhook-secrets call":                 {"GET /api/webhook-secrets", "", "whsec_c\n"},
+		"webhook-secrets end --owner a&b":      {"GET /api/webhook-secrets?ownerId=a%26b", "", "whsec_e1\nwhsec_e2"},
 		"keys create shop -o json --role read": {"POST /api/keys", `{"name":"shop","roles":["read"]}`, `"keyId": "k1"`},
 	} {
 		g := newGateway(t, answers)
@@ -52,7 +55,7 @@ func TestEachVerbOfKeysAsksOneThing(t *testing.T) {
 			t.Errorf("%s: printed %q", args, out)
 		}
 	}
-	for _, args := range []string{"keys rotate", "keys revoke", "keys create", "keys create a --expires-in soon"} {
+	for _, args := range []string{"keys rotate", "keys revoke", "keys create", "keys create a --expires-in soon", "webhook-secrets", "webhook-secrets all"} {
 		g := newGateway(t, answers)
 		if _, err := run(t, "", strings.Fields(args)...); err == nil || len(g.asked) > 0 {
 			t.Errorf("%s: %v, asked %q", args, err, g.asked)

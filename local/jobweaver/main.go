@@ -62,7 +62,7 @@ func newRoot() *cobra.Command {
 		newCommand("delete", "Delete a job that has ended", nil),
 		newCallback(), newOperations(), newSchedules(), newDeliveries(), newAudit(), newControls(), newLimit(),
 		newPauseOrResume("pause", "Have nothing more of it start"), newPauseOrResume("resume", "Have it start again"),
-		newKeys(), newWorkers(), newTypes(), newStats())
+		newKeys(), newWebhookSecrets(), newWorkers(), newTypes(), newStats())
 	return root
 }
 

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/local/demo"
-	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
 // within is for a machine with much else to do: an idle one needs some five seconds.
@@ -34,7 +33,7 @@ func TestBehindABrokerThatHasABadDayNothingIsLostAndNothingRunsTwice(t *testing.
 	var all errgroup.Group
 	for name, work := range map[string]func() error{
 		"demo": func() error {
-			return demo.Run(ctx, h.api, demo.House{WebhookSecrets: secret.AllOf(h.webhooks), MailPage: h.mails.URL()}, t.Output())
+			return demo.Run(ctx, h.api, demo.House{MailPage: h.mails.URL()}, t.Output())
 		},
 		"poison":     func() error { return poison(ctx, h, &poisoned) },
 		"many":       func() error { return manyJobs(ctx, h, o) },

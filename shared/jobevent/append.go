@@ -66,6 +66,7 @@ func (r Run) appendJSON(b []byte) []byte {
 		b = append(b, `,"cancel":true`...)
 	}
 	b = appendInstantIf(b, `,"expiresAt":`, r.ExpiresAt)
+	b = appendTextIf(b, `,"ownerId":`, r.OwnerID)
 	return append(b, '}')
 }
 

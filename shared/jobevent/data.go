@@ -48,6 +48,7 @@ type Run struct {
 	Rank      time.Time       `json:"rank"`                // the earlier, the sooner it deserves a slot
 	Cancel    bool            `json:"cancel,omitempty"`    // settle it as cancelled, do not start it
 	ExpiresAt *time.Time      `json:"expiresAt,omitempty"` // settle it as cancelled when it has not started by then
+	OwnerID   string          `json:"ownerId,omitempty"`   // one of a scheduler of the release before has none
 }
 
 // Completed is the good end of an attempt.

@@ -61,6 +61,9 @@ func (run *Run) readJSON(b []byte) bool {
 	run.Rank = r.instant()
 	run.Cancel = r.has(`,"cancel":true`)
 	run.ExpiresAt = r.instantIf(`,"expiresAt":`)
+	if r.has(`,"ownerId":`) {
+		run.OwnerID = r.text()
+	}
 	return r.ends()
 }
 

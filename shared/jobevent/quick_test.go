@@ -66,7 +66,7 @@ var plainEvents = map[string]*rapid.Generator[appender]{
 			JobID: anyID.Draw(t, "job"), Attempt: rapid.Int().Draw(t, "attempt"), JobType: anyText.Draw(t, "type"),
 			Payload: anyJSON.Draw(t, "payload"), TimeoutMs: rapid.Int64().Draw(t, "timeout"),
 			Rank: anyInstant.Draw(t, "rank"), Cancel: rapid.Bool().Draw(t, "cancel"),
-			ExpiresAt: maybe(t, anyInstant, "expiresAt"),
+			ExpiresAt: maybe(t, anyInstant, "expiresAt"), OwnerID: anyText.Draw(t, "owner"),
 		}
 	}),
 	"completed": rapid.Custom(func(t *rapid.T) appender {
@@ -147,7 +147,7 @@ func TestThePlainJobsEventsAreReadQuickly(t *testing.T) {
 	status := RawStatus{Status: Status{JobID: job, Version: 2, Status: "COMPLETED", Attempt: 1, StartedAt: &at, FinishedAt: &at, UpdatedAt: at}, History: []byte(`[{"to":"QUEUED"}]`)}
 	for _, data := range []appender{
 		Created{JobID: job, JobType: "SIMULATION", Queue: "default", Payload: payload, CreatedAt: at, TimeoutMs: 600000, MaxRetryCount: 3},
-		Run{JobID: job, Attempt: 1, JobType: "SIMULATION", Payload: payload, TimeoutMs: 600000, Rank: at},
+		Run{JobID: job, Attempt: 1, JobType: "SIMULATION", Payload: payload, TimeoutMs: 600000, Rank: at, OwnerID: "acme"},
 		Completed{JobID: job, Attempt: 1, WorkerID: "w", StartedAt: at, FinishedAt: at, Output: payload},
 		status,
 	} {
@@ -163,7 +163,7 @@ func FuzzQuickReadingAgreesWithTheDecoder(f *testing.F) {
 	at := time.Date(2026, 11, 21, 17, 0, 0, 0, time.UTC)
 	for _, data := range []appender{
 		Created{Payload: []byte(`{"a":"\""}`), RunAt: &at, OwnerID: "o", Priority: 9, JobType: "ü"},
-		Run{Payload: []byte(`[1,2]`), Cancel: true, Attempt: 10}, Completed{Output: []byte(`0`)},
+		Run{Payload: []byte(`[1,2]`), Cancel: true, Attempt: 10, OwnerID: "o"}, Completed{Output: []byte(`0`)},
 		RawStatus{Status: Status{NextRunAt: &at}, History: []byte(`[{}]`)},
 	} {
 		f.Add(data.appendJSON(nil))

@@ -202,7 +202,7 @@ func (in *placed) send(job arrival, partition *int16) {
 	in.orders = append(in.orders, RunOrder{
 		JobID: job.JobID, TraceID: job.TraceID, Queue: job.Queue, JobType: job.JobType, Attempt: 1,
 		Payload: job.Payload, TimeoutMs: int32Of(job.TimeoutMs), Rank: job.rank, Partition: partition,
-		ExpiresAt: job.ExpiresAt,
+		ExpiresAt: job.ExpiresAt, OwnerID: job.OwnerID,
 	})
 }
 

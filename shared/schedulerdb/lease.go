@@ -166,6 +166,7 @@ func (s *Store) askAgain(
 				JobID: row.JobID, TraceID: row.TraceID, Queue: row.Queue, JobType: row.JobType, Attempt: row.Attempt,
 				Payload: row.Payload, TimeoutMs: row.TimeoutMs, Rank: row.Rank, Partition: row.Partition,
 				CancelRequestedAt: row.CancelRequestedAt, ExpiresAt: row.ExpiresAt, StartedAt: row.StartedAt,
+				OwnerID: row.OwnerID,
 			})
 			news.out.add(row.Queue, row.WasHeldBy, partitionOf(row.WasSentTo), -1)
 			news.out.add(row.Queue, "", partitionOf(row.Partition), 1)

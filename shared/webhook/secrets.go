@@ -20,7 +20,8 @@ const (
 
 // Config is what calls to the outside are signed with.
 type Config struct {
-	Secrets secret.Texts `envconfig:"WEBHOOK_SECRETS" desc:"what calls and callbacks that go out are signed with: whsec_ and 24 to 64 bytes of base64, separated by commas; with each, so that a new one can be brought in beside the old"`
+	Secrets secret.Texts `envconfig:"WEBHOOK_SECRETS" desc:"what calls and callbacks that go out are signed with: whsec_ and 24 to 64 bytes of base64, separated by commas; each owner has keys of its own made of each, so that a new one can be brought in beside the old"`
+	Shared  bool         `envconfig:"WEBHOOK_SHARED_SIGNATURE" default:"true" desc:"true: sign with WEBHOOK_SECRETS themselves too, for receivers that do not have the keys of GET /api/webhook-secrets yet; the next release signs with those keys only"`
 }
 
 // CallbackConfig is what callbacks that come in are known by.

@@ -30,7 +30,7 @@ type CallsConfig struct {
 // Caller makes the calls of EXTERNAL and FUNCTION.
 type Caller struct {
 	client      *outbound.Client
-	signer      *webhook.Signer
+	signer      *webhook.Outgoing
 	keys        *webhook.CallbackKeys
 	callbackURL string
 }
@@ -45,7 +45,7 @@ func NewCaller(
 		return nil, fmt.Errorf("CALLBACK_URL: %q is not an http or https URL", c.callbackURL)
 	}
 	var err error
-	if c.signer, err = webhook.NewSigner(sign.Secrets.Reveal()); err != nil {
+	if c.signer, err = webhook.NewOutgoing(sign, webhook.Call); err != nil {
 		return nil, err
 	}
 	if c.keys, err = webhook.NewCallbackKeys(back.Secrets.Reveal()); err != nil {
@@ -128,7 +128,7 @@ func (c *Caller) call(r *http.Request, a *Attempt, body []byte, atMost int64) (*
 		r.Body, _ = r.GetBody()
 		r.ContentLength = int64(len(body))
 	}
-	c.signer.Sign(r.Header, a.Token, time.Now(), body)
+	c.signer.Sign(r.Header, a.OwnerID, a.Token, time.Now(), body)
 	answer, err := c.client.Do(r, atMost)
 	if err != nil {
 		return nil, callBroken(r, err)

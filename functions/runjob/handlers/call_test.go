@@ -79,7 +79,7 @@ func newBare(t *testing.T, jobType string) calls {
 }
 
 func newAttempt(number int, payload string) *handlers.Attempt {
-	run := jobevent.Run{JobID: uuid.New(), Attempt: number, Payload: json.RawMessage(payload)}
+	run := jobevent.Run{JobID: uuid.New(), OwnerID: "acme", Attempt: number, Payload: json.RawMessage(payload)}
 	return handlers.NewAttempt(run, uuid.New(), func(slog.Level, string) {}, func(jobevent.Progress) {})
 }
 
@@ -142,10 +142,19 @@ func (r *receiver) only(t *testing.T) received {
 	return r.calls[0]
 }
 
+func callKeys(t *testing.T, owner string) []string {
+	t.Helper()
+	keys, err := webhook.NewOutgoing(callConfig().Webhook, webhook.Call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys.Secrets(owner)
+}
+
 // wantSigned checks what both job types put on a request.
 func (r received) wantSigned(t *testing.T, a *handlers.Attempt, wait time.Duration) {
 	t.Helper()
-	for _, secret := range []string{signing, older} {
+	for _, secret := range callKeys(t, a.OwnerID) {
 		w, err := standardwebhooks.NewWebhook(secret)
 		if err != nil {
 			t.Fatal(err)

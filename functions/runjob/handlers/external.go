@@ -17,8 +17,12 @@ type External struct {
 // NewExternal returns the handler.
 func NewExternal(caller *Caller) *External { return &External{caller} }
 
+const typeExternalCall = "io.jobweaver.external.call.v1"
+
 // order is the body of the request.
 type order struct {
+	Type     string          `json:"type"` // headers are not signed, the body is
+	OwnerID  string          `json:"ownerId,omitempty"`
 	JobID    uuid.UUID       `json:"jobId"`
 	Attempt  int             `json:"attempt"`
 	JobType  string          `json:"jobType"`
@@ -43,7 +47,7 @@ func (e *External) Run(ctx context.Context, a *Attempt) (Result, error) {
 	if wrong != nil {
 		return Result{}, wrong
 	}
-	body, err := encode(order{a.JobID, a.Number, jobspec.External, p.Data, back})
+	body, err := encode(order{typeExternalCall, a.OwnerID, a.JobID, a.Number, jobspec.External, p.Data, back})
 	if err != nil {
 		return Result{}, invalidPayload(err)
 	}

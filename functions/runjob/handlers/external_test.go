@@ -24,7 +24,7 @@ func TestAnExternalJobIsHandedOverAndWaits(t *testing.T) {
 		}
 		got := server.only(t)
 		got.wantSigned(t, a, 10*time.Minute)
-		want := fmt.Sprintf(`{"jobId":%q,"attempt":3,"jobType":"EXTERNAL","data":{"a":"<&>","n":12345678901234567890},"callback":{"url":%q,"secret":%q,"deadlineAt":%q}}`,
+		want := fmt.Sprintf(`{"type":"io.jobweaver.external.call.v1","ownerId":"acme","jobId":%q,"attempt":3,"jobType":"EXTERNAL","data":{"a":"<&>","n":12345678901234567890},"callback":{"url":%q,"secret":%q,"deadlineAt":%q}}`,
 			a.JobID, door, got.Header.Get("X-Callback-Secret"), got.Header.Get("X-Callback-Deadline"))
 		if string(got.body) != want {
 			t.Errorf("sent %s, not %s", got.body, want)

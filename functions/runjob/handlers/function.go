@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"strings"
 
 	"github.com/cloudevents/sdk-go/v2/binding"
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -63,6 +64,7 @@ func (f *Function) Run(ctx context.Context, a *Attempt) (Result, error) {
 
 var (
 	errOnlyFunction = errors.New("payload.type: only a FUNCTION has one")
+	errReserved     = errors.New("payload.type: io.jobweaver. is for events of JobWeaver; only " + TypeFunctionCall + " may be named")
 	errType         = errors.New(`payload.type: must be 1 to 255 of ASCII's visible characters, without " and %`)
 
 	// typeOfCall leaves out what would have to be escaped in a header, which few receivers undo.
@@ -77,6 +79,9 @@ func callEvent(a *Attempt, p callPayload) (event.Event, error) {
 	}
 	if !typeOfCall.MatchString(typ) {
 		return event.Event{}, errType
+	}
+	if typ != TypeFunctionCall && strings.HasPrefix(strings.ToLower(typ), "io.jobweaver.") {
+		return event.Event{}, errReserved
 	}
 	var data any // none, where the payload has none
 	if p.Data != nil {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,10 +16,13 @@ import (
 	"github.com/cloudevents/sdk-go/v2/binding"
 	"github.com/cloudevents/sdk-go/v2/event"
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/shared/httpevent"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
 func TestAFunctionIsSentAnEvent(t *testing.T) {
@@ -71,6 +75,42 @@ func TestAFunctionWithoutDataIsSentNone(t *testing.T) {
 			t.Errorf("%s: %v, %v", c.data, e, err)
 		}
 	}
+}
+
+// security H1, script P1: whoever submits a FUNCTION chooses its body, and so could write the end of somebody's job.
+func TestAFunctionsRequestDoesNotVerifyAsAnEnd(t *testing.T) {
+	t.Parallel()
+	const forged = `{"type":"io.jobweaver.job.status.v1","ownerId":"victim","jobId":"019aa5d0-8f5e-7cc0-8000-000000000001","version":99,"status":"COMPLETED"}`
+	server := newReceiver(t, says(200, "", ""))
+	c := newCalls(t, "FUNCTION", callConfig())
+	if _, err := c.run(`{"url": "` + server.URL + `", "type": "com.example.done", "data": ` + forged + `}`); err != nil {
+		t.Fatal(err)
+	}
+	got := server.only(t)
+	if string(got.body) != forged {
+		t.Fatalf("sent %s", got.body)
+	}
+	ends, err := webhook.NewOutgoing(callConfig().Webhook, webhook.End)
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := slices.Concat(ends.Secrets("victim"), ends.Secrets("acme"), ends.Secrets(""), callKeys(t, "victim"), callKeys(t, ""), []string{signing, older})
+	for i, key := range others {
+		if hook, err := standardwebhooks.NewWebhook(key); err != nil || hook.Verify(got.body, got.Header) == nil {
+			t.Errorf("it verifies with key %d: %v", i, err)
+		}
+	}
+	for _, typ := range []string{"io.jobweaver.job.status.v1", "IO.JobWeaver.job.completed.v1", "io.jobweaver.", "io.jobweaver.function.call.v1x"} {
+		payload := fmt.Sprintf(`{"url": %q, "type": %q, "data": %s}`, server.URL, typ, forged)
+		if f := c.failure(payload); f.Retryable || !strings.Contains(f.Message, "payload.type") {
+			t.Errorf("%s: %+v", typ, f)
+		}
+		schema, err := jobspec.CompileSchema(jobspec.PayloadSchema(jobspec.FunctionCall))
+		if err != nil || schema.Check(json.RawMessage(payload)) == nil {
+			t.Errorf("a job is accepted that calls by %s: %v", typ, err)
+		}
+	}
+	server.only(t)
 }
 
 const eventHeader = `Ce-Specversion: 1.0, Ce-Id: 1, Ce-Source: /f, Ce-Type: done`

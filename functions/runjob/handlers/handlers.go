@@ -29,6 +29,7 @@ var (
 // Attempt is what a handler is given.
 type Attempt struct {
 	JobID   uuid.UUID
+	OwnerID string // empty: the job has none
 	Number  int    // 1 for a job's first attempt; counts lost and interrupted ones too
 	Token   string // <jobId>.<number>: fence side effects with it
 	TraceID uuid.UUID
@@ -44,7 +45,7 @@ func NewAttempt(
 	run jobevent.Run, traceID uuid.UUID, log func(slog.Level, string), progress func(jobevent.Progress),
 ) *Attempt {
 	return &Attempt{
-		JobID: run.JobID, Number: run.Attempt, Token: jobevent.AttemptToken(run.JobID, run.Attempt),
+		JobID: run.JobID, OwnerID: run.OwnerID, Number: run.Attempt, Token: jobevent.AttemptToken(run.JobID, run.Attempt),
 		TraceID: traceID, Payload: run.Payload,
 		Timeout: time.Duration(run.TimeoutMs) * time.Millisecond, log: log, progress: progress,
 	}

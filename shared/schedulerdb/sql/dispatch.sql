@@ -110,7 +110,7 @@ returning jobs.job_id, jobs.queue, jobs.rank, jobs.blocked_by, jobs.ordering_key
 -- name: JobsRunOrders :many
 -- The orders of attempts that are out, the best rank first.
 select job_id, trace_id, queue, job_type, attempt, payload, timeout_ms, rank, partition, cancel_requested_at,
-       expires_at, started_at
+       expires_at, started_at, coalesce(owner_id, '')::text as owner_id
 from jobs
 where job_id = any (@job_ids::uuid[])
   and status = 'QUEUED'

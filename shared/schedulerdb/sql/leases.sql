@@ -68,7 +68,8 @@ from unheard
 where jobs.job_id = unheard.job_id
   and jobs.status in ('QUEUED', 'RUNNING')
 returning jobs.job_id, jobs.trace_id, jobs.queue, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
-    jobs.partition, jobs.cancel_requested_at, jobs.expires_at, jobs.started_at, unheard.partition as was_sent_to, unheard.worker_id as was_held_by;
+    jobs.partition, jobs.cancel_requested_at, jobs.expires_at, jobs.started_at, coalesce(jobs.owner_id, '')::text as owner_id,
+    unheard.partition as was_sent_to, unheard.worker_id as was_held_by;
 
 -- name: JobsCancelUnanswered :many
 -- Cancels that were asked for and not answered, each once in 15 s since it was asked.

@@ -320,7 +320,7 @@ func (q *Queries) JobsLapsed(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UU
 
 const jobsRunOrders = `-- name: JobsRunOrders :many
 select job_id, trace_id, queue, job_type, attempt, payload, timeout_ms, rank, partition, cancel_requested_at,
-       expires_at, started_at
+       expires_at, started_at, coalesce(owner_id, '')::text as owner_id
 from jobs
 where job_id = any ($1::uuid[])
   and status = 'QUEUED'
@@ -340,6 +340,7 @@ type JobsRunOrdersRow struct {
 	CancelRequestedAt *time.Time
 	ExpiresAt         *time.Time
 	StartedAt         *time.Time
+	OwnerID           string
 }
 
 // The orders of attempts that are out, the best rank first.
@@ -365,6 +366,7 @@ func (q *Queries) JobsRunOrders(ctx context.Context, jobIds []uuid.UUID) ([]Jobs
 			&i.CancelRequestedAt,
 			&i.ExpiresAt,
 			&i.StartedAt,
+			&i.OwnerID,
 		); err != nil {
 			return nil, err
 		}

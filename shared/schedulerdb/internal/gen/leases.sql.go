@@ -29,7 +29,8 @@ from unheard
 where jobs.job_id = unheard.job_id
   and jobs.status in ('QUEUED', 'RUNNING')
 returning jobs.job_id, jobs.trace_id, jobs.queue, jobs.job_type, jobs.attempt, jobs.payload, jobs.timeout_ms, jobs.rank,
-    jobs.partition, jobs.cancel_requested_at, jobs.expires_at, jobs.started_at, unheard.partition as was_sent_to, unheard.worker_id as was_held_by
+    jobs.partition, jobs.cancel_requested_at, jobs.expires_at, jobs.started_at, coalesce(jobs.owner_id, '')::text as owner_id,
+    unheard.partition as was_sent_to, unheard.worker_id as was_held_by
 `
 
 type JobsAskAgainParams struct {
@@ -50,6 +51,7 @@ type JobsAskAgainRow struct {
 	CancelRequestedAt *time.Time
 	ExpiresAt         *time.Time
 	StartedAt         *time.Time
+	OwnerID           string
 	WasSentTo         *int16
 	WasHeldBy         string
 }
@@ -78,6 +80,7 @@ func (q *Queries) JobsAskAgain(ctx context.Context, arg JobsAskAgainParams) ([]J
 			&i.CancelRequestedAt,
 			&i.ExpiresAt,
 			&i.StartedAt,
+			&i.OwnerID,
 			&i.WasSentTo,
 			&i.WasHeldBy,
 		); err != nil {

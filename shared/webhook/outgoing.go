@@ -1,0 +1,61 @@
+package webhook
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"net/http"
+	"time"
+)
+
+// Purpose is what a signed message is for. A receiver that has the key of one cannot be given a message of the other.
+type Purpose string
+
+// The purposes.
+const (
+	End  Purpose = "end"  // the end of a job, for its callbackUrl
+	Call Purpose = "call" // a request of an EXTERNAL or FUNCTION job, whose body its submitter chooses
+)
+
+// Outgoing signs the messages of one purpose, each with a key of the owner that it is about.
+type Outgoing struct {
+	keys    []key
+	purpose Purpose
+	shared  bool
+}
+
+// NewOutgoing reads the secrets of WEBHOOK_SECRETS. Without any, nothing is signed.
+func NewOutgoing(cfg Config, purpose Purpose) (*Outgoing, error) {
+	keys, err := parse(nameSigning, cfg.Secrets.Reveal())
+	return &Outgoing{keys, purpose, cfg.Shared}, err
+}
+
+// Sign signs as Signer.Sign does, with a key for each secret, and with the secrets themselves where
+// WEBHOOK_SHARED_SIGNATURE is on. ownerID is empty for a job that has none.
+func (o *Outgoing) Sign(h http.Header, ownerID, id string, at time.Time, body []byte) {
+	keys := o.of(ownerID)
+	if o.shared {
+		keys = append(keys, o.keys...)
+	}
+	(&Signer{keys}).Sign(h, id, at, body)
+}
+
+// Secrets returns the keys by which an owner's receivers verify, one for each secret, the newest first.
+func (o *Outgoing) Secrets(ownerID string) []string {
+	texts := make([]string, len(o.keys))
+	for i, k := range o.of(ownerID) {
+		texts[i] = k.text()
+	}
+	return texts
+}
+
+// of derives the keys of an owner. Messages begin with a UUID, and what is hashed here with the purpose: no signature
+// by a secret itself is a key.
+func (o *Outgoing) of(ownerID string) []key {
+	keys := make([]key, len(o.keys), 2*len(o.keys))
+	for i, k := range o.keys {
+		mac := hmac.New(sha256.New, k.bytes())
+		mac.Write([]byte(string(o.purpose) + "\x00" + ownerID))
+		keys[i] = newKey(mac.Sum(nil))
+	}
+	return keys
+}

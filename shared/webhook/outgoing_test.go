@@ -1,0 +1,88 @@
+package webhook_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/jobweaver/jobweaver/shared/secret"
+	"github.com/jobweaver/jobweaver/shared/webhook"
+)
+
+func outgoing(t *testing.T, purpose webhook.Purpose, shared bool, secrets ...string) *webhook.Outgoing {
+	t.Helper()
+	o, err := webhook.NewOutgoing(webhook.Config{Secrets: secret.AllOf(secrets...), Shared: shared}, purpose)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func verifies(t *testing.T, with string, h http.Header, body string) bool {
+	t.Helper()
+	hook, err := standardwebhooks.NewWebhook(with)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hook.Verify([]byte(body), h) == nil
+}
+
+// security H1
+func TestAKeyVerifiesOnePurposeOfOneOwner(t *testing.T) {
+	t.Parallel()
+	signers := map[webhook.Purpose]*webhook.Outgoing{
+		webhook.End:  outgoing(t, webhook.End, false, secretA, secretB),
+		webhook.Call: outgoing(t, webhook.Call, false, secretA, secretB),
+	}
+	owners := []string{"", "acme", "acme2", "end", "call"}
+	var all []string
+	for purpose, signer := range signers {
+		for _, owner := range owners {
+			h := http.Header{}
+			signer.Sign(h, owner, "id", time.Now(), []byte("body"))
+			for other, keys := range signers {
+				for _, theirs := range owners {
+					for i, key := range keys.Secrets(theirs) {
+						want := other == purpose && theirs == owner
+						if got := verifies(t, key, h, "body"); got != want {
+							t.Errorf("%s of %q by key %d for %s of %q: %v", purpose, owner, i, other, theirs, got)
+						}
+					}
+				}
+			}
+			for _, s := range []string{secretA, secretB} {
+				if verifies(t, s, h, "body") {
+					t.Errorf("%s of %q is signed with the secret itself", purpose, owner)
+				}
+			}
+			all = append(all, signer.Secrets(owner)...)
+		}
+	}
+	slices.Sort(all)
+	if n := len(slices.Compact(all)); n != 2*2*len(owners) {
+		t.Errorf("there are %d keys", n)
+	}
+}
+
+func TestForOneReleaseTheSharedSecretSignsToo(t *testing.T) {
+	t.Parallel()
+	signer, h := outgoing(t, webhook.End, true, secretA), http.Header{}
+	signer.Sign(h, "acme", "id", time.Now(), []byte("body"))
+	for _, key := range []string{secretA, signer.Secrets("acme")[0]} {
+		if !verifies(t, key, h, "body") {
+			t.Errorf("%q does not verify", h.Get("webhook-signature"))
+		}
+	}
+}
+
+func TestWithoutSecretsNothingIsSignedForAnOwner(t *testing.T) {
+	t.Parallel()
+	signer, h := outgoing(t, webhook.Call, true), http.Header{}
+	signer.Sign(h, "acme", "id", time.Now(), []byte("body"))
+	if len(signer.Secrets("acme")) != 0 || h.Get("webhook-signature") != "" || h.Get("webhook-id") != "id" {
+		t.Errorf("signed %v", h)
+	}
+}
