@@ -3,6 +3,7 @@ package cron
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -29,8 +30,9 @@ const (
 	tidyEvery = 10 * time.Minute
 	// sayTry is the one try to say what has become a job.
 	sayTry = 5 * time.Second
-	// unsaid is how many passes wait to be said.
-	unsaid = 100
+	// unsaid is how many passes wait to be published, and unsaidBytes how much data they hold.
+	unsaid      = 100
+	unsaidBytes = 64 << 20
 )
 
 // Config is what an installation allows, as the gateway has it, and what the host knows.
@@ -55,6 +57,9 @@ type Function struct {
 
 	mu    sync.Mutex
 	ended bool // Run has, and takes nothing more to say
+	bytes int  // of what waits to be published, or is about to be
+
+	entering, handing, saying telemetry.Trouble
 
 	tidyAt time.Time // when to tidy up, and after which schedule
 	tidied uuid.UUID
@@ -76,6 +81,9 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 			Rules: jobspec.Rules{Queues: cfg.Queues, JobTypes: cfg.JobTypes, CheckURL: outbound.CheckURL}, Defaults: defaults,
 			Sealer: sealer,
 		},
+		entering: telemetry.Trouble{What: "enter the count of accepted jobs"},
+		handing:  telemetry.Trouble{What: "keep new jobs until they are published; reconcile publishes the rest"},
+		saying:   telemetry.Trouble{What: "publish new jobs; reconcile publishes the rest"},
 	}, nil
 }
 
@@ -100,9 +108,7 @@ func (f *Function) Tick(ctx context.Context) ([]event.Event, time.Duration, erro
 		telemetry.Logger(ctx).Error("cannot fire a schedule, tries again", "schedule", failed.ScheduleID,
 			"error", failed.Err, "after", failed.Again.String())
 	}
-	if err := f.store.EnterAccepted(ctx); err != nil { // at once, so that nothing is left at the end
-		telemetry.Logger(ctx).Warn("cannot enter the count of accepted jobs, tries again", "error", err)
-	}
+	f.entering.Note(ctx, f.store.EnterAccepted(ctx)) // at once, so that nothing is left at the end
 	events, err := eventsOf(ctx, fired)
 	if err != nil {
 		return nil, 0, err
@@ -122,12 +128,24 @@ func (f *Function) handOver(ctx context.Context, events []event.Event) []event.E
 	if f.ended || len(events) == 0 {
 		return events
 	}
-	select {
-	case f.say <- events:
-	default:
-		telemetry.Logger(ctx).Warn("had no room to say what has become a job, reconcile will", "events", len(events))
+	size := sizeOf(events)
+	if len(f.say) == unsaid || f.bytes > 0 && f.bytes+size > unsaidBytes {
+		f.handing.Note(ctx, errNoRoom, "events", len(events))
+		return nil
 	}
+	f.handing.Note(ctx, nil)
+	f.bytes += size
+	f.say <- events // has room, and nobody else fills it
 	return nil
+}
+
+var errNoRoom = errors.New("there is no room")
+
+func sizeOf(events []event.Event) (bytes int) {
+	for i := range events {
+		bytes += len(events[i].DataEncoded)
+	}
+	return bytes
 }
 
 func eventsOf(ctx context.Context, fired apidb.Fired) ([]event.Event, error) {
@@ -185,6 +203,9 @@ func (f *Function) Run(ctx context.Context, say funchost.Publish) error {
 		select {
 		case events := <-f.say:
 			f.try(ctx, say, events)
+			f.mu.Lock()
+			f.bytes -= sizeOf(events)
+			f.mu.Unlock()
 			continue
 		case <-ctx.Done():
 		}
@@ -214,7 +235,5 @@ func (f *Function) end() (left []event.Event) {
 func (f *Function) try(ctx context.Context, say funchost.Publish, events []event.Event) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sayTry)
 	defer cancel()
-	if err := say(ctx, events); err != nil {
-		telemetry.Logger(ctx).Warn("cannot say what has become a job, reconcile will", "error", err, "events", len(events))
-	}
+	f.saying.Note(ctx, say(ctx, events), "events", len(events))
 }

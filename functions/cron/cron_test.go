@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -274,5 +277,40 @@ func TestAWrongSettingIsNamed(t *testing.T) {
 	t.Parallel()
 	if _, err := cron.New(cron.Config{RetryPolicies: "{"}, nil); err == nil {
 		t.Error("taken")
+	}
+}
+
+// protocol #18: with brokers away passes wait to be published, but not 100 of 32 MiB each.
+func TestWhatWaitsToBePublishedIsBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	f := h.function()
+	var out strings.Builder
+	ctx := telemetry.WithLogger(t.Context(), slog.New(slog.NewTextHandler(&out, nil)))
+	for i := range 100 {
+		h.create(fmt.Sprintf("big-%d", i), "@every 1s", "")
+	}
+	h.exec(`update schedules set job = json_build_object('jobType', 'OWN', 'payload', repeat('x', 400000))`)
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(out.String(), "there is no room"); {
+		if time.Now().After(deadline) {
+			t.Fatal("there is room for everything")
+		}
+		if _, _, err := f.Tick(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said := 0
+	ended, stop := context.WithCancel(ctx)
+	stop()
+	if err := f.Run(ended, func(_ context.Context, events []event.Event) error {
+		for _, e := range events {
+			said += len(e.Data())
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if said < 20<<20 || said > 64<<20 {
+		t.Errorf("%d bytes waited", said)
 	}
 }

@@ -38,7 +38,11 @@ func (f *Function) openGate() error {
 func (f *Function) ready(ctx context.Context) error {
 	select {
 	case <-f.settled:
-		return f.store.Ping(ctx)
+		err := f.store.Ping(ctx)
+		if err == nil {
+			f.unserved.Note(ctx, nil)
+		}
+		return err
 	case <-ctx.Done():
 		return errors.New("BOOTSTRAP_API_KEY is not kept yet")
 	}
@@ -52,10 +56,12 @@ func (f *Function) keepBootstrapKey(ctx context.Context) {
 	}
 	defer close(f.settled)
 	hash := key.Hash()
+	trouble := telemetry.Trouble{What: "keep BOOTSTRAP_API_KEY"}
 	for {
 		bounded, cancel := context.WithTimeout(ctx, requestPatience)
 		kept, err := f.store.EnsureAdminKey(bounded, key.ID(), hash[:], bootstrapName, bootstrapName)
 		cancel()
+		trouble.Note(ctx, err)
 		switch {
 		case err == nil && !key.Matches(kept.Hash):
 			telemetry.Logger(ctx).Error("BOOTSTRAP_API_KEY lets nobody in: another key has its id", "key", key)
@@ -67,7 +73,6 @@ func (f *Function) keepBootstrapKey(ctx context.Context) {
 			f.forget(key.ID())
 			return
 		}
-		telemetry.Logger(ctx).Warn("BOOTSTRAP_API_KEY is not kept yet", "error", err)
 		select {
 		case <-ctx.Done():
 			return

@@ -23,6 +23,7 @@ type endings struct {
 	waiting map[uuid.UUID]*waited
 	some    chan struct{} // has one value when somebody has come to wait
 	closing chan struct{} // closed when nobody looks any more
+	trouble telemetry.Trouble
 }
 
 type waited struct {
@@ -33,6 +34,7 @@ type waited struct {
 func newEndings(ask func(context.Context, []uuid.UUID) ([]uuid.UUID, error)) *endings {
 	return &endings{
 		ask: ask, waiting: map[uuid.UUID]*waited{}, some: make(chan struct{}, 1), closing: make(chan struct{}),
+		trouble: telemetry.Trouble{What: "look for what has ended"},
 	}
 }
 
@@ -106,8 +108,10 @@ func (e *endings) look(ctx context.Context) {
 	e.mu.Unlock()
 	slices.SortFunc(ids, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
 	ended, err := e.ask(ctx, ids)
-	if err != nil && ctx.Err() == nil {
-		telemetry.Logger(ctx).Warn("cannot look for what has ended", "error", err, "waiting", len(ids))
+	if ctx.Err() == nil {
+		e.trouble.Note(ctx, err, "waiting", len(ids))
+	}
+	if err != nil {
 		return
 	}
 	e.mu.Lock()

@@ -51,22 +51,22 @@ func (f *Function) fail(c *gin.Context, err error) {
 		c.Header("Retry-After", slow.seconds())
 	case body.Status == http.StatusServiceUnavailable:
 		c.Header("Retry-After", "1")
-		if !errors.Is(err, context.Canceled) && f.grumble.now() {
-			logFailure(c, body, err)
+		if !errors.Is(err, context.Canceled) {
+			f.unserved.Note(c.Request.Context(), err, failureFields(c, body)...)
 		}
 	case body.Status >= 500:
-		logFailure(c, body, err)
+		telemetry.Logger(c.Request.Context()).With("error", err).Error("cannot serve request", failureFields(c, body)...)
 	}
 	c.AbortWithStatusJSON(body.Status, body)
 }
 
-func logFailure(c *gin.Context, body errorBody, err error) {
-	fields := []any{"error", err, "errorCode", body.ErrorCode, "method", c.Request.Method, "path", c.FullPath(),
+func failureFields(c *gin.Context, body errorBody) []any {
+	fields := []any{"errorCode", body.ErrorCode, "method", c.Request.Method, "path", c.FullPath(),
 		telemetry.FieldTraceID, body.TraceID}
 	if body.JobID != nil {
 		fields = append(fields, telemetry.FieldJobID, *body.JobID)
 	}
-	telemetry.Logger(c.Request.Context()).Error("cannot serve request", fields...)
+	return fields
 }
 
 func newErrorBody(c *gin.Context, err error) errorBody {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -67,6 +68,8 @@ type Function struct {
 	served   chan struct{} // closed when the last request has been answered
 	grumble  sometimes
 	broker   brokerAnswer
+	unserved telemetry.Trouble // of requests that are answered 503; ready sees it end
+	entering telemetry.Trouble
 	gate     *access.Gate  // nil: nobody has to say who they are
 	settled  chan struct{} // closed when the key of the setting is kept, or is known to let nobody in, or there is none
 	door     *door
@@ -126,6 +129,8 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 		endings:  newEndings(store.Ended),
 		done:     newEndings(store.EndedOperations),
 		served:   make(chan struct{}),
+		unserved: telemetry.Trouble{What: "serve requests", Quiet: 5 * time.Second},
+		entering: telemetry.Trouble{What: "enter the count of accepted jobs"},
 		settled:  make(chan struct{}),
 		broker:   brokerAnswer{asks: cfg.Broker},
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/shared/apidb"
-	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // What a health check may take: whoever asks does not wait for long.
@@ -69,9 +68,7 @@ func (f *Function) health(c *gin.Context) error {
 		return err
 	})
 	if err != nil {
-		if f.grumble.now() {
-			telemetry.Logger(ctx).Error("database is away", "error", err)
-		}
+		f.unserved.Note(ctx, err, "path", "/api/health")
 		body.Status, body.Components.DB.Status, body.Components.Job.Status = down, down, down
 		c.JSON(http.StatusServiceUnavailable, body)
 		return nil

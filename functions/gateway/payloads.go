@@ -12,6 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // payloads checks payloads of job types that are not built in, by the schemas that workers have told.
@@ -21,6 +22,7 @@ type payloads struct {
 	mu       sync.Mutex
 	compiled map[string]func() *jobspec.Schema // by its text; of a bad one, nil
 	slow     sometimes
+	asking   telemetry.Trouble
 }
 
 const (
@@ -29,7 +31,10 @@ const (
 )
 
 func newPayloads(told func(context.Context) (map[string]apidb.ToldType, error)) *payloads {
-	return &payloads{told: told, compiled: map[string]func() *jobspec.Schema{}}
+	return &payloads{
+		told: told, compiled: map[string]func() *jobspec.Schema{},
+		asking: telemetry.Trouble{What: "read the schemas by which payloads are checked"},
+	}
 }
 
 // judge says what is wrong with a job's payload.
@@ -41,9 +46,7 @@ func (p *payloads) judge(ctx context.Context) judge {
 		ctx, cancel := context.WithTimeout(ctx, toldPatience)
 		defer cancel()
 		types, err := p.told(ctx)
-		if err != nil { // the worker checks, too
-			slog.WarnContext(ctx, "payloads are not checked: no word of workers", "error", err)
-		}
+		p.asking.Note(ctx, err) // the worker checks, too
 		return types
 	})
 	return func(req *jobspec.Request) error {

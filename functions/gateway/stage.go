@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -31,9 +32,17 @@ type stage struct {
 	broken bool          // the last try failed
 	filled chan struct{} // has one value when events is not empty
 	taken  chan struct{} // closed when there is room again
+
+	full, saying telemetry.Trouble
 }
 
-func newStage() *stage { return &stage{filled: make(chan struct{}, 1), taken: make(chan struct{})} }
+func newStage() *stage {
+	return &stage{
+		filled: make(chan struct{}, 1), taken: make(chan struct{}),
+		full:   telemetry.Trouble{What: "keep what was accepted until it is published; reconcile publishes the rest"},
+		saying: telemetry.Trouble{What: "publish what was accepted; reconcile publishes the rest"},
+	}
+}
 
 func (s *stage) add(events []event.Event) {
 	if len(events) == 0 {
@@ -99,14 +108,14 @@ func (s *stage) forget() {
 	s.makeRoom()
 }
 
-// ended notes how a try went, and says whether that is news.
-func (s *stage) ended(err error) (news bool) {
+// ended notes how a try went.
+func (s *stage) ended(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	news = s.broken != (err != nil)
 	s.broken = err != nil
-	return news
 }
+
+var errNoRoom = errors.New("there is no room")
 
 // run says what there is, until ctx ends and the rest is said.
 func (s *stage) run(ctx context.Context, say funchost.Publish) {
@@ -125,18 +134,15 @@ func (s *stage) say(ctx context.Context, say funchost.Publish) {
 	events, lost := s.take()
 	defer s.forget()
 	if lost > 0 {
-		telemetry.Logger(ctx).Warn("had no room to say what was accepted, reconcile will", "events", lost)
+		s.full.Note(ctx, errNoRoom, "events", lost)
+	} else {
+		s.full.Note(ctx, nil)
 	}
 	for len(events) > 0 {
 		n := min(len(events), stageCall)
 		err := s.try(ctx, say, events[:n])
-		news := s.ended(err)
-		switch {
-		case err != nil && news:
-			telemetry.Logger(ctx).Warn("cannot say what was accepted, reconcile will", "error", err, "events", len(events))
-		case news:
-			telemetry.Logger(ctx).Info("can say what was accepted again")
-		}
+		s.ended(err)
+		s.saying.Note(ctx, err, "events", len(events))
 		if err != nil {
 			return // more of it would only keep the next ones waiting
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/jobview"
-	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // enterEvery is how often the count of accepted jobs is entered for the statistics.
@@ -30,9 +29,7 @@ func (f *Function) enterAccepted(ctx context.Context) {
 			ended = true
 		}
 		err := within(context.WithoutCancel(ctx), databasePatience, f.store.EnterAccepted)
-		if err != nil && f.grumble.now() {
-			telemetry.Logger(ctx).Warn("cannot enter the count of accepted jobs, tries again", "error", err)
-		}
+		f.entering.Note(ctx, err)
 	}
 }
 

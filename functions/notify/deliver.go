@@ -110,10 +110,10 @@ func (f *Function) settle(ctx context.Context, c apidb.Claimed, came apidb.Tried
 	}
 	for last := time.Now().Add(lease - tryMost - settleTry); ; {
 		err := withPatience(ctx, func(ctx context.Context) error { return f.store.SettleDelivery(ctx, c, came) })
+		f.writing.Note(ctx, err)
 		if err == nil {
 			return
 		}
-		telemetry.Logger(ctx).Warn("cannot write what came of a delivery, tries again", "error", err)
 		select {
 		case <-time.After(time.Second):
 		case <-f.cut.Done():
@@ -126,10 +126,8 @@ func (f *Function) settle(ctx context.Context, c apidb.Claimed, came apidb.Tried
 }
 
 func (f *Function) release(ctx context.Context, c apidb.Claimed) {
-	err := withPatience(ctx, func(ctx context.Context) error { return f.store.ReleaseDelivery(ctx, c) })
-	if err != nil {
-		telemetry.Logger(ctx).Warn("cannot give back a delivery, it is due after its lease", "error", err)
-	}
+	// Where it cannot be given back, it is due after its lease.
+	f.writing.Note(ctx, withPatience(ctx, func(ctx context.Context) error { return f.store.ReleaseDelivery(ctx, c) }))
 }
 
 func withPatience(ctx context.Context, do func(context.Context) error) error {

@@ -77,6 +77,7 @@ type Function struct {
 	mu      sync.Mutex
 	stopped bool
 	hosts   hosts
+	writing telemetry.Trouble
 	trying  sync.WaitGroup
 	cut     context.Context // ends when the tries under way are to
 	cutOff  func()
@@ -106,6 +107,7 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 	return &Function{
 		store: store, client: client, signer: signer, sealer: sealer, keep: cfg.Retain, grace: cfg.Grace,
 		wake: make(chan struct{}, 1), delays: delays, tryFor: tryMost, cut: cut, cutOff: cutOff,
+		writing: telemetry.Trouble{What: "write what came of deliveries"},
 	}, nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
-	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 const (
@@ -59,8 +58,8 @@ func (f *Function) expire(ctx context.Context, now time.Time) (next time.Duratio
 	}
 	began := time.Now()
 	rest, err := e.piece(ctx, f.store, now)
+	f.expiring.Note(ctx, err)
 	if err != nil {
-		telemetry.Logger(ctx).Warn("cannot delete old jobs, tries again", "error", err)
 		rest = every
 	}
 	rest = max(rest, (expireShare-1)*time.Since(began))

@@ -14,6 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // Name is the function's name.
@@ -25,6 +26,8 @@ type Function struct {
 	reconcile  reconcile
 	expiry     expiry
 	statistics statistics
+
+	expiring, counting telemetry.Trouble
 }
 
 // New makes the function on the API's database.

@@ -33,9 +33,9 @@ func (f *Function) count(ctx context.Context, now time.Time) (next time.Duration
 }
 
 func (f *Function) rest(ctx context.Context, more bool, otherwise time.Duration, err error) time.Duration {
+	f.counting.Note(ctx, err)
 	switch {
 	case err != nil:
-		telemetry.Logger(ctx).Warn("cannot count for the statistics, tries again", "error", err)
 		return every
 	case more:
 		return 0

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
@@ -80,10 +81,11 @@ func (f *Function) beat(ctx context.Context, publish funchost.Publish) {
 		defer close(published)
 		f.publishBeats(ctx, publish)
 	}()
+	trouble := telemetry.Trouble{What: "beat"}
 	for {
 		err := f.beatOnce(ctx)
-		if err != nil && ctx.Err() == nil {
-			slog.WarnContext(ctx, "beat did not get through", "workerId", f.id, "error", err)
+		if ctx.Err() == nil {
+			trouble.Note(ctx, err, "workerId", f.id)
 		}
 		if !f.beats.wait(ctx, f.timing, err != nil) {
 			break
@@ -177,11 +179,12 @@ func (f *Function) offer(h jobevent.Heartbeat) {
 }
 
 func (f *Function) publishBeats(ctx context.Context, publish funchost.Publish) {
+	trouble := telemetry.Trouble{What: "publish beats"}
 	for {
 		select {
 		case h := <-f.beats.latest:
-			if err := publish(ctx, f.appendBeat(nil, h)); err != nil && ctx.Err() == nil {
-				slog.WarnContext(ctx, "beat not published", "workerId", f.id, "error", err)
+			if err := publish(ctx, f.appendBeat(nil, h)); ctx.Err() == nil {
+				trouble.Note(ctx, err, "workerId", f.id)
 			}
 		case <-ctx.Done():
 			return

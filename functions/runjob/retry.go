@@ -3,22 +3,27 @@ package runjob
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"math/rand/v2"
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // retry calls do until it succeeds, is told that it never can (jobevent.ErrInvalid), or ctx ends. A store
 // or a broker that is away is waited for.
 func retry(ctx context.Context, what string, do func() error) error {
+	trouble := telemetry.Trouble{What: what}
 	for wait := retryAtLeast; ; wait = min(2*wait, retryAtMost) {
 		err := do()
-		if err == nil || errors.Is(err, jobevent.ErrInvalid) || ctx.Err() != nil {
+		if err == nil || errors.Is(err, jobevent.ErrInvalid) {
+			trouble.Note(ctx, nil)
 			return err
 		}
-		slog.WarnContext(ctx, "waiting to try again", "what", what, "error", err)
+		if ctx.Err() != nil {
+			return err
+		}
+		trouble.Note(ctx, err)
 		timer := time.NewTimer(wait/2 + rand.N(wait/2))
 		select {
 		case <-timer.C:

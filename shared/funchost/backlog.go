@@ -8,6 +8,8 @@ import (
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 const (
@@ -22,13 +24,13 @@ const (
 type backlog struct {
 	room    *semaphore.Weighted // of bytes
 	under   sync.WaitGroup
-	trouble trouble
+	trouble telemetry.Trouble
 }
 
 func newBacklog() *backlog {
 	return &backlog{
 		room:    semaphore.NewWeighted(backlogBytes),
-		trouble: trouble{what: "publish within a minute what follows from events; the sweepers publish it again"},
+		trouble: telemetry.Trouble{What: "publish within a minute what follows from events; the sweepers publish it again"},
 	}
 }
 
@@ -55,19 +57,19 @@ func (h *host) publishSoon(ctx context.Context, say []event.Event) {
 	defer wait.Stop()
 	select {
 	case err := <-ended:
-		b.trouble.note(ctx, err)
+		b.trouble.Note(ctx, err)
 		return
 	case <-wait.C:
 	}
 	weight := weightOf(say)
 	if !b.room.TryAcquire(weight) {
 		cancel()
-		b.trouble.note(ctx, errNoRoom)
+		b.trouble.Note(ctx, errNoRoom)
 		return
 	}
 	b.under.Go(func() {
 		defer b.room.Release(weight)
-		b.trouble.note(ctx, <-ended)
+		b.trouble.Note(ctx, <-ended)
 	})
 }
 

@@ -262,7 +262,7 @@ func TestARefusedDeadLetterIsNotPassedByItsStatus(t *testing.T) {
 func TestWhatIsLeftToPublishIsWhatTheSinkDidNotTake(t *testing.T) {
 	t.Parallel()
 	p := &publisher{
-		meter: telemetry.NewMeter("tested"), trouble: trouble{what: "publish"},
+		meter: telemetry.NewMeter("tested"), trouble: telemetry.Trouble{What: "publish"},
 		send: func(_ context.Context, events []event.Event) ([]event.Event, error) {
 			return events[:1], &unsent{events: events[1:], err: errors.New("away")}
 		},

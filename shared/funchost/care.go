@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 const (
@@ -36,7 +37,7 @@ type need struct {
 	away    string // what a probe is told
 	outside bool   // nothing that this process could mend by starting again
 	ask     func(ctx context.Context) error
-	trouble trouble
+	trouble telemetry.Trouble
 
 	mu    sync.Mutex
 	seen  bool      // it has answered
@@ -95,7 +96,7 @@ func (c *care) watchOne(ctx context.Context, n *need) {
 			return
 		}
 		if n.outside {
-			n.trouble.note(ctx, err)
+			n.trouble.Note(ctx, err)
 		}
 		wait := askEvery
 		switch there := n.note(began, err); {
@@ -171,12 +172,12 @@ func (h *host) newCare() (*care, func(), error) {
 	if h.f.Joined != nil {
 		c.add(false, "not in its consumer groups", "", func(context.Context) error { return unless(h.f.Joined()) })
 	}
-	c.add(false, "cannot publish", "", func(context.Context) error { return unless(!h.publisher.trouble.ongoing()) })
+	c.add(false, "cannot publish", "", func(context.Context) error { return unless(!h.publisher.trouble.Ongoing()) })
 	return c, closing, nil
 }
 
 func (c *care) add(outside bool, away, what string, ask func(context.Context) error) {
-	c.needs = append(c.needs, &need{away: away, outside: outside, ask: ask, trouble: trouble{what: what}})
+	c.needs = append(c.needs, &need{away: away, outside: outside, ask: ask, trouble: telemetry.Trouble{What: what}})
 }
 
 var errNotSo = errors.New("not so")

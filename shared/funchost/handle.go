@@ -30,6 +30,9 @@ type panicError struct {
 
 func (p *panicError) Error() string { return fmt.Sprintf("function panicked: %v", p.value) }
 
+// LogFields is for telemetry.Trouble.
+func (p *panicError) LogFields() []any { return []any{"stack", string(p.stack)} }
+
 func isPanic(err error) bool {
 	p := (*panicError)(nil)
 	return errors.As(err, &p)
@@ -46,13 +49,13 @@ func (h *host) settle(ctx context.Context, batch []event.Event, enough func() bo
 	for {
 		say, err := h.call(ctx, batch)
 		if err == nil || errors.Is(err, jobevent.ErrInvalid) {
-			h.handling.note(ctx, nil)
+			h.handling.Note(ctx, nil)
 			return say, err
 		}
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("give up handling: %w", ctx.Err()) // nothing is proven against the batch
 		}
-		h.handling.note(ctx, err)
+		h.handling.Note(ctx, err)
 		if isPanic(err) {
 			if panics++; panics == maxPanics {
 				return nil, err

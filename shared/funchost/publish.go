@@ -22,7 +22,7 @@ type publisher struct {
 	// send tries once, in any order, and tells which events were said.
 	send    func(ctx context.Context, events []event.Event) (said []event.Event, err error)
 	close   func()
-	trouble trouble // of those who insist
+	trouble telemetry.Trouble // of those who insist
 }
 
 // unsent is the error of a try after which only some events have to be said again.
@@ -52,7 +52,7 @@ func newPublisher(cfg Config, meter telemetry.Meter) (*publisher, error) {
 			return nil, err
 		}
 		return &publisher{
-			meter: meter, over: telemetry.OverHTTP, send: s.send, close: s.close, trouble: trouble{what: "publish"},
+			meter: meter, over: telemetry.OverHTTP, send: s.send, close: s.close, trouble: telemetry.Trouble{What: "publish"},
 		}, nil
 	}
 	producer, err := kafkaevent.NewProducer(cfg.Kafka)
@@ -61,7 +61,7 @@ func newPublisher(cfg Config, meter telemetry.Meter) (*publisher, error) {
 	}
 	return &publisher{
 		meter: meter, over: telemetry.OverKafka, close: producer.Close,
-		trouble: trouble{what: "publish"},
+		trouble: telemetry.Trouble{What: "publish"},
 		send: func(ctx context.Context, events []event.Event) ([]event.Event, error) {
 			if err := producer.Publish(ctx, events); err != nil {
 				return nil, err
@@ -174,7 +174,7 @@ func (p *publisher) insist(ctx context.Context, events []event.Event) error {
 	for {
 		err := p.publish(ctx, events)
 		if err == nil {
-			p.trouble.note(ctx, nil)
+			p.trouble.Note(ctx, nil)
 			return nil
 		}
 		left := &unsent{events: events}
@@ -185,7 +185,7 @@ func (p *publisher) insist(ctx context.Context, events []event.Event) error {
 		if ctx.Err() != nil {
 			return fmt.Errorf("give up publishing: %w", err)
 		}
-		p.trouble.note(ctx, err)
+		p.trouble.Note(ctx, err)
 		events = left.events
 		pause(ctx, max(wait.next(), left.after))
 	}
@@ -197,7 +197,7 @@ func (p *publisher) insistOnValid(ctx context.Context, events []event.Event, err
 		p.meter.Refused(events[0])
 		telemetry.Logger(ctx).ErrorContext(ctx, "event cannot be published and is dropped",
 			append(telemetry.FieldsOf(events[0]), "error", err)...)
-		p.trouble.note(ctx, nil) // nothing is left that fails
+		p.trouble.Note(ctx, nil) // nothing is left that fails
 		return nil
 	}
 	half := len(events) / 2

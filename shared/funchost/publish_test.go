@@ -91,7 +91,7 @@ func TestThatNothingHadToBeSaidIsNoSignThatSayingWorks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := &publisher{
-			meter: telemetry.NewMeter("tested"), trouble: trouble{what: "publish"},
+			meter: telemetry.NewMeter("tested"), trouble: telemetry.Trouble{What: "publish"},
 			send: func(context.Context, []event.Event) ([]event.Event, error) { return nil, errors.New("away") },
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
@@ -99,8 +99,8 @@ func TestThatNothingHadToBeSaidIsNoSignThatSayingWorks(t *testing.T) {
 		if err := p.insist(ctx, []event.Event{event.New()}); err == nil {
 			t.Error("it was said")
 		}
-		if err := p.insist(t.Context(), nil); err != nil || !p.trouble.ongoing() {
-			t.Errorf("nothing: %v, and the trouble is over: %t", err, !p.trouble.ongoing())
+		if err := p.insist(t.Context(), nil); err != nil || !p.trouble.Ongoing() {
+			t.Errorf("nothing: %v, and the trouble is over: %t", err, !p.trouble.Ongoing())
 		}
 	})
 }

@@ -104,7 +104,7 @@ func (h *host) ping(ctx context.Context) error {
 	for ticks := 0; ; ticks++ {
 		say, next, err := h.callTick(ctx)
 		if ctx.Err() == nil { // who does not wait for the end is no sign of trouble
-			h.ticking.note(ctx, err)
+			h.ticking.Note(ctx, err)
 		} else if ticks > 0 {
 			return nil // the rest is the next ping's
 		}

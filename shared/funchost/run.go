@@ -36,8 +36,8 @@ type host struct {
 	backlog   *backlog
 
 	calls    Calls
-	handling trouble
-	ticking  trouble
+	handling telemetry.Trouble
+	ticking  telemetry.Trouble
 	care     *care
 	visits   visits
 	stopping atomic.Bool // take nothing more
@@ -102,8 +102,8 @@ func newHost(cfg Config, f Function, tracing *telemetry.Tracing) (*host, error) 
 		pinged:   make(chan struct{}, 1),
 		seats:    make(chan struct{}, maxRequests),
 		backlog:  newBacklog(),
-		handling: trouble{what: "handle"},
-		ticking:  trouble{what: "tick"},
+		handling: telemetry.Trouble{What: "handle"},
+		ticking:  telemetry.Trouble{What: "tick"},
 	}
 	if len(f.Topics) > 0 && cfg.FuncTransport == TransportKafka {
 		consumer, err := kafkaevent.NewBatchConsumer(cfg.Kafka, "jobweaver-"+f.Name, f.Topics, maxBatch)

@@ -268,7 +268,7 @@ func TestPublishingEndsWithItsContext(t *testing.T) {
 	if err := p.insist(ctx, []event.Event{ofJob(t, jobevent.TypeCreated, "0", uuid.New())}); err == nil {
 		t.Error("publish succeeded")
 	}
-	if !p.trouble.ongoing() {
+	if !p.trouble.Ongoing() {
 		t.Error("the trouble was not noted")
 	}
 }

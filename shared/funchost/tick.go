@@ -19,7 +19,7 @@ func (h *host) tickLoop(ctx, work context.Context) {
 		if work.Err() != nil {
 			return
 		}
-		h.ticking.note(ctx, err)
+		h.ticking.Note(ctx, err)
 		if err != nil {
 			pause(ctx, wait.next()) // not shortened: who wakes us does not know of the error
 			continue

@@ -20,9 +20,9 @@ func newClock(f Function, say Publish) *host {
 	f.Name = "clock"
 	meter := telemetry.NewMeter(f.Name)
 	return &host{
-		f: f, meter: meter, clock: make(chan struct{}, 1), ticking: trouble{what: "tick"},
+		f: f, meter: meter, clock: make(chan struct{}, 1), ticking: telemetry.Trouble{What: "tick"},
 		publisher: &publisher{
-			meter: meter, trouble: trouble{what: "publish"},
+			meter: meter, trouble: telemetry.Trouble{What: "publish"},
 			send: func(ctx context.Context, events []event.Event) ([]event.Event, error) {
 				return events, say(ctx, events)
 			},

@@ -1,10 +1,10 @@
 package kafkaevent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -63,6 +63,8 @@ type GroupConsumer struct {
 	pending struct{ records, bytes int }
 
 	ids *topicIDs // only Run's goroutines
+
+	trouble telemetry.Trouble
 }
 
 // Watch is called for whoever measures; what is nil is not.
@@ -92,6 +94,8 @@ func NewGroupConsumer(cfg Config, group string, topics []string) (*GroupConsumer
 		cfg: cfg, group: group, topics: slices.Clone(topics),
 		ready: make(chan struct{}, 1),
 		ids:   newTopicIDs(),
+		// A check of the topics that succeeds ends it, where nothing else has failed since the one before.
+		trouble: telemetry.Trouble{What: "consume", Quiet: watchInterval},
 	}, nil
 }
 
@@ -108,7 +112,7 @@ func (c *GroupConsumer) Run(ctx context.Context, hooks Hooks) error {
 		if c.Watch.Disconnected != nil {
 			c.Watch.Disconnected()
 		}
-		slog.WarnContext(ctx, "kafka consumer connects again", "group", c.group, "error", err)
+		c.trouble.Note(ctx, cmp.Or(err, errEnded), "group", c.group)
 		if time.Since(began) > 10*retryAtMost {
 			wait = retryAtLeast
 		}
@@ -119,6 +123,8 @@ func (c *GroupConsumer) Run(ctx context.Context, hooks Hooks) error {
 	}
 	return nil
 }
+
+var errEnded = errors.New("the membership has ended")
 
 // connect joins the group and stays in it, through as many sessions as it takes, until an error.
 func (c *GroupConsumer) connect(ctx context.Context, hooks Hooks) error {

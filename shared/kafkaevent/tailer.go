@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 
 	"github.com/IBM/sarama"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // Tailer reads a topic without a group, from where it ended when Run began: every Tailer gets every
@@ -22,6 +23,8 @@ type Tailer struct {
 
 	mu   sync.Mutex // one record at a time
 	next map[int32]int64
+
+	trouble telemetry.Trouble
 }
 
 // NewTailer checks the configuration; nothing connects before Run.
@@ -30,7 +33,8 @@ func NewTailer(cfg Config, topic string) (*Tailer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tailer{cfg: cfg, topic: topic, started: make(chan struct{}), next: map[int32]int64{}}, nil
+	return &Tailer{cfg: cfg, topic: topic, started: make(chan struct{}), next: map[int32]int64{},
+		trouble: telemetry.Trouble{What: "tail"}}, nil
 }
 
 // Started is closed once the Tailer has its place: what is published from then on reaches it.
@@ -45,7 +49,7 @@ func (t *Tailer) Run(ctx context.Context, handle func(*sarama.ConsumerMessage)) 
 		if ctx.Err() != nil {
 			return nil
 		}
-		slog.WarnContext(ctx, "kafka tailer connects again", "topic", t.topic, "error", err)
+		t.trouble.Note(ctx, err, "topic", t.topic)
 		if !pause(ctx, retryAtLeast) {
 			return nil
 		}
@@ -75,6 +79,7 @@ func (t *Tailer) connect(ctx context.Context, handle func(*sarama.ConsumerMessag
 	if err != nil {
 		return err
 	}
+	t.trouble.Note(ctx, nil, "topic", t.topic)
 	t.once.Do(func() { close(t.started) })
 	group, ctx := errgroup.WithContext(ctx)
 	for partition, reader := range readers {
@@ -142,8 +147,8 @@ func (t *Tailer) watch(ctx context.Context, errs <-chan *sarama.ConsumerError) e
 		if !errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
 			continue
 		}
-		if err := CreateTopics(ctx, t.cfg, ourTopics([]string{t.topic})); err != nil && ctx.Err() == nil {
-			slog.WarnContext(ctx, "kafka topic not created again", "topic", t.topic, "error", err)
+		if err := CreateTopics(ctx, t.cfg, ourTopics([]string{t.topic})); ctx.Err() == nil {
+			t.trouble.Note(ctx, err, "topic", t.topic)
 		}
 	}
 	return nil

@@ -12,10 +12,7 @@ import (
 	"github.com/IBM/sarama"
 )
 
-const (
-	watchInterval = 5 * time.Second
-	quietInterval = 10 * time.Second // the same error is logged once in this time
-)
+const watchInterval = 5 * time.Second
 
 var errRecreated = errors.New("topic was created again")
 
@@ -43,8 +40,8 @@ func (w *topicWatch) run(ctx context.Context) error {
 		if errors.Is(err, errRecreated) {
 			return err
 		}
-		if err != nil && ctx.Err() == nil {
-			slog.DebugContext(ctx, "kafka topics not checked", "group", w.consumer.group, "error", err)
+		if ctx.Err() == nil {
+			w.consumer.trouble.Note(ctx, err, "group", w.consumer.group)
 		}
 	}
 }
@@ -100,26 +97,13 @@ func (w *topicWatch) describe(ctx context.Context) ([]*sarama.TopicMetadata, err
 	return found, nil
 }
 
-// logErrors drains what sarama reports until the group is closed. One cause comes from every
-// partition at once: it is logged once in a while.
+// logErrors drains what sarama reports until the group is closed. In an outage each partition reports, again and again.
 func (w *topicWatch) logErrors(ctx context.Context, errs <-chan error) {
-	logged := map[string]time.Time{}
 	for err := range errs {
 		if errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
 			signal(w.kick)
 		}
-		cause := err
-		var where *sarama.ConsumerError
-		if errors.As(err, &where) {
-			cause = where.Err
-		}
-		if time.Since(logged[cause.Error()]) > quietInterval {
-			if len(logged) > 100 {
-				clear(logged)
-			}
-			logged[cause.Error()] = time.Now()
-			slog.WarnContext(ctx, "kafka consumer error", "group", w.consumer.group, "error", err)
-		}
+		w.consumer.trouble.Note(ctx, err, "group", w.consumer.group)
 	}
 }
 

@@ -51,6 +51,8 @@ type Keyring struct {
 	unknown map[string]time.Time // when they were read
 	pending map[string]*answer
 	wake    chan struct{}
+
+	entering telemetry.Trouble
 }
 
 // knownKey is a key that there is.
@@ -72,7 +74,7 @@ func NewKeyring(store *apidb.Store) *Keyring {
 	return &Keyring{
 		store: store, stored: store.KeysByID,
 		known: map[string]*knownKey{}, unknown: map[string]time.Time{}, pending: map[string]*answer{},
-		wake: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), entering: telemetry.Trouble{What: "enter the use of API keys"},
 	}
 }
 
@@ -267,8 +269,9 @@ func (k *Keyring) enterUse(ctx context.Context, now time.Time) {
 		for _, id := range ids {
 			part[id] = used[id]
 		}
-		if err := k.store.KeysUsed(ctx, part); err != nil {
-			telemetry.Logger(ctx).WarnContext(ctx, "use of API keys is not entered", "error", err)
+		err := k.store.KeysUsed(ctx, part)
+		k.entering.Note(ctx, err)
+		if err != nil {
 			return
 		}
 	}
