@@ -5,24 +5,27 @@ import (
 	"time"
 )
 
+// leastRetention is that of the scheduler's setting.
+const leastRetention = 24 * time.Hour
+
 // Config says how long jobs that have ended are shown, and who did what.
 type Config struct {
-	Completed time.Duration `envconfig:"RETAIN_COMPLETED" default:"168h" desc:"how long COMPLETED jobs are kept; 0: for ever"`
-	Failed    time.Duration `envconfig:"RETAIN_FAILED" default:"720h" desc:"how long FAILED jobs are kept; 0: for ever"`
-	Cancelled time.Duration `envconfig:"RETAIN_CANCELLED" default:"168h" desc:"how long CANCELLED jobs are kept; 0: for ever"`
+	Completed time.Duration `envconfig:"RETAIN_COMPLETED" default:"168h" desc:"how long COMPLETED jobs are kept, at least 24h; 0: for ever"`
+	Failed    time.Duration `envconfig:"RETAIN_FAILED" default:"720h" desc:"how long FAILED jobs are kept, at least 24h; 0: for ever"`
+	Cancelled time.Duration `envconfig:"RETAIN_CANCELLED" default:"168h" desc:"how long CANCELLED jobs are kept, at least 24h; 0: for ever"`
 	Audit     time.Duration `envconfig:"RETAIN_AUDIT" default:"8760h" desc:"how long entries of the audit log are kept; 0: for ever"`
 }
 
 func (c Config) check() error {
 	for _, setting := range []struct {
-		name string
-		age  time.Duration
+		name       string
+		age, least time.Duration
 	}{
-		{"RETAIN_COMPLETED", c.Completed}, {"RETAIN_FAILED", c.Failed}, {"RETAIN_CANCELLED", c.Cancelled},
-		{"RETAIN_AUDIT", c.Audit},
+		{"RETAIN_COMPLETED", c.Completed, leastRetention}, {"RETAIN_FAILED", c.Failed, leastRetention},
+		{"RETAIN_CANCELLED", c.Cancelled, leastRetention}, {"RETAIN_AUDIT", c.Audit, 0},
 	} {
-		if setting.age < 0 {
-			return fmt.Errorf("%s: %s is negative", setting.name, setting.age)
+		if setting.age != 0 && setting.age < setting.least || setting.age < 0 {
+			return fmt.Errorf("%s: %s is shorter than %s", setting.name, setting.age, setting.least)
 		}
 	}
 	return nil

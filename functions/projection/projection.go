@@ -35,7 +35,10 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	return &Function{store: store, expiry: newExpiry(cfg)}, nil
+	return &Function{
+		store: store, expiry: newExpiry(cfg), expiring: telemetry.Trouble{What: "delete old jobs"},
+		counting: telemetry.Trouble{What: "count for the statistics"},
+	}, nil
 }
 
 // Host is how the function is hosted.
@@ -137,6 +140,9 @@ func (h *heard) take(e event.Event) error {
 		gone.Version, err = jobevent.DeletedVersion(e)
 		gone.JobID, _ = uuid.Parse(e.Subject())
 		named = gone.JobID != uuid.Nil
+		if err == nil {
+			gone.End, err = jobevent.EndOf(e)
+		}
 		h.gone = append(h.gone, gone)
 	case jobevent.TypeAttemptLog:
 		var log jobevent.AttemptLog

@@ -25,7 +25,7 @@ GRANT INSERT, DELETE ON workers TO jobweaver_watchdog;
 GRANT UPDATE (partitions, slots, rate, seen_at) ON workers TO jobweaver_watchdog;
 
 -- Empties what ended long ago, unread, and deletes what it has emptied.
-GRANT SELECT (job_id, trace_id, status, version, history, updated_at, finished_at, deleted_at) ON jobs
+GRANT SELECT (job_id, trace_id, status, version, attempt, error_code, history, updated_at, finished_at, deleted_at) ON jobs
     TO jobweaver_retention;
 GRANT UPDATE (version, payload, retry_policy, last_command, history, moves, output, updated_at, deleted_at) ON jobs
     TO jobweaver_retention;

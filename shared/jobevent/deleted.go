@@ -3,9 +3,60 @@ package jobevent
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
+
+// How a deleted job had ended, as far as a consumer needs it that has missed the status that said so: a compacted topic
+// keeps the tombstone only, and another process may publish that status later.
+const (
+	extEndedAs = "jobendedas" // COMPLETED, FAILED or CANCELLED; the others are there with it
+	extEndedAt = "jobendedat"
+	extAttempt = "jobattempt"
+	extErrorOf = "joberrorcode" // absent: none
+)
+
+// End is how a job ended.
+type End struct {
+	Status    string
+	At        time.Time
+	Attempt   int
+	ErrorCode string
+}
+
+// SetEnd adds to a deleted event how the job had ended.
+func SetEnd(e *event.Event, end End) {
+	e.SetExtension(extEndedAs, end.Status)
+	e.SetExtension(extEndedAt, end.At.UTC().Format(time.RFC3339Nano))
+	e.SetExtension(extAttempt, strconv.Itoa(end.Attempt))
+	if end.ErrorCode != "" {
+		e.SetExtension(extErrorOf, end.ErrorCode)
+	}
+}
+
+// EndOf is how the job of a deleted event had ended; nil: it does not say. Its errors wrap ErrInvalid.
+func EndOf(e event.Event) (*End, error) {
+	end := End{Status: Extension(e, extEndedAs), ErrorCode: Extension(e, extErrorOf)}
+	if end.Status == "" {
+		return nil, nil
+	}
+	if !jobstate.Status(end.Status).Terminal() {
+		return nil, fmt.Errorf("read %s of %s: %q is no end: %w", extEndedAs, e.ID(), end.Status, ErrInvalid)
+	}
+	var err error
+	if end.At, err = time.Parse(time.RFC3339Nano, Extension(e, extEndedAt)); err != nil {
+		return nil, fmt.Errorf("read %s of %s: %w: %w", extEndedAt, e.ID(), err, ErrInvalid)
+	}
+	attempt, err := strconv.ParseInt(Extension(e, extAttempt), 10, 32)
+	if err != nil || attempt < 0 {
+		return nil, fmt.Errorf("read %s of %s: %q is none: %w", extAttempt, e.ID(), Extension(e, extAttempt), ErrInvalid)
+	}
+	end.Attempt = int(attempt)
+	return &end, nil
+}
 
 // ExtVersion is the version of the job that a deleted event is about, in decimal: it has no data that could say it.
 const ExtVersion = "jobversion"

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
@@ -58,6 +59,33 @@ func TestEveryTypeButSubmitHasATopicOfTheList(t *testing.T) {
 	}
 	if _, err := TopicOf(event.New()); !errors.Is(err, ErrInvalid) {
 		t.Errorf("event without type: %v", err)
+	}
+}
+
+// protocol #7
+func TestADeletedEventSaysHowTheJobHadEnded(t *testing.T) {
+	t.Parallel()
+	e, err := NewDeleted(Meta{Function: "test", JobID: uuid.New()}, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if end, err := EndOf(e); end != nil || err != nil {
+		t.Errorf("without an end: %+v, %v", end, err)
+	}
+	want := End{Status: "FAILED", At: time.Date(2026, 11, 22, 1, 2, 3, 4000, time.UTC), Attempt: 3, ErrorCode: "A.B"}
+	SetEnd(&e, want)
+	if err := e.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if end, err := EndOf(e); err != nil || end == nil || *end != want {
+		t.Errorf("got %+v, %v", end, err)
+	}
+	for name, bad := range map[string]string{extEndedAs: "RUNNING", extEndedAt: "now", extAttempt: "-1"} {
+		broken := e.Clone()
+		broken.SetExtension(name, bad)
+		if end, err := EndOf(broken); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s %q: %+v, %v", name, bad, end, err)
+		}
 	}
 }
 

@@ -13,11 +13,14 @@ import (
 
 // Retention says for how long jobs are kept.
 type Retention struct {
-	Completed time.Duration `envconfig:"RETAIN_COMPLETED" default:"168h" desc:"how long COMPLETED jobs are kept; 0: for ever"`
-	Failed    time.Duration `envconfig:"RETAIN_FAILED" default:"720h" desc:"how long FAILED jobs are kept; 0: for ever"`
-	Cancelled time.Duration `envconfig:"RETAIN_CANCELLED" default:"168h" desc:"how long CANCELLED jobs are kept; 0: for ever"`
+	Completed time.Duration `envconfig:"RETAIN_COMPLETED" default:"168h" desc:"how long COMPLETED jobs are kept, at least 24h; 0: for ever"`
+	Failed    time.Duration `envconfig:"RETAIN_FAILED" default:"720h" desc:"how long FAILED jobs are kept, at least 24h; 0: for ever"`
+	Cancelled time.Duration `envconfig:"RETAIN_CANCELLED" default:"168h" desc:"how long CANCELLED jobs are kept, at least 24h; 0: for ever"`
 	Forget    time.Duration `envconfig:"FORGET_AFTER" default:"192h" desc:"how long what is left of a deleted job keeps old records from bringing it back, longer than topics keep records"`
 }
+
+// leastRetention is longer than an outage after which the API still hears the whole of an end.
+const leastRetention = 24 * time.Hour
 
 // Check refuses what cannot be. Its errors begin with the setting's name.
 func (r Retention) Check() error {
@@ -25,8 +28,9 @@ func (r Retention) Check() error {
 		name string
 		age  time.Duration
 	}{{"RETAIN_COMPLETED", r.Completed}, {"RETAIN_FAILED", r.Failed}, {"RETAIN_CANCELLED", r.Cancelled}} {
-		if setting.age < 0 {
-			return fmt.Errorf("%s: %s is negative", setting.name, setting.age)
+		if setting.age != 0 && setting.age < leastRetention {
+			return fmt.Errorf("%s: %s is shorter than %s: the end of a job must reach the API before its deletion",
+				setting.name, setting.age, leastRetention)
 		}
 	}
 	if r.Forget <= jobevent.MaxRetention {

@@ -107,6 +107,10 @@ func (h house) walk(keep Retention, pages int, said map[uuid.UUID]int) {
 			if _, err := jobevent.DeletedVersion(e); err != nil {
 				h.Fatal(err)
 			}
+			end, err := jobevent.EndOf(e) // protocol #7
+			if err != nil || end == nil || end.Attempt != 1 || (end.Status == "FAILED") != (end.ErrorCode == "A.B") || time.Since(end.At) < 7*day {
+				h.Fatalf("%s says that it ended as %+v, %v", e.ID(), end, err)
+			}
 			said[uuid.MustParse(e.Subject())]++
 		}
 		after, more = done.Last, done.More
@@ -251,7 +255,7 @@ func TestARetentionThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for name, keep := range map[string]Retention{
 		"RETAIN_COMPLETED": {Completed: -1, Forget: 8 * day}, "RETAIN_FAILED": {Failed: -1, Forget: 8 * day},
-		"RETAIN_CANCELLED": {Cancelled: -1, Forget: 8 * day}, "FORGET_AFTER": {Forget: jobevent.MaxRetention},
+		"RETAIN_CANCELLED": {Cancelled: day - 1, Forget: 8 * day}, "FORGET_AFTER": {Forget: jobevent.MaxRetention},
 	} {
 		if err := keep.Check(); err == nil || err.Error()[:len(name)+2] != name+": " {
 			t.Errorf("%s: %v", name, err)

@@ -43,8 +43,8 @@ func startedSnapshot(row gen.JobsStartedRow) Snapshot {
 // deletedSnapshot is all that there is to tell of a deleted job.
 func deletedSnapshot(row gen.JobsDeleteRow) Snapshot {
 	return Snapshot{
-		JobID: row.JobID, TraceID: row.TraceID, Status: row.Status, Version: row.Version, UpdatedAt: row.UpdatedAt,
-		DeletedAt: row.DeletedAt,
+		JobID: row.JobID, TraceID: row.TraceID, Status: row.Status, Version: row.Version, Attempt: row.Attempt,
+		ErrorCode: row.ErrorCode, FinishedAt: row.FinishedAt, UpdatedAt: row.UpdatedAt, DeletedAt: row.DeletedAt,
 	}
 }
 
@@ -177,6 +177,13 @@ func (w *writer) deleted(job *Snapshot) {
 		return
 	}
 	e, err := jobevent.NewDeleted(jobevent.Meta{Function: w.function, JobID: job.JobID, TraceID: job.TraceID}, job.Version)
+	if job.FinishedAt != nil {
+		end := jobevent.End{Status: job.Status, At: *job.FinishedAt, Attempt: int(job.Attempt)}
+		if job.ErrorCode != nil {
+			end.ErrorCode = *job.ErrorCode
+		}
+		jobevent.SetEnd(&e, end)
+	}
 	w.events, w.err = append(w.events, e), err
 }
 

@@ -395,6 +395,16 @@ with input as (
 )
 select pg_notify('jobweaver_operations', '') from credited limit 1;
 
+-- Of jobs that the scheduler has deleted, those whose version before that has not been heard. In the order of ids, as all
+-- locks.
+-- name: JobsUnheard :many
+select jobs.job_id
+from rows from (unnest(@job_ids::uuid[]), unnest(@versions::bigint[])) as input (job_id, version)
+join jobs on jobs.job_id = input.job_id
+where jobs.version < input.version - 1
+order by jobs.job_id
+for no key update of jobs;
+
 -- Forgets jobs that the scheduler has deleted, with all that is kept of them but ends that are still to be delivered. A job of a later version is another
 -- story. What an operation asked of them is answered: a delete with yes, anything else with no.
 -- name: JobsDelete :one

@@ -163,7 +163,8 @@ from rows from (unnest(@job_ids::uuid[]), unnest(@command_seqs::int[]), unnest(@
 where jobs.job_id = input.job_id
   and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
   and jobs.deleted_at is null
-returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.updated_at, jobs.deleted_at;
+returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.error_code, jobs.finished_at, jobs.updated_at,
+    jobs.deleted_at;
 
 -- name: JobsSnapshot :many
 select job_id, trace_id, status, version, attempt, retry_count, due_at,

@@ -39,7 +39,8 @@ set version      = jobs.version + 1,
 from over
 where jobs.job_id = over.job_id
   and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
-returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.updated_at, jobs.deleted_at;
+returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.error_code, jobs.finished_at, jobs.updated_at,
+    jobs.deleted_at;
 
 -- name: JobsForget :execrows
 -- No record can bring them back any more.

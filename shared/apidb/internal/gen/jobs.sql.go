@@ -1632,6 +1632,42 @@ func (q *Queries) JobsUnconfirmed(ctx context.Context, arg JobsUnconfirmedParams
 	return items, nil
 }
 
+const jobsUnheard = `-- name: JobsUnheard :many
+select jobs.job_id
+from rows from (unnest($1::uuid[]), unnest($2::bigint[])) as input (job_id, version)
+join jobs on jobs.job_id = input.job_id
+where jobs.version < input.version - 1
+order by jobs.job_id
+for no key update of jobs
+`
+
+type JobsUnheardParams struct {
+	JobIDs   []uuid.UUID
+	Versions []int64
+}
+
+// Of jobs that the scheduler has deleted, those whose version before that has not been heard. In the order of ids, as all
+// locks.
+func (q *Queries) JobsUnheard(ctx context.Context, arg JobsUnheardParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, jobsUnheard, arg.JobIDs, arg.Versions)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []uuid.UUID
+	for rows.Next() {
+		var job_id uuid.UUID
+		if err := rows.Scan(&job_id); err != nil {
+			return nil, err
+		}
+		items = append(items, job_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const jobsWaiting = `-- name: JobsWaiting :many
 select waiting.job_id, waiting.version
 from generate_series(2, 4) as shelf cross join lateral (

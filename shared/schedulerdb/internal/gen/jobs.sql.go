@@ -169,7 +169,8 @@ from rows from (unnest($1::uuid[]), unnest($2::int[]), unnest($3::text[])) as in
 where jobs.job_id = input.job_id
   and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
   and jobs.deleted_at is null
-returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.updated_at, jobs.deleted_at
+returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.error_code, jobs.finished_at, jobs.updated_at,
+    jobs.deleted_at
 `
 
 type JobsDeleteParams struct {
@@ -179,12 +180,15 @@ type JobsDeleteParams struct {
 }
 
 type JobsDeleteRow struct {
-	JobID     uuid.UUID
-	TraceID   uuid.UUID
-	Status    string
-	Version   int64
-	UpdatedAt time.Time
-	DeletedAt *time.Time
+	JobID      uuid.UUID
+	TraceID    uuid.UUID
+	Status     string
+	Version    int64
+	Attempt    int32
+	ErrorCode  *string
+	FinishedAt *time.Time
+	UpdatedAt  time.Time
+	DeletedAt  *time.Time
 }
 
 // Of an ended job it leaves what keeps old events from bringing it back.
@@ -202,6 +206,9 @@ func (q *Queries) JobsDelete(ctx context.Context, arg JobsDeleteParams) ([]JobsD
 			&i.TraceID,
 			&i.Status,
 			&i.Version,
+			&i.Attempt,
+			&i.ErrorCode,
+			&i.FinishedAt,
 			&i.UpdatedAt,
 			&i.DeletedAt,
 		); err != nil {

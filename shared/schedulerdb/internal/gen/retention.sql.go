@@ -120,7 +120,8 @@ set version      = jobs.version + 1,
 from over
 where jobs.job_id = over.job_id
   and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
-returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.updated_at, jobs.deleted_at
+returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, jobs.error_code, jobs.finished_at, jobs.updated_at,
+    jobs.deleted_at
 `
 
 type JobsRetireParams struct {
@@ -131,12 +132,15 @@ type JobsRetireParams struct {
 }
 
 type JobsRetireRow struct {
-	JobID     uuid.UUID
-	TraceID   uuid.UUID
-	Status    string
-	Version   int64
-	UpdatedAt time.Time
-	DeletedAt *time.Time
+	JobID      uuid.UUID
+	TraceID    uuid.UUID
+	Status     string
+	Version    int64
+	Attempt    int32
+	ErrorCode  *string
+	FinishedAt *time.Time
+	UpdatedAt  time.Time
+	DeletedAt  *time.Time
 }
 
 // What a delete leaves of an ended job. One that somebody has locked is left for the next walk, and one that was tried
@@ -160,6 +164,9 @@ func (q *Queries) JobsRetire(ctx context.Context, arg JobsRetireParams) ([]JobsR
 			&i.TraceID,
 			&i.Status,
 			&i.Version,
+			&i.Attempt,
+			&i.ErrorCode,
+			&i.FinishedAt,
 			&i.UpdatedAt,
 			&i.DeletedAt,
 		); err != nil {
