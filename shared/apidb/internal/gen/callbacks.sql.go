@@ -124,7 +124,7 @@ with dropped as (
     delete from callbacks using jobs
     where callbacks.answered_at is null and jobs.job_id = callbacks.job_id
         and jobs.version > 0 and jobs.attempt < callbacks.attempt
-        and (jobs.updated_at > callbacks.received_at + interval '1 min'
+        and (jobs.updated_at > callbacks.received_at + interval '1 min' and callbacks.received_at < now() - interval '10 min'
             or jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
                 and not exists (select from commands where commands.job_id = jobs.job_id and commands.command = 'retry'))
 )
@@ -135,8 +135,9 @@ where callbacks.answered_at is null and jobs.job_id = callbacks.job_id
 `
 
 // Ends the wait of callbacks whose attempts are over. Those of attempts that there cannot have been are dropped, so that
-// they count for none that comes later: the scheduler's word is newer, by more than clocks differ, and knows of no such
-// attempt; or the job has ended before it, and no retry is on its way.
+// they count for none that comes later: the scheduler's status is newer and shows an earlier attempt; or the job has ended
+// before it, and no retry is on its way. The status has the time of another server, whose clock may be ahead by more than
+// the minute: so the callback must also be ten minutes old, in which reconcile has asked for the job's state many times.
 func (q *Queries) CallbacksAnswer(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, callbacksAnswer)
 	return err
