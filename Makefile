@@ -33,7 +33,7 @@ LONGEST := ./shared/schedulerdb ./local/dev ./functions/gateway ./shared/kafkaev
 NOT_RACED := migrations infra/localpostgres infra/kubernetes local/attacks local/examples local/jobweaver \
 	local/shuffletest local/load/figures \
 	local/load/proctree shared/apierror shared/apikey shared/cronspec shared/httpevent shared/jobstate \
-	shared/jobstate/protocol shared/retrypolicy
+	shared/jobstate/locking shared/jobstate/protocol shared/retrypolicy
 RACED = $(filter-out $(addprefix $(MODULE)/,$(NOT_RACED)),$(shell go list ./...))
 
 # The packages whose tests ask for a broker, and of the gateway, which says all its events by a stage, those few tests.

@@ -68,7 +68,8 @@ func breaks(from *state, by step, to *state) promise {
 	case heardCommand && r.number() <= was.command && was != is,
 		is.name() == jobstate.Cancelled && to.api.retries>>is.command&1 == 1: // cancelled by a cancel before the retry
 		return commandsOnce
-	case heardCommand && was != is && !was.name().Terminal() && !is.cancel && to.api.deletes>>is.command&1 == 0 && is.name() != jobstate.Cancelled,
+	case heardCommand && was != is && !was.name().Terminal() && !is.cancel && is.name() != jobstate.Cancelled &&
+		to.api.deletes>>is.command&1 == 0,
 		was.cancel && !is.cancel && is.name() != jobstate.Cancelled && is.name() != jobstate.Completed:
 		return cancelsCount
 	case was.attempt != is.attempt && (is.attempt != was.attempt+1 || to.rows[is.attempt] != row{}):
@@ -94,7 +95,8 @@ func (s *state) breaks() promise {
 		if s.rows[a].outcome == none && a < s.job.attempt {
 			return oneByOne
 		}
-		if o == completed && (a < s.job.attempt || !name.InFlight() && name != jobstate.Waiting && name != jobstate.Completed) {
+		open := a == s.job.attempt && (name.InFlight() || name == jobstate.Waiting)
+		if o == completed && !open && (a < s.job.attempt || name != jobstate.Completed) {
 			if s.rows[a].outcome == completed {
 				return notOverruled
 			} else if s.api.taken == 0 { // a cancel may have come before the callback

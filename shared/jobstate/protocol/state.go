@@ -54,7 +54,8 @@ func (s shown) ended() bool { return s >= shownCompleted && s <= shownCancelled 
 
 // knows says whether a job-status would change nothing but the version.
 func (a api) knows(st snapshot) bool {
-	return a.version > 0 && st.shown == a.shown && st.attempt == a.attempt && !st.deleted && (!a.kept || st.command < a.taken)
+	return a.version > 0 && st.shown == a.shown && st.attempt == a.attempt && !st.deleted &&
+		(!a.kept || st.command < a.taken)
 }
 
 // retrying says whether a retry is on its way, so that the end that is shown is known to be over.
