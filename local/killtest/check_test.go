@@ -61,6 +61,17 @@ func (e *evidence) checkAccepted() {
 // maxLost is how often a job may lose its worker: the next time it fails.
 const maxLost = 3
 
+// lostByUs counts the attempts whose workers the test killed or froze. That another job killed them is no excuse
+// (protocol #2).
+func (e *evidence) lostByUs(job *shown) (n int) {
+	for _, a := range job.Attempts {
+		if life := e.lives[e.processes[a.WorkerID]]; a.Outcome == "lost" && (life.byUs || len(life.frozen) > 0) {
+			n++
+		}
+	}
+	return n
+}
+
 // checkEnd: the job has ended, as its shape may end.
 func (e *evidence) checkEnd(job *shown, o *order) {
 	id := job.JobID
@@ -75,7 +86,7 @@ func (e *evidence) checkEnd(job *shown, o *order) {
 		e.find(id, "is FAILED without an error")
 		return
 	}
-	if job.Status == failed && job.LastError.ErrorCode == "WORKER.LOST" && job.lost() > maxLost {
+	if job.Status == failed && job.LastError.ErrorCode == "WORKER.LOST" && e.lostByUs(job) > maxLost {
 		return
 	}
 	if !slices.Contains(o.shape.ends, job.Status) && !e.sleptPastItsTime(job, o) {

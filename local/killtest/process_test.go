@@ -23,6 +23,7 @@ type process struct {
 	cmd      *exec.Cmd
 	ended    <-chan struct{}
 	expected bool // that it ends
+	revived  bool // it is started again when it ends by itself
 	lives    []life
 	bad      func(format string, args ...any)
 }
@@ -32,6 +33,7 @@ type life struct {
 	name   string // the process's in the witness file: runjob-1#3
 	began  time.Time
 	ended  time.Time // zero: it lives
+	byUs   bool      // the test ended it
 	frozen []freeze
 }
 
@@ -41,6 +43,10 @@ type freeze struct{ from, to time.Time }
 func (p *process) start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.begin()
+}
+
+func (p *process) begin() error {
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("open log of %s: %w", p.name, err)
@@ -60,13 +66,28 @@ func (p *process) start() error {
 	return nil
 }
 
-// watch complains of an end that nobody asked for.
+// supervise has it started again whenever it ends by itself.
+func (p *process) supervise() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.revived = true
+}
+
+// watch complains of an end that nobody asked for, or starts the process again.
 func (p *process) watch(number int, ended <-chan struct{}, cmd *exec.Cmd) {
 	<-ended
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.number == number && !p.expected {
+	if p.number != number || p.expected {
+		return
+	}
+	if !p.revived {
 		p.bad("%s ended by itself: %s, see %s", p.name, cmd.ProcessState, p.log)
+		return
+	}
+	p.lives[len(p.lives)-1].ended = time.Now()
+	if err := p.begin(); err != nil {
+		p.bad("%v", err)
 	}
 }
 
@@ -101,7 +122,8 @@ func (p *process) end(sig syscall.Signal) (int, error) {
 	<-ended
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lives[len(p.lives)-1].ended = time.Now()
+	now := &p.lives[len(p.lives)-1]
+	now.ended, now.byUs = time.Now(), true
 	return cmd.ProcessState.ExitCode(), nil
 }
 

@@ -6,9 +6,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -73,6 +75,7 @@ type payload struct {
 	Panics         bool   `json:"panics"`         // it panics instead
 	SnoozeAttempts int    `json:"snoozeAttempts"` // up to this one they ask for a later time
 	Waits          bool   `json:"waits"`          // then for a callback
+	Dies           bool   `json:"dies"`           // it takes its process with it
 }
 
 type handler struct{ file *witness.Writer }
@@ -89,6 +92,8 @@ func (h handler) run(ctx context.Context, a *handlers.Attempt) (handlers.Result,
 		return handlers.Result{}, err
 	}
 	switch {
+	case p.Dies:
+		return handlers.Result{}, errors.Join(syscall.Kill(os.Getpid(), syscall.SIGKILL), errors.New("it should be dead"))
 	case p.Panics:
 		h.tell(a, p, witness.End, witness.Panic)
 		panic("as it should")
