@@ -32,6 +32,7 @@ type defaults struct {
 	callback    secret.Texts
 	callbackURL string
 	onLoopback  bool // nobody comes from outside
+	own         []string
 	keyset      string
 	reports     string // URL of the folder for them
 	mails       *mailcatch.Server
@@ -61,9 +62,10 @@ func (d *defaults) loadOne(cfg any) error {
 			cfg.File = d.keyset
 		}
 	case *outbound.Config:
-		if unset("OUTBOUND_ALLOW") {
-			cfg.Allow = loopback
+		if unset("OUTBOUND_ALLOW") && d.onLoopback {
+			cfg.Allow = loopback // where others come from outside, they would reach what listens on this machine only
 		}
+		cfg.Own = d.own
 	case *webhook.Config:
 		if unset("WEBHOOK_SECRETS") {
 			cfg.Secrets = d.webhook

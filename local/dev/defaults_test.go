@@ -66,7 +66,7 @@ func TestTheEnvironmentIsStrongerThanDefaults(t *testing.T) {
 	}
 	told := defaults{
 		webhook: secret.AllOf("a"), callback: secret.AllOf("b"),
-		callbackURL: "http://127.0.0.1:1/api/jobs/callback", reports: "file:///reports",
+		onLoopback: true, own: []string{"127.0.0.1:5432"}, callbackURL: "http://127.0.0.1:1/api/jobs/callback", reports: "file:///reports",
 	}
 	load := func() (cfg handlers.Config) {
 		for _, part := range cfg.Parts() {
@@ -77,11 +77,16 @@ func TestTheEnvironmentIsStrongerThanDefaults(t *testing.T) {
 		return cfg
 	}
 	got := load()
-	if !slices.Equal(got.Outbound.Allow, loopback) || !slices.Equal(got.Webhook.Secrets.Reveal(), told.webhook.Reveal()) ||
+	if !slices.Equal(got.Outbound.Allow, loopback) || !slices.Equal(got.Outbound.Own, told.own) || !slices.Equal(got.Webhook.Secrets.Reveal(), told.webhook.Reveal()) ||
 		!slices.Equal(got.Callback.Secrets.Reveal(), told.callback.Reveal()) || got.Calls.CallbackURL != told.callbackURL ||
 		got.Report.Bucket != told.reports {
 		t.Errorf("where nothing is set: %+v", got)
 	}
+	told.onLoopback = false // security L3: others reach this machine, and would reach by it what listens on loopback
+	if got := load(); len(got.Outbound.Allow) != 0 {
+		t.Errorf("for others from outside %v may be called", got.Outbound.Allow)
+	}
+	told.onLoopback = true
 	t.Setenv("OUTBOUND_ALLOW", "")
 	t.Setenv("WEBHOOK_SECRETS", own)
 	t.Setenv("CALLBACK_SECRETS_FILE", file)

@@ -26,6 +26,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/watchdog"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
 	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -44,6 +45,7 @@ func live(
 		callbackURL: o.url(door) + "/api/jobs/callback", reports: reportFolder(o.Dir), mails: o.Mails,
 		onLoopback: o.onLoopback(),
 		keyset:     o.Keyset,
+		own:        append(slices.Clone(below.brokers), pgpool.Places(below.database)...),
 	}
 	if err := told.furnishSecrets(o.Dir); err != nil {
 		return err

@@ -1,8 +1,11 @@
 package funchost
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"reflect"
 	"slices"
@@ -10,7 +13,9 @@ import (
 
 	"github.com/kelseyhightower/envconfig"
 
+	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/secret"
+	"github.com/jobweaver/jobweaver/shared/tlsfiles"
 )
 
 // Env is what Main gives to a function's wiring.
@@ -39,6 +44,20 @@ func loadEnv() (*Env, error) {
 
 // DatabaseURL is DATABASE_URL. Main has checked that there is one.
 func (e *Env) DatabaseURL() string { return e.Config.database.Reveal() }
+
+// OwnPlaces are what the process itself talks to, as host or host:port: the sink, the brokers and the database. No URL of
+// a request may lead there. The sink is denied on each port, as it may have one for TLS, too.
+func (e *Env) OwnPlaces() []string {
+	places := slices.Clone(e.Config.Kafka.Brokers)
+	if sink, err := url.Parse(e.Config.Sink); err == nil && sink.Hostname() != "" {
+		place := sink.Hostname()
+		if tlsfiles.IsLoopback(place) {
+			place = net.JoinHostPort(place, cmp.Or(sink.Port(), map[string]string{"http": "80", "https": "443"}[sink.Scheme]))
+		}
+		places = append(places, place)
+	}
+	return append(places, pgpool.Places(e.DatabaseURL())...)
+}
 
 // Load is LoadConfig, for each struct of a function's own settings, until the first error. Of a struct that has
 // Parts, it loads each part, the struct itself among them.

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"code.dny.dev/ssrf"
@@ -12,7 +13,9 @@ import (
 
 // Config is what an operator allows beyond public addresses.
 type Config struct {
-	Allow []string `envconfig:"OUTBOUND_ALLOW" desc:"networks, addresses and address:port that are not public and that URLs of requests may reach all the same, e.g. 127.0.0.0/8,[::1]:8080"`
+	Allow []string `envconfig:"OUTBOUND_ALLOW" desc:"networks, addresses and address:port that are not public and that URLs of requests may reach all the same, e.g. 10.96.3.7:80,[::1]:8080; name single services, never a whole network that others are in"`
+	Deny  []string `envconfig:"OUTBOUND_DENY" desc:"networks, addresses, names and .suffixes of names, the first three also with :port, that no URL of a request may reach whatever OUTBOUND_ALLOW says: our own services; K_SINK, KAFKA_BROKERS and DATABASE_URL always are"`
+	Own   []string `ignored:"true"` // likewise: what the process itself talks to
 }
 
 // guard says where may be connected to.
@@ -20,6 +23,7 @@ type guard struct {
 	public   *ssrf.Guardian
 	networks []netip.Prefix
 	places   []netip.AddrPort
+	denied   *denied
 }
 
 // alsoPrivate are addresses that no registry reserves and that mean the machine one stands on all the same.
@@ -42,12 +46,21 @@ func newGuard(cfg Config) (*guard, error) {
 			return nil, fmt.Errorf("OUTBOUND_ALLOW: %q is no network (as 10.0.0.0/8), address or address:port", text)
 		}
 	}
-	return g, nil
+	var err error
+	g.denied, err = newDenied(cfg)
+	return g, err
 }
 
 // allows says whether a connection to the address may be made.
 func (g *guard) allows(to netip.AddrPort) bool {
 	return g.named(to) || to.Addr().Zone() == "" && g.public.SafeAddr(to.Addr().Unmap()) == nil
+}
+
+// deniesName says whether the host of a URL, with its port, is one that must not be called.
+func (g *guard) deniesName(address string) bool {
+	host, text, err := net.SplitHostPort(address)
+	port, wrong := strconv.ParseUint(text, 10, 16)
+	return err != nil || wrong != nil || g.denied.name(host, uint16(port))
 }
 
 // named says whether the operator allows it, whatever it is.

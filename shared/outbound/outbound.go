@@ -4,6 +4,7 @@
 package outbound
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,11 +77,17 @@ func (c *Client) Close() { c.transport.CloseIdleConnections() }
 // is checked and another when it is called.
 func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	var tried atomic.Bool
+	if c.guard.deniesName(address) {
+		return nil, ErrRefused
+	}
 	dialer := c.dialer
-	dialer.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {
+	dialer.ControlContext = func(ctx context.Context, _, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
 		if err != nil || !c.guard.allows(to) {
 			return ErrRefused
+		}
+		if own, err := c.guard.denied.address(ctx, cmp.Or(dialer.Resolver, net.DefaultResolver), to); own || err != nil {
+			return cmp.Or(err, ErrRefused)
 		}
 		tried.Store(true)
 		return nil

@@ -90,7 +90,7 @@ func CheckHeader(name, value string) error {
 		"expect", "http2-settings", "content-type", "content-encoding", "date", "traceparent", "tracestate", "x-trace-id":
 		return fmt.Errorf("must not be %s, which is not the requester's to set", name)
 	}
-	for _, ours := range []string{"proxy-", "ce-", "webhook-", "x-callback-"} {
+	for _, ours := range []string{"proxy-", "ce-", "webhook-", "x-callback-", "knative-"} {
 		if strings.HasPrefix(plain, ours) {
 			return fmt.Errorf("must not begin with %s, which is not the requester's to set", ours)
 		}

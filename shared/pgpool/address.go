@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -26,6 +28,24 @@ func ReadAddress(url string) (*pgx.ConnConfig, error) {
 	cfg.DialFunc = dialer().DialContext
 	maps.DeleteFunc(cfg.RuntimeParams, func(name, _ string) bool { return strings.HasPrefix(name, "pool_") })
 	return cfg, astray(&cfg.Config)
+}
+
+// Places are the hosts of an address, each with its port; none for a socket of this machine.
+func Places(url string) (places []string) {
+	cfg, err := ReadAddress(url)
+	if err != nil {
+		return nil
+	}
+	add := func(host string, port uint16) {
+		if !strings.HasPrefix(host, "/") {
+			places = append(places, net.JoinHostPort(host, strconv.Itoa(int(port))))
+		}
+	}
+	add(cfg.Host, cfg.Port)
+	for _, other := range cfg.Fallbacks {
+		add(other.Host, other.Port)
+	}
+	return places
 }
 
 // Connect opens one connection, without what Open does for a pool.

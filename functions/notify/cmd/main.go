@@ -16,6 +16,7 @@ func main() {
 			return funchost.Function{}, err
 		}
 		cfg.Grace = env.Config.ShutdownGrace
+		cfg.Outbound.Own = env.OwnPlaces()
 		store, err := apidb.Open(ctx, env.DatabaseURL())
 		if err != nil {
 			return funchost.Function{}, err

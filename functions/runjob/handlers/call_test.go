@@ -379,7 +379,7 @@ func TestTheSchemasSayWhatTheHandlersTake(t *testing.T) {
 		for _, name := range []string{
 			"Host", "content-length", "Content-Type", "CONTENT_TYPE", "content-encoding", "Transfer-Encoding", "connection", "keep-alive",
 			"upgrade", "TE", "trailer", "expect", "http2-settings", "date", "traceparent", "TraceState", "X-Trace-Id", "x_trace_id",
-			"Proxy-Authorization", "ce-id", "ce_id", "Webhook-Signature", "X-Callback-Url", "a b", "", "é", strings.Repeat("a", 101),
+			"Proxy-Authorization", "Knative-Serving-Revision", "knative_serving_namespace", "ce-id", "ce_id", "Webhook-Signature", "X-Callback-Url", "a b", "", "é", strings.Repeat("a", 101),
 			"Authorization", "X-Api-Key", "Accept", "User-Agent", "Hosts", "X-Content-Type", "Cex", "Cookie", strings.Repeat("a", 100),
 		} {
 			for _, value := range []string{"", "a b", "a\tb", "a\nb", "é", strings.Repeat("a", 4096), strings.Repeat("a", 4097)} {
