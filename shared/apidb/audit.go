@@ -45,11 +45,17 @@ func AuditOf(ctx context.Context) *Audit {
 	return nil
 }
 
-// audited is a transaction of a request, entered where somebody has to answer for it.
+// audited is a transaction of a request, entered where somebody has to answer for it. It writes something in any case: a
+// request that is answered without a change, as one that is repeated, must wait for the replicas like any other.
 func (s *Store) audited(ctx context.Context, fn func(q *gen.Queries) error) error {
 	entry := AuditOf(ctx)
 	if entry == nil {
-		return s.tx(ctx, fn)
+		return s.tx(ctx, func(q *gen.Queries) error {
+			if err := fn(q); err != nil {
+				return err
+			}
+			return q.AwaitReplicas(ctx)
+		})
 	}
 	err := s.tx(ctx, func(q *gen.Queries) error {
 		if err := fn(q); err != nil {

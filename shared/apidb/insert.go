@@ -182,11 +182,17 @@ func insertRows(ctx context.Context, q *gen.Queries, jobs []NewJob, open []int) 
 	return insertTiedRows(ctx, q, jobs, open, make([]Accepted, len(jobs)))
 }
 
-// lookUp answers the jobs that are known and returns the ordinals of the others.
+// lookUp answers the jobs that are known and returns the ordinals of the others. Such an answer is worth as much as the
+// first one: it waits for the replicas, too.
 func lookUp(ctx context.Context, q *gen.Queries, jobs []NewJob, open []int, accepted []Accepted) ([]int, error) {
 	known, err := q.JobsInTheWay(ctx, wayParams(jobs, open))
 	if err != nil {
 		return nil, err
+	}
+	if len(known) > 0 {
+		if err := q.AwaitReplicas(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return takeKnown(jobs, open, known, accepted), nil
 }

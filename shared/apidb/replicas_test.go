@@ -1,0 +1,134 @@
+package apidb_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/infra/localpostgres"
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// patience is how long a request of the test waits for the replica that is not there.
+const patience = 500 * time.Millisecond
+
+// protocol #4
+func TestARepeatedRequestIsNotAnsweredBeforeAReplicaHasTheFirst(t *testing.T) {
+	t.Parallel()
+	h := openAlone(t)
+	sender := h.accept(t, newJob())
+	h.apply(t, word(sender.JobID, 1, jobstate.Waiting, func(s *jobevent.Status) {
+		s.Attempt, s.CallbackDeadlineAt = 1, new(time.Now().Add(time.Hour))
+	}))
+	event, tied := newJob(), keyed("tied", "a")
+	event.EventSource, event.EventID = "/shop", "1"
+	tied.Request.OrderingKey = "k"
+	limit, daily := 3, schedule(t, "daily", `"cron": "0 3 * * *"`)
+	requests := map[string]func(context.Context) error{
+		"a job with a key":        h.submits(keyed("one", "a")),
+		"an event":                h.submits(event),
+		"a batch":                 h.submits(keyed("two", "a"), keyed("three", "a")),
+		"a job with an order":     h.submits(tied),
+		"an operation with a key": func(ctx context.Context) error { return operates(ctx, h) },
+		"a limit": func(ctx context.Context) error {
+			_, err := h.ChangeControl(ctx, apidb.Everyone, jobevent.ControlQueue, "default", "test",
+				func(c *jobevent.Control) { c.MaxRunning = &limit })
+			return err
+		},
+		"a schedule": func(ctx context.Context) error {
+			_, _, err := h.PutSchedule(ctx, apidb.Everyone, daily)
+			return err
+		},
+		"a cancel": func(ctx context.Context) error {
+			_, err := h.KeepCommand(ctx, apidb.Everyone, sender.JobID, jobevent.CommandCancel, "test")
+			return err
+		},
+	}
+	h.replicas(t, "nobody")
+	for _, which := range []string{"the first", "the second"} {
+		for name, ask := range requests {
+			ctx, stop := context.WithTimeout(t.Context(), patience)
+			if err := ask(ctx); err == nil || ctx.Err() == nil {
+				t.Errorf("%s: %s was answered with %v", name, which, err)
+			}
+			stop()
+		}
+	}
+	h.replicas(t, "")
+	for name, ask := range requests {
+		if err := ask(t.Context()); err != nil {
+			t.Errorf("%s: the third: %v", name, err)
+		}
+	}
+	// A cancel and an operation that the tests repeated are one.
+	if jobs := one[int](t, h, "SELECT count(*) FROM jobs"); jobs != 6 {
+		t.Errorf("%d jobs", jobs)
+	}
+	if n := one[int](t, h, "SELECT (SELECT count(*) FROM operations) + (SELECT count(*) FROM commands)"); n != 2 {
+		t.Errorf("%d operations and commands", n)
+	}
+}
+
+func (h *house) submits(jobs ...apidb.NewJob) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for i := range jobs {
+			jobs[i].JobID = uuid.Must(uuid.NewV7()) // as each request has its own
+		}
+		_, err := h.InsertJobs(ctx, jobs)
+		return err
+	}
+}
+
+func operates(ctx context.Context, h *house) error {
+	_, _, err := h.InsertOperation(ctx, apidb.NewOperation{
+		ID: uuid.Must(uuid.NewV7()), Whose: apidb.Everyone, By: "test", RequestHash: []byte("hash"),
+		Request: jobspec.Operation{
+			Command: jobevent.CommandRetry, IdempotencyKey: "op", JobIDs: []uuid.UUID{uuid.Must(uuid.NewV7())},
+		},
+	})
+	return err
+}
+
+// openAlone is open on a server of the test's own.
+func openAlone(t *testing.T) *house {
+	t.Helper()
+	server, err := localpostgres.Start(t.Context(), localpostgres.Config{
+		Dir: t.TempDir(), NoSync: true, Settings: map[string]string{"synchronous_commit": "on"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Stop() })
+	if err := migrations.Up(t.Context(), server.URL(), migrations.API); err != nil {
+		t.Fatal(err)
+	}
+	store, err := apidb.Open(t.Context(), server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	return &house{Store: store, url: server.URL()}
+}
+
+// replicas says which servers commits wait for, and waits until they do: a process of the server takes it up on its own.
+func (h *house) replicas(t *testing.T, names string) {
+	t.Helper()
+	h.exec(t, "ALTER SYSTEM SET synchronous_standby_names = '"+names+"'")
+	h.exec(t, "SELECT pg_reload_conf()")
+	for waits := names == ""; waits != (names != ""); {
+		h.conn(t, func(ctx context.Context, c *pgx.Conn) error {
+			ctx, stop := context.WithTimeout(ctx, patience)
+			defer stop()
+			_, err := c.Exec(ctx, "SELECT pg_logical_emit_message(true, 'test', ''::text)")
+			waits = err != nil
+			return t.Context().Err()
+		})
+	}
+}
