@@ -3,6 +3,7 @@ package ingest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -40,13 +41,24 @@ func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Eve
 		if jobID, bad := uuid.Parse(batch[0].Subject()); bad == nil && jobID != uuid.Nil {
 			telemetry.Logger(ctx).Warn("stored an unusable job as failed", telemetry.FieldJobID, jobID,
 				telemetry.FieldTraceID, jobevent.TraceIDOf(batch[0]), "error", err)
-			say, err = f.store.IngestUnusable(ctx, jobID, jobevent.TraceIDOf(batch[0]), err.Error())
+			say, err = f.store.IngestUnusable(ctx, placeOf(batch[0], jobID), err.Error())
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
 	return say.Events(Name)
+}
+
+// placeOf reads the job's place in an order, and nothing else of it that may be what makes it unusable.
+func placeOf(e event.Event, jobID uuid.UUID) jobevent.Created {
+	var place struct{ OwnerID, OrderingKey, OrderAfter string }
+	_ = json.Unmarshal(e.Data(), &place) // what it cannot read stays empty
+	job := jobevent.Created{JobID: jobID, TraceID: jobevent.TraceIDOf(e)}
+	if after, err := uuid.Parse(place.OrderAfter); err == nil {
+		job.OwnerID, job.OrderingKey, job.OrderAfter = place.OwnerID, place.OrderingKey, &after
+	}
+	return job
 }
 
 func (f *Function) ingest(ctx context.Context, batch []event.Event) (schedulerdb.Say, error) {

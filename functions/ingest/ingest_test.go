@@ -105,3 +105,32 @@ func TestAnEventThatNamesNoJobIsRejected(t *testing.T) {
 		}
 	}
 }
+
+// protocol #13
+func TestAJobThatCannotBeUsedKeepsItsPlaceInAnOrder(t *testing.T) {
+	t.Parallel()
+	f := newFunction(t)
+	first := createdEvent(t, map[string]any{"orderingKey": "k", "orderNumber": 10})
+	unusable := createdEvent(t, map[string]any{
+		"orderingKey": "k", "orderNumber": 11, "orderAfter": first.Subject(), "priority": "high",
+	})
+	last := createdEvent(t, map[string]any{"orderingKey": "k", "orderNumber": 12, "orderAfter": unusable.Subject()})
+	for _, step := range []struct {
+		event event.Event
+		runs  string // whose attempt goes out
+	}{{unusable, ""}, {last, ""}, {first, first.Subject()}} {
+		say, err := f.Handle(t.Context(), []event.Event{step.event})
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs := ""
+		for _, e := range say {
+			if e.Type() == jobevent.TypeRun {
+				runs += e.Subject()
+			}
+		}
+		if runs != step.runs {
+			t.Fatalf("after %s goes out %q, want %q", step.event.Subject(), runs, step.runs)
+		}
+	}
+}

@@ -21,7 +21,7 @@ func depthOf(perSecond float64) float64 { return max(1, perSecond/20) }
 // limit, for a start that would be one too many comes when the second is over.
 func refillOf(perSecond float64) float64 { return perSecond - depthOf(perSecond) + 1 }
 
-// now is what the bucket holds at an instant; it never goes back in time.
+// now is what the bucket holds at an instant; it never goes back in time, see fillFrom.
 func (b bucket) now(at time.Time, perSecond float64) bucket {
 	if elapsed := at.Sub(b.At); elapsed > 0 {
 		b.Tokens = min(b.Tokens+elapsed.Seconds()*refillOf(perSecond), depthOf(perSecond))

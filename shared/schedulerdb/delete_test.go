@@ -86,7 +86,7 @@ func TestADeletedJobIsOnlyTheTombstoneFromThenOn(t *testing.T) {
 				"its creation":       func() Say { return h.ingest(job) },
 				"an outcome":         func() Say { return h.settle(completed(job, 1)) },
 				"a failure":          func() Say { return h.settle(ended(job, 1, jobstate.KindFailed)) },
-				"an unusable record": func() Say { return h.must(h.IngestUnusable(t.Context(), job.JobID, job.TraceID, "odd")) },
+				"an unusable record": func() Say { return h.must(h.IngestUnusable(t.Context(), job, "odd")) },
 				"two commands in batch": func() Say {
 					return h.must(h.Command(t.Context(), []jobevent.Command{
 						{JobID: job.JobID, Number: 5, Command: jobevent.CommandCancel},

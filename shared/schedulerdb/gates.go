@@ -22,7 +22,23 @@ func (l *ledger) goBy(ctx context.Context, q *gen.Queries, set *controlSet) erro
 		return fmt.Errorf("read the clock: %w", err)
 	}
 	l.now = at
+	l.fillFrom(at)
 	return nil
+}
+
+// clockBack is how much earlier than a bucket the clock may be before it must have been set back: who waited for the
+// lock may read it a little late.
+const clockBack = time.Second
+
+// fillFrom has buckets of the future be filled from now on: the database's clock was set back, and until it came to
+// that time again an empty bucket would stay empty.
+func (l *ledger) fillFrom(now time.Time) {
+	for s, b := range l.Buckets {
+		if b.At.Sub(now) > clockBack {
+			b.At = now
+			l.Buckets[s], l.changed = b, true
+		}
+	}
 }
 
 // roomOf is how many more attempts of a subject may start now.

@@ -269,10 +269,12 @@ func rankOf(job *jobevent.Created, at time.Time) time.Time {
 	return ready.Add(-time.Duration(job.Priority) * rankPerPriority)
 }
 
-// IngestUnusable stores a job that was accepted and yet cannot be run, as failed: or the API would say
-// it again for ever.
-func (s *Store) IngestUnusable(ctx context.Context, jobID, traceID uuid.UUID, reason string) (Say, error) {
+// IngestUnusable stores a job that was accepted and yet cannot be run, as failed: or the API would say it again for ever.
+// Of the job its ids count, and its place in an order, as far as they could be read: who comes after it waits for all
+// that were accepted before it.
+func (s *Store) IngestUnusable(ctx context.Context, job jobevent.Created, reason string) (Say, error) {
 	var say Say
+	jobID := job.JobID
 	err := s.txSay(ctx, &say, func(q *gen.Queries) error {
 		say = Say{}
 		l, err := s.lockDispatch(ctx, q)
@@ -284,10 +286,10 @@ func (s *Store) IngestUnusable(ctx context.Context, jobID, traceID uuid.UUID, re
 			return fmt.Errorf("look for known jobs: %w", err)
 		}
 		if len(known) == 0 {
-			if err := insertFailed(ctx, q, jobID, traceID, l.at, reason); err != nil {
+			if err := insertFailed(ctx, q, jobID, job.TraceID, l.at, reason); err != nil {
 				return err
 			}
-			if err := arrive(ctx, q, l, []uuid.UUID{jobID}); err != nil {
+			if err := arriveUnusable(ctx, q, l, job); err != nil {
 				return err
 			}
 			l.ended = append(l.ended, jobID)

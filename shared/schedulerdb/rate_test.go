@@ -2,6 +2,7 @@ package schedulerdb
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -92,5 +93,33 @@ func TestALimitOfAtOnceIsNotAskedByTheClock(t *testing.T) {
 	h.control(jobevent.Control{Kind: "type", Name: "SIMULATION", Version: 2, StartsPerSecond: &rate, Paused: true})
 	if _, next, err := h.Due(t.Context(), time.Minute); err != nil || next != time.Minute {
 		t.Errorf("with a pause the clock sleeps %s (%v)", next, err)
+	}
+}
+
+// protocol #16
+func TestARateGoesOnWhenTheDatabasesClockWasSetBack(t *testing.T) {
+	h := newHouse(t)
+	h.staff(200)
+	h.control(aSecond("type", "SIMULATION", 1, 5))
+	h.ingest(newJobs(3)...) // one goes out, and the bucket is empty
+	var kept json.RawMessage
+	if err := h.pool.QueryRow(t.Context(), "SELECT more FROM dispatch_state").Scan(&kept); err != nil {
+		t.Fatal(err)
+	}
+	m, err := readMore(kept)
+	if err != nil || len(m.Buckets) != 1 {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	for s, b := range m.Buckets { // an hour of the clock later
+		b.At = b.At.Add(time.Hour)
+		m.Buckets[s], m.OpensAt = b, m.OpensAt.Add(time.Hour)
+	}
+	h.exec("UPDATE dispatch_state SET more = $1", m.json())
+	for passes, out := 0, 0; out < 2; passes++ {
+		say, next, err := h.Due(t.Context(), 10*time.Second)
+		if out += len(h.must(say, err).Runs); out < 2 && next > time.Second || passes > 20 {
+			t.Fatalf("after pass %d with %d out, the clock sleeps %s", passes, out, next)
+		}
+		<-time.After(next)
 	}
 }

@@ -363,7 +363,7 @@ func TestUnusableJobsAreStoredFailedOnce(t *testing.T) {
 	h := newHouse(t)
 	id := uuid.Must(uuid.NewV7())
 	for range 2 {
-		say, err := h.IngestUnusable(context.Background(), id, uuid.New(), "no\x00 good")
+		say, err := h.IngestUnusable(context.Background(), jobevent.Created{JobID: id, TraceID: uuid.New()}, "no\x00 good")
 		h.must(say, err)
 		if len(say.Jobs) != 1 || say.Jobs[0].Status != "FAILED" || *say.Jobs[0].ErrorCode != "SCHEDULER.INVALID_JOB" {
 			t.Fatalf("says %+v", say)

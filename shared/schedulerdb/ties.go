@@ -227,6 +227,29 @@ func arrive(ctx context.Context, q *gen.Queries, l *ledger, ids []uuid.UUID) err
 	return nil
 }
 
+// arriveUnusable closes the gap that the job was, unless it comes itself after one that is not known.
+func arriveUnusable(ctx context.Context, q *gen.Queries, l *ledger, job jobevent.Created) error {
+	if job.OrderingKey == "" || job.OrderAfter == nil || *job.OrderAfter == job.JobID {
+		return arrive(ctx, q, l, []uuid.UUID{job.JobID})
+	}
+	complete, err := q.OrderKnown(ctx, []uuid.UUID{*job.OrderAfter})
+	if err != nil {
+		return fmt.Errorf("read the job that an unusable one comes after: %w", err)
+	}
+	if len(complete) > 0 {
+		return arrive(ctx, q, l, []uuid.UUID{job.JobID})
+	}
+	err = q.OrderGapsInsert(ctx, gen.OrderGapsInsertParams{
+		OrderAfters: []uuid.UUID{*job.OrderAfter}, JobIDs: []uuid.UUID{job.JobID},
+		OrderingKeys: []string{jobevent.CleanText(job.OrderingKey, nameMost)},
+		OwnerIDs:     []string{jobevent.CleanText(job.OwnerID, nameMost)},
+	})
+	if err != nil {
+		return fmt.Errorf("insert gap of an order: %w", err)
+	}
+	return nil
+}
+
 // settleTies writes what new jobs wait for, and releases at once what need not wait.
 func (s *Store) settleTies(ctx context.Context, q *gen.Queries, t *ties, l *ledger) ([]Snapshot, error) {
 	if err := t.insert(ctx, q, l); err != nil {

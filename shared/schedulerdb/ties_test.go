@@ -123,7 +123,7 @@ func TestAJobThatCannotBeUsedIsAnEndToo(t *testing.T) {
 	keyed := inOrderOf("k", 1)[0]
 	keyed.OrderAfter = &id
 	h.wantRuns(h.ingest(waits, keyed))
-	say, err := h.IngestUnusable(t.Context(), id, uuid.New(), "bad")
+	say, err := h.IngestUnusable(t.Context(), jobevent.Created{JobID: id, TraceID: uuid.New()}, "bad")
 	h.wantRuns(h.must(say, err), keyed)
 	h.wantStatus(waits, jobstate.Cancelled)
 	h.settle(completed(keyed, 1))
@@ -344,4 +344,18 @@ func TestADelayedJobHoldsItsKey(t *testing.T) {
 	h.tamper("UPDATE jobs SET due_at = now() WHERE status = 'SCHEDULED'")
 	h.wantRuns(h.due(), jobs[0])
 	h.wantRuns(h.settle(completed(jobs[0], 1)), jobs[1])
+}
+
+// protocol #13
+func TestAnUnusableJobLetsNobodyPassWhatComesBeforeIt(t *testing.T) {
+	h := roomy(t)
+	jobs := inOrderOf("k", 3)
+	first, unusable, last := jobs[0], jobs[1], jobs[2]
+	h.wantRuns(h.ingest(last))
+	say, err := h.IngestUnusable(t.Context(), unusable, "no good")
+	h.wantRuns(h.must(say, err))
+	h.wantRuns(h.ingest(first), first)
+	h.wantRuns(h.settle(completed(first, 1)), last)
+	h.settle(completed(last, 1))
+	h.wantNothingLeft()
 }
