@@ -55,6 +55,7 @@ func (f *Function) Host() funchost.Function {
 // heard is a batch by what it is about.
 type heard struct {
 	statuses []apidb.StatusWord
+	unknown  []jobevent.ReportJob // that the scheduler does not know
 	gone     []apidb.Gone
 	logs     []jobevent.AttemptLog
 	beats    []apidb.Beat
@@ -72,6 +73,11 @@ func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Eve
 	}
 	if len(h.statuses) > 0 {
 		if _, err := f.store.ApplyStatuses(ctx, h.statuses); err != nil {
+			return nil, err
+		}
+	}
+	if len(h.unknown) > 0 {
+		if err := f.store.UnhearJobs(ctx, h.unknown); err != nil {
 			return nil, err
 		}
 	}
@@ -133,6 +139,10 @@ func (h *heard) take(e event.Event) error {
 		named = status.JobID != uuid.Nil && status.Version > 0
 		if err == nil && !bytes.HasPrefix(status.History, []byte("[")) { // who reads the job would fail at it
 			err = fmt.Errorf("take %s: its history is no list: %w", e.ID(), jobevent.ErrInvalid)
+		}
+		if status.Status.Status == jobevent.StatusUnknown {
+			h.unknown = append(h.unknown, jobevent.ReportJob{JobID: status.JobID, Version: status.Version})
+			break
 		}
 		h.statuses = append(h.statuses, apidb.StatusWord{Status: status.Status, JSON: e.Data()})
 	case jobevent.TypeDeleted:

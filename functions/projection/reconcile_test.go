@@ -3,6 +3,7 @@ package projection_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -368,5 +369,42 @@ func TestLargeCallbacksComeInPieces(t *testing.T) {
 		if said != want {
 			t.Errorf("pass %d says %d callbacks, want %d", i, said, want)
 		}
+	}
+}
+
+// protocol #15
+func TestAJobThatTheSchedulerDoesNotKnowIsSaidAgain(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	unknown := func(e event.Event, version int64) event.Event {
+		return status(t, e.Subject(), version, jobevent.StatusUnknown)
+	}
+	lost, moved, ended, old := h.accept(), h.accept(), h.accept(), h.accept()
+	h.hear(
+		status(t, lost.Subject(), 2, jobstate.Running), status(t, moved.Subject(), 3, jobstate.Running),
+		status(t, ended.Subject(), 2, jobstate.Completed), status(t, old.Subject(), 2, jobstate.Running))
+	h.exec("update jobs set created_at = created_at - interval '8 days' where job_id = $1", old.Subject())
+	h.hear(unknown(lost, 2), unknown(moved, 2), unknown(ended, 2), unknown(old, 2))
+	for e, want := range map[*event.Event]jobstate.Status{
+		&lost: jobstate.Pending, &moved: jobstate.Running, &ended: jobstate.Completed, &old: jobstate.Running,
+	} {
+		if job := h.job(e.Subject()); job.Status != want || (job.Version == 0) != (e == &lost) {
+			t.Errorf("%s in version %d, want %s", job.Status, job.Version, want)
+		}
+	}
+	h.pass()
+	h.grow(11 * time.Second)
+	var again []string
+	for _, e := range h.pass() {
+		if e.Type() == jobevent.TypeCreated {
+			again = append(again, e.Subject())
+		}
+	}
+	if !slices.Equal(again, []string{lost.Subject()}) {
+		t.Errorf("said again are %v, want %s", again, lost.Subject())
+	}
+	h.hear(status(t, lost.Subject(), 1, jobstate.Queued))
+	if job := h.job(lost.Subject()); job.Status != jobstate.Queued || job.Version != 1 {
+		t.Errorf("then it is %s in version %d", job.Status, job.Version)
 	}
 }

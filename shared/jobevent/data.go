@@ -145,6 +145,10 @@ type CommandResult struct {
 	Reason  string `json:"reason,omitempty"` // why it was not, or what came of it
 }
 
+// StatusUnknown in a Status is no state of a job: the scheduler does not know the job that it was asked about. The
+// version is the one that the question had.
+const StatusUnknown = "UNKNOWN"
+
 // Status is a whole snapshot of a job as the scheduler knows it; the highest version counts.
 type Status struct {
 	JobID              uuid.UUID       `json:"jobId"`

@@ -48,6 +48,9 @@ func StatusID(jobID uuid.UUID, version int64) string {
 	return jobID.String() + ".v" + strconv.FormatInt(version, 10)
 }
 
+// UnknownID names the scheduler's answer that it does not know a job, of which the API has this version.
+func UnknownID(jobID uuid.UUID, version int64) string { return StatusID(jobID, version) + ".unknown" }
+
 // CommandID names a job's numbered command.
 func CommandID(jobID uuid.UUID, number int) string {
 	return jobID.String() + ".c" + strconv.Itoa(number)

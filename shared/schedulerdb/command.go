@@ -34,13 +34,14 @@ func (s *Store) Command(ctx context.Context, commands []jobevent.Command) (Say, 
 
 func (s *Store) command(ctx context.Context, q *gen.Queries, commands []jobevent.Command, say *Say, news *tally) error {
 	var ids, repeat []uuid.UUID
+	var unknown []Snapshot
 	for _, c := range commands {
 		if c.Command == jobevent.CommandReport {
-			newer, err := newerThan(ctx, q, c.Reports)
+			newer, missing, err := newerThan(ctx, q, c.Reports)
 			if err != nil {
 				return err
 			}
-			repeat = append(repeat, newer...)
+			repeat, unknown = append(repeat, newer...), append(unknown, missing...)
 		} else {
 			ids = append(ids, c.JobID)
 		}
@@ -60,6 +61,7 @@ func (s *Store) command(ctx context.Context, q *gen.Queries, commands []jobevent
 	if err := again(ctx, q, append(ids, repeat...), say, news); err != nil {
 		return err
 	}
+	say.Jobs = append(say.Jobs, unknown...)
 	now := time.Now()
 	for _, c := range commands {
 		if c.Command == jobevent.CommandDelete && c.Version > 0 && jobs[c.JobID] == nil {
@@ -69,15 +71,27 @@ func (s *Store) command(ctx context.Context, q *gen.Queries, commands []jobevent
 	return nil
 }
 
-func newerThan(ctx context.Context, q *gen.Queries, known []jobevent.ReportJob) ([]uuid.UUID, error) {
+// newerThan gives the jobs that have got further than is known, and an answer about those that are not known here.
+func newerThan(
+	ctx context.Context, q *gen.Queries, known []jobevent.ReportJob,
+) (newer []uuid.UUID, unknown []Snapshot, err error) {
 	var p gen.JobsNewerParams
 	for _, job := range known {
 		p.JobIDs = append(p.JobIDs, job.JobID)
 		p.Versions = append(p.Versions, job.Version)
 	}
-	ids, err := q.JobsNewer(ctx, p)
+	rows, err := q.JobsNewer(ctx, p)
 	if err != nil {
-		return nil, fmt.Errorf("answer report: %w", err)
+		return nil, nil, fmt.Errorf("answer report: %w", err)
 	}
-	return ids, nil
+	for _, row := range rows {
+		if row.IsUnknown {
+			unknown = append(unknown, Snapshot{
+				JobID: row.JobID, Version: row.Version, Status: jobevent.StatusUnknown, UpdatedAt: time.Now(),
+			})
+		} else {
+			newer = append(newer, row.JobID)
+		}
+	}
+	return newer, unknown, nil
 }

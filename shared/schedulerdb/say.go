@@ -168,8 +168,11 @@ func (w *writer) status(job *Snapshot) {
 	if err != nil && w.err == nil {
 		w.err = err
 	}
-	w.add(jobevent.TypeStatus,
-		jobevent.Meta{ID: jobevent.StatusID(job.JobID, job.Version), JobID: job.JobID, TraceID: job.TraceID}, status)
+	id := jobevent.StatusID(job.JobID, job.Version)
+	if job.Status == jobevent.StatusUnknown {
+		id = jobevent.UnknownID(job.JobID, job.Version)
+	}
+	w.add(jobevent.TypeStatus, jobevent.Meta{ID: id, JobID: job.JobID, TraceID: job.TraceID}, status)
 }
 
 func (w *writer) deleted(job *Snapshot) {

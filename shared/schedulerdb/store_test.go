@@ -370,3 +370,20 @@ func TestUnusableJobsAreStoredFailedOnce(t *testing.T) {
 		}
 	}
 }
+
+// protocol #15
+func TestAReportAboutAJobThatIsNotKnownIsAnswered(t *testing.T) {
+	h := newHouse(t)
+	job := newJob()
+	events := h.report(job, 3)
+	if len(events) != 1 || events[0].Type() != jobevent.TypeStatus || events[0].ID() != jobevent.UnknownID(job.JobID, 3) {
+		t.Fatalf("the answer is %v", events)
+	}
+	word, err := jobevent.Decode[jobevent.Status](events[0])
+	if err != nil || word.JobID != job.JobID || word.Status != jobevent.StatusUnknown || word.Version != 3 || word.History == nil {
+		t.Errorf("the answer is %+v, %v", word, err)
+	}
+	if events := h.report(job, 0); len(events) > 0 { // it is on its way
+		t.Errorf("of a job that it was not told of it says %v", events)
+	}
+}

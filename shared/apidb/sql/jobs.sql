@@ -303,6 +303,16 @@ where coalesce((
 -- that a repeated or late word changes nothing. A wish to cancel is over when the job has ended. What has
 -- ended is entered for the statistics; a job that ended before, and has ended anew, is another end. An end that is
 -- to be delivered is kept with all that the delivery says, and whoever delivers is woken.
+-- As if nothing had been heard of jobs that the scheduler does not know, unless something was meanwhile.
+-- name: JobsUnhear :execrows
+update jobs set
+    version = 0, snapshot = null, attempt = 0, retry_count = 0, progress = null,
+    status = case when run_at > now() then 'SCHEDULED' else 'PENDING' end
+from (select unnest(@job_ids::uuid[]) as job_id, unnest(@versions::bigint[]) as version) as input
+where jobs.job_id = input.job_id and jobs.version = input.version
+    and jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
+    and jobs.created_at > now() - @max_age::interval;
+
 -- name: JobsApplyStatus :one
 with input as (
     select

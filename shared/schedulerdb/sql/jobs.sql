@@ -174,11 +174,11 @@ from jobs
 where job_id = any (@job_ids::uuid[]);
 
 -- name: JobsNewer :many
--- Of the jobs that the API asks about, those that have got further than it knows.
-select jobs.job_id
+-- Of the jobs that the API asks about, those that have got further than it knows, and those that are not known here.
+select known.job_id::uuid as job_id, known.version::bigint as version, (jobs.job_id is null)::boolean as is_unknown
 from rows from (unnest(@job_ids::uuid[]), unnest(@versions::bigint[])) as known (job_id, version)
-join jobs on jobs.job_id = known.job_id
-where jobs.version > known.version;
+left join jobs on jobs.job_id = known.job_id
+where jobs.version > known.version or jobs.job_id is null and known.version > 0;
 
 -- name: JobsOverdue :many
 -- Attempts that wait past their deadline, among the first of all that is due: after a long silence a pass must not look

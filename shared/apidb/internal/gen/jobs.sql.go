@@ -382,10 +382,6 @@ type JobsApplyStatusRow struct {
 	Woken   int64
 }
 
-// Takes the scheduler's word on many jobs, one row each in the input. A row's version only rises, so
-// that a repeated or late word changes nothing. A wish to cancel is over when the job has ended. What has
-// ended is entered for the statistics; a job that ended before, and has ended anew, is another end. An end that is
-// to be delivered is kept with all that the delivery says, and whoever delivers is woken.
 func (q *Queries) JobsApplyStatus(ctx context.Context, arg JobsApplyStatusParams) (JobsApplyStatusRow, error) {
 	row := q.db.QueryRow(ctx, jobsApplyStatus,
 		arg.JobIDs,
@@ -1630,6 +1626,35 @@ func (q *Queries) JobsUnconfirmed(ctx context.Context, arg JobsUnconfirmedParams
 		return nil, err
 	}
 	return items, nil
+}
+
+const jobsUnhear = `-- name: JobsUnhear :execrows
+update jobs set
+    version = 0, snapshot = null, attempt = 0, retry_count = 0, progress = null,
+    status = case when run_at > now() then 'SCHEDULED' else 'PENDING' end
+from (select unnest($2::uuid[]) as job_id, unnest($3::bigint[]) as version) as input
+where jobs.job_id = input.job_id and jobs.version = input.version
+    and jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
+    and jobs.created_at > now() - $1::interval
+`
+
+type JobsUnhearParams struct {
+	MaxAge   time.Duration
+	JobIDs   []uuid.UUID
+	Versions []int64
+}
+
+// Takes the scheduler's word on many jobs, one row each in the input. A row's version only rises, so
+// that a repeated or late word changes nothing. A wish to cancel is over when the job has ended. What has
+// ended is entered for the statistics; a job that ended before, and has ended anew, is another end. An end that is
+// to be delivered is kept with all that the delivery says, and whoever delivers is woken.
+// As if nothing had been heard of jobs that the scheduler does not know, unless something was meanwhile.
+func (q *Queries) JobsUnhear(ctx context.Context, arg JobsUnhearParams) (int64, error) {
+	result, err := q.db.Exec(ctx, jobsUnhear, arg.MaxAge, arg.JobIDs, arg.Versions)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const jobsUnheard = `-- name: JobsUnheard :many

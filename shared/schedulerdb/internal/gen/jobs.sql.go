@@ -441,10 +441,10 @@ func (q *Queries) JobsLock(ctx context.Context, jobIds []uuid.UUID) ([]JobsLockR
 }
 
 const jobsNewer = `-- name: JobsNewer :many
-select jobs.job_id
+select known.job_id::uuid as job_id, known.version::bigint as version, (jobs.job_id is null)::boolean as is_unknown
 from rows from (unnest($1::uuid[]), unnest($2::bigint[])) as known (job_id, version)
-join jobs on jobs.job_id = known.job_id
-where jobs.version > known.version
+left join jobs on jobs.job_id = known.job_id
+where jobs.version > known.version or jobs.job_id is null and known.version > 0
 `
 
 type JobsNewerParams struct {
@@ -452,20 +452,26 @@ type JobsNewerParams struct {
 	Versions []int64
 }
 
-// Of the jobs that the API asks about, those that have got further than it knows.
-func (q *Queries) JobsNewer(ctx context.Context, arg JobsNewerParams) ([]uuid.UUID, error) {
+type JobsNewerRow struct {
+	JobID     uuid.UUID
+	Version   int64
+	IsUnknown bool
+}
+
+// Of the jobs that the API asks about, those that have got further than it knows, and those that are not known here.
+func (q *Queries) JobsNewer(ctx context.Context, arg JobsNewerParams) ([]JobsNewerRow, error) {
 	rows, err := q.db.Query(ctx, jobsNewer, arg.JobIDs, arg.Versions)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []uuid.UUID
+	var items []JobsNewerRow
 	for rows.Next() {
-		var job_id uuid.UUID
-		if err := rows.Scan(&job_id); err != nil {
+		var i JobsNewerRow
+		if err := rows.Scan(&i.JobID, &i.Version, &i.IsUnknown); err != nil {
 			return nil, err
 		}
-		items = append(items, job_id)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
