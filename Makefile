@@ -54,6 +54,8 @@ JAVASCRIPT_READY := local/examples/function-javascript/node_modules/ready
 
 KILL_FOR  ?= 50s
 KILL_SEED ?=
+# Of make chaos; empty: eight minutes of faults, by a new seed.
+export CHAOS_FOR CHAOS_SEED
 FUZZ_FOR  ?= 2s
 
 # What reads a job, an event, a callback, a cron expression or a cursor.
@@ -125,6 +127,11 @@ test-apache: ## the Kafka suites on a real Apache Kafka (needs Java 17 and Maven
 .PHONY: test-kill
 test-kill: ## processes killed at random for KILL_FOR (50s), or frozen, under orders and limits; KILL_SEED repeats a run
 	$(GO_TEST) -count=1 -v -timeout 20m -parallel 4 ./local/killtest -killtest.for=$(KILL_FOR) $(if $(KILL_SEED),-killtest.seed=$(KILL_SEED))
+
+.PHONY: chaos
+chaos: ## ten minutes of faults on three Apache Kafka brokers and a PostgreSQL with a standby; CHAOS_SEED repeats them (needs Debian)
+	local/chaos/needs
+	go run ./local/chaos
 
 .PHONY: observability
 observability: ## alert rules by promtool, and every query of every dashboard on a house that runs (needs Debian's prometheus)

@@ -42,7 +42,7 @@ func startApache(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if cfg.Progress == nil {
 		cfg.Progress = func(string) {}
 	}
-	jars, err := jars(ctx, cfg.Progress)
+	jars, err := Jars(ctx, cfg.Progress)
 	if err != nil {
 		return nil, err
 	}

@@ -13,9 +13,9 @@ import (
 //go:embed pom.xml
 var pom []byte
 
-// jars gives the folder with Apache Kafka's jars, which Maven fetches at the first use on this
+// Jars returns the folder with Apache Kafka's jars, which Maven fetches at the first use on this
 // machine. Processes that do so at once do the work twice; the first to rename wins.
-func jars(ctx context.Context, progress func(string)) (string, error) {
+func Jars(ctx context.Context, progress func(string)) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("find cache folder: %w", err)

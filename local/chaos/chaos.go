@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// fault is one fault, or two at a time, from the first stroke until everything is as before.
+type fault struct {
+	kinds        []string
+	what         []string // to whom
+	from, healed time.Time
+	first        time.Duration // from the heal to the first end of any attempt
+	cleared      time.Duration // from the heal until the work of all brisk jobs accepted before it was done
+	gap          time.Duration // the longest time without any end
+	alone        bool          // a single process was frozen, and nothing else was wrong
+	cutOff       []string      // workers that were cut off
+}
+
+func (f *fault) String() string { return strings.Join(f.kinds, " + ") }
+
+func (f *fault) hits(format string, args ...any) {
+	f.what = append(f.what, fmt.Sprintf(format, args...))
+}
+
+// kind is a kind of fault.
+type kind struct {
+	name    string
+	area    string        // two faults at a time are of different areas
+	hold    time.Duration // how long it lasts, at least
+	last    bool          // it comes in the later part of a run: what it leaves behind changes the rest
+	bound   time.Duration // within which the backlog has to be cleared; 0: clearedWithin
+	freezes bool          // a single process
+	strike  func(c *chaos, f *fault) (heal func() error, err error)
+}
+
+const (
+	clearedWithin   = 60 * time.Second
+	continuesWithin = 10 * time.Second // everything else, while one process is frozen
+	machineRoom     = 5 * time.Second  // for a machine that does all of this with two cores
+)
+
+// chaos is what makes faults.
+type chaos struct {
+	house  *house
+	load   *load
+	rnd    *rand.Rand
+	ctx    context.Context // of what must be done whatever happens
+	faults []*fault
+	clocks []span
+	broken []string // what could not be healed, or took too long
+}
+
+// run makes faults until ctx ends: first each kind once, in a random order, then any. Some come together.
+func (c *chaos) run(ctx context.Context, kinds []*kind) {
+	due := shuffled(c.rnd, kinds)
+	for pause(ctx, 500*time.Millisecond+time.Duration(c.rnd.Int64N(int64(1500*time.Millisecond)))) {
+		if len(due) == 0 {
+			due = shuffled(c.rnd, kinds)
+		}
+		var both []*kind
+		both, due = draw(c.rnd, due)
+		if !c.make(both) {
+			return
+		}
+	}
+}
+
+// shuffled has those come last whose traces stay.
+func shuffled(rnd *rand.Rand, kinds []*kind) []*kind {
+	list := slices.Clone(kinds)
+	rnd.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	slices.SortStableFunc(list, func(a, b *kind) int {
+		if a.last == b.last {
+			return 0
+		} else if a.last {
+			return 1
+		}
+		return -1
+	})
+	return list
+}
+
+// draw takes the next kind from those that are due, and now and then another one of a different area.
+func draw(rnd *rand.Rand, due []*kind) (drawn, rest []*kind) {
+	drawn, rest = due[:1:1], slices.Clone(due[1:])
+	if rnd.IntN(10) >= 6 {
+		return drawn, rest
+	}
+	i := slices.IndexFunc(rest, func(k *kind) bool { return k.area != drawn[0].area && k.last == drawn[0].last })
+	if i < 0 {
+		return drawn, rest
+	}
+	return append(drawn, rest[i]), slices.Delete(rest, i, i+1)
+}
+
+// make makes one fault, or two at a time, heals, and waits until the backlog is cleared; false: it never was.
+func (c *chaos) make(kinds []*kind) bool {
+	f := &fault{from: time.Now(), alone: len(kinds) == 1 && kinds[0].freezes}
+	c.faults = append(c.faults, f)
+	var heals []func() error
+	hold, bound := time.Duration(0), clearedWithin
+	for _, k := range kinds {
+		f.kinds = append(f.kinds, k.name)
+		heal, err := k.strike(c, f)
+		if err != nil {
+			c.breaks("%s: %v", k.name, err)
+		}
+		if heal != nil {
+			heals = append(heals, heal)
+		}
+		hold, bound = max(hold, k.hold), max(bound, k.bound)
+	}
+	pause(c.ctx, hold)
+	c.rnd.Shuffle(len(heals), func(i, j int) { heals[i], heals[j] = heals[j], heals[i] })
+	for _, heal := range heals {
+		if err := heal(); err != nil {
+			c.breaks("heal %s: %v", f, err)
+		}
+	}
+	f.healed = time.Now()
+	recovered := c.measure(f, bound)
+	c.house.say(fmt.Sprintf("%s %-60s held %5s, first end after %6s, cleared after %6s  %s", clockTime(f.from), f,
+		seconds(f.healed.Sub(f.from)), seconds(f.first), seconds(f.cleared), strings.Join(f.what, ", ")))
+	return recovered
+}
+
+// measure waits for the recovery.
+func (c *chaos) measure(f *fault, bound time.Duration) bool {
+	ctx, cancel := context.WithTimeout(c.ctx, bound)
+	defer cancel()
+	at, ok := c.house.witness.nextEnd(ctx, f.healed)
+	if !ok {
+		at = time.Now()
+	}
+	f.first = at.Sub(f.healed)
+	late := c.load.late(f.healed)
+	for len(late) > 0 && pause(ctx, 50*time.Millisecond) {
+		late = c.load.late(f.healed)
+	}
+	if f.cleared = time.Since(f.healed); len(late) == 0 {
+		f.cleared = c.clearedAt(f.healed).Sub(f.healed)
+		return true
+	}
+	c.breaks("%s (%v): %s after the heal at %s the work of %d jobs was not done: %v", f, f.what, bound,
+		clockTime(f.healed), len(late), late[:min(len(late), 10)])
+	return false
+}
+
+// clearedAt is when the last brisk job that was accepted before the heal was done.
+func (c *chaos) clearedAt(healed time.Time) time.Time {
+	last := healed
+	for _, o := range c.load.all() {
+		if at, done := c.house.witness.doneAt(o.key); done && o.shape.brisk && !o.accepted.IsZero() &&
+			o.accepted.Before(healed) && at.After(last) {
+			last = at
+		}
+	}
+	return last
+}
+
+func (c *chaos) breaks(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	c.house.say("! " + text)
+	c.broken = append(c.broken, text)
+}
+
+// healAll does all of it, in order.
+func healAll(heals ...func() error) func() error {
+	return func() error {
+		var errs []error
+		for _, heal := range heals {
+			errs = append(errs, heal())
+		}
+		return errors.Join(errs...)
+	}
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) }

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"slices"
+	"time"
+)
+
+// checkOrder: no job of a key begins before all that were accepted before it had ended.
+func (h *history) checkOrder(v *verdict) {
+	lines := map[string][]*order{}
+	for _, o := range h.orders {
+		if o.line != "" && o.id != "" {
+			lines[o.line] = append(lines[o.line], o)
+		}
+	}
+	for line, list := range lines {
+		slices.SortFunc(list, func(a, b *order) int { return a.accepted.Compare(b.accepted) })
+		var before *order
+		var over time.Time
+		for _, o := range list {
+			runs := h.runs[o.id]
+			if len(runs) == 0 {
+				continue
+			}
+			if runs[0].start.Before(over) {
+				h.excuse(v, before.id, runs[0].start, violation{"order", o.id, o.key + " of " + line + " began at " +
+					clockTime(runs[0].start) + ", " + before.key + " before it ended at " + clockTime(over)})
+			}
+			for _, r := range runs {
+				if r.end.After(over) {
+					before, over = o, r.end
+				}
+			}
+		}
+	}
+}
+
+// excuse drops a violation that comes of a worker which was frozen or cut off with an attempt of the job before.
+func (h *history) excuse(v *verdict, before string, at time.Time, found violation) {
+	for _, r := range h.runs[before] {
+		if (r.end.IsZero() || r.end.After(at)) && h.silenced(before, r.attempt, r.start.Add(-lease), at) {
+			v.excused++
+			return
+		}
+	}
+	v.violations = append(v.violations, found)
+}
+
+// working is a run of a limited job.
+type working struct {
+	job string
+	run
+}
+
+// checkLimit: no more of the limited jobs work at once than may. Those of workers that were frozen or cut off do not
+// count: the scheduler had given them up.
+func (h *history) checkLimit(v *verdict) {
+	var all, now []working
+	for _, o := range h.orders {
+		if o.shape.name == "limited" {
+			for _, r := range h.runs[o.id] {
+				all = append(all, working{o.id, r})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b working) int { return a.start.Compare(b.start) })
+	for _, w := range all {
+		now = slices.DeleteFunc(now, func(other working) bool {
+			return !other.end.IsZero() && !other.end.After(w.start) ||
+				h.silenced(other.job, other.attempt, other.start.Add(-lease), w.start)
+		})
+		if now = append(now, w); len(now) > limit {
+			v.find("limit", w.job, "it began at %s as number %d at work, %d may", clockTime(w.start), len(now), limit)
+		}
+	}
+}
+
+// checkDependencies: a job begins after what it comes after has ended, and not at all when that has failed.
+func (h *history) checkDependencies(v *verdict) {
+	for _, o := range h.orders {
+		runs := h.runs[o.id]
+		if o.after == "" || o.id == "" || len(runs) == 0 {
+			continue
+		}
+		first := h.orders[o.after]
+		done := slices.ContainsFunc(h.runs[first.id], func(r run) bool {
+			return r.how == howOK && !r.end.After(runs[0].start)
+		})
+		if !done {
+			v.find("dependencies", o.id, "%s began at %s, and %s was not done", o.key, clockTime(runs[0].start), o.after)
+		}
+	}
+}

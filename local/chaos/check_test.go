@@ -1,0 +1,288 @@
+package main
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+// began is when everything begins in fabricated histories.
+var began = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+func at(seconds float64) time.Time { return began.Add(time.Duration(seconds * float64(time.Second))) }
+
+// fabricated is a history in which every promise was kept: one job of each sort that the checks tell apart.
+func fabricated() *history {
+	h := &history{
+		orders: map[string]*order{}, jobs: map[string]*job{}, runs: map[string][]run{}, calls: map[string]int{},
+		ticks: map[string][]tick{}, workers: map[string]string{"w1": "runjob-1", "w2": "runjob-2"},
+		records: map[string]int{}, stats: map[string]int{}, from: began, until: at(25),
+	}
+	h.add("plain", shapes[0], 1, 1.2)
+	h.orders["plain"].told = true
+	h.told = []line{{What: lineTold, Job: "id-plain", How: completed, ID: "id-plain.v4"}}
+	h.add("first", orderedShape, 2, 2.5)
+	h.add("second", orderedShape, 3, 3.5)
+	h.orders["first"].line, h.orders["second"].line = "line", "line"
+	h.add("parent", parentShape, 4, 4.5)
+	h.add("child", childShape, 5, 5.5)
+	h.orders["child"].after = "parent"
+	for i, key := range []string{"limited-1", "limited-2", "limited-3"} {
+		h.add(key, shapeNamed("limited"), 6, 7+float64(i))
+	}
+	h.add("limited-4", shapeNamed("limited"), 8, 9)
+	h.add("delayed", shapeNamed("delayed"), 6, 6.2)
+	for i := range 2 {
+		h.addTick(float64(10 * (i + 1)))
+	}
+	return h
+}
+
+func shapeNamed(name string) *shape {
+	for _, s := range shapes {
+		if s.name == name {
+			return s
+		}
+	}
+	panic(name)
+}
+
+// add has a job accepted a second and a half before its start, and done by the first worker.
+func (h *history) add(key string, s *shape, start, end float64) {
+	asked := at(start - 1.5).Add(-s.delay)
+	id := "id-" + key
+	h.orders[key] = &order{key: key, shape: s, id: id, asked: asked, accepted: asked.Add(time.Second)}
+	j := &job{JobID: id, Status: completed, Attempt: 1, Tags: []string{key}}
+	h.jobs[id] = j
+	h.attempt(id, 1, "w1", "completed")
+	h.runs[id] = []run{{1, key, at(start), at(end), howOK}}
+	h.stats[completed]++
+	h.records[id+".1"] = 1
+}
+
+func (h *history) attempt(id string, number int, worker, outcome string) {
+	h.jobs[id].Attempts = append(h.jobs[id].Attempts, struct {
+		Attempt   int
+		WorkerID  string
+		Outcome   string
+		ErrorCode string
+	}{number, worker, outcome, ""})
+	h.jobs[id].Attempt = number
+}
+
+func (h *history) addTick(seconds float64) {
+	name := schedules[0]
+	key := name
+	id := "id-tick-" + at(seconds).Format("05")
+	h.jobs[id] = &job{JobID: id, Status: completed, Tags: []string{key}, Attempt: 1}
+	h.jobs[id].Schedule = &struct {
+		Name string
+		At   time.Time
+	}{name, at(seconds)}
+	h.runs[id] = []run{{1, key, at(seconds), at(seconds + 0.1), howOK}}
+	h.ticks[name] = append(h.ticks[name], tick{At: at(seconds), Outcome: "fired", JobID: &id})
+	h.stats[completed]++
+}
+
+// again has a job run once more, on the second worker.
+func (h *history) again(key string, start, end float64) {
+	h.attempt("id-"+key, 2, "w2", "completed")
+	h.runs["id-"+key] = append(h.runs["id-"+key], run{2, key, at(start), at(end), howOK})
+}
+
+func TestAHistoryInWhichEverythingWasKeptHasNoViolation(t *testing.T) {
+	t.Parallel()
+	for _, found := range fabricated().check().violations {
+		t.Errorf("%+v", found)
+	}
+}
+
+func TestEachBrokenPromiseIsFound(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		rule  string
+		plant func(h *history)
+	}{
+		"an accepted job is not there": {"nothing lost", func(h *history) {
+			delete(h.jobs, "id-delayed")
+			delete(h.runs, "id-delayed")
+			h.stats[completed]--
+		}},
+		"a job has not ended": {"nothing lost", func(h *history) {
+			h.jobs["id-delayed"].Status = "RUNNING"
+			h.stats[completed]--
+		}},
+		"a job is there that nobody asked for": {"nothing unaccepted", func(h *history) { delete(h.orders, "delayed") }},
+		"something ran that is no job": {"nothing unaccepted", func(h *history) {
+			h.runs["id-stranger"] = []run{{1, "stranger", at(1), at(2), howOK}}
+		}},
+		"one key made two jobs": {"one job a key", func(h *history) {
+			twin := *h.jobs["id-plain"]
+			h.jobs["id-twin"], h.runs["id-twin"] = &twin, []run{{1, "plain", at(1), at(2), howOK}}
+			h.stats[completed]++
+		}},
+		"a job ended otherwise": {"ends", func(h *history) {
+			h.jobs["id-delayed"].Status = cancelled
+			h.stats[completed]--
+			h.stats[cancelled]++
+		}},
+		"a job failed with another code": {"ends", func(h *history) {
+			j := h.jobs["id-delayed"]
+			h.orders["delayed"].shape = badParent
+			j.Status, j.LastError = failed, &struct{ ErrorCode, Message string }{"WORKER.LOST", ""}
+			h.stats[completed]--
+			h.stats[failed]++
+		}},
+		"an attempt was started twice": {"no attempt twice", func(h *history) {
+			h.runs["id-plain"] = append(h.runs["id-plain"], run{1, "plain", at(2), at(3), howOK})
+		}},
+		"two attempts at once": {"no two attempts at once", func(h *history) { h.again("plain", 1.1, 1.5) }},
+		"a delayed job came early": {"not before its time", func(h *history) {
+			h.orders["delayed"].asked = at(5)
+		}},
+		"a start after a confirmed cancel": {"no start after a cancel", func(h *history) {
+			h.orders["plain"].cancelled = at(0.9)
+		}},
+		"completed and never done":     {"completed means done", func(h *history) { h.runs["id-plain"][0].how = howFailed }},
+		"out of order":                 {"order", func(h *history) { h.runs["id-second"][0].start = at(2.4) }},
+		"over the limit":               {"limit", func(h *history) { h.runs["id-limited-4"][0].start = at(6.9) }},
+		"before its dependency":        {"dependencies", func(h *history) { h.runs["id-child"][0].start = at(4.4) }},
+		"an end that was not told":     {"deliveries", func(h *history) { h.told = nil }},
+		"an end that was told wrongly": {"deliveries", func(h *history) { h.told[0].How = failed }},
+		"an end that nobody asked for": {"deliveries", func(h *history) { h.orders["plain"].told = false }},
+		"a tick that is missing":       {"ticks", func(h *history) { h.ticks[schedules[0]] = h.ticks[schedules[0]][1:] }},
+		"a tick that came twice": {"ticks", func(h *history) {
+			twin := *h.jobs["id-tick-10"]
+			h.jobs["id-twin"], h.runs["id-twin"] = &twin, h.runs["id-tick-10"]
+			h.stats[completed]++
+		}},
+		"a flood for one attempt": {"no floods", func(h *history) { h.records["id-plain.1"] = floodOfOne + 1 }},
+		"a flood over all": {"no floods", func(h *history) {
+			for i := range 2 * floodRoom {
+				h.records["id-plain."+at(float64(i)).String()] = 1
+			}
+		}},
+		"wrong statistics": {"statistics", func(h *history) { h.stats[completed]++ }},
+		"a panic":          {"no panics", func(h *history) { h.logs = []string{"gateway-1: panic"} }},
+		"an end by itself": {"processes live", func(h *history) { h.exits = []exit{{"cron-1", at(9), "exit status 1"}} }},
+		"a complaint":      {"recovery and answers", func(h *history) { h.late = []string{"too late"} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := fabricated()
+			c.plant(h)
+			v := h.check()
+			if len(v.violations) == 0 {
+				t.Fatal("nothing was found")
+			}
+			for _, found := range v.violations {
+				if found.rule != c.rule {
+					t.Errorf("found %+v, of another rule than %q", found, c.rule)
+				}
+			}
+		})
+	}
+}
+
+func TestWhatAFrozenOrCutOffWorkerDoesIsExcused(t *testing.T) {
+	t.Parallel()
+	for name, silence := range map[string]func(h *history){
+		"frozen": func(h *history) { h.frozen = []span{{"runjob-1", at(0.5), at(40)}} },
+		"cut off": func(h *history) {
+			h.faults = []*fault{{from: at(0.5), healed: at(40), cutOff: []string{"runjob-1"}}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := fabricated()
+			h.again("plain", 1.1, 1.5)
+			silence(h)
+			if v := h.check(); len(v.violations) > 0 || v.excused != 1 {
+				t.Errorf("%d excused, violations %+v", v.excused, v.violations)
+			}
+			h.frozen, h.faults = nil, nil
+			h.frozen = []span{{"runjob-3", at(0.5), at(40)}}
+			if v := h.check(); len(v.violations) == 0 {
+				t.Error("another worker's silence excused it")
+			}
+		})
+	}
+}
+
+func TestALongPauseOfEverythingWhileOneProcessIsFrozenIsFound(t *testing.T) {
+	t.Parallel()
+	ends := func(seconds ...float64) (lines []line) {
+		for _, s := range seconds {
+			lines = append(lines, line{What: lineEnd, At: at(s)})
+		}
+		return lines
+	}
+	for name, c := range map[string]struct {
+		lines []line
+		alone bool
+		want  int
+	}{
+		"it went on":                    {ends(0, 4, 9, 14, 20, 27), true, 0},
+		"nothing ended to the heal":     {ends(0, 1, 27), true, 1},
+		"two faults at a time may":      {ends(0, 1, 27), false, 0},
+		"what comes after is no matter": {ends(0, 9, 18, 26, 60), true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := &history{faults: []*fault{{from: at(0.5), healed: at(25), alone: c.alone}}}
+			if h.measureGaps(c.lines); len(h.late) != c.want {
+				t.Errorf("complaints: %v", h.late)
+			}
+		})
+	}
+}
+
+func TestARunDrawsEachKindBeforeAnyTwice(t *testing.T) {
+	t.Parallel()
+	h := &house{}
+	kinds := h.allKinds()
+	for seed := range uint64(50) {
+		rnd := rand.New(rand.NewPCG(seed, 0))
+		due, drawn := shuffled(rnd, kinds), map[string]int{}
+		doubled, lastBegan := 0, false
+		for len(due) > 0 {
+			var both []*kind
+			if both, due = draw(rnd, due); len(both) == 2 {
+				if doubled++; both[0].area == both[1].area {
+					t.Fatalf("%s and %s come together", both[0].name, both[1].name)
+				}
+			}
+			for _, k := range both {
+				drawn[k.name]++
+				lastBegan = lastBegan || k.last
+				if lastBegan && !k.last {
+					t.Fatalf("%s comes after one of those that come last", k.name)
+				}
+			}
+		}
+		if len(drawn) != len(kinds) || doubled == 0 {
+			t.Fatalf("seed %d: %d of %d kinds, %d times two", seed, len(drawn), len(kinds), doubled)
+		}
+		for name, n := range drawn {
+			if n != 1 {
+				t.Fatalf("seed %d: %s was drawn %d times", seed, name, n)
+			}
+		}
+	}
+}
+
+func TestALittleRunProvesNothing(t *testing.T) {
+	t.Parallel()
+	v := &verdict{}
+	fabricated().checkHappened(v, fitsAll, []*kind{{name: "never made"}})
+	for _, want := range []string{"at least", `"never made" was never made`, `no job of the shape "bulk"`} {
+		found := false
+		for _, f := range v.violations {
+			found = found || strings.Contains(f.text, want)
+		}
+		if !found {
+			t.Errorf("nothing says %q: %+v", want, v.violations)
+		}
+	}
+}

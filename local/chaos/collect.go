@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// drain waits until every job has ended, and every end was told.
+func (h *house) drain(ctx context.Context, l *load) error {
+	err := within(ctx, drainWithin, func(ctx context.Context) error {
+		for _, status := range []string{"SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING"} {
+			ids, err := h.list(ctx, l, url.Values{"status": {status}})
+			if err == nil && len(ids) > 0 {
+				err = fmt.Errorf("%d jobs are %s: %v", len(ids), status, ids[:min(len(ids), 5)])
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("not drained within %s: %w", drainWithin, err)
+	}
+	database := h.postgres.url("jobweaver_api")
+	return within(ctx, drainWithin, func(ctx context.Context) error {
+		open, err := texts(ctx, database, "select job_id || ' ' || coalesce(last_error, '') from deliveries where status = 'PENDING'")
+		if err == nil && len(open) > 0 {
+			err = fmt.Errorf("%d deliveries are open: %v", len(open), open[:min(len(open), 5)])
+		}
+		return err
+	})
+}
+
+func (h *house) list(ctx context.Context, l *load, filter url.Values) (ids []string, err error) {
+	filter.Set("limit", "200")
+	for {
+		jobs, next, _, err := l.gateways[0].List(ctx, filter)
+		if err != nil {
+			return nil, err
+		}
+		for _, j := range jobs {
+			ids = append(ids, j.JobID)
+		}
+		if next == "" {
+			return ids, nil
+		}
+		filter.Set("cursor", next)
+	}
+}
+
+// collect reads the witness's file, every job, the topics, the statistics and the logs.
+func (h *house) collect(ctx context.Context, c *chaos, l *load) (*history, error) {
+	hist := &history{
+		orders: map[string]*order{}, ticks: map[string][]tick{}, faults: c.faults, clocks: c.clocks,
+		frozen: h.diary.freezes(), exits: h.diary.ends(), logs: h.panics(), late: append(l.complaints, c.broken...),
+	}
+	for _, o := range l.all() {
+		hist.orders[o.key] = o
+	}
+	lines, err := readLines(h.path("witness.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	hist.hear(lines)
+	hist.measureGaps(lines)
+	if hist.jobs, err = h.jobs(ctx, l); err != nil {
+		return nil, err
+	}
+	for _, name := range schedules {
+		if hist.ticks[name], err = l.ticks(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	if err := h.countRecords(); err != nil {
+		return nil, err
+	}
+	hist.records = h.records
+	if hist.workers, err = h.workerIDs(); err != nil {
+		return nil, err
+	}
+	hist.stats, err = h.stats(ctx, l, hist)
+	return hist, err
+}
+
+func (h *house) jobs(ctx context.Context, l *load) (map[string]*job, error) {
+	ids, err := h.list(ctx, l, url.Values{})
+	if err != nil {
+		return nil, err
+	}
+	jobs := make([]*job, len(ids))
+	var reads errgroup.Group
+	reads.SetLimit(8)
+	for i, id := range ids {
+		reads.Go(func() error {
+			_, err := l.gateways[i%len(l.gateways)].Do(ctx, http.MethodGet, "/api/jobs/"+id, "", nil, &jobs[i])
+			return err
+		})
+	}
+	err = reads.Wait()
+	all := map[string]*job{}
+	for i, id := range ids {
+		all[id] = jobs[i]
+	}
+	return all, err
+}
+
+// stats waits until the statistics are as the list, or for half a minute: they are a little older.
+func (h *house) stats(ctx context.Context, l *load, hist *history) (map[string]int, error) {
+	var answer struct{ Jobs map[string]int }
+	err := within(ctx, 30*time.Second, func(ctx context.Context) error {
+		if _, err := l.gateways[0].Do(ctx, http.MethodGet, "/api/stats", "", nil, &answer); err != nil {
+			return err
+		}
+		v, same := &verdict{}, *hist
+		same.stats = answer.Jobs
+		if same.checkStats(v); len(v.violations) > 0 {
+			return errNotYet
+		}
+		return nil
+	})
+	if errors.Is(err, errNotYet) {
+		err = nil // the check says what differs
+	}
+	return answer.Jobs, err
+}
+
+var errNotYet = errors.New("the statistics differ from the list")
+
+// workerIDs reads in the workers' logs which process had which id.
+func (h *house) workerIDs() (map[string]string, error) {
+	of := map[string]string{}
+	for _, f := range h.copiesOf("runjob") {
+		file, err := os.Open(f.log)
+		if err != nil {
+			return nil, fmt.Errorf("read log of %s: %w", f.name, err)
+		}
+		scan := bufio.NewScanner(file)
+		scan.Buffer(nil, 1<<20)
+		for scan.Scan() {
+			var entry struct{ Msg, WorkerID string }
+			if strings.Contains(scan.Text(), "worker started") && json.Unmarshal(scan.Bytes(), &entry) == nil {
+				of[entry.WorkerID] = f.name
+			}
+		}
+		if err := errors.Join(scan.Err(), file.Close()); err != nil {
+			return nil, fmt.Errorf("read log of %s: %w", f.name, err)
+		}
+	}
+	return of, nil
+}
+
+// measureGaps finds, for each fault, the longest time without any end, and whether a freeze of one process was too long.
+func (h *history) measureGaps(lines []line) {
+	for _, f := range h.faults {
+		last := f.from
+		for _, l := range lines {
+			if l.What != lineEnd && l.What != lineCall || l.At.Before(f.from) {
+				continue
+			}
+			f.gap = max(f.gap, l.At.Sub(last))
+			if last = l.At; l.At.After(f.healed) {
+				break
+			}
+		}
+		if f.alone && f.gap > continuesWithin+machineRoom {
+			h.late = append(h.late, fmt.Sprintf("%s (%v): nothing ended for %s, the rest is to continue within %s",
+				f, f.what, seconds(f.gap), continuesWithin))
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// Faults of the functions' processes.
+var processFaults = []*kind{
+	{name: "kill a worker", area: areaProcesses, hold: 2 * time.Second, strike: killOne("runjob")},
+	{name: "kill a function", area: areaProcesses, hold: 2 * time.Second, strike: killOne("")},
+	{name: "kill both of a function", area: areaProcesses, hold: 3 * time.Second, strike: killBoth},
+	{name: "kill all workers", area: areaProcesses, hold: 3 * time.Second, strike: killWorkers},
+	{name: "kill every function", area: areaProcesses, hold: 2 * time.Second, strike: killAll},
+	{name: "freeze a worker beyond its lease", area: areaProcesses, hold: beyondLease, freezes: true, strike: freezeOne("runjob")},
+	{name: "freeze a function", area: areaProcesses, hold: 15 * time.Second, freezes: true, strike: freezeOne("")},
+	{name: "freeze dispatch", area: areaProcesses, hold: 15 * time.Second, freezes: true, strike: freezeOne("dispatch")},
+	{name: "freeze outcome", area: areaProcesses, hold: 15 * time.Second, freezes: true, strike: freezeOne("outcome")},
+	{name: "storm of SIGTERM", area: areaProcesses, strike: termStorm},
+	{name: "clock of a function ±1 h", area: areaProcesses, hold: 10 * time.Second, last: true, strike: stepFunction(time.Hour)},
+	{name: "clock of a function ±20 s", area: areaProcesses, hold: 10 * time.Second, strike: stepFunction(20 * time.Second)},
+}
+
+const (
+	areaProcesses = "processes"
+	areaPostgres  = "postgres"
+	areaKafka     = "kafka"
+	areaNetwork   = "network"
+)
+
+// beyondLease is a lease of 15 s and the silence after which a worker is judged, and something.
+const beyondLease = 26 * time.Second
+
+// anyFunction draws a process: of a function by name, or of any but the worker.
+func (c *chaos) anyFunction(of string) *function {
+	list := slices.Clone(c.house.functions)
+	list = slices.DeleteFunc(list, func(f *function) bool { return of != "" && f.of != of || of == "" && f.of == "runjob" })
+	return list[c.rnd.IntN(len(list))]
+}
+
+func killOne(of string) func(*chaos, *fault) (func() error, error) {
+	return func(c *chaos, f *fault) (func() error, error) {
+		p := c.anyFunction(of)
+		f.hits("%s", p.name)
+		return p.start, p.kill()
+	}
+}
+
+func killBoth(c *chaos, f *fault) (func() error, error) {
+	of := c.anyFunction("").of
+	f.hits("%s", of)
+	return c.killMany(c.house.copiesOf(of))
+}
+
+func killWorkers(c *chaos, _ *fault) (func() error, error) {
+	return c.killMany(c.house.copiesOf("runjob"))
+}
+
+func killAll(c *chaos, _ *fault) (func() error, error) { return c.killMany(c.house.functions) }
+
+func (c *chaos) killMany(list []*function) (heal func() error, err error) {
+	var starts, kills []func() error
+	for _, p := range list {
+		starts, kills = append(starts, p.start), append(kills, p.kill)
+	}
+	return healAll(starts...), healAll(kills...)()
+}
+
+func freezeOne(of string) func(*chaos, *fault) (func() error, error) {
+	return func(c *chaos, f *fault) (func() error, error) {
+		p := c.anyFunction(of)
+		f.hits("%s", p.name)
+		return p.freeze()
+	}
+}
+
+// termStorm restarts every function as a new version would be rolled out, but several at a time.
+func termStorm(c *chaos, _ *fault) (func() error, error) {
+	const together = 6
+	list := slices.Clone(c.house.functions)
+	c.rnd.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	for part := range slices.Chunk(list, together) {
+		errs := make([]error, len(part))
+		var stops sync.WaitGroup
+		for i, p := range part {
+			stops.Go(func() { errs[i] = healAll(p.stop, p.start)() })
+		}
+		stops.Wait()
+		for _, err := range errs {
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return nil, nil
+}
+
+// stepFunction steps the wall clock of one process, forward or back, and back again.
+func stepFunction(by time.Duration) func(*chaos, *fault) (func() error, error) {
+	return func(c *chaos, f *fault) (func() error, error) {
+		p, by := c.anyFunction(""), by
+		if c.rnd.IntN(2) == 0 {
+			by = -by
+		}
+		if c.rnd.IntN(4) == 0 {
+			p = c.anyFunction("runjob")
+		}
+		f.hits("%s by %s", p.name, by)
+		from := time.Now()
+		return func() error {
+			c.clocks = append(c.clocks, span{p.name, from, time.Now()})
+			return p.clock.Step(0)
+		}, p.clock.Step(by)
+	}
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// history is all that is known when everything has ended. The checks look at nothing else.
+type history struct {
+	orders map[string]*order // by key
+	jobs   map[string]*job   // by id, as the API shows them
+	runs   map[string][]run  // by job id, in the order of their starts: what the witness saw
+	calls  map[string]int    // of SIMULATION jobs, by key
+	told   []line
+	faults []*fault
+	ticks  map[string][]tick // by schedule
+	from   time.Time         // when the schedules were there
+	until  time.Time         // when they were stopped
+	clocks []span            // when a database's or cron's clock was off: ticks may lie in the future
+
+	workers map[string]string // by worker id: the process
+	frozen  []span
+	exits   []exit
+	records map[string]int // events on the run-job topics, by id
+	stats   map[string]int // jobs by status, as the statistics have them
+	drained time.Duration
+	logs    []string // panics
+	late    []string // complaints of the load, and recoveries that took too long
+}
+
+// job is what the API shows.
+type job struct {
+	JobID     string
+	JobType   string
+	Status    string
+	Attempt   int
+	Tags      []string
+	CreatedAt time.Time
+	RunAt     *time.Time
+	LastError *struct{ ErrorCode, Message string }
+	Schedule  *struct {
+		Name string
+		At   time.Time
+	}
+	Attempts []struct {
+		Attempt   int
+		WorkerID  string
+		Outcome   string
+		ErrorCode string
+	}
+	History []struct {
+		At       time.Time
+		From, To string
+		Attempt  int
+		By       string
+	}
+}
+
+func (j *job) terminal() bool {
+	return slices.Contains([]string{completed, failed, cancelled}, j.Status)
+}
+
+func (j *job) key() string {
+	if len(j.Tags) == 0 {
+		return ""
+	}
+	return j.Tags[0]
+}
+
+func (j *job) lost() (n int) {
+	for _, a := range j.Attempts {
+		if a.Outcome == "lost" {
+			n++
+		}
+	}
+	return n
+}
+
+// workerOf is the worker that had an attempt; empty: the API knows of none.
+func (j *job) workerOf(attempt int) string {
+	for _, a := range j.Attempts {
+		if a.Attempt == attempt {
+			return a.WorkerID
+		}
+	}
+	return ""
+}
+
+// run is an attempt as the witness saw it.
+type run struct {
+	attempt    int
+	key        string
+	start, end time.Time // zero end: none was seen
+	how        string
+}
+
+// violation is a promise that was broken.
+type violation struct {
+	rule string
+	job  string // empty: about none
+	text string
+}
+
+// verdict collects violations, and what the documentation allows.
+type verdict struct {
+	violations []violation
+	excused    int // overlaps and late starts of workers that were frozen or cut off
+	doubled    int // starts of an attempt that had been started before
+	lost       int // accepted jobs that are not there or have not ended
+	workerLost int // jobs FAILED because they had lost too many workers
+}
+
+func (v *verdict) find(rule, job, format string, args ...any) {
+	v.violations = append(v.violations, violation{rule, job, fmt.Sprintf(format, args...)})
+}
+
+// hear takes the witness's lines.
+func (h *history) hear(lines []line) {
+	h.runs, h.calls = map[string][]run{}, map[string]int{}
+	for _, l := range lines {
+		switch l.What {
+		case lineStart:
+			h.runs[l.Job] = append(h.runs[l.Job], run{attempt: l.Attempt, key: l.Key, start: l.At})
+		case lineEnd:
+			runs := h.runs[l.Job]
+			for i := range runs {
+				if runs[i].attempt == l.Attempt && runs[i].end.IsZero() {
+					runs[i].end, runs[i].how = l.At, l.How
+					break
+				}
+			}
+		case lineCall:
+			h.calls[l.Key]++
+		case lineTold:
+			h.told = append(h.told, l)
+		}
+	}
+}
+
+// silenced says whether the worker that had an attempt was frozen or cut off at any moment between two: then it may work
+// on beside the next attempt. docs/functions.md says how its outcome is fenced.
+func (h *history) silenced(job string, attempt int, from, to time.Time) bool {
+	worker := ""
+	if j := h.jobs[job]; j != nil {
+		worker = h.workers[j.workerOf(attempt)]
+	}
+	overlaps := func(s span) bool {
+		return (worker == "" || s.what == worker) && s.from.Before(to) && s.to.After(from)
+	}
+	if slices.ContainsFunc(h.frozen, overlaps) {
+		return true
+	}
+	return slices.ContainsFunc(h.faults, func(f *fault) bool {
+		return slices.ContainsFunc(f.cutOff, func(name string) bool { return overlaps(span{name, f.from, f.healed}) })
+	})
+}
+
+// during says whether a fault was on at any moment between two.
+func (h *history) during(from, to time.Time) bool {
+	return slices.ContainsFunc(h.faults, func(f *fault) bool { return f.from.Before(to) && f.healed.After(from) })
+}

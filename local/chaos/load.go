@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/jobweaver/jobweaver/local/client"
+)
+
+// order is a job that was asked for, and what is known of the answer.
+type order struct {
+	key   string
+	shape *shape
+	body  json.RawMessage
+	told  bool
+	line  string // its orderingKey
+	after string // the key of the job that it comes after
+
+	mu        sync.Mutex
+	id        string // empty: nobody has said that it was accepted, and it may have been
+	asked     time.Time
+	accepted  time.Time
+	cancelled time.Time // when the API was first seen to show CANCELLED
+}
+
+// load submits jobs by both gateways, each until it is answered.
+type load struct {
+	house    *house
+	gateways []*client.Client
+	seed     uint64
+	follow   context.Context // ends the tries of what has not been answered, after the faults
+
+	mu         sync.Mutex
+	orders     []*order
+	number     int
+	complaints []string
+	unanswered int // requests without an answer, or with a 503
+	bulks      int
+
+	submitting, following sync.WaitGroup
+}
+
+const patience = 5 * time.Second // with one request
+
+func newLoad(follow context.Context, h *house, seed uint64) *load {
+	l := &load{house: h, seed: seed, follow: follow}
+	for _, base := range h.gateways {
+		l.gateways = append(l.gateways, client.New(base, ""))
+	}
+	return l
+}
+
+// run submits in every way until ctx ends, about sixteen jobs a second.
+func (l *load) run(ctx context.Context) {
+	for range 3 {
+		l.every(ctx, 400*time.Millisecond, l.submitOne)
+	}
+	l.every(ctx, 3*time.Second, l.submitBatch)
+	l.every(ctx, 1500*time.Millisecond, l.submitPair)
+	l.every(ctx, 8*time.Second, l.submitBulk)
+	for line := range 4 {
+		l.every(ctx, time.Second, l.submitInOrder(fmt.Sprintf("line-%d", line)))
+	}
+}
+
+// every has one of a kind submitted again and again, with chance of its own.
+func (l *load) every(ctx context.Context, pace time.Duration, submit func(*rand.Rand)) {
+	l.mu.Lock()
+	l.number++
+	rnd := rand.New(rand.NewPCG(l.seed, uint64(l.number)))
+	l.mu.Unlock()
+	l.submitting.Go(func() {
+		for pause(ctx, pace/2+time.Duration(rnd.Int64N(int64(pace)))) {
+			submit(rnd)
+		}
+	})
+}
+
+func (l *load) newOrder(rnd *rand.Rand, s *shape, tags []string, more ...any) *order {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.number++
+	o := &order{key: fmt.Sprintf("k%d", l.number), shape: s, told: s.told && rnd.IntN(3) == 0, asked: time.Now()}
+	o.body = s.body(rnd, o.key, l.house.witness.address, o.told, tags, more...)
+	l.orders = append(l.orders, o)
+	return o
+}
+
+func (l *load) submitOne(rnd *rand.Rand) { l.submit(l.newOrder(rnd, anyOf(shapes, rnd), nil)) }
+
+func (l *load) submit(o *order) {
+	var answer client.Accepted
+	l.post("/api/jobs", o.body, &answer)
+	l.accept(o, answer.JobID)
+}
+
+func (l *load) submitBatch(rnd *rand.Rand) {
+	var list []*order
+	for range 4 + rnd.IntN(8) {
+		list = append(list, l.newOrder(rnd, batchShape, nil))
+	}
+	l.submitAll(list)
+}
+
+func (l *load) submitAll(list []*order) {
+	var bodies []json.RawMessage
+	for _, o := range list {
+		bodies = append(bodies, o.body)
+	}
+	body, err := json.Marshal(map[string]any{"jobs": bodies})
+	if err != nil {
+		panic(err) // it is JSON
+	}
+	var answer struct {
+		Results []struct {
+			Status int
+			JobID  string
+			Error  json.RawMessage
+		}
+	}
+	if !l.post("/api/jobs/batch", body, &answer) {
+		return
+	}
+	for i, r := range answer.Results {
+		if r.Status != http.StatusAccepted && r.Status != http.StatusOK {
+			l.complain("job %s of a batch is answered %d %s", list[i].key, r.Status, r.Error)
+		}
+		l.accept(list[i], r.JobID)
+	}
+}
+
+// submitPair submits a job and one that comes after it. Some of the former fail.
+func (l *load) submitPair(rnd *rand.Rand) {
+	parent, child := parentShape, childShape
+	if rnd.IntN(4) == 0 {
+		parent, child = badParent, orphanShape
+	}
+	first := l.newOrder(rnd, parent, nil)
+	l.submit(first)
+	if first.id == "" {
+		return
+	}
+	second := l.newOrder(rnd, child, nil, "after", []string{first.id})
+	second.after = first.key
+	l.submit(second)
+}
+
+func (l *load) submitInOrder(line string) func(*rand.Rand) {
+	return func(rnd *rand.Rand) {
+		o := l.newOrder(rnd, orderedShape, nil, "orderingKey", line)
+		o.line = line
+		l.submit(o)
+	}
+}
+
+// submitBulk submits some jobs for tomorrow and cancels all of them by one operation.
+func (l *load) submitBulk(rnd *rand.Rand) {
+	l.mu.Lock()
+	l.bulks++
+	tag := fmt.Sprintf("bulk-%d", l.bulks)
+	l.mu.Unlock()
+	var list []*order
+	for range 10 {
+		list = append(list, l.newOrder(rnd, bulkShape, []string{tag}))
+	}
+	l.submitAll(list)
+	body := fmt.Appendf(nil, `{"command": "cancel", "filter": {"tag": %q}, "idempotencyKey": %q}`, tag, tag)
+	l.post("/api/operations", body, nil)
+}
+
+// post repeats a request by one gateway after the other until it is answered; false: it never was.
+func (l *load) post(path string, body []byte, out any) bool {
+	return l.do(http.MethodPost, path, body, out)
+}
+
+func (l *load) do(method, path string, body []byte, out any) bool {
+	for n := rand.IntN(len(l.gateways)); ; n++ {
+		ctx, cancel := context.WithTimeout(l.follow, patience)
+		_, err := l.gateways[n%len(l.gateways)].Do(ctx, method, path, "application/json", body, out)
+		cancel()
+		var answer *client.Error
+		switch {
+		case err == nil:
+			return true
+		case errors.As(err, &answer) && answer.Status != http.StatusServiceUnavailable && answer.Status != http.StatusTooManyRequests:
+			if answer.Status != http.StatusConflict {
+				l.complain("%s %s: %v", method, path, err)
+			}
+			return false
+		}
+		l.mu.Lock()
+		l.unanswered++
+		l.mu.Unlock()
+		if !pause(l.follow, 200*time.Millisecond) {
+			return false
+		}
+	}
+}
+
+func (l *load) complain(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.complaints = append(l.complaints, fmt.Sprintf(format, args...))
+}
+
+// accept notes under which id a job was accepted.
+func (l *load) accept(o *order, id string) {
+	if id == "" {
+		return
+	}
+	o.mu.Lock()
+	o.id, o.accepted = id, time.Now()
+	o.mu.Unlock()
+	if o.shape.cancel {
+		l.following.Go(func() { l.cancel(o) })
+	}
+}
+
+// cancel cancels a job within three seconds, and watches until it has ended.
+func (l *load) cancel(o *order) {
+	pause(l.follow, rand.N(3*time.Second))
+	if !l.post("/api/jobs/"+o.id+"/cancel", nil, nil) {
+		return // it has ended
+	}
+	for {
+		var job struct{ Status string }
+		asked := l.do(http.MethodGet, "/api/jobs/"+o.id, nil, &job)
+		if asked && job.Status == cancelled {
+			o.mu.Lock()
+			o.cancelled = time.Now()
+			o.mu.Unlock()
+		}
+		if !asked || job.Status == cancelled || job.Status == completed || !pause(l.follow, 300*time.Millisecond) {
+			return
+		}
+	}
+}
+
+// all is every order until now.
+func (l *load) all() []*order {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]*order(nil), l.orders...)
+}
+
+// late are the brisk jobs that were accepted before an instant and whose work is not done.
+func (l *load) late(before time.Time) (keys []string) {
+	for _, o := range l.all() {
+		o.mu.Lock()
+		counts := o.shape.brisk && !o.accepted.IsZero() && o.accepted.Before(before)
+		o.mu.Unlock()
+		if !counts {
+			continue
+		}
+		if _, done := l.house.witness.doneAt(o.key); !done {
+			keys = append(keys, o.key)
+		}
+	}
+	return keys
+}

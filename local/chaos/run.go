@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	warmUp      = 5 * time.Second
+	drainWithin = 3 * time.Minute
+	// fitsAll is how long a run has to be to have time for every kind of fault.
+	fitsAll = 8 * time.Minute
+	// leastJobs is how many jobs a second a run has to accept at least, on average.
+	leastJobs = 4
+)
+
+// runOnce makes one run, and says whether every promise was kept.
+func runOnce(ctx context.Context, cfg config) (good bool, err error) {
+	say(fmt.Sprintf("seed %d, again with CHAOS_SEED=%d; building the functions", cfg.seed, cfg.seed))
+	bin, err := os.MkdirTemp("", "jobweaver-chaos-bin-")
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = os.RemoveAll(bin) }()
+	names, err := build(bin)
+	if err != nil {
+		return false, err
+	}
+	began := time.Now()
+	h, err := open(ctx, bin, names, say)
+	if h != nil {
+		defer func() {
+			if err = errors.Join(err, h.close()); good && !cfg.keep {
+				_ = os.RemoveAll(h.dir)
+			} else {
+				say("logs, the witness's file and the evidence are in " + h.dir)
+			}
+		}()
+	}
+	if err != nil {
+		return false, err
+	}
+	say(fmt.Sprintf("%d processes are ready after %s", len(h.functions)+brokers+2, seconds(time.Since(began))))
+	kinds := chosen(h.allKinds(), cfg.only)
+	hist, c, l, err := h.livethrough(ctx, cfg, kinds)
+	if err != nil {
+		return false, err
+	}
+	v := hist.check()
+	hist.checkHappened(v, cfg.span, kinds)
+	report := h.report(cfg, hist, v, c, l)
+	if err := h.keepEvidence(report, hist, v); err != nil {
+		return false, err
+	}
+	fmt.Println(report)
+	return len(v.violations) == 0, nil
+}
+
+// livethrough submits jobs, makes faults, heals, waits until everything has ended, and collects what is known.
+func (h *house) livethrough(ctx context.Context, cfg config, kinds []*kind) (*history, *chaos, *load, error) {
+	follow, unfollow := context.WithCancel(ctx)
+	defer unfollow()
+	l := newLoad(follow, h, cfg.seed)
+	c := &chaos{house: h, load: l, rnd: rand.New(rand.NewPCG(cfg.seed, 0)), ctx: ctx}
+	l.setLimit()
+	from := time.Now()
+	l.startSchedules()
+	submitting, stop := context.WithCancel(ctx)
+	defer stop()
+	l.run(submitting)
+	pause(ctx, warmUp)
+	faulty, calm := context.WithTimeout(ctx, cfg.span)
+	defer calm()
+	c.run(faulty, kinds)
+	if ctx.Err() != nil {
+		return nil, nil, nil, ctx.Err()
+	}
+	say("the last fault has healed; waiting until all jobs have ended")
+	healed := time.Now()
+	if err := errors.Join(h.postgres.awaitAll(ctx), h.awaitReady(ctx, h.functions...)); err != nil {
+		c.breaks("after the last fault: %v", err)
+	}
+	pause(ctx, tickEvery) // the schedules make up for what they have missed
+	stop()
+	until := time.Now()
+	l.stopSchedules()
+	waited(&l.submitting, drainWithin)
+	if err := h.drain(ctx, l); err != nil {
+		c.breaks("%v", err)
+	}
+	drained := time.Since(healed)
+	if !waited(&l.following, drainWithin) {
+		c.breaks("cancelled jobs have not ended")
+	}
+	hist, err := h.collect(ctx, c, l)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	hist.from, hist.until, hist.drained = from, until, drained
+	return hist, c, l, nil
+}
+
+// waited waits for all of a group; false: it took too long.
+func waited(group *sync.WaitGroup, d time.Duration) bool {
+	done := make(chan struct{})
+	go func() {
+		group.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return true
+	case <-time.After(d):
+		return false
+	}
+}
+
+// checkHappened: a run in which little happened proves nothing.
+func (h *history) checkHappened(v *verdict, span time.Duration, kinds []*kind) {
+	accepted := 0
+	for _, o := range h.orders {
+		if o.id != "" {
+			accepted++
+		}
+	}
+	if least := int(leastJobs * span.Seconds()); accepted < least {
+		v.find("enough happened", "", "%d jobs were accepted, at least %d are wanted", accepted, least)
+	}
+	made := map[string]bool{}
+	for _, f := range h.faults {
+		for _, name := range f.kinds {
+			made[name] = true
+		}
+	}
+	for _, k := range kinds {
+		if !made[k.name] && span >= fitsAll {
+			v.find("enough happened", "", "%q was never made", k.name)
+		}
+	}
+	seen := map[string]int{}
+	for id, j := range h.jobs {
+		if o := h.orders[j.key()]; o != nil && (len(h.runs[id]) > 0 || o.shape.unseen || o.shape.mayNever) {
+			seen[o.shape.name]++
+		}
+	}
+	for _, s := range slices.Concat(shapes, []*shape{
+		batchShape, orderedShape, parentShape, badParent, childShape, orphanShape, bulkShape,
+	}) {
+		if seen[s.name] == 0 {
+			v.find("enough happened", "", "no job of the shape %q was done", s.name)
+		}
+	}
+}
+
+// keepEvidence writes the report, and what the logs say of the jobs concerned.
+func (h *house) keepEvidence(report string, hist *history, v *verdict) error {
+	const most = 20
+	var text strings.Builder
+	text.WriteString(report)
+	told := map[string]bool{}
+	for _, found := range v.violations {
+		if found.job == "" || told[found.job] || len(told) == most {
+			continue
+		}
+		told[found.job] = true
+		fmt.Fprintf(&text, "\n## %s\n", found.job)
+		if j := hist.jobs[found.job]; j != nil {
+			fmt.Fprintf(&text, "%+v\n", *j)
+		}
+		for _, r := range hist.runs[found.job] {
+			fmt.Fprintf(&text, "witness: attempt %d from %s to %s %s\n", r.attempt, clockTime(r.start), clockTime(r.end), r.how)
+		}
+		for _, line := range h.grep(found.job, 40) {
+			text.WriteString(line + "\n")
+		}
+	}
+	return os.WriteFile(h.path("evidence.md"), []byte(text.String()), 0o600)
+}
+
+// grep gives lines of all logs that hold a text.
+func (h *house) grep(text string, most int) (lines []string) {
+	for _, name := range h.logs() {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(content)) {
+			if len(lines) < most && strings.Contains(line, text) {
+				lines = append(lines, filepath.Base(name)+": "+strings.TrimSpace(line))
+			}
+		}
+	}
+	return lines
+}
+
+func (h *house) logs() []string {
+	names, _ := filepath.Glob(h.path("*.log"))
+	return names
+}
+
+// panics gives what Go prints when a process goes wrong.
+func (h *house) panics() (found []string) {
+	for _, name := range h.logs() {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		for _, sign := range []string{"\npanic: ", "\nfatal error: ", "\nWARNING: DATA RACE"} {
+			if _, after, is := strings.Cut(string(text), sign); is {
+				found = append(found, fmt.Sprintf("%s: %s%.2000s", filepath.Base(name), sign[1:], after))
+			}
+		}
+	}
+	return found
+}
+
+// sortedKeys are those of a map, in their order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"time"
+)
+
+// shape is a sort of job: what is asked for, and how it may end.
+type shape struct {
+	name     string
+	weight   int  // how often it is submitted by itself; 0: only in the way of its own
+	brisk    bool // it is done at once unless something is away: its ends tell of the recovery
+	request  func(rnd *rand.Rand, key, witness string) map[string]any
+	ends     []string // the statuses in which it may end
+	code     string   // of one that is FAILED
+	cancel   bool     // it is cancelled soon after it was accepted
+	told     bool     // some of them have their ends told
+	unseen   bool     // its work names no attempt: the witness sees calls only
+	delay    time.Duration
+	mayNever bool // it may end without having started
+}
+
+const (
+	completed = "COMPLETED"
+	failed    = "FAILED"
+	cancelled = "CANCELLED"
+)
+
+const (
+	limitedQueue = "limited"
+	limit        = 3 // how many of its jobs may run at once
+	tomorrow     = 24 * time.Hour
+)
+
+var shapes = []*shape{
+	{name: "plain", weight: 30, brisk: true, told: true, request: works(0, 300), ends: one(completed)},
+	{name: "retrying", weight: 8, request: works(0, 100, "failAttempts", 2), ends: one(completed)},
+	{name: "failing", weight: 3, told: true, request: works(0, 100, "failAttempts", 1000), ends: one(failed), code: failedCode},
+	{name: "delayed", weight: 8, request: works(0, 100), delay: 3 * time.Second, ends: one(completed)},
+	{name: "limited", weight: 8, request: works(100, 400, "queue", limitedQueue), ends: one(completed)},
+	{name: "external", weight: 6, told: true, request: external, ends: one(completed)},
+	{name: "simulation", weight: 4, unseen: true, request: simulation, ends: one(completed)},
+	{
+		name: "cancelled midway", weight: 5, request: works(4000, 8000), cancel: true, mayNever: true,
+		ends: []string{completed, cancelled},
+	},
+	{
+		name: "cancelled before its time", weight: 3, request: works(0, 0), delay: tomorrow, cancel: true, mayNever: true,
+		ends: one(cancelled),
+	},
+}
+
+// The shapes of those that are submitted in ways of their own.
+var (
+	batchShape   = &shape{name: "batch", brisk: true, told: true, request: works(0, 200), ends: one(completed)}
+	orderedShape = &shape{name: "ordered", request: works(0, 100), ends: one(completed)}
+	parentShape  = &shape{name: "parent", request: works(0, 500), ends: one(completed)}
+	badParent    = &shape{name: "failing parent", request: works(0, 500, "failAttempts", 1000, "maxRetryCount", 0), ends: one(failed), code: failedCode}
+	childShape   = &shape{name: "dependent", request: works(0, 100), ends: one(completed)}
+	orphanShape  = &shape{name: "dependent on a failure", request: works(0, 100), ends: one(cancelled), mayNever: true}
+	bulkShape    = &shape{name: "bulk", request: works(0, 0), delay: tomorrow, ends: one(cancelled), mayNever: true}
+)
+
+func one(status string) []string { return []string{status} }
+
+// works is a FUNCTION job that takes from so many to so many milliseconds. more are pairs: of the task, or of the request.
+func works(from, to int, more ...any) func(*rand.Rand, string, string) map[string]any {
+	return func(rnd *rand.Rand, key, witness string) map[string]any {
+		t := task{Key: key, MS: from + rnd.IntN(to-from+1)}
+		request := retries(30, 200)
+		for i := 0; i < len(more); i += 2 {
+			if more[i] == "failAttempts" {
+				t.FailAttempts = more[i+1].(int)
+				if t.FailAttempts >= 1000 {
+					request = retries(1, 200)
+				}
+				continue
+			}
+			request[more[i].(string)] = more[i+1]
+		}
+		request["jobType"], request["payload"] = "FUNCTION", map[string]any{"url": witness + "/work", "data": t}
+		return request
+	}
+}
+
+func external(rnd *rand.Rand, key, witness string) map[string]any {
+	request := retries(30, 500)
+	t := task{Key: key, MS: 200 + rnd.IntN(1500)}
+	request["jobType"] = "EXTERNAL"
+	request["payload"] = map[string]any{"url": witness + "/outside", "data": t, "callbackTimeoutMs": 60_000}
+	return request
+}
+
+func simulation(_ *rand.Rand, key, witness string) map[string]any {
+	request := retries(30, 200)
+	request["jobType"] = "SIMULATION"
+	request["payload"] = map[string]any{"steps": []any{
+		map[string]any{"type": "LOG", "message": "hello"},
+		map[string]any{"type": "HTTP_CALL", "url": witness + "/call/" + key},
+	}}
+	return request
+}
+
+func retries(n, delayMs int) map[string]any {
+	return map[string]any{"maxRetryCount": n, "retryPolicy": map[string]any{"type": "fixed", "delayMs": delayMs}}
+}
+
+// body is a JobRequest, which can be submitted again by its key. more are pairs of it.
+func (s *shape) body(rnd *rand.Rand, key, witness string, told bool, tags []string, more ...any) json.RawMessage {
+	request := s.request(rnd, key, witness)
+	request["idempotencyKey"], request["tags"] = key, append([]string{key}, tags...)
+	if s.delay > 0 {
+		request["delayMs"] = s.delay.Milliseconds()
+	}
+	if told {
+		request["callbackUrl"] = witness + "/told"
+	}
+	for i := 0; i < len(more); i += 2 {
+		request[more[i].(string)] = more[i+1]
+	}
+	text, err := json.Marshal(request)
+	if err != nil {
+		panic(err) // maps of texts and numbers
+	}
+	return text
+}
+
+// anyOf draws a shape by its weight.
+func anyOf(list []*shape, rnd *rand.Rand) *shape {
+	total := 0
+	for _, s := range list {
+		total += s.weight
+	}
+	n := rnd.IntN(total)
+	for _, s := range list {
+		if n -= s.weight; n < 0 {
+			return s
+		}
+	}
+	panic("weights do not add up")
+}

@@ -1,0 +1,281 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// witness does the work of the jobs, over HTTP, and writes down when each attempt began and ended. It is no part of
+// JobWeaver and is never hit by a fault: the verdict is judged by its file.
+type witness struct {
+	server  *http.Server
+	address string
+	file    *os.File
+	stopped context.Context
+	stop    context.CancelFunc
+	calling sync.WaitGroup
+
+	mu    sync.Mutex
+	done  map[string]time.Time // by key: when its work was done for good
+	last  time.Time            // of the ends
+	heard chan struct{}        // closed at each end
+}
+
+// line is one of the file.
+type line struct {
+	At      time.Time `json:"at"`
+	What    string    `json:"what"`
+	Job     string    `json:"job,omitempty"`
+	Attempt int       `json:"attempt,omitempty"`
+	Key     string    `json:"key,omitempty"`
+	How     string    `json:"how,omitempty"`
+	ID      string    `json:"id,omitempty"`
+}
+
+// What the witness writes down.
+const (
+	lineStart = "start"
+	lineEnd   = "end"
+	lineCall  = "call" // of a SIMULATION job's HTTP_CALL, which names only its key
+	lineTold  = "told" // of a job's end, by its callbackUrl
+)
+
+// How an attempt ended for the witness.
+const (
+	howOK      = "ok"
+	howFailed  = "failed"
+	howCut     = "cut"     // the worker went away
+	howRefused = "refused" // its callback came too late
+)
+
+const (
+	webhookSecret  = "whsec_Y2hhb3Mtd2ViaG9va3MtY2hhb3Mtd2ViaG9va3MtY2hhb3M="
+	callbackSecret = "whsec_Y2hhb3MtY2FsbGJhY2tzLWNoYW9zLWNhbGxiYWNrcy1jaGE="
+)
+
+func newWitness(path string) (*witness, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open witness file: %w", err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("start witness: %w", err)
+	}
+	w := &witness{address: "http://" + l.Addr().String(), file: file, done: map[string]time.Time{}, heard: make(chan struct{})}
+	w.stopped, w.stop = context.WithCancel(context.Background())
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /work", w.work)
+	mux.HandleFunc("POST /outside", w.outside)
+	mux.HandleFunc("GET /call/{key}", w.call)
+	mux.HandleFunc("POST /told", w.told)
+	w.server = &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	go func() { _ = w.server.Serve(l) }()
+	return w, nil
+}
+
+// settings are those of the functions that call it, or are called back by it.
+func (w *witness) settings(gateway string) []string {
+	return []string{
+		"OUTBOUND_ALLOW=127.0.0.0/8", "WEBHOOK_SECRETS=" + webhookSecret, "CALLBACK_SECRETS=" + callbackSecret,
+		"CALLBACK_URL=" + gateway + "/api/jobs/callback",
+	}
+}
+
+func (w *witness) close() error {
+	w.stop()
+	w.calling.Wait()
+	return errors.Join(w.server.Close(), w.file.Close())
+}
+
+// write appends a line, with one write so that lines never mix.
+func (w *witness) write(l line) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l.At = time.Now()
+	text, err := json.Marshal(l)
+	if err != nil {
+		panic(err) // texts and numbers
+	}
+	if _, err := w.file.Write(append(text, '\n')); err != nil {
+		panic(fmt.Sprintf("the witness cannot write: %v", err))
+	}
+	if l.What != lineEnd && l.What != lineCall {
+		return
+	}
+	w.last = l.At
+	close(w.heard)
+	w.heard = make(chan struct{})
+	if l.How == howOK || l.What == lineCall {
+		w.done[l.Key] = l.At
+	}
+}
+
+// task is the data of a job: what the witness is to do.
+type task struct {
+	Key          string `json:"key"`
+	MS           int    `json:"ms"`
+	FailAttempts int    `json:"failAttempts,omitempty"`
+}
+
+// work is a FUNCTION job's.
+func (w *witness) work(rw http.ResponseWriter, r *http.Request) {
+	var t task
+	if json.NewDecoder(r.Body).Decode(&t) != nil {
+		return // its sender died
+	}
+	attempt, _ := strconv.Atoi(r.Header.Get("Ce-Attempt"))
+	l := line{What: lineStart, Job: r.Header.Get("Ce-Jobid"), Attempt: attempt, Key: t.Key}
+	w.write(l)
+	l.What, l.How = lineEnd, howOK
+	switch {
+	case !pause(r.Context(), time.Duration(t.MS)*time.Millisecond):
+		l.How = howCut
+	case attempt <= t.FailAttempts:
+		l.How = howFailed
+	}
+	w.write(l)
+	rw.Header().Set("Content-Type", "application/json")
+	if l.How == howFailed {
+		rw.WriteHeader(http.StatusInternalServerError)
+		_, _ = fmt.Fprintf(rw, `{"errorCode": %q, "message": "as it was asked to"}`, failedCode)
+		return
+	}
+	_, _ = fmt.Fprintf(rw, `{"attempt": %d}`, attempt)
+}
+
+const failedCode = "CHAOS.FAILED"
+
+// call is a step of a SIMULATION job.
+func (w *witness) call(_ http.ResponseWriter, r *http.Request) {
+	w.write(line{What: lineCall, Key: r.PathValue("key")})
+}
+
+// told is a delivery of a job's end.
+func (w *witness) told(_ http.ResponseWriter, r *http.Request) {
+	var job struct {
+		JobID   string `json:"jobId"`
+		Status  string `json:"status"`
+		Attempt int    `json:"attempt"`
+	}
+	if json.NewDecoder(r.Body).Decode(&job) != nil {
+		return
+	}
+	w.write(line{What: lineTold, Job: job.JobID, Attempt: job.Attempt, How: job.Status, ID: r.Header.Get("Webhook-Id")})
+}
+
+// handed is an EXTERNAL job's request.
+type handed struct {
+	JobID    string `json:"jobId"`
+	Attempt  int    `json:"attempt"`
+	Data     task   `json:"data"`
+	Callback struct {
+		URL    string `json:"url"`
+		Secret string `json:"secret"`
+	} `json:"callback"`
+}
+
+// outside is handed an EXTERNAL job, and calls back when it is done.
+func (w *witness) outside(_ http.ResponseWriter, r *http.Request) {
+	var job handed
+	if json.NewDecoder(r.Body).Decode(&job) != nil {
+		return
+	}
+	l := line{What: lineStart, Job: job.JobID, Attempt: job.Attempt, Key: job.Data.Key}
+	w.write(l)
+	w.calling.Go(func() {
+		if !pause(w.stopped, time.Duration(job.Data.MS)*time.Millisecond) {
+			return
+		}
+		l.What, l.How = lineEnd, w.callBack(job)
+		w.write(l)
+	})
+}
+
+// callBack repeats the callback until it is taken or refused.
+func (w *witness) callBack(job handed) (how string) {
+	body := fmt.Appendf(nil, `{"jobId": %q, "attempt": %d, "status": "COMPLETED", "output": {}}`, job.JobID, job.Attempt)
+	for {
+		switch status := w.post(job, body); {
+		case status == http.StatusOK:
+			return howOK
+		case status == http.StatusConflict || status == http.StatusNotFound:
+			return howRefused
+		case status >= http.StatusBadRequest && status < http.StatusInternalServerError && status != http.StatusTooManyRequests:
+			return "callback answered " + strconv.Itoa(status)
+		}
+		if !pause(w.stopped, 300*time.Millisecond) {
+			return howCut
+		}
+	}
+}
+
+func (w *witness) post(job handed, body []byte) (status int) {
+	ctx, cancel := context.WithTimeout(w.stopped, patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, job.Callback.URL, bytes.NewReader(body))
+	if err != nil {
+		return http.StatusBadRequest
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Callback-Secret", job.Callback.Secret)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0
+	}
+	_ = res.Body.Close()
+	return res.StatusCode
+}
+
+// doneAt is when a key's work was done.
+func (w *witness) doneAt(key string) (time.Time, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at, done := w.done[key]
+	return at, done
+}
+
+// nextEnd waits for an end after an instant, of whatever job.
+func (w *witness) nextEnd(ctx context.Context, after time.Time) (time.Time, bool) {
+	for {
+		w.mu.Lock()
+		last, heard := w.last, w.heard
+		w.mu.Unlock()
+		if last.After(after) {
+			return last, true
+		}
+		select {
+		case <-heard:
+		case <-ctx.Done():
+			return time.Time{}, false
+		}
+	}
+}
+
+// readLines reads a witness file.
+func readLines(path string) (lines []line, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read witness file: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	scan := bufio.NewScanner(file)
+	for scan.Scan() {
+		var l line
+		if err := json.Unmarshal(scan.Bytes(), &l); err != nil {
+			return nil, fmt.Errorf("read witness file: %w", err)
+		}
+		lines = append(lines, l)
+	}
+	return lines, scan.Err()
+}
