@@ -54,6 +54,9 @@ type chaos struct {
 	faults []*fault
 	clocks []span
 	broken []string // what could not be healed, or took too long
+
+	steppedBack bool // PostgreSQL's clock, by an hour
+	hourLate    int  // jobs that had to wait for that hour
 }
 
 // run makes faults until ctx ends: first each kind once, in a random order, then any. Some come together.

@@ -105,7 +105,8 @@ func (h *history) checkApart(v *verdict, id string, before, r run) {
 	if h.external(id) && before.how != howOK { // the outside system may work on what has timed out
 		return
 	}
-	if h.silenced(id, before.attempt, before.start.Add(-lease), r.start) || h.silenced(id, r.attempt, before.start, r.start) {
+	if h.silenced(id, before.attempt, before.start.Add(-lease), r.start) ||
+		h.silenced(id, r.attempt, before.start, r.start) {
 		v.excused++
 		return
 	}

@@ -86,7 +86,7 @@ func cutBrokers(c *chaos, f *fault) (func() error, error) {
 			links = append(links, pair{name, other.name}, pair{other.name, name})
 		}
 	}
-	c.house.net.set(proxy.Fault{StallUp: true, StallDown: true}, links...)
+	c.house.net.set(stall, links...)
 	return func() error {
 		c.house.net.set(proxy.Fault{}, links...)
 		return nil

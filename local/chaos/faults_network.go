@@ -8,21 +8,32 @@ import (
 	"github.com/jobweaver/jobweaver/local/chaos/proxy"
 )
 
+// The ways in which connections fail.
+var (
+	stall      = proxy.Fault{StallUp: true, StallDown: true}
+	noAnswers  = proxy.Fault{StallDown: true}
+	refuse     = proxy.Fault{Refuse: true}
+	lose       = proxy.Fault{DropDown: true}
+	loseCommit = proxy.Fault{LoseCommit: true}
+	halfClose  = proxy.Fault{HalfClose: true}
+	slow       = proxy.Fault{Delay: 100 * time.Millisecond}
+)
+
 // Faults of the connections: of one function, or one process, or all, and of its database or its brokers.
 var networkFaults = []*kind{
-	partition("PostgreSQL stalls for a function", toPostgres, ofAFunction, 12*time.Second, proxy.Fault{StallUp: true, StallDown: true}),
-	partition("PostgreSQL resets a function", toPostgres, ofAFunction, 5*time.Second, proxy.Fault{Refuse: true}),
-	partition("answers of PostgreSQL lost for all", toPostgres, ofAll, 5*time.Second, proxy.Fault{DropDown: true}),
-	partition("answers to COMMIT lost for all", toPostgres, ofAll, 4*time.Second, proxy.Fault{LoseCommit: true}),
-	partition("PostgreSQL half closed for all", toPostgres, ofAll, 5*time.Second, proxy.Fault{HalfClose: true}),
-	partition("PostgreSQL slow for all", toPostgres, ofAll, 10*time.Second, proxy.Fault{Delay: 100 * time.Millisecond}),
-	partition("PostgreSQL stalls for a worker", toPostgres, ofAWorker, 20*time.Second, proxy.Fault{StallUp: true, StallDown: true}),
-	partition("brokers stall for a function", toBrokers, ofAFunction, 12*time.Second, proxy.Fault{StallUp: true, StallDown: true}),
-	partition("brokers reset a function", toBrokers, ofAFunction, 8*time.Second, proxy.Fault{Refuse: true}),
-	partition("answers of brokers lost for a function", toBrokers, ofAFunction, 12*time.Second, proxy.Fault{StallDown: true}),
-	partition("brokers slow for all", toBrokers, ofAll, 10*time.Second, proxy.Fault{Delay: 100 * time.Millisecond}),
-	partition("brokers stall for a worker", toBrokers, ofAWorker, 26*time.Second, proxy.Fault{StallUp: true, StallDown: true}),
-	partition("one process and one server apart", toAny, ofAProcess, 8*time.Second, proxy.Fault{StallUp: true, StallDown: true}),
+	partition("PostgreSQL stalls for a function", toPostgres, ofAFunction, 12*time.Second, stall),
+	partition("PostgreSQL resets a function", toPostgres, ofAFunction, 5*time.Second, refuse),
+	partition("answers of PostgreSQL lost for all", toPostgres, ofAll, 5*time.Second, lose),
+	partition("answers to COMMIT lost for all", toPostgres, ofAll, 4*time.Second, loseCommit),
+	partition("PostgreSQL half closed for all", toPostgres, ofAll, 5*time.Second, halfClose),
+	partition("PostgreSQL slow for all", toPostgres, ofAll, 10*time.Second, slow),
+	partition("PostgreSQL stalls for a worker", toPostgres, ofAWorker, 20*time.Second, stall),
+	partition("brokers stall for a function", toBrokers, ofAFunction, 12*time.Second, stall),
+	partition("brokers reset a function", toBrokers, ofAFunction, 8*time.Second, refuse),
+	partition("answers of brokers lost for a function", toBrokers, ofAFunction, 12*time.Second, noAnswers),
+	partition("brokers slow for all", toBrokers, ofAll, 10*time.Second, slow),
+	partition("brokers stall for a worker", toBrokers, ofAWorker, beyondLease, stall),
+	partition("one process and one server apart", toAny, ofAProcess, 8*time.Second, stall),
 }
 
 // whom draws the processes that a fault concerns.

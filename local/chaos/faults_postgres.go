@@ -19,7 +19,7 @@ var (
 		{name: "promote the standby", area: areaPostgres, strike: failOver},
 		{name: "slow fsync", area: areaPostgres, hold: 10 * time.Second, strike: slowSync},
 		{name: "standby cut off", area: areaPostgres, hold: 6 * time.Second, strike: cutStandby},
-		{name: "clock of PostgreSQL ±20 s", area: areaPostgres, hold: 8 * time.Second, strike: stepPostgres(20 * time.Second)},
+		{name: "clock of PostgreSQL ±20 s", area: areaPostgres, hold: 8 * time.Second, strike: stepPostgres(aBit)},
 		{
 			name: "clock of PostgreSQL ±1 h", area: areaPostgres, hold: 8 * time.Second, last: true,
 			strike: stepPostgres(time.Hour),
@@ -57,7 +57,7 @@ func cutStandby(c *chaos, f *fault) (func() error, error) {
 	s := c.house.postgres
 	feed := pair{"standby", s.primary.name}
 	f.hits("%s", feed)
-	c.house.net.set(proxy.Fault{StallUp: true, StallDown: true}, feed)
+	c.house.net.set(stall, feed)
 	return func() error {
 		c.house.net.set(proxy.Fault{}, feed)
 		return nil
@@ -75,6 +75,7 @@ func stepPostgres(by time.Duration) func(*chaos, *fault) (func() error, error) {
 		control, from := c.house.postgres.control, time.Now()
 		return func() error {
 			c.clocks = append(c.clocks, span{"postgres", from, time.Now()})
+			c.steppedBack = c.steppedBack || by == time.Hour
 			return control.Step(0)
 		}, control.Step(by)
 	}

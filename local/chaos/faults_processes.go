@@ -13,13 +13,19 @@ var processFaults = []*kind{
 	{name: "kill both of a function", area: areaProcesses, hold: 3 * time.Second, strike: killBoth},
 	{name: "kill all workers", area: areaProcesses, hold: 3 * time.Second, strike: killWorkers},
 	{name: "kill every function", area: areaProcesses, hold: 2 * time.Second, strike: killAll},
-	{name: "freeze a worker beyond its lease", area: areaProcesses, hold: beyondLease, freezes: true, strike: freezeOne("runjob")},
+	{
+		name: "freeze a worker beyond its lease", area: areaProcesses, hold: beyondLease, freezes: true,
+		strike: freezeOne("runjob"),
+	},
 	{name: "freeze a function", area: areaProcesses, hold: 15 * time.Second, freezes: true, strike: freezeOne("")},
 	{name: "freeze dispatch", area: areaProcesses, hold: 15 * time.Second, freezes: true, strike: freezeOne("dispatch")},
 	{name: "freeze outcome", area: areaProcesses, hold: 15 * time.Second, freezes: true, strike: freezeOne("outcome")},
 	{name: "storm of SIGTERM", area: areaProcesses, strike: termStorm},
-	{name: "clock of a function ±1 h", area: areaProcesses, hold: 10 * time.Second, last: true, strike: stepFunction(time.Hour)},
-	{name: "clock of a function ±20 s", area: areaProcesses, hold: 10 * time.Second, strike: stepFunction(20 * time.Second)},
+	{name: "clock of a function ±20 s", area: areaProcesses, hold: 10 * time.Second, strike: stepFunction(aBit)},
+	{
+		name: "clock of a function ±1 h", area: areaProcesses, hold: 10 * time.Second, last: true,
+		strike: stepFunction(time.Hour),
+	},
 }
 
 const (
@@ -32,10 +38,14 @@ const (
 // beyondLease is a lease of 15 s and the silence after which a worker is judged, and something.
 const beyondLease = 26 * time.Second
 
+// aBit is a step of a clock by more than a lease.
+const aBit = 20 * time.Second
+
 // anyFunction draws a process: of a function by name, or of any but the worker.
 func (c *chaos) anyFunction(of string) *function {
-	list := slices.Clone(c.house.functions)
-	list = slices.DeleteFunc(list, func(f *function) bool { return of != "" && f.of != of || of == "" && f.of == "runjob" })
+	list := slices.DeleteFunc(slices.Clone(c.house.functions), func(f *function) bool {
+		return of != "" && f.of != of || of == "" && f.of == "runjob"
+	})
 	return list[c.rnd.IntN(len(list))]
 }
 

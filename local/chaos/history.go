@@ -38,8 +38,10 @@ type job struct {
 	Tags      []string
 	CreatedAt time.Time
 	RunAt     *time.Time
-	LastError *struct{ ErrorCode, Message string }
-	Schedule  *struct {
+
+	CancelRequestedAt *time.Time
+	LastError         *struct{ ErrorCode, Message string }
+	Schedule          *struct {
 		Name string
 		At   time.Time
 	}
@@ -138,8 +140,8 @@ func (h *history) hear(lines []line) {
 	}
 }
 
-// silenced says whether the worker that had an attempt was frozen or cut off at any moment between two: then it may work
-// on beside the next attempt. docs/functions.md says how its outcome is fenced.
+// silenced says whether the worker that had an attempt was frozen or cut off at any moment between two: then it may
+// work on beside the next attempt. docs/functions.md says how its outcome is fenced.
 func (h *history) silenced(job string, attempt int, from, to time.Time) bool {
 	worker := ""
 	if j := h.jobs[job]; j != nil {

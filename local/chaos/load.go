@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -185,10 +186,10 @@ func (l *load) do(method, path string, body []byte, out any) bool {
 		_, err := l.gateways[n%len(l.gateways)].Do(ctx, method, path, "application/json", body, out)
 		cancel()
 		var answer *client.Error
-		switch {
+		switch again := []int{http.StatusServiceUnavailable, http.StatusTooManyRequests}; {
 		case err == nil:
 			return true
-		case errors.As(err, &answer) && answer.Status != http.StatusServiceUnavailable && answer.Status != http.StatusTooManyRequests:
+		case errors.As(err, &answer) && !slices.Contains(again, answer.Status):
 			if answer.Status != http.StatusConflict {
 				l.complain("%s %s: %v", method, path, err)
 			}

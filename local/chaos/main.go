@@ -43,7 +43,9 @@ func main() {
 }
 
 func readAndRun(ctx context.Context) (good bool, err error) {
-	cfg := config{seed: rand.Uint64() >> 40, span: 8 * time.Minute, only: os.Getenv("CHAOS_ONLY"), keep: os.Getenv("CHAOS_KEEP") != ""}
+	cfg := config{
+		seed: rand.Uint64() >> 40, span: fitsAll, only: os.Getenv("CHAOS_ONLY"), keep: os.Getenv("CHAOS_KEEP") != "",
+	}
 	if text := os.Getenv("CHAOS_SEED"); text != "" {
 		if cfg.seed, err = strconv.ParseUint(text, 10, 64); err != nil {
 			return false, fmt.Errorf("CHAOS_SEED: %q is not a whole number", text)

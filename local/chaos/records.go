@@ -79,7 +79,8 @@ func readPartition(client sarama.Client, consumer sarama.Consumer, topic string,
 			if m.Offset+1 >= end {
 				return nil
 			}
-		case <-from.Errors():
+		case err := <-from.Errors():
+			return err
 		case <-patience:
 			return context.DeadlineExceeded
 		}

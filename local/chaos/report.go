@@ -37,22 +37,24 @@ func (h *house) report(cfg config, hist *history, v *verdict, c *chaos, l *load)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# make chaos CHAOS_SEED=%d CHAOS_FOR=%s\n\n", cfg.seed, cfg.span)
-	b.WriteString("| faults (two at a time) | jobs accepted | cron jobs | attempts seen | requests repeated | lost | doubled | " +
-		"violations | first end after heal p50 / p99 / max | cleared after heal p50 / p99 / max | drained |\n" +
+	b.WriteString("| faults (two at a time) | jobs accepted | cron jobs | attempts seen | requests repeated | lost | " +
+		"doubled | violations | first end after heal p50 / p99 / max | cleared after heal p50 / p99 / max | drained |\n" +
 		"|---|---|---|---|---|---|---|---|---|---|---|\n")
 	accepted, cron, starts := hist.counts()
-	fmt.Fprintf(&b, "| %d (%d) | %d | %d | %d | %d | %d | %d | %d | %s | %s | %s |\n\n", all.made, all.doubled, accepted, cron,
-		starts, l.unanswered, v.lost, v.doubled, len(v.violations), quantiles(all.first), quantiles(all.cleared), seconds(hist.drained))
-	b.WriteString("| fault | times (with another) | first end after heal, max | cleared after heal, max | longest time without an end |\n" +
-		"|---|---|---|---|---|\n")
+	fmt.Fprintf(&b, "| %d (%d) | %d | %d | %d | %d | %d | %d | %d | %s | %s | %s |\n\n",
+		all.made, all.doubled, accepted, cron, starts, l.unanswered, v.lost, v.doubled, len(v.violations),
+		quantiles(all.first), quantiles(all.cleared), seconds(hist.drained))
+	b.WriteString("| fault | times (with another) | first end after heal, max | cleared after heal, max | " +
+		"longest time without an end |\n|---|---|---|---|---|\n")
 	for _, name := range sortedKeys(byKind) {
 		r := byKind[name]
 		fmt.Fprintf(&b, "| %s | %d (%d) | %s | %s | %s |\n", name, r.made, r.doubled, seconds(slices.Max(r.first)),
 			seconds(slices.Max(r.cleared)), seconds(slices.Max(r.gaps)))
 	}
-	fmt.Fprintf(&b, "\nExcused, as documented: %d attempts of workers that were frozen or cut off ran beside the next one or began "+
-		"late; %d jobs failed after they had lost their worker %d times. %d records on the run-job topics.\n",
-		v.excused, v.workerLost, maxLost+1, sum(hist.records))
+	fmt.Fprintf(&b, "\nExcused, as documented: %d attempts of workers that were frozen or cut off ran beside the next one "+
+		"or began late; %d jobs failed after they had lost their worker %d times. %d jobs waited for "+
+		"the hour by which PostgreSQL's clock was put back. %d records on the run-job topics.\n",
+		v.excused, v.workerLost, maxLost+1, c.hourLate, sum(hist.records))
 	b.WriteString(violationsByRule(v))
 	return b.String()
 }

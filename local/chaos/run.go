@@ -94,7 +94,7 @@ func (h *house) livethrough(ctx context.Context, cfg config, kinds []*kind) (*hi
 	until := time.Now()
 	l.stopSchedules()
 	waited(&l.submitting, drainWithin)
-	if err := h.drain(ctx, l); err != nil {
+	if err := h.drain(ctx, c, l); err != nil {
 		c.breaks("%v", err)
 	}
 	drained := time.Since(healed)

@@ -31,12 +31,16 @@ const (
 	limitedQueue = "limited"
 	limit        = 3 // how many of its jobs may run at once
 	tomorrow     = 24 * time.Hour
+	always       = 1000 // attempts fail
 )
 
 var shapes = []*shape{
 	{name: "plain", weight: 30, brisk: true, told: true, request: works(0, 300), ends: one(completed)},
 	{name: "retrying", weight: 8, request: works(0, 100, "failAttempts", 2), ends: one(completed)},
-	{name: "failing", weight: 3, told: true, request: works(0, 100, "failAttempts", 1000), ends: one(failed), code: failedCode},
+	{
+		name: "failing", weight: 3, told: true, request: works(0, 100, "failAttempts", always),
+		ends: one(failed), code: failedCode,
+	},
 	{name: "delayed", weight: 8, request: works(0, 100), delay: 3 * time.Second, ends: one(completed)},
 	{name: "limited", weight: 8, request: works(100, 400, "queue", limitedQueue), ends: one(completed)},
 	{name: "external", weight: 6, told: true, request: external, ends: one(completed)},
@@ -56,15 +60,19 @@ var (
 	batchShape   = &shape{name: "batch", brisk: true, told: true, request: works(0, 200), ends: one(completed)}
 	orderedShape = &shape{name: "ordered", request: works(0, 100), ends: one(completed)}
 	parentShape  = &shape{name: "parent", request: works(0, 500), ends: one(completed)}
-	badParent    = &shape{name: "failing parent", request: works(0, 500, "failAttempts", 1000, "maxRetryCount", 0), ends: one(failed), code: failedCode}
-	childShape   = &shape{name: "dependent", request: works(0, 100), ends: one(completed)}
-	orphanShape  = &shape{name: "dependent on a failure", request: works(0, 100), ends: one(cancelled), mayNever: true}
-	bulkShape    = &shape{name: "bulk", request: works(0, 0), delay: tomorrow, ends: one(cancelled), mayNever: true}
+	badParent    = &shape{
+		name: "failing parent", request: works(0, 500, "failAttempts", always, "maxRetryCount", 0),
+		ends: one(failed), code: failedCode,
+	}
+	childShape  = &shape{name: "dependent", request: works(0, 100), ends: one(completed)}
+	orphanShape = &shape{name: "dependent on a failure", request: works(0, 100), ends: one(cancelled), mayNever: true}
+	bulkShape   = &shape{name: "bulk", request: works(0, 0), delay: tomorrow, ends: one(cancelled), mayNever: true}
 )
 
 func one(status string) []string { return []string{status} }
 
-// works is a FUNCTION job that takes from so many to so many milliseconds. more are pairs: of the task, or of the request.
+// works is a FUNCTION job that takes from so many to so many milliseconds. more are pairs of the request, but for
+// failAttempts, which is the task's.
 func works(from, to int, more ...any) func(*rand.Rand, string, string) map[string]any {
 	return func(rnd *rand.Rand, key, witness string) map[string]any {
 		t := task{Key: key, MS: from + rnd.IntN(to-from+1)}
@@ -72,7 +80,7 @@ func works(from, to int, more ...any) func(*rand.Rand, string, string) map[strin
 		for i := 0; i < len(more); i += 2 {
 			if more[i] == "failAttempts" {
 				t.FailAttempts = more[i+1].(int)
-				if t.FailAttempts >= 1000 {
+				if t.FailAttempts == always {
 					request = retries(1, 200)
 				}
 				continue

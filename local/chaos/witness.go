@@ -72,7 +72,9 @@ func newWitness(path string) (*witness, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start witness: %w", err)
 	}
-	w := &witness{address: "http://" + l.Addr().String(), file: file, done: map[string]time.Time{}, heard: make(chan struct{})}
+	w := &witness{
+		address: "http://" + l.Addr().String(), file: file, done: map[string]time.Time{}, heard: make(chan struct{}),
+	}
 	w.stopped, w.stop = context.WithCancel(context.Background())
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /work", w.work)
@@ -211,7 +213,7 @@ func (w *witness) callBack(job handed) (how string) {
 			return howOK
 		case status == http.StatusConflict || status == http.StatusNotFound:
 			return howRefused
-		case status >= http.StatusBadRequest && status < http.StatusInternalServerError && status != http.StatusTooManyRequests:
+		case status != 0 && status < http.StatusInternalServerError && status != http.StatusTooManyRequests:
 			return "callback answered " + strconv.Itoa(status)
 		}
 		if !pause(w.stopped, 300*time.Millisecond) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -91,7 +92,7 @@ func build(t *testing.T, dir, name, text string, compiler ...string) string {
 	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := append(compiler[1:], "-o", program, source)
+	args := slices.Concat(compiler[1:], []string{"-o", program, source})
 	if out, err := exec.Command(compiler[0], args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
