@@ -59,12 +59,16 @@ type chaos struct {
 	hourLate    int  // jobs that had to wait for that hour
 }
 
-// run makes faults until ctx ends: first each kind once, in a random order, then any. Some come together.
-func (c *chaos) run(ctx context.Context, kinds []*kind) {
-	due := shuffled(c.rnd, kinds)
+// run makes faults for so long: first each kind once, in a random order, then any. Most come together with another one.
+// On a machine that is too slow for all of them in a whole run, it goes on until each was made.
+func (c *chaos) run(ctx context.Context, span time.Duration, kinds []*kind) {
+	due, until, all := shuffled(c.rnd, kinds), time.Now().Add(span), false
 	for pause(ctx, 500*time.Millisecond+time.Duration(c.rnd.Int64N(int64(1500*time.Millisecond)))) {
 		if len(due) == 0 {
-			due = shuffled(c.rnd, kinds)
+			due, all = shuffled(c.rnd, kinds), true
+		}
+		if time.Now().After(until) && (all || span < fitsAll) {
+			return
 		}
 		var both []*kind
 		both, due = draw(c.rnd, due)
@@ -79,20 +83,27 @@ func shuffled(rnd *rand.Rand, kinds []*kind) []*kind {
 	list := slices.Clone(kinds)
 	rnd.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	slices.SortStableFunc(list, func(a, b *kind) int {
-		if a.last == b.last {
+		switch {
+		case a.last == b.last:
 			return 0
-		} else if a.last {
+		case a.last:
 			return 1
+		default:
+			return -1
 		}
-		return -1
 	})
 	return list
 }
 
-// draw takes the next kind from those that are due, and now and then another one of a different area.
+// draw takes the next kind from those that are due, and mostly another one of a different area. Freezes are more often
+// alone: only then the others can be seen to continue.
 func draw(rnd *rand.Rand, due []*kind) (drawn, rest []*kind) {
 	drawn, rest = due[:1:1], slices.Clone(due[1:])
-	if rnd.IntN(10) >= 6 {
+	chance := 85
+	if drawn[0].freezes {
+		chance = 35
+	}
+	if rnd.IntN(100) >= chance {
 		return drawn, rest
 	}
 	i := slices.IndexFunc(rest, func(k *kind) bool { return k.area != drawn[0].area && k.last == drawn[0].last })

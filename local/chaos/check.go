@@ -50,9 +50,6 @@ func (h *history) checkAccepted(v *verdict) {
 	}
 }
 
-// maxLost is how often a job may lose its worker: the next time it fails.
-const maxLost = 3
-
 // checkEnds: each job has ended as it may end.
 func (h *history) checkEnds(v *verdict) {
 	for id, j := range h.jobs {
@@ -68,8 +65,6 @@ func (h *history) checkEnds(v *verdict) {
 		case !j.terminal():
 			v.lost++
 			v.find("nothing lost", id, "%v has not ended: %s", j.Tags, j.Status)
-		case j.Status == failed && failedWith == "WORKER.LOST" && j.lost() > maxLost:
-			v.workerLost++
 		case !slices.Contains(ends, j.Status):
 			v.find("ends", id, "%v is %s (%s), it may be %v", j.Tags, j.Status, failedWith, ends)
 		case j.Status == failed && failedWith != code:

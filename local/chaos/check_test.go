@@ -2,6 +2,8 @@ package main
 
 import (
 	"math/rand/v2"
+	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -284,5 +286,24 @@ func TestALittleRunProvesNothing(t *testing.T) {
 		if !found {
 			t.Errorf("nothing says %q: %+v", want, v.violations)
 		}
+	}
+}
+
+func TestAConnectionIsKnownByTheProcessThatHasIt(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	_, port, _ := net.SplitHostPort(c.LocalAddr().String())
+	inode, err := socketAt(port)
+	if err != nil || !holds(os.Getpid(), inode) || holds(os.Getppid(), inode) {
+		t.Errorf("socket %s of port %s: %v; it is ours", inode, port, err)
 	}
 }

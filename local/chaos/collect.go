@@ -42,7 +42,7 @@ func (h *house) drain(ctx context.Context, c *chaos, l *load) error {
 }
 
 // waitForTheHour lets the hour pass by which PostgreSQL's clock was once put back. What it had stamped by then (delays,
-// retries, repeats of events) is due only then; docs/operations.md has this.
+// retries, repeats of events) is due only then, see docs/reliability.md.
 func (c *chaos) waitForTheHour(ctx context.Context, l *load) {
 	late := 0
 	_ = within(ctx, clearedWithin, func(ctx context.Context) error {

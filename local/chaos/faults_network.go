@@ -93,7 +93,7 @@ func partition(name string, to to, of whom, hold time.Duration, how proxy.Fault)
 
 // allKinds are the kinds of faults that can be had here.
 func (h *house) allKinds() []*kind {
-	kinds := slices.Concat(processFaults, postgresFaults, kafkaFaults, networkFaults)
+	kinds := slices.Concat(processFaults, postgresFaults, kafkaFaults, networkFaults, []*kind{poisonFault})
 	if h.canFill() {
 		kinds = append(kinds, fullPostgres, fullKafka)
 	}

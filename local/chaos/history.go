@@ -70,15 +70,6 @@ func (j *job) key() string {
 	return j.Tags[0]
 }
 
-func (j *job) lost() (n int) {
-	for _, a := range j.Attempts {
-		if a.Outcome == "lost" {
-			n++
-		}
-	}
-	return n
-}
-
 // workerOf is the worker that had an attempt; empty: the API knows of none.
 func (j *job) workerOf(attempt int) string {
 	for _, a := range j.Attempts {
@@ -110,7 +101,6 @@ type verdict struct {
 	excused    int // overlaps and late starts of workers that were frozen or cut off
 	doubled    int // starts of an attempt that had been started before
 	lost       int // accepted jobs that are not there or have not ended
-	workerLost int // jobs FAILED because they had lost too many workers
 }
 
 func (v *verdict) find(rule, job, format string, args ...any) {

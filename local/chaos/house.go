@@ -62,7 +62,7 @@ func open(ctx context.Context, bin string, names []string, say func(string)) (*h
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return h, err
 	}
-	if h.witness, err = newWitness(h.path("witness.jsonl")); err != nil {
+	if h.witness, err = newWitness(h.path("witness.jsonl"), h.killCaller); err != nil {
 		return h, err
 	}
 	say("starting PostgreSQL with a synchronous standby, and three Apache Kafka brokers")

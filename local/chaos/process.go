@@ -144,6 +144,16 @@ func (p *process) end(sig syscall.Signal, within time.Duration) error {
 	return fmt.Errorf("%s did not end within %s of %s", p.name, within, sig)
 }
 
+// pid is that of the running program; 0: none runs.
+func (p *process) pid() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.running() {
+		return 0
+	}
+	return p.cmd.Process.Pid
+}
+
 func (p *process) kill() error { return p.end(syscall.SIGKILL, time.Minute) }
 
 // stopWithin is the grace that a function has by default, and a little.

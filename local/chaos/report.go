@@ -52,9 +52,9 @@ func (h *house) report(cfg config, hist *history, v *verdict, c *chaos, l *load)
 			seconds(slices.Max(r.cleared)), seconds(slices.Max(r.gaps)))
 	}
 	fmt.Fprintf(&b, "\nExcused, as documented: %d attempts of workers that were frozen or cut off ran beside the next one "+
-		"or began late; %d jobs failed after they had lost their worker %d times. %d jobs waited for "+
-		"the hour by which PostgreSQL's clock was put back. %d records on the run-job topics.\n",
-		v.excused, v.workerLost, maxLost+1, c.hourLate, sum(hist.records))
+		"or began late; %d jobs waited for the hour by which PostgreSQL's clock was put back. "+
+		"%d records on the run-job topics.\n",
+		v.excused, c.hourLate, sum(hist.records))
 	b.WriteString(violationsByRule(v))
 	return b.String()
 }

@@ -17,7 +17,7 @@ import (
 const (
 	warmUp      = 5 * time.Second
 	drainWithin = 3 * time.Minute
-	// fitsAll is how long a run has to be to have time for every kind of fault.
+	// fitsAll is how long a run has to be for every kind of fault to be made.
 	fitsAll = 8 * time.Minute
 	// leastJobs is how many jobs a second a run has to accept at least, on average.
 	leastJobs = 4
@@ -78,9 +78,7 @@ func (h *house) livethrough(ctx context.Context, cfg config, kinds []*kind) (*hi
 	defer stop()
 	l.run(submitting)
 	pause(ctx, warmUp)
-	faulty, calm := context.WithTimeout(ctx, cfg.span)
-	defer calm()
-	c.run(faulty, kinds)
+	c.run(ctx, cfg.span, kinds)
 	if ctx.Err() != nil {
 		return nil, nil, nil, ctx.Err()
 	}

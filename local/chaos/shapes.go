@@ -72,20 +72,22 @@ var (
 func one(status string) []string { return []string{status} }
 
 // works is a FUNCTION job that takes from so many to so many milliseconds. more are pairs of the request, but for
-// failAttempts, which is the task's.
+// failAttempts and kills, which are the task's.
 func works(from, to int, more ...any) func(*rand.Rand, string, string) map[string]any {
 	return func(rnd *rand.Rand, key, witness string) map[string]any {
 		t := task{Key: key, MS: from + rnd.IntN(to-from+1)}
 		request := retries(30, 200)
 		for i := 0; i < len(more); i += 2 {
-			if more[i] == "failAttempts" {
-				t.FailAttempts = more[i+1].(int)
-				if t.FailAttempts == always {
+			switch name := more[i].(string); name {
+			case "failAttempts":
+				if t.FailAttempts = more[i+1].(int); t.FailAttempts == always {
 					request = retries(1, 200)
 				}
-				continue
+			case "kills":
+				t.Kills = true
+			default:
+				request[name] = more[i+1]
 			}
-			request[more[i].(string)] = more[i+1]
 		}
 		request["jobType"], request["payload"] = "FUNCTION", map[string]any{"url": witness + "/work", "data": t}
 		return request

@@ -24,6 +24,7 @@ type witness struct {
 	stopped context.Context
 	stop    context.CancelFunc
 	calling sync.WaitGroup
+	poison  func(remote string) error // kills whoever sent a request
 
 	mu    sync.Mutex
 	done  map[string]time.Time // by key: when its work was done for good
@@ -63,7 +64,7 @@ const (
 	callbackSecret = "whsec_Y2hhb3MtY2FsbGJhY2tzLWNoYW9zLWNhbGxiYWNrcy1jaGE="
 )
 
-func newWitness(path string) (*witness, error) {
+func newWitness(path string, poison func(string) error) (*witness, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open witness file: %w", err)
@@ -73,7 +74,8 @@ func newWitness(path string) (*witness, error) {
 		return nil, fmt.Errorf("start witness: %w", err)
 	}
 	w := &witness{
-		address: "http://" + l.Addr().String(), file: file, done: map[string]time.Time{}, heard: make(chan struct{}),
+		address: "http://" + l.Addr().String(), file: file, poison: poison, done: map[string]time.Time{},
+		heard: make(chan struct{}),
 	}
 	w.stopped, w.stop = context.WithCancel(context.Background())
 	mux := http.NewServeMux()
@@ -128,6 +130,7 @@ type task struct {
 	Key          string `json:"key"`
 	MS           int    `json:"ms"`
 	FailAttempts int    `json:"failAttempts,omitempty"`
+	Kills        bool   `json:"kills,omitempty"` // whoever asks for it
 }
 
 // work is a FUNCTION job's.
@@ -141,6 +144,12 @@ func (w *witness) work(rw http.ResponseWriter, r *http.Request) {
 	w.write(l)
 	l.What, l.How = lineEnd, howOK
 	switch {
+	case t.Kills:
+		if err := w.poison(r.RemoteAddr); err != nil {
+			l.How = "not killed: " + err.Error()
+		} else {
+			l.How = howCut
+		}
 	case !pause(r.Context(), time.Duration(t.MS)*time.Millisecond):
 		l.How = howCut
 	case attempt <= t.FailAttempts:
