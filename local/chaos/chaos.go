@@ -106,7 +106,9 @@ func draw(rnd *rand.Rand, due []*kind) (drawn, rest []*kind) {
 	if rnd.IntN(100) >= chance {
 		return drawn, rest
 	}
-	i := slices.IndexFunc(rest, func(k *kind) bool { return k.area != drawn[0].area && k.last == drawn[0].last })
+	i := slices.IndexFunc(rest, func(k *kind) bool {
+		return k.area != drawn[0].area && k.last == drawn[0].last && !k.freezes
+	})
 	if i < 0 {
 		return drawn, rest
 	}

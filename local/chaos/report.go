@@ -51,8 +51,8 @@ func (h *house) report(cfg config, hist *history, v *verdict, c *chaos, l *load)
 		fmt.Fprintf(&b, "| %s | %d (%d) | %s | %s | %s |\n", name, r.made, r.doubled, seconds(slices.Max(r.first)),
 			seconds(slices.Max(r.cleared)), seconds(slices.Max(r.gaps)))
 	}
-	fmt.Fprintf(&b, "\nExcused, as documented: %d attempts of workers that were frozen or cut off ran beside the next one "+
-		"or began late; %d jobs waited for the hour by which PostgreSQL's clock was put back. "+
+	fmt.Fprintf(&b, "\nExcused, as documented: %d attempts of workers that were frozen or cut off ran beside the next "+
+		"one or began late; %d jobs waited for the hour by which PostgreSQL's clock was put back. "+
 		"%d records on the run-job topics.\n",
 		v.excused, c.hourLate, sum(hist.records))
 	b.WriteString(violationsByRule(v))
