@@ -8,7 +8,7 @@ type Job struct {
 	Attempt         int // rises by one at each dispatch
 	RetryCount      int // rises only when an attempt failed
 	MaxRetryCount   int
-	LostCount       int
+	LostCount       int  // attempts in a row that were lost with their workers
 	CancelRequested bool // asked of the worker, not answered yet
 	CommandSeq      int  // number of the last command applied
 	Deleted         bool // what is left of an ended job keeps old events from bringing it back
@@ -63,9 +63,14 @@ func (j Job) Start(attempt int) (Job, bool) {
 	return j, true
 }
 
+// SuspectFrom is the number of losses in a row from which a job is suspected of killing its workers. The index
+// jobs_suspects and the statement JobsDue have the same number.
+const SuspectFrom = 2
+
 // Apply gives the job after an outcome; false when it changes nothing, because it is of an old
-// attempt or the attempt has its outcome already. A job that was lost more than maxLost times fails:
-// one that kills its workers must not go round for ever.
+// attempt or the attempt has its outcome already. A job that is lost more than maxLost times in a row fails:
+// one that kills its workers must not run for ever. After its first loss it is Pending at once; a suspect is
+// Scheduled, so that suspects run apart from each other and one that kills its workers does so alone.
 func (j Job) Apply(o Outcome, maxLost int) (Job, bool) {
 	if !j.Status.InFlight() && j.Status != Waiting || j.Attempt != o.Attempt {
 		return j, false
@@ -78,6 +83,9 @@ func (j Job) Apply(o Outcome, maxLost int) (Job, bool) {
 		return j, true
 	}
 	j.CancelRequested = false
+	if o.Kind != KindLost && o.Kind != KindInterrupted {
+		j.LostCount = 0
+	}
 	switch o.Kind {
 	case KindCompleted:
 		j.Status = Completed
@@ -92,9 +100,12 @@ func (j Job) Apply(o Outcome, maxLost int) (Job, bool) {
 	case KindLost:
 		if j.LostCount >= maxLost {
 			j.Status = Failed
-		} else {
-			j.Status = Pending
-			j.LostCount++
+			break
+		}
+		j.LostCount++
+		j.Status = Pending
+		if j.LostCount >= SuspectFrom {
+			j.Status = Scheduled
 		}
 	case KindFailed:
 		if o.Retryable && j.RetryCount < j.MaxRetryCount {

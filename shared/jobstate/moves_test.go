@@ -73,6 +73,37 @@ func TestMovesStayOnTheDiagram(t *testing.T) {
 	}
 }
 
+// protocol #2
+func TestOnlyLossesInARowMakeASuspect(t *testing.T) {
+	t.Parallel()
+	lose := func(j Job) Job {
+		j.Status = Running
+		next, _ := j.Apply(Outcome{Attempt: j.Attempt, Kind: KindLost}, 3)
+		return next
+	}
+	once := lose(Job{Attempt: 1})
+	if once.Status != Pending || once.LostCount != 1 {
+		t.Errorf("the first loss made %+v", once)
+	}
+	twice := lose(once)
+	if twice.Status != Scheduled || twice.LostCount != SuspectFrom {
+		t.Errorf("the second loss in a row made %+v", twice)
+	}
+	for kind, want := range map[Kind]int{
+		KindInterrupted: 2, KindSnoozed: 0, KindWaiting: 0, KindFailed: 0,
+	} {
+		j := twice
+		j.Status, j.MaxRetryCount = Running, 1
+		next, _ := j.Apply(Outcome{Attempt: 1, Kind: kind, Retryable: true}, 3)
+		if next.LostCount != want {
+			t.Errorf("after two losses %s left the count at %d, not %d", kind, next.LostCount, want)
+		}
+	}
+	if last := lose(lose(twice)); last.Status != Failed {
+		t.Errorf("the fourth loss in a row made %+v", last)
+	}
+}
+
 func TestAnOldAttemptOrAnOldCommandChangesNothing(t *testing.T) {
 	t.Parallel()
 	everyJob(func(j Job) {

@@ -30,7 +30,7 @@ func (s *Store) Due(ctx context.Context, idle time.Duration) (say Say, next time
 		if say.Jobs, err = s.takeOverdue(ctx, q, &news); err != nil {
 			return err
 		}
-		due, err := q.JobsDue(ctx, dueMost)
+		due, err := q.JobsDue(ctx, gen.JobsDueParams{MaxJobs: dueMost, SilentAfter: silentAfter})
 		if err != nil {
 			return fmt.Errorf("take due jobs: %w", err)
 		}

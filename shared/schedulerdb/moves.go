@@ -106,8 +106,20 @@ func (j *lockedJob) ended(o Outcome) {
 	}
 }
 
+// suspectAtMost bounds how long a suspect waits for its next attempt.
+const suspectAtMost = 5 * time.Minute
+
+// suspectDelay is a random part of 10 s after the second loss in a row and of twice as much after each further one:
+// those that were lost with a worker that one of them killed come back one by one.
+func suspectDelay(lostCount int) time.Duration {
+	return rand.N(min(5*time.Second<<min(lostCount-1, 10), suspectAtMost))
+}
+
 // delay is how long the job waits for its next attempt: what the handler asked for, else its policy.
 func (j *lockedJob) delay(next jobstate.Job, o Outcome) (time.Duration, error) {
+	if o.Kind == jobstate.KindLost && next.Status == jobstate.Scheduled {
+		return suspectDelay(next.LostCount), nil
+	}
 	if o.RetryAfter > 0 || next.Status != jobstate.Retrying {
 		return o.RetryAfter, nil
 	}

@@ -21,7 +21,7 @@ import (
 // Config is what an operator may set of the scheduler.
 type Config struct {
 	Lease   time.Duration `envconfig:"LEASE" default:"15s" desc:"how long an attempt of which no worker speaks is left alone"`
-	MaxLost int           `envconfig:"MAX_LOST" default:"3" desc:"how often a job may lose its worker before it fails"`
+	MaxLost int           `envconfig:"MAX_LOST" default:"3" desc:"how often in a row a job may lose its worker before it fails"`
 }
 
 const (
@@ -60,7 +60,7 @@ func (c Config) check() error {
 }
 
 // NewestOfSchema is of the newest migration that the store needs. It opens no database without.
-const NewestOfSchema = "jobs.expires_at"
+const NewestOfSchema = "jobs.asked"
 
 // Open connects to the database at url. An error of a setting begins with its name.
 func Open(ctx context.Context, url string, cfg Config) (*Store, error) {

@@ -282,22 +282,6 @@ func TestAnErrorWithoutAMessageIsNotToldWithTheLastOnes(t *testing.T) {
 	}
 }
 
-func TestALostAttemptRunsAgainAtOnceThreeTimes(t *testing.T) {
-	h := newHouse(t)
-	job := newJob()
-	h.ingest(job)
-	for attempt := 1; attempt <= 3; attempt++ {
-		say := h.settle(ended(job, attempt, jobstate.KindLost))
-		if len(say.Runs) != 1 || int(say.Runs[0].Attempt) != attempt+1 {
-			t.Fatalf("lost %d says %+v", attempt, say)
-		}
-	}
-	h.settle(ended(job, 4, jobstate.KindLost))
-	if s := h.wantStatus(job, jobstate.Failed); s.RetryCount != 0 {
-		t.Errorf("lost attempts counted %d retries", s.RetryCount)
-	}
-}
-
 func TestAnOutcomeOfAnOldAttemptChangesNothing(t *testing.T) {
 	h := newHouse(t)
 	job := newJob()

@@ -41,6 +41,29 @@ func TestAttemptsOfASilentWorkerAreLost(t *testing.T) {
 	}
 }
 
+// protocol #2: what waits for a slot beside a job that kills its worker has lost nothing.
+func TestAnAttemptThatHadNotStartedByTheLastBeatIsOnlyInterrupted(t *testing.T) {
+	f := open(t)
+	running, waits, since := order(), order(), order()
+	f.beat("dead")
+	f.claim("dead", running, waits)
+	f.beatAnswered("dead", workerdb.Held{Key: running.Key, StartedAt: time.Now().Add(-time.Second)}, workerdb.Held{Key: waits.Key})
+	f.claim("dead", since) // nobody knows whether it started
+	f.silence("dead", 11*time.Second)
+	want := map[workerdb.Key]jobevent.Kind{
+		running.Key: jobevent.KindLost, waits.Key: jobevent.KindInterrupted, since.Key: jobevent.KindLost,
+	}
+	got := f.judge()
+	for _, o := range got {
+		if o.Kind != want[o.Key] || (o.Kind == jobevent.KindLost) != (o.ErrorCode == "WORKER.LOST") || o.Message == "" {
+			t.Errorf("want %s: %+v", want[o.Key], o)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("judged %+v", got)
+	}
+}
+
 func TestABeatWaitsForTheVerdictOnItsWorker(t *testing.T) {
 	f := open(t)
 	a := order()

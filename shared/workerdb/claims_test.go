@@ -41,12 +41,12 @@ func TestWhatIsOpenIsFoundByTheLastBeatAndTheClaimsSince(t *testing.T) {
 		t.Errorf("%d rows of claims, want that of the beat and that of the claim since", n)
 	}
 	f.silence("dead", time.Minute)
-	lost := map[workerdb.Key]bool{}
+	kinds := map[workerdb.Key]jobevent.Kind{}
 	for _, o := range f.judge() {
-		lost[o.Key] = o.Kind == jobevent.KindLost
+		kinds[o.Key] = o.Kind
 	}
-	if len(lost) != 2 || !lost[held.Key] || !lost[since.Key] {
-		t.Errorf("lost: %v", lost)
+	if len(kinds) != 2 || kinds[held.Key] != jobevent.KindInterrupted || kinds[since.Key] != jobevent.KindLost {
+		t.Errorf("judged: %v", kinds)
 	}
 	f.judge()
 	if n := f.count("SELECT count(*) FROM claims"); n != 0 {

@@ -43,12 +43,14 @@ var diagram = map[jobstate.Status][]jobstate.Status{
 	jobstate.Running:   outcomes,
 	jobstate.Waiting:   outcomes,
 	jobstate.Retrying:  {jobstate.Queued, jobstate.Cancelled},
-	jobstate.Failed:    {jobstate.Pending}, // by a command
-	jobstate.Cancelled: {jobstate.Pending}, // by a command
+	jobstate.Scheduled: {jobstate.Queued, jobstate.Cancelled}, // after its second loss
+	jobstate.Failed:    {jobstate.Pending},                    // by a command
+	jobstate.Cancelled: {jobstate.Pending},                    // by a command
 }
 
 var outcomes = []jobstate.Status{
-	jobstate.Completed, jobstate.Waiting, jobstate.Pending, jobstate.Retrying, jobstate.Failed, jobstate.Cancelled,
+	jobstate.Completed, jobstate.Waiting, jobstate.Pending, jobstate.Scheduled, jobstate.Retrying, jobstate.Failed,
+	jobstate.Cancelled,
 }
 
 // breaks names the promise that a step breaks.

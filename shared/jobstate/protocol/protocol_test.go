@@ -13,8 +13,8 @@ var walks = map[string]Limits{
 	"a lost worker and a command, any kills and freezes": {
 		Lost: 1, Budget: Budget{Commands: 1, Kills: Any, Freezes: Any},
 	},
-	"a retry, a lost worker and a command, any kills": {
-		Retries: 1, Lost: 1, Budget: Budget{Commands: 1, Kills: Any},
+	"a retry, a lost worker and a command, three kills": { // each further one costs an attempt that a state has no room for
+		Retries: 1, Lost: 1, Budget: Budget{Commands: 1, Kills: 3},
 	},
 	"a retry, a lost worker and an attempt handed back, any kills and freezes": {
 		Retries: 1, Lost: 1, Budget: Budget{Kills: Any, Freezes: Any, Stops: 1},

@@ -82,19 +82,46 @@ where jobs.job_id = placed.job_id
 returning jobs.job_id, jobs.rank, jobs.partition;
 
 -- name: JobsDue :many
--- SCHEDULED and RETRYING jobs whose time has come, among the first of all that is due.
+-- SCHEDULED and RETRYING jobs whose time has come, among the first of all that is due. Of the suspects, jobs that were
+-- lost twice in a row or more, a queue has no more out at once than it has workers, so that one which kills its worker
+-- meets no other there and is lost alone; the others are put off by seconds. One that has run for ten minutes no longer
+-- counts. Two clocks in the same instant may let one more go: that costs a suspect a loss, and it has several.
 with due as (
-    select job_id, due_at from jobs
+    select job_id, due_at, queue, lost_count from jobs
     where due_at >= (select due_floor from dispatch_state order by n desc limit 1)
       and due_at <= now()
     order by due_at
     limit @max_jobs::int
     for update skip locked
+), suspects as (
+    select job_id, queue, row_number() over (partition by queue order by due_at) as place
+    from due
+    where lost_count >= 2
+), too_many as (
+    select suspects.job_id
+    from suspects
+    cross join lateral (
+        select count(*) as n from jobs j
+        where j.queue = suspects.queue and j.lost_count >= 2 and j.status in ('PENDING', 'QUEUED', 'RUNNING')
+          and (j.status <> 'RUNNING' or j.started_at > now() - interval '10 min')
+    ) as meets
+    cross join lateral (
+        select count(*) as n from workers w
+        where w.seen_at > now() - @silent_after::interval and w.slots > 0
+          and json_array_length(w.partitions -> suspects.queue) > 0
+    ) as live
+    where suspects.place + meets.n > greatest(live.n, 1)
+), put_off as (
+    update jobs
+    set due_at = now() + (2 + 3 * random()) * interval '1 s'
+    from too_many
+    where jobs.job_id = too_many.job_id
 )
 update jobs
 set status     = 'PENDING',
     version    = jobs.version + 1,
-    rank       = due.due_at - jobs.priority * interval '10 s',
+    rank       = case when due.lost_count >= 2 then jobs.rank -- the place it had earned
+                      else due.due_at - jobs.priority * interval '10 s' end,
     due_at     = null,
     updated_at = now(),
     moves      = least(jobs.moves + 1, 100),
@@ -104,6 +131,7 @@ set status     = 'PENDING',
 from due
 where jobs.job_id = due.job_id
   and jobs.status in ('SCHEDULED', 'RETRYING')
+  and not exists (select from too_many where too_many.job_id = due.job_id)
 returning jobs.job_id, jobs.queue, jobs.rank, jobs.blocked_by, jobs.ordering_key, jobs.owner_id, jobs.lane,
     jobs.expires_at, jobs.started_at;
 

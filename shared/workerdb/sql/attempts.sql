@@ -149,6 +149,8 @@ where a.outcome is not null or a.cancel_wanted or a.worker_id <> @worker_id::tex
 -- Locking the silent worker's row is what makes the verdict safe: should that worker wake now, its beat
 -- waits for this statement and then reads that its attempts are lost, or it was first and seen_at is new.
 -- Claims of which nothing is open any more go with the next pass, or each beat would look at them.
+-- An attempt that the last beat listed and that had not started by then is only interrupted: it has lost its worker
+-- through no fault of its own. Should it have started since, its next loss counts.
 with silent as (
     select w.worker_id
     from workers w
@@ -157,11 +159,11 @@ with silent as (
     order by w.worker_id
     for update of w skip locked
 ), listed as (
-    select c.worker_id, unnest(c.job_ids) as job_id, unnest(c.attempts) as attempt
+    select c.worker_id, unnest(c.job_ids) as job_id, unnest(c.attempts) as attempt, c.number = 0 as by_beat
     from silent
     join claims c on c.worker_id = silent.worker_id
 ), open as (
-    select a.job_id, a.attempt
+    select a.job_id, a.attempt, listed.by_beat and a.started_at is null as waited
     from listed
     join execution_attempts a on a.job_id = listed.job_id and a.attempt = listed.attempt
     where case when a.worker_id = listed.worker_id and a.outcome is null then true else false end
@@ -178,10 +180,10 @@ with silent as (
     )
 )
 update execution_attempts a set
-    outcome       = 'lost',
+    outcome       = case when open.waited then 'interrupted' else 'lost' end,
     finished_at   = now(),
-    error_code    = 'WORKER.LOST',
-    error_message = 'its worker ' || a.worker_id || ' fell silent',
+    error_code    = case when not open.waited then 'WORKER.LOST' end,
+    error_message = 'its worker ' || a.worker_id || case when open.waited then ' fell silent before it started' else ' fell silent' end,
     retryable     = true
 from open
 where a.job_id = open.job_id and a.attempt = open.attempt

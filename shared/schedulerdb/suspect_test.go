@@ -1,0 +1,102 @@
+package schedulerdb
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+func TestAJobRunsAgainAtOnceAfterItsFirstLossAndALittleLaterAfterTheNext(t *testing.T) { // protocol #2
+	h := newHouse(t)
+	job := newJob()
+	h.ingest(job)
+	if say := h.settle(ended(job, 1, jobstate.KindLost)); len(say.Runs) != 1 || say.Runs[0].Attempt != 2 {
+		t.Fatalf("the first loss says %+v", say)
+	}
+	h.wantPutOff(job, 2, 10*time.Second)
+	h.wantPutOff(job, 3, 20*time.Second)
+	h.settle(ended(job, 4, jobstate.KindLost))
+	if s := h.wantStatus(job, jobstate.Failed); s.RetryCount != 0 || s.LastError.ErrorCode != "TEST.CODE" {
+		t.Errorf("lost attempts counted %d retries, and the last error is %+v", s.RetryCount, s.LastError)
+	}
+}
+
+// wantPutOff loses an attempt and has the next one go out, which comes within most.
+func (h house) wantPutOff(job jobevent.Created, attempt int, most time.Duration) {
+	h.Helper()
+	h.settle(ended(job, attempt, jobstate.KindLost))
+	s := h.wantStatus(job, jobstate.Scheduled)
+	if wait := s.NextRunAt.Sub(s.UpdatedAt); wait < 0 || wait > most {
+		h.Fatalf("after loss %d the job waits %s", attempt, wait)
+	}
+	h.tamper("UPDATE jobs SET due_at = now() WHERE due_at IS NOT NULL")
+	if say := h.due(); len(say.Runs) != 1 || int(say.Runs[0].Attempt) != attempt+1 {
+		h.Fatalf("once it is due it says %+v", say)
+	}
+}
+
+func TestASuspectKeepsThePlaceItHadEarned(t *testing.T) { // protocol #2
+	h := newHouse(t)
+	job := newJob()
+	first := h.ingest(job).Runs[0].Rank
+	h.settle(ended(job, 1, jobstate.KindLost))
+	h.settle(ended(job, 2, jobstate.KindLost))
+	h.tamper("UPDATE jobs SET due_at = now()")
+	if say := h.due(); len(say.Runs) != 1 || !say.Runs[0].Rank.Equal(first.Truncate(time.Microsecond)) {
+		t.Errorf("its rank was %s, and then it says %+v", first, say.Runs)
+	}
+}
+
+// One worker, its supervisor, a job that kills it and eleven that need longer than it lives: whenever the killer is
+// out, all that is out is lost; whenever it is not, all that is out ends.
+func TestOnlyTheJobThatKillsItsWorkerFails(t *testing.T) { // protocol #2
+	h := newHouse(t)
+	jobs := newJobs(12)
+	killer := jobs[4]
+	h.beat("w", 12, []int32{0})
+	out := h.ingest(jobs...).Runs
+	for round := 0; len(out) > 0 || h.status(killer).Status != string(jobstate.Failed); round++ {
+		if round > 100 {
+			t.Fatalf("after a hundred rounds the killer is %+v", h.status(killer))
+		}
+		kind := jobstate.KindCompleted
+		if slices.ContainsFunc(out, func(r RunOrder) bool { return r.JobID == killer.JobID }) {
+			kind = jobstate.KindLost
+		}
+		outcomes := make([]Outcome, len(out))
+		for i, run := range out {
+			outcomes[i] = ended(jobevent.Created{JobID: run.JobID}, int(run.Attempt), kind)
+		}
+		out = h.settle(outcomes...).Runs
+		h.tamper("UPDATE jobs SET due_at = now() WHERE due_at IS NOT NULL")
+		out = append(out, h.due().Runs...)
+	}
+	for _, job := range jobs {
+		if job.JobID != killer.JobID {
+			h.wantStatus(job, jobstate.Completed)
+		}
+	}
+}
+
+func TestAQueueHasAsManySuspectsOutAsWorkers(t *testing.T) { // protocol #2
+	h := newHouse(t)
+	h.beat("w1", 12, []int32{0})
+	h.beat("w2", 12, []int32{1})
+	h.ingest(newJobs(6)...)
+	h.tamper("UPDATE jobs SET status = 'SCHEDULED', lost_count = 2, due_at = now(), partition = null, lease_expires_at = null")
+	if say := h.due(); len(say.Runs) != 2 {
+		t.Fatalf("%d suspects went out to two workers", len(say.Runs))
+	}
+	h.tamper("UPDATE jobs SET due_at = now() WHERE due_at IS NOT NULL")
+	if say := h.due(); len(say.Runs) != 0 {
+		t.Errorf("%d more went out beside them", len(say.Runs))
+	}
+	h.exec("UPDATE jobs SET status = 'RUNNING', started_at = now() - interval '11 min' WHERE status = 'QUEUED'")
+	h.tamper("UPDATE jobs SET due_at = now() WHERE due_at IS NOT NULL")
+	if say := h.due(); len(say.Runs) != 2 {
+		t.Errorf("%d went out beside two that have long run", len(say.Runs))
+	}
+}
