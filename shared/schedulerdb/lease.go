@@ -133,8 +133,8 @@ func (s *Store) hold(
 // AskMost bounds the orders that AskAgain says again at once.
 const AskMost = 1000
 
-// AskAgain says again the orders of attempts of which no worker has spoken for a lease, and, of the
-// cancels that nobody answered, those that are due since the last look. What was counted puts the ledger
+// AskAgain says again the orders of attempts of which no worker has spoken for a lease, the more seldom the more
+// often nobody answered, and, of the cancels that nobody answered, those that are due since the last look. What was counted puts the ledger
 // right.
 func (s *Store) AskAgain(ctx context.Context, counted Count, sinceLast time.Duration) (Say, error) {
 	var say Say
@@ -157,7 +157,9 @@ func (s *Store) askAgain(
 	ctx context.Context, q *gen.Queries, counted Count, sinceLast time.Duration, say *Say, news *tally,
 ) error {
 	if !counted.leaseAt.IsZero() && counted.leaseAt.Before(counted.at) {
-		rows, err := q.JobsAskAgain(ctx, gen.JobsAskAgainParams{MaxJobs: AskMost, Lease: s.cfg.Lease})
+		rows, err := q.JobsAskAgain(ctx, gen.JobsAskAgainParams{
+			MaxJobs: AskMost, Lease: s.cfg.Lease, SilentAfter: silentAfter,
+		})
 		if err != nil {
 			return fmt.Errorf("ask again: %w", err)
 		}

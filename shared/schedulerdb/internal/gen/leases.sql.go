@@ -14,15 +14,32 @@ import (
 )
 
 const jobsAskAgain = `-- name: JobsAskAgain :many
-with unheard as (
+with served as materialized (
+    select distinct named.queue
+    from workers w
+    cross join json_object_keys(w.partitions) as named (queue)
+    where w.seen_at > now() - $2::interval and w.slots > 0 and w.since <= now() - $1::interval
+      and json_array_length(w.partitions -> named.queue) > 0
+), waits as materialized (
+    select distinct queue from jobs
+    where status in ('QUEUED', 'RUNNING') and lease_expires_at >= now() and asked is not null
+), first as materialized (
+    select distinct on (queue) job_id from jobs
+    where status in ('QUEUED', 'RUNNING') and lease_expires_at < now()
+      and queue not in (select queue from served) and queue not in (select queue from waits)
+    order by queue, asked desc nulls last, lease_expires_at
+), unheard as (
     select job_id, partition, coalesce(worker_id, '')::text as worker_id from jobs
     where status in ('QUEUED', 'RUNNING') and lease_expires_at < now()
+      and (queue in (select queue from served) or job_id in (select job_id from first))
     order by lease_expires_at
-    limit $2::int
+    limit $3::int
     for update skip locked
 )
 update jobs
-set lease_expires_at = now() + $1::interval,
+set lease_expires_at = now() + (0.8 + 0.4 * random())
+                       * least($1::interval * power(2, least(coalesce(asked, 0), 10)), greatest($1::interval, interval '5 min')),
+    asked            = least(coalesce(asked, 0) + 1, 100),
     partition        = (jobs.partition + 1 + floor(random() * 11)::int) % 12,
     worker_id        = null
 from unheard
@@ -34,8 +51,9 @@ returning jobs.job_id, jobs.trace_id, jobs.queue, jobs.job_type, jobs.attempt, j
 `
 
 type JobsAskAgainParams struct {
-	Lease   time.Duration
-	MaxJobs int32
+	Lease       time.Duration
+	SilentAfter time.Duration
+	MaxJobs     int32
 }
 
 type JobsAskAgainRow struct {
@@ -56,10 +74,13 @@ type JobsAskAgainRow struct {
 	WasHeldBy         string
 }
 
-// No worker has spoken of the attempt for a lease: the same order again, to another partition. Asking sets the
-// lease anew; the worker's database answers what became of it.
+// No worker has named the attempt for a lease: the same order again, to another partition; the worker's database
+// answers what became of it. Each question that nobody answers doubles the time until the next one, to 5 min, more or
+// less by chance. Asked about are the attempts of queues that a worker has served for a lease: a new worker finds the
+// orders of before in its topic, and must not find each of them twice. In a queue that has none only one attempt is
+// asked about at a time, so that its lag starts a worker: hours without workers must not fill the topic.
 func (q *Queries) JobsAskAgain(ctx context.Context, arg JobsAskAgainParams) ([]JobsAskAgainRow, error) {
-	rows, err := q.db.Query(ctx, jobsAskAgain, arg.Lease, arg.MaxJobs)
+	rows, err := q.db.Query(ctx, jobsAskAgain, arg.Lease, arg.SilentAfter, arg.MaxJobs)
 	if err != nil {
 		return nil, err
 	}
@@ -147,6 +168,7 @@ with free as (
 )
 update jobs
 set lease_expires_at = now() + $1::interval,
+    asked            = null,
     worker_id        = free.worker_id
 from free
 where jobs.job_id = free.job_id
@@ -219,6 +241,7 @@ update jobs
 set status           = 'RUNNING',
     version          = jobs.version + 1,
     lease_expires_at = now() + $1::interval,
+    asked            = null,
     worker_id        = free.worker_id,
     started_at       = free.started_at,
     updated_at       = now(),

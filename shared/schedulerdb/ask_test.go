@@ -1,0 +1,73 @@
+package schedulerdb
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// pass lets time go by in the rows, a second at a time, and gives how many orders are said again meanwhile.
+func (h house) pass(d time.Duration) (asked int) {
+	h.Helper()
+	const step = 5 * time.Second
+	for range d / step {
+		h.exec("UPDATE jobs SET lease_expires_at = lease_expires_at - $1::interval", step)
+		asked += len(h.askAgain(step).Runs)
+	}
+	return asked
+}
+
+// serve has one worker that has been there for long, and hears nothing of what it is ordered.
+func (h house) serve(worker string) {
+	h.Helper()
+	h.beat(worker, 200, []int32{0, 1})
+	h.exec("UPDATE workers SET since = now() - interval '1 hour'")
+}
+
+func TestWithoutAWorkerOneAttemptOfAQueueIsAskedAbout(t *testing.T) { // protocol #3
+	h := newHouse(t)
+	h.serve("w1")
+	jobs := newJobs(200)
+	if say := h.ingest(jobs...); len(say.Runs) != 200 {
+		t.Fatalf("%d attempts are out", len(say.Runs))
+	}
+	h.exec("DELETE FROM workers")
+	if n := h.pass(5 * time.Minute); n < 3 || n > 7 {
+		t.Errorf("five minutes without a worker made %d records", n)
+	}
+	if n := h.pass(time.Hour); n < 8 || n > 20 {
+		t.Errorf("an hour more made %d records", n)
+	}
+	h.beat("w2", 200, []int32{0})
+	if n := h.pass(10 * time.Second); n > 1 {
+		t.Errorf("a worker that has just come was asked about %d attempts, whose orders its topic has", n)
+	}
+	h.exec("UPDATE workers SET since = now() - interval '16 s'")
+	if n := h.pass(10 * time.Second); n < 199 || n > 200 {
+		t.Errorf("a worker that has been there for a lease was asked about %d of 200 attempts", n)
+	}
+}
+
+func TestTheMoreOftenNobodyAnswersTheMoreSeldomIsAsked(t *testing.T) { // protocol #3
+	h := newHouse(t)
+	h.serve("w1")
+	jobs := newJobs(20)
+	h.ingest(jobs...)
+	if n := h.pass(5 * time.Minute); n < 20*4 || n > 20*6 {
+		t.Errorf("20 attempts were asked about %d times in five minutes", n)
+	}
+	var held []jobevent.HeldAttempt
+	for _, job := range jobs {
+		held = append(held, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1})
+	}
+	h.beat("w1", 200, []int32{0}, held...)
+	if n := h.pass(20 * time.Second); n != 20 {
+		t.Errorf("after a beat that named them they were asked about %d times in 20 s", n)
+	}
+	h.settle(ended(jobs[0], 1, "interrupted"))
+	h.exec("UPDATE jobs SET lease_expires_at = now() + interval '1 h' WHERE attempt = 1")
+	if n := h.pass(20 * time.Second); n != 1 {
+		t.Errorf("the next attempt was asked about %d times in 20 s", n)
+	}
+}
