@@ -62,6 +62,14 @@ func (b *beats) wait(ctx context.Context, t timing, failed bool) bool {
 	return true
 }
 
+// unseen notes that the database has not seen this worker for so long, whatever its own clock has counted. Like a gap in
+// its own beats, it keeps the worker from judging others: they look as silent as it did.
+func (b *beats) unseen(d, silence time.Duration) {
+	if d >= silence/2 {
+		b.last = time.Time{}
+	}
+}
+
 // got notes a beat that began at an instant and got through. It says whether this worker may judge others:
 // after a gap in its own beats the fault may have been on its side, or on everybody's. Half a silence is
 // a gap: when a database comes back just before others would count as silent, they must be heard first.
@@ -96,7 +104,7 @@ func (f *Function) beat(ctx context.Context, publish funchost.Publish) {
 
 func (f *Function) beatOnce(ctx context.Context) error {
 	defer f.calls.Begin("a beat")()
-	began := time.Now()
+	began := f.pool.clock.now()
 	answered := f.answered.Load() // before the list: what these claims took is in it, or settled
 	attempts := f.pool.list()
 	beat := workerdb.Beat{WorkerID: f.id, Queues: f.cfg.Queues, Free: f.pool.free(), Answered: answered}
@@ -115,14 +123,15 @@ func (f *Function) beatOnce(ctx context.Context) error {
 	for _, key := range changed.CancelWanted {
 		f.pool.cancel(key, f.timing.cancelPatience)
 	}
-	if f.pool.beaten(began) {
+	f.beats.unseen(changed.Unseen, f.timing.silence)
+	if f.pool.beaten(began, changed.Unseen) {
 		return f.beatOnce(ctx)
 	}
 	f.wakeUp()
 	f.pool.giveUp()
 	f.offer(f.heartbeat(time.Now()))
 	f.warnOfGaps(ctx)
-	if f.beats.got(began, f.timing.silence) {
+	if f.beats.got(began.at, f.timing.silence) {
 		if err := f.judge(tryCtx); err != nil {
 			return err
 		}

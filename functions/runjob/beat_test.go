@@ -67,30 +67,62 @@ func TestAWorkerDeclaredLostEndsItsHandlers(t *testing.T) {
 	h.outcome(next)
 }
 
-func TestAttemptsOfADeadWorkerAreSaidLost(t *testing.T) {
-	h := newHouse(t)
-	store, err := workerdb.Open(t.Context(), h.url)
+// dead is a worker with an attempt, silent for long.
+func (h *house) dead(worker string) jobevent.Run {
+	h.t.Helper()
+	store, err := workerdb.Open(h.t.Context(), h.url)
 	if err != nil {
-		t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	defer store.Close()
 	run := h.run("BLOCK", "")
-	if _, err := store.Beat(t.Context(), workerdb.Beat{WorkerID: "dead", Queues: []string{h.queue}}); err != nil {
-		t.Fatal(err)
+	if _, err := store.Beat(h.t.Context(), workerdb.Beat{WorkerID: worker, Queues: []string{h.queue}}); err != nil {
+		h.t.Fatal(err)
 	}
-	_, err = store.Claim(t.Context(), "dead", []workerdb.Order{{
+	_, err = store.Claim(h.t.Context(), worker, []workerdb.Order{{
 		Key: workerdb.Key{JobID: run.JobID, Attempt: 1}, Queue: h.queue, TimeoutMs: 1000,
 	}})
 	if err != nil {
-		t.Fatal(err)
+		h.t.Fatal(err)
 	}
-	h.exec("UPDATE workers SET seen_at = now() - interval '1 minute'")
+	h.exec("UPDATE workers SET seen_at = now() - interval '1 minute' WHERE worker_id = $1", worker)
+	return run
+}
+
+func TestAttemptsOfADeadWorkerAreSaidLost(t *testing.T) {
+	h := newHouse(t)
+	run := h.dead("dead")
 	h.start(func(_ *Config, times *timing) {
 		times.beatAtMost, times.beatAtLeast = 10*time.Millisecond, 20*time.Millisecond
 		times.silence = time.Second // from when on it may judge
 	})
 	if got := h.failed(run); got.Kind != jobevent.KindLost || got.WorkerID != "dead" {
 		t.Errorf("said %+v", got)
+	}
+}
+
+// protocol #6: then the first that beats finds all others silent.
+func TestAStepOfTheDatabasesClockMakesNobodyLost(t *testing.T) {
+	h := newHouse(t)
+	first := h.dead("first")
+	running := h.run("BLOCK", "")
+	h.start(func(_ *Config, times *timing) {
+		times.beatAtMost, times.beatAtLeast = 100*time.Millisecond, 300*time.Millisecond
+		times.silence = time.Hour // it judges nobody
+	})
+	h.order(running)
+	h.untilStarted(running)
+	h.start(func(_ *Config, times *timing) {
+		times.beatAtMost, times.beatAtLeast = 10*time.Millisecond, 20*time.Millisecond
+		times.silence = 5 * time.Second
+	})
+	h.failed(first) // by now the second one judges
+	second := h.dead("second")
+	h.exec("UPDATE workers SET seen_at = seen_at - interval '15 s'")
+	h.failed(second)
+	h.open(running)
+	if e := h.outcome(running); e.Type() != jobevent.TypeCompleted {
+		t.Errorf("said %v", e)
 	}
 }
 

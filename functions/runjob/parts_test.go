@@ -204,22 +204,76 @@ func TestWhatWasClaimedBeforeASilenceEndedIsNotTaken(t *testing.T) {
 	if p.add(claimed, p.now()) {
 		t.Fatal("taken before the first beat")
 	}
-	if !p.beaten(time.Now()) || p.beaten(time.Now()) {
+	if !p.beaten(p.clock.now(), 0) || p.beaten(p.clock.now(), 0) {
 		t.Fatal("the first beat asks for another one, and that opens the pool")
 	}
 	before := p.now()
 	p.mu.Lock()
-	p.lastBeat = time.Now().Add(-2 * time.Hour)
+	p.lastBeat.at = time.Now().Add(-2 * time.Hour)
 	p.mu.Unlock()
 	if p.add(claimed, before) {
 		t.Fatal("taken in silence")
 	}
-	p.beaten(time.Now())
-	p.beaten(time.Now())
+	p.beaten(p.clock.now(), 0)
+	p.beaten(p.clock.now(), 0)
 	if p.add(claimed, before) {
 		t.Fatal("taken although its row may have been judged")
 	}
 	if !p.add(claimed, p.now()) || !p.known([]ordered{{run: claimed[0].run}})[0] {
 		t.Fatal("not taken when asked again")
+	}
+}
+
+// protocol #6
+func TestNothingStartsAfterTheMachineStoodStill(t *testing.T) {
+	t.Parallel()
+	for name, stands := range map[string]func(*pool, time.Duration){
+		"asleep": func(p *pool, d time.Duration) {
+			woken := sinceBoot() + d
+			p.clock.sinceBoot = func() time.Duration { return woken }
+		},
+		"its wall clock put right": func(p *pool, d time.Duration) { p.lastBeat.at = p.lastBeat.at.Round(0).Add(-d) },
+	} {
+		p := newPool(1, 1, 10*time.Second, func(finished) {}, func(int) {})
+		p.beaten(p.clock.now(), 0)
+		p.beaten(p.clock.now(), 0)
+		held := &attempt{run: jobevent.Run{JobID: uuid.New(), Attempt: 1}}
+		if !p.add([]*attempt{held}, p.now()) || !p.ready(time.Now()) {
+			t.Fatalf("%s: what is held may not start", name)
+		}
+		stands(p, 5*time.Second)
+		if !p.ready(time.Now()) {
+			t.Errorf("%s: five seconds are a silence", name)
+		}
+		stands(p, 10*time.Second)
+		if p.ready(time.Now()) || p.room() != 0 {
+			t.Errorf("%s: what is held starts, or more is taken", name)
+		}
+		if !p.beaten(p.clock.now(), 0) || p.beaten(p.clock.now(), 0) || !p.ready(time.Now()) {
+			t.Errorf("%s: two beats do not end it", name)
+		}
+	}
+}
+
+// protocol #6
+func TestAGapThatOnlyTheDatabaseSawCountsAsASilence(t *testing.T) {
+	t.Parallel()
+	p := newPool(1, 1, 10*time.Second, func(finished) {}, func(int) {})
+	p.beaten(p.clock.now(), 0)
+	p.beaten(p.clock.now(), 0)
+	before := p.now()
+	if p.beaten(p.clock.now(), 4*time.Second) || p.now() != before {
+		t.Error("four seconds are a silence")
+	}
+	if !p.beaten(p.clock.now(), 5*time.Second) || p.now() == before {
+		t.Error("after half a silence claims from before it still count")
+	}
+	b, start := newBeats(), time.Now()
+	for second := range 20 {
+		b.got(start.Add(time.Duration(second)*time.Second), 10*time.Second)
+	}
+	b.unseen(5*time.Second, 10*time.Second)
+	if b.got(start.Add(20*time.Second), 10*time.Second) {
+		t.Error("it judges others after a gap that only the database saw")
 	}
 }

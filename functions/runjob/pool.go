@@ -16,6 +16,7 @@ import (
 type pool struct {
 	slots, places int
 	silence       time.Duration
+	clock         clock
 	decidedTo     func(finished) // takes each attempt's outcome, once
 	changed       func(room int) // something that a beat says is different
 
@@ -29,7 +30,7 @@ type pool struct {
 	busy     int        // slots
 	timer    *time.Timer
 	nextDue  time.Time // when timer calls timeOut; zero: not set
-	lastBeat time.Time
+	lastBeat moment
 	era      int  // rises with the end of each silence: what was claimed before may have been judged
 	ending   bool // a beat has got through after a silence; one that lists all there is opens the pool
 	stopping bool
@@ -38,7 +39,7 @@ type pool struct {
 
 func newPool(slots, places int, silence time.Duration, decidedTo func(finished), changed func(int)) *pool {
 	p := &pool{
-		slots: slots, places: places, silence: silence, decidedTo: decidedTo, changed: changed,
+		slots: slots, places: places, silence: silence, clock: clock{sinceBoot}, decidedTo: decidedTo, changed: changed,
 		mine: map[workerdb.Key]*attempt{}, running: make([]*attempt, slots),
 	}
 	p.work.L = &p.mu
@@ -71,15 +72,16 @@ func (p *pool) roomNow() int {
 // silent says that other workers may by now have declared this one lost.
 func (p *pool) silent() bool { return p.silentAt(time.Now()) }
 
-func (p *pool) silentAt(now time.Time) bool { return now.Sub(p.lastBeat) >= p.silence }
+func (p *pool) silentAt(now time.Time) bool { return p.clock.since(p.lastBeat, now) >= p.silence }
 
 // beaten opens the pool for another while: a beat that began then has got through. After a silence it
 // takes another one, again: others may have judged an attempt that came in while the first was on its
-// way, and that it could not list. What was claimed before the silence ended is taken no more.
-func (p *pool) beaten(at time.Time) (again bool) {
+// way, and that it could not list. What was claimed before the silence ended is taken no more. Half a silence in which
+// the database has not seen the worker counts as one, whatever this process's clock says.
+func (p *pool) beaten(at moment, unseen time.Duration) (again bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.silent() && !p.ending {
+	if (p.silent() || unseen >= p.silence/2) && !p.ending {
 		p.ending = true
 		p.era++
 		return true

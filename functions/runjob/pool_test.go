@@ -31,8 +31,8 @@ func BenchmarkPool(b *testing.B) {
 	}
 	f.pool = newPool(12, 100, time.Hour, f.decided, f.poolChanged)
 	f.metrics, _ = newMetrics(f, prometheus.NewRegistry())
-	f.pool.beaten(time.Now())
-	f.pool.beaten(time.Now())
+	f.pool.beaten(f.pool.clock.now(), 0)
+	f.pool.beaten(f.pool.clock.now(), 0)
 	f.startPool(b.Context())
 	var id uuid.UUID
 	b.ReportAllocs()
@@ -60,8 +60,8 @@ func BenchmarkPool(b *testing.B) {
 func TestAQuickPoolMayHoldMore(t *testing.T) {
 	t.Parallel()
 	p := newPool(12, 100, time.Hour, func(finished) {}, func(int) {})
-	p.beaten(time.Now())
-	p.beaten(time.Now())
+	p.beaten(p.clock.now(), 0)
+	p.beaten(p.clock.now(), 0)
 	hold := func(n, bytes int) {
 		var batch []*attempt
 		for range n {
@@ -90,8 +90,8 @@ func TestAQuickPoolMayHoldMore(t *testing.T) {
 		t.Errorf("large payloads held: room for %d, want none beyond the places", got)
 	}
 	quick := newPool(12, 100, time.Hour, func(finished) {}, func(int) {})
-	quick.beaten(now)
-	quick.beaten(now)
+	quick.beaten(quick.clock.now(), 0)
+	quick.beaten(quick.clock.now(), 0)
 	for range 5000 {
 		quick.meter.start(now)
 		quick.meter.finish(now, now)
@@ -117,8 +117,8 @@ func TestOneTimerEndsWhatIsOverdue(t *testing.T) {
 			defer mu.Unlock()
 			after[f.attempt.run.TimeoutMs] = time.Since(began)
 		}, func(int) {})
-		p.beaten(time.Now())
-		p.beaten(time.Now())
+		p.beaten(p.clock.now(), 0)
+		p.beaten(p.clock.now(), 0)
 		var causes []error
 		var slots sync.WaitGroup
 		for slot := range 3 {

@@ -31,43 +31,53 @@ type Beat struct {
 type Changed struct {
 	CancelWanted []Key
 	Settled      []Outcome // taken from this worker: end them and say these
+
+	// Unseen is for how long this worker was not seen, by the database's clock. Others judge by that clock, and it
+	// may have been put forward, or this process's may have stood still with its machine.
+	Unseen time.Duration
 }
 
 // Beat writes that the worker is alive, what it has and when that started if it has run for a while, and
 // reads what has become of it.
 func (s *Store) Beat(ctx context.Context, b Beat) (Changed, error) {
+	see := gen.WorkerSeeParams{WorkerID: b.WorkerID, Queues: b.Queues, Free: int32(b.Free)}
+	running, keys := startParams(b)
+	jobIDs, attempts := columns(keys)
+	fold := gen.ClaimsFoldParams{WorkerID: b.WorkerID, Answered: b.Answered, JobIDs: jobIDs, Attempts: attempts}
+	changes := gen.AttemptChangedManyParams{JobIDs: jobIDs, Attempts: attempts, WorkerID: b.WorkerID}
+	var unseen int64
 	var rows []gen.ExecutionAttempt
 	// All goes with BEGIN, and COMMIT after it: a worker that is frozen or cut off in between keeps its own row locked,
 	// and cannot be judged until the server ends its session.
-	err := pgpool.TxInFlights(ctx, s.pool, nil, func(db pgpool.DB) error {
+	err := pgpool.TxInFlights(ctx, s.pool, func(db pgpool.DB) {
+		q := gen.New(db)
+		_, _ = q.WorkerSee(ctx, see)
+		_ = q.ClaimsFold(ctx, fold)
+		if len(running.JobIDs) > 0 {
+			_ = q.AttemptStartMany(ctx, running)
+		}
+		if len(keys) > 0 {
+			_, _ = q.AttemptChangedMany(ctx, changes)
+		}
+	}, func(db pgpool.DB) (err error) {
 		q := gen.New(db)
 		// First: whoever is about to call this worker lost has its row locked, and then its verdict is
 		// among what is read below.
-		if err := q.WorkerSee(ctx, gen.WorkerSeeParams{
-			WorkerID: b.WorkerID, Queues: b.Queues, Free: int32(b.Free),
-		}); err != nil {
+		if unseen, err = q.WorkerSee(ctx, see); err != nil {
 			return fmt.Errorf("write worker %s: %w", b.WorkerID, err)
 		}
-		running, keys := startParams(b)
-		jobIDs, attempts := columns(keys)
-		if err := q.ClaimsFold(ctx, gen.ClaimsFoldParams{
-			WorkerID: b.WorkerID, Answered: b.Answered, JobIDs: jobIDs, Attempts: attempts,
-		}); err != nil {
+		if err := q.ClaimsFold(ctx, fold); err != nil {
 			return fmt.Errorf("write what worker %s has: %w", b.WorkerID, err)
-		}
-		if len(keys) == 0 {
-			return nil
 		}
 		if len(running.JobIDs) > 0 {
 			if err := q.AttemptStartMany(ctx, running); err != nil {
 				return fmt.Errorf("write starts of %d attempts: %w", len(running.JobIDs), err)
 			}
 		}
-		var err error
-		rows, err = q.AttemptChangedMany(ctx, gen.AttemptChangedManyParams{
-			JobIDs: jobIDs, Attempts: attempts, WorkerID: b.WorkerID,
-		})
-		if err != nil {
+		if len(keys) == 0 {
+			return nil
+		}
+		if rows, err = q.AttemptChangedMany(ctx, changes); err != nil {
 			return fmt.Errorf("read %d held attempts: %w", len(keys), err)
 		}
 		return nil
@@ -75,7 +85,7 @@ func (s *Store) Beat(ctx context.Context, b Beat) (Changed, error) {
 	if err != nil {
 		return Changed{}, err
 	}
-	var changed Changed
+	changed := Changed{Unseen: time.Duration(unseen) * time.Microsecond}
 	for _, row := range rows {
 		if row.Outcome != nil {
 			changed.Settled = append(changed.Settled, outcomeOf(row))
@@ -101,7 +111,8 @@ func startParams(b Beat) (running gen.AttemptStartManyParams, keys []Key) {
 
 // Judge settles attempts of workers that have been silent too long, and attempts far past their timeout,
 // a bounded number a call. The caller may ask for it only while its own beats have got through without a
-// gap of Silence: after an outage everybody looks silent. It returns what it settled: say it.
+// gap of Silence, by its own clock and by the database's: after an outage, and after a step of that clock, everybody
+// looks silent. It returns what it settled: say it.
 func (s *Store) Judge(ctx context.Context) ([]Outcome, error) {
 	lost, err := s.q.AttemptSettleLost(ctx, gen.AttemptSettleLostParams{Silence: Silence, MaxAttempts: maxJudged})
 	if err != nil {

@@ -1,8 +1,13 @@
--- name: WorkerSee :exec
+-- name: WorkerSee :one
+-- It returns for how long this worker was not seen, by the clock that others judge it by: zero the first time.
+with before as (
+    select seen_at from workers where worker_id = @worker_id::text
+)
 insert into workers (worker_id, queues, free)
 values (@worker_id::text, @queues::text[], @free::int)
 on conflict (worker_id) do update set
-    queues = excluded.queues, free = excluded.free, seen_at = now();
+    queues = excluded.queues, free = excluded.free, seen_at = now()
+returning coalesce((select extract(epoch from now() - seen_at) * 1e6 from before), 0)::bigint as unseen; -- microseconds
 
 -- name: WorkersFree :many
 -- Free slots of the other live workers, by queue.

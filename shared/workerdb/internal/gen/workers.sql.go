@@ -43,11 +43,15 @@ func (q *Queries) WorkerLeave(ctx context.Context, workerID string) error {
 	return err
 }
 
-const workerSee = `-- name: WorkerSee :exec
+const workerSee = `-- name: WorkerSee :one
+with before as (
+    select seen_at from workers where worker_id = $1::text
+)
 insert into workers (worker_id, queues, free)
 values ($1::text, $2::text[], $3::int)
 on conflict (worker_id) do update set
     queues = excluded.queues, free = excluded.free, seen_at = now()
+returning coalesce((select extract(epoch from now() - seen_at) * 1e6 from before), 0)::bigint as unseen
 `
 
 type WorkerSeeParams struct {
@@ -56,9 +60,12 @@ type WorkerSeeParams struct {
 	Free     int32
 }
 
-func (q *Queries) WorkerSee(ctx context.Context, arg WorkerSeeParams) error {
-	_, err := q.db.Exec(ctx, workerSee, arg.WorkerID, arg.Queues, arg.Free)
-	return err
+// It returns for how long this worker was not seen, by the clock that others judge it by: zero the first time.
+func (q *Queries) WorkerSee(ctx context.Context, arg WorkerSeeParams) (int64, error) {
+	row := q.db.QueryRow(ctx, workerSee, arg.WorkerID, arg.Queues, arg.Free)
+	var unseen int64
+	err := row.Scan(&unseen)
+	return unseen, err
 }
 
 const workersDeleteOld = `-- name: WorkersDeleteOld :exec
@@ -74,6 +81,7 @@ func (q *Queries) WorkersDeleteOld(ctx context.Context, age time.Duration) error
 }
 
 const workersFree = `-- name: WorkersFree :many
+
 select q.queue::text as queue, sum(w.free)::int as free
 from workers w
 cross join unnest(w.queues) as q (queue)
@@ -91,6 +99,7 @@ type WorkersFreeRow struct {
 	Free  int32
 }
 
+// microseconds
 // Free slots of the other live workers, by queue.
 func (q *Queries) WorkersFree(ctx context.Context, arg WorkersFreeParams) ([]WorkersFreeRow, error) {
 	rows, err := q.db.Query(ctx, workersFree, arg.WorkerID, arg.Silence)

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package runjob
+
+import "time"
+
+// sinceBoot is not known here: the wall clock has to do.
+func sinceBoot() time.Duration { return 0 }
