@@ -79,7 +79,7 @@ func (ws *workers) lastStarted(id uuid.UUID) (last int) {
 	return last
 }
 
-// checkCallbacks: what was taken has ended its attempt, unless that had been lost before, and is done with.
+// checkCallbacks: what was taken has ended its attempt, unless its worker had lost it or let it go before, and is done with.
 func (h *house) checkCallbacks() {
 	h.t.Helper()
 	for id, j := range h.jobs {
@@ -90,9 +90,10 @@ func (h *house) checkCallbacks() {
 			}
 		}
 		for attempt, kind := range j.calledBack {
-			wasLost := j.early && ended[attempt] == string(jobstate.KindLost)
-			if kind != "" && ended[attempt] != string(kind) && !wasLost {
-				h.t.Errorf("attempt %d of a job that %s was called back as %s, and is %s", attempt, j.name, kind, ended[attempt])
+			is := jobstate.Kind(ended[attempt])
+			wasLost := j.early && (is == jobstate.KindLost || kind == jobstate.KindFailed && is == jobstate.KindInterrupted)
+			if kind != "" && is != kind && !wasLost {
+				h.t.Errorf("attempt %d of a job that %s was called back as %s, and is %s", attempt, j.name, kind, is)
 			}
 		}
 	}

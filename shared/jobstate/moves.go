@@ -28,11 +28,12 @@ const (
 	KindSnoozed     Kind = "snoozed"
 )
 
-// Outcome is what a worker says of an attempt.
+// Outcome is what a worker says of an attempt, or an outside system that called back.
 type Outcome struct {
 	Attempt   int
 	Kind      Kind
 	Retryable bool // counts for KindFailed only
+	Callback  bool // from an outside system: the attempt's handler may still run
 }
 
 // Dispatch sends the job's next attempt out. Only a Pending job moves.
@@ -75,7 +76,7 @@ func (j Job) Apply(o Outcome, maxLost int) (Job, bool) {
 	if !j.Status.InFlight() && j.Status != Waiting || j.Attempt != o.Attempt {
 		return j, false
 	}
-	if o.Kind == KindWaiting && j.Status == Waiting {
+	if o.Kind == KindWaiting && j.Status == Waiting || j.tooEarly(o) {
 		return j, false
 	}
 	if j.CancelRequested && o.Kind != KindCompleted {
@@ -118,6 +119,12 @@ func (j Job) Apply(o Outcome, maxLost int) (Job, bool) {
 		return j, false
 	}
 	return j, true
+}
+
+// tooEarly says whether a callback has to wait for the worker: the handler of its attempt may still run, and nothing
+// that follows from its failure may meet it. The API says it again until the attempt is over.
+func (j Job) tooEarly(o Outcome) bool {
+	return o.Callback && o.Kind == KindFailed && j.Status.InFlight()
 }
 
 // Command is a numbered wish about a job.

@@ -73,6 +73,24 @@ func TestMovesStayOnTheDiagram(t *testing.T) {
 	}
 }
 
+// protocol #5
+func TestAFailedCallbackChangesNothingWhileTheHandlerMayRun(t *testing.T) {
+	t.Parallel()
+	everyJob(func(j Job) {
+		for _, retryable := range []bool{false, true} {
+			o := Outcome{Attempt: 2, Kind: KindFailed, Retryable: retryable, Callback: true}
+			next, ok := j.Apply(o, 2)
+			if j.Status.InFlight() && ok {
+				t.Errorf("a callback made %+v of %+v", next, j)
+			}
+			o.Callback = false
+			if same, _ := j.Apply(o, 2); !j.Status.InFlight() && same != next {
+				t.Errorf("a callback made %+v of %+v, and a worker %+v", next, j, same)
+			}
+		}
+	})
+}
+
 // protocol #2
 func TestOnlyLossesInARowMakeASuspect(t *testing.T) {
 	t.Parallel()

@@ -41,13 +41,17 @@ func TestACallbackCountsHoweverFarItsAttemptHasCome(t *testing.T) {
 			job := newJob()
 			h.ingest(job)
 			come(job)
+			before := h.status(job)
 			h.settle(calledBack(job, 1, kind))
+			if kind == jobstate.KindFailed && name != "waiting" { // protocol #5: its handler may still run
+				if after := h.status(job); after.Version != before.Version {
+					t.Errorf("%s: a callback made %+v of %+v", name, after, before)
+				}
+				continue
+			}
 			want := jobstate.Completed
 			if kind == jobstate.KindFailed {
 				want = jobstate.Retrying
-				if name == "under a cancel" {
-					want = jobstate.Cancelled
-				}
 			}
 			got := h.wantStatus(job, want)
 			last := got.History[len(got.History)-1]
@@ -69,6 +73,21 @@ func TestACallbackCountsHoweverFarItsAttemptHasCome(t *testing.T) {
 				t.Errorf("%s, %s: then %+v", name, kind, after)
 			}
 		}
+	}
+}
+
+// protocol #5: the outside system calls back before the worker has said that the attempt waits.
+func TestAFailedCallbackCountsOnceItsAttemptWaits(t *testing.T) {
+	h := newHouse(t)
+	job := newJob()
+	h.ingest(job)
+	if say := h.settle(calledBack(job, 1, jobstate.KindFailed)); len(say.Runs) != 1 || say.Runs[0].Attempt != 1 {
+		t.Fatalf("it says %+v", say)
+	}
+	h.settle(waiting(job))
+	h.settle(calledBack(job, 1, jobstate.KindFailed)) // said again, as long as the attempt is not over
+	if got := h.wantStatus(job, jobstate.Retrying); got.RetryCount != 1 || got.LastError.ErrorCode != "SHOP.SOLD_OUT" {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -135,7 +154,7 @@ func TestAJobThatWasCalledBackDoesNotExpire(t *testing.T) {
 	at := time.Now().Add(time.Hour)
 	job.ExpiresAt = &at
 	h.ingest(job)
-	h.settle(calledBack(job, 1, jobstate.KindFailed))
+	h.settle(waiting(job), calledBack(job, 1, jobstate.KindFailed))
 	h.tamper("UPDATE jobs SET expires_at = now(), due_at = now()")
 	h.due()
 	if got := h.status(job); got.Attempt != 2 || got.Status != string(jobstate.Queued) {

@@ -119,7 +119,7 @@ func TestAbsurdOutcomes(t *testing.T) {
 		"a negative attempt":            {spoil: func(o *Outcome) { o.Attempt = math.MinInt }, want: jobstate.Queued},
 		"an attempt beyond its column":  {spoil: func(o *Outcome) { o.Attempt = 1<<32 + 1 }, want: jobstate.Queued},
 		"an unknown kind":               {spoil: func(o *Outcome) { o.Kind = "x" }, want: jobstate.Queued},
-		"no worker":                     {spoil: func(o *Outcome) { o.WorkerID = "" }, want: jobstate.Retrying},
+		"no worker":                     {spoil: func(o *Outcome) { o.WorkerID = "" }, want: jobstate.Queued}, // it counts as a callback
 		"a huge worker's name":          {spoil: func(o *Outcome) { o.WorkerID = huge }, want: jobstate.Retrying},
 		"a huge message":                {spoil: func(o *Outcome) { o.Message = huge }, want: jobstate.Retrying},
 		"an odd error code":             {spoil: func(o *Outcome) { o.ErrorCode = "A\x00\xff" + huge }, want: jobstate.Retrying},

@@ -152,8 +152,11 @@ func (m *model) settleOne(rt *rapid.T, h house) {
 }
 
 func (m *model) apply(j *modelJob, o Outcome) {
-	j.started = j.started || o.StartedAt != nil || o.WorkerID == "" // nobody calls back about what has not started
-	j.Job, _ = j.Apply(jobstate.Outcome{Attempt: o.Attempt, Kind: o.Kind, Retryable: o.Retryable}, 3)
+	next, changed := j.Apply(jobstate.Outcome{
+		Attempt: o.Attempt, Kind: o.Kind, Retryable: o.Retryable, Callback: o.WorkerID == "",
+	}, 3)
+	j.started = j.started || changed && o.StartedAt != nil
+	j.Job = next
 }
 
 func (m *model) commandOne(rt *rapid.T, h house) {

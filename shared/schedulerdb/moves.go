@@ -58,7 +58,9 @@ func lockJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid.UU
 
 // outcome folds one outcome in. A cancelled attempt answers the cancel that asked for it.
 func (j *lockedJob) outcome(by string, o Outcome, maxLost int) error {
-	next, ok := j.Apply(jobstate.Outcome{Attempt: o.Attempt, Kind: o.Kind, Retryable: o.Retryable}, maxLost)
+	next, ok := j.Apply(jobstate.Outcome{
+		Attempt: o.Attempt, Kind: o.Kind, Retryable: o.Retryable, Callback: o.WorkerID == "",
+	}, maxLost)
 	if !ok {
 		return nil
 	}
@@ -92,17 +94,14 @@ func (j *lockedJob) outcome(by string, o Outcome, maxLost int) error {
 }
 
 // ended takes what the outcome says of how its attempt ran. A callback knows neither the worker nor the start: what is
-// known of them stays, and the attempt had started, or nobody could have called back.
+// known of them stays.
 func (j *lockedJob) ended(o Outcome) {
 	j.output = o.Output
 	if o.WorkerID != "" {
 		j.workerID = o.WorkerID
 	}
-	switch {
-	case !orZero(o.StartedAt).IsZero():
-		j.startedAt = *o.StartedAt
-	case o.WorkerID == "" && j.Status == jobstate.Retrying && j.row.StartedAt == nil && j.startedAt.IsZero():
-		j.startedAt = j.row.At
+	if at := orZero(o.StartedAt); !at.IsZero() {
+		j.startedAt = at
 	}
 }
 

@@ -20,7 +20,7 @@ type Outcome struct {
 	JobID           uuid.UUID
 	Attempt         int
 	Kind            jobstate.Kind
-	WorkerID        string
+	WorkerID        string // empty: an outside system called back
 	StartedAt       *time.Time
 	FinishedAt      *time.Time
 	Output          json.RawMessage

@@ -87,12 +87,12 @@ func (m *model) run(j *job) bool {
 	return m.move(j, func(now jobstate.Job) (jobstate.Job, bool) { return now.Start(now.Attempt) })
 }
 
-// callBack applies what the API decided on a callback, or on its deadline.
+// callBack applies what the API decided on a callback, or on its deadline. One that failed changes nothing while the
+// handler may run; the API repeats it until the attempt is over.
 func (m *model) callBack(j *job, attempt uint8, o outcome) {
-	if o == failed && j.name() != jobstate.Waiting && m.defect != EarlyCallbackCounts {
-		return // the handler may run yet; the API repeats the callback until the attempt is over
-	}
-	m.conclude(j, attempt, o)
+	m.apply(j, jobstate.Outcome{
+		Attempt: int(attempt), Kind: kinds[o], Retryable: true, Callback: m.defect != EarlyCallbackCounts,
+	})
 }
 
 // retire deletes a job that ended long ago.
@@ -108,12 +108,15 @@ func (m *model) retire(j *job) bool {
 
 // conclude applies an outcome of an attempt.
 func (m *model) conclude(j *job, attempt uint8, o outcome) {
+	m.apply(j, jobstate.Outcome{Attempt: int(attempt), Kind: kinds[o], Retryable: true})
+}
+
+func (m *model) apply(j *job, said jobstate.Outcome) {
 	m.move(j, func(now jobstate.Job) (jobstate.Job, bool) {
-		said := jobstate.Outcome{Attempt: int(attempt), Kind: kinds[o], Retryable: true}
 		switch {
 		case m.defect == NoAttemptGuard:
 			said.Attempt = now.Attempt
-		case m.defect == LostCountsAsRetry && o == lost:
+		case m.defect == LostCountsAsRetry && said.Kind == jobstate.KindLost:
 			said.Kind = jobstate.KindFailed
 		case m.defect == CancelForgotten:
 			now.CancelRequested = false
