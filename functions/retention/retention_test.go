@@ -92,7 +92,7 @@ func TestWhoStopsDoesNotWaitForThePause(t *testing.T) {
 
 func TestASettingThatCannotBeStopsTheStart(t *testing.T) {
 	t.Parallel()
-	if _, err := New(schedulerdb.Retention{Forget: jobevent.MaxRetention}, nil); err == nil || !strings.HasPrefix(err.Error(), "FORGET_AFTER: ") {
+	if _, err := New(schedulerdb.Retention{Forget: jobevent.RecordsGone - 1}, nil); err == nil || !strings.HasPrefix(err.Error(), "FORGET_AFTER: ") {
 		t.Error(err)
 	}
 }

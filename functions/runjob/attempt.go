@@ -39,6 +39,7 @@ type attempt struct {
 	cancelled bool                    // end was called for a cancel
 	decided   bool                    // it has its outcome, whatever its handler still does
 	told      told                    // the progress that beats have
+	passed    bool                    // its record is done with, although it runs
 }
 
 func (a *attempt) key() workerdb.Key {

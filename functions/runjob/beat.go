@@ -130,6 +130,7 @@ func (f *Function) beatOnce(ctx context.Context) error {
 	f.wakeUp()
 	f.pool.giveUp()
 	f.offer(f.heartbeat(time.Now()))
+	done(f.pool.pass(f.timing.passAfter, maxHeldBack))
 	f.warnOfGaps(ctx)
 	if f.beats.got(began.at, f.timing.silence) {
 		if err := f.judge(tryCtx); err != nil {
@@ -201,10 +202,18 @@ func (f *Function) publishBeats(ctx context.Context, publish funchost.Publish) {
 	}
 }
 
+// appendBeat adds a beat, in several parts if it lists many attempts: an event has a largest size.
 func (f *Function) appendBeat(events []event.Event, h jobevent.Heartbeat) []event.Event {
-	f.beats.number++
-	id := f.id + "." + strconv.Itoa(f.beats.number)
-	return f.append(events, jobevent.TypeHeartbeat, jobevent.Meta{ID: id, Key: f.id}, h)
+	attempts := h.Attempts
+	for part := 0; part == 0 || len(attempts) > 0; part++ {
+		n := min(len(attempts), maxBeatAttempts)
+		h.Part, h.Attempts, attempts = part, attempts[:n], attempts[n:]
+		f.beats.number++
+		id := f.id + "." + strconv.Itoa(f.beats.number)
+		events = f.append(events, jobevent.TypeHeartbeat, jobevent.Meta{ID: id, Key: f.id}, h)
+		h.JobTypes = nil // once is enough
+	}
+	return events
 }
 
 // warnOfGaps looks for partitions in which much is done that cannot be committed.

@@ -55,9 +55,9 @@ func (c Config) check() error {
 		return fmt.Errorf("GRACE: %v is negative", c.Grace)
 	}
 	// Or an old record could find no trace of its attempt, and start it again.
-	if c.RetainAttempts != 0 && c.RetainAttempts <= jobevent.MaxRetention {
-		return fmt.Errorf("RETAIN_ATTEMPTS: %v is not longer than %v, for which topics keep records",
-			c.RetainAttempts, jobevent.MaxRetention)
+	if c.RetainAttempts != 0 && c.RetainAttempts < jobevent.RecordsGone {
+		return fmt.Errorf("RETAIN_ATTEMPTS: %v is shorter than %v, for which topics may keep records",
+			c.RetainAttempts, jobevent.RecordsGone)
 	}
 	return nil
 }
@@ -72,6 +72,7 @@ type timing struct {
 	cancelPatience time.Duration // for a handler to return after its cancel, before it is settled anyway
 	stopPatience   time.Duration // the same for a worker that stops
 	flushAtMost    time.Duration // for settling and publishing, beyond what is left of the grace period
+	passAfter      time.Duration // before an attempt that runs holds back the commit of others no more
 	leaveAtMost    time.Duration // for saying that the worker has gone
 	logEvery       time.Duration // between events of lines of an attempt that runs
 	cleanupEvery   time.Duration
@@ -86,30 +87,34 @@ var defaultTiming = timing{
 	cancelPatience: 5 * time.Second,
 	stopPatience:   time.Second,
 	flushAtMost:    2 * time.Second,
+	passAfter:      30 * time.Second,
 	leaveAtMost:    time.Second,
 	logEvery:       time.Second,
 	cleanupEvery:   10 * time.Minute,
 }
 
 const (
-	maxBatch       = 500  // attempts in one statement
-	maxUnsaid      = 2000 // outcomes that wait to be settled or published; above it nothing is taken
-	maxUnsaidBytes = 16 << 20
-	maxTakeBytes   = 8 << 20             // of records, at once
-	maxGap         = 10_000              // done records that wait for an earlier one, before that is warned of
-	maxMessage     = jobevent.MaxMessage // bytes
-	maxCode        = 100                 // bytes of an error code
-	maxCancels     = 10_000              // wishes to cancel that wait for the store
-	maxAhead       = 1000                // attempts held beyond the places
-	aheadFor       = 100 * time.Millisecond
-	maxAheadBytes  = 8 << 20                // of payloads held; above it nothing is held beyond the places
-	justNow        = 100 * time.Millisecond // an attempt that came less long ago is in no beat to others
-	rateCap        = 20_000
-	rateWindow     = 2 * time.Second
-	cleanupShare   = 10 // of the time at most one part goes into deleting what is old
-	maxLogLines    = 200
-	maxLogBytes    = 64 << 10
-	retryAtLeast   = 100 * time.Millisecond
-	retryAtMost    = 2 * time.Second
-	maxValueBytes  = 1 << 20 // of a rejected record
+	maxBatch        = 500  // attempts in one statement
+	maxUnsaid       = 2000 // outcomes that wait to be settled or published; above it nothing is taken
+	maxUnsaidBytes  = 16 << 20
+	maxTakeBytes    = 8 << 20             // of records, at once
+	maxGap          = 10_000              // done records that wait for an earlier one, before that is warned of
+	maxHeldBack     = 100                 // done records that wait for an earlier one whose attempt has run for long
+	maxMessage      = jobevent.MaxMessage // bytes
+	maxProgress     = 256                 // bytes of a message in a beat, which lists all attempts
+	maxBeatAttempts = 500                 // in one event
+	maxCode         = 100                 // bytes of an error code
+	maxCancels      = 10_000              // wishes to cancel that wait for the store
+	maxAhead        = 1000                // attempts held beyond the places
+	aheadFor        = 100 * time.Millisecond
+	maxAheadBytes   = 8 << 20                // of payloads held; above it nothing is held beyond the places
+	justNow         = 100 * time.Millisecond // an attempt that came less long ago is in no beat to others
+	rateCap         = 20_000
+	rateWindow      = 2 * time.Second
+	cleanupShare    = 10 // of the time at most one part goes into deleting what is old
+	maxLogLines     = 200
+	maxLogBytes     = 64 << 10
+	retryAtLeast    = 100 * time.Millisecond
+	retryAtMost     = 2 * time.Second
+	maxValueBytes   = 1 << 20 // of a rejected record
 )

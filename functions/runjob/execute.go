@@ -42,7 +42,7 @@ func (f *Function) execute(ctx context.Context, a *attempt) (outcome workerdb.Ou
 		return failedOutcome(a, closed)
 	}
 	given := handlers.NewAttempt(run, a.traceID, a.log.add, func(p jobevent.Progress) {
-		p.Message = clean(p.Message, maxMessage)
+		p.Message = clean(p.Message, maxProgress)
 		a.progress.Store(&p)
 		f.beats.change()
 	})

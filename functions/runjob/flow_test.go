@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
 func TestAFullPoolLeavesRecordsInKafka(t *testing.T) {
@@ -208,3 +209,32 @@ func (h *house) count(sql string) (n int) {
 
 // holds counts the partitions of a worker by its last beat. The caller holds the mutex.
 func (h *house) holds(w *worker) int { return len(h.beatOf(w).Partitions[h.queue]) }
+
+// protocol #14
+func TestAnAttemptThatRunsLongDoesNotHoldBackTheCommitOfMany(t *testing.T) {
+	h := newHouse(t)
+	w := h.start(func(_ *Config, times *timing) {
+		times.beatAtMost, times.beatAtLeast, times.passAfter = 10*time.Millisecond, 20*time.Millisecond, time.Millisecond
+	})
+	long := h.run("BLOCK", "")
+	events := []event.Event{h.event(long, 0)}
+	for range maxHeldBack {
+		events = append(events, h.event(h.run("SIMULATION", noop), 0))
+	}
+	h.say(events...)
+	key := workerdb.Key{JobID: long.JobID, Attempt: 1}
+	tracker := func(p *pool) *OffsetTracker { return &p.mine[key].from.partition.tracker }
+	w.untilPool(h, "the short ones are done", func(p *pool) bool { return p.mine[key] != nil && tracker(p).Gap() == maxHeldBack })
+	if to, _ := func() (int64, bool) { w.pool.mu.Lock(); defer w.pool.mu.Unlock(); return tracker(w.pool).Committable() }(); to != 0 {
+		t.Errorf("up to %d could be committed: what is not committed tells a scaler that something runs", to)
+	}
+	h.say(h.event(h.run("SIMULATION", noop), 0))
+	w.untilPool(h, "all may be committed", func(p *pool) bool {
+		to, _ := tracker(p).Committable()
+		return to == maxHeldBack+2
+	})
+	h.open(long)
+	if e := h.outcome(long); e.Type() != jobevent.TypeCompleted || h.startsOf(long) != 1 {
+		t.Errorf("said %v after %d starts", e, h.startsOf(long))
+	}
+}

@@ -187,7 +187,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"QUEUE_SIZE": func(c *Config) { c.QueueSize = -1 },
 		"GRACE":      func(c *Config) { c.Grace = -1 },
 
-		"RETAIN_ATTEMPTS": func(c *Config) { c.RetainAttempts = jobevent.MaxRetention },
+		"RETAIN_ATTEMPTS": func(c *Config) { c.RetainAttempts = jobevent.RecordsGone - 1 }, /* protocol #9 */
 	} {
 		bad := good
 		change(&bad)
@@ -275,5 +275,33 @@ func TestAGapThatOnlyTheDatabaseSawCountsAsASilence(t *testing.T) {
 	b.unseen(5*time.Second, 10*time.Second)
 	if b.got(start.Add(20*time.Second), 10*time.Second) {
 		t.Error("it judges others after a gap that only the database saw")
+	}
+}
+
+// protocol #12
+func TestABeatOfManyAttemptsComesInPartsThatCanBePublished(t *testing.T) {
+	t.Parallel()
+	f := &Function{id: "w", beats: newBeats()}
+	h := jobevent.Heartbeat{WorkerID: "w", Slots: 1200, JobTypes: []jobevent.JobType{{Name: "A"}}}
+	now := time.Now()
+	for range 1200 {
+		h.Attempts = append(h.Attempts, jobevent.HeldAttempt{
+			JobID: uuid.New(), Attempt: 1, StartedAt: &now,
+			Progress: &jobevent.Progress{Percent: 1, Message: strings.Repeat("\x01", maxProgress)},
+		})
+	}
+	var listed []jobevent.HeldAttempt
+	for part, e := range f.appendBeat(nil, h) {
+		got, err := jobevent.Decode[jobevent.Heartbeat](e)
+		if err != nil || got.Part != part || got.Slots != 1200 || len(e.Data()) > 1<<20 {
+			t.Errorf("part %d of %d bytes: %v", part, len(e.Data()), err)
+		}
+		listed = append(listed, got.Attempts...)
+	}
+	if len(listed) != 1200 || listed[1199].JobID != h.Attempts[1199].JobID {
+		t.Errorf("%d attempts are listed", len(listed))
+	}
+	if events := f.appendBeat(nil, jobevent.Heartbeat{WorkerID: "w"}); len(events) != 1 {
+		t.Errorf("a beat that lists nothing is %d events", len(events))
 	}
 }

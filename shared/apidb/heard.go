@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -116,11 +117,18 @@ type Beat struct {
 func (s *Store) SeeWorkers(ctx context.Context, beats []Beat) error {
 	latest := map[string]*Beat{}
 	for i := range beats {
-		latest[beats[i].WorkerID] = &beats[i]
+		key := beats[i].WorkerID
+		if beats[i].Part > 0 { // of it only the progress counts
+			key += " " + strconv.Itoa(beats[i].Part)
+		}
+		latest[key] = &beats[i]
 	}
 	var stopping []string
 	var seen gen.WorkerSeeManyParams
 	for _, id := range slices.SortedFunc(maps.Keys(latest), strings.Compare) {
+		if latest[id].Part > 0 {
+			continue
+		}
 		if latest[id].Stopping && len(latest[id].Attempts) == 0 {
 			stopping = append(stopping, id)
 			continue

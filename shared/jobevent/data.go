@@ -263,6 +263,7 @@ type Heartbeat struct {
 	Free       int                `json:"free"`
 	Rate       float64            `json:"rate"` // attempts a second it would finish with all slots busy
 	Attempts   []HeldAttempt      `json:"attempts"`
+	Part       int                `json:"part,omitempty"`     // above 0: it lists further attempts of the beat before it
 	Stopping   bool               `json:"stopping,omitempty"` // it takes nothing more
 }
 

@@ -26,10 +26,13 @@ const DefaultQueue = "default"
 // queue. RoutingKey depends on it.
 const RunPartitions = 12
 
-// Retention of the topics: Kafka is transport, a week is for people who look back. Rows that fence
-// an old record must outlive MaxRetention.
+// Retention of the topics: Kafka is transport, a week is for people who look back. A record goes with its segment, so
+// it may be read for SegmentAge longer, and until the broker looks. Rows that fence an old record must outlive
+// RecordsGone.
 const (
 	MaxRetention       = 7 * 24 * time.Hour
+	SegmentAge         = 12 * time.Hour
+	RecordsGone        = MaxRetention + SegmentAge + time.Hour
 	heartbeatRetention = time.Hour
 )
 

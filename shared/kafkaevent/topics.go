@@ -14,9 +14,6 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// segmentMost is for how long a segment takes records at most.
-const segmentMost = 12 * time.Hour
-
 // CreateTopics creates those of the topics that are missing, leaves the others as they are, and
 // returns when all are there to be used. It may run anywhere at once.
 func CreateTopics(ctx context.Context, cfg Config, topics []jobevent.Topic) error {
@@ -93,7 +90,7 @@ func (c Config) topicDetail(t jobevent.Topic) *sarama.TopicDetail {
 		detail.ConfigEntries["cleanup.policy"] = entry("delete")
 		detail.ConfigEntries["retention.ms"] = entry(strconv.FormatInt(t.Retention.Milliseconds(), 10))
 		// A record goes with its segment: what fences old records off must outlive both.
-		segment := min(t.Retention, segmentMost)
+		segment := min(t.Retention, jobevent.SegmentAge)
 		detail.ConfigEntries["segment.ms"] = entry(strconv.FormatInt(segment.Milliseconds(), 10))
 	}
 	return detail

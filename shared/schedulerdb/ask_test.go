@@ -71,3 +71,48 @@ func TestTheMoreOftenNobodyAnswersTheMoreSeldomIsAsked(t *testing.T) { // protoc
 		t.Errorf("the next attempt was asked about %d times in 20 s", n)
 	}
 }
+
+func TestADriftThatTwoWatchdogsCountedIsEnteredOnce(t *testing.T) { // protocol #8
+	h := newHouse(t)
+	h.serve("w1")
+	jobs := newJobs(3)
+	h.ingest(jobs...)
+	h.exec("DELETE FROM jobs WHERE job_id = $1", jobs[0].JobID)
+	counted := make([]Count, 2)
+	for i := range counted {
+		var err error
+		if counted[i], err = h.Count(h.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range counted {
+		h.must(h.AskAgain(h.Context(), c, 0))
+	}
+	if drift := h.drift(); !drift.empty() {
+		t.Errorf("the ledger is off by %+v", drift)
+	}
+	h.exec("DELETE FROM jobs WHERE job_id = $1", jobs[1].JobID)
+	h.askAgain(0)
+	if drift := h.drift(); !drift.empty() {
+		t.Errorf("a later drift is not entered: %+v", drift)
+	}
+}
+
+func TestABeatInPartsHoldsTheAttemptsOfAllOfThem(t *testing.T) { // protocol #12
+	h := newHouse(t)
+	jobs := newJobs(3)
+	h.ingest(jobs...)
+	now := time.Now()
+	beats := make([]jobevent.Heartbeat, len(jobs))
+	for i, job := range jobs {
+		beats[i] = jobevent.Heartbeat{
+			WorkerID: "w", Slots: 3, Partitions: map[string][]int32{"default": {0}}, Part: i,
+			Attempts: []jobevent.HeldAttempt{{JobID: job.JobID, Attempt: 1, StartedAt: &now}},
+		}
+	}
+	h.must(h.Beat(t.Context(), beats[:2]))
+	h.must(h.Beat(t.Context(), beats[2:])) // its last part came in a batch of its own
+	for _, job := range jobs {
+		h.wantStatus(job, "RUNNING")
+	}
+}

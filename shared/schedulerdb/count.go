@@ -14,6 +14,7 @@ import (
 
 // Count is what the rows say of all that is out and waits.
 type Count struct {
+	n       int64     // of the ledger that it was compared with
 	drift   tally     // what the ledger of that moment had to learn
 	asked   int       // attempts whose cancel nobody has answered
 	at      time.Time // of the count
@@ -50,7 +51,7 @@ func (s *Store) count(ctx context.Context, q *gen.Queries) (Count, error) {
 		return Count{}, err
 	}
 	kept.running, kept.lanes = m.Running, m.Lanes
-	c, rows := Count{at: state.At}, newTally()
+	c, rows := Count{n: state.N, at: state.At}, newTally()
 	out, err := q.InFlight(ctx)
 	if err != nil {
 		return c, fmt.Errorf("count attempts in flight: %w", err)

@@ -136,7 +136,7 @@ func TestTheOrderToRunSaysUntilWhen(t *testing.T) {
 	h.exec("UPDATE jobs SET lease_expires_at = now() - interval '1 s'")
 	wantOrder("its creation, once more", h.ingest(plain, job))
 	wantOrder("handed back", h.settle(notStarted(job, jobstate.KindInterrupted)))
-	h.exec("UPDATE jobs SET lease_expires_at = now() - interval '1 s' WHERE job_id = $1", job.JobID)
+	h.exec("UPDATE jobs SET lease_expires_at = now() + interval '1 s' * CASE WHEN job_id = $1 THEN -1 ELSE 60 END", job.JobID)
 	wantOrder("asked again", h.askAgain(0))
 }
 

@@ -19,6 +19,9 @@ func (s *Store) Beat(ctx context.Context, beats []jobevent.Heartbeat) (Say, erro
 		if err := checkBeat(beat); err != nil {
 			return Say{}, err
 		}
+		if before, some := latest[beat.WorkerID]; some && beat.Part > 0 {
+			beat.Attempts = append(slices.Clip(before.Attempts), beat.Attempts...)
+		}
 		latest[beat.WorkerID] = beat
 	}
 	var say Say
@@ -141,14 +144,25 @@ func (s *Store) AskAgain(ctx context.Context, counted Count, sinceLast time.Dura
 	err := s.txSay(ctx, &say, func(q *gen.Queries) error {
 		say = Say{}
 		news := newTally()
-		news.add(counted.drift)
 		if err := s.askAgain(ctx, q, counted, sinceLast, &say, &news); err != nil {
 			return err
 		}
-		if err := s.overdue(ctx, q, &news); err != nil || news.empty() {
+		if err := s.overdue(ctx, q, &news); err != nil || news.empty() && counted.drift.empty() {
 			return err
 		}
-		return s.dispatch(ctx, q, "watchdog", news, &say)
+		l, err := s.lockDispatch(ctx, q)
+		if err != nil {
+			return err
+		}
+		// A drift that was counted before the last one was entered has that one in it.
+		if counted.n >= l.Entered && !counted.drift.empty() {
+			news.add(counted.drift)
+			l.Entered = l.n + 1
+		}
+		if err := l.enter(ctx, q, news); err != nil {
+			return err
+		}
+		return s.dispatchLocked(ctx, q, "watchdog", l, &say)
 	})
 	return say, err
 }

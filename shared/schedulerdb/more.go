@@ -20,6 +20,8 @@ type more struct {
 
 	Ended      []uuid.UUID `json:"ended,omitempty"`
 	Dependents int64       `json:"dependents,omitempty"`
+
+	Entered int64 `json:"entered,omitempty"` // n of the ledger with the drift that the watchdog entered last
 }
 
 // nothingMore is how a house without any of it is kept.
@@ -37,7 +39,7 @@ func readMore(kept json.RawMessage) (m more, err error) {
 
 // json leaves out what is empty.
 func (m *more) json() json.RawMessage {
-	if m.Controls == 0 && len(m.Lanes) == 0 && m.OpensAt.IsZero() && len(m.Ended) == 0 && m.Dependents == 0 {
+	if m.Controls == 0 && len(m.Lanes) == 0 && m.OpensAt.IsZero() && len(m.Ended) == 0 && m.Dependents == 0 && m.Entered == 0 {
 		return json.RawMessage(nothingMore)
 	}
 	return mustJSON(m)

@@ -33,9 +33,9 @@ func (r Retention) Check() error {
 				setting.name, setting.age, leastRetention)
 		}
 	}
-	if r.Forget <= jobevent.MaxRetention {
-		return fmt.Errorf("FORGET_AFTER: %s is not longer than %s, for which topics keep records",
-			r.Forget, jobevent.MaxRetention)
+	if r.Forget < jobevent.RecordsGone {
+		return fmt.Errorf("FORGET_AFTER: %s is shorter than %s, for which topics may keep records",
+			r.Forget, jobevent.RecordsGone)
 	}
 	return nil
 }

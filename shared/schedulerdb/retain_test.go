@@ -255,13 +255,13 @@ func TestARetentionThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for name, keep := range map[string]Retention{
 		"RETAIN_COMPLETED": {Completed: -1, Forget: 8 * day}, "RETAIN_FAILED": {Failed: -1, Forget: 8 * day},
-		"RETAIN_CANCELLED": {Cancelled: day - 1, Forget: 8 * day}, "FORGET_AFTER": {Forget: jobevent.MaxRetention},
+		"RETAIN_CANCELLED": {Cancelled: day - 1, Forget: 8 * day}, "FORGET_AFTER": {Forget: jobevent.RecordsGone - 1}, // protocol #9
 	} {
 		if err := keep.Check(); err == nil || err.Error()[:len(name)+2] != name+": " {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := (Retention{Forget: jobevent.MaxRetention + 1}).Check(); err != nil {
+	if err := (Retention{Forget: jobevent.RecordsGone}).Check(); err != nil {
 		t.Error(err)
 	}
 }
