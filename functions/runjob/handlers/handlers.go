@@ -54,7 +54,7 @@ func NewAttempt(
 // Log adds a line to the attempt's log, which people read beside the job.
 func (a *Attempt) Log(level slog.Level, text string) { a.log(level, text) }
 
-// Progress says how far the attempt has come, in percent.
+// Progress reports how far the attempt has come, in percent. Of the message the first 256 bytes are kept.
 func (a *Attempt) Progress(percent int, message string) {
 	a.progress(jobevent.Progress{Percent: min(max(percent, 0), 100), Message: message})
 }
