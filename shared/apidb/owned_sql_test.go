@@ -33,7 +33,7 @@ var ownerless = map[string]string{
 	"ControlsUnconfirmed": forAll, "TallyTakeEntries": forAll, "TallyTakeOld": forAll, "TallyForget": forAll, "JobsCountPage": forAll,
 	"JobCountsPut": forAll, "WorkerSeeMany": forAll, "WorkerRemoveMany": forAll, "WorkersForget": forAll,
 
-	"OperationSkips": asked, "JobsEnded": asked, "JobsUnheard": forAll, "OperationsEnded": asked, "JobsTied": asked, "TicksList": asked,
+	"OperationSkips": asked, "JobsEnded": asked, "JobsUnheard": forAll, "JobsUnhear": forAll, "OperationsEnded": asked, "JobsTied": asked, "TicksList": asked,
 	"OperationsList": "only for who sees all owners' things",
 	"CommandOfJob":   locked, "CommandKeep": locked, "CallbacksInTheWay": locked, "CommandsOfJobs": locked,
 	"ScheduleReplace": locked, "ScheduleLock": locked, "ScheduleBegin": locked, "SchedulePause": locked, "ScheduleDelete": locked,
@@ -47,6 +47,7 @@ var ownerless = map[string]string{
 	"RestoredControlsApplied": restore, "RestoredControlTake": restore, "RestoredControlLift": restore,
 	"AuditList": "only for who sees all owners' things", "AuditForget": forAll,
 	"Now": none, "OrdersLock": none, "OperationsWake": none, "SchedulesChanged": none, "TallyLock": none,
+	"AwaitReplicas": none,
 }
 
 var (

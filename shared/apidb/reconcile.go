@@ -116,9 +116,9 @@ func (s *Store) JobsWaiting(ctx context.Context, after uuid.UUID, limit int) ([]
 	return jobs, nil
 }
 
-// UnhearJobs forgets what was heard of jobs of which the scheduler says that it does not know them, so that they are said
-// to it again as they were accepted. What an attempt of before has come to, the worker's database still says. Jobs that
-// may have been forgotten for their age, after an end that was never heard here, are left alone: they could run twice.
+// UnhearJobs forgets what was heard of jobs that the scheduler does not know, so that they are said to it again as they
+// were accepted. What an attempt of before has come to, the worker's database still says. Jobs that may have been
+// forgotten for their age, after an end that was never heard here, are left alone: they could run twice.
 func (s *Store) UnhearJobs(ctx context.Context, unknown []jobevent.ReportJob) error {
 	p := gen.JobsUnhearParams{MaxAge: jobevent.MaxRetention}
 	for _, job := range unknown {
@@ -126,7 +126,8 @@ func (s *Store) UnhearJobs(ctx context.Context, unknown []jobevent.ReportJob) er
 	}
 	n, err := s.q.JobsUnhear(ctx, p)
 	if err == nil {
-		telemetry.Logger(ctx).WarnContext(ctx, "the scheduler does not know jobs that it knew", "jobs", len(unknown), "saidAgain", n)
+		telemetry.Logger(ctx).WarnContext(ctx, "the scheduler does not know jobs that it knew",
+			"jobs", len(unknown), "saidAgain", n)
 	}
 	return classify(fmt.Sprintf("forget what was heard of %d jobs", len(unknown)), err)
 }

@@ -72,8 +72,8 @@ func ApplicationName(name string) Option {
 	return func(cfg *pgxpool.Config) { set(cfg, map[string]string{"application_name": name}) }
 }
 
-// ReadOnly makes transactions read only, and values come in the forms of ISO 8601. A result may be long, and read slowly:
-// no timeout of a transaction that could hold a lock applies to it.
+// ReadOnly makes transactions read only, and values come in the forms of ISO 8601. A result may be long, and read
+// slowly: no timeout of a transaction that could hold a lock applies to it.
 func ReadOnly() Option {
 	return func(cfg *pgxpool.Config) {
 		set(cfg, map[string]string{

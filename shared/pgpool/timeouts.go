@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// StatementTimeout is how long one statement may take, and one transaction. Whoever waits for an answer that a statement
-// stands behind waits longer.
+// StatementTimeout is how long one statement may take, and one transaction. Whoever waits for an answer that a
+// statement stands behind waits longer.
 const StatementTimeout = 30 * time.Second
 
 // deadPeer is how long either side keeps a TCP connection whose other side acknowledges nothing.
@@ -21,14 +21,14 @@ const deadPeer = 5 * time.Second
 // A process can be frozen, or cut off, at any point of a transaction, and keeps its row locks for as long as the server
 // lets it. No single setting covers all the points:
 //
-//   - Between two round trips: idle_in_transaction_session_timeout. Our transactions do nothing else meanwhile, so 3 s is
-//     long.
+//   - Between two round trips: idle_in_transaction_session_timeout. Our transactions do nothing else meanwhile, so 3 s
+//     is long.
 //   - While its statement waits for a lock: lock_timeout. It is not longer than the idle timeout, so that of several
 //     frozen sessions that wait for one lock only the first gets it; who waits since the freeze still gets it in time.
 //   - While the server sends rows that it does not read: only TCP ends that, and tcp_user_timeout does even where the
 //     kernel of the frozen process still answers the probes of its closed window (Linux 5.11 and later).
-//   - In the middle of sending several statements at once: transaction_timeout, which PostgreSQL has since 17. Before, only
-//     tcp_user_timeout and keepalives do, and those only for a machine that is gone.
+//   - In the middle of sending several statements at once: transaction_timeout, which PostgreSQL has since 17. Before,
+//     only tcp_user_timeout and keepalives do, and those only for a machine that is gone.
 func limits(cfg *pgxpool.Config) {
 	set(cfg, map[string]string{
 		"application_name":                    "jobweaver",
@@ -61,8 +61,8 @@ func afterConnect(cfg *pgxpool.Config) func(context.Context, *pgx.Conn) error {
 		if majorVersion(conn) < 17 {
 			return nil
 		}
-		_, err := conn.Exec(ctx, "select set_config($1, $2, false)", pgx.QueryExecModeExec, transactionTimeout, timeout)
-		return err
+		set := [][]byte{[]byte(transactionTimeout), []byte(timeout)} // without a span: it is nobody's statement
+		return conn.PgConn().ExecParams(ctx, "select set_config($1, $2, false)", set, nil, nil, nil).Read().Err
 	}
 }
 

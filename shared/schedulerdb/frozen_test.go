@@ -96,7 +96,7 @@ func TestTheClockPassesByWhatAFrozenProcessHasLocked(t *testing.T) {
 		if len(say.Jobs) == 1 && say.Jobs[0].JobID == locked.JobID {
 			break
 		}
-		time.Sleep(next) // as the clock does
+		<-time.After(next) // as the clock does
 	}
 }
 

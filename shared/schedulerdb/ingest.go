@@ -269,9 +269,9 @@ func rankOf(job *jobevent.Created, at time.Time) time.Time {
 	return ready.Add(-time.Duration(job.Priority) * rankPerPriority)
 }
 
-// IngestUnusable stores a job that was accepted and yet cannot be run, as failed: or the API would say it again for ever.
-// Of the job its ids count, and its place in an order, as far as they could be read: who comes after it waits for all
-// that were accepted before it.
+// IngestUnusable stores a job that was accepted and yet cannot be run, as failed: or the API would say it again for
+// ever. Of the job its ids count, and its place in an order, as far as they could be read: who comes after it waits for
+// all that were accepted before it.
 func (s *Store) IngestUnusable(ctx context.Context, job jobevent.Created, reason string) (Say, error) {
 	var say Say
 	jobID := job.JobID
