@@ -24,6 +24,9 @@ func (f *Function) tailCancels(ctx context.Context) {
 	_ = f.cancels.Run(ctx, func(m *sarama.ConsumerMessage) { // never an error: it connects again
 		e, err := kafkaevent.Decode(m)
 		if err == nil {
+			err = f.cfg.Kafka.Keys.Check(e)
+		}
+		if err == nil {
 			var c jobevent.AttemptCancel
 			if c, err = jobevent.DecodeAs[jobevent.AttemptCancel](e, jobevent.TypeAttemptCancel); err == nil {
 				f.wanted(wish{workerdb.Key{JobID: c.JobID, Attempt: c.Attempt}, jobevent.TraceIDOf(e)})

@@ -57,7 +57,7 @@ func (f *Function) claim(ctx, work context.Context, batch []delivered) {
 	read := make([]ordered, 0, len(batch))
 	tracing := telemetry.TracingOf(work)
 	for _, d := range batch {
-		run, e, label, err := readRun(d)
+		run, e, label, err := f.readRun(d)
 		if err != nil {
 			f.reject(work, d, jobevent.TraceIDOf(e), label, err)
 			continue
@@ -158,11 +158,13 @@ func (f *Function) place(orders []ordered, claims []workerdb.Claim, era int, beg
 	return nil
 }
 
-// readRun reads a record's order to run an attempt. Its errors wrap jobevent.ErrInvalid; label says of what
-// sort one is.
-func readRun(d delivered) (run jobevent.Run, e event.Event, label string, err error) {
+// readRun reads a record's order to run an attempt. No error gets better; label names its kind.
+func (f *Function) readRun(d delivered) (run jobevent.Run, e event.Event, label string, err error) {
 	if e, err = kafkaevent.Decode(d.message); err != nil {
 		return run, e, telemetry.RejectedUndecodable, err
+	}
+	if err = f.cfg.Kafka.Keys.Check(e); err != nil {
+		return run, e, telemetry.RejectedUnsigned, err
 	}
 	if run, err = jobevent.DecodeAs[jobevent.Run](e, jobevent.TypeRun); err != nil {
 		return run, e, telemetry.RejectedInvalid, err

@@ -3,6 +3,8 @@ package runjob
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/shared/eventkeys"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
@@ -237,4 +240,28 @@ func TestAnAttemptThatRunsLongDoesNotHoldBackTheCommitOfMany(t *testing.T) {
 	if e := h.outcome(long); e.Type() != jobevent.TypeCompleted || h.startsOf(long) != 1 {
 		t.Errorf("said %v after %d starts", e, h.startsOf(long))
 	}
+}
+
+// security M7, H3: who can write to a topic of orders could have a worker run anything.
+func TestAnOrderThatNoKeyHasSignedIsADeadLetter(t *testing.T) {
+	h := newHouse(t)
+	path := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(path, []byte("whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if h.kafka.Keys, err = eventkeys.Open(path); err != nil {
+		t.Fatal(err)
+	}
+	h.start(nil)
+	forged, good := h.run("SIMULATION", noop), h.run("SIMULATION", noop)
+	signed := h.event(good, 3)
+	h.kafka.Keys.Sign([]event.Event{signed})
+	h.say(h.event(forged, 3), signed)
+	h.outcome(good)
+	h.until("it is rejected", func() bool { return h.kinds[jobevent.TypeRejected] == 1 })
+	if n := h.startsOf(forged); n != 0 {
+		t.Errorf("started %d times", n)
+	}
+	h.untilCommitted(2)
 }

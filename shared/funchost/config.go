@@ -19,6 +19,10 @@ const (
 
 	requireOn = "on"
 
+	verifyHTTP = "http"
+	verifyAll  = "all"
+	verifyOff  = "off"
+
 	ticksOn  = "on"
 	ticksOff = "off"
 )
@@ -43,6 +47,10 @@ type Config struct {
 	FuncTransport string        `envconfig:"FUNC_TRANSPORT" default:"kafka" desc:"kafka, or http: POST / takes one event"`
 	PublishWait   time.Duration `envconfig:"PUBLISH_WAIT" default:"5s" desc:"over http: how long an answer waits until what follows from its event is published; after that it is answered, and publishing goes on for a minute; shorter than the caller's patience"`
 	Ticks         string        `envconfig:"TICKS" default:"on" desc:"off: no clock of its own, only ping events tick"`
+
+	EventKeysFile string `envconfig:"EVENT_KEYS_FILE" desc:"keys that the events between functions are signed with, a line each, whsec_ and 24 to 64 bytes of base64: the first signs, all verify; read again when it changes; empty: nothing is signed or verified"`
+	EventSign     string `envconfig:"EVENT_SIGN" default:"http" desc:"which events are signed, where there are keys: http, those that go to K_SINK, or all, those to topics too"`
+	EventVerify   string `envconfig:"EVENT_VERIFY" default:"http" desc:"which events must be signed, where there are keys: http, those that come by http (others are answered 403), all, those from topics too (others go to the dead letters), or off, for the time in which not everybody signs yet"`
 
 	LogLevel  string `envconfig:"LOG_LEVEL" default:"info" desc:"debug, info, warn or error"`
 	LogFormat string `envconfig:"LOG_FORMAT" default:"json" desc:"json or text"`
@@ -104,6 +112,12 @@ func (c Config) check(f Function) error {
 		return fmt.Errorf("TICKS: %q is neither on nor off", c.Ticks)
 	case !slices.Contains([]string{"", requireOn, "off"}, c.RequireTLS):
 		return fmt.Errorf("REQUIRE_TLS: %q is neither on nor off", c.RequireTLS)
+	case !slices.Contains([]string{"", verifyHTTP, verifyAll}, c.EventSign):
+		return fmt.Errorf("EVENT_SIGN: %q is neither http nor all", c.EventSign)
+	case !slices.Contains([]string{"", verifyHTTP, verifyAll, verifyOff}, c.EventVerify):
+		return fmt.Errorf("EVENT_VERIFY: %q is neither http, all nor off", c.EventVerify)
+	case c.EventVerify == verifyAll && c.EventKeysFile == "":
+		return errors.New("EVENT_VERIFY: is all, and there is no EVENT_KEYS_FILE")
 	case c.SinkCAs != "" && c.SinkCAFile != "":
 		return errors.New("K_CA_CERTS: is set, and so is K_CA_CERTS_FILE")
 	case c.Port < 0 || c.Port > 65535:

@@ -39,7 +39,9 @@ func loadEnv() (*Env, error) {
 		return nil, errors.New("DATABASE_URL: is not set")
 	}
 	env.Config.database = own.DatabaseURL
-	return env, nil
+	var err error
+	env.Config.Kafka.Keys, err = env.Config.topicVerifier()
+	return env, err
 }
 
 // DatabaseURL is DATABASE_URL. Main has checked that there is one.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cloudevents/sdk-go/v2/event"
 
+	"github.com/jobweaver/jobweaver/shared/eventkeys"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -18,7 +19,8 @@ import (
 type publisher struct {
 	meter   telemetry.Meter
 	tracing *telemetry.Tracing
-	over    string // what carries the events
+	over    string          // what carries the events
+	keys    *eventkeys.Keys // nil: nothing is signed
 	// send tries once, in any order, and tells which events were said.
 	send    func(ctx context.Context, events []event.Event) (said []event.Event, err error)
 	close   func()
@@ -46,13 +48,18 @@ func NewPublisher(cfg Config) (Publish, func(), error) {
 }
 
 func newPublisher(cfg Config, meter telemetry.Meter) (*publisher, error) {
+	keys, err := cfg.signer()
+	if err != nil {
+		return nil, err
+	}
 	if cfg.Sink != "" {
 		s, err := newSink(cfg, meter)
 		if err != nil {
 			return nil, err
 		}
 		return &publisher{
-			meter: meter, over: telemetry.OverHTTP, send: s.send, close: s.close, trouble: telemetry.Trouble{What: "publish"},
+			meter: meter, over: telemetry.OverHTTP, keys: keys, send: s.send, close: s.close,
+			trouble: telemetry.Trouble{What: "publish"},
 		}, nil
 	}
 	producer, err := kafkaevent.NewProducer(cfg.Kafka)
@@ -60,7 +67,7 @@ func newPublisher(cfg Config, meter telemetry.Meter) (*publisher, error) {
 		return nil, err
 	}
 	return &publisher{
-		meter: meter, over: telemetry.OverKafka, close: producer.Close,
+		meter: meter, over: telemetry.OverKafka, keys: keys, close: producer.Close,
 		trouble: telemetry.Trouble{What: "publish"},
 		send: func(ctx context.Context, events []event.Event) ([]event.Event, error) {
 			if err := producer.Publish(ctx, events); err != nil {
@@ -83,6 +90,7 @@ func Unpublished(events []event.Event, err error) []event.Event {
 // FAILED, nobody would ask again, and the dead letter would be lost (protocol #11). The API asks for the job as long as
 // it has not seen that version, so both are published again until the sink takes them.
 func (p *publisher) publish(ctx context.Context, events []event.Event) error {
+	p.keys.Sign(events)
 	rest := phases(events)
 	for i := range rest {
 		phase, began := rest[i], time.Now()

@@ -56,6 +56,9 @@ func (h *host) receive(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *host) receiveEvent(ctx context.Context, e event.Event) error {
+	if err := h.verifyHTTP(e); err != nil {
+		return err
+	}
 	if e.Type() == typePing && h.f.Tick != nil {
 		return h.ping(ctx)
 	}
@@ -134,6 +137,8 @@ func (h *host) answerError(ctx context.Context, w http.ResponseWriter, e event.E
 			label = telemetry.RejectedUndecodable
 		} else if isPanic(err) {
 			label = telemetry.RejectedPanic
+		} else if public.Code == apierror.Forbidden {
+			label = telemetry.RejectedUnsigned
 		}
 		h.meter.Rejected(label)
 		telemetry.Logger(ctx).WarnContext(ctx, "event rejected",

@@ -32,9 +32,9 @@ func (h *host) hear(ctx context.Context, messages []*sarama.ConsumerMessage) (fi
 	}
 	var rejected []event.Event
 	for _, m := range messages {
-		e, err := kafkaevent.Decode(m)
+		e, label, err := h.decode(m)
 		if err != nil {
-			e, err = h.reject(ctx, m, uuid.Nil, telemetry.RejectedUndecodable, err)
+			e, err = h.reject(ctx, m, jobevent.TraceIDOf(e), label, err)
 			if err != nil {
 				return nil, err
 			}
@@ -52,6 +52,14 @@ func (h *host) hear(ctx context.Context, messages []*sarama.ConsumerMessage) (fi
 		return nil, h.blame(ctx, heard, err)
 	}
 	return func() error { return h.publisher.insist(ctx, say) }, nil
+}
+
+// decode reads a record and checks who has signed it. Its errors never get better; label names their kind.
+func (h *host) decode(m *sarama.ConsumerMessage) (e event.Event, label string, err error) {
+	if e, err = kafkaevent.Decode(m); err != nil {
+		return e, telemetry.RejectedUndecodable, err
+	}
+	return e, telemetry.RejectedUnsigned, h.topicKeys.Check(e)
 }
 
 func (h *host) settlePatiently(ctx context.Context, heard records) ([]event.Event, error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/IBM/sarama"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/jobweaver/jobweaver/shared/eventkeys"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
@@ -28,6 +29,8 @@ type host struct {
 	meter     telemetry.Meter
 	tracing   *telemetry.Tracing
 	publisher *publisher
+	httpKeys  *eventkeys.Keys           // verify events over HTTP; nil: all pass
+	topicKeys *eventkeys.Keys           // the same of records
 	consumer  *kafkaevent.BatchConsumer // nil: hears nothing from Kafka
 	clock     chan struct{}             // has one value while a tick is under way
 	pinged    chan struct{}             // has one value while a ping waits for its turn to tick
@@ -114,7 +117,10 @@ func newHost(cfg Config, f Function, tracing *telemetry.Tracing) (*host, error) 
 		consumer.Group().Watch = kafkaevent.Watch{Committed: meter.Committed, Disconnected: meter.Disconnected}
 		h.consumer = consumer
 	}
-	var err error
+	err := h.openKeys()
+	if err != nil {
+		return nil, err
+	}
 	if h.publisher, err = newPublisher(cfg, meter); err != nil {
 		return nil, err
 	}

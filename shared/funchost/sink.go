@@ -183,6 +183,7 @@ func (s *sink) post(ctx context.Context, e event.Event) error {
 		return fmt.Errorf("wait for a place at the sink: %w", ctx.Err())
 	}
 	answered := make(chan error, 1)
+	e = e.Clone() // the caller may change its own after ctx has ended
 	s.requests.Go(func() {
 		defer func() { <-s.places }()
 		answered <- s.request(context.WithoutCancel(ctx), e)
@@ -195,12 +196,11 @@ func (s *sink) post(ctx context.Context, e event.Event) error {
 	}
 }
 
-// request is one request. It ends with s, and not with ctx.
+// request is one request, of an event that is its own. It ends with s, and not with ctx.
 func (s *sink) request(ctx context.Context, e event.Event) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	e = e.Clone()
 	for name, value := range s.extensions {
 		e.SetExtension(name, value)
 	}

@@ -23,6 +23,7 @@ const (
 	ExtCausationID   = "causationid"
 	ExtTraceParent   = "traceparent"
 	ExtQueue         = "queue" // of a run event: names its topic
+	ExtSignature     = "jwsig" // of the type, id, subject and data, by a key of EVENT_KEYS_FILE
 )
 
 // Meta is what an event says of itself beside its data.

@@ -9,6 +9,7 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/rcrowley/go-metrics"
 
+	"github.com/jobweaver/jobweaver/shared/eventkeys"
 	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/tlsfiles"
 )
@@ -50,6 +51,9 @@ type Config struct {
 	SASLUsername     string      `envconfig:"KAFKA_SASL_USERNAME" desc:"who we are"`
 	SASLPassword     secret.Text `envconfig:"KAFKA_SASL_PASSWORD" desc:"its password"`
 	SASLPasswordFile string      `envconfig:"KAFKA_SASL_PASSWORD_FILE" desc:"a file that holds it"`
+
+	// Keys are those with which the records must be signed that a function reads by itself; nil: all pass.
+	Keys *eventkeys.Keys `ignored:"true"`
 
 	wire *tlsfiles.Client // of a Config that is in use; nil: not opened, or plain text
 }

@@ -47,7 +47,7 @@ var knownExtensions = func() map[string]extension {
 	known := map[string]extension{}
 	for _, name := range []string{
 		jobevent.ExtPartitionKey, jobevent.ExtCorrelationID, jobevent.ExtCausationID, jobevent.ExtTraceParent,
-		jobevent.ExtQueue, jobevent.ExtVersion,
+		jobevent.ExtQueue, jobevent.ExtVersion, jobevent.ExtSignature,
 	} {
 		known[name] = extension{name, []byte(headerPrefix + name)}
 	}

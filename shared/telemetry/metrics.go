@@ -17,6 +17,7 @@ const (
 	RejectedUndecodable = "undecodable" // the record is no event
 	RejectedInvalid     = "invalid"     // the handler can do nothing with it
 	RejectedPanic       = "panic"       // the handler panics whenever it gets it
+	RejectedUnsigned    = "unsigned"    // no key of ours has signed it
 )
 
 // The labels have few values: function is one of ours, type one of jobevent's or other.
@@ -93,7 +94,7 @@ func NewMeter(function string) Meter {
 		for _, errors := range []*prometheus.CounterVec{handleErrors, tickErrors, publishErrors, disconnects} {
 			errors.WithLabelValues(function)
 		}
-		for _, reason := range []string{RejectedUndecodable, RejectedInvalid, RejectedPanic} {
+		for _, reason := range []string{RejectedUndecodable, RejectedInvalid, RejectedPanic, RejectedUnsigned} {
 			eventsRejected.WithLabelValues(function, reason)
 		}
 		return &meter{

@@ -1,0 +1,162 @@
+// Package eventkeys signs the events between functions and checks their signatures, so that a function knows that an
+// event comes from another function and not from anybody who reaches its address (security H3, H4).
+package eventkeys
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"strings"
+	"sync"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/reload"
+)
+
+const (
+	setting = "EVENT_KEYS_FILE"
+	prefix  = "whsec_"
+	minKey  = 24 // bytes
+	maxKey  = 64
+
+	version       = "v1,"
+	maxSignatures = 8
+)
+
+// The errors of Check.
+var (
+	errUnsigned = errors.New("event has no signature in " + jobevent.ExtSignature)
+	errUnknown  = errors.New("event has no signature by a key of " + setting)
+	errNames    = errors.New("event of a deleted job names another version than its id")
+)
+
+// Keys are those of a file: the first signs, all verify. The file is read again when it changes.
+type Keys struct{ files *reload.Files[[]*key] }
+
+// Open reads the keys of a file, each on a line of its own: whsec_ and base64. No path, no keys: nil.
+func Open(path string) (*Keys, error) {
+	if path == "" {
+		return nil, nil
+	}
+	files, err := reload.New(setting, func(texts [][]byte) ([]*key, error) { return parse(string(texts[0])) }, path)
+	if err != nil {
+		return nil, err
+	}
+	return &Keys{files}, nil
+}
+
+// parse returns errors that have nothing of a key in them.
+func parse(text string) ([]*key, error) {
+	lines := strings.Fields(text)
+	if len(lines) == 0 {
+		return nil, errors.New("has no key")
+	}
+	keys := make([]*key, len(lines))
+	for i, line := range lines {
+		encoded, found := strings.CutPrefix(line, prefix)
+		secret, err := base64.StdEncoding.Strict().DecodeString(encoded)
+		if !found || err != nil || len(secret) < minKey || len(secret) > maxKey {
+			return nil, fmt.Errorf("key %d of %d is not %s and %d to %d bytes of base64", i+1, len(lines), prefix, minKey, maxKey)
+		}
+		keys[i] = newKey(secret)
+	}
+	return keys, nil
+}
+
+// Sign sets each event's signature by the first key. The events must be the caller's own: their extensions change.
+func (k *Keys) Sign(events []event.Event) {
+	if k == nil || len(events) == 0 {
+		return
+	}
+	first := k.files.Get()[0]
+	var sum [sha256.Size]byte
+	for i := range events {
+		text := make([]byte, len(version), len(version)+44)
+		copy(text, version)
+		text = base64.StdEncoding.AppendEncode(text, first.sum(events[i], sum[:0]))
+		if ctx, ok := events[i].Context.(*event.EventContextV1); ok && ctx.Extensions != nil {
+			ctx.Extensions[jobevent.ExtSignature] = string(text) // SetExtension checks what is right by construction
+			continue
+		}
+		events[i].SetExtension(jobevent.ExtSignature, string(text))
+	}
+}
+
+// Check returns an error unless one of the event's signatures is by one of the keys. Without keys every event passes.
+func (k *Keys) Check(e event.Event) error {
+	if k == nil {
+		return nil
+	}
+	signatures := strings.Fields(jobevent.Extension(e, jobevent.ExtSignature))
+	if len(signatures) == 0 {
+		return errUnsigned
+	}
+	if len(signatures) > maxSignatures {
+		return errUnknown
+	}
+	var sum, given [sha256.Size]byte
+	for _, key := range k.files.Get() {
+		want := key.sum(e, sum[:0])
+		for _, text := range signatures {
+			encoded, found := strings.CutPrefix(text, version)
+			if !found || len(encoded) != base64.StdEncoding.EncodedLen(sha256.Size) {
+				continue
+			}
+			got, err := base64.StdEncoding.Strict().AppendDecode(given[:0], []byte(encoded))
+			if err == nil && hmac.Equal(got, want) {
+				return checkNames(e)
+			}
+		}
+	}
+	return errUnknown
+}
+
+// checkNames looks at the one value outside the signature by which a handler goes: it stands in the signed id as well.
+func checkNames(e event.Event) error {
+	if e.Type() == jobevent.TypeDeleted && !strings.HasSuffix(e.ID(), ".deleted"+jobevent.Extension(e, jobevent.ExtVersion)) {
+		return errNames
+	}
+	return nil
+}
+
+// key is a secret with what it takes to use it many times.
+type key struct{ macs sync.Pool }
+
+// mac is an HMAC and the room for what goes into it.
+type mac struct {
+	hash.Hash
+	head []byte
+}
+
+const headMost = 4 << 10 // a longer head's room is not kept
+
+func newKey(secret []byte) *key {
+	return &key{sync.Pool{New: func() any { return &mac{Hash: hmac.New(sha256.New, secret)} }}}
+}
+
+// sum appends the HMAC-SHA256 of what the event says to out. Each part has its length before it, so that no two events
+// say the same.
+func (k *key) sum(e event.Event, out []byte) []byte {
+	m := k.macs.Get().(*mac)
+	defer func() {
+		if cap(m.head) <= headMost {
+			k.macs.Put(m)
+		}
+	}()
+	m.Reset()
+	head := append(m.head[:0], "jobweaver event v1"...)
+	for _, part := range [...]string{e.Type(), e.ID(), e.Subject()} {
+		head = binary.BigEndian.AppendUint64(head, uint64(len(part)))
+		head = append(head, part...)
+	}
+	m.head = binary.BigEndian.AppendUint64(head, uint64(len(e.DataEncoded)))
+	m.Write(m.head) // hash.Hash never fails
+	m.Write(e.DataEncoded)
+	return m.Sum(out)
+}
