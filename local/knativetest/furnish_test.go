@@ -77,6 +77,7 @@ func (h *house) cluster() cluster {
 	all := secrets{
 		"jobweaver-gateway":  {"bootstrap-api-key": h.key.Reveal(), "callback-secrets": newSecret()},
 		"jobweaver-webhooks": {"secrets": h.webhooks},
+		"jobweaver-events":   {"keys": h.eventKey},
 	}
 	for _, set := range []migrations.Set{migrations.API, migrations.Scheduler, migrations.Worker} {
 		for _, function := range set.Functions {

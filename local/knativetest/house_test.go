@@ -37,6 +37,7 @@ type house struct {
 	mails     *mailcatch.Server
 	key       apikey.Key
 	webhooks  string
+	eventKey  string
 	urls      migrations.URLs
 
 	ctx        context.Context // of what the cluster does by itself
@@ -55,7 +56,7 @@ func raise(t *testing.T, rnd *rand.Rand, chances map[mishap]float64) *house {
 	t.Helper()
 	h := &house{
 		t: t, dir: t.TempDir(), addresses: map[reference]string{}, services: map[string]*service{},
-		mishaps: newMishaps(rnd, chances), key: apikey.New(), webhooks: newSecret(),
+		mishaps: newMishaps(rnd, chances), key: apikey.New(), webhooks: newSecret(), eventKey: newSecret(),
 	}
 	var err error
 	if h.manifests, h.namespace, err = readManifests(*folder); err != nil {

@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
 	"github.com/google/uuid"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/jobweaver/jobweaver/shared/eventkeys"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
@@ -25,6 +28,14 @@ var poisons = []string{
 // poison is sent, each of it comes to the dead letters, and it holds up nothing. ids are those of the events.
 func poison(ctx context.Context, h *house, ids *[]string) error {
 	missing := map[string]string{}
+	path := filepath.Join(h.dir, "poison.keys")
+	if err := os.WriteFile(path, []byte(h.eventKey), 0o600); err != nil {
+		return err
+	}
+	keys, err := eventkeys.Open(path)
+	if err != nil {
+		return err
+	}
 	for _, typ := range poisons {
 		e := event.New()
 		e.SetID("poison." + uuid.NewString())
@@ -35,6 +46,9 @@ func poison(ctx context.Context, h *house, ids *[]string) error {
 		}
 		if err := e.SetData(event.ApplicationJSON, []byte(`{"jobId": 17`)); err != nil {
 			return err
+		}
+		if typ != jobevent.TypeCompleted { // that one is refused as it is signed by nobody, the others for what they say
+			keys.Sign([]event.Event{e})
 		}
 		missing[e.ID()] = typ
 		*ids = append(*ids, e.ID())
