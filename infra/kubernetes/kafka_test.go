@@ -116,30 +116,32 @@ func rights(t *testing.T, user kafkaUser) (acls []kfake.ACL) {
 	return acls
 }
 
-func TestFunctionsMakeTheirTopicsAndTravelThem(t *testing.T) {
-	t.Parallel()
-	cfg := kafkaOf(t)("jobweaver-kafka")
+// createTopics does what the Job topics does.
+func createTopics(t *testing.T, as func(string) kafkaevent.Config) {
+	t.Helper()
 	topics := jobevent.Topics([]string{"default", "reports"})
-	if err := kafkaevent.CreateTopics(t.Context(), cfg, topics); err != nil {
+	if err := kafkaevent.CreateTopics(t.Context(), as("jobweaver-kafka-topics"), topics); err != nil {
 		t.Fatal(err)
 	}
-	producer, err := kafkaevent.NewProducer(cfg)
+}
+
+func TestAFunctionSaysAndHearsWhatIsItsOwn(t *testing.T) {
+	t.Parallel()
+	as := kafkaOf(t)
+	createTopics(t, as)
+	producer, err := kafkaevent.NewProducer(as("jobweaver-kafka-cron"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer producer.Close()
-	said, err := jobevent.New(jobevent.TypeAttemptCancel, jobevent.Meta{Function: "watchdog", ID: "1"}, nil)
+	said, err := jobevent.New(jobevent.TypeCreated, jobevent.Meta{Function: "cron", ID: "1"}, nil)
 	if err != nil {
 		t.Fatal(err)
-	}
-	var names []string
-	for _, topic := range topics {
-		names = append(names, topic.Name)
 	}
 	if err := producer.Publish(t.Context(), []event.Event{said}); err != nil {
 		t.Fatal(err)
 	}
-	consumer, err := kafkaevent.NewBatchConsumer(cfg, "jobweaver-anybody", names, 10)
+	consumer, err := kafkaevent.NewBatchConsumer(as("jobweaver-kafka-ingest"), "jobweaver-ingest", []string{jobevent.TopicCreated}, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,11 +161,11 @@ func TestOnlyTheOperatorEmptiesTopics(t *testing.T) {
 	t.Parallel()
 	as := kafkaOf(t)
 	topics := jobevent.Topics(nil)
-	if err := kafkaevent.CreateTopics(t.Context(), as("jobweaver-kafka"), topics); err != nil {
-		t.Fatal(err)
-	}
-	if err := kafkaevent.EmptyTopics(t.Context(), as("jobweaver-kafka"), topics); err == nil {
-		t.Error("a function may empty topics")
+	createTopics(t, as)
+	for _, user := range []string{"jobweaver-kafka-outcome", "jobweaver-kafka-topics"} {
+		if err := kafkaevent.EmptyTopics(t.Context(), as(user), topics); err == nil {
+			t.Errorf("%s may empty topics", user)
+		}
 	}
 	if err := kafkaevent.EmptyTopics(t.Context(), as("jobweaver-operator"), topics); err != nil {
 		t.Error(err)
@@ -173,9 +175,7 @@ func TestOnlyTheOperatorEmptiesTopics(t *testing.T) {
 func TestEachUserOfKafkaIsRefusedWhatIsNotItsOwn(t *testing.T) {
 	t.Parallel()
 	as := kafkaOf(t)
-	if err := kafkaevent.CreateTopics(t.Context(), as("jobweaver-kafka"), jobevent.Topics(nil)); err != nil {
-		t.Fatal(err)
-	}
+	createTopics(t, as)
 	for name, test := range map[string]struct {
 		user    string
 		refused func(t *testing.T, client sarama.Client) error
@@ -184,7 +184,16 @@ func TestEachUserOfKafkaIsRefusedWhatIsNotItsOwn(t *testing.T) {
 		"KEDA says none":                          {"keda", says(jobevent.TopicRun)},
 		"Knative does not read what workers get":  {"knative", reads(jobevent.TopicRun)},
 		"Knative says no outcome past the Broker": {"knative", says(jobevent.TopicCompleted)},
-		"functions stay out of Knative's topics":  {"jobweaver-kafka", says("knative-broker-jobweaver-jobweaver")},
+		"functions stay out of Knative's topics":  {"jobweaver-kafka-outcome", says("knative-broker-jobweaver-jobweaver")},
+		// security M7: a worker that was taken over.
+		"a worker reads no new job":     {"jobweaver-kafka-runjob", reads(jobevent.TopicCreated)},
+		"a worker says no status":       {"jobweaver-kafka-runjob", says(jobevent.TopicStatus)},
+		"a worker says no command":      {"jobweaver-kafka-runjob", says(jobevent.TopicCommand)},
+		"a worker says no order":        {"jobweaver-kafka-runjob", says(jobevent.TopicRun)},
+		"a gateway says no status":      {"jobweaver-kafka-gateway", says(jobevent.TopicStatus)},
+		"a projection reads no order":   {"jobweaver-kafka-projection", reads(jobevent.TopicRun)},
+		"who makes topics reads none":   {"jobweaver-kafka-topics", reads(jobevent.TopicStatus)},
+		"who makes topics says nothing": {"jobweaver-kafka-topics", says(jobevent.TopicCompleted)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,144 @@
+package manifests
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	servingv1 "knative.dev/serving/pkg/apis/serving/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// scheduling is what a transaction of the scheduler may say: orders, cancels, dead letters and statuses of whatever job it
+// comes across.
+var scheduling = []string{
+	jobevent.TopicRun + "*", jobevent.TopicAttemptCancel, jobevent.TopicDeadLetter, jobevent.TopicStatus,
+}
+
+// says is to which topics each function writes, as docs/events.md has it. A function that hears topics writes the records
+// that it rejects to the dead letters.
+var says = map[string][]string{
+	"gateway": {jobevent.TopicCreated, jobevent.TopicCommand, jobevent.TopicCompleted, jobevent.TopicFailed},
+	"bulk":    {jobevent.TopicCommand},
+	"cron":    {jobevent.TopicCreated},
+	"projection": {
+		jobevent.TopicCreated, jobevent.TopicCommand, jobevent.TopicCompleted, jobevent.TopicFailed, jobevent.TopicDeadLetter,
+	},
+	"ingest": scheduling, "dispatch": scheduling, "outcome": scheduling, "watchdog": scheduling,
+	"command":   append(slices.Clone(scheduling), jobevent.TopicControlApplied),
+	"retention": {jobevent.TopicStatus},
+	"runjob": {
+		jobevent.TopicCompleted, jobevent.TopicFailed, jobevent.TopicWaiting, jobevent.TopicAttemptLog, jobevent.TopicHeartbeat,
+		jobevent.TopicDeadLetter,
+	},
+}
+
+// security M7: one user for all functions let a worker that was taken over read every payload and say any event.
+func TestEachFunctionsKafkaUserMayDoWhatTheFunctionDoes(t *testing.T) {
+	t.Parallel()
+	objects := build(t, root+"/infra/kubernetes/kafka")
+	known := functions(t)
+	users := 0
+	for _, object := range objects {
+		name, ours := strings.CutPrefix(object.Name, "jobweaver-kafka-")
+		if object.Kind != "KafkaUser" || !ours || name == "topics" {
+			continue
+		}
+		users++
+		f, there := known[name]
+		if !there {
+			t.Errorf("%s is nobody's user", object.Name)
+		}
+		hears := slices.Clone(f.Topics)
+		group := "jobweaver-" + name
+		if name == "runjob" { // it opens its groups and its tailer itself
+			hears, group = []string{jobevent.TopicRun + "*", jobevent.TopicAttemptCancel}, "jobweaver-runjob-*"
+		}
+		var want []string
+		for _, topic := range hears {
+			want = append(want, "topic "+topic+" Describe", "topic "+topic+" Read")
+		}
+		for _, topic := range says[name] {
+			want = append(want, "topic "+topic+" Describe", "topic "+topic+" Write")
+		}
+		if len(hears) > 0 {
+			want = append(want, "group "+group+" Describe", "group "+group+" Read")
+		}
+		slices.Sort(want)
+		if got := rightsOf(t, object); !slices.Equal(got, slices.Compact(want)) {
+			t.Errorf("%s may\n%s\nand needs\n%s", object.Name, strings.Join(got, "\n"), strings.Join(slices.Compact(want), "\n"))
+		}
+	}
+	if users != len(known)-1 { // all but notify, which talks to no broker
+		t.Errorf("%d functions have a user of Kafka", users)
+	}
+}
+
+// rightsOf are the rights of a KafkaUser, in order, each once; a name that is a prefix ends in a star.
+func rightsOf(t *testing.T, object Object) (rights []string) {
+	t.Helper()
+	var user struct {
+		Spec struct {
+			Authorization struct {
+				ACLs []struct {
+					Resource   struct{ Type, Name, PatternType string }
+					Operations []string
+				} `json:"acls"`
+			}
+		}
+	}
+	if err := yaml.Unmarshal(object.YAML, &user); err != nil {
+		t.Fatal(err)
+	}
+	for _, acl := range user.Spec.Authorization.ACLs {
+		name := acl.Resource.Name
+		if acl.Resource.PatternType == "prefix" {
+			name += "*"
+		}
+		for _, operation := range acl.Operations {
+			rights = append(rights, acl.Resource.Type+" "+name+" "+operation)
+		}
+	}
+	slices.Sort(rights)
+	return slices.Compact(rights)
+}
+
+// knative M2, M3: the page's service was cut off after 5 minutes, and no pod of it was admitted where PodSecurity is
+// restricted.
+func TestTheServiceOfTheFunctionsPageIsAdmittedAndNotCutOff(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(root + "/docs/functions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, found := strings.Cut(string(page), "```yaml\napiVersion: serving.knative.dev/v1\n")
+	if !found {
+		t.Fatal("the page has no service")
+	}
+	text, _, _ = strings.Cut("apiVersion: serving.knative.dev/v1\n"+text, "```")
+	decoded, err := Decode("serving.knative.dev/v1", "Service", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := decoded.(*servingv1.Service).Spec.Template.Spec
+	if pod.TimeoutSeconds == nil || pod.ResponseStartTimeoutSeconds == nil || *pod.ResponseStartTimeoutSeconds != *pod.TimeoutSeconds {
+		t.Errorf("an answer may take %v s, and begin after %v", pod.TimeoutSeconds, pod.ResponseStartTimeoutSeconds)
+	}
+	s := pod.Containers[0].SecurityContext
+	if s == nil || s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation ||
+		s.Capabilities == nil || !slices.Contains(s.Capabilities.Drop, corev1.Capability("ALL")) ||
+		s.SeccompProfile == nil || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+		t.Errorf("PodSecurity restricted refuses %+v", s)
+	}
+	if namespace := decoded.(*servingv1.Service).Namespace; namespace == "" || namespace == "jobweaver" {
+		t.Errorf("it is in the namespace %q, whose policies keep it from calling back", namespace)
+	}
+	secret := pod.Containers[0].Env[0].ValueFrom.SecretKeyRef
+	if !strings.Contains(string(page), "create secret generic "+secret.Name+" --from-literal="+secret.Key+"=") {
+		t.Errorf("the page does not say how to make the Secret %s", secret.Name)
+	}
+}
