@@ -32,7 +32,8 @@ type broker struct {
 	mishaps   *mishaps
 	client    *http.Client
 	namespace string
-	ctx       context.Context // of all deliveries
+	ctx       context.Context      // of all deliveries
+	slow      func() time.Duration // how long the ingress takes for an event; nil: no time
 
 	mu    sync.Mutex
 	taken map[string]int // events by type
@@ -66,6 +67,9 @@ func (b *broker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if len(e.Data()) > recordMost {
 		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	if b.slow != nil && !pause(b.ctx, b.slow()) {
 		return
 	}
 	if b.mishaps.happens(ingressAway) {

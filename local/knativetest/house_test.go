@@ -54,6 +54,12 @@ type house struct {
 // raise brings everything up that is in the manifests.
 func raise(t *testing.T, rnd *rand.Rand, chances map[mishap]float64) *house {
 	t.Helper()
+	return raiseSlow(t, rnd, chances, nil)
+}
+
+// raiseSlow is raise with a broker whose ingress takes its time for each event.
+func raiseSlow(t *testing.T, rnd *rand.Rand, chances map[mishap]float64, slow func() time.Duration) *house {
+	t.Helper()
 	h := &house{
 		t: t, dir: t.TempDir(), addresses: map[reference]string{}, services: map[string]*service{},
 		mishaps: newMishaps(rnd, chances), key: apikey.New(), webhooks: newSecret(), eventKey: newSecret(),
@@ -74,6 +80,7 @@ func raise(t *testing.T, rnd *rand.Rand, chances map[mishap]float64) *house {
 	}
 	t.Cleanup(func() { _ = h.mails.Close() })
 	h.open()
+	h.broker.slow = slow
 	t.Cleanup(func() { h.close(end) }) // before what they stand on
 	h.wire()
 	h.furnish()
