@@ -14,7 +14,7 @@ import (
 
 // knative A1: a Broker that was slow for half a minute got several times its load for minutes: 2,488 run-job records for
 // 883 attempts. Here its ingress takes 5 to 15 s for each event, all the time. A job's way is four events, so the watchdog
-// asks once about most attempts, and about one whose outcome takes longer than two leases twice.
+// asks once about most attempts, after a lease, and would ask again after two more.
 func TestBehindASlowBrokerNoAttemptIsOrderedOverAndOver(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes more than a minute")
@@ -42,12 +42,12 @@ func TestBehindASlowBrokerNoAttemptIsOrderedOverAndOver(t *testing.T) {
 	orders := h.ordersOf(ctx)
 	total := 0
 	for id, times := range orders {
-		if total += times; times > 3 {
+		if total += times; times > 2 {
 			t.Errorf("%s was ordered %d times", id, times)
 		}
 	}
-	if len(orders) != jobs || total > 2*jobs {
-		t.Errorf("%d records for %d attempts", total, len(orders))
+	if len(orders) != jobs {
+		t.Errorf("%d attempts were ordered", len(orders))
 	}
 	t.Logf("%d jobs took %s, %d run-job records, %v", jobs, time.Since(began).Round(time.Second), total, h.broker.taken)
 }

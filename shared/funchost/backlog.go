@@ -25,13 +25,25 @@ type backlog struct {
 	room    *semaphore.Weighted // of bytes
 	under   sync.WaitGroup
 	trouble telemetry.Trouble
+
+	ctx context.Context // of all publishing
+	end context.CancelFunc
 }
 
-func newBacklog() *backlog {
-	return &backlog{
+// newBacklog makes one whose publishing ends with ctx.
+func newBacklog(ctx context.Context) *backlog {
+	b := &backlog{
 		room:    semaphore.NewWeighted(backlogBytes),
 		trouble: telemetry.Trouble{What: "publish within a minute what follows from events; the sweepers publish it again"},
 	}
+	b.ctx, b.end = context.WithCancel(ctx)
+	return b
+}
+
+// finish waits for what is under way, and ends it after a while.
+func (b *backlog) finish(atMost time.Duration) {
+	defer time.AfterFunc(atMost, b.end).Stop()
+	b.under.Wait()
 }
 
 var errNoRoom = errors.New("too much is on its way to the sink")
@@ -46,7 +58,7 @@ func (h *host) publishSoon(ctx context.Context, say []event.Event) {
 	}
 	b := h.backlog
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backlogFor)
-	stop := context.AfterFunc(h.work, cancel)
+	stop := context.AfterFunc(b.ctx, cancel)
 	ended := make(chan error, 1)
 	b.under.Go(func() {
 		defer cancel()

@@ -27,7 +27,7 @@ func newReceiver(
 ) *host {
 	h := newClock(Function{Handle: handle}, nil)
 	h.cfg = Config{}.withDefaults()
-	h.seats, h.backlog, h.work = make(chan struct{}, maxRequests), newBacklog(), t.Context()
+	h.seats, h.backlog = make(chan struct{}, maxRequests), newBacklog(context.WithoutCancel(t.Context()))
 	h.publisher.send = send
 	return h
 }
@@ -169,6 +169,23 @@ func TestTheBacklogIsBounded(t *testing.T) {
 		}
 		mu.Unlock()
 		h.backlog.under.Wait()
+	})
+}
+
+// A stop waits for what is on its way out, and not for all of its minute.
+func TestAStopEndsTheBacklogInTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newReceiver(t, func(context.Context, []event.Event) ([]event.Event, error) {
+			return []event.Event{ofJob(t, jobevent.TypeStatus, "said", uuid.New())}, nil
+		}, func(_ context.Context, events []event.Event) ([]event.Event, error) {
+			return nil, &unsent{events: events, err: errors.New("away")}
+		})
+		deliver(h, "1")
+		began := time.Now()
+		if h.backlog.finish(10 * time.Second); time.Since(began) != 10*time.Second {
+			t.Errorf("waited %s", time.Since(began))
+		}
 	})
 }
 

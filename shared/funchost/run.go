@@ -35,7 +35,6 @@ type host struct {
 	clock     chan struct{}             // has one value while a tick is under way
 	pinged    chan struct{}             // has one value while a ping waits for its turn to tick
 	seats     chan struct{}             // one a request that is being handled
-	work      context.Context           // of what has to be finished
 	backlog   *backlog
 
 	calls    Calls
@@ -66,7 +65,7 @@ func Run(ctx context.Context, cfg Config, f Function) error {
 	}
 	work, endWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer endWork()
-	h.work = work
+	h.backlog = newBacklog(work)
 	parts := &group{stop: stop}
 	err = h.startCare(ctx, parts)
 	var web *web
@@ -104,7 +103,6 @@ func newHost(cfg Config, f Function, tracing *telemetry.Tracing) (*host, error) 
 		clock:    make(chan struct{}, 1),
 		pinged:   make(chan struct{}, 1),
 		seats:    make(chan struct{}, maxRequests),
-		backlog:  newBacklog(),
 		handling: telemetry.Trouble{What: "handle"},
 		ticking:  telemetry.Trouble{What: "tick"},
 	}
@@ -211,8 +209,8 @@ func (h *host) drain(work context.Context, web *web, parts, serving *group) erro
 			h.f.HTTPEnded()
 		}
 		err := parts.Wait()
-		h.backlog.under.Wait() // until work ends
-		web.shutdown(work)     // the probes
+		h.backlog.finish(h.cfg.ShutdownGrace / 2)
+		web.shutdown(work) // the probes
 		err = errors.Join(err, serving.Wait())
 		h.publisher.close()
 		ended <- err
