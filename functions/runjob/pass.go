@@ -2,8 +2,8 @@ package runjob
 
 import "time"
 
-// pass gives the records of attempts that hold back the commit of more than limit others, if they were claimed that long
-// ago. Their rows keep them from starting again, so the records need not come again: should this worker be killed
+// pass gives the records of attempts that hold back the commit of more than limit others, if they were claimed that
+// long ago. Their rows keep them from starting again, so the records need not come again: should this worker be killed
 // before it has said what became of them, the watchdog asks, and the rows answer. The others stay: what is not
 // committed tells a scaler how much its workers have to do.
 func (p *pool) pass(age time.Duration, limit int) []record {

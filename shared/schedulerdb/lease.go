@@ -137,8 +137,8 @@ func (s *Store) hold(
 const AskMost = 1000
 
 // AskAgain says again the orders of attempts of which no worker has spoken for a lease, the more seldom the more
-// often nobody answered, and, of the cancels that nobody answered, those that are due since the last look. What was counted puts the ledger
-// right.
+// often nobody answered, and, of the cancels that nobody answered, those that are due since the last look. What was
+// counted puts the ledger right.
 func (s *Store) AskAgain(ctx context.Context, counted Count, sinceLast time.Duration) (Say, error) {
 	var say Say
 	err := s.txSay(ctx, &say, func(q *gen.Queries) error {

@@ -39,7 +39,8 @@ func readMore(kept json.RawMessage) (m more, err error) {
 
 // json leaves out what is empty.
 func (m *more) json() json.RawMessage {
-	if m.Controls == 0 && len(m.Lanes) == 0 && m.OpensAt.IsZero() && len(m.Ended) == 0 && m.Dependents == 0 && m.Entered == 0 {
+	if m.Controls == 0 && len(m.Lanes) == 0 && m.OpensAt.IsZero() && len(m.Ended) == 0 &&
+		m.Dependents == 0 && m.Entered == 0 {
 		return json.RawMessage(nothingMore)
 	}
 	return mustJSON(m)
