@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -43,6 +44,9 @@ func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Eve
 		var err error
 		if outcomes[i], err = read(e); err != nil {
 			return nil, err
+		}
+		if outcomes[i].JobID == uuid.Nil || outcomes[i].Attempt < 1 {
+			return nil, fmt.Errorf("take outcome %s without job or attempt: %w", e.ID(), jobevent.ErrInvalid)
 		}
 	}
 	say, err := f.store.Settle(ctx, outcomes)

@@ -52,6 +52,8 @@ func TestOddOutcomesAreRejectedOrDoNoHarm(t *testing.T) {
 		"waiting":                      {waiting, `"attempt": 1, "callbackTimeoutMs": 1000`, "WAITING"},
 		"waiting for ever":             {waiting, `"attempt": 1, "callbackTimeoutMs": 9223372036854775807`, "WAITING"},
 		"waiting into the past":        {waiting, `"attempt": 1, "callbackTimeoutMs": -9223372036854775808`, "WAITING"},
+		"nonsense":                     {jobevent.TypeCompleted, `"nonsense": 1`, invalid},
+		"of no attempt":                {waiting, `"attempt": 0`, invalid},
 		"no outcome at all":            {jobevent.TypeRun, `"attempt": 1`, invalid},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -24,6 +25,8 @@ import (
 
 // HeaderPrefix begins the name of each attribute's header, in its canonical form.
 const HeaderPrefix = "Ce-"
+
+var errVersion = errors.New("specversion must be 1.0")
 
 var errJSON = errors.New("the body must be one JSON value in UTF-8, each name in it once")
 
@@ -62,8 +65,17 @@ func Binary(header http.Header, body []byte) (event.Event, error) {
 			if err != nil {
 				return event.Event{}, fmt.Errorf("read header %s: %w", name, err)
 			}
+			if err := checkAttribute(strings.ToLower(name[len(HeaderPrefix):]), value); err != nil {
+				return event.Event{}, err
+			}
 			attributes[name] = []string{value}
 		}
+	}
+	if attributes.Get(HeaderPrefix+"Specversion") != event.CloudEventsVersionV1 {
+		return event.Event{}, errVersion
+	}
+	if at, given := attributes[HeaderPrefix+"Time"]; given {
+		at[0] = strings.ToUpper(at[0])
 	}
 	message := cehttp.NewMessage(attributes, io.NopCloser(bytes.NewReader(body)))
 	e, err := binding.ToEvent(context.Background(), message)
@@ -81,11 +93,14 @@ func decode(raw []byte) (e event.Event, err error) {
 	}
 	var version string
 	if err := json.Unmarshal(members["specversion"], &version); err != nil || version != event.CloudEventsVersionV1 {
-		return e, errors.New("specversion must be 1.0")
+		return e, errVersion
 	}
 	data, in64 := members["data"], members["data_base64"]
 	delete(members, "data")
 	delete(members, "data_base64")
+	if err := checkMembers(members); err != nil {
+		return e, err
+	}
 	attributes, err := json.Marshal(members)
 	if err != nil {
 		return e, fmt.Errorf("write attributes: %w", err)
@@ -123,7 +138,50 @@ func check(e event.Event) error {
 		return errors.New(strings.Join(strings.Fields(err.Error()), " ")) // it is written over several lines
 	}
 	if e.SpecVersion() != event.CloudEventsVersionV1 {
-		return errors.New("specversion must be 1.0")
+		return errVersion
+	}
+	return nil
+}
+
+// noURI tells the characters of ASCII that no URI has. Others are taken, as in an IRI.
+func noURI(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune("\"<>\\^`{|}", r) }
+
+// checkAttribute refuses what the SDK lets through.
+func checkAttribute(name, value string) error {
+	switch {
+	case !attributeName.MatchString(name):
+		return fmt.Errorf("attribute name %q must consist of lower-case letters and digits", name)
+	case name == "data":
+		return errors.New("data is no attribute: it is the body")
+	case name == "source" && strings.ContainsFunc(value, noURI):
+		return fmt.Errorf("source must be a URI-reference, not %q", value)
+	case name == "subject" && value == "":
+		return errors.New("subject must not be empty; leave it out")
+	}
+	return nil
+}
+
+var attributeName = regexp.MustCompile(`^[a-z0-9]+$`)
+
+// checkMembers is checkAttribute for those of a JSON object. It also refuses numbers that are no integers, and makes the
+// time what the SDK reads: RFC 3339 allows its letters in lower case.
+func checkMembers(members map[string]json.RawMessage) error {
+	for name, raw := range members {
+		value := string(raw) // null counts as absent
+		if number := raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9'; number && strings.ContainsAny(value, ".eE") {
+			return fmt.Errorf("attribute %s must not be %s: only integers are allowed", name, value)
+		}
+		if raw[0] == '"' {
+			if err := json.Unmarshal(raw, &value); err != nil {
+				return fmt.Errorf("read attribute %s: %w", name, err)
+			}
+		}
+		if err := checkAttribute(name, value); err != nil {
+			return err
+		}
+	}
+	if at, given := members["time"]; given {
+		members["time"] = bytes.ToUpper(at)
 	}
 	return nil
 }

@@ -50,6 +50,41 @@ func TestWhatIsNoStructuredEvent(t *testing.T) {
 	}
 }
 
+// What the SDK lets through, or says badly; in both modes where it can be in both.
+func TestAttributesAreAsTheSpecificationHasThem(t *testing.T) {
+	t.Parallel()
+	const id = `"id": "1", "type": "x"`
+	for name, c := range map[string]struct{ body, header, value, want string }{
+		"a space in the source":    {`{"specversion": "1.0", "source": "/a b", ` + id + `}`, "Ce-Source", "/a%20b", "URI-reference"},
+		"a name in capitals":       {`{` + attributes + `, "MyExt": "1"}`, "", "", `"MyExt" must consist of lower-case letters`},
+		"an empty name":            {`{` + attributes + `, "": "1"}`, "Ce-", "1", `"" must consist of lower-case letters`},
+		"a fraction":               {`{` + attributes + `, "ext": 1.5}`, "", "", "only integers"},
+		"a fraction, negative":     {`{` + attributes + `, "ext": -1e2}`, "", "", "only integers"},
+		"an empty subject":         {`{` + attributes + `, "subject": ""}`, "Ce-Subject", "", "subject must not be empty"},
+		"data as an attribute":     {"", "Ce-Data", "1", "data is no attribute"},
+		"another version":          {`{"specversion": "2.0", "source": "/t", ` + id + `}`, "Ce-Specversion", "2.0", "specversion must be 1.0"},
+		"a time in lower case":     {`{` + attributes + `, "time": "2026-11-22t08:00:00z"}`, "Ce-Time", "2026-11-22t08:00:00z", ""},
+		"an IRI":                   {`{"specversion": "1.0", "source": "/ü", ` + id + `}`, "Ce-Source", "/%C3%BC", ""},
+		"a number and a truth":     {`{` + attributes + `, "ext": -7, "b": true}`, "Ce-Ext", "-7", ""},
+		"a subject that is absent": {`{` + attributes + `, "subject": null}`, "", "", ""},
+	} {
+		said := map[string]error{}
+		if c.body != "" {
+			_, said["structured"] = httpevent.Structured([]byte(c.body))
+		}
+		if c.header != "" {
+			header := http.Header{"Ce-Specversion": {"1.0"}, "Ce-Id": {"1"}, "Ce-Source": {"/t"}, "Ce-Type": {"x"}}
+			header[c.header] = []string{c.value}
+			_, said["binary"] = httpevent.Binary(header, []byte("{}"))
+		}
+		for mode, err := range said {
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s, %s: %v", name, mode, err)
+			}
+		}
+	}
+}
+
 func TestABatchIsAnArray(t *testing.T) {
 	t.Parallel()
 	if events, err := httpevent.Batch([]byte(` [{}, 1] `)); len(events) != 2 || err != nil {
