@@ -291,10 +291,7 @@ func TestWhatWaitsToBePublishedIsBoundedInBytes(t *testing.T) {
 		h.create(fmt.Sprintf("big-%d", i), "@every 1s", "")
 	}
 	h.exec(`update schedules set job = json_build_object('jobType', 'OWN', 'payload', repeat('x', 400000))`)
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(out.String(), "there is no room"); {
-		if time.Now().After(deadline) {
-			t.Fatal("there is room for everything")
-		}
+	for !strings.Contains(out.String(), "there is no room") {
 		if _, _, err := f.Tick(ctx); err != nil {
 			t.Fatal(err)
 		}

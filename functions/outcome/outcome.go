@@ -45,8 +45,8 @@ func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Eve
 		if outcomes[i], err = read(e); err != nil {
 			return nil, err
 		}
-		if outcomes[i].JobID == uuid.Nil || outcomes[i].Attempt < 1 {
-			return nil, fmt.Errorf("take outcome %s without job or attempt: %w", e.ID(), jobevent.ErrInvalid)
+		if outcomes[i].JobID == uuid.Nil {
+			return nil, fmt.Errorf("take outcome %s without job: %w", e.ID(), jobevent.ErrInvalid)
 		}
 	}
 	say, err := f.store.Settle(ctx, outcomes)

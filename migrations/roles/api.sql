@@ -74,6 +74,7 @@ GRANT SELECT (job_id, attempt, received_at, answered_at) ON callbacks TO jobweav
 GRANT SELECT ON schedules TO jobweaver_cron;
 GRANT UPDATE (job, next_at, last_at, last_job_id) ON schedules TO jobweaver_cron;
 GRANT SELECT, INSERT, DELETE ON schedule_ticks TO jobweaver_cron;
+GRANT SELECT, INSERT, DELETE ON schedule_cancels TO jobweaver_cron;
 GRANT INSERT ON tally_entries TO jobweaver_cron;
 GRANT USAGE ON SEQUENCE order_numbers TO jobweaver_cron;
 

@@ -38,7 +38,7 @@ type Store struct {
 }
 
 // NewestOfSchema is of the newest migration that the store needs. It opens no database without.
-const NewestOfSchema = "jobs.event_owner"
+const NewestOfSchema = "schedule_cancels"
 
 // Open connects to the database at url. The schema is there already: see migrations.
 func Open(ctx context.Context, url string) (*Store, error) {

@@ -29,7 +29,8 @@ var ownerless = map[string]string{
 	"DeliveriesForget": forAll, "OperationsForget": forAll, "OperationsUnfinished": forAll, "OperationLock": forAll,
 	"OperationUnanswered": forAll, "OperationAnswersTake": forAll, "OperationListed": forAll, "OperationAdvance": forAll,
 	"OperationSkipsAdd": forAll, "TicksRecord": forAll, "ScheduleJobsNotEnded": forAll, "TicksForget": forAll,
-	"SchedulesDue": forAll, "SchedulesFired": forAll, "ScheduleNext": forAll, "ScheduleHeads": forAll, "ControlsApplied": forAll,
+	"SchedulesDue": forAll, "SchedulesFired": forAll, "ScheduleNext": forAll, "ScheduleHeads": forAll, "ScheduleCancelsKeep": forAll,
+	"ScheduleCancelsOpen": forAll, "ScheduleCancelsDrop": forAll, "ControlsApplied": forAll,
 	"ControlsUnconfirmed": forAll, "TallyTakeEntries": forAll, "TallyTakeOld": forAll, "TallyForget": forAll, "JobsCountPage": forAll,
 	"JobCountsPut": forAll, "WorkerSeeMany": forAll, "WorkerRemoveMany": forAll, "WorkersForget": forAll,
 

@@ -29,16 +29,18 @@ type firing struct {
 	held  []uuid.UUID
 	now   time.Time
 
-	took     []uuid.UUID
-	due      []dueJob
-	cancels  []uuid.UUID
-	log      tickLog
-	moved    scheduleMoves
-	bytes    int
-	full     bool // there is more than this pass does
-	jobs     []NewJob
-	accepted []Accepted
-	fired    Fired
+	took    []uuid.UUID
+	due     []dueJob
+	cancels []uuid.UUID
+	log     tickLog
+	moved   scheduleMoves
+	bytes   int
+	full    bool // there is more than this pass does
+
+	cancelAgain bool // a job to be cancelled has a command or callback that is not answered
+	jobs        []NewJob
+	accepted    []Accepted
+	fired       Fired
 }
 
 // dueJob is a tick that fires.
@@ -191,27 +193,49 @@ func insertTick(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted,
 	return t.accepted, err
 }
 
-// cancelOld keeps a cancel for each job that has to make room, in one order, so that two who cancel do
-// not wait for each other.
+// cancelOld keeps a cancel for each job that has to make room, and for those of earlier passes that are still to be
+// cancelled. All take jobs in one order, so that two who cancel do not wait for each other.
 func (f *firing) cancelOld(ctx context.Context) error {
-	slices.SortFunc(f.cancels, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
-	for _, id := range slices.Compact(f.cancels) {
+	open, err := f.q.ScheduleCancelsOpen(ctx, cancelsMost)
+	if err != nil {
+		return fmt.Errorf("look for jobs to cancel: %w", err)
+	}
+	jobs := slices.Concat(f.cancels, open)
+	slices.SortFunc(jobs, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	var waiting, done []uuid.UUID
+	for _, id := range slices.Compact(jobs) {
 		kept, err := keepLocked(ctx, f.q, Everyone, Command{JobID: id, Command: jobevent.CommandCancel, By: "cron"}, nil)
 		var refused *RefusedError
-		if errors.As(err, &refused) || errors.Is(err, pgx.ErrNoRows) {
-			continue // it has ended, or somebody has asked for something else
-		}
-		if err != nil {
+		switch {
+		case err == nil:
+			f.fired.Cancels = append(f.fired.Cancels, kept)
+			done = append(done, id)
+		case errors.As(err, &refused) && (refused.Pending != "" || refused.Callback):
+			waiting = append(waiting, id) // once that is answered, if it has not ended then
+		case errors.As(err, &refused), errors.Is(err, pgx.ErrNoRows):
+			done = append(done, id)
+		default:
 			return fmt.Errorf("cancel job %s: %w", id, err)
 		}
-		f.fired.Cancels = append(f.fired.Cancels, kept)
 	}
-	return nil
+	f.cancelAgain = len(waiting) > 0
+	if done = slices.DeleteFunc(done, func(id uuid.UUID) bool { return !slices.Contains(open, id) }); len(done) > 0 {
+		if err := f.q.ScheduleCancelsDrop(ctx, done); err != nil {
+			return fmt.Errorf("forget jobs that were to be cancelled: %w", err)
+		}
+	}
+	if len(waiting) == 0 {
+		return nil
+	}
+	return f.q.ScheduleCancelsKeep(ctx, waiting)
 }
 
 func (f *firing) next(ctx context.Context, idle time.Duration) (time.Duration, error) {
 	if f.full {
 		return 0, nil
+	}
+	if f.cancelAgain {
+		idle = min(idle, cancelEvery)
 	}
 	rows, err := f.q.ScheduleNext(ctx, f.held)
 	if err != nil || len(rows) == 0 {

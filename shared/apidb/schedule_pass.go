@@ -18,6 +18,10 @@ const (
 	fireJobs      = 1000
 	fireBytes     = 32 << 20
 
+	// cancelEvery is when to try a cancel again that another command or a callback is in the way of, and cancelsMost how many.
+	cancelEvery = time.Second
+	cancelsMost = 100
+
 	// fireAgain is when to look at schedules again that somebody else was firing.
 	fireAgain = 50 * time.Millisecond
 )

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
 var scheduleRules = apidb.ScheduleRules{Rules: jobspec.Rules{Queues: []string{"default"}}}
@@ -232,6 +233,44 @@ func TestOverlapIsTheSchedulesChoice(t *testing.T) {
 			}
 			if c.cancels > 0 && (second.Cancels[0].JobID != first.Jobs[0].JobID || second.Cancels[0].Number != 1) {
 				t.Errorf("cancels %+v", second.Cancels)
+			}
+		})
+	}
+}
+
+// protocol #10
+func TestAnOldJobIsCancelledOnceItsOtherCommandIsAnswered(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status  jobstate.Status
+		cancels int
+	}{"it still waits": {jobstate.Scheduled, 1}, "it has ended": {jobstate.Completed, 0}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := open(t)
+			h.create(t, "a", `"cron": "* * * * * *", "overlap": "cancel"`)
+			h.ago(t, "a", 0)
+			h.once(t)
+			first, _ := h.fire(t)
+			old := first.Jobs[0].JobID
+			at := time.Now().Add(time.Hour)
+			if _, err := h.KeepReschedule(t.Context(), apidb.Everyone, old, jobspec.When{RunAt: &at}, "me"); err != nil {
+				t.Fatal(err)
+			}
+			h.exec(t, "update schedules set next_at = last_at + interval '1 s'")
+			h.once(t)
+			h.exec(t, "select pg_sleep(greatest(0, extract(epoch from next_at - clock_timestamp()))) from schedules")
+			second, next := h.fire(t)
+			if len(second.Jobs) == 0 || len(second.Cancels) != 0 || next > time.Second {
+				t.Fatalf("with a command unanswered: %+v, again in %s", second, next)
+			}
+			h.apply(t, word(old, 2, c.status, answer(1, true)))
+			third, _ := h.fire(t)
+			if len(third.Cancels) != c.cancels || c.cancels > 0 && (third.Cancels[0].JobID != old || third.Cancels[0].Number != 2) {
+				t.Errorf("once it is answered: %+v", third.Cancels)
+			}
+			if n := one[int64](t, h, "select count(*) from schedule_cancels"); n != 0 {
+				t.Errorf("%d cancels are still to be tried", n)
 			}
 		})
 	}

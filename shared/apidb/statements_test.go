@@ -66,6 +66,10 @@ func TestEachKindOfSubmitHasItsStatements(t *testing.T) {
 	}
 	t.Cleanup(pool.Close)
 	s := newStore(pool)
+	if err := s.Ping(t.Context()); err != nil { // what a new connection is set by comes first
+		t.Fatal(err)
+	}
+	heard.take()
 	asked := func(changes ...func(*NewJob)) NewJob {
 		job := plainJob()
 		for _, change := range changes {

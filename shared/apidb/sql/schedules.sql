@@ -93,3 +93,12 @@ order by schedule_id;
 
 -- name: ScheduleSeal :exec
 update schedules set job = @job where schedule_id = @schedule_id;
+
+-- name: ScheduleCancelsKeep :exec
+insert into schedule_cancels (job_id) select unnest(@job_ids::uuid[]) on conflict do nothing;
+
+-- name: ScheduleCancelsOpen :many
+select job_id from schedule_cancels order by job_id limit @max_jobs::int;
+
+-- name: ScheduleCancelsDrop :exec
+delete from schedule_cancels where job_id = any (@job_ids::uuid[]);

@@ -33,6 +33,48 @@ func (q *Queries) ScheduleBegin(ctx context.Context, scheduleID uuid.UUID) (Sche
 	return i, err
 }
 
+const scheduleCancelsDrop = `-- name: ScheduleCancelsDrop :exec
+delete from schedule_cancels where job_id = any ($1::uuid[])
+`
+
+func (q *Queries) ScheduleCancelsDrop(ctx context.Context, jobIds []uuid.UUID) error {
+	_, err := q.db.Exec(ctx, scheduleCancelsDrop, jobIds)
+	return err
+}
+
+const scheduleCancelsKeep = `-- name: ScheduleCancelsKeep :exec
+insert into schedule_cancels (job_id) select unnest($1::uuid[]) on conflict do nothing
+`
+
+func (q *Queries) ScheduleCancelsKeep(ctx context.Context, jobIds []uuid.UUID) error {
+	_, err := q.db.Exec(ctx, scheduleCancelsKeep, jobIds)
+	return err
+}
+
+const scheduleCancelsOpen = `-- name: ScheduleCancelsOpen :many
+select job_id from schedule_cancels order by job_id limit $1::int
+`
+
+func (q *Queries) ScheduleCancelsOpen(ctx context.Context, maxJobs int32) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, scheduleCancelsOpen, maxJobs)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []uuid.UUID
+	for rows.Next() {
+		var job_id uuid.UUID
+		if err := rows.Scan(&job_id); err != nil {
+			return nil, err
+		}
+		items = append(items, job_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const scheduleDelete = `-- name: ScheduleDelete :exec
 delete from schedules where schedule_id = $1
 `
