@@ -30,6 +30,8 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 	submitting, stopSubmitting := context.WithTimeout(t.Context(), d)
 	defer stopSubmitting()
 	l.run(submitting)
+	l.submitting.Go(func() { l.schedule(submitting) })
+	l.submitting.Go(func() { l.every(submitting, 5*time.Second, l.operate) })
 	frozen := h.workers()[2]
 	l.following.Go(func() { c.freezes(submitting, frozen) })
 	c.run(submitting, h.targets(frozen))
@@ -47,6 +49,8 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 	h.settleDown(drainWithin)
 
 	e := h.evidence(t.Context(), l, c)
+	e.takeScheduled(t.Context(), h.api)
+	e.checkOperations(t.Context(), h.api)
 	e.check()
 	e.checkOutside(h.outside)
 	h.checkDatabases(e)

@@ -52,6 +52,9 @@ type load struct {
 	seen   map[string]int // answers and failures, by what they were
 	number int
 
+	operations []operation
+	paused     time.Time // the schedule
+
 	submitting, following sync.WaitGroup
 	follow                context.Context // for those who send commands and wait for ends
 }

@@ -19,6 +19,7 @@ type shape struct {
 
 	cancelIn time.Duration // a cancel is sent within this time; 0: none
 	redrive  bool          // a retry is sent once it has failed
+	operated bool          // an operation cancels it
 	callBack bool          // an outside system calls back that it has completed, about each attempt that waits for it
 
 	ends []string // the states in which it may end
