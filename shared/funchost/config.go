@@ -35,6 +35,8 @@ type Config struct {
 	Host string `envconfig:"HOST" desc:"address that HTTP listens on; empty: every one"`
 	Port int    `envconfig:"PORT" default:"8080" desc:"port that HTTP listens on; 0: any free one"`
 
+	AllowedHosts []string `envconfig:"ALLOWED_HOSTS" desc:"names and addresses, with or without :port, for which HTTP is asked; another Host is answered 421, but to probes; empty: any, for pages of other names need a key there"`
+
 	Kafka kafkaevent.Config     `ignored:"true"` // has its own names
 	TLS   TLS                   `ignored:"true"` // likewise
 	Trace telemetry.TraceConfig `ignored:"true"` // likewise

@@ -46,6 +46,8 @@ func (h *host) listen(ctx context.Context) (*web, error) {
 			h.f.LoopbackFor, listener.Addr())
 	}
 	secure, err := h.cfg.TLS.server()
+	hosts, wrong := newAllowedHosts(h.cfg.AllowedHosts)
+	err = errors.Join(err, wrong)
 	if err == nil {
 		err = h.cfg.checkWires(ctx, h.servesHTTP(), listener.Addr())
 	}
@@ -54,7 +56,7 @@ func (h *host) listen(ctx context.Context) (*web, error) {
 		return nil, err
 	}
 	server := h.cfg.serving.server()
-	server.Handler = protect(h.cfg.TLS.guard(h.count(h.routes())))
+	server.Handler = protect(hosts.guard(h.cfg.TLS.guard(h.count(h.routes()))))
 	server.TLSConfig = secure
 	server.BaseContext = func(net.Listener) context.Context { return ctx }
 	server.ErrorLog = slog.NewLogLogger(telemetry.Logger(ctx).Handler(), slog.LevelWarn)

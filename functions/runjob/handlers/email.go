@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -21,6 +22,8 @@ type EmailConfig struct {
 	Username string      `envconfig:"SMTP_USERNAME" desc:"whom to log in as; empty: no login"`
 	Password secret.Text `envconfig:"SMTP_PASSWORD" desc:"its password, sent as such only under TLS or to this machine"`
 	From     string      `envconfig:"SMTP_FROM" desc:"sender where a job names none"`
+	Senders  []string    `envconfig:"SMTP_ALLOW_FROM" desc:"addresses and @domains that a job may name as its sender and in Reply-To; *: any; empty: SMTP_FROM only, or any where that is empty"`
+	To       []string    `envconfig:"SMTP_ALLOW_TO" desc:"addresses and @domains that may be sent to; empty: any"`
 
 	RootCAs *x509.CertPool `ignored:"true"` // that sign the server's certificate; nil: the system's
 }
@@ -37,17 +40,28 @@ const (
 type Email struct {
 	server *mailServer // nil: not configured
 	from   *address    // nil: a job has to say
+	cfg    EmailConfig
 }
 
 // NewEmail returns the handler. An error begins with the setting.
 func NewEmail(cfg EmailConfig) (*Email, error) {
-	e := &Email{}
+	e := &Email{cfg: cfg}
 	if cfg.From != "" {
 		from, err := parseAddress(cfg.From)
 		if err != nil {
 			return nil, fmt.Errorf("SMTP_FROM: %w", err)
 		}
 		e.from = &from
+		if len(cfg.Senders) == 0 {
+			e.cfg.Senders = []string{from.String()}
+		}
+	}
+	for name, list := range map[string][]string{"SMTP_ALLOW_FROM": cfg.Senders, "SMTP_ALLOW_TO": cfg.To} {
+		for _, text := range list {
+			if text != "*" && !strings.Contains(text, "@") {
+				return nil, fmt.Errorf("%s: %q is neither an address nor an @domain", name, text)
+			}
+		}
 	}
 	if cfg.Host == "" {
 		return e, nil
@@ -87,6 +101,9 @@ func (e *Email) Run(ctx context.Context, a *Attempt) (Result, error) {
 	}
 	if mail.from == nil {
 		return Result{}, notConfigured("SMTP_FROM")
+	}
+	if err := e.allows(mail); err != nil {
+		return Result{}, invalidPayload(err)
 	}
 	id := a.Token + "@" + mail.from.domain
 	raw, err := mail.message(id, time.Now())
