@@ -41,17 +41,21 @@ func TestAttemptsOfASilentWorkerAreLost(t *testing.T) {
 	}
 }
 
-// protocol #2: what waits for a slot beside a job that kills its worker has lost nothing.
+// protocol #2: what waits for a slot beside a job that kills its worker has lost nothing. But it may have started after
+// the beat, and be the one that killed the worker: every second attempt of a job counts.
 func TestAnAttemptThatHadNotStartedByTheLastBeatIsOnlyInterrupted(t *testing.T) {
 	f := open(t)
-	running, waits, since := order(), order(), order()
+	running, waits, waitsAgain, since := order(), order(), order(), order()
+	waitsAgain.Key.Attempt = 2
 	f.beat("dead")
-	f.claim("dead", running, waits)
-	f.beatAnswered("dead", workerdb.Held{Key: running.Key, StartedAt: time.Now().Add(-time.Second)}, workerdb.Held{Key: waits.Key})
+	f.claim("dead", running, waits, waitsAgain)
+	f.beatAnswered("dead", workerdb.Held{Key: running.Key, StartedAt: time.Now().Add(-time.Second)},
+		workerdb.Held{Key: waits.Key}, workerdb.Held{Key: waitsAgain.Key})
 	f.claim("dead", since) // nobody knows whether it started
 	f.silence("dead", 11*time.Second)
 	want := map[workerdb.Key]jobevent.Kind{
-		running.Key: jobevent.KindLost, waits.Key: jobevent.KindInterrupted, since.Key: jobevent.KindLost,
+		running.Key: jobevent.KindLost, waits.Key: jobevent.KindInterrupted, waitsAgain.Key: jobevent.KindLost,
+		since.Key: jobevent.KindLost,
 	}
 	got := f.judge()
 	for _, o := range got {

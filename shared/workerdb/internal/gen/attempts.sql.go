@@ -427,7 +427,7 @@ with silent as (
     from silent
     join claims c on c.worker_id = silent.worker_id
 ), open as (
-    select a.job_id, a.attempt, listed.by_beat and a.started_at is null as waited
+    select a.job_id, a.attempt, listed.by_beat and a.started_at is null and a.attempt % 2 = 1 as waited
     from listed
     join execution_attempts a on a.job_id = listed.job_id and a.attempt = listed.attempt
     where case when a.worker_id = listed.worker_id and a.outcome is null then true else false end
@@ -463,7 +463,8 @@ type AttemptSettleLostParams struct {
 // waits for this statement and then reads that its attempts are lost, or it was first and seen_at is new.
 // Claims of which nothing is open any more go with the next pass, or each beat would look at them.
 // An attempt that the last beat listed and that had not started by then is only interrupted: it has lost its worker
-// through no fault of its own. Should it have started since, its next loss counts.
+// through no fault of its own. It may have started since, and killed the worker: so every second attempt of a job is lost
+// all the same, or a job that always waits for a slot first could kill workers for ever.
 func (q *Queries) AttemptSettleLost(ctx context.Context, arg AttemptSettleLostParams) ([]ExecutionAttempt, error) {
 	rows, err := q.db.Query(ctx, attemptSettleLost, arg.Silence, arg.MaxAttempts)
 	if err != nil {
