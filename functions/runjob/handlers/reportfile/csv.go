@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/csv"
 	"io"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -60,9 +61,17 @@ const byteOrderMark = "\ufeff"
 
 // harmless is text that no spreadsheet takes for a formula. Only text is changed: -1 is a number.
 func harmless(text string) string {
-	first, _ := utf8.DecodeRuneInString(strings.TrimLeft(text, byteOrderMark))
-	if text == "" || !strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) || IsDecimal(text) {
+	if text == "" || IsDecimal(text) {
 		return text
 	}
-	return "'" + text
+	first, _ := utf8.DecodeRuneInString(strings.TrimLeft(text, byteOrderMark))
+	if strings.ContainsRune(formulas+"\t\r\n", first) {
+		text = "'" + text
+	}
+	return afterSeparator.ReplaceAllString(text, "$1'$2")
 }
+
+const formulas = "=+-@＝＋－＠"
+
+// afterSeparator is where a spreadsheet that splits by another separator than ours would begin a cell with a formula.
+var afterSeparator = regexp.MustCompile("([;\\t\\n\\r|][ \"']*)([" + formulas[:2] + "\\-" + formulas[3:] + "])")
