@@ -75,7 +75,7 @@ func TestAReportOfANamedQuery(t *testing.T) {
 			"2026-11-22T06:00:00Z,12.30\n2026-11-22T06:00:00Z,12.30\n",
 		ask("parameters", `{"t": "'; drop table x; --", "i": -7, "b": 9007199254740993, "n": "1.10", "y": false, "d": "2026-11-22",
 			"at": "2026-11-22T08:00:00.25+01:00", "u": "0198d4f0-0000-7000-8000-000000000000"}`, ""): "t,i,b,n,y,d,at,u\n" +
-			"'; drop table x; --,-7,9007199254740993,1.10,false,2026-11-22,2026-11-22T07:00:00.25Z,0198d4f0-0000-7000-8000-000000000000\n",
+			"'; drop table x; '--,-7,9007199254740993,1.10,false,2026-11-22,2026-11-22T07:00:00.25Z,0198d4f0-0000-7000-8000-000000000000\n",
 		ask("parameters", `{"t": null, "i": null, "b": null, "n": null, "y": null, "d": null, "at": null, "u": null}`, ""): "t,i,b,n,y,d,at,u\n,,,,,,,\n",
 	} {
 		out, err := r.run(t.Context(), payload)

@@ -148,7 +148,7 @@ func TestAReportOfGivenRows(t *testing.T) {
 		"values within values": {`"rows": [[{"a": [1, "x"]}, [ ]]]`, "Column 1,Column 2\n\"{\"\"a\"\":[1,\"\"x\"\"]}\",[]\n"},
 		"formulas": {
 			`"rows": [["=1+1", "+1", "-5", "@x", "\tx", "\r=x", "-x", "＝x", "x=1", -5]], "columns": [{"name": "=a"}, {"name": "b"}, {"name": "c"}, {"name": "d"}, {"name": "e"}, {"name": "f"}, {"name": "g"}, {"name": "h"}, {"name": "i"}, {"name": "j"}]`,
-			"'=a,b,c,d,e,f,g,h,i,j\n'=1+1,+1,-5,'@x,'\tx,\"'\r=x\",'-x,'＝x,x=1,-5\n",
+			"'=a,b,c,d,e,f,g,h,i,j\n'=1+1,+1,-5,'@x,'\tx,\"'\r'=x\",'-x,'＝x,x=1,-5\n",
 		},
 		"the least and the greatest": {
 			`"rows": [["9"], [10], [null], [-3.5]], "columns": [{"name": "a", "total": "min"}]`,
@@ -282,6 +282,7 @@ func TestAReportIsNobodyElsesBusiness(t *testing.T) {
 func FuzzReport(f *testing.F) {
 	f.Add(`{"title": "T", "format": "csv", "rows": [{"a": 1.5, "b": "x\"y,\nz"}, {"c": [true, null]}], "columns": [{"name": "a", "total": "avg"}]}`)
 	f.Add(`{"title": "../../etc/passwd", "format": "csv", "rows": [["=cmd", "\r", ""], [" ", "\u0000"]]}`)
+	f.Add(`{"title": "T", "format": "csv", "rows": [["a;=1|+'\n-x"]]}`) // security L2
 	f.Add(`{"title": "T", "format": "html", "rows": [["<script>"]]}`)
 	f.Add(`{"title": "T", "format": "csv", "rows": [[1e5, -1E-5]], "columns": [{"name": "a", "total": "avg"}, {"name": "b", "total": "max"}]}`)
 	f.Fuzz(func(t *testing.T, payload string) {
@@ -300,7 +301,7 @@ func FuzzReport(f *testing.F) {
 	})
 }
 
-// sameCells reads a CSV file again: what stands in each cell is the payload's value, but for a formula's quote.
+// sameCells reads a CSV file again: each cell has the payload's value, but for the quotes before formulas.
 func sameCells(t *testing.T, payload string, text []byte, count int) {
 	t.Helper()
 	var given struct {
@@ -331,7 +332,8 @@ func sameCells(t *testing.T, payload string, text []byte, count int) {
 				want, isText = number.String(), true
 			}
 			want = strings.ReplaceAll(want, "\r\n", "\n") // so the reader has it
-			if got := lines[i+1][at]; isText && got != want && got != "'"+want {
+			got := lines[i+1][at]
+			if isText && (strings.ReplaceAll(got, "'", "") != strings.ReplaceAll(want, "'", "") || len(got) < len(want)) {
 				t.Errorf("row %d cell %d: %q, given %q", i, at, got, want)
 			}
 		}
