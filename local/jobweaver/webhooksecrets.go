@@ -11,7 +11,8 @@ import (
 // newWebhookSecrets prints the keys of a purpose alone, so that they can go straight to where they are kept.
 func newWebhookSecrets() *cobra.Command {
 	var owner string
-	cmd := verb("webhook-secrets end | call", "Print the keys by which your receivers verify the ends of jobs, or requests of EXTERNAL and FUNCTION jobs", 1,
+	cmd := verb("webhook-secrets end | call",
+		"Print the keys by which your receivers verify the ends of jobs, or requests of EXTERNAL and FUNCTION jobs", 1,
 		func(cmd *cobra.Command, args []string) error {
 			if args[0] != "end" && args[0] != "call" {
 				return fmt.Errorf("the keys are for end or for call, not for %q", args[0])

@@ -69,8 +69,11 @@ func endUnheard(ctx context.Context, q *gen.Queries, gone []Gone, p gen.JobsDele
 func (g Gone) word() (*StatusWord, error) {
 	end := g.End
 	status := jobevent.Status{
-		JobID: g.JobID, Version: g.Version - 1, Status: end.Status, Attempt: end.Attempt, FinishedAt: &end.At, UpdatedAt: end.At,
-		History: []jobevent.Move{{At: end.At, To: end.Status, Attempt: end.Attempt, By: "projection", ErrorCode: end.ErrorCode}},
+		JobID: g.JobID, Version: g.Version - 1, Status: end.Status, Attempt: end.Attempt,
+		FinishedAt: &end.At, UpdatedAt: end.At,
+		History: []jobevent.Move{{
+			At: end.At, To: end.Status, Attempt: end.Attempt, By: "projection", ErrorCode: end.ErrorCode,
+		}},
 	}
 	if end.ErrorCode != "" {
 		status.LastError = &jobevent.Error{ErrorCode: end.ErrorCode}

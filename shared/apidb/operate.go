@@ -241,13 +241,13 @@ func (w *work) next(ctx context.Context) (ids []uuid.UUID, err error) {
 	return ids, nil
 }
 
-// walkRoom is how far before its created_at a job's id may be for an operation to find it: ids that another release made
-// have the time of a gateway's wall clock.
+// walkRoom is how far before its created_at a job's id may be for an operation to find it: ids that another release
+// made have the time of a gateway's wall clock.
 const walkRoom = 24 * time.Hour
 
 // window looks at the next jobs, those on the shelves of the wanted states where these have one. The operation's
-// created_at decides which jobs were accepted before it, and not their ids: so the walk goes on to the last job there is.
-// Jobs accepted meanwhile are passed by 2,000 at a time, far faster than they come.
+// created_at decides which jobs were accepted before it, and not their ids: so the walk goes on to the last job there
+// is. Jobs accepted meanwhile are passed by 2,000 at a time, far faster than they come.
 func (w *work) window(ctx context.Context) ([]gen.OperationMatchesRow, error) {
 	f := w.filter
 	statuses := f.Status

@@ -18,7 +18,8 @@ const (
 	fireJobs      = 1000
 	fireBytes     = 32 << 20
 
-	// cancelEvery is when to try a cancel again that another command or a callback is in the way of, and cancelsMost how many.
+	// cancelEvery is when to try a cancel again that another command or a callback is in the way of, and cancelsMost how
+	// many.
 	cancelEvery = time.Second
 	cancelsMost = 100
 

@@ -62,7 +62,8 @@ func parse(text string) ([]*key, error) {
 		encoded, found := strings.CutPrefix(line, prefix)
 		secret, err := base64.StdEncoding.Strict().DecodeString(encoded)
 		if !found || err != nil || len(secret) < minKey || len(secret) > maxKey {
-			return nil, fmt.Errorf("key %d of %d is not %s and %d to %d bytes of base64", i+1, len(lines), prefix, minKey, maxKey)
+			return nil, fmt.Errorf("key %d of %d is not %s and %d to %d bytes of base64",
+				i+1, len(lines), prefix, minKey, maxKey)
 		}
 		keys[i] = newKey(secret)
 	}
@@ -119,7 +120,8 @@ func (k *Keys) Check(e event.Event) error {
 
 // checkNames looks at the one value outside the signature by which a handler goes: it stands in the signed id as well.
 func checkNames(e event.Event) error {
-	if e.Type() == jobevent.TypeDeleted && !strings.HasSuffix(e.ID(), ".deleted"+jobevent.Extension(e, jobevent.ExtVersion)) {
+	version := jobevent.Extension(e, jobevent.ExtVersion)
+	if e.Type() == jobevent.TypeDeleted && !strings.HasSuffix(e.ID(), ".deleted"+version) {
 		return errNames
 	}
 	return nil
@@ -150,12 +152,12 @@ func (k *key) sum(e event.Event, out []byte) []byte {
 		}
 	}()
 	m.Reset()
-	head := append(m.head[:0], "jobweaver event v1"...)
+	m.head = append(m.head[:0], "jobweaver event v1"...)
 	for _, part := range [...]string{e.Type(), e.ID(), e.Subject()} {
-		head = binary.BigEndian.AppendUint64(head, uint64(len(part)))
-		head = append(head, part...)
+		m.head = binary.BigEndian.AppendUint64(m.head, uint64(len(part)))
+		m.head = append(m.head, part...)
 	}
-	m.head = binary.BigEndian.AppendUint64(head, uint64(len(e.DataEncoded)))
+	m.head = binary.BigEndian.AppendUint64(m.head, uint64(len(e.DataEncoded)))
 	m.Write(m.head) // hash.Hash never fails
 	m.Write(e.DataEncoded)
 	return m.Sum(out)

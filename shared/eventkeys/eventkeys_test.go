@@ -160,7 +160,7 @@ func TestKeysAreExchangedWithoutAnEventThatIsNotKnown(t *testing.T) {
 	}
 	before := signed(t, keys)
 	write(t, path, young, old)
-	for deadline := time.Now().Add(time.Minute); keys.Check(signed(t, open(t, young))) != nil; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); keys.Check(signed(t, open(t, young))) != nil; <-time.After(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the new key is never known")
 		}

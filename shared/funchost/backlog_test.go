@@ -117,7 +117,7 @@ func TestAnEventIsAnsweredWhileTheSinkIsAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		handled := 0
-		h := newReceiver(t, func(_ context.Context, batch []event.Event) ([]event.Event, error) {
+		h := newReceiver(t, func(context.Context, []event.Event) ([]event.Event, error) {
 			handled++
 			return []event.Event{ofJob(t, jobevent.TypeStatus, "said", uuid.New())}, nil
 		}, func(_ context.Context, events []event.Event) ([]event.Event, error) {

@@ -47,8 +47,8 @@ func loadEnv() (*Env, error) {
 // DatabaseURL is DATABASE_URL. Main has checked that there is one.
 func (e *Env) DatabaseURL() string { return e.Config.database.Reveal() }
 
-// OwnPlaces are what the process itself talks to, as host or host:port: the sink, the brokers and the database. No URL of
-// a request may lead there. The sink is denied on each port, as it may have one for TLS, too.
+// OwnPlaces are what the process itself talks to, as host or host:port: the sink, the brokers and the database. No URL
+// of a request may lead there. The sink is denied on each port, as it may have one for TLS, too.
 func (e *Env) OwnPlaces() []string {
 	places := slices.Clone(e.Config.Kafka.Brokers)
 	if sink, err := url.Parse(e.Config.Sink); err == nil && sink.Hostname() != "" {

@@ -40,8 +40,8 @@ func (h *host) openKeys() (err error) {
 	return err
 }
 
-// verifyHTTP returns a 403 for an event over HTTP that no key has signed: Knative takes that to the dead letters and does
-// not try again. A ping comes from a PingSource, which has no key, and only has the clock tick.
+// verifyHTTP returns a 403 for an event over HTTP that no key has signed: Knative takes that to the dead letters and
+// does not try again. A ping comes from a PingSource, which has no key, and only has the clock tick.
 func (h *host) verifyHTTP(e event.Event) error {
 	if e.Type() == typePing && h.f.Tick != nil {
 		return nil

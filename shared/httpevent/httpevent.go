@@ -163,8 +163,8 @@ func checkAttribute(name, value string) error {
 
 var attributeName = regexp.MustCompile(`^[a-z0-9]+$`)
 
-// checkMembers is checkAttribute for those of a JSON object. It also refuses numbers that are no integers, and makes the
-// time what the SDK reads: RFC 3339 allows its letters in lower case.
+// checkMembers is checkAttribute for those of a JSON object. It also refuses numbers that are no integers, and makes
+// the time what the SDK reads: RFC 3339 allows its letters in lower case.
 func checkMembers(members map[string]json.RawMessage) error {
 	for name, raw := range members {
 		value := string(raw) // null counts as absent

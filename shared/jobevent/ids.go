@@ -6,8 +6,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// JobID makes the id of a job from a new one. Its last bit says whether the job's trace is kept: every function can read
-// it there, also hours later, and none has to store it.
+// JobID makes the id of a job from a new one. Its last bit says whether the job's trace is kept: every function can
+// read it there, also hours later, and none has to store it.
 func JobID(id uuid.UUID, sampled bool) uuid.UUID {
 	id[15] &^= 1
 	if sampled {

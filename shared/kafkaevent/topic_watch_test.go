@@ -30,14 +30,14 @@ func TestAnOutageOfBrokersIsLoggedOnceAMinuteAndNotByEachPartition(t *testing.T)
 			defer close(errs)
 			for i := range 300 {
 				errs <- &sarama.ConsumerError{Topic: "topic", Partition: int32(i % 3), Err: fmt.Errorf("read tcp :%d: reset", 40_000+i)}
-				time.Sleep(350 * time.Millisecond)
+				<-time.After(350 * time.Millisecond)
 			}
 		}()
 		watch.logErrors(ctx, errs)
 		if lines := strings.Count(out.String(), "\n"); lines != 2 {
 			t.Errorf("logged %d lines in 105 s: %s", lines, out.String())
 		}
-		time.Sleep(watchInterval)
+		<-time.After(watchInterval)
 		if c.trouble.Note(ctx, nil); c.trouble.Ongoing() {
 			t.Error("it has not ended")
 		}

@@ -18,8 +18,8 @@ func again(ctx context.Context, q *gen.Queries, ids []uuid.UUID, say *Say, news 
 	return sayAgain(ctx, q, ids, false, say, news)
 }
 
-// sayAgain is again. With lapsedOnly an order whose lease runs is left out: the watchdog publishes it again when that is
-// over. Reconcile publishes job.created again for as long as the API has not heard of the job, and behind a slow
+// sayAgain is again. With lapsedOnly an order whose lease runs is left out: the watchdog publishes it again when that
+// is over. Reconcile publishes job.created again for as long as the API has not heard of the job, and behind a slow
 // broker each of these would be one more copy of the order (knative A1).
 func sayAgain(ctx context.Context, q *gen.Queries, ids []uuid.UUID, lapsedOnly bool, say *Say, news *tally) error {
 	changed := make(map[uuid.UUID]bool, len(say.Jobs))

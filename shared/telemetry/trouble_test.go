@@ -37,7 +37,7 @@ func TestAnOutageIsLoggedWhenItBeginsOnceAMinuteAndWhenItEnds(t *testing.T) {
 			trouble.Note(ctx, nil)
 			for range 150 * 20 { // every 50 ms
 				trouble.Note(ctx, withField{errors.New("refused")})
-				time.Sleep(50 * time.Millisecond)
+				<-time.After(50 * time.Millisecond)
 			}
 			if !trouble.Ongoing() {
 				t.Error("there is no outage")
@@ -63,13 +63,13 @@ func TestAnOutageEndsOnlyAfterItsQuiet(t *testing.T) {
 		trouble := telemetry.Trouble{What: "consume", Quiet: 5 * time.Second}
 		for range 10 {
 			trouble.Note(ctx, errors.New("refused"))
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			trouble.Note(ctx, nil)
 		}
 		if got := lines(); len(got) != 1 {
 			t.Errorf("logged %q", got)
 		}
-		time.Sleep(5 * time.Second)
+		<-time.After(5 * time.Second)
 		if trouble.Note(ctx, nil); trouble.Ongoing() || len(lines()) != 2 {
 			t.Errorf("after the quiet: ongoing %t, logged %q", trouble.Ongoing(), lines())
 		}

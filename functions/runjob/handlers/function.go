@@ -64,7 +64,7 @@ func (f *Function) Run(ctx context.Context, a *Attempt) (Result, error) {
 
 var (
 	errOnlyFunction = errors.New("payload.type: only a FUNCTION has one")
-	errReserved     = errors.New("payload.type: io.jobweaver. is for events of JobWeaver; only " + TypeFunctionCall + " may be named")
+	errReserved     = errors.New("payload.type: io.jobweaver. is for events of JobWeaver, except " + TypeFunctionCall)
 	errType         = errors.New(`payload.type: must be 1 to 255 of ASCII's visible characters, without " and %`)
 
 	// typeOfCall leaves out what would have to be escaped in a header, which few receivers undo.

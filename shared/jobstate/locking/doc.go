@@ -2,8 +2,8 @@
 // It is about what the model of one job (package protocol) cannot see: a process that freezes with a transaction open
 // (protocol #1).
 //
-// There are two jobs and a few processes, each of which has work on one of the jobs. A process locks the row of its job,
-// then the lock of dispatching, decides what to send out, commits, reads the payloads and publishes. Between any two
+// There are two jobs and a few processes, each of which has work on one of the jobs. A process locks the row of its
+// job, then the lock of dispatching, decides what to send out, commits, reads the payloads and publishes. Between any two
 // steps the processes of one node may freeze, all at once, and they stay so. Their sessions live on in the server: one
 // that waits for a lock is granted it in its turn, one that holds a lock keeps it, and one that sends rows to a frozen
 // process is blocked in the middle of them.

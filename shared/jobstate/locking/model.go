@@ -35,9 +35,10 @@ const (
 )
 
 var phases = [...]string{
-	starts: "starts", waitsForRow: "waits for its job's row", hasRow: "has its job's row", waitsToDispatch: "waits for the lock of dispatching",
-	thinks: "has the lock of dispatching and decides", receives: "receives payloads under the lock", committed: "has committed",
-	pauses: "pauses", published: "has published", ended: "has lost its session",
+	starts: "starts", waitsForRow: "waits for its job's row", hasRow: "has its job's row",
+	waitsToDispatch: "waits for the lock of dispatching", thinks: "has the lock of dispatching and decides",
+	receives: "receives payloads under the lock", committed: "has committed", pauses: "pauses",
+	published: "has published", ended: "has lost its session",
 }
 
 // client says whether the client is to act next, in a transaction that is open.
@@ -141,7 +142,8 @@ func (m *model) second(s state) {
 		switch l := m.limits; {
 		case p.phase == pauses:
 			*p = process{phase: starts}
-		case p.phase.waits() && p.since == l.Lock, p.phase.client() && p.since == l.Idle, p.phase == receives && p.since == l.Sending:
+		case p.phase.waits() && p.since == l.Lock, p.phase.client() && p.since == l.Idle,
+			p.phase == receives && p.since == l.Sending:
 			*p = process{phase: ended}
 			if m.alive(&s, i) {
 				p.phase = pauses
