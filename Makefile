@@ -61,7 +61,7 @@ FUZZ_FOR  ?= 2s
 # What reads a job, an event, a callback, a cron expression or a cursor.
 FUZZ_LONG_FOR ?= 20s
 FUZZ_LONG     := shared/jobspec.FuzzDecode shared/jobspec.FuzzDecodeCallback shared/httpevent.FuzzEvent \
-	shared/kafkaevent.FuzzRecord shared/cronspec.FuzzNext functions/gateway.FuzzQuery
+	shared/kafkaevent.FuzzRecord shared/cronspec.FuzzNext shared/eventkeys.FuzzCheck functions/gateway.FuzzQuery
 
 .PHONY: help
 help: ## print this list
