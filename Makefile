@@ -19,6 +19,7 @@ WITH_POSTGRES := go run ./shared/pgtest/withpostgres
 WITH_KAFKA    := go run ./shared/kafkatest/withkafka
 GOLANGCI      := go tool -modfile=$(CURDIR)/.ci/tools/golangci-lint/go.mod golangci-lint
 SQLC          := go tool -modfile=.ci/tools/sqlc/go.mod sqlc
+GOVULNCHECK   := go tool -modfile=$(CURDIR)/.ci/tools/govulncheck/go.mod govulncheck
 
 # `make lint` vets the tests, and nobody looks for symbols in a program that is run once: it links in two thirds of the
 # time. They wait more than they compute, so there are more at once than cores.
@@ -57,6 +58,8 @@ KILL_SEED ?=
 # Of make chaos; empty: eight minutes of faults, by a new seed.
 export CHAOS_FOR CHAOS_SEED
 FUZZ_FOR  ?= 2s
+# The database of make vulnerabilities; file:///… names a copy on disk.
+VULNDB    ?= https://vuln.go.dev
 
 # What reads a job, an event, a callback, a cron expression or a cursor.
 FUZZ_LONG_FOR ?= 20s
@@ -220,6 +223,12 @@ check-generated: ## fail when something generated is stale
 tidy-check: ## fail when go.mod or go.sum is not tidy
 	go mod tidy -diff
 	@for module in $(MODULES); do (set -x; go mod tidy -C $$module -diff); done
+
+.PHONY: vulnerabilities
+vulnerabilities: ## fail when code or a test calls a known vulnerability (needs vuln.go.dev; outside CI)
+	@failed=; for module in . $(MODULES); do \
+		(set -x; cd $$module && $(GOVULNCHECK) -db $(VULNDB) -test ./...) || failed+=" $$module"; \
+	done; [[ ! $$failed ]] || { echo "govulncheck failed in:$$failed"; exit 1; }
 
 .PHONY: clean
 clean: ## remove what was built; the data of make run (.jobweaver/) stays
