@@ -1,7 +1,7 @@
 package gateway
 
 import (
-	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -22,11 +22,15 @@ func (f *Function) admitting(needs access.Role, handle func(*gin.Context) error)
 		if needs == access.Public {
 			return handle(c)
 		}
-		p, err := f.who(c.Request)
+		p, err := f.who(c)
 		if err != nil {
 			return f.door.failed(c, err)
 		}
-		c.Request = c.Request.WithContext(access.With(c.Request.Context(), p))
+		ctx := access.With(c.Request.Context(), p)
+		if needs != access.Submit && !p.Everyone { // single jobs of all owners go in one statement
+			ctx = apidb.WithCaller(ctx, ownerCaller(p))
+		}
+		c.Request = c.Request.WithContext(ctx)
 		if err := f.door.enter(c); err != nil {
 			return err
 		}
@@ -48,16 +52,18 @@ func (f *Function) counted(handle func(*gin.Context) error) func(*gin.Context) e
 }
 
 // who says who a request is from.
-func (f *Function) who(r *http.Request) (access.Principal, error) {
+func (f *Function) who(c *gin.Context) (access.Principal, error) {
 	if f.gate == nil {
 		return access.Principal{Everyone: true, Actor: "anonymous", Roles: []access.Role{access.Admin}}, nil
 	}
-	return f.gate.Who(r)
+	return f.gate.Who(c.Request, func() bool {
+		return !f.door.failures.Look(callerAt(remoteAddr(c)), time.Now()).OK
+	})
 }
 
 // still says whether who asks may still be told, after an answer was held: the key may be none any more.
 func (f *Function) still(c *gin.Context, needs access.Role) error {
-	p, err := f.who(c.Request)
+	p, err := f.who(c)
 	if err == nil && !p.May(needs) {
 		err = errNoMore
 	}

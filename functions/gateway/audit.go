@@ -52,6 +52,7 @@ var reads = map[string]string{
 	"GET /api/jobs/:jobId/logs": "job.logs",
 	"GET /api/schedules":        "schedule.list",
 	"GET /api/schedules/:name":  "schedule.read",
+	"GET /api/workers":          "worker.list",
 }
 
 const (
@@ -75,10 +76,25 @@ func (f *Function) auditing(c *gin.Context, p access.Principal, handle func(*gin
 	entry := newEntry(c, p, action)
 	if changes {
 		c.Request = c.Request.WithContext(apidb.WithAudit(c.Request.Context(), entry))
-	} else if err := f.store.EnterAudit(c.Request.Context(), entry); err != nil {
-		return err
+	} else {
+		c.Set(readingKey, entry)
 	}
 	return handle(c)
+}
+
+const readingKey = "reading"
+
+// show answers with what a request has read. Where reads are entered, this one is, before.
+func (f *Function) show(c *gin.Context, body any) error {
+	if entry, ok := c.Get(readingKey); ok {
+		if entry, ok := entry.(*apidb.Audit); ok {
+			if err := f.store.EnterAudit(c.Request.Context(), entry); err != nil {
+				return err
+			}
+		}
+	}
+	c.JSON(http.StatusOK, body)
+	return nil
 }
 
 func newEntry(c *gin.Context, p access.Principal, action string) *apidb.Audit {

@@ -217,11 +217,16 @@ func TestReadsAreInTheAuditLogWhereTheyAreWanted(t *testing.T) {
 	acme.get("/api/jobs/"+job.String()+"/logs").ok(http.StatusOK, nil)
 	acme.get("/api/jobs").ok(http.StatusOK, nil)
 	acme.get("/api/stats").ok(http.StatusOK, nil)
+	acme.get("/api/workers").ok(http.StatusOK, nil)
+	// security L10: what shows nothing is not entered
+	acme.get("/api/jobs?limit=0").ok(http.StatusBadRequest, nil)
+	acme.get("/api/jobs/"+uuid.NewString()).ok(http.StatusNotFound, nil)
+	acme.get("/api/schedules/none").ok(http.StatusNotFound, nil)
 	var got []string
 	for _, e := range acme.log("") {
 		got = append(got, inWords(e))
 	}
-	if want := []string{"job.list - 0", "job.logs - 1", "job.read - 1", "job.submit - 1"}; !slices.Equal(got, want) {
+	if want := []string{"worker.list - 0", "job.list - 0", "job.logs - 1", "job.read - 1", "job.submit - 1"}; !slices.Equal(got, want) {
 		t.Errorf("the log has %q, want %q", got, want)
 	}
 }

@@ -25,7 +25,13 @@ const anyone = "client"
 
 func (f *Function) cancel(c *gin.Context) error { return f.command(c, jobevent.CommandCancel) }
 
-func (f *Function) retry(c *gin.Context) error { return f.command(c, jobevent.CommandRetry) }
+// retry counts as a job: it is run again.
+func (f *Function) retry(c *gin.Context) error {
+	if err := f.door.submit(c, 1); err != nil {
+		return err
+	}
+	return f.command(c, jobevent.CommandRetry)
+}
 
 func (f *Function) remove(c *gin.Context) error { return f.command(c, jobevent.CommandDelete) }
 
@@ -40,7 +46,7 @@ func (f *Function) reschedule(c *gin.Context) error {
 	if _, err := jobID(c); err != nil {
 		return err
 	}
-	body, err := readJSON(c, jobspec.MaxJobBytes)
+	body, err := readJSON(c, jobspec.MaxControlBytes)
 	if err != nil {
 		return err
 	}

@@ -144,7 +144,10 @@ func (f *Function) change(c *gin.Context, change func(*jobevent.Control)) error 
 			return err
 		}
 		f.stage.add([]event.Event{e})
-		applied = f.applied(ctx, widest(c), control)
+		if release, err := f.door.hold(c); err == nil { // else it is not waited for
+			defer release()
+			applied = f.applied(ctx, widest(c), control)
+		}
 	}
 	c.JSON(http.StatusOK, newControlBody(control, applied))
 	return nil

@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"net/http"
-
 	"github.com/gin-gonic/gin"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
@@ -44,8 +42,7 @@ func (f *Function) dead(c *gin.Context) error {
 		return err
 	}
 	if !byNumber {
-		c.JSON(http.StatusOK, found)
-		return nil
+		return f.show(c, found)
 	}
 	body := deadPage{listBody: found, Page: page, Size: size}
 	total, known, err := f.store.CountDead(ctx, whose(c), filter)
@@ -55,6 +52,5 @@ func (f *Function) dead(c *gin.Context) error {
 	if known {
 		body.TotalElements = &total
 	}
-	c.JSON(http.StatusOK, body)
-	return nil
+	return f.show(c, body)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/functions/gateway/throttle"
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/fairshare"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
@@ -29,6 +30,9 @@ type DoorConfig struct {
 
 	AuthFailureLimit int `envconfig:"AUTH_FAILURE_LIMIT" default:"60" desc:"wrong keys and callback secrets a minute of each address; more are answered 429"`
 
+	ScheduleLimit  int `envconfig:"SCHEDULE_LIMIT" default:"1000" desc:"schedules that each owner may have; more are refused"`
+	OperationLimit int `envconfig:"OPERATION_LIMIT" default:"20" desc:"unfinished operations that each owner may have; more are answered 429"`
+
 	TrustedProxies []string `envconfig:"TRUSTED_PROXIES" desc:"addresses or networks, as 10.0.0.0/8, whose X-Forwarded-For is believed"`
 }
 
@@ -39,7 +43,8 @@ const (
 
 	progressAtOnce, progressPerSecond = 10, 2 // of an attempt: each writes a row
 
-	maxRate = 1e9
+	maxRate   = 1e9
+	maxThings = 1_000_000
 )
 
 // door counts who comes in.
@@ -50,8 +55,8 @@ type door struct {
 	waits          *throttle.Held
 
 	load      *throttle.Room
-	strangers *throttle.Shares // places for long bodies of who is not known yet
-	guessers  *throttle.Shares // the same for addresses from which too many were nobody's
+	strangers *fairshare.Shares // places for long bodies of who is not known yet
+	guessers  *fairshare.Shares // the same for addresses from which too many were nobody's
 
 	policies []string // RateLimit-Policy; nil: there is none
 }
@@ -71,6 +76,12 @@ func newDoor(cfg DoorConfig) (*door, error) {
 	if cfg.AuthFailureLimit < 0 {
 		return nil, fmt.Errorf("AUTH_FAILURE_LIMIT: %d is negative", cfg.AuthFailureLimit)
 	}
+	if cfg.ScheduleLimit < 0 || cfg.ScheduleLimit > maxThings {
+		return nil, fmt.Errorf("SCHEDULE_LIMIT: %d is not from 0 to %d", cfg.ScheduleLimit, maxThings)
+	}
+	if cfg.OperationLimit < 0 || cfg.OperationLimit > maxThings {
+		return nil, fmt.Errorf("OPERATION_LIMIT: %d is not from 0 to %d", cfg.OperationLimit, maxThings)
+	}
 	cfg.WaitLimit = cmp.Or(cfg.WaitLimit, defaultWaitLimit)
 	cfg.AuthFailureLimit = cmp.Or(cfg.AuthFailureLimit, defaultAuthFailureLimit)
 	gin.SetMode(gin.ReleaseMode) // before the first gin.New, which would advise so on every start
@@ -85,8 +96,8 @@ func newDoor(cfg DoorConfig) (*door, error) {
 		waits:    throttle.NewHeld(cfg.WaitLimit),
 
 		load:      throttle.NewRoom(maxLoad),
-		strangers: throttle.NewShares(strangers, strangersEach),
-		guessers:  throttle.NewShares(strangersEach, 1),
+		strangers: fairshare.New(strangers, strangersEach),
+		guessers:  fairshare.New(strangersEach, 1),
 	}
 	for _, policy := range []struct {
 		name  string
@@ -160,8 +171,10 @@ func caller(c *gin.Context) string {
 	if p.Everyone || p.Actor == "" {
 		return callerAt(remoteAddr(c))
 	}
-	return "owner " + p.Owner
+	return ownerCaller(p)
 }
+
+func ownerCaller(p access.Principal) string { return "owner " + p.Owner }
 
 // enter counts a request. The headers are those of draft-ietf-httpapi-ratelimit-headers-11.
 func (d *door) enter(c *gin.Context) error {

@@ -49,6 +49,8 @@ func (f *Function) fail(c *gin.Context, err error) {
 		c.Header("WWW-Authenticate", "Bearer")
 	case errors.As(err, &slow):
 		c.Header("Retry-After", slow.seconds())
+	case body.Status == http.StatusTooManyRequests:
+		c.Header("Retry-After", "1")
 	case body.Status == http.StatusServiceUnavailable:
 		c.Header("Retry-After", "1")
 		if !errors.Is(err, context.Canceled) {
@@ -87,11 +89,18 @@ func public(err error) *apierror.Error {
 	var refused *apidb.RefusedError
 	var late *apidb.CallbackRefusedError
 	var slow slowDown
+	var many *apidb.TooManyError
 	switch {
 	case errors.As(err, &known):
 		return known
+	case errors.As(err, &many) && many.Ends:
+		return apierror.New(apierror.RateLimited, "%s", many)
+	case errors.As(err, &many):
+		return apierror.New(apierror.InvalidStateTransition, "%s", many)
 	case errors.As(err, &slow):
 		return apierror.New(apierror.RateLimited, "%s; try again in %s s", slow, slow.seconds())
+	case errors.Is(err, apidb.ErrCrowded):
+		return apierror.New(apierror.RateLimited, "%s; try again in 1 s", apidb.ErrCrowded)
 	case errors.Is(err, apidb.ErrNoJob):
 		return apierror.New(apierror.JobNotFound, "there is no such job")
 	case errors.Is(err, apidb.ErrNoDelivery):

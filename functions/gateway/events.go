@@ -136,7 +136,7 @@ func (f *Function) acceptEvents(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Ac
 	answerFor(c, jobs)
 	ctx, cancel := patience(c)
 	defer cancel()
-	accepted, err := f.store.InsertAllJobs(ctx, jobs)
+	accepted, err := f.store.InsertAllJobs(shared(ctx, c), jobs)
 	if errors.Is(err, apidb.ErrConflict) { // 409 would have it sent again
 		return nil, apierror.New(apierror.InvalidEvent, "an %s", apidb.ErrConflict)
 	}

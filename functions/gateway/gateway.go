@@ -134,6 +134,7 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 		settled:  make(chan struct{}),
 		broker:   brokerAnswer{asks: cfg.Broker},
 	}
+	store.Limit(apidb.Most{Schedules: cfg.Door.ScheduleLimit, Operations: cfg.Door.OperationLimit})
 	return f, f.openGate()
 }
 

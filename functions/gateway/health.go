@@ -73,7 +73,7 @@ func (f *Function) health(c *gin.Context) error {
 		c.JSON(http.StatusServiceUnavailable, body)
 		return nil
 	}
-	p, err := f.who(c.Request)
+	p, err := f.who(c)
 	if err != nil && claims(c.Request) { // a wrong key counts here as anywhere
 		var slow slowDown
 		if errors.As(f.door.failed(c, err), &slow) {

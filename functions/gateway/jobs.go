@@ -13,6 +13,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -248,12 +249,20 @@ func (f *Function) accept(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Accepted
 		accepted = make([]apidb.Accepted, 1)
 		accepted[0], err = company.add(ctx, jobs[0])
 	} else {
-		accepted, err = f.store.InsertJobs(ctx, jobs)
+		accepted, err = f.store.InsertJobs(shared(ctx, c), jobs)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return accepted, f.tell(ctx, jobs, accepted)
+}
+
+// shared has a request take connections of its owner's share.
+func shared(ctx context.Context, c *gin.Context) context.Context {
+	if access.Of(ctx).Everyone {
+		return ctx
+	}
+	return apidb.WithCaller(ctx, caller(c))
 }
 
 // company is with whom a single job goes; nil: alone. One with a key waits for another's, and would have

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -18,7 +19,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
-// announce begins a request whose body is announced to have so many bytes, of which it sends only the beginning.
+// announce begins a request whose body is announced to have so many bytes, of which it sends only the beginning, when the
+// gateway has begun to read.
 func (c *client) announce(path string, size int, beginning string, headers ...string) net.Conn {
 	c.t.Helper()
 	conn, err := new(net.Dialer).DialContext(c.t.Context(), "tcp", strings.TrimPrefix(c.base, "http://"))
@@ -26,12 +28,18 @@ func (c *client) announce(path string, size int, beginning string, headers ...st
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { _ = conn.Close() })
-	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n", path, size)
+	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+
+		"Expect: 100-continue\r\nContent-Length: %d\r\n", path, size)
 	for i := 0; i < len(headers); i += 2 {
 		head += headers[i] + ": " + headers[i+1] + "\r\n"
 	}
-	if _, err := io.WriteString(conn, head+"\r\n"+beginning); err != nil {
-		c.t.Fatal(err)
+	const goOn = "HTTP/1.1 100 Continue\r\n\r\n"
+	answer := make([]byte, len(goOn))
+	_, err1 := io.WriteString(conn, head+"\r\n")
+	_, err2 := io.ReadFull(conn, answer)
+	_, err3 := io.WriteString(conn, beginning)
+	if err := errors.Join(err1, err2, err3); err != nil || string(answer) != goOn {
+		c.t.Fatalf("%q, %v", answer, err)
 	}
 	return conn
 }
@@ -62,7 +70,7 @@ func TestAnOwnersBodiesHaveHalfOfWhatIsLeft(t *testing.T) {
 	for range 2 {
 		conns = append(conns, greedy.announce("/api/jobs/batch", large, "{", "X-Api-Key", greedy.key))
 	}
-	eventually(t, func() int { return batch(greedy, 1<<10).status }, http.StatusTooManyRequests)
+	batch(greedy, 1<<10).want(http.StatusTooManyRequests)
 	r := greedy.post("/api/jobs", plainJob)
 	if r.want(http.StatusTooManyRequests); r.header.Get("Retry-After") == "" {
 		t.Error("it is not told when to come again")
@@ -96,7 +104,9 @@ func TestABodyThatDoesNotSayItsLengthIsCountedAsItComes(t *testing.T) {
 		_ = res.Body.Close()
 		return res.StatusCode
 	}
-	eventually(t, chunked, http.StatusTooManyRequests)
+	if got := chunked(); got != http.StatusTooManyRequests {
+		t.Errorf("answered %d", got)
+	}
 	_ = conn.Close()
 	eventually(t, chunked, http.StatusBadRequest) // it has no jobs
 }

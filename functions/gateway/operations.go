@@ -16,6 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
@@ -80,6 +81,11 @@ func (f *Function) operate(c *gin.Context) error {
 	said := operationDetail{request.Command, request.Filter, len(request.JobIDs)}
 	if err := detail(c, "operation/"+asked.ID.String(), said); err != nil {
 		return err
+	}
+	if request.Command == jobevent.CommandRetry { // of a filter nobody knows yet how many there are
+		if err := f.door.submit(c, max(len(request.JobIDs), 1)); err != nil {
+			return err
+		}
 	}
 	ctx, cancel := patience(c)
 	defer cancel()

@@ -79,7 +79,8 @@ var bodies = map[string]func(things) []string{
 	"abortOperation": nil, "listSchedules": nil, "getSchedule": nil, "deleteSchedule": nil, "pauseSchedule": nil,
 	"resumeSchedule": nil, "runSchedule": nil, "listTicks": nil, "listControls": nil, "getControl": nil, "deleteControl": nil,
 	"pauseControl": nil, "resumeControl": nil, "listWorkers": nil, "listJobTypes": nil, "getJobType": nil, "getStats": nil,
-	"getHealth": nil, "getContract": nil, "getHome": nil, "listKeys": nil, "getKey": nil, "revokeKey": nil, "getMe": nil, "listAudit": nil,
+	"getWebhookSecrets": nil, "getHealth": nil, "getContract": nil, "getHome": nil,
+	"listKeys": nil, "getKey": nil, "revokeKey": nil, "getMe": nil, "listAudit": nil,
 	"getLiveness": nil, "getReadiness": nil, "getMetrics": nil, // a function's host answers
 }
 

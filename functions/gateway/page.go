@@ -9,6 +9,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -24,8 +26,11 @@ func (f *Function) contract(c *gin.Context) error {
 	return nil
 }
 
-// metrics is GET /metrics: what stands there tells of all owners' jobs, and of nobody's by name.
+// metrics is GET /metrics: what stands there tells of all owners' jobs.
 func (f *Function) metrics(c *gin.Context) error {
+	if p := access.Of(c.Request.Context()); !p.Everyone && p.Owner != "" {
+		return apierror.New(apierror.Forbidden, "only a key of the installation reads metrics, which tell of all owners")
+	}
 	telemetry.MetricsHandler().ServeHTTP(c.Writer, c.Request)
 	return nil
 }

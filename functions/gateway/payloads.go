@@ -53,13 +53,13 @@ func (p *payloads) judge(ctx context.Context) judge {
 		if slices.Contains(jobspec.Builtin(), req.JobType) {
 			return nil // it was checked when it was read
 		}
-		return p.check(told()[req.JobType].Schemas, req)
+		return p.check(ctx, told()[req.JobType].Schemas, req)
 	}
 }
 
 // check refuses what every one of the schemas refuses: while workers change to another, both count. A schema
 // that cannot be used, or not in time, refuses nothing.
-func (p *payloads) check(schemas []json.RawMessage, req *jobspec.Request) error {
+func (p *payloads) check(ctx context.Context, schemas []json.RawMessage, req *jobspec.Request) error {
 	var first error
 	for _, text := range schemas {
 		if text == nil {
@@ -69,7 +69,7 @@ func (p *payloads) check(schemas []json.RawMessage, req *jobspec.Request) error 
 		if schema == nil {
 			return nil
 		}
-		err := schema.Check(req.Payload)
+		err := schema.CheckWithin(ctx, req.Payload)
 		var refused *apierror.Error
 		if !errors.As(err, &refused) {
 			if err != nil && p.slow.now() {

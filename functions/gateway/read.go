@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -65,8 +64,7 @@ func (f *Function) get(c *gin.Context) error {
 	}
 	lines = lines[max(0, len(lines)-shownLines):]
 	f.openFull(c.Request.Context(), &job, lines)
-	c.JSON(http.StatusOK, newFull(job, lines))
-	return nil
+	return f.show(c, newFull(job, lines))
 }
 
 func (f *Function) job(c *gin.Context, id uuid.UUID) (apidb.Job, error) {
@@ -136,8 +134,7 @@ func (f *Function) logs(c *gin.Context) error {
 		cursor := fmt.Sprintf("%d.%d", next.Attempt, next.Line)
 		body.NextCursor = &cursor
 	}
-	c.JSON(http.StatusOK, body)
-	return nil
+	return f.show(c, body)
 }
 
 // logPlace is where the page before begins.
@@ -177,8 +174,7 @@ func (f *Function) list(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, body)
-	return nil
+	return f.show(c, body)
 }
 
 var listParameters = []string{"type", "queue", "tag", "orderingKey", "since", "until", "cursor", "limit"}

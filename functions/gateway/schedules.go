@@ -215,8 +215,7 @@ func (f *Function) listSchedules(c *gin.Context) error {
 		cursor := last.Name + ":" + last.OwnerID
 		body.NextCursor = &cursor
 	}
-	c.JSON(http.StatusOK, body)
-	return nil
+	return f.show(c, body)
 }
 
 // getSchedule is GET /api/schedules/{name}.
@@ -231,8 +230,7 @@ func (f *Function) getSchedule(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.JSON(http.StatusOK, f.openSchedule(c.Request.Context(), s))
-	return nil
+	return f.show(c, f.openSchedule(c.Request.Context(), s))
 }
 
 // deleteSchedule is DELETE /api/schedules/{name}.

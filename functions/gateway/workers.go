@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"net/http"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -54,8 +53,7 @@ func (f *Function) workers(c *gin.Context) error {
 			body.Workers[i].load(&workers[i])
 		}
 	}
-	c.JSON(http.StatusOK, body)
-	return nil
+	return f.show(c, body)
 }
 
 func newWorkerBody(w *apidb.Worker) workerBody {

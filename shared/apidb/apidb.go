@@ -25,7 +25,9 @@ var ErrNoDelivery = errors.New("no such delivery")
 // those for which pgpool.IsUnavailable holds are nobody's fault.
 type Store struct {
 	pool     *pgxpool.Pool
-	q        *gen.Queries // a statement alone is its own transaction
+	shared   sharedPool
+	q        *gen.Queries  // a statement alone is its own transaction
+	keys     *pgxpool.Pool // one connection for who comes in: nobody's reads are in its way
 	figures  cache[Figures]
 	controls cache[heldControls]
 	accepts  accepts
@@ -33,12 +35,13 @@ type Store struct {
 	counted  cache[telemetry.JobCounts]
 	told     cache[map[string]ToldType]
 	held     heldSchedules
+	most     Most
 	clock    *clock
 	ids      ids
 }
 
 // NewestOfSchema is of the newest migration that the store needs. It opens no database without.
-const NewestOfSchema = "schedule_cancels"
+const NewestOfSchema = "schedules_owned"
 
 // Open connects to the database at url. The schema is there already: see migrations.
 func Open(ctx context.Context, url string) (*Store, error) {
@@ -51,19 +54,32 @@ func Open(ctx context.Context, url string) (*Store, error) {
 		return nil, fmt.Errorf("open jobweaver_api: %w", err)
 	}
 	store := newStore(pool)
-	if err := store.Ping(ctx); err != nil { // so that the first id has the database's time already
-		pool.Close()
+	store.keys, err = pgpool.Lazy(ctx, url, pgpool.ApplicationName("jobweaver-keys"), pgpool.IndexOnly(), plannedOnce, alone)
+	if err == nil {
+		err = store.Ping(ctx) // so that the first id has the database's time already
+	}
+	if err != nil {
+		store.Close()
 		return nil, fmt.Errorf("open jobweaver_api: %w", err)
 	}
 	return store, nil
 }
 
 func newStore(pool *pgxpool.Pool) *Store {
-	return &Store{pool: pool, q: gen.New(pool), clock: newClock()}
+	shared := newSharedPool(pool)
+	return &Store{pool: pool, shared: shared, q: gen.New(shared), clock: newClock()}
 }
 
+// alone has a pool of one connection, which is opened when somebody asks for it.
+func alone(cfg *pgxpool.Config) { cfg.MaxConns, cfg.MinConns, cfg.MinIdleConns = 1, 0, 0 }
+
 // Close waits for connections in use.
-func (s *Store) Close() { s.pool.Close() }
+func (s *Store) Close() {
+	s.pool.Close()
+	if s.keys != nil {
+		s.keys.Close()
+	}
+}
 
 // Connections tell how those to the database do.
 func (s *Store) Connections() telemetry.Pool { return pgpool.Figures(s.pool) }
@@ -77,6 +93,11 @@ func (s *Store) Ping(ctx context.Context) error {
 }
 
 func (s *Store) tx(ctx context.Context, fn func(q *gen.Queries) error) error {
+	leave, err := s.shared.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	return pgpool.Tx(ctx, s.pool, func(tx pgx.Tx) error { return fn(gen.New(tx)) })
 }
 

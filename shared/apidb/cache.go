@@ -32,7 +32,7 @@ func (c *cache[T]) get(
 		return held.value, nil
 	}
 	coming := c.flight.DoChan("", func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cachePatience)
+		ctx, cancel := context.WithTimeout(unshared(context.WithoutCancel(ctx)), cachePatience)
 		defer cancel()
 		value, err := read(ctx)
 		if err != nil {

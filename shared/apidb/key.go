@@ -34,8 +34,11 @@ func (k *Key) Live(at time.Time) bool {
 	return k.RevokedAt == nil && (k.ExpiresAt == nil || k.ExpiresAt.After(at))
 }
 
-// maxLiveKeys is how many keys an owner may have by which somebody can come in.
-const maxLiveKeys = 1000
+// How many keys an owner may have: by which somebody can come in, and with those that are over, which stay in the list.
+const (
+	maxLiveKeys = 1000
+	maxKeys     = 10_000
+)
 
 // What may be wrong with a key.
 var (
@@ -46,7 +49,7 @@ var (
 
 // KeysByID gives those there are.
 func (s *Store) KeysByID(ctx context.Context, ids []string) ([]Key, error) {
-	rows, err := s.q.KeysByID(ctx, ids)
+	rows, err := gen.New(s.keys).KeysByID(ctx, ids)
 	return newKeys(rows), classify(fmt.Sprintf("read %d API keys", len(ids)), err)
 }
 
@@ -82,6 +85,10 @@ func insertKey(ctx context.Context, q *gen.Queries, key Key) (Key, error) {
 	live, err := q.KeysLive(ctx, gen.KeysLiveParams{OwnerID: key.OwnerID, Most: maxLiveKeys})
 	if err != nil || live == maxLiveKeys {
 		return Key{}, cmp.Or(err, ErrTooManyKeys)
+	}
+	all, err := q.KeysCount(ctx, gen.KeysCountParams{OwnerID: key.OwnerID, Most: maxKeys})
+	if err != nil || all == maxKeys {
+		return Key{}, cmp.Or[error](err, &TooManyError{What: "API keys", Most: maxKeys})
 	}
 	row, err := q.KeyInsert(ctx, gen.KeyInsertParams{
 		KeyID: key.KeyID, OwnerID: key.OwnerID, Name: key.Name, Roles: key.Roles, SecretHash: key.Hash,
@@ -145,7 +152,7 @@ func (s *Store) KeysUsed(ctx context.Context, at map[string]time.Time) error {
 	for _, id := range slices.Sorted(maps.Keys(at)) { // in one order, whoever else enters the same
 		p.KeyIDs, p.UsedAts = append(p.KeyIDs, id), append(p.UsedAts, at[id])
 	}
-	return classify(fmt.Sprintf("enter use of %d API keys", len(at)), s.q.KeysUsed(ctx, p))
+	return classify(fmt.Sprintf("enter use of %d API keys", len(at)), gen.New(s.keys).KeysUsed(ctx, p))
 }
 
 func noKey(err error) error {

@@ -84,6 +84,9 @@ func (s *Store) InsertOperation(ctx context.Context, asked NewOperation) (op Ope
 			return err
 		}
 		if replayed = len(inserted) == 0; !replayed {
+			if err := s.fewOperations(ctx, q, asked.Whose); err != nil {
+				return err
+			}
 			if err := q.OperationsWake(ctx); err != nil {
 				return err
 			}
@@ -217,18 +220,9 @@ func (s *Store) EndedOperations(ctx context.Context, ids []uuid.UUID) ([]uuid.UU
 	return ended, classify("find ended operations", err)
 }
 
-// UnfinishedOperations gives those after one, oldest first, and then goes on with the oldest of all.
+// UnfinishedOperations gives one of each owner, then a second one of each, and so on, each time those after one first.
 func (s *Store) UnfinishedOperations(ctx context.Context, after uuid.UUID, limit int) ([]uuid.UUID, error) {
 	ids, err := s.q.OperationsUnfinished(ctx, gen.OperationsUnfinishedParams{AfterID: after, MaxOperations: int32(limit)})
-	if err != nil || after == uuid.Nil || len(ids) == limit {
-		return ids, classify("find unfinished operations", err)
-	}
-	first, err := s.q.OperationsUnfinished(ctx, gen.OperationsUnfinishedParams{MaxOperations: int32(limit - len(ids))})
-	for _, id := range first {
-		if !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
 	return ids, classify("find unfinished operations", err)
 }
 

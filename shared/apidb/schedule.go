@@ -96,10 +96,13 @@ func (s *Store) CreateSchedule(ctx context.Context, owner Owner, asked jobspec.S
 	err = s.audited(ctx, func(q *gen.Queries) error {
 		var ok bool
 		made, ok, err = insertSchedule(ctx, q, asked)
-		if err == nil && !ok {
+		switch {
+		case err != nil:
+			return err
+		case !ok:
 			return ErrScheduleExists
 		}
-		return err
+		return s.fewSchedules(ctx, q, made.OwnerID)
 	})
 	return made, classify("create schedule", err)
 }
@@ -115,8 +118,11 @@ func (s *Store) PutSchedule(ctx context.Context, owner Owner, asked jobspec.Sche
 	key := ScheduleKey{OwnerID: &asked.Job.OwnerID, Name: asked.Name}
 	for range insertTries { // what is in the way may be gone when it is looked at
 		err = s.audited(ctx, func(q *gen.Queries) error {
-			if kept, created, err = insertSchedule(ctx, q, asked); err != nil || created {
+			if kept, created, err = insertSchedule(ctx, q, asked); err != nil {
 				return err
+			}
+			if created {
+				return s.fewSchedules(ctx, q, kept.OwnerID)
 			}
 			before, err := lockSchedule(ctx, q, owner, key)
 			if err != nil {

@@ -35,6 +35,7 @@ type firing struct {
 	log     tickLog
 	moved   scheduleMoves
 	bytes   int
+	owners  map[string]*ownersRoom
 	full    bool // there is more than this pass does
 
 	cancelAgain bool // a job to be cancelled has a command or callback that is not answered
@@ -42,6 +43,9 @@ type firing struct {
 	accepted    []Accepted
 	fired       Fired
 }
+
+// ownersRoom is what an owner has used of a pass.
+type ownersRoom struct{ jobs, bytes int }
 
 // dueJob is a tick that fires.
 type dueJob struct {
@@ -107,7 +111,7 @@ func (f *firing) take(ctx context.Context, row *Schedule) error {
 		switch {
 		case v.fire && err != nil:
 			f.log.skip(row.ScheduleID, v.at, "the job is refused: "+message(err))
-		case v.fire && f.room(len(req.Payload)):
+		case v.fire && f.room(row.OwnerID, len(req.Payload)):
 			due := dueJob{schedule: row.ScheduleID, at: v.at, job: row.newJob(f.ids.next(f.now), req, v.at, f.rules)}
 			if row.Overlap == jobspec.OverlapCancel {
 				due.cancels = running
@@ -125,13 +129,20 @@ func (f *firing) take(ctx context.Context, row *Schedule) error {
 	return nil
 }
 
-// room says whether one job more fits into the pass. The first one does.
-func (f *firing) room(size int) bool {
-	if len(f.due) > 0 && (len(f.due) >= fireJobs || f.bytes+size > fireBytes) {
+// room says whether one job more of an owner fits into the pass. Its first one does, if any does.
+func (f *firing) room(owner string, size int) bool {
+	own := f.owners[owner]
+	if own == nil {
+		own = &ownersRoom{}
+		f.owners[owner] = own
+	}
+	if len(f.due) > 0 && (len(f.due) >= fireJobs || f.bytes+size > fireBytes) ||
+		own.jobs > 0 && (own.jobs >= fireOwnerJobs || own.bytes+size > fireOwnerBytes) {
 		f.full = true
 		return false
 	}
 	f.bytes += size
+	own.jobs, own.bytes = own.jobs+1, own.bytes+size
 	return true
 }
 

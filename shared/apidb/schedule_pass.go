@@ -18,6 +18,10 @@ const (
 	fireJobs      = 1000
 	fireBytes     = 32 << 20
 
+	// What one owner has of it, so that its missed ticks leave room to others.
+	fireOwnerJobs  = fireJobs / 4
+	fireOwnerBytes = fireBytes / 4
+
 	// cancelEvery is when to try a cancel again that another command or a callback is in the way of, and cancelsMost how
 	// many.
 	cancelEvery = time.Second
@@ -80,7 +84,7 @@ func (s *Store) firePass(ctx context.Context, rules ScheduleRules, idle time.Dur
 ) {
 	held, again := s.held.now(idle)
 	err = pgpool.Tx(ctx, s.pool, func(tx pgx.Tx) (err error) {
-		pass = firing{tx: tx, q: gen.New(tx), ids: &s.ids, rules: rules, most: most, held: held}
+		pass = firing{tx: tx, q: gen.New(tx), ids: &s.ids, rules: rules, most: most, held: held, owners: map[string]*ownersRoom{}}
 		if err = pass.run(ctx); err == nil {
 			next, err = pass.next(ctx, again)
 		}

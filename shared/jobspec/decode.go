@@ -1,6 +1,7 @@
 package jobspec
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"time"
@@ -85,7 +86,7 @@ func checkPayload(req Request) problems {
 	if schema == nil {
 		return nil
 	}
-	p, err := schema.check(req.Payload)
+	p, err := schema.check(context.Background(), req.Payload) // a schema of ours waits for nobody
 	if err != nil {
 		p.add("payload", err.Error())
 	}

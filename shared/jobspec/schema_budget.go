@@ -1,12 +1,13 @@
 package jobspec
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
 	"regexp/syntax"
-	"sync"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -23,27 +24,38 @@ const (
 )
 
 // CompileForeignSchema reads a schema that may be of ill will, such as one that a worker has told. Its
-// Check gives ErrTooCostly rather than work for long; several at once wait for each other.
+// Check gives ErrTooCostly rather than work, or wait for other checks, for long.
 func CompileForeignSchema(text json.RawMessage) (s *Schema, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = fmt.Errorf("compile schema: %v", value)
 		}
 	}()
-	return compileSchema(text, &budget{})
+	return compileSchema(text, newBudget())
 }
 
 type budget struct {
-	mu    sync.Mutex
+	turn  chan struct{} // has one value while a check runs
 	left  int
 	spent bool // what is done is paid for: a check runs
 }
 
 type overspent struct{}
 
-func (b *budget) run(bytes int, check func() error) (err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+// turnPatience is how long a check waits for those before it.
+const turnPatience = 100 * time.Millisecond
+
+func newBudget() *budget { return &budget{turn: make(chan struct{}, 1)} }
+
+func (b *budget) run(ctx context.Context, bytes int, check func() error) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, turnPatience)
+	defer cancel()
+	select {
+	case b.turn <- struct{}{}:
+		defer func() { <-b.turn }()
+	case <-ctx.Done():
+		return ErrTooCostly
+	}
 	defer func() {
 		switch value := recover(); value.(type) {
 		case nil:

@@ -1,6 +1,7 @@
 package jobspec
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 
@@ -13,22 +14,27 @@ var ErrTooCostly = errors.New("judging the payload takes too long")
 // Check says all that is wrong with a payload that Decode has read, as an *apierror.Error with paths that
 // start at payload.
 func (s *Schema) Check(payload json.RawMessage) error {
+	return s.CheckWithin(context.Background(), payload)
+}
+
+// CheckWithin is Check, which waits for others that check by the same schema no longer than ctx, and not for long.
+func (s *Schema) CheckWithin(ctx context.Context, payload json.RawMessage) error {
 	if p := scanProblems(payload, "payload"); p != nil {
 		return p.err()
 	}
-	p, err := s.check(payload)
+	p, err := s.check(ctx, payload)
 	if err != nil {
 		return err
 	}
 	return p.err()
 }
 
-func (s *Schema) check(payload json.RawMessage) (problems, error) {
+func (s *Schema) check(ctx context.Context, payload json.RawMessage) (problems, error) {
 	value, err := decodeAny(payload)
 	if err != nil {
 		return problems{{Path: "payload", Message: "is not valid JSON"}}, nil
 	}
-	err = s.validate(value, len(payload))
+	err = s.validate(ctx, value, len(payload))
 	var refused *jsonschema.ValidationError
 	switch {
 	case err == nil:
@@ -41,9 +47,9 @@ func (s *Schema) check(payload json.RawMessage) (problems, error) {
 	}
 }
 
-func (s *Schema) validate(value any, bytes int) error {
+func (s *Schema) validate(ctx context.Context, value any, bytes int) error {
 	if s.budget == nil {
 		return s.compiled.Validate(value)
 	}
-	return s.budget.run(bytes, func() error { return s.compiled.Validate(value) })
+	return s.budget.run(ctx, bytes, func() error { return s.compiled.Validate(value) })
 }

@@ -27,15 +27,15 @@ type Gate struct {
 	Tokens *Issuer // nil: none are taken
 }
 
-// Who says who a request is from; an error is one to answer with.
-func (g *Gate) Who(r *http.Request) (Principal, error) {
+// Who says who a request is from; an error is one to answer with. suspect is as for Keyring.Who.
+func (g *Gate) Who(r *http.Request, suspect func() bool) (Principal, error) {
 	text, err := credential(r)
 	if err != nil {
 		return Principal{}, err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
-	p, err := g.known(ctx, text)
+	p, err := g.known(ctx, text, suspect)
 	switch {
 	case errors.Is(err, ErrUnknown):
 		return Principal{}, unauthorized()
@@ -49,9 +49,9 @@ func (g *Gate) Who(r *http.Request) (Principal, error) {
 	return p.actingFor(r.Header.Values(ownerHeader))
 }
 
-func (g *Gate) known(ctx context.Context, text string) (Principal, error) {
+func (g *Gate) known(ctx context.Context, text string, suspect func() bool) (Principal, error) {
 	if key, ok := apikey.Parse(text); ok {
-		return g.Keys.Who(ctx, key)
+		return g.Keys.Who(ctx, key, suspect)
 	}
 	if g.Tokens != nil {
 		return g.Tokens.Who(ctx, text)

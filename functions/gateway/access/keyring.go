@@ -24,6 +24,7 @@ const (
 	readTimeout = 2 * time.Second
 
 	maxStrangers = 5_000  // ids that nobody here has seen, waiting to be read
+	maxSuspects  = 500    // of those beside, from addresses of too many failures: they are read last
 	maxUnknown   = 10_000 // ids of which is known that they are none
 
 	usedEvery = 10 * time.Second // how often the use of keys is entered
@@ -50,6 +51,7 @@ type Keyring struct {
 	known   map[string]*knownKey
 	unknown map[string]time.Time // when they were read
 	pending map[string]*answer
+	suspect int // of those pending
 	wake    chan struct{}
 
 	entering telemetry.Trouble
@@ -65,8 +67,9 @@ type knownKey struct {
 
 // answer comes when the database has been asked.
 type answer struct {
-	done chan struct{}
-	err  error
+	done    chan struct{}
+	suspect bool // only addresses of too many failures have asked
+	err     error
 }
 
 // NewKeyring makes a keyring that knows no key yet.
@@ -79,10 +82,12 @@ func NewKeyring(store *apidb.Store) *Keyring {
 }
 
 // Who says who comes with a key. ErrUnknown: nobody; ErrBusy or the database's error: that could not be found out.
-func (k *Keyring) Who(ctx context.Context, key apikey.Key) (Principal, error) {
+// suspect says whether too many wrong keys came from the same address; then a key that nobody here has seen is read
+// after those of others.
+func (k *Keyring) Who(ctx context.Context, key apikey.Key, suspect func() bool) (Principal, error) {
 	for {
 		now := time.Now()
-		stored, coming, err := k.look(key.ID(), now)
+		stored, coming, err := k.look(key.ID(), now, suspect)
 		if err != nil {
 			return Principal{}, err
 		}
@@ -115,7 +120,7 @@ func (k *Keyring) check(key apikey.Key, stored apidb.Key, now time.Time) (Princi
 }
 
 // look gives what is known of a key, the zero one where it is known that there is none, or what to wait for.
-func (k *Keyring) look(id string, now time.Time) (apidb.Key, *answer, error) {
+func (k *Keyring) look(id string, now time.Time, suspect func() bool) (apidb.Key, *answer, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if held := k.known[id]; held != nil {
@@ -123,7 +128,7 @@ func (k *Keyring) look(id string, now time.Time) (apidb.Key, *answer, error) {
 		if age < keyAgain {
 			return held.stored, nil, nil
 		}
-		coming := k.ask(id)
+		coming := k.ask(id, false)
 		if age < keyAge {
 			coming = nil
 		}
@@ -132,19 +137,27 @@ func (k *Keyring) look(id string, now time.Time) (apidb.Key, *answer, error) {
 	if at, there := k.unknown[id]; there && now.Sub(at) < keyAge {
 		return apidb.Key{}, nil, nil
 	}
-	if len(k.pending) >= maxStrangers && k.pending[id] == nil {
+	odd := suspect()
+	if k.pending[id] == nil && (odd && k.suspect >= maxSuspects || !odd && len(k.pending)-k.suspect >= maxStrangers) {
 		return apidb.Key{}, nil, ErrBusy
 	}
-	return apidb.Key{}, k.ask(id), nil
+	return apidb.Key{}, k.ask(id, odd), nil
 }
 
-// ask has Run read about a key.
-func (k *Keyring) ask(id string) *answer {
+// ask has Run read about a key. One that somebody else asks about as well is no suspect's any more.
+func (k *Keyring) ask(id string, suspect bool) *answer {
 	coming := k.pending[id]
-	if coming == nil {
-		coming = &answer{done: make(chan struct{})}
+	switch {
+	case coming == nil:
+		coming = &answer{done: make(chan struct{}), suspect: suspect}
 		k.pending[id] = coming
+		if suspect {
+			k.suspect++
+		}
 		k.rouse()
+	case coming.suspect && !suspect:
+		coming.suspect = false
+		k.suspect--
 	}
 	return coming
 }
@@ -208,6 +221,9 @@ func (k *Keyring) read(ctx context.Context) {
 	for i, id := range ids {
 		answers[i].err = err
 		delete(k.pending, id)
+		if answers[i].suspect {
+			k.suspect--
+		}
 		close(answers[i].done)
 	}
 	if len(k.pending) > 0 {
@@ -218,14 +234,25 @@ func (k *Keyring) read(ctx context.Context) {
 func (k *Keyring) take() (ids []string, answers []*answer, forgot int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, familiar := range []bool{true, false} {
+	for turn := range 3 {
 		for id, coming := range k.pending {
-			if len(ids) < keysAtOnce && (k.known[id] != nil) == familiar {
+			if len(ids) < keysAtOnce && k.turn(id, coming) == turn {
 				ids, answers = append(ids, id), append(answers, coming)
 			}
 		}
 	}
 	return ids, answers, k.forgot
+}
+
+// turn is when a key is read: those that are known, those of strangers, those of suspects.
+func (k *Keyring) turn(id string, coming *answer) int {
+	switch {
+	case k.known[id] != nil:
+		return 0
+	case !coming.suspect:
+		return 1
+	}
+	return 2
 }
 
 // note keeps what was read.

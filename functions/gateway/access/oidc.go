@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
 
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -50,6 +51,8 @@ type Issuer struct {
 	verifier *oidc.IDTokenVerifier
 	madeAt   time.Time
 	triedAt  time.Time
+	asking   bool
+	flight   singleflight.Group // of those who ask
 }
 
 // NewIssuer checks the settings; nil: there is no issuer.
@@ -163,27 +166,54 @@ func claim(claims map[string]any, name string) any {
 
 // current is what verifies tokens by the issuer's keys, which are asked for again from time to time: one that the
 // issuer has taken back is good for keysFresh at most while it answers.
+//
+// Who finds that they are to be asked for does so; others go on with the old ones meanwhile, or wait for the answer
+// where there are none that are good.
 func (i *Issuer) current() (*oidc.IDTokenVerifier, error) {
 	i.mu.Lock()
-	defer i.mu.Unlock()
 	now := time.Now()
-	usable := i.verifier != nil && now.Sub(i.madeAt) < keysStale
-	if usable && (now.Sub(i.madeAt) < keysFresh || now.Sub(i.triedAt) < keysFresh/10) {
-		return i.verifier, nil
+	verifier, usable := i.verifier, i.verifier != nil && now.Sub(i.madeAt) < keysStale
+	fresh := now.Sub(i.madeAt) < keysFresh || now.Sub(i.triedAt) < keysFresh/10 || i.asking
+	away := now.Sub(i.triedAt) < time.Second
+	if !usable && !away || usable && !fresh {
+		i.asking = true
 	}
-	if now.Sub(i.triedAt) < time.Second {
+	i.mu.Unlock()
+	switch {
+	case usable && fresh:
+		return verifier, nil
+	case !usable && away:
 		return nil, ErrIssuerAway
 	}
-	verifier, err := i.find()
-	i.triedAt = time.Now() // who has waited for this does not try once more
+	found, err, _ := i.flight.Do("", func() (any, error) { return i.ask(now) })
 	switch {
 	case err == nil:
-		i.verifier, i.madeAt = verifier, now
-		return verifier, nil
+		return found.(*oidc.IDTokenVerifier), nil
 	case usable:
-		return i.verifier, nil
+		return verifier, nil
 	}
 	return nil, fmt.Errorf("%w: %w", ErrIssuerAway, err)
+}
+
+// ask finds the issuer's keys, unless somebody has tried since.
+func (i *Issuer) ask(since time.Time) (*oidc.IDTokenVerifier, error) {
+	i.mu.Lock()
+	tried, made, verifier := i.triedAt, i.madeAt, i.verifier
+	i.mu.Unlock()
+	switch {
+	case made.After(since):
+		return verifier, nil
+	case tried.After(since):
+		return nil, errAskedAlready
+	}
+	verifier, err := i.find()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.asking, i.triedAt = false, time.Now()
+	if err == nil {
+		i.verifier, i.madeAt = verifier, i.triedAt
+	}
+	return verifier, err
 }
 
 // find asks the issuer where its keys are.

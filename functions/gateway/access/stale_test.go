@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,7 +38,7 @@ func TestAKeyThatWasReadBeforeItWasRevokedIsNotKept(t *testing.T) {
 	all.Go(func() { k.Run(ctx) })
 	defer all.Wait()
 	defer cancel()
-	if p, err := k.Who(ctx, key); !errors.Is(err, ErrUnknown) {
+	if p, err := k.Who(ctx, key, func() bool { return false }); !errors.Is(err, ErrUnknown) {
 		t.Errorf("it lets in %+v, %v", p, err)
 	}
 }
@@ -106,5 +107,73 @@ func TestTokensOfUnknownKeysDoNotKeepTheIssuerFromBeingAsked(t *testing.T) {
 	i.mu.Unlock()
 	if _, err := i.current(); err != nil || time.Since(i.madeAt) > keysFresh || asked.Load() != before+1 {
 		t.Errorf("after %d calls it was asked %d times, %v", before, asked.Load()-before, err)
+	}
+}
+
+// security L6
+func TestKeysFromAnAddressOfGuessersAreReadLast(t *testing.T) {
+	t.Parallel()
+	k := NewKeyring(nil)
+	suspect, stranger := func() bool { return true }, func() bool { return false }
+	now := time.Now()
+	for range maxSuspects {
+		if _, _, err := k.look(apikey.New().ID(), now, suspect); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := k.look(apikey.New().ID(), now, suspect); !errors.Is(err, ErrBusy) {
+		t.Errorf("guessers have more than their share: %v", err)
+	}
+	for range maxStrangers {
+		if _, _, err := k.look(apikey.New().ID(), now, stranger); err != nil {
+			t.Fatalf("guessers take the place of others: %v", err)
+		}
+	}
+	for range maxStrangers / keysAtOnce {
+		_, answers, _ := k.take()
+		for _, coming := range answers {
+			if coming.suspect {
+				t.Fatal("a guesser's key is read before others'")
+			}
+		}
+		for id, coming := range k.pending {
+			for _, read := range answers {
+				if read == coming {
+					delete(k.pending, id)
+				}
+			}
+		}
+	}
+	if ids, _, _ := k.take(); len(ids) != maxSuspects {
+		t.Errorf("%d keys of guessers are read in the end", len(ids))
+	}
+}
+
+// security L8
+func TestWhileTheIssuerHangsItsOldKeysAreGood(t *testing.T) {
+	t.Parallel()
+	i, asked, answer := hanging(t)
+	i.waits = 5 * time.Second
+	answer <- struct{}{}
+	before, err := i.current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.mu.Lock()
+	i.madeAt, i.triedAt = time.Now().Add(-2*keysFresh), time.Time{}
+	i.mu.Unlock()
+	var asks sync.WaitGroup
+	asks.Go(func() { _, _ = i.current() })
+	for asked.Load() < 2 {
+		runtime.Gosched()
+	}
+	began := time.Now()
+	if now, err := i.current(); err != nil || now != before || time.Since(began) > i.waits/2 {
+		t.Errorf("after %s: %v", time.Since(began), err)
+	}
+	answer <- struct{}{}
+	asks.Wait()
+	if now, err := i.current(); err != nil || now == before {
+		t.Errorf("what was asked for is not used: %v", err)
 	}
 }

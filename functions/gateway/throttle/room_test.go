@@ -1,13 +1,9 @@
 package throttle_test
 
 import (
-	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/throttle"
 )
@@ -55,51 +51,4 @@ func TestManyTakeNoMoreThanThereIs(t *testing.T) {
 	if !room.Take("z", 50) {
 		t.Error("something was not given back")
 	}
-}
-
-func TestACallerWithoutAPlaceHoldsUpItselfOnly(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		shares := throttle.NewShares(3, 2)
-		soon := func() context.Context {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			t.Cleanup(cancel)
-			return ctx
-		}
-		place := func(caller string) func() {
-			t.Helper()
-			release, err := shares.Acquire(soon(), caller)
-			if err != nil {
-				t.Fatalf("%s has no place: %v", caller, err)
-			}
-			return release
-		}
-		first := place("a")
-		place("a")
-		if _, err := shares.Acquire(soon(), "a"); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a third place for one caller: %v", err)
-		}
-		third := place("b")
-		if _, err := shares.Acquire(soon(), "c"); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a fourth place in all: %v", err)
-		}
-		var got atomic.Bool
-		go func() {
-			if release, err := shares.Acquire(t.Context(), "c"); err == nil {
-				got.Store(true)
-				release()
-			}
-		}()
-		synctest.Wait()
-		if got.Load() {
-			t.Error("it did not wait")
-		}
-		third()
-		synctest.Wait()
-		if !got.Load() {
-			t.Error("it was not let in when a place was free")
-		}
-		first()
-		place("a")
-	})
 }

@@ -23,6 +23,9 @@ select count(*) from (
     limit @most::int
 ) as live;
 
+-- name: KeysCount :one
+select count(*) from (select from api_keys where owner_id = @owner_id limit @most::int) as few;
+
 -- One owner's, from a key on.
 -- name: KeysOfOwner :many
 select * from api_keys

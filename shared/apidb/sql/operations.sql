@@ -55,10 +55,21 @@ where operation_id = @operation_id and status = 'RUNNING' and (sqlc.narg('owner'
 -- name: OperationsForget :execrows
 delete from operations where operation_id < @before_id::uuid and finished_at < @finished_before::timestamptz;
 
+-- Owners take turns, and the operations of each: those after one come first.
 -- name: OperationsUnfinished :many
-select operation_id from operations where finished_at is null and operation_id > @after_id::uuid
-order by operation_id
+select operation_id from (
+    select operation_id, operation_id <= @after_id::uuid as done_before, row_number() over (
+        partition by owner_id order by operation_id <= @after_id, operation_id
+    ) as turn
+    from operations where finished_at is null
+) as unfinished
+order by turn, done_before, operation_id
 limit @max_operations::int;
+
+-- name: OperationsUnfinishedCount :one
+select count(*) from (
+    select from operations where finished_at is null and owner_id is not distinct from sqlc.narg('owner')::text limit @most::int
+) as few;
 
 -- Whoever has the row works on the operation; nobody waits for it.
 -- name: OperationLock :many

@@ -52,13 +52,20 @@ where schedule_id = @schedule_id;
 -- name: ScheduleDelete :exec
 delete from schedules where schedule_id = @schedule_id;
 
--- Who else fires takes others.
+-- Owners take turns, whoever has how many that are due. Who else fires takes others.
 -- name: SchedulesDue :many
-select * from schedules
-where next_at <= now() and not paused and schedule_id <> all (@held_ids::uuid[])
-order by next_at
+select schedules.* from (
+    select schedule_id, next_at, row_number() over (partition by owner_id order by next_at) as turn
+    from schedules
+    where next_at <= now() and not paused and schedule_id <> all (@held_ids::uuid[])
+) as due join schedules on schedules.schedule_id = due.schedule_id
+where schedules.next_at <= now() and not schedules.paused
+order by due.turn, due.next_at
 limit @max_schedules::int
-for update skip locked;
+for update of schedules skip locked;
+
+-- name: SchedulesCount :one
+select count(*) from (select from schedules where owner_id = @owner_id limit @most::int) as few;
 
 -- name: SchedulesFired :exec
 with input as (

@@ -265,6 +265,22 @@ func (q *Queries) KeysByID(ctx context.Context, keyIds []string) ([]ApiKey, erro
 	return items, nil
 }
 
+const keysCount = `-- name: KeysCount :one
+select count(*) from (select from api_keys where owner_id = $1 limit $2::int) as few
+`
+
+type KeysCountParams struct {
+	OwnerID string
+	Most    int32
+}
+
+func (q *Queries) KeysCount(ctx context.Context, arg KeysCountParams) (int64, error) {
+	row := q.db.QueryRow(ctx, keysCount, arg.OwnerID, arg.Most)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const keysLive = `-- name: KeysLive :one
 select count(*) from (
     select from api_keys

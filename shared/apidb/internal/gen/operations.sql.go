@@ -950,8 +950,13 @@ func (q *Queries) OperationsListOwned(ctx context.Context, arg OperationsListOwn
 }
 
 const operationsUnfinished = `-- name: OperationsUnfinished :many
-select operation_id from operations where finished_at is null and operation_id > $1::uuid
-order by operation_id
+select operation_id from (
+    select operation_id, operation_id <= $1::uuid as done_before, row_number() over (
+        partition by owner_id order by operation_id <= $1, operation_id
+    ) as turn
+    from operations where finished_at is null
+) as unfinished
+order by turn, done_before, operation_id
 limit $2::int
 `
 
@@ -960,6 +965,7 @@ type OperationsUnfinishedParams struct {
 	MaxOperations int32
 }
 
+// Owners take turns, and the operations of each: those after one come first.
 func (q *Queries) OperationsUnfinished(ctx context.Context, arg OperationsUnfinishedParams) ([]uuid.UUID, error) {
 	rows, err := q.db.Query(ctx, operationsUnfinished, arg.AfterID, arg.MaxOperations)
 	if err != nil {
@@ -978,6 +984,24 @@ func (q *Queries) OperationsUnfinished(ctx context.Context, arg OperationsUnfini
 		return nil, err
 	}
 	return items, nil
+}
+
+const operationsUnfinishedCount = `-- name: OperationsUnfinishedCount :one
+select count(*) from (
+    select from operations where finished_at is null and owner_id is not distinct from $1::text limit $2::int
+) as few
+`
+
+type OperationsUnfinishedCountParams struct {
+	Owner *string
+	Most  int32
+}
+
+func (q *Queries) OperationsUnfinishedCount(ctx context.Context, arg OperationsUnfinishedCountParams) (int64, error) {
+	row := q.db.QueryRow(ctx, operationsUnfinishedCount, arg.Owner, arg.Most)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
 }
 
 const operationsWake = `-- name: OperationsWake :exec

@@ -311,12 +311,32 @@ func (q *Queries) SchedulesChanged(ctx context.Context) error {
 	return err
 }
 
+const schedulesCount = `-- name: SchedulesCount :one
+select count(*) from (select from schedules where owner_id = $1 limit $2::int) as few
+`
+
+type SchedulesCountParams struct {
+	OwnerID string
+	Most    int32
+}
+
+func (q *Queries) SchedulesCount(ctx context.Context, arg SchedulesCountParams) (int64, error) {
+	row := q.db.QueryRow(ctx, schedulesCount, arg.OwnerID, arg.Most)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const schedulesDue = `-- name: SchedulesDue :many
-select schedule_id, owner_id, name, cron, time_zone, anchor_at, job, overlap, missed, paused, start_at, end_at, next_at, last_at, last_job_id, created_at, updated_at from schedules
-where next_at <= now() and not paused and schedule_id <> all ($1::uuid[])
-order by next_at
+select schedules.schedule_id, schedules.owner_id, schedules.name, schedules.cron, schedules.time_zone, schedules.anchor_at, schedules.job, schedules.overlap, schedules.missed, schedules.paused, schedules.start_at, schedules.end_at, schedules.next_at, schedules.last_at, schedules.last_job_id, schedules.created_at, schedules.updated_at from (
+    select schedule_id, next_at, row_number() over (partition by owner_id order by next_at) as turn
+    from schedules
+    where next_at <= now() and not paused and schedule_id <> all ($1::uuid[])
+) as due join schedules on schedules.schedule_id = due.schedule_id
+where schedules.next_at <= now() and not schedules.paused
+order by due.turn, due.next_at
 limit $2::int
-for update skip locked
+for update of schedules skip locked
 `
 
 type SchedulesDueParams struct {
@@ -324,7 +344,7 @@ type SchedulesDueParams struct {
 	MaxSchedules int32
 }
 
-// Who else fires takes others.
+// Owners take turns, whoever has how many that are due. Who else fires takes others.
 func (q *Queries) SchedulesDue(ctx context.Context, arg SchedulesDueParams) ([]Schedule, error) {
 	rows, err := q.db.Query(ctx, schedulesDue, arg.HeldIDs, arg.MaxSchedules)
 	if err != nil {

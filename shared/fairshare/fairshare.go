@@ -1,4 +1,5 @@
-package throttle
+// Package fairshare has callers wait for each other where there are few places, so that none keeps the others out.
+package fairshare
 
 import (
 	"context"
@@ -22,8 +23,8 @@ type share struct {
 	users  int // that have one of them or wait for one
 }
 
-// NewShares makes so many places in all, and lets each caller have so many of them.
-func NewShares(all, each int) *Shares {
+// New makes so many places in all, and lets each caller have so many of them.
+func New(all, each int) *Shares {
 	return &Shares{all: semaphore.NewWeighted(int64(all)), each: int64(each), by: map[string]*share{}}
 }
 

@@ -1,0 +1,74 @@
+package gateway_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
+)
+
+// Reads and batches of one owner hang, more than there are connections. Others come in, by keys that have to be read,
+// and get what is not slow.
+//
+// security M3
+func TestAnOwnersSlowRequestsLeaveOthersTheirConnections(t *testing.T) {
+	t.Parallel()
+	h := openLocked(t)
+	slow := h.as("slow", "admin")
+	slow.get("/api/jobs").want(http.StatusOK)
+	conn, err := pgx.Connect(t.Context(), h.dbURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), "lock table jobs in access exclusive mode"); err != nil {
+		t.Fatal(err)
+	}
+	var all errgroup.Group
+	for range 10 {
+		all.Go(func() error {
+			if r := slow.get("/api/jobs?tag=none"); r.status != http.StatusOK && r.status != http.StatusTooManyRequests {
+				t.Errorf("a slow list answers %d %s", r.status, r.body)
+			}
+			return nil
+		})
+		all.Go(func() error {
+			r := slow.post("/api/jobs/batch", `{"jobs": [`+plainJob+`,`+plainJob+`]}`)
+			if r.status != http.StatusOK && r.status != http.StatusTooManyRequests {
+				t.Errorf("a slow batch answers %d %s", r.status, r.body)
+			}
+			return nil
+		})
+	}
+	waiting := func() (n int) {
+		h.sql(`select count(*) from pg_locks join pg_database on pg_database.oid = database
+			where not granted and relation = 'jobs'::regclass and datname = current_database()`, &n)
+		return n
+	}
+	for deadline := time.Now().Add(10 * time.Second); waiting() < 2; {
+		if time.Now().After(deadline) {
+			t.Fatal("nothing hangs")
+		}
+	}
+	began := time.Now()
+	for _, path := range []string{"/api/me", "/api/schedules", "/api/keys"} {
+		h.as("other", "admin").get(path).want(http.StatusOK)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("others waited for %s", took)
+	}
+	if n := waiting(); n > 2 {
+		t.Errorf("%d connections wait for one owner", n)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_ = all.Wait()
+	slow.get("/api/jobs?tag=none").want(http.StatusOK)
+}

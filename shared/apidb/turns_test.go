@@ -1,0 +1,70 @@
+package apidb_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+)
+
+// security M6
+func TestAnOwnersMissedTicksAreAQuarterOfAPass(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	for owner, late := range map[string]time.Duration{"many": 24 * time.Hour, "few": 10 * time.Second} {
+		h.createOf(t, owner, owner, eachSecond+`, "missed": "all"`)
+		h.ago(t, owner, late)
+	}
+	fired, next := h.fire(t)
+	owners := map[string]int{}
+	for _, job := range fired.Jobs {
+		owners[job.OwnerID]++
+	}
+	if owners["many"] != 250 || owners["few"] < 10 || next != 0 {
+		t.Errorf("a pass fires %v, the next one is in %s", owners, next)
+	}
+}
+
+// security M6
+func TestOwnersOperationsTakeTurns(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	insert := func(owner string) uuid.UUID {
+		op, _, err := h.InsertOperation(t.Context(), apidb.NewOperation{
+			ID: uuid.Must(uuid.NewV7()), By: "me", Whose: apidb.OwnerOf(owner),
+			Request: jobspec.Operation{Command: "cancel", Filter: &jobspec.Filter{Queue: "default"}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return op.ID
+	}
+	var many []uuid.UUID
+	for range 5 {
+		many = append(many, insert("many"))
+	}
+	few := insert("few")
+	for _, c := range []struct {
+		after uuid.UUID
+		want  []uuid.UUID
+	}{
+		{uuid.Nil, []uuid.UUID{many[0], few, many[1]}},
+		{many[1], []uuid.UUID{many[2], few, many[3]}},
+		{few, []uuid.UUID{many[0], few, many[1]}},
+	} {
+		if got, err := h.UnfinishedOperations(t.Context(), c.after, 3); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("after %s: %v, %v, and not %v", c.after, got, err, c.want)
+		}
+	}
+}
+
+func (h *house) createOf(t *testing.T, owner, name, fields string) {
+	t.Helper()
+	if _, err := h.CreateSchedule(t.Context(), apidb.OwnerOf(owner), schedule(t, name, fields)); err != nil {
+		t.Fatal(err)
+	}
+}
