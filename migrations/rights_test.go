@@ -122,7 +122,7 @@ func (r *reader) learn(t *testing.T, name, sql string, needed rights) {
 	for _, match := range found {
 		bits, _ := strconv.Atoi(match[2])
 		for i, kind := range []struct{ name, columns string }{
-			{"INSERT", ""}, {"SELECT", match[3]}, {"UPDATE", match[5]}, {"DELETE", ""},
+			{"INSERT", match[4]}, {"SELECT", match[3]}, {"UPDATE", match[5]}, {"DELETE", ""},
 		} {
 			if bits&(1<<i) != 0 { // ACL_INSERT, ACL_SELECT …
 				r.add(match[1], kind.name, kind.columns, needed)

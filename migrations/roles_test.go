@@ -3,6 +3,7 @@ package migrations_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -173,14 +174,11 @@ func TestTheAuditLogIsOnlyAddedToAndKeysAreTheGatewaysOnly(t *testing.T) {
 	for _, role := range migrations.API.Roles() {
 		exec(t, conn, "SET ROLE "+role)
 		forbidden := []string{
-			"UPDATE audit_log SET actor = ''", "UPDATE audit_log SET at = now() WHERE false", "TRUNCATE audit_log",
+			"UPDATE audit_log SET actor = ''", "UPDATE audit_log SET at = now() WHERE false", "TRUNCATE audit_log", "DELETE FROM audit_log",
 			"SELECT FROM audit_log FOR UPDATE", "ALTER TABLE audit_log ADD x text", "DROP TABLE audit_log",
 			"CREATE RULE quiet AS ON INSERT TO audit_log DO INSTEAD NOTHING", "SELECT setval('audit_log_audit_id_seq', 1)",
 			"INSERT INTO audit_log OVERRIDING SYSTEM VALUE SELECT * FROM audit_log ON CONFLICT (audit_id) DO UPDATE SET actor = ''",
 			"DELETE FROM api_keys", "TRUNCATE api_keys", "UPDATE api_keys SET secret_hash = ''", "UPDATE api_keys SET roles = '{admin}'",
-		}
-		if role != "jobweaver_projection" { // which deletes what is too old
-			forbidden = append(forbidden, "DELETE FROM audit_log")
 		}
 		if role != "jobweaver_gateway" {
 			forbidden = append(forbidden, "SELECT FROM api_keys", "INSERT INTO audit_log DEFAULT VALUES")
@@ -191,6 +189,46 @@ func TestTheAuditLogIsOnlyAddedToAndKeysAreTheGatewaysOnly(t *testing.T) {
 			}
 		}
 		exec(t, conn, "RESET ROLE")
+	}
+}
+
+// security M9: a role that was taken over leaves the last 30 days as they are, whatever it says of an age, and enters
+// nothing under another number or date.
+func TestNoRoleEmptiesOrBackdatesTheAuditLog(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, pgtest.Database(t, migrations.API))
+	const insert = "INSERT INTO audit_log (%sactor, action, owner_id, remote_addr, user_agent, trace_id) %s" +
+		"SELECT %s'a', 'job.read', '', '', '', gen_random_uuid()"
+	exec(t, conn, fmt.Sprintf(insert, "at, ", "", "now() - days * interval '1 day', ")+" FROM unnest('{40, 31, 29, 0}'::int[]) AS days")
+	for _, role := range migrations.API.Roles() {
+		exec(t, conn, "SET ROLE "+role)
+		forbidden := []string{
+			"DELETE FROM audit_log", "TRUNCATE audit_log",
+			"SELECT audit_forget('0', 9)", "SELECT audit_forget('29 days', 9)", "SELECT audit_forget(NULL, 9)",
+			"SELECT audit_forget('-1 day', 9)",
+			"SELECT audit_forget('-12000 months 360030 days', 9)", // compares as 30 days, and is years ahead
+			fmt.Sprintf(insert, "at, ", "", "'epoch', "), fmt.Sprintf(insert, "audit_id, ", "OVERRIDING SYSTEM VALUE ", "9, "),
+			"ALTER FUNCTION audit_forget SECURITY INVOKER", "CREATE OR REPLACE FUNCTION public.audit_forget(interval, integer) " +
+				"RETURNS bigint LANGUAGE sql AS 'SELECT 1'",
+		}
+		if role != "jobweaver_projection" {
+			forbidden = append(forbidden, "SELECT audit_forget('1 year', 9)")
+		}
+		for _, sql := range forbidden {
+			if _, err := conn.Exec(t.Context(), sql); !isDenied(err) {
+				t.Errorf("%s may %s: %v", role, sql, err)
+			}
+		}
+		exec(t, conn, "RESET ROLE")
+	}
+	exec(t, conn, "SET ROLE jobweaver_projection")
+	var forgotten, left int
+	if err := conn.QueryRow(t.Context(), "SELECT audit_forget('720 hours', 9)").Scan(&forgotten); err != nil || forgotten != 2 {
+		t.Errorf("forgot %d, %v; want what is 40 and 31 days old", forgotten, err)
+	}
+	exec(t, conn, "RESET ROLE")
+	if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM audit_log").Scan(&left); err != nil || left != 2 {
+		t.Errorf("%d entries are left, %v", left, err)
 	}
 }
 

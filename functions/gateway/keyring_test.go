@@ -153,10 +153,17 @@ func TestTheBootstrapKeyLetsAnAdminIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.get("/api/keys").want(http.StatusOK) // the first who comes
+	made := c.log("action=key.create")     // security M9
+	if len(made) != 1 || inWords(made[0]) != "key.create key/"+key.ID()+" 0" || made[0].Actor != "bootstrap" {
+		t.Errorf("the log has %+v", made)
+	}
 	c.do(http.MethodDelete, "/api/keys/"+key.ID(), "").want(http.StatusOK)
 	hash := key.Hash()
 	if kept, err := h.store.EnsureAdminKey(t.Context(), key.ID(), hash[:], "x", "x"); err != nil || kept.RevokedAt == nil {
 		t.Errorf("the next start has it as %+v, %v", kept, err)
+	}
+	if n := h.sqlInt("SELECT count(*) FROM audit_log WHERE action = 'key.create'"); n != 1 {
+		t.Errorf("the key that was there already is entered, too: %d entries", n)
 	}
 }
 

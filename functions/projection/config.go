@@ -3,6 +3,8 @@ package projection
 import (
 	"fmt"
 	"time"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
 )
 
 // leastRetention is that of the scheduler's setting.
@@ -13,7 +15,7 @@ type Config struct {
 	Completed time.Duration `envconfig:"RETAIN_COMPLETED" default:"168h" desc:"how long COMPLETED jobs are kept, at least 24h; 0: for ever"`
 	Failed    time.Duration `envconfig:"RETAIN_FAILED" default:"720h" desc:"how long FAILED jobs are kept, at least 24h; 0: for ever"`
 	Cancelled time.Duration `envconfig:"RETAIN_CANCELLED" default:"168h" desc:"how long CANCELLED jobs are kept, at least 24h; 0: for ever"`
-	Audit     time.Duration `envconfig:"RETAIN_AUDIT" default:"8760h" desc:"how long entries of the audit log are kept; 0: for ever"`
+	Audit     time.Duration `envconfig:"RETAIN_AUDIT" default:"8760h" desc:"how long entries of the audit log are kept, at least 720h; 0: for ever"`
 }
 
 func (c Config) check() error {
@@ -22,7 +24,7 @@ func (c Config) check() error {
 		age, least time.Duration
 	}{
 		{"RETAIN_COMPLETED", c.Completed, leastRetention}, {"RETAIN_FAILED", c.Failed, leastRetention},
-		{"RETAIN_CANCELLED", c.Cancelled, leastRetention}, {"RETAIN_AUDIT", c.Audit, 0},
+		{"RETAIN_CANCELLED", c.Cancelled, leastRetention}, {"RETAIN_AUDIT", c.Audit, apidb.LeastAudit},
 	} {
 		if setting.age != 0 && setting.age < setting.least || setting.age < 0 {
 			return fmt.Errorf("%s: %s is shorter than %s", setting.name, setting.age, setting.least)

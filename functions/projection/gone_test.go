@@ -53,12 +53,15 @@ func TestADeletedJobsEndCountsOnceWheneverItIsHeard(t *testing.T) {
 }
 
 // protocol #7
-func TestAnAgeShorterThanADayDoesNotStart(t *testing.T) {
+func TestAnAgeThatIsTooShortDoesNotStart(t *testing.T) {
 	t.Parallel()
 	if _, err := projection.New(projection.Config{Cancelled: 23 * time.Hour}, nil); err == nil {
 		t.Error("23 h are enough")
 	}
-	if _, err := projection.New(projection.Config{Cancelled: 24 * time.Hour, Audit: time.Hour}, nil); err != nil {
+	if _, err := projection.New(projection.Config{Audit: 719 * time.Hour}, nil); err == nil { // security M9
+		t.Error("719 h of the audit log are enough")
+	}
+	if _, err := projection.New(projection.Config{Cancelled: 24 * time.Hour, Audit: 720 * time.Hour}, nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -47,7 +47,7 @@ func newAudit() *cobra.Command {
 	})
 	for name, usage := range map[string]string{
 		"job": "only what was done to this job", "owner": "only what was done to this owner's things",
-		"actor": "only what they did: key:<id> or oidc:<subject>", "action": "only this, as job.cancel",
+		"actor": "only what they did: key:<id>, oidc:<subject> or bootstrap", "action": "only this, as job.cancel",
 		"since": "not before this instant", "until": "before this instant",
 		"limit": "at most so many, up to 200", "cursor": "go on from here",
 	} {

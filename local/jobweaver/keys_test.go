@@ -127,6 +127,9 @@ func TestAnInstallationGetsItsFirstKeyAndManagesTheOthersByIt(t *testing.T) {
 	if me := do(boss, "keys", "me"); !strings.Contains(me, "installation true") {
 		t.Errorf("the first key is %q", me)
 	}
+	if done := do(boss, "audit", "--actor", "bootstrap"); strings.Count(done, "key.create") != 1 { // security M9
+		t.Errorf("audited %s", done)
+	}
 	shop := do(boss, "keys", "create", "shop", "--owner", "acme", "--role", "read", "--expires-in", "1h")
 	parsed, ok := apikey.Parse(shop)
 	if me := do(shop, "keys", "me"); !ok || !strings.Contains(me, "owner acme  roles read") {

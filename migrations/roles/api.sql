@@ -17,7 +17,10 @@ GRANT SELECT, INSERT, DELETE ON schedules TO jobweaver_gateway;
 GRANT UPDATE (
     cron, time_zone, anchor_at, job, overlap, missed, paused, start_at, end_at, next_at, last_at, last_job_id, updated_at
 ) ON schedules TO jobweaver_gateway;
-GRANT SELECT, INSERT ON audit_log TO jobweaver_gateway; -- never UPDATE, never DELETE
+GRANT SELECT ON audit_log TO jobweaver_gateway; -- never UPDATE, never DELETE
+GRANT INSERT ( -- the server numbers and dates entries
+    owner_id, actor, action, resource, job_ids, remote_addr, user_agent, trace_id, details
+) ON audit_log TO jobweaver_gateway;
 GRANT SELECT ON deliveries TO jobweaver_gateway;
 GRANT UPDATE (status, tries, next_at, finished_at) ON deliveries TO jobweaver_gateway;
 GRANT INSERT ON webhook_ids TO jobweaver_gateway;
@@ -45,7 +48,6 @@ GRANT UPDATE (n, kept, waited, ran, took) ON tallies TO jobweaver_projection;
 GRANT SELECT, INSERT, DELETE ON workers TO jobweaver_projection;
 GRANT UPDATE (seen_at, beat) ON workers TO jobweaver_projection;
 GRANT SELECT, DELETE ON webhook_ids TO jobweaver_projection;
-GRANT SELECT (audit_id, at), DELETE ON audit_log TO jobweaver_projection;
 
 -- Keeps commands for the jobs of an operation.
 GRANT SELECT (
@@ -87,4 +89,4 @@ GRANT UPDATE (
 -- The index of jobs asks shelf_of at each write.
 GRANT EXECUTE ON FUNCTION shelf_of TO jobweaver_gateway, jobweaver_projection, jobweaver_bulk, jobweaver_cron;
 GRANT EXECUTE ON FUNCTION attempt_is_over TO jobweaver_gateway, jobweaver_projection, jobweaver_bulk, jobweaver_cron;
-GRANT EXECUTE ON FUNCTION times_due TO jobweaver_projection;
+GRANT EXECUTE ON FUNCTION times_due, audit_forget TO jobweaver_projection;

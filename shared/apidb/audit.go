@@ -17,7 +17,7 @@ type Audit struct {
 	ID         int64     // entries are numbered as they come
 	At         time.Time // by the database's clock
 	Owner      string    // whose things were touched
-	Actor      string    // key:<id> or oidc:<subject>
+	Actor      string    // key:<id>, oidc:<subject> or bootstrap
 	Action     string    // as job.cancel
 	Resource   string    // what it was done to, if not to jobs: schedule/<name>
 	JobIDs     []uuid.UUID
@@ -194,6 +194,9 @@ func (s *Store) auditRows(ctx context.Context, f AuditFilter) (rows []gen.AuditL
 		Until: all.Until, MaxEntries: all.MaxEntries,
 	})
 }
+
+// LeastAudit is how long the database keeps entries at least, whatever a function asks for.
+const LeastAudit = 30 * 24 * time.Hour
 
 // ForgetAudit deletes entries that are older than age, the oldest first, some at a time; more: there are others.
 func (s *Store) ForgetAudit(ctx context.Context, age time.Duration, limit int) (more bool, err error) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
@@ -97,10 +98,17 @@ func insertKey(ctx context.Context, q *gen.Queries, key Key) (Key, error) {
 	return newKey(row), err
 }
 
-// EnsureAdminKey keeps a key of the installation with the role admin. One of this id that is there, revoked perhaps,
-// stays as it is.
+// EnsureAdminKey keeps a key of the installation with the role admin, and enters it in the audit log. One of this id
+// that is there, revoked perhaps, stays as it is.
 func (s *Store) EnsureAdminKey(ctx context.Context, id string, hash []byte, name, by string) (Key, error) {
-	if err := s.q.KeyEnsure(ctx, gen.KeyEnsureParams{KeyID: id, Name: name, SecretHash: hash, CreatedBy: by}); err != nil {
+	err := s.tx(ctx, func(q *gen.Queries) error {
+		added, err := q.KeyEnsure(ctx, gen.KeyEnsureParams{KeyID: id, Name: name, SecretHash: hash, CreatedBy: by})
+		if err != nil || added == 0 {
+			return err
+		}
+		return enter(ctx, q, []*Audit{{Actor: by, Action: "key.create", Resource: "key/" + id, TraceID: uuid.New()}})
+	})
+	if err != nil {
 		return Key{}, classify("keep API key "+id, err)
 	}
 	return s.Key(ctx, Everyone, id)

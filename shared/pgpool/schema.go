@@ -15,8 +15,8 @@ import (
 // schemaPatience is how long AwaitSchema waits for migrations that are on their way.
 const schemaPatience = 20 * time.Second
 
-// AwaitSchema waits until the database has what the newest migration that the caller needs brought: a relation, or a
-// table.column. A function's role may read no table of migrations, and a schema newer than the caller's is good: both
+// AwaitSchema waits until the database has what the newest migration that the caller needs brought: a relation, a
+// table.column or a function(). A function's role may read no table of migrations, and a schema newer than the caller's is good: both
 // is so when the catalog is asked for the thing itself.
 func AwaitSchema(ctx context.Context, pool *pgxpool.Pool, newest string) error {
 	return awaitSchema(ctx, pool, newest, schemaPatience)
@@ -52,14 +52,16 @@ func awaitSchema(ctx context.Context, pool *pgxpool.Pool, newest string, patienc
 	}
 }
 
-// HasSchema asks whether the database has a relation, or a table.column.
+// HasSchema asks whether the database has a relation, a table.column, or a function().
 func HasSchema(ctx context.Context, pool *pgxpool.Pool, thing string) (there bool, err error) {
 	relation, column, _ := strings.Cut(thing, ".")
 	err = pool.QueryRow(ctx, `
 		SELECT EXISTS (
 			SELECT FROM pg_attribute
-			WHERE attrelid = to_regclass('public.' || $1) AND $2::text IN ('', attname::text) AND NOT attisdropped
-		)`, relation, column).Scan(&there)
+			WHERE attrelid = to_regclass('public.' || quote_ident($1)) AND $2::text IN ('', attname::text) AND NOT attisdropped
+			UNION ALL
+			SELECT FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND proname || '()' = $3
+		)`, relation, column, thing).Scan(&there)
 	if err != nil {
 		return false, fmt.Errorf("look for %s: %w", thing, err)
 	}

@@ -15,8 +15,8 @@ func TestAFunctionMayAskForThingsOfItsSchemaWithoutAnyRightToThem(t *testing.T) 
 	t.Parallel()
 	pool := open(t, pgtest.As(pgtest.Database(t, migrations.API), "notify"))
 	for thing, want := range map[string]bool{
-		"audit_log": true, "jobs": true, "jobs.event_owner": true, "jobs_owned": true,
-		"none": false, "jobs.none": false, "none.job_id": false, "pg_class": false,
+		"audit_log": true, "audit_forget()": true, "jobs": true, "jobs.event_owner": true, "jobs_owned": true,
+		"none": false, "none()": false, "audit_forget": false, "jobs.none": false, "none.job_id": false, "pg_class": false,
 	} {
 		if there, err := pgpool.HasSchema(t.Context(), pool, thing); err != nil || there != want {
 			t.Errorf("%s is there: %t, %v", thing, there, err)

@@ -11,7 +11,7 @@ values (@key_id, @owner_id, @name, @roles, @secret_hash, @created_by, sqlc.narg(
 returning *;
 
 -- A key that is there already stays as it is: one that was revoked stays revoked.
--- name: KeyEnsure :exec
+-- name: KeyEnsure :execrows
 insert into api_keys (key_id, owner_id, name, roles, secret_hash, created_by)
 values (@key_id, '', @name, '{admin}', @secret_hash, @created_by)
 on conflict (key_id) do nothing;

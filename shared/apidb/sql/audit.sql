@@ -40,8 +40,6 @@ where (@everyone::boolean or owner_id = @owner_id::text) and audit_id < @before:
 order by audit_id desc
 limit @max_entries::int;
 
--- Deletes the oldest entries, some at a time, as long as they are too old.
--- name: AuditForget :execrows
-delete from audit_log
-where audit_id in (select audit_id from audit_log order by audit_id limit @max_entries::int)
-    and at < now() - @age::interval;
+-- No function may delete entries itself.
+-- name: AuditForget :one
+select audit_forget(@age::interval, @max_entries::int)::bigint as forgotten;

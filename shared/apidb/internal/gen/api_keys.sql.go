@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-const keyEnsure = `-- name: KeyEnsure :exec
+const keyEnsure = `-- name: KeyEnsure :execrows
 insert into api_keys (key_id, owner_id, name, roles, secret_hash, created_by)
 values ($1, '', $2, '{admin}', $3, $4)
 on conflict (key_id) do nothing
@@ -24,14 +24,17 @@ type KeyEnsureParams struct {
 }
 
 // A key that is there already stays as it is: one that was revoked stays revoked.
-func (q *Queries) KeyEnsure(ctx context.Context, arg KeyEnsureParams) error {
-	_, err := q.db.Exec(ctx, keyEnsure,
+func (q *Queries) KeyEnsure(ctx context.Context, arg KeyEnsureParams) (int64, error) {
+	result, err := q.db.Exec(ctx, keyEnsure,
 		arg.KeyID,
 		arg.Name,
 		arg.SecretHash,
 		arg.CreatedBy,
 	)
-	return err
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const keyInsert = `-- name: KeyInsert :one

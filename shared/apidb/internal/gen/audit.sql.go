@@ -13,24 +13,21 @@ import (
 	"github.com/google/uuid"
 )
 
-const auditForget = `-- name: AuditForget :execrows
-delete from audit_log
-where audit_id in (select audit_id from audit_log order by audit_id limit $1::int)
-    and at < now() - $2::interval
+const auditForget = `-- name: AuditForget :one
+select audit_forget($1::interval, $2::int)::bigint as forgotten
 `
 
 type AuditForgetParams struct {
-	MaxEntries int32
 	Age        time.Duration
+	MaxEntries int32
 }
 
-// Deletes the oldest entries, some at a time, as long as they are too old.
+// No function may delete entries itself.
 func (q *Queries) AuditForget(ctx context.Context, arg AuditForgetParams) (int64, error) {
-	result, err := q.db.Exec(ctx, auditForget, arg.MaxEntries, arg.Age)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	row := q.db.QueryRow(ctx, auditForget, arg.Age, arg.MaxEntries)
+	var forgotten int64
+	err := row.Scan(&forgotten)
+	return forgotten, err
 }
 
 const auditInsert = `-- name: AuditInsert :exec
