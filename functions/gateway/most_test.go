@@ -18,8 +18,8 @@ func TestAnOwnerHasNoMoreSchedulesAndOperationsThanItMay(t *testing.T) {
 	})
 	acme, other := h.as("acme", "operate"), h.as("other", "operate")
 	schedule := func(c *client, method, path, name string) *response {
-		return c.do(method, path, fmt.Sprintf(`{"name": %q, "cron": "@daily", "job": {"jobType": "MAIL", "payload": 1}}`, name),
-			"Content-Type", "application/json")
+		body := fmt.Sprintf(`{"name": %q, "cron": "@daily", "job": {"jobType": "MAIL", "payload": 1}}`, name)
+		return c.do(method, path, body, "Content-Type", "application/json")
 	}
 	schedule(acme, http.MethodPost, "/api/schedules", "a").want(http.StatusCreated)
 	schedule(acme, http.MethodPut, "/api/schedules/b", "b").want(http.StatusCreated)
@@ -31,14 +31,16 @@ func TestAnOwnerHasNoMoreSchedulesAndOperationsThanItMay(t *testing.T) {
 	schedule(acme, http.MethodPost, "/api/schedules", "c").want(http.StatusCreated)
 
 	operation := func(c *client, key string) *response {
-		return c.post("/api/operations", fmt.Sprintf(`{"command": "cancel", "filter": {"queue": "default"}, "idempotencyKey": %q}`, key))
+		const body = `{"command": "cancel", "filter": {"queue": "default"}, "idempotencyKey": %q}`
+		return c.post("/api/operations", fmt.Sprintf(body, key))
 	}
 	operation(acme, "1").want(http.StatusAccepted)
 	operation(acme, "2").want(http.StatusAccepted)
 	operation(acme, "3").wantError(apierror.RateLimited)
 	operation(acme, "2").want(http.StatusOK)
 	operation(other, "1").want(http.StatusAccepted)
-	h.sql("update operations set finished_at = now(), status = 'COMPLETED', walked = true where idempotency_key = '1'", nil)
+	h.sql(`update operations set finished_at = now(), status = 'COMPLETED', walked = true
+		where idempotency_key = '1'`, nil)
 	operation(acme, "3").want(http.StatusAccepted)
 }
 

@@ -54,7 +54,8 @@ func Open(ctx context.Context, url string) (*Store, error) {
 		return nil, fmt.Errorf("open jobweaver_api: %w", err)
 	}
 	store := newStore(pool)
-	store.keys, err = pgpool.Lazy(ctx, url, pgpool.ApplicationName("jobweaver-keys"), pgpool.IndexOnly(), plannedOnce, alone)
+	name := pgpool.ApplicationName("jobweaver-keys")
+	store.keys, err = pgpool.Lazy(ctx, url, name, pgpool.IndexOnly(), plannedOnce, alone)
 	if err == nil {
 		err = store.Ping(ctx) // so that the first id has the database's time already
 	}

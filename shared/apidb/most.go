@@ -7,7 +7,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 )
 
-// Most is how many things an owner may have; 0: any number. Of several that are made at the same time a few more may be.
+// Most is how many things an owner may have; 0: any number. If several are made at the same time, there may be a few
+// more.
 type Most struct {
 	Schedules  int
 	Operations int // that are unfinished

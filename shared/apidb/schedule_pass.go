@@ -84,7 +84,9 @@ func (s *Store) firePass(ctx context.Context, rules ScheduleRules, idle time.Dur
 ) {
 	held, again := s.held.now(idle)
 	err = pgpool.Tx(ctx, s.pool, func(tx pgx.Tx) (err error) {
-		pass = firing{tx: tx, q: gen.New(tx), ids: &s.ids, rules: rules, most: most, held: held, owners: map[string]*ownersRoom{}}
+		pass = firing{
+			tx: tx, q: gen.New(tx), ids: &s.ids, rules: rules, most: most, held: held, owners: map[string]*ownersRoom{},
+		}
 		if err = pass.run(ctx); err == nil {
 			next, err = pass.next(ctx, again)
 		}

@@ -1,6 +1,7 @@
 package apidb_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -10,6 +11,30 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
+
+// One owner has more due schedules than a pass takes, all due for longer. Another owner's single one is in the same
+// pass.
+//
+// security M6
+func TestOwnersSchedulesTakeTurns(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	for i := range 120 {
+		h.createOf(t, "many", fmt.Sprintf("many-%d", i), eachYear+`, "missed": "all"`)
+	}
+	h.createOf(t, "few", "few", eachYear+`, "missed": "all"`)
+	h.exec(t, `update schedules set next_at = date_trunc('second', now()) -
+		case owner_id when 'many' then interval '10 s' else interval '1 s' end`)
+	h.once(t)
+	fired, next := h.fire(t)
+	owners := map[string]int{}
+	for _, job := range fired.Jobs {
+		owners[job.OwnerID]++
+	}
+	if owners["few"] != 1 || owners["many"] != 99 || next != 0 {
+		t.Errorf("a pass fires %v, the next one is in %s", owners, next)
+	}
+}
 
 // security M6
 func TestAnOwnersMissedTicksAreAQuarterOfAPass(t *testing.T) {
