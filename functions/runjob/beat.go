@@ -142,7 +142,7 @@ func (f *Function) beatOnce(ctx context.Context) error {
 
 // judge settles what silent workers have left, and has it said.
 func (f *Function) judge(ctx context.Context) error {
-	outcomes, err := f.store.Judge(ctx)
+	outcomes, err := f.store.Judge(ctx, f.id)
 	for _, outcome := range outcomes {
 		slog.WarnContext(ctx, "attempt settled for its worker", "workerId", outcome.WorkerID, "jobId", outcome.JobID,
 			"attempt", outcome.Attempt, "traceId", outcome.TraceID, "kind", outcome.Kind)

@@ -61,7 +61,8 @@ func socketAt(port string) (inode string, err error) {
 		// "sl local_address rem_address st tx:rx tr:tm retrnsmt uid timeout inode …", numbers in hexadecimal.
 		fields := strings.Fields(lines.Text())
 		const local, inodeField = 1, 9
-		if len(fields) > inodeField && strings.HasSuffix(fields[local], fmt.Sprintf(":%04X", number)) {
+		if len(fields) > inodeField && strings.HasSuffix(fields[local], fmt.Sprintf(":%04X", number)) &&
+			fields[inodeField] != "0" { // the port's connection before it, which nobody has open any more
 			return fields[inodeField], nil
 		}
 	}

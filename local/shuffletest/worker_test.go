@@ -282,7 +282,11 @@ func (ws *workers) judge() []event.Event {
 	if _, err := ws.pool.Exec(ws.t.Context(), sql, live); err != nil {
 		ws.t.Fatal(err)
 	}
-	outcomes, err := ws.store.Judge(ws.t.Context())
+	const judge = "judge"
+	if _, err := ws.store.Beat(ws.t.Context(), workerdb.Beat{WorkerID: judge, Queues: []string{}}); err != nil {
+		ws.t.Fatal(err)
+	}
+	outcomes, err := ws.store.Judge(ws.t.Context(), judge)
 	if err != nil {
 		ws.t.Fatal(err)
 	}

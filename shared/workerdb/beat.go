@@ -110,11 +110,13 @@ func startParams(b Beat) (running gen.AttemptStartManyParams, keys []Key) {
 }
 
 // Judge settles attempts of workers that have been silent too long, and attempts far past their timeout,
-// a bounded number a call. The caller may ask for it only while its own beats have got through without a
+// a bounded number a call. The judge is a worker that has just beaten, and may ask for it only while its own beats have got through without a
 // gap of Silence, by its own clock and by the database's: after an outage, and after a step of that clock, everybody
 // looks silent. It returns what it settled: say it.
-func (s *Store) Judge(ctx context.Context) ([]Outcome, error) {
-	lost, err := s.q.AttemptSettleLost(ctx, gen.AttemptSettleLostParams{Silence: Silence, MaxAttempts: maxJudged})
+func (s *Store) Judge(ctx context.Context, judge string) ([]Outcome, error) {
+	lost, err := s.q.AttemptSettleLost(ctx, gen.AttemptSettleLostParams{
+		Silence: Silence, HalfSilence: Silence / 2, JudgeID: judge, MaxAttempts: maxJudged,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("settle lost attempts: %w", pgpool.Classify(err))
 	}

@@ -41,6 +41,21 @@ func TestAttemptsOfASilentWorkerAreLost(t *testing.T) {
 	}
 }
 
+// protocol #6: the database's clock is put forward between a worker's beat and its verdict.
+func TestAJudgeThatLooksSilentItselfJudgesNobody(t *testing.T) {
+	f := open(t)
+	f.beat("alive")
+	f.beat("judge")
+	f.claim("alive", order())
+	f.exec("UPDATE workers SET seen_at = seen_at - interval '20 s'")
+	if got := f.judgeAs("judge"); len(got) != 0 {
+		t.Errorf("lost: %+v", got)
+	}
+	if got := f.judge(); len(got) != 1 {
+		t.Errorf("silent by the judge's own clock, too: %+v", got)
+	}
+}
+
 // protocol #2: what waits for a slot beside a job that kills its worker has lost nothing. But it may have started after
 // the beat, and be the one that killed the worker: every second attempt of a job counts.
 func TestAnAttemptThatHadNotStartedByTheLastBeatIsOnlyInterrupted(t *testing.T) {

@@ -49,7 +49,7 @@ func TestWhatIsOpenIsFoundByTheLastBeatAndTheClaimsSince(t *testing.T) {
 		t.Errorf("judged: %v", kinds)
 	}
 	f.judge()
-	if n := f.count("SELECT count(*) FROM claims"); n != 0 {
+	if n := f.count("SELECT count(*) FROM claims WHERE worker_id = 'dead'"); n != 0 {
 		t.Errorf("%d rows of claims left of a worker that is judged", n)
 	}
 	f.claim("dead", order()) // it was frozen in the middle of a claim

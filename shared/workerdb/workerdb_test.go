@@ -82,9 +82,16 @@ func (f fixture) beat(worker string, held ...workerdb.Held) workerdb.Changed {
 	return changed
 }
 
+// judge is the verdict of a worker that has just beaten.
 func (f fixture) judge() []workerdb.Outcome {
 	f.Helper()
-	outcomes, err := f.store.Judge(f.Context())
+	f.beat("judge")
+	return f.judgeAs("judge")
+}
+
+func (f fixture) judgeAs(worker string) []workerdb.Outcome {
+	f.Helper()
+	outcomes, err := f.store.Judge(f.Context(), worker)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -152,11 +152,15 @@ where a.outcome is not null or a.cancel_wanted or a.worker_id <> @worker_id::tex
 -- An attempt that the last beat listed and that had not started by then is only interrupted: it has lost its worker
 -- through no fault of its own. It may have started since, and killed the worker: so every second attempt of a job is lost
 -- all the same, or a job that always waits for a slot first could kill workers for ever.
+-- The row of the judge itself has to be new by the same clock: when that was put forward between the beat of the judge
+-- and this statement, all workers look silent.
 with silent as (
     select w.worker_id
     from workers w
     where w.seen_at < now() - @silence::interval
       and exists (select from claims c where c.worker_id = w.worker_id)
+      and exists (select from workers judge
+                  where judge.worker_id = @judge_id::text and judge.seen_at > now() - @half_silence::interval)
     order by w.worker_id
     for update of w skip locked
 ), listed as (

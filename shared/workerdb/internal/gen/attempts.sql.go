@@ -420,6 +420,8 @@ with silent as (
     from workers w
     where w.seen_at < now() - $1::interval
       and exists (select from claims c where c.worker_id = w.worker_id)
+      and exists (select from workers judge
+                  where judge.worker_id = $2::text and judge.seen_at > now() - $3::interval)
     order by w.worker_id
     for update of w skip locked
 ), listed as (
@@ -431,7 +433,7 @@ with silent as (
     from listed
     join execution_attempts a on a.job_id = listed.job_id and a.attempt = listed.attempt
     where case when a.worker_id = listed.worker_id and a.outcome is null then true else false end
-    limit $2::int
+    limit $4::int
     for update of a skip locked
 ), dropped as (
     delete from claims c
@@ -456,6 +458,8 @@ returning a.job_id, a.attempt, a.trace_id, a.queue, a.worker_id, a.timeout_ms, a
 
 type AttemptSettleLostParams struct {
 	Silence     time.Duration
+	JudgeID     string
+	HalfSilence time.Duration
 	MaxAttempts int32
 }
 
@@ -465,8 +469,15 @@ type AttemptSettleLostParams struct {
 // An attempt that the last beat listed and that had not started by then is only interrupted: it has lost its worker
 // through no fault of its own. It may have started since, and killed the worker: so every second attempt of a job is lost
 // all the same, or a job that always waits for a slot first could kill workers for ever.
+// The row of the judge itself has to be new by the same clock: when that was put forward between the beat of the judge
+// and this statement, all workers look silent.
 func (q *Queries) AttemptSettleLost(ctx context.Context, arg AttemptSettleLostParams) ([]ExecutionAttempt, error) {
-	rows, err := q.db.Query(ctx, attemptSettleLost, arg.Silence, arg.MaxAttempts)
+	rows, err := q.db.Query(ctx, attemptSettleLost,
+		arg.Silence,
+		arg.JudgeID,
+		arg.HalfSilence,
+		arg.MaxAttempts,
+	)
 	if err != nil {
 		return nil, err
 	}
