@@ -3,7 +3,9 @@ package jobevent
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 
@@ -46,9 +48,15 @@ func EndOf(e event.Event) (*End, error) {
 	if !jobstate.Status(end.Status).Terminal() {
 		return nil, fmt.Errorf("read %s of %s: %q is no end: %w", extEndedAs, e.ID(), end.Status, ErrInvalid)
 	}
+	if !utf8.ValidString(end.ErrorCode) || strings.ContainsRune(end.ErrorCode, 0) { // PostgreSQL stores neither
+		return nil, fmt.Errorf("read %s of %s: %q is no text: %w", extErrorOf, e.ID(), end.ErrorCode, ErrInvalid)
+	}
 	var err error
 	if end.At, err = time.Parse(time.RFC3339Nano, Extension(e, extEndedAt)); err != nil {
 		return nil, fmt.Errorf("read %s of %s: %w: %w", extEndedAt, e.ID(), err, ErrInvalid)
+	}
+	if year := end.At.UTC().Year(); year < 0 || year > 9999 { // the zone took it there; JSON has four digits for a year
+		return nil, fmt.Errorf("read %s of %s: the year %d in UTC: %w", extEndedAt, e.ID(), year, ErrInvalid)
 	}
 	attempt, err := strconv.ParseInt(Extension(e, extAttempt), 10, 32)
 	if err != nil || attempt < 0 {

@@ -80,11 +80,14 @@ func TestADeletedEventSaysHowTheJobHadEnded(t *testing.T) {
 	if end, err := EndOf(e); err != nil || end == nil || *end != want {
 		t.Errorf("got %+v, %v", end, err)
 	}
-	for name, bad := range map[string]string{extEndedAs: "RUNNING", extEndedAt: "now", extAttempt: "-1"} {
+	for _, bad := range []struct{ name, text string }{
+		{extEndedAs, "RUNNING"}, {extEndedAt, "now"}, {extAttempt, "-1"}, {extErrorOf, "A\x00"}, {extErrorOf, "\xff"},
+		{extEndedAt, "9999-12-31T23:59:59-23:59"}, {extEndedAt, "0000-01-01T00:00:00+23:59"},
+	} {
 		broken := e.Clone()
-		broken.SetExtension(name, bad)
+		broken.SetExtension(bad.name, bad.text)
 		if end, err := EndOf(broken); !errors.Is(err, ErrInvalid) {
-			t.Errorf("%s %q: %+v, %v", name, bad, end, err)
+			t.Errorf("%s %q: %+v, %v", bad.name, bad.text, end, err)
 		}
 	}
 }
