@@ -46,8 +46,11 @@ func newDenied(cfg Config) (*denied, error) {
 
 func (d *denied) add(text string) bool {
 	if network, err := netip.ParsePrefix(text); err == nil {
+		if network.Addr().Is4In6() { // compared with addresses that are unmapped
+			network = netip.PrefixFrom(network.Addr().Unmap(), network.Bits()-96)
+		}
 		d.networks = append(d.networks, network)
-		return true
+		return network.IsValid()
 	}
 	host, port := text, uint16(0)
 	if before, after, err := net.SplitHostPort(text); err == nil {
@@ -58,11 +61,12 @@ func (d *denied) add(text string) bool {
 		host, port = before, uint16(n)
 	}
 	addr, err := netip.ParseAddr(host)
+	addr = plainAddr(addr)
 	switch host = plainHost(host); {
 	case err == nil && port != 0:
-		d.places = append(d.places, netip.AddrPortFrom(addr.Unmap(), port))
+		d.places = append(d.places, netip.AddrPortFrom(addr, port))
 	case err == nil:
-		d.networks = append(d.networks, netip.PrefixFrom(addr.Unmap(), addr.Unmap().BitLen()))
+		d.networks = append(d.networks, netip.PrefixFrom(addr, addr.BitLen()))
 	case strings.Trim(host, hostCharacters) != "" || strings.Trim(host, ".") == "":
 		return false
 	case host[0] == '.':
@@ -75,6 +79,9 @@ func (d *denied) add(text string) bool {
 }
 
 func plainHost(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
+
+// plainAddr returns the address without its zone, with which no network contains it.
+func plainAddr(addr netip.Addr) netip.Addr { return addr.Unmap().WithZone("") }
 
 // name says whether a URL's host may not be called. Where a suffix is denied a name of one label is, too: the search
 // list of the resolver may complete it to one of the suffix.
@@ -92,7 +99,7 @@ func (n deniedName) isPort(port uint16) bool { return n.port == 0 || n.port == p
 
 // address says whether an address may not be connected to.
 func (d *denied) address(ctx context.Context, resolver *net.Resolver, to netip.AddrPort) (bool, error) {
-	addr := to.Addr().Unmap()
+	addr := plainAddr(to.Addr())
 	if slices.Contains(d.places, netip.AddrPortFrom(addr, to.Port())) ||
 		slices.ContainsFunc(d.networks, func(n netip.Prefix) bool { return n.Contains(addr) }) {
 		return true, nil
