@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -56,11 +55,10 @@ func NewEmail(cfg EmailConfig) (*Email, error) {
 			e.cfg.Senders = []string{from.String()}
 		}
 	}
-	for name, list := range map[string][]string{"SMTP_ALLOW_FROM": cfg.Senders, "SMTP_ALLOW_TO": cfg.To} {
-		for _, text := range list {
-			if text != "*" && !strings.Contains(text, "@") {
-				return nil, fmt.Errorf("%s: %q is neither an address nor an @domain", name, text)
-			}
+	for name, list := range map[string]*[]string{"SMTP_ALLOW_FROM": &e.cfg.Senders, "SMTP_ALLOW_TO": &e.cfg.To} {
+		var err error
+		if *list, err = parseAllowed(*list); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	if cfg.Host == "" {

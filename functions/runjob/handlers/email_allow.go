@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -25,9 +26,34 @@ func (e *Email) allows(m *email) error {
 	return nil
 }
 
-// in says whether an address is one of a list of addresses and @domains. An empty list has all.
+// parseAllowed returns a list of addresses and @domains as parseAddress writes them, so that in can compare them.
+func parseAllowed(list []string) ([]string, error) {
+	parsed := make([]string, len(list))
+	for i, text := range list {
+		text = strings.TrimSpace(text)
+		whole := text
+		if strings.HasPrefix(text, "@") {
+			whole = "any" + text
+		}
+		a, err := parseAddress(whole)
+		switch {
+		case text == "*":
+			parsed[i] = text
+		case err != nil || a.name != "":
+			return nil, fmt.Errorf("%q is neither an address nor an @domain", text)
+		case whole != text:
+			parsed[i] = "@" + a.domain
+		default:
+			parsed[i] = a.String()
+		}
+	}
+	return parsed, nil
+}
+
+// in reports whether the address is one of a list from parseAllowed. An empty list has all. Case does not count, but
+// only within ASCII: EqualFold takes ſhop for shop, which is another mailbox.
 func (a address) in(list []string) bool {
 	return len(list) == 0 || slices.ContainsFunc(list, func(text string) bool {
-		return text == "*" || strings.EqualFold(text, a.String()) || strings.EqualFold(text, "@"+a.domain)
+		return text == "*" || text == "@"+a.domain || isASCII(text) == a.ascii() && strings.EqualFold(text, a.String())
 	})
 }
