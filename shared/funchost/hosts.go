@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
+	"strconv"
 	"strings"
 )
 
@@ -15,7 +17,7 @@ func newAllowedHosts(names []string) (allowedHosts, error) {
 	hosts := allowedHosts{}
 	for _, text := range names {
 		name, port := splitHost(strings.TrimSpace(text))
-		if name == "" || strings.ContainsAny(name+port, "/*@ ") {
+		if !isHost(name, port) {
 			return nil, fmt.Errorf("ALLOWED_HOSTS: %q is no name or address, with or without :port", text)
 		}
 		hosts[net.JoinHostPort(name, port)] = true
@@ -23,12 +25,26 @@ func newAllowedHosts(names []string) (allowedHosts, error) {
 	return hosts, nil
 }
 
+// isHost reports whether a browser can send the name and the port in Host: letters outside ASCII come as xn--….
+func isHost(name, port string) bool {
+	if n, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || n == 0) {
+		return false
+	}
+	if addr, err := netip.ParseAddr(name); err == nil && addr.Zone() == "" {
+		return true
+	}
+	return !strings.Contains("."+name+".", "..") && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-._") == ""
+}
+
 // splitHost is a Host's name in one form, and its port if it has one.
 func splitHost(host string) (name, port string) {
 	if before, after, err := net.SplitHostPort(host); err == nil {
 		host, port = before, after
 	}
-	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), ".")), port
+	if inner, ok := strings.CutPrefix(host, "["); ok && strings.HasSuffix(inner, "]") {
+		host = strings.TrimSuffix(inner, "]")
+	}
+	return strings.ToLower(strings.TrimSuffix(host, ".")), port
 }
 
 // guard answers 421 to what asks for another host. Probes come by a pod's address.
