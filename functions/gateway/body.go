@@ -41,7 +41,8 @@ func mediaType(c *gin.Context) (string, error) {
 	if err != nil {
 		return "", apierror.New(apierror.UnsupportedMediaType, "Content-Type %q cannot be read", header)
 	}
-	if charset, given := params["charset"]; given && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "us-ascii") {
+	charset, given := params["charset"]
+	if given && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "us-ascii") {
 		return "", apierror.New(apierror.UnsupportedMediaType, "the body must be UTF-8, not %q", charset)
 	}
 	return media, nil

@@ -48,7 +48,7 @@ func (c *client) announce(path string, size int, beginning string, headers ...st
 func eventually(t *testing.T, ask func() int, want int) {
 	t.Helper()
 	var last int
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-time.After(5 * time.Millisecond) {
 		if last = ask(); last == want {
 			return
 		}

@@ -147,15 +147,16 @@ type Filter struct {
 	Limit       int
 }
 
-// clockRoom is how far the time in a job's id may differ from created_at in lists. The ids come from the database's time
-// (see clock), but the estimate can be late for a moment.
+// clockRoom is how far the time in a job's id may differ from created_at in lists. The ids come from the database's
+// time (see clock), but the estimate can be late for a moment.
 const clockRoom = 5 * time.Minute
 
 // maxListBytes is how much what a list holds has at most, but for its first item, which always comes.
 const maxListBytes = 2 << 20
 
-// ListJobs gives the owner's newest jobs that fit, without payloads and history; next is after which job the list goes on,
-// uuid.Nil: nowhere. There are fewer jobs than there may be where these are large, or where many had to be looked at.
+// ListJobs gives the owner's newest jobs that fit, without payloads and history; next is after which job the list goes
+// on, uuid.Nil: nowhere. There are fewer jobs than there may be where these are large, or where many had to be looked
+// at.
 func (s *Store) ListJobs(ctx context.Context, owner Owner, f Filter) (jobs []Job, next uuid.UUID, err error) {
 	p := f.params()
 	p.Owner, p.MaxBytes = owner.filter(), maxListBytes

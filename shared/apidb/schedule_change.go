@@ -26,8 +26,8 @@ type ScheduleFilter struct {
 	Limit   int
 }
 
-// ListSchedules gives the schedules that fit, fewer than it may where their jobs are large; more: there are others after
-// them.
+// ListSchedules gives the schedules that fit, fewer than it may where their jobs are large; more: there are others
+// after them.
 func (s *Store) ListSchedules(ctx context.Context, owner Owner, f ScheduleFilter) (
 	list []Schedule, more bool, err error,
 ) {

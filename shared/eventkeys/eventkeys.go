@@ -118,8 +118,8 @@ func (k *Keys) Check(e event.Event) error {
 	return errUnknown
 }
 
-// checkNames compares the version of a deleted event, which is outside the signature, with the signed id. How the job had
-// ended (jobevent.EndOf) is outside it, too, and nothing else has it: who may write to the topic can change it.
+// checkNames compares the version of a deleted event, which is outside the signature, with the signed id. How the job
+// had ended (jobevent.EndOf) is outside it, too, and nothing else has it: a writer to the topic can change it.
 func checkNames(e event.Event) error {
 	version := jobevent.Extension(e, jobevent.ExtVersion)
 	if e.Type() == jobevent.TypeDeleted && !strings.HasSuffix(e.ID(), ".deleted"+version) {

@@ -15,9 +15,9 @@ import (
 // schemaPatience is how long AwaitSchema waits for migrations that are on their way.
 const schemaPatience = 20 * time.Second
 
-// AwaitSchema waits until the database has what the newest migration that the caller needs brought: a relation, a
-// table.column or a function(). A function's role may read no table of migrations, and a schema newer than the caller's is good: both
-// is so when the catalog is asked for the thing itself.
+// AwaitSchema waits until the database has what the newest migration that the caller needs has made: a relation, a
+// table.column or a function(). It asks the catalog for the thing itself, since a function's role may not read the
+// table of migrations, and a schema newer than the caller's will do.
 func AwaitSchema(ctx context.Context, pool *pgxpool.Pool, newest string) error {
 	return awaitSchema(ctx, pool, newest, schemaPatience)
 }

@@ -109,10 +109,10 @@ func startParams(b Beat) (running gen.AttemptStartManyParams, keys []Key) {
 	return running, keys
 }
 
-// Judge settles attempts of workers that have been silent too long, and attempts far past their timeout,
-// a bounded number a call. The judge is a worker that has just beaten, and may ask for it only while its own beats have got through without a
-// gap of Silence, by its own clock and by the database's: after an outage, and after a step of that clock, everybody
-// looks silent. It returns what it settled: say it.
+// Judge settles attempts of workers that have been silent too long, and attempts far past their timeout, a bounded
+// number a call. The judge is a worker that has just beaten. It may call Judge only while its own beats have got
+// through without a gap of Silence, by its own clock and by the database's: after an outage, and after a step of that
+// clock, all workers look silent. The caller publishes the outcomes that Judge returns.
 func (s *Store) Judge(ctx context.Context, judge string) ([]Outcome, error) {
 	lost, err := s.q.AttemptSettleLost(ctx, gen.AttemptSettleLostParams{
 		Silence: Silence, HalfSilence: Silence / 2, JudgeID: judge, MaxAttempts: maxJudged,

@@ -3,10 +3,10 @@
 // (protocol #1).
 //
 // There are two jobs and a few processes, each of which has work on one of the jobs. A process locks the row of its
-// job, then the lock of dispatching, decides what to send out, commits, reads the payloads and publishes. Between any two
-// steps the processes of one node may freeze, all at once, and they stay so. Their sessions live on in the server: one
-// that waits for a lock is granted it in its turn, one that holds a lock keeps it, and one that sends rows to a frozen
-// process is blocked in the middle of them.
+// job, then the lock of dispatching, decides what to send out, commits, reads the payloads and publishes. Between
+// any two steps the processes of one node may freeze, all at once, and they stay so. Their sessions live on in the
+// server: one that waits for a lock is granted it in its turn, one that holds a lock keeps it, and one that sends
+// rows to a frozen process is blocked in the middle of them.
 //
 // Time passes in seconds, and only when no living process can take a step. The server's timeouts end what takes too
 // long: a wait for a lock, a transaction in which the client does nothing, rows that nobody reads. A living process
