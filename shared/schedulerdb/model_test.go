@@ -245,12 +245,14 @@ func (m *model) settle(rt *rapid.T, h house) {
 			changed = j.known && (m.waitLess(j) || m.takeTurn(j)) || changed
 		}
 	}
-	m.dispatch(rt, h)
+	// A job that was inserted as QUEUED went out before the jobs that its arrival has set free, whatever their rank.
+	m.dispatch(rt, h, "status = 'QUEUED' AND moves = 1")
+	m.dispatch(rt, h, "true")
 }
 
-// dispatch sends out the best rank first, past those that are held back.
-func (m *model) dispatch(rt *rapid.T, h house) {
-	rows, err := h.pool.Query(h.Context(), "SELECT job_id FROM jobs ORDER BY rank, job_id")
+// dispatch sends out, of those jobs, the best rank first, past those that are held back.
+func (m *model) dispatch(rt *rapid.T, h house, which string) {
+	rows, err := h.pool.Query(h.Context(), "SELECT job_id FROM jobs WHERE "+which+" ORDER BY rank, job_id")
 	if err != nil {
 		rt.Fatal(err)
 	}
