@@ -14,7 +14,7 @@ import (
 const (
 	// maxLoad bounds the bodies and the answers in memory at once. A request needs about three times as much as its
 	// body has: what is decoded, what goes to the database, the events.
-	maxLoad = 64 << 20
+	maxLoad = 48 << 20
 
 	// A body whose sender is not known yet needs a place when it is longer than believedOfStrangers.
 	strangers, strangersEach = 64, 8

@@ -35,7 +35,7 @@ func TestOddOutcomesAreRejectedOrDoNoHarm(t *testing.T) {
 	)
 	for name, c := range map[string]struct{ typ, fields, want string }{
 		"completed":                    {completed, `"attempt": 1`, "COMPLETED"},
-		"completed, with all it has":   {completed, `"attempt": 1, "workerId": "w", "startedAt": "2026-01-01T00:00:00Z", "output": [1]`, "COMPLETED"},
+		"completed, with all it has":   {completed, `"attempt": 1, "startedAt": "2026-01-01T00:00:00Z", "output": [1]`, "COMPLETED"},
 		"completed long ago":           {completed, `"attempt": 1, "finishedAt": "0000-01-01T00:00:00Z"`, invalid},
 		"completed an attempt of text": {completed, `"attempt": "1"`, invalid},
 		"completed an older attempt":   {completed, `"attempt": 0`, "QUEUED"},
@@ -74,7 +74,7 @@ func TestOddOutcomesAreRejectedOrDoNoHarm(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e.DataEncoded = fmt.Appendf(nil, `{"jobId": %q, %s}`, id, c.fields)
+			e.DataEncoded = fmt.Appendf(nil, `{"jobId": %q, "workerId": "w", %s}`, id, c.fields)
 			if strings.Contains(c.fields, "jobId") {
 				e.DataEncoded = fmt.Appendf(nil, `{%s}`, c.fields)
 			}

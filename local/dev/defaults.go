@@ -89,6 +89,10 @@ func (d *defaults) loadOne(cfg any) error {
 		if unset("SMTP_HOST") && d.mails != nil {
 			*cfg = handlers.EmailConfig{
 				Host: d.mails.Host(), Port: d.mails.Port(), TLS: "none", From: cmp.Or(cfg.From, "JobWeaver <jobweaver@localhost>"),
+				Senders: cfg.Senders, To: cfg.To,
+			}
+			if unset("SMTP_ALLOW_FROM") {
+				cfg.Senders = []string{"*"} // no mail leaves this machine
 			}
 		}
 	}

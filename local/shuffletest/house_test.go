@@ -35,12 +35,15 @@ type house struct {
 	*bus
 	t        *testing.T
 	api      *apidb.Store
-	apiPool  *pgxpool.Pool // reaches round the store
+	apiPool  *pgxpool.Pool // reaches round the store, as schedulerPool does
 	dispatch *dispatch.Function
 	watchdog *watchdog.Function
 	workers  *workers
-	jobs     map[uuid.UUID]*job
-	ids      []uuid.UUID // of jobs, in the order of submitting
+
+	schedulerPool *pgxpool.Pool
+
+	jobs map[uuid.UUID]*job
+	ids  []uuid.UUID // of jobs, in the order of submitting
 }
 
 // open builds a house. A short lease has run out whenever the watchdog looks.
@@ -58,7 +61,7 @@ func open(t *testing.T, lease time.Duration, pick func(int) int) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(scheduler.Close)
-	h.apiPool = pool(t, apiURL)
+	h.apiPool, h.schedulerPool = pool(t, apiURL), pool(t, schedulerURL)
 	workerURL := pgtest.Database(t, migrations.Worker)
 	h.workers = &workers{
 		t: t, pool: pool(t, workerURL), jobs: h.jobs, pick: pick,
@@ -190,9 +193,20 @@ func (h *house) tick(who string, tick func(context.Context) ([]event.Event, time
 	h.say(h.t, check(h.t, who, say, err))
 }
 
-// reconcile lets a minute pass for the API's rows and a projection that was just started look at them.
+// reconcile lets a minute pass for the rows of the API and of the scheduler, and a watchdog and a projection that was
+// just started look at them.
 func (h *house) reconcile() {
 	h.t.Helper()
+	for _, sql := range []string{
+		"update workers set since = since - interval '61 s'",
+		"update jobs set lease_expires_at = lease_expires_at - interval '61 s'",
+		"update jobs set due_at = now() where status = 'SCHEDULED' and lost_count >= 2 and due_at > now()",
+	} {
+		if _, err := h.schedulerPool.Exec(h.t.Context(), sql); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	h.tick("watchdog", h.watchdog.Tick)
 	for _, sql := range []string{
 		"update jobs set created_at = created_at - interval '61 s', updated_at = updated_at - interval '61 s'",
 		"update commands set created_at = created_at - interval '61 s'",
