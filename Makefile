@@ -147,6 +147,10 @@ observability: ## alert rules by promtool, and every query of every dashboard on
 test-restore: ## servers that are backed up at work, lost and restored, to one moment and to different ones
 	$(GO_TEST) -count=1 ./local/afterrestore -afterrestore.run
 
+.PHONY: test-memory
+test-memory: ## a gateway with the memory of its container, attacked in every way that once took more
+	$(GO_TEST) -count=1 -v ./functions/gateway -run TestAGatewayStaysWithinItsMemory -gateway.memory
+
 .PHONY: test-upgrade
 test-upgrade: ## the binaries of local/upgradetest/OLD_COMMIT beside today's, rolled there and back; probes of real processes
 	$(GO_TEST) -count=1 -timeout 10m ./local/upgradetest -upgradetest.run
