@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jobweaver/jobweaver/shared/schedulerdb"
 )
 
 // A deployment applies everything at once: Jobs, functions, servers, in any order.
@@ -44,7 +46,8 @@ func TestJobsWaitForTheirServersAndFunctionsForTheJobs(t *testing.T) {
 		t.Error(err)
 	}
 
-	h.exec(h.urls.Scheduler, "ALTER TABLE jobs RENAME expires_at TO not_yet")
+	table, column, _ := strings.Cut(schedulerdb.NewestOfSchema, ".")
+	h.exec(h.urls.Scheduler, "ALTER TABLE "+table+" RENAME "+column+" TO not_yet")
 	late := h.begin(h.builds.today, "ingest")
 	select {
 	case <-late.ended:
