@@ -61,7 +61,7 @@ func workSamples(calls *receiver, house House) []sample {
 	return append(samples, sample{
 		name: "email", about: "a mail, to be seen at the page of mails", status: "COMPLETED", attempts: 1,
 		submit: byREST(job("EMAIL", map[string]any{
-			"to": []any{"Ada Lovelace <ada@example.org>"},
+			"to":      []any{"Ada Lovelace <ada@example.org>"},
 			"subject": "The demo says hello", "text": "Nobody gets this but you.",
 		}, nil)),
 		check: func(ctx context.Context, _ *client.Job) error {
