@@ -15,23 +15,24 @@ import (
 // again adds to say all that follows from the current state of those jobs of a batch that it did not
 // change: their events were delivered before, and what was said then may be lost.
 func again(ctx context.Context, q *gen.Queries, ids []uuid.UUID, say *Say, news *tally) error {
-	return sayAgain(ctx, q, ids, false, say, news)
+	queued, err := statesAgain(ctx, q, ids, say, news)
+	say.out = append(say.out, queued...)
+	return err
 }
 
-// sayAgain is again. With lapsedOnly an order whose lease runs is left out: the watchdog publishes it again when that
-// is over. Reconcile publishes job.created again for as long as the API has not heard of the job, and behind a slow
-// broker each of these would be one more copy of the order (knative A1).
-func sayAgain(ctx context.Context, q *gen.Queries, ids []uuid.UUID, lapsedOnly bool, say *Say, news *tally) error {
+// statesAgain is again without the orders of the jobs that are out, which it returns.
+func statesAgain(
+	ctx context.Context, q *gen.Queries, ids []uuid.UUID, say *Say, news *tally,
+) (queued []uuid.UUID, err error) {
 	changed := make(map[uuid.UUID]bool, len(say.Jobs))
 	for _, job := range say.Jobs {
 		changed[job.JobID] = true
 	}
 	unchanged := slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool { return changed[id] })
 	jobs, err := snapshots(ctx, q, unchanged)
-	if err != nil || len(jobs) == 0 {
-		return err
+	if err != nil {
+		return nil, err
 	}
-	var queued []uuid.UUID
 	for _, job := range jobs {
 		switch status := jobstate.Status(job.Status); {
 		case status == jobstate.Pending && job.BlockedBy == nil:
@@ -40,14 +41,8 @@ func sayAgain(ctx context.Context, q *gen.Queries, ids []uuid.UUID, lapsedOnly b
 			queued = append(queued, job.JobID)
 		}
 	}
-	if lapsedOnly && len(queued) > 0 {
-		if queued, err = q.JobsLapsed(ctx, queued); err != nil {
-			return fmt.Errorf("look for lapsed leases: %w", err)
-		}
-	}
-	say.out = append(say.out, queued...)
 	say.Jobs = append(say.Jobs, jobs...)
-	return nil
+	return queued, nil
 }
 
 func snapshots(ctx context.Context, q *gen.Queries, ids []uuid.UUID) ([]Snapshot, error) {

@@ -106,7 +106,9 @@ func (s *Store) ingest(
 		return say, err
 	}
 	news := newTally()
-	if err := sayAgain(ctx, q, known, true, &say, &news); err != nil {
+	// Reconcile publishes job.created for as long as the API has not heard of a job. Behind a slow broker an order with
+	// each of these would multiply the load (knative A1): only the watchdog repeats it, after its lease.
+	if _, err := statesAgain(ctx, q, known, &say, &news); err != nil {
 		return say, err
 	}
 	if err := l.enter(ctx, q, news); err != nil {

@@ -15,6 +15,7 @@ import (
 func TestAllOfTheCurrentStateIsSaidAgain(t *testing.T) {
 	const (
 		run, cancel, dead, status = jobevent.TypeRun, jobevent.TypeAttemptCancel, jobevent.TypeDeadLettered, jobevent.TypeStatus
+		again                     = "its creation, once more"
 	)
 	for name, c := range map[string]struct {
 		become func(h house, job jobevent.Created)
@@ -49,25 +50,27 @@ func TestAllOfTheCurrentStateIsSaidAgain(t *testing.T) {
 			h.ingest(job)
 			c.become(h, job)
 			reported := h.report(job, 0)
-			// While its lease runs, the creation alone says no order: TestARedeliveredBatchSaysTheCurrentStateAgain.
-			h.exec("UPDATE jobs SET lease_expires_at = now() - interval '1 ms' WHERE lease_expires_at IS NOT NULL")
 			number := 0
 			if s := h.status(job); s.LastCommand != nil {
 				number = s.LastCommand.Number
 			}
 			for by, events := range map[string][]event.Event{
 				"a report":                    reported,
-				"its creation, once more":     h.events(h.ingest(job)),
+				again:                         h.events(h.ingest(job)),
 				"an outcome of attempt 0":     h.events(h.settle(completed(job, 0))),
 				"a command, answered already": h.events(h.order(job, number, jobevent.CommandCancel)),
 			} {
-				if got := each(events, event.Event.Type); !slices.Equal(got, c.want) {
-					t.Errorf("%s says %v, want %v", by, got, c.want)
+				want, names := c.want, each(reported, event.Event.ID)
+				if by == again && want[0] == run {
+					want, names = want[1:], names[1:] // the watchdog alone repeats the order: knative A1
 				}
-				if !slices.Equal(each(events, event.Event.ID), each(reported, event.Event.ID)) {
+				if got := each(events, event.Event.Type); !slices.Equal(got, want) {
+					t.Errorf("%s says %v, want %v", by, got, want)
+				}
+				if !slices.Equal(each(events, event.Event.ID), names) {
 					t.Errorf("%s says events of other names", by)
 				}
-				if order, _ := jobevent.Decode[jobevent.Run](events[0]); order.Cancel != (slices.Contains(c.want, cancel) && c.want[0] == run) {
+				if order, _ := jobevent.Decode[jobevent.Run](events[0]); order.Cancel != (slices.Contains(want, cancel) && want[0] == run) {
 					t.Errorf("%s says an order with cancel %t", by, order.Cancel)
 				}
 			}

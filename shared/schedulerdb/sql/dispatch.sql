@@ -144,7 +144,3 @@ from jobs
 where job_id = any (@job_ids::uuid[])
   and status = 'QUEUED'
 order by rank, job_id;
-
--- name: JobsLapsed :many
--- Those whose order no worker has answered for a lease.
-select job_id from jobs where job_id = any (@job_ids::uuid[]) and status = 'QUEUED' and lease_expires_at < now();

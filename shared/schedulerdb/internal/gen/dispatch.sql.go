@@ -327,31 +327,6 @@ func (q *Queries) JobsDue(ctx context.Context, arg JobsDueParams) ([]JobsDueRow,
 	return items, nil
 }
 
-const jobsLapsed = `-- name: JobsLapsed :many
-select job_id from jobs where job_id = any ($1::uuid[]) and status = 'QUEUED' and lease_expires_at < now()
-`
-
-// Those whose order no worker has answered for a lease.
-func (q *Queries) JobsLapsed(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, jobsLapsed, jobIds)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []uuid.UUID
-	for rows.Next() {
-		var job_id uuid.UUID
-		if err := rows.Scan(&job_id); err != nil {
-			return nil, err
-		}
-		items = append(items, job_id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const jobsRunOrders = `-- name: JobsRunOrders :many
 select job_id, trace_id, queue, job_type, attempt, payload, timeout_ms, rank, partition, cancel_requested_at,
        expires_at, started_at, coalesce(owner_id, '')::text as owner_id
