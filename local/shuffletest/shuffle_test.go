@@ -22,14 +22,14 @@ var seeds = flag.Int("shuffle.seeds", 8, "how many orders are tried at once")
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// end is what became of a job, as far as it does not depend on the order of things. A lost attempt is
-// one more attempt and nothing else.
+// end is what became of a job, as far as it does not depend on the order of things. An attempt that went
+// down with its worker is one more attempt and nothing else.
 type end struct {
 	status     jobstate.Status
 	retryCount int
 	errorCode  string
 	output     string
-	outcomes   []string // of attempts, but for lost ones
+	outcomes   []string // of attempts, but for those that went down with their worker
 	commands   int      // that were applied or refused
 	dead       int      // dead letters
 }
@@ -217,13 +217,19 @@ func (h *house) ends() map[string]end {
 			continue
 		}
 		for _, move := range shown.Snapshot.History {
-			if move.Outcome != "" && move.Outcome != string(jobstate.KindLost) {
+			if move.Outcome != "" && !byChance(move) {
 				e.outcomes = append(e.outcomes, move.Outcome)
 			}
 		}
 		all[j.name] = e
 	}
 	return all
+}
+
+// byChance is true for an attempt that the loss of its worker ended: as lost if it had begun, otherwise as interrupted.
+func byChance(move jobevent.Move) bool {
+	return move.Outcome == string(jobstate.KindLost) ||
+		move.Outcome == string(jobstate.KindInterrupted) && move.Message != handsBack.Message
 }
 
 // deadLetters counts the ids under which the job was buried.
