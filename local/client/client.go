@@ -25,9 +25,13 @@ type Client struct {
 	http *http.Client
 }
 
-// New makes a client for the gateway at base, with an API key where one is needed.
+// New makes a client for the gateway at base, with an API key where one is needed. The client follows no redirect:
+// net/http would send X-Callback-Secret and the body to whatever host the answer names.
 func New(base, key string) *Client {
-	return &Client{base: strings.TrimRight(base, "/"), key: key, http: &http.Client{Timeout: 2 * time.Minute}}
+	return &Client{base: strings.TrimRight(base, "/"), key: key, http: &http.Client{
+		Timeout:       2 * time.Minute,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 }
 
 // Over has the client use another way there than net/http's own, and gives it back.
@@ -227,10 +231,13 @@ func (c *Client) once(
 	if err := errors.Join(err, res.Body.Close()); err != nil {
 		return nil, fmt.Errorf("read answer: %w", err)
 	}
-	if res.StatusCode >= http.StatusBadRequest {
+	if res.StatusCode >= http.StatusMultipleChoices {
 		apiError := &Error{Status: res.StatusCode, Message: http.StatusText(res.StatusCode)}
 		if json.Unmarshal(raw, apiError) != nil { // none of ours: a proxy's, or "an HTTP request to an HTTPS server"
 			apiError.Message += foreign(raw)
+		}
+		if to := res.Header.Get("Location"); res.StatusCode < http.StatusBadRequest && to != "" {
+			apiError.Message += fmt.Sprintf("; not followed to %q", to)
 		}
 		if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && seconds >= 0 {
 			apiError.again = res.StatusCode == http.StatusTooManyRequests

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -77,5 +78,27 @@ func TestNobodyWaitsForTheGatewayWhoIsStopped(t *testing.T) {
 	gateway, _ := busy(t, http.StatusTooManyRequests, 1, "25", cancel)
 	if _, err := gateway.Submit(ctx, []byte("{}")); err == nil {
 		t.Error("it was accepted")
+	}
+}
+
+// security L12: net/http takes Authorization away where a redirect leads to another host, but no other header.
+func TestTheClientFollowsNoRedirect(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{
+		http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect,
+	} {
+		stranger := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			t.Errorf("after %d: another host has %v", status, r.Header)
+		}))
+		t.Cleanup(stranger.Close)
+		gateway := httptest.NewServer(http.RedirectHandler(stranger.URL+"/taken", status))
+		t.Cleanup(gateway.Close)
+		_, err := client.New(gateway.URL, "the key").Do(t.Context(), http.MethodPost, "/api/jobs/callback",
+			"application/json", []byte("{}"), nil, "X-Callback-Secret", "the secret")
+		refused := (*client.Error)(nil)
+		if !errors.As(err, &refused) || refused.Status != status || !strings.Contains(err.Error(), stranger.URL) {
+			t.Errorf("after %d: %v", status, err)
+		}
 	}
 }

@@ -75,7 +75,8 @@ func sendCallback(cmd *cobra.Command, body map[string]any) error {
 	if err != nil {
 		return fmt.Errorf("write request: %w", err)
 	}
-	raw, err := api().Do(cmd.Context(), http.MethodPost, "/api/jobs/callback", "application/json", sent, nil,
+	// Without the API key: the secret is enough, and the outside system's host may not be the one that the key is for.
+	raw, err := reach(gatewayURL(), "").Do(cmd.Context(), http.MethodPost, "/api/jobs/callback", "application/json", sent, nil,
 		"X-Callback-Secret", secret)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -67,16 +68,14 @@ func newRoot() *cobra.Command {
 }
 
 func api() *client.Client {
-	base := os.Getenv("JOBWEAVER_URL")
-	if base == "" {
-		base = "http://localhost:8080"
-	}
 	key, err := apiKey()
 	if err != nil {
-		return client.New(base, "").Over(noWay{err})
+		return client.New(gatewayURL(), "").Over(noWay{err})
 	}
-	return reach(base, key)
+	return reach(gatewayURL(), key)
 }
+
+func gatewayURL() string { return cmp.Or(os.Getenv("JOBWEAVER_URL"), "http://localhost:8080") }
 
 // apiKey is the key of the setting or of the file that it names; a line end belongs to neither.
 func apiKey() (string, error) {

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// security L12: a callback has the secret of its attempt. The API key has nothing to do with it, and would let
+// whoever answers at that URL in as its owner.
+func TestACallbackTakesNoAPIKeyAlong(t *testing.T) {
+	asked := make(chan http.Header, 1)
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Header
+		_, _ = w.Write([]byte("{}"))
+	}))
+	t.Cleanup(gateway.Close)
+	t.Setenv("JOBWEAVER_URL", gateway.URL)
+	t.Setenv("JOBWEAVER_API_KEY", "jw_key")
+	t.Setenv("JOBWEAVER_API_KEY_FILE", "/there/is/none")
+	t.Setenv("JOBWEAVER_CALLBACK_SECRET", "the secret")
+	if _, err := run(t, "", "callback", "j1", "1", "completed"); err != nil {
+		t.Fatal(err)
+	}
+	h := <-asked
+	if h.Get("Authorization") != "" || h.Get("X-Api-Key") != "" || h.Get("X-Callback-Secret") != "the secret" {
+		t.Errorf("it sent %v", h)
+	}
+}
