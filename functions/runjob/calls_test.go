@@ -3,11 +3,13 @@ package runjob
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +19,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/secret"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // external is a real EXTERNAL that may call this machine.
@@ -149,7 +152,7 @@ func TestWhatAnAnswerSaysIsNotLogged(t *testing.T) {
 	var log bytes.Buffer
 	var mu sync.Mutex
 	before := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(lockedWriter{&mu, &log}, nil)))
+	telemetry.SetDefault(slog.New(slog.NewTextHandler(lockedWriter{&mu, &log}, nil)))
 	t.Cleanup(func() { slog.SetDefault(before) })
 	h := newHouseAlone(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -157,7 +160,9 @@ func TestWhatAnAnswerSaysIsNotLogged(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	h.more = map[string]handlers.Handler{"EXTERNAL": external(t), "PLAIN": func(context.Context, *handlers.Attempt) (handlers.Result, error) {
-		return handlers.Result{}, &handlers.Failure{Code: "TEST.PLAIN", Message: "said by the handler"}
+		return handlers.Result{}, &handlers.Failure{
+			Code: "TEST.PLAIN", Message: "said by the handler", Cause: errors.New("dial tcp 10.0.3.7:587"),
+		}
 	}}
 	w := h.start(nil)
 	run, plain := h.run("EXTERNAL", fmt.Sprintf(`{"url": %q}`, server.URL)), h.run("PLAIN", "")
@@ -165,13 +170,20 @@ func TestWhatAnAnswerSaysIsNotLogged(t *testing.T) {
 	if got := h.failed(run); !strings.HasSuffix(got.Message, ": the patient has a cold") || got.Retryable {
 		t.Errorf("failed with %+v", got)
 	}
-	h.outcome(plain)
+	if got := h.failed(plain); got.Message != "said by the handler" {
+		t.Errorf("failed with %+v", got)
+	}
 	w.stop()
 	mu.Lock()
 	defer mu.Unlock()
 	if text := log.String(); strings.Contains(text, "patient") || !strings.Contains(text, "WORKER.CALL_FAILED") ||
 		!strings.Contains(text, "said by the handler") {
 		t.Errorf("logged %s", text)
+	}
+	// security L4: what the owner does not read stands in the log, with the trace by which it is found.
+	cause := regexp.MustCompile(`(?m)^.*dial tcp 10\.0\.3\.7:587.*$`).FindString(log.String())
+	if !strings.Contains(cause, plain.JobID.String()) || !strings.Contains(cause, "traceId=") {
+		t.Errorf("logged the cause as %q", cause)
 	}
 }
 

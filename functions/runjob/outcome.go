@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -84,6 +85,9 @@ func errorOutcome(ctx context.Context, a *attempt, err error) workerdb.Outcome {
 	var failure *handlers.Failure
 	if !errors.As(err, &failure) {
 		failure = &handlers.Failure{Code: string(apierror.HandlerFailed), Message: err.Error(), Retryable: true}
+	}
+	if failure.Cause != nil {
+		slog.WarnContext(ctx, "attempt failed outside its job", "errorCode", failure.Code, "error", failure.Cause)
 	}
 	return failedOutcome(a, failure)
 }

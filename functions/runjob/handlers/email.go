@@ -90,9 +90,7 @@ func (e *Email) Run(ctx context.Context, a *Attempt) (Result, error) {
 	}
 	mail, err := parseEmail(a.Payload)
 	if err != nil {
-		wrong := invalidPayload(err)
-		wrong.Private = true // it may repeat an address
-		return Result{}, wrong
+		return Result{}, invalidPayload(err)
 	}
 	if mail.from == nil {
 		mail.from = e.from

@@ -44,7 +44,7 @@ func (s *mailServer) send(ctx context.Context, m *email, raw []byte) (string, er
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	client, err := s.greet(ctx, conn, m.needsUTF8())
 	if err != nil {
-		return "", ended(ctx, trouble("greet the mail server", err))
+		return "", ended(ctx, greeting(err))
 	}
 	d := dialog{conn: conn, client: client}
 	answer, err := d.transact(m, raw)
@@ -177,15 +177,30 @@ func (a address) path() string { return "<" + a.String() + ">" }
 // trouble makes a failure of what the server said, or of a connection that broke. What a server says with
 // a 5 it says for good.
 func trouble(doing string, err error) *Failure {
-	failure := &Failure{Code: string(apierror.EmailFailed), Message: doing + ": " + err.Error(), Retryable: true}
+	failure := &Failure{
+		Code: string(apierror.EmailFailed), Message: doing + ": " + reason(err), Retryable: true, Cause: err,
+	}
 	var said *textproto.Error
 	if !errors.As(err, &said) {
 		return failure
 	}
+	failure.Cause = nil
 	failure.Private = true // it names people
 	failure.Message = fmt.Sprintf("%s: %d %s", doing, said.Code, strings.ReplaceAll(said.Msg, "\n", " "))
 	if said.Code >= 500 && said.Code < 600 {
 		failure.Code, failure.Retryable = string(apierror.EmailRefused), false
+	}
+	return failure
+}
+
+// greeting is trouble before the message is spoken of. Then the server's words are about us: they may name this
+// worker's address, or the user as whom it logs in.
+func greeting(err error) *Failure {
+	const doing = "greet the mail server"
+	failure := trouble(doing, err)
+	var said *textproto.Error
+	if errors.As(err, &said) {
+		failure.Message, failure.Cause = fmt.Sprintf("%s: it answered %d", doing, said.Code), err
 	}
 	return failure
 }

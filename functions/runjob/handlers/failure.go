@@ -1,8 +1,12 @@
 package handlers
 
 import (
+	"crypto/tls"
 	"errors"
+	"io"
+	"net"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
@@ -15,12 +19,14 @@ type Failure struct {
 	Retryable  bool
 	RetryAfter time.Duration // 0: the job's policy decides
 	Private    bool          // the message has what others said: it stands with the job, not in the worker's own log
+	Cause      error         // for the worker's log only: it may name our hosts, users and paths
 }
 
 // Error is the code and the message.
 func (f *Failure) Error() string { return f.Code + ": " + f.Message }
 
-// invalidPayload says all that is wrong; trying again would not help.
+// invalidPayload says all that is wrong; trying again would not help. It is private: a decoder's error may quote the
+// payload.
 func invalidPayload(err error) *Failure {
 	message := err.Error()
 	var refused *apierror.Error
@@ -31,10 +37,33 @@ func invalidPayload(err error) *Failure {
 		}
 		message = strings.Join(parts, "; ")
 	}
-	return &Failure{Code: string(apierror.InvalidPayload), Message: message}
+	return &Failure{Code: string(apierror.InvalidPayload), Message: message, Private: true}
 }
 
 // notConfigured is the failure of a job type that its operator has not set up; the jobs of others go on.
 func notConfigured(setting string) *Failure {
 	return &Failure{Code: string(apierror.NotConfigured), Message: setting + " is not set for this worker"}
+}
+
+// reason tells a job's owner why something of ours could not be used. The error itself names addresses and paths.
+func reason(err error) string {
+	var (
+		name        *net.DNSError
+		late        net.Error
+		certificate *tls.CertificateVerificationError
+		system      syscall.Errno
+	)
+	switch {
+	case errors.As(err, &name):
+		return "its name cannot be resolved"
+	case errors.As(err, &late) && late.Timeout():
+		return "it did not answer in time"
+	case errors.As(err, &certificate):
+		return "its certificate is not trusted"
+	case errors.As(err, &system):
+		return system.Error()
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the connection was closed"
+	}
+	return "the worker's log has the reason"
 }

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"strings"
@@ -37,6 +38,33 @@ func TestWhatAFailureTellsOfAPayloadIsNotForTheLog(t *testing.T) {
 		failure := asFailure(t, result, err)
 		if !failure.Private || !strings.Contains(failure.Message, "confidential") {
 			t.Errorf("%s: %+v", jobType, failure)
+		}
+	}
+}
+
+// security L12: the gateway's own check comes first, so only a payload that came past it is quoted.
+func TestWhatADecoderQuotesOfAPayloadIsNotForTheLog(t *testing.T) {
+	t.Parallel()
+	registry, err := handlers.Builtin(callConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(registry.Close)
+	typed := handlers.Typed(func(context.Context, *handlers.Attempt, struct{ A int }) (any, error) { return nil, nil })
+	for _, c := range []struct {
+		run     handlers.Handler
+		payload string
+	}{
+		{registry.Find("FUNCTION"), `{"url": "https://a.example/", "callbackTimeoutMs": 1, "confidential": 1}`},
+		{registry.Find("EXTERNAL"), `{"url": "https://a.example/", "headers": {"confidential name": "x"}}`},
+		{registry.Find("SIMULATION"), `{"steps": [], "confidential": 1}`},
+		{typed, `{"confidential": 1}`},
+	} {
+		run := jobevent.Run{JobID: uuid.New(), Attempt: 1, Payload: json.RawMessage(c.payload)}
+		result, err := c.run(t.Context(), handlers.NewAttempt(run, uuid.New(), nil, nil))
+		failure := asFailure(t, result, err)
+		if !failure.Private || !strings.Contains(failure.Message, "confidential") {
+			t.Errorf("%s: %+v", c.payload, failure)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -110,11 +111,9 @@ func reportFailure(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	failure, problem, invalid := new(Failure), new(reportProblem), new(reportdb.InvalidError)
+	broken := new(reportdb.ConnectionError)
 	fail := func(code apierror.Code, retryable bool) error {
-		return &Failure{
-			Code: string(code), Message: err.Error(), Retryable: retryable,
-			Private: code != apierror.ReportNotStored, // the others tell of what is in rows
-		}
+		return &Failure{Code: string(code), Message: err.Error(), Retryable: retryable, Private: true} // it tells of rows
 	}
 	switch {
 	case errors.As(err, &failure):
@@ -128,12 +127,20 @@ func reportFailure(ctx context.Context, err error) error {
 		return fail(apierror.InvalidPayload, false)
 	case errors.Is(err, reportfile.ErrLimit):
 		return fail(apierror.ReportTooLarge, false)
+	case errors.As(err, &broken):
+		retryable := errors.Is(err, reportdb.ErrUnavailable)
+		return &Failure{
+			Code: string(apierror.ReportQueryFailed), Message: err.Error(), Retryable: retryable, Cause: broken.Cause,
+		}
 	case errors.Is(err, reportdb.ErrFailed):
 		return fail(apierror.ReportQueryFailed, false)
 	case errors.Is(err, reportdb.ErrUnavailable):
 		return fail(apierror.ReportQueryFailed, true)
 	default: // a full disk, a bucket that is away or not allowed: an operator can mend all of it
-		return fail(apierror.ReportNotStored, true)
+		return &Failure{
+			Code: string(apierror.ReportNotStored), Retryable: true, Cause: err,
+			Message: "the report could not be stored: " + cmp.Or(reportstore.Refusal(err), reason(err)),
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ func (r *reportRun) query(db *reportdb.Store) error {
 	for name, value := range r.payload.Parameters {
 		given[name] = json.RawMessage(value)
 	}
-	return db.Run(r.ctx, r.payload.Query, given, r.attempt.Timeout, reportdb.Rows{
+	return db.Run(r.ctx, r.payload.Query, r.attempt.OwnerID, given, r.attempt.Timeout, reportdb.Rows{
 		Columns: func(columns []reportdb.Column) (err error) {
 			var shown []reportColumn
 			if shown, from, err = r.choose(columns); err != nil {

@@ -43,6 +43,9 @@ fails:
   sql: select 1 / (i - 3) as x from generate_series(1, 10) i
 unknown:
   sql: select * from no_such_table
+owned:
+  sql: select amount from (values ('acme', 1), ('other', 2), ('', 3)) of (owner, amount) where owner = @owner and amount < @most -- not '@owner'
+  parameters: {most: integer}
 `
 
 // dated is a reporter with queries on a database of its own.
@@ -198,5 +201,34 @@ func TestAQueryEndsWithItsAttempt(t *testing.T) {
 	failure := r.failure(ask("late", `{}`, ""))
 	if failure.Code != "WORKER.REPORT_QUERY_FAILED" || !failure.Retryable || !strings.Contains(failure.Message, "timeout") {
 		t.Errorf("failed with %+v", failure)
+	}
+}
+
+// security L11: all owners may run all queries, and a query that compares with @owner shows each its own rows.
+func TestAQueryKnowsTheOwnerOfItsJob(t *testing.T) {
+	t.Parallel()
+	r, _ := dated(t)
+	for owner, want := range map[string]string{"acme": "amount\n1\n", "other": "amount\n2\n", "'' or true": "amount\n", "": "amount\n"} {
+		r.owner = owner
+		out, err := r.run(t.Context(), ask("owned", `{"most": 9}`, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(r.text(out)); got != want {
+			t.Errorf("%q reads %q", owner, got)
+		}
+	}
+	r.owner = "other"
+	failure := r.failure(ask("owned", `{"most": 9, "owner": "acme"}`, ""))
+	if failure.Code != "WORKER.INVALID_PAYLOAD" || !strings.HasPrefix(failure.Message, "payload.parameters.owner: ") {
+		t.Errorf("with an owner in its payload: %+v", failure)
+	}
+	file := filepath.Join(t.TempDir(), "queries.yaml")
+	if err := os.WriteFile(file, []byte("q: {sql: select @owner, parameters: {owner: text}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := handlers.NewReport(handlers.ReportConfig{Queries: file})
+	if err == nil || !strings.HasPrefix(err.Error(), "REPORT_QUERIES: query q: parameter owner: ") {
+		t.Errorf("with a declared owner: %v", err)
 	}
 }

@@ -35,14 +35,22 @@ var types = map[string]parameterType{
 // Types lists those of parameters.
 func Types() []string { return slices.Sorted(maps.Keys(types)) }
 
-// bind turns what a request gives into what the database is sent: texts, nil for null, and their types.
-func (q *Query) bind(given map[string]json.RawMessage) (texts [][]byte, oids []uint32, err error) {
+// bind turns what a request gives, and the owner of its job, into what the database is sent: texts, nil for null, and
+// their types. A job without an owner has null, which equals no row's.
+func (q *Query) bind(owner string, given map[string]json.RawMessage) (texts [][]byte, oids []uint32, err error) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if _, known := q.Parameters[name]; !known {
 			return nil, nil, invalid("parameters."+name, "the query has no such parameter")
 		}
 	}
 	for _, name := range q.names {
+		if name == ownerName {
+			oids, texts = append(oids, pgtype.TextOID), append(texts, []byte(owner))
+			if owner == "" {
+				texts[len(texts)-1] = nil
+			}
+			continue
+		}
 		kind := types[q.Parameters[name]]
 		value, ok := given[name]
 		if !ok {

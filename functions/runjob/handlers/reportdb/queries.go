@@ -15,13 +15,16 @@ import (
 
 // Query is one that a report may name.
 type Query struct {
-	SQL         string            `yaml:"sql"` // one statement; a parameter stands in it as @name
+	SQL         string            `yaml:"sql"` // one statement; a parameter stands in it as @name, the job's owner as @owner
 	Description string            `yaml:"description"`
 	Parameters  map[string]string `yaml:"parameters"` // the type of each: see Types
 
 	text  string   // of SQL, with parameters by number
 	names []string // of these, in order
 }
+
+// ownerName is the parameter that no request gives: the owner of its job.
+const ownerName = "owner"
 
 var (
 	queryName     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
@@ -61,6 +64,9 @@ func (q *Query) prepare() error {
 	}
 	places := pgx.StrictNamedArgs{}
 	for name, kind := range q.Parameters {
+		if name == ownerName {
+			return errors.New("parameter owner: @owner is the job's owner and must not be declared")
+		}
 		if !parameterName.MatchString(name) {
 			return fmt.Errorf("%q is no name for a parameter", name)
 		}
@@ -68,6 +74,13 @@ func (q *Query) prepare() error {
 			return fmt.Errorf("parameter %s: there is no type %q, only %v", name, kind, Types())
 		}
 		places[name] = name
+	}
+	_, used, err := pgx.NamedArgs{ownerName: ownerName}.RewriteQuery(context.Background(), nil, q.SQL, nil)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(used, any(ownerName)) { // strict ones that the SQL lacks are an error
+		places[ownerName] = ownerName
 	}
 	text, names, err := places.RewriteQuery(context.Background(), nil, q.SQL, nil)
 	if err != nil {

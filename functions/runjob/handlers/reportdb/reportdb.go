@@ -23,6 +23,18 @@ var (
 	ErrFailed      = errors.New("the report's query failed")          // and would fail again
 )
 
+// ConnectionError is ErrUnavailable or ErrFailed of a connection that could not be made or broke. Its text leaves out
+// what Cause has: the database's host and name, and the user.
+type ConnectionError struct {
+	kind  error
+	Cause error
+}
+
+func (e *ConnectionError) Error() string { return e.kind.Error() }
+
+// Unwrap is for errors.Is.
+func (e *ConnectionError) Unwrap() error { return e.kind }
+
 // InvalidError is about what a request names or gives.
 type InvalidError struct {
 	Path   string // in the payload
@@ -83,15 +95,15 @@ type Rows struct {
 }
 
 // Run puts a query to the database, for no longer than ctx and atMost (0: no limit), and gives its rows as they come.
-// An error of rows ends it, and comes back as it is; so does the cause of ctx.
+// The query's @owner is the job's. An error of rows ends it, and comes back as it is; so does the cause of ctx.
 func (s *Store) Run(
-	ctx context.Context, name string, parameters map[string]json.RawMessage, atMost time.Duration, rows Rows,
+	ctx context.Context, name, owner string, parameters map[string]json.RawMessage, atMost time.Duration, rows Rows,
 ) error {
 	q := s.queries[name]
 	if q == nil {
 		return invalid("query", fmt.Sprintf("there is no query %q", name))
 	}
-	texts, oids, err := q.bind(parameters)
+	texts, oids, err := q.bind(owner, parameters)
 	if err != nil {
 		return err
 	}
@@ -187,15 +199,17 @@ func classify(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var answer *pgconn.PgError
-	if errors.As(err, &answer) {
-		const readOnly = "25006" // it is the query that would write
-		err = fmt.Errorf("%s (SQLSTATE %s)", answer.Message, answer.Code)
-		if answer.Code == readOnly || !pgpool.IsUnavailable(answer) {
-			return fmt.Errorf("%w: %w", ErrFailed, err)
-		}
-	} else if !pgpool.IsUnavailable(err) {
-		return fmt.Errorf("%w: %w", ErrFailed, err)
+	kind := ErrFailed
+	if pgpool.IsUnavailable(err) {
+		kind = ErrUnavailable
 	}
-	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	answer, refused := new(pgconn.PgError), new(pgconn.ConnectError)
+	if !errors.As(err, &answer) || errors.As(err, &refused) {
+		return &ConnectionError{kind, err}
+	}
+	const readOnly = "25006" // it is the query that would write
+	if answer.Code == readOnly {
+		kind = ErrFailed
+	}
+	return fmt.Errorf("%w: %s (SQLSTATE %s)", kind, answer.Message, answer.Code)
 }

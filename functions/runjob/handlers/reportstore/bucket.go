@@ -65,6 +65,15 @@ func (b *bucket) put(ctx context.Context, key, contentType string, from io.Reade
 	return err
 }
 
+// Refusal is the code of a bucket's answer, as NoSuchBucket; empty: err is no such answer.
+func Refusal(err error) string {
+	var answer minio.ErrorResponse
+	if errors.As(err, &answer) {
+		return answer.Code
+	}
+	return ""
+}
+
 func (u *upload) Write(p []byte) (int, error) { return u.pipe.Write(p) }
 
 func (u *upload) commit() error {
