@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
 // pass lets time go by in the rows, a second at a time, and gives how many orders are said again meanwhile.
@@ -66,9 +67,34 @@ func TestTheMoreOftenNobodyAnswersTheMoreSeldomIsAsked(t *testing.T) { // protoc
 		t.Errorf("after a beat that named them they were asked about %d times in 20 s", n)
 	}
 	h.settle(ended(jobs[0], 1, "interrupted"))
-	h.exec("UPDATE jobs SET lease_expires_at = now() + interval '1 h' WHERE attempt = 1")
+	h.exec("UPDATE jobs SET lease_expires_at = now() + interval '5 min', asked = 5 WHERE attempt = 1")
 	if n := h.pass(20 * time.Second); n != 1 {
 		t.Errorf("the next attempt was asked about %d times in 20 s", n)
+	}
+}
+
+// protocol #6: PostgreSQL's clock is put back by an hour. Leases and workers of before lie ahead by that hour.
+func TestAfterTheClockWasPutBackAttemptsAreAskedAboutAsBefore(t *testing.T) {
+	h := newHouse(t)
+	h.serve("w1")
+	jobs := newJobs(20)
+	h.ingest(jobs...)
+	h.exec("UPDATE jobs SET lease_expires_at = lease_expires_at + interval '1 h'")
+	h.beat("dead", 200, []int32{1})
+	h.exec("UPDATE workers SET seen_at = now() + interval '1 h', since = now() + interval '50 min'")
+	h.beat("w1", 200, []int32{0})
+	if n := h.pass(10 * time.Second); n > 0 {
+		t.Errorf("within a lease %d attempts were asked about", n)
+	}
+	if n := h.pass(10 * time.Second); n != 20 {
+		t.Errorf("after a lease %d of 20 attempts were asked about", n)
+	}
+	h.exec("UPDATE jobs SET lease_expires_at = lease_expires_at + interval '10 min'")
+	if n := h.pass(20 * time.Second); n != 20 {
+		t.Errorf("after another step %d of 20 attempts were asked about", n)
+	}
+	if live, err := gen.New(h.pool).WorkersLive(t.Context(), silentAfter); err != nil || len(live) != 1 {
+		t.Errorf("one worker has beaten since, and there are %v, %v", live, err)
 	}
 }
 

@@ -19,6 +19,7 @@ type Count struct {
 	asked   int       // attempts whose cancel nobody has answered
 	at      time.Time // of the count
 	leaseAt time.Time // when the first lease is over; zero: nothing is out
+	lastAt  time.Time // when the last one is
 	figures *telemetry.QueueFigures
 }
 
@@ -61,6 +62,9 @@ func (s *Store) count(ctx context.Context, q *gen.Queries) (Count, error) {
 		c.asked += int(row.Cancels)
 		if c.leaseAt.IsZero() || row.LeaseExpiresAt.Before(c.leaseAt) {
 			c.leaseAt = row.LeaseExpiresAt
+		}
+		if row.LastLeaseExpiresAt.After(c.lastAt) {
+			c.lastAt = row.LastLeaseExpiresAt
 		}
 	}
 	waiting, err := q.QueuesPending(ctx)

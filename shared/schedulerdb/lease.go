@@ -62,7 +62,7 @@ func seeWorkers(ctx context.Context, q *gen.Queries, latest map[string]jobevent.
 	if err := q.WorkersSeen(ctx, p); err != nil {
 		return fmt.Errorf("write workers: %w", err)
 	}
-	if err := q.WorkersGone(ctx, gone); err != nil {
+	if err := q.WorkersGone(ctx, gen.WorkersGoneParams{WorkerIDs: gone, SilentAfter: silentAfter}); err != nil {
 		return fmt.Errorf("forget workers: %w", err)
 	}
 	return nil
@@ -170,6 +170,11 @@ func (s *Store) AskAgain(ctx context.Context, counted Count, sinceLast time.Dura
 func (s *Store) askAgain(
 	ctx context.Context, q *gen.Queries, counted Count, sinceLast time.Duration, say *Say, news *tally,
 ) error {
+	if counted.lastAt.After(counted.at.Add(2 * s.cfg.Lease)) {
+		if err := q.LeasesCut(ctx, gen.LeasesCutParams{Lease: s.cfg.Lease, MaxJobs: AskMost}); err != nil {
+			return fmt.Errorf("cut leases: %w", err)
+		}
+	}
 	if !counted.leaseAt.IsZero() && counted.leaseAt.Before(counted.at) {
 		rows, err := q.JobsAskAgain(ctx, gen.JobsAskAgainParams{
 			MaxJobs: AskMost, Lease: s.cfg.Lease, SilentAfter: silentAfter,

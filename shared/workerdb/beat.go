@@ -32,8 +32,8 @@ type Changed struct {
 	CancelWanted []Key
 	Settled      []Outcome // taken from this worker: end them and say these
 
-	// Unseen is for how long this worker was not seen, by the database's clock. Others judge by that clock, and it
-	// may have been put forward, or this process's may have stood still with its machine.
+	// Unseen is how far this worker's last beat is from this one, by the database's clock. Others judge by that clock,
+	// and it may have been stepped, forward or back, or this process's may have stood still with its machine.
 	Unseen time.Duration
 }
 
@@ -85,7 +85,7 @@ func (s *Store) Beat(ctx context.Context, b Beat) (Changed, error) {
 	if err != nil {
 		return Changed{}, err
 	}
-	changed := Changed{Unseen: time.Duration(unseen) * time.Microsecond}
+	changed := Changed{Unseen: (time.Duration(unseen) * time.Microsecond).Abs()}
 	for _, row := range rows {
 		if row.Outcome != nil {
 			changed.Settled = append(changed.Settled, outcomeOf(row))
@@ -97,7 +97,7 @@ func (s *Store) Beat(ctx context.Context, b Beat) (Changed, error) {
 }
 
 func startParams(b Beat) (running gen.AttemptStartManyParams, keys []Key) {
-	running.WorkerID, keys = b.WorkerID, make([]Key, 0, len(b.Held))
+	running.WorkerID, running.Lease, keys = b.WorkerID, lease, make([]Key, 0, len(b.Held))
 	for _, h := range b.Held {
 		keys = append(keys, h.Key)
 		if !h.StartedAt.IsZero() && time.Since(h.StartedAt) >= soon {
@@ -121,7 +121,9 @@ func (s *Store) Judge(ctx context.Context, judge string) ([]Outcome, error) {
 		return nil, fmt.Errorf("settle lost attempts: %w", pgpool.Classify(err))
 	}
 	outcomes := outcomesOf(lost)
-	overdue, err := s.q.AttemptSettleOverdue(ctx, gen.AttemptSettleOverdueParams{Lease: lease, MaxAttempts: maxJudged})
+	overdue, err := s.q.AttemptSettleOverdue(ctx, gen.AttemptSettleOverdueParams{
+		Silence: Silence, Lease: lease, MaxAttempts: maxJudged,
+	})
 	if err != nil {
 		return outcomes, fmt.Errorf("settle overdue attempts: %w", pgpool.Classify(err))
 	}

@@ -56,6 +56,51 @@ func TestAJudgeThatLooksSilentItselfJudgesNobody(t *testing.T) {
 	}
 }
 
+// protocol #6: the database's clock is put back between a worker's beat and its verdict.
+func TestAClockThatIsPutBackKeepsNoDeadWorkerAlive(t *testing.T) {
+	f := open(t)
+	f.beat("dead")
+	f.beat("judge")
+	f.claim("dead", order())
+	f.exec("UPDATE workers SET seen_at = seen_at + interval '1 h'")
+	if got := f.judgeAs("judge"); len(got) != 0 {
+		t.Errorf("a judge that was not seen since the step calls lost: %+v", got)
+	}
+	if changed := f.beat("judge"); changed.Unseen < 59*time.Minute {
+		t.Errorf("its beat after the step says that it was unseen for %s", changed.Unseen)
+	}
+	free, err := f.store.FreeElsewhere(t.Context(), "judge")
+	if err != nil || len(free) > 0 {
+		t.Errorf("the dead worker has free slots: %v, %v", free, err)
+	}
+	if got := f.judgeAs("judge"); len(got) != 1 || got[0].WorkerID != "dead" {
+		t.Errorf("lost: %+v", got)
+	}
+}
+
+// protocol #6: the database's clock is put forward while a worker runs an attempt.
+func TestAClockThatIsPutForwardEndsNoAttempt(t *testing.T) {
+	f := open(t)
+	a := order()
+	a.TimeoutMs = 60_000
+	runs := workerdb.Held{Key: a.Key, StartedAt: time.Now().Add(-time.Second)}
+	f.beat("worker")
+	f.claim("worker", a)
+	f.beat("worker", runs)
+	f.exec("UPDATE workers SET seen_at = seen_at - interval '1 h'")
+	f.exec("UPDATE execution_attempts SET started_at = started_at - interval '1 h'")
+	if got := f.judgeAs("judge"); len(got) != 0 {
+		t.Errorf("before its worker's next beat it is %+v", got)
+	}
+	f.beat("worker", runs)
+	if got := f.judge(); len(got) != 0 {
+		t.Errorf("after its worker's next beat it is %+v", got)
+	}
+	if got := f.settle("worker", completed(a)); got.FinishedAt.Sub(got.StartedAt) > time.Minute {
+		t.Errorf("it ran from %s to %s", got.StartedAt, got.FinishedAt)
+	}
+}
+
 // protocol #2: what waits for a slot beside a job that kills its worker has lost nothing. But it may have started after
 // the beat, and be the one that killed the worker: every second attempt of a job counts.
 func TestAnAttemptThatHadNotStartedByTheLastBeatIsOnlyInterrupted(t *testing.T) {
@@ -148,7 +193,7 @@ func TestABeatWritesTheStartOnce(t *testing.T) {
 	a := order()
 	f.claim("w1", a)
 	f.beat("w1", workerdb.Held{Key: a.Key, StartedAt: time.Now().Add(-time.Minute)})
-	f.beat("w1", workerdb.Held{Key: a.Key, StartedAt: time.Now()})
+	f.beat("w1", workerdb.Held{Key: a.Key, StartedAt: time.Now().Add(-50 * time.Second)})
 	out := completed(a) // which says it started a second ago
 	if got := f.settle("w1", out); got.FinishedAt.Sub(got.StartedAt) < 59*time.Second {
 		t.Errorf("ran from %v to %v", got.StartedAt, got.FinishedAt)

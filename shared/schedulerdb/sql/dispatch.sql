@@ -45,7 +45,7 @@ select queue::text as queue, rank::timestamptz as rank from waiting;
 -- What is out, by the worker that has said it holds it, and by the partition it was sent to.
 select queue, coalesce(partition, 0)::smallint as partition, coalesce(worker_id, '')::text as worker_id,
        count(*)::int as attempts, min(lease_expires_at)::timestamptz as lease_expires_at,
-       count(cancel_requested_at)::int as cancels
+       max(lease_expires_at)::timestamptz as last_lease_expires_at, count(cancel_requested_at)::int as cancels
 from jobs
 where status in ('QUEUED', 'RUNNING')
 group by 1, 2, 3;

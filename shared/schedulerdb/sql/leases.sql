@@ -52,6 +52,24 @@ where jobs.job_id = free.job_id
   and jobs.status in ('QUEUED', 'RUNNING')
 returning jobs.queue, jobs.partition, jobs.worker_id, free.was_held_by;
 
+-- name: LeasesCut :exec
+-- A lease that is further ahead than any that is given was given before the clock was put back. It begins anew: the next
+-- beat that names the attempt renews it, or the attempt is asked about when it is over.
+with ahead as (
+    select job_id from jobs
+    where status in ('QUEUED', 'RUNNING')
+      and lease_expires_at > now() + 2 * @lease::interval
+      and (asked is null or lease_expires_at > now() + 1.3 * greatest(@lease::interval, interval '5 min'))
+    limit @max_jobs::int
+    for update skip locked
+)
+update jobs
+set lease_expires_at = now() + @lease::interval,
+    asked            = null
+from ahead
+where jobs.job_id = ahead.job_id
+  and jobs.status in ('QUEUED', 'RUNNING');
+
 -- name: JobsAskAgain :many
 -- No worker has named the attempt for a lease: the same order again, to another partition; the worker's database
 -- answers what became of it. Each question that nobody answers doubles the time until the next one, to 5 min, more or
@@ -62,7 +80,8 @@ with served as materialized (
     select distinct named.queue
     from workers w
     cross join json_object_keys(w.partitions) as named (queue)
-    where w.seen_at > now() - @silent_after::interval and w.slots > 0 and w.since <= now() - @lease::interval
+    where w.seen_at > now() - @silent_after::interval and w.slots > 0
+      and w.since not between now() - @lease::interval and now() + @lease::interval -- ahead: the clock was put back
       and json_array_length(w.partitions -> named.queue) > 0
 ), waits as materialized (
     select distinct queue from jobs

@@ -9,10 +9,11 @@ on conflict (worker_id) do update
 set partitions = excluded.partitions, slots = excluded.slots, rate = excluded.rate, seen_at = excluded.seen_at;
 
 -- name: WorkersGone :exec
--- Those that said they stop, and those that have been silent for long.
+-- Those that said they stop, those that have been silent for long, and those that were last heard in the future: the
+-- clock was put back. Of these the live ones come again with their next beat.
 delete from workers
 where worker_id = any (@worker_ids::text[])
-   or seen_at < now() - interval '1 hour';
+   or seen_at not between now() - interval '1 hour' and statement_timestamp() + @silent_after::interval;
 
 -- name: WorkersLive :many
 select worker_id, partitions, slots, rate

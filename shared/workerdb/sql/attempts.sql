@@ -123,15 +123,17 @@ where a.job_id = input.job_id and a.attempt = input.attempt
 returning a.job_id, a.attempt, a.started_at, a.finished_at;
 
 -- name: AttemptStartMany :exec
--- A beat writes when what runs was started: from there its timeout counts for other workers. Skips
--- what is being settled at this moment.
+-- A beat writes when each running attempt started: other workers count its timeout from there. Only the worker's own
+-- clock knows how long the attempt has run, so a start that is more than a lease off is written again: the database's
+-- clock has been stepped. Rows that are being settled at this moment are skipped.
 with running as (
     select a.job_id, a.attempt, input.ago
     from rows from (unnest(@job_ids::uuid[]), unnest(@attempts::int[]), unnest(@started_agos::bigint[]))
         as input (job_id, attempt, ago)
     join execution_attempts a using (job_id, attempt)
-    where case when a.worker_id = @worker_id::text and a.outcome is null and a.started_at is null
-        then true else false end
+    where case when a.worker_id = @worker_id::text and a.outcome is null
+        and coalesce(now() - interval '1 microsecond' * input.ago - a.started_at
+                     not between - @lease::interval and @lease::interval, true) then true else false end
     for update of a skip locked
 )
 update execution_attempts a set started_at = now() - interval '1 microsecond' * running.ago
@@ -152,15 +154,17 @@ where a.outcome is not null or a.cancel_wanted or a.worker_id <> @worker_id::tex
 -- An attempt that the last beat listed and that had not started by then is only interrupted: it has lost its worker
 -- through no fault of its own. It may have started since, and killed the worker: so every second attempt of a job is lost
 -- all the same, or a job that always waits for a slot first could kill workers for ever.
--- The row of the judge itself has to be new by the same clock: when that was put forward between the beat of the judge
--- and this statement, all workers look silent.
+-- The row of the judge itself has to be new by the same clock: when that was stepped between the beat of the judge and
+-- this statement, all workers look silent. A row in the future is as silent as an old one: the clock was put back, and
+-- the worker has not beaten since.
 with silent as (
     select w.worker_id
     from workers w
-    where w.seen_at < now() - @silence::interval
+    where w.seen_at not between now() - @silence::interval and now() + @silence::interval
       and exists (select from claims c where c.worker_id = w.worker_id)
       and exists (select from workers judge
-                  where judge.worker_id = @judge_id::text and judge.seen_at > now() - @half_silence::interval)
+                  where judge.worker_id = @judge_id::text
+                    and judge.seen_at between now() - @half_silence::interval and now() + @half_silence::interval)
     order by w.worker_id
     for update of w skip locked
 ), listed as (
@@ -196,11 +200,13 @@ returning a.*;
 
 -- name: AttemptSettleOverdue :many
 -- Its own worker settles an attempt at its timeout; one that is a lease later still open has a worker
--- that beats and does nothing else.
+-- that beats and does nothing else. A worker that has not beaten lately is left out: it is silent, or the clock has been
+-- put forward, which its next beat takes into the starts of its attempts.
 with listed as (
     select c.worker_id, unnest(c.job_ids) as job_id, unnest(c.attempts) as attempt
     from workers w
     join claims c on c.worker_id = w.worker_id and c.number = 0
+    where w.seen_at > now() - @silence::interval
 ), overdue as (
     select a.job_id, a.attempt
     from listed

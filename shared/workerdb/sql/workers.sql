@@ -1,5 +1,6 @@
 -- name: WorkerSee :one
--- It returns for how long this worker was not seen, by the clock that others judge it by: zero the first time.
+-- It returns for how long this worker was not seen, by the clock that others judge it by: zero the first time, negative
+-- when that clock was put back.
 with before as (
     select seen_at from workers where worker_id = @worker_id::text
 )
@@ -14,7 +15,7 @@ returning coalesce((select extract(epoch from now() - seen_at) * 1e6 from before
 select q.queue::text as queue, sum(w.free)::int as free
 from workers w
 cross join unnest(w.queues) as q (queue)
-where w.worker_id <> @worker_id::text and w.free > 0 and w.seen_at > now() - @silence::interval
+where w.worker_id <> @worker_id::text and w.free > 0 and w.seen_at between now() - @silence::interval and now() + @silence::interval
 group by 1;
 
 -- name: WorkerLeave :exec

@@ -109,19 +109,20 @@ func (q *Queries) DispatchState(ctx context.Context) (DispatchStateRow, error) {
 const inFlight = `-- name: InFlight :many
 select queue, coalesce(partition, 0)::smallint as partition, coalesce(worker_id, '')::text as worker_id,
        count(*)::int as attempts, min(lease_expires_at)::timestamptz as lease_expires_at,
-       count(cancel_requested_at)::int as cancels
+       max(lease_expires_at)::timestamptz as last_lease_expires_at, count(cancel_requested_at)::int as cancels
 from jobs
 where status in ('QUEUED', 'RUNNING')
 group by 1, 2, 3
 `
 
 type InFlightRow struct {
-	Queue          string
-	Partition      int16
-	WorkerID       string
-	Attempts       int32
-	LeaseExpiresAt time.Time
-	Cancels        int32
+	Queue              string
+	Partition          int16
+	WorkerID           string
+	Attempts           int32
+	LeaseExpiresAt     time.Time
+	LastLeaseExpiresAt time.Time
+	Cancels            int32
 }
 
 // What is out, by the worker that has said it holds it, and by the partition it was sent to.
@@ -140,6 +141,7 @@ func (q *Queries) InFlight(ctx context.Context) ([]InFlightRow, error) {
 			&i.WorkerID,
 			&i.Attempts,
 			&i.LeaseExpiresAt,
+			&i.LastLeaseExpiresAt,
 			&i.Cancels,
 		); err != nil {
 			return nil, err

@@ -18,7 +18,8 @@ with served as materialized (
     select distinct named.queue
     from workers w
     cross join json_object_keys(w.partitions) as named (queue)
-    where w.seen_at > now() - $2::interval and w.slots > 0 and w.since <= now() - $1::interval
+    where w.seen_at > now() - $2::interval and w.slots > 0
+      and w.since not between now() - $1::interval and now() + $1::interval -- ahead: the clock was put back
       and json_array_length(w.partitions -> named.queue) > 0
 ), waits as materialized (
     select distinct queue from jobs
@@ -341,4 +342,33 @@ func (q *Queries) JobsStarted(ctx context.Context, arg JobsStartedParams) ([]Job
 		return nil, err
 	}
 	return items, nil
+}
+
+const leasesCut = `-- name: LeasesCut :exec
+with ahead as (
+    select job_id from jobs
+    where status in ('QUEUED', 'RUNNING')
+      and lease_expires_at > now() + 2 * $1::interval
+      and (asked is null or lease_expires_at > now() + 1.3 * greatest($1::interval, interval '5 min'))
+    limit $2::int
+    for update skip locked
+)
+update jobs
+set lease_expires_at = now() + $1::interval,
+    asked            = null
+from ahead
+where jobs.job_id = ahead.job_id
+  and jobs.status in ('QUEUED', 'RUNNING')
+`
+
+type LeasesCutParams struct {
+	Lease   time.Duration
+	MaxJobs int32
+}
+
+// A lease that is further ahead than any that is given was given before the clock was put back. It begins anew: the next
+// beat that names the attempt renews it, or the attempt is asked about when it is over.
+func (q *Queries) LeasesCut(ctx context.Context, arg LeasesCutParams) error {
+	_, err := q.db.Exec(ctx, leasesCut, arg.Lease, arg.MaxJobs)
+	return err
 }

@@ -15,12 +15,18 @@ import (
 const workersGone = `-- name: WorkersGone :exec
 delete from workers
 where worker_id = any ($1::text[])
-   or seen_at < now() - interval '1 hour'
+   or seen_at not between now() - interval '1 hour' and statement_timestamp() + $2::interval
 `
 
-// Those that said they stop, and those that have been silent for long.
-func (q *Queries) WorkersGone(ctx context.Context, workerIds []string) error {
-	_, err := q.db.Exec(ctx, workersGone, workerIds)
+type WorkersGoneParams struct {
+	WorkerIDs   []string
+	SilentAfter time.Duration
+}
+
+// Those that said they stop, those that have been silent for long, and those that were last heard in the future: the
+// clock was put back. Of these the live ones come again with their next beat.
+func (q *Queries) WorkersGone(ctx context.Context, arg WorkersGoneParams) error {
+	_, err := q.db.Exec(ctx, workersGone, arg.WorkerIDs, arg.SilentAfter)
 	return err
 }
 

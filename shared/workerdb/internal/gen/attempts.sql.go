@@ -418,10 +418,11 @@ const attemptSettleLost = `-- name: AttemptSettleLost :many
 with silent as (
     select w.worker_id
     from workers w
-    where w.seen_at < now() - $1::interval
+    where w.seen_at not between now() - $1::interval and now() + $1::interval
       and exists (select from claims c where c.worker_id = w.worker_id)
       and exists (select from workers judge
-                  where judge.worker_id = $2::text and judge.seen_at > now() - $3::interval)
+                  where judge.worker_id = $2::text
+                    and judge.seen_at between now() - $3::interval and now() + $3::interval)
     order by w.worker_id
     for update of w skip locked
 ), listed as (
@@ -469,8 +470,9 @@ type AttemptSettleLostParams struct {
 // An attempt that the last beat listed and that had not started by then is only interrupted: it has lost its worker
 // through no fault of its own. It may have started since, and killed the worker: so every second attempt of a job is lost
 // all the same, or a job that always waits for a slot first could kill workers for ever.
-// The row of the judge itself has to be new by the same clock: when that was put forward between the beat of the judge
-// and this statement, all workers look silent.
+// The row of the judge itself has to be new by the same clock: when that was stepped between the beat of the judge and
+// this statement, all workers look silent. A row in the future is as silent as an old one: the clock was put back, and
+// the worker has not beaten since.
 func (q *Queries) AttemptSettleLost(ctx context.Context, arg AttemptSettleLostParams) ([]ExecutionAttempt, error) {
 	rows, err := q.db.Query(ctx, attemptSettleLost,
 		arg.Silence,
@@ -611,13 +613,14 @@ with listed as (
     select c.worker_id, unnest(c.job_ids) as job_id, unnest(c.attempts) as attempt
     from workers w
     join claims c on c.worker_id = w.worker_id and c.number = 0
+    where w.seen_at > now() - $1::interval
 ), overdue as (
     select a.job_id, a.attempt
     from listed
     join execution_attempts a on a.job_id = listed.job_id and a.attempt = listed.attempt
     where case when a.worker_id = listed.worker_id and a.outcome is null
-        and a.started_at < now() - interval '1 ms' * a.timeout_ms - $1::interval then true else false end
-    limit $2::int
+        and a.started_at < now() - interval '1 ms' * a.timeout_ms - $2::interval then true else false end
+    limit $3::int
     for update of a skip locked
 )
 update execution_attempts a set
@@ -632,14 +635,16 @@ returning a.job_id, a.attempt, a.trace_id, a.queue, a.worker_id, a.timeout_ms, a
 `
 
 type AttemptSettleOverdueParams struct {
+	Silence     time.Duration
 	Lease       time.Duration
 	MaxAttempts int32
 }
 
 // Its own worker settles an attempt at its timeout; one that is a lease later still open has a worker
-// that beats and does nothing else.
+// that beats and does nothing else. A worker that has not beaten lately is left out: it is silent, or the clock has been
+// put forward, which its next beat takes into the starts of its attempts.
 func (q *Queries) AttemptSettleOverdue(ctx context.Context, arg AttemptSettleOverdueParams) ([]ExecutionAttempt, error) {
-	rows, err := q.db.Query(ctx, attemptSettleOverdue, arg.Lease, arg.MaxAttempts)
+	rows, err := q.db.Query(ctx, attemptSettleOverdue, arg.Silence, arg.Lease, arg.MaxAttempts)
 	if err != nil {
 		return nil, err
 	}
@@ -682,8 +687,9 @@ with running as (
     from rows from (unnest($1::uuid[]), unnest($2::int[]), unnest($3::bigint[]))
         as input (job_id, attempt, ago)
     join execution_attempts a using (job_id, attempt)
-    where case when a.worker_id = $4::text and a.outcome is null and a.started_at is null
-        then true else false end
+    where case when a.worker_id = $4::text and a.outcome is null
+        and coalesce(now() - interval '1 microsecond' * input.ago - a.started_at
+                     not between - $5::interval and $5::interval, true) then true else false end
     for update of a skip locked
 )
 update execution_attempts a set started_at = now() - interval '1 microsecond' * running.ago
@@ -696,16 +702,19 @@ type AttemptStartManyParams struct {
 	Attempts    []int32
 	StartedAgos []int64
 	WorkerID    string
+	Lease       time.Duration
 }
 
-// A beat writes when what runs was started: from there its timeout counts for other workers. Skips
-// what is being settled at this moment.
+// A beat writes when each running attempt started: other workers count its timeout from there. Only the worker's own
+// clock knows how long the attempt has run, so a start that is more than a lease off is written again: the database's
+// clock has been stepped. Rows that are being settled at this moment are skipped.
 func (q *Queries) AttemptStartMany(ctx context.Context, arg AttemptStartManyParams) error {
 	_, err := q.db.Exec(ctx, attemptStartMany,
 		arg.JobIDs,
 		arg.Attempts,
 		arg.StartedAgos,
 		arg.WorkerID,
+		arg.Lease,
 	)
 	return err
 }

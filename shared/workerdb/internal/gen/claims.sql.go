@@ -17,7 +17,7 @@ insert into claims (worker_id, number, job_ids, attempts)
 select a.worker_id, -1 - (random() * 1e15)::bigint, array_agg(a.job_id), array_agg(a.attempt)
 from rows from (unnest($1::uuid[]), unnest($2::int[])) as input (job_id, attempt)
 join execution_attempts a using (job_id, attempt)
-join workers w on w.worker_id = a.worker_id and w.seen_at < now() - $3::interval
+join workers w on w.worker_id = a.worker_id and w.seen_at not between now() - $3::interval and now() + $3::interval
 where case when a.outcome is null then true else false end
 group by a.worker_id
 on conflict (worker_id, number) do nothing

@@ -60,7 +60,8 @@ type WorkerSeeParams struct {
 	Free     int32
 }
 
-// It returns for how long this worker was not seen, by the clock that others judge it by: zero the first time.
+// It returns for how long this worker was not seen, by the clock that others judge it by: zero the first time, negative
+// when that clock was put back.
 func (q *Queries) WorkerSee(ctx context.Context, arg WorkerSeeParams) (int64, error) {
 	row := q.db.QueryRow(ctx, workerSee, arg.WorkerID, arg.Queues, arg.Free)
 	var unseen int64
@@ -85,7 +86,7 @@ const workersFree = `-- name: WorkersFree :many
 select q.queue::text as queue, sum(w.free)::int as free
 from workers w
 cross join unnest(w.queues) as q (queue)
-where w.worker_id <> $1::text and w.free > 0 and w.seen_at > now() - $2::interval
+where w.worker_id <> $1::text and w.free > 0 and w.seen_at between now() - $2::interval and now() + $2::interval
 group by 1
 `
 
