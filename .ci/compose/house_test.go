@@ -36,6 +36,7 @@ type house struct {
 	names   *strings.Replacer
 	mails   *mailcatch.Server
 	gateway string // URL
+	key     string // an admin's
 
 	running sync.WaitGroup
 	up      map[string]chan struct{} // closed: what waits for the service may start
@@ -56,7 +57,11 @@ type process struct {
 // launcher starts a service's command, and says what its health check runs.
 type launcher interface {
 	command(s types.ServiceConfig, env []string, args []string) (cmd *exec.Cmd, probe []string)
-	volume(t *testing.T) string // where the functions see what they may write to
+	// at is the folder of the service that stands for one in the file; it may be a volume's.
+	at(path string) string
+	// found is where this test finds what is in a folder that is a volume.
+	found(t *testing.T, volume types.ServiceVolumeConfig) string
+	cleanUp(t *testing.T) // once all has stopped
 }
 
 func newHouse(t *testing.T, how launcher, startKafka func(context.Context, localkafka.Config) (*localkafka.Server, error)) *house {
@@ -69,22 +74,26 @@ func newHouse(t *testing.T, how launcher, startKafka func(context.Context, local
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = kafka.Stop() })
-	postgres := h.startPostgres(ctx)
+	t.Cleanup(func() { how.cleanUp(t) })
 	if h.mails, err = mailcatch.Start(mailcatch.Config{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.mails.Close() })
 	h.gateway = "http://127.0.0.1:" + freeport.For(t)
-	h.names = strings.NewReplacer("postgres:5432", postgres, "kafka:9092", kafka.Brokers()[0],
-		"http://localhost:8080", h.gateway, "file:///var/jobweaver", "file://"+how.volume(t))
 	for name := range h.project.Services {
 		h.up[name] = make(chan struct{})
 	}
-	close(h.up["postgres"])
 	close(h.up["kafka"])
-	t.Cleanup(h.stop)
+	h.names = strings.NewReplacer(secretsFolder, how.at(secretsFolder))
+	h.run(h.project.Services["secrets"]) // whose volumes the server mounts, too
+	h.names = strings.NewReplacer("postgres:5432", h.startPostgres(ctx), "kafka:9092", kafka.Brokers()[0],
+		"http://localhost:8080", h.gateway, "/var/jobweaver/", how.at("/var/jobweaver/"), secretsFolder, how.at(secretsFolder))
+	close(h.up["postgres"])
+	t.Cleanup(h.stop) // before the servers
 	for _, service := range ours(h.project) {
-		h.running.Go(func() { h.run(service) })
+		if service.Name != "secrets" {
+			h.running.Go(func() { h.run(service) })
+		}
 	}
 	for _, service := range ours(h.project) {
 		h.await(service.Name)
@@ -117,11 +126,28 @@ func (h *house) startPostgres(ctx context.Context) (address string) {
 		h.t.Fatal(err)
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	password := values(h.t, service)["POSTGRES_PASSWORD"]
+	password := h.secret("postgres", values(h.t, service)["POSTGRES_PASSWORD_FILE"])
 	if _, err := conn.Exec(ctx, fmt.Sprintf("ALTER ROLE postgres PASSWORD '%s'", password)); err != nil {
 		h.t.Fatal(err)
 	}
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(int(conn.Config().Port)))
+}
+
+// secret is what a service reads in a file that a volume brings.
+func (h *house) secret(service, path string) string {
+	h.t.Helper()
+	for _, volume := range h.project.Services[service].Volumes {
+		if volume.Target != filepath.Dir(path) {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(h.how.found(h.t, volume), filepath.Base(path)))
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		return strings.TrimRight(string(text), "\n")
+	}
+	h.t.Fatalf("%s has no volume for %s", service, path)
+	return ""
 }
 
 // environment is exactly the service's, with the names of the others as addresses, and a port of its own.
@@ -156,7 +182,7 @@ func (h *house) run(s types.ServiceConfig) {
 		}
 	}
 	p := &process{name: s.Name, env: h.environment(s), ended: make(chan struct{})}
-	p.cmd, p.probe = h.how.command(s, p.env, s.Command)
+	p.cmd, p.probe = h.how.command(s, p.env, h.arguments(s, s.Command))
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
 	h.mu.Lock()
 	err := p.cmd.Start()
@@ -181,6 +207,18 @@ func (h *house) run(s types.ServiceConfig) {
 	if h.healthy(p) {
 		close(h.up[s.Name])
 	}
+}
+
+// arguments are those after the name of the program, which each of our images has.
+func (h *house) arguments(s types.ServiceConfig, command []string) []string {
+	args := slices.Clone(command)
+	if len(s.Entrypoint) > 0 {
+		args = slices.Concat(s.Entrypoint[1:], args)
+	}
+	for i, arg := range args {
+		args[i] = strings.TrimSuffix(h.names.Replace(arg+"/"), "/")
+	}
+	return args
 }
 
 func (h *house) healthy(p *process) bool {
@@ -248,7 +286,13 @@ func (b binaries) command(s types.ServiceConfig, env, args []string) (*exec.Cmd,
 	return cmd, append([]string{app}, s.HealthCheck.Test[2:]...)
 }
 
-func (b binaries) volume(*testing.T) string { return b.data }
+func (b binaries) at(path string) string { return filepath.Join(b.data, path) + "/" }
+
+func (b binaries) found(_ *testing.T, volume types.ServiceVolumeConfig) string {
+	return b.at(volume.Target)
+}
+
+func (b binaries) cleanUp(*testing.T) {}
 
 func imageOf(s types.ServiceConfig) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(s.Image, "jobweaver/"), ":")

@@ -43,7 +43,11 @@ func (c containers) command(s types.ServiceConfig, env, args []string) (*exec.Cm
 		run = append(run, "--security-opt", strings.TrimSuffix(option, ":true")) // podman's spelling
 	}
 	for _, volume := range s.Volumes {
-		run = append(run, "--volume", c.prefix+volume.Source+":"+volume.Target)
+		mount := c.prefix + volume.Source + ":" + volume.Target
+		if volume.ReadOnly {
+			mount += ":ro"
+		}
+		run = append(run, "--volume", mount)
 	}
 	for _, variable := range env {
 		run = append(run, "--env", variable)
@@ -55,11 +59,24 @@ func (c containers) command(s types.ServiceConfig, env, args []string) (*exec.Cm
 	return cmd, append([]string{"podman", "exec", name}, s.HealthCheck.Test[1:]...)
 }
 
-func (c containers) volume(t *testing.T) string {
-	t.Cleanup(func() { // once all has stopped
-		if out, err := exec.Command("podman", "volume", "rm", c.prefix+"reports").CombinedOutput(); err != nil {
-			t.Errorf("remove the volume: %v: %s", err, out)
+func (c containers) at(path string) string { return path }
+
+func (c containers) found(t *testing.T, volume types.ServiceVolumeConfig) string {
+	t.Helper()
+	out, err := exec.Command("podman", "volume", "inspect", "--format", "{{.Mountpoint}}", c.prefix+volume.Source).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (c containers) cleanUp(t *testing.T) {
+	t.Helper()
+	for name := range load(t).Volumes {
+		if strings.HasPrefix(name, "secret-") || name == "reports" {
+			if out, err := exec.Command("podman", "volume", "rm", c.prefix+name).CombinedOutput(); err != nil {
+				t.Errorf("remove the volume: %v: %s", err, out)
+			}
 		}
-	})
-	return "/var/jobweaver"
+	}
 }

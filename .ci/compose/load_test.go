@@ -78,3 +78,7 @@ func ours(project *types.Project) []types.ServiceConfig {
 	slices.SortFunc(list, func(a, b types.ServiceConfig) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
+
+func mounts(volumes []types.ServiceVolumeConfig, target string) bool {
+	return slices.ContainsFunc(volumes, func(v types.ServiceVolumeConfig) bool { return v.Target == target })
+}

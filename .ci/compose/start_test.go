@@ -6,7 +6,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -26,7 +28,11 @@ func TestTheHouseStartsAsTheFileSaysAndDoesWhatTheReadmeSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := newHouse(t, binaries{folder: folder, data: t.TempDir()}, localkafka.StartApache)
+	data := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(data, "var/jobweaver"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h := newHouse(t, binaries{folder: folder, data: data}, localkafka.StartApache)
 	h.try()
 }
 
@@ -34,6 +40,7 @@ func TestTheHouseStartsAsTheFileSaysAndDoesWhatTheReadmeSays(t *testing.T) {
 func (h *house) try() {
 	h.t.Helper()
 	said := h.readme()
+	h.key = h.secret("gateway", values(h.t, h.project.Services["gateway"])["BOOTSTRAP_API_KEY_FILE"])
 	var accepted struct{ JobID, Status string }
 	if err := json.NewDecoder(strings.NewReader(said)).Decode(&accepted); err != nil || accepted.JobID == "" {
 		h.t.Fatalf("the README's curl was answered %s", said)
@@ -50,9 +57,45 @@ func (h *house) try() {
 		}
 		h.t.Logf("%s: %s", kind, h.ended(accepted.JobID))
 	}
+	h.secondStart()
 }
 
-// readme runs the commands of the README's section, but for those of Docker.
+// secondStart does again what each `docker compose up` does to the secrets: security M5.
+func (h *house) secondStart() {
+	h.t.Helper()
+	secrets := h.project.Services["secrets"]
+	before := h.secretsMade()
+	again, _ := h.how.command(secrets, nil, h.arguments(secrets, secrets.Command))
+	if out, err := again.CombinedOutput(); err != nil {
+		h.t.Fatalf("the second start: %v: %s", err, out)
+	}
+	if after := h.secretsMade(); len(before) < 6 || !maps.Equal(before, after) {
+		h.t.Errorf("of %d secrets the second start has changed some, or there are others: %d", len(before), len(after))
+	}
+	if status, answer := h.ask(http.MethodGet, "/api/jobs?limit=1", ""); status != http.StatusOK {
+		h.t.Errorf("after the second start: %d %s", status, answer)
+	}
+}
+
+// secretsMade are the contents of all files that the service secrets has made.
+func (h *house) secretsMade() map[string]string {
+	h.t.Helper()
+	made := map[string]string{}
+	for _, volume := range h.project.Services["secrets"].Volumes {
+		folder := h.how.found(h.t, volume)
+		files, err := os.ReadDir(folder)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		for _, file := range files {
+			made[volume.Target+"/"+file.Name()] = h.secret("secrets", volume.Target+"/"+file.Name())
+		}
+	}
+	return made
+}
+
+// readme runs the commands of the README's section. Of Docker's it runs `docker compose run --rm -T secrets …`, as Compose
+// would, and not those that start the house.
 func (h *house) readme() string {
 	h.t.Helper()
 	_, section, _ := strings.Cut(read(h.t, "README.md"), "\n## Run it with Docker Compose\n")
@@ -62,7 +105,11 @@ func (h *house) readme() string {
 		h.t.Fatalf("the README's section has another form than this test reads: %s", section)
 	}
 	script := strings.ReplaceAll(commands, "http://localhost:8080", h.gateway)
-	cmd := exec.CommandContext(h.t.Context(), "bash", "-euc", "docker() { :; }\n"+script)
+	secrets := h.project.Services["secrets"]
+	show, _ := h.how.command(secrets, nil, h.arguments(secrets, nil))
+	docker := `docker() { case "$*" in "compose run --rm -T secrets "*) shift 5; "$COMMAND" "${ARGS[@]}" "$@";; esac; }`
+	script = fmt.Sprintf("COMMAND=%s\nARGS=(%s)\n%s\n%s", show.Path, strings.Join(show.Args[1:], " "), docker, script)
+	cmd := exec.CommandContext(h.t.Context(), "bash", "-euc", script)
 	var out, errors bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = root, &out, &errors
 	if err := cmd.Run(); err != nil {
@@ -91,7 +138,7 @@ func (h *house) ask(method, path, body string) (status int, answer []byte) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	req.Header.Set("Authorization", "Bearer "+h.project.Environment["BOOTSTRAP_API_KEY"])
+	req.Header.Set("Authorization", "Bearer "+h.key)
 	req.Header.Set("Content-Type", "application/json")
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {

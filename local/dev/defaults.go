@@ -2,18 +2,13 @@ package dev
 
 import (
 	"cmp"
-	"crypto/rand"
-	"encoding/base64"
-	"errors"
-	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/local/kept"
 	"github.com/jobweaver/jobweaver/local/mailcatch"
 	"github.com/jobweaver/jobweaver/shared/apikey"
 	"github.com/jobweaver/jobweaver/shared/funchost"
@@ -115,15 +110,17 @@ const (
 	webhookFile  = "webhook.secret"
 	callbackFile = "callback.secret"
 	adminFile    = "admin.key"
+
+	private = 0o600
 )
 
 // furnishSecrets finds the secrets of an earlier run, or makes them.
 func (d *defaults) furnishSecrets(dir string) error {
-	ours, err := keptSecret(filepath.Join(dir, webhookFile))
+	ours, err := kept.SigningSecret().At(filepath.Join(dir, webhookFile), private)
 	if err != nil {
 		return err
 	}
-	theirs, err := keptSecret(filepath.Join(dir, callbackFile))
+	theirs, err := kept.SigningSecret().At(filepath.Join(dir, callbackFile), private)
 	if err != nil {
 		return err
 	}
@@ -134,19 +131,9 @@ func (d *defaults) furnishSecrets(dir string) error {
 // adminKey is a house's own, of an earlier run or made now; what says where it is kept.
 func adminKey(dir string) (key apikey.Key, path string, err error) {
 	path = filepath.Join(dir, adminFile)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		key = apikey.New()
-		return key, path, keep(path, key.Reveal())
-	}
-	if err != nil {
-		return key, path, fmt.Errorf("read admin key: %w", err)
-	}
-	key, ok := apikey.Parse(strings.TrimSpace(string(text)))
-	if !ok {
-		return key, path, fmt.Errorf("%s does not hold an API key; take it away, and a new one is made", path)
-	}
-	return key, path, nil
+	text, err := kept.APIKey().At(path, private)
+	key, _ = apikey.Parse(text)
+	return key, path, err
 }
 
 // AdminKey is the API key with which the owner of a house on this machine comes in; empty: they need none.
@@ -158,35 +145,4 @@ func AdminKey(o Options) (string, error) {
 	}
 	key, _, err := adminKey(o.Dir)
 	return key.Reveal(), err
-}
-
-func keptSecret(path string) (string, error) {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return newSecret(path)
-	}
-	if err != nil {
-		return "", fmt.Errorf("read secret: %w", err)
-	}
-	kept := strings.TrimSpace(string(text))
-	if _, err := webhook.NewSigner([]string{kept}); err != nil {
-		return "", fmt.Errorf("%s does not hold a secret; take it away, and a new one is made", path)
-	}
-	return kept, nil
-}
-
-// newSecret keeps one where nobody else on this machine reads it. Half a file is never found.
-func newSecret(path string) (string, error) {
-	key := make([]byte, 32)
-	_, _ = rand.Read(key) // never fails
-	text := "whsec_" + base64.StdEncoding.EncodeToString(key)
-	return text, keep(path, text)
-}
-
-func keep(path, text string) error {
-	part := path + ".part"
-	if err := errors.Join(os.WriteFile(part, []byte(text+"\n"), 0o600), os.Rename(part, path)); err != nil {
-		return fmt.Errorf("keep secret: %w", err)
-	}
-	return nil
 }

@@ -55,7 +55,7 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.PersistentFlags().StringP("output", "o", "text", "text or json")
-	root.AddCommand(newDev(), newMigrate(), newTopics(), newAfterRestore(), newKeyset(), newSubmit(), newGet(), newList(),
+	root.AddCommand(newDev(), newMigrate(), newTopics(), newAfterRestore(), newKeyset(), newSecrets(), newSubmit(), newGet(), newList(),
 		newWatch(), newLogs(), newDead(),
 		newCommand("cancel", "Cancel a job that has not ended", nil),
 		newCommand("retry", "Run a failed or cancelled job again", nil),

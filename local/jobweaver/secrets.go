@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jobweaver/jobweaver/local/kept"
+)
+
+// readable: containers with different users read the files. Only those that read a secret mount its folder.
+const readable fs.FileMode = 0o444
+
+// houseSecret is a file in the folder of secrets, in a folder of its own that can be a volume.
+type houseSecret struct {
+	name   string
+	kind   kept.Kind
+	pgpass bool // PostgreSQL's clients find it in a file pgpass beside it
+}
+
+// houseSecrets are the secrets of docker-compose.yml.
+func houseSecrets() []houseSecret {
+	return []houseSecret{
+		{name: "admin/key", kind: kept.APIKey()},
+		{name: "webhook/secret", kind: kept.SigningSecret()},
+		{name: "callback/secret", kind: kept.SigningSecret()},
+		{name: "server/password", kind: kept.Password(), pgpass: true},
+		{name: "roles/password", kind: kept.Password(), pgpass: true},
+		{name: "grafana/password", kind: kept.Password()},
+	}
+}
+
+func newSecrets() *cobra.Command {
+	secrets := group("secrets", "Manage the secrets that docker compose makes at its first start")
+	dir := secrets.PersistentFlags().String("dir", "/run/secrets", "their folder")
+	secrets.AddCommand(
+		verb("create", "Make the secrets that are missing", 0, func(cmd *cobra.Command, _ []string) error {
+			for _, s := range houseSecrets() {
+				if err := s.create(*dir); err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s is there\n", s.name)
+			}
+			return nil
+		}),
+		verb("show NAME", "Print a secret: admin/key is the API key of an admin", 1, func(cmd *cobra.Command, args []string) error {
+			var names []string
+			for _, s := range houseSecrets() {
+				if s.name != args[0] {
+					names = append(names, s.name)
+					continue
+				}
+				text, err := os.ReadFile(filepath.Join(*dir, s.name))
+				if err != nil {
+					return fmt.Errorf("read secret: %w", err)
+				}
+				_, err = cmd.OutOrStdout().Write(text)
+				return err
+			}
+			return fmt.Errorf("there is no secret %q; there are %s", args[0], strings.Join(names, ", "))
+		}))
+	return secrets
+}
+
+func (s houseSecret) create(dir string) error {
+	path := filepath.Join(dir, s.name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("keep secret: %w", err)
+	}
+	text, err := s.kind.At(path, readable)
+	if err != nil || !s.pgpass {
+		return err
+	}
+	return kept.Write(filepath.Join(filepath.Dir(path), "pgpass"), "*:*:*:*:"+text, readable)
+}

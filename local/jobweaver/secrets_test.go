@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/apikey"
+	"github.com/jobweaver/jobweaver/shared/webhook"
+)
+
+// runSecrets runs `jobweaver secrets` on a folder.
+func runSecrets(t *testing.T, dir string, args ...string) (string, error) {
+	t.Helper()
+	cmd, out := newRoot(), &bytes.Buffer{}
+	cmd.SetOut(out)
+	cmd.SetArgs(append([]string{"secrets", "--dir", dir}, args...))
+	err := cmd.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+// filesOf are the files of a folder, by their names in it.
+func filesOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		name, _ := filepath.Rel(dir, path)
+		files[name] = strings.TrimSuffix(string(text), "\n")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// security M5: docker compose's secrets stood in the repository.
+func TestSecretsAreMadeOnceAndKept(t *testing.T) {
+	t.Parallel()
+	dir, other := t.TempDir(), t.TempDir()
+	said, err := runSecrets(t, dir, "create")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := filesOf(t, dir)
+	if len(first) != 8 {
+		t.Fatalf("%d files", len(first))
+	}
+	for name, text := range first {
+		if strings.Contains(said, text) {
+			t.Errorf("%s is printed", name)
+		}
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode().Perm() != readable {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+	}
+	if _, ok := apikey.Parse(first["admin/key"]); !ok {
+		t.Error("admin/key is no API key")
+	}
+	for _, name := range []string{"webhook/secret", "callback/secret"} {
+		if _, err := webhook.NewSigner([]string{first[name]}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, owner := range []string{"server", "roles"} {
+		cfg, err := pgx.ParseConfig("postgres://u@host/db?passfile=" + filepath.Join(dir, owner, "pgpass"))
+		if err != nil || cfg.Password != first[owner+"/password"] || len(cfg.Password) < 20 {
+			t.Errorf("%s: with pgpass a client's password has %d bytes, %v", owner, len(cfg.Password), err)
+		}
+	}
+	if shown, err := runSecrets(t, dir, "show", "admin/key"); err != nil || shown != first["admin/key"]+"\n" {
+		t.Errorf("shown is %q, %v", shown, err)
+	}
+
+	if _, err := runSecrets(t, dir, "create"); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range filesOf(t, dir) {
+		if text != first[name] {
+			t.Errorf("the second start made another %s", name)
+		}
+	}
+	if _, err := runSecrets(t, other, "create"); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range filesOf(t, other) {
+		if text == first[name] {
+			t.Errorf("another house has the same %s", name)
+		}
+	}
+}
+
+func TestASecretThatCannotBeUsedStopsTheStart(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"admin/key", "webhook/secret", "server/password"} {
+		dir := t.TempDir()
+		if _, err := runSecrets(t, dir, "create"); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, name)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := runSecrets(t, dir, "create"); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s is empty: %v", name, err)
+		}
+	}
+	if _, err := runSecrets(t, t.TempDir(), "show", "../key"); err == nil || !strings.Contains(err.Error(), "admin/key, ") {
+		t.Error(err)
+	}
+}
