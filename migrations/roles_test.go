@@ -232,6 +232,33 @@ func TestNoRoleEmptiesOrBackdatesTheAuditLog(t *testing.T) {
 	}
 }
 
+// security L12: keys that were made and revoked in a loop go after 30 days, and by the gateway only. A bootstrap key stays.
+func TestKeysGoWhenTheyEndedThirtyDaysAgo(t *testing.T) {
+	t.Parallel()
+	conn := connect(t, pgtest.Database(t, migrations.API))
+	exec(t, conn, `INSERT INTO api_keys (key_id, owner_id, name, roles, secret_hash, created_by, expires_at, revoked_at)
+		SELECT id, owner, 'n', '{read}', sha256(''), made_by, now() - expired * interval '1 day', now() - revoked * interval '1 day'
+		FROM (VALUES ('revoked', 'acme', 'key:a', NULL, 31), ('expired', 'acme', 'key:a', 31, NULL), ('both', 'acme', 'key:a', 31, 1),
+			('late', 'acme', 'key:a', 29, 29), ('lives', 'acme', 'key:a', -9, NULL), ('ever', 'acme', 'key:a', NULL, NULL),
+			('others', 'other', 'key:a', 99, 99), ('first', 'acme', 'bootstrap', NULL, 99)
+		) AS keys (id, owner, made_by, expired, revoked)`)
+	for _, role := range migrations.API.Roles() {
+		exec(t, conn, "SET ROLE "+role)
+		_, err := conn.Exec(t.Context(), "SELECT api_keys_forget('acme')")
+		if role == "jobweaver_gateway" && err != nil || role != "jobweaver_gateway" && !isDenied(err) {
+			t.Errorf("%s: %v", role, err)
+		}
+		exec(t, conn, "RESET ROLE")
+	}
+	var left string
+	if err := conn.QueryRow(t.Context(), "SELECT string_agg(key_id, ' ' ORDER BY key_id) FROM api_keys").Scan(&left); err != nil {
+		t.Fatal(err)
+	}
+	if left != "ever first late lives others" {
+		t.Errorf("left %s", left)
+	}
+}
+
 func TestPasswordsAreReadFromFilesThatAreNamedAsRoles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -6,14 +6,12 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apikey"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-const (
-	bootstrapName  = "bootstrap"
-	bootstrapAgain = time.Second
-)
+const bootstrapAgain = time.Second
 
 // openGate has everybody say who they are, where AUTH is on. An error begins with the setting that is wrong.
 func (f *Function) openGate() error {
@@ -59,7 +57,7 @@ func (f *Function) keepBootstrapKey(ctx context.Context) {
 	trouble := telemetry.Trouble{What: "keep BOOTSTRAP_API_KEY"}
 	for {
 		bounded, cancel := context.WithTimeout(ctx, requestPatience)
-		kept, err := f.store.EnsureAdminKey(bounded, key.ID(), hash[:], bootstrapName, bootstrapName)
+		kept, err := f.store.EnsureAdminKey(bounded, key.ID(), hash[:], apidb.Bootstrap)
 		cancel()
 		trouble.Note(ctx, err)
 		switch {

@@ -159,7 +159,7 @@ func TestTheBootstrapKeyLetsAnAdminIn(t *testing.T) {
 	}
 	c.do(http.MethodDelete, "/api/keys/"+key.ID(), "").want(http.StatusOK)
 	hash := key.Hash()
-	if kept, err := h.store.EnsureAdminKey(t.Context(), key.ID(), hash[:], "x", "x"); err != nil || kept.RevokedAt == nil {
+	if kept, err := h.store.EnsureAdminKey(t.Context(), key.ID(), hash[:], "x"); err != nil || kept.RevokedAt == nil {
 		t.Errorf("the next start has it as %+v, %v", kept, err)
 	}
 	if n := h.sqlInt("SELECT count(*) FROM audit_log WHERE action = 'key.create'"); n != 1 {

@@ -151,12 +151,12 @@ func newKeysBootstrap() *cobra.Command {
 			defer store.Close()
 			key := apikey.New()
 			hash := key.Hash()
-			if _, err := store.EnsureAdminKey(cmd.Context(), key.ID(), hash[:], name, "bootstrap"); err != nil {
+			if _, err := store.EnsureAdminKey(cmd.Context(), key.ID(), hash[:], name); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), key.Reveal())
 			return err
 		})
-	cmd.Flags().StringVar(&name, "name", "bootstrap", "what it is called in lists")
+	cmd.Flags().StringVar(&name, "name", apidb.Bootstrap, "what it is called in lists")
 	return cmd
 }

@@ -6,6 +6,7 @@ GRANT SELECT, INSERT ON jobs TO jobweaver_gateway;
 GRANT UPDATE (command_seq, cancel_requested_at, progress) ON jobs TO jobweaver_gateway;
 GRANT SELECT, INSERT ON callbacks, commands, schedule_ticks, tally_entries TO jobweaver_gateway;
 GRANT SELECT, INSERT ON api_keys TO jobweaver_gateway;
+GRANT EXECUTE ON FUNCTION api_keys_forget TO jobweaver_gateway;
 GRANT UPDATE (expires_at, revoked_at, last_used_at) ON api_keys TO jobweaver_gateway;
 GRANT SELECT, INSERT ON controls TO jobweaver_gateway;
 GRANT UPDATE (

@@ -41,7 +41,7 @@ type Store struct {
 }
 
 // NewestOfSchema is of the newest migration that the store needs. It opens no database without.
-const NewestOfSchema = "audit_forget()"
+const NewestOfSchema = "api_keys_forget()"
 
 // Open connects to the database at url. The schema is there already: see migrations.
 func Open(ctx context.Context, url string) (*Store, error) {

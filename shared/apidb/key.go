@@ -41,6 +41,9 @@ const (
 	maxKeys     = 10_000
 )
 
+// Bootstrap is the actor that makes the first admin keys. api_keys_forget keeps them.
+const Bootstrap = "bootstrap"
+
 // What may be wrong with a key.
 var (
 	ErrNoKey       = errors.New("no such API key")
@@ -82,7 +85,12 @@ func (s *Store) InsertKey(ctx context.Context, key Key) (kept Key, err error) {
 	return kept, classify("keep API key "+key.KeyID, err)
 }
 
+// insertKey also forgets those of the owner's keys that ended 30 days ago, so that making and revoking keys fills no
+// table for good.
 func insertKey(ctx context.Context, q *gen.Queries, key Key) (Key, error) {
+	if _, err := q.KeysForget(ctx, key.OwnerID); err != nil {
+		return Key{}, err
+	}
 	live, err := q.KeysLive(ctx, gen.KeysLiveParams{OwnerID: key.OwnerID, Most: maxLiveKeys})
 	if err != nil || live == maxLiveKeys {
 		return Key{}, cmp.Or(err, ErrTooManyKeys)
@@ -99,14 +107,17 @@ func insertKey(ctx context.Context, q *gen.Queries, key Key) (Key, error) {
 }
 
 // EnsureAdminKey keeps a key of the installation with the role admin, and enters it in the audit log. One of this id
-// that is there, revoked perhaps, stays as it is.
-func (s *Store) EnsureAdminKey(ctx context.Context, id string, hash []byte, name, by string) (Key, error) {
+// that is there, revoked perhaps, stays as it is; it is answered when a replica has it, as a new one is.
+func (s *Store) EnsureAdminKey(ctx context.Context, id string, hash []byte, name string) (Key, error) {
 	err := s.tx(ctx, func(q *gen.Queries) error {
-		added, err := q.KeyEnsure(ctx, gen.KeyEnsureParams{KeyID: id, Name: name, SecretHash: hash, CreatedBy: by})
-		if err != nil || added == 0 {
+		added, err := q.KeyEnsure(ctx, gen.KeyEnsureParams{KeyID: id, Name: name, SecretHash: hash, CreatedBy: Bootstrap})
+		if err != nil {
 			return err
 		}
-		return enter(ctx, q, []*Audit{{Actor: by, Action: "key.create", Resource: "key/" + id, TraceID: uuid.New()}})
+		if added == 0 {
+			return q.AwaitReplicas(ctx)
+		}
+		return enter(ctx, q, []*Audit{{Actor: Bootstrap, Action: "key.create", Resource: "key/" + id, TraceID: uuid.New()}})
 	})
 	if err != nil {
 		return Key{}, classify("keep API key "+id, err)

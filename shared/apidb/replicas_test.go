@@ -42,6 +42,10 @@ func TestARepeatedRequestIsNotAnsweredBeforeAReplicaHasTheFirst(t *testing.T) {
 				func(c *jobevent.Control) { c.MaxRunning = &limit })
 			return err
 		},
+		"the first admin key": func(ctx context.Context) error {
+			_, err := h.EnsureAdminKey(ctx, "first", make([]byte, 32), "test")
+			return err
+		},
 		"a schedule": func(ctx context.Context) error {
 			_, _, err := h.PutSchedule(ctx, apidb.Everyone, daily)
 			return err

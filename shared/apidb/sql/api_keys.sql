@@ -26,6 +26,10 @@ select count(*) from (
 -- name: KeysCount :one
 select count(*) from (select from api_keys where owner_id = @owner_id limit @most::int) as few;
 
+-- No function may delete keys itself.
+-- name: KeysForget :one
+select api_keys_forget(@owner_id::text)::bigint as forgotten;
+
 -- One owner's, from a key on.
 -- name: KeysOfOwner :many
 select * from api_keys

@@ -284,6 +284,18 @@ func (q *Queries) KeysCount(ctx context.Context, arg KeysCountParams) (int64, er
 	return count, err
 }
 
+const keysForget = `-- name: KeysForget :one
+select api_keys_forget($1::text)::bigint as forgotten
+`
+
+// No function may delete keys itself.
+func (q *Queries) KeysForget(ctx context.Context, ownerID string) (int64, error) {
+	row := q.db.QueryRow(ctx, keysForget, ownerID)
+	var forgotten int64
+	err := row.Scan(&forgotten)
+	return forgotten, err
+}
+
 const keysLive = `-- name: KeysLive :one
 select count(*) from (
     select from api_keys
