@@ -26,7 +26,7 @@ import (
 type DoorConfig struct {
 	RateLimit     float64 `envconfig:"RATE_LIMIT" desc:"requests a second of each owner, and of each address that need not say who it is; 0: any number"`
 	RateLimitJobs float64 `envconfig:"RATE_LIMIT_JOBS" desc:"jobs a second that each owner may submit; a batch may ask for more than there is and is paid back; 0: any number"`
-	WaitLimit     int     `envconfig:"WAIT_LIMIT" default:"1000" desc:"answers of each owner that are held at once, by ?wait="`
+	WaitLimit     int     `envconfig:"WAIT_LIMIT" default:"1000" desc:"answers of each owner that are held at once, by ?wait= and by changes of controls"`
 
 	AuthFailureLimit int `envconfig:"AUTH_FAILURE_LIMIT" default:"60" desc:"wrong keys and callback secrets a minute of each address; more are answered 429"`
 

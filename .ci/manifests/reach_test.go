@@ -1,0 +1,82 @@
+package manifests
+
+import (
+	"errors"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/jobweaver/jobweaver/shared/outbound"
+)
+
+// security H4: an operator who allows the network of all Services does not allow ours.
+func TestNoWayLetsAJobCallOurOwnServices(t *testing.T) {
+	eachWay(t, func(t *testing.T, _ []Object, workloads []Workload) {
+		for _, w := range workloads {
+			if w.Name != "notify" && w.Name != "runjob" {
+				continue
+			}
+			client, err := outbound.New(outbound.Config{
+				Allow: []string{"0.0.0.0/0", "::/0"}, Deny: strings.Split(w.Env()["OUTBOUND_DENY"], ","),
+			})
+			if err != nil {
+				t.Fatalf("%s: %v", w, err)
+			}
+			defer client.Close()
+			for _, host := range []string{
+				"gateway", "gateway.jobweaver", "gateway.jobweaver.svc", "gateway.jobweaver.svc.cluster.local",
+				"runjob.jobweaver.svc.cluster.local.",
+			} {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+host+"/", http.NoBody)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := client.Do(r, 1); !errors.Is(err, outbound.ErrRefused) {
+					t.Errorf("%s calls %s: %v", w, host, err)
+				}
+			}
+		}
+	})
+}
+
+// security L12: the door has the shop's key, and adds it to whatever it is sent.
+func TestOnlyTheBrokerReachesTheDoorOfTheExample(t *testing.T) {
+	t.Parallel()
+	policies := Of[networkingv1.NetworkPolicy](build(t, filepath.Join(root, "knative/examples/any-event")))
+	door := Peer{Namespace: "shop", Labels: map[string]string{"app.kubernetes.io/name": "jobweaver-door"}}
+	neighbour := Peer{Namespace: "shop", Labels: map[string]string{"app.kubernetes.io/name": "order"}}
+	for name, c := range map[string]struct {
+		from Peer
+		want bool
+	}{
+		"the Broker": {sender, true}, "its ingress": {receiver, false}, "a pod beside it": {neighbour, false},
+		"a pod elsewhere": {stranger, false}, "the world": {internet, false},
+	} {
+		if got := Reaches(policies, c.from, door, 8080); got != c.want {
+			t.Errorf("%s reaches the door: %v", name, got)
+		}
+	}
+}
+
+// security L12: what SECURITY.md says of so many requests of one owner holds in production without a word of the operator.
+func TestInProductionAnOwnerHasLimits(t *testing.T) {
+	t.Parallel()
+	workloads, err := Workloads(production(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range workloads {
+		if w.Name != "gateway" && w.Name != "cron" {
+			continue
+		}
+		for _, name := range []string{"RATE_LIMIT", "RATE_LIMIT_JOBS"} {
+			if rate, err := strconv.ParseFloat(w.Env()[name], 64); err != nil || rate <= 0 {
+				t.Errorf("%s has %s=%q", w, name, w.Env()[name])
+			}
+		}
+	}
+}
