@@ -12,12 +12,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// call asks the API, and prints its answer: as JSON, or as show has it.
-func call[T any](cmd *cobra.Command, method, path string, body any, show func(io.Writer, T) error) error {
-	asJSON, err := wantsJSON(cmd)
-	if err != nil {
-		return err
-	}
+// call asks the API, and prints its answer as --output wants it.
+func call[T any](cmd *cobra.Command, method, path string, body any, show func(io.Writer, T) error) (err error) {
 	var sent []byte
 	contentType := ""
 	if body != nil {
@@ -27,14 +23,11 @@ func call[T any](cmd *cobra.Command, method, path string, body any, show func(io
 		contentType = "application/json"
 	}
 	var answer T
-	raw, err := api().Do(cmd.Context(), method, path, contentType, sent, &answer)
-	switch {
-	case err != nil:
+	raw, err := api(cmd).Do(cmd.Context(), method, path, contentType, sent, &answer)
+	if err != nil {
 		return err
-	case asJSON && len(raw) > 0:
-		return showJSON(cmd.OutOrStdout(), raw)
 	}
-	return show(cmd.OutOrStdout(), answer)
+	return present(cmd, raw, func(w io.Writer) error { return show(w, answer) })
 }
 
 // show asks for something and prints it.

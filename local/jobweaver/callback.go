@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"strconv"
@@ -63,10 +64,6 @@ func setIf(body map[string]any, name, text string) {
 }
 
 func sendCallback(cmd *cobra.Command, body map[string]any) error {
-	asJSON, err := wantsJSON(cmd)
-	if err != nil {
-		return err
-	}
 	secret := os.Getenv("JOBWEAVER_CALLBACK_SECRET")
 	if secret == "" {
 		return fmt.Errorf("JOBWEAVER_CALLBACK_SECRET is not set")
@@ -76,15 +73,13 @@ func sendCallback(cmd *cobra.Command, body map[string]any) error {
 		return fmt.Errorf("write request: %w", err)
 	}
 	// Without the API key: the secret is enough, and the outside system's host may not be the one that the key is for.
-	raw, err := reach(gatewayURL(), "").Do(cmd.Context(), http.MethodPost, "/api/jobs/callback", "application/json", sent, nil,
+	raw, err := reach(gatewayURL(cmd), "").Do(cmd.Context(), http.MethodPost, "/api/jobs/callback", "application/json", sent, nil,
 		"X-Callback-Secret", secret)
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return showJSON(cmd.OutOrStdout(), raw)
-	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "attempt %v of %s: the callback is taken\n",
-		body["attempt"], line(fmt.Sprint(body["jobId"])))
-	return err
+	return present(cmd, raw, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "attempt %v of %s: the callback is taken\n", body["attempt"], line(fmt.Sprint(body["jobId"])))
+		return err
+	})
 }

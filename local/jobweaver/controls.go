@@ -44,7 +44,7 @@ func newLimit() *cobra.Command {
 			}
 			at := path("controls", args[0], args[1])
 			var now control
-			if _, err := api().Do(cmd.Context(), http.MethodGet, at, "", nil, &now); err != nil {
+			if _, err := api(cmd).Do(cmd.Context(), http.MethodGet, at, "", nil, &now); err != nil {
 				return err
 			}
 			if limits[0] || none {

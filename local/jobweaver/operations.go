@@ -42,7 +42,7 @@ func followOperation(cmd *cobra.Command, id string) error {
 	for {
 		var o operation
 		at := path("operations", id) + "?wait=" + operationWait.String()
-		if _, err := api().Do(cmd.Context(), http.MethodGet, at, "", nil, &o); err != nil {
+		if _, err := api(cmd).Do(cmd.Context(), http.MethodGet, at, "", nil, &o); err != nil {
 			return err
 		}
 		if o.FinishedAt != nil {

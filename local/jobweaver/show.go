@@ -1,14 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
 	"unicode"
-	"unicode/utf16"
 
 	"github.com/jobweaver/jobweaver/local/client"
 )
@@ -27,38 +25,6 @@ func printable(text string) string {
 }
 
 func line(text string) string { return strings.ReplaceAll(printable(text), "\n", " ") }
-
-func showJSON(w io.Writer, raw json.RawMessage) error {
-	var v any
-	if err := json.Unmarshal(raw, &v); err != nil {
-		return fmt.Errorf("read answer: %w", err)
-	}
-	var text strings.Builder
-	enc := json.NewEncoder(&text)
-	enc.SetIndent("", "  ")
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return fmt.Errorf("write answer: %w", err)
-	}
-	_, err := io.WriteString(w, escaped(text.String()))
-	return err
-}
-
-// escaped is the same JSON without what a terminal obeys and JSON lets stand: DEL, the controls from 0x80 on, what
-// turns the direction of a line.
-func escaped(doc string) string {
-	var b strings.Builder
-	for _, r := range doc {
-		if r == '\n' || unicode.IsPrint(r) {
-			b.WriteRune(r)
-			continue
-		}
-		for _, unit := range utf16.Encode([]rune{r}) {
-			fmt.Fprintf(&b, `\u%04x`, unit)
-		}
-	}
-	return b.String()
-}
 
 func showJob(w io.Writer, job *client.Job) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// ux 4: a script gets the numbers that the API has written, in its order.
+func TestJSONIsTheAnswerOfTheAPI(t *testing.T) {
+	const job = `{"jobId":"j1","payload":{"z":12345678901234567890,"a":1.10,"m":1e400,"html":"\u003cb\u003e"},"empty":{},"status":"FAILED"}`
+	const want = `{
+  "jobId": "j1",
+  "payload": {
+    "z": 12345678901234567890,
+    "a": 1.10,
+    "m": 1e400,
+    "html": "<b>"
+  },
+  "empty": {},
+  "status": "FAILED"
+}
+`
+	for _, args := range []string{"get j1", "watch j1", "list", "submit -", "submit - --watch"} {
+		newGateway(t, map[string]string{"GET /api/jobs/j1": job, "GET /api/jobs": job, "POST /api/jobs": job})
+		out, _ := run(t, "{}", append(strings.Fields(args), "-o", "json")...) // watch returns how the job ended
+		if out != want {
+			t.Errorf("%s: printed %s", args, out)
+		}
+	}
+}
+
+// ux 4
+func TestNamesAreWhatOtherCommandsTake(t *testing.T) {
+	answers := map[string]string{
+		"GET /api/jobs":           `{"jobs":[{"jobId":"j1","tags":["x"]},{"jobId":"j\u001b2"}],"nextCursor":null}`,
+		"GET /api/jobs/dead":      `{"jobs":[],"nextCursor":null}`,
+		"GET /api/jobs/j1":        `{"jobId":"j1","history":[{"by":"x"}],"attempts":[]}`,
+		"POST /api/jobs":          `{"jobId":"j9"}`,
+		"POST /api/jobs/batch":    `{"results":[{"jobId":"j1"},{"error":{"status":400}},{"jobId":"j2"}]}`,
+		"GET /api/controls":       `{"controls":[{"kind":"queue","name":"default"}]}`,
+		"GET /api/operations":     `{"operations":[{"operationId":"o1","status":"RUNNING"}]}`,
+		"GET /api/schedules":      `{"schedules":[{"name":"nightly","lastJobId":"j1"}]}`,
+		"GET /api/job-types":      `{"jobTypes":[{"name":"EMAIL"}],"acceptsAny":true}`,
+		"GET /api/workers":        `{"workers":[{"workerId":"w1"}]}`,
+		"GET /api/keys":           `{"keys":[{"keyId":"k1","name":"shop"}]}`,
+		"GET /api/stats":          `{"types":[{"jobType":"A"}]}`,
+		"DELETE /api/schedules/s": ``,
+	}
+	for args, want := range map[string]string{
+		"list": "j1\nj\uFFFD2\n", "dead": "", "get j1": "j1\n", "submit {}": "j9\n", "controls": "queue default\n",
+		"operations list": "o1\n", "schedules list": "nightly\n", "types": "EMAIL\n", "workers": "w1\n", "keys list": "k1\n",
+		"schedules delete s": "",
+	} {
+		newGateway(t, answers)
+		out, err := run(t, "{}", append(strings.Fields(strings.ReplaceAll(args, "{}", "-")), "-o", "name")...)
+		if err != nil || out != want {
+			t.Errorf("%s: printed %q, %v", args, out, err)
+		}
+	}
+	if out, err := run(t, "", "stats", "-o", "name"); err == nil {
+		t.Errorf("stats have names: %q", out)
+	}
+}
