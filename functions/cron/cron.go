@@ -33,6 +33,8 @@ const (
 	// unsaid is how many passes wait to be published, and unsaidBytes how much data they hold.
 	unsaid      = 100
 	unsaidBytes = 64 << 20
+
+	maxRate = 1e9
 )
 
 // Config is what an installation allows, as the gateway has it, and what the host knows.
@@ -41,6 +43,8 @@ type Config struct {
 	Queues   []string `ignored:"true"` // that a job may name
 
 	RetryPolicies string `envconfig:"RETRY_POLICIES" desc:"JSON: by job type maxRetryCount, retryPolicy, timeoutMs where a request does not say"`
+
+	RateLimitJobs float64 `envconfig:"RATE_LIMIT_JOBS" desc:"jobs a second that the schedules of each owner may make; 0: any number"`
 
 	Sealing sealing.Config `ignored:"true"` // a part of its own
 }
@@ -71,6 +75,9 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 	if err != nil {
 		return nil, fmt.Errorf("RETRY_POLICIES: %w", err)
 	}
+	if !(cfg.RateLimitJobs >= 0 && cfg.RateLimitJobs <= maxRate) { // NaN is neither
+		return nil, fmt.Errorf("RATE_LIMIT_JOBS: %v is no number of them a second", cfg.RateLimitJobs)
+	}
 	sealer, err := sealing.New(cfg.Sealing)
 	if err != nil {
 		return nil, err
@@ -79,7 +86,7 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 		store: store, wake: make(chan struct{}, 1), say: make(chan []event.Event, unsaid),
 		rules: apidb.ScheduleRules{
 			Rules: jobspec.Rules{Queues: cfg.Queues, JobTypes: cfg.JobTypes, CheckURL: outbound.CheckURL}, Defaults: defaults,
-			Sealer: sealer,
+			Sealer: sealer, RateLimitJobs: cfg.RateLimitJobs,
 		},
 		entering: telemetry.Trouble{What: "enter the count of accepted jobs"},
 		handing:  telemetry.Trouble{What: "keep new jobs until they are published; reconcile publishes the rest"},

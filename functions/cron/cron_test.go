@@ -275,8 +275,12 @@ func TestATickEntersWhatItAccepted(t *testing.T) {
 
 func TestAWrongSettingIsNamed(t *testing.T) {
 	t.Parallel()
-	if _, err := cron.New(cron.Config{RetryPolicies: "{"}, nil); err == nil {
-		t.Error("taken")
+	for name, cfg := range map[string]cron.Config{
+		"RETRY_POLICIES: ": {RetryPolicies: "{"}, "RATE_LIMIT_JOBS: ": {RateLimitJobs: -1},
+	} {
+		if _, err := cron.New(cfg, nil); err == nil || !strings.HasPrefix(err.Error(), name) {
+			t.Errorf("%s%v", name, err)
+		}
 	}
 }
 

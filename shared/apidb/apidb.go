@@ -35,6 +35,7 @@ type Store struct {
 	counted  cache[telemetry.JobCounts]
 	told     cache[map[string]ToldType]
 	held     heldSchedules
+	pace     pace
 	most     Most
 	clock    *clock
 	ids      ids

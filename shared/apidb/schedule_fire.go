@@ -29,6 +29,9 @@ type firing struct {
 	held  []uuid.UUID
 	now   time.Time
 
+	pace    *pace
+	resting []string // owners
+
 	took    []uuid.UUID
 	due     []dueJob
 	cancels []uuid.UUID
@@ -60,7 +63,9 @@ func (f *firing) run(ctx context.Context) error {
 	if f.now, err = f.q.Now(ctx); err != nil {
 		return err
 	}
-	rows, err := f.q.SchedulesDue(ctx, gen.SchedulesDueParams{HeldIDs: f.held, MaxSchedules: f.most})
+	rows, err := f.q.SchedulesDue(ctx, gen.SchedulesDueParams{
+		HeldIDs: f.held, RestingOwners: f.resting, MaxSchedules: f.most,
+	})
 	if err != nil {
 		return fmt.Errorf("take due schedules: %w", err)
 	}
@@ -129,7 +134,8 @@ func (f *firing) take(ctx context.Context, row *Schedule) error {
 	return nil
 }
 
-// room says whether one job more of an owner fits into the pass. Its first one does, if any does.
+// room says whether one job more of an owner fits into the pass, and into the owner's rate. Its first one fits into the
+// pass, if any does.
 func (f *firing) room(owner string, size int) bool {
 	own := f.owners[owner]
 	if own == nil {
@@ -139,6 +145,9 @@ func (f *firing) room(owner string, size int) bool {
 	if len(f.due) > 0 && (len(f.due) >= fireJobs || f.bytes+size > fireBytes) ||
 		own.jobs > 0 && (own.jobs >= fireOwnerJobs || own.bytes+size > fireOwnerBytes) {
 		f.full = true
+		return false
+	}
+	if !f.pace.take(owner, f.rules.RateLimitJobs) {
 		return false
 	}
 	f.bytes += size
@@ -248,7 +257,7 @@ func (f *firing) next(ctx context.Context, idle time.Duration) (time.Duration, e
 	if f.cancelAgain {
 		idle = min(idle, cancelEvery)
 	}
-	rows, err := f.q.ScheduleNext(ctx, f.held)
+	rows, err := f.q.ScheduleNext(ctx, gen.ScheduleNextParams{HeldIDs: f.held, RestingOwners: f.resting})
 	if err != nil || len(rows) == 0 {
 		return idle, err
 	}
@@ -264,6 +273,8 @@ type ScheduleRules struct {
 	jobspec.Rules
 	Defaults jobspec.TypeDefaults
 	Sealer   *sealing.Sealer
+
+	RateLimitJobs float64 // that the schedules of one owner may make a second, in this process; 0: any number
 
 	KeepTrace func(traceID uuid.UUID) bool // nil: every one
 }

@@ -83,11 +83,14 @@ func (s *Store) firePass(ctx context.Context, rules ScheduleRules, idle time.Dur
 	pass firing, next time.Duration, err error,
 ) {
 	held, again := s.held.now(idle)
+	resting, _ := s.pace.now(idle)
 	err = pgpool.Tx(ctx, s.pool, func(tx pgx.Tx) (err error) {
 		pass = firing{
-			tx: tx, q: gen.New(tx), ids: &s.ids, rules: rules, most: most, held: held, owners: map[string]*ownersRoom{},
+			tx: tx, q: gen.New(tx), ids: &s.ids, rules: rules, most: most, held: held, resting: resting, pace: &s.pace,
+			owners: map[string]*ownersRoom{},
 		}
 		if err = pass.run(ctx); err == nil {
+			pass.resting, again = s.pace.now(again)
 			next, err = pass.next(ctx, again)
 		}
 		return err

@@ -54,6 +54,41 @@ func TestAnOwnersMissedTicksAreAQuarterOfAPass(t *testing.T) {
 	}
 }
 
+// Whatever an owner's schedules ask for, they make no more jobs a second than RATE_LIMIT_JOBS. What waits for that is
+// not looked at again and again, and holds up nobody else.
+//
+// security M6
+func TestAnOwnersSchedulesKeepToItsRateOfJobs(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	for i := range 40 {
+		h.createOf(t, "many", fmt.Sprintf("many-%d", i), eachYear+`, "missed": "all"`)
+	}
+	h.createOf(t, "few", "few", eachYear+`, "missed": "all"`)
+	h.exec(t, `update schedules set next_at = date_trunc('second', now()) -
+		case owner_id when 'many' then interval '10 s' else interval '1 s' end`)
+	h.once(t)
+	rules := scheduleRules
+	rules.RateLimitJobs = 15
+	began, fired := time.Now(), map[string]int{}
+	for passes := 1; fired["many"] < 40; passes++ {
+		some, next, err := h.FireSchedules(t.Context(), rules, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, job := range some.Jobs {
+			fired[job.OwnerID]++
+		}
+		if most := 15 * (1 + time.Since(began).Seconds()); float64(fired["many"]) > most || fired["few"] != 1 {
+			t.Fatalf("%d passes fire %v in %s", passes, fired, time.Since(began))
+		}
+		if fired["many"] < 40 && (next < time.Millisecond || next > time.Second) {
+			t.Fatalf("after %d passes the next one is in %s", passes, next)
+		}
+		<-time.After(min(next, time.Second))
+	}
+}
+
 // security M6
 func TestOwnersOperationsTakeTurns(t *testing.T) {
 	t.Parallel()

@@ -58,6 +58,7 @@ select schedules.* from (
     select schedule_id, next_at, row_number() over (partition by owner_id order by next_at) as turn
     from schedules
     where next_at <= now() and not paused and schedule_id <> all (@held_ids::uuid[])
+        and owner_id <> all (@resting_owners::text[])
 ) as due join schedules on schedules.schedule_id = due.schedule_id
 where schedules.next_at <= now() and not schedules.paused
 order by due.turn, due.next_at
@@ -85,6 +86,7 @@ where schedules.schedule_id = input.schedule_id;
 -- name: ScheduleNext :many
 select next_at, clock_timestamp()::timestamptz as at from schedules
 where next_at is not null and not paused and schedule_id <> all (@held_ids::uuid[])
+    and owner_id <> all (@resting_owners::text[])
 order by next_at
 limit 1;
 

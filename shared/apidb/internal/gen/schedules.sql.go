@@ -202,17 +202,23 @@ func (q *Queries) ScheduleLock(ctx context.Context, scheduleID uuid.UUID) (Sched
 const scheduleNext = `-- name: ScheduleNext :many
 select next_at, clock_timestamp()::timestamptz as at from schedules
 where next_at is not null and not paused and schedule_id <> all ($1::uuid[])
+    and owner_id <> all ($2::text[])
 order by next_at
 limit 1
 `
+
+type ScheduleNextParams struct {
+	HeldIDs       []uuid.UUID
+	RestingOwners []string
+}
 
 type ScheduleNextRow struct {
 	NextAt *time.Time
 	At     time.Time
 }
 
-func (q *Queries) ScheduleNext(ctx context.Context, heldIds []uuid.UUID) ([]ScheduleNextRow, error) {
-	rows, err := q.db.Query(ctx, scheduleNext, heldIds)
+func (q *Queries) ScheduleNext(ctx context.Context, arg ScheduleNextParams) ([]ScheduleNextRow, error) {
+	rows, err := q.db.Query(ctx, scheduleNext, arg.HeldIDs, arg.RestingOwners)
 	if err != nil {
 		return nil, err
 	}
@@ -332,21 +338,23 @@ select schedules.schedule_id, schedules.owner_id, schedules.name, schedules.cron
     select schedule_id, next_at, row_number() over (partition by owner_id order by next_at) as turn
     from schedules
     where next_at <= now() and not paused and schedule_id <> all ($1::uuid[])
+        and owner_id <> all ($2::text[])
 ) as due join schedules on schedules.schedule_id = due.schedule_id
 where schedules.next_at <= now() and not schedules.paused
 order by due.turn, due.next_at
-limit $2::int
+limit $3::int
 for update of schedules skip locked
 `
 
 type SchedulesDueParams struct {
-	HeldIDs      []uuid.UUID
-	MaxSchedules int32
+	HeldIDs       []uuid.UUID
+	RestingOwners []string
+	MaxSchedules  int32
 }
 
 // Owners take turns, whoever has how many that are due. Who else fires takes others.
 func (q *Queries) SchedulesDue(ctx context.Context, arg SchedulesDueParams) ([]Schedule, error) {
-	rows, err := q.db.Query(ctx, schedulesDue, arg.HeldIDs, arg.MaxSchedules)
+	rows, err := q.db.Query(ctx, schedulesDue, arg.HeldIDs, arg.RestingOwners, arg.MaxSchedules)
 	if err != nil {
 		return nil, err
 	}
