@@ -83,6 +83,7 @@ type Job struct {
 	StartedAt  *time.Time `json:"startedAt"`
 	FinishedAt *time.Time `json:"finishedAt"`
 	NextRunAt  *time.Time `json:"nextRunAt"`
+	BlockedBy  []Block    `json:"blockedBy"`
 
 	CallbackDeadlineAt *time.Time `json:"callbackDeadlineAt"`
 	CallbackURL        string     `json:"callbackUrl"`

@@ -2,13 +2,15 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
 // lookEvery is how often a followed job is looked at; its end is told at once.
 const lookEvery = 200 * time.Millisecond
 
-// Follow calls seen for each new version of a job, and returns the job once it has ended.
+// Follow calls seen for each new version of a job and whenever it waits for something else, and returns the job once
+// it has ended.
 func Follow(ctx context.Context, c *Client, id string, seen func(*Job)) (*Job, error) {
 	last, wait := "", time.Duration(0) // the first look is at once
 	for {
@@ -16,7 +18,7 @@ func Follow(ctx context.Context, c *Client, id string, seen func(*Job)) (*Job, e
 		if err != nil {
 			return nil, err
 		}
-		state := job.UpdatedAt.String() + job.Status
+		state := fmt.Sprint(job.UpdatedAt, job.Status, job.NextRunAt, job.BlockedBy)
 		wait = lookEvery
 		if state != last {
 			last = state

@@ -11,7 +11,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -35,6 +34,8 @@ type House struct {
 	Traces   string // where spans are sent; empty: nowhere
 	TraceURL string // where people see a trace, with {traceId} in its place; may be empty
 	MailPage string // URL of the page of mails that are caught; empty: the demo sends none
+
+	Patience time.Duration // without any progress, after which the demo gives up; zero: a minute
 }
 
 // result is what became of a sample.
@@ -59,7 +60,11 @@ func Run(ctx context.Context, c *client.Client, house House, out io.Writer) (err
 	}
 	defer func() { err = errors.Join(err, calls.close()) }()
 	samples := slices.Concat(simulations, workSamples(calls, house))
-	t := &teller{out: out}
+	given := ctx
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	t := newTeller(out, cmp.Or(house.Patience, time.Minute), giveUp)
+	defer t.close()
 	results := make([]result, len(samples))
 	var all errgroup.Group
 	for i, s := range samples {
@@ -75,7 +80,7 @@ func Run(ctx context.Context, c *client.Client, house House, out io.Writer) (err
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
+	if err := given.Err(); err != nil {
 		return err
 	}
 	defer traces(out, house, results)
@@ -106,34 +111,37 @@ func follow(ctx context.Context, c *client.Client, s sample, t *teller) (*client
 		return nil, err
 	}
 	t.tell(s.name, "accepted", s.about)
-	return client.Follow(ctx, c, id, func(job *client.Job) {
-		detail := fmt.Sprintf("attempt %d", job.Attempt)
-		switch {
-		case job.Status == "RETRYING" && job.LastError != nil:
-			detail += fmt.Sprintf(" failed (%s), next at %s", job.LastError.Message, job.NextRunAt.Local().Format(clock))
-		case job.LastError != nil && job.Status != "COMPLETED":
-			detail += ": " + job.LastError.ErrorCode + ": " + job.LastError.Message
-		case job.Status == "WAITING":
-			detail += " is in the hands of the outside system"
-		case job.OutputText() != "":
-			detail += ", output " + job.OutputText()
-		}
-		t.tell(s.name, job.Status, detail)
+	var last *client.Job
+	job, err := client.Follow(ctx, c, id, func(job *client.Job) {
+		last = job
+		t.tell(s.name, job.Status, detail(job))
 	})
+	if last != nil && errors.Is(context.Cause(ctx), errSilence) {
+		err = context.Cause(ctx)
+		if waits := last.WaitsFor(); waits != "" {
+			err = fmt.Errorf("%w; it waits for %s", err, waits)
+		}
+		return last, err
+	}
+	return job, err
 }
 
-const clock = "15:04:05.000"
-
-// teller writes one line at a time, from many followers.
-type teller struct {
-	mu  sync.Mutex
-	out io.Writer
-}
-
-func (t *teller) tell(name, what, detail string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	fmt.Fprintf(t.out, "%s  %-18s %-10s %s\n", time.Now().Format(clock), name, what, detail)
+// detail is what there is to know about a job, beside its status.
+func detail(job *client.Job) string {
+	text := fmt.Sprintf("attempt %d", job.Attempt)
+	switch {
+	case job.WaitsFor() != "":
+		text += " waits for " + job.WaitsFor()
+	case job.Status == "RETRYING" && job.LastError != nil && job.NextRunAt != nil:
+		text += fmt.Sprintf(" failed (%s), next at %s", job.LastError.Message, job.NextRunAt.Local().Format(clock))
+	case job.LastError != nil && job.Status != "COMPLETED":
+		text += ": " + job.LastError.ErrorCode + ": " + job.LastError.Message
+	case job.Status == "WAITING":
+		text += " is in the hands of the outside system"
+	case job.OutputText() != "":
+		text += ", output " + job.OutputText()
+	}
+	return text
 }
 
 func summary(out io.Writer, results []result) error {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 
@@ -53,6 +54,7 @@ and so are the secrets that it signs with and knows callbacks by.`,
 			}
 			return dev.Run(cmd.Context(), o, func(ctx context.Context, url string) error {
 				welcome(o, url)
+				sayPaused(ctx, o, url)
 				if withDemo {
 					err := runDemo(ctx, o, url)
 					if exit || ctx.Err() != nil {
@@ -111,6 +113,23 @@ func runDemo(ctx context.Context, o dev.Options, url string) error {
 		return err
 	}
 	return demo.Run(ctx, reach(url, key), house, o.Out)
+}
+
+// sayPaused prints what an earlier run has paused: jobs of it wait, and nothing else would say why.
+func sayPaused(ctx context.Context, o dev.Options, url string) {
+	key, err := dev.AdminKey(o)
+	if err != nil {
+		return // the house has started, so it is none of these settings
+	}
+	var page struct{ Controls []control }
+	if _, err := reach(url, key).Do(ctx, http.MethodGet, path("controls"), "", nil, &page); err != nil {
+		return
+	}
+	for _, c := range page.Controls {
+		if c.Paused {
+			fmt.Fprintf(o.Out, "%s %s is paused; bin/jobweaver resume %[1]s %[2]s\n", line(c.Kind), line(c.Name))
+		}
+	}
 }
 
 // fromEnvironment takes the settings that dev shares with the functions' own processes.

@@ -86,6 +86,9 @@ func watch(cmd *cobra.Command, id string) error {
 		if job.LastError != nil && job.Status != "COMPLETED" {
 			text += "  " + job.LastError.ErrorCode + ": " + job.LastError.Message
 		}
+		if waits := waitsFor(job); waits != "" {
+			text += "  waits for " + waits
+		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s  attempt %d  %s\n", at(&job.UpdatedAt), job.Attempt, line(text))
 	})
 	if err != nil {

@@ -117,7 +117,7 @@ func minute(instant *time.Time) string {
 	if instant == nil {
 		return "-"
 	}
-	return instant.Local().Format("2006-01-02 15:04")
+	return instant.Local().Format("2006-01-02 15:04 -07:00")
 }
 
 func newKeysRotate() *cobra.Command {

@@ -132,7 +132,7 @@ func newScheduleTicks(at func(...string) string) *cobra.Command {
 			defer moreOf(cmd, p.NextCursor)
 			return table(w, "AT\tOUTCOME\tJOB\tREASON", "it has not fired yet", len(p.Ticks), func(i int) []any {
 				t := p.Ticks[i]
-				return []any{t.At.Local().Format(time.DateTime), t.Outcome, orDash(t.JobID), orDash(t.Reason)}
+				return []any{atOrDash(&t.At), t.Outcome, orDash(t.JobID), orDash(t.Reason)}
 			})
 		})
 	})

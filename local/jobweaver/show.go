@@ -36,11 +36,8 @@ func showJob(w io.Writer, job *client.Job) error {
 	field("status", "%s", job.Status)
 	field("attempt", "%d, %d retries counted", job.Attempt, job.RetryCount)
 	field("created", "%s", at(&job.CreatedAt))
-	if job.NextRunAt != nil {
-		field("next run", "%s", at(job.NextRunAt))
-	}
-	if job.CallbackDeadlineAt != nil {
-		field("callback until", "%s", at(job.CallbackDeadlineAt))
+	if waits := waitsFor(job); waits != "" {
+		field("waits for", "%s", waits)
 	}
 	if job.FinishedAt != nil {
 		field("finished", "%s", at(job.FinishedAt))
@@ -58,23 +55,42 @@ func showJob(w io.Writer, job *client.Job) error {
 		field("end is told", "%s", job.CallbackURL)
 	}
 	for _, move := range job.History {
-		field(at(&move.At), "%s (attempt %d) by %s %s", move.To, move.Attempt, move.By, move.Reason)
+		field(at(&move.At), "%s", strings.TrimSpace(fmt.Sprintf("%s (attempt %d) by %s %s", move.To, move.Attempt, move.By, move.Reason)))
 	}
 	return t.Flush()
 }
 
 func showJobs(w io.Writer, jobs []client.Job) error {
-	if len(jobs) == 0 {
-		_, err := fmt.Fprintln(w, "no jobs")
-		return err
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "JOB\tTYPE\tQUEUE\tSTATUS\tATTEMPT\tCREATED\tTAGS")
-	for _, j := range jobs {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", line(j.JobID), line(j.JobType), line(j.Queue), line(j.Status),
-			j.Attempt, at(&j.CreatedAt), line(strings.Join(j.Tags, ",")))
-	}
-	return t.Flush()
+	return table(w, "JOB\tTYPE\tQUEUE\tSTATUS\tATTEMPT\tCREATED\tTAGS\tWAITS FOR", "no jobs", len(jobs), func(i int) []any {
+		j := &jobs[i]
+		return []any{
+			j.JobID, j.JobType, j.Queue, j.Status, j.Attempt, at(&j.CreatedAt), dashIfEmpty(strings.Join(j.Tags, ",")),
+			dashIfEmpty(waitsFor(j)),
+		}
+	})
 }
 
-func at(instant *time.Time) string { return instant.Local().Format("2006-01-02 15:04:05.000") }
+// waitsFor is what a job waits for, and until when; empty: for nothing, or for a worker.
+func waitsFor(job *client.Job) string {
+	var all []string
+	if waits := job.WaitsFor(); waits != "" {
+		all = append(all, waits)
+	}
+	switch {
+	case job.CallbackDeadlineAt != nil:
+		all = append(all, "its callback, until "+at(job.CallbackDeadlineAt))
+	case job.NextRunAt != nil && (job.Status == "SCHEDULED" || job.Status == "RETRYING"):
+		all = append(all, "its time, next at "+at(job.NextRunAt))
+	}
+	return strings.Join(all, "; ")
+}
+
+func dashIfEmpty(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// at is an instant in the zone of this machine, which it names.
+func at(instant *time.Time) string { return instant.Local().Format("2006-01-02 15:04:05.000 -07:00") }
