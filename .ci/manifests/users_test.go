@@ -37,6 +37,9 @@ var says = map[string][]string{
 	},
 }
 
+// asks is of which topics each function asks for how long they keep records (protocol #9).
+var asks = map[string][]string{"retention": {jobevent.TopicCreated}, "runjob": {jobevent.TopicRun + "*"}}
+
 // security M7: one user for all functions let a worker that was taken over read every payload and say any event.
 func TestEachFunctionsKafkaUserMayDoWhatTheFunctionDoes(t *testing.T) {
 	t.Parallel()
@@ -67,6 +70,9 @@ func TestEachFunctionsKafkaUserMayDoWhatTheFunctionDoes(t *testing.T) {
 		}
 		if len(hears) > 0 {
 			want = append(want, "group "+group+" Describe", "group "+group+" Read")
+		}
+		for _, topic := range asks[name] {
+			want = append(want, "topic "+topic+" DescribeConfigs")
 		}
 		slices.Sort(want)
 		if got := rightsOf(t, object); !slices.Equal(got, slices.Compact(want)) {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
@@ -52,7 +53,10 @@ func New(keep schedulerdb.Retention, store *schedulerdb.Store) (*Function, error
 
 // Host is how the function is hosted.
 func (f *Function) Host() funchost.Function {
-	return funchost.Function{Name: Name, Tick: f.Tick, Ready: f.store.Ping, Pool: f.store.Connections}
+	return funchost.Function{
+		Name: Name, Tick: f.Tick, Ready: f.store.Ping, Pool: f.store.Connections,
+		Fence: funchost.Fence{Setting: "FORGET_AFTER", Age: f.keep.Forget, Topics: []string{jobevent.TopicCreated}},
+	}
 }
 
 // Tick does one page of the walk, after the pause that the page before has earned: so a ping does as much as the

@@ -3,6 +3,7 @@ package retention
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -94,5 +95,18 @@ func TestASettingThatCannotBeStopsTheStart(t *testing.T) {
 	t.Parallel()
 	if _, err := New(schedulerdb.Retention{Forget: jobevent.RecordsGone - 1}, nil); err == nil || !strings.HasPrefix(err.Error(), "FORGET_AFTER: ") {
 		t.Error(err)
+	}
+}
+
+// protocol #9: the host compares it with what the brokers say.
+func TestRecordsMayNotOutliveWhatIsLeftOfTheirJob(t *testing.T) {
+	t.Parallel()
+	f, err := New(schedulerdb.Retention{Forget: 10 * day}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fence := f.Host().Fence
+	if fence.Setting != "FORGET_AFTER" || fence.Age != 10*day || !slices.Equal(fence.Topics, []string{jobevent.TopicCreated}) {
+		t.Errorf("compares %+v", fence)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/sealing"
@@ -60,6 +61,18 @@ func (c Config) check() error {
 			c.RetainAttempts, jobevent.RecordsGone)
 	}
 	return nil
+}
+
+// fence: an old record must find the row of its attempt, or it starts the attempt again.
+func (c Config) fence() (fence funchost.Fence) {
+	if c.RetainAttempts == 0 {
+		return fence // kept for ever
+	}
+	fence = funchost.Fence{Setting: "RETAIN_ATTEMPTS", Age: c.RetainAttempts}
+	for _, queue := range c.Queues {
+		fence.Topics = append(fence.Topics, jobevent.RunTopic(queue))
+	}
+	return fence
 }
 
 // timing holds the periods that the delivery protocol fixes, so they are no settings; tests set others.

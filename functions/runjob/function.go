@@ -104,6 +104,7 @@ func (f *Function) Host() funchost.Function {
 		Name: Name, Run: f.Run, Ready: f.store.Ping, Joined: f.consumers.joined, Oldest: f.oldest, KafkaOnly: true,
 		Pool:    f.store.Connections,
 		Metrics: func(m telemetry.Meter) func() { return m.WatchPartitions(f.consumers.figures) },
+		Fence:   f.cfg.fence(),
 	}
 }
 

@@ -305,3 +305,15 @@ func TestABeatOfManyAttemptsComesInPartsThatCanBePublished(t *testing.T) {
 		t.Errorf("a beat that lists nothing is %d events", len(events))
 	}
 }
+
+// protocol #9: the host compares it with what the brokers say.
+func TestRecordsMayNotOutliveTheRowsOfTheirAttempts(t *testing.T) {
+	t.Parallel()
+	fence := Config{RetainAttempts: 200 * time.Hour, Queues: []string{"default", "mail"}}.fence()
+	if fence.Setting != "RETAIN_ATTEMPTS" || fence.Age != 200*time.Hour || !slices.Equal(fence.Topics, []string{"run-job", "run-job.mail"}) {
+		t.Errorf("compares %+v", fence)
+	}
+	if fence := (Config{Queues: []string{"default"}}).fence(); len(fence.Topics) > 0 {
+		t.Errorf("rows that are kept for ever are compared: %+v", fence)
+	}
+}

@@ -49,8 +49,8 @@ func newRoot() *cobra.Command {
 	output := formatText
 	root.PersistentFlags().VarP(&output, "output", "o", "how to print answers: text, json (as the API answers) or name (ids alone)")
 	root.PersistentFlags().String("url", "", "the gateway; overrides JOBWEAVER_URL (default \""+defaultURL+"\")")
-	root.AddCommand(newDev(), newMigrate(), newTopics(), newAfterRestore(), newKeyset(), newSecrets(), newSubmit(), newGet(), newList(),
-		newWatch(), newLogs(), newDead(),
+	root.AddCommand(newDev(), newMigrate(), newTopics(), newAfterRestore(), newKeyset(), newSecrets(), newSubmit(),
+		newGet(), newList(), newWatch(), newLogs(), newDead(),
 		newCommand("cancel", "Cancel a job that has not ended", nil),
 		newCommand("retry", "Run a failed or cancelled job again", nil),
 		newCommand("reschedule", "Have a waiting job run at another time", rescheduleFlags),

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -47,23 +48,25 @@ func newSecrets() *cobra.Command {
 			}
 			return nil
 		}),
-		verb("show NAME", "Print a secret: admin/key is the API key of an admin", 1, func(cmd *cobra.Command, args []string) error {
-			var names []string
-			for _, s := range houseSecrets() {
-				if s.name != args[0] {
-					names = append(names, s.name)
-					continue
-				}
-				text, err := os.ReadFile(filepath.Join(*dir, s.name))
-				if err != nil {
-					return fmt.Errorf("read secret: %w", err)
-				}
-				_, err = cmd.OutOrStdout().Write(text)
-				return err
-			}
-			return fmt.Errorf("there is no secret %q; there are %s", args[0], strings.Join(names, ", "))
-		}))
+		verb("show NAME", "Print a secret: admin/key is the API key of an admin", 1,
+			func(cmd *cobra.Command, args []string) error { return showSecret(cmd, *dir, args[0]) }))
 	return secrets
+}
+
+func showSecret(cmd *cobra.Command, dir, name string) error {
+	var names []string
+	for _, s := range houseSecrets() {
+		names = append(names, s.name)
+	}
+	if !slices.Contains(names, name) {
+		return fmt.Errorf("there is no secret %q; there are %s", name, strings.Join(names, ", "))
+	}
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		return fmt.Errorf("read secret: %w", err)
+	}
+	_, err = cmd.OutOrStdout().Write(text)
+	return err
 }
 
 func (s houseSecret) create(dir string) error {

@@ -43,7 +43,9 @@ func SigningSecret() Kind {
 
 // Password is a password without characters that any program would have to escape.
 func Password() Kind {
-	return Kind{"a password", rand.Text, func(text string) bool { return text != "" && !strings.ContainsAny(text, " \n\t:\\") }}
+	return Kind{"a password", rand.Text, func(text string) bool {
+		return text != "" && !strings.ContainsAny(text, " \n\t:\\")
+	}}
 }
 
 // At returns what the file holds. Where there is no file, it makes a new secret and writes it there.

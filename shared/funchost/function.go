@@ -70,6 +70,9 @@ type Function struct {
 	// has returned. An error ends the process.
 	Run func(ctx context.Context, say Publish) error
 
+	// Fence is compared with what the brokers say of its topics; without topics nothing is.
+	Fence Fence
+
 	KafkaOnly bool // refuses FUNC_TRANSPORT=http
 	Silent    bool // says nothing, and so needs no broker
 }

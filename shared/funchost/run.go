@@ -175,6 +175,9 @@ func (h *host) start(ctx, work context.Context, parts *group) {
 	if h.f.Tick != nil && h.cfg.Ticks == ticksOn {
 		parts.start(func() error { h.tickLoop(ctx, work); return nil })
 	}
+	if len(h.f.Fence.Topics) > 0 && len(h.cfg.Kafka.Brokers) > 0 && (h.cfg.Sink == "" || h.f.KafkaOnly) {
+		parts.start(func() error { h.checkFence(ctx); return nil })
+	}
 	if h.f.Run != nil {
 		parts.start(func() error { return h.f.Run(ctx, h.publisher.publish) })
 	}

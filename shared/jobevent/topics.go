@@ -32,7 +32,8 @@ const RunPartitions = 12
 const (
 	MaxRetention       = 7 * 24 * time.Hour
 	SegmentAge         = 12 * time.Hour
-	RecordsGone        = MaxRetention + SegmentAge + time.Hour
+	BrokerLooks        = time.Hour // for what is to be deleted, at the latest
+	RecordsGone        = MaxRetention + SegmentAge + BrokerLooks
 	heartbeatRetention = time.Hour
 )
 
