@@ -53,7 +53,7 @@ func (f *Function) deliver(ctx context.Context, c apidb.Claimed) {
 	began := time.Now()
 	came, err := f.try(ctx, c)
 	f.mu.Lock()
-	f.hosts.end(c.Host, shown(came, err, time.Since(began)))
+	f.hosts.end(c.Place, shown(came, err, time.Since(began)))
 	f.mu.Unlock()
 	if errors.Is(err, errCut) {
 		f.release(ctx, c)
@@ -106,7 +106,7 @@ func (f *Function) settle(ctx context.Context, c apidb.Claimed, came apidb.Tried
 	if came.Status == apidb.DeliveryFailed {
 		telemetry.Logger(ctx).Warn("a delivery has failed for good", telemetry.FieldJobID, c.JobID,
 			telemetry.FieldTraceID, c.Job.TraceID, telemetry.FieldAttempt, c.Job.Attempt, "version", c.Version,
-			"host", c.Host, "tries", c.Tries, "error", came.Error)
+			"host", c.Place.Host, "tries", c.Tries, "error", came.Error)
 	}
 	for last := time.Now().Add(lease - tryMost - settleTry); ; {
 		err := withPatience(ctx, func(ctx context.Context) error { return f.store.SettleDelivery(ctx, c, came) })

@@ -3,6 +3,7 @@ package notify
 import (
 	"fmt"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -121,50 +122,132 @@ func TestHostsShareWhatIsFree(t *testing.T) {
 	t.Parallel()
 	var h hosts
 	now := time.Now()
-	begin := func(rooms map[string]int) {
-		for name, room := range rooms {
+	begin := func(rooms map[apidb.Place]int) {
+		for place, room := range rooms {
 			for range room {
-				h.begin(name, now)
+				h.begin(place, now)
 			}
 		}
 	}
-	var found []apidb.DueHost
+	at := func(host string) apidb.Place { return apidb.Place{Owner: "acme", Host: host} }
+	var found []apidb.DuePlace
 	for n := range 300 {
-		found = append(found, apidb.DueHost{Host: fmt.Sprintf("h%03d", n), Due: n%2 == 0})
+		found = append(found, apidb.DuePlace{Place: at(fmt.Sprintf("h%03d", n)), Due: n%2 == 0})
 	}
 	rooms, seen := h.rooms(found, now)
-	if len(rooms) != atNotGood/atNewHost || seen != 300 || rooms["h000"] != atNewHost {
+	if len(rooms) != atNotGood*3/4/atNewHost || seen != 300 || rooms[at("h000")] != atNewHost {
 		t.Errorf("new ones share %v after %d", rooms, seen)
 	}
 	begin(rooms)
 	if again, _ := h.rooms(found, now); len(again) != 0 {
 		t.Errorf("new ones get %v more", again)
 	}
-	for name := range rooms {
+	for place := range rooms {
 		shown := slow
-		if name == "h000" {
+		if place == at("h000") {
 			shown = good
 		}
-		h.end(name, shown)
-		h.end(name, shown)
+		h.end(place, shown)
+		h.end(place, shown)
 	}
-	if rooms, _ = h.rooms(found, now); rooms["h000"] != atHost || rooms["h002"] != atHost || rooms["h192"] != atNewHost {
+	if rooms, _ = h.rooms(found, now); rooms[at("h000")] != atHost || rooms[at("h002")] != atHost || rooms[at("h144")] != atNewHost {
 		t.Errorf("they share %v", rooms)
 	}
 	h.trying[slow] = atSlow
-	if rooms, _ = h.rooms(found, now); rooms["h000"] != atHost || rooms["h002"] != 0 || rooms["h192"] != atNewHost {
+	if rooms, _ = h.rooms(found, now); rooms[at("h000")] != atHost || rooms[at("h002")] != 0 || rooms[at("h144")] != atNewHost {
 		t.Errorf("beside slow ones they share %v", rooms)
 	}
 	h.trying[slow] = 0
-	h.begin("h002", now)
-	if rooms, _ = h.rooms(found[:3], now); rooms["h002"] != 0 {
+	h.begin(at("h002"), now)
+	if rooms, _ = h.rooms(found[:3], now); rooms[at("h002")] != 0 {
 		t.Errorf("a slow one that rests gets %v", rooms)
 	}
-	if rooms, _ = h.rooms(found[:3], now.Add(slowRest)); rooms["h002"] != atHost-1 {
+	if rooms, _ = h.rooms(found[:3], now.Add(slowRest)); rooms[at("h002")] != atHost-1 {
 		t.Errorf("a slow one that has rested gets %v", rooms)
 	}
 	h.trying[good] += atOnce
 	if rooms, seen = h.rooms(found, now); len(rooms) != 0 || seen != 0 {
 		t.Errorf("of nothing they share %v after %d", rooms, seen)
+	}
+}
+
+// security L5: an owner whose name has any number of hosts that hang leaves room to the new and the slow hosts of others,
+// and what is free goes from owner to owner.
+func TestAnOwnersHostsLeaveRoomToOthers(t *testing.T) {
+	t.Parallel()
+	var h hosts
+	now := time.Now()
+	var found []apidb.DuePlace
+	for n := range 1000 {
+		found = append(found, apidb.DuePlace{Place: apidb.Place{Owner: "many", Host: fmt.Sprintf("h%03d", n)}, Due: true})
+	}
+	rooms, _ := h.rooms(inTurn(found), now)
+	for place, room := range rooms {
+		for range room {
+			h.begin(place, now)
+		}
+	}
+	few := apidb.Place{Owner: "few", Host: "z"}
+	turns := inTurn(append(found, apidb.DuePlace{Place: few, Due: true}))
+	if rooms, _ := h.rooms(turns, now); rooms[few] != atNewHost {
+		t.Errorf("while another owner has all that it may, a new host has %v", rooms)
+	}
+	for place := range rooms { // all hang
+		for range rooms[place] {
+			h.end(place, slow)
+		}
+	}
+	later := now.Add(slowRest)
+	rooms, _ = h.rooms(turns, later)
+	all := 0
+	for place, room := range rooms {
+		if place.Owner == "many" {
+			all += room
+		}
+	}
+	if all > atNotGood*3/4 || rooms[few] != atNewHost {
+		t.Errorf("%d for hosts that hang, %v", all, rooms[few])
+	}
+	if place := slices.IndexFunc(turns, func(p apidb.DuePlace) bool { return p.Place == few }); place > 1 {
+		t.Errorf("the only host of an owner has its turn after %d others", place)
+	}
+}
+
+// security L5: the same from the database, where the owner of many hosts is first by name.
+func TestAnOwnerOfManyHostsThatHangHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.backlog(10_000, 250, "http://127.0.3.*:"+silent(t)+"/")
+	h.exec("update deliveries set owner_id = 'a'")
+	f := h.function()
+	f.grace = lastWord // the tries last for 30 s, longer than the test
+	h.run(f)
+	live := receive(t, nil)
+	h.untilTrying(f, atNotGood/2)
+	for range 3 {
+		due := time.Now()
+		id := h.ended(live.URL)
+		live.next()
+		h.untilStatus(id, apidb.DeliveryDelivered)
+		if n := h.ahead(id, due); n > atOnce {
+			t.Errorf("it came after %d tries", n)
+		}
+	}
+	h.check(f)
+}
+
+// untilTrying waits until so many tries are under way.
+func (h *house) untilTrying(f *Function, n int) {
+	h.t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; <-time.After(5 * time.Millisecond) {
+		f.mu.Lock()
+		trying := f.hosts.trying.all()
+		f.mu.Unlock()
+		if trying >= n {
+			return
+		}
+		if time.Now().After(end) {
+			h.t.Fatalf("%d tries are under way", trying)
+		}
 	}
 }

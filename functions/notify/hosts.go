@@ -14,6 +14,9 @@ const (
 	atSlow, atNotGood = atOnce / 2, atOnce * 3 / 4
 	// atHost is how many of them are to one host, and atNewHost to a new one.
 	atHost, atNewHost = 8, 2
+	// ofRest is the part of what other owners leave of atSlow and atNotGood that one owner may have: whatever its hosts do,
+	// what is new of others finds room at once.
+	ofRest = 0.75
 	// inTime is how soon a host has to answer not to be a slow one.
 	inTime = 5 * time.Second
 	// slowRest is the time between two looks at what is due to a slow host: one that refuses at once costs little.
@@ -35,6 +38,7 @@ const (
 // hosts is what this process knows of the hosts that it delivers to.
 type hosts struct {
 	of     map[string]*host
+	busy   map[apidb.Place]int // tries under way, where there are any
 	trying counts
 }
 
@@ -43,17 +47,20 @@ type counts [kinds]int
 
 func (c *counts) all() int { return c[fresh] + c[good] + c[slow] }
 
-// room is for another try to a host of that kind.
-func (c *counts) room(k kind) int {
+// room is for another try of an owner to a host of that kind.
+func (c *counts) room(k kind, own counts) int {
 	room := atOnce - c.all()
 	if k != good {
-		room = min(room, atNotGood-c[fresh]-c[slow])
+		room = min(room, ofOwner(atNotGood, c[fresh]+c[slow], own[fresh]+own[slow]))
 	}
 	if k == slow {
-		room = min(room, atSlow-c[slow])
+		room = min(room, ofOwner(atSlow, c[slow], own[slow]))
 	}
 	return max(room, 0)
 }
+
+// ofOwner is how many more of most an owner may have, where all owners have so many and it has own of them.
+func ofOwner(most, all, own int) int { return int(ofRest*float64(most-(all-own))) - own }
 
 type host struct {
 	trying int
@@ -75,11 +82,11 @@ func (h *host) room(now time.Time) int {
 	return atNewHost - h.trying
 }
 
-// rooms shares out what is free in the order of the hosts. seen: so many hosts have had their turn.
-func (h *hosts) rooms(found []apidb.DueHost, now time.Time) (rooms map[string]int, seen int) {
-	rooms = map[string]int{}
-	taken := h.trying
-	for _, next := range found {
+// rooms shares out what is free in the order of the turns. seen: so many have had theirs.
+func (h *hosts) rooms(turns []apidb.DuePlace, now time.Time) (rooms map[apidb.Place]int, seen int) {
+	rooms = map[apidb.Place]int{}
+	taken, owners, given := h.trying, h.byOwner(), map[string]int{}
+	for _, next := range turns {
 		if taken.all() >= atOnce {
 			break
 		}
@@ -91,20 +98,40 @@ func (h *hosts) rooms(found []apidb.DueHost, now time.Time) (rooms map[string]in
 		if known == nil {
 			known = &host{}
 		}
-		if room := min(known.room(now), taken.room(known.kind)); room > 0 {
-			rooms[next.Host] = room
+		own := owners[next.Owner]
+		room := min(known.room(now)-given[next.Host], taken.room(known.kind, own))
+		if room > 0 {
+			rooms[next.Place] = room
+			given[next.Host] += room
 			taken[known.kind] += room
+			own[known.kind] += room
+			owners[next.Owner] = own
 		}
 	}
 	return rooms, seen
 }
 
-// begin counts a try.
-func (h *hosts) begin(name string, now time.Time) {
-	known := h.of[name]
-	if known == nil {
-		known = h.add(name)
+// byOwner counts the tries under way.
+func (h *hosts) byOwner() map[string]counts {
+	owners := map[string]counts{}
+	for place, n := range h.busy {
+		own := owners[place.Owner]
+		own[h.of[place.Host].kind] += n
+		owners[place.Owner] = own
 	}
+	return owners
+}
+
+// begin counts a try.
+func (h *hosts) begin(place apidb.Place, now time.Time) {
+	known := h.of[place.Host]
+	if known == nil {
+		known = h.add(place.Host)
+	}
+	if h.busy == nil {
+		h.busy = map[apidb.Place]int{}
+	}
+	h.busy[place]++
 	known.trying++
 	h.trying[known.kind]++
 	if known.kind == slow {
@@ -113,8 +140,11 @@ func (h *hosts) begin(name string, now time.Time) {
 }
 
 // end takes what a try has shown of its host.
-func (h *hosts) end(name string, shown kind) {
-	known := h.of[name]
+func (h *hosts) end(place apidb.Place, shown kind) {
+	if h.busy[place]--; h.busy[place] == 0 {
+		delete(h.busy, place)
+	}
+	known := h.of[place.Host]
 	h.trying[known.kind] -= known.trying
 	known.trying--
 	known.kind = shown

@@ -34,8 +34,6 @@ const (
 	// lease is how long a delivery is one process's, a try and the time to say what came of it. If that one is killed, the
 	// delivery is due again.
 	lease = 90 * time.Second
-	// page is how many hosts it looks at in one pass.
-	page = 1_000
 	// forgetEvery is how often old deliveries are looked for, and forgetMost how many go at a time.
 	forgetEvery = 10 * time.Minute
 	forgetMost  = 1_000
@@ -70,8 +68,7 @@ type Function struct {
 	tryFor time.Duration
 
 	looked time.Time // when it last looked for what is due
-	after  string    // the host that it has come to
-	whole  bool      // and it began at the first
+	lap    lap
 	forget time.Time // when it looks for old deliveries next
 
 	mu      sync.Mutex
@@ -106,7 +103,7 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 	cut, cutOff := context.WithCancel(context.Background())
 	return &Function{
 		store: store, client: client, signer: signer, sealer: sealer, keep: cfg.Retain, grace: cfg.Grace,
-		wake: make(chan struct{}, 1), delays: delays, tryFor: tryMost, cut: cut, cutOff: cutOff,
+		wake: make(chan struct{}, 1), delays: delays, tryFor: tryMost, cut: cut, cutOff: cutOff, lap: newLap(),
 		writing: telemetry.Trouble{What: "write what came of deliveries"},
 	}, nil
 }
@@ -133,17 +130,18 @@ func (f *Function) Run(ctx context.Context, _ funchost.Publish) error {
 	return nil
 }
 
-// Tick begins as many tries as there is room for. It goes from host to host, and on from there the next time, so that
-// all have their turn.
+// Tick begins as many tries as there is room for. It goes from owner to owner and from host to host of each, and on from
+// there the next time, so that all have their turn.
 func (f *Function) Tick(ctx context.Context) (_ []event.Event, next time.Duration, err error) {
 	f.breathe(ctx)
 	f.forgetOld(ctx)
-	f.whole = f.whole || f.after == ""
-	found, err := f.store.DeliveryHosts(ctx, f.after, page)
+	at := f.lap.begin()
+	found, nextOwner, err := f.store.DeliveryTurns(ctx, at)
 	if err != nil {
 		return nil, 0, err
 	}
-	rooms, seen := f.room(found)
+	turns := inTurn(found)
+	rooms, seen := f.room(turns)
 	if len(rooms) > 0 {
 		claimed, err := f.store.ClaimDeliveries(ctx, rooms, lease)
 		if err != nil {
@@ -151,9 +149,11 @@ func (f *Function) Tick(ctx context.Context) (_ []event.Event, next time.Duratio
 		}
 		f.start(ctx, claimed)
 	}
-	next = f.goOn(found, seen)
-	if len(found) == 0 && next > 0 {
+	switch whole := f.lap.end(found, turns, seen, nextOwner); {
+	case len(found) == 0 && at.FromOwner == "":
 		next, err = f.untilDue(ctx)
+	case whole, seen < len(turns) && !f.hasRoom():
+		next = every
 	}
 	return nil, next, err
 }
@@ -167,38 +167,15 @@ func (f *Function) untilDue(ctx context.Context) (time.Duration, error) {
 	return min(max(wait, 0), idle), nil
 }
 
-// goOn says where the next pass begins, and when: at once where there are hosts that this one has not come to.
-func (f *Function) goOn(found []apidb.DueHost, seen int) time.Duration {
-	switch {
-	case seen < len(found): // there was no room for more
-		if seen > 0 {
-			f.after, f.whole = found[seen-1].Host, false
-		}
-		if f.hasRoom() {
-			return 0
-		}
-		return every
-	case len(found) == page:
-		f.after = found[len(found)-1].Host
-		return 0
-	}
-	whole := f.whole
-	f.after, f.whole = "", false
-	if whole {
-		return every
-	}
-	return 0
-}
-
-// room says how many tries may begin for each of the hosts to which something is due, and how many hosts it has looked
-// at until there was no room for more.
-func (f *Function) room(found []apidb.DueHost) (rooms map[string]int, seen int) {
+// room says how many tries may begin at each of the places where something is due, and how many of them have had their
+// turn until there was no room for more.
+func (f *Function) room(turns []apidb.DuePlace) (rooms map[apidb.Place]int, seen int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.stopped {
-		return nil, len(found)
+		return nil, len(turns)
 	}
-	return f.hosts.rooms(found, time.Now())
+	return f.hosts.rooms(turns, time.Now())
 }
 
 func (f *Function) hasRoom() bool {
@@ -216,7 +193,7 @@ func (f *Function) start(ctx context.Context, claimed []apidb.Claimed) {
 			f.release(context.WithoutCancel(ctx), c)
 			continue
 		}
-		f.hosts.begin(c.Host, time.Now())
+		f.hosts.begin(c.Place, time.Now())
 		f.trying.Go(func() { f.deliver(context.WithoutCancel(ctx), c) })
 	}
 }

@@ -205,9 +205,9 @@ func TestOneThatIsKilledBetweenTheAnswerAndItsMarkDeliversTwice(t *testing.T) {
 	h := open(t)
 	r := receive(t, nil)
 	id := h.ended(r.URL)
-	host := strings.TrimPrefix(r.URL, "http://")
+	rooms := map[apidb.Place]int{{Owner: "acme", Host: strings.TrimPrefix(r.URL, "http://")}: 5}
 	killed := h.function()
-	claimed, err := h.own.ClaimDeliveries(t.Context(), map[string]int{host: 5}, time.Minute)
+	claimed, err := h.own.ClaimDeliveries(t.Context(), rooms, time.Minute)
 	if err != nil || len(claimed) != 1 {
 		t.Fatalf("claimed %v, %v", claimed, err)
 	}
@@ -216,7 +216,7 @@ func TestOneThatIsKilledBetweenTheAnswerAndItsMarkDeliversTwice(t *testing.T) {
 	}
 	first := r.next() // and that was its end
 	h.run(h.function())
-	if again, err := h.own.ClaimDeliveries(t.Context(), map[string]int{host: 5}, time.Minute); len(again) > 0 {
+	if again, err := h.own.ClaimDeliveries(t.Context(), rooms, time.Minute); len(again) > 0 {
 		t.Errorf("claimed %v during the lease, %v", again, err)
 	}
 	h.exec("update deliveries set next_at = now()") // the lease is over

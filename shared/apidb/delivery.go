@@ -160,20 +160,38 @@ func newDelivery(row gen.DeliveriesListRow) Delivery {
 	return d
 }
 
-// DueHost is a host to which something is to be delivered.
-type DueHost struct {
-	Host string
-	Due  bool // now
+// Place is a host to which something of an owner is to be delivered.
+type Place struct{ Owner, Host string }
+
+// DuePlace is a place, and whether something is due there now.
+type DuePlace struct {
+	Place
+
+	Due bool
 }
 
-// DeliveryHosts gives the next hosts after one by name, none while nothing is due to any.
-func (s *Store) DeliveryHosts(ctx context.Context, after string, limit int) ([]DueHost, error) {
-	rows, err := s.q.DeliveryHosts(ctx, gen.DeliveryHostsParams{AfterHost: after, MaxHosts: int32(limit)})
-	hosts := make([]DueHost, len(rows))
-	for i, row := range rows {
-		hosts[i] = DueHost(row)
+// DeliveryPage is which places to look at: of the owners by name from one on, and of each the hosts by name after one.
+type DeliveryPage struct {
+	FromOwner string
+	After     map[string]string // hosts, by owner
+	MaxOwners int
+	MaxHosts  int // of each
+}
+
+// DeliveryTurns gives the places of a page, none while nothing is due to any. An owner that has none after its host is
+// there with an empty host. next is the owner with whom the page after this begins; empty: it is the last.
+func (s *Store) DeliveryTurns(ctx context.Context, page DeliveryPage) (found []DuePlace, next string, err error) {
+	p := gen.DeliveryTurnsParams{
+		FromOwner: page.FromOwner, MaxOwners: int32(page.MaxOwners), MaxHosts: int32(page.MaxHosts),
 	}
-	return hosts, classify("find the hosts to deliver to", err)
+	for owner, host := range page.After {
+		p.Owners, p.AfterHosts = append(p.Owners, owner), append(p.AfterHosts, host)
+	}
+	rows, err := s.q.DeliveryTurns(ctx, p)
+	for _, row := range rows {
+		found, next = append(found, DuePlace{Place{row.OwnerID, row.Host}, row.Due}), row.NextOwner
+	}
+	return found, next, classify("find the hosts to deliver to", err)
 }
 
 // NextDelivery says how long it is until one is due; ok is false where there is none.
@@ -190,19 +208,20 @@ type Claimed struct {
 	JobID   uuid.UUID
 	Version int64
 	URL     string
-	Host    string
+	Place   Place
 	Tries   int       // with this one
 	TriedAt time.Time // by the database's time; with Tries it is this try's name
 	Job     Job       // as it ended, without its payload
 	Broken  error     // why Job cannot be read
 }
 
-// ClaimDeliveries takes what is due to some hosts, at most so many for each. They are due again after the lease, unless
+// ClaimDeliveries takes what is due at some places, at most so many for each. They are due again after the lease, unless
 // they are settled.
-func (s *Store) ClaimDeliveries(ctx context.Context, rooms map[string]int, lease time.Duration) ([]Claimed, error) {
+func (s *Store) ClaimDeliveries(ctx context.Context, rooms map[Place]int, lease time.Duration) ([]Claimed, error) {
 	p := gen.DeliveriesClaimParams{Lease: lease}
-	for host, room := range rooms {
-		p.Hosts, p.Rooms = append(p.Hosts, host), append(p.Rooms, int32(room))
+	for place, room := range rooms {
+		p.Owners, p.Hosts = append(p.Owners, place.Owner), append(p.Hosts, place.Host)
+		p.Rooms = append(p.Rooms, int32(room))
 	}
 	rows, err := s.q.DeliveriesClaim(ctx, p)
 	if err != nil {
@@ -211,7 +230,8 @@ func (s *Store) ClaimDeliveries(ctx context.Context, rooms map[string]int, lease
 	claimed := make([]Claimed, len(rows))
 	for i, row := range rows {
 		claimed[i] = Claimed{
-			JobID: row.JobID, Version: row.Version, URL: row.URL, Host: row.Host, Tries: int(row.Tries), TriedAt: row.TriedAt,
+			JobID: row.JobID, Version: row.Version, URL: row.URL, Place: Place{row.OwnerID, row.Host}, Tries: int(row.Tries),
+			TriedAt: row.TriedAt,
 		}
 		claimed[i].Job, claimed[i].Broken = endedJob(row.Job, row.Snapshot)
 	}

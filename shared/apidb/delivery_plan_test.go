@@ -23,8 +23,8 @@ func TestDeliveringVisitsWhatItTakesOnly(t *testing.T) {
 	for _, sql := range []string{
 		"alter table deliveries set (autovacuum_enabled = off)",
 		`insert into deliveries (job_id, version, owner_id, job_status, url, job, snapshot, status, next_at, finished_at)
-			select uuidv7(-interval '9 days' + n * interval '0.5 s'), 1, '', 'FAILED',
-				case when n % 10 = 0 then 'http://h' || n / 10 % 1000 || '/' else 'http://dead/' end, '{}', '{}',
+			select uuidv7(-interval '9 days' + n * interval '0.5 s'), 1, 'o' || n / 50000, 'FAILED',
+				case when n % 10 = 0 then 'http://h' || n / 10 % 100 || '/' else 'http://dead/' end, '{}', '{}',
 				case when n % 4 = 0 then 'DELIVERED' else 'PENDING' end, case when n % 4 > 0 then now() - interval '1 h' end,
 				case when n % 4 = 0 then now() - n * interval '1 s' end
 			from generate_series(1, 200000) n`,
@@ -34,14 +34,16 @@ func TestDeliveringVisitsWhatItTakesOnly(t *testing.T) {
 		}
 	}
 	plans.Forget()
-	hosts, err := s.DeliveryHosts(t.Context(), "h5", 100)
-	if err != nil || len(hosts) != 100 || !hosts[99].Due {
-		t.Fatalf("got %v, %v", hosts, err)
+	hosts, next, err := s.DeliveryTurns(t.Context(), DeliveryPage{
+		FromOwner: "o", After: map[string]string{"o2": "h5"}, MaxOwners: 3, MaxHosts: 20,
+	})
+	if err != nil || len(hosts) != 60 || !hosts[59].Due || next != "o3" {
+		t.Fatalf("got %v, %s, %v", hosts, next, err)
 	}
 	if wait, ok, err := s.NextDelivery(t.Context()); wait > 0 || !ok || err != nil {
 		t.Errorf("the next is due in %s, %v, %v", wait, ok, err)
 	}
-	claimed, err := s.ClaimDeliveries(t.Context(), map[string]int{"dead": 8, hosts[1].Host: 8, "none": 8}, time.Minute)
+	claimed, err := s.ClaimDeliveries(t.Context(), map[Place]int{{"o1", "dead"}: 8, hosts[59].Place: 8, {"o1", "none"}: 8}, time.Minute)
 	if err != nil || len(claimed) != 16 {
 		t.Fatalf("claimed %d, %v", len(claimed), err)
 	}
@@ -69,7 +71,7 @@ func TestDeliveringVisitsWhatItTakesOnly(t *testing.T) {
 	_, err = s.ApplyStatuses(t.Context(), []StatusWord{{JSON: []byte(`{}`), Status: jobevent.Status{JobID: id, Version: 1, Status: "FAILED"}}})
 	must(err)
 	for name, most := range map[string]float64{
-		"DeliveryHosts": 101, "DeliveryNext": 1, "DeliveriesClaim": 16, "DeliverySettle": 1, "DeliveryRelease": 1, "DeliveriesList": 101,
+		"DeliveryTurns": 61, "DeliveryNext": 1, "DeliveriesClaim": 16, "DeliverySettle": 1, "DeliveryRelease": 1, "DeliveriesList": 101,
 		"DeliveriesListByStatus": 101, "DeliveriesOfJob": 1, "DeliveryRetry": 1, "DeliveriesForget": 1000, "JobsApplyStatus": 1,
 	} {
 		if len(plans.Seen()[name]) == 0 {

@@ -106,16 +106,18 @@ func TestADeliveryIsOnesAtATime(t *testing.T) {
 	}
 	id := h.accept(t, calling("https://b.example.org")).JobID
 	h.apply(t, word(id, 2, jobstate.Completed))
-	hosts, err := h.DeliveryHosts(t.Context(), "", 10)
-	if err != nil || !slices.Equal(hosts, []apidb.DueHost{{Host: "b.example.org", Due: true}, {Host: "host:81", Due: true}}) {
-		t.Fatalf("got %v, %v", hosts, err)
+	places, next, err := h.DeliveryTurns(t.Context(), apidb.DeliveryPage{MaxOwners: 1, MaxHosts: 10})
+	both := []apidb.DuePlace{{Place: apidb.Place{Host: "b.example.org"}, Due: true}, {Place: apidb.Place{Host: "host:81"}, Due: true}}
+	if err != nil || !slices.Equal(places, both) || next != "" {
+		t.Fatalf("got %v, %q, %v", places, next, err)
 	}
-	if rest, err := h.DeliveryHosts(t.Context(), "b.example.org", 1); err != nil || !slices.Equal(rest, hosts[1:]) {
+	page := apidb.DeliveryPage{After: map[string]string{"": "b.example.org", "other": "x"}, MaxOwners: 1, MaxHosts: 1}
+	if rest, _, err := h.DeliveryTurns(t.Context(), page); err != nil || !slices.Equal(rest, both[1:]) {
 		t.Errorf("got %v, %v", rest, err)
 	}
 	var got []apidb.Claimed
 	for range 3 {
-		some, err := h.ClaimDeliveries(t.Context(), map[string]int{"host:81": 8, "none": 8}, time.Minute)
+		some, err := h.ClaimDeliveries(t.Context(), map[apidb.Place]int{{Host: "host:81"}: 8, {Host: "none"}: 8, {Owner: "other", Host: "host:81"}: 8}, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,8 +131,8 @@ func TestADeliveryIsOnesAtATime(t *testing.T) {
 			t.Errorf("got %+v", c)
 		}
 	}
-	if hosts, err = h.DeliveryHosts(t.Context(), "b.example.org", 1); err != nil || len(hosts) != 1 || hosts[0].Due {
-		t.Errorf("got %v, %v", hosts, err)
+	if places, _, err = h.DeliveryTurns(t.Context(), page); err != nil || len(places) != 1 || places[0].Due {
+		t.Errorf("got %v, %v", places, err)
 	}
 	h.settled(t, got)
 }
@@ -168,11 +170,11 @@ func (h *house) settled(t *testing.T, got []apidb.Claimed) {
 	if d := state(got[2]); d.Tries != 0 || d.NextAt.After(time.Now()) {
 		t.Errorf("got %+v", d)
 	}
-	again, err := h.ClaimDeliveries(t.Context(), map[string]int{"host:81": 8}, 0)
+	again, err := h.ClaimDeliveries(t.Context(), map[apidb.Place]int{{Host: "host:81"}: 8}, 0)
 	if err != nil || len(again) != 1 || again[0].JobID != got[2].JobID {
 		t.Errorf("got %v, %v", again, err)
 	}
-	other, err := h.ClaimDeliveries(t.Context(), map[string]int{"host:81": 8}, time.Minute) // the lease was none
+	other, err := h.ClaimDeliveries(t.Context(), map[apidb.Place]int{{Host: "host:81"}: 8}, time.Minute) // the lease was none
 	if err != nil || len(other) != 1 || other[0].Tries != 2 {
 		t.Errorf("got %v, %v", other, err)
 	}
@@ -191,7 +193,7 @@ func TestTheWordOnATryOfBeforeARetryByHandIsNone(t *testing.T) {
 	h.apply(t, word(id, 2, jobstate.Completed))
 	claim := func() apidb.Claimed {
 		t.Helper()
-		got, err := h.ClaimDeliveries(t.Context(), map[string]int{"host": 8}, time.Minute)
+		got, err := h.ClaimDeliveries(t.Context(), map[apidb.Place]int{{Host: "host"}: 8}, time.Minute)
 		if err != nil || len(got) != 1 || got[0].Tries != 1 {
 			t.Fatalf("claimed %v, %v", got, err)
 		}
@@ -265,7 +267,7 @@ func TestAJobTakesItsFinishedDeliveriesAlong(t *testing.T) {
 	h := open(t)
 	id := h.accept(t, calling("http://x/")).JobID
 	h.apply(t, word(id, 2, jobstate.Failed, onAttempt(1)))
-	claimed, err := h.ClaimDeliveries(t.Context(), map[string]int{"x": 1}, time.Minute)
+	claimed, err := h.ClaimDeliveries(t.Context(), map[apidb.Place]int{{Host: "x"}: 1}, time.Minute)
 	if err != nil || len(claimed) != 1 {
 		t.Fatalf("got %v, %v", claimed, err)
 	}

@@ -1,43 +1,69 @@
 -- The ends of jobs that are to be delivered. JobsApplyStatus makes the rows.
 
--- The hosts after one by name, to which something is to be delivered, and whether anything is due. It jumps from host to host:
--- however much is due to one of them, the next is as near. Nothing is looked at while nothing is due at all.
--- name: DeliveryHosts :many
-with recursive hosts as (
+-- Some owners by name and of each the hosts after one by name, to which something is to be delivered, and whether anything
+-- is due. An owner without such a host has none here. next_owner is whom the next page begins with; empty: this is the
+-- last one. It jumps from owner to owner and from host to host: however much is due to one of them, the next is as near.
+-- Nothing is looked at while nothing is due at all.
+-- name: DeliveryTurns :many
+with recursive owners as (
     (
-        select deliveries.host from deliveries
-        where status = 'PENDING' and deliveries.host > @after_host::text
+        select deliveries.owner_id from deliveries
+        where status = 'PENDING' and deliveries.owner_id >= @from_owner::text
             and exists (select from deliveries as due where due.status = 'PENDING' and due.next_at <= now())
-        order by deliveries.host limit 1
+        order by deliveries.owner_id limit 1
     )
     union all
     select (
+        select deliveries.owner_id from deliveries
+        where status = 'PENDING' and deliveries.owner_id > owners.owner_id
+        order by deliveries.owner_id limit 1
+    ) from owners where owners.owner_id is not null
+), page as (
+    select few.owner_id, coalesce(came.host, '')::text as after_host
+    from (select owners.owner_id from owners where owners.owner_id is not null limit @max_owners::int) as few
+    left join (
+        select unnest(@owners::text[]) as owner_id, unnest(@after_hosts::text[]) as host
+    ) as came on came.owner_id = few.owner_id
+), hosts as (
+    select page.owner_id, (
         select deliveries.host from deliveries
-        where status = 'PENDING' and deliveries.host > hosts.host
+        where status = 'PENDING' and deliveries.owner_id = page.owner_id and deliveries.host > page.after_host
         order by deliveries.host limit 1
-    ) from hosts where hosts.host is not null
+    ) as host, 1 as nth
+    from page
+    union all
+    select hosts.owner_id, (
+        select deliveries.host from deliveries
+        where status = 'PENDING' and deliveries.owner_id = hosts.owner_id and deliveries.host > hosts.host
+        order by deliveries.host limit 1
+    ), hosts.nth + 1
+    from hosts where hosts.host is not null and hosts.nth < @max_hosts::int
 )
-select hosts.host::text as host, coalesce((
+select hosts.owner_id::text as owner_id, coalesce(hosts.host, '')::text as host, coalesce((
     -- Not "exists": the server would rather read all that is due once than ask for each host.
-    select next_at from deliveries where status = 'PENDING' and deliveries.host = hosts.host order by next_at limit 1
-) <= now(), false)::boolean as due
-from hosts where hosts.host is not null
-limit @max_hosts::int;
+    select next_at from deliveries
+    where status = 'PENDING' and deliveries.owner_id = hosts.owner_id and deliveries.host = hosts.host
+    order by next_at limit 1
+) <= now(), false)::boolean as due, coalesce((
+    select owners.owner_id from owners where owners.owner_id is not null offset @max_owners limit 1
+), '')::text as next_owner
+from hosts where hosts.host is not null or hosts.nth = 1;
 
 -- How long it is until the next is due; a delivery that is under way is, should it be given up.
 -- name: DeliveryNext :many
 select extract(epoch from next_at - now())::float8 as seconds from deliveries where status = 'PENDING' order by next_at limit 1;
 
--- Takes what is due to some hosts, as much as there is room for each. It is due again at the end of the lease, should
+-- Takes what is due of some owners to some hosts, as much as there is room for each. It is due again at the end of the lease, should
 -- whoever has taken it not say what came of it.
 -- name: DeliveriesClaim :many
 with due as (
     select due_there.job_id, due_there.version
     from (
-        select unnest(@hosts::text[]) as host, unnest(@rooms::int[]) as room
+        select unnest(@owners::text[]) as owner_id, unnest(@hosts::text[]) as host, unnest(@rooms::int[]) as room
     ) as wanted cross join lateral (
         select job_id, version from deliveries
-        where status = 'PENDING' and deliveries.host = wanted.host and next_at <= now()
+        where status = 'PENDING' and deliveries.owner_id = wanted.owner_id and deliveries.host = wanted.host
+            and next_at <= now()
         order by next_at
         limit wanted.room
         for update skip locked
@@ -46,7 +72,7 @@ with due as (
 update deliveries set tries = tries + 1, last_try_at = now(), next_at = now() + @lease::interval
 from due
 where deliveries.job_id = due.job_id and deliveries.version = due.version
-returning deliveries.job_id, deliveries.version, url, host, job, snapshot, tries, coalesce(last_try_at, now())::timestamptz as tried_at;
+returning deliveries.job_id, deliveries.version, deliveries.owner_id, url, host, job, snapshot, tries, coalesce(last_try_at, now())::timestamptz as tried_at;
 
 -- What came of a try. Whoever comes after his lease, when another has taken it, or somebody wants it anew, changes nothing:
 -- the number of the try alone does not tell, as one that is wanted anew counts from the first again.

@@ -17,10 +17,11 @@ const deliveriesClaim = `-- name: DeliveriesClaim :many
 with due as (
     select due_there.job_id, due_there.version
     from (
-        select unnest($2::text[]) as host, unnest($3::int[]) as room
+        select unnest($2::text[]) as owner_id, unnest($3::text[]) as host, unnest($4::int[]) as room
     ) as wanted cross join lateral (
         select job_id, version from deliveries
-        where status = 'PENDING' and deliveries.host = wanted.host and next_at <= now()
+        where status = 'PENDING' and deliveries.owner_id = wanted.owner_id and deliveries.host = wanted.host
+            and next_at <= now()
         order by next_at
         limit wanted.room
         for update skip locked
@@ -29,18 +30,20 @@ with due as (
 update deliveries set tries = tries + 1, last_try_at = now(), next_at = now() + $1::interval
 from due
 where deliveries.job_id = due.job_id and deliveries.version = due.version
-returning deliveries.job_id, deliveries.version, url, host, job, snapshot, tries, coalesce(last_try_at, now())::timestamptz as tried_at
+returning deliveries.job_id, deliveries.version, deliveries.owner_id, url, host, job, snapshot, tries, coalesce(last_try_at, now())::timestamptz as tried_at
 `
 
 type DeliveriesClaimParams struct {
-	Lease time.Duration
-	Hosts []string
-	Rooms []int32
+	Lease  time.Duration
+	Owners []string
+	Hosts  []string
+	Rooms  []int32
 }
 
 type DeliveriesClaimRow struct {
 	JobID    uuid.UUID
 	Version  int64
+	OwnerID  string
 	URL      string
 	Host     string
 	Job      json.RawMessage
@@ -49,10 +52,15 @@ type DeliveriesClaimRow struct {
 	TriedAt  time.Time
 }
 
-// Takes what is due to some hosts, as much as there is room for each. It is due again at the end of the lease, should
+// Takes what is due of some owners to some hosts, as much as there is room for each. It is due again at the end of the lease, should
 // whoever has taken it not say what came of it.
 func (q *Queries) DeliveriesClaim(ctx context.Context, arg DeliveriesClaimParams) ([]DeliveriesClaimRow, error) {
-	rows, err := q.db.Query(ctx, deliveriesClaim, arg.Lease, arg.Hosts, arg.Rooms)
+	rows, err := q.db.Query(ctx, deliveriesClaim,
+		arg.Lease,
+		arg.Owners,
+		arg.Hosts,
+		arg.Rooms,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +71,7 @@ func (q *Queries) DeliveriesClaim(ctx context.Context, arg DeliveriesClaimParams
 		if err := rows.Scan(
 			&i.JobID,
 			&i.Version,
+			&i.OwnerID,
 			&i.URL,
 			&i.Host,
 			&i.Job,
@@ -400,63 +409,6 @@ func (q *Queries) DeliveriesOfJob(ctx context.Context, arg DeliveriesOfJobParams
 	return items, nil
 }
 
-const deliveryHosts = `-- name: DeliveryHosts :many
-
-with recursive hosts as (
-    (
-        select deliveries.host from deliveries
-        where status = 'PENDING' and deliveries.host > $2::text
-            and exists (select from deliveries as due where due.status = 'PENDING' and due.next_at <= now())
-        order by deliveries.host limit 1
-    )
-    union all
-    select (
-        select deliveries.host from deliveries
-        where status = 'PENDING' and deliveries.host > hosts.host
-        order by deliveries.host limit 1
-    ) from hosts where hosts.host is not null
-)
-select hosts.host::text as host, coalesce((
-    -- Not "exists": the server would rather read all that is due once than ask for each host.
-    select next_at from deliveries where status = 'PENDING' and deliveries.host = hosts.host order by next_at limit 1
-) <= now(), false)::boolean as due
-from hosts where hosts.host is not null
-limit $1::int
-`
-
-type DeliveryHostsParams struct {
-	MaxHosts  int32
-	AfterHost string
-}
-
-type DeliveryHostsRow struct {
-	Host string
-	Due  bool
-}
-
-// The ends of jobs that are to be delivered. JobsApplyStatus makes the rows.
-// The hosts after one by name, to which something is to be delivered, and whether anything is due. It jumps from host to host:
-// however much is due to one of them, the next is as near. Nothing is looked at while nothing is due at all.
-func (q *Queries) DeliveryHosts(ctx context.Context, arg DeliveryHostsParams) ([]DeliveryHostsRow, error) {
-	rows, err := q.db.Query(ctx, deliveryHosts, arg.MaxHosts, arg.AfterHost)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []DeliveryHostsRow
-	for rows.Next() {
-		var i DeliveryHostsRow
-		if err := rows.Scan(&i.Host, &i.Due); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const deliveryNext = `-- name: DeliveryNext :many
 select extract(epoch from next_at - now())::float8 as seconds from deliveries where status = 'PENDING' order by next_at limit 1
 `
@@ -617,4 +569,102 @@ func (q *Queries) DeliverySettle(ctx context.Context, arg DeliverySettleParams) 
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const deliveryTurns = `-- name: DeliveryTurns :many
+
+with recursive owners as (
+    (
+        select deliveries.owner_id from deliveries
+        where status = 'PENDING' and deliveries.owner_id >= $2::text
+            and exists (select from deliveries as due where due.status = 'PENDING' and due.next_at <= now())
+        order by deliveries.owner_id limit 1
+    )
+    union all
+    select (
+        select deliveries.owner_id from deliveries
+        where status = 'PENDING' and deliveries.owner_id > owners.owner_id
+        order by deliveries.owner_id limit 1
+    ) from owners where owners.owner_id is not null
+), page as (
+    select few.owner_id, coalesce(came.host, '')::text as after_host
+    from (select owners.owner_id from owners where owners.owner_id is not null limit $1::int) as few
+    left join (
+        select unnest($3::text[]) as owner_id, unnest($4::text[]) as host
+    ) as came on came.owner_id = few.owner_id
+), hosts as (
+    select page.owner_id, (
+        select deliveries.host from deliveries
+        where status = 'PENDING' and deliveries.owner_id = page.owner_id and deliveries.host > page.after_host
+        order by deliveries.host limit 1
+    ) as host, 1 as nth
+    from page
+    union all
+    select hosts.owner_id, (
+        select deliveries.host from deliveries
+        where status = 'PENDING' and deliveries.owner_id = hosts.owner_id and deliveries.host > hosts.host
+        order by deliveries.host limit 1
+    ), hosts.nth + 1
+    from hosts where hosts.host is not null and hosts.nth < $5::int
+)
+select hosts.owner_id::text as owner_id, coalesce(hosts.host, '')::text as host, coalesce((
+    -- Not "exists": the server would rather read all that is due once than ask for each host.
+    select next_at from deliveries
+    where status = 'PENDING' and deliveries.owner_id = hosts.owner_id and deliveries.host = hosts.host
+    order by next_at limit 1
+) <= now(), false)::boolean as due, coalesce((
+    select owners.owner_id from owners where owners.owner_id is not null offset $1 limit 1
+), '')::text as next_owner
+from hosts where hosts.host is not null or hosts.nth = 1
+`
+
+type DeliveryTurnsParams struct {
+	MaxOwners  int32
+	FromOwner  string
+	Owners     []string
+	AfterHosts []string
+	MaxHosts   int32
+}
+
+type DeliveryTurnsRow struct {
+	OwnerID   string
+	Host      string
+	Due       bool
+	NextOwner string
+}
+
+// The ends of jobs that are to be delivered. JobsApplyStatus makes the rows.
+// Some owners by name and of each the hosts after one by name, to which something is to be delivered, and whether anything
+// is due. An owner without such a host has none here. next_owner is whom the next page begins with; empty: this is the
+// last one. It jumps from owner to owner and from host to host: however much is due to one of them, the next is as near.
+// Nothing is looked at while nothing is due at all.
+func (q *Queries) DeliveryTurns(ctx context.Context, arg DeliveryTurnsParams) ([]DeliveryTurnsRow, error) {
+	rows, err := q.db.Query(ctx, deliveryTurns,
+		arg.MaxOwners,
+		arg.FromOwner,
+		arg.Owners,
+		arg.AfterHosts,
+		arg.MaxHosts,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []DeliveryTurnsRow
+	for rows.Next() {
+		var i DeliveryTurnsRow
+		if err := rows.Scan(
+			&i.OwnerID,
+			&i.Host,
+			&i.Due,
+			&i.NextOwner,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

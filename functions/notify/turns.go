@@ -1,0 +1,92 @@
+package notify
+
+import (
+	"cmp"
+	"maps"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+)
+
+const (
+	// pageOwners is how many owners it looks at in one pass, and page about how many of their hosts.
+	pageOwners, page = 100, 1_000
+	// leastHosts is how many hosts of each owner a pass looks at, however many owners there are.
+	leastHosts = page / pageOwners
+)
+
+// lap is a walk over the hosts of all owners, a page of owners at a time. Each owner's hosts go on from the last one
+// that had its turn, so that of an owner, too, all have theirs.
+type lap struct {
+	from  string            // the owner with whom the next page begins
+	after map[string]string // the last host that had its turn, of owners that have more
+	met   map[string]bool   // owners of this lap
+	each  int               // hosts of each owner in the next page
+	whole bool              // nothing has been left out since the lap began
+}
+
+func newLap() lap { return lap{after: map[string]string{}, met: map[string]bool{}, each: leastHosts} }
+
+// begin gives the next page.
+func (l *lap) begin() apidb.DeliveryPage {
+	l.whole = l.whole || l.from == "" && len(l.after) == 0
+	return apidb.DeliveryPage{FromOwner: l.from, After: l.after, MaxOwners: pageOwners, MaxHosts: l.each}
+}
+
+// end takes what a page had, its turns and how many of them there was room for. It says whether the lap is over and has
+// left nothing out.
+func (l *lap) end(found, turns []apidb.DuePlace, seen int, next string) (whole bool) {
+	hosts, last, unseen := map[string]int{}, map[string]string{}, map[string]bool{}
+	for _, f := range found {
+		hosts[f.Owner]++
+		l.met[f.Owner] = true
+	}
+	for i, turn := range turns {
+		if i >= seen {
+			unseen[turn.Owner] = true
+		} else {
+			last[turn.Owner] = turn.Host
+		}
+	}
+	for owner, n := range hosts {
+		if n < l.each && !unseen[owner] { // there are no more
+			delete(l.after, owner)
+		} else if host, had := last[owner]; had {
+			l.after[owner] = host
+		}
+	}
+	l.whole = l.whole && len(unseen) == 0
+	l.each = max(leastHosts, page/max(1, len(hosts)))
+	if l.from = next; next != "" {
+		return false
+	}
+	maps.DeleteFunc(l.after, func(owner, _ string) bool { return !l.met[owner] }) // nothing is due to them any more
+	clear(l.met)
+	whole = l.whole && len(l.after) == 0
+	l.whole = l.whole && !whole
+	return whole
+}
+
+// inTurn puts first the first host of each owner, then the second ones. Who is first among the owners is left to
+// chance: where they share a host that has little room, each has some of it in the end.
+func inTurn(found []apidb.DuePlace) (turns []apidb.DuePlace) {
+	of := map[string][]apidb.DuePlace{}
+	for _, f := range found {
+		if f.Host != "" {
+			of[f.Owner] = append(of[f.Owner], f)
+		}
+	}
+	owners := slices.Collect(maps.Keys(of))
+	rand.Shuffle(len(owners), func(i, j int) { owners[i], owners[j] = owners[j], owners[i] })
+	for _, places := range of {
+		slices.SortFunc(places, func(a, b apidb.DuePlace) int { return cmp.Compare(a.Host, b.Host) })
+	}
+	for n := 0; len(owners) > 0; n++ {
+		owners = slices.DeleteFunc(owners, func(owner string) bool { return n == len(of[owner]) })
+		for _, owner := range owners {
+			turns = append(turns, of[owner][n])
+		}
+	}
+	return turns
+}
