@@ -58,7 +58,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	name := pgpool.ApplicationName("jobweaver-keys")
 	store.keys, err = pgpool.Lazy(ctx, url, name, pgpool.IndexOnly(), plannedOnce, alone)
 	if err == nil {
-		err = store.Ping(ctx) // so that the first id has the database's time already
+		err = pgpool.Await(ctx, store.Ping) // so that the first id has the database's time already
 	}
 	if err != nil {
 		store.Close()

@@ -24,7 +24,7 @@ func Open(ctx context.Context, url string, options ...Option) (*pgxpool.Pool, er
 	if err != nil {
 		return nil, err
 	}
-	if err := awaitServer(ctx, pool); err != nil {
+	if err := Await(ctx, pool.Ping); err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("reach database: %w", err)
 	}
@@ -53,9 +53,10 @@ func Lazy(ctx context.Context, url string, options ...Option) (*pgxpool.Pool, er
 	return pool, nil
 }
 
-func awaitServer(ctx context.Context, pool *pgxpool.Pool) error {
+// Await tries something until the database answers, for 20 s, and not where waiting cannot help.
+func Await(ctx context.Context, try func(context.Context) error) error {
 	for deadline := time.Now().Add(openPatience); ; {
-		err := pool.Ping(ctx)
+		err := try(ctx)
 		if err == nil || !IsUnavailable(err) || isStranger(err) || time.Now().After(deadline) {
 			return err
 		}

@@ -44,6 +44,24 @@ func TestSessionsHaveOurSettingsAndTheAddressWins(t *testing.T) {
 	}
 }
 
+// A function that starts while PostgreSQL is killed waits for it like one that starts a moment later.
+func TestAwaitTriesAgainWhenTheServerEndsItsSession(t *testing.T) {
+	t.Parallel()
+	pool := open(t, pgtest.Database(t, migrations.API))
+	tries := 0
+	err := pgpool.Await(t.Context(), func(ctx context.Context) error {
+		if tries++; tries == 1 {
+			_, err := pool.Exec(ctx, "SELECT pg_terminate_backend(pg_backend_pid())")
+			return err
+		}
+		_, err := pool.Exec(ctx, "SELECT 1/(2 - $1::int)", tries)
+		return err
+	})
+	if err == nil || pgpool.IsUnavailable(err) || tries != 2 {
+		t.Errorf("it ended with %v after %d tries, not with the division by zero in the second", err, tries)
+	}
+}
+
 func TestOpenFailsAtOnceWhenWaitingCannotHelp(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t, migrations.API)
