@@ -129,7 +129,7 @@ test-apache: ## the Kafka suites on a real Apache Kafka (needs Java 17 and Maven
 
 .PHONY: test-kill
 test-kill: ## processes killed at random for KILL_FOR (50s), or frozen, under orders and limits; KILL_SEED repeats a run
-	$(GO_TEST) -count=1 -v -timeout 20m -parallel 4 ./local/killtest -killtest.for=$(KILL_FOR) $(if $(KILL_SEED),-killtest.seed=$(KILL_SEED))
+	$(GO_TEST) -count=1 -v -timeout 20m -parallel 5 ./local/killtest -killtest.for=$(KILL_FOR) $(if $(KILL_SEED),-killtest.seed=$(KILL_SEED))
 
 .PHONY: chaos
 chaos: ## ten minutes of faults on three Apache Kafka brokers and a PostgreSQL with a standby; CHAOS_SEED repeats them (needs Debian)

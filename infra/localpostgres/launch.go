@@ -64,6 +64,7 @@ func (s *Server) launchOnce(ctx context.Context) error {
 	}
 	cmd := exec.Command(filepath.Join(s.bin, "postgres"), s.arguments()...)
 	s.who.apply(cmd)
+	cmd.Env = append(cmd.Env, s.cfg.Env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	// SIGQUIT: down at once, as after a crash. The next start must not wait for a checkpoint.
 	ended, err := childproc.Start(cmd, syscall.SIGQUIT)

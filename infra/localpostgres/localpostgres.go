@@ -25,6 +25,7 @@ type Config struct {
 	Port     int               // on 127.0.0.1; 0 takes a free one
 	NoSync   bool              // commits need not survive a crash of the machine: for tests only
 	Settings map[string]string // further server settings, over ours
+	Env      []string          // further environment of the server
 	Progress func(line string) // told before slow first steps; may be nil
 }
 

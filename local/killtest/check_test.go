@@ -29,6 +29,7 @@ func (e *evidence) check() {
 		}
 	}
 	e.checkDeadLetters()
+	e.checkFlood()
 }
 
 // checkAccepted: what got a 2xx is there, once; nothing ran that nobody asked for.

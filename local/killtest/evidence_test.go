@@ -3,6 +3,7 @@ package killtest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -21,6 +22,8 @@ type evidence struct {
 	processes map[string]string // by worker id: the process's name in the witness file
 	lives     map[string]life   // by that name
 	dead      map[string]int    // dead letters by id, and rejected records
+	runs      map[string]int    // records of run-job, by id
+	stepped   bool              // PostgreSQL's clock: its times are no evidence
 	wiped     bool              // the broker's data, and so early dead letters
 
 	findings []finding
@@ -65,6 +68,14 @@ func (h *house) evidence(ctx context.Context, l *load, c *chaos) *evidence {
 	}
 	if e.dead, err = h.said(jobevent.TopicDeadLetter); err != nil {
 		h.t.Fatal(err)
+	}
+	e.runs = map[string]int{}
+	for _, queue := range append(h.queues, jobevent.DefaultQueue) {
+		said, err := h.said(jobevent.RunTopic(queue))
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		maps.Copy(e.runs, said)
 	}
 	lines, err := witness.Read(h.witnessFile())
 	if err != nil {

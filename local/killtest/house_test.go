@@ -16,6 +16,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/infra/freeport"
 	"github.com/jobweaver/jobweaver/infra/localpostgres"
+	stepping "github.com/jobweaver/jobweaver/local/chaos/clock"
 	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -28,6 +29,7 @@ type house struct {
 	dir       string
 	queues    []string
 	postgres  *localpostgres.Server
+	clock     *stepping.Control // of PostgreSQL; nil: the machine's
 	urls      migrations.URLs
 	broker    *process
 	brokers   []string
@@ -49,6 +51,7 @@ type plan struct {
 	workers int
 	copies  int                        // of each other function; 0: as the flag says
 	queues  []string                   // nil: only the default one
+	stepped bool                       // PostgreSQL has a clock that can be stepped
 	env     func(name string) []string // settings of a process beside the default ones; nil: none
 }
 
@@ -69,7 +72,11 @@ func build(t *testing.T, p plan) *house {
 	}
 	h := &house{t: t, dir: dir, queues: p.queues}
 	t.Cleanup(h.close)
-	h.postgres, err = localpostgres.Start(t.Context(), localpostgres.Config{Dir: filepath.Join(dir, "postgres")})
+	cfg := localpostgres.Config{Dir: filepath.Join(dir, "postgres")}
+	if p.stepped {
+		cfg.Env = h.ownClock()
+	}
+	h.postgres, err = localpostgres.Start(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -207,6 +207,10 @@ func (e *evidence) summarize(t *testing.T) {
 	for _, n := range e.chaos.kills() {
 		kills += n
 	}
-	t.Logf("%d jobs (%d without an answer), %d attempts (%d seen by the witness), %d kills: %v",
-		len(e.jobs), unanswered, attempts, ran, kills, e.chaos.kills())
+	records := 0
+	for _, n := range e.runs {
+		records += n
+	}
+	t.Logf("%d jobs (%d without an answer), %d attempts (%d seen by the witness, %d records of run-job), %d faults: %v",
+		len(e.jobs), unanswered, attempts, ran, records, kills, e.chaos.kills())
 }

@@ -46,6 +46,7 @@ type load struct {
 	house  *house
 	shapes []*shape
 	rnd    func() *rand.Rand
+	slower time.Duration // how many times longer run pauses; 0: once
 
 	mu     sync.Mutex
 	orders []*order
@@ -70,7 +71,7 @@ func newLoad(follow context.Context, h *house, rnd *rand.Rand) *load {
 	}}
 }
 
-// run submits in every way until ctx ends, about forty jobs a second.
+// run submits in every way until ctx ends, about forty jobs a second divided by slower.
 func (l *load) run(ctx context.Context) {
 	for range 4 {
 		l.submitting.Go(func() { l.every(ctx, 200*time.Millisecond, l.submitOne) })
@@ -82,7 +83,7 @@ func (l *load) run(ctx context.Context) {
 
 func (l *load) every(ctx context.Context, pace time.Duration, submit func(context.Context, *rand.Rand)) {
 	rnd := l.rnd()
-	for pause(ctx, pace/2+rand.N(pace)) {
+	for pause(ctx, max(l.slower, 1)*(pace/2+rand.N(pace))) {
 		submit(ctx, rnd)
 	}
 }

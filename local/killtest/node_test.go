@@ -37,7 +37,7 @@ func TestAFrozenNodeHoldsNothingUp(t *testing.T) {
 	for _, fault := range []target{
 		together("a node, frozen", node),
 		together("ingest frozen, a worker killed", slices.Concat(
-			frozenOf(h, "ingest-2"), h.targetsNamed("runjob-2"))),
+			[]target{h.frozen("ingest-2")}, h.targetsNamed("runjob-2"))),
 	} {
 		pause(t.Context(), 2*time.Second) // so that the load has reached everything
 		c.kill(fault, recoverWithin+time.Second)
@@ -58,9 +58,9 @@ func TestAFrozenNodeHoldsNothingUp(t *testing.T) {
 	e.summarize(t)
 }
 
-func frozenOf(h *house, name string) []target {
+func (h *house) frozen(name string) target {
 	i := slices.IndexFunc(h.processes, func(p *process) bool { return p.name == name })
-	return []target{h.processes[i].frozen()}
+	return h.processes[i].frozen()
 }
 
 // frozen is a target that freezes where it would be killed, and wakes where it would be started.

@@ -134,13 +134,13 @@ func (p *process) freeze() (wake func() error, err error) {
 	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		return nil, fmt.Errorf("freeze %s: %w", p.name, err)
 	}
-	now := &p.lives[len(p.lives)-1]
-	now.frozen = append(now.frozen, freeze{from: time.Now()})
+	number := len(p.lives) - 1
+	p.lives[number].frozen = append(p.lives[number].frozen, freeze{from: time.Now()})
 	return func() error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		now := &p.lives[len(p.lives)-1]
-		now.frozen[len(now.frozen)-1].to = time.Now()
+		frozen := p.lives[number].frozen
+		frozen[len(frozen)-1].to = time.Now()
 		if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 			return fmt.Errorf("wake %s: %w", p.name, err)
 		}

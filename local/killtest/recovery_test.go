@@ -3,6 +3,7 @@ package killtest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -13,42 +14,68 @@ import (
 // recoverWithin bounds the time until the jobs of a killed process run again, with default settings.
 const recoverWithin = 30 * time.Second
 
-// TestJobsRunAgainWithinHalfAMinute kills one thing at a time, and everything at once, and lets the house
-// recover in between. It is done in two houses side by side, of which each has every second thing killed.
+// needed are the functions for which jobs wait. Nothing else happens while one of them is frozen.
+var needed = []string{"gateway", "projection", "ingest", "outcome", "watchdog"}
+
+// beyondLease is how long functions are frozen.
+const beyondLease = lease + time.Second
+
+// TestJobsRunAgainWithinHalfAMinute kills one thing at a time, freezes one function at a time beyond a lease, kills
+// everything at once, and lets the jobs recover in between. Three installations side by side each have a third of that.
 func TestJobsRunAgainWithinHalfAMinute(t *testing.T) {
 	duration(t)
 	t.Parallel()
-	for i, name := range []string{"one half", "the other half"} {
-		t.Run(name, func(t *testing.T) {
+	for third := range 3 {
+		t.Run(fmt.Sprintf("third %d", third+1), func(t *testing.T) {
 			t.Parallel()
-			recovers(t, func(n int) bool { return n%2 == i })
+			recovers(t, third)
 		})
 	}
 }
 
-// recovers kills those of the targets, by their number, that are wanted.
-func recovers(t *testing.T, wanted func(n int) bool) {
+// recovers makes a third of the faults. Functions for which no job waits are frozen, one by one, beside kills of others, in
+// another installation than the one where they are killed.
+func recovers(t *testing.T, third int) {
 	rnd := newRand(t)
-	h := open(t, 2)
+	h := build(t, plan{workers: 2, copies: 1})
 	follow, unfollow := context.WithCancel(t.Context())
 	defer unfollow()
 	l, c := newLoad(follow, h, rnd), &chaos{house: h, rnd: rnd}
-	l.shapes = briefShapes
+	l.shapes, l.slower = longerShapes, 2
 	submitting, stopSubmitting := context.WithCancel(t.Context())
 	defer stopSubmitting()
 	l.run(submitting)
 
-	targets := h.targets()
-	workers := slices.DeleteFunc(slices.Clone(targets), func(t target) bool { return !strings.HasPrefix(t.name, "runjob") })
-	targets = append(targets, together("both workers", workers), together("everything", targets))
-	for n, target := range targets {
-		if !wanted(n) {
+	alone := h.targets()
+	workers := slices.DeleteFunc(slices.Clone(alone), func(t target) bool { return !strings.HasPrefix(t.name, "runjob") })
+	rounds := slices.Clone(alone)
+	for _, name := range needed {
+		rounds = append(rounds, h.frozen(name))
+	}
+	rounds = append(rounds, together("both workers", workers), together("everything", alone))
+	var aside sync.WaitGroup
+	aside.Go(func() {
+		for n, target := range alone {
+			if (n+1)%3 == third && slices.Contains(functions, target.name) && !slices.Contains(needed, target.name) {
+				c.kill(h.frozen(target.name), beyondLease)
+			}
+		}
+	})
+	for n, target := range rounds {
+		if n%3 != third {
 			continue
 		}
+		if n >= len(alone) {
+			aside.Wait()
+		}
+		down := time.Duration(rnd.Int64N(int64(2 * time.Second)))
+		if strings.HasSuffix(target.name, " frozen") {
+			down = beyondLease
+		}
 		pause(t.Context(), time.Second) // so that the load has reached everything
-		c.kill(target, time.Duration(rnd.Int64N(int64(2*time.Second))))
+		c.kill(target, down)
 		if err := h.drain(t.Context(), time.Now(), recoverWithin+15*time.Second); err != nil {
-			t.Errorf("after a kill of %s: %v", target.name, err)
+			t.Errorf("after %s: %v", target.name, err)
 		}
 	}
 	stopSubmitting()
@@ -96,12 +123,12 @@ func (e *evidence) checkRecovery(t *testing.T) {
 			}
 			took = append(took, d)
 			if d > recoverWithin {
-				e.find(id, "ended only %s after a kill of %s", ms(d), f.target)
+				e.find(id, "ended only %s after the fault of %s", ms(d), f.target)
 			}
 		}
 		slices.Sort(took)
 		if len(took) == 0 {
-			t.Errorf("no job was there when %s was killed", f.target)
+			t.Errorf("no job was there at the fault of %s", f.target)
 			continue
 		}
 		t.Logf("%-14s down for %6s: of %3d jobs, half had ended within %7s, the last within %7s", f.target,

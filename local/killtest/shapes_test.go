@@ -114,6 +114,13 @@ var briefShapes = []*shape{
 	{name: "longer", weight: 3, payload: works(1500, 2000), ends: one(completed)},
 }
 
+// longerShapes are as many jobs at a time, of half as many a second.
+var longerShapes = []*shape{
+	{name: "at once", weight: 4, payload: works(0, 0), ends: one(completed)},
+	{name: "short", weight: 5, payload: works(50, 500), ends: one(completed)},
+	{name: "longer", weight: 5, payload: works(1500, 2000), ends: one(completed)},
+}
+
 func one(status string) []string { return []string{status} }
 
 // works is the payload of a WITNESS job that takes from so many to so many milliseconds; more are pairs.
