@@ -56,7 +56,7 @@ func TestAnOwnersListsVisitTheirOwnRowsOnly(t *testing.T) {
 	operations, _, err := s.ListOperations(t.Context(), acme, uuid.Nil, 50)
 	must("operations", len(operations), 2, err)
 	for name, most := range map[string]float64{
-		"JobsListOwned": 300, "JobsListOrderedOwned": 51, "JobsCountOwned": 76, "DeliveriesListOwned": 153, "OperationMatchesOwned": 300,
+		"JobsListOwned": 300, "JobsSeenOrderedOwned": 300, "JobsListed": 51, "JobsCountOwned": 76, "DeliveriesListOwned": 153, "OperationMatchesOwned": 300,
 		"OperationsListOwned": 2, "OperationCommandsKeep": 300, "OperationJobsLock": 300,
 	} {
 		if len(plans.Seen()[name]) == 0 {

@@ -105,57 +105,6 @@ window newest as (order by job_id desc rows unbounded preceding)
 order by job_id desc
 limit @max_jobs::int;
 
--- The same for the jobs of an ordering key.
--- name: JobsListOrdered :many
-select
-    jobs.job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
-    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
-    coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= @max_bytes::bigint
-        then snapshot end, '')::text as snapshot
-from (
-    select job_id from jobs
-    where ordering_key = @ordering_key::text
-        and (sqlc.narg('status')::text is null or status = sqlc.narg('status'))
-        and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
-        and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
-        and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
-        and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
-        and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
-        and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
-        and job_id > @after_id::uuid
-        and job_id < @before_id::uuid
-    order by job_id desc
-    limit @max_jobs::int offset @skip::int
-) as page join jobs on jobs.job_id = page.job_id
-window newest as (order by page.job_id desc rows unbounded preceding)
-order by page.job_id desc;
-
--- The same for one owner's jobs of an ordering key.
--- name: JobsListOrderedOwned :many
-select
-    jobs.job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
-    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
-    coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= @max_bytes::bigint
-        then snapshot end, '')::text as snapshot
-from (
-    select job_id from jobs
-    where owner_id = @owner::text and owner_id <> '' and ordering_key = @ordering_key::text
-        and (sqlc.narg('status')::text is null or status = sqlc.narg('status'))
-        and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
-        and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
-        and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
-        and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
-        and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
-        and job_id > @after_id::uuid
-        and job_id < @before_id::uuid
-    order by job_id desc
-    limit @max_jobs::int offset @skip::int
-) as page join jobs on jobs.job_id = page.job_id
-window newest as (order by page.job_id desc rows unbounded preceding)
-order by page.job_id desc;
-
 -- The same for the jobs on some shelves. Each shelf is read in the order of ids and no further than the
 -- limit; of several at once the planner does not know the order. What is skipped is no more than ids.
 -- name: JobsListShelved :many
@@ -241,7 +190,90 @@ select
     (select count(*) from seen)::bigint as seen,
     coalesce((select job_id from seen order by job_id limit 1), @after_id)::uuid as last_id;
 
--- The same of these jobs.
+-- The same of all owners' newest jobs.
+-- name: JobsSeen :one
+with seen as materialized (
+    select job_id, (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
+        and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
+        and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
+        and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
+        and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
+        and (sqlc.narg('status')::text is null or status = sqlc.narg('status'))
+        and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner')) as fits
+    from jobs
+    where job_id > @after_id::uuid and job_id < @before_id::uuid
+    order by job_id desc
+    limit @most_seen::int
+)
+select
+    array(select job_id from seen where fits order by job_id desc limit @max_jobs::int offset @skip::int)::uuid[] as job_ids,
+    (select count(*) from seen)::bigint as seen,
+    coalesce((select job_id from seen order by job_id limit 1), @after_id)::uuid as last_id;
+
+-- The same of the newest jobs of an ordering key.
+-- name: JobsSeenOrdered :one
+with seen as materialized (
+    select job_id, (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
+        and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
+        and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
+        and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
+        and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
+        and (sqlc.narg('status')::text is null or status = sqlc.narg('status'))
+        and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner')) as fits
+    from jobs
+    where ordering_key = @ordering_key::text and job_id > @after_id::uuid and job_id < @before_id::uuid
+    order by job_id desc
+    limit @most_seen::int
+)
+select
+    array(select job_id from seen where fits order by job_id desc limit @max_jobs::int offset @skip::int)::uuid[] as job_ids,
+    (select count(*) from seen)::bigint as seen,
+    coalesce((select job_id from seen order by job_id limit 1), @after_id)::uuid as last_id;
+
+-- The same of one owner's newest jobs of an ordering key.
+-- name: JobsSeenOrderedOwned :one
+with seen as materialized (
+    select job_id, (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
+        and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
+        and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
+        and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
+        and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
+        and (sqlc.narg('status')::text is null or status = sqlc.narg('status')) as fits
+    from jobs
+    where owner_id = @owner::text and owner_id <> '' and ordering_key = @ordering_key::text
+        and job_id > @after_id::uuid and job_id < @before_id::uuid
+    order by job_id desc
+    limit @most_seen::int
+)
+select
+    array(select job_id from seen where fits order by job_id desc limit @max_jobs::int offset @skip::int)::uuid[] as job_ids,
+    (select count(*) from seen)::bigint as seen,
+    coalesce((select job_id from seen order by job_id limit 1), @after_id)::uuid as last_id;
+
+-- The same of all owners' newest jobs on some shelves.
+-- name: JobsSeenShelved :one
+with seen as materialized (
+    select shelved.job_id, (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
+        and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
+        and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
+        and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
+        and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
+        and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner')) as fits
+    from unnest(@shelves::int[]) as shelf cross join lateral (
+        select jobs.job_id, owner_id, job_type, queue, tags, created_at from jobs
+        where shelf_of(status, version) = shelf and jobs.job_id > @after_id::uuid and jobs.job_id < @before_id::uuid
+        order by jobs.job_id desc
+        limit @most_seen::int
+    ) as shelved
+    order by shelved.job_id desc
+    limit @most_seen
+)
+select
+    array(select job_id from seen where fits order by job_id desc limit @max_jobs::int offset @skip::int)::uuid[] as job_ids,
+    (select count(*) from seen)::bigint as seen,
+    coalesce((select job_id from seen order by job_id limit 1), @after_id)::uuid as last_id;
+
+-- These jobs, as JobsList has them.
 -- name: JobsListed :many
 select
     job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
@@ -250,7 +282,7 @@ select
     coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= @max_bytes::bigint
         then snapshot end, '')::text as snapshot
 from jobs
-where job_id = any (@job_ids::uuid[]) and owner_id = @owner::text
+where job_id = any (@job_ids::uuid[]) and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
 window newest as (order by job_id desc rows unbounded preceding)
 order by job_id desc;
 

@@ -844,251 +844,6 @@ func (q *Queries) JobsList(ctx context.Context, arg JobsListParams) ([]JobsListR
 	return items, nil
 }
 
-const jobsListOrdered = `-- name: JobsListOrdered :many
-select
-    jobs.job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
-    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
-    coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= $1::bigint
-        then snapshot end, '')::text as snapshot
-from (
-    select job_id from jobs
-    where ordering_key = $2::text
-        and ($3::text is null or status = $3)
-        and ($4::text is null or job_type = $4)
-        and ($5::text is null or queue = $5)
-        and ($6::text is null or $6 = any (tags))
-        and ($7::timestamptz is null or created_at >= $7)
-        and ($8::timestamptz is null or created_at < $8)
-        and ($9::text is null or owner_id = $9)
-        and job_id > $10::uuid
-        and job_id < $11::uuid
-    order by job_id desc
-    limit $13::int offset $12::int
-) as page join jobs on jobs.job_id = page.job_id
-window newest as (order by page.job_id desc rows unbounded preceding)
-order by page.job_id desc
-`
-
-type JobsListOrderedParams struct {
-	MaxBytes    int64
-	OrderingKey string
-	Status      *string
-	JobType     *string
-	Queue       *string
-	Tag         *string
-	Since       *time.Time
-	Until       *time.Time
-	Owner       *string
-	AfterID     uuid.UUID
-	BeforeID    uuid.UUID
-	Skip        int32
-	MaxJobs     int32
-}
-
-type JobsListOrderedRow struct {
-	JobID             uuid.UUID
-	OwnerID           string
-	JobType           string
-	Queue             string
-	Priority          int16
-	MaxRetryCount     int16
-	RunAt             *time.Time
-	Tags              []string
-	TraceID           uuid.UUID
-	CreatedAt         time.Time
-	CancelRequestedAt *time.Time
-	Status            string
-	Version           int64
-	Attempt           int32
-	RetryCount        int32
-	UpdatedAt         time.Time
-	Progress          json.RawMessage
-	ExpiresAt         *time.Time
-	OrderingKey       *string
-	HasAfter          bool
-	Snapshot          string
-}
-
-// The same for the jobs of an ordering key.
-func (q *Queries) JobsListOrdered(ctx context.Context, arg JobsListOrderedParams) ([]JobsListOrderedRow, error) {
-	rows, err := q.db.Query(ctx, jobsListOrdered,
-		arg.MaxBytes,
-		arg.OrderingKey,
-		arg.Status,
-		arg.JobType,
-		arg.Queue,
-		arg.Tag,
-		arg.Since,
-		arg.Until,
-		arg.Owner,
-		arg.AfterID,
-		arg.BeforeID,
-		arg.Skip,
-		arg.MaxJobs,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []JobsListOrderedRow
-	for rows.Next() {
-		var i JobsListOrderedRow
-		if err := rows.Scan(
-			&i.JobID,
-			&i.OwnerID,
-			&i.JobType,
-			&i.Queue,
-			&i.Priority,
-			&i.MaxRetryCount,
-			&i.RunAt,
-			&i.Tags,
-			&i.TraceID,
-			&i.CreatedAt,
-			&i.CancelRequestedAt,
-			&i.Status,
-			&i.Version,
-			&i.Attempt,
-			&i.RetryCount,
-			&i.UpdatedAt,
-			&i.Progress,
-			&i.ExpiresAt,
-			&i.OrderingKey,
-			&i.HasAfter,
-			&i.Snapshot,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const jobsListOrderedOwned = `-- name: JobsListOrderedOwned :many
-select
-    jobs.job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
-    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
-    coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= $1::bigint
-        then snapshot end, '')::text as snapshot
-from (
-    select job_id from jobs
-    where owner_id = $2::text and owner_id <> '' and ordering_key = $3::text
-        and ($4::text is null or status = $4)
-        and ($5::text is null or job_type = $5)
-        and ($6::text is null or queue = $6)
-        and ($7::text is null or $7 = any (tags))
-        and ($8::timestamptz is null or created_at >= $8)
-        and ($9::timestamptz is null or created_at < $9)
-        and job_id > $10::uuid
-        and job_id < $11::uuid
-    order by job_id desc
-    limit $13::int offset $12::int
-) as page join jobs on jobs.job_id = page.job_id
-window newest as (order by page.job_id desc rows unbounded preceding)
-order by page.job_id desc
-`
-
-type JobsListOrderedOwnedParams struct {
-	MaxBytes    int64
-	Owner       string
-	OrderingKey string
-	Status      *string
-	JobType     *string
-	Queue       *string
-	Tag         *string
-	Since       *time.Time
-	Until       *time.Time
-	AfterID     uuid.UUID
-	BeforeID    uuid.UUID
-	Skip        int32
-	MaxJobs     int32
-}
-
-type JobsListOrderedOwnedRow struct {
-	JobID             uuid.UUID
-	OwnerID           string
-	JobType           string
-	Queue             string
-	Priority          int16
-	MaxRetryCount     int16
-	RunAt             *time.Time
-	Tags              []string
-	TraceID           uuid.UUID
-	CreatedAt         time.Time
-	CancelRequestedAt *time.Time
-	Status            string
-	Version           int64
-	Attempt           int32
-	RetryCount        int32
-	UpdatedAt         time.Time
-	Progress          json.RawMessage
-	ExpiresAt         *time.Time
-	OrderingKey       *string
-	HasAfter          bool
-	Snapshot          string
-}
-
-// The same for one owner's jobs of an ordering key.
-func (q *Queries) JobsListOrderedOwned(ctx context.Context, arg JobsListOrderedOwnedParams) ([]JobsListOrderedOwnedRow, error) {
-	rows, err := q.db.Query(ctx, jobsListOrderedOwned,
-		arg.MaxBytes,
-		arg.Owner,
-		arg.OrderingKey,
-		arg.Status,
-		arg.JobType,
-		arg.Queue,
-		arg.Tag,
-		arg.Since,
-		arg.Until,
-		arg.AfterID,
-		arg.BeforeID,
-		arg.Skip,
-		arg.MaxJobs,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []JobsListOrderedOwnedRow
-	for rows.Next() {
-		var i JobsListOrderedOwnedRow
-		if err := rows.Scan(
-			&i.JobID,
-			&i.OwnerID,
-			&i.JobType,
-			&i.Queue,
-			&i.Priority,
-			&i.MaxRetryCount,
-			&i.RunAt,
-			&i.Tags,
-			&i.TraceID,
-			&i.CreatedAt,
-			&i.CancelRequestedAt,
-			&i.Status,
-			&i.Version,
-			&i.Attempt,
-			&i.RetryCount,
-			&i.UpdatedAt,
-			&i.Progress,
-			&i.ExpiresAt,
-			&i.OrderingKey,
-			&i.HasAfter,
-			&i.Snapshot,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const jobsListOwned = `-- name: JobsListOwned :many
 select
     jobs.job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
@@ -1347,7 +1102,7 @@ select
     coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= $1::bigint
         then snapshot end, '')::text as snapshot
 from jobs
-where job_id = any ($2::uuid[]) and owner_id = $3::text
+where job_id = any ($2::uuid[]) and ($3::text is null or owner_id = $3)
 window newest as (order by job_id desc rows unbounded preceding)
 order by job_id desc
 `
@@ -1355,7 +1110,7 @@ order by job_id desc
 type JobsListedParams struct {
 	MaxBytes int64
 	JobIDs   []uuid.UUID
-	Owner    string
+	Owner    *string
 }
 
 type JobsListedRow struct {
@@ -1382,7 +1137,7 @@ type JobsListedRow struct {
 	Snapshot          string
 }
 
-// The same of these jobs.
+// These jobs, as JobsList has them.
 func (q *Queries) JobsListed(ctx context.Context, arg JobsListedParams) ([]JobsListedRow, error) {
 	rows, err := q.db.Query(ctx, jobsListed, arg.MaxBytes, arg.JobIDs, arg.Owner)
 	if err != nil {
@@ -1455,6 +1210,196 @@ func (q *Queries) JobsProgress(ctx context.Context, arg JobsProgressParams) erro
 	return err
 }
 
+const jobsSeen = `-- name: JobsSeen :one
+with seen as materialized (
+    select job_id, ($4::text is null or job_type = $4)
+        and ($5::text is null or queue = $5)
+        and ($6::text is null or $6 = any (tags))
+        and ($7::timestamptz is null or created_at >= $7)
+        and ($8::timestamptz is null or created_at < $8)
+        and ($9::text is null or status = $9)
+        and ($10::text is null or owner_id = $10) as fits
+    from jobs
+    where job_id > $3::uuid and job_id < $11::uuid
+    order by job_id desc
+    limit $12::int
+)
+select
+    array(select job_id from seen where fits order by job_id desc limit $2::int offset $1::int)::uuid[] as job_ids,
+    (select count(*) from seen)::bigint as seen,
+    coalesce((select job_id from seen order by job_id limit 1), $3)::uuid as last_id
+`
+
+type JobsSeenParams struct {
+	Skip     int32
+	MaxJobs  int32
+	AfterID  uuid.UUID
+	JobType  *string
+	Queue    *string
+	Tag      *string
+	Since    *time.Time
+	Until    *time.Time
+	Status   *string
+	Owner    *string
+	BeforeID uuid.UUID
+	MostSeen int32
+}
+
+type JobsSeenRow struct {
+	JobIDs []uuid.UUID
+	Seen   int64
+	LastID uuid.UUID
+}
+
+// The same of all owners' newest jobs.
+func (q *Queries) JobsSeen(ctx context.Context, arg JobsSeenParams) (JobsSeenRow, error) {
+	row := q.db.QueryRow(ctx, jobsSeen,
+		arg.Skip,
+		arg.MaxJobs,
+		arg.AfterID,
+		arg.JobType,
+		arg.Queue,
+		arg.Tag,
+		arg.Since,
+		arg.Until,
+		arg.Status,
+		arg.Owner,
+		arg.BeforeID,
+		arg.MostSeen,
+	)
+	var i JobsSeenRow
+	err := row.Scan(&i.JobIDs, &i.Seen, &i.LastID)
+	return i, err
+}
+
+const jobsSeenOrdered = `-- name: JobsSeenOrdered :one
+with seen as materialized (
+    select job_id, ($4::text is null or job_type = $4)
+        and ($5::text is null or queue = $5)
+        and ($6::text is null or $6 = any (tags))
+        and ($7::timestamptz is null or created_at >= $7)
+        and ($8::timestamptz is null or created_at < $8)
+        and ($9::text is null or status = $9)
+        and ($10::text is null or owner_id = $10) as fits
+    from jobs
+    where ordering_key = $11::text and job_id > $3::uuid and job_id < $12::uuid
+    order by job_id desc
+    limit $13::int
+)
+select
+    array(select job_id from seen where fits order by job_id desc limit $2::int offset $1::int)::uuid[] as job_ids,
+    (select count(*) from seen)::bigint as seen,
+    coalesce((select job_id from seen order by job_id limit 1), $3)::uuid as last_id
+`
+
+type JobsSeenOrderedParams struct {
+	Skip        int32
+	MaxJobs     int32
+	AfterID     uuid.UUID
+	JobType     *string
+	Queue       *string
+	Tag         *string
+	Since       *time.Time
+	Until       *time.Time
+	Status      *string
+	Owner       *string
+	OrderingKey string
+	BeforeID    uuid.UUID
+	MostSeen    int32
+}
+
+type JobsSeenOrderedRow struct {
+	JobIDs []uuid.UUID
+	Seen   int64
+	LastID uuid.UUID
+}
+
+// The same of the newest jobs of an ordering key.
+func (q *Queries) JobsSeenOrdered(ctx context.Context, arg JobsSeenOrderedParams) (JobsSeenOrderedRow, error) {
+	row := q.db.QueryRow(ctx, jobsSeenOrdered,
+		arg.Skip,
+		arg.MaxJobs,
+		arg.AfterID,
+		arg.JobType,
+		arg.Queue,
+		arg.Tag,
+		arg.Since,
+		arg.Until,
+		arg.Status,
+		arg.Owner,
+		arg.OrderingKey,
+		arg.BeforeID,
+		arg.MostSeen,
+	)
+	var i JobsSeenOrderedRow
+	err := row.Scan(&i.JobIDs, &i.Seen, &i.LastID)
+	return i, err
+}
+
+const jobsSeenOrderedOwned = `-- name: JobsSeenOrderedOwned :one
+with seen as materialized (
+    select job_id, ($4::text is null or job_type = $4)
+        and ($5::text is null or queue = $5)
+        and ($6::text is null or $6 = any (tags))
+        and ($7::timestamptz is null or created_at >= $7)
+        and ($8::timestamptz is null or created_at < $8)
+        and ($9::text is null or status = $9) as fits
+    from jobs
+    where owner_id = $10::text and owner_id <> '' and ordering_key = $11::text
+        and job_id > $3::uuid and job_id < $12::uuid
+    order by job_id desc
+    limit $13::int
+)
+select
+    array(select job_id from seen where fits order by job_id desc limit $2::int offset $1::int)::uuid[] as job_ids,
+    (select count(*) from seen)::bigint as seen,
+    coalesce((select job_id from seen order by job_id limit 1), $3)::uuid as last_id
+`
+
+type JobsSeenOrderedOwnedParams struct {
+	Skip        int32
+	MaxJobs     int32
+	AfterID     uuid.UUID
+	JobType     *string
+	Queue       *string
+	Tag         *string
+	Since       *time.Time
+	Until       *time.Time
+	Status      *string
+	Owner       string
+	OrderingKey string
+	BeforeID    uuid.UUID
+	MostSeen    int32
+}
+
+type JobsSeenOrderedOwnedRow struct {
+	JobIDs []uuid.UUID
+	Seen   int64
+	LastID uuid.UUID
+}
+
+// The same of one owner's newest jobs of an ordering key.
+func (q *Queries) JobsSeenOrderedOwned(ctx context.Context, arg JobsSeenOrderedOwnedParams) (JobsSeenOrderedOwnedRow, error) {
+	row := q.db.QueryRow(ctx, jobsSeenOrderedOwned,
+		arg.Skip,
+		arg.MaxJobs,
+		arg.AfterID,
+		arg.JobType,
+		arg.Queue,
+		arg.Tag,
+		arg.Since,
+		arg.Until,
+		arg.Status,
+		arg.Owner,
+		arg.OrderingKey,
+		arg.BeforeID,
+		arg.MostSeen,
+	)
+	var i JobsSeenOrderedOwnedRow
+	err := row.Scan(&i.JobIDs, &i.Seen, &i.LastID)
+	return i, err
+}
+
 const jobsSeenOwned = `-- name: JobsSeenOwned :one
 with seen as materialized (
     select shelved.job_id, ($4::text is null or job_type = $4)
@@ -1518,6 +1463,71 @@ func (q *Queries) JobsSeenOwned(ctx context.Context, arg JobsSeenOwnedParams) (J
 		arg.MostSeen,
 	)
 	var i JobsSeenOwnedRow
+	err := row.Scan(&i.JobIDs, &i.Seen, &i.LastID)
+	return i, err
+}
+
+const jobsSeenShelved = `-- name: JobsSeenShelved :one
+with seen as materialized (
+    select shelved.job_id, ($4::text is null or job_type = $4)
+        and ($5::text is null or queue = $5)
+        and ($6::text is null or $6 = any (tags))
+        and ($7::timestamptz is null or created_at >= $7)
+        and ($8::timestamptz is null or created_at < $8)
+        and ($9::text is null or owner_id = $9) as fits
+    from unnest($10::int[]) as shelf cross join lateral (
+        select jobs.job_id, owner_id, job_type, queue, tags, created_at from jobs
+        where shelf_of(status, version) = shelf and jobs.job_id > $3::uuid and jobs.job_id < $11::uuid
+        order by jobs.job_id desc
+        limit $12::int
+    ) as shelved
+    order by shelved.job_id desc
+    limit $12
+)
+select
+    array(select job_id from seen where fits order by job_id desc limit $2::int offset $1::int)::uuid[] as job_ids,
+    (select count(*) from seen)::bigint as seen,
+    coalesce((select job_id from seen order by job_id limit 1), $3)::uuid as last_id
+`
+
+type JobsSeenShelvedParams struct {
+	Skip     int32
+	MaxJobs  int32
+	AfterID  uuid.UUID
+	JobType  *string
+	Queue    *string
+	Tag      *string
+	Since    *time.Time
+	Until    *time.Time
+	Owner    *string
+	Shelves  []int32
+	BeforeID uuid.UUID
+	MostSeen int32
+}
+
+type JobsSeenShelvedRow struct {
+	JobIDs []uuid.UUID
+	Seen   int64
+	LastID uuid.UUID
+}
+
+// The same of all owners' newest jobs on some shelves.
+func (q *Queries) JobsSeenShelved(ctx context.Context, arg JobsSeenShelvedParams) (JobsSeenShelvedRow, error) {
+	row := q.db.QueryRow(ctx, jobsSeenShelved,
+		arg.Skip,
+		arg.MaxJobs,
+		arg.AfterID,
+		arg.JobType,
+		arg.Queue,
+		arg.Tag,
+		arg.Since,
+		arg.Until,
+		arg.Owner,
+		arg.Shelves,
+		arg.BeforeID,
+		arg.MostSeen,
+	)
+	var i JobsSeenShelvedRow
 	err := row.Scan(&i.JobIDs, &i.Seen, &i.LastID)
 	return i, err
 }
