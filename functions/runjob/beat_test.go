@@ -141,7 +141,7 @@ func TestHeldAttemptsGoBackWhenAnotherWorkerIsFree(t *testing.T) {
 	h.order(runs[1:]...)
 	w.untilPool(h, "all are held for too long", func(p *pool) bool { return len(p.overdueHeld(w.timing.heldAtMost)) == 3 })
 	h.exec(`INSERT INTO workers (worker_id, queues, free, seen_at) VALUES
-		('free', ARRAY[$1, 'other'], 2, now() + interval '1 minute'), ('elsewhere', '{other}', 5, now() + interval '1 minute')`, h.queue)
+		('free', ARRAY[$1, 'other'], 2, now() + interval '9 s'), ('elsewhere', '{other}', 5, now() + interval '9 s')`, h.queue)
 	for _, run := range runs[2:] { // the worst two
 		if got := h.failed(run); got.Kind != jobevent.KindInterrupted {
 			t.Errorf("said %+v", got)
