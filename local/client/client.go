@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -23,6 +24,8 @@ type Client struct {
 	base string
 	key  string
 	http *http.Client
+
+	answered atomic.Bool // by the gateway, at least once
 }
 
 // New makes a client for the gateway at base, with an API key where one is needed. The client follows no redirect:
@@ -75,6 +78,7 @@ type Job struct {
 	TraceID    string     `json:"traceId"`
 	JobType    string     `json:"jobType"`
 	Queue      string     `json:"queue"`
+	OwnerID    string     `json:"ownerId"`
 	Status     string     `json:"status"`
 	Attempt    int        `json:"attempt"`
 	RetryCount int        `json:"retryCount"`
@@ -230,8 +234,9 @@ func (c *Client) once(
 	}
 	raw, err := io.ReadAll(res.Body)
 	if err := errors.Join(err, res.Body.Close()); err != nil {
-		return nil, fmt.Errorf("read answer: %w", err)
+		return nil, &url.Error{Op: "read answer of", URL: path, Err: err}
 	}
+	c.answered.Store(true)
 	if res.StatusCode >= http.StatusMultipleChoices {
 		apiError := &Error{Status: res.StatusCode, Message: http.StatusText(res.StatusCode)}
 		if json.Unmarshal(raw, apiError) != nil { // none of ours: a proxy's, or "an HTTP request to an HTTPS server"

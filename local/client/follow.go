@@ -2,19 +2,38 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
 	"time"
 )
 
 // lookEvery is how often a followed job is looked at; its end is told at once.
 const lookEvery = 200 * time.Millisecond
 
+// For so long a gateway that has answered before is asked again, with pauses that grow.
+const (
+	restartPatience = 2 * time.Minute
+	maxPause        = 2 * time.Second
+)
+
 // Follow calls seen for each new version of a job and whenever it waits for something else, and returns the job once
 // it has ended.
 func Follow(ctx context.Context, c *Client, id string, seen func(*Job)) (*Job, error) {
+	return FollowThrough(ctx, c, id, seen, nil)
+}
+
+// FollowThrough is Follow through restarts of the gateway: see Through.
+func FollowThrough(ctx context.Context, c *Client, id string, seen func(*Job), lost func(error)) (*Job, error) {
 	last, wait := "", time.Duration(0) // the first look is at once
 	for {
-		job, err := c.Get(ctx, id, wait)
+		var job *Job
+		err := c.Through(ctx, lost, func() (err error) {
+			job, err = c.Get(ctx, id, wait)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -28,4 +47,40 @@ func Follow(ctx context.Context, c *Client, id string, seen func(*Job)) (*Job, e
 			return job, nil
 		}
 	}
+}
+
+// Through asks until there is an answer, if the gateway has answered before: it may be restarting. lost is called once
+// with the error of the first try that failed; nil: nothing is tried again.
+func (c *Client) Through(ctx context.Context, lost func(error), ask func() error) error {
+	end, pause := time.Now().Add(restartPatience), lookEvery
+	for try := 1; ; try++ {
+		err := ask()
+		if lost == nil || !Unreached(err) || !c.answered.Load() || time.Now().After(end) {
+			return err
+		}
+		if try == 1 {
+			lost(err)
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-timer.C:
+		}
+		pause = min(2*pause, maxPause)
+	}
+}
+
+// Unreached tells whether an error is of the way to the gateway, or of one that cannot answer now: nobody knows whether
+// it has done what it was asked for.
+func Unreached(err error) bool {
+	var refused *Error
+	if errors.As(err, &refused) {
+		return slices.Contains([]int{
+			http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+		}, refused.Status)
+	}
+	var way *url.Error
+	return errors.As(err, &way) && !errors.Is(err, context.Canceled)
 }

@@ -104,7 +104,7 @@ func verb(use, short string, args int, run func(cmd *cobra.Command, args []strin
 func exactly(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
-			return fmt.Errorf("%d arguments, and it is: %s", len(args), cmd.UseLine())
+			return usage("%d arguments given, not %d: %s", len(args), n, cmd.UseLine())
 		}
 		return nil
 	}

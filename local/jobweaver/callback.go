@@ -25,12 +25,12 @@ func newCallback() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			attempt, err := strconv.Atoi(args[1])
 			if err != nil {
-				return fmt.Errorf("the attempt is a number, not %q", args[1])
+				return usage("the attempt is a number, not %q", args[1])
 			}
 			body := map[string]any{"jobId": args[0], "attempt": attempt, "status": strings.ToUpper(args[2])}
 			switch {
 			case args[2] == "completed" && len(args) == 4 && !json.Valid([]byte(args[3])):
-				return fmt.Errorf("the output is JSON, not %q", args[3])
+				return usage("the output must be JSON, not %q", args[3])
 			case args[2] == "completed" && len(args) == 4:
 				body["output"] = json.RawMessage(args[3])
 			case args[2] == "failed" && len(args) == 3:
@@ -40,13 +40,13 @@ func newCallback() *cobra.Command {
 			case args[2] == "progress" && len(args) == 4:
 				percent, err := strconv.Atoi(args[3])
 				if err != nil {
-					return fmt.Errorf("how far it has come is a number from 0 to 100, not %q", args[3])
+					return usage("the progress must be a number from 0 to 100, not %q", args[3])
 				}
 				progress := map[string]any{"percent": percent}
 				setIf(progress, "message", message)
 				body["progress"] = progress
 			case args[2] != "completed":
-				return fmt.Errorf("say completed [OUTPUT], failed, or progress PERCENT")
+				return usage("the third argument must be completed [OUTPUT], failed, or progress PERCENT")
 			}
 			return sendCallback(cmd, body)
 		},
@@ -66,7 +66,7 @@ func setIf(body map[string]any, name, text string) {
 func sendCallback(cmd *cobra.Command, body map[string]any) error {
 	secret := os.Getenv("JOBWEAVER_CALLBACK_SECRET")
 	if secret == "" {
-		return fmt.Errorf("JOBWEAVER_CALLBACK_SECRET is not set")
+		return usage("JOBWEAVER_CALLBACK_SECRET is not set")
 	}
 	sent, err := json.Marshal(body)
 	if err != nil {

@@ -9,36 +9,83 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// newCommand gives a command to one job, or as an operation to many: to those named, or to all that match.
-func newCommand(name, short string, flags func(*pflag.FlagSet, map[string]any)) *cobra.Command {
-	body, filter := map[string]any{}, filterFlags{}
-	var wait bool
-	cmd := &cobra.Command{
-		Use: name + " [ID…]", Short: short + ", or many by their ids or by a filter",
-		RunE: func(cmd *cobra.Command, ids []string) error {
-			matching := filter.values(cmd)
-			switch {
-			case (len(ids) > 0) == (len(matching) > 0):
-				return fmt.Errorf("which jobs? name some, or give a filter, as --status FAILED")
-			case len(ids) == 1:
-				return commandOne(cmd, name, ids[0], body)
-			case len(ids) > 1:
-				body["jobIds"] = ids
-			default:
-				body["filter"] = matching
-			}
-			body["command"] = name
-			return operate(cmd, body, wait)
-		},
+// jobCommand is a command to one job, or as an operation to many: to those named, or to all that match.
+type jobCommand struct {
+	name, short string
+	flags       func(*pflag.FlagSet, map[string]any)
+	check       func(body map[string]any) error // of the flags; nil: all are good
+	dead        bool                            // for FAILED jobs, which it means without a filter, too
+	body        map[string]any
+	filter      filterFlags
+	confirm     confirmFlags
+	wait        bool
+}
+
+func newCommand(name, short string) *cobra.Command {
+	return (&jobCommand{name: name, short: short}).cobra()
+}
+
+func (c *jobCommand) cobra() *cobra.Command {
+	c.body = map[string]any{}
+	cmd := &cobra.Command{Use: c.name + " [ID…]", Short: c.short + ", or many by their ids or by a filter", RunE: c.run}
+	if c.flags != nil {
+		c.flags(cmd.Flags(), c.body)
 	}
-	if flags != nil {
-		flags(cmd.Flags(), body)
-	}
-	filter.register(cmd)
-	cmd.Flags().BoolVar(&wait, "wait", false, "of many: wait until the operation has ended")
+	c.filter.register(cmd)
+	c.confirm.register(cmd)
+	cmd.Flags().BoolVar(&c.wait, "wait", false, "of many: wait until the operation has ended")
 	return cmd
+}
+
+func (c *jobCommand) run(cmd *cobra.Command, ids []string) error {
+	filter := c.filter.values(cmd)
+	if c.check != nil {
+		if err := c.check(c.body); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(ids) > 0 && (len(filter) > 0 || c.confirm.dryRun):
+		return usage("either ids of jobs, or a filter (--dry-run goes with a filter)")
+	case len(ids) == 1:
+		return commandOne(cmd, c.name, ids[0], c.body)
+	case len(ids) > 1:
+		c.body["jobIds"] = ids
+		return c.operate(cmd)
+	case len(filter) == 0 && !c.dead:
+		return usage("which jobs? Name some, or give a filter, such as --status FAILED or --all")
+	case c.filter.all && len(filter) > 1:
+		return usage("--all goes without another filter")
+	}
+	return c.many(cmd, filter)
+}
+
+// many gives the command to all jobs that match, and asks before where a filter is easily wider than it was meant.
+func (c *jobCommand) many(cmd *cobra.Command, filter map[string]any) error {
+	wide := len(filter) == 0 || c.filter.all || c.name == "delete"
+	if _, chosen := filter["status"]; c.dead && !chosen {
+		delete(filter, "all")
+		filter["status"] = []string{string(jobstate.Failed)}
+	}
+	if c.confirm.dryRun {
+		return showMatching(cmd, c.name, filter)
+	}
+	if wide {
+		if ok, err := c.confirm.confirm(cmd, c.name, filter); err != nil || !ok {
+			return err
+		}
+	}
+	c.body["filter"] = filter
+	return c.operate(cmd)
+}
+
+func (c *jobCommand) operate(cmd *cobra.Command) error {
+	c.body["command"] = c.name
+	return operate(cmd, c.body, c.wait)
 }
 
 func commandOne(cmd *cobra.Command, name, id string, body map[string]any) error {
@@ -54,6 +101,19 @@ func commandOne(cmd *cobra.Command, name, id string, body map[string]any) error 
 		_, err := fmt.Fprintf(w, "%s of %s is command %d\n", name, line(id), kept.Command)
 		return err
 	})
+}
+
+func newReschedule() *cobra.Command {
+	c := &jobCommand{name: "reschedule", short: "Run a waiting job at another time", flags: rescheduleFlags}
+	c.check = func(body map[string]any) error {
+		if _, given := body["runAt"]; !given {
+			return usage("when? Give --at INSTANT or --in DURATION")
+		}
+		return nil
+	}
+	cmd := c.cobra()
+	cmd.MarkFlagsMutuallyExclusive("at", "in")
+	return cmd
 }
 
 // rescheduleFlags say when.
@@ -124,17 +184,8 @@ func newDead() *cobra.Command {
 	for _, name := range []string{"type", "queue", "tag", "since", "until", "limit", "cursor"} {
 		flags[name] = list.Flags().String(name, "", "as of list")
 	}
-	redrive := newCommand("retry", "Run a dead job again", nil)
+	redrive := (&jobCommand{name: "retry", short: "Run a dead job again", dead: true}).cobra()
 	redrive.Use = "redrive [ID…]"
-	run := redrive.RunE
-	redrive.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 && !cmd.Flags().Changed("status") {
-			if err := cmd.Flags().Set("status", "FAILED"); err != nil {
-				return err
-			}
-		}
-		return run(cmd, args)
-	}
 	list.AddCommand(redrive)
 	return list
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 
@@ -28,6 +27,9 @@ func newControls() *cobra.Command {
 // newPauseOrResume changes the pause of a queue, a job type or an owner, and no limit of it.
 func newPauseOrResume(name, short string) *cobra.Command {
 	return verb(name+" queue|type|owner NAME", short, 2, func(cmd *cobra.Command, args []string) error {
+		if err := checkKind(args[0]); err != nil {
+			return err
+		}
 		return call(cmd, http.MethodPost, path("controls", args[0], args[1], name), nil, showControl)
 	})
 }
@@ -38,9 +40,12 @@ func newLimit() *cobra.Command {
 	var none bool
 	cmd := verb("limit queue|type|owner NAME", "Limit how much of it runs at once, and starts a second", 2,
 		func(cmd *cobra.Command, args []string) error {
+			if err := checkKind(args[0]); err != nil {
+				return err
+			}
 			limits := [2]bool{cmd.Flags().Changed("max-running"), cmd.Flags().Changed("starts-per-second")}
 			if none == (limits[0] || limits[1]) {
-				return fmt.Errorf("what limit? --max-running, --starts-per-second, or --none")
+				return usage("which limit? Give --max-running, --starts-per-second, or --none")
 			}
 			at := path("controls", args[0], args[1])
 			var now control
@@ -67,6 +72,13 @@ func newLimit() *cobra.Command {
 	cmd.Flags().Float64Var(&perSecond, "starts-per-second", 0, "at most so many starts a second")
 	cmd.Flags().BoolVar(&none, "none", false, "no limit any more")
 	return cmd
+}
+
+func checkKind(kind string) error {
+	if kind != "queue" && kind != "type" && kind != "owner" {
+		return usage("the first argument must be queue, type or owner, not %q", kind)
+	}
+	return nil
 }
 
 func showControl(w io.Writer, c control) error { return showControls(w, []control{c}) }

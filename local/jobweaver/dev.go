@@ -34,7 +34,7 @@ and so are the secrets that it signs with and knows callbacks by.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if exit && !withDemo {
-				return errors.New("--exit goes with --demo: it ends the house with the demo")
+				return usage("--exit goes with --demo: it ends dev when the demo has ended")
 			}
 			if err := fromEnvironment(&o); err != nil {
 				return err
@@ -144,10 +144,10 @@ func fromEnvironment(o *dev.Options) error {
 		}
 	}
 	if o.DatabaseURL != "" && slices.Contains(o.Only, "postgres") {
-		return errors.New("--only postgres starts a server, and DATABASE_URL names one already")
+		return usage("--only postgres starts a server, and DATABASE_URL names one already")
 	}
 	if len(o.Brokers) > 0 && slices.Contains(o.Only, "kafka") {
-		return errors.New("--only kafka starts a broker, and KAFKA_BROKERS names one already")
+		return usage("--only kafka starts a broker, and KAFKA_BROKERS names one already")
 	}
 	return nil
 }

@@ -72,13 +72,13 @@ func newWatch() *cobra.Command {
 	return &cobra.Command{
 		Use: "watch ID", Args: cobra.ExactArgs(1),
 		Short: "Follow a job until its end; exits 0 completed, 1 failed, 2 cancelled",
-		RunE:  func(cmd *cobra.Command, args []string) error { return watch(cmd, args[0]) },
+		RunE:  func(cmd *cobra.Command, args []string) error { return watch(cmd, api(cmd), args[0]) },
 	}
 }
 
 // watch prints each move of a job, and ends with the job.
-func watch(cmd *cobra.Command, id string) error {
-	job, err := client.Follow(cmd.Context(), api(cmd), id, func(job *client.Job) {
+func watch(cmd *cobra.Command, gateway *client.Client, id string) error {
+	seen := func(job *client.Job) {
 		if formatOf(cmd) != formatText {
 			return
 		}
@@ -90,7 +90,8 @@ func watch(cmd *cobra.Command, id string) error {
 			text += "  waits for " + waits
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s  attempt %d  %s\n", at(&job.UpdatedAt), job.Attempt, line(text))
-	})
+	}
+	job, err := client.FollowThrough(cmd.Context(), gateway, id, seen, lost(cmd))
 	if err != nil {
 		return err
 	}
@@ -101,8 +102,15 @@ func watch(cmd *cobra.Command, id string) error {
 	case "COMPLETED":
 		return nil
 	case "CANCELLED":
-		return exitCode(2)
+		return exitCode(exitCancelled)
 	default:
-		return exitCode(1)
+		return exitCode(exitFailed)
+	}
+}
+
+// lost prints that a command goes on when the gateway is there again.
+func lost(cmd *cobra.Command) func(error) {
+	return func(err error) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "the gateway is away, trying again: "+line(err.Error()))
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -140,7 +139,7 @@ func newKeysBootstrap() *cobra.Command {
 				return err
 			}
 			if at == "" {
-				return errors.New("DATABASE_URL is not set: the gateway's database, as postgres://…/jobweaver_api")
+				return usage("DATABASE_URL is not set: the gateway's database, as postgres://…/jobweaver_api")
 			}
 			opening, cancel := context.WithTimeout(cmd.Context(), 3*time.Second) // no migration is on its way here
 			defer cancel()

@@ -25,7 +25,7 @@ one when nothing is kept any more that was sealed with it.`,
 		if name := cmp.Or(*file, os.Getenv(sealing.Setting)); name != "" {
 			return name, nil
 		}
-		return "", errors.New("which file? " + sealing.Setting + " is not set, nor is --file")
+		return "", usage("which file? %s is not set, nor is --file", sealing.Setting)
 	}
 	all.AddCommand(&cobra.Command{
 		Use: "create", Args: cobra.NoArgs, Short: "Make the file, with one key",
@@ -53,7 +53,7 @@ one when nothing is kept any more that was sealed with it.`,
 				id := uint64(0)
 				if len(given) > 0 {
 					if id, err = strconv.ParseUint(given[0], 10, 32); err != nil {
-						return fmt.Errorf("%q is no key: jobweaver keyset list shows them", given[0])
+						return usage("%q is no key: jobweaver keyset list shows them", given[0])
 					}
 				}
 				err = do(keys, uint32(id))

@@ -46,7 +46,7 @@ func run(t *testing.T, stdin string, args ...string) (out string, err error) {
 	root.SetErr(&said)
 	root.SetIn(strings.NewReader(stdin))
 	root.SetArgs(args)
-	err = root.ExecuteContext(t.Context())
+	err = execute(t.Context(), root)
 	return said.String(), err
 }
 
@@ -105,7 +105,7 @@ func TestABatchSaysWhatWasRefused(t *testing.T) {
 	newGateway(t, map[string]string{"POST /api/jobs/batch": `{"results":[{"status":202,"jobId":"j1"},
 		{"status":400,"error":{"status":400,"errorCode":"API.INVALID_JOB_REQUEST","message":"no"}}]}`})
 	out, err := run(t, `{"jobs":[{},{}]}`, "submit", "-")
-	if out != "job 1 refused: 400 API.INVALID_JOB_REQUEST: no\nj1\n" || err == nil || err.Error() != "1 of 2 jobs refused" {
+	if out != "job 1 refused: 400 API.INVALID_JOB_REQUEST: no\nj1\n1 of 2 jobs refused\n" || codeOf(err) != exitRefused {
 		t.Errorf("said %q, %v", out, err)
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -38,7 +37,7 @@ time, as a new version may need other rights.`,
 				return err
 			}
 			if passwords != "" && !roles {
-				return errors.New("--passwords goes with --roles")
+				return usage("--passwords goes with --roles")
 			}
 			var given map[string]string
 			if roles {
@@ -84,7 +83,7 @@ func waitFlag(cmd *cobra.Command, wait *time.Duration) {
 func serverURL() (string, error) {
 	server, err := givenURL()
 	if err == nil && server == "" {
-		err = errors.New("DATABASE_URL is not set: which server?")
+		err = usage("DATABASE_URL is not set: which server?")
 	}
 	return server, err
 }
@@ -131,7 +130,7 @@ Databases that were restored must hear nothing of what came after them. All func
 here is said again from the databases.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes {
-				return errors.New("all events are deleted: --yes says that this is meant")
+				return usage("this deletes all events: add --yes if that is meant")
 			}
 			var cfg kafkaevent.Config
 			if err := funchost.LoadConfig(&cfg); err != nil {

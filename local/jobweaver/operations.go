@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -8,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/jobweaver/jobweaver/local/client"
 )
 
 type operation struct {
@@ -33,20 +36,31 @@ func operate(cmd *cobra.Command, body map[string]any, wait bool) error {
 	if !wait {
 		return call(cmd, http.MethodPost, path("operations"), body, showOperation)
 	}
-	return call(cmd, http.MethodPost, path("operations"), body, func(_ io.Writer, o operation) error {
-		return followOperation(cmd, o.OperationID)
-	})
+	sent, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("write request: %w", err)
+	}
+	gateway, o := api(cmd), operation{}
+	if _, err := gateway.Do(cmd.Context(), http.MethodPost, path("operations"), "application/json", sent, &o); err != nil {
+		return err
+	}
+	return followOperation(cmd, gateway, o.OperationID)
 }
 
-func followOperation(cmd *cobra.Command, id string) error {
+func followOperation(cmd *cobra.Command, gateway *client.Client, id string) error {
 	for {
 		var o operation
 		at := path("operations", id) + "?wait=" + operationWait.String()
-		if _, err := api(cmd).Do(cmd.Context(), http.MethodGet, at, "", nil, &o); err != nil {
+		var raw json.RawMessage
+		err := gateway.Through(cmd.Context(), lost(cmd), func() (err error) {
+			raw, err = gateway.Do(cmd.Context(), http.MethodGet, at, "", nil, &o)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 		if o.FinishedAt != nil {
-			return showOperation(cmd.OutOrStdout(), o)
+			return present(cmd, raw, func(w io.Writer) error { return showOperation(w, o) })
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "%d asked, %d applied\n", o.Progress.Asked, o.Progress.Applied)
 	}
@@ -75,7 +89,7 @@ func newOperations() *cobra.Command {
 			return show(cmd, path("operations", args[0]), showOperation)
 		}),
 		verb("watch ID", "Wait for an operation's end", 1, func(cmd *cobra.Command, args []string) error {
-			return followOperation(cmd, args[0])
+			return followOperation(cmd, api(cmd), args[0])
 		}),
 		verb("abort ID", "Ask no more jobs", 1, func(cmd *cobra.Command, args []string) error {
 			return call(cmd, http.MethodPost, path("operations", args[0], "abort"), nil, showOperation)

@@ -92,7 +92,7 @@ func showNames(w io.Writer, raw json.RawMessage) error {
 	if names[0] == "" {
 		names, lists = namesIn(thing)
 		if !lists {
-			return errors.New("nothing in this answer has an id: use -o text or -o json")
+			return usage("nothing in this answer has an id: use -o text or -o json")
 		}
 	}
 	for _, name := range names {

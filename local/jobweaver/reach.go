@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -28,6 +27,18 @@ func api(cmd *cobra.Command) *client.Client {
 	return reach(gatewayURL(cmd), key)
 }
 
+// badURL says what is wrong with the gateway's address; nil: nothing.
+func badURL(base string) error {
+	at, err := url.Parse(base)
+	if err == nil && (at.Scheme == "http" || at.Scheme == "https") && at.Host != "" {
+		return nil
+	}
+	if !strings.Contains(base, "://") {
+		return usage("the gateway's URL begins with http:// or https://, as http://%s", base)
+	}
+	return usage("%q is not the URL of a gateway, such as %s", base, defaultURL)
+}
+
 // gatewayURL is --url, or JOBWEAVER_URL, or the local gateway.
 func gatewayURL(cmd *cobra.Command) string {
 	return cmp.Or(cmd.Flag("url").Value.String(), os.Getenv("JOBWEAVER_URL"), defaultURL)
@@ -39,7 +50,7 @@ func apiKey() (string, error) {
 	if key == "" && file != "" {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return "", fmt.Errorf("JOBWEAVER_API_KEY_FILE: %w", err)
+			return "", usage("JOBWEAVER_API_KEY_FILE: %w", err)
 		}
 		key = string(text)
 	}
@@ -78,6 +89,9 @@ func reach(base, key string) *client.Client {
 	file := func(setting string) tlsfiles.File { return tlsfiles.File{Setting: setting, Path: os.Getenv(setting)} }
 	trust, err := tlsfiles.NewClient(
 		file("JOBWEAVER_CA_FILE"), file("JOBWEAVER_CERT_FILE"), file("JOBWEAVER_KEY_FILE"))
+	if err == nil {
+		err = badURL(base)
+	}
 	if err != nil {
 		return client.New(base, key).Over(noWay{err})
 	}

@@ -54,7 +54,7 @@ func databaseURL(setting string, set migrations.Set) (string, error) {
 		return "", err
 	}
 	if server == "" {
-		return "", fmt.Errorf("neither DATABASE_URL nor %s is set: where is %s?", setting, set.Database())
+		return "", usage("neither DATABASE_URL nor %s is set: where is %s?", setting, set.Database())
 	}
 	return migrations.WithDatabase(server, set.Database())
 }

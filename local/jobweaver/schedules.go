@@ -85,6 +85,9 @@ func newScheduleCreate(at func(...string) string) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if !json.Valid(job) {
+			return usage("%s is not JSON: it must be a JobRequest", args[1])
+		}
 		body["job"], body["cron"] = json.RawMessage(job), cron
 		for name, value := range map[string]string{"timeZone": zone, "overlap": overlap, "missed": missed} {
 			if value != "" {
@@ -112,7 +115,11 @@ func readFile(cmd *cobra.Command, name string) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(cmd.InOrStdin())
 	}
-	return os.ReadFile(name)
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return text, nil
 }
 
 func newScheduleTicks(at func(...string) string) *cobra.Command {

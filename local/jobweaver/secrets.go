@@ -59,7 +59,7 @@ func showSecret(cmd *cobra.Command, dir, name string) error {
 		names = append(names, s.name)
 	}
 	if !slices.Contains(names, name) {
-		return fmt.Errorf("there is no secret %q; there are %s", name, strings.Join(names, ", "))
+		return usage("there is no secret %q; there are %s", name, strings.Join(names, ", "))
 	}
 	text, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {

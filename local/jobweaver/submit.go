@@ -39,7 +39,8 @@ func submit(cmd *cobra.Command, body []byte, follow bool) error {
 		return submitBatch(cmd, body)
 	}
 	var accepted client.Accepted
-	raw, err := api(cmd).Do(cmd.Context(), http.MethodPost, "/api/jobs", "application/json", body, &accepted)
+	gateway := api(cmd)
+	raw, err := gateway.Do(cmd.Context(), http.MethodPost, "/api/jobs", "application/json", body, &accepted)
 	if err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func submit(cmd *cobra.Command, body []byte, follow bool) error {
 	if formatOf(cmd) == formatText {
 		fmt.Fprintln(cmd.OutOrStdout(), "accepted "+line(accepted.JobID))
 	}
-	return watch(cmd, accepted.JobID)
+	return watch(cmd, gateway, accepted.JobID)
 }
 
 func submitBatch(cmd *cobra.Command, body []byte) error {
@@ -75,7 +76,8 @@ func submitBatch(cmd *cobra.Command, body []byte) error {
 		}
 	}
 	if refused > 0 {
-		return fmt.Errorf("%d of %d jobs refused", refused, len(answer.Results))
+		fmt.Fprintf(cmd.ErrOrStderr(), "%d of %d jobs refused\n", refused, len(answer.Results))
+		return exitCode(exitRefused)
 	}
 	return nil
 }
@@ -112,19 +114,22 @@ func (f *requestFlags) register(cmd *cobra.Command) {
 func (f *requestFlags) body(cmd *cobra.Command, args []string) ([]byte, error) {
 	switch {
 	case f.jobType != "" && len(args) > 0:
-		return nil, fmt.Errorf("either --type or a file, not both")
+		return nil, usage("either --type or a file, not both")
 	case f.jobType != "":
 		return f.encode(cmd)
 	case len(args) == 0:
-		return nil, fmt.Errorf("what to submit? name a file, - for standard input, or --type")
+		return nil, usage("what to submit? Name a file, - for standard input, or give --type")
 	}
 	body, err := readFile(cmd, args[0])
+	if err == nil && !json.Valid(body) {
+		err = usage("%s is not JSON", args[0])
+	}
 	return bytes.TrimSpace(body), err
 }
 
 func (f *requestFlags) encode(cmd *cobra.Command) ([]byte, error) {
 	if !json.Valid([]byte(f.payload)) {
-		return nil, fmt.Errorf("--payload is not JSON")
+		return nil, usage("--payload is not JSON")
 	}
 	request := map[string]any{
 		"jobType": f.jobType, "payload": json.RawMessage(f.payload), "maxRetryCount": f.retries, "priority": f.priority,

@@ -76,7 +76,10 @@ func TestEachVerbAsksOneThing(t *testing.T) {
 		"cancel j1 j2":                                 {"POST /api/operations", `{"command":"cancel","jobIds":["j1","j2"]}`, "o1"},
 		"retry --status FAILED --type A":               {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"],"type":"A"}}`, "skipped 1: the job is"},
 		"cancel --ordering-key k --wait":               {"GET /api/operations/o1?wait=30s", "", "COMPLETED"},
-		"dead redrive":                                 {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"]}}`, "o1"},
+		"dead redrive --yes":                           {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"]}}`, "o1"},
+		"dead redrive --all --yes":                     {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"]}}`, "o1"}, // ux 6
+		"dead redrive --type A":                        {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"],"type":"A"}}`, "o1"},
+		"retry --all --yes":                            {"POST /api/operations", `{"command":"retry","filter":{"all":true}}`, "o1"},
 		"dead --type A --limit 5":                      {"GET /api/jobs/dead?limit=5&type=A", "", "no jobs"},
 		"operations list":                              {"GET /api/operations?", "", "more: --cursor c"},
 		"operations get o1":                            {"GET /api/operations/o1", "", "o1"},
@@ -118,9 +121,13 @@ func TestACommandNeedsToKnowWhichJobs(t *testing.T) {
 		{"cancel"}, {"cancel", "j1", "--status", "PENDING"}, {"limit", "type", "A"}, {"limit", "type", "A", "--none", "--max-running", "1"},
 		{"callback", "j1", "x", "completed"}, {"callback", "j1", "1", "done"}, {"callback", "j1", "1", "progress"}, {"callback", "j1", "1", "failed", "1"},
 		{"callback", "j1", "1", "completed", "{"}, {"callback", "j1", "1", "completed"}, {"pause", "queue"}, {"reschedule", "j1", "--in", "soon"}, {"schedules", "create", "s", "-"},
+		{"reschedule", "j1"}, {"reschedule", "j1", "--at", "2026-01-02T03:04:05Z", "--in", "1m"}, {"reschedule", "--all"}, {"pause", "kind", "A"},
+		{"limit", "kind", "A", "--none"}, {"cancel", "--all", "--type", "A"}, {"cancel", "j1", "--dry-run"}, {"schedules", "create", "s", "-", "--cron", "@daily"},
+		{"submit", "-"}, {"get"}, {"get", "j1", "j2"}, {"get", "j1", "--nonsense"}, {"get", "j1", "--wait", "soon"}, {"nonsense"}, {"get", "j1", "-o", "yaml"},
+		{"cancel", "--all"}, {"retry", "--all"}, {"delete", "--all"}, {"delete", "--status", "FAILED"}, {"dead", "redrive"}, {"dead", "redrive", "--all"}, // ux 7
 	} {
-		if _, err := run(t, "", args...); err == nil {
-			t.Errorf("%q is taken", args)
+		if _, err := run(t, "", args...); codeOf(err) != exitUsage { // ux 5, ux 8
+			t.Errorf("%q: %v", args, err)
 		}
 	}
 	if len(g.asked) > 0 {

@@ -15,7 +15,7 @@ func newWebhookSecrets() *cobra.Command {
 		"Print the keys by which your receivers verify the ends of jobs, or requests of EXTERNAL and FUNCTION jobs", 1,
 		func(cmd *cobra.Command, args []string) error {
 			if args[0] != "end" && args[0] != "call" {
-				return fmt.Errorf("the keys are for end or for call, not for %q", args[0])
+				return usage("the keys are for end or for call, not for %q", args[0])
 			}
 			at := path("webhook-secrets")
 			if owner != "" {

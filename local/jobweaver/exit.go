@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jobweaver/jobweaver/local/client"
+)
+
+// The exit codes. A job that failed or was cancelled has its own, which no other trouble has.
+const (
+	exitFailed      = 1 // also of commands that are about no job: dev, migrate, topics …
+	exitCancelled   = 2
+	exitRefused     = 3
+	exitUnreached   = 4
+	exitUsage       = 64 // EX_USAGE of sysexits.h
+	exitInterrupted = 130
+)
+
+// exitCode is an error that only sets the exit code: everything was printed before.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// usageError is a command line that is wrong. The API was not called.
+type usageError struct{ err error }
+
+func (e usageError) Error() string { return e.err.Error() }
+
+func (e usageError) Unwrap() error { return e.err }
+
+func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// execute runs the command line. What fails before a command has begun is its arguments or its flags.
+func execute(ctx context.Context, root *cobra.Command) error {
+	began := false
+	each(root, func(cmd *cobra.Command) {
+		if run := cmd.RunE; run != nil {
+			cmd.RunE = func(cmd *cobra.Command, args []string) error {
+				began = true
+				return run(cmd, args)
+			}
+		}
+	})
+	err := root.ExecuteContext(ctx)
+	if err != nil && !began {
+		return usageError{err}
+	}
+	return err
+}
+
+// each visits a command and all below it.
+func each(cmd *cobra.Command, visit func(*cobra.Command)) {
+	visit(cmd)
+	for _, below := range cmd.Commands() {
+		each(below, visit)
+	}
+}
+
+// codeOf is the exit code for an error.
+func codeOf(err error) int {
+	var code exitCode
+	var refused *client.Error
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &code):
+		return int(code)
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.As(err, new(usageError)):
+		return exitUsage
+	case client.Unreached(err):
+		return exitUnreached
+	case errors.As(err, &refused):
+		return exitRefused
+	}
+	return exitFailed
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// ux 8: everything but a usage error was 1, as if the job had failed.
+func TestTheExitCodeTellsAFailedJobFromOtherTrouble(t *testing.T) {
+	answers := map[string]string{"POST /api/jobs": `{"jobId":"failed"}`}
+	for id, status := range map[string]string{"completed": "COMPLETED", "failed": "FAILED", "cancelled": "CANCELLED"} {
+		answers["GET /api/jobs/"+id] = `{"jobId":"` + id + `","status":"` + status + `"}`
+	}
+	newGateway(t, answers)
+	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nobody.Close(); err != nil {
+		t.Fatal(err)
+	}
+	away := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
+	t.Cleanup(away.Close)
+	for args, want := range map[string]int{
+		"watch completed": 0, "watch failed": exitFailed, "watch cancelled": exitCancelled, "submit - --watch": exitFailed,
+		"watch unknown": exitRefused, "get unknown": exitRefused, "cancel unknown": exitRefused,
+		"get j --url http://" + nobody.Addr().String(): exitUnreached, "watch j --url http://" + nobody.Addr().String(): exitUnreached,
+		"get j --url " + away.URL: exitUnreached,
+		"get":                     exitUsage, "get a b": exitUsage, "gte j": exitUsage, "get j --flag": exitUsage, "list --limit": exitUsage,
+		"get j --url localhost:8080": exitUsage, "get j --url ftp://x": exitUsage, "get j --url http://": exitUsage,
+	} {
+		if _, err := run(t, "{}", strings.Fields(args)...); codeOf(err) != want {
+			t.Errorf("%s: exit code %d: %v", args, codeOf(err), err)
+		}
+	}
+}
+
+// ux 8: a restart of the gateway ended watch and submit --watch at once.
+func TestWatchOutlivesARestartOfTheGateway(t *testing.T) {
+	for _, args := range []string{"submit - --watch", "watch j1"} {
+		var asked atomic.Int32
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				_, _ = w.Write([]byte(`{"jobId":"j1"}`))
+				return
+			}
+			switch asked.Add(1) {
+			case 1, 4:
+				_, _ = w.Write([]byte(`{"jobId":"j1","status":"RUNNING"}`))
+			case 2, 5:
+				w.Header().Set("Content-Length", "100")
+				_, _ = w.Write([]byte("{"))
+				_ = http.NewResponseController(w).Flush()
+				panic(http.ErrAbortHandler) // as a gateway that is killed
+			case 3:
+				w.WriteHeader(http.StatusServiceUnavailable)
+			default:
+				_, _ = w.Write([]byte(`{"jobId":"j1","status":"COMPLETED"}`))
+			}
+		}))
+		t.Cleanup(server.Close)
+		out, err := run(t, "{}", append(strings.Fields(args), "--url", server.URL)...)
+		if err != nil || !strings.Contains(out, "COMPLETED") || strings.Count(out, "the gateway is away, trying again") != 2 {
+			t.Errorf("%s: %v, printed %s", args, err, out)
+		}
+	}
+}
