@@ -14,8 +14,8 @@ const (
 	atSlow, atNotGood = atOnce / 2, atOnce * 3 / 4
 	// atHost is how many of them are to one host, and atNewHost to a new one.
 	atHost, atNewHost = 8, 2
-	// ofRest is the part of what other owners leave of atSlow and atNotGood that one owner may have: whatever its hosts do,
-	// what is new of others finds room at once.
+	// ofRest is the part of what other owners leave of atSlow and atNotGood that one owner may have: whatever its hosts
+	// do, the new hosts of others find room at once.
 	ofRest = 0.75
 	// inTime is how soon a host has to answer not to be a slow one.
 	inTime = 5 * time.Second

@@ -130,8 +130,8 @@ func (f *Function) Run(ctx context.Context, _ funchost.Publish) error {
 	return nil
 }
 
-// Tick begins as many tries as there is room for. It goes from owner to owner and from host to host of each, and on from
-// there the next time, so that all have their turn.
+// Tick begins as many tries as there is room for. It goes from owner to owner and from host to host of each, and on
+// from there the next time, so that all have their turn.
 func (f *Function) Tick(ctx context.Context) (_ []event.Event, next time.Duration, err error) {
 	f.breathe(ctx)
 	f.forgetOld(ctx)

@@ -215,8 +215,8 @@ type Claimed struct {
 	Broken  error     // why Job cannot be read
 }
 
-// ClaimDeliveries takes what is due at some places, at most so many for each. They are due again after the lease, unless
-// they are settled.
+// ClaimDeliveries takes what is due at some places, at most so many for each. They are due again after the lease,
+// unless they are settled.
 func (s *Store) ClaimDeliveries(ctx context.Context, rooms map[Place]int, lease time.Duration) ([]Claimed, error) {
 	p := gen.DeliveriesClaimParams{Lease: lease}
 	for place, room := range rooms {

@@ -80,7 +80,7 @@ func TestWhatIsSaidWithA4IsTriedAgainAndWithA5IsNot(t *testing.T) {
 				if command == "connect" || command == "EHLO" { // the server's words may name us (security L4)
 					answer = answer[:3]
 				}
-				if strings.Contains("0123456789", answer[:1]) && !strings.Contains(failure.Message, answer) {
+				if answer[0] <= '9' && !strings.Contains(failure.Message, answer) {
 					t.Errorf("says %q", failure.Message)
 				}
 				if heard := server.lines(); command != "." && slices.Contains(heard, ".") {

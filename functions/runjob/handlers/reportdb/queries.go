@@ -15,7 +15,7 @@ import (
 
 // Query is one that a report may name.
 type Query struct {
-	SQL         string            `yaml:"sql"` // one statement; a parameter stands in it as @name, the job's owner as @owner
+	SQL         string            `yaml:"sql"` // one statement, with parameters as @name and the job's owner as @owner
 	Description string            `yaml:"description"`
 	Parameters  map[string]string `yaml:"parameters"` // the type of each: see Types
 
