@@ -45,7 +45,10 @@ func newWorker() *cobra.Command {
 	return &cobra.Command{
 		Use: "worker", Args: cobra.NoArgs, Hidden: true,
 		Short: "A worker for QUEUES on DATABASE_URL that records in RECORD when its handlers end",
-		Run:   func(*cobra.Command, []string) { funchost.Main(runjob.Name, buildWorker) },
+		Run: func(*cobra.Command, []string) {
+			os.Args = os.Args[:1] // the rest is of this program
+			funchost.Main(runjob.Name, buildWorker)
+		},
 	}
 }
 

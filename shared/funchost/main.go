@@ -14,8 +14,12 @@ import (
 // Main is a function's whole process: it reads the environment, has the function built, and runs it
 // until SIGTERM or SIGINT. It exits with 0 after a clean drain, and with 1 and one line on stderr when
 // it cannot start. A second signal ends the process at once. With the argument healthcheck it asks the function
-// of the same environment whether it is ready, and exits with 0 or 1.
+// of the same environment whether it is ready, and exits with 0 or 1. --help and --version are answered; any other
+// argument ends it with 64.
 func Main(name string, build func(ctx context.Context, env *Env) (Function, error)) {
+	if len(os.Args) > 1 && !wantsHealthcheck() {
+		os.Exit(answerArguments(name, os.Args[1:], os.Stdout, os.Stderr))
+	}
 	ctx := untilSignal(context.Background())
 	run := func() error { return runProcess(ctx, name, build) }
 	if wantsHealthcheck() {
