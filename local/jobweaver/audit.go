@@ -48,10 +48,10 @@ func newAudit() *cobra.Command {
 	for name, usage := range map[string]string{
 		"job": "only what was done to this job", "owner": "only what was done to this owner's things",
 		"actor": "only what they did: key:<id>, oidc:<subject> or bootstrap", "action": "only this, as job.cancel",
-		"since": "not before this instant", "until": "before this instant",
-		"limit": "at most so many, up to 200", "cursor": "go on from here",
+		"since": "not before this instant: RFC 3339, or an age such as 90m or 3d", "until": "before this instant",
+		"limit": "length of the page, up to 200", "cursor": "the next page: the cursor that the page before printed",
 	} {
-		flags[name] = list.Flags().String(name, "", usage)
+		flags[name] = queryFlag(list, name, usage)
 	}
 	return list
 }

@@ -37,7 +37,7 @@ func (c *jobCommand) cobra() *cobra.Command {
 	}
 	c.filter.register(cmd)
 	c.confirm.register(cmd)
-	cmd.Flags().BoolVar(&c.wait, "wait", false, "of many: wait until the operation has ended")
+	cmd.Flags().BoolVar(&c.wait, "wait", false, "with many jobs: wait until the operation has ended")
 	return cmd
 }
 
@@ -140,17 +140,17 @@ type filterFlags struct {
 var filterNames = []struct{ flag, name, usage string }{
 	{"type", "type", "jobs of this type"}, {"queue", "queue", "jobs of this queue"}, {"tag", "tag", "jobs with this tag"},
 	{"ordering-key", "orderingKey", "jobs of this ordering key"}, {"owner", "ownerId", "jobs of this owner"},
-	{"since", "since", "jobs created at or after this instant (RFC 3339)"},
-	{"until", "until", "jobs created before this instant (RFC 3339)"},
+	{"since", "since", "jobs created at this instant or later: RFC 3339, or an age such as 90m or 3d"},
+	{"until", "until", "jobs created before this instant"},
 }
 
 func (f *filterFlags) register(cmd *cobra.Command) {
 	f.texts = map[string]*string{}
 	cmd.Flags().StringSliceVar(&f.status, "status", nil, "jobs in these states")
 	for _, n := range filterNames {
-		f.texts[n.flag] = cmd.Flags().String(n.flag, "", n.usage)
+		f.texts[n.flag] = queryFlag(cmd, n.flag, n.usage)
 	}
-	cmd.Flags().BoolVar(&f.all, "all", false, "all jobs that the command can do something to")
+	cmd.Flags().BoolVar(&f.all, "all", false, "all jobs whose state allows the command")
 }
 
 func (f *filterFlags) values(cmd *cobra.Command) map[string]any {
@@ -182,7 +182,7 @@ func newDead() *cobra.Command {
 		return showPage(cmd, "/api/jobs/dead?"+values.Encode())
 	})
 	for _, name := range []string{"type", "queue", "tag", "since", "until", "limit", "cursor"} {
-		flags[name] = list.Flags().String(name, "", "as of list")
+		flags[name] = queryFlag(list, name, "see jobweaver list")
 	}
 	redrive := (&jobCommand{name: "retry", short: "Run a dead job again", dead: true}).cobra()
 	redrive.Use = "redrive [ID…]"

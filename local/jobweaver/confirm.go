@@ -94,8 +94,8 @@ func (m *matching) add(jobs []client.Job, owner any) {
 type confirmFlags struct{ yes, dryRun bool }
 
 func (f *confirmFlags) register(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.yes, "yes", false, "of a filter: do not ask")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "of a filter: print how many jobs match, and do nothing")
+	cmd.Flags().BoolVar(&f.yes, "yes", false, "with a filter: do not ask")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "with a filter: print how many jobs match, and do nothing")
 }
 
 // confirm tells whether the command may go to all jobs that the filter matches. On a terminal it asks, with their

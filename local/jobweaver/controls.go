@@ -38,7 +38,7 @@ func newLimit() *cobra.Command {
 	var running int
 	var perSecond float64
 	var none bool
-	cmd := verb("limit queue|type|owner NAME", "Limit how much of it runs at once, and starts a second", 2,
+	cmd := verb("limit queue|type|owner NAME", "Limit concurrency and start rate of a queue, a job type or an owner", 2,
 		func(cmd *cobra.Command, args []string) error {
 			if err := checkKind(args[0]); err != nil {
 				return err
@@ -68,9 +68,9 @@ func newLimit() *cobra.Command {
 				"paused": now.Paused, "maxRunning": now.MaxRunning, "startsPerSecond": now.StartsPerSecond,
 			}, showControl)
 		})
-	cmd.Flags().IntVar(&running, "max-running", 0, "at most so many attempts at once")
-	cmd.Flags().Float64Var(&perSecond, "starts-per-second", 0, "at most so many starts a second")
-	cmd.Flags().BoolVar(&none, "none", false, "no limit any more")
+	cmd.Flags().IntVar(&running, "max-running", 0, "maximum number of attempts at the same time")
+	cmd.Flags().Float64Var(&perSecond, "starts-per-second", 0, "maximum number of starts per second")
+	cmd.Flags().BoolVar(&none, "none", false, "remove the limits")
 	return cmd
 }
 

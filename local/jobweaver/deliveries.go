@@ -24,7 +24,7 @@ type delivery struct {
 }
 
 func newDeliveries() *cobra.Command {
-	return group("deliveries", "How the ends of jobs reach their callback URLs",
+	return group("deliveries", "Look at the deliveries of results to callback URLs",
 		newDeliveryList(),
 		verb("get ID", "Show the deliveries of a job, newest first", 1, func(cmd *cobra.Command, args []string) error {
 			type page struct{ Deliveries []delivery }
@@ -32,7 +32,7 @@ func newDeliveries() *cobra.Command {
 				return showDeliveries(w, p.Deliveries)
 			})
 		}),
-		verb("retry ID VERSION", "Have an end of a job delivered anew", 2, func(cmd *cobra.Command, args []string) error {
+		verb("retry ID VERSION", "Deliver a result again", 2, func(cmd *cobra.Command, args []string) error {
 			at := path("jobs", args[0], "deliveries", args[1], "retry")
 			return call(cmd, http.MethodPost, at, nil, func(w io.Writer, d delivery) error {
 				return showDeliveries(w, []delivery{d})
@@ -59,8 +59,8 @@ func newDeliveryList() *cobra.Command {
 		})
 	})
 	for name, usage := range map[string]string{
-		"status": "only those that are PENDING, DELIVERED or FAILED", "limit": "at most so many, up to 200",
-		"cursor": "go on from here",
+		"status": "only those that are PENDING, DELIVERED or FAILED", "limit": "length of the page, up to 200",
+		"cursor": "the next page: the cursor that the page before printed",
 	} {
 		flags[name] = list.Flags().String(name, "", usage)
 	}

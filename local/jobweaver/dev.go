@@ -26,11 +26,10 @@ func newDev() *cobra.Command {
 	var mails mailcatch.Config
 	cmd := &cobra.Command{
 		Use:   "dev",
-		Short: "Run the whole house here: PostgreSQL, a broker and all functions in one process",
-		Long: `Run the whole house here: a private PostgreSQL, a broker that speaks Kafka's protocol, and all its
-functions in one process. Needs nothing but this binary. DATABASE_URL or KAFKA_BROKERS, when set,
-name a server that is used instead. The data is kept in --dir and found again,
-and so are the secrets that it signs with and knows callbacks by.`,
+		Short: "Run a complete installation on this machine",
+		Long: `Run a complete installation on this machine: a private PostgreSQL, a broker that speaks Kafka's protocol, and all
+functions in one process. It needs nothing but this binary. DATABASE_URL or KAFKA_BROKERS, when set, name a server
+that is used instead. --dir keeps the data and the secrets that sign results and callbacks, for the next run.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if exit && !withDemo {
@@ -63,7 +62,7 @@ and so are the secrets that it signs with and knows callbacks by.`,
 					if err != nil {
 						fmt.Fprintln(os.Stderr, "jobweaver: "+err.Error())
 					}
-					fmt.Fprintln(o.Out, "\nThe house stays open at "+url+". Ctrl-C stops it.")
+					fmt.Fprintln(o.Out, "\nThe gateway stays at "+url+". Ctrl-C stops everything.")
 				}
 				<-ctx.Done()
 				return nil
@@ -75,7 +74,7 @@ and so are the secrets that it signs with and knows callbacks by.`,
 	flags.BoolVar(&exit, "exit", false, "end with the demo; exit code 0 only if every sample ended as it should")
 	flags.StringVar(&o.Dir, "dir", ".jobweaver", "where the data is kept")
 	flags.StringVar(&o.Host, "host", "127.0.0.1",
-		"address that the gateway listens on; on another than loopback everybody needs an API key")
+		"address that the gateway listens on; on any but loopback each request needs an API key")
 	flags.IntVar(&o.Port, "port", 8080, "port of the gateway; 0 takes a free one")
 	flags.StringVar(&o.Kafka, "kafka", "embedded",
 		"embedded, or apache: Apache Kafka itself, which needs Java 17 and Maven")
@@ -190,4 +189,7 @@ JobWeaver is up.
     -d '{"jobType":"SIMULATION","payload":{"steps":[{"type":"LOG","message":"hi"}]}}'
 
 `, url, o.Dir, mails, key, traces)
+	if url != defaultURL && url != "http://127.0.0.1:8080" {
+		fmt.Fprintf(o.Out, "For the command line in another terminal:\n\n  export JOBWEAVER_URL=%s\n\n", url)
+	}
 }

@@ -19,3 +19,15 @@ func TestDevPrintsWhatAnEarlierRunHasPaused(t *testing.T) {
 		t.Errorf("it printed %q", out.String())
 	}
 }
+
+// ux 11: after dev --port 18080, jobweaver list failed.
+func TestDevPrintsWhereTheCommandLineFindsIt(t *testing.T) {
+	t.Parallel()
+	for url, printed := range map[string]bool{"http://127.0.0.1:18080": true, "https://127.0.0.1:8080": true, "http://127.0.0.1:8080": false} {
+		var out strings.Builder
+		welcome(dev.Options{Out: &out, Dir: t.TempDir()}, url)
+		if strings.Contains(out.String(), "  export JOBWEAVER_URL="+url+"\n") != printed {
+			t.Errorf("at %s it printed %s", url, out.String())
+		}
+	}
+}

@@ -28,14 +28,14 @@ type storedKey struct {
 
 func newKeys() *cobra.Command {
 	return group("keys", "Manage API keys", newKeysCreate(), newKeysList(),
-		verb("revoke ID", "Have a key let nobody in any more", 1, func(cmd *cobra.Command, args []string) error {
+		verb("revoke ID", "Revoke a key", 1, func(cmd *cobra.Command, args []string) error {
 			return call(cmd, http.MethodDelete, path("keys", args[0]), nil, func(w io.Writer, key storedKey) error {
 				_, err := fmt.Fprintf(w, "%s is revoked\n", line(key.KeyID))
 				return err
 			})
 		}),
 		newKeysRotate(),
-		verb("me", "Say who JOBWEAVER_API_KEY makes me", 0, func(cmd *cobra.Command, _ []string) error {
+		verb("me", "Show the owner and the roles of JOBWEAVER_API_KEY", 0, func(cmd *cobra.Command, _ []string) error {
 			return show(cmd, path("me"), func(w io.Writer, me struct {
 				Actor        string
 				OwnerID      *string
@@ -47,7 +47,7 @@ func newKeys() *cobra.Command {
 				return err
 			})
 		}),
-		verb("generate", "Print a new key, which nobody knows yet: for BOOTSTRAP_API_KEY", 0,
+		verb("generate", "Print a new key that no database has: for BOOTSTRAP_API_KEY", 0,
 			func(cmd *cobra.Command, _ []string) error {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), apikey.New().Reveal())
 				return err
@@ -70,8 +70,8 @@ func newKeysCreate() *cobra.Command {
 		return call(cmd, http.MethodPost, path("keys"), body, showNewKey)
 	})
 	cmd.Flags().StringSliceVar(&roles, "role", []string{"submit", "read"}, "submit, read, operate or admin")
-	cmd.Flags().StringVar(&owner, "owner", "", "whose key; an admin of the installation may say")
-	cmd.Flags().DurationVar(&lives, "expires-in", 0, "after which it lets nobody in; 0: never")
+	cmd.Flags().StringVar(&owner, "owner", "", "the owner of the key; only for admins of the installation")
+	cmd.Flags().DurationVar(&lives, "expires-in", 0, "lifetime of the key; 0: it never expires")
 	return cmd
 }
 
@@ -95,7 +95,7 @@ func newKeysList() *cobra.Command {
 			NextCursor *string
 		}) error {
 			defer moreOf(cmd, page.NextCursor)
-			head := "KEY\tOWNER\tROLES\tENDS\tLAST USED\tNAME"
+			head := "KEY\tOWNER\tROLES\tEXPIRES\tLAST USED\tNAME"
 			return table(w, head, "no keys", len(page.Keys), func(i int) []any {
 				k := page.Keys[i]
 				ends := minute(k.ExpiresAt)
@@ -106,8 +106,8 @@ func newKeysList() *cobra.Command {
 			})
 		})
 	})
-	cmd.Flags().StringVar(&owner, "owner", "", "only this owner's")
-	cmd.Flags().StringVar(&cursor, "cursor", "", "from the page before")
+	cmd.Flags().StringVar(&owner, "owner", "", "only keys of this owner")
+	cmd.Flags().StringVar(&cursor, "cursor", "", "the next page: the cursor that the page before printed")
 	return cmd
 }
 
@@ -121,7 +121,7 @@ func minute(instant *time.Time) string {
 
 func newKeysRotate() *cobra.Command {
 	var overlap time.Duration
-	cmd := verb("rotate ID", "Have a new key take the place of one, and print it this once", 1,
+	cmd := verb("rotate ID", "Replace a key, and print the new one this once", 1,
 		func(cmd *cobra.Command, args []string) error {
 			body := map[string]any{"overlapSeconds": int64(overlap.Seconds())}
 			return call(cmd, http.MethodPost, path("keys", args[0], "rotate"), body, showNewKey)

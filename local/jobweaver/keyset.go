@@ -15,8 +15,8 @@ import (
 func newKeyset() *cobra.Command {
 	all := &cobra.Command{
 		Use:   "keyset",
-		Short: "Manage the keys that seal what jobs hold, in the file " + sealing.Setting,
-		Long: `Manage the keys that seal what jobs hold, in the file ` + sealing.Setting + ` or --file.
+		Short: "Manage the keys that encrypt the data of jobs, in the file " + sealing.Setting,
+		Long: `Manage the keys that encrypt the data of jobs, in the file ` + sealing.Setting + ` or --file.
 Rotation: add a key, wait until every process has the file, promote it, and remove the old
 one when nothing is kept any more that was sealed with it.`,
 	}
@@ -28,7 +28,7 @@ one when nothing is kept any more that was sealed with it.`,
 		return "", usage("which file? %s is not set, nor is --file", sealing.Setting)
 	}
 	all.AddCommand(&cobra.Command{
-		Use: "create", Args: cobra.NoArgs, Short: "Make the file, with one key",
+		Use: "create", Args: cobra.NoArgs, Short: "Create the file, with one key",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			name, err := path()
 			if err != nil {
@@ -61,10 +61,10 @@ one when nothing is kept any more that was sealed with it.`,
 			},
 		})
 	}
-	verb("add", "Add a key, which only opens until it is promoted", cobra.NoArgs,
+	verb("add", "Add a key, which only decrypts until it is promoted", cobra.NoArgs,
 		func(k *sealing.Keyset, _ uint32) error { _, err := k.Add(); return err })
-	verb("promote KEY", "Have what is new sealed with a key", exactly(1), (*sealing.Keyset).Promote)
-	verb("remove KEY", "Forget a key: what is still sealed with it is lost", exactly(1), (*sealing.Keyset).Remove)
+	verb("promote KEY", "Encrypt new data with a key", exactly(1), (*sealing.Keyset).Promote)
+	verb("remove KEY", "Remove a key: data that is still encrypted with it is lost", exactly(1), (*sealing.Keyset).Remove)
 	verb("list", "List the keys", cobra.NoArgs, func(*sealing.Keyset, uint32) error { return nil })
 	return all
 }

@@ -34,7 +34,7 @@ func main() {
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "jobweaver",
-		Short:         "Hand over work by HTTP, and walk away",
+		Short:         "The command line of JobWeaver: submit, watch and manage jobs, and run an installation",
 		Version:       funchost.Version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -49,7 +49,9 @@ func newRoot() *cobra.Command {
 		newReschedule(),
 		newCommand("delete", "Delete a job that has ended"),
 		newCallback(), newOperations(), newSchedules(), newDeliveries(), newAudit(), newControls(), newLimit(),
-		newPauseOrResume("pause", "Have nothing more of it start"), newPauseOrResume("resume", "Have it start again"),
-		newKeys(), newWebhookSecrets(), newWorkers(), newTypes(), newStats())
+		newPauseOrResume("pause", "Pause a queue, a job type or an owner: no job of it starts"),
+		newPauseOrResume("resume", "Resume a queue, a job type or an owner"),
+		newKeys(), newWebhookSecrets(), newWorkers(), newTypes(), newStats(), newVersion())
+	arrange(root)
 	return root
 }

@@ -91,6 +91,16 @@ func TestSubmitTakesAFileStandardInputOrFlags(t *testing.T) {
 			t.Errorf("%s: said %q, %v; sent %s", name, out, err, g.body)
 		}
 	}
+	payload := filepath.Join(t.TempDir(), "payload.json")
+	if err := os.WriteFile(payload, []byte(`{"x":1}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []string{"@" + payload, "@-", "-"} {
+		_, err := run(t, `{"x":1}`, "submit", "--type", "C", "--payload", from)
+		if want := `{"jobType":"C","maxRetryCount":3,"payload":{"x":1},"priority":0}`; err != nil || string(g.body) != want {
+			t.Errorf("--payload %s: %v; sent %s", from, err, g.body)
+		}
+	}
 	for name, args := range map[string][]string{
 		"nothing": {"submit"}, "both": {"submit", "--type", "C", file}, "bad payload": {"submit", "--type", "C", "--payload", "{"},
 		"no file": {"submit", file + "x"},

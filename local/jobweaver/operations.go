@@ -82,16 +82,16 @@ func newOperations() *cobra.Command {
 			return showOperations(w, p.Operations)
 		})
 	})
-	list.Flags().StringVar(&cursor, "cursor", "", "go on from here")
-	return group("operations", "Commands to many jobs, and what came of them",
+	list.Flags().StringVar(&cursor, "cursor", "", "the next page: the cursor that the page before printed")
+	return group("operations", "Look at operations: commands to many jobs",
 		list,
 		verb("get ID", "Show an operation, and what it skipped", 1, func(cmd *cobra.Command, args []string) error {
 			return show(cmd, path("operations", args[0]), showOperation)
 		}),
-		verb("watch ID", "Wait for an operation's end", 1, func(cmd *cobra.Command, args []string) error {
+		verb("watch ID", "Wait until an operation has ended", 1, func(cmd *cobra.Command, args []string) error {
 			return followOperation(cmd, api(cmd), args[0])
 		}),
-		verb("abort ID", "Ask no more jobs", 1, func(cmd *cobra.Command, args []string) error {
+		verb("abort ID", "Abort an operation: it goes to no more jobs", 1, func(cmd *cobra.Command, args []string) error {
 			return call(cmd, http.MethodPost, path("operations", args[0], "abort"), nil, showOperation)
 		}))
 }

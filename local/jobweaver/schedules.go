@@ -39,13 +39,13 @@ func newSchedules() *cobra.Command {
 			return call(cmd, http.MethodPost, at(args[0], name), nil, showSchedule)
 		})
 	}
-	cmd := group("schedules", "Jobs that come again and again",
+	cmd := group("schedules", "Manage schedules: jobs that are submitted again and again",
 		newScheduleList(at), newScheduleCreate(at),
 		verb("get NAME", "Show a schedule and when it fires next", 1, func(cmd *cobra.Command, args []string) error {
 			return show(cmd, at(args[0]), showSchedule)
 		}),
-		simple("pause", "Have it fire no more"), simple("resume", "Have it fire again"),
-		verb("run NAME", "Hand in its job now", 1, func(cmd *cobra.Command, args []string) error {
+		simple("pause", "Pause a schedule"), simple("resume", "Resume a schedule"),
+		verb("run NAME", "Submit the job of a schedule now", 1, func(cmd *cobra.Command, args []string) error {
 			return call(cmd, http.MethodPost, at(args[0], "run"), nil, func(w io.Writer, made struct{ JobID string }) error {
 				_, err := fmt.Fprintln(w, line(made.JobID))
 				return err
@@ -58,7 +58,7 @@ func newSchedules() *cobra.Command {
 			})
 		}),
 		newScheduleTicks(at))
-	cmd.PersistentFlags().StringVar(&owner, "owner", "", "whose schedules; empty: nobody's")
+	cmd.PersistentFlags().StringVar(&owner, "owner", "", "owner of the schedules; only for keys of the installation")
 	return cmd
 }
 
@@ -80,7 +80,7 @@ func newScheduleCreate(at func(...string) string) *cobra.Command {
 	body := map[string]any{}
 	var cron, zone, overlap, missed string
 	var replace bool
-	cmd := verb("create NAME FILE|-", "Make a schedule of a JobRequest", 2, func(cmd *cobra.Command, args []string) error {
+	cmd := verb("create NAME FILE|-", "Create a schedule that submits a JobRequest", 2, func(cmd *cobra.Command, args []string) error {
 		job, err := readFile(cmd, args[1])
 		if err != nil {
 			return err
@@ -101,10 +101,10 @@ func newScheduleCreate(at func(...string) string) *cobra.Command {
 		return call(cmd, http.MethodPost, at(), body, showSchedule)
 	})
 	cmd.Flags().StringVar(&cron, "cron", "", "when: five or six fields, or @every 90s")
-	cmd.Flags().StringVar(&zone, "time-zone", "", "as Europe/Berlin; UTC where it is not said")
-	cmd.Flags().StringVar(&overlap, "overlap", "", "while the job before runs: allow, skip or cancel")
-	cmd.Flags().StringVar(&missed, "missed", "", "what was missed: skip, one or all")
-	cmd.Flags().BoolVar(&replace, "replace", false, "replace the schedule of that name")
+	cmd.Flags().StringVar(&zone, "time-zone", "", "time zone of the cron expression, such as Europe/Berlin (default UTC)")
+	cmd.Flags().StringVar(&overlap, "overlap", "", "when the job before has not ended: allow, skip or cancel it")
+	cmd.Flags().StringVar(&missed, "missed", "", "ticks that were missed: skip them, run one or all")
+	cmd.Flags().BoolVar(&replace, "replace", false, "replace the schedule of that name, if there is one")
 	if err := cmd.MarkFlagRequired("cron"); err != nil {
 		panic(err) // the flag stands above
 	}
@@ -123,7 +123,7 @@ func readFile(cmd *cobra.Command, name string) ([]byte, error) {
 }
 
 func newScheduleTicks(at func(...string) string) *cobra.Command {
-	short := "Show when it fired or was skipped, newest first"
+	short := "List when a schedule fired or was skipped, newest first"
 	return verb("ticks NAME", short, 1, func(cmd *cobra.Command, args []string) error {
 		type tick struct {
 			At      time.Time

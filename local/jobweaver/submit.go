@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,7 @@ func newSubmit() *cobra.Command {
 	var follow bool
 	cmd := &cobra.Command{
 		Use:   "submit [FILE|-]",
-		Short: "Hand in a job: a JobRequest, or {\"jobs\": […]}, from a file or standard input, or by flags",
+		Short: "Submit a job: a JobRequest, or {\"jobs\": […]}, from a file or standard input, or by flags",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body, err := request.body(cmd, args)
@@ -95,7 +96,7 @@ type requestFlags struct {
 func (f *requestFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.jobType, "type", "", "job type")
-	flags.StringVar(&f.payload, "payload", "{}", "payload, as JSON")
+	flags.StringVar(&f.payload, "payload", "{}", "payload: JSON, @FILE, or - for standard input")
 	flags.StringVar(&f.queue, "queue", "", "queue")
 	flags.StringVar(&f.key, "key", "", "idempotency key")
 	flags.IntVar(&f.priority, "priority", 0, "priority, 0 to 9")
@@ -104,11 +105,11 @@ func (f *requestFlags) register(cmd *cobra.Command) {
 	flags.DurationVar(&f.timeout, "timeout", 0, "end an attempt after this time")
 	flags.StringSliceVar(&f.tags, "tag", nil, "tag, may be repeated")
 	flags.StringVar(&f.runAt, "run-at", "", "run then (RFC 3339)")
-	flags.StringVar(&f.expiresAt, "expires-at", "", "cancel it when it has not started by then (RFC 3339)")
-	flags.StringVar(&f.callbackURL, "callback-url", "", "where to POST its end to")
+	flags.StringVar(&f.expiresAt, "expires-at", "", "cancel it if it has not started by then (RFC 3339)")
+	flags.StringVar(&f.callbackURL, "callback-url", "", "POST the result to this URL")
 	flags.StringVar(&f.orderingKey, "ordering-key", "", "jobs of one key run one after another")
 	flags.StringSliceVar(&f.after, "after", nil, "id of a job that has to complete first, may be repeated")
-	flags.StringVar(&f.onFailure, "on-dependency-failure", "", "cancel, or run all the same")
+	flags.StringVar(&f.onFailure, "on-dependency-failure", "", "when such a job fails: cancel, or run")
 }
 
 func (f *requestFlags) body(cmd *cobra.Command, args []string) ([]byte, error) {
@@ -128,11 +129,18 @@ func (f *requestFlags) body(cmd *cobra.Command, args []string) ([]byte, error) {
 }
 
 func (f *requestFlags) encode(cmd *cobra.Command) ([]byte, error) {
-	if !json.Valid([]byte(f.payload)) {
-		return nil, usage("--payload is not JSON")
+	payload := []byte(f.payload)
+	if name, named := strings.CutPrefix(f.payload, "@"); named || name == "-" {
+		var err error
+		if payload, err = readFile(cmd, name); err != nil {
+			return nil, err
+		}
+	}
+	if !json.Valid(payload) {
+		return nil, usage("--payload is not JSON; @FILE reads a file, - standard input")
 	}
 	request := map[string]any{
-		"jobType": f.jobType, "payload": json.RawMessage(f.payload), "maxRetryCount": f.retries, "priority": f.priority,
+		"jobType": f.jobType, "payload": json.RawMessage(payload), "maxRetryCount": f.retries, "priority": f.priority,
 	}
 	for _, field := range []struct {
 		flag, name string

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jobweaver/jobweaver/shared/funchost"
+)
+
+// groups are those in which --help lists the commands, with their order.
+var groups = []struct{ title, commands string }{
+	{"Jobs", "submit get list watch logs cancel retry reschedule delete dead"},
+	{"Many jobs, again and again", "operations schedules controls limit pause resume"},
+	{"What happens", "stats workers types deliveries audit callback"},
+	{"Access", "keys webhook-secrets"},
+	{"Install and run", "dev migrate topics keyset secrets after-restore"},
+}
+
+const environment = `
+Environment variables:
+  JOBWEAVER_URL              the gateway (default ` + defaultURL + `)
+  JOBWEAVER_API_KEY          the API key; or JOBWEAVER_API_KEY_FILE, a file that holds it
+  JOBWEAVER_CA_FILE          PEM of the CAs that the gateway's certificate may be from
+  JOBWEAVER_CERT_FILE        a client certificate, with JOBWEAVER_KEY_FILE
+  JOBWEAVER_CALLBACK_SECRET  of callback: the secret of the attempt or of the installation
+  DATABASE_URL, KAFKA_BROKERS, QUEUES  of dev, migrate, topics, keys bootstrap and after-restore
+
+Exit codes:
+  0 done  1 the job failed, or the command did  2 the job was cancelled  3 the API refused  4 the gateway was not reached
+  64 wrong usage  130 interrupted or declined
+`
+
+// examples are by the command's name.
+var examples = map[string]string{
+	"submit": `jobweaver submit --type SIMULATION --payload '{"steps":[{"type":"LOG","message":"hi"}]}' --watch
+jobweaver submit --type EMAIL --payload @mail.json --delay 10m --key order-17
+jobweaver submit job.json
+echo '{"jobs":[…]}' | jobweaver submit -`,
+	"get": `jobweaver get 01936f3e-5f3e-7cc0-8000-0123456789ab
+jobweaver get ID --wait 30s -o json`,
+	"list": `jobweaver list --status FAILED --since 2h
+jobweaver list --type EMAIL --limit 200 -o name`,
+	"watch":  `jobweaver watch ID && echo completed`,
+	"logs":   `jobweaver logs ID --attempt 2`,
+	"cancel": "jobweaver cancel ID\njobweaver cancel --queue default --status PENDING --wait\njobweaver cancel --all --dry-run",
+	"retry":  "jobweaver retry ID\njobweaver retry --status CANCELLED --tag billing",
+	"reschedule": `jobweaver reschedule ID --in 10m
+jobweaver reschedule --type EMAIL --at 2027-01-02T08:00:00Z`,
+	"delete":           "jobweaver delete ID\njobweaver delete --status COMPLETED --until 30d --yes",
+	"dead":             "jobweaver dead --type EMAIL --since 1d",
+	"dead redrive":     "jobweaver dead redrive --type EMAIL --wait\njobweaver dead redrive --all --dry-run",
+	"operations watch": "jobweaver operations watch ID",
+	"schedules create": `echo '{"jobType":"SIMULATION","payload":{"steps":[{"type":"LOG","message":"again"}]}}' |
+  jobweaver schedules create nightly - --cron '30 2 * * *' --time-zone Europe/Berlin`,
+	"limit":    "jobweaver limit type EMAIL --max-running 5 --starts-per-second 10\njobweaver limit type EMAIL --none",
+	"pause":    "jobweaver pause queue default",
+	"resume":   "jobweaver resume queue default\njobweaver controls -o name | xargs -L1 jobweaver resume",
+	"callback": `jobweaver callback ID 1 completed '{"parcel":17}'`,
+	"types":    "jobweaver types EMAIL",
+	"keys":     "jobweaver keys create shop --owner shop --role submit,read --expires-in 2160h",
+	"dev":      "jobweaver dev --demo\njobweaver dev --port 18080 --dir /tmp/jobweaver\njobweaver dev --only postgres,kafka",
+	"migrate":  "DATABASE_URL=postgres://postgres@localhost:5432/postgres jobweaver migrate --roles",
+}
+
+// newVersion prints what --version prints, as other programs have it as a command, too.
+func newVersion() *cobra.Command {
+	return verb("version", "Print the version", 0, func(cmd *cobra.Command, _ []string) error {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), "jobweaver", funchost.Version)
+		return err
+	})
+}
+
+// arrange groups the commands, and gives them their examples and the root its environment.
+func arrange(root *cobra.Command) {
+	for _, g := range groups {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+		for name := range strings.FieldsSeq(g.commands) {
+			cmd, _, err := root.Find([]string{name})
+			if err != nil {
+				panic(err) // the table stands above
+			}
+			cmd.GroupID = g.title
+		}
+	}
+	each(root, func(cmd *cobra.Command) {
+		text := examples[strings.TrimPrefix(cmd.CommandPath(), "jobweaver ")]
+		if text != "" {
+			cmd.Example = "  " + strings.ReplaceAll(text, "\n", "\n  ")
+		}
+	})
+	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}" + environment + "{{end}}")
+}
