@@ -34,32 +34,6 @@ func newWorkers() *cobra.Command {
 	})
 }
 
-func newLogs() *cobra.Command {
-	attempt := 0
-	cmd := verb("logs ID", "Show what a job's handlers logged", 1, func(cmd *cobra.Command, args []string) error {
-		logs := path("jobs", args[0], "logs")
-		if attempt > 0 {
-			logs += "?attempt=" + strconv.Itoa(attempt)
-		}
-		type logLine struct {
-			Attempt     int
-			At          time.Time
-			Level, Text string
-		}
-		return show(cmd, logs, func(w io.Writer, page struct{ Logs []logLine }) error {
-			for _, l := range page.Logs {
-				_, err := fmt.Fprintf(w, "%s  %d  %-5s  %s\n", at(&l.At), l.Attempt, line(l.Level), line(l.Text))
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	})
-	cmd.Flags().IntVar(&attempt, "attempt", 0, "only of this attempt")
-	return cmd
-}
-
 type stats struct {
 	AsOf  *time.Time
 	Types []struct {
@@ -101,10 +75,9 @@ func newStats() *cobra.Command {
 }
 
 func showStats(w io.Writer, s stats) error {
-	states := strings.Fields("SCHEDULED PENDING QUEUED RUNNING WAITING RETRYING COMPLETED FAILED CANCELLED")
-	err := table(w, "TYPE\t"+strings.Join(states, "\t"), "no jobs", len(s.Types), func(i int) []any {
+	err := table(w, "TYPE\t"+strings.Join(statuses, "\t"), "no jobs", len(s.Types), func(i int) []any {
 		row := []any{s.Types[i].JobType}
-		for _, state := range states {
+		for _, state := range statuses {
 			row = append(row, s.Types[i].Jobs[state])
 		}
 		return row

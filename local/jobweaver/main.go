@@ -53,5 +53,6 @@ func newRoot() *cobra.Command {
 		newPauseOrResume("resume", "Resume a queue, a job type or an owner"),
 		newKeys(), newWebhookSecrets(), newWorkers(), newTypes(), newStats(), newVersion())
 	arrange(root)
+	completions(root)
 	return root
 }

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// completionPatience is how long a shell waits for the gateway after a TAB.
+const completionPatience = time.Second
+
+var (
+	statuses   = strings.Fields("SCHEDULED PENDING QUEUED RUNNING WAITING RETRYING COMPLETED FAILED CANCELLED")
+	kinds      = []string{"queue", "type", "owner"}
+	flagValues = map[string]cobra.CompletionFunc{
+		"output": fixed(formats...), "status": fixed(statuses...), "type": live(typesOf), "queue": live(queuesOf),
+		"overlap": fixed("allow", "skip", "cancel"), "missed": fixed("skip", "one", "all"),
+		"on-dependency-failure": fixed("cancel", "run"), "role": fixed("submit", "read", "operate", "admin"),
+		"kafka": fixed("embedded", "apache"), "only": fixed("postgres", "kafka"), "log-level": fixed("debug", "info", "warn", "error"),
+	}
+	argumentValues = map[string]cobra.CompletionFunc{
+		"submit": cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault), "schedules create": secondIsFile,
+		"types": first(live(typesOf)), "limit": completeControl, "pause": completeControl, "resume": completeControl,
+		"schedules get": first(live(schedulesOf)), "schedules pause": first(live(schedulesOf)),
+		"schedules resume": first(live(schedulesOf)), "schedules run": first(live(schedulesOf)),
+		"schedules delete": first(live(schedulesOf)), "schedules ticks": first(live(schedulesOf)),
+		"callback": third(fixed("completed", "failed", "progress")), "webhook-secrets": first(fixed("end", "call")),
+	}
+)
+
+// completions gives each command and flag its values for the shell's TAB. Ids are not completed, and no files in
+// their place.
+func completions(root *cobra.Command) {
+	each(root, func(cmd *cobra.Command) {
+		name := strings.TrimPrefix(cmd.CommandPath(), "jobweaver ")
+		if values, ok := argumentValues[name]; ok {
+			cmd.ValidArgsFunction = values
+		} else if cmd.RunE != nil && !cmd.HasSubCommands() {
+			cmd.ValidArgsFunction = cobra.NoFileCompletions
+		}
+		for flag, values := range flagValues {
+			if cmd.LocalFlags().Lookup(flag) == nil {
+				continue
+			}
+			if name == "deliveries list" && flag == "status" {
+				values = fixed("PENDING", "DELIVERED", "FAILED")
+			}
+			if err := cmd.RegisterFlagCompletionFunc(flag, values); err != nil {
+				panic(err) // the flag is there, and has no other
+			}
+		}
+	})
+}
+
+func fixed(values ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// live asks the gateway. A gateway that does not answer completes nothing.
+func live(list func(ctx context.Context, cmd *cobra.Command) []string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+		defer cancel()
+		return list(ctx, cmd), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func first(values cobra.CompletionFunc) cobra.CompletionFunc { return nth(0, values) }
+
+func third(values cobra.CompletionFunc) cobra.CompletionFunc { return nth(2, values) }
+
+func nth(n int, values cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+		if len(args) != n {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return values(cmd, args, text)
+	}
+}
+
+func secondIsFile(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 1 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeControl completes the kind of a control, and then its name.
+func completeControl(cmd *cobra.Command, args []string, text string) ([]string, cobra.ShellCompDirective) {
+	switch {
+	case len(args) == 0:
+		return kinds, cobra.ShellCompDirectiveNoFileComp
+	case len(args) > 1:
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return live(func(ctx context.Context, cmd *cobra.Command) []string {
+		names := controlsOf(ctx, cmd, args[0])
+		switch args[0] {
+		case "type":
+			names = append(names, typesOf(ctx, cmd)...)
+		case "queue":
+			names = append(names, queuesOf(ctx, cmd)...)
+		}
+		slices.Sort(names)
+		return slices.Compact(names)
+	})(cmd, args, text)
+}
+
+// listed asks for a page; the zero value where there is none.
+func listed[T any](ctx context.Context, cmd *cobra.Command, what string) (page T) {
+	if _, err := api(cmd).Do(ctx, http.MethodGet, path(what), "", nil, &page); err != nil {
+		cobra.CompDebugln(err.Error(), false)
+	}
+	return page
+}
+
+func typesOf(ctx context.Context, cmd *cobra.Command) (names []string) {
+	for _, t := range listed[struct{ JobTypes []jobType }](ctx, cmd, "job-types").JobTypes {
+		names = append(names, line(t.Name))
+	}
+	return names
+}
+
+func queuesOf(ctx context.Context, cmd *cobra.Command) (names []string) {
+	for _, worker := range listed[struct{ Workers []struct{ Queues []string } }](ctx, cmd, "workers").Workers {
+		for _, queue := range worker.Queues {
+			names = append(names, line(queue))
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func schedulesOf(ctx context.Context, cmd *cobra.Command) (names []string) {
+	for _, s := range listed[struct{ Schedules []schedule }](ctx, cmd, "schedules").Schedules {
+		names = append(names, line(s.Name))
+	}
+	return names
+}
+
+func controlsOf(ctx context.Context, cmd *cobra.Command, kind string) (names []string) {
+	for _, c := range listed[struct{ Controls []control }](ctx, cmd, "controls").Controls {
+		if c.Kind == kind {
+			names = append(names, line(c.Name))
+		}
+	}
+	return names
+}

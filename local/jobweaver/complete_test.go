@@ -1,0 +1,45 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// ux 16: TAB completed the names of files, whatever was asked for.
+func TestTheShellCompletesWhatThereIs(t *testing.T) {
+	answers := map[string]string{
+		"GET /api/job-types": `{"jobTypes":[{"name":"EMAIL"},{"name":"REPORT"}]}`,
+		"GET /api/workers":   `{"workers":[{"queues":["default","slow"]},{"queues":["default"]}]}`,
+		"GET /api/schedules": `{"schedules":[{"name":"nightly"}]}`,
+		"GET /api/controls":  `{"controls":[{"kind":"type","name":"OLD"},{"kind":"owner","name":"acme"},{"kind":"queue","name":"slow"}]}`,
+	}
+	const noFiles, files = ":4\n", ":0\n"
+	for args, want := range map[string]string{
+		"get ":             noFiles,
+		"list --status ":   strings.Join(statuses, "\n") + "\n" + noFiles,
+		"list -o ":         "text\tfor people\njson\tthe answer of the API\nname\tids alone, one a line\n" + noFiles,
+		"limit ":           "queue\ntype\nowner\n" + noFiles,
+		"limit type ":      "EMAIL\nOLD\nREPORT\n" + noFiles,
+		"pause queue ":     "default\nslow\n" + noFiles,
+		"resume owner ":    "acme\n" + noFiles,
+		"resume owner x ":  noFiles,
+		"submit --type ":   "EMAIL\nREPORT\n" + noFiles,
+		"cancel --queue ":  "default\nslow\n" + noFiles,
+		"schedules get ":   "nightly\n" + noFiles,
+		"schedules get n ": noFiles,
+		"types ":           "EMAIL\nREPORT\n" + noFiles,
+		"submit ":          files,
+	} {
+		newGateway(t, answers)
+		out, err := run(t, "", append([]string{"__complete"}, strings.Split(args, " ")...)...)
+		out, _, _ = strings.Cut(out, "Completion ended")
+		if err != nil || out != want {
+			t.Errorf("%s<TAB>: %q, %v", args, out, err)
+		}
+	}
+	g := newGateway(t, nil)
+	g.Close()
+	if out, err := run(t, "", "__complete", "types", ""); err != nil || !strings.HasPrefix(out, noFiles) {
+		t.Errorf("without a gateway: %q, %v", out, err)
+	}
+}

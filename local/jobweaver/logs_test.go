@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// A log of more than a page was shown without its beginning, and nothing said so.
+func TestLogsShowsAllPagesInTheOrderOfTime(t *testing.T) {
+	pages := map[string][2]string{"": {"[3,4]", `"p2"`}, "p2": {"[2]", `"p1"`}, "p1": {"[0,1]", "null"}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page, ok := pages[r.URL.Query().Get("cursor")]
+		if !ok || r.URL.Query().Get("attempt") != "2" {
+			t.Errorf("asked %s", r.URL)
+		}
+		text := strings.NewReplacer("0", "{N0}", "1", "{N1}", "2", "{N2}", "3", "{N3}", "4", "{N4}").Replace(page[0])
+		text = strings.ReplaceAll(strings.ReplaceAll(text, "{N", `{"attempt":2,"at":"2026-01-02T03:04:05Z","level":"INFO","text":"line `), "}", `"}`)
+		fmt.Fprintf(w, `{"jobId":"j1","logs":%s,"nextCursor":%s}`, text, page[1])
+	}))
+	t.Cleanup(server.Close)
+	out, err := run(t, "", "logs", "j1", "--attempt", "2", "--url", server.URL)
+	var lines []string
+	for text := range strings.Lines(out) {
+		lines = append(lines, text[strings.Index(text, "line"):])
+	}
+	if err != nil || strings.Join(lines, "") != "line 0\nline 1\nline 2\nline 3\nline 4\n" {
+		t.Errorf("%v, printed %s", err, out)
+	}
+	out, err = run(t, "", "logs", "j1", "--attempt", "2", "--url", server.URL, "-o", "json")
+	if err != nil || strings.Count(out, `"text": "line `) != 5 || !strings.Contains(out, `"nextCursor": null`) {
+		t.Errorf("%v, printed %s", err, out)
+	}
+}
