@@ -51,6 +51,7 @@ LINTED  := $(filter-out .ci/%,$(MODULES))
 
 # What the example functions in other languages need is kept beside them.
 PYTHON_READY     := local/examples/function-python/.venv/ready
+CONTRACT_READY   := .ci/contract/python/.venv/ready
 JAVASCRIPT_READY := local/examples/function-javascript/node_modules/ready
 
 KILL_FOR  ?= 50s
@@ -159,7 +160,17 @@ test-upgrade: ## the binaries of local/upgradetest/OLD_COMMIT beside today's, ro
 test-examples: $(PYTHON_READY) $(JAVASCRIPT_READY) ## the example functions, in Python and JavaScript too (needs Python 3.11 and Node.js 20)
 	$(GO_TEST) -count=1 ./local/examples -examples.all
 
-$(PYTHON_READY): local/examples/function-python/requirements.txt
+.PHONY: test-contract
+test-contract: $(CONTRACT_READY) ## clients in Go and Python, generated from the contract, on the house that runs (needs Python 3.11)
+	mkdir -p .ci/contract/api
+	go tool -modfile=.ci/tools/oapi-codegen/go.mod oapi-codegen -generate types,client -package api \
+		-o .ci/contract/api/api.go functions/gateway/openapi.yaml
+	PATH=$(CURDIR)/$(<D)/bin:$$PATH openapi-python-client generate --path functions/gateway/openapi.yaml --meta none --overwrite \
+		--output-path .ci/contract/python/jobweaver_client
+	go mod tidy -C .ci/contract -diff
+	go test -C .ci/contract -count=1 ./...
+
+$(PYTHON_READY) $(CONTRACT_READY): %/.venv/ready: %/requirements.txt
 	python3 -m venv --clear $(@D)
 	$(@D)/bin/pip install --quiet --require-hashes -r $<
 	@touch $@
