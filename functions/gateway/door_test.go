@@ -345,8 +345,7 @@ func TestABodyOfUnknownLengthHasTheSameLimit(t *testing.T) {
 		"events":    {"/events", "application/cloudevents-batch+json", 16<<20 + 1},
 		"a command": {"/api/operations", "application/json", 1<<20 + 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, func(t *testing.T) { // one at a time: together, a caller's large bodies find no room
 			body := struct{ io.Reader }{io.LimitReader(unending(' '), int64(c.bytes))}
 			res, err := http.Post(h.base+c.path, c.contentType, body)
 			if err != nil {

@@ -82,8 +82,14 @@ func (f *Function) jobType(name string, told apidb.ToldType) jobTypeBody {
 		body.Schema = told.Schemas[0]
 	}
 	var about struct{ Title, Description *string }
-	if json.Unmarshal(body.Schema, &about) == nil { // true and false are schemas, too
+	if json.Unmarshal(body.Schema, &about) == nil {
 		body.Title, body.Description = about.Title, about.Description
+	}
+	switch string(body.Schema) { // generators of clients want one type
+	case "true":
+		body.Schema = json.RawMessage("{}")
+	case "false":
+		body.Schema = json.RawMessage(`{"not":{}}`)
 	}
 	return body
 }

@@ -44,7 +44,7 @@ func TestJobTypesAreThoseBuiltInListedAndTold(t *testing.T) {
 	h := open(t)
 	stopping := tells("d", "SLOW", `false`)
 	stopping.Stopping, stopping.Attempts = true, []jobevent.HeldAttempt{{Attempt: 1}}
-	h.beat(tells("a", "MAIL", mailSchema), tells("b", "MAIL", mailSchema), tells("c", "MAIL", ""), tells("e", "NEW", ""), stopping,
+	h.beat(tells("a", "MAIL", mailSchema), tells("b", "MAIL", mailSchema), tells("c", "MAIL", ""), tells("e", "NEW", "false"), stopping,
 		jobevent.Heartbeat{WorkerID: "f", Queues: []string{"default", "mail"}, JobTypes: []jobevent.JobType{{Name: "SIMULATION"}}})
 	var page struct {
 		JobTypes   []jobTypeBody
@@ -69,7 +69,7 @@ func TestJobTypesAreThoseBuiltInListedAndTold(t *testing.T) {
 	if slow := h.jobType("SLOW"); slow.Workers != 0 || len(slow.Queues) != 0 || string(slow.Schema) != "null" || !slow.Accepted {
 		t.Errorf("SLOW: %+v", slow)
 	}
-	if other := h.jobType("NEW"); other.Accepted || other.Workers != 1 {
+	if other := h.jobType("NEW"); other.Accepted || other.Workers != 1 || string(other.Schema) != `{"not":{}}` {
 		t.Errorf("NEW: %+v", other)
 	}
 	h.get("/api/job-types/NONE").want(http.StatusNotFound)
