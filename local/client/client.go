@@ -152,7 +152,7 @@ func (c *Client) Submit(ctx context.Context, request []byte) (Accepted, error) {
 func (c *Client) Get(ctx context.Context, id string, wait time.Duration) (*Job, error) {
 	path := "/api/jobs/" + url.PathEscape(id)
 	if wait > 0 {
-		path += "?wait=" + wait.String()
+		path += fmt.Sprintf("?wait=%dms", max(wait.Milliseconds(), 1))
 	}
 	var job Job
 	raw, err := c.Do(ctx, http.MethodGet, path, "", nil, &job)
@@ -236,7 +236,9 @@ func (c *Client) once(
 	if err := errors.Join(err, res.Body.Close()); err != nil {
 		return nil, &url.Error{Op: "read answer of", URL: path, Err: err}
 	}
-	c.answered.Store(true)
+	if res.StatusCode < http.StatusInternalServerError {
+		c.answered.Store(true)
+	}
 	if res.StatusCode >= http.StatusMultipleChoices {
 		apiError := &Error{Status: res.StatusCode, Message: http.StatusText(res.StatusCode)}
 		if json.Unmarshal(raw, apiError) != nil { // none of ours: a proxy's, or "an HTTP request to an HTTPS server"

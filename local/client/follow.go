@@ -19,6 +19,9 @@ const (
 	maxPause        = 2 * time.Second
 )
 
+// maxWait is for how long one request asks for a job to be held; the API allows 60 s.
+const maxWait = 30 * time.Second
+
 // Follow calls seen for each new version of a job and whenever it waits for something else, and returns the job once
 // it has ended.
 func Follow(ctx context.Context, c *Client, id string, seen func(*Job)) (*Job, error) {
@@ -49,6 +52,34 @@ func FollowThrough(ctx context.Context, c *Client, id string, seen func(*Job), l
 	}
 }
 
+// Await reads a job once it has ended, or as it is when within is over.
+func (c *Client) Await(ctx context.Context, id string, within time.Duration, lost func(error)) (job *Job, err error) {
+	for end := time.Now().Add(within); ; {
+		left := time.Until(end)
+		err := c.Through(ctx, lost, func() (err error) {
+			job, err = c.Get(ctx, id, min(max(left, 0), maxWait))
+			return err
+		})
+		if err != nil || job.Terminal() || left <= 0 {
+			return job, err
+		}
+		if err := pauseFor(ctx, min(lookEvery, left)); err != nil { // a busy gateway does not hold its answers
+			return nil, err
+		}
+	}
+}
+
+func pauseFor(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
 // Through asks until there is an answer, if the gateway has answered before: it may be restarting. lost is called once
 // with the error of the first try that failed; nil: nothing is tried again.
 func (c *Client) Through(ctx context.Context, lost func(error), ask func() error) error {
@@ -61,12 +92,8 @@ func (c *Client) Through(ctx context.Context, lost func(error), ask func() error
 		if try == 1 {
 			lost(err)
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
-		case <-timer.C:
+		if err := pauseFor(ctx, pause); err != nil {
+			return err
 		}
 		pause = min(2*pause, maxPause)
 	}

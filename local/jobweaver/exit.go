@@ -16,7 +16,8 @@ const (
 	exitCancelled   = 2
 	exitRefused     = 3
 	exitUnreached   = 4
-	exitUsage       = 64 // EX_USAGE of sysexits.h
+	exitUsage       = 64  // EX_USAGE of sysexits.h
+	exitNotYet      = 124 // as timeout(1) has it
 	exitInterrupted = 130
 )
 

@@ -27,6 +27,7 @@ func TestTheExitCodeTellsAFailedJobFromOtherTrouble(t *testing.T) {
 	t.Cleanup(away.Close)
 	for args, want := range map[string]int{
 		"watch completed": 0, "watch failed": exitFailed, "watch cancelled": exitCancelled, "submit - --watch": exitFailed,
+		"submit - --wait 1m": exitFailed, "submit - --wait 1m --watch": exitUsage, "get failed --wait 5m": 0,
 		"watch unknown": exitRefused, "get unknown": exitRefused, "cancel unknown": exitRefused,
 		"get j --url http://" + nobody.Addr().String(): exitUnreached, "watch j --url http://" + nobody.Addr().String(): exitUnreached,
 		"get j --url " + away.URL: exitUnreached,
@@ -67,5 +68,13 @@ func TestWatchOutlivesARestartOfTheGateway(t *testing.T) {
 		if err != nil || !strings.Contains(out, "COMPLETED") || strings.Count(out, "the gateway is away, trying again") != 2 {
 			t.Errorf("%s: %v, printed %s", args, err, out)
 		}
+	}
+}
+
+func TestSubmitWaitsNoLongerThanItIsTold(t *testing.T) {
+	g := newGateway(t, map[string]string{"POST /api/jobs": `{"jobId":"j1"}`, "GET /api/jobs/j1": `{"jobId":"j1","status":"RUNNING"}`})
+	out, err := run(t, "{}", "submit", "-", "--wait", "300ms")
+	if codeOf(err) != exitNotYet || !strings.Contains(out, "RUNNING") || len(g.asked) < 3 {
+		t.Errorf("%v, printed %q, asked %q", err, out, g.asked)
 	}
 }

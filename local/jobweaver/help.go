@@ -29,14 +29,14 @@ Environment variables:
 
 Exit codes:
   0 done  1 the job failed, or the command did  2 the job was cancelled  3 the API refused  4 the gateway was not reached
-  64 wrong usage  130 interrupted or declined
+  64 wrong usage  124 submit --wait was over before the job had ended  130 interrupted or declined
 `
 
 // examples are by the command's name.
 var examples = map[string]string{
 	"submit": `jobweaver submit --type SIMULATION --payload '{"steps":[{"type":"LOG","message":"hi"}]}' --watch
 jobweaver submit --type EMAIL --payload @mail.json --delay 10m --key order-17
-jobweaver submit job.json
+jobweaver submit job.json --wait 2m
 echo '{"jobs":[…]}' | jobweaver submit -`,
 	"get": `jobweaver get 01936f3e-5f3e-7cc0-8000-0123456789ab
 jobweaver get ID --wait 30s -o json`,

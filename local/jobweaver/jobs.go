@@ -16,14 +16,14 @@ func newGet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "get ID", Short: "Show a job", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			job, err := api(cmd).Get(cmd.Context(), args[0], wait)
+			job, err := api(cmd).Await(cmd.Context(), args[0], wait, lost(cmd))
 			if err != nil {
 				return err
 			}
 			return present(cmd, job.Raw, func(w io.Writer) error { return showJob(w, job) })
 		},
 	}
-	cmd.Flags().DurationVar(&wait, "wait", 0, "hold the answer until the job ends, at most this long")
+	cmd.Flags().DurationVar(&wait, "wait", 0, "wait until the job has ended, at most this long")
 	return cmd
 }
 
@@ -98,13 +98,20 @@ func watch(cmd *cobra.Command, gateway *client.Client, id string) error {
 	if err := present(cmd, job.Raw, func(io.Writer) error { return nil }); err != nil {
 		return err
 	}
+	return endOf(job)
+}
+
+// endOf is the exit code that tells how a job has ended.
+func endOf(job *client.Job) error {
 	switch job.Status {
 	case "COMPLETED":
 		return nil
 	case "CANCELLED":
 		return exitCode(exitCancelled)
-	default:
+	case "FAILED":
 		return exitCode(exitFailed)
+	default:
+		return exitCode(exitNotYet)
 	}
 }
 

@@ -28,9 +28,6 @@ type operation struct {
 	} `json:"reasons"`
 }
 
-// operationWait is how long one request waits for an operation's end.
-const operationWait = 30 * time.Second
-
 // operate begins an operation, and with wait follows it to its end.
 func operate(cmd *cobra.Command, body map[string]any, wait bool) error {
 	if !wait {
@@ -48,21 +45,24 @@ func operate(cmd *cobra.Command, body map[string]any, wait bool) error {
 }
 
 func followOperation(cmd *cobra.Command, gateway *client.Client, id string) error {
+	progress := newOperationProgress(cmd)
 	for {
 		var o operation
-		at := path("operations", id) + "?wait=" + operationWait.String()
+		at := fmt.Sprintf("%s?wait=%dms", path("operations", id), progress.wait().Milliseconds())
 		var raw json.RawMessage
 		err := gateway.Through(cmd.Context(), lost(cmd), func() (err error) {
 			raw, err = gateway.Do(cmd.Context(), http.MethodGet, at, "", nil, &o)
 			return err
 		})
+		if err == nil {
+			err = progress.show(o)
+		}
 		if err != nil {
 			return err
 		}
 		if o.FinishedAt != nil {
 			return present(cmd, raw, func(w io.Writer) error { return showOperation(w, o) })
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "%d asked, %d applied\n", o.Progress.Asked, o.Progress.Applied)
 	}
 }
 

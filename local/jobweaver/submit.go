@@ -17,6 +17,7 @@ import (
 func newSubmit() *cobra.Command {
 	var request requestFlags
 	var follow bool
+	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "submit [FILE|-]",
 		Short: "Submit a job: a JobRequest, or {\"jobs\": […]}, from a file or standard input, or by flags",
@@ -26,15 +27,19 @@ func newSubmit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return submit(cmd, body, follow)
+			if follow && wait > 0 {
+				return usage("either --watch or --wait")
+			}
+			return submit(cmd, body, follow, wait)
 		},
 	}
 	request.register(cmd)
 	cmd.Flags().BoolVar(&follow, "watch", false, "follow the job until its end")
+	cmd.Flags().DurationVar(&wait, "wait", 0, "wait until the job has ended, at most this long, and print it")
 	return cmd
 }
 
-func submit(cmd *cobra.Command, body []byte, follow bool) error {
+func submit(cmd *cobra.Command, body []byte, follow bool, wait time.Duration) error {
 	var batch struct{ Jobs []json.RawMessage }
 	if json.Unmarshal(body, &batch) == nil && batch.Jobs != nil {
 		return submitBatch(cmd, body)
@@ -44,6 +49,16 @@ func submit(cmd *cobra.Command, body []byte, follow bool) error {
 	raw, err := gateway.Do(cmd.Context(), http.MethodPost, "/api/jobs", "application/json", body, &accepted)
 	if err != nil {
 		return err
+	}
+	if wait > 0 {
+		job, err := gateway.Await(cmd.Context(), accepted.JobID, wait, lost(cmd))
+		if err == nil {
+			err = present(cmd, job.Raw, func(w io.Writer) error { return showJob(w, job) })
+		}
+		if err != nil {
+			return err
+		}
+		return endOf(job)
 	}
 	if !follow {
 		return present(cmd, raw, func(w io.Writer) error { return showNames(w, raw) })

@@ -75,7 +75,7 @@ func TestEachVerbAsksOneThing(t *testing.T) {
 		},
 		"cancel j1 j2":                                 {"POST /api/operations", `{"command":"cancel","jobIds":["j1","j2"]}`, "o1"},
 		"retry --status FAILED --type A":               {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"],"type":"A"}}`, "skipped 1: the job is"},
-		"cancel --ordering-key k --wait":               {"GET /api/operations/o1?wait=30s", "", "COMPLETED"},
+		"cancel --ordering-key k --wait":               {"GET /api/operations/o1?wait=30000ms", "", "COMPLETED"},
 		"dead redrive --yes":                           {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"]}}`, "o1"},
 		"dead redrive --all --yes":                     {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"]}}`, "o1"}, // ux 6
 		"dead redrive --type A":                        {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"],"type":"A"}}`, "o1"},
