@@ -48,6 +48,7 @@ type Error struct {
 	Status    int    `json:"status"`
 	ErrorCode string `json:"errorCode"`
 	Message   string `json:"message"`
+	TraceID   string `json:"traceId"`
 	Details   []struct {
 		Path    string `json:"path"`
 		Message string `json:"message"`
@@ -60,7 +61,9 @@ type Error struct {
 func (e *Error) Error() string {
 	text := strings.TrimSpace(fmt.Sprintf("%d %s", e.Status, e.ErrorCode)) + ": " + e.Message
 	for _, d := range e.Details {
-		text += fmt.Sprintf("\n  %s: %s", d.Path, d.Message)
+		if !strings.Contains(e.Message, strings.TrimSpace(d.Path+" "+d.Message)) { // a single one is in the message, too
+			text += "\n  " + strings.TrimPrefix(d.Path+": "+d.Message, ": ")
+		}
 	}
 	return text
 }

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -99,6 +100,21 @@ func TestTheClientFollowsNoRedirect(t *testing.T) {
 		refused := (*client.Error)(nil)
 		if !errors.As(err, &refused) || refused.Status != status || !strings.Contains(err.Error(), stranger.URL) {
 			t.Errorf("after %d: %v", status, err)
+		}
+	}
+}
+
+func TestAnErrorNamesAFieldOnce(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"status":400,"errorCode":"A","message":"invalid job request: payload.n is not a known field",
+			"details":[{"path":"payload.n","message":"is not a known field"}]}`: "400 A: invalid job request: payload.n is not a known field",
+		`{"status":400,"errorCode":"A","message":"invalid job request",
+			"details":[{"path":"a","message":"is wrong"},{"path":"","message":"is not valid JSON"}]}`: "400 A: invalid job request\n  a: is wrong\n  is not valid JSON",
+	} {
+		var e client.Error
+		if err := json.Unmarshal([]byte(body), &e); err != nil || e.Error() != want {
+			t.Errorf("%q, %v", e.Error(), err)
 		}
 	}
 }

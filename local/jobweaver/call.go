@@ -100,11 +100,13 @@ func verb(use, short string, args int, run func(cmd *cobra.Command, args []strin
 	return &cobra.Command{Use: use, Short: short, Args: exactly(args), RunE: run}
 }
 
-// exactly so many arguments, or it is said what they are.
-func exactly(n int) cobra.PositionalArgs {
+func exactly(n int) cobra.PositionalArgs { return between(n, n) }
+
+// between so many arguments, or an error with those that the command takes.
+func between(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != n {
-			return usage("%d arguments given, not %d: %s", len(args), n, cmd.UseLine())
+		if len(args) < least || len(args) > most {
+			return usage("wrong number of arguments (%d): %s", len(args), cmd.UseLine())
 		}
 		return nil
 	}

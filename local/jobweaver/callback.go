@@ -21,7 +21,7 @@ func newCallback() *cobra.Command {
 		Short: "Say what became of an attempt that an outside system works on",
 		Long: "The secret of the attempt, or one of the installation's, stands in JOBWEAVER_CALLBACK_SECRET.\n" +
 			"OUTPUT is JSON.",
-		Args: cobra.RangeArgs(3, 4),
+		Args: between(3, 4),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			attempt, err := strconv.Atoi(args[1])
 			if err != nil {

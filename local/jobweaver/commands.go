@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -156,6 +157,9 @@ func (f *filterFlags) register(cmd *cobra.Command) {
 func (f *filterFlags) values(cmd *cobra.Command) map[string]any {
 	values := map[string]any{}
 	if len(f.status) > 0 {
+		for i, status := range f.status {
+			f.status[i] = strings.ToUpper(status)
+		}
 		values["status"] = f.status
 	}
 	for _, n := range filterNames {

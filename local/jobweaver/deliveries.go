@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,6 +46,9 @@ func newDeliveryList() *cobra.Command {
 	list := verb("list", "List deliveries, those of the newest jobs first", 0, func(cmd *cobra.Command, _ []string) error {
 		values := url.Values{}
 		for name, value := range flags {
+			if name == "status" {
+				*value = strings.ToUpper(*value)
+			}
 			if *value != "" {
 				values.Set(name, *value)
 			}

@@ -30,7 +30,7 @@ func newDev() *cobra.Command {
 		Long: `Run a complete installation on this machine: a private PostgreSQL, a broker that speaks Kafka's protocol, and all
 functions in one process. It needs nothing but this binary. DATABASE_URL or KAFKA_BROKERS, when set, name a server
 that is used instead. --dir keeps the data and the secrets that sign results and callbacks, for the next run.`,
-		Args: cobra.NoArgs,
+		Args: exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if exit && !withDemo {
 				return usage("--exit goes with --demo: it ends dev when the demo has ended")

@@ -25,6 +25,7 @@ Environment variables:
   JOBWEAVER_CA_FILE          PEM of the CAs that the gateway's certificate may be from
   JOBWEAVER_CERT_FILE        a client certificate, with JOBWEAVER_KEY_FILE
   JOBWEAVER_CALLBACK_SECRET  of callback: the secret of the attempt or of the installation
+  NO_COLOR                   when set, the output has no colours
   DATABASE_URL, KAFKA_BROKERS, QUEUES  of dev, migrate, topics, keys bootstrap and after-restore
 
 Exit codes:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,7 +15,7 @@ import (
 func newGet() *cobra.Command {
 	var wait time.Duration
 	cmd := &cobra.Command{
-		Use: "get ID", Short: "Show a job", Args: cobra.ExactArgs(1),
+		Use: "get ID", Short: "Show a job", Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			job, err := api(cmd).Await(cmd.Context(), args[0], wait, lost(cmd))
 			if err != nil {
@@ -30,12 +31,15 @@ func newGet() *cobra.Command {
 func newList() *cobra.Command {
 	filter := map[string]*string{}
 	cmd := &cobra.Command{
-		Use: "list", Short: "List jobs, newest first", Args: cobra.NoArgs,
+		Use: "list", Short: "List jobs, newest first", Args: exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			values := url.Values{}
 			for name, value := range filter {
 				if name == "ordering-key" {
 					name = "orderingKey"
+				}
+				if name == "status" {
+					*value = strings.ToUpper(*value)
 				}
 				if *value != "" {
 					values.Set(name, *value)
@@ -70,7 +74,7 @@ func showPage(cmd *cobra.Command, path string) error {
 
 func newWatch() *cobra.Command {
 	return &cobra.Command{
-		Use: "watch ID", Args: cobra.ExactArgs(1),
+		Use: "watch ID", Args: exactly(1),
 		Short: "Follow a job until its end; exits 0 completed, 1 failed, 2 cancelled",
 		RunE:  func(cmd *cobra.Command, args []string) error { return watch(cmd, api(cmd), args[0]) },
 	}
@@ -82,14 +86,15 @@ func watch(cmd *cobra.Command, gateway *client.Client, id string) error {
 		if formatOf(cmd) != formatText {
 			return
 		}
-		text := job.Status
+		text := ""
 		if job.LastError != nil && job.Status != "COMPLETED" {
 			text += "  " + job.LastError.ErrorCode + ": " + job.LastError.Message
 		}
 		if waits := waitsFor(job); waits != "" {
 			text += "  waits for " + waits
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s  attempt %d  %s\n", at(&job.UpdatedAt), job.Attempt, line(text))
+		w := cmd.OutOrStdout()
+		fmt.Fprintf(w, "%s  attempt %d  %s%s\n", at(&job.UpdatedAt), job.Attempt, coloured(w, job.Status), line(text))
 	}
 	job, err := client.FollowThrough(cmd.Context(), gateway, id, seen, lost(cmd))
 	if err != nil {

@@ -28,7 +28,7 @@ one when nothing is kept any more that was sealed with it.`,
 		return "", usage("which file? %s is not set, nor is --file", sealing.Setting)
 	}
 	all.AddCommand(&cobra.Command{
-		Use: "create", Args: cobra.NoArgs, Short: "Create the file, with one key",
+		Use: "create", Args: exactly(0), Short: "Create the file, with one key",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			name, err := path()
 			if err != nil {
@@ -61,11 +61,11 @@ one when nothing is kept any more that was sealed with it.`,
 			},
 		})
 	}
-	verb("add", "Add a key, which only decrypts until it is promoted", cobra.NoArgs,
+	verb("add", "Add a key, which only decrypts until it is promoted", exactly(0),
 		func(k *sealing.Keyset, _ uint32) error { _, err := k.Add(); return err })
 	verb("promote KEY", "Encrypt new data with a key", exactly(1), (*sealing.Keyset).Promote)
 	verb("remove KEY", "Remove a key: data that is still encrypted with it is lost", exactly(1), (*sealing.Keyset).Remove)
-	verb("list", "List the keys", cobra.NoArgs, func(*sealing.Keyset, uint32) error { return nil })
+	verb("list", "List the keys", exactly(0), func(*sealing.Keyset, uint32) error { return nil })
 	return all
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -52,6 +53,24 @@ type stats struct {
 	}
 }
 
+// spans are the windows of a figure, the shortest first.
+func spans[T any](figures map[string]T) []string {
+	return slices.SortedFunc(maps.Keys(figures), func(a, b string) int {
+		short, _ := time.ParseDuration(a)
+		long, _ := time.ParseDuration(b)
+		return cmp.Or(cmp.Compare(short, long), strings.Compare(a, b))
+	})
+}
+
+// duration is so many milliseconds to 0.1 ms, or above a second to 10 ms.
+func duration(ms float64) string {
+	d := time.Duration(ms * float64(time.Millisecond))
+	if d > time.Second {
+		return d.Round(10 * time.Millisecond).String()
+	}
+	return d.Round(100 * time.Microsecond).String()
+}
+
 type percentiles struct {
 	Count               int64
 	P50Ms, P95Ms, P99Ms *float64
@@ -88,14 +107,17 @@ func showStats(w io.Writer, s stats) error {
 	if o := s.OldestWaiting; o != nil {
 		fmt.Fprintf(w, "\noldest waiting: %s, for %s\n", line(o.JobID), time.Duration(o.AgeMs)*time.Millisecond)
 	}
-	for _, span := range slices.Sorted(maps.Keys(s.Throughput.PerSecond)) {
+	if s.AsOf != nil {
+		fmt.Fprintf(w, "\nwaiting jobs as of %s, those that have ended as of now", at(s.AsOf))
+	}
+	for _, span := range spans(s.Throughput.PerSecond) {
 		r := s.Throughput.PerSecond[span]
 		fmt.Fprintf(w, "\nlast %s, a second: %.2f accepted, %.2f completed, %.2f failed, %.2f cancelled",
 			line(span), r.Accepted, r.Completed, r.Failed, r.Cancelled)
 	}
-	for _, span := range slices.Sorted(maps.Keys(s.Latency)) {
+	for _, span := range spans(s.Latency) {
 		l := s.Latency[span]
-		fmt.Fprintf(w, "\nlast %s, p50 p95 p99 ms: to start %s, run %s, to end %s",
+		fmt.Fprintf(w, "\nlast %s, p50 p95 p99: to start %s, run %s, to end %s",
 			line(span), l.AcceptToStart, l.Run, l.AcceptToEnd)
 	}
 	_, err = fmt.Fprintln(w)
@@ -106,5 +128,5 @@ func (p percentiles) String() string {
 	if p.P50Ms == nil || p.P95Ms == nil || p.P99Ms == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%.1f %.1f %.1f", *p.P50Ms, *p.P95Ms, *p.P99Ms)
+	return fmt.Sprintf("%s %s %s", duration(*p.P50Ms), duration(*p.P95Ms), duration(*p.P99Ms))
 }

@@ -23,7 +23,7 @@ func newMigrate() *cobra.Command {
 	var passwords string
 	var wait time.Duration
 	cmd := &cobra.Command{
-		Use: "migrate", Args: cobra.NoArgs,
+		Use: "migrate", Args: exactly(0),
 		Short: "Make the three databases on the server DATABASE_URL and bring them up to date",
 		Long: `Make the three databases on the server DATABASE_URL and bring them up to date.
 
@@ -102,7 +102,7 @@ func givenURL() (string, error) {
 func newTopics() *cobra.Command {
 	var wait time.Duration
 	create := &cobra.Command{
-		Use: "create", Args: cobra.NoArgs,
+		Use: "create", Args: exactly(0),
 		Short: "Create the topics that are missing on KAFKA_BROKERS, for the queues in QUEUES",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var cfg kafkaevent.Config
@@ -122,7 +122,7 @@ func newTopics() *cobra.Command {
 	waitFlag(create, &wait)
 	var yes bool
 	empty := &cobra.Command{
-		Use: "empty", Args: cobra.NoArgs,
+		Use: "empty", Args: exactly(0),
 		Short: "Delete the topics on KAFKA_BROKERS with all that is on them, and create them anew",
 		Long: `Delete the topics on KAFKA_BROKERS with all that is on them, and create them anew.
 

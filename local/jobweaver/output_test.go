@@ -29,6 +29,22 @@ func TestJSONIsTheAnswerOfTheAPI(t *testing.T) {
 	}
 }
 
+// ux 14, the part of the command line
+func TestStatsHaveUnitsAndTheShortestWindowFirst(t *testing.T) {
+	newGateway(t, map[string]string{"GET /api/stats": `{"asOf":"2026-01-02T03:04:05Z",
+		"throughput":{"perSecond":{"1h":{},"5m":{},"1m":{}}},"latency":{"5m":{"run":{"p50Ms":0.25,"p95Ms":999.96,"p99Ms":87029.4}}}}`})
+	out, err := run(t, "", "stats")
+	minute, five, hour := strings.Index(out, "last 1m"), strings.Index(out, "last 5m"), strings.Index(out, "last 1h")
+	if err != nil || minute < 0 || minute > five || five > hour {
+		t.Errorf("%v, printed %s", err, out)
+	}
+	for _, want := range []string{"run 300µs 1s 1m27.03s", "waiting jobs as of 2026-01-02"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in %s", want, out)
+		}
+	}
+}
+
 // ux 4
 func TestNamesAreWhatOtherCommandsTake(t *testing.T) {
 	answers := map[string]string{

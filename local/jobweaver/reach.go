@@ -70,6 +70,8 @@ func advice(err error) string {
 				"or by jobweaver dev (admin.key in its folder)"
 		}
 		return "\nthe key in JOBWEAVER_API_KEY is mistyped, expired or revoked, or another installation's"
+	case refused != nil && refused.TraceID != "":
+		return "\ntrace id " + refused.TraceID
 	case refused != nil && refused.ErrorCode == "" && strings.Contains(refused.Message, "client certificate"):
 		return "\nJOBWEAVER_CERT_FILE and JOBWEAVER_KEY_FILE name one"
 	case errors.As(err, &denied) && denied.Code == "42501": // insufficient privilege

@@ -19,7 +19,7 @@ import (
 
 func newAfterRestore() *cobra.Command {
 	return &cobra.Command{
-		Use: "after-restore", Args: cobra.NoArgs,
+		Use: "after-restore", Args: exactly(0),
 		Short: "Put right in what databases differ that were restored from backups of different moments",
 		Long: `Put right in what databases differ that were restored from backups of different moments.
 

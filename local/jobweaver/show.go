@@ -33,7 +33,7 @@ func showJob(w io.Writer, job *client.Job) error {
 	}
 	field("job", "%s", job.JobID)
 	field("type", "%s on queue %s", job.JobType, job.Queue)
-	field("status", "%s", job.Status)
+	fmt.Fprintf(t, "status\t%s\n", coloured(w, job.Status))
 	field("attempt", "%d, %d retries counted", job.Attempt, job.RetryCount)
 	field("created", "%s", at(&job.CreatedAt))
 	if waits := waitsFor(job); waits != "" {

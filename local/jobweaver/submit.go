@@ -21,7 +21,7 @@ func newSubmit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submit [FILE|-]",
 		Short: "Submit a job: a JobRequest, or {\"jobs\": […]}, from a file or standard input, or by flags",
-		Args:  cobra.MaximumNArgs(1),
+		Args:  between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body, err := request.body(cmd, args)
 			if err != nil {
@@ -103,6 +103,7 @@ type requestFlags struct {
 	jobType, payload, queue, key  string
 	orderingKey, onFailure, runAt string
 	expiresAt, callbackURL        string
+	owner, retryPolicy            string
 	priority, retries             int
 	delay, timeout                time.Duration
 	tags, after                   []string
@@ -113,6 +114,8 @@ func (f *requestFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.jobType, "type", "", "job type")
 	flags.StringVar(&f.payload, "payload", "{}", "payload: JSON, @FILE, or - for standard input")
 	flags.StringVar(&f.queue, "queue", "", "queue")
+	flags.StringVar(&f.owner, "owner", "", "owner of the job; only where authentication is off")
+	flags.StringVar(&f.retryPolicy, "retry-policy", "", `JSON such as {"type":"fixed","delayMs":5000}`)
 	flags.StringVar(&f.key, "key", "", "idempotency key")
 	flags.IntVar(&f.priority, "priority", 0, "priority, 0 to 9")
 	flags.IntVar(&f.retries, "retries", 3, "how many retries a failing job gets")
@@ -154,6 +157,9 @@ func (f *requestFlags) encode(cmd *cobra.Command) ([]byte, error) {
 	if !json.Valid(payload) {
 		return nil, usage("--payload is not JSON; @FILE reads a file, - standard input")
 	}
+	if cmd.Flags().Changed("retry-policy") && !json.Valid([]byte(f.retryPolicy)) {
+		return nil, usage("--retry-policy is not JSON")
+	}
 	request := map[string]any{
 		"jobType": f.jobType, "payload": json.RawMessage(payload), "maxRetryCount": f.retries, "priority": f.priority,
 	}
@@ -162,6 +168,8 @@ func (f *requestFlags) encode(cmd *cobra.Command) ([]byte, error) {
 		value      any
 	}{
 		{"queue", "queue", f.queue},
+		{"owner", "ownerId", f.owner},
+		{"retry-policy", "retryPolicy", json.RawMessage(f.retryPolicy)},
 		{"key", "idempotencyKey", f.key},
 		{"delay", "delayMs", f.delay.Milliseconds()},
 		{"timeout", "timeoutMs", f.timeout.Milliseconds()},

@@ -21,7 +21,7 @@ type jobType struct {
 
 func newTypes() *cobra.Command {
 	return &cobra.Command{
-		Use: "types [TYPE]", Args: cobra.MaximumNArgs(1),
+		Use: "types [TYPE]", Args: between(0, 1),
 		Short: "List the job types, or show one and what its payload must be",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {

@@ -51,7 +51,7 @@ func TestEachVerbAsksOneThing(t *testing.T) {
 	answers["GET /api/jobs/j1/deliveries"] = `{"deliveries":[` + delivery + `]}`
 	answers["GET /api/deliveries"] = `{"deliveries":[` + delivery + `],"nextCursor":"j1.v3"}`
 	answers["POST /api/jobs/j1/deliveries/3/retry"] = delivery
-	answers["POST /api/jobs"] = `{"jobId":"j1"}`
+	answers["POST /api/jobs"], answers["GET /api/jobs"] = `{"jobId":"j1"}`, `{"jobs":[{"jobId":"j1"}]}`
 	for args, c := range map[string]struct{ asked, body, printed string }{
 		"types":      {"GET /api/job-types", "", "any other type is accepted"},
 		"types MAIL": {"GET /api/job-types/MAIL", "", "  \"type\": \"object\"\n}"},
@@ -73,12 +73,18 @@ func TestEachVerbAsksOneThing(t *testing.T) {
 		"callback j1 2 progress 40": {
 			"POST /api/jobs/callback", `{"attempt":2,"jobId":"j1","progress":{"percent":40},"status":"PROGRESS"}`, "taken",
 		},
-		"cancel j1 j2":                                 {"POST /api/operations", `{"command":"cancel","jobIds":["j1","j2"]}`, "o1"},
-		"retry --status FAILED --type A":               {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"],"type":"A"}}`, "skipped 1: the job is"},
-		"cancel --ordering-key k --wait":               {"GET /api/operations/o1?wait=30000ms", "", "COMPLETED"},
-		"dead redrive --yes":                           {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"]}}`, "o1"},
-		"dead redrive --all --yes":                     {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"]}}`, "o1"}, // ux 6
-		"dead redrive --type A":                        {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"],"type":"A"}}`, "o1"},
+		"cancel j1 j2":                   {"POST /api/operations", `{"command":"cancel","jobIds":["j1","j2"]}`, "o1"},
+		"retry --status FAILED --type A": {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"],"type":"A"}}`, "skipped 1: the job is"},
+		"cancel --ordering-key k --wait": {"GET /api/operations/o1?wait=30000ms", "", "COMPLETED"},
+		"dead redrive --yes":             {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"]}}`, "o1"},
+		"dead redrive --all --yes":       {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"]}}`, "o1"}, // ux 6
+		"dead redrive --type A":          {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"],"type":"A"}}`, "o1"},
+		"list --status failed":           {"GET /api/jobs?status=FAILED", "", "j1"},
+		"cancel --status pending,queued": {"POST /api/operations", `{"command":"cancel","filter":{"status":["PENDING","QUEUED"]}}`, "o1"},
+		`submit --type A --owner acme --retry-policy {"type":"fixed","delayMs":5}`: {
+			"POST /api/jobs",
+			`{"jobType":"A","maxRetryCount":3,"ownerId":"acme","payload":{},"priority":0,"retryPolicy":{"type":"fixed","delayMs":5}}`, "j1",
+		},
 		"retry --all --yes":                            {"POST /api/operations", `{"command":"retry","filter":{"all":true}}`, "o1"},
 		"dead --type A --limit 5":                      {"GET /api/jobs/dead?limit=5&type=A", "", "no jobs"},
 		"operations list":                              {"GET /api/operations?", "", "more: --cursor c"},
@@ -97,7 +103,7 @@ func TestEachVerbAsksOneThing(t *testing.T) {
 		"schedules delete s":                           {"DELETE /api/schedules/s", "", "s is deleted"},
 		"schedules ticks s":                            {"GET /api/schedules/s/ticks", "", "skipped"},
 		"workers":                                      {"GET /api/workers", "", "w1"},
-		"stats --type A":                               {"GET /api/stats?type=A", "", "run 1.0 2.0 3.0"},
+		"stats --type A":                               {"GET /api/stats?type=A", "", "run 1ms 2ms 3ms"},
 		"logs j1 --attempt 2":                          {"GET /api/jobs/j1/logs?attempt=2", "", "hi"},
 	} {
 		g := newGateway(t, answers)
@@ -123,7 +129,7 @@ func TestACommandNeedsToKnowWhichJobs(t *testing.T) {
 		{"callback", "j1", "1", "completed", "{"}, {"callback", "j1", "1", "completed"}, {"pause", "queue"}, {"reschedule", "j1", "--in", "soon"}, {"schedules", "create", "s", "-"},
 		{"reschedule", "j1"}, {"reschedule", "j1", "--at", "2026-01-02T03:04:05Z", "--in", "1m"}, {"reschedule", "--all"}, {"pause", "kind", "A"},
 		{"limit", "kind", "A", "--none"}, {"cancel", "--all", "--type", "A"}, {"cancel", "j1", "--dry-run"}, {"schedules", "create", "s", "-", "--cron", "@daily"},
-		{"submit", "-"}, {"get"}, {"get", "j1", "j2"}, {"get", "j1", "--nonsense"}, {"get", "j1", "--wait", "soon"}, {"nonsense"}, {"get", "j1", "-o", "yaml"},
+		{"submit", "-"}, {"submit", "--type", "A", "--retry-policy", "fixed"}, {"get"}, {"get", "j1", "j2"}, {"get", "j1", "--nonsense"}, {"get", "j1", "--wait", "soon"}, {"nonsense"}, {"get", "j1", "-o", "yaml"},
 		{"cancel", "--all"}, {"retry", "--all"}, {"delete", "--all"}, {"delete", "--status", "FAILED"}, {"dead", "redrive"}, {"dead", "redrive", "--all"}, // ux 7
 	} {
 		if _, err := run(t, "", args...); codeOf(err) != exitUsage { // ux 5, ux 8

@@ -1,0 +1,20 @@
+package main
+
+import (
+	"io"
+	"os"
+)
+
+// colours are the codes of ANSI terminals.
+var colours = map[string]string{
+	"COMPLETED": "32", "FAILED": "31", "CANCELLED": "33", "RETRYING": "33", "RUNNING": "36", "WAITING": "36",
+}
+
+// coloured is a job's status as w shows it: in colour on a terminal, unless NO_COLOR is set (https://no-color.org).
+func coloured(w io.Writer, status string) string {
+	code, known := colours[status]
+	if !known || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" || !isTerminal(w) {
+		return line(status)
+	}
+	return "\x1b[" + code + "m" + status + "\x1b[0m"
+}
