@@ -26,10 +26,7 @@ func TestTheDemoGivesUpOnJobsThatNeverStart(t *testing.T) {
 	accept := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"jobId":"j1"}`) }
 	mux.HandleFunc("POST /api/jobs", accept)
 	mux.HandleFunc("POST /events", accept)
-	mux.HandleFunc("GET /api/jobs/j1", func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Has("wait") {
-			time.Sleep(10 * time.Millisecond)
-		}
+	mux.HandleFunc("GET /api/jobs/j1", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"jobId":"j1","status":"PENDING","blockedBy":[{"kind":"pause","id":"queue:default"}]}`)
 	})
 	server := httptest.NewServer(mux)

@@ -73,13 +73,14 @@ func sendCallback(cmd *cobra.Command, body map[string]any) error {
 		return fmt.Errorf("write request: %w", err)
 	}
 	// Without the API key: the secret is enough, and the outside system's host may not be the one that the key is for.
-	raw, err := reach(gatewayURL(cmd), "").Do(cmd.Context(), http.MethodPost, "/api/jobs/callback", "application/json", sent, nil,
-		"X-Callback-Secret", secret)
+	raw, err := reach(gatewayURL(cmd), "").Do(cmd.Context(), http.MethodPost, "/api/jobs/callback",
+		"application/json", sent, nil, "X-Callback-Secret", secret)
 	if err != nil {
 		return err
 	}
 	return present(cmd, raw, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "attempt %v of %s: the callback is taken\n", body["attempt"], line(fmt.Sprint(body["jobId"])))
+		_, err := fmt.Fprintf(w, "attempt %v of %s: the callback is taken\n",
+			body["attempt"], line(fmt.Sprint(body["jobId"])))
 		return err
 	})
 }

@@ -20,7 +20,8 @@ var (
 		"output": fixed(formats...), "status": fixed(statuses...), "type": live(typesOf), "queue": live(queuesOf),
 		"overlap": fixed("allow", "skip", "cancel"), "missed": fixed("skip", "one", "all"),
 		"on-dependency-failure": fixed("cancel", "run"), "role": fixed("submit", "read", "operate", "admin"),
-		"kafka": fixed("embedded", "apache"), "only": fixed("postgres", "kafka"), "log-level": fixed("debug", "info", "warn", "error"),
+		"kafka": fixed("embedded", "apache"), "only": fixed("postgres", "kafka"),
+		"log-level": fixed("debug", "info", "warn", "error"),
 	}
 	argumentValues = map[string]cobra.CompletionFunc{
 		"submit": cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault), "schedules create": secondIsFile,

@@ -27,8 +27,8 @@ func newDev() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Run a complete installation on this machine",
-		Long: `Run a complete installation on this machine: a private PostgreSQL, a broker that speaks Kafka's protocol, and all
-functions in one process. It needs nothing but this binary. DATABASE_URL or KAFKA_BROKERS, when set, name a server
+		Long: `Run a complete installation on this machine: a private PostgreSQL, a broker that speaks Kafka's protocol, and
+all functions in one process. It needs nothing but this binary. DATABASE_URL or KAFKA_BROKERS, when set, name a server
 that is used instead. --dir keeps the data and the secrets that sign results and callbacks, for the next run.`,
 		Args: exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {

@@ -29,8 +29,9 @@ Environment variables:
   DATABASE_URL, KAFKA_BROKERS, QUEUES  of dev, migrate, topics, keys bootstrap and after-restore
 
 Exit codes:
-  0 done  1 the job failed, or the command did  2 the job was cancelled  3 the API refused  4 the gateway was not reached
-  64 wrong usage  124 submit --wait was over before the job had ended  130 interrupted or declined
+  0 done  1 the job failed, or the command did  2 the job was cancelled  3 the API refused
+  4 the gateway was not reached  64 wrong usage  124 submit --wait was over before the job had ended
+  130 interrupted or declined
 `
 
 // examples are by the command's name.
@@ -43,10 +44,12 @@ echo '{"jobs":[…]}' | jobweaver submit -`,
 jobweaver get ID --wait 30s -o json`,
 	"list": `jobweaver list --status FAILED --since 2h
 jobweaver list --type EMAIL --limit 200 -o name`,
-	"watch":  `jobweaver watch ID && echo completed`,
-	"logs":   `jobweaver logs ID --attempt 2`,
-	"cancel": "jobweaver cancel ID\njobweaver cancel --queue default --status PENDING --wait\njobweaver cancel --all --dry-run",
-	"retry":  "jobweaver retry ID\njobweaver retry --status CANCELLED --tag billing",
+	"watch": `jobweaver watch ID && echo completed`,
+	"logs":  `jobweaver logs ID --attempt 2`,
+	"cancel": `jobweaver cancel ID
+jobweaver cancel --queue default --status PENDING --wait
+jobweaver cancel --all --dry-run`,
+	"retry": "jobweaver retry ID\njobweaver retry --status CANCELLED --tag billing",
 	"reschedule": `jobweaver reschedule ID --in 10m
 jobweaver reschedule --type EMAIL --at 2027-01-02T08:00:00Z`,
 	"delete":           "jobweaver delete ID\njobweaver delete --status COMPLETED --until 30d --yes",
@@ -61,8 +64,10 @@ jobweaver reschedule --type EMAIL --at 2027-01-02T08:00:00Z`,
 	"callback": `jobweaver callback ID 1 completed '{"parcel":17}'`,
 	"types":    "jobweaver types EMAIL",
 	"keys":     "jobweaver keys create shop --owner shop --role submit,read --expires-in 2160h",
-	"dev":      "jobweaver dev --demo\njobweaver dev --port 18080 --dir /tmp/jobweaver\njobweaver dev --only postgres,kafka",
-	"migrate":  "DATABASE_URL=postgres://postgres@localhost:5432/postgres jobweaver migrate --roles",
+	"dev": `jobweaver dev --demo
+jobweaver dev --port 18080 --dir /tmp/jobweaver
+jobweaver dev --only postgres,kafka`,
+	"migrate": "DATABASE_URL=postgres://postgres@localhost:5432/postgres jobweaver migrate --roles",
 }
 
 // newVersion prints what --version prints, as other programs have it as a command, too.

@@ -50,7 +50,8 @@ func newList() *cobra.Command {
 	}
 	for name, usage := range map[string]string{
 		"status": "only jobs in this state", "type": "only jobs of this type", "queue": "only jobs of this queue",
-		"tag": "only jobs with this tag", "since": "only jobs created at this instant or later: RFC 3339, or an age such as 90m or 3d",
+		"tag":   "only jobs with this tag",
+		"since": "only jobs created at this instant or later: RFC 3339, or an age such as 90m or 3d",
 		"until": "only jobs created before this instant", "ordering-key": "only jobs of this ordering key",
 		"limit":  "length of the page, up to 200",
 		"cursor": "the next page: the cursor that the page before printed",

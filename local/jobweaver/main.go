@@ -40,10 +40,11 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 	}
 	output := formatText
-	root.PersistentFlags().VarP(&output, "output", "o", "how to print answers: text, json (as the API answers) or name (ids alone)")
+	root.PersistentFlags().VarP(&output, "output", "o",
+		"how to print answers: text, json (as the API answers) or name (ids alone)")
 	root.PersistentFlags().String("url", "", "the gateway; overrides JOBWEAVER_URL (default \""+defaultURL+"\")")
-	root.AddCommand(newDev(), newMigrate(), newTopics(), newAfterRestore(), newKeyset(), newSecrets(), newSubmit(), newGet(), newList(),
-		newWatch(), newLogs(), newDead(),
+	root.AddCommand(newDev(), newMigrate(), newTopics(), newAfterRestore(), newKeyset(), newSecrets(), newSubmit(),
+		newGet(), newList(), newWatch(), newLogs(), newDead(),
 		newCommand("cancel", "Cancel a job that has not ended"),
 		newCommand("retry", "Run a failed or cancelled job again"),
 		newReschedule(),

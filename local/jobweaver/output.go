@@ -25,7 +25,8 @@ const (
 )
 
 var formats = []string{
-	string(formatText) + "\tfor people", string(formatJSON) + "\tthe answer of the API", string(formatName) + "\tids alone, one a line",
+	string(formatText) + "\tfor people", string(formatJSON) + "\tthe answer of the API",
+	string(formatName) + "\tids alone, one a line",
 }
 
 func (f *format) String() string { return string(*f) }
@@ -88,10 +89,10 @@ func showNames(w io.Writer, raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &thing); err != nil {
 		return fmt.Errorf("read answer: %w", err)
 	}
-	names, lists := []string{nameOf(thing)}, false
+	names := []string{nameOf(thing)}
 	if names[0] == "" {
-		names, lists = namesIn(thing)
-		if !lists {
+		var lists bool
+		if names, lists = namesIn(thing); !lists {
 			return usage("nothing in this answer has an id: use -o text or -o json")
 		}
 	}

@@ -49,7 +49,8 @@ func (p *operationProgress) show(o operation) error {
 		p.bar.ChangeMax64(max(o.Progress.Matched, done) + 1) // a bar that is full shows nothing more, and more jobs may match
 		return p.bar.Set64(done)
 	case o.FinishedAt == nil:
-		_, err := fmt.Fprintf(p.w, "%s: %d of %d jobs done, %d asked\n", line(o.Command), done, o.Progress.Matched, o.Progress.Asked)
+		_, err := fmt.Fprintf(p.w, "%s: %d of %d jobs done, %d asked\n",
+			line(o.Command), done, o.Progress.Matched, o.Progress.Asked)
 		return err
 	}
 	return nil

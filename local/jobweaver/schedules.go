@@ -80,7 +80,8 @@ func newScheduleCreate(at func(...string) string) *cobra.Command {
 	body := map[string]any{}
 	var cron, zone, overlap, missed string
 	var replace bool
-	cmd := verb("create NAME FILE|-", "Create a schedule that submits a JobRequest", 2, func(cmd *cobra.Command, args []string) error {
+	short := "Create a schedule that submits a JobRequest"
+	cmd := verb("create NAME FILE|-", short, 2, func(cmd *cobra.Command, args []string) error {
 		job, err := readFile(cmd, args[1])
 		if err != nil {
 			return err

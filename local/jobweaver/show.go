@@ -55,13 +55,15 @@ func showJob(w io.Writer, job *client.Job) error {
 		field("end is told", "%s", job.CallbackURL)
 	}
 	for _, move := range job.History {
-		field(at(&move.At), "%s", strings.TrimSpace(fmt.Sprintf("%s (attempt %d) by %s %s", move.To, move.Attempt, move.By, move.Reason)))
+		text := fmt.Sprintf("%s (attempt %d) by %s %s", move.To, move.Attempt, move.By, move.Reason)
+		field(at(&move.At), "%s", strings.TrimSpace(text))
 	}
 	return t.Flush()
 }
 
 func showJobs(w io.Writer, jobs []client.Job) error {
-	return table(w, "JOB\tTYPE\tQUEUE\tSTATUS\tATTEMPT\tCREATED\tTAGS\tWAITS FOR", "no jobs", len(jobs), func(i int) []any {
+	head := "JOB\tTYPE\tQUEUE\tSTATUS\tATTEMPT\tCREATED\tTAGS\tWAITS FOR"
+	return table(w, head, "no jobs", len(jobs), func(i int) []any {
 		j := &jobs[i]
 		return []any{
 			j.JobID, j.JobType, j.Queue, j.Status, j.Attempt, at(&j.CreatedAt), dashIfEmpty(strings.Join(j.Tags, ",")),

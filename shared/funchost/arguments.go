@@ -8,7 +8,8 @@ import (
 // exitUsage is EX_USAGE of sysexits.h.
 const exitUsage = 64
 
-const usageText = `%[1]s is a function of JobWeaver. It takes its settings from the environment and serves until SIGTERM or SIGINT.
+const usageText = `%[1]s is a function of JobWeaver. It takes its settings from the environment and serves until SIGTERM or
+SIGINT.
 
 Usage:
   %[1]s              run the function
@@ -39,7 +40,8 @@ func answerArguments(name string, args []string, out, complaints io.Writer) int 
 			return 0
 		}
 	}
-	fmt.Fprintf(complaints, "%s: unknown argument %q: a function takes its settings from the environment; see %[1]s --help\n",
+	fmt.Fprintf(complaints,
+		"%s: unknown argument %q: a function takes its settings from the environment; see %[1]s --help\n",
 		name, unknown(args))
 	return exitUsage
 }
