@@ -111,12 +111,12 @@ func newKeysList() *cobra.Command {
 	return cmd
 }
 
-// minute is an instant as exact as lists of keys need it, in half of a line's width.
+// minute is an instant in UTC, as exact as lists of keys need it, in half of a line's width.
 func minute(instant *time.Time) string {
 	if instant == nil {
 		return "-"
 	}
-	return instant.Local().Format("2006-01-02 15:04 -07:00")
+	return instant.UTC().Format("2006-01-02 15:04Z")
 }
 
 func newKeysRotate() *cobra.Command {

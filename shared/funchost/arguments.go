@@ -8,8 +8,8 @@ import (
 // exitUsage is EX_USAGE of sysexits.h.
 const exitUsage = 64
 
-const usageText = `%[1]s is a function of JobWeaver. It takes its settings from the environment and serves until SIGTERM or
-SIGINT.
+const usageText = `%[1]s is a function of JobWeaver. It takes its settings from the environment and serves until
+SIGTERM or SIGINT.
 
 Usage:
   %[1]s              run the function
