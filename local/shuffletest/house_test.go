@@ -200,12 +200,12 @@ func (h *house) reconcile() {
 	for _, sql := range []string{
 		"update workers set since = since - interval '61 s'",
 		"update jobs set lease_expires_at = lease_expires_at - interval '61 s'",
-		"update jobs set due_at = now() where status = 'SCHEDULED' and lost_count >= 2 and due_at > now()",
 	} {
 		if _, err := h.schedulerPool.Exec(h.t.Context(), sql); err != nil {
 			h.t.Fatal(err)
 		}
 	}
+	h.hurrySuspects()
 	h.tick("watchdog", h.watchdog.Tick)
 	for _, sql := range []string{
 		"update jobs set created_at = created_at - interval '61 s', updated_at = updated_at - interval '61 s'",
@@ -217,6 +217,15 @@ func (h *house) reconcile() {
 		}
 	}
 	h.tick("reconcile", h.projection().Tick)
+}
+
+// hurrySuspects ends the seconds that a job waits which was lost twice in a row.
+func (h *house) hurrySuspects() {
+	h.t.Helper()
+	const sql = "update jobs set due_at = now() where status = 'SCHEDULED' and lost_count >= 2 and due_at > now()"
+	if _, err := h.schedulerPool.Exec(h.t.Context(), sql); err != nil {
+		h.t.Fatal(err)
+	}
 }
 
 // redrive asks for another try of the jobs that want one and are seen to have failed.

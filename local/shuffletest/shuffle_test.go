@@ -112,6 +112,7 @@ func (h *house) runInOrder() {
 			h.say(h.t, say)
 			continue
 		}
+		h.hurrySuspects()
 		h.tick("dispatch", h.dispatch.Tick)
 		h.callBack(never)
 		h.redrive(never)
