@@ -44,7 +44,7 @@ func (m matching) String() string {
 		text = "1 job"
 	}
 	if m.More {
-		return "more than " + text
+		return "at least " + text
 	}
 	return text
 }

@@ -125,7 +125,7 @@ func TestACountEnds(t *testing.T) {
 	page := `{"jobs":[` + strings.Repeat(`{"jobId":"j"},`, 199) + `{"jobId":"j"}],"nextCursor":"more"}`
 	g := newGateway(t, map[string]string{"GET /api/jobs": page})
 	out, err := run(t, "", "delete", "--type", "A", "--since", "2026-01-02T03:04:05Z", "--dry-run")
-	if err != nil || out != "delete of more than 1000 jobs; nothing was done\n" || len(g.asked) != 5 {
+	if err != nil || out != "delete of at least 1000 jobs; nothing was done\n" || len(g.asked) != 5 {
 		t.Errorf("%v, printed %q, asked %q", err, out, g.asked)
 	}
 	if g.asked[1] != "GET /api/jobs?cursor=more&limit=200&since=2026-01-02T03%3A04%3A05Z&status=COMPLETED&type=A" {

@@ -31,7 +31,7 @@ func TestTheExitCodeTellsAFailedJobFromOtherTrouble(t *testing.T) {
 		"watch unknown": exitRefused, "get unknown": exitRefused, "cancel unknown": exitRefused,
 		"get j --url http://" + nobody.Addr().String(): exitUnreached, "watch j --url http://" + nobody.Addr().String(): exitUnreached,
 		"get j --url " + away.URL: exitUnreached,
-		"get":                     exitUsage, "get a b": exitUsage, "gte j": exitUsage, "get j --flag": exitUsage, "list --limit": exitUsage,
+		"get":                     exitUsage, "get a b": exitUsage, "gte j": exitUsage, "topics fill": exitUsage, "keyset nonsense": exitUsage, "topics": 0, "get j --flag": exitUsage, "list --limit": exitUsage,
 		"get j --url localhost:8080": exitUsage, "get j --url ftp://x": exitUsage, "get j --url http://": exitUsage,
 	} {
 		if _, err := run(t, "{}", strings.Fields(args)...); codeOf(err) != want {

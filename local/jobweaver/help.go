@@ -91,6 +91,9 @@ func arrange(root *cobra.Command) {
 		}
 	}
 	each(root, func(cmd *cobra.Command) {
+		if cmd.HasParent() && !cmd.Runnable() { // or a word that is no command prints help, and exits with 0
+			cmd.Args, cmd.RunE = cobra.NoArgs, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
 		text := examples[strings.TrimPrefix(cmd.CommandPath(), "jobweaver ")]
 		if text != "" {
 			cmd.Example = "  " + strings.ReplaceAll(text, "\n", "\n  ")

@@ -11,7 +11,7 @@ import (
 
 // How long one request waits for an operation's end: with a bar on the screen, and without.
 const (
-	barWait       = 500 * time.Millisecond
+	barWait       = time.Second
 	operationWait = 30 * time.Second
 )
 
