@@ -19,7 +19,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-func TestMain(m *testing.M) { pgtest.Main(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(processEnv) != "" {
+		main()
+		return
+	}
+	pgtest.Main(m)
+}
 
 func TestEachVerbOfKeysAsksOneThing(t *testing.T) {
 	made := `{"keyId":"k1","key":"jw_k1_secret","name":"shop"}`

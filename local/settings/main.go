@@ -43,8 +43,8 @@ jobweaver reads JOBWEAVER_URL (default http://localhost:8080) and JOBWEAVER_API_
 JOBWEAVER_CA_FILE, PEM of the CAs by which the API is known; JOBWEAVER_CERT_FILE and JOBWEAVER_KEY_FILE, shown where it
 asks for a certificate. jobweaver migrate --roles gives roles without a password of their own ROLES_PASSWORD (or
 ROLES_PASSWORD_FILE). A function's binary with the argument healthcheck asks the one that runs with the same HOST, PORT
-and TLS_CERT_FILE whether it is ready, and exits with 0 or 1; with --help or --version it prints that, and with any other
-argument it exits with 64. All commands and flags: [command line](cli.md).
+and TLS_CERT_FILE whether it is ready, and exits with 0 or 1; with --help or --version it prints that, and with any
+other argument it exits with 64. All commands and flags: [command line](cli.md).
 
 jobweaver dev reads DATABASE_URL,
 KAFKA_BROKERS, QUEUES and the settings of its functions. Where they are silent it signs by secrets of its own, made at

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/creack/pty"
+)
+
+// processEnv makes this test's binary the command line.
+const processEnv = "JOBWEAVER_TEST_PROCESS"
+
+// interrupted starts the command line on a terminal, presses Ctrl-C once it has printed the text, and returns all that
+// it printed and its exit code.
+func interrupted(t *testing.T, url, text string, args ...string) (string, int) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, args...) //nolint:gosec // ourselves
+	cmd.Env = []string{processEnv + "=1", "JOBWEAVER_URL=" + url}
+	person, err := pty.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = person.Close() }()
+	var seen bytes.Buffer
+	pressed := false
+	for piece := make([]byte, 4096); err == nil; {
+		var n int
+		n, err = person.Read(piece)
+		seen.Write(piece[:n])
+		if !pressed && strings.Contains(seen.String(), text) {
+			pressed = true
+			if _, err := io.WriteString(person, "\x03"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := cmd.Wait(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+		t.Fatal(err)
+	}
+	return seen.String(), cmd.ProcessState.ExitCode()
+}
+
+func TestCtrlCEndsTheCommandLineAndNothingIsDone(t *testing.T) {
+	t.Parallel()
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method != http.MethodGet:
+			t.Errorf("asked %s %s", r.Method, r.URL)
+		case r.URL.Path == "/api/jobs":
+			_, _ = io.WriteString(w, `{"jobs":[{"jobId":"j1"}]}`)
+		case r.URL.Query().Has("wait"):
+			<-r.Context().Done()
+		default:
+			_, _ = io.WriteString(w, `{"jobId":"j1","status":"RUNNING"}`)
+		}
+	}))
+	t.Cleanup(gateway.Close)
+	for args, text := range map[string]string{"delete --all": "delete 3 jobs? [y/N] ", "watch j1": "RUNNING"} {
+		if out, code := interrupted(t, gateway.URL, text, strings.Fields(args)...); code != exitInterrupted {
+			t.Errorf("%s: exit code %d, printed %q", args, code, out)
+		}
+	}
+}
