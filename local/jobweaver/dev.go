@@ -56,15 +56,18 @@ that is used instead. --dir keeps the data and the secrets that sign results and
 				sayPaused(ctx, o, url)
 				if withDemo {
 					err := runDemo(ctx, o, url)
-					if exit || ctx.Err() != nil {
+					if exit {
 						return err
 					}
-					if err != nil {
+					if err != nil && ctx.Err() == nil {
 						fmt.Fprintln(os.Stderr, "jobweaver: "+err.Error())
 					}
-					fmt.Fprintln(o.Out, "\nThe gateway stays at "+url+". Ctrl-C stops everything.")
+					if ctx.Err() == nil {
+						fmt.Fprintln(o.Out, "\nThe gateway stays at "+url+". Ctrl-C stops everything.")
+					}
 				}
 				<-ctx.Done()
+				fmt.Fprintln(o.Out, "\nstopping; the data stays in "+o.Dir)
 				return nil
 			})
 		},

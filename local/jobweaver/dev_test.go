@@ -31,3 +31,12 @@ func TestDevPrintsWhereTheCommandLineFindsIt(t *testing.T) {
 		}
 	}
 }
+
+// ux 18: Ctrl-C is how to stop it, and was an error.
+func TestCtrlCStopsDevWithExitCode0(t *testing.T) {
+	t.Parallel()
+	out, code := interrupted(t, "", "JobWeaver is up", "dev", "--demo", "--port", "0", "--dir", t.TempDir())
+	if code != 0 || !strings.Contains(out, "stopping; the data stays in ") {
+		t.Errorf("exit code %d, printed %s", code, out)
+	}
+}

@@ -26,7 +26,7 @@ func interrupted(t *testing.T, url, text string, args ...string) (string, int) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), self, args...) //nolint:gosec // ourselves
-	cmd.Env = []string{processEnv + "=1", "JOBWEAVER_URL=" + url}
+	cmd.Env = append(os.Environ(), processEnv+"=1", "JOBWEAVER_URL="+url)
 	person, err := pty.Start(cmd)
 	if err != nil {
 		t.Fatal(err)
