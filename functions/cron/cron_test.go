@@ -287,6 +287,19 @@ func TestAWrongSettingIsNamed(t *testing.T) {
 // protocol #18: with brokers away passes wait to be published, but not 100 of 32 MiB each.
 func TestWhatWaitsToBePublishedIsBoundedInBytes(t *testing.T) {
 	t.Parallel()
+	boundedInBytes(t, "")
+}
+
+// A pass that one schedule makes fail is done again in passes of one schedule each, which together are no larger.
+func TestWhatWaitsIsBoundedBesideAScheduleThatFails(t *testing.T) {
+	t.Parallel()
+	boundedInBytes(t, `
+		create function refuse() returns trigger language plpgsql as
+			$$begin if length(new.payload::text) < 100 then raise 'refused'; end if; return new; end$$;
+		create trigger refuse before insert on jobs for each row execute function refuse();`)
+}
+
+func boundedInBytes(t *testing.T, before string) {
 	h := open(t)
 	f := h.function()
 	var out strings.Builder
@@ -294,7 +307,9 @@ func TestWhatWaitsToBePublishedIsBoundedInBytes(t *testing.T) {
 	for i := range 100 {
 		h.create(fmt.Sprintf("big-%d", i), "@every 1s", "")
 	}
-	h.exec(`update schedules set job = json_build_object('jobType', 'OWN', 'payload', repeat('x', 400000))`)
+	h.exec(before)
+	h.create("small", "@every 1s", "")
+	h.exec(`update schedules set job = json_build_object('jobType', 'OWN', 'payload', repeat('x', 400000)) where name <> 'small'`)
 	for !strings.Contains(out.String(), "there is no room") {
 		if _, _, err := f.Tick(ctx); err != nil {
 			t.Fatal(err)

@@ -62,7 +62,11 @@ func (s *Store) FireSchedules(ctx context.Context, rules ScheduleRules, idle tim
 func (s *Store) fireApart(ctx context.Context, rules ScheduleRules, idle time.Duration) (
 	fired Fired, next time.Duration, err error,
 ) {
+	bytes := 0
 	for range fireSchedules {
+		if bytes >= fireBytes {
+			break // the next pass goes on
+		}
 		pass, next, err := s.firePass(ctx, rules, idle, 1)
 		switch {
 		case len(pass.took) == 0 || ctx.Err() != nil:
@@ -73,6 +77,7 @@ func (s *Store) fireApart(ctx context.Context, rules ScheduleRules, idle time.Du
 		default:
 			fired.Jobs = append(fired.Jobs, pass.fired.Jobs...)
 			fired.Cancels = append(fired.Cancels, pass.fired.Cancels...)
+			bytes += pass.bytes
 		}
 	}
 	return fired, 0, nil
