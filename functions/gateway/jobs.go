@@ -37,7 +37,11 @@ func (f *Function) submit(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	asked, err := f.decode(body, f.asker(c))
+	by := f.asker(c)
+	if by.key, err = keyHeader(c); err != nil {
+		return err
+	}
+	asked, err := f.decode(body, by)
 	if err != nil {
 		return err
 	}
@@ -90,7 +94,8 @@ type asker struct {
 	trace uuid.UUID
 	judge judge
 
-	sampled bool // whether the trace is kept
+	sampled bool   // whether the trace is kept
+	key     string // of the header Idempotency-Key; empty: none
 }
 
 func (f *Function) asker(c *gin.Context) asker {
@@ -103,6 +108,9 @@ func (f *Function) asker(c *gin.Context) asker {
 func (f *Function) decode(body []byte, by asker) (apidb.NewJob, error) {
 	req, err := jobspec.Decode(body)
 	if err != nil {
+		return apidb.NewJob{}, err
+	}
+	if err := sameKey(&req.IdempotencyKey, by.key); err != nil {
 		return apidb.NewJob{}, err
 	}
 	req.OwnerID = by.whose.Names(req.OwnerID)
@@ -159,6 +167,9 @@ type batchResult struct {
 
 // submitBatch is POST /api/jobs/batch: the good jobs are accepted, the bad ones are not.
 func (f *Function) submitBatch(c *gin.Context) error {
+	if c.GetHeader(idempotencyHeader) != "" {
+		return badKeyHeader("cannot be that of many jobs: give each its idempotencyKey")
+	}
 	body, err := readJSON(c, jobspec.MaxBatchBytes)
 	if err != nil {
 		return err

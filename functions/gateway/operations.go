@@ -74,6 +74,13 @@ func (f *Function) operate(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	key, err := keyHeader(c)
+	if err != nil {
+		return err
+	}
+	if err := sameKey(&request.IdempotencyKey, key); err != nil {
+		return err
+	}
 	asked := apidb.NewOperation{ID: f.store.NewID(), Request: request, By: by(c), Whose: whose(c)}
 	if asked.RequestHash, err = hashOf(request); err != nil {
 		return err

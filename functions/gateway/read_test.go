@@ -304,6 +304,9 @@ func TestTheRouterHasWhatTheContractHas(t *testing.T) {
 	}
 	param := regexp.MustCompile(`:(\w+)`)
 	for _, r := range engine.Routes() {
+		if r.Method == http.MethodHead { // wherever GET is: TestWhereGetIsHeadIsToo
+			continue
+		}
 		got = append(got, r.Method+" "+param.ReplaceAllString(r.Path, "{$1}"))
 	}
 	slices.Sort(want)

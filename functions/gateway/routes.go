@@ -88,7 +88,11 @@ func (f *Function) Handler() http.Handler {
 	_ = engine.SetTrustedProxies(f.cfg.Door.TrustedProxies) // New has tried
 	engine.Use(f.measured(), tracing, recovering, f.guard)
 	for _, r := range f.routes() {
-		engine.Handle(r.method, r.path, f.answering(f.admitting(r.needs, r.handle)))
+		handle := f.answering(f.admitting(r.needs, r.handle))
+		engine.Handle(r.method, r.path, handle)
+		if r.method == http.MethodGet {
+			engine.Handle(http.MethodHead, r.path, handle) // net/http leaves the body out
+		}
 	}
 	engine.NoRoute(f.answering(func(c *gin.Context) error {
 		return apierror.New(apierror.NotFound, "there is nothing at %s", c.Request.URL.Path)

@@ -180,7 +180,7 @@ func TestAnOutcomeThatDoesNotKnowTheWorkerLeavesIt(t *testing.T) {
 
 func TestAbsurdCommandsDoNoHarm(t *testing.T) {
 	h := newHouse(t)
-	huge := strings.Repeat("\x00x\xff", 4<<20)
+	huge := strings.Repeat("\x00x\xff", 1<<20)
 	job := newJob()
 	h.ingest(job)
 	for name, c := range map[string]jobevent.Command{
