@@ -43,6 +43,7 @@ type load struct {
 	complaints []string
 	unanswered int // requests without an answer, or with a 503
 	bulks      int
+	ahead      int // operations that left jobs alone, which came later by PostgreSQL's clock
 
 	submitting, following sync.WaitGroup
 }
@@ -171,8 +172,26 @@ func (l *load) submitBulk(rnd *rand.Rand) {
 		list = append(list, l.newOrder(rnd, bulkShape, []string{tag}))
 	}
 	l.submitAll(list)
-	body := fmt.Appendf(nil, `{"command": "cancel", "filter": {"tag": %q}, "idempotencyKey": %q}`, tag, tag)
-	l.post("/api/operations", body, nil)
+	l.following.Go(func() { l.cancelAll(tag, list[len(list)-1]) })
+}
+
+// cancelAll cancels by one operation, and by another where PostgreSQL's clock was put back after the jobs had been
+// accepted: by that clock they came after the operation, which leaves them alone (docs/reliability.md).
+func (l *load) cancelAll(tag string, last *order) {
+	for n := 0; last.id != ""; n++ {
+		body := fmt.Appendf(nil, `{"command": "cancel", "filter": {"tag": %q}, "idempotencyKey": "%s-%d"}`, tag, tag, n)
+		var operation, job struct{ CreatedAt time.Time }
+		if !l.post("/api/operations", body, &operation) || !l.do(http.MethodGet, "/api/jobs/"+last.id, nil, &job) ||
+			!operation.CreatedAt.Before(job.CreatedAt) {
+			return
+		}
+		l.mu.Lock()
+		l.ahead++
+		l.mu.Unlock()
+		if !pause(l.follow, 2*time.Second) {
+			return
+		}
+	}
 }
 
 // post repeats a request by one gateway after the other until it is answered; false: it never was.

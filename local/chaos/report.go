@@ -52,9 +52,10 @@ func (h *house) report(cfg config, hist *history, v *verdict, c *chaos, l *load)
 			seconds(slices.Max(r.cleared)), seconds(slices.Max(r.gaps)))
 	}
 	fmt.Fprintf(&b, "\nExcused, as documented: %d attempts of workers that were frozen or cut off ran beside the next "+
-		"one or began late; %d jobs waited for the hour by which PostgreSQL's clock was put back. "+
+		"one or began late; %d jobs waited for the hour by which PostgreSQL's clock was put back; %d bulk operations were "+
+		"repeated, since by that clock their jobs came later. "+
 		"%d records on the run-job topics.\n",
-		v.excused, c.hourLate, sum(hist.records))
+		v.excused, c.hourLate, l.ahead, sum(hist.records))
 	b.WriteString(violationsByRule(v))
 	return b.String()
 }
