@@ -19,6 +19,9 @@ import (
 const (
 	// pageOf is how many jobs of each database are looked at together.
 	pageOf = 1000
+	// ingestOf is how many jobs are ingested in one transaction: on a slow server a page would take longer than a
+	// transaction of the scheduler may.
+	ingestOf = 100
 	// stillOpen is how long before the latest instant that the API knows of a job may have been accepted that it does
 	// not know: whoever accepted it had not committed.
 	stillOpen = time.Minute

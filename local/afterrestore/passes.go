@@ -73,8 +73,10 @@ func (r *run) toScheduler(ctx context.Context, lacks, ahead []uuid.UUID) error {
 		if err != nil {
 			return err
 		}
-		if _, err := r.ingest(ctx, created); err != nil {
-			return err
+		for some := range slices.Chunk(created, ingestOf) {
+			if _, err := r.ingest(ctx, some); err != nil {
+				return err
+			}
 		}
 	}
 	_, err := r.adopt(ctx, ahead)
