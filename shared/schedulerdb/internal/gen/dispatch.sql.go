@@ -334,7 +334,7 @@ select job_id, trace_id, queue, job_type, attempt, payload, timeout_ms, rank, pa
        expires_at, started_at, coalesce(owner_id, '')::text as owner_id
 from jobs
 where job_id = any ($1::uuid[])
-  and status = 'QUEUED'
+  and case when status = 'QUEUED' then true else false end
 order by rank, job_id
 `
 
@@ -354,7 +354,8 @@ type JobsRunOrdersRow struct {
 	OwnerID           string
 }
 
-// The orders of attempts that are out, the best rank first.
+// The orders of attempts that are out, the best rank first. As a plain condition the status would have the planner walk
+// the index of all that is out, where it has no fresh statistics.
 func (q *Queries) JobsRunOrders(ctx context.Context, jobIds []uuid.UUID) ([]JobsRunOrdersRow, error) {
 	rows, err := q.db.Query(ctx, jobsRunOrders, jobIds)
 	if err != nil {
