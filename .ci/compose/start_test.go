@@ -94,8 +94,8 @@ func (h *house) secretsMade() map[string]string {
 	return made
 }
 
-// readme runs the commands of the README's section. Of Docker's it runs `docker compose run --rm -T secrets …`, as Compose
-// would, and not those that start the house.
+// readme runs the commands of the README's section. Of Docker's commands it runs `docker compose run --rm -T secrets …` as
+// Compose would, and leaves out those that start the services.
 func (h *house) readme() string {
 	h.t.Helper()
 	_, section, _ := strings.Cut(read(h.t, "README.md"), "\n## Run it with Docker Compose\n")

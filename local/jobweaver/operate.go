@@ -126,8 +126,8 @@ func newTopics() *cobra.Command {
 		Short: "Delete the topics on KAFKA_BROKERS with all that is on them, and create them anew",
 		Long: `Delete the topics on KAFKA_BROKERS with all that is on them, and create them anew.
 
-Databases that were restored must hear nothing of what came after them. All functions are stopped; what their jobs lose
-here is said again from the databases.`,
+Databases that were restored must hear nothing of what came after them. Stop all functions
+first; when they start, they publish again from the databases what is lost here.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes {
 				return usage("this deletes all events: add --yes if that is meant")

@@ -12,6 +12,18 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
+// manyAndFew creates n due schedules of an owner, and a single one of another that is due for a shorter time.
+func (h *house) manyAndFew(t *testing.T, n int) {
+	t.Helper()
+	for i := range n {
+		h.createOf(t, "many", fmt.Sprintf("many-%d", i), eachYear+`, "missed": "all"`)
+	}
+	h.createOf(t, "few", "few", eachYear+`, "missed": "all"`)
+	h.exec(t, `update schedules set next_at = date_trunc('second', now()) -
+		case owner_id when 'many' then interval '10 s' else interval '1 s' end`)
+	h.once(t)
+}
+
 // One owner has more due schedules than a pass takes, all due for longer. Another owner's single one is in the same
 // pass.
 //
@@ -19,13 +31,7 @@ import (
 func TestOwnersSchedulesTakeTurns(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	for i := range 120 {
-		h.createOf(t, "many", fmt.Sprintf("many-%d", i), eachYear+`, "missed": "all"`)
-	}
-	h.createOf(t, "few", "few", eachYear+`, "missed": "all"`)
-	h.exec(t, `update schedules set next_at = date_trunc('second', now()) -
-		case owner_id when 'many' then interval '10 s' else interval '1 s' end`)
-	h.once(t)
+	h.manyAndFew(t, 120)
 	fired, next := h.fire(t)
 	owners := map[string]int{}
 	for _, job := range fired.Jobs {
@@ -61,13 +67,7 @@ func TestAnOwnersMissedTicksAreAQuarterOfAPass(t *testing.T) {
 func TestAnOwnersSchedulesKeepToItsRateOfJobs(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	for i := range 40 {
-		h.createOf(t, "many", fmt.Sprintf("many-%d", i), eachYear+`, "missed": "all"`)
-	}
-	h.createOf(t, "few", "few", eachYear+`, "missed": "all"`)
-	h.exec(t, `update schedules set next_at = date_trunc('second', now()) -
-		case owner_id when 'many' then interval '10 s' else interval '1 s' end`)
-	h.once(t)
+	h.manyAndFew(t, 40)
 	rules := scheduleRules
 	rules.RateLimitJobs = 15
 	began, fired := time.Now(), map[string]int{}
