@@ -222,12 +222,17 @@ func (e *evidence) checkRun(job *shown, o *order, r run) {
 	if name := e.processes[a.WorkerID]; name != r.process {
 		e.find(job.JobID, "attempt %d ran in %s, the API says in %s (%s)", r.attempt, r.process, name, a.WorkerID)
 	}
-	// Of a process that died so soon after a start that no beat listed it, others take the attempt for one that it held.
-	if a.Outcome == "lost" || a.Outcome == "interrupted" && r.end.IsZero() {
-		if at := a.FinishedAt; at == nil || !e.diedBy(r.process, *at) && !e.frozeDuring(r.process, at.Add(-frozenFor), *at) {
-			e.find(job.JobID, "attempt %d was called %s, and %s lived", r.attempt, a.Outcome, r.process)
+	// Others settle what a silent process held: as lost, or as interrupted where its last beat listed the attempt as not yet
+	// started. A process that was frozen ends the handler all the same when it wakes, in whatever way.
+	if a.Outcome == "lost" || a.Outcome == "interrupted" {
+		at := a.FinishedAt
+		if at != nil && (e.diedBy(r.process, *at) || e.frozeDuring(r.process, at.Add(-frozenFor), *at)) {
+			return
 		}
-		return
+		if a.Outcome == "lost" || r.end.IsZero() {
+			e.find(job.JobID, "attempt %d was called %s, and %s lived", r.attempt, a.Outcome, r.process)
+			return
+		}
 	}
 	if o.shape.mayOutlive || slices.Contains(endings[a.Outcome], r.how) {
 		return

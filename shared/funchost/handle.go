@@ -11,6 +11,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -41,7 +42,10 @@ func isPanic(err error) bool {
 // neverBetter tells the errors that the next try would meet again.
 func neverBetter(err error) bool { return errors.Is(err, jobevent.ErrInvalid) || isPanic(err) }
 
-// settle calls Handle until it succeeds. It gives up when the batch is to blame (neverBetter), when
+// tooMuch tells whether the database ran out of time over n events, so that fewer may do.
+func tooMuch(err error, n int) bool { return n > 1 && pgpool.TimedOut(err) }
+
+// settle calls Handle until it succeeds. It gives up when the batch is to blame (neverBetter, tooMuch), when
 // ctx ends, and for any other error when enough says so.
 func (h *host) settle(ctx context.Context, batch []event.Event, enough func() bool) ([]event.Event, error) {
 	var wait backoff
@@ -60,7 +64,7 @@ func (h *host) settle(ctx context.Context, batch []event.Event, enough func() bo
 			if panics++; panics == maxPanics {
 				return nil, err
 			}
-		} else if enough() {
+		} else if enough() || tooMuch(err, len(batch)) {
 			return nil, fmt.Errorf("handle %d events: %w", len(batch), err)
 		}
 		pause(ctx, wait.next())

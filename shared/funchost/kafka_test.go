@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/IBM/sarama"
 	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
@@ -103,6 +105,31 @@ func TestAnInvalidEventAloneIsRejected(t *testing.T) {
 			if data, err := jobevent.Decode[jobevent.Rejected](e); err != nil || data.Offset != 7 {
 				t.Errorf("rejected %+v, %v", data, err)
 			}
+		})
+	}
+}
+
+func TestABatchBeyondTheDatabasesTimeLimitsIsHalved(t *testing.T) {
+	t.Parallel()
+	for name, code := range map[string]string{"statement_timeout": "57014", "transaction_timeout": "25P04"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			answered := p.answered()
+			p.send(0, 20)
+			halved := make(chan struct{})
+			tooMany := sync.OnceFunc(func() { close(halved) })
+			p.run(p.function(func(_ context.Context, batch []event.Event) ([]event.Event, error) {
+				if len(batch) > 3 {
+					tooMany()
+					return nil, fmt.Errorf("store: %w", &pgconn.PgError{Code: code})
+				}
+				return p.answers(batch), nil
+			}))
+			if order := answered.wait(t, 20); !slices.Equal(order, numbers(0, 20)) {
+				t.Errorf("answers came as %v", order)
+			}
+			<-halved
 		})
 	}
 }

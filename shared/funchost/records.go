@@ -79,11 +79,11 @@ func (h *host) handle(ctx context.Context, heard records) error {
 }
 
 // blame looks for what in the records is to blame for the error: it halves them, until that alone is left
-// and rejected. The first half is published before the second is handled, so that order holds.
+// and rejected, or, where they were too much for the database's time limits, until they no longer are. The first half is published before the second is handled, so that order holds.
 func (h *host) blame(ctx context.Context, heard records, err error) error {
 	n := len(heard.events)
 	switch {
-	case !neverBetter(err):
+	case !neverBetter(err) && !tooMuch(err, n):
 		return err
 	case n == 1:
 		reason := telemetry.RejectedInvalid

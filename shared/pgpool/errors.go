@@ -49,6 +49,9 @@ func IsUnavailable(err error) bool {
 		errors.Is(err, pgconn.ErrConnClosed) || errors.Is(err, context.DeadlineExceeded)
 }
 
+// TimedOut tells whether a statement or its transaction took longer than the server lets it.
+func TimedOut(err error) bool { return slices.Contains([]string{"57014", "25P04"}, code(err)) }
+
 func isConflict(err error) bool { return code(err) == "40001" || code(err) == "40P01" }
 
 // code is the error's SQLSTATE; empty when the server did not send it.

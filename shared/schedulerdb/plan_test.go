@@ -181,6 +181,8 @@ func checkVisits(t *testing.T, seen map[string][]pgtest.Node) {
 				case slices.Contains([]string{"jobs", "dependencies", "order_gaps"}, n.Relation) && !slices.Contains([]string{"Index Scan", "Index Only Scan", "ModifyTable"}, n.Type),
 					n.Type == "Sort" && n.Rows > 1000:
 					t.Errorf("%s: %s of %.0f rows", name, n.Type, n.Rows*n.Loops)
+				case name == "JobsRunOrders" && n.Relation == "jobs" && n.Index != "jobs_pkey":
+					t.Errorf("%s reads by %s instead of by the ids", name, n.Index)
 				case n.Relation != "" && n.Index != "":
 					visited += (n.Rows + n.Removed) * n.Loops
 				}

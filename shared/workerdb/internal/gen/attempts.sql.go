@@ -450,7 +450,7 @@ update execution_attempts a set
     outcome       = case when open.waited then 'interrupted' else 'lost' end,
     finished_at   = now(),
     error_code    = case when not open.waited then 'WORKER.LOST' end,
-    error_message = 'its worker ' || a.worker_id || case when open.waited then ' fell silent before it started' else ' fell silent' end,
+    error_message = 'its worker ' || a.worker_id || case when open.waited then ' fell silent before it reported a start' else ' fell silent' end,
     retryable     = true
 from open
 where a.job_id = open.job_id and a.attempt = open.attempt
