@@ -110,7 +110,7 @@ func (f *Function) claimPart(ctx, work context.Context, orders []ordered) error 
 			asked[i].ExpiresAt = *o.run.ExpiresAt
 		}
 	}
-	return retry(ctx, "claim attempts", func() error {
+	return retry(ctx, &f.troubles.claim, func() error {
 		defer f.calls.Begin("a claim")()
 		era, began := f.pool.now(), time.Now()
 		traced, span := tracedClaim(work, orders)

@@ -36,6 +36,7 @@ type Function struct {
 	registry *handlers.Registry
 	sealer   *sealing.Sealer
 	metrics  *metrics
+	troubles *troubles
 	meter    telemetry.Meter
 
 	consumers *consumers
@@ -69,6 +70,7 @@ func New(
 	f := &Function{
 		id: newID(), cfg: cfg, timing: defaultTiming, store: store, registry: registry, sealer: sealer,
 		meter:    telemetry.NewMeter(Name),
+		troubles: newTroubles(),
 		wake:     make(chan struct{}, 1),
 		finished: newIntake[finished](), said: newIntake[finished](), wishes: newIntake[wish](),
 	}
@@ -102,6 +104,7 @@ func (f *Function) ID() string { return f.id }
 func (f *Function) Host() funchost.Function {
 	return funchost.Function{
 		Name: Name, Run: f.Run, Ready: f.store.Ping, Joined: f.consumers.joined, Oldest: f.oldest, KafkaOnly: true,
+		Failing: f.troubles.ongoing,
 		Pool:    f.store.Connections,
 		Metrics: func(m telemetry.Meter) func() { return m.WatchPartitions(f.consumers.figures) },
 		Fence:   f.cfg.fence(),

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 func TestTheRateOfAPool(t *testing.T) {
@@ -121,7 +122,7 @@ func TestRetryWaitsForWhatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
 		began := time.Now()
-		err := retry(t.Context(), "try", func() error {
+		err := retry(t.Context(), new(telemetry.Trouble), func() error {
 			if tries++; tries < 20 {
 				return errors.New("away")
 			}
@@ -131,7 +132,7 @@ func TestRetryWaitsForWhatIsAway(t *testing.T) {
 			t.Errorf("%d tries in %v, %v", tries, time.Since(began), err)
 		}
 		invalid := fmt.Errorf("bad: %w", jobevent.ErrInvalid)
-		if err := retry(t.Context(), "try", func() error { return invalid }); !errors.Is(err, invalid) {
+		if err := retry(t.Context(), new(telemetry.Trouble), func() error { return invalid }); !errors.Is(err, invalid) {
 			t.Error(err)
 		}
 	})

@@ -10,10 +10,23 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// retry calls do until it succeeds, is told that it never can (jobevent.ErrInvalid), or ctx ends. A store
-// or a broker that is away is waited for.
-func retry(ctx context.Context, what string, do func() error) error {
-	trouble := telemetry.Trouble{What: what}
+// troubles are what the worker tries again until it works.
+type troubles struct{ claim, settle, cancel, publish telemetry.Trouble }
+
+func newTroubles() *troubles {
+	return &troubles{
+		claim: telemetry.Trouble{What: "claim attempts"}, settle: telemetry.Trouble{What: "settle attempts"},
+		cancel: telemetry.Trouble{What: "cancel attempts"}, publish: telemetry.Trouble{What: "publish events"},
+	}
+}
+
+func (t *troubles) ongoing() bool {
+	return t.claim.Ongoing() || t.settle.Ongoing() || t.cancel.Ongoing() || t.publish.Ongoing()
+}
+
+// retry calls do until it succeeds, can never succeed (jobevent.ErrInvalid), or ctx ends. It waits for a store
+// that is away, and notes the outage in trouble.
+func retry(ctx context.Context, trouble *telemetry.Trouble, do func() error) error {
 	for wait := retryAtLeast; ; wait = min(2*wait, retryAtMost) {
 		err := do()
 		if err == nil || errors.Is(err, jobevent.ErrInvalid) {

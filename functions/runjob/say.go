@@ -49,7 +49,7 @@ func (f *Function) sayAll(ctx context.Context, publish funchost.Publish) {
 // say publishes events, however long the broker is away. One that can never be published is left out.
 func (f *Function) say(ctx context.Context, publish funchost.Publish, events []event.Event) error {
 	return bisect(events, func(part []event.Event) error {
-		return retry(ctx, "publish events", func() error {
+		return retry(ctx, &f.troubles.publish, func() error {
 			err := publish(ctx, part)
 			part = funchost.Unpublished(part, err) // or a slow sink would get all of it again
 			return err

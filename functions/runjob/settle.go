@@ -49,7 +49,7 @@ func (f *Function) settle(ctx context.Context, part []*finished) error {
 	for i, one := range part {
 		outcomes[i] = one.outcome
 	}
-	return retry(ctx, "settle attempts", func() error {
+	return retry(ctx, &f.troubles.settle, func() error {
 		defer f.calls.Begin("settling")()
 		began := time.Now()
 		traced, span := tracedSettle(ctx, part)

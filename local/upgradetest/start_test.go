@@ -2,10 +2,12 @@ package upgradetest
 
 import (
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
 )
 
@@ -56,6 +58,38 @@ func TestJobsWaitForTheirServersAndFunctionsForTheJobs(t *testing.T) {
 	}
 	if said := late.tail(); late.cmd.ProcessState.ExitCode() != 1 || !strings.Contains(said, "run jobweaver migrate") {
 		t.Errorf("it ended with %s: %s", late.cmd.ProcessState, said)
+	}
+}
+
+// Each function works on one of the three databases, and their addresses differ in a word.
+func TestAFunctionOnTheDatabaseOfAnotherDoesNotStart(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	if err := h.migrate(h.builds.today); err != nil {
+		t.Fatal(err)
+	}
+	sets := []migrations.Set{migrations.API, migrations.Scheduler, migrations.Worker}
+	for _, needs := range sets {
+		for _, given := range sets {
+			if given.Name == needs.Name {
+				continue
+			}
+			for _, function := range needs.Functions {
+				p := h.launch(function+"-on-"+given.Name, filepath.Join(h.builds.today, function), append([]string{
+					"HOST=127.0.0.1", "AUTH=off", "PORT=0", "KAFKA_BROKERS=" + h.brokers,
+					"DATABASE_URL=" + h.urls.Of(given.Functions[0]),
+				}, h.env...)...)
+				select {
+				case <-p.ended:
+				case <-time.After(readyWithin):
+					t.Fatalf("%s started", p.name)
+				}
+				want := "has the schema of " + given.Database() + ", and " + needs.Database() + " is needed"
+				if out := p.tail(); p.cmd.ProcessState.ExitCode() != 1 || !strings.Contains(out, want) {
+					t.Errorf("%s ended with %s: %s", p.name, p.cmd.ProcessState, out)
+				}
+			}
+		}
 	}
 }
 

@@ -50,7 +50,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open jobweaver_api: %w", err)
 	}
-	if err := pgpool.AwaitSchema(ctx, pool, NewestOfSchema); err != nil {
+	if err := pgpool.AwaitSchema(ctx, pool, "jobweaver_api", NewestOfSchema); err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("open jobweaver_api: %w", err)
 	}

@@ -3,6 +3,7 @@ package funchost
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -140,8 +141,10 @@ func (c *care) lastAway(now time.Time) (at time.Time) {
 	return at
 }
 
-// newCare is what this function needs, in the order in which a probe speaks of it. A function with HTTP of its own
-// needs no broker: what it has accepted is said when that is back. The returned function ends what asking holds open.
+// newCare is what this function needs, in the order in which a probe names it. A function with HTTP of its own needs no
+// broker: what it has accepted is published when that is back. The last needs are that its work succeeds: a schema that
+// lacks a table, or a role that lacks a right, fails it although the database answers. The returned function closes what
+// asking holds open.
 func (h *host) newCare() (*care, func(), error) {
 	c, closing := &care{grace: h.cfg.ReadinessGrace}, func() {}
 	if h.f.Ready != nil {
@@ -161,13 +164,20 @@ func (h *host) newCare() (*care, func(), error) {
 		closing = pulse.Close
 		c.add(true, "broker is away", "ask broker", pulse.Ask)
 	}
+	if h.f.Tick != nil && h.cfg.Ticks == ticksOn {
+		c.add(false, "its ticks fail", "", func(context.Context) error { return unless(!h.ticking.Ongoing()) })
+	}
+	if h.f.Failing != nil {
+		c.add(false, "its work fails", "", func(context.Context) error { return unless(!h.f.Failing()) })
+	}
 	if h.cfg.FuncTransport == TransportHTTP {
-		return c, closing, nil // while nobody calls us nothing is published, so trouble with that would never end
+		return c, closing, nil // while nobody calls us nothing is handled or published, so trouble with that would never end
 	}
 	if h.consumer != nil {
 		c.add(false, "not in its consumer group", "", func(context.Context) error {
 			return unless(h.consumer.Group().Joined())
 		})
+		c.add(false, "handling events fails", "", func(context.Context) error { return unless(!h.handlingFails()) })
 	}
 	if h.f.Joined != nil {
 		c.add(false, "not in its consumer groups", "", func(context.Context) error { return unless(h.f.Joined()) })
@@ -178,6 +188,14 @@ func (h *host) newCare() (*care, func(), error) {
 
 func (c *care) add(outside bool, away, what string, ask func(context.Context) error) {
 	c.needs = append(c.needs, &need{away: away, outside: outside, ask: ask, trouble: telemetry.Trouble{What: what}})
+}
+
+// handlingFails says whether records that are this process's fail to be handled. Those that failed last may be somebody
+// else's since: a process with nothing left to handle has no success that would end the trouble.
+func (h *host) handlingFails() bool {
+	return h.handling.Ongoing() && slices.ContainsFunc(h.consumer.Group().Partitions(), func(p *kafkaevent.Partition) bool {
+		return p.Lag() > 0
+	})
 }
 
 var errNotSo = errors.New("not so")

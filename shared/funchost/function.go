@@ -47,6 +47,8 @@ type Function struct {
 	Ready func(ctx context.Context) error
 	// Joined says whether Run is in all its consumer groups; nil: it has none.
 	Joined func() bool
+	// Failing says whether Run's own work fails at each try; nil: Run does not count.
+	Failing func() bool
 	// Oldest is what of Run's has been under way for longest and ought to have ended, and since when, whatever is away;
 	// zero where there is nothing. A process in which it does not end is not alive.
 	Oldest func() (what string, since time.Time)

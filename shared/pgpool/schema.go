@@ -15,19 +15,25 @@ import (
 // schemaPatience is how long AwaitSchema waits for migrations that are on their way.
 const schemaPatience = 20 * time.Second
 
-// AwaitSchema waits until the database has what the newest migration that the caller needs has made: a relation, a
-// table.column or a function(). It asks the catalog for the thing itself, since a function's role may not read the
-// table of migrations, and a schema newer than the caller's will do.
-func AwaitSchema(ctx context.Context, pool *pgxpool.Pool, newest string) error {
-	return awaitSchema(ctx, pool, newest, schemaPatience)
+// ownTables has, for each of the three databases, a table of its first migrations that the other two never have.
+var ownTables = map[string]string{
+	"jobweaver_api": "attempt_logs", "jobweaver_scheduler": "dispatch_state", "jobweaver_worker": "execution_attempts",
 }
 
-func awaitSchema(ctx context.Context, pool *pgxpool.Pool, newest string, patience time.Duration) error {
+// AwaitSchema waits until the database, which should have the schema of jobweaver_api, jobweaver_scheduler or
+// jobweaver_worker, has what the newest migration that the caller needs has made: a relation, a table.column or a
+// function(). It asks the catalog for the thing itself, since a function's role may not read the table of migrations,
+// and a schema newer than the caller's will do. It fails at once where the database has the schema of another one.
+func AwaitSchema(ctx context.Context, pool *pgxpool.Pool, database, newest string) error {
+	return awaitSchema(ctx, pool, database, newest, schemaPatience)
+}
+
+func awaitSchema(ctx context.Context, pool *pgxpool.Pool, database, newest string, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var last error
-	for said := false; ; {
-		there, err := HasSchema(ctx, pool, newest)
+	for logged := false; ; {
+		there, err := isMigrated(ctx, pool, database, newest)
 		if there {
 			return nil
 		}
@@ -37,9 +43,10 @@ func awaitSchema(ctx context.Context, pool *pgxpool.Pool, newest string, patienc
 		if err != nil && ctx.Err() == nil && !IsUnavailable(err) {
 			return err
 		}
-		if !said {
-			said = true
-			telemetry.Logger(ctx).WarnContext(ctx, "waiting for the migrations of this version", "lacks", newest, "error", err)
+		if !logged {
+			logged = true
+			telemetry.Logger(ctx).WarnContext(ctx, "waiting for the migrations of this version",
+				"lacks", newest, "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -50,6 +57,31 @@ func awaitSchema(ctx context.Context, pool *pgxpool.Pool, newest string, patienc
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+}
+
+// isMigrated asks for the database's own table, too: the other two may have a thing of the same name as newest.
+func isMigrated(ctx context.Context, pool *pgxpool.Pool, database, newest string) (bool, error) {
+	for _, thing := range []string{ownTables[database], newest} {
+		if there, err := HasSchema(ctx, pool, thing); err != nil || !there {
+			return false, errors.Join(err, checkDatabase(ctx, pool, database))
+		}
+	}
+	return true, nil
+}
+
+// checkDatabase returns an error that names both where the database has the schema of another one.
+func checkDatabase(ctx context.Context, pool *pgxpool.Pool, wanted string) error {
+	for other, table := range ownTables {
+		if other == wanted {
+			continue
+		}
+		if there, err := HasSchema(ctx, pool, table); err != nil || !there {
+			continue // the caller asks again
+		}
+		return fmt.Errorf("DATABASE_URL: the database %q has the schema of %s, and %s is needed",
+			pool.Config().ConnConfig.Database, other, wanted)
+	}
+	return nil
 }
 
 // HasSchema asks whether the database has a relation, a table.column, or a function().

@@ -28,7 +28,7 @@ func TestMigrationsThatComeLateAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	pool := open(t, pgtest.Database(t, migrations.API))
 	opened := make(chan error, 1)
-	go func() { opened <- pgpool.AwaitSchema(t.Context(), pool, "late.thing") }()
+	go func() { opened <- pgpool.AwaitSchema(t.Context(), pool, "jobweaver_api", "late.thing") }()
 	for _, sql := range []string{"CREATE TABLE late ()", "ALTER TABLE late ADD thing int"} {
 		select {
 		case err := <-opened:
@@ -47,7 +47,7 @@ func TestMigrationsThatComeLateAreWaitedFor(t *testing.T) {
 func TestASchemaThatStaysTooOldIsNamed(t *testing.T) {
 	t.Parallel()
 	pool := open(t, pgtest.Database(t, migrations.API))
-	err := pgpool.AwaitSchemaFor(t.Context(), pool, "jobs.none", 300*time.Millisecond)
+	err := pgpool.AwaitSchemaFor(t.Context(), pool, "jobweaver_api", "jobs.none", 300*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "lacks jobs.none") || !strings.Contains(err.Error(), "jobweaver migrate") {
 		t.Errorf("ended with %v", err)
 	}

@@ -72,7 +72,7 @@ func Open(ctx context.Context, url string, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := pgpool.AwaitSchema(ctx, pool, NewestOfSchema); err != nil {
+	if err := pgpool.AwaitSchema(ctx, pool, "jobweaver_scheduler", NewestOfSchema); err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("open jobweaver_scheduler: %w", err)
 	}

@@ -55,7 +55,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := pgpool.AwaitSchema(ctx, pool, NewestOfSchema); err != nil {
+	if err := pgpool.AwaitSchema(ctx, pool, "jobweaver_worker", NewestOfSchema); err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("open jobweaver_worker: %w", err)
 	}
