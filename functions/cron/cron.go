@@ -71,6 +71,10 @@ type Function struct {
 
 // New makes the function on the API's database. An error begins with the setting that is wrong.
 func New(cfg Config, store *apidb.Store) (*Function, error) {
+	rules := jobspec.Rules{Queues: cfg.Queues, JobTypes: cfg.JobTypes, CheckURL: outbound.CheckURL}
+	if err := rules.Check(); err != nil {
+		return nil, err
+	}
 	defaults, err := jobspec.ParseTypeDefaults(cfg.RetryPolicies)
 	if err != nil {
 		return nil, fmt.Errorf("RETRY_POLICIES: %w", err)
@@ -85,8 +89,7 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 	return &Function{
 		store: store, wake: make(chan struct{}, 1), say: make(chan []event.Event, unsaid),
 		rules: apidb.ScheduleRules{
-			Rules: jobspec.Rules{Queues: cfg.Queues, JobTypes: cfg.JobTypes, CheckURL: outbound.CheckURL}, Defaults: defaults,
-			Sealer: sealer, RateLimitJobs: cfg.RateLimitJobs,
+			Rules: rules, Defaults: defaults, Sealer: sealer, RateLimitJobs: cfg.RateLimitJobs,
 		},
 		entering: telemetry.Trouble{What: "enter the count of accepted jobs"},
 		handing:  telemetry.Trouble{What: "keep new jobs until they are published; reconcile publishes the rest"},

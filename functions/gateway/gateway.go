@@ -87,6 +87,10 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 	if cfg.Auth != AuthOn && cfg.Auth != AuthOff {
 		return nil, fmt.Errorf("AUTH: %q is neither on nor off", cfg.Auth)
 	}
+	rules := jobspec.Rules{Queues: cfg.Queues, JobTypes: cfg.JobTypes, CheckURL: outbound.CheckURL}
+	if err := rules.Check(); err != nil {
+		return nil, err
+	}
 	defaults, err := jobspec.ParseTypeDefaults(cfg.RetryPolicies)
 	if err != nil {
 		return nil, fmt.Errorf("RETRY_POLICIES: %w", err)
@@ -120,7 +124,7 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 
 		cfg:      cfg,
 		store:    store,
-		rules:    jobspec.Rules{Queues: cfg.Queues, JobTypes: cfg.JobTypes, CheckURL: outbound.CheckURL},
+		rules:    rules,
 		defaults: defaults,
 		singles:  &together{insert: store.InsertJobs, patience: requestPatience},
 		ordered:  &together{insert: store.InsertJobs, patience: requestPatience},

@@ -3,12 +3,11 @@ package runjob
 import (
 	"errors"
 	"fmt"
-	"regexp"
-	"slices"
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
@@ -24,6 +23,7 @@ type Config struct {
 
 	Sealing sealing.Config `ignored:"true"` // a part of its own
 
+	Within  time.Duration     `ignored:"true"` // SHUTDOWN_GRACE, after which the process ends; 0: unknown
 	Queues  []string          `ignored:"true"`
 	Kafka   kafkaevent.Config `ignored:"true"`
 	Version string            `ignored:"true"` // of this build
@@ -32,19 +32,12 @@ type Config struct {
 // Parts are the structs into which the environment is read, each by itself.
 func (c *Config) Parts() []any { return []any{c, &c.Sealing} }
 
-var queueName = regexp.MustCompile(`^[a-z0-9-]{1,63}$`)
-
 func (c Config) check() error {
 	if len(c.Queues) == 0 {
 		return errors.New("QUEUES: no queue named")
 	}
-	for i, queue := range c.Queues {
-		if !queueName.MatchString(queue) {
-			return fmt.Errorf("QUEUES: %q is not a queue name", queue)
-		}
-		if slices.Contains(c.Queues[:i], queue) {
-			return fmt.Errorf("QUEUES: %q is there twice", queue)
-		}
+	if err := jobspec.CheckQueues(c.Queues); err != nil {
+		return err
 	}
 	if c.PoolSize < 1 || c.PoolSize > 10_000 {
 		return fmt.Errorf("POOL_SIZE: %d is not within 1 and 10000", c.PoolSize)
@@ -54,6 +47,9 @@ func (c Config) check() error {
 	}
 	if c.Grace < 0 {
 		return fmt.Errorf("GRACE: %v is negative", c.Grace)
+	}
+	if c.Within > 0 && c.Grace >= c.Within {
+		return fmt.Errorf("GRACE: %v is not shorter than SHUTDOWN_GRACE, which is %v", c.Grace, c.Within)
 	}
 	// Or an old record could find no trace of its attempt, and start it again.
 	if c.RetainAttempts != 0 && c.RetainAttempts < jobevent.RecordsGone {

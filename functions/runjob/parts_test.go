@@ -189,10 +189,14 @@ func TestConfigIsChecked(t *testing.T) {
 		"GRACE":      func(c *Config) { c.Grace = -1 },
 
 		"RETAIN_ATTEMPTS": func(c *Config) { c.RetainAttempts = jobevent.RecordsGone - 1 }, /* protocol #9 */
+		"GRACE: 30s is not shorter than SHUTDOWN_GRACE, which is 30s": func(c *Config) {
+			c.Grace, c.Within = 30*time.Second, 30*time.Second
+		},
+		`QUEUES: "A B" must be`: func(c *Config) { c.Queues = []string{"A B"} },
 	} {
 		bad := good
 		change(&bad)
-		if err := bad.check(); err == nil || !strings.HasPrefix(err.Error(), name+": ") {
+		if err := bad.check(); err == nil || !strings.HasPrefix(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

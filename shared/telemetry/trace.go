@@ -44,10 +44,14 @@ type Tracing struct {
 	flush    time.Duration // how long the last spans may take to be sent
 }
 
-// OpenTracing is nil where no collector is set. An error begins with the setting that is wrong.
+// OpenTracing returns nil where no collector is set. An error begins with the setting that is wrong, also where that
+// has no effect without a collector.
 func OpenTracing(cfg TraceConfig, function, version string, logger *slog.Logger) (*Tracing, error) {
-	if !cfg.On() {
+	if cfg.Disabled || cfg.Exporter == "none" {
 		return nil, nil
+	}
+	if err := cfg.checkValues(); err != nil || !cfg.On() {
+		return nil, err
 	}
 	if err := cfg.check(); err != nil {
 		return nil, err

@@ -143,6 +143,16 @@ func (c TraceConfig) headers() (map[string]string, error) {
 	return all, nil
 }
 
+// checkValues returns what no process could use. The exporter and the protocol are not among it: where there is no
+// collector of ours, a platform may have set them for other programs.
+func (c TraceConfig) checkValues() error {
+	_, sampler := c.sampler()
+	_, timeout := c.timeout()
+	_, compression := c.gzip()
+	_, headers := c.headers()
+	return errors.Join(sampler, timeout, compression, headers)
+}
+
 func (c TraceConfig) check() error {
 	protocol, name := either(c.TracesProtocol, c.Protocol,
 		"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")

@@ -125,6 +125,29 @@ func TestABadTraceSettingIsNamed(t *testing.T) {
 	}
 }
 
+// A typing error is found on the day it is made, and not with the first collector.
+func TestABadTraceSettingIsNamedWithoutACollectorToo(t *testing.T) {
+	t.Parallel()
+	for name, cfg := range map[string]TraceConfig{
+		"OTEL_TRACES_SAMPLER":            {Sampler: "foo"},
+		"OTEL_TRACES_SAMPLER_ARG":        {Sampler: "traceidratio", SamplerArg: "2"},
+		"OTEL_EXPORTER_OTLP_TIMEOUT":     {Timeout: "soon"},
+		"OTEL_EXPORTER_OTLP_COMPRESSION": {Compression: "zstd"},
+		"OTEL_EXPORTER_OTLP_HEADERS":     {Headers: secret.Of("nothing")},
+	} {
+		if _, err := OpenTracing(cfg, "test", "v1", nil); err == nil || !strings.HasPrefix(err.Error(), name+": ") {
+			t.Errorf("%s: %v", name, err)
+		}
+		cfg.Disabled = true
+		if _, err := OpenTracing(cfg, "test", "v1", nil); err != nil {
+			t.Errorf("%s is checked although there is to be no tracing: %v", name, err)
+		}
+	}
+	if _, err := OpenTracing(TraceConfig{Protocol: "grpc", Exporter: "console"}, "test", "v1", nil); err != nil {
+		t.Errorf("what is for other programs is refused: %v", err)
+	}
+}
+
 func TestTracesGoWhereTheSettingsSay(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -61,9 +61,6 @@ func NewEmail(cfg EmailConfig) (*Email, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if cfg.Host == "" {
-		return e, nil
-	}
 	ports := map[string]int{smtpStartTLS: 587, smtpTLS: 465, smtpNoTLS: 25}
 	if cfg.TLS == "" {
 		cfg.TLS = smtpStartTLS
@@ -76,6 +73,9 @@ func NewEmail(cfg EmailConfig) (*Email, error) {
 	}
 	if cfg.Port < 1 || cfg.Port > 65535 {
 		return nil, fmt.Errorf("SMTP_PORT: %d is no port", cfg.Port)
+	}
+	if cfg.Host == "" {
+		return e, nil
 	}
 	e.server = &mailServer{cfg: cfg, tls: &tls.Config{
 		ServerName: cfg.Host, RootCAs: cfg.RootCAs, MinVersion: tls.VersionTLS12,

@@ -317,9 +317,12 @@ func TestWithoutItsSettingsAMailFailsForGood(t *testing.T) {
 		}
 	}
 	for want, cfg := range map[string]handlers.EmailConfig{
-		"SMTP_TLS: ":  {Host: "x", TLS: "yes"},
-		"SMTP_PORT: ": {Host: "x", Port: 65536},
-		"SMTP_FROM: ": {From: "nobody"},
+		"SMTP_TLS: ": {Host: "x", TLS: "yes"},
+
+		`SMTP_TLS: "maybe" is none`: {TLS: "maybe"},
+		"SMTP_PORT: -1 is no port":  {Port: -1},
+		"SMTP_PORT: ":               {Host: "x", Port: 65536},
+		"SMTP_FROM: ":               {From: "nobody"},
 	} {
 		if _, err := handlers.Builtin(handlers.Config{Email: cfg}); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%+v: %v", cfg, err)

@@ -245,6 +245,7 @@ func TestWhatIsSetWrongStopsTheStart(t *testing.T) {
 	for want, cfg := range map[string]handlers.ReportConfig{
 		"REPORT_BUCKET: it must be file:///… or s3://…":  {Bucket: "/tmp/reports"},
 		"REPORT_BUCKET: it must be file:///… or s3://…/": {Bucket: "gs://bucket"},
+		"REPORT_BUCKET: it needs a region":               {Bucket: "s3://bucket"},
 		"REPORT_BUCKET: its prefix":                      {Bucket: "s3://bucket?region=x&prefix=a"},
 		"REPORT_BUCKET: it has no parameter \"regoin\"":  {Bucket: "s3://bucket?regoin=x"},
 		"REPORT_BUCKET: its use_path_style":              {Bucket: "s3://bucket?use_path_style=perhaps"},

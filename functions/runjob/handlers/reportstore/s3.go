@@ -94,6 +94,9 @@ func openBucket(u *url.URL) (*bucket, error) {
 	if err := errors.Join(err, p.end()); err != nil {
 		return nil, err
 	}
+	if endpoint == amazon && options.Region == "" {
+		return nil, errors.New("it needs a region, as s3://bucket?region=eu-central-1, or AWS_REGION")
+	}
 	if b.client, err = minio.New(endpoint, options); err != nil {
 		return nil, err
 	}
