@@ -97,6 +97,7 @@ func Run(ctx context.Context, o Options, use func(ctx context.Context, url strin
 	if err := o.check(); err != nil {
 		return err
 	}
+	funchost.WarnOfNearMisses(ctx)
 	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
 		return fmt.Errorf("resolve folder: %w", err)
 	}

@@ -111,8 +111,8 @@ func TestSecretsComeFromTheEnvironmentAndFromFilesAndAreNotPrinted(t *testing.T)
 
 func TestABadSettingIsNamedFirst(t *testing.T) {
 	for _, tt := range []struct{ name, value, want string }{
-		{"FUNCHOST_TEST_SIZE", "many", `FUNCHOST_TEST_SIZE: "many" is no int`},
-		{"FUNCHOST_TEST_LEASE", "15", `FUNCHOST_TEST_LEASE: "15" is no time.Duration`},
+		{"FUNCHOST_TEST_SIZE", "many", `FUNCHOST_TEST_SIZE: "many" must be a whole number`},
+		{"FUNCHOST_TEST_LEASE", "15", `FUNCHOST_TEST_LEASE: "15" must be a duration such as 30s`},
 		{"FUNCHOST_TEST_SECRET_FILE", "/not/there", `FUNCHOST_TEST_SECRET_FILE: `},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

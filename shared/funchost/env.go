@@ -9,6 +9,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kelseyhightower/envconfig"
@@ -93,12 +94,28 @@ func (e *Env) close() {
 func LoadConfig(cfg any) error {
 	err := envconfig.Process("", cfg)
 	if bad := (*envconfig.ParseError)(nil); errors.As(err, &bad) {
-		return fmt.Errorf("%s: %q is no %s", bad.KeyName, bad.Value, bad.TypeName)
+		return fmt.Errorf("%s: %q %s", bad.KeyName, bad.Value, mustBe(bad))
 	}
 	if err != nil {
 		return fmt.Errorf("read environment: %w", err)
 	}
 	return loadFiles(reflect.ValueOf(cfg).Elem())
+}
+
+func mustBe(bad *envconfig.ParseError) string {
+	switch {
+	case errors.Is(bad.Err, strconv.ErrRange):
+		return "is out of range"
+	case bad.TypeName == "time.Duration":
+		return "must be a duration such as 30s"
+	case bad.TypeName == "bool":
+		return "must be true or false"
+	case strings.HasPrefix(bad.TypeName, "int"):
+		return "must be a whole number"
+	case strings.HasPrefix(bad.TypeName, "float"):
+		return "must be a number"
+	}
+	return "is no " + bad.TypeName
 }
 
 // loadFiles fills the settings of text that stand in files.

@@ -64,7 +64,7 @@ func TestABinaryAsksOverTLS(t *testing.T) {
 func TestABinaryThatFindsNobodyToAsk(t *testing.T) {
 	t.Parallel()
 	for env, want := range map[string]string{
-		"PORT=1": "connection refused", "PORT=0": "tested: PORT: 0 is any free one", "PORT=x": `tested: PORT: "x" is no int`,
+		"PORT=1": "connection refused", "PORT=0": "tested: PORT: 0 is any free one", "PORT=x": `tested: PORT: "x" must be a whole number`,
 	} {
 		cmd := newProcess(t, "good", env)
 		cmd.Args = append(cmd.Args, healthcheck)

@@ -3,6 +3,7 @@ package funchost
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -12,8 +13,8 @@ import (
 )
 
 // Main is a function's whole process: it reads the environment, has the function built, and runs it
-// until SIGTERM or SIGINT. It exits with 0 after a clean drain, and with 1 and one line on stderr when
-// it cannot start. A second signal ends the process at once. With the argument healthcheck it asks the function
+// until SIGTERM or SIGINT. It exits with 0 after a clean drain, and with 1 and one line on stderr, in the form of
+// LOG_FORMAT, when it cannot start. A second signal ends the process at once. With the argument healthcheck it asks the function
 // of the same environment whether it is ready, and exits with 0 or 1. --help and --version are answered; any other
 // argument ends it with 64.
 func Main(name string, build func(ctx context.Context, env *Env) (Function, error)) {
@@ -21,15 +22,30 @@ func Main(name string, build func(ctx context.Context, env *Env) (Function, erro
 		os.Exit(answerArguments(name, os.Args[1:], os.Stdout, os.Stderr))
 	}
 	ctx := untilSignal(context.Background())
-	run := func() error { return runProcess(ctx, name, build) }
 	if wantsHealthcheck() {
-		run = func() error { return runHealthcheck(ctx) }
+		if err := runHealthcheck(ctx); err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %s\n", name, oneLine(err))
+			os.Exit(1)
+		}
+		return
 	}
-	if err := run(); err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %s\n", name, strings.ReplaceAll(err.Error(), "\n", "; "))
+	if err := runProcess(ctx, name, build); err != nil {
+		logFailure(os.Stderr, name, err)
 		os.Exit(1)
 	}
 }
+
+// logFailure writes the one line that says why a process ends with 1, in the form of the other lines: a pipeline of logs
+// would drop it otherwise. The settings may be what is wrong, so of them it reads only LOG_FORMAT.
+func logFailure(w io.Writer, name string, err error) {
+	logger, wrong := telemetry.NewLogger(w, "", os.Getenv("LOG_FORMAT"))
+	if wrong != nil {
+		logger, _ = telemetry.NewLogger(w, "", "")
+	}
+	logger.Error("function failed", telemetry.FieldService, name, "error", oneLine(err))
+}
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 func runProcess(ctx context.Context, name string, build func(context.Context, *Env) (Function, error)) error {
 	env, err := loadEnv()
@@ -45,6 +61,7 @@ func runProcess(ctx context.Context, name string, build func(context.Context, *E
 	}
 	telemetry.SetDefault(logger.With(telemetry.FieldService, name))
 	defer env.close()
+	WarnOfNearMisses(ctx)
 	f, err := build(ctx, env)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"strings"
@@ -79,7 +80,7 @@ func TestAStopThatTakesTooLongEndsWithOne(t *testing.T) {
 	var errors bytes.Buffer
 	cmd.Stderr = &errors
 	out := runUntil(t, cmd, "running", syscall.SIGTERM)
-	if _ = out.wait(); cmd.ProcessState.ExitCode() != 1 || !strings.HasPrefix(errors.String(), "tested: stop within 10ms") {
+	if _ = out.wait(); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(errors.String(), `"error":"stop within 10ms`) {
 		t.Errorf("ended with %s: %s", cmd.ProcessState, &errors)
 	}
 }
@@ -87,27 +88,47 @@ func TestAStopThatTakesTooLongEndsWithOne(t *testing.T) {
 func TestAProcessThatCannotStartSaysWhyInOneLine(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ env, want string }{
-		{"DATABASE_URL=", "tested: DATABASE_URL: is not set\n"},
-		{"PORT=http", "tested: PORT: \"http\" is no int\n"},
-		{"LOG_LEVEL=loud", "tested: LOG_LEVEL: \"loud\" is none of debug, info, warn, error\n"},
-		{"KAFKA_REPLICATION_FACTOR=all", "tested: KAFKA_REPLICATION_FACTOR: \"all\" is no int16\n"},
-		{"REQUIRE_TLS=on", "tested: REQUIRE_TLS: is on, and there would be plain text by " +
-			"DATABASE_URL (sslmode is neither verify-full nor verify-ca)\n"},
-		{"SHUTDOWN_GRACE=30", "tested: SHUTDOWN_GRACE: \"30\" is no time.Duration\n"},
+		{"DATABASE_URL=", `DATABASE_URL: is not set`},
+		{"PORT=http", `PORT: "http" must be a whole number`},
+		{"LOG_LEVEL=loud", `LOG_LEVEL: "loud" is none of debug, info, warn, error`},
+		{"LOG_FORMAT=xml", `LOG_FORMAT: "xml" is neither json nor text`},
+		{"KAFKA_REPLICATION_FACTOR=all", `KAFKA_REPLICATION_FACTOR: "all" must be a whole number`},
+		{"KAFKA_REPLICATION_FACTOR=70000", `KAFKA_REPLICATION_FACTOR: "70000" is out of range`},
+		{"KAFKA_TLS_ENABLED=maybe", `KAFKA_TLS_ENABLED: "maybe" must be true or false`},
+		{"REQUIRE_TLS=on", "REQUIRE_TLS: is on, and there would be plain text by " +
+			"DATABASE_URL (sslmode is neither verify-full nor verify-ca)"},
+		{"SHUTDOWN_GRACE=30", `SHUTDOWN_GRACE: "30" must be a duration such as 30s`},
 	} {
 		t.Run(tt.env, func(t *testing.T) {
 			t.Parallel()
-			cmd := newProcess(t, "good", tt.env)
-			var errors bytes.Buffer
-			cmd.Stderr = &errors
-			if err := cmd.Run(); cmd.ProcessState.ExitCode() != 1 {
-				t.Errorf("ended with %v", err)
+			var line struct{ Level, Msg, Service, Error string }
+			if err := json.Unmarshal(failed(t, tt.env), &line); err != nil {
+				t.Error(err)
 			}
-			if errors.String() != tt.want {
-				t.Errorf("said %q, want %q", &errors, tt.want)
+			if line.Level != "ERROR" || line.Msg != "function failed" || line.Service != "tested" || line.Error != tt.want {
+				t.Errorf("logged %+v, want %q", line, tt.want)
 			}
 		})
 	}
+	text := string(failed(t, "LOG_FORMAT=text", "DATABASE_URL="))
+	if !strings.Contains(text, `level=ERROR msg="function failed" service=tested error="DATABASE_URL: is not set"`) {
+		t.Errorf("logged %q", text)
+	}
+}
+
+// failed returns the one line that a process leaves that cannot start.
+func failed(t *testing.T, env ...string) []byte {
+	t.Helper()
+	cmd := newProcess(t, "good", env...)
+	var out bytes.Buffer
+	cmd.Stderr = &out
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("ended with %v", err)
+	}
+	if bytes.Count(out.Bytes(), []byte("\n")) != 1 {
+		t.Errorf("not one line: %q", &out)
+	}
+	return out.Bytes()
 }
 
 // output is a process's stdout, read line by line.

@@ -1,0 +1,88 @@
+package funchost
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+const (
+	// shortName is how long a setting's name must be for two typing errors to leave it recognizable.
+	shortName = 8
+	maxErrors = 2
+)
+
+// WarnOfNearMisses logs, once, the variables of the environment that are no setting of any function but read like one:
+// AUHT=off would otherwise leave AUTH on without a word. It shows no values.
+func WarnOfNearMisses(ctx context.Context) {
+	if found := nearMisses(os.Environ()); len(found) > 0 {
+		telemetry.Logger(ctx).WarnContext(ctx, "unknown environment variables read like settings, and have no effect",
+			"variables", found)
+	}
+}
+
+func nearMisses(environ []string) (found []string) {
+	for _, pair := range environ {
+		name, _, _ := strings.Cut(pair, "=")
+		if likely := likelySetting(name); likely != "" {
+			found = append(found, name+" (did you mean "+likely+"?)")
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// likelySetting returns the setting that a name was probably meant to be; empty: it is one, or is like none. The first
+// letter has to be right: SSL_CERT_FILE, OAUTH and TRACE are other programs' variables.
+func likelySetting(name string) (likely string) {
+	base, ofFile := strings.CutSuffix(name, "_FILE")
+	if name == "" || isSetting(name) || ofFile && isSetting(base) {
+		return ""
+	}
+	least := maxErrors + 1
+	for _, setting := range allSettings {
+		for _, known := range []string{setting, setting + "_FILE"} {
+			errors := typingErrors(name, known)
+			if known[0] == name[0] && errors < least && (errors == 1 || len(setting) >= shortName) {
+				likely, least = known, errors
+			}
+		}
+	}
+	return likely
+}
+
+func isSetting(name string) bool {
+	_, is := slices.BinarySearch(allSettings, name)
+	return is
+}
+
+// typingErrors is the optimal string alignment distance: letters left out, added, replaced, or swapped with the next.
+// Beyond maxErrors it may return any number above.
+func typingErrors(a, b string) int {
+	if max(len(a), len(b))-min(len(a), len(b)) > maxErrors {
+		return maxErrors + 1
+	}
+	var before, last []int // the rows above
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		before, last, row = last, row, make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			replaced := last[j-1]
+			if a[i-1] != b[j-1] {
+				replaced++
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, replaced)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+	}
+	return row[len(b)]
+}
