@@ -119,7 +119,7 @@ func (h house) walk(keep Retention, pages int, said map[uuid.UUID]int) {
 
 func TestOldJobsGoWhileOthersComeAndGo(t *testing.T) {
 	h := openHouse(t, Config{Lease: time.Hour, MaxLost: 3}, "pool_max_conns=9&statement_timeout=0&transaction_timeout=0") // filling it may take long
-	h.fillOld(200_000, "20 s")
+	h.fillOld(50_000, "80 s")
 	h.expect()
 	h.beat("w1", 200, []int32{0, 5})
 	h.exec("UPDATE workers SET seen_at = now() + interval '1 h'")
