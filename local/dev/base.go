@@ -30,7 +30,7 @@ func raise(ctx context.Context, o Options) (_ *base, err error) {
 	}()
 	if b.database == "" && o.wants("postgres") {
 		server, err := localpostgres.Start(ctx, localpostgres.Config{
-			Dir: filepath.Join(o.Dir, "postgres"), Port: o.PostgresPort, Progress: o.say,
+			Dir: filepath.Join(o.Dir, "postgres"), Port: o.PostgresPort, Progress: o.progress,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("start PostgreSQL: %w", err)
@@ -48,7 +48,7 @@ func raise(ctx context.Context, o Options) (_ *base, err error) {
 }
 
 func startKafka(ctx context.Context, o Options) (*localkafka.Server, error) {
-	cfg := localkafka.Config{Dir: filepath.Join(o.Dir, "kafka-"+o.Kafka), Port: o.KafkaPort, Progress: o.say}
+	cfg := localkafka.Config{Dir: filepath.Join(o.Dir, "kafka-"+o.Kafka), Port: o.KafkaPort, Progress: o.progress}
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, err
 	}

@@ -79,6 +79,14 @@ func (o Options) onLoopback() bool {
 
 func (o Options) say(text string) { fmt.Fprintln(o.Out, text) }
 
+// progress is a line about a slow step: a comment where what is printed is a script.
+func (o Options) progress(text string) {
+	if len(o.Only) > 0 {
+		text = "# " + text
+	}
+	o.say(text)
+}
+
 func (o Options) check() error {
 	for _, part := range o.Only {
 		if part != "postgres" && part != "kafka" {
@@ -175,27 +183,30 @@ func kafkaConfig(brokers []string) kafkaevent.Config {
 	return kafkaevent.Config{Brokers: brokers, ReplicationFactor: 1}
 }
 
-// sayDefaults prints what the functions have of defaults.
-func sayDefaults(o Options) error {
+// sayDefaults prints the settings that dev's own functions have by default, for a gateway on the port.
+func sayDefaults(o Options, port int) error {
 	if err := new(defaults).furnishSecrets(o.Dir); err != nil {
 		return err
 	}
-	o.say("export WEBHOOK_SECRETS_FILE='" + filepath.Join(o.Dir, webhookFile) + "'")
+	o.say("export WEBHOOK_SECRETS_FILE='" + filepath.Join(o.Dir, webhookFile) + "' WEBHOOK_SHARED_SIGNATURE=false")
 	o.say("export CALLBACK_SECRETS_FILE='" + filepath.Join(o.Dir, callbackFile) + "'")
+	o.say(fmt.Sprintf("export CALLBACK_URL=http://127.0.0.1:%d/api/jobs/callback", port))
 	o.say("export REPORT_BUCKET='" + reportFolder(o.Dir) + "'")
 	o.say("export OUTBOUND_ALLOW=" + strings.Join(loopback, ","))
 	o.say("export HOST=127.0.0.1 AUTH=off # or AUTH=on, and the first key from: " +
 		"DATABASE_URL=<bin/gateway's> bin/jobweaver keys bootstrap")
-	o.say("export CALLBACK_URL=http://127.0.0.1:…/api/jobs/callback # the gateway's PORT")
+	o.say(fmt.Sprintf("export JOBWEAVER_URL=http://127.0.0.1:%d", port))
 	return nil
 }
 
-// onlyBase prints the settings with which each function's own binary runs beside what was started.
+// onlyBase prints, as a shell script, how each function's own binary runs beside what was started.
 func onlyBase(ctx context.Context, o Options, below *base) error {
+	port := cmp.Or(o.Port, 8080) // the first function is the gateway
+	o.say("# For another terminal, in the folder that make build fills:")
 	if len(below.brokers) > 0 {
 		o.say("export KAFKA_BROKERS=" + strings.Join(below.brokers, ","))
 	}
-	if err := sayDefaults(o); err != nil {
+	if err := sayDefaults(o, port); err != nil {
 		return err
 	}
 	if below.database != "" {
@@ -205,11 +216,12 @@ func onlyBase(ctx context.Context, o Options, below *base) error {
 		}
 		for _, d := range databases(migrations.URLs{}) {
 			for _, function := range d.set.Functions {
-				o.say(fmt.Sprintf("PORT=… DATABASE_URL='%s' bin/%s", at[function], function))
+				o.say(fmt.Sprintf("PORT=%d DATABASE_URL='%s' bin/%s &", port, at[function], function))
+				port++
 			}
 		}
 	}
-	o.say("Ctrl-C stops.")
+	o.say("# kill $(jobs -p) stops the functions. Here, Ctrl-C stops what --only has started.")
 	<-ctx.Done()
 	return nil
 }

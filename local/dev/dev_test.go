@@ -1,10 +1,12 @@
 package dev_test
 
 import (
-	"bytes"
 	"context"
 	"net"
 	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/demo"
 	"github.com/jobweaver/jobweaver/local/dev"
 	"github.com/jobweaver/jobweaver/local/mailcatch"
+	"github.com/jobweaver/jobweaver/migrations"
 )
 
 func options(t *testing.T, dir string) dev.Options {
@@ -91,29 +94,71 @@ func TestWhatCannotStartSaysWhyInOneLine(t *testing.T) {
 	}
 }
 
-func TestOnlyTheBaseIsStartedAndItsSettingsPrinted(t *testing.T) {
+// What dev --only prints is a script that starts each function with a port of its own and the address of its role; in
+// the place of the binaries stands one that says what it is given.
+func TestDevPrintsLinesThatRunTheFunctions(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	o := options(t, t.TempDir())
-	o.Only = []string{"postgres", "kafka"}
-	var said bytes.Buffer
+	o.Only, o.Port = []string{"postgres", "kafka"}, 18080
+	var script strings.Builder
+	started := map[string]string{}
 	o.Out = writer(func(line string) {
-		said.WriteString(line)
+		script.WriteString(line)
 		if strings.Contains(line, "Ctrl-C") {
+			started = startedBy(t, script.String())
 			cancel()
 		}
 	})
 	if err := dev.Run(ctx, o, nil); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"export KAFKA_BROKERS=127.0.0.1:", "jobweaver_scheduler", "bin/runjob", "export CALLBACK_SECRETS_FILE='" + o.Dir} {
-		if !strings.Contains(said.String(), want) {
-			t.Errorf("no %q in\n%s", want, said.String())
+	ports := map[string]bool{}
+	for _, set := range []migrations.Set{migrations.API, migrations.Scheduler, migrations.Worker} {
+		for _, function := range set.Functions {
+			given := append(strings.Fields(started[function]), "")
+			if len(given) != 5 || given[1] != "jobweaver_"+function+"@"+set.Database() || given[2] != "http://127.0.0.1:18080/api/jobs/callback" ||
+				!strings.HasPrefix(given[3], "127.0.0.1:") || ports[given[0]] || function == "gateway" && given[0] != "18080" {
+				t.Errorf("%s is started with %q", function, given)
+			}
+			ports[given[0]] = true
 		}
 	}
-	if strings.Contains(said.String(), "whsec_") {
+	if strings.Contains(script.String(), "whsec_") {
 		t.Error("a secret is printed")
 	}
+}
+
+// startedBy runs the script, and returns by function its port, role@database, CALLBACK_URL and KAFKA_BROKERS.
+func startedBy(t *testing.T, script string) map[string]string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "bash", "-eu", "-c", script+"\nwait")
+	cmd.Dir = t.TempDir()
+	if err := os.Mkdir(filepath.Join(cmd.Dir, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const stub = `#!/bin/bash
+at=${DATABASE_URL#postgres://} database=${DATABASE_URL##*/}
+[[ -s $WEBHOOK_SECRETS_FILE && -s $CALLBACK_SECRETS_FILE ]] && echo "$(basename "$0") $PORT ${at%%:*}@${database%%\?*} $CALLBACK_URL $KAFKA_BROKERS"
+`
+	for _, set := range []migrations.Set{migrations.API, migrations.Scheduler, migrations.Worker} {
+		for _, function := range set.Functions {
+			if err := os.WriteFile(filepath.Join(cmd.Dir, "bin", function), []byte(stub), 0o755); err != nil { //nolint:gosec // it is run
+				t.Fatal(err)
+			}
+		}
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s\n%s", err, script, out)
+	}
+	started := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		function, given, _ := strings.Cut(strings.TrimSpace(line), " ")
+		started[function] = given
+	}
+	return started
 }
 
 type writer func(text string)
