@@ -1,0 +1,35 @@
+// Command outside-system accepts jobs of type EXTERNAL and prints how to call back. It does no work itself.
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+)
+
+func main() {
+	http.HandleFunc("POST /", func(w http.ResponseWriter, r *http.Request) {
+		var call struct {
+			JobID    string          `json:"jobId"`
+			Attempt  int             `json:"attempt"`
+			Data     json.RawMessage `json:"data"`
+			Callback struct {
+				URL    string `json:"url"`
+				Secret string `json:"secret"`
+			} `json:"callback"`
+		}
+		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&call); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		fmt.Printf("job %s, attempt %d: %s\ncallback to %s with the secret %s\n",
+			call.JobID, call.Attempt, call.Data, call.Callback.URL, call.Callback.Secret)
+		w.WriteHeader(http.StatusAccepted)
+	})
+	// On this machine only: it checks no signature and prints secrets.
+	log.Fatal(http.ListenAndServe(net.JoinHostPort("127.0.0.1", cmp.Or(os.Getenv("PORT"), "9001")), nil)) //nolint:gosec // a toy
+}
