@@ -42,7 +42,7 @@ type Config struct {
 	JobTypes []string `envconfig:"JOB_TYPES" desc:"job types beside the built-in ones; * allows every name"`
 	Queues   []string `ignored:"true"` // that a job may name
 
-	RetryPolicies string `envconfig:"RETRY_POLICIES" desc:"JSON: by job type maxRetryCount, retryPolicy, timeoutMs where a request does not say"`
+	RetryPolicies string `envconfig:"RETRY_POLICIES" desc:"JSON: by job type, or * for all types, the maxRetryCount, retryPolicy and timeoutMs of jobs whose request does not say, as {\"*\": {\"maxRetryCount\": 5}, \"EMAIL\": {\"timeoutMs\": 60000}}"`
 
 	RateLimitJobs float64 `envconfig:"RATE_LIMIT_JOBS" desc:"jobs a second that the schedules of each owner may make; 0: any number"`
 

@@ -36,7 +36,7 @@ type Config struct {
 
 	AuditReads bool `envconfig:"AUDIT_READS" desc:"true: enter into the audit log also who reads payloads, outputs and log lines"`
 
-	RetryPolicies string `envconfig:"RETRY_POLICIES" desc:"JSON: by job type maxRetryCount, retryPolicy, timeoutMs where a request does not say"`
+	RetryPolicies string `envconfig:"RETRY_POLICIES" desc:"JSON: by job type, or * for all types, the maxRetryCount, retryPolicy and timeoutMs of jobs whose request does not say, as {\"*\": {\"maxRetryCount\": 5}, \"EMAIL\": {\"timeoutMs\": 60000}}"`
 
 	Callbacks webhook.CallbackConfig `ignored:"true"` // parts of their own
 	Webhook   webhook.Config         `ignored:"true"`

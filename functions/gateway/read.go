@@ -163,7 +163,7 @@ func (f *Function) list(c *gin.Context) error {
 	filter := listFilter(&q)
 	filter.Status = jobstate.Status(q.one("status"))
 	if filter.Status != "" && !filter.Status.Valid() {
-		q.bad("status", "is not a state of a job")
+		q.bad("status", "%s", jobstate.Unknown(string(filter.Status)))
 	}
 	if err := q.close(append(listParameters, "status")...); err != nil {
 		return err

@@ -207,7 +207,7 @@ func TestBadDefaultsOfATypeStopTheStart(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`{"MAIL": {"timeoutMs": 0}}`: "RETRY_POLICIES: MAIL.timeoutMs must be",
-		`5 times`:                    "RETRY_POLICIES: the body",
+		`5 times`:                    "RETRY_POLICIES: must be an object",
 	} {
 		if _, err := gateway.New(gateway.Config{RetryPolicies: text}, &apidb.Store{}); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)

@@ -3,9 +3,11 @@
 package jobspec
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -33,6 +35,7 @@ const (
 	MaxDepth       = 100                    // of nested JSON objects and arrays, the job itself included
 	MaxNumberChars = 1_000                  // of one JSON number as written
 	MaxDetails     = 20                     // problems named in one answer
+	maxTypesNamed  = 20                     // job types named in one
 )
 
 // What holds where a request is silent.
@@ -110,11 +113,23 @@ func (r *Rules) Accepts(jobType string) bool {
 		slices.Contains(r.JobTypes, "*")
 }
 
+// unknownType refuses a job type and lists those that are taken, as a sentence without its subject.
+func (r *Rules) unknownType(jobType string) string {
+	known := slices.Concat(Builtin(), r.JobTypes)
+	slices.Sort(known)
+	known, more := slices.Compact(known), ""
+	if n := len(known) - maxTypesNamed; n > 0 {
+		known, more = known[:maxTypesNamed], fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("is neither built in nor listed in JOB_TYPES: %q; the job types are %s%s",
+		jobType, strings.Join(known, ", "), more)
+}
+
 // Validate checks what Decode cannot know. The error is an *apierror.Error.
 func (r *Request) Validate(rules Rules) error {
 	var p problems
 	if !rules.Accepts(r.JobType) {
-		p.add("jobType", "is neither built in nor listed in JOB_TYPES")
+		p.add("jobType", rules.unknownType(r.JobType))
 	}
 	if !slices.Contains(rules.Queues, r.Queue) {
 		p.add("queue", "is not one of the queues of this installation")
@@ -186,13 +201,13 @@ func (p problems) errIn(what string) error {
 }
 
 // message is about the first of them.
-func (p problems) message() string {
-	where, more := p[0].Path, ""
-	if where == "" {
-		where = "the body"
-	}
+func (p problems) message() string { return p.messageOf("the body") }
+
+// messageOf is message with another name for the whole document; empty: it is named already.
+func (p problems) messageOf(document string) string {
+	more := ""
 	if len(p) > 1 {
 		more = fmt.Sprintf(" (and %d more)", len(p)-1)
 	}
-	return where + " " + p[0].Message + more
+	return strings.TrimPrefix(cmp.Or(p[0].Path, document)+" "+p[0].Message+more, " ")
 }

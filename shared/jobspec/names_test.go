@@ -1,6 +1,8 @@
 package jobspec_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -27,6 +29,29 @@ func TestNamesThatNoRequestCouldUseAreRefused(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%+v: %q, want %q", c.rules, got, c.want)
+		}
+	}
+}
+
+func TestARefusalOfAJobTypeListsTheTypes(t *testing.T) {
+	t.Parallel()
+	many := make([]string, 30)
+	for i := range many {
+		many[i] = fmt.Sprintf("T%02d", i)
+	}
+	for _, c := range []struct {
+		types []string
+		want  string
+	}{
+		{nil, `jobType is neither built in nor listed in JOB_TYPES: "PRIMES"; the job types are ` +
+			"EMAIL, EXTERNAL, FUNCTION, REPORT, SIMULATION"},
+		{[]string{"ZIP", "EMAIL", "Books"}, `; the job types are Books, EMAIL, EXTERNAL, FUNCTION, REPORT, SIMULATION, ZIP`},
+		{many, "SIMULATION, T00, T01, T02, T03, T04, T05, T06, T07, T08, T09, T10, T11, T12, T13, T14 and 15 more"},
+	} {
+		req := jobspec.Request{JobType: "PRIMES", Queue: "default"}
+		err := req.Validate(jobspec.Rules{Queues: []string{"default"}, JobTypes: c.types})
+		if err == nil || !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
 }

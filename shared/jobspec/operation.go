@@ -174,7 +174,7 @@ func (r *reader) statuses() []jobstate.Status {
 		status := jobstate.Status(s)
 		switch {
 		case ok && !status.Valid():
-			r.bad("is not a state of a job")
+			r.bad("%s", jobstate.Unknown(s))
 		case ok && slices.Contains(statuses, status):
 			r.bad("is there twice")
 		}

@@ -7,6 +7,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
 
+// allTypes is the key of what holds for each job type, where the type's own entry is silent too.
+const allTypes = "*"
+
 // TypeDefaults is what an installation has instead of the common defaults, by job type.
 type TypeDefaults map[string]typeDefaults
 
@@ -17,14 +20,14 @@ type typeDefaults struct {
 	silent        Silent // where the common default holds
 }
 
-// ParseTypeDefaults reads a JSON object with an object for each job type, of which maxRetryCount,
-// retryPolicy and timeoutMs are as in a request. An empty text has none.
+// ParseTypeDefaults reads a JSON object with an object for each job type, or for all as "*", of which maxRetryCount,
+// retryPolicy and timeoutMs are as in a request. An empty text has none. Its errors continue the setting's name.
 func ParseTypeDefaults(text string) (TypeDefaults, error) {
 	if text == "" {
 		return nil, nil
 	}
 	if p := scanProblems([]byte(text), ""); p != nil {
-		return nil, errors.New(p.message())
+		return nil, errors.New(p.messageOf(""))
 	}
 	defaults := TypeDefaults{}
 	r := newReader([]byte(text), "")
@@ -32,10 +35,12 @@ func ParseTypeDefaults(text string) (TypeDefaults, error) {
 		jobType := string(r.name)
 		wrong := checkJobType(jobType)
 		defaults[jobType] = r.typeDefaults()
-		r.note(wrong)
+		if jobType != allTypes {
+			r.note(wrong)
+		}
 	})
 	if p := r.close(); len(p) > 0 {
-		return nil, errors.New(p.message())
+		return nil, errors.New(p.messageOf(""))
 	}
 	return defaults, nil
 }
@@ -57,13 +62,17 @@ func (r *reader) typeDefaults() typeDefaults {
 	return d
 }
 
-// FillIn says what a request is silent about. What Canonical says of a request is of the time before,
-// for the same request is the same under other settings.
+// FillIn fills in what a request is silent about, from the entry of its type, and where that is silent from the one of
+// all types. Canonical is of the request before: the same request is the same under other settings.
 func (t TypeDefaults) FillIn(req *Request) {
-	d, ok := t[req.JobType]
-	if !ok {
-		return
+	for _, key := range []string{allTypes, req.JobType} {
+		if d, ok := t[key]; ok {
+			d.fillIn(req)
+		}
 	}
+}
+
+func (d typeDefaults) fillIn(req *Request) {
 	if req.Silent.MaxRetryCount && !d.silent.MaxRetryCount {
 		req.MaxRetryCount = d.maxRetryCount
 	}

@@ -44,11 +44,35 @@ func TestATypesDefaultsFillInWhatARequestDoesNotSay(t *testing.T) {
 	}
 }
 
+func TestTheDefaultsOfAllTypesHoldWhereATypeIsSilent(t *testing.T) {
+	t.Parallel()
+	defaults, err := jobspec.ParseTypeDefaults(`{"OWN": {"maxRetryCount": 5}, "*": {"maxRetryCount": 9, "timeoutMs": 1000}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for body, want := range map[string]struct {
+		retries int
+		timeout time.Duration
+	}{
+		own(`1`):                               {5, time.Second},
+		job(`"maxRetryCount": 3`):              {3, time.Second},
+		job(`"timeoutMs": 60000`):              {5, time.Minute},
+		`{"jobType": "UNNAMED", "payload": 1}`: {9, time.Second},
+	} {
+		req := decode(t, body)
+		defaults.FillIn(&req)
+		if req.MaxRetryCount != want.retries || req.Timeout != want.timeout {
+			t.Errorf("%s: got %d retries and %s, want %+v", body, req.MaxRetryCount, req.Timeout, want)
+		}
+	}
+}
+
 func TestParseTypeDefaultsRefuses(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`x`:                                      "the body is not valid JSON",
-		`[]`:                                     "the body must be an object",
+		`x`:                                      "is not valid JSON: ",
+		`[]`:                                     "must be an object",
+		`{"*": 1}`:                               `["*"] must be an object`,
 		`{"OWN": 1}`:                             "OWN must be an object",
 		`{"A B": {}}`:                            `["A B"] must be a letter, then`,
 		`{"": {"maxRetryCount": 1}}`:             `[""] must be a letter, then`,
@@ -60,7 +84,7 @@ func TestParseTypeDefaultsRefuses(t *testing.T) {
 		`{"OWN": {}} x`:                          "not valid JSON",
 	} {
 		defaults, err := jobspec.ParseTypeDefaults(text)
-		if err == nil || defaults != nil || !strings.Contains(err.Error(), want) {
+		if err == nil || defaults != nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "body") {
 			t.Errorf("%s: got %v, %v, want %q", text, defaults, err, want)
 		}
 	}

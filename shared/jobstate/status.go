@@ -2,6 +2,11 @@
 // command makes of a job, decided without a database, so that the model can check it.
 package jobstate
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Status is a job's state.
 type Status string
 
@@ -21,6 +26,15 @@ const (
 // All lists every state.
 func All() []Status {
 	return []Status{Scheduled, Pending, Queued, Running, Waiting, Retrying, Completed, Failed, Cancelled}
+}
+
+// Unknown says of a text that is not one of the states what it must be, as a sentence without its subject.
+func Unknown(text string) string {
+	names := make([]string, len(All()))
+	for i, s := range All() {
+		names[i] = string(s)
+	}
+	return fmt.Sprintf("must be one of %s, not %.40q", strings.Join(names, ", "), text)
 }
 
 // Terminal says whether a job in this state has ended.

@@ -225,7 +225,7 @@ func TestNoProxyOfTheEnvironmentIsAsked(t *testing.T) {
 	t.Setenv("NO_PROXY", "")
 	c := client(t, "127.0.0.2")
 	a, err := get(t.Context(), t, c, "http://127.0.0.1:1/", 100)
-	if !errors.Is(err, ErrRefused) {
+	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "127.0.0.1:1 is not allowed to be called: OUTBOUND_ALLOW ") {
 		t.Errorf("%+v, %v", a, err)
 	}
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "itself") })

@@ -176,7 +176,7 @@ func tell(ctx context.Context, r *http.Request, err error) error {
 	)
 	switch {
 	case errors.Is(err, ErrRefused):
-		return fmt.Errorf("%s is %w", r.URL.Host, ErrRefused)
+		return fmt.Errorf("%s is %w: OUTBOUND_ALLOW and OUTBOUND_DENY decide", r.URL.Host, ErrRefused)
 	case errors.As(err, &name):
 		bare := *name
 		bare.Server = ""
