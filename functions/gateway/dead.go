@@ -20,7 +20,7 @@ type deadPage struct {
 func (f *Function) dead(c *gin.Context) error {
 	q := query{values: c.Request.URL.Query()}
 	filter := listFilter(&q)
-	filter.Status = jobstate.Failed
+	filter.Status = []jobstate.Status{jobstate.Failed}
 	page, size := q.integer("page", 0, 0, apidb.MaxFigure), q.integer("size", defaultLimit, 1, maxLimit)
 	byNumber := q.values.Has("page") || q.values.Has("size")
 	if byNumber && (q.values.Has("cursor") || q.values.Has("limit")) {

@@ -60,6 +60,7 @@ var bodies = map[string]func(things) []string{
 			fmt.Sprintf(`{"command": "cancel", "jobIds": [%q, %q], "idempotencyKey": %q}`, x.job, x.dead, x.key),
 			fmt.Sprintf(`{"command": "delete", "filter": {"ownerId": %q}}`, x.owner),
 			fmt.Sprintf(`{"command": "retry", "filter": {"tag": %q}}`, x.tag),
+			fmt.Sprintf(`{"command": "retry", "filter": {"idempotencyKey": %q}}`, x.key),
 		}
 	},
 	"rescheduleJob": func(things) []string { return []string{`{"delayMs": 5}`} },
@@ -164,6 +165,7 @@ func (a ask) asking(t *testing.T, endpoint, name string, x things, bodies func(t
 		"until": {"2100-01-01T00:00:00Z"}, "limit": {"200"}, "page": {"0"}, "size": {"200"}, "wait": {"10ms"}, "attempt": {"1"},
 		"cursor": {x.job, x.dead, x.op, x.job + ".v9", x.schedule + ":" + x.owner, "2100-01-01T00:00:00Z"},
 		"type":   {x.jobType}, "tag": {x.tag}, "orderingKey": {x.orderingKey}, "ownerId": {x.owner}, "after": {x.job},
+		"traceId": {x.job}, "errorCode": {"DEMO"}, "idempotencyKey": {x.key},
 		"jobType": {"OWN"}, "priority": nil, "maxRetryCount": nil, "timeoutMs": nil, "delayMs": nil, "runAt": nil, "tags": {x.tag},
 		"jobId": {x.job}, "actor": {"key:" + x.keyID}, "action": {"job.submit"}, "expiresAt": nil, "onDependencyFailure": nil, "callbackUrl": nil,
 	}[name]
@@ -173,7 +175,7 @@ func (a ask) asking(t *testing.T, endpoint, name string, x things, bodies func(t
 	for _, value := range values {
 		asked := a
 		asked.path += "?" + name + "=" + url.QueryEscape(value)
-		if slices.Contains([]string{"type", "tag", "orderingKey", "ownerId", "after", "jobId", "actor"}, name) {
+		if slices.Contains([]string{"type", "tag", "orderingKey", "idempotencyKey", "ownerId", "after", "jobId", "actor"}, name) {
 			asked.alike = true
 		}
 		if bodies != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
 // query reads a request's parameters and collects what is wrong with them.
@@ -101,6 +102,29 @@ func (q *query) instant(name string) *time.Time {
 		return nil
 	}
 	return &at
+}
+
+// statuses are the states of a parameter that may be there several times.
+func (q *query) statuses(name string) []jobstate.Status {
+	statuses := make([]jobstate.Status, len(q.values[name]))
+	for i, value := range q.values[name] {
+		if statuses[i] = jobstate.Status(value); !statuses[i].Valid() {
+			q.bad(name, "%s", jobstate.Unknown(value))
+		}
+	}
+	return statuses
+}
+
+func (q *query) uuid(name string) *uuid.UUID {
+	value := q.one(name)
+	if value == "" {
+		return nil
+	}
+	id, ok := parseID(value)
+	if !ok {
+		q.bad(name, "must be a UUID")
+	}
+	return &id
 }
 
 // cursor is the id of the last job on the page before.

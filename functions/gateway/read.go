@@ -12,7 +12,6 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/shared/apidb"
-	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
@@ -161,10 +160,7 @@ type listBody struct {
 func (f *Function) list(c *gin.Context) error {
 	q := query{values: c.Request.URL.Query()}
 	filter := listFilter(&q)
-	filter.Status = jobstate.Status(q.one("status"))
-	if filter.Status != "" && !filter.Status.Valid() {
-		q.bad("status", "%s", jobstate.Unknown(string(filter.Status)))
-	}
+	filter.Status = q.statuses("status")
 	if err := q.close(append(listParameters, "status")...); err != nil {
 		return err
 	}
@@ -177,12 +173,15 @@ func (f *Function) list(c *gin.Context) error {
 	return f.show(c, body)
 }
 
-var listParameters = []string{"type", "queue", "tag", "orderingKey", "since", "until", "cursor", "limit"}
+var listParameters = []string{
+	"type", "queue", "tag", "orderingKey", "errorCode", "traceId", "idempotencyKey", "ownerId", "since", "until", "cursor", "limit",
+}
 
 func listFilter(q *query) apidb.Filter {
 	return apidb.Filter{
 		JobType: q.one("type"), Queue: q.one("queue"), Tag: q.one("tag"), OrderingKey: q.one("orderingKey"),
-		Since: q.instant("since"), Until: q.instant("until"), Before: q.cursor("cursor"),
+		ErrorCode: q.one("errorCode"), TraceID: q.uuid("traceId"), IdempotencyKey: q.one("idempotencyKey"),
+		OwnerID: q.one("ownerId"), Since: q.instant("since"), Until: q.instant("until"), Before: q.cursor("cursor"),
 		Limit: q.integer("limit", defaultLimit, 1, maxLimit),
 	}
 }

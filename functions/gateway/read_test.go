@@ -89,9 +89,9 @@ func TestTheListHasPages(t *testing.T) {
 	h := open(t)
 	var ids []uuid.UUID
 	for i := range 7 {
-		ids = append(ids, h.submit(with(fmt.Sprintf(`"tags": ["t%d"], "queue": "%s"`, i%2, []string{"default", "mail"}[i%2]))))
+		ids = append(ids, h.submit(with(fmt.Sprintf(`"tags": ["t%d"], "queue": "%s", "ownerId": "%s"`, i%2, []string{"default", "mail"}[i%2], []string{"umbrella", "acme"}[i/6]))))
 	}
-	h.scheduler(ids[3], 1, jobstate.Failed, nil)
+	h.scheduler(ids[3], 1, jobstate.Failed, func(s *jobevent.Status) { s.LastError = &jobevent.Error{ErrorCode: "DEMO", Message: "no"} })
 	slices.Reverse(ids) // newest first
 	page := func(query string) (got []uuid.UUID, next string) {
 		t.Helper()
@@ -120,6 +120,9 @@ func TestTheListHasPages(t *testing.T) {
 	now := time.Now()
 	for query, want := range map[string]int{
 		"": 7, "?limit=7": 7, "?queue=mail": 3, "?tag=t0": 4, "?tag=t0&queue=mail": 0, "?status=FAILED": 1, "?status=PENDING": 6,
+		"?status=FAILED&status=PENDING": 7, "?status=FAILED&status=RUNNING": 1,
+		"?traceId=" + ids[0].String(): 0, "?idempotencyKey=none": 0, "?errorCode=DEMO": 1, "?errorCode=OTHER": 0, "?errorCode=DEMO&status=PENDING": 0,
+		"?ownerId=none": 0, "?ownerId=acme": 1,
 		"?type=SIMULATION": 7, "?type=MAIL": 0, "?status=RUNNING": 0, "?status=RETRYING": 0,
 		"?since=" + url.QueryEscape(now.Add(-time.Minute).Format(time.RFC3339)): 7,
 		"?since=" + url.QueryEscape(now.Add(time.Minute).Format(time.RFC3339)):  0,
@@ -270,7 +273,12 @@ func TestAPanicIs500WithItsTrace(t *testing.T) {
 	broken := httptest.NewServer(mustNew(t, gateway.Config{Auth: gateway.AuthOff}, &apidb.Store{}).Handler()) // a store that was never opened
 	t.Cleanup(broken.Close)
 	for range 2 {
-		res, err := http.Get(broken.URL + "/api/jobs")
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, broken.URL+"/api/jobs", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("X-Trace-Id", uuid.NewString()) // the store makes the others
+		res, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -280,7 +288,7 @@ func TestAPanicIs500WithItsTrace(t *testing.T) {
 			t.Fatal(err)
 		}
 		if res.StatusCode != http.StatusInternalServerError || e.ErrorCode != apierror.Internal ||
-			e.TraceID.String() != res.Header.Get("X-Trace-Id") {
+			e.TraceID.String() != req.Header.Get("X-Trace-Id") || e.TraceID.String() != res.Header.Get("X-Trace-Id") {
 			t.Errorf("answered %d %+v", res.StatusCode, e)
 		}
 	}

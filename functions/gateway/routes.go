@@ -86,7 +86,7 @@ func (f *Function) Handler() http.Handler {
 	engine.UseEscapedPath, engine.UnescapePathValues = true, false
 	engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
 	_ = engine.SetTrustedProxies(f.cfg.Door.TrustedProxies) // New has tried
-	engine.Use(f.measured(), tracing, recovering, f.guard)
+	engine.Use(f.measured(), f.tracing, recovering, f.guard)
 	for _, r := range f.routes() {
 		handle := f.answering(f.admitting(r.needs, r.handle))
 		engine.Handle(r.method, r.path, handle)

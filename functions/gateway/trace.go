@@ -17,12 +17,12 @@ const (
 )
 
 // tracing gives each request a trace id, and each answer the same: the one of a valid traceparent, else a
-// UUID in X-Trace-Id, else a new one.
-func tracing(c *gin.Context) {
+// UUID in X-Trace-Id, else a new one. By the time in a new one the list finds its jobs: they need no entry in an index.
+func (f *Function) tracing(c *gin.Context) {
 	id, ok := traceOfParent(c.GetHeader("Traceparent"))
 	if !ok {
 		if id, ok = parseID(c.GetHeader(traceHeader)); !ok || id == uuid.Nil {
-			id = uuid.New()
+			id = f.store.NewID()
 		}
 	}
 	c.Set(traceKey, id)

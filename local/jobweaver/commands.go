@@ -37,6 +37,7 @@ func (c *jobCommand) cobra() *cobra.Command {
 		c.flags(cmd.Flags(), c.body)
 	}
 	c.filter.register(cmd)
+	cmd.Flags().BoolVar(&c.filter.all, "all", false, "all jobs whose state allows the command")
 	c.confirm.register(cmd)
 	cmd.Flags().BoolVar(&c.wait, "wait", false, "with many jobs: wait until the operation has ended")
 	return cmd
@@ -141,17 +142,23 @@ type filterFlags struct {
 var filterNames = []struct{ flag, name, usage string }{
 	{"type", "type", "jobs of this type"}, {"queue", "queue", "jobs of this queue"}, {"tag", "tag", "jobs with this tag"},
 	{"ordering-key", "orderingKey", "jobs of this ordering key"}, {"owner", "ownerId", "jobs of this owner"},
+	{"error-code", "errorCode", "jobs whose last failure has this error code"},
+	{"trace-id", "traceId", "jobs of this trace"}, {"key", "idempotencyKey", "the job with this idempotency key"},
 	{"since", "since", "jobs created at this instant or later: RFC 3339, or an age such as 90m or 3d"},
 	{"until", "until", "jobs created before this instant"},
 }
 
 func (f *filterFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVar(&f.status, "status", nil, "jobs in these states: several times, or with commas")
+	f.registerTexts(cmd)
+}
+
+// registerTexts registers all but the states.
+func (f *filterFlags) registerTexts(cmd *cobra.Command) {
 	f.texts = map[string]*string{}
-	cmd.Flags().StringSliceVar(&f.status, "status", nil, "jobs in these states")
 	for _, n := range filterNames {
 		f.texts[n.flag] = queryFlag(cmd, n.flag, n.usage)
 	}
-	cmd.Flags().BoolVar(&f.all, "all", false, "all jobs whose state allows the command")
 }
 
 func (f *filterFlags) values(cmd *cobra.Command) map[string]any {
@@ -173,21 +180,29 @@ func (f *filterFlags) values(cmd *cobra.Command) map[string]any {
 	return values
 }
 
+// queryOf is a filter as the list of jobs takes it.
+func queryOf(filter map[string]any) url.Values {
+	values := url.Values{}
+	for name, value := range filter {
+		switch value := value.(type) {
+		case string:
+			values.Set(name, value)
+		case []string:
+			values[name] = value
+		}
+	}
+	return values
+}
+
 // newDead lists dead jobs, and has them run again.
 func newDead() *cobra.Command {
-	flags := map[string]*string{}
+	var filter filterFlags
+	var page pageFlags
 	list := verb("dead", "List jobs that failed for good, newest first", 0, func(cmd *cobra.Command, _ []string) error {
-		values := url.Values{}
-		for name, value := range flags {
-			if *value != "" {
-				values.Set(name, *value)
-			}
-		}
-		return showPage(cmd, "/api/jobs/dead?"+values.Encode())
+		return showPage(cmd, "/api/jobs/dead?"+page.in(queryOf(filter.values(cmd))).Encode())
 	})
-	for _, name := range []string{"type", "queue", "tag", "since", "until", "limit", "cursor"} {
-		flags[name] = queryFlag(list, name, "see jobweaver list")
-	}
+	filter.registerTexts(list)
+	page.register(list)
 	redrive := (&jobCommand{name: "retry", short: "Run a dead job again", dead: true}).cobra()
 	redrive.Use = "redrive [ID…]"
 	list.AddCommand(redrive)

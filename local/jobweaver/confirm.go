@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 )
 
@@ -22,7 +20,7 @@ import (
 const (
 	countMost = 1000
 	pageMost  = 200
-	pagesMost = 25 // of which an owner may have few
+	pagesMost = 25 // some of which may have few
 )
 
 // matching is how many jobs a filter matches, and the first of them.
@@ -52,41 +50,35 @@ func (m matching) String() string {
 // count asks for the jobs that a filter matches and that can be given the command.
 func count(cmd *cobra.Command, command string, filter map[string]any) (matching, error) {
 	m := matching{Command: command, Filter: filter, Jobs: []matchingJob{}}
-	given, chosen := filter["status"].([]string)
-	pages := 0
+	query := queryOf(filter)
+	given := query["status"]
+	query.Del("status")
 	for _, status := range apidb.Allows(command) {
-		if chosen && !slices.Contains(given, string(status)) {
-			continue
-		}
-		query := url.Values{"status": {string(status)}, "limit": {strconv.Itoa(pageMost)}}
-		for name, value := range filter {
-			if text, ok := value.(string); ok && name != "ownerId" { // the list has no such filter
-				query.Set(name, text)
-			}
-		}
-		for more := true; more; pages++ {
-			if m.Count >= countMost || pages == pagesMost {
-				m.More = true
-				return m, nil
-			}
-			jobs, next, _, err := api(cmd).List(cmd.Context(), query)
-			if err != nil {
-				return m, err
-			}
-			m.add(jobs, filter["ownerId"])
-			query.Set("cursor", next)
-			more = next != ""
+		if len(given) == 0 || slices.Contains(given, string(status)) {
+			query.Add("status", string(status))
 		}
 	}
-	return m, nil
-}
-
-func (m *matching) add(jobs []client.Job, owner any) {
-	for _, job := range jobs {
-		if owner == nil || job.OwnerID == owner {
-			m.Count++
+	if !query.Has("status") {
+		return m, nil
+	}
+	query.Set("limit", strconv.Itoa(pageMost))
+	for pages := 0; ; pages++ {
+		if m.Count >= countMost || pages == pagesMost {
+			m.More = true
+			return m, nil
+		}
+		jobs, next, _, err := api(cmd).List(cmd.Context(), query)
+		if err != nil {
+			return m, err
+		}
+		m.Count += len(jobs)
+		for _, job := range jobs {
 			m.Jobs = append(m.Jobs, matchingJob{job.JobID})
 		}
+		if next == "" {
+			return m, nil
+		}
+		query.Set("cursor", next)
 	}
 }
 

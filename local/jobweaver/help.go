@@ -42,7 +42,9 @@ jobweaver submit job.json --wait 2m
 echo '{"jobs":[…]}' | jobweaver submit -`,
 	"get": `jobweaver get 01936f3e-5f3e-7cc0-8000-0123456789ab
 jobweaver get ID --wait 30s -o json`,
-	"list": `jobweaver list --status FAILED --since 2h
+	"list": `jobweaver list --status FAILED,CANCELLED --since 2h
+jobweaver list --trace-id 01936f3e-5f3e-7cc0-8000-0123456789ab
+jobweaver list --error-code WORKER.TIMEOUT --owner shop
 jobweaver list --type EMAIL --limit 200 -o name`,
 	"watch": `jobweaver watch ID && echo completed`,
 	"logs":  `jobweaver logs ID --attempt 2`,

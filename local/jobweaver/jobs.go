@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,36 +28,35 @@ func newGet() *cobra.Command {
 }
 
 func newList() *cobra.Command {
-	filter := map[string]*string{}
+	var filter filterFlags
+	var page pageFlags
 	cmd := &cobra.Command{
 		Use: "list", Short: "List jobs, newest first", Args: exactly(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			values := url.Values{}
-			for name, value := range filter {
-				if name == "ordering-key" {
-					name = "orderingKey"
-				}
-				if name == "status" {
-					*value = strings.ToUpper(*value)
-				}
-				if *value != "" {
-					values.Set(name, *value)
-				}
-			}
-			return showPage(cmd, "/api/jobs?"+values.Encode())
+			return showPage(cmd, "/api/jobs?"+page.in(queryOf(filter.values(cmd))).Encode())
 		},
 	}
-	for name, usage := range map[string]string{
-		"status": "only jobs in this state", "type": "only jobs of this type", "queue": "only jobs of this queue",
-		"tag":   "only jobs with this tag",
-		"since": "only jobs created at this instant or later: RFC 3339, or an age such as 90m or 3d",
-		"until": "only jobs created before this instant", "ordering-key": "only jobs of this ordering key",
-		"limit":  "length of the page, up to 200",
-		"cursor": "the next page: the cursor that the page before printed",
-	} {
-		filter[name] = queryFlag(cmd, name, usage)
-	}
+	filter.register(cmd)
+	page.register(cmd)
 	return cmd
+}
+
+// pageFlags choose a page of a list.
+type pageFlags struct{ limit, cursor string }
+
+func (p *pageFlags) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&p.limit, "limit", "", "length of the page, up to 200")
+	cmd.Flags().StringVar(&p.cursor, "cursor", "", "the next page: the cursor that the page before printed")
+}
+
+func (p *pageFlags) in(query url.Values) url.Values {
+	if p.limit != "" {
+		query.Set("limit", p.limit)
+	}
+	if p.cursor != "" {
+		query.Set("cursor", p.cursor)
+	}
+	return query
 }
 
 // showPage prints a page of jobs.

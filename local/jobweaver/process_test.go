@@ -66,7 +66,7 @@ func TestCtrlCEndsTheCommandLineAndNothingIsDone(t *testing.T) {
 		}
 	}))
 	t.Cleanup(gateway.Close)
-	for args, text := range map[string]string{"delete --all": "delete 3 jobs? [y/N] ", "watch j1": "RUNNING"} {
+	for args, text := range map[string]string{"delete --all": "delete 1 job? [y/N] ", "watch j1": "RUNNING"} {
 		if out, code := interrupted(t, gateway.URL, text, strings.Fields(args)...); code != exitInterrupted {
 			t.Errorf("%s: exit code %d, printed %q", args, code, out)
 		}

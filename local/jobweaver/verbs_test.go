@@ -80,7 +80,11 @@ func TestEachVerbAsksOneThing(t *testing.T) {
 		"dead redrive --all --yes":       {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"]}}`, "o1"}, // ux 6
 		"dead redrive --type A":          {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"],"type":"A"}}`, "o1"},
 		"list --status failed":           {"GET /api/jobs?status=FAILED", "", "j1"},
-		"cancel --status pending,queued": {"POST /api/operations", `{"command":"cancel","filter":{"status":["PENDING","QUEUED"]}}`, "o1"},
+		"list --status failed,running --status queued --owner acme": {"GET /api/jobs?ownerId=acme&status=FAILED&status=RUNNING&status=QUEUED", "", "j1"},
+		"list --trace-id T --error-code DEMO --key k":               {"GET /api/jobs?errorCode=DEMO&idempotencyKey=k&traceId=T", "", "j1"},
+		"dead --error-code DEMO --owner acme --cursor c":            {"GET /api/jobs/dead?cursor=c&errorCode=DEMO&ownerId=acme", "", "no jobs"},
+		"retry --error-code DEMO --trace-id T --key k":              {"POST /api/operations", `{"command":"retry","filter":{"errorCode":"DEMO","idempotencyKey":"k","traceId":"T"}}`, "o1"},
+		"cancel --status pending,queued":                            {"POST /api/operations", `{"command":"cancel","filter":{"status":["PENDING","QUEUED"]}}`, "o1"},
 		`submit --type A --owner acme --retry-policy {"type":"fixed","delayMs":5}`: {
 			"POST /api/jobs",
 			`{"jobType":"A","maxRetryCount":3,"ownerId":"acme","payload":{},"priority":0,"retryPolicy":{"type":"fixed","delayMs":5}}`, "j1",

@@ -31,7 +31,7 @@ GRANT USAGE ON SEQUENCE order_numbers, control_versions TO jobweaver_gateway;
 -- Writes the scheduler's word, and deletes what is old.
 GRANT SELECT, DELETE ON jobs TO jobweaver_projection;
 GRANT UPDATE (
-    status, version, attempt, retry_count, updated_at, snapshot, progress, cancel_requested_at, ended_as
+    status, version, attempt, retry_count, updated_at, snapshot, error_code, progress, cancel_requested_at, ended_as
 ) ON jobs TO jobweaver_projection;
 GRANT SELECT, INSERT, DELETE ON callbacks TO jobweaver_projection;
 GRANT UPDATE (answered_at, output) ON callbacks TO jobweaver_projection;
@@ -53,7 +53,7 @@ GRANT SELECT, DELETE ON webhook_ids TO jobweaver_projection;
 -- Keeps commands for the jobs of an operation.
 GRANT SELECT (
     job_id, owner_id, job_type, queue, tags, trace_id, created_at, status, version, attempt, command_seq,
-    cancel_requested_at, expires_at, ordering_key
+    cancel_requested_at, expires_at, ordering_key, error_code, idempotency_key
 ) ON jobs TO jobweaver_bulk;
 GRANT UPDATE (command_seq, cancel_requested_at) ON jobs TO jobweaver_bulk;
 GRANT SELECT, INSERT ON commands TO jobweaver_bulk;

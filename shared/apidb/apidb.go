@@ -42,7 +42,7 @@ type Store struct {
 }
 
 // NewestOfSchema is of the newest migration that the store needs. It opens no database without.
-const NewestOfSchema = "deliveries_due_by_owner"
+const NewestOfSchema = "operations.narrow_filter"
 
 // Open connects to the database at url. The schema is there already: see migrations.
 func Open(ctx context.Context, url string) (*Store, error) {

@@ -37,7 +37,7 @@ func TestAWaitingJobShowsWhatItWaitsFor(t *testing.T) {
 		if got := show(h.job(t, id)); got != fmt.Sprint(blocks) {
 			t.Errorf("%s: it waits for %s, want %s", when, got, blocks)
 		}
-		for _, filter := range []apidb.Filter{{Limit: 100}, {Status: jobstate.Pending, Limit: 100}} {
+		for _, filter := range []apidb.Filter{{Limit: 100}, {Status: []jobstate.Status{jobstate.Pending}, Limit: 100}} {
 			jobs, _, err := h.ListJobs(t.Context(), apidb.Everyone, filter)
 			if err != nil {
 				t.Fatal(err)
@@ -79,9 +79,14 @@ func TestAListOfAnOrderingKey(t *testing.T) {
 	}
 	h.apply(t, word(want[2], 1, jobstate.Completed))
 	for _, c := range []struct {
-		status jobstate.Status
+		status []jobstate.Status
 		want   []uuid.UUID
-	}{{"", want}, {jobstate.Pending, want[:2]}, {jobstate.Completed, want[2:]}} {
+	}{
+		{nil, want},
+		{[]jobstate.Status{jobstate.Pending}, want[:2]},
+		{[]jobstate.Status{jobstate.Completed}, want[2:]},
+		{[]jobstate.Status{jobstate.Completed, jobstate.Pending}, want},
+	} {
 		jobs, next, err := h.ListJobs(t.Context(), apidb.Everyone, apidb.Filter{OrderingKey: "k1", Status: c.status, Limit: 100})
 		var got []uuid.UUID
 		for _, job := range jobs {

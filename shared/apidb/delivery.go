@@ -240,7 +240,7 @@ func (s *Store) ClaimDeliveries(ctx context.Context, rooms map[Place]int, lease 
 
 // endedJob reads what JobsApplyStatus wrote.
 func endedJob(row json.RawMessage, snapshot string) (Job, error) {
-	var list gen.JobsListRow
+	var list gen.JobsListedRow
 	if err := json.Unmarshal(row, &list); err != nil {
 		return Job{}, fmt.Errorf("read a job as it ended: %w", err)
 	}

@@ -61,12 +61,15 @@ func statusParams(latest []*StatusWord) gen.JobsApplyStatusParams {
 	p := gen.JobsApplyStatusParams{
 		JobIDs: make([]uuid.UUID, n), Statuses: make([]string, n), Versions: make([]int64, n), Attempts: make([]int32, n),
 		RetryCounts: make([]int32, n), UpdatedAts: make([]time.Time, n), Snapshots: make([]string, n),
-		Times: make([]int32, n),
+		Times: make([]int32, n), ErrorCodes: make([]string, n),
 	}
 	for i, word := range latest {
 		p.JobIDs[i], p.Statuses[i], p.Versions[i] = word.JobID, word.Status.Status, word.Version
 		p.Attempts[i], p.RetryCounts[i] = int32(word.Attempt), int32(word.RetryCount)
 		p.UpdatedAts[i], p.Snapshots[i], p.Times[i] = word.UpdatedAt, string(word.JSON), times(word)
+		if word.LastError != nil {
+			p.ErrorCodes[i] = word.LastError.ErrorCode
+		}
 	}
 	return p
 }

@@ -59,7 +59,7 @@ func (s *Store) Job(ctx context.Context, owner Owner, id uuid.UUID) (Job, error)
 	if err != nil {
 		return Job{}, classify("get job", err)
 	}
-	job, err := newJob(gen.JobsListRow{
+	job, err := newJob(gen.JobsListedRow{
 		JobID: row.JobID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue, Priority: row.Priority,
 		MaxRetryCount: row.MaxRetryCount, RunAt: row.RunAt, Tags: row.Tags, TraceID: row.TraceID,
 		CreatedAt: row.CreatedAt, CancelRequestedAt: row.CancelRequestedAt, Status: row.Status, Version: row.Version,
@@ -135,16 +135,20 @@ func (s *Store) Logs(ctx context.Context, owner Owner, id uuid.UUID, f LogFilter
 
 // Filter chooses jobs; what is empty does not count.
 type Filter struct {
-	Status      jobstate.Status
-	JobType     string
-	Queue       string
-	Tag         string
-	OrderingKey string
-	Since       *time.Time // createdAt from here on
-	Until       *time.Time // createdAt before this
-	Before      uuid.UUID  // jobs after this one in the list, that is older ones
-	Skip        int        // of those, as many of the newest; for a status of its own shelf
-	Limit       int
+	Status         []jobstate.Status // one of these
+	JobType        string
+	Queue          string
+	Tag            string
+	OrderingKey    string
+	ErrorCode      string     // of the last failure
+	TraceID        *uuid.UUID // nil: of any
+	IdempotencyKey string
+	OwnerID        string
+	Since          *time.Time // createdAt from here on
+	Until          *time.Time // createdAt before this
+	Before         uuid.UUID  // jobs after this one in the list, that is older ones
+	Skip           int        // of those, as many of the newest
+	Limit          int
 }
 
 // clockRoom is how far the time in a job's id may differ from created_at in lists. The ids come from the database's
@@ -158,9 +162,11 @@ const maxListBytes = 2 << 20
 // on, uuid.Nil: nowhere. There are fewer jobs than there may be where these are large, or where many had to be looked
 // at.
 func (s *Store) ListJobs(ctx context.Context, owner Owner, f Filter) (jobs []Job, next uuid.UUID, err error) {
-	p := f.params()
-	p.Owner, p.MaxBytes = owner.filter(), maxListBytes
-	rows, next, err := s.list(ctx, owner, p, f)
+	owner, some := f.within(owner)
+	if !some {
+		return nil, uuid.Nil, nil
+	}
+	rows, next, err := s.list(ctx, owner, f)
 	if err != nil {
 		return nil, next, classify("list jobs", err)
 	}
@@ -202,24 +208,6 @@ func readSnapshot(id uuid.UUID, snapshot string, into any) error {
 	return nil
 }
 
-func (f Filter) params() gen.JobsListParams {
-	p := gen.JobsListParams{
-		Status: text(string(f.Status)), JobType: text(f.JobType), Queue: text(f.Queue),
-		Tag: text(f.Tag), Since: f.Since, Until: f.Until, BeforeID: uuid.Max,
-		MaxJobs: int32(f.Limit + 1),
-	}
-	if f.Since != nil {
-		p.AfterID = firstIDAt(f.Since.Add(-clockRoom))
-	}
-	if f.Until != nil {
-		p.BeforeID = firstIDAt(f.Until.Add(clockRoom))
-	}
-	if f.Before != uuid.Nil && f.Before.String() < p.BeforeID.String() {
-		p.BeforeID = f.Before
-	}
-	return p
-}
-
 // Ended tells which of the jobs have, or are deleted. Whose they are is known to those who ask.
 func (s *Store) Ended(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error) {
 	ended, err := s.q.JobsEnded(ctx, ids)
@@ -229,7 +217,7 @@ func (s *Store) Ended(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error)
 // anyNames: an output that says something twice must not hide all jobs in whose list its own stands.
 var anyNames = jsontext.AllowDuplicateNames(true)
 
-func newJob(row gen.JobsListRow) (Job, error) {
+func newJob(row gen.JobsListedRow) (Job, error) {
 	job, err := newListed(row)
 	if err == nil && row.Snapshot != "" {
 		err = readSnapshot(row.JobID, row.Snapshot, &job.Snapshot)
@@ -238,7 +226,7 @@ func newJob(row gen.JobsListRow) (Job, error) {
 }
 
 // newListed is a job without the scheduler's word on it.
-func newListed(row gen.JobsListRow) (Job, error) {
+func newListed(row gen.JobsListedRow) (Job, error) {
 	job := Job{
 		JobID: row.JobID, TraceID: row.TraceID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue,
 		Priority: int(row.Priority), MaxRetryCount: int(row.MaxRetryCount), RunAt: row.RunAt, Tags: row.Tags,
@@ -256,31 +244,6 @@ func newListed(row gen.JobsListRow) (Job, error) {
 		}
 	}
 	return job, nil
-}
-
-// shelvesOf is where the index jobs_shelved has the jobs of a status, as shelf_of says: those that the
-// scheduler has not been heard of stand by themselves. None: the status has no shelf.
-func shelvesOf(status jobstate.Status) []int32 {
-	switch status {
-	case jobstate.Pending:
-		return []int32{0, 2}
-	case jobstate.Scheduled:
-		return []int32{1, 3}
-	case jobstate.Retrying:
-		return []int32{4}
-	case jobstate.Queued:
-		return []int32{5}
-	case jobstate.Running:
-		return []int32{6}
-	case jobstate.Waiting:
-		return []int32{7}
-	case jobstate.Failed:
-		return []int32{8}
-	case jobstate.Cancelled:
-		return []int32{9}
-	case "", jobstate.Completed:
-	}
-	return nil
 }
 
 // firstIDAt is the smallest UUIDv7 of an instant.

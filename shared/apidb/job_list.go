@@ -16,38 +16,17 @@ const (
 	firstSeen = 500
 )
 
-// list chooses the statement whose index stands in the order of the filter. next is after which job a list goes on
-// that has looked at enough.
-func (s *Store) list(ctx context.Context, owner Owner, p gen.JobsListParams, f Filter) (
-	rows []gen.JobsListRow, next uuid.UUID, err error,
-) {
-	filtered := f.JobType != "" || f.Queue != "" || f.Tag != "" || !owner.everyone && !owner.indexed()
-	switch shelves := shelvesOf(f.Status); {
-	case f.OrderingKey != "" || filtered || f.Status != "" && len(shelves) == 0 && !owner.indexed():
-		return s.listSeen(ctx, p, int32(f.Skip), s.looker(owner, p, f))
-	case owner.indexed():
-		rows, err = s.listOwned(ctx, p, f)
-	case len(shelves) > 0:
-		rows, err = s.listShelved(ctx, p, shelves, f.Skip)
-	default:
-		rows, err = s.q.JobsList(ctx, p)
+// list gives one job more than the filter's limit, where there is one. What fits may be rare: so a look is bounded, and next
+// is after which job a list goes on that has looked at enough.
+func (s *Store) list(ctx context.Context, owner Owner, f Filter) (rows []gen.JobsListedRow, next uuid.UUID, err error) {
+	p := f.params(owner)
+	if p.MostSeen = p.MaxJobs + p.Skip; f.narrow() || !owner.everyone && !owner.indexed() {
+		p.MostSeen = min(max(firstSeen, p.MostSeen), maxSeen)
 	}
-	return rows, uuid.Nil, err
-}
-
-// look gives those that fit of the newest most jobs.
-type look func(ctx context.Context, most int32) (gen.JobsSeenRow, error)
-
-// listSeen looks at so many jobs, and gives those that fit. What fits may be rare: a list of all would keep a
-// connection for as long as there are jobs.
-func (s *Store) listSeen(ctx context.Context, p gen.JobsListParams, skip int32, look look) (
-	rows []gen.JobsListRow, next uuid.UUID, err error,
-) {
-	most := min(max(firstSeen, p.MaxJobs+skip), maxSeen)
-	seen, err := look(ctx, most)
-	if err == nil && int32(len(seen.JobIDs)) < p.MaxJobs && seen.Seen == int64(most) && most < maxSeen {
-		most = maxSeen
-		seen, err = look(ctx, most)
+	seen, err := s.q.JobsSeen(ctx, p)
+	if err == nil && int32(len(seen.JobIDs)) < p.MaxJobs && seen.Seen == int64(p.MostSeen) && p.MostSeen < maxSeen {
+		p.MostSeen = maxSeen
+		seen, err = s.q.JobsSeen(ctx, p)
 	}
 	if err != nil {
 		return nil, next, err
@@ -55,124 +34,144 @@ func (s *Store) listSeen(ctx context.Context, p gen.JobsListParams, skip int32, 
 	switch {
 	case int32(len(seen.JobIDs)) == p.MaxJobs: // one more than are shown, of which some may be gone by now
 		next = seen.JobIDs[p.MaxJobs-2]
-	case seen.Seen == int64(most):
+	case seen.Seen == int64(p.MostSeen):
 		next = seen.LastID
 	}
-	found, err := s.q.JobsListed(ctx, gen.JobsListedParams{JobIDs: seen.JobIDs, Owner: p.Owner, MaxBytes: p.MaxBytes})
-	rows = make([]gen.JobsListRow, len(found))
-	for i := range found {
-		rows[i] = gen.JobsListRow(found[i])
-	}
+	rows, err = s.q.JobsListed(ctx, gen.JobsListedParams{JobIDs: seen.JobIDs, Owner: p.Owner, MaxBytes: maxListBytes})
 	return rows, next, err
-}
-
-// looker looks by the index that has few others' jobs.
-func (s *Store) looker(owner Owner, p gen.JobsListParams, f Filter) look {
-	skip, shelves := int32(f.Skip), shelvesOf(f.Status)
-	switch {
-	case f.OrderingKey != "" && owner.indexed():
-		return func(ctx context.Context, most int32) (gen.JobsSeenRow, error) {
-			seen, err := s.q.JobsSeenOrderedOwned(ctx, gen.JobsSeenOrderedOwnedParams{
-				JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since, Until: p.Until, Status: p.Status,
-				Owner: owner.name, OrderingKey: f.OrderingKey, AfterID: p.AfterID, BeforeID: p.BeforeID,
-				MostSeen: most, MaxJobs: p.MaxJobs, Skip: skip,
-			})
-			return gen.JobsSeenRow(seen), err
-		}
-	case f.OrderingKey != "":
-		return func(ctx context.Context, most int32) (gen.JobsSeenRow, error) {
-			seen, err := s.q.JobsSeenOrdered(ctx, gen.JobsSeenOrderedParams{
-				JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since, Until: p.Until, Status: p.Status,
-				Owner: p.Owner, OrderingKey: f.OrderingKey, AfterID: p.AfterID, BeforeID: p.BeforeID,
-				MostSeen: most, MaxJobs: p.MaxJobs, Skip: skip,
-			})
-			return gen.JobsSeenRow(seen), err
-		}
-	case owner.indexed():
-		return func(ctx context.Context, most int32) (gen.JobsSeenRow, error) {
-			seen, err := s.q.JobsSeenOwned(ctx, gen.JobsSeenOwnedParams{
-				JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since, Until: p.Until,
-				Shelves: ownedShelvesOf(f.Status), Owner: owner.name, AfterID: p.AfterID, BeforeID: p.BeforeID,
-				MostSeen: most, MaxJobs: p.MaxJobs, Skip: skip,
-			})
-			return gen.JobsSeenRow(seen), err
-		}
-	case len(shelves) > 0:
-		return func(ctx context.Context, most int32) (gen.JobsSeenRow, error) {
-			seen, err := s.q.JobsSeenShelved(ctx, gen.JobsSeenShelvedParams{
-				JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since, Until: p.Until, Owner: p.Owner,
-				Shelves: shelves, AfterID: p.AfterID, BeforeID: p.BeforeID,
-				MostSeen: most, MaxJobs: p.MaxJobs, Skip: skip,
-			})
-			return gen.JobsSeenRow(seen), err
-		}
-	}
-	return func(ctx context.Context, most int32) (gen.JobsSeenRow, error) {
-		return s.q.JobsSeen(ctx, gen.JobsSeenParams{
-			JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since, Until: p.Until, Status: p.Status,
-			Owner: p.Owner, AfterID: p.AfterID, BeforeID: p.BeforeID, MostSeen: most, MaxJobs: p.MaxJobs, Skip: skip,
-		})
-	}
-}
-
-func (s *Store) listShelved(ctx context.Context, p gen.JobsListParams, shelves []int32, skip int) (
-	[]gen.JobsListRow, error,
-) {
-	shelved, err := s.q.JobsListShelved(ctx, gen.JobsListShelvedParams{
-		Shelves: shelves, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since, Until: p.Until, Owner: p.Owner,
-		AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: p.MaxJobs + int32(skip), Skip: int32(skip),
-		MaxBytes: p.MaxBytes,
-	})
-	rows := make([]gen.JobsListRow, len(shelved))
-	for i := range shelved {
-		rows[i] = gen.JobsListRow(shelved[i])
-	}
-	return rows, err
-}
-
-func (s *Store) listOwned(ctx context.Context, p gen.JobsListParams, f Filter) ([]gen.JobsListRow, error) {
-	owned, err := s.q.JobsListOwned(ctx, gen.JobsListOwnedParams{
-		Shelves: ownedShelvesOf(f.Status), Owner: *p.Owner, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since,
-		Until: p.Until, AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: p.MaxJobs + int32(f.Skip), Skip: int32(f.Skip),
-		MaxBytes: p.MaxBytes,
-	})
-	rows := make([]gen.JobsListRow, len(owned))
-	for i := range owned {
-		rows[i] = gen.JobsListRow(owned[i])
-	}
-	return rows, err
 }
 
 // CountDead says how many of the owner's FAILED jobs fit; false: nobody knows, more than MaxFigure might.
 func (s *Store) CountDead(ctx context.Context, owner Owner, f Filter) (n int64, known bool, err error) {
-	p := f.params()
-	dead := shelvesOf(jobstate.Failed)[0]
-	if owner.indexed() {
-		row, err := s.q.JobsCountOwned(ctx, gen.JobsCountOwnedParams{
-			Owner: owner.name, Shelf: dead, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag,
-			OrderingKey: text(f.OrderingKey), Since: p.Since, Until: p.Until,
-			AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: MaxFigure + 1,
-		})
-		return row.Fit, row.Seen <= MaxFigure, classify("count an owner's dead jobs", err)
+	owner, some := f.within(owner)
+	if !some {
+		return 0, true, nil
 	}
-	row, err := s.q.JobsCountShelved(ctx, gen.JobsCountShelvedParams{
-		Shelf: dead, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Owner: owner.filter(),
-		OrderingKey: text(f.OrderingKey), Since: p.Since, Until: p.Until,
-		AfterID: p.AfterID, BeforeID: p.BeforeID, MaxJobs: MaxFigure + 1,
-	})
-	return row.Fit, row.Seen <= MaxFigure, classify("count dead jobs", err)
+	f.Status, f.Skip, f.Limit = []jobstate.Status{jobstate.Failed}, 0, 0
+	p := f.params(owner)
+	p.MostSeen = MaxFigure + 1
+	seen, err := s.q.JobsSeen(ctx, p)
+	return seen.Fit, seen.Seen <= MaxFigure, classify("count dead jobs", err)
+}
+
+// within is whose jobs of those that an owner sees the filter is about; some is false where it sees none of them.
+func (f Filter) within(owner Owner) (whose Owner, some bool) {
+	if f.OwnerID == "" {
+		return owner, true
+	}
+	return OwnerOf(f.OwnerID), owner.sees(f.OwnerID)
+}
+
+// narrow tells whether the filter leaves out jobs that stand between those that fit.
+func (f Filter) narrow() bool {
+	return f.JobType != "" || f.Queue != "" || f.Tag != "" || f.OrderingKey != "" || f.ErrorCode != "" ||
+		f.TraceID != nil || f.IdempotencyKey != "" || len(f.Status) > 0
+}
+
+func (f Filter) params(owner Owner) gen.JobsSeenParams {
+	p := gen.JobsSeenParams{
+		Owner: owner.filter(), JobType: text(f.JobType), Queue: text(f.Queue), Tag: text(f.Tag),
+		OrderingKey: text(f.OrderingKey), ErrorCode: text(f.ErrorCode), IdempotencyKey: text(f.IdempotencyKey),
+		TraceID: f.TraceID, Since: f.Since, Until: f.Until, BeforeID: uuid.Max, MaxJobs: int32(f.Limit + 1), Skip: int32(f.Skip),
+	}
+	if len(f.Status) > 0 {
+		p.Statuses = texts(f.Status)
+	}
+	if f.Since != nil {
+		p.AfterID = firstIDAt(f.Since.Add(-clockRoom))
+	}
+	if f.Until != nil {
+		p.BeforeID = firstIDAt(f.Until.Add(clockRoom))
+	}
+	if f.Before != uuid.Nil && f.Before.String() < p.BeforeID.String() {
+		p.BeforeID = f.Before
+	}
+	f.chooseSource(&p, owner)
+	return p
+}
+
+// chooseSource sets the parameter of the source with the fewest jobs that do not fit.
+func (f Filter) chooseSource(p *gen.JobsSeenParams, owner Owner) {
+	shelves := shelvesOf(f.Status...)
+	switch {
+	case p.IdempotencyKey != nil && owner.everyone:
+		p.ByIdempotencyKey = p.IdempotencyKey
+	case p.IdempotencyKey != nil:
+		p.ByOwnedIdempotencyKey = p.IdempotencyKey
+	case p.TraceID != nil:
+		p.ByTraceID, p.TraceEnds = p.TraceID, afterNear(*f.TraceID)
+	case p.OrderingKey != nil && owner.indexed():
+		p.ByOwnedOrderingKey = p.OrderingKey
+	case p.OrderingKey != nil:
+		p.ByOrderingKey = p.OrderingKey
+	case p.ErrorCode != nil && owner.indexed():
+		p.ByOwnedErrorCode = p.ErrorCode
+	case p.ErrorCode != nil:
+		p.ByErrorCode = p.ErrorCode
+	case owner.indexed():
+		p.ByOwnedShelves = ownedShelvesOf(f.Status...)
+	case len(shelves) > 0:
+		p.ByShelves = shelves
+	default:
+		p.ByID = true
+	}
+}
+
+// afterNear is the first id that is too late for a job to be found by the time in its trace id. As in the index jobs_of_trace,
+// 40 bits of a UUIDv7 are its time in steps of 256 ms.
+func afterNear(trace uuid.UUID) *uuid.UUID {
+	var after uuid.UUID
+	copy(after[:5], trace[:5])
+	for i := 4; i >= 0; i-- {
+		if after[i]++; after[i] != 0 {
+			return &after
+		}
+	}
+	return &uuid.Max
 }
 
 // ownedShelf is where an owner's completed jobs stand in the index jobs_owned.
 const ownedShelf = 10
 
 // ownedShelvesOf is shelvesOf in the index jobs_owned, where each job stands on a shelf; all for no status.
-func ownedShelvesOf(status jobstate.Status) []int32 {
-	if status == "" {
+func ownedShelvesOf(statuses ...jobstate.Status) (shelves []int32) {
+	if len(statuses) == 0 {
 		return []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ownedShelf}
 	}
-	if status == jobstate.Completed {
-		return []int32{ownedShelf}
+	for status := range once(statuses) {
+		if status == jobstate.Completed {
+			shelves = append(shelves, ownedShelf)
+		} else {
+			shelves = append(shelves, shelvesOf(status)...)
+		}
 	}
-	return shelvesOf(status)
+	return shelves
+}
+
+// shelvesOf is where the index jobs_shelved has the jobs of some states, as shelf_of says: those that the
+// scheduler has not been heard of stand by themselves. None: one of the states has no shelf.
+func shelvesOf(statuses ...jobstate.Status) (shelves []int32) {
+	for status := range once(statuses) {
+		of := shelfOf[status]
+		if len(of) == 0 {
+			return nil
+		}
+		shelves = append(shelves, of...)
+	}
+	return shelves
+}
+
+// shelfOf lacks COMPLETED, which most jobs are in the end.
+var shelfOf = map[jobstate.Status][]int32{
+	jobstate.Pending: {0, 2}, jobstate.Scheduled: {1, 3}, jobstate.Retrying: {4}, jobstate.Queued: {5},
+	jobstate.Running: {6}, jobstate.Waiting: {7}, jobstate.Failed: {8}, jobstate.Cancelled: {9},
+}
+
+// once gives each state once: a shelf that is read twice has its jobs twice.
+func once(statuses []jobstate.Status) map[jobstate.Status]bool {
+	set := make(map[jobstate.Status]bool, len(statuses))
+	for _, status := range statuses {
+		set[status] = true
+	}
+	return set
 }

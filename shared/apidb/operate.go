@@ -264,21 +264,19 @@ func (w *work) window(ctx context.Context) ([]gen.OperationMatchesRow, error) {
 		Statuses: texts(statuses), AcceptedBy: w.op.CreatedAt,
 		JobType: text(f.JobType), Queue: text(f.Queue), Tag: text(f.Tag),
 		Since: f.Since, Until: f.Until, OrderingKey: text(f.OrderingKey), OwnerID: text(f.OwnerID),
+		ErrorCode: text(f.ErrorCode), TraceID: f.TraceID, IdempotencyKey: text(f.IdempotencyKey),
 		Owner: w.op.OwnerID, AfterID: after, MaxJobs: operationWindow,
 	}
 	if value(w.op.OwnerID) != "" {
-		return w.windowOwned(ctx, p)
+		return w.windowOwned(ctx, p, statuses)
 	}
 	if slices.Contains(statuses, jobstate.Completed) { // which stands on no shelf
 		return w.q.OperationMatches(ctx, p)
 	}
-	var shelves []int32
-	for _, status := range statuses {
-		shelves = append(shelves, shelvesOf(status)...)
-	}
 	rows, err := w.q.OperationMatchesShelved(ctx, gen.OperationMatchesShelvedParams{
 		AcceptedBy: p.AcceptedBy, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since, Until: p.Until,
-		OrderingKey: p.OrderingKey, OwnerID: p.OwnerID, Owner: p.Owner, Shelves: shelves, AfterID: after,
+		OrderingKey: p.OrderingKey, ErrorCode: p.ErrorCode, TraceID: p.TraceID, IdempotencyKey: p.IdempotencyKey,
+		OwnerID: p.OwnerID, Owner: p.Owner, Shelves: shelvesOf(statuses...), AfterID: after,
 		MaxJobs: operationWindow,
 	})
 	seen := make([]gen.OperationMatchesRow, len(rows))
@@ -289,14 +287,13 @@ func (w *work) window(ctx context.Context) ([]gen.OperationMatchesRow, error) {
 }
 
 // windowOwned looks at the next jobs of one owner.
-func (w *work) windowOwned(ctx context.Context, p gen.OperationMatchesParams) ([]gen.OperationMatchesRow, error) {
-	var shelves []int32
-	for _, status := range p.Statuses {
-		shelves = append(shelves, ownedShelvesOf(jobstate.Status(status))...)
-	}
+func (w *work) windowOwned(
+	ctx context.Context, p gen.OperationMatchesParams, statuses []jobstate.Status,
+) ([]gen.OperationMatchesRow, error) {
 	rows, err := w.q.OperationMatchesOwned(ctx, gen.OperationMatchesOwnedParams{
-		Owner: *p.Owner, Shelves: shelves, AcceptedBy: p.AcceptedBy, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag,
-		Since: p.Since, Until: p.Until, OrderingKey: p.OrderingKey, OwnerID: p.OwnerID, AfterID: p.AfterID,
+		Owner: *p.Owner, Shelves: ownedShelvesOf(statuses...), AcceptedBy: p.AcceptedBy, JobType: p.JobType, Queue: p.Queue,
+		Tag: p.Tag, Since: p.Since, Until: p.Until, OrderingKey: p.OrderingKey, ErrorCode: p.ErrorCode,
+		TraceID: p.TraceID, IdempotencyKey: p.IdempotencyKey, OwnerID: p.OwnerID, AfterID: p.AfterID,
 		MaxJobs: p.MaxJobs,
 	})
 	seen := make([]gen.OperationMatchesRow, len(rows))

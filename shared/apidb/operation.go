@@ -129,9 +129,12 @@ func (o *NewOperation) params() (gen.OperationInsertParams, error) {
 		slices.SortFunc(p.JobIDs, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
 		return p, nil
 	}
-	var err error
-	if p.Filter, err = json.Marshal(req.Filter); err != nil {
+	filter, err := json.Marshal(req.Filter)
+	if err != nil {
 		return p, fmt.Errorf("write filter: %w", err)
+	}
+	if p.Filter = filter; req.Filter.Narrow() {
+		p.Filter, p.NarrowFilter = json.RawMessage(`"narrow_filter"`), filter
 	}
 	return p, nil
 }

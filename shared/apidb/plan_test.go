@@ -115,7 +115,7 @@ func (s *Store) walkAll(t *testing.T) {
 	}
 	_, err = s.ForgetJobs(t.Context(), gone)
 	must(err)
-	_, _, err = s.ListJobs(t.Context(), Everyone, Filter{Status: jobstate.Failed, Skip: 500, Limit: 50})
+	_, _, err = s.ListJobs(t.Context(), Everyone, Filter{Status: []jobstate.Status{jobstate.Failed}, Skip: 500, Limit: 50})
 	must(err)
 	_, _, err = s.ListJobs(t.Context(), Everyone, Filter{OrderingKey: "none", Limit: 50})
 	must(err)
@@ -157,7 +157,7 @@ func checkPlans(t *testing.T, seen map[string][]pgtest.Node) {
 		"OperationJobsLock": operationPage, "OperationCommandsKeep": operationPage, "CommandsOfJobs": operationPage,
 		"OperationUnanswered": MaxUnanswered, "OperationAnswersTake": operationPage, "OperationListed": 1, "CommandsAnswered": operationPage,
 		"CallbacksAnswer": 50, "CallbacksUnconfirmed": 50, "CallbacksInTheWay": operationPage, "WebhooksForget": 0,
-		"JobsDelete": 700, "JobsListShelved": 551, "JobsSeenOrdered": 0, "JobsEnded": 600, "OperationsForget": 3,
+		"JobsDelete": 700, "JobsSeen": 551, "JobsListed": 51, "JobsEnded": 600, "OperationsForget": 3,
 	} {
 		if len(seen[name]) == 0 {
 			t.Errorf("%s was not run", name)

@@ -54,16 +54,16 @@ func TestAListOfAStatusIsThatPartOfTheListOfAll(t *testing.T) {
 			}
 		}
 		var got []uuid.UUID
-		for _, job := range list(apidb.Filter{Status: status, Limit: 100}) {
+		for _, job := range list(apidb.Filter{Status: []jobstate.Status{status}, Limit: 100}) {
 			got = append(got, job.JobID)
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", status, got, want)
 		}
-		if page := list(apidb.Filter{Status: status, Before: want[0], Limit: 2}); page[0].JobID != want[1] || page[1].JobID != want[2] {
+		if page := list(apidb.Filter{Status: []jobstate.Status{status}, Before: want[0], Limit: 2}); page[0].JobID != want[1] || page[1].JobID != want[2] {
 			t.Errorf("%s: the page after the first job has %v", status, page)
 		}
-		if none := list(apidb.Filter{Status: status, Queue: "other", Limit: 100}); len(none) != 0 {
+		if none := list(apidb.Filter{Status: []jobstate.Status{status}, Queue: "other", Limit: 100}); len(none) != 0 {
 			t.Errorf("%s: in another queue are %v", status, none)
 		}
 	}

@@ -115,7 +115,7 @@ func TestEachKindOfSubmitHasItsStatements(t *testing.T) {
 	if _, err := s.Job(t.Context(), Everyone, first.JobID); err != nil || !slices.Equal(heard.take(), []string{"JobByID"}) {
 		t.Errorf("get a plain job: %v", err)
 	}
-	if _, _, err := s.ListJobs(t.Context(), Everyone, Filter{Limit: 1}); err != nil || !slices.Equal(heard.take(), []string{"JobsList", "JobsTied"}) {
+	if _, _, err := s.ListJobs(t.Context(), Everyone, Filter{Limit: 1}); err != nil || !slices.Equal(heard.take(), []string{"JobsSeen", "JobsListed", "JobsTied"}) {
 		t.Errorf("a list of jobs that are tied: %v", err)
 	}
 }

@@ -85,7 +85,7 @@ func TestAListLooksAtFewOfManyTies(t *testing.T) {
 	if err != nil || len(jobs) != 5 || next != jobs[4].JobID {
 		t.Fatalf("%d jobs, next: %v, %v", len(jobs), next, err)
 	}
-	for name, most := range map[string]float64{"JobsSeenOrdered": 10, "JobsListed": 6, "JobsTied": 5 * maxListedAfter} {
+	for name, most := range map[string]float64{"JobsSeen": 10, "JobsListed": 6, "JobsTied": 5 * maxListedAfter} {
 		seen := plans.Seen()[name]
 		if len(seen) == 0 {
 			t.Errorf("%s was not heard of", name)

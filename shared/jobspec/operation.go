@@ -27,15 +27,23 @@ type Operation struct {
 
 // Filter chooses jobs; what is empty does not count.
 type Filter struct {
-	All         bool              `json:"all,omitempty"` // said where nothing else is
-	Status      []jobstate.Status `json:"status,omitempty"`
-	JobType     string            `json:"type,omitempty"`
-	Queue       string            `json:"queue,omitempty"`
-	Tag         string            `json:"tag,omitempty"`
-	Since       *time.Time        `json:"since,omitempty"` // accepted from here on
-	Until       *time.Time        `json:"until,omitempty"` // accepted before this
-	OrderingKey string            `json:"orderingKey,omitempty"`
-	OwnerID     string            `json:"ownerId,omitempty"`
+	All            bool              `json:"all,omitempty"`    // said where nothing else is
+	Status         []jobstate.Status `json:"status,omitempty"` // one of these
+	JobType        string            `json:"type,omitempty"`
+	Queue          string            `json:"queue,omitempty"`
+	Tag            string            `json:"tag,omitempty"`
+	Since          *time.Time        `json:"since,omitempty"` // accepted from here on
+	Until          *time.Time        `json:"until,omitempty"` // accepted before this
+	OrderingKey    string            `json:"orderingKey,omitempty"`
+	ErrorCode      string            `json:"errorCode,omitempty"` // of the last failure
+	TraceID        *uuid.UUID        `json:"traceId,omitempty"`
+	IdempotencyKey string            `json:"idempotencyKey,omitempty"`
+	OwnerID        string            `json:"ownerId,omitempty"`
+}
+
+// Narrow tells whether the filter has a field that the release before 15 of the api schema does not know.
+func (f *Filter) Narrow() bool {
+	return f.ErrorCode != "" || f.TraceID != nil || f.IdempotencyKey != ""
 }
 
 var operationCommands = []string{"cancel", "retry", "reschedule", "delete"}
@@ -104,15 +112,9 @@ func (r *reader) jobIDs() []uuid.UUID {
 	seen := map[uuid.UUID]bool{}
 	before := len(r.problems)
 	whole := r.array(MaxOperationJobs, func(int) {
-		s, ok := r.text(MaxKey)
-		if !ok {
-			return
-		}
-		id, err := uuid.Parse(s)
-		switch {
-		case err != nil || len(s) != len(uuid.Nil.String()):
-			r.bad("must be a UUID")
-		case seen[id]:
+		bad := len(r.problems)
+		id := r.uuid()
+		if len(r.problems) == bad && seen[id] {
 			r.bad("is there twice")
 		}
 		seen[id] = true
@@ -150,6 +152,13 @@ func (r *reader) filter() *Filter {
 			f.Until = r.instant()
 		case "orderingKey":
 			f.OrderingKey = r.label(MaxKey)
+		case "errorCode":
+			f.ErrorCode = r.label(MaxKey)
+		case "traceId":
+			id := r.uuid()
+			f.TraceID = &id
+		case "idempotencyKey":
+			f.IdempotencyKey = r.label(MaxKey)
 		case "ownerId":
 			f.OwnerID = r.label(MaxKey)
 		default:

@@ -81,249 +81,6 @@ where input.idempotency_key <> '';
 -- name: JobByID :one
 select * from jobs where job_id = @job_id and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'));
 
--- Newest first: a job's id orders by age. The bounds on job_id follow from since and until, with room
--- for clocks that differ, so that a scan knows where to stop. Snapshots come until they have max_bytes together; of
--- the jobs after that the snapshot is empty. Their length is read without them.
--- name: JobsList :many
-select
-    job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
-    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
-    coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= @max_bytes::bigint
-        then snapshot end, '')::text as snapshot
-from jobs
-where (sqlc.narg('status')::text is null or status = sqlc.narg('status'))
-    and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
-    and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
-    and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
-    and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
-    and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
-    and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
-    and job_id > @after_id::uuid
-    and job_id < @before_id::uuid
-window newest as (order by job_id desc rows unbounded preceding)
-order by job_id desc
-limit @max_jobs::int;
-
--- The same for the jobs on some shelves. Each shelf is read in the order of ids and no further than the
--- limit; of several at once the planner does not know the order. What is skipped is no more than ids.
--- name: JobsListShelved :many
-select
-    jobs.job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
-    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
-    coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= @max_bytes::bigint
-        then snapshot end, '')::text as snapshot
-from (
-    select shelved.job_id
-    from unnest(@shelves::int[]) as shelf cross join lateral (
-        select jobs.job_id from jobs
-        where shelf_of(status, version) = shelf
-            and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
-            and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
-            and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
-            and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
-            and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
-            and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
-            and jobs.job_id > @after_id::uuid
-            and jobs.job_id < @before_id::uuid
-        order by jobs.job_id desc
-        limit @max_jobs::int
-    ) as shelved
-    order by shelved.job_id desc
-    limit @max_jobs offset @skip::int
-) as page join jobs on jobs.job_id = page.job_id
-window newest as (order by page.job_id desc rows unbounded preceding)
-order by page.job_id desc;
-
--- The same for one owner's jobs on some shelves, which stand together in an index; completed ones have a shelf there.
--- name: JobsListOwned :many
-select
-    jobs.job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
-    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
-    coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= @max_bytes::bigint
-        then snapshot end, '')::text as snapshot
-from (
-    select shelved.job_id
-    from unnest(@shelves::int[]) as shelf cross join lateral (
-        select jobs.job_id from jobs
-        where owner_id = @owner::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
-            and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
-            and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
-            and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
-            and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
-            and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
-            and jobs.job_id > @after_id::uuid
-            and jobs.job_id < @before_id::uuid
-        order by jobs.job_id desc
-        limit @max_jobs::int
-    ) as shelved
-    order by shelved.job_id desc
-    limit @max_jobs offset @skip::int
-) as page join jobs on jobs.job_id = page.job_id
-window newest as (order by page.job_id desc rows unbounded preceding)
-order by page.job_id desc;
-
--- Of one owner's newest jobs on some shelves those that fit, and up to which job it has looked: at so many, however few
--- fit.
--- name: JobsSeenOwned :one
-with seen as materialized (
-    select shelved.job_id, (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
-        and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
-        and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
-        and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
-        and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until')) as fits
-    from unnest(@shelves::int[]) as shelf cross join lateral (
-        select jobs.job_id, job_type, queue, tags, created_at from jobs
-        where owner_id = @owner::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
-            and jobs.job_id > @after_id::uuid
-            and jobs.job_id < @before_id::uuid
-        order by jobs.job_id desc
-        limit @most_seen::int
-    ) as shelved
-    order by shelved.job_id desc
-    limit @most_seen
-)
-select
-    array(select job_id from seen where fits order by job_id desc limit @max_jobs::int offset @skip::int)::uuid[] as job_ids,
-    (select count(*) from seen)::bigint as seen,
-    coalesce((select job_id from seen order by job_id limit 1), @after_id)::uuid as last_id;
-
--- The same of all owners' newest jobs.
--- name: JobsSeen :one
-with seen as materialized (
-    select job_id, (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
-        and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
-        and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
-        and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
-        and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
-        and (sqlc.narg('status')::text is null or status = sqlc.narg('status'))
-        and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner')) as fits
-    from jobs
-    where job_id > @after_id::uuid and job_id < @before_id::uuid
-    order by job_id desc
-    limit @most_seen::int
-)
-select
-    array(select job_id from seen where fits order by job_id desc limit @max_jobs::int offset @skip::int)::uuid[] as job_ids,
-    (select count(*) from seen)::bigint as seen,
-    coalesce((select job_id from seen order by job_id limit 1), @after_id)::uuid as last_id;
-
--- The same of the newest jobs of an ordering key.
--- name: JobsSeenOrdered :one
-with seen as materialized (
-    select job_id, (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
-        and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
-        and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
-        and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
-        and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
-        and (sqlc.narg('status')::text is null or status = sqlc.narg('status'))
-        and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner')) as fits
-    from jobs
-    where ordering_key = @ordering_key::text and job_id > @after_id::uuid and job_id < @before_id::uuid
-    order by job_id desc
-    limit @most_seen::int
-)
-select
-    array(select job_id from seen where fits order by job_id desc limit @max_jobs::int offset @skip::int)::uuid[] as job_ids,
-    (select count(*) from seen)::bigint as seen,
-    coalesce((select job_id from seen order by job_id limit 1), @after_id)::uuid as last_id;
-
--- The same of one owner's newest jobs of an ordering key.
--- name: JobsSeenOrderedOwned :one
-with seen as materialized (
-    select job_id, (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
-        and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
-        and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
-        and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
-        and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
-        and (sqlc.narg('status')::text is null or status = sqlc.narg('status')) as fits
-    from jobs
-    where owner_id = @owner::text and owner_id <> '' and ordering_key = @ordering_key::text
-        and job_id > @after_id::uuid and job_id < @before_id::uuid
-    order by job_id desc
-    limit @most_seen::int
-)
-select
-    array(select job_id from seen where fits order by job_id desc limit @max_jobs::int offset @skip::int)::uuid[] as job_ids,
-    (select count(*) from seen)::bigint as seen,
-    coalesce((select job_id from seen order by job_id limit 1), @after_id)::uuid as last_id;
-
--- The same of all owners' newest jobs on some shelves.
--- name: JobsSeenShelved :one
-with seen as materialized (
-    select shelved.job_id, (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
-        and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
-        and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
-        and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
-        and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
-        and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner')) as fits
-    from unnest(@shelves::int[]) as shelf cross join lateral (
-        select jobs.job_id, owner_id, job_type, queue, tags, created_at from jobs
-        where shelf_of(status, version) = shelf and jobs.job_id > @after_id::uuid and jobs.job_id < @before_id::uuid
-        order by jobs.job_id desc
-        limit @most_seen::int
-    ) as shelved
-    order by shelved.job_id desc
-    limit @most_seen
-)
-select
-    array(select job_id from seen where fits order by job_id desc limit @max_jobs::int offset @skip::int)::uuid[] as job_ids,
-    (select count(*) from seen)::bigint as seen,
-    coalesce((select job_id from seen order by job_id limit 1), @after_id)::uuid as last_id;
-
--- These jobs, as JobsList has them.
--- name: JobsListed :many
-select
-    job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
-    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
-    coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= @max_bytes::bigint
-        then snapshot end, '')::text as snapshot
-from jobs
-where job_id = any (@job_ids::uuid[]) and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
-window newest as (order by job_id desc rows unbounded preceding)
-order by job_id desc;
-
--- How many of the newest jobs on a shelf fit, of how many.
--- name: JobsCountShelved :one
-with newest as (
-    select job_type, queue, tags, ordering_key, created_at, owner_id from jobs
-    where shelf_of(status, version) = @shelf::int and job_id > @after_id::uuid and job_id < @before_id::uuid
-    order by job_id desc
-    limit @max_jobs::int
-)
-select
-    (count(*) filter (where (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
-        and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
-        and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
-        and (sqlc.narg('ordering_key')::text is null or ordering_key = sqlc.narg('ordering_key'))
-        and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
-        and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
-        and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))))::bigint as fit,
-    count(*)::bigint as seen
-from newest;
-
--- The same for one owner's jobs.
--- name: JobsCountOwned :one
-with newest as (
-    select job_type, queue, tags, ordering_key, created_at from jobs
-    where owner_id = @owner::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = @shelf::int
-        and job_id > @after_id::uuid and job_id < @before_id::uuid
-    order by job_id desc
-    limit @max_jobs::int
-)
-select
-    (count(*) filter (where (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
-        and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
-        and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
-        and (sqlc.narg('ordering_key')::text is null or ordering_key = sqlc.narg('ordering_key'))
-        and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
-        and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))))::bigint as fit,
-    count(*)::bigint as seen
-from newest;
-
 -- Which of these jobs have ended, or are gone.
 -- name: JobsEnded :many
 select asked.job_id::uuid as job_id from unnest(@job_ids::uuid[]) as asked (job_id)
@@ -331,20 +88,20 @@ where coalesce((
     select jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED') from jobs where jobs.job_id = asked.job_id
 ), true);
 
--- Takes the scheduler's word on many jobs, one row each in the input. A row's version only rises, so
--- that a repeated or late word changes nothing. A wish to cancel is over when the job has ended. What has
--- ended is entered for the statistics; a job that ended before, and has ended anew, is another end. An end that is
--- to be delivered is kept with all that the delivery says, and whoever delivers is woken.
 -- As if nothing had been heard of jobs that the scheduler does not know, unless something was meanwhile.
 -- name: JobsUnhear :execrows
 update jobs set
-    version = 0, snapshot = null, attempt = 0, retry_count = 0, progress = null,
+    version = 0, snapshot = null, attempt = 0, retry_count = 0, progress = null, error_code = null,
     status = case when run_at > now() then 'SCHEDULED' else 'PENDING' end
 from (select unnest(@job_ids::uuid[]) as job_id, unnest(@versions::bigint[]) as version) as input
 where jobs.job_id = input.job_id and jobs.version = input.version
     and jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
     and jobs.created_at > now() - @max_age::interval;
 
+-- Takes the scheduler's word on many jobs, one row each in the input. A row's version only rises, so
+-- that a repeated or late word changes nothing. A wish to cancel is over when the job has ended. What has
+-- ended is entered for the statistics; a job that ended before, and has ended anew, is another end. An end that is
+-- to be delivered is kept with all that the delivery says, and whoever delivers is woken.
 -- name: JobsApplyStatus :one
 with input as (
     select
@@ -355,6 +112,7 @@ with input as (
         unnest(@retry_counts::int[])        as retry_count,
         unnest(@updated_ats::timestamptz[]) as updated_at,
         unnest(@snapshots::text[])          as snapshot,
+        unnest(@error_codes::text[])        as error_code,
         unnest(@times::int[])               as times
 ), changed as (
     update jobs set
@@ -364,6 +122,7 @@ with input as (
         retry_count = input.retry_count,
         updated_at  = input.updated_at,
         snapshot    = input.snapshot,
+        error_code  = left(nullif(input.error_code, ''), 255), -- an entry of an index has no room for more than 2,700 bytes
         progress    = case when (jobs.progress ->> 'attempt')::int = input.attempt
                                 and input.status in ('QUEUED', 'RUNNING', 'WAITING')
                            then jobs.progress end,

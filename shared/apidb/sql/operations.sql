@@ -1,9 +1,9 @@
 -- name: OperationInsert :many
-insert into operations (operation_id, owner_id, command, run_at, by_whom, filter, job_ids, idempotency_key, request_hash)
+insert into operations (operation_id, owner_id, command, run_at, by_whom, filter, narrow_filter, job_ids, idempotency_key, request_hash)
 values (
     @operation_id, sqlc.narg('owner')::text, @command,
     coalesce(sqlc.narg('run_at')::timestamptz, now() + interval '1 ms' * sqlc.narg('delay_ms')::bigint),
-    @by_whom, sqlc.narg('filter')::json, sqlc.narg('job_ids')::uuid[], sqlc.narg('idempotency_key'), @request_hash
+    @by_whom, sqlc.narg('filter')::json, sqlc.narg('narrow_filter')::json, sqlc.narg('job_ids')::uuid[], sqlc.narg('idempotency_key'), @request_hash
 )
 on conflict (owner_id, idempotency_key) where idempotency_key is not null do nothing
 returning operation_id;
@@ -18,7 +18,7 @@ select pg_notify('jobweaver_operations', '');
 -- Newest first: the id orders by age.
 -- name: OperationsList :many
 select
-    operation_id, command, run_at, by_whom, filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
+    operation_id, command, run_at, by_whom, coalesce(narrow_filter, filter)::json as filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
     finished_at, walked, matched, asked, applied, refused, skipped, reasons
 from operations
 where operation_id < @before_id::uuid
@@ -28,7 +28,7 @@ limit @max_operations::int;
 -- The same of one owner.
 -- name: OperationsListOwned :many
 select
-    operation_id, command, run_at, by_whom, filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
+    operation_id, command, run_at, by_whom, coalesce(narrow_filter, filter)::json as filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
     finished_at, walked, matched, asked, applied, refused, skipped, reasons
 from operations
 where owner_id = @owner::text and operation_id < @before_id::uuid
@@ -37,7 +37,7 @@ limit @max_operations::int;
 
 -- name: OperationByID :one
 select
-    operation_id, command, run_at, by_whom, filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
+    operation_id, command, run_at, by_whom, coalesce(narrow_filter, filter)::json as filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
     finished_at, walked, matched, asked, applied, refused, skipped, reasons
 from operations
 where operation_id = @operation_id and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'));
@@ -74,7 +74,7 @@ select count(*) from (
 -- Whoever has the row works on the operation; nobody waits for it.
 -- name: OperationLock :many
 select
-    operation_id, owner_id, command, run_at, by_whom, filter, created_at, status, after_id, walked, matched, asked, applied,
+    operation_id, owner_id, command, run_at, by_whom, coalesce(narrow_filter, filter)::json as filter, created_at, status, after_id, walked, matched, asked, applied,
     refused, skipped, reasons
 from operations
 where operation_id = @operation_id and finished_at is null
@@ -107,6 +107,9 @@ select
         and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
         and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
         and (sqlc.narg('ordering_key')::text is null or ordering_key is not distinct from sqlc.narg('ordering_key'))
+        and (sqlc.narg('error_code')::text is null or error_code is not distinct from sqlc.narg('error_code'))
+        and (sqlc.narg('trace_id')::uuid is null or trace_id = sqlc.narg('trace_id'))
+        and (sqlc.narg('idempotency_key')::text is null or idempotency_key is not distinct from sqlc.narg('idempotency_key'))
         and (sqlc.narg('owner_id')::text is null or owner_id = sqlc.narg('owner_id'))
         and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner')))::boolean as matches
 from jobs
@@ -125,10 +128,13 @@ select
         and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
         and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
         and (sqlc.narg('ordering_key')::text is null or ordering_key is not distinct from sqlc.narg('ordering_key'))
+        and (sqlc.narg('error_code')::text is null or error_code is not distinct from sqlc.narg('error_code'))
+        and (sqlc.narg('trace_id')::uuid is null or trace_id = sqlc.narg('trace_id'))
+        and (sqlc.narg('idempotency_key')::text is null or idempotency_key is not distinct from sqlc.narg('idempotency_key'))
         and (sqlc.narg('owner_id')::text is null or owner_id = sqlc.narg('owner_id'))
         and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner')))::boolean as matches
 from unnest(@shelves::int[]) as shelf cross join lateral (
-    select job_id, created_at, job_type, queue, tags, ordering_key, owner_id from jobs
+    select job_id, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id from jobs
     where shelf_of(status, version) = shelf and job_id > @after_id::uuid
     order by job_id
     limit @max_jobs::int
@@ -147,9 +153,12 @@ select
         and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
         and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
         and (sqlc.narg('ordering_key')::text is null or ordering_key is not distinct from sqlc.narg('ordering_key'))
+        and (sqlc.narg('error_code')::text is null or error_code is not distinct from sqlc.narg('error_code'))
+        and (sqlc.narg('trace_id')::uuid is null or trace_id = sqlc.narg('trace_id'))
+        and (sqlc.narg('idempotency_key')::text is null or idempotency_key is not distinct from sqlc.narg('idempotency_key'))
         and (sqlc.narg('owner_id')::text is null or owner_id = sqlc.narg('owner_id')))::boolean as matches
 from unnest(@shelves::int[]) as shelf cross join lateral (
-    select job_id, created_at, job_type, queue, tags, ordering_key, owner_id from jobs
+    select job_id, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id from jobs
     where owner_id = @owner::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
         and job_id > @after_id::uuid
     order by job_id

@@ -45,7 +45,7 @@ on conflict do nothing;
 -- As if nothing had been heard of these: reconcile asks.
 -- name: RestoredUnhear :execrows
 update jobs set
-    version = 0, snapshot = null, attempt = 0, retry_count = 0, progress = null,
+    version = 0, snapshot = null, attempt = 0, retry_count = 0, progress = null, error_code = null,
     status = case when run_at > now() then 'SCHEDULED' else 'PENDING' end
 where job_id = any (@job_ids::uuid[]) and status not in ('COMPLETED', 'FAILED', 'CANCELLED');
 

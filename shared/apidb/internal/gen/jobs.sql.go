@@ -62,7 +62,7 @@ func (q *Queries) CommandsAnswered(ctx context.Context, arg CommandsAnsweredPara
 }
 
 const jobByID = `-- name: JobByID :one
-select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, ended_as, callback_url, event_owner from jobs where job_id = $1 and ($2::text is null or owner_id = $2)
+select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, ended_as, callback_url, event_owner, error_code from jobs where job_id = $1 and ($2::text is null or owner_id = $2)
 `
 
 type JobByIDParams struct {
@@ -109,6 +109,7 @@ func (q *Queries) JobByID(ctx context.Context, arg JobByIDParams) (Job, error) {
 		&i.EndedAs,
 		&i.CallbackURL,
 		&i.EventOwner,
+		&i.ErrorCode,
 	)
 	return i, err
 }
@@ -313,7 +314,8 @@ with input as (
         unnest($5::int[])        as retry_count,
         unnest($6::timestamptz[]) as updated_at,
         unnest($7::text[])          as snapshot,
-        unnest($8::int[])               as times
+        unnest($8::text[])        as error_code,
+        unnest($9::int[])               as times
 ), changed as (
     update jobs set
         status      = input.status,
@@ -322,6 +324,7 @@ with input as (
         retry_count = input.retry_count,
         updated_at  = input.updated_at,
         snapshot    = input.snapshot,
+        error_code  = left(nullif(input.error_code, ''), 255), -- an entry of an index has no room for more than 2,700 bytes
         progress    = case when (jobs.progress ->> 'attempt')::int = input.attempt
                                 and input.status in ('QUEUED', 'RUNNING', 'WAITING')
                            then jobs.progress end,
@@ -374,6 +377,7 @@ type JobsApplyStatusParams struct {
 	RetryCounts []int32
 	UpdatedAts  []time.Time
 	Snapshots   []string
+	ErrorCodes  []string
 	Times       []int32
 }
 
@@ -382,6 +386,10 @@ type JobsApplyStatusRow struct {
 	Woken   int64
 }
 
+// Takes the scheduler's word on many jobs, one row each in the input. A row's version only rises, so
+// that a repeated or late word changes nothing. A wish to cancel is over when the job has ended. What has
+// ended is entered for the statistics; a job that ended before, and has ended anew, is another end. An end that is
+// to be delivered is kept with all that the delivery says, and whoever delivers is woken.
 func (q *Queries) JobsApplyStatus(ctx context.Context, arg JobsApplyStatusParams) (JobsApplyStatusRow, error) {
 	row := q.db.QueryRow(ctx, jobsApplyStatus,
 		arg.JobIDs,
@@ -391,126 +399,11 @@ func (q *Queries) JobsApplyStatus(ctx context.Context, arg JobsApplyStatusParams
 		arg.RetryCounts,
 		arg.UpdatedAts,
 		arg.Snapshots,
+		arg.ErrorCodes,
 		arg.Times,
 	)
 	var i JobsApplyStatusRow
 	err := row.Scan(&i.Changed, &i.Woken)
-	return i, err
-}
-
-const jobsCountOwned = `-- name: JobsCountOwned :one
-with newest as (
-    select job_type, queue, tags, ordering_key, created_at from jobs
-    where owner_id = $7::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = $8::int
-        and job_id > $9::uuid and job_id < $10::uuid
-    order by job_id desc
-    limit $11::int
-)
-select
-    (count(*) filter (where ($1::text is null or job_type = $1)
-        and ($2::text is null or queue = $2)
-        and ($3::text is null or $3 = any (tags))
-        and ($4::text is null or ordering_key = $4)
-        and ($5::timestamptz is null or created_at >= $5)
-        and ($6::timestamptz is null or created_at < $6)))::bigint as fit,
-    count(*)::bigint as seen
-from newest
-`
-
-type JobsCountOwnedParams struct {
-	JobType     *string
-	Queue       *string
-	Tag         *string
-	OrderingKey *string
-	Since       *time.Time
-	Until       *time.Time
-	Owner       string
-	Shelf       int32
-	AfterID     uuid.UUID
-	BeforeID    uuid.UUID
-	MaxJobs     int32
-}
-
-type JobsCountOwnedRow struct {
-	Fit  int64
-	Seen int64
-}
-
-// The same for one owner's jobs.
-func (q *Queries) JobsCountOwned(ctx context.Context, arg JobsCountOwnedParams) (JobsCountOwnedRow, error) {
-	row := q.db.QueryRow(ctx, jobsCountOwned,
-		arg.JobType,
-		arg.Queue,
-		arg.Tag,
-		arg.OrderingKey,
-		arg.Since,
-		arg.Until,
-		arg.Owner,
-		arg.Shelf,
-		arg.AfterID,
-		arg.BeforeID,
-		arg.MaxJobs,
-	)
-	var i JobsCountOwnedRow
-	err := row.Scan(&i.Fit, &i.Seen)
-	return i, err
-}
-
-const jobsCountShelved = `-- name: JobsCountShelved :one
-with newest as (
-    select job_type, queue, tags, ordering_key, created_at, owner_id from jobs
-    where shelf_of(status, version) = $8::int and job_id > $9::uuid and job_id < $10::uuid
-    order by job_id desc
-    limit $11::int
-)
-select
-    (count(*) filter (where ($1::text is null or job_type = $1)
-        and ($2::text is null or queue = $2)
-        and ($3::text is null or $3 = any (tags))
-        and ($4::text is null or ordering_key = $4)
-        and ($5::text is null or owner_id = $5)
-        and ($6::timestamptz is null or created_at >= $6)
-        and ($7::timestamptz is null or created_at < $7)))::bigint as fit,
-    count(*)::bigint as seen
-from newest
-`
-
-type JobsCountShelvedParams struct {
-	JobType     *string
-	Queue       *string
-	Tag         *string
-	OrderingKey *string
-	Owner       *string
-	Since       *time.Time
-	Until       *time.Time
-	Shelf       int32
-	AfterID     uuid.UUID
-	BeforeID    uuid.UUID
-	MaxJobs     int32
-}
-
-type JobsCountShelvedRow struct {
-	Fit  int64
-	Seen int64
-}
-
-// How many of the newest jobs on a shelf fit, of how many.
-func (q *Queries) JobsCountShelved(ctx context.Context, arg JobsCountShelvedParams) (JobsCountShelvedRow, error) {
-	row := q.db.QueryRow(ctx, jobsCountShelved,
-		arg.JobType,
-		arg.Queue,
-		arg.Tag,
-		arg.OrderingKey,
-		arg.Owner,
-		arg.Since,
-		arg.Until,
-		arg.Shelf,
-		arg.AfterID,
-		arg.BeforeID,
-		arg.MaxJobs,
-	)
-	var i JobsCountShelvedRow
-	err := row.Scan(&i.Fit, &i.Seen)
 	return i, err
 }
 
@@ -727,459 +620,6 @@ func (q *Queries) JobsInTheWay(ctx context.Context, arg JobsInTheWayParams) ([]J
 	return items, nil
 }
 
-const jobsList = `-- name: JobsList :many
-select
-    job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
-    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
-    coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= $1::bigint
-        then snapshot end, '')::text as snapshot
-from jobs
-where ($2::text is null or status = $2)
-    and ($3::text is null or job_type = $3)
-    and ($4::text is null or queue = $4)
-    and ($5::text is null or $5 = any (tags))
-    and ($6::timestamptz is null or created_at >= $6)
-    and ($7::timestamptz is null or created_at < $7)
-    and ($8::text is null or owner_id = $8)
-    and job_id > $9::uuid
-    and job_id < $10::uuid
-window newest as (order by job_id desc rows unbounded preceding)
-order by job_id desc
-limit $11::int
-`
-
-type JobsListParams struct {
-	MaxBytes int64
-	Status   *string
-	JobType  *string
-	Queue    *string
-	Tag      *string
-	Since    *time.Time
-	Until    *time.Time
-	Owner    *string
-	AfterID  uuid.UUID
-	BeforeID uuid.UUID
-	MaxJobs  int32
-}
-
-type JobsListRow struct {
-	JobID             uuid.UUID
-	OwnerID           string
-	JobType           string
-	Queue             string
-	Priority          int16
-	MaxRetryCount     int16
-	RunAt             *time.Time
-	Tags              []string
-	TraceID           uuid.UUID
-	CreatedAt         time.Time
-	CancelRequestedAt *time.Time
-	Status            string
-	Version           int64
-	Attempt           int32
-	RetryCount        int32
-	UpdatedAt         time.Time
-	Progress          json.RawMessage
-	ExpiresAt         *time.Time
-	OrderingKey       *string
-	HasAfter          bool
-	Snapshot          string
-}
-
-// Newest first: a job's id orders by age. The bounds on job_id follow from since and until, with room
-// for clocks that differ, so that a scan knows where to stop. Snapshots come until they have max_bytes together; of
-// the jobs after that the snapshot is empty. Their length is read without them.
-func (q *Queries) JobsList(ctx context.Context, arg JobsListParams) ([]JobsListRow, error) {
-	rows, err := q.db.Query(ctx, jobsList,
-		arg.MaxBytes,
-		arg.Status,
-		arg.JobType,
-		arg.Queue,
-		arg.Tag,
-		arg.Since,
-		arg.Until,
-		arg.Owner,
-		arg.AfterID,
-		arg.BeforeID,
-		arg.MaxJobs,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []JobsListRow
-	for rows.Next() {
-		var i JobsListRow
-		if err := rows.Scan(
-			&i.JobID,
-			&i.OwnerID,
-			&i.JobType,
-			&i.Queue,
-			&i.Priority,
-			&i.MaxRetryCount,
-			&i.RunAt,
-			&i.Tags,
-			&i.TraceID,
-			&i.CreatedAt,
-			&i.CancelRequestedAt,
-			&i.Status,
-			&i.Version,
-			&i.Attempt,
-			&i.RetryCount,
-			&i.UpdatedAt,
-			&i.Progress,
-			&i.ExpiresAt,
-			&i.OrderingKey,
-			&i.HasAfter,
-			&i.Snapshot,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const jobsListOwned = `-- name: JobsListOwned :many
-select
-    jobs.job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
-    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
-    coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= $1::bigint
-        then snapshot end, '')::text as snapshot
-from (
-    select shelved.job_id
-    from unnest($2::int[]) as shelf cross join lateral (
-        select jobs.job_id from jobs
-        where owner_id = $3::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
-            and ($4::text is null or job_type = $4)
-            and ($5::text is null or queue = $5)
-            and ($6::text is null or $6 = any (tags))
-            and ($7::timestamptz is null or created_at >= $7)
-            and ($8::timestamptz is null or created_at < $8)
-            and jobs.job_id > $9::uuid
-            and jobs.job_id < $10::uuid
-        order by jobs.job_id desc
-        limit $11::int
-    ) as shelved
-    order by shelved.job_id desc
-    limit $11 offset $12::int
-) as page join jobs on jobs.job_id = page.job_id
-window newest as (order by page.job_id desc rows unbounded preceding)
-order by page.job_id desc
-`
-
-type JobsListOwnedParams struct {
-	MaxBytes int64
-	Shelves  []int32
-	Owner    string
-	JobType  *string
-	Queue    *string
-	Tag      *string
-	Since    *time.Time
-	Until    *time.Time
-	AfterID  uuid.UUID
-	BeforeID uuid.UUID
-	MaxJobs  int32
-	Skip     int32
-}
-
-type JobsListOwnedRow struct {
-	JobID             uuid.UUID
-	OwnerID           string
-	JobType           string
-	Queue             string
-	Priority          int16
-	MaxRetryCount     int16
-	RunAt             *time.Time
-	Tags              []string
-	TraceID           uuid.UUID
-	CreatedAt         time.Time
-	CancelRequestedAt *time.Time
-	Status            string
-	Version           int64
-	Attempt           int32
-	RetryCount        int32
-	UpdatedAt         time.Time
-	Progress          json.RawMessage
-	ExpiresAt         *time.Time
-	OrderingKey       *string
-	HasAfter          bool
-	Snapshot          string
-}
-
-// The same for one owner's jobs on some shelves, which stand together in an index; completed ones have a shelf there.
-func (q *Queries) JobsListOwned(ctx context.Context, arg JobsListOwnedParams) ([]JobsListOwnedRow, error) {
-	rows, err := q.db.Query(ctx, jobsListOwned,
-		arg.MaxBytes,
-		arg.Shelves,
-		arg.Owner,
-		arg.JobType,
-		arg.Queue,
-		arg.Tag,
-		arg.Since,
-		arg.Until,
-		arg.AfterID,
-		arg.BeforeID,
-		arg.MaxJobs,
-		arg.Skip,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []JobsListOwnedRow
-	for rows.Next() {
-		var i JobsListOwnedRow
-		if err := rows.Scan(
-			&i.JobID,
-			&i.OwnerID,
-			&i.JobType,
-			&i.Queue,
-			&i.Priority,
-			&i.MaxRetryCount,
-			&i.RunAt,
-			&i.Tags,
-			&i.TraceID,
-			&i.CreatedAt,
-			&i.CancelRequestedAt,
-			&i.Status,
-			&i.Version,
-			&i.Attempt,
-			&i.RetryCount,
-			&i.UpdatedAt,
-			&i.Progress,
-			&i.ExpiresAt,
-			&i.OrderingKey,
-			&i.HasAfter,
-			&i.Snapshot,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const jobsListShelved = `-- name: JobsListShelved :many
-select
-    jobs.job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
-    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
-    coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= $1::bigint
-        then snapshot end, '')::text as snapshot
-from (
-    select shelved.job_id
-    from unnest($2::int[]) as shelf cross join lateral (
-        select jobs.job_id from jobs
-        where shelf_of(status, version) = shelf
-            and ($3::text is null or job_type = $3)
-            and ($4::text is null or queue = $4)
-            and ($5::text is null or $5 = any (tags))
-            and ($6::timestamptz is null or created_at >= $6)
-            and ($7::timestamptz is null or created_at < $7)
-            and ($8::text is null or owner_id = $8)
-            and jobs.job_id > $9::uuid
-            and jobs.job_id < $10::uuid
-        order by jobs.job_id desc
-        limit $11::int
-    ) as shelved
-    order by shelved.job_id desc
-    limit $11 offset $12::int
-) as page join jobs on jobs.job_id = page.job_id
-window newest as (order by page.job_id desc rows unbounded preceding)
-order by page.job_id desc
-`
-
-type JobsListShelvedParams struct {
-	MaxBytes int64
-	Shelves  []int32
-	JobType  *string
-	Queue    *string
-	Tag      *string
-	Since    *time.Time
-	Until    *time.Time
-	Owner    *string
-	AfterID  uuid.UUID
-	BeforeID uuid.UUID
-	MaxJobs  int32
-	Skip     int32
-}
-
-type JobsListShelvedRow struct {
-	JobID             uuid.UUID
-	OwnerID           string
-	JobType           string
-	Queue             string
-	Priority          int16
-	MaxRetryCount     int16
-	RunAt             *time.Time
-	Tags              []string
-	TraceID           uuid.UUID
-	CreatedAt         time.Time
-	CancelRequestedAt *time.Time
-	Status            string
-	Version           int64
-	Attempt           int32
-	RetryCount        int32
-	UpdatedAt         time.Time
-	Progress          json.RawMessage
-	ExpiresAt         *time.Time
-	OrderingKey       *string
-	HasAfter          bool
-	Snapshot          string
-}
-
-// The same for the jobs on some shelves. Each shelf is read in the order of ids and no further than the
-// limit; of several at once the planner does not know the order. What is skipped is no more than ids.
-func (q *Queries) JobsListShelved(ctx context.Context, arg JobsListShelvedParams) ([]JobsListShelvedRow, error) {
-	rows, err := q.db.Query(ctx, jobsListShelved,
-		arg.MaxBytes,
-		arg.Shelves,
-		arg.JobType,
-		arg.Queue,
-		arg.Tag,
-		arg.Since,
-		arg.Until,
-		arg.Owner,
-		arg.AfterID,
-		arg.BeforeID,
-		arg.MaxJobs,
-		arg.Skip,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []JobsListShelvedRow
-	for rows.Next() {
-		var i JobsListShelvedRow
-		if err := rows.Scan(
-			&i.JobID,
-			&i.OwnerID,
-			&i.JobType,
-			&i.Queue,
-			&i.Priority,
-			&i.MaxRetryCount,
-			&i.RunAt,
-			&i.Tags,
-			&i.TraceID,
-			&i.CreatedAt,
-			&i.CancelRequestedAt,
-			&i.Status,
-			&i.Version,
-			&i.Attempt,
-			&i.RetryCount,
-			&i.UpdatedAt,
-			&i.Progress,
-			&i.ExpiresAt,
-			&i.OrderingKey,
-			&i.HasAfter,
-			&i.Snapshot,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const jobsListed = `-- name: JobsListed :many
-select
-    job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
-    cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
-    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
-    coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= $1::bigint
-        then snapshot end, '')::text as snapshot
-from jobs
-where job_id = any ($2::uuid[]) and ($3::text is null or owner_id = $3)
-window newest as (order by job_id desc rows unbounded preceding)
-order by job_id desc
-`
-
-type JobsListedParams struct {
-	MaxBytes int64
-	JobIDs   []uuid.UUID
-	Owner    *string
-}
-
-type JobsListedRow struct {
-	JobID             uuid.UUID
-	OwnerID           string
-	JobType           string
-	Queue             string
-	Priority          int16
-	MaxRetryCount     int16
-	RunAt             *time.Time
-	Tags              []string
-	TraceID           uuid.UUID
-	CreatedAt         time.Time
-	CancelRequestedAt *time.Time
-	Status            string
-	Version           int64
-	Attempt           int32
-	RetryCount        int32
-	UpdatedAt         time.Time
-	Progress          json.RawMessage
-	ExpiresAt         *time.Time
-	OrderingKey       *string
-	HasAfter          bool
-	Snapshot          string
-}
-
-// These jobs, as JobsList has them.
-func (q *Queries) JobsListed(ctx context.Context, arg JobsListedParams) ([]JobsListedRow, error) {
-	rows, err := q.db.Query(ctx, jobsListed, arg.MaxBytes, arg.JobIDs, arg.Owner)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []JobsListedRow
-	for rows.Next() {
-		var i JobsListedRow
-		if err := rows.Scan(
-			&i.JobID,
-			&i.OwnerID,
-			&i.JobType,
-			&i.Queue,
-			&i.Priority,
-			&i.MaxRetryCount,
-			&i.RunAt,
-			&i.Tags,
-			&i.TraceID,
-			&i.CreatedAt,
-			&i.CancelRequestedAt,
-			&i.Status,
-			&i.Version,
-			&i.Attempt,
-			&i.RetryCount,
-			&i.UpdatedAt,
-			&i.Progress,
-			&i.ExpiresAt,
-			&i.OrderingKey,
-			&i.HasAfter,
-			&i.Snapshot,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const jobsProgress = `-- name: JobsProgress :exec
 with input as (
     select
@@ -1210,339 +650,17 @@ func (q *Queries) JobsProgress(ctx context.Context, arg JobsProgressParams) erro
 	return err
 }
 
-const jobsSeen = `-- name: JobsSeen :one
-with seen as materialized (
-    select job_id, ($4::text is null or job_type = $4)
-        and ($5::text is null or queue = $5)
-        and ($6::text is null or $6 = any (tags))
-        and ($7::timestamptz is null or created_at >= $7)
-        and ($8::timestamptz is null or created_at < $8)
-        and ($9::text is null or status = $9)
-        and ($10::text is null or owner_id = $10) as fits
-    from jobs
-    where job_id > $3::uuid and job_id < $11::uuid
-    order by job_id desc
-    limit $12::int
-)
-select
-    array(select job_id from seen where fits order by job_id desc limit $2::int offset $1::int)::uuid[] as job_ids,
-    (select count(*) from seen)::bigint as seen,
-    coalesce((select job_id from seen order by job_id limit 1), $3)::uuid as last_id
-`
-
-type JobsSeenParams struct {
-	Skip     int32
-	MaxJobs  int32
-	AfterID  uuid.UUID
-	JobType  *string
-	Queue    *string
-	Tag      *string
-	Since    *time.Time
-	Until    *time.Time
-	Status   *string
-	Owner    *string
-	BeforeID uuid.UUID
-	MostSeen int32
-}
-
-type JobsSeenRow struct {
-	JobIDs []uuid.UUID
-	Seen   int64
-	LastID uuid.UUID
-}
-
-// The same of all owners' newest jobs.
-func (q *Queries) JobsSeen(ctx context.Context, arg JobsSeenParams) (JobsSeenRow, error) {
-	row := q.db.QueryRow(ctx, jobsSeen,
-		arg.Skip,
-		arg.MaxJobs,
-		arg.AfterID,
-		arg.JobType,
-		arg.Queue,
-		arg.Tag,
-		arg.Since,
-		arg.Until,
-		arg.Status,
-		arg.Owner,
-		arg.BeforeID,
-		arg.MostSeen,
-	)
-	var i JobsSeenRow
-	err := row.Scan(&i.JobIDs, &i.Seen, &i.LastID)
-	return i, err
-}
-
-const jobsSeenOrdered = `-- name: JobsSeenOrdered :one
-with seen as materialized (
-    select job_id, ($4::text is null or job_type = $4)
-        and ($5::text is null or queue = $5)
-        and ($6::text is null or $6 = any (tags))
-        and ($7::timestamptz is null or created_at >= $7)
-        and ($8::timestamptz is null or created_at < $8)
-        and ($9::text is null or status = $9)
-        and ($10::text is null or owner_id = $10) as fits
-    from jobs
-    where ordering_key = $11::text and job_id > $3::uuid and job_id < $12::uuid
-    order by job_id desc
-    limit $13::int
-)
-select
-    array(select job_id from seen where fits order by job_id desc limit $2::int offset $1::int)::uuid[] as job_ids,
-    (select count(*) from seen)::bigint as seen,
-    coalesce((select job_id from seen order by job_id limit 1), $3)::uuid as last_id
-`
-
-type JobsSeenOrderedParams struct {
-	Skip        int32
-	MaxJobs     int32
-	AfterID     uuid.UUID
-	JobType     *string
-	Queue       *string
-	Tag         *string
-	Since       *time.Time
-	Until       *time.Time
-	Status      *string
-	Owner       *string
-	OrderingKey string
-	BeforeID    uuid.UUID
-	MostSeen    int32
-}
-
-type JobsSeenOrderedRow struct {
-	JobIDs []uuid.UUID
-	Seen   int64
-	LastID uuid.UUID
-}
-
-// The same of the newest jobs of an ordering key.
-func (q *Queries) JobsSeenOrdered(ctx context.Context, arg JobsSeenOrderedParams) (JobsSeenOrderedRow, error) {
-	row := q.db.QueryRow(ctx, jobsSeenOrdered,
-		arg.Skip,
-		arg.MaxJobs,
-		arg.AfterID,
-		arg.JobType,
-		arg.Queue,
-		arg.Tag,
-		arg.Since,
-		arg.Until,
-		arg.Status,
-		arg.Owner,
-		arg.OrderingKey,
-		arg.BeforeID,
-		arg.MostSeen,
-	)
-	var i JobsSeenOrderedRow
-	err := row.Scan(&i.JobIDs, &i.Seen, &i.LastID)
-	return i, err
-}
-
-const jobsSeenOrderedOwned = `-- name: JobsSeenOrderedOwned :one
-with seen as materialized (
-    select job_id, ($4::text is null or job_type = $4)
-        and ($5::text is null or queue = $5)
-        and ($6::text is null or $6 = any (tags))
-        and ($7::timestamptz is null or created_at >= $7)
-        and ($8::timestamptz is null or created_at < $8)
-        and ($9::text is null or status = $9) as fits
-    from jobs
-    where owner_id = $10::text and owner_id <> '' and ordering_key = $11::text
-        and job_id > $3::uuid and job_id < $12::uuid
-    order by job_id desc
-    limit $13::int
-)
-select
-    array(select job_id from seen where fits order by job_id desc limit $2::int offset $1::int)::uuid[] as job_ids,
-    (select count(*) from seen)::bigint as seen,
-    coalesce((select job_id from seen order by job_id limit 1), $3)::uuid as last_id
-`
-
-type JobsSeenOrderedOwnedParams struct {
-	Skip        int32
-	MaxJobs     int32
-	AfterID     uuid.UUID
-	JobType     *string
-	Queue       *string
-	Tag         *string
-	Since       *time.Time
-	Until       *time.Time
-	Status      *string
-	Owner       string
-	OrderingKey string
-	BeforeID    uuid.UUID
-	MostSeen    int32
-}
-
-type JobsSeenOrderedOwnedRow struct {
-	JobIDs []uuid.UUID
-	Seen   int64
-	LastID uuid.UUID
-}
-
-// The same of one owner's newest jobs of an ordering key.
-func (q *Queries) JobsSeenOrderedOwned(ctx context.Context, arg JobsSeenOrderedOwnedParams) (JobsSeenOrderedOwnedRow, error) {
-	row := q.db.QueryRow(ctx, jobsSeenOrderedOwned,
-		arg.Skip,
-		arg.MaxJobs,
-		arg.AfterID,
-		arg.JobType,
-		arg.Queue,
-		arg.Tag,
-		arg.Since,
-		arg.Until,
-		arg.Status,
-		arg.Owner,
-		arg.OrderingKey,
-		arg.BeforeID,
-		arg.MostSeen,
-	)
-	var i JobsSeenOrderedOwnedRow
-	err := row.Scan(&i.JobIDs, &i.Seen, &i.LastID)
-	return i, err
-}
-
-const jobsSeenOwned = `-- name: JobsSeenOwned :one
-with seen as materialized (
-    select shelved.job_id, ($4::text is null or job_type = $4)
-        and ($5::text is null or queue = $5)
-        and ($6::text is null or $6 = any (tags))
-        and ($7::timestamptz is null or created_at >= $7)
-        and ($8::timestamptz is null or created_at < $8) as fits
-    from unnest($9::int[]) as shelf cross join lateral (
-        select jobs.job_id, job_type, queue, tags, created_at from jobs
-        where owner_id = $10::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
-            and jobs.job_id > $3::uuid
-            and jobs.job_id < $11::uuid
-        order by jobs.job_id desc
-        limit $12::int
-    ) as shelved
-    order by shelved.job_id desc
-    limit $12
-)
-select
-    array(select job_id from seen where fits order by job_id desc limit $2::int offset $1::int)::uuid[] as job_ids,
-    (select count(*) from seen)::bigint as seen,
-    coalesce((select job_id from seen order by job_id limit 1), $3)::uuid as last_id
-`
-
-type JobsSeenOwnedParams struct {
-	Skip     int32
-	MaxJobs  int32
-	AfterID  uuid.UUID
-	JobType  *string
-	Queue    *string
-	Tag      *string
-	Since    *time.Time
-	Until    *time.Time
-	Shelves  []int32
-	Owner    string
-	BeforeID uuid.UUID
-	MostSeen int32
-}
-
-type JobsSeenOwnedRow struct {
-	JobIDs []uuid.UUID
-	Seen   int64
-	LastID uuid.UUID
-}
-
-// Of one owner's newest jobs on some shelves those that fit, and up to which job it has looked: at so many, however few
-// fit.
-func (q *Queries) JobsSeenOwned(ctx context.Context, arg JobsSeenOwnedParams) (JobsSeenOwnedRow, error) {
-	row := q.db.QueryRow(ctx, jobsSeenOwned,
-		arg.Skip,
-		arg.MaxJobs,
-		arg.AfterID,
-		arg.JobType,
-		arg.Queue,
-		arg.Tag,
-		arg.Since,
-		arg.Until,
-		arg.Shelves,
-		arg.Owner,
-		arg.BeforeID,
-		arg.MostSeen,
-	)
-	var i JobsSeenOwnedRow
-	err := row.Scan(&i.JobIDs, &i.Seen, &i.LastID)
-	return i, err
-}
-
-const jobsSeenShelved = `-- name: JobsSeenShelved :one
-with seen as materialized (
-    select shelved.job_id, ($4::text is null or job_type = $4)
-        and ($5::text is null or queue = $5)
-        and ($6::text is null or $6 = any (tags))
-        and ($7::timestamptz is null or created_at >= $7)
-        and ($8::timestamptz is null or created_at < $8)
-        and ($9::text is null or owner_id = $9) as fits
-    from unnest($10::int[]) as shelf cross join lateral (
-        select jobs.job_id, owner_id, job_type, queue, tags, created_at from jobs
-        where shelf_of(status, version) = shelf and jobs.job_id > $3::uuid and jobs.job_id < $11::uuid
-        order by jobs.job_id desc
-        limit $12::int
-    ) as shelved
-    order by shelved.job_id desc
-    limit $12
-)
-select
-    array(select job_id from seen where fits order by job_id desc limit $2::int offset $1::int)::uuid[] as job_ids,
-    (select count(*) from seen)::bigint as seen,
-    coalesce((select job_id from seen order by job_id limit 1), $3)::uuid as last_id
-`
-
-type JobsSeenShelvedParams struct {
-	Skip     int32
-	MaxJobs  int32
-	AfterID  uuid.UUID
-	JobType  *string
-	Queue    *string
-	Tag      *string
-	Since    *time.Time
-	Until    *time.Time
-	Owner    *string
-	Shelves  []int32
-	BeforeID uuid.UUID
-	MostSeen int32
-}
-
-type JobsSeenShelvedRow struct {
-	JobIDs []uuid.UUID
-	Seen   int64
-	LastID uuid.UUID
-}
-
-// The same of all owners' newest jobs on some shelves.
-func (q *Queries) JobsSeenShelved(ctx context.Context, arg JobsSeenShelvedParams) (JobsSeenShelvedRow, error) {
-	row := q.db.QueryRow(ctx, jobsSeenShelved,
-		arg.Skip,
-		arg.MaxJobs,
-		arg.AfterID,
-		arg.JobType,
-		arg.Queue,
-		arg.Tag,
-		arg.Since,
-		arg.Until,
-		arg.Owner,
-		arg.Shelves,
-		arg.BeforeID,
-		arg.MostSeen,
-	)
-	var i JobsSeenShelvedRow
-	err := row.Scan(&i.JobIDs, &i.Seen, &i.LastID)
-	return i, err
-}
-
 const jobsUnconfirmed = `-- name: JobsUnconfirmed :many
 
 with pass as (
     select $2::timestamptz as since, $3::timestamptz as until
 ), page as (
     select
-        unheard.job_id, unheard.owner_id, unheard.job_type, unheard.queue, unheard.payload, unheard.priority, unheard.max_retry_count, unheard.retry_policy, unheard.timeout_ms, unheard.run_at, unheard.tags, unheard.trace_id, unheard.created_at, unheard.idempotency_key, unheard.request_hash, unheard.event_source, unheard.event_id, unheard.command_seq, unheard.cancel_requested_at, unheard.status, unheard.version, unheard.attempt, unheard.retry_count, unheard.updated_at, unheard.snapshot, unheard.progress, unheard.expires_at, unheard.ordering_key, unheard.order_number, unheard.order_after, unheard.after_ids, unheard.runs_anyway, unheard.ended_as, unheard.callback_url, unheard.event_owner, unheard.weight,
+        unheard.job_id, unheard.owner_id, unheard.job_type, unheard.queue, unheard.payload, unheard.priority, unheard.max_retry_count, unheard.retry_policy, unheard.timeout_ms, unheard.run_at, unheard.tags, unheard.trace_id, unheard.created_at, unheard.idempotency_key, unheard.request_hash, unheard.event_source, unheard.event_id, unheard.command_seq, unheard.cancel_requested_at, unheard.status, unheard.version, unheard.attempt, unheard.retry_count, unheard.updated_at, unheard.snapshot, unheard.progress, unheard.expires_at, unheard.ordering_key, unheard.order_number, unheard.order_after, unheard.after_ids, unheard.runs_anyway, unheard.ended_as, unheard.callback_url, unheard.event_owner, unheard.error_code, unheard.weight,
         sum(octet_length(payload::text) + weight) over (order by job_id) - octet_length(payload::text) - weight
             as bytes_before
     from pass cross join generate_series(0, 1) as shelf cross join lateral (
-        select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, 39 * coalesce(cardinality(after_ids), 0) as weight from jobs
+        select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, 39 * coalesce(cardinality(after_ids), 0) as weight from jobs
         where shelf_of(status, version) = shelf and job_id > $4::uuid
             and created_at <= pass.until - interval '10 s'
             and times_due((pass.until - created_at) * (1 - (uuid_hash(job_id) & 255) / 1275.0))
@@ -1642,7 +760,7 @@ func (q *Queries) JobsUnconfirmed(ctx context.Context, arg JobsUnconfirmedParams
 
 const jobsUnhear = `-- name: JobsUnhear :execrows
 update jobs set
-    version = 0, snapshot = null, attempt = 0, retry_count = 0, progress = null,
+    version = 0, snapshot = null, attempt = 0, retry_count = 0, progress = null, error_code = null,
     status = case when run_at > now() then 'SCHEDULED' else 'PENDING' end
 from (select unnest($2::uuid[]) as job_id, unnest($3::bigint[]) as version) as input
 where jobs.job_id = input.job_id and jobs.version = input.version
@@ -1656,10 +774,6 @@ type JobsUnhearParams struct {
 	Versions []int64
 }
 
-// Takes the scheduler's word on many jobs, one row each in the input. A row's version only rises, so
-// that a repeated or late word changes nothing. A wish to cancel is over when the job has ended. What has
-// ended is entered for the statistics; a job that ended before, and has ended anew, is another end. An end that is
-// to be delivered is kept with all that the delivery says, and whoever delivers is woken.
 // As if nothing had been heard of jobs that the scheduler does not know, unless something was meanwhile.
 func (q *Queries) JobsUnhear(ctx context.Context, arg JobsUnhearParams) (int64, error) {
 	result, err := q.db.Exec(ctx, jobsUnhear, arg.MaxAge, arg.JobIDs, arg.Versions)

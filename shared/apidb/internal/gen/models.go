@@ -89,6 +89,7 @@ type Job struct {
 	EndedAs           *string
 	CallbackURL       *string
 	EventOwner        string
+	ErrorCode         *string
 }
 
 type Schedule struct {

@@ -128,7 +128,7 @@ func (q *Queries) OperationAnswersTake(ctx context.Context, operationID uuid.UUI
 
 const operationByID = `-- name: OperationByID :one
 select
-    operation_id, command, run_at, by_whom, filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
+    operation_id, command, run_at, by_whom, coalesce(narrow_filter, filter)::json as filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
     finished_at, walked, matched, asked, applied, refused, skipped, reasons
 from operations
 where operation_id = $1 and ($2::text is null or owner_id = $2)
@@ -247,11 +247,11 @@ func (q *Queries) OperationCommandsKeep(ctx context.Context, arg OperationComman
 }
 
 const operationInsert = `-- name: OperationInsert :many
-insert into operations (operation_id, owner_id, command, run_at, by_whom, filter, job_ids, idempotency_key, request_hash)
+insert into operations (operation_id, owner_id, command, run_at, by_whom, filter, narrow_filter, job_ids, idempotency_key, request_hash)
 values (
     $1, $2::text, $3,
     coalesce($4::timestamptz, now() + interval '1 ms' * $5::bigint),
-    $6, $7::json, $8::uuid[], $9, $10
+    $6, $7::json, $8::json, $9::uuid[], $10, $11
 )
 on conflict (owner_id, idempotency_key) where idempotency_key is not null do nothing
 returning operation_id
@@ -265,6 +265,7 @@ type OperationInsertParams struct {
 	DelayMs        *int64
 	ByWhom         string
 	Filter         json.RawMessage
+	NarrowFilter   json.RawMessage
 	JobIDs         []uuid.UUID
 	IdempotencyKey *string
 	RequestHash    []byte
@@ -279,6 +280,7 @@ func (q *Queries) OperationInsert(ctx context.Context, arg OperationInsertParams
 		arg.DelayMs,
 		arg.ByWhom,
 		arg.Filter,
+		arg.NarrowFilter,
 		arg.JobIDs,
 		arg.IdempotencyKey,
 		arg.RequestHash,
@@ -385,7 +387,7 @@ func (q *Queries) OperationListed(ctx context.Context, arg OperationListedParams
 
 const operationLock = `-- name: OperationLock :many
 select
-    operation_id, owner_id, command, run_at, by_whom, filter, created_at, status, after_id, walked, matched, asked, applied,
+    operation_id, owner_id, command, run_at, by_whom, coalesce(narrow_filter, filter)::json as filter, created_at, status, after_id, walked, matched, asked, applied,
     refused, skipped, reasons
 from operations
 where operation_id = $1 and finished_at is null
@@ -459,27 +461,33 @@ select
         and ($6::timestamptz is null or created_at >= $6)
         and ($7::timestamptz is null or created_at < $7)
         and ($8::text is null or ordering_key is not distinct from $8)
-        and ($9::text is null or owner_id = $9)
-        and ($10::text is null or owner_id = $10))::boolean as matches
+        and ($9::text is null or error_code is not distinct from $9)
+        and ($10::uuid is null or trace_id = $10)
+        and ($11::text is null or idempotency_key is not distinct from $11)
+        and ($12::text is null or owner_id = $12)
+        and ($13::text is null or owner_id = $13))::boolean as matches
 from jobs
-where job_id > $11::uuid
+where job_id > $14::uuid
 order by job_id
-limit $12::int
+limit $15::int
 `
 
 type OperationMatchesParams struct {
-	Statuses    []string
-	AcceptedBy  time.Time
-	JobType     *string
-	Queue       *string
-	Tag         *string
-	Since       *time.Time
-	Until       *time.Time
-	OrderingKey *string
-	OwnerID     *string
-	Owner       *string
-	AfterID     uuid.UUID
-	MaxJobs     int32
+	Statuses       []string
+	AcceptedBy     time.Time
+	JobType        *string
+	Queue          *string
+	Tag            *string
+	Since          *time.Time
+	Until          *time.Time
+	OrderingKey    *string
+	ErrorCode      *string
+	TraceID        *uuid.UUID
+	IdempotencyKey *string
+	OwnerID        *string
+	Owner          *string
+	AfterID        uuid.UUID
+	MaxJobs        int32
 }
 
 type OperationMatchesRow struct {
@@ -498,6 +506,9 @@ func (q *Queries) OperationMatches(ctx context.Context, arg OperationMatchesPara
 		arg.Since,
 		arg.Until,
 		arg.OrderingKey,
+		arg.ErrorCode,
+		arg.TraceID,
+		arg.IdempotencyKey,
 		arg.OwnerID,
 		arg.Owner,
 		arg.AfterID,
@@ -531,31 +542,37 @@ select
         and ($5::timestamptz is null or created_at >= $5)
         and ($6::timestamptz is null or created_at < $6)
         and ($7::text is null or ordering_key is not distinct from $7)
-        and ($8::text is null or owner_id = $8))::boolean as matches
-from unnest($9::int[]) as shelf cross join lateral (
-    select job_id, created_at, job_type, queue, tags, ordering_key, owner_id from jobs
-    where owner_id = $10::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
-        and job_id > $11::uuid
+        and ($8::text is null or error_code is not distinct from $8)
+        and ($9::uuid is null or trace_id = $9)
+        and ($10::text is null or idempotency_key is not distinct from $10)
+        and ($11::text is null or owner_id = $11))::boolean as matches
+from unnest($12::int[]) as shelf cross join lateral (
+    select job_id, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id from jobs
+    where owner_id = $13::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
+        and job_id > $14::uuid
     order by job_id
-    limit $12::int
+    limit $15::int
 ) as shelved
 order by job_id
-limit $12
+limit $15
 `
 
 type OperationMatchesOwnedParams struct {
-	AcceptedBy  time.Time
-	JobType     *string
-	Queue       *string
-	Tag         *string
-	Since       *time.Time
-	Until       *time.Time
-	OrderingKey *string
-	OwnerID     *string
-	Shelves     []int32
-	Owner       string
-	AfterID     uuid.UUID
-	MaxJobs     int32
+	AcceptedBy     time.Time
+	JobType        *string
+	Queue          *string
+	Tag            *string
+	Since          *time.Time
+	Until          *time.Time
+	OrderingKey    *string
+	ErrorCode      *string
+	TraceID        *uuid.UUID
+	IdempotencyKey *string
+	OwnerID        *string
+	Shelves        []int32
+	Owner          string
+	AfterID        uuid.UUID
+	MaxJobs        int32
 }
 
 type OperationMatchesOwnedRow struct {
@@ -573,6 +590,9 @@ func (q *Queries) OperationMatchesOwned(ctx context.Context, arg OperationMatche
 		arg.Since,
 		arg.Until,
 		arg.OrderingKey,
+		arg.ErrorCode,
+		arg.TraceID,
+		arg.IdempotencyKey,
 		arg.OwnerID,
 		arg.Shelves,
 		arg.Owner,
@@ -607,31 +627,37 @@ select
         and ($5::timestamptz is null or created_at >= $5)
         and ($6::timestamptz is null or created_at < $6)
         and ($7::text is null or ordering_key is not distinct from $7)
-        and ($8::text is null or owner_id = $8)
-        and ($9::text is null or owner_id = $9))::boolean as matches
-from unnest($10::int[]) as shelf cross join lateral (
-    select job_id, created_at, job_type, queue, tags, ordering_key, owner_id from jobs
-    where shelf_of(status, version) = shelf and job_id > $11::uuid
+        and ($8::text is null or error_code is not distinct from $8)
+        and ($9::uuid is null or trace_id = $9)
+        and ($10::text is null or idempotency_key is not distinct from $10)
+        and ($11::text is null or owner_id = $11)
+        and ($12::text is null or owner_id = $12))::boolean as matches
+from unnest($13::int[]) as shelf cross join lateral (
+    select job_id, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id from jobs
+    where shelf_of(status, version) = shelf and job_id > $14::uuid
     order by job_id
-    limit $12::int
+    limit $15::int
 ) as shelved
 order by job_id
-limit $12
+limit $15
 `
 
 type OperationMatchesShelvedParams struct {
-	AcceptedBy  time.Time
-	JobType     *string
-	Queue       *string
-	Tag         *string
-	Since       *time.Time
-	Until       *time.Time
-	OrderingKey *string
-	OwnerID     *string
-	Owner       *string
-	Shelves     []int32
-	AfterID     uuid.UUID
-	MaxJobs     int32
+	AcceptedBy     time.Time
+	JobType        *string
+	Queue          *string
+	Tag            *string
+	Since          *time.Time
+	Until          *time.Time
+	OrderingKey    *string
+	ErrorCode      *string
+	TraceID        *uuid.UUID
+	IdempotencyKey *string
+	OwnerID        *string
+	Owner          *string
+	Shelves        []int32
+	AfterID        uuid.UUID
+	MaxJobs        int32
 }
 
 type OperationMatchesShelvedRow struct {
@@ -649,6 +675,9 @@ func (q *Queries) OperationMatchesShelved(ctx context.Context, arg OperationMatc
 		arg.Since,
 		arg.Until,
 		arg.OrderingKey,
+		arg.ErrorCode,
+		arg.TraceID,
+		arg.IdempotencyKey,
 		arg.OwnerID,
 		arg.Owner,
 		arg.Shelves,
@@ -802,7 +831,7 @@ func (q *Queries) OperationsForget(ctx context.Context, arg OperationsForgetPara
 
 const operationsList = `-- name: OperationsList :many
 select
-    operation_id, command, run_at, by_whom, filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
+    operation_id, command, run_at, by_whom, coalesce(narrow_filter, filter)::json as filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
     finished_at, walked, matched, asked, applied, refused, skipped, reasons
 from operations
 where operation_id < $1::uuid
@@ -876,7 +905,7 @@ func (q *Queries) OperationsList(ctx context.Context, arg OperationsListParams) 
 
 const operationsListOwned = `-- name: OperationsListOwned :many
 select
-    operation_id, command, run_at, by_whom, filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
+    operation_id, command, run_at, by_whom, coalesce(narrow_filter, filter)::json as filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
     finished_at, walked, matched, asked, applied, refused, skipped, reasons
 from operations
 where owner_id = $1::text and operation_id < $2::uuid

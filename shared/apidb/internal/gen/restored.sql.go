@@ -293,7 +293,7 @@ func (q *Queries) RestoredSequences(ctx context.Context, arg RestoredSequencesPa
 
 const restoredUnhear = `-- name: RestoredUnhear :execrows
 update jobs set
-    version = 0, snapshot = null, attempt = 0, retry_count = 0, progress = null,
+    version = 0, snapshot = null, attempt = 0, retry_count = 0, progress = null, error_code = null,
     status = case when run_at > now() then 'SCHEDULED' else 'PENDING' end
 where job_id = any ($1::uuid[]) and status not in ('COMPLETED', 'FAILED', 'CANCELLED')
 `

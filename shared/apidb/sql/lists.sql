@@ -1,0 +1,137 @@
+-- Of the newest jobs of one source the ids of those that fit, how many fit, and up to which job it has looked: at most_seen
+-- jobs, however few fit. A source is an index that stands in the order of ids; it is chosen by the parameter that is not null,
+-- and the others read nothing. Jobs of a trace have two sources, of which each has the jobs that the other lacks.
+-- name: JobsSeen :one
+with seen as materialized (
+    select
+        job_id,
+        (sqlc.narg('statuses')::text[] is null or status = any (sqlc.narg('statuses')))
+        and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
+        and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
+        and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
+        and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
+        and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
+        and (sqlc.narg('ordering_key')::text is null or ordering_key = sqlc.narg('ordering_key'))
+        and (sqlc.narg('error_code')::text is null or error_code = sqlc.narg('error_code'))
+        and (sqlc.narg('trace_id')::uuid is null or trace_id = sqlc.narg('trace_id'))
+        and (sqlc.narg('idempotency_key')::text is null or idempotency_key = sqlc.narg('idempotency_key'))
+        and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner')) as fits
+    from (
+        (
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            from jobs
+            where @by_id::boolean and job_id > @after_id::uuid and job_id < @before_id::uuid
+            order by job_id desc limit @most_seen::int
+        )
+        union all
+        ( -- each shelf in the order of ids: of several at once the planner does not know it
+            select shelved.* from unnest(@by_shelves::int[]) as shelf cross join lateral (
+                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+                from jobs
+                where shelf_of(status, version) = shelf and job_id > @after_id and job_id < @before_id
+                order by job_id desc limit @most_seen
+            ) as shelved
+            order by shelved.job_id desc limit @most_seen
+        )
+        union all
+        ( -- an owner's, where completed ones have a shelf, too
+            select shelved.* from unnest(@by_owned_shelves::int[]) as shelf cross join lateral (
+                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+                from jobs
+                where owner_id = sqlc.narg('owner') and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
+                    and job_id > @after_id and job_id < @before_id
+                order by job_id desc limit @most_seen
+            ) as shelved
+            order by shelved.job_id desc limit @most_seen
+        )
+        union all
+        (
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            from jobs
+            where sqlc.narg('by_ordering_key')::text is not null
+                and ordering_key = sqlc.narg('by_ordering_key') and job_id > @after_id and job_id < @before_id
+            order by job_id desc limit @most_seen
+        )
+        union all
+        (
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            from jobs
+            where sqlc.narg('by_owned_ordering_key')::text is not null and owner_id = sqlc.narg('owner') and owner_id <> ''
+                and ordering_key = sqlc.narg('by_owned_ordering_key') and job_id > @after_id and job_id < @before_id
+            order by job_id desc limit @most_seen
+        )
+        union all
+        (
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            from jobs
+            where sqlc.narg('by_error_code')::text is not null
+                and error_code = sqlc.narg('by_error_code') and job_id > @after_id and job_id < @before_id
+            order by job_id desc limit @most_seen
+        )
+        union all
+        (
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            from jobs
+            where sqlc.narg('by_owned_error_code')::text is not null and owner_id = sqlc.narg('owner') and owner_id <> ''
+                and error_code = sqlc.narg('by_owned_error_code') and job_id > @after_id and job_id < @before_id
+            order by job_id desc limit @most_seen
+        )
+        union all
+        (
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            from jobs
+            where sqlc.narg('by_trace_id')::uuid is not null
+                and (trace_id >= job_id or substring(uuid_send(trace_id) for 5) <> substring(uuid_send(job_id) for 5))
+                and trace_id = sqlc.narg('by_trace_id') and job_id > @after_id and job_id < @before_id
+            order by job_id desc limit @most_seen
+        )
+        union all
+        (
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            from jobs
+            where sqlc.narg('by_trace_id') is not null -- all that are in no index: those of the same 256 ms
+                and job_id > greatest(sqlc.narg('by_trace_id'), @after_id)
+                and job_id < least(sqlc.narg('trace_ends')::uuid, @before_id)
+            order by job_id desc limit @most_seen
+        )
+        union all
+        (
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            from (
+                select * from jobs
+                where sqlc.narg('by_idempotency_key')::text is not null and idempotency_key = sqlc.narg('by_idempotency_key')
+                offset 0 -- else the planner may walk by id until it has met enough
+            ) as keyed
+            where job_id > @after_id and job_id < @before_id
+            order by job_id desc limit @most_seen
+        )
+        union all
+        (
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            from jobs
+            where sqlc.narg('by_owned_idempotency_key')::text is not null and owner_id = sqlc.narg('owner')
+                and idempotency_key = sqlc.narg('by_owned_idempotency_key') and job_id > @after_id and job_id < @before_id
+        )
+    ) as source
+    order by job_id desc
+    limit @most_seen
+)
+select
+    array(select job_id from seen where fits order by job_id desc limit @max_jobs::int offset @skip::int)::uuid[] as job_ids,
+    (select count(*) from seen where fits)::bigint as fit,
+    (select count(*) from seen)::bigint as seen,
+    coalesce((select job_id from seen order by job_id limit 1), @after_id)::uuid as last_id;
+
+-- These jobs, newest first: a job's id orders by age. Snapshots come until they have max_bytes together; of the jobs after
+-- that the snapshot is empty. Their length is read without them.
+-- name: JobsListed :many
+select
+    job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
+    cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
+    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
+    coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= @max_bytes::bigint
+        then snapshot end, '')::text as snapshot
+from jobs
+where job_id = any (@job_ids::uuid[]) and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
+window newest as (order by job_id desc rows unbounded preceding)
+order by job_id desc;
