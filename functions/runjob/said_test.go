@@ -45,7 +45,11 @@ func (h *house) untilStarted(runs ...jobevent.Run) {
 // outcome waits for what is said of an attempt.
 func (h *house) outcome(run jobevent.Run) event.Event {
 	h.t.Helper()
-	return h.outcomes(run, 1)[0]
+	e := h.outcomes(run, 1)[0]
+	if cause := jobevent.Extension(e, jobevent.ExtCausationID); cause != jobevent.RunID(run.JobID, run.Attempt) {
+		h.t.Errorf("%s names %q as its cause", e.ID(), cause)
+	}
+	return e
 }
 
 func (h *house) outcomes(run jobevent.Run, n int) (found []event.Event) {

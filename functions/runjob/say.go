@@ -79,6 +79,7 @@ func (f *Function) appendOutcome(events []event.Event, o workerdb.Outcome) []eve
 	typ, data := outcomeData(o)
 	return f.append(events, typ, jobevent.Meta{
 		ID: jobevent.OutcomeID(o.JobID, o.Attempt, string(o.Kind)), JobID: o.JobID, TraceID: o.TraceID,
+		Cause: jobevent.RunID(o.JobID, o.Attempt),
 	}, data)
 }
 
@@ -119,6 +120,7 @@ func (f *Function) appendLog(events []event.Event, a *attempt) []event.Event {
 	}
 	return f.append(events, jobevent.TypeAttemptLog, jobevent.Meta{
 		ID: jobevent.AttemptLogID(a.run.JobID, a.run.Attempt, first), JobID: a.run.JobID, TraceID: a.traceID,
+		Cause: jobevent.RunID(a.run.JobID, a.run.Attempt),
 	}, jobevent.AttemptLog{JobID: a.run.JobID, Attempt: a.run.Attempt, FirstLine: first, Lines: lines})
 }
 

@@ -34,6 +34,7 @@ type Meta struct {
 	Key      string    // record key; empty: the job id
 	TraceID  uuid.UUID // correlationid and traceparent; zero: none
 	Queue    string    // run events only
+	Cause    string    // causationid; empty: the host of a function sets it where an event was handled
 }
 
 // jsonType is what every event's content type points to.
@@ -61,7 +62,7 @@ func New(typ string, m Meta, data any) (event.Event, error) {
 	whole.at.Time = time.Now().UTC()
 	ctx.ID, ctx.Type, ctx.Time, ctx.DataContentType = m.ID, typ, &whole.at, contentType
 	ctx.Source.Path = sourceOf(m.Function)
-	ctx.Extensions = make(map[string]any, 5) // causationid comes later
+	ctx.Extensions = make(map[string]any, 5) // as a rule causationid comes later
 	key := m.Key
 	if m.JobID != uuid.Nil {
 		whole.subject = m.JobID.String()
@@ -76,6 +77,9 @@ func New(typ string, m Meta, data any) (event.Event, error) {
 	if m.TraceID != uuid.Nil {
 		ctx.Extensions[ExtCorrelationID] = m.TraceID.String()
 		ctx.Extensions[ExtTraceParent] = TraceParent(m.TraceID, m.ID, m.JobID == uuid.Nil || Sampled(m.JobID))
+	}
+	if m.Cause != "" {
+		ctx.Extensions[ExtCausationID] = m.Cause
 	}
 	if m.Queue != "" {
 		ctx.Extensions[ExtQueue] = m.Queue
