@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -51,6 +53,42 @@ func execute(ctx context.Context, root *cobra.Command) error {
 		return usageError{err}
 	}
 	return err
+}
+
+// errorBody is an error in JSON: the fields of the API's error body, where the API has refused, and the exit code.
+type errorBody struct {
+	Status    int    `json:"status,omitempty"`
+	ErrorCode string `json:"errorCode,omitempty"`
+	Message   string `json:"message"`
+	TraceID   string `json:"traceId,omitempty"`
+	Details   any    `json:"details,omitempty"`
+	ExitCode  int    `json:"exitCode"`
+}
+
+// printError prints what went wrong as --output wants it. Of an exit code alone everything was printed before.
+func printError(w io.Writer, form format, err error) {
+	var code exitCode
+	var wrong usageError
+	if errors.As(err, &wrong) {
+		err = wrong // without the request that was not sent
+	}
+	if err == nil || errors.As(err, &code) || errors.Is(err, context.Canceled) {
+		return
+	}
+	if form != formatJSON {
+		fmt.Fprintln(w, "jobweaver: "+printable(err.Error()+advice(err)))
+		return
+	}
+	body := errorBody{Message: err.Error(), ExitCode: codeOf(err)}
+	if refused := (*client.Error)(nil); errors.As(err, &refused) {
+		body.Status, body.ErrorCode, body.TraceID = refused.Status, refused.ErrorCode, refused.TraceID
+		if body.Message = refused.Message; len(refused.Details) > 0 {
+			body.Details = refused.Details
+		}
+	}
+	if raw, err := json.Marshal(body); err == nil { // texts and numbers
+		_ = showJSON(w, raw)
+	}
 }
 
 // each visits a command and all below it.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -76,5 +78,39 @@ func TestSubmitWaitsNoLongerThanItIsTold(t *testing.T) {
 	out, err := run(t, "{}", "submit", "-", "--wait", "300ms")
 	if codeOf(err) != exitNotYet || !strings.Contains(out, "RUNNING") || len(g.asked) < 3 {
 		t.Errorf("%v, printed %q, asked %q", err, out, g.asked)
+	}
+}
+
+// A script that asks for JSON gets JSON, whatever happens.
+func TestAnErrorIsJSONWhereJSONIsAskedFor(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = w.Write([]byte(`{"status":400,"errorCode":"API.INVALID_JOB_REQUEST","message":"no \u001b[2J","traceId":"t1",
+			"details":[{"path":"limit","message":"must be an integer"}]}`))
+	}))
+	t.Cleanup(server.Close)
+	for args, want := range map[string]string{
+		"list -o json": `{"status":400,"errorCode":"API.INVALID_JOB_REQUEST","message":"no \u001b[2J","traceId":"t1",` +
+			`"details":[{"path":"limit","message":"must be an integer"}],"exitCode":3}`,
+		"get -o json":                 `{"message":"wrong number of arguments (0): jobweaver get ID [flags]","exitCode":64}`,
+		"list -o name":                "jobweaver: 400 API.INVALID_JOB_REQUEST",
+		"operations abort j1 -o json": `{"status":400`,
+	} {
+		root := newRoot()
+		root.SetArgs(append([]string{"--url", server.URL}, strings.Fields(args)...))
+		err := execute(t.Context(), root)
+		var printed, got bytes.Buffer
+		printError(&printed, formatOf(root), err)
+		if strings.HasPrefix(want, "{") {
+			if err := json.Compact(&got, printed.Bytes()); err != nil {
+				t.Errorf("%s: %v", args, err)
+			}
+		} else {
+			got = printed
+		}
+		if !strings.HasPrefix(got.String(), want) {
+			t.Errorf("%s: printed %s", args, printed.String())
+		}
 	}
 }

@@ -4,8 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -18,16 +16,10 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	err := execute(ctx, newRoot())
+	root := newRoot()
+	err := execute(ctx, root)
 	stop()
-	var code exitCode
-	var wrong usageError
-	if errors.As(err, &wrong) {
-		err = wrong // without the request that was not sent
-	}
-	if err != nil && !errors.As(err, &code) && !errors.Is(err, context.Canceled) {
-		fmt.Fprintln(os.Stderr, "jobweaver: "+printable(err.Error()+advice(err)))
-	}
+	printError(os.Stderr, formatOf(root), err)
 	os.Exit(codeOf(err))
 }
 
