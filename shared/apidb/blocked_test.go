@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -94,6 +95,22 @@ func TestAListOfAnOrderingKey(t *testing.T) {
 		}
 		if err != nil || next != uuid.Nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v, %v, want %v", c.status, got, err, c.want)
+		}
+	}
+}
+
+// A pause shows at once on the jobs that it holds, and is gone at once.
+func TestAPauseShowsAtOnce(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.accept(t, newJob()).JobID
+	for _, paused := range []bool{false, true, false, true} {
+		if _, err := h.ChangeControl(t.Context(), apidb.Everyone, jobevent.ControlQueue, "default", "me",
+			func(c *jobevent.Control) { c.Paused = paused }); err != nil {
+			t.Fatal(err)
+		}
+		if blocked := len(h.job(t, id).BlockedBy) > 0; blocked != paused {
+			t.Errorf("paused: %t, shown: %t", paused, blocked)
 		}
 	}
 }

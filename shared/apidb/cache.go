@@ -18,27 +18,37 @@ const cachePatience = 10 * time.Second
 type cache[T any] struct {
 	held   atomic.Pointer[cached[T]]
 	flight singleflight.Group
+	era    atomic.Int64 // how often it was forgotten
 }
 
 type cached[T any] struct {
 	value T
 	at    time.Time
+	era   int64 // when its read began
+}
+
+// forget has the next get read anew. A read that is under way may have missed what has changed: it is kept for nobody
+// who asks from now on.
+func (c *cache[T]) forget() {
+	c.era.Add(1)
+	c.flight.Forget("")
 }
 
 func (c *cache[T]) get(
 	ctx context.Context, age time.Duration, read func(context.Context) (T, error),
 ) (value T, err error) {
-	if held := c.held.Load(); held != nil && time.Since(held.at) < age {
+	if held := c.held.Load(); held != nil && held.era == c.era.Load() && time.Since(held.at) < age {
 		return held.value, nil
 	}
 	coming := c.flight.DoChan("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(unshared(context.WithoutCancel(ctx)), cachePatience)
 		defer cancel()
+		era := c.era.Load()
 		value, err := read(ctx)
 		if err != nil {
 			return nil, err
 		}
-		fresh := &cached[T]{value: value, at: time.Now()}
+		fresh := &cached[T]{value: value, at: time.Now(), era: era}
 		c.held.Store(fresh)
 		return fresh, nil
 	})

@@ -49,3 +49,38 @@ func TestWhoWaitsForACacheWaitsAsLongAsItLikes(t *testing.T) {
 		}
 	})
 }
+
+// What has changed shows at once: neither what is held nor what is being read just now counts any more.
+func TestACacheThatIsForgottenReadsAnew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var c cache[int]
+		goOn := make(chan struct{})
+		old := make(chan int, 1)
+		go func() {
+			value, _ := c.get(t.Context(), time.Hour, func(context.Context) (int, error) {
+				<-goOn
+				return 1, nil
+			})
+			old <- value
+		}()
+		synctest.Wait()
+		c.forget()
+		two := func(context.Context) (int, error) { return 2, nil }
+		if value, err := c.get(t.Context(), time.Hour, two); value != 2 || err != nil {
+			t.Errorf("while the old one is read: %d, %v", value, err)
+		}
+		close(goOn)
+		if value := <-old; value != 1 {
+			t.Errorf("who came before has %d", value)
+		}
+		three := func(context.Context) (int, error) { return 3, nil }
+		if value, err := c.get(t.Context(), time.Hour, three); value == 1 || err != nil {
+			t.Errorf("after the old one was read: %d, %v", value, err)
+		}
+		c.forget()
+		if value, err := c.get(t.Context(), time.Hour, func(context.Context) (int, error) { return 4, nil }); value != 4 || err != nil {
+			t.Errorf("of what was held: %d, %v", value, err)
+		}
+	})
+}

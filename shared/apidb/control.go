@@ -119,6 +119,7 @@ func (s *Store) ChangeControl(
 		control = newControl(row)
 		return err
 	})
+	s.controls.forget() // also after an error: the commit may have come through
 	return control, classify(fmt.Sprintf("change control of %s %s", kind, name), err)
 }
 
@@ -184,7 +185,8 @@ const controlsAge = time.Second
 // heldControls are those that hold something.
 type heldControls map[jobevent.ControlKind]map[string]Control
 
-// controlsOf gives those that hold something for a job, as they were at most a second ago.
+// controlsOf gives those that hold something for a job, as they were at most a second ago; what this process
+// has changed shows at once.
 func (s *Store) controlsOf(ctx context.Context, job *Job) ([]Control, error) {
 	held, err := s.controls.get(ctx, controlsAge, s.readControls)
 	if err != nil {
