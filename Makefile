@@ -72,13 +72,17 @@ help: ## print this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/\1\t\2/' | \
 		awk -F'\t' '{ printf "  make %-16s %s\n", $$1, $$2 }'
 
+# Of jobweaver dev, such as ARGS=--port=18080.
+ARGS ?=
+
+# On a terminal dev is a job of its own, so that Ctrl-C reaches it and not make, which would report an error.
 .PHONY: run
-run: ## the whole house on this machine, sample jobs, its page on :8080; Ctrl-C stops it
-	go run ./local/jobweaver dev --demo
+run: bin/jobweaver ## everything on this machine, with sample jobs, at http://localhost:8080; Ctrl-C stops it
+	@case $$(ps -o stat= -p $$$$ 2>/dev/null) in *+*) set -m;; esac; bin/jobweaver dev --demo $(ARGS) || exit $$?
 
 .PHONY: demo
-demo: ## the same, but exits: 0 only if every sample job ended as it should
-	go run ./local/jobweaver dev --demo --exit
+demo: bin/jobweaver ## the same, but exits: 0 only if every sample job ended as it should
+	bin/jobweaver dev --demo --exit $(ARGS)
 
 .PHONY: build
 build: $(BINARIES) ## bin/<function> for each function, and bin/jobweaver
@@ -86,10 +90,10 @@ build: $(BINARIES) ## bin/<function> for each function, and bin/jobweaver
 # Go knows better than make what is up to date.
 .PHONY: $(BINARIES)
 bin/jobweaver:
-	$(GO_BUILD) -o $@ ./local/jobweaver
+	@infra/compile $(GO_BUILD) -o $@ ./local/jobweaver
 
 $(addprefix bin/,$(FUNCTIONS)): bin/%:
-	$(GO_BUILD) -o $@ ./functions/$*/cmd
+	@infra/compile $(GO_BUILD) -o $@ ./functions/$*/cmd
 
 # What each image holds, by the script that the Dockerfile runs.
 IMAGES := $(FUNCTIONS) jobweaver
@@ -138,7 +142,7 @@ chaos: ## ten minutes of faults on three Apache Kafka brokers and a PostgreSQL w
 	go run ./local/chaos
 
 .PHONY: observability
-observability: ## alert rules by promtool, and every query of every dashboard on a house that runs (needs Debian's prometheus)
+observability: ## alert rules by promtool, and every query of every dashboard on a running installation (needs Debian's prometheus)
 	promtool check config --syntax-only infra/prometheus/prometheus.yml
 	promtool check rules infra/prometheus/rules.yml infra/prometheus/alerts.yml
 	promtool test rules infra/prometheus/alerts_test.yml
@@ -161,7 +165,7 @@ test-examples: $(PYTHON_READY) $(JAVASCRIPT_READY) ## the example functions, in 
 	$(GO_TEST) -count=1 ./local/examples -examples.all
 
 .PHONY: test-contract
-test-contract: $(CONTRACT_READY) ## clients in Go and Python, generated from the contract, on the house that runs (needs Python 3.11)
+test-contract: $(CONTRACT_READY) ## clients in Go and Python, generated from the contract, on a running installation (needs Python 3.11)
 	mkdir -p .ci/contract/api
 	go tool -modfile=.ci/tools/oapi-codegen/go.mod oapi-codegen -generate types,client -package api \
 		-o .ci/contract/api/api.go functions/gateway/openapi.yaml
@@ -212,7 +216,7 @@ fuzz: ## every fuzz target for FUZZ_FOR (2s), those that read what strangers sen
 		sort -s -n -k 1,1 | cut -d ' ' -f 2- | xargs -P 2 -n 3 .ci/fuzz
 
 .PHONY: lint
-lint: ## golangci-lint, with the import rule of the house
+lint: ## golangci-lint, with the import rule
 	$(GOLANGCI) run ./...
 	@for module in $(LINTED); do (set -x; cd $$module && $(GOLANGCI) run ./...); done
 

@@ -39,7 +39,7 @@ var places = []place{
 	{"docker-compose.yml", `(?m)^ +image: jobweaver/NAME:`, "its container"},
 	{"infra/prometheus/prometheus.yml", `\bNAME:8080\b|names: \[NAME\]`, "where its metrics are scraped"},
 	{"docs/architecture.md", "(?m)^\\| `NAME` \\|", "what it hears, says and does"},
-	{"README.md", `\bNAME\b`, "its part in the way of a job"},
+	{"README.md", `\bNAME\b`, "its part in the life of a job"},
 }
 
 // TestEachFunctionIsNamedWhereverItMustBe finds what was forgotten for a new folder in functions/.

@@ -27,7 +27,7 @@ const Name = "gateway"
 
 // Config is what an installation allows, and what the host knows.
 type Config struct {
-	Auth string `envconfig:"AUTH" default:"on" desc:"off: nobody has to say who they are; only where HTTP listens on a loopback address"`
+	Auth string `envconfig:"AUTH" default:"on" desc:"off: no authentication is needed; only where HTTP listens on a loopback address"`
 
 	BootstrapKey secret.Text `envconfig:"BOOTSTRAP_API_KEY" desc:"an API key that is kept at the start as an admin of the installation, unless it was revoked"`
 
@@ -70,7 +70,7 @@ type Function struct {
 	broker   brokerAnswer
 	unserved telemetry.Trouble // of requests that are answered 503; ready sees it end
 	entering telemetry.Trouble
-	gate     *access.Gate  // nil: nobody has to say who they are
+	gate     *access.Gate  // nil: no authentication is needed
 	settled  chan struct{} // closed when the key of the setting is kept, or is known to let nobody in, or there is none
 	door     *door
 

@@ -81,9 +81,9 @@ func refusal(job apidb.Accepted) error {
 
 // noJobs: what stands at these places of after is no job.
 func noJobs(at []int) error {
-	e := apierror.New(apierror.InvalidJobRequest, "invalid job request: after[%d] is no job", at[0])
+	e := apierror.New(apierror.InvalidJobRequest, "invalid job request: after[%d]: there is no job with this id", at[0])
 	for _, i := range at {
-		e.Details = append(e.Details, apierror.Detail{Path: fmt.Sprintf("after[%d]", i), Message: "is no job"})
+		e.Details = append(e.Details, apierror.Detail{Path: fmt.Sprintf("after[%d]", i), Message: "there is no job with this id"})
 	}
 	return e
 }

@@ -53,7 +53,7 @@ func (q *query) one(name string) string {
 	}
 	switch value := values[0]; {
 	case len(values) > 1:
-		q.bad(name, "is there more than once")
+		q.bad(name, "is given more than once")
 	case value == "":
 		q.bad(name, "must not be empty")
 	case !utf8.ValidString(value) || strings.ContainsRune(value, 0):

@@ -98,7 +98,7 @@ func TestAJobThatComesAfterNoJobIsRefusedAlone(t *testing.T) {
 	if fmt.Sprint(got) != "[202 400 202 202]" {
 		t.Fatalf("got %v", got)
 	}
-	if d := body.Results[1].Error.Details; len(d) != 2 || d[0] != (apierror.Detail{Path: "after[1]", Message: "is no job"}) {
+	if d := body.Results[1].Error.Details; len(d) != 2 || d[0] != (apierror.Detail{Path: "after[1]", Message: "there is no job with this id"}) {
 		t.Errorf("details %v", d)
 	}
 	h.wantLine("k", 2)

@@ -8,7 +8,7 @@ import (
 )
 
 // installation tells whether the request is from who looks after all of it: its admin who acts for no owner, or
-// anybody, where nobody has to say who they are.
+// anybody, where authentication is off.
 func installation(c *gin.Context) bool {
 	return access.Of(c.Request.Context()).May(access.Installation)
 }

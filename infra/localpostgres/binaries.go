@@ -10,6 +10,7 @@ import (
 	"time"
 
 	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
+	"golang.org/x/term"
 )
 
 const version = embeddedpostgres.V18
@@ -58,16 +59,33 @@ func fetch(half, ready string) error {
 	if err := os.WriteFile(filepath.Join(data, "PG_VERSION"), []byte("18\n"), 0o600); err != nil {
 		return fmt.Errorf("prepare fetching PostgreSQL: %w", err)
 	}
-	startErr := embeddedpostgres.NewDatabase(embeddedpostgres.DefaultConfig().
+	config := embeddedpostgres.DefaultConfig().
 		Version(version).Port(0).Logger(io.Discard).DataPath(data).
 		CachePath(filepath.Join(half, "archive")).
 		RuntimePath(filepath.Join(half, "run")).
-		BinariesPath(unpacked)).Start()
+		BinariesPath(unpacked)
+	startErr := fetching(config)
 	http.DefaultClient.CloseIdleConnections() // or its goroutines stay
 	if _, err := os.Stat(filepath.Join(unpacked, "bin", "postgres")); err != nil {
 		return fmt.Errorf("fetch PostgreSQL: %w", startErr)
 	}
 	return keep(unpacked, ready)
+}
+
+// fetching shows a bar on a terminal.
+func fetching(config embeddedpostgres.Config) error {
+	if !term.IsTerminal(int(os.Stderr.Fd())) { //nolint:gosec // a file's number
+		return embeddedpostgres.NewDatabase(config).Start()
+	}
+	m, err := startMirror(repository, os.Stderr)
+	if err != nil {
+		return err
+	}
+	err = embeddedpostgres.NewDatabase(config.BinaryRepositoryURL(m.at)).Start()
+	if away := m.stop(); away != nil {
+		return away
+	}
+	return err
 }
 
 // keep moves a whole unpacked PostgreSQL into place, or leaves the one that another process put there.

@@ -1,4 +1,4 @@
-// Package dev runs the whole house on a laptop: a private PostgreSQL, a broker, and all its
+// Package dev runs a complete installation on a laptop: a private PostgreSQL, a broker, and all its
 // functions in one process, talking to each other over real TCP as they do anywhere.
 package dev
 

@@ -3,6 +3,9 @@
 package main
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -37,6 +40,31 @@ func TestCtrlCStopsDevWithExitCode0(t *testing.T) {
 	t.Parallel()
 	out, code := interrupted(t, "", "JobWeaver is up", "dev", "--demo", "--port", "0", "--dir", t.TempDir())
 	if code != 0 || !strings.Contains(out, "stopping; the data stays in ") {
+		t.Errorf("exit code %d, printed %s", code, out)
+	}
+}
+
+// ux 18: make printed an error at Ctrl-C. It does not build here: the command line is this test.
+func TestCtrlCStopsMakeRunWithExitCode0(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	makefile, err := filepath.Abs(root + "/Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(dir, "bin/jobweaver")); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "make", "-C", dir, "-f", makefile, "-o", "bin/jobweaver", "run", "ARGS=--port=0") //nolint:gosec // ours
+	out, code := pressed(t, cmd, "", "The gateway stays at")
+	if code != 0 || !strings.Contains(out, "stopping; the data stays in ") || strings.Contains(out, "***") {
 		t.Errorf("exit code %d, printed %s", code, out)
 	}
 }

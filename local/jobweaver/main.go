@@ -1,4 +1,4 @@
-// Command jobweaver is the one binary for people: the whole house on a laptop, and a client for one
+// Command jobweaver is the one binary for people: a complete installation on a laptop, and a client for one
 // that runs elsewhere.
 package main
 

@@ -1,3 +1,5 @@
+//go:build !nodev
+
 package main
 
 import (
@@ -8,23 +10,58 @@ import (
 	"testing"
 )
 
-// TestTheOperationsGuideNamesWhatThereIs: each command in it is one, with its flags, and each test that it names exists.
-// Who follows it after a disaster has no time to find out.
+// Each jobweaver command in the README and in docs is one, with its flags, those too that no test runs.
+func TestTheDocsNameCommandsThatThereAre(t *testing.T) {
+	t.Parallel()
+	count := 0
+	for _, page := range pages(t) {
+		if page == "docs/events.md" || page == "docs/settings.md" {
+			continue // they have none, but sentences about jobweaver
+		}
+		text, err := os.ReadFile(filepath.Join(root, page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range commands.FindAllStringSubmatch(string(text), -1) {
+			count++
+			if problem := notACommand(strings.Fields(command[1])); problem != "" {
+				t.Errorf("%s: jobweaver %s: %s", page, command[1], problem)
+			}
+		}
+	}
+	if count < 100 {
+		t.Errorf("only %d commands: the test does not see what it should", count)
+	}
+}
+
+// commands are those at the beginning of a line or of a piece of code.
+var commands = regexp.MustCompile("(?m)(?:`|^ *|\\$\\()(?:bin/)?jobweaver ([a-z][^`|\n#;)]*)")
+
+// Each alert's runbook begins with a command, in code.
+func TestEachRunbookBeginsWithACommand(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(root + "/docs/runbooks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, section := range strings.Split(string(text), "\n## ")[1:] {
+		name, rest, _ := strings.Cut(section, "\n\n")
+		if !regexp.MustCompile("^`(jobweaver|kubectl|curl|psql|kafka-con\\S+) ").MatchString(rest) {
+			t.Errorf("%s begins with %.40s", name, rest)
+		}
+	}
+}
+
+// TestTheOperationsGuideNamesWhatThereIs: each test that it names exists. After a disaster there is no time to find out.
 func TestTheOperationsGuideNamesWhatThereIs(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	commands := regexp.MustCompile("(?m)(?:`|^ *)jobweaver ([a-z][^`|\n#]*)").FindAllStringSubmatch(string(text), -1)
 	tests := regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(string(text), -1)
-	if len(commands) < 15 || len(tests) < 8 {
-		t.Fatalf("only %d commands and %d tests: the test does not see what it should", len(commands), len(tests))
-	}
-	for _, command := range commands {
-		if problem := notACommand(strings.Fields(command[1])); problem != "" {
-			t.Errorf("jobweaver %s: %s", command[1], problem)
-		}
+	if len(tests) < 8 {
+		t.Fatalf("only %d tests: the test does not see what it should", len(tests))
 	}
 	if notACommand([]string{"topics", "empty", "--never"}) == "" || notACommand([]string{"topics", "fill"}) == "" {
 		t.Error("everything is a command")

@@ -25,7 +25,12 @@ func interrupted(t *testing.T, url, text string, args ...string) (string, int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), self, args...) //nolint:gosec // ourselves
+	return pressed(t, exec.CommandContext(t.Context(), self, args...), url, text) //nolint:gosec // ourselves
+}
+
+// pressed does the same with a command that starts it.
+func pressed(t *testing.T, cmd *exec.Cmd, url, text string) (string, int) {
+	t.Helper()
 	cmd.Env = append(os.Environ(), processEnv+"=1", "JOBWEAVER_URL="+url)
 	person, err := pty.Start(cmd)
 	if err != nil {
@@ -33,13 +38,13 @@ func interrupted(t *testing.T, url, text string, args ...string) (string, int) {
 	}
 	defer func() { _ = person.Close() }()
 	var seen bytes.Buffer
-	pressed := false
+	done := false
 	for piece := make([]byte, 4096); err == nil; {
 		var n int
 		n, err = person.Read(piece)
 		seen.Write(piece[:n])
-		if !pressed && strings.Contains(seen.String(), text) {
-			pressed = true
+		if !done && strings.Contains(seen.String(), text) {
+			done = true
 			if _, err := io.WriteString(person, "\x03"); err != nil {
 				t.Fatal(err)
 			}

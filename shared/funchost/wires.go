@@ -63,7 +63,7 @@ func (c Config) checkWires(ctx context.Context, serves bool, address net.Addr) e
 	if err := c.insist(plain); err != nil || len(plain) == 0 {
 		return err
 	}
-	telemetry.Logger(ctx).WarnContext(ctx, "others on the network can read what is said in plain text", "settings", plain)
+	telemetry.Logger(ctx).WarnContext(ctx, "others on the network can read unencrypted connections", "settings", plain)
 	return nil
 }
 

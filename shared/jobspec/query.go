@@ -113,7 +113,7 @@ func (q *query) parameter(req *Request, name string) {
 
 func (q *query) one(name string) string {
 	if len(q.values[name]) > 1 {
-		q.add(name, "is there more than once")
+		q.add(name, "is given more than once")
 	}
 	return q.values.Get(name)
 }

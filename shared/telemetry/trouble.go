@@ -43,7 +43,7 @@ func (t *Trouble) Note(ctx context.Context, err error, fields ...any) {
 		return
 	case t.tries == 0:
 		t.since, t.logged = now, now
-		logger.WarnContext(ctx, "failing, tried again until it works", "error", err)
+		logger.WarnContext(ctx, "failing; retrying until it works", "error", err)
 	case now.Sub(t.logged) >= troubleAgain:
 		t.logged = now
 		logger.WarnContext(ctx, "still failing", "tries", t.tries+1, "after", now.Sub(t.since).String(), "error", err)

@@ -47,7 +47,7 @@ func TestAnOutageIsLoggedWhenItBeginsOnceAMinuteAndWhenItEnds(t *testing.T) {
 		if trouble.Ongoing() {
 			t.Error("the outage has not ended")
 		}
-		begins, still, ends := `msg="failing, tried again until it works" `, `msg="still failing" `, `msg="works again" `
+		begins, still, ends := `msg="failing; retrying until it works" `, `msg="still failing" `, `msg="works again" `
 		want := []string{begins, still, still, ends, begins, still, still, ends}
 		if got := lines(); !slices.Equal(got, want) {
 			t.Errorf("logged %q, want %q", got, want)

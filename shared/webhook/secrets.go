@@ -26,7 +26,7 @@ type Config struct {
 
 // CallbackConfig is what callbacks that come in are known by.
 type CallbackConfig struct {
-	Secrets secret.Texts `envconfig:"CALLBACK_SECRETS" desc:"what callbacks that come in are known by, of the same form: the first makes the secret of each attempt, all are accepted; none of WEBHOOK_SECRETS; without any, no callback is"`
+	Secrets secret.Texts `envconfig:"CALLBACK_SECRETS" desc:"what callbacks that come in are known by, of the same form: the first makes the secret of each attempt, all are accepted; they must differ from WEBHOOK_SECRETS; when empty, every callback is refused"`
 }
 
 // key is one secret. What it holds is behind a function, where no printing finds it.

@@ -20,7 +20,7 @@ const (
 
 // What a route may need beside a role. No key has one of these.
 const (
-	Public       Role = "public"       // nobody has to say who they are
+	Public       Role = "public"       // no authentication is needed
 	Known        Role = "known"        // any valid key or token, whatever its roles
 	Installation Role = "installation" // admin, of a key that is no owner's
 )
@@ -43,7 +43,7 @@ func ParseRoles(names []string) ([]Role, error) {
 // Principal is who a request is from. The zero one may do nothing.
 type Principal struct {
 	Owner    string // whose things it sees; empty: the installation's own
-	Everyone bool   // it sees all owners' things: nobody has to say who they are
+	Everyone bool   // it sees all owners' things: authentication is off
 	Actor    string // key:<id>, oidc:<subject> or anonymous
 	Roles    []Role
 }

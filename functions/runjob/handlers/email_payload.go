@@ -147,7 +147,7 @@ func (m *email) needsUTF8() bool {
 func parseAddress(text string) (address, error) {
 	parsed, err := mail.ParseAddress(text)
 	if err != nil {
-		return address{}, errors.New("is no mail address: " + strings.TrimPrefix(err.Error(), "mail: "))
+		return address{}, errors.New("is not a mail address: " + strings.TrimPrefix(err.Error(), "mail: "))
 	}
 	at := strings.LastIndexByte(parsed.Address, '@')
 	a := address{local: parsed.Address[:at]}

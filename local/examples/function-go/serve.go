@@ -30,7 +30,7 @@ type refusal struct {
 
 func (r refusal) Error() string { return r.Code + ": " + r.Message }
 
-// places are how many events are worked on at once. Who finds none is told when to come again.
+// places are how many events are worked on at once. Further ones are answered 503 with Retry-After.
 var places = make(chan struct{}, number(os.Getenv("AT_ONCE"), 8))
 
 // now answers an event with what f makes of it.

@@ -4,7 +4,7 @@ import { Webhook } from "standardwebhooks";
 
 const mostBytes = 1 << 20;
 
-// How many events are worked on at once. Who finds no place is told when to come again.
+// How many events are worked on at once. Further ones are answered 503 with Retry-After.
 let places = Number(process.env.AT_ONCE || 8);
 
 // A Refusal says that the event is wrong, and trying again is of no use. After any other error it comes again.

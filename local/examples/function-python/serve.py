@@ -9,7 +9,7 @@ from standardwebhooks import Webhook
 
 MOST_BYTES = 1 << 20
 
-# How many events are worked on at once. Who finds no place is told when to come again.
+# How many events are worked on at once. Further ones are answered 503 with Retry-After.
 places = threading.BoundedSemaphore(int(os.environ.get("AT_ONCE", 8)))
 
 
