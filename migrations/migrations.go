@@ -67,6 +67,25 @@ func Up(ctx context.Context, url string, set Set) error {
 	return nil
 }
 
+// Versions are the newest migration of the database at url, and the newest of set. A database that a newer version has
+// migrated is ahead of set: functions of this version work on it.
+func Versions(ctx context.Context, url string, set Set) (database, own int64, err error) {
+	cfg, err := pgpool.ReadAddress(url)
+	if err != nil {
+		return 0, 0, fmt.Errorf("read version of %s database: %w", set.Name, err)
+	}
+	db := stdlib.OpenDB(*cfg)
+	defer func() { _ = db.Close() }()
+	provider, err := provider(db, set)
+	if err != nil {
+		return 0, 0, fmt.Errorf("read version of %s database: %w", set.Name, err)
+	}
+	if database, own, err = provider.GetVersions(ctx); err != nil {
+		return 0, 0, fmt.Errorf("read version of %s database: %w", set.Name, err)
+	}
+	return database, own, nil
+}
+
 func provider(db *sql.DB, set Set) (*goose.Provider, error) {
 	// Asks once a second for five minutes.
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300))

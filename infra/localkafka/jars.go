@@ -18,7 +18,7 @@ var pom []byte
 func Jars(ctx context.Context, progress func(string)) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("find cache folder: %w", err)
+		return "", fmt.Errorf("find cache folder (XDG_CACHE_HOME names another): %w", err)
 	}
 	cache = filepath.Join(cache, "jobweaver")
 	hash := sha256.Sum256(pom)
@@ -27,12 +27,12 @@ func Jars(ctx context.Context, progress func(string)) (string, error) {
 		return ready, nil
 	}
 	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return "", fmt.Errorf("make cache folder: %w", err)
+		return "", fmt.Errorf("make cache folder (XDG_CACHE_HOME names another): %w", err)
 	}
 	progress("fetching Apache Kafka (43 MB, only once) into " + cache)
 	half, err := os.MkdirTemp(cache, "fetching-")
 	if err != nil {
-		return "", fmt.Errorf("make cache folder: %w", err)
+		return "", fmt.Errorf("make cache folder (XDG_CACHE_HOME names another): %w", err)
 	}
 	defer func() { _ = os.RemoveAll(half) }()
 	return ready, fetch(ctx, half, ready)

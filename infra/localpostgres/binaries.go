@@ -20,20 +20,20 @@ const version = embeddedpostgres.V18
 func binaries(ctx context.Context, who identity, progress func(string)) (string, error) {
 	cache, err := cacheDir(who)
 	if err != nil {
-		return "", fmt.Errorf("find cache folder: %w", err)
+		return "", fmt.Errorf("find cache folder (XDG_CACHE_HOME names another): %w", err)
 	}
 	ready := filepath.Join(cache, "postgres-"+string(version))
 	if _, err := os.Stat(ready); err == nil {
 		return filepath.Join(ready, "bin"), nil
 	}
 	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return "", fmt.Errorf("make cache folder: %w", err)
+		return "", fmt.Errorf("make cache folder (XDG_CACHE_HOME names another): %w", err)
 	}
 	clearAbandoned(cache)
 	progress("fetching PostgreSQL " + string(version) + " (15 MB, only once) into " + cache)
 	half, err := os.MkdirTemp(cache, "fetching-")
 	if err != nil {
-		return "", fmt.Errorf("make cache folder: %w", err)
+		return "", fmt.Errorf("make cache folder (XDG_CACHE_HOME names another): %w", err)
 	}
 	fetched := make(chan error, 1)
 	go func() {
@@ -67,7 +67,7 @@ func fetch(half, ready string) error {
 	startErr := fetching(config)
 	http.DefaultClient.CloseIdleConnections() // or its goroutines stay
 	if _, err := os.Stat(filepath.Join(unpacked, "bin", "postgres")); err != nil {
-		return fmt.Errorf("fetch PostgreSQL: %w", startErr)
+		return fmt.Errorf("fetch PostgreSQL (or set DATABASE_URL to a server of yours): %w", startErr)
 	}
 	return keep(unpacked, ready)
 }

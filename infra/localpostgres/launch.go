@@ -19,6 +19,8 @@ import (
 	"github.com/jobweaver/jobweaver/infra/freeport"
 )
 
+const logName = "postgres.log" // in the server's folder
+
 // launchPatience is how long a start is tried again while what a killed server held is let go.
 const launchPatience = 15 * time.Second
 
@@ -53,7 +55,7 @@ func containsAny(text string, parts []string) bool {
 }
 
 func (s *Server) launchOnce(ctx context.Context) error {
-	log, err := os.OpenFile(filepath.Join(s.cfg.Dir, "postgres.log"), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	log, err := os.OpenFile(filepath.Join(s.cfg.Dir, logName), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("open log: %w", err)
 	}
@@ -62,6 +64,7 @@ func (s *Server) launchOnce(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open log: %w", err)
 	}
+	s.logged = info.Size()
 	cmd := exec.Command(filepath.Join(s.bin, "postgres"), s.arguments()...)
 	s.who.apply(cmd)
 	cmd.Env = append(cmd.Env, s.cfg.Env...)

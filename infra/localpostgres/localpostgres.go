@@ -41,6 +41,8 @@ type Server struct {
 	lock  *folderlock.Lock // held while we own Dir
 	cmd   *exec.Cmd
 	ended <-chan struct{}
+
+	logged int64 // bytes of the log at the launch
 }
 
 // Start brings up the server of cfg.Dir, initialized at its first start. The context bounds the

@@ -62,6 +62,14 @@ func startKafka(ctx context.Context, o Options) (*localkafka.Server, error) {
 	}
 }
 
+// explain adds what the server does not tell its clients.
+func (b *base) explain(err error) error {
+	if err != nil && b.postgres != nil && b.postgres.DiskFull() {
+		return fmt.Errorf("the disk of PostgreSQL's folder is full: %w", err)
+	}
+	return err
+}
+
 // stop ends what raise started, the last first.
 func (b *base) stop() error {
 	var errs []error

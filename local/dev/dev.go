@@ -153,7 +153,8 @@ func Run(ctx context.Context, o Options, use func(ctx context.Context, url strin
 }
 
 // furnish makes the databases, their tables and roles, and the topics.
-func furnish(ctx context.Context, o Options, below *base) (addresses, error) {
+func furnish(ctx context.Context, o Options, below *base) (at addresses, err error) {
+	defer func() { err = below.explain(err) }()
 	urls, err := migrations.EnsureDatabases(ctx, below.database)
 	if err != nil {
 		return nil, fmt.Errorf("make databases: %w", err)
@@ -163,7 +164,7 @@ func furnish(ctx context.Context, o Options, below *base) (addresses, error) {
 			return nil, err
 		}
 	}
-	at, err := admit(ctx, o, below, urls)
+	at, err = admit(ctx, o, below, urls)
 	if err != nil || len(below.brokers) == 0 {
 		return at, err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/secret"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 func newMigrate() *cobra.Command {
@@ -56,7 +56,11 @@ time, as a new version may need other rights.`,
 				if err := migrations.Up(cmd.Context(), urls.Of(set.Functions[0]), set); err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s is up to date\n", set.Database())
+				state, err := schemaState(cmd.Context(), urls.Of(set.Functions[0]), set)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s is %s\n", set.Database(), state)
 				if !roles {
 					continue
 				}
@@ -73,6 +77,16 @@ time, as a new version may need other rights.`,
 		"a folder of files that are named as the roles and hold their passwords; of those without one none is set")
 	waitFlag(cmd, &wait)
 	return cmd
+}
+
+// schemaState says how a database that was just migrated compares with this version.
+func schemaState(ctx context.Context, url string, set migrations.Set) (string, error) {
+	database, own, err := migrations.Versions(ctx, url, set)
+	if err != nil || database <= own {
+		return "up to date", err
+	}
+	return fmt.Sprintf("newer than this version of jobweaver: it has migration %d, and this version knows those up to %d. "+
+		"It stays as it is", database, own), nil
 }
 
 // waitFlag is for a command that may begin before the server that it is for.
@@ -156,13 +170,16 @@ func createTopics(ctx context.Context, cfg kafkaevent.Config, list []jobevent.To
 	if _, err := kafkaevent.NewPulse(cfg); err != nil {
 		return err // of the settings: no waiting helps
 	}
-	began := time.Now()
+	began, trouble := time.Now(), telemetry.Trouble{What: "create topics"}
 	for {
 		err := kafkaevent.CreateTopics(ctx, cfg, list)
-		if err == nil || time.Since(began) > wait {
+		if err != nil && time.Since(began) > wait {
 			return err
 		}
-		slog.WarnContext(ctx, "waiting to create topics", "patience", wait.String(), "error", err)
+		trouble.Note(ctx, err, "patience", wait.String())
+		if err == nil {
+			return nil
+		}
 		select {
 		case <-ctx.Done():
 			return err

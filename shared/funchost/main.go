@@ -45,7 +45,10 @@ func logFailure(w io.Writer, name string, err error) {
 	logger.Error("function failed", telemetry.FieldService, name, "error", oneLine(err))
 }
 
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+// oneLine joins what errors.Join and pgx write in several lines.
+func oneLine(err error) string {
+	return strings.NewReplacer(":\n\t", ": ", "\n\t", "; ", "\n", "; ").Replace(err.Error())
+}
 
 func runProcess(ctx context.Context, name string, build func(context.Context, *Env) (Function, error)) error {
 	env, err := loadEnv()
@@ -66,7 +69,11 @@ func runProcess(ctx context.Context, name string, build func(context.Context, *E
 	if err != nil {
 		return err
 	}
-	return Run(telemetry.WithLogger(ctx, logger), env.Config, f)
+	if err := Run(telemetry.WithLogger(ctx, logger), env.Config, f); err != nil {
+		return err
+	}
+	telemetry.Logger(ctx).InfoContext(ctx, "function stopped")
+	return nil
 }
 
 // untilSignal is a context that ends with the first signal to stop.

@@ -57,6 +57,9 @@ func TestASignalEndsAProcessCleanly(t *testing.T) {
 			if !strings.Contains(out.text.String(), "closed postgres://db") {
 				t.Errorf("did not close: %s", &out.text)
 			}
+			if !strings.Contains(out.text.String(), `"msg":"function stopped","service":"tested"`) {
+				t.Errorf("did not log that it stopped: %s", &out.text)
+			}
 		})
 	}
 }

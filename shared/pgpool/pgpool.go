@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // openPatience is how long Open waits for a server that is still starting.
@@ -53,12 +55,18 @@ func Lazy(ctx context.Context, url string, options ...Option) (*pgxpool.Pool, er
 	return pool, nil
 }
 
-// Await tries something until the database answers, for 20 s, and not where waiting cannot help.
+// Await tries something until the database answers, for 20 s, and not where waiting cannot help. It logs the first try
+// that fails.
 func Await(ctx context.Context, try func(context.Context) error) error {
+	logged := false
 	for deadline := time.Now().Add(openPatience); ; {
 		err := try(ctx)
 		if err == nil || !IsUnavailable(err) || isStranger(err) || time.Now().After(deadline) {
 			return err
+		}
+		if !logged {
+			logged = true
+			telemetry.Logger(ctx).WarnContext(ctx, "waiting for the database", "patience", openPatience, "error", err)
 		}
 		select {
 		case <-ctx.Done():

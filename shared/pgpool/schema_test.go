@@ -1,6 +1,10 @@
 package pgpool_test
 
 import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 func TestAFunctionMayAskForThingsOfItsSchemaWithoutAnyRightToThem(t *testing.T) {
@@ -50,6 +55,22 @@ func TestASchemaThatStaysTooOldIsNamed(t *testing.T) {
 	err := pgpool.AwaitSchemaFor(t.Context(), pool, "jobweaver_api", "jobs.none", 300*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "lacks jobs.none") || !strings.Contains(err.Error(), "jobweaver migrate") {
 		t.Errorf("ended with %v", err)
+	}
+}
+
+func TestTheFirstTryThatFailsIsLogged(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	ctx := telemetry.WithLogger(t.Context(), slog.New(slog.NewTextHandler(&out, nil)))
+	tries := 0
+	err := pgpool.Await(ctx, func(context.Context) error {
+		if tries++; tries < 4 {
+			return io.ErrUnexpectedEOF // as of a server that starts
+		}
+		return nil
+	})
+	if err != nil || strings.Count(out.String(), "\n") != 1 || !strings.Contains(out.String(), `level=WARN msg="waiting for the database"`) {
+		t.Errorf("%v after %q", err, &out)
 	}
 }
 

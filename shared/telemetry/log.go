@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 
@@ -57,7 +58,7 @@ func NewLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	default:
 		return nil, fmt.Errorf("LOG_LEVEL: %q is none of debug, info, warn, error", level)
 	}
-	options := &slog.HandlerOptions{Level: least}
+	options := &slog.HandlerOptions{Level: least, ReplaceAttr: plain}
 	var handler slog.Handler
 	switch strings.ToLower(format) {
 	case "json", "":
@@ -67,7 +68,60 @@ func NewLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	default:
 		return nil, fmt.Errorf("LOG_FORMAT: %q is neither json nor text", format)
 	}
-	return slog.New(handler), nil
+	return slog.New(tracedOnce{handler, false}), nil
+}
+
+// plain writes a duration as 30s in every format, and leaves out a field that is null or empty.
+func plain(_ []string, field slog.Attr) slog.Attr {
+	switch field.Value.Kind() { //nolint:exhaustive // the others are written as they are
+	case slog.KindDuration:
+		return slog.String(field.Key, field.Value.Duration().String())
+	case slog.KindString:
+		if field.Value.String() == "" {
+			return slog.Attr{}
+		}
+	case slog.KindAny:
+		if list, ok := field.Value.Any().([]string); field.Value.Any() == nil || ok && len(list) == 0 {
+			return slog.Attr{}
+		}
+	}
+	return field
+}
+
+// tracedOnce writes one traceId a line: a line about an event has the event's, and the logger of a request has that
+// already. A reader of JSON may refuse an object with one name twice.
+type tracedOnce struct {
+	slog.Handler
+	traced bool // its lines have one already
+}
+
+func isTraceID(field slog.Attr) bool { return field.Key == FieldTraceID }
+
+// WithAttrs is slog.Handler's.
+func (h tracedOnce) WithAttrs(fields []slog.Attr) slog.Handler {
+	if h.traced {
+		fields = slices.DeleteFunc(slices.Clone(fields), isTraceID)
+	}
+	return tracedOnce{h.Handler.WithAttrs(fields), h.traced || slices.ContainsFunc(fields, isTraceID)}
+}
+
+// WithGroup is slog.Handler's.
+func (h tracedOnce) WithGroup(name string) slog.Handler {
+	return tracedOnce{h.Handler.WithGroup(name), h.traced}
+}
+
+// Handle is slog.Handler's.
+func (h tracedOnce) Handle(ctx context.Context, r slog.Record) error {
+	line, seen := slog.NewRecord(r.Time, r.Level, r.Message, r.PC), h.traced
+	r.Attrs(func(field slog.Attr) bool {
+		if isTraceID(field) && seen {
+			return true
+		}
+		seen = seen || isTraceID(field)
+		line.AddAttrs(field)
+		return true
+	})
+	return h.Handler.Handle(ctx, line)
 }
 
 // SetDefault makes logger the process's. What logs through slog with a context (slog.InfoContext)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestALineCarriesTheFieldsOfItsContext(t *testing.T) {
@@ -29,6 +30,46 @@ func TestALineCarriesTheFieldsOfItsContext(t *testing.T) {
 			t.Errorf("%s is %v, want %s", field, line[field], want)
 		}
 	}
+}
+
+func TestALineHasNoEmptyFieldsAndOneFormOfADuration(t *testing.T) {
+	t.Parallel()
+	line := logged(t, func(logger *slog.Logger) {
+		logger.Info("function runs", "error", nil, "error2", error(nil), "topics", []string(nil), "sink", "",
+			"grace", 25*time.Second, "tries", 0, "kept", false)
+	})
+	want := `{"level":"INFO","msg":"function runs","grace":"25s","tries":0,"kept":false}`
+	if line != want {
+		t.Errorf("logged %s, want %s", line, want)
+	}
+}
+
+func TestALineHasOneTraceID(t *testing.T) {
+	t.Parallel()
+	for name, write := range map[string]func(*slog.Logger){
+		"of the logger and the line": func(l *slog.Logger) { l.With(FieldTraceID, "a").Info("m", "x", 1, FieldTraceID, "b") },
+		"of the logger twice":        func(l *slog.Logger) { l.With(FieldTraceID, "a").With(FieldTraceID, "b").Info("m", "x", 1) },
+		"of the line twice":          func(l *slog.Logger) { l.Info("m", FieldTraceID, "a", "x", 1, FieldTraceID, "a") },
+		"of the line":                func(l *slog.Logger) { l.Info("m", "x", 1, FieldTraceID, "a") },
+	} {
+		line := logged(t, write)
+		if strings.Count(line, `"traceId":"a"`) != 1 || strings.Count(line, "traceId") != 1 || !strings.Contains(line, `"x":1`) {
+			t.Errorf("%s: %s", name, line)
+		}
+	}
+}
+
+// logged returns a line without its time.
+func logged(t *testing.T, write func(*slog.Logger)) string {
+	t.Helper()
+	var out bytes.Buffer
+	logger, err := NewLogger(&out, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(logger)
+	_, line, _ := strings.Cut(strings.TrimSpace(out.String()), ",")
+	return "{" + line
 }
 
 // It sets the process's logger, and so runs alone.
