@@ -16,11 +16,12 @@ const (
 	firstSeen = 500
 )
 
-// list gives one job more than the filter's limit, where there is one. What fits may be rare: so a look is bounded, and next
-// is after which job a list goes on that has looked at enough.
+// list gives one job more than the filter's limit, where there is one. What fits may be rare: so a look is bounded,
+// and next is after which job a list goes on that has looked at enough.
 func (s *Store) list(ctx context.Context, owner Owner, f Filter) (rows []gen.JobsListedRow, next uuid.UUID, err error) {
 	p := f.params(owner)
-	if p.MostSeen = p.MaxJobs + p.Skip; f.narrow() || !owner.everyone && !owner.indexed() {
+	p.MostSeen = p.MaxJobs + p.Skip
+	if f.narrow() || p.ByID && len(f.Status) > 0 || !owner.everyone && !owner.indexed() {
 		p.MostSeen = min(max(firstSeen, p.MostSeen), maxSeen)
 	}
 	seen, err := s.q.JobsSeen(ctx, p)
@@ -62,17 +63,19 @@ func (f Filter) within(owner Owner) (whose Owner, some bool) {
 	return OwnerOf(f.OwnerID), owner.sees(f.OwnerID)
 }
 
-// narrow tells whether the filter leaves out jobs that stand between those that fit.
+// narrow tells whether the filter leaves out jobs that stand between those that fit. The jobs of a state have a shelf
+// of their own.
 func (f Filter) narrow() bool {
 	return f.JobType != "" || f.Queue != "" || f.Tag != "" || f.OrderingKey != "" || f.ErrorCode != "" ||
-		f.TraceID != nil || f.IdempotencyKey != "" || len(f.Status) > 0
+		f.TraceID != nil || f.IdempotencyKey != ""
 }
 
 func (f Filter) params(owner Owner) gen.JobsSeenParams {
 	p := gen.JobsSeenParams{
 		Owner: owner.filter(), JobType: text(f.JobType), Queue: text(f.Queue), Tag: text(f.Tag),
 		OrderingKey: text(f.OrderingKey), ErrorCode: text(f.ErrorCode), IdempotencyKey: text(f.IdempotencyKey),
-		TraceID: f.TraceID, Since: f.Since, Until: f.Until, BeforeID: uuid.Max, MaxJobs: int32(f.Limit + 1), Skip: int32(f.Skip),
+		TraceID: f.TraceID, Since: f.Since, Until: f.Until, BeforeID: uuid.Max,
+		MaxJobs: int32(f.Limit + 1), Skip: int32(f.Skip),
 	}
 	if len(f.Status) > 0 {
 		p.Statuses = texts(f.Status)
@@ -117,8 +120,8 @@ func (f Filter) chooseSource(p *gen.JobsSeenParams, owner Owner) {
 	}
 }
 
-// afterNear is the first id that is too late for a job to be found by the time in its trace id. As in the index jobs_of_trace,
-// 40 bits of a UUIDv7 are its time in steps of 256 ms.
+// afterNear is the first id that is too late for a job to be found by the time in its trace id. As in the index
+// jobs_of_trace, 40 bits of a UUIDv7 are its time in steps of 256 ms.
 func afterNear(trace uuid.UUID) *uuid.UUID {
 	var after uuid.UUID
 	copy(after[:5], trace[:5])

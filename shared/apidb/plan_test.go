@@ -117,6 +117,8 @@ func (s *Store) walkAll(t *testing.T) {
 	must(err)
 	_, _, err = s.ListJobs(t.Context(), Everyone, Filter{Status: []jobstate.Status{jobstate.Failed}, Skip: 500, Limit: 50})
 	must(err)
+	_, _, err = s.ListJobs(t.Context(), Everyone, Filter{Limit: 50})
+	must(err)
 	_, _, err = s.ListJobs(t.Context(), Everyone, Filter{OrderingKey: "none", Limit: 50})
 	must(err)
 	_, err = s.Ended(t.Context(), s.some(t, "true"))

@@ -41,7 +41,7 @@ type Filter struct {
 	OwnerID        string            `json:"ownerId,omitempty"`
 }
 
-// Narrow tells whether the filter has a field that the release before 15 of the api schema does not know.
+// Narrow tells whether the filter has a field that bulk did not know before migration 15 of the api schema.
 func (f *Filter) Narrow() bool {
 	return f.ErrorCode != "" || f.TraceID != nil || f.IdempotencyKey != ""
 }
