@@ -174,8 +174,8 @@ func (f *Function) list(c *gin.Context) error {
 }
 
 var listParameters = []string{
-	"type", "queue", "tag", "orderingKey", "errorCode", "traceId", "idempotencyKey", "ownerId",
-	"since", "until", "cursor", "limit",
+	"type", "queue", "tag", "orderingKey", "errorCode", "traceId", "idempotencyKey",
+	"ownerId", "since", "until", "cursor", "limit",
 }
 
 func listFilter(q *query) apidb.Filter {

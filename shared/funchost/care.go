@@ -142,9 +142,9 @@ func (c *care) lastAway(now time.Time) (at time.Time) {
 }
 
 // newCare is what this function needs, in the order in which a probe names it. A function with HTTP of its own needs no
-// broker: what it has accepted is published when that is back. The last needs are that its work succeeds: a schema that
-// lacks a table, or a role that lacks a right, fails it although the database answers. The returned function closes what
-// asking holds open.
+// broker: what it has accepted is published when that is back. The last need is that its work succeeds: a schema that
+// lacks a table, or a role that lacks a right, fails it although the database answers. The returned function closes
+// what asking holds open.
 func (h *host) newCare() (*care, func(), error) {
 	c, closing := &care{grace: h.cfg.ReadinessGrace}, func() {}
 	if h.f.Ready != nil {
@@ -193,9 +193,8 @@ func (c *care) add(outside bool, away, what string, ask func(context.Context) er
 // handlingFails says whether records that are this process's fail to be handled. Those that failed last may be somebody
 // else's since: a process with nothing left to handle has no success that would end the trouble.
 func (h *host) handlingFails() bool {
-	return h.handling.Ongoing() && slices.ContainsFunc(h.consumer.Group().Partitions(), func(p *kafkaevent.Partition) bool {
-		return p.Lag() > 0
-	})
+	lags := func(p *kafkaevent.Partition) bool { return p.Lag() > 0 }
+	return h.handling.Ongoing() && slices.ContainsFunc(h.consumer.Group().Partitions(), lags)
 }
 
 var errNotSo = errors.New("not so")

@@ -14,9 +14,9 @@ import (
 
 // Main is a function's whole process: it reads the environment, has the function built, and runs it
 // until SIGTERM or SIGINT. It exits with 0 after a clean drain, and with 1 and one line on stderr, in the form of
-// LOG_FORMAT, when it cannot start. A second signal ends the process at once. With the argument healthcheck it asks the function
-// of the same environment whether it is ready, and exits with 0 or 1. --help and --version are answered; any other
-// argument ends it with 64.
+// LOG_FORMAT, when it cannot start. A second signal ends the process at once. With the argument healthcheck it asks
+// the function of the same environment whether it is ready, and exits with 0 or 1. --help and --version are
+// answered; any other argument ends it with 64.
 func Main(name string, build func(ctx context.Context, env *Env) (Function, error)) {
 	if len(os.Args) > 1 && !wantsHealthcheck() {
 		os.Exit(answerArguments(name, os.Args[1:], os.Stdout, os.Stderr))
@@ -35,8 +35,8 @@ func Main(name string, build func(ctx context.Context, env *Env) (Function, erro
 	}
 }
 
-// logFailure writes the one line that says why a process ends with 1, in the form of the other lines: a pipeline of logs
-// would drop it otherwise. The settings may be what is wrong, so of them it reads only LOG_FORMAT.
+// logFailure writes the one line that says why a process ends with 1, in the form of the other lines: a pipeline
+// of logs would drop it otherwise. The settings may be what is wrong, so of them it reads only LOG_FORMAT.
 func logFailure(w io.Writer, name string, err error) {
 	logger, wrong := telemetry.NewLogger(w, "", os.Getenv("LOG_FORMAT"))
 	if wrong != nil {

@@ -78,8 +78,9 @@ func (h *host) handle(ctx context.Context, heard records) error {
 	return h.publisher.insist(ctx, say)
 }
 
-// blame looks for what in the records is to blame for the error: it halves them, until that alone is left
-// and rejected, or, where they were too much for the database's time limits, until they no longer are. The first half is published before the second is handled, so that order holds.
+// blame looks for what in the records is to blame for the error: it halves them until that alone is left, and
+// rejects it. Records that were too much for the database's time limits it halves until they no longer are. The
+// first half is published before the second is handled, so that order holds.
 func (h *host) blame(ctx context.Context, heard records, err error) error {
 	n := len(heard.events)
 	switch {
