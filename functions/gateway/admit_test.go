@@ -66,7 +66,7 @@ func TestEachOperationLetsInItsRoleOnly(t *testing.T) {
 			}
 			for name, headers := range strangers {
 				r := h.do(method, at, "", headers...)
-				if r.status != http.StatusUnauthorized || r.error().Message != "a valid API key or token is required: Authorization: Bearer …" {
+				if r.status != http.StatusUnauthorized || r.error().Message != notValid {
 					t.Errorf("%s %s answers %d to %s: %s", method, path, r.status, name, r.body)
 				}
 			}
@@ -76,6 +76,9 @@ func TestEachOperationLetsInItsRoleOnly(t *testing.T) {
 		t.Errorf("only %d operations were tried", tried)
 	}
 }
+
+// notValid says nothing of what is wrong with a key.
+const notValid = "the API key or token is not valid; send the header 'Authorization: Bearer <API key or token>', or 'X-Api-Key: <API key>'"
 
 // concrete is a path of which there is nothing, so that whoever is let in changes nothing.
 func concrete(path string) string {

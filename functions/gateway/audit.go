@@ -86,14 +86,18 @@ const readingKey = "reading"
 
 // show answers with what a request has read. Where reads are entered, this one is, before.
 func (f *Function) show(c *gin.Context, body any) error {
-	if entry, ok := c.Get(readingKey); ok {
-		if entry, ok := entry.(*apidb.Audit); ok {
-			if err := f.store.EnterAudit(c.Request.Context(), entry); err != nil {
-				return err
-			}
-		}
+	if err := f.enterReading(c); err != nil {
+		return err
 	}
 	c.JSON(http.StatusOK, body)
+	return nil
+}
+
+func (f *Function) enterReading(c *gin.Context) error {
+	entry, _ := c.Get(readingKey)
+	if entry, ok := entry.(*apidb.Audit); ok {
+		return f.store.EnterAudit(c.Request.Context(), entry)
+	}
 	return nil
 }
 

@@ -5,7 +5,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -23,7 +25,8 @@ func readJSON(c *gin.Context, limit int64) ([]byte, error) {
 func mustBeJSON(c *gin.Context) error {
 	media, err := mediaType(c)
 	if err == nil && media != "application/json" {
-		err = apierror.New(apierror.UnsupportedMediaType, "the body must be application/json, not %q", media)
+		err = apierror.New(apierror.UnsupportedMediaType,
+			"the body must be application/json, not %q: send the header 'Content-Type: application/json'", media)
 	}
 	return err
 }
@@ -91,6 +94,9 @@ func readFrom(c *gin.Context, limit, first int64, room func(size int64) error) (
 			return body, nil
 		case errors.As(err, &tooMany):
 			return nil, tooLarge(limit)
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			c.Header("Connection", "close") // what comes of the body later is no request
+			return nil, apierror.New(apierror.RequestTimeout, "the body did not come in time: %d bytes did", len(body))
 		case err != nil:
 			return nil, apierror.New(apierror.InvalidJobRequest, "the body broke off")
 		}
@@ -106,4 +112,28 @@ func readFrom(c *gin.Context, limit, first int64, room func(size int64) error) (
 
 func tooLarge(limit int64) error {
 	return apierror.New(apierror.PayloadTooLarge, "the body may have at most %d bytes", limit)
+}
+
+const (
+	// net/http itself reads on for so much of a body after its answer.
+	discarded = 256 << 10
+	// Beyond that, the rest of a body is read and thrown away for so long and so many bytes.
+	lingerFor, lingerBytes = 10 * time.Second, 32 << 20
+)
+
+// lingering answers a request whose body is not read to its end, and reads on. A client that writes its whole body
+// before it reads would otherwise find the connection reset, and never see the answer. A client of HTTP/2 sees it
+// anyway, and one that waits for 100 Continue has not begun to write.
+func lingering(c *gin.Context, answer func()) {
+	r, connection := c.Request, http.NewResponseController(c.Writer)
+	if r.ProtoMajor != 1 || r.ContentLength >= 0 && r.ContentLength <= discarded || r.Header.Get("Expect") != "" ||
+		connection.EnableFullDuplex() != nil { // a recorder of a test
+		answer()
+		return
+	}
+	c.Header("Connection", "close")
+	answer()
+	_ = connection.Flush()
+	_ = connection.SetReadDeadline(time.Now().Add(lingerFor))
+	_, _ = io.CopyN(io.Discard, r.Body, lingerBytes)
 }

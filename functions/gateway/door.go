@@ -112,10 +112,13 @@ func newDoor(cfg DoorConfig) (*door, error) {
 	return d, nil
 }
 
-// slowDown is the answer to who asks for too much.
-type slowDown struct{ after time.Duration }
+// slowDown is the answer to a request beyond one of the limits, which it names.
+type slowDown struct {
+	limit string
+	after time.Duration
+}
 
-func (s slowDown) Error() string { return "too much in too little time" }
+func (s slowDown) Error() string { return s.limit + "; retry in " + s.seconds() + " s" }
 
 // seconds is when to try again.
 func (s slowDown) seconds() string { return strconv.Itoa(wholeSeconds(s.after)) }
@@ -195,7 +198,8 @@ func take(c *gin.Context, table *throttle.Table, policy string, n int) error {
 	v := table.Take(caller(c), n, time.Now())
 	c.Writer.Header().Add("RateLimit", fmt.Sprintf(`"%s";r=%d;t=%d`, policy, v.Left, wholeSeconds(v.After)))
 	if !v.OK {
-		return slowDown{v.After}
+		quota, seconds := table.Policy()
+		return slowDown{fmt.Sprintf("rate limit exceeded: %d %s in %d s", quota, policy, seconds), v.After}
 	}
 	return nil
 }
@@ -204,7 +208,7 @@ func take(c *gin.Context, table *throttle.Table, policy string, n int) error {
 func (d *door) hold(c *gin.Context) (release func(), err error) {
 	release, ok := d.waits.Hold(caller(c))
 	if !ok {
-		return nil, slowDown{time.Second}
+		return nil, slowDown{"too many answers are held at once", time.Second}
 	}
 	return release, nil
 }
@@ -215,19 +219,31 @@ func (d *door) progresses(said jobspec.Callback) error {
 		return nil
 	}
 	if v := d.progress.Take(jobevent.AttemptToken(said.JobID, said.Attempt), 1, time.Now()); !v.OK {
-		return slowDown{v.After}
+		return slowDown{"rate limit exceeded: progress of one attempt", v.After}
 	}
 	return nil
 }
 
-// failed counts an answer of 401, and says what to answer in its place to who gets many.
+// failed counts a wrong key, token or callback secret, and returns 429 in place of the 401 when an address sends too
+// many. Requests that carry none are not counted: they guess nothing, and whoever forgot the header must read so.
 func (d *door) failed(c *gin.Context, err error) error {
 	var known *apierror.Error
-	if !errors.As(err, &known) || known.Code != apierror.Unauthorized {
+	if !errors.As(err, &known) || known.Code != apierror.Unauthorized || !claims(c.Request) {
 		return err
 	}
 	if v := d.failures.Take(callerAt(remoteAddr(c)), 1, time.Now()); !v.OK {
-		return slowDown{v.After}
+		quota, _ := d.failures.Policy()
+		return slowDown{fmt.Sprintf("rate limit exceeded: %d wrong keys or secrets a minute from one address", quota), v.After}
 	}
 	return err
+}
+
+// claims tells whether a request carries a key, a token, or the secret or signature of a callback.
+func claims(r *http.Request) bool {
+	for _, name := range []string{"Authorization", "X-Api-Key", callbackSecretHeader, callbackSignatureHeader} {
+		if r.Header.Get(name) != "" {
+			return true
+		}
+	}
+	return false
 }

@@ -170,6 +170,39 @@ func TestWhoFailsToSayWhoTheyAreIsSlowedDown(t *testing.T) {
 	c.post("/api/jobs/callback", body, "X-Callback-Secret", globalSecret).want(http.StatusOK)
 }
 
+// Whoever forgot the header must read what is missing, and not that they are too fast.
+func TestARequestWithoutAKeyIsAnswered401HoweverOftenItComes(t *testing.T) {
+	t.Parallel()
+	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.Door.AuthFailureLimit = gateway.AuthOn, 1 })
+	for range 50 {
+		r := h.get("/api/jobs")
+		if r.wantError(apierror.Unauthorized); !strings.Contains(r.error().Message, "is required; send the header 'Authorization: Bearer") {
+			t.Fatalf("answered %s", r.body)
+		}
+		h.post("/api/jobs/callback", `{}`).wantError(apierror.Unauthorized)
+	}
+	h.get("/api/jobs", "Authorization", "Bearer wrong").wantError(apierror.Unauthorized)
+	r := h.get("/api/jobs", "X-Api-Key", "wrong")
+	if r.wantSlower(); !strings.HasPrefix(r.error().Message, "rate limit exceeded: 1 wrong keys or secrets a minute") {
+		t.Errorf("answered %s", r.body)
+	}
+	h.get("/api/jobs").wantError(apierror.Unauthorized)
+}
+
+func TestA429NamesItsLimit(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	for want, c := range map[string]*client{
+		"rate limit exceeded: 1 requests in 1000 s; retry in ": h.behind(gateway.DoorConfig{RateLimit: seldom}),
+		"rate limit exceeded: 1 jobs in 1000 s; retry in ":     h.behind(gateway.DoorConfig{RateLimitJobs: seldom}),
+	} {
+		c.post("/api/jobs", plainJob).want(http.StatusAccepted)
+		if got := c.post("/api/jobs", plainJob).error().Message; !strings.HasPrefix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestAnAttemptSaysNoMoreOfItsProgressThanIsOfUse(t *testing.T) {
 	t.Parallel()
 	h := open(t)

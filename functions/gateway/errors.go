@@ -59,7 +59,12 @@ func (f *Function) fail(c *gin.Context, err error) {
 	case body.Status >= 500:
 		telemetry.Logger(c.Request.Context()).With("error", err).Error("cannot serve request", failureFields(c, body)...)
 	}
-	c.AbortWithStatusJSON(body.Status, body)
+	answer := func() { c.AbortWithStatusJSON(body.Status, body) }
+	if body.Status == http.StatusRequestTimeout { // nothing came for long enough
+		answer()
+		return
+	}
+	lingering(c, answer)
 }
 
 func failureFields(c *gin.Context, body errorBody) []any {
@@ -98,9 +103,9 @@ func public(err error) *apierror.Error {
 	case errors.As(err, &many):
 		return apierror.New(apierror.InvalidStateTransition, "%s", many)
 	case errors.As(err, &slow):
-		return apierror.New(apierror.RateLimited, "%s; try again in %s s", slow, slow.seconds())
+		return apierror.New(apierror.RateLimited, "%s", slow)
 	case errors.Is(err, apidb.ErrCrowded):
-		return apierror.New(apierror.RateLimited, "%s; try again in 1 s", apidb.ErrCrowded)
+		return apierror.New(apierror.RateLimited, "%s; retry in 1 s", apidb.ErrCrowded)
 	case errors.Is(err, apidb.ErrNoJob):
 		return apierror.New(apierror.JobNotFound, "there is no such job")
 	case errors.Is(err, apidb.ErrNoDelivery):

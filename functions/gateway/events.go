@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -75,11 +74,8 @@ func (f *Function) takeEvents(c *gin.Context) error {
 
 // prefersReply: Knative's brokers ask so, and would take any body of a 2xx that is no event for an error.
 func prefersReply(header http.Header) bool {
-	wishes := strings.Split(strings.Join(header.Values("Prefer"), ","), ",")
-	return slices.ContainsFunc(wishes, func(wish string) bool {
-		name, _, _ := strings.Cut(wish, ";")
-		return strings.EqualFold(strings.TrimSpace(name), "reply")
-	})
+	_, found := preference(header, "reply")
+	return found
 }
 
 // jobOf makes a job of an event: of its data, or of its data and the parameters of the URL.

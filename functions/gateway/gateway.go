@@ -6,6 +6,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -70,6 +71,7 @@ type Function struct {
 	broker   brokerAnswer
 	unserved telemetry.Trouble // of requests that are answered 503; ready sees it end
 	entering telemetry.Trouble
+	http     http.Handler
 	gate     *access.Gate  // nil: no authentication is needed
 	settled  chan struct{} // closed when the key of the setting is kept, or is known to let nobody in, or there is none
 	door     *door
@@ -139,13 +141,17 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 		broker:   brokerAnswer{asks: cfg.Broker},
 	}
 	store.Limit(apidb.Most{Schedules: cfg.Door.ScheduleLimit, Operations: cfg.Door.OperationLimit})
-	return f, f.openGate()
+	if err := f.openGate(); err != nil {
+		return nil, err
+	}
+	f.http, err = compressed(f.Handler())
+	return f, err
 }
 
 // Host is how the function is hosted.
 func (f *Function) Host() funchost.Function {
 	host := funchost.Function{
-		Name: Name, HTTP: f.Handler(), HTTPMetrics: true, HTTPEnded: sync.OnceFunc(func() { close(f.served) }),
+		Name: Name, HTTP: f.http, HTTPMetrics: true, HTTPEnded: sync.OnceFunc(func() { close(f.served) }),
 		Run: f.Run, Ready: f.ready, Pool: f.store.Connections, KafkaOnly: true,
 	}
 	if f.cfg.Auth == AuthOff {

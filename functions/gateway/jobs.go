@@ -31,8 +31,12 @@ type acceptedBody struct {
 	Status  jobstate.Status `json:"status"`
 }
 
-// submit is POST /api/jobs.
+// submit is POST /api/jobs; with a wait it holds the answer, and shows the job if it ends in that time.
 func (f *Function) submit(c *gin.Context) error {
+	wait, err := submitWaiting(c)
+	if err != nil {
+		return err
+	}
 	body, err := readJSON(c, jobspec.MaxJobBytes)
 	if err != nil {
 		return err
@@ -54,7 +58,14 @@ func (f *Function) submit(c *gin.Context) error {
 		return err
 	}
 	c.Header("Location", "/api/jobs/"+job.JobID.String())
-	c.JSON(acceptedStatus(c, job), acceptedBody{JobID: job.JobID, TraceID: job.TraceID, Status: job.Status()})
+	status := acceptedStatus(c, job)
+	if wait.Duration > 0 {
+		if f.showEnded(c, job.JobID, wait) {
+			return nil
+		}
+		status = http.StatusAccepted // 200 means that it has ended
+	}
+	c.JSON(status, acceptedBody{JobID: job.JobID, TraceID: job.TraceID, Status: job.Status()})
 	return nil
 }
 

@@ -57,7 +57,7 @@ func (l *load) take(c *gin.Context, bytes int64) error {
 		l.caller = caller(c)
 	}
 	if !l.room.Take(l.caller, bytes) {
-		return slowDown{time.Second}
+		return slowDown{"too many bytes of bodies and answers at once", time.Second}
 	}
 	l.bytes += bytes
 	return nil
@@ -96,7 +96,7 @@ func (d *door) place(c *gin.Context) (release func(), err error) {
 	}
 	leave, err := places.Acquire(ctx, address)
 	if err != nil {
-		return nil, slowDown{time.Second}
+		return nil, slowDown{"too many long bodies without a known sender at once", time.Second}
 	}
 	connection := http.NewResponseController(c.Writer)
 	_ = connection.SetReadDeadline(time.Now().Add(strangerPatience)) // a recorder of a test has none

@@ -61,7 +61,9 @@ func TestStrangersShareFewPlacesForLongBodies(t *testing.T) {
 			t.Error("there are more places than there may be")
 		}
 		for range defaultAuthFailureLimit {
-			_ = d.failed(from("203.0.113.1"), apierror.New(apierror.Unauthorized, "no"))
+			guess := from("203.0.113.1")
+			guess.Request.Header.Set(callbackSecretHeader, "guess")
+			_ = d.failed(guess, apierror.New(apierror.Unauthorized, "no"))
 		}
 		if refused("203.0.113.1") || !refused("203.0.113.1") {
 			t.Error("an address of too many failures does not have exactly one place")

@@ -34,7 +34,8 @@ func (f *Function) measured() gin.HandlerFunc {
 			if !finished { // a panic that nobody turned into an answer
 				status = http.StatusInternalServerError
 			}
-			answered(route, status, strings.Contains(c.Request.URL.RawQuery, "wait="))
+			_, preferred := preference(c.Request.Header, "wait")
+			answered(route, status, preferred || strings.Contains(c.Request.URL.RawQuery, "wait="))
 		}()
 		c.Next()
 		finished = true

@@ -71,7 +71,7 @@ func TestTheContractHasItsEndpoints(t *testing.T) {
 		"POST /api/schedules/{name}/run", "GET /api/schedules/{name}/ticks",
 		"POST /api/keys", "GET /api/keys", "GET /api/keys/{keyId}", "DELETE /api/keys/{keyId}", "POST /api/keys/{keyId}/rotate", "GET /api/me",
 		"GET /api/webhook-secrets",
-		"POST /events", "GET /api/health", "GET /api/job-types", "GET /api/job-types/{type}", "GET /api/openapi.yaml", "GET /", "GET /health/liveness",
+		"POST /events", "GET /api/health", "GET /api/job-types", "GET /api/job-types/{type}", "GET /api/openapi.yaml", "GET /api/openapi.json", "GET /api/reference", "GET /", "GET /health/liveness",
 		"GET /health/readiness", "GET /metrics"}
 	slices.Sort(got)
 	slices.Sort(want)
@@ -91,7 +91,7 @@ func checkAnswers(t *testing.T, name string, op *openapi3.Operation) {
 		want = append(want, http.StatusTooManyRequests)
 	}
 	if op.RequestBody != nil {
-		want = append(want, 202, 400, 413, 415, 503)
+		want = append(want, 202, 400, 408, 413, 415, 503)
 	}
 	if strings.Contains(name, "/keys") {
 		want = slices.DeleteFunc(want, func(s int) bool { return s == 202 })

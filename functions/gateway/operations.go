@@ -127,14 +127,14 @@ func hashOf(request jobspec.Operation) ([]byte, error) {
 	return hash[:], nil
 }
 
-// getOperation is GET /api/operations/{operationId}; with ?wait= it holds the answer until the operation has ended.
+// getOperation is GET /api/operations/{operationId}; with a wait it holds the answer until the operation has ended.
 func (f *Function) getOperation(c *gin.Context) error {
 	id, err := operationID(c)
 	if err != nil {
 		return err
 	}
 	q := query{values: c.Request.URL.Query()}
-	wait := q.wait("wait")
+	wait := waitingOf(c, &q)
 	if err := q.close("wait"); err != nil {
 		return err
 	}
@@ -142,13 +142,14 @@ func (f *Function) getOperation(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	if wait > 0 && !op.Ended() {
+	wait.applied(c)
+	if wait.Duration > 0 && !op.Ended() {
 		release, err := f.door.hold(c)
 		if err != nil {
 			return err
 		}
 		defer release()
-		ctx, cancel := context.WithTimeout(c.Request.Context(), wait)
+		ctx, cancel := context.WithTimeout(c.Request.Context(), wait.Duration)
 		f.done.wait(ctx, id)
 		cancel()
 		if err := f.still(c, access.Read); err != nil {

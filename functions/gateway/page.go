@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
-	"net/http"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -14,16 +13,61 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-//go:embed openapi.yaml
-var openAPI []byte
+//go:generate go test -run TestTheReferenceIsMadeFromTheContract -update
 
-//go:embed page.html
-var pageHTML []byte
+var (
+	//go:embed openapi.yaml
+	contractYAML []byte
+	//go:embed openapi.json
+	contractJSON []byte // made from openapi.yaml, as reference.html is
+	//go:embed reference.html
+	referenceHTML []byte
+	//go:embed page.html
+	pageHTML []byte
+)
 
-// contract is GET /api/openapi.yaml.
-func (f *Function) contract(c *gin.Context) error {
-	c.Data(http.StatusOK, "application/yaml", openAPI)
+const htmlType = "text/html; charset=utf-8"
+
+// static is an answer that is the same for everybody.
+type static struct {
+	body             []byte
+	contentType, tag string
+	policy           string // empty: the one that all answers have
+}
+
+func newStatic(contentType string, body []byte) static {
+	s := static{body: body, contentType: contentType, tag: contentTag(body)}
+	if contentType == htmlType {
+		s.policy = pagePolicy(string(body))
+	}
+	return s
+}
+
+// answer lets a client keep the body, and ask by its tag whether it has changed.
+func (s static) answer(c *gin.Context) error {
+	c.Header("Cache-Control", "no-cache")
+	if s.policy != "" {
+		c.Header("Content-Security-Policy", s.policy)
+	}
+	tagged(c, s.tag, s.contentType, s.body)
 	return nil
+}
+
+// pagePolicy lets a page use the style and the script in it and ask its own server, nothing else.
+func pagePolicy(page string) string {
+	return "default-src 'none'; style-src " + inline(page, "style") + "; script-src " + inline(page, "script") +
+		"; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+}
+
+// inline names what stands in the page's element by its hash.
+func inline(page, element string) string {
+	_, content, found := strings.Cut(page, "<"+element+">")
+	if !found {
+		return "'none'"
+	}
+	content, _, _ = strings.Cut(content, "</"+element+">")
+	sum := sha256.Sum256([]byte(content))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
 // metrics is GET /metrics: what stands there tells of all owners' jobs.
@@ -32,22 +76,5 @@ func (f *Function) metrics(c *gin.Context) error {
 		return apierror.New(apierror.Forbidden, "only a key of the installation reads metrics, which tell of all owners")
 	}
 	telemetry.MetricsHandler().ServeHTTP(c.Writer, c.Request)
-	return nil
-}
-
-// pagePolicy lets the page run its own script and ask its own server, nothing else.
-var pagePolicy = func() string {
-	_, script, _ := strings.Cut(string(pageHTML), "<script>")
-	script, _, _ = strings.Cut(script, "</script>")
-	sum := sha256.Sum256([]byte(script))
-	return "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" +
-		base64.StdEncoding.EncodeToString(sum[:]) + "'; connect-src 'self'; form-action 'none'; " +
-		"base-uri 'none'; frame-ancestors 'none'"
-}()
-
-// page is GET /.
-func (f *Function) page(c *gin.Context) error {
-	c.Header("Content-Security-Policy", pagePolicy)
-	c.Data(http.StatusOK, "text/html; charset=utf-8", pageHTML)
 	return nil
 }

@@ -3,13 +3,13 @@ package gateway
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
@@ -45,6 +45,19 @@ func (q *query) close(known ...string) error {
 	}
 }
 
+// bare refuses parameters where a path takes none: one that is ignored is a wish that nobody learns was not granted.
+func bare(handle func(*gin.Context) error) func(*gin.Context) error {
+	return func(c *gin.Context) error {
+		if c.Request.URL.RawQuery != "" {
+			q := query{values: c.Request.URL.Query()}
+			if err := q.close(); err != nil {
+				return err
+			}
+		}
+		return handle(c)
+	}
+}
+
 // one is a parameter's value; empty where it is not given.
 func (q *query) one(name string) string {
 	values := q.values[name]
@@ -74,21 +87,6 @@ func (q *query) integer(name string, otherwise, least, most int) int {
 		q.bad(name, "must be an integer from %d to %d", least, most)
 	}
 	return n
-}
-
-var waits = regexp.MustCompile(`^([0-9]+([.][0-9]+)?(ms|s|m))+$`)
-
-// wait is how long an answer may be held.
-func (q *query) wait(name string) time.Duration {
-	value := q.one(name)
-	if value == "" {
-		return 0
-	}
-	d, err := time.ParseDuration(value)
-	if err != nil || !waits.MatchString(value) || d > maxWait {
-		q.bad(name, "must be a duration up to %s, as 30s, 1.5s or 500ms", maxWait)
-	}
-	return d
 }
 
 func (q *query) instant(name string) *time.Time {

@@ -2,10 +2,10 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -16,7 +16,6 @@ import (
 )
 
 const (
-	maxWait      = time.Minute
 	defaultLimit = 50
 	maxLimit     = 200
 	shownLines   = 200 // of a job's log, beside the job
@@ -25,14 +24,14 @@ const (
 	shownLogBytes, pageLogBytes = 256 << 10, 1 << 20
 )
 
-// get is GET /api/jobs/{jobId}; with ?wait= it holds the answer until the job has ended.
+// get is GET /api/jobs/{jobId}; with a wait it holds the answer until the job has ended.
 func (f *Function) get(c *gin.Context) error {
 	id, err := jobID(c)
 	if err != nil {
 		return err
 	}
 	q := query{values: c.Request.URL.Query()}
-	wait := q.wait("wait")
+	wait := waitingOf(c, &q)
 	if err := q.close("wait"); err != nil {
 		return err
 	}
@@ -40,14 +39,15 @@ func (f *Function) get(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	if wait > 0 && !job.Status.Terminal() {
+	wait.applied(c)
+	if wait.Duration > 0 && !job.Status.Terminal() {
 		release, err := f.door.hold(c)
 		if err != nil {
 			return err
 		}
 		defer release()
 		job = apidb.Job{} // nobody needs it meanwhile
-		ctx, cancel := context.WithTimeout(c.Request.Context(), wait)
+		ctx, cancel := context.WithTimeout(c.Request.Context(), wait.Duration)
 		f.endings.wait(ctx, id)
 		cancel()
 		if err := f.still(c, access.Read); err != nil {
@@ -57,13 +57,26 @@ func (f *Function) get(c *gin.Context) error {
 			return err
 		}
 	}
-	lines, _, err := f.lines(c, id, apidb.LogFilter{MaxBytes: shownLogBytes})
+	return f.showJob(c, job)
+}
+
+// showJob answers with a job and all that is known of it.
+func (f *Function) showJob(c *gin.Context, job apidb.Job) error {
+	lines, _, err := f.lines(c, job.JobID, apidb.LogFilter{MaxBytes: shownLogBytes})
 	if err != nil {
 		return err
 	}
 	lines = lines[max(0, len(lines)-shownLines):]
 	f.openFull(c.Request.Context(), &job, lines)
-	return f.show(c, newFull(job, lines))
+	body, err := json.Marshal(newFull(job, lines))
+	if err != nil {
+		return fmt.Errorf("write job: %w", err)
+	}
+	if err := f.enterReading(c); err != nil {
+		return err
+	}
+	tagged(c, jobTag(job.Version, body), jsonType, body)
+	return nil
 }
 
 func (f *Function) job(c *gin.Context, id uuid.UUID) (apidb.Job, error) {

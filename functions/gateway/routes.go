@@ -4,6 +4,10 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -25,24 +29,24 @@ type route struct {
 func (f *Function) routes() []route {
 	return []route{
 		{http.MethodPost, "/api/jobs", access.Submit, f.submit},
-		{http.MethodPost, "/api/jobs/batch", access.Submit, f.submitBatch},
-		{http.MethodPost, "/api/jobs/callback", access.Public, f.callback},
+		{http.MethodPost, "/api/jobs/batch", access.Submit, bare(f.submitBatch)},
+		{http.MethodPost, "/api/jobs/callback", access.Public, bare(f.callback)},
 		{http.MethodGet, "/api/jobs", access.Read, f.list},
 		{http.MethodGet, "/api/jobs/dead", access.Read, f.dead},
 		{http.MethodGet, "/api/jobs/:jobId", access.Read, f.get},
 		{http.MethodGet, "/api/jobs/:jobId/logs", access.Read, f.logs},
-		{http.MethodPost, "/api/jobs/:jobId/cancel", access.Operate, f.cancel},
-		{http.MethodPost, "/api/jobs/:jobId/retry", access.Operate, f.retry},
-		{http.MethodPost, "/api/jobs/:jobId/reschedule", access.Operate, f.reschedule},
-		{http.MethodDelete, "/api/jobs/:jobId", access.Operate, f.remove},
-		{http.MethodGet, "/api/jobs/:jobId/deliveries", access.Read, f.jobDeliveries},
-		{http.MethodPost, "/api/jobs/:jobId/deliveries/:version/retry", access.Operate, f.retryDelivery},
+		{http.MethodPost, "/api/jobs/:jobId/cancel", access.Operate, bare(f.cancel)},
+		{http.MethodPost, "/api/jobs/:jobId/retry", access.Operate, bare(f.retry)},
+		{http.MethodPost, "/api/jobs/:jobId/reschedule", access.Operate, bare(f.reschedule)},
+		{http.MethodDelete, "/api/jobs/:jobId", access.Operate, bare(f.remove)},
+		{http.MethodGet, "/api/jobs/:jobId/deliveries", access.Read, bare(f.jobDeliveries)},
+		{http.MethodPost, "/api/jobs/:jobId/deliveries/:version/retry", access.Operate, bare(f.retryDelivery)},
 		{http.MethodGet, "/api/deliveries", access.Read, f.listDeliveries},
-		{http.MethodPost, "/api/operations", access.Operate, f.operate},
+		{http.MethodPost, "/api/operations", access.Operate, bare(f.operate)},
 		{http.MethodGet, "/api/operations", access.Read, f.listOperations},
 		{http.MethodGet, "/api/operations/:operationId", access.Read, f.getOperation},
-		{http.MethodPost, "/api/operations/:operationId/abort", access.Operate, f.abortOperation},
-		{http.MethodPost, "/api/schedules", access.Operate, f.createSchedule},
+		{http.MethodPost, "/api/operations/:operationId/abort", access.Operate, bare(f.abortOperation)},
+		{http.MethodPost, "/api/schedules", access.Operate, bare(f.createSchedule)},
 		{http.MethodGet, "/api/schedules", access.Read, f.listSchedules},
 		{http.MethodGet, "/api/schedules/:name", access.Read, f.getSchedule},
 		{http.MethodPut, "/api/schedules/:name", access.Operate, f.putSchedule},
@@ -52,28 +56,30 @@ func (f *Function) routes() []route {
 		{http.MethodPost, "/api/schedules/:name/run", access.Operate, f.runSchedule},
 		{http.MethodGet, "/api/schedules/:name/ticks", access.Read, f.ticks},
 		{http.MethodPost, "/events", access.Submit, f.takeEvents},
-		{http.MethodGet, "/api/controls", access.Read, f.listControls},
-		{http.MethodGet, "/api/controls/:kind/:name", access.Read, f.getControl},
-		{http.MethodPut, "/api/controls/:kind/:name", access.Operate, f.putControl},
-		{http.MethodDelete, "/api/controls/:kind/:name", access.Operate, f.deleteControl},
-		{http.MethodPost, "/api/controls/:kind/:name/pause", access.Operate, f.pause},
-		{http.MethodPost, "/api/controls/:kind/:name/resume", access.Operate, f.resume},
+		{http.MethodGet, "/api/controls", access.Read, bare(f.listControls)},
+		{http.MethodGet, "/api/controls/:kind/:name", access.Read, bare(f.getControl)},
+		{http.MethodPut, "/api/controls/:kind/:name", access.Operate, bare(f.putControl)},
+		{http.MethodDelete, "/api/controls/:kind/:name", access.Operate, bare(f.deleteControl)},
+		{http.MethodPost, "/api/controls/:kind/:name/pause", access.Operate, bare(f.pause)},
+		{http.MethodPost, "/api/controls/:kind/:name/resume", access.Operate, bare(f.resume)},
 		{http.MethodGet, "/api/audit", access.Admin, f.audit},
-		{http.MethodGet, "/api/workers", access.Read, f.workers},
-		{http.MethodGet, "/api/job-types", access.Read, f.listJobTypes},
-		{http.MethodGet, "/api/job-types/:type", access.Read, f.getJobType},
+		{http.MethodGet, "/api/workers", access.Read, bare(f.workers)},
+		{http.MethodGet, "/api/job-types", access.Read, bare(f.listJobTypes)},
+		{http.MethodGet, "/api/job-types/:type", access.Read, bare(f.getJobType)},
 		{http.MethodGet, "/api/stats", access.Read, f.stats},
-		{http.MethodPost, "/api/keys", access.Admin, f.createKey},
+		{http.MethodPost, "/api/keys", access.Admin, bare(f.createKey)},
 		{http.MethodGet, "/api/keys", access.Admin, f.listKeys},
-		{http.MethodGet, "/api/keys/:keyId", access.Admin, f.getKey},
-		{http.MethodDelete, "/api/keys/:keyId", access.Admin, f.revokeKey},
-		{http.MethodPost, "/api/keys/:keyId/rotate", access.Admin, f.rotateKey},
+		{http.MethodGet, "/api/keys/:keyId", access.Admin, bare(f.getKey)},
+		{http.MethodDelete, "/api/keys/:keyId", access.Admin, bare(f.revokeKey)},
+		{http.MethodPost, "/api/keys/:keyId/rotate", access.Admin, bare(f.rotateKey)},
 		{http.MethodGet, "/api/webhook-secrets", access.Admin, f.webhookSecrets},
-		{http.MethodGet, "/api/me", access.Known, f.me},
+		{http.MethodGet, "/api/me", access.Known, bare(f.me)},
 		{http.MethodGet, "/api/health", access.Public, f.counted(f.health)},
-		{http.MethodGet, "/api/openapi.yaml", access.Public, f.counted(f.contract)},
+		{http.MethodGet, "/api/openapi.yaml", access.Public, f.counted(newStatic("application/yaml", contractYAML).answer)},
+		{http.MethodGet, "/api/openapi.json", access.Public, f.counted(newStatic(jsonType, contractJSON).answer)},
+		{http.MethodGet, "/api/reference", access.Public, f.counted(newStatic(htmlType, referenceHTML).answer)},
 		{http.MethodGet, "/metrics", access.Read, f.metrics},
-		{http.MethodGet, "/", access.Public, f.counted(f.page)},
+		{http.MethodGet, "/", access.Public, f.counted(newStatic(htmlType, pageHTML).answer)},
 	}
 }
 
@@ -86,7 +92,7 @@ func (f *Function) Handler() http.Handler {
 	engine.UseEscapedPath, engine.UnescapePathValues = true, false
 	engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
 	_ = engine.SetTrustedProxies(f.cfg.Door.TrustedProxies) // New has tried
-	engine.Use(f.measured(), f.tracing, recovering, f.guard)
+	engine.Use(f.measured(), f.tracing, recovering, f.guard, f.checkTrace)
 	for _, r := range f.routes() {
 		handle := f.answering(f.admitting(r.needs, r.handle))
 		engine.Handle(r.method, r.path, handle)
@@ -95,13 +101,63 @@ func (f *Function) Handler() http.Handler {
 		}
 	}
 	engine.NoRoute(f.answering(func(c *gin.Context) error {
-		return apierror.New(apierror.NotFound, "there is nothing at %s", c.Request.URL.Path)
+		at := c.Request.URL.Path
+		if plain := path.Clean(at); plain != at {
+			return apierror.New(apierror.NotFound, "there is nothing at %s; did you mean %s?", at, plain)
+		}
+		return apierror.New(apierror.NotFound, "there is nothing at %s", at)
 	}))
-	engine.NoMethod(f.answering(func(c *gin.Context) error {
-		return apierror.New(apierror.MethodNotAllowed, "%s does not take %s", c.Request.URL.Path, c.Request.Method)
-	}))
+	f.refuseMethods(engine)
 	return engine
 }
+
+// refuseMethods answers 405 with the methods that a path does take. gin counts those of every pattern that matches a
+// path, and prefers a pattern with the method to the path itself: DELETE /api/jobs/dead would be /api/jobs/:jobId's.
+func (f *Function) refuseMethods(engine *gin.Engine) {
+	allow, used := map[string][]string{}, []string{http.MethodHead}
+	for _, r := range f.routes() {
+		allow[r.path] = append(allow[r.path], r.method)
+		if r.method == http.MethodGet {
+			allow[r.path] = append(allow[r.path], http.MethodHead)
+		}
+		if !slices.Contains(used, r.method) {
+			used = append(used, r.method)
+		}
+	}
+	patterns := http.NewServeMux() // which finds the pattern of a path, whatever the method
+	refuse := f.answering(func(c *gin.Context) error {
+		_, pattern := patterns.Handler(c.Request)
+		c.Header("Allow", strings.Join(allow[ginPath(pattern)], ", "))
+		return apierror.New(apierror.MethodNotAllowed, "%s does not take %s", c.Request.URL.Path, c.Request.Method)
+	})
+	for path, methods := range allow {
+		slices.Sort(methods)
+		patterns.Handle(muxPath(path), http.NotFoundHandler())
+		for _, method := range used {
+			if !slices.Contains(methods, method) {
+				engine.Handle(method, path, refuse)
+			}
+		}
+	}
+	engine.NoMethod(refuse) // of a method that no path takes
+}
+
+// muxPath is a path of gin in net/http's form, ginPath the way back.
+func muxPath(path string) string {
+	if path == "/" {
+		return "/{$}"
+	}
+	return ginParam.ReplaceAllString(path, "{$1}")
+}
+
+func ginPath(pattern string) string {
+	if pattern == "/{$}" {
+		return "/"
+	}
+	return muxParam.ReplaceAllString(pattern, ":$1")
+}
+
+var ginParam, muxParam = regexp.MustCompile(`:(\w+)`), regexp.MustCompile(`\{(\w+)\}`)
 
 // answering turns a handler's error into the answer.
 func (f *Function) answering(handle func(*gin.Context) error) gin.HandlerFunc {

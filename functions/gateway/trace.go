@@ -14,16 +14,29 @@ import (
 const (
 	traceHeader = "X-Trace-Id"
 	traceKey    = "traceId"
+	badTraceKey = "badTrace"
 )
 
-// tracing gives each request a trace id, and each answer the same: the one of a valid traceparent, else a
-// UUID in X-Trace-Id, else a new one. By the time in a new one the list finds its jobs: they need no entry in an index.
+// checkTrace refuses an X-Trace-Id that cannot be kept. To replace it in silence would have a client look for its jobs
+// by an id that none of them has; to keep any text needs another type of column in three databases.
+func (f *Function) checkTrace(c *gin.Context) {
+	if _, bad := c.Get(badTraceKey); bad {
+		f.fail(c, wrong(traceHeader, "must be a UUID, as 0af76519-16cd-43dd-8448-eb211c80319c"))
+	}
+}
+
+// tracing gives each request a trace id, and each answer the same: the one of a valid traceparent, else the UUID in
+// X-Trace-Id, else a new one. By the time in a new one the list finds its jobs: they need no entry in an index.
 func (f *Function) tracing(c *gin.Context) {
 	id, ok := traceOfParent(c.GetHeader("Traceparent"))
-	if !ok {
-		if id, ok = parseID(c.GetHeader(traceHeader)); !ok || id == uuid.Nil {
-			id = f.store.NewID()
+	if given := c.GetHeader(traceHeader); !ok && given != "" {
+		if id, ok = parseID(given); !ok || id == uuid.Nil {
+			ok = false
+			c.Set(badTraceKey, true)
 		}
+	}
+	if !ok {
+		id = f.store.NewID()
 	}
 	c.Set(traceKey, id)
 	c.Header(traceHeader, id.String())

@@ -19,6 +19,7 @@ const (
 	IdempotencyConflict    Code = "API.IDEMPOTENCY_CONFLICT"
 	InvalidStateTransition Code = "API.INVALID_STATE_TRANSITION"
 	CallbackExpired        Code = "API.CALLBACK_EXPIRED"
+	RequestTimeout         Code = "API.REQUEST_TIMEOUT"
 	PayloadTooLarge        Code = "API.PAYLOAD_TOO_LARGE"
 	UnsupportedMediaType   Code = "API.UNSUPPORTED_MEDIA_TYPE"
 	RateLimited            Code = "API.RATE_LIMITED"
@@ -85,6 +86,7 @@ var table = []Entry{
 	{InvalidStateTransition, http.StatusConflict,
 		"The job's state does not allow the command or callback, or another one is not yet answered."},
 	{CallbackExpired, http.StatusConflict, "The callback came after the attempt's deadline, and changes nothing."},
+	{RequestTimeout, http.StatusRequestTimeout, "The body did not come in time; send the request again."},
 	{PayloadTooLarge, http.StatusRequestEntityTooLarge, "The body, or one job in it, is too large."},
 	{UnsupportedMediaType, http.StatusUnsupportedMediaType,
 		"The Content-Type is not one that this path reads."},

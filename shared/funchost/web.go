@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 	"time"
 
@@ -104,7 +105,7 @@ func (h *host) servesHTTP() bool {
 }
 
 func (h *host) routes() http.Handler {
-	mux := http.NewServeMux()
+	mux, own := http.NewServeMux(), []string{livenessPath, readinessPath}
 	mux.HandleFunc("GET "+livenessPath, func(w http.ResponseWriter, _ *http.Request) {
 		answerProbe(w, h.alive(time.Now()))
 	})
@@ -113,13 +114,22 @@ func (h *host) routes() http.Handler {
 	})
 	if !h.f.HTTPMetrics {
 		mux.Handle("GET "+metricsPath, telemetry.MetricsHandler())
+		own = append(own, metricsPath)
 	}
-	if h.f.HTTP != nil {
-		mux.Handle("/", h.f.HTTP)
-	} else if h.cfg.FuncTransport == TransportHTTP {
-		mux.HandleFunc("POST /{$}", h.meter.Requests("/", h.receive))
+	if h.f.HTTP == nil {
+		if h.cfg.FuncTransport == TransportHTTP {
+			mux.HandleFunc("POST /{$}", h.meter.Requests("/", h.receive))
+		}
+		return mux
 	}
-	return mux
+	// The mux does not route to the function: it would redirect //api/jobs, a POST too, and answer in HTML.
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if slices.Contains(own, r.URL.Path) || r.RequestURI == "*" { // which the mux refuses
+			mux.ServeHTTP(w, r)
+			return
+		}
+		h.f.HTTP.ServeHTTP(w, r)
+	})
 }
 
 // ready says whether the function can do its work. What exactly is wrong stands in the log, not in

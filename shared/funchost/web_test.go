@@ -165,3 +165,22 @@ func TestAStopServesOnUntilWhoCallsHasHeardOfIt(t *testing.T) {
 		t.Errorf("a delay beyond the grace ended with %v", err)
 	}
 }
+
+// ux #17 and its long list: net/http's mux would answer TRACE with 404, and redirect a path that is not clean.
+func TestAFunctionsOwnHTTPGetsEveryPathButTheProbes(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, Config{FuncTransport: TransportKafka}, Function{HTTP: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusTeapot)
+	})})
+	for _, c := range []struct {
+		method, path string
+		status       int
+	}{
+		{"GET", "/", 418}, {"POST", "//api/jobs", 418}, {"POST", "/api/../api/jobs", 418}, {"GET", "/health/", 418},
+		{"HEAD", livenessPath, 200}, {"TRACE", livenessPath, 405}, {"POST", readinessPath, 405}, {"TRACE", metricsPath, 405},
+	} {
+		if got := s.do(c.method, c.path, ""); got.status != c.status {
+			t.Errorf("%s %s answered %+v, want %d", c.method, c.path, got, c.status)
+		}
+	}
+}

@@ -59,8 +59,11 @@ func (g *Gate) known(ctx context.Context, text string, suspect func() bool) (Pri
 	return Principal{}, ErrUnknown
 }
 
+// howTo is what a request without a usable key has to send.
+const howTo = "send the header 'Authorization: Bearer <API key or token>', or 'X-Api-Key: <API key>'"
+
 func unauthorized() error {
-	return apierror.New(apierror.Unauthorized, "a valid API key or token is required: Authorization: Bearer …")
+	return apierror.New(apierror.Unauthorized, "the API key or token is not valid; "+howTo)
 }
 
 // credential is the one thing by which a request says who it is from. A key in the address has been logged on its way
@@ -72,6 +75,8 @@ func credential(r *http.Request) (string, error) {
 	}
 	bearers, keys := r.Header.Values("Authorization"), r.Header.Values(keyHeader)
 	switch {
+	case len(bearers)+len(keys) == 0:
+		return "", apierror.New(apierror.Unauthorized, "an API key or token is required; "+howTo)
 	case len(bearers) == 0 && len(keys) == 1:
 		return keys[0], nil
 	case len(bearers) == 1 && len(keys) == 0:

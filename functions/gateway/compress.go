@@ -1,0 +1,32 @@
+package gateway
+
+import (
+	"net/http"
+
+	"github.com/klauspost/compress/gzhttp"
+	"github.com/klauspost/compress/gzip"
+)
+
+const (
+	compressFrom  = 1 << 10 // bytes of an answer; a shorter one is sent in one packet anyway
+	compressNoise = 32      // bytes at most that are added, so that the length tells less of the content (BREACH)
+)
+
+// compressed compresses answers to reads for clients that ask for gzip. Answers to writes are short. An event stream is
+// never compressed: its events would wait in the compressor.
+func compressed(next http.Handler) (http.Handler, error) {
+	wrap, err := gzhttp.NewWrapper(gzhttp.EnableZstd(false), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.MinSize(compressFrom),
+		gzhttp.ContentTypes([]string{"application/json", "application/problem+json", "application/yaml", "text/html"}),
+		gzhttp.RandomJitter(compressNoise, 0, false))
+	if err != nil {
+		return nil, err
+	}
+	reads := wrap(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+			reads(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	}), nil
+}

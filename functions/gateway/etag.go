@@ -1,0 +1,50 @@
+package gateway
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+)
+
+// jobTag is the entity tag of a job as it is shown. The version alone would lie: progress, log lines, blockedBy and a
+// command under way change what is shown, and none of them is a transition.
+func jobTag(version int64, shown []byte) string {
+	return `W/"` + strconv.FormatInt(version, 10) + "-" + digest(shown) + `"`
+}
+
+// contentTag is the entity tag of what is the same for everybody. It is weak, since it may be sent compressed.
+func contentTag(content []byte) string { return `W/"` + digest(content) + `"` }
+
+func digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:8])
+}
+
+// tagged answers with a body and its entity tag, or with 304 to a client that has it already.
+func tagged(c *gin.Context, tag, contentType string, body []byte) {
+	c.Header("ETag", tag)
+	if has(c.Request, tag) {
+		c.Status(http.StatusNotModified)
+		c.Writer.WriteHeaderNow()
+		return
+	}
+	c.Data(http.StatusOK, contentType, body)
+}
+
+// has tells whether a request's If-None-Match names a tag, by the weak comparison of RFC 9110.
+func has(r *http.Request, tag string) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
+	}
+	for given := range strings.SplitSeq(strings.Join(r.Header.Values("If-None-Match"), ","), ",") {
+		given = strings.TrimSpace(given)
+		if given == "*" || strings.TrimPrefix(given, "W/") == strings.TrimPrefix(tag, "W/") {
+			return true
+		}
+	}
+	return false
+}
