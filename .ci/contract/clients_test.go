@@ -39,7 +39,7 @@ func submitAndRead(ctx context.Context, url string) error {
 		return err
 	}
 	payload := map[string]any{"steps": []any{map[string]any{"type": "LOG", "message": "generated"}}}
-	priority, wait := 7, "30s"
+	priority, wait := 7, api.Wait("30s")
 	accepted, err := client.SubmitJobWithResponse(ctx, nil, api.SubmitJobJSONRequestBody{
 		JobType: "SIMULATION", Payload: payload, Priority: &priority, Tags: &[]api.Tag{"contract"},
 	})
@@ -53,6 +53,15 @@ func submitAndRead(ctx context.Context, url string) error {
 	if job := answer.JSON200; job.Status != api.StatusCOMPLETED || job.Priority != 7 || len(job.History) < 2 ||
 		job.FinishedAt == nil || job.LastError != nil {
 		return fmt.Errorf("the job is %+v", job)
+	}
+	waited, err := client.SubmitJobWithResponse(ctx, &api.SubmitJobParams{Wait: &wait}, api.SubmitJobJSONRequestBody{
+		JobType: "SIMULATION", Payload: payload,
+	})
+	if err != nil || waited.JSON200 == nil {
+		return fmt.Errorf("submit and wait: %w, %s", err, waited.Body)
+	}
+	if job, err := waited.JSON200.AsJob(); err != nil || job.Status != api.StatusCOMPLETED {
+		return fmt.Errorf("submit and wait: %w, %s", err, waited.Body)
 	}
 	tag := api.Tag("contract")
 	page, err := client.ListJobsWithResponse(ctx, &api.ListJobsParams{Tag: &tag})

@@ -12,6 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
 // readJSON reads a body of type application/json and at most limit bytes.
@@ -112,6 +113,22 @@ func readFrom(c *gin.Context, limit, first int64, room func(size int64) error) (
 
 func tooLarge(limit int64) error {
 	return apierror.New(apierror.PayloadTooLarge, "the body may have at most %d bytes", limit)
+}
+
+// bodiless refuses a body where a path takes none, for the same reason as bare; clients that always send one send {}.
+func bodiless(handle func(*gin.Context) error) func(*gin.Context) error {
+	return func(c *gin.Context) error {
+		if c.Request.ContentLength != 0 {
+			body, err := readBody(c, jobspec.MaxControlBytes)
+			if err != nil {
+				return err
+			}
+			if text := strings.TrimSpace(string(body)); text != "" && text != "{}" {
+				return apierror.New(apierror.InvalidJobRequest, "%s %s takes no body", c.Request.Method, c.Request.URL.Path)
+			}
+		}
+		return handle(c)
+	}
 }
 
 const (

@@ -236,3 +236,33 @@ func TestWhatSaysNoTimeDoesNotReschedule(t *testing.T) {
 	h.post("/api/jobs/x/reschedule", `{`).wantError(apierror.JobNotFound)
 	h.post(path, `{"delayMs": 1}`, "Content-Type", "text/plain").wantError(apierror.UnsupportedMediaType)
 }
+
+func TestACommandSaysWhereItIsSeenAndTakesNoBody(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.submit(plainJob)
+	path := "/api/jobs/" + id.String()
+	for _, body := range []string{`{"x": 1}`, `[]`, `null`, `reason`} {
+		h.post(path+"/cancel", body).wantError(bad)
+		h.do(http.MethodDelete, path, body).wantError(bad)
+	}
+	for _, body := range []string{"", "{}"} {
+		if r := h.post(path+"/cancel", body).want(http.StatusAccepted); r.header.Get("Location") != path {
+			t.Errorf("Location %q", r.header.Get("Location"))
+		}
+	}
+}
+
+// What no job can have is no filter, and no typing error's empty page.
+func TestAFilterThatNoJobFitsIsRefused(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	long := strings.Repeat("x", 256)
+	for path, name := range map[string]string{
+		"/api/jobs?type=0.5": "type", "/api/jobs/dead?type=0.5": "type", "/api/stats?type=a+b": "type",
+		"/api/keys?ownerId=" + long: "ownerId", "/api/schedules?ownerId=" + long: "ownerId", "/api/schedules/a/ticks?ownerId=" + long: "ownerId",
+		"/api/jobs?since=1969-01-01T00:00:00Z": "since",
+	} {
+		h.get(path).wantError(bad, name)
+	}
+}

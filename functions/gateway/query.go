@@ -77,6 +77,15 @@ func (q *query) one(name string) string {
 	return ""
 }
 
+// checked is a parameter's value, if check lets it pass.
+func (q *query) checked(name string, check func(string) error) string {
+	value := q.one(name)
+	if value != "" && check(value) != nil {
+		q.bad(name, "cannot be that of a job")
+	}
+	return value
+}
+
 func (q *query) integer(name string, otherwise, least, most int) int {
 	value := q.one(name)
 	if value == "" {
@@ -95,8 +104,8 @@ func (q *query) instant(name string) *time.Time {
 		return nil
 	}
 	var at time.Time
-	if err := at.UnmarshalText([]byte(value)); err != nil {
-		q.bad(name, "must be an RFC 3339 instant, as 2026-11-22T08:00:00Z")
+	if err := at.UnmarshalText([]byte(value)); err != nil || at.Year() < 1970 {
+		q.bad(name, "must be an RFC 3339 instant from 1970 on, as 2026-11-22T08:00:00Z")
 		return nil
 	}
 	return &at

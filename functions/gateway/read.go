@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
@@ -193,9 +194,9 @@ var listParameters = []string{
 
 func listFilter(q *query) apidb.Filter {
 	return apidb.Filter{
-		JobType: q.one("type"), Queue: q.one("queue"), Tag: q.one("tag"), OrderingKey: q.one("orderingKey"),
+		JobType: q.checked("type", jobspec.CheckJobType), Queue: q.one("queue"), Tag: q.one("tag"), OrderingKey: q.one("orderingKey"),
 		ErrorCode: q.one("errorCode"), TraceID: q.uuid("traceId"), IdempotencyKey: q.one("idempotencyKey"),
-		OwnerID: q.one("ownerId"), Since: q.instant("since"), Until: q.instant("until"), Before: q.cursor("cursor"),
+		OwnerID: q.checked("ownerId", jobspec.CheckOwner), Since: q.instant("since"), Until: q.instant("until"), Before: q.cursor("cursor"),
 		Limit: q.integer("limit", defaultLimit, 1, maxLimit),
 	}
 }

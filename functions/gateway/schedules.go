@@ -172,7 +172,7 @@ func badSchedule(path, message string) error {
 // scheduleKey is the schedule that a path names, beside parameters of its own.
 func scheduleKey(c *gin.Context) (apidb.ScheduleKey, error) {
 	q := query{values: c.Request.URL.Query()}
-	key := apidb.ScheduleKey{Name: c.Param("name"), OwnerID: jobview.Given(q.one("ownerId"))}
+	key := apidb.ScheduleKey{Name: c.Param("name"), OwnerID: jobview.Given(q.checked("ownerId", jobspec.CheckOwner))}
 	if err := q.close("ownerId"); err != nil {
 		return key, err
 	}
@@ -191,7 +191,7 @@ type schedulesBody struct {
 func (f *Function) listSchedules(c *gin.Context) error {
 	q := query{values: c.Request.URL.Query()}
 	filter := apidb.ScheduleFilter{
-		OwnerID: jobview.Given(q.one("ownerId")), After: afterSchedule(q.one("cursor")),
+		OwnerID: jobview.Given(q.checked("ownerId", jobspec.CheckOwner)), After: afterSchedule(q.one("cursor")),
 		Limit: q.integer("limit", defaultLimit, 1, maxLimit),
 	}
 	if err := q.close("ownerId", "cursor", "limit"); err != nil {

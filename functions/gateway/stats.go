@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
@@ -100,7 +101,7 @@ type percentiles struct {
 // stats is GET /api/stats.
 func (f *Function) stats(c *gin.Context) error {
 	q := query{values: c.Request.URL.Query()}
-	queue, jobType := q.one("queue"), q.one("type")
+	queue, jobType := q.one("queue"), q.checked("type", jobspec.CheckJobType)
 	if err := q.close("queue", "type"); err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ func (f *Function) ticks(c *gin.Context) error {
 	if !jobspec.IsScheduleName(c.Param("name")) {
 		return apidb.ErrNoSchedule
 	}
-	key := apidb.ScheduleKey{Name: c.Param("name"), OwnerID: jobview.Given(q.one("ownerId"))}
+	key := apidb.ScheduleKey{Name: c.Param("name"), OwnerID: jobview.Given(q.checked("ownerId", jobspec.CheckOwner))}
 	before, limit := q.instant("cursor"), q.integer("limit", defaultLimit, 1, maxLimit)
 	if err := q.close("ownerId", "cursor", "limit"); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
@@ -19,7 +20,7 @@ type webhookSecretsBody struct {
 // webhookSecrets is GET /api/webhook-secrets: the keys by which the owner's receivers verify.
 func (f *Function) webhookSecrets(c *gin.Context) error {
 	q := query{values: c.Request.URL.Query()}
-	asked := q.one("ownerId")
+	asked := q.checked("ownerId", jobspec.CheckOwner)
 	if err := q.close("ownerId"); err != nil {
 		return err
 	}

@@ -155,8 +155,10 @@ func checkAttribute(name, value string) error {
 		return errors.New("data is no attribute: it is the body")
 	case name == "source" && strings.ContainsFunc(value, noURI):
 		return fmt.Errorf("source must be a URI-reference, not %q", value)
-	case name == "subject" && value == "":
-		return errors.New("subject must not be empty; leave it out")
+	case value == "" && (name == "subject" || name == "dataschema" || name == "datacontenttype"):
+		return fmt.Errorf("%s must not be empty; leave it out", name)
+	case name == "datacontenttype" && !strings.Contains(value, "/"):
+		return fmt.Errorf("datacontenttype must be a media type, not %q", value)
 	}
 	return nil
 }
@@ -167,7 +169,11 @@ var attributeName = regexp.MustCompile(`^[a-z0-9]+$`)
 // the time what the SDK reads: RFC 3339 allows its letters in lower case.
 func checkMembers(members map[string]json.RawMessage) error {
 	for name, raw := range members {
-		value := string(raw) // null counts as absent
+		value := string(raw)
+		if value == "null" { // counts as absent
+			delete(members, name)
+			continue
+		}
 		if number := raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9'; number && strings.ContainsAny(value, ".eE") {
 			return fmt.Errorf("attribute %s must not be %s: only integers are allowed", name, value)
 		}

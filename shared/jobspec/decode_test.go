@@ -173,7 +173,7 @@ func TestDecodeRefuses(t *testing.T) {
 			"expiresAt": 5, "orderingKey": null, "after": {}, "onDependencyFailure": true}`,
 			"after expiresAt idempotencyKey jobType maxRetryCount onDependencyFailure orderingKey ownerId priority queue " +
 				"retryPolicy runAt tags timeoutMs"},
-		"fractions for integers": {job(`"maxRetryCount": 1.0, "priority": 1e0, "timeoutMs": 0.5`),
+		"fractions for integers": {job(`"maxRetryCount": 1.5, "priority": 1e0, "timeoutMs": 0.5`),
 			"maxRetryCount priority timeoutMs"},
 		"integers beyond their limits": {job(`"maxRetryCount": 101, "priority": 10, "timeoutMs": 86400001`),
 			"maxRetryCount priority timeoutMs"},

@@ -227,15 +227,16 @@ func checkLabel(s string) string {
 	return ""
 }
 
-// integer reads a whole number, written as one: no fraction and no exponent.
+// integer reads a whole number, written without an exponent. A fraction of zeros is one for JSON Schema, too.
 func (r *reader) integer(least, most int64) int64 {
 	v, ok := r.scalar('0', "an integer")
 	if !ok {
 		return 0
 	}
-	n, err := strconv.ParseInt(string(v), 10, 64)
+	whole, fraction, fractional := strings.Cut(string(v), ".")
+	n, err := strconv.ParseInt(whole, 10, 64)
 	switch {
-	case errors.Is(err, strconv.ErrSyntax):
+	case errors.Is(err, strconv.ErrSyntax), fractional && strings.Trim(fraction, "0") != "":
 		r.bad("must be an integer")
 	case err != nil || n < least || n > most:
 		r.bad("must be from %d to %d", least, most)

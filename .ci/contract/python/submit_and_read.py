@@ -21,6 +21,9 @@ assert isinstance(job, Job), job
 assert job.status == Status.COMPLETED and job.priority == 7, job
 assert len(job.history) >= 2 and job.finished_at and job.last_error is None, job
 
+waited = submit_job.sync(client=client, body=JobRequest(job_type="SIMULATION", payload=request.payload), wait="30s")
+assert isinstance(waited, Job) and waited.status == Status.COMPLETED, waited
+
 page = list_jobs.sync(client=client, tag="contract-python")
 assert isinstance(page, JobPage), page
 assert [j.job_id for j in page.jobs] == [accepted.job_id], page

@@ -1,0 +1,65 @@
+package gateway_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// ux, long list: what somebody copies out of the contract has to work.
+func TestEveryExampleOfARequestIsAccepted(t *testing.T) {
+	t.Parallel()
+	tried := 0
+	for path, item := range loadContract(t).Paths.Map() {
+		for method, op := range item.Operations() {
+			if op.Description == "" {
+				t.Errorf("%s %s has no description", method, path)
+			}
+			if op.RequestBody == nil {
+				continue
+			}
+			for _, c := range contents(op.RequestBody.Value.Content) {
+				if len(c.Examples) == 0 {
+					t.Errorf("%s %s has no example of %s", method, path, c.Type)
+				}
+				for _, e := range c.Examples {
+					tried++
+					tryExample(t, method, path, op, c.Type, e)
+				}
+			}
+		}
+	}
+	if tried < 15 {
+		t.Errorf("only %d examples were tried", tried)
+	}
+}
+
+// tryExample sends an example to a gateway of its own. The ids in it are those of jobs that there are.
+func tryExample(t *testing.T, method, path string, op *openapi3.Operation, contentType string, e example) {
+	t.Helper()
+	h := open(t)
+	id := h.submit(plainJob)
+	h.scheduler(id, 1, jobstate.Pending, nil)
+	key := h.key(apidb.Key{Roles: []string{"read"}})
+	at := strings.NewReplacer("{jobId}", id.String(), "{kind}", "queue", "{name}", "report.daily", "{keyId}", key.ID()).Replace(path)
+	if strings.HasPrefix(path, "/api/controls/") {
+		at = "/api/controls/queue/default"
+	}
+	body := e.JSON
+	for _, unknown := range []string{"01936f3e-5f3e-7cc0-8000-0123456789ab", "019aa5d0-8f5e-7cc0-8000-000000000001"} {
+		body = strings.ReplaceAll(body, unknown, id.String())
+	}
+	headers := []string{"Content-Type", contentType, "X-Callback-Secret", globalSecret}
+	if contentType == "*/*" { // binary mode
+		headers = []string{"Content-Type", "application/json", "Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "/t", "Ce-Type", submitType}
+	}
+	r := h.do(method, at, body, headers...)
+	if r.status >= http.StatusMultipleChoices || op.Responses.Status(r.status) == nil {
+		t.Errorf("%s %s, %s: answered %d %s", method, path, e.Name, r.status, r.body)
+	}
+}
