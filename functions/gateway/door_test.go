@@ -189,6 +189,27 @@ func TestARequestWithoutAKeyIsAnswered401HoweverOftenItComes(t *testing.T) {
 	h.get("/api/jobs").wantError(apierror.Unauthorized)
 }
 
+func TestAnErrorIsAProblemToAClientThatAcceptsOne(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	for path, status := range map[string]int{"/api/jobs?limit=0": 400, "/api/jobs/none": 404, "/api/nothing": 404} {
+		r := h.get(path, "Accept", "application/problem+json, application/json;q=0.5").want(status)
+		var problem struct {
+			Type, Title, Detail, Instance, Message, ErrorCode string
+			Status                                            int
+		}
+		r.into(&problem)
+		if r.header.Get("Content-Type") != "application/problem+json" || problem.Type != "about:blank" || problem.Title != http.StatusText(status) ||
+			problem.Detail != problem.Message || problem.ErrorCode == "" || problem.Status != status ||
+			problem.Instance != "urn:uuid:"+r.header.Get("X-Trace-Id") {
+			t.Errorf("%s: %v %s", path, r.header, r.body)
+		}
+		if plain := h.get(path, "Accept", "application/json"); plain.header.Get("Content-Type") != "application/json; charset=utf-8" {
+			t.Errorf("%s: %v", path, plain.header)
+		}
+	}
+}
+
 func TestA429NamesItsLimit(t *testing.T) {
 	t.Parallel()
 	h := open(t)

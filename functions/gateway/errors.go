@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +31,30 @@ type errorBody struct {
 	JobID     *uuid.UUID        `json:"jobId"`
 	TraceID   uuid.UUID         `json:"traceId"`
 	Details   []apierror.Detail `json:"details"`
+}
+
+const problemType = "application/problem+json"
+
+// problemBody is an error as RFC 9457 has it, for clients that ask for one, with the members of errorBody beside.
+type problemBody struct {
+	Type     string `json:"type"`
+	Title    string `json:"title"`
+	Detail   string `json:"detail"`
+	Instance string `json:"instance"`
+	errorBody
+}
+
+// answerError answers in the form that the client accepts.
+func answerError(c *gin.Context, body errorBody) {
+	if !strings.Contains(strings.Join(c.Request.Header["Accept"], ","), problemType) {
+		c.AbortWithStatusJSON(body.Status, body)
+		return
+	}
+	c.Header("Content-Type", problemType)
+	c.AbortWithStatusJSON(body.Status, problemBody{
+		Type: "about:blank", Title: http.StatusText(body.Status), Detail: body.Message,
+		Instance: "urn:uuid:" + body.TraceID.String(), errorBody: body,
+	})
 }
 
 // ofJob says which job an error is about.
@@ -59,7 +84,7 @@ func (f *Function) fail(c *gin.Context, err error) {
 	case body.Status >= 500:
 		telemetry.Logger(c.Request.Context()).With("error", err).Error("cannot serve request", failureFields(c, body)...)
 	}
-	answer := func() { c.AbortWithStatusJSON(body.Status, body) }
+	answer := func() { answerError(c, body) }
 	if body.Status == http.StatusRequestTimeout { // nothing came for long enough
 		answer()
 		return
@@ -166,7 +191,7 @@ func recovering(c *gin.Context) {
 			return
 		}
 		body := newErrorBody(c, apierror.New(apierror.Internal, "the server is at fault; its log has the trace id"))
-		c.AbortWithStatusJSON(body.Status, body)
+		answerError(c, body)
 	}()
 	c.Next()
 }
