@@ -85,8 +85,8 @@ func schemaState(ctx context.Context, url string, set migrations.Set) (string, e
 	if err != nil || database <= own {
 		return "up to date", err
 	}
-	return fmt.Sprintf("newer than this version of jobweaver: it has migration %d, and this version knows those up to %d. "+
-		"It stays as it is", database, own), nil
+	return fmt.Sprintf("newer than this version of jobweaver: it has migration %d, and this version knows those up to %d."+
+		" It stays as it is", database, own), nil
 }
 
 // waitFlag is for a command that may begin before the server that it is for.
