@@ -3,7 +3,7 @@ package localpostgres
 import (
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -19,8 +19,8 @@ const repository = "https://repo1.maven.org/maven2"
 // barFrom is the size from which a file is worth a bar.
 const barFrom = 1 << 20
 
-// mirror passes on a repository of files on a port of this machine, and shows how far each large one is: the library that
-// fetches PostgreSQL reports nothing.
+// mirror passes on a repository of files on a port of this machine, and shows how far each large one is: the
+// library that fetches PostgreSQL reports nothing.
 type mirror struct {
 	server http.Server
 	at     string // its URL
@@ -47,7 +47,7 @@ func startMirror(repository string, screen io.Writer) (*mirror, error) {
 		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		ModifyResponse: func(r *http.Response) error { return showBar(r, screen) },
 		ErrorHandler:   m.failed,
-		ErrorLog:       log.New(io.Discard, "", 0),
+		ErrorLog:       slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
 	go func() { _ = m.server.Serve(door) }() // until stop
 	return m, nil
