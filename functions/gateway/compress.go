@@ -15,9 +15,11 @@ const (
 // compressed compresses answers to reads for clients that ask for gzip. Answers to writes are short. An event stream is
 // never compressed: its events would wait in the compressor.
 func compressed(next http.Handler) (http.Handler, error) {
-	wrap, err := gzhttp.NewWrapper(gzhttp.EnableZstd(false), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.MinSize(compressFrom),
+	wrap, err := gzhttp.NewWrapper(
+		gzhttp.EnableZstd(false), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.MinSize(compressFrom),
 		gzhttp.ContentTypes([]string{"application/json", "application/problem+json", "application/yaml", "text/html"}),
-		gzhttp.RandomJitter(compressNoise, 0, false))
+		gzhttp.RandomJitter(compressNoise, 0, false),
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -233,7 +233,8 @@ func (d *door) failed(c *gin.Context, err error) error {
 	}
 	if v := d.failures.Take(callerAt(remoteAddr(c)), 1, time.Now()); !v.OK {
 		quota, _ := d.failures.Policy()
-		return slowDown{fmt.Sprintf("rate limit exceeded: %d wrong keys or secrets a minute from one address", quota), v.After}
+		message := fmt.Sprintf("rate limit exceeded: %d wrong keys or secrets a minute from one address", quota)
+		return slowDown{message, v.After}
 	}
 	return err
 }

@@ -92,9 +92,10 @@ func refusal(job apidb.Accepted) error {
 
 // noJobs: what stands at these places of after is no job.
 func noJobs(at []int) error {
-	e := apierror.New(apierror.InvalidJobRequest, "invalid job request: after[%d]: there is no job with this id", at[0])
+	const message = "there is no job with this id"
+	e := apierror.New(apierror.InvalidJobRequest, "invalid job request: after[%d]: %s", at[0], message)
 	for _, i := range at {
-		e.Details = append(e.Details, apierror.Detail{Path: fmt.Sprintf("after[%d]", i), Message: "there is no job with this id"})
+		e.Details = append(e.Details, apierror.Detail{Path: fmt.Sprintf("after[%d]", i), Message: message})
 	}
 	return e
 }

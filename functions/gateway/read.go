@@ -47,7 +47,7 @@ func (f *Function) get(c *gin.Context) error {
 			return err
 		}
 		defer release()
-		job = apidb.Job{} // nobody needs it meanwhile
+		job = apidb.Job{} //nolint:wastedassign // its payload and output need not stay in memory meanwhile
 		ctx, cancel := context.WithTimeout(c.Request.Context(), wait.Duration)
 		f.endings.wait(ctx, id)
 		cancel()
@@ -194,9 +194,10 @@ var listParameters = []string{
 
 func listFilter(q *query) apidb.Filter {
 	return apidb.Filter{
-		JobType: q.checked("type", jobspec.CheckJobType), Queue: q.one("queue"), Tag: q.one("tag"), OrderingKey: q.one("orderingKey"),
-		ErrorCode: q.one("errorCode"), TraceID: q.uuid("traceId"), IdempotencyKey: q.one("idempotencyKey"),
-		OwnerID: q.checked("ownerId", jobspec.CheckOwner), Since: q.instant("since"), Until: q.instant("until"), Before: q.cursor("cursor"),
+		JobType: q.checked("type", jobspec.CheckJobType), Queue: q.one("queue"), Tag: q.one("tag"),
+		OrderingKey: q.one("orderingKey"), ErrorCode: q.one("errorCode"), TraceID: q.uuid("traceId"),
+		IdempotencyKey: q.one("idempotencyKey"), OwnerID: q.checked("ownerId", jobspec.CheckOwner),
+		Since: q.instant("since"), Until: q.instant("until"), Before: q.cursor("cursor"),
 		Limit: q.integer("limit", defaultLimit, 1, maxLimit),
 	}
 }

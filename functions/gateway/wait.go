@@ -98,8 +98,8 @@ func submitWaiting(c *gin.Context) (waiting, error) {
 	if wait.preferred {
 		return waiting{}, nil
 	}
-	return waiting{}, apierror.New(apierror.Forbidden, "wait shows the job: it needs the role %s, which the API key or token does not have",
-		access.Read)
+	return waiting{}, apierror.New(apierror.Forbidden,
+		"wait shows the job: it needs the role %s, which the API key or token does not have", access.Read)
 }
 
 // showEnded holds the answer to a job that has been accepted, and shows the job once it has ended. It returns false
