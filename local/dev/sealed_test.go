@@ -73,18 +73,30 @@ func (v *visit) secrets(ctx context.Context, dir string) {
 	talks := v.submit(ctx, "SECRET", payload, "")
 	fails := v.submit(ctx, "SECRET", `{"does": "fails"}`, `, "maxRetryCount": 0`)
 	waits := v.submit(ctx, "SECRET", `{"does": "waits"}`, "")
+	// These two wait until the end: a job that has ended has no progress, and PostgreSQL drops its old rows at any time.
+	reported := v.submit(ctx, "SECRET", `{"does": "waits"}`, "")
+	reports := v.submit(ctx, "SECRET", `{"does": "reports and waits"}`, "")
 	grow := v.grow(ctx)
 	v.do(ctx, http.MethodPut, "/api/schedules/secret", fmt.Sprintf(
 		`{"cron": "@yearly", "job": {"jobType": "SECRET", "payload": {"text": %q}}}`, canaryOf("schedule")), nil)
 	var ran struct{ JobID string }
 	v.do(ctx, http.MethodPost, "/api/schedules/secret/run", "", &ran)
-	v.until(ctx, talks, "its progress is seen", func(j *client.Job) bool {
-		return j.Progress != nil && bytes.Contains(j.Raw, []byte(canaryOf("progress")))
-	})
+	shows := func(id, part string) {
+		v.until(ctx, id, "its progress is seen", func(j *client.Job) bool {
+			return j.Progress != nil && bytes.Contains(j.Raw, []byte(canaryOf(part)))
+		})
+	}
+	shows(talks, "progress")
+	shows(reports, "progress")
 	close(v.open)
-	v.until(ctx, waits, "it waits", func(j *client.Job) bool { return j.Status == "WAITING" })
-	v.sayOf(ctx, dir, waits, fmt.Sprintf(`"status": "PROGRESS", "progress": {"percent": 50, "message": %q}`, canaryOf("halfway")))
-	v.until(ctx, waits, "its progress is seen", func(j *client.Job) bool { return bytes.Contains(j.Raw, []byte(canaryOf("halfway"))) })
+	for _, id := range []string{waits, reports, reported} {
+		v.until(ctx, id, "it waits", func(j *client.Job) bool { return j.Status == "WAITING" })
+	}
+	halfway := fmt.Sprintf(`"status": "PROGRESS", "progress": {"percent": 50, "message": %q}`, canaryOf("halfway"))
+	for _, id := range []string{waits, reported} {
+		v.sayOf(ctx, dir, id, halfway)
+		shows(id, "halfway")
+	}
 	v.sayOf(ctx, dir, waits, fmt.Sprintf(`"status": "COMPLETED", "output": {"text": %q}`, canaryOf("callback")))
 	grow()
 	for id, parts := range map[string][]string{
@@ -175,6 +187,13 @@ func (v *visit) secret(ctx context.Context, a *handlers.Attempt) (handlers.Resul
 		case <-v.open:
 		case <-ctx.Done():
 		}
+	case "reports and waits":
+		a.Progress(10, canaryOf("progress"))
+		select {
+		case <-v.open:
+		case <-ctx.Done():
+		}
+		return handlers.Result{WaitFor: time.Hour}, nil
 	}
 	return handlers.Result{Output: json.RawMessage(`{"text":"` + canaryOf("output") + `"}`)}, nil
 }
