@@ -225,7 +225,8 @@ func (d *door) progresses(said jobspec.Callback) error {
 }
 
 // failed counts a wrong key, token or callback secret, and returns 429 in place of the 401 when an address sends too
-// many. Requests that carry none are not counted: they guess nothing, and whoever forgot the header must read so.
+// many. Requests that carry none are not counted: they guess nothing, and a client that forgot the header has to read
+// that.
 func (d *door) failed(c *gin.Context, err error) error {
 	var known *apierror.Error
 	if !errors.As(err, &known) || known.Code != apierror.Unauthorized || !claims(c.Request) {

@@ -113,24 +113,33 @@ func TestOnlySoManyAnswersAreHeldAtOnce(t *testing.T) {
 	h := open(t)
 	c, id := h.behind(gateway.DoorConfig{WaitLimit: 1}), h.submit(plainJob)
 	path := "/api/jobs/" + id.String()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
+	letGo := c.hold(path)
+	c.get(path + "?wait=1ms").wantSlower()
+	c.get(path).want(http.StatusOK)
+	letGo()
+	for c.get(path+"?wait=1ms").status != http.StatusOK {
+		if t.Context().Err() != nil {
+			t.Fatal("it is held for ever")
+		}
+	}
+}
+
+// hold has an answer about a job held, of those that WAIT_LIMIT allows the only one, until letGo.
+func (c *client) hold(path string) (letGo func()) {
+	c.t.Helper()
+	ctx, cancel := context.WithCancel(c.t.Context())
 	held := make(chan error, 1)
 	go func() { held <- holdOn(ctx, c.base+path+"?wait=60s") }()
 	for c.get(path+"?wait=1ms").status == http.StatusOK { // until the other one is held
 		if len(held) > 0 {
-			t.Fatal(<-held)
+			c.t.Fatal(<-held)
 		}
 	}
-	c.get(path + "?wait=1ms").wantSlower()
-	c.get(path).want(http.StatusOK)
-	cancel()
-	if err := <-held; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	for c.get(path+"?wait=1ms").status != http.StatusOK {
-		if t.Context().Err() != nil {
-			t.Fatal("it is held for ever")
+	return func() {
+		c.t.Helper()
+		cancel()
+		if err := <-held; !errors.Is(err, context.Canceled) {
+			c.t.Error(err)
 		}
 	}
 }

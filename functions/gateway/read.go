@@ -10,7 +10,6 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobview"
@@ -42,18 +41,12 @@ func (f *Function) get(c *gin.Context) error {
 	}
 	wait.applied(c)
 	if wait.Duration > 0 && !job.Status.Terminal() {
-		release, err := f.door.hold(c)
+		job = apidb.Job{} //nolint:wastedassign // its payload and output need not stay in memory meanwhile
+		release, err := f.awaitEnd(c, id, wait)
 		if err != nil {
 			return err
 		}
 		defer release()
-		job = apidb.Job{} //nolint:wastedassign // its payload and output need not stay in memory meanwhile
-		ctx, cancel := context.WithTimeout(c.Request.Context(), wait.Duration)
-		f.endings.wait(ctx, id)
-		cancel()
-		if err := f.still(c, access.Read); err != nil {
-			return err
-		}
 		if job, err = f.job(c, id); err != nil {
 			return err
 		}

@@ -102,21 +102,31 @@ func submitWaiting(c *gin.Context) (waiting, error) {
 		"wait shows the job: it needs the role %s, which the API key or token does not have", access.Read)
 }
 
+// awaitEnd holds an answer until a job has ended, or the wait is over, and checks that the key may still read. The
+// caller releases the place among those that are held.
+func (f *Function) awaitEnd(c *gin.Context, id uuid.UUID, wait waiting) (release func(), err error) {
+	if release, err = f.door.hold(c); err != nil {
+		return nil, err
+	}
+	wait.applied(c)
+	ctx, cancel := context.WithTimeout(c.Request.Context(), wait.Duration)
+	defer cancel()
+	f.endings.wait(ctx, id)
+	if err := f.still(c, access.Read); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
+}
+
 // showEnded holds the answer to a job that has been accepted, and shows the job once it has ended. It returns false
 // when the job has not, or cannot be shown: it stays accepted, and the answer says so.
 func (f *Function) showEnded(c *gin.Context, id uuid.UUID, wait waiting) bool {
-	release, err := f.door.hold(c)
+	release, err := f.awaitEnd(c, id, wait)
 	if err != nil {
 		return false
 	}
 	defer release()
-	wait.applied(c)
-	ctx, cancel := context.WithTimeout(c.Request.Context(), wait.Duration)
-	f.endings.wait(ctx, id)
-	cancel()
-	if f.still(c, access.Read) != nil {
-		return false
-	}
 	c.Request = c.Request.WithContext(shared(c.Request.Context(), c))
 	job, err := f.job(c, id)
 	if err != nil || !job.Status.Terminal() {

@@ -1,8 +1,6 @@
 package gateway_test
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -79,23 +77,12 @@ func TestASubmitThatFindsNoPlaceToWaitIsAcceptedAllTheSame(t *testing.T) {
 	h := openWith(t, func(cfg *gateway.Config) { cfg.Door.WaitLimit = 1 })
 	id := h.submit(plainJob)
 	path := "/api/jobs/" + id.String()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	held := make(chan error, 1)
-	go func() { held <- holdOn(ctx, h.base+path+"?wait=60s") }()
-	for h.get(path+"?wait=1ms").status == http.StatusOK { // until the other one is held
-		if len(held) > 0 {
-			t.Fatal(<-held)
-		}
-	}
+	letGo := h.hold(path)
 	r := h.post("/api/jobs", plainJob, "Prefer", "wait=60").want(http.StatusAccepted)
 	if r.header.Get("Preference-Applied") != "" {
 		t.Errorf("answered %v", r.header)
 	}
-	cancel()
-	if err := <-held; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	letGo()
 }
 
 func TestAStopLetsASubmitThatWaitsGo(t *testing.T) {

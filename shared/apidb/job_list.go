@@ -2,6 +2,7 @@ package apidb
 
 import (
 	"context"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -141,7 +142,7 @@ func ownedShelvesOf(statuses ...jobstate.Status) (shelves []int32) {
 	if len(statuses) == 0 {
 		return []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ownedShelf}
 	}
-	for status := range once(statuses) {
+	for _, status := range once(statuses) {
 		if status == jobstate.Completed {
 			shelves = append(shelves, ownedShelf)
 		} else {
@@ -154,7 +155,7 @@ func ownedShelvesOf(statuses ...jobstate.Status) (shelves []int32) {
 // shelvesOf is where the index jobs_shelved has the jobs of some states, as shelf_of says: those that the
 // scheduler has not been heard of stand by themselves. None: one of the states has no shelf.
 func shelvesOf(statuses ...jobstate.Status) (shelves []int32) {
-	for status := range once(statuses) {
+	for _, status := range once(statuses) {
 		of := shelfOf[status]
 		if len(of) == 0 {
 			return nil
@@ -171,10 +172,6 @@ var shelfOf = map[jobstate.Status][]int32{
 }
 
 // once gives each state once: a shelf that is read twice has its jobs twice.
-func once(statuses []jobstate.Status) map[jobstate.Status]bool {
-	set := make(map[jobstate.Status]bool, len(statuses))
-	for _, status := range statuses {
-		set[status] = true
-	}
-	return set
+func once(statuses []jobstate.Status) []jobstate.Status {
+	return slices.Compact(slices.Sorted(slices.Values(statuses)))
 }
