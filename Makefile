@@ -10,8 +10,9 @@ VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo d
 GO_BUILD   := go build -ldflags '-s -w -X $(MODULE)/shared/funchost.Version=$(VERSION)'
 
 # The same for all that is done here, and without paths, so that a package is compiled once for all of it, and for all
-# clones on a machine. Without MessagePack, which gin brings and nothing here speaks, the gateway is 6 MB smaller.
-export GOFLAGS += -trimpath -tags=nomsgpack
+# clones on a machine. Without MessagePack, which gin brings and nothing here speaks, the gateway is 6 MB smaller. Nothing
+# that is built here keeps what a debugger needs (-s): the compiler makes none of it, and the first build takes 15 % less.
+export GOFLAGS += -trimpath -tags=nomsgpack -gcflags=all=-dwarf=false
 export CGO_ENABLED = 0
 
 # One PostgreSQL for a whole test run; every test has a database of its own on it.
@@ -50,9 +51,17 @@ MODULES := local/load/river local/load/plots local/examples/function-go .ci/mani
 LINTED  := $(filter-out .ci/%,$(MODULES))
 
 # What the example functions in other languages need is kept beside them.
-PYTHON_READY     := local/examples/function-python/.venv/ready
+PYTHON_READY     := local/examples/function-python/.venv/ready local/examples/outbox-python/.venv/ready
 CONTRACT_READY   := .ci/contract/python/.venv/ready
-JAVASCRIPT_READY := local/examples/function-javascript/node_modules/ready
+JAVASCRIPT_READY := local/examples/function-javascript/node_modules/ready local/examples/outbox-typescript/node_modules/ready
+JAVA_READY       := local/examples/outbox-java/target/lib/ready
+CLIENT_TS        := clients/typescript
+CLIENT_TS_READY  := $(CLIENT_TS)/node_modules/ready
+CLIENT_PY        := clients/python
+CLIENT_PY_READY  := $(CLIENT_PY)/.venv/ready
+CONTRACT_LINT_READY := .ci/contract/lint/node_modules/ready
+DASHBOARD        := functions/gateway/dashboard
+DASHBOARD_READY  := $(DASHBOARD)/node_modules/ready
 
 KILL_FOR  ?= 50s
 KILL_SEED ?=
@@ -75,10 +84,13 @@ help: ## print this list
 # Of jobweaver dev, such as ARGS=--port=18080.
 ARGS ?=
 
-# On a terminal dev is a job of its own, so that Ctrl-C reaches it and not make, which would report an error.
+# On a terminal the build and dev are jobs of their own, so that Ctrl-C reaches them and not make, which would report an
+# error.
 .PHONY: run
-run: bin/jobweaver ## everything on this machine, with sample jobs, at http://localhost:8080; Ctrl-C stops it
-	@case $$(ps -o stat= -p $$$$ 2>/dev/null) in *+*) set -m;; esac; bin/jobweaver dev --demo $(ARGS) || exit $$?
+run: ## everything on this machine, with sample jobs, at http://localhost:8080; Ctrl-C stops it
+	@case $$(ps -o stat= -p $$$$ 2>/dev/null) in *+*) set -m;; esac; \
+	{ infra/compile $(GO_BUILD) -o bin/jobweaver ./local/jobweaver && bin/jobweaver dev --demo $(ARGS); } || \
+	{ code=$$?; [[ $$code == 130 ]] || exit $$code; }
 
 .PHONY: demo
 demo: bin/jobweaver ## the same, but exits: 0 only if every sample job ended as it should
@@ -161,11 +173,14 @@ test-upgrade: ## the binaries of local/upgradetest/OLD_COMMIT beside today's, ro
 	$(GO_TEST) -count=1 -timeout 10m ./local/upgradetest -upgradetest.run
 
 .PHONY: test-examples
-test-examples: $(PYTHON_READY) $(JAVASCRIPT_READY) ## the example functions, in Python and JavaScript too (needs Python 3.11 and Node.js 20)
+test-examples: $(PYTHON_READY) $(JAVASCRIPT_READY) $(JAVA_READY) ## the examples of all languages (needs Python 3.11, Node.js 20, Java 17 and Maven)
+	cd local/examples/outbox-typescript && node_modules/.bin/tsc
 	$(GO_TEST) -count=1 ./local/examples -examples.all
 
 .PHONY: test-contract
-test-contract: $(CONTRACT_READY) ## clients in Go and Python, generated from the contract, on a running installation (needs Python 3.11)
+test-contract: $(CONTRACT_READY) $(CONTRACT_LINT_READY) ## lint the contract, and use generated clients in Go and Python (needs Python 3.11 and Node.js 20)
+	REDOCLY_TELEMETRY=off .ci/contract/lint/node_modules/.bin/redocly lint --config .ci/contract/lint/redocly.yaml \
+		functions/gateway/openapi.yaml
 	mkdir -p .ci/contract/api
 	go tool -modfile=.ci/tools/oapi-codegen/go.mod oapi-codegen -generate types,client -package api \
 		-o .ci/contract/api/api.go functions/gateway/openapi.yaml
@@ -174,13 +189,47 @@ test-contract: $(CONTRACT_READY) ## clients in Go and Python, generated from the
 	go mod tidy -C .ci/contract -diff
 	go test -C .ci/contract -count=1 ./...
 
-$(PYTHON_READY) $(CONTRACT_READY): %/.venv/ready: %/requirements.txt
+# What of the clients is made of the contract.
+CLIENT_MADE := $(CLIENT_TS)/src/schema.gen.ts $(CLIENT_PY)/src/jobweaver/models.py
+
+.PHONY: generate-clients
+generate-clients: $(CLIENT_TS_READY) $(CLIENT_PY_READY) ## the TypeScript and Python clients' types, of the contract (needs Python 3.11 and Node.js 20)
+	cd $(CLIENT_TS) && npm run --silent generate
+	cd $(CLIENT_PY) && .venv/bin/datamodel-codegen
+
+.PHONY: test-clients
+test-clients: $(CLIENT_TS_READY) $(CLIENT_PY_READY) ## the clients in Go, TypeScript and Python: current, alone, packed, and on an installation (needs Python 3.11 and Node.js 20)
+	@before=$$(mktemp); trap 'rm -f "$$before"' EXIT; sha1sum $(CLIENT_MADE) > "$$before"; \
+	$(MAKE) --no-print-directory generate-clients; \
+	sha1sum $(CLIENT_MADE) | diff "$$before" - || { echo 'stale: commit what make generate-clients wrote'; exit 1; }
+	cd $(CLIENT_TS) && npm test --silent && npm pack --silent --pack-destination build
+	cd $(CLIENT_PY) && .venv/bin/ruff check && .venv/bin/ruff format --check && rm -rf dist && \
+		.venv/bin/python -m build --wheel --no-isolation -o dist . >/dev/null && \
+		.venv/bin/pip install --quiet --no-deps --force-reinstall dist/*.whl && .venv/bin/mypy && .venv/bin/pytest -q
+	$(GO_TEST) -count=1 ./local/clientstest -clients.run
+
+# What of the dashboard is made from something else: its types of the contract, and its build.
+DASHBOARD_MADE := cd $(DASHBOARD) && find dist src/api/schema.gen.ts -type f | LC_ALL=C sort | xargs sha1sum
+
+.PHONY: test-dashboard
+test-dashboard: $(DASHBOARD_READY) bin/jobweaver ## the dashboard: types, unit tests, its build, and each page in a browser (needs Node.js 20 and Chromium)
+	cd $(DASHBOARD) && npm run check && npm test
+	@before=$$(mktemp); trap 'rm -f "$$before"' EXIT; ($(DASHBOARD_MADE)) > "$$before"; \
+	(cd $(DASHBOARD) && npm run types && npm run build); \
+	($(DASHBOARD_MADE)) | diff "$$before" - || { echo 'stale: commit what npm run types and npm run build wrote'; exit 1; }
+	cd $(DASHBOARD) && npm run e2e
+
+$(PYTHON_READY) $(CONTRACT_READY) $(CLIENT_PY_READY): %/.venv/ready: %/requirements.txt
 	python3 -m venv --clear $(@D)
 	$(@D)/bin/pip install --quiet --require-hashes -r $<
 	@touch $@
 
-$(JAVASCRIPT_READY): local/examples/function-javascript/package-lock.json
+$(JAVASCRIPT_READY) $(CONTRACT_LINT_READY) $(DASHBOARD_READY) $(CLIENT_TS_READY): %/node_modules/ready: %/package-lock.json
 	cd $(<D) && npm ci --no-audit --no-fund --ignore-scripts
+	@touch $@
+
+$(JAVA_READY): %/target/lib/ready: %/pom.xml
+	mvn -q -B -f $< dependency:copy-dependencies -DoutputDirectory=target/lib
 	@touch $@
 
 .PHONY: manifests

@@ -30,7 +30,7 @@ type Set struct {
 var (
 	API       = set("api", "gateway", "projection", "bulk", "cron", "notify")
 	Scheduler = set("scheduler", "ingest", "dispatch", "outcome", "command", "watchdog", "retention")
-	Worker    = set("worker", "runjob")
+	Worker    = set("worker", "runjob", "pull")
 )
 
 func set(name string, functions ...string) Set {

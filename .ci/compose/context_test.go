@@ -34,7 +34,8 @@ func TestTheBuilderIsSentAllThatTheImagesAreMadeOfAndNoSecret(t *testing.T) {
 			t.Errorf("%s is not sent", path)
 		}
 	}
-	for _, path := range []string{".env", ".git/HEAD", ".jobweaver/admin.key", "bin/gateway", "local/x_test.go", "README.md"} {
+	for _, path := range []string{".env", ".git/HEAD", ".jobweaver/admin.key", "bin/gateway", "local/x_test.go", "README.md",
+		"functions/gateway/dashboard/node_modules/vite/package.json", "functions/gateway/dashboard/package.json"} {
 		if !ignored(path) {
 			t.Errorf("%s is sent", path)
 		}

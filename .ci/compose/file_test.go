@@ -67,6 +67,9 @@ func TestEachFunctionHasItsOwnRole(t *testing.T) {
 	t.Parallel()
 	project := load(t)
 	for _, function := range functions(t) {
+		if function == "relay" { // which has no database of ours
+			continue
+		}
 		url := values(t, project.Services[function])["DATABASE_URL"]
 		want := fmt.Sprintf("postgres://jobweaver_%s@postgres:5432/jobweaver_", function)
 		if !strings.HasPrefix(url, want) {

@@ -91,12 +91,14 @@ func newHouse(t *testing.T, how launcher, startKafka func(context.Context, local
 	close(h.up["postgres"])
 	t.Cleanup(h.stop) // before the servers
 	for _, service := range ours(h.project) {
-		if service.Name != "secrets" {
+		if service.Name != "secrets" && len(service.Profiles) == 0 {
 			h.running.Go(func() { h.run(service) })
 		}
 	}
 	for _, service := range ours(h.project) {
-		h.await(service.Name)
+		if len(service.Profiles) == 0 { // the others start when they are asked for
+			h.await(service.Name)
+		}
 	}
 	return h
 }

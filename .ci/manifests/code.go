@@ -16,6 +16,8 @@ import (
 	"github.com/jobweaver/jobweaver/functions/notify"
 	"github.com/jobweaver/jobweaver/functions/outcome"
 	"github.com/jobweaver/jobweaver/functions/projection"
+	"github.com/jobweaver/jobweaver/functions/pull"
+	"github.com/jobweaver/jobweaver/functions/relay"
 	"github.com/jobweaver/jobweaver/functions/retention"
 	"github.com/jobweaver/jobweaver/functions/runjob"
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
@@ -60,6 +62,7 @@ func Functions() (map[string]Function, error) {
 		{ingest.New(nil).Host(), scheduling},
 		{notifies.Host(), new(notify.Config).Parts()},
 		{outcome.New(nil).Host(), scheduling},
+		{new(relay.Function).Host(), []any{relay.Config{}}},
 		{projects.Host(), []any{projection.Config{}}},
 		{watchdog.New(nil).Host(), scheduling},
 		// A retention that keeps nothing is none, and these two open what they talk to when they are made.
@@ -68,6 +71,7 @@ func Functions() (map[string]Function, error) {
 			[]any{schedulerdb.Config{}, schedulerdb.Retention{}},
 		},
 		{funchost.Function{Name: gateway.Name, KafkaOnly: true}, new(gateway.Config).Parts()},
+		{funchost.Function{Name: pull.Name, KafkaOnly: true}, new(pull.Config).Parts()},
 		{
 			funchost.Function{Name: runjob.Name, KafkaOnly: true},
 			append(new(runjob.Config).Parts(), new(handlers.Config).Parts()...),
@@ -122,7 +126,7 @@ func TopicsOf(types ...string) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if topics[typ], err = jobevent.TopicOf(e); err != nil {
+		if topics[typ], err = e.Topic(); err != nil {
 			return nil, err
 		}
 	}

@@ -75,7 +75,7 @@ func TestEachFunctionRunsOnceUnderItsNameAndItsAccount(t *testing.T) {
 			}
 		}
 		for name := range functions(t) {
-			if running[name] != 1 {
+			if running[name] != 1 && name != "relay" { // which is a component: see relay_test.go
 				t.Errorf("%s runs %d times", name, running[name])
 			}
 		}

@@ -62,7 +62,7 @@ func TestOnlyTheBrokerReachesTheDoorOfTheExample(t *testing.T) {
 	}
 }
 
-// security L12: what SECURITY.md says of so many requests of one owner holds in production without a word of the operator.
+// In production each owner's requests are limited, as SECURITY.md promises, without a setting by the operator.
 func TestInProductionAnOwnerHasLimits(t *testing.T) {
 	t.Parallel()
 	workloads, err := Workloads(production(t))

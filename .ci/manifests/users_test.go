@@ -22,23 +22,30 @@ var scheduling = []string{
 // says is to which topics each function writes, as docs/events.md has it. A function that hears topics writes the records
 // that it rejects to the dead letters.
 var says = map[string][]string{
-	"gateway": {jobevent.TopicCreated, jobevent.TopicCommand, jobevent.TopicCompleted, jobevent.TopicFailed},
-	"bulk":    {jobevent.TopicCommand},
-	"cron":    {jobevent.TopicCreated},
+	"gateway": { // where an admin redrives what was rejected, too
+		jobevent.TopicCreated, jobevent.TopicCommand, jobevent.TopicCompleted, jobevent.TopicFailed, jobevent.TopicWaiting,
+		jobevent.TopicAttemptLog, jobevent.TopicControlApplied, jobevent.TopicRun + "*",
+	},
+	"bulk": {jobevent.TopicCommand},
+	"cron": {jobevent.TopicCreated},
 	"projection": {
 		jobevent.TopicCreated, jobevent.TopicCommand, jobevent.TopicCompleted, jobevent.TopicFailed, jobevent.TopicDeadLetter,
 	},
 	"ingest": scheduling, "dispatch": scheduling, "outcome": scheduling, "watchdog": scheduling,
 	"command":   append(slices.Clone(scheduling), jobevent.TopicControlApplied),
 	"retention": {jobevent.TopicStatus},
-	"runjob": {
-		jobevent.TopicCompleted, jobevent.TopicFailed, jobevent.TopicWaiting, jobevent.TopicAttemptLog, jobevent.TopicHeartbeat,
-		jobevent.TopicDeadLetter,
-	},
+	"runjob":    working, "pull": working,
+}
+
+var working = []string{
+	jobevent.TopicCompleted, jobevent.TopicFailed, jobevent.TopicWaiting, jobevent.TopicAttemptLog, jobevent.TopicHeartbeat,
+	jobevent.TopicDeadLetter,
 }
 
 // asks is of which topics each function asks for how long they keep records (protocol #9).
-var asks = map[string][]string{"retention": {jobevent.TopicCreated}, "runjob": {jobevent.TopicRun + "*"}}
+var asks = map[string][]string{"retention": {jobevent.TopicCreated}, "runjob": {jobevent.TopicRun + "*"},
+	"pull": {jobevent.TopicRun + "*"},
+}
 
 // security M7: one user for all functions let a worker that was taken over read every payload and say any event.
 func TestEachFunctionsKafkaUserMayDoWhatTheFunctionDoes(t *testing.T) {
@@ -58,7 +65,7 @@ func TestEachFunctionsKafkaUserMayDoWhatTheFunctionDoes(t *testing.T) {
 		}
 		hears := slices.Clone(f.Topics)
 		group := "jobweaver-" + name
-		if name == "runjob" { // it opens its groups and its tailer itself
+		if name == "runjob" || name == "pull" { // it opens its groups and its tailer itself
 			hears, group = []string{jobevent.TopicRun + "*", jobevent.TopicAttemptCancel}, "jobweaver-runjob-*"
 		}
 		var want []string
@@ -67,6 +74,14 @@ func TestEachFunctionsKafkaUserMayDoWhatTheFunctionDoes(t *testing.T) {
 		}
 		for _, topic := range says[name] {
 			want = append(want, "topic "+topic+" Describe", "topic "+topic+" Write")
+		}
+		if name == "gateway" { // GET /api/lag: how far each function is behind its topics
+			for _, other := range known {
+				for _, topic := range other.Topics {
+					want = append(want, "topic "+topic+" Describe")
+				}
+			}
+			want = append(want, "topic "+jobevent.TopicAttemptCancel+" Describe", "group jobweaver-* Describe")
 		}
 		if len(hears) > 0 {
 			want = append(want, "group "+group+" Describe", "group "+group+" Read")
@@ -79,7 +94,7 @@ func TestEachFunctionsKafkaUserMayDoWhatTheFunctionDoes(t *testing.T) {
 			t.Errorf("%s may\n%s\nand needs\n%s", object.Name, strings.Join(got, "\n"), strings.Join(slices.Compact(want), "\n"))
 		}
 	}
-	if users != len(known)-1 { // all but notify, which talks to no broker
+	if users != len(known)-2 { // all but notify and relay, which talk to no broker
 		t.Errorf("%d functions have a user of Kafka", users)
 	}
 }

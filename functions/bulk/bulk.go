@@ -6,11 +6,11 @@ import (
 	"errors"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -53,7 +53,7 @@ func (f *Function) Host() funchost.Function {
 // Tick does a piece of each unfinished operation, beginning after the last one of the pass before, so that a few
 // large ones do not have all passes to themselves. It says the commands that it has kept; should they get lost,
 // reconcile says them.
-func (f *Function) Tick(ctx context.Context) (say []event.Event, next time.Duration, err error) {
+func (f *Function) Tick(ctx context.Context) (say []jobevent.Item, next time.Duration, err error) {
 	ids, err := f.store.UnfinishedOperations(ctx, f.last, atOnce)
 	if err != nil {
 		return nil, 0, err

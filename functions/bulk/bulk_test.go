@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
@@ -71,7 +70,7 @@ func (h *house) redrive() uuid.UUID {
 }
 
 // answer is the scheduler, by way of projection.
-func (h *house) answer(said []event.Event) {
+func (h *house) answer(said []jobevent.Item) {
 	h.t.Helper()
 	var words []apidb.StatusWord
 	for _, e := range said {
@@ -115,7 +114,7 @@ func TestItIsWokenByAnOperationAndByAnswersUntilAllAreIn(t *testing.T) {
 	for op := (apidb.Operation{}); !op.Ended(); {
 		awaitWake(t, host.Wake)
 		for next := time.Duration(0); next == 0; {
-			var say []event.Event
+			var say []jobevent.Item
 			var err error
 			if say, next, err = host.Tick(ctx); err != nil {
 				t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/funchost"
@@ -33,7 +32,7 @@ func (f *Function) Host() funchost.Function {
 }
 
 // Handle takes job.command and control.set events.
-func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Event, error) {
+func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 	commands, controls, err := decode(batch)
 	if err != nil {
 		return nil, err
@@ -56,7 +55,7 @@ func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Eve
 	return say.Events(Name)
 }
 
-func decode(batch []event.Event) (commands []jobevent.Command, controls []jobevent.Control, err error) {
+func decode(batch []jobevent.Item) (commands []jobevent.Command, controls []jobevent.Control, err error) {
 	for _, e := range batch {
 		if e.Type() == jobevent.TypeControl {
 			c, err := jobevent.Decode[jobevent.Control](e)

@@ -56,12 +56,10 @@ func TestOddCommandsAreRejectedOrDoNoHarm(t *testing.T) {
 		"a report of nobody's version": {`"command": "report", "reports": [{"jobId": "%s", "version": -9223372036854775808}]`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, err := jobevent.New(jobevent.TypeCommand, jobevent.Meta{Function: "test", ID: "1"}, struct{}{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := event.New()
+			e.SetType(jobevent.TypeCommand)
 			e.DataEncoded = []byte("{" + strings.Replace(c.data, "%s", id.String(), 1) + "}")
-			if say, err := f.Handle(t.Context(), []event.Event{e}); errors.Is(err, jobevent.ErrInvalid) != c.invalid || err != nil && !c.invalid {
+			if say, err := f.Handle(t.Context(), []jobevent.Item{jobevent.ItemOf(e)}); errors.Is(err, jobevent.ErrInvalid) != c.invalid || err != nil && !c.invalid {
 				t.Errorf("says %v, %v", say, err)
 			}
 		})
@@ -80,7 +78,7 @@ func TestCommandsAndControlsComeInOneBatch(t *testing.T) {
 	held, other := uuid.Must(uuid.NewV7()), uuid.Must(uuid.NewV7())
 	handle := func(typ string, data ...any) (types []string) {
 		t.Helper()
-		var batch []event.Event
+		var batch []jobevent.Item
 		for _, d := range data {
 			kind := typ
 			if _, ok := d.(jobevent.Command); ok {
@@ -124,7 +122,7 @@ func TestCommandsAndControlsComeInOneBatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Handle(t.Context(), []event.Event{odd}); !errors.Is(err, jobevent.ErrInvalid) {
+	if _, err := f.Handle(t.Context(), []jobevent.Item{odd}); !errors.Is(err, jobevent.ErrInvalid) {
 		t.Errorf("a control of no kind: %v", err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
@@ -42,9 +41,9 @@ type Config struct {
 	JobTypes []string `envconfig:"JOB_TYPES" desc:"job types beside the built-in ones; * allows every name"`
 	Queues   []string `ignored:"true"` // that a job may name
 
-	RetryPolicies string `envconfig:"RETRY_POLICIES" desc:"JSON: by job type, or * for all types, the maxRetryCount, retryPolicy and timeoutMs of jobs whose request does not say, as {\"*\": {\"maxRetryCount\": 5}, \"EMAIL\": {\"timeoutMs\": 60000}}"`
+	RetryPolicies string `envconfig:"RETRY_POLICIES" desc:"JSON: for a job type, or * for all types, the maxRetryCount, retryPolicy and timeoutMs of jobs whose request has none, such as {\"*\": {\"maxRetryCount\": 5}, \"EMAIL\": {\"timeoutMs\": 60000}}"`
 
-	RateLimitJobs float64 `envconfig:"RATE_LIMIT_JOBS" desc:"jobs a second that the schedules of each owner may make; 0: any number"`
+	RateLimitJobs float64 `envconfig:"RATE_LIMIT_JOBS" desc:"jobs a second that the schedules of each owner may make; 0: unlimited"`
 
 	Sealing sealing.Config `ignored:"true"` // a part of its own
 }
@@ -57,7 +56,7 @@ type Function struct {
 	store *apidb.Store
 	rules apidb.ScheduleRules
 	wake  chan struct{}
-	say   chan []event.Event
+	say   chan []jobevent.Item
 
 	mu    sync.Mutex
 	ended bool // Run has, and takes nothing more to say
@@ -75,9 +74,9 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 	if err := rules.Check(); err != nil {
 		return nil, err
 	}
-	defaults, err := jobspec.ParseTypeDefaults(cfg.RetryPolicies)
+	defaults, err := rules.Defaults(cfg.RetryPolicies)
 	if err != nil {
-		return nil, fmt.Errorf("RETRY_POLICIES: %w", err)
+		return nil, err
 	}
 	if !(cfg.RateLimitJobs >= 0 && cfg.RateLimitJobs <= maxRate) { // NaN is neither
 		return nil, fmt.Errorf("RATE_LIMIT_JOBS: %v is no number of them a second", cfg.RateLimitJobs)
@@ -87,7 +86,7 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 		return nil, err
 	}
 	return &Function{
-		store: store, wake: make(chan struct{}, 1), say: make(chan []event.Event, unsaid),
+		store: store, wake: make(chan struct{}, 1), say: make(chan []jobevent.Item, unsaid),
 		rules: apidb.ScheduleRules{
 			Rules: rules, Defaults: defaults, Sealer: sealer, RateLimitJobs: cfg.RateLimitJobs,
 		},
@@ -106,7 +105,7 @@ func (f *Function) Host() funchost.Function {
 
 // Tick is one pass of the clock. It says nothing itself while Run does: a broker that is away must not stop the
 // clock. What Run cannot say, projection does.
-func (f *Function) Tick(ctx context.Context) ([]event.Event, time.Duration, error) {
+func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, error) {
 	rules := f.rules
 	rules.KeepTrace = telemetry.TracingOf(ctx).KeepsNew
 	fired, next, err := f.store.FireSchedules(ctx, rules, idle)
@@ -132,7 +131,7 @@ func (f *Function) Tick(ctx context.Context) ([]event.Event, time.Duration, erro
 
 // handOver gives Run events to say, and back what Run is no longer there for: a ping that comes in the drain ticks
 // all the same.
-func (f *Function) handOver(ctx context.Context, events []event.Event) []event.Event {
+func (f *Function) handOver(ctx context.Context, events []jobevent.Item) []jobevent.Item {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.ended || len(events) == 0 {
@@ -151,15 +150,15 @@ func (f *Function) handOver(ctx context.Context, events []event.Event) []event.E
 
 var errNoRoom = errors.New("there is no room")
 
-func sizeOf(events []event.Event) (bytes int) {
+func sizeOf(events []jobevent.Item) (bytes int) {
 	for i := range events {
-		bytes += len(events[i].DataEncoded)
+		bytes += len(events[i].Data())
 	}
 	return bytes
 }
 
-func eventsOf(ctx context.Context, fired apidb.Fired) ([]event.Event, error) {
-	var events []event.Event
+func eventsOf(ctx context.Context, fired apidb.Fired) ([]jobevent.Item, error) {
+	var events []jobevent.Item
 	for _, job := range fired.Jobs {
 		e, err := apidb.CreatedEvent(job)
 		if err != nil {
@@ -228,7 +227,7 @@ func (f *Function) Run(ctx context.Context, say funchost.Publish) error {
 }
 
 // end takes what is left to say; from now on ticks say it themselves.
-func (f *Function) end() (left []event.Event) {
+func (f *Function) end() (left []jobevent.Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ended = true
@@ -242,7 +241,7 @@ func (f *Function) end() (left []event.Event) {
 	}
 }
 
-func (f *Function) try(ctx context.Context, say funchost.Publish, events []event.Event) {
+func (f *Function) try(ctx context.Context, say funchost.Publish, events []jobevent.Item) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sayTry)
 	defer cancel()
 	f.saying.Note(ctx, say(ctx, events), "events", len(events))

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
@@ -104,8 +103,8 @@ func run(ctx context.Context, f funchost.Function, say funchost.Publish) error {
 func TestEachSecondIsOneJobWhoeverComesAndGoes(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	said := make(chan event.Event, 1000)
-	say := func(_ context.Context, events []event.Event) error {
+	said := make(chan jobevent.Item, 1000)
+	say := func(_ context.Context, events []jobevent.Item) error {
 		for _, e := range events {
 			said <- e
 		}
@@ -172,7 +171,7 @@ func TestABrokerThatIsAwayDoesNotStopTheClock(t *testing.T) {
 	defer stop()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- run(ctx, f, func(context.Context, []event.Event) error { return errors.New("away") })
+		ended <- run(ctx, f, func(context.Context, []jobevent.Item) error { return errors.New("away") })
 	}()
 	for len(h.ticks("each-second")) < 2 && ctx.Err() == nil {
 		<-time.After(50 * time.Millisecond)
@@ -200,7 +199,7 @@ func TestATickAfterTheStopSaysItself(t *testing.T) {
 	f := h.function()
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if err := f.Run(ctx, func(context.Context, []event.Event) error { return nil }); err != nil {
+	if err := f.Run(ctx, func(context.Context, []jobevent.Item) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	h.create("late", "@every 1s", "")
@@ -277,6 +276,7 @@ func TestAWrongSettingIsNamed(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]cron.Config{
 		"RETRY_POLICIES: ": {RetryPolicies: "{"}, "RATE_LIMIT_JOBS: ": {RateLimitJobs: -1},
+		"RETRY_POLICIES: the job type of an entry": {RetryPolicies: `{"EMIAL": {"maxRetryCount": 1}}`},
 	} {
 		if _, err := cron.New(cfg, nil); err == nil || !strings.HasPrefix(err.Error(), name) {
 			t.Errorf("%s%v", name, err)
@@ -318,7 +318,7 @@ func boundedInBytes(t *testing.T, before string) {
 	said := 0
 	ended, stop := context.WithCancel(ctx)
 	stop()
-	if err := f.Run(ended, func(_ context.Context, events []event.Event) error {
+	if err := f.Run(ended, func(_ context.Context, events []jobevent.Item) error {
 		for _, e := range events {
 			said += len(e.Data())
 		}

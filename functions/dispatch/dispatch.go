@@ -6,9 +6,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
-
 	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
 )
 
@@ -37,7 +36,7 @@ func (f *Function) Host() funchost.Function {
 }
 
 // Tick is one pass of the clock.
-func (f *Function) Tick(ctx context.Context) ([]event.Event, time.Duration, error) {
+func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, error) {
 	say, next, err := f.store.Due(ctx, idle)
 	if err != nil {
 		return nil, 0, err

@@ -13,7 +13,8 @@ func TestEachRouteThatChangesSomethingIsInTheAuditLog(t *testing.T) {
 	for _, r := range (&Function{}).routes() {
 		route := r.method + " " + r.path
 		routes[route] = true
-		if changes := r.method != http.MethodGet && r.needs != access.Public; changes != (actions[route] != "") {
+		isWorker := r.needs == access.Work // what becomes of attempts stands in the history of their jobs
+		if changes := r.method != http.MethodGet && !isWorker && (r.needs != access.Public || r.path == hookPath); changes != (actions[route] != "") {
 			t.Errorf("%s changes something: %v; its action is %q", route, changes, actions[route])
 		}
 	}

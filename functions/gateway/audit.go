@@ -22,9 +22,12 @@ var actions = map[string]string{
 	"POST /api/jobs":                                  actionSubmit,
 	"POST /api/jobs/batch":                            actionSubmit,
 	"POST /events":                                    actionSubmit,
+	"POST " + hookPath:                                "hook.submit",
 	"POST /api/jobs/:jobId/cancel":                    "job.cancel",
 	"POST /api/jobs/:jobId/retry":                     "job.retry",
 	"POST /api/jobs/:jobId/reschedule":                "job.reschedule",
+	"PATCH /api/jobs/:jobId":                          "job.change",
+	"POST /api/jobs/:jobId/run-again":                 "job.run-again",
 	"DELETE /api/jobs/:jobId":                         "job.delete",
 	"POST /api/jobs/:jobId/deliveries/:version/retry": "delivery.retry",
 	"POST /api/operations":                            "operation.create",
@@ -42,6 +45,8 @@ var actions = map[string]string{
 	"POST /api/keys":                                  "key.create",
 	"DELETE /api/keys/:keyId":                         "key.revoke",
 	"POST /api/keys/:keyId/rotate":                    "key.rotate",
+	"POST /api/rejected/:rejectedId/redrive":          "rejected.redrive",
+	"DELETE /api/rejected/:rejectedId":                "rejected.discard",
 }
 
 // reads names the routes that show payloads, outputs or log lines, which AUDIT_READS=true has in the log, too.
@@ -50,9 +55,12 @@ var reads = map[string]string{
 	"GET /api/jobs/dead":        actionList,
 	"GET /api/jobs/:jobId":      "job.read",
 	"GET /api/jobs/:jobId/logs": "job.logs",
+	"GET /api/stream":           "job.stream",
 	"GET /api/schedules":        "schedule.list",
 	"GET /api/schedules/:name":  "schedule.read",
 	"GET /api/workers":          "worker.list",
+
+	"GET /api/rejected/:rejectedId": "rejected.read",
 }
 
 const (
@@ -243,17 +251,4 @@ func (q *query) id(name string) uuid.UUID {
 		q.bad(name, "must be the id of a job")
 	}
 	return id
-}
-
-// number is a cursor that is one.
-func (q *query) number(name string) int64 {
-	value := q.one(name)
-	if value == "" {
-		return 0
-	}
-	n, err := strconv.ParseInt(value, 10, 64)
-	if err != nil || n <= 0 {
-		q.bad(name, "must be the nextCursor of a page")
-	}
-	return n
 }

@@ -23,11 +23,13 @@ func readJSON(c *gin.Context, limit int64) ([]byte, error) {
 	return readBody(c, limit)
 }
 
-func mustBeJSON(c *gin.Context) error {
+func mustBeJSON(c *gin.Context) error { return mustBe(c, "application/json") }
+
+func mustBe(c *gin.Context, wanted string) error {
 	media, err := mediaType(c)
-	if err == nil && media != "application/json" {
+	if err == nil && media != wanted {
 		err = apierror.New(apierror.UnsupportedMediaType,
-			"the body must be application/json, not %q: send the header 'Content-Type: application/json'", media)
+			"the body must be %[1]s, not %[2]q: send the header 'Content-Type: %[1]s'", wanted, media)
 	}
 	return err
 }

@@ -4,10 +4,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -28,7 +28,8 @@ type callbackBody struct {
 // callback is POST /api/jobs/callback. Who cannot say whose word it is learns nothing of any job: whose secret it must
 // be follows from the body, and no row is read before.
 func (f *Function) callback(c *gin.Context) error {
-	if c.GetHeader(callbackSecretHeader) == "" && c.GetHeader(callbackSignatureHeader) == "" {
+	proved := c.GetHeader(callbackSecretHeader) != "" || c.GetHeader(callbackSignatureHeader) != ""
+	if !proved && !f.openCallback(c) {
 		return errNoCallbackSecret
 	}
 	if err := mustBeJSON(c); err != nil {
@@ -39,10 +40,13 @@ func (f *Function) callback(c *gin.Context) error {
 		return err
 	}
 	defer release()
+	if body, err = f.withAttempt(c, body); err != nil {
+		return err
+	}
 	said, wrong := jobspec.DecodeCallback(body)
 	signedID, known := f.knows(c.Request.Header, body, said)
 	release()
-	if !known {
+	if proved && !known {
 		return f.door.failed(c, errNoCallbackSecret)
 	}
 	if err := loadOf(c).take(c, int64(len(body))); err != nil {
@@ -69,7 +73,10 @@ func (f *Function) callback(c *gin.Context) error {
 			return err
 		}
 		telemetry.SetHere(c.Request.Context(), &e, jobevent.SpanID(jobevent.AttemptToken(said.JobID, said.Attempt)))
-		f.stage.add([]event.Event{e})
+		f.stage.add([]jobevent.Item{e})
+	}
+	if said.Status == jobspec.CallbackProgress {
+		f.hub.accept(apidb.ChangeProgress, said.JobID)
 	}
 	c.JSON(http.StatusOK, callbackBody{JobID: said.JobID, Attempt: said.Attempt})
 	return nil

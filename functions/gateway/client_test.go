@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"io"
@@ -72,7 +73,7 @@ func (c *client) do(method, path, body string, headers ...string) *response {
 		c.t.Fatal(err)
 	}
 	defer res.Body.Close()
-	b, err := io.ReadAll(res.Body)
+	b, err := readAnswer(res)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -80,6 +81,31 @@ func (c *client) do(method, path, body string, headers ...string) *response {
 	req.Body = io.NopCloser(strings.NewReader(body))
 	c.check(req, r)
 	return r
+}
+
+// readAnswer reads an answer, and of a stream what it begins with, without ids.
+func readAnswer(res *http.Response) (body []byte, err error) {
+	if res.Header.Get("Content-Type") != "text/event-stream" || res.Request.Method == http.MethodHead {
+		return io.ReadAll(res.Body)
+	}
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), ":") { // it waits for what happens
+			return body, nil
+		}
+		if !strings.HasPrefix(lines.Text(), "id:") {
+			body = append(append(body, lines.Bytes()...), '\n')
+		}
+	}
+	return nil, io.ErrUnexpectedEOF
+}
+
+func init() {
+	openapi3filter.RegisterBodyDecoder("text/event-stream", func(
+		body io.Reader, _ http.Header, _ *openapi3.SchemaRef, _ openapi3filter.EncodingFn,
+	) (any, error) {
+		b, err := io.ReadAll(body)
+		return string(b), err
+	})
 }
 
 // raw is do without a body, without following a redirect, and beside the contract.
@@ -127,10 +153,18 @@ func (c *client) check(req *http.Request, r *response) {
 	}
 	asked := *req
 	asked.URL.Host, asked.Host = "", ""
+	alias := strings.HasPrefix(asked.URL.Path+"/", "/jobs/") || asked.URL.Path == "/actuator/health"
+	alias = alias && r.status != http.StatusNotFound && !strings.Contains(req.Header.Get("Accept"), "text/html")
+	if alias { // its request is another system's, its answer is ours
+		to := *asked.URL
+		to.Path, to.RawPath = "/api"+strings.TrimPrefix(to.Path, "/actuator"), ""
+		asked.URL = &to
+	}
 	route, params, err := router.FindRoute(&asked)
 	if err != nil {
 		refused := r.status == http.StatusNotFound || r.status == http.StatusMethodNotAllowed || r.status == http.StatusBadRequest
-		if !refused && req.Method != http.MethodHead { // wherever GET is
+		page := strings.HasPrefix(req.URL.Path, "/assets/") || req.URL.Path == "/favicon.svg" || strings.Contains(req.Header.Get("Accept"), "text/html") // as GET / says
+		if !refused && !page && req.Method != http.MethodHead {                                                                                          // wherever GET is
 			c.t.Errorf("%s %s is not in the contract, and answers %d", req.Method, req.URL.Path, r.status)
 		}
 		return
@@ -143,10 +177,10 @@ func (c *client) check(req *http.Request, r *response) {
 	in := &openapi3filter.RequestValidationInput{Request: &asked, PathParams: params, Route: route,
 		Options: &openapi3filter.Options{IncludeResponseStatus: true, SkipSettingDefaults: true,
 			AuthenticationFunc: openapi3filter.NoopAuthenticationFunc}}
-	if err := openapi3filter.ValidateRequest(c.t.Context(), in); err != nil && r.status < 300 {
+	if err := openapi3filter.ValidateRequest(c.t.Context(), in); err != nil && r.status < 300 && !alias {
 		c.t.Errorf("%s %s: answered %d to what the contract forbids: %v", req.Method, req.URL.Path, r.status, err)
 	}
-	if r.header.Get("Content-Encoding") == "gzip" {
+	if r.header.Get("Content-Encoding") == "gzip" && req.Method != http.MethodHead {
 		r = &response{t: r.t, status: r.status, header: r.header, body: r.unzipped()}
 	}
 	out := &openapi3filter.ResponseValidationInput{RequestValidationInput: in, Status: r.status, Header: r.header,

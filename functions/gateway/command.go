@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
@@ -79,7 +78,8 @@ func (f *Function) keep(c *gin.Context, keep func(context.Context, uuid.UUID) (a
 		return err
 	}
 	telemetry.SetHere(c.Request.Context(), &e, jobevent.JobSpanID(id))
-	f.stage.add([]event.Event{e})
+	f.hub.accept(apidb.ChangeStatus, id)
+	f.stage.add([]jobevent.Item{e})
 	c.Header("Location", "/api/jobs/"+id.String()) // where it shows what became of the command
 	c.JSON(http.StatusAccepted, commandBody{JobID: id, Command: kept.Number})
 	return nil

@@ -25,7 +25,7 @@ func compressed(next http.Handler) (http.Handler, error) {
 	}
 	reads := wrap(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		if (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.URL.Path != streamPath {
 			reads(w, r)
 			return
 		}

@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
@@ -120,7 +121,7 @@ func (f *Function) resume(c *gin.Context) error {
 // that was.
 func (f *Function) holding(c *gin.Context, change func(*jobevent.Control)) error {
 	if c.Param("kind") == string(jobevent.ControlQueue) && !slices.Contains(f.cfg.Queues, c.Param("name")) {
-		return wrong("name", "is not one of the queues of this installation")
+		return wrong("name", "is not one of the queues of this installation, which are "+strings.Join(f.cfg.Queues, ", "))
 	}
 	return f.change(c, change)
 }
@@ -137,13 +138,14 @@ func (f *Function) change(c *gin.Context, change func(*jobevent.Control)) error 
 	if err != nil {
 		return err
 	}
+	f.hub.accept(apidb.ChangeControls, uuid.Nil)
 	applied := control.Applied()
 	if !applied {
 		e, err := control.Event()
 		if err != nil {
 			return err
 		}
-		f.stage.add([]event.Event{e})
+		f.stage.add([]jobevent.Item{e})
 		if release, err := f.door.hold(c); err == nil { // else it is not waited for
 			defer release()
 			applied = f.applied(ctx, widest(c), control)

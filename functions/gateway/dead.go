@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"slices"
+
 	"github.com/gin-gonic/gin"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
@@ -29,7 +31,7 @@ func (f *Function) dead(c *gin.Context) error {
 	if len(q.wrong) == 0 && page*size > apidb.MaxFigure {
 		q.bad("page", "must end within the first %d jobs: go on by cursor", apidb.MaxFigure)
 	}
-	if err := q.close(append(listParameters, "page", "size")...); err != nil {
+	if err := q.close(append(slices.Clip(listParameters), "page", "size")...); err != nil {
 		return err
 	}
 	ctx, cancel := patience(c)

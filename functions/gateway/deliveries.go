@@ -3,7 +3,6 @@ package gateway
 import (
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -121,18 +120,4 @@ func (f *Function) listDeliveries(c *gin.Context) error {
 	}
 	c.JSON(http.StatusOK, body)
 	return nil
-}
-
-func (q *query) deliveryCursor(name string) (uuid.UUID, int64) {
-	value := q.one(name)
-	if value == "" {
-		return uuid.Nil, 0
-	}
-	job, version, _ := strings.Cut(value, ".v")
-	id, ok := parseID(job)
-	n, wrong := strconv.ParseInt(version, 10, 64)
-	if !ok || wrong != nil {
-		q.bad(name, "must be the nextCursor of a page")
-	}
-	return id, n
 }

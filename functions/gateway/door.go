@@ -24,21 +24,26 @@ import (
 
 // DoorConfig is how much may come in, and from where it is said to come.
 type DoorConfig struct {
-	RateLimit     float64 `envconfig:"RATE_LIMIT" desc:"requests a second of each owner, and of each address that need not say who it is; 0: any number"`
-	RateLimitJobs float64 `envconfig:"RATE_LIMIT_JOBS" desc:"jobs a second that each owner may submit; a batch may ask for more than there is and is paid back; 0: any number"`
-	WaitLimit     int     `envconfig:"WAIT_LIMIT" default:"1000" desc:"answers of each owner that are held at once, by ?wait= and by changes of controls"`
+	RateLimit     float64 `envconfig:"RATE_LIMIT" desc:"requests a second of each owner, and of each address that needs no authentication; 0: unlimited"`
+	RateLimitJobs float64 `envconfig:"RATE_LIMIT_JOBS" desc:"jobs a second that each owner may submit; a batch may exceed what is available and is then paid back; 0: unlimited"`
+	WaitLimit     int     `envconfig:"WAIT_LIMIT" default:"1000" desc:"requests of each owner that may wait at once, with ?wait= or for changes of controls"`
 
-	AuthFailureLimit int `envconfig:"AUTH_FAILURE_LIMIT" default:"60" desc:"wrong keys and callback secrets a minute of each address; more are answered 429"`
+	StreamLimit      int `envconfig:"STREAM_LIMIT" default:"100" desc:"event streams that each owner may have open at once; more get 429"`
+	StreamLimitTotal int `envconfig:"STREAM_LIMIT_TOTAL" default:"1000" desc:"event streams that all owners together may have open at one gateway"`
+
+	AuthFailureLimit int `envconfig:"AUTH_FAILURE_LIMIT" default:"60" desc:"wrong keys and callback secrets a minute of each address; more get 429"`
 
 	ScheduleLimit  int `envconfig:"SCHEDULE_LIMIT" default:"1000" desc:"schedules that each owner may have; more are refused"`
-	OperationLimit int `envconfig:"OPERATION_LIMIT" default:"20" desc:"unfinished operations that each owner may have; more are answered 429"`
+	OperationLimit int `envconfig:"OPERATION_LIMIT" default:"20" desc:"unfinished operations that each owner may have; more get 429"`
 
-	TrustedProxies []string `envconfig:"TRUSTED_PROXIES" desc:"addresses or networks, as 10.0.0.0/8, whose X-Forwarded-For is believed"`
+	TrustedProxies []string `envconfig:"TRUSTED_PROXIES" desc:"addresses or networks, such as 10.0.0.0/8, whose X-Forwarded-For is trusted"`
 }
 
 // What nobody needs more of.
 const (
 	defaultWaitLimit        = 1000
+	defaultStreamLimit      = 100
+	defaultStreamLimitTotal = 1000
 	defaultAuthFailureLimit = 60
 
 	progressAtOnce, progressPerSecond = 10, 2 // of an attempt: each writes a row
@@ -53,6 +58,8 @@ type door struct {
 	failures       *throttle.Table
 	progress       *throttle.Table
 	waits          *throttle.Held
+	streams        *throttle.Held
+	allStreams     *throttle.Held // of one caller, which is all of them
 
 	load      *throttle.Room
 	strangers *fairshare.Shares // places for long bodies of who is not known yet
@@ -73,6 +80,12 @@ func newDoor(cfg DoorConfig) (*door, error) {
 	if cfg.WaitLimit < 0 {
 		return nil, fmt.Errorf("WAIT_LIMIT: %d is negative", cfg.WaitLimit)
 	}
+	if cfg.StreamLimit < 0 {
+		return nil, fmt.Errorf("STREAM_LIMIT: %d is negative", cfg.StreamLimit)
+	}
+	if cfg.StreamLimitTotal < 0 {
+		return nil, fmt.Errorf("STREAM_LIMIT_TOTAL: %d is negative", cfg.StreamLimitTotal)
+	}
 	if cfg.AuthFailureLimit < 0 {
 		return nil, fmt.Errorf("AUTH_FAILURE_LIMIT: %d is negative", cfg.AuthFailureLimit)
 	}
@@ -83,6 +96,8 @@ func newDoor(cfg DoorConfig) (*door, error) {
 		return nil, fmt.Errorf("OPERATION_LIMIT: %d is not from 0 to %d", cfg.OperationLimit, maxThings)
 	}
 	cfg.WaitLimit = cmp.Or(cfg.WaitLimit, defaultWaitLimit)
+	cfg.StreamLimit = cmp.Or(cfg.StreamLimit, defaultStreamLimit)
+	cfg.StreamLimitTotal = cmp.Or(cfg.StreamLimitTotal, defaultStreamLimitTotal)
 	cfg.AuthFailureLimit = cmp.Or(cfg.AuthFailureLimit, defaultAuthFailureLimit)
 	gin.SetMode(gin.ReleaseMode) // before the first gin.New, which would advise so on every start
 	if err := gin.New().SetTrustedProxies(cfg.TrustedProxies); err != nil {
@@ -94,6 +109,9 @@ func newDoor(cfg DoorConfig) (*door, error) {
 		failures: throttle.New(float64(cfg.AuthFailureLimit)/60, cfg.AuthFailureLimit),
 		progress: throttle.New(progressPerSecond, progressAtOnce),
 		waits:    throttle.NewHeld(cfg.WaitLimit),
+
+		streams:    throttle.NewHeld(cfg.StreamLimit),
+		allStreams: throttle.NewHeld(cfg.StreamLimitTotal),
 
 		load:      throttle.NewRoom(maxLoad),
 		strangers: fairshare.New(strangers, strangersEach),
@@ -213,6 +231,23 @@ func (d *door) hold(c *gin.Context) (release func(), err error) {
 	return release, nil
 }
 
+// streamAgain is when who has found no room for a stream is to try again.
+const streamAgain = 5 * time.Second
+
+// holdStream counts a stream; else release is to be called.
+func (d *door) holdStream(c *gin.Context) (release func(), err error) {
+	own, ok := d.streams.Hold(caller(c))
+	if !ok {
+		return nil, slowDown{"too many event streams of this owner are open", streamAgain}
+	}
+	all, ok := d.allStreams.Hold("")
+	if !ok {
+		own()
+		return nil, slowDown{"too many event streams are open", streamAgain}
+	}
+	return func() { own(); all() }, nil
+}
+
 // progresses counts what an attempt says of its progress.
 func (d *door) progresses(said jobspec.Callback) error {
 	if said.Status != jobspec.CallbackProgress {
@@ -232,6 +267,11 @@ func (d *door) failed(c *gin.Context, err error) error {
 	if !errors.As(err, &known) || known.Code != apierror.Unauthorized || !claims(c.Request) {
 		return err
 	}
+	return d.guessed(c, err)
+}
+
+// guessed counts a wrong secret, and returns err, or 429 when an address sends too many.
+func (d *door) guessed(c *gin.Context, err error) error {
 	if v := d.failures.Take(callerAt(remoteAddr(c)), 1, time.Now()); !v.OK {
 		quota, _ := d.failures.Policy()
 		message := fmt.Sprintf("rate limit exceeded: %d wrong keys or secrets a minute from one address", quota)

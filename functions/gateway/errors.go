@@ -137,6 +137,8 @@ func public(err error) *apierror.Error {
 		return apierror.New(apierror.NotFound, "there is no such delivery")
 	case errors.Is(err, apidb.ErrNoOperation):
 		return apierror.New(apierror.NotFound, "there is no such operation")
+	case errors.Is(err, apidb.ErrNoRejected):
+		return apierror.New(apierror.NotFound, "there is no such rejected record")
 	case errors.Is(err, apidb.ErrNoKey):
 		return apierror.New(apierror.NotFound, "there is no such API key")
 	case errors.Is(err, apidb.ErrKeyOver):
@@ -168,6 +170,8 @@ func public(err error) *apierror.Error {
 		return apierror.New(apierror.Sealed, "what it takes is sealed and does not open")
 	case errors.Is(err, jobevent.ErrInvalid):
 		return apierror.New(apierror.InvalidJobRequest, "the database refuses a value of the request")
+	case pgpool.IsFull(err):
+		return apierror.New(apierror.Unavailable, "the disk of the database is full")
 	case pgpool.IsUnavailable(err), errors.Is(err, context.Canceled):
 		return apierror.New(apierror.Unavailable, "the database cannot be reached")
 	}

@@ -28,6 +28,7 @@ func digest(content []byte) string {
 func tagged(c *gin.Context, tag, contentType string, body []byte) {
 	c.Header("ETag", tag)
 	if has(c.Request, tag) {
+		c.Writer.Header().Del("Content-Encoding") // a client would unpack the empty body
 		c.Status(http.StatusNotModified)
 		c.Writer.WriteHeaderNow()
 		return

@@ -49,7 +49,7 @@ func TestWhatIsTheSameForEverybodyIsSentOnceAndCompressed(t *testing.T) {
 	h := open(t)
 	for path, contentType := range map[string]string{
 		"/api/openapi.yaml": "application/yaml", "/api/openapi.json": "application/json; charset=utf-8",
-		"/api/reference": "text/html; charset=utf-8", "/": "text/html; charset=utf-8",
+		"/api/reference": "text/html; charset=utf-8",
 	} {
 		plain := h.get(path, "Accept-Encoding", "identity").want(http.StatusOK)
 		short := h.get(path, "Accept-Encoding", "gzip")
@@ -105,13 +105,13 @@ func (r *response) unzipped() []byte {
 func TestThePagesNeedNoInlineExceptions(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	for path, script := range map[string]string{"/": "'sha256-", "/api/reference": "'none'"} {
+	for path, allowed := range map[string]string{"/": "script-src 'self'", "/api/reference": "script-src 'none'"} {
 		r := h.get(path).want(http.StatusOK)
 		policy, page := r.header.Get("Content-Security-Policy"), string(r.body)
-		if strings.Contains(policy, "unsafe") || !strings.Contains(policy, "style-src 'sha256-") || !strings.Contains(policy, "script-src "+script) {
+		if strings.Contains(policy, "unsafe") || !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, allowed) {
 			t.Errorf("%s: %s", path, policy)
 		}
-		if strings.Contains(page, " style=") || strings.Contains(page, " onclick=") || strings.Count(page, "<style>") != 1 || strings.Contains(page, "<script src") {
+		if strings.Contains(page, " style=") || strings.Contains(page, " onclick=") {
 			t.Errorf("%s has what its policy forbids", path)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
@@ -39,10 +40,37 @@ func TestEveryExampleOfARequestIsAccepted(t *testing.T) {
 	}
 }
 
+// What an answer looks like is seen before the first request. TestTheContractIsValid holds each example to its schema.
+func TestEveryAnswerHasAnExample(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	for path, item := range loadContract(t).Paths.Map() {
+		for method, op := range item.Operations() {
+			for status, answer := range op.Responses.Map() {
+				body := answer.Value.Content["application/json"]
+				if status >= "300" || body == nil || path == "/api/openapi.json" {
+					continue
+				}
+				seen++
+				if body.Example == nil && len(body.Examples) == 0 {
+					t.Errorf("%s %s has no example of its answer %s", method, path, status)
+				}
+			}
+		}
+	}
+	if seen < 50 {
+		t.Errorf("only %d answers were looked at", seen)
+	}
+}
+
 // tryExample sends an example to a gateway of its own. The ids in it are those of jobs that there are.
 func tryExample(t *testing.T, method, path string, op *openapi3.Operation, contentType string, e example) {
 	t.Helper()
-	h := open(t)
+	const hooks = "hooks: [{name: github, signature: header, header: X-Token, secretFiles: [SECRET], job: {jobType: MAIL}}]"
+	h := openWith(t, func(cfg *gateway.Config) {
+		withHooks(t, hooks)(cfg)
+		cfg.Pull.URLs = []string{newPuller(t).URL}
+	})
 	id := h.submit(plainJob)
 	h.scheduler(id, 1, jobstate.Pending, nil)
 	key := h.key(apidb.Key{Roles: []string{"read"}})
@@ -50,11 +78,14 @@ func tryExample(t *testing.T, method, path string, op *openapi3.Operation, conte
 	if strings.HasPrefix(path, "/api/controls/") {
 		at = "/api/controls/queue/default"
 	}
+	if strings.HasPrefix(path, "/hooks/") {
+		at = "/hooks/github"
+	}
 	body := e.JSON
 	for _, unknown := range []string{"01936f3e-5f3e-7cc0-8000-0123456789ab", "019aa5d0-8f5e-7cc0-8000-000000000001"} {
 		body = strings.ReplaceAll(body, unknown, id.String())
 	}
-	headers := []string{"Content-Type", contentType, "X-Callback-Secret", globalSecret}
+	headers := []string{"Content-Type", contentType, "X-Callback-Secret", globalSecret, "X-Token", hookSecret}
 	if contentType == "*/*" { // binary mode
 		headers = []string{"Content-Type", "application/json", "Ce-Specversion", "1.0", "Ce-Id", "1", "Ce-Source", "/t", "Ce-Type", submitType}
 	}

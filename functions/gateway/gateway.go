@@ -28,30 +28,42 @@ const Name = "gateway"
 
 // Config is what an installation allows, and what the host knows.
 type Config struct {
-	Auth string `envconfig:"AUTH" default:"on" desc:"off: no authentication is needed; only where HTTP listens on a loopback address"`
+	Auth string `envconfig:"AUTH" default:"on" desc:"off: no authentication; allowed only if HTTP listens on a loopback address"`
 
-	BootstrapKey secret.Text `envconfig:"BOOTSTRAP_API_KEY" desc:"an API key that is kept at the start as an admin of the installation, unless it was revoked"`
+	BootstrapKey secret.Text `envconfig:"BOOTSTRAP_API_KEY" desc:"an API key that is stored at the start as an installation administrator's, unless it was revoked"`
 
 	JobTypes []string `envconfig:"JOB_TYPES" desc:"job types beside the built-in ones; * allows every name"`
 	Queues   []string `ignored:"true"` // that a job may name
 
-	AuditReads bool `envconfig:"AUDIT_READS" desc:"true: enter into the audit log also who reads payloads, outputs and log lines"`
+	Aliases        bool `envconfig:"ALIASES" default:"true" desc:"false: the paths and names of other systems, such as POST /jobs and maxAttempts, are not known"`
+	AliasCallbacks bool `envconfig:"ALIAS_CALLBACKS" desc:"true: POST /jobs/callback needs neither attempt nor secret; any client that reaches it can end a job that waits for a callback"`
 
-	RetryPolicies string `envconfig:"RETRY_POLICIES" desc:"JSON: by job type, or * for all types, the maxRetryCount, retryPolicy and timeoutMs of jobs whose request does not say, as {\"*\": {\"maxRetryCount\": 5}, \"EMAIL\": {\"timeoutMs\": 60000}}"`
+	AuditReads bool `envconfig:"AUDIT_READS" desc:"true: the audit log also records reads of payloads, outputs and log lines"`
+
+	TraceURL string `envconfig:"TRACE_URL" desc:"URL of a trace in your trace UI, with {traceId} in place of its 32 hexadecimal digits, such as https://jaeger.example.org/trace/{traceId}: the dashboard links each job to its trace; empty: no link"`
+
+	HooksFile string `envconfig:"HOOKS_FILE" desc:"YAML file of the hooks, by which signed requests of other systems to /hooks/<name> become jobs; it is read again when it changes; empty: no hook"`
+
+	RetryPolicies string `envconfig:"RETRY_POLICIES" desc:"JSON: for a job type, or * for all types, the maxRetryCount, retryPolicy and timeoutMs of jobs whose request has none, such as {\"*\": {\"maxRetryCount\": 5}, \"EMAIL\": {\"timeoutMs\": 60000}}"`
 
 	Callbacks webhook.CallbackConfig `ignored:"true"` // parts of their own
 	Webhook   webhook.Config         `ignored:"true"`
 	Door      DoorConfig             `ignored:"true"`
 	Sealing   sealing.Config         `ignored:"true"`
 	OIDC      access.OIDCConfig      `ignored:"true"`
+	Pull      PullConfig             `ignored:"true"`
 
 	// Broker asks whether what events are said to can be reached; for the health page only.
 	Broker func(context.Context) error `ignored:"true"`
+	// Redrive puts a rejected record on its topic again.
+	Redrive funchost.Redrive `ignored:"true"`
+	// Lags reads how far functions lag behind their topics; nil: events go through a sink.
+	Lags funchost.Lags `ignored:"true"`
 }
 
 // Parts are the structs into which the environment is read, each by itself.
 func (c *Config) Parts() []any {
-	return []any{c, &c.Callbacks, &c.Webhook, &c.Door, &c.Sealing, &c.OIDC}
+	return []any{c, &c.Callbacks, &c.Webhook, &c.Door, &c.Sealing, &c.OIDC, &c.Pull}
 }
 
 // Function serves HTTP and says what it has accepted.
@@ -66,15 +78,20 @@ type Function struct {
 	stage    *stage
 	endings  *endings
 	done     *endings      // of operations
+	hub      *hub          // of streams and held answers
 	served   chan struct{} // closed when the last request has been answered
 	grumble  sometimes
 	broker   brokerAnswer
+	lags     *lags
+	inbound  *inbound
 	unserved telemetry.Trouble // of requests that are answered 503; ready sees it end
 	entering telemetry.Trouble
 	http     http.Handler
 	gate     *access.Gate  // nil: no authentication is needed
 	settled  chan struct{} // closed when the key of the setting is kept, or is known to let nobody in, or there is none
 	door     *door
+	pull     *pullers
+	page     dashboard
 
 	callbackKeys *webhook.CallbackKeys
 	ends, calls  *webhook.Outgoing // to show an owner its keys
@@ -93,19 +110,14 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 	if err := rules.Check(); err != nil {
 		return nil, err
 	}
-	defaults, err := jobspec.ParseTypeDefaults(cfg.RetryPolicies)
-	if err != nil {
-		return nil, fmt.Errorf("RETRY_POLICIES: %w", err)
-	}
-	keys, err := webhook.NewCallbackKeys(cfg.Callbacks.Secrets.Reveal())
+	defaults, err := rules.Defaults(cfg.RetryPolicies)
 	if err != nil {
 		return nil, err
 	}
-	ends, err := webhook.NewOutgoing(cfg.Webhook, webhook.End)
-	if err != nil {
-		return nil, err
+	if err := checkTraceURL(cfg.TraceURL); err != nil {
+		return nil, fmt.Errorf("TRACE_URL: %w", err)
 	}
-	calls, err := webhook.NewOutgoing(cfg.Webhook, webhook.Call)
+	keys, ends, calls, err := webhookKeys(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -113,15 +125,25 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 	if err != nil {
 		return nil, err
 	}
+	pull, err := newPullers(cfg.Pull, keys)
+	if err != nil {
+		return nil, err
+	}
 	sealer, err := sealing.New(cfg.Sealing)
 	if err != nil {
 		return nil, err
 	}
+	inbound, err := newInbound(cfg.HooksFile)
+	if err != nil {
+		return nil, err
+	}
+	hub := newHub(store)
 	f := &Function{
 		callbackKeys: keys,
 		ends:         ends,
 		calls:        calls,
 		door:         door,
+		pull:         pull,
 		sealer:       sealer,
 
 		cfg:      cfg,
@@ -132,20 +154,39 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 		ordered:  &together{insert: store.InsertJobs, patience: requestPatience},
 		payloads: newPayloads(store.ToldTypes),
 		stage:    newStage(),
-		endings:  newEndings(store.Ended),
-		done:     newEndings(store.EndedOperations),
+		endings:  newEndings(store.Ended, hub.isTelling),
+		done:     newEndings(store.EndedOperations, never),
+		hub:      hub,
 		served:   make(chan struct{}),
 		unserved: telemetry.Trouble{What: "serve requests", Quiet: 5 * time.Second},
 		entering: telemetry.Trouble{What: "enter the count of accepted jobs"},
 		settled:  make(chan struct{}),
 		broker:   brokerAnswer{asks: cfg.Broker},
+		lags:     newLags(cfg.Lags),
+		inbound:  inbound,
 	}
+	hub.ends, hub.show, hub.lines, hub.count = f.endings, f.showStreamed, f.showLines, f.showStats
 	store.Limit(apidb.Most{Schedules: cfg.Door.ScheduleLimit, Operations: cfg.Door.OperationLimit})
 	if err := f.openGate(); err != nil {
 		return nil, err
 	}
+	if f.page, err = builtDashboard(); err != nil {
+		return nil, err
+	}
+	f.page.connect = f.loginOrigins
 	f.http, err = compressed(f.Handler())
 	return f, err
+}
+
+func webhookKeys(cfg Config) (keys *webhook.CallbackKeys, ends, calls *webhook.Outgoing, err error) {
+	if keys, err = webhook.NewCallbackKeys(cfg.Callbacks.Secrets.Reveal()); err != nil {
+		return nil, nil, nil, err
+	}
+	if ends, err = webhook.NewOutgoing(cfg.Webhook, webhook.End); err != nil {
+		return nil, nil, nil, err
+	}
+	calls, err = webhook.NewOutgoing(cfg.Webhook, webhook.Call)
+	return keys, ends, calls, err
 }
 
 // Host is how the function is hosted.
@@ -171,6 +212,9 @@ func (f *Function) Run(ctx context.Context, say funchost.Publish) error {
 	var all errgroup.Group
 	all.Go(func() error { f.endings.run(ctx); return nil })
 	all.Go(func() error { f.done.run(ctx); return nil })
+	all.Go(func() error { f.hub.run(ctx); return nil })
+	all.Go(func() error { f.hub.tellOn(serving); return nil })
+	all.Go(func() error { funchost.Listen(serving, make(chan struct{}, 1), f.store.FollowWatchers); return nil })
 	all.Go(func() error { f.stage.run(serving, say); return nil })
 	all.Go(func() error { f.enterAccepted(serving); return nil })
 	if f.gate != nil {
@@ -179,6 +223,7 @@ func (f *Function) Run(ctx context.Context, say funchost.Publish) error {
 	}
 	<-ctx.Done()
 	<-f.served
+	f.pull.close()
 	end()
 	return all.Wait()
 }

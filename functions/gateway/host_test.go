@@ -105,8 +105,9 @@ func tail(t *testing.T, kafka kafkaevent.Config, topic string) <-chan string {
 	subjects, ended := make(chan string, 100_000), make(chan error, 1)
 	go func() {
 		ended <- tailer.Run(ctx, func(m *sarama.ConsumerMessage) {
-			if e, err := kafkaevent.Decode(m); err == nil {
-				subjects <- e.Subject()
+			items, _ := funchost.Decode(m, nil)
+			for _, it := range items {
+				subjects <- it.Subject()
 			}
 		})
 	}()

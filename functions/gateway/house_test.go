@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
@@ -48,7 +47,7 @@ type house struct {
 type broker struct {
 	mu   sync.Mutex
 	away error
-	said chan event.Event
+	said chan jobevent.Item
 }
 
 var errAway = errors.New("broker is away")
@@ -65,7 +64,7 @@ func (b *broker) ask(context.Context) error {
 	return b.away
 }
 
-func (b *broker) publish(ctx context.Context, events []event.Event) error {
+func (b *broker) publish(ctx context.Context, events []jobevent.Item) error {
 	if err := b.ask(ctx); err != nil {
 		return err
 	}
@@ -76,14 +75,14 @@ func (b *broker) publish(ctx context.Context, events []event.Event) error {
 }
 
 // next is the next event said.
-func (b *broker) next(t *testing.T) event.Event {
+func (b *broker) next(t *testing.T) jobevent.Item {
 	t.Helper()
 	select {
 	case e := <-b.said:
 		return e
 	case <-time.After(10 * time.Second):
 		t.Fatal("nothing was said")
-		return event.Event{}
+		return jobevent.Item{}
 	}
 }
 
@@ -118,7 +117,7 @@ func (h *house) key(stored apidb.Key) apikey.Key {
 
 func openWith(t *testing.T, change func(*gateway.Config)) *house {
 	t.Helper()
-	h := &house{t: t, dbURL: pgtest.Database(t, migrations.API), broker: &broker{said: make(chan event.Event, 10_000)}}
+	h := &house{t: t, dbURL: pgtest.Database(t, migrations.API), broker: &broker{said: make(chan jobevent.Item, 10_000)}}
 	var err error
 	var through string
 	through, h.cut = wire(t, h.dbURL)

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
@@ -45,7 +44,7 @@ func (f *Function) submit(c *gin.Context) error {
 	if by.key, err = keyHeader(c); err != nil {
 		return err
 	}
-	asked, err := f.decode(body, by)
+	asked, err := f.decode(ofAlias(c, body), by)
 	if err != nil {
 		return err
 	}
@@ -122,6 +121,11 @@ func (f *Function) decode(body []byte, by asker) (apidb.NewJob, error) {
 	if err != nil {
 		return apidb.NewJob{}, err
 	}
+	return f.asked(req, by)
+}
+
+// asked checks a request that has been decoded, and makes a job of it.
+func (f *Function) asked(req jobspec.Request, by asker) (apidb.NewJob, error) {
 	if err := sameKey(&req.IdempotencyKey, by.key); err != nil {
 		return apidb.NewJob{}, err
 	}
@@ -152,7 +156,10 @@ func (f *Function) validate(req *jobspec.Request, repeatable bool, judge judge) 
 }
 
 func (f *Function) newJob(req jobspec.Request, by asker) (apidb.NewJob, error) {
-	job := apidb.NewJob{JobID: f.store.NewJobID(by.sampled), TraceID: by.trace, Request: req, Whose: by.whose}
+	job := apidb.NewJob{JobID: req.JobID, TraceID: by.trace, Request: req, Whose: by.whose}
+	if job.JobID == uuid.Nil {
+		job.JobID = f.store.NewJobID(by.sampled)
+	}
 	f.defaults.FillIn(&job.Request)
 	f.sealJob(&job)
 	if req.IdempotencyKey == "" {
@@ -304,10 +311,14 @@ func (f *Function) company(jobs []apidb.NewJob) *together {
 }
 
 func (f *Function) tell(ctx context.Context, jobs []apidb.NewJob, accepted []apidb.Accepted) error {
-	events := make([]event.Event, 0, len(jobs))
+	events := make([]jobevent.Item, 0, len(jobs))
+	watched := f.hub.isWatched()
 	for i := range accepted {
 		if !accepted[i].New() {
 			continue
+		}
+		if watched {
+			f.hub.accept(apidb.ChangeStatus, accepted[i].JobID)
 		}
 		e, err := apidb.CreatedEvent(accepted[i].Created(jobs[i]))
 		if err != nil {

@@ -32,7 +32,7 @@ func TestAJobIsAcceptedAndTold(t *testing.T) {
 	}
 	e := h.broker.next(t)
 	if e.ID() != jobevent.CreatedID(id) || e.Type() != jobevent.TypeCreated || e.Source() != "/jobweaver/gateway" ||
-		jobevent.TraceIDOf(e) != trace {
+		e.TraceID() != trace {
 		t.Errorf("said %s", e)
 	}
 	created, err := jobevent.Decode[jobevent.Created](e)

@@ -185,9 +185,11 @@ func TestABadSettingOfWhoComesInStopsTheStart(t *testing.T) {
 		"BOOTSTRAP_API_KEY: ": {BootstrapKey: secret.Of("jw_canary")},
 		"OIDC_AUDIENCE: ":     {OIDC: access.OIDCConfig{Issuer: "https://example.org"}},
 		"OIDC_ISSUER: ":       {OIDC: access.OIDCConfig{Issuer: "http://example.org", Audience: "a"}},
-		"OIDC_ISSUER: is not set, and OIDC_AUDIENCE is": {OIDC: access.OIDCConfig{Audience: "a"}},
-		"OIDC_ISSUER: is not set, and OIDC_ROLES is":    {OIDC: access.OIDCConfig{Roles: []string{"read"}}},
-		"OIDC_ROLES: ": {OIDC: access.OIDCConfig{Issuer: "https://example.org", Audience: "a", Roles: []string{"root"}}},
+		"OIDC_ISSUER: is not set, and OIDC_AUDIENCE is":  {OIDC: access.OIDCConfig{Audience: "a"}},
+		"OIDC_ISSUER: is not set, and OIDC_ROLES is":     {OIDC: access.OIDCConfig{Roles: []string{"read"}}},
+		"OIDC_ISSUER: is not set, and OIDC_CLIENT_ID is": {OIDC: access.OIDCConfig{ClientID: "page"}},
+		"OIDC_SCOPES: ": {OIDC: access.OIDCConfig{Issuer: "https://example.org", Audience: "a", ClientID: "page", Scopes: []string{"profile"}}},
+		"OIDC_ROLES: ":  {OIDC: access.OIDCConfig{Issuer: "https://example.org", Audience: "a", Roles: []string{"root"}}},
 	} {
 		if _, err := gateway.New(cfg, &apidb.Store{}); err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s%v", want, err)

@@ -20,6 +20,8 @@ type keyBody struct {
 	OwnerID    *string    `json:"ownerId"`
 	Name       string     `json:"name"`
 	Roles      []string   `json:"roles"`
+	WorkTypes  []string   `json:"workTypes"`
+	WorkQueues []string   `json:"workQueues"`
 	CreatedAt  time.Time  `json:"createdAt"`
 	CreatedBy  string     `json:"createdBy"`
 	ExpiresAt  *time.Time `json:"expiresAt"`
@@ -31,7 +33,7 @@ func newKeyBody(k apidb.Key) keyBody {
 	return keyBody{
 		KeyID: k.KeyID, OwnerID: jobview.Given(k.OwnerID), Name: k.Name, Roles: k.Roles, CreatedAt: k.CreatedAt.UTC(),
 		CreatedBy: k.CreatedBy, ExpiresAt: jobview.UTC(k.ExpiresAt), RevokedAt: jobview.UTC(k.RevokedAt),
-		LastUsedAt: jobview.UTC(k.LastUsedAt),
+		LastUsedAt: jobview.UTC(k.LastUsedAt), WorkTypes: jobview.List(k.Types), WorkQueues: jobview.List(k.Queues),
 	}
 }
 
@@ -67,6 +69,7 @@ func (f *Function) createKey(c *gin.Context) error {
 	defer cancel()
 	key, stored := newKey(p)
 	stored.OwnerID, stored.Name, stored.Roles, stored.ExpiresAt = asked.OwnerID, asked.Name, asked.Roles, asked.ExpiresAt
+	stored.Types, stored.Queues = asked.Types, asked.Queues
 	kept, err := f.store.InsertKey(ctx, stored)
 	if err != nil {
 		return err
@@ -99,10 +102,7 @@ type keyPage struct {
 func (f *Function) listKeys(c *gin.Context) error {
 	q := query{values: c.Request.URL.Query()}
 	limit := q.integer("limit", defaultLimit, 1, maxLimit)
-	after, owner := q.one("cursor"), q.checked("ownerId", jobspec.CheckOwner)
-	if after != "" && !apikey.CheckID(after) {
-		q.bad("cursor", "must be the nextCursor of a page")
-	}
+	after, owner := q.formed("cursor", keyCursorForm), q.checked("ownerId", jobspec.CheckOwner)
 	if err := q.close("limit", "cursor", "ownerId"); err != nil {
 		return err
 	}
@@ -212,6 +212,7 @@ type meBody struct {
 	OwnerID      *string       `json:"ownerId"`
 	Roles        []access.Role `json:"roles"`
 	Installation bool          `json:"installation"`
+	TraceURL     *string       `json:"traceUrl"`
 }
 
 // me is GET /api/me.
@@ -219,7 +220,7 @@ func (f *Function) me(c *gin.Context) error {
 	p := access.Of(c.Request.Context())
 	c.JSON(http.StatusOK, meBody{
 		Actor: p.Actor, OwnerID: jobview.Given(p.Owner), Roles: jobview.List(p.Roles),
-		Installation: p.May(access.Installation),
+		Installation: p.May(access.Installation), TraceURL: jobview.Given(f.cfg.TraceURL),
 	})
 	return nil
 }

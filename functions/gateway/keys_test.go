@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
@@ -184,6 +185,21 @@ func TestMeSaysWhoAKeyMakesMe(t *testing.T) {
 		if fmt.Sprint(c.got) != fmt.Sprint(c.want) {
 			t.Errorf("me is %+v, want %+v", c.got, c.want)
 		}
+	}
+}
+
+func TestMeHasTheAddressOfTraces(t *testing.T) {
+	t.Parallel()
+	const address = "https://jaeger.example.org/trace/{traceId}"
+	var me struct{ TraceURL *string }
+	open(t).get("/api/me").want(http.StatusOK).into(&me)
+	if me.TraceURL != nil {
+		t.Errorf("without TRACE_URL: %s", *me.TraceURL)
+	}
+	h := openWith(t, func(cfg *gateway.Config) { cfg.TraceURL = address })
+	h.get("/api/me").want(http.StatusOK).into(&me)
+	if me.TraceURL == nil || *me.TraceURL != address {
+		t.Errorf("with TRACE_URL: %v", me.TraceURL)
 	}
 }
 

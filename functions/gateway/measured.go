@@ -24,18 +24,22 @@ func (f *Function) measured() gin.HandlerFunc {
 			return
 		}
 		answered := meter.Request(c.Request.Method)
-		route, known := labels[c.FullPath()]
-		if !known {
-			route = telemetry.RouteUnknown
-		}
 		finished := false
 		defer func() {
+			route, known := labels[c.FullPath()]
+			switch {
+			case c.GetBool(dashboardKey):
+				route = "/"
+			case !known:
+				route = telemetry.RouteUnknown
+			}
 			status := c.Writer.Status()
 			if !finished { // a panic that nobody turned into an answer
 				status = http.StatusInternalServerError
 			}
 			_, preferred := preference(c.Request.Header, "wait")
-			answered(route, status, preferred || strings.Contains(c.Request.URL.RawQuery, "wait="))
+			held := preferred || strings.Contains(c.Request.URL.RawQuery, "wait=") || route == streamPath || route == claimPath
+			answered(route, status, held)
 		}()
 		c.Next()
 		finished = true

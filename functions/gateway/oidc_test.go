@@ -28,16 +28,18 @@ type issuer struct {
 	*httptest.Server
 	t *testing.T
 
-	mu    sync.Mutex
-	keys  map[string]crypto.Signer
-	asked int // for its keys
-	away  bool
+	mu     sync.Mutex
+	keys   map[string]crypto.Signer
+	tokens string // the token endpoint
+	asked  int    // for its keys
+	away   bool
 }
 
 func startIssuer(t *testing.T) *issuer {
 	t.Helper()
 	i := &issuer{t: t, keys: map[string]crypto.Signer{"first": rsaKey(t)}}
 	i.Server = httptest.NewServer(i)
+	i.tokens = i.URL + "/token"
 	t.Cleanup(i.Close)
 	return i
 }
@@ -58,7 +60,9 @@ func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case i.away:
 		http.Error(w, "away", http.StatusBadGateway)
 	case r.URL.Path == "/.well-known/openid-configuration":
-		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": i.URL, "jwks_uri": i.URL + "/keys"})
+		_ = json.NewEncoder(w).Encode(map[string]any{
+			"issuer": i.URL, "jwks_uri": i.URL + "/keys", "authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.tokens,
+		})
 	case r.URL.Path == "/keys":
 		i.asked++
 		var set jose.JSONWebKeySet
@@ -253,4 +257,70 @@ func TestClaimsMayStandAnywhere(t *testing.T) {
 	space["realm_access"] = map[string]any{"roles": []string{"offline", "read"}}
 	h.with(i.token(space)).get("/api/jobs").want(http.StatusOK)
 	h.with(i.token(map[string]any{"kubernetes.io": "x"})).get("/api/jobs").wantError(apierror.Forbidden)
+}
+
+// login asks how people log in, and which origins the dashboard may ask.
+func (c *client) login() (r *response, connect string) {
+	c.t.Helper()
+	_, connect, _ = strings.Cut(c.get("/").want(http.StatusOK).header.Get("Content-Security-Policy"), "connect-src ")
+	connect, _, _ = strings.Cut(connect, ";")
+	return c.get("/api/login"), connect
+}
+
+func TestPeopleLogInAtTheIssuer(t *testing.T) {
+	t.Parallel()
+	i := startIssuer(t)
+	for client, token := range map[string]string{"jobweaver": "id_token", "dashboard": "access_token"} {
+		h := openFor(t, i, func(cfg *access.OIDCConfig) { cfg.ClientID = client })
+		r, connect := h.with("").login()
+		if want := `{"auth":"on","oidc":{"issuer":"` + i.URL + `","clientId":"` + client + `","authorizationEndpoint":"` + i.URL + `/authorize",` +
+			`"tokenEndpoint":"` + i.URL + `/token","scopes":["openid"],"token":"` + token + `"}}`; string(r.want(http.StatusOK).body) != want {
+			t.Errorf("answered %s", r.body)
+		}
+		if connect != "'self' "+i.URL {
+			t.Errorf("the dashboard may ask %s", connect)
+		}
+	}
+}
+
+func TestTheTokenEndpointMayBeElsewhere(t *testing.T) {
+	t.Parallel()
+	i := startIssuer(t)
+	i.set(func() { i.tokens = "https://tokens.example.org:8443/t" })
+	h := openFor(t, i, func(cfg *access.OIDCConfig) { cfg.ClientID = "dashboard" })
+	if _, connect := h.login(); connect != "'self' "+i.URL+" https://tokens.example.org:8443" {
+		t.Errorf("the dashboard may ask %s", connect)
+	}
+	for _, bad := range []string{"javascript:alert(1)", "http://tokens.example.org/", "https://a;script-src *", "", "/token"} {
+		i.set(func() { i.tokens = bad })
+		h := openFor(t, i, func(cfg *access.OIDCConfig) { cfg.ClientID = "dashboard" })
+		r, connect := h.login()
+		r.wantError(apierror.Unavailable)
+		if connect != "'self' "+i.URL {
+			t.Errorf("by %q the dashboard may ask %s", bad, connect)
+		}
+	}
+}
+
+func TestWithoutAnIssuerPeopleLogInByKeys(t *testing.T) {
+	t.Parallel()
+	i := startIssuer(t)
+	for want, h := range map[string]*house{
+		`{"auth":"off","oidc":null}`: openWith(t, func(cfg *gateway.Config) {
+			cfg.OIDC = access.OIDCConfig{Issuer: i.URL, Audience: "jobweaver", ClientID: "dashboard"}
+		}),
+		`{"auth":"on","oidc":null}`: openFor(t, i, nil),
+	} {
+		if r, connect := h.login(); string(r.want(http.StatusOK).body) != want || connect != "'self'" {
+			t.Errorf("answered %s, and the dashboard may ask %s", r.body, connect)
+		}
+	}
+	h := openFor(t, i, func(cfg *access.OIDCConfig) { cfg.ClientID = "dashboard" })
+	i.set(func() { i.away = true })
+	r, connect := h.login()
+	r.wantError(apierror.Unavailable)
+	if connect != "'self' "+i.URL {
+		t.Errorf("without the issuer the dashboard may ask %s", connect)
+	}
+	h.with("").get("/api/login?x=1").wantError(apierror.InvalidJobRequest)
 }

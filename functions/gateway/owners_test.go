@@ -64,9 +64,23 @@ var bodies = map[string]func(things) []string{
 		}
 	},
 	"rescheduleJob": func(things) []string { return []string{`{"delayMs": 5}`} },
+	"changeJob":     func(things) []string { return []string{`{"priority": 1}`, `{"payload": {"a": null}}`} },
+	"runJobAgain": func(x things) []string {
+		return []string{fmt.Sprintf(`{"ownerId": %q, "idempotencyKey": %q}`, x.owner, x.key), `{"priority": 1}`}
+	},
 	"callback": func(x things) []string {
 		return []string{fmt.Sprintf(`{"jobId": %q, "attempt": 1, "status": "COMPLETED"}`, x.job)}
 	},
+	"claimAttempts": func(x things) []string {
+		return []string{fmt.Sprintf(`{"worker": "w", "types": [%q], "wait": "1ms"}`, x.jobType)}
+	},
+	"beatAttempts": func(x things) []string {
+		return []string{fmt.Sprintf(`{"worker": "w", "attempts": [{"token": "%s.1"}]}`, x.job)}
+	},
+	"settleAttempts": func(x things) []string {
+		return []string{fmt.Sprintf(`{"worker": "w", "results": [{"token": "%s.1", "status": "COMPLETED"}]}`, x.job)}
+	},
+	"receiveHook":    func(x things) []string { return []string{fmt.Sprintf(`{"ownerId": %q}`, x.owner)} },
 	"createSchedule": func(x things) []string { return []string{scheduleBody(x, "@daily")} },
 	"putSchedule":    func(x things) []string { return []string{scheduleBody(x, "@hourly")} },
 	"putControl":     func(things) []string { return []string{`{"paused": true}`} },
@@ -79,9 +93,10 @@ var bodies = map[string]func(things) []string{
 	"listJobDeliveries": nil, "retryDelivery": nil, "listDeliveries": nil, "listOperations": nil, "getOperation": nil,
 	"abortOperation": nil, "listSchedules": nil, "getSchedule": nil, "deleteSchedule": nil, "pauseSchedule": nil,
 	"resumeSchedule": nil, "runSchedule": nil, "listTicks": nil, "listControls": nil, "getControl": nil, "deleteControl": nil,
-	"pauseControl": nil, "resumeControl": nil, "listWorkers": nil, "listJobTypes": nil, "getJobType": nil, "getStats": nil,
+	"pauseControl": nil, "resumeControl": nil, "streamChanges": nil, "listWorkers": nil, "listJobTypes": nil, "getJobType": nil, "getStats": nil,
 	"getWebhookSecrets": nil, "getHealth": nil, "getContract": nil, "getContractAsJson": nil, "getReference": nil, "getHome": nil,
-	"listKeys": nil, "getKey": nil, "revokeKey": nil, "getMe": nil, "listAudit": nil,
+	"listKeys": nil, "getKey": nil, "revokeKey": nil, "getMe": nil, "listAudit": nil, "getLogin": nil,
+	"getLag": nil, "listHooks": nil, "listRejected": nil, "getRejected": nil, "redriveRejected": nil, "discardRejected": nil,
 	"getLiveness": nil, "getReadiness": nil, "getMetrics": nil, // a function's host answers
 }
 
@@ -133,6 +148,8 @@ func (a ask) with(endpoint, body string) ask {
 		a.headers = []string{"Content-Type", batchType}
 	case endpoint == "receiveEvent":
 		a.headers = []string{"Content-Type", structuredType}
+	case endpoint == "changeJob":
+		a.headers = []string{"Content-Type", "application/merge-patch+json"}
 	case endpoint == "callback":
 		a.headers = append(slices.Clone(a.headers), "X-Callback-Secret", "guessed")
 	}
@@ -150,7 +167,7 @@ func fill(t *testing.T, path, kind string, x things) (filled string, about bool)
 		name = x.jobType
 	}
 	filled = strings.NewReplacer("{jobId}", x.job, "{operationId}", x.op, "{version}", "3", "{kind}", kind, "{name}", name,
-		"{type}", x.jobType, "{keyId}", x.keyID).Replace(path)
+		"{type}", x.jobType, "{keyId}", x.keyID, "{rejectedId}", x.op).Replace(path)
 	if strings.Contains(filled, "{") {
 		t.Errorf("%s: nobody has said what to put there", path)
 	}
@@ -165,9 +182,10 @@ func (a ask) asking(t *testing.T, endpoint, name string, x things, bodies func(t
 		"until": {"2100-01-01T00:00:00Z"}, "limit": {"200"}, "page": {"0"}, "size": {"200"}, "wait": {"10ms"}, "attempt": {"1"},
 		"cursor": {x.job, x.dead, x.op, x.job + ".v9", x.schedule + ":" + x.owner, "2100-01-01T00:00:00Z"},
 		"type":   {x.jobType}, "tag": {x.tag}, "orderingKey": {x.orderingKey}, "ownerId": {x.owner}, "after": {x.job},
-		"traceId": {x.job}, "errorCode": {"DEMO"}, "idempotencyKey": {x.key},
+		"traceId": {x.job}, "errorCode": {"DEMO"}, "noErrorCode": {"true"}, "idempotencyKey": {x.key}, "q": {x.job, x.key, x.tag, "DEMO"},
 		"jobType": {"OWN"}, "priority": nil, "maxRetryCount": nil, "timeoutMs": nil, "delayMs": nil, "runAt": nil, "tags": {x.tag},
 		"jobId": {x.job}, "actor": {"key:" + x.keyID}, "action": {"job.submit"}, "expiresAt": nil, "onDependencyFailure": nil, "callbackUrl": nil,
+		"function": {"ingest"}, "topic": {"job-created"}, "redriven": {"false"},
 	}[name]
 	if !known {
 		t.Errorf("%s: what to ask by its parameter %s is not known", endpoint, name)
@@ -175,7 +193,7 @@ func (a ask) asking(t *testing.T, endpoint, name string, x things, bodies func(t
 	for _, value := range values {
 		asked := a
 		asked.path += "?" + name + "=" + url.QueryEscape(value)
-		if slices.Contains([]string{"type", "tag", "orderingKey", "idempotencyKey", "ownerId", "after", "jobId", "actor"}, name) {
+		if slices.Contains([]string{"type", "tag", "orderingKey", "idempotencyKey", "ownerId", "after", "jobId", "actor", "q"}, name) {
 			asked.alike = true
 		}
 		if bodies != nil {
@@ -271,7 +289,7 @@ func TestNobodySeesOrChangesWhatIsAnothers(t *testing.T) {
 func TestNobodyActsForAnotherOwner(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
-	public := []string{"getHealth", "getContract", "getContractAsJson", "getReference", "getHome", "callback"}
+	public := []string{"getHealth", "getContract", "getContractAsJson", "getReference", "getHome", "getLogin", "callback", "receiveHook"}
 	for _, from := range []*client{h.as("zeta", "admin"), h.as("", "operate")} {
 		asked := map[string]bool{}
 		eachAsk(t, []things{guessed()}, func(endpoint string, asks []ask) {

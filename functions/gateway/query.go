@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -80,10 +81,34 @@ func (q *query) one(name string) string {
 // checked is a parameter's value, if check lets it pass.
 func (q *query) checked(name string, check func(string) error) string {
 	value := q.one(name)
-	if value != "" && check(value) != nil {
-		q.bad(name, "cannot be that of a job")
+	if value == "" {
+		return value
+	}
+	if refused := (*apierror.Error)(nil); errors.As(check(value), &refused) {
+		q.bad(name, "%s", refused.Details[0].Message)
 	}
 	return value
+}
+
+// label is a parameter's value of at most as many characters as a key has.
+func (q *query) label(name string) string {
+	value := q.one(name)
+	if utf8.RuneCountInString(value) > jobspec.MaxKey {
+		q.bad(name, "must have at most %d characters", jobspec.MaxKey)
+	}
+	return value
+}
+
+// yes is a parameter that is true, or not given.
+func (q *query) yes(name string) bool {
+	switch q.one(name) {
+	case "":
+	case "true":
+		return true
+	default:
+		q.bad(name, "must be true, or left out")
+	}
+	return false
 }
 
 func (q *query) integer(name string, otherwise, least, most int) int {
@@ -132,19 +157,6 @@ func (q *query) uuid(name string) *uuid.UUID {
 		q.bad(name, "must be a UUID")
 	}
 	return &id
-}
-
-// cursor is the id of the last job on the page before.
-func (q *query) cursor(name string) uuid.UUID {
-	value := q.one(name)
-	if value == "" {
-		return uuid.Nil
-	}
-	id, ok := parseID(value)
-	if !ok {
-		q.bad(name, "must be the nextCursor of a page")
-	}
-	return id
 }
 
 // parseID reads a UUID in its one form: uuid.Parse takes others, too.

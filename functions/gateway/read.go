@@ -4,8 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
-	"strings"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -143,21 +142,6 @@ func (f *Function) logs(c *gin.Context) error {
 	return f.show(c, body)
 }
 
-// logPlace is where the page before begins.
-func (q *query) logPlace(name string) (place apidb.LogPlace) {
-	value := q.one(name)
-	if value == "" {
-		return place
-	}
-	attempt, line, _ := strings.Cut(value, ".")
-	n, err1 := strconv.ParseInt(attempt, 10, 32)
-	at, err2 := strconv.ParseInt(line, 10, 32)
-	if err1 != nil || err2 != nil || n < 1 || at < 0 {
-		q.bad(name, "must be the nextCursor of a page")
-	}
-	return apidb.LogPlace{Attempt: int32(n), Line: int32(at)}
-}
-
 type listBody struct {
 	Jobs       []jobview.Summary `json:"jobs"`
 	NextCursor *string           `json:"nextCursor"`
@@ -168,7 +152,7 @@ func (f *Function) list(c *gin.Context) error {
 	q := query{values: c.Request.URL.Query()}
 	filter := listFilter(&q)
 	filter.Status = q.statuses("status")
-	if err := q.close(append(listParameters, "status")...); err != nil {
+	if err := q.close(append(slices.Clip(listParameters), "status")...); err != nil {
 		return err
 	}
 	ctx, cancel := patience(c)
@@ -180,16 +164,25 @@ func (f *Function) list(c *gin.Context) error {
 	return f.show(c, body)
 }
 
-var listParameters = []string{
-	"type", "queue", "tag", "orderingKey", "errorCode", "traceId", "idempotencyKey",
-	"ownerId", "since", "until", "cursor", "limit",
-}
+// listFilters are the parameters beside status that choose jobs of lists and streams, listParameters all of a list. A
+// stream takes no after: it is told of jobs without what they come after.
+var (
+	listFilters = []string{
+		"type", "queue", "tag", "orderingKey", "errorCode", "noErrorCode", "traceId", "idempotencyKey", "q", "ownerId",
+		"since", "until",
+	}
+	listParameters = append(slices.Clip(listFilters), "after", "cursor", "limit")
+)
 
 func listFilter(q *query) apidb.Filter {
+	if q.values.Has("noErrorCode") && q.values.Has("errorCode") {
+		q.bad("noErrorCode", "and errorCode exclude each other")
+	}
 	return apidb.Filter{
 		JobType: q.checked("type", jobspec.CheckJobType), Queue: q.one("queue"), Tag: q.one("tag"),
-		OrderingKey: q.one("orderingKey"), ErrorCode: q.one("errorCode"), TraceID: q.uuid("traceId"),
-		IdempotencyKey: q.one("idempotencyKey"), OwnerID: q.checked("ownerId", jobspec.CheckOwner),
+		OrderingKey: q.one("orderingKey"), ErrorCode: q.one("errorCode"), NoErrorCode: q.yes("noErrorCode"),
+		TraceID: q.uuid("traceId"), After: q.uuid("after"),
+		IdempotencyKey: q.one("idempotencyKey"), Search: q.label("q"), OwnerID: q.checked("ownerId", jobspec.CheckOwner),
 		Since: q.instant("since"), Until: q.instant("until"), Before: q.cursor("cursor"),
 		Limit: q.integer("limit", defaultLimit, 1, maxLimit),
 	}

@@ -265,7 +265,7 @@ func TestATraceComesInAndGoesOut(t *testing.T) {
 func TestThePages(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	if r := h.get("/").want(http.StatusOK); !strings.Contains(string(r.body), "/api/openapi.yaml") {
+	if r := h.get("/").want(http.StatusOK); !strings.Contains(string(r.body), `<div id="root">`) {
 		t.Errorf("page %s", r.body)
 	}
 	if r := h.get("/api/openapi.yaml").want(http.StatusOK); !strings.HasPrefix(string(r.body), "openapi: 3.1") {
@@ -330,5 +330,61 @@ func TestTheRouterHasWhatTheContractHas(t *testing.T) {
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		t.Errorf("the router has  %v\nthe contract has %v", got, want)
+	}
+}
+
+func TestAListIsSearched(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.submit(plainJob)
+	id := h.submit(strings.Replace(plainJob, "{", `{"idempotencyKey": "order-17", "tags": ["billing"], `, 1))
+	for _, text := range []string{"order-17", "billing", id.String()} {
+		var page struct{ Jobs []struct{ JobID uuid.UUID } }
+		h.get("/api/jobs?q=" + url.QueryEscape(text)).want(http.StatusOK).into(&page)
+		if len(page.Jobs) != 1 || page.Jobs[0].JobID != id {
+			t.Errorf("%s finds %v", text, page.Jobs)
+		}
+	}
+	for _, wrong := range []string{"q=", "q=a&q=b", "q=" + strings.Repeat("x", 256), "q=%00", "q=%ff"} {
+		h.get("/api/jobs?"+wrong).wantError(apierror.InvalidJobRequest, "q")
+	}
+	var op struct {
+		OperationID uuid.UUID
+		Filter      map[string]string
+	}
+	h.post("/api/operations", `{"command": "cancel", "filter": {"q": "order-17"}}`).want(http.StatusAccepted).into(&op)
+	if len(op.Filter) != 1 || op.Filter["q"] != "order-17" {
+		t.Errorf("the operation shows its filter as %v", op.Filter)
+	}
+	h.post("/api/operations", `{"command": "cancel", "filter": {"q": ""}}`).wantError(apierror.InvalidJobRequest, "filter.q")
+}
+
+func TestAListOfJobsThatComeAfterOne(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	first := h.submit(plainJob)
+	h.submit(plainJob)
+	next := h.submit(strings.Replace(plainJob, "{", `{"after": ["`+first.String()+`"], `, 1))
+	for path, want := range map[string]int{
+		"after=" + first.String(): 1, "after=" + next.String(): 0, "after=" + uuid.NewString(): 0, "noErrorCode=true": 3,
+		"status=FAILED&noErrorCode=true": 0,
+	} {
+		var page struct{ Jobs []struct{ JobID uuid.UUID } }
+		h.get("/api/jobs?" + path).want(http.StatusOK).into(&page)
+		if len(page.Jobs) != want || want == 1 && page.Jobs[0].JobID != next {
+			t.Errorf("%s finds %v", path, page.Jobs)
+		}
+	}
+	for wrong, of := range map[string]string{
+		"after=x": "after", "noErrorCode=false": "noErrorCode", "noErrorCode=true&errorCode=X": "noErrorCode",
+	} {
+		h.get("/api/jobs?"+wrong).wantError(apierror.InvalidJobRequest, of)
+	}
+	h.get("/api/stream?after="+first.String()).wantError(apierror.InvalidJobRequest, "after")
+	for wrong, of := range map[string]string{
+		`{"noErrorCode": false}`: "filter.noErrorCode", `{"noErrorCode": true, "errorCode": "X"}`: "filter.noErrorCode",
+		`{"after": "x"}`: "filter.after",
+	} {
+		h.post("/api/operations", `{"command": "retry", "filter": `+wrong+`}`).wantError(apierror.InvalidJobRequest, of)
 	}
 }

@@ -38,6 +38,8 @@ func (f *Function) routes() []route {
 		{http.MethodPost, "/api/jobs/:jobId/cancel", access.Operate, bare(bodiless(f.cancel))},
 		{http.MethodPost, "/api/jobs/:jobId/retry", access.Operate, bare(bodiless(f.retry))},
 		{http.MethodPost, "/api/jobs/:jobId/reschedule", access.Operate, bare(f.reschedule)},
+		{http.MethodPost, "/api/jobs/:jobId/run-again", access.Submit, bare(f.runAgain)},
+		{http.MethodPatch, "/api/jobs/:jobId", access.Operate, bare(f.changeJob)},
 		{http.MethodDelete, "/api/jobs/:jobId", access.Operate, bare(bodiless(f.remove))},
 		{http.MethodGet, "/api/jobs/:jobId/deliveries", access.Read, bare(f.jobDeliveries)},
 		{http.MethodPost, "/api/jobs/:jobId/deliveries/:version/retry", access.Operate, bare(bodiless(f.retryDelivery))},
@@ -56,6 +58,8 @@ func (f *Function) routes() []route {
 		{http.MethodPost, "/api/schedules/:name/run", access.Operate, bodiless(f.runSchedule)},
 		{http.MethodGet, "/api/schedules/:name/ticks", access.Read, f.ticks},
 		{http.MethodPost, "/events", access.Submit, f.takeEvents},
+		{http.MethodPost, hookPath, access.Public, bare(f.receiveHook)},
+		{http.MethodGet, "/api/hooks", access.Read, bare(f.listHooks)},
 		{http.MethodGet, "/api/controls", access.Read, bare(f.listControls)},
 		{http.MethodGet, "/api/controls/:kind/:name", access.Read, bare(f.getControl)},
 		{http.MethodPut, "/api/controls/:kind/:name", access.Operate, bare(f.putControl)},
@@ -63,10 +67,19 @@ func (f *Function) routes() []route {
 		{http.MethodPost, "/api/controls/:kind/:name/pause", access.Operate, bare(bodiless(f.pause))},
 		{http.MethodPost, "/api/controls/:kind/:name/resume", access.Operate, bare(bodiless(f.resume))},
 		{http.MethodGet, "/api/audit", access.Admin, f.audit},
+		{http.MethodGet, "/api/rejected", access.Installation, f.listRejected},
+		{http.MethodGet, "/api/rejected/:rejectedId", access.Installation, bare(f.getRejected)},
+		{http.MethodPost, "/api/rejected/:rejectedId/redrive", access.Installation, bare(bodiless(f.redriveRejected))},
+		{http.MethodDelete, "/api/rejected/:rejectedId", access.Installation, bare(bodiless(f.discardRejected))},
 		{http.MethodGet, "/api/workers", access.Read, bare(f.workers)},
+		{http.MethodPost, "/api/workers/claim", access.Work, bare(f.claimWork)},
+		{http.MethodPost, "/api/workers/beat", access.Work, bare(f.beatWork)},
+		{http.MethodPost, "/api/workers/settle", access.Work, bare(f.settleWork)},
 		{http.MethodGet, "/api/job-types", access.Read, bare(f.listJobTypes)},
 		{http.MethodGet, "/api/job-types/:type", access.Read, bare(f.getJobType)},
 		{http.MethodGet, "/api/stats", access.Read, f.stats},
+		{http.MethodGet, "/api/lag", access.Installation, bare(f.lag)},
+		{http.MethodGet, streamPath, access.Read, f.stream},
 		{http.MethodPost, "/api/keys", access.Admin, bare(f.createKey)},
 		{http.MethodGet, "/api/keys", access.Admin, f.listKeys},
 		{http.MethodGet, "/api/keys/:keyId", access.Admin, bare(f.getKey)},
@@ -74,12 +87,13 @@ func (f *Function) routes() []route {
 		{http.MethodPost, "/api/keys/:keyId/rotate", access.Admin, bare(f.rotateKey)},
 		{http.MethodGet, "/api/webhook-secrets", access.Admin, f.webhookSecrets},
 		{http.MethodGet, "/api/me", access.Known, bare(f.me)},
+		{http.MethodGet, "/api/login", access.Public, f.counted(bare(f.login))},
 		{http.MethodGet, "/api/health", access.Public, f.counted(f.health)},
 		{http.MethodGet, "/api/openapi.yaml", access.Public, f.counted(newStatic("application/yaml", contractYAML).answer)},
 		{http.MethodGet, "/api/openapi.json", access.Public, f.counted(newStatic(jsonType, contractJSON).answer)},
-		{http.MethodGet, "/api/reference", access.Public, f.counted(newStatic(htmlType, referenceHTML).answer)},
+		{http.MethodGet, "/api/reference", access.Public, f.counted(newPage(referenceHTML).answer)},
 		{http.MethodGet, "/metrics", access.Read, f.metrics},
-		{http.MethodGet, "/", access.Public, f.counted(newStatic(htmlType, pageHTML).answer)},
+		{http.MethodGet, "/", access.Public, f.counted(f.page.show)},
 	}
 }
 
@@ -100,15 +114,22 @@ func (f *Function) Handler() http.Handler {
 			engine.Handle(http.MethodHead, r.path, handle) // net/http leaves the body out
 		}
 	}
-	engine.NoRoute(f.answering(func(c *gin.Context) error {
-		at := c.Request.URL.Path
-		if plain := path.Clean(at); plain != at {
-			return apierror.New(apierror.NotFound, "there is nothing at %s; did you mean %s?", at, plain)
-		}
-		return apierror.New(apierror.NotFound, "there is nothing at %s", at)
-	}))
+	engine.NoRoute(f.answering(f.elsewhere))
 	f.refuseMethods(engine)
-	return engine
+	return f.aliases(engine)
+}
+
+// elsewhere answers at an address that is no endpoint: with a part of the dashboard, or that there is nothing.
+func (f *Function) elsewhere(c *gin.Context) error {
+	at := c.Request.URL.Path
+	if plain := path.Clean(at); plain != at {
+		return apierror.New(apierror.NotFound, "there is nothing at %s; did you mean %s?", at, plain)
+	}
+	if show := f.page.at(c.Request); show != nil {
+		c.Set(dashboardKey, true)
+		return f.counted(show)(c)
+	}
+	return apierror.New(apierror.NotFound, "there is nothing at %s", at)
 }
 
 // refuseMethods answers 405 with the methods that a path does take. gin counts those of every pattern that matches a

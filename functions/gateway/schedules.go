@@ -6,12 +6,12 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
@@ -191,7 +191,7 @@ type schedulesBody struct {
 func (f *Function) listSchedules(c *gin.Context) error {
 	q := query{values: c.Request.URL.Query()}
 	filter := apidb.ScheduleFilter{
-		OwnerID: jobview.Given(q.checked("ownerId", jobspec.CheckOwner)), After: afterSchedule(q.one("cursor")),
+		OwnerID: jobview.Given(q.checked("ownerId", jobspec.CheckOwner)), After: q.afterSchedule("cursor"),
 		Limit: q.integer("limit", defaultLimit, 1, maxLimit),
 	}
 	if err := q.close("ownerId", "cursor", "limit"); err != nil {
@@ -268,7 +268,8 @@ func (f *Function) runSchedule(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	f.stage.add([]event.Event{e})
+	f.hub.accept(apidb.ChangeStatus, created.JobID)
+	f.stage.add([]jobevent.Item{e})
 	c.Header("Location", "/api/jobs/"+created.JobID.String())
 	c.JSON(http.StatusAccepted, runBody{JobID: created.JobID})
 	return nil

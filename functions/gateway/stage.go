@@ -6,9 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
-
 	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -25,7 +24,7 @@ const (
 // What cannot be said is dropped: projection's reconcile says it from the rows.
 type stage struct {
 	mu     sync.Mutex
-	events []event.Event
+	events []jobevent.Item
 	bytes  int
 	trying int           // bytes of those that run is trying to say
 	lost   int           // dropped since the last try, there was no room
@@ -44,13 +43,13 @@ func newStage() *stage {
 	}
 }
 
-func (s *stage) add(events []event.Event) {
+func (s *stage) add(events []jobevent.Item) {
 	if len(events) == 0 {
 		return
 	}
 	size := 0
 	for i := range events {
-		size += len(events[i].DataEncoded)
+		size += len(events[i].Data())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +84,7 @@ func (s *stage) awaitRoom(events, size int) bool {
 	return fits()
 }
 
-func (s *stage) take() (events []event.Event, lost int) {
+func (s *stage) take() (events []jobevent.Item, lost int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	events, lost = s.events, s.lost
@@ -150,7 +149,7 @@ func (s *stage) say(ctx context.Context, say funchost.Publish) {
 	}
 }
 
-func (s *stage) try(ctx context.Context, say funchost.Publish, events []event.Event) error {
+func (s *stage) try(ctx context.Context, say funchost.Publish, events []jobevent.Item) error {
 	ctx, cancel := context.WithTimeout(ctx, stageTry)
 	defer cancel()
 	return say(ctx, events)

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 func TestWhoPostsFasterThanTheBrokerTakesIsSlowedDown(t *testing.T) {
@@ -19,7 +19,7 @@ func TestWhoPostsFasterThanTheBrokerTakesIsSlowedDown(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			s.run(ctx, func(_ context.Context, events []event.Event) error {
+			s.run(ctx, func(_ context.Context, events []jobevent.Item) error {
 				<-slow
 				said.Add(int64(len(events)))
 				return nil
@@ -28,7 +28,7 @@ func TestWhoPostsFasterThanTheBrokerTakesIsSlowedDown(t *testing.T) {
 		const all = 3 * stageEvents
 		go func() {
 			for range all / 500 {
-				s.add(make([]event.Event, 500))
+				s.add(make([]jobevent.Item, 500))
 			}
 			stop()
 		}()
@@ -51,15 +51,15 @@ func TestNoAnswerWaitsForABrokerThatIsAway(t *testing.T) {
 		s, ended := newStage(), make(chan struct{})
 		go func() {
 			defer close(ended)
-			s.run(ctx, func(context.Context, []event.Event) error { return errors.New("away") })
+			s.run(ctx, func(context.Context, []jobevent.Item) error { return errors.New("away") })
 		}()
-		s.add(make([]event.Event, 1))
+		s.add(make([]jobevent.Item, 1))
 		synctest.Wait() // it has been tried
 		s.mu.Lock()
-		s.events = make([]event.Event, stageEvents)
+		s.events = make([]jobevent.Item, stageEvents)
 		s.mu.Unlock()
 		began := time.Now()
-		s.add(make([]event.Event, 1))
+		s.add(make([]jobevent.Item, 1))
 		if waited := time.Since(began); waited != 0 {
 			t.Errorf("waited for %s", waited)
 		}
@@ -76,9 +76,9 @@ func TestAStuckBrokerHoldsAnAnswerUpForAMomentOnly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage() // nobody runs it: the one try never ends
-		s.add(make([]event.Event, stageEvents))
+		s.add(make([]jobevent.Item, stageEvents))
 		began := time.Now()
-		s.add(make([]event.Event, 1))
+		s.add(make([]jobevent.Item, 1))
 		if waited := time.Since(began); waited != stageTry {
 			t.Errorf("waited for %s, want %s", waited, stageTry)
 		}

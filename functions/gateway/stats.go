@@ -35,14 +35,15 @@ func (f *Function) enterAccepted(ctx context.Context) {
 }
 
 type statsBody struct {
-	At            time.Time          `json:"at"`
-	AsOf          *time.Time         `json:"asOf"`
-	Jobs          countsBody         `json:"jobs"`
-	Types         []typeCounts       `json:"types"`
-	Queues        []queueCounts      `json:"queues"`
-	OldestWaiting *oldestBody        `json:"oldestWaiting"`
-	Throughput    throughputBody     `json:"throughput"`
-	Latency       map[string]latency `json:"latency"`
+	At            time.Time               `json:"at"`
+	AsOf          *time.Time              `json:"asOf"`
+	Jobs          countsBody              `json:"jobs"`
+	Types         []typeCounts            `json:"types"`
+	Queues        []queueCounts           `json:"queues"`
+	OldestWaiting *oldestBody             `json:"oldestWaiting"`
+	Throughput    throughputBody          `json:"throughput"`
+	Latency       map[string]latency      `json:"latency"`
+	Failures      map[string]failuresBody `json:"failures"`
 }
 
 type countsBody map[jobstate.Status]int64
@@ -91,6 +92,22 @@ type latency struct {
 	AcceptToEnd   percentiles `json:"acceptToEnd"`
 }
 
+type failuresBody struct {
+	JobTypes   []failedTypeBody `json:"jobTypes"`
+	ErrorCodes []failedCodeBody `json:"errorCodes"`
+}
+
+type failedTypeBody struct {
+	JobType string `json:"jobType"`
+	Failed  int64  `json:"failed"`
+	Ended   int64  `json:"ended"`
+}
+
+type failedCodeBody struct {
+	ErrorCode *string `json:"errorCode"`
+	Failed    int64   `json:"failed"`
+}
+
 type percentiles struct {
 	Count int64    `json:"count"`
 	P50Ms *float64 `json:"p50Ms"`
@@ -124,8 +141,10 @@ func newStatsBody(s *apidb.Stats) statsBody {
 			},
 			Minutes: newFlows(s.Minutes), Hours: newFlows(s.Hours), Days: newFlows(s.Days),
 		},
-		Latency: map[string]latency{"5m": newLatency(s.Latency5), "1h": newLatency(s.Latency60)},
+		Latency:  bySpan(s.Latencies, newLatency),
+		Failures: bySpan(s.Failures, newFailures),
 	}
+	body.Latency["5m"] = newLatency(s.Latency5)
 	for _, jobType := range slices.Sorted(maps.Keys(s.Types)) {
 		body.Types = append(body.Types, typeCounts{JobType: jobType, Jobs: newCounts(s.Types[jobType])})
 	}
@@ -155,6 +174,26 @@ func newFlows(of []apidb.Flow) []flowBody {
 		flows[i] = flowBody(flow)
 	}
 	return flows
+}
+
+func bySpan[From, To any](of apidb.BySpan[From], newOne func(From) To) map[string]To {
+	return map[string]To{"1h": newOne(of.Hour), "24h": newOne(of.Day), "30d": newOne(of.Month)}
+}
+
+func newFailures(of apidb.Failures) failuresBody {
+	body := failuresBody{
+		JobTypes: make([]failedTypeBody, len(of.Types)), ErrorCodes: make([]failedCodeBody, len(of.Codes)),
+	}
+	for i, failed := range of.Types {
+		body.JobTypes[i] = failedTypeBody(failed)
+	}
+	for i, failed := range of.Codes {
+		body.ErrorCodes[i].Failed = failed.Failed
+		if failed.Code != "" {
+			body.ErrorCodes[i].ErrorCode = &of.Codes[i].Code
+		}
+	}
+	return body
 }
 
 func newLatency(of apidb.Latency) latency {

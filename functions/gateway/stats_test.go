@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -24,6 +23,13 @@ type statsBody struct {
 	Throughput struct {
 		PerSecond            map[string]map[string]float64
 		Minutes, Hours, Days []struct{ Accepted, Completed int }
+	}
+	Failures map[string]struct {
+		JobTypes   []struct{ Failed, Ended int }
+		ErrorCodes []struct {
+			ErrorCode *string
+			Failed    int
+		}
 	}
 	Latency map[string]struct {
 		Run struct {
@@ -50,10 +56,6 @@ func TestStatisticsTellHowTheHouseDoes(t *testing.T) {
 		s.Attempt, s.StartedAt, s.FinishedAt = 1, &started, &finished
 	})
 	h.stop() // enters what was accepted
-	var census apidb.Census
-	if _, err := h.store.CountJobs(t.Context(), &census, time.Now()); err != nil {
-		t.Fatal(err)
-	}
 	all := h.stats("")
 	if all.AsOf == nil || all.Jobs["PENDING"] != 2 || all.Jobs["COMPLETED"] != 1 || all.Jobs["FAILED"] != 0 || len(all.Types) != 2 {
 		t.Errorf("counts %+v", all)
@@ -69,6 +71,11 @@ func TestStatisticsTellHowTheHouseDoes(t *testing.T) {
 	if run := all.Latency["5m"].Run; run.Count != 1 || *run.P50Ms < 90 || *run.P50Ms > 110 {
 		t.Errorf("latency %+v", run)
 	}
+	for _, span := range []string{"1h", "24h", "30d"} {
+		if run := all.Latency[span].Run; run.Count != 1 || len(all.Failures[span].JobTypes) != 0 {
+			t.Errorf("of %s: latency %+v, failures %+v", span, run, all.Failures[span])
+		}
+	}
 	if mail := h.stats("?type=MAIL&queue=default"); mail.Jobs["PENDING"] != 1 || mail.Jobs["COMPLETED"] != 0 ||
 		mail.Latency["1h"].Run.P50Ms != nil {
 		t.Errorf("of e-mails %+v", mail)
@@ -76,10 +83,37 @@ func TestStatisticsTellHowTheHouseDoes(t *testing.T) {
 	h.get("/api/stats?x=1").wantError(apierror.InvalidJobRequest, "x")
 }
 
+func TestStatisticsNameWhatFailsMost(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	for _, code := range []string{"X", "Y", "X", ""} {
+		h.scheduler(h.submit(plainJob), 1, jobstate.Failed, func(s *jobevent.Status) {
+			if code != "" {
+				s.LastError = &jobevent.Error{ErrorCode: code, Message: "no"}
+			}
+		})
+	}
+	h.scheduler(h.submit(plainJob), 1, jobstate.Completed, func(*jobevent.Status) {})
+	s := h.stats("")
+	for _, span := range []string{"1h", "24h", "30d"} {
+		types, codes := s.Failures[span].JobTypes, s.Failures[span].ErrorCodes
+		if len(types) != 1 || types[0].Failed != 4 || types[0].Ended != 5 {
+			t.Errorf("of %s: %+v", span, types)
+		}
+		if len(codes) != 3 || *codes[0].ErrorCode != "X" || codes[0].Failed != 2 || *codes[1].ErrorCode != "Y" ||
+			codes[2].ErrorCode != nil || codes[2].Failed != 1 {
+			t.Errorf("of %s: %+v", span, codes)
+		}
+	}
+	if s := h.stats("?type=MAIL"); len(s.Failures["1h"].JobTypes)+len(s.Failures["1h"].ErrorCodes) != 0 {
+		t.Errorf("of e-mails %+v", s.Failures)
+	}
+}
+
 func TestStatisticsOfAnEmptyHouse(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	if s := h.stats(""); s.AsOf != nil || s.Jobs["PENDING"] != 0 || s.OldestWaiting != nil || len(s.Types) != 0 {
+	if s := h.stats(""); s.AsOf == nil || s.Jobs["PENDING"] != 0 || s.OldestWaiting != nil || len(s.Types) != 0 {
 		t.Errorf("got %+v", s)
 	}
 }

@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -39,12 +38,6 @@ func (f *Function) changeSchedule(
 	}
 	c.JSON(http.StatusOK, f.openSchedule(c.Request.Context(), s))
 	return nil
-}
-
-// afterSchedule is where the page before has ended: name and owner, of which a name has no colon.
-func afterSchedule(cursor string) apidb.ScheduleKey {
-	name, owner, _ := strings.Cut(cursor, ":")
-	return apidb.ScheduleKey{Name: name, OwnerID: &owner}
 }
 
 type ticksBody struct {

@@ -214,3 +214,18 @@ func TestBadDefaultsOfATypeStopTheStart(t *testing.T) {
 		}
 	}
 }
+
+func TestATraceURLThatIsNoLinkStopsTheStart(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"https://jaeger.example.org/trace":        "TRACE_URL: has no {traceId}",
+		"jaeger.example.org/trace/{traceId}":      "TRACE_URL: is not an http or https URL",
+		"javascript:alert('{traceId}')":           "TRACE_URL: is not an http or https URL",
+		"https://me:secret@example.org/{traceId}": "TRACE_URL: is not an http or https URL without a user",
+	} {
+		_, err := gateway.New(gateway.Config{TraceURL: text}, &apidb.Store{})
+		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

@@ -2,8 +2,11 @@ package gateway
 
 import (
 	"encoding/hex"
+	"errors"
+	"net/url"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
@@ -50,8 +53,8 @@ func (f *Function) tracing(c *gin.Context) {
 	c.Next()
 }
 
-// untraced are asked for by machines, again and again.
-var untraced = []string{"/api/health", "/metrics"}
+// untraced are asked for by machines, again and again, or last for hours.
+var untraced = []string{"/api/health", "/metrics", streamPath}
 
 func traceID(c *gin.Context) uuid.UUID {
 	id, _ := c.MustGet(traceKey).(uuid.UUID)
@@ -71,4 +74,22 @@ func traceOfParent(header string) (id uuid.UUID, ok bool) {
 		return uuid.Nil, false
 	}
 	return id, id != uuid.Nil
+}
+
+// traceIDPlace stands in TRACE_URL where the trace id goes.
+const traceIDPlace = "{traceId}"
+
+// checkTraceURL refuses a TRACE_URL that makes no link: the dashboard opens what it gives as an address.
+func checkTraceURL(text string) error {
+	if text == "" {
+		return nil
+	}
+	if !strings.Contains(text, traceIDPlace) {
+		return errors.New("has no {traceId}")
+	}
+	u, err := url.Parse(strings.ReplaceAll(text, traceIDPlace, strings.Repeat("0", 32)))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		return errors.New("is not an http or https URL without a user")
+	}
+	return nil
 }

@@ -21,6 +21,8 @@ type full struct {
 	OnDependencyFailure *string         `json:"onDependencyFailure"`
 	Schedule            *scheduled      `json:"schedule"`
 	CallbackURL         *string         `json:"callbackUrl"`
+	RunAgainOf          *uuid.UUID      `json:"runAgainOf"`
+	RunAgainAs          *uuid.UUID      `json:"runAgainAs"`
 	History             []move          `json:"history"`
 	Attempts            []attempt       `json:"attempts"`
 	Logs                []logLine       `json:"logs"`
@@ -68,6 +70,7 @@ func newFull(job apidb.Job, lines []apidb.LogLine) full {
 	return full{
 		Summary: jobview.New(job), Payload: job.Payload, After: jobview.List(job.After),
 		Schedule: newScheduled(job.ScheduledBy), CallbackURL: jobview.Given(job.CallbackURL),
+		RunAgainOf: job.RunAgainOf, RunAgainAs: job.RunAgainAs,
 		OnDependencyFailure: onDependencyFailure(job), History: history, Attempts: attempts(job), Logs: newLogs(lines),
 	}
 }

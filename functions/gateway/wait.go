@@ -111,6 +111,7 @@ func (f *Function) awaitEnd(c *gin.Context, id uuid.UUID, wait waiting) (release
 	wait.applied(c)
 	ctx, cancel := context.WithTimeout(c.Request.Context(), wait.Duration)
 	defer cancel()
+	defer f.hub.enter()()
 	f.endings.wait(ctx, id)
 	if err := f.still(c, access.Read); err != nil {
 		release()

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/funchost"
@@ -35,13 +34,13 @@ func (f *Function) Host() funchost.Function {
 
 // Handle takes job.created events. One that was accepted and yet cannot be used is stored as failed,
 // or the API would say it again for ever.
-func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Event, error) {
+func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 	say, err := f.ingest(ctx, batch)
 	if len(batch) == 1 && errors.Is(err, jobevent.ErrInvalid) && batch[0].Type() == jobevent.TypeCreated {
-		if jobID, bad := uuid.Parse(batch[0].Subject()); bad == nil && jobID != uuid.Nil {
+		if jobID := batch[0].JobID(); jobID != uuid.Nil {
 			telemetry.Logger(ctx).Warn("stored an unusable job as failed", telemetry.FieldJobID, jobID,
-				telemetry.FieldTraceID, jobevent.TraceIDOf(batch[0]), "error", err)
-			say, err = f.store.IngestUnusable(ctx, placeOf(batch[0], jobID), err.Error())
+				telemetry.FieldTraceID, batch[0].TraceID(), "error", err)
+			say, err = f.store.IngestUnusable(ctx, placeOf(batch[0]), err.Error())
 		}
 	}
 	if err != nil {
@@ -51,17 +50,17 @@ func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Eve
 }
 
 // placeOf reads the job's place in an order, and nothing else of it that may be what makes it unusable.
-func placeOf(e event.Event, jobID uuid.UUID) jobevent.Created {
+func placeOf(it jobevent.Item) jobevent.Created {
 	var place struct{ OwnerID, OrderingKey, OrderAfter string }
-	_ = json.Unmarshal(e.Data(), &place) // what it cannot read stays empty
-	job := jobevent.Created{JobID: jobID, TraceID: jobevent.TraceIDOf(e)}
+	_ = json.Unmarshal(it.Data(), &place) // what it cannot read stays empty
+	job := jobevent.Created{JobID: it.JobID(), TraceID: it.TraceID()}
 	if after, err := uuid.Parse(place.OrderAfter); err == nil {
 		job.OwnerID, job.OrderingKey, job.OrderAfter = place.OwnerID, place.OrderingKey, &after
 	}
 	return job
 }
 
-func (f *Function) ingest(ctx context.Context, batch []event.Event) (schedulerdb.Say, error) {
+func (f *Function) ingest(ctx context.Context, batch []jobevent.Item) (schedulerdb.Say, error) {
 	created := make([]jobevent.Created, len(batch))
 	for i, e := range batch {
 		var err error

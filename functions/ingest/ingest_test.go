@@ -30,7 +30,7 @@ func newFunction(t *testing.T) *Function {
 }
 
 // createdEvent is a job-created event of a new job, with data made of the job's and the given fields.
-func createdEvent(t *testing.T, change map[string]any) event.Event {
+func createdEvent(t *testing.T, change map[string]any) jobevent.Item {
 	t.Helper()
 	id := uuid.Must(uuid.NewV7())
 	data := map[string]any{
@@ -48,7 +48,7 @@ func createdEvent(t *testing.T, change map[string]any) event.Event {
 	return e
 }
 
-func typesOf(events []event.Event) string {
+func typesOf(events []jobevent.Item) string {
 	var types []string
 	for _, e := range events {
 		types = append(types, e.Type())
@@ -71,11 +71,11 @@ func TestAnAcceptedJobThatCannotBeUsedIsStoredAsFailed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bad, good := createdEvent(t, change), createdEvent(t, nil)
-			if _, err := f.Handle(t.Context(), []event.Event{good, bad}); !errors.Is(err, jobevent.ErrInvalid) {
+			if _, err := f.Handle(t.Context(), []jobevent.Item{good, bad}); !errors.Is(err, jobevent.ErrInvalid) {
 				t.Fatalf("in a batch: %v", err)
 			}
 			for range 2 {
-				say, err := f.Handle(t.Context(), []event.Event{bad})
+				say, err := f.Handle(t.Context(), []jobevent.Item{bad})
 				if err != nil || typesOf(say) != `["`+jobevent.TypeDeadLettered+`","`+jobevent.TypeStatus+`"]` {
 					t.Fatalf("alone it says %s, %v", typesOf(say), err)
 				}
@@ -83,7 +83,7 @@ func TestAnAcceptedJobThatCannotBeUsedIsStoredAsFailed(t *testing.T) {
 					t.Errorf("%+v", status)
 				}
 			}
-			if say, err := f.Handle(t.Context(), []event.Event{good}); err != nil || typesOf(say) == "" {
+			if say, err := f.Handle(t.Context(), []jobevent.Item{good}); err != nil || typesOf(say) == "" {
 				t.Errorf("the good one says %s, %v", typesOf(say), err)
 			}
 		})
@@ -98,9 +98,9 @@ func TestAnEventThatNamesNoJobIsRejected(t *testing.T) {
 		"without a subject":  func(e *event.Event) { e.SetSubject(""); e.DataEncoded = []byte(`{`) },
 		"about the zero job": func(e *event.Event) { e.SetSubject(uuid.Nil.String()); e.DataEncoded = nil },
 	} {
-		e := createdEvent(t, nil)
+		e := createdEvent(t, nil).Event()
 		change(&e)
-		if say, err := f.Handle(t.Context(), []event.Event{e}); !errors.Is(err, jobevent.ErrInvalid) {
+		if say, err := f.Handle(t.Context(), []jobevent.Item{jobevent.ItemOf(e)}); !errors.Is(err, jobevent.ErrInvalid) {
 			t.Errorf("an event %s says %v, %v", name, say, err)
 		}
 	}
@@ -116,10 +116,10 @@ func TestAJobThatCannotBeUsedKeepsItsPlaceInAnOrder(t *testing.T) {
 	})
 	last := createdEvent(t, map[string]any{"orderingKey": "k", "orderNumber": 12, "orderAfter": unusable.Subject()})
 	for _, step := range []struct {
-		event event.Event
+		event jobevent.Item
 		runs  string // whose attempt goes out
 	}{{unusable, ""}, {last, ""}, {first, first.Subject()}} {
-		say, err := f.Handle(t.Context(), []event.Event{step.event})
+		say, err := f.Handle(t.Context(), []jobevent.Item{step.event})
 		if err != nil {
 			t.Fatal(err)
 		}

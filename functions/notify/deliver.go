@@ -209,21 +209,22 @@ func (f *Function) request(ctx context.Context, c apidb.Claimed) (*http.Request,
 		return nil, errSealed
 	}
 	id := jobevent.StatusID(c.JobID, c.Version)
-	e, err := jobevent.New(jobevent.TypeStatus, jobevent.Meta{
+	told, err := jobevent.New(jobevent.TypeStatus, jobevent.Meta{
 		Function: Name, ID: id, JobID: c.JobID, TraceID: c.Job.TraceID,
 	}, ended{jobevent.TypeStatus, jobview.New(c.Job)})
 	if err != nil {
 		return nil, err
 	}
-	e.SetTime(c.Job.UpdatedAt.UTC())
+	told.SetTime(c.Job.UpdatedAt)
+	telemetry.SetHere(ctx, &told, jobevent.JobSpanID(c.JobID))
+	e := told.Event()
 	e.SetExtension(jobevent.ExtPartitionKey, nil) // of a topic
-	telemetry.SetHere(ctx, &e, jobevent.JobSpanID(c.JobID))
 	request, err := cehttp.NewHTTPRequestFromEvent(ctx, c.URL, e)
 	if err != nil {
 		return nil, fmt.Errorf("make a request of event %s: %w", id, err)
 	}
 	request.Header.Set("User-Agent", "jobweaver/"+funchost.Version)
-	request.Header.Set("Traceparent", jobevent.Extension(e, jobevent.ExtTraceParent))
+	request.Header.Set("Traceparent", told.TraceParent())
 	f.signer.Sign(request.Header, c.Job.OwnerID, id, time.Now(), e.Data())
 	return request, nil
 }

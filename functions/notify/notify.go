@@ -9,10 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
-
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/outbound"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -43,7 +42,7 @@ const (
 
 // Config says how long deliveries are kept, how they are signed and where they may go.
 type Config struct {
-	Retain time.Duration `envconfig:"RETAIN_DELIVERIES" default:"720h" desc:"how long deliveries to callbackUrls are kept after they were finished; 0: for ever"`
+	Retain time.Duration `envconfig:"RETAIN_DELIVERIES" default:"720h" desc:"how long deliveries to callbackUrls are kept after they finished; 0: forever"`
 
 	Webhook  webhook.Config  `ignored:"true"` // have their own names
 	Outbound outbound.Config `ignored:"true"`
@@ -132,7 +131,7 @@ func (f *Function) Run(ctx context.Context, _ funchost.Publish) error {
 
 // Tick begins as many tries as there is room for. It goes from owner to owner and from host to host of each, and on
 // from there the next time, so that all have their turn.
-func (f *Function) Tick(ctx context.Context) (_ []event.Event, next time.Duration, err error) {
+func (f *Function) Tick(ctx context.Context) (_ []jobevent.Item, next time.Duration, err error) {
 	f.breathe(ctx)
 	f.forgetOld(ctx)
 	at := f.lap.begin()

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/funchost"
@@ -38,7 +37,7 @@ func (f *Function) Host() funchost.Function {
 }
 
 // Handle takes job.completed, job.failed and job.waiting events.
-func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Event, error) {
+func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 	outcomes := make([]schedulerdb.Outcome, len(batch))
 	for i, e := range batch {
 		var err error
@@ -56,7 +55,7 @@ func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Eve
 	return say.Events(Name)
 }
 
-func read(e event.Event) (schedulerdb.Outcome, error) {
+func read(e jobevent.Item) (schedulerdb.Outcome, error) {
 	switch e.Type() {
 	case jobevent.TypeCompleted:
 		d, err := jobevent.Decode[jobevent.Completed](e)

@@ -70,15 +70,14 @@ func TestOddOutcomesAreRejectedOrDoNoHarm(t *testing.T) {
 					t.Error(err)
 				}
 			}()
-			e, err := jobevent.New(c.typ, jobevent.Meta{Function: "test", ID: "1", JobID: id}, struct{}{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := event.New()
+			e.SetType(c.typ)
+			e.SetSubject(id.String())
 			e.DataEncoded = fmt.Appendf(nil, `{"jobId": %q, "workerId": "w", %s}`, id, c.fields)
 			if strings.Contains(c.fields, "jobId") {
 				e.DataEncoded = fmt.Appendf(nil, `{%s}`, c.fields)
 			}
-			say, err := f.Handle(t.Context(), []event.Event{e})
+			say, err := f.Handle(t.Context(), []jobevent.Item{jobevent.ItemOf(e)})
 			if c.want == invalid {
 				if !errors.Is(err, jobevent.ErrInvalid) {
 					t.Errorf("says %v, %v", say, err)

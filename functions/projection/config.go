@@ -10,12 +10,13 @@ import (
 // leastRetention is that of the scheduler's setting.
 const leastRetention = 24 * time.Hour
 
-// Config says how long jobs that have ended are shown, and who did what.
+// Config says how long jobs that have ended are shown, who did what, and which records were rejected.
 type Config struct {
-	Completed time.Duration `envconfig:"RETAIN_COMPLETED" default:"168h" desc:"how long COMPLETED jobs are kept, at least 24h; 0: for ever"`
-	Failed    time.Duration `envconfig:"RETAIN_FAILED" default:"720h" desc:"how long FAILED jobs are kept, at least 24h; 0: for ever"`
-	Cancelled time.Duration `envconfig:"RETAIN_CANCELLED" default:"168h" desc:"how long CANCELLED jobs are kept, at least 24h; 0: for ever"`
-	Audit     time.Duration `envconfig:"RETAIN_AUDIT" default:"8760h" desc:"how long entries of the audit log are kept, at least 720h; 0: for ever"`
+	Completed time.Duration `envconfig:"RETAIN_COMPLETED" default:"168h" desc:"how long COMPLETED jobs are kept, at least 24h; 0: forever"`
+	Failed    time.Duration `envconfig:"RETAIN_FAILED" default:"720h" desc:"how long FAILED jobs are kept, at least 24h; 0: forever"`
+	Cancelled time.Duration `envconfig:"RETAIN_CANCELLED" default:"168h" desc:"how long CANCELLED jobs are kept, at least 24h; 0: forever"`
+	Audit     time.Duration `envconfig:"RETAIN_AUDIT" default:"8760h" desc:"how long entries of the audit log are kept, at least 720h; 0: forever"`
+	Rejected  time.Duration `envconfig:"RETAIN_REJECTED" default:"720h" desc:"how long rejected records are kept, at least 24h; 0: forever; only the newest 10,000, and 256 MiB, are kept"`
 }
 
 func (c Config) check() error {
@@ -25,6 +26,7 @@ func (c Config) check() error {
 	}{
 		{"RETAIN_COMPLETED", c.Completed, leastRetention}, {"RETAIN_FAILED", c.Failed, leastRetention},
 		{"RETAIN_CANCELLED", c.Cancelled, leastRetention}, {"RETAIN_AUDIT", c.Audit, apidb.LeastAudit},
+		{"RETAIN_REJECTED", c.Rejected, leastRetention},
 	} {
 		if setting.age != 0 && setting.age < setting.least || setting.age < 0 {
 			return fmt.Errorf("%s: %s is shorter than %s", setting.name, setting.age, setting.least)

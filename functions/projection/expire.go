@@ -20,21 +20,23 @@ const (
 	expireRest = time.Hour
 )
 
-// The stages of an expiry: old jobs, what is left of the logs of those that are gone, the audit log.
+// The stages of an expiry: old jobs, what is left of the logs of those that are gone, the audit log, rejected records.
 const (
 	stageJobs = iota
 	stageLogs
 	stageAudit
+	stageRejected
 	stages
 )
 
 // expiry walks over what is old, one stage after the other. It is memory only.
 type expiry struct {
-	ages  apidb.Ages
-	audit time.Duration // 0: for ever
-	stage int
-	after uuid.UUID
-	due   time.Time // of the next piece; zero: at once
+	ages     apidb.Ages
+	audit    time.Duration // 0: for ever
+	rejected time.Duration // likewise
+	stage    int
+	after    uuid.UUID
+	due      time.Time // of the next piece; zero: at once
 }
 
 func newExpiry(cfg Config) expiry {
@@ -44,7 +46,7 @@ func newExpiry(cfg Config) expiry {
 		}
 		return age
 	}
-	return expiry{audit: cfg.Audit, ages: apidb.Ages{
+	return expiry{audit: cfg.Audit, rejected: cfg.Rejected, ages: apidb.Ages{
 		Completed: withGrace(cfg.Completed), Failed: withGrace(cfg.Failed), Cancelled: withGrace(cfg.Cancelled),
 	}}
 }
@@ -77,6 +79,10 @@ func (e *expiry) piece(ctx context.Context, store *apidb.Store, now time.Time) (
 	case stageAudit:
 		if e.audit > 0 {
 			walked.More, err = store.ForgetAudit(ctx, e.audit, expireRows)
+		}
+	case stageRejected:
+		if e.rejected > 0 {
+			walked.More, err = store.ForgetRejected(ctx, e.rejected, expireRows)
 		}
 	}
 	if err != nil {

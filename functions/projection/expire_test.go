@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/projection"
@@ -15,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-func deleted(t *testing.T, jobID string, version int64) event.Event {
+func deleted(t *testing.T, jobID string, version int64) jobevent.Item {
 	t.Helper()
 	e, err := jobevent.NewDeleted(jobevent.Meta{Function: "command", JobID: uuid.MustParse(jobID)}, version)
 	if err != nil {
@@ -32,7 +31,7 @@ func (h *house) count(sql string, args ...any) (n int) {
 	return n
 }
 
-func logOf(t *testing.T, jobID string) event.Event {
+func logOf(t *testing.T, jobID string) jobevent.Item {
 	t.Helper()
 	id := uuid.MustParse(jobID)
 	return said(t, jobevent.TypeAttemptLog, "runjob", jobevent.AttemptLogID(id, 1, 0), id, jobevent.AttemptLog{

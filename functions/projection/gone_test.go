@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/projection"
@@ -26,14 +25,14 @@ func TestADeletedJobsEndCountsOnceWheneverItIsHeard(t *testing.T) {
 			jobID := h.accept(func(r *jobspec.Request) { r.CallbackURL = "https://example.org/ended" }).Subject()
 			gone := deleted(t, jobID, 4)
 			jobevent.SetEnd(&gone, jobevent.End{Status: string(jobstate.Failed), At: time.Now(), Attempt: 2, ErrorCode: "A.B"})
-			events := map[string]event.Event{
+			events := map[string]jobevent.Item{
 				"deleted": gone,
 				"end": status(t, jobID, 3, jobstate.Failed, func(s *jobevent.Status) {
 					s.Attempt, s.LastError = 2, &jobevent.Error{ErrorCode: "A.B"}
 				}),
 			}
 			for _, which := range order {
-				if _, err := h.Handle(t.Context(), []event.Event{events[which]}); err != nil {
+				if _, err := h.Handle(t.Context(), []jobevent.Item{events[which]}); err != nil {
 					t.Fatal(err)
 				}
 			}

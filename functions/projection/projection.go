@@ -6,9 +6,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
@@ -47,9 +47,17 @@ func (f *Function) Host() funchost.Function {
 		Name: Name,
 		Topics: []string{
 			jobevent.TopicStatus, jobevent.TopicAttemptLog, jobevent.TopicHeartbeat, jobevent.TopicControlApplied,
+			jobevent.TopicDeadLetter,
 		},
-		Handle: f.Handle, Tick: f.Tick, Ready: f.store.Ping, Pool: f.store.Connections, Metrics: f.tellCounts,
+		Skips:  func(topic, typ string) bool { return topic == jobevent.TopicDeadLetter && typ != jobevent.TypeRejected },
+		Handle: f.Handle, Run: f.Run, Tick: f.Tick, Ready: f.store.Ping, Pool: f.store.Connections, Metrics: f.tellCounts,
 	}
+}
+
+// Run listens to whether somebody watches jobs, and has them notified while somebody does. The store does the rest.
+func (f *Function) Run(ctx context.Context, _ funchost.Publish) error {
+	funchost.Listen(ctx, make(chan struct{}, 1), f.store.ListenWatchers)
+	return nil
 }
 
 // heard is a batch by what it is about.
@@ -60,11 +68,12 @@ type heard struct {
 	logs     []jobevent.AttemptLog
 	beats    []apidb.Beat
 	applied  []jobevent.ControlApplied
+	rejected []apidb.Rejected
 }
 
-// Handle takes job.status, job.deleted, attempt.log, worker.heartbeat and control.applied events. Each of
-// them is one transaction: they do not depend on each other, and all may be heard again.
-func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Event, error) {
+// Handle takes job.status, job.deleted, attempt.log, worker.heartbeat, control.applied and record.rejected events. Each
+// of them is one transaction: they do not depend on each other, and all may be heard again.
+func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 	h := heard{statuses: make([]apidb.StatusWord, 0, len(batch))} // most of it
 	for _, e := range batch {
 		if err := h.take(e); err != nil {
@@ -101,7 +110,14 @@ func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Eve
 		}
 	}
 	if len(h.applied) > 0 {
-		return say, f.store.ControlsApplied(ctx, h.applied)
+		if err := f.store.ControlsApplied(ctx, h.applied); err != nil {
+			return nil, err
+		}
+	}
+	if len(h.rejected) > 0 {
+		if _, err := f.store.AddRejected(ctx, h.rejected); err != nil {
+			return nil, err
+		}
 	}
 	return say, nil
 }
@@ -112,7 +128,7 @@ const clocksDiffer = time.Minute
 
 // dueCallbacks says what has become of attempts that wait past their deadline: the scheduler says again that they
 // wait, and that is its question.
-func (f *Function) dueCallbacks(ctx context.Context, words []apidb.StatusWord) ([]event.Event, error) {
+func (f *Function) dueCallbacks(ctx context.Context, words []apidb.StatusWord) ([]jobevent.Item, error) {
 	var waiting []jobevent.Status
 	for _, word := range words {
 		if at := word.CallbackDeadlineAt; at != nil && time.Until(*at) < clocksDiffer {
@@ -129,7 +145,7 @@ func (f *Function) dueCallbacks(ctx context.Context, words []apidb.StatusWord) (
 	return eventsOf(due, apidb.Callback.Event)
 }
 
-func (h *heard) take(e event.Event) error {
+func (h *heard) take(e jobevent.Item) error {
 	var named bool
 	var err error
 	switch e.Type() {
@@ -144,11 +160,11 @@ func (h *heard) take(e event.Event) error {
 			h.unknown = append(h.unknown, jobevent.ReportJob{JobID: status.JobID, Version: status.Version})
 			break
 		}
-		h.statuses = append(h.statuses, apidb.StatusWord{Status: status.Status, JSON: e.Data()})
+		h.statuses = append(h.statuses, apidb.StatusWord{Status: status.WithoutHistory(), JSON: e.Data()})
 	case jobevent.TypeDeleted:
 		var gone apidb.Gone
 		gone.Version, err = jobevent.DeletedVersion(e)
-		gone.JobID, _ = uuid.Parse(e.Subject())
+		gone.JobID = e.JobID()
 		named = gone.JobID != uuid.Nil
 		if err == nil {
 			gone.End, err = jobevent.EndOf(e)
@@ -169,6 +185,12 @@ func (h *heard) take(e event.Event) error {
 		applied, err = jobevent.Decode[jobevent.ControlApplied](e)
 		named = applied.Name != "" && applied.Version > 0
 		h.applied = append(h.applied, applied)
+	case jobevent.TypeRejected:
+		var rejected jobevent.Rejected
+		rejected, err = jobevent.Decode[jobevent.Rejected](e)
+		named = rejected.Topic != ""
+		function := strings.TrimPrefix(e.Source(), "/jobweaver/")
+		h.rejected = append(h.rejected, apidb.NewRejected(function, rejected, e.TraceID(), e.Time()))
 	}
 	if err == nil && !named {
 		err = fmt.Errorf("take event %s of type %s, about nothing: %w", e.ID(), e.Type(), jobevent.ErrInvalid)

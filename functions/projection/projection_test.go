@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
@@ -62,7 +61,7 @@ func (h *house) exec(sql string, args ...any) {
 }
 
 // accept takes a job in, and gives the event that the gateway says of it.
-func (h *house) accept(change ...func(*jobspec.Request)) event.Event {
+func (h *house) accept(change ...func(*jobspec.Request)) jobevent.Item {
 	h.t.Helper()
 	job := apidb.NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: apidb.Everyone, Request: jobspec.Request{
 		JobType: "EMAIL", Payload: json.RawMessage(`{"b": 1, "a": [1.50, "<ü>"]}`), Queue: "default",
@@ -93,7 +92,7 @@ func (h *house) grow(age time.Duration) {
 }
 
 // pass ticks until the next tick is due later.
-func (h *house) pass() (said []event.Event) {
+func (h *house) pass() (said []jobevent.Item) {
 	h.t.Helper()
 	for {
 		say, next, err := h.Tick(h.t.Context())
@@ -106,7 +105,7 @@ func (h *house) pass() (said []event.Event) {
 	}
 }
 
-func (h *house) hear(events ...event.Event) {
+func (h *house) hear(events ...jobevent.Item) {
 	h.t.Helper()
 	if say, err := h.Handle(h.t.Context(), events); err != nil || len(say) > 0 {
 		h.t.Fatal(say, err)
@@ -122,7 +121,7 @@ func (h *house) job(id string) apidb.Job {
 	return job
 }
 
-func said(t *testing.T, typ, function, id string, jobID uuid.UUID, data any) event.Event {
+func said(t *testing.T, typ, function, id string, jobID uuid.UUID, data any) jobevent.Item {
 	t.Helper()
 	e, err := jobevent.New(typ, jobevent.Meta{Function: function, ID: id, JobID: jobID}, data)
 	if err != nil {
@@ -131,7 +130,7 @@ func said(t *testing.T, typ, function, id string, jobID uuid.UUID, data any) eve
 	return e
 }
 
-func status(t *testing.T, jobID string, version int64, status jobstate.Status, change ...func(*jobevent.Status)) event.Event {
+func status(t *testing.T, jobID string, version int64, status jobstate.Status, change ...func(*jobevent.Status)) jobevent.Item {
 	t.Helper()
 	id := uuid.MustParse(jobID)
 	s := jobevent.Status{JobID: id, Version: version, Status: string(status), UpdatedAt: time.Now(),
@@ -147,19 +146,19 @@ func TestAnAttemptThatWaitsPastItsDeadlineIsGivenUp(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.accept().Subject()
-	waits := func(left time.Duration) event.Event {
+	waits := func(left time.Duration) jobevent.Item {
 		return status(t, id, 1, jobstate.Waiting, func(s *jobevent.Status) {
 			at := time.Now().Add(left)
 			s.Attempt, s.CallbackDeadlineAt = 1, &at
 		})
 	}
 	for _, left := range []time.Duration{time.Hour, 30 * time.Second} {
-		if said, err := h.Handle(t.Context(), []event.Event{waits(left)}); err != nil || len(said) != 0 {
+		if said, err := h.Handle(t.Context(), []jobevent.Item{waits(left)}); err != nil || len(said) != 0 {
 			t.Errorf("%s before, it says %v, %v", left, said, err)
 		}
 	}
 	for range 2 {
-		said, err := h.Handle(t.Context(), []event.Event{waits(-time.Second), waits(-time.Second)})
+		said, err := h.Handle(t.Context(), []jobevent.Item{waits(-time.Second), waits(-time.Second)})
 		if err != nil || len(said) != 1 || said[0].Type() != jobevent.TypeFailed {
 			t.Fatalf("it says %v, %v", said, err)
 		}
@@ -175,7 +174,7 @@ func TestRedeliveryInAnyOrderEndsTheSame(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	var ids []string
-	var events []event.Event
+	var events []jobevent.Item
 	for range 5 {
 		jobID := h.accept().Subject()
 		id := uuid.MustParse(jobID)
@@ -214,18 +213,18 @@ func TestRedeliveryInAnyOrderEndsTheSame(t *testing.T) {
 func TestWhatIsNoEventOfOursIsInvalid(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	broken := status(t, h.accept().Subject(), 1, jobstate.Running)
+	broken := status(t, h.accept().Subject(), 1, jobstate.Running).Event()
 	broken.DataEncoded = []byte(`{"jobId": 7}`)
-	for name, e := range map[string]event.Event{
+	for name, e := range map[string]jobevent.Item{
 		"another type":  said(t, jobevent.TypeCreated, "gateway", "1", uuid.New(), struct{}{}),
-		"broken data":   broken,
+		"broken data":   jobevent.ItemOf(broken),
 		"no job":        said(t, jobevent.TypeStatus, "outcome", "1", uuid.New(), jobevent.Status{Version: 1, Status: "PENDING"}),
 		"no version":    status(t, h.accept().Subject(), 0, jobstate.Pending),
 		"no worker":     said(t, jobevent.TypeHeartbeat, "runjob", "1", uuid.Nil, jobevent.Heartbeat{}),
 		"a log of none": said(t, jobevent.TypeAttemptLog, "runjob", "1", uuid.New(), jobevent.AttemptLog{Attempt: 1}),
 		"a wrong state": status(t, h.accept().Subject(), 1, "HAPPY"),
 	} {
-		if _, err := h.Handle(t.Context(), []event.Event{e}); !errors.Is(err, jobevent.ErrInvalid) {
+		if _, err := h.Handle(t.Context(), []jobevent.Item{e}); !errors.Is(err, jobevent.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
@@ -57,7 +56,7 @@ func (w *walk) went(last uuid.UUID, more bool) {
 }
 
 // Tick is a pass of reconcile, where one is due, a piece of the walk over old jobs and one of the statistics.
-func (f *Function) Tick(ctx context.Context) (say []event.Event, next time.Duration, err error) {
+func (f *Function) Tick(ctx context.Context) (say []jobevent.Item, next time.Duration, err error) {
 	now, err := f.store.Now(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -69,7 +68,7 @@ func (f *Function) Tick(ctx context.Context) (say []event.Event, next time.Durat
 }
 
 // pass goes over all that the API waits for, or as much as fits into memory; then the next is due at once.
-func (f *Function) pass(ctx context.Context, now time.Time) (say []event.Event, next time.Duration, err error) {
+func (f *Function) pass(ctx context.Context, now time.Time) (say []jobevent.Item, next time.Duration, err error) {
 	r := f.reconcile // a copy: a pass that fails is done again
 	first := now.Sub(r.began) >= every || now.Before(r.began)
 	if !first && (!r.jobs.under || r.left == 0) {
@@ -96,7 +95,7 @@ func (f *Function) pass(ctx context.Context, now time.Time) (say []event.Event, 
 	return say, max(every-now.Sub(r.began), 0), nil
 }
 
-func (f *Function) unconfirmedJobs(ctx context.Context, r *reconcile, now time.Time) ([]event.Event, error) {
+func (f *Function) unconfirmedJobs(ctx context.Context, r *reconcile, now time.Time) ([]jobevent.Item, error) {
 	if r.left == 0 {
 		return nil, nil
 	}
@@ -110,7 +109,7 @@ func (f *Function) unconfirmedJobs(ctx context.Context, r *reconcile, now time.T
 }
 
 // others is what is said at most once a pass: commands, callbacks, controls, and questions about jobs.
-func (f *Function) others(ctx context.Context, r *reconcile, now time.Time) ([]event.Event, error) {
+func (f *Function) others(ctx context.Context, r *reconcile, now time.Time) ([]jobevent.Item, error) {
 	commands, err := f.store.UnconfirmedCommands(ctx, r.commands.page(now, most))
 	if err != nil {
 		return nil, err
@@ -145,7 +144,7 @@ func (f *Function) others(ctx context.Context, r *reconcile, now time.Time) ([]e
 }
 
 // unconfirmedCallbacks also ends the wait of those that have come to something.
-func (f *Function) unconfirmedCallbacks(ctx context.Context, r *reconcile, now time.Time) ([]event.Event, error) {
+func (f *Function) unconfirmedCallbacks(ctx context.Context, r *reconcile, now time.Time) ([]jobevent.Item, error) {
 	if err := f.store.AnswerCallbacks(ctx); err != nil {
 		return nil, err
 	}
@@ -158,7 +157,7 @@ func (f *Function) unconfirmedCallbacks(ctx context.Context, r *reconcile, now t
 }
 
 // unconfirmedControls are few: all that have come of age are said at once.
-func (f *Function) unconfirmedControls(ctx context.Context, r *reconcile, now time.Time) ([]event.Event, error) {
+func (f *Function) unconfirmedControls(ctx context.Context, r *reconcile, now time.Time) ([]jobevent.Item, error) {
 	page := r.controls.page(now, 0)
 	controls, err := f.store.UnconfirmedControls(ctx, page.Since, page.Until)
 	if err != nil {
@@ -196,8 +195,8 @@ func lastID[T any](items []T, id func(T) uuid.UUID) uuid.UUID {
 
 // reportEvents asks the scheduler about jobs. Each question is a new event: it is answered by the state
 // at the time.
-func reportEvents(jobs []jobevent.ReportJob) ([]event.Event, error) {
-	var say []event.Event
+func reportEvents(jobs []jobevent.ReportJob) ([]jobevent.Item, error) {
+	var say []jobevent.Item
 	for part := range slices.Chunk(jobs, jobevent.MaxReportJobs) {
 		id, err := uuid.NewV7()
 		if err != nil {
@@ -214,8 +213,8 @@ func reportEvents(jobs []jobevent.ReportJob) ([]event.Event, error) {
 	return say, nil
 }
 
-func eventsOf[T any](items []T, make func(T) (event.Event, error)) ([]event.Event, error) {
-	var say []event.Event
+func eventsOf[T any](items []T, make func(T) (jobevent.Item, error)) ([]jobevent.Item, error) {
+	var say []jobevent.Item
 	for _, item := range items {
 		e, err := make(item)
 		if err != nil {

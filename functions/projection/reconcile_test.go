@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
@@ -41,7 +40,7 @@ func TestAJobNotHeardOfIsSaidAgainAtGrowingAges(t *testing.T) {
 			}
 			ages = ages[1:]
 			if e.ID() != first.ID() || e.Source() != first.Source() || e.Type() != first.Type() || e.Subject() != first.Subject() ||
-				fmt.Sprint(e.Extensions()) != fmt.Sprint(first.Extensions()) {
+				fmt.Sprint(e.Event().Extensions()) != fmt.Sprint(first.Event().Extensions()) {
 				t.Fatalf("said %s\nfirst %s", e, first)
 			}
 		}
@@ -49,7 +48,7 @@ func TestAJobNotHeardOfIsSaidAgainAtGrowingAges(t *testing.T) {
 }
 
 // next has the next pass come at once, whatever the time.
-func (h *house) next() []event.Event {
+func (h *house) next() []jobevent.Item {
 	h.Rewind()
 	return h.pass()
 }
@@ -140,7 +139,7 @@ func TestACommandIsSaidAgainUntilItIsAnswered(t *testing.T) {
 		h.grow(age)
 		got := h.next()
 		if len(got) != 1 || got[0].ID() != first.ID() || string(got[0].Data()) != string(first.Data()) ||
-			fmt.Sprint(got[0].Extensions()) != fmt.Sprint(first.Extensions()) {
+			fmt.Sprint(got[0].Event().Extensions()) != fmt.Sprint(first.Event().Extensions()) {
 			t.Fatalf("said %v\nfirst %s", got, first)
 		}
 	}
@@ -176,7 +175,7 @@ func TestJobsInFlightAreAskedAboutEachMinute(t *testing.T) {
 			command.Reports[0] != (jobevent.ReportJob{JobID: uuid.MustParse(id), Version: 7}) {
 			t.Errorf("said %+v, %v", command, err)
 		}
-		if topic, err := jobevent.TopicOf(got[0]); topic != jobevent.TopicCommand || err != nil {
+		if topic, err := got[0].Topic(); topic != jobevent.TopicCommand || err != nil {
 			t.Error(topic, err)
 		}
 		if got := h.next(); len(got) != 0 {
@@ -190,7 +189,7 @@ func TestWaitingJobsAreWalkedInReportsOfAThousand(t *testing.T) {
 	h := open(t)
 	h.exec(`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot)
 		select gen_random_uuid(), 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(), 'PENDING', 1, '{}' from generate_series(1, 10500)`)
-	count := func(events []event.Event) (jobs int) {
+	count := func(events []jobevent.Item) (jobs int) {
 		for _, e := range events {
 			command, err := jobevent.Decode[jobevent.Command](e)
 			if err != nil || len(command.Reports) > jobevent.MaxReportJobs {
@@ -326,7 +325,7 @@ func TestACallbackIsSaidAgainUntilItsAttemptIsOver(t *testing.T) {
 				delete(again, "finishedAt") // the test has made it older
 				delete(want, "finishedAt")
 				if fmt.Sprint(again) != fmt.Sprint(want) || e.Type() != first.Type() || e.Source() != first.Source() ||
-					fmt.Sprint(e.Extensions()) != fmt.Sprint(first.Extensions()) {
+					fmt.Sprint(e.Event().Extensions()) != fmt.Sprint(first.Event().Extensions()) {
 					t.Errorf("said %s\nfirst %s", e, first)
 				}
 			}
@@ -393,7 +392,7 @@ func TestLargeCallbacksComeInPieces(t *testing.T) {
 func TestAJobThatTheSchedulerDoesNotKnowIsSaidAgain(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	unknown := func(e event.Event, version int64) event.Event {
+	unknown := func(e jobevent.Item, version int64) jobevent.Item {
 		return status(t, e.Subject(), version, jobevent.StatusUnknown)
 	}
 	lost, moved, ended, old := h.accept(), h.accept(), h.accept(), h.accept()
@@ -402,7 +401,7 @@ func TestAJobThatTheSchedulerDoesNotKnowIsSaidAgain(t *testing.T) {
 		status(t, ended.Subject(), 2, jobstate.Completed), status(t, old.Subject(), 2, jobstate.Running))
 	h.exec("update jobs set created_at = created_at - interval '8 days' where job_id = $1", old.Subject())
 	h.hear(unknown(lost, 2), unknown(moved, 2), unknown(ended, 2), unknown(old, 2))
-	for e, want := range map[*event.Event]jobstate.Status{
+	for e, want := range map[*jobevent.Item]jobstate.Status{
 		&lost: jobstate.Pending, &moved: jobstate.Running, &ended: jobstate.Completed, &old: jobstate.Running,
 	} {
 		if job := h.job(e.Subject()); job.Status != want || (job.Version == 0) != (e == &lost) {

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -29,7 +28,7 @@ func BenchmarkTakeStatus(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	batch := make([]event.Event, 500)
+	batch := make([]jobevent.Item, 500)
 	for i := range batch {
 		batch[i] = e
 	}

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/funchost"
@@ -61,7 +60,7 @@ func (f *Function) Host() funchost.Function {
 
 // Tick does one page of the walk, after the pause that the page before has earned: so a ping does as much as the
 // function's own clock. Between two walks it does nothing.
-func (f *Function) Tick(ctx context.Context) ([]event.Event, time.Duration, error) {
+func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if left := time.Until(f.begins); left > 0 {

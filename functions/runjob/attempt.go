@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/trace"
 
@@ -28,6 +27,7 @@ type attempt struct {
 	log      attemptLog
 	progress atomic.Pointer[jobevent.Progress]
 	private  atomic.Bool // its message is not for the log
+	settled  atomic.Pointer[func(jobevent.Kind)]
 
 	// Guarded by the pool's mutex.
 	place     int // in the heap of held ones; -1: not there
@@ -98,17 +98,17 @@ func (h *held) Pop() any {
 type finished struct {
 	attempt *attempt // nil: not one of ours, only to be said
 	outcome workerdb.Outcome
-	settled bool          // the outcome is in the store already
-	from    record        // without a partition: from none
-	bytes   int64         // its weight when it was decided
-	events  []event.Event // to be said beside or instead of the outcome
+	settled bool            // the outcome is in the store already
+	from    record          // without a partition: from none
+	bytes   int64           // its weight when it was decided
+	events  []jobevent.Item // to be said beside or instead of the outcome
 }
 
 // weight is about what it takes in memory.
 func (f finished) weight() int64 {
 	n := len(f.outcome.Output) + len(f.outcome.Message)
 	for _, e := range f.events {
-		n += len(e.DataEncoded)
+		n += len(e.Data())
 	}
 	return int64(n)
 }

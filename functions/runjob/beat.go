@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
-
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -175,6 +173,9 @@ func (f *Function) heartbeat(now time.Time) jobevent.Heartbeat {
 	h := f.pool.heartbeat(now)
 	h.WorkerID, h.Version = f.id, f.cfg.Version
 	h.Queues, h.JobTypes, h.Partitions = f.cfg.Queues, f.registry.JobTypes(), f.consumers.held()
+	if f.cfg.Demand != nil {
+		h.JobTypes = f.cfg.Demand.JobTypes()
+	}
 	return h
 }
 
@@ -203,11 +204,12 @@ func (f *Function) publishBeats(ctx context.Context, publish funchost.Publish) {
 }
 
 // appendBeat adds a beat, in several parts if it lists many attempts: an event has a largest size.
-func (f *Function) appendBeat(events []event.Event, h jobevent.Heartbeat) []event.Event {
-	attempts := h.Attempts
-	for part := 0; part == 0 || len(attempts) > 0; part++ {
+func (f *Function) appendBeat(events []jobevent.Item, h jobevent.Heartbeat) []jobevent.Item {
+	attempts, left := h.Attempts, h.Left
+	for part := 0; part == 0 || len(attempts)+len(left) > 0; part++ {
 		n := min(len(attempts), maxBeatAttempts)
-		h.Part, h.Attempts, attempts = part, attempts[:n], attempts[n:]
+		m := min(len(left), maxBeatAttempts-n)
+		h.Part, h.Attempts, h.Left, attempts, left = part, attempts[:n], left[:m], attempts[n:], left[m:]
 		f.beats.number++
 		id := f.id + "." + strconv.Itoa(f.beats.number)
 		events = f.append(events, jobevent.TypeHeartbeat, jobevent.Meta{ID: id, Key: f.id}, h)

@@ -1,10 +1,12 @@
 package runjob
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
@@ -44,6 +46,41 @@ func TestABeatSaysWhatTheWorkerHas(t *testing.T) {
 		return h.count("SELECT count(*) FROM execution_attempts WHERE started_at IS NOT NULL") == 1
 	})
 	w.pool.cancel(workerdb.Key{JobID: running.JobID, Attempt: 1}, 0)
+}
+
+// ux: the progress that a handler reports right before WaitFor was never shown.
+func TestABeatHasTheLastProgressOfAnAttemptThatWaits(t *testing.T) {
+	h := newHouse(t)
+	h.more = map[string]handlers.Handler{"HAND_OVER": func(_ context.Context, a *handlers.Attempt) (handlers.Result, error) {
+		a.Progress(70, "handed over")
+		return handlers.Result{WaitFor: time.Hour}, nil
+	}}
+	w := h.start(func(_ *Config, times *timing) {
+		times.beatAtMost, times.beatAtLeast = 10*time.Millisecond, 20*time.Millisecond
+	})
+	run := h.run("HAND_OVER", "")
+	h.order(run)
+	h.until("a beat has its progress", func() bool {
+		left := h.beatOf(w).Left
+		return len(left) == 1 && left[0].JobID == run.JobID && left[0].Attempt == 1 &&
+			*left[0].Progress == jobevent.Progress{Percent: 70, Message: "handed over"}
+	})
+}
+
+func TestBeatsRepeatTheProgressOfAnAttemptThatWaitsForAWhile(t *testing.T) {
+	t.Parallel()
+	p := newPool(1, 0, time.Second, nil, func(int) {})
+	now := time.Now()
+	a := &attempt{run: jobevent.Run{JobID: uuid.New(), Attempt: 1}}
+	p.leave(a, now) // has reported none
+	a.progress.Store(&jobevent.Progress{Percent: 70})
+	p.leave(a, now)
+	if n := len(p.heartbeat(now.Add(leftFor)).Left); n != 1 {
+		t.Errorf("%d are in the beat", n)
+	}
+	if n := len(p.heartbeat(now.Add(leftFor + 1)).Left); n != 0 {
+		t.Errorf("%d are in the beat later", n)
+	}
 }
 
 func TestAWorkerDeclaredLostEndsItsHandlers(t *testing.T) {

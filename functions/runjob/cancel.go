@@ -7,8 +7,8 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
@@ -22,19 +22,19 @@ type wish struct {
 // tailCancels hears of every wish to cancel; each worker does.
 func (f *Function) tailCancels(ctx context.Context) {
 	_ = f.cancels.Run(ctx, func(m *sarama.ConsumerMessage) { // never an error: it connects again
-		e, err := kafkaevent.Decode(m)
-		if err == nil {
-			err = f.cfg.Kafka.Keys.Check(e)
-		}
-		if err == nil {
+		items, _ := funchost.Decode(m, f.cfg.Kafka.Keys)
+		for _, it := range items {
 			var c jobevent.AttemptCancel
-			if c, err = jobevent.DecodeAs[jobevent.AttemptCancel](e, jobevent.TypeAttemptCancel); err == nil {
-				f.wanted(wish{workerdb.Key{JobID: c.JobID, Attempt: c.Attempt}, jobevent.TraceIDOf(e)})
-				return
+			err := it.Err
+			if err == nil {
+				c, err = jobevent.DecodeAs[jobevent.AttemptCancel](it, jobevent.TypeAttemptCancel)
 			}
+			if err != nil { // every worker reads it, so none is the one to reject it; whoever wants the cancel asks again
+				slog.WarnContext(ctx, "wish to cancel cannot be read", "offset", m.Offset, "error", err)
+				continue
+			}
+			f.wanted(wish{workerdb.Key{JobID: c.JobID, Attempt: c.Attempt}, it.TraceID()})
 		}
-		// Every worker reads it, so none is the one to reject it; whoever wants the cancel asks again.
-		slog.WarnContext(ctx, "wish to cancel cannot be read", "offset", m.Offset, "error", err)
 	})
 }
 

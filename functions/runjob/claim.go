@@ -7,12 +7,11 @@ import (
 	"math"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
@@ -24,12 +23,25 @@ func (f *Function) claimAll(ctx, work context.Context) {
 	case <-f.cancels.Started(): // or a wish to cancel what is claimed now could be missed
 	case <-ctx.Done():
 	}
+	if f.cfg.Demand != nil {
+		f.claimDemanded(ctx, work)
+		return
+	}
+	var orders []ordered // read and not claimed: there was no room for all attempts of an event
 	for ctx.Err() == nil {
 		f.wantsRoom.Store(true) // before it looks, so that none is made unseen
 		if room := min(f.pool.room(), f.room(), maxBatch); room > 0 {
 			f.wantsRoom.Store(false) // wakes for every attempt that ends would cost more than the claims
-			if batch := f.consumers.take(room); len(batch) > 0 {
-				f.claim(ctx, work, batch)
+			if len(orders) == 0 {
+				batch := f.consumers.take(room)
+				orders = f.read(work, batch)
+				if len(orders) == 0 && len(batch) > 0 {
+					continue
+				}
+			}
+			if n := min(room, len(orders)); n > 0 {
+				f.claim(ctx, work, orders[:n:n])
+				orders = orders[n:]
 				continue
 			}
 		}
@@ -43,27 +55,41 @@ func (f *Function) claimAll(ctx, work context.Context) {
 // ordered is a record that has been read.
 type ordered struct {
 	delivered
-	run     jobevent.Run
-	traceID uuid.UUID
-	from    trace.SpanContext // invalid: there is no tracing
+	run  jobevent.Run
+	from trace.SpanContext // invalid: there is no tracing
 }
 
 func (o *ordered) key() workerdb.Key { return workerdb.Key{JobID: o.run.JobID, Attempt: o.run.Attempt} }
 
-// claim reads a batch of records, takes their attempts in one statement and passes each on to where it
-// belongs. When ctx ends first, the records stay undone and come again; else the store's claims so far
-// are answered.
-func (f *Function) claim(ctx, work context.Context, batch []delivered) {
+// read reads the orders to run attempts in a batch of records, and rejects what it cannot read.
+func (f *Function) read(work context.Context, batch []delivered) []ordered {
 	read := make([]ordered, 0, len(batch))
 	tracing := telemetry.TracingOf(work)
 	for _, d := range batch {
-		run, e, label, err := f.readRun(d)
-		if err != nil {
-			f.reject(work, d, jobevent.TraceIDOf(e), label, err)
-			continue
+		items, label := funchost.Decode(d.message, f.cfg.Kafka.Keys)
+		if len(items) > 1 {
+			d.items = newItemTracker(len(items))
 		}
-		read = append(read, ordered{d, run, jobevent.TraceIDOf(e), tracing.ParentOf(e)})
+		for i, it := range items {
+			d.item, d.of = i, it
+			if it.Err != nil {
+				f.reject(work, d, label, it.Err)
+				continue
+			}
+			run, err := readRun(it)
+			if err != nil {
+				f.reject(work, d, telemetry.RejectedInvalid, err)
+				continue
+			}
+			read = append(read, ordered{d, run, tracing.ParentOf(it)})
+		}
 	}
+	return read
+}
+
+// claim takes attempts in one statement and passes each on to where it belongs. When ctx ends first, their records stay
+// undone and come again; else the store's claims so far are answered.
+func (f *Function) claim(ctx, work context.Context, read []ordered) {
 	orders := read[:0]
 	var here []record
 	seen := make(map[workerdb.Key]int, len(read)) // index into orders
@@ -88,7 +114,7 @@ func (f *Function) claim(ctx, work context.Context, batch []delivered) {
 	}
 	done(here)
 	err := bisect(orders, func(part []ordered) error { return f.claimPart(ctx, work, part) }, func(o ordered, err error) {
-		f.reject(work, o.delivered, o.traceID, telemetry.RejectedInvalid, err)
+		f.reject(work, o.delivered, telemetry.RejectedInvalid, err)
 	})
 	if err == nil {
 		f.answered.Store(f.store.LastClaim())
@@ -104,7 +130,7 @@ func (f *Function) claimPart(ctx, work context.Context, orders []ordered) error 
 		o := &orders[i]
 		asked[i] = workerdb.Order{
 			Key:     o.key(),
-			TraceID: o.traceID, Queue: o.partition.queue, TimeoutMs: int(o.run.TimeoutMs), Cancel: o.run.Cancel,
+			TraceID: o.of.TraceID(), Queue: o.partition.queue, TimeoutMs: int(o.run.TimeoutMs), Cancel: o.run.Cancel,
 		}
 		if o.run.ExpiresAt != nil {
 			asked[i].ExpiresAt = *o.run.ExpiresAt
@@ -135,7 +161,7 @@ func (f *Function) place(orders []ordered, claims []workerdb.Claim, era int, beg
 		o := &orders[i]
 		switch claims[i].State {
 		case workerdb.Claimed, workerdb.OpenMine: // the latter: a claim whose answer got lost
-			a := &attempt{run: o.run, queue: o.partition.queue, traceID: o.traceID, order: o.from, from: o.record}
+			a := &attempt{run: o.run, queue: o.partition.queue, traceID: o.of.TraceID(), order: o.from, from: o.record}
 			a.sealWith(f.sealer)
 			if o.run.ExpiresAt != nil {
 				a.expiresAt = began.Add(o.run.ExpiresAt.Sub(claims[i].At))
@@ -158,20 +184,15 @@ func (f *Function) place(orders []ordered, claims []workerdb.Claim, era int, beg
 	return nil
 }
 
-// readRun reads a record's order to run an attempt. No error gets better; label names its kind.
-func (f *Function) readRun(d delivered) (run jobevent.Run, e event.Event, label string, err error) {
-	if e, err = kafkaevent.Decode(d.message); err != nil {
-		return run, e, telemetry.RejectedUndecodable, err
-	}
-	if err = f.cfg.Kafka.Keys.Check(e); err != nil {
-		return run, e, telemetry.RejectedUnsigned, err
-	}
-	if run, err = jobevent.DecodeAs[jobevent.Run](e, jobevent.TypeRun); err != nil {
-		return run, e, telemetry.RejectedInvalid, err
+// readRun reads an order to run an attempt. No error gets better.
+func readRun(e jobevent.Item) (jobevent.Run, error) {
+	run, err := jobevent.DecodeAs[jobevent.Run](e, jobevent.TypeRun)
+	if err != nil {
+		return run, err
 	}
 	if run.JobID == uuid.Nil || run.Attempt < 1 || run.Attempt > math.MaxInt32 ||
 		run.TimeoutMs < 1 || run.TimeoutMs > math.MaxInt32 {
 		err = fmt.Errorf("read order to run: jobId, attempt or timeoutMs is not one: %w", jobevent.ErrInvalid)
 	}
-	return run, e, telemetry.RejectedInvalid, err
+	return run, err
 }

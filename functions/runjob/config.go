@@ -3,6 +3,7 @@ package runjob
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/funchost"
@@ -17,24 +18,48 @@ import (
 type Config struct {
 	PoolSize  int           `envconfig:"POOL_SIZE" default:"12" desc:"attempts that a worker runs at once"`
 	QueueSize int           `envconfig:"QUEUE_SIZE" default:"100" desc:"attempts that wait in a worker for a slot"`
-	Grace     time.Duration `envconfig:"GRACE" default:"25s" desc:"how long what runs may go on when a worker stops"`
+	Grace     time.Duration `envconfig:"GRACE" default:"25s" desc:"how long running attempts may continue when a worker stops"`
 
-	RetainAttempts time.Duration `envconfig:"RETAIN_ATTEMPTS" default:"192h" desc:"how long what became of an attempt is kept, longer than topics keep records; 0: for ever"`
+	RetainAttempts time.Duration `envconfig:"RETAIN_ATTEMPTS" default:"192h" desc:"how long the outcome of an attempt is kept, longer than topics keep records; 0: forever"`
 
-	Sealing sealing.Config `ignored:"true"` // a part of its own
+	Sealing sealing.Config `ignored:"true"` // parts of their own
+	Pull    PullQueues     `ignored:"true"`
 
 	Within  time.Duration     `ignored:"true"` // SHUTDOWN_GRACE, after which the process ends; 0: unknown
 	Queues  []string          `ignored:"true"`
 	Kafka   kafkaevent.Config `ignored:"true"`
 	Version string            `ignored:"true"` // of this build
+	Demand  *Demand           `ignored:"true"` // nil: handlers run at once
+	As      string            `ignored:"true"` // the function that embeds this worker, in metrics; empty: runjob
 }
 
 // Parts are the structs into which the environment is read, each by itself.
-func (c *Config) Parts() []any { return []any{c, &c.Sealing} }
+func (c *Config) Parts() []any { return []any{c, &c.Sealing, &c.Pull} }
+
+// PullQueues says which queues are served by the function pull, and by no other worker.
+type PullQueues struct {
+	Names []string `envconfig:"PULL_QUEUES" default:"pull" desc:"queues of QUEUES whose attempts go to pull workers: pull serves these, and runjob the others"`
+}
+
+// Of are those of some queues that pull serves; nil: none.
+func (p PullQueues) Of(queues []string) (own []string) {
+	for _, queue := range queues {
+		if slices.Contains(p.Names, queue) {
+			own = append(own, queue)
+		}
+	}
+	return own
+}
+
+// KeepOff leaves the queues to pull that are its own.
+func (c *Config) KeepOff() {
+	isPull := func(queue string) bool { return slices.Contains(c.Pull.Names, queue) }
+	c.Queues = slices.DeleteFunc(slices.Clone(c.Queues), isPull)
+}
 
 func (c Config) check() error {
 	if len(c.Queues) == 0 {
-		return errors.New("QUEUES: no queue named")
+		return errors.New("QUEUES: no queue for this worker: those of PULL_QUEUES are for pull, the others for runjob")
 	}
 	if err := jobspec.CheckQueues(c.Queues); err != nil {
 		return err
@@ -117,6 +142,8 @@ const (
 	maxAhead        = 1000                // attempts held beyond the places
 	aheadFor        = 100 * time.Millisecond
 	maxAheadBytes   = 8 << 20                // of payloads held; above it nothing is held beyond the places
+	leftFor         = 5 * time.Second        // how long beats repeat the progress of an attempt that waits: several beats
+	maxLeft         = 5_000                  // attempts whose progress is repeated
 	justNow         = 100 * time.Millisecond // an attempt that came less long ago is in no beat to others
 	rateCap         = 20_000
 	rateWindow      = 2 * time.Second

@@ -96,11 +96,20 @@ func (c *consumers) take(limit int) []delivered {
 			now := time.Now()
 			for _, m := range records.Messages {
 				p.tracker.deliver(m.Offset, now)
-				batch = append(batch, delivered{record{p, m.Offset}, m})
+				batch = append(batch, delivered{record: record{partition: p, offset: m.Offset}, message: m})
 			}
 		}
 	}
 	return batch
+}
+
+// holds tells whether a partition is still this worker's.
+func (c *consumers) holds(p *partition) bool {
+	return slices.ContainsFunc(c.all, func(q *queueConsumer) bool {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		return q.partitions[p.Partition] == p
+	})
 }
 
 // joined says whether this worker is a member of every queue's group.

@@ -46,6 +46,8 @@ func (f *Function) execute(ctx context.Context, a *attempt) (outcome workerdb.Ou
 		a.progress.Store(&p)
 		f.beats.change()
 	})
+	given.JobType, given.Queue = a.run.JobType, a.queue
+	given.WhenSettled = func(settled func(jobevent.Kind)) { a.settled.Store(&settled) }
 	outcome = call(ctx, handler, a, given)
 	f.metrics.ran(a, outcome.FinishedAt.Sub(a.startedAt))
 	return outcome

@@ -125,13 +125,13 @@ func TestARecordThatCannotBeReadIsADeadLetter(t *testing.T) {
 	h.start(nil)
 	var bad []event.Event
 	for i, data := range []string{`{`, `{"jobId": "no"}`, fmt.Sprintf(`{"jobId": %q, "attempt": 0, "timeoutMs": 1}`, uuid.New())} {
-		e := h.event(h.run("SIMULATION", noop), 3)
+		e := h.event(h.run("SIMULATION", noop), 3).Event()
 		e.DataEncoded = []byte(data)
 		e.SetID(fmt.Sprint("bad", i))
 		bad = append(bad, e)
 	}
 	good := h.run("SIMULATION", noop)
-	h.say(append(bad, h.event(good, 3))...)
+	h.say(append(bad, h.event(good, 3).Event())...)
 	h.outcome(good)
 	var rejected []jobevent.Rejected
 	h.until("all are rejected", func() bool {
@@ -220,18 +220,18 @@ func TestAnAttemptThatRunsLongDoesNotHoldBackTheCommitOfMany(t *testing.T) {
 		times.beatAtMost, times.beatAtLeast, times.passAfter = 10*time.Millisecond, 20*time.Millisecond, time.Millisecond
 	})
 	long := h.run("BLOCK", "")
-	events := []event.Event{h.event(long, 0)}
+	events := []jobevent.Item{h.event(long, 0)}
 	for range maxHeldBack {
 		events = append(events, h.event(h.run("SIMULATION", noop), 0))
 	}
-	h.say(events...)
+	h.say(eventsOf(events...)...)
 	key := workerdb.Key{JobID: long.JobID, Attempt: 1}
 	tracker := func(p *pool) *OffsetTracker { return &p.mine[key].from.partition.tracker }
 	w.untilPool(h, "the short ones are done", func(p *pool) bool { return p.mine[key] != nil && tracker(p).Gap() == maxHeldBack })
 	if to, _ := func() (int64, bool) { w.pool.mu.Lock(); defer w.pool.mu.Unlock(); return tracker(w.pool).Committable() }(); to != 0 {
 		t.Errorf("up to %d could be committed: what is not committed tells a scaler that something runs", to)
 	}
-	h.say(h.event(h.run("SIMULATION", noop), 0))
+	h.say(h.event(h.run("SIMULATION", noop), 0).Event())
 	w.untilPool(h, "all may be committed", func(p *pool) bool {
 		to, _ := tracker(p).Committable()
 		return to == maxHeldBack+2
@@ -255,9 +255,9 @@ func TestAnOrderThatNoKeyHasSignedIsADeadLetter(t *testing.T) {
 	}
 	h.start(nil)
 	forged, good := h.run("SIMULATION", noop), h.run("SIMULATION", noop)
-	signed := h.event(good, 3)
+	signed := h.event(good, 3).Event()
 	h.kafka.Keys.Sign([]event.Event{signed})
-	h.say(h.event(forged, 3), signed)
+	h.say(h.event(forged, 3).Event(), signed)
 	h.outcome(good)
 	h.until("it is rejected", func() bool { return h.kinds[jobevent.TypeRejected] == 1 })
 	if n := h.startsOf(forged); n != 0 {

@@ -7,6 +7,7 @@
 package runjob
 
 import (
+	"cmp"
 	"crypto/rand"
 	"os"
 	"strings"
@@ -46,6 +47,8 @@ type Function struct {
 	wake      chan struct{} // there may be something to claim and room for it
 	wantsRoom atomic.Bool   // who claims waits for room, not for records
 
+	unclaimed unclaimed // with a Demand only
+
 	calls    funchost.Calls
 	finished *intake[finished] // from the pool, to be settled
 	said     *intake[finished] // settled, to be published
@@ -69,13 +72,16 @@ func New(
 	}
 	f := &Function{
 		id: newID(), cfg: cfg, timing: defaultTiming, store: store, registry: registry, sealer: sealer,
-		meter:    telemetry.NewMeter(Name),
+		meter:    telemetry.NewMeter(cmp.Or(cfg.As, Name)),
 		troubles: newTroubles(),
 		wake:     make(chan struct{}, 1),
 		finished: newIntake[finished](), said: newIntake[finished](), wishes: newIntake[wish](),
 	}
 	f.beats = newBeats()
 	f.pool = newPool(cfg.PoolSize, cfg.QueueSize, f.timing.silence, f.decided, f.poolChanged)
+	if cfg.Demand != nil {
+		f.pool.demand = cfg.Demand.Slots
+	}
 	if f.consumers, err = newConsumers(f.cfg, f.meter, f.wakeUp, f.beats.change); err != nil {
 		return nil, err
 	}
@@ -103,11 +109,12 @@ func (f *Function) ID() string { return f.id }
 // Host is how the function is hosted.
 func (f *Function) Host() funchost.Function {
 	return funchost.Function{
-		Name: Name, Run: f.Run, Ready: f.store.Ping, Joined: f.consumers.joined, Oldest: f.oldest, KafkaOnly: true,
-		Failing: f.troubles.ongoing,
-		Pool:    f.store.Connections,
-		Metrics: func(m telemetry.Meter) func() { return m.WatchPartitions(f.consumers.figures) },
-		Fence:   f.cfg.fence(),
+		Name: cmp.Or(f.cfg.As, Name), Run: f.Run, Ready: f.store.Ping, Joined: f.consumers.joined, Oldest: f.oldest,
+		KafkaOnly: true,
+		Failing:   f.troubles.ongoing,
+		Pool:      f.store.Connections,
+		Metrics:   func(m telemetry.Meter) func() { return m.WatchPartitions(f.consumers.figures) },
+		Fence:     f.cfg.fence(),
 	}
 }
 
@@ -122,6 +129,9 @@ func (f *Function) oldest() (what string, since time.Time) {
 }
 
 func (f *Function) decided(one finished) {
+	if a := one.attempt; f.cfg.Demand != nil && a != nil && a.startedAt.IsZero() {
+		f.cfg.Demand.Forget(a.key())
+	}
 	one.bytes = one.weight()
 	f.weight.Add(one.bytes)
 	f.finished.put(one)

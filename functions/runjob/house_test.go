@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
@@ -45,7 +44,7 @@ type house struct {
 	began   []string             // tokens, in the order of the starts
 	ends    map[string]error     // why a handler's context ended, of BLOCK
 	gates   map[string]chan bool // by token; closed: the handler returns
-	said    []event.Event
+	said    []jobevent.Item
 	kinds   map[string]int // how many of said are of each type
 	deafen  bool           // publishing fails
 	allOpen bool
@@ -229,14 +228,15 @@ func (h *house) update(change func()) {
 }
 
 // publish is the host's: it says events on Kafka, and keeps what it has said.
-func (h *house) publish(ctx context.Context, events []event.Event) error {
+func (h *house) publish(ctx context.Context, events []jobevent.Item) error {
 	h.mu.Lock()
 	deaf := h.deafen
 	h.mu.Unlock()
 	if deaf {
 		return context.DeadlineExceeded
 	}
-	if err := h.producer.Publish(ctx, events); err != nil {
+	made, _ := jobevent.Events(events)
+	if err := h.producer.Publish(ctx, made); err != nil {
 		return err
 	}
 	h.update(func() {

@@ -1,6 +1,7 @@
 package runjob
 
 import (
+	"slices"
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -49,7 +50,15 @@ func (p *pool) freeSlots() int {
 	if p.stopping {
 		return 0
 	}
-	return max(0, p.slots-p.busy-len(p.held))
+	return max(0, p.slotsNow()-p.busy-len(p.held))
+}
+
+// slotsNow is how many attempts could run at once.
+func (p *pool) slotsNow() int {
+	if p.demand == nil {
+		return p.slots
+	}
+	return min(p.slots, p.demand())
 }
 
 // listed is an attempt as a beat sees it.
@@ -74,10 +83,11 @@ func (p *pool) list() []listed {
 func (p *pool) heartbeat(now time.Time) jobevent.Heartbeat {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	rate := p.meter.rate(now, p.slots)
+	slots := p.slotsNow()
+	rate := p.meter.rate(now, slots)
 	p.ahead = min(maxAhead, int(rate*aheadFor.Seconds()))
 	h := jobevent.Heartbeat{
-		Slots: p.slots, Free: p.freeSlots(), Rate: rate, Stopping: p.stopping,
+		Slots: slots, Free: p.freeSlots(), Rate: rate, Stopping: p.stopping,
 		Attempts: make([]jobevent.HeldAttempt, 0, len(p.mine)),
 	}
 	for _, a := range p.mine {
@@ -92,7 +102,31 @@ func (p *pool) heartbeat(now time.Time) jobevent.Heartbeat {
 		}
 		h.Attempts = append(h.Attempts, attempt)
 	}
+	p.left = slices.DeleteFunc(p.left, func(l left) bool { return now.Sub(l.at) > leftFor })
+	for _, l := range p.left {
+		h.Left = append(h.Left, l.attempt)
+	}
 	return h
+}
+
+// left is an attempt that waits for a callback since an instant.
+type left struct {
+	at      time.Time
+	attempt jobevent.HeldAttempt
+}
+
+// leave has the next beats repeat the progress of an attempt that was settled as waiting. Its handler may have reported
+// it right before it returned, after the last beat that listed the attempt.
+func (p *pool) leave(a *attempt, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	progress := a.tell()
+	if progress == nil || len(p.left) >= maxLeft {
+		return
+	}
+	attempt := jobevent.HeldAttempt{JobID: a.run.JobID, Attempt: a.run.Attempt, Progress: progress}
+	p.left = append(p.left, left{now, attempt})
+	p.changed(0)
 }
 
 // heldTooLong counts, by queue, the attempts that have waited for a slot for longer than atMost.

@@ -30,7 +30,7 @@ type metrics struct {
 func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		counters: map[[2]string]prometheus.Counter{},
-		known:    func(jobType string) bool { return f.registry.Find(jobType) != nil },
+		known:    func(jobType string) bool { return f.registry.Has(jobType) },
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "jobweaver_worker_attempts_total", Help: "Attempts settled, by job type and outcome; sum.",
 		}, []string{"job_type", "outcome"}),

@@ -82,6 +82,12 @@ func errorOutcome(ctx context.Context, a *attempt, err error) workerdb.Outcome {
 	if cause := context.Cause(ctx); isEnd(cause) {
 		return endedOutcome(a, cause)
 	}
+	switch {
+	case errors.Is(err, handlers.ErrLost):
+		return lostOutcome(a, err)
+	case errors.Is(err, handlers.ErrGivenBack):
+		return interrupted(a, err.Error())
+	}
 	var failure *handlers.Failure
 	if !errors.As(err, &failure) {
 		failure = &handlers.Failure{Code: string(apierror.HandlerFailed), Message: err.Error(), Retryable: true}
@@ -126,6 +132,13 @@ func endedOutcome(a *attempt, cause error) workerdb.Outcome {
 func expiredOutcome(a *attempt) workerdb.Outcome {
 	o := ended(a, jobevent.KindCancelled)
 	o.ErrorCode, o.Message = string(apierror.Expired), "not started before its expiresAt"
+	return o
+}
+
+// lostOutcome is that of an attempt that ran elsewhere, and nothing came back.
+func lostOutcome(a *attempt, err error) workerdb.Outcome {
+	o := ended(a, jobevent.KindLost)
+	o.ErrorCode, o.Message, o.Retryable = string(apierror.Lost), a.sealMessage(clean(err.Error(), maxMessage)), true
 	return o
 }
 

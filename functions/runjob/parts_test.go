@@ -295,16 +295,20 @@ func TestABeatOfManyAttemptsComesInPartsThatCanBePublished(t *testing.T) {
 			Progress: &jobevent.Progress{Percent: 1, Message: strings.Repeat("\x01", maxProgress)},
 		})
 	}
-	var listed []jobevent.HeldAttempt
+	h.Left = h.Attempts[:900]
+	var listed, left []jobevent.HeldAttempt
 	for part, e := range f.appendBeat(nil, h) {
 		got, err := jobevent.Decode[jobevent.Heartbeat](e)
 		if err != nil || got.Part != part || got.Slots != 1200 || len(e.Data()) > 1<<20 {
 			t.Errorf("part %d of %d bytes: %v", part, len(e.Data()), err)
 		}
-		listed = append(listed, got.Attempts...)
+		listed, left = append(listed, got.Attempts...), append(left, got.Left...)
 	}
 	if len(listed) != 1200 || listed[1199].JobID != h.Attempts[1199].JobID {
 		t.Errorf("%d attempts are listed", len(listed))
+	}
+	if len(left) != 900 || left[899].JobID != h.Left[899].JobID {
+		t.Errorf("%d attempts have left", len(left))
 	}
 	if events := f.appendBeat(nil, jobevent.Heartbeat{WorkerID: "w"}); len(events) != 1 {
 		t.Errorf("a beat that lists nothing is %d events", len(events))

@@ -19,10 +19,12 @@ type pool struct {
 	clock         clock
 	decidedTo     func(finished) // takes each attempt's outcome, once
 	changed       func(room int) // something that a beat says is different
+	demand        func() int     // how many of the slots count at the moment; nil: all
 
 	mu       sync.Mutex
 	work     sync.Cond // something may start, or the pool is stopping
 	mine     map[workerdb.Key]*attempt
+	left     []left // settled lately as waiting, with the progress that may be in no beat yet
 	held     held
 	weight   int        // bytes of the payloads in held
 	ahead    int        // attempts that may be held beyond the places, because they will be run in no time
@@ -105,6 +107,17 @@ func (p *pool) known(orders []ordered) []bool {
 	known := make([]bool, len(orders))
 	for i := range orders {
 		known[i] = p.mine[orders[i].key()] != nil
+	}
+	return known
+}
+
+// knownKeys says of each key whether its attempt is here.
+func (p *pool) knownKeys(keys []workerdb.Key) []bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := make([]bool, len(keys))
+	for i, key := range keys {
+		known[i] = p.mine[key] != nil
 	}
 	return known
 }

@@ -20,7 +20,7 @@ func TestAJobRunsFromItsRecordToItsOutcome(t *testing.T) {
 	if string(completed.Output) != `{"steps":2}` || completed.FinishedAt.Sub(completed.StartedAt).Milliseconds() < 20 {
 		t.Errorf("completed %+v", completed)
 	}
-	if jobevent.TraceIDOf(e).String() == "" || e.Subject() != run.JobID.String() {
+	if e.TraceID().String() == "" || e.Subject() != run.JobID.String() {
 		t.Errorf("event %v", e)
 	}
 }

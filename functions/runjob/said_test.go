@@ -43,16 +43,16 @@ func (h *house) untilStarted(runs ...jobevent.Run) {
 }
 
 // outcome waits for what is said of an attempt.
-func (h *house) outcome(run jobevent.Run) event.Event {
+func (h *house) outcome(run jobevent.Run) jobevent.Item {
 	h.t.Helper()
 	e := h.outcomes(run, 1)[0]
-	if cause := jobevent.Extension(e, jobevent.ExtCausationID); cause != jobevent.RunID(run.JobID, run.Attempt) {
+	if cause := e.Cause(); cause != jobevent.RunID(run.JobID, run.Attempt) {
 		h.t.Errorf("%s names %q as its cause", e.ID(), cause)
 	}
 	return e
 }
 
-func (h *house) outcomes(run jobevent.Run, n int) (found []event.Event) {
+func (h *house) outcomes(run jobevent.Run, n int) (found []jobevent.Item) {
 	h.t.Helper()
 	h.until("an outcome is said", func() bool {
 		found = found[:0]
@@ -86,7 +86,7 @@ func (h *house) run(jobType, payload string) jobevent.Run {
 	}
 }
 
-func (h *house) event(run jobevent.Run, partition int32) event.Event {
+func (h *house) event(run jobevent.Run, partition int32) jobevent.Item {
 	h.t.Helper()
 	e, err := jobevent.New(jobevent.TypeRun, jobevent.Meta{
 		Function: "dispatch", ID: jobevent.RunID(run.JobID, run.Attempt), JobID: run.JobID,
@@ -101,11 +101,16 @@ func (h *house) event(run jobevent.Run, partition int32) event.Event {
 // order publishes run events, on the partitions in turn.
 func (h *house) order(runs ...jobevent.Run) {
 	h.t.Helper()
-	events := make([]event.Event, len(runs))
+	events := make([]jobevent.Item, len(runs))
 	for i, run := range runs {
 		events[i] = h.event(run, int32(i%jobevent.RunPartitions))
 	}
-	h.say(events...)
+	h.say(eventsOf(events...)...)
+}
+
+func eventsOf(items ...jobevent.Item) []event.Event {
+	events, _ := jobevent.Events(items)
+	return events
 }
 
 func (h *house) say(events ...event.Event) {
@@ -117,13 +122,18 @@ func (h *house) say(events ...event.Event) {
 
 func (h *house) wantCancel(run jobevent.Run) {
 	h.t.Helper()
+	h.say(h.cancel(run).Event())
+}
+
+func (h *house) cancel(run jobevent.Run) jobevent.Item {
+	h.t.Helper()
 	e, err := jobevent.New(jobevent.TypeAttemptCancel, jobevent.Meta{
 		Function: "command", ID: jobevent.AttemptCancelID(run.JobID, run.Attempt), JobID: run.JobID, TraceID: uuid.New(),
 	}, jobevent.AttemptCancel{JobID: run.JobID, Attempt: run.Attempt})
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.say(e)
+	return e
 }
 
 func (h *house) startsOf(run jobevent.Run) int {

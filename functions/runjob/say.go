@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
-
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -22,7 +20,7 @@ func (f *Function) sayAll(ctx context.Context, publish funchost.Publish) {
 			return
 		}
 		f.saying.Store(int64(len(batch)))
-		events := make([]event.Event, 0, len(batch))
+		events := make([]jobevent.Item, 0, len(batch))
 		records := make([]record, 0, len(batch))
 		var weight int64
 		for i := range batch {
@@ -47,14 +45,14 @@ func (f *Function) sayAll(ctx context.Context, publish funchost.Publish) {
 }
 
 // say publishes events, however long the broker is away. One that can never be published is left out.
-func (f *Function) say(ctx context.Context, publish funchost.Publish, events []event.Event) error {
-	return bisect(events, func(part []event.Event) error {
+func (f *Function) say(ctx context.Context, publish funchost.Publish, events []jobevent.Item) error {
+	return bisect(events, func(part []jobevent.Item) error {
 		return retry(ctx, &f.troubles.publish, func() error {
 			err := publish(ctx, part)
 			part = funchost.Unpublished(part, err) // or a slow sink would get all of it again
 			return err
 		})
-	}, func(e event.Event, err error) {
+	}, func(e jobevent.Item, err error) {
 		slog.ErrorContext(ctx, "event cannot be published", append(telemetry.FieldsOf(e), "error", err)...)
 	})
 }
@@ -72,7 +70,7 @@ func (f *Function) unsaid() int {
 	return f.finished.len() + int(f.settling.Load()) + f.said.len() + int(f.saying.Load())
 }
 
-func (f *Function) appendOutcome(events []event.Event, o workerdb.Outcome) []event.Event {
+func (f *Function) appendOutcome(events []jobevent.Item, o workerdb.Outcome) []jobevent.Item {
 	if o.Kind == "" {
 		return events
 	}
@@ -110,7 +108,7 @@ func outcomeData(o workerdb.Outcome) (typ string, data any) {
 	return jobevent.TypeFailed, failed
 }
 
-func (f *Function) appendLog(events []event.Event, a *attempt) []event.Event {
+func (f *Function) appendLog(events []jobevent.Item, a *attempt) []jobevent.Item {
 	if a == nil {
 		return events
 	}
@@ -124,7 +122,7 @@ func (f *Function) appendLog(events []event.Event, a *attempt) []event.Event {
 	}, jobevent.AttemptLog{JobID: a.run.JobID, Attempt: a.run.Attempt, FirstLine: first, Lines: lines})
 }
 
-func (f *Function) append(events []event.Event, typ string, meta jobevent.Meta, data any) []event.Event {
+func (f *Function) append(events []jobevent.Item, typ string, meta jobevent.Meta, data any) []jobevent.Item {
 	meta.Function = Name
 	e, err := jobevent.New(typ, meta, data)
 	if err != nil {
@@ -144,7 +142,7 @@ func (f *Function) logRunning(ctx context.Context, publish funchost.Publish) {
 		case <-ctx.Done():
 			return
 		}
-		var events []event.Event
+		var events []jobevent.Item
 		for _, a := range f.pool.list() {
 			first := len(events)
 			events = f.appendLog(events, a.attempt)

@@ -89,6 +89,12 @@ func (f *Function) forget(ctx context.Context, batch []finished) {
 			continue
 		}
 		keys = append(keys, one.attempt.key())
+		if settled := one.attempt.settled.Load(); settled != nil {
+			(*settled)(one.outcome.Kind)
+		}
+		if one.outcome.Kind == workerdb.Waiting {
+			f.pool.leave(one.attempt, time.Now())
+		}
 		f.metrics.settled(one.attempt, one.outcome)
 		logOutcome(ctx, one.outcome, one.attempt.private.Load())
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
@@ -76,7 +75,7 @@ func spanOf(tracing *telemetry.Tracing, a *attempt, o workerdb.Outcome) trace.Sp
 }
 
 // tracedSaying has what is said of an attempt that ended here come from there.
-func tracedSaying(tracing *telemetry.Tracing, one *finished, said []event.Event) {
+func tracedSaying(tracing *telemetry.Tracing, one *finished, said []jobevent.Item) {
 	if tracing == nil || one.attempt == nil || !one.attempt.order.IsValid() {
 		return
 	}
@@ -86,7 +85,7 @@ func tracedSaying(tracing *telemetry.Tracing, one *finished, said []event.Event)
 }
 
 // tracedLines has the lines of an attempt that runs come from there.
-func tracedLines(tracing *telemetry.Tracing, a *attempt, said []event.Event) {
+func tracedLines(tracing *telemetry.Tracing, a *attempt, said []jobevent.Item) {
 	if tracing == nil || !a.order.IsValid() {
 		return
 	}

@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
-
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
@@ -51,7 +49,7 @@ func (f *Function) Host() funchost.Function {
 }
 
 // Handle takes worker.heartbeat events.
-func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Event, error) {
+func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 	beats := make([]jobevent.Heartbeat, len(batch))
 	for i, e := range batch {
 		var err error
@@ -68,7 +66,7 @@ func (f *Function) Handle(ctx context.Context, batch []event.Event) ([]event.Eve
 
 // Tick counts what is out and waits, asks again about attempts whose lease is over, and repeats cancels that
 // nobody answered.
-func (f *Function) Tick(ctx context.Context) ([]event.Event, time.Duration, error) {
+func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now, sinceLast := time.Now(), every

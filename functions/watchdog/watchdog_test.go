@@ -46,12 +46,10 @@ func TestOddBeatsAreRejectedOrDoNoHarm(t *testing.T) {
 		"an attempt started before time": {`{"workerId": "w", "attempts": [{"startedAt": "0000-01-01T00:00:00Z"}]}`, true},
 		"no JSON":                        {`{`, true},
 	} {
-		e, err := jobevent.New(jobevent.TypeHeartbeat, jobevent.Meta{Function: "test", ID: "1"}, struct{}{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := event.New()
+		e.SetType(jobevent.TypeHeartbeat)
 		e.DataEncoded = []byte(c.data)
-		if say, err := f.Handle(t.Context(), []event.Event{e}); errors.Is(err, jobevent.ErrInvalid) != c.invalid || err != nil && !c.invalid {
+		if say, err := f.Handle(t.Context(), []jobevent.Item{jobevent.ItemOf(e)}); errors.Is(err, jobevent.ErrInvalid) != c.invalid || err != nil && !c.invalid {
 			t.Errorf("%s says %v, %v", name, say, err)
 		}
 	}

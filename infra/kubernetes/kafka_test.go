@@ -138,7 +138,7 @@ func TestAFunctionSaysAndHearsWhatIsItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := producer.Publish(t.Context(), []event.Event{said}); err != nil {
+	if err := producer.Publish(t.Context(), []event.Event{said.Event()}); err != nil {
 		t.Fatal(err)
 	}
 	consumer, err := kafkaevent.NewBatchConsumer(as("jobweaver-kafka-ingest"), "jobweaver-ingest", []string{jobevent.TopicCreated}, 10)
@@ -154,6 +154,46 @@ func TestAFunctionSaysAndHearsWhatIsItsOwn(t *testing.T) {
 		return nil, nil
 	}); err != nil || !heard {
 		t.Errorf("heard: %v, %v", heard, err)
+	}
+}
+
+func TestTheGatewayReadsTheLagOfAllFunctions(t *testing.T) {
+	t.Parallel()
+	as := kafkaOf(t)
+	createTopics(t, as)
+	consumer, err := kafkaevent.NewBatchConsumer(as("jobweaver-kafka-projection"), "jobweaver-projection",
+		[]string{jobevent.TopicStatus, jobevent.TopicAttemptLog}, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- consumer.Run(ctx, func(context.Context, []*sarama.ConsumerMessage) (func() error, error) { return nil, nil })
+	}()
+	lags := kafkaevent.NewLags(as("jobweaver-kafka-gateway"))
+	defer lags.Close()
+	for {
+		read, err := lags.Read(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(read) == 2 {
+			if read[1].Function != "projection" || read[1].Topic != jobevent.TopicStatus || read[1].Members != 1 || read[1].Records != 0 {
+				t.Errorf("read %+v", read)
+			}
+			break
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	others := kafkaevent.NewLags(as("jobweaver-kafka-ingest"))
+	defer others.Close()
+	if read, err := others.Read(t.Context()); err == nil && len(read) > 0 {
+		t.Errorf("ingest reads the lag of others: %+v", read)
 	}
 }
 

@@ -8,6 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
 )
 
 //go:embed pom.xml
@@ -45,7 +49,10 @@ func fetch(ctx context.Context, half, ready string) error {
 	}
 	cmd := exec.CommandContext(ctx, "mvn", "-q", "-B", "-f", project, "dependency:copy-dependencies",
 		"-DoutputDirectory="+libs)
-	if out, err := cmd.CombinedOutput(); err != nil {
+	stop := showElapsed()
+	out, err := cmd.CombinedOutput()
+	stop()
+	if err != nil {
 		return fmt.Errorf("fetch its jars with Maven: %w\n%s", err, out)
 	}
 	if err := os.Rename(libs, ready); err != nil {
@@ -54,4 +61,33 @@ func fetch(ctx context.Context, half, ready string) error {
 		}
 	}
 	return nil
+}
+
+// showElapsed shows on a terminal that Maven works, and for how long, until it is stopped. Maven does not report its
+// progress.
+func showElapsed() (stop func()) {
+	if !term.IsTerminal(int(os.Stderr.Fd())) { //nolint:gosec // a file's number
+		return func() {}
+	}
+	bar := progressbar.NewOptions(-1, progressbar.OptionSetWriter(os.Stderr),
+		progressbar.OptionSetDescription("Maven works"), progressbar.OptionSpinnerType(14),
+		progressbar.OptionSetElapsedTime(true), progressbar.OptionClearOnFinish())
+	tick, done, ended := time.NewTicker(200*time.Millisecond), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-tick.C:
+				_ = bar.Add(1)
+			case <-done:
+				tick.Stop()
+				_ = bar.Finish()
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 )
 
 const superuser = "postgres"
@@ -62,11 +63,29 @@ func (s *Server) initdb(ctx context.Context) error {
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, "initdb"), args...)
 	s.who.apply(cmd)
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true // Ctrl-C is for us: it ends ctx, and that ends initdb
 	if out, err := cmd.CombinedOutput(); err != nil {
+		if ctx.Err() != nil || interrupted(err) {
+			return fmt.Errorf("initialize PostgreSQL: %w", context.Canceled)
+		}
 		return fmt.Errorf("initialize PostgreSQL: %w\n%s", err, out)
 	}
 	if err := os.Rename(half, s.dataDir()); err != nil {
 		return fmt.Errorf("keep initialized data: %w", err)
 	}
 	return nil
+}
+
+// interrupted tells whether a child died of a terminal's Ctrl-C. It can do so before it has a process group of its own,
+// and be known to be dead before the signal has ended our context.
+func interrupted(err error) bool {
+	died := (*exec.ExitError)(nil)
+	if !errors.As(err, &died) {
+		return false
+	}
+	status, ok := died.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGINT
 }

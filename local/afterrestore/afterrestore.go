@@ -19,9 +19,10 @@ import (
 const (
 	// pageOf is how many jobs of each database are looked at together.
 	pageOf = 1000
-	// ingestOf is how many jobs are ingested in one transaction: on a slow server a page would take longer than a
-	// transaction of the scheduler may.
+	// ingestOf is how many jobs are ingested in one transaction, adoptOf how many are adopted with their payloads: on a
+	// slow server a page would take longer than a transaction of the scheduler may.
 	ingestOf = 100
+	adoptOf  = 100
 	// stillOpen is how long before the latest instant that the API knows of a job may have been accepted that it does
 	// not know: whoever accepted it had not committed.
 	stillOpen = time.Minute

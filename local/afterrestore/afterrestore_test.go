@@ -15,8 +15,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/jobweaver/jobweaver/local/afterrestore"
-	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
 )
 
@@ -110,7 +110,7 @@ func live(t *testing.T) *past {
 }
 
 func (p *past) submit(ctx context.Context, c *client.Client, what, rest string) error {
-	accepted, err := c.Submit(ctx, []byte(`{"jobType": "WORK", `+rest+`}`))
+	accepted, err := c.SubmitJSON(ctx, []byte(`{"jobType": "WORK", `+rest+`}`))
 	p.jobs[what] = accepted.JobID
 	if err != nil {
 		return fmt.Errorf("submit %s: %w", what, err)
@@ -142,8 +142,9 @@ func (p *past) begin(ctx context.Context, c *client.Client) error {
 		"failed": `"payload": {"fail": true}, "maxRetryCount": 0`, "failed for good": `"payload": {"fail": true}, "maxRetryCount": 0`,
 		"retrying": `"payload": {"fail": true}, "maxRetryCount": 1, "retryPolicy": {"type": "fixed", "delayMs": 18000000}`,
 		"later":    `"payload": {}, "delayMs": 18000000`, "later, cancelled": `"payload": {}, "delayMs": 18000000`,
-		"later, then now": `"payload": {}, "delayMs": 18000000`, "completed": `"payload": {}`,
-		"deleted": `"payload": {}`, "in order 1": hold + `, "orderingKey": "k"`,
+		"later, then now": `"payload": {}, "delayMs": 18000000`, "later, changed": `"payload": {"v": 1}, "delayMs": 18000000`,
+		"completed": `"payload": {}`,
+		"deleted":   `"payload": {}`, "in order 1": hold + `, "orderingKey": "k"`,
 	} {
 		if err := p.submit(ctx, c, what, rest); err != nil {
 			return err
@@ -157,7 +158,7 @@ func (p *past) begin(ctx context.Context, c *client.Client) error {
 	}
 	for what, status := range map[string]string{
 		"held": "RUNNING", "held and deleted later": "RUNNING", "in order 1": "RUNNING", "failed": "FAILED",
-		"failed for good": "FAILED", "retrying": "RETRYING", "later": "SCHEDULED", "completed": "COMPLETED", "deleted": "COMPLETED",
+		"failed for good": "FAILED", "retrying": "RETRYING", "later": "SCHEDULED", "later, changed": "SCHEDULED", "completed": "COMPLETED", "deleted": "COMPLETED",
 	} {
 		if err := until(ctx, c, p.jobs[what], what+": "+status, has(status)); err != nil {
 			return err
@@ -194,8 +195,18 @@ func (p *past) goOn(ctx context.Context, c *client.Client) error {
 	if err != nil {
 		return err
 	}
+	changed, err := c.Get(ctx, p.jobs["later, changed"], 0)
+	if err != nil {
+		return err
+	}
+	_, err = c.Do(ctx, http.MethodPatch, "/api/jobs/"+p.jobs["later, changed"], "application/merge-patch+json",
+		[]byte(`{"priority": 7, "queue": "default", "payload": {"v": 2}, "maxRetryCount": 9}`), nil)
+	if err != nil {
+		return err
+	}
 	for what, is := range map[string]func(*client.Job) bool{
 		"failed":           func(j *client.Job) bool { return j.Status == "FAILED" && j.Attempt == 2 },
+		"later, changed":   func(j *client.Job) bool { return j.Version > changed.Version },
 		"later, cancelled": has("CANCELLED"), "later, then now": has("COMPLETED"), "held": has("COMPLETED"),
 		"held and deleted later": has("COMPLETED"), "after": has("COMPLETED"), "in order 2": has("COMPLETED"),
 	} {
@@ -239,7 +250,7 @@ func (p *past) goesOn(t *testing.T, api, scheduler, worker dump) {
 	}
 	h.live(func(ctx context.Context, c *client.Client) error {
 		for id := range before {
-			if id == p.jobs["later"] || id == p.jobs["retrying"] {
+			if id == p.jobs["later"] || id == p.jobs["later, changed"] || id == p.jobs["retrying"] {
 				continue
 			}
 			if err := until(ctx, c, id, "at its end", (*client.Job).Terminal); err != nil {
@@ -252,6 +263,13 @@ func (p *past) goesOn(t *testing.T, api, scheduler, worker dump) {
 		return h.controlsAgree(ctx)
 	})
 	p.check(h, before, h.look())
+	for _, url := range []string{h.urls.API, h.urls.Scheduler} {
+		is := h.ask(url, `select concat_ws(' ', priority, max_retry_count, payload ->> 'v', queue) from jobs
+			where job_id = '`+p.jobs["later, changed"]+`'`)
+		if want := "7 9 2 default"; is != want {
+			t.Errorf("the job that was changed while it waited has %s, not %s", is, want)
+		}
+	}
 }
 
 // cancelled is how many jobs the API has deleted that had not ended for the scheduler: one at most.

@@ -16,7 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/infra/localkafka"
 	"github.com/jobweaver/jobweaver/infra/localpostgres"
 	"github.com/jobweaver/jobweaver/local/afterrestore"
-	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )

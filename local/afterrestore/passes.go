@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
@@ -150,19 +149,36 @@ func (r *run) others(ctx context.Context, p page) error {
 	return nil
 }
 
-func (r *run) adopt(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error) {
-	if len(ids) == 0 {
-		return nil, nil
+func (r *run) adopt(ctx context.Context, ids []uuid.UUID) (adopted []uuid.UUID, err error) {
+	for some := range slices.Chunk(ids, adoptOf) {
+		took, err := r.adoptSome(ctx, some)
+		if err != nil {
+			return adopted, err
+		}
+		adopted = append(adopted, took...)
 	}
+	return adopted, nil
+}
+
+func (r *run) adoptSome(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error) {
 	words, err := r.api.Words(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	said, cancels := make([]json.RawMessage, len(words)), make([]time.Time, len(words))
-	for i, word := range words {
-		said[i], cancels[i] = word.JSON, word.CancelRequestedAt
+	accepted, err := r.api.Accepted(ctx, ids)
+	if err != nil {
+		return nil, err
 	}
-	adopted, err := r.scheduler.Adopt(ctx, said, cancels)
+	byID := make(map[uuid.UUID]jobevent.Created, len(accepted))
+	for _, job := range accepted {
+		byID[job.JobID] = job
+	}
+	said, cancels := make([]json.RawMessage, len(words)), make([]time.Time, len(words))
+	asked := make([]jobevent.Created, len(words))
+	for i, word := range words {
+		said[i], cancels[i], asked[i] = word.JSON, word.CancelRequestedAt, byID[word.JobID]
+	}
+	adopted, err := r.scheduler.Adopt(ctx, said, asked, cancels)
 	r.ToScheduler += int64(len(adopted))
 	return adopted, err
 }
@@ -193,7 +209,7 @@ func (r *run) hear(ctx context.Context, ids []uuid.UUID) error {
 	return err
 }
 
-func heard(events []event.Event) (words []apidb.StatusWord, gone []apidb.Gone, err error) {
+func heard(events []jobevent.Item) (words []apidb.StatusWord, gone []apidb.Gone, err error) {
 	for _, e := range events {
 		switch e.Type() {
 		case jobevent.TypeStatus:
@@ -201,7 +217,7 @@ func heard(events []event.Event) (words []apidb.StatusWord, gone []apidb.Gone, e
 			if err != nil {
 				return nil, nil, err
 			}
-			words = append(words, apidb.StatusWord{Status: status.Status, JSON: e.Data()})
+			words = append(words, apidb.StatusWord{Status: status.WithoutHistory(), JSON: e.Data()})
 		case jobevent.TypeDeleted:
 			version, err := jobevent.DeletedVersion(e)
 			if err != nil {

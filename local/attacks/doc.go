@@ -1,2 +1,2 @@
-// Package attacks holds SECURITY.md to its word: each attack of its table is tried by a test that there is.
+// Package attacks checks that each attack in SECURITY.md has a test that exists and cannot be skipped.
 package attacks

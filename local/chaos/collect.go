@@ -7,12 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 // drain waits until every job has ended, and every end was told.
@@ -64,7 +65,7 @@ func (c *chaos) waitForTheHour(ctx context.Context, l *load) {
 // open lists the jobs that have not ended.
 func (h *house) open(ctx context.Context, l *load) (open []string, err error) {
 	for _, status := range []string{"SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING"} {
-		ids, err := h.list(ctx, l, url.Values{"status": {status}})
+		ids, err := h.list(ctx, l, client.Filter{Status: []string{status}})
 		if err != nil {
 			return nil, err
 		}
@@ -75,21 +76,14 @@ func (h *house) open(ctx context.Context, l *load) (open []string, err error) {
 	return open, nil
 }
 
-func (h *house) list(ctx context.Context, l *load, filter url.Values) (ids []string, err error) {
-	filter.Set("limit", "200")
-	for {
-		jobs, next, _, err := l.gateways[0].List(ctx, filter)
+func (h *house) list(ctx context.Context, l *load, filter client.Filter) (ids []string, err error) {
+	for job, err := range l.gateways[0].Jobs(ctx, filter) {
 		if err != nil {
 			return nil, err
 		}
-		for _, j := range jobs {
-			ids = append(ids, j.JobID)
-		}
-		if next == "" {
-			return ids, nil
-		}
-		filter.Set("cursor", next)
+		ids = append(ids, job.JobID)
 	}
+	return ids, nil
 }
 
 // collect reads the witness's file, every job, the topics, the statistics and the logs.
@@ -127,7 +121,7 @@ func (h *house) collect(ctx context.Context, c *chaos, l *load) (*history, error
 }
 
 func (h *house) jobs(ctx context.Context, l *load) (map[string]*job, error) {
-	ids, err := h.list(ctx, l, url.Values{})
+	ids, err := h.list(ctx, l, client.Filter{})
 	if err != nil {
 		return nil, err
 	}

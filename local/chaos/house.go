@@ -176,6 +176,9 @@ func (h *house) prepare(bin, of string, n, port int, password string) error {
 		"KAFKA_BROKERS=" + strings.Join(h.bootstrap(), ","), "KAFKA_CLIENT_ID=" + name,
 		fmt.Sprintf("KAFKA_REPLICATION_FACTOR=%d", brokers), "QUEUES=" + strings.Join(queues, ","),
 	}, h.witness.settings(h.gateways[0])...)
+	if version := os.Getenv("EVENTS_VERSION"); version != "" {
+		env = append(env, "EVENTS_VERSION="+version)
+	}
 	f := &function{of: of, port: port, clock: control}
 	f.process = h.process(name, func() *exec.Cmd {
 		cmd := exec.Command(filepath.Join(bin, of))

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 // order is a job that was asked for, and what is known of the answer.

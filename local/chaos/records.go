@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+	"github.com/cloudevents/sdk-go/v2/event"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
@@ -75,7 +76,9 @@ func readPartition(client sarama.Client, consumer sarama.Consumer, topic string,
 			if err != nil {
 				return err
 			}
-			into[e.ID()]++
+			for _, id := range idsOf(e) {
+				into[id]++
+			}
 			if m.Offset+1 >= end {
 				return nil
 			}
@@ -85,4 +88,15 @@ func readPartition(client sarama.Client, consumer sarama.Consumer, topic string,
 			return context.DeadlineExceeded
 		}
 	}
+}
+
+// idsOf are those of the items in an event.
+func idsOf(e event.Event) (ids []string) {
+	items, _ := jobevent.Unpack(e) // what cannot be read has none
+	for _, it := range items {
+		if it.Err == nil {
+			ids = append(ids, it.ID())
+		}
+	}
+	return ids
 }

@@ -12,8 +12,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/local/demo"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

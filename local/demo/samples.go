@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
@@ -67,7 +67,7 @@ func step(typ string, fields ...any) map[string]any {
 
 func byREST(request []byte) func(context.Context, *client.Client) (string, error) {
 	return func(ctx context.Context, c *client.Client) (string, error) {
-		accepted, err := c.Submit(ctx, request)
+		accepted, err := c.SubmitJSON(ctx, request)
 		return accepted.JobID, err
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 // workSamples are jobs of the other types, and of all that is told outside.

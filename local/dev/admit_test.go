@@ -50,7 +50,7 @@ func TestFunctionsComeInAsTheirRolesOrAreToldThatTheyCannot(t *testing.T) {
 		if said := strings.Count(out.String(), "\n"); said != c.said || strings.Contains(out.String(), "owner:") {
 			t.Errorf("%s is told %q", c.name, &out)
 		}
-		if len(at) != 12 {
+		if len(at) != 13 {
 			t.Errorf("%s: there are addresses for %d functions", c.name, len(at))
 		}
 		for function, address := range at {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/local/dev"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 // On every address somebody may come from anywhere: the house makes itself a key, and finds it again.

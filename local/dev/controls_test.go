@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/local/dev"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 type control struct {
@@ -43,7 +43,7 @@ func TestAPausedQueueStartsNothingUntilItIsResumed(t *testing.T) {
 		if err := submitMany(ctx, c, jobs, job); err != nil {
 			return err
 		}
-		last, err := c.Submit(ctx, []byte(job))
+		last, err := c.SubmitJSON(ctx, []byte(job))
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/jobweaver/jobweaver/functions/gateway"
+	"github.com/jobweaver/jobweaver/functions/pull"
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/local/kept"
 	"github.com/jobweaver/jobweaver/local/mailcatch"
@@ -71,6 +72,10 @@ func (d *defaults) loadOne(cfg any) error {
 	case *webhook.CallbackConfig:
 		if unset("CALLBACK_SECRETS") {
 			cfg.Secrets = d.callback
+		}
+	case *pull.Config:
+		if unset("CALLBACK_URL") {
+			cfg.CallbackURL = d.callbackURL
 		}
 	case *handlers.CallsConfig:
 		if unset("CALLBACK_URL") {

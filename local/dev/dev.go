@@ -43,6 +43,7 @@ type Options struct {
 	Keyset      string       // the keys that seal, where ENCRYPTION_KEYSET_FILE is not set; empty: nothing is
 
 	Handlers     map[string]handlers.Handler // of further job types, which the worker runs
+	Relay        []string                    // addresses of databases with an outbox; none: no relay runs
 	WorkerQueues []string                    // that the worker here serves; nil: all
 
 	Mails *mailcatch.Server // takes them where SMTP_HOST is not set; nil: nobody does. Who started it closes it
@@ -51,8 +52,10 @@ type Options struct {
 
 	Trace telemetry.TraceConfig // zero: what the environment says
 
+	EventsVersion int // in which events between functions are written; 0: what the environment says
+
 	Out     io.Writer
-	Metrics prometheus.Registerer // the worker's; nil: the process's, which takes one worker's only
+	Metrics prometheus.Registerer // the worker's; nil: the process's, which takes one worker's at a time
 }
 
 func (o Options) wants(part string) bool { return len(o.Only) == 0 || slices.Contains(o.Only, part) }

@@ -3,7 +3,6 @@ package dev_test
 import (
 	"context"
 	"net"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,11 +11,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/local/demo"
 	"github.com/jobweaver/jobweaver/local/dev"
 	"github.com/jobweaver/jobweaver/local/mailcatch"
 	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 func options(t *testing.T, dir string) dev.Options {
@@ -35,7 +34,7 @@ func TestTheHouseRunsTheDemoAndFindsItsDataAgain(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = mails.Close() })
 	o := options(t, dir)
-	o.Mails = mails
+	o.Mails, o.EventsVersion = mails, 1 // the second run reads what is left of it, and writes version 2
 	err = dev.Run(t.Context(), o, func(ctx context.Context, url string) error {
 		return demo.Run(ctx, client.New(url, ""), demo.House{MailPage: mails.URL()}, t.Output())
 	})
@@ -44,7 +43,8 @@ func TestTheHouseRunsTheDemoAndFindsItsDataAgain(t *testing.T) {
 	}
 	err = dev.Run(t.Context(), options(t, dir), func(ctx context.Context, at string) error {
 		c := client.New(at, "")
-		failed, _, _, err := c.List(ctx, url.Values{"status": {"FAILED"}})
+		page, err := c.List(ctx, client.Filter{Status: []string{"FAILED"}}, 0, "")
+		failed := page.Jobs
 		if err != nil || len(failed) != 1 {
 			t.Errorf("%d failed jobs of the first run, %v", len(failed), err)
 			return err

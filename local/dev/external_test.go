@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/local/dev"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 // outside is an outside system: it does with each order what the order's data says.
@@ -269,7 +269,7 @@ func (o *outside) thatCameTooLate(ctx context.Context, id string) {
 		o.t.Errorf("a late callback is answered %d %s", status, code)
 	}
 	job := o.end(ctx, id)
-	gaveUp := slices.IndexFunc(job.History, func(m history) bool { return m.From == "WAITING" && m.Attempt == 1 })
+	gaveUp := slices.IndexFunc(job.History, func(m client.Move) bool { return m.From == "WAITING" && m.Attempt == 1 })
 	if job.Status != "COMPLETED" || job.Attempt != 2 || job.RetryCount != 1 || gaveUp < 0 || job.History[gaveUp].To != "RETRYING" ||
 		!bytes.Contains(job.Raw, []byte("WORKER.CALLBACK_TIMEOUT")) {
 		o.t.Errorf("ended %s", job.Raw)

@@ -20,6 +20,8 @@ import (
 	"github.com/jobweaver/jobweaver/functions/notify"
 	"github.com/jobweaver/jobweaver/functions/outcome"
 	"github.com/jobweaver/jobweaver/functions/projection"
+	"github.com/jobweaver/jobweaver/functions/pull"
+	"github.com/jobweaver/jobweaver/functions/relay"
 	"github.com/jobweaver/jobweaver/functions/retention"
 	"github.com/jobweaver/jobweaver/functions/runjob"
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
@@ -50,12 +52,29 @@ func live(
 	if err := told.furnishSecrets(o.Dir); err != nil {
 		return err
 	}
-	stores := &stores{at: at, told: told}
+	stores := &stores{at: at, told: told, gatewayURL: o.url(door)}
 	defer stores.close()
+	if o.pullQueues() != nil {
+		listener, err := net.Listen("tcp", "127.0.0.1:0") // for the gateway of this process only
+		if err != nil {
+			return fmt.Errorf("open the port of pull: %w", err)
+		}
+		defer func() { _ = listener.Close() }()
+		stores.pulls = listener
+	}
 	if o.Trace == (telemetry.TraceConfig{}) {
 		if err := told.load(&o.Trace); err != nil {
 			return err
 		}
+	}
+	if o.EventsVersion == 0 {
+		var events struct {
+			Version int `envconfig:"EVENTS_VERSION" default:"2"`
+		}
+		if err := told.load(&events); err != nil {
+			return err
+		}
+		o.EventsVersion = events.Version
 	}
 	functions, err := stores.functions(ctx, o, below)
 	if err != nil {
@@ -66,9 +85,12 @@ func live(
 	for _, f := range functions {
 		cfg := funchost.Config{
 			Kafka: kafkaConfig(below.brokers), Queues: o.Queues,
-			ShutdownGrace: grace, NoListen: true, Trace: o.Trace,
+			ShutdownGrace: grace, NoListen: true, Trace: o.Trace, EventsVersion: o.EventsVersion,
 		}
-		if f.HTTP != nil {
+		switch {
+		case f.Name == pull.Name:
+			cfg.NoListen, cfg.Listener = false, stores.pulls
+		case f.HTTP != nil:
 			cfg.NoListen, cfg.Listener, cfg.TLS = false, door, o.TLS
 		}
 		all.Go(func() error {
@@ -89,7 +111,10 @@ func live(
 type stores struct {
 	at      addresses
 	told    defaults
+	pulls   net.Listener // of pull; nil: it is not run
 	closing []func()
+
+	gatewayURL string // as this machine finds it
 }
 
 func (s *stores) api(ctx context.Context, function string) (*apidb.Store, error) {
@@ -127,15 +152,45 @@ func (s *stores) functions(ctx context.Context, o Options, below *base) ([]funch
 		s.scheduling(outcome.Name, func(store *schedulerdb.Store) funchost.Function { return outcome.New(store).Host() }),
 		s.scheduling(command.Name, func(store *schedulerdb.Store) funchost.Function { return command.New(store).Host() }),
 		s.scheduling(watchdog.Name, func(store *schedulerdb.Store) funchost.Function { return watchdog.New(store).Host() }),
-		s.retention, s.cron, s.runjob,
+		s.retention, s.cron, s.runjob, s.pull,
 	} {
 		function, err := build(ctx, o, below)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, function)
+		if function.Name != "" {
+			all = append(all, function)
+		}
 	}
-	return all, nil
+	if len(o.Relay) == 0 {
+		return all, nil // without an outbox there is nothing for it to do
+	}
+	function, err := s.relay(ctx, o)
+	return append(all, function), err
+}
+
+func (s *stores) relay(ctx context.Context, o Options) (funchost.Function, error) {
+	var cfg relay.Config
+	if err := s.told.load(&cfg); err != nil {
+		return funchost.Function{}, err
+	}
+	cfg.Databases = secret.AllOf(o.Relay...)
+	if unset("GATEWAY_URL") {
+		cfg.GatewayURL = s.gatewayURL
+	}
+	if !o.onLoopback() && !cfg.APIKey.IsSet() {
+		key, _, err := adminKey(o.Dir)
+		if err != nil {
+			return funchost.Function{}, err
+		}
+		cfg.APIKey = secret.Of(key.Reveal())
+	}
+	relaying, err := relay.New(ctx, cfg)
+	if err != nil {
+		return funchost.Function{}, err
+	}
+	s.closing = append(s.closing, relaying.Close)
+	return relaying.Host(), nil
 }
 
 // scheduling is what builds a function that needs nothing but the scheduler's database.
@@ -165,7 +220,19 @@ func (s *stores) gateway(ctx context.Context, o Options, below *base) (funchost.
 		o.say("An admin's API key is kept in " + path + ": export JOBWEAVER_API_KEY=\"$(cat '" + path + "')\"")
 	}
 	cfg.Queues, cfg.JobTypes = o.Queues, o.types()
-	cfg.Broker = funchost.Reachable(funchost.Config{Kafka: kafkaConfig(below.brokers)})
+	if s.pulls != nil {
+		cfg.Pull.URLs = []string{"http://" + s.pulls.Addr().String()}
+	}
+	host := funchost.Config{Kafka: kafkaConfig(below.brokers)}
+	cfg.Broker = funchost.Reachable(host)
+	redrive, closing, err := funchost.NewRedrive(host, gateway.Name)
+	if err != nil {
+		return funchost.Function{}, err
+	}
+	s.closing = append(s.closing, closing)
+	cfg.Redrive = redrive
+	cfg.Lags, closing = funchost.NewLags(host)
+	s.closing = append(s.closing, closing)
 	store, err := s.api(ctx, gateway.Name)
 	if err != nil {
 		return funchost.Function{}, err
@@ -265,6 +332,7 @@ func (s *stores) runjob(ctx context.Context, o Options, below *base) (funchost.F
 	if o.WorkerQueues != nil {
 		cfg.Queues = o.WorkerQueues
 	}
+	cfg.KeepOff()
 	cfg.Grace = min(cfg.Grace, grace-5*time.Second)
 	var types handlers.Config
 	if err := s.told.load(types.Parts()...); err != nil {
@@ -289,9 +357,64 @@ func (s *stores) runjob(ctx context.Context, o Options, below *base) (funchost.F
 	if metrics == nil {
 		metrics = prometheus.DefaultRegisterer
 	}
-	worker, err := runjob.New(cfg, store, registry, metrics)
+	lent := &lentRegisterer{Registerer: metrics}
+	s.closing = append(s.closing, lent.giveBack)
+	worker, err := runjob.New(cfg, store, registry, lent)
 	if err != nil {
 		return funchost.Function{}, err
 	}
 	return worker.Host(), nil
+}
+
+// pull is not there where no queue is for it.
+func (s *stores) pull(ctx context.Context, o Options, below *base) (funchost.Function, error) {
+	if s.pulls == nil {
+		return funchost.Function{}, nil
+	}
+	var cfg pull.Config
+	if err := s.told.load(cfg.Parts()...); err != nil {
+		return funchost.Function{}, err
+	}
+	cfg.Queues, cfg.Kafka, cfg.Version = o.Queues, kafkaConfig(below.brokers), funchost.Version
+	cfg.Grace = min(cfg.Grace, grace-5*time.Second)
+	store, err := workerdb.Open(ctx, s.at[pull.Name])
+	if err != nil {
+		return funchost.Function{}, err
+	}
+	s.closing = append(s.closing, store.Close)
+	pulling, err := pull.New(cfg, store, prometheus.NewRegistry()) // the other worker's metrics have the same names
+	if err != nil {
+		return funchost.Function{}, err
+	}
+	return pulling.Host(), nil
+}
+
+// pullQueues are those whose attempts go to pull workers; nil: none.
+func (o *Options) pullQueues() []string {
+	var cfg runjob.PullQueues
+	if funchost.LoadConfig(&cfg) != nil {
+		return nil // the worker says what is wrong
+	}
+	return cfg.Of(o.Queues)
+}
+
+// lentRegisterer unregisters what a worker has registered, so that one process can run dev again.
+type lentRegisterer struct {
+	prometheus.Registerer
+	registered []prometheus.Collector
+}
+
+// Register notes the collector.
+func (l *lentRegisterer) Register(c prometheus.Collector) error {
+	err := l.Registerer.Register(c)
+	if err == nil {
+		l.registered = append(l.registered, c)
+	}
+	return err
+}
+
+func (l *lentRegisterer) giveBack() {
+	for _, c := range l.registered {
+		l.Unregister(c)
+	}
 }

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
-	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/local/dev"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/outbound"
 )
 
@@ -128,7 +128,7 @@ func (v *visit) thatItWantsToWait(ctx context.Context, busy string) {
 		if job.RetryCount != c.retries || job.Attempt != c.attempts {
 			v.t.Errorf("who %s: %s after %d retries and %d attempts", c.what, job.Status, job.RetryCount, job.Attempt)
 		}
-		moved := slices.IndexFunc(job.History, func(m history) bool { return m.To == c.state && m.Attempt == 1 })
+		moved := slices.IndexFunc(job.History, func(m client.Move) bool { return m.To == c.state && m.Attempt == 1 })
 		if starts := v.startsOf(id); moved < 0 || len(starts) != 2 {
 			v.t.Errorf("who %s: %d starts, history %+v", c.what, len(starts), job.History)
 		} else if late := starts[1].Sub(starts[0]) - c.wait; late < 0 || late > soon {
@@ -137,15 +137,6 @@ func (v *visit) thatItWantsToWait(ctx context.Context, busy string) {
 			v.t.Logf("who %s is tried again %s late", c.what, late)
 		}
 	}
-}
-
-type history = struct {
-	At      time.Time `json:"at"`
-	From    string    `json:"from"`
-	To      string    `json:"to"`
-	Attempt int       `json:"attempt"`
-	By      string    `json:"by"`
-	Reason  string    `json:"reason"`
 }
 
 // thatItIsOver: what says that it cannot get better is not tried again.
@@ -250,7 +241,7 @@ func (v *visit) startsOf(id string) []time.Time {
 
 func (v *visit) submit(ctx context.Context, jobType, payload, more string) string {
 	v.t.Helper()
-	accepted, err := v.api.Submit(ctx, fmt.Appendf(nil, `{"jobType": %q, "payload": %s%s}`, jobType, payload, more))
+	accepted, err := v.api.SubmitJSON(ctx, fmt.Appendf(nil, `{"jobType": %q, "payload": %s%s}`, jobType, payload, more))
 	if err != nil {
 		v.t.Error(err)
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
-	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/local/dev"
 	"github.com/jobweaver/jobweaver/local/mailcatch"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 // greylist is a mail server that takes nothing at the first time, and nothing for nobody@ at any.
@@ -139,7 +139,7 @@ func (v *visit) mailIsRefused(ctx context.Context) {
 		!strings.Contains(job.LastError.Message, "nobody@example.org: 550 5.1.1 no such user") {
 		v.t.Errorf("%s after %d attempts with %+v", job.Status, job.Attempt, job.LastError)
 	}
-	_, err := v.api.Submit(ctx, []byte(`{"jobType": "EMAIL", "payload": {"to": ["nobody at all"], "subject": "Hello", "text": "hi"}}`))
+	_, err := v.api.SubmitJSON(ctx, []byte(`{"jobType": "EMAIL", "payload": {"to": ["nobody at all"], "subject": "Hello", "text": "hi"}}`))
 	var refused *client.Error
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "payload.to[0]") {
 		v.t.Errorf("a mail to nobody is answered with %v", err)

@@ -4,13 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/local/dev"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 type operation struct {
@@ -45,14 +44,13 @@ func submitMany(ctx context.Context, c *client.Client, n int, job string) error 
 
 // count pages through all jobs of a state.
 func count(ctx context.Context, c *client.Client, status string) (n int, err error) {
-	filter := url.Values{"status": {status}, "limit": {"200"}}
-	for {
-		jobs, next, _, err := c.List(ctx, filter)
-		if n += len(jobs); err != nil || next == "" {
+	for _, err := range c.Jobs(ctx, client.Filter{Status: []string{status}}) {
+		if err != nil {
 			return n, err
 		}
-		filter.Set("cursor", next)
+		n++
 	}
+	return n, nil
 }
 
 // While workers run them, thousands of jobs are cancelled by a filter, which is aborted half-way; the house is stopped
@@ -122,7 +120,7 @@ func TestThousandsOfJobsAreCancelledWhileTheyRunAndThenDeleted(t *testing.T) {
 // reschedule has a job that is to wait for an hour run now: the past is now.
 func reschedule(ctx context.Context, t *testing.T, c *client.Client) error {
 	t.Helper()
-	job, err := c.Submit(ctx, []byte(`{"jobType": "SIMULATION", "payload": {"steps": [{"type": "LOG", "message": "hi"}]}, "delayMs": 3600000}`))
+	job, err := c.SubmitJSON(ctx, []byte(`{"jobType": "SIMULATION", "payload": {"steps": [{"type": "LOG", "message": "hi"}]}, "delayMs": 3600000}`))
 	if err != nil {
 		return err
 	}
@@ -165,9 +163,9 @@ func deleteAll(ctx context.Context, t *testing.T, c *client.Client, jobs int) er
 	if p := op.Progress; op.Status != "COMPLETED" || p.Applied != jobs {
 		t.Errorf("deleted: %+v", op)
 	}
-	left, _, _, err := c.List(ctx, url.Values{})
-	if err == nil && len(left) > 0 {
-		t.Errorf("%d jobs are left", len(left))
+	left, err := c.List(ctx, client.Filter{}, 0, "")
+	if err == nil && len(left.Jobs) > 0 {
+		t.Errorf("%d jobs are left", len(left.Jobs))
 	}
 	return err
 }

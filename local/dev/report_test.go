@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
-	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/local/dev"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 	"github.com/jobweaver/jobweaver/shared/secret"
 )

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
-	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/local/dev"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
@@ -119,7 +119,7 @@ func (v *visit) secrets(ctx context.Context, dir string) {
 func (v *visit) grow(ctx context.Context) (wanted func()) {
 	const job = `{"jobType": "SECRET", "maxRetryCount": 1, "payload": {"does": "grows", "text": "%s"}}`
 	text := strings.Repeat("0123456789abcdef", jobspec.MaxJobBytes/16)[:jobspec.MaxJobBytes-len(job)+len("%s")]
-	accepted, err := v.api.Submit(ctx, fmt.Appendf(nil, job, text))
+	accepted, err := v.api.SubmitJSON(ctx, fmt.Appendf(nil, job, text))
 	if err != nil {
 		v.t.Fatal(err)
 	}

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/local/dev"
 	"github.com/jobweaver/jobweaver/shared/certtest"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/tlsfiles"
 )
@@ -26,8 +26,8 @@ func TestTheHouseIsReachedOverTLS(t *testing.T) {
 	err = dev.Run(t.Context(), o, func(ctx context.Context, url string) error {
 		way := trust.Transport(nil)
 		defer way.CloseIdleConnections()
-		c := client.New(url, "").Over(way)
-		accepted, err := c.Submit(ctx, []byte(`{"jobType":"SIMULATION","payload":{"steps":[{"type":"LOG","message":"hi"}]}}`))
+		c := client.New(url, "", client.WithTransport(way))
+		accepted, err := c.SubmitJSON(ctx, []byte(`{"jobType":"SIMULATION","payload":{"steps":[{"type":"LOG","message":"hi"}]}}`))
 		if err != nil || !strings.HasPrefix(url, "https://") {
 			t.Errorf("%s: %v", url, err)
 			return err

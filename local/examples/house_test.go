@@ -16,8 +16,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/local/dev"
+	"github.com/jobweaver/jobweaver/shared/client"
 	secrets "github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
@@ -97,7 +97,7 @@ func isDone(t *testing.T, api *client.Client, language string) {
 // A busy function's job comes again when its answer said, and completes.
 func waitsForAPlace(t *testing.T, api *client.Client, p *program, path string) {
 	free := occupy(t, p)
-	accepted, err := api.Submit(t.Context(), []byte(job(p.url+path, `{"text": "one"}`)))
+	accepted, err := api.SubmitJSON(t.Context(), []byte(job(p.url+path, `{"text": "one"}`)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/infra/childproc"
 	"github.com/jobweaver/jobweaver/infra/freeport"
 	"github.com/jobweaver/jobweaver/shared/kafkatest"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
 // all is set by make test-examples, which installs what they need first.
@@ -139,6 +140,10 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	_ = os.RemoveAll(dir)
 	http.DefaultClient.CloseIdleConnections()
+	if err := pgtest.StopServer(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
 	if err := goleak.Find(kafkatest.IgnoreSarama()); code == 0 && err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1

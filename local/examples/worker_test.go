@@ -12,9 +12,9 @@ import (
 
 	"github.com/jobweaver/jobweaver/infra/localkafka"
 	"github.com/jobweaver/jobweaver/infra/localpostgres"
-	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/local/dev"
 	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
@@ -75,7 +75,7 @@ func primes(below int) string {
 
 // ended submits a job, and gives what it ended as.
 func ended(ctx context.Context, api *client.Client, job string) (*client.Job, error) {
-	accepted, err := api.Submit(ctx, []byte(job))
+	accepted, err := api.SubmitJSON(ctx, []byte(job))
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ type auditEntry struct {
 
 func newAudit() *cobra.Command {
 	flags := map[string]*string{}
-	list := verb("audit", "List who did what, for admins", 0, func(cmd *cobra.Command, _ []string) error {
+	list := verb("audit", "List the audit log, for administrators", 0, func(cmd *cobra.Command, _ []string) error {
 		values := url.Values{}
 		for name, value := range flags {
 			if *value == "" {
@@ -46,10 +46,11 @@ func newAudit() *cobra.Command {
 		})
 	})
 	for name, usage := range map[string]string{
-		"job": "only what was done to this job", "owner": "only what was done to this owner's things",
-		"actor": "only what they did: key:<id>, oidc:<subject> or bootstrap", "action": "only this, as job.cancel",
-		"since": "not before this instant: RFC 3339, or an age such as 90m or 3d", "until": "before this instant",
-		"limit": "length of the page, up to 200", "cursor": "the next page: the cursor that the page before printed",
+		"job": "only actions on this job", "owner": "only actions on data of this owner",
+		"actor":  "only actions of this actor: key:<id>, oidc:<subject> or bootstrap",
+		"action": "only this action, such as job.cancel",
+		"since":  "not before this instant: RFC 3339, or an age such as 90m or 3d", "until": "before this instant",
+		"limit": "length of the page, up to 200", "cursor": "the next page: the cursor that the previous page printed",
 	} {
 		flags[name] = queryFlag(list, name, usage)
 	}

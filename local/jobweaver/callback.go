@@ -18,8 +18,8 @@ func newCallback() *cobra.Command {
 	var final bool
 	cmd := &cobra.Command{
 		Use:   "callback JOB ATTEMPT completed [OUTPUT] | failed | progress PERCENT",
-		Short: "Say what became of an attempt that an outside system works on",
-		Long: "The secret of the attempt, or one of the installation's, stands in JOBWEAVER_CALLBACK_SECRET.\n" +
+		Short: "Report the outcome or progress of an attempt that waits for an outside system",
+		Long: "JOBWEAVER_CALLBACK_SECRET holds the secret of the attempt, or one of the installation.\n" +
 			"OUTPUT is JSON.",
 		Args: between(3, 4),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -51,9 +51,9 @@ func newCallback() *cobra.Command {
 			return sendCallback(cmd, body)
 		},
 	}
-	cmd.Flags().StringVar(&code, "code", "", "of failed: the error's code")
-	cmd.Flags().StringVar(&message, "message", "", "of failed and progress: what to say of it")
-	cmd.Flags().BoolVar(&final, "final", false, "of failed: another attempt is of no use")
+	cmd.Flags().StringVar(&code, "code", "", "with failed: the error code")
+	cmd.Flags().StringVar(&message, "message", "", "with failed and progress: the message")
+	cmd.Flags().BoolVar(&final, "final", false, "with failed: do not retry")
 	return cmd
 }
 

@@ -68,7 +68,7 @@ func (c *jobCommand) run(cmd *cobra.Command, ids []string) error {
 
 // many gives the command to all jobs that match, and asks before where a filter is easily wider than it was meant.
 func (c *jobCommand) many(cmd *cobra.Command, filter map[string]any) error {
-	wide := len(filter) == 0 || c.filter.all || c.name == "delete"
+	wide := len(filter) == 0 || c.filter.all || filter["q"] != nil || c.name == "delete"
 	if _, chosen := filter["status"]; c.dead && !chosen {
 		delete(filter, "all")
 		filter["status"] = []string{string(jobstate.Failed)}
@@ -120,7 +120,7 @@ func newReschedule() *cobra.Command {
 
 // rescheduleFlags say when.
 func rescheduleFlags(flags *pflag.FlagSet, body map[string]any) {
-	flags.Func("at", "run then (RFC 3339)", func(text string) error {
+	flags.Func("at", "run at this instant (RFC 3339)", func(text string) error {
 		at, err := time.Parse(time.RFC3339, text)
 		body["runAt"] = at
 		return err
@@ -136,6 +136,7 @@ func rescheduleFlags(flags *pflag.FlagSet, body map[string]any) {
 type filterFlags struct {
 	status []string
 	texts  map[string]*string
+	noCode bool
 	all    bool
 }
 
@@ -144,6 +145,8 @@ var filterNames = []struct{ flag, name, usage string }{
 	{"ordering-key", "orderingKey", "jobs of this ordering key"}, {"owner", "ownerId", "jobs of this owner"},
 	{"error-code", "errorCode", "jobs whose last failure has this error code"},
 	{"trace-id", "traceId", "jobs of this trace"}, {"key", "idempotencyKey", "the job with this idempotency key"},
+	{"after", "after", "jobs that come after this job"},
+	{"search", "q", "jobs with this id, trace id, idempotency key, error code or tag, or this text in their last error"},
 	{"since", "since", "jobs created at this instant or later: RFC 3339, or an age such as 90m or 3d"},
 	{"until", "until", "jobs created before this instant"},
 }
@@ -159,6 +162,9 @@ func (f *filterFlags) registerTexts(cmd *cobra.Command) {
 	for _, n := range filterNames {
 		f.texts[n.flag] = queryFlag(cmd, n.flag, n.usage)
 	}
+	cmd.Flags().BoolVar(&f.noCode, "no-error-code", false,
+		"jobs whose last failure has no error code, and those without one")
+	cmd.MarkFlagsMutuallyExclusive("error-code", "no-error-code")
 }
 
 func (f *filterFlags) values(cmd *cobra.Command) map[string]any {
@@ -173,6 +179,9 @@ func (f *filterFlags) values(cmd *cobra.Command) map[string]any {
 		if cmd.Flags().Changed(n.flag) {
 			values[n.name] = *f.texts[n.flag]
 		}
+	}
+	if f.noCode {
+		values["noErrorCode"] = true
 	}
 	if f.all {
 		values["all"] = true
@@ -189,6 +198,10 @@ func queryOf(filter map[string]any) url.Values {
 			values.Set(name, value)
 		case []string:
 			values[name] = value
+		case bool:
+			if name != "all" { // a list without a filter has all
+				values.Set(name, "true")
+			}
 		}
 	}
 	return values

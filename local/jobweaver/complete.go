@@ -21,20 +21,24 @@ var (
 		"overlap": fixed("allow", "skip", "cancel"), "missed": fixed("skip", "one", "all"),
 		"on-dependency-failure": fixed("cancel", "run"), "role": fixed("submit", "read", "operate", "admin"),
 		"kafka": fixed("embedded", "apache"), "only": fixed("postgres", "kafka"),
+		"redriven": fixed("true", "false"), "topic": live(topicsOfRejected), "function": live(functionsOfRejected),
 		"log-level": fixed("debug", "info", "warn", "error"),
 	}
 	argumentValues = map[string]cobra.CompletionFunc{
 		"submit": cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault), "schedules create": secondIsFile,
+		"change": secondIsFile, "run-again": secondIsFile,
 		"types": first(live(typesOf)), "limit": completeControl, "pause": completeControl, "resume": completeControl,
 		"schedules get": first(live(schedulesOf)), "schedules pause": first(live(schedulesOf)),
 		"schedules resume": first(live(schedulesOf)), "schedules run": first(live(schedulesOf)),
 		"schedules delete": first(live(schedulesOf)), "schedules ticks": first(live(schedulesOf)),
+		"rejected show":    first(live(rejectedIDs)),
+		"rejected redrive": live(rejectedIDs), "rejected delete": live(rejectedIDs),
 		"callback": third(fixed("completed", "failed", "progress")), "webhook-secrets": first(fixed("end", "call")),
 	}
 )
 
-// completions gives each command and flag its values for the shell's TAB. Ids are not completed, and no files in
-// their place.
+// completions gives each command and flag its values for the shell's TAB. Ids of jobs are not completed, and no files
+// in their place.
 func completions(root *cobra.Command) {
 	each(root, func(cmd *cobra.Command) {
 		name := strings.TrimPrefix(cmd.CommandPath(), "jobweaver ")
@@ -150,4 +154,28 @@ func controlsOf(ctx context.Context, cmd *cobra.Command, kind string) (names []s
 		}
 	}
 	return names
+}
+
+// rejectedIDs are those of the latest rejected records, each with where it was and why.
+func rejectedIDs(ctx context.Context, cmd *cobra.Command) (ids []string) {
+	for _, r := range listed[rejectedPage](ctx, cmd, "rejected").Rejected {
+		ids = append(ids, line(r.ID+"\t"+r.place()+" "+r.Reason))
+	}
+	return ids
+}
+
+func topicsOfRejected(ctx context.Context, cmd *cobra.Command) (names []string) {
+	for _, r := range listed[rejectedPage](ctx, cmd, "rejected").Rejected {
+		names = append(names, line(r.Topic))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func functionsOfRejected(ctx context.Context, cmd *cobra.Command) (names []string) {
+	for _, r := range listed[rejectedPage](ctx, cmd, "rejected").Rejected {
+		names = append(names, line(r.Function))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

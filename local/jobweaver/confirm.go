@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 // A question about many jobs counts them. It looks at so many, in pages as large as the API has them.
@@ -67,18 +69,19 @@ func count(cmd *cobra.Command, command string, filter map[string]any) (matching,
 			m.More = true
 			return m, nil
 		}
-		jobs, next, _, err := api(cmd).List(cmd.Context(), query)
+		var page client.Page
+		_, err := api(cmd).Do(cmd.Context(), http.MethodGet, "/api/jobs?"+query.Encode(), "", nil, &page)
 		if err != nil {
 			return m, err
 		}
-		m.Count += len(jobs)
-		for _, job := range jobs {
+		m.Count += len(page.Jobs)
+		for _, job := range page.Jobs {
 			m.Jobs = append(m.Jobs, matchingJob{job.JobID})
 		}
-		if next == "" {
+		if page.NextCursor == "" {
 			return m, nil
 		}
-		query.Set("cursor", next)
+		query.Set("cursor", page.NextCursor)
 	}
 }
 
@@ -107,7 +110,12 @@ func (f *confirmFlags) confirm(cmd *cobra.Command, command string, filter map[st
 		fmt.Fprintln(cmd.ErrOrStderr(), "no job matches")
 		return false, nil
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s %s? [y/N] ", command, m)
+	return ask(cmd, fmt.Sprintf("%s %s?", command, m))
+}
+
+// ask asks on a terminal. Any answer but yes ends the command with the exit code of one that was interrupted.
+func ask(cmd *cobra.Command, question string) (bool, error) {
+	fmt.Fprint(cmd.ErrOrStderr(), question+" [y/N] ")
 	answer, err := readLine(cmd)
 	if err != nil {
 		return false, err

@@ -17,7 +17,7 @@ type control struct {
 }
 
 func newControls() *cobra.Command {
-	return verb("controls", "List what is paused and limited", 0, func(cmd *cobra.Command, _ []string) error {
+	return verb("controls", "List pauses and limits", 0, func(cmd *cobra.Command, _ []string) error {
 		return show(cmd, path("controls"), func(w io.Writer, page struct{ Controls []control }) error {
 			return showControls(w, page.Controls)
 		})

@@ -25,7 +25,7 @@ type delivery struct {
 }
 
 func newDeliveries() *cobra.Command {
-	return group("deliveries", "Look at the deliveries of results to callback URLs",
+	return group("deliveries", "Show the deliveries of results to callback URLs",
 		newDeliveryList(),
 		verb("get ID", "Show the deliveries of a job, newest first", 1, func(cmd *cobra.Command, args []string) error {
 			type page struct{ Deliveries []delivery }
@@ -64,7 +64,7 @@ func newDeliveryList() *cobra.Command {
 	})
 	for name, usage := range map[string]string{
 		"status": "only those that are PENDING, DELIVERED or FAILED", "limit": "length of the page, up to 200",
-		"cursor": "the next page: the cursor that the page before printed",
+		"cursor": "the next page: the cursor that the previous page printed",
 	} {
 		flags[name] = list.Flags().String(name, "", usage)
 	}

@@ -51,7 +51,7 @@ that is used instead. --dir keeps the data and the secrets that sign results and
 			if o.Mails != nil {
 				defer func() { err = errors.Join(err, o.Mails.Close()) }()
 			}
-			return dev.Run(cmd.Context(), o, func(ctx context.Context, url string) error {
+			err = dev.Run(cmd.Context(), o, func(ctx context.Context, url string) error {
 				welcome(o, url)
 				sayPaused(ctx, o, url)
 				if withDemo {
@@ -70,28 +70,35 @@ that is used instead. --dir keeps the data and the secrets that sign results and
 				fmt.Fprintln(o.Out, "\nstopping; the data stays in "+o.Dir)
 				return nil
 			})
+			if errors.Is(err, context.Canceled) || err != nil && cmd.Context().Err() != nil {
+				err = context.Canceled
+				fmt.Fprintln(o.Out, "\nstopped before everything was up")
+			}
+			return err
 		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&withDemo, "demo", false, "submit sample jobs and follow them to their ends")
-	flags.BoolVar(&exit, "exit", false, "end with the demo; exit code 0 only if every sample ended as it should")
+	flags.BoolVar(&exit, "exit", false, "exit after the demo; exit code 0 only if every sample ended as expected")
 	flags.StringVar(&o.Dir, "dir", ".jobweaver", "where the data is kept")
 	flags.StringVar(&o.Host, "host", "127.0.0.1",
-		"address that the gateway listens on; on any but loopback each request needs an API key")
+		"address on which the gateway listens; except on loopback, each request needs an API key")
 	flags.IntVar(&o.Port, "port", 8080, "port of the gateway; 0 takes a free one")
 	flags.StringVar(&o.Kafka, "kafka", "embedded",
 		"embedded, or apache: Apache Kafka itself, which needs Java 17 and Maven")
 	flags.StringSliceVar(&o.Only, "only", nil,
 		"start only these of postgres,kafka and print the settings for the functions' own binaries")
 	flags.StringSliceVar(&o.WorkerQueues, "worker-queues", nil,
-		"queues that the worker here serves, if not all: the others are for a worker of your own")
+		"queues that the built-in worker serves, if not all; the others are for a worker of your own")
+	flags.StringArrayVar(&o.Relay, "relay", nil,
+		"address of a database of yours that has an outbox: submit the jobs that are enqueued there (several times)")
 	flags.IntVar(&o.PostgresPort, "postgres-port", 0, "port of the private PostgreSQL; 0 takes a free one")
 	flags.IntVar(&o.KafkaPort, "kafka-port", 0, "port of the private broker; 0 takes a free one")
 	flags.IntVar(&mails.Port, "mail-port", mailcatch.DefaultPort,
-		"port of the mail server that catches mails, if SMTP_HOST is not set; 0, or taken and not asked for: a free one")
+		"port of the mail server that catches mails, if SMTP_HOST is not set; 0, or a default that is in use: a free one")
 	flags.IntVar(&mails.PagePort, "mail-page-port", mailcatch.DefaultPagePort,
-		"port of the page that shows them; likewise")
-	flags.StringVar(&logLevel, "log-level", "warn", "of the functions: debug, info, warn or error")
+		"port of the page that shows the mails; chosen like --mail-port")
+	flags.StringVar(&logLevel, "log-level", "warn", "log level of the functions: debug, info, warn or error")
 	return cmd
 }
 
@@ -138,7 +145,11 @@ func sayPaused(ctx context.Context, o dev.Options, url string) {
 func fromEnvironment(o *dev.Options) error {
 	o.DatabaseURL = os.Getenv("DATABASE_URL")
 	o.Brokers = splitList(os.Getenv("KAFKA_BROKERS"))
-	o.Queues = queues()
+	names, err := queues()
+	if err != nil {
+		return err
+	}
+	o.Queues = names
 	o.JobTypes = splitList(os.Getenv("JOB_TYPES"))
 	for _, cfg := range []any{&o.TLS, &o.Trace} {
 		if err := funchost.LoadConfig(cfg); err != nil {

@@ -44,27 +44,67 @@ func TestCtrlCStopsDevWithExitCode0(t *testing.T) {
 	}
 }
 
-// ux 18: make printed an error at Ctrl-C. It does not build here: the command line is this test.
+// ux 18: make printed an error at Ctrl-C. Nothing is built here: the command line is this test.
 func TestCtrlCStopsMakeRunWithExitCode0(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	makefile, err := filepath.Abs(root + "/Makefile")
-	if err != nil {
-		t.Fatal(err)
+	out, code := pressed(t, makeRun(t, "exit 0"), "", "The gateway stays at")
+	if code != 0 || !strings.Contains(out, "stopping; the data stays in ") || strings.Contains(out, "***") {
+		t.Errorf("exit code %d, printed %s", code, out)
 	}
+}
+
+func TestCtrlCStopsMakeRunBeforeEverythingIsUp(t *testing.T) {
+	t.Parallel()
+	out, code := pressed(t, makeRun(t, "exit 0"), "", "creating a PostgreSQL database in")
+	if code != 0 || !strings.Contains(out, "stopped before everything was up") || strings.Contains(out, "***") {
+		t.Errorf("exit code %d, printed %s", code, out)
+	}
+}
+
+func TestCtrlCStopsMakeRunWhileItCompiles(t *testing.T) {
+	t.Parallel()
+	build := makeRun(t, "if [ $1 = list ]; then echo runtime; else echo runtime; exec sleep 600; fi")
+	out, code := pressed(t, build, "", "1 of up to 1 packages compiled: runtime")
+	if code != 0 || !strings.Contains(out, "Stopped. The next build continues from here.") || strings.Contains(out, "***") {
+		t.Errorf("exit code %d, printed %s", code, out)
+	}
+}
+
+func TestAFailedBuildFailsMakeRun(t *testing.T) {
+	t.Parallel()
+	out, err := makeRun(t, "echo '# broken'; exit 1").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "# broken\n") || strings.Contains(string(out), "packages compiled") {
+		t.Errorf("%v, printed %s", err, out)
+	}
+}
+
+// makeRun is make run in a folder of its own, with a shell script as go.
+func makeRun(t *testing.T, script string) *exec.Cmd {
+	t.Helper()
+	dir := t.TempDir()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
+	makefile, err := filepath.Abs(root + "/Makefile")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(self, filepath.Join(dir, "bin/jobweaver")); err != nil {
+	for _, folder := range []string{"bin", "infra"} {
+		if err := os.Mkdir(filepath.Join(dir, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{"bin/jobweaver": self, "infra/compile": filepath.Dir(makefile) + "/infra/compile"} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fake := filepath.Join(dir, "bin/go")
+	if err := os.WriteFile(fake, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil { //nolint:gosec // it is to be run
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "make", "-C", dir, "-f", makefile, "-o", "bin/jobweaver", "run", "ARGS=--port=0") //nolint:gosec // ours
-	out, code := pressed(t, cmd, "", "The gateway stays at")
-	if code != 0 || !strings.Contains(out, "stopping; the data stays in ") || strings.Contains(out, "***") {
-		t.Errorf("exit code %d, printed %s", code, out)
-	}
+	cmd := exec.CommandContext(t.Context(), "make", "-C", dir, "-f", makefile, "run", "ARGS=--port=0") //nolint:gosec // ours
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(fake)+":"+os.Getenv("PATH"))
+	return cmd
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 // The exit codes. A job that failed or was cancelled has its own, which no other trouble has.
@@ -75,7 +75,7 @@ func printError(w io.Writer, form format, err error) {
 	if err == nil || errors.As(err, &code) || errors.Is(err, context.Canceled) {
 		return
 	}
-	if form != formatJSON {
+	if form != formatJSON && form != formatYAML {
 		fmt.Fprintln(w, "jobweaver: "+printable(err.Error()+advice(err)))
 		return
 	}
@@ -86,7 +86,13 @@ func printError(w io.Writer, form format, err error) {
 			body.Details = refused.Details
 		}
 	}
-	if raw, err := json.Marshal(body); err == nil { // texts and numbers
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return // not of texts and numbers
+	}
+	if form == formatYAML {
+		_ = showYAML(w, raw)
+	} else {
 		_ = showJSON(w, raw)
 	}
 }

@@ -11,22 +11,22 @@ import (
 
 // groups are those in which --help lists the commands, with their order.
 var groups = []struct{ title, commands string }{
-	{"Jobs", "submit get list watch logs cancel retry reschedule delete dead"},
+	{"Jobs", "submit get list watch logs cancel retry reschedule change run-again delete dead"},
 	{"Many jobs, again and again", "operations schedules controls limit pause resume"},
-	{"What happens", "stats workers types deliveries audit callback"},
+	{"What happens", "stats workers types deliveries rejected audit callback hooks mcp"},
 	{"Access", "keys webhook-secrets"},
-	{"Install and run", "dev migrate topics keyset secrets after-restore"},
+	{"Install and run", "dev migrate topics outbox keyset secrets after-restore"},
 }
 
 const environment = `
 Environment variables:
   JOBWEAVER_URL              the gateway (default ` + defaultURL + `)
   JOBWEAVER_API_KEY          the API key; or JOBWEAVER_API_KEY_FILE, a file that holds it
-  JOBWEAVER_CA_FILE          PEM of the CAs that the gateway's certificate may be from
+  JOBWEAVER_CA_FILE          PEM of the CAs that verify the gateway
   JOBWEAVER_CERT_FILE        a client certificate, with JOBWEAVER_KEY_FILE
-  JOBWEAVER_CALLBACK_SECRET  of callback: the secret of the attempt or of the installation
-  NO_COLOR                   when set, the output has no colours
-  DATABASE_URL, KAFKA_BROKERS, QUEUES  of dev, migrate, topics, keys bootstrap and after-restore
+  JOBWEAVER_CALLBACK_SECRET  for callback: the secret of the attempt or of the installation
+  NO_COLOR                   when set, the output has no colors
+  DATABASE_URL, KAFKA_BROKERS, QUEUES  for dev, migrate, topics, keys bootstrap and after-restore
 
 Exit codes:
   0 done  1 the job failed, or the command did  2 the job was cancelled  3 the API refused
@@ -45,6 +45,8 @@ jobweaver get ID --wait 30s -o json`,
 	"list": `jobweaver list --status FAILED,CANCELLED --since 2h
 jobweaver list --trace-id 01936f3e-5f3e-7cc0-8000-0123456789ab
 jobweaver list --error-code WORKER.TIMEOUT --owner shop
+jobweaver list --search 'connection refused' --since 1d
+jobweaver list --ordering-key customer-9
 jobweaver list --type EMAIL --limit 200 -o name`,
 	"watch": `jobweaver watch ID && echo completed`,
 	"logs":  `jobweaver logs ID --attempt 2`,
@@ -54,9 +56,18 @@ jobweaver cancel --all --dry-run`,
 	"retry": "jobweaver retry ID\njobweaver retry --status CANCELLED --tag billing",
 	"reschedule": `jobweaver reschedule ID --in 10m
 jobweaver reschedule --type EMAIL --at 2027-01-02T08:00:00Z`,
-	"delete":           "jobweaver delete ID\njobweaver delete --status COMPLETED --until 30d --yes",
-	"dead":             "jobweaver dead --type EMAIL --since 1d",
-	"dead redrive":     "jobweaver dead redrive --type EMAIL --wait\njobweaver dead redrive --all --dry-run",
+	"change": `jobweaver change ID --priority 9 --delay 10m
+jobweaver change ID --set payload.to=a@b.example --set expiresAt=null`,
+	"run-again": `jobweaver run-again ID --watch
+jobweaver run-again ID --set payload.to=a@b.example --set tags=null --priority 5
+echo '{"payload":{"steps":[{"type":"LOG","message":"again"}]}}' | jobweaver run-again ID -`,
+	"delete":        "jobweaver delete ID\njobweaver delete --status COMPLETED --until 30d --yes",
+	"dead":          "jobweaver dead --type EMAIL --since 1d",
+	"dead redrive":  "jobweaver dead redrive --type EMAIL --wait\njobweaver dead redrive --all --dry-run",
+	"rejected list": "jobweaver rejected list --topic job-created --redriven false",
+	"rejected redrive": `jobweaver rejected redrive --function ingest --since 2h
+jobweaver rejected redrive --all --dry-run`,
+	"rejected delete":  "jobweaver rejected delete --until 7d --yes",
 	"operations watch": "jobweaver operations watch ID",
 	"schedules create": `echo '{"jobType":"SIMULATION","payload":{"steps":[{"type":"LOG","message":"again"}]}}' |
   jobweaver schedules create nightly - --cron '30 2 * * *' --time-zone Europe/Berlin`,
@@ -64,8 +75,12 @@ jobweaver reschedule --type EMAIL --at 2027-01-02T08:00:00Z`,
 	"pause":    "jobweaver pause queue default",
 	"resume":   "jobweaver resume queue default\njobweaver controls -o name | xargs -L1 jobweaver resume",
 	"callback": `jobweaver callback ID 1 completed '{"parcel":17}'`,
-	"types":    "jobweaver types EMAIL",
-	"keys":     "jobweaver keys create shop --owner shop --role submit,read --expires-in 2160h",
+	"outbox": `jobweaver outbox sql --enqueue-role shop --relay-role relay > outbox.sql
+jobweaver outbox install postgres://owner@db.example:5432/shop
+jobweaver outbox list postgres://relay@db.example:5432/shop --rejected`,
+	"types": "jobweaver types EMAIL",
+	"mcp":   "JOBWEAVER_API_KEY_FILE=key jobweaver mcp\njobweaver mcp --write",
+	"keys":  "jobweaver keys create shop --owner shop --role submit,read --expires-in 2160h",
 	"dev": `jobweaver dev --demo
 jobweaver dev --port 18080 --dir /tmp/jobweaver
 jobweaver dev --only postgres,kafka`,

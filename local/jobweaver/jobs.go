@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 func newGet() *cobra.Command {
@@ -46,7 +46,7 @@ type pageFlags struct{ limit, cursor string }
 
 func (p *pageFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.limit, "limit", "", "length of the page, up to 200")
-	cmd.Flags().StringVar(&p.cursor, "cursor", "", "the next page: the cursor that the page before printed")
+	cmd.Flags().StringVar(&p.cursor, "cursor", "", "the next page: the cursor that the previous page printed")
 }
 
 func (p *pageFlags) in(query url.Values) url.Values {

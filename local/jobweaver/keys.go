@@ -56,7 +56,7 @@ func newKeys() *cobra.Command {
 }
 
 func newKeysCreate() *cobra.Command {
-	var roles []string
+	var roles, types, queues []string
 	var owner string
 	var lives time.Duration
 	cmd := verb("create NAME", "Make a key, and print it this once", 1, func(cmd *cobra.Command, args []string) error {
@@ -64,12 +64,20 @@ func newKeysCreate() *cobra.Command {
 		if owner != "" {
 			body["ownerId"] = owner
 		}
+		if len(types) > 0 {
+			body["workTypes"] = types
+		}
+		if len(queues) > 0 {
+			body["workQueues"] = queues
+		}
 		if lives > 0 {
 			body["expiresAt"] = time.Now().Add(lives).UTC()
 		}
 		return call(cmd, http.MethodPost, path("keys"), body, showNewKey)
 	})
-	cmd.Flags().StringSliceVar(&roles, "role", []string{"submit", "read"}, "submit, read, operate or admin")
+	cmd.Flags().StringSliceVar(&roles, "role", []string{"submit", "read"}, "submit, read, operate, work or admin")
+	cmd.Flags().StringSliceVar(&types, "work-type", nil, "with --role work: only attempts of this job type; repeatable")
+	cmd.Flags().StringSliceVar(&queues, "work-queue", nil, "with --role work: only attempts of this queue; repeatable")
 	cmd.Flags().StringVar(&owner, "owner", "", "the owner of the key; only for admins of the installation")
 	cmd.Flags().DurationVar(&lives, "expires-in", 0, "lifetime of the key; 0: it never expires")
 	return cmd
@@ -107,7 +115,7 @@ func newKeysList() *cobra.Command {
 		})
 	})
 	cmd.Flags().StringVar(&owner, "owner", "", "only keys of this owner")
-	cmd.Flags().StringVar(&cursor, "cursor", "", "the next page: the cursor that the page before printed")
+	cmd.Flags().StringVar(&cursor, "cursor", "", "the next page: the cursor that the previous page printed")
 	return cmd
 }
 
@@ -126,7 +134,7 @@ func newKeysRotate() *cobra.Command {
 			body := map[string]any{"overlapSeconds": int64(overlap.Seconds())}
 			return call(cmd, http.MethodPost, path("keys", args[0], "rotate"), body, showNewKey)
 		})
-	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old key lives on")
+	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old key stays valid")
 	return cmd
 }
 
@@ -156,6 +164,6 @@ func newKeysBootstrap() *cobra.Command {
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), key.Reveal())
 			return err
 		})
-	cmd.Flags().StringVar(&name, "name", apidb.Bootstrap, "what it is called in lists")
+	cmd.Flags().StringVar(&name, "name", apidb.Bootstrap, "its name in lists")
 	return cmd
 }

@@ -10,12 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cloudevents/sdk-go/v2/event"
-
 	door "github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apikey"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
@@ -100,7 +99,7 @@ func TestAnInstallationGetsItsFirstKeyAndManagesTheOthersByIt(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- host.Run(ctx, func(context.Context, []event.Event) error { return nil })
+		ended <- host.Run(ctx, func(context.Context, []jobevent.Item) error { return nil })
 	}()
 	t.Cleanup(func() {
 		server.Close()

@@ -18,7 +18,7 @@ func newKeyset() *cobra.Command {
 		Short: "Manage the keys that encrypt the data of jobs, in the file " + sealing.Setting,
 		Long: `Manage the keys that encrypt the data of jobs, in the file ` + sealing.Setting + ` or --file.
 Rotation: add a key, wait until every process has the file, promote it, and remove the old
-one when nothing is kept any more that was sealed with it.`,
+one when no stored data is sealed with it any more.`,
 	}
 	file := all.PersistentFlags().String("file", "", "the file, if not "+sealing.Setting)
 	path := func() (string, error) {

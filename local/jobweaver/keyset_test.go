@@ -36,7 +36,7 @@ func TestKeysAreMadePromotedAndRemoved(t *testing.T) {
 		{[]string{"create"}, "is there already"},
 		{[]string{"promote", "x"}, "jobweaver keyset list"},
 		{[]string{"promote", added[0]}, "jobweaver keyset list"},
-		{[]string{"remove", added[4]}, "promote another first"},
+		{[]string{"remove", added[4]}, "promote another key first"},
 		{[]string{"remove"}, "jobweaver keyset remove KEY"},
 	} {
 		_, err := run(t, "", append([]string{"keyset"}, wrong.args...)...)

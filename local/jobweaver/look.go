@@ -78,7 +78,7 @@ type percentiles struct {
 
 func newStats() *cobra.Command {
 	var jobType, queue string
-	cmd := verb("stats", "Show how many jobs there are, how fast they go and how long they take", 0,
+	cmd := verb("stats", "Show the number of jobs, their throughput and how long they take", 0,
 		func(cmd *cobra.Command, _ []string) error {
 			values := url.Values{}
 			for name, value := range map[string]string{"type": jobType, "queue": queue} {

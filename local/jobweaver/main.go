@@ -33,18 +33,19 @@ func newRoot() *cobra.Command {
 	}
 	output := formatText
 	root.PersistentFlags().VarP(&output, "output", "o",
-		"how to print answers: text, json (as the API answers) or name (ids alone)")
+		"output format: text, json (the API's response), yaml (the same) or name (only ids)")
 	root.PersistentFlags().String("url", "", "the gateway; overrides JOBWEAVER_URL (default \""+defaultURL+"\")")
-	root.AddCommand(newDev(), newMigrate(), newTopics(), newAfterRestore(), newKeyset(), newSecrets(), newSubmit(),
+	root.AddCommand(newDev(), newMigrate(), newTopics(), newAfterRestore(), newKeyset(), newSecrets(),
+		newOutbox(), newSubmit(),
 		newGet(), newList(), newWatch(), newLogs(), newDead(),
 		newCommand("cancel", "Cancel a job that has not ended"),
 		newCommand("retry", "Run a failed or cancelled job again"),
-		newReschedule(),
+		newReschedule(), newChange(), newRunAgain(),
 		newCommand("delete", "Delete a job that has ended"),
-		newCallback(), newOperations(), newSchedules(), newDeliveries(), newAudit(), newControls(), newLimit(),
+		newCallback(), newOperations(), newSchedules(), newDeliveries(), newRejected(), newAudit(), newControls(), newLimit(),
 		newPauseOrResume("pause", "Pause a queue, a job type or an owner: no job of it starts"),
 		newPauseOrResume("resume", "Resume a queue, a job type or an owner"),
-		newKeys(), newWebhookSecrets(), newWorkers(), newTypes(), newStats(), newVersion())
+		newKeys(), newWebhookSecrets(), newWorkers(), newTypes(), newStats(), newHooks(), newMCP(), newVersion())
 	arrange(root)
 	completions(root)
 	return root

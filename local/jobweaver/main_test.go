@@ -139,8 +139,9 @@ func TestOutputIsJSONWhereAskedFor(t *testing.T) {
 	if err != nil || !json.Valid([]byte(out)) {
 		t.Errorf("said %q, %v", out, err)
 	}
-	if _, err := run(t, "", "get", "j1", "-o", "yaml"); err == nil {
-		t.Error("yaml was promised")
+	out, err = run(t, "", "get", "j1", "-o", "yaml")
+	if err != nil || !strings.Contains(out, "\nstatus: FAILED\n") {
+		t.Errorf("said %q, %v", out, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/secret"
@@ -24,13 +26,13 @@ func newMigrate() *cobra.Command {
 	var wait time.Duration
 	cmd := &cobra.Command{
 		Use: "migrate", Args: exactly(0),
-		Short: "Make the three databases on the server DATABASE_URL and bring them up to date",
-		Long: `Make the three databases on the server DATABASE_URL and bring them up to date.
+		Short: "Create the three databases on the server DATABASE_URL, or bring them up to date",
+		Long: `Create the three databases on the server DATABASE_URL, or bring them up to date.
 
 With --roles each function gets a database role of its own, jobweaver_<function>, with the rights that it needs and no
-others, and nobody else but the databases' owner may connect to them any more. A new role has no password: set one
-yourself, or have it read from --passwords, or have ROLES_PASSWORD for those that have none there. Give --roles each
-time, as a new version may need other rights.`,
+others. Only these roles and the databases' owner may then connect. A new role has no password: set one yourself, or
+give --passwords, or ROLES_PASSWORD for the roles without a file there. Use --roles each time, since a new version may
+need other rights.`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			server, err := serverURL()
 			if err != nil {
@@ -74,7 +76,7 @@ time, as a new version may need other rights.`,
 	}
 	cmd.Flags().BoolVar(&roles, "roles", false, "make a database role for each function, with the rights that it needs")
 	cmd.Flags().StringVar(&passwords, "passwords", "",
-		"a folder of files that are named as the roles and hold their passwords; of those without one none is set")
+		"a folder with the passwords, one file for each role, with its name; roles without a file get none")
 	waitFlag(cmd, &wait)
 	return cmd
 }
@@ -123,7 +125,11 @@ func newTopics() *cobra.Command {
 			if err := funchost.LoadConfig(&cfg); err != nil {
 				return err
 			}
-			list := jobevent.Topics(queues())
+			names, err := queues()
+			if err != nil {
+				return err
+			}
+			list := jobevent.Topics(names)
 			if err := createTopics(cmd.Context(), cfg, list, wait); err != nil {
 				return err
 			}
@@ -137,11 +143,11 @@ func newTopics() *cobra.Command {
 	var yes bool
 	empty := &cobra.Command{
 		Use: "empty", Args: exactly(0),
-		Short: "Delete the topics on KAFKA_BROKERS with all that is on them, and create them anew",
-		Long: `Delete the topics on KAFKA_BROKERS with all that is on them, and create them anew.
+		Short: "Delete the topics on KAFKA_BROKERS with all their records, and create them again",
+		Long: `Delete the topics on KAFKA_BROKERS with all their records, and create them again.
 
-Databases that were restored must hear nothing of what came after them. Stop all functions
-first; when they start, they publish again from the databases what is lost here.`,
+After a restore, functions must not consume newer events than the databases. Stop all
+functions first; when they start, they publish again what the databases hold.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes {
 				return usage("this deletes all events: add --yes if that is meant")
@@ -150,16 +156,20 @@ first; when they start, they publish again from the databases what is lost here.
 			if err := funchost.LoadConfig(&cfg); err != nil {
 				return err
 			}
+			names, err := queues()
+			if err != nil {
+				return err
+			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Minute)
 			defer cancel()
-			if err := kafkaevent.EmptyTopics(ctx, cfg, jobevent.Topics(queues())); err != nil {
+			if err := kafkaevent.EmptyTopics(ctx, cfg, jobevent.Topics(names)); err != nil {
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), "all topics are empty")
 			return nil
 		},
 	}
-	empty.Flags().BoolVar(&yes, "yes", false, "all events may be deleted")
+	empty.Flags().BoolVar(&yes, "yes", false, "confirm that all events may be deleted")
 	topics := &cobra.Command{Use: "topics", Short: "Manage the Kafka topics"}
 	topics.AddCommand(create, empty)
 	return topics
@@ -188,11 +198,16 @@ func createTopics(ctx context.Context, cfg kafkaevent.Config, list []jobevent.To
 	}
 }
 
-func queues() []string {
-	if list := splitList(os.Getenv("QUEUES")); len(list) > 0 {
-		return list
+func queues() ([]string, error) {
+	text, set := os.LookupEnv("QUEUES")
+	if !set {
+		return []string{"default", "pull"}, nil
 	}
-	return []string{"default"}
+	list := splitList(text)
+	if len(list) == 0 {
+		return nil, errors.New("QUEUES: names no queue")
+	}
+	return list, jobspec.CheckQueues(list)
 }
 
 func splitList(text string) []string {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 type operation struct {
@@ -82,8 +82,8 @@ func newOperations() *cobra.Command {
 			return showOperations(w, p.Operations)
 		})
 	})
-	list.Flags().StringVar(&cursor, "cursor", "", "the next page: the cursor that the page before printed")
-	return group("operations", "Look at operations: commands to many jobs",
+	list.Flags().StringVar(&cursor, "cursor", "", "the next page: the cursor that the previous page printed")
+	return group("operations", "Show operations: commands for many jobs",
 		list,
 		verb("get ID", "Show an operation, and what it skipped", 1, func(cmd *cobra.Command, args []string) error {
 			return show(cmd, path("operations", args[0]), showOperation)
@@ -91,7 +91,7 @@ func newOperations() *cobra.Command {
 		verb("watch ID", "Wait until an operation has ended", 1, func(cmd *cobra.Command, args []string) error {
 			return followOperation(cmd, api(cmd), args[0])
 		}),
-		verb("abort ID", "Abort an operation: it goes to no more jobs", 1, func(cmd *cobra.Command, args []string) error {
+		verb("abort ID", "Abort an operation: it sends no more commands", 1, func(cmd *cobra.Command, args []string) error {
 			return call(cmd, http.MethodPost, path("operations", args[0], "abort"), nil, showOperation)
 		}))
 }

@@ -21,21 +21,23 @@ type format string
 const (
 	formatText format = "text"
 	formatJSON format = "json"
+	formatYAML format = "yaml"
 	formatName format = "name"
 )
 
 var formats = []string{
 	string(formatText) + "\tfor people", string(formatJSON) + "\tthe answer of the API",
+	string(formatYAML) + "\tthe same as YAML",
 	string(formatName) + "\tids alone, one a line",
 }
 
 func (f *format) String() string { return string(*f) }
 
-func (f *format) Type() string { return "text|json|name" }
+func (f *format) Type() string { return "text|json|yaml|name" }
 
 func (f *format) Set(text string) error {
-	if !slices.Contains([]format{formatText, formatJSON, formatName}, format(text)) {
-		return errors.New("must be text, json or name")
+	if !slices.Contains([]format{formatText, formatJSON, formatYAML, formatName}, format(text)) {
+		return errors.New("must be text, json, yaml or name")
 	}
 	*f = format(text)
 	return nil
@@ -53,6 +55,8 @@ func present(cmd *cobra.Command, raw json.RawMessage, show func(io.Writer) error
 		return nil
 	case form == formatName:
 		return showNames(w, raw)
+	case form == formatYAML:
+		return showYAML(w, raw)
 	}
 	return showJSON(w, raw)
 }

@@ -16,7 +16,7 @@ func TestRolesHaveTheirOwnPasswordOrTheCommonOne(t *testing.T) {
 		common, folder, gateway, runjob string
 		all                             int
 	}{
-		{"", "", "", "", 0}, {"", dir, "its own", "", 1}, {"of all", "", "of all", "of all", 12}, {"of all", dir, "its own", "of all", 12},
+		{"", "", "", "", 0}, {"", dir, "its own", "", 1}, {"of all", "", "of all", "of all", 13}, {"of all", dir, "its own", "of all", 13},
 	} {
 		t.Setenv("ROLES_PASSWORD", tt.common)
 		got, err := rolePasswords(tt.folder)

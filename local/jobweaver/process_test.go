@@ -31,7 +31,7 @@ func interrupted(t *testing.T, url, text string, args ...string) (string, int) {
 // pressed does the same with a command that starts it.
 func pressed(t *testing.T, cmd *exec.Cmd, url, text string) (string, int) {
 	t.Helper()
-	cmd.Env = append(os.Environ(), processEnv+"=1", "JOBWEAVER_URL="+url)
+	cmd.Env = append(cmd.Environ(), processEnv+"=1", "JOBWEAVER_URL="+url)
 	person, err := pty.Start(cmd)
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
-	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/tlsfiles"
 )
 
@@ -22,7 +22,7 @@ const defaultURL = "http://localhost:8080"
 func api(cmd *cobra.Command) *client.Client {
 	key, err := apiKey()
 	if err != nil {
-		return client.New(gatewayURL(cmd), "").Over(noWay{err})
+		return client.New(gatewayURL(cmd), "", client.WithTransport(noWay{err}), client.WithRetries(0))
 	}
 	return reach(gatewayURL(cmd), key)
 }
@@ -95,9 +95,10 @@ func reach(base, key string) *client.Client {
 		err = badURL(base)
 	}
 	if err != nil {
-		return client.New(base, key).Over(noWay{err})
+		return client.New(base, key, client.WithTransport(noWay{err}), client.WithRetries(0))
 	}
-	return client.New(base, key).Over(trust.Transport(nil))
+	// A command tells that the gateway is away before it tries again: Client.Through does that.
+	return client.New(base, key, client.WithTransport(trust.Transport(nil)), client.WithRetries(0))
 }
 
 // noWay says why there is none.

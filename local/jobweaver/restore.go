@@ -20,13 +20,13 @@ import (
 func newAfterRestore() *cobra.Command {
 	return &cobra.Command{
 		Use: "after-restore", Args: exactly(0),
-		Short: "Put right in what databases differ that were restored from backups of different moments",
-		Long: `Put right in what databases differ that were restored from backups of different moments.
+		Short: "Make databases agree that were restored from backups of different moments",
+		Long: `Make databases agree that were restored from backups of different moments.
 
-All functions are stopped, the databases are restored and migrated, and the topics emptied (jobweaver topics empty). Of
-two words on a job the newer one counts; what only one of the two databases has, the other gets. It can be run again,
-and where nothing differs it changes nothing. The databases are those on the server DATABASE_URL, as their owner; where
-they are on servers of their own, API_DATABASE_URL and SCHEDULER_DATABASE_URL name them.`,
+Before, stop all functions, restore and migrate the databases, and empty the topics (jobweaver topics empty). If the two
+databases differ about a job, the newer state counts; a job that only one of them has is added to the other. You can
+run it again; if nothing differs, it changes nothing. It connects to the databases on the server DATABASE_URL as their
+owner. If they are on separate servers, API_DATABASE_URL and SCHEDULER_DATABASE_URL name them.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			apiURL, err := databaseURL("API_DATABASE_URL", migrations.API)
 			if err != nil {

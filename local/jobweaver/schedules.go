@@ -41,7 +41,7 @@ func newSchedules() *cobra.Command {
 	}
 	cmd := group("schedules", "Manage schedules: jobs that are submitted again and again",
 		newScheduleList(at), newScheduleCreate(at),
-		verb("get NAME", "Show a schedule and when it fires next", 1, func(cmd *cobra.Command, args []string) error {
+		verb("get NAME", "Show a schedule and its next tick", 1, func(cmd *cobra.Command, args []string) error {
 			return show(cmd, at(args[0]), showSchedule)
 		}),
 		simple("pause", "Pause a schedule"), simple("resume", "Resume a schedule"),
@@ -82,6 +82,9 @@ func newScheduleCreate(at func(...string) string) *cobra.Command {
 	var replace bool
 	short := "Create a schedule that submits a JobRequest"
 	cmd := verb("create NAME FILE|-", short, 2, func(cmd *cobra.Command, args []string) error {
+		if cron == "" {
+			return usage("when? Give --cron, such as --cron '30 2 * * *' or --cron '@every 90s'")
+		}
 		job, err := readFile(cmd, args[1])
 		if err != nil {
 			return err
@@ -103,12 +106,9 @@ func newScheduleCreate(at func(...string) string) *cobra.Command {
 	})
 	cmd.Flags().StringVar(&cron, "cron", "", "when: five or six fields, or @every 90s")
 	cmd.Flags().StringVar(&zone, "time-zone", "", "time zone of the cron expression, such as Europe/Berlin (default UTC)")
-	cmd.Flags().StringVar(&overlap, "overlap", "", "when the job before has not ended: allow, skip or cancel it")
-	cmd.Flags().StringVar(&missed, "missed", "", "ticks that were missed: skip them, run one or all")
+	cmd.Flags().StringVar(&overlap, "overlap", "", "if the previous job has not ended: allow, skip or cancel it")
+	cmd.Flags().StringVar(&missed, "missed", "", "for missed ticks: skip them, run one or all")
 	cmd.Flags().BoolVar(&replace, "replace", false, "replace the schedule of that name, if there is one")
-	if err := cmd.MarkFlagRequired("cron"); err != nil {
-		panic(err) // the flag stands above
-	}
 	return cmd
 }
 
@@ -124,7 +124,7 @@ func readFile(cmd *cobra.Command, name string) ([]byte, error) {
 }
 
 func newScheduleTicks(at func(...string) string) *cobra.Command {
-	short := "List when a schedule fired or was skipped, newest first"
+	short := "List the ticks of a schedule, newest first"
 	return verb("ticks NAME", short, 1, func(cmd *cobra.Command, args []string) error {
 		type tick struct {
 			At      time.Time

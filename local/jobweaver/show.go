@@ -3,12 +3,13 @@ package main
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 	"unicode"
 
-	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 // printable takes control characters out of a text that others wrote, or it could draw on our terminal.
@@ -34,7 +35,7 @@ func showJob(w io.Writer, job *client.Job) error {
 	field("job", "%s", job.JobID)
 	field("type", "%s on queue %s", job.JobType, job.Queue)
 	fmt.Fprintf(t, "status\t%s\n", coloured(w, job.Status))
-	field("attempt", "%d, %d retries counted", job.Attempt, job.RetryCount)
+	field("attempt", "%s", attemptOf(job))
 	field("created", "%s", at(&job.CreatedAt))
 	if waits := waitsFor(job); waits != "" {
 		field("waits for", "%s", waits)
@@ -52,13 +53,24 @@ func showJob(w io.Writer, job *client.Job) error {
 		field("output", "%s", output)
 	}
 	if job.CallbackURL != "" {
-		field("end is told", "%s", job.CallbackURL)
+		field("callback URL", "%s", job.CallbackURL)
 	}
 	for _, move := range job.History {
 		text := fmt.Sprintf("%s (attempt %d) by %s %s", move.To, move.Attempt, move.By, move.Reason)
 		field(at(&move.At), "%s", strings.TrimSpace(text))
 	}
 	return t.Flush()
+}
+
+// attemptOf is the number of the attempt. Not every attempt counts as a retry: one whose worker died does not.
+func attemptOf(job *client.Job) string {
+	switch job.RetryCount {
+	case 0:
+		return strconv.Itoa(job.Attempt)
+	case 1:
+		return fmt.Sprintf("%d, 1 retry counted", job.Attempt)
+	}
+	return fmt.Sprintf("%d, %d retries counted", job.Attempt, job.RetryCount)
 }
 
 func showJobs(w io.Writer, jobs []client.Job) error {

@@ -11,13 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 func newSubmit() *cobra.Command {
 	var request requestFlags
-	var follow bool
-	var wait time.Duration
+	var follow followFlags
 	cmd := &cobra.Command{
 		Use:   "submit [FILE|-]",
 		Short: "Submit a job: a JobRequest, or {\"jobs\": […]}, from a file or standard input, or by flags",
@@ -27,31 +26,49 @@ func newSubmit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if follow && wait > 0 {
-				return usage("either --watch or --wait")
+			if err := follow.check(); err != nil {
+				return err
 			}
-			return submit(cmd, body, follow, wait)
+			var batch struct{ Jobs []json.RawMessage }
+			if json.Unmarshal(body, &batch) == nil && batch.Jobs != nil {
+				return submitBatch(cmd, body)
+			}
+			return follow.submit(cmd, path("jobs"), body)
 		},
 	}
 	request.register(cmd)
-	cmd.Flags().BoolVar(&follow, "watch", false, "follow the job until its end")
-	cmd.Flags().DurationVar(&wait, "wait", 0, "wait until the job has ended, at most this long, and print it")
+	follow.register(cmd)
 	return cmd
 }
 
-func submit(cmd *cobra.Command, body []byte, follow bool, wait time.Duration) error {
-	var batch struct{ Jobs []json.RawMessage }
-	if json.Unmarshal(body, &batch) == nil && batch.Jobs != nil {
-		return submitBatch(cmd, body)
+// followFlags are what a command does with a job that it has submitted.
+type followFlags struct {
+	watch bool
+	wait  time.Duration
+}
+
+func (f *followFlags) register(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.watch, "watch", false, "follow the job until its end")
+	cmd.Flags().DurationVar(&f.wait, "wait", 0, "wait until the job has ended, at most this long, and print it")
+}
+
+func (f *followFlags) check() error {
+	if f.watch && f.wait > 0 {
+		return usage("either --watch or --wait")
 	}
+	return nil
+}
+
+// submit posts what makes one job, and follows the job where that is wanted.
+func (f *followFlags) submit(cmd *cobra.Command, to string, body []byte) error {
 	var accepted client.Accepted
 	gateway := api(cmd)
-	raw, err := gateway.Do(cmd.Context(), http.MethodPost, "/api/jobs", "application/json", body, &accepted)
+	raw, err := gateway.Do(cmd.Context(), http.MethodPost, to, "application/json", body, &accepted)
 	if err != nil {
 		return err
 	}
-	if wait > 0 {
-		job, err := gateway.Await(cmd.Context(), accepted.JobID, wait, lost(cmd))
+	if f.wait > 0 {
+		job, err := gateway.Await(cmd.Context(), accepted.JobID, f.wait, lost(cmd))
 		if err == nil {
 			err = present(cmd, job.Raw, func(w io.Writer) error { return showJob(w, job) })
 		}
@@ -60,7 +77,7 @@ func submit(cmd *cobra.Command, body []byte, follow bool, wait time.Duration) er
 		}
 		return endOf(job)
 	}
-	if !follow {
+	if !f.watch {
 		return present(cmd, raw, func(w io.Writer) error { return showNames(w, raw) })
 	}
 	if formatOf(cmd) == formatText {
@@ -86,7 +103,7 @@ func submitBatch(cmd *cobra.Command, body []byte) error {
 			fmt.Fprintf(cmd.ErrOrStderr(), "job %d refused: %s\n", i, printable(result.Error.Error()))
 		}
 	}
-	if refused < len(answer.Results) || formatOf(cmd) == formatJSON {
+	if refused < len(answer.Results) || formatOf(cmd) == formatJSON || formatOf(cmd) == formatYAML {
 		if err := present(cmd, raw, func(w io.Writer) error { return showNames(w, raw) }); err != nil {
 			return err
 		}
@@ -118,14 +135,14 @@ func (f *requestFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.retryPolicy, "retry-policy", "", `JSON such as {"type":"fixed","delayMs":5000}`)
 	flags.StringVar(&f.key, "key", "", "idempotency key")
 	flags.IntVar(&f.priority, "priority", 0, "priority, 0 to 9")
-	flags.IntVar(&f.retries, "retries", 3, "how many retries a failing job gets")
+	flags.IntVar(&f.retries, "retries", 3, "number of retries after failed attempts")
 	flags.DurationVar(&f.delay, "delay", 0, "run after this time")
 	flags.DurationVar(&f.timeout, "timeout", 0, "end an attempt after this time")
 	flags.StringSliceVar(&f.tags, "tag", nil, "tag, may be repeated")
-	flags.StringVar(&f.runAt, "run-at", "", "run then (RFC 3339)")
+	flags.StringVar(&f.runAt, "run-at", "", "run at this instant (RFC 3339)")
 	flags.StringVar(&f.expiresAt, "expires-at", "", "cancel it if it has not started by then (RFC 3339)")
 	flags.StringVar(&f.callbackURL, "callback-url", "", "POST the result to this URL")
-	flags.StringVar(&f.orderingKey, "ordering-key", "", "jobs of one key run one after another")
+	flags.StringVar(&f.orderingKey, "ordering-key", "", "jobs of one key run one at a time")
 	flags.StringSliceVar(&f.after, "after", nil, "id of a job that has to complete first, may be repeated")
 	flags.StringVar(&f.onFailure, "on-dependency-failure", "", "when such a job fails: cancel, or run")
 }
@@ -147,6 +164,19 @@ func (f *requestFlags) body(cmd *cobra.Command, args []string) ([]byte, error) {
 }
 
 func (f *requestFlags) encode(cmd *cobra.Command) ([]byte, error) {
+	request, err := f.given(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if _, given := request["payload"]; !given {
+		request["payload"] = json.RawMessage(f.payload)
+	}
+	request["maxRetryCount"], request["priority"] = f.retries, f.priority
+	return json.Marshal(request)
+}
+
+// given are the members of a request that have a flag on the command line.
+func (f *requestFlags) given(cmd *cobra.Command) (map[string]any, error) {
 	payload := []byte(f.payload)
 	if name, named := strings.CutPrefix(f.payload, "@"); named || name == "-" {
 		var err error
@@ -154,21 +184,23 @@ func (f *requestFlags) encode(cmd *cobra.Command) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if !json.Valid(payload) {
+	if cmd.Flags().Changed("payload") && !json.Valid(payload) {
 		return nil, usage("--payload is not JSON; @FILE reads a file, - standard input")
 	}
 	if cmd.Flags().Changed("retry-policy") && !json.Valid([]byte(f.retryPolicy)) {
 		return nil, usage("--retry-policy is not JSON")
 	}
-	request := map[string]any{
-		"jobType": f.jobType, "payload": json.RawMessage(payload), "maxRetryCount": f.retries, "priority": f.priority,
-	}
+	request := map[string]any{}
 	for _, field := range []struct {
 		flag, name string
 		value      any
 	}{
+		{"type", "jobType", f.jobType},
+		{"payload", "payload", json.RawMessage(payload)},
 		{"queue", "queue", f.queue},
 		{"owner", "ownerId", f.owner},
+		{"priority", "priority", f.priority},
+		{"retries", "maxRetryCount", f.retries},
 		{"retry-policy", "retryPolicy", json.RawMessage(f.retryPolicy)},
 		{"key", "idempotencyKey", f.key},
 		{"delay", "delayMs", f.delay.Milliseconds()},
@@ -185,5 +217,5 @@ func (f *requestFlags) encode(cmd *cobra.Command) ([]byte, error) {
 			request[field.name] = field.value
 		}
 	}
-	return json.Marshal(request)
+	return request, nil
 }

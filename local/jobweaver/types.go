@@ -22,7 +22,7 @@ type jobType struct {
 func newTypes() *cobra.Command {
 	return &cobra.Command{
 		Use: "types [TYPE]", Args: between(0, 1),
-		Short: "List the job types, or show one and what its payload must be",
+		Short: "List the job types, or show one with the schema of its payload",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				return show(cmd, path("job-types", args[0]), showType)

@@ -9,7 +9,7 @@ func TestEachVerbAsksOneThing(t *testing.T) {
 	t.Setenv("JOBWEAVER_CALLBACK_SECRET", "whsec_x")
 	answers := map[string]string{}
 	for _, asked := range []string{
-		"POST /api/jobs/j1/cancel", "POST /api/jobs/j1/reschedule", "DELETE /api/jobs/j1",
+		"POST /api/jobs/j1/cancel", "POST /api/jobs/j1/reschedule", "DELETE /api/jobs/j1", "PATCH /api/jobs/j1",
 	} {
 		answers[asked] = `{"jobId":"j1","command":3}`
 	}
@@ -52,7 +52,18 @@ func TestEachVerbAsksOneThing(t *testing.T) {
 	answers["GET /api/deliveries"] = `{"deliveries":[` + delivery + `],"nextCursor":"j1.v3"}`
 	answers["POST /api/jobs/j1/deliveries/3/retry"] = delivery
 	answers["POST /api/jobs"], answers["GET /api/jobs"] = `{"jobId":"j1"}`, `{"jobs":[{"jobId":"j1"}]}`
+	answers["POST /api/jobs/j1/run-again"] = `{"jobId":"j2"}`
 	for args, c := range map[string]struct{ asked, body, printed string }{
+		"change j1 --priority 5 --delay 1m --set expiresAt=null": {
+			"PATCH /api/jobs/j1", `{"delayMs":60000,"expiresAt":null,"priority":5}`, "change of j1 is command 3",
+		},
+		"change j1 -":              {"PATCH /api/jobs/j1", `{"jobType":"A"}`, "command 3"},
+		"run-again j1":             {"POST /api/jobs/j1/run-again", `{}`, "j2"},
+		"run-again j1 -":           {"POST /api/jobs/j1/run-again", `{"jobType":"A"}`, "j2"},
+		"run-again j1 --payload -": {"POST /api/jobs/j1/run-again", `{"payload":{"jobType":"A"}}`, "j2"},
+		`run-again j1 --set payload.to=a@b --set payload.n={"x":1} --set tags=null --priority 5 --retries 0`: {
+			"POST /api/jobs/j1/run-again", `{"maxRetryCount":0,"payload":{"n":{"x":1},"to":"a@b"},"priority":5,"tags":null}`, "j2",
+		},
 		"types":      {"GET /api/job-types", "", "any other type is accepted"},
 		"types MAIL": {"GET /api/job-types/MAIL", "", "  \"type\": \"object\"\n}"},
 		"submit --type A --callback-url http://x/":   {"POST /api/jobs", `{"callbackUrl":"http://x/","jobType":"A","maxRetryCount":3,"payload":{},"priority":0}`, "j1"},
@@ -73,17 +84,22 @@ func TestEachVerbAsksOneThing(t *testing.T) {
 		"callback j1 2 progress 40": {
 			"POST /api/jobs/callback", `{"attempt":2,"jobId":"j1","progress":{"percent":40},"status":"PROGRESS"}`, "taken",
 		},
-		"cancel j1 j2":                   {"POST /api/operations", `{"command":"cancel","jobIds":["j1","j2"]}`, "o1"},
-		"retry --status FAILED --type A": {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"],"type":"A"}}`, "skipped 1: the job is"},
-		"cancel --ordering-key k --wait": {"GET /api/operations/o1?wait=30000ms", "", "COMPLETED"},
-		"dead redrive --yes":             {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"]}}`, "o1"},
-		"dead redrive --all --yes":       {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"]}}`, "o1"}, // ux 6
-		"dead redrive --type A":          {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"],"type":"A"}}`, "o1"},
-		"list --status failed":           {"GET /api/jobs?status=FAILED", "", "j1"},
+		"cancel j1 j2":                                              {"POST /api/operations", `{"command":"cancel","jobIds":["j1","j2"]}`, "o1"},
+		"retry --status FAILED --type A":                            {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"],"type":"A"}}`, "skipped 1: the job is"},
+		"cancel --ordering-key k --wait":                            {"GET /api/operations/o1?wait=30000ms", "", "COMPLETED"},
+		"dead redrive --yes":                                        {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"]}}`, "o1"},
+		"dead redrive --all --yes":                                  {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"]}}`, "o1"}, // ux 6
+		"dead redrive --type A":                                     {"POST /api/operations", `{"command":"retry","filter":{"status":["FAILED"],"type":"A"}}`, "o1"},
+		"list --search refused --ordering-key k":                    {"GET /api/jobs?orderingKey=k&q=refused", "", "j1"},
+		"dead --search refused":                                     {"GET /api/jobs/dead?q=refused", "", "no jobs"},
+		"list --status failed":                                      {"GET /api/jobs?status=FAILED", "", "j1"},
 		"list --status failed,running --status queued --owner acme": {"GET /api/jobs?ownerId=acme&status=FAILED&status=RUNNING&status=QUEUED", "", "j1"},
 		"list --trace-id T --error-code DEMO --key k":               {"GET /api/jobs?errorCode=DEMO&idempotencyKey=k&traceId=T", "", "j1"},
 		"dead --error-code DEMO --owner acme --cursor c":            {"GET /api/jobs/dead?cursor=c&errorCode=DEMO&ownerId=acme", "", "no jobs"},
 		"retry --error-code DEMO --trace-id T --key k":              {"POST /api/operations", `{"command":"retry","filter":{"errorCode":"DEMO","idempotencyKey":"k","traceId":"T"}}`, "o1"},
+		"retry --search refused --yes":                              {"POST /api/operations", `{"command":"retry","filter":{"q":"refused"}}`, "o1"},
+		"delete --no-error-code --after j1 --yes":                   {"POST /api/operations", `{"command":"delete","filter":{"after":"j1","noErrorCode":true}}`, "o1"},
+		"list --no-error-code --after j1":                           {"GET /api/jobs?after=j1&noErrorCode=true", "", "j1"},
 		"cancel --status pending,queued":                            {"POST /api/operations", `{"command":"cancel","filter":{"status":["PENDING","QUEUED"]}}`, "o1"},
 		`submit --type A --owner acme --retry-policy {"type":"fixed","delayMs":5}`: {
 			"POST /api/jobs",
@@ -128,12 +144,14 @@ func TestEachVerbAsksOneThing(t *testing.T) {
 func TestACommandNeedsToKnowWhichJobs(t *testing.T) {
 	g := newGateway(t, nil)
 	for _, args := range [][]string{
-		{"cancel"}, {"cancel", "j1", "--status", "PENDING"}, {"limit", "type", "A"}, {"limit", "type", "A", "--none", "--max-running", "1"},
+		{"cancel", "--search", "x"}, {"cancel"}, {"cancel", "j1", "--status", "PENDING"}, {"limit", "type", "A"}, {"limit", "type", "A", "--none", "--max-running", "1"},
 		{"callback", "j1", "x", "completed"}, {"callback", "j1", "1", "done"}, {"callback", "j1", "1", "progress"}, {"callback", "j1", "1", "failed", "1"},
 		{"callback", "j1", "1", "completed", "{"}, {"callback", "j1", "1", "completed"}, {"pause", "queue"}, {"reschedule", "j1", "--in", "soon"}, {"schedules", "create", "s", "-"},
 		{"reschedule", "j1"}, {"reschedule", "j1", "--at", "2026-01-02T03:04:05Z", "--in", "1m"}, {"reschedule", "--all"}, {"pause", "kind", "A"},
 		{"limit", "kind", "A", "--none"}, {"cancel", "--all", "--type", "A"}, {"cancel", "j1", "--dry-run"}, {"schedules", "create", "s", "-", "--cron", "@daily"},
-		{"submit", "-"}, {"submit", "--type", "A", "--retry-policy", "fixed"}, {"get"}, {"get", "j1", "j2"}, {"get", "j1", "--nonsense"}, {"get", "j1", "--wait", "soon"}, {"nonsense"}, {"get", "j1", "-o", "yaml"},
+		{"change"}, {"change", "j1"}, {"change", "j1", "--type", "A"}, {"change", "j1", "-", "--priority", "1"}, {"run-again"}, {"run-again", "j1", "-", "--priority", "1"}, {"run-again", "j1", "--set", "priority"}, {"run-again", "j1", "--set", "a..b=1"},
+		{"run-again", "j1", "--set", "payload.a=1", "--payload", "{}"}, {"run-again", "j1", "--set", "a=1", "--set", "a=2"}, {"run-again", "j1", "--watch", "--wait", "1s"},
+		{"submit", "-"}, {"submit", "--type", "A", "--retry-policy", "fixed"}, {"get"}, {"get", "j1", "j2"}, {"get", "j1", "--nonsense"}, {"get", "j1", "--wait", "soon"}, {"nonsense"}, {"get", "j1", "-o", "xml"},
 		{"cancel", "--all"}, {"retry", "--all"}, {"delete", "--all"}, {"delete", "--status", "FAILED"}, {"dead", "redrive"}, {"dead", "redrive", "--all"}, // ux 7
 	} {
 		if _, err := run(t, "", args...); codeOf(err) != exitUsage { // ux 5, ux 8

@@ -12,7 +12,7 @@ import (
 func newWebhookSecrets() *cobra.Command {
 	var owner string
 	cmd := verb("webhook-secrets end | call",
-		"Print the keys by which your receivers verify the ends of jobs, or requests of EXTERNAL and FUNCTION jobs", 1,
+		"Print the keys with which receivers verify deliveries, or requests of EXTERNAL and FUNCTION jobs", 1,
 		func(cmd *cobra.Command, args []string) error {
 			if args[0] != "end" && args[0] != "call" {
 				return usage("the keys are for end or for call, not for %q", args[0])
@@ -31,6 +31,6 @@ func newWebhookSecrets() *cobra.Command {
 				return nil
 			})
 		})
-	cmd.Flags().StringVar(&owner, "owner", "", "whose keys; an admin of the installation may say")
+	cmd.Flags().StringVar(&owner, "owner", "", "the owner of the keys; only for administrators of the installation")
 	return cmd
 }

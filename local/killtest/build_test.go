@@ -17,7 +17,7 @@ import (
 // functions are all of them; the worker is the test's own, with one job type more.
 var functions = []string{
 	"gateway", "projection", "bulk", "cron", "notify", "ingest", "dispatch", "outcome", "command", "watchdog", "retention",
-	"runjob",
+	"runjob", "relay", "pull",
 }
 
 // binaries builds each program once a run of the tests, and gives the folder they are in.

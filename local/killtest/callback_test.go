@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
@@ -120,7 +120,7 @@ func TestACallbackThatGotItsAnswerCounts(t *testing.T) {
 func (h *house) waiting(t *testing.T, n int) (ids []string) {
 	t.Helper()
 	for range n {
-		accepted, err := h.api.Submit(t.Context(), []byte(`{"jobType": "WITNESS", "payload": {"key": "k", "waits": true}}`))
+		accepted, err := h.api.SubmitJSON(t.Context(), []byte(`{"jobType": "WITNESS", "payload": {"key": "k", "waits": true}}`))
 		must(t, err)
 		ids = append(ids, accepted.JobID)
 	}

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 // cancel asks for a job's end some time after it was accepted, and looks when the API shows it.

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/local/killtest/witness"
-	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 // TestAFrozenWorkerChangesNothingWhenItWakes freezes a worker, with handlers in their midst and attempts
@@ -56,7 +55,7 @@ func TestAFrozenWorkerChangesNothingWhenItWakes(t *testing.T) {
 	l.submitMany(rnd, briefShapes[0], 1)
 	must(t, h.drain(t.Context(), time.Time{}, recoverWithin))
 	must(t, within(t.Context(), recoverWithin, func(context.Context) error {
-		return h.hasHeard("jobweaver-outcome", jobevent.TopicFailed)
+		return h.hasHeard("jobweaver-outcome", outcomeTopics...)
 	}))
 
 	after := h.evidence(t.Context(), l, c)
@@ -173,7 +172,7 @@ func (h *house) answered(outcomes []string) error {
 	if len(outcomes) == 0 {
 		return fmt.Errorf("no attempt was lost")
 	}
-	said, err := h.said(jobevent.TopicFailed)
+	said, err := h.said(outcomeTopics...)
 	if err != nil {
 		return err
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/jobweaver/jobweaver/infra/freeport"
 	"github.com/jobweaver/jobweaver/infra/localpostgres"
 	stepping "github.com/jobweaver/jobweaver/local/chaos/clock"
-	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
@@ -51,6 +51,8 @@ type plan struct {
 	workers int
 	copies  int                        // of each other function; 0: as the flag says
 	queues  []string                   // nil: only the default one
+	relays  int                        // of the outbox at relayed
+	relayed string                     // the address of its database
 	stepped bool                       // PostgreSQL has a clock that can be stepped
 	env     func(name string) []string // settings of a process beside the default ones; nil: none
 }
@@ -134,31 +136,55 @@ func (h *house) admit(set migrations.Set) error {
 
 func (h *house) createTopics(ctx context.Context) error {
 	return within(ctx, readyWithin, func(ctx context.Context) error {
-		return kafkaevent.CreateTopics(ctx, h.kafka(), jobevent.Topics(h.queues))
+		return kafkaevent.CreateTopics(ctx, h.kafka(), jobevent.Topics(h.allQueues()))
 	})
 }
 
+// allQueues are those of the test's jobs, and the one of pull.
+func (h *house) allQueues() []string {
+	queues := h.queues
+	if len(queues) == 0 {
+		queues = []string{jobevent.DefaultQueue}
+	}
+	return append(slices.Clone(queues), pullQueue)
+}
+
+const pullQueue = "pull"
+
 func (h *house) startFunctions(bin string, plan plan) {
 	h.t.Helper()
-	var ports []string
+	var ports, pulls []string
+	for range plan.countOf("pull") {
+		pulls = append(pulls, freeport.For(h.t))
+	}
 	for _, function := range functions {
-		url, err := h.urls.As(function, h.postgres.Password(migrations.Role(function)))
-		if err != nil {
-			h.t.Fatal(err)
+		url := ""
+		if function != "relay" { // which has no database of ours
+			var err error
+			if url, err = h.urls.As(function, h.postgres.Password(migrations.Role(function))); err != nil {
+				h.t.Fatal(err)
+			}
 		}
 		for n := range plan.countOf(function) {
 			name := fmt.Sprintf("%s-%d", function, n+1)
-			if function != "runjob" && plan.copies == 1 {
+			if function != "runjob" && function != "relay" && plan.copies == 1 {
 				name = function
 			}
-			port := freeport.For(h.t)
+			var port string
+			if function == "pull" {
+				port = pulls[n]
+			} else {
+				port = freeport.For(h.t)
+			}
 			ports = append(ports, port)
 			p := h.process(name, bin, function, "HOST=127.0.0.1", "AUTH=off", "PORT="+port, "DATABASE_URL="+url,
 				"KAFKA_BROKERS="+h.brokers[0], "JOB_TYPES=WITNESS,"+otherType, "WITNESS_FILE="+h.witnessFile())
 			p.env = append(p.env, h.outside.settings("http://127.0.0.1:"+ports[0])...)
-			if len(h.queues) > 0 {
-				p.env = append(p.env, "QUEUES="+strings.Join(h.queues, ","))
+			if function == "relay" {
+				p.env = append(p.env, "RELAY_DATABASE_URL="+plan.relayed, "GATEWAY_URL=http://127.0.0.1:"+ports[0])
 			}
+			p.env = append(p.env, "QUEUES="+strings.Join(h.allQueues(), ","),
+				"PULL_URL=http://127.0.0.1:"+strings.Join(pulls, ",http://127.0.0.1:"))
 			if plan.env != nil {
 				p.env = append(p.env, plan.env(name)...)
 			}
@@ -177,8 +203,11 @@ func (h *house) startFunctions(bin string, plan plan) {
 }
 
 func (p plan) countOf(function string) int {
-	if function == "runjob" {
+	switch function {
+	case "runjob":
 		return p.workers
+	case "relay":
+		return p.relays
 	}
 	return p.copies
 }

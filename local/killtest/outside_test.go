@@ -236,7 +236,10 @@ func (e *evidence) checkOutside(o *outside) {
 			continue
 		}
 		want := map[string]string{completed: "completed", failed: "failed"}[word.status]
-		if a := job.attempt(number); a == nil || a.Outcome != want && a.Outcome != "lost" {
+		a := job.attempt(number)
+		// A worker that dies within moments of a start has not reported it, and its attempt counts as one that never began.
+		unseen := a != nil && a.Outcome == "interrupted" && a.StartedAt == nil && word.status == failed
+		if a == nil || a.Outcome != want && a.Outcome != "lost" && !unseen {
 			e.find(id, "a callback of attempt %d, %s, was taken at %s, and it is %+v", number, word.status, clock(word.at), a)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 // operated is a job that an operation cancels, if it comes in time.

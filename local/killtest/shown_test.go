@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 // shown is a job as the API shows it in the end.
@@ -105,26 +104,17 @@ func (h *house) jobs(ctx context.Context) (map[string]*shown, error) {
 
 // list gives the ids of all jobs in a status, or in any, that were accepted until an instant, or at any.
 func (h *house) list(ctx context.Context, status string, until time.Time) (ids []string, err error) {
-	filter := url.Values{"limit": {"200"}}
+	filter := client.Filter{Until: until}
 	if status != "" {
-		filter.Set("status", status)
+		filter.Status = []string{status}
 	}
-	if !until.IsZero() {
-		filter.Set("until", until.UTC().Format(time.RFC3339Nano))
-	}
-	for {
-		jobs, next, _, err := h.api.List(ctx, filter)
+	for job, err := range h.api.Jobs(ctx, filter) {
 		if err != nil {
 			return nil, err
 		}
-		for _, job := range jobs {
-			ids = append(ids, job.JobID)
-		}
-		if next == "" {
-			return ids, nil
-		}
-		filter.Set("cursor", next)
+		ids = append(ids, job.JobID)
 	}
+	return ids, nil
 }
 
 func (h *house) job(ctx context.Context, id string) (*shown, error) {

@@ -4,35 +4,41 @@ import (
 	"fmt"
 
 	"github.com/IBM/sarama"
+	"github.com/cloudevents/sdk-go/v2/event"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
 
-// said counts, by id, the events on a topic.
-func (h *house) said(topic string) (map[string]int, error) {
+// outcomeTopics are the topics of what became of attempts: events of version 2 use the first for all of them.
+var outcomeTopics = []string{jobevent.TopicCompleted, jobevent.TopicFailed}
+
+// said counts, by id, the events of one job each on topics, alone or together with others.
+func (h *house) said(topics ...string) (map[string]int, error) {
 	cfg, err := h.kafka().Sarama()
 	if err != nil {
 		return nil, err
 	}
 	reader, err := sarama.NewClient(h.brokers, cfg)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", topic, err)
+		return nil, fmt.Errorf("read %s: %w", topics, err)
 	}
 	defer func() { _ = reader.Close() }()
 	consumer, err := sarama.NewConsumerFromClient(reader)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", topic, err)
+		return nil, fmt.Errorf("read %s: %w", topics, err)
 	}
 	defer func() { _ = consumer.Close() }()
-	partitions, err := reader.Partitions(topic)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", topic, err)
-	}
 	ids := map[string]int{}
-	for _, p := range partitions {
-		if err := readPartition(reader, consumer, topic, p, ids); err != nil {
-			return nil, fmt.Errorf("read %s/%d: %w", topic, p, err)
+	for _, topic := range topics {
+		partitions, err := reader.Partitions(topic)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", topic, err)
+		}
+		for _, p := range partitions {
+			if err := readPartition(reader, consumer, topic, p, ids); err != nil {
+				return nil, fmt.Errorf("read %s/%d: %w", topic, p, err)
+			}
 		}
 	}
 	return ids, nil
@@ -57,11 +63,9 @@ func readPartition(c sarama.Client, consumer sarama.Consumer, topic string, p in
 		if err != nil {
 			return err
 		}
-		id := e.ID()
-		if e.Type() == jobevent.TypeRejected {
-			id = "rejected: " + string(e.Data())
+		if err := count(e, ids); err != nil {
+			return err
 		}
-		ids[id]++
 		if m.Offset+1 >= end {
 			return nil
 		}
@@ -69,8 +73,30 @@ func readPartition(c sarama.Client, consumer sarama.Consumer, topic string, p in
 	return nil
 }
 
-// lag is how much of a topic a group has not heard.
-func (h *house) lag(group, topic string) (lag int64, err error) {
+// count counts an event, or each of its items.
+func count(e event.Event, ids map[string]int) error {
+	switch {
+	case e.Type() == jobevent.TypeRejected:
+		ids["rejected: "+string(e.Data())]++
+	case jobevent.IsPacked(e):
+		items, err := jobevent.Unpack(e)
+		if err != nil {
+			return err
+		}
+		for _, item := range items {
+			if item.Err != nil {
+				return item.Err
+			}
+			ids[item.ID()]++
+		}
+	default:
+		ids[e.ID()]++
+	}
+	return nil
+}
+
+// lag is how many records of topics a group has not committed.
+func (h *house) lag(group string, topics ...string) (lag int64, err error) {
 	cfg, err := h.kafka().Sarama()
 	if err != nil {
 		return 0, err
@@ -80,13 +106,24 @@ func (h *house) lag(group, topic string) (lag int64, err error) {
 		return 0, fmt.Errorf("measure lag of %s: %w", group, err)
 	}
 	defer func() { _ = reader.Close() }()
-	partitions, err := reader.Partitions(topic)
-	if err != nil {
-		return 0, fmt.Errorf("measure lag of %s: %w", group, err)
-	}
 	coordinator, err := reader.Coordinator(group)
 	if err != nil {
 		return 0, fmt.Errorf("measure lag of %s: %w", group, err)
+	}
+	for _, topic := range topics {
+		unread, err := lagOf(reader, coordinator, group, topic)
+		if err != nil {
+			return 0, fmt.Errorf("measure lag of %s: %w", group, err)
+		}
+		lag += unread
+	}
+	return lag, nil
+}
+
+func lagOf(reader sarama.Client, coordinator *sarama.Broker, group, topic string) (lag int64, err error) {
+	partitions, err := reader.Partitions(topic)
+	if err != nil {
+		return 0, err
 	}
 	ask := &sarama.OffsetFetchRequest{Version: 1, ConsumerGroup: group}
 	for _, p := range partitions {
@@ -94,12 +131,12 @@ func (h *house) lag(group, topic string) (lag int64, err error) {
 	}
 	answer, err := coordinator.FetchOffset(ask)
 	if err != nil {
-		return 0, fmt.Errorf("measure lag of %s: %w", group, err)
+		return 0, err
 	}
 	for _, p := range partitions {
 		end, err := reader.GetOffset(topic, p, sarama.OffsetNewest)
 		if err != nil {
-			return 0, fmt.Errorf("measure lag of %s: %w", group, err)
+			return 0, err
 		}
 		heard := int64(0)
 		if at := answer.GetBlock(topic, p); at != nil {

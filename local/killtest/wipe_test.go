@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/IBM/sarama"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
 // wipedWithin is how long after a wipe every job must have ended. A job of which nothing has been heard for
@@ -43,8 +45,9 @@ func TestEveryJobEndsThoughTheBrokerLosesItsData(t *testing.T) {
 	for i, stays := range []time.Duration{time.Second, 500 * time.Millisecond, 0, 0, time.Second, time.Second} {
 		must(t, gone[i].kill())
 		if gone[i].name == "outcome" {
+			failed, completed := h.ends(t)
 			failNow()
-			h.awaitUnheardEnds(submitting)
+			h.awaitEnds(submitting, t, failed, completed)
 		}
 		pause(submitting, stays)
 	}
@@ -93,33 +96,50 @@ func (l *load) holdFailures(ctx context.Context) (failNow func()) {
 	return func() { must(l.house.t, os.WriteFile(file, nil, 0o600)) }
 }
 
-// awaitUnheardEnds waits until an attempt has failed and one has completed that outcome has not heard of. A few seconds
-// later nothing is left to end.
-func (h *house) awaitUnheardEnds(ctx context.Context) {
+// awaitEnds waits until more attempts have failed and more have completed than before, of which outcome knows nothing, as
+// it is away. A few seconds later nothing is left to end.
+func (h *house) awaitEnds(ctx context.Context, t *testing.T, failed, completed int) {
+	t.Helper()
 	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); pause(ctx, 50*time.Millisecond) {
-		failed, err := h.lag("jobweaver-outcome", jobevent.TopicFailed)
-		completed, alsoErr := h.lag("jobweaver-outcome", jobevent.TopicCompleted)
-		if errors.Join(err, alsoErr) == nil && failed > 0 && completed > 0 {
+		if f, c := h.ends(t); f > failed && c > completed {
 			return
 		}
 	}
 }
 
-// unheard counts what is on each topic that its reader has not heard: a wipe of nothing proves nothing.
+// ends counts the attempts of which the topics say that they failed or completed.
+func (h *house) ends(t *testing.T) (failed, completed int) {
+	t.Helper()
+	said, err := h.said(outcomeTopics...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id := range said {
+		switch {
+		case strings.HasSuffix(id, "."+string(jobevent.KindFailed)):
+			failed++
+		case strings.HasSuffix(id, "."+string(jobstate.KindCompleted)):
+			completed++
+		}
+	}
+	return failed, completed
+}
+
+// unheard counts, by group, the records that it has not read: a wipe of nothing proves nothing.
 func (h *house) unheard(t *testing.T) map[string]int64 {
 	t.Helper()
 	lags := map[string]int64{}
-	for topic, group := range map[string]string{
-		jobevent.TopicCreated: "jobweaver-ingest", jobevent.TopicRun: "jobweaver-runjob-default",
-		jobevent.TopicCompleted: "jobweaver-outcome", jobevent.TopicFailed: "jobweaver-outcome",
-		jobevent.TopicCommand: "jobweaver-command", jobevent.TopicStatus: "jobweaver-projection",
+	for group, topics := range map[string][]string{
+		"jobweaver-ingest": {jobevent.TopicCreated}, "jobweaver-runjob-default": {jobevent.TopicRun},
+		"jobweaver-outcome": outcomeTopics, "jobweaver-command": {jobevent.TopicCommand},
+		"jobweaver-projection": {jobevent.TopicStatus},
 	} {
-		lag, err := h.lag(group, topic)
+		lag, err := h.lag(group, topics...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if lags[topic] = lag; lag == 0 {
-			t.Errorf("all of %s has been heard before the wipe", topic)
+		if lags[group] = lag; lag == 0 {
+			t.Errorf("%s has read all of %v before the wipe", group, topics)
 		}
 	}
 	return lags

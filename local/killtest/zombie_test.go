@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/local/killtest/witness"
-	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 // zombies is how many handlers are in their midst when their worker freezes.
@@ -52,7 +51,9 @@ func TestAThousandAttemptsOfAFrozenWorkerChangeNothing(t *testing.T) {
 	woke := time.Now() // before: a thousand handlers end at once
 	must(t, wake())
 	must(t, within(t.Context(), recoverWithin, func(context.Context) error { return h.answered(held) }))
-	must(t, within(t.Context(), recoverWithin, func(context.Context) error { return h.hasHeard("jobweaver-outcome", jobevent.TopicFailed) }))
+	must(t, within(t.Context(), recoverWithin, func(context.Context) error {
+		return h.hasHeard("jobweaver-outcome", outcomeTopics...)
+	}))
 	after := h.evidence(t.Context(), l, c)
 	now := h.rows()
 	for i := range now {
@@ -127,9 +128,9 @@ func (h *house) rows() (all []string) {
 	return all
 }
 
-// hasHeard is an error until a group has heard all of a topic.
-func (h *house) hasHeard(group, topic string) error {
-	lag, err := h.lag(group, topic)
+// hasHeard is an error until a group has read all of its topics.
+func (h *house) hasHeard(group string, topics ...string) error {
+	lag, err := h.lag(group, topics...)
 	if err == nil && lag > 0 {
 		err = fmt.Errorf("%s has yet to hear %d records", group, lag)
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/local/demo"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 // within is for a machine with much else to do: an idle one needs some five seconds.
@@ -23,9 +24,16 @@ func TestBehindABrokerThatHasABadDayNothingIsLostAndNothingRunsTwice(t *testing.
 		t.Skip("runs more than a dozen processes")
 	}
 	t.Parallel()
+	for _, version := range []string{"1", "2"} {
+		t.Run("events of version "+version, func(t *testing.T) { badDay(t, version) })
+	}
+}
+
+func badDay(t *testing.T, version string) {
+	t.Helper()
 	seed := rand.Uint64() >> 32
 	t.Logf("seed %d", seed)
-	h := raise(t, rand.New(rand.NewPCG(seed, 0)), chances)
+	h := raise(t, rand.New(rand.NewPCG(seed, 0)), chances, version)
 	o := newOutside(t, h.webhooks)
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
@@ -65,6 +73,11 @@ func TestBehindABrokerThatHasABadDayNothingIsLostAndNothingRunsTwice(t *testing.
 		t.Errorf("this run proves nothing of what did not happen: %v", none)
 	}
 	h.checkScaling()
+	h.broker.mu.Lock()
+	defer h.broker.mu.Unlock()
+	if n := h.broker.taken[jobevent.TypesEnded]; (n > len(poisons)) != (version == "2") {
+		t.Errorf("%d events of attempts that ended are of version 2", n)
+	}
 }
 
 // checkScaling: functions came when they were called, and went when they were not.

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
@@ -91,6 +91,7 @@ func (h *house) cluster() cluster {
 			"CALLBACK_URL": h.gatewayURL() + "/api/jobs/callback", "REPORT_BUCKET": "file://" + filepath.Join(h.dir, "reports"),
 			"SMTP_HOST": h.mails.Host(), "SMTP_PORT": strconv.Itoa(h.mails.Port()), "SMTP_TLS": "none",
 			"SMTP_FROM": "JobWeaver <jobweaver@example.org>", "OUTBOUND_ALLOW": "127.0.0.0/8",
+			"EVENTS_VERSION": h.version,
 		},
 	}
 }

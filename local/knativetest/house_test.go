@@ -14,10 +14,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/jobweaver/jobweaver/infra/localkafka"
-	"github.com/jobweaver/jobweaver/local/client"
 	"github.com/jobweaver/jobweaver/local/mailcatch"
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apikey"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
@@ -38,6 +38,7 @@ type house struct {
 	key       apikey.Key
 	webhooks  string
 	eventKey  string
+	version   string // in which functions write events to each other
 	urls      migrations.URLs
 
 	ctx        context.Context // of what the cluster does by itself
@@ -52,17 +53,19 @@ type house struct {
 }
 
 // raise brings everything up that is in the manifests.
-func raise(t *testing.T, rnd *rand.Rand, chances map[mishap]float64) *house {
+func raise(t *testing.T, rnd *rand.Rand, chances map[mishap]float64, version string) *house {
 	t.Helper()
-	return raiseSlow(t, rnd, chances, nil)
+	return raiseSlow(t, rnd, chances, version, nil)
 }
 
 // raiseSlow is raise with a broker whose ingress takes its time for each event.
-func raiseSlow(t *testing.T, rnd *rand.Rand, chances map[mishap]float64, slow func() time.Duration) *house {
+func raiseSlow(
+	t *testing.T, rnd *rand.Rand, chances map[mishap]float64, version string, slow func() time.Duration,
+) *house {
 	t.Helper()
 	h := &house{
 		t: t, dir: t.TempDir(), addresses: map[reference]string{}, services: map[string]*service{},
-		mishaps: newMishaps(rnd, chances), key: apikey.New(), webhooks: newSecret(), eventKey: newSecret(),
+		mishaps: newMishaps(rnd, chances), key: apikey.New(), webhooks: newSecret(), eventKey: newSecret(), version: version,
 	}
 	var err error
 	if h.manifests, h.namespace, err = readManifests(*folder); err != nil {

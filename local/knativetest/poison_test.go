@@ -23,6 +23,7 @@ var poisons = []string{
 	jobevent.TypeCreated, jobevent.TypeCompleted, jobevent.TypeFailed, jobevent.TypeWaiting, jobevent.TypeCommand,
 	jobevent.TypeStatus, jobevent.TypeDeleted, jobevent.TypeHeartbeat, jobevent.TypeAttemptLog, jobevent.TypeRun,
 	jobevent.TypeControl, jobevent.TypeApplied,
+	jobevent.TypesCreated, jobevent.TypesRun, jobevent.TypesEnded, jobevent.TypesCommand, jobevent.TypesAttemptLogs,
 }
 
 // poison is sent, each of it comes to the dead letters, and it holds up nothing. ids are those of the events.
@@ -41,16 +42,20 @@ func poison(ctx context.Context, h *house, ids *[]string) error {
 		e.SetID("poison." + uuid.NewString())
 		e.SetType(typ)
 		e.SetSource("/elsewhere")
-		if typ == jobevent.TypeRun {
+		if typ == jobevent.TypeRun || typ == jobevent.TypesRun {
 			e.SetExtension(jobevent.ExtQueue, jobevent.DefaultQueue)
 		}
-		if err := e.SetData(event.ApplicationJSON, []byte(`{"jobId": 17`)); err != nil {
+		data, name := `{"jobId": 17`, e.ID()
+		if jobevent.IsPacked(e) {
+			data, name = `{"items": [17]}`, e.ID()+"/0" // the item alone
+		}
+		if err := e.SetData(event.ApplicationJSON, []byte(data)); err != nil {
 			return err
 		}
 		if typ != jobevent.TypeCompleted { // that one is refused as it is signed by nobody, the others for what they say
 			keys.Sign([]event.Event{e})
 		}
-		missing[e.ID()] = typ
+		missing[name] = typ
 		*ids = append(*ids, e.ID())
 		if err := h.sendToBroker(ctx, e); err != nil {
 			return err

@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
@@ -23,7 +23,7 @@ func TestBehindASlowBrokerNoAttemptIsOrderedOverAndOver(t *testing.T) {
 	}
 	t.Parallel()
 	const jobs = 40
-	h := raiseSlow(t, rand.New(rand.NewPCG(1, 0)), nil, func() time.Duration { return 5*time.Second + rand.N(10*time.Second) })
+	h := raiseSlow(t, rand.New(rand.NewPCG(1, 0)), nil, "1", func() time.Duration { return 5*time.Second + rand.N(10*time.Second) })
 	o := newOutside(t, h.webhooks)
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()

@@ -20,6 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/notify"
 	"github.com/jobweaver/jobweaver/functions/outcome"
 	"github.com/jobweaver/jobweaver/functions/projection"
+	"github.com/jobweaver/jobweaver/functions/pull"
 	"github.com/jobweaver/jobweaver/functions/retention"
 	"github.com/jobweaver/jobweaver/functions/runjob"
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
@@ -70,7 +71,17 @@ var wirings = map[string]wiring{
 		var cfg gateway.Config
 		err := env.Load(&cfg)
 		cfg.Queues, cfg.Broker = env.Config.Queues, funchost.Reachable(env.Config)
-		return built(err, func() (hosted, error) { return gateway.New(cfg, store) })
+		return built(err, func() (hosted, error) {
+			redrive, closing, err := funchost.NewRedrive(env.Config, gateway.Name)
+			if err != nil {
+				return nil, err
+			}
+			env.OnClose(closing)
+			cfg.Redrive = redrive
+			cfg.Lags, closing = funchost.NewLags(env.Config)
+			env.OnClose(closing)
+			return gateway.New(cfg, store)
+		})
 	}),
 	projection.Name: onAPI(func(env *funchost.Env, store *apidb.Store) (hosted, error) {
 		var cfg projection.Config
@@ -99,6 +110,7 @@ var wirings = map[string]wiring{
 		return built(env.Load(&keep), func() (hosted, error) { return retention.New(keep, s) })
 	}),
 	runjob.Name: wireWorker,
+	pull.Name:   wirePull,
 }
 
 type hosted interface{ Host() funchost.Function }
@@ -161,4 +173,19 @@ func wireWorker(ctx context.Context, env *funchost.Env) (funchost.Function, erro
 	}
 	env.OnClose(store.Close)
 	return host(runjob.New(cfg, store, registry, prometheus.DefaultRegisterer))
+}
+
+func wirePull(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
+	var cfg pull.Config
+	if err := env.Load(&cfg); err != nil {
+		return funchost.Function{}, err
+	}
+	cfg.Queues, cfg.Kafka, cfg.Version = env.Config.Queues, env.Config.Kafka, funchost.Version
+	cfg.Within = env.Config.ShutdownGrace
+	store, err := workerdb.Open(ctx, env.DatabaseURL())
+	if err != nil {
+		return funchost.Function{}, err
+	}
+	env.OnClose(store.Close)
+	return host(pull.New(cfg, store, prometheus.DefaultRegisterer))
 }

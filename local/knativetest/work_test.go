@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 // calling is the body of a job that calls the outside; more is added to it.
@@ -33,7 +33,7 @@ func (h *house) calling(o *outside, fails int, data any, more map[string]any) []
 
 // ending submits a job and waits for its end.
 func (h *house) ending(ctx context.Context, body []byte, status string, attempts int) (*client.Job, error) {
-	accepted, err := h.api.Submit(ctx, body)
+	accepted, err := h.api.SubmitJSON(ctx, body)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func largestJob(ctx context.Context, h *house, o *outside) error {
 func ordered(ctx context.Context, h *house, o *outside) error {
 	var ids []string
 	for n := range 5 {
-		accepted, err := h.api.Submit(ctx, h.calling(o, 0, n, map[string]any{"orderingKey": "a"}))
+		accepted, err := h.api.SubmitJSON(ctx, h.calling(o, 0, n, map[string]any{"orderingKey": "a"}))
 		if err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func ordered(ctx context.Context, h *house, o *outside) error {
 
 // chained jobs run one after the other they wait for.
 func chained(ctx context.Context, h *house, o *outside) error {
-	first, err := h.api.Submit(ctx, h.calling(o, 1, 0, nil))
+	first, err := h.api.SubmitJSON(ctx, h.calling(o, 1, 0, nil))
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func chained(ctx context.Context, h *house, o *outside) error {
 // cancelled is a job that runs, then is ended, retried, ended again and deleted.
 func cancelled(ctx context.Context, h *house, _ *outside) error {
 	sleeps := []byte(`{"jobType": "SIMULATION", "payload": {"steps": [{"type": "SLEEP", "durationMs": 60000}]}}`)
-	accepted, err := h.api.Submit(ctx, sleeps)
+	accepted, err := h.api.SubmitJSON(ctx, sleeps)
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,8 @@ func scheduled(ctx context.Context, h *house, o *outside) error {
 		return err
 	}
 	for {
-		jobs, _, _, err := h.api.List(ctx, map[string][]string{"tag": {"tick"}, "status": {"COMPLETED"}})
+		page, err := h.api.List(ctx, client.Filter{Tag: "tick", Status: []string{"COMPLETED"}}, 0, "")
+		jobs := page.Jobs
 		if err != nil {
 			return err
 		}
@@ -234,7 +235,7 @@ func scheduled(ctx context.Context, h *house, o *outside) error {
 func operated(ctx context.Context, h *house, _ *outside) error {
 	later := `{"jobType": "SIMULATION", "delayMs": 600000, "tags": ["later"], "payload": {"steps": [{"type": "LOG", "message": "no"}]}}`
 	for range 10 {
-		accepted, err := h.api.Submit(ctx, []byte(later))
+		accepted, err := h.api.SubmitJSON(ctx, []byte(later))
 		if err != nil {
 			return err
 		}

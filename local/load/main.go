@@ -4,6 +4,7 @@
 //	load bench --part backlog,scale         some of it
 //	load throughput --url …                 a house that runs already: no-op jobs by batches
 //	load latency --url … --rate 100         and single ones at a steady rate
+//	load fill --database …                  copies of ended jobs, to measure what reads them
 //	load plot                               draws docs/performance/results.json
 //
 // The other commands are roles that the bench plays in processes of their own.
@@ -21,7 +22,8 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	root := &cobra.Command{Use: "load", Short: "Measure JobWeaver through its public API", SilenceUsage: true}
-	root.AddCommand(newBench(), newPlot(), newThroughput(), newLatency(), newHouse(), newWorker(), newBroker())
+	root.AddCommand(newBench(), newPlot(), newThroughput(), newLatency(), newFill(),
+		newHouse(), newWorker(), newBroker(), newRelay())
 	err := root.ExecuteContext(ctx)
 	stop()
 	if err != nil {

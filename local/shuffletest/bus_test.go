@@ -18,6 +18,7 @@ type bus struct {
 	readers    []*reader
 	said       map[string]int // how often, by event id
 	mishaps    map[string]int // so that runs without any are no proof
+	rnd        *rand.Rand     // how events are put together in such of version 2; nil: none is
 }
 
 const (
@@ -29,6 +30,8 @@ const (
 	workerKilled        = "worker killed"
 	outcomeRefused      = "outcome refused"
 	wiped               = "wiped"
+	packedTogether      = "said together with others"
+	killedBetweenItems  = "killed when some items of an event were handled"
 	calledBackEarly     = "called back before the API had heard that it waits"
 	callbackRefused     = "called back when it was over"
 )
@@ -64,19 +67,61 @@ func (b *bus) read(name string, handle funchost.Handle, topics ...string) {
 	b.readers = append(b.readers, &reader{name: name, topics: topics, handle: handle, next: map[place]int{}})
 }
 
-// say puts events where Kafka would.
-func (b *bus) say(t *testing.T, events []event.Event) {
+// say puts items into events, and these where Kafka would.
+func (b *bus) say(t *testing.T, items []jobevent.Item) {
 	t.Helper()
-	for _, e := range events {
+	for _, it := range items {
+		b.said[it.ID()]++
+	}
+	for _, e := range b.packed(items) {
 		topic, err := jobevent.TopicOf(e)
 		if err != nil {
 			t.Fatal(err)
 		}
-		key, _ := e.Extensions()[jobevent.ExtPartitionKey].(string)
+		key := jobevent.Extension(e, jobevent.ExtPartitionKey)
 		at := place{topic, jobevent.PartitionOf(key, b.partitions[topic])}
 		b.logs[at] = append(b.logs[at], e)
-		b.said[e.ID()]++
 	}
+}
+
+// packed puts some items into events of version 2, and others into such of version 1.
+func (b *bus) packed(items []jobevent.Item) (all []event.Event) {
+	if b.rnd == nil {
+		all, _ = jobevent.Events(items)
+		return all
+	}
+	for len(items) > 0 {
+		n := b.rnd.IntN(len(items)) + 1
+		pack := jobevent.Pack
+		if b.rnd.IntN(3) == 0 {
+			pack = jobevent.Events
+		}
+		events, of := pack(items[:n])
+		all = append(all, events...)
+		for _, together := range of {
+			b.mishaps[packedTogether] += len(together) - 1
+		}
+		items = items[n:]
+	}
+	return all
+}
+
+// unpacked are the items of events, as a function's host hands them over.
+func unpacked(t *testing.T, events []event.Event) (all []jobevent.Item) {
+	t.Helper()
+	for _, e := range events {
+		items, err := jobevent.Unpack(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range items {
+			if item.Err != nil {
+				t.Fatal(item.Err)
+			}
+			all = append(all, item)
+		}
+	}
+	return all
 }
 
 // fresh are the partitions with something that the reader has not heard, in one order for one seed.
@@ -102,7 +147,7 @@ func (b *bus) inOrder(t *testing.T) bool {
 		for _, at := range b.fresh(r) {
 			e := b.logs[at][r.next[at]]
 			r.next[at]++
-			b.say(t, r.call(t, []event.Event{e}))
+			b.say(t, r.call(t, unpacked(t, []event.Event{e})))
 			return true
 		}
 	}
@@ -129,7 +174,14 @@ func (b *bus) shuffled(t *testing.T, rnd *rand.Rand) bool {
 	for range rnd.IntN(6) + 1 {
 		batch = append(batch, b.draw(r, rnd)...)
 	}
-	say := r.call(t, batch)
+	if items := unpacked(t, batch); len(items) > len(batch) && rnd.IntN(4) == 0 {
+		b.mishaps[killedBetweenItems]++ // any of them may have been handled, in any order
+		rnd.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
+		b.say(t, part(r.call(t, items[:rnd.IntN(len(items))]), rnd))
+		r.undone = batch
+		return true
+	}
+	say := r.call(t, unpacked(t, batch))
 	if rnd.IntN(6) == 0 {
 		b.mishaps[killedBeforePublish]++
 		b.say(t, part(say, rnd))
@@ -142,8 +194,8 @@ func (b *bus) shuffled(t *testing.T, rnd *rand.Rand) bool {
 
 // part is what a process may have published when it is killed: any of the others, and statuses only
 // after all of these.
-func part(say []event.Event, rnd *rand.Rand) (kept []event.Event) {
-	isStatus := func(e event.Event) bool { return e.Type() == jobevent.TypeStatus }
+func part(say []jobevent.Item, rnd *rand.Rand) (kept []jobevent.Item) {
+	isStatus := func(e jobevent.Item) bool { return e.Type() == jobevent.TypeStatus }
 	others := slices.DeleteFunc(slices.Clone(say), isStatus)
 	for _, e := range others {
 		if rnd.IntN(2) == 0 {
@@ -191,12 +243,12 @@ func (b *bus) draw(r *reader, rnd *rand.Rand) []event.Event {
 }
 
 // call hands over a batch and checks what must hold of every answer.
-func (r *reader) call(t *testing.T, batch []event.Event) []event.Event {
+func (r *reader) call(t *testing.T, batch []jobevent.Item) []jobevent.Item {
 	t.Helper()
 	if len(batch) == 0 {
 		return nil
 	}
-	say, err := r.handle(t.Context(), slices.Clone(batch))
+	say, err := r.handle(t.Context(), batch)
 	if err != nil {
 		t.Fatalf("%s refuses %v: %v", r.name, ids(batch), err)
 	}
@@ -205,7 +257,7 @@ func (r *reader) call(t *testing.T, batch []event.Event) []event.Event {
 }
 
 // checkOrder: of a job's version the status comes last, and of a failed job it comes with a dead letter.
-func checkOrder(t *testing.T, who string, say []event.Event) {
+func checkOrder(t *testing.T, who string, say []jobevent.Item) {
 	t.Helper()
 	told, buried := map[string]bool{}, map[string]bool{}
 	for _, e := range say {
@@ -228,7 +280,7 @@ func checkOrder(t *testing.T, who string, say []event.Event) {
 	}
 }
 
-func ids(events []event.Event) []string {
+func ids(events []jobevent.Item) []string {
 	names := make([]string, len(events))
 	for i, e := range events {
 		names[i] = e.ID()
@@ -237,7 +289,7 @@ func ids(events []event.Event) []string {
 }
 
 // check is for what says events by itself.
-func check(t *testing.T, who string, say []event.Event, err error) []event.Event {
+func check(t *testing.T, who string, say []jobevent.Item, err error) []jobevent.Item {
 	t.Helper()
 	if err != nil {
 		t.Fatalf("%s: %v", who, err)

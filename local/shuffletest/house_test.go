@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/binary"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -83,9 +83,23 @@ func (h *house) readAll(scheduler *schedulerdb.Store) {
 	h.read(out.Name, out.Handle, out.Topics...)
 	h.read(com.Name, com.Handle, com.Topics...)
 	h.read(dog.Name, dog.Handle, dog.Topics...)
-	h.read(pro.Name, h.neverBack(pro.Handle), pro.Topics...)
+	h.read(pro.Name, h.neverBack(taking(pro)), pro.Topics...)
 	h.read("runjob", h.workers.hear, jobevent.TopicRun)
 	h.read("runjob's cancels", h.workers.cancel, jobevent.TopicAttemptCancel)
+}
+
+// taking handles what the function's host does not skip.
+func taking(f funchost.Function) funchost.Handle {
+	return func(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
+		batch = slices.DeleteFunc(slices.Clone(batch), func(e jobevent.Item) bool {
+			topic, err := e.Topic()
+			return err == nil && f.Skips(topic, e.Type())
+		})
+		if len(batch) == 0 {
+			return nil, nil
+		}
+		return f.Handle(ctx, batch)
+	}
 }
 
 // projection gives one that remembers nothing.
@@ -101,7 +115,7 @@ func (h *house) projection() *projection.Function {
 // neverBack holds projection to it that what the API shows of a job never gets older.
 func (h *house) neverBack(handle funchost.Handle) funchost.Handle {
 	shown := map[uuid.UUID]int64{}
-	return func(ctx context.Context, batch []event.Event) ([]event.Event, error) {
+	return func(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 		say, err := handle(ctx, batch)
 		if err != nil {
 			return say, err
@@ -159,6 +173,20 @@ func (h *house) submitOne(k *kind, rnd *rand.Rand, lose func() bool) {
 	if k.command != "" {
 		h.command(id, k.command, lose)
 	}
+	if k.retries > 0 {
+		h.change(id, k.retries, lose)
+	}
+}
+
+func (h *house) change(id uuid.UUID, retries int, lose func() bool) {
+	h.t.Helper()
+	change := apidb.JobChange{Change: jobevent.Change{MaxRetryCount: &retries}, Delay: new(time.Duration), Hash: []byte("change")}
+	kept, err := h.api.KeepChange(h.t.Context(), apidb.Everyone, id, change, client)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	e, err := kept.Event()
+	h.gateway(e, err, lose)
 }
 
 // client is who commands.
@@ -174,7 +202,7 @@ func (h *house) command(id uuid.UUID, command string, lose func() bool) {
 	h.gateway(e, err, lose)
 }
 
-func (h *house) gateway(e event.Event, err error, lose func() bool) {
+func (h *house) gateway(e jobevent.Item, err error, lose func() bool) {
 	h.t.Helper()
 	if err != nil {
 		h.t.Fatal(err)
@@ -183,11 +211,11 @@ func (h *house) gateway(e event.Event, err error, lose func() bool) {
 		h.mishaps[acceptedNotSaid]++
 		return
 	}
-	h.say(h.t, []event.Event{e})
+	h.say(h.t, []jobevent.Item{e})
 }
 
 // tick lets a function's clock run.
-func (h *house) tick(who string, tick func(context.Context) ([]event.Event, time.Duration, error)) {
+func (h *house) tick(who string, tick func(context.Context) ([]jobevent.Item, time.Duration, error)) {
 	h.t.Helper()
 	say, _, err := tick(h.t.Context())
 	h.say(h.t, check(h.t, who, say, err))

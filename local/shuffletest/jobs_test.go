@@ -20,6 +20,7 @@ type kind struct {
 	request jobspec.Request
 	command string // kept when the job is accepted
 	redrive bool   // a retry, once it has failed
+	retries int    // to how many a change brings its retries, when it is accepted, and has it run now; 0: no change
 
 	says  []jobspec.CallbackStatus // what an outside system says of attempts, one after another
 	early bool                     // it does so as soon as it was called
@@ -64,6 +65,11 @@ var kinds = []kind{
 	{
 		name: "is cancelled while it waits for its time", ends: outcomes(completes),
 		request: jobspec.Request{Delay: time.Hour}, command: jobevent.CommandCancel, status: jobstate.Cancelled,
+	},
+	{
+		name: "is changed while it waits for its time", ends: outcomes(fails), retries: 1,
+		request: jobspec.Request{Delay: time.Hour, MaxRetryCount: 100, RetryPolicy: retries(1).RetryPolicy},
+		status:  jobstate.Failed, dead: 1,
 	},
 	{name: "is cancelled while it runs", command: jobevent.CommandCancel, status: jobstate.Cancelled, loose: true},
 	{

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -63,6 +62,7 @@ func shuffle(t *testing.T, from int, want map[string]end, mishaps map[string]int
 			t.Parallel()
 			rnd := rand.New(rand.NewPCG(uint64(seed), 0))
 			h := open(t, 20*time.Millisecond, random(rnd))
+			h.rnd = rnd
 			h.submit(rnd, oneIn(rnd, 4))
 			h.runShuffled(rnd)
 			h.compare(want)
@@ -83,7 +83,7 @@ func shuffle(t *testing.T, from int, want map[string]end, mishaps map[string]int
 func missing(mishaps map[string]int) []string {
 	return slices.DeleteFunc([]string{
 		acceptedNotSaid, heardAgain, killedBeforePublish, settledNotSaid, workerFrozen, workerKilled, outcomeRefused,
-		wiped, calledBackEarly,
+		wiped, calledBackEarly, packedTogether, killedBetweenItems,
 	}, func(what string) bool { return mishaps[what] > 0 })
 }
 
@@ -165,7 +165,7 @@ func (h *house) runShuffled(rnd *rand.Rand) {
 }
 
 // sayPart is for what a worker says of outcomes: killed in between, it says nothing or half of it.
-func (h *house) sayPart(say []event.Event, rnd *rand.Rand) {
+func (h *house) sayPart(say []jobevent.Item, rnd *rand.Rand) {
 	h.t.Helper()
 	if len(say) > 0 && rnd.IntN(6) == 0 {
 		h.mishaps[settledNotSaid]++
@@ -204,6 +204,9 @@ func (h *house) ends() map[string]end {
 		e := end{
 			status: shown.Status, retryCount: shown.RetryCount, output: string(shown.Snapshot.Output),
 			dead: h.deadLetters(id, shown.Attempt),
+		}
+		if j.retries > 0 && shown.MaxRetryCount != j.retries {
+			h.t.Errorf("a job that %s shows %d retries, %d hold", j.name, shown.MaxRetryCount, j.retries)
 		}
 		if shown.Snapshot.LastError != nil {
 			e.errorCode = shown.Snapshot.LastError.ErrorCode

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -51,8 +50,8 @@ type held struct {
 const liveWorkers = 2
 
 // fill keeps the number of living workers.
-func (ws *workers) fill() []event.Event {
-	var say []event.Event
+func (ws *workers) fill() []jobevent.Item {
+	var say []jobevent.Item
 	for len(ws.all) < liveWorkers {
 		ws.number++
 		w := &worker{id: fmt.Sprintf("worker-%d", ws.number)}
@@ -65,7 +64,7 @@ func (ws *workers) fill() []event.Event {
 func (ws *workers) any() *worker { return ws.all[ws.pick(len(ws.all))] }
 
 // hear takes run-job events: any worker may hold their partition by now.
-func (ws *workers) hear(ctx context.Context, batch []event.Event) ([]event.Event, error) {
+func (ws *workers) hear(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 	w := ws.any()
 	var orders []workerdb.Order
 	for _, e := range batch {
@@ -84,12 +83,12 @@ func (ws *workers) hear(ctx context.Context, batch []event.Event) ([]event.Event
 			continue
 		}
 		orders = append(orders, workerdb.Order{
-			Key: key, TraceID: jobevent.TraceIDOf(e), Queue: jobevent.DefaultQueue,
+			Key: key, TraceID: e.TraceID(), Queue: jobevent.DefaultQueue,
 			TimeoutMs: int(run.TimeoutMs), Cancel: run.Cancel,
 		})
 	}
 	var mine []workerdb.Order
-	var say []event.Event
+	var say []jobevent.Item
 	for _, o := range orders {
 		if ws.jobs[o.JobID].kills < o.Attempt {
 			mine = append(mine, o)
@@ -106,7 +105,7 @@ func (ws *workers) hear(ctx context.Context, batch []event.Event) ([]event.Event
 }
 
 // die has a worker of its own claim an attempt, and not survive that.
-func (ws *workers) die(ctx context.Context, o workerdb.Order) ([]event.Event, error) {
+func (ws *workers) die(ctx context.Context, o workerdb.Order) ([]jobevent.Item, error) {
 	ws.number++
 	w := &worker{id: fmt.Sprintf("worker-%d", ws.number)}
 	if _, err := ws.store.Beat(ctx, workerdb.Beat{WorkerID: w.id, Queues: []string{jobevent.DefaultQueue}}); err != nil {
@@ -117,8 +116,8 @@ func (ws *workers) die(ctx context.Context, o workerdb.Order) ([]event.Event, er
 	return say, err
 }
 
-func (ws *workers) claim(ctx context.Context, w *worker, orders []workerdb.Order) ([]event.Event, error) {
-	var say []event.Event
+func (ws *workers) claim(ctx context.Context, w *worker, orders []workerdb.Order) ([]jobevent.Item, error) {
+	var say []jobevent.Item
 	claims, err := ws.store.Claim(ctx, w.id, orders)
 	if err != nil {
 		return nil, err
@@ -138,18 +137,18 @@ func (ws *workers) claim(ctx context.Context, w *worker, orders []workerdb.Order
 }
 
 // stray is what must never be said: that the attempt before this one has completed after all.
-func (ws *workers) stray(key workerdb.Key) []event.Event {
+func (ws *workers) stray(key workerdb.Key) []jobevent.Item {
 	if key.Attempt == 1 || !ws.lies {
 		return nil
 	}
 	key.Attempt--
-	return []event.Event{ws.event(workerdb.Outcome{
+	return []jobevent.Item{ws.event(workerdb.Outcome{
 		Key: key, Kind: workerdb.Completed, Output: json.RawMessage(`"stray"`), StartedAt: time.Now(),
 	})}
 }
 
 // cancel takes attempt-cancel events, which every worker reads; the last one asks the store.
-func (ws *workers) cancel(ctx context.Context, batch []event.Event) ([]event.Event, error) {
+func (ws *workers) cancel(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 	var orders []workerdb.Order
 	for _, e := range batch {
 		c, err := jobevent.DecodeAs[jobevent.AttemptCancel](e, jobevent.TypeAttemptCancel)
@@ -163,7 +162,7 @@ func (ws *workers) cancel(ctx context.Context, batch []event.Event) ([]event.Eve
 			}
 		}
 		if !here {
-			orders = append(orders, workerdb.Order{Key: key, TraceID: jobevent.TraceIDOf(e)})
+			orders = append(orders, workerdb.Order{Key: key, TraceID: e.TraceID()})
 		}
 	}
 	outcomes, err := ws.store.Cancel(ctx, ws.any().id, orders)
@@ -171,7 +170,7 @@ func (ws *workers) cancel(ctx context.Context, batch []event.Event) ([]event.Eve
 }
 
 // finish ends one attempt that can end, and settles it.
-func (ws *workers) finish() (say []event.Event, done bool) {
+func (ws *workers) finish() (say []jobevent.Item, done bool) {
 	for _, w := range ws.all {
 		var ready []int
 		for i, h := range w.held {
@@ -190,7 +189,7 @@ func (ws *workers) finish() (say []event.Event, done bool) {
 	return nil, false
 }
 
-func (ws *workers) settle(w *worker, h *held) []event.Event {
+func (ws *workers) settle(w *worker, h *held) []jobevent.Item {
 	ws.t.Helper()
 	outcome, _ := ws.jobs[h.JobID].next(h)
 	outcome.Key, outcome.TraceID = h.Key, h.traceID
@@ -208,7 +207,7 @@ func (ws *workers) settle(w *worker, h *held) []event.Event {
 }
 
 // beat tells the store and everybody, and does what the store answers.
-func (ws *workers) beat(w *worker) []event.Event {
+func (ws *workers) beat(w *worker) []jobevent.Item {
 	ws.t.Helper()
 	beat := workerdb.Beat{WorkerID: w.id, Queues: []string{jobevent.DefaultQueue}, Free: 1}
 	word := jobevent.Heartbeat{WorkerID: w.id, Queues: beat.Queues, Slots: 8, Free: 8, Rate: 100,
@@ -258,7 +257,7 @@ func (ws *workers) leave(w *worker, frozen bool) {
 }
 
 // wake lets the handlers of those return that were frozen until they were judged: nobody minds them.
-func (ws *workers) wake() (say []event.Event) {
+func (ws *workers) wake() (say []jobevent.Item) {
 	for _, w := range ws.frozen {
 		for _, h := range w.held {
 			if _, ends := ws.jobs[h.JobID].next(h); ends && w.judged {
@@ -272,7 +271,7 @@ func (ws *workers) wake() (say []event.Event) {
 
 // judge settles what those who left have left. The others have beaten just now, however slow the machine is: the
 // store judges by its clock.
-func (ws *workers) judge() []event.Event {
+func (ws *workers) judge() []jobevent.Item {
 	ws.t.Helper()
 	var live []string
 	for _, w := range ws.all {
@@ -307,7 +306,7 @@ func (w *worker) drop(key workerdb.Key) {
 	w.held = slices.DeleteFunc(w.held, func(h *held) bool { return h.Key == key })
 }
 
-func (ws *workers) outcomes(outcomes []workerdb.Outcome) (say []event.Event) {
+func (ws *workers) outcomes(outcomes []workerdb.Outcome) (say []jobevent.Item) {
 	for _, o := range outcomes {
 		say = append(say, ws.outcome(o))
 	}
@@ -315,7 +314,7 @@ func (ws *workers) outcomes(outcomes []workerdb.Outcome) (say []event.Event) {
 }
 
 // outcome is the event about an attempt's outcome, which is one for ever.
-func (ws *workers) outcome(o workerdb.Outcome) event.Event {
+func (ws *workers) outcome(o workerdb.Outcome) jobevent.Item {
 	ws.t.Helper()
 	if before, known := ws.said[o.Key]; known && before != o.Kind {
 		ws.t.Errorf("attempt %v is %s after it was %s", o.Key, o.Kind, before)
@@ -324,7 +323,7 @@ func (ws *workers) outcome(o workerdb.Outcome) event.Event {
 	return ws.event(o)
 }
 
-func (ws *workers) event(o workerdb.Outcome) event.Event {
+func (ws *workers) event(o workerdb.Outcome) jobevent.Item {
 	ws.t.Helper()
 	meta := jobevent.Meta{Function: "runjob", ID: jobevent.OutcomeID(o.JobID, o.Attempt, string(o.Kind)),
 		JobID: o.JobID, TraceID: o.TraceID}
@@ -346,7 +345,7 @@ func (ws *workers) event(o workerdb.Outcome) event.Event {
 	})
 }
 
-func newEvent(t *testing.T, typ string, meta jobevent.Meta, data any) event.Event {
+func newEvent(t *testing.T, typ string, meta jobevent.Meta, data any) jobevent.Item {
 	t.Helper()
 	e, err := jobevent.New(typ, meta, data)
 	if err != nil {

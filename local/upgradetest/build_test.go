@@ -41,8 +41,15 @@ func oldCommit() string {
 	return ""
 }
 
-// functions are rolled in this order: those that hear the others' events first.
+// added are functions that the older version does not have.
+var added = []string{"pull"}
+
+// functions are those of both versions. They are rolled in this order: those that consume the others' events first.
 func functions() []string {
+	return slices.DeleteFunc(today(), func(name string) bool { return slices.Contains(added, name) })
+}
+
+func today() []string {
 	return slices.Concat(migrations.Worker.Functions, migrations.Scheduler.Functions, reversed(migrations.API.Functions))
 }
 
@@ -86,8 +93,10 @@ var buildBoth = sync.OnceValues(func() (b builds, err error) {
 	b = builds{older: filepath.Join(out, "older"), today: filepath.Join(out, "today")}
 	var all errgroup.Group
 	all.SetLimit(runtime.GOMAXPROCS(0))
-	for _, name := range functions() {
+	for _, name := range today() {
 		all.Go(func() error { return goBuild("../..", "./functions/"+name+"/cmd", filepath.Join(b.today, name)) })
+	}
+	for _, name := range functions() {
 		all.Go(func() error { return goBuild(source, "./functions/"+name+"/cmd", filepath.Join(b.older, name)) })
 	}
 	all.Go(func() error { return goBuild("../..", "./local/jobweaver", filepath.Join(b.today, "jobweaver")) })

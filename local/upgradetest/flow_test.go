@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jobweaver/jobweaver/local/client"
+	"github.com/jobweaver/jobweaver/shared/client"
 )
 
 // outside is called by jobs and told of their ends.

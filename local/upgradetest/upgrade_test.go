@@ -23,7 +23,7 @@ const newer = `
 // other version, in both directions. Every job ends as it should, and each of its attempts has run once.
 func TestFunctionsAreRolledToTodaysAndBackWhileJobsFlow(t *testing.T) {
 	t.Parallel()
-	h := open(t, "OUTBOUND_ALLOW=127.0.0.0/8", "SHUTDOWN_DELAY=100ms")
+	h := open(t, "OUTBOUND_ALLOW=127.0.0.0/8", "SHUTDOWN_DELAY=100ms", "EVENTS_VERSION=1") // the older reads no other
 	if err := h.migrate(h.builds.older); err != nil {
 		t.Fatal(err)
 	}
@@ -51,6 +51,24 @@ func TestFunctionsAreRolledToTodaysAndBackWhileJobsFlow(t *testing.T) {
 	if names := f.names(); len(names) != len(shapes) {
 		t.Errorf("only %v were submitted", names)
 	}
+}
+
+// The step after an upgrade from a release that reads only events of version 1, and the way back: today's functions write
+// the one version and the other, one function after another.
+func TestFunctionsAreRolledToTheOtherVersionOfEventsAndBackWhileJobsFlow(t *testing.T) {
+	t.Parallel()
+	h := open(t, "OUTBOUND_ALLOW=127.0.0.0/8", "SHUTDOWN_DELAY=100ms")
+	h.jobs(h.builds.today)
+	h.startAll(h.builds.today)
+	f := h.flow()
+	for _, version := range []string{"1", "2"} {
+		h.env = append(h.env, "EVENTS_VERSION="+version)
+		for _, function := range functions() {
+			h.roll(h.builds.today, function)
+		}
+	}
+	f.end()
+	h.saidNothingBad()
 }
 
 // saidNothingBad reads all logs. An event that one version makes and the other cannot read goes to the dead letters, and

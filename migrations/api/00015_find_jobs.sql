@@ -11,9 +11,31 @@ DROP INDEX CONCURRENTLY IF EXISTS jobs_of_trace;
 CREATE INDEX CONCURRENTLY jobs_of_trace ON jobs (trace_id, job_id)
     WHERE trace_id >= job_id OR substring(uuid_send(trace_id) FOR 5) <> substring(uuid_send(job_id) FOR 5);
 
--- What has failed before. lastError comes before the output, whose text can therefore not be taken for it.
-UPDATE jobs SET error_code = left(substring(snapshot FROM '"lastError":\{"errorCode":"([^"\\]+)"'), 255)
-WHERE shelf_of(status, version) IN (4, 8) AND error_code IS NULL;
+-- What has failed before: first what retries, which may have failed for good when it is looked for there. Batches, so that
+-- no command and no status waits long for a row. lastError comes before the output, whose text can therefore not be taken
+-- for it.
+-- +goose StatementBegin
+DO $$
+DECLARE
+    shelf smallint;
+    after uuid;
+    upto  uuid;
+BEGIN
+    FOREACH shelf IN ARRAY '{4, 8}'::smallint[] LOOP
+        after := '00000000-0000-0000-0000-000000000000';
+        LOOP
+            SELECT job_id INTO upto FROM jobs
+            WHERE shelf_of(status, version) = shelf AND job_id > after ORDER BY job_id OFFSET 4999 LIMIT 1;
+            UPDATE jobs SET error_code = left(substring(snapshot FROM '"lastError":\{"errorCode":"([^"\\]+)"'), 255)
+            WHERE shelf_of(status, version) = shelf AND error_code IS NULL
+                AND job_id > after AND job_id <= coalesce(upto, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+            COMMIT;
+            EXIT WHEN upto IS NULL;
+            after := upto;
+        END LOOP;
+    END LOOP;
+END $$;
+-- +goose StatementEnd
 DROP INDEX CONCURRENTLY IF EXISTS jobs_of_error;
 CREATE INDEX CONCURRENTLY jobs_of_error ON jobs (error_code, job_id) WHERE error_code IS NOT NULL;
 DROP INDEX CONCURRENTLY IF EXISTS jobs_of_owners_error;

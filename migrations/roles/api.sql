@@ -25,6 +25,8 @@ GRANT INSERT ( -- the server numbers and dates entries
 GRANT SELECT ON deliveries TO jobweaver_gateway;
 GRANT UPDATE (status, tries, next_at, finished_at) ON deliveries TO jobweaver_gateway;
 GRANT INSERT ON webhook_ids TO jobweaver_gateway;
+GRANT SELECT, DELETE ON rejected_records TO jobweaver_gateway;
+GRANT UPDATE (redriven_at, redriven_by) ON rejected_records TO jobweaver_gateway;
 GRANT SELECT ON attempt_logs, job_counts, operation_skips, owner_job_counts, tallies, workers TO jobweaver_gateway;
 GRANT USAGE ON SEQUENCE order_numbers, control_versions TO jobweaver_gateway;
 
@@ -41,22 +43,25 @@ GRANT UPDATE (applied_version) ON controls TO jobweaver_projection;
 GRANT SELECT, INSERT, DELETE ON attempt_logs, deliveries, tally_entries TO jobweaver_projection;
 GRANT SELECT, INSERT ON operation_answers TO jobweaver_projection;
 GRANT SELECT, INSERT ON job_counts TO jobweaver_projection;
-GRANT UPDATE (as_of, took, counts) ON job_counts TO jobweaver_projection;
+GRANT UPDATE (as_of, took, counts, ended, ended_at) ON job_counts TO jobweaver_projection;
 GRANT SELECT, INSERT, DELETE ON owner_job_counts TO jobweaver_projection;
-GRANT UPDATE (counts) ON owner_job_counts TO jobweaver_projection;
+GRANT UPDATE (counts, ended) ON owner_job_counts TO jobweaver_projection;
 GRANT SELECT, INSERT, DELETE ON tallies TO jobweaver_projection;
-GRANT UPDATE (n, kept, waited, ran, took) ON tallies TO jobweaver_projection;
+GRANT UPDATE (n, kept, waited, ran, took, error_codes) ON tallies TO jobweaver_projection;
 GRANT SELECT, INSERT, DELETE ON workers TO jobweaver_projection;
 GRANT UPDATE (seen_at, beat) ON workers TO jobweaver_projection;
 GRANT SELECT, DELETE ON webhook_ids TO jobweaver_projection;
+GRANT SELECT, INSERT, DELETE ON rejected_records TO jobweaver_projection;
 
 -- Keeps commands for the jobs of an operation.
 GRANT SELECT (
     job_id, owner_id, job_type, queue, tags, trace_id, created_at, status, version, attempt, command_seq,
-    cancel_requested_at, expires_at, ordering_key, error_code, idempotency_key
+    cancel_requested_at, expires_at, ordering_key, error_code, idempotency_key, after_ids
 ) ON jobs TO jobweaver_bulk;
+GRANT EXECUTE ON FUNCTION failure_has TO jobweaver_bulk;
 GRANT UPDATE (command_seq, cancel_requested_at) ON jobs TO jobweaver_bulk;
-GRANT SELECT, INSERT ON commands TO jobweaver_bulk;
+GRANT SELECT (job_id, number, command, operation_id) ON commands TO jobweaver_bulk; -- of a change not its payload
+GRANT INSERT ON commands TO jobweaver_bulk;
 GRANT SELECT (job_id, attempt, received_at, answered_at) ON callbacks TO jobweaver_bulk;
 GRANT SELECT, DELETE ON operations TO jobweaver_bulk;
 GRANT UPDATE (
@@ -72,7 +77,8 @@ GRANT SELECT (
     status, version, attempt, command_seq, cancel_requested_at, expires_at, ordering_key, order_number
 ) ON jobs TO jobweaver_cron;
 GRANT UPDATE (command_seq, cancel_requested_at) ON jobs TO jobweaver_cron;
-GRANT SELECT, INSERT ON commands TO jobweaver_cron;
+GRANT SELECT (job_id, number, command, by_whom, run_at, change_hash) ON commands TO jobweaver_cron; -- nor here
+GRANT INSERT ON commands TO jobweaver_cron;
 GRANT SELECT (job_id, attempt, received_at, answered_at) ON callbacks TO jobweaver_cron;
 GRANT SELECT ON schedules TO jobweaver_cron;
 GRANT UPDATE (job, next_at, last_at, last_job_id) ON schedules TO jobweaver_cron;

@@ -32,6 +32,7 @@ type Store struct {
 	controls cache[heldControls]
 	accepts  accepts
 	stats    caches[statsRead]
+	older    caches[olderTallies]
 	counted  cache[telemetry.JobCounts]
 	told     cache[map[string]ToldType]
 	held     heldSchedules
@@ -39,10 +40,11 @@ type Store struct {
 	most     Most
 	clock    *clock
 	ids      ids
+	watch    watch
 }
 
 // NewestOfSchema is of the newest migration that the store needs. It opens no database without.
-const NewestOfSchema = "operations.narrow_filter"
+const NewestOfSchema = "api_keys.work_queues"
 
 // Open connects to the database at url. The schema is there already: see migrations.
 func Open(ctx context.Context, url string) (*Store, error) {
@@ -101,6 +103,17 @@ func (s *Store) tx(ctx context.Context, fn func(q *gen.Queries) error) error {
 	}
 	defer leave()
 	return pgpool.Tx(ctx, s.pool, func(tx pgx.Tx) error { return fn(gen.New(tx)) })
+}
+
+// snapshot runs statements that see the database as it is at one instant, and change nothing.
+func (s *Store) snapshot(ctx context.Context, fn func(q *gen.Queries) error) error {
+	leave, err := s.shared.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	return pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error { return fn(gen.New(tx)) })
 }
 
 // plannedOnce: each statement has one plan that is good, whatever its values. Left to itself the server

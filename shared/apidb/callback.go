@@ -181,7 +181,7 @@ func timedOut(history []jobevent.Move, attempt int) bool {
 }
 
 func (k *callbackKeeper) keepProgress(ctx context.Context) error {
-	progress, err := json.Marshal(attemptProgress{k.said.Attempt, k.said.Progress})
+	progress, err := json.Marshal(attemptProgress{Attempt: k.said.Attempt, Progress: k.said.Progress, Callback: true})
 	if err != nil {
 		return fmt.Errorf("write progress: %w", err)
 	}

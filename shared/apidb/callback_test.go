@@ -221,6 +221,14 @@ func TestALateBeatDoesNotHideWhatAnOutsideSystemSays(t *testing.T) {
 	}
 	beat(10)
 	shows(50)
+	h.apply(t, word(id, 3, jobstate.Running, ofAttempt(2)))
+	h.apply(t, word(id, 4, jobstate.Waiting, ofAttempt(2)))
+	if err := h.SeeWorkers(t.Context(), []apidb.Beat{{JSON: []byte(`{}`), Heartbeat: jobevent.Heartbeat{WorkerID: "w", Left: []jobevent.HeldAttempt{
+		{JobID: id, Attempt: 2, Progress: &jobevent.Progress{Percent: 70}},
+	}}}}); err != nil {
+		t.Fatal(err)
+	}
+	shows(70) // the worker's last, of an attempt of which the outside system has said nothing
 }
 
 func TestACallbackStaysAsLongAsItsJob(t *testing.T) {

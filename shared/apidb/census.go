@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -24,14 +25,14 @@ const (
 	censusShare = 20
 )
 
-// Census counts the jobs that have not ended, page by page. Up to a page it is one snapshot; of millions
-// a job that moves meanwhile may count twice or not at all.
+// Census counts the jobs that have not ended, page by page, and those that have ended in the snapshot of the last page.
+// So up to a page all counts are of one instant; of millions a job that moves meanwhile may count twice or not at all.
 type Census struct {
 	begun  time.Time
 	spent  time.Duration
 	shelf  int16
 	after  uuid.UUID
-	counts map[countKey]*liveCount // by owner, and of everyone
+	counts map[countKey]*jobCount // by owner, and of everyone
 }
 
 type countKey struct {
@@ -40,13 +41,13 @@ type countKey struct {
 	queue, jobType string
 }
 
-// liveCount is also what is kept of it.
-type liveCount struct {
+// jobCount is also what is kept of it.
+type jobCount struct {
 	Status  jobstate.Status
 	Queue   string
 	JobType string
 	N       int64
-	Oldest  uuid.UUID // the first that was accepted
+	Oldest  uuid.UUID `json:",omitzero"` // the first that was accepted, of those that have not ended
 }
 
 // CountJobs goes on with a census, or begins one where it is time. Its answer says when to call again, 0:
@@ -61,16 +62,14 @@ func (s *Store) CountJobs(ctx context.Context, c *Census, now time.Time) (next t
 		if last.AsOf.Before(now) && now.Before(due) {
 			return due.Sub(now), nil
 		}
-		*c = Census{begun: now, counts: map[countKey]*liveCount{}}
+		*c = Census{begun: now, counts: map[countKey]*jobCount{}}
 	}
 	began := time.Now()
-	rows, err := s.q.JobsCountPage(ctx, gen.JobsCountPageParams{Shelf: c.shelf, AfterID: c.after, MaxJobs: censusPage})
+	more, err := s.countPage(ctx, c)
 	if err != nil {
 		return 0, classify("count jobs", err)
 	}
-	seen := c.add(rows)
-	c.spent += time.Since(began)
-	if seen == censusPage {
+	if c.spent += time.Since(began); more {
 		return 0, nil
 	}
 	if err := s.keepCensus(ctx, c); err != nil {
@@ -81,9 +80,40 @@ func (s *Store) CountJobs(ctx context.Context, c *Census, now time.Time) (next t
 	return next, nil
 }
 
-func (c *Census) add(rows []gen.JobsCountPageRow) (seen int64) {
+func (s *Store) countPage(ctx context.Context, c *Census) (more bool, err error) {
+	var rows []gen.JobsCountPageRow
+	var kept []gen.TalliesKeptRow
+	err = s.snapshot(ctx, func(q *gen.Queries) error {
+		page := gen.JobsCountPageParams{Shelf: c.shelf, AfterID: c.after, MaxJobs: censusPage}
+		if rows, err = q.JobsCountPage(ctx, page); err != nil {
+			return err
+		}
+		if more = jobsOf(rows) == censusPage; more {
+			return nil
+		}
+		kept, err = q.TalliesKept(ctx)
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	c.add(rows)
+	for _, row := range kept {
+		key := countKey{Owner{row.OwnerID, row.Everyone}, jobstate.Status(row.What), row.Queue, row.JobType}
+		c.counts[key] = &jobCount{Status: key.status, Queue: row.Queue, JobType: row.JobType, N: row.Kept}
+	}
+	return more, nil
+}
+
+func jobsOf(rows []gen.JobsCountPageRow) (n int64) {
 	for _, row := range rows {
-		seen += row.N
+		n += row.N
+	}
+	return n
+}
+
+func (c *Census) add(rows []gen.JobsCountPageRow) {
+	for _, row := range rows {
 		for _, of := range []Owner{OwnerOf(row.OwnerID), Everyone} {
 			c.addRow(countKey{of, statusOfShelf(row.Shelf), row.Queue, row.JobType}, row)
 		}
@@ -91,12 +121,11 @@ func (c *Census) add(rows []gen.JobsCountPageRow) (seen int64) {
 			c.shelf, c.after = row.Shelf, row.LastID
 		}
 	}
-	return seen
 }
 
 func (c *Census) addRow(key countKey, row gen.JobsCountPageRow) {
 	if c.counts[key] == nil {
-		c.counts[key] = &liveCount{Status: key.status, Queue: row.Queue, JobType: row.JobType, Oldest: row.FirstID}
+		c.counts[key] = &jobCount{Status: key.status, Queue: row.Queue, JobType: row.JobType, Oldest: row.FirstID}
 	}
 	count := c.counts[key]
 	count.N += row.N
@@ -105,39 +134,57 @@ func (c *Census) addRow(key countKey, row gen.JobsCountPageRow) {
 	}
 }
 
-// bodies are what is kept of each owner: the same counts are the same text.
-func (c *Census) bodies() (map[Owner][]byte, error) {
-	counts := map[Owner][]*liveCount{Everyone: {}}
-	for key, count := range c.counts {
-		counts[key.of] = append(counts[key.of], count)
-	}
-	bodies := make(map[Owner][]byte, len(counts))
-	for owner, of := range counts {
-		slices.SortFunc(of, func(a, b *liveCount) int {
-			return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Queue, b.Queue), cmp.Compare(a.JobType, b.JobType))
-		})
-		body, err := json.Marshal(of)
-		if err != nil {
-			return nil, fmt.Errorf("write counts of jobs: %w", err)
+// countsOf are an owner's.
+type countsOf struct{ live, ended []*jobCount }
+
+// noCounts are written as empty lists, not as null.
+func noCounts() *countsOf { return &countsOf{live: []*jobCount{}, ended: []*jobCount{}} }
+
+// byOwner has an order, so that the same counts are the same text.
+func (c *Census) byOwner() map[Owner]*countsOf {
+	all := map[Owner]*countsOf{Everyone: noCounts()}
+	for _, key := range slices.SortedFunc(maps.Keys(c.counts), func(a, b countKey) int {
+		return cmp.Or(cmp.Compare(a.status, b.status), cmp.Compare(a.queue, b.queue), cmp.Compare(a.jobType, b.jobType))
+	}) {
+		if all[key.of] == nil {
+			all[key.of] = noCounts()
 		}
-		bodies[owner] = body
+		of := &all[key.of].live
+		if key.status.Terminal() {
+			of = &all[key.of].ended
+		}
+		*of = append(*of, c.counts[key])
 	}
-	return bodies, nil
+	return all
+}
+
+// texts are what is kept of the counts.
+func (c *countsOf) texts() (live, ended []byte, err error) {
+	if live, err = json.Marshal(c.live); err == nil {
+		ended, err = json.Marshal(c.ended)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("write counts of jobs: %w", err)
+	}
+	return live, ended, nil
 }
 
 func (s *Store) keepCensus(ctx context.Context, c *Census) error {
-	bodies, err := c.bodies()
-	if err != nil {
-		return err
-	}
-	all := gen.JobCountsPutParams{AsOf: c.begun, Took: c.spent, Counts: bodies[Everyone]}
+	all := gen.JobCountsPutParams{AsOf: c.begun, Took: c.spent}
 	var owners gen.OwnerJobCountsPutParams
-	for owner, body := range bodies {
-		if !owner.everyone {
-			owners.OwnerIDs, owners.Counts = append(owners.OwnerIDs, owner.name), append(owners.Counts, string(body))
+	for owner, counts := range c.byOwner() {
+		live, ended, err := counts.texts()
+		if err != nil {
+			return err
 		}
+		if owner.everyone {
+			all.Counts, all.Ended = live, ended
+			continue
+		}
+		owners.OwnerIDs, owners.Counts = append(owners.OwnerIDs, owner.name), append(owners.Counts, string(live))
+		owners.Ended = append(owners.Ended, string(ended))
 	}
-	err = s.tx(ctx, func(q *gen.Queries) error {
+	err := s.tx(ctx, func(q *gen.Queries) error {
 		n, err := q.JobCountsPut(ctx, all)
 		if err != nil || n == 0 { // somebody has counted later
 			return err

@@ -1,6 +1,7 @@
 package apidb
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ type Command struct {
 	Command string // one of jobevent's, but for the report
 	By      string
 	RunAt   *time.Time // of a reschedule
+	Change  *JobChange // of a change; nil: it does not fit into this pass
 	Version int64      // of the job when it was read
 }
 
@@ -34,6 +36,7 @@ type RefusedError struct {
 
 	Callback bool // or that a callback is not answered yet
 	Expires  bool // or that it would not be started any more
+	Started  bool // or that an attempt was made of it
 }
 
 func (e *RefusedError) Error() string {
@@ -44,6 +47,8 @@ func (e *RefusedError) Error() string {
 		return "a callback of the job is not answered yet"
 	case e.Expires:
 		return "the job expires before it could run then"
+	case e.Started:
+		return "the job has started before"
 	}
 	return "the job is " + string(e.Status)
 }
@@ -95,6 +100,10 @@ func keepLocked(
 		return kept, err
 	case !slices.Contains(Allows(asked.Command), jobstate.Status(job.Status)):
 		return kept, &RefusedError{Status: jobstate.Status(job.Status)}
+	case asked.Change != nil && job.Attempt > 0:
+		return kept, &RefusedError{Status: jobstate.Status(job.Status), Started: true}
+	case asked.Change != nil && asked.Change.After != int(job.CommandSeq):
+		return kept, ErrChanged
 	case asked.Command == jobevent.CommandReschedule && job.ExpiresAt != nil:
 		at := job.At.Add(time.Duration(value(delayMs)) * time.Millisecond)
 		if asked.RunAt != nil {
@@ -109,16 +118,29 @@ func keepLocked(
 	} else if len(awaited) > 0 {
 		return kept, &RefusedError{Status: jobstate.Status(job.Status), Callback: true}
 	}
-	row, err := q.CommandKeep(ctx, gen.CommandKeepParams{
-		JobID: asked.JobID, Command: asked.Command, ByWhom: asked.By, RunAt: asked.RunAt, DelayMs: delayMs,
-	})
+	change, err := asked.Change.written(job.At)
+	if err != nil {
+		return kept, err
+	}
+	p := gen.CommandKeepParams{
+		JobID: asked.JobID, Command: asked.Command, ByWhom: asked.By, RunAt: asked.RunAt, DelayMs: delayMs, Change: change,
+	}
+	if asked.Change != nil {
+		p.ChangeHash = asked.Change.Hash
+	}
+	row, err := q.CommandKeep(ctx, p)
 	kept.Number, kept.RunAt = int(row.Number), row.RunAt
 	return kept, err
 }
 
 func (c Command) is(kept gen.CommandOfJobRow) bool {
-	return c.Command == kept.Command &&
-		(c.Command != jobevent.CommandReschedule || c.RunAt != nil && c.RunAt.Equal(*kept.RunAt))
+	switch {
+	case c.Command != kept.Command:
+		return false
+	case c.Command == jobevent.CommandReschedule:
+		return c.RunAt != nil && c.RunAt.Equal(*kept.RunAt)
+	}
+	return c.Change == nil || bytes.Equal(c.Change.Hash, kept.ChangeHash)
 }
 
 // Allows is the states in which a job can be given a command.
@@ -132,6 +154,8 @@ func Allows(command string) []jobstate.Status {
 		return []jobstate.Status{jobstate.Failed, jobstate.Cancelled}
 	case jobevent.CommandReschedule:
 		return []jobstate.Status{jobstate.Scheduled, jobstate.Pending, jobstate.Retrying}
+	case jobevent.CommandChange:
+		return []jobstate.Status{jobstate.Scheduled, jobstate.Pending}
 	case jobevent.CommandDelete:
 		return []jobstate.Status{jobstate.Completed, jobstate.Failed, jobstate.Cancelled}
 	}

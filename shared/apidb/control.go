@@ -179,6 +179,9 @@ func (s *Store) UnconfirmedControls(ctx context.Context, since, until time.Time)
 	return newControls(rows), classify("find unconfirmed controls", err)
 }
 
+// ForgetControls has the controls read anew for the next job that is shown: another process has changed one.
+func (s *Store) ForgetControls() { s.controls.forget() }
+
 // controlsAge is how old the controls may be that a waiting job is shown with.
 const controlsAge = time.Second
 

@@ -30,7 +30,7 @@ func (s *Store) readCounted(ctx context.Context) (counts telemetry.JobCounts, er
 	if err != nil {
 		return counts, classify("read counts of jobs", err)
 	}
-	var live []liveCount
+	var live []jobCount
 	if err := json.Unmarshal(row.Counts, &live); err != nil {
 		return counts, fmt.Errorf("read counts of jobs: %w", err)
 	}

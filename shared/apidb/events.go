@@ -1,8 +1,6 @@
 package apidb
 
 import (
-	"github.com/cloudevents/sdk-go/v2/event"
-
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
@@ -23,7 +21,7 @@ func (a Accepted) Created(job NewJob) jobevent.Created {
 }
 
 // CreatedEvent says that a job was accepted.
-func CreatedEvent(job jobevent.Created) (event.Event, error) {
+func CreatedEvent(job jobevent.Created) (jobevent.Item, error) {
 	e, err := jobevent.New(jobevent.TypeCreated, jobevent.Meta{
 		Function: speaker, ID: jobevent.CreatedID(job.JobID), JobID: job.JobID, TraceID: job.TraceID,
 	}, job)
@@ -32,10 +30,13 @@ func CreatedEvent(job jobevent.Created) (event.Event, error) {
 }
 
 // Event says that a command was kept.
-func (c Command) Event() (event.Event, error) {
+func (c Command) Event() (jobevent.Item, error) {
 	said := jobevent.Command{JobID: c.JobID, Number: c.Number, Command: c.Command, By: c.By, RunAt: c.RunAt}
 	if c.Command == jobevent.CommandDelete {
 		said.Version = c.Version
+	}
+	if c.Change != nil {
+		said.Change = &c.Change.Change
 	}
 	return jobevent.New(jobevent.TypeCommand, jobevent.Meta{
 		Function: speaker, ID: jobevent.CommandID(c.JobID, c.Number), JobID: c.JobID, TraceID: c.TraceID,
@@ -43,14 +44,14 @@ func (c Command) Event() (event.Event, error) {
 }
 
 // Event says how a control stands.
-func (c Control) Event() (event.Event, error) {
+func (c Control) Event() (jobevent.Item, error) {
 	return jobevent.New(jobevent.TypeControl, jobevent.Meta{
 		Function: speaker, ID: jobevent.ControlID(c.Kind, c.Name, c.Version), Key: c.ID(),
 	}, c.Control)
 }
 
 // Event says what became of the attempt, in the place of a worker.
-func (c Callback) Event() (event.Event, error) {
+func (c Callback) Event() (jobevent.Item, error) {
 	meta := jobevent.Meta{
 		Function: speaker, ID: jobevent.OutcomeID(c.JobID, c.Attempt, "callback"), JobID: c.JobID, TraceID: c.TraceID,
 	}

@@ -29,12 +29,17 @@ func (s *Store) ForgetJobs(ctx context.Context, gone []Gone) (forgotten int64, e
 	for i, job := range gone {
 		p.JobIDs[i], p.Versions[i] = job.JobID, job.Version
 	}
+	tells, done := s.watch.enter()
+	defer done()
 	err = s.tx(ctx, func(q *gen.Queries) error {
 		if err := endUnheard(ctx, q, gone, p); err != nil {
 			return err
 		}
 		row, err := q.JobsDelete(ctx, p)
 		forgotten = row.Deleted
+		if err == nil && tells {
+			err = tell(ctx, q, ChangeGone, p.JobIDs)
+		}
 		return err
 	})
 	return forgotten, classify(fmt.Sprintf("forget %d jobs", len(gone)), err)

@@ -29,6 +29,11 @@ type StatusWord struct {
 func (s *Store) ApplyStatuses(ctx context.Context, words []StatusWord) (changed int64, err error) {
 	latest := latestWords(words)
 	params, answers := statusParams(latest), answerParams(latest)
+	tells, done := s.watch.enter()
+	defer done()
+	if tells {
+		params.Tellings = statusTellings(latest)
+	}
 	var row gen.JobsApplyStatusRow
 	if len(answers.JobIDs) == 0 { // as a rule
 		row, err = s.q.JobsApplyStatus(ctx, params)
@@ -105,7 +110,14 @@ func (s *Store) AddLogs(ctx context.Context, logs []jobevent.AttemptLog) error {
 		p.FirstLines = append(p.FirstLines, int32(log.FirstLine))
 		p.Lines = append(p.Lines, lines)
 	}
-	err := s.tx(ctx, func(q *gen.Queries) error { return q.LogInsertMany(ctx, p) })
+	tells, done := s.watch.enter()
+	defer done()
+	err := s.tx(ctx, func(q *gen.Queries) error {
+		if err := q.LogInsertMany(ctx, p); err != nil || !tells {
+			return err
+		}
+		return tell(ctx, q, ChangeLog, slices.Compact(slices.Clone(p.JobIDs)))
+	})
 	return classify(fmt.Sprintf("add %d runs of log lines", len(logs)), err)
 }
 
@@ -143,9 +155,15 @@ func (s *Store) SeeWorkers(ctx context.Context, beats []Beat) error {
 	if err != nil {
 		return err
 	}
+	tells, done := s.watch.enter()
+	defer done()
 	err = s.tx(ctx, func(q *gen.Queries) error {
 		if len(progress.JobIDs) > 0 {
-			if err := q.JobsProgress(ctx, progress); err != nil {
+			changed, err := q.JobsProgress(ctx, progress)
+			if err == nil && tells {
+				err = tell(ctx, q, ChangeProgress, changed)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -163,19 +181,20 @@ func (s *Store) SeeWorkers(ctx context.Context, beats []Beat) error {
 type attemptProgress struct {
 	Attempt int `json:"attempt"`
 	jobevent.Progress
+	Callback bool `json:"callback,omitempty"` // an outside system has reported it: newer than what its worker says
 }
 
 func progressParams(beats map[string]*Beat) (p gen.JobsProgressParams, err error) {
 	held := map[uuid.UUID]jobevent.HeldAttempt{}
 	for _, beat := range beats {
-		for _, attempt := range beat.Attempts {
+		for _, attempt := range slices.Concat(beat.Left, beat.Attempts) {
 			if attempt.Progress != nil && held[attempt.JobID].Attempt <= attempt.Attempt {
 				held[attempt.JobID] = attempt
 			}
 		}
 	}
 	for _, id := range sortedIDs(held) {
-		progress, err := json.Marshal(attemptProgress{held[id].Attempt, *held[id].Progress})
+		progress, err := json.Marshal(attemptProgress{Attempt: held[id].Attempt, Progress: *held[id].Progress})
 		if err != nil {
 			return p, fmt.Errorf("write progress: %w", err)
 		}

@@ -207,6 +207,7 @@ func compareKeys(a, b *NewJob) int {
 
 // takeInserted answers the jobs that were inserted and returns the ordinals of the others.
 func takeInserted(jobs []NewJob, open []int, rows []gen.JobInsertManyRow, accepted []Accepted) []int {
+	// Of several jobs with one id only the first was inserted.
 	inserted := make(map[uuid.UUID]*gen.JobInsertManyRow, len(rows))
 	for i := range rows {
 		inserted[rows[i].JobID] = &rows[i]
@@ -216,6 +217,7 @@ func takeInserted(jobs []NewJob, open []int, rows []gen.JobInsertManyRow, accept
 		if row == nil {
 			return false
 		}
+		delete(inserted, jobs[i].JobID)
 		a := &accepted[i]
 		a.JobID, a.TraceID, a.RunAt, a.CreatedAt = row.JobID, jobs[i].TraceID, row.RunAt, row.CreatedAt
 		return true
@@ -240,7 +242,8 @@ func takeKnown(jobs []NewJob, open []int, rows []gen.JobsInTheWayRow, accepted [
 		}
 		accepted[i] = Accepted{
 			JobID: row.JobID, TraceID: row.TraceID, RunAt: row.RunAt, CreatedAt: row.CreatedAt, Replayed: true,
-			Conflict: !row.ByEvent && !bytes.Equal(row.RequestHash, jobs[i].RequestHash),
+			Conflict: !row.ByEvent && (!bytes.Equal(row.RequestHash, jobs[i].RequestHash) ||
+				jobs[i].Request.JobID != uuid.Nil && row.JobID != jobs[i].JobID),
 		}
 		return true
 	})
@@ -250,6 +253,7 @@ func wayParams(jobs []NewJob, open []int) gen.JobsInTheWayParams {
 	var p gen.JobsInTheWayParams
 	for _, i := range open {
 		p.Ordinals = append(p.Ordinals, int32(i))
+		p.GivenIDs = append(p.GivenIDs, jobs[i].Request.JobID)
 		p.OwnerIDs = append(p.OwnerIDs, jobs[i].Request.OwnerID)
 		p.IdempotencyKeys = append(p.IdempotencyKeys, jobs[i].Request.IdempotencyKey)
 		p.EventSources = append(p.EventSources, jobs[i].EventSource)

@@ -44,33 +44,42 @@ type Job struct {
 	Progress          *jobevent.Progress
 	ExpiresAt         *time.Time
 	OrderingKey       string
+	IdempotencyKey    string
 	HasAfter          bool        // others have to end first
 	After             []uuid.UUID // nil in a list
 	RunAnyway         bool        // false in a list
 	BlockedBy         []jobevent.Block
 	ScheduledBy       *ScheduledBy // nil in a list, and where it was asked for by itself
 	CallbackURL       string       // empty in a list, and where its end is delivered nowhere
+	RunAgainOf        *uuid.UUID   // nil in a list, and where it does no other job once more
+	RunAgainAs        *uuid.UUID   // the newest job that does this one once more; nil in a list, and where none does
 	Sealed            []string     // members that Open could not open, as the API names them
 }
 
 // Job gives one of the owner's jobs; ErrNoJob when there is none.
 func (s *Store) Job(ctx context.Context, owner Owner, id uuid.UUID) (Job, error) {
-	row, err := s.q.JobByID(ctx, gen.JobByIDParams{JobID: id, Owner: owner.filter()})
+	found, err := s.q.JobByID(ctx, gen.JobByIDParams{JobID: id, Owner: owner.filter()})
 	if err != nil {
 		return Job{}, classify("get job", err)
 	}
+	row := found.Job
 	job, err := newJob(gen.JobsListedRow{
 		JobID: row.JobID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue, Priority: row.Priority,
 		MaxRetryCount: row.MaxRetryCount, RunAt: row.RunAt, Tags: row.Tags, TraceID: row.TraceID,
 		CreatedAt: row.CreatedAt, CancelRequestedAt: row.CancelRequestedAt, Status: row.Status, Version: row.Version,
 		Attempt: row.Attempt, RetryCount: row.RetryCount, UpdatedAt: row.UpdatedAt, Snapshot: value(row.Snapshot),
-		Progress: row.Progress, ExpiresAt: row.ExpiresAt, OrderingKey: row.OrderingKey, HasAfter: row.AfterIDs != nil,
+		Progress: row.Progress, ExpiresAt: row.ExpiresAt, OrderingKey: row.OrderingKey,
+		IdempotencyKey: row.IdempotencyKey, HasAfter: row.AfterIDs != nil,
 	})
 	if err != nil {
 		return Job{}, err
 	}
 	job.Payload, job.After, job.RunAnyway = row.Payload, row.AfterIDs, value(row.RunsAnyway)
 	job.ScheduledBy, job.CallbackURL = scheduledBy(row.EventSource, row.EventID), value(row.CallbackURL)
+	job.RunAgainOf = row.RunAgainOf
+	if found.RunAgainAs != uuid.Nil {
+		job.RunAgainAs = &found.RunAgainAs
+	}
 	page := []Job{job}
 	err = s.findBlocks(ctx, page, jobspec.MaxAfter)
 	return page[0], classify("find what a job waits for", err)
@@ -117,14 +126,10 @@ func (s *Store) Logs(ctx context.Context, owner Owner, id uuid.UUID, f LogFilter
 	}
 	size := 0
 	for _, row := range slices.Backward(rows) {
-		var part []jobevent.LogLine
-		if err := json.Unmarshal(row.Lines, &part); err != nil {
-			return nil, nil, fmt.Errorf("read log lines of job %s: %w", id, err)
+		if lines, err = appendLines(lines, id, row.Attempt, row.Lines); err != nil {
+			return nil, nil, err
 		}
 		size += len(row.Lines)
-		for _, line := range part {
-			lines = append(lines, LogLine{Attempt: int(row.Attempt), LogLine: line})
-		}
 	}
 	if size > f.MaxBytes || len(rows) == maxLogParts {
 		last := rows[len(rows)-1]
@@ -141,14 +146,19 @@ type Filter struct {
 	Tag            string
 	OrderingKey    string
 	ErrorCode      string     // of the last failure
+	NoErrorCode    bool       // never failed, or with no code
 	TraceID        *uuid.UUID // nil: of any
 	IdempotencyKey string
+	After          *uuid.UUID // come after this job; nil: does not count
+	Search         string     // see decideSearch
 	OwnerID        string
 	Since          *time.Time // createdAt from here on
 	Until          *time.Time // createdAt before this
 	Before         uuid.UUID  // jobs after this one in the list, that is older ones
 	Skip           int        // of those, as many of the newest
 	Limit          int
+
+	search searchBy
 }
 
 // clockRoom is how far the time in a job's id may differ from created_at in lists. The ids come from the database's
@@ -232,7 +242,8 @@ func newListed(row gen.JobsListedRow) (Job, error) {
 		Priority: int(row.Priority), MaxRetryCount: int(row.MaxRetryCount), RunAt: row.RunAt, Tags: row.Tags,
 		CreatedAt: row.CreatedAt, CancelRequestedAt: row.CancelRequestedAt, Status: jobstate.Status(row.Status),
 		Version: row.Version, Attempt: int(row.Attempt), RetryCount: int(row.RetryCount), UpdatedAt: row.UpdatedAt,
-		ExpiresAt: row.ExpiresAt, OrderingKey: value(row.OrderingKey), HasAfter: row.HasAfter,
+		ExpiresAt: row.ExpiresAt, OrderingKey: value(row.OrderingKey),
+		IdempotencyKey: value(row.IdempotencyKey), HasAfter: row.HasAfter,
 	}
 	if row.Progress != nil {
 		var said attemptProgress

@@ -1,8 +1,10 @@
 package apidb
 
 import (
+	"bytes"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -15,19 +17,28 @@ import (
 const (
 	maxSeen   = 20_000
 	firstSeen = 500
+	// maxSearched is maxSeen for a search in messages, each of which is read from its row.
+	maxSearched = 5_000
 )
 
 // list gives one job more than the filter's limit, where there is one. What fits may be rare: so a look is bounded,
 // and next is after which job a list goes on that has looked at enough.
 func (s *Store) list(ctx context.Context, owner Owner, f Filter) (rows []gen.JobsListedRow, next uuid.UUID, err error) {
+	if err := s.decideSearch(ctx, owner, &f); err != nil {
+		return nil, next, err
+	}
 	p := f.params(owner)
 	p.MostSeen = p.MaxJobs + p.Skip
+	most := int32(maxSeen)
+	if p.SearchMessage != nil {
+		most = maxSearched
+	}
 	if f.narrow() || p.ByID && len(f.Status) > 0 || !owner.everyone && !owner.indexed() {
-		p.MostSeen = min(max(firstSeen, p.MostSeen), maxSeen)
+		p.MostSeen = min(max(firstSeen, p.MostSeen), most)
 	}
 	seen, err := s.q.JobsSeen(ctx, p)
-	if err == nil && int32(len(seen.JobIDs)) < p.MaxJobs && seen.Seen == int64(p.MostSeen) && p.MostSeen < maxSeen {
-		p.MostSeen = maxSeen
+	if err == nil && int32(len(seen.JobIDs)) < p.MaxJobs && seen.Seen == int64(p.MostSeen) && p.MostSeen < most {
+		p.MostSeen = most
 		seen, err = s.q.JobsSeen(ctx, p)
 	}
 	if err != nil {
@@ -50,10 +61,17 @@ func (s *Store) CountDead(ctx context.Context, owner Owner, f Filter) (n int64, 
 		return 0, true, nil
 	}
 	f.Status, f.Skip, f.Limit = []jobstate.Status{jobstate.Failed}, 0, 0
+	if err := s.decideSearch(ctx, owner, &f); err != nil {
+		return 0, false, classify("count dead jobs", err)
+	}
 	p := f.params(owner)
-	p.MostSeen = MaxFigure + 1
+	most := int32(MaxFigure)
+	if p.SearchMessage != nil {
+		most = maxSearched
+	}
+	p.MostSeen = most + 1
 	seen, err := s.q.JobsSeen(ctx, p)
-	return seen.Fit, seen.Seen <= MaxFigure, classify("count dead jobs", err)
+	return seen.Fit, seen.Seen <= int64(most), classify("count dead jobs", err)
 }
 
 // within is whose jobs of those that an owner sees the filter is about; some is false where it sees none of them.
@@ -68,13 +86,14 @@ func (f Filter) within(owner Owner) (whose Owner, some bool) {
 // of their own.
 func (f Filter) narrow() bool {
 	return f.JobType != "" || f.Queue != "" || f.Tag != "" || f.OrderingKey != "" || f.ErrorCode != "" ||
-		f.TraceID != nil || f.IdempotencyKey != ""
+		f.NoErrorCode || f.TraceID != nil || f.IdempotencyKey != "" || f.After != nil || f.Search != ""
 }
 
 func (f Filter) params(owner Owner) gen.JobsSeenParams {
 	p := gen.JobsSeenParams{
 		Owner: owner.filter(), JobType: text(f.JobType), Queue: text(f.Queue), Tag: text(f.Tag),
 		OrderingKey: text(f.OrderingKey), ErrorCode: text(f.ErrorCode), IdempotencyKey: text(f.IdempotencyKey),
+		NoErrorCode: f.NoErrorCode, After: f.After,
 		TraceID: f.TraceID, Since: f.Since, Until: f.Until, BeforeID: uuid.Max,
 		MaxJobs: int32(f.Limit + 1), Skip: int32(f.Skip),
 	}
@@ -84,12 +103,16 @@ func (f Filter) params(owner Owner) gen.JobsSeenParams {
 	if f.Since != nil {
 		p.AfterID = firstIDAt(f.Since.Add(-clockRoom))
 	}
+	if f.After != nil {
+		p.AfterID = laterID(p.AfterID, firstAfter(*f.After, clockRoom))
+	}
 	if f.Until != nil {
 		p.BeforeID = firstIDAt(f.Until.Add(clockRoom))
 	}
 	if f.Before != uuid.Nil && f.Before.String() < p.BeforeID.String() {
 		p.BeforeID = f.Before
 	}
+	p.Search, p.SearchID, p.SearchMessage = f.searched()
 	f.chooseSource(&p, owner)
 	return p
 }
@@ -104,6 +127,8 @@ func (f Filter) chooseSource(p *gen.JobsSeenParams, owner Owner) {
 		p.ByOwnedIdempotencyKey = p.IdempotencyKey
 	case p.TraceID != nil:
 		p.ByTraceID, p.TraceEnds = p.TraceID, afterNear(*f.TraceID)
+	case p.After != nil:
+		p.ByAfter = p.After
 	case p.OrderingKey != nil && owner.indexed():
 		p.ByOwnedOrderingKey = p.OrderingKey
 	case p.OrderingKey != nil:
@@ -112,6 +137,8 @@ func (f Filter) chooseSource(p *gen.JobsSeenParams, owner Owner) {
 		p.ByOwnedErrorCode = p.ErrorCode
 	case p.ErrorCode != nil:
 		p.ByErrorCode = p.ErrorCode
+	case f.search != searchText:
+		f.searchSources(p, owner)
 	case owner.indexed():
 		p.ByOwnedShelves = ownedShelvesOf(f.Status...)
 	case len(shelves) > 0:
@@ -119,6 +146,22 @@ func (f Filter) chooseSource(p *gen.JobsSeenParams, owner Owner) {
 	default:
 		p.ByID = true
 	}
+}
+
+// firstAfter is the first id that a job may have which comes after another one: that was there before it, and the times
+// in ids differ by no more than room from those of acceptance. uuid.Nil: the id does not tell when that was.
+func firstAfter(id uuid.UUID, room time.Duration) uuid.UUID {
+	if id.Version() != 7 {
+		return uuid.Nil
+	}
+	return firstIDAt(time.Unix(id.Time().UnixTime()).Add(-room))
+}
+
+func laterID(a, b uuid.UUID) uuid.UUID {
+	if bytes.Compare(a[:], b[:]) < 0 {
+		return b
+	}
+	return a
 }
 
 // afterNear is the first id that is too late for a job to be found by the time in its trace id. As in the index

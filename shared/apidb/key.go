@@ -21,7 +21,9 @@ type Key struct {
 	OwnerID   string // empty: the installation's own
 	Name      string
 	Roles     []string
-	Hash      []byte // SHA-256 of the whole key
+	Types     []string // of which it may have attempts, with the role work; empty: any
+	Queues    []string // likewise
+	Hash      []byte   // SHA-256 of the whole key
 	CreatedAt time.Time
 	CreatedBy string
 	ExpiresAt *time.Time
@@ -101,6 +103,7 @@ func insertKey(ctx context.Context, q *gen.Queries, key Key) (Key, error) {
 	}
 	row, err := q.KeyInsert(ctx, gen.KeyInsertParams{
 		KeyID: key.KeyID, OwnerID: key.OwnerID, Name: key.Name, Roles: key.Roles, SecretHash: key.Hash,
+		WorkTypes: given(key.Types), WorkQueues: given(key.Queues),
 		CreatedBy: key.CreatedBy, ExpiresAt: key.ExpiresAt,
 	})
 	return newKey(row), err
@@ -152,6 +155,7 @@ func (s *Store) RotateKey(
 			return ErrKeyOver
 		}
 		with.OwnerID, with.Name, with.Roles = old.OwnerID, old.Name, old.Roles
+		with.Types, with.Queues = old.Types, old.Queues
 		if old.ExpiresAt != nil {
 			until := row.At.Add(old.ExpiresAt.Sub(old.CreatedAt))
 			with.ExpiresAt = &until
@@ -193,6 +197,9 @@ func newKey(row gen.ApiKey) Key {
 	return Key{
 		KeyID: row.KeyID, OwnerID: row.OwnerID, Name: row.Name, Roles: row.Roles, Hash: row.SecretHash,
 		CreatedAt: row.CreatedAt, CreatedBy: row.CreatedBy, ExpiresAt: row.ExpiresAt, RevokedAt: row.RevokedAt,
-		LastUsedAt: row.LastUsedAt,
+		LastUsedAt: row.LastUsedAt, Types: row.WorkTypes, Queues: row.WorkQueues,
 	}
 }
+
+// given is a list that is never NULL.
+func given(names []string) []string { return append([]string{}, names...) }

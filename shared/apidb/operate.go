@@ -1,7 +1,6 @@
 package apidb
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -30,6 +28,8 @@ const (
 // Operate does the next piece of an operation in one transaction: it counts the answers, keeps commands for the next
 // jobs, and ends it. more: there is another piece to be done at once. While another process does it, it does nothing.
 func (s *Store) Operate(ctx context.Context, id uuid.UUID) (commands []Command, more bool, err error) {
+	tells, done := s.watch.enter()
+	defer done()
 	err = s.tx(ctx, func(q *gen.Queries) error {
 		commands, more = nil, false
 		rows, err := q.OperationLock(ctx, id)
@@ -44,7 +44,14 @@ func (s *Store) Operate(ctx context.Context, id uuid.UUID) (commands []Command, 
 			return err
 		}
 		commands = work.commands
-		return work.save(ctx)
+		if err := work.save(ctx); err != nil || !tells {
+			return err
+		}
+		ids := make([]uuid.UUID, len(commands))
+		for i := range commands {
+			ids[i] = commands[i].JobID
+		}
+		return tell(ctx, q, ChangeStatus, ids)
 	})
 	return commands, more, classify(fmt.Sprintf("do operation %s", id), err)
 }
@@ -53,7 +60,7 @@ func (s *Store) Operate(ctx context.Context, id uuid.UUID) (commands []Command, 
 type work struct {
 	q        *gen.Queries
 	op       gen.OperationLockRow
-	filter   *jobspec.Filter
+	filter   *operationFilter
 	reasons  map[string]int64
 	skips    []Skip
 	commands []Command
@@ -66,12 +73,9 @@ func newWork(q *gen.Queries, op gen.OperationLockRow) (*work, error) {
 	if err := json.Unmarshal(op.Reasons, &w.reasons); err != nil {
 		return nil, fmt.Errorf("read reasons: %w", err)
 	}
-	if op.Filter != nil {
-		if err := json.Unmarshal(op.Filter, &w.filter); err != nil {
-			return nil, fmt.Errorf("read filter: %w", err)
-		}
-	}
-	return w, nil
+	var err error
+	w.filter, err = readFilter(op.Filter)
+	return w, err
 }
 
 func (w *work) piece(ctx context.Context) (more bool, err error) {
@@ -256,17 +260,20 @@ func (w *work) window(ctx context.Context) ([]gen.OperationMatchesRow, error) {
 	}
 	after := w.op.AfterID
 	if f.Since != nil {
-		if first := firstIDAt(f.Since.Add(-walkRoom)); bytes.Compare(after[:], first[:]) < 0 {
-			after = first
-		}
+		after = laterID(after, firstIDAt(f.Since.Add(-walkRoom)))
+	}
+	if f.After != nil {
+		after = laterID(after, firstAfter(*f.After, walkRoom))
 	}
 	p := gen.OperationMatchesParams{
 		Statuses: texts(statuses), AcceptedBy: w.op.CreatedAt,
 		JobType: text(f.JobType), Queue: text(f.Queue), Tag: text(f.Tag),
 		Since: f.Since, Until: f.Until, OrderingKey: text(f.OrderingKey), OwnerID: text(f.OwnerID),
-		ErrorCode: text(f.ErrorCode), TraceID: f.TraceID, IdempotencyKey: text(f.IdempotencyKey),
-		Owner: w.op.OwnerID, AfterID: after, MaxJobs: operationWindow,
+		ErrorCode: text(f.ErrorCode), NoErrorCode: f.NoErrorCode, TraceID: f.TraceID, IdempotencyKey: text(f.IdempotencyKey),
+		After: f.After, Owner: w.op.OwnerID, AfterID: after, MaxJobs: operationWindow,
 	}
+	search := Filter{Search: f.Search, search: f.By}
+	p.Search, p.SearchID, p.SearchMessage = search.searched()
 	if value(w.op.OwnerID) != "" {
 		return w.windowOwned(ctx, p, statuses)
 	}
@@ -275,8 +282,9 @@ func (w *work) window(ctx context.Context) ([]gen.OperationMatchesRow, error) {
 	}
 	rows, err := w.q.OperationMatchesShelved(ctx, gen.OperationMatchesShelvedParams{
 		AcceptedBy: p.AcceptedBy, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since, Until: p.Until,
-		OrderingKey: p.OrderingKey, ErrorCode: p.ErrorCode, TraceID: p.TraceID, IdempotencyKey: p.IdempotencyKey,
-		OwnerID: p.OwnerID, Owner: p.Owner, Shelves: shelvesOf(statuses...), AfterID: after,
+		OrderingKey: p.OrderingKey, ErrorCode: p.ErrorCode, NoErrorCode: p.NoErrorCode, TraceID: p.TraceID,
+		IdempotencyKey: p.IdempotencyKey, After: p.After, Search: p.Search, SearchID: p.SearchID,
+		SearchMessage: p.SearchMessage, OwnerID: p.OwnerID, Owner: p.Owner, Shelves: shelvesOf(statuses...), AfterID: after,
 		MaxJobs: operationWindow,
 	})
 	seen := make([]gen.OperationMatchesRow, len(rows))
@@ -293,7 +301,8 @@ func (w *work) windowOwned(
 	rows, err := w.q.OperationMatchesOwned(ctx, gen.OperationMatchesOwnedParams{
 		Owner: *p.Owner, Shelves: ownedShelvesOf(statuses...), AcceptedBy: p.AcceptedBy, JobType: p.JobType, Queue: p.Queue,
 		Tag: p.Tag, Since: p.Since, Until: p.Until, OrderingKey: p.OrderingKey, ErrorCode: p.ErrorCode,
-		TraceID: p.TraceID, IdempotencyKey: p.IdempotencyKey, OwnerID: p.OwnerID, AfterID: p.AfterID,
+		NoErrorCode: p.NoErrorCode, TraceID: p.TraceID, IdempotencyKey: p.IdempotencyKey, After: p.After,
+		Search: p.Search, SearchID: p.SearchID, SearchMessage: p.SearchMessage, OwnerID: p.OwnerID, AfterID: p.AfterID,
 		MaxJobs: p.MaxJobs,
 	})
 	seen := make([]gen.OperationMatchesRow, len(rows))

@@ -74,7 +74,11 @@ type NewOperation struct {
 // InsertOperation keeps an operation and wakes who does it. One whose idempotency key is known is the known one, or
 // an ErrConflict.
 func (s *Store) InsertOperation(ctx context.Context, asked NewOperation) (op Operation, replayed bool, err error) {
-	p, err := asked.params()
+	by, err := s.decideOperation(ctx, &asked)
+	if err != nil {
+		return op, false, classify("decide how an operation searches", err)
+	}
+	p, err := asked.params(by)
 	if err != nil {
 		return op, false, err
 	}
@@ -111,9 +115,9 @@ func (s *Store) InsertOperation(ctx context.Context, asked NewOperation) (op Ope
 	return op, replayed, nil
 }
 
-func (o *NewOperation) params() (gen.OperationInsertParams, error) {
+func (o *NewOperation) params(by searchBy) (p gen.OperationInsertParams, err error) {
 	req := &o.Request
-	p := gen.OperationInsertParams{
+	p = gen.OperationInsertParams{
 		OperationID: o.ID, Owner: o.Whose.filter(), Command: req.Command, RunAt: req.When.RunAt, ByWhom: o.By,
 		IdempotencyKey: text(req.IdempotencyKey),
 	}
@@ -129,14 +133,8 @@ func (o *NewOperation) params() (gen.OperationInsertParams, error) {
 		slices.SortFunc(p.JobIDs, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
 		return p, nil
 	}
-	filter, err := json.Marshal(req.Filter)
-	if err != nil {
-		return p, fmt.Errorf("write filter: %w", err)
-	}
-	if p.Filter = filter; req.Filter.Narrow() {
-		p.Filter, p.NarrowFilter = json.RawMessage(`"narrow_filter"`), filter
-	}
-	return p, nil
+	p.Filter, p.NarrowFilter, err = storeFilter(req.Filter, by)
+	return p, err
 }
 
 // Operation gives one of the owner's; ErrNoOperation when there is none.
@@ -250,6 +248,13 @@ func newOperation(row gen.OperationsListRow) (Operation, error) {
 	}
 	if err := json.Unmarshal(row.Reasons, &op.Reasons); err != nil {
 		return op, fmt.Errorf("read reasons of operation %s: %w", op.ID, err)
+	}
+	filter, err := readFilter(row.Filter)
+	if err == nil && filter != nil {
+		op.Filter, err = json.Marshal(filter.Filter) // without what was decided of it
+	}
+	if err != nil {
+		return op, fmt.Errorf("show filter of operation %s: %w", op.ID, err)
 	}
 	return op, nil
 }

@@ -124,6 +124,14 @@ func (s *Store) walkAll(t *testing.T) {
 	_, err = s.Ended(t.Context(), s.some(t, "true"))
 	must(err)
 	must(s.ForgetOperations(t.Context(), day))
+	logged := s.some(t, "status = 'FAILED'")[0]
+	end, err := s.LogsEnd(t.Context(), logged)
+	must(err)
+	_, _, _, err = s.LogsAfter(t.Context(), logged, LogPlace{}, 1)
+	must(err)
+	if end.Attempt != 1 {
+		t.Errorf("a log ends at %+v", end)
+	}
 }
 
 func (s *Store) some(t *testing.T, which string) (ids []uuid.UUID) {
@@ -159,7 +167,7 @@ func checkPlans(t *testing.T, seen map[string][]pgtest.Node) {
 		"OperationJobsLock": operationPage, "OperationCommandsKeep": operationPage, "CommandsOfJobs": operationPage,
 		"OperationUnanswered": MaxUnanswered, "OperationAnswersTake": operationPage, "OperationListed": 1, "CommandsAnswered": operationPage,
 		"CallbacksAnswer": 50, "CallbacksUnconfirmed": 50, "CallbacksInTheWay": operationPage, "WebhooksForget": 0,
-		"JobsDelete": 700, "JobsSeen": 551, "JobsListed": 51, "JobsEnded": 600, "OperationsForget": 3,
+		"LogsEnd": 1, "LogsAfter": 1, "JobsDelete": 700, "JobsSeen": 551, "JobsListed": 51, "JobsEnded": 600, "OperationsForget": 3,
 	} {
 		if len(seen[name]) == 0 {
 			t.Errorf("%s was not run", name)

@@ -70,10 +70,13 @@ func createdOf[R gen.JobsUnconfirmedRow | gen.RestoredAcceptedRow](rows []R) ([]
 	return jobs, nil
 }
 
+// maxChangeBytes is how much what is to change has at most in one pass; the rest is published later.
+const maxChangeBytes = 8 << 20
+
 // UnconfirmedCommands gives commands that are not answered, at the same ages.
 func (s *Store) UnconfirmedCommands(ctx context.Context, p Page) ([]Command, error) {
 	rows, err := s.q.CommandsUnconfirmed(ctx, gen.CommandsUnconfirmedParams{
-		Since: p.Since, Until: p.Until, AfterID: p.After, MaxCommands: int32(p.Limit),
+		Since: p.Since, Until: p.Until, AfterID: p.After, MaxCommands: int32(p.Limit), MaxBytes: maxChangeBytes,
 	})
 	if err != nil {
 		return nil, classify("find unconfirmed commands", err)
@@ -83,6 +86,12 @@ func (s *Store) UnconfirmedCommands(ctx context.Context, p Page) ([]Command, err
 		commands[i] = Command{
 			JobID: row.JobID, TraceID: row.TraceID, Number: int(row.Number), Command: row.Command, By: row.ByWhom,
 			RunAt: row.RunAt, Version: row.Version,
+		}
+		if row.Change == nil {
+			continue
+		}
+		if err := json.Unmarshal(row.Change, &commands[i].Change); err != nil {
+			return nil, fmt.Errorf("read the change of job %s: %w", row.JobID, err)
 		}
 	}
 	return commands, nil
@@ -124,7 +133,15 @@ func (s *Store) UnhearJobs(ctx context.Context, unknown []jobevent.ReportJob) er
 	for _, job := range unknown {
 		p.JobIDs, p.Versions = append(p.JobIDs, job.JobID), append(p.Versions, job.Version)
 	}
-	n, err := s.q.JobsUnhear(ctx, p)
+	tells, done := s.watch.enter()
+	defer done()
+	var n int64
+	err := s.tx(ctx, func(q *gen.Queries) (err error) {
+		if n, err = q.JobsUnhear(ctx, p); err == nil && tells {
+			err = tell(ctx, q, ChangeStatus, p.JobIDs)
+		}
+		return err
+	})
 	if err == nil {
 		telemetry.Logger(ctx).WarnContext(ctx, "the scheduler does not know jobs that it knew",
 			"jobs", len(unknown), "saidAgain", n)

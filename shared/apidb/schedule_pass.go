@@ -38,6 +38,17 @@ type Fired struct {
 	Failed  []FailedSchedule
 }
 
+// changed are the jobs that are new or have a new command.
+func (f *Fired) changed() (ids []uuid.UUID) {
+	for i := range f.Jobs {
+		ids = append(ids, f.Jobs[i].JobID)
+	}
+	for i := range f.Cancels {
+		ids = append(ids, f.Cancels[i].JobID)
+	}
+	return ids
+}
+
 // FailedSchedule is one that could not be fired, and is left alone for a while.
 type FailedSchedule struct {
 	ScheduleID uuid.UUID
@@ -89,6 +100,8 @@ func (s *Store) firePass(ctx context.Context, rules ScheduleRules, idle time.Dur
 ) {
 	held, again := s.held.now(idle)
 	resting, _ := s.pace.now(idle)
+	tells, done := s.watch.enter()
+	defer done()
 	err = pgpool.Tx(ctx, s.pool, func(tx pgx.Tx) (err error) {
 		pass = firing{
 			tx: tx, q: gen.New(tx), ids: &s.ids, rules: rules, most: most, held: held, resting: resting, pace: &s.pace,
@@ -97,6 +110,9 @@ func (s *Store) firePass(ctx context.Context, rules ScheduleRules, idle time.Dur
 		if err = pass.run(ctx); err == nil {
 			pass.resting, again = s.pace.now(again)
 			next, err = pass.next(ctx, again)
+		}
+		if err == nil && tells {
+			err = tell(ctx, pass.q, ChangeStatus, pass.fired.changed())
 		}
 		return err
 	})

@@ -84,6 +84,7 @@ func TestEachKindOfSubmitHasItsStatements(t *testing.T) {
 		at := time.Now().Add(time.Hour)
 		job.Request.ExpiresAt = &at
 	}
+	again := func(job *NewJob) { job.Request.RunAgainOf = uuid.New() }
 	inOrder := func(job *NewJob) { job.Request.OrderingKey = "k" }
 	first := asked()
 	tied := func(job *NewJob) { job.Request.After = []uuid.UUID{first.JobID} }
@@ -100,6 +101,7 @@ func TestEachKindOfSubmitHasItsStatements(t *testing.T) {
 		{"a batch with keys", []NewJob{asked(key), asked(key)}, []string{"begin", "JobInsertMany", "commit"}},
 		{"a job that expires", []NewJob{asked(expires)}, []string{"JobInsertTied"}},
 		{"a batch that expires", []NewJob{asked(expires), asked()}, []string{"begin", "JobInsertTied", "commit"}},
+		{"a job that does another once more", []NewJob{asked(again)}, []string{"JobInsertTied"}},
 		{"a job in an order", []NewJob{asked(inOrder)},
 			[]string{"begin", "OrdersLock", "OrderPlaces", "JobInsertTied", "commit"}},
 		{"a job in an order, with a key", []NewJob{asked(inOrder, key)},

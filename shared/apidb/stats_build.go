@@ -2,6 +2,8 @@ package apidb
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
@@ -11,8 +13,22 @@ import (
 // statsBuilder puts statistics together from tallies and a census.
 type statsBuilder struct {
 	Stats
-	minutes           []Flow // 61: the rates need a part of the one before
-	recent, sinceHour [3]histogram
+	minutes []Flow    // 61: the rates need a part of the one before
+	windows [4]window // minutes5, hour, day, month
+}
+
+const (
+	minutes5 = iota
+	hour
+	day
+	month
+)
+
+// window is what ended since an instant.
+type window struct {
+	since  time.Time
+	times  tally // and the error codes
+	failed map[string]FailedType
 }
 
 func newStatsBuilder(at time.Time) *statsBuilder {
@@ -22,6 +38,9 @@ func newStatsBuilder(at time.Time) *statsBuilder {
 		minutes: flows(at, time.Minute, 61),
 	}
 	b.Hours, b.Days = flows(at, time.Hour, 24), flows(at, 24*time.Hour, 30)
+	for i, since := range []time.Time{b.minutes[55].At, b.minutes[1].At, b.Hours[0].At, b.Days[0].At} {
+		b.windows[i] = window{since: since, failed: map[string]FailedType{}}
+	}
 	return b
 }
 
@@ -35,26 +54,50 @@ func flows(at time.Time, of time.Duration, n int) []Flow {
 }
 
 func (b *statsBuilder) addTally(row *gen.TalliesOfRow) {
-	if row.Kept != 0 {
-		b.count(row.Queue, row.JobType, jobstate.Status(row.What), row.Kept)
-	}
 	addFlow(b.minutes, time.Minute, row)
 	addFlow(b.Hours, time.Hour, row)
 	addFlow(b.Days, 24*time.Hour, row)
-	if row.At.Before(b.At.Truncate(time.Minute).Add(-time.Hour)) {
-		return
-	}
-	var all tally
-	all.add(0, 0, row.Waited, row.Ran, row.Took)
-	for _, of := range row.Times {
-		all.addTimes(of)
-	}
-	for i, h := range []histogram{all.waited, all.ran, all.took} {
-		b.sinceHour[i].addAll(h)
-		if !row.At.Before(b.At.Truncate(time.Minute).Add(-5 * time.Minute)) {
-			b.recent[i].addAll(h)
+	var of tally
+	of.add(0, 0, row.Waited, row.Ran, row.Took, row.ErrorCodes)
+	of.addEntry(row.Times, row.Codes)
+	for i := range b.windows {
+		if w := &b.windows[i]; !row.At.Before(w.since) {
+			w.times.addAll(&of)
+			w.addEnded(row)
 		}
 	}
+}
+
+func (w *window) addEnded(row *gen.TalliesOfRow) {
+	if row.What == accepted || row.N == 0 {
+		return
+	}
+	of := w.failed[row.JobType]
+	of.JobType, of.Ended = row.JobType, of.Ended+row.N
+	if row.What == string(jobstate.Failed) {
+		of.Failed += row.N
+	}
+	w.failed[row.JobType] = of
+}
+
+// mostFailures is how many job types and error codes are named.
+const mostFailures = 10
+
+func (w *window) failures() (f Failures) {
+	for _, code := range w.times.codes.ranked() {
+		f.Codes = append(f.Codes, FailedCode{code, w.times.codes[code]})
+	}
+	slices.SortStableFunc(f.Codes, func(a, b FailedCode) int { return cmp.Compare(b.Failed, a.Failed) })
+	for _, of := range w.failed {
+		if of.Failed > 0 {
+			f.Types = append(f.Types, of)
+		}
+	}
+	slices.SortFunc(f.Types, func(a, b FailedType) int {
+		return cmp.Or(cmp.Compare(b.Failed, a.Failed), cmp.Compare(a.JobType, b.JobType))
+	})
+	f.Codes, f.Types = f.Codes[:min(len(f.Codes), mostFailures)], f.Types[:min(len(f.Types), mostFailures)]
+	return f
 }
 
 // addFlow enters a tally where it belongs. One of an hour cannot be told apart by minutes.
@@ -80,7 +123,7 @@ func addFlow(spans []Flow, of time.Duration, row *gen.TalliesOfRow) {
 	}
 }
 
-func (b *statsBuilder) addLive(c *liveCount) {
+func (b *statsBuilder) addCount(c *jobCount) {
 	b.count(c.Queue, c.JobType, c.Status, c.N)
 	if c.Status != jobstate.Pending && c.Status != jobstate.Retrying {
 		return
@@ -105,7 +148,9 @@ func (b *statsBuilder) count(queue, jobType string, status jobstate.Status, n in
 func (b *statsBuilder) done() Stats {
 	b.Minutes = b.minutes[1:]
 	b.Minute1, b.Minutes5, b.Hour1 = b.rates(1), b.rates(5), b.rates(60)
-	b.Latency5, b.Latency60 = latency(b.recent), latency(b.sinceHour)
+	b.Latency5 = b.windows[minutes5].latency()
+	b.Latencies = BySpan[Latency]{b.windows[hour].latency(), b.windows[day].latency(), b.windows[month].latency()}
+	b.Failures = BySpan[Failures]{b.windows[hour].failures(), b.windows[day].failures(), b.windows[month].failures()}
 	return b.Stats
 }
 
@@ -128,8 +173,8 @@ func (b *statsBuilder) rates(n int) Rates {
 	return r
 }
 
-func latency(of [3]histogram) Latency {
-	return Latency{Waited: percentiles(of[0]), Ran: percentiles(of[1]), Took: percentiles(of[2])}
+func (w *window) latency() Latency {
+	return Latency{Waited: percentiles(w.times.waited), Ran: percentiles(w.times.ran), Took: percentiles(w.times.took)}
 }
 
 func percentiles(h histogram) Percentiles {

@@ -38,6 +38,11 @@ func TestStatisticsOfAMillionJobs(t *testing.T) {
 		select true, '', 'minute', date_trunc('minute', now()) - m * interval '1 minute', 'default', 'T' || k % 20,
 			(array['COMPLETED', 'FAILED', 'ACCEPTED'])[1 + k / 20], 100, 0, h, h, h
 		from generate_series(0, 119) m, generate_series(0, 59) k, decode(repeat('06', 100), 'hex') h`)
+	h.exec(t, `insert into tallies (everyone, owner_id, grain, at, queue, job_type, what, n, kept, waited, ran, took, error_codes) -- and a month
+		select true, '', grain, date_trunc(grain, now()) - m * ('1 ' || grain)::interval, 'default', 'T' || k, 'FAILED', 100, 0, h, h, h,
+			'{"A": 60, "B": 40}'
+		from (select 'hour' as grain, generate_series(3, 48) m union all select 'day', generate_series(2, 30)) of_grain,
+			generate_series(0, 19) k, decode(repeat('06', 100), 'hex') h`)
 	plans := &pgtest.Plans{}
 	pool, err := pgpool.Open(t.Context(), h.url, pgpool.IndexOnly(), plans.Watch("force_generic_plan"))
 	if err != nil {
@@ -73,12 +78,21 @@ func TestStatisticsOfAMillionJobs(t *testing.T) {
 		}
 	}
 	h.census(t)
+	h.longCensus(t)
 	began := time.Now()
 	got, err := h.Stats(t.Context(), apidb.Everyone, "", "")
 	if err != nil || got.Total[jobstate.Pending] != 100_000 {
 		t.Errorf("got %v, %v", got.Total, err)
 	}
-	t.Logf("statistics over 7,200 tallies and a million jobs took %s", time.Since(began))
+	if n := len(got.Failures.Month.Codes); n != 2 {
+		t.Errorf("%d error codes failed", n)
+	}
+	t.Logf("statistics over 8,700 tallies and a million jobs took %s", time.Since(began))
+	began = time.Now()
+	if _, err := h.Stats(t.Context(), apidb.Everyone, "", ""); err != nil {
+		t.Error(err)
+	}
+	t.Logf("and while they are held %s", time.Since(began))
 }
 
 // plainApply is JobsApplyStatus without what it enters for the statistics.

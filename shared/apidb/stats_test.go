@@ -23,7 +23,8 @@ type teller struct {
 	jobs     []*toldJob
 	accepted map[string]int64 // by owner
 	ended    map[string]apidb.Counts
-	days     time.Duration // how far the clock of those who sum up has gone
+	codes    map[string]map[string]int64 // of the jobs that failed, by owner and error code
+	days     time.Duration               // how far the clock of those who sum up has gone
 }
 
 type toldJob struct {
@@ -59,6 +60,9 @@ func (s *teller) hear() {
 		version := max(job.word.Version+rand.Int64N(4)-1, 1)
 		w := word(job.id, version, statuses[rand.IntN(len(statuses))], func(w *jobevent.Status) {
 			w.Attempt = job.word.Attempt + rand.IntN(2)
+			if code := []string{"", "X", "Y"}[rand.IntN(3)]; code != "" {
+				w.LastError = &jobevent.Error{ErrorCode: code}
+			}
 		})
 		if version == job.word.Version {
 			w = job.word // the same version is the same word
@@ -76,10 +80,20 @@ func (s *teller) hear() {
 			before, now := jobstate.Status(job.word.Status.Status), jobstate.Status(w.Status.Status)
 			if now.Terminal() && (before != now || job.word.Attempt != w.Attempt) {
 				s.ended[job.owner][now]++
+				if now == jobstate.Failed {
+					s.codes[job.owner][codeOf(w)]++
+				}
 			}
 			job.word = w
 		}
 	}
+}
+
+func codeOf(w apidb.StatusWord) string {
+	if w.LastError == nil {
+		return ""
+	}
+	return w.LastError.ErrorCode
 }
 
 func (s *teller) forget() {
@@ -151,9 +165,9 @@ func same(a, b apidb.Counts) bool {
 func TestStatisticsAreWhatAPlainRecountSays(t *testing.T) {
 	t.Parallel()
 	for range 3 {
-		s := &teller{house: open(t), t: t, accepted: map[string]int64{}, ended: map[string]apidb.Counts{}}
+		s := &teller{house: open(t), t: t, accepted: map[string]int64{}, ended: map[string]apidb.Counts{}, codes: map[string]map[string]int64{}}
 		for _, owner := range tellersOwners {
-			s.ended[owner] = apidb.Counts{}
+			s.ended[owner], s.codes[owner] = apidb.Counts{}, map[string]int64{}
 		}
 		s.accept()
 		for range 300 {
@@ -163,18 +177,26 @@ func TestStatisticsAreWhatAPlainRecountSays(t *testing.T) {
 		s.check("")
 		s.hear() // not summed up yet
 		s.check("in part")
+		s.census(t)
+		s.longCensus(t)
+		s.check("of a census")
 	}
+}
+
+// longCensus has statistics tell what was counted last, as they do of many jobs.
+func (h *house) longCensus(t *testing.T) {
+	t.Helper()
+	h.exec(t, "update job_counts set took = '1 s'")
 }
 
 func (s *teller) check(name string) {
 	s.t.Helper()
-	s.census(s.t)
 	again, err := apidb.Open(s.t.Context(), s.url) // it remembers nothing
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	defer again.Close()
-	everyone := apidb.Counts{}
+	everyone, codes := apidb.Counts{}, map[string]int64{}
 	var accepted int64
 	for _, owner := range tellersOwners {
 		s.checkOf(again, name+" of "+owner, apidb.OwnerOf(owner), "owner_id = '"+owner+"'", s.accepted[owner], s.ended[owner])
@@ -182,9 +204,47 @@ func (s *teller) check(name string) {
 		for status, n := range s.ended[owner] {
 			everyone[status] += n
 		}
+		for code, n := range s.codes[owner] {
+			codes[code] += n
+		}
+		s.checkMonth(again, name+" of "+owner, apidb.OwnerOf(owner), s.ended[owner], s.codes[owner])
 	}
 	s.checkOf(again, name+" of everyone", apidb.Everyone, "true", accepted, everyone)
+	s.checkMonth(again, name+" of everyone", apidb.Everyone, everyone, codes)
 	s.checkOf(again, name+" of nobody who is there", apidb.OwnerOf("acm"), "false", 0, apidb.Counts{})
+}
+
+// checkMonth compares what a month's statistics say of the jobs that ended with what the teller knows.
+func (s *teller) checkMonth(store *apidb.Store, name string, owner apidb.Owner, ended apidb.Counts, codes map[string]int64) {
+	s.t.Helper()
+	if s.days >= 30*24*time.Hour {
+		return
+	}
+	all, err := store.Stats(s.t.Context(), owner, "", "")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var sum int64
+	for _, n := range ended {
+		sum += n
+	}
+	if n := all.Latencies.Month.Took.Count; n != sum {
+		s.t.Errorf("%s: the times of %d jobs, of which %d ended", name, n, sum)
+	}
+	var failed, of int64
+	for _, one := range all.Failures.Month.Types {
+		failed, of = failed+one.Failed, of+one.Ended
+	}
+	if failed != ended[jobstate.Failed] || of > sum || of < failed {
+		s.t.Errorf("%s: %d of %d failed, want %v", name, failed, of, ended)
+	}
+	got := map[string]int64{}
+	for _, one := range all.Failures.Month.Codes {
+		got[one.Code] = one.Failed
+	}
+	if !maps.Equal(got, codes) {
+		s.t.Errorf("%s: failed with %v, want %v", name, got, codes)
+	}
 }
 
 // checkOf compares an owner's numbers with a recount of the jobs for which a condition holds.
@@ -226,6 +286,51 @@ func (s *teller) checkOf(
 	}
 }
 
+func TestStatisticsAddUpAtEveryMoment(t *testing.T) {
+	t.Parallel()
+	const jobs = 40
+	h := open(t)
+	ids := make([]uuid.UUID, jobs)
+	for i := range ids {
+		job := newJob()
+		job.Request.OwnerID = "acme"
+		ids[i] = h.accept(t, job).JobID
+	}
+	check := func(when string, ended int64) {
+		t.Helper()
+		again, err := apidb.Open(t.Context(), h.url) // it remembers nothing
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer again.Close()
+		for _, owner := range []apidb.Owner{apidb.Everyone, apidb.OwnerOf("acme")} {
+			got, err := again.Stats(t.Context(), owner, "", "")
+			var sum int64
+			for _, n := range got.Total {
+				sum += n
+			}
+			if err != nil || sum != jobs || got.Total[jobstate.Completed] != ended || got.AsOf == nil {
+				t.Errorf("%s: %v, %v", when, got.Total, err)
+			}
+		}
+	}
+	check("before any census", 0)
+	h.census(t)
+	h.apply(t, word(ids[0], 1, jobstate.Completed))
+	check("after a census of few jobs", 1)
+	h.census(t)
+	h.longCensus(t)
+	h.apply(t, word(ids[1], 1, jobstate.Completed))
+	h.sumAll(t, 0)
+	check("after a census of many jobs", 1)
+	h.exec(t, "update job_counts set as_of = as_of + interval '1 ms'") // by the version before
+	h.apply(t, word(ids[2], 1, jobstate.Completed))
+	again, err := h.Stats(t.Context(), apidb.Everyone, "", "")
+	if err != nil || again.Total[jobstate.Completed] != 3 {
+		t.Errorf("after a census that leaves out what has ended: %v, %v", again.Total, err)
+	}
+}
+
 func TestPercentilesAreRightToATenth(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -255,7 +360,7 @@ func TestPercentilesAreRightToATenth(t *testing.T) {
 		got  apidb.Percentiles
 		unit time.Duration
 	}{
-		"waited": {got.Latency5.Waited, time.Millisecond}, "ran": {got.Latency60.Ran, 10 * time.Millisecond},
+		"waited": {got.Latency5.Waited, time.Millisecond}, "ran": {got.Latencies.Hour.Ran, 10 * time.Millisecond},
 		"took": {got.Latency5.Took, 11 * time.Millisecond},
 	} {
 		for of, d := range map[int]time.Duration{500: p.got.P50, 950: p.got.P95, 990: p.got.P99} {

@@ -41,13 +41,25 @@ type tallyKey struct {
 type tally struct {
 	n, kept           int64
 	waited, ran, took histogram
+	codes             codes
 }
 
-func (t *tally) add(n, kept int64, waited, ran, took []byte) {
+func (t *tally) add(n, kept int64, waited, ran, took, codes []byte) {
 	t.n, t.kept = t.n+n, t.kept+kept
 	t.waited.addEncoded(waited)
 	t.ran.addEncoded(ran)
 	t.took.addEncoded(took)
+	t.codes.addEncoded(codes)
+}
+
+// addEntry adds what is not in an entry's counts.
+func (t *tally) addEntry(times []int32, codes []string) {
+	for _, of := range times {
+		t.addTimes(of)
+	}
+	for _, code := range codes {
+		t.codes.add(code, 1)
+	}
 }
 
 type tallies map[tallyKey]*tally
@@ -58,6 +70,7 @@ func (t *tally) addAll(other *tally) {
 	t.waited.addAll(other.waited)
 	t.ran.addAll(other.ran)
 	t.took.addAll(other.took)
+	t.codes.addAll(other.codes)
 }
 
 func (ts tallies) at(of Owner, to int, at time.Time, queue, jobType, what string) *tally {
@@ -99,10 +112,8 @@ func (s *Store) SumTallies(ctx context.Context, now time.Time) (more bool, err e
 		}
 		for _, e := range entries {
 			sum := sums.at(OwnerOf(e.OwnerID), 0, e.At, e.Queue, e.JobType, e.What)
-			sum.add(int64(e.N), int64(e.Kept), nil, nil, nil)
-			for _, of := range e.Times {
-				sum.addTimes(of)
-			}
+			sum.add(int64(e.N), int64(e.Kept), nil, nil, nil, nil)
+			sum.addEntry(e.Times, e.ErrorCodes)
 		}
 		sums.addEveryone()
 		more = len(entries) == mostEntries
@@ -127,9 +138,9 @@ func takeOld(ctx context.Context, q *gen.Queries, sums tallies, from int, now ti
 	for _, row := range rows {
 		sum := sums.at(Owner{row.OwnerID, row.Everyone}, from+1, row.At, row.Queue, row.JobType, row.What)
 		if grains[from+1].of == 0 {
-			row.N, row.Waited, row.Ran, row.Took = 0, nil, nil, nil
+			row.N, row.Waited, row.Ran, row.Took, row.ErrorCodes = 0, nil, nil, nil, nil
 		}
-		sum.add(row.N, row.Kept, row.Waited, row.Ran, row.Took)
+		sum.add(row.N, row.Kept, row.Waited, row.Ran, row.Took, row.ErrorCodes)
 	}
 	return len(rows), err
 }
@@ -156,7 +167,7 @@ func (ts tallies) put(ctx context.Context, q *gen.Queries) error {
 	}
 	for _, row := range before {
 		key := tallyKey{Owner{row.OwnerID, row.Everyone}, row.Grain, row.At.UTC(), row.Queue, row.JobType, row.What}
-		ts[key].add(row.N, row.Kept, row.Waited, row.Ran, row.Took)
+		ts[key].add(row.N, row.Kept, row.Waited, row.Ran, row.Took, row.ErrorCodes)
 	}
 	p := gen.TallyPutParams{
 		Everyones: find.Everyones, OwnerIDs: find.OwnerIDs,
@@ -168,6 +179,7 @@ func (ts tallies) put(ctx context.Context, q *gen.Queries) error {
 		p.Waiteds = append(p.Waiteds, sum.waited.encode())
 		p.Rans = append(p.Rans, sum.ran.encode())
 		p.Tooks = append(p.Tooks, sum.took.encode())
+		p.ErrorCodes = append(p.ErrorCodes, sum.codes.encode())
 	}
 	if err := q.TallyPut(ctx, p); err != nil || !slices.Contains(p.Grains, "ever") {
 		return err

@@ -231,6 +231,7 @@ func insertTiedRows(ctx context.Context, q *gen.Queries, jobs []NewJob, open []i
 		p.Afters = append(p.Afters, idsLiteral(req.After))
 		p.RunsAnyways = append(p.RunsAnyways, req.RunAnyway)
 		p.CallbackURLs = append(p.CallbackURLs, req.CallbackURL)
+		p.RunAgainOfs = append(p.RunAgainOfs, req.RunAgainOf)
 	}
 	rows, err := q.JobInsertTied(ctx, p)
 	inserted := make([]gen.JobInsertManyRow, len(rows))

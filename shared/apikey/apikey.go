@@ -1,9 +1,9 @@
-// Package apikey makes and reads the keys by which requests say whose they are. A key is never stored: what is
-// kept of it is its id, which is no secret, and a hash.
+// Package apikey makes and parses the API keys that authenticate requests. A key is never stored. Its id, which is no
+// secret, and a hash are.
 //
 //	jw_<id: 12 of a-z2-7>_<secret: 43 of base62, 256 random bits><check: 6 of base62, CRC-32 of all before it>
 //
-// So what scans for leaked secrets knows one when it sees it, and a mistyped one is known without asking anybody.
+// So scanners for leaked secrets can recognize a key, and a mistyped key is refused without a look-up.
 package apikey
 
 import (
@@ -32,7 +32,7 @@ const (
 	idDigits = "abcdefghijklmnopqrstuvwxyz234567"
 )
 
-// Key is a key as its holder has it. However it is printed, it shows its id only.
+// Key is a whole key, as its holder has it. However it is printed, it shows its id only.
 type Key struct{ text string }
 
 // New makes a key.
@@ -43,7 +43,7 @@ func New() Key {
 	return Key{text + check(text)}
 }
 
-// Parse reads a key; ok says that it has the form of one, nothing more.
+// Parse reads a key; ok means that it has the form of a key, nothing more.
 func Parse(text string) (key Key, ok bool) {
 	if len(text) != length || text[:len(prefix)] != prefix || text[secretAt-1] != '_' ||
 		!made(text[len(prefix):secretAt-1], idDigits) || !made(text[secretAt:], base62) ||
@@ -53,10 +53,10 @@ func Parse(text string) (key Key, ok bool) {
 	return Key{text}, true
 }
 
-// CheckID says whether a text has the form of a key's id.
+// CheckID reports whether a text has the form of a key's id.
 func CheckID(text string) bool { return len(text) == idLen && made(text, idDigits) }
 
-// ID names the key to people, and in logs. Whoever knows it knows nothing of the secret.
+// ID names the key to people, and in logs. It reveals nothing of the secret.
 func (k Key) ID() string {
 	if k.text == "" {
 		return ""
@@ -64,13 +64,14 @@ func (k Key) ID() string {
 	return k.text[len(prefix) : secretAt-1]
 }
 
-// Reveal is the whole key, for its holder.
+// Reveal returns the whole key, for its holder.
 func (k Key) Reveal() string { return k.text }
 
-// Hash is what is stored. The secret has 256 random bits: nobody guesses it, so it needs no slow hash.
+// Hash returns the hash that is stored. The secret has 256 random bits, which cannot be guessed, so no slow hash is
+// needed.
 func (k Key) Hash() [sha256.Size]byte { return sha256.Sum256([]byte(k.text)) }
 
-// Matches says whether a stored hash is this key's, in the same time whatever differs.
+// Matches reports whether a stored hash is this key's, in constant time.
 func (k Key) Matches(hash []byte) bool {
 	own := k.Hash()
 	return subtle.ConstantTimeCompare(own[:], hash) == 1
@@ -85,14 +86,14 @@ func (k Key) GoString() string { return k.String() }
 // LogValue shows the id only.
 func (k Key) LogValue() slog.Value { return slog.StringValue(k.String()) }
 
-// MarshalText shows the id only: who wants to hand a key out says Reveal.
+// MarshalText shows the id only. To hand a key out, use Reveal.
 func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 func check(text string) string {
 	return digits(new(big.Int).SetUint64(uint64(crc32.ChecksumIEEE([]byte(text)))), checkLen)
 }
 
-// digits is a number in base62, the highest digit first.
+// digits returns a number in base62, the highest digit first.
 func digits(n *big.Int, length int) string {
 	text, base, digit := make([]byte, length), big.NewInt(int64(len(base62))), new(big.Int)
 	for i := length - 1; i >= 0; i-- {

@@ -52,7 +52,7 @@ func newEvent(t testing.TB) event.Event {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e
+	return e.Event()
 }
 
 func signed(t testing.TB, k *Keys) event.Event {
@@ -113,10 +113,11 @@ func set(e *event.Event, text string) { e.SetExtension(jobevent.ExtSignature, te
 func TestADeletedJobsVersionIsSigned(t *testing.T) {
 	t.Parallel()
 	keys := open(t, newSecret())
-	e, err := jobevent.NewDeleted(jobevent.Meta{Function: "command", JobID: uuid.New()}, 12)
+	deleted, err := jobevent.NewDeleted(jobevent.Meta{Function: "command", JobID: uuid.New()}, 12)
 	if err != nil {
 		t.Fatal(err)
 	}
+	e := deleted.Event()
 	keys.Sign([]event.Event{e})
 	if err := keys.Check(e); err != nil {
 		t.Error(err)

@@ -1,4 +1,4 @@
-// Package fairshare has callers wait for each other where there are few places, so that none keeps the others out.
+// Package fairshare divides a few places among callers, so that no caller keeps the others out.
 package fairshare
 
 import (
@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Shares are places, of which each caller has so many at once, and all have so many together. Who finds none waits in
-// line: a caller that has all of its own holds up only itself.
+// Shares are places, with a limit for each caller and one for all callers together. Acquire waits in line for a place.
+// A caller that has reached its own limit delays only itself.
 type Shares struct {
 	all  *semaphore.Weighted
 	each int64
@@ -20,15 +20,15 @@ type Shares struct {
 
 type share struct {
 	places *semaphore.Weighted
-	users  int // that have one of them or wait for one
+	users  int // calls of Acquire that have a place or wait for one
 }
 
-// New makes so many places in all, and lets each caller have so many of them.
+// New makes all places, of which each caller may have each at once.
 func New(all, each int) *Shares {
 	return &Shares{all: semaphore.NewWeighted(int64(all)), each: int64(each), by: map[string]*share{}}
 }
 
-// Acquire waits for a place until ctx ends. release is to be called, once.
+// Acquire waits for a place until ctx ends. The caller must call release once.
 func (s *Shares) Acquire(ctx context.Context, caller string) (release func(), err error) {
 	own := s.join(caller)
 	if err := own.places.Acquire(ctx, 1); err != nil {

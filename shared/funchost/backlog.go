@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -52,7 +52,7 @@ var errNoRoom = errors.New("too much is on its way to the sink")
 // PUBLISH_WAIT: the caller must have its answer before it gives up, or it brings the event again and the slow sink gets
 // everything twice. What is not published then is so in the background; what does not fit there, or takes too long, is
 // left to the sweepers.
-func (h *host) publishSoon(ctx context.Context, say []event.Event) {
+func (h *host) publishSoon(ctx context.Context, say []jobevent.Item) {
 	if len(say) == 0 {
 		return
 	}
@@ -85,9 +85,9 @@ func (h *host) publishSoon(ctx context.Context, say []event.Event) {
 	})
 }
 
-func weightOf(events []event.Event) (bytes int64) {
+func weightOf(events []jobevent.Item) (bytes int64) {
 	for i := range events {
-		bytes += eventWeight + int64(len(events[i].DataEncoded))
+		bytes += eventWeight + int64(len(events[i].Data()))
 	}
 	return bytes
 }

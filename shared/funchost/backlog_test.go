@@ -28,7 +28,7 @@ func newReceiver(
 	h := newClock(Function{Handle: handle}, nil)
 	h.cfg = Config{}.withDefaults()
 	h.seats, h.backlog = make(chan struct{}, maxRequests), newBacklog(context.WithoutCancel(t.Context()))
-	h.publisher.send = send
+	h.publisher.send, h.publisher.pack = send, jobevent.Events
 	return h
 }
 
@@ -70,7 +70,7 @@ func (s *slowSink) send(ctx context.Context, events []event.Event) (said []event
 	}
 	all.Wait()
 	if ctx.Err() != nil {
-		return nil, &unsent{events: events, err: ctx.Err()}
+		return nil, &unposted{events: events, err: ctx.Err()}
 	}
 	return events, nil
 }
@@ -82,10 +82,10 @@ func TestASlowSinkGetsEachEventOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink := slowSink{got: map[string]int{}}
 		var handled atomic.Int32
-		h := newReceiver(t, func(_ context.Context, batch []event.Event) ([]event.Event, error) {
+		h := newReceiver(t, func(_ context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 			handled.Add(1)
 			job := uuid.NewSHA1(uuid.Nil, []byte(batch[0].ID()))
-			return []event.Event{
+			return []jobevent.Item{
 				ofJob(t, jobevent.TypeRun, job.String()+".1.run", job),
 				ofJob(t, jobevent.TypeStatus, job.String()+".v1", job),
 			}, nil
@@ -117,11 +117,11 @@ func TestAnEventIsAnsweredWhileTheSinkIsAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		handled := 0
-		h := newReceiver(t, func(context.Context, []event.Event) ([]event.Event, error) {
+		h := newReceiver(t, func(context.Context, []jobevent.Item) ([]jobevent.Item, error) {
 			handled++
-			return []event.Event{ofJob(t, jobevent.TypeStatus, "said", uuid.New())}, nil
+			return []jobevent.Item{ofJob(t, jobevent.TypeStatus, "said", uuid.New())}, nil
 		}, func(_ context.Context, events []event.Event) ([]event.Event, error) {
-			return nil, &unsent{events: events, err: errors.New("away")}
+			return nil, &unposted{events: events, err: errors.New("away")}
 		})
 		began := time.Now()
 		if tries := deliver(h, "1"); tries != 1 || handled != 1 {
@@ -143,10 +143,10 @@ func TestTheBacklogIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		under := 0
 		var mu sync.Mutex
-		h := newReceiver(t, func(_ context.Context, batch []event.Event) ([]event.Event, error) {
-			e := ofJob(t, jobevent.TypeStatus, "said "+batch[0].ID(), uuid.New())
-			e.DataEncoded = make([]byte, 1<<20)
-			return []event.Event{e}, nil
+		h := newReceiver(t, func(_ context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
+			e, err := jobevent.New(jobevent.TypeStatus, jobevent.Meta{ID: "said " + batch[0].ID(), JobID: uuid.New()},
+				strings.Repeat("x", 1<<20))
+			return []jobevent.Item{e}, err
 		}, func(ctx context.Context, events []event.Event) ([]event.Event, error) {
 			mu.Lock()
 			under++
@@ -155,7 +155,7 @@ func TestTheBacklogIsBounded(t *testing.T) {
 			mu.Lock()
 			under--
 			mu.Unlock()
-			return nil, &unsent{events: events, err: ctx.Err()}
+			return nil, &unposted{events: events, err: ctx.Err()}
 		})
 		var all sync.WaitGroup
 		for n := range maxRequests {
@@ -176,10 +176,10 @@ func TestTheBacklogIsBounded(t *testing.T) {
 func TestAStopEndsTheBacklogInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newReceiver(t, func(context.Context, []event.Event) ([]event.Event, error) {
-			return []event.Event{ofJob(t, jobevent.TypeStatus, "said", uuid.New())}, nil
+		h := newReceiver(t, func(context.Context, []jobevent.Item) ([]jobevent.Item, error) {
+			return []jobevent.Item{ofJob(t, jobevent.TypeStatus, "said", uuid.New())}, nil
 		}, func(_ context.Context, events []event.Event) ([]event.Event, error) {
-			return nil, &unsent{events: events, err: errors.New("away")}
+			return nil, &unposted{events: events, err: errors.New("away")}
 		})
 		deliver(h, "1")
 		began := time.Now()
@@ -217,7 +217,7 @@ func TestARequestToTheSinkOutlivesItsCaller(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	published := make(chan error, 1)
 	go func() {
-		published <- p.publish(ctx, []event.Event{ofJob(t, jobevent.TypeCreated, "0", uuid.New())})
+		published <- p.publish(ctx, []jobevent.Item{ofJob(t, jobevent.TypeCreated, "0", uuid.New())})
 	}()
 	await(t, "the request", came)
 	cancel()
@@ -237,7 +237,7 @@ func TestARefusedDeadLetterIsNotPassedByItsStatus(t *testing.T) {
 		t.Run(http.StatusText(refusal), func(t *testing.T) {
 			t.Parallel()
 			refused, fine := uuid.New(), uuid.New()
-			var events []event.Event
+			var events []jobevent.Item
 			for _, job := range []uuid.UUID{refused, fine} {
 				events = append(events,
 					ofJob(t, jobevent.TypeStatus, job.String()+".v2", job),
@@ -279,12 +279,12 @@ func TestARefusedDeadLetterIsNotPassedByItsStatus(t *testing.T) {
 func TestWhatIsLeftToPublishIsWhatTheSinkDidNotTake(t *testing.T) {
 	t.Parallel()
 	p := &publisher{
-		meter: telemetry.NewMeter("tested"), trouble: telemetry.Trouble{What: "publish"},
+		meter: telemetry.NewMeter("tested"), trouble: telemetry.Trouble{What: "publish"}, pack: jobevent.Events,
 		send: func(_ context.Context, events []event.Event) ([]event.Event, error) {
-			return events[:1], &unsent{events: events[1:], err: errors.New("away")}
+			return events[:1], &unposted{events: events[1:], err: errors.New("away")}
 		},
 	}
-	events := []event.Event{
+	events := []jobevent.Item{
 		ofJob(t, jobevent.TypeCompleted, "0", uuid.New()), ofJob(t, jobevent.TypeCompleted, "1", uuid.New()),
 	}
 	left := Unpublished(events, p.publish(t.Context(), events))

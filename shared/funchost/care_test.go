@@ -9,9 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
-
 	"github.com/jobweaver/jobweaver/infra/freeport"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 // bubble is a care for one thing, in a bubble with its own time.
@@ -188,7 +187,7 @@ func TestAFunctionOnHTTPFollowsItsSink(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newSite(t, Config{Sink: "http://" + listener.Addr().String(), ReadinessGrace: 50 * time.Millisecond}, Function{
-		Handle: func(context.Context, []event.Event) ([]event.Event, error) { return nil, nil },
+		Handle: func(context.Context, []jobevent.Item) ([]jobevent.Item, error) { return nil, nil },
 	})
 	s.untilReadiness(200)
 	_ = listener.Close()

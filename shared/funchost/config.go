@@ -7,6 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -32,46 +35,50 @@ const defaultGrace = 30 * time.Second
 // Config is what every function's process is told by its environment. Its zero value, but for
 // Kafka.Brokers, is good for a function run by code.
 type Config struct {
-	Host string `envconfig:"HOST" desc:"address that HTTP listens on; empty: every one"`
-	Port int    `envconfig:"PORT" default:"8080" desc:"port that HTTP listens on; 0: any free one"`
+	Host string `envconfig:"HOST" desc:"address on which HTTP listens; empty: all addresses"`
+	Port int    `envconfig:"PORT" default:"8080" desc:"port on which HTTP listens; 0: any free one"`
 
-	AllowedHosts []string `envconfig:"ALLOWED_HOSTS" desc:"names and addresses, with or without :port, for which HTTP is asked; another Host is answered 421, but to probes; empty: any, for pages of other names need a key there"`
+	AllowedHosts []string `envconfig:"ALLOWED_HOSTS" desc:"names and addresses, with or without :port, allowed in the Host header; other requests get 421, except probes; empty: any, since a web page under another name needs a key there"`
 
 	Kafka kafkaevent.Config     `ignored:"true"` // has its own names
 	TLS   TLS                   `ignored:"true"` // likewise
 	Trace telemetry.TraceConfig `ignored:"true"` // likewise
 
-	Sink        string `envconfig:"K_SINK" desc:"where events go by HTTP, not to topics; what it refuses for good is dropped, and the status of its job held back"`
-	SinkCAs     string `envconfig:"K_CA_CERTS" desc:"PEM of the CAs by which K_SINK is known, as Knative gives it; empty: whom the system trusts"`
-	SinkCAFile  string `envconfig:"K_CA_CERTS_FILE" desc:"a file that holds it, read again when it changes"`
-	CEOverrides string `envconfig:"K_CE_OVERRIDES" desc:"JSON whose extensions are added to events for K_SINK"`
+	Sink        string `envconfig:"K_SINK" desc:"URL that takes events over HTTP in place of topics; an event that it refuses for good is dropped, and the status of its job held back"`
+	SinkCAs     string `envconfig:"K_CA_CERTS" desc:"PEM of the CAs that verify K_SINK, as Knative provides it; empty: the system's CAs"`
+	SinkCAFile  string `envconfig:"K_CA_CERTS_FILE" desc:"a file with the same, read again when it changes"`
+	CEOverrides string `envconfig:"K_CE_OVERRIDES" desc:"JSON with extensions to add to events for K_SINK"`
 
 	FuncTransport string        `envconfig:"FUNC_TRANSPORT" default:"kafka" desc:"kafka, or http: POST / takes one event"`
-	PublishWait   time.Duration `envconfig:"PUBLISH_WAIT" default:"5s" desc:"over http: how long an answer waits until what follows from its event is published; after that it is answered, and publishing goes on for a minute; shorter than the caller's patience"`
+	PublishWait   time.Duration `envconfig:"PUBLISH_WAIT" default:"5s" desc:"over http: how long an answer waits until the events that follow from its event are published; after that the function answers and continues to publish for a minute; shorter than the caller's timeout"`
 	Ticks         string        `envconfig:"TICKS" default:"on" desc:"off: no clock of its own, only ping events tick"`
 
-	EventKeysFile string `envconfig:"EVENT_KEYS_FILE" desc:"keys that the events between functions are signed with, a line each, whsec_ and 24 to 64 bytes of base64: the first signs, all verify; read again when it changes; empty: nothing is signed or verified"`
-	EventSign     string `envconfig:"EVENT_SIGN" default:"http" desc:"which events are signed, where there are keys: http, those that go to K_SINK, or all, those to topics too"`
-	EventVerify   string `envconfig:"EVENT_VERIFY" default:"http" desc:"which events must be signed, where there are keys: http, those that come by http (others are answered 403), all, those from topics too (others go to the dead letters), or off, for the time in which not everybody signs yet"`
+	EventKeysFile string `envconfig:"EVENT_KEYS_FILE" desc:"keys that sign the events between functions, one a line, whsec_ and 24 to 64 bytes of base64: the first signs, all verify; read again when it changes; empty: no event is signed or verified"`
+	EventSign     string `envconfig:"EVENT_SIGN" default:"http" desc:"which events are signed, if there are keys: http, those to K_SINK, or all, those to topics too"`
+	EventVerify   string `envconfig:"EVENT_VERIFY" default:"http" desc:"which events must be signed, if there are keys: http, those over HTTP (unsigned ones get 403), all, those from topics too (unsigned ones go to the dead letters), or off, until every function signs"`
+
+	EventsVersion int `envconfig:"EVENTS_VERSION" default:"2" desc:"version in which events between functions are published: 2, many jobs each, or 1, one job each, while functions of a release run that reads only version 1"`
 
 	LogLevel  string `envconfig:"LOG_LEVEL" default:"info" desc:"debug, info, warn or error"`
 	LogFormat string `envconfig:"LOG_FORMAT" default:"json" desc:"json or text"`
 
 	ShutdownGrace time.Duration `envconfig:"SHUTDOWN_GRACE" default:"30s" desc:"how long a stop may take"`
-	ShutdownDelay time.Duration `envconfig:"SHUTDOWN_DELAY" default:"1s" desc:"how long after the stop, and after the last request since, HTTP is still served"`
+	ShutdownDelay time.Duration `envconfig:"SHUTDOWN_DELAY" default:"1s" desc:"how long HTTP is still served after the stop signal and the last request since"`
 
-	ReadinessGrace time.Duration `envconfig:"READINESS_GRACE" default:"10s" desc:"how long the database, the brokers or K_SINK may be away before the readiness probe says so; it is ready again with their first answer"`
-	StuckAfter     time.Duration `envconfig:"STUCK_AFTER" default:"10m" desc:"how long one handler or tick may take, while nothing is away, before the liveness probe fails"`
+	ReadinessGrace time.Duration `envconfig:"READINESS_GRACE" default:"10s" desc:"how long the database, the brokers or K_SINK may be away before the readiness probe fails; it succeeds again with their first answer"`
+	StuckAfter     time.Duration `envconfig:"STUCK_AFTER" default:"10m" desc:"how long one handler or tick may take, while no dependency is away, before the liveness probe fails"`
 
 	Queues []string `envconfig:"QUEUES" default:"default" desc:"the queues, separated by commas"`
 
-	RequireTLS string `envconfig:"REQUIRE_TLS" default:"off" desc:"on: refuses to start where the database, the brokers, K_SINK or who calls would be talked to in plain text, or without knowing the database, but over loopback"`
+	RequireTLS string `envconfig:"REQUIRE_TLS" default:"off" desc:"on: the function refuses to start if a connection to the database, the brokers or K_SINK, or from its clients, would use plain text or not verify the server; loopback is exempt"`
 
 	Listener net.Listener `ignored:"true"` // served instead of Host and Port; Run closes it
 	NoListen bool         `ignored:"true"` // no HTTP at all
 
 	serving  timeouts    // zero: serving
 	database secret.Text // of Main's function, to see how it is talked to
+	wires    []string    // settings of its own by which it talks in plain text
+	alone    bool        // it talks to no broker
 }
 
 func (c Config) withDefaults() Config {
@@ -99,6 +106,14 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// packer puts items into events of the version that is written.
+func (c Config) packer() func([]jobevent.Item) (events []event.Event, of [][]int) {
+	if c.EventsVersion == 1 {
+		return jobevent.Events
+	}
+	return jobevent.PackSpread
+}
+
 // check says what of the settings is wrong, for this function. Each error begins with the setting.
 func (c Config) check(f Function) error {
 	switch {
@@ -120,6 +135,8 @@ func (c Config) check(f Function) error {
 		return fmt.Errorf("EVENT_VERIFY: %q is neither http, all nor off", c.EventVerify)
 	case c.EventVerify == verifyAll && c.EventKeysFile == "":
 		return errors.New("EVENT_VERIFY: is all, and there is no EVENT_KEYS_FILE")
+	case c.EventsVersion != 0 && c.EventsVersion != 1 && c.EventsVersion != 2:
+		return fmt.Errorf("EVENTS_VERSION: %d is neither 1 nor 2", c.EventsVersion)
 	case c.SinkCAs != "" && c.SinkCAFile != "":
 		return errors.New("K_CA_CERTS: is set, and so is K_CA_CERTS_FILE")
 	case c.Port < 0 || c.Port > 65535:

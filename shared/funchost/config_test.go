@@ -11,8 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
-
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/secret"
 )
@@ -100,12 +99,20 @@ func TestSecretsComeFromTheEnvironmentAndFromFilesAndAreNotPrinted(t *testing.T)
 	}
 	t.Setenv("DATABASE_URL", "postgres://u:geheim6@h/d")
 	t.Setenv("KAFKA_SASL_PASSWORD", "geheim7")
-	env, err := loadEnv()
+	env, err := loadEnv(needs{database: true})
 	if err != nil || env.DatabaseURL() != "postgres://u:geheim6@h/d" {
 		t.Fatalf("loaded %v", err)
 	}
 	if said := fmt.Sprintf("%v %+v %#v %v %+v", got, got, got, env, env.Config); strings.Contains(said, "geheim") {
 		t.Error(said)
+	}
+}
+
+func TestNoFunctionStartsWithoutAQueue(t *testing.T) {
+	t.Setenv("DATABASE_URL", "postgres://u@h/d")
+	t.Setenv("QUEUES", "")
+	if _, err := loadEnv(needs{database: true}); err == nil || err.Error() != "QUEUES: names no queue" {
+		t.Errorf("loaded with %v", err)
 	}
 }
 
@@ -135,7 +142,7 @@ func TestABadSettingIsNamedFirst(t *testing.T) {
 func TestWhatCannotRunDoesNotStart(t *testing.T) {
 	t.Parallel()
 	broker := kafkaevent.Config{Brokers: []string{"127.0.0.1:1"}}
-	handle := func(context.Context, []event.Event) ([]event.Event, error) { return nil, nil }
+	handle := func(context.Context, []jobevent.Item) ([]jobevent.Item, error) { return nil, nil }
 	for _, tt := range []struct {
 		name string
 		cfg  Config

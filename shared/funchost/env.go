@@ -26,7 +26,10 @@ type Env struct {
 	closing []func()
 }
 
-func loadEnv() (*Env, error) {
+// needs says what a function cannot do without.
+type needs struct{ database bool }
+
+func loadEnv(needs needs) (*Env, error) {
 	env := &Env{}
 	var own struct {
 		DatabaseURL secret.Text `envconfig:"DATABASE_URL"`
@@ -36,10 +39,13 @@ func loadEnv() (*Env, error) {
 			return nil, err
 		}
 	}
-	if !own.DatabaseURL.IsSet() {
+	if needs.database && !own.DatabaseURL.IsSet() {
 		return nil, errors.New("DATABASE_URL: is not set")
 	}
-	env.Config.database = own.DatabaseURL
+	if len(env.Config.Queues) == 0 { // QUEUES is set, and empty
+		return nil, errors.New("QUEUES: names no queue")
+	}
+	env.Config.database, env.Config.alone = own.DatabaseURL, !needs.database
 	var err error
 	env.Config.Kafka.Keys, err = env.Config.topicVerifier()
 	return env, err
@@ -78,6 +84,9 @@ func (e *Env) Load(cfgs ...any) error {
 	}
 	return nil
 }
+
+// Plain names a setting of the function's own by which it would talk in plain text: REQUIRE_TLS refuses the start then.
+func (e *Env) Plain(setting string) { e.Config.wires = append(e.Config.wires, setting) }
 
 // OnClose has something closed after the drain, the last added first.
 func (e *Env) OnClose(closing func()) { e.closing = append(e.closing, closing) }

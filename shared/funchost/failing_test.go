@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
-
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
@@ -24,7 +22,7 @@ func TestReadinessFollowsTheWork(t *testing.T) {
 		function     func(p *place, fails *atomic.Bool) Function
 	}{
 		{"Handle fails", "handling events fails", func(p *place, fails *atomic.Bool) Function {
-			return p.function(func(context.Context, []event.Event) ([]event.Event, error) {
+			return p.function(func(context.Context, []jobevent.Item) ([]jobevent.Item, error) {
 				if fails.Load() {
 					return nil, errNoTable
 				}
@@ -32,7 +30,7 @@ func TestReadinessFollowsTheWork(t *testing.T) {
 			})
 		}},
 		{"Tick fails", "its ticks fail", func(_ *place, fails *atomic.Bool) Function {
-			return Function{Topics: []string{}, Tick: func(context.Context) ([]event.Event, time.Duration, error) {
+			return Function{Topics: []string{}, Tick: func(context.Context) ([]jobevent.Item, time.Duration, error) {
 				if fails.Load() {
 					return nil, 0, errNoTable
 				}

@@ -8,30 +8,29 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
-
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // Version is what was built; the linker sets it.
 var Version = "dev"
 
-// Handle takes a batch of events, one or many, in one database transaction, and returns the events
-// to say. Given the same batch again it says again what follows from its jobs' current state.
+// Handle takes a batch of items, one or many, in one database transaction, and returns those
+// to publish. Given the same batch again it says again what follows from its jobs' current state.
 //
 // An error that wraps jobevent.ErrInvalid means that something in the batch can never get better:
 // the host halves the batch until it has found it, and rejects it. Any other error is not the
 // events' fault: the host waits and calls again.
-type Handle func(ctx context.Context, batch []event.Event) (say []event.Event, err error)
+type Handle func(ctx context.Context, batch []jobevent.Item) (say []jobevent.Item, err error)
 
 // Tick is one pass of a function's clock. next says when to tick again, 0 at once. After an error
 // the host waits and ticks again.
-type Tick func(ctx context.Context) (say []event.Event, next time.Duration, err error)
+type Tick func(ctx context.Context) (say []jobevent.Item, next time.Duration, err error)
 
-// Publish says events: to the sink where one is set, else to Kafka. Of a job's events in one call
-// job-status is said last, after the others were acknowledged. It tries once, as long as ctx allows;
-// after an error any of the events may or may not have been said, and saying them again does no harm.
-type Publish func(ctx context.Context, events []event.Event) error
+// Publish puts items into events and publishes these: to the sink where one is set, else to Kafka. Of a job's items in
+// one call job-status is published last, after the others were acknowledged. It tries once, as long as ctx allows;
+// after an error any of the items may or may not have been published, and publishing them again does no harm.
+type Publish func(ctx context.Context, events []jobevent.Item) error
 
 // Function is what the host runs. Only Name is required.
 type Function struct {
@@ -39,6 +38,9 @@ type Function struct {
 
 	Topics []string // heard from Kafka in batches, as group jobweaver-<name>
 	Handle Handle
+	// Skips says of an event type that Topics have whether the function does without it; nil: it takes all. Of a record
+	// only the header with the type is read for that.
+	Skips func(topic, typ string) bool
 
 	Tick Tick
 	Wake <-chan struct{} // shortens the wait for the next tick
@@ -60,6 +62,8 @@ type Function struct {
 
 	// HTTP is served beside probes and metrics. A function with it is ready whatever the broker does.
 	HTTP http.Handler
+	// HTTPLast: HTTP is served until Run has returned. It must let nothing begin once Run is to stop.
+	HTTPLast bool
 	// HTTPMetrics: HTTP serves /metrics as well, to those whom it lets in.
 	HTTPMetrics bool
 	// LoopbackFor names the setting for which this function may listen on a loopback address only; empty: on any.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
@@ -47,7 +47,7 @@ func tooMuch(err error, n int) bool { return n > 1 && pgpool.TimedOut(err) }
 
 // settle calls Handle until it succeeds. It gives up when the batch is to blame (neverBetter, tooMuch), when
 // ctx ends, and for any other error when enough says so.
-func (h *host) settle(ctx context.Context, batch []event.Event, enough func() bool) ([]event.Event, error) {
+func (h *host) settle(ctx context.Context, batch []jobevent.Item, enough func() bool) ([]jobevent.Item, error) {
 	var wait backoff
 	panics := 0
 	for {
@@ -72,7 +72,7 @@ func (h *host) settle(ctx context.Context, batch []event.Event, enough func() bo
 }
 
 // call calls Handle once. A panic is an error.
-func (h *host) call(ctx context.Context, batch []event.Event) (say []event.Event, err error) {
+func (h *host) call(ctx context.Context, batch []jobevent.Item) (say []jobevent.Item, err error) {
 	defer h.calls.Begin("handle")()
 	ctx, heard := h.tracing.Hear(ctx, h.f.Name, h.hearsOver(), batch)
 	began := time.Now()
@@ -100,18 +100,17 @@ func (h *host) hearsOver() string {
 	return telemetry.OverKafka
 }
 
-// setCausation names, on each event said about a job, the event about that job that was handled.
-func setCausation(say, handled []event.Event) {
-	causes := make(map[string]string, len(handled))
-	for _, e := range handled {
-		if e.Subject() != "" {
-			causes[e.Subject()] = e.ID()
+// setCausation names, on each item published about a job, the item about that job that was handled.
+func setCausation(say, handled []jobevent.Item) {
+	causes := make(map[uuid.UUID]string, len(handled))
+	for i := range handled {
+		if job := handled[i].JobID(); job != uuid.Nil {
+			causes[job] = handled[i].ID()
 		}
 	}
 	for i := range say {
-		cause, known := causes[say[i].Subject()]
-		if known && jobevent.Extension(say[i], jobevent.ExtCausationID) == "" {
-			say[i].SetExtension(jobevent.ExtCausationID, cause)
+		if cause, known := causes[say[i].JobID()]; known && say[i].Cause() == "" {
+			say[i].SetCause(cause)
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -27,7 +26,7 @@ func TestABatchThatCannotBeHandledIsGivenBackUnlessTheProcessStops(t *testing.T)
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				h := newClock(Function{Handle: func(context.Context, []event.Event) ([]event.Event, error) {
+				h := newClock(Function{Handle: func(context.Context, []jobevent.Item) ([]jobevent.Item, error) {
 					return nil, errors.New("store away")
 				}}, nil)
 				h.stopping.Store(tt.stopping)
@@ -35,8 +34,8 @@ func TestABatchThatCannotBeHandledIsGivenBackUnlessTheProcessStops(t *testing.T)
 				defer cancel()
 				began := time.Now()
 				err := h.handle(ctx, records{
-					events:   []event.Event{ofJob(t, jobevent.TypeCreated, "1", uuid.New())},
-					messages: []*sarama.ConsumerMessage{{}},
+					items: []jobevent.Item{ofJob(t, jobevent.TypeCreated, "1", uuid.New())},
+					from:  []*sarama.ConsumerMessage{{}},
 				})
 				took := time.Since(began)
 				if err == nil || neverBetter(err) || took < tt.took || took > tt.took+waitAtMost {

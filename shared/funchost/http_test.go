@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -58,8 +57,8 @@ func TestOneEventARequest(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			var handled atomic.Pointer[event.Event]
-			s := newSite(t, Config{}, Function{Handle: func(_ context.Context, batch []event.Event) ([]event.Event, error) {
+			var handled atomic.Pointer[jobevent.Item]
+			s := newSite(t, Config{}, Function{Handle: func(_ context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 				handled.Store(&batch[0])
 				return nil, nil
 			}})
@@ -81,8 +80,8 @@ func TestOneEventARequest(t *testing.T) {
 func TestAttributesAreDecoded(t *testing.T) {
 	t.Parallel()
 	var subject, note any
-	s := newSite(t, Config{}, Function{Handle: func(_ context.Context, batch []event.Event) ([]event.Event, error) {
-		subject, note = batch[0].Subject(), batch[0].Extensions()["note"]
+	s := newSite(t, Config{}, Function{Handle: func(_ context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
+		subject, note = batch[0].Subject(), batch[0].Event().Extensions()["note"]
 		return nil, nil
 	}})
 	s.do("POST", "/", "{}", append(binary("1"), "Ce-Subject", "Euro%20%E2%82%AC%25", "Ce-Note", `"say \"hi\""`)...)
@@ -98,11 +97,11 @@ func TestTheAnswerTellsWhetherToSendAgain(t *testing.T) {
 		handle Handle
 		status int
 	}{
-		{"invalid", func(context.Context, []event.Event) ([]event.Event, error) {
+		{"invalid", func(context.Context, []jobevent.Item) ([]jobevent.Item, error) {
 			return nil, fmt.Errorf("no such thing: %w", jobevent.ErrInvalid)
 		}, 400},
-		{"store away", func(context.Context, []event.Event) ([]event.Event, error) { return nil, errors.New("away") }, 503},
-		{"always panics", func(context.Context, []event.Event) ([]event.Event, error) { panic("no") }, 400},
+		{"store away", func(context.Context, []jobevent.Item) ([]jobevent.Item, error) { return nil, errors.New("away") }, 503},
+		{"always panics", func(context.Context, []jobevent.Item) ([]jobevent.Item, error) { panic("no") }, 400},
 		{"no handler", nil, 400},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -119,7 +118,7 @@ func TestTheAnswerTellsWhetherToSendAgain(t *testing.T) {
 func TestAPanicThatPassesIsNotTheEventsFault(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int32
-	s := newSite(t, Config{}, Function{Handle: func(context.Context, []event.Event) ([]event.Event, error) {
+	s := newSite(t, Config{}, Function{Handle: func(context.Context, []jobevent.Item) ([]jobevent.Item, error) {
 		if calls.Add(1) < maxPanics {
 			panic("not yet")
 		}
@@ -133,8 +132,8 @@ func TestAPanicThatPassesIsNotTheEventsFault(t *testing.T) {
 func TestTheAnswerComesAfterWhatFollowsIsPublished(t *testing.T) {
 	t.Parallel()
 	job := uuid.New()
-	s := newSite(t, Config{}, Function{Handle: func(_ context.Context, _ []event.Event) ([]event.Event, error) {
-		return []event.Event{ofJob(t, jobevent.TypeStatus, "v1", job)}, nil
+	s := newSite(t, Config{}, Function{Handle: func(_ context.Context, _ []jobevent.Item) ([]jobevent.Item, error) {
+		return []jobevent.Item{ofJob(t, jobevent.TypeStatus, "v1", job)}, nil
 	}})
 	if got := s.do("POST", "/", "{}", append(binary("cause"), "Ce-Subject", job.String())...); got.status != 202 {
 		t.Fatalf("answered %+v", got)
@@ -147,8 +146,8 @@ func TestTheAnswerComesAfterWhatFollowsIsPublished(t *testing.T) {
 
 func TestManyEventsAtOnce(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, Config{}, Function{Handle: func(_ context.Context, batch []event.Event) ([]event.Event, error) {
-		return []event.Event{ofJob(t, jobevent.TypeStatus, "said "+batch[0].ID(), uuid.New())}, nil
+	s := newSite(t, Config{}, Function{Handle: func(_ context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
+		return []jobevent.Item{ofJob(t, jobevent.TypeStatus, "said "+batch[0].ID(), uuid.New())}, nil
 	}})
 	var all sync.WaitGroup
 	for _, id := range numbers(0, 300) {
@@ -173,6 +172,6 @@ func TestOtherRequestsAreRefused(t *testing.T) {
 	}
 }
 
-func neverTick(context.Context) ([]event.Event, time.Duration, error) {
+func neverTick(context.Context) ([]jobevent.Item, time.Duration, error) {
 	return nil, 0, errors.New("must not tick")
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -22,7 +21,7 @@ func TestWhatAHandlerSaysIsPublishedAndThenTheBatchAcknowledged(t *testing.T) {
 	p := newPlace(t)
 	p.send(0, 100)
 	answered := p.answered()
-	stop := p.run(p.function(func(_ context.Context, batch []event.Event) ([]event.Event, error) {
+	stop := p.run(p.function(func(_ context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 		return p.answers(batch), nil
 	}))
 	if order := answered.wait(t, 100); !slices.Equal(order, numbers(0, 100)) {
@@ -33,8 +32,8 @@ func TestWhatAHandlerSaysIsPublishedAndThenTheBatchAcknowledged(t *testing.T) {
 	}
 
 	again := newSeen()
-	p.run(p.function(func(_ context.Context, batch []event.Event) ([]event.Event, error) {
-		again.add(batch...)
+	p.run(p.function(func(_ context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
+		again.addItems(batch...)
 		return nil, nil
 	}))
 	p.send(100, 101)
@@ -54,7 +53,7 @@ func TestUnreadableRecordsAreRejectedAndTheOthersHandled(t *testing.T) {
 	p.sendRaw([]byte(`{"specversion":"1.0","id":`),
 		sarama.RecordHeader{Key: []byte("content-type"), Value: []byte("application/cloudevents+json")})
 	p.send(4, 6)
-	p.run(p.function(func(_ context.Context, batch []event.Event) ([]event.Event, error) {
+	p.run(p.function(func(_ context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 		return p.answers(batch), nil
 	}))
 
@@ -63,7 +62,7 @@ func TestUnreadableRecordsAreRejectedAndTheOthersHandled(t *testing.T) {
 	}
 	ids := rejected.wait(t, 3)
 	e, _ := rejected.get(ids[0])
-	data, err := jobevent.Decode[jobevent.Rejected](e)
+	data, err := jobevent.Decode[jobevent.Rejected](jobevent.ItemOf(e))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +88,7 @@ func TestAnInvalidEventAloneIsRejected(t *testing.T) {
 			p := newPlace(t)
 			answered, rejected := p.answered(), p.rejected()
 			p.send(0, 20)
-			p.run(p.function(func(_ context.Context, batch []event.Event) ([]event.Event, error) {
+			p.run(p.function(func(_ context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 				for _, e := range batch {
 					if e.ID() == "7" {
 						return nil, tt.fail()
@@ -102,7 +101,7 @@ func TestAnInvalidEventAloneIsRejected(t *testing.T) {
 				t.Errorf("answers came as %v", order)
 			}
 			e, _ := rejected.get(rejected.wait(t, 1)[0])
-			if data, err := jobevent.Decode[jobevent.Rejected](e); err != nil || data.Offset != 7 {
+			if data, err := jobevent.Decode[jobevent.Rejected](jobevent.ItemOf(e)); err != nil || data.Offset != 7 {
 				t.Errorf("rejected %+v, %v", data, err)
 			}
 		})
@@ -119,7 +118,7 @@ func TestABatchBeyondTheDatabasesTimeLimitsIsHalved(t *testing.T) {
 			p.send(0, 20)
 			halved := make(chan struct{})
 			tooMany := sync.OnceFunc(func() { close(halved) })
-			p.run(p.function(func(_ context.Context, batch []event.Event) ([]event.Event, error) {
+			p.run(p.function(func(_ context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 				if len(batch) > 3 {
 					tooMany()
 					return nil, fmt.Errorf("store: %w", &pgconn.PgError{Code: code})
@@ -140,7 +139,7 @@ func TestAStoreThatIsAwayIsWaitedFor(t *testing.T) {
 	answered, rejected := p.answered(), p.rejected()
 	p.send(0, 10)
 	var tries atomic.Int32
-	p.run(p.function(func(_ context.Context, batch []event.Event) ([]event.Event, error) {
+	p.run(p.function(func(_ context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 		if tries.Add(1) < 4 {
 			return nil, errors.New("connection refused")
 		}
@@ -165,7 +164,7 @@ func TestAStopFinishesTheBatchInFlight(t *testing.T) {
 	defer cancel()
 	stopped := make(chan error, 1)
 	go func() {
-		stopped <- Run(ctx, p.cfg, p.function(func(ctx context.Context, batch []event.Event) ([]event.Event, error) {
+		stopped <- Run(ctx, p.cfg, p.function(func(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 			close(inside)
 			<-release
 			return p.answers(batch), ctx.Err()
@@ -181,8 +180,8 @@ func TestAStopFinishesTheBatchInFlight(t *testing.T) {
 	answered.wait(t, 1)
 
 	rest := newSeen()
-	p.run(p.function(func(_ context.Context, batch []event.Event) ([]event.Event, error) {
-		rest.add(batch...)
+	p.run(p.function(func(_ context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
+		rest.addItems(batch...)
 		return nil, nil
 	}))
 	if order := rest.wait(t, 1); order[0] != "1" {
@@ -197,7 +196,7 @@ func TestWhatDoesNotEndWithinTheGraceIsDeliveredAgain(t *testing.T) {
 	answered := p.answered()
 	p.send(0, 3)
 	inside := make(chan struct{}, 1)
-	stop := p.run(p.function(func(ctx context.Context, _ []event.Event) ([]event.Event, error) {
+	stop := p.run(p.function(func(ctx context.Context, _ []jobevent.Item) ([]jobevent.Item, error) {
 		select {
 		case inside <- struct{}{}:
 		default:
@@ -209,7 +208,7 @@ func TestWhatDoesNotEndWithinTheGraceIsDeliveredAgain(t *testing.T) {
 	if err := stop(); !errors.Is(err, errLate) {
 		t.Fatalf("Run returned %v", err)
 	}
-	p.run(p.function(func(_ context.Context, batch []event.Event) ([]event.Event, error) {
+	p.run(p.function(func(_ context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 		return p.answers(batch), nil
 	}))
 	if order := answered.wait(t, 3); !slices.Equal(order, numbers(0, 3)) {

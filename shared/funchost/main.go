@@ -18,6 +18,16 @@ import (
 // the function of the same environment whether it is ready, and exits with 0 or 1. --help and --version are
 // answered; any other argument ends it with 64.
 func Main(name string, build func(ctx context.Context, env *Env) (Function, error)) {
+	process(name, needs{database: true}, build)
+}
+
+// MainWithoutDatabase is Main of a function that has no database of this installation, nor topics: it reads neither
+// DATABASE_URL nor anything of Kafka.
+func MainWithoutDatabase(name string, build func(ctx context.Context, env *Env) (Function, error)) {
+	process(name, needs{}, build)
+}
+
+func process(name string, needs needs, build func(ctx context.Context, env *Env) (Function, error)) {
 	if len(os.Args) > 1 && !wantsHealthcheck() {
 		os.Exit(answerArguments(name, os.Args[1:], os.Stdout, os.Stderr))
 	}
@@ -29,7 +39,7 @@ func Main(name string, build func(ctx context.Context, env *Env) (Function, erro
 		}
 		return
 	}
-	if err := runProcess(ctx, name, build); err != nil {
+	if err := runProcess(ctx, name, needs, build); err != nil {
 		logFailure(os.Stderr, name, err)
 		os.Exit(1)
 	}
@@ -50,8 +60,10 @@ func oneLine(err error) string {
 	return strings.NewReplacer(":\n\t", ": ", "\n\t", "; ", "\n", "; ").Replace(err.Error())
 }
 
-func runProcess(ctx context.Context, name string, build func(context.Context, *Env) (Function, error)) error {
-	env, err := loadEnv()
+func runProcess(
+	ctx context.Context, name string, needs needs, build func(context.Context, *Env) (Function, error),
+) error {
+	env, err := loadEnv(needs)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -55,8 +56,37 @@ func placeOn(t *testing.T, brokers []string) *place {
 	prefix := kafkatest.Prefix()
 	return &place{
 		t: t, name: prefix + "f", in: prefix + "in", out: prefix + "out",
-		cfg: Config{Kafka: kafkaevent.Config{Brokers: brokers, ClientID: "test"}, NoListen: true},
+		cfg: Config{
+			Kafka: kafkaevent.Config{Brokers: brokers, ClientID: "test"}, NoListen: true, EventsVersion: eventsVersion(t),
+		},
 	}
+}
+
+// eventsVersion lets all of these tests run with events of version 2, by EVENTS_VERSION.
+func eventsVersion(t *testing.T) (version int) {
+	t.Helper()
+	if text := os.Getenv("EVENTS_VERSION"); text != "" {
+		var err error
+		if version, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return version
+}
+
+// unpacked are the items of an event.
+func unpacked(t *testing.T, e event.Event) []jobevent.Item {
+	t.Helper()
+	items, err := jobevent.Unpack(e)
+	if err != nil {
+		t.Error(err)
+	}
+	return slices.DeleteFunc(items, func(it jobevent.Item) bool {
+		if it.Err != nil {
+			t.Error(it.Err)
+		}
+		return it.Err != nil
+	})
 }
 
 // function hears the queue in.
@@ -65,7 +95,7 @@ func (p *place) function(handle Handle) Function {
 }
 
 // event is of a queue; all have the same key, and so the same partition.
-func (p *place) event(queue, id string) event.Event {
+func (p *place) event(queue, id string) jobevent.Item {
 	p.t.Helper()
 	e, err := jobevent.New(jobevent.TypeRun, jobevent.Meta{Function: "test", ID: id, Key: "k", Queue: queue}, struct{}{})
 	if err != nil {
@@ -75,22 +105,24 @@ func (p *place) event(queue, id string) event.Event {
 }
 
 // answers are what a handler says to a batch: one event each, with the id of the heard one.
-func (p *place) answers(batch []event.Event) []event.Event {
-	var say []event.Event
+func (p *place) answers(batch []jobevent.Item) []jobevent.Item {
+	var say []jobevent.Item
 	for _, e := range batch {
 		say = append(say, p.event(p.out, e.ID()))
 	}
 	return say
 }
 
-// send has events from … to-1 for the function.
+// send has events of version 1 from … to-1 for the function: a record each.
 func (p *place) send(from, to int) {
 	p.t.Helper()
-	var events []event.Event
+	var events []jobevent.Item
 	for n := from; n < to; n++ {
 		events = append(events, p.event(p.in, strconv.Itoa(n)))
 	}
-	publish, closing, err := NewPublisher(p.cfg)
+	cfg := p.cfg
+	cfg.EventsVersion = 1
+	publish, closing, err := NewPublisher(cfg)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -140,7 +172,8 @@ func start(t *testing.T, cfg Config, f Function) (stop func() error) {
 }
 
 // tail collects what is said on a topic from now on, of those events that are this test's.
-func (p *place) tail(topic string, ours func(event.Event) bool) *seen {
+func (p *place) tail(topic string, ours func(jobevent.Item) bool) *seen {
+	t := p.t
 	p.t.Helper()
 	tailer, err := kafkaevent.NewTailer(p.cfg.Kafka, topic)
 	if err != nil {
@@ -151,8 +184,14 @@ func (p *place) tail(topic string, ours func(event.Event) bool) *seen {
 	var running sync.WaitGroup
 	running.Go(func() {
 		_ = tailer.Run(ctx, func(m *sarama.ConsumerMessage) {
-			if e, err := kafkaevent.Decode(m); err == nil && (ours == nil || ours(e)) {
-				got.add(e)
+			e, err := kafkaevent.Decode(m)
+			if err != nil {
+				return
+			}
+			for _, it := range unpacked(t, e) {
+				if ours == nil || ours(it) {
+					got.put(it.ID(), e)
+				}
 			}
 		})
 	})
@@ -169,7 +208,7 @@ func (p *place) answered() *seen { return p.tail(jobevent.RunTopic(p.out), nil) 
 
 // rejected collects the dead letters of this test's records, by their offset.
 func (p *place) rejected() *seen {
-	return p.tail(jobevent.TopicDeadLetter, func(e event.Event) bool {
+	return p.tail(jobevent.TopicDeadLetter, func(e jobevent.Item) bool {
 		data, err := jobevent.Decode[jobevent.Rejected](e)
 		return err == nil && data.Topic == jobevent.RunTopic(p.in)
 	})

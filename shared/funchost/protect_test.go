@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 // door is a function with HTTP of its own.
@@ -76,7 +76,7 @@ func TestThereIsNoDebuggingFromOutside(t *testing.T) {
 func TestAPageOfSomebodyElseSendsNoEvents(t *testing.T) {
 	t.Parallel()
 	handled := 0
-	s := newSite(t, Config{}, Function{Handle: func(_ context.Context, _ []event.Event) ([]event.Event, error) {
+	s := newSite(t, Config{}, Function{Handle: func(_ context.Context, _ []jobevent.Item) ([]jobevent.Item, error) {
 		handled++
 		return nil, nil
 	}})
@@ -134,6 +134,28 @@ func TestHeadersHaveALimit(t *testing.T) {
 				t.Errorf("answered %.200q", answer)
 			}
 		})
+	}
+}
+
+// docs/errors.md describes these answers: net/http gives them before any handler runs, and lets nobody change them.
+func TestNetHTTPAnswersWhatIsNoRequestInPlainText(t *testing.T) {
+	t.Parallel()
+	s := door(t, func(http.ResponseWriter, *http.Request) { t.Error("a handler was asked") }, timeouts{})
+	for request, want := range map[string]string{
+		"GET /api/jobs/%zz HTTP/1.1\r\nHost: x\r\n\r\n":                                    "400 Bad Request",
+		"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n":                                     "400 Bad Request",
+		"GET / HTTP/1.1\r\n\r\n":                                                           "400 Bad Request: missing required Host header",
+		"GET /\r\n\r\n":                                                                    "400 Bad Request",
+		"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n":                    "501 Not Implemented",
+		"GET / HTTP/3.0\r\nHost: x\r\n\r\n":                                                "505 HTTP Version Not Supported",
+		"GET / HTTP/1.1\r\nHost: x\r\nX-A: " + strings.Repeat("a", maxHeader) + "\r\n\r\n": "431 Request Header Fields Too Large",
+	} {
+		answer := s.raw(t, request)
+		status, _, _ := strings.Cut(want, ":")
+		if !strings.HasPrefix(answer, "HTTP/1.1 "+status) || !strings.Contains(answer, "\r\nConnection: close\r\n") ||
+			!strings.Contains(answer, "\r\nContent-Type: text/plain; charset=utf-8\r\n") || !strings.Contains(answer, want) {
+			t.Errorf("%.60q: answered %q, want %s", request, answer, want)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/eventkeys"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -21,17 +22,18 @@ type publisher struct {
 	tracing *telemetry.Tracing
 	over    string          // what carries the events
 	keys    *eventkeys.Keys // nil: nothing is signed
+	pack    func(items []jobevent.Item) (events []event.Event, of [][]int)
 	// send tries once, in any order, and tells which events were said.
 	send    func(ctx context.Context, events []event.Event) (said []event.Event, err error)
 	close   func()
 	trouble telemetry.Trouble // of those who insist
 }
 
-// unsent is the error of a try after which only some events have to be said again.
+// unsent is the error of a try after which only some items have to be published again.
 type unsent struct {
-	events []event.Event
-	after  time.Duration // what the sink asked us to wait
-	err    error
+	items []jobevent.Item
+	after time.Duration // what the sink asked us to wait
+	err   error
 }
 
 func (u *unsent) Error() string { return u.err.Error() }
@@ -47,6 +49,9 @@ func NewPublisher(cfg Config) (Publish, func(), error) {
 	return p.publish, p.close, nil
 }
 
+// errAlone is of a function that MainWithoutDatabase has made.
+var errAlone = errors.New("the function talks to no broker, and published something")
+
 func newPublisher(cfg Config, meter telemetry.Meter) (*publisher, error) {
 	keys, err := cfg.signer()
 	if err != nil {
@@ -58,8 +63,15 @@ func newPublisher(cfg Config, meter telemetry.Meter) (*publisher, error) {
 			return nil, err
 		}
 		return &publisher{
-			meter: meter, over: telemetry.OverHTTP, keys: keys, send: s.send, close: s.close,
+			meter: meter, over: telemetry.OverHTTP, keys: keys, pack: cfg.packer(), send: s.send, close: s.close,
 			trouble: telemetry.Trouble{What: "publish"},
+		}, nil
+	}
+	if cfg.alone {
+		return &publisher{
+			meter: meter, over: telemetry.OverKafka, keys: keys, pack: cfg.packer(), close: func() {},
+			trouble: telemetry.Trouble{What: "publish"},
+			send:    func(context.Context, []event.Event) ([]event.Event, error) { return nil, errAlone },
 		}, nil
 	}
 	producer, err := kafkaevent.NewProducer(cfg.Kafka)
@@ -67,7 +79,7 @@ func newPublisher(cfg Config, meter telemetry.Meter) (*publisher, error) {
 		return nil, err
 	}
 	return &publisher{
-		meter: meter, over: telemetry.OverKafka, keys: keys, close: producer.Close,
+		meter: meter, over: telemetry.OverKafka, keys: keys, pack: cfg.packer(), close: producer.Close,
 		trouble: telemetry.Trouble{What: "publish"},
 		send: func(ctx context.Context, events []event.Event) ([]event.Event, error) {
 			if err := producer.Publish(ctx, events); err != nil {
@@ -78,144 +90,168 @@ func newPublisher(cfg Config, meter telemetry.Meter) (*publisher, error) {
 	}, nil
 }
 
-// Unpublished returns those of the events that still have to be published after a Publish returned err.
-func Unpublished(events []event.Event, err error) []event.Event {
+// Unpublished returns those of the items that still have to be published after a Publish returned err.
+func Unpublished(items []jobevent.Item, err error) []jobevent.Item {
 	if left := (*unsent)(nil); errors.As(err, &left) {
-		return left.events
+		return left.items
 	}
-	return events
+	return items
 }
 
-// publish is a Publish. The status of a job of which the sink refused another event is held back: the API would show
+// publish is a Publish. The status of a job of which the sink refused another item is held back: the API would show
 // FAILED, nobody would ask again, and the dead letter would be lost (protocol #11). The API asks for the job as long as
 // it has not seen that version, so both are published again until the sink takes them.
-func (p *publisher) publish(ctx context.Context, events []event.Event) error {
-	p.keys.Sign(events)
-	rest := phases(events)
+func (p *publisher) publish(ctx context.Context, items []jobevent.Item) error {
+	rest := phases(items)
 	for i := range rest {
 		phase, began := rest[i], time.Now()
 		if len(phase) == 0 {
 			continue // all of it was held back
 		}
 		traced, done := p.tracing.Say(ctx, p.over, phase)
-		said, err := p.send(ctx, traced)
-		done(said, err)
-		p.meter.Said(said, time.Since(began), err)
+		said, left, err := p.sendPacked(ctx, traced)
+		published := pick(traced, said)
+		done(published, err)
+		p.meter.Said(published, time.Since(began), err)
 		if i+1 < len(rest) {
-			rest[i+1] = withoutRefused(rest[i+1], phase, said, err)
+			rest[i+1] = withoutRefused(rest[i+1], phase, slices.Concat(said, left))
 		}
 		if err == nil {
 			continue
 		}
-		left := &unsent{err: err}
-		if errors.As(err, &left) {
-			phase = sameEvents(phase, left.events) // untraced: each try has a span beside the last one's, not below it
+		after := time.Duration(0)
+		if partly := (*unposted)(nil); errors.As(err, &partly) {
+			after = partly.after
 		}
-		return &unsent{events: slices.Concat(append([][]event.Event{phase}, rest[i+1:]...)...), after: left.after, err: err}
+		// Untraced: each try has a span beside the last one's, not below it.
+		again := append([][]jobevent.Item{pick(phase, left)}, rest[i+1:]...)
+		return &unsent{items: slices.Concat(again...), after: after, err: err}
 	}
 	return nil
 }
 
-// phases splits events so that each phase has to be acknowledged before the next is sent: the
+// sendPacked sends items in events. It returns the places of those that were published, and of those that have to be
+// published again; the sink has refused the others.
+func (p *publisher) sendPacked(ctx context.Context, items []jobevent.Item) (said, left []int, err error) {
+	events, of := p.pack(items)
+	p.keys.Sign(events)
+	placeOf := make(map[string]int, len(events))
+	for i := range events {
+		placeOf[events[i].ID()] = i
+	}
+	itemsOf := func(events []event.Event) (items []int) {
+		for i := range events {
+			items = append(items, of[placeOf[events[i].ID()]]...)
+		}
+		return items
+	}
+	sent, err := p.send(ctx, events)
+	if err == nil {
+		return itemsOf(sent), nil, nil
+	}
+	if partly := (*unposted)(nil); errors.As(err, &partly) {
+		return itemsOf(sent), itemsOf(partly.events), err
+	}
+	return itemsOf(sent), itemsOf(events), err
+}
+
+// pick returns the items at these places, in the order of the items.
+func pick(items []jobevent.Item, places []int) []jobevent.Item {
+	slices.Sort(places)
+	picked := make([]jobevent.Item, len(places))
+	for i, place := range places {
+		picked[i] = items[place]
+	}
+	return picked
+}
+
+// phases splits items so that each phase has to be acknowledged before the next is sent: the
 // job-status of a job comes after whatever else is said of it, or somebody who has seen it would not
 // ask for what got lost.
-func phases(events []event.Event) [][]event.Event {
-	others := map[string]bool{}
-	for _, e := range events {
-		if !isStatus(e) {
-			others[e.Subject()] = true
+func phases(items []jobevent.Item) [][]jobevent.Item {
+	others := map[uuid.UUID]bool{}
+	for i := range items {
+		if !isStatus(&items[i]) {
+			others[items[i].JobID()] = true
 		}
 	}
-	if n := len(others); len(events) > 0 && (n == 0 || n == len(events)) { // all are statuses, or none is
-		return [][]event.Event{events}
+	if n := len(others); len(items) > 0 && (n == 0 || n == len(items)) { // all are statuses, or none is
+		return [][]jobevent.Item{items}
 	}
-	var first, last []event.Event
-	for _, e := range events {
-		if isStatus(e) && others[e.Subject()] {
-			last = append(last, e)
+	var first, last []jobevent.Item
+	for i := range items {
+		if isStatus(&items[i]) && others[items[i].JobID()] {
+			last = append(last, items[i])
 		} else {
-			first = append(first, e)
+			first = append(first, items[i])
 		}
 	}
-	return slices.DeleteFunc([][]event.Event{first, last}, func(phase []event.Event) bool { return len(phase) == 0 })
+	return slices.DeleteFunc([][]jobevent.Item{first, last}, func(phase []jobevent.Item) bool { return len(phase) == 0 })
 }
 
-// withoutRefused leaves out the statuses of the jobs of which something was refused: neither said, nor left for the
-// next try.
-func withoutRefused(statuses, phase, said []event.Event, err error) []event.Event {
-	left := Unpublished(phase, err)
-	if err == nil {
-		left = nil
-	}
-	if len(said)+len(left) >= len(phase) {
+// withoutRefused leaves out the statuses of the jobs of which something was refused. settled are the places of those of
+// the phase that were published, or are left for the next try; the others were refused.
+func withoutRefused(statuses, phase []jobevent.Item, settled []int) []jobevent.Item {
+	if len(settled) >= len(phase) {
 		return statuses
 	}
-	settled := make(map[string]bool, len(said)+len(left))
-	for _, e := range slices.Concat(said, left) {
-		settled[e.ID()] = true
+	is := make([]bool, len(phase))
+	for _, i := range settled {
+		is[i] = true
 	}
-	refused := map[string]bool{}
-	for _, e := range phase {
-		if !settled[e.ID()] {
-			refused[e.Subject()] = true
+	refused := map[uuid.UUID]bool{}
+	for i := range phase {
+		if !is[i] {
+			refused[phase[i].JobID()] = true
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(statuses), func(e event.Event) bool { return refused[e.Subject()] })
-}
-
-// sameEvents are those of events whose ids ofs have.
-func sameEvents(events, ofs []event.Event) []event.Event {
-	ids := make(map[string]bool, len(ofs))
-	for _, e := range ofs {
-		ids[e.ID()] = true
-	}
-	return slices.DeleteFunc(slices.Clone(events), func(e event.Event) bool { return !ids[e.ID()] })
+	return slices.DeleteFunc(slices.Clone(statuses), func(it jobevent.Item) bool { return refused[it.JobID()] })
 }
 
 // insist publishes until everything is acknowledged or ctx ends. What can never be published is
 // logged and left out: it must not hold up everything behind it.
-func (p *publisher) insist(ctx context.Context, events []event.Event) error {
-	if len(events) == 0 {
+func (p *publisher) insist(ctx context.Context, items []jobevent.Item) error {
+	if len(items) == 0 {
 		return nil // that nothing had to be said shows nothing
 	}
 	var wait backoff
 	for {
-		err := p.publish(ctx, events)
+		err := p.publish(ctx, items)
 		if err == nil {
 			p.trouble.Note(ctx, nil)
 			return nil
 		}
-		left := &unsent{events: events}
+		left := &unsent{items: items}
 		errors.As(err, &left)
 		if errors.Is(err, jobevent.ErrInvalid) {
-			return p.insistOnValid(ctx, left.events, err)
+			return p.insistOnValid(ctx, left.items, err)
 		}
 		if ctx.Err() != nil {
 			return fmt.Errorf("give up publishing: %w", err)
 		}
 		p.trouble.Note(ctx, err)
-		events = left.events
+		items = left.items
 		pause(ctx, max(wait.next(), left.after))
 	}
 }
 
-// insistOnValid finds the events that can never be published and says the others, in order.
-func (p *publisher) insistOnValid(ctx context.Context, events []event.Event, err error) error {
-	if len(events) == 1 {
-		p.meter.Refused(events[0])
+// insistOnValid finds the items that can never be published and publishes the others, in order.
+func (p *publisher) insistOnValid(ctx context.Context, items []jobevent.Item, err error) error {
+	if len(items) == 1 {
+		p.meter.Refused(items[0])
 		telemetry.Logger(ctx).ErrorContext(ctx, "event cannot be published and is dropped",
-			append(telemetry.FieldsOf(events[0]), "error", err)...)
+			append(telemetry.FieldsOf(items[0]), "error", err)...)
 		p.trouble.Note(ctx, nil) // nothing is left that fails
 		return nil
 	}
-	half := len(events) / 2
-	if err := p.insist(ctx, events[:half]); err != nil {
+	half := len(items) / 2
+	if err := p.insist(ctx, items[:half]); err != nil {
 		return err
 	}
-	return p.insist(ctx, events[half:])
+	return p.insist(ctx, items[half:])
 }
 
 // isStatus: that a job is deleted is the last of its statuses.
-func isStatus(e event.Event) bool {
-	return e.Type() == jobevent.TypeStatus || e.Type() == jobevent.TypeDeleted
+func isStatus(it *jobevent.Item) bool {
+	return it.Type() == jobevent.TypeStatus || it.Type() == jobevent.TypeDeleted
 }

@@ -38,7 +38,7 @@ func TestABrokerThatIsAwayIsWaitedForWithoutHandlingAgain(t *testing.T) {
 	p.send(0, 10)
 	inside, release := make(chan struct{}), make(chan struct{})
 	var handled atomic.Int32
-	p.run(p.function(func(_ context.Context, batch []event.Event) ([]event.Event, error) {
+	p.run(p.function(func(_ context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 		for _, e := range batch {
 			if e.ID() == "0" && handled.Add(1) == 1 {
 				close(inside)
@@ -63,19 +63,28 @@ func TestABrokerThatIsAwayIsWaitedForWithoutHandlingAgain(t *testing.T) {
 	}
 }
 
+func unpublishable(t *testing.T, typ, data string) jobevent.Item {
+	t.Helper()
+	it, err := jobevent.New(typ, jobevent.Meta{Function: "test", ID: "unpublishable"}, map[string]string{"a": data})
+	if err != nil {
+		t.Error(err)
+	}
+	return it
+}
+
 func TestWhatCanNeverBePublishedHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	answered := p.answered()
 	p.send(0, 5)
-	p.run(p.function(func(_ context.Context, batch []event.Event) ([]event.Event, error) {
+	p.run(p.function(func(_ context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 		say := p.answers(batch)
 		for i := range say {
 			switch say[i].ID() {
 			case "1":
-				say[i].SetType("some.other.type") // has no topic
+				say[i] = unpublishable(t, "some.other.type", "") // has no topic
 			case "3":
-				say[i].DataEncoded = []byte(strings.Repeat(" ", kafkaevent.MessageLimit+1<<20)) // too large
+				say[i] = unpublishable(t, jobevent.TypeRun, strings.Repeat("x", kafkaevent.MessageLimit+1<<20)) // too large
 			}
 		}
 		return say, nil
@@ -93,10 +102,11 @@ func TestThatNothingHadToBeSaidIsNoSignThatSayingWorks(t *testing.T) {
 		p := &publisher{
 			meter: telemetry.NewMeter("tested"), trouble: telemetry.Trouble{What: "publish"},
 			send: func(context.Context, []event.Event) ([]event.Event, error) { return nil, errors.New("away") },
+			pack: jobevent.Events,
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
-		if err := p.insist(ctx, []event.Event{event.New()}); err == nil {
+		if err := p.insist(ctx, []jobevent.Item{{}}); err == nil {
 			t.Error("it was said")
 		}
 		if err := p.insist(t.Context(), nil); err != nil || !p.trouble.Ongoing() {
@@ -108,18 +118,18 @@ func TestThatNothingHadToBeSaidIsNoSignThatSayingWorks(t *testing.T) {
 func TestWhatIsSaidNamesWhatWasHandled(t *testing.T) {
 	t.Parallel()
 	jobs := []uuid.UUID{uuid.New(), uuid.New()}
-	handled := []event.Event{
+	handled := []jobevent.Item{
 		ofJob(t, jobevent.TypeCreated, "a", jobs[0]), ofJob(t, jobevent.TypeCommand, "b", jobs[0]),
 	}
-	say := []event.Event{
+	say := []jobevent.Item{
 		ofJob(t, jobevent.TypeStatus, "1", jobs[0]),
 		ofJob(t, jobevent.TypeStatus, "2", jobs[1]),
 		ofJob(t, jobevent.TypeStatus, "3", jobs[0]),
 	}
-	say[2].SetExtension(jobevent.ExtCausationID, "mine")
+	say[2].SetCause("mine")
 	setCausation(say, handled)
-	for i, want := range []any{"b", nil, "mine"} {
-		if got := say[i].Extensions()[jobevent.ExtCausationID]; got != want {
+	for i, want := range []string{"b", "", "mine"} {
+		if got := say[i].Cause(); got != want {
 			t.Errorf("event %d was caused by %v, want %v", i, got, want)
 		}
 	}
@@ -130,9 +140,9 @@ func TestARejectedRecordFitsIntoARecord(t *testing.T) {
 	p := newPlace(t)
 	rejected := p.rejected()
 	p.sendRaw([]byte(strings.Repeat("\x01", kafkaevent.MessageLimit)))
-	p.run(p.function(func(context.Context, []event.Event) ([]event.Event, error) { return nil, nil }))
+	p.run(p.function(func(context.Context, []jobevent.Item) ([]jobevent.Item, error) { return nil, nil }))
 	e, _ := rejected.get(rejected.wait(t, 1)[0])
-	data, err := jobevent.Decode[jobevent.Rejected](e)
+	data, err := jobevent.Decode[jobevent.Rejected](jobevent.ItemOf(e))
 	if err != nil || !data.Truncated || len(data.Value) != maxRejectedValue {
 		t.Errorf("truncated %t, %d bytes, %v", data.Truncated, len(data.Value), err)
 	}

@@ -45,8 +45,7 @@ func (h *host) receive(w http.ResponseWriter, r *http.Request) {
 		if id := jobevent.TraceIDOf(e); id != [16]byte{} {
 			ctx = telemetry.With(ctx, telemetry.FieldTraceID, id)
 		}
-		h.tracing.Hop(&e, r.Header)
-		err = h.receiveEvent(ctx, e)
+		err = h.receiveEvent(ctx, e, r.Header)
 	}
 	if err == nil {
 		w.WriteHeader(http.StatusAccepted)
@@ -55,7 +54,7 @@ func (h *host) receive(w http.ResponseWriter, r *http.Request) {
 	h.answerError(ctx, w, e, err)
 }
 
-func (h *host) receiveEvent(ctx context.Context, e event.Event) error {
+func (h *host) receiveEvent(ctx context.Context, e event.Event, header http.Header) error {
 	if err := h.verifyHTTP(e); err != nil {
 		return err
 	}
@@ -65,12 +64,105 @@ func (h *host) receiveEvent(ctx context.Context, e event.Event) error {
 	if h.f.Handle == nil {
 		return apierror.New(apierror.InvalidEvent, "%s handles no events of type %q", h.f.Name, e.Type())
 	}
-	say, err := h.settle(ctx, []event.Event{e}, func() bool { return true })
+	items, err := jobevent.Unpack(e)
+	if err != nil {
+		h.tellRejected(ctx, e, err)
+		return err
+	}
+	for i := range items {
+		h.tracing.Hop(&items[i], header)
+	}
+	if jobevent.IsPacked(e) {
+		return h.receivePacked(ctx, items)
+	}
+	say, err := h.settle(ctx, items, func() bool { return true })
+	if neverBetter(err) {
+		h.tellRejected(ctx, e, err)
+	}
 	if err != nil {
 		return err
 	}
 	h.publishSoon(ctx, say)
 	return nil
+}
+
+// tellRejected publishes that an event can never be handled. Knative, too, takes it to the dead letters by our answer,
+// but says neither why nor for which topic it was meant.
+func (h *host) tellRejected(ctx context.Context, e event.Event, cause error) {
+	if about, ok := rejectedOverHTTP(h.f.Name, e, rejectedLabel(cause)+": "+cause.Error()); ok {
+		h.publishSoon(ctx, []jobevent.Item{about})
+	}
+}
+
+// rejectedLabel is the kind of an error after which Handle never gets better.
+func rejectedLabel(err error) string {
+	if isPanic(err) {
+		return telemetry.RejectedPanic
+	}
+	return telemetry.RejectedInvalid
+}
+
+// receivePacked handles the items of an event. Those that can never be handled are dead letters, each by itself, before
+// the event is answered: the answer is about all of them, so Knative keeps none.
+func (h *host) receivePacked(ctx context.Context, items []jobevent.Item) error {
+	good := make([]jobevent.Item, 0, len(items))
+	var rejected []jobevent.Item
+	for _, it := range items {
+		if it.Err != nil {
+			rejected = append(rejected, h.rejectItem(ctx, it, telemetry.RejectedUndecodable, it.Err)...)
+			continue
+		}
+		good = append(good, it)
+	}
+	say, more, err := h.settleApart(ctx, good)
+	h.publishSoon(ctx, say)
+	if err != nil {
+		return err
+	}
+	if rejected = append(rejected, more...); len(rejected) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, h.cfg.PublishWait)
+	defer cancel()
+	return h.publisher.insist(ctx, rejected)
+}
+
+// settleApart has items handled in one batch, or in halves where one of them is to blame for an error. It returns what
+// follows from those that were handled, also beside an error, and those about the items that never can be.
+func (h *host) settleApart(ctx context.Context, items []jobevent.Item) (say, rejected []jobevent.Item, err error) {
+	n := len(items)
+	if n == 0 {
+		return nil, nil, nil
+	}
+	say, err = h.settle(ctx, items, func() bool { return true })
+	switch {
+	case err == nil || !neverBetter(err) && !tooMuch(err, n):
+		return say, nil, err
+	case n == 1:
+		return nil, h.rejectItem(ctx, items[0], rejectedLabel(err), err), nil
+	}
+	for _, half := range [][]jobevent.Item{items[:n/2], items[n/2:]} {
+		said, bad, err := h.settleApart(ctx, half)
+		say, rejected = append(say, said...), append(rejected, bad...)
+		if err != nil {
+			return say, rejected, err
+		}
+	}
+	return say, rejected, nil
+}
+
+// rejectItem notes that an item of an event over HTTP can never be handled and makes the one about it.
+func (h *host) rejectItem(ctx context.Context, it jobevent.Item, label string, cause error) []jobevent.Item {
+	alone := it.Alone()
+	h.meter.Rejected(label)
+	telemetry.Logger(ctx).WarnContext(ctx, "item of an event rejected",
+		append(telemetry.FieldsOf(jobevent.ItemOf(alone)), "reason", label, "error", cause)...)
+	h.httpKeys.Sign([]event.Event{alone})
+	about, ok := rejectedOverHTTP(h.f.Name, alone, label+": "+cause.Error())
+	if !ok {
+		return nil
+	}
+	return []jobevent.Item{about}
 }
 
 var errBusy = errors.New("too many events are being handled")
@@ -142,7 +234,7 @@ func (h *host) answerError(ctx context.Context, w http.ResponseWriter, e event.E
 		}
 		h.meter.Rejected(label)
 		telemetry.Logger(ctx).WarnContext(ctx, "event rejected",
-			append(telemetry.FieldsOf(e), "reason", label, "error", err)...)
+			append(telemetry.FieldsOf(jobevent.ItemOf(e)), "reason", label, "error", err)...)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(public.Status())

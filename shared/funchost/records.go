@@ -1,70 +1,130 @@
 package funchost
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"github.com/IBM/sarama"
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/eventkeys"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// records are heard events with where they came from, index by index.
+// records are received items with the record of each, index by index.
 type records struct {
-	events   []event.Event
-	messages []*sarama.ConsumerMessage
+	items []jobevent.Item
+	from  []*sarama.ConsumerMessage
 }
 
 func (r records) slice(from, to int) records {
-	return records{events: r.events[from:to], messages: r.messages[from:to]}
+	return records{items: r.items[from:to], from: r.from[from:to]}
 }
 
 // hear is the BatchHandler of a function on Kafka: when it has returned, what follows from the batch is
 // in the store; when finish has, it is published, and the records may be acknowledged.
 func (h *host) hear(ctx context.Context, messages []*sarama.ConsumerMessage) (finish func() error, err error) {
-	heard := records{
-		events:   make([]event.Event, 0, len(messages)),
-		messages: make([]*sarama.ConsumerMessage, 0, len(messages)),
-	}
-	var rejected []event.Event
-	for _, m := range messages {
-		e, label, err := h.decode(m)
-		if err != nil {
-			e, err = h.reject(ctx, m, jobevent.TraceIDOf(e), label, err)
-			if err != nil {
-				return nil, err
-			}
-			rejected = append(rejected, e)
-			continue
-		}
-		heard.events = append(heard.events, e)
-		heard.messages = append(heard.messages, m)
-	}
-	if err := h.publisher.insist(ctx, rejected); err != nil || len(heard.events) == 0 {
+	heard, rejected, err := h.read(ctx, messages)
+	if err != nil {
 		return nil, err
 	}
-	say, err := h.settlePatiently(ctx, heard)
+	if len(rejected) > 0 {
+		if err := h.publishInTurn(ctx, rejected); err != nil {
+			return nil, err
+		}
+	}
+	if len(heard.items) == 0 {
+		return nil, nil
+	}
+	var say []jobevent.Item
+	for n := 0; n < len(heard.items); n += maxBatch {
+		part := heard.slice(n, min(n+maxBatch, len(heard.items)))
+		said, err := h.settlePatiently(ctx, part)
+		if err == nil {
+			say = append(say, said...)
+			continue
+		}
+		if err := h.publishInTurn(ctx, say); err != nil { // before what follows from the rest
+			return nil, err
+		}
+		say = nil
+		if err := h.blame(ctx, part, err); err != nil {
+			return nil, err
+		}
+	}
+	published := make(chan struct{})
+	h.previous = published
+	return func() error {
+		defer close(published)
+		return h.publisher.insist(ctx, say)
+	}, nil
+}
+
+// publishInTurn publishes what a batch cannot leave to its finish. The finish of the batch before runs beside this one,
+// and must be over: what follows from its items comes first.
+func (h *host) publishInTurn(ctx context.Context, items []jobevent.Item) error {
+	if h.previous != nil {
+		select {
+		case <-h.previous:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return h.publisher.insist(ctx, items)
+}
+
+// read takes records apart into items, and makes those about what cannot be read.
+func (h *host) read(
+	ctx context.Context, messages []*sarama.ConsumerMessage,
+) (heard records, rejected []jobevent.Item, err error) {
+	heard = records{
+		items: make([]jobevent.Item, 0, len(messages)), from: make([]*sarama.ConsumerMessage, 0, len(messages)),
+	}
+	for _, m := range messages {
+		if h.f.Skips != nil && h.f.Skips(m.Topic, kafkaevent.EventType(m)) {
+			continue
+		}
+		items, label := Decode(m, h.topicKeys)
+		for _, it := range items {
+			if it.Err == nil {
+				heard.items, heard.from = append(heard.items, it), append(heard.from, m)
+				continue
+			}
+			about, err := h.reject(ctx, m, it, label, it.Err)
+			if err != nil {
+				return heard, nil, err
+			}
+			rejected = append(rejected, about...)
+		}
+	}
+	return heard, rejected, nil
+}
+
+// Decode returns the items of a record whose event the keys have signed; nil: anybody may have. A record of which
+// nothing can be used is one item with an error. label names the kind of the errors, which never get better.
+func Decode(m *sarama.ConsumerMessage, keys *eventkeys.Keys) (items []jobevent.Item, label string) {
+	e, err := kafkaevent.Decode(m)
+	if err == nil {
+		if err = keys.Check(e); err != nil {
+			label = telemetry.RejectedUnsigned
+		} else {
+			items, err = jobevent.Unpack(e)
+		}
+	}
 	if err != nil {
-		return nil, h.blame(ctx, heard, err)
+		whole := jobevent.ItemOf(e)
+		whole.Err = err
+		return []jobevent.Item{whole}, cmp.Or(label, telemetry.RejectedUndecodable)
 	}
-	return func() error { return h.publisher.insist(ctx, say) }, nil
+	return items, telemetry.RejectedUndecodable
 }
 
-// decode reads a record and checks who has signed it. Its errors never get better; label names their kind.
-func (h *host) decode(m *sarama.ConsumerMessage) (e event.Event, label string, err error) {
-	if e, err = kafkaevent.Decode(m); err != nil {
-		return e, telemetry.RejectedUndecodable, err
-	}
-	return e, telemetry.RejectedUnsigned, h.topicKeys.Check(e)
-}
-
-func (h *host) settlePatiently(ctx context.Context, heard records) ([]event.Event, error) {
+func (h *host) settlePatiently(ctx context.Context, heard records) ([]jobevent.Item, error) {
 	deadline := time.Now().Add(patience)
-	return h.settle(ctx, heard.events, func() bool {
+	return h.settle(ctx, heard.items, func() bool {
 		return time.Now().After(deadline) && !h.stopping.Load()
 	})
 }
@@ -82,20 +142,16 @@ func (h *host) handle(ctx context.Context, heard records) error {
 // rejects it. Records that were too much for the database's time limits it halves until they no longer are. The
 // first half is published before the second is handled, so that order holds.
 func (h *host) blame(ctx context.Context, heard records, err error) error {
-	n := len(heard.events)
+	n := len(heard.items)
 	switch {
 	case !neverBetter(err) && !tooMuch(err, n):
 		return err
 	case n == 1:
-		reason := telemetry.RejectedInvalid
-		if isPanic(err) {
-			reason = telemetry.RejectedPanic
-		}
-		e, err := h.reject(ctx, heard.messages[0], jobevent.TraceIDOf(heard.events[0]), reason, err)
+		about, err := h.reject(ctx, heard.from[0], heard.items[0], rejectedLabel(err), err)
 		if err != nil {
 			return err
 		}
-		return h.publisher.insist(ctx, []event.Event{e})
+		return h.publisher.insist(ctx, about)
 	}
 	if err := h.handle(ctx, heard.slice(0, n/2)); err != nil {
 		return err
@@ -103,17 +159,22 @@ func (h *host) blame(ctx context.Context, heard records, err error) error {
 	return h.handle(ctx, heard.slice(n/2, n))
 }
 
-// reject notes that a record can never be used and makes the event about it.
+// reject notes that an item of a record can never be used and makes the one about it. About a record of the
+// dead letters it makes none: that would be on the same topic, and be rejected like it, again and again.
 func (h *host) reject(
-	ctx context.Context, m *sarama.ConsumerMessage, traceID uuid.UUID, label string, cause error,
-) (event.Event, error) {
+	ctx context.Context, m *sarama.ConsumerMessage, it jobevent.Item, label string, cause error,
+) ([]jobevent.Item, error) {
 	reason := label + ": " + cause.Error()
 	logger := telemetry.Logger(ctx)
-	if traceID != uuid.Nil {
-		logger = logger.With(telemetry.FieldTraceID, traceID)
+	if it.TraceID() != uuid.Nil {
+		logger = logger.With(telemetry.FieldTraceID, it.TraceID())
 	}
 	logger.WarnContext(ctx, "record rejected", "topic", m.Topic, "partition", m.Partition,
 		"offset", m.Offset, "reason", reason)
 	h.meter.Rejected(label)
-	return RejectedEvent(h.f.Name, m, traceID, reason)
+	if m.Topic == jobevent.TopicDeadLetter {
+		return nil, nil
+	}
+	about, err := Rejected(h.f.Name, m, it, h.topicKeys, reason)
+	return []jobevent.Item{about}, err
 }

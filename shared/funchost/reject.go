@@ -7,26 +7,55 @@ import (
 
 	"github.com/IBM/sarama"
 	"github.com/cloudevents/sdk-go/v2/event"
-	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/eventkeys"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
 
 // What a rejected record may bring along, so that the event about it stays below 1 MiB, which every
-// broker takes: base64 makes four bytes of three, and JSON up to six of one.
+// broker takes: base64 makes four bytes of three, and JSON up to six of one. Headers are there twice.
 const (
 	maxRejectedValue   = 640 << 10
 	maxRejectedHeaders = 16 << 10
+	maxRejectedKey     = 8 << 10
 	maxRejectedReason  = 1 << 10
 )
 
-// RejectedEvent tells of a record that could not be used. The same record makes the same event.
-func RejectedEvent(function string, m *sarama.ConsumerMessage, traceID uuid.UUID, reason string) (event.Event, error) {
+// Rejected tells of a record that could not be used, or of one item of its event. The same makes the same. It tells
+// of an item as of a record at the same place whose event has nothing else. keys have verified the event of the
+// record, and sign that one, or its redrive would be refused; nil: nothing was verified, and nothing is signed.
+func Rejected(
+	function string, m *sarama.ConsumerMessage, it jobevent.Item, keys *eventkeys.Keys, reason string,
+) (jobevent.Item, error) {
+	id := fmt.Sprintf("%s/%d/%d.rejected", m.Topic, m.Partition, m.Offset)
+	if it.Shared() {
+		alone := []event.Event{it.Alone()}
+		keys.Sign(alone)
+		made, err := kafkaevent.Encode(alone[0])
+		if err != nil {
+			return jobevent.Item{}, err
+		}
+		id = fmt.Sprintf("%s/%d/%d/%d.rejected", m.Topic, m.Partition, m.Offset, it.Number())
+		record := kafkaevent.Consumed(made)
+		record.Topic, record.Partition, record.Offset, record.Timestamp = m.Topic, m.Partition, m.Offset, m.Timestamp
+		m = record
+	}
+	return jobevent.New(jobevent.TypeRejected, jobevent.Meta{Function: function, ID: id, TraceID: it.TraceID()},
+		rejectedData(m, reason))
+}
+
+func rejectedData(m *sarama.ConsumerMessage, reason string) jobevent.Rejected {
 	data := jobevent.Rejected{
 		Topic: m.Topic, Partition: m.Partition, Offset: m.Offset,
-		Reason:  cut(strings.ToValidUTF8(reason, "�"), maxRejectedReason),
-		Headers: map[string]string{},
-		Value:   m.Value,
+		Reason:        cut(strings.ToValidUTF8(reason, "�"), maxRejectedReason),
+		Headers:       map[string]string{},
+		Value:         m.Value,
+		Key:           m.Key,
+		RecordHeaders: []jobevent.RecordHeader{},
+	}
+	if at := m.Timestamp.UTC(); at.Year() >= 1970 && at.Year() <= 9999 { // JSON has four digits for a year
+		data.RecordedAt = &at
 	}
 	room := maxRejectedHeaders
 	for _, header := range m.Headers {
@@ -35,15 +64,30 @@ func RejectedEvent(function string, m *sarama.ConsumerMessage, traceID uuid.UUID
 			break
 		}
 		data.Headers[string(header.Key)] = string(header.Value)
+		data.RecordHeaders = append(data.RecordHeaders, jobevent.RecordHeader{Key: header.Key, Value: header.Value})
+	}
+	if len(data.Key) > maxRejectedKey {
+		data.Key, data.Truncated = data.Key[:maxRejectedKey], true
 	}
 	if len(data.Value) > maxRejectedValue {
 		data.Value, data.Truncated = data.Value[:maxRejectedValue], true
 	}
-	return jobevent.New(jobevent.TypeRejected, jobevent.Meta{
+	return data
+}
+
+// rejectedOverHTTP tells of an event that came over HTTP and can never be handled, as of the record that it would be on
+// its topic. ok is false where there is nothing to tell: it is of no topic, or on the dead letters already.
+func rejectedOverHTTP(function string, e event.Event, reason string) (rejected jobevent.Item, ok bool) {
+	m, err := kafkaevent.Encode(e)
+	if err != nil || m.Topic == jobevent.TopicDeadLetter {
+		return jobevent.Item{}, false
+	}
+	rejected, err = jobevent.New(jobevent.TypeRejected, jobevent.Meta{
 		Function: function,
-		ID:       fmt.Sprintf("%s/%d/%d.rejected", m.Topic, m.Partition, m.Offset),
-		TraceID:  traceID,
-	}, data)
+		ID:       fmt.Sprintf("%s/%s.rejected", m.Topic, e.ID()),
+		TraceID:  jobevent.TraceIDOf(e),
+	}, rejectedData(kafkaevent.Consumed(m), reason))
+	return rejected, err == nil
 }
 
 // cut shortens text to at most limit bytes, between two characters.

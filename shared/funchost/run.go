@@ -43,6 +43,8 @@ type host struct {
 	care     *care
 	visits   visits
 	stopping atomic.Bool // take nothing more
+
+	previous <-chan struct{} // closed when what follows from the batch before is published; nil: there was none
 }
 
 // Run hosts f until ctx ends, then drains: it takes nothing more, finishes what it has, publishes,
@@ -204,7 +206,7 @@ func (g *group) start(part func() error) {
 func (h *host) drain(work context.Context, web *web, parts, serving *group) error {
 	ended := make(chan error, 1)
 	go func() {
-		if h.servesHTTP() {
+		if h.servesHTTP() && !h.f.HTTPLast {
 			h.visits.quiet(work, h.cfg.ShutdownDelay, h.cfg.ShutdownGrace/2)
 			web.shutdown(work)
 		}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 // seen collects events by id, in the order of their first coming.
@@ -21,13 +23,20 @@ func newSeen() *seen {
 	return &seen{changed: make(chan struct{}, 1), events: map[string]event.Event{}, times: map[string]int{}}
 }
 
-func (s *seen) add(events ...event.Event) {
+func (s *seen) addItems(items ...jobevent.Item) {
+	for _, it := range items {
+		s.put(it.ID(), event.Event{})
+	}
+}
+
+func (s *seen) add(e event.Event) { s.put(e.ID(), e) }
+
+// put notes an item with the event that it came in.
+func (s *seen) put(id string, e event.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, e := range events {
-		if s.times[e.ID()]++; s.times[e.ID()] == 1 {
-			s.order, s.events[e.ID()] = append(s.order, e.ID()), e
-		}
+	if s.times[id]++; s.times[id] == 1 {
+		s.order, s.events[id] = append(s.order, id), e
 	}
 	select {
 	case s.changed <- struct{}{}:

@@ -94,13 +94,23 @@ func (s *sink) close() {
 	s.client.CloseIdleConnections()
 }
 
+// unposted is the error of a try after which only some events have to be posted again.
+type unposted struct {
+	events []event.Event
+	after  time.Duration // what the sink asked us to wait
+	err    error
+}
+
+func (u *unposted) Error() string { return u.err.Error() }
+func (u *unposted) Unwrap() error { return u.err }
+
 // send posts the events, and again those that the sink would not take just then, a few times within ctx.
 func (s *sink) send(ctx context.Context, events []event.Event) (said []event.Event, err error) {
 	var wait backoff
 	for try := 1; ; try++ {
 		taken, err := s.sendOnce(ctx, events)
 		said = append(said, taken...)
-		left := (*unsent)(nil)
+		left := (*unposted)(nil)
 		if !errors.As(err, &left) || try == sinkTries {
 			return said, err
 		}
@@ -130,7 +140,7 @@ func (s *sink) sendOnce(ctx context.Context, events []event.Event) (said []event
 	}
 	_ = group.Wait() // the errors are in failures
 
-	var left unsent
+	var left unposted
 	for i, err := range failures {
 		switch {
 		case err == nil:
@@ -229,9 +239,9 @@ func (s *sink) request(ctx context.Context, e event.Event) error {
 }
 
 func (s *sink) refused(ctx context.Context, e event.Event, err error) error {
-	s.meter.Refused(e)
+	s.meter.Refused(jobevent.ItemOf(e))
 	telemetry.Logger(ctx).ErrorContext(ctx, "event refused by the sink is dropped, and with it its job's status",
-		append(telemetry.FieldsOf(e), "error", err)...)
+		append(telemetry.FieldsOf(jobevent.ItemOf(e)), "error", err)...)
 	return errRefused
 }
 

@@ -24,7 +24,7 @@ func newSinkPublisher(t *testing.T, overrides string, answer http.HandlerFunc) *
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
-	p, err := newPublisher(Config{Sink: server.URL, CEOverrides: overrides}, telemetry.NewMeter(t.Name()))
+	p, err := newPublisher(Config{Sink: server.URL, CEOverrides: overrides, EventsVersion: 1}, telemetry.NewMeter(t.Name()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func newSinkPublisher(t *testing.T, overrides string, answer http.HandlerFunc) *
 	return p
 }
 
-func ofJob(t *testing.T, typ, id string, jobID uuid.UUID) event.Event {
+func ofJob(t *testing.T, typ, id string, jobID uuid.UUID) jobevent.Item {
 	t.Helper()
 	e, err := jobevent.New(typ, jobevent.Meta{Function: "test", ID: id, JobID: jobID}, struct{}{})
 	if err != nil {
@@ -61,11 +61,11 @@ func TestTheSinkGetsEachEventOnceInBinaryMode(t *testing.T) {
 		}
 		got[e.ID()] = e
 	})
-	var events []event.Event
+	var events []jobevent.Item
 	for _, id := range numbers(0, 200) {
-		e := ofJob(t, jobevent.TypeCreated, id, uuid.New())
+		e := ofJob(t, jobevent.TypeCreated, id, uuid.New()).Event()
 		e.SetExtension("note", `50 % "ü"`)
-		events = append(events, e)
+		events = append(events, jobevent.ItemOf(e))
 	}
 	if err := p.publish(within(t, time.Minute), events); err != nil {
 		t.Fatal(err)
@@ -97,12 +97,12 @@ func TestADeletedJobIsSaidWithoutABody(t *testing.T) {
 			return
 		}
 		came = true
-		version, err := jobevent.DeletedVersion(got)
-		if r.ContentLength != 0 || version != 12 || err != nil || got.String() != e.String() {
+		version, err := jobevent.DeletedVersion(jobevent.ItemOf(got))
+		if r.ContentLength != 0 || version != 12 || err != nil || got.String() != e.Event().String() {
 			t.Errorf("%d bytes arrived as %s, %v", r.ContentLength, got, err)
 		}
 	})
-	if err := p.publish(within(t, time.Minute), []event.Event{e}); err != nil || !came {
+	if err := p.publish(within(t, time.Minute), []jobevent.Item{e}); err != nil || !came {
 		t.Error("did not arrive: ", err)
 	}
 }
@@ -118,7 +118,7 @@ func TestTheSinkIsTriedAgainAfterWhatMayGetBetter(t *testing.T) {
 					w.WriteHeader(status)
 				}
 			})
-			events := []event.Event{
+			events := []jobevent.Item{
 				ofJob(t, jobevent.TypeCreated, "0", uuid.New()), ofJob(t, jobevent.TypeCreated, "1", uuid.New()),
 			}
 			if err := p.insist(within(t, time.Minute), events); err != nil {
@@ -140,7 +140,7 @@ func TestOneTryOutlastsASinkThatIsAwayInPassing(t *testing.T) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	})
-	created := []event.Event{ofJob(t, jobevent.TypeCreated, "0", uuid.New())}
+	created := []jobevent.Item{ofJob(t, jobevent.TypeCreated, "0", uuid.New())}
 	if err := p.publish(within(t, time.Minute), created); err != nil {
 		t.Errorf("said nothing after %d requests: %v", requests.Load(), err)
 	}
@@ -166,7 +166,7 @@ func TestTheSinkSaysHowLongToWait(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 		}
 	})
-	if err := p.insist(within(t, time.Minute), []event.Event{ofJob(t, jobevent.TypeCreated, "0", uuid.New())}); err != nil {
+	if err := p.insist(within(t, time.Minute), []jobevent.Item{ofJob(t, jobevent.TypeCreated, "0", uuid.New())}); err != nil {
 		t.Fatal(err)
 	}
 	if waited := time.Since(first); waited < time.Second {
@@ -185,7 +185,7 @@ func TestARefusalOfTheSinkIsFinal(t *testing.T) {
 				w.Header().Set("Location", "/elsewhere")
 				w.WriteHeader(status)
 			})
-			if err := p.publish(t.Context(), []event.Event{ofJob(t, jobevent.TypeCreated, "0", uuid.New())}); err != nil {
+			if err := p.publish(t.Context(), []jobevent.Item{ofJob(t, jobevent.TypeCreated, "0", uuid.New())}); err != nil {
 				t.Fatal(err)
 			}
 			if n := tries.Load(); n != 1 {
@@ -202,13 +202,13 @@ func TestASinkThatIsAwayIsNotAskedForEachEvent(t *testing.T) {
 		tries.Add(1)
 		w.WriteHeader(http.StatusServiceUnavailable)
 	})
-	var events []event.Event
+	var events []jobevent.Item
 	for _, id := range numbers(0, 1000) {
 		events = append(events, ofJob(t, jobevent.TypeCreated, id, uuid.New()))
 	}
 	err := p.publish(within(t, time.Minute), events)
 	left := (*unsent)(nil)
-	if !errors.As(err, &left) || len(left.events) != 1000 {
+	if !errors.As(err, &left) || len(left.items) != 1000 {
 		t.Fatalf("publish returned %v", err)
 	}
 	if n := tries.Load(); n > 2*sinkTries*sinkAtOnce {
@@ -219,7 +219,7 @@ func TestASinkThatIsAwayIsNotAskedForEachEvent(t *testing.T) {
 func TestAJobsStatusIsSaidAfterItsOtherEvents(t *testing.T) {
 	t.Parallel()
 	jobs := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
-	var events []event.Event
+	var events []jobevent.Item
 	for _, job := range jobs {
 		events = append(events, ofJob(t, jobevent.TypeStatus, job.String()+".v1", job))
 	}
@@ -265,7 +265,7 @@ func TestPublishingEndsWithItsContext(t *testing.T) {
 			cancel()
 		}
 	})
-	if err := p.insist(ctx, []event.Event{ofJob(t, jobevent.TypeCreated, "0", uuid.New())}); err == nil {
+	if err := p.insist(ctx, []jobevent.Item{ofJob(t, jobevent.TypeCreated, "0", uuid.New())}); err == nil {
 		t.Error("publish succeeded")
 	}
 	if !p.trouble.Ongoing() {

@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 // tickLoop is the function's own clock. It stops with ctx; the tick under way then may go on until
@@ -75,7 +75,7 @@ func (h *host) tickInTurn(ctx context.Context) (time.Duration, error) {
 }
 
 // callTick calls Tick. A panic is an error.
-func (h *host) callTick(ctx context.Context) (say []event.Event, next time.Duration, err error) {
+func (h *host) callTick(ctx context.Context) (say []jobevent.Item, next time.Duration, err error) {
 	defer h.calls.Begin("tick")()
 	began := time.Now()
 	defer func() {

@@ -16,13 +16,13 @@ import (
 )
 
 // newClock is a host of nothing but a clock, in a bubble with its own time; say gets what it says.
-func newClock(f Function, say Publish) *host {
+func newClock(f Function, say func(context.Context, []event.Event) error) *host {
 	f.Name = "clock"
 	meter := telemetry.NewMeter(f.Name)
 	return &host{
 		f: f, meter: meter, clock: make(chan struct{}, 1), ticking: telemetry.Trouble{What: "tick"},
 		publisher: &publisher{
-			meter: meter, trouble: telemetry.Trouble{What: "publish"},
+			meter: meter, trouble: telemetry.Trouble{What: "publish"}, pack: jobevent.Events,
 			send: func(ctx context.Context, events []event.Event) ([]event.Event, error) {
 				return events, say(ctx, events)
 			},
@@ -43,7 +43,7 @@ func TestTheClockTicksWhenTheFunctionAskedForIt(t *testing.T) {
 		began := time.Now()
 		var at []time.Duration
 		waits := []time.Duration{0, 0, time.Second, 3 * time.Second, time.Hour}
-		runFor(newClock(Function{Tick: func(context.Context) ([]event.Event, time.Duration, error) {
+		runFor(newClock(Function{Tick: func(context.Context) ([]jobevent.Item, time.Duration, error) {
 			at = append(at, time.Since(began))
 			return nil, waits[len(at)-1], nil
 		}}, nil), time.Minute)
@@ -64,7 +64,7 @@ func TestAWakeUpShortensTheSleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wake := make(chan struct{}, 1)
 		ticks := 0
-		h := newClock(Function{Wake: wake, Tick: func(context.Context) ([]event.Event, time.Duration, error) {
+		h := newClock(Function{Wake: wake, Tick: func(context.Context) ([]jobevent.Item, time.Duration, error) {
 			ticks++
 			return nil, time.Hour, nil
 		}}, nil)
@@ -94,7 +94,7 @@ func TestATickThatFailsIsTriedAgainEverMoreSlowly(t *testing.T) {
 				wake := make(chan struct{}, 1)
 				wake <- struct{}{} // must not shorten the waits
 				ticks := 0
-				runFor(newClock(Function{Wake: wake, Tick: func(context.Context) ([]event.Event, time.Duration, error) {
+				runFor(newClock(Function{Wake: wake, Tick: func(context.Context) ([]jobevent.Item, time.Duration, error) {
 					ticks++
 					return nil, 0, fail()
 				}}, nil), 60*time.Second)
@@ -111,9 +111,9 @@ func TestWhatATickSaysIsPublishedBeforeTheNext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ticks, tries := 0, 0
-		h := newClock(Function{Tick: func(context.Context) ([]event.Event, time.Duration, error) {
+		h := newClock(Function{Tick: func(context.Context) ([]jobevent.Item, time.Duration, error) {
 			ticks++
-			return []event.Event{ofJob(t, jobevent.TypeStatus, "v", uuid.New())}, time.Hour, nil
+			return []jobevent.Item{ofJob(t, jobevent.TypeStatus, "v", uuid.New())}, time.Hour, nil
 		}}, func(context.Context, []event.Event) error {
 			if tries++; tries < 5 {
 				return errors.New("broker away")
@@ -131,7 +131,7 @@ func TestAStopWaitsForTheTick(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		finished := false
-		runFor(newClock(Function{Tick: func(ctx context.Context) ([]event.Event, time.Duration, error) {
+		runFor(newClock(Function{Tick: func(ctx context.Context) ([]jobevent.Item, time.Duration, error) {
 			pause(t.Context(), 2*time.Second)
 			finished = ctx.Err() == nil
 			return nil, 0, nil
@@ -146,7 +146,7 @@ func TestAPingIsATick(t *testing.T) {
 	t.Parallel()
 	var ticks, atOnce atomic.Int32
 	s := newSite(t, Config{Ticks: ticksOff}, Function{
-		Tick: func(context.Context) ([]event.Event, time.Duration, error) {
+		Tick: func(context.Context) ([]jobevent.Item, time.Duration, error) {
 			if atOnce.Add(1) > 1 {
 				t.Error("two ticks at once")
 			}
@@ -155,7 +155,7 @@ func TestAPingIsATick(t *testing.T) {
 			if ticks.Add(1) == 1 {
 				next = 0 // there is more to do
 			}
-			return []event.Event{ofJob(t, jobevent.TypeStatus, "v", uuid.New())}, next, nil
+			return []jobevent.Item{ofJob(t, jobevent.TypeStatus, "v", uuid.New())}, next, nil
 		},
 	})
 	if got := s.ping(); got.status != 202 {
@@ -174,7 +174,7 @@ func TestOfPingsThatComeWhileATickIsUnderWayOneWaits(t *testing.T) {
 	t.Parallel()
 	var ticks atomic.Int32
 	began, end := make(chan struct{}, 2), make(chan struct{})
-	s := newSite(t, Config{Ticks: ticksOff}, Function{Tick: func(context.Context) ([]event.Event, time.Duration, error) {
+	s := newSite(t, Config{Ticks: ticksOff}, Function{Tick: func(context.Context) ([]jobevent.Item, time.Duration, error) {
 		ticks.Add(1)
 		began <- struct{}{}
 		<-end
@@ -212,7 +212,7 @@ func TestAPingWhoseTickFailsComesAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, Config{}, Function{Tick: func(context.Context) ([]event.Event, time.Duration, error) {
+			s := newSite(t, Config{}, Function{Tick: func(context.Context) ([]jobevent.Item, time.Duration, error) {
 				return nil, 0, fail()
 			}})
 			if got := s.ping(); got.status != 503 {
@@ -225,7 +225,7 @@ func TestAPingWhoseTickFailsComesAgain(t *testing.T) {
 func TestAFunctionOnHTTPHasItsOwnClock(t *testing.T) {
 	t.Parallel()
 	ticked := make(chan struct{}, 1)
-	newSite(t, Config{Ticks: ticksOn}, Function{Tick: func(context.Context) ([]event.Event, time.Duration, error) {
+	newSite(t, Config{Ticks: ticksOn}, Function{Tick: func(context.Context) ([]jobevent.Item, time.Duration, error) {
 		ticked <- struct{}{}
 		return nil, time.Hour, nil
 	}})

@@ -42,7 +42,7 @@ func sign(t *testing.T, path string, e event.Event) event.Event {
 func TestOverHTTPOnlySignedEventsAreHandled(t *testing.T) {
 	t.Parallel()
 	path, job := newKeysFile(t), uuid.New()
-	e := sign(t, path, ofJob(t, jobevent.TypeCompleted, job.String()+".1.completed", job))
+	e := sign(t, path, ofJob(t, jobevent.TypeCompleted, job.String()+".1.completed", job).Event())
 	headers := []string{
 		"Ce-Specversion", "1.0", "Ce-Source", "/jobweaver/runjob", "Ce-Type", e.Type(), "Ce-Id", e.ID(),
 		"Ce-Subject", e.Subject(), "Content-Type", "application/json",
@@ -68,8 +68,8 @@ func TestOverHTTPOnlySignedEventsAreHandled(t *testing.T) {
 			t.Parallel()
 			var called atomic.Bool
 			s := newSite(t, tt.cfg, Function{
-				Handle: func(context.Context, []event.Event) ([]event.Event, error) { called.Store(true); return nil, nil },
-				Tick: func(context.Context) ([]event.Event, time.Duration, error) {
+				Handle: func(context.Context, []jobevent.Item) ([]jobevent.Item, error) { called.Store(true); return nil, nil },
+				Tick: func(context.Context) ([]jobevent.Item, time.Duration, error) {
 					called.Store(true)
 					return nil, time.Hour, nil
 				},
@@ -89,8 +89,8 @@ func TestWhatGoesToTheSinkIsSigned(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newSite(t, Config{EventKeysFile: path, EventVerify: verifyOff}, Function{
-		Handle: func(context.Context, []event.Event) ([]event.Event, error) {
-			return []event.Event{ofJob(t, jobevent.TypeStatus, job.String()+".v1", job)}, nil
+		Handle: func(context.Context, []jobevent.Item) ([]jobevent.Item, error) {
+			return []jobevent.Item{ofJob(t, jobevent.TypeStatus, job.String()+".v1", job)}, nil
 		},
 	})
 	s.do("POST", "/", "{}", binary("1")...)
@@ -108,7 +108,7 @@ func TestFromTopicsOnlySignedEventsAreHandledWhereThatIsAskedFor(t *testing.T) {
 	p.send(0, 1) // by who signs only what goes to a sink
 	p.cfg.EventSign, p.cfg.EventVerify = verifyAll, verifyAll
 	p.send(1, 2)
-	p.run(p.function(func(_ context.Context, batch []event.Event) ([]event.Event, error) { return p.answers(batch), nil }))
+	p.run(p.function(func(_ context.Context, batch []jobevent.Item) ([]jobevent.Item, error) { return p.answers(batch), nil }))
 	if ids := answered.wait(t, 1); !slices.Equal(ids, []string{"1"}) {
 		t.Errorf("handled %v", ids)
 	}
@@ -121,7 +121,7 @@ func TestFromTopicsOnlySignedEventsAreHandledWhereThatIsAskedFor(t *testing.T) {
 		t.Errorf("the answer: %v", err)
 	}
 	letter, _ := rejected.get(rejected.wait(t, 1)[0])
-	data, err := jobevent.Decode[jobevent.Rejected](letter)
+	data, err := jobevent.Decode[jobevent.Rejected](jobevent.ItemOf(letter))
 	if err != nil || !strings.HasPrefix(data.Reason, "unsigned: ") || data.Headers["ce_id"] != "0" {
 		t.Errorf("the dead letter: %+v, %v", data, err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 func TestTheDoorIsOpenUntilNobodyHasComeForAWhile(t *testing.T) {
@@ -54,7 +54,7 @@ func TestWhoComesAfterTheStopIsServed(t *testing.T) {
 	inside, release := make(chan struct{}), make(chan struct{})
 	var handled atomic.Int64
 	s := newSite(t, Config{ShutdownDelay: delay}, Function{
-		Handle: func(_ context.Context, batch []event.Event) ([]event.Event, error) {
+		Handle: func(_ context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 			if batch[0].ID() == "long" {
 				close(inside)
 				<-release

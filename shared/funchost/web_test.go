@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
-
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
@@ -108,7 +106,7 @@ func (p *place) site(f Function) *site {
 	f.Name = p.name
 	if f.Topics == nil {
 		f.Topics = []string{jobevent.RunTopic(p.in)}
-		f.Handle = func(context.Context, []event.Event) ([]event.Event, error) { return nil, nil }
+		f.Handle = func(context.Context, []jobevent.Item) ([]jobevent.Item, error) { return nil, nil }
 	}
 	return &site{t: p.t, url: "http://" + listener.Addr().String(), stop: start(p.t, p.cfg, f)}
 }
@@ -119,8 +117,8 @@ func TestMetricsCountWhatAFunctionDoes(t *testing.T) {
 	answered := p.answered()
 	p.send(0, 3)
 	s := p.site(Function{Topics: []string{jobevent.RunTopic(p.in)}, Handle: func(
-		_ context.Context, batch []event.Event,
-	) ([]event.Event, error) {
+		_ context.Context, batch []jobevent.Item,
+	) ([]jobevent.Item, error) {
 		return p.answers(batch), nil
 	}})
 	answered.wait(t, 3)
@@ -145,7 +143,7 @@ func TestAStopServesOnUntilWhoCallsHasHeardOfIt(t *testing.T) {
 	t.Parallel()
 	inside, release := make(chan struct{}), make(chan struct{})
 	s := newSite(t, Config{ShutdownDelay: time.Minute, ShutdownGrace: 2 * time.Second}, Function{
-		Handle: func(context.Context, []event.Event) ([]event.Event, error) {
+		Handle: func(context.Context, []jobevent.Item) ([]jobevent.Item, error) {
 			close(inside)
 			<-release
 			return nil, nil

@@ -16,9 +16,9 @@ import (
 
 // TLS are the files by which HTTP is served. They are read again when they change.
 type TLS struct {
-	CertFile     string `envconfig:"TLS_CERT_FILE" desc:"PEM of our certificate and those between it and its CA: HTTP is served as https, probes and metrics too, and K_SINK is shown it where it asks; read again when it changes"`
-	KeyFile      string `envconfig:"TLS_KEY_FILE" desc:"PEM of its key; likewise"`
-	ClientCAFile string `envconfig:"TLS_CLIENT_CA_FILE" desc:"PEM of the CAs of those who may call: nobody else gets an answer, but to the probes; likewise"`
+	CertFile     string `envconfig:"TLS_CERT_FILE" desc:"PEM of the function's certificate and its intermediates: HTTP is served as https, with probes and metrics, and K_SINK gets it as a client certificate on request; read again when it changes"`
+	KeyFile      string `envconfig:"TLS_KEY_FILE" desc:"PEM of the certificate's key; read again when it changes"`
+	ClientCAFile string `envconfig:"TLS_CLIENT_CA_FILE" desc:"PEM of the CAs of permitted clients: clients without such a certificate get no answer, except to probes; read again when it changes"`
 }
 
 func (c TLS) cert() tlsfiles.File { return tlsfiles.File{Setting: "TLS_CERT_FILE", Path: c.CertFile} }
@@ -79,12 +79,13 @@ func (c Config) plain() (settings []string) {
 	if c.database.IsSet() && !pgpool.Secure(c.database.Reveal()) {
 		settings = append(settings, "DATABASE_URL (sslmode is neither verify-full nor verify-ca)")
 	}
+	settings = append(settings, c.wires...)
 	if setting := c.Trace.Plain(); setting != "" {
 		settings = append(settings, setting+" (http)")
 	}
 	switch target, err := url.Parse(c.Sink); {
 	case c.Sink == "":
-		if !c.Kafka.Secure() {
+		if !c.alone && !c.Kafka.Secure() {
 			settings = append(settings, "KAFKA_BROKERS (without KAFKA_TLS_ENABLED)")
 		}
 	case err == nil && target.Scheme == "http" && !tlsfiles.IsLoopback(target.Hostname()):

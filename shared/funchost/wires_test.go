@@ -13,9 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
-
 	"github.com/jobweaver/jobweaver/shared/certtest"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/secret"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -121,7 +120,7 @@ func TestASinkOfAnotherCAIsToldNothing(t *testing.T) {
 	}
 	defer closing()
 	say := func() error {
-		return publish(t.Context(), []event.Event{(&place{t: t}).event("q", "1")})
+		return publish(t.Context(), []jobevent.Item{(&place{t: t}).event("q", "1")})
 	}
 	if err := say(); err == nil || !strings.Contains(err.Error(), "certificate signed by unknown authority") {
 		t.Errorf("said with %v", err)
@@ -159,7 +158,7 @@ func sayOne(t *testing.T, cfg Config) {
 		t.Fatal(err)
 	}
 	defer closing()
-	if err := publish(within(t, time.Minute), []event.Event{(&place{t: t}).event("q", "1")}); err != nil {
+	if err := publish(within(t, time.Minute), []jobevent.Item{(&place{t: t}).event("q", "1")}); err != nil {
 		t.Error(err)
 	}
 }

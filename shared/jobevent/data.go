@@ -32,12 +32,6 @@ type Created struct {
 	RunAnyway     bool                `json:"runAnyway,omitempty"`   // also when one of After did not complete
 }
 
-// IsPlain says whether it asks for nothing that only few jobs ask for.
-func (c *Created) IsPlain() bool {
-	return c.ExpiresAt == nil && c.OrderingKey == "" && c.OrderNumber == 0 && c.OrderAfter == nil &&
-		len(c.After) == 0 && !c.RunAnyway
-}
-
 // Run is the order to run one attempt.
 type Run struct {
 	JobID     uuid.UUID       `json:"jobId"`
@@ -96,6 +90,38 @@ type Waiting struct {
 	CallbackTimeoutMs int64     `json:"callbackTimeoutMs"`
 }
 
+// ended is how any attempt ended, as an item of version 2 has it: the fields of Completed, Failed and Waiting.
+type ended struct {
+	JobID             uuid.UUID       `json:"jobId"`
+	Attempt           int             `json:"attempt"`
+	WorkerID          string          `json:"workerId"`
+	StartedAt         *time.Time      `json:"startedAt"`
+	FinishedAt        time.Time       `json:"finishedAt"`
+	Output            json.RawMessage `json:"output"`
+	ErrorCode         string          `json:"errorCode"`
+	Message           string          `json:"message"`
+	Retryable         bool            `json:"retryable"`
+	RetryAfterMs      int64           `json:"retryAfterMs"`
+	CallbackTimeoutMs int64           `json:"callbackTimeoutMs"`
+}
+
+// as is a pointer to a Completed, a Failed or a Waiting.
+func (e *ended) as(kind Kind) any {
+	var startedAt time.Time
+	if e.StartedAt != nil {
+		startedAt = *e.StartedAt
+	}
+	switch kind { //nolint:exhaustive // all others are of a Failed
+	case jobstate.KindCompleted:
+		return &Completed{e.JobID, e.Attempt, e.WorkerID, startedAt, e.FinishedAt, e.Output}
+	case jobstate.KindWaiting:
+		return &Waiting{e.JobID, e.Attempt, e.WorkerID, startedAt, e.CallbackTimeoutMs}
+	}
+	return &Failed{
+		e.JobID, e.Attempt, e.WorkerID, e.StartedAt, e.FinishedAt, e.ErrorCode, e.Message, e.Retryable, e.RetryAfterMs, kind,
+	}
+}
+
 // DeadLettered says that a job has failed for good.
 type DeadLettered struct {
 	JobID           uuid.UUID `json:"jobId"`
@@ -104,16 +130,31 @@ type DeadLettered struct {
 	FailedAt        time.Time `json:"failedAt"`
 }
 
-// Rejected is a record that could not be used, kept whole as far as it fits.
+// Rejected is a record that a function could not use, kept whole as far as it fits. Partition and Offset are -1 where
+// the function got an event over HTTP: the record is then the one that the event would have been on Topic.
 type Rejected struct {
 	Topic     string            `json:"topic"`
 	Partition int32             `json:"partition"`
 	Offset    int64             `json:"offset"`
 	Reason    string            `json:"reason"`
-	Headers   map[string]string `json:"headers"`
-	Value     []byte            `json:"value"` // base64 in JSON
+	Headers   map[string]string `json:"headers"` // to read: a name that comes twice is there once, and no UTF-8 is lost
+	Value     []byte            `json:"value"`   // base64 in JSON
 	Truncated bool              `json:"truncated,omitempty"`
+
+	// What a reader needs besides to make the record again exactly as it was. An event of a release before has none of it.
+	Key           []byte         `json:"key,omitzero"`           // base64; absent: the record has none
+	RecordHeaders []RecordHeader `json:"recordHeaders,omitzero"` // in their order; absent: nobody can make it again
+	RecordedAt    *time.Time     `json:"recordedAt,omitempty"`   // the record's own timestamp
 }
+
+// RecordHeader is a header of a record, byte by byte.
+type RecordHeader struct {
+	Key   []byte `json:"key"`
+	Value []byte `json:"value"`
+}
+
+// Whole tells whether the record can be made again exactly as it was.
+func (r *Rejected) Whole() bool { return r.RecordHeaders != nil && !r.Truncated }
 
 // Move is one entry of a job's history.
 type Move struct {
@@ -168,6 +209,24 @@ type Status struct {
 	LastCommand        *CommandResult  `json:"lastCommand,omitempty"`
 }
 
+// RawStatus is a Status whose history is the JSON that is stored, be it published or received: the event that there is
+// most of is not decoded to be encoded again.
+type RawStatus struct {
+	Status
+
+	// In the place of those of Status. The answer to a command ends the JSON: there the API's trigger apply_change looks
+	// for it, as an output may hold any text.
+	History     json.RawMessage `json:"history"`
+	LastCommand *CommandResult  `json:"lastCommand,omitempty"`
+}
+
+// WithoutHistory is the rest of it.
+func (s *RawStatus) WithoutHistory() Status {
+	status := s.Status
+	status.LastCommand = s.LastCommand
+	return status
+}
+
 // Block names what a waiting job waits for.
 type Block struct {
 	Kind string `json:"kind"`
@@ -180,6 +239,7 @@ const (
 	CommandRetry      = "retry"
 	CommandReschedule = "reschedule" // to RunAt
 	CommandDelete     = "delete"
+	CommandChange     = "change" // as Change says
 	CommandReport     = "report" // say again all that the API has not seen
 )
 
@@ -191,7 +251,21 @@ type Command struct {
 	By      string      `json:"by,omitempty"`
 	RunAt   *time.Time  `json:"runAt,omitempty"`   // reschedule only
 	Version int64       `json:"version,omitempty"` // delete only: of the job, as far as the API knows
+	Change  *Change     `json:"change,omitempty"`  // change only
 	Reports []ReportJob `json:"reports,omitempty"` // at most MaxReportJobs
+}
+
+// Change is what else is to hold for a job that has not started. What is absent stays as it is.
+type Change struct {
+	Queue         string              `json:"queue,omitempty"`
+	Payload       json.RawMessage     `json:"payload,omitempty"`
+	Priority      *int                `json:"priority,omitempty"`
+	MaxRetryCount *int                `json:"maxRetryCount,omitempty"`
+	RetryPolicy   *retrypolicy.Policy `json:"retryPolicy,omitempty"` // the default one is written out
+	TimeoutMs     int64               `json:"timeoutMs,omitempty"`
+	RunAt         *time.Time          `json:"runAt,omitempty"`
+	ExpiresAt     *time.Time          `json:"expiresAt,omitempty"`
+	NeverExpires  bool                `json:"neverExpires,omitempty"`
 }
 
 // ReportJob asks whether a job has got further than the version that the API knows.
@@ -263,6 +337,7 @@ type Heartbeat struct {
 	Free       int                `json:"free"`
 	Rate       float64            `json:"rate"` // attempts a second it would finish with all slots busy
 	Attempts   []HeldAttempt      `json:"attempts"`
+	Left       []HeldAttempt      `json:"left,omitempty"`     // settled lately as waiting: only their progress counts
 	Part       int                `json:"part,omitempty"`     // above 0: it lists further attempts of the beat before it
 	Stopping   bool               `json:"stopping,omitempty"` // it takes nothing more
 }

@@ -7,8 +7,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/cloudevents/sdk-go/v2/event"
-
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -30,18 +28,18 @@ type End struct {
 }
 
 // SetEnd adds to a deleted event how the job had ended.
-func SetEnd(e *event.Event, end End) {
-	e.SetExtension(extEndedAs, end.Status)
-	e.SetExtension(extEndedAt, end.At.UTC().Format(time.RFC3339Nano))
-	e.SetExtension(extAttempt, strconv.Itoa(end.Attempt))
+func SetEnd(it *Item, end End) {
+	it.setMore(extEndedAs, end.Status)
+	it.setMore(extEndedAt, end.At.UTC().Format(time.RFC3339Nano))
+	it.setMore(extAttempt, strconv.Itoa(end.Attempt))
 	if end.ErrorCode != "" {
-		e.SetExtension(extErrorOf, end.ErrorCode)
+		it.setMore(extErrorOf, end.ErrorCode)
 	}
 }
 
 // EndOf is how the job of a deleted event had ended; nil: it does not say. Its errors wrap ErrInvalid.
-func EndOf(e event.Event) (*End, error) {
-	end := End{Status: Extension(e, extEndedAs), ErrorCode: Extension(e, extErrorOf)}
+func EndOf(e Item) (*End, error) {
+	end := End{Status: e.more[extEndedAs], ErrorCode: e.more[extErrorOf]}
 	if end.Status == "" {
 		return nil, nil
 	}
@@ -52,15 +50,15 @@ func EndOf(e event.Event) (*End, error) {
 		return nil, fmt.Errorf("read %s of %s: %q is no text: %w", extErrorOf, e.ID(), end.ErrorCode, ErrInvalid)
 	}
 	var err error
-	if end.At, err = time.Parse(time.RFC3339Nano, Extension(e, extEndedAt)); err != nil {
+	if end.At, err = time.Parse(time.RFC3339Nano, e.more[extEndedAt]); err != nil {
 		return nil, fmt.Errorf("read %s of %s: %w: %w", extEndedAt, e.ID(), err, ErrInvalid)
 	}
 	if year := end.At.UTC().Year(); year < 0 || year > 9999 { // the zone took it there; JSON has four digits for a year
 		return nil, fmt.Errorf("read %s of %s: the year %d in UTC: %w", extEndedAt, e.ID(), year, ErrInvalid)
 	}
-	attempt, err := strconv.ParseInt(Extension(e, extAttempt), 10, 32)
+	attempt, err := strconv.ParseInt(e.more[extAttempt], 10, 32)
 	if err != nil || attempt < 0 {
-		return nil, fmt.Errorf("read %s of %s: %q is none: %w", extAttempt, e.ID(), Extension(e, extAttempt), ErrInvalid)
+		return nil, fmt.Errorf("read %s of %s: %q is none: %w", extAttempt, e.ID(), e.more[extAttempt], ErrInvalid)
 	}
 	end.Attempt = int(attempt)
 	return &end, nil
@@ -70,24 +68,24 @@ func EndOf(e event.Event) (*End, error) {
 const ExtVersion = "jobversion"
 
 // NewDeleted says that from this version on there is nothing of a job to be seen. Its id is made from both.
-func NewDeleted(m Meta, version int64) (event.Event, error) {
+func NewDeleted(m Meta, version int64) (Item, error) {
 	m.ID = DeletedID(m.JobID, version)
 	e, err := New(TypeDeleted, m, nil)
 	if err != nil {
 		return e, err
 	}
-	e.SetExtension(ExtVersion, strconv.FormatInt(version, 10))
+	e.setMore(ExtVersion, strconv.FormatInt(version, 10))
 	return e, nil
 }
 
 // DeletedVersion is the version that a deleted event carries. Its errors wrap ErrInvalid.
-func DeletedVersion(e event.Event) (int64, error) {
+func DeletedVersion(e Item) (int64, error) {
 	if e.Type() != TypeDeleted {
 		return 0, fmt.Errorf("take event of type %q as %s: %w", e.Type(), TypeDeleted, ErrInvalid)
 	}
-	version, err := strconv.ParseInt(Extension(e, ExtVersion), 10, 64)
+	version, err := strconv.ParseInt(e.more[ExtVersion], 10, 64)
 	if err != nil || version < 1 {
-		return 0, fmt.Errorf("read version of %s %s: %q is none: %w", e.Type(), e.ID(), Extension(e, ExtVersion), ErrInvalid)
+		return 0, fmt.Errorf("read version of %s %s: %q is none: %w", e.Type(), e.ID(), e.more[ExtVersion], ErrInvalid)
 	}
 	return version, nil
 }

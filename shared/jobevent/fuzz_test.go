@@ -24,15 +24,17 @@ func FuzzDeleted(f *testing.F) {
 	f.Add("+7", "CANCELLED", "2026-01-02T03:04:05+14:00", "2147483648", "")
 	f.Add("0", "RUNNING", "2026-01-02T03:04:05Z", "-1", "x")
 	f.Fuzz(func(t *testing.T, version, status, at, attempt, code string) {
-		e, err := NewDeleted(Meta{Function: "command", JobID: uuid.New()}, 1)
+		deleted, err := NewDeleted(Meta{Function: "command", JobID: uuid.New()}, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
+		said := deleted.Event()
 		for name, text := range map[string]string{
 			ExtVersion: version, extEndedAs: status, extEndedAt: at, extAttempt: attempt, extErrorOf: code,
 		} {
-			e.SetExtension(name, text)
+			said.SetExtension(name, text)
 		}
+		e := ItemOf(said)
 		number, err := DeletedVersion(e)
 		if err != nil != (number == 0) || number < 0 || err != nil && !errors.Is(err, ErrInvalid) {
 			t.Errorf("version %q: %d, %v", version, number, err)

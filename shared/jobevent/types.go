@@ -48,23 +48,36 @@ var topicOfType = map[string]string{
 	TypeAttemptCancel: TopicAttemptCancel,
 	TypeAttemptLog:    TopicAttemptLog,
 	TypeHeartbeat:     TopicHeartbeat,
+
+	TypesCreated:        TopicCreated,
+	TypesEnded:          TopicCompleted,
+	TypesCommand:        TopicCommand,
+	TypesAttemptCancels: TopicAttemptCancel,
+	TypesAttemptLogs:    TopicAttemptLog,
 }
 
 // Types are those of all events that travel between functions, in order.
 func Types() []string {
-	types := slices.AppendSeq([]string{TypeRun}, maps.Keys(topicOfType))
+	types := slices.AppendSeq([]string{TypeRun, TypesRun}, maps.Keys(topicOfType))
 	slices.Sort(types)
 	return types
 }
 
 // TopicOf says on which topic an event travels: by its type, a run event by its queue.
 func TopicOf(e event.Event) (string, error) {
-	if e.Type() == TypeRun {
-		return RunTopic(Extension(e, ExtQueue)), nil
+	return topicOf(e.Type(), Extension(e, ExtQueue))
+}
+
+// Topic is that of its event of version 1.
+func (it Item) Topic() (string, error) { return topicOf(it.typ, it.queue) }
+
+func topicOf(typ, queue string) (string, error) {
+	if typ == TypeRun || typ == TypesRun {
+		return RunTopic(queue), nil
 	}
-	topic, ok := topicOfType[e.Type()]
+	topic, ok := topicOfType[typ]
 	if !ok {
-		return "", fmt.Errorf("find topic of event type %q: %w", e.Type(), ErrInvalid)
+		return "", fmt.Errorf("find topic of event type %q: %w", typ, ErrInvalid)
 	}
 	return topic, nil
 }

@@ -32,6 +32,7 @@ type canonical struct {
 	After         []uuid.UUID         `json:"after,omitempty"`
 	OnFailure     string              `json:"onDependencyFailure,omitempty"`
 	CallbackURL   string              `json:"callbackUrl,omitempty"`
+	RunAgainOf    *uuid.UUID          `json:"runAgainOf,omitempty"`
 }
 
 // Canonical writes a decoded request so that the same meaning is the same bytes: whatever the order
@@ -50,6 +51,9 @@ func Canonical(req Request) ([]byte, error) {
 	}
 	if req.RunAnyway {
 		c.OnFailure = OnDependencyFailureRun
+	}
+	if req.RunAgainOf != uuid.Nil {
+		c.RunAgainOf = &req.RunAgainOf
 	}
 	if req.MaxRetryCount != DefaultMaxRetryCount {
 		c.MaxRetryCount = &req.MaxRetryCount

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
@@ -17,6 +18,11 @@ func Decode(body []byte) (Request, error) {
 	if err := checkSize(body); err != nil {
 		return Request{}, err
 	}
+	return decode(body)
+}
+
+// decode is Decode of a request whose size has been checked.
+func decode(body []byte) (Request, error) {
 	if p := scanProblems(body, ""); p != nil {
 		return Request{}, p.err()
 	}
@@ -122,6 +128,8 @@ func (r *reader) request() (req Request, complete bool) {
 			req.Timeout, req.Silent.Timeout = r.millis(time.Millisecond, MaxTimeout), false
 		case "idempotencyKey":
 			req.IdempotencyKey = r.label(MaxKey)
+		case "jobId":
+			req.JobID = r.givenID()
 		case "tags":
 			req.Tags = r.tags()
 		case "ownerId":
@@ -151,6 +159,12 @@ func (r *reader) request() (req Request, complete bool) {
 	if req.RunAt != nil && hasDelay {
 		r.badAt("delayMs", bothTimes)
 	}
+	if req.JobID != uuid.Nil {
+		if req.IdempotencyKey != "" {
+			r.badAt("jobId", "and idempotencyKey exclude each other")
+		}
+		req.IdempotencyKey = req.JobID.String()
+	}
 	if complete && hasOnFailure && !hasAfter {
 		r.badAt("onDependencyFailure", onlyWithAfter)
 	}
@@ -178,6 +192,20 @@ func (r *reader) checked(check func(string) string) string {
 		r.note(check(s))
 	}
 	return s
+}
+
+// givenID reads the id of a job that the client has made.
+func (r *reader) givenID() uuid.UUID {
+	s, ok := r.text(MaxJobBytes)
+	if !ok {
+		return uuid.Nil
+	}
+	id, err := uuid.Parse(s)
+	if err != nil || id.String() != s || id.Version() != 7 || id.Variant() != uuid.RFC4122 {
+		r.note("must be a UUID of version 7, as 01936f3e-5f3e-7cc0-8000-0123456789ab")
+		return uuid.Nil
+	}
+	return id
 }
 
 // millis reads a duration in milliseconds.

@@ -169,9 +169,9 @@ func TestDecodeRefuses(t *testing.T) {
 		"a fraction of 1,001 digits": {own("0." + strings.Repeat("1", 1001)), "payload"},
 
 		"fields of the wrong kind": {`{"jobType": 1, "payload": 1, "maxRetryCount": "3", "retryPolicy": [], "queue": null,
-			"priority": true, "runAt": 5, "timeoutMs": {}, "idempotencyKey": 7, "tags": "x", "ownerId": [],
+			"priority": true, "runAt": 5, "timeoutMs": {}, "idempotencyKey": 7, "jobId": 7, "tags": "x", "ownerId": [],
 			"expiresAt": 5, "orderingKey": null, "after": {}, "onDependencyFailure": true}`,
-			"after expiresAt idempotencyKey jobType maxRetryCount onDependencyFailure orderingKey ownerId priority queue " +
+			"after expiresAt idempotencyKey jobId jobType maxRetryCount onDependencyFailure orderingKey ownerId priority queue " +
 				"retryPolicy runAt tags timeoutMs"},
 		"fractions for integers": {job(`"maxRetryCount": 1.5, "priority": 1e0, "timeoutMs": 0.5`),
 			"maxRetryCount priority timeoutMs"},

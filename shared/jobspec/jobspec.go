@@ -31,6 +31,7 @@ const (
 	MaxRetryCount  = 100
 	MaxPriority    = 9
 	MaxTimeout     = 24 * time.Hour
+	MaxIDAhead     = 24 * time.Hour         // of the time in a jobId
 	MaxAhead       = 3_650 * 24 * time.Hour // of runAt and delayMs, and of expiresAt from there: ten years
 	MaxDepth       = 100                    // of nested JSON objects and arrays, the job itself included
 	MaxNumberChars = 1_000                  // of one JSON number as written
@@ -69,6 +70,7 @@ type Request struct {
 	Delay          time.Duration
 	Timeout        time.Duration
 	IdempotencyKey string      // empty: none
+	JobID          uuid.UUID   // that the client has made, whose text is the IdempotencyKey, too; zero: none
 	Tags           []string    // each once, in the order of the request
 	OwnerID        string      // empty: none
 	ExpiresAt      *time.Time  // as RunAt; not started by then: cancelled
@@ -76,6 +78,7 @@ type Request struct {
 	After          []uuid.UUID // jobs of its owner that have to end first, each once
 	RunAnyway      bool        // also when one of After does not complete
 	CallbackURL    string      // where its end is delivered to; empty: nowhere
+	RunAgainOf     uuid.UUID   // the job that this one does once more; zero: none. No member of a request
 	Silent         Silent
 }
 
@@ -86,7 +89,8 @@ type Silent struct {
 
 // IsPlain tells whether a request is without those wishes that few have.
 func (r *Request) IsPlain() bool {
-	return r.OrderingKey == "" && len(r.After) == 0 && r.ExpiresAt == nil && r.CallbackURL == ""
+	return r.OrderingKey == "" && len(r.After) == 0 && r.ExpiresAt == nil && r.CallbackURL == "" &&
+		r.RunAgainOf == uuid.Nil
 }
 
 // DueAt is when a job that is accepted now may run: now, unless it asked for a later time.
@@ -132,7 +136,8 @@ func (r *Request) Validate(rules Rules) error {
 		p.add("jobType", rules.unknownType(r.JobType))
 	}
 	if !slices.Contains(rules.Queues, r.Queue) {
-		p.add("queue", "is not one of the queues of this installation")
+		p.add("queue", fmt.Sprintf("is not one of the queues of this installation: %q; they are %s",
+			r.Queue, strings.Join(rules.Queues, ", ")))
 	}
 	if r.CallbackURL != "" && rules.CheckURL != nil {
 		if err := rules.CheckURL(r.CallbackURL); err != nil {
@@ -146,6 +151,9 @@ func (r *Request) Validate(rules Rules) error {
 	}
 	if r.RunAt != nil && r.RunAt.Sub(now) > MaxAhead {
 		p.add("runAt", fmt.Sprintf("must be at most %d days ahead", MaxAhead/(24*time.Hour)))
+	}
+	if s, ns := r.JobID.Time().UnixTime(); r.JobID != uuid.Nil && time.Unix(s, ns).Sub(now) > MaxIDAhead {
+		p.add("jobId", fmt.Sprintf("must be at most %d hours ahead of time", MaxIDAhead/time.Hour))
 	}
 	if r.ExpiresAt != nil {
 		if wrong := checkExpiry(*r.ExpiresAt, r.DueAt(now)); wrong != "" {

@@ -13,12 +13,14 @@ const (
 )
 
 // Roles are those that a key may have.
-var Roles = []string{"submit", "read", "operate", "admin"}
+var Roles = []string{"submit", "read", "operate", "work", "admin"}
 
 // NewKey is an API key that somebody wants.
 type NewKey struct {
 	Name      string
 	Roles     []string
+	Types     []string   // of whose attempts the role work gives; empty: any
+	Queues    []string   // likewise
 	OwnerID   string     // empty: of who asks
 	ExpiresAt *time.Time // nil: never
 }
@@ -37,6 +39,14 @@ func DecodeNewKey(body []byte) (NewKey, error) {
 			key.Name, named = r.label(MaxKey), true
 		case "roles":
 			key.Roles = r.roles()
+		case "workTypes":
+			if !r.null() {
+				key.Types = r.names(MaxClaimTypes, func() string { return r.checked(checkJobType) })
+			}
+		case "workQueues":
+			if !r.null() {
+				key.Queues = r.names(MaxClaimTypes, func() string { return r.checked(checkQueue) })
+			}
 		case "ownerId":
 			if !r.null() {
 				key.OwnerID = r.label(MaxKey)
@@ -54,6 +64,13 @@ func DecodeNewKey(body []byte) (NewKey, error) {
 	}
 	if complete && key.Roles == nil {
 		r.badAt("roles", "must name at least one role")
+	}
+	if complete && !slices.Contains(key.Roles, "work") {
+		for name, list := range map[string][]string{"workTypes": key.Types, "workQueues": key.Queues} {
+			if len(list) > 0 {
+				r.badAt(name, "goes only with the role work")
+			}
+		}
 	}
 	return key, r.close().errIn("API key")
 }

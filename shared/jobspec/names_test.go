@@ -33,6 +33,28 @@ func TestNamesThatNoRequestCouldUseAreRefused(t *testing.T) {
 	}
 }
 
+func TestRetryPoliciesAreOfTypesThatThereAre(t *testing.T) {
+	t.Parallel()
+	own := []string{"PRIMES"}
+	for _, c := range []struct {
+		types []string
+		text  string
+		want  string // empty: none
+	}{
+		{nil, "", ""},
+		{own, `{"*": {"maxRetryCount": 1}, "EMAIL": {"maxRetryCount": 2}, "PRIMES": {"maxRetryCount": 3}}`, ""},
+		{[]string{"*"}, `{"ANY": {"maxRetryCount": 1}}`, ""},
+		{own, `{"EMIAL": {"maxRetryCount": 1}}`, `RETRY_POLICIES: the job type of an entry is neither built in nor listed in JOB_TYPES: "EMIAL"; ` +
+			"the job types are EMAIL, EXTERNAL, FUNCTION, PRIMES, REPORT, SIMULATION"},
+		{own, `{`, "RETRY_POLICIES: is not valid JSON"},
+	} {
+		_, err := jobspec.Rules{JobTypes: c.types}.Defaults(c.text)
+		if err == nil && c.want != "" || err != nil && (c.want == "" || !strings.HasPrefix(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.text, err, c.want)
+		}
+	}
+}
+
 func TestARefusalOfAJobTypeListsTheTypes(t *testing.T) {
 	t.Parallel()
 	many := make([]string, 30)

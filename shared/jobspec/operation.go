@@ -35,15 +35,23 @@ type Filter struct {
 	Since          *time.Time        `json:"since,omitempty"` // accepted from here on
 	Until          *time.Time        `json:"until,omitempty"` // accepted before this
 	OrderingKey    string            `json:"orderingKey,omitempty"`
-	ErrorCode      string            `json:"errorCode,omitempty"` // of the last failure
+	ErrorCode      string            `json:"errorCode,omitempty"`   // of the last failure
+	NoErrorCode    bool              `json:"noErrorCode,omitempty"` // never failed, or with no code
 	TraceID        *uuid.UUID        `json:"traceId,omitempty"`
 	IdempotencyKey string            `json:"idempotencyKey,omitempty"`
 	OwnerID        string            `json:"ownerId,omitempty"`
+	After          *uuid.UUID        `json:"after,omitempty"` // come after this job
+	Search         string            `json:"q,omitempty"`
 }
 
 // Narrow tells whether the filter has a field that bulk did not know before migration 15 of the api schema.
 func (f *Filter) Narrow() bool {
 	return f.ErrorCode != "" || f.TraceID != nil || f.IdempotencyKey != ""
+}
+
+// Narrower tells whether the filter has a field that bulk did not know before migration 21.
+func (f *Filter) Narrower() bool {
+	return f.NoErrorCode || f.After != nil || f.Search != ""
 }
 
 var operationCommands = []string{"cancel", "retry", "reschedule", "delete"}
@@ -154,6 +162,10 @@ func (r *reader) filter() *Filter {
 			f.OrderingKey = r.label(MaxKey)
 		case "errorCode":
 			f.ErrorCode = r.label(MaxKey)
+		case "noErrorCode":
+			if f.NoErrorCode = r.boolean(); !f.NoErrorCode {
+				r.bad("must be true, or left out")
+			}
 		case "traceId":
 			id := r.uuid()
 			f.TraceID = &id
@@ -161,6 +173,11 @@ func (r *reader) filter() *Filter {
 			f.IdempotencyKey = r.label(MaxKey)
 		case "ownerId":
 			f.OwnerID = r.label(MaxKey)
+		case "after":
+			id := r.uuid()
+			f.After = &id
+		case "q":
+			f.Search = r.label(MaxKey)
 		default:
 			r.unknown()
 		}
@@ -171,6 +188,8 @@ func (r *reader) filter() *Filter {
 		r.bad(`must name something, or say {"all": true}`)
 	case f.All && named > 1:
 		r.badIn("all", "and the other fields exclude each other")
+	case f.NoErrorCode && f.ErrorCode != "":
+		r.badIn("noErrorCode", "and errorCode exclude each other")
 	}
 	return &f
 }

@@ -179,7 +179,9 @@ func decodeScheduled(body json.RawMessage) (Request, problems) {
 	if err := json.Unmarshal(body, &given); err != nil {
 		p.add("job", "is not valid JSON")
 	}
-	for _, name := range []string{"runAt", "delayMs", "expiresAt", "idempotencyKey", "after", "onDependencyFailure"} {
+	for _, name := range []string{
+		"runAt", "delayMs", "expiresAt", "idempotencyKey", "jobId", "after", "onDependencyFailure",
+	} {
 		if given[name] != nil {
 			p.add("job."+name, "is not for a job that comes again and again")
 		}

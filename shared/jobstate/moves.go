@@ -136,6 +136,7 @@ const (
 	Retry      Command = "retry"
 	Reschedule Command = "reschedule" // to another time, which is not this package's business
 	Delete     Command = "delete"
+	Change     Command = "change" // of what is to hold for it, which is not this package's business
 )
 
 // Answer says what came of a command.
@@ -162,6 +163,8 @@ func (j Job) Command(number int, c Command) (Job, Answer, bool) {
 		next, answer = j.reschedule()
 	case Delete:
 		next, answer = j.delete()
+	case Change:
+		next, answer = j.change()
 	default:
 		return j, Answer{Reason: fmt.Sprintf("unknown command %q", c)}, true
 	}
@@ -188,6 +191,19 @@ func (j Job) reschedule() (Job, Answer) {
 	case Retrying:
 		return j, Answer{Applied: true}
 	case Queued, Running, Waiting, Completed, Failed, Cancelled:
+	}
+	return j, Answer{Reason: "the job is " + string(j.Status)}
+}
+
+// change is for a job that no attempt has been made of: what an attempt has seen does not change.
+func (j Job) change() (Job, Answer) {
+	switch j.Status {
+	case Scheduled, Pending:
+		if j.Attempt > 0 {
+			return j, Answer{Reason: "the job has started before"}
+		}
+		return j, Answer{Applied: true}
+	case Queued, Running, Waiting, Retrying, Completed, Failed, Cancelled:
 	}
 	return j, Answer{Reason: "the job is " + string(j.Status)}
 }

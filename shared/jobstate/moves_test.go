@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// diagram is the picture of the states in docs/architecture.md.
+// diagram is the picture of the states in docs/design.md.
 var diagram = map[Status][]Status{
 	Scheduled: {Pending, Cancelled},
 	Pending:   {Queued, Cancelled, Scheduled},
@@ -40,7 +40,7 @@ func everyMove(j Job, yield func(next Job, ok bool)) {
 		}
 	}
 	yield(j.GiveUp())
-	for _, c := range []Command{Cancel, Retry, Reschedule, Delete} {
+	for _, c := range []Command{Cancel, Retry, Reschedule, Delete, Change} {
 		next, _, ok := j.Command(2, c)
 		yield(next, ok)
 	}
@@ -130,7 +130,7 @@ func TestAnOldAttemptOrAnOldCommandChangesNothing(t *testing.T) {
 				t.Errorf("outcome of attempt %d made %+v of %+v", attempt, next, j)
 			}
 		}
-		for _, c := range []Command{Cancel, Retry, Reschedule, Delete} {
+		for _, c := range []Command{Cancel, Retry, Reschedule, Delete, Change} {
 			if next, _, ok := j.Command(1, c); ok || next != j {
 				t.Errorf("an old %s made %+v of %+v", c, next, j)
 			}
@@ -148,7 +148,7 @@ func TestADeletedJobStaysAsItIs(t *testing.T) {
 		if !next.Deleted {
 			return
 		}
-		for _, c := range []Command{Cancel, Retry, Reschedule, Delete} {
+		for _, c := range []Command{Cancel, Retry, Reschedule, Delete, Change} {
 			if last, _, ok := next.Command(3, c); ok || last != next {
 				t.Errorf("%s made %+v of %+v", c, last, next)
 			}
@@ -161,5 +161,19 @@ func TestACompletedAttemptIsNeverOverruledByACancel(t *testing.T) {
 	j := Job{Status: Running, Attempt: 1, CancelRequested: true}
 	if next, _ := j.Apply(Outcome{Attempt: 1, Kind: KindCompleted}, 0); next.Status != Completed {
 		t.Errorf("became %s", next.Status)
+	}
+}
+
+func TestOnlyAJobThatHasNotStartedIsChanged(t *testing.T) {
+	t.Parallel()
+	for _, status := range All() {
+		for attempt := range 2 {
+			j := Job{Status: status, Attempt: attempt, CommandSeq: 1}
+			next, answer, isNew := j.Command(2, Change)
+			j.CommandSeq = 2
+			if want := attempt == 0 && (status == Scheduled || status == Pending); answer.Applied != want || !isNew || next != j {
+				t.Errorf("%+v became %+v: %+v", j, next, answer)
+			}
+		}
 	}
 }

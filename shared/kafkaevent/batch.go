@@ -10,8 +10,8 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// maxBatchBytes is about how much one batch weighs at most.
-const maxBatchBytes = 8 << 20
+// maxBatchBytes is about how much one batch weighs at most: some thousands of jobs, where an event has many.
+const maxBatchBytes = 2 << 20
 
 // BatchConsumer hands the records of all its partitions to one handler, one batch at a time: whatever
 // is there now, up to a maximum, in order within each partition. While what a batch has left to do is

@@ -39,18 +39,18 @@ const (
 // Config says where Kafka is and how to talk to it. Only Brokers is required.
 type Config struct {
 	Brokers           []string `envconfig:"KAFKA_BROKERS" desc:"bootstrap list, separated by commas"`
-	ClientID          string   `envconfig:"KAFKA_CLIENT_ID" default:"jobweaver" desc:"how the brokers see us"`
-	ReplicationFactor int16    `envconfig:"KAFKA_REPLICATION_FACTOR" default:"1" desc:"of topics that we create"`
+	ClientID          string   `envconfig:"KAFKA_CLIENT_ID" default:"jobweaver" desc:"client id at the brokers"`
+	ReplicationFactor int16    `envconfig:"KAFKA_REPLICATION_FACTOR" default:"1" desc:"of the topics that JobWeaver creates"`
 
-	TLSEnabled  bool   `envconfig:"KAFKA_TLS_ENABLED" desc:"talk TLS to the brokers"`
-	TLSCAFile   string `envconfig:"KAFKA_TLS_CA_FILE" desc:"PEM of whom to trust, read again when it changes; empty: whom the system trusts"`
-	TLSCertFile string `envconfig:"KAFKA_TLS_CERT_FILE" desc:"PEM of our certificate, where the brokers ask for one; likewise"`
-	TLSKeyFile  string `envconfig:"KAFKA_TLS_KEY_FILE" desc:"PEM of its key; likewise"`
+	TLSEnabled  bool   `envconfig:"KAFKA_TLS_ENABLED" desc:"use TLS to the brokers"`
+	TLSCAFile   string `envconfig:"KAFKA_TLS_CA_FILE" desc:"PEM of the CAs that verify the brokers, read again when it changes; empty: the system's CAs"`
+	TLSCertFile string `envconfig:"KAFKA_TLS_CERT_FILE" desc:"PEM of the client certificate, if the brokers require one; read again when it changes"`
+	TLSKeyFile  string `envconfig:"KAFKA_TLS_KEY_FILE" desc:"PEM of the certificate's key; read again when it changes"`
 
 	SASLMechanism    string      `envconfig:"KAFKA_SASL_MECHANISM" desc:"PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; empty: none"`
-	SASLUsername     string      `envconfig:"KAFKA_SASL_USERNAME" desc:"who we are"`
-	SASLPassword     secret.Text `envconfig:"KAFKA_SASL_PASSWORD" desc:"its password"`
-	SASLPasswordFile string      `envconfig:"KAFKA_SASL_PASSWORD_FILE" desc:"a file that holds it"`
+	SASLUsername     string      `envconfig:"KAFKA_SASL_USERNAME" desc:"user name at the brokers"`
+	SASLPassword     secret.Text `envconfig:"KAFKA_SASL_PASSWORD" desc:"password of that user"`
+	SASLPasswordFile string      `envconfig:"KAFKA_SASL_PASSWORD_FILE" desc:"a file with that password"`
 
 	// Keys are those with which the records must be signed that a function reads by itself; nil: all pass.
 	Keys *eventkeys.Keys `ignored:"true"`

@@ -19,8 +19,8 @@ type connection struct {
 	retired bool            // nothing more is sent
 }
 
-func openConnection(cfg Config) (*connection, error) {
-	client, err := openClient(cfg, func(*sarama.Config) {})
+func openConnection(cfg Config, lines *lines) (*connection, error) {
+	client, err := openClient(cfg, lines.use)
 	if err != nil {
 		return nil, err
 	}

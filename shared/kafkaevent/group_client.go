@@ -22,7 +22,7 @@ type groupClient struct {
 }
 
 func openGroupClient(cfg Config) (*groupClient, error) {
-	c := &groupClient{lines: &lines{dialer: dialer{cfg.wire}, open: map[*line]bool{}}}
+	c := &groupClient{lines: newLines(cfg)}
 	var err error
 	if c.Client, err = openClient(cfg, c.lines.use); err != nil {
 		return nil, err
@@ -93,6 +93,10 @@ type lines struct {
 type line struct {
 	net.Conn
 	of *lines
+}
+
+func newLines(cfg Config) *lines {
+	return &lines{dialer: dialer{cfg.wire}, open: map[*line]bool{}}
 }
 
 func (l *lines) use(s *sarama.Config) {

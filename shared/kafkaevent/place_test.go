@@ -58,7 +58,7 @@ func (p *place) events(from, to, keys int) []event.Event {
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		events = append(events, e)
+		events = append(events, e.Event())
 	}
 	return events
 }

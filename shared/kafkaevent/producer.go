@@ -33,6 +33,7 @@ const (
 type Producer struct {
 	cfg    Config
 	places chan struct{}
+	lines  *lines // of all connections
 
 	mu     sync.Mutex
 	conn   *connection // nil: none
@@ -50,7 +51,7 @@ func NewProducer(cfg Config) (*Producer, error) {
 	if _, err := cfg.Sarama(); err != nil {
 		return nil, err
 	}
-	return &Producer{cfg: cfg, places: make(chan struct{}, maxPublishing)}, nil
+	return &Producer{cfg: cfg, places: make(chan struct{}, maxPublishing), lines: newLines(cfg)}, nil
 }
 
 // Publish returns nil once the broker has acknowledged every event. After an error any of them may
@@ -62,16 +63,31 @@ func (p *Producer) Publish(ctx context.Context, events []event.Event) error {
 	if len(events) == 0 {
 		return nil
 	}
-	messages, memory, err := encodeAll(events)
-	if err != nil {
-		return err
-	}
-	for i, m := range messages {
+	messages := make([]*sarama.ProducerMessage, len(events))
+	for i, e := range events {
+		m, err := Encode(e)
+		if err != nil {
+			return err
+		}
 		if size := m.ByteSize(recordVersion); size > producerLimit {
 			return fmt.Errorf("publish event %s of %d bytes to %s: %w: %w",
-				events[i].ID(), size, m.Topic, sarama.ErrMessageSizeTooLarge, jobevent.ErrInvalid)
+				e.ID(), size, m.Topic, sarama.ErrMessageSizeTooLarge, jobevent.ErrInvalid)
 		}
+		messages[i] = m
 	}
+	return p.publish(ctx, messages)
+}
+
+// PublishRecord publishes one record as it is, with its timestamp if it has one. The errors are those of Publish.
+func (p *Producer) PublishRecord(ctx context.Context, m *sarama.ProducerMessage) error {
+	if size := m.ByteSize(recordVersion); size > producerLimit {
+		return fmt.Errorf("publish a record of %d bytes to %s: %w: %w",
+			size, m.Topic, sarama.ErrMessageSizeTooLarge, jobevent.ErrInvalid)
+	}
+	return p.publish(ctx, []*sarama.ProducerMessage{m})
+}
+
+func (p *Producer) publish(ctx context.Context, messages []*sarama.ProducerMessage) error {
 	topics := topicsOf(messages)
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
@@ -80,9 +96,8 @@ func (p *Producer) Publish(ctx context.Context, events []event.Event) error {
 	case <-ctx.Done():
 		return fmt.Errorf("publish to %s: %w", topics, context.Cause(ctx))
 	}
-	err = bounded(ctx, func() error {
+	err := bounded(ctx, func() error {
 		defer func() { <-p.places }()
-		defer memory.release()
 		return p.send(ctx, messages)
 	})
 	if err != nil {
@@ -156,7 +171,7 @@ func (p *Producer) connect(ctx context.Context) (*connection, error) {
 		p.conn = nil
 	}
 	if p.conn == nil {
-		conn, err := openConnection(p.cfg)
+		conn, err := openConnection(p.cfg, p.lines)
 		if err != nil {
 			return nil, err
 		}
@@ -178,8 +193,9 @@ func (p *Producer) drop(conn *connection) {
 	p.closing.Go(conn.close)
 }
 
-// Close waits for what is being published, which publishTimeout and sarama's own limits bound.
+// Close waits for what is being published, for some seconds.
 func (p *Producer) Close() {
+	defer time.AfterFunc(leaveTimeout, p.lines.cut).Stop()
 	p.mu.Lock()
 	conn := p.conn
 	p.conn, p.closed = nil, true

@@ -5,12 +5,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/google/uuid"
+
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/kafkatest"
 )
 
 func TestPublishCreatesAMissingTopic(t *testing.T) {
@@ -114,6 +121,27 @@ func TestPublishIsBoundedWhileTheBrokerIsAway(t *testing.T) {
 	})
 }
 
+func TestCloseDoesNotWaitForAFrozenBroker(t *testing.T) {
+	t.Parallel()
+	b := newBroker(t)
+	producer := b.producer()
+	publish(t, producer, b.events(0, 1, 1))
+	b.stop()
+	frozen, err := net.Listen("tcp", b.cfg.Brokers[0]) // the kernel accepts connections, and nothing reads from them
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = frozen.Close() }()
+	if err := producer.Publish(within(t, 100*time.Millisecond), b.events(1, 2, 1)); err == nil {
+		t.Error("published to a frozen broker")
+	}
+	began := time.Now()
+	producer.Close()
+	if took := time.Since(began); took > leaveTimeout+5*time.Second {
+		t.Errorf("closed in %s", took)
+	}
+}
+
 func TestAProducerOutlivesAWipedBroker(t *testing.T) {
 	t.Parallel()
 	b := newBroker(t)
@@ -138,4 +166,46 @@ func TestAClosedProducerPublishesNothing(t *testing.T) {
 	if err := producer.Publish(context.Background(), p.events(1, 2, 1)); err == nil {
 		t.Error("published after Close")
 	}
+}
+
+// BenchmarkPublish publishes statuses of jobs, the one event between functions that is still one a job, at once.
+func BenchmarkPublish(b *testing.B) {
+	producer, err := NewProducer(Config{Brokers: kafkatest.Brokers(b), ClientID: "test"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer producer.Close()
+	for _, n := range []int{1, 20, 500} {
+		events := make([]event.Event, n)
+		for i := range events {
+			job := uuid.Must(uuid.NewV7())
+			status, err := jobevent.New(jobevent.TypeStatus, jobevent.Meta{
+				Function: "outcome", ID: jobevent.RunID(job, 1), JobID: job, TraceID: job, Key: job.String(),
+			}, map[string]string{"jobId": job.String(), "rest": strings.Repeat("x", 600)})
+			if err != nil {
+				b.Fatal(err)
+			}
+			events[i] = status.Event()
+		}
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			b.ReportAllocs()
+			before := processorTime(b)
+			for b.Loop() {
+				if err := producer.Publish(b.Context(), events); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64((processorTime(b)-before).Nanoseconds())/float64(b.N*n), "cpu-ns/event")
+		})
+	}
+}
+
+// processorTime is what this process has used, the embedded broker in it too.
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

@@ -18,6 +18,8 @@ type Pulse struct {
 	turn  int        // which broker is asked first
 	heart *sarama.Broker
 	lines *lines // heart's connection
+
+	closed bool
 }
 
 // NewPulse checks the configuration; nothing connects before the first Ask.
@@ -64,6 +66,9 @@ func (p *Pulse) Ask(ctx context.Context) error {
 
 // ask begins with the broker that answered last.
 func (p *Pulse) ask(ctx context.Context) error {
+	if p.closed { // an Ask whose context ended may come to this after Close
+		return sarama.ErrClosedClient
+	}
 	addrs := p.cfg.addrs()
 	var failures []error
 	for range addrs {
@@ -87,7 +92,7 @@ func (p *Pulse) askOne(ctx context.Context, addr string) error {
 		if err != nil {
 			return err
 		}
-		p.lines = &lines{dialer: dialer{p.cfg.wire}, open: map[*line]bool{}}
+		p.lines = newLines(p.cfg)
 		p.lines.use(s)
 		p.heart = sarama.NewBroker(addr)
 		if err := p.heart.Open(s); err != nil { // it goes on by itself; the request waits for it
@@ -109,9 +114,10 @@ func (p *Pulse) letGo() {
 	}
 }
 
-// Close waits for an ask under way, whose context must have ended.
+// Close waits for an ask under way, whose context must have ended. No ask connects after it.
 func (p *Pulse) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.letGo()
+	p.closed = true
 }

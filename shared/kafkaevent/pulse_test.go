@@ -2,11 +2,14 @@ package kafkaevent
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/IBM/sarama"
 
 	"github.com/jobweaver/jobweaver/shared/kafkatest"
 )
@@ -138,5 +141,21 @@ func TestOneLivingBrokerIsEnough(t *testing.T) {
 	}
 	if err := newPulse(t, "127.0.0.1:1").askFor(t, time.Minute); err == nil {
 		t.Error("nobody has a pulse")
+	}
+}
+
+// Ask may return before its goroutine has begun, when its context has ended, and Close may be called then.
+func TestNothingConnectsAfterClose(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Brokers: kafkatest.Brokers(t)}
+	p := newPulse(t, cfg.Brokers...)
+	p.Close()
+	if err := p.askFor(t, time.Minute); !errors.Is(err, sarama.ErrClosedClient) || p.heart != nil {
+		t.Errorf("a pulse is asked: %v, with a connection: %t", err, p.heart != nil)
+	}
+	l := NewLags(cfg)
+	l.Close()
+	if _, err := l.Read(within(t, time.Minute)); !errors.Is(err, sarama.ErrClosedClient) || l.admin != nil {
+		t.Errorf("lags are read: %v, with a connection: %t", err, l.admin != nil)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
@@ -235,16 +234,10 @@ func (w *way) produce(batches map[topicPartition][]*parcel) {
 	request := &sarama.ProduceRequest{
 		Version: produceVersion, RequiredAcks: sarama.WaitForAll, Timeout: int32(brokerTimeout.Milliseconds()),
 	}
-	memory := make([]*batchMemory, 0, len(batches))
 	for at, parcels := range batches {
-		m := batchMemories.Get().(*batchMemory)
-		memory = append(memory, m)
-		request.AddBatch(at.topic, at.id, batchOf(parcels, m))
+		request.AddBatch(at.topic, at.id, batchOf(parcels))
 	}
 	answer, err := w.call(request)
-	for _, m := range memory { // the request has been written, or never will be
-		m.release()
-	}
 	verdicts := make(map[topicPartition]error, len(batches))
 	for at, parcels := range batches {
 		failure := err
@@ -301,59 +294,31 @@ func isTooLarge(err error) bool {
 	return errors.Is(err, errCrowded) || errors.Is(err, sarama.ErrMessageSizeTooLarge)
 }
 
-// batchMemory is what sarama wants to have of a batch besides its messages.
-type batchMemory struct {
-	records  []sarama.Record
-	list     []*sarama.Record
-	pointers []*sarama.RecordHeader
-}
-
-var batchMemories = sync.Pool{New: func() any { return new(batchMemory) }}
-
-func (m *batchMemory) release() {
-	if cap(m.records) <= writerMost {
-		clear(m.records) // they point to what others use again
-		clear(m.pointers)
-		batchMemories.Put(m)
-	}
-}
-
-func batchOf(parcels []*parcel, m *batchMemory) *sarama.RecordBatch {
-	n, headers := 0, 0
-	for _, p := range parcels {
-		n += len(p.messages)
-		for _, message := range p.messages {
-			headers += len(message.Headers)
-		}
-	}
-	m.records, m.list = slices.Grow(m.records[:0], n)[:n], slices.Grow(m.list[:0], n)
-	m.pointers = slices.Grow(m.pointers[:0], headers)
-	for _, p := range parcels {
-		for _, message := range p.messages {
-			first := len(m.pointers)
-			for i := range message.Headers {
-				m.pointers = append(m.pointers, &message.Headers[i])
-			}
-			r := &m.records[len(m.list)]
-			*r = sarama.Record{
-				OffsetDelta: int64(len(m.list)), Headers: m.pointers[first:len(m.pointers):len(m.pointers)],
-				Key: bytesOf(message.Key), Value: bytesOf(message.Value),
-			}
-			m.list = append(m.list, r)
-		}
-	}
-	now := time.Now()
-	return &sarama.RecordBatch{
-		Version: recordVersion, FirstTimestamp: now, MaxTimestamp: now, LastOffsetDelta: int32(n - 1), Records: m.list,
+func batchOf(parcels []*parcel) *sarama.RecordBatch {
+	now := time.Now().Truncate(time.Millisecond) // as exact as a record has it
+	batch := &sarama.RecordBatch{
+		Version: recordVersion, FirstTimestamp: now,
 		ProducerID: -1, ProducerEpoch: -1, FirstSequence: -1, // nothing is sent again as the same batch
 	}
-}
-
-// bytesOf reads what is bytes already.
-func bytesOf(e sarama.Encoder) []byte {
-	if e == nil {
-		return nil
+	for _, p := range parcels {
+		for _, message := range p.messages {
+			at := now
+			if !message.Timestamp.IsZero() { // a record that is put on its topic again
+				at = message.Timestamp
+			}
+			if at.After(batch.MaxTimestamp) {
+				batch.MaxTimestamp = at
+			}
+			r := &sarama.Record{
+				OffsetDelta: int64(len(batch.Records)), TimestampDelta: at.Sub(now),
+				Key: bytesOf(message.Key), Value: bytesOf(message.Value),
+			}
+			for i := range message.Headers {
+				r.Headers = append(r.Headers, &message.Headers[i])
+			}
+			batch.Records = append(batch.Records, r)
+		}
 	}
-	b, _ := e.Encode() // a ByteEncoder or a StringEncoder, which never fail
-	return b
+	batch.LastOffsetDelta = int32(len(batch.Records) - 1)
+	return batch
 }

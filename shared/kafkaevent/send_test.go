@@ -91,9 +91,11 @@ func TestNothingIsSentOnAConnectionThatHasFailed(t *testing.T) {
 	}
 	defer conn.users.Done()
 	producer.drop(conn)
-	messages, _, err := encodeAll(p.events(1, 3, 1))
-	if err != nil {
-		t.Fatal(err)
+	messages := make([]*sarama.ProducerMessage, 2)
+	for i, e := range p.events(1, 3, 1) {
+		if messages[i], err = Encode(e); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if failed, err := conn.send(t.Context(), messages, producerLimit); !errors.Is(err, errRetired) || !slices.Equal(failed, messages) {
 		t.Errorf("%d failed: %v", len(failed), err)
@@ -160,30 +162,5 @@ func TestVerdicts(t *testing.T) {
 		if got := verdict(c.block, c.of); !errors.Is(got, c.want) {
 			t.Errorf("%+v: %v", c.block, got)
 		}
-	}
-}
-
-// Batches that go at once, and one after another, do not see each other's memory.
-func TestMemoryIsUsedAgainByNobodyTooEarly(t *testing.T) {
-	t.Parallel()
-	p := newPlace(t)
-	p.createTopic()
-	producer := p.producer()
-	const callers, batches, size = 8, 20, 10
-	var group sync.WaitGroup
-	for i := range callers {
-		group.Go(func() {
-			for j := range batches {
-				first := (i*batches + j) * size
-				publish(t, producer, p.events(first, first+size, 3))
-			}
-		})
-	}
-	group.Wait()
-	got := newSeen()
-	p.member(500, got.handle)
-	got.wait(within(t, time.Minute), t, callers*batches*size)
-	if n := got.duplicates(); n != 0 {
-		t.Errorf("%d twice", n)
 	}
 }

@@ -76,10 +76,11 @@ func TestADeletedJobGoesThroughTheBrokerAsATombstone(t *testing.T) {
 	defer group.Wait()
 	defer cancel()
 	<-tailer.Started()
-	e, err := jobevent.NewDeleted(jobevent.Meta{Function: "command", JobID: uuid.New()}, 12)
+	deleted, err := jobevent.NewDeleted(jobevent.Meta{Function: "command", JobID: uuid.New()}, 12)
 	if err != nil {
 		t.Fatal(err)
 	}
+	e := deleted.Event()
 	publish(t, b.producer(), []event.Event{e})
 	select {
 	case m := <-heard:

@@ -78,11 +78,11 @@ func (w *topicWatch) check(ctx context.Context) error {
 func (w *topicWatch) describe(ctx context.Context) ([]*sarama.TopicMetadata, error) {
 	var found []*sarama.TopicMetadata
 	err := bounded(ctx, func() error {
+		// It is open. To open it here, too, would leave a connection that nothing closes if the client ends meanwhile.
 		broker := w.client.LeastLoadedBroker()
 		if broker == nil {
 			return fmt.Errorf("describe topics: %w", sarama.ErrOutOfBrokers)
 		}
-		_ = broker.Open(w.client.Config()) // it may be open
 		answer, err := broker.GetMetadata(sarama.NewMetadataRequest(w.client.Config().Version, w.consumer.topics))
 		if err != nil {
 			_ = broker.Close() // or the dead connection would be the least loaded one again

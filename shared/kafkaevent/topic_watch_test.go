@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -42,4 +43,36 @@ func TestAnOutageOfBrokersIsLoggedOnceAMinuteAndNotByEachPartition(t *testing.T)
 			t.Error("it has not ended")
 		}
 	})
+}
+
+// A check may go on when its consumer has closed the client.
+func TestACheckOpensNoConnectionOfAClosedClient(t *testing.T) {
+	p := newPlace(t)
+	inner, err := openClient(p.cfg, func(*sarama.Config) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &closingClient{Client: inner}
+	w := &topicWatch{consumer: &GroupConsumer{topics: []string{p.topic}}, client: client}
+	if found, err := w.describe(t.Context()); err == nil {
+		t.Errorf("a closed client describes %v", found)
+	}
+	if connected, _ := client.found.Connected(); connected {
+		t.Error("the broker has a connection that nothing closes")
+	}
+}
+
+// closingClient is closed between the choice of a broker and its use.
+type closingClient struct {
+	sarama.Client
+	found *sarama.Broker
+}
+
+func (c *closingClient) LeastLoadedBroker() *sarama.Broker {
+	c.found = c.Client.LeastLoadedBroker()
+	_ = c.Client.Close()
+	for connected := true; connected; connected, _ = c.found.Connected() { // it closes in the background
+		runtime.Gosched()
+	}
+	return c.found
 }

@@ -16,8 +16,8 @@ import (
 // resolvedFor is how long the addresses of a denied name are used before it is looked up again.
 const resolvedFor = 10 * time.Second
 
-// denied is what no URL of a request may reach, whatever OUTBOUND_ALLOW contains: our own services. A name is matched
-// as the URL has it and by the addresses that it resolves to, since any other name may resolve to them, too.
+// denied are the targets that no URL of a request may reach, whatever OUTBOUND_ALLOW contains: our own services. A name
+// is matched as the URL has it and by the addresses that it resolves to, since another name may resolve to them, too.
 type denied struct {
 	networks []netip.Prefix
 	places   []netip.AddrPort
@@ -31,7 +31,7 @@ type denied struct {
 
 type deniedName struct {
 	host string
-	port uint16 // 0: each
+	port uint16 // 0: any
 }
 
 func newDenied(cfg Config) (*denied, error) {
@@ -46,7 +46,7 @@ func newDenied(cfg Config) (*denied, error) {
 
 func (d *denied) add(text string) bool {
 	if network, err := netip.ParsePrefix(text); err == nil {
-		if network.Addr().Is4In6() { // compared with addresses that are unmapped
+		if network.Addr().Is4In6() { // it is compared with unmapped addresses
 			network = netip.PrefixFrom(network.Addr().Unmap(), network.Bits()-96)
 		}
 		d.networks = append(d.networks, network)
@@ -83,8 +83,8 @@ func plainHost(host string) string { return strings.ToLower(strings.TrimSuffix(h
 // plainAddr returns the address without its zone, with which no network contains it.
 func plainAddr(addr netip.Addr) netip.Addr { return addr.Unmap().WithZone("") }
 
-// name says whether a URL's host may not be called. Where a suffix is denied a name of one label is, too: the search
-// list of the resolver may complete it to one of the suffix.
+// name reports whether a URL's host is denied. If any suffix is denied, a name of one label is, too: the resolver's
+// search list may complete it to a name with that suffix.
 func (d *denied) name(host string, port uint16) bool {
 	host = plainHost(host)
 	if _, err := netip.ParseAddr(host); err == nil {
@@ -97,7 +97,7 @@ func (d *denied) name(host string, port uint16) bool {
 
 func (n deniedName) isPort(port uint16) bool { return n.port == 0 || n.port == port }
 
-// address says whether an address may not be connected to.
+// address reports whether connections to an address are denied.
 func (d *denied) address(ctx context.Context, resolver *net.Resolver, to netip.AddrPort) (bool, error) {
 	addr := plainAddr(to.Addr())
 	if slices.Contains(d.places, netip.AddrPortFrom(addr, to.Port())) ||
@@ -117,8 +117,8 @@ func (d *denied) address(ctx context.Context, resolver *net.Resolver, to netip.A
 	}), nil
 }
 
-// resolve looks the names up. A name that there is not has no address; where the name server does not answer, the
-// addresses of before count, and without any nothing is called, since it could be one of ours.
+// resolve looks up the denied names. A name that does not exist has no address. If the name server does not answer, the
+// earlier addresses hold. Without earlier addresses no call is made, since it could reach a service of ours.
 func (d *denied) resolve(ctx context.Context, resolver *net.Resolver) error {
 	if time.Now().Before(d.until) {
 		return nil
@@ -142,4 +142,4 @@ func (d *denied) resolve(ctx context.Context, resolver *net.Resolver) error {
 	return nil
 }
 
-var errUnresolved = errors.New("the names that must not be called cannot be looked up now")
+var errUnresolved = errors.New("the denied names cannot be resolved now")

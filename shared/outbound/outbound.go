@@ -1,6 +1,6 @@
-// Package outbound calls URLs that came with requests. Whatever a URL says, and whatever its name resolves to by the
-// time it is called, no connection is made to an address that is not public or allowed by the operator. No redirect
-// is followed and no proxy asked, and what comes back is bounded in size and time.
+// Package outbound calls URLs that came with requests. Whatever the form of a URL, and whatever its name resolves to by
+// the time of the call, it connects only to addresses that are public or that the operator allows. It follows no
+// redirect and uses no proxy, and bounds the answer in size and time.
 package outbound
 
 import (
@@ -19,26 +19,26 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// ErrRefused is in the error of a call that is not made because of where it would go. It is no use to try it again.
+// ErrRefused is in the error of a call that is not made because its target is not allowed. A retry cannot help.
 var ErrRefused = errors.New("not allowed to be called")
 
 const (
 	maxHeader   = 64 << 10
-	dialAtMost  = 10 * time.Second // name and connection
+	dialAtMost  = 10 * time.Second // to resolve the name and connect
 	tlsAtMost   = 10 * time.Second
-	bodyAtMost  = time.Minute // for an answer's body, once its header is there
+	bodyAtMost  = time.Minute // for an answer's body, after its header
 	idleAtMost  = 30 * time.Second
-	silentFor   = 15 * time.Second // of a connection: whether the other side is still there is asked then
+	silentFor   = 15 * time.Second // of a connection: then it is probed
 	maxIdle     = 100
 	maxIdleHost = 4
 )
 
 var (
-	errDead     = errors.New("it does not answer at the addresses that are allowed to be called")
-	errSlowBody = errors.New("the answer began, and its body took too long")
+	errDead     = errors.New("it does not answer at its permitted addresses")
+	errSlowBody = errors.New("the body of the answer took too long")
 )
 
-// Client makes the calls. It is good for many at once, and keeps connections for the next.
+// Client makes the calls, many at once. It keeps connections for later calls.
 type Client struct {
 	guard     *guard
 	dialer    net.Dialer
@@ -47,7 +47,7 @@ type Client struct {
 }
 
 // New returns a client that reaches public addresses and those of cfg. Close it when it is no longer used. An error
-// begins with the setting.
+// begins with the setting's name.
 func New(cfg Config) (*Client, error) {
 	guard, err := newGuard(cfg)
 	if err != nil {
@@ -56,10 +56,10 @@ func New(cfg Config) (*Client, error) {
 	c := &Client{guard: guard, patience: bodyAtMost}
 	c.dialer = net.Dialer{Timeout: dialAtMost, KeepAlive: silentFor}
 	c.transport = &http.Transport{
-		Proxy:                  nil, // a proxy would connect for us, past the check
+		Proxy:                  nil, // a proxy would make the connection, past the check
 		DialContext:            c.dial,
 		ForceAttemptHTTP2:      true,
-		DisableCompression:     true, // what is counted is what came
+		DisableCompression:     true, // so that the limits count the bytes that arrived
 		TLSHandshakeTimeout:    tlsAtMost,
 		MaxResponseHeaderBytes: maxHeader,
 		MaxIdleConns:           maxIdle,
@@ -70,11 +70,11 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Close lets go of connections that nothing is using.
+// Close closes idle connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// dial looks at each address that is connected to, as late as that can be done, so a name cannot be one thing when it
-// is checked and another when it is called.
+// dial checks each address immediately before it connects to it. So a name cannot resolve to one address for the check
+// and to another for the call.
 func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	var tried atomic.Bool
 	if c.guard.deniesName(address) {
@@ -94,7 +94,7 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 	}
 	conn, err := dialer.DialContext(ctx, network, address)
 	if tried.Load() && errors.Is(err, ErrRefused) {
-		return nil, errDead // of the addresses of a name, the error is of the first
+		return nil, errDead // the dialer returns the error of the name's first address
 	}
 	if err != nil {
 		return nil, err
@@ -105,18 +105,18 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 	return conn, nil
 }
 
-// Answer is what came back.
+// Answer is the response to a call.
 type Answer struct {
 	Status     int
 	Header     http.Header
 	Body       []byte
-	Truncated  bool          // there was more than Body; of an answer that is no 2xx, or it could not be read
-	RetryAfter time.Duration // what a 429 or 503 asks for; 0: nothing
+	Truncated  bool          // there was more than Body; without a 2xx also: the rest could not be read
+	RetryAfter time.Duration // of a 429 or 503; 0: none
 }
 
-// Do makes a call and reads at most maxBody bytes of its answer. The request's context bounds it, and its cause is
-// the error when it ends. ErrRefused is in the error of a call that was not made; any other means that the answer
-// did not come, or a 2xx not whole. An error names no address that was looked up.
+// Do makes a call and reads at most maxBody bytes of its answer. The request's context bounds the call; when it ends,
+// its cause is the error. ErrRefused is in the error of a call that was not made. Any other error means that no answer
+// came, or a 2xx that was not complete. An error names no resolved address.
 func (c *Client) Do(r *http.Request, maxBody int64) (*Answer, error) {
 	span := telemetry.Call(r)
 	answer, err := c.do(r, maxBody)
@@ -134,7 +134,7 @@ func (c *Client) do(r *http.Request, maxBody int64) (*Answer, error) {
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	// Not by http.Client: it follows redirects, and makes credentials of what stands before an @.
+	// http.Client would follow redirects, and turn the text before an @ into credentials.
 	response, err := c.transport.RoundTrip(r.WithContext(ctx))
 	if err != nil {
 		return nil, tell(ctx, r, err)
@@ -152,7 +152,7 @@ func (c *Client) do(r *http.Request, maxBody int64) (*Answer, error) {
 }
 
 func (a *Answer) read(body io.Reader, atMost int64) error {
-	if a.Status < http.StatusOK { // 101: there is a connection, and no body to end
+	if a.Status < http.StatusOK { // 101: the body is a connection, which does not end
 		a.Truncated = true
 		return nil
 	}
@@ -165,7 +165,7 @@ func (a *Answer) read(body io.Reader, atMost int64) error {
 	return nil
 }
 
-// tell is the error of a call. Who asked for it is not told which addresses are ours or what names resolve to.
+// tell returns the error of a call for its job's owner. It shows neither addresses of ours nor what names resolve to.
 func tell(ctx context.Context, r *http.Request, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

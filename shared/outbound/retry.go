@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// maxRetryAfter bounds what an answer may ask for.
+// maxRetryAfter bounds the Retry-After of an answer.
 const maxRetryAfter = 365 * 24 * time.Hour
 
-// Retryable says whether a call that was answered so may go better another time.
+// Retryable reports whether a retry of a call with this status may succeed.
 func Retryable(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -19,14 +19,14 @@ func Retryable(status int) bool {
 	return status >= http.StatusInternalServerError
 }
 
-// retryAfter is how long an answer of 429 or 503 asks to be left alone: a number of seconds or an
-// instant, by the clock of who says it where it tells the time. 0: it does not ask, or for the past.
+// retryAfter reads the Retry-After of a 429 or 503: a number of seconds, or an instant by the answer's
+// Date, if it has one. It returns 0 if there is none, or it has passed.
 func retryAfter(answer *http.Response, now time.Time) time.Duration {
 	if answer.StatusCode != http.StatusTooManyRequests && answer.StatusCode != http.StatusServiceUnavailable {
 		return 0
 	}
 	text := answer.Header.Get("Retry-After")
-	seconds, err := strconv.ParseUint(text, 10, 64) // the largest there is, where it is out of range
+	seconds, err := strconv.ParseUint(text, 10, 64) // out of range: the largest number
 	if err == nil || errors.Is(err, strconv.ErrRange) {
 		return time.Duration(min(seconds, uint64(maxRetryAfter/time.Second))) * time.Second
 	}

@@ -18,8 +18,8 @@ const (
 	maxHeaderValue = 4 << 10
 )
 
-// CheckURL says what is wrong with a URL that came with a request, as far as that can be said without resolving its
-// name. Whether its address may be reached is seen when it is connected to.
+// CheckURL returns an error for a URL that cannot be called, as far as that is known without resolving its name. Its
+// addresses are checked when a call connects.
 func CheckURL(text string) error {
 	if len(text) > maxURL {
 		return fmt.Errorf("must be at most %d bytes", maxURL)
@@ -29,12 +29,12 @@ func CheckURL(text string) error {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return errors.New("must be a URL") // not why: the error repeats the text
+		return errors.New("must be a URL") // without err, which repeats the text
 	}
 	return checkTarget(u)
 }
 
-// checkTarget looks at the parts that say where a call goes.
+// checkTarget checks the parts of a URL that decide where a call goes.
 func checkTarget(u *url.URL) error {
 	host := u.Hostname()
 	switch {
@@ -50,8 +50,8 @@ func checkTarget(u *url.URL) error {
 	return checkHost(host)
 }
 
-// checkHost refuses what means one thing to one reader and another to the next: escapes, letters that are folded into
-// others, and numbers that are no addresses as everybody writes them (2130706433, 0x7f.1, 127.1).
+// checkHost refuses hosts that parsers read differently: escapes, letters that are folded into others, and numbers that
+// are addresses in an unusual form (2130706433, 0x7f.1, 127.1).
 func checkHost(host string) error {
 	if addr, err := netip.ParseAddr(host); err == nil && addr.Zone() == "" {
 		return nil
@@ -77,9 +77,9 @@ func isPort(text string) bool {
 	return err == nil && port != 0
 }
 
-// CheckHeader says what is wrong with a header that came with a request and is to be sent by a call: those that say
-// where a message ends or whom it is for, and those that we sign or speak for ourselves, are not the requester's. An
-// underscore counts as the hyphen that some servers take it for.
+// CheckHeader returns an error for a header that a job may not send with a call. Headers that decide where a message
+// ends or whom it is for, that are signed, or that JobWeaver sets itself are not the requester's to set. An underscore
+// counts as a hyphen, because some servers take it for one.
 func CheckHeader(name, value string) error {
 	if len(name) > maxHeaderName || !httpguts.ValidHeaderFieldName(name) {
 		return errors.New("must be named as HTTP allows, by at most 100 letters, digits and hyphens")

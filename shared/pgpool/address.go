@@ -13,13 +13,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// errAddress has nothing of the address in it. pgx hides passwords in its errors as well as it can, but where an
-// address is broken it cannot know which part of it is the password.
+// errAddress shows no part of the address. pgx hides passwords in its errors as well as it can, but in a broken
+// address it cannot know which part is the password.
 var errAddress = errors.New("it is not of the form postgres://user:password@host:port/database?sslmode=verify-full " +
 	"with values that PostgreSQL knows; in a password write @ as %40, / as %2F, ? as %3F, # as %23 and % as %25")
 
-// ReadAddress reads the address of a database; what it says of a pool is not for one connection, and the server would
-// refuse it. Its error shows nothing of a password.
+// ReadAddress reads the address of a database for a single connection. It drops the pool_ parameters, which the server
+// would refuse. Its error shows no part of a password.
 func ReadAddress(url string) (*pgx.ConnConfig, error) {
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -30,7 +30,7 @@ func ReadAddress(url string) (*pgx.ConnConfig, error) {
 	return cfg, astray(&cfg.Config)
 }
 
-// Places are the hosts of an address, each with its port; none for a socket of this machine.
+// Places returns the hosts of an address as host:port, without Unix sockets.
 func Places(url string) (places []string) {
 	cfg, err := ReadAddress(url)
 	if err != nil {
@@ -48,7 +48,7 @@ func Places(url string) (places []string) {
 	return places
 }
 
-// Connect opens one connection, without what Open does for a pool.
+// Connect opens one connection, without the options and timeouts that Open gives a pool.
 func Connect(ctx context.Context, url string) (*pgx.Conn, error) {
 	cfg, err := ReadAddress(url)
 	if err != nil {
@@ -66,8 +66,8 @@ func readPoolAddress(url string) (*pgxpool.Config, error) {
 	return cfg, astray(&cfg.ConnConfig.Config)
 }
 
-// astray refuses an address that was cut in a wrong place, so that what was meant as a password is taken for something
-// else: errors and the server's log show that.
+// astray refuses an address that was split in the wrong place, so that part of the password became a host, a database
+// or a parameter. Errors and the server's log show those.
 func astray(cfg *pgconn.Config) error {
 	for name := range cfg.RuntimeParams {
 		if strings.Contains(name, "@") {
@@ -80,7 +80,7 @@ func astray(cfg *pgconn.Config) error {
 	return nil
 }
 
-// unreadable keeps what is said of certificates, which names files only.
+// unreadable returns pgx's errors about certificates, which name files only, and errAddress in place of any other.
 func unreadable(err error) error {
 	inner := errors.Unwrap(err)
 	if inner == nil {

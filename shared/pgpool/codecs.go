@@ -12,10 +12,10 @@ import (
 	pgxuuid "github.com/vgarvardt/pgx-google-uuid/v5"
 )
 
-// registerCodecs makes whole batches cheap to send: pgx puts each element of an array into an interface
-// and asks for its plan, and has each JSON value that comes back parsed (measured: a sixth of our CPU).
+// registerCodecs makes whole batches cheap to send. By default pgx puts each element of an array into an interface
+// and looks up its plan, and parses each JSON value that it reads (measured: a sixth of our CPU).
 func registerCodecs(m *pgtype.Map) {
-	pgxuuid.Register(m) // or each id goes through driver.Valuer and a string
+	pgxuuid.Register(m) // otherwise each id goes through driver.Valuer and a string
 	if t, ok := m.TypeForOID(pgtype.UUIDOID); ok {
 		m.RegisterType(&pgtype.Type{Name: t.Name, OID: t.OID, Codec: rawID{t.Codec}})
 	}
@@ -41,7 +41,7 @@ func registerCodecs(m *pgtype.Map) {
 	}
 }
 
-// rawJSON gives JSON as it is stored to who asks for a json.RawMessage.
+// rawJSON scans JSON into a json.RawMessage as it is stored, without parsing it.
 type rawJSON struct{ pgtype.Codec }
 
 func (c rawJSON) PlanScan(m *pgtype.Map, oid uint32, format int16, target any) pgtype.ScanPlan {
@@ -62,7 +62,7 @@ func (scanRaw) Scan(src []byte, target any) error {
 	return nil
 }
 
-// rawID gives an id to who asks for a uuid.UUID, whose own Scan pgx would feed with a string.
+// rawID scans an id into a uuid.UUID. By default pgx calls that type's own Scan with a string.
 type rawID struct{ pgtype.Codec }
 
 func (c rawID) PlanScan(m *pgtype.Map, oid uint32, format int16, target any) pgtype.ScanPlan {
@@ -170,8 +170,8 @@ func (p slicePlan[T]) Encode(value any, b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// weight is what a slice's elements take at most. A batch of JSON that grows by appending is copied five
-// times over (measured: 4 KiB a job of allocations).
+// weight returns the most bytes that a slice's elements take. A batch of JSON that grows by appending is copied five
+// times (measured: 4 KiB a job of allocations).
 func weight(slice any, n int) int {
 	const length, fixed = 4, 16
 	total := n * length
@@ -210,7 +210,7 @@ func putBool(b []byte, v bool) []byte {
 
 var postgresEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// putInstant writes microseconds since PostgreSQL's epoch, as pgx does: what is finer is cut off.
+// putInstant writes microseconds since PostgreSQL's epoch and, as pgx does, cuts off the rest.
 func putInstant(b []byte, at time.Time) []byte {
 	micros := at.Unix()*1_000_000 + int64(at.Nanosecond())/1000
 	return putInt64(b, micros-postgresEpoch.UnixMicro())

@@ -14,9 +14,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// Classify wraps jobevent.ErrInvalid round an error of the data, which can never get better: SQLSTATE
-// 22 (value), 23 (constraint), 54 (too large), or a value that has no place in its column's type. Any
-// other error, nil too, comes back as it is.
+// Classify wraps jobevent.ErrInvalid around an error that the data causes, which no retry can help: SQLSTATE
+// 22 (value), 23 (constraint), 54 (too large), or a value that does not fit its column's type. It returns any
+// other error, and nil, unchanged.
 func Classify(err error) error {
 	if err == nil || errors.Is(err, jobevent.ErrInvalid) {
 		return err
@@ -27,13 +27,13 @@ func Classify(err error) error {
 	return err
 }
 
-// neverSent: pgx could not encode an argument. It has no type for that.
+// neverSent reports whether pgx could not encode an argument. pgx has no error type for that.
 func neverSent(err error) bool {
 	return code(err) == "" && strings.Contains(err.Error(), "failed to encode args[")
 }
 
-// IsUnavailable tells whether the database is away, full or shutting down: neither the statement nor
-// its data is at fault, and the same again may work.
+// IsUnavailable reports whether the database is away, full or shutting down: neither the statement nor
+// its data is at fault, and a retry may work.
 func IsUnavailable(err error) bool {
 	if c := code(err); c != "" {
 		return slices.Contains([]string{"08", "53", "57", "58"}, class(err)) ||
@@ -49,12 +49,15 @@ func IsUnavailable(err error) bool {
 		errors.Is(err, pgconn.ErrConnClosed) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// TimedOut tells whether a statement or its transaction took longer than the server lets it.
+// IsFull reports whether the server has no space left on its disk.
+func IsFull(err error) bool { return code(err) == "53100" }
+
+// TimedOut reports whether a statement or its transaction took longer than the server allows.
 func TimedOut(err error) bool { return slices.Contains([]string{"57014", "25P04"}, code(err)) }
 
 func isConflict(err error) bool { return code(err) == "40001" || code(err) == "40P01" }
 
-// code is the error's SQLSTATE; empty when the server did not send it.
+// code returns the error's SQLSTATE, or "" if the error is not the server's.
 func code(err error) string {
 	if pgErr := new(pgconn.PgError); errors.As(err, &pgErr) {
 		return pgErr.Code

@@ -6,7 +6,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// Figures tell how a pool does, for the metrics.
+// Figures returns the statistics of a pool, for the metrics.
 func Figures(pool *pgxpool.Pool) telemetry.Pool {
 	s := pool.Stat()
 	return telemetry.Pool{

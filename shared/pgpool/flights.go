@@ -19,14 +19,14 @@ type DB interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// TxInFlights is Tx for sqlc's queries, in as few round trips as can be: BEGIN goes with the first statement, what
-// returns nothing (:exec) with the next that returns something, or with COMMIT. Each round trip costs both processes a
-// wake-up, more than most statements, and a lock is held for all that come after it.
+// TxInFlights is Tx for sqlc's queries, in as few round trips as possible. BEGIN travels with the first statement; a
+// statement that returns nothing (:exec) travels with the next one that returns rows, or with COMMIT. Each round trip
+// wakes both processes, which costs more than most statements, and a lock is held during all later round trips.
 //
-// ahead may call the queries that fn will call first, in that order and with the same arguments: they all go with
-// BEGIN, and fn is given their answers. Where fn calls something else in between, the rest is asked once more, so only
-// what may be asked twice has a place in it, but for the first. An error of a statement that returns nothing is that
-// of the next one, or of the commit.
+// ahead may call the queries that fn will call first, in that order and with the same arguments. They all travel with
+// BEGIN, and fn gets their results. If fn calls another query in between, the remaining ones run a second time when fn
+// calls them. So every query of ahead but the first must allow that. An error of an :exec statement is returned by the
+// next query, or by the commit.
 func TxInFlights(ctx context.Context, pool *pgxpool.Pool, ahead func(DB), fn func(DB) error) error {
 	var first recorder
 	if ahead != nil {
@@ -43,9 +43,9 @@ func inFlights(ctx context.Context, pool *pgxpool.Pool, first []statement, fn fu
 	defer pooled.Release()
 	f := &flights{conn: pooled.Conn(), waiting: []statement{{sql: "begin"}}, ahead: first}
 	defer func() { // also after a panic
-		_ = f.land() // what went wrong there has been told
+		_ = f.land() // fn or commit has returned its error
 		if f.conn.PgConn().TxStatus() != 'I' {
-			_, _ = f.conn.Exec(ctx, "rollback") // where it fails, the pool closes the connection
+			_, _ = f.conn.Exec(ctx, "rollback") // if it fails, the pool closes the connection
 		}
 	}()
 	if err := fn(f); err != nil {
@@ -54,13 +54,13 @@ func inFlights(ctx context.Context, pool *pgxpool.Pool, first []statement, fn fu
 	return f.commit(ctx)
 }
 
-// statement is one with its arguments.
+// statement is an SQL text with its arguments.
 type statement struct {
 	sql  string
 	args []any
 }
 
-// returnsNothing says whether sqlc has been told so.
+// returnsNothing reports whether the statement is an :exec of sqlc.
 func (s statement) returnsNothing() bool {
 	head, _, _ := strings.Cut(s.sql, "\n")
 	return strings.HasPrefix(head, "-- name: ") && strings.HasSuffix(head, " :exec")
@@ -71,15 +71,15 @@ func (s statement) failed(err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// flights is the DB of one transaction. A flight is what is sent at once.
+// flights is the DB of one transaction. A flight is a batch of statements that are sent together.
 type flights struct {
 	conn    *pgx.Conn
-	waiting []statement      // that the next flight begins with
-	ahead   []statement      // of the first flight, after its own; then those whose answers are still to be read
-	landing pgx.BatchResults // of the last flight; nil: nothing of it is left to read
+	waiting []statement      // :exec statements, and BEGIN, that the next flight begins with
+	ahead   []statement      // before the first flight: the rest of it; afterwards: those with unread results
+	landing pgx.BatchResults // unread results of the last flight; nil: none
 }
 
-// send sends what waits, and what comes after it, and reads the answers of the former.
+// send sends the waiting statements, and then after them, in one flight. It reads the results of the waiting ones only.
 func (f *flights) send(ctx context.Context, then ...statement) error {
 	if err := f.land(); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (f *flights) send(ctx context.Context, then ...statement) error {
 	return nil
 }
 
-// land leaves the connection ready for another flight.
+// land discards the unread results, so that the connection is ready for another flight.
 func (f *flights) land() error {
 	if f.landing == nil {
 		return nil
@@ -108,11 +108,11 @@ func (f *flights) land() error {
 	return landing.Close()
 }
 
-// ask has a statement's answer come next.
+// ask makes the result of s the next one to read from landing. It sends s, unless the first flight had it.
 func (f *flights) ask(ctx context.Context, s statement) error {
 	isAhead := len(f.ahead) > 0 && f.ahead[0].sql == s.sql
 	switch {
-	case isAhead && f.landing == nil: // the first of all
+	case isAhead && f.landing == nil: // the first flight
 		err := f.send(ctx, f.ahead...)
 		f.ahead = f.ahead[1:]
 		return err
@@ -125,7 +125,7 @@ func (f *flights) ask(ctx context.Context, s statement) error {
 	}
 }
 
-// Exec is sqlc's for what returns nothing, or how many rows there were.
+// Exec is sqlc's for a statement that returns nothing, or a number of rows.
 func (f *flights) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	s := statement{sql, args}
 	if s.returnsNothing() {
@@ -154,7 +154,7 @@ func (f *flights) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 	return f.landing.QueryRow()
 }
 
-// commit sends what waits with COMMIT. A transaction that has asked nothing is none.
+// commit sends the waiting statements with COMMIT. It sends nothing if fn has run no statement.
 func (f *flights) commit(ctx context.Context) error {
 	if len(f.waiting) == 1 && f.waiting[0].sql == "begin" {
 		return nil
@@ -174,30 +174,30 @@ func (f *flights) commit(ctx context.Context) error {
 
 type noRow struct{ err error }
 
-// Scan gives the error.
+// Scan returns the error.
 func (r noRow) Scan(...any) error { return r.err }
 
-// recorder notes statements instead of sending them.
+// recorder records statements instead of sending them.
 type recorder struct{ statements []statement }
 
-var errRecorded = errors.New("only noted")
+var errRecorded = errors.New("recorded and not sent")
 
 func (r *recorder) note(sql string, args []any) error {
 	r.statements = append(r.statements, statement{sql, args})
 	return errRecorded
 }
 
-// Exec notes a statement.
+// Exec records a statement.
 func (r *recorder) Exec(_ context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	return pgconn.CommandTag{}, r.note(sql, args)
 }
 
-// Query notes a statement.
+// Query records a statement.
 func (r *recorder) Query(_ context.Context, sql string, args ...any) (pgx.Rows, error) {
 	return nil, r.note(sql, args)
 }
 
-// QueryRow notes a statement.
+// QueryRow records a statement.
 func (r *recorder) QueryRow(_ context.Context, sql string, args ...any) pgx.Row {
 	return noRow{r.note(sql, args)}
 }

@@ -3,28 +3,48 @@ package pgpool
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Listen calls wake once it listens to a channel, for what came before, and then at each notification. It ends with
-// ctx or with its connection.
+// Listen calls wake when it has begun to listen to a channel, because of earlier changes, and then at each
+// notification. It returns when ctx or its connection ends.
 func Listen(ctx context.Context, pool *pgxpool.Pool, channel string, wake func()) error {
+	woken := func() error { wake(); return nil }
+	return ListenTo(ctx, pool, woken, map[string]func(string) error{channel: func(string) error { return woken() }})
+}
+
+// ListenTo listens to some channels by one connection. It calls begun when it has begun to, and then the function of a
+// channel with the payload of each notification. It returns when ctx or its connection ends, or with an error of any
+// function.
+func ListenTo(
+	ctx context.Context, pool *pgxpool.Pool, begun func() error, heard map[string]func(payload string) error,
+) error {
+	channels := slices.Sorted(maps.Keys(heard))
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
-		return fmt.Errorf("listen to %s: %w", channel, err)
+		return fmt.Errorf("listen to %s: %w", channels, err)
 	}
-	// The connection has a LISTEN on it: it does not go back to the pool.
+	// The connection has a LISTEN, so it must not go back to the pool.
 	raw := conn.Hijack()
 	defer func() { _ = raw.Close(context.WithoutCancel(ctx)) }()
-	if _, err := raw.Exec(ctx, "LISTEN "+channel); err != nil {
-		return fmt.Errorf("listen to %s: %w", channel, err)
-	}
-	wake()
-	for {
-		if _, err := raw.WaitForNotification(ctx); err != nil {
+	for _, channel := range channels {
+		if _, err := raw.Exec(ctx, "LISTEN "+channel); err != nil {
 			return fmt.Errorf("listen to %s: %w", channel, err)
 		}
-		wake()
+	}
+	if err := begun(); err != nil {
+		return err
+	}
+	for {
+		notification, err := raw.WaitForNotification(ctx)
+		if err != nil {
+			return fmt.Errorf("listen to %s: %w", channels, err)
+		}
+		if err := heard[notification.Channel](notification.Payload); err != nil {
+			return err
+		}
 	}
 }

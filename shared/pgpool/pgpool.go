@@ -1,5 +1,5 @@
-// Package pgpool opens PostgreSQL pools for the stores, runs their transactions and says what kind
-// of error came back.
+// Package pgpool opens PostgreSQL pools for the stores, runs their transactions and classifies
+// their errors.
 package pgpool
 
 import (
@@ -16,11 +16,11 @@ import (
 // openPatience is how long Open waits for a server that is still starting.
 const openPatience = 20 * time.Second
 
-// Option changes how a pool is opened. What the database's address says wins over options.
+// Option changes how a pool is opened. Parameters of the database's address take precedence over options.
 type Option func(*pgxpool.Config)
 
-// Open makes a pool for url once its server answers. It waits for a server that is away, and fails
-// at once when waiting cannot help: a wrong password, no such database, a certificate that is not trusted.
+// Open makes a pool for url when its server answers. It waits for a server that is away, and fails
+// at once if waiting cannot help: a wrong password, no such database, a certificate that is not trusted.
 func Open(ctx context.Context, url string, options ...Option) (*pgxpool.Pool, error) {
 	pool, err := Lazy(ctx, url, options...)
 	if err != nil {
@@ -33,7 +33,7 @@ func Open(ctx context.Context, url string, options ...Option) (*pgxpool.Pool, er
 	return pool, nil
 }
 
-// Lazy makes a pool for url that looks for its server when it is first used.
+// Lazy makes a pool for url that connects when it is first used.
 func Lazy(ctx context.Context, url string, options ...Option) (*pgxpool.Pool, error) {
 	cfg, err := readPoolAddress(url)
 	if err != nil {
@@ -55,8 +55,8 @@ func Lazy(ctx context.Context, url string, options ...Option) (*pgxpool.Pool, er
 	return pool, nil
 }
 
-// Await tries something until the database answers, for 20 s, and not where waiting cannot help. It logs the first try
-// that fails.
+// Await calls try until the database answers, for 20 s. It returns at once if waiting cannot help. It logs the first
+// failure.
 func Await(ctx context.Context, try func(context.Context) error) error {
 	logged := false
 	for deadline := time.Now().Add(openPatience); ; {
@@ -81,8 +81,8 @@ func ApplicationName(name string) Option {
 	return func(cfg *pgxpool.Config) { set(cfg, map[string]string{"application_name": name}) }
 }
 
-// ReadOnly makes transactions read only, and values come in the forms of ISO 8601. A result may be long, and read
-// slowly: no timeout of a transaction that could hold a lock applies to it.
+// ReadOnly makes transactions read only, and formats dates by ISO 8601. The timeouts for transactions that hold locks
+// do not apply, because a result may be long, and read slowly.
 func ReadOnly() Option {
 	return func(cfg *pgxpool.Config) {
 		set(cfg, map[string]string{
@@ -92,13 +92,13 @@ func ReadOnly() Option {
 	}
 }
 
-// IndexOnly makes plans hold without fresh statistics, for stores whose every statement has an index
+// IndexOnly keeps plans stable without fresh statistics, for stores whose every statement has an index
 // to follow. A hot table grows from nothing to a hundred thousand rows before autovacuum has looked
 // at it once; the planner then prefers a bitmap or a sequential scan, a sort and a hash join over the
 // whole table for every batch (measured: 3,000 jobs/s instead of 25,000). Without those choices it
-// walks the index in order and joins by nested loops, however old the statistics are. Before PostgreSQL
-// 18 what is switched off costs 1e10 where there is no other way, and every such statement would be
-// compiled first, by default (measured on 15: jobs that end in 4 s did not in 60).
+// walks the index in order and joins by nested loops, however old the statistics are. JIT is off because
+// before PostgreSQL 18 a plan that needs a disabled node costs 1e10, and a plan of that cost is compiled
+// first by default (measured on 15: jobs that end in 4 s did not end in 60).
 func IndexOnly() Option {
 	return func(cfg *pgxpool.Config) {
 		set(cfg, map[string]string{

@@ -12,18 +12,18 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// schemaPatience is how long AwaitSchema waits for migrations that are on their way.
+// schemaPatience is how long AwaitSchema waits for migrations that are under way.
 const schemaPatience = 20 * time.Second
 
-// ownTables has, for each of the three databases, a table of its first migrations that the other two never have.
+// ownTables names, for each of the three databases, a table of its first migrations that the other two never have.
 var ownTables = map[string]string{
 	"jobweaver_api": "attempt_logs", "jobweaver_scheduler": "dispatch_state", "jobweaver_worker": "execution_attempts",
 }
 
-// AwaitSchema waits until the database, which should have the schema of jobweaver_api, jobweaver_scheduler or
-// jobweaver_worker, has what the newest migration that the caller needs has made: a relation, a table.column or a
-// function(). It asks the catalog for the thing itself, since a function's role may not read the table of migrations,
-// and a schema newer than the caller's will do. It fails at once where the database has the schema of another one.
+// AwaitSchema waits until the database has newest: the relation, table.column or function() that the newest migration
+// that the caller needs has made. database is the schema that it should have: jobweaver_api, jobweaver_scheduler or
+// jobweaver_worker. It looks for newest in the catalog, since a function's role may not read the table of migrations,
+// and a newer schema is good, too. It fails at once if the database has the schema of another of the three.
 func AwaitSchema(ctx context.Context, pool *pgxpool.Pool, database, newest string) error {
 	return awaitSchema(ctx, pool, database, newest, schemaPatience)
 }
@@ -59,7 +59,7 @@ func awaitSchema(ctx context.Context, pool *pgxpool.Pool, database, newest strin
 	}
 }
 
-// isMigrated asks for the database's own table, too: the other two may have a thing of the same name as newest.
+// isMigrated also looks for the database's own table, since the other two may have something with the name newest.
 func isMigrated(ctx context.Context, pool *pgxpool.Pool, database, newest string) (bool, error) {
 	for _, thing := range []string{ownTables[database], newest} {
 		if there, err := HasSchema(ctx, pool, thing); err != nil || !there {
@@ -69,14 +69,14 @@ func isMigrated(ctx context.Context, pool *pgxpool.Pool, database, newest string
 	return true, nil
 }
 
-// checkDatabase returns an error that names both where the database has the schema of another one.
+// checkDatabase returns an error that names both schemas if the database has another schema than wanted.
 func checkDatabase(ctx context.Context, pool *pgxpool.Pool, wanted string) error {
 	for other, table := range ownTables {
 		if other == wanted {
 			continue
 		}
 		if there, err := HasSchema(ctx, pool, table); err != nil || !there {
-			continue // the caller asks again
+			continue // the caller retries
 		}
 		return fmt.Errorf("DATABASE_URL: the database %q has the schema of %s, and %s is needed",
 			pool.Config().ConnConfig.Database, other, wanted)
@@ -84,7 +84,7 @@ func checkDatabase(ctx context.Context, pool *pgxpool.Pool, wanted string) error
 	return nil
 }
 
-// HasSchema asks whether the database has a relation, a table.column, or a function().
+// HasSchema reports whether the database has a relation, a table.column, or a function().
 func HasSchema(ctx context.Context, pool *pgxpool.Pool, thing string) (there bool, err error) {
 	relation, column, _ := strings.Cut(thing, ".")
 	err = pool.QueryRow(ctx, `
@@ -100,11 +100,11 @@ func HasSchema(ctx context.Context, pool *pgxpool.Pool, thing string) (there boo
 	return there, nil
 }
 
-// AwaitServer waits until a server answers, for as long as patience; not where waiting cannot help.
+// AwaitServer waits until a server answers, for at most patience. It returns at once if waiting cannot help.
 func AwaitServer(ctx context.Context, url string, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for said := false; ; {
+	for logged := false; ; {
 		conn, err := Connect(ctx, url)
 		if err == nil {
 			return conn.Close(ctx)
@@ -112,8 +112,8 @@ func AwaitServer(ctx context.Context, url string, patience time.Duration) error 
 		if !IsUnavailable(err) || isStranger(err) {
 			return fmt.Errorf("reach database: %w", err)
 		}
-		if !said {
-			said = true
+		if !logged {
+			logged = true
 			telemetry.Logger(ctx).WarnContext(ctx, "waiting for the database", "patience", patience.String(), "error", err)
 		}
 		select {

@@ -13,7 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/tlsfiles"
 )
 
-// Secure tells whether every server that an address names is known by its certificate (sslmode is verify-full or
+// Secure reports whether every server in an address is verified by its certificate (sslmode is verify-full or
 // verify-ca), or is on this machine.
 func Secure(url string) bool {
 	cfg, err := ReadAddress(url)
@@ -32,14 +32,14 @@ func knows(host string, by *tls.Config) bool {
 		by != nil && (!by.InsecureSkipVerify || by.VerifyPeerCertificate != nil)
 }
 
-// isStranger: the server is not who it should be, or will not have it that we are.
+// isStranger reports whether the server's certificate failed verification, or the server refused ours.
 func isStranger(err error) bool {
 	unknown, alert := (*tls.CertificateVerificationError)(nil), tls.AlertError(0)
 	return errors.As(err, &unknown) || errors.As(err, &alert)
 }
 
-// renewal reads an address again for each new connection: what its sslrootcert, sslcert and sslkey name may have
-// changed. While they cannot be read or do not fit, what they said before stays.
+// renewal reads an address again for each new connection, since the files in its sslrootcert, sslcert and sslkey may
+// have changed. While they cannot be read or do not fit, the earlier certificates stay.
 type renewal struct {
 	url string
 
@@ -48,7 +48,7 @@ type renewal struct {
 	broken string // the error that was logged; empty: none
 }
 
-// beforeConnect is pgxpool's, which gives a copy of the pool's configuration.
+// beforeConnect is pgxpool's BeforeConnect; cfg is a copy of the pool's configuration.
 func (r *renewal) beforeConnect(ctx context.Context, cfg *pgx.ConnConfig) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

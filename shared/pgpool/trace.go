@@ -10,7 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// spans is the pgx.QueryTracer and pgx.BatchTracer of a database: a statement has a span where its context has one.
+// spans is the pgx.QueryTracer and pgx.BatchTracer of a database: a statement has a span if its context has one.
 type spans struct{ database string }
 
 // TraceQueryStart is pgx.QueryTracer's.
@@ -23,7 +23,7 @@ func (spans) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, end pgx.TraceQueryE
 	queried(ctx, end.Err)
 }
 
-// TraceBatchStart is pgx.BatchTracer's. What is sent at once has one span.
+// TraceBatchStart is pgx.BatchTracer's. A batch has one span.
 func (s spans) TraceBatchStart(ctx context.Context, _ *pgx.Conn, start pgx.TraceBatchStartData) context.Context {
 	texts := make([]string, len(start.Batch.QueuedQueries))
 	for i, query := range start.Batch.QueuedQueries {

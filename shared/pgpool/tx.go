@@ -9,12 +9,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// txTries is how often a transaction runs before its conflicts with others are an error.
+// txTries is how often a transaction runs before its conflict with another is an error.
 const txTries = 5
 
-// Tx runs fn in one transaction and commits it. PostgreSQL may pick it to give way to another one
-// (deadlock, serialization): then fn runs again, so it must have no effect but through tx. The error
-// is classified as by Classify.
+// Tx runs fn in one transaction and commits it. If PostgreSQL aborts the transaction in favor of another one
+// (deadlock, serialization), fn runs again, so it must have no effect except through tx. Classify classifies
+// the error.
 func Tx(ctx context.Context, pool *pgxpool.Pool, fn func(tx pgx.Tx) error) error {
 	return repeated(ctx, func() error { return pgx.BeginFunc(ctx, pool, fn) })
 }
@@ -25,7 +25,7 @@ func repeated(ctx context.Context, transaction func() error) error {
 		if !isConflict(err) || try == txTries {
 			return Classify(err)
 		}
-		// Jitter, or the two meet again in the same order.
+		// Without jitter the two transactions would meet again in the same order.
 		wait := time.Duration(try) * (5 + rand.N[time.Duration](20)) * time.Millisecond
 		select {
 		case <-ctx.Done():

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setUserTimeout has the kernel give a connection up on which nothing that was sent is acknowledged for deadPeer.
+// setUserTimeout makes the kernel close a connection when data that was sent is not acknowledged for deadPeer.
 func setUserTimeout(_ context.Context, network, _ string, c syscall.RawConn) error {
 	if !strings.HasPrefix(network, "tcp") {
 		return nil

@@ -27,12 +27,27 @@ func Database(t testing.TB, set migrations.Set) (url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := strings.ToLower("test_" + set.Name + "_" + rand.Text())
-	url, err = migrations.WithDatabase(server, name)
+	return create(t, server, set.Name, " TEMPLATE "+template)
+}
+
+// Empty gives the address of a new database that has no schema of ours, dropped when the test ends.
+func Empty(t testing.TB) (url string) {
+	t.Helper()
+	server, err := serverURL()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := execute(server, "CREATE DATABASE "+name+" TEMPLATE "+template); err != nil {
+	return create(t, server, "empty", "")
+}
+
+func create(t testing.TB, server, kind, how string) (url string) {
+	t.Helper()
+	name := strings.ToLower("test_" + kind + "_" + rand.Text())
+	url, err := migrations.WithDatabase(server, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := execute(server, "CREATE DATABASE "+name+how); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

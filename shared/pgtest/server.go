@@ -42,11 +42,9 @@ func serverURL() (string, error) {
 // tests have left a goroutine behind.
 func Main(m *testing.M, options ...goleak.Option) {
 	code := m.Run()
-	if own.TempServer != nil {
-		if err := own.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
+	if err := StopServer(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
 	}
 	if code == 0 {
 		if err := goleak.Find(options...); err != nil {
@@ -55,6 +53,14 @@ func Main(m *testing.M, options ...goleak.Option) {
 		}
 	}
 	os.Exit(code)
+}
+
+// StopServer stops the server of this process, if a test has started one: for a TestMain that cannot use Main.
+func StopServer() error {
+	if own.TempServer == nil {
+		return nil
+	}
+	return own.Stop()
 }
 
 // TempServer is a PostgreSQL without any durability in a temporary folder.

@@ -1,5 +1,5 @@
-// Package reload keeps what was parsed from files (certificates, keys) and looks at them again while it is used, so
-// that a process goes on through their renewal.
+// Package reload keeps a value that is parsed from files (certificates, keys) and reads it again when they change, so
+// that a process need not restart when they are renewed.
 package reload
 
 import (
@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// pause is how long a look at the files holds.
+	// pause is the shortest time between two checks of the files.
 	pause = time.Second
-	// young is how old a file's last change has to be before the next one surely has another time.
+	// young is how old a file's last change must be so that the next one surely has another time.
 	young = 2 * time.Second
 )
 
-// Files is a value parsed from one or several files. It looks at them when it is asked, at most once a second, by
-// their size, time and identity: writing into them, renaming another in their place and what Kubernetes does with
-// symbolic links are all seen. While the new ones cannot be read or parsed, the old value stays.
+// Files is a value that is parsed from one or several files. Get checks their size, time and identity, at most once a
+// second. So it notices a file that was written in place, replaced by a rename, or switched by Kubernetes' symbolic
+// links. While new files cannot be read or parsed, the old value stays.
 type Files[T any] struct {
 	what   string
 	paths  []string
@@ -31,7 +31,7 @@ type Files[T any] struct {
 	value  atomic.Pointer[T]
 	looked atomic.Int64 // nanoseconds since start
 
-	mu     sync.Mutex // of one that looks
+	mu     sync.Mutex // held by the goroutine that checks the files
 	seen   []file
 	broken string // the error that was logged; empty: none
 }
@@ -44,9 +44,9 @@ type file struct {
 
 var start = time.Now()
 
-// New reads the files at paths for the first time. What names their setting or settings, in errors and in the log.
-// Parse gets the texts in the order of the paths and may be called again for as long as the process lives, by one
-// goroutine at a time; its errors are logged and must not repeat secrets.
+// New reads the files at paths for the first time. what is the name of their setting or settings, for errors and the
+// log. parse gets the texts in the order of the paths and may be called again as long as the process lives, by one
+// goroutine at a time. Its errors are logged and must not repeat secrets.
 func New[T any](what string, parse func(texts [][]byte) (T, error), paths ...string) (*Files[T], error) {
 	f := &Files[T]{what: what, paths: paths, parse: parse, logger: slog.Default, seen: make([]file, len(paths))}
 	f.looked.Store(int64(time.Since(start)))
@@ -56,7 +56,7 @@ func New[T any](what string, parse func(texts [][]byte) (T, error), paths ...str
 	return f, nil
 }
 
-// Get is the value of the newest files that could be parsed. It blocks only who looks at them.
+// Get returns the value of the newest files that could be parsed. It blocks only the goroutine that checks the files.
 func (f *Files[T]) Get() T {
 	now, looked := int64(time.Since(start)), f.looked.Load()
 	if now-looked >= int64(pause) && f.looked.CompareAndSwap(looked, now) {
@@ -65,7 +65,7 @@ func (f *Files[T]) Get() T {
 	return *f.value.Load()
 }
 
-// look reads what has changed, and logs each new trouble once.
+// look reads changed files, and logs each new error once.
 func (f *Files[T]) look() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -102,8 +102,8 @@ func (f *Files[T]) read() (changed bool, err error) {
 	return changed, nil
 }
 
-// again reads the file unless it is the one that was seen. It is looked at before it is read: what changes in between
-// has another time than the one that is kept.
+// again reads the file unless it is the one that was seen. It takes the file's time before it reads it: after a change
+// in between the file has another time than the one that is kept, so the next check reads it again.
 func (s file) again(path string) (file, error) {
 	at := time.Now()
 	info, err := os.Stat(path)

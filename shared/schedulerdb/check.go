@@ -32,6 +32,15 @@ func checkCommand(c jobevent.Command) error {
 	if err := checkInstants(c.RunAt); err != nil {
 		return fmt.Errorf("take command about job %s: %w", c.JobID, err)
 	}
+	if c.Change == nil {
+		return nil
+	}
+	if !namesTopic(c.Change.Queue) {
+		return fmt.Errorf("change job %s to a queue that cannot be: %w", c.JobID, jobevent.ErrInvalid)
+	}
+	if err := checkInstants(c.Change.RunAt, c.Change.ExpiresAt); err != nil {
+		return fmt.Errorf("change job %s: %w", c.JobID, err)
+	}
 	return nil
 }
 

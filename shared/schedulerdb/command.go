@@ -55,6 +55,9 @@ func (s *Store) command(ctx context.Context, q *gen.Queries, commands []jobevent
 			job.command(c)
 		}
 	}
+	if err := changeJobs(ctx, q, jobs); err != nil {
+		return err
+	}
 	if say.Jobs, err = saveJobs(ctx, q, jobs, news); err != nil {
 		return err
 	}

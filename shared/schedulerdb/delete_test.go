@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
-
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
@@ -18,7 +16,7 @@ func (h house) deletedVersion(job jobevent.Created) int64 {
 	h.Helper()
 	events := h.report(job, 0)
 	if len(events) != 1 {
-		h.Fatalf("said of it: %v", each(events, event.Event.Type))
+		h.Fatalf("said of it: %v", each(events, jobevent.Item.Type))
 	}
 	version, err := jobevent.DeletedVersion(events[0])
 	if err != nil || events[0].Subject() != job.JobID.String() {
@@ -52,7 +50,7 @@ func TestAnEndedJobIsDeletedDownToWhatFencesOldEventsOff(t *testing.T) {
 			say := h.order(job, 1, jobevent.CommandDelete)
 			events := h.events(say)
 			if len(events) != 1 || events[0].Type() != jobevent.TypeDeleted || events[0].Data() != nil {
-				t.Fatalf("says %v", each(events, event.Event.Type))
+				t.Fatalf("says %v", each(events, jobevent.Item.Type))
 			}
 			if version := h.deletedVersion(job); version != before.Version+1 || events[0].ID() != jobevent.DeletedID(job.JobID, version) {
 				t.Errorf("deleted as version %d after %d: %s", version, before.Version, events[0].ID())
@@ -95,8 +93,8 @@ func TestADeletedJobIsOnlyTheTombstoneFromThenOn(t *testing.T) {
 				},
 			} {
 				events := h.events(say())
-				if !slices.Equal(each(events, event.Event.ID), each(first, event.Event.ID)) {
-					t.Errorf("%s says %v", by, each(events, event.Event.ID))
+				if !slices.Equal(each(events, jobevent.Item.ID), each(first, jobevent.Item.ID)) {
+					t.Errorf("%s says %v", by, each(events, jobevent.Item.ID))
 				}
 			}
 		})
@@ -114,7 +112,7 @@ func TestADeleteOfWhatIsForgottenIsAnsweredAsFarAsTheAPIKnewIt(t *testing.T) {
 			{JobID: job.JobID, Number: 2, Command: jobevent.CommandRetry},
 		})))
 		if len(events) != want {
-			t.Fatalf("at version %d says %v", version, each(events, event.Event.Type))
+			t.Fatalf("at version %d says %v", version, each(events, jobevent.Item.Type))
 		}
 		for _, e := range events {
 			if said, err := jobevent.DeletedVersion(e); err != nil || said != version || e.Subject() != job.JobID.String() {
@@ -151,7 +149,7 @@ func TestWhatEndsAJobAndDeletesItInOneBatch(t *testing.T) {
 		{JobID: job.JobID, Number: 3, Command: jobevent.CommandRetry},
 	}))
 	if events := h.events(say); len(events) != 1 || events[0].Type() != jobevent.TypeDeleted {
-		t.Fatalf("says %v", each(events, event.Event.Type))
+		t.Fatalf("says %v", each(events, jobevent.Item.Type))
 	}
 	var status jobstate.Status
 	if err := h.pool.QueryRow(t.Context(), "SELECT status FROM jobs WHERE deleted_at IS NOT NULL").Scan(&status); err != nil || status != jobstate.Cancelled {

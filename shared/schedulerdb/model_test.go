@@ -165,16 +165,21 @@ func (m *model) commandOne(rt *rapid.T, h house) {
 		return
 	}
 	command := rapid.SampledFrom([]jobstate.Command{
-		jobstate.Cancel, jobstate.Retry, jobstate.Reschedule, jobstate.Delete,
+		jobstate.Cancel, jobstate.Retry, jobstate.Reschedule, jobstate.Delete, jobstate.Change,
 	}).Draw(rt, "command")
 	m.numbers++
-	if command == jobstate.Reschedule {
+	was := j.Status
+	next, _, _ := j.Command(m.numbers, command)
+	switch command {
+	case jobstate.Reschedule:
 		h.reschedule(j.created, m.numbers, time.Now().Add(time.Hour))
-	} else {
+	case jobstate.Change:
+		priority := rapid.IntRange(0, 9).Draw(rt, "priority")
+		h.change(j.created, m.numbers, jobevent.Change{Priority: &priority})
+	case jobstate.Cancel, jobstate.Retry, jobstate.Delete:
 		h.order(j.created, m.numbers, string(command))
 	}
-	was := j.Status
-	j.Job, _, _ = j.Command(m.numbers, command)
+	j.Job = next
 	if was.Terminal() && !j.Status.Terminal() {
 		j.retried, j.hasTurn = true, j.created.OrderingKey == ""
 	}

@@ -31,6 +31,13 @@ type lockedJob struct {
 	startedAt   time.Time
 	blockedBy   string
 	changed     bool
+	changes     *changed // what a command has made of what was asked for; nil: nothing
+}
+
+// changed is what of a change stands in no locked row.
+type changed struct {
+	payload   json.RawMessage // nil: as before
+	timeoutMs int64           // 0: as before
 }
 
 func lockJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid.UUID]*lockedJob, error) {
@@ -134,6 +141,9 @@ func (j *lockedJob) delay(next jobstate.Job, o Outcome) (time.Duration, error) {
 // command folds one command in.
 func (j *lockedJob) command(c jobevent.Command) {
 	c.Command, c.By = jobevent.CleanText(c.Command, nameMost), jobevent.CleanText(c.By, nameMost)
+	if c.Command == jobevent.CommandChange && c.Change == nil {
+		return // a projection of the release before does not know what to publish; a new one publishes it whole
+	}
 	next, answer, isNew := j.Command(c.Number, jobstate.Command(c.Command))
 	if !isNew {
 		return
@@ -148,13 +158,82 @@ func (j *lockedJob) command(c jobevent.Command) {
 	if j.Status == jobstate.Waiting && next.Status == jobstate.Cancelled {
 		move.Outcome, move.ErrorCode = string(jobstate.KindCancelled), "WORKER.CANCELLED"
 	}
-	j.move(next, move)
-	if answer.Applied && c.Command == jobevent.CommandReschedule {
-		j.dueAt = *c.RunAt
-		if j.dueAt.Before(j.row.At) {
-			j.dueAt = j.row.At // at once, and not before all who have waited longer
-		}
+	if answer.Applied && c.Command == jobevent.CommandChange && c.Change.RunAt != nil {
+		next.Status = jobstate.Scheduled // as a reschedule has it
 	}
+	j.move(next, move)
+	switch {
+	case !answer.Applied:
+	case c.Command == jobevent.CommandReschedule:
+		j.putOff(*c.RunAt)
+	case c.Command == jobevent.CommandChange:
+		j.change(*c.Change)
+	}
+}
+
+func (j *lockedJob) putOff(until time.Time) {
+	j.dueAt = until
+	if j.dueAt.Before(j.row.At) {
+		j.dueAt = j.row.At // at once, and not before all who have waited longer
+	}
+}
+
+// change has other values hold for the job. It keeps the time for which it has waited.
+func (j *lockedJob) change(c jobevent.Change) {
+	if j.changes == nil {
+		j.changes = &changed{}
+	}
+	if c.Queue != "" {
+		j.row.Queue = c.Queue
+	}
+	if c.Payload != nil {
+		j.changes.payload = c.Payload
+	}
+	if c.Priority != nil {
+		j.row.Rank = j.row.Rank.Add(time.Duration(int(j.row.Priority)-*c.Priority) * rankPerPriority)
+		j.row.Priority = int16Of(*c.Priority)
+	}
+	if c.MaxRetryCount != nil {
+		j.row.MaxRetryCount, j.MaxRetryCount = int16Of(*c.MaxRetryCount), *c.MaxRetryCount
+	}
+	if c.RetryPolicy != nil {
+		j.row.RetryPolicy = mustJSON(c.RetryPolicy)
+	}
+	if c.TimeoutMs > 0 {
+		j.changes.timeoutMs = c.TimeoutMs
+	}
+	if c.ExpiresAt != nil || c.NeverExpires {
+		j.row.ExpiresAt = c.ExpiresAt
+	}
+	if c.RunAt != nil {
+		j.putOff(*c.RunAt)
+	}
+}
+
+// changeJobs writes what commands have made of what was asked for. saveJobs follows, and raises the versions.
+func changeJobs(ctx context.Context, q *gen.Queries, jobs map[uuid.UUID]*lockedJob) error {
+	var p gen.JobsChangeParams
+	for _, j := range jobs {
+		if j.changes == nil || j.Deleted {
+			continue
+		}
+		p.JobIDs = append(p.JobIDs, j.row.JobID)
+		p.OldVersions = append(p.OldVersions, j.row.Version)
+		p.Queues = append(p.Queues, j.row.Queue)
+		p.Payloads = append(p.Payloads, j.changes.payload)
+		p.Priorities = append(p.Priorities, j.row.Priority)
+		p.MaxRetryCounts = append(p.MaxRetryCounts, j.row.MaxRetryCount)
+		p.RetryPolicies = append(p.RetryPolicies, j.row.RetryPolicy)
+		p.TimeoutsMs = append(p.TimeoutsMs, int32Of(j.changes.timeoutMs))
+		p.ExpiresAts = append(p.ExpiresAts, orZero(j.row.ExpiresAt))
+	}
+	if len(p.JobIDs) == 0 {
+		return nil
+	}
+	if err := q.JobsChange(ctx, p); err != nil {
+		return fmt.Errorf("change jobs: %w", err)
+	}
+	return nil
 }
 
 func (j *lockedJob) move(next jobstate.Job, m jobevent.Move) {
@@ -297,9 +376,17 @@ func entriesOf(moves []jobevent.Move) string {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = move.AppendJSON(b)
+		b = appendMove(b, move)
 	}
 	return string(b)
+}
+
+func appendMove(b []byte, move jobevent.Move) []byte {
+	text, err := jobevent.Encode(move)
+	if err != nil {
+		panic("write a move: " + err.Error()) // an instant beyond the year 9999: the outcome that has it is to blame
+	}
+	return append(b, text...)
 }
 
 // atNobodyKnows is how a Move begins of which only the statement knows when it is made, and from where.
@@ -308,7 +395,7 @@ const atNobodyKnows = `{"at":"0001-01-01T00:00:00Z",`
 // appendEnd writes such a Move without that beginning.
 func appendEnd(b []byte, move jobevent.Move) []byte {
 	begin := len(b)
-	b = move.AppendJSON(b)
+	b = appendMove(b, move)
 	return append(b[:begin], b[begin+len(atNobodyKnows):]...)
 }
 

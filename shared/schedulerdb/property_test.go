@@ -70,10 +70,15 @@ func TestTheStoreMovesAJobAsTheRulesSay(t *testing.T) {
 				number := model.CommandSeq + rapid.IntRange(0, 1).Draw(rt, "next")
 				name := rapid.SampledFrom([]string{
 					jobevent.CommandCancel, jobevent.CommandRetry, jobevent.CommandReschedule, jobevent.CommandDelete,
+					jobevent.CommandChange,
 				}).Draw(rt, "command")
-				if name == jobevent.CommandReschedule {
+				switch name {
+				case jobevent.CommandReschedule:
 					h.reschedule(job, number, time.Now().Add(time.Hour))
-				} else {
+				case jobevent.CommandChange:
+					priority := rapid.IntRange(0, 9).Draw(rt, "priority")
+					h.change(job, number, jobevent.Change{Priority: &priority, Payload: []byte(`{"changed": true}`)})
+				default:
 					h.order(job, number, name)
 				}
 				next, _, isNew := model.Command(number, jobstate.Command(name))

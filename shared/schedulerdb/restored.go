@@ -45,14 +45,21 @@ func (r Restored) Accepted(ctx context.Context, ids []uuid.UUID) (jobs json.RawM
 }
 
 // Adopt takes jobs to where the scheduler's own word, as the API has heard it, says that they were, and gives those
-// that it has taken. cancels say since when the API waits for a cancel; zero: it does not.
+// that it has taken. asked is what the API has of each job, which may have been changed. cancels say since when the API
+// waits for a cancel; zero: it does not.
 func (r Restored) Adopt(
-	ctx context.Context, words []json.RawMessage, cancels []time.Time,
+	ctx context.Context, words []json.RawMessage, asked []jobevent.Created, cancels []time.Time,
 ) (adopted []uuid.UUID, err error) {
+	p := gen.RestoredAdoptParams{Words: words, CancelRequestedAts: cancels, Grace: callbackGrace}
+	for i := range asked {
+		text, err := jobevent.Encode(&asked[i])
+		if err != nil {
+			return nil, fmt.Errorf("write what job %s asks for: %w", asked[i].JobID, err)
+		}
+		p.AskedFors = append(p.AskedFors, text)
+	}
 	err = r.s.tx(ctx, func(q *gen.Queries) error {
-		adopted, err = q.RestoredAdopt(ctx, gen.RestoredAdoptParams{
-			Words: words, CancelRequestedAts: cancels, Grace: callbackGrace,
-		})
+		adopted, err = q.RestoredAdopt(ctx, p)
 		return err
 	})
 	return adopted, err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -83,8 +82,9 @@ type AttemptRef struct {
 
 // Events builds the events in the order in which they must be published: of a job's version its
 // status comes last, for a version that the API has seen is one of which nothing was lost.
-func (s Say) Events(function string) ([]event.Event, error) {
-	w := writer{function: function, events: make([]event.Event, 0, len(s.Runs)+len(s.Cancels)+len(s.Jobs)+len(s.Controls))}
+func (s Say) Events(function string) ([]jobevent.Item, error) {
+	most := len(s.Runs) + len(s.Cancels) + len(s.Jobs) + len(s.Controls)
+	w := writer{function: function, events: make([]jobevent.Item, 0, most)}
 	for _, order := range s.Runs {
 		w.run(order)
 	}
@@ -116,7 +116,7 @@ func (s Say) Events(function string) ([]event.Event, error) {
 // writer collects events and keeps the first error.
 type writer struct {
 	function string
-	events   []event.Event
+	events   []jobevent.Item
 	err      error
 }
 

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
-
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
@@ -54,20 +52,20 @@ func TestAllOfTheCurrentStateIsSaidAgain(t *testing.T) {
 			if s := h.status(job); s.LastCommand != nil {
 				number = s.LastCommand.Number
 			}
-			for by, events := range map[string][]event.Event{
+			for by, events := range map[string][]jobevent.Item{
 				"a report":                    reported,
 				again:                         h.events(h.ingest(job)),
 				"an outcome of attempt 0":     h.events(h.settle(completed(job, 0))),
 				"a command, answered already": h.events(h.order(job, number, jobevent.CommandCancel)),
 			} {
-				want, names := c.want, each(reported, event.Event.ID)
+				want, names := c.want, each(reported, jobevent.Item.ID)
 				if by == again && want[0] == run {
 					want, names = want[1:], names[1:] // the watchdog alone repeats the order: knative A1
 				}
-				if got := each(events, event.Event.Type); !slices.Equal(got, want) {
+				if got := each(events, jobevent.Item.Type); !slices.Equal(got, want) {
 					t.Errorf("%s says %v, want %v", by, got, want)
 				}
-				if !slices.Equal(each(events, event.Event.ID), names) {
+				if !slices.Equal(each(events, jobevent.Item.ID), names) {
 					t.Errorf("%s says events of other names", by)
 				}
 				if order, _ := jobevent.Decode[jobevent.Run](events[0]); order.Cancel != (slices.Contains(want, cancel) && want[0] == run) {
@@ -84,7 +82,7 @@ func (h house) start(job jobevent.Created) {
 	h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now})
 }
 
-func (h house) events(say Say) []event.Event {
+func (h house) events(say Say) []jobevent.Item {
 	h.Helper()
 	events, err := say.Events("test")
 	if err != nil {
@@ -105,7 +103,7 @@ func snoozed(job jobevent.Created) Outcome {
 	return o
 }
 
-func each(events []event.Event, of func(event.Event) string) []string {
+func each(events []jobevent.Item, of func(jobevent.Item) string) []string {
 	texts := make([]string, len(events))
 	for i, e := range events {
 		texts[i] = of(e)

@@ -20,8 +20,8 @@ import (
 
 // Config is what an operator may set of the scheduler.
 type Config struct {
-	Lease   time.Duration `envconfig:"LEASE" default:"15s" desc:"how long an attempt of which no worker speaks is left alone"`
-	MaxLost int           `envconfig:"MAX_LOST" default:"3" desc:"how often in a row a job may lose its worker before it fails"`
+	Lease   time.Duration `envconfig:"LEASE" default:"15s" desc:"how long watchdog waits for a report of an attempt before it asks about it"`
+	MaxLost int           `envconfig:"MAX_LOST" default:"3" desc:"how many times in a row a job may be lost before it fails"`
 }
 
 const (

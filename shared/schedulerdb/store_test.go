@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/migrations"
@@ -119,7 +118,7 @@ func (h house) status(job jobevent.Created) jobevent.Status {
 }
 
 // report asks for all of the current state.
-func (h house) report(job jobevent.Created, version int64) []event.Event {
+func (h house) report(job jobevent.Created, version int64) []jobevent.Item {
 	h.Helper()
 	say, err := h.Command(h.Context(), []jobevent.Command{{
 		Command: jobevent.CommandReport, Reports: []jobevent.ReportJob{{JobID: job.JobID, Version: version}},

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -140,7 +139,7 @@ func (w *world) said(ctx context.Context, say Say, err error) {
 	}
 }
 
-func (w *world) hear(e event.Event) {
+func (w *world) hear(e jobevent.Item) {
 	if e.Type() == jobevent.TypeApplied {
 		return // it is about no job
 	}

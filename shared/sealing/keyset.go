@@ -16,23 +16,23 @@ import (
 	"github.com/tink-crypto/tink-go/v2/tink"
 )
 
-// XAES-256-GCM derives a key for each value from a nonce of 192 bits: however many there are, random ones do not meet.
-// The 96 bits of plain AES-GCM are used up after 2³² values, which may be a day's.
+// XAES-256-GCM derives a key for each value from a nonce of 192 bits, so random nonces never repeat. The 96 bits of
+// AES-GCM are used up after 2³² values, which may be those of one day.
 var template = aead.XAES256GCM192BitNonceKeyTemplate
 
-// Keyset is the keys of a file, to be changed.
+// Keyset is a file of keys that can be changed.
 type Keyset struct {
 	path    string
 	manager *keyset.Manager
 }
 
-// Key is one of them.
+// Key is one key of a keyset.
 type Key struct {
 	ID      uint32
-	Primary bool // new values are sealed with it; the others only open old ones
+	Primary bool // seals new values; other keys only open old ones
 }
 
-// CreateKeyset makes a file with one key; nobody else on the machine may read it. What is there stays.
+// CreateKeyset makes a file with one key, readable by its owner only. It never overwrites a file.
 func CreateKeyset(path string) (*Keyset, error) {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("create keyset: %s is there already", path)
@@ -58,7 +58,7 @@ func OpenKeyset(path string) (*Keyset, error) {
 	return &Keyset{path, keyset.NewManagerFromHandle(handle)}, nil
 }
 
-// Add makes another key, which only opens until it is promoted.
+// Add makes another key, which only opens values until it is promoted.
 func (k *Keyset) Add() (id uint32, err error) {
 	if id, err = k.manager.Add(template()); err != nil {
 		return 0, fmt.Errorf("make key: %w", err)
@@ -66,7 +66,7 @@ func (k *Keyset) Add() (id uint32, err error) {
 	return id, k.write()
 }
 
-// Promote has new values sealed with a key from now on.
+// Promote makes a key the one that seals new values.
 func (k *Keyset) Promote(id uint32) error {
 	if _, err := k.find(id); err != nil {
 		return fmt.Errorf("promote key %d: %w", id, err)
@@ -81,11 +81,11 @@ func (k *Keyset) promote(id uint32) error {
 	return k.write()
 }
 
-// Remove forgets a key, and with it all that is still sealed with it.
+// Remove deletes a key. Values that are still sealed with it no longer open.
 func (k *Keyset) Remove(id uint32) error {
 	key, err := k.find(id)
 	if err == nil && key.Primary {
-		err = errors.New("new values are sealed with it: promote another first")
+		err = errors.New("it seals new values: promote another key first")
 	}
 	if err != nil {
 		return fmt.Errorf("remove key %d: %w", id, err)
@@ -103,7 +103,7 @@ func (k *Keyset) find(id uint32) (Key, error) {
 	}
 	at := slices.IndexFunc(keys, func(key Key) bool { return key.ID == id })
 	if at < 0 {
-		return Key{}, errors.New("there is none: jobweaver keyset list shows them")
+		return Key{}, errors.New("no such key: jobweaver keyset list shows them")
 	}
 	return keys[at], nil
 }
@@ -122,7 +122,7 @@ func (k *Keyset) Keys() ([]Key, error) {
 	return keys, nil
 }
 
-// write puts the file in the place of the one before: nobody finds half of it, and a key in use is not lost.
+// write replaces the file as a whole, so that no process reads half of it and no key in use is lost.
 func (k *Keyset) write() (err error) {
 	handle, err := k.manager.Handle()
 	if err != nil {
@@ -149,14 +149,14 @@ func (k *Keyset) write() (err error) {
 	return os.Rename(part.Name(), k.path)
 }
 
-// keys is what is in use of a keyset.
+// keys is the part of a keyset that a Sealer uses.
 type keys struct {
 	aead    tink.AEAD
 	primary uint32
-	ids     map[uint32]bool // that can open
+	ids     map[uint32]bool // of the keys that can open values
 }
 
-// parse reads the one file that there is.
+// parse reads texts[0], the content of the only file.
 func parse(texts [][]byte) (keys, error) {
 	handle, err := read(texts[0])
 	if err != nil {
@@ -176,7 +176,7 @@ func parse(texts [][]byte) (keys, error) {
 	return k, nil
 }
 
-// The library's own errors may repeat what stands in the file.
+// The library's own errors may repeat the content of the file.
 var (
 	errKeyset = errors.New("it is not a Tink keyset in JSON; jobweaver keyset create makes one")
 	errCipher = errors.New("its keys must be as jobweaver keyset makes them: XAES-256-GCM, 192-bit nonces, Tink's prefix")

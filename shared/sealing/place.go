@@ -6,7 +6,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// Field is what of a job, an attempt or a schedule is sealed.
+// Field is a sealed field of a job, an attempt or a schedule.
 type Field string
 
 // The fields.
@@ -16,14 +16,14 @@ const (
 	Output   Field = "output"   // of an attempt
 	LogLine  Field = "log"      // of an attempt
 	Progress Field = "progress" // of an attempt
-	Job      Field = "job"      // that a schedule makes again and again
+	Job      Field = "job"      // of a schedule: the request that each tick repeats
 )
 
-// Place is where a value stands. What was sealed for one does not open at another.
+// Place is where a value is stored. A value that was sealed for one place does not open at another.
 type Place struct {
 	job      uuid.UUID
-	attempt  int    // 0: of the job
-	schedule string // its name, a colon and its owner; empty: it is not of a schedule
+	attempt  int    // 0: a field of the job
+	schedule string // its name, a colon and its owner; empty: not a field of a schedule
 	field    Field
 }
 
@@ -38,7 +38,7 @@ func OfAttempt(id uuid.UUID, attempt int, field Field) Place {
 // OfSchedule is the place of a schedule's job. A name has no colon, and an owner has one schedule of a name.
 func OfSchedule(name, owner string) Place { return Place{schedule: name + ":" + owner, field: Job} }
 
-// name is what is authenticated beside the value.
+// name returns the text that is authenticated with the value.
 func (p Place) name() []byte {
 	var of string
 	switch {

@@ -1,5 +1,5 @@
-// Package sealing encrypts what jobs hold, so that databases and topics never have it in plain. Who holds no key
-// carries sealed values as any other JSON or text.
+// Package sealing encrypts the content of jobs, so that databases and topics never have it in plain. A function without
+// the keys carries sealed values like any other JSON or text.
 package sealing
 
 import (
@@ -14,24 +14,25 @@ import (
 	"github.com/jobweaver/jobweaver/shared/reload"
 )
 
-// Setting names the file of keys.
+// Setting is the name of the setting for the file of keys.
 const Setting = "ENCRYPTION_KEYSET_FILE"
 
 // Config is the setting.
 type Config struct {
-	File string `envconfig:"ENCRYPTION_KEYSET_FILE" desc:"Tink keyset (jobweaver keyset create) that seals what jobs hold; read again when it changes; empty: nothing is sealed"`
+	File string `envconfig:"ENCRYPTION_KEYSET_FILE" desc:"Tink keyset (jobweaver keyset create) that seals payloads, outputs, errors and log lines; read again when it changes; empty: nothing is sealed"`
 }
 
 // Why a value does not open.
 var (
-	ErrNoKey   = errors.New("it is sealed with a key that is not here")
-	ErrAltered = errors.New("it is sealed and does not open: it was altered, or moved here from another place")
+	ErrNoKey   = errors.New("it is sealed with a key that this process does not have")
+	ErrAltered = errors.New("it is sealed and does not open: it was altered, or moved from another place")
 )
 
-// Sealer seals and opens. A nil one seals nothing, and opens only what was never sealed.
+// Sealer seals and opens values. A nil Sealer seals nothing, and opens only values that were never sealed.
 type Sealer struct{ keys *reload.Files[keys] }
 
-// New reads the keys of a file, and again whenever it changes; nil for no file. An error begins with the setting.
+// New reads the keys of a file, and again whenever it changes. It returns nil if no file is set. An error begins with
+// the setting's name.
 func New(cfg Config) (*Sealer, error) {
 	if cfg.File == "" {
 		return nil, nil
@@ -46,7 +47,7 @@ func New(cfg Config) (*Sealer, error) {
 // Base64 without padding; strict, so that a value has one form only.
 var encoding = base64.RawURLEncoding.Strict()
 
-// Seal is JSON that only a holder of the key can read, and only at this place. No value (nil) stays none.
+// Seal returns a JSON string that opens with the key only, and at this place only. It returns nil for nil.
 func (s *Sealer) Seal(at Place, plain json.RawMessage) json.RawMessage {
 	if s == nil || plain == nil {
 		return plain
@@ -54,7 +55,7 @@ func (s *Sealer) Seal(at Place, plain json.RawMessage) json.RawMessage {
 	return append(s.append([]byte{'"'}, at, plain), '"')
 }
 
-// SealText is Seal of a text. The empty one stays empty.
+// SealText is Seal for a text. An empty text stays empty.
 func (s *Sealer) SealText(at Place, plain string) string {
 	if s == nil || plain == "" {
 		return plain
@@ -65,13 +66,14 @@ func (s *Sealer) SealText(at Place, plain string) string {
 func (s *Sealer) append(to []byte, at Place, plain []byte) []byte {
 	sealed, err := s.keys.Get().aead.Encrypt(plain, at.name())
 	if err != nil {
-		panic("seal a value: " + err.Error()) // only of more bytes than there are
+		panic("seal a value: " + err.Error()) // only for a value that is larger than any memory
 	}
 	to = append(append(make([]byte, 0, len(to)+jobevent.SealedSize(len(plain))+1), to...), jobevent.SealedPrefix...)
 	return encoding.AppendEncode(to, sealed)
 }
 
-// Open is what was sealed at this place; what never was is given back as it is. The errors are ErrNoKey and ErrAltered.
+// Open returns the value that was sealed at this place. It returns a value that was never sealed unchanged. The errors
+// are ErrNoKey and ErrAltered.
 func (s *Sealer) Open(at Place, value json.RawMessage) (json.RawMessage, error) {
 	if len(value) == 0 || value[0] != '"' || !bytes.HasPrefix(value[1:], []byte(jobevent.SealedPrefix)) {
 		return value, nil
@@ -82,7 +84,7 @@ func (s *Sealer) Open(at Place, value json.RawMessage) (json.RawMessage, error) 
 	return s.open(at, value[1+len(jobevent.SealedPrefix):len(value)-1])
 }
 
-// OpenText is Open of a text.
+// OpenText is Open for a text.
 func (s *Sealer) OpenText(at Place, value string) (string, error) {
 	if !jobevent.IsSealed(value) {
 		return value, nil
@@ -91,14 +93,14 @@ func (s *Sealer) OpenText(at Place, value string) (string, error) {
 	return string(plain), err
 }
 
-// prefixSize is of what Tink writes before a sealed value: a version and the id of the key.
+// prefixSize is the length of Tink's prefix of a sealed value: a version and the id of the key.
 const prefixSize = 5
 
 func (s *Sealer) open(at Place, value []byte) ([]byte, error) {
 	if s == nil {
 		return nil, ErrNoKey
 	}
-	// The decoder passes over the ends of lines: a second form of the same value.
+	// The decoder ignores line ends, so with them the value would have a second form.
 	sealed, err := encoding.AppendDecode(make([]byte, 0, encoding.DecodedLen(len(value))), value)
 	if err != nil || len(sealed) < prefixSize || bytes.ContainsAny(value, "\r\n") {
 		return nil, ErrAltered
@@ -117,7 +119,8 @@ func (s *Sealer) open(at Place, value []byte) ([]byte, error) {
 	return nil, ErrAltered
 }
 
-// Stale says whether a value is not sealed, or with another key than new ones are; never without a key.
+// Stale reports whether a value should be sealed anew: it is not sealed, or not with the key of new values. Without
+// keys no value is stale.
 func (s *Sealer) Stale(value json.RawMessage) bool {
 	if s == nil {
 		return false

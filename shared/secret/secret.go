@@ -1,5 +1,5 @@
-// Package secret holds settings that nobody is shown. However one is printed, logged or marshalled, [secret] stands
-// in its place; only Reveal gives it.
+// Package secret holds secret settings. However one is printed, logged or marshaled, [secret] appears in its place;
+// only Reveal returns it.
 package secret
 
 import (
@@ -10,8 +10,8 @@ import (
 
 const hidden = "[secret]"
 
-// Text is one secret; the zero value is none. The text stands behind a pointer, as fmt asks no methods of the
-// unexported fields that a Text may be in, and prints what it finds: there it finds an address.
+// Text is one secret; the zero value is none. It points to the text, because fmt calls no methods of a Text in an
+// unexported field and prints its content: then it prints an address.
 type Text struct{ text *string }
 
 // Of makes a secret of a text.
@@ -22,10 +22,10 @@ func Of(text string) Text {
 	return Text{&text}
 }
 
-// IsSet says whether there is a secret at all.
+// IsSet reports whether there is a secret.
 func (t Text) IsSet() bool { return t.text != nil }
 
-// Reveal is the secret itself, for where it is used.
+// Reveal returns the secret itself.
 func (t Text) Reveal() string {
 	if t.text == nil {
 		return ""
@@ -33,7 +33,7 @@ func (t Text) Reveal() string {
 	return *t.text
 }
 
-// Set takes the secret from the environment: it is envconfig.Setter's.
+// Set is envconfig.Setter's: it reads the secret from the environment.
 func (t *Text) Set(text string) error {
 	*t = Of(text)
 	return nil
@@ -69,7 +69,7 @@ func AllOf(texts ...string) Texts {
 	return all
 }
 
-// Reveal is the secrets themselves.
+// Reveal returns the secrets themselves.
 func (t Texts) Reveal() []string {
 	texts := make([]string, len(t))
 	for i, one := range t {

@@ -1,5 +1,5 @@
-// Package telemetry is how the functions are watched: structured logs with the logger in the
-// context, and the metrics that more than one of them counts.
+// Package telemetry has the functions' structured logs, with the logger in the context, the metrics
+// that more than one function counts, and their traces.
 package telemetry
 
 import (
@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -27,23 +26,23 @@ const (
 
 type loggerKey struct{}
 
-// FieldsOf are those of a line about an event: its trace and its job.
-func FieldsOf(e event.Event) []any {
-	if e.Context == nil {
+// FieldsOf returns the fields of a line about an item: its type and id, its trace and its job.
+func FieldsOf(e jobevent.Item) []any {
+	if e.Type() == "" {
 		return nil
 	}
 	fields := []any{"type", e.Type(), "id", e.ID()}
-	if id := jobevent.TraceIDOf(e); id != uuid.Nil {
+	if id := e.TraceID(); id != uuid.Nil {
 		fields = append(fields, FieldTraceID, id)
 	}
-	if job, err := uuid.Parse(e.Subject()); err == nil {
+	if job := e.JobID(); job != uuid.Nil {
 		fields = append(fields, FieldJobID, job)
 	}
 	return fields
 }
 
-// NewLogger makes a logger: level is debug, info, warn or error, format json or text. Empty they are
-// info and json.
+// NewLogger makes a logger. level is debug, info, warn or error; empty means info. format is json or
+// text; empty means json.
 func NewLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	var least slog.Level
 	switch strings.ToLower(level) {
@@ -71,7 +70,7 @@ func NewLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	return slog.New(tracedOnce{handler, false}), nil
 }
 
-// plain writes a duration as 30s in every format, and leaves out a field that is null or empty.
+// plain writes a duration as 30s in every format, and omits a field that is null or empty.
 func plain(_ []string, field slog.Attr) slog.Attr {
 	switch field.Value.Kind() { //nolint:exhaustive // the others are written as they are
 	case slog.KindDuration:
@@ -88,11 +87,11 @@ func plain(_ []string, field slog.Attr) slog.Attr {
 	return field
 }
 
-// tracedOnce writes one traceId a line: a line about an event has the event's, and the logger of a request has that
-// already. A reader of JSON may refuse an object with one name twice.
+// tracedOnce writes one traceId a line. A line about an event has the event's, and the logger of the request may have
+// it already; some JSON readers refuse an object that has a name twice.
 type tracedOnce struct {
 	slog.Handler
-	traced bool // its lines have one already
+	traced bool // the handler adds a traceId to each line
 }
 
 func isTraceID(field slog.Attr) bool { return field.Key == FieldTraceID }
@@ -124,8 +123,8 @@ func (h tracedOnce) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, line)
 }
 
-// SetDefault makes logger the process's. What logs through slog with a context (slog.InfoContext)
-// then logs through the context's logger, with its fields, where there is one.
+// SetDefault makes logger the process's logger. A call of slog with a context (slog.InfoContext) then uses
+// the context's logger, with its fields, if there is one.
 func SetDefault(logger *slog.Logger) {
 	slog.SetDefault(slog.New(routed{logger.Handler()}))
 }
@@ -135,7 +134,7 @@ func WithLogger(ctx context.Context, logger *slog.Logger) context.Context {
 	return context.WithValue(ctx, loggerKey{}, logger)
 }
 
-// Logger is the context's logger, or the process's.
+// Logger returns the context's logger, or the process's.
 func Logger(ctx context.Context) *slog.Logger {
 	if logger, ok := ctx.Value(loggerKey{}).(*slog.Logger); ok {
 		return logger
@@ -143,13 +142,13 @@ func Logger(ctx context.Context) *slog.Logger {
 	return slog.Default()
 }
 
-// With gives the context's logger more fields.
+// With adds fields to the context's logger.
 func With(ctx context.Context, args ...any) context.Context {
 	return WithLogger(ctx, Logger(ctx).With(args...))
 }
 
-// WithLazy is With for contexts that are made in numbers and mostly unused: the fields are asked for
-// when the logger is.
+// WithLazy is With for contexts that are made in large numbers and rarely log: it reads the fields when
+// the logger is first used.
 func WithLazy(ctx context.Context, fields interface{ LogFields() []any }) context.Context {
 	return &lazy{Context: ctx, fields: fields}
 }
@@ -171,7 +170,7 @@ func (l *lazy) Value(key any) any {
 	return l.logger
 }
 
-// routed hands a record to the logger of its context.
+// routed passes a record to the logger of its context.
 type routed struct{ slog.Handler }
 
 // Handle is slog.Handler's.

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -12,24 +11,24 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// Why an event was rejected: the values of the metric's label.
+// The reasons for which an event is rejected: the values of the metric's label.
 const (
-	RejectedUndecodable = "undecodable" // the record is no event
+	RejectedUndecodable = "undecodable" // the record is not an event
 	RejectedInvalid     = "invalid"     // the handler can do nothing with it
-	RejectedPanic       = "panic"       // the handler panics whenever it gets it
+	RejectedPanic       = "panic"       // the handler panics at each try
 	RejectedUnsigned    = "unsigned"    // no key of ours has signed it
 )
 
-// The labels have few values: function is one of ours, type one of jobevent's or other.
+// The labels have few values: function is a function of JobWeaver, type one of jobevent's or other.
 var (
 	latency = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 	sizes   = []float64{1, 2, 5, 10, 25, 50, 100, 250, 500, 1000}
 
 	eventsHandled = counter("events_handled_total", "Events that a function has handled; sum.", "function", "type")
-	eventsSaid    = counter("events_said_total", "Events said and acknowledged; sum.", "function", "type")
+	eventsSaid    = counter("events_said_total", "Events published and acknowledged; sum.", "function", "type")
 	eventsRefused = counter("events_refused_total",
-		"Events said that the sink or the broker will never take, and that are lost; sum.", "function", "type")
-	eventsRejected = counter("events_rejected_total", "Events heard that can never be handled; sum.", "function", "reason")
+		"Events that the sink or the broker will never take, and that are lost; sum.", "function", "type")
+	eventsRejected = counter("events_rejected_total", "Events that can never be handled; sum.", "function", "reason")
 
 	handleBatch   = histogram("handle_batch_events", "Events in a handled batch; sum.", sizes, "function")
 	handleSeconds = histogram("handle_duration_seconds", "How long a function's Handle took; sum.", latency, "function")
@@ -40,9 +39,9 @@ var (
 	tickSeconds = histogram("tick_duration_seconds", "How long a function's Tick took; sum.", latency, "function")
 	tickErrors  = counter("tick_errors_total", "Calls of a function's Tick that failed; sum.", "function")
 
-	publishBatch   = histogram("publish_batch_events", "Events said at once, and acknowledged; sum.", sizes, "function")
-	publishSeconds = histogram("publish_duration_seconds", "How long saying events took; sum.", latency, "function")
-	publishErrors  = counter("publish_errors_total", "Tries to say events that failed; sum.", "function")
+	publishBatch   = histogram("publish_batch_events", "Acknowledged events of one publish; sum.", sizes, "function")
+	publishSeconds = histogram("publish_duration_seconds", "How long it took to publish events; sum.", latency, "function")
+	publishErrors  = counter("publish_errors_total", "Tries to publish events that failed; sum.", "function")
 
 	commitSeconds = histogram("consumer_commit_duration_seconds",
 		"How long committing offsets took; sum.", latency, "function")
@@ -50,7 +49,7 @@ var (
 		"How often a consumer lost its broker and connected again; sum.", "function")
 
 	buildInfo = promauto.NewGaugeVec(prometheus.GaugeOpts{
-		Namespace: "jobweaver", Name: "build_info", Help: "Always 1 for each process; its labels tell what runs.",
+		Namespace: "jobweaver", Name: "build_info", Help: "Always 1 for each process; its labels name function and version.",
 	}, []string{"function", "version"})
 )
 
@@ -64,11 +63,11 @@ func histogram(name, help string, buckets []float64, labels ...string) *promethe
 	}, labels)
 }
 
-// MetricsHandler serves /metrics: of all functions in this process, and of the process itself.
+// MetricsHandler serves /metrics, with the metrics of the process and of all functions in it.
 func MetricsHandler() http.Handler { return promhttp.Handler() }
 
-// Meter counts what one function does. Only a function's host, or a function that hosts itself, has
-// one. What is counted for each event or request costs no allocation.
+// Meter has the metrics of one function. Only a function's host, or a function that hosts itself, has
+// one. Counting an event or a request costs no allocation.
 type Meter struct {
 	*meter
 }
@@ -87,10 +86,10 @@ type meter struct {
 
 var meters children[string, *meter]
 
-// NewMeter makes the meter of a function; that of a function has the same counts wherever it is made.
+// NewMeter makes the meter of a function. All meters of a function share their counts.
 func NewMeter(function string) Meter {
 	return Meter{meters.of(function, func() *meter {
-		// From nothing on, or the first of them would be no increase.
+		// These start at 0; otherwise the first error would be no increase.
 		for _, errors := range []*prometheus.CounterVec{handleErrors, tickErrors, publishErrors, disconnects} {
 			errors.WithLabelValues(function)
 		}
@@ -108,16 +107,16 @@ func NewMeter(function string) Meter {
 	})}
 }
 
-// Runs notes which build of the function runs.
+// Runs exports the version of the function.
 func (m Meter) Runs(version string) { buildInfo.WithLabelValues(m.function, version).Set(1) }
 
 // Handled counts a call of Handle with its batch.
-func (m Meter) Handled(batch []event.Event, took time.Duration, err error) {
+func (m Meter) Handled(batch []jobevent.Item, took time.Duration, err error) {
 	m.handle.Observe(took.Seconds())
 	m.handleN.Observe(float64(len(batch)))
-	if len(batch) > 0 && batch[0].Context != nil {
+	if len(batch) > 0 {
 		if said := batch[0].Time(); !said.IsZero() {
-			m.age.Observe(max(time.Since(said)-took, 0).Seconds()) // clocks differ, and a sum that falls is a restart
+			m.age.Observe(max(time.Since(said)-took, 0).Seconds()) // clocks differ, and a falling sum would look like a restart
 		}
 	}
 	if err != nil {
@@ -127,8 +126,8 @@ func (m Meter) Handled(batch []event.Event, took time.Duration, err error) {
 	m.addByType(&m.handled, eventsHandled, batch)
 }
 
-// Said counts a try to say events, with those that were acknowledged.
-func (m Meter) Said(events []event.Event, took time.Duration, err error) {
+// Said counts a try to publish; events are those that were acknowledged.
+func (m Meter) Said(events []jobevent.Item, took time.Duration, err error) {
 	m.publish.Observe(took.Seconds())
 	if err != nil {
 		publishErrors.WithLabelValues(m.function).Inc()
@@ -147,20 +146,22 @@ func (m Meter) Ticked(took time.Duration, err error) {
 	}
 }
 
-// Rejected counts an event heard that can never be handled; reason is one of the constants.
+// Rejected counts a consumed event that can never be handled; reason is one of the constants.
 func (m Meter) Rejected(reason string) { eventsRejected.WithLabelValues(m.function, reason).Inc() }
 
-// Refused counts an event said that nobody will ever take.
-func (m Meter) Refused(e event.Event) { eventsRefused.WithLabelValues(m.function, typeLabel(e)).Inc() }
+// Refused counts an event that the sink or the broker will never take.
+func (m Meter) Refused(e jobevent.Item) {
+	eventsRefused.WithLabelValues(m.function, typeLabel(e)).Inc()
+}
 
 // Committed counts a commit of offsets.
 func (m Meter) Committed(took time.Duration) { m.commit.Observe(took.Seconds()) }
 
-// Disconnected counts that a consumer has to connect again.
+// Disconnected counts a consumer that must connect again.
 func (m Meter) Disconnected() { disconnects.WithLabelValues(m.function).Inc() }
 
 // addByType adds once for each run of events of one type: a batch has one or two.
-func (m Meter) addByType(to *children[string, prometheus.Counter], of *prometheus.CounterVec, events []event.Event) {
+func (m Meter) addByType(to *children[string, prometheus.Counter], of *prometheus.CounterVec, events []jobevent.Item) {
 	for len(events) > 0 {
 		n := 1
 		for n < len(events) && events[n].Type() == events[0].Type() {
@@ -172,9 +173,9 @@ func (m Meter) addByType(to *children[string, prometheus.Counter], of *prometheu
 	}
 }
 
-// typeLabel: a foreign event's type is anybody's text, and each would be a series of its own.
-func typeLabel(e event.Event) string {
-	if _, err := jobevent.TopicOf(e); err != nil {
+// typeLabel bounds the values of the label: a foreign event may have any type, and each would be a series of its own.
+func typeLabel(e jobevent.Item) string {
+	if _, err := e.Topic(); err != nil {
 		return "other"
 	}
 	return e.Type()

@@ -6,14 +6,14 @@ import (
 	"sync/atomic"
 )
 
-// maxJobTypes is how many job types a process tells apart; further ones are "other". With JOB_TYPES=* a job type is
-// anybody's text.
+// maxJobTypes is how many job types have series of their own in a process; further ones are "other". With JOB_TYPES=*
+// a client can send any text as a job type.
 const maxJobTypes = 100
 
 const otherJobTypes = "other"
 
-// children are the series of a metric that were met, by what their labels are made of. To find one again costs a look
-// into a map that nobody writes to, and no allocation. They are few: whoever fills it bounds its keys.
+// children are the series of a metric that exist so far, by the values of their labels. To find one costs a read of a
+// map that is never written to, and no allocation. The caller bounds the number of keys.
 type children[K comparable, V any] struct {
 	mu  sync.Mutex
 	all atomic.Pointer[map[K]V]
@@ -51,7 +51,7 @@ func (c *children[K, V]) add(key K, build func() V) V {
 	return one
 }
 
-// names tells the first of them apart.
+// names gives the first names labels of their own.
 type names struct {
 	most int
 
@@ -60,7 +60,7 @@ type names struct {
 	n    int
 }
 
-// label is the name itself, or what all further ones are called.
+// label returns the name itself, or the common label of all further names.
 func (n *names) label(name string) string {
 	if known, ok := n.seen.find(name); ok {
 		return known

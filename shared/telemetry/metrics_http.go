@@ -21,16 +21,17 @@ var (
 	}, []string{"function"})
 )
 
-// request is what of one becomes labels.
+// request has the labels of an HTTP request.
 type request struct {
 	route, method string
 	code          int // 0: any
 }
 
-// RouteUnknown is the route of a request for which there is none.
+// RouteUnknown is the label of a request that matches no route.
 const RouteUnknown = "other"
 
-// Request notes that a request has come in; the returned function notes its answer. route is a pattern, never a path.
+// Request counts an arriving request; the returned function counts its answer. route is a pattern, never a path. A held
+// answer (?wait=) has no latency.
 func (m Meter) Request(method string) (answered func(route string, code int, held bool)) {
 	m.inFlight.Inc()
 	began := time.Now()
@@ -49,7 +50,7 @@ func (m Meter) Request(method string) (answered func(route string, code int, hel
 	}
 }
 
-// Requests counts what a handler answers under one route.
+// Requests counts the requests of a handler under one route.
 func (m Meter) Requests(route string, handler http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		answered := m.Request(r.Method)
@@ -78,7 +79,7 @@ func (w *statusWriter) WriteHeader(code int) {
 // Unwrap is for http.ResponseController.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// methodLabel: a method is anybody's text.
+// methodLabel bounds the values of the label: a client can send any text as a method.
 func methodLabel(method string) string {
 	if slices.Contains([]string{
 		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,

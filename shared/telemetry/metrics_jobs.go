@@ -10,12 +10,14 @@ import (
 var (
 	jobsAccepted = counter("jobs_accepted_total", "Jobs that were accepted; sum.", "queue", "job_type")
 	jobMoves     = counter("job_moves_total",
-		"Moves of jobs into a state, but into PENDING, QUEUED and RUNNING, each counted by the function that made it; sum. "+
-			"Into FAILED: dead letters; into RETRYING: retries.", "job_type", "state")
+		"Transitions of jobs into a state, except PENDING, QUEUED and RUNNING, each counted by the function that made it; "+
+			"sum. Into FAILED: dead letters; into RETRYING: retries.", "job_type", "state")
 	leasesExpired = counter("leases_expired_total",
-		"Attempts that were sent out again since no worker had spoken of them for a lease; sum.", "queue")
+		"Attempts that were published again because no worker had listed them for a lease; sum.", "queue")
 	deliveries = counter("deliveries_total",
 		"Tries to deliver the end of a job to its callbackUrl: delivered, retried later, or failed for good; sum.", "outcome")
+	hookRequests = counter("hook_requests_total",
+		"Signed requests of other systems to /hooks/<name>: accepted as a job, replayed, or rejected; sum.", "hook", "result")
 	deliverySeconds = promauto.NewHistogram(prometheus.HistogramOpts{
 		Namespace: "jobweaver", Name: "delivery_duration_seconds", Help: "How long such a try took; sum.", Buckets: latency,
 	})
@@ -30,13 +32,13 @@ func JobsAccepted(queue, jobType string, n int) {
 	acceptedOf.of(key, func() prometheus.Counter { return jobsAccepted.WithLabelValues(key[0], key[1]) }).Add(float64(n))
 }
 
-// JobsMoved counts moves of jobs of one type into one state, once they are committed.
+// JobsMoved counts committed transitions of jobs of one type into one state.
 func JobsMoved(jobType, state string, n int) {
 	key := [2]string{JobType(jobType), state}
 	movesOf.of(key, func() prometheus.Counter { return jobMoves.WithLabelValues(key[0], key[1]) }).Add(float64(n))
 }
 
-// What may become of a try to deliver.
+// The outcomes of a try to deliver.
 const (
 	DeliveryDelivered = "delivered"
 	DeliveryRetried   = "retried"
@@ -49,7 +51,17 @@ func Delivered(outcome string, took time.Duration) {
 	deliverySeconds.Observe(took.Seconds())
 }
 
-// LeasesExpired counts attempts of one queue that are sent out again.
+// What may become of a request to a hook.
+const (
+	HookAccepted = "accepted"
+	HookReplayed = "replayed" // its message had come before
+	HookRejected = "rejected"
+)
+
+// HookRequest counts a request to a hook of the configuration; result is one of the constants.
+func HookRequest(hook, result string) { hookRequests.WithLabelValues(hook, result).Inc() }
+
+// LeasesExpired counts attempts of one queue that are published again.
 func LeasesExpired(queue string, n int) { leasesExpired.WithLabelValues(queue).Add(float64(n)) }
 
 // JobCount is how many jobs are in a state.
@@ -59,21 +71,21 @@ type JobCount struct {
 	Oldest                time.Time // when the first of them was accepted
 }
 
-// JobCounts are those of all that have not ended, as they were at an instant.
+// JobCounts are the counts of all jobs that had not ended at an instant.
 type JobCounts struct {
 	AsOf time.Time
 	Of   []JobCount
 }
 
-// QueueFigures is what waits and what is out, as the scheduler counts it.
+// QueueFigures are the scheduler's counts of waiting jobs and of attempts that are out.
 type QueueFigures struct {
 	At       time.Time
 	InFlight map[string]int           // attempts that are out, by queue
-	Waited   map[string]time.Duration // by queue, how long its head has been ready, where there is one
-	Late     time.Duration            // by how much the clock is late
+	Waited   map[string]time.Duration // how long the first job of a queue has been ready; without empty queues
+	Late     time.Duration            // how long a job has been due that dispatch has not made ready
 }
 
-// WatchJobs has the counts asked for when somebody looks.
+// WatchJobs calls read at each scrape. read returns false if it has no counts.
 func (m Meter) WatchJobs(read func() (JobCounts, bool)) (stop func()) {
 	return watched.add(func(put put) {
 		counts, ok := read()
@@ -94,10 +106,10 @@ func (m Meter) WatchJobs(read func() (JobCounts, bool)) (stop func()) {
 	})
 }
 
-// figuresAge is how long figures are told: whoever has not counted since knows nothing.
+// figuresAge is how old exported figures may be. A process that has not counted for longer exports none.
 const figuresAge = time.Minute
 
-// WatchQueues has the figures asked for when somebody looks; nil: nobody has counted yet.
+// WatchQueues calls read at each scrape. read returns nil if the process has not counted yet.
 func (m Meter) WatchQueues(read func() *QueueFigures) (stop func()) {
 	return watched.add(func(put put) {
 		figures := read()

@@ -26,9 +26,9 @@ func TestMetricsHaveFewSeries(t *testing.T) {
 	}
 	foreign := event.New()
 	foreign.SetType("com.example.anything")
-	m.Handled([]event.Event{known, known, foreign}, time.Millisecond, nil)
-	m.Handled([]event.Event{known}, time.Millisecond, errors.New("away"))
-	m.Said([]event.Event{known}, time.Millisecond, nil)
+	m.Handled([]jobevent.Item{known, known, jobevent.ItemOf(foreign)}, time.Millisecond, nil)
+	m.Handled([]jobevent.Item{known}, time.Millisecond, errors.New("away"))
+	m.Said([]jobevent.Item{known}, time.Millisecond, nil)
 	m.Said(nil, time.Millisecond, errors.New("away"))
 	m.Ticked(time.Millisecond, errors.New("away"))
 	m.Rejected(RejectedPanic)
@@ -194,9 +194,9 @@ func BenchmarkABatchOfAHundredEvents(b *testing.B) {
 	}
 }
 
-func hundred(t testing.TB) []event.Event {
+func hundred(t testing.TB) []jobevent.Item {
 	t.Helper()
-	events := make([]event.Event, 100)
+	events := make([]jobevent.Item, 100)
 	for i := range events {
 		typ := jobevent.TypeCompleted
 		if i >= 50 {

@@ -10,11 +10,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// watch is a metric whose value is asked for when somebody looks.
+// watch is a metric whose value is read at each scrape.
 type watch struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
-	// most: of several values with the same labels the largest counts, as of replicas; else their sum, as of parts.
+	// most: of several values with the same labels the largest is exported, since they are replicas of one count.
+	// Otherwise their sum is, since they are parts.
 	most bool
 }
 
@@ -26,24 +27,25 @@ func watching(kind prometheus.ValueType, name, help string, labels ...string) *w
 
 var (
 	descLag = watching(prometheus.GaugeValue, "consumer_lag_records",
-		"Records of a partition that are not yet done; sum. Told by who holds it.", "function", "topic", "partition")
+		"Records of a partition that are not yet done; sum. Exported by the member that holds the partition.",
+		"function", "topic", "partition")
 	descGap = watching(prometheus.GaugeValue, "consumer_committable_gap_records",
-		"Records of a partition that are done and cannot be committed, for one before them is not; sum.",
+		"Records of a partition that are done and cannot be committed, because an earlier one is not done; sum.",
 		"function", "topic", "partition")
 
 	descConnections = watching(prometheus.GaugeValue, "database_connections",
 		"Connections to the database, used, idle or opening; sum.", "function", "state")
 	descConnectionsLimit = watching(prometheus.GaugeValue, "database_connections_limit",
-		"Connections to the database that there may be at once; sum.", "function")
+		"The most connections to the database at once; sum.", "function")
 	descAcquires = watching(prometheus.CounterValue, "database_acquires_total",
 		"How often a connection was taken; sum.", "function")
 	descWaits = watching(prometheus.CounterValue, "database_acquire_waits_total",
-		"How often a connection had to be waited for, or opened; sum.", "function")
+		"How often a caller had to wait for a connection, or for one to open; sum.", "function")
 	descWaited = watching(prometheus.CounterValue, "database_acquire_wait_seconds_total",
-		"How long was waited for connections; sum.", "function")
+		"How long callers waited for connections; sum.", "function")
 
 	descJobs = watching(prometheus.GaugeValue, "jobs",
-		"Jobs that have not ended, as they were last counted; max, for every replica of projection tells all.",
+		"Jobs that have not ended, at the last count; max, since every replica of projection exports all.",
 		"state", "queue", "job_type")
 	descJobsAge = watching(prometheus.GaugeValue, "jobs_oldest_age_seconds",
 		"How long ago the oldest of the jobs in a state was accepted; max.", "state", "queue", "job_type")
@@ -51,11 +53,11 @@ var (
 		"When the jobs were last counted; max.")
 
 	descInFlight = watching(prometheus.GaugeValue, "attempts_in_flight",
-		"Attempts that are out, with a worker or on their way; max, for every replica of watchdog tells all.", "queue")
+		"Attempts that are out, with a worker or on their way; max, since every replica of watchdog exports all.", "queue")
 	descQueueWait = watching(prometheus.GaugeValue, "queue_wait_seconds",
-		"How long ago the job that goes out next became ready, a level of priority counting 10 s; max.", "queue")
+		"How long ago the next job to dispatch became ready, a level of priority counting 10 s; max.", "queue")
 	descLate = watching(prometheus.GaugeValue, "clock_lateness_seconds",
-		"How long something has been due that dispatch has not made ready; max.")
+		"How long a job has been due that dispatch has not made ready; max.")
 
 	watched = &watches{all: []*watch{
 		descLag, descGap, descConnections, descConnectionsLimit, descAcquires, descWaits, descWaited,
@@ -65,11 +67,11 @@ var (
 
 func init() { prometheus.MustRegister(watched) }
 
-// put says one value.
+// put exports one value.
 type put func(w *watch, value float64, labels ...string)
 
-// watches asks everybody who has something to say, and says it once: there may be several functions in a process, or
-// one of them twice.
+// watches reads all sources at a scrape and exports each series once: a process may have several functions, or one of
+// them twice.
 type watches struct {
 	all []*watch
 
@@ -126,7 +128,7 @@ func (w *watches) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// Partition is how far a consumer is in one that it holds.
+// Partition is the progress of a consumer in a partition that it holds.
 type Partition struct {
 	Topic string
 	ID    int32
@@ -134,7 +136,7 @@ type Partition struct {
 	Gap   int // records that are done and cannot be committed
 }
 
-// WatchPartitions has those that a consumer holds asked for when somebody looks.
+// WatchPartitions calls read at each scrape for the partitions that a consumer holds.
 func (m Meter) WatchPartitions(read func() []Partition) (stop func()) {
 	return watched.add(func(put put) {
 		for _, p := range read() {
@@ -145,14 +147,14 @@ func (m Meter) WatchPartitions(read func() []Partition) (stop func()) {
 	})
 }
 
-// Pool is how a pool of connections to a database does.
+// Pool has the statistics of a pool of database connections.
 type Pool struct {
 	Used, Idle, Opening, Limit int32
 	Acquires, Waits            int64
 	Waited                     time.Duration
 }
 
-// WatchPool has it asked for when somebody looks.
+// WatchPool calls read at each scrape.
 func (m Meter) WatchPool(read func() Pool) (stop func()) {
 	return watched.add(func(put put) {
 		p := read()

@@ -21,11 +21,11 @@ import (
 const (
 	scope       = "github.com/jobweaver/jobweaver"
 	flushAtMost = 3 * time.Second
-	// maxLinks: a batch links to each of its events.
+	// maxLinks is large because the span of a batch links to each of its events.
 	maxLinks = 1000
 )
 
-// Attributes of spans that are the house's own.
+// JobWeaver's own attributes of spans.
 const (
 	AttrJobID   = "jobweaver.job.id"
 	AttrJobType = "jobweaver.job.type"
@@ -44,7 +44,7 @@ type Tracing struct {
 	flush    time.Duration // how long the last spans may take to be sent
 }
 
-// OpenTracing returns nil where no collector is set. An error begins with the setting that is wrong, also where that
+// OpenTracing returns nil if no collector is set. An error begins with the name of a wrong setting, even of one that
 // has no effect without a collector.
 func OpenTracing(cfg TraceConfig, function, version string, logger *slog.Logger) (*Tracing, error) {
 	if cfg.Disabled || cfg.Exporter == "none" {
@@ -84,14 +84,14 @@ func OpenTracing(cfg TraceConfig, function, version string, logger *slog.Logger)
 	}, nil
 }
 
-// Close sends the last spans, or gives them up after a while.
+// Close sends the last spans, or drops them after flushAtMost.
 func (t *Tracing) Close() {
 	if t == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), t.flush)
 	defer cancel()
-	_ = t.provider.Shutdown(ctx) // what it cannot send has been said
+	_ = t.provider.Shutdown(ctx) // otlp has logged its errors
 	close(t.otlp.stop)
 	select {
 	case <-t.otlp.stopped:
@@ -109,18 +109,18 @@ func WithTracing(ctx context.Context, t *Tracing) context.Context {
 	return context.WithValue(ctx, tracingKey{}, t)
 }
 
-// TracingOf is the context's; nil: there is none.
+// TracingOf returns the context's tracing, or nil.
 func TracingOf(ctx context.Context) *Tracing {
 	t, _ := ctx.Value(tracingKey{}).(*Tracing)
 	return t
 }
 
-// beginning is how a span begins.
+// beginning has the parameters of a new span.
 type beginning struct {
 	name   string
 	kind   trace.SpanKind
-	parent trace.SpanContext // invalid: it is the first of its trace
-	trace  trace.TraceID     // then, of this trace; zero: a new one
+	parent trace.SpanContext // invalid: the span is the first of its trace
+	trace  trace.TraceID     // of a span without a parent; zero: a new one
 	span   trace.SpanID      // its id; zero: a new one
 	links  []trace.Link
 	attrs  []attribute.KeyValue
@@ -128,9 +128,9 @@ type beginning struct {
 
 type wantedKey struct{}
 
-// start begins a span. The context that it gives has what ctx had, and the span.
+// start begins a span. The returned context is ctx with the span.
 func (t *Tracing) start(ctx context.Context, b beginning) (context.Context, trace.Span) {
-	for i, a := range b.attrs { // one that is no UTF-8 would have all that are sent with it refused
+	for i, a := range b.attrs { // the collector would refuse a whole batch because of one invalid UTF-8 text
 		if a.Value.Type() == attribute.STRING && !utf8.ValidString(a.Value.AsString()) {
 			b.attrs[i] = a.Key.String(strings.ToValidUTF8(a.Value.AsString(), "\uFFFD"))
 		}
@@ -145,13 +145,13 @@ func (t *Tracing) start(ctx context.Context, b beginning) (context.Context, trac
 	return trace.ContextWithSpan(ctx, span), span
 }
 
-// wanted are ids that a span is to have; zero: any.
+// wanted are the ids of a new span; zero: any.
 type wanted struct {
 	trace trace.TraceID
 	span  trace.SpanID
 }
 
-// ids makes those of traces and spans, but where they follow from what they are of.
+// ids makes the ids of traces and spans, except for those that start has chosen.
 type ids struct{}
 
 // NewIDs is sdktrace.IDGenerator's.
@@ -159,7 +159,7 @@ func (g ids) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 	if w, ok := ctx.Value(wantedKey{}).(wanted); ok && w.trace.IsValid() {
 		return w.trace, g.NewSpanID(ctx, w.trace)
 	}
-	id := trace.TraceID(uuid.New()) // it may come to be an X-Trace-Id
+	id := trace.TraceID(uuid.New()) // it may become an X-Trace-Id
 	return id, g.NewSpanID(ctx, id)
 }
 
@@ -175,7 +175,7 @@ func (ids) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
 	return id
 }
 
-// parentOf is the span context of a traceparent; invalid: it names none.
+// parentOf returns the span context of a traceparent; it is invalid if the traceparent is.
 func parentOf(traceparent string) trace.SpanContext {
 	if len(traceparent) < len("00-")+32+len("-")+16+len("-01") {
 		return trace.SpanContext{}
@@ -200,7 +200,7 @@ func parentOf(traceparent string) trace.SpanContext {
 	})
 }
 
-// traceParent is the W3C form of a span context.
+// traceParent returns the W3C form of a span context.
 func traceParent(at trace.SpanContext) string {
 	flags := "-00"
 	if at.IsSampled() {

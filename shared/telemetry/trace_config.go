@@ -19,32 +19,32 @@ import (
 	"github.com/jobweaver/jobweaver/shared/tlsfiles"
 )
 
-// TraceConfig are OpenTelemetry's own settings. The SDK itself reads OTEL_BSP_*, OTEL_SPAN_* and
+// TraceConfig has OpenTelemetry's own settings. The SDK itself reads OTEL_BSP_*, OTEL_SPAN_* and
 // OTEL_RESOURCE_ATTRIBUTES.
 type TraceConfig struct {
-	Endpoint       string `envconfig:"OTEL_EXPORTER_OTLP_ENDPOINT" desc:"URL of an OpenTelemetry collector that takes OTLP over HTTP, as http://localhost:4318: traces go to /v1/traces there; empty: no span is made"`
-	TracesEndpoint string `envconfig:"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" desc:"URL to which traces go, as it is, whatever OTEL_EXPORTER_OTLP_ENDPOINT says"`
-	Disabled       bool   `envconfig:"OTEL_SDK_DISABLED" desc:"true: no span is made"`
-	Exporter       string `envconfig:"OTEL_TRACES_EXPORTER" default:"otlp" desc:"otlp, or none: no span is made"`
+	Endpoint       string `envconfig:"OTEL_EXPORTER_OTLP_ENDPOINT" desc:"URL of an OpenTelemetry collector that takes OTLP over HTTP, such as http://localhost:4318: traces go to /v1/traces there; empty: no spans are made"`
+	TracesEndpoint string `envconfig:"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" desc:"full URL for traces; overrides OTEL_EXPORTER_OTLP_ENDPOINT"`
+	Disabled       bool   `envconfig:"OTEL_SDK_DISABLED" desc:"true: no spans are made"`
+	Exporter       string `envconfig:"OTEL_TRACES_EXPORTER" default:"otlp" desc:"otlp, or none: no spans are made"`
 
-	Protocol       string `envconfig:"OTEL_EXPORTER_OTLP_PROTOCOL" desc:"http/protobuf, and no other"`
-	TracesProtocol string `envconfig:"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL" desc:"likewise, of traces"`
+	Protocol       string `envconfig:"OTEL_EXPORTER_OTLP_PROTOCOL" desc:"http/protobuf is the only value"`
+	TracesProtocol string `envconfig:"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL" desc:"the same, for traces"`
 
-	Headers       secret.Text `envconfig:"OTEL_EXPORTER_OTLP_HEADERS" desc:"what is sent with each request, as name=value,name=value, per cent encoded"`
-	TracesHeaders secret.Text `envconfig:"OTEL_EXPORTER_OTLP_TRACES_HEADERS" desc:"likewise, of traces"`
+	Headers       secret.Text `envconfig:"OTEL_EXPORTER_OTLP_HEADERS" desc:"headers of each request, as name=value,name=value, percent-encoded"`
+	TracesHeaders secret.Text `envconfig:"OTEL_EXPORTER_OTLP_TRACES_HEADERS" desc:"the same, for traces"`
 
-	Timeout       string `envconfig:"OTEL_EXPORTER_OTLP_TIMEOUT" desc:"milliseconds that sending a batch may take, all tries together; 10000"`
-	TracesTimeout string `envconfig:"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT" desc:"likewise, of traces"`
+	Timeout       string `envconfig:"OTEL_EXPORTER_OTLP_TIMEOUT" desc:"milliseconds for one batch, with all retries; 10000"`
+	TracesTimeout string `envconfig:"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT" desc:"the same, for traces"`
 
 	Compression       string `envconfig:"OTEL_EXPORTER_OTLP_COMPRESSION" desc:"gzip or none"`
-	TracesCompression string `envconfig:"OTEL_EXPORTER_OTLP_TRACES_COMPRESSION" desc:"likewise, of traces"`
+	TracesCompression string `envconfig:"OTEL_EXPORTER_OTLP_TRACES_COMPRESSION" desc:"the same, for traces"`
 
-	CertificateFile string `envconfig:"OTEL_EXPORTER_OTLP_CERTIFICATE" desc:"a file with the PEM of the CAs by which the collector is known; empty: whom the system trusts; read again when it changes"`
-	ClientCertFile  string `envconfig:"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE" desc:"a file with the PEM of the certificate that it is shown; likewise"`
-	ClientKeyFile   string `envconfig:"OTEL_EXPORTER_OTLP_CLIENT_KEY" desc:"a file with the PEM of its key; likewise"`
+	CertificateFile string `envconfig:"OTEL_EXPORTER_OTLP_CERTIFICATE" desc:"a file with the PEM of the CAs that verify the collector; empty: the system's CAs; read again when it changes"`
+	ClientCertFile  string `envconfig:"OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE" desc:"a file with the PEM of the client certificate for the collector; read again when it changes"`
+	ClientKeyFile   string `envconfig:"OTEL_EXPORTER_OTLP_CLIENT_KEY" desc:"a file with the PEM of its key; read again when it changes"`
 
-	Sampler    string `envconfig:"OTEL_TRACES_SAMPLER" default:"parentbased_always_on" desc:"which traces are kept: always_on, always_off, traceidratio, or parentbased_ and one of these, where who calls decides with its traceparent"`
-	SamplerArg string `envconfig:"OTEL_TRACES_SAMPLER_ARG" desc:"of traceidratio: the part that is kept, 0 to 1; 1"`
+	Sampler    string `envconfig:"OTEL_TRACES_SAMPLER" default:"parentbased_always_on" desc:"which traces are kept: always_on, always_off, traceidratio, or parentbased_ and one of these, with which the client's traceparent decides"`
+	SamplerArg string `envconfig:"OTEL_TRACES_SAMPLER_ARG" desc:"for traceidratio: the part that is kept, 0 to 1; 1"`
 
 	Service string `envconfig:"OTEL_SERVICE_NAME" desc:"service.name of the spans; empty: the function's name"`
 }
@@ -54,12 +54,12 @@ const (
 	defaultTimeout = 10 * time.Second
 )
 
-// On says whether spans are made at all.
+// On reports whether spans are made at all.
 func (c TraceConfig) On() bool {
 	return !c.Disabled && c.Exporter != "none" && (c.Endpoint != "" || c.TracesEndpoint != "")
 }
 
-// Target is where traces go. Its error begins with the setting.
+// Target returns the URL to which traces go. Its error begins with the setting's name.
 func (c TraceConfig) Target() (*url.URL, error) {
 	name, text, path := "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", c.TracesEndpoint, ""
 	if text == "" {
@@ -67,7 +67,7 @@ func (c TraceConfig) Target() (*url.URL, error) {
 	}
 	target, err := url.Parse(text)
 	if err != nil || target.Host == "" || target.Scheme != "http" && target.Scheme != "https" {
-		return nil, fmt.Errorf("%s: is no http or https URL", name) // there may be a secret in it
+		return nil, fmt.Errorf("%s: is not an http or https URL", name) // without the text: it may have a secret
 	}
 	if path != "" {
 		target = target.JoinPath(path)
@@ -77,7 +77,7 @@ func (c TraceConfig) Target() (*url.URL, error) {
 	return target, nil
 }
 
-// Plain names the setting by which traces go to another machine in plain text; empty: none does.
+// Plain names the setting that sends traces to another machine in plain text; empty: none does.
 func (c TraceConfig) Plain() string {
 	if !c.On() {
 		return ""
@@ -91,7 +91,7 @@ func (c TraceConfig) Plain() string {
 	return "OTEL_EXPORTER_OTLP_ENDPOINT"
 }
 
-// either is the setting of traces, or that of all signals.
+// either returns the setting for traces, or the one for all signals, with its name.
 func either(ofTraces, ofAll, name, nameOfAll string) (value, setting string) {
 	if ofTraces != "" {
 		return ofTraces, name
@@ -106,7 +106,7 @@ func (c TraceConfig) timeout() (time.Duration, error) {
 	}
 	ms, err := strconv.ParseUint(text, 10, 31)
 	if err != nil || ms == 0 {
-		return 0, fmt.Errorf("%s: %q is no number of milliseconds", name, text)
+		return 0, fmt.Errorf("%s: %q is not a number of milliseconds", name, text)
 	}
 	return time.Duration(ms) * time.Millisecond, nil
 }
@@ -120,7 +120,7 @@ func (c TraceConfig) gzip() (bool, error) {
 	return text == "gzip", nil
 }
 
-// headers are those of all signals and those of traces.
+// headers returns the headers for all signals and those for traces.
 func (c TraceConfig) headers() (map[string]string, error) {
 	all := map[string]string{}
 	for _, given := range []struct {
@@ -143,8 +143,8 @@ func (c TraceConfig) headers() (map[string]string, error) {
 	return all, nil
 }
 
-// checkValues returns what no process could use. The exporter and the protocol are not among it: where there is no
-// collector of ours, a platform may have set them for other programs.
+// checkValues returns errors for values that no process can use. It does not check the exporter and the protocol: where
+// JobWeaver has no collector, a platform may have set them for other programs.
 func (c TraceConfig) checkValues() error {
 	_, sampler := c.sampler()
 	_, timeout := c.timeout()
@@ -165,13 +165,13 @@ func (c TraceConfig) check() error {
 	return nil
 }
 
-// resource says whose spans they are.
+// resource describes the process of the spans.
 func (c TraceConfig) resource(function, version string) (*resource.Resource, error) {
 	own := resource.NewSchemaless(
 		attribute.String("service.name", function), attribute.String("service.namespace", "jobweaver"),
 		attribute.String("service.version", version),
 	)
-	given, err := resource.Merge(own, resource.Environment()) // what is given wins
+	given, err := resource.Merge(own, resource.Environment()) // the environment takes precedence
 	if err == nil && c.Service != "" {
 		given, err = resource.Merge(given, resource.NewSchemaless(attribute.String("service.name", c.Service)))
 	}
@@ -181,11 +181,11 @@ func (c TraceConfig) resource(function, version string) (*resource.Resource, err
 	return given, nil
 }
 
-// sampler decides which traces are kept. Of a trace of which nothing but its id is known, it decides by that, so all
+// sampler decides which traces are kept. If only the id of a trace is known, it decides by the id, so that all
 // functions decide the same.
 type sampler struct {
 	name       string
-	threshold  uint64 // of 2^56: an id whose last 56 bits are less is not kept
+	threshold  uint64 // of 2^56: a trace whose id has lower last 56 bits is not kept
 	withParent bool
 }
 
@@ -205,7 +205,7 @@ func (c TraceConfig) sampler() (sampler, error) {
 		if c.SamplerArg != "" {
 			var err error
 			if ratio, err = strconv.ParseFloat(c.SamplerArg, 64); err != nil || !(ratio >= 0 && ratio <= 1) {
-				return s, fmt.Errorf("OTEL_TRACES_SAMPLER_ARG: %q is no number from 0 to 1", c.SamplerArg)
+				return s, fmt.Errorf("OTEL_TRACES_SAMPLER_ARG: %q is not a number from 0 to 1", c.SamplerArg)
 			}
 		}
 		s.threshold = uint64(math.Round((1 - ratio) * (1 << 56)))
@@ -216,13 +216,14 @@ func (c TraceConfig) sampler() (sampler, error) {
 	return s, nil
 }
 
-// keeps decides by the last 56 bits, as W3C and OpenTelemetry have it. The SDK's own TraceIDRatioBased looks at the 64
-// last ones, of which a UUID's first two are never random: of our ids it would keep none at a ratio below a half.
+// keeps decides by the last 56 bits, as W3C and OpenTelemetry define it. The SDK's own TraceIDRatioBased reads the last
+// 64 bits, and the first two of those are never random in a UUID: with a ratio below a half it would keep no trace of
+// ours.
 func (s sampler) keeps(id trace.TraceID) bool {
 	return binary.BigEndian.Uint64(id[8:])&(1<<56-1) >= s.threshold
 }
 
-// ShouldSample is sdktrace.Sampler's. What stands for many traces is kept where one of them is.
+// ShouldSample is sdktrace.Sampler's. A span without a parent that links to several traces is kept if one of them is.
 func (s sampler) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
 	parent := trace.SpanContextFromContext(p.ParentContext)
 	keep := s.keeps(p.TraceID)

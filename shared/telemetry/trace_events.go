@@ -2,10 +2,8 @@ package telemetry
 
 import (
 	"context"
-	"maps"
 	"net/http"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
@@ -13,30 +11,30 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// What carries events: messaging.system.
+// The transports of events: values of messaging.system.
 const (
 	OverKafka = "kafka"
 	OverHTTP  = "cloudevents"
 )
 
-// ParentOf is the span from which an event came; invalid: it belongs to no trace. One that was said outside of any span
-// stands below the job's first one.
-func (t *Tracing) ParentOf(e event.Event) trace.SpanContext {
+// ParentOf returns the span from which an event came; it is invalid if the event is in no trace. The parent of an event
+// that was published outside of any span is the job's first span.
+func (t *Tracing) ParentOf(e jobevent.Item) trace.SpanContext {
 	if t == nil {
 		return trace.SpanContext{}
 	}
-	parent := parentOf(jobevent.Extension(e, jobevent.ExtTraceParent))
+	parent := parentOf(e.TraceParent())
 	if !parent.IsValid() || parent.SpanID() != trace.SpanID(jobevent.SpanID(e.ID())) {
 		return parent
 	}
-	job, err := uuid.Parse(e.Subject())
-	if err != nil {
+	job := e.JobID()
+	if job == uuid.Nil {
 		return trace.SpanContext{}
 	}
 	return spanOfJob(parent.TraceID(), jobevent.JobSpanID(job), job)
 }
 
-// spanOfJob is a span in the trace of a job of which nothing else is known here.
+// spanOfJob returns the context of a span in a job's trace. The job's id decides whether it is sampled.
 func spanOfJob(id trace.TraceID, span trace.SpanID, job uuid.UUID) trace.SpanContext {
 	var flags trace.TraceFlags
 	return trace.NewSpanContext(trace.SpanContextConfig{
@@ -44,7 +42,7 @@ func spanOfJob(id trace.TraceID, span trace.SpanID, job uuid.UUID) trace.SpanCon
 	})
 }
 
-// Keeps says whether the trace of a request with that traceparent is kept, once its span has begun.
+// Keeps reports whether the trace of a request with that traceparent is kept. The request's span must have begun.
 func Keeps(ctx context.Context, traceparent string) bool {
 	if TracingOf(ctx) != nil {
 		return trace.SpanContextFromContext(ctx).IsSampled()
@@ -53,7 +51,7 @@ func Keeps(ctx context.Context, traceparent string) bool {
 	return !parent.IsValid() || parent.IsSampled()
 }
 
-// KeepsAsked says whether the trace of whoever asks with that traceparent is kept.
+// KeepsAsked reports whether the trace of a caller with that traceparent is kept.
 func KeepsAsked(ctx context.Context, traceparent string) bool {
 	parent := parentOf(traceparent)
 	if t := TracingOf(ctx); t != nil && !t.sampler.withParent {
@@ -62,22 +60,22 @@ func KeepsAsked(ctx context.Context, traceparent string) bool {
 	return parent.IsSampled()
 }
 
-// KeepsNew says whether a trace that begins here is kept.
+// KeepsNew reports whether a trace that begins here is kept.
 func (t *Tracing) KeepsNew(id uuid.UUID) bool { return t == nil || t.sampler.keeps(trace.TraceID(id)) }
 
-// SetParent says from which span an event came.
-func SetParent(e *event.Event, parent trace.SpanContext) {
-	e.SetExtension(jobevent.ExtTraceParent, traceParent(parent))
+// SetParent sets the span from which an event came.
+func SetParent(e *jobevent.Item, parent trace.SpanContext) {
+	e.SetTraceParent(traceParent(parent))
 }
 
-// SetHere says that an event came from the context's span. If that is of another trace than the event, it came from the
-// given span of its own, and the two are linked.
-func SetHere(ctx context.Context, e *event.Event, own [8]byte) {
+// SetHere sets the context's span as the parent of an event. If that span is in another trace than the event, the
+// parent is the span own in the event's trace, and the two spans are linked.
+func SetHere(ctx context.Context, e *jobevent.Item, own [8]byte) {
 	if TracingOf(ctx) == nil {
 		return
 	}
 	here := trace.SpanFromContext(ctx)
-	id := trace.TraceID(jobevent.TraceIDOf(*e))
+	id := trace.TraceID(e.TraceID())
 	if !id.IsValid() || !here.SpanContext().IsValid() {
 		return
 	}
@@ -85,8 +83,8 @@ func SetHere(ctx context.Context, e *event.Event, own [8]byte) {
 		SetParent(e, here.SpanContext())
 		return
 	}
-	job, err := uuid.Parse(e.Subject())
-	if err != nil {
+	job := e.JobID()
+	if job == uuid.Nil {
 		return
 	}
 	there := spanOfJob(id, own, job)
@@ -94,8 +92,8 @@ func SetHere(ctx context.Context, e *event.Event, own [8]byte) {
 	here.AddLink(trace.Link{SpanContext: there})
 }
 
-// SetAsked says that an event came from whoever asked for it, by a traceparent.
-func SetAsked(ctx context.Context, e *event.Event, asked string) {
+// SetAsked sets the traceparent of a caller as the parent of an event.
+func SetAsked(ctx context.Context, e *jobevent.Item, asked string) {
 	if TracingOf(ctx) == nil {
 		return
 	}
@@ -107,31 +105,31 @@ func SetAsked(ctx context.Context, e *event.Event, asked string) {
 	trace.SpanFromContext(ctx).AddLink(trace.Link{SpanContext: parent})
 }
 
-// Hop has an event that came over HTTP stand below whoever brought it, if that one is in the same trace.
-func (t *Tracing) Hop(e *event.Event, header http.Header) {
+// Hop sets the span of the HTTP request that brought an event as the event's parent, if both are in the same trace.
+func (t *Tracing) Hop(e *jobevent.Item, header http.Header) {
 	if t == nil {
 		return
 	}
 	hop := parentOf(header.Get("Traceparent"))
-	if hop.IsValid() && hop.TraceID() == parentOf(jobevent.Extension(*e, jobevent.ExtTraceParent)).TraceID() {
+	if hop.IsValid() && hop.TraceID() == parentOf(e.TraceParent()).TraceID() {
 		SetParent(e, hop)
 	}
 }
 
-// Heard are the spans of a batch that is being handled; a nil one has none.
+// Heard has the spans of a batch that is being handled. A nil Heard has none.
 type Heard struct {
 	spans []trace.Span
-	ofJob map[string]trace.SpanContext // by subject
+	ofJob map[uuid.UUID]trace.SpanContext
 	all   *Span
 }
 
-// Hear begins the spans of a batch: one for each event in its own trace, and of several one more, in which what is
-// done for all of them stands.
-func (t *Tracing) Hear(ctx context.Context, function, system string, batch []event.Event) (context.Context, *Heard) {
+// Hear begins the spans of a batch: one for each event, in the event's trace. For several events it begins one more,
+// the parent of work that is done for all of them.
+func (t *Tracing) Hear(ctx context.Context, function, system string, batch []jobevent.Item) (context.Context, *Heard) {
 	if t == nil {
 		return ctx, nil
 	}
-	h := &Heard{ofJob: make(map[string]trace.SpanContext, len(batch))}
+	h := &Heard{ofJob: make(map[uuid.UUID]trace.SpanContext, len(batch))}
 	for _, e := range batch {
 		parent := t.ParentOf(e)
 		if !parent.IsValid() {
@@ -143,8 +141,8 @@ func (t *Tracing) Hear(ctx context.Context, function, system string, batch []eve
 				attribute.String("messaging.consumer.group.name", "jobweaver-"+function)),
 		})
 		h.spans = append(h.spans, span)
-		if e.Subject() != "" {
-			h.ofJob[e.Subject()] = span.SpanContext()
+		if e.JobID() != uuid.Nil {
+			h.ofJob[e.JobID()] = span.SpanContext()
 		}
 	}
 	ctx, h.all = t.Together(ctx, "process batch", h.spans, attribute.String("messaging.system", system),
@@ -153,14 +151,14 @@ func (t *Tracing) Hear(ctx context.Context, function, system string, batch []eve
 	return ctx, h
 }
 
-// Answer says of each event about a job that it came from the span of the event about that job.
-func (h *Heard) Answer(say []event.Event) {
+// Answer sets the parent of each published event: the span of the handled event about the same job.
+func (h *Heard) Answer(say []jobevent.Item) {
 	if h == nil {
 		return
 	}
 	for i := range say {
-		from, known := h.ofJob[say[i].Subject()]
-		if known && from.TraceID() == trace.TraceID(jobevent.TraceIDOf(say[i])) {
+		from, known := h.ofJob[say[i].JobID()]
+		if known && from.TraceID() == trace.TraceID(say[i].TraceID()) {
 			SetParent(&say[i], from)
 		}
 	}
@@ -178,33 +176,30 @@ func (h *Heard) End(err error) {
 	h.all.End(kind)
 }
 
-// Say begins a span for each event that is said in a trace, and gives the events as they are to be said: from there.
-// done ends the spans; said are those that got through.
+// Say begins a span for each event that is published in a trace, and returns the events with these spans as parents.
+// done ends the spans; said are the events that were acknowledged.
 func (t *Tracing) Say(
-	ctx context.Context, system string, events []event.Event,
-) (now []event.Event, done func(said []event.Event, err error)) {
+	ctx context.Context, system string, events []jobevent.Item,
+) (now []jobevent.Item, done func(said []jobevent.Item, err error)) {
 	if t == nil {
-		return events, func([]event.Event, error) {}
+		return events, func([]jobevent.Item, error) {}
 	}
-	now = make([]event.Event, len(events))
+	now = make([]jobevent.Item, len(events))
 	spans := make(map[int]trace.Span, len(events))
 	for i, e := range events {
-		now[i] = e
-		old, ours := e.Context.(*event.EventContextV1)
+		now[i] = e // a copy: a repeated try starts from the unchanged event
 		parent := t.ParentOf(e)
-		if !parent.IsValid() || !ours {
+		if !parent.IsValid() {
 			continue
 		}
 		_, span := t.start(ctx, beginning{
 			name: "send " + destination(e), kind: trace.SpanKindProducer, parent: parent, span: firstSpan(e, parent),
 			attrs: messageAttrs(e, system, "send"),
 		})
-		own := *old // who says it again begins with what it was
-		own.Extensions = maps.Clone(old.Extensions)
-		own.Extensions[jobevent.ExtTraceParent] = traceParent(span.SpanContext())
-		now[i].Context, spans[i] = &own, span
+		now[i].SetTraceParent(traceParent(span.SpanContext()))
+		spans[i] = span
 	}
-	return now, func(said []event.Event, err error) {
+	return now, func(said []jobevent.Item, err error) {
 		through := make(map[string]bool, len(said))
 		for _, e := range said {
 			through[e.ID()] = true
@@ -218,25 +213,26 @@ func (t *Tracing) Say(
 	}
 }
 
-// firstSpan is the id of the span in which a job is told of for the first time; zero, and so any id, of all others.
-func firstSpan(e event.Event, parent trace.SpanContext) trace.SpanID {
-	job, err := uuid.Parse(e.Subject())
-	if err != nil || e.Type() != jobevent.TypeCreated || parent.SpanID() == trace.SpanID(jobevent.JobSpanID(job)) {
+// firstSpan returns the id of the span that publishes a job for the first time. For any other event it returns zero,
+// which means a new id.
+func firstSpan(e jobevent.Item, parent trace.SpanContext) trace.SpanID {
+	job := e.JobID()
+	if e.Type() != jobevent.TypeCreated || parent.SpanID() == trace.SpanID(jobevent.JobSpanID(job)) {
 		return trace.SpanID{}
 	}
 	return jobevent.JobSpanID(job)
 }
 
-// destination is an event's topic.
-func destination(e event.Event) string {
-	topic, err := jobevent.TopicOf(e)
+// destination returns an event's topic.
+func destination(e jobevent.Item) string {
+	topic, err := e.Topic()
 	if err != nil {
 		return "other"
 	}
 	return topic
 }
 
-func messageAttrs(e event.Event, system, operation string) []attribute.KeyValue {
+func messageAttrs(e jobevent.Item, system, operation string) []attribute.KeyValue {
 	attrs := make([]attribute.KeyValue, 0, 8)
 	attrs = append(attrs,
 		attribute.String("messaging.system", system), attribute.String("messaging.destination.name", destination(e)),

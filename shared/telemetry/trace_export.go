@@ -20,8 +20,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/tlsfiles"
 )
 
-// otlp sends spans to a collector: it is an otlptrace.Client. OpenTelemetry's own one for HTTP links gRPC, which would
-// make each binary 5.5 MB larger.
+// otlp sends spans to a collector: it is an otlptrace.Client. OpenTelemetry's own client for HTTP links gRPC, which
+// would make each binary 5.5 MB larger.
 type otlp struct {
 	url     string
 	headers map[string]string
@@ -31,8 +31,8 @@ type otlp struct {
 	logger  *slog.Logger
 	wait    time.Duration // between the first two tries
 	broken  atomic.Bool   // the last batch was lost
-	stop    chan struct{} // closed: give up
-	stopped chan struct{} // closed: no batch comes any more
+	stop    chan struct{} // closed: drop the current batch
+	stopped chan struct{} // closed: no further batch comes
 }
 
 const (
@@ -74,14 +74,15 @@ func newOTLP(cfg TraceConfig, logger *slog.Logger) (*otlp, error) {
 // Start is otlptrace.Client's.
 func (o *otlp) Start(context.Context) error { return nil }
 
-// Stop is otlptrace.Client's: the last batch has been sent, or given up.
+// Stop is otlptrace.Client's. It is called when the last batch has been sent, or dropped.
 func (o *otlp) Stop(context.Context) error {
 	o.client.CloseIdleConnections()
 	close(o.stopped)
 	return nil
 }
 
-// UploadTraces is otlptrace.Client's. A batch that does not get through in time is lost; that is said once, and here.
+// UploadTraces is otlptrace.Client's. A batch that cannot be sent in time is lost. Only the first lost batch of an
+// outage is logged, here.
 func (o *otlp) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
@@ -142,10 +143,10 @@ func zipped(body []byte) ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-// never is the wait of what is not tried again.
+// never is the wait after an error that no retry can help.
 const never time.Duration = -1
 
-// post tries once. after is how long the collector asks us to wait at least.
+// post tries once. after is the shortest time that the collector asks us to wait, or never.
 func (o *otlp) post(ctx context.Context, body []byte) (after time.Duration, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, o.url, bytes.NewReader(body))
 	if err != nil {
@@ -176,7 +177,7 @@ func (o *otlp) post(ctx context.Context, body []byte) (after time.Duration, err 
 	return 0, nil
 }
 
-// withoutURL: there may be a secret in it.
+// withoutURL removes the URL from an error, since it may have a secret.
 func withoutURL(err error) error {
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 		return wrapped.Err

@@ -11,8 +11,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Serve begins the span of a request that belongs to a trace: below its traceparent, where that is of this trace, else
-// as the trace's first. The request that it gives has it in its context.
+// Serve begins the span of a request in a trace: below the request's traceparent if that is of this trace, otherwise as
+// the trace's first span. The returned request has the span in its context.
 func (t *Tracing) Serve(r *http.Request, traceID uuid.UUID, route string) (*http.Request, *Span) {
 	if t == nil {
 		return r, nil
@@ -50,8 +50,8 @@ func (s *Span) Answered(status int) {
 	s.End(kind, attribute.Int("http.response.status_code", status))
 }
 
-// Call begins the span of a call that is made within the context's span. A traceparent that the request has says from
-// then on that it came from there. Of the URL nothing is told but the host: there may be a secret in the rest.
+// Call begins the span of a call below the span of the request's context. If the request has a traceparent, it becomes
+// that of the new span. The span has only the host of the URL: the rest may have a secret.
 func Call(r *http.Request) *Span {
 	t, ctx := TracingOf(r.Context()), r.Context()
 	if t == nil || !trace.SpanContextFromContext(ctx).IsValid() {
@@ -80,7 +80,7 @@ func (s *Span) Called(status int, err error) {
 	}
 }
 
-// methodOf: another one is anybody's text.
+// methodOf bounds the values of the attribute: a client can send any text as a method.
 func methodOf(r *http.Request) string {
 	if slices.Contains([]string{
 		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,

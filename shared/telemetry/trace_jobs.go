@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// Attempt is what a span of one says.
+// Attempt has the attributes of an attempt's span.
 type Attempt struct {
 	JobID    uuid.UUID
 	Number   int
@@ -24,7 +24,8 @@ func (a Attempt) spanOf(number int) trace.SpanID {
 	return jobevent.SpanID(jobevent.AttemptToken(a.JobID, number))
 }
 
-// Attempt begins the span of an attempt below the order to run it. A later one links to the one before.
+// Attempt begins the span of an attempt below order, the span of its run-job. From the second attempt on the span links
+// to the one of the attempt before.
 func (t *Tracing) Attempt(ctx context.Context, order trace.SpanContext, a Attempt) (context.Context, *Span) {
 	if t == nil || !order.IsValid() {
 		return ctx, nil
@@ -51,7 +52,7 @@ func (t *Tracing) Attempt(ctx context.Context, order trace.SpanContext, a Attemp
 	return ctx, &Span{span}
 }
 
-// AttemptSpan is where the span of an attempt stands that was ordered there.
+// AttemptSpan returns the span context of an attempt whose run-job has the span order.
 func (t *Tracing) AttemptSpan(order trace.SpanContext, jobID uuid.UUID, number int) trace.SpanContext {
 	at := order.WithSpanID(Attempt{JobID: jobID}.spanOf(number))
 	if !t.sampler.withParent {
@@ -60,7 +61,7 @@ func (t *Tracing) AttemptSpan(order trace.SpanContext, jobID uuid.UUID, number i
 	return at
 }
 
-// Root begins the first span of a trace, for what nobody asked for from outside.
+// Root begins the first span of a trace, for work that no request caused.
 func (t *Tracing) Root(ctx context.Context, traceID uuid.UUID, name string) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil
@@ -69,7 +70,7 @@ func (t *Tracing) Root(ctx context.Context, traceID uuid.UUID, name string) (con
 	return ctx, &Span{span}
 }
 
-// OfJob begins a span below a job's first one, for what is done about the job after a time.
+// OfJob begins a span below a job's first one, for later work on the job.
 func (t *Tracing) OfJob(ctx context.Context, traceID, jobID uuid.UUID, name string) (context.Context, *Span) {
 	if t == nil || traceID == uuid.Nil {
 		return ctx, nil
@@ -83,8 +84,8 @@ func (t *Tracing) OfJob(ctx context.Context, traceID, jobID uuid.UUID, name stri
 
 type queryKey struct{}
 
-// Query begins the span of a statement, or of some that are sent at once, where the context has one that is kept.
-// Neither the statements nor their arguments are told, but their names.
+// Query begins the span of a statement, or of several that are sent together, if the context has a span that is kept.
+// The span has the names of the statements, and neither their texts nor their arguments.
 func Query(ctx context.Context, database string, sql ...string) context.Context {
 	here := trace.SpanContextFromContext(ctx)
 	if !here.IsSampled() {
@@ -109,7 +110,7 @@ func Query(ctx context.Context, database string, sql ...string) context.Context 
 	return context.WithValue(ctx, queryKey{}, span)
 }
 
-// Queried ends the span that Query began, if it did. code is the server's word for what went wrong.
+// Queried ends the span that Query began, if any. code is the SQLSTATE of an error.
 func Queried(ctx context.Context, code string, err error) {
 	span, began := ctx.Value(queryKey{}).(trace.Span)
 	if !began {
@@ -123,7 +124,7 @@ func Queried(ctx context.Context, code string, err error) {
 	}
 }
 
-// statement is the name that a statement has in its file, or its first word.
+// statement returns the name that a statement has in its file, or its first word.
 func statement(sql string) string {
 	if rest, named := strings.CutPrefix(sql, "-- name: "); named {
 		name, _, _ := strings.Cut(rest, " ")

@@ -11,10 +11,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// Span is one that has begun; a nil one is none.
+// Span is a span that has begun. A nil Span does nothing.
 type Span struct{ span trace.Span }
 
-// End ends it. kind is what went wrong, one of few words; empty: nothing.
+// End ends the span. kind is the kind of an error, one of few values; empty: no error.
 func (s *Span) End(kind string, attrs ...attribute.KeyValue) {
 	if s == nil {
 		return
@@ -26,16 +26,16 @@ func (s *Span) End(kind string, attrs ...attribute.KeyValue) {
 	s.span.End()
 }
 
-// fail marks a span of what went wrong. What the error says is for the log: there may be anything in it.
+// fail marks a span as failed. The text of the error is for the log only, since it may contain anything.
 func fail(span trace.Span, kind string) {
 	span.SetStatus(codes.Error, "")
 	span.SetAttributes(attribute.String("error.type", kind))
 }
 
-// other is what went wrong where nothing better is known: OpenTelemetry's word.
+// other is OpenTelemetry's value for a kind that is not known.
 const other = "_OTHER"
 
-// errorKind is a word for an error; empty: there is none.
+// errorKind returns the kind of an error; empty for nil.
 func errorKind(err error) string {
 	switch {
 	case err == nil:
@@ -50,9 +50,9 @@ func errorKind(err error) string {
 	return other
 }
 
-// Together begins the span of what is done at once for several spans, such as one transaction: it belongs to none of
-// their traces rather than to the first, links to each, and each that has not ended to it. What is done for one alone
-// is its child, without a span between.
+// Together begins the span of work that is done once for several spans, such as one transaction. It is in a trace of
+// its own, links to each of them, and each that has not ended links to it. If only one of them is kept, there is no
+// such span: the work is then a child of that one.
 func (t *Tracing) Together(
 	ctx context.Context, name string, of []trace.Span, attrs ...attribute.KeyValue,
 ) (context.Context, *Span) {
@@ -81,7 +81,7 @@ func (t *Tracing) Together(
 	return ctx, &Span{span}
 }
 
-// TogetherFor is Together for spans of others, or that have ended.
+// TogetherFor is Together for spans of other processes, or that have ended.
 func (t *Tracing) TogetherFor(ctx context.Context, name string, of []trace.SpanContext) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil
@@ -93,10 +93,10 @@ func (t *Tracing) TogetherFor(ctx context.Context, name string, of []trace.SpanC
 	return t.Together(ctx, name, spans)
 }
 
-// Done ends a span with the error of what it was of.
+// Done ends a span with the error of its work.
 func (s *Span) Done(err error) { s.End(errorKind(err)) }
 
-// remote is a span of somebody else, or one that has ended.
+// remote returns a span of another process, or one that has ended.
 func remote(at trace.SpanContext) trace.Span {
 	return trace.SpanFromContext(trace.ContextWithRemoteSpanContext(context.Background(), at))
 }

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
@@ -70,7 +69,7 @@ func openTracing(t *testing.T, cfg TraceConfig) *Tracing {
 	return tracing
 }
 
-func ofJob(t *testing.T, typ, id string, job, traceID uuid.UUID) event.Event {
+func ofJob(t *testing.T, typ, id string, job, traceID uuid.UUID) jobevent.Item {
 	t.Helper()
 	e, err := jobevent.New(typ, jobevent.Meta{Function: "test", ID: id, JobID: job, TraceID: traceID}, struct{}{})
 	if err != nil {
@@ -91,14 +90,14 @@ func TestWithoutACollectorThereIsNoTracing(t *testing.T) {
 	// Nothing is asked of one that is not there, and nothing changes.
 	var none *Tracing
 	e := ofJob(t, jobevent.TypeStatus, "1", uuid.New(), uuid.New())
-	before := jobevent.Extension(e, jobevent.ExtTraceParent)
-	ctx, heard := none.Hear(t.Context(), "test", OverKafka, []event.Event{e})
-	heard.Answer([]event.Event{e})
+	before := e.TraceParent()
+	ctx, heard := none.Hear(t.Context(), "test", OverKafka, []jobevent.Item{e})
+	heard.Answer([]jobevent.Item{e})
 	heard.End(nil)
-	said, done := none.Say(ctx, OverKafka, []event.Event{e})
+	said, done := none.Say(ctx, OverKafka, []jobevent.Item{e})
 	done(said, nil)
 	none.Close()
-	if ctx != t.Context() && trace.SpanContextFromContext(ctx).IsValid() || jobevent.Extension(said[0], jobevent.ExtTraceParent) != before {
+	if ctx != t.Context() && trace.SpanContextFromContext(ctx).IsValid() || said[0].TraceParent() != before {
 		t.Error("there is a span")
 	}
 }
@@ -202,14 +201,14 @@ func TestWhetherATraceIsKeptIsDecidedOnce(t *testing.T) {
 			t.Fatal("the id has forgotten it")
 		}
 		// Said by a clock: only the job is known.
-		said, done := tracing.Say(t.Context(), OverKafka, []event.Event{ofJob(t, jobevent.TypeRun, "run", job, traceID)})
+		said, done := tracing.Say(t.Context(), OverKafka, []jobevent.Item{ofJob(t, jobevent.TypeRun, "run", job, traceID)})
 		done(said, nil)
 		_, heard := tracing.Hear(t.Context(), "test", OverKafka, said)
-		answer := []event.Event{ofJob(t, jobevent.TypeStatus, "v1", job, traceID)}
+		answer := []jobevent.Item{ofJob(t, jobevent.TypeStatus, "v1", job, traceID)}
 		heard.Answer(answer)
 		heard.End(nil)
 		for _, e := range append(said, answer...) {
-			if got := jobevent.Extension(e, jobevent.ExtTraceParent); strings.HasSuffix(got, "-01") != sampled ||
+			if got := e.TraceParent(); strings.HasSuffix(got, "-01") != sampled ||
 				got[3:35] != hex.EncodeToString(traceID[:]) {
 				t.Errorf("sampled %v, and it says %s", sampled, got)
 			}
@@ -235,10 +234,10 @@ func TestWhatIsSaidAgainHasItsOwnSpan(t *testing.T) {
 	e := ofJob(t, jobevent.TypeCreated, jobevent.CreatedID(job), job, traceID)
 	again := ofJob(t, jobevent.TypeCreated, jobevent.CreatedID(job), job, traceID)
 	SetHere(ctx, &e, jobevent.JobSpanID(job))
-	for _, e := range []event.Event{e, again, again} {
-		said, done := tracing.Say(t.Context(), OverKafka, []event.Event{e})
+	for _, e := range []jobevent.Item{e, again, again} {
+		said, done := tracing.Say(t.Context(), OverKafka, []jobevent.Item{e})
 		done(nil, errors.New("away"))
-		if jobevent.Extension(e, jobevent.ExtTraceParent) == jobevent.Extension(said[0], jobevent.ExtTraceParent) {
+		if e.TraceParent() == said[0].TraceParent() {
 			t.Error("the event itself was changed, or its copy not")
 		}
 	}

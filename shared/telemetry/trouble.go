@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// troubleAgain is how often an outage is logged while it lasts.
+// troubleAgain is the interval between log lines about an outage that lasts.
 const troubleAgain = time.Minute
 
-// Trouble logs the outages of something that is tried again and again: a line when one begins, one a minute while it
-// lasts, and one when it ends, instead of one for each try.
+// Trouble logs the outages of an operation that is retried: a line when an outage begins, one a minute while it lasts,
+// and one when it ends, instead of one for each try.
 type Trouble struct {
 	What  string
-	Quiet time.Duration // an outage ends with a success so long after its last failure
+	Quiet time.Duration // an outage ends with the first success at least this long after its last failure
 
 	mu                  sync.Mutex
 	since, logged, last time.Time
-	tries               int // failed ones of this outage; 0: there is none
+	tries               int // that have failed in this outage; 0: no outage
 }
 
-// Note takes the outcome of a try; fields are about this one. An error with a method LogFields adds its own.
+// Note records the outcome of a try; fields describe the try. An error with a method LogFields adds fields of its own.
 func (t *Trouble) Note(ctx context.Context, err error, fields ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -52,7 +52,7 @@ func (t *Trouble) Note(ctx context.Context, err error, fields ...any) {
 	t.tries++
 }
 
-// Ongoing says whether there is an outage.
+// Ongoing reports whether there is an outage.
 func (t *Trouble) Ongoing() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package tlsfiles makes TLS configurations of certificates, keys and CAs that stand in files, and are read again when
-// these change.
+// Package tlsfiles makes TLS configurations from files with certificates, keys and CAs, and follows changes of the
+// files.
 package tlsfiles
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/reload"
 )
 
-// File is one that a setting names. Without a Path the setting is not set.
+// File is the file that a setting names. An empty Path means that the setting is not set.
 type File struct{ Setting, Path string }
 
-// What files say now; nil where there are none.
+// roots and pair return the current content of files. They are nil if no file is set.
 type (
 	roots func() *x509.CertPool
 	pair  func() *tls.Certificate
@@ -23,8 +23,9 @@ type (
 
 var http2 = []string{"h2", "http/1.1"}
 
-// Server is for listeners; nil where no file is set. With a CA for clients, a certificate that a client shows must be
-// by it, and who shows none gets a connection whose state has no VerifiedChains: probes have none to show.
+// Server returns the configuration of a listener, or nil if no file is set. With a CA for clients, a client's
+// certificate must be signed by it. A client without a certificate, such as a probe, gets a connection whose state has
+// no VerifiedChains.
 func Server(cert, key, clientCA File) (*tls.Config, error) {
 	if clientCA.Path != "" && cert.Path == "" {
 		return nil, fmt.Errorf("%s: is set, and %s is not", clientCA.Setting, cert.Setting)
@@ -44,7 +45,7 @@ func Server(cert, key, clientCA File) (*tls.Config, error) {
 		c := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: http2, Certificates: []tls.Certificate{*ours()}}
 		if theirs != nil {
 			c.ClientAuth, c.ClientCAs = tls.VerifyClientCertIfGiven, theirs()
-			c.SessionTicketsDisabled = true // a ticket would outlive a CA that is taken away
+			c.SessionTicketsDisabled = true // a ticket would outlive a removed CA
 		}
 		return c
 	}
@@ -54,13 +55,13 @@ func Server(cert, key, clientCA File) (*tls.Config, error) {
 	}, nil
 }
 
-// Client is for connections that we open.
+// Client has the trusted CAs and the certificate for connections that this process opens.
 type Client struct {
-	roots roots // nil: whom the system trusts
-	pair  pair  // nil: none to show
+	roots roots // nil: the system's CAs
+	pair  pair  // nil: no client certificate
 }
 
-// NewClient reads whom to trust, where it is not whom the system trusts, and what to show where a server asks for it.
+// NewClient reads the trusted CAs (without ca: the system's) and the certificate for servers that require one.
 func NewClient(ca, cert, key File) (*Client, error) {
 	c := &Client{}
 	var err error
@@ -73,7 +74,7 @@ func NewClient(ca, cert, key File) (*Client, error) {
 	return c, nil
 }
 
-// Trust has the client trust the CAs of a setting's PEM, where there is one.
+// Trust makes the client trust the CAs in a setting's PEM instead. An empty pem changes nothing.
 func (c *Client) Trust(setting, pem string) error {
 	if pem == "" {
 		return nil
@@ -86,10 +87,10 @@ func (c *Client) Trust(setting, pem string) error {
 	return nil
 }
 
-// Config is for connections that are opened now.
+// Config returns the configuration for connections that are opened now.
 func (c *Client) Config() *tls.Config { return c.now().config() }
 
-// files are what a Client's files say at one time.
+// files are the contents of a Client's files at one time.
 type files struct {
 	roots *x509.CertPool
 	pair  *tls.Certificate
@@ -151,7 +152,7 @@ func loadPair(cert, key File) (pair, error) {
 	return files.Get, nil
 }
 
-// IsLoopback tells whether a host can be nobody but this machine.
+// IsLoopback reports whether a host is always this machine.
 func IsLoopback(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && address.Unmap().IsLoopback()

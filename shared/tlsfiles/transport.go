@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Transport is for HTTP: net/http's own, as change has made it, with what the files say when a connection is opened.
-// What they say first is kept with each connection, so a change of them begins with new connections.
+// Transport is net/http's transport, as change has made it, with the content that a Client's files have when a
+// connection is opened. Open connections keep theirs, so a change of the files begins with new connections.
 type Transport struct {
 	client *Client
 	change func(*http.Transport)
@@ -16,7 +16,7 @@ type Transport struct {
 	base *http.Transport
 }
 
-// Transport makes one; change may be nil.
+// Transport returns a transport for HTTP; change may be nil.
 func (c *Client) Transport(change func(*http.Transport)) *Transport {
 	return &Transport{client: c, change: change}
 }
@@ -26,7 +26,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.current().RoundTrip(r)
 }
 
-// CloseIdleConnections is what http.Client's calls.
+// CloseIdleConnections is for http.Client.CloseIdleConnections.
 func (t *Transport) CloseIdleConnections() { t.current().CloseIdleConnections() }
 
 func (t *Transport) current() *http.Transport {

@@ -17,17 +17,17 @@ const (
 	tolerance     = 5 * time.Minute
 	maxID         = 255
 	maxSignatures = 1 << 10 // bytes
-	instantDigits = 10      // of an instant in seconds, from 2001 to 2286
+	instantDigits = 10      // of a Unix time in seconds, from 2001 to 2286
 )
 
-// Why a signature was not accepted. None says which part of it would have been right.
+// Why a signature was refused. No error reveals which part of it would have been right.
 var (
-	errHeaders   = errors.New("needs one webhook-id, webhook-timestamp and webhook-signature, each as it should be")
+	errHeaders   = errors.New("needs one valid webhook-id, webhook-timestamp and webhook-signature each")
 	errTime      = errors.New("webhook-timestamp is more than 5 minutes from now")
-	errSignature = errors.New("webhook-signature is by no secret that is known here")
+	errSignature = errors.New("webhook-signature matches no secret")
 )
 
-// CallbackKeys know who may say what became of an attempt. A nil one knows nobody.
+// CallbackKeys authenticate callbacks. A nil one accepts none.
 type CallbackKeys struct{ keys []key }
 
 // NewCallbackKeys takes the secrets of CALLBACK_SECRETS.
@@ -36,11 +36,11 @@ func NewCallbackKeys(secrets []string) (*CallbackKeys, error) {
 	return &CallbackKeys{keys}, err
 }
 
-// Empty says that there is no secret, so that no callback can be accepted.
+// Empty reports whether there is no secret, so that no callback can be accepted.
 func (k *CallbackKeys) Empty() bool { return k == nil || len(k.keys) == 0 }
 
-// Secret is the secret of an attempt, by its jobevent.AttemptToken. Who holds it can speak for this attempt and for no
-// other. Empty: there is none to make it of.
+// Secret derives the secret of an attempt from its jobevent.AttemptToken. The secret is valid for this attempt only. It
+// is empty if there is nothing to derive it from.
 func (k *CallbackKeys) Secret(token string) string {
 	if k.Empty() {
 		return ""
@@ -48,15 +48,15 @@ func (k *CallbackKeys) Secret(token string) string {
 	return k.keys[0].of(token).text()
 }
 
-// of is the key of an attempt. What is signed by a key of the setting itself has two dots at least, a token has one:
-// neither passes for the other.
+// of derives the key of an attempt. A text that is signed with a key of the setting itself has at least two dots, and a
+// token has one, so no such signature is the key of an attempt.
 func (k key) of(token string) key {
 	mac := hmac.New(sha256.New, k.bytes())
 	mac.Write([]byte(token))
 	return newKey(mac.Sum(nil))
 }
 
-// CheckSecret says whether a text is the secret of the attempt, or one that speaks for all.
+// CheckSecret reports whether a text is the secret of the attempt, or a secret of the setting, which is valid for all.
 func (k *CallbackKeys) CheckSecret(token, given string) bool {
 	if k.Empty() {
 		return false
@@ -71,12 +71,30 @@ func (k *CallbackKeys) CheckSecret(token, given string) bool {
 	return found == 1
 }
 
-// Verify looks for a signature by the attempt's secret, or by one that speaks for all, not older than 5 minutes and not
-// from later than that. It gives back the message's id, which the caller keeps as long so that it is taken once.
+// Verify looks for a signature with the attempt's secret, or with one that is valid for all, whose timestamp is at most
+// 5 minutes from now. It returns the message's id. The caller remembers the id for as long, and accepts it once.
 func (k *CallbackKeys) Verify(token string, h http.Header, body []byte, now time.Time) (id string, err error) {
 	if k.Empty() {
 		return "", errSignature
 	}
+	var keys []key
+	for _, own := range k.keys {
+		keys = append(keys, own.of(token), own)
+	}
+	return verify(keys, h, body, now)
+}
+
+// Verify looks for a signature by one of the secrets (whsec_ and base64), not older than 5 minutes and not from later
+// than that. It returns the id of the message, which is signed.
+func Verify(secrets []string, h http.Header, body []byte, now time.Time) (id string, err error) {
+	keys, err := parse("secret", secrets)
+	if err != nil {
+		return "", err
+	}
+	return verify(keys, h, body, now)
+}
+
+func verify(keys []key, h http.Header, body []byte, now time.Time) (id string, err error) {
 	id, at, err := envelope(h)
 	if err != nil {
 		return "", err
@@ -84,17 +102,15 @@ func (k *CallbackKeys) Verify(token string, h http.Header, body []byte, now time
 	if d := now.Sub(time.Unix(at, 0)); d > tolerance || d < -tolerance {
 		return "", errTime
 	}
-	for _, own := range k.keys {
-		for _, by := range []key{own.of(token), own} {
-			if by.signer().VerifyIgnoringTimestamp(body, h) == nil { // now is not the library's to say
-				return id, nil
-			}
+	for _, k := range keys {
+		if k.signer().VerifyIgnoringTimestamp(body, h) == nil { // the time is checked above, by now
+			return id, nil
 		}
 	}
 	return "", errSignature
 }
 
-// envelope reads the headers, in the one form in which each can be written.
+// envelope reads the headers. It accepts one form of each.
 func envelope(h http.Header) (id string, at int64, err error) {
 	names := []string{
 		standardwebhooks.HeaderWebhookID, standardwebhooks.HeaderWebhookTimestamp, standardwebhooks.HeaderWebhookSignature,
@@ -113,8 +129,8 @@ func envelope(h http.Header) (id string, at int64, err error) {
 	return id, at, nil
 }
 
-// isID takes printable ASCII. What is signed is "id.timestamp.body": an id in which something after a dot looks like an
-// instant could be cut in another place and still be signed.
+// isID accepts printable ASCII. The signed text is "id.timestamp.body", so a message whose id has a timestamp after a
+// dot could be cut in another place and still be signed.
 func isID(id string) bool {
 	if id == "" || len(id) > maxID {
 		return false

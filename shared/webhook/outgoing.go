@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Purpose is what a signed message is for. A receiver that has the key of one cannot be given a message of the other.
+// Purpose is what a signed message is for. Each purpose has its own keys, so that a receiver of one accepts no message
+// of the other.
 type Purpose string
 
 // The purposes.
@@ -16,7 +17,7 @@ const (
 	Call Purpose = "call" // a request of an EXTERNAL or FUNCTION job, whose body its submitter chooses
 )
 
-// Outgoing signs the messages of one purpose, each with a key of the owner that it is about.
+// Outgoing signs the messages of one purpose, each with a key of its job's owner.
 type Outgoing struct {
 	keys    []key
 	purpose Purpose
@@ -29,8 +30,8 @@ func NewOutgoing(cfg Config, purpose Purpose) (*Outgoing, error) {
 	return &Outgoing{keys, purpose, cfg.Shared}, err
 }
 
-// Sign signs as Signer.Sign does, with a key for each secret, and with the secrets themselves where
-// WEBHOOK_SHARED_SIGNATURE is on. ownerID is empty for a job that has none.
+// Sign signs as Signer.Sign does, with a key derived from each secret, and with the secrets themselves if
+// WEBHOOK_SHARED_SIGNATURE is on. ownerID is empty for a job without an owner.
 func (o *Outgoing) Sign(h http.Header, ownerID, id string, at time.Time, body []byte) {
 	keys := o.of(ownerID)
 	if o.shared {
@@ -39,7 +40,7 @@ func (o *Outgoing) Sign(h http.Header, ownerID, id string, at time.Time, body []
 	(&Signer{keys}).Sign(h, id, at, body)
 }
 
-// Secrets returns the keys by which an owner's receivers verify, one for each secret, the newest first.
+// Secrets returns the keys with which an owner's receivers verify, one for each secret, the newest first.
 func (o *Outgoing) Secrets(ownerID string) []string {
 	texts := make([]string, len(o.keys))
 	for i, k := range o.of(ownerID) {
@@ -48,8 +49,8 @@ func (o *Outgoing) Secrets(ownerID string) []string {
 	return texts
 }
 
-// of derives the keys of an owner. Messages begin with a UUID, and what is hashed here with the purpose: no signature
-// by a secret itself is a key.
+// of derives the keys of an owner. The text that is hashed here begins with the purpose, and a signed message begins
+// with a UUID, so no signature with a secret itself is a key.
 func (o *Outgoing) of(ownerID string) []key {
 	keys := make([]key, len(o.keys), 2*len(o.keys))
 	for i, k := range o.keys {

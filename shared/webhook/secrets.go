@@ -18,18 +18,18 @@ const (
 	nameCallback = "CALLBACK_SECRETS"
 )
 
-// Config is what calls to the outside are signed with.
+// Config has the secrets that sign outgoing requests.
 type Config struct {
-	Secrets secret.Texts `envconfig:"WEBHOOK_SECRETS" desc:"what calls and callbacks that go out are signed with: whsec_ and 24 to 64 bytes of base64, separated by commas; each owner has keys of its own made of each, so that a new one can be brought in beside the old"`
-	Shared  bool         `envconfig:"WEBHOOK_SHARED_SIGNATURE" default:"true" desc:"true: sign with WEBHOOK_SECRETS themselves too, for receivers that do not have the keys of GET /api/webhook-secrets yet; the next release signs with those keys only"`
+	Secrets secret.Texts `envconfig:"WEBHOOK_SECRETS" desc:"secrets that sign calls and deliveries: whsec_ and 24 to 64 bytes of base64, separated by commas; each owner has keys derived from each, so that a new one can be introduced beside the old"`
+	Shared  bool         `envconfig:"WEBHOOK_SHARED_SIGNATURE" default:"true" desc:"true: also sign with WEBHOOK_SECRETS themselves, for receivers that do not have the keys of GET /api/webhook-secrets yet; the next release signs with those keys only"`
 }
 
-// CallbackConfig is what callbacks that come in are known by.
+// CallbackConfig has the secrets that authenticate callbacks.
 type CallbackConfig struct {
-	Secrets secret.Texts `envconfig:"CALLBACK_SECRETS" desc:"what callbacks that come in are known by, of the same form: the first makes the secret of each attempt, all are accepted; they must differ from WEBHOOK_SECRETS; when empty, every callback is refused"`
+	Secrets secret.Texts `envconfig:"CALLBACK_SECRETS" desc:"secrets of callbacks, in the form of WEBHOOK_SECRETS: the secret of each attempt is derived from the first, all are accepted; they must differ from WEBHOOK_SECRETS; empty: every callback is refused"`
 }
 
-// key is one secret. What it holds is behind a function, where no printing finds it.
+// key is one secret. It is a function, so that printing a key does not show its content.
 type key func() (bytes []byte, text string)
 
 func (k key) bytes() []byte { bytes, _ := k(); return bytes }
@@ -46,7 +46,7 @@ func newKey(bytes []byte) key {
 	return func() ([]byte, string) { return bytes, text }
 }
 
-// parse reads the secrets of a setting. Its error begins with the setting, and has nothing of the secret in it.
+// parse reads the secrets of a setting. Its error begins with the setting's name, and shows no part of a secret.
 func parse(setting string, secrets []string) ([]key, error) {
 	var keys []key
 	for i, text := range secrets {

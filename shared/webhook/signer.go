@@ -1,5 +1,5 @@
-// Package webhook signs what goes out and knows what comes in, by Standard Webhooks
-// (https://www.standardwebhooks.com), and makes the secret by which an outside system speaks for one attempt.
+// Package webhook signs outgoing requests and verifies callbacks by Standard Webhooks
+// (https://www.standardwebhooks.com), and derives the secret with which an outside system calls back for one attempt.
 package webhook
 
 import (
@@ -11,10 +11,10 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// Signer signs what goes out, with each of its secrets.
+// Signer signs messages with each of its secrets.
 type Signer struct{ keys []key }
 
-// NewSigner takes the secrets of WEBHOOK_SECRETS. Without any, nothing is signed.
+// NewSigner reads the secrets of WEBHOOK_SECRETS. Without any, nothing is signed.
 func NewSigner(secrets []string) (*Signer, error) {
 	keys, err := parse(nameSigning, secrets)
 	return &Signer{keys}, err

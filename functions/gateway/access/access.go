@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Role is what a key or token allows. Admin has all of operate, operate all of read and submit.
+// Role is what a key or token allows. Admin has all of operate and work, operate all of read and submit.
 type Role string
 
 // The roles.
@@ -15,6 +15,7 @@ const (
 	Submit  Role = "submit"
 	Read    Role = "read"
 	Operate Role = "operate"
+	Work    Role = "work"
 	Admin   Role = "admin"
 )
 
@@ -26,7 +27,7 @@ const (
 )
 
 // given are the roles that a key or token may have.
-var given = []Role{Submit, Read, Operate, Admin}
+var given = []Role{Submit, Read, Operate, Work, Admin}
 
 // ParseRoles reads roles as they are stored and asked for.
 func ParseRoles(names []string) ([]Role, error) {
@@ -34,7 +35,7 @@ func ParseRoles(names []string) ([]Role, error) {
 	for i, name := range names {
 		roles[i] = Role(name)
 		if !slices.Contains(given, roles[i]) {
-			return nil, fmt.Errorf("%q is no role: submit, read, operate and admin are", name)
+			return nil, fmt.Errorf("%q is no role: submit, read, operate, work and admin are", name)
 		}
 	}
 	return roles, nil
@@ -46,6 +47,8 @@ type Principal struct {
 	Everyone bool   // it sees all owners' things: authentication is off
 	Actor    string // key:<id>, oidc:<subject> or anonymous
 	Roles    []Role
+
+	Types, Queues []string // of which it may have attempts, with the role work; empty: any
 }
 
 // Has says whether the principal has the role, or one that holds it.
@@ -54,7 +57,7 @@ func (p Principal) Has(role Role) bool {
 		switch {
 		case own == role, own == Admin:
 			return true
-		case own == Operate && role != Admin:
+		case own == Operate && role != Admin && role != Work:
 			return true
 		}
 	}
@@ -70,7 +73,7 @@ func (p Principal) May(need Role) bool {
 		return p.Actor != ""
 	case Installation:
 		return p.Has(Admin) && (p.Everyone || p.Owner == "")
-	case Submit, Read, Operate, Admin:
+	case Submit, Read, Operate, Work, Admin:
 		return p.Has(need)
 	}
 	return false

@@ -60,7 +60,7 @@ func (g *Gate) known(ctx context.Context, text string, suspect func() bool) (Pri
 }
 
 // howTo is what a request without a usable key has to send.
-const howTo = "send the header 'Authorization: Bearer <API key or token>', or 'X-Api-Key: <API key>'"
+const howTo = "send the header 'Authorization: Bearer KEY_OR_TOKEN', or 'X-Api-Key: KEY'"
 
 func unauthorized() error {
 	return apierror.New(apierror.Unauthorized, "the API key or token is not valid; "+howTo)

@@ -116,7 +116,9 @@ func (k *Keyring) check(key apikey.Key, stored apidb.Key, now time.Time) (Princi
 	}
 	k.mu.Unlock()
 	roles, err := ParseRoles(stored.Roles)
-	return Principal{Owner: stored.OwnerID, Actor: "key:" + stored.KeyID, Roles: roles}, err
+	return Principal{
+		Owner: stored.OwnerID, Actor: "key:" + stored.KeyID, Roles: roles, Types: stored.Types, Queues: stored.Queues,
+	}, err
 }
 
 // look gives what is known of a key, the zero one where it is known that there is none, or what to wait for.

@@ -22,11 +22,14 @@ import (
 
 // OIDCConfig says whose tokens are taken beside API keys, and what their claims mean.
 type OIDCConfig struct {
-	Issuer     string   `envconfig:"OIDC_ISSUER" desc:"URL of the OpenID Connect issuer whose tokens are taken; empty: none are"`
-	Audience   string   `envconfig:"OIDC_AUDIENCE" desc:"that tokens must be for; required with OIDC_ISSUER"`
-	OwnerClaim string   `envconfig:"OIDC_OWNER_CLAIM" default:"owner" desc:"claim that names the owner, or a JSON pointer to it, as /org/id; a token without it may do nothing"`
-	RolesClaim string   `envconfig:"OIDC_ROLES_CLAIM" default:"roles" desc:"claim that lists roles, or a JSON pointer, as /realm_access/roles; names that are none of ours are passed over"`
-	Roles      []string `envconfig:"OIDC_ROLES" desc:"roles of a token that has no such claim"`
+	Issuer     string   `envconfig:"OIDC_ISSUER" desc:"URL of the OpenID Connect issuer whose tokens are accepted; empty: none are"`
+	Audience   string   `envconfig:"OIDC_AUDIENCE" desc:"required audience of tokens; required with OIDC_ISSUER"`
+	OwnerClaim string   `envconfig:"OIDC_OWNER_CLAIM" default:"owner" desc:"claim that names the owner, or a JSON pointer to it, such as /org/id; a token without it has no rights"`
+	RolesClaim string   `envconfig:"OIDC_ROLES_CLAIM" default:"roles" desc:"claim that lists roles, or a JSON pointer, such as /realm_access/roles; unknown roles are ignored"`
+	Roles      []string `envconfig:"OIDC_ROLES" desc:"roles of a token without that claim"`
+
+	ClientID string   `envconfig:"OIDC_CLIENT_ID" desc:"client id of the dashboard at the issuer: a public client that must use PKCE, with the gateway's own address and the path /login as its redirect URL; empty: users log in with API keys only"`
+	Scopes   []string `envconfig:"OIDC_SCOPES" default:"openid" desc:"scopes that the dashboard requests; they must include openid"`
 }
 
 const (
@@ -47,12 +50,20 @@ type Issuer struct {
 	roles []Role
 	waits time.Duration // for an answer of the issuer
 
-	mu       sync.Mutex
-	verifier *oidc.IDTokenVerifier
-	madeAt   time.Time
-	triedAt  time.Time
-	asking   bool
-	flight   singleflight.Group // of those who ask
+	mu      sync.Mutex
+	found   *found
+	madeAt  time.Time
+	triedAt time.Time
+	asking  bool
+	flight  singleflight.Group // of those who ask
+}
+
+// found is what the issuer's own document leads to.
+type found struct {
+	*oidc.IDTokenVerifier
+	AuthorizationURL string `json:"authorization_endpoint"`
+	TokenURL         string `json:"token_endpoint"`
+	KeysURL          string `json:"jwks_uri"`
 }
 
 // NewIssuer checks the settings; nil: there is no issuer.
@@ -62,15 +73,22 @@ func NewIssuer(cfg OIDCConfig) (*Issuer, error) {
 		return nil, errors.New("OIDC_ISSUER: is not set, and OIDC_AUDIENCE is")
 	case cfg.Issuer == "" && len(cfg.Roles) > 0:
 		return nil, errors.New("OIDC_ISSUER: is not set, and OIDC_ROLES is")
+	case cfg.Issuer == "" && cfg.ClientID != "":
+		return nil, errors.New("OIDC_ISSUER: is not set, and OIDC_CLIENT_ID is")
 	case cfg.Issuer == "":
 		return nil, nil
 	}
 	if cfg.Audience == "" {
 		return nil, errors.New("OIDC_AUDIENCE: is required with OIDC_ISSUER, or tokens for others would be taken")
 	}
-	u, err := url.Parse(cfg.Issuer)
-	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {
+	if !isSecure(cfg.Issuer) {
 		return nil, errors.New("OIDC_ISSUER: must be an https URL")
+	}
+	if len(cfg.Scopes) == 0 {
+		cfg.Scopes = []string{oidc.ScopeOpenID}
+	}
+	if cfg.ClientID != "" && !slices.Contains(cfg.Scopes, oidc.ScopeOpenID) {
+		return nil, errors.New("OIDC_SCOPES: must have openid among them")
 	}
 	roles, err := ParseRoles(cfg.Roles)
 	if err != nil {
@@ -92,6 +110,18 @@ func (i *Issuer) client() *http.Client {
 		Timeout:       i.waits,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+}
+
+const hostLetters = "abcdefghijklmnopqrstuvwxyz0123456789-._:[]"
+
+// isSecure reports whether nobody on the way can change what an address answers. Its host may stand in a header: a URL
+// could have a semicolon there.
+func isSecure(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || strings.Trim(strings.ToLower(u.Host), hostLetters) != "" {
+		return false
+	}
+	return u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname())
 }
 
 func isLoopback(host string) bool {
@@ -169,10 +199,10 @@ func claim(claims map[string]any, name string) any {
 //
 // Who finds that they are to be asked for does so; others go on with the old ones meanwhile, or wait for the answer
 // where there are none that are good.
-func (i *Issuer) current() (*oidc.IDTokenVerifier, error) {
+func (i *Issuer) current() (*found, error) {
 	i.mu.Lock()
 	now := time.Now()
-	verifier, usable := i.verifier, i.verifier != nil && now.Sub(i.madeAt) < keysStale
+	known, usable := i.found, i.found != nil && now.Sub(i.madeAt) < keysStale
 	fresh := now.Sub(i.madeAt) < keysFresh || now.Sub(i.triedAt) < keysFresh/10 || i.asking
 	away := now.Sub(i.triedAt) < time.Second
 	if !usable && !away || usable && !fresh {
@@ -181,57 +211,56 @@ func (i *Issuer) current() (*oidc.IDTokenVerifier, error) {
 	i.mu.Unlock()
 	switch {
 	case usable && fresh:
-		return verifier, nil
+		return known, nil
 	case !usable && away:
 		return nil, ErrIssuerAway
 	}
-	found, err, _ := i.flight.Do("", func() (any, error) { return i.ask(now) })
+	answer, err, _ := i.flight.Do("", func() (any, error) { return i.ask(now) })
 	switch {
 	case err == nil:
-		return found.(*oidc.IDTokenVerifier), nil
+		return answer.(*found), nil
 	case usable:
-		return verifier, nil
+		return known, nil
 	}
 	return nil, fmt.Errorf("%w: %w", ErrIssuerAway, err)
 }
 
 // ask finds the issuer's keys, unless somebody has tried since.
-func (i *Issuer) ask(since time.Time) (*oidc.IDTokenVerifier, error) {
+func (i *Issuer) ask(since time.Time) (*found, error) {
 	i.mu.Lock()
-	tried, made, verifier := i.triedAt, i.madeAt, i.verifier
+	tried, made, known := i.triedAt, i.madeAt, i.found
 	i.mu.Unlock()
 	switch {
 	case made.After(since):
-		return verifier, nil
+		return known, nil
 	case tried.After(since):
 		return nil, errAskedAlready
 	}
-	verifier, err := i.find()
+	known, err := i.find()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.asking, i.triedAt = false, time.Now()
 	if err == nil {
-		i.verifier, i.madeAt = verifier, i.triedAt
+		i.found, i.madeAt = known, i.triedAt
 	}
-	return verifier, err
+	return known, err
 }
 
-// find asks the issuer where its keys are.
-func (i *Issuer) find() (*oidc.IDTokenVerifier, error) {
+// find asks the issuer where its keys and its login are.
+func (i *Issuer) find() (*found, error) {
 	ctx := oidc.ClientContext(context.Background(), i.client()) // the keys are read for all requests
 	provider, err := oidc.NewProvider(ctx, i.cfg.Issuer)
 	if err != nil {
 		return nil, err
 	}
-	var found struct {
-		KeysURL string `json:"jwks_uri"`
-	}
-	if err := provider.Claims(&found); err != nil {
+	made := &found{}
+	if err := provider.Claims(made); err != nil {
 		return nil, err
 	}
-	keys := keySet{oidc.NewRemoteKeySet(ctx, found.KeysURL)}
+	keys := keySet{oidc.NewRemoteKeySet(ctx, made.KeysURL)}
 	cfg := oidc.Config{ClientID: i.cfg.Audience, SupportedSigningAlgs: algorithms}
-	return oidc.NewVerifier(i.cfg.Issuer, keys, &cfg), nil
+	made.IDTokenVerifier = oidc.NewVerifier(i.cfg.Issuer, keys, &cfg)
+	return made, nil
 }
 
 type awayKey struct{}

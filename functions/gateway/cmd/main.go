@@ -17,6 +17,14 @@ func main() {
 		}
 		cfg.Queues = env.Config.Queues
 		cfg.Broker = funchost.Reachable(env.Config)
+		redrive, closing, err := funchost.NewRedrive(env.Config, gateway.Name)
+		if err != nil {
+			return funchost.Function{}, err
+		}
+		env.OnClose(closing)
+		cfg.Redrive = redrive
+		cfg.Lags, closing = funchost.NewLags(env.Config)
+		env.OnClose(closing)
 		store, err := apidb.Open(ctx, env.DatabaseURL())
 		if err != nil {
 			return funchost.Function{}, err

@@ -20,6 +20,7 @@ func main() {
 			return funchost.Function{}, err
 		}
 		cfg.Queues, cfg.Kafka, cfg.Version = env.Config.Queues, env.Config.Kafka, funchost.Version
+		cfg.KeepOff()
 		cfg.Within = env.Config.ShutdownGrace
 		builtin.Outbound.Own = env.OwnPlaces()
 		registry, err := handlers.Builtin(builtin)

@@ -3,7 +3,6 @@ package handlers
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -156,14 +155,4 @@ func callBroken(r *http.Request, err error) error {
 // called names a call without what its URL may have of secrets.
 func called(r *http.Request) string {
 	return r.Method + " " + r.URL.Scheme + "://" + r.URL.Host + r.URL.EscapedPath() + ": "
-}
-
-func encode(v any) ([]byte, error) {
-	var buffer bytes.Buffer
-	encoder := json.NewEncoder(&buffer)
-	encoder.SetEscapeHTML(false) // what is sent is what came
-	if err := encoder.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buffer.Bytes(), []byte("\n")), nil
 }

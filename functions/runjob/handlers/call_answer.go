@@ -14,6 +14,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/httpevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/outbound"
 )
 
@@ -135,7 +136,7 @@ func outputFrom(contentType string, data []byte) (json.RawMessage, *Failure) {
 		return nil, badOutput("the answer is neither JSON nor text in UTF-8, but " + media)
 	default:
 		var err error
-		if data, err = encode(string(data)); err != nil {
+		if data, err = jobevent.Encode(string(data)); err != nil {
 			return nil, badOutput(err.Error())
 		}
 	}

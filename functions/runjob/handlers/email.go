@@ -15,14 +15,14 @@ import (
 
 // EmailConfig is the mail server by which EMAIL sends.
 type EmailConfig struct {
-	Host     string      `envconfig:"SMTP_HOST" desc:"mail server by which EMAIL sends; empty: such jobs fail"`
-	Port     int         `envconfig:"SMTP_PORT" desc:"its port; 0: 587 with starttls, 465 with tls, 25 with none"`
-	TLS      string      `envconfig:"SMTP_TLS" default:"starttls" desc:"starttls (never goes on without), tls (from the first byte) or none"`
-	Username string      `envconfig:"SMTP_USERNAME" desc:"whom to log in as; empty: no login"`
-	Password secret.Text `envconfig:"SMTP_PASSWORD" desc:"its password, sent as such only under TLS or to this machine"`
-	From     string      `envconfig:"SMTP_FROM" desc:"sender where a job names none"`
-	Senders  []string    `envconfig:"SMTP_ALLOW_FROM" desc:"addresses and @domains that a job may name as its sender and in Reply-To; *: any; empty: SMTP_FROM only, or any where that is empty"`
-	To       []string    `envconfig:"SMTP_ALLOW_TO" desc:"addresses and @domains that may be sent to; empty: any"`
+	Host     string      `envconfig:"SMTP_HOST" desc:"mail server for EMAIL; empty: such jobs fail"`
+	Port     int         `envconfig:"SMTP_PORT" desc:"port of the mail server; 0: 587 with starttls, 465 with tls, 25 with none"`
+	TLS      string      `envconfig:"SMTP_TLS" default:"starttls" desc:"starttls (never continues without TLS), tls (from the first byte) or none"`
+	Username string      `envconfig:"SMTP_USERNAME" desc:"user name at the mail server; empty: no login"`
+	Password secret.Text `envconfig:"SMTP_PASSWORD" desc:"password of that user, sent as plain text only under TLS or to this machine"`
+	From     string      `envconfig:"SMTP_FROM" desc:"sender of jobs that name none"`
+	Senders  []string    `envconfig:"SMTP_ALLOW_FROM" desc:"addresses and @domains that a job may use as its sender and in Reply-To; *: any; empty: only SMTP_FROM, or any if that is empty"`
+	To       []string    `envconfig:"SMTP_ALLOW_TO" desc:"permitted recipients, as addresses and @domains; empty: any"`
 
 	RootCAs *x509.CertPool `ignored:"true"` // that sign the server's certificate; nil: the system's
 }

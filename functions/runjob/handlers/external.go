@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
@@ -47,7 +48,7 @@ func (e *External) Run(ctx context.Context, a *Attempt) (Result, error) {
 	if wrong != nil {
 		return Result{}, wrong
 	}
-	body, err := encode(order{typeExternalCall, a.OwnerID, a.JobID, a.Number, jobspec.External, p.Data, back})
+	body, err := jobevent.Encode(order{typeExternalCall, a.OwnerID, a.JobID, a.Number, jobspec.External, p.Data, back})
 	if err != nil {
 		return Result{}, invalidPayload(err)
 	}

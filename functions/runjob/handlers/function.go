@@ -33,11 +33,10 @@ func (f *Function) Run(ctx context.Context, a *Attempt) (Result, error) {
 	if wrong != nil {
 		return Result{}, wrong
 	}
-	e, err := callEvent(a, p)
+	e, err := callEvent(ctx, a, p)
 	if err != nil {
 		return Result{}, invalidPayload(err)
 	}
-	telemetry.SetHere(ctx, &e, jobevent.SpanID(a.Token))
 	back, noCallback := f.caller.callback(a, p.wait()) // whoever answers at once needs none
 	request, wrong := f.caller.request(ctx, a, p, back)
 	if wrong != nil {
@@ -72,7 +71,7 @@ var (
 )
 
 // callEvent is the event of an attempt: the same id, should it be sent twice.
-func callEvent(a *Attempt, p callPayload) (event.Event, error) {
+func callEvent(ctx context.Context, a *Attempt, p callPayload) (event.Event, error) {
 	typ := TypeFunctionCall
 	if p.Type != nil {
 		typ = *p.Type
@@ -87,10 +86,13 @@ func callEvent(a *Attempt, p callPayload) (event.Event, error) {
 	if p.Data != nil {
 		data = p.Data
 	}
-	e, err := jobevent.New(typ, jobevent.Meta{Function: "runjob", ID: a.Token, JobID: a.JobID, TraceID: a.TraceID}, data)
+	meta := jobevent.Meta{Function: "runjob", ID: a.Token, JobID: a.JobID, TraceID: a.TraceID}
+	call, err := jobevent.New(typ, meta, data)
 	if err != nil {
-		return e, err
+		return event.Event{}, err
 	}
+	telemetry.SetHere(ctx, &call, jobevent.SpanID(a.Token))
+	e := call.Event()
 	e.SetExtension("jobid", a.JobID.String())
 	e.SetExtension("attempt", a.Number)
 	return e, e.Validate()

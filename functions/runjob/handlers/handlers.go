@@ -15,7 +15,8 @@ import (
 
 // Handler runs one attempt. It must end soon after its context does; context.Cause then says why
 // (ErrTimeout, ErrCancelled, ErrStopping, ErrLost). An error fails the attempt: a *Failure says how,
-// any other is retryable. A panic fails it too. It must not end its goroutine (runtime.Goexit).
+// any other is retryable; one that wraps ErrLost or ErrGivenBack ends the attempt that way. A panic fails it too. It
+// must not end its goroutine (runtime.Goexit).
 type Handler func(ctx context.Context, a *Attempt) (Result, error)
 
 // Why an attempt's context ended, as context.Cause gives it.
@@ -24,6 +25,7 @@ var (
 	ErrCancelled = errors.New("the attempt was cancelled")
 	ErrStopping  = errors.New("the worker is stopping") // the job is attempted again, no retry counted
 	ErrLost      = errors.New("the worker was declared lost, another attempt is on its way")
+	ErrGivenBack = errors.New("the worker has nobody to run the attempt") // returned by a handler only; likewise no retry
 )
 
 // Attempt is what a handler is given.
@@ -33,8 +35,14 @@ type Attempt struct {
 	Number  int    // 1 for a job's first attempt; counts lost and interrupted ones too
 	Token   string // <jobId>.<number>: fence side effects with it
 	TraceID uuid.UUID
+	JobType string
+	Queue   string // it came from; empty: in a test
 	Payload json.RawMessage
 	Timeout time.Duration // after its start its context ends
+
+	// WhenSettled has a function called once the attempt's outcome is in the store, with the kind that the store has:
+	// another outcome than the handler's, when it was decided elsewhere. It must return at once. nil: in a test.
+	WhenSettled func(func(jobevent.Kind))
 
 	log      func(level slog.Level, text string)
 	progress func(jobevent.Progress)

@@ -19,6 +19,7 @@ const MaxSchemas = 64 << 10
 // Registry knows the handler of each job type. Who makes one closes it when no handler runs any more.
 type Registry struct {
 	types   map[string]entry
+	others  Handler
 	closing []func()
 }
 
@@ -38,7 +39,7 @@ func (r *Registry) Register(jobType string, schema json.RawMessage, h Handler) e
 	switch {
 	case jobType == "" || h == nil:
 		return errors.New("register job type: it needs a name and a handler")
-	case r.Find(jobType) != nil:
+	case r.Has(jobType):
 		return fmt.Errorf("register job type %s: it is there already", jobType)
 	}
 	if isBuiltin(jobType) {
@@ -90,8 +91,19 @@ func (r *Registry) Close() {
 	r.closing = nil
 }
 
+// RegisterOthers has a handler run every job type that is not registered.
+func (r *Registry) RegisterOthers(h Handler) { r.others = h }
+
 // Find returns the handler of a job type; nil when there is none.
-func (r *Registry) Find(jobType string) Handler { return r.types[jobType].handler }
+func (r *Registry) Find(jobType string) Handler {
+	if r.Has(jobType) {
+		return r.types[jobType].handler
+	}
+	return r.others
+}
+
+// Has tells whether a job type is registered by its name.
+func (r *Registry) Has(jobType string) bool { return r.types[jobType].handler != nil }
 
 // JobTypes lists what is registered, by name. Everybody has the schemas of built-in types; of the others those
 // are told, in this order, that have room within MaxSchemas.

@@ -19,8 +19,8 @@ import (
 // ReportConfig is where REPORT finds rows and leaves files.
 type ReportConfig struct {
 	Bucket      string      `envconfig:"REPORT_BUCKET" desc:"where reports are stored: file:///folder or s3://bucket?region=…; without it, REPORT fails"`
-	Queries     string      `envconfig:"REPORT_QUERIES" desc:"file, YAML or JSON, of the queries that a report may name"`
-	DatabaseURL secret.Text `envconfig:"REPORT_DATABASE_URL" desc:"database on which they run; use a role that may only read"`
+	Queries     string      `envconfig:"REPORT_QUERIES" desc:"file, YAML or JSON, with the queries that a report may use"`
+	DatabaseURL secret.Text `envconfig:"REPORT_DATABASE_URL" desc:"database for these queries; use a role that can only read"`
 }
 
 // progressEvery is how often a report says how far it is.

@@ -9,12 +9,12 @@ import (
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 )
 
-// primesConfig is the settings of PRIMES.
+// primesConfig has the settings of PRIMES.
 type primesConfig struct {
-	Most int `envconfig:"PRIMES_MOST" default:"10000000" desc:"the largest number that PRIMES may be given"`
+	Most int `envconfig:"PRIMES_MOST" default:"10000000" desc:"the largest number that PRIMES accepts"`
 }
 
-// primesSchema is for people and forms; jobs that it refuses do not come here.
+// primesSchema describes the payload to the gateway and to forms. The gateway and the worker refuse other payloads.
 var primesSchema = json.RawMessage(`{
   "$schema": "https://json-schema.org/draft/2020-12/schema",
   "title": "PRIMES",
@@ -25,8 +25,8 @@ var primesSchema = json.RawMessage(`{
   "properties": {"below": {"type": "integer", "minimum": 0, "title": "Below", "description": "Count up to here"}}
 }`)
 
-// primes counts the primes below a number. It ends with its context, logs for people, and says how far it is.
-// Side effects in an outside system would carry a.Token, which no other attempt has.
+// primes counts the primes below a number. It stops when its context ends, writes log lines, and reports its progress.
+// It has no side effects in outside systems; those would carry a.Token, which no other attempt has.
 func (c primesConfig) primes(ctx context.Context, a *handlers.Attempt) (handlers.Result, error) {
 	var payload struct{ Below int }
 	if err := json.Unmarshal(a.Payload, &payload); err != nil {

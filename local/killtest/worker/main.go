@@ -38,6 +38,7 @@ func build(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 		return none, err
 	}
 	cfg.Queues, cfg.Kafka, cfg.Version = env.Config.Queues, env.Config.Kafka, funchost.Version
+	cfg.KeepOff()
 	file, err := witness.Open(own.File, own.Name)
 	if err != nil {
 		return none, err

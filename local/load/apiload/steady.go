@@ -19,6 +19,9 @@ type Steady struct {
 	Rate    int // a second
 	For     time.Duration
 	Follow  int // a second, at most so many are followed to their end; 0: none
+
+	Submit func(context.Context) (id string, err error) // another way than a POST; nil: none
+	Came   func(context.Context) error                  // returns when the jobs of that way are the house's; may be nil
 }
 
 // Latencies are counted from the instant at which a job was to be handed in, whenever it was: a slow
@@ -42,6 +45,11 @@ func (a *API) Latency(ctx context.Context, s Steady) (Latencies, error) {
 	p := &posting{api: a, Steady: s}
 	if err := p.run(ctx); err != nil {
 		return p.seen, err
+	}
+	if s.Came != nil {
+		if err := s.Came(ctx); err != nil {
+			return p.seen, err
+		}
 	}
 	if err := a.Drained(ctx); err != nil {
 		return p.seen, err
@@ -94,7 +102,13 @@ func (p *posting) run(ctx context.Context) error {
 
 // post hands in one job. The id is empty where it was refused.
 func (p *posting) post(ctx context.Context, request []byte, due time.Time) (string, error) {
-	id, err := p.api.Submit(ctx, request)
+	var id string
+	var err error
+	if p.Submit != nil {
+		id, err = p.Submit(ctx)
+	} else {
+		id, err = p.api.Submit(ctx, request)
+	}
 	took := time.Since(due)
 	p.mu.Lock()
 	defer p.mu.Unlock()

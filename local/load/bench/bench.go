@@ -39,7 +39,7 @@ func request(jobType, queue string) string {
 }
 
 // Parts is every part, in the order in which they are measured.
-var Parts = []string{"throughput", "latency", "backlog", "scale", "cost", "soak", "idle"}
+var Parts = []string{"throughput", "latency", "backlog", "scale", "cost", "soak", "idle", "streams", "outbox"}
 
 // Options say what is measured, and how much.
 type Options struct {
@@ -126,7 +126,7 @@ func (b *bench) measure(ctx context.Context) error {
 	b.say(describe(b.results))
 	all := map[string]func(context.Context) error{
 		"throughput": b.throughput, "latency": b.latency, "backlog": b.backlog, "scale": b.scale,
-		"cost": b.cost, "soak": b.soak, "idle": b.idle,
+		"cost": b.cost, "soak": b.soak, "idle": b.idle, "streams": b.streams, "outbox": b.outbox,
 	}
 	for _, part := range Parts {
 		if !slices.Contains(b.Parts, part) {

@@ -46,6 +46,19 @@ func table(out io.Writer, r figures.Results, parts []string) error {
 	if i := r.Idle; i != nil && asked("idle") {
 		line("idle", "house %.1f %% of a core, PostgreSQL %.1f %%; house %.0f MiB", i.HouseCPU, i.PostgresCPU, i.HouseMiB)
 	}
+	if s := r.Streams; s != nil && asked("streams") {
+		line(fmt.Sprintf("%d streams, a burst", s.Open), "%.2f as fast (%.2f–%.2f), %.2f of the house's CPU (%.2f–%.2f)",
+			s.Speed.Median, s.Speed.Min, s.Speed.Max, s.HouseCPU.Median, s.HouseCPU.Min, s.HouseCPU.Max)
+		line(fmt.Sprintf("%d streams, %d/s", s.Open, s.Rate), "%+.1f %% of a core (%+.1f to %+.1f)",
+			s.Core.Median*100, s.Core.Min*100, s.Core.Max*100)
+	}
+	if o := r.Outbox; o != nil && asked("outbox") {
+		line(fmt.Sprintf("POST→start at %d/s", o.Rate), "%s", o.Post)
+		line(fmt.Sprintf("commit→start at %d/s", o.Rate), "%s; p50 %+.1f ms", o.Commit, o.Commit.P50-o.Post.P50)
+		line(fmt.Sprintf("outbox, %d jobs", o.Jobs), "%.0f jobs/s taken, %.0f/s ended, relay %.0f µs of CPU a job",
+			o.TakenPerS, o.EndedPerS, o.RelayCPU)
+		line("idle relay", "%.2f %% of a core, %.0f MiB", o.IdleCPU, o.IdleMiB)
+	}
 	return w.Flush()
 }
 

@@ -20,6 +20,8 @@ type Results struct {
 	Cost       *Cost       `json:"cost,omitempty"`
 	Soak       *Soak       `json:"soak,omitempty"`
 	Idle       *Idle       `json:"idle,omitempty"`
+	Streams    *Streams    `json:"streams,omitempty"`
+	Outbox     *Outbox     `json:"outbox,omitempty"`
 }
 
 // Machine is where it was measured.
@@ -169,6 +171,28 @@ type Idle struct {
 	HouseCPU    float64 `json:"house_cpu_percent"`
 	PostgresCPU float64 `json:"postgres_cpu_percent"`
 	HouseMiB    float64 `json:"house_mib"`
+}
+
+// Streams is a house with open event streams beside the same one without.
+type Streams struct {
+	Open     int    `json:"open"`
+	Rate     int    `json:"rate"`      // jobs a second of the steady load
+	Speed    Spread `json:"speed"`     // throughput with them / without
+	HouseCPU Spread `json:"house_cpu"` // of the house, a job of a burst, with them / without
+	Core     Spread `json:"core"`      // of a core that the house uses more at the steady rate
+}
+
+// Outbox is jobs that come from a user's database beside the same jobs by POST.
+type Outbox struct {
+	Rate      int          `json:"rate"`       // of the two latencies, jobs a second
+	Post      Distribution `json:"post_start"` // from the instant at which it was to be submitted to its start
+	Commit    Distribution `json:"commit_start"`
+	Jobs      int          `json:"jobs"`        // of one commit
+	TakenPerS float64      `json:"taken_per_s"` // until the outbox was empty
+	EndedPerS float64      `json:"ended_per_s"` // until all had ended
+	RelayCPU  float64      `json:"relay_cpu_us_per_job"`
+	IdleCPU   float64      `json:"relay_idle_cpu_percent"` // of a core
+	IdleMiB   float64      `json:"relay_mib"`
 }
 
 // Read gives the results kept in a file; none where there is no such file.

@@ -6,8 +6,8 @@ select * from api_keys where key_id = any(@key_ids::text[]);
 select * from api_keys where key_id = @key_id and (@everyone::bool or owner_id = @owner_id::text);
 
 -- name: KeyInsert :one
-insert into api_keys (key_id, owner_id, name, roles, secret_hash, created_by, expires_at)
-values (@key_id, @owner_id, @name, @roles, @secret_hash, @created_by, sqlc.narg('expires_at'))
+insert into api_keys (key_id, owner_id, name, roles, work_types, work_queues, secret_hash, created_by, expires_at)
+values (@key_id, @owner_id, @name, @roles, @work_types, @work_queues, @secret_hash, @created_by, sqlc.narg('expires_at'))
 returning *;
 
 -- A key that is there already stays as it is: one that was revoked stays revoked.

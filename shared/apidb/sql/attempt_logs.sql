@@ -23,3 +23,24 @@ select attempt, first_line, lines from (
 ) as part
 where later <= @max_bytes::bigint
 order by attempt desc, first_line desc;
+
+-- Where the log of a job ends. A part that comes later stands after it.
+-- name: LogsEnd :one
+select attempt, first_line from attempt_logs
+where attempt_logs.job_id = @job_id
+order by attempt desc, first_line desc
+limit 1;
+
+-- The parts after a place, oldest first, until they have max_bytes together, and one part at least.
+-- name: LogsAfter :many
+select attempt, first_line, lines from (
+    select attempt, first_line, lines,
+        sum(octet_length(lines::text)) over (order by attempt, first_line rows unbounded preceding)
+            - octet_length(lines::text) as earlier
+    from attempt_logs
+    where attempt_logs.job_id = @job_id and (attempt, first_line) > (@after_attempt::int, @after_line::int)
+    order by attempt, first_line
+    limit @max_parts::int
+) as part
+where earlier <= @max_bytes::bigint
+order by attempt, first_line;

@@ -1,10 +1,10 @@
 -- name: JobLock :one
-select status, version, command_seq, trace_id, expires_at, now()::timestamptz as at from jobs
+select status, version, attempt, command_seq, trace_id, expires_at, now()::timestamptz as at from jobs
 where job_id = @job_id and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
 for update;
 
 -- name: CommandOfJob :one
-select number, command, by_whom, run_at from commands where job_id = @job_id;
+select number, command, by_whom, run_at, change_hash from commands where job_id = @job_id;
 
 -- Keeps a command as the job's next number.
 -- name: CommandKeep :one
@@ -15,19 +15,23 @@ with numbered as (
     where jobs.job_id = @job_id
     returning jobs.job_id, jobs.command_seq
 )
-insert into commands (job_id, number, command, by_whom, run_at)
+insert into commands (job_id, number, command, by_whom, run_at, change, change_hash)
 select
     numbered.job_id, numbered.command_seq, @command::text, @by_whom::text,
-    coalesce(sqlc.narg('run_at')::timestamptz, now() + interval '1 ms' * sqlc.narg('delay_ms')::bigint)
+    coalesce(sqlc.narg('run_at')::timestamptz, now() + interval '1 ms' * sqlc.narg('delay_ms')::bigint),
+    sqlc.narg('change')::json, sqlc.narg('change_hash')::bytea
 from numbered
 returning commands.number, commands.run_at;
 
--- The commands that nobody has answered, each time another age of times_due is passed.
+-- The commands that nobody has answered, each time another age of times_due is passed. Changes come until they have max_bytes
+-- together; of those after that the change is null.
 -- name: CommandsUnconfirmed :many
 with pass as (
     select @since::timestamptz as since, @until::timestamptz as until
 )
-select commands.job_id, commands.number, commands.command, commands.by_whom, commands.run_at, jobs.trace_id, jobs.version
+select commands.job_id, commands.number, commands.command, commands.by_whom, commands.run_at, jobs.trace_id, jobs.version,
+    (case when sum(coalesce(octet_length(commands.change::text), 0)) over (order by commands.job_id) <= @max_bytes::bigint
+        then commands.change end)::json as change
 from pass cross join commands join jobs using (job_id)
 where commands.job_id > @after_id::uuid
     and commands.created_at <= pass.until - interval '10 s'

@@ -56,11 +56,13 @@ from input
 on conflict do nothing
 returning job_id, run_at, created_at;
 
--- The jobs that were in the way of an insert. An event's own identity counts before its key.
+-- The jobs that were in the way of an insert. An event's own identity counts before its key. An id that a client has made
+-- can be that of a job that has another key, or another owner: it is in the way, too.
 -- name: JobsInTheWay :many
 with input as (
     select
         unnest(@ordinals::int[])          as ordinal,
+        unnest(@given_ids::uuid[])        as given_id,
         unnest(@owner_ids::text[])        as owner_id,
         unnest(@idempotency_keys::text[]) as idempotency_key,
         unnest(@event_sources::text[])    as event_source,
@@ -76,10 +78,26 @@ union all
 select input.ordinal::int as ordinal, false::boolean as by_event,
     jobs.job_id, jobs.trace_id, jobs.owner_id, jobs.run_at, jobs.created_at, jobs.request_hash
 from input join jobs on jobs.owner_id = input.owner_id and jobs.idempotency_key = input.idempotency_key
-where input.idempotency_key <> '';
+where input.idempotency_key <> ''
+union all
+select input.ordinal::int as ordinal, false::boolean as by_event,
+    jobs.job_id, jobs.trace_id, jobs.owner_id, jobs.run_at, jobs.created_at, jobs.request_hash
+from input join jobs on jobs.job_id = input.given_id
+where input.given_id <> '00000000-0000-0000-0000-000000000000'
+    and (jobs.owner_id <> input.owner_id or jobs.idempotency_key is distinct from input.idempotency_key);
 
+-- A job, and the newest of the jobs that do it once more.
 -- name: JobByID :one
-select * from jobs where job_id = @job_id and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'));
+select
+    sqlc.embed(jobs),
+    coalesce((
+        select newer.job_id from jobs as newer
+        where newer.run_again_of = jobs.job_id and (sqlc.narg('owner')::text is null or newer.owner_id = sqlc.narg('owner'))
+        order by newer.job_id desc
+        limit 1
+    ), '00000000-0000-0000-0000-000000000000')::uuid as run_again_as
+from jobs
+where jobs.job_id = @job_id and (sqlc.narg('owner')::text is null or jobs.owner_id = sqlc.narg('owner'));
 
 -- Which of these jobs have ended, or are gone.
 -- name: JobsEnded :many
@@ -101,7 +119,8 @@ where jobs.job_id = input.job_id and jobs.version = input.version
 -- Takes the scheduler's word on many jobs, one row each in the input. A row's version only rises, so
 -- that a repeated or late word changes nothing. A wish to cancel is over when the job has ended. What has
 -- ended is entered for the statistics; a job that ended before, and has ended anew, is another end. An end that is
--- to be delivered is kept with all that the delivery says, and whoever delivers is woken.
+-- to be delivered is kept with all that the delivery says, and whoever delivers is woken. Who watches jobs is notified by
+-- the same statement: there are no tellings while nobody watches.
 -- name: JobsApplyStatus :one
 with input as (
     select
@@ -133,7 +152,7 @@ with input as (
                                      then jobs.status else '' end end
     from input
     where jobs.job_id = input.job_id and jobs.version < input.version
-    returning jobs.owner_id, jobs.queue, jobs.job_type, jobs.status, jobs.ended_as,
+    returning jobs.owner_id, jobs.queue, jobs.job_type, jobs.status, jobs.ended_as, jobs.error_code,
         case when jobs.run_at is null then input.times else input.times | 65535 end as times, -- only how long it ran
         case when jobs.callback_url is not null and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
                   and jobs.ended_as is distinct from ''
@@ -145,14 +164,15 @@ with input as (
                 'updatedAt', jobs.updated_at, 'expiresAt', jobs.expires_at, 'orderingKey', jobs.ordering_key) end as job,
         case when jobs.callback_url is not null then jobs.snapshot end as snapshot
 ), grouped as (
-    select owner_id, queue, job_type, status, ended_as, count(*) as n, array_agg(times) as times
+    select owner_id, queue, job_type, status, ended_as, count(*) as n, array_agg(times) as times,
+        coalesce(array_agg(coalesce(error_code, '')) filter (where status = 'FAILED'), '{}') as error_codes
     from changed group by owner_id, queue, job_type, status, ended_as
 ), entered as (
-    insert into tally_entries (owner_id, queue, job_type, what, n, kept, times)
-    select owner_id, queue, job_type, status, n, n, times from grouped
+    insert into tally_entries (owner_id, queue, job_type, what, n, kept, times, error_codes)
+    select owner_id, queue, job_type, status, n, n, times, error_codes from grouped
     where status in ('COMPLETED', 'FAILED', 'CANCELLED') and ended_as is distinct from ''
     union all
-    select owner_id, queue, job_type, ended_as, 0, -n, '{}' from grouped where ended_as <> ''
+    select owner_id, queue, job_type, ended_as, 0, -n, '{}', '{}' from grouped where ended_as <> ''
 ), delivered as (
     insert into deliveries (job_id, version, owner_id, job_status, url, job, snapshot)
     select
@@ -163,8 +183,12 @@ with input as (
     returning version
 ), woken as (
     select pg_notify('jobweaver_deliveries', '') from delivered limit 1
+), told as (
+    select pg_notify('jobweaver_changes', telling) from unnest(@tellings::text[]) as telling
 )
-select coalesce(sum(n), 0)::bigint as changed, (select count(*) from woken)::bigint as woken from grouped;
+select coalesce(sum(n), 0)::bigint as changed, (select count(*) from woken)::bigint as woken,
+    (select count(*) from told)::bigint as told
+from grouped;
 
 -- Takes answers to commands, also where they have come before. A wish to cancel is over when the latest
 -- command was answered with no. What an operation asked for is counted by the operation, which is woken.
@@ -240,9 +264,9 @@ select (select count(*) from gone)::bigint as deleted, (select count(*) from wok
 
 -- How far running attempts have come. Nothing is written where nothing is new. The first beat that lists
 -- an attempt may be heard before the scheduler's word that there is one; it is kept for that, and the next
--- one need not be waited for. What waits for a callback is in no worker's hands any more: a late beat must not hide what
--- the outside system has said.
--- name: JobsProgress :exec
+-- one need not be waited for. Of an attempt that waits for a callback the worker reports its last progress for a while: it
+-- must not hide what the outside system has reported since.
+-- name: JobsProgress :many
 with input as (
     select
         unnest(@job_ids::uuid[])    as job_id,
@@ -253,8 +277,11 @@ update jobs set progress = input.progress
 from input
 where jobs.job_id = input.job_id
     and case when jobs.attempt = input.attempt then jobs.status in ('QUEUED', 'RUNNING')
+            or jobs.status = 'WAITING' -- its last progress, unless the outside system has reported some since
+                and (jobs.progress ->> 'callback' is null or (jobs.progress ->> 'attempt')::int < input.attempt)
         else jobs.attempt < input.attempt and jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED') end
-    and jobs.progress::text is distinct from input.progress::text;
+    and jobs.progress::text is distinct from input.progress::text
+returning jobs.job_id;
 
 -- name: Now :one
 select now()::timestamptz as at;

@@ -1,6 +1,6 @@
 -- Of the newest jobs of one source the ids of those that fit, how many fit, and up to which job it has looked: at most_seen
 -- jobs, however few fit. A source is an index that stands in the order of ids; it is chosen by the parameter that is not null,
--- and the others read nothing. Jobs of a trace have two sources, of which each has the jobs that the other lacks.
+-- and the others read nothing; only a search may have several, of which a job can stand in two. Jobs of a trace have two sources, of which each has the jobs that the other lacks.
 -- name: JobsSeen :one
 with seen as materialized (
     select
@@ -15,10 +15,26 @@ with seen as materialized (
         and (sqlc.narg('error_code')::text is null or error_code = sqlc.narg('error_code'))
         and (sqlc.narg('trace_id')::uuid is null or trace_id = sqlc.narg('trace_id'))
         and (sqlc.narg('idempotency_key')::text is null or idempotency_key = sqlc.narg('idempotency_key'))
-        and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner')) as fits
+        and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
+        and (sqlc.narg('after')::uuid is null or sqlc.narg('after') = any (after_ids))
+        and (not @no_error_code::boolean or error_code is null)
+        and case -- in this order: only a failure that nothing else decides about is read for its message
+            when sqlc.narg('search')::text is null then true
+            when idempotency_key = sqlc.narg('search') then true
+            when sqlc.narg('search_id')::uuid is not null then job_id = sqlc.narg('search_id') or trace_id = sqlc.narg('search_id')
+            when error_code = sqlc.narg('search') then true
+            when sqlc.narg('search_message')::text is null then false
+            when sqlc.narg('search') = any (tags) then true
+            when error_code is null then false
+            else coalesce((
+                select position(lower(sqlc.narg('search_message')) in lower(substring(left(failed.snapshot, 32768)
+                    from '"lastError":\{"errorCode":"(?:[^"\\]|\\.)*","message":"(?!sealed:)((?:[^"\\]|\\.)*)"'))) > 0
+                from jobs as failed where failed.job_id = source.job_id
+            ), false)
+        end as fits
     from (
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
             from jobs
             where @by_id::boolean and job_id > @after_id::uuid and job_id < @before_id::uuid
             order by job_id desc limit @most_seen::int
@@ -26,7 +42,7 @@ with seen as materialized (
         union all
         ( -- each shelf in the order of ids: of several at once the planner does not know it
             select shelved.* from unnest(@by_shelves::int[]) as shelf cross join lateral (
-                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
                 from jobs
                 where shelf_of(status, version) = shelf and job_id > @after_id and job_id < @before_id
                 order by job_id desc limit @most_seen
@@ -36,7 +52,7 @@ with seen as materialized (
         union all
         ( -- an owner's, where completed ones have a shelf, too
             select shelved.* from unnest(@by_owned_shelves::int[]) as shelf cross join lateral (
-                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
                 from jobs
                 where owner_id = sqlc.narg('owner') and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
                     and job_id > @after_id and job_id < @before_id
@@ -46,7 +62,7 @@ with seen as materialized (
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
             from jobs
             where sqlc.narg('by_ordering_key')::text is not null
                 and ordering_key = sqlc.narg('by_ordering_key') and job_id > @after_id and job_id < @before_id
@@ -54,7 +70,7 @@ with seen as materialized (
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
             from jobs
             where sqlc.narg('by_owned_ordering_key')::text is not null and owner_id = sqlc.narg('owner') and owner_id <> ''
                 and ordering_key = sqlc.narg('by_owned_ordering_key') and job_id > @after_id and job_id < @before_id
@@ -62,7 +78,7 @@ with seen as materialized (
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
             from jobs
             where sqlc.narg('by_error_code')::text is not null
                 and error_code = sqlc.narg('by_error_code') and job_id > @after_id and job_id < @before_id
@@ -70,7 +86,7 @@ with seen as materialized (
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
             from jobs
             where sqlc.narg('by_owned_error_code')::text is not null and owner_id = sqlc.narg('owner') and owner_id <> ''
                 and error_code = sqlc.narg('by_owned_error_code') and job_id > @after_id and job_id < @before_id
@@ -78,7 +94,14 @@ with seen as materialized (
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            from jobs
+            where sqlc.narg('by_job_id')::uuid is not null
+                and job_id = sqlc.narg('by_job_id') and job_id > @after_id and job_id < @before_id
+        )
+        union all
+        (
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
             from jobs
             where sqlc.narg('by_trace_id')::uuid is not null
                 and (trace_id >= job_id or substring(uuid_send(trace_id) for 5) <> substring(uuid_send(job_id) for 5))
@@ -87,7 +110,7 @@ with seen as materialized (
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
             from jobs
             where sqlc.narg('by_trace_id') is not null -- all that are in no index: those of the same 256 ms
                 and job_id > greatest(sqlc.narg('by_trace_id'), @after_id)
@@ -96,7 +119,7 @@ with seen as materialized (
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
             from (
                 select * from jobs
                 where sqlc.narg('by_idempotency_key')::text is not null and idempotency_key = sqlc.narg('by_idempotency_key')
@@ -107,10 +130,19 @@ with seen as materialized (
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
             from jobs
             where sqlc.narg('by_owned_idempotency_key')::text is not null and owner_id = sqlc.narg('owner')
                 and idempotency_key = sqlc.narg('by_owned_idempotency_key') and job_id > @after_id and job_id < @before_id
+        )
+        union all
+        ( -- of the job's owner, as it is too
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            from jobs
+            where sqlc.narg('by_after')::uuid is not null and after_ids is not null
+                and owner_id = (select named.owner_id from jobs as named where named.job_id = sqlc.narg('by_after'))
+                and job_id > @after_id and job_id < @before_id
+            order by job_id desc limit @most_seen
         )
     ) as source
     order by job_id desc
@@ -128,7 +160,7 @@ select
 select
     job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
     cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
-    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
+    expires_at, ordering_key, idempotency_key, (after_ids is not null)::boolean as has_after,
     coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= @max_bytes::bigint
         then snapshot end, '')::text as snapshot
 from jobs

@@ -111,7 +111,19 @@ select
         and (sqlc.narg('trace_id')::uuid is null or trace_id = sqlc.narg('trace_id'))
         and (sqlc.narg('idempotency_key')::text is null or idempotency_key is not distinct from sqlc.narg('idempotency_key'))
         and (sqlc.narg('owner_id')::text is null or owner_id = sqlc.narg('owner_id'))
-        and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner')))::boolean as matches
+        and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
+        and (sqlc.narg('after')::uuid is null or coalesce(sqlc.narg('after') = any (after_ids), false))
+        and (not @no_error_code::boolean or error_code is null)
+        and case -- as in JobsSeen
+            when sqlc.narg('search')::text is null then true
+            when idempotency_key = sqlc.narg('search') then true
+            when sqlc.narg('search_id')::uuid is not null then job_id = sqlc.narg('search_id') or trace_id = sqlc.narg('search_id')
+            when error_code = sqlc.narg('search') then true
+            when sqlc.narg('search_message')::text is null then false
+            when sqlc.narg('search') = any (tags) then true
+            when error_code is null then false
+            else failure_has(job_id, sqlc.narg('search_message'))
+        end)::boolean as matches
 from jobs
 where job_id > @after_id::uuid
 order by job_id
@@ -132,9 +144,21 @@ select
         and (sqlc.narg('trace_id')::uuid is null or trace_id = sqlc.narg('trace_id'))
         and (sqlc.narg('idempotency_key')::text is null or idempotency_key is not distinct from sqlc.narg('idempotency_key'))
         and (sqlc.narg('owner_id')::text is null or owner_id = sqlc.narg('owner_id'))
-        and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner')))::boolean as matches
+        and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
+        and (sqlc.narg('after')::uuid is null or coalesce(sqlc.narg('after') = any (after_ids), false))
+        and (not @no_error_code::boolean or error_code is null)
+        and case -- as in JobsSeen
+            when sqlc.narg('search')::text is null then true
+            when idempotency_key = sqlc.narg('search') then true
+            when sqlc.narg('search_id')::uuid is not null then job_id = sqlc.narg('search_id') or trace_id = sqlc.narg('search_id')
+            when error_code = sqlc.narg('search') then true
+            when sqlc.narg('search_message')::text is null then false
+            when sqlc.narg('search') = any (tags) then true
+            when error_code is null then false
+            else failure_has(job_id, sqlc.narg('search_message'))
+        end)::boolean as matches
 from unnest(@shelves::int[]) as shelf cross join lateral (
-    select job_id, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id from jobs
+    select job_id, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids from jobs
     where shelf_of(status, version) = shelf and job_id > @after_id::uuid
     order by job_id
     limit @max_jobs::int
@@ -156,9 +180,21 @@ select
         and (sqlc.narg('error_code')::text is null or error_code is not distinct from sqlc.narg('error_code'))
         and (sqlc.narg('trace_id')::uuid is null or trace_id = sqlc.narg('trace_id'))
         and (sqlc.narg('idempotency_key')::text is null or idempotency_key is not distinct from sqlc.narg('idempotency_key'))
-        and (sqlc.narg('owner_id')::text is null or owner_id = sqlc.narg('owner_id')))::boolean as matches
+        and (sqlc.narg('owner_id')::text is null or owner_id = sqlc.narg('owner_id'))
+        and (sqlc.narg('after')::uuid is null or coalesce(sqlc.narg('after') = any (after_ids), false))
+        and (not @no_error_code::boolean or error_code is null)
+        and case -- as in JobsSeen
+            when sqlc.narg('search')::text is null then true
+            when idempotency_key = sqlc.narg('search') then true
+            when sqlc.narg('search_id')::uuid is not null then job_id = sqlc.narg('search_id') or trace_id = sqlc.narg('search_id')
+            when error_code = sqlc.narg('search') then true
+            when sqlc.narg('search_message')::text is null then false
+            when sqlc.narg('search') = any (tags) then true
+            when error_code is null then false
+            else failure_has(job_id, sqlc.narg('search_message'))
+        end)::boolean as matches
 from unnest(@shelves::int[]) as shelf cross join lateral (
-    select job_id, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id from jobs
+    select job_id, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids from jobs
     where owner_id = @owner::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
         and job_id > @after_id::uuid
     order by job_id

@@ -9,7 +9,7 @@ select unnest(@owner_ids::text[]), unnest(@queues::text[]), unnest(@job_types::t
 -- name: TallyTakeEntries :many
 delete from tally_entries
 where id in (select id from tally_entries order by id limit @max_entries::int)
-returning at, owner_id, queue, job_type, what, n, kept, times;
+returning at, owner_id, queue, job_type, what, n, kept, times, error_codes;
 
 -- name: TallyTakeOld :many
 with aged as (
@@ -39,32 +39,42 @@ select tallies.* from input join tallies
     and tallies.job_type = input.job_type and tallies.what = input.what;
 
 -- name: TallyPut :exec
-insert into tallies (everyone, owner_id, grain, at, queue, job_type, what, n, kept, waited, ran, took)
+insert into tallies (everyone, owner_id, grain, at, queue, job_type, what, n, kept, waited, ran, took, error_codes)
 select
     unnest(@everyones::boolean[]), unnest(@owner_ids::text[]),
     unnest(@grains::text[]), unnest(@ats::timestamptz[]), unnest(@queues::text[]), unnest(@job_types::text[]),
     unnest(@whats::text[]), unnest(@ns::bigint[]), unnest(@kepts::bigint[]),
-    unnest(@waiteds::bytea[]), unnest(@rans::bytea[]), unnest(@tooks::bytea[])
+    unnest(@waiteds::bytea[]), unnest(@rans::bytea[]), unnest(@tooks::bytea[]),
+    unnest(@error_codes::json[])
 on conflict (everyone, owner_id, grain, at, queue, job_type, what) do update set
-    n = excluded.n, kept = excluded.kept, waited = excluded.waited, ran = excluded.ran, took = excluded.took;
+    n = excluded.n, kept = excluded.kept, waited = excluded.waited, ran = excluded.ran, took = excluded.took,
+    error_codes = excluded.error_codes;
 
 -- Types and queues come and go: what says nothing is not kept for ever.
 -- name: TallyForget :exec
 delete from tallies where grain = 'ever' and kept = 0;
 
--- All that is tallied of everyone, or of one owner, in one snapshot; histograms of the last hour only.
+-- All that is tallied of everyone, or of one owner, in one snapshot; histograms and error codes of the minutes from since only.
 -- name: TalliesOf :many
 select
     grain, at, queue, job_type, what, n, kept,
     (case when recent then waited else '' end)::bytea as waited,
     (case when recent then ran else '' end)::bytea as ran,
     (case when recent then took else '' end)::bytea as took,
-    '{}'::int[] as times
-from tallies cross join lateral (select at >= now() - interval '62 minutes' and grain = 'minute' as recent) as age
+    (case when recent then error_codes else '{}' end)::json as error_codes,
+    '{}'::int[] as times, '{}'::text[] as codes
+from tallies cross join lateral (select at >= @since::timestamptz and grain = 'minute' as recent) as age
 where everyone = @everyone::boolean and owner_id = @owner_id::text
 union all
-select 'entry', at, queue, job_type, what, n, kept, '', '', '', times from tally_entries
+select 'entry', at, queue, job_type, what, n, kept, '', '', '', '{}', times, error_codes from tally_entries
 where @everyone or owner_id = @owner_id;
+
+-- The histograms and error codes of a month that TalliesOf leaves out.
+-- name: TalliesBefore :many
+select grain, at, queue, job_type, what, waited, ran, took, error_codes from tallies
+where everyone = @everyone::boolean and owner_id = @owner_id::text
+    and (grain = 'minute' and at < @before::timestamptz or grain in ('hour', 'day'))
+    and what <> 'ACCEPTED' and at >= @since::timestamptz;
 
 -- Counts the jobs that have not ended, a page of the walk over their shelves.
 -- name: JobsCountPage :many
@@ -82,26 +92,48 @@ from page group by shelf, owner_id, queue, job_type;
 
 -- Only the newest count is kept, and only one that is says what each owner has.
 -- name: JobCountsPut :execrows
-insert into job_counts (as_of, took, counts) values (@as_of, @took, @counts)
-on conflict (id) do update set as_of = excluded.as_of, took = excluded.took, counts = excluded.counts
+insert into job_counts (as_of, took, counts, ended, ended_at) values (@as_of, @took, @counts, @ended, @as_of)
+on conflict (id) do update set
+    as_of = excluded.as_of, took = excluded.took, counts = excluded.counts,
+    ended = excluded.ended, ended_at = excluded.ended_at
 where job_counts.as_of < excluded.as_of;
 
 -- name: OwnerJobCountsPut :exec
 with input as (
-    select unnest(@owner_ids::text[]) as owner_id, unnest(@counts::text[]) as counts
+    select unnest(@owner_ids::text[]) as owner_id, unnest(@counts::text[]) as counts, unnest(@ended::text[]) as ended
 ), gone as (
     delete from owner_job_counts where not exists (select from input where input.owner_id = owner_job_counts.owner_id)
 )
-insert into owner_job_counts (owner_id, counts)
-select owner_id, counts from input
-on conflict (owner_id) do update set counts = excluded.counts
-where owner_job_counts.counts <> excluded.counts;
+insert into owner_job_counts (owner_id, counts, ended)
+select owner_id, counts, ended from input
+on conflict (owner_id) do update set counts = excluded.counts, ended = excluded.ended
+where owner_job_counts.counts <> excluded.counts or owner_job_counts.ended <> excluded.ended;
 
 -- name: JobCounts :one
 select as_of, took, counts from job_counts;
 
+-- What is known of everyone, or of one owner. ended is empty where the version before has counted, which leaves it out.
 -- name: JobCountsOf :one
-select as_of, coalesce((
-    select owner_job_counts.counts from owner_job_counts where owner_job_counts.owner_id = @owner_id
-), '[]')::text as counts
+with known as (
+    select counts::text as counts, ended::text as ended from job_counts where @everyone::boolean
+    union all
+    select counts, ended from owner_job_counts where not @everyone and owner_id = @owner_id::text
+)
+select
+    as_of, took,
+    coalesce((select known.counts from known), '[]')::text as counts,
+    (case when ended_at = as_of then coalesce((select known.ended from known), '[]') else '' end)::text as ended
 from job_counts;
+
+-- How many jobs that have ended are kept, of everyone and of each owner.
+-- name: TalliesKept :many
+select everyone, owner_id, queue, job_type, what, sum(kept)::bigint as kept
+from (
+    select everyone, owner_id, queue, job_type, what, kept from tallies
+    union all
+    select sum.everyone, case when sum.everyone then '' else entry.owner_id end, entry.queue, entry.job_type, entry.what, entry.kept
+    from tally_entries as entry cross join (values (true), (false)) as sum (everyone)
+) as counted
+where kept <> 0
+group by everyone, owner_id, queue, job_type, what
+having sum(kept) <> 0;

@@ -59,12 +59,13 @@ with input as (
         nullif(unnest(@order_afters::uuid[]), '00000000-0000-0000-0000-000000000000') as order_after,
         nullif(unnest(@afters::text[]), '{}')::uuid[]                 as after_ids,
         nullif(unnest(@runs_anyways::boolean[]), false)               as runs_anyway,
-        nullif(unnest(@callback_urls::text[]), '')                    as callback_url
+        nullif(unnest(@callback_urls::text[]), '')                    as callback_url,
+        nullif(unnest(@run_again_ofs::uuid[]), '00000000-0000-0000-0000-000000000000') as run_again_of
 )
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
     timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status,
-    expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, callback_url
+    expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
@@ -72,7 +73,7 @@ select
     case when idempotency_key is not null then request_hash end,
     event_source, event_id, event_owner,
     case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end,
-    expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, callback_url
+    expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of
 from input
 on conflict do nothing
 returning job_id, run_at, created_at;

@@ -34,7 +34,7 @@ const (
 	circlesEnd       promise = "no events answer each other for ever"
 )
 
-// diagram lists the allowed moves, with due and dispatch in one, from no row on. docs/architecture.md draws it.
+// diagram lists the allowed moves, with due and dispatch in one, from no row on. docs/design.md draws it.
 var diagram = map[jobstate.Status][]jobstate.Status{
 	"": {jobstate.Pending, jobstate.Queued, jobstate.Failed},
 

@@ -146,6 +146,31 @@ returning jobs.job_id, jobs.trace_id, jobs.status, jobs.version, jobs.attempt, j
     jobs.error_message, jobs.started_at, jobs.finished_at, jobs.updated_at, jobs.queue, jobs.rank, jobs.blocked_by,
     jobs.deleted_at, jobs.lane;
 
+-- name: JobsChange :exec
+-- Other values for jobs that have not started, which are locked; the version is the old state's name.
+update jobs
+set queue           = input.queue,
+    payload         = coalesce(input.payload, jobs.payload),
+    priority        = input.priority,
+    max_retry_count = input.max_retry_count,
+    retry_policy    = input.retry_policy,
+    timeout_ms      = coalesce(nullif(input.timeout_ms, 0), jobs.timeout_ms),
+    expires_at      = nullif(input.expires_at, '0001-01-01Z')
+from (
+    select unnest(@job_ids::uuid[])             as job_id,
+           unnest(@old_versions::bigint[])      as old_version,
+           unnest(@queues::text[])              as queue,
+           unnest(@payloads::json[])            as payload,
+           unnest(@priorities::smallint[])      as priority,
+           unnest(@max_retry_counts::smallint[]) as max_retry_count,
+           unnest(@retry_policies::json[])      as retry_policy,
+           unnest(@timeouts_ms::int[])          as timeout_ms,
+           unnest(@expires_ats::timestamptz[])  as expires_at
+) as input
+where jobs.job_id = input.job_id
+  and jobs.version = input.old_version
+  and jobs.attempt = 0;
+
 -- name: JobsDelete :many
 -- Of an ended job it leaves what keeps old events from bringing it back.
 update jobs

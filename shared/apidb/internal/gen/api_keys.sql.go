@@ -38,9 +38,9 @@ func (q *Queries) KeyEnsure(ctx context.Context, arg KeyEnsureParams) (int64, er
 }
 
 const keyInsert = `-- name: KeyInsert :one
-insert into api_keys (key_id, owner_id, name, roles, secret_hash, created_by, expires_at)
-values ($1, $2, $3, $4, $5, $6, $7)
-returning key_id, owner_id, name, roles, secret_hash, created_at, created_by, expires_at, revoked_at, last_used_at
+insert into api_keys (key_id, owner_id, name, roles, work_types, work_queues, secret_hash, created_by, expires_at)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+returning key_id, owner_id, name, roles, secret_hash, created_at, created_by, expires_at, revoked_at, last_used_at, work_types, work_queues
 `
 
 type KeyInsertParams struct {
@@ -48,6 +48,8 @@ type KeyInsertParams struct {
 	OwnerID    string
 	Name       string
 	Roles      []string
+	WorkTypes  []string
+	WorkQueues []string
 	SecretHash []byte
 	CreatedBy  string
 	ExpiresAt  *time.Time
@@ -59,6 +61,8 @@ func (q *Queries) KeyInsert(ctx context.Context, arg KeyInsertParams) (ApiKey, e
 		arg.OwnerID,
 		arg.Name,
 		arg.Roles,
+		arg.WorkTypes,
+		arg.WorkQueues,
 		arg.SecretHash,
 		arg.CreatedBy,
 		arg.ExpiresAt,
@@ -75,12 +79,14 @@ func (q *Queries) KeyInsert(ctx context.Context, arg KeyInsertParams) (ApiKey, e
 		&i.ExpiresAt,
 		&i.RevokedAt,
 		&i.LastUsedAt,
+		&i.WorkTypes,
+		&i.WorkQueues,
 	)
 	return i, err
 }
 
 const keyLock = `-- name: KeyLock :one
-select api_keys.key_id, api_keys.owner_id, api_keys.name, api_keys.roles, api_keys.secret_hash, api_keys.created_at, api_keys.created_by, api_keys.expires_at, api_keys.revoked_at, api_keys.last_used_at, now()::timestamptz as at
+select api_keys.key_id, api_keys.owner_id, api_keys.name, api_keys.roles, api_keys.secret_hash, api_keys.created_at, api_keys.created_by, api_keys.expires_at, api_keys.revoked_at, api_keys.last_used_at, api_keys.work_types, api_keys.work_queues, now()::timestamptz as at
 from api_keys
 where key_id = $1 and ($2::bool or owner_id = $3::text)
 for update
@@ -112,13 +118,15 @@ func (q *Queries) KeyLock(ctx context.Context, arg KeyLockParams) (KeyLockRow, e
 		&i.ApiKey.ExpiresAt,
 		&i.ApiKey.RevokedAt,
 		&i.ApiKey.LastUsedAt,
+		&i.ApiKey.WorkTypes,
+		&i.ApiKey.WorkQueues,
 		&i.At,
 	)
 	return i, err
 }
 
 const keyOf = `-- name: KeyOf :one
-select key_id, owner_id, name, roles, secret_hash, created_at, created_by, expires_at, revoked_at, last_used_at from api_keys where key_id = $1 and ($2::bool or owner_id = $3::text)
+select key_id, owner_id, name, roles, secret_hash, created_at, created_by, expires_at, revoked_at, last_used_at, work_types, work_queues from api_keys where key_id = $1 and ($2::bool or owner_id = $3::text)
 `
 
 type KeyOfParams struct {
@@ -141,6 +149,8 @@ func (q *Queries) KeyOf(ctx context.Context, arg KeyOfParams) (ApiKey, error) {
 		&i.ExpiresAt,
 		&i.RevokedAt,
 		&i.LastUsedAt,
+		&i.WorkTypes,
+		&i.WorkQueues,
 	)
 	return i, err
 }
@@ -162,7 +172,7 @@ func (q *Queries) KeyRetire(ctx context.Context, arg KeyRetireParams) error {
 const keyRevoke = `-- name: KeyRevoke :one
 update api_keys set revoked_at = coalesce(revoked_at, now())
 where key_id = $1 and ($2::bool or owner_id = $3::text)
-returning key_id, owner_id, name, roles, secret_hash, created_at, created_by, expires_at, revoked_at, last_used_at
+returning key_id, owner_id, name, roles, secret_hash, created_at, created_by, expires_at, revoked_at, last_used_at, work_types, work_queues
 `
 
 type KeyRevokeParams struct {
@@ -185,12 +195,14 @@ func (q *Queries) KeyRevoke(ctx context.Context, arg KeyRevokeParams) (ApiKey, e
 		&i.ExpiresAt,
 		&i.RevokedAt,
 		&i.LastUsedAt,
+		&i.WorkTypes,
+		&i.WorkQueues,
 	)
 	return i, err
 }
 
 const keysAll = `-- name: KeysAll :many
-select key_id, owner_id, name, roles, secret_hash, created_at, created_by, expires_at, revoked_at, last_used_at from api_keys
+select key_id, owner_id, name, roles, secret_hash, created_at, created_by, expires_at, revoked_at, last_used_at, work_types, work_queues from api_keys
 where $1::text = '' or (owner_id, key_id) > (select k.owner_id, k.key_id from api_keys k where k.key_id = $1)
 order by owner_id, key_id
 limit $2::int
@@ -221,6 +233,8 @@ func (q *Queries) KeysAll(ctx context.Context, arg KeysAllParams) ([]ApiKey, err
 			&i.ExpiresAt,
 			&i.RevokedAt,
 			&i.LastUsedAt,
+			&i.WorkTypes,
+			&i.WorkQueues,
 		); err != nil {
 			return nil, err
 		}
@@ -233,7 +247,7 @@ func (q *Queries) KeysAll(ctx context.Context, arg KeysAllParams) ([]ApiKey, err
 }
 
 const keysByID = `-- name: KeysByID :many
-select key_id, owner_id, name, roles, secret_hash, created_at, created_by, expires_at, revoked_at, last_used_at from api_keys where key_id = any($1::text[])
+select key_id, owner_id, name, roles, secret_hash, created_at, created_by, expires_at, revoked_at, last_used_at, work_types, work_queues from api_keys where key_id = any($1::text[])
 `
 
 // What is known of keys by their ids, for those who ask who comes in.
@@ -257,6 +271,8 @@ func (q *Queries) KeysByID(ctx context.Context, keyIds []string) ([]ApiKey, erro
 			&i.ExpiresAt,
 			&i.RevokedAt,
 			&i.LastUsedAt,
+			&i.WorkTypes,
+			&i.WorkQueues,
 		); err != nil {
 			return nil, err
 		}
@@ -317,7 +333,7 @@ func (q *Queries) KeysLive(ctx context.Context, arg KeysLiveParams) (int64, erro
 }
 
 const keysOfOwner = `-- name: KeysOfOwner :many
-select key_id, owner_id, name, roles, secret_hash, created_at, created_by, expires_at, revoked_at, last_used_at from api_keys
+select key_id, owner_id, name, roles, secret_hash, created_at, created_by, expires_at, revoked_at, last_used_at, work_types, work_queues from api_keys
 where owner_id = $1 and key_id > $2::text
 order by owner_id, key_id
 limit $3::int
@@ -350,6 +366,8 @@ func (q *Queries) KeysOfOwner(ctx context.Context, arg KeysOfOwnerParams) ([]Api
 			&i.ExpiresAt,
 			&i.RevokedAt,
 			&i.LastUsedAt,
+			&i.WorkTypes,
+			&i.WorkQueues,
 		); err != nil {
 			return nil, err
 		}

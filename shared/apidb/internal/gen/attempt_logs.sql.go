@@ -39,6 +39,81 @@ func (q *Queries) LogInsertMany(ctx context.Context, arg LogInsertManyParams) er
 	return err
 }
 
+const logsAfter = `-- name: LogsAfter :many
+select attempt, first_line, lines from (
+    select attempt, first_line, lines,
+        sum(octet_length(lines::text)) over (order by attempt, first_line rows unbounded preceding)
+            - octet_length(lines::text) as earlier
+    from attempt_logs
+    where attempt_logs.job_id = $1 and (attempt, first_line) > ($2::int, $3::int)
+    order by attempt, first_line
+    limit $4::int
+) as part
+where earlier <= $5::bigint
+order by attempt, first_line
+`
+
+type LogsAfterParams struct {
+	JobID        uuid.UUID
+	AfterAttempt int32
+	AfterLine    int32
+	MaxParts     int32
+	MaxBytes     int64
+}
+
+type LogsAfterRow struct {
+	Attempt   int32
+	FirstLine int32
+	Lines     json.RawMessage
+}
+
+// The parts after a place, oldest first, until they have max_bytes together, and one part at least.
+func (q *Queries) LogsAfter(ctx context.Context, arg LogsAfterParams) ([]LogsAfterRow, error) {
+	rows, err := q.db.Query(ctx, logsAfter,
+		arg.JobID,
+		arg.AfterAttempt,
+		arg.AfterLine,
+		arg.MaxParts,
+		arg.MaxBytes,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []LogsAfterRow
+	for rows.Next() {
+		var i LogsAfterRow
+		if err := rows.Scan(&i.Attempt, &i.FirstLine, &i.Lines); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const logsEnd = `-- name: LogsEnd :one
+select attempt, first_line from attempt_logs
+where attempt_logs.job_id = $1
+order by attempt desc, first_line desc
+limit 1
+`
+
+type LogsEndRow struct {
+	Attempt   int32
+	FirstLine int32
+}
+
+// Where the log of a job ends. A part that comes later stands after it.
+func (q *Queries) LogsEnd(ctx context.Context, jobID uuid.UUID) (LogsEndRow, error) {
+	row := q.db.QueryRow(ctx, logsEnd, jobID)
+	var i LogsEndRow
+	err := row.Scan(&i.Attempt, &i.FirstLine)
+	return i, err
+}
+
 const logsOfJob = `-- name: LogsOfJob :many
 select attempt, first_line, lines from (
     select attempt, first_line, lines,

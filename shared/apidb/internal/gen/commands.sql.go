@@ -7,6 +7,7 @@ package gen
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,23 +18,26 @@ with numbered as (
     update jobs set
         command_seq = command_seq + 1,
         cancel_requested_at = case when 'cancel' = $1::text then now() else cancel_requested_at end
-    where jobs.job_id = $5
+    where jobs.job_id = $7
     returning jobs.job_id, jobs.command_seq
 )
-insert into commands (job_id, number, command, by_whom, run_at)
+insert into commands (job_id, number, command, by_whom, run_at, change, change_hash)
 select
     numbered.job_id, numbered.command_seq, $1::text, $2::text,
-    coalesce($3::timestamptz, now() + interval '1 ms' * $4::bigint)
+    coalesce($3::timestamptz, now() + interval '1 ms' * $4::bigint),
+    $5::json, $6::bytea
 from numbered
 returning commands.number, commands.run_at
 `
 
 type CommandKeepParams struct {
-	Command string
-	ByWhom  string
-	RunAt   *time.Time
-	DelayMs *int64
-	JobID   uuid.UUID
+	Command    string
+	ByWhom     string
+	RunAt      *time.Time
+	DelayMs    *int64
+	Change     json.RawMessage
+	ChangeHash []byte
+	JobID      uuid.UUID
 }
 
 type CommandKeepRow struct {
@@ -48,6 +52,8 @@ func (q *Queries) CommandKeep(ctx context.Context, arg CommandKeepParams) (Comma
 		arg.ByWhom,
 		arg.RunAt,
 		arg.DelayMs,
+		arg.Change,
+		arg.ChangeHash,
 		arg.JobID,
 	)
 	var i CommandKeepRow
@@ -56,14 +62,15 @@ func (q *Queries) CommandKeep(ctx context.Context, arg CommandKeepParams) (Comma
 }
 
 const commandOfJob = `-- name: CommandOfJob :one
-select number, command, by_whom, run_at from commands where job_id = $1
+select number, command, by_whom, run_at, change_hash from commands where job_id = $1
 `
 
 type CommandOfJobRow struct {
-	Number  int32
-	Command string
-	ByWhom  string
-	RunAt   *time.Time
+	Number     int32
+	Command    string
+	ByWhom     string
+	RunAt      *time.Time
+	ChangeHash []byte
 }
 
 func (q *Queries) CommandOfJob(ctx context.Context, jobID uuid.UUID) (CommandOfJobRow, error) {
@@ -74,24 +81,28 @@ func (q *Queries) CommandOfJob(ctx context.Context, jobID uuid.UUID) (CommandOfJ
 		&i.Command,
 		&i.ByWhom,
 		&i.RunAt,
+		&i.ChangeHash,
 	)
 	return i, err
 }
 
 const commandsUnconfirmed = `-- name: CommandsUnconfirmed :many
 with pass as (
-    select $3::timestamptz as since, $4::timestamptz as until
+    select $4::timestamptz as since, $5::timestamptz as until
 )
-select commands.job_id, commands.number, commands.command, commands.by_whom, commands.run_at, jobs.trace_id, jobs.version
+select commands.job_id, commands.number, commands.command, commands.by_whom, commands.run_at, jobs.trace_id, jobs.version,
+    (case when sum(coalesce(octet_length(commands.change::text), 0)) over (order by commands.job_id) <= $1::bigint
+        then commands.change end)::json as change
 from pass cross join commands join jobs using (job_id)
-where commands.job_id > $1::uuid
+where commands.job_id > $2::uuid
     and commands.created_at <= pass.until - interval '10 s'
     and times_due(pass.until - commands.created_at) > times_due(pass.since - commands.created_at)
 order by commands.job_id
-limit $2::int
+limit $3::int
 `
 
 type CommandsUnconfirmedParams struct {
+	MaxBytes    int64
 	AfterID     uuid.UUID
 	MaxCommands int32
 	Since       time.Time
@@ -106,11 +117,14 @@ type CommandsUnconfirmedRow struct {
 	RunAt   *time.Time
 	TraceID uuid.UUID
 	Version int64
+	Change  json.RawMessage
 }
 
-// The commands that nobody has answered, each time another age of times_due is passed.
+// The commands that nobody has answered, each time another age of times_due is passed. Changes come until they have max_bytes
+// together; of those after that the change is null.
 func (q *Queries) CommandsUnconfirmed(ctx context.Context, arg CommandsUnconfirmedParams) ([]CommandsUnconfirmedRow, error) {
 	rows, err := q.db.Query(ctx, commandsUnconfirmed,
+		arg.MaxBytes,
 		arg.AfterID,
 		arg.MaxCommands,
 		arg.Since,
@@ -131,6 +145,7 @@ func (q *Queries) CommandsUnconfirmed(ctx context.Context, arg CommandsUnconfirm
 			&i.RunAt,
 			&i.TraceID,
 			&i.Version,
+			&i.Change,
 		); err != nil {
 			return nil, err
 		}
@@ -143,7 +158,7 @@ func (q *Queries) CommandsUnconfirmed(ctx context.Context, arg CommandsUnconfirm
 }
 
 const jobLock = `-- name: JobLock :one
-select status, version, command_seq, trace_id, expires_at, now()::timestamptz as at from jobs
+select status, version, attempt, command_seq, trace_id, expires_at, now()::timestamptz as at from jobs
 where job_id = $1 and ($2::text is null or owner_id = $2)
 for update
 `
@@ -156,6 +171,7 @@ type JobLockParams struct {
 type JobLockRow struct {
 	Status     string
 	Version    int64
+	Attempt    int32
 	CommandSeq int32
 	TraceID    uuid.UUID
 	ExpiresAt  *time.Time
@@ -168,6 +184,7 @@ func (q *Queries) JobLock(ctx context.Context, arg JobLockParams) (JobLockRow, e
 	err := row.Scan(
 		&i.Status,
 		&i.Version,
+		&i.Attempt,
 		&i.CommandSeq,
 		&i.TraceID,
 		&i.ExpiresAt,

@@ -62,54 +62,71 @@ func (q *Queries) CommandsAnswered(ctx context.Context, arg CommandsAnsweredPara
 }
 
 const jobByID = `-- name: JobByID :one
-select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, ended_as, callback_url, event_owner, error_code from jobs where job_id = $1 and ($2::text is null or owner_id = $2)
+select
+    jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of,
+    coalesce((
+        select newer.job_id from jobs as newer
+        where newer.run_again_of = jobs.job_id and ($1::text is null or newer.owner_id = $1)
+        order by newer.job_id desc
+        limit 1
+    ), '00000000-0000-0000-0000-000000000000')::uuid as run_again_as
+from jobs
+where jobs.job_id = $2 and ($1::text is null or jobs.owner_id = $1)
 `
 
 type JobByIDParams struct {
-	JobID uuid.UUID
 	Owner *string
+	JobID uuid.UUID
 }
 
-func (q *Queries) JobByID(ctx context.Context, arg JobByIDParams) (Job, error) {
-	row := q.db.QueryRow(ctx, jobByID, arg.JobID, arg.Owner)
-	var i Job
+type JobByIDRow struct {
+	Job        Job
+	RunAgainAs uuid.UUID
+}
+
+// A job, and the newest of the jobs that do it once more.
+func (q *Queries) JobByID(ctx context.Context, arg JobByIDParams) (JobByIDRow, error) {
+	row := q.db.QueryRow(ctx, jobByID, arg.Owner, arg.JobID)
+	var i JobByIDRow
 	err := row.Scan(
-		&i.JobID,
-		&i.OwnerID,
-		&i.JobType,
-		&i.Queue,
-		&i.Payload,
-		&i.Priority,
-		&i.MaxRetryCount,
-		&i.RetryPolicy,
-		&i.TimeoutMs,
-		&i.RunAt,
-		&i.Tags,
-		&i.TraceID,
-		&i.CreatedAt,
-		&i.IdempotencyKey,
-		&i.RequestHash,
-		&i.EventSource,
-		&i.EventID,
-		&i.CommandSeq,
-		&i.CancelRequestedAt,
-		&i.Status,
-		&i.Version,
-		&i.Attempt,
-		&i.RetryCount,
-		&i.UpdatedAt,
-		&i.Snapshot,
-		&i.Progress,
-		&i.ExpiresAt,
-		&i.OrderingKey,
-		&i.OrderNumber,
-		&i.OrderAfter,
-		&i.AfterIDs,
-		&i.RunsAnyway,
-		&i.EndedAs,
-		&i.CallbackURL,
-		&i.EventOwner,
-		&i.ErrorCode,
+		&i.Job.JobID,
+		&i.Job.OwnerID,
+		&i.Job.JobType,
+		&i.Job.Queue,
+		&i.Job.Payload,
+		&i.Job.Priority,
+		&i.Job.MaxRetryCount,
+		&i.Job.RetryPolicy,
+		&i.Job.TimeoutMs,
+		&i.Job.RunAt,
+		&i.Job.Tags,
+		&i.Job.TraceID,
+		&i.Job.CreatedAt,
+		&i.Job.IdempotencyKey,
+		&i.Job.RequestHash,
+		&i.Job.EventSource,
+		&i.Job.EventID,
+		&i.Job.CommandSeq,
+		&i.Job.CancelRequestedAt,
+		&i.Job.Status,
+		&i.Job.Version,
+		&i.Job.Attempt,
+		&i.Job.RetryCount,
+		&i.Job.UpdatedAt,
+		&i.Job.Snapshot,
+		&i.Job.Progress,
+		&i.Job.ExpiresAt,
+		&i.Job.OrderingKey,
+		&i.Job.OrderNumber,
+		&i.Job.OrderAfter,
+		&i.Job.AfterIDs,
+		&i.Job.RunsAnyway,
+		&i.Job.EndedAs,
+		&i.Job.CallbackURL,
+		&i.Job.EventOwner,
+		&i.Job.ErrorCode,
+		&i.Job.RunAgainOf,
+		&i.RunAgainAs,
 	)
 	return i, err
 }
@@ -335,7 +352,7 @@ with input as (
                                      then jobs.status else '' end end
     from input
     where jobs.job_id = input.job_id and jobs.version < input.version
-    returning jobs.owner_id, jobs.queue, jobs.job_type, jobs.status, jobs.ended_as,
+    returning jobs.owner_id, jobs.queue, jobs.job_type, jobs.status, jobs.ended_as, jobs.error_code,
         case when jobs.run_at is null then input.times else input.times | 65535 end as times, -- only how long it ran
         case when jobs.callback_url is not null and jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED')
                   and jobs.ended_as is distinct from ''
@@ -347,14 +364,15 @@ with input as (
                 'updatedAt', jobs.updated_at, 'expiresAt', jobs.expires_at, 'orderingKey', jobs.ordering_key) end as job,
         case when jobs.callback_url is not null then jobs.snapshot end as snapshot
 ), grouped as (
-    select owner_id, queue, job_type, status, ended_as, count(*) as n, array_agg(times) as times
+    select owner_id, queue, job_type, status, ended_as, count(*) as n, array_agg(times) as times,
+        coalesce(array_agg(coalesce(error_code, '')) filter (where status = 'FAILED'), '{}') as error_codes
     from changed group by owner_id, queue, job_type, status, ended_as
 ), entered as (
-    insert into tally_entries (owner_id, queue, job_type, what, n, kept, times)
-    select owner_id, queue, job_type, status, n, n, times from grouped
+    insert into tally_entries (owner_id, queue, job_type, what, n, kept, times, error_codes)
+    select owner_id, queue, job_type, status, n, n, times, error_codes from grouped
     where status in ('COMPLETED', 'FAILED', 'CANCELLED') and ended_as is distinct from ''
     union all
-    select owner_id, queue, job_type, ended_as, 0, -n, '{}' from grouped where ended_as <> ''
+    select owner_id, queue, job_type, ended_as, 0, -n, '{}', '{}' from grouped where ended_as <> ''
 ), delivered as (
     insert into deliveries (job_id, version, owner_id, job_status, url, job, snapshot)
     select
@@ -365,8 +383,12 @@ with input as (
     returning version
 ), woken as (
     select pg_notify('jobweaver_deliveries', '') from delivered limit 1
+), told as (
+    select pg_notify('jobweaver_changes', telling) from unnest($10::text[]) as telling
 )
-select coalesce(sum(n), 0)::bigint as changed, (select count(*) from woken)::bigint as woken from grouped
+select coalesce(sum(n), 0)::bigint as changed, (select count(*) from woken)::bigint as woken,
+    (select count(*) from told)::bigint as told
+from grouped
 `
 
 type JobsApplyStatusParams struct {
@@ -379,17 +401,20 @@ type JobsApplyStatusParams struct {
 	Snapshots   []string
 	ErrorCodes  []string
 	Times       []int32
+	Tellings    []string
 }
 
 type JobsApplyStatusRow struct {
 	Changed int64
 	Woken   int64
+	Told    int64
 }
 
 // Takes the scheduler's word on many jobs, one row each in the input. A row's version only rises, so
 // that a repeated or late word changes nothing. A wish to cancel is over when the job has ended. What has
 // ended is entered for the statistics; a job that ended before, and has ended anew, is another end. An end that is
-// to be delivered is kept with all that the delivery says, and whoever delivers is woken.
+// to be delivered is kept with all that the delivery says, and whoever delivers is woken. Who watches jobs is notified by
+// the same statement: there are no tellings while nobody watches.
 func (q *Queries) JobsApplyStatus(ctx context.Context, arg JobsApplyStatusParams) (JobsApplyStatusRow, error) {
 	row := q.db.QueryRow(ctx, jobsApplyStatus,
 		arg.JobIDs,
@@ -401,9 +426,10 @@ func (q *Queries) JobsApplyStatus(ctx context.Context, arg JobsApplyStatusParams
 		arg.Snapshots,
 		arg.ErrorCodes,
 		arg.Times,
+		arg.Tellings,
 	)
 	var i JobsApplyStatusRow
-	err := row.Scan(&i.Changed, &i.Woken)
+	err := row.Scan(&i.Changed, &i.Woken, &i.Told)
 	return i, err
 }
 
@@ -545,11 +571,12 @@ const jobsInTheWay = `-- name: JobsInTheWay :many
 with input as (
     select
         unnest($1::int[])          as ordinal,
-        unnest($2::text[])        as owner_id,
-        unnest($3::text[]) as idempotency_key,
-        unnest($4::text[])    as event_source,
-        unnest($5::text[])        as event_id,
-        unnest($6::text[])     as event_owner
+        unnest($2::uuid[])        as given_id,
+        unnest($3::text[])        as owner_id,
+        unnest($4::text[]) as idempotency_key,
+        unnest($5::text[])    as event_source,
+        unnest($6::text[])        as event_id,
+        unnest($7::text[])     as event_owner
 )
 select input.ordinal::int as ordinal, true::boolean as by_event,
     jobs.job_id, jobs.trace_id, jobs.owner_id, jobs.run_at, jobs.created_at, jobs.request_hash
@@ -561,10 +588,17 @@ select input.ordinal::int as ordinal, false::boolean as by_event,
     jobs.job_id, jobs.trace_id, jobs.owner_id, jobs.run_at, jobs.created_at, jobs.request_hash
 from input join jobs on jobs.owner_id = input.owner_id and jobs.idempotency_key = input.idempotency_key
 where input.idempotency_key <> ''
+union all
+select input.ordinal::int as ordinal, false::boolean as by_event,
+    jobs.job_id, jobs.trace_id, jobs.owner_id, jobs.run_at, jobs.created_at, jobs.request_hash
+from input join jobs on jobs.job_id = input.given_id
+where input.given_id <> '00000000-0000-0000-0000-000000000000'
+    and (jobs.owner_id <> input.owner_id or jobs.idempotency_key is distinct from input.idempotency_key)
 `
 
 type JobsInTheWayParams struct {
 	Ordinals        []int32
+	GivenIDs        []uuid.UUID
 	OwnerIDs        []string
 	IdempotencyKeys []string
 	EventSources    []string
@@ -583,10 +617,12 @@ type JobsInTheWayRow struct {
 	RequestHash []byte
 }
 
-// The jobs that were in the way of an insert. An event's own identity counts before its key.
+// The jobs that were in the way of an insert. An event's own identity counts before its key. An id that a client has made
+// can be that of a job that has another key, or another owner: it is in the way, too.
 func (q *Queries) JobsInTheWay(ctx context.Context, arg JobsInTheWayParams) ([]JobsInTheWayRow, error) {
 	rows, err := q.db.Query(ctx, jobsInTheWay,
 		arg.Ordinals,
+		arg.GivenIDs,
 		arg.OwnerIDs,
 		arg.IdempotencyKeys,
 		arg.EventSources,
@@ -620,7 +656,7 @@ func (q *Queries) JobsInTheWay(ctx context.Context, arg JobsInTheWayParams) ([]J
 	return items, nil
 }
 
-const jobsProgress = `-- name: JobsProgress :exec
+const jobsProgress = `-- name: JobsProgress :many
 with input as (
     select
         unnest($1::uuid[])    as job_id,
@@ -631,8 +667,11 @@ update jobs set progress = input.progress
 from input
 where jobs.job_id = input.job_id
     and case when jobs.attempt = input.attempt then jobs.status in ('QUEUED', 'RUNNING')
+            or jobs.status = 'WAITING' -- its last progress, unless the outside system has reported some since
+                and (jobs.progress ->> 'callback' is null or (jobs.progress ->> 'attempt')::int < input.attempt)
         else jobs.attempt < input.attempt and jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED') end
     and jobs.progress::text is distinct from input.progress::text
+returning jobs.job_id
 `
 
 type JobsProgressParams struct {
@@ -643,11 +682,26 @@ type JobsProgressParams struct {
 
 // How far running attempts have come. Nothing is written where nothing is new. The first beat that lists
 // an attempt may be heard before the scheduler's word that there is one; it is kept for that, and the next
-// one need not be waited for. What waits for a callback is in no worker's hands any more: a late beat must not hide what
-// the outside system has said.
-func (q *Queries) JobsProgress(ctx context.Context, arg JobsProgressParams) error {
-	_, err := q.db.Exec(ctx, jobsProgress, arg.JobIDs, arg.Attempts, arg.Progresses)
-	return err
+// one need not be waited for. Of an attempt that waits for a callback the worker reports its last progress for a while: it
+// must not hide what the outside system has reported since.
+func (q *Queries) JobsProgress(ctx context.Context, arg JobsProgressParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, jobsProgress, arg.JobIDs, arg.Attempts, arg.Progresses)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []uuid.UUID
+	for rows.Next() {
+		var job_id uuid.UUID
+		if err := rows.Scan(&job_id); err != nil {
+			return nil, err
+		}
+		items = append(items, job_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const jobsUnconfirmed = `-- name: JobsUnconfirmed :many
@@ -656,11 +710,11 @@ with pass as (
     select $2::timestamptz as since, $3::timestamptz as until
 ), page as (
     select
-        unheard.job_id, unheard.owner_id, unheard.job_type, unheard.queue, unheard.payload, unheard.priority, unheard.max_retry_count, unheard.retry_policy, unheard.timeout_ms, unheard.run_at, unheard.tags, unheard.trace_id, unheard.created_at, unheard.idempotency_key, unheard.request_hash, unheard.event_source, unheard.event_id, unheard.command_seq, unheard.cancel_requested_at, unheard.status, unheard.version, unheard.attempt, unheard.retry_count, unheard.updated_at, unheard.snapshot, unheard.progress, unheard.expires_at, unheard.ordering_key, unheard.order_number, unheard.order_after, unheard.after_ids, unheard.runs_anyway, unheard.ended_as, unheard.callback_url, unheard.event_owner, unheard.error_code, unheard.weight,
+        unheard.job_id, unheard.owner_id, unheard.job_type, unheard.queue, unheard.payload, unheard.priority, unheard.max_retry_count, unheard.retry_policy, unheard.timeout_ms, unheard.run_at, unheard.tags, unheard.trace_id, unheard.created_at, unheard.idempotency_key, unheard.request_hash, unheard.event_source, unheard.event_id, unheard.command_seq, unheard.cancel_requested_at, unheard.status, unheard.version, unheard.attempt, unheard.retry_count, unheard.updated_at, unheard.snapshot, unheard.progress, unheard.expires_at, unheard.ordering_key, unheard.order_number, unheard.order_after, unheard.after_ids, unheard.runs_anyway, unheard.ended_as, unheard.callback_url, unheard.event_owner, unheard.error_code, unheard.run_again_of, unheard.weight,
         sum(octet_length(payload::text) + weight) over (order by job_id) - octet_length(payload::text) - weight
             as bytes_before
     from pass cross join generate_series(0, 1) as shelf cross join lateral (
-        select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, 39 * coalesce(cardinality(after_ids), 0) as weight from jobs
+        select jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of, 39 * coalesce(cardinality(after_ids), 0) as weight from jobs
         where shelf_of(status, version) = shelf and job_id > $4::uuid
             and created_at <= pass.until - interval '10 s'
             and times_due((pass.until - created_at) * (1 - (uuid_hash(job_id) & 255) / 1275.0))

@@ -17,7 +17,7 @@ const jobsListed = `-- name: JobsListed :many
 select
     job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
     cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
-    expires_at, ordering_key, (after_ids is not null)::boolean as has_after,
+    expires_at, ordering_key, idempotency_key, (after_ids is not null)::boolean as has_after,
     coalesce(case when sum(octet_length(snapshot)) over newest - octet_length(snapshot) <= $1::bigint
         then snapshot end, '')::text as snapshot
 from jobs
@@ -52,6 +52,7 @@ type JobsListedRow struct {
 	Progress          json.RawMessage
 	ExpiresAt         *time.Time
 	OrderingKey       *string
+	IdempotencyKey    *string
 	HasAfter          bool
 	Snapshot          string
 }
@@ -87,6 +88,7 @@ func (q *Queries) JobsListed(ctx context.Context, arg JobsListedParams) ([]JobsL
 			&i.Progress,
 			&i.ExpiresAt,
 			&i.OrderingKey,
+			&i.IdempotencyKey,
 			&i.HasAfter,
 			&i.Snapshot,
 		); err != nil {
@@ -114,106 +116,138 @@ with seen as materialized (
         and ($11::text is null or error_code = $11)
         and ($12::uuid is null or trace_id = $12)
         and ($13::text is null or idempotency_key = $13)
-        and ($14::text is null or owner_id = $14) as fits
+        and ($14::text is null or owner_id = $14)
+        and ($15::uuid is null or $15 = any (after_ids))
+        and (not $16::boolean or error_code is null)
+        and case -- in this order: only a failure that nothing else decides about is read for its message
+            when $17::text is null then true
+            when idempotency_key = $17 then true
+            when $18::uuid is not null then job_id = $18 or trace_id = $18
+            when error_code = $17 then true
+            when $19::text is null then false
+            when $17 = any (tags) then true
+            when error_code is null then false
+            else coalesce((
+                select position(lower($19) in lower(substring(left(failed.snapshot, 32768)
+                    from '"lastError":\{"errorCode":"(?:[^"\\]|\\.)*","message":"(?!sealed:)((?:[^"\\]|\\.)*)"'))) > 0
+                from jobs as failed where failed.job_id = source.job_id
+            ), false)
+        end as fits
     from (
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
             from jobs
-            where $15::boolean and job_id > $3::uuid and job_id < $16::uuid
-            order by job_id desc limit $17::int
+            where $20::boolean and job_id > $3::uuid and job_id < $21::uuid
+            order by job_id desc limit $22::int
         )
         union all
         ( -- each shelf in the order of ids: of several at once the planner does not know it
-            select shelved.job_id, shelved.status, shelved.job_type, shelved.queue, shelved.tags, shelved.created_at, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id from unnest($18::int[]) as shelf cross join lateral (
-                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            select shelved.job_id, shelved.status, shelved.job_type, shelved.queue, shelved.tags, shelved.created_at, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids from unnest($23::int[]) as shelf cross join lateral (
+                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
                 from jobs
-                where shelf_of(status, version) = shelf and job_id > $3 and job_id < $16
-                order by job_id desc limit $17
+                where shelf_of(status, version) = shelf and job_id > $3 and job_id < $21
+                order by job_id desc limit $22
             ) as shelved
-            order by shelved.job_id desc limit $17
+            order by shelved.job_id desc limit $22
         )
         union all
         ( -- an owner's, where completed ones have a shelf, too
-            select shelved.job_id, shelved.status, shelved.job_type, shelved.queue, shelved.tags, shelved.created_at, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id from unnest($19::int[]) as shelf cross join lateral (
-                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            select shelved.job_id, shelved.status, shelved.job_type, shelved.queue, shelved.tags, shelved.created_at, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids from unnest($24::int[]) as shelf cross join lateral (
+                select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
                 from jobs
                 where owner_id = $14 and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
-                    and job_id > $3 and job_id < $16
-                order by job_id desc limit $17
+                    and job_id > $3 and job_id < $21
+                order by job_id desc limit $22
             ) as shelved
-            order by shelved.job_id desc limit $17
+            order by shelved.job_id desc limit $22
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
             from jobs
-            where $20::text is not null
-                and ordering_key = $20 and job_id > $3 and job_id < $16
-            order by job_id desc limit $17
+            where $25::text is not null
+                and ordering_key = $25 and job_id > $3 and job_id < $21
+            order by job_id desc limit $22
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
             from jobs
-            where $21::text is not null and owner_id = $14 and owner_id <> ''
-                and ordering_key = $21 and job_id > $3 and job_id < $16
-            order by job_id desc limit $17
+            where $26::text is not null and owner_id = $14 and owner_id <> ''
+                and ordering_key = $26 and job_id > $3 and job_id < $21
+            order by job_id desc limit $22
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
             from jobs
-            where $22::text is not null
-                and error_code = $22 and job_id > $3 and job_id < $16
-            order by job_id desc limit $17
+            where $27::text is not null
+                and error_code = $27 and job_id > $3 and job_id < $21
+            order by job_id desc limit $22
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
             from jobs
-            where $23::text is not null and owner_id = $14 and owner_id <> ''
-                and error_code = $23 and job_id > $3 and job_id < $16
-            order by job_id desc limit $17
+            where $28::text is not null and owner_id = $14 and owner_id <> ''
+                and error_code = $28 and job_id > $3 and job_id < $21
+            order by job_id desc limit $22
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
             from jobs
-            where $24::uuid is not null
+            where $29::uuid is not null
+                and job_id = $29 and job_id > $3 and job_id < $21
+        )
+        union all
+        (
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            from jobs
+            where $30::uuid is not null
                 and (trace_id >= job_id or substring(uuid_send(trace_id) for 5) <> substring(uuid_send(job_id) for 5))
-                and trace_id = $24 and job_id > $3 and job_id < $16
-            order by job_id desc limit $17
+                and trace_id = $30 and job_id > $3 and job_id < $21
+            order by job_id desc limit $22
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
             from jobs
-            where $24 is not null -- all that are in no index: those of the same 256 ms
-                and job_id > greatest($24, $3)
-                and job_id < least($25::uuid, $16)
-            order by job_id desc limit $17
+            where $30 is not null -- all that are in no index: those of the same 256 ms
+                and job_id > greatest($30, $3)
+                and job_id < least($31::uuid, $21)
+            order by job_id desc limit $22
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
             from (
-                select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, ended_as, callback_url, event_owner, error_code from jobs
-                where $26::text is not null and idempotency_key = $26
+                select job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at, tags, trace_id, created_at, idempotency_key, request_hash, event_source, event_id, command_seq, cancel_requested_at, status, version, attempt, retry_count, updated_at, snapshot, progress, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, ended_as, callback_url, event_owner, error_code, run_again_of from jobs
+                where $32::text is not null and idempotency_key = $32
                 offset 0 -- else the planner may walk by id until it has met enough
             ) as keyed
-            where job_id > $3 and job_id < $16
-            order by job_id desc limit $17
+            where job_id > $3 and job_id < $21
+            order by job_id desc limit $22
         )
         union all
         (
-            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
             from jobs
-            where $27::text is not null and owner_id = $14
-                and idempotency_key = $27 and job_id > $3 and job_id < $16
+            where $33::text is not null and owner_id = $14
+                and idempotency_key = $33 and job_id > $3 and job_id < $21
+        )
+        union all
+        ( -- of the job's owner, as it is too
+            select job_id, status, job_type, queue, tags, created_at, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            from jobs
+            where $34::uuid is not null and after_ids is not null
+                and owner_id = (select named.owner_id from jobs as named where named.job_id = $34)
+                and job_id > $3 and job_id < $21
+            order by job_id desc limit $22
         )
     ) as source
     order by job_id desc
-    limit $17
+    limit $22
 )
 select
     array(select job_id from seen where fits order by job_id desc limit $2::int offset $1::int)::uuid[] as job_ids,
@@ -237,6 +271,11 @@ type JobsSeenParams struct {
 	TraceID               *uuid.UUID
 	IdempotencyKey        *string
 	Owner                 *string
+	After                 *uuid.UUID
+	NoErrorCode           bool
+	Search                *string
+	SearchID              *uuid.UUID
+	SearchMessage         *string
 	ByID                  bool
 	BeforeID              uuid.UUID
 	MostSeen              int32
@@ -246,10 +285,12 @@ type JobsSeenParams struct {
 	ByOwnedOrderingKey    *string
 	ByErrorCode           *string
 	ByOwnedErrorCode      *string
+	ByJobID               *uuid.UUID
 	ByTraceID             *uuid.UUID
 	TraceEnds             *uuid.UUID
 	ByIdempotencyKey      *string
 	ByOwnedIdempotencyKey *string
+	ByAfter               *uuid.UUID
 }
 
 type JobsSeenRow struct {
@@ -261,7 +302,7 @@ type JobsSeenRow struct {
 
 // Of the newest jobs of one source the ids of those that fit, how many fit, and up to which job it has looked: at most_seen
 // jobs, however few fit. A source is an index that stands in the order of ids; it is chosen by the parameter that is not null,
-// and the others read nothing. Jobs of a trace have two sources, of which each has the jobs that the other lacks.
+// and the others read nothing; only a search may have several, of which a job can stand in two. Jobs of a trace have two sources, of which each has the jobs that the other lacks.
 func (q *Queries) JobsSeen(ctx context.Context, arg JobsSeenParams) (JobsSeenRow, error) {
 	row := q.db.QueryRow(ctx, jobsSeen,
 		arg.Skip,
@@ -278,6 +319,11 @@ func (q *Queries) JobsSeen(ctx context.Context, arg JobsSeenParams) (JobsSeenRow
 		arg.TraceID,
 		arg.IdempotencyKey,
 		arg.Owner,
+		arg.After,
+		arg.NoErrorCode,
+		arg.Search,
+		arg.SearchID,
+		arg.SearchMessage,
 		arg.ByID,
 		arg.BeforeID,
 		arg.MostSeen,
@@ -287,10 +333,12 @@ func (q *Queries) JobsSeen(ctx context.Context, arg JobsSeenParams) (JobsSeenRow
 		arg.ByOwnedOrderingKey,
 		arg.ByErrorCode,
 		arg.ByOwnedErrorCode,
+		arg.ByJobID,
 		arg.ByTraceID,
 		arg.TraceEnds,
 		arg.ByIdempotencyKey,
 		arg.ByOwnedIdempotencyKey,
+		arg.ByAfter,
 	)
 	var i JobsSeenRow
 	err := row.Scan(

@@ -22,6 +22,8 @@ type ApiKey struct {
 	ExpiresAt  *time.Time
 	RevokedAt  *time.Time
 	LastUsedAt *time.Time
+	WorkTypes  []string
+	WorkQueues []string
 }
 
 type AuditLog struct {
@@ -90,6 +92,28 @@ type Job struct {
 	CallbackURL       *string
 	EventOwner        string
 	ErrorCode         *string
+	RunAgainOf        *uuid.UUID
+}
+
+type RejectedRecord struct {
+	RejectedNumber int64
+	RejectedID     uuid.UUID
+	Function       string
+	Topic          string
+	Partition      *int32
+	RecordOffset   *int64
+	Key            []byte
+	Headers        json.RawMessage
+	Value          []byte
+	Bytes          int32
+	Whole          bool
+	Truncated      bool
+	Reason         string
+	TraceID        *uuid.UUID
+	RecordedAt     *time.Time
+	RejectedAt     time.Time
+	RedrivenAt     *time.Time
+	RedrivenBy     *string
 }
 
 type Schedule struct {
@@ -113,16 +137,17 @@ type Schedule struct {
 }
 
 type Tally struct {
-	Grain    string
-	At       time.Time
-	Queue    string
-	JobType  string
-	What     string
-	N        int64
-	Kept     int64
-	Waited   []byte
-	Ran      []byte
-	Took     []byte
-	Everyone bool
-	OwnerID  string
+	Grain      string
+	At         time.Time
+	Queue      string
+	JobType    string
+	What       string
+	N          int64
+	Kept       int64
+	Waited     []byte
+	Ran        []byte
+	Took       []byte
+	Everyone   bool
+	OwnerID    string
+	ErrorCodes json.RawMessage
 }

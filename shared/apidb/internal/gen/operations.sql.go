@@ -465,11 +465,23 @@ select
         and ($10::uuid is null or trace_id = $10)
         and ($11::text is null or idempotency_key is not distinct from $11)
         and ($12::text is null or owner_id = $12)
-        and ($13::text is null or owner_id = $13))::boolean as matches
+        and ($13::text is null or owner_id = $13)
+        and ($14::uuid is null or coalesce($14 = any (after_ids), false))
+        and (not $15::boolean or error_code is null)
+        and case -- as in JobsSeen
+            when $16::text is null then true
+            when idempotency_key = $16 then true
+            when $17::uuid is not null then job_id = $17 or trace_id = $17
+            when error_code = $16 then true
+            when $18::text is null then false
+            when $16 = any (tags) then true
+            when error_code is null then false
+            else failure_has(job_id, $18)
+        end)::boolean as matches
 from jobs
-where job_id > $14::uuid
+where job_id > $19::uuid
 order by job_id
-limit $15::int
+limit $20::int
 `
 
 type OperationMatchesParams struct {
@@ -486,6 +498,11 @@ type OperationMatchesParams struct {
 	IdempotencyKey *string
 	OwnerID        *string
 	Owner          *string
+	After          *uuid.UUID
+	NoErrorCode    bool
+	Search         *string
+	SearchID       *uuid.UUID
+	SearchMessage  *string
 	AfterID        uuid.UUID
 	MaxJobs        int32
 }
@@ -511,6 +528,11 @@ func (q *Queries) OperationMatches(ctx context.Context, arg OperationMatchesPara
 		arg.IdempotencyKey,
 		arg.OwnerID,
 		arg.Owner,
+		arg.After,
+		arg.NoErrorCode,
+		arg.Search,
+		arg.SearchID,
+		arg.SearchMessage,
 		arg.AfterID,
 		arg.MaxJobs,
 	)
@@ -545,16 +567,28 @@ select
         and ($8::text is null or error_code is not distinct from $8)
         and ($9::uuid is null or trace_id = $9)
         and ($10::text is null or idempotency_key is not distinct from $10)
-        and ($11::text is null or owner_id = $11))::boolean as matches
-from unnest($12::int[]) as shelf cross join lateral (
-    select job_id, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id from jobs
-    where owner_id = $13::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
-        and job_id > $14::uuid
+        and ($11::text is null or owner_id = $11)
+        and ($12::uuid is null or coalesce($12 = any (after_ids), false))
+        and (not $13::boolean or error_code is null)
+        and case -- as in JobsSeen
+            when $14::text is null then true
+            when idempotency_key = $14 then true
+            when $15::uuid is not null then job_id = $15 or trace_id = $15
+            when error_code = $14 then true
+            when $16::text is null then false
+            when $14 = any (tags) then true
+            when error_code is null then false
+            else failure_has(job_id, $16)
+        end)::boolean as matches
+from unnest($17::int[]) as shelf cross join lateral (
+    select job_id, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids from jobs
+    where owner_id = $18::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
+        and job_id > $19::uuid
     order by job_id
-    limit $15::int
+    limit $20::int
 ) as shelved
 order by job_id
-limit $15
+limit $20
 `
 
 type OperationMatchesOwnedParams struct {
@@ -569,6 +603,11 @@ type OperationMatchesOwnedParams struct {
 	TraceID        *uuid.UUID
 	IdempotencyKey *string
 	OwnerID        *string
+	After          *uuid.UUID
+	NoErrorCode    bool
+	Search         *string
+	SearchID       *uuid.UUID
+	SearchMessage  *string
 	Shelves        []int32
 	Owner          string
 	AfterID        uuid.UUID
@@ -594,6 +633,11 @@ func (q *Queries) OperationMatchesOwned(ctx context.Context, arg OperationMatche
 		arg.TraceID,
 		arg.IdempotencyKey,
 		arg.OwnerID,
+		arg.After,
+		arg.NoErrorCode,
+		arg.Search,
+		arg.SearchID,
+		arg.SearchMessage,
 		arg.Shelves,
 		arg.Owner,
 		arg.AfterID,
@@ -631,15 +675,27 @@ select
         and ($9::uuid is null or trace_id = $9)
         and ($10::text is null or idempotency_key is not distinct from $10)
         and ($11::text is null or owner_id = $11)
-        and ($12::text is null or owner_id = $12))::boolean as matches
-from unnest($13::int[]) as shelf cross join lateral (
-    select job_id, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id from jobs
-    where shelf_of(status, version) = shelf and job_id > $14::uuid
+        and ($12::text is null or owner_id = $12)
+        and ($13::uuid is null or coalesce($13 = any (after_ids), false))
+        and (not $14::boolean or error_code is null)
+        and case -- as in JobsSeen
+            when $15::text is null then true
+            when idempotency_key = $15 then true
+            when $16::uuid is not null then job_id = $16 or trace_id = $16
+            when error_code = $15 then true
+            when $17::text is null then false
+            when $15 = any (tags) then true
+            when error_code is null then false
+            else failure_has(job_id, $17)
+        end)::boolean as matches
+from unnest($18::int[]) as shelf cross join lateral (
+    select job_id, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids from jobs
+    where shelf_of(status, version) = shelf and job_id > $19::uuid
     order by job_id
-    limit $15::int
+    limit $20::int
 ) as shelved
 order by job_id
-limit $15
+limit $20
 `
 
 type OperationMatchesShelvedParams struct {
@@ -655,6 +711,11 @@ type OperationMatchesShelvedParams struct {
 	IdempotencyKey *string
 	OwnerID        *string
 	Owner          *string
+	After          *uuid.UUID
+	NoErrorCode    bool
+	Search         *string
+	SearchID       *uuid.UUID
+	SearchMessage  *string
 	Shelves        []int32
 	AfterID        uuid.UUID
 	MaxJobs        int32
@@ -680,6 +741,11 @@ func (q *Queries) OperationMatchesShelved(ctx context.Context, arg OperationMatc
 		arg.IdempotencyKey,
 		arg.OwnerID,
 		arg.Owner,
+		arg.After,
+		arg.NoErrorCode,
+		arg.Search,
+		arg.SearchID,
+		arg.SearchMessage,
 		arg.Shelves,
 		arg.AfterID,
 		arg.MaxJobs,

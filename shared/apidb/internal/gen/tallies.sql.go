@@ -31,27 +31,48 @@ func (q *Queries) JobCounts(ctx context.Context) (JobCountsRow, error) {
 }
 
 const jobCountsOf = `-- name: JobCountsOf :one
-select as_of, coalesce((
-    select owner_job_counts.counts from owner_job_counts where owner_job_counts.owner_id = $1
-), '[]')::text as counts
+with known as (
+    select counts::text as counts, ended::text as ended from job_counts where $1::boolean
+    union all
+    select counts, ended from owner_job_counts where not $1 and owner_id = $2::text
+)
+select
+    as_of, took,
+    coalesce((select known.counts from known), '[]')::text as counts,
+    (case when ended_at = as_of then coalesce((select known.ended from known), '[]') else '' end)::text as ended
 from job_counts
 `
 
-type JobCountsOfRow struct {
-	AsOf   time.Time
-	Counts string
+type JobCountsOfParams struct {
+	Everyone bool
+	OwnerID  string
 }
 
-func (q *Queries) JobCountsOf(ctx context.Context, ownerID string) (JobCountsOfRow, error) {
-	row := q.db.QueryRow(ctx, jobCountsOf, ownerID)
+type JobCountsOfRow struct {
+	AsOf   time.Time
+	Took   time.Duration
+	Counts string
+	Ended  string
+}
+
+// What is known of everyone, or of one owner. ended is empty where the version before has counted, which leaves it out.
+func (q *Queries) JobCountsOf(ctx context.Context, arg JobCountsOfParams) (JobCountsOfRow, error) {
+	row := q.db.QueryRow(ctx, jobCountsOf, arg.Everyone, arg.OwnerID)
 	var i JobCountsOfRow
-	err := row.Scan(&i.AsOf, &i.Counts)
+	err := row.Scan(
+		&i.AsOf,
+		&i.Took,
+		&i.Counts,
+		&i.Ended,
+	)
 	return i, err
 }
 
 const jobCountsPut = `-- name: JobCountsPut :execrows
-insert into job_counts (as_of, took, counts) values ($1, $2, $3)
-on conflict (id) do update set as_of = excluded.as_of, took = excluded.took, counts = excluded.counts
+insert into job_counts (as_of, took, counts, ended, ended_at) values ($1, $2, $3, $4, $1)
+on conflict (id) do update set
+    as_of = excluded.as_of, took = excluded.took, counts = excluded.counts,
+    ended = excluded.ended, ended_at = excluded.ended_at
 where job_counts.as_of < excluded.as_of
 `
 
@@ -59,11 +80,17 @@ type JobCountsPutParams struct {
 	AsOf   time.Time
 	Took   time.Duration
 	Counts json.RawMessage
+	Ended  json.RawMessage
 }
 
 // Only the newest count is kept, and only one that is says what each owner has.
 func (q *Queries) JobCountsPut(ctx context.Context, arg JobCountsPutParams) (int64, error) {
-	result, err := q.db.Exec(ctx, jobCountsPut, arg.AsOf, arg.Took, arg.Counts)
+	result, err := q.db.Exec(ctx, jobCountsPut,
+		arg.AsOf,
+		arg.Took,
+		arg.Counts,
+		arg.Ended,
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -131,24 +158,137 @@ func (q *Queries) JobsCountPage(ctx context.Context, arg JobsCountPageParams) ([
 
 const ownerJobCountsPut = `-- name: OwnerJobCountsPut :exec
 with input as (
-    select unnest($1::text[]) as owner_id, unnest($2::text[]) as counts
+    select unnest($1::text[]) as owner_id, unnest($2::text[]) as counts, unnest($3::text[]) as ended
 ), gone as (
     delete from owner_job_counts where not exists (select from input where input.owner_id = owner_job_counts.owner_id)
 )
-insert into owner_job_counts (owner_id, counts)
-select owner_id, counts from input
-on conflict (owner_id) do update set counts = excluded.counts
-where owner_job_counts.counts <> excluded.counts
+insert into owner_job_counts (owner_id, counts, ended)
+select owner_id, counts, ended from input
+on conflict (owner_id) do update set counts = excluded.counts, ended = excluded.ended
+where owner_job_counts.counts <> excluded.counts or owner_job_counts.ended <> excluded.ended
 `
 
 type OwnerJobCountsPutParams struct {
 	OwnerIDs []string
 	Counts   []string
+	Ended    []string
 }
 
 func (q *Queries) OwnerJobCountsPut(ctx context.Context, arg OwnerJobCountsPutParams) error {
-	_, err := q.db.Exec(ctx, ownerJobCountsPut, arg.OwnerIDs, arg.Counts)
+	_, err := q.db.Exec(ctx, ownerJobCountsPut, arg.OwnerIDs, arg.Counts, arg.Ended)
 	return err
+}
+
+const talliesBefore = `-- name: TalliesBefore :many
+select grain, at, queue, job_type, what, waited, ran, took, error_codes from tallies
+where everyone = $1::boolean and owner_id = $2::text
+    and (grain = 'minute' and at < $3::timestamptz or grain in ('hour', 'day'))
+    and what <> 'ACCEPTED' and at >= $4::timestamptz
+`
+
+type TalliesBeforeParams struct {
+	Everyone bool
+	OwnerID  string
+	Before   time.Time
+	Since    time.Time
+}
+
+type TalliesBeforeRow struct {
+	Grain      string
+	At         time.Time
+	Queue      string
+	JobType    string
+	What       string
+	Waited     []byte
+	Ran        []byte
+	Took       []byte
+	ErrorCodes json.RawMessage
+}
+
+// The histograms and error codes of a month that TalliesOf leaves out.
+func (q *Queries) TalliesBefore(ctx context.Context, arg TalliesBeforeParams) ([]TalliesBeforeRow, error) {
+	rows, err := q.db.Query(ctx, talliesBefore,
+		arg.Everyone,
+		arg.OwnerID,
+		arg.Before,
+		arg.Since,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []TalliesBeforeRow
+	for rows.Next() {
+		var i TalliesBeforeRow
+		if err := rows.Scan(
+			&i.Grain,
+			&i.At,
+			&i.Queue,
+			&i.JobType,
+			&i.What,
+			&i.Waited,
+			&i.Ran,
+			&i.Took,
+			&i.ErrorCodes,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const talliesKept = `-- name: TalliesKept :many
+select everyone, owner_id, queue, job_type, what, sum(kept)::bigint as kept
+from (
+    select everyone, owner_id, queue, job_type, what, kept from tallies
+    union all
+    select sum.everyone, case when sum.everyone then '' else entry.owner_id end, entry.queue, entry.job_type, entry.what, entry.kept
+    from tally_entries as entry cross join (values (true), (false)) as sum (everyone)
+) as counted
+where kept <> 0
+group by everyone, owner_id, queue, job_type, what
+having sum(kept) <> 0
+`
+
+type TalliesKeptRow struct {
+	Everyone bool
+	OwnerID  string
+	Queue    string
+	JobType  string
+	What     string
+	Kept     int64
+}
+
+// How many jobs that have ended are kept, of everyone and of each owner.
+func (q *Queries) TalliesKept(ctx context.Context) ([]TalliesKeptRow, error) {
+	rows, err := q.db.Query(ctx, talliesKept)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []TalliesKeptRow
+	for rows.Next() {
+		var i TalliesKeptRow
+		if err := rows.Scan(
+			&i.Everyone,
+			&i.OwnerID,
+			&i.Queue,
+			&i.JobType,
+			&i.What,
+			&i.Kept,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const talliesOf = `-- name: TalliesOf :many
@@ -157,36 +297,40 @@ select
     (case when recent then waited else '' end)::bytea as waited,
     (case when recent then ran else '' end)::bytea as ran,
     (case when recent then took else '' end)::bytea as took,
-    '{}'::int[] as times
-from tallies cross join lateral (select at >= now() - interval '62 minutes' and grain = 'minute' as recent) as age
-where everyone = $1::boolean and owner_id = $2::text
+    (case when recent then error_codes else '{}' end)::json as error_codes,
+    '{}'::int[] as times, '{}'::text[] as codes
+from tallies cross join lateral (select at >= $1::timestamptz and grain = 'minute' as recent) as age
+where everyone = $2::boolean and owner_id = $3::text
 union all
-select 'entry', at, queue, job_type, what, n, kept, '', '', '', times from tally_entries
-where $1 or owner_id = $2
+select 'entry', at, queue, job_type, what, n, kept, '', '', '', '{}', times, error_codes from tally_entries
+where $2 or owner_id = $3
 `
 
 type TalliesOfParams struct {
+	Since    time.Time
 	Everyone bool
 	OwnerID  string
 }
 
 type TalliesOfRow struct {
-	Grain   string
-	At      time.Time
-	Queue   string
-	JobType string
-	What    string
-	N       int64
-	Kept    int64
-	Waited  []byte
-	Ran     []byte
-	Took    []byte
-	Times   []int32
+	Grain      string
+	At         time.Time
+	Queue      string
+	JobType    string
+	What       string
+	N          int64
+	Kept       int64
+	Waited     []byte
+	Ran        []byte
+	Took       []byte
+	ErrorCodes json.RawMessage
+	Times      []int32
+	Codes      []string
 }
 
-// All that is tallied of everyone, or of one owner, in one snapshot; histograms of the last hour only.
+// All that is tallied of everyone, or of one owner, in one snapshot; histograms and error codes of the minutes from since only.
 func (q *Queries) TalliesOf(ctx context.Context, arg TalliesOfParams) ([]TalliesOfRow, error) {
-	rows, err := q.db.Query(ctx, talliesOf, arg.Everyone, arg.OwnerID)
+	rows, err := q.db.Query(ctx, talliesOf, arg.Since, arg.Everyone, arg.OwnerID)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +349,9 @@ func (q *Queries) TalliesOf(ctx context.Context, arg TalliesOfParams) ([]Tallies
 			&i.Waited,
 			&i.Ran,
 			&i.Took,
+			&i.ErrorCodes,
 			&i.Times,
+			&i.Codes,
 		); err != nil {
 			return nil, err
 		}
@@ -250,7 +396,7 @@ with input as (
         unnest($6::text[])    as job_type,
         unnest($7::text[])        as what
 )
-select tallies.grain, tallies.at, tallies.queue, tallies.job_type, tallies.what, tallies.n, tallies.kept, tallies.waited, tallies.ran, tallies.took, tallies.everyone, tallies.owner_id from input join tallies
+select tallies.grain, tallies.at, tallies.queue, tallies.job_type, tallies.what, tallies.n, tallies.kept, tallies.waited, tallies.ran, tallies.took, tallies.everyone, tallies.owner_id, tallies.error_codes from input join tallies
     on tallies.everyone = input.everyone and tallies.owner_id = input.owner_id
     and tallies.grain = input.grain and tallies.at = input.at and tallies.queue = input.queue
     and tallies.job_type = input.job_type and tallies.what = input.what
@@ -296,6 +442,7 @@ func (q *Queries) TallyFind(ctx context.Context, arg TallyFindParams) ([]Tally, 
 			&i.Took,
 			&i.Everyone,
 			&i.OwnerID,
+			&i.ErrorCodes,
 		); err != nil {
 			return nil, err
 		}
@@ -330,29 +477,32 @@ func (q *Queries) TallyLock(ctx context.Context) (bool, error) {
 }
 
 const tallyPut = `-- name: TallyPut :exec
-insert into tallies (everyone, owner_id, grain, at, queue, job_type, what, n, kept, waited, ran, took)
+insert into tallies (everyone, owner_id, grain, at, queue, job_type, what, n, kept, waited, ran, took, error_codes)
 select
     unnest($1::boolean[]), unnest($2::text[]),
     unnest($3::text[]), unnest($4::timestamptz[]), unnest($5::text[]), unnest($6::text[]),
     unnest($7::text[]), unnest($8::bigint[]), unnest($9::bigint[]),
-    unnest($10::bytea[]), unnest($11::bytea[]), unnest($12::bytea[])
+    unnest($10::bytea[]), unnest($11::bytea[]), unnest($12::bytea[]),
+    unnest($13::json[])
 on conflict (everyone, owner_id, grain, at, queue, job_type, what) do update set
-    n = excluded.n, kept = excluded.kept, waited = excluded.waited, ran = excluded.ran, took = excluded.took
+    n = excluded.n, kept = excluded.kept, waited = excluded.waited, ran = excluded.ran, took = excluded.took,
+    error_codes = excluded.error_codes
 `
 
 type TallyPutParams struct {
-	Everyones []bool
-	OwnerIDs  []string
-	Grains    []string
-	Ats       []time.Time
-	Queues    []string
-	JobTypes  []string
-	Whats     []string
-	Ns        []int64
-	Kepts     []int64
-	Waiteds   [][]byte
-	Rans      [][]byte
-	Tooks     [][]byte
+	Everyones  []bool
+	OwnerIDs   []string
+	Grains     []string
+	Ats        []time.Time
+	Queues     []string
+	JobTypes   []string
+	Whats      []string
+	Ns         []int64
+	Kepts      []int64
+	Waiteds    [][]byte
+	Rans       [][]byte
+	Tooks      [][]byte
+	ErrorCodes []json.RawMessage
 }
 
 func (q *Queries) TallyPut(ctx context.Context, arg TallyPutParams) error {
@@ -369,6 +519,7 @@ func (q *Queries) TallyPut(ctx context.Context, arg TallyPutParams) error {
 		arg.Waiteds,
 		arg.Rans,
 		arg.Tooks,
+		arg.ErrorCodes,
 	)
 	return err
 }
@@ -376,18 +527,19 @@ func (q *Queries) TallyPut(ctx context.Context, arg TallyPutParams) error {
 const tallyTakeEntries = `-- name: TallyTakeEntries :many
 delete from tally_entries
 where id in (select id from tally_entries order by id limit $1::int)
-returning at, owner_id, queue, job_type, what, n, kept, times
+returning at, owner_id, queue, job_type, what, n, kept, times, error_codes
 `
 
 type TallyTakeEntriesRow struct {
-	At      time.Time
-	OwnerID string
-	Queue   string
-	JobType string
-	What    string
-	N       int32
-	Kept    int32
-	Times   []int32
+	At         time.Time
+	OwnerID    string
+	Queue      string
+	JobType    string
+	What       string
+	N          int32
+	Kept       int32
+	Times      []int32
+	ErrorCodes []string
 }
 
 func (q *Queries) TallyTakeEntries(ctx context.Context, maxEntries int32) ([]TallyTakeEntriesRow, error) {
@@ -408,6 +560,7 @@ func (q *Queries) TallyTakeEntries(ctx context.Context, maxEntries int32) ([]Tal
 			&i.N,
 			&i.Kept,
 			&i.Times,
+			&i.ErrorCodes,
 		); err != nil {
 			return nil, err
 		}
@@ -428,7 +581,7 @@ delete from tallies using aged
 where tallies.everyone = aged.everyone and tallies.owner_id = aged.owner_id
     and tallies.grain = aged.grain and tallies.at = aged.at and tallies.queue = aged.queue
     and tallies.job_type = aged.job_type and tallies.what = aged.what
-returning tallies.grain, tallies.at, tallies.queue, tallies.job_type, tallies.what, tallies.n, tallies.kept, tallies.waited, tallies.ran, tallies.took, tallies.everyone, tallies.owner_id
+returning tallies.grain, tallies.at, tallies.queue, tallies.job_type, tallies.what, tallies.n, tallies.kept, tallies.waited, tallies.ran, tallies.took, tallies.everyone, tallies.owner_id, tallies.error_codes
 `
 
 type TallyTakeOldParams struct {
@@ -459,6 +612,7 @@ func (q *Queries) TallyTakeOld(ctx context.Context, arg TallyTakeOldParams) ([]T
 			&i.Took,
 			&i.Everyone,
 			&i.OwnerID,
+			&i.ErrorCodes,
 		); err != nil {
 			return nil, err
 		}

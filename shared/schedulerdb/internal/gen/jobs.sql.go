@@ -46,6 +46,59 @@ func (q *Queries) JobsAskAboutCallbacks(ctx context.Context, jobIds []uuid.UUID)
 	return items, nil
 }
 
+const jobsChange = `-- name: JobsChange :exec
+update jobs
+set queue           = input.queue,
+    payload         = coalesce(input.payload, jobs.payload),
+    priority        = input.priority,
+    max_retry_count = input.max_retry_count,
+    retry_policy    = input.retry_policy,
+    timeout_ms      = coalesce(nullif(input.timeout_ms, 0), jobs.timeout_ms),
+    expires_at      = nullif(input.expires_at, '0001-01-01Z')
+from (
+    select unnest($1::uuid[])             as job_id,
+           unnest($2::bigint[])      as old_version,
+           unnest($3::text[])              as queue,
+           unnest($4::json[])            as payload,
+           unnest($5::smallint[])      as priority,
+           unnest($6::smallint[]) as max_retry_count,
+           unnest($7::json[])      as retry_policy,
+           unnest($8::int[])          as timeout_ms,
+           unnest($9::timestamptz[])  as expires_at
+) as input
+where jobs.job_id = input.job_id
+  and jobs.version = input.old_version
+  and jobs.attempt = 0
+`
+
+type JobsChangeParams struct {
+	JobIDs         []uuid.UUID
+	OldVersions    []int64
+	Queues         []string
+	Payloads       []json.RawMessage
+	Priorities     []int16
+	MaxRetryCounts []int16
+	RetryPolicies  []json.RawMessage
+	TimeoutsMs     []int32
+	ExpiresAts     []time.Time
+}
+
+// Other values for jobs that have not started, which are locked; the version is the old state's name.
+func (q *Queries) JobsChange(ctx context.Context, arg JobsChangeParams) error {
+	_, err := q.db.Exec(ctx, jobsChange,
+		arg.JobIDs,
+		arg.OldVersions,
+		arg.Queues,
+		arg.Payloads,
+		arg.Priorities,
+		arg.MaxRetryCounts,
+		arg.RetryPolicies,
+		arg.TimeoutsMs,
+		arg.ExpiresAts,
+	)
+	return err
+}
+
 const jobsComplete = `-- name: JobsComplete :many
 with input as (
     select unnest($1::uuid[])            as job_id,

@@ -35,7 +35,8 @@ func (q *Queries) RestoredAccepted(ctx context.Context, jobIds []uuid.UUID) (jso
 const restoredAdopt = `-- name: RestoredAdopt :many
 with input as (
     select unnest($2::json[])                                              as word,
-           nullif(unnest($3::timestamptz[]), '0001-01-01Z') as cancel_requested_at
+           unnest($3::json[])                                         as asked_for,
+           nullif(unnest($4::timestamptz[]), '0001-01-01Z') as cancel_requested_at
 ), said as (
     select (word ->> 'jobId')::uuid           as job_id,
            (word ->> 'version')::bigint       as version,
@@ -44,6 +45,7 @@ with input as (
            word ->> 'status' in ('QUEUED', 'RUNNING')                as is_out,
            word ->> 'status' in ('SCHEDULED', 'PENDING')             as is_ahead,
            cancel_requested_at,
+           asked_for,
            word
     from input
 )
@@ -60,7 +62,14 @@ set status               = said.status,
     partition            = case when said.is_out then coalesce(jobs.partition, 0) end,
     worker_id            = case when said.is_out then null else jobs.worker_id end,
     cancel_requested_at  = case when said.is_out then said.cancel_requested_at end,
-    expires_at           = case when (word -> 'history')::text !~ '"from":"(COMPLETED|FAILED|CANCELLED)"' then jobs.expires_at end,
+    queue                = asked_for ->> 'queue',
+    payload              = asked_for -> 'payload',
+    priority             = coalesce((asked_for ->> 'priority')::smallint, 0),
+    max_retry_count      = (asked_for ->> 'maxRetryCount')::smallint,
+    retry_policy         = asked_for -> 'retryPolicy',
+    timeout_ms           = (asked_for ->> 'timeoutMs')::int,
+    expires_at           = case when (word -> 'history')::text !~ '"from":"(COMPLETED|FAILED|CANCELLED)"'
+                                then (asked_for ->> 'expiresAt')::timestamptz end,
     command_seq          = greatest(jobs.command_seq, (word -> 'lastCommand' ->> 'number')::int),
     last_command         = word -> 'lastCommand',
     history              = btrim((word -> 'history')::text, '[] '),
@@ -91,13 +100,20 @@ returning jobs.job_id
 type RestoredAdoptParams struct {
 	Grace              time.Duration
 	Words              []json.RawMessage
+	AskedFors          []json.RawMessage
 	CancelRequestedAts []time.Time
 }
 
 // Takes our own word back, as the API has heard it: it is newer than what is here. An attempt that was in flight is
-// asked about at once. Of a key only one job has its turn; what would be a second is left as it is.
+// asked about at once. Of a key only one job has its turn; what would be a second is left as it is. With the word comes
+// what was asked for, as the API has it: a job may have been changed since.
 func (q *Queries) RestoredAdopt(ctx context.Context, arg RestoredAdoptParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, restoredAdopt, arg.Grace, arg.Words, arg.CancelRequestedAts)
+	rows, err := q.db.Query(ctx, restoredAdopt,
+		arg.Grace,
+		arg.Words,
+		arg.AskedFors,
+		arg.CancelRequestedAts,
+	)
 	if err != nil {
 		return nil, err
 	}

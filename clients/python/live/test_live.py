@@ -1,0 +1,129 @@
+"""On a gateway, which JOBWEAVER_URL names, with the package as it is published."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from jobweaver import (
+    AsyncClient,
+    Client,
+    Conflict,
+    Filter,
+    InvalidRequest,
+    JobChange,
+    JobEnded,
+    JobEvent,
+    JobRequest,
+    NotFound,
+    RunAgainRequest,
+    has_ended,
+)
+
+URL = os.environ["JOBWEAVER_URL"]
+EXAMPLES = Path(__file__).parents[1] / "examples"
+STEPS = {"steps": [{"type": "LOG", "message": "hi"}]}
+LOG = JobRequest(job_type="SIMULATION", payload=STEPS)
+
+
+@pytest.fixture
+def jobs():
+    with Client(URL) as client:
+        yield client
+
+
+def test_a_job_is_submitted_changed_cancelled_and_run_again(jobs: Client) -> None:
+    job_id = jobs.submit(JobRequest(job_type="SIMULATION", payload=STEPS, delay_ms=3_600_000, tags=["python"])).job_id
+    while jobs.get(job_id).version == 0:  # a command that overtakes its job waits for the next sweep
+        pass
+    jobs.change(job_id, JobChange(priority=7))
+    while jobs.get(job_id).priority != 7:
+        pass
+    done = False
+    while not done:  # a change that is not confirmed yet is in the way of the next command
+        try:
+            jobs.reschedule(job_id, datetime.now(UTC) + timedelta(hours=2))
+            done = True
+        except Conflict:
+            pass
+    done = False
+    while not done:
+        try:
+            jobs.cancel(job_id)
+            done = True
+        except Conflict:
+            pass
+    assert jobs.wait(job_id).status == "CANCELLED"
+    again = jobs.run_again(job_id, RunAgainRequest(delay_ms=0))
+    assert jobs.wait(again.job_id, timeout=30).run_again_of == job_id
+    assert jobs.logs(again.job_id).logs[0].text == "hi"
+    assert job_id in [each.job_id for each in jobs.list(Filter(tag="python"))]
+
+
+def test_what_is_wrong_is_an_error_of_its_type(jobs: Client) -> None:
+    with pytest.raises(InvalidRequest):
+        jobs.submit(JobRequest(job_type="NO-SUCH-TYPE", payload={}))
+    with pytest.raises(NotFound):
+        jobs.get("01936f3e-5f3e-7cc0-8000-0123456789ab")
+    with pytest.raises(JobEnded):
+        jobs.run(JobRequest(job_type="SIMULATION", payload={"steps": [{"type": "FAIL", "message": "no", "retryable": False}]}))
+    key = f"python-{time.time_ns()}"
+    request = JobRequest(job_type="SIMULATION", payload=STEPS, idempotency_key=key)
+    assert jobs.submit(request).job_id == jobs.submit(request).job_id
+    with pytest.raises(Conflict):
+        jobs.submit(request.model_copy(update={"priority": 9}))
+
+
+def test_asyncio_follows_a_job_by_its_stream() -> None:
+    async def run() -> list[str]:
+        seen = []
+        async with AsyncClient(URL) as jobs:
+            accepted = await jobs.submit(LOG)
+            async for event in jobs.stream(accepted.job_id):
+                if isinstance(event, JobEvent):
+                    seen.append(event.data.status)
+                    if has_ended(event.data):
+                        break
+        return seen
+
+    assert asyncio.run(asyncio.wait_for(run(), 30))[-1] == "COMPLETED"
+
+
+@pytest.mark.parametrize(
+    ("example", "printed"),
+    [
+        ("quickstart.py", "COMPLETED\n202 API.INVALID_JOB_REQUEST\nCANCELLED API.INVALID_STATE_TRANSITION\n"),
+        ("quickstart_async.py", "['COMPLETED', 'COMPLETED', 'COMPLETED']\n"),
+    ],
+)
+def test_the_quickstart_runs(example: str, printed: str) -> None:
+    assert subprocess.check_output([sys.executable, EXAMPLES / example], text=True) == printed
+
+
+def test_types_are_made_of_a_gateways_job_types() -> None:
+    made = subprocess.check_output([sys.executable, "-m", "jobweaver.types"], text=True)
+    assert '"SIMULATION": SimulationPayload,' in made
+    compile(made, "job_types.py", "exec")
+
+
+def test_a_webhook_reaches_the_example(jobs: Client) -> None:
+    secret = jobs.request("GET", "/api/webhook-secrets").json()["end"][0]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    env = os.environ | {"PORT": str(port), "WEBHOOK_SECRET": secret}
+    with subprocess.Popen([sys.executable, EXAMPLES / "webhook.py"], env=env, stdout=subprocess.PIPE, text=True) as receiver:
+        try:
+            while socket.socket().connect_ex(("127.0.0.1", port)) != 0:
+                assert receiver.poll() is None
+            request = LOG.model_copy(update={"callback_url": f"http://127.0.0.1:{port}/done"})
+            accepted = jobs.submit(request)
+            assert receiver.stdout is not None
+            assert receiver.stdout.readline().split()[1:] == [str(accepted.job_id), "COMPLETED"]
+        finally:
+            receiver.terminate()

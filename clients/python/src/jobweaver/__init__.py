@@ -1,0 +1,63 @@
+"""Submit jobs to JobWeaver, wait for them, follow them, and verify its webhooks."""
+
+from . import models
+from ._steps import VERSION as __version__
+from ._steps import Filter, JobChange, JobRequest, RunAgainRequest, has_ended, is_unreached
+from .client import AsyncClient, Client
+from .errors import (
+    ApiError,
+    ClientClosed,
+    Conflict,
+    Forbidden,
+    GatewayUnreachable,
+    InvalidRequest,
+    JobEnded,
+    JobWeaverError,
+    NotFound,
+    RateLimited,
+    Unauthorized,
+    Unavailable,
+)
+from .models import Accepted, Job, JobSummary
+from .outbox import enqueue, enqueue_async
+from .stream import JobEvent, LogEvent, ProgressEvent, ReloadEvent, StatsEvent, StreamEvent
+from .webhook import Ending, Webhook, WebhookVerificationError
+
+__all__ = [
+    "Accepted",
+    "ApiError",
+    "AsyncClient",
+    "Client",
+    "ClientClosed",
+    "Conflict",
+    "Ending",
+    "Filter",
+    "Forbidden",
+    "GatewayUnreachable",
+    "InvalidRequest",
+    "Job",
+    "JobChange",
+    "JobEnded",
+    "JobEvent",
+    "JobRequest",
+    "JobSummary",
+    "JobWeaverError",
+    "LogEvent",
+    "NotFound",
+    "ProgressEvent",
+    "RateLimited",
+    "ReloadEvent",
+    "RunAgainRequest",
+    "StatsEvent",
+    "StreamEvent",
+    "Unauthorized",
+    "Unavailable",
+    "Webhook",
+    "WebhookVerificationError",
+    "__version__",
+    "enqueue",
+    "enqueue_async",
+    "has_ended",
+    "is_unreached",
+    "models",
+]

@@ -1,0 +1,323 @@
+"""What the clients do, without doing it: generators that yield requests and pauses.
+
+Client and AsyncClient differ only in how they send a request and how they pause, so everything that decides (what is sent again,
+when, and when it is enough) stands here once.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeAlias, TypeVar
+from urllib.parse import quote
+
+import httpx
+from pydantic import BaseModel, ConfigDict
+
+from . import models
+from .errors import (
+    ApiError,
+    GatewayUnreachable,
+    JobEnded,
+    JobWeaverError,
+    RateLimited,
+    Unavailable,
+    api_error,
+    empty_policies,
+    retry_after,
+)
+
+VERSION = "1.0.0"
+"""Of the API that this client was made for, and of this package."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
+PATIENCE = 30.0  # for which a limit is waited for, in all
+MAX_LIMITED = 10  # tries that a limit refuses
+AWAY_AT_MOST = 120.0  # for which a gateway that restarts is waited for
+HOLD = "30s"  # for which one request asks to be held; the API allows 60 s
+BATCH = 1000  # jobs in one request
+
+M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
+
+
+class JobRequest(models.JobRequest):
+    """Asks for a job. Only job_type and payload are required; what is not given is left to the installation.
+
+    The payload is anything that JSON can hold, or a model, such as `jobweaver-types` writes.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class JobChange(models.JobChange):
+    """What may change of a job that has not started; None brings back the default."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class RunAgainRequest(models.RunAgainRequest):
+    """What is to be different when a job runs again."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True)
+class Send:
+    """A request is to be sent. The answer to it is an httpx.Response that has been read, or an httpx.TransportError is raised."""
+
+    method: str
+    path: str
+    params: tuple[tuple[str, str], ...] = ()
+    json: Any = None
+    content_type: str = "application/json"
+    repeatable: bool = False  # twice is as good as once
+    submits: bool = False
+
+
+@dataclass(frozen=True)
+class Sleep:
+    """So many seconds are to pass."""
+
+    seconds: float
+
+
+Steps: TypeAlias = Generator[Send | Sleep, Any, T]
+
+
+def backoff(failed: int) -> float:
+    """Twice the pause before, and half of it random, so that clients that failed together do not come back together."""
+    most: float = min(FIRST_PAUSE * 2 ** min(failed, 10), LONGEST_PAUSE)
+    return most / 2 + random.uniform(0, most / 2)
+
+
+def is_unreached(error: BaseException) -> bool:
+    """Whether an error is of the way to the gateway, or of one that cannot answer at the moment."""
+    return isinstance(error, GatewayUnreachable | Unavailable)
+
+
+def job_path(job_id: uuid.UUID | str, *more: str) -> str:
+    return "/".join(["/api/jobs", quote(str(job_id), safe=""), *more])
+
+
+def dump(model: BaseModel) -> dict[str, Any]:
+    return model.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+def with_key(request: models.JobRequest | models.RunAgainRequest) -> dict[str, Any]:
+    """A request with its key, or with a new one. A job id of one's own is the key, too."""
+    body = dump(request)
+    if not body.get("idempotencyKey") and not body.get("jobId"):
+        body["idempotencyKey"] = str(uuid.uuid4())
+    return body
+
+
+def query(values: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    pairs = []
+    for name, value in values.items():
+        for one in value if isinstance(value, list | tuple) else [value]:
+            if one is not None:
+                pairs.append((name, one.isoformat() if isinstance(one, datetime) else str(one)))
+    return tuple(pairs)
+
+
+class Filter(BaseModel):
+    """Chooses jobs; all that it names must hold."""
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    status: Sequence[str] | None = None
+    type: str | None = None
+    queue: str | None = None
+    tag: str | None = None
+    ordering_key: str | None = None
+    error_code: str | None = None
+    trace_id: str | None = None
+    idempotency_key: str | None = None
+    search: str | None = None
+    owner_id: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def query(self) -> tuple[tuple[str, str], ...]:
+        names = {
+            "ordering_key": "orderingKey",
+            "error_code": "errorCode",
+            "trace_id": "traceId",
+            "idempotency_key": "idempotencyKey",
+            "search": "q",
+            "owner_id": "ownerId",
+        }
+        return query({names.get(name, name): value for name, value in self})
+
+
+class Plan:
+    """What one client does."""
+
+    def __init__(self, retries: int) -> None:
+        self._retries = retries
+        self._next: dict[str, float] = {}  # by policy of RateLimit, when there is something left again
+
+    def call(self, send: Send) -> Steps[httpx.Response]:
+        """Sends a request, and sends it again where that cannot do a thing twice.
+
+        That is one that reads, one with a key, one for which no connection came about, and one that was refused without anything
+        having been done (408, 429).
+        """
+        end, limited, failed = time.monotonic() + PATIENCE, 0, 0
+        while True:
+            yield from self._pace(send, end)
+            answer: httpx.Response | httpx.TransportError
+            try:
+                answer = yield send
+            except httpx.TransportError as error:
+                answer = error
+            if isinstance(answer, httpx.Response):
+                now = time.monotonic()
+                self._next.update({policy: now + left for policy, left in empty_policies(answer.headers).items()})
+            if isinstance(answer, httpx.Response) and answer.status_code == 429:
+                after = retry_after(answer.headers)
+                limited += 1
+                if after is None or limited == MAX_LIMITED or time.monotonic() + after > end:
+                    return given(answer)
+                yield Sleep(after * random.uniform(1, 1.1))
+            elif may_repeat(send, answer) and failed < self._retries:
+                asked = retry_after(answer.headers) if isinstance(answer, httpx.Response) else None
+                pause = max(backoff(failed), asked or 0)
+                failed += 1
+                if pause > PATIENCE:
+                    return given(answer)
+                yield Sleep(pause)
+            else:
+                return given(answer)
+
+    def _pace(self, send: Send, end: float) -> Steps[None]:
+        """Waits until the limits that answers told of allow a request; one that would have to wait for too long is sent."""
+        now = time.monotonic()
+        at = max((t for policy, t in self._next.items() if policy != "jobs" or send.submits), default=now)
+        if now < at < end:
+            yield Sleep(at - now)
+
+    def model(self, kind: type[M], send: Send) -> Steps[M]:
+        answer = yield from self.call(send)
+        return kind.model_validate_json(answer.content)
+
+    def submit(self, job: JobRequest) -> Steps[models.Accepted]:
+        send = Send("POST", "/api/jobs", json=with_key(job), repeatable=True, submits=True)
+        return (yield from self.model(models.Accepted, send))
+
+    def submit_batch(self, jobs: Iterable[JobRequest]) -> Steps[list[models.BatchAccepted | models.BatchRefused]]:
+        bodies = [with_key(job) for job in jobs]
+        results: list[models.BatchAccepted | models.BatchRefused] = []
+        for begin in range(0, len(bodies), BATCH):
+            part = {"jobs": bodies[begin : begin + BATCH]}
+            send = Send("POST", "/api/jobs/batch", json=part, repeatable=True, submits=True)
+            results += (yield from self.model(models.BatchResults, send)).results
+        return results
+
+    def get(self, job_id: uuid.UUID | str, wait: str | None = None) -> Steps[models.Job]:
+        return (yield from self.model(models.Job, Send("GET", job_path(job_id), query({"wait": wait}))))
+
+    def wait(self, job_id: uuid.UUID | str, timeout: float | None) -> Steps[models.Job]:
+        end = None if timeout is None else time.monotonic() + timeout
+        alive, failed = time.monotonic(), 0
+        while True:
+            left = None if end is None else end - time.monotonic()
+            if left is not None and left <= 0:
+                raise TimeoutError(f"job {job_id} has not ended in {timeout} s")
+            try:
+                hold = HOLD if left is None or left > 30 else f"{max(int(left * 1000), 1)}ms"
+                job = yield from self.get(job_id, hold)
+            except JobWeaverError as error:
+                if not is_unreached(error) or time.monotonic() - alive > AWAY_AT_MOST:
+                    raise
+                failed += 1
+            else:
+                if has_ended(job):
+                    return job
+                alive, failed = time.monotonic(), 0
+            yield Sleep(min(backoff(failed), left or LONGEST_PAUSE))  # a busy gateway does not hold its answers
+
+    def run(self, job: JobRequest, timeout: float | None) -> Steps[models.Job]:
+        accepted = yield from self.submit(job)
+        ended = yield from self.wait(accepted.job_id, timeout)
+        if ended.status != "COMPLETED":
+            raise JobEnded(ended)
+        return ended
+
+    def page(self, which: Filter, cursor: str | None) -> Steps[models.JobPage]:
+        params = which.query() + query({"limit": 200, "cursor": cursor})
+        return (yield from self.model(models.JobPage, Send("GET", "/api/jobs", params)))
+
+    def command(self, job_id: uuid.UUID | str, command: str, body: Any = None) -> Steps[None]:
+        """A command whose answer was lost is not repeated: by then the job's state may no longer allow it."""
+        yield from self.call(Send("POST", job_path(job_id, command), json=body))
+
+    def change(self, job_id: uuid.UUID | str, change: JobChange) -> Steps[None]:
+        send = Send("PATCH", job_path(job_id), json=dump(change), content_type="application/merge-patch+json")
+        yield from self.call(send)
+
+    def delete(self, job_id: uuid.UUID | str) -> Steps[None]:
+        yield from self.call(Send("DELETE", job_path(job_id)))
+
+    def run_again(self, job_id: uuid.UUID | str, changes: RunAgainRequest | None) -> Steps[models.Accepted]:
+        body = with_key(changes or RunAgainRequest())
+        send = Send("POST", job_path(job_id, "run-again"), json=body, repeatable=True, submits=True)
+        return (yield from self.model(models.Accepted, send))
+
+    def logs(self, job_id: uuid.UUID | str, attempt: int | None, cursor: str | None) -> Steps[models.LogPage]:
+        send = Send("GET", job_path(job_id, "logs"), query({"attempt": attempt, "cursor": cursor}))
+        return (yield from self.model(models.LogPage, send))
+
+
+def has_ended(job: models.JobFields) -> bool:
+    """Whether a job is COMPLETED, FAILED or CANCELLED."""
+    return job.status in ("COMPLETED", "FAILED", "CANCELLED")
+
+
+def given(answer: httpx.Response | httpx.TransportError) -> httpx.Response:
+    if isinstance(answer, httpx.TransportError):
+        raise GatewayUnreachable(str(answer) or type(answer).__name__) from answer
+    if not answer.is_success:
+        raise api_error(answer)
+    return answer
+
+
+def may_repeat(send: Send, answer: httpx.Response | httpx.TransportError) -> bool:
+    if isinstance(answer, httpx.Response):
+        if answer.status_code == 408:
+            return True  # the gateway has not even read it
+        if answer.status_code not in (502, 503, 504):
+            return False
+    return send.repeatable or send.method in ("GET", "HEAD", "PUT") or isinstance(answer, httpx.ConnectError | httpx.ConnectTimeout)
+
+
+class StreamPlace:
+    """Where a stream goes on, and when it is enough."""
+
+    def __init__(self) -> None:
+        self.last: str | None = None
+        self._alive, self._failed = time.monotonic(), 0
+
+    def headers(self) -> dict[str, str]:
+        headers = {"Accept": "text/event-stream, application/problem+json", "Cache-Control": "no-store"}
+        return headers | ({"Last-Event-ID": self.last} if self.last else {})
+
+    def seen(self, event_id: str) -> None:
+        self.last = event_id or self.last
+        self._alive, self._failed = time.monotonic(), 0
+
+    def pause(self, error: Exception | None) -> float:
+        """How long to wait before the stream is opened again, or the error is raised."""
+        refused = isinstance(error, ApiError) and not isinstance(error, Unavailable | RateLimited)
+        if error and (refused or time.monotonic() - self._alive > AWAY_AT_MOST):
+            if isinstance(error, httpx.TransportError):
+                raise GatewayUnreachable(str(error) or type(error).__name__) from error
+            raise error
+        pause = backoff(self._failed)
+        self._failed += 1
+        return max(pause, (isinstance(error, ApiError) and error.retry_after) or 0)

@@ -1,0 +1,379 @@
+"""The clients: Client, and AsyncClient for asyncio, with the same methods."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import uuid
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx
+from httpx_sse import EventSource
+
+from . import models
+from ._steps import (
+    VERSION,
+    Filter,
+    JobChange,
+    JobRequest,
+    Plan,
+    RunAgainRequest,
+    Send,
+    Sleep,
+    Steps,
+    StreamPlace,
+    query,
+)
+from .errors import ClientClosed, JobWeaverError
+from .stream import SILENCE, StreamEvent, is_stream, refusal, typed
+
+T = TypeVar("T")
+JobId = uuid.UUID | str
+
+
+def _headers(api_key: str | None) -> dict[str, str]:
+    headers = {
+        "Accept": "application/json, application/problem+json, */*;q=0.1",
+        "User-Agent": f"jobweaver-python/{VERSION}",
+    }
+    return headers | ({"Authorization": f"Bearer {api_key}"} if api_key else {})
+
+
+def _request(http: httpx.Client | httpx.AsyncClient, send: Send) -> httpx.Request:
+    headers = {"Content-Type": send.content_type} if send.json is not None else {}
+    return http.build_request(send.method, send.path, params=send.params or None, json=send.json, headers=headers)
+
+
+def _stream_params(job_id: JobId | None, which: Filter | None) -> tuple[tuple[str, str], ...]:
+    if job_id is not None and which is not None:
+        raise ValueError("a stream is of one job, or of a filter")
+    return query({"jobId": job_id}) if job_id is not None else (which or Filter()).query()
+
+
+class Client:
+    """Talks to one gateway. Threads may share it.
+
+    url is the gateway's, such as http://localhost:8080; api_key an API key or a token of the installation's issuer. timeout, in
+    seconds, is for how long a connection may take, and an answer may say nothing. A request that may be repeated is repeated at
+    most `retries` times; of a 429 there are more, for 30 s. transport takes the place of httpx's own: one with certificates.
+
+    close() ends pauses at once; a request that is under way in another thread ends with its answer or its timeout.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        api_key: str | None = None,
+        *,
+        timeout: float = 120.0,
+        retries: int = 4,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self._http = httpx.Client(
+            base_url=url.rstrip("/"),
+            headers=_headers(api_key),
+            timeout=timeout,
+            transport=transport,
+            follow_redirects=False,
+        )
+        self._plan = Plan(retries)
+        self._closed = threading.Event()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends all pauses and every later request."""
+        self._closed.set()
+        self._http.close()
+
+    def _sleep(self, seconds: float) -> None:
+        if self._closed.wait(seconds):
+            raise ClientClosed("the client was closed")
+
+    def _run(self, steps: Steps[T]) -> T:
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    answer = self._do(step)
+                except httpx.TransportError as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(answer)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+    def _do(self, step: Send | Sleep) -> httpx.Response | None:
+        if isinstance(step, Sleep):
+            self._sleep(step.seconds)
+            return None
+        if self._closed.is_set():
+            raise ClientClosed("the client was closed")
+        return self._http.send(_request(self._http, step))
+
+    def request(self, method: str, path: str, *, params: Any = None, json: Any = None, repeatable: bool = False) -> httpx.Response:
+        """Sends a request that has no method here. A POST, PATCH or DELETE is repeated only if it is
+        repeatable or nothing was done."""
+        send = Send(method, path, query(params or {}), json, repeatable=repeatable)
+        return self._run(self._plan.call(send))
+
+    def submit(self, job: JobRequest) -> models.Accepted:
+        """Hands in a job. Without an idempotency_key it is given one, so that repeating the request makes no second job."""
+        return self._run(self._plan.submit(job))
+
+    def run(self, job: JobRequest, *, timeout: float | None = None) -> models.Job:
+        """Hands in a job and returns it once it is COMPLETED. Raises JobEnded where it ends otherwise."""
+        return self._run(self._plan.run(job, timeout))
+
+    def submit_batch(self, jobs: Iterable[JobRequest]) -> list[models.BatchAccepted | models.BatchRefused]:
+        """Hands in any number of jobs, 1,000 a request, with a result for each, in their order.
+
+        One that is refused does not hold up others. Each job without an idempotency_key is given one.
+        """
+        return self._run(self._plan.submit_batch(jobs))
+
+    def get(self, job_id: JobId) -> models.Job:
+        return self._run(self._plan.get(job_id))
+
+    def wait(self, job_id: JobId, *, timeout: float | None = None) -> models.Job:
+        """Returns a job once it has ended, however it ended; TimeoutError where it takes longer.
+
+        It goes on through a restart of the gateway.
+        """
+        return self._run(self._plan.wait(job_id, timeout))
+
+    def list(self, which: Filter | None = None) -> Iterator[models.JobSummary]:
+        """The jobs of a filter, newest first, page after page."""
+        cursor = None
+        while True:
+            page = self._run(self._plan.page(which or Filter(), cursor))
+            yield from page.jobs
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    def cancel(self, job_id: JobId) -> None:
+        """Has a job end as CANCELLED, or as what it ended as before the command reached it."""
+        self._run(self._plan.command(job_id, "cancel"))
+
+    def retry(self, job_id: JobId) -> None:
+        """Runs a FAILED or CANCELLED job again."""
+        self._run(self._plan.command(job_id, "retry"))
+
+    def reschedule(self, job_id: JobId, at: datetime) -> None:
+        """Has a job that waits run at another instant, which has a time zone."""
+        self._run(self._plan.command(job_id, "reschedule", {"runAt": at.isoformat()}))
+
+    def change(self, job_id: JobId, change: JobChange) -> None:
+        """Changes a job that has not started."""
+        self._run(self._plan.change(job_id, change))
+
+    def run_again(self, job_id: JobId, changes: RunAgainRequest | None = None) -> models.Accepted:
+        """Submits a job once more, with changes."""
+        return self._run(self._plan.run_again(job_id, changes))
+
+    def delete(self, job_id: JobId) -> None:
+        """Removes a job that has ended."""
+        self._run(self._plan.delete(job_id))
+
+    def logs(self, job_id: JobId, *, attempt: int | None = None, cursor: str | None = None) -> models.LogPage:
+        """The last lines of a job's log, oldest first; before the cursor of a page, older ones."""
+        return self._run(self._plan.logs(job_id, attempt, cursor))
+
+    def stream(self, job_id: JobId | None = None, which: Filter | None = None) -> Iterator[StreamEvent]:
+        """Follows one job with its progress and log, or the jobs of a filter, as they change.
+
+        A stream that breaks is opened again after its last event. It ends when the loop is left, the client is closed or the
+        gateway refuses it.
+        """
+        params, place = _stream_params(job_id, which), StreamPlace()
+        while True:
+            failure: Exception | None = None
+            try:
+                yield from self._connection(params, place)
+            except (httpx.TransportError, httpx.StreamError, JobWeaverError) as error:
+                failure = error
+            if self._closed.is_set():
+                raise ClientClosed("the client was closed")
+            self._sleep(place.pause(failure))
+
+    def _connection(self, params: tuple[tuple[str, str], ...], place: StreamPlace) -> Iterator[StreamEvent]:
+        with self._http.stream("GET", "/api/stream", params=params, headers=place.headers(), timeout=SILENCE) as response:
+            if not is_stream(response):
+                response.read()
+                raise refusal(response)
+            for sse in EventSource(response).iter_sse():
+                place.seen(sse.id)
+                if event := typed(sse):
+                    yield event
+
+
+class AsyncClient:
+    """Client for asyncio, with the same options and methods. A task that is cancelled ends at once."""
+
+    def __init__(
+        self,
+        url: str,
+        api_key: str | None = None,
+        *,
+        timeout: float = 120.0,
+        retries: int = 4,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._http = httpx.AsyncClient(
+            base_url=url.rstrip("/"),
+            headers=_headers(api_key),
+            timeout=timeout,
+            transport=transport,
+            follow_redirects=False,
+        )
+        self._plan = Plan(retries)
+        self._closed = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Ends all pauses and every later request."""
+        self._closed.set()
+        await self._http.aclose()
+
+    async def _sleep(self, seconds: float) -> None:
+        try:
+            await asyncio.wait_for(self._closed.wait(), seconds)
+        except TimeoutError:
+            return
+        raise ClientClosed("the client was closed")
+
+    async def _run(self, steps: Steps[T]) -> T:
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    answer = await self._do(step)
+                except httpx.TransportError as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(answer)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+    async def _do(self, step: Send | Sleep) -> httpx.Response | None:
+        if isinstance(step, Sleep):
+            await self._sleep(step.seconds)
+            return None
+        if self._closed.is_set():
+            raise ClientClosed("the client was closed")
+        return await self._http.send(_request(self._http, step))
+
+    async def request(
+        self, method: str, path: str, *, params: Any = None, json: Any = None, repeatable: bool = False
+    ) -> httpx.Response:
+        """Sends a request that has no method here. A POST, PATCH or DELETE is repeated only if it is
+        repeatable or nothing was done."""
+        send = Send(method, path, query(params or {}), json, repeatable=repeatable)
+        return await self._run(self._plan.call(send))
+
+    async def submit(self, job: JobRequest) -> models.Accepted:
+        """Hands in a job. Without an idempotency_key it is given one, so that repeating the request makes no second job."""
+        return await self._run(self._plan.submit(job))
+
+    async def run(self, job: JobRequest, *, timeout: float | None = None) -> models.Job:
+        """Hands in a job and returns it once it is COMPLETED. Raises JobEnded where it ends otherwise."""
+        return await self._run(self._plan.run(job, timeout))
+
+    async def submit_batch(self, jobs: Iterable[JobRequest]) -> Sequence[models.BatchAccepted | models.BatchRefused]:
+        """Hands in any number of jobs, 1,000 a request, with a result for each, in their order.
+
+        One that is refused does not hold up others. Each job without an idempotency_key is given one.
+        """
+        return await self._run(self._plan.submit_batch(jobs))
+
+    async def get(self, job_id: JobId) -> models.Job:
+        return await self._run(self._plan.get(job_id))
+
+    async def wait(self, job_id: JobId, *, timeout: float | None = None) -> models.Job:
+        """Returns a job once it has ended, however it ended; TimeoutError where it takes longer.
+
+        It goes on through a restart of the gateway.
+        """
+        return await self._run(self._plan.wait(job_id, timeout))
+
+    async def list(self, which: Filter | None = None) -> AsyncIterator[models.JobSummary]:
+        """The jobs of a filter, newest first, page after page."""
+        cursor = None
+        while True:
+            page = await self._run(self._plan.page(which or Filter(), cursor))
+            for job in page.jobs:
+                yield job
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    async def cancel(self, job_id: JobId) -> None:
+        """Has a job end as CANCELLED, or as what it ended as before the command reached it."""
+        await self._run(self._plan.command(job_id, "cancel"))
+
+    async def retry(self, job_id: JobId) -> None:
+        """Runs a FAILED or CANCELLED job again."""
+        await self._run(self._plan.command(job_id, "retry"))
+
+    async def reschedule(self, job_id: JobId, at: datetime) -> None:
+        """Has a job that waits run at another instant, which has a time zone."""
+        await self._run(self._plan.command(job_id, "reschedule", {"runAt": at.isoformat()}))
+
+    async def change(self, job_id: JobId, change: JobChange) -> None:
+        """Changes a job that has not started."""
+        await self._run(self._plan.change(job_id, change))
+
+    async def run_again(self, job_id: JobId, changes: RunAgainRequest | None = None) -> models.Accepted:
+        """Submits a job once more, with changes."""
+        return await self._run(self._plan.run_again(job_id, changes))
+
+    async def delete(self, job_id: JobId) -> None:
+        """Removes a job that has ended."""
+        await self._run(self._plan.delete(job_id))
+
+    async def logs(self, job_id: JobId, *, attempt: int | None = None, cursor: str | None = None) -> models.LogPage:
+        """The last lines of a job's log, oldest first; before the cursor of a page, older ones."""
+        return await self._run(self._plan.logs(job_id, attempt, cursor))
+
+    async def stream(self, job_id: JobId | None = None, which: Filter | None = None) -> AsyncIterator[StreamEvent]:
+        """Follows one job with its progress and log, or the jobs of a filter, as they change.
+
+        A stream that breaks is opened again after its last event. It ends when the loop is left, the client is closed or the
+        gateway refuses it.
+        """
+        params, place = _stream_params(job_id, which), StreamPlace()
+        while True:
+            failure: Exception | None = None
+            try:
+                async for event in self._connection(params, place):
+                    yield event
+            except (httpx.TransportError, httpx.StreamError, JobWeaverError) as error:
+                failure = error
+            if self._closed.is_set():
+                raise ClientClosed("the client was closed")
+            await self._sleep(place.pause(failure))
+
+    async def _connection(self, params: tuple[tuple[str, str], ...], place: StreamPlace) -> AsyncIterator[StreamEvent]:
+        async with self._http.stream("GET", "/api/stream", params=params, headers=place.headers(), timeout=SILENCE) as response:
+            if not is_stream(response):
+                await response.aread()
+                raise refusal(response)
+            async for sse in EventSource(response).aiter_sse():
+                place.seen(sse.id)
+                if event := typed(sse):
+                    yield event

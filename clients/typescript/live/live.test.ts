@@ -1,0 +1,84 @@
+// On a gateway, which JOBWEAVER_URL names, in packages as they are published.
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { createServer } from "node:net";
+import { createInterface } from "node:readline";
+import { test } from "node:test";
+
+import { ConflictError, InvalidRequestError, JobEndedError, JobWeaver, NotFoundError } from "@jobweaver/client";
+
+const jobs = new JobWeaver({ url: process.env.JOBWEAVER_URL! });
+const log = { jobType: "SIMULATION", payload: { steps: [{ type: "LOG", message: "hi" }] } };
+
+test("a job is submitted, changed, cancelled, retried and run again", async () => {
+  const { jobId } = await jobs.submit({ ...log, delayMs: 3_600_000, tags: ["typescript"] });
+  let job = await jobs.get(jobId);
+  while (job.version === 0) {
+    job = await jobs.get(jobId); // a command that overtakes its job waits for the next sweep
+  }
+  await jobs.change(jobId, { priority: 7 });
+  while (job.priority !== 7) {
+    job = await jobs.get(jobId);
+  }
+  await jobs.reschedule(jobId, new Date(Date.now() + 7_200_000)).catch((error: unknown) => assert.ok(error instanceof ConflictError));
+  for (let done = false; !done; ) {
+    // A change that is not confirmed yet is in the way of the next command.
+    done = await jobs.cancel(jobId).then(
+      () => true,
+      (error: unknown) => !(error instanceof ConflictError),
+    );
+  }
+  assert.equal((await jobs.wait(jobId)).status, "CANCELLED");
+  const again = await jobs.runAgain(jobId, { delayMs: 0 });
+  assert.equal((await jobs.wait(again.jobId)).runAgainOf, jobId);
+  assert.equal((await jobs.logs(again.jobId)).logs[0]?.text, "hi");
+  const found: string[] = [];
+  for await (const each of jobs.list({ tag: "typescript" })) {
+    found.push(each.jobId);
+  }
+  assert.ok(found.includes(jobId));
+});
+
+test("what is wrong is an error of its type", async () => {
+  await assert.rejects(jobs.submit({ jobType: "NO-SUCH-TYPE", payload: {} }), InvalidRequestError);
+  await assert.rejects(jobs.get("01936f3e-5f3e-7cc0-8000-0123456789ab"), NotFoundError);
+  await assert.rejects(
+    jobs.run({ jobType: "SIMULATION", payload: { steps: [{ type: "FAIL", message: "no", retryable: false }] } }),
+    JobEndedError,
+  );
+  const key = { ...log, idempotencyKey: `typescript-${Date.now()}` };
+  const first = await jobs.submit(key);
+  assert.equal((await jobs.submit(key)).jobId, first.jobId);
+  await assert.rejects(jobs.submit({ ...key, priority: 9 }), ConflictError);
+});
+
+test("the quickstart runs", () => {
+  const printed = execFileSync(process.execPath, ["build/examples/quickstart.js"], { encoding: "utf8" });
+  assert.equal(printed, "COMPLETED\n202 API.INVALID_JOB_REQUEST\nCANCELLED true\n");
+});
+
+test("types are made of a gateway's job types", () => {
+  const made = execFileSync(process.execPath, ["dist/types.js"], { encoding: "utf8" });
+  assert.match(made, /"SIMULATION": SimulationPayload;/);
+});
+
+test("a webhook reaches the example", async () => {
+  const { data } = await jobs.api.GET("/api/webhook-secrets");
+  const port = await new Promise<number>((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+  const env = { ...process.env, PORT: String(port), WEBHOOK_SECRET: data!.end[0]! };
+  const receiver = spawn(process.execPath, ["build/examples/webhook.js"], { env, stdio: ["ignore", "pipe", "inherit"] });
+  try {
+    const { jobId } = await jobs.submit({ ...log, callbackUrl: `http://127.0.0.1:${port}/done` });
+    for await (const line of createInterface(receiver.stdout)) {
+      assert.match(line, new RegExp(`^\\S+ ${jobId} COMPLETED$`));
+      break;
+    }
+  } finally {
+    receiver.kill();
+  }
+});

@@ -1,0 +1,21 @@
+export * from "./client.js";
+export {
+  ApiError,
+  ConflictError,
+  ConnectionError,
+  type ErrorDetail,
+  ForbiddenError,
+  InvalidRequestError,
+  isUnreached,
+  JobEndedError,
+  JobWeaverError,
+  NotFoundError,
+  RateLimitedError,
+  UnauthorizedError,
+  UnavailableError,
+} from "./errors.js";
+export { type Connection, enqueue, enqueueStatement } from "./outbox.js";
+export type { components, operations, paths } from "./schema.gen.js";
+export type { StreamEvent } from "./stream.js";
+export { version } from "./transport.js";
+export { type Ending, Webhook } from "./webhook.js";

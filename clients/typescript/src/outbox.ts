@@ -1,0 +1,28 @@
+import type { JobRequest } from "./client.js";
+
+/** A connection of node-postgres, or of anything else with such a method. */
+export interface Connection {
+  query(text: string, values: string[]): Promise<{ rows: unknown[] }>;
+}
+
+/**
+ * The statement that enqueues a job in a transaction of your own database, where `jobweaver outbox install` has made
+ * jobweaver.enqueue. It returns one row with the job's id, as enqueue. The id is the job's key: the request has none of its own.
+ */
+export function enqueueStatement(job: JobRequest): { text: string; values: [string, string, string] } {
+  const { jobType, payload, ...options } = job;
+  if (options.idempotencyKey !== undefined || options.jobId !== undefined) {
+    throw new TypeError("an enqueued job is given its id, and needs no idempotencyKey or jobId");
+  }
+  return {
+    text: "select jobweaver.enqueue($1, $2::text::jsonb, $3::text::jsonb) as enqueue",
+    values: [jobType, JSON.stringify(payload ?? null), JSON.stringify(options)],
+  };
+}
+
+/** Enqueues a job in the transaction of a connection and returns its id. Rolled back there is no job, committed there is one. */
+export async function enqueue(connection: Connection, job: JobRequest): Promise<string> {
+  const { text, values } = enqueueStatement(job);
+  const { rows } = await connection.query(text, values);
+  return (rows[0] as { enqueue: string }).enqueue;
+}

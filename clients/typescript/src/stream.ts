@@ -1,0 +1,102 @@
+import { EventSourceParserStream } from "eventsource-parser/stream";
+
+import { ApiError, apiError, isUnreached, RateLimitedError } from "./errors.js";
+import type { components } from "./schema.gen.js";
+import { backoff, sleep, type Transport } from "./transport.js";
+
+type Schemas = components["schemas"];
+
+/** One event of a stream. After a `reload` something was missed: read again what you show. */
+export type StreamEvent =
+  | { event: "job"; id: string | undefined; data: Schemas["JobSummary"] }
+  | { event: "progress"; id: string | undefined; data: Schemas["StreamProgress"] }
+  | { event: "log"; id: string | undefined; data: Schemas["StreamLog"] }
+  | { event: "stats"; id: string | undefined; data: Schemas["Stats"] }
+  | { event: "reload"; id: string | undefined; data: Schemas["StreamReload"] };
+
+const names = new Set<string>(["job", "progress", "log", "stats", "reload"] satisfies StreamEvent["event"][]);
+
+const silence = 45_000; // a gateway sends a comment every 15 s
+const awayAtMost = 120_000;
+
+/**
+ * The events of a stream. One that breaks is opened again after its last event, until the signal is aborted, the gateway refuses
+ * it, or cannot be reached for two minutes.
+ */
+export async function* streamEvents(
+  transport: Transport,
+  url: string,
+  headers: Headers,
+  own?: AbortSignal,
+): AsyncGenerator<StreamEvent, void, undefined> {
+  const signal = transport.signal(own);
+  let last: string | undefined;
+  let alive = Date.now();
+  for (let failed = 0; ; failed++) {
+    let retryAfter = 0;
+    try {
+      for await (const event of connection(transport, url, headers, last, signal)) {
+        [alive, failed, last] = [Date.now(), 0, event.id ?? last];
+        yield event;
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      const refused = error instanceof ApiError && !isUnreached(error) && !(error instanceof RateLimitedError);
+      if (refused || Date.now() - alive > awayAtMost) {
+        throw error;
+      }
+      retryAfter = (error instanceof ApiError && error.retryAfterMs) || 0;
+    }
+    await sleep(Math.max(backoff(failed), retryAfter), signal);
+  }
+}
+
+/** The events of one connection. It ends when the gateway ends it; one that is silent is an error. */
+async function* connection(
+  transport: Transport,
+  url: string,
+  headers: Headers,
+  last: string | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<StreamEvent, void, undefined> {
+  const silent = new AbortController();
+  const listen = () => setTimeout(() => silent.abort(), silence);
+  let timer = listen();
+  const all = new Headers(headers);
+  all.set("Accept", "text/event-stream, application/problem+json");
+  if (last !== undefined) {
+    all.set("Last-Event-ID", last);
+  }
+  try {
+    const response = await transport.open(
+      new Request(url, { headers: all, redirect: "manual", signal: AbortSignal.any([signal, silent.signal]) }),
+    );
+    if (!response.ok || !response.body || !response.headers.get("Content-Type")?.startsWith("text/event-stream")) {
+      throw apiError(response, await response.json().catch(() => undefined));
+    }
+    const alive = new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        clearTimeout(timer);
+        timer = listen();
+        controller.enqueue(chunk);
+      },
+    });
+    const events = response.body
+      .pipeThrough(alive)
+      .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
+      .pipeThrough(new EventSourceParserStream());
+    const reader = events.getReader();
+    try {
+      for (let next = await reader.read(); !next.done; next = await reader.read()) {
+        const { event, id, data } = next.value;
+        if (event !== undefined && names.has(event)) {
+          yield { event, id, data: JSON.parse(data) } as StreamEvent;
+        }
+      }
+    } finally {
+      await reader.cancel().catch(() => undefined); // it may have failed
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,170 @@
+import { ConnectionError, emptyPolicies, retryAfter } from "./errors.js";
+
+/** The version of the API that this client was made for, and of this package. */
+export const version = "1.0.0";
+
+export interface TransportOptions {
+  /** Ends a single request after this time; 120,000 by default. Streams have no timeout. */
+  timeoutMs?: number;
+  /** How often a request that may be repeated is repeated; 4 by default. Of a 429 there are more, for 30 s. */
+  retries?: number;
+  /** In the place of the global fetch. */
+  fetch?: (request: Request, init?: RequestInit) => Promise<Response>;
+}
+
+const firstPause = 100;
+const longestPause = 5_000;
+const patience = 30_000; // for which a limit is waited for, in all
+const maxLimited = 10; // tries that a limit refuses
+
+/**
+ * Sends requests, and sends one again where that cannot do a thing twice: one that reads, one with an Idempotency-Key, one for
+ * which no connection came about, and one that was refused without anything having been done (408, 429).
+ */
+export class Transport {
+  readonly #timeoutMs: number;
+  readonly #retries: number;
+  readonly #fetch: (request: Request, init?: RequestInit) => Promise<Response>;
+  readonly #closed = new AbortController();
+  readonly #next = new Map<string, number>(); // by policy of RateLimit, when there is something left again
+
+  constructor(options: TransportOptions = {}) {
+    this.#timeoutMs = options.timeoutMs ?? 120_000;
+    this.#retries = options.retries ?? 4;
+    this.#fetch = options.fetch ?? ((request, init) => fetch(request, init));
+  }
+
+  /** Ends all that is under way, and every later request. */
+  close(): void {
+    this.#closed.abort(new ConnectionError("the client was closed"));
+  }
+
+  /** A signal that ends with the client, and with the one that is given. */
+  signal(own?: AbortSignal | null): AbortSignal {
+    return own ? AbortSignal.any([own, this.#closed.signal]) : this.#closed.signal;
+  }
+
+  /** The answer, whose body has been read. repeatable: the body has the keys that make twice as good as once. */
+  async send(request: Request, repeatable = false): Promise<Response> {
+    const end = Date.now() + patience;
+    const signal = this.signal(request.signal);
+    for (let limited = 0, failed = 0; ; ) {
+      signal.throwIfAborted();
+      await this.#pace(request, end, signal);
+      let pause: number;
+      const answer = await this.#once(request.clone(), signal);
+      if (answer instanceof Response && answer.status === 429) {
+        const after = retryAfter(answer.headers);
+        limited++;
+        if (after === undefined || limited === maxLimited || Date.now() + after > end) {
+          return answer;
+        }
+        pause = after * (1 + Math.random() / 10);
+      } else if (mayRepeat(request, repeatable, answer) && failed < this.#retries) {
+        pause = Math.max(backoff(failed), (answer instanceof Response && retryAfter(answer.headers)) || 0);
+        failed++;
+        if (pause > patience) {
+          return given(answer);
+        }
+      } else {
+        return given(answer);
+      }
+      await sleep(pause, signal);
+    }
+  }
+
+  /** One try, of a stream: its body has not been read. */
+  async open(request: Request): Promise<Response> {
+    request.signal.throwIfAborted();
+    try {
+      return await this.#fetch(request);
+    } catch (error) {
+      request.signal.throwIfAborted();
+      throw unreached(error);
+    }
+  }
+
+  async #once(request: Request, signal: AbortSignal): Promise<Response | ConnectionError> {
+    try {
+      const response = await this.#fetch(request, { signal: AbortSignal.any([signal, AbortSignal.timeout(this.#timeoutMs)]) });
+      const body = await response.arrayBuffer();
+      for (const [policy, left] of emptyPolicies(response.headers)) {
+        this.#next.set(policy, Date.now() + left);
+      }
+      const { status, statusText, headers } = response;
+      if (status < 200 || status > 599) {
+        return new ConnectionError("the answer is a redirect, which is not followed");
+      }
+      return new Response(body.byteLength > 0 ? body : null, { status, statusText, headers });
+    } catch (error) {
+      signal.throwIfAborted();
+      return unreached(error);
+    }
+  }
+
+  /** Waits until the limits that answers told of allow a request. One that would have to wait for too long is sent at once. */
+  async #pace(request: Request, end: number, signal: AbortSignal): Promise<void> {
+    const submits = request.method === "POST" && /\/api\/jobs(\/batch|\/[^/]+\/run-again)?$/.test(new URL(request.url).pathname);
+    let at = 0;
+    for (const [policy, next] of this.#next) {
+      if (policy !== "jobs" || submits) {
+        at = Math.max(at, next);
+      }
+    }
+    if (at > Date.now() && at < end) {
+      await sleep(at - Date.now(), signal);
+    }
+  }
+}
+
+function given(answer: Response | ConnectionError): Response {
+  if (answer instanceof ConnectionError) {
+    throw answer;
+  }
+  return answer;
+}
+
+const noConnection = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT"]);
+
+function mayRepeat(request: Request, repeatable: boolean, answer: Response | ConnectionError): boolean {
+  if (answer instanceof Response && answer.status === 408) {
+    return true; // the gateway has not even read it
+  }
+  if (answer instanceof Response && ![502, 503, 504].includes(answer.status)) {
+    return false;
+  }
+  const cause = answer instanceof ConnectionError ? (answer.cause as { code?: string; cause?: { code?: string } }) : undefined;
+  return (
+    repeatable ||
+    ["GET", "HEAD", "PUT"].includes(request.method) ||
+    request.headers.has("Idempotency-Key") ||
+    noConnection.has(cause?.cause?.code ?? cause?.code ?? "")
+  );
+}
+
+function unreached(error: unknown): ConnectionError {
+  const { message, cause } = error as Error & { cause?: Error };
+  return new ConnectionError(cause?.message ? `${message}: ${cause.message}` : message, { cause: error });
+}
+
+/** Twice the pause before, and half of it random, so that clients that failed together do not come back together. */
+export function backoff(failed: number): number {
+  const most = Math.min(firstPause * 2 ** failed, longestPause);
+  return most / 2 + (Math.random() * most) / 2;
+}
+
+/** Resolves after a time, or rejects at once when the signal is aborted. */
+export function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted();
+    const ended = () => {
+      clearTimeout(timer);
+      reject(signal.reason as Error);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", ended);
+      resolve();
+    }, ms);
+    signal.addEventListener("abort", ended, { once: true });
+  });
+}

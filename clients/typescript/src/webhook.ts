@@ -1,0 +1,47 @@
+import { Webhook as StandardWebhook } from "standardwebhooks";
+
+import type { components } from "./schema.gen.js";
+
+/** A verified message. */
+export interface Ending {
+  /** The id of the message. A message comes at least once: keep the ids that you have taken. */
+  id: string;
+  /** The job as it was when it ended. */
+  job: components["schemas"]["JobSummary"];
+}
+
+/** Verifies the messages that tell a callbackUrl of the end of a job (docs/callbacks.md). */
+export class Webhook {
+  readonly #by: StandardWebhook[];
+
+  /** Takes what `jobweaver webhook-secrets end` prints: one secret, and while it is changed two. */
+  constructor(...secrets: string[]) {
+    if (secrets.length === 0) {
+      throw new TypeError("a webhook needs a secret");
+    }
+    this.#by = secrets.map((secret) => new StandardWebhook(secret));
+  }
+
+  /**
+   * Reads a message, given the body as it came: text or bytes, not parsed. It throws where the message is not signed with one of
+   * the secrets, was changed on its way, or is over five minutes old: answer 401.
+   */
+  verify(body: string | Uint8Array, headers: Headers | Record<string, string | string[] | undefined>): Ending {
+    const text = typeof body === "string" ? body : new TextDecoder().decode(body);
+    const plain: Record<string, string> = {};
+    for (const [name, value] of headers instanceof Headers ? headers : Object.entries(headers)) {
+      if (typeof value === "string") {
+        plain[name.toLowerCase()] = value;
+      }
+    }
+    let failure: unknown;
+    for (const by of this.#by) {
+      try {
+        return { id: plain["webhook-id"] ?? "", job: by.verify(text, plain) as Ending["job"] };
+      } catch (error) {
+        failure = error;
+      }
+    }
+    throw failure;
+  }
+}

@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { ForbiddenError, JobWeaver } from "../src/index.js";
+import { breaks, gateway, json } from "./gateway.js";
+
+const events = (text: string) => () =>
+  new Response(`: begin\n\n${text}`, { status: 200, headers: { "Content-Type": "text/event-stream; charset=utf-8" } });
+
+test("a stream goes on after its last event", async () => {
+  const { options, asked } = gateway(
+    events('id: a-1\nevent: job\ndata: {"jobId": "j1",\ndata: "status": "RUNNING"}\n\nevent: progress\ndata: {"percent": 40}\n\nid: a-2\nevent: job\ndata: {'),
+    breaks(),
+    json(503, {}, { "Retry-After": "0" }),
+    json(429, {}, { "Retry-After": "0" }),
+    events('event: new\ndata: 1\n\nid: b-9\r\nevent: reload\r\ndata: {"reason": "missed"}\r\n\r\n'),
+  );
+  const seen: string[] = [];
+  for await (const event of new JobWeaver(options).stream({ status: ["RUNNING"], queue: "mail" })) {
+    seen.push(event.event === "job" ? `${event.id} ${event.data.status}` : event.event);
+    if (event.event === "reload") {
+      break;
+    }
+  }
+  assert.deepEqual(seen, ["a-1 RUNNING", "progress", "reload"]);
+  assert.deepEqual(asked.map((r) => r.headers.get("Last-Event-ID")), [null, "a-1", "a-1", "a-1", "a-1"]);
+  assert.equal(asked[0]!.url.search, "?status=RUNNING&queue=mail");
+});
+
+test("a stream ends with a refusal", async () => {
+  const { options, asked } = gateway(json(403, { errorCode: "API.FORBIDDEN", message: "no" }));
+  await assert.rejects(new JobWeaver(options).stream({ jobId: "j1" }).next(), ForbiddenError);
+  assert.equal(asked.length, 1);
+});

@@ -1,0 +1,103 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/retrypolicy"
+	"github.com/jobweaver/jobweaver/shared/sealing"
+)
+
+const patchType = "application/merge-patch+json"
+
+// changeTries: a job that gets one command after another may have another each time a change has been checked.
+const changeTries = 3
+
+// changeJob is PATCH /api/jobs/{jobId}. The new values are checked here, together with the old ones, and hold once the
+// scheduler has applied them.
+func (f *Function) changeJob(c *gin.Context) error {
+	if _, err := jobID(c); err != nil {
+		return err
+	}
+	if err := mustBe(c, patchType); err != nil {
+		return err
+	}
+	body, err := readBody(c, jobspec.MaxJobBytes)
+	if err != nil {
+		return err
+	}
+	patch, err := jobspec.DecodeChange(body)
+	if err != nil {
+		return err
+	}
+	if changes := patch.Public(); changes != nil {
+		if err := detail(c, "", changes); err != nil {
+			return err
+		}
+	}
+	hash := sha256.Sum256(body)
+	return f.keep(c, func(ctx context.Context, id uuid.UUID) (kept apidb.Command, err error) {
+		for range changeTries {
+			change, err := f.changeOf(c, id, patch)
+			if err != nil {
+				return kept, err
+			}
+			change.Hash = hash[:]
+			if kept, err = f.store.KeepChange(ctx, whose(c), id, change, by(c)); !errors.Is(err, apidb.ErrChanged) {
+				return kept, err
+			}
+		}
+		return kept, apierror.New(apierror.InvalidStateTransition, "%s: try again", apidb.ErrChanged)
+	})
+}
+
+// changeOf checks what a patch makes of a job's request, as at a submit, and gives what is other then.
+func (f *Function) changeOf(c *gin.Context, id uuid.UUID, patch jobspec.Patch) (apidb.JobChange, error) {
+	old, command, err := f.request(c, id)
+	if err != nil {
+		return apidb.JobChange{}, err
+	}
+	req, err := patch.Apply(old)
+	if err != nil {
+		return apidb.JobChange{}, err
+	}
+	if _, err := f.validate(&req, false, f.payloads.judge(c.Request.Context())); err != nil {
+		return apidb.JobChange{}, err
+	}
+	f.defaults.FillIn(&req)
+	change := apidb.JobChange{After: command}
+	for _, field := range []struct {
+		names []string
+		set   func()
+	}{
+		{[]string{"queue"}, func() { change.Queue = req.Queue }},
+		{[]string{"priority"}, func() { change.Priority = &req.Priority }},
+		{[]string{"maxRetryCount"}, func() { change.MaxRetryCount = &req.MaxRetryCount }},
+		{[]string{"timeoutMs"}, func() { change.TimeoutMs = req.Timeout.Milliseconds() }},
+		{[]string{"expiresAt"}, func() { change.ExpiresAt, change.NeverExpires = req.ExpiresAt, req.ExpiresAt == nil }},
+		{[]string{"tags"}, func() { tags := append([]string{}, req.Tags...); change.Tags = &tags }},
+		{[]string{"payload"}, func() { change.Payload = f.sealer.Seal(sealing.OfJob(id, sealing.Payload), req.Payload) }},
+		{[]string{"retryPolicy"}, func() {
+			if change.RetryPolicy = req.RetryPolicy; req.RetryPolicy == nil {
+				change.RetryPolicy = &retrypolicy.Default
+			}
+		}},
+		{[]string{"runAt", "delayMs"}, func() {
+			if change.RunAt = req.RunAt; req.RunAt == nil {
+				change.Delay = &req.Delay // none: now
+			}
+		}},
+	} {
+		if patch.Names(field.names...) {
+			field.set()
+		}
+	}
+	return change, nil
+}

@@ -1,0 +1,90 @@
+import { AxeBuilder } from '@axe-core/playwright';
+import { type Page, test as base, expect } from '@playwright/test';
+import { randomBytes } from 'node:crypto';
+import { call, type Key } from './installation';
+
+/** House is what setup.ts has made: an installation with the keys of two owners. */
+export interface House {
+  url: string;
+  broker: string; // of Kafka
+  admin: string;
+  acme: Key; // admin of its owner
+  operator: Key;
+  reader: Key;
+  other: Key; // admin of another owner
+}
+
+interface Fixtures {
+  house: House;
+  /** api asks the API as acme, unless another key is given. */
+  api: <T = unknown>(method: string, path: string, body?: unknown, key?: string) => Promise<T>;
+  /** open opens an address as somebody who has logged in by a key. */
+  open: (path: string, key?: string) => Promise<void>;
+  /** unique is a name that no other test has, nor another run of this one. */
+  unique: string;
+  /** faults are what the browser complains of; a test that expects one takes it away. */
+  faults: string[];
+}
+
+export const test = base.extend<Fixtures>({
+  house: async ({}, use) => use(JSON.parse(process.env['DASHBOARD_HOUSE'] ?? '') as House),
+  baseURL: async ({ house }, use) => use(house.url),
+  api: async ({ house }, use) =>
+    use((method, path, body, key = house.acme.key) => call(house.url, method, path, body, key)),
+  open: async ({ page, house }, use) =>
+    use(async (path, key = house.acme.key) => {
+      await page.addInitScript((text) => sessionStorage.setItem('jobweaver.key', text), key);
+      await page.goto(path);
+    }),
+  unique: async ({}, use) => use(`t${randomBytes(5).toString('hex')}`),
+  faults: [
+    async ({ page }, use) => {
+      const faults: string[] = [];
+      watch(page, faults);
+      await use(faults);
+      expect(faults, 'what the browser complained of').toEqual([]);
+    },
+    { auto: true },
+  ],
+});
+
+/** watch notes whatever a browser writes as an error or a warning; what its policy refuses is among it. */
+export function watch(page: Page, faults: string[]): void {
+  page.on('console', (message) => {
+    if (['error', 'warning', 'assert'].includes(message.type())) {
+      faults.push(`${message.type()}: ${message.text()} (${message.location().url})`);
+    }
+  });
+  page.on('pageerror', (error) => faults.push(`uncaught: ${error.message}`));
+}
+
+/** accessible fails on anything that axe finds on the page, once it has its heading. */
+export async function accessible(page: Page, look = ''): Promise<void> {
+  await expect(page.locator('h1')).toBeAttached(); // a dialog hides it
+  const { violations } = await new AxeBuilder({ page })
+    .withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'])
+    .analyze();
+  const found = violations.map((v) => `${v.id}: ${v.help}\n${v.nodes.map((n) => `  ${n.target.join(' ')}\n  ${n.html}\n  ${n.failureSummary ?? ''}`).join('\n')}`);
+  expect(found, `axe on ${page.url()} ${look}`).toEqual([]);
+}
+
+/** fits fails where the page is wider than the window, and names what sticks out. */
+export async function fits(page: Page): Promise<void> {
+  const wide = () =>
+    page.evaluate(() => {
+      const { scrollWidth, clientWidth } = document.documentElement;
+      const out = [...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > clientWidth + 1);
+      return scrollWidth <= clientWidth ? [] : [`${scrollWidth} > ${clientWidth}`, ...out.map((e) => e.outerHTML.slice(0, 120))];
+    });
+  await expect.poll(wide, `what is too wide on ${page.url()}`).toEqual([]); // a window that was resized is laid out anew first
+}
+
+/** answered takes an error of the API that a test has asked for away from what the browser complained of. */
+export function answered(faults: string[], status: number): void {
+  expect(faults.splice(0)).toEqual([expect.stringContaining(`the server responded with a status of ${status}`)]);
+}
+
+/** simulation is a job with these steps. */
+export const simulation = (...steps: object[]) => ({ jobType: 'SIMULATION', payload: { steps } });
+
+export { call, expect };

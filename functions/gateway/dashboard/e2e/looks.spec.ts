@@ -1,0 +1,84 @@
+import type { components } from '../src/api/schema.gen';
+import { expect, test } from './fixtures';
+
+type Schemas = components['schemas'];
+
+// Pictures of pages with answers and a clock that are the same in each run, drawn with the DejaVu fonts of Debian.
+// `npm run e2e -- looks --update-snapshots` makes them anew; look at them before they are committed.
+const NOW = '2026-11-23T09:00:00.000Z';
+const before = (seconds: number) => new Date(Date.parse(NOW) - 1000 * seconds).toISOString();
+const id = (n: number) => `01936f3e-5f3e-7cc0-8000-${String(n).padStart(12, '0')}`;
+
+function summary(n: number, change: Partial<Schemas['JobSummary']> = {}): Schemas['JobSummary'] {
+  return {
+    jobId: id(n), jobType: 'INVOICE', queue: 'default', ownerId: 'globex', status: 'COMPLETED', priority: 0, attempt: 1, retryCount: 0,
+    maxRetryCount: 3, createdAt: before(60 * n), updatedAt: before(60 * n - 2), runAt: null, nextRunAt: null, startedAt: before(60 * n - 1),
+    finishedAt: before(60 * n - 2), callbackDeadlineAt: null, cancelRequestedAt: null, progress: null, output: null, lastError: null,
+    traceId: id(100 + n), tags: ['nightly'], blockedBy: [], version: 3, expiresAt: null, orderingKey: null, ...change,
+  };
+}
+
+const lastError = { errorCode: 'SMTP.TIMEOUT', message: 'the mail server did not answer within 30 s' };
+const failed = { status: 'FAILED' as const, retryCount: 3, attempt: 4, lastError };
+const waiting = { status: 'PENDING' as const, attempt: 0, startedAt: null, finishedAt: null };
+const jobs = [
+  summary(1, { ...waiting, blockedBy: [{ kind: 'dependency', id: id(3) }] }),
+  summary(2, { ...waiting, status: 'SCHEDULED', nextRunAt: before(-3600) }),
+  summary(3, { status: 'RUNNING', finishedAt: null, progress: { percent: 40, message: 'page 4 of 10' } }),
+  summary(4, failed),
+  summary(5, { status: 'CANCELLED', tags: [] }),
+  summary(6),
+];
+
+const move = (to: Schemas['Status'], seconds: number, attempt: number) => ({ at: before(seconds), from: null, to, attempt, by: 'scheduler', reason: null });
+const attempt = (n: number, started: number, finished: number): Schemas['AttemptSummary'] => ({
+  attempt: n, workerId: 'worker-1', startedAt: before(started), finishedAt: before(finished), outcome: 'failed', errorCode: lastError.errorCode,
+  message: lastError.message,
+});
+const job: Schemas['Job'] = {
+  ...summary(4, failed), payload: { order: 17 }, after: [], onDependencyFailure: null, schedule: null, callbackUrl: null, runAgainOf: null,
+  runAgainAs: null, logs: [], attempts: [attempt(1, 234, 204), attempt(2, 154, 124)],
+  history: [
+    move('PENDING', 240, 0), move('QUEUED', 235, 1), move('RUNNING', 234, 1), move('RETRYING', 204, 1), move('PENDING', 160, 1),
+    move('QUEUED', 155, 2), move('RUNNING', 154, 2), move('FAILED', 124, 2),
+  ],
+};
+
+const control = (kind: Schemas['ControlKind'], name: string, change: Partial<Schemas['Control']>): Schemas['Control'] => ({
+  kind, name, paused: false, maxRunning: null, startsPerSecond: null, updatedAt: before(7200), updatedBy: 'key:k', version: 1, applied: true, ...change,
+});
+
+const answers: Record<string, unknown> = {
+  '/api/jobs': { jobs, nextCursor: null },
+  '/api/jobs/dead': { jobs: [summary(4, failed), summary(7, { ...failed, jobType: 'EMAIL' }), summary(8, failed)], nextCursor: null },
+  [`/api/jobs/${id(4)}`]: job,
+  '/api/controls': { controls: [control('queue', 'default', { paused: true }), control('owner', 'globex', { maxRunning: 10, startsPerSecond: 2 })] },
+};
+
+const pages = [
+  { path: '/jobs', name: 'jobs', shows: '40 %' },
+  { path: `/jobs/${id(4)}`, name: 'job', shows: 'SMTP.TIMEOUT' },
+  { path: '/dead', name: 'dead', shows: 'SMTP.TIMEOUT' },
+  { path: '/controls', name: 'controls', shows: 'at most 10' },
+];
+
+for (const { path, name, shows } of pages) {
+  test(`the page ${name} looks as before in both themes`, async ({ page, open, house }) => {
+    await page.clock.setFixedTime(NOW);
+    await page.route(
+      ({ pathname }) => pathname in answers,
+      (route) => {
+        const { pathname, searchParams } = new URL(route.request().url());
+        return route.fulfill({ json: searchParams.has('after') ? { jobs: [], nextCursor: null } : answers[pathname] });
+      },
+    );
+    await page.route('**/api/stream?*', (route) => route.fulfill({ contentType: 'text/event-stream', body: ': nothing changes\n\n' }));
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      await open(path, house.other.key);
+      await expect(page.getByRole('main').getByText(shows).first()).toBeVisible();
+      await expect(page.getByText('Loading')).toHaveCount(0);
+      await expect(page).toHaveScreenshot(`${name}-${colorScheme}.png`, { maxDiffPixelRatio: 0.004 });
+    }
+  });
+}

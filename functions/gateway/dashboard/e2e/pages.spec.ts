@@ -1,0 +1,35 @@
+import { accessible, expect, fits, test } from './fixtures';
+
+/** pages are all pages, with the heading and something else that stands there once they have their data. */
+const pages: { path: string; heading: string; shows: string | RegExp; as?: 'admin' }[] = [
+  { path: '/', heading: 'Overview', shows: 'COMPLETED' },
+  { path: '/jobs', heading: 'Jobs', shows: 'FAILED' },
+  { path: '/new', heading: 'New job', shows: 'curl' },
+  { path: '/dead', heading: 'Dead letters', shows: 'DEMO.BROKEN' },
+  { path: '/rejected', heading: 'Rejected records', shows: /record/i, as: 'admin' },
+  { path: '/schedules', heading: 'Schedules', shows: 'nightly' },
+  { path: '/schedules/nightly?ownerId=acme', heading: 'nightly', shows: 'The next 5 times' },
+  { path: '/controls', heading: 'Limits and pauses', shows: 'Nothing is paused or limited' },
+  { path: '/workers', heading: 'Workers', shows: 'Last beat' },
+  { path: '/operations', heading: 'Operations', shows: 'jobs with tag later' },
+  { path: '/audit', heading: 'Audit', shows: 'schedule.create' },
+  { path: '/keys', heading: 'API keys', shows: 'acme read' },
+  { path: '/nothing', heading: 'No such page', shows: 'There is no page at this address' },
+];
+
+for (const { path, heading, shows, as } of pages) {
+  test(`${path} is accessible in both themes, and fits a phone`, async ({ page, open, house }) => {
+    for (const look of ['light', 'dark', 'phone']) {
+      await page.emulateMedia({ colorScheme: look === 'dark' ? 'dark' : 'light' });
+      await page.setViewportSize(look === 'phone' ? { width: 360, height: 740 } : { width: 1280, height: 900 });
+      await open(path, as === 'admin' ? house.admin : house.acme.key);
+      await expect(page.getByRole('heading', { name: heading, level: 1 })).toBeVisible();
+      await expect(page.getByRole('main').getByText(shows).first()).toBeVisible();
+      await fits(page);
+      await accessible(page, look);
+      if (process.env['LOOK']) {
+        await page.screenshot({ path: `${process.env['LOOK']}/${heading}-${look}.png` });
+      }
+    }
+  });
+}

@@ -1,0 +1,51 @@
+import { accessible, answered, expect, fits, test } from './fixtures';
+
+test('a schedule is created, paused, run, changed, deleted, and brought back', async ({ page, open, api, faults, unique }) => {
+  const name = `report.${unique}`;
+  await open('/schedules');
+  await page.getByRole('button', { name: 'New schedule' }).click();
+  const form = page.getByRole('dialog');
+  await form.getByLabel('Name').fill(name);
+  await form.getByLabel('Cron').fill('30 6 * *');
+  await form.getByLabel('Time zone').fill('Asia/Tokyo');
+  await accessible(page);
+  await form.getByRole('button', { name: 'Create schedule' }).click();
+  await expect(form.getByLabel('Cron')).toHaveAttribute('aria-invalid', 'true');
+  answered(faults, 400);
+  await form.getByLabel('Cron').fill('30 6 * * *');
+  await form.getByLabel('Job', { exact: true }).fill('{"jobType": ');
+  await form.getByRole('button', { name: 'Create schedule' }).click();
+  await expect(form.getByText('This is no JSON')).toBeVisible();
+  await form.getByLabel('Job', { exact: true }).fill(`{"jobType": "SIMULATION", "payload": {"steps": [{"type": "LOG", "message": "hi"}]}, "tags": ["${unique}"]}`);
+  await form.getByRole('button', { name: 'Create schedule' }).click();
+  await expect(form).toHaveCount(0);
+
+  await page.getByRole('link', { name }).click();
+  await expect(page.getByRole('listitem').filter({ hasText: '06:30' })).toHaveCount(5); // by the clocks of Tokyo
+  await page.getByRole('button', { name: 'Run now' }).click();
+  await expect(page.getByText(`${name} runs now as the job`)).toBeVisible();
+  await expect(page.getByRole('region', { name: 'The last times' }).getByText('by hand').first()).toBeVisible();
+  expect((await api<{ jobs: unknown[] }>('GET', `/api/jobs?tag=${unique}`)).jobs).toHaveLength(1);
+
+  await page.getByRole('button', { name: `Pause ${name}` }).click();
+  await expect(page.getByText('None while it is paused.')).toBeVisible();
+  await page.locator('.toast').filter({ hasText: 'is paused' }).getByRole('button', { name: 'Undo' }).click();
+  await expect(page.getByRole('listitem').filter({ hasText: '06:30' })).toHaveCount(5);
+
+  await page.getByRole('button', { name: 'Edit' }).click();
+  await form.getByLabel('Cron').fill('15 7 * * *');
+  await form.getByRole('button', { name: 'Save' }).click();
+  await expect(page.getByRole('listitem').filter({ hasText: '07:15' })).toHaveCount(5);
+  await page.setViewportSize({ width: 360, height: 740 });
+  await fits(page);
+  await page.setViewportSize({ width: 1280, height: 900 });
+
+  await page.getByRole('button', { name: 'Delete' }).click();
+  const deleted = page.locator('.toast').filter({ hasText: `${name} is deleted` });
+  await expect(deleted).toBeVisible();
+  await expect(page.getByRole('link', { name })).toHaveCount(0);
+  await deleted.getByRole('button', { name: 'Undo' }).click();
+  await expect(page.getByRole('link', { name })).toBeVisible();
+  const back = await api<{ cron: string; job: { tags: string[] } }>('GET', `/api/schedules/${name}`);
+  expect(back).toMatchObject({ cron: '15 7 * * *', timeZone: 'Asia/Tokyo', job: { tags: [unique] } });
+});

@@ -1,0 +1,37 @@
+import { createContext, useContext } from 'react';
+import type { Schemas } from './client';
+
+export type Me = Schemas['Me'];
+export type Role = Schemas['KeyRole'];
+
+/** Need is what a page or an action takes: a role, or to be an admin of the installation, whose things are not one owner's. */
+export type Need = Role | 'installation';
+
+export const MeContext = createContext<Me | null>(null);
+
+export function useMe(): Me {
+  const me = useContext(MeContext);
+  if (me === null) {
+    throw new Error('useMe is called outside of the session');
+  }
+  return me;
+}
+
+/** seesOwnersJobs is false for a key of the installation itself: the jobs of owners are shown to their own keys only. */
+export function seesOwnersJobs({ actor, installation, ownerId }: Me): boolean {
+  return actor === 'anonymous' || !installation || ownerId !== null;
+}
+
+/** may tells whether a role is among what these roles allow: admin all of operate, operate all of read and submit. */
+export function may(roles: Role[], wanted: Role): boolean {
+  if (roles.includes('admin') || roles.includes(wanted)) {
+    return true;
+  }
+  return roles.includes('operate') && wanted !== 'admin';
+}
+
+/** useMay gives a function that tells what the reader's key may do. */
+export function useMay(): (need: Need) => boolean {
+  const me = useMe();
+  return (need) => (need === 'installation' ? me.installation : may(me.roles, need));
+}

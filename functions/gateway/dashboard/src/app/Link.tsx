@@ -1,0 +1,20 @@
+import { useRouter } from '@tanstack/react-router';
+import type { AnchorHTMLAttributes, MouseEvent } from 'react';
+
+interface Props extends AnchorHTMLAttributes<HTMLAnchorElement> {
+  href: string;
+}
+
+/** Link goes to a page of the dashboard without loading it anew. Its href is an address made by `paths`. */
+export function Link({ href, onClick, ...rest }: Props) {
+  const router = useRouter();
+  const go = (event: MouseEvent<HTMLAnchorElement>) => {
+    onClick?.(event);
+    const ours = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
+    if (ours && !event.defaultPrevented) {
+      event.preventDefault();
+      router.history.push(href);
+    }
+  };
+  return <a {...rest} href={href} onClick={go} />;
+}

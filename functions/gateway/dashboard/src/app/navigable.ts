@@ -1,0 +1,9 @@
+import type { Need } from '../api/me';
+import { pages, type Page } from './pages';
+
+export type NavigablePage = Page & { nav: NonNullable<Page['nav']> };
+
+/** navigable are the pages in the navigation of a reader who may do this much. */
+export function navigable(may: (need: Need) => boolean): NavigablePage[] {
+  return pages.filter((page): page is NavigablePage => page.nav !== undefined && may(page.needs));
+}

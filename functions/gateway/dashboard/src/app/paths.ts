@@ -1,0 +1,46 @@
+/** paths are the addresses of the pages that other pages link to. */
+export const paths = {
+  overview: () => '/',
+  jobs: (filters: Record<string, string | readonly string[]> = {}) => withSearch('/jobs', filters),
+  job: (jobId: string) => `/jobs/${encodeURIComponent(jobId)}`,
+  newJob: () => '/new',
+  dead: () => '/dead',
+  workers: () => '/workers',
+  controls: () => '/controls',
+  schedules: () => '/schedules',
+  schedule: ({ name, ownerId }: { name: string; ownerId: string | null }) =>
+    withSearch(`/schedules/${encodeURIComponent(name)}`, ownerId === null ? {} : { ownerId }),
+  operations: () => '/operations',
+  operation: (operationId: string) => `/operations/${encodeURIComponent(operationId)}`,
+  audit: (filters: Record<string, string> = {}) => withSearch('/audit', filters),
+};
+
+function withSearch(path: string, search: Record<string, string | readonly string[]>): string {
+  const text = stringifySearch(search);
+  return path + text;
+}
+
+/** stringifySearch writes a query string in which the values of a list repeat their name: ?status=FAILED&status=RUNNING. */
+export function stringifySearch(search: Record<string, unknown>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(search)) {
+    for (const item of Array.isArray(value) ? value : [value]) {
+      if (item !== undefined && item !== null && item !== '') {
+        query.append(name, String(item));
+      }
+    }
+  }
+  const text = query.toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+/** parseSearch reads such a query string: a name that stands there once has a string, one that repeats a list. */
+export function parseSearch(text: string): Record<string, string | string[]> {
+  const query = new URLSearchParams(text);
+  const search: Record<string, string | string[]> = {};
+  for (const name of new Set(query.keys())) {
+    const values = query.getAll(name);
+    search[name] = values.length === 1 ? (values[0] ?? '') : values;
+  }
+  return search;
+}

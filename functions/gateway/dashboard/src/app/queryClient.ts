@@ -1,0 +1,20 @@
+import { QueryClient } from '@tanstack/react-query';
+import { asApiError } from '../api/error';
+
+/** mayGetBetter tells whether the same request may succeed later: without an answer, too many requests, a store that is away. */
+export function mayGetBetter(error: unknown): boolean {
+  const { status } = asApiError(error);
+  return status === 0 || status === 429 || status >= 500;
+}
+
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      retry: (failures, error) => failures < 2 && mayGetBetter(error),
+      networkMode: 'always', // a browser without Internet still reaches a gateway on its own machine
+      staleTime: 2000,
+      refetchIntervalInBackground: false, // a hidden tab asks for nothing
+    },
+    mutations: { retry: false, networkMode: 'always' },
+  },
+});

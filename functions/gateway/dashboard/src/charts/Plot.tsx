@@ -1,0 +1,42 @@
+import { useEffect, useRef } from 'react';
+import uPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import { useDark } from '../app/theme';
+import { plotOptions, type PlotSpec } from './options';
+import './Plot.css';
+
+interface Props extends PlotSpec {
+  data: uPlot.AlignedData;
+  label: string; // what a screen reader says in place of the drawing
+}
+
+/** Plot draws series over time. It is as wide as its place, and drawn anew for another theme or other series. */
+export function Plot({ data, label, ...spec }: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot>(null);
+  const latest = useRef(data);
+  latest.current = data;
+  const dark = useDark();
+  const identity = JSON.stringify([spec, dark]);
+
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) {
+      return;
+    }
+    const drawn = new uPlot(plotOptions(spec, element), latest.current, element);
+    plot.current = drawn;
+    const observer = new ResizeObserver(() => drawn.setSize({ width: element.clientWidth, height: spec.height }));
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      drawn.destroy();
+      plot.current = null;
+    };
+    // identity stands for the content of spec
+  }, [identity]);
+
+  useEffect(() => plot.current?.setData(data), [data]);
+
+  return <div ref={box} className="plot" role="img" aria-label={label} />;
+}

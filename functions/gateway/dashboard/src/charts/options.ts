@@ -1,0 +1,76 @@
+import type uPlot from 'uplot';
+import { compact } from '../format/number';
+import { duration } from '../format/time';
+
+export type Unit = 'count' | 'ms';
+
+export interface Series {
+  label: string;
+  color: string; // the name of a token: --failed
+}
+
+export interface PlotSpec {
+  series: readonly Series[];
+  height: number;
+  unit: Unit;
+}
+
+const show: Record<Unit, (value: number) => string> = { count: compact, ms: duration };
+const hour = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
+const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
+const moment = (at: Date) => `${day.format(at)}, ${hour.format(at)}`;
+const DAY_SECONDS = 86_400;
+
+/** plotOptions resolves the colours of tokens where the plot will stand, since a canvas knows no custom properties. */
+export function plotOptions(spec: PlotSpec, place: HTMLElement): uPlot.Options {
+  const color = (token: string) => resolve(place, token);
+  const axis: uPlot.Axis = {
+    stroke: color('--muted'),
+    font: '11px system-ui, sans-serif',
+    grid: { stroke: color('--line'), width: 1 },
+    ticks: { show: false },
+  };
+  return {
+    width: place.clientWidth,
+    height: spec.height,
+    padding: [10, 8, 0, 0],
+    cursor: { y: false, points: { size: 7 }, drag: { setScale: false } },
+    scales: { y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
+    axes: [
+      { ...axis, size: 26, grid: { show: false }, values: timeLabels },
+      { ...axis, size: 56, values: (_plot, values) => values.map((value) => show[spec.unit](value)), incrs: increments(spec.unit) },
+    ],
+    series: [
+      { label: 'Time', value: (_plot, at) => (at === null ? '–' : moment(new Date(at * 1000))) },
+      ...spec.series.map(
+        (series): uPlot.Series => ({
+          label: series.label,
+          stroke: color(series.color),
+          width: 2,
+          points: { show: false },
+          value: (_plot, value) => (value === null ? '–' : show[spec.unit](value)),
+        }),
+      ),
+    ],
+  };
+}
+
+function timeLabels(_plot: uPlot, seconds: number[], _axis: number, _space: number, increment: number): string[] {
+  const format = increment >= DAY_SECONDS ? day : hour;
+  return seconds.map((at) => format.format(new Date(at * 1000)));
+}
+
+/** There is no half a job. */
+function increments(unit: Unit): number[] {
+  const steps = [1, 2, 5].flatMap((digit) => Array.from({ length: 10 }, (_, power) => digit * 10 ** power));
+  return (unit === 'count' ? steps : [...steps, 0.1, 0.2, 0.5]).sort((a, b) => a - b);
+}
+
+function resolve(place: HTMLElement, token: string): string {
+  const probe = document.createElement('span');
+  probe.style.color = `var(${token})`;
+  place.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}

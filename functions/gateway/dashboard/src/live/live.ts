@@ -1,0 +1,47 @@
+import { useSyncExternalStore } from 'react';
+
+export interface Live {
+  paused: boolean; // by the reader
+  failingSince: Date | null; // no answer from the gateway since then
+}
+
+const listeners = new Set<() => void>();
+let live: Live = { paused: false, failingSince: null };
+
+function change(to: Partial<Live>) {
+  live = { ...live, ...to };
+  listeners.forEach((listener) => listener());
+}
+
+/** setPaused stops or resumes all updates that nobody asked for. */
+export function setPaused(paused: boolean) {
+  change({ paused });
+}
+
+/** noteAnswer is called when the gateway answered anything. */
+export function noteAnswer() {
+  if (live.failingSince !== null) {
+    change({ failingSince: null });
+  }
+}
+
+/** noteSilence is called when a request got no answer. */
+export function noteSilence() {
+  if (live.failingSince === null) {
+    change({ failingSince: new Date() });
+  }
+}
+
+function subscribe(listener: () => void) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+export function useLive(): Live {
+  return useSyncExternalStore(subscribe, () => live);
+}
+
+/** usePolling is the refetchInterval of a query that is asked again every so many milliseconds while updates are live. */
+export function usePolling(everyMs: number): number | false {
+  return useLive().paused ? false : everyMs;
+}

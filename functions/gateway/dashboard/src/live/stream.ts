@@ -1,0 +1,94 @@
+import { session } from '../api/session';
+import { eventParser, type StreamEvent } from './events';
+import { noteAnswer, noteSilence } from './live';
+
+const FIRST_WAIT_MS = 1000;
+const LONGEST_WAIT_MS = 30_000;
+const SILENCE_MS = 40_000; // the gateway sends a comment every 15 s
+
+interface Callbacks {
+  onEvent: (event: StreamEvent) => void;
+  onState: (connected: boolean) => void;
+}
+
+/**
+ * follow reads a stream of the API until it is stopped. It comes back after a loss with the id of the last event, so that
+ * nothing is missed unnoticed: what cannot be told any more is a `reload`.
+ */
+export function follow(path: string, { onEvent, onState }: Callbacks): () => void {
+  const stopped = new AbortController();
+  void repeat(path, onEvent, onState, stopped.signal);
+  return () => stopped.abort();
+}
+
+async function repeat(path: string, onEvent: Callbacks['onEvent'], onState: Callbacks['onState'], stopped: AbortSignal) {
+  let lastId = '';
+  let wait = FIRST_WAIT_MS;
+  while (!stopped.aborted) {
+    const came = await once(path, lastId, stopped, onState, (event) => {
+      lastId = event.id || lastId;
+      onEvent(event);
+    });
+    onState(false);
+    wait = came ? FIRST_WAIT_MS : Math.min(wait * 2, LONGEST_WAIT_MS);
+    await pause(wait * (0.75 + Math.random() / 2), stopped); // not all tabs at the same moment
+  }
+}
+
+/** once reads one connection to its end, and tells whether the gateway opened it. */
+async function once(
+  path: string,
+  lastId: string,
+  stopped: AbortSignal,
+  onState: Callbacks['onState'],
+  onEvent: Callbacks['onEvent'],
+): Promise<boolean> {
+  const silent = new AbortController();
+  let timer = setTimeout(() => silent.abort(), SILENCE_MS);
+  let opened = false;
+  try {
+    const response = await fetch(path, { headers: headers(lastId), signal: AbortSignal.any([stopped, silent.signal]), cache: 'no-store' });
+    noteAnswer();
+    if (!response.ok || response.body === null) {
+      return false; // too many streams of this owner, a store that is away: polling goes on meanwhile
+    }
+    opened = true;
+    onState(true);
+    const parse = eventParser(onEvent);
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) {
+        return true;
+      }
+      clearTimeout(timer);
+      timer = setTimeout(() => silent.abort(), SILENCE_MS);
+      parse(value);
+    }
+  } catch {
+    if (!stopped.aborted) {
+      noteSilence();
+    }
+    return opened;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function headers(lastId: string): Record<string, string> {
+  return {
+    Accept: 'text/event-stream',
+    ...session.headers(),
+    ...(lastId !== '' && { 'Last-Event-ID': lastId }),
+  };
+}
+
+function pause(ms: number, stopped: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    stopped.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

@@ -1,0 +1,16 @@
+const NAMES = ['actor', 'action', 'jobId', 'ownerId', 'since', 'until'] as const;
+
+/** Filters are those of GET /api/audit. They stand in the page's address. */
+export type Filters = Partial<Record<(typeof NAMES)[number], string>>;
+
+/** filtersOf takes the filters out of an address or a form, without empty ones. */
+export function filtersOf(search: Record<string, unknown>): Filters {
+  const filters: Filters = {};
+  for (const name of NAMES) {
+    const value = search[name];
+    if (typeof value === 'string' && value.trim() !== '') {
+      filters[name] = value.trim();
+    }
+  }
+  return filters;
+}

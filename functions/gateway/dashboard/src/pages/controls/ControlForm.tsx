@@ -1,0 +1,121 @@
+import { useQuery } from '@tanstack/react-query';
+import { useId, useState, type FormEvent } from 'react';
+import { answer, api } from '../../api/client';
+import { asApiError } from '../../api/error';
+import { useMe } from '../../api/me';
+import { Button } from '../../ui/Button';
+import { Dialog } from '../../ui/Dialog';
+import { ErrorBox } from '../../ui/ErrorBox';
+import { Field } from '../../ui/Field';
+import '../../ui/form.css';
+import { limit, wrong } from './form';
+import { type Control, inWords, type Kind, usePutControl } from './queries';
+
+interface Props {
+  control?: Control; // to be changed; else the form asks what it is about
+  onClose: () => void;
+}
+
+export function ControlForm({ control, onClose }: Props) {
+  const { installation, ownerId } = useMe();
+  const [kind, setKind] = useState<Kind>(control?.kind ?? (installation ? 'queue' : 'owner'));
+  const [name, setName] = useState(control?.name ?? (installation ? '' : (ownerId ?? '')));
+  const [paused, setPaused] = useState(control?.paused ?? control === undefined);
+  const [most, setMost] = useState(String(control?.maxRunning ?? ''));
+  const [rate, setRate] = useState(String(control?.startsPerSecond ?? ''));
+  const [tried, setTried] = useState(false);
+  const put = usePutControl();
+  const formId = useId();
+  const problem = put.error === null ? null : asApiError(put.error);
+  const at = (field: string) => problem?.details.find(({ path }) => path === field)?.message;
+  const nameless = tried && name.trim() === '' ? 'is required' : undefined;
+  const shown = problem?.details.some(({ path }) => ['name', 'maxRunning', 'startsPerSecond'].includes(path));
+
+  function submit(event: FormEvent) {
+    event.preventDefault();
+    setTried(true);
+    if (name.trim() === '' || wrong(most) || wrong(rate)) {
+      return;
+    }
+    const body = { paused, maxRunning: limit(most), startsPerSecond: limit(rate) };
+    put.mutate({ subject: { kind, name: name.trim() }, body }, { onSuccess: onClose });
+  }
+
+  return (
+    <Dialog
+      title={control ? `Limits of ${inWords(control)}` : 'New limit or pause'}
+      onClose={onClose}
+      actions={
+        <>
+          <Button onClick={onClose}>Close without saving</Button>
+          <Button type="submit" form={formId} variant="primary" busy={put.isPending}>
+            Save
+          </Button>
+        </>
+      }
+    >
+      <form id={formId} className="stack" onSubmit={submit} noValidate>
+        {!control && installation && (
+          <div className="form-row">
+            <Field label="Of">
+              {(props) => (
+                <select {...props} className="input" value={kind} onChange={(e) => setKind(e.target.value as Kind)}>
+                  <option value="queue">a queue</option>
+                  <option value="type">a job type</option>
+                  <option value="owner">an owner</option>
+                </select>
+              )}
+            </Field>
+            <Name kind={kind} name={name} onChange={setName} error={nameless ?? at('name')} />
+          </div>
+        )}
+        {!control && !installation && <p>This holds all jobs of {name}.</p>}
+        <label className="check">
+          <input type="checkbox" checked={paused} onChange={(e) => setPaused(e.target.checked)} /> Paused: none starts
+        </label>
+        <div className="form-row">
+          <Field label="Run at once, at most" error={(tried ? wrong(most) : undefined) ?? at('maxRunning')} hint="Empty: any number.">
+            {(props) => <input {...props} className="input" inputMode="numeric" value={most} onChange={(e) => setMost(e.target.value)} />}
+          </Field>
+          <Field
+            label="Starts a second, at most"
+            error={(tried ? wrong(rate) : undefined) ?? at('startsPerSecond')}
+            hint="Empty: any. 0.1: one in ten seconds."
+          >
+            {(props) => <input {...props} className="input" inputMode="decimal" value={rate} onChange={(e) => setRate(e.target.value)} />}
+          </Field>
+        </div>
+        {problem && !shown && <ErrorBox error={problem} />}
+      </form>
+    </Dialog>
+  );
+}
+
+interface NameProps {
+  kind: Kind;
+  name: string;
+  onChange: (name: string) => void;
+  error: string | undefined;
+}
+
+/** Name offers the queues and the job types that there are. */
+function Name({ kind, name, onChange, error }: NameProps) {
+  const types = useQuery({ queryKey: ['job-types'], queryFn: () => answer(api.GET('/api/job-types')), staleTime: 60_000 });
+  const id = useId();
+  const known = types.data?.jobTypes ?? [];
+  const offered = { queue: [...new Set(known.flatMap((type) => type.queues))], type: known.map((type) => type.name), owner: [] }[kind];
+  return (
+    <Field label="Name" error={error}>
+      {(props) => (
+        <>
+          <input {...props} className="input" list={id} value={name} onChange={(e) => onChange(e.target.value)} />
+          <datalist id={id}>
+            {offered.map((one) => (
+              <option key={one} value={one} />
+            ))}
+          </datalist>
+        </>
+      )}
+    </Field>
+  );
+}

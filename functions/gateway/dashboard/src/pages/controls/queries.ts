@@ -1,0 +1,62 @@
+import { answer, api, type Schemas } from '../../api/client';
+import { useAction } from '../../api/useAction';
+
+export type Control = Schemas['Control'];
+export type Kind = Schemas['ControlKind'];
+export type ControlRequest = Schemas['ControlRequest'];
+
+/** A subject is what a control holds: a queue, a job type or an owner. */
+export type Subject = Pick<Control, 'kind' | 'name'>;
+
+const KINDS: Record<Kind, string> = { queue: 'queue', type: 'job type', owner: 'owner' };
+
+export function inWords({ kind, name }: Subject): string {
+  return `the ${KINDS[kind]} ${name}`;
+}
+
+const at = ({ kind, name }: Subject) => ({ params: { path: { kind, name } } });
+const CHANGES = ['controls'];
+
+export function usePutControl() {
+  return useAction({
+    run: ({ subject, body }: { subject: Subject; body: ControlRequest }) =>
+      answer(api.PUT('/api/controls/{kind}/{name}', { ...at(subject), body })),
+    done: (control) => told(`The limits of ${inWords(control)} are set.`, control),
+    changes: CHANGES,
+    quiet: true,
+  });
+}
+
+/** usePausing starts no more jobs of something, or starts them again. */
+export function usePausing() {
+  const action = useAction({
+    run: ({ subject, pause }: { subject: Subject; pause: boolean }) =>
+      answer(
+        pause
+          ? api.POST('/api/controls/{kind}/{name}/pause', at(subject))
+          : api.POST('/api/controls/{kind}/{name}/resume', at(subject)),
+      ),
+    done: (control, { pause }) =>
+      told(pause ? `No more jobs of ${inWords(control)} start.` : `Jobs of ${inWords(control)} start again.`, control),
+    undo: (_, { subject, pause }) => ({ label: 'Undo', run: () => action.mutate({ subject, pause: !pause }) }),
+    changes: CHANGES,
+  });
+  return action;
+}
+
+export function useRemove() {
+  const again = usePutControl();
+  return useAction({
+    run: (control: Control) => answer(api.DELETE('/api/controls/{kind}/{name}', at(control))),
+    done: (now, before) => told(`Nothing holds ${inWords(before)} any more.`, now),
+    undo: (_, { kind, name, paused, maxRunning, startsPerSecond }) => ({
+      label: 'Undo',
+      run: () => again.mutate({ subject: { kind, name }, body: { paused, maxRunning, startsPerSecond } }),
+    }),
+    changes: CHANGES,
+  });
+}
+
+function told(text: string, control: Control): string {
+  return control.applied ? text : `${text} The scheduler does not go by it yet, but will.`;
+}

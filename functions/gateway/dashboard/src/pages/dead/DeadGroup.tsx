@@ -1,0 +1,60 @@
+import { useState } from 'react';
+import { useMay } from '../../api/me';
+import { Link } from '../../app/Link';
+import { paths } from '../../app/paths';
+import { plural } from '../../format/number';
+import { Button } from '../../ui/Button';
+import { Card } from '../../ui/Card';
+import { RelativeTime } from '../../ui/RelativeTime';
+import { BulkDialog } from '../jobs/BulkDialog';
+import { readFilters } from '../jobs/filters';
+import type { Group } from './groups';
+
+interface Props {
+  group: Group;
+  complete: boolean; // all dead letters are loaded, so the number is that of all
+}
+
+/** DeadGroup is the failures of one kind: how many, an example, and what can be done with all of them. */
+export function DeadGroup({ group, complete }: Props) {
+  const may = useMay();
+  const [command, setCommand] = useState<'retry' | 'delete'>();
+  const { jobType, errorCode, jobIds, example } = group;
+  const filter = { status: 'FAILED', type: jobType, ...(errorCode === null ? { noErrorCode: 'true' } : { errorCode }) };
+
+  return (
+    <Card>
+      <div className="dead-group">
+        <div className="grow stack">
+          <h2>
+            {jobType} <code className="dead-code">{errorCode ?? 'no error code'}</code>
+          </h2>
+          <p className="dead-message">{example.lastError?.message}</p>
+          <p className="small muted row-wrap">
+            <Link href={paths.jobs(filter)}>
+              {plural(jobIds.length, 'job')}
+              {!complete && ' or more'}
+            </Link>
+            <span>
+              last failure <RelativeTime at={example.finishedAt ?? example.updatedAt} />:{' '}
+              <Link href={paths.job(example.jobId)} className="mono">
+                {example.jobId}
+              </Link>
+            </span>
+          </p>
+        </div>
+        {may('operate') && (
+          <div className="row-wrap">
+            <Button icon="retry" onClick={() => setCommand('retry')}>
+              Redrive all
+            </Button>
+            <Button variant="danger" icon="trash" onClick={() => setCommand('delete')}>
+              Delete all
+            </Button>
+          </div>
+        )}
+      </div>
+      {command && <BulkDialog command={command} target={{ filters: readFilters(filter) }} onClose={() => setCommand(undefined)} />}
+    </Card>
+  );
+}

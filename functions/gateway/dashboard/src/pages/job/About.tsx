@@ -1,0 +1,88 @@
+import type { ReactNode } from 'react';
+import { useMe } from '../../api/me';
+import { Link } from '../../app/Link';
+import { paths } from '../../app/paths';
+import { RelativeTime } from '../../ui/RelativeTime';
+import type { Job } from './queries';
+import { traceAddress } from './trace';
+
+/** About has the properties of the job; each that other jobs share leads to those. */
+export function About({ job }: { job: Job }) {
+  const { traceUrl } = useMe();
+  return (
+    <dl className="about">
+      <Fact name="Queue">
+        <Link href={paths.jobs({ queue: job.queue })}>{job.queue}</Link>
+      </Fact>
+      <Fact name="Owner">{job.ownerId && <Link href={paths.jobs({ ownerId: job.ownerId })}>{job.ownerId}</Link>}</Fact>
+      <Fact name="Priority">{job.priority}</Fact>
+      <Fact name="Attempt">{job.attempt}</Fact>
+      <Fact name="Retries">
+        {job.retryCount} of {job.maxRetryCount}
+      </Fact>
+      <Fact name="Accepted">
+        <RelativeTime at={job.createdAt} />
+      </Fact>
+      <Moment name="Asked to run" at={job.runAt} />
+      <Moment name="Next run" at={job.nextRunAt} />
+      <Moment name="Started" at={job.startedAt} />
+      <Moment name="Ended" at={job.finishedAt} />
+      <Moment name="Expires" at={job.expiresAt} />
+      <Fact name="Tags">
+        {job.tags.length > 0 &&
+          job.tags.map((tag) => (
+            <Link key={tag} href={paths.jobs({ tag })} className="tag">
+              {tag}
+            </Link>
+          ))}
+      </Fact>
+      <Fact name="Ordering key">
+        {job.orderingKey && (
+          <Link href={paths.jobs({ orderingKey: job.orderingKey })} title="The jobs before and after it">
+            {job.orderingKey}
+          </Link>
+        )}
+      </Fact>
+      <Fact name="Schedule">
+        {job.schedule && (
+          <>
+            <Link href={paths.schedule({ name: job.schedule.name, ownerId: job.ownerId })}>{job.schedule.name}</Link>, tick <RelativeTime at={job.schedule.at} />
+          </>
+        )}
+      </Fact>
+      <Fact name="Runs again">{job.runAgainOf && <Link href={paths.job(job.runAgainOf)}>{job.runAgainOf}</Link>}</Fact>
+      <Fact name="Run again as">{job.runAgainAs && <Link href={paths.job(job.runAgainAs)}>{job.runAgainAs}</Link>}</Fact>
+      <Fact name="Callback">{job.callbackUrl}</Fact>
+      <Fact name="Trace id">
+        <Link href={paths.jobs({ traceId: job.traceId })} className="mono" title="All jobs of this trace">
+          {job.traceId}
+        </Link>
+      </Fact>
+      <Fact name="Trace">
+        {traceUrl !== null && (
+          <a href={traceAddress(traceUrl, job.traceId)} target="_blank" rel="noopener noreferrer">
+            Open the trace
+          </a>
+        )}
+      </Fact>
+      <Fact name="Version">{job.version}</Fact>
+    </dl>
+  );
+}
+
+/** Fact leaves out what the job does not have. */
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  if (children === null || children === undefined || children === false || children === '') {
+    return null;
+  }
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+function Moment({ name, at }: { name: string; at: string | null }) {
+  return <Fact name={name}>{at && <RelativeTime at={at} />}</Fact>;
+}

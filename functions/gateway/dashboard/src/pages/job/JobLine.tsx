@@ -1,0 +1,16 @@
+import type { Schemas } from '../../api/client';
+import { Link } from '../../app/Link';
+import { paths } from '../../app/paths';
+import { StatusBadge } from '../../ui/StatusBadge';
+
+/** JobLine is another job in a list beside this one: its type, the end of its id, and its state. */
+export function JobLine({ job: { jobId, jobType, status } }: { job: Pick<Schemas['JobSummary'], 'jobId' | 'jobType' | 'status'> }) {
+  return (
+    <>
+      <Link href={paths.job(jobId)}>
+        {jobType} <span className="mono muted">{jobId.slice(-12)}</span>
+      </Link>
+      <StatusBadge status={status} />
+    </>
+  );
+}

@@ -1,0 +1,88 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useParams } from '@tanstack/react-router';
+import { PageHeader } from '../../app/PageHeader';
+import { usePolling } from '../../live/live';
+import { useStream, useThrottled } from '../../live/useStream';
+import { Card } from '../../ui/Card';
+import { CopyButton } from '../../ui/CopyButton';
+import { ErrorBox } from '../../ui/ErrorBox';
+import { Skeleton } from '../../ui/Skeleton';
+import { StatusBadge } from '../../ui/StatusBadge';
+import { About } from './About';
+import { Dependencies } from './Dependencies';
+import { Deliveries } from './Deliveries';
+import { Folds } from './Folds';
+import { JobActions } from './JobActions';
+import { OrderingKey } from './OrderingKey';
+import { Outcome } from './Outcome';
+import { hasEnded, jobQuery } from './queries';
+import { StateDiagram } from './StateDiagram';
+import { Timeline } from './Timeline';
+import './Job.css';
+
+/** Job answers: what is it doing, why, what did it do before, and what can I do about it? */
+export default function JobPage() {
+  const { jobId = '' } = useParams({ strict: false });
+  const client = useQueryClient();
+  const ask = useThrottled(400, () => void client.invalidateQueries({ queryKey: ['job', jobId] }));
+  const connected = useStream(jobId === '' ? null : { jobId }, ask);
+  const often = usePolling(connected ? 15_000 : 1500);
+  const seldom = usePolling(connected ? 30_000 : 6000);
+  const query = useQuery({
+    ...jobQuery(jobId),
+    refetchInterval: ({ state }) => (state.data && hasEnded(state.data) ? seldom : often),
+  });
+  const job = query.data;
+
+  if (query.isPending) {
+    return (
+      <>
+        <PageHeader title="Job" />
+        <Skeleton lines={10} />
+      </>
+    );
+  }
+  if (!job) {
+    return (
+      <>
+        <PageHeader title="Job" />
+        <ErrorBox error={query.error} title="The job cannot be shown" onRetry={() => void query.refetch()} />
+      </>
+    );
+  }
+  return (
+    <>
+      <PageHeader
+        title={job.jobType}
+        lead={
+          <span className="job-lead">
+            <StatusBadge status={job.status} /> <code>{job.jobId}</code> <CopyButton text={job.jobId} label="Copy the job id" />
+          </span>
+        }
+      >
+        <JobActions job={job} />
+      </PageHeader>
+      {query.isError && <ErrorBox error={query.error} title="What is shown may be old" onRetry={() => void query.refetch()} />}
+      <Outcome job={job} />
+      <div className="job-grid">
+        <div className="stack">
+          <Card title="Timeline">
+            <Timeline job={job} />
+          </Card>
+          <Card title="States">
+            <StateDiagram job={job} />
+          </Card>
+          <Folds job={job} />
+          <Deliveries job={job} />
+        </div>
+        <div className="stack">
+          <Card title="About">
+            <About job={job} />
+          </Card>
+          <Dependencies job={job} />
+          <OrderingKey job={job} />
+        </div>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,17 @@
+export type Changes = { ok: true; value: Record<string, unknown> } | { ok: false; problem: string };
+
+/** parseChanges reads a JSON Merge Patch, which has to be an object; no text is no change. */
+export function parseChanges(text: string): Changes {
+  if (text.trim() === '') {
+    return { ok: true, value: {} };
+  }
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      return { ok: false, problem: 'Changes are an object: {"priority": 5}' };
+    }
+    return { ok: true, value: value as Record<string, unknown> };
+  } catch (error) {
+    return { ok: false, problem: `This is no JSON: ${(error as Error).message}` };
+  }
+}

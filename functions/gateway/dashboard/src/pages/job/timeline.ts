@@ -1,0 +1,92 @@
+import type { Job } from './queries';
+
+export type SpanKind = 'scheduled' | 'waiting' | 'running' | 'outside' | 'delay';
+
+export interface Span {
+  kind: SpanKind;
+  attempt: number;
+  from: number; // in milliseconds since 1970
+  to: number;
+  open: boolean; // it goes on
+  note: string;
+}
+
+export const SPAN_NAMES: Record<SpanKind, string> = {
+  scheduled: 'until its time',
+  waiting: 'waiting',
+  running: 'running',
+  outside: 'at an outside system',
+  delay: 'retry delay',
+};
+
+type History = Pick<Job, 'createdAt' | 'finishedAt' | 'status' | 'history' | 'attempts'>;
+
+/**
+ * spansOf turns a job's history into what it did when. Each move ends one span and begins the next; an attempt that
+ * is known to have run splits the span between its dispatch and its outcome into waiting and running.
+ */
+export function spansOf(job: History, now: number): Span[] {
+  const spans: Span[] = [];
+  let from = Date.parse(job.createdAt);
+  let state: string = job.history[0]?.from ?? first(job);
+  let attempt = 1;
+  for (const move of job.history) {
+    const to = Math.max(Date.parse(move.at), from);
+    spans.push(...between(job, state, attempt, from, to, false));
+    from = to;
+    state = move.to;
+    attempt = state === 'RETRYING' || state === 'PENDING' ? move.attempt + 1 : Math.max(move.attempt, 1);
+  }
+  if (!['COMPLETED', 'FAILED', 'CANCELLED'].includes(state)) {
+    spans.push(...between(job, state, attempt, from, Math.max(now, from), true));
+  }
+  return join(spans.filter((span) => span.open || span.to > span.from));
+}
+
+function first(job: History): string {
+  return job.history.length === 0 ? job.status : 'PENDING';
+}
+
+const KINDS: Record<string, SpanKind> = {
+  SCHEDULED: 'scheduled',
+  PENDING: 'waiting',
+  QUEUED: 'waiting',
+  RUNNING: 'running',
+  WAITING: 'outside',
+  RETRYING: 'delay',
+};
+
+function between(job: History, state: string, attempt: number, from: number, to: number, open: boolean): Span[] {
+  const kind = KINDS[state] ?? 'waiting';
+  const span = (kind: SpanKind, from: number, to: number, open: boolean): Span => ({ kind, attempt, from, to, open, note: '' });
+  const ran = job.attempts.find((each) => each.attempt === attempt);
+  if ((state !== 'QUEUED' && state !== 'RUNNING') || !ran?.startedAt) {
+    return [span(kind, from, to, open)];
+  }
+  const started = clamp(Date.parse(ran.startedAt), from, to);
+  const finished = ran.finishedAt ? clamp(Date.parse(ran.finishedAt), started, to) : to;
+  const running = { ...span('running', started, finished, open && !ran.finishedAt), note: noteOf(ran) };
+  return [span('waiting', from, started, false), running];
+}
+
+function noteOf(attempt: Job['attempts'][number]): string {
+  return [attempt.outcome, attempt.errorCode].filter(Boolean).join(', ');
+}
+
+function clamp(at: number, from: number, to: number): number {
+  return Math.min(Math.max(at, from), to);
+}
+
+/** join makes one span of neighbours of one kind and attempt. */
+function join(spans: readonly Span[]): Span[] {
+  const joined: Span[] = [];
+  for (const span of spans) {
+    const last = joined.at(-1);
+    if (last && last.kind === span.kind && last.attempt === span.attempt) {
+      joined[joined.length - 1] = { ...span, from: last.from, note: span.note || last.note };
+    } else {
+      joined.push(span);
+    }
+  }
+  return joined;
+}

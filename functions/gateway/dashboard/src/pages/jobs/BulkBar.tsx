@@ -1,0 +1,56 @@
+import { useState } from 'react';
+import { plural } from '../../format/number';
+import { Button } from '../../ui/Button';
+import { BulkDialog } from './BulkDialog';
+import { COMMANDS, type BulkCommand } from './bulk';
+import type { Filters } from './filters';
+
+interface Props {
+  filters: Filters;
+  selected: readonly string[];
+  all: boolean; // all rows that are shown are selected
+  onDone: () => void;
+}
+
+/** BulkBar gives a command to the selected jobs, or to everything that matches the filters. */
+export function BulkBar({ filters, selected, all, onDone }: Props) {
+  const [everything, setEverything] = useState(false);
+  const [command, setCommand] = useState<BulkCommand>();
+  const none = selected.length === 0;
+  const wide = everything && all;
+
+  if (none) {
+    return <p className="muted small bulk">Select jobs to cancel, retry, reschedule or delete them together.</p>;
+  }
+  return (
+    <div className="bulk" role="region" aria-label="Selected jobs">
+      <strong>{wide ? 'Everything that matches is selected' : `${plural(selected.length, 'job')} selected`}</strong>
+      {all && (
+        <Button small variant="quiet" onClick={() => setEverything(!everything)}>
+          {wide ? `Only the ${plural(selected.length, 'job')} shown` : 'Select everything that matches'}
+        </Button>
+      )}
+      {COMMANDS.map(({ command: each, label, icon }) => (
+        <Button key={each} small icon={icon} variant={each === 'delete' ? 'danger' : 'plain'} onClick={() => setCommand(each)}>
+          {label}
+        </Button>
+      ))}
+      <Button small variant="quiet" onClick={onDone}>
+        Clear
+      </Button>
+      {command && (
+        <BulkDialog
+          command={command}
+          target={wide ? { filters } : { jobIds: [...selected] }}
+          onClose={(done) => {
+            setCommand(undefined);
+            if (done) {
+              setEverything(false);
+              onDone();
+            }
+          }}
+        />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,116 @@
+import { flexRender, type Table } from '@tanstack/react-table';
+import { useWindowVirtualizer } from '@tanstack/react-virtual';
+import { useLayoutEffect, useRef, useState } from 'react';
+import '../../ui/Table.css';
+import type { Job } from './rows';
+
+const ROW_HEIGHT = 41;
+
+interface Props {
+  table: Table<Job>;
+  left: ReadonlySet<string>; // rows that do not match the filter any more
+  selectable: boolean;
+}
+
+/** JobTable renders only the rows near the window, however many are loaded. */
+export function JobTable({ table, left, selectable }: Props) {
+  const body = useRef<HTMLTableSectionElement>(null);
+  const [offset, setOffset] = useState(0);
+  const { rows } = table.getRowModel();
+
+  useLayoutEffect(() => {
+    const top = body.current?.getBoundingClientRect().top ?? 0;
+    setOffset(top + window.scrollY);
+  }, [rows.length]);
+
+  const virtualizer = useWindowVirtualizer({
+    count: rows.length,
+    estimateSize: () => ROW_HEIGHT,
+    overscan: 12,
+    scrollMargin: offset,
+    getItemKey: (i) => rows[i]?.id ?? i,
+  });
+  const items = virtualizer.getVirtualItems();
+  const before = (items[0]?.start ?? offset) - offset;
+  const after = virtualizer.getTotalSize() - ((items.at(-1)?.end ?? offset) - offset);
+  const span = table.getVisibleLeafColumns().length + 1;
+
+  return (
+    <div className="table-scroll" role="region" aria-label="Jobs" tabIndex={0}>
+      <table className="table job-table" aria-rowcount={rows.length + 1}>
+        <caption className="visually-hidden">Jobs, the newest first</caption>
+        <thead>
+          {table.getHeaderGroups().map((group) => (
+            <tr key={group.id} aria-rowindex={1}>
+              {selectable && (
+                <th scope="col" className="check-cell">
+                  <input
+                    type="checkbox"
+                    aria-label="Select all jobs that are shown"
+                    checked={table.getIsAllRowsSelected()}
+                    ref={(box) => {
+                      if (box) {
+                        box.indeterminate = table.getIsSomeRowsSelected();
+                      }
+                    }}
+                    onChange={table.getToggleAllRowsSelectedHandler()}
+                  />
+                </th>
+              )}
+              {group.headers.map((header) => (
+                <th key={header.id} scope="col">
+                  {flexRender(header.column.columnDef.header, header.getContext())}
+                </th>
+              ))}
+            </tr>
+          ))}
+        </thead>
+        <tbody ref={body}>
+          <Gap height={before} span={span} />
+          {items.map((item) => {
+            const row = rows[item.index];
+            if (row === undefined) {
+              return null;
+            }
+            const gone = left.has(row.id);
+            return (
+              <tr
+                key={row.id}
+                aria-rowindex={item.index + 2}
+                className={gone ? 'row-left' : undefined}
+                title={gone ? 'It does not match the filters any more' : undefined}
+              >
+                {selectable && (
+                  <td className="check-cell">
+                    <input
+                      type="checkbox"
+                      aria-label={`Select the job ${row.id}`}
+                      checked={row.getIsSelected()}
+                      onChange={row.getToggleSelectedHandler()}
+                    />
+                  </td>
+                )}
+                {row.getVisibleCells().map((cell) => (
+                  <td key={cell.id}>{flexRender(cell.column.columnDef.cell, cell.getContext())}</td>
+                ))}
+              </tr>
+            );
+          })}
+          <Gap height={after} span={span} />
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Gap takes the place of rows that are not rendered. */
+function Gap({ height, span }: { height: number; span: number }) {
+  if (height <= 0) {
+    return null;
+  }
+  return (
+    <tr aria-hidden="true" className="gap">
+      <td colSpan={span} style={{ height }} />
+    </tr>
+  );
+}

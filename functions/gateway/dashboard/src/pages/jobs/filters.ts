@@ -1,0 +1,126 @@
+import type { Schemas } from '../../api/client';
+import { STATUSES, type Status } from '../../ui/StatusBadge';
+
+/** TEXTS are the filters whose value is any text, in the order in which the page offers them. */
+export const TEXTS = ['q', 'type', 'queue', 'tag', 'errorCode', 'traceId', 'idempotencyKey', 'orderingKey', 'after', 'ownerId'] as const;
+
+export type TextFilter = (typeof TEXTS)[number];
+
+/** SHOWN are the text filters that have a place of their own on the page. */
+export const SHOWN: readonly TextFilter[] = ['q', 'type', 'queue'];
+
+export interface Filters {
+  status: Status[];
+  since: string; // an instant, a span that ends now such as "1h", or empty
+  until: string; // an instant, or empty
+  noErrorCode: boolean;
+  texts: Partial<Record<TextFilter, string>>;
+}
+
+export const LABELS: Record<TextFilter, string> = {
+  q: 'Search',
+  type: 'Job type',
+  queue: 'Queue',
+  tag: 'Tag',
+  errorCode: 'Error code',
+  traceId: 'Trace id',
+  idempotencyKey: 'Idempotency key',
+  orderingKey: 'Ordering key',
+  after: 'After the job',
+  ownerId: 'Owner',
+};
+
+type Search = Record<string, unknown>;
+
+const SPAN = /^(\d{1,4})([mhd])$/;
+
+/** isSpan reports whether since is a span that ends now, not an instant. */
+export function isSpan(since: string): boolean {
+  return SPAN.test(since);
+}
+
+/** readFilters takes the filters from the address. What is no filter, or no value of one, is left out. */
+export function readFilters(search: Search): Filters {
+  const status = list(search['status']);
+  const filters: Filters = {
+    status: STATUSES.filter((known) => status.includes(known)),
+    since: timeOr(search['since'], SPAN),
+    until: timeOr(search['until'], /^$/),
+    noErrorCode: list(search['noErrorCode']).includes('true'),
+    texts: {},
+  };
+  for (const name of TEXTS) {
+    const [value] = list(search[name]);
+    if (value && !(name === 'errorCode' && filters.noErrorCode)) {
+      filters.texts[name] = value;
+    }
+  }
+  return filters;
+}
+
+function list(value: unknown): string[] {
+  return (Array.isArray(value) ? value : [value]).filter((item): item is string => typeof item === 'string');
+}
+
+function timeOr(value: unknown, or: RegExp): string {
+  const [text] = list(value);
+  return text !== undefined && (or.test(text) || !Number.isNaN(Date.parse(text))) ? text : '';
+}
+
+/** writeFilters is what readFilters reads. */
+export function writeFilters(filters: Filters): Record<string, string | string[]> {
+  return {
+    ...(filters.status.length > 0 && { status: filters.status }),
+    ...filters.texts,
+    ...(filters.since && { since: filters.since }),
+    ...(filters.until && { until: filters.until }),
+    ...(filters.noErrorCode && { noErrorCode: 'true' }),
+  };
+}
+
+const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** resolveSince turns a span that ends now into the instant at which it begins. */
+export function resolveSince(since: string, now: Date): string {
+  const span = SPAN.exec(since);
+  if (span === null) {
+    return since;
+  }
+  return new Date(now.getTime() - Number(span[1]) * UNIT_MS[span[2] as keyof typeof UNIT_MS]).toISOString();
+}
+
+export type Query = Omit<Schemas['OperationFilter'], 'all'>;
+
+/** toQuery are the filters as the API's list and its operations take them. */
+export function toQuery(filters: Filters, now: Date): Query {
+  return {
+    ...(filters.status.length > 0 && { status: filters.status }),
+    ...filters.texts,
+    ...(filters.since && { since: instantOf(resolveSince(filters.since, now)) }),
+    ...(filters.until && { until: instantOf(filters.until) }),
+    ...(filters.noErrorCode && { noErrorCode: true as const }),
+  };
+}
+
+function instantOf(text: string): string {
+  return new Date(text).toISOString();
+}
+
+export function isEmpty(filters: Filters): boolean {
+  return Object.keys(writeFilters(filters)).length === 0;
+}
+
+export function toggleStatus(filters: Filters, status: Status): Filters {
+  const has = filters.status.includes(status);
+  return { ...filters, status: STATUSES.filter((known) => (known === status ? !has : filters.status.includes(known))) };
+}
+
+/** withText sets a text filter; an empty text removes it. An error code takes the place of none. */
+export function withText(filters: Filters, name: TextFilter, value: string): Filters {
+  const { [name]: _, ...texts } = filters.texts;
+  const trimmed = value.trim();
+  if (trimmed === '') {
+    return { ...filters, texts };
+  }
+  return { ...filters, texts: { ...texts, [name]: trimmed }, noErrorCode: filters.noErrorCode && name !== 'errorCode' };
+}

@@ -1,0 +1,51 @@
+import type { Schemas } from '../../api/client';
+
+export type Job = Schemas['JobSummary'];
+
+/** What has changed beyond the rows that are shown. */
+export interface News {
+  fresh: Job[]; // jobs above the first row, newest first
+  gap: boolean; // there are more of them than were asked for
+  left: Set<string>; // rows that do not match the filter any more
+}
+
+const NONE: News = { fresh: [], gap: false, left: new Set() };
+
+/** newer is the job of the higher version; each job's version rises with each change. */
+function newer(a: Job, b: Job | undefined): Job {
+  if (b === undefined) {
+    return a;
+  }
+  if (b.version !== a.version) {
+    return b.version > a.version ? b : a;
+  }
+  return b.updatedAt >= a.updatedAt ? b : a; // progress changes without a version
+}
+
+/** update gives the rows their latest state and leaves each where it is. */
+export function update(rows: readonly Job[], latest: ReadonlyMap<string, Job>): Job[] {
+  return rows.map((row) => newer(row, latest.get(row.jobId)));
+}
+
+/**
+ * compare finds out what has happened since the rows were loaded, from the newest page of the same list. Rows within its
+ * range that it lacks have left the filter; rows older than its last may be on a later page.
+ */
+export function compare(rows: readonly Job[], head: readonly Job[], headIsAll: boolean): News {
+  const first = rows[0];
+  if (first === undefined) {
+    return head.length === 0 ? NONE : { ...NONE, fresh: [...head], gap: !headIsAll };
+  }
+  const shown = new Set(rows.map((row) => row.jobId));
+  const fresh = head.filter((job) => !shown.has(job.jobId) && follows(job, first));
+  const inHead = new Set(head.map((job) => job.jobId));
+  const last = head.at(-1);
+  const inRange = (row: Job) => headIsAll || (last !== undefined && follows(row, last));
+  const left = rows.filter((row) => inRange(row) && !inHead.has(row.jobId)).map((row) => row.jobId);
+  return { fresh, gap: !headIsAll && fresh.length === head.length, left: new Set(left) };
+}
+
+/** The list is in the order of acceptance, and jobIds are UUIDv7, which order jobs of one instant. */
+function follows(a: Job, b: Job): boolean {
+  return a.createdAt === b.createdAt ? a.jobId > b.jobId : Date.parse(a.createdAt) > Date.parse(b.createdAt);
+}

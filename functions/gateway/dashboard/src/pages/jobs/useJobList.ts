@@ -1,0 +1,88 @@
+import { keepPreviousData, useInfiniteQuery, useQuery, useQueryClient, type InfiniteData } from '@tanstack/react-query';
+import { useEffect, useMemo, useState } from 'react';
+import { answer, api, type Schemas } from '../../api/client';
+import { usePolling } from '../../live/live';
+import { useStream, useThrottled } from '../../live/useStream';
+import { toQuery, type Filters } from './filters';
+import { compare, update, type Job, type News } from './rows';
+
+const PAGE = 50;
+const HEAD_MS = 3000;
+const CONNECTED_HEAD_MS = 30_000; // the stream tells what changes in between
+const NOTHING: ReadonlyMap<string, Job> = new Map();
+
+type Page = Schemas['JobPage'];
+type Loaded = InfiniteData<Page, string | null>;
+
+async function ask(filters: Filters, cursor: string | null, signal: AbortSignal): Promise<Page> {
+  const query = { ...toQuery(filters, new Date()), limit: PAGE, ...(cursor !== null && { cursor }) };
+  return answer(api.GET('/api/jobs', { params: { query }, signal }));
+}
+
+/**
+ * useJobList is a list that does not jump under the cursor: the loaded rows keep their places and only change their state.
+ * The newest page is asked for again and again beside it; what it has above the rows is announced as news, and shown on request.
+ */
+export function useJobList(filters: Filters) {
+  const client = useQueryClient();
+  const listKey = ['jobs', 'list', filters];
+  const list = useInfiniteQuery({
+    queryKey: listKey,
+    queryFn: ({ pageParam, signal }) => ask(filters, pageParam, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.nextCursor,
+    staleTime: Infinity, // asking all pages anew would move rows
+    gcTime: 0,
+  });
+  const loaded = useMemo(() => list.data?.pages.flatMap((page) => page.jobs) ?? [], [list.data]);
+  const shown = useMemo(() => new Set(loaded.map((job) => job.jobId)), [loaded]);
+  const [told, setTold] = useState(NOTHING); // by the stream, of any row that is loaded
+  const askHead = useThrottled(1000, () => void client.invalidateQueries({ queryKey: ['jobs', 'head'] }));
+  // A stream is told of jobs without what they come after.
+  const followed = useMemo(() => (filters.texts.after === undefined ? toQuery(filters, new Date()) : null), [filters]);
+  const connected = useStream(followed, ({ name, data }) => {
+    const job = data as Job;
+    if (name === 'job' && shown.has(job.jobId)) {
+      setTold((before) => new Map(before).set(job.jobId, job));
+    }
+    if (name === 'job' || name === 'reload') {
+      askHead();
+    }
+  });
+  useEffect(() => setTold(NOTHING), [filters]);
+  const head = useQuery({
+    queryKey: ['jobs', 'head', filters],
+    queryFn: ({ signal }) => ask(filters, null, signal),
+    refetchInterval: usePolling(connected ? CONNECTED_HEAD_MS : HEAD_MS),
+    placeholderData: keepPreviousData,
+    enabled: list.isSuccess,
+    gcTime: 0,
+  });
+  const current = head.isPlaceholderData ? undefined : head.data;
+  const rows = useMemo(() => {
+    const known = new Map(current?.jobs.map((job) => [job.jobId, job]));
+    return update(update(loaded, told), known);
+  }, [loaded, told, current]);
+  const news = useMemo(
+    (): News => (current ? compare(loaded, current.jobs, current.nextCursor === null) : { fresh: [], gap: false, left: new Set() }),
+    [loaded, current],
+  );
+
+  const showNews = () => {
+    if (news.gap) {
+      void client.resetQueries({ queryKey: listKey });
+      return;
+    }
+    client.setQueryData<Loaded>(listKey, (data) => prepend(data, news.fresh));
+  };
+  return { list, rows, news, showNews };
+}
+
+/** prepend puts jobs on the first page; the cursors of the pages stay good, as each names the last row of its page. */
+function prepend(data: Loaded | undefined, fresh: Job[]): Loaded | undefined {
+  const [first, ...rest] = data?.pages ?? [];
+  if (data === undefined || first === undefined) {
+    return data;
+  }
+  return { ...data, pages: [{ ...first, jobs: [...fresh, ...first.jobs] }, ...rest] };
+}

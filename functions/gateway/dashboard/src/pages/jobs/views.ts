@@ -1,0 +1,32 @@
+import { stringifySearch } from '../../app/paths';
+import { writeFilters, type Filters } from './filters';
+
+export interface View {
+  name: string;
+  search: string; // as in the address, without the question mark
+}
+
+/** BUILTIN are the views that everybody has. */
+export const BUILTIN: readonly View[] = [
+  { name: 'All jobs', search: '' },
+  { name: 'Failed in the last day', search: 'status=FAILED&since=24h' },
+  { name: 'In hand now', search: 'status=QUEUED&status=RUNNING&status=WAITING' },
+  { name: 'Waiting for their turn', search: 'status=PENDING&status=RETRYING' },
+  { name: 'Timed out', search: 'errorCode=WORKER.TIMEOUT' },
+];
+
+export function isViews(value: unknown): value is View[] {
+  return (
+    Array.isArray(value) &&
+    value.every((view: unknown) => typeof view === 'object' && view !== null && 'name' in view && 'search' in view)
+  );
+}
+
+export function searchOf(filters: Filters): string {
+  return stringifySearch(writeFilters(filters)).slice(1);
+}
+
+/** save adds a view of these filters, or replaces the one of the same name. */
+export function save(views: readonly View[], name: string, filters: Filters): View[] {
+  return [...views.filter((view) => view.name !== name), { name, search: searchOf(filters) }].sort((a, b) => a.name.localeCompare(b.name));
+}

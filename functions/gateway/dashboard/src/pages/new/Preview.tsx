@@ -1,0 +1,34 @@
+import { useState } from 'react';
+import { Card } from '../../ui/Card';
+import { Code } from '../../ui/Code';
+import { Segments } from '../../ui/Segments';
+import { JsonField } from './JsonField';
+import { curlOf, eventOf, type Request } from './request';
+
+const VIEWS = [
+  { value: 'json', label: 'Payload' },
+  { value: 'curl', label: 'curl' },
+  { value: 'event', label: 'CloudEvent' },
+] as const;
+
+interface Props {
+  request: Request;
+  payload: unknown;
+  onPayload: (payload: unknown) => void;
+}
+
+const NO_ERRORS: ReadonlyMap<string, string> = new Map();
+
+/** Preview is what the form stands for: the payload as JSON, which can be edited here, and the requests that submit it. */
+export function Preview({ request, payload, onPayload }: Props) {
+  const [view, setView] = useState<(typeof VIEWS)[number]['value']>('json');
+  return (
+    <Card title="As text" aside={<Segments label="Show as" value={view} options={VIEWS} onChange={setView} />} className="preview">
+      {view === 'json' && (
+        <JsonField schema={{ title: 'Payload' }} root={{}} path="payload" name="payload" required value={payload} errors={NO_ERRORS} onChange={onPayload} />
+      )}
+      {view === 'curl' && <Code text={curlOf(request, location.origin)} label="the curl" />}
+      {view === 'event' && <Code text={eventOf(request, location.origin)} label="the CloudEvent" />}
+    </Card>
+  );
+}

@@ -1,0 +1,70 @@
+import { curl, quote } from '../job/curl';
+
+/** Options are the members of a JobRequest beside its type and payload, as their inputs have them; empty is the default. */
+export interface Options {
+  queue: string;
+  priority: string;
+  delaySeconds: string;
+  maxRetryCount: string;
+  tags: string;
+  idempotencyKey: string;
+  orderingKey: string;
+  callbackUrl: string;
+}
+
+export const NO_OPTIONS: Options = {
+  queue: '',
+  priority: '',
+  delaySeconds: '',
+  maxRetryCount: '',
+  tags: '',
+  idempotencyKey: '',
+  orderingKey: '',
+  callbackUrl: '',
+};
+
+export interface Request {
+  jobType: string;
+  payload: unknown;
+  [option: string]: unknown;
+}
+
+/** requestOf is the JobRequest that the form stands for. */
+export function requestOf(jobType: string, payload: unknown, options: Options): Request {
+  const tags = options.tags.split(',').map((tag) => tag.trim()).filter(Boolean);
+  return {
+    jobType,
+    payload,
+    ...(options.queue && { queue: options.queue }),
+    ...(options.priority && { priority: Number(options.priority) }),
+    ...(options.delaySeconds && { delayMs: Math.round(Number(options.delaySeconds) * 1000) }),
+    ...(options.maxRetryCount && { maxRetryCount: Number(options.maxRetryCount) }),
+    ...(tags.length > 0 && { tags }),
+    ...(options.idempotencyKey && { idempotencyKey: options.idempotencyKey }),
+    ...(options.orderingKey && { orderingKey: options.orderingKey }),
+    ...(options.callbackUrl && { callbackUrl: options.callbackUrl }),
+  };
+}
+
+/** curlOf submits the request from a shell. */
+export function curlOf(request: Request, origin: string): string {
+  return curl(origin, JSON.stringify(request, null, 2));
+}
+
+/** eventOf is the CloudEvent that submits the same job, and the curl that sends it. */
+export function eventOf(request: Request, origin: string): string {
+  const event = {
+    specversion: '1.0',
+    id: 'choose-one-per-job',
+    source: '/dashboard',
+    type: 'io.jobweaver.job.submit.v1',
+    datacontenttype: 'application/json',
+    data: request,
+  };
+  return [
+    `curl ${origin}/events \\`,
+    `  -H "Authorization: Bearer $JOBWEAVER_API_KEY" \\`,
+    `  -H 'Content-Type: application/cloudevents+json' \\`,
+    `  -d ${quote(JSON.stringify(event, null, 2))}`,
+  ].join('\n');
+}

@@ -1,0 +1,52 @@
+import { answer, api } from '../../api/client';
+import { useMay } from '../../api/me';
+import { useAction } from '../../api/useAction';
+import { count } from '../../format/number';
+import { Badge } from '../../ui/Badge';
+import { Bar } from '../../ui/Bar';
+import { Button } from '../../ui/Button';
+import { answered, type Operation } from './words';
+
+export function State({ operation: { status } }: { operation: Operation }) {
+  const tone = status === 'COMPLETED' ? 'good' : status === 'RUNNING' ? 'plain' : 'warn';
+  return <Badge tone={tone}>{status.toLowerCase()}</Badge>;
+}
+
+/** Progress shows how far an operation is. While it has not come to all jobs, nobody knows how many there are. */
+export function Progress({ operation }: { operation: Operation }) {
+  const { done, of } = answered(operation);
+  return (
+    <>
+      <Bar label={`Progress of ${operation.operationId}`} value={done} max={of} />
+      <span className="small muted tabular">
+        {count(done)} of {count(of)}
+        {operation.progress.walked ? '' : ' so far'}
+      </span>
+    </>
+  );
+}
+
+export function Abort({ operation }: { operation: Operation }) {
+  const may = useMay();
+  const abort = useAction({
+    run: (operationId: string) =>
+      answer(api.POST('/api/operations/{operationId}/abort', { params: { path: { operationId } } })),
+    done: () => 'The operation comes to no more jobs. What it has done stays done.',
+    changes: ['operations'],
+  });
+  if (!may('operate') || operation.status !== 'RUNNING') {
+    return null;
+  }
+  return (
+    <Button
+      small
+      icon="cancel"
+      variant="danger"
+      busy={abort.isPending}
+      aria-label={`Abort ${operation.command} ${operation.operationId}`}
+      onClick={() => abort.mutate(operation.operationId)}
+    >
+      Abort
+    </Button>
+  );
+}

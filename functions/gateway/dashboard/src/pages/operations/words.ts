@@ -1,0 +1,24 @@
+import type { Schemas } from '../../api/client';
+import { plural } from '../../format/number';
+
+export type Operation = Schemas['OperationFields'];
+
+/** target says which jobs an operation is about, as the filter of a list of jobs would. */
+export function target({ jobs, filter }: Pick<Operation, 'jobs' | 'filter'>): string {
+  if (jobs !== null) {
+    return `${plural(jobs, 'job')} of a list`;
+  }
+  const conditions = Object.entries(filter ?? {})
+    .filter(([name]) => name !== 'all')
+    .map(([name, value]) => `${name} ${Array.isArray(value) ? value.join(' or ') : String(value)}`);
+  return conditions.length === 0 ? 'all jobs' : `jobs with ${conditions.join(', ')}`;
+}
+
+/** answered is how many jobs an operation has come to and is done with, of those that it has come to. */
+export function answered({ progress }: Pick<Operation, 'progress'>): { done: number; of: number } {
+  return { done: progress.applied + progress.refused + progress.skipped, of: progress.matched };
+}
+
+export function ended({ status }: Pick<Operation, 'status'>): boolean {
+  return status === 'COMPLETED' || status === 'ABORTED';
+}

@@ -1,0 +1,54 @@
+import { useQuery } from '@tanstack/react-query';
+import { statsQuery } from '../../api/queries';
+import { PageHeader } from '../../app/PageHeader';
+import { usePolling } from '../../live/live';
+import { ErrorBox } from '../../ui/ErrorBox';
+import { Skeleton } from '../../ui/Skeleton';
+import { ControlsCard } from './ControlsCard';
+import { FailuresCard } from './FailuresCard';
+import { FirstJob } from './FirstJob';
+import { HealthStrip } from './HealthStrip';
+import { LagCard } from './LagCard';
+import { LatencyCard } from './LatencyCard';
+import { OldestCard } from './OldestCard';
+import { QueuesCard } from './QueuesCard';
+import { StateTiles } from './StateTiles';
+import { ThroughputCard } from './ThroughputCard';
+import { WorkersCard } from './WorkersCard';
+import './Overview.css';
+
+/** Overview answers: is everything going well, and if not, where to look. */
+export default function OverviewPage() {
+  const stats = useQuery({ ...statsQuery, refetchInterval: usePolling(3000) });
+  return (
+    <>
+      <PageHeader title="Overview">
+        <HealthStrip />
+      </PageHeader>
+      {stats.isError && !stats.data && (
+        <ErrorBox error={stats.error} title="The statistics cannot be shown" onRetry={() => void stats.refetch()} />
+      )}
+      {stats.isPending && <Skeleton lines={8} />}
+      {stats.data && (
+        <>
+          <FirstJob stats={stats.data} />
+          <StateTiles counts={stats.data.jobs} at={stats.data.at} asOf={stats.data.asOf} />
+          <div className="overview-grid">
+            <div className="stack">
+              <ThroughputCard throughput={stats.data.throughput} />
+              <FailuresCard failures={stats.data.failures} throughput={stats.data.throughput} />
+            </div>
+            <div className="stack">
+              <LatencyCard latency={stats.data.latency} />
+              <OldestCard oldest={stats.data.oldestWaiting} />
+              <WorkersCard />
+              <ControlsCard />
+              <LagCard />
+            </div>
+          </div>
+          <QueuesCard queues={stats.data.queues} types={stats.data.types} />
+        </>
+      )}
+    </>
+  );
+}

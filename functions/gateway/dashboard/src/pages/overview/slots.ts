@@ -1,0 +1,20 @@
+import type { Schemas } from '../../api/client';
+
+interface Slots {
+  live: number;
+  stopping: number;
+  slots: number;
+  busy: number | null; // null: the reader sees the workers of others, not how busy they are
+}
+
+/** slotsOf adds up the workers that live. */
+export function slotsOf(workers: readonly Schemas['Worker'][]): Slots {
+  const total: Slots = { live: 0, stopping: 0, slots: 0, busy: 0 };
+  for (const worker of workers.filter((worker) => worker.live)) {
+    total.live++;
+    total.slots += worker.slots;
+    total.stopping += worker.stopping ? 1 : 0;
+    total.busy = total.busy === null || worker.busy === null ? null : total.busy + worker.busy;
+  }
+  return total;
+}

@@ -1,0 +1,13 @@
+import type { Schemas } from '../../api/client';
+
+/** pretty is a record's value for people: JSON in lines, anything else as it is. */
+export function pretty(value: Schemas['RecordBytesOrNull']): string {
+  if (value === null) {
+    return '';
+  }
+  try {
+    return value.encoding === 'text' ? JSON.stringify(JSON.parse(value.data), null, 2) : value.data;
+  } catch {
+    return value.data;
+  }
+}

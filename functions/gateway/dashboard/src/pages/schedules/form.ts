@@ -1,0 +1,65 @@
+import { fromLocalInput, toLocalInput } from '../../format/time';
+import type { Schedule, ScheduleRequest } from './queries';
+
+/** Draft is a schedule as its form has it: text. */
+export interface Draft {
+  name: string;
+  cron: string;
+  timeZone: string;
+  job: string;
+  overlap: NonNullable<ScheduleRequest['overlap']>;
+  missed: NonNullable<ScheduleRequest['missed']>;
+  paused: boolean;
+  startAt: string;
+  endAt: string;
+}
+
+const example = { jobType: 'SIMULATION', payload: { steps: [{ type: 'LOG', message: 'hello' }] } };
+
+export function draft(schedule?: Schedule): Draft {
+  return {
+    name: schedule?.name ?? '',
+    cron: schedule?.cron ?? '',
+    timeZone: schedule?.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
+    job: JSON.stringify(schedule?.job ?? example, null, 2),
+    overlap: schedule?.overlap ?? 'allow',
+    missed: schedule?.missed ?? 'one',
+    paused: schedule?.paused ?? false,
+    startAt: local(schedule?.startAt),
+    endAt: local(schedule?.endAt),
+  };
+}
+
+function local(at: string | null | undefined): string {
+  return at === null || at === undefined ? '' : toLocalInput(new Date(at));
+}
+
+/** toRequest is what the API is sent; an error says what is wrong with the job's JSON, which only the browser can tell. */
+export function toRequest(from: Draft): { body: ScheduleRequest } | { error: string } {
+  let job: unknown;
+  try {
+    job = JSON.parse(from.job);
+  } catch (error) {
+    return { error: `This is no JSON: ${error instanceof Error ? error.message : String(error)}` };
+  }
+  const startAt = fromLocalInput(from.startAt);
+  const endAt = fromLocalInput(from.endAt);
+  const { name, cron, timeZone, overlap, missed, paused } = from;
+  return {
+    body: {
+      name: name.trim(), cron: cron.trim(), timeZone: timeZone.trim(), overlap, missed, paused,
+      job: job as ScheduleRequest['job'],
+      ...(startAt === null ? {} : { startAt }),
+      ...(endAt === null ? {} : { endAt }),
+    },
+  };
+}
+
+/** problemAt is what an error says about a field, or about what is inside it. */
+export function problemAt(details: readonly { path: string; message: string }[], field: string): string | undefined {
+  const about = details.filter(({ path }) => path === field || path.startsWith(`${field}.`) || path.startsWith(`${field}[`));
+  if (about.length === 0) {
+    return undefined;
+  }
+  return about.map(({ path, message }) => (path === field ? message : `${path.slice(field.length).replace(/^\./, '')} ${message}`)).join('; ');
+}

@@ -1,0 +1,77 @@
+import { useAction } from '../../api/useAction';
+import { answer, api, type Schemas } from '../../api/client';
+
+export type Schedule = Schemas['Schedule'];
+export type ScheduleRequest = Schemas['ScheduleRequest'];
+
+/** named is how a request names a schedule: the names of several owners may be the same. */
+export function named(schedule: { name: string; ownerId: string | null }) {
+  const query = schedule.ownerId === null ? {} : { ownerId: schedule.ownerId };
+  return { params: { path: { name: schedule.name }, query } };
+}
+
+/** request is the request that makes a schedule as it is; null where its job is sealed and cannot be shown. */
+export function request(schedule: Schedule): ScheduleRequest | null {
+  const { name, cron, timeZone, job, overlap, missed, paused, startAt, endAt } = schedule;
+  if (job === null) {
+    return null;
+  }
+  return {
+    name, cron, timeZone, overlap, missed, paused,
+    job: job as unknown as ScheduleRequest['job'],
+    ...(startAt === null ? {} : { startAt }),
+    ...(endAt === null ? {} : { endAt }),
+  };
+}
+
+const CHANGES = ['schedules', 'schedule', 'ticks', 'jobs'];
+
+export function useRunNow() {
+  return useAction({
+    run: (schedule: Schedule) => answer(api.POST('/api/schedules/{name}/run', named(schedule))),
+    done: ({ jobId }, { name }) => `${name} runs now as the job ${jobId}.`,
+    changes: CHANGES,
+  });
+}
+
+/** usePausing pauses a schedule that fires, and resumes one that is paused. */
+export function usePausing() {
+  const action = useAction({
+    run: ({ schedule, pause }: { schedule: Schedule; pause: boolean }) =>
+      answer(
+        pause
+          ? api.POST('/api/schedules/{name}/pause', named(schedule))
+          : api.POST('/api/schedules/{name}/resume', named(schedule)),
+      ),
+    done: (_, { schedule, pause }) => (pause ? `${schedule.name} is paused.` : `${schedule.name} fires again.`),
+    undo: (_, { schedule, pause }) => ({ label: 'Undo', run: () => action.mutate({ schedule, pause: !pause }) }),
+    changes: CHANGES,
+  });
+  return action;
+}
+
+export function useSave() {
+  return useAction({
+    run: ({ name, body }: { name: string | null; body: ScheduleRequest }) =>
+      name === null
+        ? answer(api.POST('/api/schedules', { body }))
+        : answer(api.PUT('/api/schedules/{name}', { params: { path: { name } }, body })),
+    done: (schedule, { name }) => `${schedule.name} is ${name === null ? 'created' : 'changed'}.`,
+    changes: CHANGES,
+    quiet: true,
+  });
+}
+
+/** useDelete deletes a schedule. Its undo makes it again, without its ticks. */
+export function useDelete() {
+  const again = useSave();
+  return useAction({
+    run: (schedule: Schedule) => answer(api.DELETE('/api/schedules/{name}', named(schedule))),
+    done: (_, { name }) => `${name} is deleted. Its jobs stay.`,
+    undo: (_, schedule) => {
+      const body = request(schedule);
+      return body === null ? undefined : { label: 'Undo', run: () => again.mutate({ name: null, body }) };
+    },
+    changes: ['schedules', 'jobs'], // the schedule itself is not there any more
+  });
+}

@@ -1,0 +1,19 @@
+import { CopyButton } from './CopyButton';
+import './Code.css';
+
+interface Props {
+  text: string;
+  label: string;
+}
+
+/** Code shows text as it is, in a box that scrolls, with a button that copies it. */
+export function Code({ text, label }: Props) {
+  return (
+    <div className="code">
+      <CopyButton text={text} label={`Copy ${label}`} />
+      <pre tabIndex={0} role="region" aria-label={label}>
+        {text}
+      </pre>
+    </div>
+  );
+}

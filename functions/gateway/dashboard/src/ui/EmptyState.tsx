@@ -1,0 +1,24 @@
+import type { ReactNode } from 'react';
+import { Icon, type IconName } from './Icon';
+import './EmptyState.css';
+
+interface Props {
+  icon: IconName;
+  title: string;
+  children: ReactNode;
+  action?: ReactNode;
+}
+
+/** EmptyState says why there is nothing, and how there would be something. */
+export function EmptyState({ icon, title, children, action }: Props) {
+  return (
+    <div className="empty">
+      <span className="empty-icon">
+        <Icon name={icon} size={26} />
+      </span>
+      <h2 className="empty-title">{title}</h2>
+      <div className="muted empty-text">{children}</div>
+      {action}
+    </div>
+  );
+}

@@ -1,0 +1,47 @@
+import { advice as adviceFor, asApiError } from '../api/error';
+import { Button } from './Button';
+import { CopyButton } from './CopyButton';
+import './ErrorBox.css';
+
+interface Props {
+  error: unknown;
+  title?: string;
+  advice?: string; // instead of the one for errors of its status
+  retryLabel?: string;
+  onRetry?: () => void;
+}
+
+/** ErrorBox says what went wrong, what to do about it, and by which id the logs know it. */
+export function ErrorBox({ error, title = 'That did not work', advice, retryLabel = 'Try again', onRetry }: Props) {
+  const problem = asApiError(error);
+  return (
+    <div className="error-box" role="alert">
+      <h2 className="error-title">{title}</h2>
+      <p className="error-message">
+        {problem.message} <code>{problem.code}</code>
+      </p>
+      {problem.details.length > 0 && (
+        <ul className="error-details">
+          {problem.details.map((detail, i) => (
+            <li key={i}>
+              <code>{detail.path || 'the body'}</code> {detail.message}
+            </li>
+          ))}
+        </ul>
+      )}
+      <p>{advice ?? adviceFor(problem)}</p>
+      <div className="row-wrap">
+        {onRetry && (
+          <Button small icon="retry" onClick={onRetry}>
+            {retryLabel}
+          </Button>
+        )}
+        {problem.traceId && (
+          <span className="small">
+            trace id <code>{problem.traceId}</code> <CopyButton text={problem.traceId} label="Copy the trace id" />
+          </span>
+        )}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,28 @@
+import { plural } from '../format/number';
+import { Button } from './Button';
+import './Table.css';
+
+interface Props {
+  shown: number;
+  one: string; // what it is a list of, in the singular
+  many?: string;
+  hasMore: boolean;
+  loading: boolean;
+  onMore: () => void;
+}
+
+/** LoadMore is the end of a list that is read by cursor: how much of it is shown, and a button for the next page. */
+export function LoadMore({ shown, one, many = `${one}s`, hasMore, loading, onMore }: Props) {
+  return (
+    <div className="load-more">
+      <span className="muted small" aria-live="polite">
+        {plural(shown, one, many)} {hasMore ? 'shown' : 'in all'}
+      </span>
+      {hasMore && (
+        <Button small busy={loading} onClick={onMore}>
+          Load more
+        </Button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,13 @@
+import './Skeleton.css';
+
+/** Skeleton takes the place of lines that are being asked for. */
+export function Skeleton({ lines = 4 }: { lines?: number }) {
+  return (
+    <div className="skeleton" role="status">
+      <span className="visually-hidden">Loading</span>
+      {Array.from({ length: lines }, (_, i) => (
+        <span key={i} className="skeleton-line" />
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,40 @@
+import type { Schemas } from '../api/client';
+import './StatusBadge.css';
+
+export type Status = Schemas['Status'];
+
+/** All states in the order in which a job passes them. */
+export const STATUSES: readonly Status[] = [
+  'SCHEDULED',
+  'PENDING',
+  'QUEUED',
+  'RUNNING',
+  'WAITING',
+  'RETRYING',
+  'COMPLETED',
+  'FAILED',
+  'CANCELLED',
+];
+
+export const ENDED: readonly Status[] = ['COMPLETED', 'FAILED', 'CANCELLED'];
+
+export const MEANING: Record<Status, string> = {
+  SCHEDULED: 'its time has not come',
+  PENDING: 'due, waits for a worker or for what blocks it',
+  QUEUED: 'sent to a worker',
+  RUNNING: 'a worker runs it',
+  WAITING: 'an outside system works on it',
+  RETRYING: 'failed, runs again later',
+  COMPLETED: 'ended well',
+  FAILED: 'ended after its last failure: a dead letter',
+  CANCELLED: 'ended because somebody cancelled it, it expired, or a job it depends on failed',
+};
+
+export function StatusBadge({ status }: { status: Status }) {
+  return (
+    <span className={`status status-${status.toLowerCase()}`} title={MEANING[status]}>
+      <span className="status-dot" aria-hidden="true" />
+      {status}
+    </span>
+  );
+}

@@ -1,0 +1,20 @@
+import react from '@vitejs/plugin-react';
+import { defineConfig } from 'vitest/config';
+
+// The gateway that `npm run dev` talks to.
+const gateway = process.env['JOBWEAVER_URL'] ?? 'http://localhost:8080';
+
+// The gateway refuses requests of other origins; the proxy's requests are its own.
+const proxied = { target: gateway, changeOrigin: true, headers: { origin: gateway } };
+
+export default defineConfig({
+  plugins: [react()],
+  build: {
+    target: ['chrome125', 'firefox128', 'safari17.5'],
+    assetsInlineLimit: 0, // the Content-Security-Policy allows no data: URLs
+    modulePreload: { polyfill: false },
+    reportCompressedSize: true,
+  },
+  server: { proxy: { '/api': proxied, '/events': proxied } },
+  test: { environment: 'node', include: ['src/**/*.test.ts'] },
+});

@@ -1,0 +1,182 @@
+// Package hooks turns signed requests of other systems (GitHub, Stripe, Slack, and any that signs by Standard Webhooks
+// or sends a secret header) into job requests, as a file configures it.
+package hooks
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/jobweaver/jobweaver/shared/reload"
+)
+
+// Setting names the file in errors and in the log.
+const Setting = "HOOKS_FILE"
+
+// maxReadableID is the length in bytes up to which a message id stands in an idempotency key as it is.
+const maxReadableID = 128
+
+var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+
+// Set is the hooks of a file, by name.
+type Set map[string]*Hook
+
+// Hook is one sender of requests, and the job that each of its requests becomes.
+type Hook struct {
+	Name      string
+	Owner     string // of the jobs; empty: none
+	Signature string // the name of the scheme
+
+	scheme  scheme
+	secrets *reload.Files[[][]byte]
+	job     node
+}
+
+type fileConfig struct {
+	Hooks []hookConfig `yaml:"hooks"`
+}
+
+type hookConfig struct {
+	Name        string         `yaml:"name"`
+	Owner       string         `yaml:"owner"`
+	Signature   string         `yaml:"signature"`
+	Header      string         `yaml:"header"`
+	SecretFiles []string       `yaml:"secretFiles"`
+	Job         map[string]any `yaml:"job"`
+}
+
+// Open reads the file of hooks and the files of their secrets, and again whenever one of them changes.
+func Open(path string) (*reload.Files[Set], error) {
+	return reload.New(Setting, func(texts [][]byte) (Set, error) { return parse(texts[0]) }, path)
+}
+
+func parse(text []byte) (Set, error) {
+	var file fileConfig
+	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(&file); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read hooks: %w", err)
+	}
+	set := Set{}
+	for i, config := range file.Hooks {
+		hook, err := config.compile()
+		if err == nil && set[hook.Name] != nil {
+			err = errors.New("another hook has this name")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("hook %d (%s): %w", i+1, config.Name, err)
+		}
+		set[hook.Name] = hook
+	}
+	return set, nil
+}
+
+func (c *hookConfig) compile() (*Hook, error) {
+	if !validName.MatchString(c.Name) {
+		return nil, errors.New("name must be 1 to 63 of a-z, 0-9 and -, and not begin with -")
+	}
+	if len(c.SecretFiles) == 0 {
+		return nil, errors.New("secretFiles is empty: a hook without a secret would take jobs from anyone")
+	}
+	scheme, err := schemeOf(c.Signature, c.Header)
+	if err != nil {
+		return nil, err
+	}
+	secrets, err := reload.New(Setting+": secretFiles of "+c.Name, trimmed, c.SecretFiles...)
+	if err != nil {
+		return nil, err
+	}
+	job, err := compile(c.Job)
+	if err != nil {
+		return nil, fmt.Errorf("job: %w", err)
+	}
+	if c.Job["jobType"] == nil {
+		return nil, errors.New("job has no jobType")
+	}
+	return &Hook{Name: c.Name, Owner: c.Owner, Signature: c.Signature, scheme: scheme, secrets: secrets, job: job}, nil
+}
+
+// trimmed is the secrets of files, without the line ends that editors add.
+func trimmed(texts [][]byte) ([][]byte, error) {
+	secrets := make([][]byte, len(texts))
+	for i, text := range texts {
+		secrets[i] = bytes.TrimSpace(text)
+		if len(secrets[i]) < 16 {
+			return nil, fmt.Errorf("secret %d has fewer than 16 bytes", i+1)
+		}
+	}
+	return secrets, nil
+}
+
+// Verify checks that one of the hook's secrets has signed a request. It returns what identifies the message: a repeated
+// request has the same id. The error names what is wrong, and nothing of the secret.
+func (h *Hook) Verify(header http.Header, body []byte, now time.Time) (id string, err error) {
+	return h.scheme(h.secrets.Get(), header, body, now)
+}
+
+// Request makes the JSON of a JobRequest. Without an idempotencyKey in the configuration the job has one of the hook's
+// name and the message's id, so that a message becomes one job however often it is sent.
+func (h *Hook) Request(header http.Header, body []byte, id string) (json.RawMessage, error) {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber() // or large numbers would lose digits
+	in := input{header: header}
+	if err := decoder.Decode(&in.body); err != nil || decoder.More() {
+		return nil, errors.New("the body is not one JSON value")
+	}
+	made, err := h.job.value(&in)
+	if err != nil {
+		return nil, err
+	}
+	job, _ := made.(map[string]any)
+	if _, ok := job["payload"]; !ok {
+		job["payload"] = json.RawMessage(body)
+	}
+	if _, ok := job["idempotencyKey"]; !ok {
+		if len(id) > maxReadableID {
+			id = contentID([]byte(id))
+		}
+		job["idempotencyKey"] = h.Name + ":" + id
+	}
+	request, err := json.Marshal(job)
+	if err != nil {
+		return nil, fmt.Errorf("write job request: %w", err)
+	}
+	return request, nil
+}
+
+// Greeting is the answer that a sender wants to a request that tries the connection and is no event; nil: it is one.
+func (h *Hook) Greeting(header http.Header, body []byte) (contentType string, answer []byte) {
+	switch h.Signature {
+	case schemeGitHub:
+		if header.Get("X-GitHub-Event") == "ping" {
+			return "text/plain", []byte("pong")
+		}
+	case schemeSlack:
+		var asked struct{ Type, Challenge string }
+		if json.Unmarshal(body, &asked) == nil && asked.Type == "url_verification" {
+			return "text/plain", []byte(asked.Challenge)
+		}
+	}
+	return "", nil
+}
+
+// contentID identifies a message by its content, where its sender has no id that is signed.
+func contentID(content []byte) string {
+	hash := sha256.Sum256(content)
+	return "sha256-" + hex.EncodeToString(hash[:])
+}
+
+// JobType is the constant job type of the hook's jobs; empty: a request decides.
+func (h *Hook) JobType() string {
+	jobType, _ := h.job.(object)["jobType"].(constant)
+	text, _ := jobType.of.(string)
+	return strings.TrimSpace(text)
+}

@@ -1,0 +1,338 @@
+package gateway
+
+import (
+	"context"
+	"encoding/hex"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+const (
+	// lookEvery is the pace at which changed jobs are read, at most mostLooked of them: nobody follows more by eye, and
+	// fifty dashboards cost what one does. Of more than mostBehind at once streams get a reload, one in reloadEvery.
+	lookEvery   = 100 * time.Millisecond
+	mostLooked  = 50
+	mostBehind  = 300
+	reloadEvery = 3 * time.Second
+
+	// linger is how long the hub goes on after the last one has left: a stream that comes back misses nothing.
+	linger = 30 * time.Second
+
+	// beginPatience is how long streams that were there before the hub listened wait for their reload.
+	beginPatience = 250 * time.Millisecond
+
+	tellEvery     = 50 * time.Millisecond // the pace at which jobs accepted here are told of
+	statsEvery    = 5 * time.Second
+	hubPatience   = 5 * time.Second // of a statement
+	listenPause   = time.Second     // before it listens anew
+	eventLogBytes = 64 << 10        // of log lines in one event
+	mostAccepted  = 1_000           // jobs accepted here that are told of at once
+)
+
+// hub tells streams and held answers of changes: one connection listens to what projections notify, and one query
+// reads what has changed, for all of them. While nobody is there it does nothing.
+//
+// tellOn, which runs beside it, announces accepted jobs, also while no stream is open here.
+//
+// Nothing is lost in silence. A stream has its place in the ring before it is answered, so what is committed after
+// the answer stands behind it. What the hub could not read, or was not told of, is a reload: while it did not listen,
+// before a projection began to tell (see apidb.ListenWatchers), and where more changed than it reads.
+type hub struct {
+	store *apidb.Store
+	ends  *endings
+	show  func(context.Context, *apidb.Changed) ([]byte, error)
+	lines func(context.Context, uuid.UUID, []apidb.LogLine) ([]byte, error)
+	count func(context.Context, apidb.Owner) (stats, compared []byte, err error)
+
+	mu        sync.Mutex
+	here      int       // streams and held answers
+	left      time.Time // when the last of them left
+	streams   int
+	streamed  time.Time           // when the last stream left
+	listening bool                // to what projections tell
+	answered  time.Time           // when a projection last said that it tells
+	lists     map[apidb.Owner]int // streams of lists, by whose statistics they show
+	followed  map[uuid.UUID]*followed
+	changed   map[uuid.UUID]changes
+	order     []uuid.UUID // the keys of changed, oldest first
+	reload    bool        // lists have missed something
+	over      bool        // so much changes that single jobs are not told of any more
+	reloaded  time.Time
+	accepted  map[apidb.ChangeKind][]uuid.UUID // changed here, and told to nobody yet
+	ring      ring
+	stats     map[apidb.Owner]*statsFrame
+	grown     chan struct{} // closed when there is something new for streams
+
+	come, asked, marked, toTell, toCount chan struct{} // have one value when there is something to do
+	closing                              chan struct{} // closed when the process is about to end
+
+	trouble, reading, telling, counting telemetry.Trouble
+}
+
+// changes are what has changed of a job.
+type changes struct{ status, progress, log bool }
+
+// followed is a job that streams are of.
+type followed struct {
+	by    int
+	left  time.Time // when the last of them left
+	place apidb.LogPlace
+	shown string // digest of how it was last sent
+}
+
+// statsFrame is the latest statistics of an owner.
+type statsFrame struct {
+	frame, compared []byte
+	number          uint64
+}
+
+func newHub(store *apidb.Store) *hub {
+	life := uuid.New()
+	signal := func() chan struct{} { return make(chan struct{}, 1) }
+	return &hub{
+		store: store, ring: ring{life: hex.EncodeToString(life[:6])},
+		lists: map[apidb.Owner]int{}, followed: map[uuid.UUID]*followed{}, changed: map[uuid.UUID]changes{},
+		accepted: map[apidb.ChangeKind][]uuid.UUID{},
+		stats:    map[apidb.Owner]*statsFrame{}, grown: make(chan struct{}),
+		come: signal(), asked: signal(), marked: signal(), toTell: signal(), toCount: signal(), closing: make(chan struct{}),
+		trouble:  telemetry.Trouble{What: "listen to changes of jobs for streams and held answers"},
+		reading:  telemetry.Trouble{What: "read changed jobs for streams"},
+		telling:  telemetry.Trouble{What: "tell of jobs that were accepted here"},
+		counting: telemetry.Trouble{What: "send statistics to streams"},
+	}
+}
+
+// enter is for who waits to be told of an end; leave is to be called.
+func (h *hub) enter() (leave func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.here++
+	rouse(h.come)
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.here--
+		h.left = time.Now()
+	}
+}
+
+// isTelling says whether changes are told to this hub at the moment.
+func (h *hub) isTelling() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.listening && time.Since(h.answered) < 3*apidb.WatchEvery
+}
+
+// run tells until ctx ends. Streams end with it.
+func (h *hub) run(ctx context.Context) {
+	context.AfterFunc(ctx, func() { close(h.closing) })
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-h.come:
+			h.watch(ctx)
+		}
+	}
+}
+
+// watch tells as long as somebody is there, and a while longer.
+func (h *hub) watch(ctx context.Context) {
+	ctx, end := context.WithCancel(ctx)
+	var all errgroup.Group
+	for _, part := range []func(context.Context){h.listen, h.lookOn, h.countOn} {
+		all.Go(func() error { part(ctx); return nil })
+	}
+	again := time.NewTicker(apidb.WatchEvery)
+	defer again.Stop()
+	for h.isWanted() {
+		select {
+		case <-ctx.Done():
+		case <-h.asked:
+			h.announce(ctx)
+			continue
+		case <-again.C:
+			h.announce(ctx)
+			h.tidy()
+			continue
+		}
+		break
+	}
+	end()
+	_ = all.Wait()
+}
+
+func (h *hub) isWanted() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.here > 0 || time.Since(h.left) < linger
+}
+
+// announce tells all that change jobs that somebody watches.
+func (h *hub) announce(ctx context.Context) {
+	if err := within(ctx, hubPatience, h.store.TellWatching); err != nil && ctx.Err() == nil {
+		h.trouble.Note(ctx, err)
+	}
+}
+
+// tidy forgets jobs that nobody has followed for a while, and statistics that nobody wants.
+func (h *hub) tidy() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for id, job := range h.followed {
+		if job.by == 0 && time.Since(job.left) > linger {
+			delete(h.followed, id)
+		}
+	}
+	for owner := range h.stats {
+		if h.lists[owner] == 0 {
+			delete(h.stats, owner)
+		}
+	}
+}
+
+// listen hears what projections tell. After each time that it did not listen, all may have missed something.
+func (h *hub) listen(ctx context.Context) {
+	for first := true; ; first = false {
+		err := h.store.ListenChanges(ctx, func() {
+			h.trouble.Note(ctx, nil)
+			h.setListening(true)
+			h.announce(ctx)
+			h.miss(!first)
+		}, h.hear)
+		h.setListening(false)
+		if ctx.Err() != nil {
+			return
+		}
+		h.trouble.Note(ctx, err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(listenPause):
+		}
+	}
+}
+
+func (h *hub) setListening(on bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.listening = on
+	if on { // projections that begin to tell are waited for: one reload is enough
+		h.reloaded = time.Now().Add(beginPatience - reloadEvery)
+	} else {
+		h.answered = time.Time{}
+	}
+}
+
+// hear takes a notification.
+func (h *hub) hear(c apidb.Change) {
+	switch c.Kind {
+	case apidb.ChangeBegins, apidb.ChangeHere:
+		h.mu.Lock()
+		h.answered = time.Now()
+		h.mu.Unlock()
+		if c.Kind == apidb.ChangeBegins {
+			h.miss(false)
+		}
+	case apidb.ChangeAsks:
+		rouse(h.asked)
+	case apidb.ChangeEnded:
+		h.ends.tell(c.JobIDs)
+		h.mark(c.JobIDs, changes{status: true})
+	case apidb.ChangeGone:
+		h.ends.tell(c.JobIDs)
+		h.markFollowed(c.JobIDs, changes{status: true})
+	case apidb.ChangeStatus:
+		h.mark(c.JobIDs, changes{status: true})
+	case apidb.ChangeProgress:
+		h.mark(c.JobIDs, changes{progress: true})
+	case apidb.ChangeLog:
+		h.markFollowed(c.JobIDs, changes{log: true})
+	case apidb.ChangeControls:
+		h.store.ForgetControls()
+		h.miss(false)
+	case apidb.ChangeMany, apidb.ChangeOthers:
+		h.miss(false)
+	default: // of a later version
+		h.miss(false)
+	}
+}
+
+// miss has everything looked at again: something may have changed that nobody told. Streams of single jobs are told by
+// the hub itself, which reads their jobs, unless all are to be.
+func (h *hub) miss(all bool) {
+	h.ends.tellAll()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.recording() {
+		return
+	}
+	for id := range h.followed {
+		h.note(id, changes{status: true, progress: true, log: true})
+	}
+	h.reload = true
+	if all {
+		h.addReload(false, "the gateway had lost its connection to the database")
+	}
+	rouse(h.marked)
+}
+
+// mark has changed jobs read.
+func (h *hub) mark(ids []uuid.UUID, what changes) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.recording() {
+		return
+	}
+	for _, id := range ids {
+		if _, known := h.changed[id]; known || len(h.changed) < mostBehind || h.followed[id] != nil {
+			h.note(id, what)
+		} else {
+			h.reload, h.over = true, true
+		}
+	}
+	rouse(h.marked)
+}
+
+// markFollowed is mark for what only streams of single jobs are told.
+func (h *hub) markFollowed(ids []uuid.UUID, what changes) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, id := range ids {
+		if h.followed[id] != nil {
+			h.note(id, what)
+			rouse(h.marked)
+		}
+	}
+}
+
+// note is for who holds the mutex, as all below that say nothing else.
+func (h *hub) note(id uuid.UUID, what changes) {
+	was, known := h.changed[id]
+	if !known {
+		h.order = append(h.order, id)
+	}
+	h.changed[id] = changes{was.status || what.status, was.progress || what.progress, was.log || what.log}
+}
+
+// recording: there is a stream, or one may come back. The caller holds the mutex.
+func (h *hub) recording() bool { return h.streams > 0 || time.Since(h.streamed) < linger }
+
+// addReload tells streams that they have missed something. The caller holds the mutex.
+func (h *hub) addReload(lists bool, why string) {
+	h.ring.add(eventReload, reloadData(why), &streamEvent{lists: lists})
+	h.reloaded, h.reload = time.Now(), false
+	h.grow()
+}
+
+// grow wakes all streams. The caller holds the mutex.
+func (h *hub) grow() {
+	close(h.grown)
+	h.grown = make(chan struct{})
+}

@@ -1,0 +1,229 @@
+package gateway
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+)
+
+// lookOn reads what has changed, at its pace.
+func (h *hub) lookOn(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-h.marked:
+		}
+		pause := lookEvery
+		if err := h.look(ctx); err != nil && ctx.Err() == nil {
+			h.reading.Note(ctx, err)
+			h.miss(false)
+			pause = listenPause
+		} else {
+			h.reading.Note(ctx, nil)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// look reads some of what has changed, and has streams told of it.
+func (h *hub) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, hubPatience)
+	defer cancel()
+	taken := h.take()
+	if len(taken) == 0 {
+		return nil
+	}
+	ids := make([]uuid.UUID, 0, len(taken))
+	for id, what := range taken {
+		if what.status || what.progress {
+			ids = append(ids, id)
+		}
+	}
+	var jobs []apidb.Changed
+	if len(ids) > 0 {
+		var later []uuid.UUID
+		var err error
+		if jobs, later, err = h.store.ChangedJobs(ctx, ids); err != nil {
+			return err
+		}
+		h.again(later, taken)
+	}
+	if err := h.addJobs(ctx, jobs, taken); err != nil {
+		return err
+	}
+	if err := h.unblock(ctx, jobs, taken); err != nil {
+		return err
+	}
+	for id, what := range taken {
+		if what.log {
+			if err := h.addLines(ctx, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// take takes the oldest of what is to be read. Where there is more than can be read soon, lists get a reload in its
+// place. While one is due for another reason, jobs are told of as ever.
+func (h *hub) take() map[uuid.UUID]changes {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.listening { // all is looked at when it does
+		return nil
+	}
+	if h.over { // the reload has them, and what comes until then
+		h.dropOthers()
+		h.over = false
+	}
+	if h.reload {
+		if wait := reloadEvery - time.Since(h.reloaded); wait <= 0 {
+			h.addReload(true, "more has changed than is told one by one")
+		} else {
+			time.AfterFunc(wait, func() { rouse(h.marked) })
+		}
+	}
+	n := min(len(h.order), mostLooked)
+	taken := make(map[uuid.UUID]changes, n)
+	for _, id := range h.order[:n] {
+		taken[id] = h.changed[id]
+		delete(h.changed, id)
+	}
+	if h.order = h.order[n:]; len(h.order) == 0 {
+		h.order = nil
+	} else {
+		rouse(h.marked)
+	}
+	return taken
+}
+
+// dropOthers forgets changes of jobs that no stream is of. The caller holds the mutex.
+func (h *hub) dropOthers() {
+	kept := h.order[:0]
+	for _, id := range h.order {
+		if h.followed[id] != nil {
+			kept = append(kept, id)
+		} else {
+			delete(h.changed, id)
+		}
+	}
+	h.order = kept
+}
+
+// again has jobs read that there was no room for.
+func (h *hub) again(later []uuid.UUID, taken map[uuid.UUID]changes) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, id := range later {
+		h.note(id, taken[id])
+		delete(taken, id)
+		rouse(h.marked)
+	}
+}
+
+// addJobs has streams told of jobs. Those that are read, and not there, are deleted: who follows one has to know.
+func (h *hub) addJobs(ctx context.Context, jobs []apidb.Changed, taken map[uuid.UUID]changes) error {
+	shown := make([][]byte, len(jobs))
+	for i := range jobs {
+		var err error
+		if shown[i], err = h.show(ctx, &jobs[i]); err != nil {
+			return err
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	gone := map[uuid.UUID]bool{}
+	for id, what := range taken {
+		gone[id] = (what.status || what.progress) && h.followed[id] != nil
+	}
+	for i := range jobs {
+		id := jobs[i].JobID
+		gone[id] = false
+		h.addJob(&jobs[i], shown[i], taken[id])
+	}
+	for id, is := range gone {
+		if is {
+			h.ring.add(eventReload, reloadData("the job is deleted"), &streamEvent{jobID: id})
+		}
+	}
+	h.grow()
+	return nil
+}
+
+// unblock has jobs read that may wait for less, now that some have ended: no notification names them.
+func (h *hub) unblock(ctx context.Context, jobs []apidb.Changed, taken map[uuid.UUID]changes) error {
+	var ended []uuid.UUID
+	for i := range jobs {
+		if jobs[i].Status.Terminal() && taken[jobs[i].JobID].status {
+			ended = append(ended, jobs[i].JobID)
+		}
+	}
+	if len(ended) == 0 {
+		return nil
+	}
+	h.mu.Lock()
+	followed := slices.Collect(maps.Keys(h.followed))
+	h.mu.Unlock()
+	unblocked, err := h.store.UnblockedJobs(ctx, ended, followed)
+	if err != nil {
+		return err
+	}
+	h.mark(unblocked, changes{status: true})
+	return nil
+}
+
+// addJob is addJobs for one. A stream of a single job is not told twice of the same.
+func (h *hub) addJob(job *apidb.Changed, shown []byte, what changes) {
+	if f := h.followed[job.JobID]; f != nil {
+		now := digest(shown)
+		if f.shown == now {
+			return
+		}
+		f.shown = now
+	}
+	if what.status {
+		h.ring.add(eventJob, shown, &streamEvent{jobID: job.JobID, job: job})
+	}
+	if data := progressData(job); what.progress && data != nil {
+		h.ring.add(eventProgress, data, &streamEvent{jobID: job.JobID, job: job})
+	}
+}
+
+// addLines tells streams of a job of new lines of its log.
+func (h *hub) addLines(ctx context.Context, id uuid.UUID) error {
+	for more := true; more; {
+		h.mu.Lock()
+		job := h.followed[id]
+		if job == nil {
+			h.mu.Unlock()
+			return nil
+		}
+		place := job.place
+		h.mu.Unlock()
+		lines, end, rest, err := h.store.LogsAfter(ctx, id, place, eventLogBytes)
+		if err != nil || len(lines) == 0 {
+			return err
+		}
+		data, err := h.lines(ctx, id, lines)
+		if err != nil {
+			return err
+		}
+		more = rest
+		h.mu.Lock()
+		job.place = end
+		h.ring.add(eventLog, data, &streamEvent{jobID: id})
+		h.grow()
+		h.mu.Unlock()
+	}
+	return nil
+}

@@ -1,0 +1,261 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/functions/gateway"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/pullwire"
+	"github.com/jobweaver/jobweaver/shared/webhook"
+)
+
+// puller is an instance of pull that hands out what a test gives it.
+type puller struct {
+	*httptest.Server
+
+	mu     sync.Mutex
+	has    []pullwire.Attempt
+	claims []pullwire.Claim
+	beats  []pullwire.Beat
+	sent   []pullwire.Settle
+	stops  bool
+}
+
+func newPuller(t *testing.T) *puller {
+	t.Helper()
+	keys, err := webhook.NewCallbackKeys([]string{globalSecret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &puller{}
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !pullwire.IsSecret(keys, r.Header.Get(pullwire.SecretHeader)) {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.stops {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case pullwire.ClaimPath:
+			p.claim(w, body)
+		case pullwire.BeatPath:
+			p.beats = append(p.beats, decoded[pullwire.Beat](body))
+			_ = json.NewEncoder(w).Encode(pullwire.Beaten{Cancelled: []string{}, Lost: []string{}})
+		case pullwire.SettlePath:
+			s := decoded[pullwire.Settle](body)
+			p.sent = append(p.sent, s)
+			var answer pullwire.Settled
+			for _, result := range s.Results {
+				answer.Results = append(answer.Results, pullwire.Answer{Token: result.Token, Status: http.StatusOK})
+			}
+			_ = json.NewEncoder(w).Encode(answer)
+		}
+	}))
+	t.Cleanup(p.Close)
+	return p
+}
+
+func decoded[T any](body []byte) (v T) {
+	_ = json.Unmarshal(body, &v)
+	return v
+}
+
+func (p *puller) claim(w http.ResponseWriter, body []byte) {
+	asked := decoded[pullwire.Claim](body)
+	p.claims = append(p.claims, asked)
+	switch {
+	case len(p.has) == 0:
+		w.WriteHeader(http.StatusNoContent)
+	case asked.Peek:
+		w.WriteHeader(http.StatusAccepted)
+	default:
+		for i := range p.has {
+			p.has[i].Token = asked.Instance + "." + p.has[i].Token
+		}
+		_ = json.NewEncoder(w).Encode(pullwire.Attempts{Attempts: p.has})
+		p.has = nil
+	}
+}
+
+func (p *puller) give(token string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.has = append(p.has, pullwire.Attempt{
+		JobID: uuid.New(), Attempt: 1, Token: token, JobType: "MAIL", Queue: "mail", TraceID: uuid.New(),
+		Payload: json.RawMessage(`{"a": 1}`), Deadline: time.Now().UTC(),
+	})
+}
+
+func (p *puller) last() pullwire.Claim {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.claims[len(p.claims)-1]
+}
+
+func openPulling(t *testing.T, pullers ...*puller) *house {
+	t.Helper()
+	return openWith(t, func(cfg *gateway.Config) {
+		cfg.Auth = gateway.AuthOn
+		for _, p := range pullers {
+			cfg.Pull.URLs = append(cfg.Pull.URLs, p.URL)
+		}
+	})
+}
+
+const claimMail = `{"worker": "w", "types": ["MAIL"], "slots": 2, "wait": "300ms"}`
+
+func (c *client) claimed() (tokens []string) {
+	c.t.Helper()
+	var got pullwire.Attempts
+	c.post("/api/workers/claim", claimMail).want(http.StatusOK).into(&got)
+	for _, a := range got.Attempts {
+		tokens = append(tokens, a.Token)
+	}
+	return tokens
+}
+
+func TestRequestsOfPullWorkersGoToTheInstanceThatHasTheAttempt(t *testing.T) {
+	t.Parallel()
+	one, two := newPuller(t), newPuller(t)
+	h := openPulling(t, one, two)
+	c := h.as("acme", "work")
+	c.post("/api/workers/claim", claimMail).want(http.StatusNoContent)
+	two.give("second")
+	fromTwo := c.claimed()
+	one.give("first")
+	fromOne := c.claimed()
+	if len(fromOne) != 1 || len(fromTwo) != 1 {
+		t.Fatalf("got %v and %v", fromOne, fromTwo)
+	}
+	body, err := json.Marshal(map[string]any{"worker": "w", "results": []map[string]any{
+		{"token": fromTwo[0], "status": "COMPLETED", "output": 2}, {"token": "0000000000.x", "status": "COMPLETED"},
+		{"token": fromOne[0], "status": "FAILED", "errorCode": "A.B"}, {"token": fromOne[0], "status": "SNOOZED"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var settled pullwire.Settled
+	c.post("/api/workers/settle", string(body)).want(http.StatusOK).into(&settled)
+	want := []int{http.StatusOK, http.StatusConflict, http.StatusOK, http.StatusBadRequest}
+	for i, answer := range settled.Results {
+		if answer.Status != want[i] {
+			t.Errorf("result %d is answered %+v", i, answer)
+		}
+	}
+	if settled.Results[1].Error.ErrorCode != apierror.AttemptOver {
+		t.Errorf("a token of no instance is answered %+v", settled.Results[1])
+	}
+	if len(one.sent) != 1 || len(two.sent) != 1 || one.sent[0].Results[0].Token != fromOne[0] ||
+		two.sent[0].Owner != "acme" || two.sent[0].Everyone {
+		t.Errorf("passed on %+v and %+v", one.sent, two.sent)
+	}
+	two.mu.Lock()
+	two.stops = true
+	two.mu.Unlock()
+	c.post("/api/workers/settle", `{"worker": "w", "results": [{"token": "`+fromTwo[0]+`", "status": "COMPLETED"}]}`).
+		want(http.StatusOK).into(&settled)
+	if settled.Results[0].Status != http.StatusServiceUnavailable {
+		t.Errorf("with its instance away a result is answered %+v", settled.Results[0])
+	}
+	var beaten pullwire.Beaten
+	c.post("/api/workers/beat", `{"worker": "w", "attempts": [{"token": "`+fromOne[0]+`"}, {"token": "0000000000.x"}]}`).
+		want(http.StatusOK).into(&beaten)
+	if len(beaten.Lost) != 1 || len(one.beats) != 1 {
+		t.Errorf("a beat is answered %+v", beaten)
+	}
+}
+
+func TestTheRoleWorkCoversTheKeysTypesAndQueues(t *testing.T) {
+	t.Parallel()
+	p := newPuller(t)
+	h := openPulling(t, p)
+	for _, roles := range [][]string{{"submit"}, {"read"}, {"operate"}, {"submit", "read", "operate"}} {
+		h.as("acme", roles...).post("/api/workers/claim", claimMail).wantError(apierror.Forbidden)
+	}
+	h.as("acme", "work").get("/api/jobs").wantError(apierror.Forbidden)
+	limited := &client{t: t, base: h.base, key: h.key(apidb.Key{
+		OwnerID: "acme", Roles: []string{"work"}, Types: []string{"MAIL"}, Queues: []string{"mail"},
+	}).Reveal()}
+	limited.post("/api/workers/claim", `{"worker": "w", "types": ["MAIL", "SLOW"]}`).wantError(apierror.Forbidden)
+	limited.post("/api/workers/claim", `{"worker": "w", "types": ["MAIL"], "queues": ["default"]}`).wantError(apierror.Forbidden)
+	limited.post("/api/workers/claim", claimMail).want(http.StatusNoContent)
+	if got := p.last(); got.Owner != "acme" || got.Everyone || len(got.Queues) != 1 || got.Queues[0] != "mail" {
+		t.Errorf("passed on %+v", got)
+	}
+	h.as("", "work").post("/api/workers/claim", claimMail).want(http.StatusNoContent)
+	if got := p.last(); !got.Everyone {
+		t.Errorf("a key of the installation asks for %+v", got)
+	}
+	admin := h.as("acme", "admin")
+	admin.post("/api/keys", `{"name": "a", "roles": ["read"], "workTypes": ["MAIL"]}`).wantError(apierror.InvalidJobRequest, "workTypes")
+	var made struct{ Key string }
+	admin.post("/api/keys", `{"name": "a", "roles": ["work"], "workTypes": ["MAIL"], "workQueues": null}`).want(http.StatusCreated).into(&made)
+	own := &client{t: t, base: h.base, key: made.Key}
+	own.post("/api/workers/claim", claimMail).want(http.StatusNoContent)
+	own.post("/api/workers/claim", `{"worker": "w", "types": ["SLOW"]}`).wantError(apierror.Forbidden)
+}
+
+func TestWrongRequestsOfPullWorkersAreRefused(t *testing.T) {
+	t.Parallel()
+	h := openPulling(t, newPuller(t))
+	c := h.as("acme", "work")
+	for path, bodies := range map[string]map[string]string{
+		"/api/workers/claim": {
+			`{}`: "worker", `{"worker": "w", "types": []}`: "types", `{"worker": "", "types": ["A"]}`: "worker",
+			`{"worker": "w", "types": ["A", "A"]}`: "types[1]", `{"worker": "w", "types": ["A"], "slots": 0}`: "slots",
+			`{"worker": "w", "types": ["A"], "slots": 501}`: "slots", `{"worker": "w", "types": ["A"], "wait": "1h"}`: "wait",
+			`{"worker": "w", "types": ["A"], "queues": ["A B"]}`: "queues[0]", `{"worker": "w", "types": ["A"], "x": 1}`: "x",
+		},
+		"/api/workers/beat": {
+			`{"attempts": []}`: "worker", `{"worker": "w", "attempts": [{}]}`: "attempts[0].token",
+			`{"worker": "w", "attempts": [{"token": "a", "progress": {"percent": 101}}]}`: "attempts[0].progress.percent",
+		},
+		"/api/workers/settle": {`{"worker": "w", "results": []}`: "results", `{"results": [{"token": "a"}]}`: "worker"},
+	} {
+		for body, at := range bodies {
+			c.post(path, body).wantError(apierror.InvalidJobRequest, at)
+		}
+		c.post(path, `[`).wantError(apierror.InvalidJobRequest, "")
+		c.post(path, `{}`, "Content-Type", "text/plain").wantError(apierror.UnsupportedMediaType)
+	}
+	var settled pullwire.Settled
+	c.post("/api/workers/settle", `{"worker": "w", "results": [{"token": "a", "status": "COMPLETED", "delayMs": 5}, 7]}`).
+		into(&settled)
+	for _, answer := range settled.Results {
+		if answer.Status != http.StatusBadRequest {
+			t.Errorf("answered %+v", answer)
+		}
+	}
+}
+
+func TestWithoutPullThereAreNoAttempts(t *testing.T) {
+	t.Parallel()
+	openLocked(t).as("acme", "work").post("/api/workers/claim", claimMail).wantError(apierror.Unavailable)
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = gone.Close()
+	h := openWith(t, func(cfg *gateway.Config) {
+		cfg.Auth, cfg.Pull.URLs = gateway.AuthOn, []string{"http://" + gone.Addr().String()}
+	})
+	c := h.as("acme", "work")
+	c.post("/api/workers/claim", claimMail).wantError(apierror.Unavailable)
+	c.post("/api/workers/beat", `{"worker": "w"}`).want(http.StatusOK)
+}

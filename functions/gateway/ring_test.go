@@ -1,0 +1,182 @@
+package gateway
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+)
+
+func TestARingKeepsTheLatestEvents(t *testing.T) {
+	t.Parallel()
+	r := ring{life: "a"}
+	add := func(n, bytes int) {
+		for range n {
+			r.add(eventJob, make([]byte, bytes), &streamEvent{})
+		}
+	}
+	add(3, 1)
+	if events, missed := r.after(1); missed || len(events) != 2 || !strings.HasPrefix(string(events[0].frame), "id: a-2\nevent: job\ndata: ") {
+		t.Errorf("after the first there are %d, missed %v", len(events), missed)
+	}
+	if events, missed := r.after(3); missed || len(events) != 0 {
+		t.Errorf("after the last there are %d, missed %v", len(events), missed)
+	}
+	if _, missed := r.after(4); !missed {
+		t.Error("a place that is yet to come is known")
+	}
+	add(ringEvents, 1)
+	if _, missed := r.after(2); !missed {
+		t.Error("what is not kept any more is not missed")
+	}
+	if events, missed := r.after(3); missed || len(events) != ringEvents {
+		t.Errorf("there are %d, missed %v", len(events), missed)
+	}
+	last := r.last
+	add(1, ringBytes)
+	if events, missed := r.after(last); missed || len(events) != 1 {
+		t.Errorf("of one that has no room beside others there are %d, missed %v", len(events), missed)
+	}
+	r.forget()
+	if _, missed := r.after(last + 1); !missed || r.bytes != 0 {
+		t.Errorf("what is forgotten is not missed; %d bytes", r.bytes)
+	}
+	if events, missed := r.after(r.last); missed || len(events) != 0 {
+		t.Error("who comes now has missed something")
+	}
+}
+
+func TestAnIDNamesAPlaceOfItsOwnRingOnly(t *testing.T) {
+	t.Parallel()
+	r := ring{life: "a"}
+	if place, ok := r.place(r.id(7)); !ok || place != 7 {
+		t.Errorf("read %d, %v", place, ok)
+	}
+	for _, id := range []string{"", "a", "a-", "b-7", "7", "a--7", "a-7x", "a-18446744073709551616"} {
+		if place, ok := r.place(id); ok {
+			t.Errorf("%q is place %d", id, place)
+		}
+	}
+}
+
+// A client that does not read is held up by nothing of the hub's, and is told that it has missed something.
+func TestAStreamThatIsTooSlowGetsAReload(t *testing.T) {
+	t.Parallel()
+	h := newHub(nil)
+	slow, quick := &stream{}, &stream{}
+	for _, s := range []*stream{slow, quick} {
+		defer h.join(s, apidb.LogPlace{})()
+	}
+	job := &apidb.Changed{Job: apidb.Job{JobID: uuid.New()}}
+	tell := func(n int) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		for range n {
+			h.addJob(job, []byte("{}"), changes{status: true})
+		}
+	}
+	tell(ringEvents)
+	if frames, _ := h.next(quick); len(frames) != ringEvents {
+		t.Errorf("%d events", len(frames))
+	}
+	tell(1)
+	frames, _ := h.next(slow)
+	if len(frames) != 1 || !strings.Contains(string(frames[0]), "event: reload") || !strings.HasPrefix(string(frames[0]), "id: "+h.ring.id(h.ring.last)) {
+		t.Errorf("got %d events, first %s", len(frames), frames[0])
+	}
+	for _, s := range []*stream{slow, quick} {
+		tell(1)
+		if frames, _ := h.next(s); len(frames) == 0 || !strings.Contains(string(frames[len(frames)-1]), "event: job") {
+			t.Errorf("it does not go on: %s", frames)
+		}
+	}
+}
+
+func TestAStreamThatComesBackGoesOnWhereItWas(t *testing.T) {
+	t.Parallel()
+	h := newHub(nil)
+	id := uuid.New()
+	first := &stream{jobID: id}
+	leave := h.join(first, apidb.LogPlace{})
+	came := h.ring.id(first.place)
+	h.mu.Lock()
+	h.addJob(&apidb.Changed{Job: apidb.Job{JobID: id}}, []byte("{}"), changes{status: true})
+	h.mu.Unlock()
+	leave()
+	for name, c := range map[string]struct {
+		stream stream
+		wants  string
+	}{
+		"the job":     {stream{jobID: id, came: came}, "event: job"},
+		"a list":      {stream{came: came}, "event: job"},
+		"another job": {stream{jobID: uuid.New(), came: came}, "event: reload"}, // of which nothing was kept
+		"another hub": {stream{came: "0-1"}, "event: reload"},
+		"a new one":   {stream{}, ""},
+	} {
+		s := c.stream
+		leave := h.join(&s, apidb.LogPlace{})
+		frames, _ := h.next(&s)
+		if c.wants == "" && len(frames) > 0 || c.wants != "" && (len(frames) != 1 || !strings.Contains(string(frames[0]), c.wants)) {
+			t.Errorf("%s: %s", name, frames)
+		}
+		leave()
+	}
+}
+
+// unread is a connection whose client does not read.
+type unread struct {
+	http.ResponseWriter
+	deadline time.Time
+}
+
+func (u *unread) SetWriteDeadline(at time.Time) error {
+	u.deadline = at
+	return nil
+}
+
+func (u *unread) Write([]byte) (int, error) {
+	<-time.After(time.Until(u.deadline))
+	return 0, os.ErrDeadlineExceeded
+}
+
+func TestAClientThatDoesNotReadItsStreamLosesIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := &unread{ResponseWriter: httptest.NewRecorder()}
+		c, _ := gin.CreateTestContext(w)
+		began := time.Now()
+		if deliver(c, http.NewResponseController(w), []byte("x")) || time.Since(began) != takePatience {
+			t.Errorf("it was given up after %s", time.Since(began))
+		}
+	})
+}
+
+// A reload that is due takes no events away: only more changes than can be read do.
+func TestAReloadThatIsDueHoldsUpNoEvents(t *testing.T) {
+	t.Parallel()
+	h := newHub(nil)
+	defer h.join(&stream{}, apidb.LogPlace{})()
+	h.ends = newEndings(nil, never)
+	h.setListening(true)
+	h.miss(false)
+	ids := make([]uuid.UUID, mostBehind+1)
+	for i := range ids {
+		ids[i] = uuid.New()
+	}
+	h.mark(ids[:1], changes{status: true})
+	if taken := h.take(); len(taken) != 1 || !h.reload {
+		t.Errorf("%d jobs are read, a reload is due: %v", len(taken), h.reload)
+	}
+	h.mark(ids, changes{status: true})
+	if taken := h.take(); len(taken) != 0 || !h.reload {
+		t.Errorf("of too many %d are read, a reload is due: %v", len(taken), h.reload)
+	}
+}

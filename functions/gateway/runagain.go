@@ -1,0 +1,102 @@
+package gateway
+
+import (
+	"strings"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/sealing"
+)
+
+// runAgain is POST /api/jobs/{jobId}/run-again: a new job that asks for what an old one asked for, with changes.
+func (f *Function) runAgain(c *gin.Context) error {
+	id, err := jobID(c)
+	if err != nil {
+		return err
+	}
+	// With a callbackUrl of its own, a key that may not read would be sent what comes of the old payload.
+	if !access.Of(c.Request.Context()).May(access.Read) {
+		return apierror.New(apierror.Forbidden,
+			"run-again uses what the job has: it needs the role %s, too, which the API key or token does not have", access.Read)
+	}
+	by := f.asker(c)
+	if by.key, err = keyHeader(c); err != nil {
+		return err
+	}
+	patch, err := readPatch(c)
+	if err != nil {
+		return err
+	}
+	req, err := f.again(c, id, patch)
+	if err != nil {
+		return err
+	}
+	asked, err := f.asked(req, by)
+	if err != nil {
+		return err
+	}
+	accepted, err := f.accept(c, []apidb.NewJob{asked})
+	if err != nil {
+		return err
+	}
+	job := accepted[0]
+	if err := refusal(job); err != nil {
+		return err
+	}
+	c.Header("Location", "/api/jobs/"+job.JobID.String())
+	c.JSON(acceptedStatus(c, job), acceptedBody{JobID: job.JobID, TraceID: job.TraceID, Status: job.Status()})
+	return nil
+}
+
+// readPatch reads changes to a request. No body is none.
+func readPatch(c *gin.Context) (jobspec.Patch, error) {
+	if c.Request.ContentLength == 0 {
+		return jobspec.Patch{}, nil
+	}
+	body, err := readBody(c, jobspec.MaxJobBytes)
+	if err != nil || strings.TrimSpace(string(body)) == "" {
+		return jobspec.Patch{}, err
+	}
+	if err := mustBeJSON(c); err != nil {
+		return jobspec.Patch{}, err
+	}
+	patch, err := jobspec.DecodePatch(body)
+	if err != nil {
+		return patch, err
+	}
+	if changes := patch.Public(); changes != nil {
+		err = detail(c, "", changes)
+	}
+	return patch, err
+}
+
+// again is the request of a job that does another one once more, changed by a patch.
+func (f *Function) again(c *gin.Context, id uuid.UUID, patch jobspec.Patch) (jobspec.Request, error) {
+	old, _, err := f.request(c, id)
+	if err != nil {
+		return old, ofJob{id, err}
+	}
+	req, err := patch.Apply(old.Again())
+	req.RunAgainOf = id
+	return req, err
+}
+
+// request is what a job asked for, with its payload opened, and the number of its last command. The memory for it, and
+// for what is made of it, is the client's until the request has been answered.
+func (f *Function) request(c *gin.Context, id uuid.UUID) (req jobspec.Request, command int, err error) {
+	ctx, cancel := patience(c)
+	defer cancel()
+	req, command, err = f.store.Request(shared(ctx, c), whose(c), id)
+	if err == nil {
+		err = loadOf(c).take(c, 3*int64(len(req.Payload)))
+	}
+	if err == nil {
+		req.Payload, err = f.sealer.Open(sealing.OfJob(id, sealing.Payload), req.Payload)
+	}
+	return req, command, err
+}

@@ -1,0 +1,357 @@
+package pull
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jobweaver/jobweaver/functions/runjob"
+	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/pullwire"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+// inHand is a claimed attempt, from the call of its handler until its outcome is in the store. Guarded by the
+// function's mutex, but for what never changes.
+type inHand struct {
+	attempt  *handlers.Attempt
+	deadline time.Time
+	changed  chan struct{} // has one value when the handler should look
+	stored   chan struct{} // closed when the outcome is in the store
+
+	token     string // empty: it has not been given to a claim
+	caller    pullwire.Caller
+	by        *pullWorker
+	leaseAt   time.Time // without a beat by then it is lost, or given back where nobody has it
+	result    *jobspec.WorkResult
+	cancelled bool
+	over      bool          // its handler has ended without a result
+	outcome   jobevent.Kind // once stored
+}
+
+func (h *inHand) kind() runjob.Kind {
+	return runjob.Kind{Queue: h.attempt.Queue, JobType: h.attempt.JobType, OwnerID: h.attempt.OwnerID}
+}
+
+func (h *inHand) rouse() {
+	select {
+	case h.changed <- struct{}{}:
+	default:
+	}
+}
+
+// give adds an attempt to the answer of a claim. It returns true.
+func (c *openClaim) give(h *inHand) bool {
+	h.caller, h.by = c.Caller, c.by
+	c.got = append(c.got, h)
+	c.bytes += len(h.attempt.Payload)
+	c.rouse()
+	return true
+}
+
+// run is the handler of every job type: it has a pull worker run the attempt.
+func (f *Function) run(ctx context.Context, a *handlers.Attempt) (handlers.Result, error) {
+	h := &inHand{
+		attempt: a, deadline: time.Now().Add(a.Timeout), changed: make(chan struct{}, 1), stored: make(chan struct{}),
+	}
+	a.WhenSettled(func(kind jobevent.Kind) { f.stored(h, kind) })
+	f.offer(h)
+	return f.await(ctx, h)
+}
+
+// offer hands an attempt to the claim that keeps a place for it, or to another one.
+func (f *Function) offer(h *inHand) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key := workerdb.Key{JobID: h.attempt.JobID, Attempt: h.attempt.Number}
+	h.leaseAt = time.Now().Add(f.timing.unasked)
+	bytes := len(h.attempt.Payload)
+	var c *openClaim
+	if p := f.places[key]; p != nil {
+		f.free(key, p)
+		c = p.claim
+	}
+	if c == nil || !c.hasRoom(bytes) {
+		c = f.find(h.kind(), bytes)
+	}
+	if c == nil {
+		f.unasked = append(f.unasked, h)
+		f.peeked(h.kind())
+		return
+	}
+	c.give(h)
+	if !c.hasRoom(0) {
+		f.unlist(c)
+	}
+}
+
+// takeBack offers attempts again whose claim has nobody any more who would read the answer.
+func (f *Function) takeBack(got []*inHand) {
+	for _, h := range got {
+		f.offer(h)
+	}
+}
+
+// hand gives attempts their tokens: from now on they are their pull worker's.
+func (f *Function) hand(got []*inHand, instance string) pullwire.Attempts {
+	answer := pullwire.Attempts{Attempts: make([]pullwire.Attempt, 0, len(got))}
+	now := time.Now()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, h := range got {
+		if h.over {
+			continue
+		}
+		a := h.attempt
+		h.token = instance + "." + a.Token + "." + strings.ToLower(rand.Text())
+		h.leaseAt = now.Add(f.timing.lease)
+		h.by.running++
+		f.tokens[h.token] = h
+		handed := pullwire.Attempt{
+			JobID: a.JobID, Attempt: a.Number, Token: h.token, JobType: a.JobType, Queue: a.Queue, TraceID: a.TraceID,
+			Payload: a.Payload, Deadline: h.deadline.UTC().Truncate(time.Millisecond),
+		}
+		if a.OwnerID != "" {
+			handed.OwnerID = &a.OwnerID
+		}
+		if f.cfg.CallbackURL != "" {
+			handed.Callback = &pullwire.Callback{URL: f.cfg.CallbackURL, Secret: f.keys.Secret(a.Token)}
+		}
+		answer.Attempts = append(answer.Attempts, handed)
+		h.rouse()
+	}
+	return answer
+}
+
+// await waits for what becomes of an attempt.
+func (f *Function) await(ctx context.Context, h *inHand) (handlers.Result, error) {
+	timer := time.NewTimer(f.timing.unasked)
+	defer timer.Stop()
+	ended := ctx.Done()
+	for {
+		select {
+		case <-h.changed:
+		case <-timer.C:
+		case <-ended:
+			ended = nil
+			f.cancel(ctx, h)
+		}
+		result, wait, err := f.look(ctx, h)
+		switch {
+		case err != nil:
+			return handlers.Result{}, err
+		case result != nil:
+			return resultOf(result)
+		}
+		timer.Reset(wait)
+	}
+}
+
+// cancel has a pull worker be told that its attempt is cancelled, and gives it time to settle it.
+func (f *Function) cancel(ctx context.Context, h *inHand) {
+	if !errors.Is(context.Cause(ctx), handlers.ErrCancelled) {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if h.token != "" {
+		h.cancelled = true
+		h.leaseAt = time.Now().Add(f.timing.patience)
+	}
+}
+
+// look returns what the attempt's handler is to return, or how long it is to wait.
+func (f *Function) look(ctx context.Context, h *inHand) (*jobspec.WorkResult, time.Duration, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	wait := time.Until(h.leaseAt)
+	switch {
+	case h.result != nil:
+		return h.result, 0, nil
+	case wait > 0 && (ctx.Err() == nil || h.cancelled):
+		return nil, wait, nil
+	}
+	h.over = true
+	f.unasked = slices.DeleteFunc(f.unasked, func(other *inHand) bool { return other == h })
+	switch {
+	case ctx.Err() != nil:
+		return nil, 0, context.Cause(ctx)
+	case h.token == "":
+		return nil, 0, handlers.ErrGivenBack
+	}
+	f.metrics.lost.Inc()
+	return nil, 0, fmt.Errorf("no sign of its pull worker for %s: %w", f.timing.lease, errSilent{})
+}
+
+// errSilent is handlers.ErrLost with a message of its own.
+type errSilent struct{}
+
+func (errSilent) Error() string        { return "it runs again" }
+func (errSilent) Is(target error) bool { return target == handlers.ErrLost }
+
+func resultOf(r *jobspec.WorkResult) (handlers.Result, error) {
+	switch r.Status {
+	case jobspec.WorkFailed:
+		return handlers.Result{}, &handlers.Failure{
+			Code: r.ErrorCode, Message: r.Message, Retryable: r.Retryable, RetryAfter: r.RetryAfter, Private: true,
+		}
+	case jobspec.WorkSnoozed:
+		return handlers.Result{Snooze: r.Snooze}, nil
+	case jobspec.WorkWaiting:
+		return handlers.Result{WaitFor: r.CallbackTimeout}, nil
+	case jobspec.WorkCompleted:
+	}
+	return handlers.Result{Output: r.Output}, nil
+}
+
+// stored notes that an attempt's outcome is in the store.
+func (f *Function) stored(h *inHand, kind jobevent.Kind) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h.outcome, h.over = kind, true
+	close(h.stored)
+	if h.token == "" {
+		return
+	}
+	h.by.running--
+	delete(f.tokens, h.token)
+	if now := time.Now(); now.Sub(f.turned) >= f.timing.forget {
+		f.ended = [2]map[string]*inHand{{}, f.ended[0]}
+		f.turned = now
+	}
+	if h.result != nil {
+		h.attempt, h.result.Output = nil, nil // the memory is not needed for an answer
+		f.ended[0][h.token] = h
+	}
+}
+
+// accepted tells whether a stored outcome is what a pull worker sent. A cancelled attempt may fail.
+func accepted(sent jobspec.WorkStatus, kind jobevent.Kind) bool {
+	switch sent {
+	case jobspec.WorkCompleted:
+		return kind == workerdb.Completed
+	case jobspec.WorkFailed:
+		return kind == jobevent.KindFailed || kind == jobevent.KindCancelled
+	case jobspec.WorkSnoozed:
+		return kind == jobevent.KindSnoozed
+	case jobspec.WorkWaiting:
+		return kind == workerdb.Waiting
+	}
+	return false
+}
+
+// beat renews the leases of a pull worker's attempts.
+func (f *Function) beat(b pullwire.Beat) pullwire.Beaten {
+	answer := pullwire.Beaten{Cancelled: []string{}, Lost: []string{}}
+	for _, one := range b.Attempts {
+		h, state := f.renew(b.Caller, one.Token)
+		switch state {
+		case isOver:
+			answer.Lost = append(answer.Lost, one.Token)
+			continue
+		case isCancelled:
+			answer.Cancelled = append(answer.Cancelled, one.Token)
+		case isRunning:
+		}
+		for _, line := range one.Log {
+			level := slog.LevelInfo
+			_ = level.UnmarshalText([]byte(line.Level)) // the gateway has refused others; empty: info
+			h.Log(level, line.Text)
+		}
+		if p := one.Progress; p != nil {
+			h.Progress(p.Percent, p.Message)
+		}
+	}
+	return answer
+}
+
+type state int
+
+const (
+	isOver state = iota
+	isCancelled
+	isRunning
+)
+
+func (f *Function) renew(caller pullwire.Caller, token string) (*handlers.Attempt, state) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h := f.tokens[token]
+	switch {
+	case h == nil || h.over || h.caller != caller:
+		return nil, isOver
+	case h.cancelled:
+		return h.attempt, isCancelled
+	}
+	now := time.Now()
+	h.leaseAt, h.by.seenAt = now.Add(f.timing.lease), now
+	return h.attempt, isRunning
+}
+
+// settle takes what became of attempts, and answers when the store has it.
+func (f *Function) settle(ctx context.Context, s pullwire.Settle) pullwire.Settled {
+	ctx, cancel := context.WithTimeout(ctx, f.timing.settle)
+	defer cancel()
+	waiting := make([]*inHand, len(s.Results))
+	for i := range s.Results {
+		waiting[i] = f.result(s.Caller, &s.Results[i])
+	}
+	answer := pullwire.Settled{Results: make([]pullwire.Answer, len(waiting))}
+	for i, h := range waiting {
+		answer.Results[i] = f.answer(ctx, h, &s.Results[i])
+	}
+	return answer
+}
+
+// result passes a result on to the attempt's handler; nil: there is no such attempt any more.
+func (f *Function) result(caller pullwire.Caller, r *jobspec.WorkResult) *inHand {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	h := f.tokens[r.Token]
+	if h == nil {
+		for _, lately := range f.ended {
+			if h == nil {
+				h = lately[r.Token]
+			}
+		}
+	}
+	if h == nil || h.caller != caller || h.result == nil && h.over {
+		return nil
+	}
+	if h.result == nil {
+		kept := *r
+		h.result = &kept
+		h.rouse()
+	} else if h.result.Status != r.Status {
+		return nil
+	}
+	return h
+}
+
+func (f *Function) answer(ctx context.Context, h *inHand, r *jobspec.WorkResult) pullwire.Answer {
+	if h == nil {
+		return f.refused(pullwire.Over(r.Token, "the attempt is over, or was never this worker's"))
+	}
+	select {
+	case <-h.stored:
+	case <-ctx.Done():
+		return f.refused(pullwire.Unavailable(r.Token))
+	}
+	if !accepted(r.Status, h.outcome) {
+		return f.refused(pullwire.Over(r.Token, "the attempt had ended otherwise: "+string(h.outcome)))
+	}
+	f.metrics.settled.WithLabelValues(strings.ToLower(string(r.Status))).Inc()
+	return pullwire.Answer{Token: r.Token, Status: 200}
+}
+
+func (f *Function) refused(answer pullwire.Answer) pullwire.Answer {
+	f.metrics.refused.Inc()
+	return answer
+}

@@ -1,0 +1,297 @@
+package pull
+
+import (
+	"cmp"
+	"container/list"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jobweaver/jobweaver/functions/runjob"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/pullwire"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+// maxAnswerBytes is of payloads in one answer, beyond the first.
+const maxAnswerBytes = 4 << 20
+
+// openClaim is a request for attempts that is held. Guarded by the function's mutex.
+type openClaim struct {
+	pullwire.Claim
+	by     *pullWorker
+	kept   int       // places of attempts that are being claimed
+	got    []*inHand // attempts to answer with
+	bytes  int       // of the payloads of both
+	ready  bool      // of a peek: there is something
+	closed bool
+	places map[string]*list.Element // in the lists of its types; empty: it has no room, or is closed
+	wake   chan struct{}
+}
+
+func (c *openClaim) rouse() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// workerKey names a pull worker.
+type workerKey struct {
+	pullwire.Caller
+	name string
+}
+
+// pullWorker is a program that asks for attempts. Guarded by the function's mutex.
+type pullWorker struct {
+	key      workerKey
+	types    []string // of its last claim
+	queues   []string
+	open     int // slots of its open claims
+	claims   int
+	running  int // attempts in its hands
+	capacity int // attempts that it runs at once, by its last claim
+	seenAt   time.Time
+}
+
+// place is kept for an attempt that is being claimed.
+type place struct {
+	claim *openClaim
+	bytes int // of its payload
+}
+
+// takes tells whether attempts of a kind may go to a caller that asks for those types and queues.
+func takes(caller pullwire.Caller, types, queues []string, kind runjob.Kind) bool {
+	return (caller.Everyone || caller.Owner == kind.OwnerID) && slices.Contains(types, kind.JobType) &&
+		(len(queues) == 0 || slices.Contains(queues, kind.Queue))
+}
+
+func (c *openClaim) takes(kind runjob.Kind) bool { return takes(c.Caller, c.Types, c.Queues, kind) }
+
+func (w *pullWorker) takes(kind runjob.Kind) bool {
+	return takes(w.key.Caller, w.types, w.queues, kind)
+}
+
+// hasRoom is for an attempt with a payload of so many bytes.
+func (c *openClaim) hasRoom(bytes int) bool {
+	taken := c.kept + len(c.got)
+	return !c.closed && taken < c.Slots && (taken == 0 || c.bytes+bytes <= maxAnswerBytes)
+}
+
+// open begins a claim. What waits already is handed to it at once.
+func (f *Function) open(asked pullwire.Claim) *openClaim {
+	f.mu.Lock()
+	c := &openClaim{Claim: asked, places: map[string]*list.Element{}, wake: make(chan struct{}, 1)}
+	key := workerKey{asked.Caller, asked.Worker}
+	w := f.workers[key]
+	if w == nil {
+		w = &pullWorker{key: key}
+		f.workers[key] = w
+	}
+	c.by = w
+	w.types, w.queues, w.seenAt = asked.Types, asked.Queues, time.Now()
+	w.open += asked.Slots
+	w.claims++
+	w.capacity = w.open + w.running
+	f.list(c)
+	f.unasked = slices.DeleteFunc(f.unasked, func(h *inHand) bool {
+		return h.over || !c.Peek && c.takes(h.kind()) && c.hasRoom(len(h.attempt.Payload)) && c.give(h)
+	})
+	if c.Peek && slices.ContainsFunc(f.unasked, func(h *inHand) bool { return c.takes(h.kind()) }) {
+		c.ready = true
+		c.rouse()
+	}
+	slots := f.capacity(time.Now())
+	changed := slots != f.told
+	f.told = slots
+	f.mu.Unlock()
+	f.worker.Demanded(changed)
+	return c
+}
+
+// close ends a claim, and returns the attempts that it got. An attempt for which it keeps a place goes to another one.
+func (f *Function) close(c *openClaim) []*inHand {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !c.closed {
+		c.closed = true
+		c.by.open -= c.Slots
+		c.by.claims--
+		c.by.seenAt = time.Now()
+		f.unlist(c)
+	}
+	got := c.got
+	c.got = nil
+	return got
+}
+
+// list puts a claim with room at the end of the lists of its types.
+func (f *Function) list(c *openClaim) {
+	for _, name := range c.Types {
+		if c.places[name] == nil {
+			if f.claims[name] == nil {
+				f.claims[name] = list.New()
+			}
+			c.places[name] = f.claims[name].PushBack(c)
+		}
+	}
+}
+
+func (f *Function) unlist(c *openClaim) {
+	for name, element := range c.places {
+		if f.claims[name].Remove(element); f.claims[name].Len() == 0 {
+			delete(f.claims, name)
+		}
+	}
+	clear(c.places)
+}
+
+// find returns the oldest claim that takes an attempt; nil: none does.
+func (f *Function) find(kind runjob.Kind, bytes int) *openClaim {
+	same := f.claims[kind.JobType]
+	if same == nil {
+		return nil
+	}
+	for e := same.Front(); e != nil; e = e.Next() {
+		c := e.Value.(*openClaim)
+		if c.takes(kind) && !c.Peek && c.hasRoom(bytes) {
+			return c
+		}
+	}
+	return nil
+}
+
+// peeked tells the peeks that would get an attempt of that kind.
+func (f *Function) peeked(kind runjob.Kind) {
+	same := f.claims[kind.JobType]
+	if same == nil {
+		return
+	}
+	for e := same.Front(); e != nil; e = e.Next() {
+		if c := e.Value.(*openClaim); c.Peek && !c.ready && c.takes(kind) {
+			c.ready = true
+			c.rouse()
+		}
+	}
+}
+
+// wants is the worker's question whether to claim an attempt.
+func (f *Function) wants(kind runjob.Kind, key workerdb.Key, bytes int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.places[key] != nil {
+		return true
+	}
+	c := f.find(kind, bytes)
+	if c == nil {
+		f.peeked(kind)
+		return false
+	}
+	f.places[key] = &place{c, bytes}
+	c.kept++
+	c.bytes += bytes
+	if !c.hasRoom(0) {
+		f.unlist(c)
+	}
+	return true
+}
+
+// forget gives up the place of an attempt that was not claimed.
+func (f *Function) forget(key workerdb.Key) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if p := f.places[key]; p != nil {
+		f.free(key, p)
+	}
+}
+
+// free takes an attempt's place away. The claim may have room again.
+func (f *Function) free(key workerdb.Key, p *place) {
+	delete(f.places, key)
+	p.claim.kept--
+	p.claim.bytes -= p.bytes
+	if !p.claim.closed {
+		f.list(p.claim)
+	}
+	p.claim.rouse()
+}
+
+// capacity is how many attempts the pull workers that are there run at once.
+func (f *Function) capacity(now time.Time) int {
+	capacity := 0
+	for key, w := range f.workers {
+		switch {
+		case w.claims > 0 || now.Sub(w.seenAt) < f.timing.present:
+			capacity += max(w.capacity, w.running)
+		case w.running > 0:
+			capacity += w.running
+		default:
+			delete(f.workers, key)
+		}
+	}
+	return capacity
+}
+
+// slots is what the worker's heartbeat tells. Attempts for which no pull worker is there come on top: they must not
+// take the room of the others in the queue.
+func (f *Function) slots() int {
+	waiting := f.worker.Unclaimed() // before the mutex, which the worker takes while it holds its own
+	now := time.Now()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	slots := f.capacity(now)
+	if slots == 0 {
+		return 0 // then the scheduler sends out no more than wakes a scaler
+	}
+	for kind, n := range waiting {
+		if !f.served(kind) {
+			slots += n
+		}
+	}
+	return slots
+}
+
+// served tells whether a pull worker that is there takes a kind.
+func (f *Function) served(kind runjob.Kind) bool {
+	for _, w := range f.workers {
+		if w.takes(kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// unserved counts the attempts that wait in memory and that no pull worker asks for.
+func (f *Function) unserved() (n int) {
+	waiting := f.worker.Unclaimed()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for kind, count := range waiting {
+		if !f.served(kind) {
+			n += count
+		}
+	}
+	return n
+}
+
+// jobTypes is what the worker's heartbeat lists.
+func (f *Function) jobTypes() []jobevent.JobType {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	names := map[string]bool{}
+	for _, w := range f.workers {
+		for _, name := range w.types {
+			names[name] = true
+		}
+	}
+	types := []jobevent.JobType{}
+	for _, name := range slices.SortedFunc(maps.Keys(names), cmp.Compare[string]) {
+		if len(types) < maxTypes {
+			types = append(types, jobevent.JobType{Name: name})
+		}
+	}
+	return types
+}
+
+// maxTypes bounds a heartbeat.
+const maxTypes = 500

@@ -1,0 +1,337 @@
+package pull
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/pullwire"
+	"github.com/jobweaver/jobweaver/shared/webhook"
+)
+
+func TestAnAttemptIsClaimedBeatenAndSettled(t *testing.T) {
+	x := newFixture(t)
+	i := x.start(nil)
+	run := x.run("RESIZE", "acme", nil)
+	a := i.one("RESIZE")
+	if a.JobID != run.JobID || a.Attempt != 1 || string(a.Payload) != `{"n":1}` && string(a.Payload) != `{"n": 1}` ||
+		a.Queue != x.queue || *a.OwnerID != "acme" || time.Until(a.Deadline) < 9*time.Minute || a.Callback == nil {
+		t.Fatalf("handed out %+v", a)
+	}
+	keys, err := webhook.NewCallbackKeys([]string{testKey})
+	if err != nil || !keys.CheckSecret(jobevent.AttemptToken(a.JobID, 1), a.Callback.Secret) {
+		t.Errorf("nobody could call back with %+v, %v", a.Callback, err)
+	}
+	beaten := i.beatFor(everyone, jobspec.WorkAttempt{
+		Token: a.Token, Progress: &jobevent.Progress{Percent: 40, Message: "so far"},
+		Log: []jobspec.WorkLine{{Level: "warn", Text: "a line"}},
+	})
+	if len(beaten.Cancelled)+len(beaten.Lost) > 0 {
+		t.Errorf("the beat was answered %+v", beaten)
+	}
+	x.until("its line is published", func(e jobevent.Item) bool {
+		log, err := jobevent.DecodeAs[jobevent.AttemptLog](e, jobevent.TypeAttemptLog)
+		return err == nil && log.JobID == run.JobID &&
+			log.Lines[0].Text == "a line" && log.Lines[0].Level == "warn"
+	})
+	x.until("its progress is published", func(e jobevent.Item) bool {
+		beat, err := jobevent.DecodeAs[jobevent.Heartbeat](e, jobevent.TypeHeartbeat)
+		return err == nil && len(beat.Attempts) == 1 &&
+			beat.Attempts[0].Progress != nil && beat.Attempts[0].Progress.Percent == 40 && beat.JobTypes[0].Name == "RESIZE"
+	})
+	result := jobspec.WorkResult{Token: a.Token, Status: jobspec.WorkCompleted, Output: json.RawMessage(`{"ok":true}`)}
+	i.wantSettled(http.StatusOK, result)
+	if kind, _ := x.outcome(run); kind != "completed" {
+		t.Errorf("it is %s", kind)
+	}
+	i.wantSettled(http.StatusOK, result) // its answer may have been lost
+	result.Status, result.Output = jobspec.WorkFailed, nil
+	i.wantSettled(http.StatusConflict, result)
+}
+
+func TestEachStatusEndsAnAttemptItsWay(t *testing.T) {
+	x := newFixture(t)
+	i := x.start(nil)
+	for _, test := range []struct {
+		result jobspec.WorkResult
+		kind   string
+	}{
+		{jobspec.WorkResult{Status: jobspec.WorkCompleted}, "completed"},
+		{jobspec.WorkResult{Status: jobspec.WorkFailed, ErrorCode: "A.B", Message: "no"}, "failed"},
+		{jobspec.WorkResult{Status: jobspec.WorkSnoozed, Snooze: time.Minute}, "snoozed"},
+		{jobspec.WorkResult{Status: jobspec.WorkWaiting, CallbackTimeout: time.Hour}, "waiting"},
+	} {
+		run := x.run("T", "", nil)
+		test.result.Token = i.one("T").Token
+		i.wantSettled(http.StatusOK, test.result)
+		kind, failed := x.outcome(run)
+		if kind != test.kind || failed.Retryable != (kind == "snoozed") || kind == "failed" && failed.ErrorCode != "A.B" {
+			t.Errorf("%s ended as %s, %+v", test.result.Status, kind, failed)
+		}
+	}
+}
+
+func TestAnAttemptWithoutBeatsIsLostAndItsLateResultIsRefused(t *testing.T) {
+	x := newFixture(t)
+	i := x.start(func(_ *Config, times *timing) { times.lease = 300 * time.Millisecond })
+	run := x.run("T", "", nil)
+	a := i.one("T")
+	kind, failed := x.outcome(run)
+	if kind != "lost" || failed.ErrorCode != string(apierror.Lost) || !failed.Retryable {
+		t.Errorf("it is %s, %+v", kind, failed)
+	}
+	got := i.settleFor(everyone, jobspec.WorkResult{Token: a.Token, Status: jobspec.WorkCompleted})
+	if got[0].Status != http.StatusConflict || got[0].Error.ErrorCode != apierror.AttemptOver {
+		t.Errorf("the late result was answered %+v", got[0])
+	}
+	if beaten := i.beatFor(everyone, jobspec.WorkAttempt{Token: a.Token}); !slices.Contains(beaten.Lost, a.Token) {
+		t.Errorf("the late beat was answered %+v", beaten)
+	}
+}
+
+func TestBeatsKeepAnAttempt(t *testing.T) {
+	x := newFixture(t)
+	i := x.start(func(_ *Config, times *timing) { times.lease = time.Second })
+	run := x.run("T", "", nil)
+	a := i.one("T")
+	every := time.NewTicker(200 * time.Millisecond)
+	defer every.Stop()
+	for range 10 { // twice the lease
+		<-every.C
+		if beaten := i.beatFor(everyone, jobspec.WorkAttempt{Token: a.Token}); len(beaten.Lost) > 0 {
+			t.Fatalf("it is lost: %+v", beaten)
+		}
+	}
+	i.wantSettled(http.StatusOK, jobspec.WorkResult{Token: a.Token, Status: jobspec.WorkCompleted})
+	if kind, _ := x.outcome(run); kind != "completed" {
+		t.Errorf("it is %s", kind)
+	}
+}
+
+func TestACancelledAttemptIsToldInTheNextBeat(t *testing.T) {
+	x := newFixture(t)
+	i := x.start(nil)
+	run := x.run("T", "", nil)
+	a := i.one("T")
+	x.cancel(run)
+	every := time.NewTicker(20 * time.Millisecond)
+	defer every.Stop()
+	for cancelled := false; !cancelled; {
+		<-every.C
+		cancelled = slices.Contains(i.beatFor(everyone, jobspec.WorkAttempt{Token: a.Token}).Cancelled, a.Token)
+	}
+	i.wantSettled(http.StatusOK, jobspec.WorkResult{Token: a.Token, Status: jobspec.WorkFailed, ErrorCode: "A.B"})
+	if kind, _ := x.outcome(run); kind != "cancelled" {
+		t.Errorf("it is %s", kind)
+	}
+}
+
+func TestACancelledAttemptEndsWithoutItsPullWorker(t *testing.T) {
+	x := newFixture(t)
+	i := x.start(func(_ *Config, times *timing) { times.patience = 100 * time.Millisecond })
+	run := x.run("T", "", nil)
+	i.one("T")
+	x.cancel(run)
+	if kind, _ := x.outcome(run); kind != "cancelled" {
+		t.Errorf("it is %s", kind)
+	}
+}
+
+// The promise to the scheduler: an attempt is not claimed before somebody asks for its type.
+func TestAnAttemptOfATypeThatNobodyAsksForStaysUnclaimedAndLetsOthersPass(t *testing.T) {
+	x := newFixture(t)
+	i := x.start(nil)
+	var rare []jobevent.Run
+	for range 30 {
+		rare = append(rare, x.run("RARE", "", nil))
+	}
+	x.run("T", "", nil)
+	a := i.one("T")
+	i.wantSettled(http.StatusOK, jobspec.WorkResult{Token: a.Token, Status: jobspec.WorkCompleted})
+	if n := len(i.claim(everyone, "w", "T", 1, 300*time.Millisecond)); n != 0 {
+		t.Fatalf("%d attempts of another type came", n)
+	}
+	store, err := pgxRows(t, x.url)
+	if err != nil || store != 1 {
+		t.Errorf("%d attempts are claimed, %v", store, err)
+	}
+	left := len(rare)
+	for left > 0 {
+		got := i.claim(everyone, "w", "RARE", left, patience)
+		if len(got) == 0 {
+			t.Fatalf("%d do not come", left)
+		}
+		left -= len(got)
+	}
+}
+
+func TestOwnersSeeTheirOwnAttemptsOnly(t *testing.T) {
+	x := newFixture(t)
+	i := x.start(nil)
+	acme, other := pullwire.Caller{Owner: "acme"}, pullwire.Caller{Owner: "other"}
+	x.run("T", "acme", nil)
+	if got := i.claim(other, "w", "T", 1, 500*time.Millisecond); len(got) != 0 {
+		t.Fatalf("another owner got %+v", got)
+	}
+	got := i.claim(acme, "w", "T", 1, patience)
+	if len(got) != 1 {
+		t.Fatal("its owner got none")
+	}
+	token := got[0].Token
+	if beaten := i.beatFor(other, jobspec.WorkAttempt{Token: token}); !slices.Contains(beaten.Lost, token) {
+		t.Errorf("another owner's beat was answered %+v", beaten)
+	}
+	for _, caller := range []pullwire.Caller{other, everyone} {
+		answer := i.settleFor(caller, jobspec.WorkResult{Token: token, Status: jobspec.WorkCompleted})
+		if answer[0].Status != http.StatusConflict {
+			t.Errorf("another caller's result was answered %+v", answer)
+		}
+	}
+	answer := i.settleFor(acme, jobspec.WorkResult{Token: token, Status: jobspec.WorkCompleted})
+	if answer[0].Status != http.StatusOK {
+		t.Errorf("its owner's result was answered %+v", answer)
+	}
+}
+
+func TestOnlyAGatewayIsLetIn(t *testing.T) {
+	x := newFixture(t)
+	i := x.start(nil)
+	for _, given := range []string{"", "x", testKey[:len(testKey)-2]} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, i.site.URL+pullwire.ClaimPath, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set(pullwire.SecretHeader, given)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%q is answered %d", given, res.StatusCode)
+		}
+	}
+}
+
+// A gateway that is killed while a claim is held takes nothing with it.
+func TestAnAttemptGoesToAnotherClaimWhenNobodyWaitsForTheAnswer(t *testing.T) {
+	x := newFixture(t)
+	i := x.start(nil)
+	for range 5 {
+		ctx, cancel := context.WithCancel(t.Context())
+		var claims sync.WaitGroup
+		claims.Go(func() { i.claimUntil(ctx) })
+		run := x.run("T", "", nil)
+		cancel()
+		claims.Wait()
+		a := i.one("T")
+		if a.JobID != run.JobID {
+			t.Fatalf("got %s", a.JobID)
+		}
+		i.wantSettled(http.StatusOK, jobspec.WorkResult{Token: a.Token, Status: jobspec.WorkCompleted})
+	}
+}
+
+// claimUntil holds a claim until ctx ends, as a gateway does that is killed before it answers.
+func (i *instance) claimUntil(ctx context.Context) {
+	c := i.open(pullwire.Claim{Caller: everyone, WorkClaim: jobspec.WorkClaim{
+		Worker: "gone", Types: []string{"T"}, Slots: 1, Wait: patience,
+	}})
+	<-ctx.Done()
+	i.takeBack(i.close(c))
+}
+
+func TestTwoInstancesAndManyPullWorkersStartEachAttemptOnce(t *testing.T) {
+	x := newFixture(t)
+	instances := []*instance{x.start(nil), x.start(nil)}
+	const jobs = 300
+	runs := make([]jobevent.Run, jobs)
+	for n := range runs {
+		runs[n] = jobevent.Run{
+			JobID: newID(), Attempt: 1, JobType: "T", Payload: json.RawMessage(`{}`), TimeoutMs: 600_000, Rank: time.Now(),
+		}
+	}
+	x.order(runs...)
+	x.order(runs...) // the watchdog asks again
+	var workers sync.WaitGroup
+	var mu sync.Mutex
+	done := 0
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for n := range 6 {
+		workers.Go(func() {
+			for ctx.Err() == nil {
+				i := instances[n%2]
+				got := i.claim(everyone, "w"+string(rune('a'+n)), "T", 7, 500*time.Millisecond)
+				var results []jobspec.WorkResult
+				for _, a := range got {
+					results = append(results, jobspec.WorkResult{Token: a.Token, Status: jobspec.WorkCompleted})
+				}
+				if len(results) == 0 {
+					continue
+				}
+				for _, answer := range i.settleFor(everyone, results...) {
+					if answer.Status != http.StatusOK {
+						t.Errorf("answered %+v", answer)
+					}
+				}
+				mu.Lock()
+				if done += len(results); done == jobs {
+					cancel()
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	workers.Wait()
+	if done != jobs {
+		t.Errorf("%d of %d attempts ran", done, jobs)
+	}
+}
+
+func TestWhatIsHeldMayBeSettledWhileTheInstanceStops(t *testing.T) {
+	x := newFixture(t)
+	i := x.start(nil)
+	run := x.run("T", "", nil)
+	a := i.one("T")
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		i.stop()
+	}()
+	<-i.stopping
+	var none pullwire.Attempts
+	claim := pullwire.Claim{Caller: everyone, WorkClaim: jobspec.WorkClaim{Worker: "w", Types: []string{"T"}, Slots: 1}}
+	if status := i.post(pullwire.ClaimPath, claim, &none); status != http.StatusServiceUnavailable {
+		t.Errorf("a claim was answered %d", status)
+	}
+	i.wantSettled(http.StatusOK, jobspec.WorkResult{Token: a.Token, Status: jobspec.WorkCompleted})
+	<-stopped
+	if kind, _ := x.outcome(run); kind != "completed" {
+		t.Errorf("it is %s", kind)
+	}
+}
+
+func TestAPeekTakesNothing(t *testing.T) {
+	x := newFixture(t)
+	i := x.start(nil)
+	x.run("T", "", nil)
+	peek := pullwire.Claim{Caller: everyone, Peek: true, WorkClaim: jobspec.WorkClaim{
+		Worker: "w", Types: []string{"T"}, Slots: 1, Wait: patience,
+	}}
+	if status := i.post(pullwire.ClaimPath, peek, nil); status != http.StatusAccepted {
+		t.Fatalf("answered %d", status)
+	}
+	if n, err := pgxRows(t, x.url); n != 0 || err != nil {
+		t.Errorf("%d attempts are claimed, %v", n, err)
+	}
+	i.one("T")
+}

@@ -1,0 +1,124 @@
+package pull
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/pullwire"
+)
+
+// maxBody is more than a gateway sends: results are a little longer when they are written again.
+const maxBody = 2*jobspec.MaxSettleBytes + 1<<20
+
+func (f *Function) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST "+pullwire.ClaimPath, f.fromGateway(f.serveClaim))
+	mux.HandleFunc("POST "+pullwire.BeatPath, f.fromGateway(serve(func(_ context.Context, b pullwire.Beat) any {
+		return f.beat(b)
+	})))
+	mux.HandleFunc("POST "+pullwire.SettlePath, f.fromGateway(serve(func(ctx context.Context, s pullwire.Settle) any {
+		return f.settle(ctx, s)
+	})))
+	return mux
+}
+
+// fromGateway lets in who has the secret that gateways have.
+func (f *Function) fromGateway(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !pullwire.IsSecret(f.keys, r.Header.Get(pullwire.SecretHeader)) {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		next(w, r)
+	}
+}
+
+func serve[In any](do func(context.Context, In) any) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var in In
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		answer(w, do(r.Context(), in))
+	}
+}
+
+func answer(w http.ResponseWriter, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(body) // who does not read it beats no more
+}
+
+func (f *Function) serveClaim(w http.ResponseWriter, r *http.Request) {
+	var asked pullwire.Claim
+	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	select {
+	case <-f.stopping:
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	default:
+	}
+	f.metrics.claims.Inc()
+	c := f.open(asked)
+	f.waitFor(r.Context(), c)
+	got := f.close(c)
+	switch {
+	case r.Context().Err() != nil:
+		f.takeBack(got)
+		return
+	case c.ready:
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	handed := f.hand(got, asked.Instance)
+	if len(handed.Attempts) == 0 {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	f.metrics.handed.Add(float64(len(handed.Attempts)))
+	answer(w, handed)
+}
+
+// waitFor waits until a claim has attempts, its time is over, or nobody waits for its answer.
+func (f *Function) waitFor(ctx context.Context, c *openClaim) {
+	over := time.NewTimer(c.Wait)
+	defer over.Stop()
+	var gathered <-chan time.Time
+	late := false
+	for {
+		select {
+		case <-c.wake:
+		case <-over.C:
+			late = true
+		case <-gathered:
+			return
+		case <-ctx.Done():
+			return
+		case <-f.stopping:
+			return
+		}
+		switch got, kept := f.filled(c); {
+		case kept == 0 && (got > 0 || late):
+			return
+		case got > 0 && gathered == nil:
+			gathered = time.After(f.timing.gather)
+		}
+	}
+}
+
+// filled is how many attempts a claim has, a peek that is ready one, and for how many it keeps places.
+func (f *Function) filled(c *openClaim) (got, kept int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c.ready {
+		return 1, 0
+	}
+	return len(c.got), c.kept
+}

@@ -1,0 +1,114 @@
+package relay
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// lane is the rows of an outbox with an orderingKey, or those without.
+type lane struct {
+	ordered bool
+	passes  int           // at once
+	woken   chan struct{} // has room for one value: whoever takes it looks at everything
+	active  chan struct{} // likewise: a pass has found many rows
+
+	mu        sync.Mutex
+	behind    int64         // rows before this position were taken, or are somebody else's
+	sweepCost time.Duration // of the last look from the first row on
+	sweepAt   time.Time     // when the next one may be made
+}
+
+func newLane(ordered bool) *lane {
+	l := &lane{ordered: ordered, passes: plainPasses, woken: make(chan struct{}, 1), active: make(chan struct{}, 1)}
+	if ordered {
+		l.passes = 1
+	}
+	return l
+}
+
+func (l *lane) wake() { put(l.woken) }
+
+func put(signal chan struct{}) {
+	select {
+	case signal <- struct{}{}:
+	default:
+	}
+}
+
+// tick wakes the lane at the start, and then as soon and poll have it.
+func (l *lane) tick(ctx context.Context) {
+	l.wake()
+	for pause := soon; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.active:
+			pause = soon
+		case <-time.After(pause):
+			pause = min(2*pause, poll)
+			l.wake()
+		}
+	}
+}
+
+// from is the position at which a pass begins. Where order counts it is always the first: a transaction with an earlier
+// position may have committed after a later one of another key was taken, and then enqueued once more. To begin behind
+// what was taken would submit its second job before its first.
+func (l *lane) from(now time.Time) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ordered || l.sweepCost < quick || !now.Before(l.sweepAt) {
+		l.sweepAt = now.Add(sweepShare * l.sweepCost) // by one pass at a time
+		return 0
+	}
+	return l.behind
+}
+
+// looked takes that a look found rows up to a position.
+func (l *lane) looked(from, last int64, took time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.behind = max(last+1, from)
+	l.swept(from, took)
+}
+
+// busy is for a pass that has found many rows.
+func (l *lane) busy() {
+	l.wake()
+	put(l.active)
+}
+
+// foundNothing takes that a look found no row. Those before its beginning are looked at when the time has come.
+func (l *lane) foundNothing(from int64, took time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.swept(from, took)
+	if from > 0 {
+		time.AfterFunc(time.Until(l.sweepAt), l.wake)
+	}
+}
+
+func (l *lane) swept(from int64, took time.Duration) {
+	if from == 0 {
+		l.sweepCost, l.sweepAt = took, time.Now().Add(sweepShare*took)
+	}
+}
+
+// skip has the next passes begin behind a row, for a while; where order counts they do not.
+func (l *lane) skip(position int64) {
+	if l.ordered {
+		l.again()
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.behind, l.sweepCost, l.sweepAt = position+1, quick, time.Now().Add(poll)
+}
+
+// again has the next pass begin at the first row: some have come back.
+func (l *lane) again() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.behind, l.sweepAt = 0, time.Time{}
+}

@@ -1,0 +1,207 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/outboxdb"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+const (
+	// plainPasses is how many passes over rows without an orderingKey one relay makes at once, each with a connection. A
+	// row that comes while one waits for the gateway need not wait for it. Of rows with a key there is one pass at a time.
+	plainPasses = 3
+	// soon and poll are when a lane looks again by itself: soon after it was busy, for rows whose transaction saw that and
+	// commits later, and then after twice as long each time, up to poll.
+	soon = 5 * time.Millisecond
+	poll = time.Second
+	// passMost is how long a pass may take, the gateway's answer included.
+	passMost = submitMost + 5*time.Second
+	// A pass that fails is made again after firstPause, and after twice as long each time, up to longestPause.
+	firstPause   = 50 * time.Millisecond
+	longestPause = 2 * time.Second
+	// quick is a look from the first row on that may be made each time. A slower one meets dead rows that vacuum cannot
+	// take yet, or locked ones: then it gets a twentieth of the time, and the looks between begin behind what was taken.
+	quick, sweepShare = 2 * time.Millisecond, 20
+	// countEvery is how often the figures are asked for, unless that takes more than a fiftieth of the time.
+	countEvery, countShare = 15 * time.Second, 50
+)
+
+// source is one outbox.
+type source struct {
+	outbox         *outboxdb.Outbox
+	gateway        *client.Client
+	plain, ordered *lane
+
+	databaseTrouble, gatewayTrouble telemetry.Trouble
+
+	mu       sync.Mutex
+	most     int       // rows of a pass: fewer after failures, for the batch may be what the gateway cannot manage
+	failures int       // in a row
+	until    time.Time // when the next pass may begin
+}
+
+func newSource(outbox *outboxdb.Outbox, gateway *client.Client) *source {
+	return &source{
+		outbox: outbox, gateway: gateway, plain: newLane(false), ordered: newLane(true), most: outboxdb.MaxRows,
+		databaseTrouble: telemetry.Trouble{What: "take rows of the outbox of " + outbox.Name()},
+		gatewayTrouble:  telemetry.Trouble{What: "submit jobs of the outbox of " + outbox.Name()},
+	}
+}
+
+// begin starts all that a source needs; it ends with ctx.
+func (s *source) begin(ctx context.Context, all *errgroup.Group) {
+	wake := make(chan struct{}, 1)
+	all.Go(func() error { funchost.Listen(ctx, wake, s.outbox.Listen); return nil })
+	all.Go(func() error {
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-wake:
+				s.plain.wake()
+				s.ordered.wake()
+			}
+		}
+	})
+	all.Go(func() error { s.count(ctx); return nil })
+	for _, l := range []*lane{s.plain, s.ordered} {
+		all.Go(func() error { l.tick(ctx); return nil })
+		for range l.passes {
+			all.Go(func() error { s.work(ctx, l); return nil })
+		}
+	}
+}
+
+// work makes passes over a lane whenever it is woken.
+func (s *source) work(ctx context.Context, l *lane) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.woken:
+		}
+		for more := true; more && s.rest(ctx); {
+			more = s.pass(ctx, l)
+		}
+	}
+}
+
+// pass takes rows once; more says whether to look again at once.
+func (s *source) pass(ctx context.Context, l *lane) (more bool) {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), passMost)
+	defer cancel()
+	s.mu.Lock()
+	most := s.most
+	s.mu.Unlock()
+	from := l.from(time.Now())
+	began, submitted := time.Now(), false
+	taken, err := s.outbox.Take(bounded, l.ordered, from, most,
+		func(ctx context.Context, rows []outboxdb.Row) (outboxdb.Verdict, error) {
+			submitted = true
+			l.looked(from, rows[len(rows)-1].Position, time.Since(began))
+			if len(rows) >= outboxdb.ManyRows {
+				l.busy() // another pass can take what comes meanwhile
+			}
+			ctx, cancel := context.WithTimeout(ctx, submitMost)
+			defer cancel()
+			return s.submit(ctx, rows)
+		})
+	if !submitted && err == nil {
+		l.foundNothing(from, time.Since(began))
+	}
+	telemetry.Relayed(s.outbox.Name(), taken.Accepted, taken.Rejected)
+	s.note(ctx, taken, err, submitted)
+	switch {
+	case err != nil && submitted && taken.Rows == 1:
+		l.skip(taken.Last) // if it is this job that the gateway cannot manage, others need not wait for it
+	case err != nil:
+		l.again()
+	}
+	if taken.Rejected > 0 {
+		telemetry.Logger(ctx).WarnContext(ctx, "the gateway has rejected jobs of an outbox: jobweaver outbox list shows them",
+			"database", s.outbox.Name(), "jobs", taken.Rejected)
+	}
+	return err != nil || taken.Rows >= outboxdb.ManyRows
+}
+
+// note draws the consequences of a pass for those that follow.
+func (s *source) note(ctx context.Context, taken outboxdb.Taken, err error, submitted bool) {
+	// A verdict that could not be written is the database's fault, and any other error after submit the gateway's.
+	atGateway := err != nil && submitted && !errors.Is(err, outboxdb.ErrDatabase)
+	switch {
+	case atGateway:
+		telemetry.RelayFailed(s.outbox.Name(), telemetry.RelayAtGateway)
+		s.gatewayTrouble.Note(ctx, err)
+	case err != nil:
+		telemetry.RelayFailed(s.outbox.Name(), telemetry.RelayAtDatabase)
+		s.databaseTrouble.Note(ctx, err)
+	default:
+		s.databaseTrouble.Note(ctx, nil)
+		if submitted {
+			s.gatewayTrouble.Note(ctx, nil)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err == nil && submitted:
+		s.failures, s.most = 0, min(2*s.most, outboxdb.MaxRows)
+	case err == nil && !s.gatewayTrouble.Ongoing():
+		s.failures = 0
+	case err != nil:
+		pause := min(firstPause<<min(s.failures, 10), longestPause)
+		var refused *client.Error
+		if errors.As(err, &refused) {
+			pause = max(pause, min(refused.RetryAfter, time.Minute))
+		}
+		s.until = time.Now().Add(pause/2 + rand.N(pause/2+1))
+		s.failures++
+		if atGateway {
+			s.most = max(min(s.most, taken.Rows)/2, 1)
+		}
+	}
+}
+
+// rest waits until a pass may begin; false: ctx has ended.
+func (s *source) rest(ctx context.Context) bool {
+	s.mu.Lock()
+	left := time.Until(s.until)
+	s.mu.Unlock()
+	if left <= 0 {
+		return ctx.Err() == nil
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(left):
+		return ctx.Err() == nil
+	}
+}
+
+// count has the metrics say how the outbox does.
+func (s *source) count(ctx context.Context) {
+	for {
+		began := time.Now()
+		figures, err := s.outbox.Figures(ctx)
+		if err == nil {
+			telemetry.Outbox(s.outbox.Name(), figures.Waiting, figures.Rejected, figures.Oldest)
+		} else if ctx.Err() == nil {
+			telemetry.RelayFailed(s.outbox.Name(), telemetry.RelayAtDatabase)
+			s.databaseTrouble.Note(ctx, err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(max(countEvery, countShare*time.Since(began))):
+		}
+	}
+}

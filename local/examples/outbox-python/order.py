@@ -1,0 +1,32 @@
+"""Inserts an order, and with it the job that confirms it. DATABASE_URL is a database with an outbox."""
+
+import os
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+
+class NothingToPay(Exception):
+    pass
+
+
+def order(conn: psycopg.Connection, total: int) -> str:
+    """Inserts an order and enqueues its job. Both are committed, or neither."""
+    with conn.transaction():
+        payload = {"steps": [{"type": "LOG", "message": f"paid {total}"}]}
+        options = {"tags": ["python"], "orderingKey": "customer-9"}
+        (job,) = conn.execute(
+            "select jobweaver.enqueue('SIMULATION', %s, %s)", [Jsonb(payload), Jsonb(options)]
+        ).fetchone()
+        conn.execute("insert into orders (total, job_id) values (%s, %s)", [total, job])
+        if total == 0:
+            raise NothingToPay
+    return str(job)
+
+
+with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as connection:
+    print(order(connection, 120))
+    try:
+        order(connection, 0)
+    except NothingToPay:
+        pass  # and of that order there is neither a row nor a job

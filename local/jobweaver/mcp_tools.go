@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// toolContract is what tools are made of in an OpenAPI 3.1 document. Its schemas are JSON Schemas as they stand.
+type toolContract struct {
+	Paths      map[string]map[string]json.RawMessage `json:"paths"`
+	Components struct {
+		Parameters map[string]toolParameter `json:"parameters"`
+		Schemas    map[string]any           `json:"schemas"`
+	} `json:"components"`
+}
+
+type toolParameter struct {
+	Ref         string `json:"$ref"`
+	Name        string `json:"name"`
+	In          string `json:"in"`
+	Description string `json:"description"`
+	Required    bool   `json:"required"`
+	Schema      any    `json:"schema"`
+}
+
+type toolOperation struct {
+	OperationID string          `json:"operationId"`
+	Summary     string          `json:"summary"`
+	Description string          `json:"description"`
+	Role        string          `json:"x-role"`
+	Parameters  []toolParameter `json:"parameters"`
+	RequestBody *struct {
+		Required bool `json:"required"`
+		Content  map[string]struct {
+			Schema any `json:"schema"`
+		} `json:"content"`
+	} `json:"requestBody"`
+	Responses map[string]struct {
+		Content map[string]struct{} `json:"content"`
+	} `json:"responses"`
+}
+
+// tool is an operation of the API. Its arguments are the parameters by their names, and the JSON of the body as "body".
+type tool struct {
+	name, summary, description string
+	method, path, contentType  string
+	in                         map[string]string // argument → "path", "query" or "body"
+	schema                     map[string]any
+}
+
+var toolMethods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
+// bodyArgument is the name of the argument that holds a request's body. No parameter has it.
+const bodyArgument = "body"
+
+// tools are the operations that answer JSON under /api and need the role read, and with write also submit or operate.
+// An admin's operations make keys and read the audit log: these stay with people.
+func (c *toolContract) tools(write bool) ([]*tool, error) {
+	roles := map[string]bool{"read": true, "submit": write, "operate": write}
+	var tools []*tool
+	for _, path := range slices.Sorted(maps.Keys(c.Paths)) {
+		shared, err := c.parametersOf(c.Paths[path]["parameters"])
+		if err != nil {
+			return nil, fmt.Errorf("read %s of the contract: %w", path, err)
+		}
+		for _, method := range toolMethods {
+			raw, ok := c.Paths[path][strings.ToLower(method)]
+			if !ok || !strings.HasPrefix(path, "/api/") {
+				continue
+			}
+			var of toolOperation
+			if err := json.Unmarshal(raw, &of); err != nil {
+				return nil, fmt.Errorf("read %s %s of the contract: %w", method, path, err)
+			}
+			isHealth := path == "/api/health" // open to all, and what an agent asks first
+			if !roles[of.Role] && !isHealth || !of.answersJSON() {
+				continue
+			}
+			of.Parameters = append(slices.Clone(shared), of.Parameters...)
+			tools = append(tools, c.tool(method, path, &of))
+		}
+	}
+	if len(tools) == 0 {
+		return nil, errors.New("the contract has no operation that can be a tool: is the URL that of a gateway?")
+	}
+	return tools, nil
+}
+
+func (c *toolContract) parametersOf(raw json.RawMessage) (of []toolParameter, err error) {
+	if raw == nil {
+		return nil, nil
+	}
+	return of, json.Unmarshal(raw, &of)
+}
+
+// answersJSON leaves out streams and files, and takes an operation whose answer has no body.
+func (o *toolOperation) answersJSON() bool {
+	for status, response := range o.Responses {
+		_, isJSON := response.Content["application/json"]
+		if strings.HasPrefix(status, "2") && (isJSON || len(response.Content) == 0) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *toolContract) tool(method, path string, of *toolOperation) *tool {
+	t := &tool{
+		name: of.OperationID, summary: of.Summary, description: strings.TrimSpace(of.Summary + ". " + of.Description),
+		method: method, path: path, in: map[string]string{},
+	}
+	properties, required := map[string]any{}, []string{}
+	for _, p := range of.Parameters {
+		if name, ok := strings.CutPrefix(p.Ref, "#/components/parameters/"); ok {
+			p = c.Components.Parameters[name]
+		}
+		if p.In != "path" && p.In != "query" {
+			continue // headers are for programs
+		}
+		t.in[p.Name] = p.In
+		properties[p.Name] = map[string]any{"description": p.Description, "allOf": []any{p.Schema}}
+		if p.Required {
+			required = append(required, p.Name)
+		}
+	}
+	if of.RequestBody != nil {
+		for contentType, content := range of.RequestBody.Content {
+			if t.contentType == "" || contentType == "application/json" {
+				t.contentType, properties[bodyArgument] = contentType, content.Schema
+			}
+		}
+		t.in[bodyArgument] = bodyArgument
+		if of.RequestBody.Required {
+			required = append(required, bodyArgument)
+		}
+	}
+	t.schema = c.selfContained(map[string]any{
+		"type": "object", "properties": properties, "required": required, "additionalProperties": false,
+	})
+	return t
+}
+
+// selfContained has references lead to definitions in the schema itself, where they led to components of the contract.
+func (c *toolContract) selfContained(schema map[string]any) map[string]any {
+	const components, definitions = "#/components/schemas/", "#/$defs/"
+	found := map[string]any{}
+	var walk func(any) any
+	walk = func(node any) any {
+		switch node := node.(type) {
+		case map[string]any:
+			walked := make(map[string]any, len(node))
+			for key, value := range node {
+				if ref, ok := value.(string); key == "$ref" && ok && strings.HasPrefix(ref, components) {
+					name := strings.TrimPrefix(ref, components)
+					if _, ok := found[name]; !ok {
+						found[name] = nil // a schema may refer to itself
+						found[name] = walk(c.Components.Schemas[name])
+					}
+					value = definitions + name
+				}
+				walked[key] = walk(value)
+			}
+			return walked
+		case []any:
+			walked := make([]any, len(node))
+			for i, value := range node {
+				walked[i] = walk(value)
+			}
+			return walked
+		}
+		return node
+	}
+	whole, _ := walk(schema).(map[string]any)
+	if len(found) > 0 {
+		whole["$defs"] = found
+	}
+	return whole
+}
+
+// destroys is true of what cannot be undone by another call.
+func (t *tool) destroys() bool {
+	return t.method == http.MethodDelete || t.name == "cancelJob" || t.name == "startOperation"
+}
+
+// request is the path with its query, and the body, that arguments make.
+func (t *tool) request(arguments json.RawMessage) (path string, body []byte, err error) {
+	given := map[string]json.RawMessage{}
+	if len(arguments) > 0 {
+		if err := json.Unmarshal(arguments, &given); err != nil {
+			return "", nil, fmt.Errorf("read arguments: %w", err)
+		}
+	}
+	path, query := t.path, url.Values{}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if t.in[name] == bodyArgument {
+			body = given[name]
+			continue
+		}
+		values, err := textsOf(given[name])
+		switch {
+		case err != nil:
+			return "", nil, fmt.Errorf("argument %s: %w", name, err)
+		case t.in[name] == "path" && len(values) == 1 && values[0] != "":
+			path = strings.ReplaceAll(path, "{"+name+"}", url.PathEscape(values[0]))
+		case t.in[name] == "query":
+			query[name] = values
+		case t.in[name] == "":
+			return "", nil, fmt.Errorf("there is no argument %s; there are %s", name,
+				strings.Join(slices.Sorted(maps.Keys(t.in)), ", "))
+		}
+	}
+	if _, missing, ok := strings.Cut(path, "{"); ok {
+		missing, _, _ = strings.Cut(missing, "}")
+		return "", nil, fmt.Errorf("argument %s is missing", missing)
+	}
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	return path, body, nil
+}
+
+// textsOf is an argument as a query has it: a list is given more than once, null not at all.
+func textsOf(value json.RawMessage) ([]string, error) {
+	var list []json.RawMessage
+	if json.Unmarshal(value, &list) != nil {
+		list = []json.RawMessage{value}
+	}
+	texts := make([]string, 0, len(list))
+	for _, item := range list {
+		var text string
+		switch err := json.Unmarshal(item, &text); {
+		case bytes.Equal(bytes.TrimSpace(item), []byte("null")):
+			continue
+		case err != nil && (item[0] == '{' || item[0] == '['):
+			return nil, errors.New("must be a text, a number, true, false or a list of these")
+		case err != nil:
+			text = string(item)
+		}
+		texts = append(texts, text)
+	}
+	return texts, nil
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// showYAML prints an answer as YAML. Numbers and the order of keys stay as the API has written them.
+func showYAML(w io.Writer, raw []byte) error {
+	y := yamlWriter{in: jsontext.NewDecoder(strings.NewReader(string(raw)), jsontext.AllowDuplicateNames(true))}
+	token, err := y.in.ReadToken()
+	if err == nil {
+		err = y.value(token, 0, false)
+	}
+	if err != nil {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	_, err = fmt.Fprintln(w, strings.TrimPrefix(y.out.String(), "\n"))
+	return err
+}
+
+// yamlWriter turns JSON into YAML of the block style, token by token.
+type yamlWriter struct {
+	in  *jsontext.Decoder
+	out strings.Builder
+}
+
+// value writes one value. inList is of one that follows a dash: its first line stands beside the dash.
+func (y *yamlWriter) value(token jsontext.Token, depth int, inList bool) error {
+	kind, text := token.Kind(), token.String()
+	if kind == '{' || kind == '[' {
+		return y.collection(kind, depth, inList)
+	}
+	if kind == '"' {
+		text = yamlText(text)
+	}
+	y.out.WriteString(" " + text)
+	return nil
+}
+
+func (y *yamlWriter) collection(kind jsontext.Kind, depth int, inList bool) error {
+	end := map[jsontext.Kind]jsontext.Kind{'{': '}', '[': ']'}[kind]
+	if y.in.PeekKind() == end {
+		y.out.WriteString(" " + kind.String() + end.String())
+		_, err := y.in.ReadToken()
+		return err
+	}
+	for first := true; y.in.PeekKind() != end; first = false {
+		if first && inList {
+			y.out.WriteString(" ")
+		} else {
+			y.out.WriteString("\n" + strings.Repeat("  ", depth))
+		}
+		token, err := y.in.ReadToken()
+		if err != nil {
+			return err
+		}
+		if kind == '{' {
+			y.out.WriteString(yamlText(token.String()) + ":")
+			if token, err = y.in.ReadToken(); err != nil {
+				return err
+			}
+		} else {
+			y.out.WriteString("-")
+		}
+		if err := y.value(token, depth+1, kind == '['); err != nil {
+			return err
+		}
+	}
+	_, err := y.in.ReadToken()
+	return err
+}
+
+var (
+	yamlPlain    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`)
+	yamlReserved = regexp.MustCompile(`^(?i:true|false|null|yes|no|on|off|y|n)$`)
+)
+
+// yamlText is a text that YAML reads as one, in quotes where it might be read as something else.
+func yamlText(text string) string {
+	if yamlPlain.MatchString(text) && !yamlReserved.MatchString(text) {
+		return text
+	}
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range text {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteString(`\` + string(r))
+		case r == '\n':
+			b.WriteString(`\n`)
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String() + `"`
+}

@@ -1,0 +1,30 @@
+-- +goose Up
+-- Records that a function could not use, each with all that it takes to put it on its topic again. How many are kept, and
+-- of how many bytes together, RejectedTrim bounds: whoever writes garbage to a topic must not fill the disk.
+CREATE TABLE rejected_records (
+    rejected_number bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY, -- in the order in which they came; pages go by it
+    rejected_id     uuid        NOT NULL UNIQUE,         -- of what was rejected by whom: told twice, it is one row
+    function        text        NOT NULL,                -- which could not use it
+    topic           text        NOT NULL,
+    partition       integer,                             -- null: it came over HTTP
+    record_offset   bigint,
+    key             bytea,                               -- null: it has none
+    headers         json        NOT NULL,                -- [{"key": base64, "value": base64}], in their order
+    value           bytea,                               -- null: it has none
+    bytes           integer     NOT NULL,                -- of key, headers and value
+    whole           boolean     NOT NULL,                -- false: something of it was too large to be kept, or is not known
+    truncated       boolean     NOT NULL,
+    reason          text        NOT NULL,
+    trace_id        uuid,
+    recorded_at     timestamptz,                         -- the record's own time
+    rejected_at     timestamptz NOT NULL,
+    redriven_at     timestamptz,
+    redriven_by     text,
+    CHECK ((partition IS NULL) = (record_offset IS NULL)),
+    CHECK ((redriven_at IS NULL) = (redriven_by IS NULL)),
+    CHECK (NOT (whole AND truncated))
+);
+CREATE INDEX rejected_records_aged ON rejected_records (rejected_at);
+
+-- +goose Down
+DROP TABLE rejected_records;

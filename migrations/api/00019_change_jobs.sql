@@ -1,0 +1,47 @@
+-- +goose Up
+ALTER TABLE commands
+    ADD COLUMN change json, -- what is to hold for the job once the scheduler has applied it; its payload may be sealed
+    ADD COLUMN change_hash bytea, -- of the request, by which the same one is known again
+    DROP CONSTRAINT commands_command_check,
+    ADD CONSTRAINT commands_command_check CHECK (
+        command IN ('cancel', 'retry', 'reschedule', 'delete', 'change') AND (command = 'reschedule') = (run_at IS NOT NULL)
+        AND (command = 'change') = (change IS NOT NULL) AND (command = 'change') = (change_hash IS NOT NULL));
+
+-- A change holds for the API, whole, in the transaction that takes the scheduler's answer and forgets the command. It is a
+-- trigger, so that it also does when a projection of the version before takes the answer, which knows no changes and has no
+-- right to these columns. The answer is the end of the snapshot: what a handler has put out stands before it.
+-- +goose StatementBegin
+CREATE FUNCTION apply_change() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    applied text := format('"lastCommand":{"number":%s,"command":"change","applied":true}}', old.number);
+BEGIN
+    UPDATE public.jobs SET
+        queue           = coalesce(old.change ->> 'queue', queue),
+        payload         = coalesce(old.change -> 'payload', payload),
+        priority        = coalesce((old.change ->> 'priority')::smallint, priority),
+        max_retry_count = coalesce((old.change ->> 'maxRetryCount')::smallint, max_retry_count),
+        retry_policy    = coalesce(old.change -> 'retryPolicy', retry_policy),
+        timeout_ms      = coalesce((old.change ->> 'timeoutMs')::integer, timeout_ms),
+        run_at          = coalesce((old.change ->> 'runAt')::timestamptz, run_at),
+        expires_at      = CASE WHEN (old.change ->> 'neverExpires')::boolean THEN NULL
+                               ELSE coalesce((old.change ->> 'expiresAt')::timestamptz, expires_at) END,
+        tags            = CASE WHEN old.change -> 'tags' IS NULL THEN tags
+                               ELSE ARRAY(SELECT json_array_elements_text(old.change -> 'tags')) END
+    WHERE job_id = old.job_id AND right(snapshot, length(applied)) = applied;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+REVOKE EXECUTE ON FUNCTION apply_change FROM PUBLIC;
+CREATE TRIGGER commands_change AFTER DELETE ON commands FOR EACH ROW WHEN (old.command = 'change')
+    EXECUTE FUNCTION apply_change();
+
+-- +goose Down
+DELETE FROM commands WHERE command = 'change';
+DROP TRIGGER commands_change ON commands;
+DROP FUNCTION apply_change;
+ALTER TABLE commands
+    DROP CONSTRAINT commands_command_check,
+    ADD CONSTRAINT commands_command_check CHECK (
+        command IN ('cancel', 'retry', 'reschedule', 'delete') AND (command = 'reschedule') = (run_at IS NOT NULL)),
+    DROP COLUMN change_hash,
+    DROP COLUMN change;

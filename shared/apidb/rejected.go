@@ -1,0 +1,287 @@
+package apidb
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// What is kept of rejected records at most, the newest: a flood of garbage must not fill the disk. The others are on
+// the topic of the dead letters for as long as it keeps them.
+const (
+	MaxRejected      = 10_000
+	MaxRejectedBytes = 256 << 20
+)
+
+const (
+	maxRejectedName   = 255     // bytes of a function or a topic
+	maxRejectedReason = 2 << 10 // the host keeps to less
+)
+
+// ErrNoRejected says that there is no rejected record with this id.
+var ErrNoRejected = errors.New("no such rejected record")
+
+// Rejected is a record that a function could not use, as it is kept.
+type Rejected struct {
+	ID         uuid.UUID
+	Function   string
+	Record     jobevent.Rejected // in a list without key, headers and value
+	Whole      bool              // it can be made again exactly as it was
+	Bytes      int               // of key, headers and value
+	TraceID    uuid.UUID         // zero: it names none
+	RejectedAt time.Time
+	RedrivenAt *time.Time
+	RedrivenBy string
+
+	number int64
+}
+
+// NewRejected is what an event about a rejected record says. The same record, rejected by the same function, has the
+// same id: also when the event about it comes again, and not when another record has its offset, after a wipe.
+func NewRejected(function string, record jobevent.Rejected, traceID uuid.UUID, at time.Time) Rejected {
+	r := Rejected{
+		Function: storable(function, maxRejectedName), Record: record, Whole: record.Whole(), TraceID: traceID,
+		RejectedAt: at,
+	}
+	r.Record.Topic = storable(record.Topic, maxRejectedName)
+	r.Record.Reason = storable(record.Reason, maxRejectedReason)
+	if r.Record.RecordHeaders == nil {
+		r.Record.RecordHeaders = headersOf(record.Headers)
+	}
+	if record.Partition < 0 || record.Offset < 0 {
+		r.Record.Partition, r.Record.Offset = -1, -1
+	}
+	sum := sha256.New()
+	part := func(b []byte) { // each with its length before it, so that no two records are the same
+		_ = binary.Write(sum, binary.BigEndian, int64(len(b))) // a hash takes all
+		sum.Write(b)
+	}
+	part([]byte(r.Function))
+	part([]byte(r.Record.Topic))
+	_ = binary.Write(sum, binary.BigEndian, [2]int64{int64(r.Record.Partition), r.Record.Offset})
+	part(record.Key)
+	part(record.Value)
+	r.Bytes = len(record.Key) + len(record.Value)
+	for _, header := range r.Record.RecordHeaders {
+		part(header.Key)
+		part(header.Value)
+		r.Bytes += len(header.Key) + len(header.Value)
+	}
+	r.ID = uuid.UUID(sum.Sum(nil)[:16])
+	r.ID[6], r.ID[8] = r.ID[6]&0x0f|0x80, r.ID[8]&0x3f|0x80 // version 8: made in a way of our own
+	return r
+}
+
+// headersOf are those that an event of a release before names, in some order that is always the same.
+func headersOf(named map[string]string) []jobevent.RecordHeader {
+	headers := make([]jobevent.RecordHeader, 0, len(named))
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		headers = append(headers, jobevent.RecordHeader{Key: []byte(name), Value: []byte(named[name])})
+	}
+	return headers
+}
+
+// storable is text as PostgreSQL takes it, and no more of it than the limit: an event about a rejected record must not
+// be rejected itself.
+func storable(text string, limit int) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "�"), "\x00", "�")
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "")
+	}
+	return text
+}
+
+// AddRejected keeps records, each once, and of all that are kept the newest. It says how many are new.
+func (s *Store) AddRejected(ctx context.Context, records []Rejected) (added int64, err error) {
+	records = slices.Clone(records)
+	slices.SortFunc(records, func(a, b Rejected) int { return slices.Compare(a.ID[:], b.ID[:]) })
+	var p gen.RejectedInsertParams
+	for _, r := range records {
+		headers, err := json.Marshal(r.Record.RecordHeaders)
+		if err != nil {
+			return 0, fmt.Errorf("write the headers of a rejected record: %w", err)
+		}
+		recorded := time.Time{}
+		if r.Record.RecordedAt != nil {
+			recorded = *r.Record.RecordedAt
+		}
+		p.RejectedIDs = append(p.RejectedIDs, r.ID)
+		p.Functions = append(p.Functions, r.Function)
+		p.Topics = append(p.Topics, r.Record.Topic)
+		p.Partitions = append(p.Partitions, r.Record.Partition)
+		p.RecordOffsets = append(p.RecordOffsets, r.Record.Offset)
+		p.Keys = append(p.Keys, r.Record.Key)
+		p.Headers = append(p.Headers, headers)
+		p.RecordValues = append(p.RecordValues, r.Record.Value)
+		p.ByteCounts = append(p.ByteCounts, int32(r.Bytes))
+		p.Wholes = append(p.Wholes, r.Whole)
+		p.Truncateds = append(p.Truncateds, r.Record.Truncated)
+		p.Reasons = append(p.Reasons, r.Record.Reason)
+		p.TraceIDs = append(p.TraceIDs, r.TraceID)
+		p.RecordedAts = append(p.RecordedAts, recorded)
+		p.RejectedAts = append(p.RejectedAts, cmp.Or(r.RejectedAt, time.Now()))
+	}
+	err = s.tx(ctx, func(q *gen.Queries) error {
+		if added, err = q.RejectedInsert(ctx, p); err != nil || added == 0 {
+			return err
+		}
+		_, err = q.RejectedTrim(ctx, gen.RejectedTrimParams{MaxRecords: MaxRejected, MaxBytes: MaxRejectedBytes})
+		return err
+	})
+	return added, classify(fmt.Sprintf("keep %d rejected records", len(records)), err)
+}
+
+// RejectedFilter narrows a list. What is zero narrows nothing.
+type RejectedFilter struct {
+	Function string
+	Topic    string
+	Since    *time.Time
+	Until    *time.Time
+	Redriven *bool
+	Before   int64 // the last of the page before: its Cursor
+	Limit    int
+}
+
+// Cursor is where the page after it begins.
+func (r *Rejected) Cursor() int64 { return r.number }
+
+// ListRejected gives rejected records, newest first; more: there are others after them.
+func (s *Store) ListRejected(ctx context.Context, f RejectedFilter) (found []Rejected, more bool, err error) {
+	rows, err := s.q.RejectedList(ctx, gen.RejectedListParams{
+		Before: cmp.Or(f.Before, math.MaxInt64), Function: text(f.Function), Topic: text(f.Topic), Since: f.Since,
+		Until: f.Until, Redriven: f.Redriven, MaxRecords: int32(f.Limit) + 1,
+	})
+	if more = len(rows) > f.Limit; more {
+		rows = rows[:f.Limit]
+	}
+	for _, row := range rows {
+		found = append(found, listedRejected(row))
+	}
+	return found, more, classify("list rejected records", err)
+}
+
+func listedRejected(row gen.RejectedListRow) Rejected {
+	return newRejected(gen.RejectedRecord{
+		RejectedNumber: row.RejectedNumber, RejectedID: row.RejectedID, Function: row.Function, Topic: row.Topic,
+		Partition: row.Partition, RecordOffset: row.RecordOffset, Bytes: row.Bytes, Whole: row.Whole,
+		Truncated: row.Truncated, Reason: row.Reason, TraceID: row.TraceID, RecordedAt: row.RecordedAt,
+		RejectedAt: row.RejectedAt, RedrivenAt: row.RedrivenAt, RedrivenBy: row.RedrivenBy,
+	})
+}
+
+// Rejected gives a rejected record with its key, headers and value, or ErrNoRejected.
+func (s *Store) Rejected(ctx context.Context, id uuid.UUID) (Rejected, error) {
+	rows, err := s.q.RejectedGet(ctx, id)
+	return oneRejected("read a rejected record", rows, err)
+}
+
+func oneRejected(doing string, rows []gen.RejectedRecord, err error) (Rejected, error) {
+	if err == nil && len(rows) == 0 {
+		err = ErrNoRejected
+	}
+	if err != nil {
+		return Rejected{}, classify(doing, err)
+	}
+	r := newRejected(rows[0])
+	if err := json.Unmarshal(rows[0].Headers, &r.Record.RecordHeaders); err != nil {
+		return r, fmt.Errorf("%s: read its headers: %w", doing, err)
+	}
+	return r, nil
+}
+
+// RedriveRejected has publish put a record on its topic again, once: an error of publish changes nothing. The record is
+// locked until then, so publish must not take long. When the process dies between the two, it can be redriven again: to
+// the functions that is the same record twice, which they take.
+func (s *Store) RedriveRejected(
+	ctx context.Context, id uuid.UUID, by string, publish func(ctx context.Context, r Rejected) error,
+) (r Rejected, err error) {
+	err = s.audited(ctx, func(q *gen.Queries) error {
+		rows, err := q.RejectedHold(ctx, id)
+		if r, err = oneRejected("hold it", rows, err); err != nil {
+			return err
+		}
+		if err := publish(ctx, r); err != nil {
+			return err
+		}
+		if err := r.enterDetails(ctx); err != nil {
+			return err
+		}
+		at, err := q.RejectedRedriven(ctx, gen.RejectedRedrivenParams{RejectedID: id, RedrivenBy: by})
+		r.RedrivenAt, r.RedrivenBy = at, by
+		return err
+	})
+	return r, classify("redrive a rejected record", err)
+}
+
+// DiscardRejected deletes a rejected record, and gives what a list had of it, or ErrNoRejected.
+func (s *Store) DiscardRejected(ctx context.Context, id uuid.UUID) (r Rejected, err error) {
+	err = s.audited(ctx, func(q *gen.Queries) error {
+		gone, err := q.RejectedDiscard(ctx, id)
+		if err == nil && len(gone) == 0 {
+			err = ErrNoRejected
+		}
+		if err != nil {
+			return err
+		}
+		r = listedRejected(gen.RejectedListRow(gone[0]))
+		return r.enterDetails(ctx)
+	})
+	return r, classify("discard a rejected record", err)
+}
+
+// enterDetails has the audit log say which record it is: the row may be gone.
+func (r *Rejected) enterDetails(ctx context.Context) (err error) {
+	entry := AuditOf(ctx)
+	if entry == nil {
+		return nil
+	}
+	entry.Details, err = json.Marshal(struct {
+		Function  string `json:"function"`
+		Topic     string `json:"topic"`
+		Partition int32  `json:"partition"`
+		Offset    int64  `json:"offset"`
+	}{r.Function, r.Record.Topic, r.Record.Partition, r.Record.Offset})
+	return err
+}
+
+// ForgetRejected deletes records that were rejected so long ago, the oldest first, some at a time; more: there are
+// others.
+func (s *Store) ForgetRejected(ctx context.Context, age time.Duration, limit int) (more bool, err error) {
+	n, err := s.q.RejectedForget(ctx, gen.RejectedForgetParams{Age: age, MaxRecords: int32(limit)})
+	return n == int64(limit), classify("forget old rejected records", err)
+}
+
+func newRejected(row gen.RejectedRecord) Rejected {
+	r := Rejected{
+		ID: row.RejectedID, Function: row.Function, Whole: row.Whole, Bytes: int(row.Bytes), RejectedAt: row.RejectedAt,
+		RedrivenAt: row.RedrivenAt, number: row.RejectedNumber,
+		Record: jobevent.Rejected{
+			Topic: row.Topic, Partition: -1, Offset: -1, Reason: row.Reason, Key: row.Key, Value: row.Value,
+			Truncated: row.Truncated, RecordedAt: row.RecordedAt,
+		},
+	}
+	if row.Partition != nil && row.RecordOffset != nil {
+		r.Record.Partition, r.Record.Offset = *row.Partition, *row.RecordOffset
+	}
+	if row.TraceID != nil {
+		r.TraceID = *row.TraceID
+	}
+	if row.RedrivenBy != nil {
+		r.RedrivenBy = *row.RedrivenBy
+	}
+	return r
+}

@@ -1,0 +1,43 @@
+package apidb
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/retrypolicy"
+)
+
+// Request gives what one of the owner's jobs asked for, with the defaults that held for it, and the number of its last
+// command. The payload is as it is kept: sealed, where payloads are. The error is ErrNoJob where there is no such job.
+func (s *Store) Request(ctx context.Context, owner Owner, id uuid.UUID) (req jobspec.Request, command int, err error) {
+	row, err := s.q.JobByID(ctx, gen.JobByIDParams{JobID: id, Owner: owner.filter()})
+	if err != nil {
+		return req, 0, classify("get what a job asked for", err)
+	}
+	req, err = requestOf(row.Job)
+	return req, int(row.Job.CommandSeq), err
+}
+
+func requestOf(row gen.Job) (jobspec.Request, error) {
+	req := jobspec.Request{
+		JobType: row.JobType, Payload: row.Payload, MaxRetryCount: int(row.MaxRetryCount), Queue: row.Queue,
+		Priority: int(row.Priority), RunAt: row.RunAt, Timeout: time.Duration(row.TimeoutMs) * time.Millisecond,
+		IdempotencyKey: value(row.IdempotencyKey), Tags: row.Tags, OwnerID: row.OwnerID, ExpiresAt: row.ExpiresAt,
+		OrderingKey: value(row.OrderingKey), After: row.AfterIDs, RunAnyway: value(row.RunsAnyway),
+		CallbackURL: value(row.CallbackURL), RunAgainOf: value(row.RunAgainOf),
+	}
+	if row.RetryPolicy == nil {
+		return req, nil
+	}
+	req.RetryPolicy = new(retrypolicy.Policy)
+	if err := json.Unmarshal(row.RetryPolicy, req.RetryPolicy); err != nil {
+		return req, fmt.Errorf("read the retry policy of job %s: %w", row.JobID, err)
+	}
+	return req, nil
+}

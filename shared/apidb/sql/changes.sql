@@ -1,0 +1,36 @@
+-- Tells those who watch of changes of jobs that are not told by the statement that makes them.
+-- name: ChangesTell :exec
+select pg_notify('jobweaver_changes', telling) from unnest(@tellings::text[]) as telling;
+
+-- Jobs that may wait for less now that others have ended: of an owner those that come after them among the first that were
+-- accepted later, those that streams are of, and the next job of each ordering key. As of a list, so many of the jobs that a
+-- job comes after are looked at.
+-- name: JobsUnblocked :many
+with ended as materialized (
+    select job_id, owner_id, ordering_key from jobs where job_id = any (@ended_ids::uuid[])
+)
+select tied.job_id from (
+    select owner_id, (array_agg(job_id order by job_id))[1] as first_id, array_agg(job_id) as ids from ended group by owner_id
+) as owners cross join lateral (
+    select job_id, status, after_ids from jobs
+    where jobs.owner_id = owners.owner_id and after_ids is not null and jobs.job_id > owners.first_id
+    order by jobs.job_id
+    limit @most_seen::int
+) as tied
+where tied.status in ('SCHEDULED', 'PENDING') and tied.after_ids[:@most_looked_at::int] && owners.ids
+union
+select job_id from jobs
+where job_id = any (@followed_ids::uuid[]) and status in ('SCHEDULED', 'PENDING')
+    and after_ids && array(select ended.job_id from ended)
+union
+select next.job_id from ended cross join lateral (
+    select job_id from jobs
+    where jobs.ordering_key = ended.ordering_key and jobs.owner_id = ended.owner_id
+        and jobs.status not in ('COMPLETED', 'FAILED', 'CANCELLED')
+    order by jobs.order_number
+    limit 1
+) as next;
+
+-- Tells all that change jobs that somebody watches.
+-- name: WatchersTell :exec
+select pg_notify('jobweaver_watching', '');

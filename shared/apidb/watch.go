@@ -1,0 +1,242 @@
+package apidb
+
+import (
+	"context"
+	"encoding/base64"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+)
+
+// Those who write what the API shows notify those who watch it, in the transaction that changes it, and only while
+// somebody watches. A gateway that has a stream open or holds an answer says so by NOTIFY on jobweaver_watching every
+// WatchEvery. A projection that hears it notifies jobweaver_changes for watchFor.
+//
+//	gateway                                projection
+//	NOTIFY jobweaver_watching       ─▶     tells from now on of each batch that begins
+//	                                       waits for the batches that began before, which tell nobody
+//	reads again what it watches     ◀─     NOTIFY jobweaver_changes: begins
+//	reads these jobs                ◀─     NOTIFY jobweaver_changes: these jobs, with the commit of each batch
+//
+// So whatever was committed without a notification was committed before "begins", and is seen by who reads after it.
+//
+// Gateways, cron and bulk do the same with jobs that they accept and commands that they keep, but send only
+// ChangeOthers: a gateway polls ends less often while projections say that they are there.
+const (
+	channelChanges  = "jobweaver_changes"
+	channelWatching = "jobweaver_watching"
+
+	// WatchEvery is how often who watches says so.
+	WatchEvery = 20 * time.Second
+	// watchFor is how long changes are told of after the last time that somebody said so: two of them may be lost.
+	watchFor = 3 * WatchEvery
+
+	mostTold    = 700 // jobs of a batch whose changes lists show: of more, only that there are many
+	toldPerNote = 350 // a payload of NOTIFY has less than 8,000 bytes
+)
+
+// ChangeKind is what has changed.
+type ChangeKind byte
+
+// The kinds of a change, as payloads begin.
+const (
+	ChangeStatus   ChangeKind = 's' // also of jobs that are new, or that a command waits for
+	ChangeEnded    ChangeKind = 'e' // a status that is terminal
+	ChangeProgress ChangeKind = 'p'
+	ChangeLog      ChangeKind = 'l'
+	ChangeGone     ChangeKind = 'g' // the jobs are deleted
+	ChangeMany     ChangeKind = 'm' // of more jobs than are named
+	ChangeBegins   ChangeKind = 'b' // a projection tells from now on: what changed before was told to nobody
+	ChangeOthers   ChangeKind = 'o' // the same of a gateway, cron or bulk
+	ChangeControls ChangeKind = 'c' // what holds jobs, as a pause
+	ChangeHere     ChangeKind = 'h' // a projection goes on telling
+	ChangeAsks     ChangeKind = 'a' // a projection that has just come asks whether anybody watches
+)
+
+// Change is a notification: what has changed of which jobs.
+type Change struct {
+	Kind   ChangeKind
+	JobIDs []uuid.UUID // of those kinds that name any
+}
+
+// tellings are the payloads that tell of changed jobs.
+func tellings(kind ChangeKind, ids []uuid.UUID) (payloads []string) {
+	if len(ids) > mostTold && kind != ChangeLog && kind != ChangeGone {
+		return []string{string(rune(ChangeMany))}
+	}
+	for some := range slices.Chunk(ids, toldPerNote) {
+		raw := make([]byte, 0, len(some)*len(uuid.Nil))
+		for _, id := range some {
+			raw = append(raw, id[:]...)
+		}
+		payloads = append(payloads, string(rune(kind))+base64.RawStdEncoding.EncodeToString(raw))
+	}
+	return payloads
+}
+
+// readTelling is the way back. What cannot be read is of a newer version: many may have changed.
+func readTelling(payload string) Change {
+	if payload == "" {
+		return Change{Kind: ChangeMany}
+	}
+	raw, err := base64.RawStdEncoding.DecodeString(payload[1:])
+	if err != nil || len(raw)%len(uuid.Nil) != 0 {
+		return Change{Kind: ChangeMany}
+	}
+	change := Change{Kind: ChangeKind(payload[0])}
+	for id := range slices.Chunk(raw, len(uuid.Nil)) {
+		change.JobIDs = append(change.JobIDs, uuid.UUID(id))
+	}
+	return change
+}
+
+// statusTellings tell of words of the scheduler, also of those that turn out to be old.
+func statusTellings(words []*StatusWord) []string {
+	if len(words) > mostTold {
+		return tellings(ChangeMany, make([]uuid.UUID, len(words)))
+	}
+	var ended, others []uuid.UUID
+	for _, word := range words {
+		if jobstate.Status(word.Status.Status).Terminal() {
+			ended = append(ended, word.JobID)
+		} else {
+			others = append(others, word.JobID)
+		}
+	}
+	return append(tellings(ChangeEnded, ended), tellings(ChangeStatus, others)...)
+}
+
+// watch knows whether somebody watches. It is memory only.
+type watch struct {
+	mu     sync.Mutex
+	until  time.Time
+	silent *sync.WaitGroup // batches under way that tell nobody
+}
+
+// enter says whether a batch that begins now tells of its changes. done is to be called when it has ended.
+func (w *watch) enter() (tells bool, done func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if time.Now().Before(w.until) {
+		return true, func() {}
+	}
+	if w.silent == nil {
+		w.silent = &sync.WaitGroup{}
+	}
+	w.silent.Add(1)
+	return false, w.silent.Done
+}
+
+// renew has batches tell that begin from now on. begins is true where they did not before: it returns when those have
+// ended that tell nobody.
+func (w *watch) renew() (begins bool) {
+	w.mu.Lock()
+	now := time.Now()
+	begins = !now.Before(w.until)
+	w.until = now.Add(watchFor)
+	silent := w.silent
+	if begins {
+		w.silent = nil
+	}
+	w.mu.Unlock()
+	if begins && silent != nil {
+		silent.Wait()
+	}
+	return begins
+}
+
+// end has batches tell nobody any more.
+func (w *watch) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.until = time.Time{}
+}
+
+// ListenWatchers has the store tell of changes while somebody watches. It calls heard when it begins and whenever
+// somebody says that they do. It ends with ctx or with its connection. Who watches already is asked to say so at once:
+// what was said while nobody listened is lost.
+func (s *Store) ListenWatchers(ctx context.Context, heard func()) error {
+	answer := func(string) error {
+		heard()
+		kind := ChangeHere
+		if s.watch.renew() {
+			kind = ChangeBegins
+		}
+		return s.answerWatchers(ctx, kind)
+	}
+	return pgpool.ListenTo(ctx, s.pool, s.asksThen(ctx, heard), map[string]func(string) error{channelWatching: answer})
+}
+
+// FollowWatchers is ListenWatchers for a store that applies no words of the scheduler: see Watched.
+func (s *Store) FollowWatchers(ctx context.Context, heard func()) error {
+	return pgpool.ListenTo(ctx, s.pool, s.asksThen(ctx, heard), map[string]func(string) error{
+		channelWatching: func(string) error { return s.beginTelling(ctx) },
+	})
+}
+
+// Watched tells whether somebody watches, here or elsewhere. What was committed before it was false is seen by those
+// who come to watch.
+func (s *Store) Watched() bool {
+	s.watch.mu.Lock()
+	defer s.watch.mu.Unlock()
+	return time.Now().Before(s.watch.until)
+}
+
+// beginTelling answers that somebody watches, where nobody did.
+func (s *Store) beginTelling(ctx context.Context) error {
+	if !s.watch.renew() {
+		return nil
+	}
+	return s.answerWatchers(ctx, ChangeOthers)
+}
+
+// asksThen is what to do once a channel is listened to: who watches already is asked to say so.
+func (s *Store) asksThen(ctx context.Context, begun func()) func() error {
+	return func() error {
+		err := s.q.ChangesTell(ctx, []string{string(rune(ChangeAsks))})
+		begun()
+		return classify("ask who watches", err)
+	}
+}
+
+func (s *Store) answerWatchers(ctx context.Context, kind ChangeKind) error {
+	err := s.q.ChangesTell(ctx, []string{string(rune(kind))})
+	if err != nil {
+		s.watch.end() // so that the next one begins anew
+	}
+	return classify("tell who watches", err)
+}
+
+// TellWatching says that somebody watches jobs: for a minute, changes are told to ListenChanges.
+func (s *Store) TellWatching(ctx context.Context) error {
+	return classify("tell that somebody watches", s.q.WatchersTell(ctx))
+}
+
+// ListenChanges calls begun once it listens, and heard with each change. It ends with ctx or with its connection.
+func (s *Store) ListenChanges(ctx context.Context, begun func(), heard func(Change)) error {
+	return pgpool.ListenTo(ctx, s.pool, func() error { begun(); return nil }, map[string]func(string) error{
+		channelChanges: func(payload string) error {
+			heard(readTelling(payload))
+			return nil
+		},
+	})
+}
+
+// TellChanges tells those who watch of changes that have been committed.
+func (s *Store) TellChanges(ctx context.Context, kind ChangeKind, ids []uuid.UUID) error {
+	return classify("tell of changes", s.q.ChangesTell(ctx, tellings(kind, ids)))
+}
+
+// tell is for a transaction that changes jobs.
+func tell(ctx context.Context, q *gen.Queries, kind ChangeKind, ids []uuid.UUID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return q.ChangesTell(ctx, tellings(kind, ids))
+}

@@ -1,0 +1,280 @@
+package apidb_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// hearer is one that listens to changes.
+type hearer struct {
+	t     *testing.T
+	heard chan apidb.Change
+}
+
+func (h *house) listenTo(t *testing.T) *hearer {
+	t.Helper()
+	heard, begun := &hearer{t, make(chan apidb.Change, 1000)}, make(chan struct{})
+	h.beside(t, func(ctx context.Context) {
+		_ = h.ListenChanges(ctx, func() { close(begun) }, func(c apidb.Change) { heard.heard <- c })
+	})
+	<-begun
+	return heard
+}
+
+// beside runs something until the test ends.
+func (h *house) beside(t *testing.T, run func(context.Context)) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	all.Go(func() { run(ctx) })
+	t.Cleanup(func() { cancel(); all.Wait() })
+}
+
+// followWatchers has the store tell while somebody watches, as that of a projection.
+func (h *house) followWatchers(t *testing.T) {
+	t.Helper()
+	begun := make(chan struct{}, 1)
+	h.beside(t, func(ctx context.Context) {
+		_ = h.ListenWatchers(ctx, func() {
+			select {
+			case begun <- struct{}{}:
+			default:
+			}
+		})
+	})
+	<-begun
+}
+
+func (h *hearer) next() apidb.Change {
+	h.t.Helper()
+	select {
+	case c := <-h.heard:
+		return c
+	case <-time.After(20 * time.Second):
+		h.t.Fatal("nothing is told")
+		return apidb.Change{}
+	}
+}
+
+// want wants a kind, and one job where there is one to be named.
+func (h *hearer) want(kind apidb.ChangeKind, id uuid.UUID) {
+	h.t.Helper()
+	c := h.next()
+	if c.Kind != kind || id != uuid.Nil && (len(c.JobIDs) != 1 || c.JobIDs[0] != id) {
+		h.t.Errorf("told %c %v, want %c %s", c.Kind, c.JobIDs, kind, id)
+	}
+}
+
+// mark is told after everything that was told before.
+func (h *house) mark(t *testing.T) uuid.UUID {
+	t.Helper()
+	id := uuid.New()
+	if err := h.TellChanges(t.Context(), apidb.ChangeHere, []uuid.UUID{id}); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func TestChangesAreToldOnlyWhileSomebodyWatches(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.followWatchers(t)
+	changes := h.listenTo(t)
+	job := h.accept(t, newJob())
+	h.apply(t, word(job.JobID, 1, jobstate.Running))
+	h.addLine(t, job.JobID, 0)
+	h.seeProgress(t, job.JobID, 1)
+	changes.want(apidb.ChangeHere, h.mark(t)) // and nothing before it
+	if err := h.TellWatching(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	changes.want(apidb.ChangeBegins, uuid.Nil)
+	h.apply(t, word(job.JobID, 2, jobstate.Running))
+	changes.want(apidb.ChangeStatus, job.JobID)
+	h.addLine(t, job.JobID, 1)
+	changes.want(apidb.ChangeLog, job.JobID)
+	h.seeProgress(t, job.JobID, 2)
+	changes.want(apidb.ChangeProgress, job.JobID)
+	h.seeProgress(t, job.JobID, 2) // which is no news
+	if err := h.TellWatching(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	changes.want(apidb.ChangeHere, uuid.Nil)
+	h.apply(t, word(job.JobID, 3, jobstate.Completed))
+	changes.want(apidb.ChangeEnded, job.JobID)
+	if err := h.UnhearJobs(t.Context(), []jobevent.ReportJob{{JobID: job.JobID, Version: 3}}); err != nil {
+		t.Fatal(err)
+	}
+	changes.want(apidb.ChangeStatus, job.JobID)
+	if _, err := h.ForgetJobs(t.Context(), []apidb.Gone{{JobID: job.JobID, Version: 4}}); err != nil {
+		t.Fatal(err)
+	}
+	changes.want(apidb.ChangeGone, job.JobID)
+}
+
+func (h *house) addLine(t *testing.T, id uuid.UUID, line int) {
+	t.Helper()
+	err := h.AddLogs(t.Context(), []jobevent.AttemptLog{{
+		JobID: id, Attempt: 1, FirstLine: line, Lines: []jobevent.LogLine{{At: time.Now(), Level: "INFO", Text: "x"}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (h *house) seeProgress(t *testing.T, id uuid.UUID, percent int) {
+	t.Helper()
+	err := h.SeeWorkers(t.Context(), []apidb.Beat{{JSON: []byte("{}"), Heartbeat: jobevent.Heartbeat{
+		WorkerID: "w", Attempts: []jobevent.HeldAttempt{{JobID: id, Attempt: 0, Progress: &jobevent.Progress{Percent: percent}}},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A batch that the database refuses is told to nobody: here its second job has a status that there is not.
+func TestWhatIsRolledBackIsToldToNobody(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.followWatchers(t)
+	changes := h.listenTo(t)
+	good, bad := h.accept(t, newJob()), h.accept(t, newJob())
+	if err := h.TellWatching(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	changes.want(apidb.ChangeBegins, uuid.Nil)
+	words := []apidb.StatusWord{
+		word(good.JobID, 1, jobstate.Completed), word(bad.JobID, 1, "NONSENSE"),
+	}
+	if _, err := h.ApplyStatuses(t.Context(), words); err == nil {
+		t.Fatal("it was applied")
+	}
+	changes.want(apidb.ChangeHere, h.mark(t))
+	h.apply(t, words[0])
+	changes.want(apidb.ChangeEnded, good.JobID)
+}
+
+// A batch that began before anybody watched tells nobody. Who watches is told that changes begin only when it is over:
+// what it changed can then be read.
+func TestChangesBeginWhenWhatWasToldToNobodyIsOver(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.followWatchers(t)
+	changes := h.listenTo(t)
+	job := h.accept(t, newJob())
+	applied := make(chan error, 1)
+	release := h.lockJob(t, job.JobID)
+	go func() {
+		_, err := h.ApplyStatuses(t.Context(), []apidb.StatusWord{word(job.JobID, 1, jobstate.Completed)})
+		applied <- err
+	}()
+	h.awaitBlocked(t)
+	if err := h.TellWatching(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	changes.want(apidb.ChangeHere, h.mark(t))
+	release()
+	changes.want(apidb.ChangeBegins, uuid.Nil)
+	if err := <-applied; err != nil {
+		t.Fatal(err)
+	}
+	if ended, err := h.Ended(t.Context(), []uuid.UUID{job.JobID}); err != nil || len(ended) != 1 {
+		t.Errorf("ended are %v, %v", ended, err)
+	}
+}
+
+// lockJob keeps others from changing a job until it is released.
+func (h *house) lockJob(t *testing.T, id uuid.UUID) (release func()) {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), h.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release = sync.OnceFunc(func() { _ = c.Close(context.WithoutCancel(t.Context())) })
+	t.Cleanup(release)
+	if _, err := c.Exec(t.Context(), "begin"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Exec(t.Context(), "select from jobs where job_id = $1 for update", id); err != nil {
+		t.Fatal(err)
+	}
+	return release
+}
+
+// awaitBlocked waits until a statement waits for a lock.
+func (h *house) awaitBlocked(t *testing.T) {
+	t.Helper()
+	h.conn(t, func(ctx context.Context, c *pgx.Conn) error {
+		for waits := false; !waits; {
+			err := c.QueryRow(ctx, `select exists (
+				select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+			)`).Scan(&waits)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Others than projections say once that they begin to tell, and cron and bulk then tell of what they make and keep.
+func TestJobsOfSchedulesAndCommandsOfOperationsAreTold(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	begun := make(chan struct{}, 10)
+	h.beside(t, func(ctx context.Context) { _ = h.ListenSchedules(ctx, func() { begun <- struct{}{} }) })
+	<-begun
+	changes := h.listenTo(t)
+	silent := h.accept(t, newJob())
+	h.operateOn(t, silent.JobID)
+	if h.Watched() {
+		t.Error("nobody watches")
+	}
+	changes.want(apidb.ChangeHere, h.mark(t)) // and nothing before it
+	if err := h.TellWatching(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	changes.want(apidb.ChangeOthers, uuid.Nil)
+	if !h.Watched() {
+		t.Error("somebody watches")
+	}
+	if err := h.TellWatching(t.Context()); err != nil { // they say it once
+		t.Fatal(err)
+	}
+	job := h.accept(t, newJob())
+	h.operateOn(t, job.JobID)
+	changes.want(apidb.ChangeStatus, job.JobID)
+	h.create(t, "s", eachSecond)
+	h.ago(t, "s", time.Second)
+	h.once(t)
+	fired, _ := h.fire(t)
+	if len(fired.Jobs) != 1 {
+		t.Fatalf("%+v", fired)
+	}
+	changes.want(apidb.ChangeStatus, fired.Jobs[0].JobID)
+}
+
+// operateOn gives a job a command by an operation.
+func (h *house) operateOn(t *testing.T, id uuid.UUID) {
+	t.Helper()
+	op, _, err := h.InsertOperation(t.Context(), apidb.NewOperation{
+		ID: h.NewID(), By: "me", Whose: apidb.Everyone,
+		Request: jobspec.Operation{Command: jobevent.CommandCancel, JobIDs: []uuid.UUID{id}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if commands, _, err := h.Operate(t.Context(), op.ID); err != nil || len(commands) != 1 {
+		t.Fatalf("%+v, %v", commands, err)
+	}
+}

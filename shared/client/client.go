@@ -1,0 +1,154 @@
+// Package client is the Go client of JobWeaver's HTTP API: it submits jobs, waits for them, follows them and changes
+// their course, and it verifies the webhooks that tell of their ends.
+//
+// A Client may be used by many goroutines at once. Every call ends at once with its context.
+//
+// # What is tried again
+//
+// A request is repeated only where that cannot do a thing twice: a request that reads, one that carries an
+// Idempotency-Key (Submit, SubmitBatch and RunAgain give each job one that has none, and keep it), one for which no
+// connection came about, and one that the gateway refused without having done anything (408, 429). The pauses grow,
+// are partly random, and are as long as Retry-After or RateLimit ask for. Where RateLimit says that nothing is left,
+// the next request waits until there is again.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Version is the version of the API that this client was written for: info.version of its contract.
+const Version = "1.0.0"
+
+// Client talks to one gateway.
+type Client struct {
+	base    string
+	key     string
+	http    *http.Client
+	retries int
+	pace    pace
+
+	answered atomic.Bool // by the gateway, at least once
+}
+
+// Option changes a new client.
+type Option func(*Client)
+
+// WithTransport sends requests through another transport than http.DefaultTransport: one with certificates, for
+// example.
+func WithTransport(transport http.RoundTripper) Option {
+	return func(c *Client) { c.http.Transport = transport }
+}
+
+// WithTimeout ends each single request after that time, 2 min by default. Streams have no timeout.
+func WithTimeout(d time.Duration) Option { return func(c *Client) { c.http.Timeout = d } }
+
+// WithRetries repeats a request that may be repeated at most n times, 4 by default. Of a 429 there are more, for 30 s.
+func WithRetries(n int) Option { return func(c *Client) { c.retries = n } }
+
+// New makes a client for the gateway at base, such as http://localhost:8080, with an API key or token; empty: none.
+// The client follows no redirect: net/http would send X-Callback-Secret and the body to whatever host the answer names.
+func New(base, key string, options ...Option) *Client {
+	c := &Client{base: strings.TrimRight(base, "/"), key: key, retries: defaultRetries, http: &http.Client{
+		Timeout:       2 * time.Minute,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	for _, option := range options {
+		option(c)
+	}
+	return c
+}
+
+// request is one for the gateway.
+type request struct {
+	method, path, contentType string
+
+	body       []byte
+	headers    []string // pairs
+	repeatable bool     // twice is as good as once
+	jobs       bool     // it submits some
+}
+
+// Do sends a request that has no method here and decodes the answer into out, where it is not nil. headers are pairs
+// of names and values. It is repeated as the package says; a POST, PATCH or DELETE only if it has an Idempotency-Key
+// or nothing was done. The error is an *Error, or how the gateway could not be reached.
+func (c *Client) Do(
+	ctx context.Context, method, path, contentType string, body []byte, out any, headers ...string,
+) (json.RawMessage, error) {
+	return c.do(ctx, request{method: method, path: path, contentType: contentType, body: body, headers: headers}, out)
+}
+
+// json sends in as JSON; nil: no body.
+func (c *Client) json(ctx context.Context, r request, in, out any) (json.RawMessage, error) {
+	if in != nil {
+		body, err := json.Marshal(in)
+		if err != nil {
+			return nil, fmt.Errorf("write request: %w", err)
+		}
+		r.body = body
+		if r.contentType == "" {
+			r.contentType = "application/json"
+		}
+	}
+	return c.do(ctx, r, out)
+}
+
+// prepare makes the request of net/http, with all but what Accept is to be.
+func (c *Client) prepare(ctx context.Context, r request) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, r.method, c.base+r.path, bytes.NewReader(r.body))
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	req.Header.Set("User-Agent", "jobweaver-go/"+Version)
+	if r.contentType != "" {
+		req.Header.Set("Content-Type", r.contentType)
+	}
+	if c.key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.key)
+	}
+	for i := 0; i+1 < len(r.headers); i += 2 {
+		req.Header.Set(r.headers[i], r.headers[i+1])
+	}
+	return req, nil
+}
+
+func (c *Client) once(ctx context.Context, r request, out any) (json.RawMessage, error) {
+	req, err := c.prepare(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if req.Header.Get("Accept") == "" {
+		req.Header.Set("Accept", "application/json, application/problem+json, */*;q=0.1")
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(res.Body)
+	if err := errors.Join(err, res.Body.Close()); err != nil {
+		return nil, &url.Error{Op: "read answer of", URL: r.path, Err: err}
+	}
+	if res.StatusCode < http.StatusInternalServerError {
+		c.answered.Store(true)
+	}
+	c.pace.note(res.Header, time.Now())
+	if res.StatusCode >= http.StatusMultipleChoices {
+		return raw, newError(res, raw)
+	}
+	if out == nil || len(raw) == 0 {
+		return raw, nil
+	}
+	if err := json.Unmarshal(raw, out); err != nil {
+		return raw, fmt.Errorf("decode answer of %s: %w", r.path, err)
+	}
+	return raw, nil
+}

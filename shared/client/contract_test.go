@@ -1,0 +1,157 @@
+package client_test
+
+import (
+	"encoding/json"
+	"os/exec"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/jobweaver/jobweaver/shared/client"
+)
+
+func contract(t *testing.T) *openapi3.T {
+	t.Helper()
+	doc, err := openapi3.NewLoader().LoadFromFile("../../functions/gateway/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// membersOf are the members of a schema, those of its allOf too.
+func membersOf(schema *openapi3.SchemaRef) []string {
+	var names []string
+	for name := range schema.Value.Properties {
+		names = append(names, name)
+	}
+	for _, part := range schema.Value.AllOf {
+		names = append(names, membersOf(part)...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func membersOfType(kind reflect.Type) []string {
+	var names []string
+	for field := range fieldsOf(kind) {
+		names = append(names, field)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func fieldsOf(kind reflect.Type) map[string]reflect.StructField {
+	fields := map[string]reflect.StructField{}
+	for i := range kind.NumField() {
+		name, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ",")
+		switch {
+		case kind.Field(i).Anonymous:
+			for name, field := range fieldsOf(kind.Field(i).Type) {
+				fields[name] = field
+			}
+		case name != "" && name != "-":
+			fields[name] = kind.Field(i)
+		}
+	}
+	return fields
+}
+
+func TestTheTypesHaveTheMembersOfTheContract(t *testing.T) {
+	t.Parallel()
+	doc := contract(t)
+	if doc.Info.Version != client.Version {
+		t.Errorf("the contract has version %s, the client %s", doc.Info.Version, client.Version)
+	}
+	problem := []string{"type", "title", "instance"} // RFC 9457
+	for name, value := range map[string]any{
+		"Job": client.Job{}, "Accepted": client.Accepted{}, "Error": client.Error{}, "Detail": client.ErrorDetail{},
+		"HistoryEntry": client.Move{}, "AttemptSummary": client.Attempt{}, "LogLine": client.LogLine{}, "JobPage": client.Page{},
+		"Blocker": client.Block{}, "LastErrorOrNull": client.Failure{}, "ProgressOrNull": client.Progress{}, "JobTick": client.Tick{},
+		"StreamProgress": client.JobProgress{},
+	} {
+		got := slices.DeleteFunc(membersOfType(reflect.TypeOf(value)), func(name string) bool {
+			return slices.Contains(problem, name)
+		})
+		want := slices.DeleteFunc(membersOf(doc.Components.Schemas[name]), func(name string) bool { return name == "timestamp" })
+		if !slices.Equal(got, want) {
+			t.Errorf("%s has %v, not %v", name, got, want)
+		}
+	}
+}
+
+func TestARequestSaysAllThatTheContractAllows(t *testing.T) {
+	t.Parallel()
+	doc := contract(t)
+	at := time.Date(2036, 1, 1, 0, 0, 0, 0, time.UTC)
+	full := client.JobRequest{
+		JobType: "SIMULATION", Payload: map[string]any{"steps": []any{map[string]any{"type": "LOG", "message": "hi"}}},
+		Queue: "default", Priority: 3, MaxRetryCount: new(0), RetryPolicy: client.RetryExponential(time.Second, time.Minute),
+		Delay: 1500 * time.Millisecond, ExpiresAt: at, Timeout: time.Minute, IdempotencyKey: "a", OrderingKey: "b",
+		After: []string{"01936f3e-5f3e-7cc0-8000-0123456789ab"}, OnDependencyFailure: "run", Tags: []string{"c"},
+		CallbackURL: "https://example.org/done", OwnerID: "acme",
+	}
+	schema := doc.Components.Schemas["JobRequest"]
+	sent := map[string]any{}
+	for _, request := range []client.JobRequest{
+		full, {JobType: "A", Payload: 1, RunAt: at, JobID: "019aa5d0-8f5e-7cc0-8000-000000000001", RetryPolicy: client.RetryFixed(time.Second)},
+		{JobType: "A", Payload: 1, RetryPolicy: client.RetryList(0, time.Second)},
+	} {
+		text, err := json.Marshal(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var value map[string]any
+		if err := json.Unmarshal(text, &value); err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Value.VisitJSON(value); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		for name := range value {
+			sent[name] = true
+		}
+	}
+	for _, name := range membersOf(schema) {
+		if sent[name] == nil {
+			t.Errorf("a request cannot have %s", name)
+		}
+	}
+}
+
+func TestEnqueueSQLHasTheRequestAsOptions(t *testing.T) {
+	t.Parallel()
+	statement, arguments, err := client.JobRequest{
+		JobType: "EMAIL", Payload: map[string]any{"to": "a"}, Queue: "mail", Delay: time.Second,
+	}.EnqueueSQL()
+	want := []any{"EMAIL", `{"to":"a"}`, `{"delayMs":1000,"queue":"mail"}`}
+	if err != nil || !strings.Contains(statement, "jobweaver.enqueue(") || !slices.Equal(arguments, want) {
+		t.Errorf("%s %v, %v", statement, arguments, err)
+	}
+	for _, wrong := range []client.JobRequest{{Payload: make(chan int)}, {IdempotencyKey: "a"}, {JobID: "b"}} {
+		if _, _, err := wrong.EnqueueSQL(); err == nil {
+			t.Errorf("%+v is enqueued", wrong)
+		}
+	}
+}
+
+// Whoever uses the client compiles two small libraries with it.
+func TestTheClientIsLight(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{if not .Standard}}{{.Module.Path}}{{end}}", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for module := range strings.FieldsSeq(string(out)) {
+		switch module {
+		case "github.com/jobweaver/jobweaver", "github.com/go-json-experiment/json",
+			"github.com/standard-webhooks/standard-webhooks/libraries":
+		default:
+			t.Errorf("the client brings %s", module)
+		}
+	}
+}

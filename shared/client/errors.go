@@ -1,0 +1,118 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// What an *Error is, for errors.Is.
+var (
+	ErrInvalid      = errors.New("the request is invalid")                  // 400, 413, 415
+	ErrUnauthorized = errors.New("no valid API key or token")               // 401
+	ErrForbidden    = errors.New("the key or token does not allow it")      // 403
+	ErrNotFound     = errors.New("there is no such thing")                  // 404
+	ErrConflict     = errors.New("the state or the key does not allow it")  // 409
+	ErrRateLimited  = errors.New("too many requests")                       // 429
+	ErrUnavailable  = errors.New("the gateway cannot answer at the moment") // 502, 503, 504
+)
+
+var kinds = map[int]error{
+	http.StatusBadRequest: ErrInvalid, http.StatusRequestEntityTooLarge: ErrInvalid,
+	http.StatusUnsupportedMediaType: ErrInvalid, http.StatusUnauthorized: ErrUnauthorized,
+	http.StatusForbidden: ErrForbidden, http.StatusNotFound: ErrNotFound, http.StatusConflict: ErrConflict,
+	http.StatusTooManyRequests: ErrRateLimited, http.StatusBadGateway: ErrUnavailable,
+	http.StatusServiceUnavailable: ErrUnavailable, http.StatusGatewayTimeout: ErrUnavailable,
+}
+
+// Error is an answer of the API that is no success: its problem details (RFC 9457), with the members that JobWeaver
+// adds. docs/errors.md lists the codes.
+type Error struct {
+	Type     string `json:"type,omitempty"`
+	Title    string `json:"title,omitempty"`
+	Instance string `json:"instance,omitempty"`
+
+	Status    int           `json:"status"`
+	ErrorCode string        `json:"errorCode"` // as API.JOB_NOT_FOUND; empty: the answer is not JobWeaver's
+	Message   string        `json:"message"`
+	JobID     string        `json:"jobId"`
+	TraceID   string        `json:"traceId"`
+	Details   []ErrorDetail `json:"details"`
+
+	RetryAfter time.Duration `json:"-"` // when the gateway asks to be asked again; meaningful only if it has said so
+	hasRetry   bool
+}
+
+// ErrorDetail names one thing that is wrong with a request.
+type ErrorDetail struct {
+	Path    string `json:"path"` // as payload.steps[3].durationMs; empty: the whole body
+	Message string `json:"message"`
+}
+
+// Error is the status, the code, the message, and what is wrong where.
+func (e *Error) Error() string {
+	text := strings.TrimSpace(fmt.Sprintf("%d %s", e.Status, e.ErrorCode)) + ": " + e.Message
+	for _, d := range e.Details {
+		if !strings.Contains(e.Message, strings.TrimSpace(d.Path+" "+d.Message)) { // a single one is in the message, too
+			text += "\n  " + strings.TrimPrefix(d.Path+": "+d.Message, ": ")
+		}
+	}
+	return text
+}
+
+// Is tells whether the error is of one of the kinds above.
+func (e *Error) Is(kind error) bool { return kinds[e.Status] == kind && kind != nil }
+
+// newError reads an answer that is no success. A proxy's, or "an HTTP request to an HTTPS server", is none of
+// JobWeaver's.
+func newError(res *http.Response, body []byte) *Error {
+	e := &Error{Status: res.StatusCode, Message: http.StatusText(res.StatusCode)}
+	if json.Unmarshal(body, e) != nil {
+		e.Message += foreign(body)
+	}
+	if to := res.Header.Get("Location"); res.StatusCode < http.StatusBadRequest && to != "" {
+		e.Message += fmt.Sprintf("; not followed to %q", to)
+	}
+	e.RetryAfter, e.hasRetry = retryAfter(res.Header)
+	return e
+}
+
+// foreign is the first line of a body that is short and no page.
+func foreign(body []byte) string {
+	text, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
+	if text == "" || len(text) > 200 || text[0] == '<' {
+		return ""
+	}
+	return ": " + text
+}
+
+// Unreached tells whether an error is of the way to the gateway, or of one that cannot answer now: nobody knows whether
+// it has done what it was asked for.
+func Unreached(err error) bool {
+	var refused *Error
+	if errors.As(err, &refused) {
+		return slices.Contains([]int{
+			http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+		}, refused.Status)
+	}
+	var way *url.Error
+	return errors.As(err, &way) && !errors.Is(err, context.Canceled)
+}
+
+// EndedError is a job that has ended FAILED or CANCELLED.
+type EndedError struct{ Job *Job }
+
+// Error names the job, its end, and why.
+func (e *EndedError) Error() string {
+	text := fmt.Sprintf("job %s is %s", e.Job.JobID, e.Job.Status)
+	if e.Job.LastError != nil {
+		text += ": " + e.Job.LastError.ErrorCode + ": " + e.Job.LastError.Message
+	}
+	return text
+}

@@ -1,0 +1,144 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"time"
+)
+
+// lookEvery is how often a followed job is looked at where there is no stream; its end is told at once. lookAgain is
+// how often where there is one.
+const (
+	lookEvery = 200 * time.Millisecond
+	lookAgain = 2 * time.Second
+)
+
+// For so long a gateway that has answered before is asked again, with pauses that grow.
+const (
+	restartPatience = 2 * time.Minute
+	maxPause        = 2 * time.Second
+)
+
+// maxWait is for how long one request asks for a job to be held; the API allows 60 s.
+const maxWait = 30 * time.Second
+
+// Follow calls seen for each new version of a job and whenever it waits for something else, and returns the job once
+// it has ended.
+func Follow(ctx context.Context, c *Client, id string, seen func(*Job)) (*Job, error) {
+	return FollowThrough(ctx, c, id, seen, nil)
+}
+
+// FollowThrough is Follow through restarts of the gateway: see Through. It follows the job by its event stream, and
+// asks again and again where the gateway has none.
+func FollowThrough(ctx context.Context, c *Client, id string, seen func(*Job), lost func(error)) (*Job, error) {
+	f := follower{c: c, id: id, seen: seen, lost: lost}
+	streams, wait := true, time.Duration(0) // the first look is at once
+	for {
+		job, err := f.look(ctx, wait)
+		if err != nil || job.Terminal() {
+			return job, err
+		}
+		if streams {
+			if job, streams, err = f.listen(ctx); err != nil || job != nil {
+				return job, err
+			}
+		}
+		wait = lookEvery
+	}
+}
+
+// follower follows one job.
+type follower struct {
+	c    *Client
+	id   string
+	last string // what was seen of it
+	seen func(*Job)
+	lost func(error)
+}
+
+func (f *follower) note(job *Job) {
+	state := fmt.Sprint(job.UpdatedAt, job.Status, job.NextRunAt, job.BlockedBy)
+	if state != f.last {
+		f.last = state
+		f.seen(job)
+	}
+}
+
+func (f *follower) look(ctx context.Context, wait time.Duration) (job *Job, err error) {
+	err = f.c.Through(ctx, f.lost, func() (err error) {
+		job, err = f.c.Get(ctx, f.id, wait)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	f.note(job)
+	return job, nil
+}
+
+// listen follows the job by its stream: until it has ended, or with no job until the stream has. streams is false where
+// the gateway has no stream for it. What a job waits for changes without the job: so it is looked at now and then.
+func (f *follower) listen(ctx context.Context) (job *Job, streams bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	events, err := f.c.stream(ctx, "/api/stream?jobId="+url.QueryEscape(f.id))
+	if err != nil {
+		return nil, Unreached(err), nil //nolint:nilerr // whoever looks next meets it
+	}
+	defer func() {
+		cancel()
+		for range events { // until its reader has ended
+		}
+	}()
+	again := time.NewTicker(lookAgain)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, true, ctx.Err()
+		case e, open := <-events:
+			if !open {
+				return nil, true, nil
+			}
+			if !f.asks(e) {
+				continue
+			}
+		case <-again.C:
+		}
+		if job, err = f.look(ctx, 0); err != nil || job.Terminal() {
+			return job, true, err
+		}
+	}
+}
+
+// asks tells whether the whole job is to be read after an event. A job that has not ended is seen as the event has it.
+func (f *follower) asks(e event) bool {
+	if e.name != "job" {
+		return e.name == "reload"
+	}
+	var job Job
+	if json.Unmarshal(e.data, &job) != nil || job.Terminal() {
+		return true
+	}
+	f.note(&job)
+	return false
+}
+
+// Await reads a job once it has ended, or as it is when within is over.
+func (c *Client) Await(ctx context.Context, id string, within time.Duration, lost func(error)) (job *Job, err error) {
+	for end := time.Now().Add(within); ; {
+		left := time.Until(end)
+		err := c.Through(ctx, lost, func() (err error) {
+			job, err = c.Get(ctx, id, min(max(left, 0), maxWait))
+			return err
+		})
+		if err != nil || job.Terminal() || left <= 0 {
+			return job, err
+		}
+		if err := pauseFor(ctx, min(lookEvery, left)); err != nil { // a busy gateway does not hold its answers
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// The states of a job. The last three are final.
+const (
+	Scheduled = "SCHEDULED"
+	Pending   = "PENDING"
+	Queued    = "QUEUED"
+	Running   = "RUNNING"
+	Waiting   = "WAITING" // for an outside system
+	Retrying  = "RETRYING"
+	Completed = "COMPLETED"
+	Failed    = "FAILED"
+	Cancelled = "CANCELLED"
+)
+
+// Accepted is the answer to a job that was taken.
+type Accepted struct {
+	JobID   string `json:"jobId"`
+	TraceID string `json:"traceId"`
+	Status  string `json:"status"`
+}
+
+// Job is a job as the API shows it. What is null there is zero here; Raw is the answer itself. Lists, streams and
+// webhooks leave out Payload and all that stands after it.
+type Job struct {
+	JobID         string `json:"jobId"`
+	TraceID       string `json:"traceId"`
+	JobType       string `json:"jobType"`
+	Queue         string `json:"queue"`
+	OwnerID       string `json:"ownerId"`
+	Status        string `json:"status"`
+	Priority      int    `json:"priority"`
+	Attempt       int    `json:"attempt"`    // of the last attempt; 0 before the first
+	RetryCount    int    `json:"retryCount"` // failed attempts that were retried
+	MaxRetryCount int    `json:"maxRetryCount"`
+
+	CreatedAt          time.Time  `json:"createdAt"`
+	UpdatedAt          time.Time  `json:"updatedAt"`
+	RunAt              *time.Time `json:"runAt"`
+	NextRunAt          *time.Time `json:"nextRunAt"` // when the next attempt is due
+	StartedAt          *time.Time `json:"startedAt"`
+	FinishedAt         *time.Time `json:"finishedAt"`
+	ExpiresAt          *time.Time `json:"expiresAt"`
+	CallbackDeadlineAt *time.Time `json:"callbackDeadlineAt"`
+	CancelRequestedAt  *time.Time `json:"cancelRequestedAt"`
+
+	Progress    *Progress       `json:"progress"`
+	Output      json.RawMessage `json:"output"`
+	LastError   *Failure        `json:"lastError"`
+	Tags        []string        `json:"tags"`
+	BlockedBy   []Block         `json:"blockedBy"`
+	OrderingKey string          `json:"orderingKey"`
+	Version     int64           `json:"version"` // rises with each change
+	Sealed      []string        `json:"sealed"`  // members that cannot be shown
+
+	Payload             json.RawMessage `json:"payload"`
+	Schedule            *Tick           `json:"schedule"`
+	CallbackURL         string          `json:"callbackUrl"`
+	RunAgainOf          string          `json:"runAgainOf"`
+	RunAgainAs          string          `json:"runAgainAs"`
+	After               []string        `json:"after"`
+	OnDependencyFailure string          `json:"onDependencyFailure"`
+	History             []Move          `json:"history"`
+	Attempts            []Attempt       `json:"attempts"`
+	Logs                []LogLine       `json:"logs"`
+
+	Raw json.RawMessage `json:"-"`
+}
+
+// Progress is how far a running attempt says it has come.
+type Progress struct {
+	Percent int    `json:"percent"`
+	Message string `json:"message"`
+}
+
+// Failure is why an attempt failed.
+type Failure struct {
+	ErrorCode string `json:"errorCode"`
+	Message   string `json:"message"`
+}
+
+// Tick is the instant of a schedule that a job was made of.
+type Tick struct {
+	Name string    `json:"name"`
+	At   time.Time `json:"at"`
+}
+
+// Move is one change of a job's state.
+type Move struct {
+	At      time.Time `json:"at"`
+	From    string    `json:"from"` // empty: it is the first
+	To      string    `json:"to"`
+	Attempt int       `json:"attempt"`
+	By      string    `json:"by"`
+	Reason  string    `json:"reason"`
+}
+
+// Attempt is one run of a job.
+type Attempt struct {
+	Attempt    int        `json:"attempt"`
+	WorkerID   string     `json:"workerId"`
+	StartedAt  *time.Time `json:"startedAt"`
+	FinishedAt *time.Time `json:"finishedAt"`
+	Outcome    string     `json:"outcome"` // empty while it runs
+	ErrorCode  string     `json:"errorCode"`
+	Message    string     `json:"message"`
+}
+
+// LogLine is a line that a handler has logged.
+type LogLine struct {
+	Attempt int       `json:"attempt"`
+	At      time.Time `json:"at"`
+	Level   string    `json:"level"`
+	Text    string    `json:"text"`
+}
+
+// Terminal tells whether the job has ended.
+func (j *Job) Terminal() bool {
+	return j.Status == Completed || j.Status == Failed || j.Status == Cancelled
+}
+
+// Err is nil for a job that is COMPLETED, or has not ended, and else an *EndedError.
+func (j *Job) Err() error {
+	if j.Status == Failed || j.Status == Cancelled {
+		return &EndedError{Job: j}
+	}
+	return nil
+}
+
+// DecodeOutput decodes what the handler gave into a pointer. Of a job that is not COMPLETED the error is that of Err.
+func (j *Job) DecodeOutput(into any) error {
+	if err := j.Err(); err != nil {
+		return err
+	}
+	if j.Status != Completed {
+		return fmt.Errorf("job %s is %s, it has no output yet", j.JobID, j.Status)
+	}
+	if err := json.Unmarshal(j.Output, into); err != nil {
+		return fmt.Errorf("decode output of job %s: %w", j.JobID, err)
+	}
+	return nil
+}
+
+// OutputText is the output as people read it: < and not \u003c. Empty: there is none.
+func (j *Job) OutputText() string {
+	if len(j.Output) == 0 || string(j.Output) == "null" {
+		return ""
+	}
+	text, err := jsontext.AppendFormat(nil, j.Output)
+	if err != nil {
+		return string(j.Output)
+	}
+	return string(text)
+}

@@ -1,0 +1,289 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+)
+
+const idempotencyKey = "Idempotency-Key"
+
+// Submit hands in a job. Without an IdempotencyKey the request has one of its own, so that repeating it makes no
+// second job.
+func (c *Client) Submit(ctx context.Context, job JobRequest) (Accepted, error) {
+	var accepted Accepted
+	_, err := c.json(ctx, submission("/api/jobs", job.key()), job, &accepted)
+	return accepted, err
+}
+
+// SubmitJSON hands in a JobRequest as it stands. It is repeated only if it has an idempotencyKey or a jobId.
+func (c *Client) SubmitJSON(ctx context.Context, job []byte) (Accepted, error) {
+	var named struct {
+		IdempotencyKey string `json:"idempotencyKey"`
+		JobID          string `json:"jobId"`
+	}
+	_ = json.Unmarshal(job, &named) // the gateway tells what is wrong with it
+	var accepted Accepted
+	_, err := c.do(ctx, request{
+		method: http.MethodPost, path: "/api/jobs", contentType: "application/json", body: job, jobs: true,
+		repeatable: named.IdempotencyKey+named.JobID != "",
+	}, &accepted)
+	return accepted, err
+}
+
+// Run hands in a job and returns it once it has ended. A job that is FAILED or CANCELLED is returned with an
+// *EndedError.
+func (c *Client) Run(ctx context.Context, job JobRequest) (*Job, error) {
+	accepted, err := c.Submit(ctx, job)
+	if err != nil {
+		return nil, err
+	}
+	ended, err := c.Wait(ctx, accepted.JobID)
+	if err != nil {
+		return nil, err
+	}
+	return ended, ended.Err()
+}
+
+// submission is a POST that makes a job, once.
+func submission(path, key string) request {
+	r := request{method: http.MethodPost, path: path, jobs: true, repeatable: true}
+	if key == "" {
+		r.headers = []string{idempotencyKey, rand.Text()}
+	}
+	return r
+}
+
+// BatchResult is what became of one job of a batch.
+type BatchResult struct {
+	Status int    `json:"status"` // 202, 200 where the idempotency key was used before, or that of Error
+	JobID  string `json:"jobId"`
+	Error  *Error `json:"error"` // nil: the job is kept
+}
+
+// maxBatch is how many jobs the gateway takes at once.
+const maxBatch = 1000
+
+// SubmitBatch hands in any number of jobs, 1,000 a request, and returns a result for each, in their order. Jobs that
+// are refused do not hold up others. Each job without an IdempotencyKey is given one. After an error the results are
+// those of the jobs before.
+func (c *Client) SubmitBatch(ctx context.Context, jobs []JobRequest) ([]BatchResult, error) {
+	var all []BatchResult
+	for part := range slices.Chunk(jobs, maxBatch) {
+		part = slices.Clone(part)
+		for i := range part {
+			if part[i].key() == "" {
+				part[i].IdempotencyKey = rand.Text()
+			}
+		}
+		var answer struct {
+			Results []BatchResult `json:"results"`
+		}
+		r := request{method: http.MethodPost, path: "/api/jobs/batch", jobs: true, repeatable: true}
+		if _, err := c.json(ctx, r, map[string]any{"jobs": part}, &answer); err != nil {
+			return all, err
+		}
+		if len(answer.Results) != len(part) {
+			return all, fmt.Errorf("%d jobs have %d results", len(part), len(answer.Results))
+		}
+		all = append(all, answer.Results...)
+	}
+	return all, nil
+}
+
+func pathOf(id string, more ...string) string {
+	path := "/api/jobs/" + url.PathEscape(id)
+	for _, part := range more {
+		path += "/" + part
+	}
+	return path
+}
+
+// Get reads a job; with wait above zero the answer is held until the job ends, at most that long and a minute.
+func (c *Client) Get(ctx context.Context, id string, wait time.Duration) (*Job, error) {
+	path := pathOf(id)
+	if wait > 0 {
+		path += fmt.Sprintf("?wait=%dms", min(max(wait, time.Millisecond), time.Minute).Milliseconds())
+	}
+	var job Job
+	raw, err := c.do(ctx, request{method: http.MethodGet, path: path}, &job)
+	job.Raw = raw
+	return &job, err
+}
+
+// Filter chooses jobs; all that it names must hold.
+type Filter struct {
+	Status         []string // one of these
+	Type           string
+	Queue          string
+	Tag            string
+	OrderingKey    string
+	ErrorCode      string
+	TraceID        string
+	IdempotencyKey string
+	Search         string // q
+	OwnerID        string
+	Since, Until   time.Time // created at the first or later, and before the second
+}
+
+func (f Filter) values() url.Values {
+	values := url.Values{}
+	for name, value := range map[string]string{
+		"type": f.Type, "queue": f.Queue, "tag": f.Tag, "orderingKey": f.OrderingKey, "errorCode": f.ErrorCode,
+		"traceId": f.TraceID, "idempotencyKey": f.IdempotencyKey, "q": f.Search, "ownerId": f.OwnerID,
+	} {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	for name, at := range map[string]time.Time{"since": f.Since, "until": f.Until} {
+		if !at.IsZero() {
+			values.Set(name, at.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	if len(f.Status) > 0 {
+		values["status"] = f.Status
+	}
+	return values
+}
+
+// Page is some jobs of a list.
+type Page struct {
+	Jobs       []Job  `json:"jobs"`
+	NextCursor string `json:"nextCursor"` // empty: it is the last page
+}
+
+// List reads a page of jobs, newest first: at most limit of them, up to 200; 0: 50. The cursor is that of the page
+// before; empty: it is the first page.
+func (c *Client) List(ctx context.Context, filter Filter, limit int, cursor string) (Page, error) {
+	values := filter.values()
+	if limit > 0 {
+		values.Set("limit", strconv.Itoa(limit))
+	}
+	if cursor != "" {
+		values.Set("cursor", cursor)
+	}
+	var page Page
+	_, err := c.do(ctx, request{method: http.MethodGet, path: "/api/jobs" + query(values)}, &page)
+	return page, err
+}
+
+// Jobs reads all jobs of a filter, newest first, page after page. It ends after an error.
+func (c *Client) Jobs(ctx context.Context, filter Filter) iter.Seq2[*Job, error] {
+	return func(yield func(*Job, error) bool) {
+		for cursor := ""; ; {
+			page, err := c.List(ctx, filter, 200, cursor)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range page.Jobs {
+				if !yield(&page.Jobs[i], nil) {
+					return
+				}
+			}
+			if cursor = page.NextCursor; cursor == "" {
+				return
+			}
+		}
+	}
+}
+
+// Command gives a job a command without a body, cancel or retry, and returns its number. A command whose answer was
+// lost is not repeated: by then the job's state may no longer allow it.
+func (c *Client) Command(ctx context.Context, id, command string) (number int, err error) {
+	return c.command(ctx, request{method: http.MethodPost, path: pathOf(id, command)}, nil)
+}
+
+func (c *Client) command(ctx context.Context, r request, in any) (number int, err error) {
+	var kept struct {
+		Command int `json:"command"`
+	}
+	_, err = c.json(ctx, r, in, &kept)
+	return kept.Command, err
+}
+
+// Cancel has a job end as CANCELLED, or as what it ended as before the command reached it.
+func (c *Client) Cancel(ctx context.Context, id string) error {
+	_, err := c.Command(ctx, id, "cancel")
+	return err
+}
+
+// Retry runs a FAILED or CANCELLED job again.
+func (c *Client) Retry(ctx context.Context, id string) error {
+	_, err := c.Command(ctx, id, "retry")
+	return err
+}
+
+// Reschedule has a job that waits run at another instant.
+func (c *Client) Reschedule(ctx context.Context, id string, at time.Time) error {
+	_, err := c.command(ctx, request{method: http.MethodPost, path: pathOf(id, "reschedule")}, map[string]any{"runAt": at})
+	return err
+}
+
+// Delete removes a job that has ended.
+func (c *Client) Delete(ctx context.Context, id string) error {
+	_, err := c.command(ctx, request{method: http.MethodDelete, path: pathOf(id)}, nil)
+	return err
+}
+
+// Change changes a job that has not started. The change is a JSON Merge Patch: a map whose members replace those of the
+// request, where nil brings back the default.
+func (c *Client) Change(ctx context.Context, id string, change map[string]any) error {
+	_, err := c.command(ctx, request{
+		method: http.MethodPatch, path: pathOf(id), contentType: "application/merge-patch+json",
+	}, change)
+	return err
+}
+
+// RunAgain submits a job once more, with changes as of Change; nil: as it was.
+func (c *Client) RunAgain(ctx context.Context, id string, change map[string]any) (Accepted, error) {
+	if change == nil {
+		change = map[string]any{}
+	}
+	key, _ := change["idempotencyKey"].(string)
+	var accepted Accepted
+	_, err := c.json(ctx, submission(pathOf(id, "run-again"), key), change, &accepted)
+	return accepted, err
+}
+
+// Logs reads the last lines of a job's log, oldest first; attempt 0: of all attempts. next is the cursor of the lines
+// before them; empty: there are none.
+func (c *Client) Logs(
+	ctx context.Context, id string, attempt int, cursor string,
+) (lines []LogLine, next string, err error) {
+	values := url.Values{}
+	if attempt > 0 {
+		values.Set("attempt", strconv.Itoa(attempt))
+	}
+	if cursor != "" {
+		values.Set("cursor", cursor)
+	}
+	var page struct {
+		Logs       []LogLine `json:"logs"`
+		NextCursor string    `json:"nextCursor"`
+	}
+	_, err = c.do(ctx, request{method: http.MethodGet, path: pathOf(id, "logs") + query(values)}, &page)
+	return page.Logs, page.NextCursor, err
+}
+
+// Wait returns a job once it has ended, however it ended: see Job.Err. It goes on through a restart of the gateway.
+func (c *Client) Wait(ctx context.Context, id string) (*Job, error) {
+	for {
+		job, err := c.Await(ctx, id, maxWait, func(error) {})
+		if err != nil || job.Terminal() {
+			return job, err
+		}
+		if err := ctx.Err(); err != nil {
+			return job, errors.Join(err, fmt.Errorf("job %s is %s", id, job.Status))
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package client
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// JobRequest asks for a job. Only JobType and Payload are required; what is zero is left out, so that the
+// installation's default holds.
+type JobRequest struct {
+	JobType string `json:"jobType"`
+	Payload any    `json:"payload"` // written by encoding/json
+
+	Queue         string       `json:"queue,omitempty"`
+	Priority      int          `json:"priority,omitempty"`      // 0 to 9, the higher the sooner
+	MaxRetryCount *int         `json:"maxRetryCount,omitempty"` // new(0): no retry; nil: the job type's default
+	RetryPolicy   *RetryPolicy `json:"retryPolicy,omitempty"`
+
+	RunAt     time.Time     `json:"runAt,omitzero"`     // not before this instant
+	Delay     time.Duration `json:"-"`                  // instead of RunAt: not before so long from now
+	ExpiresAt time.Time     `json:"expiresAt,omitzero"` // CANCELLED if it has not started by then
+	Timeout   time.Duration `json:"-"`                  // of one attempt
+
+	IdempotencyKey      string   `json:"idempotencyKey,omitempty"` // the same key again is the same job
+	JobID               string   `json:"jobId,omitempty"`          // a UUID of version 7 of your own, as the key
+	OrderingKey         string   `json:"orderingKey,omitempty"`    // jobs of one key run one after another
+	After               []string `json:"after,omitempty"`          // ids of jobs that have to complete first
+	OnDependencyFailure string   `json:"onDependencyFailure,omitempty"`
+
+	Tags        []string `json:"tags,omitempty"`
+	CallbackURL string   `json:"callbackUrl,omitempty"` // its end is POSTed there; see Webhook
+	OwnerID     string   `json:"ownerId,omitempty"`     // counts only while authentication is off
+}
+
+// key tells the requests for one job from those for another; empty: the request has none of its own.
+func (r JobRequest) key() string { return cmp.Or(r.IdempotencyKey, r.JobID) }
+
+// MarshalJSON writes durations as milliseconds, in whole ones.
+func (r JobRequest) MarshalJSON() ([]byte, error) {
+	type plain JobRequest
+	return json.Marshal(struct {
+		plain
+		DelayMs   int64 `json:"delayMs,omitempty"`
+		TimeoutMs int64 `json:"timeoutMs,omitempty"`
+	}{plain(r), r.Delay.Milliseconds(), r.Timeout.Milliseconds()})
+}
+
+// RetryPolicy is when a failed attempt runs again: made by RetryExponential, RetryFixed or RetryList.
+type RetryPolicy struct {
+	Type     string  `json:"type"`
+	BaseMs   *int64  `json:"baseMs,omitempty"`
+	CapMs    *int64  `json:"capMs,omitempty"`
+	DelayMs  *int64  `json:"delayMs,omitempty"`
+	DelaysMs []int64 `json:"delaysMs,omitempty"`
+	Jitter   float64 `json:"jitter,omitempty"` // the random share of each delay, 0 to 1
+}
+
+// RetryExponential waits min(base·2ⁿ, limit) after the n-th failure.
+func RetryExponential(base, limit time.Duration) *RetryPolicy {
+	return &RetryPolicy{Type: "exponential", BaseMs: new(base.Milliseconds()), CapMs: new(limit.Milliseconds())}
+}
+
+// RetryFixed waits as long after each failure.
+func RetryFixed(delay time.Duration) *RetryPolicy {
+	return &RetryPolicy{Type: "fixed", DelayMs: new(delay.Milliseconds())}
+}
+
+// RetryList waits one delay after another; the last repeats.
+func RetryList(delays ...time.Duration) *RetryPolicy {
+	p := &RetryPolicy{Type: "list"}
+	for _, d := range delays {
+		p.DelaysMs = append(p.DelaysMs, d.Milliseconds())
+	}
+	return p
+}
+
+// EnqueueSQL is the statement, with its arguments, that enqueues the job in a transaction of your own database, where
+// `jobweaver outbox install` has made jobweaver.enqueue. It returns one row with the job's id. Rolled back there is
+// no job, committed there is one. The id is the job's key: the request has none of its own.
+func (r JobRequest) EnqueueSQL() (statement string, arguments []any, err error) {
+	if r.key() != "" {
+		return "", nil, errors.New("an enqueued job is given its id, and needs no IdempotencyKey or JobID")
+	}
+	payload, err := json.Marshal(r.Payload)
+	if err != nil {
+		return "", nil, fmt.Errorf("write payload: %w", err)
+	}
+	all, err := json.Marshal(r)
+	if err != nil {
+		return "", nil, fmt.Errorf("write request: %w", err)
+	}
+	var options map[string]json.RawMessage
+	if err := json.Unmarshal(all, &options); err != nil {
+		return "", nil, fmt.Errorf("read request: %w", err)
+	}
+	delete(options, "jobType")
+	delete(options, "payload")
+	rest, err := json.Marshal(options)
+	if err != nil {
+		return "", nil, fmt.Errorf("write options: %w", err)
+	}
+	return "select jobweaver.enqueue($1, $2::text::jsonb, $3::text::jsonb)",
+		[]any{r.JobType, string(payload), string(rest)}, nil
+}

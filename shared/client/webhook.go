@@ -1,0 +1,69 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+)
+
+// maxWebhook is more than a message about a job can have: its output alone has up to 256 KiB.
+const maxWebhook = 1 << 20
+
+// Webhook verifies the messages that tell a callbackUrl of the end of a job (docs/callbacks.md).
+type Webhook struct{ by []*standardwebhooks.Webhook }
+
+// Ending is a verified message.
+type Ending struct {
+	// ID is that of the message. It comes at least once: keep the ids that you have taken.
+	ID string
+	// Job is the job as it was when it ended.
+	Job *Job
+}
+
+// NewWebhook takes the secrets that `jobweaver webhook-secrets end` prints, each beginning with whsec_. While they are
+// changed there are two; one that fits is enough.
+func NewWebhook(secrets ...string) (*Webhook, error) {
+	if len(secrets) == 0 {
+		return nil, fmt.Errorf("a webhook needs a secret")
+	}
+	w := &Webhook{}
+	for _, secret := range secrets {
+		by, err := standardwebhooks.NewWebhook(secret)
+		if err != nil {
+			return nil, fmt.Errorf("read webhook secret: %w", err) // which is not in it
+		}
+		w.by = append(w.by, by)
+	}
+	return w, nil
+}
+
+// Verify reads a message, given the body as it came. The error tells that it is not signed with one of the secrets, was
+// changed on its way, or is over five minutes old: answer 401.
+func (w *Webhook) Verify(header http.Header, body []byte) (*Ending, error) {
+	var err error
+	for _, by := range w.by {
+		if err = by.Verify(body, header); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("verify webhook: %w", err)
+	}
+	job := &Job{Raw: body}
+	if err := json.Unmarshal(body, job); err != nil {
+		return nil, fmt.Errorf("decode webhook: %w", err)
+	}
+	return &Ending{ID: header.Get(standardwebhooks.HeaderWebhookID), Job: job}, nil
+}
+
+// VerifyRequest reads the body of a request, at most 1 MiB, and verifies it.
+func (w *Webhook) VerifyRequest(r *http.Request) (*Ending, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxWebhook))
+	if err != nil {
+		return nil, fmt.Errorf("read webhook: %w", err)
+	}
+	return w.Verify(r.Header, body)
+}

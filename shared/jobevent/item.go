@@ -1,0 +1,220 @@
+package jobevent
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/cloudevents/sdk-go/v2/types"
+	"github.com/google/uuid"
+)
+
+// Item is what functions publish and handle: one fact, as a rule about one job. It travels as an event of version 1, or
+// as one of the items of an event of version 2; those who make it and those who read it see no difference.
+type Item struct {
+	Err error // of a received item: why it cannot be read; it wraps ErrInvalid, and nothing else is set then
+
+	typ, id, source string
+	jobID           uuid.UUID
+	subject         string // of an event of version 1 whose subject is no job's id
+	at              time.Time
+	traceID         uuid.UUID
+	traceParent     string
+	cause           string
+	key, queue      string
+	more            map[string]string // extensions that few events have
+
+	data []byte // JSON; nil: none, or that of an item of packed
+	read any    // the data as it was decoded: a pointer; nil: it was not
+
+	packed *event.Event // where it was received, if that is of version 2
+	number int          // its place there, from 0 on
+}
+
+// Meta is what an item says of itself beside its data.
+type Meta struct {
+	Function string    // who says it: source /jobweaver/<function>
+	ID       string    // the same for a repeated event
+	JobID    uuid.UUID // subject; zero for what is about no job
+	Key      string    // record key; empty: the job id
+	TraceID  uuid.UUID // correlationid and traceparent; zero: none
+	Queue    string    // run events only
+	Cause    string    // causationid; empty: the host of a function sets it where an event was handled
+}
+
+// New makes an item with data, or without any when data is nil.
+func New(typ string, m Meta, data any) (Item, error) {
+	it := Item{
+		typ: typ, id: m.ID, source: sourcePrefix + m.Function, jobID: m.JobID, at: time.Now().UTC(),
+		traceID: m.TraceID, cause: m.Cause, key: m.Key, queue: m.Queue,
+	}
+	if m.TraceID != uuid.Nil {
+		it.traceParent = TraceParent(m.TraceID, m.ID, m.JobID == uuid.Nil || Sampled(m.JobID))
+	}
+	if data != nil {
+		var err error
+		if it.data, err = Encode(data); err != nil {
+			return Item{}, fmt.Errorf("encode %s: %w", typ, err)
+		}
+	}
+	return it, nil
+}
+
+const sourcePrefix = "/jobweaver/"
+
+// Type is the type of version 1, whatever the item travels as.
+func (it Item) Type() string { return it.typ }
+
+// ID is the same for a repeated item.
+func (it Item) ID() string { return it.id }
+
+// Source is /jobweaver/<function>.
+func (it Item) Source() string { return it.source }
+
+func (it Item) String() string { return it.typ + " " + it.id }
+
+// JobID is zero for an item that is about no job.
+func (it Item) JobID() uuid.UUID { return it.jobID }
+
+// Subject is the job's id as a text; empty: it is about no job.
+func (it Item) Subject() string {
+	if it.jobID == uuid.Nil {
+		return it.subject
+	}
+	return it.jobID.String()
+}
+
+// Time is when it was made; of a received item of version 2 when its event was.
+func (it Item) Time() time.Time { return it.at }
+
+// TraceID is zero for an item that belongs to no trace.
+func (it Item) TraceID() uuid.UUID { return it.traceID }
+
+// TraceParent is the W3C form of where it came from; empty: it belongs to no trace.
+func (it Item) TraceParent() string { return it.traceParent }
+
+// Cause is the id of the item that was handled when it was made; empty: none was.
+func (it Item) Cause() string { return it.cause }
+
+// Key is the record key; empty: there is none.
+func (it Item) Key() string {
+	if it.key == "" && it.jobID != uuid.Nil {
+		return it.jobID.String()
+	}
+	return it.key
+}
+
+// Queue is that of an order to run an attempt.
+func (it Item) Queue() string { return it.queue }
+
+// Data is the item's JSON; nil: it has none.
+func (it Item) Data() []byte {
+	if it.data == nil && it.packed != nil {
+		return rawItem(*it.packed, it.number)
+	}
+	return it.data
+}
+
+// SetTime sets when it was made.
+func (it *Item) SetTime(at time.Time) { it.at = at.UTC() }
+
+// SetCause names the item that was handled when it was made.
+func (it *Item) SetCause(id string) { it.cause = id }
+
+// SetTraceParent sets where it came from.
+func (it *Item) SetTraceParent(parent string) { it.traceParent = parent }
+
+func (it *Item) setMore(name, text string) {
+	more := maps.Clone(it.more)
+	if more == nil {
+		more = map[string]string{}
+	}
+	more[name] = text
+	it.more = more
+}
+
+// jsonType is what the content type of every event with data points to.
+var jsonType = event.ApplicationJSON
+
+// Event is the item as an event of version 1. Its extensions are the caller's own.
+func (it Item) Event() event.Event {
+	ctx := &event.EventContextV1{
+		ID: it.id, Type: it.typ, Time: &types.Timestamp{Time: it.at}, Extensions: make(map[string]any, 6),
+	}
+	ctx.Source.Path = it.source
+	if subject := it.Subject(); subject != "" {
+		ctx.Subject = &subject
+	}
+	for name, text := range it.more {
+		ctx.Extensions[name] = text
+	}
+	set := func(name, text string) {
+		if text != "" {
+			ctx.Extensions[name] = text
+		}
+	}
+	set(ExtPartitionKey, it.Key())
+	set(ExtTraceParent, it.traceParent)
+	set(ExtCausationID, it.cause)
+	set(ExtQueue, it.queue)
+	if it.traceID != uuid.Nil {
+		set(ExtCorrelationID, it.traceID.String())
+	}
+	e := event.Event{Context: ctx, DataEncoded: it.Data()}
+	if e.DataEncoded != nil {
+		ctx.DataContentType = &jsonType
+	}
+	return e
+}
+
+// ItemOf reads an event of version 1.
+func ItemOf(e event.Event) Item {
+	it := Item{
+		typ: e.Type(), id: e.ID(), source: e.Source(), at: e.Time(), traceID: TraceIDOf(e), data: e.DataEncoded,
+	}
+	if id, err := uuid.Parse(e.Subject()); err == nil {
+		it.jobID = id
+	}
+	if it.jobID == uuid.Nil {
+		it.subject = e.Subject()
+	}
+	for name, value := range extensionsOf(e) {
+		text, _ := value.(string)
+		switch name {
+		case ExtPartitionKey:
+			it.key = text
+		case ExtTraceParent:
+			it.traceParent = text
+		case ExtCausationID:
+			it.cause = text
+		case ExtQueue:
+			it.queue = text
+		case ExtCorrelationID, ExtSignature: // the one is traceID; the event that the item is in later has its own
+		default:
+			it.setMore(name, text)
+		}
+	}
+	return it
+}
+
+// Shared tells whether a received item was one of those of an event.
+func (it Item) Shared() bool { return it.packed != nil }
+
+// Number is the place of a received item in its event, from 0 on.
+func (it Item) Number() int { return it.number }
+
+// Alone is the event in which it was received with nothing but this item, without a signature.
+func (it Item) Alone() event.Event {
+	if it.packed == nil {
+		return it.Event()
+	}
+	e := it.packed.Clone()
+	e.SetID(it.packed.ID() + "/" + strconv.Itoa(it.number))
+	e.SetExtension(ExtSignature, nil)
+	raw := rawItem(*it.packed, it.number)
+	e.DataEncoded = slices.Concat([]byte(`{"items":[`), raw, []byte("]}")) // byte by byte, whatever is wrong with it
+	return e
+}

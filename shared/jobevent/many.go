@@ -1,0 +1,409 @@
+package jobevent
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/cloudevents/sdk-go/v2/types"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// The event types of version 2: each event speaks of many jobs. Its data is {"items": […]}, and an item is the data of
+// an event of version 1 together with what that has in its attributes.
+const (
+	TypesCreated        = "io.jobweaver.jobs.created.v2"
+	TypesRun            = "io.jobweaver.attempts.run.v2"
+	TypesEnded          = "io.jobweaver.attempts.ended.v2" // completed, failed and waiting
+	TypesCommand        = "io.jobweaver.jobs.command.v2"
+	TypesAttemptCancels = "io.jobweaver.attempts.cancel.v2"
+	TypesAttemptLogs    = "io.jobweaver.attempts.log.v2"
+)
+
+// What an event holds that Pack makes. A single item that is larger than MaxItemBytes has an event for itself.
+const (
+	MaxItems     = 500 // also the most that Unpack takes
+	MaxRunItems  = 64  // attempts of one run event, which is done when all of them are
+	MaxRunsAlone = 16  // up to so many attempts for one partition have an event each
+	MaxItemBytes = 512 << 10
+)
+
+const maxEventID = 512 // bytes
+
+// packedAs maps a type of version 1 to the one of version 2 that takes its items.
+var packedAs = map[string]string{
+	TypeCreated:       TypesCreated,
+	TypeRun:           TypesRun,
+	TypeCompleted:     TypesEnded,
+	TypeFailed:        TypesEnded,
+	TypeWaiting:       TypesEnded,
+	TypeCommand:       TypesCommand,
+	TypeAttemptCancel: TypesAttemptCancels,
+	TypeAttemptLog:    TypesAttemptLogs,
+}
+
+// IsPacked tells whether an event is one of version 2.
+func IsPacked(e event.Event) bool { return unpackers[e.Type()] != nil }
+
+// itemMeta is what an item has beside its data. No data has fields of these names, but for the kind of a Failed.
+type itemMeta struct {
+	EventID       string `json:"eventId"`
+	TraceParent   string `json:"traceparent"`
+	CorrelationID string `json:"correlationId"` // absent: the trace id of TraceParent
+	CausationID   string `json:"causationId"`
+	Kind          Kind   `json:"kind"` // of an attempt that ended: completed, waiting or that of its Failed
+}
+
+// Events makes an event of version 1 of each item. of[i] lists which items are in events[i].
+func Events(items []Item) (events []event.Event, of [][]int) {
+	for i, it := range items {
+		events, of = append(events, it.Event()), append(of, []int{i})
+	}
+	return events, of
+}
+
+// Pack puts items in as few events of version 2 as the limits allow, in the order of the first item of each. Those that
+// have no place in such a one have an event of version 1 each. of[i] lists which items are in events[i].
+func Pack(items []Item) (events []event.Event, of [][]int) { return pack(items, nil) }
+
+// PackSpread packs like Pack, but gives up to MaxRunsAlone attempts to run for one partition an event each. What is not
+// committed of run-job tells a scaler how much its workers have to do. Long attempts go out a few at a time, as slots
+// become free: in one record, a worker full of them would look idle. The many of a burst are short.
+func PackSpread(items []Item) (events []event.Event, of [][]int) {
+	runs := map[packing]int{}
+	for i := range items {
+		if to, ok := items[i].packing(); ok && to.typ == TypesRun {
+			runs[to]++
+		}
+	}
+	return pack(items, runs)
+}
+
+// pack gives attempts of which runs has few an event each.
+func pack(items []Item, runs map[packing]int) (events []event.Event, of [][]int) {
+	open := map[packing]*envelope{}
+	var all []*envelope
+	var text []byte
+	for i := range items {
+		to, ok := items[i].packing()
+		if !ok {
+			all = append(all, &envelope{of: []int{i}})
+			continue
+		}
+		text = items[i].appendTo(text[:0])
+		p := open[to]
+		if p == nil || !p.hasRoom(len(text)) || 0 < runs[to] && runs[to] <= MaxRunsAlone {
+			p = &envelope{packing: to}
+			open[to], all = p, append(all, p)
+		}
+		p.add(i, text)
+	}
+	for _, p := range all {
+		if p.typ == "" {
+			events, of = append(events, items[p.of[0]].Event()), append(of, p.of)
+			continue
+		}
+		events, of = append(events, p.event(items)), append(of, p.of)
+	}
+	return events, of
+}
+
+// packing is what the items of one event have in common.
+type packing struct{ typ, source, queue, key string }
+
+// packing is false for an item that has no place in an event of version 2.
+func (it *Item) packing() (to packing, ok bool) {
+	to = packing{typ: packedAs[it.typ], source: it.source, queue: it.queue}
+	if it.typ == TypeRun {
+		to.key = it.Key()
+	}
+	return to, to.typ != "" && it.packed == nil && it.more == nil && isItemID(it.id) &&
+		bytes.HasPrefix(it.data, []byte("{"))
+}
+
+// appendTo appends the item as it stands in an event.
+func (it *Item) appendTo(b []byte) []byte {
+	b = append(b, '{')
+	b = appendField(b, `"eventId":`, it.id)
+	b = appendField(b, `"traceparent":`, it.traceParent)
+	if it.traceID != traceOf(it.traceParent) && it.traceID != uuid.Nil {
+		b = appendField(b, `"correlationId":`, it.traceID.String())
+	}
+	b = appendField(b, `"causationId":`, it.cause)
+	switch it.typ {
+	case TypeCompleted:
+		b = appendField(b, `"kind":`, string(jobstate.KindCompleted))
+	case TypeWaiting:
+		b = appendField(b, `"kind":`, string(jobstate.KindWaiting))
+	}
+	if string(it.data) == "{}" {
+		b = b[:len(b)-len(",")]
+	}
+	return append(b, it.data[len("{"):]...)
+}
+
+func appendField(b []byte, name, text string) []byte {
+	if text == "" {
+		return b
+	}
+	b, _ = jsontext.AppendQuote(append(b, name...), text) // what is no UTF-8 becomes U+FFFD
+	return append(b, ',')
+}
+
+type envelope struct {
+	packing
+	of   []int
+	data []byte // without its end
+}
+
+func (p *envelope) hasRoom(bytes int) bool {
+	most := MaxItems
+	if p.typ == TypesRun {
+		most = MaxRunItems
+	}
+	return len(p.of) < most && len(p.data)+bytes <= MaxItemBytes
+}
+
+func (p *envelope) add(i int, item []byte) {
+	if p.data == nil {
+		p.data = append(make([]byte, 0, len(item)+32), `{"items":[`...)
+	} else {
+		p.data = append(p.data, ',')
+	}
+	p.of, p.data = append(p.of, i), append(p.data, item...)
+}
+
+// event has the id of its first item and a hash of all ids: the same items make the same event.
+func (p *envelope) event(items []Item) event.Event {
+	ids := sha256.New()
+	for _, i := range p.of {
+		ids.Write([]byte(items[i].id + "\n")) // hash.Hash never fails
+	}
+	first := items[p.of[0]]
+	ctx := &event.EventContextV1{
+		ID: first.id + "+" + hex.EncodeToString(ids.Sum(nil)[:8]), Type: p.typ, DataContentType: &jsonType,
+		Time: &types.Timestamp{Time: time.Now().UTC()}, Extensions: make(map[string]any, 3), // jwsig comes later
+	}
+	ctx.Source.Path = p.source
+	if key := first.Key(); key != "" {
+		ctx.Extensions[ExtPartitionKey] = key
+	}
+	if p.queue != "" {
+		ctx.Extensions[ExtQueue] = p.queue
+	}
+	return event.Event{Context: ctx, DataEncoded: append(p.data, "]}"...)}
+}
+
+// Unpack returns the items of an event: of one of version 1 the one that it is. Its error wraps ErrInvalid and means
+// that none can be read. An item that cannot be read has an error of its own.
+func Unpack(e event.Event) ([]Item, error) {
+	unpack := unpackers[e.Type()]
+	if unpack == nil {
+		return []Item{ItemOf(e)}, nil
+	}
+	items, err := unpack(e)
+	if err != nil {
+		return nil, fmt.Errorf("decode %s %s: %w: %w", e.Type(), e.ID(), err, ErrInvalid)
+	}
+	at, source, queue := e.Time(), e.Source(), Extension(e, ExtQueue)
+	for i := range items {
+		it := &items[i]
+		it.packed, it.number = &e, i
+		if it.Err != nil {
+			it.Err = fmt.Errorf("decode item %d of %s %s: %w: %w", i, e.Type(), e.ID(), it.Err, ErrInvalid)
+			continue
+		}
+		it.at, it.source, it.queue = at, source, queue
+	}
+	return items, nil
+}
+
+// unpackers read the data of events of version 2, by type.
+var unpackers = map[string]func(event.Event) ([]Item, error){
+	TypesCreated: unpacker(func(d *Created, _ Kind) (uuid.UUID, any) { return d.JobID, d }),
+	TypesRun:     unpacker(func(d *Run, _ Kind) (uuid.UUID, any) { return d.JobID, d }),
+	TypesEnded:   unpacker(func(d *ended, kind Kind) (uuid.UUID, any) { return d.JobID, d.as(kind) }),
+	TypesCommand: unpacker(func(d *Command, _ Kind) (uuid.UUID, any) { return d.JobID, d }),
+	TypesAttemptCancels: unpacker(
+		func(d *AttemptCancel, _ Kind) (uuid.UUID, any) { return d.JobID, d }),
+	TypesAttemptLogs: unpacker(func(d *AttemptLog, _ Kind) (uuid.UUID, any) { return d.JobID, d }),
+}
+
+// unpacker reads items whose data is a T, of which dataOf returns the job and what Decode gives. As a rule the whole
+// event is decoded once; where one of its items is wrong, each is by itself.
+func unpacker[T any](dataOf func(d *T, kind Kind) (uuid.UUID, any)) func(event.Event) ([]Item, error) {
+	return func(e event.Event) ([]Item, error) {
+		var data struct {
+			Items itemsOf[T] `json:"items"`
+		}
+		if err := jsonv2.Unmarshal(e.DataEncoded, &data, anyNames); err != nil {
+			return unpackApart(e, dataOf)
+		}
+		if len(data.Items) == 0 {
+			return nil, errNoItems
+		}
+		items := make([]Item, len(data.Items))
+		for i := range data.Items {
+			read := &data.Items[i]
+			items[i] = read.item(e.Type())
+			items[i].jobID, items[i].read = dataOf(&read.Data, read.Kind)
+		}
+		return items, nil
+	}
+}
+
+// unpackApart reads each item by itself. One whose data is wrong has no error of its own as long as it names itself and
+// its job: its handler fails at the data, and knows which job that is.
+func unpackApart[T any](e event.Event, dataOf func(*T, Kind) (uuid.UUID, any)) ([]Item, error) {
+	raws, err := rawItems(e)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]Item, len(raws))
+	for i, raw := range raws {
+		var read itemAs[T]
+		if jsonv2.Unmarshal(raw, &read, anyNames) == nil {
+			items[i] = read.item(e.Type())
+			items[i].jobID, items[i].read = dataOf(&read.Data, read.Kind)
+			continue
+		}
+		var named struct {
+			itemMeta
+			JobID string `json:"jobId"`
+		}
+		if err := jsonv2.Unmarshal(raw, &named, anyNames); err != nil {
+			items[i].Err = err
+			continue
+		}
+		items[i] = named.item(e.Type())
+		if id, err := uuid.Parse(named.JobID); err == nil {
+			items[i].jobID = id
+		}
+	}
+	return items, nil
+}
+
+// itemAs is an item as the decoder reads it: its meta and its data side by side.
+type itemAs[T any] struct {
+	itemMeta
+	Data T `json:",embed"`
+}
+
+type itemsOf[T any] []itemAs[T]
+
+// UnmarshalJSONFrom ends with an error behind MaxItems items, or a small event would take much memory.
+func (l *itemsOf[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if begin, err := dec.ReadToken(); err != nil || begin.Kind() != '[' {
+		return errors.Join(errNoItems, err)
+	}
+	for *l = nil; dec.PeekKind() != ']'; {
+		if len(*l) == MaxItems {
+			return errNoItems
+		}
+		*l = append(*l, itemAs[T]{})
+		if err := jsonv2.UnmarshalDecode(dec, &(*l)[len(*l)-1]); err != nil {
+			return err
+		}
+	}
+	_, err := dec.ReadToken()
+	return err
+}
+
+// item is an item of an event of that type without its data.
+func (m *itemMeta) item(packed string) Item {
+	it := Item{id: m.EventID, typ: unpackedAs(packed, m.Kind), traceID: traceOf(m.TraceParent)}
+	if it.traceID != uuid.Nil {
+		it.traceParent = m.TraceParent
+	}
+	if id, err := uuid.Parse(m.CorrelationID); err == nil {
+		it.traceID = id
+	}
+	if isItemID(m.CausationID) {
+		it.cause = m.CausationID
+	}
+	if !isItemID(it.id) {
+		it.Err = errItemID
+	}
+	return it
+}
+
+func unpackedAs(packed string, kind Kind) string {
+	switch packed {
+	case TypesCreated:
+		return TypeCreated
+	case TypesRun:
+		return TypeRun
+	case TypesCommand:
+		return TypeCommand
+	case TypesAttemptCancels:
+		return TypeAttemptCancel
+	case TypesAttemptLogs:
+		return TypeAttemptLog
+	}
+	switch kind { //nolint:exhaustive // all others are of a Failed
+	case jobstate.KindCompleted:
+		return TypeCompleted
+	case jobstate.KindWaiting:
+		return TypeWaiting
+	}
+	return TypeFailed
+}
+
+var (
+	errNoItems = fmt.Errorf("it has not 1 to %d items", MaxItems)
+	errItemID  = errors.New("eventId is not that of an event")
+)
+
+// rawItems are the items of an event as they stand there.
+func rawItems(e event.Event) ([]jsontext.Value, error) {
+	var data struct {
+		Items []jsontext.Value `json:"items"`
+	}
+	if err := jsonv2.Unmarshal(e.DataEncoded, &data, anyNames, jsontext.AllowInvalidUTF8(true)); err != nil {
+		return nil, err
+	}
+	if n := len(data.Items); n == 0 || n > MaxItems {
+		return nil, errNoItems
+	}
+	return data.Items, nil
+}
+
+// rawItem is one of them; nil: there is none of that number.
+func rawItem(e event.Event, number int) jsontext.Value {
+	raws, err := rawItems(e)
+	if err != nil || number >= len(raws) {
+		return nil
+	}
+	return raws[number]
+}
+
+// isItemID tells whether a text is the id of an event: not empty, printable as a header, and of some length.
+func isItemID(id string) bool {
+	return id != "" && len(id) <= maxEventID && strings.TrimSpace(id) == id &&
+		!strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\uFFFD' })
+}
+
+// traceOf is the trace id of a traceparent as a UUID; zero for a text that is none.
+func traceOf(traceparent string) uuid.UUID {
+	if len(traceparent) != len("00-")+32+len("-")+16+len("-01") || !strings.HasPrefix(traceparent, "00-") ||
+		traceparent[35] != '-' || traceparent[52] != '-' {
+		return uuid.Nil
+	}
+	var trace [16]byte
+	if _, err := hex.Decode(trace[:], []byte(traceparent[3:35])); err != nil {
+		return uuid.Nil
+	}
+	if _, err := hex.DecodeString(traceparent[36:52] + traceparent[53:]); err != nil {
+		return uuid.Nil
+	}
+	return trace
+}

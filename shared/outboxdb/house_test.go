@@ -1,0 +1,138 @@
+package outboxdb_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/outboxdb"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// house is a user's database with an outbox.
+type house struct {
+	t      *testing.T
+	url    string
+	owner  *pgx.Conn
+	outbox *outboxdb.Outbox
+}
+
+func open(t *testing.T, roles outboxdb.Roles) *house {
+	t.Helper()
+	h := &house{t: t, url: pgtest.Empty(t)}
+	if err := outboxdb.Install(t.Context(), h.url, roles); err != nil {
+		t.Fatal(err)
+	}
+	h.owner = h.connect(h.url)
+	h.outbox = h.open(h.url)
+	return h
+}
+
+func (h *house) open(url string) *outboxdb.Outbox {
+	h.t.Helper()
+	outbox, err := outboxdb.Open(h.t.Context(), url)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(outbox.Close)
+	return outbox
+}
+
+func (h *house) connect(url string) *pgx.Conn {
+	h.t.Helper()
+	conn, err := pgx.Connect(h.t.Context(), url)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+func (h *house) exec(sql string, args ...any) {
+	h.t.Helper()
+	if _, err := h.owner.Exec(h.t.Context(), sql, args...); err != nil {
+		h.t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+func (h *house) enqueue(options string) (id uuid.UUID) {
+	h.t.Helper()
+	const sql = `select jobweaver.enqueue('OWN', '{"a": 1}', $1)`
+	if err := h.owner.QueryRow(h.t.Context(), sql, options).Scan(&id); err != nil {
+		h.t.Fatal(err)
+	}
+	return id
+}
+
+// waiting are the ids of all rows, in the order in which they were inserted.
+func (h *house) waiting() (ids []uuid.UUID) {
+	h.t.Helper()
+	rows, err := h.owner.Query(h.t.Context(), "select id from jobweaver.outbox order by position")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if ids, err = pgx.CollectRows(rows, pgx.RowTo[uuid.UUID]); err != nil {
+		h.t.Fatal(err)
+	}
+	return ids
+}
+
+// take has all rows of a batch accepted, and gives their ids.
+func (h *house) take(outbox *outboxdb.Outbox, ordered bool) (ids []uuid.UUID) {
+	h.t.Helper()
+	taken, err := outbox.Take(h.t.Context(), ordered, 0, outboxdb.MaxRows, accepting(func(rows []outboxdb.Row) {
+		for _, r := range rows {
+			ids = append(ids, r.ID)
+		}
+	}))
+	if err != nil || taken.Accepted != len(ids) {
+		h.t.Fatalf("took %+v: %v", taken, err)
+	}
+	return ids
+}
+
+// accepting is a gateway that takes everything.
+func accepting(see func([]outboxdb.Row)) func(context.Context, []outboxdb.Row) (outboxdb.Verdict, error) {
+	return func(_ context.Context, rows []outboxdb.Row) (v outboxdb.Verdict, err error) {
+		see(rows)
+		for _, r := range rows {
+			v.Accepted = append(v.Accepted, r.Position)
+		}
+		return v, nil
+	}
+}
+
+// role makes one that may do nothing, dropped with the test, and gives its name.
+func role(t *testing.T) string {
+	t.Helper()
+	url := pgtest.Empty(t)
+	name := "Outbox " + strings.ToLower(rand.Text())
+	execute := func(sql string) {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		conn, err := pgx.Connect(ctx, url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close(ctx) }()
+		if _, err := conn.Exec(ctx, fmt.Sprintf(sql, pgx.Identifier{name}.Sanitize())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	execute("create role %s")
+	t.Cleanup(func() { execute("drop role %s") })
+	return name
+}
+
+// as is the address of the database with the rights of a role.
+func (h *house) as(role string) string {
+	return h.url + "&role=" + strings.ReplaceAll(role, " ", "%20")
+}

@@ -1,0 +1,131 @@
+// Package pullwire is what the gateway and the function pull say to each other about pull workers. Only the gateway
+// calls pull; clients call the gateway.
+package pullwire
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/webhook"
+)
+
+// The paths of pull.
+const (
+	ClaimPath  = "/pull/claim"
+	BeatPath   = "/pull/beat"
+	SettlePath = "/pull/settle"
+)
+
+// SecretHeader carries what a gateway is known by. It is derived from CALLBACK_SECRETS, which both functions have.
+const SecretHeader = "X-Pull-Secret"
+
+// secretOf is no jobevent.AttemptToken, so no attempt's secret is the same.
+const secretOf = "pull"
+
+// Secret is for SecretHeader; empty: CALLBACK_SECRETS is not set.
+func Secret(keys *webhook.CallbackKeys) string { return keys.Secret(secretOf) }
+
+// IsSecret tells whether a header's value is by one of the keys.
+func IsSecret(keys *webhook.CallbackKeys, given string) bool {
+	return keys.CheckSecret(secretOf, given)
+}
+
+// Caller is the owner for whom a pull worker works.
+type Caller struct {
+	Owner    string `json:"owner"`
+	Everyone bool   `json:"everyone"` // all owners' attempts, whatever Owner is
+}
+
+// Claim asks one instance for attempts. It answers 200 with Attempts, 204 when none came, and 503 when it stops.
+type Claim struct {
+	Caller
+	jobspec.WorkClaim
+	Instance string `json:"instance"` // by which the gateway calls this instance; tokens begin with it
+	// Peek asks only whether there is something: 202 as soon as a claim would find an attempt.
+	Peek bool `json:"peek,omitempty"`
+}
+
+// Beat is answered 200 with Beaten.
+type Beat struct {
+	Caller
+	jobspec.WorkBeat
+}
+
+// Settle is answered 200 with Settled.
+type Settle struct {
+	Caller
+	jobspec.WorkSettle
+}
+
+// Attempts is the public answer to a claim.
+type Attempts struct {
+	Attempts []Attempt `json:"attempts"`
+}
+
+// Attempt is one that a pull worker has to run.
+type Attempt struct {
+	JobID    uuid.UUID       `json:"jobId"`
+	Attempt  int             `json:"attempt"`
+	Token    string          `json:"token"`
+	JobType  string          `json:"jobType"`
+	Queue    string          `json:"queue"`
+	OwnerID  *string         `json:"ownerId"`
+	TraceID  uuid.UUID       `json:"traceId"`
+	Payload  json.RawMessage `json:"payload"`
+	Deadline time.Time       `json:"deadline"` // its timeout
+	Callback *Callback       `json:"callback"` // null: it cannot wait for an outside system
+}
+
+// Callback is what an outside system needs to end an attempt that was settled as WAITING.
+type Callback struct {
+	URL    string `json:"url"`
+	Secret string `json:"secret"`
+}
+
+// Beaten is the public answer to a beat.
+type Beaten struct {
+	Cancelled []string `json:"cancelled"`
+	Lost      []string `json:"lost"`
+}
+
+// Settled is the public answer to a settle, in the order of the results.
+type Settled struct {
+	Results []Answer `json:"results"`
+}
+
+// Answer is what became of one result: 200, or a status with its error.
+type Answer struct {
+	Token  string `json:"token"`
+	Status int    `json:"status"`
+	Error  *Error `json:"error,omitempty"`
+}
+
+// Error is why a result does not count.
+type Error struct {
+	ErrorCode apierror.Code     `json:"errorCode"`
+	Message   string            `json:"message"`
+	Details   []apierror.Detail `json:"details"`
+}
+
+// Refused is an Answer with an error.
+func Refused(token string, err *apierror.Error) Answer {
+	details := err.Details
+	if details == nil {
+		details = []apierror.Detail{}
+	}
+	return Answer{token, err.Status(), &Error{err.Code, err.Message, details}}
+}
+
+// Over is the Answer for a token whose attempt is over, or that nobody knows.
+func Over(token, why string) Answer {
+	return Refused(token, apierror.New(apierror.AttemptOver, "%s", why))
+}
+
+// Unavailable is the Answer where it could not be found out; the same result may be sent again.
+func Unavailable(token string) Answer {
+	return Refused(token, apierror.New(apierror.Unavailable, "the attempt's worker cannot be reached; send it again"))
+}

@@ -1,0 +1,162 @@
+package schedulerdb
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/retrypolicy"
+)
+
+func (h house) change(job jobevent.Created, number int, change jobevent.Change) Say {
+	h.Helper()
+	say, err := h.Command(h.Context(), []jobevent.Command{{
+		JobID: job.JobID, Number: number, Command: jobevent.CommandChange, By: "tester", Change: &change,
+	}})
+	return h.must(say, err)
+}
+
+func intOf(n int) *int { return &n }
+
+// asked is what a row has of what was asked for.
+type asked struct {
+	queue                            string
+	payload                          string
+	priority, maxRetryCount, timeout int
+	policy                           *string
+	rank                             time.Time
+	expiresAt                        *time.Time
+}
+
+func (h house) asked(job jobevent.Created) (a asked) {
+	h.Helper()
+	if err := h.pool.QueryRow(h.Context(), `SELECT queue, payload::text, priority, max_retry_count, timeout_ms, retry_policy::text, rank, expires_at
+		FROM jobs WHERE job_id = $1`, job.JobID).Scan(
+		&a.queue, &a.payload, &a.priority, &a.maxRetryCount, &a.timeout, &a.policy, &a.rank, &a.expiresAt); err != nil {
+		h.Fatal(err)
+	}
+	return a
+}
+
+func TestAJobThatWaitsIsChangedOnce(t *testing.T) {
+	h := newHouse(t)
+	h.fillRoom()
+	job := newJob()
+	h.ingest(job)
+	before, was := h.wantStatus(job, jobstate.Pending), h.asked(job)
+	expires := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
+	say := h.change(job, 1, jobevent.Change{
+		Queue: "other", Payload: json.RawMessage(`{"b": 1, "a": "<"}`), Priority: intOf(4), MaxRetryCount: intOf(0), TimeoutMs: 77,
+		RetryPolicy: &retrypolicy.Policy{Type: retrypolicy.Fixed, DelayMs: 5}, ExpiresAt: &expires,
+	})
+	// Where no worker lives there is room: the job goes out of its new queue, in the same transaction.
+	if len(say.Runs) != 1 || say.Runs[0].JobID != job.JobID || say.Runs[0].Queue != "other" || say.Runs[0].TimeoutMs != 77 ||
+		string(say.Runs[0].Payload) != `{"b": 1, "a": "<"}` || !say.Runs[0].Rank.Equal(was.rank.Add(-40*time.Second)) {
+		t.Fatalf("sent out %+v", say.Runs)
+	}
+	got := h.asked(job)
+	if got.queue != "other" || got.payload != `{"b": 1, "a": "<"}` || got.priority != 4 || got.maxRetryCount != 0 || got.timeout != 77 ||
+		got.policy == nil || !got.expiresAt.Equal(expires) {
+		t.Errorf("the row has %+v", got)
+	}
+	after := h.status(job)
+	if answer := after.LastCommand; answer == nil || answer.Number != 1 || answer.Command != "change" || !answer.Applied || answer.Reason != "" ||
+		after.Version != before.Version+2 {
+		t.Errorf("it became %+v", after)
+	}
+	if move := after.History[len(after.History)-2]; move.By != "tester" || move.Reason != "change" || move.From != "PENDING" || move.To != "PENDING" {
+		t.Errorf("the history has %+v", move)
+	}
+	h.change(job, 1, jobevent.Change{Priority: intOf(9)})
+	if h.asked(job).priority != 4 {
+		t.Error("the same number changed it again")
+	}
+	h.settle(ended(job, 1, jobstate.KindFailed))
+	h.wantStatus(job, jobstate.Failed) // it has no retries any more
+	if drift := h.drift(); !drift.empty() {
+		t.Errorf("the ledger differs by %+v", drift)
+	}
+}
+
+func TestAChangeLeavesTheRestAsItWas(t *testing.T) {
+	h := newHouse(t)
+	h.fillRoom()
+	expires := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
+	job := newJob()
+	job.ExpiresAt, job.RetryPolicy = &expires, &retrypolicy.Policy{Type: retrypolicy.Fixed, DelayMs: 5}
+	h.ingest(job)
+	was := h.asked(job)
+	h.change(job, 1, jobevent.Change{})
+	got := h.asked(job)
+	if got.queue != was.queue || got.payload != was.payload || got.priority != was.priority || got.maxRetryCount != was.maxRetryCount ||
+		got.timeout != was.timeout || *got.policy != *was.policy || !got.rank.Equal(was.rank) || !got.expiresAt.Equal(expires) {
+		t.Errorf("%+v became %+v", was, got)
+	}
+	h.change(job, 2, jobevent.Change{NeverExpires: true, Payload: json.RawMessage("null"), RetryPolicy: &retrypolicy.Default})
+	if got = h.asked(job); got.expiresAt != nil || got.payload != "null" {
+		t.Errorf("became %+v", got)
+	}
+}
+
+func TestAChangePutsAJobOffOrHasItRunNow(t *testing.T) {
+	h := newHouse(t)
+	h.fillRoom()
+	pending, scheduled := newJob(), scheduledJob(time.Hour)
+	h.ingest(pending, scheduled)
+	later := time.Now().Add(42 * time.Minute).UTC().Truncate(time.Microsecond)
+	h.change(pending, 1, jobevent.Change{RunAt: &later})
+	if s := h.wantStatus(pending, jobstate.Scheduled); !s.NextRunAt.Equal(later) {
+		t.Errorf("it runs at %s", s.NextRunAt)
+	}
+	h.change(scheduled, 1, jobevent.Change{Priority: intOf(9), Queue: "other"})
+	if s := h.wantStatus(scheduled, jobstate.Scheduled); s.NextRunAt.Before(later) {
+		t.Errorf("it runs at %s", s.NextRunAt)
+	}
+	past := time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)
+	h.change(scheduled, 2, jobevent.Change{RunAt: &past})
+	h.due()
+	if s := h.wantStatus(scheduled, jobstate.Queued); s.Attempt != 1 {
+		t.Errorf("it became %+v", s)
+	}
+}
+
+func TestAChangeThatComesTooLateChangesNothing(t *testing.T) {
+	h := newHouse(t)
+	queued, running, parked, done, snoozing := newJob(), newJob(), newJob(), newJob(), newJob()
+	h.ingest(queued, running, parked, done, snoozing)
+	h.settle(waiting(parked), completed(done, 1), snoozed(snoozing))
+	h.start(running)
+	for job, want := range map[*jobevent.Created]struct {
+		state  jobstate.Status
+		reason string
+	}{
+		&queued: {jobstate.Queued, "the job is QUEUED"}, &running: {jobstate.Running, "the job is RUNNING"},
+		&parked: {jobstate.Waiting, "the job is WAITING"}, &done: {jobstate.Completed, "the job is COMPLETED"},
+		&snoozing: {jobstate.Scheduled, "the job has started before"},
+	} {
+		was, runAt := h.asked(*job), time.Now().Add(time.Hour)
+		h.change(*job, 1, jobevent.Change{Queue: "other", Payload: json.RawMessage("1"), Priority: intOf(9), RunAt: &runAt})
+		s := h.wantStatus(*job, want.state)
+		if got := h.asked(*job); s.LastCommand.Applied || s.LastCommand.Reason != want.reason || got.queue != was.queue || got.payload != was.payload || got.priority != was.priority {
+			t.Errorf("%s: %+v, %+v", want.state, s.LastCommand, got)
+		}
+	}
+}
+
+// A projection of the release before publishes the number of a change, and not what is to change.
+func TestAChangeOfNothingIsLeftToTheOneThatSaysWhat(t *testing.T) {
+	h := newHouse(t)
+	h.fillRoom()
+	job := newJob()
+	h.ingest(job)
+	h.order(job, 1, jobevent.CommandChange)
+	if s := h.wantStatus(job, jobstate.Pending); s.LastCommand != nil {
+		t.Errorf("it was answered: %+v", s.LastCommand)
+	}
+	h.change(job, 1, jobevent.Change{Priority: intOf(9)})
+	if s := h.status(job); !s.LastCommand.Applied || h.asked(job).priority != 9 {
+		t.Errorf("it was answered: %+v", s.LastCommand)
+	}
+}
