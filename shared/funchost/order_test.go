@@ -41,7 +41,9 @@ func publishesInOrder(t *testing.T, second []string) {
 	}
 	defer h.publisher.close()
 	var published []string
+	acknowledge := make(chan struct{})
 	h.publisher.send = func(_ context.Context, events []event.Event) ([]event.Event, error) {
+		<-acknowledge
 		for _, e := range events {
 			published = append(published, e.Type())
 		}
@@ -53,13 +55,17 @@ func publishesInOrder(t *testing.T, second []string) {
 	}
 	heard := make(chan error, 1)
 	go func() {
-		_, err := h.hear(t.Context(), messages(t, second...))
+		finish, err := h.hear(t.Context(), messages(t, second...))
+		if err == nil {
+			err = finish()
+		}
 		heard <- err
 	}()
 	synctest.Wait()
 	if len(published) > 0 {
 		t.Errorf("%v is published before what follows from the batch before", published)
 	}
+	close(acknowledge)
 	if err := finish(); err != nil {
 		t.Fatal(err)
 	}
@@ -69,6 +75,49 @@ func publishesInOrder(t *testing.T, second []string) {
 	if len(published) == 0 || published[0] != jobevent.TypeStatus || !slices.Contains(published, jobevent.TypeRejected) {
 		t.Errorf("published %v", published)
 	}
+}
+
+// A batch can have more items than one Handle gets: the workers must not wait for the last of them.
+func TestWhatFollowsFromAPartIsPublishedWhileTheNextIsHandled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		sent, handled := make(chan int, 3), 0
+		h, err := newHost(Config{FuncTransport: TransportHTTP, Sink: "http://127.0.0.1:1", Ticks: ticksOn}.withDefaults(), Function{
+			Name: "test", Handle: func(_ context.Context, batch []jobevent.Item) (answers []jobevent.Item, err error) {
+				if handled++; handled > 1 {
+					<-sent // of the part before
+				}
+				for _, it := range batch {
+					answers = append(answers, ofJob(t, jobevent.TypeStatus, "after "+it.ID(), it.JobID()))
+				}
+				return answers, nil
+			},
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.publisher.close()
+		all := 0
+		h.publisher.send = func(_ context.Context, events []event.Event) ([]event.Event, error) {
+			all += len(events)
+			sent <- len(events)
+			return events, nil
+		}
+		ids := make([]string, 2*maxBatch+1)
+		for i := range ids {
+			ids[i] = fmt.Sprint(i)
+		}
+		finish, err := h.hear(t.Context(), messages(t, ids...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := finish(); err != nil {
+			t.Fatal(err)
+		}
+		if handled != 3 || all != len(ids) {
+			t.Errorf("handled %d parts and published %d events of %d", handled, all, len(ids))
+		}
+	})
 }
 
 // messages are records of commands with these ids; garbage is no event.

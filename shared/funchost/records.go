@@ -3,6 +3,7 @@ package funchost
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -25,55 +26,78 @@ func (r records) slice(from, to int) records {
 }
 
 // hear is the BatchHandler of a function on Kafka: when it has returned, what follows from the batch is
-// in the store; when finish has, it is published, and the records may be acknowledged.
+// in the store; when finish has, it is published, and the records may be acknowledged. A batch of records can have
+// thousands of items: they are handled in parts, and what follows from a part is published beside the next one, or
+// the workers would wait for all of them.
 func (h *host) hear(ctx context.Context, messages []*sarama.ConsumerMessage) (finish func() error, err error) {
 	heard, rejected, err := h.read(ctx, messages)
 	if err != nil {
 		return nil, err
 	}
 	if len(rejected) > 0 {
-		if err := h.publishInTurn(ctx, rejected); err != nil {
+		if err := h.awaitTurn(ctx); err != nil {
+			return nil, err
+		}
+		if err := h.publisher.insist(ctx, rejected); err != nil {
 			return nil, err
 		}
 	}
 	if len(heard.items) == 0 {
 		return nil, nil
 	}
-	var say []jobevent.Item
+	published := func() error { return nil }
 	for n := 0; n < len(heard.items); n += maxBatch {
 		part := heard.slice(n, min(n+maxBatch, len(heard.items)))
-		said, err := h.settlePatiently(ctx, part)
-		if err == nil {
-			say = append(say, said...)
+		say, handleErr := h.settlePatiently(ctx, part)
+		// Only one part is ahead: what follows from the part before had the time of this one to be published.
+		if err := published(); err != nil {
+			return nil, err
+		}
+		if handleErr == nil {
+			published = h.startPublishing(ctx, say)
 			continue
 		}
-		if err := h.publishInTurn(ctx, say); err != nil { // before what follows from the rest
+		if err := h.awaitTurn(ctx); err != nil { // blame publishes at once
 			return nil, err
 		}
-		say = nil
-		if err := h.blame(ctx, part, err); err != nil {
+		if err := h.blame(ctx, part, handleErr); err != nil {
 			return nil, err
 		}
+		published = func() error { return nil }
 	}
-	published := make(chan struct{})
-	h.previous = published
-	return func() error {
-		defer close(published)
-		return h.publisher.insist(ctx, say)
-	}, nil
+	return published, nil
 }
 
-// publishInTurn publishes what a batch cannot leave to its finish. The finish of the batch before runs beside this one,
-// and must be over: what follows from its items comes first.
-func (h *host) publishInTurn(ctx context.Context, items []jobevent.Item) error {
-	if h.previous != nil {
-		select {
-		case <-h.previous:
-		case <-ctx.Done():
-			return ctx.Err()
+// startPublishing publishes the items after those of the batch before, while the caller goes on. It returns a function
+// that waits for the acknowledgement.
+func (h *host) startPublishing(ctx context.Context, items []jobevent.Item) (wait func() error) {
+	before, over := h.previous, make(chan struct{})
+	h.previous = over
+	var err error
+	go func() {
+		defer close(over)
+		if before != nil {
+			<-before
 		}
+		err = h.publisher.insist(ctx, items)
+	}()
+	return func() error {
+		<-over
+		return err
 	}
-	return h.publisher.insist(ctx, items)
+}
+
+// awaitTurn waits until what follows from the batch before is published, which goes on beside this batch.
+func (h *host) awaitTurn(ctx context.Context) error {
+	if h.previous == nil {
+		return nil
+	}
+	select {
+	case <-h.previous:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the batch before: %w", ctx.Err())
+	}
 }
 
 // read takes records apart into items, and makes those about what cannot be read.
