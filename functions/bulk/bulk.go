@@ -32,15 +32,15 @@ const (
 
 // Function ticks while there are operations.
 type Function struct {
-	store  *apidb.Store
+	store  stores
 	wake   chan struct{}
 	last   uuid.UUID // the operation that it has done a piece of last
 	forget time.Time // when it looks for old operations next
 }
 
 // New makes the function on the API's database.
-func New(store *apidb.Store) *Function {
-	return &Function{store: store, wake: make(chan struct{}, 1)}
+func New(db *apidb.Store) *Function {
+	return &Function{store: newStores(db), wake: make(chan struct{}, 1)}
 }
 
 // Host is how the function is hosted.

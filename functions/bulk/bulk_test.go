@@ -10,6 +10,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
@@ -19,24 +20,16 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 
 type house struct {
 	t     *testing.T
-	store *apidb.Store // of what others do
-	own   *apidb.Store // with the function's own rights
-	conn  *pgx.Conn    // round the store
+	store *apidbtest.Stores // of what others do
+	own   *apidbtest.Stores // with the function's own rights
+	conn  *pgx.Conn         // round the store
 }
 
 func open(t *testing.T) *house {
 	t.Helper()
 	url := pgtest.Database(t, migrations.API)
-	store, err := apidb.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(store.Close)
-	own, err := apidb.Open(t.Context(), pgtest.As(url, Name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(own.Close)
+	store := apidbtest.Open(t, url)
+	own := apidbtest.Open(t, pgtest.As(url, Name))
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +93,7 @@ func awaitWake(t *testing.T, wake <-chan struct{}) {
 func TestItIsWokenByAnOperationAndByAnswersUntilAllAreIn(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	host := New(h.own).Host()
+	host := New(h.own.Store).Host()
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- host.Run(ctx, nil) }()
@@ -144,7 +137,7 @@ func TestItIsWokenByAnOperationAndByAnswersUntilAllAreIn(t *testing.T) {
 func TestAPassThatDoesNotGetThroughIsDoneAgain(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	f := New(h.own)
+	f := New(h.own.Store)
 	h.jobs(700)
 	id := h.redrive()
 	h.exec("alter table operation_answers rename to away")
@@ -157,7 +150,7 @@ func TestAPassThatDoesNotGetThroughIsDoneAgain(t *testing.T) {
 		t.Fatalf("it says %d, next in %s, %v", len(first), next, err)
 	}
 	// It dies before it has said them; another one goes on, and reconcile says what is kept.
-	rest, _, err := New(h.own).Tick(t.Context())
+	rest, _, err := New(h.own.Store).Tick(t.Context())
 	if err != nil || len(rest) != 200 {
 		t.Fatalf("it says %d, %v", len(rest), err)
 	}
@@ -187,7 +180,7 @@ func TestFourLargeOperationsDoNotStarveTheFifth(t *testing.T) {
 	fifth := h.redrive()
 	h.exec("update operations set filter = null, job_ids = (select array_agg(job_id) from (select job_id from jobs order by job_id desc limit 1) as one) "+
 		"where operation_id = $1", fifth)
-	f := New(h.own)
+	f := New(h.own.Store)
 	for pass := range 2 {
 		say, _, err := f.Tick(t.Context())
 		if err != nil {
@@ -206,7 +199,7 @@ func TestOneOperationThatCannotBeDoneHoldsUpNoOther(t *testing.T) {
 	h.jobs(10)
 	h.exec("update operations set filter = '[]' where operation_id = $1", h.redrive())
 	h.redrive()
-	f := New(h.own)
+	f := New(h.own.Store)
 	if say, _, err := f.Tick(t.Context()); err != nil || len(say) != 10 {
 		t.Errorf("it says %d, %v", len(say), err)
 	}

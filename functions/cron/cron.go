@@ -53,7 +53,7 @@ func (c *Config) Parts() []any { return []any{c, &c.Sealing} }
 
 // Function ticks when a schedule is due.
 type Function struct {
-	store *apidb.Store
+	store stores
 	rules apidb.ScheduleRules
 	wake  chan struct{}
 	say   chan []jobevent.Item
@@ -69,7 +69,7 @@ type Function struct {
 }
 
 // New makes the function on the API's database. An error begins with the setting that is wrong.
-func New(cfg Config, store *apidb.Store) (*Function, error) {
+func New(cfg Config, db *apidb.Store) (*Function, error) {
 	rules := jobspec.Rules{Queues: cfg.Queues, JobTypes: cfg.JobTypes, CheckURL: outbound.CheckURL}
 	if err := rules.Check(); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 		return nil, err
 	}
 	return &Function{
-		store: store, wake: make(chan struct{}, 1), say: make(chan []jobevent.Item, unsaid),
+		store: newStores(db), wake: make(chan struct{}, 1), say: make(chan []jobevent.Item, unsaid),
 		rules: apidb.ScheduleRules{
 			Rules: rules, Defaults: defaults, Sealer: sealer, RateLimitJobs: cfg.RateLimitJobs,
 		},

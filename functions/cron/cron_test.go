@@ -16,6 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/cron"
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 type house struct {
 	t     *testing.T
 	url   string
-	store *apidb.Store
+	store *apidbtest.Stores
 }
 
 func open(t *testing.T) *house {
@@ -39,13 +40,9 @@ func open(t *testing.T) *house {
 	return h
 }
 
-func (h *house) another(url string) *apidb.Store {
+func (h *house) another(url string) *apidbtest.Stores {
 	h.t.Helper()
-	store, err := apidb.Open(h.t.Context(), url)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	h.t.Cleanup(store.Close)
+	store := apidbtest.Open(h.t, url)
 	return store
 }
 
@@ -66,7 +63,7 @@ func (h *house) create(name, spec, fields string) apidb.Schedule {
 // function is one with a store of its own, as another process has.
 func (h *house) function() funchost.Function {
 	h.t.Helper()
-	f, err := cron.New(cron.Config{JobTypes: []string{"OWN"}, Queues: []string{"default"}}, h.another(pgtest.As(h.url, cron.Name)))
+	f, err := cron.New(cron.Config{JobTypes: []string{"OWN"}, Queues: []string{"default"}}, h.another(pgtest.As(h.url, cron.Name)).Store)
 	if err != nil {
 		h.t.Fatal(err)
 	}

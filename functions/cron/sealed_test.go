@@ -42,7 +42,7 @@ func (h *house) sealedBy(path string) funchost.Function {
 	h.t.Helper()
 	f, err := cron.New(cron.Config{
 		JobTypes: []string{"OWN"}, Queues: []string{"default"}, Sealing: sealing.Config{File: path},
-	}, h.another(pgtest.As(h.url, cron.Name)))
+	}, h.another(pgtest.As(h.url, cron.Name)).Store)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/apikey"
 )
@@ -95,15 +96,15 @@ func (h *house) strangers() map[string][]string {
 	h.t.Helper()
 	long := time.Now().Add(-time.Minute)
 	good := h.as("acme", "admin").key
-	revoked := h.key(apidb.Key{OwnerID: "acme", Roles: []string{"admin"}})
-	if _, err := h.store.RevokeKey(h.t.Context(), apidb.Everyone, revoked.ID()); err != nil {
+	revoked := h.key(keystore.Key{OwnerID: "acme", Roles: []string{"admin"}})
+	if _, err := h.store.Keys.Revoke(h.t.Context(), apidb.Everyone, revoked.ID()); err != nil {
 		h.t.Fatal(err)
 	}
 	bearer := func(key string) []string { return []string{"Authorization", "Bearer " + key} }
 	wrong := apikey.New()
 	h.sql("insert into api_keys (key_id, owner_id, name, roles, secret_hash, created_by) values ($1, '', 'x', '{admin}', sha256('x'), 'x')", nil, wrong.ID())
 	return map[string][]string{
-		"an expired key":          bearer(h.key(apidb.Key{OwnerID: "acme", Roles: []string{"admin"}, ExpiresAt: &long}).Reveal()),
+		"an expired key":          bearer(h.key(keystore.Key{OwnerID: "acme", Roles: []string{"admin"}, ExpiresAt: &long}).Reveal()),
 		"a revoked key":           bearer(revoked.Reveal()),
 		"a key there never was":   bearer(apikey.New().Reveal()),
 		"a key of another secret": bearer(wrong.Reveal()),

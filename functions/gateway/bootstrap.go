@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apikey"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
@@ -23,7 +23,7 @@ func (f *Function) openGate() error {
 		return errors.New("BOOTSTRAP_API_KEY: is no API key, as jobweaver keys generate prints one")
 	}
 	if f.cfg.Auth == AuthOn {
-		f.gate = &access.Gate{Keys: access.NewKeyring(f.store), Tokens: tokens}
+		f.gate = &access.Gate{Keys: access.NewKeyring(f.store.keys), Tokens: tokens}
 	}
 	if f.cfg.Auth != AuthOn || !f.cfg.BootstrapKey.IsSet() {
 		close(f.settled)
@@ -57,7 +57,7 @@ func (f *Function) keepBootstrapKey(ctx context.Context) {
 	trouble := telemetry.Trouble{What: "keep BOOTSTRAP_API_KEY"}
 	for {
 		bounded, cancel := context.WithTimeout(ctx, requestPatience)
-		kept, err := f.store.EnsureAdminKey(bounded, key.ID(), hash[:], apidb.Bootstrap)
+		kept, err := f.store.keys.EnsureAdmin(bounded, key.ID(), hash[:], keystore.Bootstrap)
 		cancel()
 		trouble.Note(ctx, err)
 		switch {

@@ -269,7 +269,7 @@ func TestWithoutSecretsEveryCallbackIsRefused(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.waiting(1, time.Hour)
-	f := mustNew(t, gateway.Config{Auth: gateway.AuthOff, Queues: []string{"default"}}, h.store)
+	f := mustNew(t, gateway.Config{Auth: gateway.AuthOff, Queues: []string{"default"}}, h.store.Store)
 	server := httptest.NewServer(f.Handler())
 	t.Cleanup(server.Close)
 	other := &house{t: t, client: &client{t: t, base: server.URL}}
@@ -277,7 +277,7 @@ func TestWithoutSecretsEveryCallbackIsRefused(t *testing.T) {
 		other.post("/api/jobs/callback", said(id, 1, done), "X-Callback-Secret", secret).wantError(apierror.Unauthorized)
 	}
 	other.signed(globalSecret, "a", time.Now(), said(id, 1, done)).wantError(apierror.Unauthorized)
-	if _, err := gateway.New(gateway.Config{Callbacks: webhook.CallbackConfig{Secrets: secret.AllOf("whsec_short")}}, h.store); err == nil ||
+	if _, err := gateway.New(gateway.Config{Callbacks: webhook.CallbackConfig{Secrets: secret.AllOf("whsec_short")}}, h.store.Store); err == nil ||
 		!strings.HasPrefix(err.Error(), "CALLBACK_SECRETS") || strings.Contains(err.Error(), "short") {
 		t.Errorf("a bad secret: %v", err)
 	}

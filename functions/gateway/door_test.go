@@ -30,7 +30,7 @@ func (h *house) behind(limits gateway.DoorConfig) *client {
 	f := mustNew(h.t, gateway.Config{
 		Auth: gateway.AuthOff, Queues: []string{"default"}, JobTypes: []string{"MAIL"}, Door: limits, Broker: h.broker.ask,
 		Callbacks: webhook.CallbackConfig{Secrets: secret.AllOf(globalSecret)},
-	}, h.store)
+	}, h.store.Store)
 	server := httptest.NewServer(f.Handler())
 	h.t.Cleanup(server.Close)
 	return &client{t: h.t, base: server.URL}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
@@ -128,7 +129,7 @@ func TestAnEndIsToldWithTheCommitThatMakesIt(t *testing.T) {
 	mine, theirs := openStore(t, url), openStore(t, url)
 	ctx, stop := context.WithCancel(t.Context())
 	var all sync.WaitGroup
-	h, ready := newHub(mine), make(chan struct{}, 1)
+	h, ready := newHub(newStores(mine.Store)), make(chan struct{}, 1)
 	e := told(nil)
 	e.ask, h.ends = mine.Ended, e
 	all.Go(func() { _ = theirs.ListenWatchers(ctx, func() { rouse(ready) }) })
@@ -163,12 +164,8 @@ func TestAnEndIsToldWithTheCommitThatMakesIt(t *testing.T) {
 	}
 }
 
-func openStore(t *testing.T, url string) *apidb.Store {
+func openStore(t *testing.T, url string) *apidbtest.Stores {
 	t.Helper()
-	store, err := apidb.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(store.Close)
+	store := apidbtest.Open(t, url)
 	return store
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
+	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobview"
@@ -137,14 +139,14 @@ func public(err error) *apierror.Error {
 		return apierror.New(apierror.NotFound, "there is no such delivery")
 	case errors.Is(err, apidb.ErrNoOperation):
 		return apierror.New(apierror.NotFound, "there is no such operation")
-	case errors.Is(err, apidb.ErrNoRejected):
+	case errors.Is(err, rejectedstore.ErrNone):
 		return apierror.New(apierror.NotFound, "there is no such rejected record")
-	case errors.Is(err, apidb.ErrNoKey):
+	case errors.Is(err, keystore.ErrNoKey):
 		return apierror.New(apierror.NotFound, "there is no such API key")
-	case errors.Is(err, apidb.ErrKeyOver):
-		return apierror.New(apierror.InvalidStateTransition, "%s", apidb.ErrKeyOver)
-	case errors.Is(err, apidb.ErrTooManyKeys):
-		return apierror.New(apierror.InvalidJobRequest, "%s", apidb.ErrTooManyKeys)
+	case errors.Is(err, keystore.ErrKeyOver):
+		return apierror.New(apierror.InvalidStateTransition, "%s", keystore.ErrKeyOver)
+	case errors.Is(err, keystore.ErrTooMany):
+		return apierror.New(apierror.InvalidJobRequest, "%s", keystore.ErrTooMany)
 	case errors.Is(err, apidb.ErrNoControl):
 		return apierror.New(apierror.NotFound, "there is no such control")
 	case errors.Is(err, apidb.ErrNoSchedule):

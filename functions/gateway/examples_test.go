@@ -8,7 +8,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/jobweaver/jobweaver/functions/gateway"
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -73,7 +73,7 @@ func tryExample(t *testing.T, method, path string, op *openapi3.Operation, conte
 	})
 	id := h.submit(plainJob)
 	h.scheduler(id, 1, jobstate.Pending, nil)
-	key := h.key(apidb.Key{Roles: []string{"read"}})
+	key := h.key(keystore.Key{Roles: []string{"read"}})
 	at := strings.NewReplacer("{jobId}", id.String(), "{kind}", "queue", "{name}", "report.daily", "{keyId}", key.ID()).Replace(path)
 	if strings.HasPrefix(path, "/api/controls/") {
 		at = "/api/controls/queue/default"

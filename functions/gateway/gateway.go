@@ -69,7 +69,7 @@ func (c *Config) Parts() []any {
 // Function serves HTTP and says what it has accepted.
 type Function struct {
 	cfg      Config
-	store    *apidb.Store
+	store    stores
 	rules    jobspec.Rules
 	defaults jobspec.TypeDefaults
 	singles  *together
@@ -99,7 +99,7 @@ type Function struct {
 }
 
 // New makes the function on the API's database. An error begins with the setting that is wrong.
-func New(cfg Config, store *apidb.Store) (*Function, error) {
+func New(cfg Config, db *apidb.Store) (*Function, error) {
 	if cfg.Auth == "" {
 		cfg.Auth = AuthOn
 	}
@@ -137,6 +137,7 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 	if err != nil {
 		return nil, err
 	}
+	store := newStores(db)
 	hub := newHub(store)
 	f := &Function{
 		callbackKeys: keys,

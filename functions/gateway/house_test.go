@@ -20,6 +20,8 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apikey"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -36,7 +38,7 @@ type house struct {
 	*client
 	t      *testing.T
 	ready  func(context.Context) error // of the function
-	store  *apidb.Store                // of what others do
+	store  *apidbtest.Stores           // of what others do
 	dbURL  string
 	broker *broker
 	stop   func() // ends Run and waits for it
@@ -100,16 +102,16 @@ func openLocked(t *testing.T) *house {
 // as is a client with a new key of an owner; of the installation where owner is empty.
 func (h *house) as(owner string, roles ...string) *client {
 	h.t.Helper()
-	return &client{t: h.t, base: h.base, key: h.key(apidb.Key{OwnerID: owner, Roles: roles}).Reveal()}
+	return &client{t: h.t, base: h.base, key: h.key(keystore.Key{OwnerID: owner, Roles: roles}).Reveal()}
 }
 
 // key makes one, and keeps it.
-func (h *house) key(stored apidb.Key) apikey.Key {
+func (h *house) key(stored keystore.Key) apikey.Key {
 	h.t.Helper()
 	key := apikey.New()
 	hash := key.Hash()
 	stored.KeyID, stored.Hash, stored.Name, stored.CreatedBy = key.ID(), hash[:], "test", "test"
-	if _, err := h.store.InsertKey(h.t.Context(), stored); err != nil {
+	if _, err := h.store.Keys.Insert(h.t.Context(), stored); err != nil {
 		h.t.Fatal(err)
 	}
 	return key
@@ -118,18 +120,10 @@ func (h *house) key(stored apidb.Key) apikey.Key {
 func openWith(t *testing.T, change func(*gateway.Config)) *house {
 	t.Helper()
 	h := &house{t: t, dbURL: pgtest.Database(t, migrations.API), broker: &broker{said: make(chan jobevent.Item, 10_000)}}
-	var err error
 	var through string
 	through, h.cut = wire(t, h.dbURL)
-	if h.store, err = apidb.Open(t.Context(), through); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(h.store.Close)
-	own, err := apidb.Open(t.Context(), pgtest.As(through, gateway.Name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(own.Close)
+	h.store = apidbtest.Open(t, through)
+	own := apidbtest.Open(t, pgtest.As(through, gateway.Name))
 	cfg := gateway.Config{
 		Auth: gateway.AuthOff, Queues: []string{"default", "mail"}, JobTypes: []string{"MAIL", "SLOW"}, Broker: h.broker.ask,
 		Callbacks:     webhook.CallbackConfig{Secrets: secret.AllOf(globalSecret, formerSecret)},
@@ -137,7 +131,7 @@ func openWith(t *testing.T, change func(*gateway.Config)) *house {
 		RetryPolicies: `{"SLOW": {"maxRetryCount": 9, "timeoutMs": 1000, "retryPolicy": {"type": "fixed", "delayMs": 7}}}`,
 	}
 	change(&cfg)
-	g := mustNew(t, cfg, own).Host()
+	g := mustNew(t, cfg, own.Store).Host()
 	h.ready = g.Ready
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

@@ -44,7 +44,7 @@ const (
 // the answer stands behind it. What the hub could not read, or was not told of, is a reload: while it did not listen,
 // before a projection began to tell (see apidb.ListenWatchers), and where more changed than it reads.
 type hub struct {
-	store *apidb.Store
+	store stores
 	ends  *endings
 	show  func(context.Context, *apidb.Changed) ([]byte, error)
 	lines func(context.Context, uuid.UUID, []apidb.LogLine) ([]byte, error)
@@ -92,7 +92,7 @@ type statsFrame struct {
 	number          uint64
 }
 
-func newHub(store *apidb.Store) *hub {
+func newHub(store stores) *hub {
 	life := uuid.New()
 	signal := func() chan struct{} { return make(chan struct{}, 1) }
 	return &hub{

@@ -15,6 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/apikey"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
@@ -26,8 +27,8 @@ func TestWrongKeysDoNotReachTheDatabaseOneByOne(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	h.as("acme", "read").get("/api/jobs").want(http.StatusOK)
-	good := h.key(apidb.Key{OwnerID: "acme", Roles: []string{"read"}})
-	gate := &access.Gate{Keys: access.NewKeyring(h.store)}
+	good := h.key(keystore.Key{OwnerID: "acme", Roles: []string{"read"}})
+	gate := &access.Gate{Keys: access.NewKeyring(h.store.Keys)}
 	running := make(chan struct{})
 	go func() { gate.Keys.Run(t.Context()); close(running) }()
 	t.Cleanup(func() { <-running })
@@ -159,7 +160,7 @@ func TestTheBootstrapKeyLetsAnAdminIn(t *testing.T) {
 	}
 	c.do(http.MethodDelete, "/api/keys/"+key.ID(), "").want(http.StatusOK)
 	hash := key.Hash()
-	if kept, err := h.store.EnsureAdminKey(t.Context(), key.ID(), hash[:], "x"); err != nil || kept.RevokedAt == nil {
+	if kept, err := h.store.Keys.EnsureAdmin(t.Context(), key.ID(), hash[:], "x"); err != nil || kept.RevokedAt == nil {
 		t.Errorf("the next start has it as %+v, %v", kept, err)
 	}
 	if n := h.sqlInt("SELECT count(*) FROM audit_log WHERE action = 'key.create'"); n != 1 {
@@ -170,7 +171,7 @@ func TestTheBootstrapKeyLetsAnAdminIn(t *testing.T) {
 func TestNobodyIsSentToAGatewayThatWouldNotKnowItsFirstKey(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	f := mustNew(t, gateway.Config{BootstrapKey: secret.Of(apikey.New().Reveal())}, h.store) // nobody runs it
+	f := mustNew(t, gateway.Config{BootstrapKey: secret.Of(apikey.New().Reveal())}, h.store.Store) // nobody runs it
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := f.Host().Ready(ctx); err == nil || !strings.Contains(err.Error(), "BOOTSTRAP_API_KEY") {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/apikey"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -29,7 +30,7 @@ type keyBody struct {
 	LastUsedAt *time.Time `json:"lastUsedAt"`
 }
 
-func newKeyBody(k apidb.Key) keyBody {
+func newKeyBody(k keystore.Key) keyBody {
 	return keyBody{
 		KeyID: k.KeyID, OwnerID: jobview.Given(k.OwnerID), Name: k.Name, Roles: k.Roles, CreatedAt: k.CreatedAt.UTC(),
 		CreatedBy: k.CreatedBy, ExpiresAt: jobview.UTC(k.ExpiresAt), RevokedAt: jobview.UTC(k.RevokedAt),
@@ -70,7 +71,7 @@ func (f *Function) createKey(c *gin.Context) error {
 	key, stored := newKey(p)
 	stored.OwnerID, stored.Name, stored.Roles, stored.ExpiresAt = asked.OwnerID, asked.Name, asked.Roles, asked.ExpiresAt
 	stored.Types, stored.Queues = asked.Types, asked.Queues
-	kept, err := f.store.InsertKey(ctx, stored)
+	kept, err := f.store.keys.Insert(ctx, stored)
 	if err != nil {
 		return err
 	}
@@ -79,14 +80,14 @@ func (f *Function) createKey(c *gin.Context) error {
 }
 
 // newKey makes a key, and what is stored of it.
-func newKey(by access.Principal) (apikey.Key, apidb.Key) {
+func newKey(by access.Principal) (apikey.Key, keystore.Key) {
 	key := apikey.New()
 	hash := key.Hash()
-	return key, apidb.Key{KeyID: key.ID(), Hash: hash[:], CreatedBy: by.Actor}
+	return key, keystore.Key{KeyID: key.ID(), Hash: hash[:], CreatedBy: by.Actor}
 }
 
 // answerKey hands a key out, this once.
-func answerKey(c *gin.Context, key apikey.Key, kept apidb.Key) {
+func answerKey(c *gin.Context, key apikey.Key, kept keystore.Key) {
 	body := newKeyBody(kept)
 	body.Key = key.Reveal()
 	c.Header("Location", "/api/keys/"+kept.KeyID)
@@ -115,7 +116,7 @@ func (f *Function) listKeys(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	keys, err := f.store.Keys(ctx, whose, after, limit+1)
+	keys, err := f.store.keys.List(ctx, whose, after, limit+1)
 	if err != nil {
 		return err
 	}
@@ -138,7 +139,7 @@ func (f *Function) getKey(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	key, err := f.store.Key(ctx, whoseKeys(c), id)
+	key, err := f.store.keys.Get(ctx, whoseKeys(c), id)
 	if err != nil {
 		return err
 	}
@@ -154,7 +155,7 @@ func (f *Function) revokeKey(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	key, err := f.store.RevokeKey(ctx, whoseKeys(c), id)
+	key, err := f.store.keys.Revoke(ctx, whoseKeys(c), id)
 	if err != nil {
 		return err
 	}
@@ -182,7 +183,7 @@ func (f *Function) rotateKey(c *gin.Context) error {
 	ctx, cancel := patience(c)
 	defer cancel()
 	key, stored := newKey(access.Of(c.Request.Context()))
-	kept, err := f.store.RotateKey(ctx, whoseKeys(c), id, overlap, stored)
+	kept, err := f.store.keys.Rotate(ctx, whoseKeys(c), id, overlap, stored)
 	if err != nil {
 		return err
 	}
@@ -202,7 +203,7 @@ func (f *Function) forget(id string) {
 func keyID(c *gin.Context) (string, error) {
 	id := c.Param("keyId")
 	if !apikey.CheckID(id) {
-		return "", apidb.ErrNoKey
+		return "", keystore.ErrNoKey
 	}
 	return id, nil
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/functions/gateway"
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
@@ -156,7 +156,7 @@ func TestARotatedKeyLivesOnForItsOverlap(t *testing.T) {
 	next.get("/api/jobs").wantError(apierror.Unauthorized)
 	admin.post("/api/keys/"+next.id()+"/rotate", `{}`).wantError(apierror.InvalidStateTransition)
 	until := time.Now().Add(time.Hour)
-	brief := h.key(apidb.Key{OwnerID: "acme", Roles: []string{"read"}, ExpiresAt: &until})
+	brief := h.key(keystore.Key{OwnerID: "acme", Roles: []string{"read"}, ExpiresAt: &until})
 	again := admin.do(http.MethodPost, "/api/keys/"+brief.ID()+"/rotate", "").want(http.StatusCreated).key()
 	if again.ExpiresAt == nil || time.Until(*again.ExpiresAt) > 61*time.Minute {
 		t.Errorf("a key for an hour is followed by one until %v", again.ExpiresAt)

@@ -25,7 +25,7 @@ import (
 	"github.com/jobweaver/jobweaver/infra/childproc"
 	"github.com/jobweaver/jobweaver/infra/freeport"
 	"github.com/jobweaver/jobweaver/migrations"
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/kafkatest"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
@@ -80,11 +80,7 @@ func startGateway(t *testing.T) *gatewayProcess {
 		t.Fatalf("build gateway: %v\n%s", err, out)
 	}
 	h := &house{t: t, dbURL: pgtest.Database(t, migrations.API)}
-	store, err := apidb.Open(t.Context(), h.dbURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(store.Close)
+	store := apidbtest.Open(t, h.dbURL)
 	h.store = store
 	port := freeport.For(t)
 	p := &gatewayProcess{house: h, address: "127.0.0.1:" + port}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
@@ -48,7 +49,7 @@ func (h *house) furnish(t *testing.T, owner string) things {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.keyID = h.key(apidb.Key{OwnerID: owner, Roles: []string{"read"}}).ID()
+	x.keyID = h.key(keystore.Key{OwnerID: owner, Roles: []string{"read"}}).ID()
 	x.job, x.dead, x.op = done.String(), dead.String(), op.OperationID
 	return x
 }

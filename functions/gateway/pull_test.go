@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/gateway"
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/pullwire"
 	"github.com/jobweaver/jobweaver/shared/webhook"
@@ -189,7 +189,7 @@ func TestTheRoleWorkCoversTheKeysTypesAndQueues(t *testing.T) {
 		h.as("acme", roles...).post("/api/workers/claim", claimMail).wantError(apierror.Forbidden)
 	}
 	h.as("acme", "work").get("/api/jobs").wantError(apierror.Forbidden)
-	limited := &client{t: t, base: h.base, key: h.key(apidb.Key{
+	limited := &client{t: t, base: h.base, key: h.key(keystore.Key{
 		OwnerID: "acme", Roles: []string{"work"}, Types: []string{"MAIL"}, Queues: []string{"mail"},
 	}).Reveal()}
 	limited.post("/api/workers/claim", `{"worker": "w", "types": ["MAIL", "SLOW"]}`).wantError(apierror.Forbidden)

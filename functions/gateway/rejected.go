@@ -14,7 +14,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobview"
@@ -70,7 +70,7 @@ func newRecordBytes(b []byte) *recordBytes {
 	return &recordBytes{"base64", base64.StdEncoding.EncodeToString(b)}
 }
 
-func (f *Function) newRejectedRecord(r apidb.Rejected) rejectedRecord {
+func (f *Function) newRejectedRecord(r rejectedstore.Rejected) rejectedRecord {
 	shown := rejectedRecord{
 		ID: r.ID, Function: r.Function, Topic: r.Record.Topic, Reason: r.Record.Reason, Bytes: r.Bytes,
 		Truncated: r.Record.Truncated, RecordedAt: jobview.UTC(r.Record.RecordedAt), RejectedAt: r.RejectedAt.UTC(),
@@ -88,7 +88,7 @@ func (f *Function) newRejectedRecord(r apidb.Rejected) rejectedRecord {
 
 // redriveRefusal is why a record is not put on its topic again; empty: it can be. What came long ago must not come
 // again: the functions may have forgotten that they have dealt with its job, and would run it once more.
-func (f *Function) redriveRefusal(r apidb.Rejected, now time.Time) string {
+func (f *Function) redriveRefusal(r rejectedstore.Rejected, now time.Time) string {
 	at := r.RejectedAt
 	if r.Record.RecordedAt != nil && r.Record.RecordedAt.Before(at) {
 		at = *r.Record.RecordedAt
@@ -127,7 +127,7 @@ type rejectedPage struct {
 // listRejected is GET /api/rejected: pages by key, newest first. The cursor is the number of the last one.
 func (f *Function) listRejected(c *gin.Context) error {
 	q := query{values: c.Request.URL.Query()}
-	filter := apidb.RejectedFilter{
+	filter := rejectedstore.Filter{
 		Function: q.one("function"), Topic: q.one("topic"), Since: q.instant("since"), Until: q.instant("until"),
 		Redriven: q.boolean("redriven"), Before: q.number("cursor"), Limit: q.integer("limit", defaultLimit, 1, maxLimit),
 	}
@@ -136,7 +136,7 @@ func (f *Function) listRejected(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	found, more, err := f.store.ListRejected(ctx, filter)
+	found, more, err := f.store.rejected.List(ctx, filter)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (f *Function) getRejected(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	found, err := f.store.Rejected(ctx, id)
+	found, err := f.store.rejected.Get(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (f *Function) redriveRejected(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	redriven, err := f.store.RedriveRejected(ctx, id, by(c), func(ctx context.Context, r apidb.Rejected) error {
+	redriven, err := f.store.rejected.Redrive(ctx, id, by(c), func(ctx context.Context, r rejectedstore.Rejected) error {
 		if refusal := f.redriveRefusal(r, time.Now()); refusal != "" {
 			return apierror.New(apierror.InvalidStateTransition, "the record is not redriven: %s", refusal)
 		}
@@ -227,7 +227,7 @@ func (f *Function) discardRejected(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	gone, err := f.store.DiscardRejected(ctx, id)
+	gone, err := f.store.rejected.Discard(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -239,7 +239,7 @@ func (f *Function) discardRejected(c *gin.Context) error {
 func rejectedID(c *gin.Context) (uuid.UUID, error) {
 	id, ok := parseID(c.Param("rejectedId"))
 	if !ok {
-		return id, apidb.ErrNoRejected
+		return id, rejectedstore.ErrNone
 	}
 	return id, nil
 }

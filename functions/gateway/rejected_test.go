@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/gateway"
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
@@ -38,7 +38,7 @@ type rejectedRecord struct {
 type recordBytes struct{ Encoding, Data string }
 
 // reject keeps a record as projection does when ingest has rejected it.
-func (h *house) reject(offset int64, change ...func(*jobevent.Rejected)) apidb.Rejected {
+func (h *house) reject(offset int64, change ...func(*jobevent.Rejected)) rejectedstore.Rejected {
 	h.t.Helper()
 	now := time.Now()
 	record := jobevent.Rejected{
@@ -50,8 +50,8 @@ func (h *house) reject(offset int64, change ...func(*jobevent.Rejected)) apidb.R
 	for _, c := range change {
 		c(&record)
 	}
-	r := apidb.NewRejected("ingest", record, uuid.New(), now)
-	if _, err := h.store.AddRejected(h.t.Context(), []apidb.Rejected{r}); err != nil {
+	r := rejectedstore.NewRecord("ingest", record, uuid.New(), now)
+	if _, err := h.store.Rejected.Add(h.t.Context(), []rejectedstore.Rejected{r}); err != nil {
 		h.t.Fatal(err)
 	}
 	return r

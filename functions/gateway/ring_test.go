@@ -70,7 +70,7 @@ func TestAnIDNamesAPlaceOfItsOwnRingOnly(t *testing.T) {
 // A client that does not read is held up by nothing of the hub's, and is told that it has missed something.
 func TestAStreamThatIsTooSlowGetsAReload(t *testing.T) {
 	t.Parallel()
-	h := newHub(nil)
+	h := newHub(stores{})
 	slow, quick := &stream{}, &stream{}
 	for _, s := range []*stream{slow, quick} {
 		defer h.join(s, apidb.LogPlace{})()
@@ -102,7 +102,7 @@ func TestAStreamThatIsTooSlowGetsAReload(t *testing.T) {
 
 func TestAStreamThatComesBackGoesOnWhereItWas(t *testing.T) {
 	t.Parallel()
-	h := newHub(nil)
+	h := newHub(stores{})
 	id := uuid.New()
 	first := &stream{jobID: id}
 	leave := h.join(first, apidb.LogPlace{})
@@ -162,7 +162,7 @@ func TestAClientThatDoesNotReadItsStreamLosesIt(t *testing.T) {
 // A reload that is due takes no events away: only more changes than can be read do.
 func TestAReloadThatIsDueHoldsUpNoEvents(t *testing.T) {
 	t.Parallel()
-	h := newHub(nil)
+	h := newHub(stores{})
 	defer h.join(&stream{}, apidb.LogPlace{})()
 	h.ends = newEndings(nil, never)
 	h.setListening(true)

@@ -105,7 +105,7 @@ func TestABodyWithoutAnEndIsNotReadForEver(t *testing.T) {
 func TestABodyThatStopsComingIsAnswered408(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	f := mustNew(t, gateway.Config{Auth: gateway.AuthOff, Queues: []string{"default"}, Broker: h.broker.ask}, h.store)
+	f := mustNew(t, gateway.Config{Auth: gateway.AuthOff, Queues: []string{"default"}, Broker: h.broker.ask}, h.store.Store)
 	server := httptest.NewUnstartedServer(f.Handler())
 	server.Config.ReadTimeout = 200 * time.Millisecond
 	server.Start()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -426,7 +427,7 @@ func TestAStreamHasALimit(t *testing.T) {
 func TestAStreamEndsWithItsKey(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
-	key := h.key(apidb.Key{OwnerID: "acme", Roles: []string{"read"}})
+	key := h.key(keystore.Key{OwnerID: "acme", Roles: []string{"read"}})
 	s := (&client{t: t, base: h.base, key: key.Reveal()}).open("/api/stream")
 	s.next("stats")
 	h.as("", "admin").do(http.MethodDelete, "/api/keys/"+key.ID(), "").want(http.StatusOK)

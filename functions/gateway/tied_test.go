@@ -194,7 +194,7 @@ func TestWhatATypeHasByDefaultIsFilledIn(t *testing.T) {
 	// A gateway with other settings knows the same request again.
 	keyed := strings.Replace(slow, "{", `{"idempotencyKey": "k", `, 1)
 	id := h.submit(keyed)
-	other := mustNew(t, gateway.Config{Auth: gateway.AuthOff, Queues: []string{"default"}, JobTypes: []string{"SLOW"}}, h.store)
+	other := mustNew(t, gateway.Config{Auth: gateway.AuthOff, Queues: []string{"default"}, JobTypes: []string{"SLOW"}}, h.store.Store)
 	server := httptest.NewServer(other.Handler())
 	t.Cleanup(server.Close)
 	again := (&client{t: t, base: server.URL}).post("/api/jobs", keyed).want(http.StatusOK)

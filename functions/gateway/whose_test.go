@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -37,11 +38,7 @@ func (c *client) put(path, body string) *response {
 func TestAnOwnersNumbersAreItsOwn(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
-	store, err := apidb.Open(t.Context(), h.dbURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
+	store := apidbtest.Open(t, h.dbURL)
 	elsewhere := &house{t: t, store: store} // who enters there is nobody but this test
 	first := elsewhere.accept("acme")
 	for range 2 {
@@ -51,7 +48,7 @@ func TestAnOwnersNumbersAreItsOwn(t *testing.T) {
 	elsewhere.accept("other")
 	elsewhere.accept("")
 	var census apidb.Census
-	_, err = store.CountJobs(t.Context(), &census, time.Now())
+	_, err := store.CountJobs(t.Context(), &census, time.Now())
 	if err = errors.Join(err, store.EnterAccepted(t.Context())); err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -40,23 +41,16 @@ var (
 // house is the API's database, in which jobs end.
 type house struct {
 	t     *testing.T
-	store *apidb.Store // of what others do
-	own   *apidb.Store // with the function's own rights
+	store *apidbtest.Stores // of what others do
+	own   *apidbtest.Stores // with the function's own rights
 	url   string
 }
 
 func open(t *testing.T) *house {
 	t.Helper()
 	h := &house{t: t, url: pgtest.Database(t, migrations.API)}
-	var err error
-	if h.store, err = apidb.Open(t.Context(), h.url); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(h.store.Close)
-	if h.own, err = apidb.Open(t.Context(), pgtest.As(h.url, Name)); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(h.own.Close)
+	h.store = apidbtest.Open(t, h.url)
+	h.own = apidbtest.Open(t, pgtest.As(h.url, Name))
 	return h
 }
 
@@ -84,7 +78,7 @@ func (h *house) function() *Function {
 	f, err := New(Config{
 		Grace: 20 * time.Second, Webhook: signing,
 		Outbound: outbound.Config{Allow: []string{"127.0.0.0/8", "::1/128"}},
-	}, h.own)
+	}, h.own.Store)
 	if err != nil {
 		h.t.Fatal(err)
 	}

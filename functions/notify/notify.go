@@ -56,7 +56,7 @@ func (c *Config) Parts() []any { return []any{c, &c.Webhook, &c.Outbound, &c.Sea
 
 // Function ticks while there is something to deliver.
 type Function struct {
-	store  *apidb.Store
+	store  stores
 	client *outbound.Client
 	signer *webhook.Outgoing
 	sealer *sealing.Sealer
@@ -80,7 +80,7 @@ type Function struct {
 }
 
 // New makes the function on the API's database. An error begins with the setting that is wrong.
-func New(cfg Config, store *apidb.Store) (*Function, error) {
+func New(cfg Config, db *apidb.Store) (*Function, error) {
 	if cfg.Retain < 0 {
 		return nil, fmt.Errorf("RETAIN_DELIVERIES: %s is negative", cfg.Retain)
 	}
@@ -101,7 +101,7 @@ func New(cfg Config, store *apidb.Store) (*Function, error) {
 	}
 	cut, cutOff := context.WithCancel(context.Background())
 	return &Function{
-		store: store, client: client, signer: signer, sealer: sealer, keep: cfg.Retain, grace: cfg.Grace,
+		store: newStores(db), client: client, signer: signer, sealer: sealer, keep: cfg.Retain, grace: cfg.Grace,
 		wake: make(chan struct{}, 1), delays: delays, tryFor: tryMost, cut: cut, cutOff: cutOff, lap: newLap(),
 		writing: telemetry.Trouble{What: "write what came of deliveries"},
 	}, nil

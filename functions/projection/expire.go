@@ -69,7 +69,7 @@ func (f *Function) expire(ctx context.Context, now time.Time) (next time.Duratio
 	return rest
 }
 
-func (e *expiry) piece(ctx context.Context, store *apidb.Store, now time.Time) (rest time.Duration, err error) {
+func (e *expiry) piece(ctx context.Context, store stores, now time.Time) (rest time.Duration, err error) {
 	var walked apidb.Walked
 	switch e.stage {
 	case stageJobs:
@@ -82,7 +82,7 @@ func (e *expiry) piece(ctx context.Context, store *apidb.Store, now time.Time) (
 		}
 	case stageRejected:
 		if e.rejected > 0 {
-			walked.More, err = store.ForgetRejected(ctx, e.rejected, expireRows)
+			walked.More, err = store.rejected.DeleteOld(ctx, e.rejected, expireRows)
 		}
 	}
 	if err != nil {

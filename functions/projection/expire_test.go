@@ -85,7 +85,7 @@ func TestAKeyOfADeletedJobIsFreeAgain(t *testing.T) {
 func TestOldJobsGoByHowTheyEndedADayAfterTheirTime(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	f, err := projection.New(projection.Config{Completed: 24 * time.Hour, Failed: 72 * time.Hour}, h.own)
+	f, err := projection.New(projection.Config{Completed: 24 * time.Hour, Failed: 72 * time.Hour}, h.own.Store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func (h *house) acceptBefore(age time.Duration) string {
 func TestAHundredThousandOldJobsGoInSmallSteps(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	f, err := projection.New(projection.Config{Completed: 24 * time.Hour}, h.own)
+	f, err := projection.New(projection.Config{Completed: 24 * time.Hour}, h.own.Store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestAHundredThousandOldJobsGoInSmallSteps(t *testing.T) {
 func TestAFullTableLeavesNineTenthsOfTheTimeToOthers(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	f, err := projection.New(projection.Config{Completed: 24 * time.Hour}, h.own)
+	f, err := projection.New(projection.Config{Completed: 24 * time.Hour}, h.own.Store)
 	if err != nil {
 		t.Fatal(err)
 	}

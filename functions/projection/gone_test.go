@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jobweaver/jobweaver/shared/apidb"
+
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/projection"
@@ -60,7 +62,7 @@ func TestAnAgeThatIsTooShortDoesNotStart(t *testing.T) {
 	if _, err := projection.New(projection.Config{Audit: 719 * time.Hour}, nil); err == nil { // security M9
 		t.Error("719 h of the audit log are enough")
 	}
-	if _, err := projection.New(projection.Config{Cancelled: 24 * time.Hour, Audit: 720 * time.Hour}, nil); err != nil {
+	if _, err := projection.New(projection.Config{Cancelled: 24 * time.Hour, Audit: 720 * time.Hour}, new(apidb.Store)); err != nil {
 		t.Error(err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -22,7 +23,7 @@ const Name = "projection"
 
 // Function hears of jobs, and reconciles.
 type Function struct {
-	store      *apidb.Store
+	store      stores
 	reconcile  reconcile
 	expiry     expiry
 	statistics statistics
@@ -31,12 +32,12 @@ type Function struct {
 }
 
 // New makes the function on the API's database.
-func New(cfg Config, store *apidb.Store) (*Function, error) {
+func New(cfg Config, db *apidb.Store) (*Function, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
 	return &Function{
-		store: store, expiry: newExpiry(cfg), expiring: telemetry.Trouble{What: "delete old jobs"},
+		store: newStores(db), expiry: newExpiry(cfg), expiring: telemetry.Trouble{What: "delete old jobs"},
 		counting: telemetry.Trouble{What: "count for the statistics"},
 	}, nil
 }
@@ -68,7 +69,7 @@ type heard struct {
 	logs     []jobevent.AttemptLog
 	beats    []apidb.Beat
 	applied  []jobevent.ControlApplied
-	rejected []apidb.Rejected
+	rejected []rejectedstore.Rejected
 }
 
 // Handle takes job.status, job.deleted, attempt.log, worker.heartbeat, control.applied and record.rejected events. Each
@@ -115,7 +116,7 @@ func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobeven
 		}
 	}
 	if len(h.rejected) > 0 {
-		if _, err := f.store.AddRejected(ctx, h.rejected); err != nil {
+		if _, err := f.store.rejected.Add(ctx, h.rejected); err != nil {
 			return nil, err
 		}
 	}
@@ -190,7 +191,7 @@ func (h *heard) take(e jobevent.Item) error {
 		rejected, err = jobevent.Decode[jobevent.Rejected](e)
 		named = rejected.Topic != ""
 		function := strings.TrimPrefix(e.Source(), "/jobweaver/")
-		h.rejected = append(h.rejected, apidb.NewRejected(function, rejected, e.TraceID(), e.Time()))
+		h.rejected = append(h.rejected, rejectedstore.NewRecord(function, rejected, e.TraceID(), e.Time()))
 	}
 	if err == nil && !named {
 		err = fmt.Errorf("take event %s of type %s, about nothing: %w", e.ID(), e.Type(), jobevent.ErrInvalid)

@@ -14,6 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/projection"
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -25,9 +26,9 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 type house struct {
 	*projection.Function
 	t     *testing.T
-	store *apidb.Store // of what others do
-	own   *apidb.Store // with the function's own rights
-	conn  *pgx.Conn    // round the store
+	store *apidbtest.Stores // of what others do
+	own   *apidbtest.Stores // with the function's own rights
+	conn  *pgx.Conn         // round the store
 }
 
 func open(t *testing.T) *house {
@@ -35,19 +36,13 @@ func open(t *testing.T) *house {
 	h := &house{t: t}
 	url := pgtest.Database(t, migrations.API)
 	var err error
-	if h.store, err = apidb.Open(t.Context(), url); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(h.store.Close)
-	if h.own, err = apidb.Open(t.Context(), pgtest.As(url, projection.Name)); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(h.own.Close)
+	h.store = apidbtest.Open(t, url)
+	h.own = apidbtest.Open(t, pgtest.As(url, projection.Name))
 	if h.conn, err = pgx.Connect(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = h.conn.Close(context.Background()) })
-	if h.Function, err = projection.New(projection.Config{}, h.own); err != nil {
+	if h.Function, err = projection.New(projection.Config{}, h.own.Store); err != nil {
 		t.Fatal(err)
 	}
 	return h

@@ -8,7 +8,7 @@ import (
 	"github.com/IBM/sarama"
 
 	"github.com/jobweaver/jobweaver/functions/projection"
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -27,9 +27,9 @@ func rejection(t *testing.T, offset int64, value string) jobevent.Item {
 	return e
 }
 
-func (h *house) rejected() []apidb.Rejected {
+func (h *house) rejected() []rejectedstore.Rejected {
 	h.t.Helper()
-	found, _, err := h.store.ListRejected(h.t.Context(), apidb.RejectedFilter{Limit: 100})
+	found, _, err := h.store.Rejected.List(h.t.Context(), rejectedstore.Filter{Limit: 100})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -47,9 +47,9 @@ func TestARejectedRecordIsKeptOnce(t *testing.T) {
 	if len(found) != 2 || h.job(id).Status != jobstate.Completed {
 		t.Fatalf("kept are %+v", found)
 	}
-	whole, err := h.store.Rejected(t.Context(), found[1].ID)
+	whole, err := h.store.Rejected.Get(t.Context(), found[1].ID)
 	if found[0].Record.Offset == 7 {
-		whole, err = h.store.Rejected(t.Context(), found[0].ID)
+		whole, err = h.store.Rejected.Get(t.Context(), found[0].ID)
 	}
 	if err != nil || whole.Function != "ingest" || string(whole.Record.Value) != "garbage\x00" || !whole.Whole {
 		t.Errorf("kept is %+v (%v)", whole, err)
@@ -97,7 +97,7 @@ func TestAForgedRejectedRecordIsKeptOrRefusedAndHoldsNothingUp(t *testing.T) {
 func TestOldRejectedRecordsGo(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	f, err := projection.New(projection.Config{Rejected: 48 * time.Hour}, h.own)
+	f, err := projection.New(projection.Config{Rejected: 48 * time.Hour}, h.own.Store)
 	if err != nil {
 		t.Fatal(err)
 	}

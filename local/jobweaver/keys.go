@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apikey"
 )
 
@@ -158,12 +159,12 @@ func newKeysBootstrap() *cobra.Command {
 			defer store.Close()
 			key := apikey.New()
 			hash := key.Hash()
-			if _, err := store.EnsureAdminKey(cmd.Context(), key.ID(), hash[:], name); err != nil {
+			if _, err := keystore.New(store).EnsureAdmin(cmd.Context(), key.ID(), hash[:], name); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), key.Reveal())
 			return err
 		})
-	cmd.Flags().StringVar(&name, "name", apidb.Bootstrap, "its name in lists")
+	cmd.Flags().StringVar(&name, "name", keystore.Bootstrap, "its name in lists")
 	return cmd
 }

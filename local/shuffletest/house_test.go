@@ -20,6 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/watchdog"
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -34,7 +35,7 @@ import (
 type house struct {
 	*bus
 	t        *testing.T
-	api      *apidb.Store
+	api      *apidbtest.Stores
 	apiPool  *pgxpool.Pool // reaches round the store, as schedulerPool does
 	dispatch *dispatch.Function
 	watchdog *watchdog.Function
@@ -52,10 +53,7 @@ func open(t *testing.T, lease time.Duration, pick func(int) int) *house {
 	h := &house{bus: newBus(), t: t, jobs: map[uuid.UUID]*job{}}
 	apiURL, schedulerURL := pgtest.Database(t, migrations.API), pgtest.Database(t, migrations.Scheduler)
 	var err error
-	if h.api, err = apidb.Open(t.Context(), apiURL); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(h.api.Close)
+	h.api = apidbtest.Open(t, apiURL)
 	scheduler, err := schedulerdb.Open(t.Context(), schedulerURL, schedulerdb.Config{Lease: lease, MaxLost: 3})
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +103,7 @@ func taking(f funchost.Function) funchost.Handle {
 // projection gives one that remembers nothing.
 func (h *house) projection() *projection.Function {
 	h.t.Helper()
-	f, err := projection.New(projection.Config{}, h.api)
+	f, err := projection.New(projection.Config{}, h.api.Store)
 	if err != nil {
 		h.t.Fatal(err)
 	}

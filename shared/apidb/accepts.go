@@ -78,5 +78,5 @@ func (s *Store) EnterAccepted(ctx context.Context) error {
 	if err != nil {
 		s.accepts.giveBack(taken)
 	}
-	return classify("enter accepted jobs", err)
+	return Classify("enter accepted jobs", err)
 }

@@ -4,37 +4,32 @@ package apidb
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/callershare"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/readcache"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
-
-// ErrNoJob says that there is no job with this id.
-var ErrNoJob = errors.New("no such job")
-
-// ErrNoDelivery says that no such end of a job is delivered.
-var ErrNoDelivery = errors.New("no such delivery")
 
 // Store is safe for concurrent use. Errors of its methods are classified as by pgpool.Classify, and
 // those for which pgpool.IsUnavailable holds are nobody's fault.
 type Store struct {
 	pool     *pgxpool.Pool
-	shared   sharedPool
+	shared   callershare.Pool
 	q        *gen.Queries  // a statement alone is its own transaction
 	keys     *pgxpool.Pool // one connection for who comes in: nobody's reads are in its way
-	figures  cache[Figures]
-	controls cache[heldControls]
+	figures  readcache.Cache[Figures]
+	controls readcache.Cache[heldControls]
 	accepts  accepts
-	stats    caches[statsRead]
-	older    caches[olderTallies]
-	counted  cache[telemetry.JobCounts]
-	told     cache[map[string]ToldType]
+	stats    readcache.Caches[Owner, statsRead]
+	older    readcache.Caches[Owner, olderTallies]
+	counted  readcache.Cache[telemetry.JobCounts]
+	told     readcache.Cache[map[string]ToldType]
 	held     heldSchedules
 	pace     pace
 	most     Most
@@ -70,7 +65,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 }
 
 func newStore(pool *pgxpool.Pool) *Store {
-	shared := newSharedPool(pool)
+	shared := callershare.New(pool)
 	return &Store{pool: pool, shared: shared, q: gen.New(shared), clock: newClock()}
 }
 
@@ -96,18 +91,30 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-func (s *Store) tx(ctx context.Context, fn func(q *gen.Queries) error) error {
-	leave, err := s.shared.enter(ctx)
+// Queries returns the statements, each of which is its own transaction.
+func (s *Store) Queries() *gen.Queries { return s.q }
+
+// AuthQueries returns the statements on the connection that authentication alone uses.
+func (s *Store) AuthQueries() *gen.Queries { return gen.New(s.keys) }
+
+// Tx runs statements in one transaction.
+func (s *Store) Tx(ctx context.Context, fn func(q *gen.Queries) error) error {
+	return s.RawTx(ctx, func(tx pgx.Tx) error { return fn(gen.New(tx)) })
+}
+
+// RawTx is Tx for a caller that needs savepoints.
+func (s *Store) RawTx(ctx context.Context, fn func(tx pgx.Tx) error) error {
+	leave, err := s.shared.Enter(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	return pgpool.Tx(ctx, s.pool, func(tx pgx.Tx) error { return fn(gen.New(tx)) })
+	return pgpool.Tx(ctx, s.pool, fn)
 }
 
-// snapshot runs statements that see the database as it is at one instant, and change nothing.
-func (s *Store) snapshot(ctx context.Context, fn func(q *gen.Queries) error) error {
-	leave, err := s.shared.enter(ctx)
+// Snapshot runs statements that see the database as it is at one instant, and change nothing.
+func (s *Store) Snapshot(ctx context.Context, fn func(q *gen.Queries) error) error {
+	leave, err := s.shared.Enter(ctx)
 	if err != nil {
 		return err
 	}

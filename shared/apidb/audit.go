@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
 )
 
 // Audit is an entry of the audit log: who did what to which job, when and from where.
@@ -45,37 +46,37 @@ func AuditOf(ctx context.Context) *Audit {
 	return nil
 }
 
-// audited is a transaction of a request, entered where somebody has to answer for it. It writes something in any case:
+// AuditedTx is a transaction of a request, entered where somebody has to answer for it. It writes something in any case:
 // a request that is answered without a change, as one that is repeated, must wait for the replicas like any other.
-func (s *Store) audited(ctx context.Context, fn func(q *gen.Queries) error) error {
+func AuditedTx(ctx context.Context, s *Store, fn func(q *gen.Queries) error) error {
 	entry := AuditOf(ctx)
 	if entry == nil {
-		return s.tx(ctx, func(q *gen.Queries) error {
+		return s.Tx(ctx, func(q *gen.Queries) error {
 			if err := fn(q); err != nil {
 				return err
 			}
 			return q.AwaitReplicas(ctx)
 		})
 	}
-	err := s.tx(ctx, func(q *gen.Queries) error {
+	err := s.Tx(ctx, func(q *gen.Queries) error {
 		if err := fn(q); err != nil {
 			return err
 		}
-		return enter(ctx, q, []*Audit{entry})
+		return InsertAudit(ctx, q, []*Audit{entry})
 	})
 	entry.entered = err == nil
 	return err
 }
 
-// touches says what the entry is about, where only the transaction knows.
-func touches(ctx context.Context, owner, resource string) {
+// SetAuditSubject sets what the entry is about, where only the transaction knows.
+func SetAuditSubject(ctx context.Context, owner, resource string) {
 	if entry := AuditOf(ctx); entry != nil {
 		entry.Owner, entry.Resource = owner, resource
 	}
 }
 
-// makes says which job comes of what the entry is about, where only the transaction knows.
-func makes(ctx context.Context, job uuid.UUID) {
+// SetAuditJob sets which job the request has made, where only the transaction knows.
+func SetAuditJob(ctx context.Context, job uuid.UUID) {
 	if entry := AuditOf(ctx); entry != nil {
 		entry.JobIDs = []uuid.UUID{job}
 	}
@@ -83,10 +84,11 @@ func makes(ctx context.Context, job uuid.UUID) {
 
 // EnterAudit enters what changes nothing, as that somebody has read a payload.
 func (s *Store) EnterAudit(ctx context.Context, entry *Audit) error {
-	return classify("enter into the audit log", enter(ctx, s.q, []*Audit{entry}))
+	return Classify("enter into the audit log", InsertAudit(ctx, s.q, []*Audit{entry}))
 }
 
-func enter(ctx context.Context, q *gen.Queries, entries []*Audit) error {
+// InsertAudit inserts entries within a transaction.
+func InsertAudit(ctx context.Context, q *gen.Queries, entries []*Audit) error {
 	var p gen.AuditInsertParams
 	for _, e := range entries {
 		ids := make([]string, len(e.JobIDs))
@@ -135,7 +137,7 @@ func enterSubmits(ctx context.Context, q *gen.Queries, jobs []NewJob, accepted [
 	if len(entries) == 0 {
 		return nil
 	}
-	return enter(ctx, q, entries)
+	return InsertAudit(ctx, q, entries)
 }
 
 // AuditFilter narrows a list of the log. What is zero narrows nothing.
@@ -157,7 +159,7 @@ func (s *Store) ListAudit(ctx context.Context, f AuditFilter) (entries []Audit, 
 	}
 	rows, err := s.auditRows(ctx, f)
 	if err != nil {
-		return nil, false, classify("list the audit log", err)
+		return nil, false, Classify("list the audit log", err)
 	}
 	if more = len(rows) > f.Limit; more {
 		rows = rows[:f.Limit]
@@ -173,24 +175,24 @@ func (s *Store) ListAudit(ctx context.Context, f AuditFilter) (entries []Audit, 
 
 func (s *Store) auditRows(ctx context.Context, f AuditFilter) (rows []gen.AuditLog, err error) {
 	all := gen.AuditListParams{
-		Before: f.Before, Actor: text(f.Actor), Action: text(f.Action), Since: f.Since, Until: f.Until,
+		Before: f.Before, Actor: nullable.Text(f.Actor), Action: nullable.Text(f.Action), Since: f.Since, Until: f.Until,
 		MaxEntries: int32(f.Limit) + 1,
 	}
 	switch {
 	case f.JobID != uuid.Nil:
 		found, err := s.q.AuditListOfJob(ctx, gen.AuditListOfJobParams{
-			JobID: f.JobID, Everyone: f.Owner.everyone, OwnerID: f.Owner.name, Before: all.Before, Actor: all.Actor,
+			JobID: f.JobID, Everyone: f.Owner.IsEveryone(), OwnerID: f.Owner.ID(), Before: all.Before, Actor: all.Actor,
 			Action: all.Action, Since: all.Since, Until: all.Until, MaxEntries: all.MaxEntries,
 		})
 		for _, r := range found {
 			rows = append(rows, gen.AuditLog(r))
 		}
 		return rows, err
-	case f.Owner.everyone:
+	case f.Owner.IsEveryone():
 		return s.q.AuditList(ctx, all)
 	}
 	return s.q.AuditListOfOwner(ctx, gen.AuditListOfOwnerParams{
-		OwnerID: f.Owner.name, Before: all.Before, Actor: all.Actor, Action: all.Action, Since: all.Since,
+		OwnerID: f.Owner.ID(), Before: all.Before, Actor: all.Actor, Action: all.Action, Since: all.Since,
 		Until: all.Until, MaxEntries: all.MaxEntries,
 	})
 }
@@ -201,5 +203,5 @@ const LeastAudit = 30 * 24 * time.Hour
 // ForgetAudit deletes entries that are older than age, the oldest first, some at a time; more: there are others.
 func (s *Store) ForgetAudit(ctx context.Context, age time.Duration, limit int) (more bool, err error) {
 	n, err := s.q.AuditForget(ctx, gen.AuditForgetParams{Age: age, MaxEntries: int32(limit)})
-	return n == int64(limit), classify("forget old entries of the audit log", err)
+	return n == int64(limit), Classify("forget old entries of the audit log", err)
 }

@@ -17,7 +17,7 @@ func TestOldEntriesOfTheAuditLogAreForgottenAndNewOnesAreNot(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.exec(t, "UPDATE audit_log SET at = now() - interval '40 days' WHERE audit_id <= 7")
+	s.Exec(t, "UPDATE audit_log SET at = now() - interval '40 days' WHERE audit_id <= 7")
 	for i, want := range []bool{true, true, false} {
 		if more, err := s.ForgetAudit(t.Context(), apidb.LeastAudit, 3); err != nil || more != want {
 			t.Errorf("piece %d: more: %v, %v", i, more, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
@@ -15,15 +16,15 @@ import (
 func TestAWaitingJobShowsWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	a, b := h.accept(t, newJob()).JobID, h.accept(t, newJob()).JobID
-	ready := h.accept(t, newJob()).JobID
-	head, next := h.accept(t, ordered("k")).JobID, h.accept(t, ordered("k")).JobID
+	a, b := h.Accept(t, apidbtest.NewJob()).JobID, h.Accept(t, apidbtest.NewJob()).JobID
+	ready := h.Accept(t, apidbtest.NewJob()).JobID
+	head, next := h.Accept(t, ordered("k")).JobID, h.Accept(t, ordered("k")).JobID
 	both := after(a, b)
 	both.Request.OrderingKey = "k"
-	tied := h.accept(t, both).JobID
+	tied := h.Accept(t, both).JobID
 	anyway := after(a, b)
 	anyway.Request.RunAnyway = true
-	last := h.accept(t, anyway).JobID
+	last := h.Accept(t, anyway).JobID
 	want := func(when string, id uuid.UUID, blocks ...string) {
 		t.Helper()
 		show := func(job apidb.Job) string {
@@ -35,7 +36,7 @@ func TestAWaitingJobShowsWhatItWaitsFor(t *testing.T) {
 			return fmt.Sprint(texts)
 		}
 		slices.Sort(blocks)
-		if got := show(h.job(t, id)); got != fmt.Sprint(blocks) {
+		if got := show(h.ReadJob(t, id)); got != fmt.Sprint(blocks) {
 			t.Errorf("%s: it waits for %s, want %s", when, got, blocks)
 		}
 		for _, filter := range []apidb.Filter{{Limit: 100}, {Status: []jobstate.Status{jobstate.Pending}, Limit: 100}} {
@@ -55,15 +56,15 @@ func TestAWaitingJobShowsWhatItWaitsFor(t *testing.T) {
 	want("the second of its key", next, inLine)
 	want("all at once", tied, onA, onB, inLine)
 	want("either way", last, onA, onB)
-	h.apply(t, word(a, 1, jobstate.Completed), word(b, 1, jobstate.Retrying), word(head, 1, jobstate.Running))
+	h.Apply(t, apidbtest.Status(a, 1, jobstate.Completed), apidbtest.Status(b, 1, jobstate.Retrying), apidbtest.Status(head, 1, jobstate.Running))
 	want("one has completed", tied, onB, inLine)
-	h.apply(t, word(b, 2, jobstate.Failed), word(head, 2, jobstate.Cancelled))
+	h.Apply(t, apidbtest.Status(b, 2, jobstate.Failed), apidbtest.Status(head, 2, jobstate.Cancelled))
 	want("one has failed", tied, onB, inLine)
 	want("one has failed, and it runs anyway", last)
 	want("the first has ended", next)
-	h.apply(t, word(next, 1, jobstate.Completed))
+	h.Apply(t, apidbtest.Status(next, 1, jobstate.Completed))
 	want("the order is kept", tied, onB)
-	h.apply(t, word(tied, 1, jobstate.Cancelled))
+	h.Apply(t, apidbtest.Status(tied, 1, jobstate.Cancelled))
 	want("an ended job waits for nothing", tied)
 }
 
@@ -73,12 +74,12 @@ func TestAListOfAnOrderingKey(t *testing.T) {
 	var want []uuid.UUID
 	for i := range 6 {
 		job := ordered(fmt.Sprint("k", i%2))
-		if h.accept(t, job); i%2 == 1 {
+		if h.Accept(t, job); i%2 == 1 {
 			want = slices.Insert(want, 0, job.JobID)
 		}
-		h.accept(t, newJob())
+		h.Accept(t, apidbtest.NewJob())
 	}
-	h.apply(t, word(want[2], 1, jobstate.Completed))
+	h.Apply(t, apidbtest.Status(want[2], 1, jobstate.Completed))
 	for _, c := range []struct {
 		status []jobstate.Status
 		want   []uuid.UUID
@@ -103,13 +104,13 @@ func TestAListOfAnOrderingKey(t *testing.T) {
 func TestAPauseShowsAtOnce(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	id := h.accept(t, newJob()).JobID
+	id := h.Accept(t, apidbtest.NewJob()).JobID
 	for _, paused := range []bool{false, true, false, true} {
 		if _, err := h.ChangeControl(t.Context(), apidb.Everyone, jobevent.ControlQueue, "default", "me",
 			func(c *jobevent.Control) { c.Paused = paused }); err != nil {
 			t.Fatal(err)
 		}
-		if blocked := len(h.job(t, id).BlockedBy) > 0; blocked != paused {
+		if blocked := len(h.ReadJob(t, id).BlockedBy) > 0; blocked != paused {
 			t.Errorf("paused: %t, shown: %t", paused, blocked)
 		}
 	}

@@ -84,7 +84,7 @@ func (s *Store) KeepCallbackAs(ctx context.Context, said, kept jobspec.Callback,
 	if err != nil {
 		return Taken{}, err
 	}
-	err = s.tx(ctx, func(q *gen.Queries) error {
+	err = s.Tx(ctx, func(q *gen.Queries) error {
 		k := callbackKeeper{q: q, said: kept}
 		if signedID != "" {
 			k.message = hashOf([]byte(signedID), canonical)
@@ -93,7 +93,7 @@ func (s *Store) KeepCallbackAs(ctx context.Context, said, kept jobspec.Callback,
 		taken, err = k.keep(ctx)
 		return err
 	})
-	return taken, classify(fmt.Sprintf("keep callback of job %s", said.JobID), err)
+	return taken, Classify(fmt.Sprintf("keep callback of job %s", said.JobID), err)
 }
 
 // hashOf is of an id, which may be anything, and a text.
@@ -212,7 +212,7 @@ func (s *Store) AnswerCallbacks(ctx context.Context) error {
 	if err == nil {
 		err = s.q.WebhooksForget(ctx)
 	}
-	return classify("answer callbacks", err)
+	return Classify("answer callbacks", err)
 }
 
 // DueCallbacks gives what is to be said of attempts that wait, by the scheduler's word, for which it asks once their
@@ -226,7 +226,7 @@ func (s *Store) DueCallbacks(ctx context.Context, waiting []jobevent.Status) (du
 		p.Attempts = append(p.Attempts, int32(word.Attempt))
 		p.Deadlines = append(p.Deadlines, *word.CallbackDeadlineAt)
 	}
-	err = s.tx(ctx, func(q *gen.Queries) error {
+	err = s.Tx(ctx, func(q *gen.Queries) error {
 		if err := q.CallbacksLock(ctx, p.JobIDs); err != nil {
 			return err
 		}
@@ -237,7 +237,7 @@ func (s *Store) DueCallbacks(ctx context.Context, waiting []jobevent.Status) (du
 		due = callbacksOf(rows)
 		return err
 	})
-	return due, classify(fmt.Sprintf("decide on %d callbacks", len(waiting)), err)
+	return due, Classify(fmt.Sprintf("decide on %d callbacks", len(waiting)), err)
 }
 
 // UnconfirmedCallbacks gives callbacks of attempts that are not over: all of their first minute, and later as
@@ -247,7 +247,7 @@ func (s *Store) UnconfirmedCallbacks(ctx context.Context, p Page) (_ []Callback,
 		MaxBytes: MaxPageBytes, Since: p.Since, Until: p.Until, AfterID: p.After, MaxCallbacks: int32(p.Limit),
 	})
 	if err != nil {
-		return nil, false, classify("find unconfirmed callbacks", err)
+		return nil, false, Classify("find unconfirmed callbacks", err)
 	}
 	size := 0
 	for _, row := range rows {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -19,7 +20,7 @@ import (
 func ofAttempt(n int) func(*jobevent.Status) { return func(s *jobevent.Status) { s.Attempt = n } }
 
 // callBack says that an attempt has completed, and whether that is taken.
-func (h *house) callBack(t *testing.T, id uuid.UUID, attempt int) bool {
+func (h *fixture) callBack(t *testing.T, id uuid.UUID, attempt int) bool {
 	t.Helper()
 	said := jobspec.Callback{JobID: id, Attempt: attempt, Status: jobspec.CallbackCompleted, Output: []byte(`{"a":1}`)}
 	_, err := h.KeepCallback(t.Context(), said, "")
@@ -30,50 +31,50 @@ func (h *house) callBack(t *testing.T, id uuid.UUID, attempt int) bool {
 }
 
 // cancellable says whether a cancel would be kept, and leaves nothing of it.
-func (h *house) cancellable(t *testing.T, id uuid.UUID) bool {
+func (h *fixture) cancellable(t *testing.T, id uuid.UUID) bool {
 	t.Helper()
 	_, err := h.KeepCommand(t.Context(), apidb.Everyone, id, jobevent.CommandCancel, "me")
 	if refused := (*apidb.RefusedError)(nil); err != nil && (!errors.As(err, &refused) || !refused.Callback) {
 		t.Fatal(err)
 	}
-	h.exec(t, "delete from commands where job_id = $1", id)
-	h.exec(t, "update jobs set cancel_requested_at = null where job_id = $1", id)
+	h.Exec(t, "delete from commands where job_id = $1", id)
+	h.Exec(t, "update jobs set cancel_requested_at = null where job_id = $1", id)
 	return err == nil
 }
 
-func (h *house) kept(t *testing.T, id uuid.UUID) (all, open int64) {
+func (h *fixture) kept(t *testing.T, id uuid.UUID) (all, open int64) {
 	t.Helper()
 	if err := h.AnswerCallbacks(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return one[int64](t, h, "select count(*) from callbacks where job_id = $1", id),
-		one[int64](t, h, "select count(*) from callbacks where job_id = $1 and answered_at is null", id)
+	return apidbtest.One[int64](t, h, "select count(*) from callbacks where job_id = $1", id),
+		apidbtest.One[int64](t, h, "select count(*) from callbacks where job_id = $1 and answered_at is null", id)
 }
 
 func TestACallbackIsInTheWayOfCommandsUntilItsAttemptIsOver(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for name, over := range map[string]apidb.StatusWord{
-		"retried":   word(uuid.Nil, 2, jobstate.Retrying, ofAttempt(1)),
-		"lost":      word(uuid.Nil, 2, jobstate.Pending, ofAttempt(1)),
-		"the next":  word(uuid.Nil, 2, jobstate.Queued, ofAttempt(2)),
-		"snoozed":   word(uuid.Nil, 2, jobstate.Scheduled, ofAttempt(1)),
-		"waits now": word(uuid.Nil, 2, jobstate.Waiting, ofAttempt(1)),
+		"retried":   apidbtest.Status(uuid.Nil, 2, jobstate.Retrying, ofAttempt(1)),
+		"lost":      apidbtest.Status(uuid.Nil, 2, jobstate.Pending, ofAttempt(1)),
+		"the next":  apidbtest.Status(uuid.Nil, 2, jobstate.Queued, ofAttempt(2)),
+		"snoozed":   apidbtest.Status(uuid.Nil, 2, jobstate.Scheduled, ofAttempt(1)),
+		"waits now": apidbtest.Status(uuid.Nil, 2, jobstate.Waiting, ofAttempt(1)),
 	} {
-		id := h.accept(t, newJob()).JobID
-		h.apply(t, word(id, 1, jobstate.Running, ofAttempt(1)))
+		id := h.Accept(t, apidbtest.NewJob()).JobID
+		h.Apply(t, apidbtest.Status(id, 1, jobstate.Running, ofAttempt(1)))
 		if !h.callBack(t, id, 1) || h.cancellable(t, id) {
 			t.Errorf("%s: it is not in the way", name)
 		}
 		over.JobID, over.Status.JobID = id, id
 		over.JSON, _ = json.Marshal(over.Status)
-		h.apply(t, over)
+		h.Apply(t, over)
 		isOver := name != "waits now"
 		if got := h.cancellable(t, id); got != isOver {
 			t.Errorf("%s: a cancel is kept: %v", name, got)
 		}
 		all, open := h.kept(t, id)
-		output := one[int64](t, h, "select count(output) from callbacks where job_id = $1", id)
+		output := apidbtest.One[int64](t, h, "select count(output) from callbacks where job_id = $1", id)
 		if want := map[bool]int64{true: 0, false: 1}[isOver]; all != 1 || open != want || output != want {
 			t.Errorf("%s: %d kept, %d open, %d with their output", name, all, open, output)
 		}
@@ -85,25 +86,25 @@ func TestACallbackIsInTheWayOfCommandsUntilItsAttemptIsOver(t *testing.T) {
 func TestNoCallbackIsTakenWhileAJobIsBeingCancelled(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	id := h.accept(t, newJob()).JobID
-	h.apply(t, word(id, 1, jobstate.Running, ofAttempt(1)))
+	id := h.Accept(t, apidbtest.NewJob()).JobID
+	h.Apply(t, apidbtest.Status(id, 1, jobstate.Running, ofAttempt(1)))
 	if _, err := h.KeepCommand(t.Context(), apidb.Everyone, id, jobevent.CommandCancel, "me"); err != nil {
 		t.Fatal(err)
 	}
 	if h.callBack(t, id, 1) {
 		t.Error("a callback is taken before the cancel is answered")
 	}
-	h.apply(t, word(id, 2, jobstate.Running, ofAttempt(1), answer(1, true)))
+	h.Apply(t, apidbtest.Status(id, 2, jobstate.Running, ofAttempt(1), answer(1, true)))
 	if h.callBack(t, id, 1) {
 		t.Error("a callback is taken after the worker was asked")
 	}
 
-	refused := h.accept(t, newJob()).JobID
-	h.apply(t, word(refused, 1, jobstate.Running, ofAttempt(1)))
+	refused := h.Accept(t, apidbtest.NewJob()).JobID
+	h.Apply(t, apidbtest.Status(refused, 1, jobstate.Running, ofAttempt(1)))
 	if _, err := h.KeepCommand(t.Context(), apidb.Everyone, refused, jobevent.CommandCancel, "me"); err != nil {
 		t.Fatal(err)
 	}
-	h.apply(t, word(refused, 2, jobstate.Running, ofAttempt(1), answer(1, false)))
+	h.Apply(t, apidbtest.Status(refused, 2, jobstate.Running, ofAttempt(1), answer(1, false)))
 	if !h.callBack(t, refused, 1) {
 		t.Error("a callback is refused though the cancel was")
 	}
@@ -115,8 +116,8 @@ func TestACallbackForAnAttemptThatThereIsNotGoesAway(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	waits := func() uuid.UUID {
-		id := h.accept(t, newJob()).JobID
-		h.apply(t, word(id, 1, jobstate.Waiting, ofAttempt(1)))
+		id := h.Accept(t, apidbtest.NewJob()).JobID
+		h.Apply(t, apidbtest.Status(id, 1, jobstate.Waiting, ofAttempt(1)))
 		if !h.callBack(t, id, 99) || h.cancellable(t, id) {
 			t.Fatal("it is not taken, or not in the way")
 		}
@@ -126,8 +127,8 @@ func TestACallbackForAnAttemptThatThereIsNotGoesAway(t *testing.T) {
 		return func(s *jobevent.Status) { s.UpdatedAt = time.Now().Add(d) }
 	}
 	unheard := waits()
-	h.exec(t, "update callbacks set received_at = received_at - interval '11 min' where job_id = $1", unheard)
-	h.exec(t, "update jobs set updated_at = updated_at - interval '11 min' where job_id = $1", unheard)
+	h.Exec(t, "update callbacks set received_at = received_at - interval '11 min' where job_id = $1", unheard)
+	h.Exec(t, "update jobs set updated_at = updated_at - interval '11 min' where job_id = $1", unheard)
 	if !h.cancellable(t, unheard) {
 		t.Error("after ten minutes it is still in the way")
 	}
@@ -135,16 +136,16 @@ func TestACallbackForAnAttemptThatThereIsNotGoesAway(t *testing.T) {
 		t.Errorf("nothing is known against it, and %d are kept, %d open", all, open)
 	}
 	early, late, ended, again := waits(), waits(), waits(), waits()
-	h.apply(t, word(early, 2, jobstate.Waiting, ofAttempt(2), later(50*time.Second)))
-	h.apply(t, word(late, 2, jobstate.Waiting, ofAttempt(2), later(time.Hour))) // protocol #17: or the clock is wrong
+	h.Apply(t, apidbtest.Status(early, 2, jobstate.Waiting, ofAttempt(2), later(50*time.Second)))
+	h.Apply(t, apidbtest.Status(late, 2, jobstate.Waiting, ofAttempt(2), later(time.Hour))) // protocol #17: or the clock is wrong
 	if all, _ := h.kept(t, late); all != 1 {
 		t.Error("a callback is dropped at once since another server's clock is ahead")
 	}
-	h.exec(t, "update callbacks set received_at = received_at - interval '11 min' where job_id = $1", late)
-	h.apply(t, word(late, 3, jobstate.Waiting, ofAttempt(2)))
-	h.apply(t, word(ended, 2, jobstate.Failed, ofAttempt(1)))
-	h.exec(t, "delete from callbacks where job_id = $1", again)
-	h.apply(t, word(again, 2, jobstate.Failed, ofAttempt(1)))
+	h.Exec(t, "update callbacks set received_at = received_at - interval '11 min' where job_id = $1", late)
+	h.Apply(t, apidbtest.Status(late, 3, jobstate.Waiting, ofAttempt(2)))
+	h.Apply(t, apidbtest.Status(ended, 2, jobstate.Failed, ofAttempt(1)))
+	h.Exec(t, "delete from callbacks where job_id = $1", again)
+	h.Apply(t, apidbtest.Status(again, 2, jobstate.Failed, ofAttempt(1)))
 	if _, err := h.KeepCommand(t.Context(), apidb.Everyone, again, jobevent.CommandRetry, "me"); err != nil {
 		t.Fatal(err)
 	}
@@ -169,8 +170,8 @@ func TestAnOperationLeavesOutWhoWasCalledBack(t *testing.T) {
 	h := open(t)
 	var ids []uuid.UUID
 	for range 3 {
-		id := h.accept(t, newJob()).JobID
-		h.apply(t, word(id, 1, jobstate.Waiting, ofAttempt(1)))
+		id := h.Accept(t, apidbtest.NewJob()).JobID
+		h.Apply(t, apidbtest.Status(id, 1, jobstate.Waiting, ofAttempt(1)))
 		ids = append(ids, id)
 	}
 	h.callBack(t, ids[1], 1)
@@ -185,7 +186,7 @@ func TestAnOperationLeavesOutWhoWasCalledBack(t *testing.T) {
 	if err != nil || len(commands) != 2 {
 		t.Errorf("%d commands, %v", len(commands), err)
 	}
-	reason := one[string](t, h, "select reason from operation_skips where job_id = $1", ids[1])
+	reason := apidbtest.One[string](t, h, "select reason from operation_skips where job_id = $1", ids[1])
 	if reason != "a callback of the job is not answered yet" {
 		t.Errorf("left out since %q", reason)
 	}
@@ -195,7 +196,7 @@ func TestAnOperationLeavesOutWhoWasCalledBack(t *testing.T) {
 func TestALateBeatDoesNotHideWhatAnOutsideSystemSays(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	id := h.accept(t, newJob()).JobID
+	id := h.Accept(t, apidbtest.NewJob()).JobID
 	beat := func(percent int) {
 		t.Helper()
 		if err := h.SeeWorkers(t.Context(), []apidb.Beat{{JSON: []byte(`{}`), Heartbeat: jobevent.Heartbeat{WorkerID: "w", Attempts: []jobevent.HeldAttempt{
@@ -206,14 +207,14 @@ func TestALateBeatDoesNotHideWhatAnOutsideSystemSays(t *testing.T) {
 	}
 	shows := func(percent int) {
 		t.Helper()
-		if p := h.job(t, id).Progress; p == nil || p.Percent != percent {
+		if p := h.ReadJob(t, id).Progress; p == nil || p.Percent != percent {
 			t.Errorf("shows %+v, want %d %%", p, percent)
 		}
 	}
-	h.apply(t, word(id, 1, jobstate.Running, ofAttempt(1)))
+	h.Apply(t, apidbtest.Status(id, 1, jobstate.Running, ofAttempt(1)))
 	beat(10)
 	shows(10)
-	h.apply(t, word(id, 2, jobstate.Waiting, ofAttempt(1)))
+	h.Apply(t, apidbtest.Status(id, 2, jobstate.Waiting, ofAttempt(1)))
 	shows(10)
 	said := jobspec.Callback{JobID: id, Attempt: 1, Status: jobspec.CallbackProgress, Progress: jobevent.Progress{Percent: 50}}
 	if _, err := h.KeepCallback(t.Context(), said, ""); err != nil {
@@ -221,8 +222,8 @@ func TestALateBeatDoesNotHideWhatAnOutsideSystemSays(t *testing.T) {
 	}
 	beat(10)
 	shows(50)
-	h.apply(t, word(id, 3, jobstate.Running, ofAttempt(2)))
-	h.apply(t, word(id, 4, jobstate.Waiting, ofAttempt(2)))
+	h.Apply(t, apidbtest.Status(id, 3, jobstate.Running, ofAttempt(2)))
+	h.Apply(t, apidbtest.Status(id, 4, jobstate.Waiting, ofAttempt(2)))
 	if err := h.SeeWorkers(t.Context(), []apidb.Beat{{JSON: []byte(`{}`), Heartbeat: jobevent.Heartbeat{WorkerID: "w", Left: []jobevent.HeldAttempt{
 		{JobID: id, Attempt: 2, Progress: &jobevent.Progress{Percent: 70}},
 	}}}}); err != nil {
@@ -234,10 +235,10 @@ func TestALateBeatDoesNotHideWhatAnOutsideSystemSays(t *testing.T) {
 func TestACallbackStaysAsLongAsItsJob(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	id := h.accept(t, newJob()).JobID
-	h.apply(t, word(id, 1, jobstate.Waiting, ofAttempt(1)))
+	id := h.Accept(t, apidbtest.NewJob()).JobID
+	h.Apply(t, apidbtest.Status(id, 1, jobstate.Waiting, ofAttempt(1)))
 	h.callBack(t, id, 1)
-	h.apply(t, word(id, 2, jobstate.Completed, ofAttempt(1)))
+	h.Apply(t, apidbtest.Status(id, 2, jobstate.Completed, ofAttempt(1)))
 	if all, _ := h.kept(t, id); all != 1 {
 		t.Errorf("%d are kept", all)
 	}
@@ -251,15 +252,15 @@ func TestACallbackStaysAsLongAsItsJob(t *testing.T) {
 
 // waitsUntil is the scheduler's word that an attempt waits.
 func waitsUntil(id uuid.UUID, attempt int, at time.Time) apidb.StatusWord {
-	return word(id, 2, jobstate.Waiting, func(s *jobevent.Status) { s.Attempt, s.CallbackDeadlineAt = attempt, &at })
+	return apidbtest.Status(id, 2, jobstate.Waiting, func(s *jobevent.Status) { s.Attempt, s.CallbackDeadlineAt = attempt, &at })
 }
 
 func TestAnAttemptIsGivenUpOnlyWhereNoCallbackWasTaken(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	past, future := time.Now().Add(-time.Minute), time.Now().Add(time.Hour)
-	silent, heard, early := h.accept(t, newJob()).JobID, h.accept(t, newJob()).JobID, h.accept(t, newJob()).JobID
-	other, ended := h.accept(t, newJob()).JobID, h.accept(t, newJob()).JobID
+	silent, heard, early := h.Accept(t, apidbtest.NewJob()).JobID, h.Accept(t, apidbtest.NewJob()).JobID, h.Accept(t, apidbtest.NewJob()).JobID
+	other, ended := h.Accept(t, apidbtest.NewJob()).JobID, h.Accept(t, apidbtest.NewJob()).JobID
 	if !h.callBack(t, heard, 1) {
 		t.Fatal("it is not taken")
 	}
@@ -267,8 +268,8 @@ func TestAnAttemptIsGivenUpOnlyWhereNoCallbackWasTaken(t *testing.T) {
 		waitsUntil(silent, 1, past), waitsUntil(heard, 1, past), waitsUntil(early, 1, future), waitsUntil(other, 1, past),
 		waitsUntil(ended, 1, past),
 	}
-	h.apply(t, words...)
-	h.apply(t, word(other, 3, jobstate.Waiting, ofAttempt(2)), word(ended, 3, jobstate.Cancelled, ofAttempt(1)))
+	h.Apply(t, words...)
+	h.Apply(t, apidbtest.Status(other, 3, jobstate.Waiting, ofAttempt(2)), apidbtest.Status(ended, 3, jobstate.Cancelled, ofAttempt(1)))
 	var asked []jobevent.Status
 	for _, w := range words {
 		asked = append(asked, w.Status)
@@ -302,9 +303,9 @@ func TestOfACallbackAndItsDeadlineOneCounts(t *testing.T) {
 	h := open(t)
 	taken := 0
 	for range 200 {
-		id := h.accept(t, newJob()).JobID
+		id := h.Accept(t, apidbtest.NewJob()).JobID
 		w := waitsUntil(id, 1, time.Now().Add(time.Duration(rand.IntN(3000))*time.Microsecond))
-		h.apply(t, w)
+		h.Apply(t, w)
 		var both sync.WaitGroup
 		var isTaken bool
 		both.Go(func() { isTaken = h.callBack(t, id, 1) })

@@ -56,7 +56,7 @@ func (s *Store) CountJobs(ctx context.Context, c *Census, now time.Time) (next t
 	if c.counts == nil {
 		last, err := s.q.JobCounts(ctx)
 		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-			return 0, classify("look for the last count of jobs", err)
+			return 0, Classify("look for the last count of jobs", err)
 		}
 		due := last.AsOf.Add(max(censusEvery, censusShare*last.Took))
 		if last.AsOf.Before(now) && now.Before(due) {
@@ -67,7 +67,7 @@ func (s *Store) CountJobs(ctx context.Context, c *Census, now time.Time) (next t
 	began := time.Now()
 	more, err := s.countPage(ctx, c)
 	if err != nil {
-		return 0, classify("count jobs", err)
+		return 0, Classify("count jobs", err)
 	}
 	if c.spent += time.Since(began); more {
 		return 0, nil
@@ -83,7 +83,7 @@ func (s *Store) CountJobs(ctx context.Context, c *Census, now time.Time) (next t
 func (s *Store) countPage(ctx context.Context, c *Census) (more bool, err error) {
 	var rows []gen.JobsCountPageRow
 	var kept []gen.TalliesKeptRow
-	err = s.snapshot(ctx, func(q *gen.Queries) error {
+	err = s.Snapshot(ctx, func(q *gen.Queries) error {
 		page := gen.JobsCountPageParams{Shelf: c.shelf, AfterID: c.after, MaxJobs: censusPage}
 		if rows, err = q.JobsCountPage(ctx, page); err != nil {
 			return err
@@ -99,7 +99,7 @@ func (s *Store) countPage(ctx context.Context, c *Census) (more bool, err error)
 	}
 	c.add(rows)
 	for _, row := range kept {
-		key := countKey{Owner{row.OwnerID, row.Everyone}, jobstate.Status(row.What), row.Queue, row.JobType}
+		key := countKey{OwnerWith(row.OwnerID, row.Everyone), jobstate.Status(row.What), row.Queue, row.JobType}
 		c.counts[key] = &jobCount{Status: key.status, Queue: row.Queue, JobType: row.JobType, N: row.Kept}
 	}
 	return more, nil
@@ -177,21 +177,21 @@ func (s *Store) keepCensus(ctx context.Context, c *Census) error {
 		if err != nil {
 			return err
 		}
-		if owner.everyone {
+		if owner.IsEveryone() {
 			all.Counts, all.Ended = live, ended
 			continue
 		}
-		owners.OwnerIDs, owners.Counts = append(owners.OwnerIDs, owner.name), append(owners.Counts, string(live))
+		owners.OwnerIDs, owners.Counts = append(owners.OwnerIDs, owner.ID()), append(owners.Counts, string(live))
 		owners.Ended = append(owners.Ended, string(ended))
 	}
-	err := s.tx(ctx, func(q *gen.Queries) error {
+	err := s.Tx(ctx, func(q *gen.Queries) error {
 		n, err := q.JobCountsPut(ctx, all)
 		if err != nil || n == 0 { // somebody has counted later
 			return err
 		}
 		return q.OwnerJobCountsPut(ctx, owners)
 	})
-	return classify("keep counts of jobs", err)
+	return Classify("keep counts of jobs", err)
 }
 
 // statusOfShelf is the other way round of shelvesOf, for those that have not ended.

@@ -30,7 +30,7 @@ const lately = 10 * time.Second
 func (s *Store) ChangedJobs(ctx context.Context, ids []uuid.UUID) (changed []Changed, later []uuid.UUID, err error) {
 	rows, err := s.q.JobsListed(ctx, gen.JobsListedParams{JobIDs: ids, MaxBytes: maxListBytes})
 	if err != nil {
-		return nil, nil, classify("read changed jobs", err)
+		return nil, nil, Classify("read changed jobs", err)
 	}
 	jobs := make([]Job, 0, len(rows))
 	for _, row := range rows {
@@ -45,7 +45,7 @@ func (s *Store) ChangedJobs(ctx context.Context, ids []uuid.UUID) (changed []Cha
 		jobs = append(jobs, job)
 	}
 	if err := s.findBlocks(ctx, jobs, maxListedAfter); err != nil {
-		return nil, nil, classify("find what jobs wait for", err)
+		return nil, nil, Classify("find what jobs wait for", err)
 	}
 	for _, job := range jobs {
 		were := statusesBefore(&job)
@@ -65,7 +65,7 @@ func (s *Store) UnblockedJobs(ctx context.Context, ended, followed []uuid.UUID) 
 	ids, err := s.q.JobsUnblocked(ctx, gen.JobsUnblockedParams{
 		EndedIDs: ended, FollowedIDs: followed, MostSeen: mostUnblocked, MostLookedAt: maxListedAfter,
 	})
-	return ids, classify("find jobs that wait for less", err)
+	return ids, Classify("find jobs that wait for less", err)
 }
 
 // statusesBefore are those of the job's latest moves. That a job is QUEUED is not told by itself: the API has shown
@@ -91,7 +91,7 @@ func statusesBefore(job *Job) (were []jobstate.Status) {
 // which jobs a job comes after is not read.
 func (f *Filter) Fits(owner Owner, job *Changed) bool {
 	owner, some := f.within(owner)
-	if !some || !owner.sees(job.OwnerID) {
+	if !some || !owner.Sees(job.OwnerID) {
 		return false
 	}
 	return f.fitsStatus(job) && f.fitsKeys(job) && f.fitsText(job) && f.fitsSearch(job) &&
@@ -143,7 +143,7 @@ func (s *Store) LogsEnd(ctx context.Context, id uuid.UUID) (LogPlace, error) {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return LogPlace{}, nil
 	}
-	return LogPlace{row.Attempt, row.FirstLine}, classify("find the end of a log", err)
+	return LogPlace{row.Attempt, row.FirstLine}, Classify("find the end of a log", err)
 }
 
 // LogsAfter gives the lines of a job's log that came after a place, about as many as fit. more: there may be others.
@@ -155,7 +155,7 @@ func (s *Store) LogsAfter(ctx context.Context, id uuid.UUID, after LogPlace, max
 		JobID: id, AfterAttempt: after.Attempt, AfterLine: after.Line, MaxParts: parts, MaxBytes: int64(maxBytes),
 	})
 	if err != nil {
-		return nil, after, false, classify("get new log lines", err)
+		return nil, after, false, Classify("get new log lines", err)
 	}
 	size := 0
 	for _, row := range rows {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
@@ -55,7 +56,7 @@ const warnAgain = 10 * time.Minute
 // compare warns where this machine's wall clock is further from the database's than clockRoom.
 func (c *clock) compare(ctx context.Context, wall time.Time) {
 	ahead := wall.Round(0).Sub(c.at(c.mark()))
-	if ahead.Abs() <= clockRoom {
+	if ahead.Abs() <= idtime.Slack {
 		return
 	}
 	c.mu.Lock()
@@ -90,7 +91,7 @@ func (i *ids) next(at time.Time) uuid.UUID {
 	i.last = stamp
 	i.mu.Unlock()
 	id := uuid.New()
-	putTime(&id, stamp>>12)
+	idtime.Put(&id, stamp>>12)
 	id[6], id[7] = 0x70|byte(stamp>>8)&0x0f, byte(stamp)
 	return id
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -98,7 +99,7 @@ func TestAMachineWhoseClockIsWrongIsNamedOnceInAWhile(t *testing.T) {
 	var out strings.Builder
 	ctx := telemetry.WithLogger(t.Context(), slog.New(slog.NewTextHandler(&out, nil)))
 	c := newClock()
-	c.compare(ctx, time.Now().Add(clockRoom-time.Minute))
+	c.compare(ctx, time.Now().Add(idtime.Slack-time.Minute))
 	if out.Len() > 0 {
 		t.Fatalf("a small difference was logged: %s", out.String())
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -72,11 +73,11 @@ func (s *Store) KeepReschedule(
 }
 
 func (s *Store) keep(ctx context.Context, owner Owner, asked Command, delayMs *int64) (kept Command, err error) {
-	err = s.audited(ctx, func(q *gen.Queries) error {
+	err = AuditedTx(ctx, s, func(q *gen.Queries) error {
 		kept, err = keepLocked(ctx, q, owner, asked, delayMs)
 		return err
 	})
-	return kept, classify(fmt.Sprintf("keep %s of job %s", asked.Command, asked.JobID), err)
+	return kept, Classify(fmt.Sprintf("keep %s of job %s", asked.Command, asked.JobID), err)
 }
 
 func keepLocked(
@@ -84,7 +85,7 @@ func keepLocked(
 ) (Command, error) {
 	kept := asked
 	// The lock comes first, in a statement of its own, so that what follows sees the latest commits.
-	job, err := q.JobLock(ctx, gen.JobLockParams{JobID: asked.JobID, Owner: owner.filter()})
+	job, err := q.JobLock(ctx, gen.JobLockParams{JobID: asked.JobID, Owner: owner.Filter()})
 	if err != nil {
 		return kept, err
 	}
@@ -105,7 +106,7 @@ func keepLocked(
 	case asked.Change != nil && asked.Change.After != int(job.CommandSeq):
 		return kept, ErrChanged
 	case asked.Command == jobevent.CommandReschedule && job.ExpiresAt != nil:
-		at := job.At.Add(time.Duration(value(delayMs)) * time.Millisecond)
+		at := job.At.Add(time.Duration(nullable.Value(delayMs)) * time.Millisecond)
 		if asked.RunAt != nil {
 			at = *asked.RunAt
 		}

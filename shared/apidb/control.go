@@ -36,18 +36,18 @@ func (c Control) Holds() bool { return c.Paused || c.MaxRunning != nil || c.Star
 // ErrNoControl says that such a control is not the owner's.
 var ErrNoControl = errors.New("no such control")
 
-// controls says whether it may know of a control: one of its own jobs.
-func (o Owner) controls(kind jobevent.ControlKind, name string) bool {
-	return o.everyone || kind == jobevent.ControlOwner && name == o.name
+// mayControl says whether an owner may know of a control: one of its own jobs.
+func mayControl(owner Owner, kind jobevent.ControlKind, name string) bool {
+	return owner.IsEveryone() || kind == jobevent.ControlOwner && name == owner.ID()
 }
 
 // Control gives one; nobody has to have asked for it.
 func (s *Store) Control(ctx context.Context, owner Owner, kind jobevent.ControlKind, name string) (Control, error) {
-	if !owner.controls(kind, name) {
+	if !mayControl(owner, kind, name) {
 		return Control{}, ErrNoControl
 	}
 	control, err := controlByName(ctx, s.q, kind, name)
-	return control, classify(fmt.Sprintf("get control of %s %s", kind, name), err)
+	return control, Classify(fmt.Sprintf("get control of %s %s", kind, name), err)
 }
 
 func controlByName(ctx context.Context, q *gen.Queries, kind jobevent.ControlKind, name string) (Control, error) {
@@ -61,15 +61,15 @@ func controlByName(ctx context.Context, q *gen.Queries, kind jobevent.ControlKin
 // Controls gives all that an owner may know of, by kind and name: those that hold something, and those of which the
 // scheduler does not know yet that they hold nothing any more.
 func (s *Store) Controls(ctx context.Context, owner Owner) ([]Control, error) {
-	if !owner.everyone {
-		own, err := s.Control(ctx, owner, jobevent.ControlOwner, owner.name)
+	if !owner.IsEveryone() {
+		own, err := s.Control(ctx, owner, jobevent.ControlOwner, owner.ID())
 		if err != nil || own.Version == 0 {
 			return nil, err
 		}
 		return []Control{own}, nil
 	}
 	rows, err := s.q.ControlsAll(ctx)
-	return newControls(rows), classify("list controls", err)
+	return newControls(rows), Classify("list controls", err)
 }
 
 // maxControls is how many there may be: the scheduler knows all by heart, and so does whoever lists jobs.
@@ -83,10 +83,10 @@ var ErrTooManyControls = fmt.Errorf("there are %d controls already", maxControls
 func (s *Store) ChangeControl(
 	ctx context.Context, owner Owner, kind jobevent.ControlKind, name, by string, change func(*jobevent.Control),
 ) (control Control, err error) {
-	if !owner.controls(kind, name) {
+	if !mayControl(owner, kind, name) {
 		return control, ErrNoControl
 	}
-	err = s.audited(ctx, func(q *gen.Queries) error {
+	err = AuditedTx(ctx, s, func(q *gen.Queries) error {
 		if err := q.ControlLock(ctx, gen.ControlLockParams{Kind: string(kind), Name: name}); err != nil {
 			return err
 		}
@@ -94,10 +94,10 @@ func (s *Store) ChangeControl(
 			return err
 		}
 		if kind == jobevent.ControlOwner {
-			touches(ctx, name, "control/owner/"+name)
+			SetAuditSubject(ctx, name, "control/owner/"+name)
 		}
 		asked, least := control.Control, control.Least
-		if change(&asked); owner.everyone {
+		if change(&asked); owner.IsEveryone() {
 			change(&least)
 		} else {
 			atLeast(&asked, least)
@@ -119,8 +119,8 @@ func (s *Store) ChangeControl(
 		control = newControl(row)
 		return err
 	})
-	s.controls.forget() // also after an error: the commit may have come through
-	return control, classify(fmt.Sprintf("change control of %s %s", kind, name), err)
+	s.controls.Forget() // also after an error: the commit may have come through
+	return control, Classify(fmt.Sprintf("change control of %s %s", kind, name), err)
 }
 
 // atLeast has what is asked hold as much as something else does.
@@ -170,17 +170,17 @@ func (s *Store) ControlsApplied(ctx context.Context, applied []jobevent.ControlA
 		p.Names = append(p.Names, control.Name)
 		p.Versions = append(p.Versions, control.Version)
 	}
-	return classify(fmt.Sprintf("take %d controls as applied", len(latest)), s.q.ControlsApplied(ctx, p))
+	return Classify(fmt.Sprintf("take %d controls as applied", len(latest)), s.q.ControlsApplied(ctx, p))
 }
 
 // UnconfirmedControls gives those by which the scheduler does not go, at the ages of UnconfirmedJobs.
 func (s *Store) UnconfirmedControls(ctx context.Context, since, until time.Time) ([]Control, error) {
 	rows, err := s.q.ControlsUnconfirmed(ctx, gen.ControlsUnconfirmedParams{Since: since, Until: until})
-	return newControls(rows), classify("find unconfirmed controls", err)
+	return newControls(rows), Classify("find unconfirmed controls", err)
 }
 
 // ForgetControls has the controls read anew for the next job that is shown: another process has changed one.
-func (s *Store) ForgetControls() { s.controls.forget() }
+func (s *Store) ForgetControls() { s.controls.Forget() }
 
 // controlsAge is how old the controls may be that a waiting job is shown with.
 const controlsAge = time.Second
@@ -191,7 +191,7 @@ type heldControls map[jobevent.ControlKind]map[string]Control
 // controlsOf gives those that hold something for a job, as they were at most a second ago; what this process
 // has changed shows at once.
 func (s *Store) controlsOf(ctx context.Context, job *Job) ([]Control, error) {
-	held, err := s.controls.get(ctx, controlsAge, s.readControls)
+	held, err := s.controls.Get(ctx, controlsAge, s.readControls)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -18,7 +19,7 @@ const countedAge = 5 * time.Second
 // Counted is the last count of the jobs that have not ended: one row, however many there are. It is false when nobody
 // has counted yet.
 func (s *Store) Counted(ctx context.Context) (counts telemetry.JobCounts, ok bool, err error) {
-	counts, err = s.counted.get(ctx, countedAge, s.readCounted)
+	counts, err = s.counted.Get(ctx, countedAge, s.readCounted)
 	return counts, !counts.AsOf.IsZero(), err
 }
 
@@ -28,7 +29,7 @@ func (s *Store) readCounted(ctx context.Context) (counts telemetry.JobCounts, er
 		return counts, nil
 	}
 	if err != nil {
-		return counts, classify("read counts of jobs", err)
+		return counts, Classify("read counts of jobs", err)
 	}
 	var live []jobCount
 	if err := json.Unmarshal(row.Counts, &live); err != nil {
@@ -38,7 +39,7 @@ func (s *Store) readCounted(ctx context.Context) (counts telemetry.JobCounts, er
 	for i, c := range live {
 		counts.Of[i] = telemetry.JobCount{State: string(c.Status), Queue: c.Queue, JobType: c.JobType, N: c.N}
 		counts.Of[i].Oldest = row.AsOf
-		if at, known := madeAt(c.Oldest); known {
+		if at, known := idtime.Of(c.Oldest); known {
 			counts.Of[i].Oldest = at
 		}
 	}

@@ -3,6 +3,7 @@ package apidb
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,6 +13,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
+
+// ErrNoDelivery says that no such end of a job is delivered.
+var ErrNoDelivery = errors.New("no such delivery")
 
 // DeliveryStatus is how far a delivery has come.
 type DeliveryStatus string
@@ -62,20 +66,20 @@ func (s *Store) ListDeliveries(
 	if more = len(rows) > f.Limit; more {
 		rows = rows[:f.Limit]
 	}
-	return newDeliveries(rows), more, classify("list deliveries", err)
+	return newDeliveries(rows), more, Classify("list deliveries", err)
 }
 
 func (s *Store) listDeliveries(ctx context.Context, owner Owner, f DeliveryFilter) (
 	rows []gen.DeliveriesListRow, err error,
 ) {
 	p := gen.DeliveriesListParams{
-		Owner: owner.filter(), BeforeID: f.BeforeID, BeforeVersion: f.BeforeVersion, MaxDeliveries: int32(f.Limit + 1),
+		Owner: owner.Filter(), BeforeID: f.BeforeID, BeforeVersion: f.BeforeVersion, MaxDeliveries: int32(f.Limit + 1),
 	}
 	switch {
-	case owner.indexed():
+	case owner.Indexed():
 		var some []gen.DeliveriesListOwnedRow
 		some, err = s.q.DeliveriesListOwned(ctx, gen.DeliveriesListOwnedParams{
-			Statuses: f.statuses(), Owner: owner.name, BeforeID: p.BeforeID, BeforeVersion: p.BeforeVersion,
+			Statuses: f.statuses(), Owner: owner.ID(), BeforeID: p.BeforeID, BeforeVersion: p.BeforeVersion,
 			MaxDeliveries: p.MaxDeliveries,
 		})
 		for _, row := range some {
@@ -106,30 +110,30 @@ func (f DeliveryFilter) statuses() []string {
 // JobDeliveries gives the newest deliveries of one of the owner's jobs; ErrNoJob where there is neither.
 func (s *Store) JobDeliveries(ctx context.Context, owner Owner, id uuid.UUID, limit int) ([]Delivery, error) {
 	some, err := s.q.DeliveriesOfJob(ctx, gen.DeliveriesOfJobParams{
-		JobID: id, MaxDeliveries: int32(limit), Owner: owner.filter(),
+		JobID: id, MaxDeliveries: int32(limit), Owner: owner.Filter(),
 	})
 	if err == nil && len(some) == 0 {
-		_, err = s.q.JobByID(ctx, gen.JobByIDParams{JobID: id, Owner: owner.filter()})
+		_, err = s.q.JobByID(ctx, gen.JobByIDParams{JobID: id, Owner: owner.Filter()})
 	}
 	var rows []gen.DeliveriesListRow
 	for _, row := range some {
 		rows = append(rows, gen.DeliveriesListRow(row))
 	}
-	return newDeliveries(rows), classify("list the deliveries of a job", err)
+	return newDeliveries(rows), Classify("list the deliveries of a job", err)
 }
 
 // RetryDelivery has an end delivered anew, from the first try, whatever came of it before.
 func (s *Store) RetryDelivery(ctx context.Context, owner Owner, id uuid.UUID, version int64) (Delivery, error) {
 	var rows []gen.DeliveryRetryRow
-	err := s.audited(ctx, func(q *gen.Queries) (err error) {
-		rows, err = q.DeliveryRetry(ctx, gen.DeliveryRetryParams{JobID: id, Version: version, Owner: owner.filter()})
+	err := AuditedTx(ctx, s, func(q *gen.Queries) (err error) {
+		rows, err = q.DeliveryRetry(ctx, gen.DeliveryRetryParams{JobID: id, Version: version, Owner: owner.Filter()})
 		if err == nil && len(rows) == 0 {
 			return ErrNoDelivery
 		}
 		return err
 	})
 	if err != nil {
-		return Delivery{}, classify("retry delivery", err)
+		return Delivery{}, Classify("retry delivery", err)
 	}
 	r := rows[0]
 	return newDelivery(gen.DeliveriesListRow{
@@ -191,14 +195,14 @@ func (s *Store) DeliveryTurns(ctx context.Context, page DeliveryPage) (found []D
 	for _, row := range rows {
 		found, next = append(found, DuePlace{Place{row.OwnerID, row.Host}, row.Due}), row.NextOwner
 	}
-	return found, next, classify("find the hosts to deliver to", err)
+	return found, next, Classify("find the hosts to deliver to", err)
 }
 
 // NextDelivery says how long it is until one is due; ok is false where there is none.
 func (s *Store) NextDelivery(ctx context.Context) (wait time.Duration, ok bool, err error) {
 	seconds, err := s.q.DeliveryNext(ctx)
 	if err != nil || len(seconds) == 0 {
-		return 0, false, classify("find the next delivery", err)
+		return 0, false, Classify("find the next delivery", err)
 	}
 	return time.Duration(seconds[0] * float64(time.Second)), true, nil
 }
@@ -225,7 +229,7 @@ func (s *Store) ClaimDeliveries(ctx context.Context, rooms map[Place]int, lease 
 	}
 	rows, err := s.q.DeliveriesClaim(ctx, p)
 	if err != nil {
-		return nil, classify("claim deliveries", err)
+		return nil, Classify("claim deliveries", err)
 	}
 	claimed := make([]Claimed, len(rows))
 	for i, row := range rows {
@@ -267,7 +271,7 @@ func (s *Store) SettleDelivery(ctx context.Context, c Claimed, came Tried) error
 		p.LastAnswer = &status
 	}
 	_, err := s.q.DeliverySettle(ctx, p)
-	return classify("settle delivery", err)
+	return Classify("settle delivery", err)
 }
 
 // ReleaseDelivery gives back what was claimed and not tried to the end.
@@ -275,11 +279,11 @@ func (s *Store) ReleaseDelivery(ctx context.Context, c Claimed) error {
 	err := s.q.DeliveryRelease(ctx, gen.DeliveryReleaseParams{
 		JobID: c.JobID, Version: c.Version, Tries: int32(c.Tries), TriedAt: c.TriedAt,
 	})
-	return classify("release delivery", err)
+	return Classify("release delivery", err)
 }
 
 // ForgetDeliveries deletes some of those that were finished so long ago, and says how many.
 func (s *Store) ForgetDeliveries(ctx context.Context, age time.Duration, limit int) (int64, error) {
 	n, err := s.q.DeliveriesForget(ctx, gen.DeliveriesForgetParams{Age: age, MaxDeliveries: int32(limit)})
-	return n, classify("forget deliveries", err)
+	return n, Classify("forget deliveries", err)
 }

@@ -9,13 +9,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
 // calling is a job whose end is to be delivered.
 func calling(url string) apidb.NewJob {
-	job := newJob()
+	job := apidbtest.NewJob()
 	job.Request.CallbackURL = url
 	return job
 }
@@ -23,7 +24,7 @@ func calling(url string) apidb.NewJob {
 func onAttempt(n int) func(*jobevent.Status) { return func(s *jobevent.Status) { s.Attempt = n } }
 
 // versions are those of a job's deliveries, newest first.
-func (h *house) versions(t *testing.T, id uuid.UUID) (versions []int64) {
+func (h *fixture) versions(t *testing.T, id uuid.UUID) (versions []int64) {
 	t.Helper()
 	found, err := h.JobDeliveries(t.Context(), apidb.Everyone, id, 100)
 	if err != nil {
@@ -42,23 +43,23 @@ func TestEachEndOfAJobThatNamesAURLIsToBeDelivered(t *testing.T) {
 		words []apidb.StatusWord
 		want  []int64
 	}{
-		"one that has not ended":    {[]apidb.StatusWord{word(uuid.Nil, 1, jobstate.Running, onAttempt(1))}, nil},
-		"one that has":              {[]apidb.StatusWord{word(uuid.Nil, 2, jobstate.Completed, onAttempt(1))}, []int64{2}},
-		"the same word again":       {[]apidb.StatusWord{word(uuid.Nil, 2, jobstate.Cancelled), word(uuid.Nil, 2, jobstate.Cancelled)}, []int64{2}},
-		"an older word":             {[]apidb.StatusWord{word(uuid.Nil, 2, jobstate.Failed), word(uuid.Nil, 1, jobstate.Failed)}, []int64{2}},
-		"the same end, once more":   {[]apidb.StatusWord{word(uuid.Nil, 2, jobstate.Failed, onAttempt(1)), word(uuid.Nil, 3, jobstate.Failed, onAttempt(1))}, []int64{2}},
-		"an end anew":               {[]apidb.StatusWord{word(uuid.Nil, 2, jobstate.Failed, onAttempt(1)), word(uuid.Nil, 3, jobstate.Pending, onAttempt(1)), word(uuid.Nil, 6, jobstate.Failed, onAttempt(2))}, []int64{6, 2}},
-		"an end anew, unseen":       {[]apidb.StatusWord{word(uuid.Nil, 2, jobstate.Failed, onAttempt(1)), word(uuid.Nil, 6, jobstate.Failed, onAttempt(2))}, []int64{6, 2}},
-		"another end, unseen":       {[]apidb.StatusWord{word(uuid.Nil, 2, jobstate.Failed, onAttempt(1)), word(uuid.Nil, 6, jobstate.Cancelled, onAttempt(1))}, []int64{6, 2}},
-		"an end that comes at once": {[]apidb.StatusWord{word(uuid.Nil, 9, jobstate.Completed, onAttempt(3))}, []int64{9}},
+		"one that has not ended":    {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 1, jobstate.Running, onAttempt(1))}, nil},
+		"one that has":              {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Completed, onAttempt(1))}, []int64{2}},
+		"the same word again":       {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Cancelled), apidbtest.Status(uuid.Nil, 2, jobstate.Cancelled)}, []int64{2}},
+		"an older word":             {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed), apidbtest.Status(uuid.Nil, 1, jobstate.Failed)}, []int64{2}},
+		"the same end, once more":   {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, onAttempt(1)), apidbtest.Status(uuid.Nil, 3, jobstate.Failed, onAttempt(1))}, []int64{2}},
+		"an end anew":               {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, onAttempt(1)), apidbtest.Status(uuid.Nil, 3, jobstate.Pending, onAttempt(1)), apidbtest.Status(uuid.Nil, 6, jobstate.Failed, onAttempt(2))}, []int64{6, 2}},
+		"an end anew, unseen":       {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, onAttempt(1)), apidbtest.Status(uuid.Nil, 6, jobstate.Failed, onAttempt(2))}, []int64{6, 2}},
+		"another end, unseen":       {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, onAttempt(1)), apidbtest.Status(uuid.Nil, 6, jobstate.Cancelled, onAttempt(1))}, []int64{6, 2}},
+		"an end that comes at once": {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 9, jobstate.Completed, onAttempt(3))}, []int64{9}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			named, plain := h.accept(t, calling("https://Example.org/x")).JobID, h.accept(t, newJob()).JobID
+			named, plain := h.Accept(t, calling("https://Example.org/x")).JobID, h.Accept(t, apidbtest.NewJob()).JobID
 			for _, said := range c.words {
 				for _, id := range []uuid.UUID{named, plain} {
 					said.JobID = id
-					h.apply(t, said)
+					h.Apply(t, said)
 				}
 			}
 			if got := h.versions(t, named); !slices.Equal(got, c.want) {
@@ -76,19 +77,19 @@ func TestAJobKeepsItsURLHoweverItComesIn(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	one := calling("https://example.org/1")
-	withKey := keyed("k", "b")
+	withKey := apidbtest.Keyed("k", "b")
 	withKey.Request.CallbackURL = "https://example.org/2"
 	ordered := calling("https://example.org/3")
 	ordered.Request.OrderingKey = "o"
 	after := calling("https://example.org/4")
 	after.Request.After = []uuid.UUID{one.JobID}
-	for _, jobs := range [][]apidb.NewJob{{one}, {withKey, newJob()}, {ordered}, {after, calling("https://example.org/5"), newJob()}} {
+	for _, jobs := range [][]apidb.NewJob{{one}, {withKey, apidbtest.NewJob()}, {ordered}, {after, calling("https://example.org/5"), apidbtest.NewJob()}} {
 		accepted, err := h.InsertJobs(t.Context(), jobs)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, a := range accepted {
-			if got := h.job(t, a.JobID).CallbackURL; got != jobs[i].Request.CallbackURL {
+			if got := h.ReadJob(t, a.JobID).CallbackURL; got != jobs[i].Request.CallbackURL {
 				t.Errorf("got %q, want %q", got, jobs[i].Request.CallbackURL)
 			}
 		}
@@ -100,12 +101,12 @@ func TestADeliveryIsOnesAtATime(t *testing.T) {
 	h := open(t)
 	var want []uuid.UUID
 	for range 20 {
-		id := h.accept(t, calling("http://HOST:81/x?y=http://other/")).JobID
-		h.apply(t, word(id, 2, jobstate.Completed))
+		id := h.Accept(t, calling("http://HOST:81/x?y=http://other/")).JobID
+		h.Apply(t, apidbtest.Status(id, 2, jobstate.Completed))
 		want = append(want, id)
 	}
-	id := h.accept(t, calling("https://b.example.org")).JobID
-	h.apply(t, word(id, 2, jobstate.Completed))
+	id := h.Accept(t, calling("https://b.example.org")).JobID
+	h.Apply(t, apidbtest.Status(id, 2, jobstate.Completed))
 	places, next, err := h.DeliveryTurns(t.Context(), apidb.DeliveryPage{MaxOwners: 1, MaxHosts: 10})
 	both := []apidb.DuePlace{{Place: apidb.Place{Host: "b.example.org"}, Due: true}, {Place: apidb.Place{Host: "host:81"}, Due: true}}
 	if err != nil || !slices.Equal(places, both) || next != "" {
@@ -138,7 +139,7 @@ func TestADeliveryIsOnesAtATime(t *testing.T) {
 }
 
 // settled: what comes of a try counts while it is the last.
-func (h *house) settled(t *testing.T, got []apidb.Claimed) {
+func (h *fixture) settled(t *testing.T, got []apidb.Claimed) {
 	t.Helper()
 	state := func(c apidb.Claimed) apidb.Delivery {
 		t.Helper()
@@ -189,8 +190,8 @@ func (h *house) settled(t *testing.T, got []apidb.Claimed) {
 func TestTheWordOnATryOfBeforeARetryByHandIsNone(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	id := h.accept(t, calling("http://host/")).JobID
-	h.apply(t, word(id, 2, jobstate.Completed))
+	id := h.Accept(t, calling("http://host/")).JobID
+	h.Apply(t, apidbtest.Status(id, 2, jobstate.Completed))
 	claim := func() apidb.Claimed {
 		t.Helper()
 		got, err := h.ClaimDeliveries(t.Context(), map[apidb.Place]int{{Host: "host"}: 8}, time.Minute)
@@ -228,11 +229,11 @@ func TestDeliveriesAreListedInPages(t *testing.T) {
 	h := open(t)
 	var all []string
 	for n := range 7 {
-		id := h.accept(t, calling("http://x/")).JobID
-		h.apply(t, word(id, 2, jobstate.Failed, onAttempt(1)))
+		id := h.Accept(t, calling("http://x/")).JobID
+		h.Apply(t, apidbtest.Status(id, 2, jobstate.Failed, onAttempt(1)))
 		all = append([]string{jobevent.StatusID(id, 2)}, all...)
 		if n == 3 {
-			h.apply(t, word(id, 5, jobstate.Completed, onAttempt(2)))
+			h.Apply(t, apidbtest.Status(id, 5, jobstate.Completed, onAttempt(2)))
 			all = append([]string{jobevent.StatusID(id, 5)}, all...)
 		}
 	}
@@ -265,8 +266,8 @@ func TestDeliveriesAreListedInPages(t *testing.T) {
 func TestAJobTakesItsFinishedDeliveriesAlong(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	id := h.accept(t, calling("http://x/")).JobID
-	h.apply(t, word(id, 2, jobstate.Failed, onAttempt(1)))
+	id := h.Accept(t, calling("http://x/")).JobID
+	h.Apply(t, apidbtest.Status(id, 2, jobstate.Failed, onAttempt(1)))
 	claimed, err := h.ClaimDeliveries(t.Context(), map[apidb.Place]int{{Host: "x"}: 1}, time.Minute)
 	if err != nil || len(claimed) != 1 {
 		t.Fatalf("got %v, %v", claimed, err)
@@ -274,8 +275,8 @@ func TestAJobTakesItsFinishedDeliveriesAlong(t *testing.T) {
 	if err := h.SettleDelivery(t.Context(), claimed[0], apidb.Tried{Status: apidb.DeliveryFailed, Error: "no"}); err != nil {
 		t.Fatal(err)
 	}
-	h.apply(t, word(id, 5, jobstate.Cancelled, onAttempt(1)))
-	h.exec(t, "update jobs set updated_at = now() - interval '2 h', created_at = now() - interval '2 h'")
+	h.Apply(t, apidbtest.Status(id, 5, jobstate.Cancelled, onAttempt(1)))
+	h.Exec(t, "update jobs set updated_at = now() - interval '2 h', created_at = now() - interval '2 h'")
 	walked, err := h.ExpireJobs(t.Context(), time.Now().Add(time.Hour), apidb.Ages{Cancelled: time.Second}, uuid.Nil, 10)
 	if err != nil || walked.Gone != 1 {
 		t.Fatalf("got %+v, %v", walked, err)

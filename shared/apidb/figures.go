@@ -21,17 +21,17 @@ const figuresAge = time.Second
 
 // Figures gives figures that are at most a second old.
 func (s *Store) Figures(ctx context.Context) (Figures, error) {
-	return s.figures.get(ctx, figuresAge, s.readFigures)
+	return s.figures.Get(ctx, figuresAge, s.readFigures)
 }
 
 func (s *Store) readFigures(ctx context.Context) (Figures, error) {
 	jobs, err := s.q.JobFigures(ctx, MaxFigure)
 	if err != nil {
-		return Figures{}, classify("count jobs", err)
+		return Figures{}, Classify("count jobs", err)
 	}
 	workers, err := s.q.WorkerFigures(ctx)
 	if err != nil {
-		return Figures{}, classify("count slots", err)
+		return Figures{}, Classify("count slots", err)
 	}
 	return Figures{
 		PendingJobs: jobs.Unheard + jobs.Waiting, DeadJobs: jobs.Dead,

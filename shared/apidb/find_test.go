@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -113,7 +114,7 @@ func TestOnlyATraceFromElsewhereHasAnEntryInAnIndex(t *testing.T) {
 	}
 	at := func(ms int64) uuid.UUID {
 		id := uuid.Must(uuid.NewV7())
-		putTime(&id, 1_800_000_000_000+ms) // the first of 256 ms
+		idtime.Put(&id, 1_800_000_000_000+ms) // the first of 256 ms
 		return id
 	}
 	var predicate string

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
@@ -29,20 +30,20 @@ func (s *Store) ForgetJobs(ctx context.Context, gone []Gone) (forgotten int64, e
 	for i, job := range gone {
 		p.JobIDs[i], p.Versions[i] = job.JobID, job.Version
 	}
-	tells, done := s.watch.enter()
+	tells, done := s.BeginChange()
 	defer done()
-	err = s.tx(ctx, func(q *gen.Queries) error {
+	err = s.Tx(ctx, func(q *gen.Queries) error {
 		if err := endUnheard(ctx, q, gone, p); err != nil {
 			return err
 		}
 		row, err := q.JobsDelete(ctx, p)
 		forgotten = row.Deleted
 		if err == nil && tells {
-			err = tell(ctx, q, ChangeGone, p.JobIDs)
+			err = NotifyChange(ctx, q, ChangeGone, p.JobIDs)
 		}
 		return err
 	})
-	return forgotten, classify(fmt.Sprintf("forget %d jobs", len(gone)), err)
+	return forgotten, Classify(fmt.Sprintf("forget %d jobs", len(gone)), err)
 }
 
 // endUnheard applies the ends that deleted jobs are said to have had, where the status that said so has not come.
@@ -116,16 +117,16 @@ func (s *Store) ExpireJobs(ctx context.Context, now time.Time, ages Ages, after 
 		return Walked{Last: after}, nil
 	}
 	p := gen.JobsExpireParams{
-		AfterID: after, BeforeID: idBefore(now, ages.youngest()), MaxJobs: int32(limit),
+		AfterID: after, BeforeID: idtime.Before(now, ages.youngest()), MaxJobs: int32(limit),
 		CompletedBefore: before(now, ages.Completed), FailedBefore: before(now, ages.Failed),
 		CancelledBefore: before(now, ages.Cancelled),
 	}
 	var row gen.JobsExpireRow
-	err := s.tx(ctx, func(q *gen.Queries) (err error) {
+	err := s.Tx(ctx, func(q *gen.Queries) (err error) {
 		row, err = q.JobsExpire(ctx, p)
 		return err
 	})
-	return Walked{Last: row.LastID, Gone: row.Gone, More: row.Seen == int64(limit)}, classify("expire jobs", err)
+	return Walked{Last: row.LastID, Gone: row.Gone, More: row.Seen == int64(limit)}, Classify("expire jobs", err)
 }
 
 // ExpireLogs looks at the log lines of the next jobs that were accepted so long ago, at most limit rows, and deletes
@@ -133,17 +134,14 @@ func (s *Store) ExpireJobs(ctx context.Context, now time.Time, ages Ages, after 
 func (s *Store) ExpireLogs(
 	ctx context.Context, now time.Time, age time.Duration, after uuid.UUID, limit int,
 ) (Walked, error) {
-	p := gen.LogsExpireParams{AfterID: after, BeforeID: idBefore(now, age), MaxRows: int32(limit)}
+	p := gen.LogsExpireParams{AfterID: after, BeforeID: idtime.Before(now, age), MaxRows: int32(limit)}
 	var row gen.LogsExpireRow
-	err := s.tx(ctx, func(q *gen.Queries) (err error) {
+	err := s.Tx(ctx, func(q *gen.Queries) (err error) {
 		row, err = q.LogsExpire(ctx, p)
 		return err
 	})
-	return Walked{Last: row.LastID, Gone: row.Gone, More: row.Seen == int64(limit)}, classify("expire logs", err)
+	return Walked{Last: row.LastID, Gone: row.Gone, More: row.Seen == int64(limit)}, Classify("expire logs", err)
 }
-
-// idBefore is an id below which all jobs are that were accepted so long ago.
-func idBefore(now time.Time, age time.Duration) uuid.UUID { return firstIDAt(now.Add(clockRoom - age)) }
 
 func before(now time.Time, age time.Duration) *time.Time {
 	if age == 0 {

@@ -29,7 +29,7 @@ type StatusWord struct {
 func (s *Store) ApplyStatuses(ctx context.Context, words []StatusWord) (changed int64, err error) {
 	latest := latestWords(words)
 	params, answers := statusParams(latest), answerParams(latest)
-	tells, done := s.watch.enter()
+	tells, done := s.BeginChange()
 	defer done()
 	if tells {
 		params.Tellings = statusTellings(latest)
@@ -38,14 +38,14 @@ func (s *Store) ApplyStatuses(ctx context.Context, words []StatusWord) (changed 
 	if len(answers.JobIDs) == 0 { // as a rule
 		row, err = s.q.JobsApplyStatus(ctx, params)
 	} else {
-		err = s.tx(ctx, func(q *gen.Queries) error {
+		err = s.Tx(ctx, func(q *gen.Queries) error {
 			if row, err = q.JobsApplyStatus(ctx, params); err != nil {
 				return err
 			}
 			return q.CommandsAnswered(ctx, answers)
 		})
 	}
-	return row.Changed, classify(fmt.Sprintf("apply %d job statuses", len(latest)), err)
+	return row.Changed, Classify(fmt.Sprintf("apply %d job statuses", len(latest)), err)
 }
 
 // latestWords gives one word a job, in the order of ids: batches that share rows take them in one order,
@@ -110,15 +110,15 @@ func (s *Store) AddLogs(ctx context.Context, logs []jobevent.AttemptLog) error {
 		p.FirstLines = append(p.FirstLines, int32(log.FirstLine))
 		p.Lines = append(p.Lines, lines)
 	}
-	tells, done := s.watch.enter()
+	tells, done := s.BeginChange()
 	defer done()
-	err := s.tx(ctx, func(q *gen.Queries) error {
+	err := s.Tx(ctx, func(q *gen.Queries) error {
 		if err := q.LogInsertMany(ctx, p); err != nil || !tells {
 			return err
 		}
-		return tell(ctx, q, ChangeLog, slices.Compact(slices.Clone(p.JobIDs)))
+		return NotifyChange(ctx, q, ChangeLog, slices.Compact(slices.Clone(p.JobIDs)))
 	})
-	return classify(fmt.Sprintf("add %d runs of log lines", len(logs)), err)
+	return Classify(fmt.Sprintf("add %d runs of log lines", len(logs)), err)
 }
 
 // Beat is a worker's heartbeat, with the JSON in which it came.
@@ -155,13 +155,13 @@ func (s *Store) SeeWorkers(ctx context.Context, beats []Beat) error {
 	if err != nil {
 		return err
 	}
-	tells, done := s.watch.enter()
+	tells, done := s.BeginChange()
 	defer done()
-	err = s.tx(ctx, func(q *gen.Queries) error {
+	err = s.Tx(ctx, func(q *gen.Queries) error {
 		if len(progress.JobIDs) > 0 {
 			changed, err := q.JobsProgress(ctx, progress)
 			if err == nil && tells {
-				err = tell(ctx, q, ChangeProgress, changed)
+				err = NotifyChange(ctx, q, ChangeProgress, changed)
 			}
 			if err != nil {
 				return err
@@ -174,7 +174,7 @@ func (s *Store) SeeWorkers(ctx context.Context, beats []Beat) error {
 		}
 		return q.WorkerSeeMany(ctx, seen)
 	})
-	return classify(fmt.Sprintf("see %d workers", len(latest)), err)
+	return Classify(fmt.Sprintf("see %d workers", len(latest)), err)
 }
 
 // attemptProgress is how far an attempt has come, as it is stored.

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
@@ -19,24 +20,24 @@ import (
 func TestTheHighestVersionCountsInWhateverOrder(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	job := h.accept(t, newJob())
+	job := h.Accept(t, apidbtest.NewJob())
 	story := []apidb.StatusWord{
-		word(job.JobID, 1, jobstate.Pending), word(job.JobID, 2, jobstate.Running, func(s *jobevent.Status) { s.Attempt = 1 }),
-		word(job.JobID, 3, jobstate.Retrying, func(s *jobevent.Status) { s.Attempt, s.RetryCount = 1, 1 }),
-		word(job.JobID, 5, jobstate.Completed, func(s *jobevent.Status) { s.Attempt, s.RetryCount = 2, 1 }),
+		apidbtest.Status(job.JobID, 1, jobstate.Pending), apidbtest.Status(job.JobID, 2, jobstate.Running, func(s *jobevent.Status) { s.Attempt = 1 }),
+		apidbtest.Status(job.JobID, 3, jobstate.Retrying, func(s *jobevent.Status) { s.Attempt, s.RetryCount = 1, 1 }),
+		apidbtest.Status(job.JobID, 5, jobstate.Completed, func(s *jobevent.Status) { s.Attempt, s.RetryCount = 2, 1 }),
 	}
 	story = append(story, story...)
 	rand.Shuffle(len(story), func(i, j int) { story[i], story[j] = story[j], story[i] })
 	for len(story) > 0 {
 		n := min(1+rand.IntN(3), len(story))
-		h.apply(t, story[:n]...)
+		h.Apply(t, story[:n]...)
 		story = story[n:]
 	}
-	got := h.job(t, job.JobID)
+	got := h.ReadJob(t, job.JobID)
 	if got.Status != jobstate.Completed || got.Version != 5 || got.Attempt != 2 || got.RetryCount != 1 || got.Snapshot.Version != 5 {
 		t.Errorf("got %+v", got)
 	}
-	if n := h.apply(t, word(job.JobID, 4, jobstate.Running)); n != 0 {
+	if n := h.Apply(t, apidbtest.Status(job.JobID, 4, jobstate.Running)); n != 0 {
 		t.Errorf("an old word changed %d rows", n)
 	}
 }
@@ -44,7 +45,7 @@ func TestTheHighestVersionCountsInWhateverOrder(t *testing.T) {
 func TestAWordOnAnUnknownJobIsNothing(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	if n := h.apply(t, word(uuid.New(), 1, jobstate.Running)); n != 0 {
+	if n := h.Apply(t, apidbtest.Status(uuid.New(), 1, jobstate.Running)); n != 0 {
 		t.Errorf("it changed %d rows", n)
 	}
 }
@@ -52,16 +53,16 @@ func TestAWordOnAnUnknownJobIsNothing(t *testing.T) {
 func TestAnImpossibleWordIsInvalid(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	job := h.accept(t, newJob())
+	job := h.Accept(t, apidbtest.NewJob())
 	for name, w := range map[string]apidb.StatusWord{
-		"a state that is none": word(job.JobID, 1, "HAPPY"),
-		"an attempt below 0":   word(job.JobID, 1, jobstate.Running, func(s *jobevent.Status) { s.Attempt = -1 }),
+		"a state that is none": apidbtest.Status(job.JobID, 1, "HAPPY"),
+		"an attempt below 0":   apidbtest.Status(job.JobID, 1, jobstate.Running, func(s *jobevent.Status) { s.Attempt = -1 }),
 	} {
 		if _, err := h.ApplyStatuses(t.Context(), []apidb.StatusWord{w}); !errors.Is(err, jobevent.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if got := h.job(t, job.JobID); got.Version != 0 {
+	if got := h.ReadJob(t, job.JobID); got.Version != 0 {
 		t.Errorf("it was taken: %+v", got)
 	}
 }
@@ -71,7 +72,7 @@ func TestBatchesThatShareJobsDoNotStopEachOther(t *testing.T) {
 	h := open(t)
 	var ids []uuid.UUID
 	for range 50 {
-		ids = append(ids, h.accept(t, newJob()).JobID)
+		ids = append(ids, h.Accept(t, apidbtest.NewJob()).JobID)
 	}
 	var g errgroup.Group
 	for range 8 {
@@ -79,7 +80,7 @@ func TestBatchesThatShareJobsDoNotStopEachOther(t *testing.T) {
 			var words []apidb.StatusWord
 			for _, at := range rand.Perm(len(ids)) {
 				for version := range int64(5) {
-					words = append(words, word(ids[at], version+1, jobstate.Running))
+					words = append(words, apidbtest.Status(ids[at], version+1, jobstate.Running))
 				}
 			}
 			_, err := h.ApplyStatuses(t.Context(), words)
@@ -89,7 +90,7 @@ func TestBatchesThatShareJobsDoNotStopEachOther(t *testing.T) {
 	if err := g.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	if n := one[int](t, h, "select count(*) from jobs where version = 5"); n != len(ids) {
+	if n := apidbtest.One[int](t, h, "select count(*) from jobs where version = 5"); n != len(ids) {
 		t.Errorf("%d jobs have version 5", n)
 	}
 }
@@ -103,7 +104,7 @@ func answer(number int, applied bool) func(*jobevent.Status) {
 func TestAnAnswerMakesRoomForTheNextCommand(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	job := h.accept(t, newJob())
+	job := h.Accept(t, apidbtest.NewJob())
 	keep := func(command string) (int, error) {
 		kept, err := h.KeepCommand(t.Context(), apidb.Everyone, job.JobID, command, "me")
 		return kept.Number, err
@@ -111,25 +112,25 @@ func TestAnAnswerMakesRoomForTheNextCommand(t *testing.T) {
 	if n, err := keep("cancel"); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
-	h.apply(t, word(job.JobID, 1, jobstate.Running)) // knows nothing of it yet
+	h.Apply(t, apidbtest.Status(job.JobID, 1, jobstate.Running)) // knows nothing of it yet
 	if n, err := keep("cancel"); n != 1 || err != nil {
 		t.Errorf("the same again: %d, %v", n, err)
 	}
-	h.apply(t, word(job.JobID, 2, jobstate.Running, answer(1, false)))
-	if got := h.job(t, job.JobID); got.CancelRequestedAt != nil {
+	h.Apply(t, apidbtest.Status(job.JobID, 2, jobstate.Running, answer(1, false)))
+	if got := h.ReadJob(t, job.JobID); got.CancelRequestedAt != nil {
 		t.Error("a cancel that was refused still shows")
 	}
 	if n, err := keep("cancel"); n != 2 || err != nil {
 		t.Errorf("after the answer: %d, %v", n, err)
 	}
-	h.apply(t, word(job.JobID, 2, jobstate.Running, answer(1, false))) // again: it answers the first one only
+	h.Apply(t, apidbtest.Status(job.JobID, 2, jobstate.Running, answer(1, false))) // again: it answers the first one only
 	if n, err := keep("cancel"); n != 2 || err != nil {
 		t.Errorf("after the old answer again: %d, %v", n, err)
 	}
-	if got := h.job(t, job.JobID); got.CancelRequestedAt == nil {
+	if got := h.ReadJob(t, job.JobID); got.CancelRequestedAt == nil {
 		t.Error("the old answer took the new wish away")
 	}
-	h.apply(t, word(job.JobID, 3, jobstate.Cancelled, answer(2, true)))
+	h.Apply(t, apidbtest.Status(job.JobID, 3, jobstate.Cancelled, answer(2, true)))
 	var refused *apidb.RefusedError
 	if _, err := keep("cancel"); !errors.As(err, &refused) || refused.Status != jobstate.Cancelled {
 		t.Errorf("cancel of a cancelled job: %v", err)
@@ -145,14 +146,14 @@ func TestAnAnswerMakesRoomForTheNextCommand(t *testing.T) {
 func TestAnAnswerThatIsHeardTwiceForgetsTheCommandAllTheSame(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	job := h.accept(t, newJob())
+	job := h.Accept(t, apidbtest.NewJob())
 	if _, err := h.KeepCommand(t.Context(), apidb.Everyone, job.JobID, "cancel", "me"); err != nil {
 		t.Fatal(err)
 	}
-	done := word(job.JobID, 1, jobstate.Cancelled, answer(1, true))
-	h.exec(t, "update jobs set version = 1, status = 'CANCELLED', snapshot = $2 where job_id = $1", job.JobID, string(done.JSON))
-	h.apply(t, done) // not newer
-	if n := one[int](t, h, "select count(*) from commands"); n != 0 {
+	done := apidbtest.Status(job.JobID, 1, jobstate.Cancelled, answer(1, true))
+	h.Exec(t, "update jobs set version = 1, status = 'CANCELLED', snapshot = $2 where job_id = $1", job.JobID, string(done.JSON))
+	h.Apply(t, done) // not newer
+	if n := apidbtest.One[int](t, h, "select count(*) from commands"); n != 0 {
 		t.Errorf("%d commands are kept", n)
 	}
 }
@@ -160,7 +161,7 @@ func TestAnAnswerThatIsHeardTwiceForgetsTheCommandAllTheSame(t *testing.T) {
 func TestCommandsAndWordsAtOnceLoseNothing(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	job := h.accept(t, newJob())
+	job := h.Accept(t, apidbtest.NewJob())
 	var g errgroup.Group
 	for range 20 {
 		g.Go(func() error {
@@ -168,7 +169,7 @@ func TestCommandsAndWordsAtOnceLoseNothing(t *testing.T) {
 			return err
 		})
 		g.Go(func() error {
-			_, err := h.ApplyStatuses(t.Context(), []apidb.StatusWord{word(job.JobID, rand.Int64N(9)+1, jobstate.Running, answer(1, true))})
+			_, err := h.ApplyStatuses(t.Context(), []apidb.StatusWord{apidbtest.Status(job.JobID, rand.Int64N(9)+1, jobstate.Running, answer(1, true))})
 			return err
 		})
 	}
@@ -176,8 +177,8 @@ func TestCommandsAndWordsAtOnceLoseNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Whatever number was given last is kept, unless it is 1, which was answered.
-	seq := one[int](t, h, "select command_seq from jobs")
-	kept := one[int](t, h, "select coalesce(max(number), 0) from commands")
+	seq := apidbtest.One[int](t, h, "select command_seq from jobs")
+	kept := apidbtest.One[int](t, h, "select coalesce(max(number), 0) from commands")
 	if seq > 1 && kept != seq {
 		t.Errorf("number %d was given, %d is kept", seq, kept)
 	}
@@ -186,7 +187,7 @@ func TestCommandsAndWordsAtOnceLoseNothing(t *testing.T) {
 func TestLogLinesAreKeptOnceAndInOrder(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	job := h.accept(t, newJob())
+	job := h.Accept(t, apidbtest.NewJob())
 	log := func(attempt, first int, text string) jobevent.AttemptLog {
 		return jobevent.AttemptLog{JobID: job.JobID, Attempt: attempt, FirstLine: first,
 			Lines: []jobevent.LogLine{{At: time.Now(), Level: "INFO", Text: text}}}
@@ -223,7 +224,7 @@ func beat(id string, slots, free int, attempts ...jobevent.HeldAttempt) apidb.Be
 	return apidb.Beat{Heartbeat: b, JSON: body}
 }
 
-func (h *house) see(t *testing.T, beats ...apidb.Beat) {
+func (h *fixture) see(t *testing.T, beats ...apidb.Beat) {
 	t.Helper()
 	if err := h.SeeWorkers(t.Context(), beats); err != nil {
 		t.Fatal(err)
@@ -233,56 +234,56 @@ func (h *house) see(t *testing.T, beats ...apidb.Beat) {
 func TestBeatsAreFiguresAndProgress(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	job := h.accept(t, newJob())
+	job := h.Accept(t, apidbtest.NewJob())
 	running := func(attempt int) apidb.StatusWord {
-		return word(job.JobID, int64(attempt), jobstate.Running, func(s *jobevent.Status) { s.Attempt = attempt })
+		return apidbtest.Status(job.JobID, int64(attempt), jobstate.Running, func(s *jobevent.Status) { s.Attempt = attempt })
 	}
 	held := func(attempt, percent int) jobevent.HeldAttempt {
 		return jobevent.HeldAttempt{JobID: job.JobID, Attempt: attempt, Progress: &jobevent.Progress{Percent: percent, Message: "so far"}}
 	}
 	h.see(t, beat("w1", 12, 12), beat("w1", 12, 2), beat("w2", 8, 8, held(1, 10)), beat("old", 5, 0))
-	if got := h.job(t, job.JobID); got.Progress != nil {
+	if got := h.ReadJob(t, job.JobID); got.Progress != nil {
 		t.Error("progress of a job that is not known to run")
 	}
-	h.exec(t, "update workers set seen_at = now() - interval '11 s' where worker_id = 'old'")
-	h.apply(t, running(1))
-	if got := h.job(t, job.JobID); got.Progress == nil || got.Progress.Percent != 10 {
+	h.Exec(t, "update workers set seen_at = now() - interval '11 s' where worker_id = 'old'")
+	h.Apply(t, running(1))
+	if got := h.ReadJob(t, job.JobID); got.Progress == nil || got.Progress.Percent != 10 {
 		t.Errorf("what was heard before the scheduler's word: %+v", got.Progress)
 	}
 	h.see(t, beat("w2", 8, 7, held(1, 40)))
-	if got := h.job(t, job.JobID); got.Progress == nil || got.Progress.Percent != 40 || got.Progress.Message != "so far" {
+	if got := h.ReadJob(t, job.JobID); got.Progress == nil || got.Progress.Percent != 40 || got.Progress.Message != "so far" {
 		t.Errorf("progress %+v", got.Progress)
 	}
-	before := one[string](t, h, "select xmin::text from jobs")
+	before := apidbtest.One[string](t, h, "select xmin::text from jobs")
 	h.see(t, beat("w2", 8, 7, held(1, 40)))
-	if after := one[string](t, h, "select xmin::text from jobs"); after != before {
+	if after := apidbtest.One[string](t, h, "select xmin::text from jobs"); after != before {
 		t.Error("the same progress was written again")
 	}
 	figures, err := h.Figures(t.Context())
 	if err != nil || figures.ActiveThreads != 11 || figures.PoolSize != 20 || figures.PendingJobs != 0 {
 		t.Errorf("figures %+v, %v", figures, err)
 	}
-	h.apply(t, running(2))
-	if got := h.job(t, job.JobID); got.Progress != nil {
+	h.Apply(t, running(2))
+	if got := h.ReadJob(t, job.JobID); got.Progress != nil {
 		t.Error("the next attempt has the progress of the one before")
 	}
 	h.see(t, beat("w2", 8, 7, held(1, 90)))
-	h.apply(t, word(job.JobID, 9, jobstate.Failed, func(s *jobevent.Status) { s.Attempt = 2 }))
+	h.Apply(t, apidbtest.Status(job.JobID, 9, jobstate.Failed, func(s *jobevent.Status) { s.Attempt = 2 }))
 	h.see(t, beat("w2", 8, 7, held(2, 90), held(3, 90)))
-	if n := one[int](t, h, "select count(*) from jobs where progress is not null"); n != 0 {
+	if n := apidbtest.One[int](t, h, "select count(*) from jobs where progress is not null"); n != 0 {
 		t.Error("an old attempt's progress is kept, or that of a job that has ended")
 	}
 	stopping := beat("w1", 12, 12)
 	stopping.Stopping = true
 	h.see(t, beat("w1", 12, 2), stopping)
-	if n := one[int](t, h, "select count(*) from workers where worker_id = 'w1'"); n != 0 {
+	if n := apidbtest.One[int](t, h, "select count(*) from workers where worker_id = 'w1'"); n != 0 {
 		t.Error("a worker that stops is still there")
 	}
-	h.exec(t, "update workers set seen_at = now() - interval '2 hours' where worker_id = 'old'")
+	h.Exec(t, "update workers set seen_at = now() - interval '2 hours' where worker_id = 'old'")
 	if err := h.ForgetWorkers(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := one[int](t, h, "select count(*) from workers"); n != 1 {
+	if n := apidbtest.One[int](t, h, "select count(*) from workers"); n != 1 {
 		t.Errorf("%d workers are known", n)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/google/uuid"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
 )
 
 // A histogram counts durations in buckets that grow by a fifth: bucket i ends at 64 µs · 2^(i/4). So a
@@ -93,7 +93,7 @@ func times(word *StatusWord) int32 {
 	if word.FinishedAt != nil {
 		finishedAt = *word.FinishedAt
 	}
-	if acceptedAt, known := madeAt(word.JobID); known {
+	if acceptedAt, known := idtime.Of(word.JobID); known {
 		took = bucketOf(finishedAt.Sub(acceptedAt))
 		if word.StartedAt != nil && word.Attempt == 1 {
 			waited = bucketOf(word.StartedAt.Sub(acceptedAt))
@@ -103,18 +103,6 @@ func times(word *StatusWord) int32 {
 		ran = bucketOf(finishedAt.Sub(*word.StartedAt))
 	}
 	return waited | took<<8 | ran<<16
-}
-
-// madeAt is when a UUIDv7 was.
-func madeAt(id uuid.UUID) (at time.Time, known bool) {
-	if id.Version() != 7 {
-		return at, false
-	}
-	var ms int64
-	for _, b := range id[:6] {
-		ms = ms<<8 | int64(b)
-	}
-	return time.UnixMilli(ms), true
 }
 
 func (t *tally) addTimes(of int32) {

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,9 +57,6 @@ func (a Accepted) Status() jobstate.Status {
 	return jobstate.Pending
 }
 
-// ErrConflict says that an idempotency key belongs to a job that asked for something else.
-var ErrConflict = errors.New("idempotency key was used for another request")
-
 // InsertJobs accepts many jobs in one statement; a second one looks up those that were there before.
 // The answers are in the order of jobs.
 func (s *Store) InsertJobs(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
@@ -77,7 +73,7 @@ func (s *Store) InsertJobs(ctx context.Context, jobs []NewJob) ([]Accepted, erro
 // checkWhose: what comes here has its owner's name already.
 func checkWhose(jobs []NewJob) error {
 	for i := range jobs {
-		if job := &jobs[i]; !job.Whose.sees(job.Request.OwnerID) {
+		if job := &jobs[i]; !job.Whose.Sees(job.Request.OwnerID) {
 			return fmt.Errorf("insert job %s: it is to be another owner's", job.JobID)
 		}
 	}
@@ -90,11 +86,11 @@ func (s *Store) insertSome(ctx context.Context, jobs []NewJob) ([]Accepted, erro
 		return s.insertTied(ctx, jobs, false)
 	case allAlike(jobs) && !answeredFor(jobs):
 		accepted, err := insertAlike(ctx, s.q, jobs)
-		return accepted, classify("insert jobs", err)
+		return accepted, Classify("insert jobs", err)
 	case len(jobs) == 1 && !answeredFor(jobs):
 		// Alone it can wait for another's commit without holding anything: no deadlock.
 		accepted, err := insertJobs(ctx, s.q, jobs)
-		return accepted, classify("insert job", err)
+		return accepted, Classify("insert job", err)
 	}
 	return s.insertBatch(ctx, jobs, false)
 }
@@ -130,7 +126,7 @@ func (s *Store) insertBatch(ctx context.Context, jobs []NewJob, all bool) (accep
 	if allAlike(jobs) {
 		insert = insertAlike
 	}
-	err = s.tx(ctx, func(q *gen.Queries) error {
+	err = s.Tx(ctx, func(q *gen.Queries) error {
 		if accepted, err = insert(ctx, q, jobs); err != nil {
 			return err
 		}
@@ -236,7 +232,7 @@ func takeKnown(jobs []NewJob, open []int, rows []gen.JobsInTheWayRow, accepted [
 		if row == nil {
 			return false
 		}
-		if !jobs[i].Whose.sees(row.OwnerID) { // of an event that came in somebody's name while anybody could say whose it is
+		if !jobs[i].Whose.Sees(row.OwnerID) { // of an event that came in somebody's name while anybody could say whose it is
 			accepted[i] = Accepted{Replayed: true, Conflict: true}
 			return true
 		}
@@ -258,7 +254,7 @@ func wayParams(jobs []NewJob, open []int) gen.JobsInTheWayParams {
 		p.IdempotencyKeys = append(p.IdempotencyKeys, jobs[i].Request.IdempotencyKey)
 		p.EventSources = append(p.EventSources, jobs[i].EventSource)
 		p.EventIDs = append(p.EventIDs, jobs[i].EventID)
-		p.EventOwners = append(p.EventOwners, jobs[i].Whose.name)
+		p.EventOwners = append(p.EventOwners, jobs[i].Whose.ID())
 	}
 	return p
 }
@@ -288,7 +284,7 @@ func insertParams(jobs []NewJob, open []int) gen.JobInsertManyParams {
 		p.RequestHashes = append(p.RequestHashes, job.RequestHash)
 		p.EventSources = append(p.EventSources, job.EventSource)
 		p.EventIDs = append(p.EventIDs, job.EventID)
-		p.EventOwners = append(p.EventOwners, job.Whose.name)
+		p.EventOwners = append(p.EventOwners, job.Whose.ID())
 	}
 	return p
 }

@@ -11,13 +11,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
 
 // plainAndKeyed are the two ways into the table: with nothing that could be in the way, and with a key.
 func plainAndKeyed() map[string]apidb.NewJob {
-	return map[string]apidb.NewJob{"plain": newJob(), "keyed": keyed("key", "body")}
+	return map[string]apidb.NewJob{"plain": apidbtest.NewJob(), "keyed": apidbtest.Keyed("key", "body")}
 }
 
 func TestAJobComesBackAsItWasAsked(t *testing.T) {
@@ -28,11 +29,11 @@ func TestAJobComesBackAsItWasAsked(t *testing.T) {
 		in.Request.Priority, in.Request.OwnerID = 7, "acme"
 		in.Request.RetryPolicy = &retrypolicy.Policy{Type: retrypolicy.List, DelaysMs: []int64{1, 2}}
 		in.Request.Payload = json.RawMessage("{ \"steps\" :  [] }")
-		accepted := h.accept(t, in)
+		accepted := h.Accept(t, in)
 		if accepted.Status() != jobstate.Pending || accepted.Replayed || accepted.JobID != in.JobID {
 			t.Errorf("%s: accepted as %+v", name, accepted)
 		}
-		got := h.job(t, in.JobID)
+		got := h.ReadJob(t, in.JobID)
 		if fmt.Sprint(got.Tags) != fmt.Sprint(in.Request.Tags) || got.Priority != 7 || got.OwnerID != "acme" ||
 			string(got.Payload) != string(in.Request.Payload) || got.Status != jobstate.Pending || got.Version != 0 ||
 			got.TraceID != in.TraceID || got.RunAt != nil || !got.CreatedAt.Equal(accepted.CreatedAt) {
@@ -42,7 +43,7 @@ func TestAJobComesBackAsItWasAsked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if policy := one[string](t, h, "select retry_policy::text from jobs where job_id = $1", in.JobID); policy != string(want) {
+		if policy := apidbtest.One[string](t, h, "select retry_policy::text from jobs where job_id = $1", in.JobID); policy != string(want) {
 			t.Errorf("%s: retry policy %s", name, policy)
 		}
 	}
@@ -63,8 +64,8 @@ func TestALaterTimeMakesAJobScheduled(t *testing.T) {
 			}
 			changed := job
 			change(&changed)
-			a := h.accept(t, changed)
-			if got := h.job(t, a.JobID); got.Status != a.Status() || (got.RunAt == nil) != (a.RunAt == nil) ||
+			a := h.Accept(t, changed)
+			if got := h.ReadJob(t, a.JobID); got.Status != a.Status() || (got.RunAt == nil) != (a.RunAt == nil) ||
 				a.RunAt != nil && !got.RunAt.Equal(*a.RunAt) || !got.CreatedAt.Equal(a.CreatedAt) {
 				t.Errorf("%s: stored as %+v, answered %+v", name, got, a)
 			}
@@ -103,7 +104,7 @@ func TestJobsOfABatchKeepWhatIsTheirs(t *testing.T) {
 		trace := uuid.New()
 		jobs := make([]apidb.NewJob, 3)
 		for i := range jobs {
-			jobs[i] = newJob()
+			jobs[i] = apidbtest.NewJob()
 			jobs[i].TraceID = trace
 			jobs[i].Request.Payload = json.RawMessage(fmt.Sprintf(`{"n":%d}`, i))
 		}
@@ -113,14 +114,14 @@ func TestJobsOfABatchKeepWhatIsTheirs(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		for i, job := range jobs {
-			got, req := h.job(t, accepted[i].JobID), job.Request
+			got, req := h.ReadJob(t, accepted[i].JobID), job.Request
 			if got.JobID != job.JobID || string(got.Payload) != string(req.Payload) || got.OwnerID != req.OwnerID ||
 				got.JobType != req.JobType || got.Queue != req.Queue || fmt.Sprint(got.Tags) != fmt.Sprint(req.Tags) ||
 				got.TraceID != job.TraceID || got.Priority != req.Priority || got.MaxRetryCount != req.MaxRetryCount ||
 				(got.Status == jobstate.Scheduled) != (req.Delay > 0) {
 				t.Errorf("%s: job %d is %+v, asked for %+v", name, i, got, job)
 			}
-			if ms := one[int64](t, h, "select timeout_ms from jobs where job_id = $1", job.JobID); ms != req.Timeout.Milliseconds() {
+			if ms := apidbtest.One[int64](t, h, "select timeout_ms from jobs where job_id = $1", job.JobID); ms != req.Timeout.Milliseconds() {
 				t.Errorf("%s: job %d may take %d ms", name, i, ms)
 			}
 		}
@@ -130,17 +131,17 @@ func TestJobsOfABatchKeepWhatIsTheirs(t *testing.T) {
 func TestTheSameKeyIsTheSameJobOrAConflict(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	first := h.accept(t, keyed("k", "body"))
-	if again := h.accept(t, keyed("k", "body")); !again.Replayed || again.Conflict || again.JobID != first.JobID ||
+	first := h.Accept(t, apidbtest.Keyed("k", "body"))
+	if again := h.Accept(t, apidbtest.Keyed("k", "body")); !again.Replayed || again.Conflict || again.JobID != first.JobID ||
 		again.TraceID != first.TraceID || again.Status() != first.Status() {
 		t.Errorf("again: %+v", again)
 	}
-	if other := h.accept(t, keyed("k", "another body")); !other.Conflict || other.JobID != first.JobID {
+	if other := h.Accept(t, apidbtest.Keyed("k", "another body")); !other.Conflict || other.JobID != first.JobID {
 		t.Errorf("another body: %+v", other)
 	}
-	elsewhere := keyed("k", "another body")
+	elsewhere := apidbtest.Keyed("k", "another body")
 	elsewhere.Request.OwnerID = "acme"
-	if a := h.accept(t, elsewhere); a.Replayed {
+	if a := h.Accept(t, elsewhere); a.Replayed {
 		t.Errorf("another owner's key: %+v", a)
 	}
 }
@@ -149,12 +150,12 @@ func TestTheSameEventIsTheSameJobWhateverItSays(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	event := func(id, owner, key, body string) apidb.NewJob {
-		job := keyed(key, body)
+		job := apidbtest.Keyed(key, body)
 		job.Request.OwnerID, job.EventSource, job.EventID = owner, "/shop", id
 		return job
 	}
-	first := h.accept(t, event("1", "", "", ""))
-	second := h.accept(t, event("2", "", "k", "body"))
+	first := h.Accept(t, event("1", "", "", ""))
+	second := h.Accept(t, event("2", "", "k", "body"))
 	for name, c := range map[string]struct {
 		job      apidb.NewJob
 		want     uuid.UUID
@@ -166,11 +167,11 @@ func TestTheSameEventIsTheSameJobWhateverItSays(t *testing.T) {
 		"another event with the key":      {event("3", "", "k", "body"), second.JobID, false},
 		"another event that abuses a key": {event("4", "", "k", "other"), second.JobID, true},
 	} {
-		if got := h.accept(t, c.job); !got.Replayed || got.JobID != c.want || got.Conflict != c.conflict {
+		if got := h.Accept(t, c.job); !got.Replayed || got.JobID != c.want || got.Conflict != c.conflict {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if n := one[int](t, h, "select count(*) from jobs"); n != 2 {
+	if n := apidbtest.One[int](t, h, "select count(*) from jobs"); n != 2 {
 		t.Errorf("%d jobs", n)
 	}
 }
@@ -178,7 +179,7 @@ func TestTheSameEventIsTheSameJobWhateverItSays(t *testing.T) {
 func TestDuplicatesInsideABatchAreOneJob(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	jobs := []apidb.NewJob{newJob(), keyed("b", "1"), keyed("a", "1"), keyed("b", "1"), keyed("b", "2"), newJob()}
+	jobs := []apidb.NewJob{apidbtest.NewJob(), apidbtest.Keyed("b", "1"), apidbtest.Keyed("a", "1"), apidbtest.Keyed("b", "1"), apidbtest.Keyed("b", "2"), apidbtest.NewJob()}
 	got, err := h.InsertJobs(t.Context(), jobs)
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +192,7 @@ func TestDuplicatesInsideABatchAreOneJob(t *testing.T) {
 			t.Errorf("answer %d is of another job", i)
 		}
 	}
-	if n := one[int](t, h, "select count(*) from jobs"); n != 4 {
+	if n := apidbtest.One[int](t, h, "select count(*) from jobs"); n != 4 {
 		t.Errorf("%d jobs", n)
 	}
 }
@@ -199,14 +200,14 @@ func TestDuplicatesInsideABatchAreOneJob(t *testing.T) {
 func TestAllOrNothing(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.accept(t, keyed("k", "1"))
-	if _, err := h.InsertAllJobs(t.Context(), []apidb.NewJob{newJob(), keyed("k", "2")}); !errors.Is(err, apidb.ErrConflict) {
+	h.Accept(t, apidbtest.Keyed("k", "1"))
+	if _, err := h.InsertAllJobs(t.Context(), []apidb.NewJob{apidbtest.NewJob(), apidbtest.Keyed("k", "2")}); !errors.Is(err, apidb.ErrConflict) {
 		t.Fatalf("conflict: %v", err)
 	}
-	if n := one[int](t, h, "select count(*) from jobs"); n != 1 {
+	if n := apidbtest.One[int](t, h, "select count(*) from jobs"); n != 1 {
 		t.Errorf("%d jobs after a refused batch", n)
 	}
-	if _, err := h.InsertAllJobs(t.Context(), []apidb.NewJob{newJob(), keyed("k", "1")}); err != nil {
+	if _, err := h.InsertAllJobs(t.Context(), []apidb.NewJob{apidbtest.NewJob(), apidbtest.Keyed("k", "1")}); err != nil {
 		t.Error(err)
 	}
 }
@@ -218,9 +219,9 @@ func TestAHundredEqualSubmitsAtOnceMakeOneJob(t *testing.T) {
 	var g errgroup.Group
 	for i := range ids {
 		g.Go(func() error {
-			jobs := []apidb.NewJob{keyed("same", "body")}
+			jobs := []apidb.NewJob{apidbtest.Keyed("same", "body")}
 			if i%2 == 1 { // in batches, with the keys in different orders
-				jobs = []apidb.NewJob{keyed(fmt.Sprint(i%7), "x"), keyed("same", "body"), keyed(fmt.Sprint(i%5), "x")}
+				jobs = []apidb.NewJob{apidbtest.Keyed(fmt.Sprint(i%7), "x"), apidbtest.Keyed("same", "body"), apidbtest.Keyed(fmt.Sprint(i%5), "x")}
 			}
 			accepted, err := h.InsertJobs(t.Context(), jobs)
 			if err == nil {
@@ -244,7 +245,7 @@ func TestAThousandJobsInOneStatement(t *testing.T) {
 	h := open(t)
 	jobs := make([]apidb.NewJob, 1000)
 	for i := range jobs {
-		jobs[i] = newJob()
+		jobs[i] = apidbtest.NewJob()
 	}
 	accepted, err := h.InsertJobs(t.Context(), jobs)
 	if err != nil {
@@ -255,7 +256,7 @@ func TestAThousandJobsInOneStatement(t *testing.T) {
 			t.Fatalf("answer %d is of another job", i)
 		}
 	}
-	if n := one[int](t, h, "select count(distinct xmin::text) from jobs"); n != 1 {
+	if n := apidbtest.One[int](t, h, "select count(distinct xmin::text) from jobs"); n != 1 {
 		t.Errorf("%d transactions", n)
 	}
 }

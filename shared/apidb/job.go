@@ -3,7 +3,6 @@ package apidb
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -12,13 +11,12 @@ import (
 	jsonv2 "github.com/go-json-experiment/json" // decodes three times as fast
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
-	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
 
 // Job is a row: what was asked for, and the scheduler's latest word on it.
@@ -58,31 +56,31 @@ type Job struct {
 
 // Job gives one of the owner's jobs; ErrNoJob when there is none.
 func (s *Store) Job(ctx context.Context, owner Owner, id uuid.UUID) (Job, error) {
-	found, err := s.q.JobByID(ctx, gen.JobByIDParams{JobID: id, Owner: owner.filter()})
+	found, err := s.q.JobByID(ctx, gen.JobByIDParams{JobID: id, Owner: owner.Filter()})
 	if err != nil {
-		return Job{}, classify("get job", err)
+		return Job{}, Classify("get job", err)
 	}
 	row := found.Job
 	job, err := newJob(gen.JobsListedRow{
 		JobID: row.JobID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue, Priority: row.Priority,
 		MaxRetryCount: row.MaxRetryCount, RunAt: row.RunAt, Tags: row.Tags, TraceID: row.TraceID,
 		CreatedAt: row.CreatedAt, CancelRequestedAt: row.CancelRequestedAt, Status: row.Status, Version: row.Version,
-		Attempt: row.Attempt, RetryCount: row.RetryCount, UpdatedAt: row.UpdatedAt, Snapshot: value(row.Snapshot),
+		Attempt: row.Attempt, RetryCount: row.RetryCount, UpdatedAt: row.UpdatedAt, Snapshot: nullable.Value(row.Snapshot),
 		Progress: row.Progress, ExpiresAt: row.ExpiresAt, OrderingKey: row.OrderingKey,
 		IdempotencyKey: row.IdempotencyKey, HasAfter: row.AfterIDs != nil,
 	})
 	if err != nil {
 		return Job{}, err
 	}
-	job.Payload, job.After, job.RunAnyway = row.Payload, row.AfterIDs, value(row.RunsAnyway)
-	job.ScheduledBy, job.CallbackURL = scheduledBy(row.EventSource, row.EventID), value(row.CallbackURL)
+	job.Payload, job.After, job.RunAnyway = row.Payload, row.AfterIDs, nullable.Value(row.RunsAnyway)
+	job.ScheduledBy, job.CallbackURL = scheduledBy(row.EventSource, row.EventID), nullable.Value(row.CallbackURL)
 	job.RunAgainOf = row.RunAgainOf
 	if found.RunAgainAs != uuid.Nil {
 		job.RunAgainAs = &found.RunAgainAs
 	}
 	page := []Job{job}
 	err = s.findBlocks(ctx, page, jobspec.MaxAfter)
-	return page[0], classify("find what a job waits for", err)
+	return page[0], Classify("find what a job waits for", err)
 }
 
 // LogLine is a line of an attempt's log.
@@ -110,7 +108,7 @@ func (s *Store) Logs(ctx context.Context, owner Owner, id uuid.UUID, f LogFilter
 	lines []LogLine, next *LogPlace, err error,
 ) {
 	p := gen.LogsOfJobParams{
-		JobID: id, Owner: owner.filter(), BeforeAttempt: f.Before.Attempt, BeforeLine: f.Before.Line,
+		JobID: id, Owner: owner.Filter(), BeforeAttempt: f.Before.Attempt, BeforeLine: f.Before.Line,
 		MaxBytes: int64(f.MaxBytes), MaxParts: maxLogParts,
 	}
 	if f.Attempt > 0 {
@@ -122,7 +120,7 @@ func (s *Store) Logs(ctx context.Context, owner Owner, id uuid.UUID, f LogFilter
 	}
 	rows, err := s.q.LogsOfJob(ctx, p)
 	if err != nil {
-		return nil, nil, classify("get logs", err)
+		return nil, nil, Classify("get logs", err)
 	}
 	size := 0
 	for _, row := range slices.Backward(rows) {
@@ -161,10 +159,6 @@ type Filter struct {
 	search searchBy
 }
 
-// clockRoom is how far the time in a job's id may differ from created_at in lists. The ids come from the database's
-// time (see clock), but the estimate can be late for a moment.
-const clockRoom = 5 * time.Minute
-
 // maxListBytes is how much what a list holds has at most, but for its first item, which always comes.
 const maxListBytes = 2 << 20
 
@@ -178,7 +172,7 @@ func (s *Store) ListJobs(ctx context.Context, owner Owner, f Filter) (jobs []Job
 	}
 	rows, next, err := s.list(ctx, owner, f)
 	if err != nil {
-		return nil, next, classify("list jobs", err)
+		return nil, next, Classify("list jobs", err)
 	}
 	for i, row := range rows {
 		if i == f.Limit || row.Version > 0 && row.Snapshot == "" {
@@ -195,7 +189,7 @@ func (s *Store) ListJobs(ctx context.Context, owner Owner, f Filter) (jobs []Job
 		jobs = append(jobs, job)
 	}
 	if err := s.findBlocks(ctx, jobs, maxListedAfter); err != nil {
-		return nil, next, classify("find what jobs wait for", err)
+		return nil, next, Classify("find what jobs wait for", err)
 	}
 	return jobs, next, nil
 }
@@ -221,7 +215,7 @@ func readSnapshot(id uuid.UUID, snapshot string, into any) error {
 // Ended tells which of the jobs have, or are deleted. Whose they are is known to those who ask.
 func (s *Store) Ended(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error) {
 	ended, err := s.q.JobsEnded(ctx, ids)
-	return ended, classify("find ended jobs", err)
+	return ended, Classify("find ended jobs", err)
 }
 
 // anyNames: an output that says something twice must not hide all jobs in whose list its own stands.
@@ -242,8 +236,8 @@ func newListed(row gen.JobsListedRow) (Job, error) {
 		Priority: int(row.Priority), MaxRetryCount: int(row.MaxRetryCount), RunAt: row.RunAt, Tags: row.Tags,
 		CreatedAt: row.CreatedAt, CancelRequestedAt: row.CancelRequestedAt, Status: jobstate.Status(row.Status),
 		Version: row.Version, Attempt: int(row.Attempt), RetryCount: int(row.RetryCount), UpdatedAt: row.UpdatedAt,
-		ExpiresAt: row.ExpiresAt, OrderingKey: value(row.OrderingKey),
-		IdempotencyKey: value(row.IdempotencyKey), HasAfter: row.HasAfter,
+		ExpiresAt: row.ExpiresAt, OrderingKey: nullable.Value(row.OrderingKey),
+		IdempotencyKey: nullable.Value(row.IdempotencyKey), HasAfter: row.HasAfter,
 	}
 	if row.Progress != nil {
 		var said attemptProgress
@@ -255,42 +249,4 @@ func newListed(row gen.JobsListedRow) (Job, error) {
 		}
 	}
 	return job, nil
-}
-
-// firstIDAt is the smallest UUIDv7 of an instant.
-func firstIDAt(at time.Time) uuid.UUID {
-	var id uuid.UUID
-	putTime(&id, max(at.UnixMilli(), 0))
-	return id
-}
-
-func putTime(id *uuid.UUID, ms int64) {
-	for i := range 6 {
-		id[i] = byte(ms >> (40 - 8*i))
-	}
-}
-
-func text(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-// value is what a column holds; nothing is its zero.
-func value[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
-}
-
-func classify(doing string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = ErrNoJob
-	}
-	return fmt.Errorf("%s: %w", doing, pgpool.Classify(err))
 }

@@ -1,14 +1,14 @@
 package apidb
 
 import (
-	"bytes"
 	"context"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -33,7 +33,7 @@ func (s *Store) list(ctx context.Context, owner Owner, f Filter) (rows []gen.Job
 	if p.SearchMessage != nil {
 		most = maxSearched
 	}
-	if f.narrow() || p.ByID && len(f.Status) > 0 || !owner.everyone && !owner.indexed() {
+	if f.narrow() || p.ByID && len(f.Status) > 0 || !owner.IsEveryone() && !owner.Indexed() {
 		p.MostSeen = min(max(firstSeen, p.MostSeen), most)
 	}
 	seen, err := s.q.JobsSeen(ctx, p)
@@ -62,7 +62,7 @@ func (s *Store) CountDead(ctx context.Context, owner Owner, f Filter) (n int64, 
 	}
 	f.Status, f.Skip, f.Limit = []jobstate.Status{jobstate.Failed}, 0, 0
 	if err := s.decideSearch(ctx, owner, &f); err != nil {
-		return 0, false, classify("count dead jobs", err)
+		return 0, false, Classify("count dead jobs", err)
 	}
 	p := f.params(owner)
 	most := int32(MaxFigure)
@@ -71,7 +71,7 @@ func (s *Store) CountDead(ctx context.Context, owner Owner, f Filter) (n int64, 
 	}
 	p.MostSeen = most + 1
 	seen, err := s.q.JobsSeen(ctx, p)
-	return seen.Fit, seen.Seen <= int64(most), classify("count dead jobs", err)
+	return seen.Fit, seen.Seen <= int64(most), Classify("count dead jobs", err)
 }
 
 // within is whose jobs of those that an owner sees the filter is about; some is false where it sees none of them.
@@ -79,7 +79,7 @@ func (f Filter) within(owner Owner) (whose Owner, some bool) {
 	if f.OwnerID == "" {
 		return owner, true
 	}
-	return OwnerOf(f.OwnerID), owner.sees(f.OwnerID)
+	return OwnerOf(f.OwnerID), owner.Sees(f.OwnerID)
 }
 
 // narrow tells whether the filter leaves out jobs that stand between those that fit. The jobs of a state have a shelf
@@ -91,8 +91,8 @@ func (f Filter) narrow() bool {
 
 func (f Filter) params(owner Owner) gen.JobsSeenParams {
 	p := gen.JobsSeenParams{
-		Owner: owner.filter(), JobType: text(f.JobType), Queue: text(f.Queue), Tag: text(f.Tag),
-		OrderingKey: text(f.OrderingKey), ErrorCode: text(f.ErrorCode), IdempotencyKey: text(f.IdempotencyKey),
+		Owner: owner.Filter(), JobType: nullable.Text(f.JobType), Queue: nullable.Text(f.Queue), Tag: nullable.Text(f.Tag),
+		OrderingKey: nullable.Text(f.OrderingKey), ErrorCode: nullable.Text(f.ErrorCode), IdempotencyKey: nullable.Text(f.IdempotencyKey),
 		NoErrorCode: f.NoErrorCode, After: f.After,
 		TraceID: f.TraceID, Since: f.Since, Until: f.Until, BeforeID: uuid.Max,
 		MaxJobs: int32(f.Limit + 1), Skip: int32(f.Skip),
@@ -101,13 +101,13 @@ func (f Filter) params(owner Owner) gen.JobsSeenParams {
 		p.Statuses = texts(f.Status)
 	}
 	if f.Since != nil {
-		p.AfterID = firstIDAt(f.Since.Add(-clockRoom))
+		p.AfterID = idtime.First(f.Since.Add(-idtime.Slack))
 	}
 	if f.After != nil {
-		p.AfterID = laterID(p.AfterID, firstAfter(*f.After, clockRoom))
+		p.AfterID = idtime.Later(p.AfterID, idtime.FirstAfter(*f.After, idtime.Slack))
 	}
 	if f.Until != nil {
-		p.BeforeID = firstIDAt(f.Until.Add(clockRoom))
+		p.BeforeID = idtime.First(f.Until.Add(idtime.Slack))
 	}
 	if f.Before != uuid.Nil && f.Before.String() < p.BeforeID.String() {
 		p.BeforeID = f.Before
@@ -121,7 +121,7 @@ func (f Filter) params(owner Owner) gen.JobsSeenParams {
 func (f Filter) chooseSource(p *gen.JobsSeenParams, owner Owner) {
 	shelves := shelvesOf(f.Status...)
 	switch {
-	case p.IdempotencyKey != nil && owner.everyone:
+	case p.IdempotencyKey != nil && owner.IsEveryone():
 		p.ByIdempotencyKey = p.IdempotencyKey
 	case p.IdempotencyKey != nil:
 		p.ByOwnedIdempotencyKey = p.IdempotencyKey
@@ -129,39 +129,23 @@ func (f Filter) chooseSource(p *gen.JobsSeenParams, owner Owner) {
 		p.ByTraceID, p.TraceEnds = p.TraceID, afterNear(*f.TraceID)
 	case p.After != nil:
 		p.ByAfter = p.After
-	case p.OrderingKey != nil && owner.indexed():
+	case p.OrderingKey != nil && owner.Indexed():
 		p.ByOwnedOrderingKey = p.OrderingKey
 	case p.OrderingKey != nil:
 		p.ByOrderingKey = p.OrderingKey
-	case p.ErrorCode != nil && owner.indexed():
+	case p.ErrorCode != nil && owner.Indexed():
 		p.ByOwnedErrorCode = p.ErrorCode
 	case p.ErrorCode != nil:
 		p.ByErrorCode = p.ErrorCode
 	case f.search != searchText:
 		f.searchSources(p, owner)
-	case owner.indexed():
+	case owner.Indexed():
 		p.ByOwnedShelves = ownedShelvesOf(f.Status...)
 	case len(shelves) > 0:
 		p.ByShelves = shelves
 	default:
 		p.ByID = true
 	}
-}
-
-// firstAfter is the first id that a job may have which comes after another one: that was there before it, and the times
-// in ids differ by no more than room from those of acceptance. uuid.Nil: the id does not tell when that was.
-func firstAfter(id uuid.UUID, room time.Duration) uuid.UUID {
-	if id.Version() != 7 {
-		return uuid.Nil
-	}
-	return firstIDAt(time.Unix(id.Time().UnixTime()).Add(-room))
-}
-
-func laterID(a, b uuid.UUID) uuid.UUID {
-	if bytes.Compare(a[:], b[:]) < 0 {
-		return b
-	}
-	return a
 }
 
 // afterNear is the first id that is too late for a job to be found by the time in its trace id. As in the index

@@ -60,7 +60,7 @@ func TestAListLooksAtSoManyJobsHoweverFewFit(t *testing.T) {
 		}
 		for name, all := range plans.Seen() {
 			most := most
-			if name == "JobsSeen" && c.owner.indexed() && c.filter.OrderingKey == "" { // on each of the three shelves that have any
+			if name == "JobsSeen" && c.owner.Indexed() && c.filter.OrderingKey == "" { // on each of the three shelves that have any
 				most *= 3
 			}
 			for _, plan := range all {

@@ -33,7 +33,7 @@ func (s *Store) decideSearch(ctx context.Context, owner Owner, f *Filter) error 
 	asked := Filter{Search: f.Search, search: searchName}
 	p := asked.params(owner)
 	p.MaxJobs, p.MostSeen = 1, 1
-	if !owner.everyone && !owner.indexed() { // the index has jobs of others, too
+	if !owner.IsEveryone() && !owner.Indexed() { // the index has jobs of others, too
 		p.MostSeen = maxSeen
 	}
 	seen, err := s.q.JobsSeen(ctx, p)
@@ -72,7 +72,7 @@ func inSnapshot(text string) *string {
 
 // searchSources sets the parameters of the sources of a search by indexes.
 func (f *Filter) searchSources(p *gen.JobsSeenParams, owner Owner) {
-	if owner.everyone {
+	if owner.IsEveryone() {
 		p.ByIdempotencyKey = p.Search
 	} else {
 		p.ByOwnedIdempotencyKey = p.Search
@@ -80,7 +80,7 @@ func (f *Filter) searchSources(p *gen.JobsSeenParams, owner Owner) {
 	switch {
 	case p.SearchID != nil:
 		p.ByJobID, p.ByTraceID, p.TraceEnds = p.SearchID, p.SearchID, afterNear(*p.SearchID)
-	case owner.indexed():
+	case owner.Indexed():
 		p.ByOwnedErrorCode = p.Search
 	default:
 		p.ByErrorCode = p.Search

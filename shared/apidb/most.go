@@ -2,7 +2,6 @@ package apidb
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 )
@@ -12,17 +11,6 @@ import (
 type Most struct {
 	Schedules  int
 	Operations int // that are unfinished
-}
-
-// TooManyError says that an owner has as many of something as it may have.
-type TooManyError struct {
-	What string
-	Most int
-	Ends bool // there are fewer by and by
-}
-
-func (e *TooManyError) Error() string {
-	return fmt.Sprintf("there are %d %s of this owner already, which is as many as there may be", e.Most, e.What)
 }
 
 // Limit sets how many an owner may have. It is for the start.
@@ -46,7 +34,7 @@ func (s *Store) fewOperations(ctx context.Context, q *gen.Queries, owner Owner) 
 		return nil
 	}
 	n, err := q.OperationsUnfinishedCount(ctx, gen.OperationsUnfinishedCountParams{
-		Owner: owner.filter(), Most: int32(s.most.Operations + 1),
+		Owner: owner.Filter(), Most: int32(s.most.Operations + 1),
 	})
 	if err == nil && n > int64(s.most.Operations) {
 		err = &TooManyError{What: "unfinished operations", Most: s.most.Operations, Ends: true}

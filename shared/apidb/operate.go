@@ -10,6 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -28,9 +30,9 @@ const (
 // Operate does the next piece of an operation in one transaction: it counts the answers, keeps commands for the next
 // jobs, and ends it. more: there is another piece to be done at once. While another process does it, it does nothing.
 func (s *Store) Operate(ctx context.Context, id uuid.UUID) (commands []Command, more bool, err error) {
-	tells, done := s.watch.enter()
+	tells, done := s.BeginChange()
 	defer done()
-	err = s.tx(ctx, func(q *gen.Queries) error {
+	err = s.Tx(ctx, func(q *gen.Queries) error {
 		commands, more = nil, false
 		rows, err := q.OperationLock(ctx, id)
 		if err != nil || len(rows) == 0 {
@@ -51,9 +53,9 @@ func (s *Store) Operate(ctx context.Context, id uuid.UUID) (commands []Command, 
 		for i := range commands {
 			ids[i] = commands[i].JobID
 		}
-		return tell(ctx, q, ChangeStatus, ids)
+		return NotifyChange(ctx, q, ChangeStatus, ids)
 	})
-	return commands, more, classify(fmt.Sprintf("do operation %s", id), err)
+	return commands, more, Classify(fmt.Sprintf("do operation %s", id), err)
 }
 
 // work is a piece of an operation.
@@ -260,21 +262,21 @@ func (w *work) window(ctx context.Context) ([]gen.OperationMatchesRow, error) {
 	}
 	after := w.op.AfterID
 	if f.Since != nil {
-		after = laterID(after, firstIDAt(f.Since.Add(-walkRoom)))
+		after = idtime.Later(after, idtime.First(f.Since.Add(-walkRoom)))
 	}
 	if f.After != nil {
-		after = laterID(after, firstAfter(*f.After, walkRoom))
+		after = idtime.Later(after, idtime.FirstAfter(*f.After, walkRoom))
 	}
 	p := gen.OperationMatchesParams{
 		Statuses: texts(statuses), AcceptedBy: w.op.CreatedAt,
-		JobType: text(f.JobType), Queue: text(f.Queue), Tag: text(f.Tag),
-		Since: f.Since, Until: f.Until, OrderingKey: text(f.OrderingKey), OwnerID: text(f.OwnerID),
-		ErrorCode: text(f.ErrorCode), NoErrorCode: f.NoErrorCode, TraceID: f.TraceID, IdempotencyKey: text(f.IdempotencyKey),
+		JobType: nullable.Text(f.JobType), Queue: nullable.Text(f.Queue), Tag: nullable.Text(f.Tag),
+		Since: f.Since, Until: f.Until, OrderingKey: nullable.Text(f.OrderingKey), OwnerID: nullable.Text(f.OwnerID),
+		ErrorCode: nullable.Text(f.ErrorCode), NoErrorCode: f.NoErrorCode, TraceID: f.TraceID, IdempotencyKey: nullable.Text(f.IdempotencyKey),
 		After: f.After, Owner: w.op.OwnerID, AfterID: after, MaxJobs: operationWindow,
 	}
 	search := Filter{Search: f.Search, search: f.By}
 	p.Search, p.SearchID, p.SearchMessage = search.searched()
-	if value(w.op.OwnerID) != "" {
+	if nullable.Value(w.op.OwnerID) != "" {
 		return w.windowOwned(ctx, p, statuses)
 	}
 	if slices.Contains(statuses, jobstate.Completed) { // which stands on no shelf

@@ -13,6 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
@@ -76,13 +78,13 @@ type NewOperation struct {
 func (s *Store) InsertOperation(ctx context.Context, asked NewOperation) (op Operation, replayed bool, err error) {
 	by, err := s.decideOperation(ctx, &asked)
 	if err != nil {
-		return op, false, classify("decide how an operation searches", err)
+		return op, false, Classify("decide how an operation searches", err)
 	}
 	p, err := asked.params(by)
 	if err != nil {
 		return op, false, err
 	}
-	err = s.audited(ctx, func(q *gen.Queries) error {
+	err = AuditedTx(ctx, s, func(q *gen.Queries) error {
 		inserted, err := q.OperationInsert(ctx, p)
 		if err != nil {
 			return err
@@ -98,7 +100,7 @@ func (s *Store) InsertOperation(ctx context.Context, asked NewOperation) (op Ope
 			return err
 		}
 		known, err := q.OperationOfKey(ctx, gen.OperationOfKeyParams{
-			Owner: asked.Whose.filter(), IdempotencyKey: asked.Request.IdempotencyKey,
+			Owner: asked.Whose.Filter(), IdempotencyKey: asked.Request.IdempotencyKey,
 		})
 		if err != nil {
 			return err
@@ -110,7 +112,7 @@ func (s *Store) InsertOperation(ctx context.Context, asked NewOperation) (op Ope
 		return err
 	})
 	if err != nil {
-		return Operation{}, false, classify("insert operation", err)
+		return Operation{}, false, Classify("insert operation", err)
 	}
 	return op, replayed, nil
 }
@@ -118,8 +120,8 @@ func (s *Store) InsertOperation(ctx context.Context, asked NewOperation) (op Ope
 func (o *NewOperation) params(by searchBy) (p gen.OperationInsertParams, err error) {
 	req := &o.Request
 	p = gen.OperationInsertParams{
-		OperationID: o.ID, Owner: o.Whose.filter(), Command: req.Command, RunAt: req.When.RunAt, ByWhom: o.By,
-		IdempotencyKey: text(req.IdempotencyKey),
+		OperationID: o.ID, Owner: o.Whose.Filter(), Command: req.Command, RunAt: req.When.RunAt, ByWhom: o.By,
+		IdempotencyKey: nullable.Text(req.IdempotencyKey),
 	}
 	if req.IdempotencyKey != "" {
 		p.RequestHash = o.RequestHash
@@ -143,12 +145,12 @@ func (s *Store) Operation(ctx context.Context, owner Owner, id uuid.UUID) (Opera
 }
 
 func operation(ctx context.Context, q *gen.Queries, owner Owner, id uuid.UUID) (Operation, error) {
-	row, err := q.OperationByID(ctx, gen.OperationByIDParams{OperationID: id, Owner: owner.filter()})
+	row, err := q.OperationByID(ctx, gen.OperationByIDParams{OperationID: id, Owner: owner.Filter()})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Operation{}, ErrNoOperation
 	}
 	if err != nil {
-		return Operation{}, classify("get operation", err)
+		return Operation{}, Classify("get operation", err)
 	}
 	op, err := newOperation(gen.OperationsListRow(row))
 	if err != nil {
@@ -158,7 +160,7 @@ func operation(ctx context.Context, q *gen.Queries, owner Owner, id uuid.UUID) (
 	for _, skip := range skips {
 		op.Skips = append(op.Skips, Skip(skip))
 	}
-	return op, classify("get skipped jobs", err)
+	return op, Classify("get skipped jobs", err)
 }
 
 // ListOperations gives the owner's newest operations before one (uuid.Nil: all), without skipped jobs; more: there are
@@ -171,7 +173,7 @@ func (s *Store) ListOperations(
 	}
 	rows, err := s.listOperations(ctx, owner, before, limit+1)
 	if err != nil {
-		return nil, false, classify("list operations", err)
+		return nil, false, Classify("list operations", err)
 	}
 	if more = len(rows) > limit; more {
 		rows = rows[:limit]
@@ -188,11 +190,11 @@ func (s *Store) ListOperations(
 func (s *Store) listOperations(ctx context.Context, owner Owner, before uuid.UUID, most int) (
 	[]gen.OperationsListRow, error,
 ) {
-	if owner.everyone {
+	if owner.IsEveryone() {
 		return s.q.OperationsList(ctx, gen.OperationsListParams{BeforeID: before, MaxOperations: int32(most)})
 	}
 	owned, err := s.q.OperationsListOwned(ctx, gen.OperationsListOwnedParams{
-		Owner: owner.name, BeforeID: before, MaxOperations: int32(most),
+		Owner: owner.ID(), BeforeID: before, MaxOperations: int32(most),
 	})
 	rows := make([]gen.OperationsListRow, len(owned))
 	for i := range owned {
@@ -203,14 +205,14 @@ func (s *Store) listOperations(ctx context.Context, owner Owner, before uuid.UUI
 
 // AbortOperation has a running operation of the owner's ask for nothing more, and gives it as it is then.
 func (s *Store) AbortOperation(ctx context.Context, owner Owner, id uuid.UUID) (Operation, error) {
-	err := s.audited(ctx, func(q *gen.Queries) error {
-		if err := q.OperationAbort(ctx, gen.OperationAbortParams{OperationID: id, Owner: owner.filter()}); err != nil {
+	err := AuditedTx(ctx, s, func(q *gen.Queries) error {
+		if err := q.OperationAbort(ctx, gen.OperationAbortParams{OperationID: id, Owner: owner.Filter()}); err != nil {
 			return err
 		}
 		return q.OperationsWake(ctx)
 	})
 	if err != nil {
-		return Operation{}, classify("abort operation", err)
+		return Operation{}, Classify("abort operation", err)
 	}
 	return s.Operation(ctx, owner, id)
 }
@@ -218,13 +220,13 @@ func (s *Store) AbortOperation(ctx context.Context, owner Owner, id uuid.UUID) (
 // EndedOperations tells which of the operations have, for those who wait.
 func (s *Store) EndedOperations(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error) {
 	ended, err := s.q.OperationsEnded(ctx, ids)
-	return ended, classify("find ended operations", err)
+	return ended, Classify("find ended operations", err)
 }
 
 // UnfinishedOperations gives one of each owner, then a second one of each, and so on, each time those after one first.
 func (s *Store) UnfinishedOperations(ctx context.Context, after uuid.UUID, limit int) ([]uuid.UUID, error) {
 	ids, err := s.q.OperationsUnfinished(ctx, gen.OperationsUnfinishedParams{AfterID: after, MaxOperations: int32(limit)})
-	return ids, classify("find unfinished operations", err)
+	return ids, Classify("find unfinished operations", err)
 }
 
 // ForgetOperations deletes those that ended so long ago.
@@ -234,9 +236,9 @@ func (s *Store) ForgetOperations(ctx context.Context, age time.Duration) error {
 		return err
 	}
 	_, err = s.q.OperationsForget(ctx, gen.OperationsForgetParams{
-		BeforeID: idBefore(now, age), FinishedBefore: now.Add(-age),
+		BeforeID: idtime.Before(now, age), FinishedBefore: now.Add(-age),
 	})
-	return classify("forget operations", err)
+	return Classify("forget operations", err)
 }
 
 func newOperation(row gen.OperationsListRow) (Operation, error) {

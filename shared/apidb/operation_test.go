@@ -14,13 +14,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
 // operate keeps an operation.
-func (h *house) operate(t *testing.T, request jobspec.Operation) uuid.UUID {
+func (h *fixture) operate(t *testing.T, request jobspec.Operation) uuid.UUID {
 	t.Helper()
 	op, _, err := h.InsertOperation(t.Context(), apidb.NewOperation{ID: uuid.Must(uuid.NewV7()), Request: request, By: "me", Whose: apidb.Everyone})
 	if err != nil {
@@ -29,7 +30,7 @@ func (h *house) operate(t *testing.T, request jobspec.Operation) uuid.UUID {
 	return op.ID
 }
 
-func (h *house) operation(t *testing.T, id uuid.UUID) apidb.Operation {
+func (h *fixture) operation(t *testing.T, id uuid.UUID) apidb.Operation {
 	t.Helper()
 	op, err := h.Operation(t.Context(), apidb.Everyone, id)
 	if err != nil {
@@ -39,7 +40,7 @@ func (h *house) operation(t *testing.T, id uuid.UUID) apidb.Operation {
 }
 
 // pieces does an operation until there is nothing to be done at once.
-func (h *house) pieces(t *testing.T, id uuid.UUID) (commands []apidb.Command) {
+func (h *fixture) pieces(t *testing.T, id uuid.UUID) (commands []apidb.Command) {
 	t.Helper()
 	for more := true; more; {
 		var kept []apidb.Command
@@ -53,7 +54,7 @@ func (h *house) pieces(t *testing.T, id uuid.UUID) (commands []apidb.Command) {
 }
 
 // answer is the scheduler: it does what it is told, where refuse does not say otherwise, and says so twice.
-func (h *house) answer(t *testing.T, commands []apidb.Command, refuse func(i int) string) {
+func (h *fixture) answer(t *testing.T, commands []apidb.Command, refuse func(i int) string) {
 	t.Helper()
 	after := map[string]jobstate.Status{
 		"cancel": jobstate.Cancelled, "retry": jobstate.Pending, "reschedule": jobstate.Scheduled,
@@ -73,12 +74,12 @@ func (h *house) answer(t *testing.T, commands []apidb.Command, refuse func(i int
 		if reason != "" {
 			status = jobstate.Completed
 		}
-		words = append(words, word(c.JobID, int64(10+c.Number), status, func(s *jobevent.Status) {
+		words = append(words, apidbtest.Status(c.JobID, int64(10+c.Number), status, func(s *jobevent.Status) {
 			s.LastCommand = &jobevent.CommandResult{Number: c.Number, Command: c.Command, Applied: reason == "", Reason: reason}
 		}))
 	}
 	for range 2 {
-		h.apply(t, words...)
+		h.Apply(t, words...)
 		if _, err := h.ForgetJobs(t.Context(), gone); err != nil {
 			t.Fatal(err)
 		}
@@ -86,12 +87,12 @@ func (h *house) answer(t *testing.T, commands []apidb.Command, refuse func(i int
 }
 
 // jobs puts so many in, and gives their ids in order.
-func (h *house) jobs(t *testing.T, n int, status jobstate.Status, more string) (ids []uuid.UUID) {
+func (h *fixture) jobs(t *testing.T, n int, status jobstate.Status, more string) (ids []uuid.UUID) {
 	t.Helper()
 	if more != "" {
 		more = ", " + more
 	}
-	h.conn(t, func(ctx context.Context, c *pgx.Conn) error {
+	h.Conn(t, func(ctx context.Context, c *pgx.Conn) error {
 		rows, err := c.Query(ctx, `with put as (
 			insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot`+
 			map[bool]string{true: ", owner_id, ordering_key, order_number, tags"}[more != ""]+`)
@@ -164,7 +165,7 @@ func TestAFilterChoosesWhatTheListOfJobsShows(t *testing.T) {
 		byStatus[status] = append(h.jobs(t, 2, status, ""), h.jobs(t, 1, status, "'acme', 'key', n, array['a', 'b']")...)
 	}
 	middle := time.Now()
-	h.exec(t, "update jobs set created_at = $1::timestamptz + interval '1 s' where owner_id = 'acme'", middle)
+	h.Exec(t, "update jobs set created_at = $1::timestamptz + interval '1 s' where owner_id = 'acme'", middle)
 	of := func(at int, statuses ...jobstate.Status) (ids []uuid.UUID) {
 		for _, status := range statuses {
 			if at < 0 {
@@ -200,13 +201,13 @@ func TestAFilterChoosesWhatTheListOfJobsShows(t *testing.T) {
 	} {
 		request := jobspec.Operation{Command: c.command, Filter: &c.filter}
 		id := h.operate(t, request)
-		h.exec(t, "update operations set created_at = created_at + interval '10 s' where operation_id = $1", id)
+		h.Exec(t, "update operations set created_at = created_at + interval '10 s' where operation_id = $1", id)
 		got := idsOf(h.pieces(t, id))
 		slices.SortFunc(c.want, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
 		}
-		h.exec(t, "delete from commands")
+		h.Exec(t, "delete from commands")
 		h.pieces(t, id)
 		if op := h.operation(t, id); op.Status != apidb.OperationCompleted || op.Refused != int64(len(c.want)) {
 			t.Errorf("%s: without its commands it is %+v", name, op)
@@ -266,7 +267,7 @@ func TestOnlySomeCommandsAreUnansweredAtATime(t *testing.T) {
 		if op := h.operation(t, id); !slices.Equal(asked, all) || op.Status != apidb.OperationCompleted || op.Applied != int64(len(all)) {
 			t.Errorf("%s: %d were asked, %+v", name, len(asked), op)
 		}
-		h.exec(t, "update jobs set status = 'PENDING'")
+		h.Exec(t, "update jobs set status = 'PENDING'")
 	}
 }
 
@@ -290,7 +291,7 @@ func TestAnAbortedOperationAsksNobodyElseAndWaitsForItsAnswers(t *testing.T) {
 	if op := h.operation(t, id); op.Status != apidb.OperationAborted || op.Asked != 2_000 || op.Applied != 2_000 || op.Walked {
 		t.Errorf("at the end: %+v", op)
 	}
-	if n := one[int](t, h, "select count(*) from jobs"); n != 1_000 {
+	if n := apidbtest.One[int](t, h, "select count(*) from jobs"); n != 1_000 {
 		t.Errorf("%d jobs are left", n)
 	}
 	if op, err := h.AbortOperation(t.Context(), apidb.Everyone, id); err != nil || op.Status != apidb.OperationAborted {
@@ -413,13 +414,13 @@ func TestOldOperationsAreForgottenAndOnlyThose(t *testing.T) {
 	for _, id := range ids[:2] {
 		h.pieces(t, id)
 	}
-	h.exec(t, "alter table operation_skips drop constraint operation_skips_operation_id_fkey")
-	h.exec(t, "update operations set operation_id = uuidv7(-interval '32 days') where operation_id = any ($1)", []uuid.UUID{ids[0], ids[2]})
-	h.exec(t, "update operations set finished_at = finished_at - interval '31 days' where operation_id < $1", ids[1])
+	h.Exec(t, "alter table operation_skips drop constraint operation_skips_operation_id_fkey")
+	h.Exec(t, "update operations set operation_id = uuidv7(-interval '32 days') where operation_id = any ($1)", []uuid.UUID{ids[0], ids[2]})
+	h.Exec(t, "update operations set finished_at = finished_at - interval '31 days' where operation_id < $1", ids[1])
 	if err := h.ForgetOperations(t.Context(), 30*24*time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if left := one[string](t, h, "select string_agg(status, ' ' order by status) from operations"); left != "COMPLETED RUNNING" {
+	if left := apidbtest.One[string](t, h, "select string_agg(status, ' ' order by status) from operations"); left != "COMPLETED RUNNING" {
 		t.Errorf("left are %s", left)
 	}
 }
@@ -441,7 +442,7 @@ func TestAnOperationFindsAllJobsAcceptedBeforeItWhateverTimeTheirIDsHave(t *test
 				t.Parallel()
 				h := open(t)
 				for _, off := range []string{"1 hour", "0", "-1 hour"} {
-					h.exec(t, `insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status,
+					h.Exec(t, `insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status,
 						version, snapshot, owner_id, ordering_key, order_number, tags)
 						values (uuidv7($1::interval), 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(), 'FAILED', 1, '{}', 'acme', 'k', 1, '{}')`, off)
 				}

@@ -7,12 +7,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
 func ownedJob(owner string) apidb.NewJob {
-	job := newJob()
+	job := apidbtest.NewJob()
 	job.Whose, job.Request.OwnerID = apidb.OwnerOf(owner), owner
 	return job
 }
@@ -26,12 +27,12 @@ func ownedEvent(whose apidb.Owner, owner, id string) apidb.NewJob {
 func TestTheSameEventOfTwoOwnersIsTwoJobs(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	acme := h.accept(t, ownedEvent(apidb.OwnerOf("acme"), "acme", "1"))
-	zeta := h.accept(t, ownedEvent(apidb.OwnerOf("zeta"), "zeta", "1"))
+	acme := h.Accept(t, ownedEvent(apidb.OwnerOf("acme"), "acme", "1"))
+	zeta := h.Accept(t, ownedEvent(apidb.OwnerOf("zeta"), "zeta", "1"))
 	if zeta.Replayed || zeta.JobID == acme.JobID {
 		t.Errorf("the other's is %+v", zeta)
 	}
-	if again := h.accept(t, ownedEvent(apidb.OwnerOf("acme"), "acme", "1")); !again.Replayed || again.JobID != acme.JobID {
+	if again := h.Accept(t, ownedEvent(apidb.OwnerOf("acme"), "acme", "1")); !again.Replayed || again.JobID != acme.JobID {
 		t.Errorf("again it is %+v", again)
 	}
 }
@@ -40,12 +41,12 @@ func TestTheSameEventOfTwoOwnersIsTwoJobs(t *testing.T) {
 func TestAnEventOfBeforeThereWereKeysTellsNobodyOfItsJob(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	before := h.accept(t, ownedEvent(apidb.Everyone, "acme", "1"))
-	got := h.accept(t, ownedEvent(apidb.OwnerOf(""), "", "1"))
+	before := h.Accept(t, ownedEvent(apidb.Everyone, "acme", "1"))
+	got := h.Accept(t, ownedEvent(apidb.OwnerOf(""), "", "1"))
 	if !got.Conflict || got.JobID != uuid.Nil || got.TraceID != uuid.Nil {
 		t.Errorf("got %+v", got)
 	}
-	if again := h.accept(t, ownedEvent(apidb.Everyone, "zeta", "1")); again.JobID != before.JobID {
+	if again := h.Accept(t, ownedEvent(apidb.Everyone, "zeta", "1")); again.JobID != before.JobID {
 		t.Errorf("without keys it is the same event: %+v", again)
 	}
 	for _, others := range []int{0, 1} { // alone, and in a batch
@@ -71,7 +72,7 @@ func TestNobodyInsertsAJobForAnother(t *testing.T) {
 			t.Errorf("%v, %v", some, all)
 		}
 	}
-	if n := one[int](t, h, "select count(*) from jobs"); n != 0 {
+	if n := apidbtest.One[int](t, h, "select count(*) from jobs"); n != 0 {
 		t.Errorf("%d jobs are there", n)
 	}
 }
@@ -80,7 +81,7 @@ func TestNobodyInsertsAJobForAnother(t *testing.T) {
 func TestAnOperationOfAnOwnerComesToOwnJobsOnly(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	acme, zeta, nobodys := h.accept(t, ownedJob("acme")), h.accept(t, ownedJob("zeta")), h.accept(t, newJob())
+	acme, zeta, nobodys := h.Accept(t, ownedJob("acme")), h.Accept(t, ownedJob("zeta")), h.Accept(t, apidbtest.NewJob())
 	all := []uuid.UUID{acme.JobID, zeta.JobID, nobodys.JobID}
 	for _, c := range []struct {
 		owner string

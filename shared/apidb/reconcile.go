@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
@@ -21,7 +22,7 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 		s.clock.heard(from, now, s.clock.mark())
 		s.clock.compare(ctx, time.Now())
 	}
-	return now, classify("ask the time", err)
+	return now, Classify("ask the time", err)
 }
 
 // Page is a piece of a pass over jobs in the order of their ids: those after After, at most Limit. Where
@@ -43,7 +44,7 @@ func (s *Store) UnconfirmedJobs(ctx context.Context, p Page) ([]jobevent.Created
 		MaxBytes: MaxPageBytes, Since: p.Since, Until: p.Until, AfterID: p.After, MaxJobs: int32(p.Limit),
 	})
 	if err != nil {
-		return nil, classify("find unconfirmed jobs", err)
+		return nil, Classify("find unconfirmed jobs", err)
 	}
 	return createdOf(rows)
 }
@@ -58,7 +59,7 @@ func createdOf[R gen.JobsUnconfirmedRow | gen.RestoredAcceptedRow](rows []R) ([]
 			Payload: row.Payload, Priority: int(row.Priority), MaxRetryCount: int(row.MaxRetryCount),
 			TimeoutMs: int64(row.TimeoutMs), RunAt: row.RunAt, CreatedAt: row.CreatedAt,
 			ExpiresAt: row.ExpiresAt, OrderAfter: row.OrderAfter, After: row.AfterIDs,
-			OrderingKey: value(row.OrderingKey), OrderNumber: value(row.OrderNumber), RunAnyway: value(row.RunsAnyway),
+			OrderingKey: nullable.Value(row.OrderingKey), OrderNumber: nullable.Value(row.OrderNumber), RunAnyway: nullable.Value(row.RunsAnyway),
 		}
 		if row.RetryPolicy == nil {
 			continue
@@ -79,7 +80,7 @@ func (s *Store) UnconfirmedCommands(ctx context.Context, p Page) ([]Command, err
 		Since: p.Since, Until: p.Until, AfterID: p.After, MaxCommands: int32(p.Limit), MaxBytes: maxChangeBytes,
 	})
 	if err != nil {
-		return nil, classify("find unconfirmed commands", err)
+		return nil, Classify("find unconfirmed commands", err)
 	}
 	commands := make([]Command, len(rows))
 	for i, row := range rows {
@@ -103,7 +104,7 @@ func (s *Store) JobsInFlight(ctx context.Context, p Page) ([]jobevent.ReportJob,
 		Since: p.Since, Until: p.Until, AfterID: p.After, MaxJobs: int32(p.Limit),
 	})
 	if err != nil {
-		return nil, classify("find jobs in flight", err)
+		return nil, Classify("find jobs in flight", err)
 	}
 	jobs := make([]jobevent.ReportJob, len(rows))
 	for i, row := range rows {
@@ -116,7 +117,7 @@ func (s *Store) JobsInFlight(ctx context.Context, p Page) ([]jobevent.ReportJob,
 func (s *Store) JobsWaiting(ctx context.Context, after uuid.UUID, limit int) ([]jobevent.ReportJob, error) {
 	rows, err := s.q.JobsWaiting(ctx, gen.JobsWaitingParams{AfterID: after, MaxJobs: int32(limit)})
 	if err != nil {
-		return nil, classify("find waiting jobs", err)
+		return nil, Classify("find waiting jobs", err)
 	}
 	jobs := make([]jobevent.ReportJob, len(rows))
 	for i, row := range rows {
@@ -133,12 +134,12 @@ func (s *Store) UnhearJobs(ctx context.Context, unknown []jobevent.ReportJob) er
 	for _, job := range unknown {
 		p.JobIDs, p.Versions = append(p.JobIDs, job.JobID), append(p.Versions, job.Version)
 	}
-	tells, done := s.watch.enter()
+	tells, done := s.BeginChange()
 	defer done()
 	var n int64
-	err := s.tx(ctx, func(q *gen.Queries) (err error) {
+	err := s.Tx(ctx, func(q *gen.Queries) (err error) {
 		if n, err = q.JobsUnhear(ctx, p); err == nil && tells {
-			err = tell(ctx, q, ChangeStatus, p.JobIDs)
+			err = NotifyChange(ctx, q, ChangeStatus, p.JobIDs)
 		}
 		return err
 	})
@@ -146,10 +147,10 @@ func (s *Store) UnhearJobs(ctx context.Context, unknown []jobevent.ReportJob) er
 		telemetry.Logger(ctx).WarnContext(ctx, "the scheduler does not know jobs that it knew",
 			"jobs", len(unknown), "saidAgain", n)
 	}
-	return classify(fmt.Sprintf("forget what was heard of %d jobs", len(unknown)), err)
+	return Classify(fmt.Sprintf("forget what was heard of %d jobs", len(unknown)), err)
 }
 
 // ForgetWorkers drops those that have been silent for an hour.
 func (s *Store) ForgetWorkers(ctx context.Context) error {
-	return classify("forget workers", s.q.WorkersForget(ctx))
+	return Classify("forget workers", s.q.WorkersForget(ctx))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/infra/localpostgres"
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -23,18 +24,18 @@ const patience = 500 * time.Millisecond
 func TestARepeatedRequestIsNotAnsweredBeforeAReplicaHasTheFirst(t *testing.T) {
 	t.Parallel()
 	h := openAlone(t)
-	sender := h.accept(t, newJob())
-	h.apply(t, word(sender.JobID, 1, jobstate.Waiting, func(s *jobevent.Status) {
+	sender := h.Accept(t, apidbtest.NewJob())
+	h.Apply(t, apidbtest.Status(sender.JobID, 1, jobstate.Waiting, func(s *jobevent.Status) {
 		s.Attempt, s.CallbackDeadlineAt = 1, new(time.Now().Add(time.Hour))
 	}))
-	event, tied := newJob(), keyed("tied", "a")
+	event, tied := apidbtest.NewJob(), apidbtest.Keyed("tied", "a")
 	event.EventSource, event.EventID = "/shop", "1"
 	tied.Request.OrderingKey = "k"
 	limit, daily := 3, schedule(t, "daily", `"cron": "0 3 * * *"`)
 	requests := map[string]func(context.Context) error{
-		"a job with a key":        h.submits(keyed("one", "a")),
+		"a job with a key":        h.submits(apidbtest.Keyed("one", "a")),
 		"an event":                h.submits(event),
-		"a batch":                 h.submits(keyed("two", "a"), keyed("three", "a")),
+		"a batch":                 h.submits(apidbtest.Keyed("two", "a"), apidbtest.Keyed("three", "a")),
 		"a job with an order":     h.submits(tied),
 		"an operation with a key": func(ctx context.Context) error { return operates(ctx, h) },
 		"a limit": func(ctx context.Context) error {
@@ -43,7 +44,7 @@ func TestARepeatedRequestIsNotAnsweredBeforeAReplicaHasTheFirst(t *testing.T) {
 			return err
 		},
 		"the first admin key": func(ctx context.Context) error {
-			_, err := h.EnsureAdminKey(ctx, "first", make([]byte, 32), "test")
+			_, err := h.Keys.EnsureAdmin(ctx, "first", make([]byte, 32), "test")
 			return err
 		},
 		"a schedule": func(ctx context.Context) error {
@@ -72,15 +73,15 @@ func TestARepeatedRequestIsNotAnsweredBeforeAReplicaHasTheFirst(t *testing.T) {
 		}
 	}
 	// A cancel and an operation that the tests repeated are one.
-	if jobs := one[int](t, h, "SELECT count(*) FROM jobs"); jobs != 6 {
+	if jobs := apidbtest.One[int](t, h, "SELECT count(*) FROM jobs"); jobs != 6 {
 		t.Errorf("%d jobs", jobs)
 	}
-	if n := one[int](t, h, "SELECT (SELECT count(*) FROM operations) + (SELECT count(*) FROM commands)"); n != 2 {
+	if n := apidbtest.One[int](t, h, "SELECT (SELECT count(*) FROM operations) + (SELECT count(*) FROM commands)"); n != 2 {
 		t.Errorf("%d operations and commands", n)
 	}
 }
 
-func (h *house) submits(jobs ...apidb.NewJob) func(context.Context) error {
+func (h *fixture) submits(jobs ...apidb.NewJob) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for i := range jobs {
 			jobs[i].JobID = uuid.Must(uuid.NewV7()) // as each request has its own
@@ -90,7 +91,7 @@ func (h *house) submits(jobs ...apidb.NewJob) func(context.Context) error {
 	}
 }
 
-func operates(ctx context.Context, h *house) error {
+func operates(ctx context.Context, h *fixture) error {
 	_, _, err := h.InsertOperation(ctx, apidb.NewOperation{
 		ID: uuid.Must(uuid.NewV7()), Whose: apidb.Everyone, By: "test", RequestHash: []byte("hash"),
 		Request: jobspec.Operation{
@@ -101,7 +102,7 @@ func operates(ctx context.Context, h *house) error {
 }
 
 // openAlone is open on a server of the test's own.
-func openAlone(t *testing.T) *house {
+func openAlone(t *testing.T) *fixture {
 	t.Helper()
 	server, err := localpostgres.Start(t.Context(), localpostgres.Config{
 		Dir: t.TempDir(), NoSync: true, Settings: map[string]string{"synchronous_commit": "on"},
@@ -113,21 +114,16 @@ func openAlone(t *testing.T) *house {
 	if err := migrations.Up(t.Context(), server.URL(), migrations.API); err != nil {
 		t.Fatal(err)
 	}
-	store, err := apidb.Open(t.Context(), server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(store.Close)
-	return &house{Store: store, url: server.URL()}
+	return &fixture{apidbtest.At(t, server.URL())}
 }
 
 // replicas says which servers commits wait for, and waits until they do: a process of the server takes it up on its own.
-func (h *house) replicas(t *testing.T, names string) {
+func (h *fixture) replicas(t *testing.T, names string) {
 	t.Helper()
-	h.exec(t, "ALTER SYSTEM SET synchronous_standby_names = '"+names+"'")
-	h.exec(t, "SELECT pg_reload_conf()")
+	h.Exec(t, "ALTER SYSTEM SET synchronous_standby_names = '"+names+"'")
+	h.Exec(t, "SELECT pg_reload_conf()")
 	for waits := names == ""; waits != (names != ""); {
-		h.conn(t, func(ctx context.Context, c *pgx.Conn) error {
+		h.Conn(t, func(ctx context.Context, c *pgx.Conn) error {
 			ctx, stop := context.WithTimeout(ctx, patience)
 			defer stop()
 			_, err := c.Exec(ctx, "SELECT pg_logical_emit_message(true, 'test', ''::text)")

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
@@ -16,9 +17,9 @@ import (
 // Request gives what one of the owner's jobs asked for, with the defaults that held for it, and the number of its last
 // command. The payload is as it is kept: sealed, where payloads are. The error is ErrNoJob where there is no such job.
 func (s *Store) Request(ctx context.Context, owner Owner, id uuid.UUID) (req jobspec.Request, command int, err error) {
-	row, err := s.q.JobByID(ctx, gen.JobByIDParams{JobID: id, Owner: owner.filter()})
+	row, err := s.q.JobByID(ctx, gen.JobByIDParams{JobID: id, Owner: owner.Filter()})
 	if err != nil {
-		return req, 0, classify("get what a job asked for", err)
+		return req, 0, Classify("get what a job asked for", err)
 	}
 	req, err = requestOf(row.Job)
 	return req, int(row.Job.CommandSeq), err
@@ -28,9 +29,9 @@ func requestOf(row gen.Job) (jobspec.Request, error) {
 	req := jobspec.Request{
 		JobType: row.JobType, Payload: row.Payload, MaxRetryCount: int(row.MaxRetryCount), Queue: row.Queue,
 		Priority: int(row.Priority), RunAt: row.RunAt, Timeout: time.Duration(row.TimeoutMs) * time.Millisecond,
-		IdempotencyKey: value(row.IdempotencyKey), Tags: row.Tags, OwnerID: row.OwnerID, ExpiresAt: row.ExpiresAt,
-		OrderingKey: value(row.OrderingKey), After: row.AfterIDs, RunAnyway: value(row.RunsAnyway),
-		CallbackURL: value(row.CallbackURL), RunAgainOf: value(row.RunAgainOf),
+		IdempotencyKey: nullable.Value(row.IdempotencyKey), Tags: row.Tags, OwnerID: row.OwnerID, ExpiresAt: row.ExpiresAt,
+		OrderingKey: nullable.Value(row.OrderingKey), After: row.AfterIDs, RunAnyway: nullable.Value(row.RunsAnyway),
+		CallbackURL: nullable.Value(row.CallbackURL), RunAgainOf: nullable.Value(row.RunAgainOf),
 	}
 	if row.RetryPolicy == nil {
 		return req, nil

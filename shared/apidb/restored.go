@@ -28,13 +28,13 @@ func (r Restored) Jobs(ctx context.Context, after uuid.UUID, limit int) ([]Resto
 	for i, row := range rows {
 		jobs[i] = RestoredJob(row)
 	}
-	return jobs, classify("read restored jobs", err)
+	return jobs, Classify("read restored jobs", err)
 }
 
 // KnownUntil is the latest instant of which the database knows.
 func (r Restored) KnownUntil(ctx context.Context) (time.Time, error) {
 	at, err := r.s.q.RestoredUntil(ctx)
-	return at, classify("read how far the database goes", err)
+	return at, Classify("read how far the database goes", err)
 }
 
 // RestoredWord is the scheduler's word on a job as it was heard.
@@ -54,14 +54,14 @@ func (r Restored) Words(ctx context.Context, ids []uuid.UUID) ([]RestoredWord, e
 			words[i].CancelRequestedAt = time.Time{}
 		}
 	}
-	return words, classify("read what was heard of jobs", err)
+	return words, Classify("read what was heard of jobs", err)
 }
 
 // Accepted gives these jobs as they were accepted.
 func (r Restored) Accepted(ctx context.Context, ids []uuid.UUID) ([]jobevent.Created, error) {
 	rows, err := r.s.q.RestoredAccepted(ctx, ids)
 	if err != nil {
-		return nil, classify("read accepted jobs", err)
+		return nil, Classify("read accepted jobs", err)
 	}
 	return createdOf(rows)
 }
@@ -69,13 +69,13 @@ func (r Restored) Accepted(ctx context.Context, ids []uuid.UUID) ([]jobevent.Cre
 // Insert takes jobs in as the scheduler knows them, a JSON array of schedulerdb's. Reconcile asks what became of them.
 func (r Restored) Insert(ctx context.Context, jobs json.RawMessage) (int64, error) {
 	n, err := r.s.q.RestoredInsert(ctx, jobs)
-	return n, classify("insert jobs that the scheduler has", err)
+	return n, Classify("insert jobs that the scheduler has", err)
 }
 
 // Unhear forgets what was heard of jobs that have not ended. Reconcile asks anew.
 func (r Restored) Unhear(ctx context.Context, ids []uuid.UUID) (int64, error) {
 	n, err := r.s.q.RestoredUnhear(ctx, ids)
-	return n, classify("forget what was heard of jobs", err)
+	return n, Classify("forget what was heard of jobs", err)
 }
 
 // Number has a job's next command be later than one that the scheduler has seen.
@@ -85,7 +85,7 @@ func (r Restored) Number(ctx context.Context, seen map[uuid.UUID]int32) (int64, 
 		p.JobIDs, p.Numbers = append(p.JobIDs, id), append(p.Numbers, number)
 	}
 	n, err := r.s.q.RestoredNumbers(ctx, p)
-	return n, classify("number commands anew", err)
+	return n, Classify("number commands anew", err)
 }
 
 // Controls has the two databases agree about controls, and gives no number again that the scheduler has seen: the newer
@@ -93,7 +93,7 @@ func (r Restored) Number(ctx context.Context, seen map[uuid.UUID]int32) (int64, 
 func (r Restored) Controls(
 	ctx context.Context, kept []jobevent.Control, orderNumber int64,
 ) (differed int64, err error) {
-	err = r.s.tx(ctx, func(q *gen.Queries) error {
+	err = r.s.Tx(ctx, func(q *gen.Queries) error {
 		last, err := q.RestoredControlVersion(ctx)
 		if err != nil {
 			return err
@@ -109,7 +109,7 @@ func (r Restored) Controls(
 		differed, err = controlsAgree(ctx, q, kept, last)
 		return err
 	})
-	return differed, classify("have controls agree", err)
+	return differed, Classify("have controls agree", err)
 }
 
 func controlsAgree(

@@ -51,11 +51,11 @@ type ScheduleKey struct {
 
 // of is the key as an owner means it.
 func (k ScheduleKey) of(owner Owner) (ScheduleKey, error) {
-	if k.OwnerID != nil && !owner.sees(*k.OwnerID) {
+	if k.OwnerID != nil && !owner.Sees(*k.OwnerID) {
 		return k, ErrNoSchedule
 	}
-	if !owner.everyone {
-		k.OwnerID = &owner.name
+	if !owner.IsEveryone() {
+		k.OwnerID = owner.Filter()
 	}
 	return k, nil
 }
@@ -93,7 +93,7 @@ func (s *Store) CreateSchedule(ctx context.Context, owner Owner, asked jobspec.S
 	if err := asked.Belong(owner.Names(asked.Job.OwnerID)); err != nil {
 		return made, err
 	}
-	err = s.audited(ctx, func(q *gen.Queries) error {
+	err = AuditedTx(ctx, s, func(q *gen.Queries) error {
 		var ok bool
 		made, ok, err = insertSchedule(ctx, q, asked)
 		switch {
@@ -104,7 +104,7 @@ func (s *Store) CreateSchedule(ctx context.Context, owner Owner, asked jobspec.S
 		}
 		return s.fewSchedules(ctx, q, made.OwnerID)
 	})
-	return made, classify("create schedule", err)
+	return made, Classify("create schedule", err)
 }
 
 // PutSchedule keeps a valid schedule in place of the one of that name, if there is one: jobs and ticks
@@ -117,7 +117,7 @@ func (s *Store) PutSchedule(ctx context.Context, owner Owner, asked jobspec.Sche
 	}
 	key := ScheduleKey{OwnerID: &asked.Job.OwnerID, Name: asked.Name}
 	for range insertTries { // what is in the way may be gone when it is looked at
-		err = s.audited(ctx, func(q *gen.Queries) error {
+		err = AuditedTx(ctx, s, func(q *gen.Queries) error {
 			if kept, created, err = insertSchedule(ctx, q, asked); err != nil {
 				return err
 			}
@@ -135,7 +135,7 @@ func (s *Store) PutSchedule(ctx context.Context, owner Owner, asked jobspec.Sche
 			break
 		}
 	}
-	return kept, created, classify("put schedule", err)
+	return kept, created, Classify("put schedule", err)
 }
 
 func insertSchedule(ctx context.Context, q *gen.Queries, asked jobspec.Schedule) (Schedule, bool, error) {

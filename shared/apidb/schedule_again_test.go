@@ -10,11 +10,12 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
 // replace is PutSchedule of one that is there.
-func (h *house) replace(t *testing.T, asked jobspec.Schedule) apidb.Schedule {
+func (h *fixture) replace(t *testing.T, asked jobspec.Schedule) apidb.Schedule {
 	t.Helper()
 	kept, created, err := h.PutSchedule(t.Context(), apidb.Everyone, asked)
 	if err != nil || created {
@@ -24,21 +25,21 @@ func (h *house) replace(t *testing.T, asked jobspec.Schedule) apidb.Schedule {
 }
 
 // late sets a schedule back, so that its last tick was 5 s ago and has not fired.
-func (h *house) late(t *testing.T) {
+func (h *fixture) late(t *testing.T) {
 	t.Helper()
-	h.exec(t, "update schedules set next_at = date_trunc('second', now()) - interval '5 s', cron = '0 0 1 1 *'")
-	h.exec(t, `update schedules set cron = to_char(next_at at time zone 'UTC', 'FMSS FMMI FMHH24 FMDD FMMM "*"')`)
+	h.Exec(t, "update schedules set next_at = date_trunc('second', now()) - interval '5 s', cron = '0 0 1 1 *'")
+	h.Exec(t, `update schedules set cron = to_char(next_at at time zone 'UTC', 'FMSS FMMI FMHH24 FMDD FMMM "*"')`)
 }
 
 // Who has the lock fires a tick after the other has begun: it does not come again.
 func TestATickThatFiresWhileItsScheduleIsChangedIsOver(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*house, context.Context) (apidb.Schedule, error){
-		"put": func(h *house, ctx context.Context) (apidb.Schedule, error) {
+	for name, change := range map[string]func(*fixture, context.Context) (apidb.Schedule, error){
+		"put": func(h *fixture, ctx context.Context) (apidb.Schedule, error) {
 			kept, _, err := h.PutSchedule(ctx, apidb.Everyone, schedule(t, "a", `"cron": "*/1 * * * * *"`))
 			return kept, err
 		},
-		"resume": func(h *house, ctx context.Context) (apidb.Schedule, error) {
+		"resume": func(h *fixture, ctx context.Context) (apidb.Schedule, error) {
 			return h.ResumeSchedule(ctx, apidb.Everyone, apidb.ScheduleKey{Name: "a"})
 		},
 	} {
@@ -46,14 +47,14 @@ func TestATickThatFiresWhileItsScheduleIsChangedIsOver(t *testing.T) {
 			t.Parallel()
 			h := open(t)
 			h.create(t, "a", eachSecond)
-			h.exec(t, "update schedules set paused = $1", name == "resume")
+			h.Exec(t, "update schedules set paused = $1", name == "resume")
 			type answer struct {
 				apidb.Schedule
 				err error
 			}
 			answered := make(chan answer, 1)
 			var tick time.Time
-			h.conn(t, func(ctx context.Context, c *pgx.Conn) error {
+			h.Conn(t, func(ctx context.Context, c *pgx.Conn) error {
 				if _, err := c.Exec(ctx, "begin; select from schedules for update"); err != nil {
 					return err
 				}
@@ -90,12 +91,12 @@ func TestAClockThatIsPutBackFiresNothingTwice(t *testing.T) {
 	_, key := h.create(t, "a", eachSecond)
 	h.ago(t, "a", 0)
 	h.fire(t)
-	h.exec(t, "update schedule_ticks set at = at + interval '1 hour'")
+	h.Exec(t, "update schedule_ticks set at = at + interval '1 hour'")
 	last := h.ticks(t, key)[0].At
 	if kept := h.replace(t, schedule(t, "a", `"cron": "*/1 * * * * *"`)); !kept.NextAt.Equal(last.Add(time.Second)) {
 		t.Errorf("replaced, it fires at %s, before %s", kept.NextAt, last)
 	}
-	h.exec(t, "update schedules set paused = true")
+	h.Exec(t, "update schedules set paused = true")
 	if resumed, err := h.ResumeSchedule(t.Context(), apidb.Everyone, key); err != nil || !resumed.NextAt.Equal(last.Add(time.Second)) {
 		t.Errorf("resumed, it fires at %s, before %s, %v", resumed.NextAt, last, err)
 	}
@@ -109,13 +110,13 @@ func TestATickThatComesAgainIsOver(t *testing.T) {
 	h.ago(t, "a", 0)
 	h.fire(t)
 	h.create(t, "b", eachSecond) // has fired nothing yet
-	h.exec(t, "update schedules set next_at = last_at, cron = '0 0 1 1 *' where name = 'a'")
-	h.exec(t, `update schedules set cron = to_char(next_at at time zone 'UTC', 'FMSS FMMI FMHH24 FMDD FMMM "*"') where name = 'a'`)
-	h.exec(t, "delete from schedule_ticks where at <> (select last_at from schedules where name = 'a')")
+	h.Exec(t, "update schedules set next_at = last_at, cron = '0 0 1 1 *' where name = 'a'")
+	h.Exec(t, `update schedules set cron = to_char(next_at at time zone 'UTC', 'FMSS FMMI FMHH24 FMDD FMMM "*"') where name = 'a'`)
+	h.Exec(t, "delete from schedule_ticks where at <> (select last_at from schedules where name = 'a')")
 	h.ago(t, "b", 0)
 	fired, _ := h.fire(t)
 	for _, job := range fired.Jobs {
-		if by := h.job(t, job.JobID).ScheduledBy; by.Name != "b" {
+		if by := h.ReadJob(t, job.JobID).ScheduledBy; by.Name != "b" {
 			t.Errorf("says again the job of %+v", by)
 		}
 	}
@@ -130,9 +131,9 @@ func TestAScheduleThatCannotBeFiredStopsNoOther(t *testing.T) {
 	h := open(t)
 	bad, key := h.create(t, "bad", eachSecond)
 	h.create(t, "good", eachSecond)
-	h.exec(t, fmt.Sprintf(`create function refuse() returns trigger language plpgsql as 'begin
+	h.Exec(t, fmt.Sprintf(`create function refuse() returns trigger language plpgsql as 'begin
 		if new.schedule_id = ''%s'' then raise exception ''no''; end if; return new; end'`, bad.ScheduleID))
-	h.exec(t, "create trigger refuse before insert on schedule_ticks for each row execute function refuse()")
+	h.Exec(t, "create trigger refuse before insert on schedule_ticks for each row execute function refuse()")
 	h.ago(t, "bad", 10*time.Second)
 	h.ago(t, "good", 0)
 	began := time.Now()
@@ -145,14 +146,14 @@ func TestAScheduleThatCannotBeFiredStopsNoOther(t *testing.T) {
 	if fired, _ := h.fire(t); len(fired.Jobs) == 0 || len(fired.Failed) != 0 && time.Since(began) < time.Second {
 		t.Errorf("left alone, but %+v", fired)
 	}
-	h.exec(t, "drop trigger refuse on schedule_ticks")
-	h.exec(t, "delete from schedules where name = 'good'")
+	h.Exec(t, "drop trigger refuse on schedule_ticks")
+	h.Exec(t, "delete from schedules where name = 'good'")
 	for tries := 0; len(h.ticks(t, key)) == 0; tries++ { // it sleeps no longer than until the next try
 		_, next := h.fire(t)
 		if tries > 10 {
 			t.Fatal("is not tried again")
 		}
-		h.exec(t, "select pg_sleep($1)", next.Seconds())
+		h.Exec(t, "select pg_sleep($1)", next.Seconds())
 	}
 }
 
@@ -162,9 +163,9 @@ func TestATickIsKeptWhileItsJobRuns(t *testing.T) {
 	_, key := h.create(t, "a", `"cron": "* * * * * *", "overlap": "skip"`)
 	h.ago(t, "a", 0)
 	first, _ := h.fire(t)
-	h.exec(t, "delete from schedule_ticks where job_id is null")
-	h.exec(t, "update schedule_ticks set at = at - interval '31 days'")
-	h.exec(t, `insert into schedule_ticks (schedule_id, at, outcome)
+	h.Exec(t, "delete from schedule_ticks where job_id is null")
+	h.Exec(t, "update schedule_ticks set at = at - interval '31 days'")
+	h.Exec(t, `insert into schedule_ticks (schedule_id, at, outcome)
 		select schedule_id, date_trunc('second', now()) - n * interval '1 s', 'skipped' from schedules, generate_series(10, 1509) n`)
 	forget := func() {
 		t.Helper()
@@ -180,7 +181,7 @@ func TestATickIsKeptWhileItsJobRuns(t *testing.T) {
 	if second, _ := h.fire(t); len(second.Jobs) != 0 {
 		t.Errorf("%+v runs beside %+v", second.Jobs, first.Jobs)
 	}
-	h.exec(t, "update jobs set status = 'COMPLETED', version = 1, snapshot = '{}'")
+	h.Exec(t, "update jobs set status = 'COMPLETED', version = 1, snapshot = '{}'")
 	forget()
 	if n := len(h.ticks(t, key)); n != 1000 {
 		t.Errorf("%d ticks are kept of a job that has ended", n)
@@ -201,7 +202,7 @@ func TestJobsOfSchedulesAreCountedAsAccepted(t *testing.T) {
 	if err := h.EnterAccepted(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := one[int](t, h, "select sum(n)::int from tally_entries where what = 'ACCEPTED'"); n != 2 {
+	if n := apidbtest.One[int](t, h, "select sum(n)::int from tally_entries where what = 'ACCEPTED'"); n != 2 {
 		t.Errorf("counted %d", n)
 	}
 }
@@ -248,7 +249,7 @@ func TestAJobThatIsRefusedCancelsNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.late(t)
-	h.exec(t, "alter table jobs add constraint nothing check (false) not valid")
+	h.Exec(t, "alter table jobs add constraint nothing check (false) not valid")
 	fired, _ := h.fire(t)
 	ticks := h.ticks(t, key)
 	if len(fired.Jobs) != 0 || len(fired.Cancels) != 0 || outcomes(ticks, "skipped") != 1 {

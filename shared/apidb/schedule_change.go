@@ -16,7 +16,7 @@ import (
 // Schedule gives one schedule; ErrNoSchedule when there is none, ErrSeveralOwners when there are two.
 func (s *Store) Schedule(ctx context.Context, owner Owner, key ScheduleKey) (Schedule, error) {
 	row, err := findSchedule(ctx, s.q, owner, key)
-	return row, classify("get schedule", err)
+	return row, Classify("get schedule", err)
 }
 
 // ScheduleFilter chooses schedules, in the order of names and owners.
@@ -44,7 +44,7 @@ func (s *Store) ListSchedules(ctx context.Context, owner Owner, f ScheduleFilter
 	}
 	rows, err := s.q.SchedulesList(ctx, p)
 	if err != nil {
-		return nil, false, classify("list schedules", err)
+		return nil, false, Classify("list schedules", err)
 	}
 	for i, row := range rows {
 		if i == f.Limit || string(row.Job) == "null" {
@@ -65,7 +65,7 @@ func (s *Store) change(
 	ctx context.Context, owner Owner, key ScheduleKey, what string,
 	how func(q *gen.Queries, row *Schedule, now time.Time) error,
 ) (row Schedule, err error) {
-	err = s.audited(ctx, func(q *gen.Queries) error {
+	err = AuditedTx(ctx, s, func(q *gen.Queries) error {
 		if row, err = lockSchedule(ctx, q, owner, key); err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func (s *Store) change(
 		}
 		return q.SchedulesChanged(ctx)
 	})
-	return row, classify(what+" schedule", err)
+	return row, Classify(what+" schedule", err)
 }
 
 // DeleteSchedule forgets a schedule and its ticks. Its jobs stay.
@@ -142,7 +142,7 @@ func (s *Store) RunSchedule(ctx context.Context, owner Owner, key ScheduleKey, r
 			return err
 		}
 		created = accepted[0].Created(jobs[0])
-		makes(ctx, created.JobID)
+		SetAuditJob(ctx, created.JobID)
 		log, moved := tickLog{}, scheduleMoves{}
 		log.fire(row.ScheduleID, now, created.JobID, "manual")
 		moved.add(row.ScheduleID, row.NextAt)
@@ -170,13 +170,13 @@ func (s *Store) Ticks(ctx context.Context, owner Owner, key ScheduleKey, before 
 ) {
 	row, err := findSchedule(ctx, s.q, owner, key)
 	if err != nil {
-		return nil, false, classify("get schedule", err)
+		return nil, false, Classify("get schedule", err)
 	}
 	rows, err := s.q.TicksList(ctx, gen.TicksListParams{
 		ScheduleID: row.ScheduleID, BeforeAt: before, MaxTicks: int32(limit + 1),
 	})
 	if err != nil {
-		return nil, false, classify("list ticks", err)
+		return nil, false, Classify("list ticks", err)
 	}
 	if more = len(rows) > limit; more {
 		rows = rows[:limit]

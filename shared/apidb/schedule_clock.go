@@ -43,7 +43,7 @@ const forgetPage = 100
 func (s *Store) ForgetTicks(ctx context.Context, after uuid.UUID) (last uuid.UUID, err error) {
 	ids, err := s.q.TicksForget(ctx, gen.TicksForgetParams{AfterID: after, MaxSchedules: forgetPage})
 	if err != nil || len(ids) < forgetPage {
-		return uuid.Nil, classify("forget ticks", err)
+		return uuid.Nil, Classify("forget ticks", err)
 	}
 	return ids[len(ids)-1], nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 )
 
 func TestASchedulesJobIsItsOwnersWhateverItSays(t *testing.T) {
@@ -34,7 +35,7 @@ func TestASchedulesJobIsItsOwnersWhateverItSays(t *testing.T) {
 	h.late(t)
 	fired, _ := h.fire(t)
 	for _, job := range fired.Jobs {
-		if owner := one[string](t, h, "select owner_id from jobs where job_id = $1", job.JobID); job.OwnerID != "acme" || owner != "acme" {
+		if owner := apidbtest.One[string](t, h, "select owner_id from jobs where job_id = $1", job.JobID); job.OwnerID != "acme" || owner != "acme" {
 			t.Errorf("fires a job of %q, kept as one of %q", job.OwnerID, owner)
 		}
 	}

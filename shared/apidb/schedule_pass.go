@@ -9,7 +9,6 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
 
 const (
@@ -64,7 +63,7 @@ func (s *Store) FireSchedules(ctx context.Context, rules ScheduleRules, idle tim
 ) {
 	pass, next, err := s.firePass(ctx, rules, idle, fireSchedules)
 	if err == nil || ctx.Err() != nil || len(pass.took) == 0 {
-		return pass.fired, next, classify("fire schedules", err)
+		return pass.fired, next, Classify("fire schedules", err)
 	}
 	return s.fireApart(ctx, rules, idle)
 }
@@ -81,7 +80,7 @@ func (s *Store) fireApart(ctx context.Context, rules ScheduleRules, idle time.Du
 		pass, next, err := s.firePass(ctx, rules, idle, 1)
 		switch {
 		case len(pass.took) == 0 || ctx.Err() != nil:
-			return fired, next, classify("fire schedules", err)
+			return fired, next, Classify("fire schedules", err)
 		case err != nil:
 			id := pass.took[0]
 			fired.Failed = append(fired.Failed, FailedSchedule{ScheduleID: id, Err: err, Again: s.held.hold(id)})
@@ -100,9 +99,9 @@ func (s *Store) firePass(ctx context.Context, rules ScheduleRules, idle time.Dur
 ) {
 	held, again := s.held.now(idle)
 	resting, _ := s.pace.now(idle)
-	tells, done := s.watch.enter()
+	tells, done := s.BeginChange()
 	defer done()
-	err = pgpool.Tx(ctx, s.pool, func(tx pgx.Tx) (err error) {
+	err = s.RawTx(ctx, func(tx pgx.Tx) (err error) {
 		pass = firing{
 			tx: tx, q: gen.New(tx), ids: &s.ids, rules: rules, most: most, held: held, resting: resting, pace: &s.pace,
 			owners: map[string]*ownersRoom{},
@@ -112,7 +111,7 @@ func (s *Store) firePass(ctx context.Context, rules ScheduleRules, idle time.Dur
 			next, err = pass.next(ctx, again)
 		}
 		if err == nil && tells {
-			err = tell(ctx, pass.q, ChangeStatus, pass.fired.changed())
+			err = NotifyChange(ctx, pass.q, ChangeStatus, pass.fired.changed())
 		}
 		return err
 	})

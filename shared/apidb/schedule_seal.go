@@ -23,7 +23,7 @@ func (s *Store) SealSchedules(ctx context.Context, sealer *sealing.Sealer, after
 	}
 	heads, err := s.q.ScheduleHeads(ctx, gen.ScheduleHeadsParams{AfterID: after, LastID: last})
 	if err != nil {
-		return 0, classify("look for schedules to seal", err)
+		return 0, Classify("look for schedules to seal", err)
 	}
 	var closed error
 	for _, row := range heads {
@@ -35,7 +35,7 @@ func (s *Store) SealSchedules(ctx context.Context, sealer *sealing.Sealer, after
 		case errors.Is(err, sealing.ErrNoKey), errors.Is(err, sealing.ErrAltered):
 			closed = errors.Join(closed, fmt.Errorf("schedule %s: %w", row.ScheduleID, err))
 		case err != nil:
-			return sealed, classify("seal schedule", err)
+			return sealed, Classify("seal schedule", err)
 		case done:
 			sealed++
 		}
@@ -45,7 +45,7 @@ func (s *Store) SealSchedules(ctx context.Context, sealer *sealing.Sealer, after
 
 // sealSchedule waits for whoever replaces it or seals it, and looks again.
 func (s *Store) sealSchedule(ctx context.Context, sealer *sealing.Sealer, id uuid.UUID) (done bool, err error) {
-	err = s.tx(ctx, func(q *gen.Queries) error {
+	err = s.Tx(ctx, func(q *gen.Queries) error {
 		locked, err := q.ScheduleLock(ctx, id)
 		if err != nil {
 			return noSchedule(err)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
@@ -53,7 +54,7 @@ func twoKeys(t *testing.T) (behind, ahead, alone *sealing.Sealer) {
 }
 
 // putSealed keeps a schedule as a holder of a key does; n tells one request from another.
-func (h *house) putSealed(t *testing.T, sealer *sealing.Sealer, name string, n int) error {
+func (h *fixture) putSealed(t *testing.T, sealer *sealing.Sealer, name string, n int) error {
 	asked := schedule(t, name, eachSecond)
 	asked.JobJSON = fmt.Appendf(nil, `{"jobType": "SIMULATION", "payload": {"steps": []}, "priority": %d}`, n)
 	asked.JobJSON = sealer.Seal(sealing.OfSchedule(name, ""), asked.JobJSON)
@@ -69,12 +70,12 @@ func TestSchedulesAreSealedWithTheKeyInUse(t *testing.T) {
 		h.putSealed(t, behind, "moved", 4), h.putSealed(t, behind, "thief", 5)); err != nil {
 		t.Fatal(err)
 	}
-	h.exec(t, "update schedules set job = (select job from schedules where name = 'old') where name = 'moved'")
-	as := one[string](t, h, "select job::text from schedules where name = 'new'")
+	h.Exec(t, "update schedules set job = (select job from schedules where name = 'old') where name = 'moved'")
+	as := apidbtest.One[string](t, h, "select job::text from schedules where name = 'new'")
 	if n, err := h.SealSchedules(t.Context(), nil, uuid.Nil, uuid.Nil); n != 0 || err != nil {
 		t.Errorf("without a key it sealed %d, %v", n, err)
 	}
-	thief := one[uuid.UUID](t, h, "select schedule_id from schedules where name = 'moved'")
+	thief := apidbtest.One[uuid.UUID](t, h, "select schedule_id from schedules where name = 'moved'")
 	n, err := h.SealSchedules(t.Context(), ahead, uuid.Nil, thief) // the first page of two
 	if n != 2 || !errors.Is(err, sealing.ErrAltered) || !bytes.Contains([]byte(err.Error()), []byte(thief.String())) {
 		t.Errorf("of the first page it sealed %d, %v", n, err)
@@ -85,7 +86,7 @@ func TestSchedulesAreSealedWithTheKeyInUse(t *testing.T) {
 	if n, err := h.SealSchedules(t.Context(), ahead, uuid.Nil, uuid.Nil); n != 0 || !errors.Is(err, sealing.ErrAltered) {
 		t.Errorf("again it sealed %d, %v", n, err)
 	}
-	if as != one[string](t, h, "select job::text from schedules where name = 'new'") {
+	if as != apidbtest.One[string](t, h, "select job::text from schedules where name = 'new'") {
 		t.Error("what the key in use had sealed was written again")
 	}
 	for name, want := range map[string]string{"plain": "1}", "old": "2}", "new": "3}", "moved": "", "thief": "5}"} {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
@@ -29,7 +30,7 @@ func schedule(t *testing.T, name, fields string) jobspec.Schedule {
 	return asked
 }
 
-func (h *house) create(t *testing.T, name, fields string) (apidb.Schedule, apidb.ScheduleKey) {
+func (h *fixture) create(t *testing.T, name, fields string) (apidb.Schedule, apidb.ScheduleKey) {
 	t.Helper()
 	made, err := h.CreateSchedule(t.Context(), apidb.Everyone, schedule(t, name, fields))
 	if err != nil {
@@ -38,7 +39,7 @@ func (h *house) create(t *testing.T, name, fields string) (apidb.Schedule, apidb
 	return made, apidb.ScheduleKey{Name: name}
 }
 
-func (h *house) fire(t *testing.T) (apidb.Fired, time.Duration) {
+func (h *fixture) fire(t *testing.T) (apidb.Fired, time.Duration) {
 	t.Helper()
 	fired, next, err := h.FireSchedules(t.Context(), scheduleRules, time.Minute)
 	if err != nil {
@@ -48,19 +49,19 @@ func (h *house) fire(t *testing.T) (apidb.Fired, time.Duration) {
 }
 
 // ago has nothing been fired for so long.
-func (h *house) ago(t *testing.T, name string, age time.Duration) {
+func (h *fixture) ago(t *testing.T, name string, age time.Duration) {
 	t.Helper()
-	h.exec(t, "update schedules set next_at = date_trunc('second', now()) - $2::interval where name = $1", name, age)
+	h.Exec(t, "update schedules set next_at = date_trunc('second', now()) - $2::interval where name = $1", name, age)
 }
 
 // once has all schedules fire when they are to fire next, and then not for a year: no second tick comes while a test
 // looks at the first.
-func (h *house) once(t *testing.T) {
+func (h *fixture) once(t *testing.T) {
 	t.Helper()
-	h.exec(t, `update schedules set cron = to_char(next_at at time zone 'UTC', 'FMSS FMMI FMHH24 FMDD FMMM "*"')`)
+	h.Exec(t, `update schedules set cron = to_char(next_at at time zone 'UTC', 'FMSS FMMI FMHH24 FMDD FMMM "*"')`)
 }
 
-func (h *house) ticks(t *testing.T, key apidb.ScheduleKey) []apidb.Tick {
+func (h *fixture) ticks(t *testing.T, key apidb.ScheduleKey) []apidb.Tick {
 	t.Helper()
 	ticks, _, err := h.Ticks(t.Context(), apidb.Everyone, key, time.Now().Add(time.Hour), 5000)
 	if err != nil {
@@ -151,7 +152,7 @@ func TestManyWhoFireAtOnceFireEachTickOnce(t *testing.T) {
 			t.Errorf("s%d: %d ticks", i, len(ticks))
 		}
 	}
-	if jobs, ticks := one[int](t, h, "select count(*) from jobs"), one[int](t, h, "select count(*) from schedule_ticks"); jobs != ticks {
+	if jobs, ticks := apidbtest.One[int](t, h, "select count(*) from jobs"), apidbtest.One[int](t, h, "select count(*) from schedule_ticks"); jobs != ticks {
 		t.Errorf("%d jobs of %d ticks", jobs, ticks)
 	}
 }
@@ -164,7 +165,7 @@ func TestMissedTicksFollowThePolicy(t *testing.T) {
 			h := open(t)
 			_, key := h.create(t, "a", fmt.Sprintf(`"cron": "* * * * *", "missed": %q`, policy))
 			// Its last minute has been over for too long to fire anyway.
-			h.exec(t, `update schedules set next_at = date_trunc('minute', now()) - interval '1 hour',
+			h.Exec(t, `update schedules set next_at = date_trunc('minute', now()) - interval '1 hour',
 				end_at = date_trunc('minute', now()) - interval '1 minute'`)
 			fired, _ := h.fire(t)
 			ticks := h.ticks(t, key)
@@ -197,7 +198,7 @@ func TestCatchingUpIsBounded(t *testing.T) {
 	if jobs < 1000 || jobs > 1000+late || len(ticks) < 2000 || !strings.HasSuffix(ticks[len(ticks)-1].Reason, "nor any before it") {
 		t.Errorf("%d jobs, %d ticks, the first %+v", jobs, len(ticks), ticks[len(ticks)-1])
 	}
-	h.exec(t, "update jobs set status = 'COMPLETED', version = 1, snapshot = '{}'")
+	h.Exec(t, "update jobs set status = 'COMPLETED', version = 1, snapshot = '{}'")
 	if _, err := h.ForgetTicks(t.Context(), uuid.Nil); err != nil {
 		t.Fatal(err)
 	}
@@ -220,9 +221,9 @@ func TestOverlapIsTheSchedulesChoice(t *testing.T) {
 			h.ago(t, "a", 0)
 			h.once(t)
 			first, _ := h.fire(t)
-			h.exec(t, "update schedules set next_at = last_at + interval '1 s'")
+			h.Exec(t, "update schedules set next_at = last_at + interval '1 s'")
 			h.once(t)
-			h.exec(t, "select pg_sleep(greatest(0, extract(epoch from next_at - clock_timestamp()))) from schedules")
+			h.Exec(t, "select pg_sleep(greatest(0, extract(epoch from next_at - clock_timestamp()))) from schedules")
 			second, _ := h.fire(t)
 			ticks := h.ticks(t, key)
 			if len(first.Jobs) != 1 || len(second.Jobs) != c.jobs || len(second.Cancels) != c.cancels {
@@ -257,19 +258,19 @@ func TestAnOldJobIsCancelledOnceItsOtherCommandIsAnswered(t *testing.T) {
 			if _, err := h.KeepReschedule(t.Context(), apidb.Everyone, old, jobspec.When{RunAt: &at}, "me"); err != nil {
 				t.Fatal(err)
 			}
-			h.exec(t, "update schedules set next_at = last_at + interval '1 s'")
+			h.Exec(t, "update schedules set next_at = last_at + interval '1 s'")
 			h.once(t)
-			h.exec(t, "select pg_sleep(greatest(0, extract(epoch from next_at - clock_timestamp()))) from schedules")
+			h.Exec(t, "select pg_sleep(greatest(0, extract(epoch from next_at - clock_timestamp()))) from schedules")
 			second, next := h.fire(t)
 			if len(second.Jobs) == 0 || len(second.Cancels) != 0 || next > time.Second {
 				t.Fatalf("with a command unanswered: %+v, again in %s", second, next)
 			}
-			h.apply(t, word(old, 2, c.status, answer(1, true)))
+			h.Apply(t, apidbtest.Status(old, 2, c.status, answer(1, true)))
 			third, _ := h.fire(t)
 			if len(third.Cancels) != c.cancels || c.cancels > 0 && (third.Cancels[0].JobID != old || third.Cancels[0].Number != 2) {
 				t.Errorf("once it is answered: %+v", third.Cancels)
 			}
-			if n := one[int64](t, h, "select count(*) from schedule_cancels"); n != 0 {
+			if n := apidbtest.One[int64](t, h, "select count(*) from schedule_cancels"); n != 0 {
 				t.Errorf("%d cancels are still to be tried", n)
 			}
 		})
@@ -281,7 +282,7 @@ func TestAJobThatIsRefusedWhenItIsDueIsRecorded(t *testing.T) {
 	h := open(t)
 	_, key := h.create(t, "a", eachSecond)
 	_, good := h.create(t, "b", eachSecond)
-	h.exec(t, `update schedules set job = '{"jobType": "GONE", "payload": 1}' where name = 'a'`)
+	h.Exec(t, `update schedules set job = '{"jobType": "GONE", "payload": 1}' where name = 'a'`)
 	h.ago(t, "a", 0)
 	h.ago(t, "b", 0)
 	h.once(t)
@@ -299,7 +300,7 @@ func TestAScheduleThatCannotBeReadAnyMoreStops(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	_, key := h.create(t, "a", eachSecond)
-	h.exec(t, "update schedules set time_zone = 'Mars/Olympus'")
+	h.Exec(t, "update schedules set time_zone = 'Mars/Olympus'")
 	h.ago(t, "a", 0)
 	_, next := h.fire(t)
 	if ticks := h.ticks(t, key); next != time.Minute || len(ticks) != 1 || !strings.Contains(ticks[0].Reason, "time zone") {
@@ -434,7 +435,7 @@ func TestPutReplacesAndKeepsWhatHasBeen(t *testing.T) {
 	if _, err := h.RunSchedule(t.Context(), apidb.Everyone, key, scheduleRules); err != nil {
 		t.Fatal(err)
 	}
-	h.exec(t, "update schedules set anchor_at = anchor_at - interval '5 min', next_at = next_at - interval '5 min'")
+	h.Exec(t, "update schedules set anchor_at = anchor_at - interval '5 min', next_at = next_at - interval '5 min'")
 	again, created, err := h.PutSchedule(t.Context(), apidb.Everyone, schedule(t, "a", `"cron": "@every 10m", "missed": "all"`))
 	if err != nil || created || again.ScheduleID != first.ScheduleID || again.LastJobID == nil {
 		t.Fatalf("%+v, %t, %v", again, created, err)
@@ -442,7 +443,7 @@ func TestPutReplacesAndKeepsWhatHasBeen(t *testing.T) {
 	if !again.NextAt.Equal(first.NextAt.Add(-5 * time.Minute)) {
 		t.Errorf("@every began anew: %s, %s", again.NextAt, first.NextAt)
 	}
-	h.exec(t, "update schedules set next_at = next_at - interval '1 hour', anchor_at = anchor_at - interval '1 hour'")
+	h.Exec(t, "update schedules set next_at = next_at - interval '1 hour', anchor_at = anchor_at - interval '1 hour'")
 	if _, _, err := h.PutSchedule(t.Context(), apidb.Everyone, schedule(t, "a", eachSecond)); err != nil {
 		t.Fatal(err)
 	}

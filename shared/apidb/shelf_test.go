@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -18,9 +19,9 @@ var statuses = []jobstate.Status{
 	jobstate.Completed, jobstate.Failed, jobstate.Cancelled,
 }
 
-func (h *house) put(t *testing.T, status jobstate.Status, version int) {
+func (h *fixture) put(t *testing.T, status jobstate.Status, version int) {
 	t.Helper()
-	h.exec(t, `insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot)
+	h.Exec(t, `insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot)
 		select uuidv7(), 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(), $1, $2::int, case when $2 > 0 then '{}' end`, string(status), version)
 }
 
@@ -86,7 +87,7 @@ func TestFiguresCountWhatWaitsAndWhatHasFailed(t *testing.T) {
 func TestImpossibleRowsAreRefused(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	job := h.accept(t, keyed("key", "body"))
+	job := h.Accept(t, apidbtest.Keyed("key", "body"))
 	for _, set := range []string{
 		"status = 'HAPPY'", "status = 'RUNNING'", "version = 1", "version = -1, snapshot = '{}'", "snapshot = '{}'",
 		"version = 1, snapshot = '{}', status = 'HAPPY'", "attempt = -1", "retry_count = -1", "command_seq = -1",
@@ -94,10 +95,10 @@ func TestImpossibleRowsAreRefused(t *testing.T) {
 		"timeout_ms = 0", "timeout_ms = 86400001", "tags = array_fill('t'::text, array[17])", "idempotency_key = null",
 		"request_hash = null", "idempotency_key = ''", "idempotency_key = repeat('k', 256)", "event_id = '1'", "event_source = '/x'",
 	} {
-		err := h.try(t, fmt.Sprintf("update jobs set %s where job_id = $1", set), job.JobID)
+		err := h.Try(t, fmt.Sprintf("update jobs set %s where job_id = $1", set), job.JobID)
 		if refused := new(pgconn.PgError); !errors.As(err, &refused) || refused.ConstraintName != "jobs_possible" {
 			t.Errorf("%s: %v", set, err)
 		}
 	}
-	h.exec(t, "update jobs set version = 1, snapshot = '{}', status = 'WAITING', attempt = 3 where job_id = $1", job.JobID)
+	h.Exec(t, "update jobs set version = 1, snapshot = '{}', status = 'WAITING', attempt = 3 where job_id = $1", job.JobID)
 }

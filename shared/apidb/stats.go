@@ -104,7 +104,7 @@ type statsRead struct {
 
 // Stats gives an owner's statistics that are at most a second old, of a queue, of a job type, or with neither of all.
 func (s *Store) Stats(ctx context.Context, owner Owner, queue, jobType string) (Stats, error) {
-	c, err := s.stats.of(owner).get(ctx, statsAge, func(ctx context.Context) (statsRead, error) {
+	c, err := s.stats.Of(owner).Get(ctx, statsAge, func(ctx context.Context) (statsRead, error) {
 		return s.readStats(ctx, owner)
 	})
 	if err != nil {
@@ -146,12 +146,12 @@ type olderTally struct{ day, month tally }
 func (s *Store) readOlder(ctx context.Context, owner Owner) (older olderTallies, err error) {
 	now, err := s.q.Now(ctx)
 	if err != nil {
-		return older, classify("read the clock", err)
+		return older, Classify("read the clock", err)
 	}
 	older.before = now.UTC().Truncate(time.Hour).Add(-time.Hour)
 	spans := newStatsBuilder(now)
 	rows, err := s.q.TalliesBefore(ctx, gen.TalliesBeforeParams{
-		Everyone: owner.everyone, OwnerID: owner.name, Before: older.before, Since: spans.windows[month].since,
+		Everyone: owner.IsEveryone(), OwnerID: owner.ID(), Before: older.before, Since: spans.windows[month].since,
 	})
 	older.tallies = map[queueAndType]*olderTally{}
 	for i := range rows {
@@ -162,7 +162,7 @@ func (s *Store) readOlder(ctx context.Context, owner Owner) (older olderTallies,
 		}
 		older.tallies[key].add(row, spans.windows[day].since)
 	}
-	return older, classify("read older statistics", err)
+	return older, Classify("read older statistics", err)
 }
 
 func (t *olderTally) add(row *gen.TalliesBeforeRow, lastDay time.Time) {
@@ -175,28 +175,28 @@ func (t *olderTally) add(row *gen.TalliesBeforeRow, lastDay time.Time) {
 }
 
 func (s *Store) readStats(ctx context.Context, owner Owner) (c statsRead, err error) {
-	older, err := s.older.of(owner).get(ctx, olderAge, func(ctx context.Context) (olderTallies, error) {
+	older, err := s.older.Of(owner).Get(ctx, olderAge, func(ctx context.Context) (olderTallies, error) {
 		return s.readOlder(ctx, owner)
 	})
 	if err != nil {
 		return c, err
 	}
 	c.older = older
-	err = s.snapshot(ctx, func(q *gen.Queries) error {
+	err = s.Snapshot(ctx, func(q *gen.Queries) error {
 		if c.at, err = q.Now(ctx); err != nil {
 			return err
 		}
-		of := gen.TalliesOfParams{Everyone: owner.everyone, OwnerID: owner.name, Since: older.before}
+		of := gen.TalliesOfParams{Everyone: owner.IsEveryone(), OwnerID: owner.ID(), Since: older.before}
 		if c.tallies, err = q.TalliesOf(ctx, of); err != nil {
 			return err
 		}
 		return c.readCounts(ctx, q, owner)
 	})
-	return c, classify("read statistics", err)
+	return c, Classify("read statistics", err)
 }
 
 func (c *statsRead) readCounts(ctx context.Context, q *gen.Queries, owner Owner) error {
-	last, err := q.JobCountsOf(ctx, gen.JobCountsOfParams{Everyone: owner.everyone, OwnerID: owner.name})
+	last, err := q.JobCountsOf(ctx, gen.JobCountsOfParams{Everyone: owner.IsEveryone(), OwnerID: owner.ID()})
 	counted := err == nil
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -128,7 +129,7 @@ func (b *statsBuilder) addCount(c *jobCount) {
 	if c.Status != jobstate.Pending && c.Status != jobstate.Retrying {
 		return
 	}
-	if at, known := madeAt(c.Oldest); known && (b.Oldest == nil || bytes.Compare(c.Oldest[:], b.Oldest[:]) < 0) {
+	if at, known := idtime.Of(c.Oldest); known && (b.Oldest == nil || bytes.Compare(c.Oldest[:], b.Oldest[:]) < 0) {
 		b.Oldest, b.OldestAt = &c.Oldest, at
 	}
 }

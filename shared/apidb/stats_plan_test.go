@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -15,9 +16,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-func (h *house) fill(t *testing.T, n int, status jobstate.Status) {
+func (h *fixture) fill(t *testing.T, n int, status jobstate.Status) {
 	t.Helper()
-	h.exec(t, `insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot)
+	h.Exec(t, `insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot)
 		select uuidv7(), (array['A', 'B', 'C'])[1 + n % 3], 'default', '{}', 0, 3, 1000, uuidv7(), $1, 1, '{}'
 		from generate_series(1, $2::int) n`, string(status), n)
 }
@@ -30,21 +31,21 @@ func TestStatisticsOfAMillionJobs(t *testing.T) {
 		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
 	}
 	h := open(t)
-	h.exec(t, "alter table jobs set (autovacuum_enabled = off)")
+	h.Exec(t, "alter table jobs set (autovacuum_enabled = off)")
 	h.fill(t, 850_000, jobstate.Completed)
 	h.fill(t, 50_000, jobstate.Failed)
 	h.fill(t, 100_000, jobstate.Pending)
-	h.exec(t, `insert into tallies (everyone, owner_id, grain, at, queue, job_type, what, n, kept, waited, ran, took) -- two hours of 20 types
+	h.Exec(t, `insert into tallies (everyone, owner_id, grain, at, queue, job_type, what, n, kept, waited, ran, took) -- two hours of 20 types
 		select true, '', 'minute', date_trunc('minute', now()) - m * interval '1 minute', 'default', 'T' || k % 20,
 			(array['COMPLETED', 'FAILED', 'ACCEPTED'])[1 + k / 20], 100, 0, h, h, h
 		from generate_series(0, 119) m, generate_series(0, 59) k, decode(repeat('06', 100), 'hex') h`)
-	h.exec(t, `insert into tallies (everyone, owner_id, grain, at, queue, job_type, what, n, kept, waited, ran, took, error_codes) -- and a month
+	h.Exec(t, `insert into tallies (everyone, owner_id, grain, at, queue, job_type, what, n, kept, waited, ran, took, error_codes) -- and a month
 		select true, '', grain, date_trunc(grain, now()) - m * ('1 ' || grain)::interval, 'default', 'T' || k, 'FAILED', 100, 0, h, h, h,
 			'{"A": 60, "B": 40}'
 		from (select 'hour' as grain, generate_series(3, 48) m union all select 'day', generate_series(2, 30)) of_grain,
 			generate_series(0, 19) k, decode(repeat('06', 100), 'hex') h`)
 	plans := &pgtest.Plans{}
-	pool, err := pgpool.Open(t.Context(), h.url, pgpool.IndexOnly(), plans.Watch("force_generic_plan"))
+	pool, err := pgpool.Open(t.Context(), h.URL, pgpool.IndexOnly(), plans.Watch("force_generic_plan"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +120,7 @@ func TestWhatTheStatisticsCostAJob(t *testing.T) {
 	}
 	const jobs, rounds, most = 200, 60, 10 * time.Microsecond // far beyond chance
 	h := open(t)
-	pool, err := pgpool.Open(t.Context(), h.url, pgpool.IndexOnly())
+	pool, err := pgpool.Open(t.Context(), h.URL, pgpool.IndexOnly())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,14 +141,14 @@ func TestWhatTheStatisticsCostAJob(t *testing.T) {
 }
 
 // endings are words that jobs have completed, as the store hands them on.
-func (h *house) endings(t *testing.T, n int) gen.JobsApplyStatusParams {
+func (h *fixture) endings(t *testing.T, n int) gen.JobsApplyStatusParams {
 	t.Helper()
 	var p gen.JobsApplyStatusParams
 	var batch []apidb.NewJob
 	for range n {
-		job := newJob()
+		job := apidbtest.NewJob()
 		batch = append(batch, job)
-		w := word(job.JobID, 2, jobstate.Completed, func(s *jobevent.Status) { s.Output = json.RawMessage(`{"ok": true}`) })
+		w := apidbtest.Status(job.JobID, 2, jobstate.Completed, func(s *jobevent.Status) { s.Output = json.RawMessage(`{"ok": true}`) })
 		p.JobIDs = append(p.JobIDs, w.JobID)
 		p.Statuses, p.Versions = append(p.Statuses, w.Status.Status), append(p.Versions, w.Version)
 		p.Attempts, p.RetryCounts = append(p.Attempts, 1), append(p.RetryCounts, 0)

@@ -12,13 +12,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
 // teller is a random history of jobs, and what a plain mind counts of it.
 type teller struct {
-	*house
+	*fixture
 	t        *testing.T
 	jobs     []*toldJob
 	accepted map[string]int64 // by owner
@@ -37,14 +38,14 @@ type toldJob struct {
 var tellersOwners = []string{"", "acme", "other"}
 
 func (s *teller) accept() {
-	job := newJob()
+	job := apidbtest.NewJob()
 	job.Request.Queue = []string{"default", "mail"}[rand.IntN(2)]
 	job.Request.JobType = []string{"EMAIL", "REPORT", "SIMULATION"}[rand.IntN(3)]
 	job.Request.OwnerID = tellersOwners[rand.IntN(3)]
 	if rand.IntN(4) == 0 {
 		job.Request.IdempotencyKey, job.RequestHash = fmt.Sprint(rand.IntN(10)), []byte{1}
 	}
-	accepted := s.house.accept(s.t, job)
+	accepted := s.fixture.Accept(s.t, job)
 	if !accepted.Replayed {
 		s.accepted[job.Request.OwnerID]++
 		s.jobs = append(s.jobs, &toldJob{id: job.JobID, owner: job.Request.OwnerID})
@@ -58,7 +59,7 @@ func (s *teller) hear() {
 	for range rand.IntN(20) {
 		job := s.jobs[rand.IntN(len(s.jobs))]
 		version := max(job.word.Version+rand.Int64N(4)-1, 1)
-		w := word(job.id, version, statuses[rand.IntN(len(statuses))], func(w *jobevent.Status) {
+		w := apidbtest.Status(job.id, version, statuses[rand.IntN(len(statuses))], func(w *jobevent.Status) {
 			w.Attempt = job.word.Attempt + rand.IntN(2)
 			if code := []string{"", "X", "Y"}[rand.IntN(3)]; code != "" {
 				w.LastError = &jobevent.Error{ErrorCode: code}
@@ -74,7 +75,7 @@ func (s *teller) hear() {
 			latest[job] = w
 		}
 	}
-	s.apply(s.t, words...)
+	s.Apply(s.t, words...)
 	for job, w := range latest {
 		if !job.gone && w.Version > job.word.Version {
 			before, now := jobstate.Status(job.word.Status.Status), jobstate.Status(w.Status.Status)
@@ -99,7 +100,7 @@ func codeOf(w apidb.StatusWord) string {
 func (s *teller) forget() {
 	job := s.jobs[rand.IntN(len(s.jobs))]
 	job.gone = true
-	s.exec(s.t, "delete from jobs where job_id = $1", job.id)
+	s.Exec(s.t, "delete from jobs where job_id = $1", job.id)
 }
 
 func (s *teller) sum() {
@@ -109,7 +110,7 @@ func (s *teller) sum() {
 	s.sumAll(s.t, s.days)
 }
 
-func (h *house) sumAll(t *testing.T, later time.Duration) {
+func (h *fixture) sumAll(t *testing.T, later time.Duration) {
 	t.Helper()
 	if err := h.EnterAccepted(t.Context()); err != nil {
 		t.Fatal(err)
@@ -123,9 +124,9 @@ func (h *house) sumAll(t *testing.T, later time.Duration) {
 }
 
 // census counts all jobs that have not ended.
-func (h *house) census(t *testing.T) {
+func (h *fixture) census(t *testing.T) {
 	t.Helper()
-	h.exec(t, "delete from job_counts")
+	h.Exec(t, "delete from job_counts")
 	var c apidb.Census
 	for next := time.Duration(0); next == 0; {
 		var err error
@@ -135,10 +136,10 @@ func (h *house) census(t *testing.T) {
 	}
 }
 
-func (h *house) recount(t *testing.T, where string) apidb.Counts {
+func (h *fixture) recount(t *testing.T, where string) apidb.Counts {
 	t.Helper()
 	counts := apidb.Counts{}
-	h.conn(t, func(ctx context.Context, c *pgx.Conn) error {
+	h.Conn(t, func(ctx context.Context, c *pgx.Conn) error {
 		rows, err := c.Query(ctx, "select status, count(*) from jobs where "+where+" group by status")
 		if err != nil {
 			return err
@@ -165,7 +166,7 @@ func same(a, b apidb.Counts) bool {
 func TestStatisticsAreWhatAPlainRecountSays(t *testing.T) {
 	t.Parallel()
 	for range 3 {
-		s := &teller{house: open(t), t: t, accepted: map[string]int64{}, ended: map[string]apidb.Counts{}, codes: map[string]map[string]int64{}}
+		s := &teller{fixture: open(t), t: t, accepted: map[string]int64{}, ended: map[string]apidb.Counts{}, codes: map[string]map[string]int64{}}
 		for _, owner := range tellersOwners {
 			s.ended[owner], s.codes[owner] = apidb.Counts{}, map[string]int64{}
 		}
@@ -184,14 +185,14 @@ func TestStatisticsAreWhatAPlainRecountSays(t *testing.T) {
 }
 
 // longCensus has statistics tell what was counted last, as they do of many jobs.
-func (h *house) longCensus(t *testing.T) {
+func (h *fixture) longCensus(t *testing.T) {
 	t.Helper()
-	h.exec(t, "update job_counts set took = '1 s'")
+	h.Exec(t, "update job_counts set took = '1 s'")
 }
 
 func (s *teller) check(name string) {
 	s.t.Helper()
-	again, err := apidb.Open(s.t.Context(), s.url) // it remembers nothing
+	again, err := apidb.Open(s.t.Context(), s.URL) // it remembers nothing
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -292,13 +293,13 @@ func TestStatisticsAddUpAtEveryMoment(t *testing.T) {
 	h := open(t)
 	ids := make([]uuid.UUID, jobs)
 	for i := range ids {
-		job := newJob()
+		job := apidbtest.NewJob()
 		job.Request.OwnerID = "acme"
-		ids[i] = h.accept(t, job).JobID
+		ids[i] = h.Accept(t, job).JobID
 	}
 	check := func(when string, ended int64) {
 		t.Helper()
-		again, err := apidb.Open(t.Context(), h.url) // it remembers nothing
+		again, err := apidb.Open(t.Context(), h.URL) // it remembers nothing
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -316,15 +317,15 @@ func TestStatisticsAddUpAtEveryMoment(t *testing.T) {
 	}
 	check("before any census", 0)
 	h.census(t)
-	h.apply(t, word(ids[0], 1, jobstate.Completed))
+	h.Apply(t, apidbtest.Status(ids[0], 1, jobstate.Completed))
 	check("after a census of few jobs", 1)
 	h.census(t)
 	h.longCensus(t)
-	h.apply(t, word(ids[1], 1, jobstate.Completed))
+	h.Apply(t, apidbtest.Status(ids[1], 1, jobstate.Completed))
 	h.sumAll(t, 0)
 	check("after a census of many jobs", 1)
-	h.exec(t, "update job_counts set as_of = as_of + interval '1 ms'") // by the version before
-	h.apply(t, word(ids[2], 1, jobstate.Completed))
+	h.Exec(t, "update job_counts set as_of = as_of + interval '1 ms'") // by the version before
+	h.Apply(t, apidbtest.Status(ids[2], 1, jobstate.Completed))
 	again, err := h.Stats(t.Context(), apidb.Everyone, "", "")
 	if err != nil || again.Total[jobstate.Completed] != 3 {
 		t.Errorf("after a census that leaves out what has ended: %v, %v", again.Total, err)
@@ -336,22 +337,22 @@ func TestPercentilesAreRightToATenth(t *testing.T) {
 	h := open(t)
 	var words []apidb.StatusWord
 	for i := range 1000 {
-		job := newJob()
+		job := apidbtest.NewJob()
 		job.Request.Priority = i % 2
-		id := h.accept(t, job).JobID
+		id := h.Accept(t, job).JobID
 		sec, nsec := id.Time().UnixTime()
 		started := time.Unix(sec, nsec).Truncate(time.Millisecond).Add(time.Duration(i+1) * time.Millisecond)
 		finished := started.Add(time.Duration(i+1) * 10 * time.Millisecond)
-		words = append(words, word(id, 1, jobstate.Completed, func(s *jobevent.Status) {
+		words = append(words, apidbtest.Status(id, 1, jobstate.Completed, func(s *jobevent.Status) {
 			s.Attempt, s.StartedAt, s.FinishedAt = 1, &started, &finished
 		}))
 	}
-	late := newJob()
+	late := apidbtest.NewJob()
 	late.Request.Delay = time.Hour
-	words = append(words, word(h.accept(t, late).JobID, 1, jobstate.Cancelled))
-	h.apply(t, words[:500]...)
+	words = append(words, apidbtest.Status(h.Accept(t, late).JobID, 1, jobstate.Cancelled))
+	h.Apply(t, words[:500]...)
 	h.sumAll(t, 0)
-	h.apply(t, words[500:]...)
+	h.Apply(t, words[500:]...)
 	got, err := h.Stats(t.Context(), apidb.Everyone, "", "")
 	if err != nil {
 		t.Fatal(err)
@@ -380,14 +381,14 @@ func TestPercentilesAreRightToATenth(t *testing.T) {
 func TestAProcessThatSumsUpKeepsOthersFromIt(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	id := h.accept(t, newJob()).JobID
-	h.apply(t, word(id, 1, jobstate.Failed))
-	h.conn(t, func(ctx context.Context, c *pgx.Conn) error {
+	id := h.Accept(t, apidbtest.NewJob()).JobID
+	h.Apply(t, apidbtest.Status(id, 1, jobstate.Failed))
+	h.Conn(t, func(ctx context.Context, c *pgx.Conn) error {
 		if _, err := c.Exec(ctx, "begin; select pg_advisory_xact_lock(7306371)"); err != nil {
 			return err
 		}
 		more, err := h.SumTallies(ctx, time.Now())
-		if n := one[int](t, h, "select count(*) from tallies"); more || n != 0 {
+		if n := apidbtest.One[int](t, h, "select count(*) from tallies"); more || n != 0 {
 			t.Errorf("%d sums were made, more: %v", n, more)
 		}
 		if err == nil {
@@ -396,7 +397,7 @@ func TestAProcessThatSumsUpKeepsOthersFromIt(t *testing.T) {
 		return err
 	})
 	h.sumAll(t, 0)
-	if n := one[int](t, h, "select count(*) from tallies where kept = 1"); n != 2 {
+	if n := apidbtest.One[int](t, h, "select count(*) from tallies where kept = 1"); n != 2 {
 		t.Errorf("%d sums were made", n)
 	}
 }
@@ -404,22 +405,22 @@ func TestAProcessThatSumsUpKeepsOthersFromIt(t *testing.T) {
 func TestAQueueThatIsGoneIsNotTalliedForEver(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	job := newJob()
+	job := apidbtest.NewJob()
 	job.Request.JobType = "GONE"
-	h.accept(t, job)
-	h.apply(t, word(job.JobID, 1, jobstate.Completed))
+	h.Accept(t, job)
+	h.Apply(t, apidbtest.Status(job.JobID, 1, jobstate.Completed))
 	sumUp := func() { // once for each grain
 		for range 4 {
 			h.sumAll(t, 3*365*24*time.Hour)
 		}
 	}
 	sumUp()
-	if n := one[int64](t, h, "select sum(kept)::bigint from tallies where grain = 'ever' and what = 'COMPLETED'"); n != 2 { // its owner's, and everyone's
+	if n := apidbtest.One[int64](t, h, "select sum(kept)::bigint from tallies where grain = 'ever' and what = 'COMPLETED'"); n != 2 { // its owner's, and everyone's
 		t.Errorf("%d are kept", n)
 	}
-	h.exec(t, "delete from jobs")
+	h.Exec(t, "delete from jobs")
 	sumUp()
-	if n := one[int](t, h, "select count(*) from tallies where grain = 'ever'"); n != 0 {
+	if n := apidbtest.One[int](t, h, "select count(*) from tallies where grain = 'ever'"); n != 0 {
 		t.Errorf("%d rows say nothing", n)
 	}
 }

@@ -100,7 +100,7 @@ func (ts tallies) addEveryone() {
 // SumTallies sums up what was entered, and what has grown old; more: not all of it. One process at a
 // time does, and the others need not.
 func (s *Store) SumTallies(ctx context.Context, now time.Time) (more bool, err error) {
-	err = s.tx(ctx, func(q *gen.Queries) error {
+	err = s.Tx(ctx, func(q *gen.Queries) error {
 		mine, err := q.TallyLock(ctx)
 		if err != nil || !mine {
 			return err
@@ -126,7 +126,7 @@ func (s *Store) SumTallies(ctx context.Context, now time.Time) (more bool, err e
 		}
 		return sums.put(ctx, q)
 	})
-	return more, classify("sum up tallies", err)
+	return more, Classify("sum up tallies", err)
 }
 
 // takeOld moves the old ones of a grain to the next.
@@ -136,7 +136,7 @@ func takeOld(ctx context.Context, q *gen.Queries, sums tallies, from int, now ti
 		MaxTallies: mostTallies,
 	})
 	for _, row := range rows {
-		sum := sums.at(Owner{row.OwnerID, row.Everyone}, from+1, row.At, row.Queue, row.JobType, row.What)
+		sum := sums.at(OwnerWith(row.OwnerID, row.Everyone), from+1, row.At, row.Queue, row.JobType, row.What)
 		if grains[from+1].of == 0 {
 			row.N, row.Waited, row.Ran, row.Took, row.ErrorCodes = 0, nil, nil, nil, nil
 		}
@@ -151,12 +151,12 @@ func (ts tallies) put(ctx context.Context, q *gen.Queries) error {
 		return nil
 	}
 	keys := slices.SortedFunc(maps.Keys(ts), func(a, b tallyKey) int {
-		return cmp.Or(cmp.Compare(a.of.name, b.of.name), cmp.Compare(a.grain, b.grain), a.at.Compare(b.at),
+		return cmp.Or(cmp.Compare(a.of.ID(), b.of.ID()), cmp.Compare(a.grain, b.grain), a.at.Compare(b.at),
 			cmp.Compare(a.queue, b.queue), cmp.Compare(a.jobType, b.jobType), cmp.Compare(a.what, b.what))
 	})
 	var find gen.TallyFindParams
 	for _, key := range keys {
-		find.Everyones, find.OwnerIDs = append(find.Everyones, key.of.everyone), append(find.OwnerIDs, key.of.name)
+		find.Everyones, find.OwnerIDs = append(find.Everyones, key.of.IsEveryone()), append(find.OwnerIDs, key.of.ID())
 		find.Grains, find.Ats = append(find.Grains, key.grain), append(find.Ats, key.at)
 		find.Queues, find.JobTypes = append(find.Queues, key.queue), append(find.JobTypes, key.jobType)
 		find.Whats = append(find.Whats, key.what)
@@ -166,7 +166,7 @@ func (ts tallies) put(ctx context.Context, q *gen.Queries) error {
 		return err
 	}
 	for _, row := range before {
-		key := tallyKey{Owner{row.OwnerID, row.Everyone}, row.Grain, row.At.UTC(), row.Queue, row.JobType, row.What}
+		key := tallyKey{OwnerWith(row.OwnerID, row.Everyone), row.Grain, row.At.UTC(), row.Queue, row.JobType, row.What}
 		ts[key].add(row.N, row.Kept, row.Waited, row.Ran, row.Took, row.ErrorCodes)
 	}
 	p := gen.TallyPutParams{

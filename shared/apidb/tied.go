@@ -58,7 +58,7 @@ var errCameBetween = errors.New("another submit came between")
 // insertTied accepts jobs of which some have an order or come after others.
 func (s *Store) insertTied(ctx context.Context, jobs []NewJob, all bool) (accepted []Accepted, err error) {
 	for range insertTries {
-		err = s.tx(ctx, func(q *gen.Queries) error {
+		err = s.Tx(ctx, func(q *gen.Queries) error {
 			t := tied{q: q, jobs: jobs, accepted: make([]Accepted, len(jobs))}
 			if err := t.insert(ctx); err != nil {
 				return err
@@ -136,7 +136,7 @@ func (t *tied) split(open []int) (fresh, repeated []int) {
 	for _, i := range open {
 		job := &t.jobs[i]
 		key := identity{"key", job.Request.OwnerID, "", job.Request.IdempotencyKey}
-		event := identity{"event", job.Whose.name, job.EventSource, job.EventID}
+		event := identity{"event", job.Whose.ID(), job.EventSource, job.EventID}
 		if key.name != "" && seen[key] || event.name != "" && seen[event] {
 			repeated = append(repeated, i)
 			continue

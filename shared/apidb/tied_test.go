@@ -15,17 +15,18 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
 func ordered(key string) apidb.NewJob {
-	job := newJob()
+	job := apidbtest.NewJob()
 	job.Request.OrderingKey = key
 	return job
 }
 
 func after(ids ...uuid.UUID) apidb.NewJob {
-	job := newJob()
+	job := apidbtest.NewJob()
 	job.Request.After = ids
 	return job
 }
@@ -38,9 +39,9 @@ type place struct {
 }
 
 // line gives the places of a key in their order.
-func (h *house) line(t *testing.T, key string) (places []place) {
+func (h *fixture) line(t *testing.T, key string) (places []place) {
 	t.Helper()
-	h.conn(t, func(ctx context.Context, c *pgx.Conn) error {
+	h.Conn(t, func(ctx context.Context, c *pgx.Conn) error {
 		rows, err := c.Query(ctx, "select job_id, order_number, order_after from jobs where ordering_key = $1 order by order_number", key)
 		if err != nil {
 			return err
@@ -56,7 +57,7 @@ func (h *house) line(t *testing.T, key string) (places []place) {
 }
 
 // wantLine: each comes after the one before it, and the first after none.
-func (h *house) wantLine(t *testing.T, key string, jobs int) []place {
+func (h *fixture) wantLine(t *testing.T, key string, jobs int) []place {
 	t.Helper()
 	places := h.line(t, key)
 	if len(places) != jobs {
@@ -78,7 +79,7 @@ func (h *house) wantLine(t *testing.T, key string, jobs int) []place {
 func TestWhatFewAskForComesBackAndIsSaidAgain(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	first, second := h.accept(t, newJob()).JobID, h.accept(t, ordered("k")).JobID
+	first, second := h.Accept(t, apidbtest.NewJob()).JobID, h.Accept(t, ordered("k")).JobID
 	expiresAt := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
 	asks := map[string]func(*apidb.NewJob){
 		"to expire":            func(j *apidb.NewJob) { j.Request.ExpiresAt = &expiresAt },
@@ -91,10 +92,10 @@ func TestWhatFewAskForComesBackAndIsSaidAgain(t *testing.T) {
 	}
 	said := map[uuid.UUID]string{}
 	for name, ask := range asks {
-		for kind, job := range map[string]apidb.NewJob{"plain": newJob(), "keyed": keyed(name, "body")} {
+		for kind, job := range map[string]apidb.NewJob{"plain": apidbtest.NewJob(), "keyed": apidbtest.Keyed(name, "body")} {
 			ask(&job)
-			accepted := h.accept(t, job)
-			got, req := h.job(t, job.JobID), job.Request
+			accepted := h.Accept(t, job)
+			got, req := h.ReadJob(t, job.JobID), job.Request
 			if got.OrderingKey != req.OrderingKey || !slices.Equal(got.After, req.After) || got.RunAnyway != req.RunAnyway ||
 				(got.ExpiresAt == nil) != (req.ExpiresAt == nil) || req.ExpiresAt != nil && !got.ExpiresAt.Equal(*req.ExpiresAt) ||
 				got.HasAfter != (len(req.After) > 0) || fmt.Sprint(got.Tags) != fmt.Sprint(req.Tags) || got.Status != accepted.Status() {
@@ -108,7 +109,7 @@ func TestWhatFewAskForComesBackAndIsSaidAgain(t *testing.T) {
 			said[job.JobID] = asJSON(t, created)
 		}
 	}
-	h.exec(t, "update jobs set created_at = now() - interval '15 s'")
+	h.Exec(t, "update jobs set created_at = now() - interval '15 s'")
 	now, err := h.Now(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -137,9 +138,9 @@ func asJSON(t *testing.T, v any) string {
 func TestABatchOfOneKeyKeepsTheOrderOfTheRequest(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	head := h.accept(t, ordered("k"))
-	known := keyed("known", "body")
-	h.accept(t, known)
+	head := h.Accept(t, ordered("k"))
+	known := apidbtest.Keyed("known", "body")
+	h.Accept(t, known)
 	jobs := make([]apidb.NewJob, 100)
 	var want []uuid.UUID
 	for i := range jobs {
@@ -147,18 +148,18 @@ func TestABatchOfOneKeyKeepsTheOrderOfTheRequest(t *testing.T) {
 		case i%10 == 3: // of another key
 			jobs[i] = ordered("other")
 		case i%10 == 5: // its key sorts the other way round
-			jobs[i] = keyed(fmt.Sprintf("%03d", 999-i), "body")
+			jobs[i] = apidbtest.Keyed(fmt.Sprintf("%03d", 999-i), "body")
 			jobs[i].Request.OrderingKey = "k"
 		case i%10 == 6: // repeats the job before
-			jobs[i] = keyed(fmt.Sprintf("%03d", 999-i+1), "body")
+			jobs[i] = apidbtest.Keyed(fmt.Sprintf("%03d", 999-i+1), "body")
 			jobs[i].Request.OrderingKey = "k"
 			continue
 		case i == 47:
-			jobs[i] = keyed("known", "body")
+			jobs[i] = apidbtest.Keyed("known", "body")
 			jobs[i].Request.OrderingKey = "k"
 			continue
 		case i == 48:
-			jobs[i] = newJob()
+			jobs[i] = apidbtest.NewJob()
 			continue
 		default:
 			jobs[i] = ordered("k")
@@ -198,26 +199,26 @@ func TestWhoComesAfterAJobThatHasEndedWaitsForNone(t *testing.T) {
 	if _, err := h.InsertJobs(t.Context(), jobs); err != nil {
 		t.Fatal(err)
 	}
-	ends := func(job apidb.NewJob, status jobstate.Status) { h.apply(t, word(job.JobID, 1, status)) }
+	ends := func(job apidb.NewJob, status jobstate.Status) { h.Apply(t, apidbtest.Status(job.JobID, 1, status)) }
 	ends(jobs[2], jobstate.Cancelled)
-	if a := h.accept(t, ordered("k")); a.OrderAfter == nil || *a.OrderAfter != jobs[1].JobID {
+	if a := h.Accept(t, ordered("k")); a.OrderAfter == nil || *a.OrderAfter != jobs[1].JobID {
 		t.Errorf("after the second: %+v", a)
 	} else {
-		h.apply(t, word(a.JobID, 1, jobstate.Failed))
+		h.Apply(t, apidbtest.Status(a.JobID, 1, jobstate.Failed))
 	}
 	ends(jobs[1], jobstate.Completed)
-	if a := h.accept(t, ordered("k")); a.OrderAfter == nil || *a.OrderAfter != jobs[0].JobID {
+	if a := h.Accept(t, ordered("k")); a.OrderAfter == nil || *a.OrderAfter != jobs[0].JobID {
 		t.Errorf("after the first: %+v", a)
 	} else {
-		h.apply(t, word(a.JobID, 1, jobstate.Completed))
+		h.Apply(t, apidbtest.Status(a.JobID, 1, jobstate.Completed))
 	}
 	ends(jobs[0], jobstate.Completed)
-	if a := h.accept(t, ordered("k")); a.OrderAfter != nil {
+	if a := h.Accept(t, ordered("k")); a.OrderAfter != nil {
 		t.Errorf("after all: %+v", a)
 	}
 	elsewhere := ordered("k")
 	elsewhere.Request.OwnerID = "acme"
-	if a := h.accept(t, elsewhere); a.OrderAfter != nil {
+	if a := h.Accept(t, elsewhere); a.OrderAfter != nil {
 		t.Errorf("another owner's: %+v", a)
 	}
 }
@@ -269,7 +270,7 @@ func TestAHundredEqualSubmitsHaveOnePlace(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	submits := func(i int) []apidb.NewJob {
-		same := keyed("same", "body")
+		same := apidbtest.Keyed("same", "body")
 		same.Request.OrderingKey = "k"
 		switch i % 4 {
 		case 0:
@@ -277,7 +278,7 @@ func TestAHundredEqualSubmitsHaveOnePlace(t *testing.T) {
 		case 1: // the repeat stands between others of the key
 			return []apidb.NewJob{same, ordered("k"), same, ordered("k")}
 		case 2: // asks for something else without an order, so that it waits for no lock
-			return []apidb.NewJob{keyed("same", "other body")}
+			return []apidb.NewJob{apidbtest.Keyed("same", "other body")}
 		default:
 			same.EventSource, same.EventID = "/shop", fmt.Sprint(i%8)
 			return []apidb.NewJob{ordered("k"), same}
@@ -313,7 +314,7 @@ func TestAHundredEqualSubmitsHaveOnePlace(t *testing.T) {
 		t.Errorf("%d were the first", fresh)
 	}
 	inLine := 25*2 + 25
-	if one[string](t, h, "select coalesce(ordering_key, '') from jobs where idempotency_key = 'same'") == "k" {
+	if apidbtest.One[string](t, h, "select coalesce(ordering_key, '') from jobs where idempotency_key = 'same'") == "k" {
 		inLine++
 	}
 	h.wantLine(t, "k", inLine)
@@ -322,17 +323,17 @@ func TestAHundredEqualSubmitsHaveOnePlace(t *testing.T) {
 func TestAJobComesOnlyAfterJobsOfItsOwner(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	theirs := newJob()
+	theirs := apidbtest.NewJob()
 	theirs.Request.OwnerID = "acme"
-	mine, gone := h.accept(t, newJob()).JobID, uuid.Must(uuid.NewV7())
-	h.accept(t, theirs)
+	mine, gone := h.Accept(t, apidbtest.NewJob()).JobID, uuid.Must(uuid.NewV7())
+	h.Accept(t, theirs)
 	owned := after(mine, theirs.JobID)
 	owned.Request.OwnerID = "acme"
 	good := after(mine)
 	bad := after(mine, gone, theirs.JobID)
 	bad.Request.OrderingKey = "k"
 	tail := ordered("k")
-	accepted, err := h.InsertJobs(t.Context(), []apidb.NewJob{newJob(), bad, owned, good, tail, after(make([]uuid.UUID, 100)...)})
+	accepted, err := h.InsertJobs(t.Context(), []apidb.NewJob{apidbtest.NewJob(), bad, owned, good, tail, after(make([]uuid.UUID, 100)...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,15 +345,15 @@ func TestAJobComesOnlyAfterJobsOfItsOwner(t *testing.T) {
 	if accepted[4].OrderAfter != nil {
 		t.Error("a refused job has a place in the order")
 	}
-	if n := one[int](t, h, "select count(*) from jobs"); n != 2+3 {
+	if n := apidbtest.One[int](t, h, "select count(*) from jobs"); n != 2+3 {
 		t.Errorf("%d jobs", n)
 	}
 	missing := (*apidb.MissingError)(nil)
-	if _, err := h.InsertAllJobs(t.Context(), []apidb.NewJob{newJob(), bad}); !errors.As(err, &missing) || missing.Job != 1 ||
+	if _, err := h.InsertAllJobs(t.Context(), []apidb.NewJob{apidbtest.NewJob(), bad}); !errors.As(err, &missing) || missing.Job != 1 ||
 		!slices.Equal(missing.At, []int{1, 2}) {
 		t.Errorf("all or nothing: %v", err)
 	}
-	if n := one[int](t, h, "select count(*) from jobs"); n != 2+3 {
+	if n := apidbtest.One[int](t, h, "select count(*) from jobs"); n != 2+3 {
 		t.Errorf("%d jobs after a refused batch", n)
 	}
 }
@@ -360,18 +361,18 @@ func TestAJobComesOnlyAfterJobsOfItsOwner(t *testing.T) {
 func TestARepeatedSubmitDoesNotAskForItsDependenciesAgain(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	first := h.accept(t, newJob())
+	first := h.Accept(t, apidbtest.NewJob())
 	asked := func() apidb.NewJob {
-		job := keyed("k", "body")
+		job := apidbtest.Keyed("k", "body")
 		job.Request.After = []uuid.UUID{first.JobID}
 		return job
 	}
-	accepted := h.accept(t, asked())
-	h.exec(t, "delete from jobs where job_id = $1", first.JobID)
-	if again := h.accept(t, asked()); !again.Replayed || again.Missing != nil || again.JobID != accepted.JobID {
+	accepted := h.Accept(t, asked())
+	h.Exec(t, "delete from jobs where job_id = $1", first.JobID)
+	if again := h.Accept(t, asked()); !again.Replayed || again.Missing != nil || again.JobID != accepted.JobID {
 		t.Errorf("again: %+v", again)
 	}
-	if got := h.job(t, accepted.JobID); len(got.BlockedBy) != 0 {
+	if got := h.ReadJob(t, accepted.JobID); len(got.BlockedBy) != 0 {
 		t.Errorf("it waits for what is gone: %v", got.BlockedBy)
 	}
 }
@@ -383,19 +384,19 @@ func TestTenThousandDependencies(t *testing.T) {
 	for range 10 {
 		jobs := make([]apidb.NewJob, 1000)
 		for i := range jobs {
-			jobs[i] = newJob()
+			jobs[i] = apidbtest.NewJob()
 			ids = append(ids, jobs[i].JobID)
 		}
 		if _, err := h.InsertJobs(t.Context(), jobs); err != nil {
 			t.Fatal(err)
 		}
 	}
-	fanIn := h.accept(t, after(ids...))
-	if got := h.job(t, fanIn.JobID); !slices.Equal(got.After, ids) || len(got.BlockedBy) != 20 {
+	fanIn := h.Accept(t, after(ids...))
+	if got := h.ReadJob(t, fanIn.JobID); !slices.Equal(got.After, ids) || len(got.BlockedBy) != 20 {
 		t.Errorf("it comes after %d jobs and waits for %d", len(got.After), len(got.BlockedBy))
 	}
-	h.exec(t, "update jobs set status = 'COMPLETED', version = 1, snapshot = '{}' where job_id <> $1 and job_id <> $2", fanIn.JobID, ids[5000])
-	if got := h.job(t, fanIn.JobID); len(got.BlockedBy) != 1 || got.BlockedBy[0].ID != ids[5000].String() {
+	h.Exec(t, "update jobs set status = 'COMPLETED', version = 1, snapshot = '{}' where job_id <> $1 and job_id <> $2", fanIn.JobID, ids[5000])
+	if got := h.ReadJob(t, fanIn.JobID); len(got.BlockedBy) != 1 || got.BlockedBy[0].ID != ids[5000].String() {
 		t.Errorf("it waits for %v", got.BlockedBy)
 	}
 }

@@ -21,7 +21,7 @@ type ToldType struct {
 
 // ToldTypes gives what workers tell, by name of the job type. It may be a little old.
 func (s *Store) ToldTypes(ctx context.Context) (map[string]ToldType, error) {
-	return s.told.get(ctx, toldAge, func(ctx context.Context) (map[string]ToldType, error) {
+	return s.told.Get(ctx, toldAge, func(ctx context.Context) (map[string]ToldType, error) {
 		workers, err := s.Workers(ctx, Everyone)
 		if err != nil {
 			return nil, err

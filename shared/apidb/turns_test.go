@@ -13,13 +13,13 @@ import (
 )
 
 // manyAndFew creates n due schedules of an owner, and a single one of another that is due for a shorter time.
-func (h *house) manyAndFew(t *testing.T, n int) {
+func (h *fixture) manyAndFew(t *testing.T, n int) {
 	t.Helper()
 	for i := range n {
 		h.createOf(t, "many", fmt.Sprintf("many-%d", i), eachYear+`, "missed": "all"`)
 	}
 	h.createOf(t, "few", "few", eachYear+`, "missed": "all"`)
-	h.exec(t, `update schedules set next_at = date_trunc('second', now()) -
+	h.Exec(t, `update schedules set next_at = date_trunc('second', now()) -
 		case owner_id when 'many' then interval '10 s' else interval '1 s' end`)
 	h.once(t)
 }
@@ -122,7 +122,7 @@ func TestOwnersOperationsTakeTurns(t *testing.T) {
 	}
 }
 
-func (h *house) createOf(t *testing.T, owner, name, fields string) {
+func (h *fixture) createOf(t *testing.T, owner, name, fields string) {
 	t.Helper()
 	if _, err := h.CreateSchedule(t.Context(), apidb.OwnerOf(owner), schedule(t, name, fields)); err != nil {
 		t.Fatal(err)

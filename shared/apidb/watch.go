@@ -180,6 +180,10 @@ func (s *Store) FollowWatchers(ctx context.Context, heard func()) error {
 	})
 }
 
+// BeginChange begins a batch that changes jobs. If notify is true, the batch calls NotifyChange in its transaction. The
+// caller calls done when the batch has ended.
+func (s *Store) BeginChange() (notify bool, done func()) { return s.watch.enter() }
+
 // Watched tells whether somebody watches, here or elsewhere. What was committed before it was false is seen by those
 // who come to watch.
 func (s *Store) Watched() bool {
@@ -201,7 +205,7 @@ func (s *Store) asksThen(ctx context.Context, begun func()) func() error {
 	return func() error {
 		err := s.q.ChangesTell(ctx, []string{string(rune(ChangeAsks))})
 		begun()
-		return classify("ask who watches", err)
+		return Classify("ask who watches", err)
 	}
 }
 
@@ -210,12 +214,12 @@ func (s *Store) answerWatchers(ctx context.Context, kind ChangeKind) error {
 	if err != nil {
 		s.watch.end() // so that the next one begins anew
 	}
-	return classify("tell who watches", err)
+	return Classify("tell who watches", err)
 }
 
 // TellWatching says that somebody watches jobs: for a minute, changes are told to ListenChanges.
 func (s *Store) TellWatching(ctx context.Context) error {
-	return classify("tell that somebody watches", s.q.WatchersTell(ctx))
+	return Classify("tell that somebody watches", s.q.WatchersTell(ctx))
 }
 
 // ListenChanges calls begun once it listens, and heard with each change. It ends with ctx or with its connection.
@@ -230,11 +234,11 @@ func (s *Store) ListenChanges(ctx context.Context, begun func(), heard func(Chan
 
 // TellChanges tells those who watch of changes that have been committed.
 func (s *Store) TellChanges(ctx context.Context, kind ChangeKind, ids []uuid.UUID) error {
-	return classify("tell of changes", s.q.ChangesTell(ctx, tellings(kind, ids)))
+	return Classify("tell of changes", s.q.ChangesTell(ctx, tellings(kind, ids)))
 }
 
-// tell is for a transaction that changes jobs.
-func tell(ctx context.Context, q *gen.Queries, kind ChangeKind, ids []uuid.UUID) error {
+// NotifyChange notifies those who watch of changed jobs, with the commit of the transaction that changes them.
+func NotifyChange(ctx context.Context, q *gen.Queries, kind ChangeKind, ids []uuid.UUID) error {
 	if len(ids) == 0 {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -21,7 +22,7 @@ type hearer struct {
 	heard chan apidb.Change
 }
 
-func (h *house) listenTo(t *testing.T) *hearer {
+func (h *fixture) listenTo(t *testing.T) *hearer {
 	t.Helper()
 	heard, begun := &hearer{t, make(chan apidb.Change, 1000)}, make(chan struct{})
 	h.beside(t, func(ctx context.Context) {
@@ -32,7 +33,7 @@ func (h *house) listenTo(t *testing.T) *hearer {
 }
 
 // beside runs something until the test ends.
-func (h *house) beside(t *testing.T, run func(context.Context)) {
+func (h *fixture) beside(t *testing.T, run func(context.Context)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
@@ -41,7 +42,7 @@ func (h *house) beside(t *testing.T, run func(context.Context)) {
 }
 
 // followWatchers has the store tell while somebody watches, as that of a projection.
-func (h *house) followWatchers(t *testing.T) {
+func (h *fixture) followWatchers(t *testing.T) {
 	t.Helper()
 	begun := make(chan struct{}, 1)
 	h.beside(t, func(ctx context.Context) {
@@ -76,7 +77,7 @@ func (h *hearer) want(kind apidb.ChangeKind, id uuid.UUID) {
 }
 
 // mark is told after everything that was told before.
-func (h *house) mark(t *testing.T) uuid.UUID {
+func (h *fixture) mark(t *testing.T) uuid.UUID {
 	t.Helper()
 	id := uuid.New()
 	if err := h.TellChanges(t.Context(), apidb.ChangeHere, []uuid.UUID{id}); err != nil {
@@ -90,8 +91,8 @@ func TestChangesAreToldOnlyWhileSomebodyWatches(t *testing.T) {
 	h := open(t)
 	h.followWatchers(t)
 	changes := h.listenTo(t)
-	job := h.accept(t, newJob())
-	h.apply(t, word(job.JobID, 1, jobstate.Running))
+	job := h.Accept(t, apidbtest.NewJob())
+	h.Apply(t, apidbtest.Status(job.JobID, 1, jobstate.Running))
 	h.addLine(t, job.JobID, 0)
 	h.seeProgress(t, job.JobID, 1)
 	changes.want(apidb.ChangeHere, h.mark(t)) // and nothing before it
@@ -99,7 +100,7 @@ func TestChangesAreToldOnlyWhileSomebodyWatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	changes.want(apidb.ChangeBegins, uuid.Nil)
-	h.apply(t, word(job.JobID, 2, jobstate.Running))
+	h.Apply(t, apidbtest.Status(job.JobID, 2, jobstate.Running))
 	changes.want(apidb.ChangeStatus, job.JobID)
 	h.addLine(t, job.JobID, 1)
 	changes.want(apidb.ChangeLog, job.JobID)
@@ -110,7 +111,7 @@ func TestChangesAreToldOnlyWhileSomebodyWatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	changes.want(apidb.ChangeHere, uuid.Nil)
-	h.apply(t, word(job.JobID, 3, jobstate.Completed))
+	h.Apply(t, apidbtest.Status(job.JobID, 3, jobstate.Completed))
 	changes.want(apidb.ChangeEnded, job.JobID)
 	if err := h.UnhearJobs(t.Context(), []jobevent.ReportJob{{JobID: job.JobID, Version: 3}}); err != nil {
 		t.Fatal(err)
@@ -122,7 +123,7 @@ func TestChangesAreToldOnlyWhileSomebodyWatches(t *testing.T) {
 	changes.want(apidb.ChangeGone, job.JobID)
 }
 
-func (h *house) addLine(t *testing.T, id uuid.UUID, line int) {
+func (h *fixture) addLine(t *testing.T, id uuid.UUID, line int) {
 	t.Helper()
 	err := h.AddLogs(t.Context(), []jobevent.AttemptLog{{
 		JobID: id, Attempt: 1, FirstLine: line, Lines: []jobevent.LogLine{{At: time.Now(), Level: "INFO", Text: "x"}},
@@ -132,7 +133,7 @@ func (h *house) addLine(t *testing.T, id uuid.UUID, line int) {
 	}
 }
 
-func (h *house) seeProgress(t *testing.T, id uuid.UUID, percent int) {
+func (h *fixture) seeProgress(t *testing.T, id uuid.UUID, percent int) {
 	t.Helper()
 	err := h.SeeWorkers(t.Context(), []apidb.Beat{{JSON: []byte("{}"), Heartbeat: jobevent.Heartbeat{
 		WorkerID: "w", Attempts: []jobevent.HeldAttempt{{JobID: id, Attempt: 0, Progress: &jobevent.Progress{Percent: percent}}},
@@ -148,19 +149,19 @@ func TestWhatIsRolledBackIsToldToNobody(t *testing.T) {
 	h := open(t)
 	h.followWatchers(t)
 	changes := h.listenTo(t)
-	good, bad := h.accept(t, newJob()), h.accept(t, newJob())
+	good, bad := h.Accept(t, apidbtest.NewJob()), h.Accept(t, apidbtest.NewJob())
 	if err := h.TellWatching(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	changes.want(apidb.ChangeBegins, uuid.Nil)
 	words := []apidb.StatusWord{
-		word(good.JobID, 1, jobstate.Completed), word(bad.JobID, 1, "NONSENSE"),
+		apidbtest.Status(good.JobID, 1, jobstate.Completed), apidbtest.Status(bad.JobID, 1, "NONSENSE"),
 	}
 	if _, err := h.ApplyStatuses(t.Context(), words); err == nil {
 		t.Fatal("it was applied")
 	}
 	changes.want(apidb.ChangeHere, h.mark(t))
-	h.apply(t, words[0])
+	h.Apply(t, words[0])
 	changes.want(apidb.ChangeEnded, good.JobID)
 }
 
@@ -171,11 +172,11 @@ func TestChangesBeginWhenWhatWasToldToNobodyIsOver(t *testing.T) {
 	h := open(t)
 	h.followWatchers(t)
 	changes := h.listenTo(t)
-	job := h.accept(t, newJob())
+	job := h.Accept(t, apidbtest.NewJob())
 	applied := make(chan error, 1)
 	release := h.lockJob(t, job.JobID)
 	go func() {
-		_, err := h.ApplyStatuses(t.Context(), []apidb.StatusWord{word(job.JobID, 1, jobstate.Completed)})
+		_, err := h.ApplyStatuses(t.Context(), []apidb.StatusWord{apidbtest.Status(job.JobID, 1, jobstate.Completed)})
 		applied <- err
 	}()
 	h.awaitBlocked(t)
@@ -194,9 +195,9 @@ func TestChangesBeginWhenWhatWasToldToNobodyIsOver(t *testing.T) {
 }
 
 // lockJob keeps others from changing a job until it is released.
-func (h *house) lockJob(t *testing.T, id uuid.UUID) (release func()) {
+func (h *fixture) lockJob(t *testing.T, id uuid.UUID) (release func()) {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), h.url)
+	c, err := pgx.Connect(t.Context(), h.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,9 +213,9 @@ func (h *house) lockJob(t *testing.T, id uuid.UUID) (release func()) {
 }
 
 // awaitBlocked waits until a statement waits for a lock.
-func (h *house) awaitBlocked(t *testing.T) {
+func (h *fixture) awaitBlocked(t *testing.T) {
 	t.Helper()
-	h.conn(t, func(ctx context.Context, c *pgx.Conn) error {
+	h.Conn(t, func(ctx context.Context, c *pgx.Conn) error {
 		for waits := false; !waits; {
 			err := c.QueryRow(ctx, `select exists (
 				select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
@@ -235,7 +236,7 @@ func TestJobsOfSchedulesAndCommandsOfOperationsAreTold(t *testing.T) {
 	h.beside(t, func(ctx context.Context) { _ = h.ListenSchedules(ctx, func() { begun <- struct{}{} }) })
 	<-begun
 	changes := h.listenTo(t)
-	silent := h.accept(t, newJob())
+	silent := h.Accept(t, apidbtest.NewJob())
 	h.operateOn(t, silent.JobID)
 	if h.Watched() {
 		t.Error("nobody watches")
@@ -251,7 +252,7 @@ func TestJobsOfSchedulesAndCommandsOfOperationsAreTold(t *testing.T) {
 	if err := h.TellWatching(t.Context()); err != nil { // they say it once
 		t.Fatal(err)
 	}
-	job := h.accept(t, newJob())
+	job := h.Accept(t, apidbtest.NewJob())
 	h.operateOn(t, job.JobID)
 	changes.want(apidb.ChangeStatus, job.JobID)
 	h.create(t, "s", eachSecond)
@@ -265,7 +266,7 @@ func TestJobsOfSchedulesAndCommandsOfOperationsAreTold(t *testing.T) {
 }
 
 // operateOn gives a job a command by an operation.
-func (h *house) operateOn(t *testing.T, id uuid.UUID) {
+func (h *fixture) operateOn(t *testing.T, id uuid.UUID) {
 	t.Helper()
 	op, _, err := h.InsertOperation(t.Context(), apidb.NewOperation{
 		ID: h.NewID(), By: "me", Whose: apidb.Everyone,

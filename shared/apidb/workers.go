@@ -24,12 +24,12 @@ type Worker struct {
 // only.
 func (s *Store) Workers(ctx context.Context, owner Owner) ([]Worker, error) {
 	workers, err := s.allWorkers(ctx)
-	if err != nil || owner.everyone {
+	if err != nil || owner.IsEveryone() {
 		return workers, err
 	}
 	own, err := s.heldBy(ctx, owner, workers)
 	if err != nil {
-		return nil, classify("find whose jobs workers hold", err)
+		return nil, Classify("find whose jobs workers hold", err)
 	}
 	for i := range workers {
 		w := &workers[i]
@@ -51,7 +51,7 @@ func (s *Store) heldBy(ctx context.Context, owner Owner, workers []Worker) (map[
 	if len(asked) == 0 {
 		return own, nil
 	}
-	ids, err := s.q.JobsOfOwner(ctx, gen.JobsOfOwnerParams{JobIDs: asked, OwnerID: owner.name})
+	ids, err := s.q.JobsOfOwner(ctx, gen.JobsOfOwnerParams{JobIDs: asked, OwnerID: owner.ID()})
 	for _, id := range ids {
 		own[id] = true
 	}
@@ -61,7 +61,7 @@ func (s *Store) heldBy(ctx context.Context, owner Owner, workers []Worker) (map[
 func (s *Store) allWorkers(ctx context.Context) ([]Worker, error) {
 	rows, err := s.q.WorkersAll(ctx)
 	if err != nil {
-		return nil, classify("list workers", err)
+		return nil, Classify("list workers", err)
 	}
 	workers := make([]Worker, len(rows))
 	for i, row := range rows {

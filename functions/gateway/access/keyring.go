@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apikey"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
@@ -43,8 +43,8 @@ var (
 // Keyring knows keys by what is stored of them, as it was at most keyAge ago. Requests never ask the database:
 // Run does, for all of them at once, so that it makes no difference how many wrong keys somebody tries.
 type Keyring struct {
-	store  *apidb.Store
-	stored func(context.Context, []string) ([]apidb.Key, error)
+	store  *keystore.Store
+	stored func(context.Context, []string) ([]keystore.Key, error)
 
 	mu      sync.Mutex
 	forgot  int // how often: what was being read meanwhile may be what was there before
@@ -59,7 +59,7 @@ type Keyring struct {
 
 // knownKey is a key that there is.
 type knownKey struct {
-	stored    apidb.Key
+	stored    keystore.Key
 	readAt    time.Time
 	usedAt    time.Time
 	enteredAt time.Time // when its use was last entered
@@ -73,9 +73,9 @@ type answer struct {
 }
 
 // NewKeyring makes a keyring that knows no key yet.
-func NewKeyring(store *apidb.Store) *Keyring {
+func NewKeyring(store *keystore.Store) *Keyring {
 	return &Keyring{
-		store: store, stored: store.KeysByID,
+		store: store, stored: store.ByID,
 		known: map[string]*knownKey{}, unknown: map[string]time.Time{}, pending: map[string]*answer{},
 		wake: make(chan struct{}, 1), entering: telemetry.Trouble{What: "enter the use of API keys"},
 	}
@@ -106,7 +106,7 @@ func (k *Keyring) Who(ctx context.Context, key apikey.Key, suspect func() bool) 
 }
 
 // check compares a key with what is stored under its id. Only who has the key uses it.
-func (k *Keyring) check(key apikey.Key, stored apidb.Key, now time.Time) (Principal, error) {
+func (k *Keyring) check(key apikey.Key, stored keystore.Key, now time.Time) (Principal, error) {
 	if !key.Matches(stored.Hash) || !stored.Live(now) {
 		return Principal{}, ErrUnknown
 	}
@@ -122,7 +122,7 @@ func (k *Keyring) check(key apikey.Key, stored apidb.Key, now time.Time) (Princi
 }
 
 // look gives what is known of a key, the zero one where it is known that there is none, or what to wait for.
-func (k *Keyring) look(id string, now time.Time, suspect func() bool) (apidb.Key, *answer, error) {
+func (k *Keyring) look(id string, now time.Time, suspect func() bool) (keystore.Key, *answer, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if held := k.known[id]; held != nil {
@@ -137,13 +137,13 @@ func (k *Keyring) look(id string, now time.Time, suspect func() bool) (apidb.Key
 		return held.stored, coming, nil
 	}
 	if at, there := k.unknown[id]; there && now.Sub(at) < keyAge {
-		return apidb.Key{}, nil, nil
+		return keystore.Key{}, nil, nil
 	}
 	odd := suspect()
 	if k.pending[id] == nil && (odd && k.suspect >= maxSuspects || !odd && len(k.pending)-k.suspect >= maxStrangers) {
-		return apidb.Key{}, nil, ErrBusy
+		return keystore.Key{}, nil, ErrBusy
 	}
-	return apidb.Key{}, k.ask(id, odd), nil
+	return keystore.Key{}, k.ask(id, odd), nil
 }
 
 // ask has Run read about a key. One that somebody else asks about as well is no suspect's any more.
@@ -258,7 +258,7 @@ func (k *Keyring) turn(id string, coming *answer) int {
 }
 
 // note keeps what was read.
-func (k *Keyring) note(ids []string, stored []apidb.Key, at time.Time) {
+func (k *Keyring) note(ids []string, stored []keystore.Key, at time.Time) {
 	if len(k.unknown)+len(ids) > maxUnknown {
 		clear(k.unknown)
 	}
@@ -298,7 +298,7 @@ func (k *Keyring) enterUse(ctx context.Context, now time.Time) {
 		for _, id := range ids {
 			part[id] = used[id]
 		}
-		err := k.store.KeysUsed(ctx, part)
+		err := k.store.RecordUse(ctx, part)
 		k.entering.Note(ctx, err)
 		if err != nil {
 			return

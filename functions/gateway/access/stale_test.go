@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apikey"
 )
 
@@ -20,18 +20,18 @@ func TestAKeyThatWasReadBeforeItWasRevokedIsNotKept(t *testing.T) {
 	t.Parallel()
 	key := apikey.New()
 	hash := key.Hash()
-	live := apidb.Key{KeyID: key.ID(), Hash: hash[:], Roles: []string{"read"}}
+	live := keystore.Key{KeyID: key.ID(), Hash: hash[:], Roles: []string{"read"}}
 	now := time.Now()
 	revoked := live
 	revoked.RevokedAt = &now
 	k := NewKeyring(nil)
 	reads := 0
-	k.stored = func(context.Context, []string) ([]apidb.Key, error) {
+	k.stored = func(context.Context, []string) ([]keystore.Key, error) {
 		if reads++; reads > 1 {
-			return []apidb.Key{revoked}, nil
+			return []keystore.Key{revoked}, nil
 		}
 		k.Forget(key.ID()) // it is revoked while the answer of the database is on its way
-		return []apidb.Key{live}, nil
+		return []keystore.Key{live}, nil
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup

@@ -1,9 +1,10 @@
-package apidb_test
+package keystore_test
 
 import (
 	"testing"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 )
 
 // security L12: without this, who makes and revokes keys in a loop has 10,000 rows for good and can make no more.
@@ -12,16 +13,16 @@ func TestANewKeyTakesThePlaceOfThoseThatEndedLongAgo(t *testing.T) {
 	h := open(t)
 	insert := func(id string) {
 		t.Helper()
-		key := apidb.Key{KeyID: id, OwnerID: "acme", Name: "n", Roles: []string{"read"}, Hash: make([]byte, 32), CreatedBy: "key:a"}
-		if _, err := h.InsertKey(t.Context(), key); err != nil {
+		key := keystore.Key{KeyID: id, OwnerID: "acme", Name: "n", Roles: []string{"read"}, Hash: make([]byte, 32), CreatedBy: "key:a"}
+		if _, err := h.Keys.Insert(t.Context(), key); err != nil {
 			t.Fatal(err)
 		}
 	}
 	insert("old")
 	insert("new")
-	h.exec(t, "UPDATE api_keys SET revoked_at = now() - CASE key_id WHEN 'old' THEN interval '31 days' ELSE interval '1 day' END")
+	h.Exec(t, "UPDATE api_keys SET revoked_at = now() - CASE key_id WHEN 'old' THEN interval '31 days' ELSE interval '1 day' END")
 	insert("third")
-	keys, err := h.Keys(t.Context(), apidb.Everyone, "", 10)
+	keys, err := h.Keys.List(t.Context(), apidb.Everyone, "", 10)
 	if err != nil || len(keys) != 2 || keys[0].KeyID != "new" || keys[1].KeyID != "third" {
 		t.Errorf("there are %+v, %v", keys, err)
 	}

@@ -1,4 +1,5 @@
-package apidb
+// Package callershare bounds how many connections of a pool one caller has.
+package callershare
 
 import (
 	"context"
@@ -19,28 +20,29 @@ var ErrCrowded = errors.New("too many requests of this caller are under way")
 
 type callerKey struct{}
 
-// WithCaller has what is done with the context take connections of the caller's share: half of the pool's. Whoever has
-// all of its share waits for itself, and not the others for it.
-func WithCaller(ctx context.Context, caller string) context.Context {
+// With has what is done with the context take connections of the caller's share: half of the pool's. A caller that has
+// all of its share waits for its own requests, and the others do not wait for it.
+func With(ctx context.Context, caller string) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller)
 }
 
-// unshared is the context for what others wait for as well: it waits for nobody's share.
-func unshared(ctx context.Context) context.Context { return context.WithValue(ctx, callerKey{}, nil) }
+// Without returns the context for what other callers wait for as well: it waits for no share.
+func Without(ctx context.Context) context.Context { return context.WithValue(ctx, callerKey{}, nil) }
 
-// sharedPool runs statements, each on a connection of the pool.
-type sharedPool struct {
+// Pool runs statements, each on a connection of the pool.
+type Pool struct {
 	pool   *pgxpool.Pool
 	shares *fairshare.Shares
 }
 
-func newSharedPool(pool *pgxpool.Pool) sharedPool {
+// New returns the pool with a share of half its connections for each caller.
+func New(pool *pgxpool.Pool) Pool {
 	each := max(1, int(pool.Config().MaxConns)/2)
-	return sharedPool{pool, fairshare.New(math.MaxInt32, each)} // the pool itself bounds them all
+	return Pool{pool, fairshare.New(math.MaxInt32, each)} // the pool itself bounds them all
 }
 
-// enter waits until the context's caller may have one more connection.
-func (p sharedPool) enter(ctx context.Context) (leave func(), err error) {
+// Enter waits until the context's caller may have one more connection.
+func (p Pool) Enter(ctx context.Context) (leave func(), err error) {
 	caller, ok := ctx.Value(callerKey{}).(string)
 	if !ok {
 		return func() {}, nil
@@ -52,8 +54,8 @@ func (p sharedPool) enter(ctx context.Context) (leave func(), err error) {
 }
 
 // Exec is for sqlc, as the two below.
-func (p sharedPool) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	leave, err := p.enter(ctx)
+func (p Pool) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	leave, err := p.Enter(ctx)
 	if err != nil {
 		return pgconn.CommandTag{}, err
 	}
@@ -62,8 +64,8 @@ func (p sharedPool) Exec(ctx context.Context, sql string, args ...any) (pgconn.C
 }
 
 // Query leaves when its rows are closed.
-func (p sharedPool) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	leave, err := p.enter(ctx)
+func (p Pool) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	leave, err := p.Enter(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +78,8 @@ func (p sharedPool) Query(ctx context.Context, sql string, args ...any) (pgx.Row
 }
 
 // QueryRow leaves when its row is scanned.
-func (p sharedPool) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	leave, err := p.enter(ctx)
+func (p Pool) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	leave, err := p.Enter(ctx)
 	if err != nil {
 		return sharedRow{err: err}
 	}

@@ -1,4 +1,4 @@
-package apidb
+package keystore
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 )
 
@@ -48,43 +49,43 @@ const Bootstrap = "bootstrap"
 
 // What may be wrong with a key.
 var (
-	ErrNoKey       = errors.New("no such API key")
-	ErrKeyOver     = errors.New("the API key is revoked or has expired")
-	ErrTooManyKeys = fmt.Errorf("there are %d API keys of this owner already", maxLiveKeys)
+	ErrNoKey   = errors.New("no such API key")
+	ErrKeyOver = errors.New("the API key is revoked or has expired")
+	ErrTooMany = fmt.Errorf("there are %d API keys of this owner already", maxLiveKeys)
 )
 
-// KeysByID gives those there are.
-func (s *Store) KeysByID(ctx context.Context, ids []string) ([]Key, error) {
-	rows, err := gen.New(s.keys).KeysByID(ctx, ids)
-	return newKeys(rows), classify(fmt.Sprintf("read %d API keys", len(ids)), err)
+// ByID gives those there are.
+func (s *Store) ByID(ctx context.Context, ids []string) ([]Key, error) {
+	rows, err := s.db.AuthQueries().KeysByID(ctx, ids)
+	return newKeys(rows), apidb.Classify(fmt.Sprintf("read %d API keys", len(ids)), err)
 }
 
-// Key gives one of an owner's.
-func (s *Store) Key(ctx context.Context, owner Owner, id string) (Key, error) {
-	row, err := s.q.KeyOf(ctx, gen.KeyOfParams{KeyID: id, Everyone: owner.everyone, OwnerID: owner.name})
-	return newKey(row), classify("get API key "+id, noKey(err))
+// Get gives one of an owner's.
+func (s *Store) Get(ctx context.Context, owner apidb.Owner, id string) (Key, error) {
+	row, err := s.q.KeyOf(ctx, gen.KeyOfParams{KeyID: id, Everyone: owner.IsEveryone(), OwnerID: owner.ID()})
+	return newKey(row), apidb.Classify("get API key "+id, noKey(err))
 }
 
-// Keys lists an owner's by their ids, or everyone's owner by owner, from the one after a key on.
-func (s *Store) Keys(ctx context.Context, owner Owner, after string, limit int) ([]Key, error) {
+// List lists an owner's by their ids, or everyone's owner by owner, from the one after a key on.
+func (s *Store) List(ctx context.Context, owner apidb.Owner, after string, limit int) ([]Key, error) {
 	var rows []gen.ApiKey
 	var err error
-	if owner.everyone {
+	if owner.IsEveryone() {
 		rows, err = s.q.KeysAll(ctx, gen.KeysAllParams{After: after, MaxKeys: int32(limit)})
 	} else {
-		rows, err = s.q.KeysOfOwner(ctx, gen.KeysOfOwnerParams{OwnerID: owner.name, After: after, MaxKeys: int32(limit)})
+		rows, err = s.q.KeysOfOwner(ctx, gen.KeysOfOwnerParams{OwnerID: owner.ID(), After: after, MaxKeys: int32(limit)})
 	}
-	return newKeys(rows), classify("list API keys", err)
+	return newKeys(rows), apidb.Classify("list API keys", err)
 }
 
-// InsertKey keeps a new key.
-func (s *Store) InsertKey(ctx context.Context, key Key) (kept Key, err error) {
-	err = s.audited(ctx, func(q *gen.Queries) error {
-		touches(ctx, key.OwnerID, "key/"+key.KeyID)
+// Insert keeps a new key.
+func (s *Store) Insert(ctx context.Context, key Key) (kept Key, err error) {
+	err = apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
+		apidb.SetAuditSubject(ctx, key.OwnerID, "key/"+key.KeyID)
 		kept, err = insertKey(ctx, q, key)
 		return err
 	})
-	return kept, classify("keep API key "+key.KeyID, err)
+	return kept, apidb.Classify("keep API key "+key.KeyID, err)
 }
 
 // insertKey also forgets those of the owner's keys that ended 30 days ago, so that making and revoking keys fills no
@@ -95,11 +96,11 @@ func insertKey(ctx context.Context, q *gen.Queries, key Key) (Key, error) {
 	}
 	live, err := q.KeysLive(ctx, gen.KeysLiveParams{OwnerID: key.OwnerID, Most: maxLiveKeys})
 	if err != nil || live == maxLiveKeys {
-		return Key{}, cmp.Or(err, ErrTooManyKeys)
+		return Key{}, cmp.Or(err, ErrTooMany)
 	}
 	all, err := q.KeysCount(ctx, gen.KeysCountParams{OwnerID: key.OwnerID, Most: maxKeys})
 	if err != nil || all == maxKeys {
-		return Key{}, cmp.Or[error](err, &TooManyError{What: "API keys", Most: maxKeys})
+		return Key{}, cmp.Or[error](err, &apidb.TooManyError{What: "API keys", Most: maxKeys})
 	}
 	row, err := q.KeyInsert(ctx, gen.KeyInsertParams{
 		KeyID: key.KeyID, OwnerID: key.OwnerID, Name: key.Name, Roles: key.Roles, SecretHash: key.Hash,
@@ -109,10 +110,10 @@ func insertKey(ctx context.Context, q *gen.Queries, key Key) (Key, error) {
 	return newKey(row), err
 }
 
-// EnsureAdminKey keeps a key of the installation with the role admin, and enters it in the audit log. One of this id
+// EnsureAdmin keeps a key of the installation with the role admin, and enters it in the audit log. One of this id
 // that is there, revoked perhaps, stays as it is; it is answered when a replica has it, as a new one is.
-func (s *Store) EnsureAdminKey(ctx context.Context, id string, hash []byte, name string) (Key, error) {
-	err := s.tx(ctx, func(q *gen.Queries) error {
+func (s *Store) EnsureAdmin(ctx context.Context, id string, hash []byte, name string) (Key, error) {
+	err := s.db.Tx(ctx, func(q *gen.Queries) error {
 		added, err := q.KeyEnsure(ctx, gen.KeyEnsureParams{KeyID: id, Name: name, SecretHash: hash, CreatedBy: Bootstrap})
 		if err != nil {
 			return err
@@ -120,37 +121,37 @@ func (s *Store) EnsureAdminKey(ctx context.Context, id string, hash []byte, name
 		if added == 0 {
 			return q.AwaitReplicas(ctx)
 		}
-		return enter(ctx, q, []*Audit{{Actor: Bootstrap, Action: "key.create", Resource: "key/" + id, TraceID: uuid.New()}})
+		return apidb.InsertAudit(ctx, q, []*apidb.Audit{{Actor: Bootstrap, Action: "key.create", Resource: "key/" + id, TraceID: uuid.New()}})
 	})
 	if err != nil {
-		return Key{}, classify("keep API key "+id, err)
+		return Key{}, apidb.Classify("keep API key "+id, err)
 	}
-	return s.Key(ctx, Everyone, id)
+	return s.Get(ctx, apidb.Everyone, id)
 }
 
-// RevokeKey ends an owner's key, now or whenever it was before.
-func (s *Store) RevokeKey(ctx context.Context, owner Owner, id string) (revoked Key, err error) {
-	err = s.audited(ctx, func(q *gen.Queries) error {
-		row, err := q.KeyRevoke(ctx, gen.KeyRevokeParams{KeyID: id, Everyone: owner.everyone, OwnerID: owner.name})
-		touches(ctx, row.OwnerID, "key/"+id)
+// Revoke ends an owner's key, now or whenever it was before.
+func (s *Store) Revoke(ctx context.Context, owner apidb.Owner, id string) (revoked Key, err error) {
+	err = apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
+		row, err := q.KeyRevoke(ctx, gen.KeyRevokeParams{KeyID: id, Everyone: owner.IsEveryone(), OwnerID: owner.ID()})
+		apidb.SetAuditSubject(ctx, row.OwnerID, "key/"+id)
 		revoked = newKey(row)
 		return noKey(err)
 	})
-	return revoked, classify("revoke API key "+id, err)
+	return revoked, apidb.Classify("revoke API key "+id, err)
 }
 
-// RotateKey has a new id and hash take the place of an owner's key, which lives on for overlap at most. The new key
+// Rotate has a new id and hash take the place of an owner's key, which lives on for overlap at most. The new key
 // allows the same, and lives as long as the old one was made for.
-func (s *Store) RotateKey(
-	ctx context.Context, owner Owner, id string, overlap time.Duration, with Key,
+func (s *Store) Rotate(
+	ctx context.Context, owner apidb.Owner, id string, overlap time.Duration, with Key,
 ) (kept Key, err error) {
-	err = s.audited(ctx, func(q *gen.Queries) error {
-		row, err := q.KeyLock(ctx, gen.KeyLockParams{KeyID: id, Everyone: owner.everyone, OwnerID: owner.name})
+	err = apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
+		row, err := q.KeyLock(ctx, gen.KeyLockParams{KeyID: id, Everyone: owner.IsEveryone(), OwnerID: owner.ID()})
 		if err != nil {
 			return noKey(err)
 		}
 		old := newKey(row.ApiKey)
-		touches(ctx, old.OwnerID, "key/"+id)
+		apidb.SetAuditSubject(ctx, old.OwnerID, "key/"+id)
 		if !old.Live(row.At) {
 			return ErrKeyOver
 		}
@@ -166,16 +167,16 @@ func (s *Store) RotateKey(
 		kept, err = insertKey(ctx, q, with)
 		return err
 	})
-	return kept, classify("rotate API key "+id, err)
+	return kept, apidb.Classify("rotate API key "+id, err)
 }
 
-// KeysUsed enters when keys were last used.
-func (s *Store) KeysUsed(ctx context.Context, at map[string]time.Time) error {
+// RecordUse enters when keys were last used.
+func (s *Store) RecordUse(ctx context.Context, at map[string]time.Time) error {
 	var p gen.KeysUsedParams
 	for _, id := range slices.Sorted(maps.Keys(at)) { // in one order, whoever else enters the same
 		p.KeyIDs, p.UsedAts = append(p.KeyIDs, id), append(p.UsedAts, at[id])
 	}
-	return classify(fmt.Sprintf("enter use of %d API keys", len(at)), gen.New(s.keys).KeysUsed(ctx, p))
+	return apidb.Classify(fmt.Sprintf("enter use of %d API keys", len(at)), s.db.AuthQueries().KeysUsed(ctx, p))
 }
 
 func noKey(err error) error {

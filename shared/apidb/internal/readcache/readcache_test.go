@@ -1,4 +1,4 @@
-package apidb
+package readcache
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 func TestWhoWaitsForACacheWaitsAsLongAsItLikes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var c cache[int]
+		var c Cache[int]
 		var reads atomic.Int32
 		goOn := make(chan struct{})
 		read := func(context.Context) (int, error) {
@@ -23,7 +23,7 @@ func TestWhoWaitsForACacheWaitsAsLongAsItLikes(t *testing.T) {
 		first, leave := context.WithCancelCause(t.Context())
 		answers := make(chan error, 2)
 		go func() {
-			_, err := c.get(first, time.Hour, read)
+			_, err := c.Get(first, time.Hour, read)
 			answers <- err
 		}()
 		synctest.Wait()
@@ -33,7 +33,7 @@ func TestWhoWaitsForACacheWaitsAsLongAsItLikes(t *testing.T) {
 			t.Errorf("who has gone hears %v", err)
 		}
 		go func() {
-			value, err := c.get(t.Context(), time.Hour, read)
+			value, err := c.Get(t.Context(), time.Hour, read)
 			if value != 7 {
 				err = errors.Join(err, errors.New("another value"))
 			}
@@ -44,7 +44,7 @@ func TestWhoWaitsForACacheWaitsAsLongAsItLikes(t *testing.T) {
 		if err := <-answers; err != nil {
 			t.Error(err)
 		}
-		if value, err := c.get(t.Context(), time.Hour, read); value != 7 || err != nil || reads.Load() != 1 {
+		if value, err := c.Get(t.Context(), time.Hour, read); value != 7 || err != nil || reads.Load() != 1 {
 			t.Errorf("got %d, %v after %d reads", value, err, reads.Load())
 		}
 	})
@@ -54,20 +54,20 @@ func TestWhoWaitsForACacheWaitsAsLongAsItLikes(t *testing.T) {
 func TestACacheThatIsForgottenReadsAnew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var c cache[int]
+		var c Cache[int]
 		goOn := make(chan struct{})
 		old := make(chan int, 1)
 		go func() {
-			value, _ := c.get(t.Context(), time.Hour, func(context.Context) (int, error) {
+			value, _ := c.Get(t.Context(), time.Hour, func(context.Context) (int, error) {
 				<-goOn
 				return 1, nil
 			})
 			old <- value
 		}()
 		synctest.Wait()
-		c.forget()
+		c.Forget()
 		two := func(context.Context) (int, error) { return 2, nil }
-		if value, err := c.get(t.Context(), time.Hour, two); value != 2 || err != nil {
+		if value, err := c.Get(t.Context(), time.Hour, two); value != 2 || err != nil {
 			t.Errorf("while the old one is read: %d, %v", value, err)
 		}
 		close(goOn)
@@ -75,11 +75,11 @@ func TestACacheThatIsForgottenReadsAnew(t *testing.T) {
 			t.Errorf("who came before has %d", value)
 		}
 		three := func(context.Context) (int, error) { return 3, nil }
-		if value, err := c.get(t.Context(), time.Hour, three); value == 1 || err != nil {
+		if value, err := c.Get(t.Context(), time.Hour, three); value == 1 || err != nil {
 			t.Errorf("after the old one was read: %d, %v", value, err)
 		}
-		c.forget()
-		if value, err := c.get(t.Context(), time.Hour, func(context.Context) (int, error) { return 4, nil }); value != 4 || err != nil {
+		c.Forget()
+		if value, err := c.Get(t.Context(), time.Hour, func(context.Context) (int, error) { return 4, nil }); value != 4 || err != nil {
 			t.Errorf("of what was held: %d, %v", value, err)
 		}
 	})

@@ -1,4 +1,5 @@
-package apidb
+// Package readcache keeps what many requests read at once and may be a little old.
+package readcache
 
 import (
 	"context"
@@ -8,14 +9,16 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/callershare"
 )
 
 // cachePatience is how long one read for all may take, however long each of them would wait.
 const cachePatience = 10 * time.Second
 
-// cache holds what many ask for at once and may be a little old. One reads it for all who come meanwhile,
+// Cache holds what many ask for at once and may be a little old. One reads it for all who come meanwhile,
 // and each waits for as long as it likes.
-type cache[T any] struct {
+type Cache[T any] struct {
 	held   atomic.Pointer[cached[T]]
 	flight singleflight.Group
 	era    atomic.Int64 // how often it was forgotten
@@ -27,21 +30,22 @@ type cached[T any] struct {
 	era   int64 // when its read began
 }
 
-// forget has the next get read anew. A read that is under way may have missed what has changed: it is kept for nobody
+// Forget has the next Get read anew. A read that is under way may have missed what has changed: it is kept for nobody
 // who asks from now on.
-func (c *cache[T]) forget() {
+func (c *Cache[T]) Forget() {
 	c.era.Add(1)
 	c.flight.Forget("")
 }
 
-func (c *cache[T]) get(
+// Get returns what was read at most age ago, or has it read.
+func (c *Cache[T]) Get(
 	ctx context.Context, age time.Duration, read func(context.Context) (T, error),
 ) (value T, err error) {
 	if held := c.held.Load(); held != nil && held.era == c.era.Load() && time.Since(held.at) < age {
 		return held.value, nil
 	}
 	coming := c.flight.DoChan("", func() (any, error) {
-		ctx, cancel := context.WithTimeout(unshared(context.WithoutCancel(ctx)), cachePatience)
+		ctx, cancel := context.WithTimeout(callershare.Without(context.WithoutCancel(ctx)), cachePatience)
 		defer cancel()
 		era := c.era.Load()
 		value, err := read(ctx)
@@ -63,23 +67,24 @@ func (c *cache[T]) get(
 	}
 }
 
-// caches has one for each owner.
-type caches[T any] struct {
+// Caches has one cache for each key.
+type Caches[K comparable, T any] struct {
 	mu   sync.Mutex
-	held map[Owner]*cache[T]
+	held map[K]*Cache[T]
 }
 
 // mostCaches is above how many all are forgotten.
 const mostCaches = 1000
 
-func (c *caches[T]) of(owner Owner) *cache[T] {
+// Of returns the cache of a key.
+func (c *Caches[K, T]) Of(key K) *Cache[T] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.held[owner] == nil {
+	if c.held[key] == nil {
 		if c.held == nil || len(c.held) >= mostCaches {
-			c.held = map[Owner]*cache[T]{}
+			c.held = map[K]*Cache[T]{}
 		}
-		c.held[owner] = &cache[T]{}
+		c.held[key] = &Cache[T]{}
 	}
-	return c.held[owner]
+	return c.held[key]
 }

@@ -1,4 +1,4 @@
-package apidb_test
+package rejectedstore_test
 
 import (
 	"bytes"
@@ -13,12 +13,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 // garbage is a record that ingest has rejected, of all kinds of bytes.
-func garbage(offset int64, change ...func(*jobevent.Rejected)) apidb.Rejected {
+func garbage(offset int64, change ...func(*jobevent.Rejected)) rejectedstore.Rejected {
 	recorded := time.Date(2026, 11, 23, 8, 0, 0, 123_000_000, time.UTC)
 	record := jobevent.Rejected{
 		Topic: jobevent.TopicCreated, Partition: 2, Offset: offset, Reason: "undecodable: no \x00 event",
@@ -31,24 +32,24 @@ func garbage(offset int64, change ...func(*jobevent.Rejected)) apidb.Rejected {
 	for _, c := range change {
 		c(&record)
 	}
-	return apidb.NewRejected("ingest", record, uuid.Nil, time.Now().Add(-time.Minute))
+	return rejectedstore.NewRecord("ingest", record, uuid.Nil, time.Now().Add(-time.Minute))
 }
 
-func (h *house) reject(t *testing.T, records ...apidb.Rejected) (added int64) {
+func (h *fixture) reject(t *testing.T, records ...rejectedstore.Rejected) (added int64) {
 	t.Helper()
-	added, err := h.AddRejected(t.Context(), records)
+	added, err := h.Rejected.Add(t.Context(), records)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return added
 }
 
-func (h *house) rejected(t *testing.T, f apidb.RejectedFilter) (offsets []int64, more bool) {
+func (h *fixture) rejected(t *testing.T, f rejectedstore.Filter) (offsets []int64, more bool) {
 	t.Helper()
 	if f.Limit == 0 {
 		f.Limit = 200
 	}
-	found, more, err := h.ListRejected(t.Context(), f)
+	found, more, err := h.Rejected.List(t.Context(), f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +76,7 @@ func TestARejectedRecordIsKeptOnceAndByteByByte(t *testing.T) {
 	if added := h.reject(t, wiped); added != 1 {
 		t.Errorf("another record at the same place, after a wipe, added %d", added)
 	}
-	got, err := h.Rejected(t.Context(), r.ID)
+	got, err := h.Rejected.Get(t.Context(), r.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,11 +93,11 @@ func TestARejectedRecordIsKeptOnceAndByteByByte(t *testing.T) {
 	if strings.ContainsRune(got.Record.Reason, 0) || got.Bytes != len("\x00\xff garbage")+len("whomewhostranger")+1 {
 		t.Errorf("reason %q, %d bytes", got.Record.Reason, got.Bytes)
 	}
-	if got, err := h.Rejected(t.Context(), bare.ID); err != nil || got.Record.Key != nil || got.Record.Value != nil ||
+	if got, err := h.Rejected.Get(t.Context(), bare.ID); err != nil || got.Record.Key != nil || got.Record.Value != nil ||
 		got.Record.RecordHeaders == nil || got.Record.RecordedAt != nil || !got.Whole {
 		t.Errorf("one with nothing in it is kept as %+v (%v)", got, err)
 	}
-	if _, err := h.Rejected(t.Context(), uuid.New()); !errors.Is(err, apidb.ErrNoRejected) {
+	if _, err := h.Rejected.Get(t.Context(), uuid.New()); !errors.Is(err, rejectedstore.ErrNone) {
 		t.Errorf("one that is not there: %v", err)
 	}
 }
@@ -108,7 +109,7 @@ func TestWhatAReleaseBeforeToldOfARecordIsKeptAndNotWhole(t *testing.T) {
 	cut := garbage(2, func(r *jobevent.Rejected) { r.Truncated = true })
 	h.reject(t, old, cut)
 	for _, id := range []uuid.UUID{old.ID, cut.ID} {
-		got, err := h.Rejected(t.Context(), id)
+		got, err := h.Rejected.Get(t.Context(), id)
 		if err != nil || got.Whole || len(got.Record.RecordHeaders) == 0 || string(got.Record.RecordHeaders[0].Key) != "who" {
 			t.Errorf("kept as %+v (%v)", got, err)
 		}
@@ -121,12 +122,12 @@ func TestNothingInARejectedRecordIsRefusedByTheDatabase(t *testing.T) {
 	h := open(t)
 	long := strings.Repeat("x\x00\xffü", 10_000)
 	for _, at := range []time.Time{{}, time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)} {
-		r := apidb.NewRejected(long, jobevent.Rejected{
+		r := rejectedstore.NewRecord(long, jobevent.Rejected{
 			Topic: long, Partition: -5, Offset: -9, Reason: long, Headers: map[string]string{long: long}, Value: []byte(long),
 			RecordedAt: &at,
 		}, uuid.New(), at)
 		h.reject(t, r)
-		got, err := h.Rejected(t.Context(), r.ID)
+		got, err := h.Rejected.Get(t.Context(), r.ID)
 		if err != nil || got.Record.Offset != -1 || got.RejectedAt.After(time.Now().Add(time.Minute)) {
 			t.Errorf("kept is %+v (%v)", got.RejectedAt, err)
 		}
@@ -144,9 +145,9 @@ func TestRejectedRecordsAreListedNewestFirstByPagesAndFilters(t *testing.T) {
 		}))
 	}
 	var got []int64
-	f := apidb.RejectedFilter{Limit: 2}
+	f := rejectedstore.Filter{Limit: 2}
 	for {
-		page, more, err := h.ListRejected(t.Context(), f)
+		page, more, err := h.Rejected.List(t.Context(), f)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,16 +164,16 @@ func TestRejectedRecordsAreListedNewestFirstByPagesAndFilters(t *testing.T) {
 	}
 	yes, no, now := true, false, time.Now()
 	for _, c := range []struct {
-		filter apidb.RejectedFilter
+		filter rejectedstore.Filter
 		want   string
 	}{
-		{apidb.RejectedFilter{Topic: jobevent.TopicCommand}, "[3 1]"},
-		{apidb.RejectedFilter{Function: "ingest", Topic: jobevent.TopicCreated}, "[4 2 0]"},
-		{apidb.RejectedFilter{Function: "other"}, "[]"},
-		{apidb.RejectedFilter{Since: &now}, "[]"},
-		{apidb.RejectedFilter{Until: &now}, "[4 3 2 1 0]"},
-		{apidb.RejectedFilter{Redriven: &yes}, "[]"},
-		{apidb.RejectedFilter{Redriven: &no}, "[4 3 2 1 0]"},
+		{rejectedstore.Filter{Topic: jobevent.TopicCommand}, "[3 1]"},
+		{rejectedstore.Filter{Function: "ingest", Topic: jobevent.TopicCreated}, "[4 2 0]"},
+		{rejectedstore.Filter{Function: "other"}, "[]"},
+		{rejectedstore.Filter{Since: &now}, "[]"},
+		{rejectedstore.Filter{Until: &now}, "[4 3 2 1 0]"},
+		{rejectedstore.Filter{Redriven: &yes}, "[]"},
+		{rejectedstore.Filter{Redriven: &no}, "[4 3 2 1 0]"},
 	} {
 		if got, _ := h.rejected(t, c.filter); fmt.Sprint(got) != c.want {
 			t.Errorf("by %+v listed are %v, want %s", c.filter, got, c.want)
@@ -186,7 +187,7 @@ func TestARecordIsRedrivenUnderALockAndOnlyWhenItIsOnItsTopic(t *testing.T) {
 	r := garbage(1)
 	h.reject(t, r)
 	away := errors.New("broker is away")
-	_, err := h.RedriveRejected(t.Context(), r.ID, "me", func(context.Context, apidb.Rejected) error { return away })
+	_, err := h.Rejected.Redrive(t.Context(), r.ID, "me", func(context.Context, rejectedstore.Rejected) error { return away })
 	if !errors.Is(err, away) {
 		t.Fatalf("said %v", err)
 	}
@@ -195,7 +196,7 @@ func TestARecordIsRedrivenUnderALockAndOnlyWhenItIsOnItsTopic(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			_, err := h.RedriveRejected(t.Context(), r.ID, "me", func(_ context.Context, r apidb.Rejected) error {
+			_, err := h.Rejected.Redrive(t.Context(), r.ID, "me", func(_ context.Context, r rejectedstore.Rejected) error {
 				mu.Lock()
 				defer mu.Unlock()
 				if r.RedrivenAt != nil {
@@ -210,21 +211,21 @@ func TestARecordIsRedrivenUnderALockAndOnlyWhenItIsOnItsTopic(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if got, err := h.Rejected(t.Context(), r.ID); err != nil || len(published) != 1 || got.RedrivenBy != "me" || got.RedrivenAt == nil {
+	if got, err := h.Rejected.Get(t.Context(), r.ID); err != nil || len(published) != 1 || got.RedrivenBy != "me" || got.RedrivenAt == nil {
 		t.Errorf("published %d times, kept is %+v (%v)", len(published), got, err)
 	}
 	if h.reject(t, r) != 0 {
 		t.Error("told of again it is new")
 	}
-	gone, err := h.DiscardRejected(t.Context(), r.ID)
+	gone, err := h.Rejected.Discard(t.Context(), r.ID)
 	if err != nil || gone.Record.Topic != r.Record.Topic {
 		t.Errorf("discarded %+v (%v)", gone, err)
 	}
-	if _, err := h.DiscardRejected(t.Context(), r.ID); !errors.Is(err, apidb.ErrNoRejected) {
+	if _, err := h.Rejected.Discard(t.Context(), r.ID); !errors.Is(err, rejectedstore.ErrNone) {
 		t.Errorf("discarded twice: %v", err)
 	}
-	never := func(context.Context, apidb.Rejected) error { t.Error("published"); return nil }
-	if _, err := h.RedriveRejected(t.Context(), r.ID, "me", never); !errors.Is(err, apidb.ErrNoRejected) {
+	never := func(context.Context, rejectedstore.Rejected) error { t.Error("published"); return nil }
+	if _, err := h.Rejected.Redrive(t.Context(), r.ID, "me", never); !errors.Is(err, rejectedstore.ErrNone) {
 		t.Errorf("redriven after it was discarded: %v", err)
 	}
 }
@@ -232,19 +233,19 @@ func TestARecordIsRedrivenUnderALockAndOnlyWhenItIsOnItsTopic(t *testing.T) {
 func TestOfAFloodOfRejectedRecordsTheNewestAreKept(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.exec(t, `insert into rejected_records (rejected_id, function, topic, headers, bytes, whole, truncated, reason, rejected_at)
-		select gen_random_uuid(), 'ingest', 'job-created', '[]', 1, true, false, '', now() from generate_series(1, $1::int)`, apidb.MaxRejected)
+	h.Exec(t, `insert into rejected_records (rejected_id, function, topic, headers, bytes, whole, truncated, reason, rejected_at)
+		select gen_random_uuid(), 'ingest', 'job-created', '[]', 1, true, false, '', now() from generate_series(1, $1::int)`, rejectedstore.MaxRecords)
 	h.reject(t, garbage(1), garbage(2))
-	if n := one[int](t, h, "select count(*) from rejected_records"); n != apidb.MaxRejected {
+	if n := apidbtest.One[int](t, h, "select count(*) from rejected_records"); n != rejectedstore.MaxRecords {
 		t.Errorf("%d are kept", n)
 	}
-	if offsets, _ := h.rejected(t, apidb.RejectedFilter{Limit: 3}); len(offsets) != 3 || offsets[2] != -1 {
+	if offsets, _ := h.rejected(t, rejectedstore.Filter{Limit: 3}); len(offsets) != 3 || offsets[2] != -1 {
 		t.Errorf("the newest are %v", offsets)
 	}
-	h.exec(t, "update rejected_records set bytes = $1 where record_offset is null", apidb.MaxRejectedBytes/10)
+	h.Exec(t, "update rejected_records set bytes = $1 where record_offset is null", rejectedstore.MaxBytes/10)
 	h.reject(t, garbage(3))
-	if n := one[int](t, h, "select count(*) from rejected_records"); n != 9+3 {
-		t.Errorf("%d are kept of %d MiB in all", n, apidb.MaxRejectedBytes>>20)
+	if n := apidbtest.One[int](t, h, "select count(*) from rejected_records"); n != 9+3 {
+		t.Errorf("%d are kept of %d MiB in all", n, rejectedstore.MaxBytes>>20)
 	}
 }
 
@@ -252,14 +253,14 @@ func TestRejectedRecordsAreForgottenByTheirAge(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.reject(t, garbage(1), garbage(2), garbage(3))
-	h.exec(t, "update rejected_records set rejected_at = now() - interval '3 days' where record_offset < 3")
-	if more, err := h.ForgetRejected(t.Context(), 48*time.Hour, 1); err != nil || !more {
+	h.Exec(t, "update rejected_records set rejected_at = now() - interval '3 days' where record_offset < 3")
+	if more, err := h.Rejected.DeleteOld(t.Context(), 48*time.Hour, 1); err != nil || !more {
 		t.Errorf("more: %v (%v)", more, err)
 	}
-	if more, err := h.ForgetRejected(t.Context(), 48*time.Hour, 5); err != nil || more {
+	if more, err := h.Rejected.DeleteOld(t.Context(), 48*time.Hour, 5); err != nil || more {
 		t.Errorf("more: %v (%v)", more, err)
 	}
-	if offsets, _ := h.rejected(t, apidb.RejectedFilter{}); fmt.Sprint(offsets) != "[3]" {
+	if offsets, _ := h.rejected(t, rejectedstore.Filter{}); fmt.Sprint(offsets) != "[3]" {
 		t.Errorf("left are %v", offsets)
 	}
 }

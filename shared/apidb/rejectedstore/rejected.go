@@ -1,4 +1,4 @@
-package apidb
+package rejectedstore
 
 import (
 	"cmp"
@@ -16,15 +16,17 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 // What is kept of rejected records at most, the newest: a flood of garbage must not fill the disk. The others are on
 // the topic of the dead letters for as long as it keeps them.
 const (
-	MaxRejected      = 10_000
-	MaxRejectedBytes = 256 << 20
+	MaxRecords = 10_000
+	MaxBytes   = 256 << 20
 )
 
 const (
@@ -32,10 +34,10 @@ const (
 	maxRejectedReason = 2 << 10 // the host keeps to less
 )
 
-// ErrNoRejected says that there is no rejected record with this id.
-var ErrNoRejected = errors.New("no such rejected record")
+// ErrNone says that there is no rejected record with this id.
+var ErrNone = errors.New("no such rejected record")
 
-// Rejected is a record that a function could not use, as it is kept.
+// Get is a record that a function could not use, as it is kept.
 type Rejected struct {
 	ID         uuid.UUID
 	Function   string
@@ -50,9 +52,9 @@ type Rejected struct {
 	number int64
 }
 
-// NewRejected is what an event about a rejected record says. The same record, rejected by the same function, has the
+// NewRecord is what an event about a rejected record says. The same record, rejected by the same function, has the
 // same id: also when the event about it comes again, and not when another record has its offset, after a wipe.
-func NewRejected(function string, record jobevent.Rejected, traceID uuid.UUID, at time.Time) Rejected {
+func NewRecord(function string, record jobevent.Rejected, traceID uuid.UUID, at time.Time) Rejected {
 	r := Rejected{
 		Function: storable(function, maxRejectedName), Record: record, Whole: record.Whole(), TraceID: traceID,
 		RejectedAt: at,
@@ -105,8 +107,8 @@ func storable(text string, limit int) string {
 	return text
 }
 
-// AddRejected keeps records, each once, and of all that are kept the newest. It says how many are new.
-func (s *Store) AddRejected(ctx context.Context, records []Rejected) (added int64, err error) {
+// Add keeps records, each once, and of all that are kept the newest. It says how many are new.
+func (s *Store) Add(ctx context.Context, records []Rejected) (added int64, err error) {
 	records = slices.Clone(records)
 	slices.SortFunc(records, func(a, b Rejected) int { return slices.Compare(a.ID[:], b.ID[:]) })
 	var p gen.RejectedInsertParams
@@ -135,18 +137,18 @@ func (s *Store) AddRejected(ctx context.Context, records []Rejected) (added int6
 		p.RecordedAts = append(p.RecordedAts, recorded)
 		p.RejectedAts = append(p.RejectedAts, cmp.Or(r.RejectedAt, time.Now()))
 	}
-	err = s.tx(ctx, func(q *gen.Queries) error {
+	err = s.db.Tx(ctx, func(q *gen.Queries) error {
 		if added, err = q.RejectedInsert(ctx, p); err != nil || added == 0 {
 			return err
 		}
-		_, err = q.RejectedTrim(ctx, gen.RejectedTrimParams{MaxRecords: MaxRejected, MaxBytes: MaxRejectedBytes})
+		_, err = q.RejectedTrim(ctx, gen.RejectedTrimParams{MaxRecords: MaxRecords, MaxBytes: MaxBytes})
 		return err
 	})
-	return added, classify(fmt.Sprintf("keep %d rejected records", len(records)), err)
+	return added, apidb.Classify(fmt.Sprintf("keep %d rejected records", len(records)), err)
 }
 
-// RejectedFilter narrows a list. What is zero narrows nothing.
-type RejectedFilter struct {
+// Filter narrows a list. What is zero narrows nothing.
+type Filter struct {
 	Function string
 	Topic    string
 	Since    *time.Time
@@ -159,10 +161,10 @@ type RejectedFilter struct {
 // Cursor is where the page after it begins.
 func (r *Rejected) Cursor() int64 { return r.number }
 
-// ListRejected gives rejected records, newest first; more: there are others after them.
-func (s *Store) ListRejected(ctx context.Context, f RejectedFilter) (found []Rejected, more bool, err error) {
+// List gives rejected records, newest first; more: there are others after them.
+func (s *Store) List(ctx context.Context, f Filter) (found []Rejected, more bool, err error) {
 	rows, err := s.q.RejectedList(ctx, gen.RejectedListParams{
-		Before: cmp.Or(f.Before, math.MaxInt64), Function: text(f.Function), Topic: text(f.Topic), Since: f.Since,
+		Before: cmp.Or(f.Before, math.MaxInt64), Function: nullable.Text(f.Function), Topic: nullable.Text(f.Topic), Since: f.Since,
 		Until: f.Until, Redriven: f.Redriven, MaxRecords: int32(f.Limit) + 1,
 	})
 	if more = len(rows) > f.Limit; more {
@@ -171,7 +173,7 @@ func (s *Store) ListRejected(ctx context.Context, f RejectedFilter) (found []Rej
 	for _, row := range rows {
 		found = append(found, listedRejected(row))
 	}
-	return found, more, classify("list rejected records", err)
+	return found, more, apidb.Classify("list rejected records", err)
 }
 
 func listedRejected(row gen.RejectedListRow) Rejected {
@@ -183,18 +185,18 @@ func listedRejected(row gen.RejectedListRow) Rejected {
 	})
 }
 
-// Rejected gives a rejected record with its key, headers and value, or ErrNoRejected.
-func (s *Store) Rejected(ctx context.Context, id uuid.UUID) (Rejected, error) {
+// Get gives a rejected record with its key, headers and value, or ErrNoRejected.
+func (s *Store) Get(ctx context.Context, id uuid.UUID) (Rejected, error) {
 	rows, err := s.q.RejectedGet(ctx, id)
 	return oneRejected("read a rejected record", rows, err)
 }
 
 func oneRejected(doing string, rows []gen.RejectedRecord, err error) (Rejected, error) {
 	if err == nil && len(rows) == 0 {
-		err = ErrNoRejected
+		err = ErrNone
 	}
 	if err != nil {
-		return Rejected{}, classify(doing, err)
+		return Rejected{}, apidb.Classify(doing, err)
 	}
 	r := newRejected(rows[0])
 	if err := json.Unmarshal(rows[0].Headers, &r.Record.RecordHeaders); err != nil {
@@ -203,13 +205,13 @@ func oneRejected(doing string, rows []gen.RejectedRecord, err error) (Rejected, 
 	return r, nil
 }
 
-// RedriveRejected has publish put a record on its topic again, once: an error of publish changes nothing. The record is
+// Redrive has publish put a record on its topic again, once: an error of publish changes nothing. The record is
 // locked until then, so publish must not take long. When the process dies between the two, it can be redriven again: to
 // the functions that is the same record twice, which they take.
-func (s *Store) RedriveRejected(
+func (s *Store) Redrive(
 	ctx context.Context, id uuid.UUID, by string, publish func(ctx context.Context, r Rejected) error,
 ) (r Rejected, err error) {
-	err = s.audited(ctx, func(q *gen.Queries) error {
+	err = apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
 		rows, err := q.RejectedHold(ctx, id)
 		if r, err = oneRejected("hold it", rows, err); err != nil {
 			return err
@@ -224,15 +226,15 @@ func (s *Store) RedriveRejected(
 		r.RedrivenAt, r.RedrivenBy = at, by
 		return err
 	})
-	return r, classify("redrive a rejected record", err)
+	return r, apidb.Classify("redrive a rejected record", err)
 }
 
-// DiscardRejected deletes a rejected record, and gives what a list had of it, or ErrNoRejected.
-func (s *Store) DiscardRejected(ctx context.Context, id uuid.UUID) (r Rejected, err error) {
-	err = s.audited(ctx, func(q *gen.Queries) error {
+// Discard deletes a rejected record, and gives what a list had of it, or ErrNoRejected.
+func (s *Store) Discard(ctx context.Context, id uuid.UUID) (r Rejected, err error) {
+	err = apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
 		gone, err := q.RejectedDiscard(ctx, id)
 		if err == nil && len(gone) == 0 {
-			err = ErrNoRejected
+			err = ErrNone
 		}
 		if err != nil {
 			return err
@@ -240,12 +242,12 @@ func (s *Store) DiscardRejected(ctx context.Context, id uuid.UUID) (r Rejected, 
 		r = listedRejected(gen.RejectedListRow(gone[0]))
 		return r.enterDetails(ctx)
 	})
-	return r, classify("discard a rejected record", err)
+	return r, apidb.Classify("discard a rejected record", err)
 }
 
 // enterDetails has the audit log say which record it is: the row may be gone.
 func (r *Rejected) enterDetails(ctx context.Context) (err error) {
-	entry := AuditOf(ctx)
+	entry := apidb.AuditOf(ctx)
 	if entry == nil {
 		return nil
 	}
@@ -258,11 +260,11 @@ func (r *Rejected) enterDetails(ctx context.Context) (err error) {
 	return err
 }
 
-// ForgetRejected deletes records that were rejected so long ago, the oldest first, some at a time; more: there are
+// DeleteOld deletes records that were rejected so long ago, the oldest first, some at a time; more: there are
 // others.
-func (s *Store) ForgetRejected(ctx context.Context, age time.Duration, limit int) (more bool, err error) {
+func (s *Store) DeleteOld(ctx context.Context, age time.Duration, limit int) (more bool, err error) {
 	n, err := s.q.RejectedForget(ctx, gen.RejectedForgetParams{Age: age, MaxRecords: int32(limit)})
-	return n == int64(limit), classify("forget old rejected records", err)
+	return n == int64(limit), apidb.Classify("forget old rejected records", err)
 }
 
 func newRejected(row gen.RejectedRecord) Rejected {

@@ -1,0 +1,14 @@
+package bulk
+
+import "github.com/jobweaver/jobweaver/shared/apidb"
+
+// stores are what bulk uses of the API's database.
+type stores struct {
+	*apidb.Store
+}
+
+func newStores(db *apidb.Store) stores {
+	return stores{
+		Store: db,
+	}
+}

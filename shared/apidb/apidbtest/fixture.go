@@ -1,0 +1,145 @@
+// Package apidbtest is what tests of the API's stores share.
+package apidbtest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+)
+
+// Fixture is the stores of a database of its own, and a way round them.
+type Fixture struct {
+	*Stores
+	URL string
+}
+
+// New makes a migrated database and opens its stores.
+func New(t testing.TB) *Fixture {
+	t.Helper()
+	return At(t, pgtest.Database(t, migrations.API))
+}
+
+// At opens the stores of the database at url.
+func At(t testing.TB, url string) *Fixture {
+	t.Helper()
+	return &Fixture{Stores: Open(t, url), URL: url}
+}
+
+// Exec reaches round the stores, for what only time or another program does.
+func (f *Fixture) Exec(t testing.TB, sql string, args ...any) {
+	t.Helper()
+	if err := f.Try(t, sql, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Try is Exec where the database may refuse.
+func (f *Fixture) Try(t testing.TB, sql string, args ...any) (err error) {
+	t.Helper()
+	f.Conn(t, func(ctx context.Context, c *pgx.Conn) error {
+		_, err = c.Exec(ctx, sql, args...)
+		return nil
+	})
+	return err
+}
+
+// Conn uses a connection of its own.
+func (f *Fixture) Conn(t testing.TB, use func(context.Context, *pgx.Conn) error) {
+	t.Helper()
+	ctx := t.Context()
+	c, err := pgx.Connect(ctx, f.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(ctx)
+	if err := use(ctx, c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// One reads a single value.
+func One[T any](t testing.TB, f interface {
+	Conn(testing.TB, func(context.Context, *pgx.Conn) error)
+}, sql string, args ...any,
+) (value T) {
+	t.Helper()
+	f.Conn(t, func(ctx context.Context, c *pgx.Conn) error { return c.QueryRow(ctx, sql, args...).Scan(&value) })
+	return value
+}
+
+// NewJob is a job that no client has submitted yet.
+func NewJob() apidb.NewJob {
+	return apidb.NewJob{
+		JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: apidb.Everyone,
+		Request: jobspec.Request{
+			JobType: "SIMULATION", Payload: json.RawMessage(`{"steps":[{"type":"LOG","message":"hi"}]}`),
+			MaxRetryCount: 3, Queue: "default", Timeout: 10 * time.Minute,
+		},
+	}
+}
+
+// Keyed is a job with an idempotency key, whose request was body.
+func Keyed(key, body string) apidb.NewJob {
+	job := NewJob()
+	hash := sha256.Sum256([]byte(body))
+	job.Request.IdempotencyKey, job.RequestHash = key, hash[:]
+	return job
+}
+
+// Accept inserts one job.
+func (f *Fixture) Accept(t testing.TB, job apidb.NewJob) apidb.Accepted {
+	t.Helper()
+	accepted, err := f.InsertJobs(t.Context(), []apidb.NewJob{job})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return accepted[0]
+}
+
+// ReadJob reads one back.
+func (f *Fixture) ReadJob(t testing.TB, id uuid.UUID) apidb.Job {
+	t.Helper()
+	job, err := f.Job(t.Context(), apidb.Everyone, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return job
+}
+
+// Status is a job-status of the scheduler.
+func Status(id uuid.UUID, version int64, status jobstate.Status, change ...func(*jobevent.Status)) apidb.StatusWord {
+	s := jobevent.Status{
+		JobID: id, Version: version, Status: string(status), UpdatedAt: time.Now(),
+		History: []jobevent.Move{{At: time.Now(), To: string(status), By: "test"}},
+	}
+	for _, c := range change {
+		c(&s)
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return apidb.StatusWord{Status: s, JSON: b}
+}
+
+// Apply applies statuses, and returns how many rows changed.
+func (f *Fixture) Apply(t testing.TB, statuses ...apidb.StatusWord) int64 {
+	t.Helper()
+	changed, err := f.ApplyStatuses(t.Context(), statuses)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return changed
+}

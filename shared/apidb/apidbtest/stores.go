@@ -1,0 +1,36 @@
+package apidbtest
+
+import (
+	"testing"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
+	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
+)
+
+// Stores are all stores of one jobweaver_api.
+type Stores struct {
+	*apidb.Store
+	Keys     *keystore.Store
+	Rejected *rejectedstore.Store
+}
+
+// Of makes the stores of a database that is open.
+func Of(db *apidb.Store) *Stores {
+	return &Stores{
+		Store:    db,
+		Keys:     keystore.New(db),
+		Rejected: rejectedstore.New(db),
+	}
+}
+
+// Open opens the stores of the database at url until the test ends.
+func Open(t testing.TB, url string) *Stores {
+	t.Helper()
+	db, err := apidb.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(db.Close)
+	return Of(db)
+}

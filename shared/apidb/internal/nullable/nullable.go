@@ -1,0 +1,18 @@
+// Package nullable converts between columns that may be NULL and Go's zero values.
+package nullable
+
+// Text returns nil for the empty text.
+func Text(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// Value returns what a column holds, or the zero value for NULL.
+func Value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
