@@ -59,6 +59,7 @@ func buildWorker(ctx context.Context, env *funchost.Env) (funchost.Function, err
 		return none, err
 	}
 	cfg.Queues, cfg.Kafka, cfg.Version = env.Config.Queues, env.Config.Kafka, funchost.Version
+	cfg.KeepOff()
 	record, err := os.OpenFile(os.Getenv("RECORD"), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return none, fmt.Errorf("RECORD: %w", err)

@@ -25,6 +25,7 @@ func build(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 		return none, err
 	}
 	cfg.Queues, cfg.Kafka, cfg.Version = env.Config.Queues, env.Config.Kafka, funchost.Version
+	cfg.KeepOff()
 
 	registry := handlers.NewRegistry() // handlers.Builtin begins one with the built-in job types
 	if err := registry.Register("PRIMES", primesSchema, own.primes); err != nil {
