@@ -37,7 +37,7 @@ const (
 // ErrNone says that there is no rejected record with this id.
 var ErrNone = errors.New("no such rejected record")
 
-// Get is a record that a function could not use, as it is kept.
+// Rejected is a record that a function could not use, as it is kept.
 type Rejected struct {
 	ID         uuid.UUID
 	Function   string
