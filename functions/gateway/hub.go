@@ -59,6 +59,7 @@ type hub struct {
 	answered  time.Time           // when a projection last said that it tells
 	lists     map[apidb.Owner]int // streams of lists, by whose statistics they show
 	followed  map[uuid.UUID]*followed
+	after     map[uuid.UUID]*attended // jobs that filters of lists name as after
 	changed   map[uuid.UUID]changes
 	order     []uuid.UUID // the keys of changed, oldest first
 	reload    bool        // lists have missed something
@@ -78,10 +79,20 @@ type hub struct {
 // changes are what has changed of a job.
 type changes struct{ status, progress, log bool }
 
+// attended is a job that streams name.
+type attended struct {
+	by   int
+	left time.Time // when the last of them left
+}
+
+func (a *attended) leave() { a.by, a.left = a.by-1, time.Now() }
+
+// isOver: nobody names it, and nobody who did comes back.
+func (a *attended) isOver() bool { return a.by == 0 && time.Since(a.left) > linger }
+
 // followed is a job that streams are of.
 type followed struct {
-	by    int
-	left  time.Time // when the last of them left
+	attended
 	place apidb.LogPlace
 	shown string // digest of how it was last sent
 }
@@ -98,6 +109,7 @@ func newHub(store stores) *hub {
 	return &hub{
 		store: store, ring: ring{life: hex.EncodeToString(life[:6])},
 		lists: map[apidb.Owner]int{}, followed: map[uuid.UUID]*followed{}, changed: map[uuid.UUID]changes{},
+		after:    map[uuid.UUID]*attended{},
 		accepted: map[apidb.ChangeKind][]uuid.UUID{},
 		stats:    map[apidb.Owner]*statsFrame{}, grown: make(chan struct{}),
 		come: signal(), asked: signal(), marked: signal(), toTell: signal(), toCount: signal(), closing: make(chan struct{}),
@@ -186,8 +198,13 @@ func (h *hub) tidy() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for id, job := range h.followed {
-		if job.by == 0 && time.Since(job.left) > linger {
+		if job.isOver() {
 			delete(h.followed, id)
+		}
+	}
+	for id, job := range h.after {
+		if job.isOver() {
+			delete(h.after, id)
 		}
 	}
 	for owner := range h.stats {

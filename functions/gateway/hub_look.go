@@ -40,6 +40,7 @@ func (h *hub) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, hubPatience)
 	defer cancel()
 	taken := h.take()
+	after := h.askedAfter()
 	if len(taken) == 0 {
 		return nil
 	}
@@ -57,6 +58,9 @@ func (h *hub) look(ctx context.Context) error {
 			return err
 		}
 		h.again(later, taken)
+		if err := h.store.FindAfter(ctx, jobs, after); err != nil {
+			return err
+		}
 	}
 	if err := h.addJobs(ctx, jobs, taken); err != nil {
 		return err
@@ -105,6 +109,13 @@ func (h *hub) take() map[uuid.UUID]changes {
 		rouse(h.marked)
 	}
 	return taken
+}
+
+// askedAfter are the jobs that filters name as after.
+func (h *hub) askedAfter() []uuid.UUID {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Collect(maps.Keys(h.after))
 }
 
 // dropOthers forgets changes of jobs that no stream is of. The caller holds the mutex.

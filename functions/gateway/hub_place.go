@@ -18,28 +18,50 @@ func (h *hub) join(s *stream, log apidb.LogPlace) (leave func()) {
 		h.ring.forget()
 	}
 	h.streams++
-	job := h.followed[s.jobID]
-	h.resume(s, job != nil)
+	var job *attended
+	var known bool
 	if s.jobID == uuid.Nil {
 		h.lists[s.counts]++
 		rouse(h.toCount)
+		job, known = h.attendAfter(s.filter.After)
 	} else {
-		if job == nil {
-			job = &followed{place: log}
-			h.followed[s.jobID] = job
-		}
-		job.by++
-		h.note(s.jobID, changes{log: true}) // of lines that came since the end was read
-		rouse(h.marked)
+		job, known = h.follow(s.jobID, log)
 	}
+	h.resume(s, known)
 	return func() {
 		h.leave(s, job)
 		done()
 	}
 }
 
-// resume finds the place of a stream that comes back. Of a job that nobody followed meanwhile nothing was kept.
-func (h *hub) resume(s *stream, wasFollowed bool) {
+// follow has a job be followed; known: somebody did already, or has not left long ago.
+func (h *hub) follow(id uuid.UUID, log apidb.LogPlace) (job *attended, known bool) {
+	of, known := h.followed[id]
+	if !known {
+		of = &followed{place: log}
+		h.followed[id] = of
+	}
+	of.by++
+	h.note(id, changes{log: true}) // of lines that came since the end was read
+	rouse(h.marked)
+	return &of.attended, known
+}
+
+// attendAfter has it be found out which changed jobs come after a job; nil: a list of others.
+func (h *hub) attendAfter(id *uuid.UUID) (job *attended, known bool) {
+	if id == nil {
+		return nil, true
+	}
+	if job, known = h.after[*id]; !known {
+		job = &attended{}
+		h.after[*id] = job
+	}
+	job.by++
+	return job, known
+}
+
+// resume finds the place of a stream that comes back. What was kept is not enough where nobody named its job meanwhile.
+func (h *hub) resume(s *stream, known bool) {
 	s.place = h.ring.last
 	if s.came == "" {
 		return
@@ -47,7 +69,7 @@ func (h *hub) resume(s *stream, wasFollowed bool) {
 	place, ok := h.ring.place(s.came)
 	if ok {
 		_, missed := h.ring.after(place)
-		ok = !missed && (s.jobID == uuid.Nil || wasFollowed)
+		ok = !missed && known
 	}
 	if !ok {
 		s.missed = "the events since " + lastEventID + " are not known here"
@@ -56,14 +78,15 @@ func (h *hub) resume(s *stream, wasFollowed bool) {
 	s.place = place
 }
 
-func (h *hub) leave(s *stream, job *followed) {
+func (h *hub) leave(s *stream, job *attended) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.streams--
 	h.streamed = time.Now()
 	if job != nil {
-		job.by--
-		job.left = time.Now()
+		job.leave()
+	}
+	if s.jobID != uuid.Nil {
 		return
 	}
 	if h.lists[s.counts]--; h.lists[s.counts] == 0 {

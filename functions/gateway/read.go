@@ -164,14 +164,13 @@ func (f *Function) list(c *gin.Context) error {
 	return f.show(c, body)
 }
 
-// listFilters are the parameters beside status that choose jobs of lists and streams, listParameters all of a list. A
-// stream takes no after: it is told of jobs without what they come after.
+// listFilters are the parameters beside status that choose jobs of lists and streams, listParameters all of a list.
 var (
 	listFilters = []string{
-		"type", "queue", "tag", "orderingKey", "errorCode", "noErrorCode", "traceId", "idempotencyKey", "q", "ownerId",
-		"since", "until",
+		"type", "queue", "tag", "orderingKey", "errorCode", "noErrorCode", "traceId", "idempotencyKey", "after", "q",
+		"ownerId", "since", "until",
 	}
-	listParameters = append(slices.Clip(listFilters), "after", "cursor", "limit")
+	listParameters = append(slices.Clip(listFilters), "cursor", "limit")
 )
 
 func listFilter(q *query) apidb.Filter {

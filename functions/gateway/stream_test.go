@@ -571,6 +571,44 @@ func TestAStreamTellsOfJobsThatWaitForLess(t *testing.T) {
 	s.next("reload")
 }
 
+// Which jobs a changed job comes after is looked up for the streams that ask.
+func TestAStreamTellsOfJobsThatComeAfterAJob(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	h.tells()
+	first, second := h.submit(plainJob), h.submit(plainJob)
+	after := func(ids ...uuid.UUID) uuid.UUID {
+		t.Helper()
+		named, err := json.Marshal(ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h.submit(with(`"after": ` + string(named)))
+	}
+	all := h.open("/api/stream").watched()
+	s := h.open("/api/stream?after=" + first.String())
+	after(second)
+	tied := after(second, first)
+	told := func(s *sseStream, names ...string) streamedJob {
+		t.Helper()
+		job := s.next(names...).into(t)
+		if job.JobID != tied {
+			t.Fatalf("told of %+v", job)
+		}
+		return job
+	}
+	told(s, "job")
+	s.close()
+	h.scheduler(tied, 1, jobstate.Cancelled, nil)
+	all.job(tied, "CANCELLED")
+	again := h.open("/api/stream?after="+first.String(), "Last-Event-ID", s.last)
+	for told(again, "job", "reload").Status != "CANCELLED" {
+	}
+	if e := h.open("/api/stream?after="+second.String(), "Last-Event-ID", s.last).next("job", "reload"); e.name != "reload" {
+		t.Errorf("a stream that nobody has looked up anything for begins with %+v", e)
+	}
+}
+
 // A projection that starts does not wait until the gateway says again that it watches.
 func TestAProjectionThatStartsTellsAtOnce(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// Changed is a job as a list shows it, and what it was lately.
+// Changed is a job as a list shows it, and what it was lately. Of what it comes after it has what FindAfter looked for.
 type Changed struct {
 	Job
 	Were []jobstate.Status // in which it was up to lately, and is not any more
@@ -55,6 +55,27 @@ func (s *Store) ChangedJobs(ctx context.Context, ids []uuid.UUID) (changed []Cha
 	return changed, later, nil
 }
 
+// FindAfter finds out which of some jobs the changed ones come after: a job can name ten thousand, and filters ask
+// for a few.
+func (s *Store) FindAfter(ctx context.Context, changed []Changed, asked []uuid.UUID) error {
+	at := map[uuid.UUID]*Changed{}
+	var ids []uuid.UUID
+	for i := range changed {
+		if job := &changed[i]; job.HasAfter {
+			at[job.JobID] = job
+			ids = append(ids, job.JobID)
+		}
+	}
+	if len(ids) == 0 || len(asked) == 0 {
+		return nil
+	}
+	rows, err := s.q.JobsNaming(ctx, gen.JobsNamingParams{JobIDs: ids, AfterIDs: asked})
+	for _, row := range rows {
+		at[row.JobID].After = append(at[row.JobID].After, row.AfterID)
+	}
+	return Classify("find what changed jobs come after", err)
+}
+
 // mostUnblocked is how many jobs with dependencies of an owner are looked at, where some of its jobs have ended.
 const mostUnblocked = 300
 
@@ -87,8 +108,7 @@ func statusesBefore(job *Job) (were []jobstate.Status) {
 }
 
 // Fits tells whether a job is among those that an owner's list with the filter shows, or was until lately: so that who
-// follows a list of one status sees a job leave it. Where a page begins and ends does not count. After must be nil:
-// which jobs a job comes after is not read.
+// follows a list of one status sees a job leave it. Where a page begins and ends does not count.
 func (f *Filter) Fits(owner Owner, job *Changed) bool {
 	owner, some := f.within(owner)
 	if !some || !owner.Sees(job.OwnerID) {
@@ -105,7 +125,7 @@ func (f *Filter) fitsStatus(job *Changed) bool {
 
 func (f *Filter) fitsKeys(job *Changed) bool {
 	return (f.TraceID == nil || *f.TraceID == job.TraceID) && askedFor(f.OrderingKey, job.OrderingKey) &&
-		askedFor(f.IdempotencyKey, job.IdempotencyKey)
+		askedFor(f.IdempotencyKey, job.IdempotencyKey) && (f.After == nil || slices.Contains(job.After, *f.After))
 }
 
 func (f *Filter) fitsText(job *Changed) bool {

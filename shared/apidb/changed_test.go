@@ -16,6 +16,7 @@ var filtered = Changed{
 	Job: Job{
 		JobID: uuid.New(), TraceID: uuid.New(), OwnerID: "acme", JobType: "OWN", Queue: "mail", Tags: []string{"a", "b"},
 		CreatedAt: time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC), Status: jobstate.Failed, OrderingKey: "k", IdempotencyKey: "i",
+		After:    []uuid.UUID{uuid.New()},
 		Snapshot: jobevent.Status{LastError: &jobevent.Error{ErrorCode: "DEMO", Message: "no such thing"}},
 	},
 }
@@ -25,6 +26,7 @@ func TestEachFilterChoosesChangedJobs(t *testing.T) {
 	t.Parallel()
 	created, after := filtered.CreatedAt, filtered.CreatedAt.Add(time.Second)
 	trace := uuid.New()
+	first := filtered.After[0]
 	tries := map[string]struct{ fits, doesNot Filter }{
 		"Status":         {Filter{Status: []jobstate.Status{jobstate.Failed}}, Filter{Status: []jobstate.Status{jobstate.Pending}}},
 		"JobType":        {Filter{JobType: "OWN"}, Filter{JobType: "OTHER"}},
@@ -35,12 +37,13 @@ func TestEachFilterChoosesChangedJobs(t *testing.T) {
 		"NoErrorCode":    {Filter{}, Filter{NoErrorCode: true}},
 		"TraceID":        {Filter{TraceID: &filtered.TraceID}, Filter{TraceID: &trace}},
 		"IdempotencyKey": {Filter{IdempotencyKey: "i"}, Filter{IdempotencyKey: "j"}},
+		"After":          {Filter{After: &first}, Filter{After: &trace}},
 		"Search":         {Filter{Search: "no SUCH"}, Filter{Search: "other"}},
 		"OwnerID":        {Filter{OwnerID: "acme"}, Filter{OwnerID: "other"}},
 		"Since":          {Filter{Since: &created}, Filter{Since: &after}},
 		"Until":          {Filter{Until: &after}, Filter{Until: &created}},
 	}
-	pages := map[string]bool{"Before": true, "Skip": true, "Limit": true, "After": true} // no filters of a stream
+	pages := map[string]bool{"Before": true, "Skip": true, "Limit": true} // no filters of a stream
 	for i := range reflect.TypeFor[Filter]().NumField() {
 		field := reflect.TypeFor[Filter]().Field(i)
 		name := field.Name

@@ -44,7 +44,7 @@ type Job struct {
 	OrderingKey       string
 	IdempotencyKey    string
 	HasAfter          bool        // others have to end first
-	After             []uuid.UUID // nil in a list
+	After             []uuid.UUID // nil in a list; see Changed
 	RunAnyway         bool        // false in a list
 	BlockedBy         []jobevent.Block
 	ScheduledBy       *ScheduledBy // nil in a list, and where it was asked for by itself

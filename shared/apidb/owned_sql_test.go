@@ -38,7 +38,7 @@ var ownerless = map[string]string{
 	"RejectedList": "only for who sees all owners' things", "RejectedGet": "only for who sees all owners' things",
 	"RejectedHold": "only for who sees all owners' things", "RejectedRedriven": "only for who sees all owners' things",
 	"RejectedDiscard": "only for who sees all owners' things",
-	"LogsEnd":         asked, "LogsAfter": asked, "ChangesTell": forAll, "WatchersTell": forAll, "JobsUnblocked": forAll,
+	"LogsEnd":         asked, "LogsAfter": asked, "ChangesTell": forAll, "WatchersTell": forAll, "JobsUnblocked": forAll, "JobsNaming": forAll,
 	"OperationSkips": asked, "JobsEnded": asked, "JobsUnheard": forAll, "JobsUnhear": forAll, "OperationsEnded": asked, "JobsTied": asked, "TicksList": asked,
 	"OperationsList": "only for who sees all owners' things",
 	"CommandOfJob":   locked, "CommandKeep": locked, "CallbacksInTheWay": locked, "CommandsOfJobs": locked,

@@ -31,6 +31,12 @@ select next.job_id from ended cross join lateral (
     limit 1
 ) as next;
 
+-- Which jobs name which of some others in their after.
+-- name: JobsNaming :many
+select job_id, asked.after_id::uuid as after_id
+from jobs, unnest(@after_ids::uuid[]) as asked(after_id)
+where job_id = any (@job_ids::uuid[]) and jobs.after_ids is not null and asked.after_id = any (jobs.after_ids);
+
 -- Tells all that change jobs that somebody watches.
 -- name: WatchersTell :exec
 select pg_notify('jobweaver_watching', '');

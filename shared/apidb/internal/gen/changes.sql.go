@@ -21,6 +21,43 @@ func (q *Queries) ChangesTell(ctx context.Context, tellings []string) error {
 	return err
 }
 
+const jobsNaming = `-- name: JobsNaming :many
+select job_id, asked.after_id::uuid as after_id
+from jobs, unnest($1::uuid[]) as asked(after_id)
+where job_id = any ($2::uuid[]) and jobs.after_ids is not null and asked.after_id = any (jobs.after_ids)
+`
+
+type JobsNamingParams struct {
+	AfterIDs []uuid.UUID
+	JobIDs   []uuid.UUID
+}
+
+type JobsNamingRow struct {
+	JobID   uuid.UUID
+	AfterID uuid.UUID
+}
+
+// Which jobs name which of some others in their after.
+func (q *Queries) JobsNaming(ctx context.Context, arg JobsNamingParams) ([]JobsNamingRow, error) {
+	rows, err := q.db.Query(ctx, jobsNaming, arg.AfterIDs, arg.JobIDs)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []JobsNamingRow
+	for rows.Next() {
+		var i JobsNamingRow
+		if err := rows.Scan(&i.JobID, &i.AfterID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const jobsUnblocked = `-- name: JobsUnblocked :many
 with ended as materialized (
     select job_id, owner_id, ordering_key from jobs where job_id = any ($1::uuid[])

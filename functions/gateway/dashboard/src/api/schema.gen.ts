@@ -5365,6 +5365,8 @@ export interface operations {
                 traceId?: components["parameters"]["TraceIdQuery"];
                 /** @description Submitted with this key; each owner has at most one such job. */
                 idempotencyKey?: components["parameters"]["IdempotencyKeyQuery"];
+                /** @description Names this job in its own after: the jobs that wait for it, or did. None where the job is deleted. */
+                after?: components["parameters"]["AfterQuery"];
                 /**
                  * @description Free search. A UUID finds jobs by jobId, traceId and idempotencyKey. Another text finds the jobs of which it is the idempotencyKey or the error code of the last failure; where there is none, those of which it is a tag, or whose last failure has it in its message, in small or capital letters. A search in messages looks at 5,000 jobs a page: while nextCursor is not null there may be more, also after a page without jobs. Sealed messages are not searched.
                  * @example connection refused

@@ -38,8 +38,7 @@ export function useJobList(filters: Filters) {
   const shown = useMemo(() => new Set(loaded.map((job) => job.jobId)), [loaded]);
   const [told, setTold] = useState(NOTHING); // by the stream, of any row that is loaded
   const askHead = useThrottled(1000, () => void client.invalidateQueries({ queryKey: ['jobs', 'head'] }));
-  // A stream is told of jobs without what they come after.
-  const followed = useMemo(() => (filters.texts.after === undefined ? toQuery(filters, new Date()) : null), [filters]);
+  const followed = useMemo(() => toQuery(filters, new Date()), [filters]);
   const connected = useStream(followed, ({ name, data }) => {
     const job = data as Job;
     if (name === 'job' && shown.has(job.jobId)) {
