@@ -261,13 +261,13 @@ func (f *Function) served(kind runjob.Kind) bool {
 	return false
 }
 
-// unserved counts the attempts that wait in memory and that no pull worker asks for.
-func (f *Function) unserved() (n int) {
+// unserved counts the attempts of a queue that wait in memory and that no pull worker asks for.
+func (f *Function) unserved(queue string) (n int) {
 	waiting := f.worker.Unclaimed()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for kind, count := range waiting {
-		if !f.served(kind) {
+		if kind.Queue == queue && !f.served(kind) {
 			n += count
 		}
 	}

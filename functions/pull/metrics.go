@@ -30,6 +30,12 @@ func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error)
 		}, []string{"status"}),
 	}
 	var errs []error
+	for _, queue := range f.cfg.Pull.Of(f.cfg.Queues) {
+		errs = append(errs, registerer.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "jobweaver_pull_attempts_unserved", ConstLabels: prometheus.Labels{"queue": queue},
+			Help: "Attempts that wait because no pull worker claims their type, by queue; sum.",
+		}, func() float64 { return float64(f.unserved(queue)) })))
+	}
 	for _, c := range []prometheus.Collector{
 		m.claims, m.handed, m.lost, m.refused, m.settled,
 		gauge("workers", "Pull workers that claim or have attempts; sum.", func() int {
@@ -42,7 +48,6 @@ func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error)
 			defer f.mu.Unlock()
 			return len(f.tokens)
 		}),
-		gauge("attempts_unserved", "Attempts that wait because no pull worker claims their type; sum.", f.unserved),
 	} {
 		errs = append(errs, registerer.Register(c))
 	}

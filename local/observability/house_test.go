@@ -41,6 +41,14 @@ var mayBeEmpty = map[string]string{
 	"jobweaver_relay_rejected_rows":                 "likewise",
 	"jobweaver_relay_rows_total":                    "likewise",
 	"jobweaver_relay_waiting_rows":                  "likewise",
+	"jobweaver_pull_workers":                        "no pull runs here, since no queue is for it",
+	"jobweaver_pull_attempts_in_hand":               "likewise",
+	"jobweaver_pull_attempts_unserved":              "likewise",
+	"jobweaver_pull_claims_total":                   "likewise",
+	"jobweaver_pull_attempts_handed_total":          "likewise",
+	"jobweaver_pull_attempts_lost_total":            "likewise",
+	"jobweaver_pull_results_total":                  "likewise",
+	"jobweaver_pull_results_refused_total":          "likewise",
 }
 
 // The one house that there is: its metrics are the process's.
