@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/shared/apierror"
@@ -25,6 +25,7 @@ const (
 
 	leastWait  = 200 * time.Millisecond // for an instance to claim what it hands out
 	answerTime = 10 * time.Second       // beyond a claim's wait
+	tagsTime   = time.Second
 )
 
 // claimWork is POST /api/workers/claim.
@@ -56,14 +57,34 @@ func (f *Function) claimWork(c *gin.Context) error {
 		c.Status(http.StatusNoContent)
 		return nil
 	}
-	defer func() { _ = answer.Close() }()
 	if err := f.still(c, access.Work); err != nil {
 		return err // the attempts are lost after a lease, and run again
 	}
+	f.addTags(ctx, answer.Attempts)
 	c.Header("Content-Type", jsonType)
 	c.Status(http.StatusOK)
-	_, _ = io.Copy(c.Writer, answer)
-	return nil
+	return json.NewEncoder(c.Writer).Encode(answer)
+}
+
+// addTags fills in what the api database knows and pull does not. Without that database the attempts go out all the same:
+// refused, they would be lost, and at last their jobs would fail.
+func (f *Function) addTags(ctx context.Context, attempts []pullwire.Attempt) {
+	ctx, cancel := context.WithTimeout(ctx, tagsTime)
+	defer cancel()
+	ids := make([]uuid.UUID, len(attempts))
+	for i := range attempts {
+		ids[i] = attempts[i].JobID
+	}
+	tags, err := f.store.TagsOf(ctx, ids)
+	if err != nil {
+		f.pull.trouble.Note(ctx, err)
+		return
+	}
+	for i := range attempts {
+		if attempts[i].Tags = tags[ids[i]]; attempts[i].Tags == nil {
+			attempts[i].Tags = []string{}
+		}
+	}
 }
 
 // worksFor is the owner of whose jobs the request may have attempts: with a key of the installation, all owners.
@@ -121,10 +142,16 @@ func (f *Function) beatWork(c *gin.Context) error {
 			part.Attempts = append(part.Attempts, beat.Attempts[i])
 		}
 		var got pullwire.Beaten
+		sent := time.Now()
 		failed := f.pull.post(ctx, in, pullwire.BeatPath, part, &got)
+		over := f.pull.isOver(in, sent, failed)
 		mu.Lock()
 		defer mu.Unlock()
-		if failed != nil {
+		if over {
+			for _, a := range part.Attempts {
+				got.Lost = append(got.Lost, a.Token)
+			}
+		} else if failed != nil {
 			err = failed
 		}
 		answer.Cancelled, answer.Lost = append(answer.Cancelled, got.Cancelled...), append(answer.Lost, got.Lost...)
@@ -211,7 +238,7 @@ func (p *pullers) byInstance(
 }
 
 // claim asks the instances for attempts; nil: none came.
-func (p *pullers) claim(ctx context.Context, asked pullwire.Claim) (io.ReadCloser, error) {
+func (p *pullers) claim(ctx context.Context, asked pullwire.Claim) (*pullwire.Attempts, error) {
 	all, err := p.instances(ctx)
 	if err != nil {
 		return nil, err
@@ -283,16 +310,20 @@ func withInstance(claim pullwire.Claim, in *instance) pullwire.Claim {
 	return claim
 }
 
-func (p *pullers) claimAt(ctx context.Context, in *instance, asked pullwire.Claim) (io.ReadCloser, error) {
+func (p *pullers) claimAt(ctx context.Context, in *instance, asked pullwire.Claim) (*pullwire.Attempts, error) {
 	res, err := p.send(ctx, in, pullwire.ClaimPath, withInstance(asked, in))
 	if err != nil {
 		return nil, err
 	}
-	if res.StatusCode == http.StatusOK {
-		return res.Body, nil
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK {
+		return nil, nil
 	}
-	_ = res.Body.Close()
-	return nil, nil
+	var got pullwire.Attempts
+	if err := json.NewDecoder(res.Body).Decode(&got); err != nil {
+		return nil, errNoPull
+	}
+	return &got, nil
 }
 
 // post sends a request and reads its answer.

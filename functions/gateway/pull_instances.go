@@ -18,6 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/pullwire"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
+	"github.com/jobweaver/jobweaver/shared/tlsfiles"
 	"github.com/jobweaver/jobweaver/shared/webhook"
 )
 
@@ -27,6 +28,16 @@ type PullConfig struct {
 	ClaimLimit int      `envconfig:"PULL_CLAIM_LIMIT" default:"2000" desc:"claims of pull workers of each owner that are held at once; more are answered 429"`
 }
 
+// Plain names the settings by which requests go to pull in plain text.
+func (c PullConfig) Plain() []string {
+	for _, text := range c.URLs {
+		if u, err := url.Parse(text); err == nil && u.Scheme == "http" && !tlsfiles.IsLoopback(u.Hostname()) {
+			return []string{"PULL_URL (http)"}
+		}
+	}
+	return nil
+}
+
 const (
 	defaultClaimLimit = 2000
 
@@ -34,6 +45,10 @@ const (
 	lookupTimeout = 2 * time.Second
 	goneAfter     = time.Minute // an address that has left the DNS may still have attempts
 	connectWithin = 2 * time.Second
+
+	// overAfter is how long an instance may be away before its attempts are called lost: when it was killed, others may have
+	// them run again 7 s later, since its last heartbeat was up to 3 s old.
+	overAfter = 7 * time.Second
 )
 
 // pullers are the instances of the function pull.
@@ -54,6 +69,8 @@ type instance struct {
 	id, address, url string
 	client           *http.Client
 	seenAt           time.Time // in the DNS
+	awaySince        time.Time // no beat came through since then; zero: the last one did
+	awayAt           time.Time // the last one that did not
 }
 
 func newPullers(cfg PullConfig, keys *webhook.CallbackKeys) (*pullers, error) {
@@ -169,6 +186,22 @@ func (p *pullers) byID(id string) *instance {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.known[id]
+}
+
+// isOver notes whether a beat that was sent at an instant came through, and reports whether the instance has been away for
+// so long that its attempts are.
+func (p *pullers) isOver(in *instance, sent time.Time, failed error) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case failed == nil:
+		in.awaySince = time.Time{}
+		return false
+	case in.awaySince.IsZero() || sent.Sub(in.awayAt) > 2*overAfter: // a beat that its sender gave up proves little
+		in.awaySince = sent
+	}
+	in.awayAt = time.Now()
+	return time.Since(in.awaySince) >= overAfter
 }
 
 func (p *pullers) close() {

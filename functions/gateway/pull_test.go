@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -93,11 +94,13 @@ func (p *puller) claim(w http.ResponseWriter, body []byte) {
 	}
 }
 
-func (p *puller) give(token string) {
+func (p *puller) give(token string) { p.giveOf(uuid.New(), token) }
+
+func (p *puller) giveOf(job uuid.UUID, token string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.has = append(p.has, pullwire.Attempt{
-		JobID: uuid.New(), Attempt: 1, Token: token, JobType: "MAIL", Queue: "mail", TraceID: uuid.New(),
+		JobID: job, Attempt: 1, Token: token, JobType: "MAIL", Queue: "mail", TraceID: uuid.New(),
 		Payload: json.RawMessage(`{"a": 1}`), Deadline: time.Now().UTC(),
 	})
 }
@@ -178,6 +181,25 @@ func TestRequestsOfPullWorkersGoToTheInstanceThatHasTheAttempt(t *testing.T) {
 		want(http.StatusOK).into(&beaten)
 	if len(beaten.Lost) != 1 || len(one.beats) != 1 {
 		t.Errorf("a beat is answered %+v", beaten)
+	}
+}
+
+func TestAnAttemptHasTheTagsOfItsJob(t *testing.T) {
+	t.Parallel()
+	p := newPuller(t)
+	h := openPulling(t, p)
+	job := h.as("acme", "submit").post("/api/jobs", `{"jobType": "MAIL", "payload": 1, "tags": ["a", "b"]}`).want(http.StatusAccepted)
+	var accepted struct{ JobID uuid.UUID }
+	job.into(&accepted)
+	p.giveOf(accepted.JobID, "tagged")
+	p.give("plain")
+	var got pullwire.Attempts
+	h.as("acme", "work").post("/api/workers/claim", claimMail).want(http.StatusOK).into(&got)
+	if len(got.Attempts) != 2 || !slices.Equal(got.Attempts[0].Tags, []string{"a", "b"}) {
+		t.Fatalf("got %+v", got)
+	}
+	if tags := got.Attempts[1].Tags; tags == nil || len(tags) > 0 {
+		t.Errorf("a job without tags has %v", tags)
 	}
 }
 

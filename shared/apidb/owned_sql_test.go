@@ -54,6 +54,7 @@ var ownerless = map[string]string{
 	"AuditList": "only for who sees all owners' things", "AuditForget": forAll,
 	"Now": none, "OrdersLock": none, "OperationsWake": none, "SchedulesChanged": none, "TallyLock": none,
 	"AwaitReplicas": none,
+	"TagsOf":        "of the jobs whose attempts pull has handed to the request, by its owner",
 }
 
 var (

@@ -72,3 +72,16 @@ func (s *Store) allWorkers(ctx context.Context) ([]Worker, error) {
 	}
 	return workers, nil
 }
+
+// TagsOf gives the tags of those jobs that have some.
+func (s *Store) TagsOf(ctx context.Context, jobs []uuid.UUID) (map[uuid.UUID][]string, error) {
+	rows, err := s.q.TagsOf(ctx, jobs)
+	if err != nil {
+		return nil, Classify("read tags", err)
+	}
+	tags := make(map[uuid.UUID][]string, len(rows))
+	for _, row := range rows {
+		tags[row.JobID] = row.Tags
+	}
+	return tags, nil
+}

@@ -75,6 +75,7 @@ type Attempt struct {
 	Queue    string          `json:"queue"`
 	OwnerID  *string         `json:"ownerId"`
 	TraceID  uuid.UUID       `json:"traceId"`
+	Tags     []string        `json:"tags"` // the gateway has them; null: it could not read them
 	Payload  json.RawMessage `json:"payload"`
 	Deadline time.Time       `json:"deadline"` // its timeout
 	Callback *Callback       `json:"callback"` // null: it cannot wait for an outside system

@@ -15,6 +15,9 @@ func main() {
 		if err := env.Load(&cfg); err != nil {
 			return funchost.Function{}, err
 		}
+		for _, setting := range cfg.Pull.Plain() {
+			env.Plain(setting)
+		}
 		cfg.Queues = env.Config.Queues
 		cfg.Broker = funchost.Reachable(env.Config)
 		redrive, closing, err := funchost.NewRedrive(env.Config, gateway.Name)

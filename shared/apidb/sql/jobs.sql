@@ -361,3 +361,6 @@ select
     (select count(*) from (
         select 1 from jobs where shelf_of(status, version) = 8 limit @max_jobs
     ) as dead)::bigint as dead;
+
+-- name: TagsOf :many
+select job_id, tags from jobs where job_id = any (@ids::uuid[]) and cardinality(tags) > 0;

@@ -1358,6 +1358,7 @@ class WorkAttempt(BaseModel):
     queue: Annotated[str, Field(description="One of those that the installation lists in QUEUES.", pattern="^[a-z0-9-]{1,63}$")]
     owner_id: Annotated[str | None, Field(alias="ownerId")]
     trace_id: Annotated[UUID, Field(alias="traceId")]
+    tags: Annotated[list[str] | None, Field(description="The job's tags; null where they could not be read at the moment.")]
     payload: Annotated[Any, Field(description="The job's payload.")]
     deadline: Annotated[AwareDatetime, Field(description="When timeoutMs is over: the attempt has failed then.")]
     callback: Annotated[

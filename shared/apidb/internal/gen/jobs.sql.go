@@ -926,3 +926,32 @@ func (q *Queries) Now(ctx context.Context) (time.Time, error) {
 	err := row.Scan(&at)
 	return at, err
 }
+
+const tagsOf = `-- name: TagsOf :many
+select job_id, tags from jobs where job_id = any ($1::uuid[]) and cardinality(tags) > 0
+`
+
+type TagsOfRow struct {
+	JobID uuid.UUID
+	Tags  []string
+}
+
+func (q *Queries) TagsOf(ctx context.Context, ids []uuid.UUID) ([]TagsOfRow, error) {
+	rows, err := q.db.Query(ctx, tagsOf, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []TagsOfRow
+	for rows.Next() {
+		var i TagsOfRow
+		if err := rows.Scan(&i.JobID, &i.Tags); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}

@@ -1274,6 +1274,8 @@ export interface components {
             ownerId: string | null;
             /** Format: uuid */
             traceId: string;
+            /** @description The job's tags; null where they could not be read at the moment. */
+            tags: string[] | null;
             /** @description The job's payload. */
             payload: unknown;
             /** @description When timeoutMs is over: the attempt has failed then. */
