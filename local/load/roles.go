@@ -24,6 +24,7 @@ func newHouse() *cobra.Command {
 		Kafka: "embedded", Queues: []string{jobevent.DefaultQueue, rig.Queue},
 		WorkerQueues: []string{jobevent.DefaultQueue}, Out: io.Discard,
 	}
+	var pulls bool
 	cmd := &cobra.Command{
 		Use: "house", Args: cobra.NoArgs, Hidden: true,
 		Short: "A house on the server of DATABASE_URL and the broker of KAFKA_BROKERS, or an embedded one",
@@ -37,6 +38,9 @@ func newHouse() *cobra.Command {
 			if brokers := os.Getenv("KAFKA_BROKERS"); brokers != "" {
 				o.Brokers = strings.Split(brokers, ",")
 			}
+			if pulls {
+				o.Queues = append(o.Queues, rig.PullQueue)
+			}
 			o.Handlers = jobTypes(func() {})
 			return dev.Run(cmd.Context(), o, func(ctx context.Context, url string) error {
 				fmt.Println(rig.Ready + url)
@@ -46,6 +50,7 @@ func newHouse() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&o.Dir, "dir", ".", "where the broker's data is kept")
+	cmd.Flags().BoolVar(&pulls, "pull", false, "with the function pull and its queue")
 	return cmd
 }
 

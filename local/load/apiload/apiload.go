@@ -42,28 +42,39 @@ func (a *API) Close() { a.http.CloseIdleConnections() }
 
 // call sends a request and gives the body of the answer wanted.
 func (a *API) call(ctx context.Context, method, path string, body []byte, want int) ([]byte, error) {
+	status, answer, err := a.send(ctx, method, path, body)
+	if err == nil && status != want {
+		err = unexpected(method, path, status, answer)
+	}
+	return answer, err
+}
+
+// send gives whatever answer there is.
+func (a *API) send(ctx context.Context, method, path string, body []byte) (status int, answer []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, a.base+path, bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("make request: %w", err)
+		return 0, nil, fmt.Errorf("make request: %w", err)
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	res, err := a.http.Do(req)
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
-	answer, err := io.ReadAll(res.Body)
+	answer, err = io.ReadAll(res.Body)
 	if err := errors.Join(err, res.Body.Close()); err != nil {
-		return nil, fmt.Errorf("read answer: %w", err)
+		return 0, nil, fmt.Errorf("read answer: %w", err)
 	}
-	switch res.StatusCode {
-	case want:
-		return answer, nil
+	return res.StatusCode, answer, nil
+}
+
+func unexpected(method, path string, status int, answer []byte) error {
+	switch status {
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
-		return nil, fmt.Errorf("%s %s: %w", method, path, ErrRefused)
+		return fmt.Errorf("%s %s: %w", method, path, ErrRefused)
 	default:
-		return nil, fmt.Errorf("%s %s: %s %s", method, path, res.Status, answer[:min(len(answer), 500)])
+		return fmt.Errorf("%s %s: %d %s", method, path, status, answer[:min(len(answer), 500)])
 	}
 }
 

@@ -39,7 +39,7 @@ func request(jobType, queue string) string {
 }
 
 // Parts is every part, in the order in which they are measured.
-var Parts = []string{"throughput", "latency", "backlog", "scale", "cost", "soak", "idle", "streams", "outbox"}
+var Parts = []string{"throughput", "latency", "backlog", "scale", "cost", "soak", "idle", "streams", "outbox", "pull"}
 
 // Options say what is measured, and how much.
 type Options struct {
@@ -67,7 +67,8 @@ type bench struct {
 	river   *rig.River
 	apache  *rig.Broker // once it is needed
 	results figures.Results
-	houses  int // started so far
+	houses  int  // started so far
+	pulls   bool // houses have the function pull
 }
 
 // Run measures the parts asked for and prints what came out.
@@ -126,7 +127,7 @@ func (b *bench) measure(ctx context.Context) error {
 	b.say(describe(b.results))
 	all := map[string]func(context.Context) error{
 		"throughput": b.throughput, "latency": b.latency, "backlog": b.backlog, "scale": b.scale,
-		"cost": b.cost, "soak": b.soak, "idle": b.idle, "streams": b.streams, "outbox": b.outbox,
+		"cost": b.cost, "soak": b.soak, "idle": b.idle, "streams": b.streams, "outbox": b.outbox, "pull": b.pull,
 	}
 	for _, part := range Parts {
 		if !slices.Contains(b.Parts, part) {

@@ -29,6 +29,7 @@ func (b *bench) withHouse(
 	defer func() { err = errors.Join(err, b.tidy(context.WithoutCancel(ctx), h)) }()
 	h.House, err = rig.StartHouse(ctx, rig.HouseConfig{
 		Dir: h.dir, Server: server, Broker: broker, Slots: b.Settings.Slots, SlotQueue: b.Settings.SlotQueue,
+		Pull: b.pulls,
 	})
 	if err != nil {
 		return err

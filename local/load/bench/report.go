@@ -59,6 +59,13 @@ func table(out io.Writer, r figures.Results, parts []string) error {
 			o.TakenPerS, o.EndedPerS, o.RelayCPU)
 		line("idle relay", "%.2f %% of a core, %.0f MiB", o.IdleCPU, o.IdleMiB)
 	}
+	if p := r.Pull; p != nil && asked("pull") {
+		line(fmt.Sprintf("POST→start at %d/s, Go worker", p.Rate), "%s", p.Worker)
+		line(fmt.Sprintf("POST→start at %d/s, pull worker", p.Rate), "%s; p50 %+.1f ms", p.Puller, p.Puller.P50-p.Worker.P50)
+		line(fmt.Sprintf("%d pull workers, %d jobs", p.Pullers, p.Jobs), "%.0f jobs/s", p.JobsPerS)
+		line("pull workers, CPU µs a job", "%s", processes(p.CPU))
+		line(fmt.Sprintf("%d idle pull workers", p.Idle), "%.2f %% of a core, %.0f MiB", p.IdleCPU, p.IdleMiB)
+	}
 	return w.Flush()
 }
 

@@ -22,6 +22,7 @@ type Results struct {
 	Idle       *Idle       `json:"idle,omitempty"`
 	Streams    *Streams    `json:"streams,omitempty"`
 	Outbox     *Outbox     `json:"outbox,omitempty"`
+	Pull       *Pull       `json:"pull,omitempty"`
 }
 
 // Machine is where it was measured.
@@ -193,6 +194,21 @@ type Outbox struct {
 	RelayCPU  float64      `json:"relay_cpu_us_per_job"`
 	IdleCPU   float64      `json:"relay_idle_cpu_percent"` // of a core
 	IdleMiB   float64      `json:"relay_mib"`
+}
+
+// Pull is jobs that pull workers run, beside the same jobs of the house's worker.
+type Pull struct {
+	Rate     int                `json:"rate"`         // of the two latencies, jobs a second
+	Worker   Distribution       `json:"worker_start"` // from the instant at which it was to be submitted to its start
+	Puller   Distribution       `json:"puller_start"`
+	Jobs     int                `json:"jobs"`
+	Pullers  int                `json:"pullers"`
+	Slots    int                `json:"slots"` // of each
+	JobsPerS float64            `json:"jobs_per_s"`
+	CPU      map[string]float64 `json:"cpu_us_per_job"`
+	Idle     int                `json:"idle_pullers"`
+	IdleCPU  float64            `json:"idle_cpu_percent"` // of a core, that the house uses more for them
+	IdleMiB  float64            `json:"idle_mib"`         // likewise
 }
 
 // Read gives the results kept in a file; none where there is no such file.

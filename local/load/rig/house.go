@@ -13,6 +13,9 @@ import (
 // Queue is one that only workers of their own serve, never the house's.
 const Queue = "bench"
 
+// PullQueue is for pull workers, in a house that has the function pull.
+const PullQueue = "pull"
+
 // House is a running house: all functions in one process, and the embedded broker with them where
 // no other one is given.
 type House struct {
@@ -27,6 +30,7 @@ type HouseConfig struct {
 	Broker    *Broker // nil: embedded in the house's process
 	Slots     int     // of its worker
 	SlotQueue int
+	Pull      bool // with the function pull
 }
 
 // StartHouse starts a house and waits until it takes jobs.
@@ -35,7 +39,11 @@ func StartHouse(ctx context.Context, cfg HouseConfig) (*House, error) {
 	if cfg.Broker != nil {
 		env = append(env, "KAFKA_BROKERS="+cfg.Broker.Address)
 	}
-	child, err := startSelf("house", cfg.Dir, env, "house", "--dir", cfg.Dir)
+	args := []string{"house", "--dir", cfg.Dir}
+	if cfg.Pull {
+		args = append(args, "--pull")
+	}
+	child, err := startSelf("house", cfg.Dir, env, args...)
 	if err != nil {
 		return nil, err
 	}
