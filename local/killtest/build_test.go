@@ -36,7 +36,7 @@ var buildAll = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	cleanups = append(cleanups, func() { _ = os.RemoveAll(dir) })
-	sources := map[string]string{"broker": "./broker"}
+	sources := map[string]string{"broker": "./broker", "poller": "./poller"}
 	for _, name := range functions {
 		sources[name] = "../../functions/" + name + "/cmd"
 	}

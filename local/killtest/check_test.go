@@ -66,7 +66,9 @@ const maxLost = 3
 // (protocol #2).
 func (e *evidence) lostByUs(job *shown) (n int) {
 	for _, a := range job.Attempts {
-		if life := e.lives[e.processes[a.WorkerID]]; a.Outcome == "lost" && (life.byUs || len(life.frozen) > 0) {
+		if e.pulled && a.Outcome == "lost" { // checkPulledRun finds the others
+			n++
+		} else if life := e.lives[e.processes[a.WorkerID]]; a.Outcome == "lost" && (life.byUs || len(life.frozen) > 0) {
 			n++
 		}
 	}
@@ -193,13 +195,21 @@ func (e *evidence) checkRuns(job *shown, o *order) {
 		if job.RunAt != nil && r.start.Before(*job.RunAt) {
 			e.find(job.JobID, "attempt %d began at %s, before its time", r.attempt, clock(r.start))
 		}
-		if !o.cancelled.IsZero() && r.start.After(o.cancelled) && !e.frozeDuring(r.process, o.cancelled.Add(-frozenFor), r.start) {
+		if !o.cancelled.IsZero() && r.start.After(o.cancelled) && !e.frozeDuring(r.process, o.cancelled.Add(-frozenFor), r.start) &&
+			!(e.pulled && e.cutOff(o.cancelled.Add(-frozenFor), r.start)) {
 			e.find(job.JobID, "attempt %d began at %s, after the API had shown CANCELLED", r.attempt, clock(r.start))
 		}
-		e.checkRun(job, o, r)
+		if e.pulled {
+			e.checkPulledRun(job, r)
+		} else {
+			e.checkRun(job, o, r)
+		}
 	}
 	for _, a := range job.Attempts {
 		seen := slices.ContainsFunc(runs, func(r run) bool { return r.attempt == a.Attempt })
+		if e.pulled && a.ErrorCode == "WORKER.TIMEOUT" { // it may have been on its way to a pull worker that was killed
+			continue
+		}
 		if !seen && slices.Contains([]string{"completed", "failed", "snoozed"}, a.Outcome) {
 			e.find(job.JobID, "attempt %d %s, and never started", a.Attempt, a.Outcome)
 		}
@@ -209,7 +219,7 @@ func (e *evidence) checkRuns(job *shown, o *order) {
 // over says whether a run was over at an instant: it had ended, or its process had.
 func (e *evidence) over(r run, at time.Time, o *order) bool {
 	return !r.end.IsZero() && r.end.Before(at) || e.diedBy(r.process, at) || e.frozeDuring(r.process, r.start, at) ||
-		o.shape.mayOutlive
+		o.shape.mayOutlive || e.pulled && e.cutOff(r.start, at)
 }
 
 // checkRun: an attempt ended as the API says. Only a process that was killed or frozen loses one.

@@ -25,6 +25,7 @@ type evidence struct {
 	runs      map[string]int    // records of run-job, by id
 	stepped   bool              // PostgreSQL's clock: its times are no evidence
 	wiped     bool              // the broker's data, and so early dead letters
+	pulled    bool              // the witness is told by pull workers, which are not the workers of the API
 
 	findings []finding
 }
@@ -37,6 +38,7 @@ type run struct {
 	process    string
 	start, end time.Time // zero end: it never came to it
 	how        string
+	answers    []string // to a pull worker that settled it
 }
 
 type finding struct {
@@ -57,7 +59,7 @@ func (h *house) evidence(ctx context.Context, l *load, c *chaos) *evidence {
 	for _, o := range l.all() {
 		e.orders[o.key] = o
 	}
-	for _, p := range h.workers() {
+	for _, p := range h.processes {
 		for _, life := range p.all() {
 			e.lives[life.name] = life
 		}
@@ -70,7 +72,7 @@ func (h *house) evidence(ctx context.Context, l *load, c *chaos) *evidence {
 		h.t.Fatal(err)
 	}
 	e.runs = map[string]int{}
-	for _, queue := range append(h.queues, jobevent.DefaultQueue) {
+	for _, queue := range append(h.allQueues(), jobevent.DefaultQueue) {
 		said, err := h.said(jobevent.RunTopic(queue))
 		if err != nil {
 			h.t.Fatal(err)
@@ -106,6 +108,13 @@ func (e *evidence) hear(lines []witness.Line) {
 				continue
 			}
 			runs[i].end, runs[i].how = l.At, l.How
+		case witness.Answered:
+			runs := e.ran[id]
+			for i := range runs {
+				if runs[i].attempt == l.Attempt && runs[i].process == l.Process {
+					runs[i].answers = append(runs[i].answers, l.How)
+				}
+			}
 		}
 	}
 }

@@ -51,6 +51,8 @@ type plan struct {
 	workers int
 	copies  int                        // of each other function; 0: as the flag says
 	queues  []string                   // nil: only the default one
+	pulls   int                        // copies of pull; 0: as copies
+	pollers int                        // pull workers
 	relays  int                        // of the outbox at relayed
 	relayed string                     // the address of its database
 	stepped bool                       // PostgreSQL has a clock that can be stepped
@@ -167,7 +169,7 @@ func (h *house) startFunctions(bin string, plan plan) {
 		}
 		for n := range plan.countOf(function) {
 			name := fmt.Sprintf("%s-%d", function, n+1)
-			if function != "runjob" && function != "relay" && plan.copies == 1 {
+			if function != "runjob" && function != "relay" && plan.countOf(function) == 1 {
 				name = function
 			}
 			var port string
@@ -200,6 +202,19 @@ func (h *house) startFunctions(bin string, plan plan) {
 			h.t.Fatalf("%s is not ready: %v\n%s", h.processes[i].name, err, tail(h.processes[i].log, 2000))
 		}
 	}
+	h.startPollers(bin, plan.pollers, "http://127.0.0.1:"+ports[0])
+}
+
+// startPollers starts pull workers. They have no port.
+func (h *house) startPollers(bin string, n int, gateway string) {
+	h.t.Helper()
+	for n := range n {
+		p := h.process(fmt.Sprintf("poller-%d", n+1), bin, "poller", "GATEWAY_URL="+gateway, "WITNESS_FILE="+h.witnessFile())
+		h.processes = append(h.processes, p)
+		if err := p.start(); err != nil {
+			h.t.Fatal(err)
+		}
+	}
 }
 
 func (p plan) countOf(function string) int {
@@ -208,6 +223,10 @@ func (p plan) countOf(function string) int {
 		return p.workers
 	case "relay":
 		return p.relays
+	case "pull":
+		if p.pulls > 0 {
+			return p.pulls
+		}
 	}
 	return p.copies
 }

@@ -17,7 +17,12 @@ const (
 	Worker = "worker" // a worker has started; How is its id
 	Start  = "start"  // a handler has
 	End    = "end"    // a handler is about to return; How says with what
+
+	Answered = "answered" // a pull worker's settle was; How is the status, of one that it had sent before with Again
 )
+
+// Again follows the status of a result that was sent more than once.
+const Again = " again"
 
 // How a handler ends, beside the reasons for which its context ended.
 const (

@@ -65,30 +65,16 @@ func build(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
 	return worker.Host(), file.Write(witness.Line{What: witness.Worker, How: worker.ID()})
 }
 
-// payload of a WITNESS job.
-type payload struct {
-	Key            string `json:"key"`
-	Ms             int    `json:"ms"`             // how long it works
-	Until          string `json:"until"`          // and until there is a file of this name
-	Deaf           bool   `json:"deaf"`           // it does not mind its context
-	FailAttempts   int    `json:"failAttempts"`   // up to this one they fail
-	Fatal          bool   `json:"fatal"`          // and then are not tried again
-	Panics         bool   `json:"panics"`         // it panics instead
-	SnoozeAttempts int    `json:"snoozeAttempts"` // up to this one they ask for a later time
-	Waits          bool   `json:"waits"`          // then for a callback
-	Dies           bool   `json:"dies"`           // it takes its process with it
-}
-
 type handler struct{ file *witness.Writer }
 
 func (h handler) run(ctx context.Context, a *handlers.Attempt) (handlers.Result, error) {
-	var p payload
+	var p witness.Payload
 	if err := json.Unmarshal(a.Payload, &p); err != nil {
 		return handlers.Result{}, &handlers.Failure{Code: "TEST.PAYLOAD", Message: err.Error()}
 	}
 	h.tell(a, p, witness.Start, "")
 	a.Log(slog.LevelInfo, "attempt "+a.Token+" runs")
-	if err := work(ctx, p); err != nil {
+	if err := p.Work(ctx); err != nil {
 		h.tell(a, p, witness.End, err.Error())
 		return handlers.Result{}, err
 	}
@@ -100,7 +86,7 @@ func (h handler) run(ctx context.Context, a *handlers.Attempt) (handlers.Result,
 		panic("as it should")
 	case a.Number <= p.FailAttempts:
 		h.tell(a, p, witness.End, witness.Failed)
-		return handlers.Result{}, &handlers.Failure{Code: "TEST.FAILED", Message: "as it should", Retryable: !p.Fatal}
+		return handlers.Result{}, &handlers.Failure{Code: witness.ErrorCode, Message: "as it should", Retryable: !p.Fatal}
 	case a.Number <= p.SnoozeAttempts:
 		h.tell(a, p, witness.End, witness.Snoozed)
 		return handlers.Result{Snooze: 300 * time.Millisecond}, nil
@@ -112,37 +98,8 @@ func (h handler) run(ctx context.Context, a *handlers.Attempt) (handlers.Result,
 	return handlers.Result{Output: json.RawMessage(fmt.Sprintf(`{"attempt":%d}`, a.Number))}, nil
 }
 
-func work(ctx context.Context, p payload) error {
-	for p.Until != "" && !exists(p.Until) {
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-			if !exists(p.Until) { // or it has worked enough by now
-				return context.Cause(ctx)
-			}
-		}
-	}
-	done := ctx.Done()
-	if p.Deaf {
-		done = nil
-	}
-	timer := time.NewTimer(time.Duration(p.Ms) * time.Millisecond)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-done:
-		return context.Cause(ctx)
-	}
-}
-
-func exists(file string) bool {
-	_, err := os.Stat(file)
-	return err == nil
-}
-
 // tell ends the process where the witness cannot be told: the test would take it for a liar.
-func (h handler) tell(a *handlers.Attempt, p payload, what, how string) {
+func (h handler) tell(a *handlers.Attempt, p witness.Payload, what, how string) {
 	line := witness.Line{What: what, Job: a.JobID, Attempt: a.Number, Key: p.Key, How: how}
 	if err := h.file.Write(line); err != nil {
 		slog.Error("witness cannot be told", "error", err)
