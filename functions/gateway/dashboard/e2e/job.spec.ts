@@ -48,7 +48,7 @@ test('a delivery to a callback URL is repeated under its id', async ({ page, ope
   const received: (string | undefined)[] = [];
   const receiver = createServer((request, response) => {
     received.push(request.headers['webhook-id']?.toString());
-    request.resume().on('end', () => response.writeHead(received.length === 1 ? 500 : 204).end());
+    request.resume().on('end', () => response.writeHead(received.length === 1 ? 410 : 204).end()); // after a 410 nothing is sent again by itself
   });
   await new Promise<void>((listening) => receiver.listen(0, '127.0.0.1', listening));
   const address = receiver.address();
@@ -57,6 +57,7 @@ test('a delivery to a callback URL is repeated under its id', async ({ page, ope
     const made = await api<Job>('POST', '/api/jobs?wait=30s', { ...simulation({ type: 'LOG', message: 'x' }), callbackUrl });
     await expect.poll(() => received.length).toBe(1);
     await open(`/jobs/${made.jobId}`);
+    await expect(page.getByRole('cell', { name: 'FAILED' })).toBeVisible();
     await page.getByRole('button', { name: 'Deliver again' }).click();
     await expect(page.getByRole('cell', { name: 'DELIVERED' })).toBeVisible();
     expect(received).toEqual([received[0], received[0]]);

@@ -1,5 +1,6 @@
 import type { components } from '../src/api/schema.gen';
 import { expect, test } from './fixtures';
+import { overviewAnswers } from './overview.answers';
 
 type Schemas = components['schemas'];
 
@@ -44,26 +45,28 @@ const job: Schemas['Job'] = {
   ],
 };
 
-const control = (kind: Schemas['ControlKind'], name: string, change: Partial<Schemas['Control']>): Schemas['Control'] => ({
-  kind, name, paused: false, maxRunning: null, startsPerSecond: null, updatedAt: before(7200), updatedBy: 'key:k', version: 1, applied: true, ...change,
-});
-
 const answers: Record<string, unknown> = {
+  ...overviewAnswers(NOW),
   '/api/jobs': { jobs, nextCursor: null },
   '/api/jobs/dead': { jobs: [summary(4, failed), summary(7, { ...failed, jobType: 'EMAIL' }), summary(8, failed)], nextCursor: null },
   [`/api/jobs/${id(4)}`]: job,
-  '/api/controls': { controls: [control('queue', 'default', { paused: true }), control('owner', 'globex', { maxRunning: 10, startsPerSecond: 2 })] },
 };
 
 const pages = [
+  { path: '/', name: 'overview', shows: 'SMTP.TIMEOUT', as: 'admin' }, // who alone sees the lag of topics
   { path: '/jobs', name: 'jobs', shows: '40 %' },
   { path: `/jobs/${id(4)}`, name: 'job', shows: 'SMTP.TIMEOUT' },
   { path: '/dead', name: 'dead', shows: 'SMTP.TIMEOUT' },
   { path: '/controls', name: 'controls', shows: 'at most 10' },
 ];
 
-for (const { path, name, shows } of pages) {
-  test(`the page ${name} looks as before in both themes`, async ({ page, open, house }) => {
+const sizes = [
+  { suffix: '', size: { width: 1280, height: 1300 } },
+  { suffix: '-phone', size: { width: 360, height: 740 } }, // the whole page, however long
+];
+
+for (const { path, name, shows, as } of pages) {
+  test(`the page ${name} looks as before in both themes, wide and on a phone`, async ({ page, open, house }) => {
     await page.clock.setFixedTime(NOW);
     await page.route(
       ({ pathname }) => pathname in answers,
@@ -72,13 +75,16 @@ for (const { path, name, shows } of pages) {
         return route.fulfill({ json: searchParams.has('after') ? { jobs: [], nextCursor: null } : answers[pathname] });
       },
     );
-    await page.route('**/api/stream?*', (route) => route.fulfill({ contentType: 'text/event-stream', body: ': nothing changes\n\n' }));
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme });
-      await open(path, house.other.key);
-      await expect(page.getByRole('main').getByText(shows).first()).toBeVisible();
-      await expect(page.getByText('Loading')).toHaveCount(0);
-      await expect(page).toHaveScreenshot(`${name}-${colorScheme}.png`, { maxDiffPixelRatio: 0.004 });
+    await page.route(({ pathname }) => pathname === '/api/stream', (route) => route.fulfill({ contentType: 'text/event-stream', body: ': nothing changes\n\n' }));
+    for (const { suffix, size } of sizes) {
+      await page.setViewportSize(size);
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme });
+        await open(path, as === 'admin' ? house.admin : house.other.key);
+        await expect(page.getByRole('main').getByText(shows).first()).toBeVisible();
+        await expect(page.getByText('Loading')).toHaveCount(0);
+        await expect(page).toHaveScreenshot(`${name}${suffix}-${colorScheme}.png`, { maxDiffPixelRatio: 0.004, fullPage: suffix !== '' });
+      }
     }
   });
 }

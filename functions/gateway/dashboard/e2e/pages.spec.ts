@@ -12,7 +12,7 @@ const pages: { path: string; heading: string; shows: string | RegExp; as?: 'admi
   { path: '/controls', heading: 'Limits and pauses', shows: 'Nothing is paused or limited' },
   { path: '/workers', heading: 'Workers', shows: 'Last beat' },
   { path: '/operations', heading: 'Operations', shows: 'jobs with tag later' },
-  { path: '/audit', heading: 'Audit', shows: 'schedule.create' },
+  { path: '/audit?action=schedule.create', heading: 'Audit', shows: 'schedule/nightly' },
   { path: '/keys', heading: 'API keys', shows: 'acme read' },
   { path: '/nothing', heading: 'No such page', shows: 'There is no page at this address' },
 ];

@@ -12,7 +12,7 @@ test('the page shows what it waits for while the gateway hangs or is not ready, 
   await open('/workers');
   await expect(heading('Connecting to JobWeaver')).toBeVisible();
   await accessible(page, 'waiting');
-  await expect(page.getByText(/^No answer for \d s\.$/)).toBeVisible();
+  await expect(page.getByText(/^No answer for \d+ s\.$/)).toBeVisible();
   await accessible(page, 'waiting for long');
 
   answer = failed;

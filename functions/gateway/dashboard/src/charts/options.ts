@@ -33,7 +33,7 @@ export function plotOptions(spec: PlotSpec, place: HTMLElement): uPlot.Options {
   return {
     width: place.clientWidth,
     height: spec.height,
-    padding: [10, 8, 0, 0],
+    padding: [10, 20, 0, 0], // at the right, for half of the last time
     cursor: { y: false, points: { size: 7 }, drag: { setScale: false } },
     scales: { y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
     axes: [

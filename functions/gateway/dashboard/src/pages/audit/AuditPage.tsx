@@ -143,7 +143,23 @@ function List({ entries }: { entries: Entry[] }) {
 
 const FEW = 3; // jobs of an entry that are shown unasked
 
-function What({ entry: { resource, jobIds, details } }: { entry: Entry }) {
+/** addressOf is the page of what an entry is about, if it has one of its own. */
+function addressOf({ resource, ownerId }: Entry): string | undefined {
+  const [, kind, name = ''] = /^(\w+)\/(.+)$/.exec(resource ?? '') ?? [];
+  switch (kind) {
+    case 'operation':
+      return paths.operation(name);
+    case 'schedule':
+      return paths.schedule({ name, ownerId });
+    default:
+      return undefined;
+  }
+}
+
+function What({ entry }: { entry: Entry }) {
+  const { resource, jobIds, details } = entry;
+  const address = addressOf(entry);
+
   const links = (ids: string[]) =>
     ids.map((id) => (
       <div key={id} className="tall-line">
@@ -154,7 +170,7 @@ function What({ entry: { resource, jobIds, details } }: { entry: Entry }) {
     ));
   return (
     <>
-      {resource}
+      {address ? <Link href={address}>{resource}</Link> : resource}
       {links(jobIds.slice(0, FEW))}
       {jobIds.length > FEW && <Fold title={`${jobIds.length - FEW} more`}>{() => links(jobIds.slice(FEW))}</Fold>}
       {details !== null && Object.keys(details).length > 0 && (

@@ -55,7 +55,7 @@ export function Dependencies({ job }: { job: Job }) {
         </p>
       )}
       {shown.length > 0 && (
-        <p className="small muted">
+        <p className="small muted dependencies-note">
           {job.onDependencyFailure === 'run'
             ? 'This job runs when all jobs above have ended, in whatever way.'
             : 'This job runs when all jobs above are COMPLETED. It is cancelled when one of them fails or is cancelled.'}

@@ -27,10 +27,10 @@ export function Timeline({ job }: { job: Job }) {
             <span className="timeline-track" aria-hidden="true">
               <span
                 className={`timeline-bar span-${span.kind} ${span.open ? 'span-open' : ''}`}
-                style={{ left: `${((span.from - start) / whole) * 100}%`, width: `${((span.to - span.from) / whole) * 100}%` }}
+                style={{ left: `min(${((span.from - start) / whole) * 100}%, 100% - 3px)`, width: `${((span.to - span.from) / whole) * 100}%` }}
               />
             </span>
-            <span className="timeline-length tabular">{duration(span.to - span.from)}</span>
+            <span className="timeline-length tabular">{span.to === span.from && !span.open ? '<1 ms' : duration(span.to - span.from)}</span>
           </li>
         ))}
       </ol>

@@ -46,6 +46,17 @@ describe('spansOf', () => {
     expect(short(job)).toEqual(['1 waiting 0-1', '1 running 1-2', '2 delay 2-12', '2 waiting 12-13', '2 running 13-15']);
     expect(spansOf(job, T)[1]?.note).toBe('failed, DEMO');
   });
+  it('shows an attempt that took no millisecond', () => {
+    const job = {
+      createdAt: at(0),
+      finishedAt: at(3),
+      status: 'FAILED' as const,
+      history: [move(0, null, 'QUEUED', 1), move(3, 'QUEUED', 'FAILED', 1)],
+      attempts: [ran(1, 2, 2, 'failed', 'DEMO')],
+    };
+    expect(short(job)).toEqual(['1 waiting 0-2', '1 running 2-2']);
+    expect(spansOf(job, T)[1]?.note).toBe('failed, DEMO');
+  });
   it('leaves the span of a running attempt open', () => {
     const job = {
       createdAt: at(0),

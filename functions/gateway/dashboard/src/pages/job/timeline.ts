@@ -40,7 +40,7 @@ export function spansOf(job: History, now: number): Span[] {
   if (!['COMPLETED', 'FAILED', 'CANCELLED'].includes(state)) {
     spans.push(...between(job, state, attempt, from, Math.max(now, from), true));
   }
-  return join(spans.filter((span) => span.open || span.to > span.from));
+  return join(spans.filter((span) => span.open || span.to > span.from || span.note !== '')); // an attempt may take less than a millisecond
 }
 
 function first(job: History): string {
@@ -60,7 +60,7 @@ function between(job: History, state: string, attempt: number, from: number, to:
   const kind = KINDS[state] ?? 'waiting';
   const span = (kind: SpanKind, from: number, to: number, open: boolean): Span => ({ kind, attempt, from, to, open, note: '' });
   const ran = job.attempts.find((each) => each.attempt === attempt);
-  if ((state !== 'QUEUED' && state !== 'RUNNING') || !ran?.startedAt) {
+  if ((state !== 'QUEUED' && state !== 'RUNNING') || !ran?.startedAt || Date.parse(ran.startedAt) > to) {
     return [span(kind, from, to, open)];
   }
   const started = clamp(Date.parse(ran.startedAt), from, to);

@@ -18,7 +18,7 @@ export function TextFilterForm({ filters, onApply }: { filters: Filters; onApply
   return (
     <form className="filter-form" onSubmit={apply}>
       {OFFERED.map((name) => (
-        <Field key={name} label={LABELS[name]}>
+        <Field key={name} label={LABELS[name]} {...(name === 'traceId' && { hint: 'The jobs of a batch have the same.' })}>
           {(props) => (
             <input
               {...props}

@@ -15,6 +15,9 @@ export function State({ operation: { status } }: { operation: Operation }) {
 /** Progress shows how far an operation is. While it has not come to all jobs, nobody knows how many there are. */
 export function Progress({ operation }: { operation: Operation }) {
   const { done, of } = answered(operation);
+  if (of === 0 && operation.finishedAt !== null) {
+    return <span className="small muted">No job matched.</span>;
+  }
   return (
     <>
       <Bar label={`Progress of ${operation.operationId}`} value={done} max={of} />

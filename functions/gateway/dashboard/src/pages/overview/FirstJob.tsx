@@ -5,6 +5,7 @@ import { paths } from '../../app/paths';
 import { Card } from '../../ui/Card';
 import { Code } from '../../ui/Code';
 import { EmptyState } from '../../ui/EmptyState';
+import { curl } from '../job/curl';
 
 /** FirstJob teaches an installation's first user how a job gets here. */
 export function FirstJob({ stats }: { stats: Schemas['Stats'] }) {
@@ -13,14 +14,13 @@ export function FirstJob({ stats }: { stats: Schemas['Stats'] }) {
   if (!none || !may('submit')) {
     return null;
   }
-  const curl = `curl ${location.origin}/api/jobs -H 'Content-Type: application/json' \\
-  -d '{"jobType": "SIMULATION", "payload": {"steps": [{"type": "LOG", "message": "hi"}]}}'`;
+  const job = '{"jobType": "SIMULATION", "payload": {"steps": [{"type": "LOG", "message": "hi"}]}}';
   return (
     <Card>
       <EmptyState icon="jobs" title="No job has been submitted yet" action={<Link href={paths.newJob()}>Submit one with a form</Link>}>
         A job arrives as a POST, or as a CloudEvent. Submit a first one from a terminal; its figures appear here within seconds.
       </EmptyState>
-      <Code text={curl} label="the curl of a first job" />
+      <Code text={curl(location.origin, job)} label="the curl of a first job" />
     </Card>
   );
 }

@@ -38,7 +38,7 @@ export function LagCard() {
           {topics.map((of) => (
             <tr key={`${of.function} ${of.topic}`}>
               <th scope="row">{of.function}</th>
-              <td>{of.topic}</td>
+              <td className="mono">{of.topic}</td>
               <td className="number">
                 <Count n={of.records} />
               </td>

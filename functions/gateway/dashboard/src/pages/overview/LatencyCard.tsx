@@ -1,23 +1,32 @@
 import { useState } from 'react';
 import type { Schemas } from '../../api/client';
+import { Link } from '../../app/Link';
+import { paths } from '../../app/paths';
 import { Card } from '../../ui/Card';
 import { Count, Duration } from '../../ui/Measure';
 import { Segments } from '../../ui/Segments';
+import { ENDED } from '../../ui/StatusBadge';
 import { Table } from '../../ui/Table';
-import { WINDOWS } from './window';
+import { sinceOf, WINDOWS } from './window';
 
 const CHOICES = [{ value: '5m', label: '5 min' }, ...WINDOWS] as const;
 
 const ROWS = [
-  { key: 'acceptToStart', name: 'Queue wait', means: 'from acceptance to the start of the first attempt' },
+  { key: 'acceptToStart', name: 'Queue wait', means: 'until the first attempt' },
   { key: 'run', name: 'Run', means: 'of the last attempt' },
-  { key: 'acceptToEnd', name: 'Total', means: 'from acceptance to the end' },
+  { key: 'acceptToEnd', name: 'Total', means: 'until the end' },
 ] as const;
 
+interface Props {
+  latency: Schemas['LatencyByWindow'];
+  throughput: Schemas['Throughput'];
+}
+
 /** LatencyCard shows how long jobs waited and ran, over five minutes, an hour, a day or a month. */
-export function LatencyCard({ latency }: { latency: Schemas['LatencyByWindow'] }) {
+export function LatencyCard({ latency, throughput }: Props) {
   const [window, setWindow] = useState<keyof Schemas['LatencyByWindow']>('5m');
   const shown = latency[window];
+  const since = window === '5m' ? window : sinceOf(window, throughput);
   return (
     <Card
       title="Latency of jobs that ended"
@@ -59,7 +68,9 @@ export function LatencyCard({ latency }: { latency: Schemas['LatencyByWindow'] }
                 <Duration ms={shown[key].p99Ms} />
               </td>
               <td className="number">
-                <Count n={shown[key].count} />
+                <Link href={paths.jobs({ status: ENDED, since })} className="quiet-link">
+                  <Count n={shown[key].count} />
+                </Link>
               </td>
             </tr>
           ))}

@@ -39,14 +39,14 @@ export default function OverviewPage() {
               <FailuresCard failures={stats.data.failures} throughput={stats.data.throughput} />
             </div>
             <div className="stack">
-              <LatencyCard latency={stats.data.latency} />
-              <OldestCard oldest={stats.data.oldestWaiting} />
               <WorkersCard />
+              <OldestCard oldest={stats.data.oldestWaiting} />
               <ControlsCard />
-              <LagCard />
+              <LatencyCard latency={stats.data.latency} throughput={stats.data.throughput} />
             </div>
           </div>
           <QueuesCard queues={stats.data.queues} types={stats.data.types} />
+          <LagCard />
         </>
       )}
     </>
