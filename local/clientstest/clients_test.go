@@ -1,4 +1,4 @@
-// Package clientstest runs the clients in three languages on an installation, and holds docs/clients.md against their examples.
+// Package clientstest runs the clients in three languages on an installation, and compares the docs with their examples.
 package clientstest
 
 import (
@@ -21,19 +21,22 @@ import (
 
 var (
 	wanted = flag.Bool("clients.run", false, "run the clients' suites on an installation")
-	update = flag.Bool("clients.update", false, "write the examples into docs/clients.md")
+	update = flag.Bool("clients.update", false, "write the examples into the docs")
 )
 
 const root = "../.."
 
-//go:generate go test -run TestThePageShowsTheExamples -clients.update .
+//go:generate go test -run TestThePagesShowTheExamples -clients.update .
 
 func TestTheClientsWorkOnAnInstallation(t *testing.T) {
 	t.Parallel()
 	if !*wanted {
 		t.Skip("make test-clients runs it")
 	}
-	o := dev.Options{Dir: t.TempDir(), Kafka: "embedded", Queues: []string{"default"}, Out: t.Output()}
+	o := dev.Options{
+		Dir: t.TempDir(), Kafka: "embedded", Queues: []string{"default", "pull"}, Out: t.Output(),
+		JobTypes: []string{"RESIZE", "TYPESCRIPT", "PYTHON"}, // of the pull workers in the suites
+	}
 	err := dev.Run(t.Context(), o, func(ctx context.Context, url string) error {
 		t.Run("Go", func(t *testing.T) { goClient(ctx, t, client.New(url, "")) })
 		for name, command := range map[string][]string{
@@ -125,10 +128,20 @@ func goClient(ctx context.Context, t *testing.T, c *client.Client) {
 	}
 }
 
-// The page shows files, whole: each stands below a comment with its name. They run above.
-func TestThePageShowsTheExamples(t *testing.T) {
+// The pages show files, whole: each stands below a comment with its name. They run above.
+func TestThePagesShowTheExamples(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(root + "/docs/clients.md")
+	for name, examples := range map[string]int{"clients.md": 6, "pull-workers.md": 2} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			showsExamples(t, name, examples)
+		})
+	}
+}
+
+func showsExamples(t *testing.T, name string, examples int) {
+	t.Helper()
+	page, err := os.ReadFile(root + "/docs/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +155,7 @@ func TestThePageShowsTheExamples(t *testing.T) {
 			}
 			return slices.Concat(part[1], file, part[4])
 		})
-		if err := os.WriteFile(root+"/docs/clients.md", page, 0o644); err != nil { //nolint:gosec // a page of the docs
+		if err := os.WriteFile(root+"/docs/"+name, page, 0o644); err != nil { //nolint:gosec // a page of the docs
 			t.Fatal(err)
 		}
 	}
@@ -150,10 +163,10 @@ func TestThePageShowsTheExamples(t *testing.T) {
 	for _, part := range shown {
 		file, err := os.ReadFile(filepath.Join(root, string(part[2])))
 		if err != nil || !bytes.Equal(file, part[3]) {
-			t.Errorf("docs/clients.md does not show %s as it is: run go generate ./local/clientstest: %v", part[2], err)
+			t.Errorf("it does not show %s as it is: run go generate ./local/clientstest: %v", part[2], err)
 		}
 	}
-	if examples := 6; len(shown) != examples {
-		t.Errorf("the page shows %d examples, not %d", len(shown), examples)
+	if len(shown) != examples {
+		t.Errorf("it shows %d examples, not %d", len(shown), examples)
 	}
 }

@@ -1,6 +1,6 @@
 import createClient, { type Client } from "openapi-fetch";
 
-import { apiError, isUnreached, JobEndedError } from "./errors.js";
+import { isUnreached, JobEndedError, unwrap } from "./errors.js";
 import type { components, operations, paths } from "./schema.gen.js";
 import { streamEvents, type StreamEvent } from "./stream.js";
 import { backoff, sleep, Transport, type TransportOptions, version } from "./transport.js";
@@ -60,6 +60,8 @@ const awayAtMost = 120_000; // for which a gateway that restarts is waited for
 export class JobWeaver<Types extends object = AnyJobTypes> {
   /** Every operation of the API, typed by its contract, with the same retries; it returns errors instead of throwing them. */
   readonly api: Client<paths>;
+  /** After which a single request ends. */
+  readonly timeoutMs: number;
   readonly #transport: Transport;
   readonly #repeat = (request: Request) => this.#transport.send(request, true);
   readonly #url: string;
@@ -67,6 +69,7 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
 
   constructor(options: Options) {
     this.#transport = new Transport(options);
+    this.timeoutMs = this.#transport.timeoutMs;
     this.#url = options.url.replace(/\/+$/, "");
     this.#headers = new Headers({ Accept: "application/json, application/problem+json, */*;q=0.1" });
     if (typeof process !== "undefined") {
@@ -86,6 +89,11 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
   /** Ends all that is under way, streams too, and every later request. */
   close(): void {
     this.#transport.close();
+  }
+
+  /** Is aborted by close(). */
+  get closed(): AbortSignal {
+    return this.#transport.signal();
   }
 
   /** Hands in a job. Without an idempotencyKey the request has one of its own, so that repeating it makes no second job. */
@@ -217,11 +225,4 @@ export class JobWeaver<Types extends object = AnyJobTypes> {
 /** A request with its key, or with a new one. A job id of one's own is the key, too. */
 function withKey<T extends { idempotencyKey?: string | null; jobId?: string }>(job: T): T {
   return job.idempotencyKey || job.jobId ? job : { ...job, idempotencyKey: crypto.randomUUID() };
-}
-
-function unwrap<T>(answer: { data?: T; error?: unknown; response: Response }): T {
-  if (!answer.response.ok) {
-    throw apiError(answer.response, answer.error);
-  }
-  return answer.data as T;
 }

@@ -97,6 +97,14 @@ export function apiError(response: Response, body: unknown): ApiError {
   return new (kinds[response.status] ?? ApiError)(response, body);
 }
 
+/** What a request of `api` is answered with; it throws where that is no success. */
+export function unwrap<T>(answer: { data?: T; error?: unknown; response: Response }): T {
+  if (!answer.response.ok) {
+    throw apiError(answer.response, answer.error);
+  }
+  return answer.data as T;
+}
+
 /** Whether an error is of the way to the gateway, or of one that cannot answer at the moment. */
 export function isUnreached(error: unknown): boolean {
   return error instanceof ConnectionError || error instanceof UnavailableError;

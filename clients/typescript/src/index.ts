@@ -1,3 +1,19 @@
+export {
+  type AbortReason,
+  type Attempt,
+  AttemptAborted,
+  type AttemptContext,
+  AttemptFailed,
+  type FailureOptions,
+  type Handler,
+  type Handlers,
+  NotRetryable,
+  Outcome,
+  RetryAfter,
+  Snooze,
+  WaitForCallback,
+  type WorkerOptions,
+} from "./attempt.js";
 export * from "./client.js";
 export {
   ApiError,
@@ -19,3 +35,4 @@ export type { components, operations, paths } from "./schema.gen.js";
 export type { StreamEvent } from "./stream.js";
 export { version } from "./transport.js";
 export { type Ending, Webhook } from "./webhook.js";
+export { Worker } from "./worker.js";

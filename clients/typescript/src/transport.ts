@@ -22,14 +22,14 @@ const maxLimited = 10; // tries that a limit refuses
  * which no connection came about, and one that was refused without anything having been done (408, 429).
  */
 export class Transport {
-  readonly #timeoutMs: number;
+  readonly timeoutMs: number;
   readonly #retries: number;
   readonly #fetch: (request: Request, init?: RequestInit) => Promise<Response>;
   readonly #closed = new AbortController();
   readonly #next = new Map<string, number>(); // by policy of RateLimit, when there is something left again
 
   constructor(options: TransportOptions = {}) {
-    this.#timeoutMs = options.timeoutMs ?? 120_000;
+    this.timeoutMs = options.timeoutMs ?? 120_000;
     this.#retries = options.retries ?? 4;
     this.#fetch = options.fetch ?? ((request, init) => fetch(request, init));
   }
@@ -86,7 +86,7 @@ export class Transport {
 
   async #once(request: Request, signal: AbortSignal): Promise<Response | ConnectionError> {
     try {
-      const response = await this.#fetch(request, { signal: AbortSignal.any([signal, AbortSignal.timeout(this.#timeoutMs)]) });
+      const response = await this.#fetch(request, { signal: AbortSignal.any([signal, AbortSignal.timeout(this.timeoutMs)]) });
       const body = await response.arrayBuffer();
       for (const [policy, left] of emptyPolicies(response.headers)) {
         this.#next.set(policy, Date.now() + left);

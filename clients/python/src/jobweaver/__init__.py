@@ -1,8 +1,9 @@
-"""Submit jobs to JobWeaver, wait for them, follow them, and verify its webhooks."""
+"""Submit jobs to JobWeaver, wait for them, follow them, run them, and verify its webhooks."""
 
 from . import models
 from ._steps import VERSION as __version__
 from ._steps import Filter, JobChange, JobRequest, RunAgainRequest, has_ended, is_unreached
+from .attempt import AbortReason, Attempt, AttemptFailed, NotRetryable, Outcome, RetryAfter, Snooze, WaitForCallback
 from .client import AsyncClient, Client
 from .errors import (
     ApiError,
@@ -22,11 +23,15 @@ from .models import Accepted, Job, JobSummary
 from .outbox import enqueue, enqueue_async
 from .stream import JobEvent, LogEvent, ProgressEvent, ReloadEvent, StatsEvent, StreamEvent
 from .webhook import Ending, Webhook, WebhookVerificationError
+from .worker import Worker
 
 __all__ = [
+    "AbortReason",
     "Accepted",
     "ApiError",
     "AsyncClient",
+    "Attempt",
+    "AttemptFailed",
     "Client",
     "ClientClosed",
     "Conflict",
@@ -44,16 +49,22 @@ __all__ = [
     "JobWeaverError",
     "LogEvent",
     "NotFound",
+    "NotRetryable",
+    "Outcome",
     "ProgressEvent",
     "RateLimited",
     "ReloadEvent",
+    "RetryAfter",
     "RunAgainRequest",
+    "Snooze",
     "StatsEvent",
     "StreamEvent",
     "Unauthorized",
     "Unavailable",
+    "WaitForCallback",
     "Webhook",
     "WebhookVerificationError",
+    "Worker",
     "__version__",
     "enqueue",
     "enqueue_async",

@@ -228,6 +228,7 @@ class AsyncClient:
         retries: int = 4,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
+        self.timeout = timeout
         self._http = httpx.AsyncClient(
             base_url=url.rstrip("/"),
             headers=_headers(api_key),

@@ -1,0 +1,94 @@
+import type { Attempt, Options } from "../src/index.js";
+
+interface Result {
+  token: string;
+  status: string;
+  [member: string]: unknown;
+}
+
+interface Beat {
+  token: string;
+  progress?: { percent: number; message?: string };
+  log?: { level: string; text: string }[];
+}
+
+type Answer = () => Response | Error;
+
+/** A gateway of pull workers without a network. It hands out the attempts that a test offers, and keeps what it is sent. */
+export class WorkGateway {
+  readonly claims: { worker: string; types: string[]; queues?: string[]; slots: number; wait: string }[] = [];
+  readonly beats: Beat[] = [];
+  readonly results: Result[] = [];
+  /** Tokens that the answers to beats name. */
+  readonly cancelled: string[] = [];
+  readonly lost: string[] = [];
+  /** What the next requests to claim, beat and settle are answered, in the place of what is right. */
+  readonly instead: Record<string, Answer[]> = { claim: [], beat: [], settle: [] };
+  /** Claims that are held. */
+  open = 0;
+  readonly #offered: Attempt[] = [];
+  #waiting: (() => void)[] = [];
+
+  get options(): Options {
+    return { url: "http://gateway", fetch: (request, init) => this.#answer(request, init!.signal!) };
+  }
+
+  /** Has a claim get an attempt. Its token is its id. */
+  offer(jobId: string, more: Partial<Attempt> = {}): void {
+    const deadline = new Date(Date.now() + 60_000).toISOString();
+    const own = { jobId, attempt: 1, jobType: "A", queue: "pull", ownerId: null, traceId: jobId, payload: {}, callback: null };
+    this.#offered.push({ ...own, deadline, ...more });
+    this.changed();
+  }
+
+  /** Resolves when a condition holds; it is looked at after each request, and when a test calls changed(). */
+  async until(condition: () => boolean): Promise<void> {
+    while (!condition()) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+
+  changed(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    waiting.forEach((resolve) => resolve());
+  }
+
+  async #answer(request: Request, signal: AbortSignal): Promise<Response> {
+    const what = new URL(request.url).pathname.split("/").at(-1)!;
+    const body = JSON.parse(await request.text()) as { attempts: Beat[]; results: Result[] } & WorkGateway["claims"][0];
+    if (what === "claim") {
+      this.claims.push(body);
+    } else if (what === "beat") {
+      this.beats.push(...body.attempts);
+    } else {
+      this.results.push(...body.results);
+    }
+    const instead = this.instead[what]!.shift()?.();
+    const answer = instead ?? (await this.#right(what, body, signal));
+    this.changed();
+    if (answer instanceof Error) {
+      throw answer;
+    }
+    return answer;
+  }
+
+  async #right(what: string, body: { slots: number; results: Result[] }, signal: AbortSignal): Promise<Response> {
+    if (what === "beat") {
+      return Response.json({ cancelled: this.cancelled, lost: this.lost });
+    }
+    if (what === "settle") {
+      return Response.json({ results: body.results.map(({ token }) => ({ token, status: 200 })) });
+    }
+    this.open++;
+    this.changed();
+    signal.addEventListener("abort", () => this.changed(), { once: true });
+    const socket = setInterval(() => undefined, 60_000); // a connection keeps a process alive
+    await this.until(() => signal.aborted || this.#offered.length > 0);
+    clearInterval(socket);
+    this.open--;
+    signal.throwIfAborted();
+    const attempts = this.#offered.splice(0, body.slots).map((attempt) => ({ ...attempt, token: attempt.jobId }));
+    return Response.json({ attempts });
+  }
+}
