@@ -75,7 +75,9 @@ func open(t *testing.T, lease time.Duration, pick func(int) int) *house {
 }
 
 func (h *house) readAll(scheduler *schedulerdb.Store) {
-	in, out, com := ingest.New(scheduler).Host(), outcome.New(scheduler).Host(), command.New(scheduler).Host()
+	commands := command.New(scheduler)
+	commands.Arrival = 0 // a job whose creation is later in this order does not arrive meanwhile
+	in, out, com := ingest.New(scheduler).Host(), outcome.New(scheduler).Host(), commands.Host()
 	dog, pro := h.watchdog.Host(), h.projection().Host()
 	h.read(in.Name, in.Handle, in.Topics...)
 	h.read(out.Name, out.Handle, out.Topics...)

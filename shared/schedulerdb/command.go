@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
@@ -72,6 +73,15 @@ func (s *Store) command(ctx context.Context, q *gen.Queries, commands []jobevent
 		}
 	}
 	return nil
+}
+
+// Known returns those of the jobs that ingest has stored, and that are not deleted since.
+func (s *Store) Known(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error) {
+	known, err := gen.New(s.pool).JobsKnown(ctx, ids)
+	if err != nil {
+		return nil, pgpool.Classify(fmt.Errorf("look for known jobs: %w", err))
+	}
+	return known, nil
 }
 
 // newerThan gives the jobs that have got further than is known, and an answer about those that are not known here.
