@@ -121,7 +121,9 @@ func (s *Store) EnsureAdmin(ctx context.Context, id string, hash []byte, name st
 		if added == 0 {
 			return q.AwaitReplicas(ctx)
 		}
-		return apidb.InsertAudit(ctx, q, []*apidb.Audit{{Actor: Bootstrap, Action: "key.create", Resource: "key/" + id, TraceID: uuid.New()}})
+		return apidb.InsertAudit(ctx, q, []*apidb.Audit{
+			{Actor: Bootstrap, Action: "key.create", Resource: "key/" + id, TraceID: uuid.New()},
+		})
 	})
 	if err != nil {
 		return Key{}, apidb.Classify("keep API key "+id, err)

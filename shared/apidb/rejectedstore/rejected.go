@@ -164,7 +164,8 @@ func (r *Rejected) Cursor() int64 { return r.number }
 // List gives rejected records, newest first; more: there are others after them.
 func (s *Store) List(ctx context.Context, f Filter) (found []Rejected, more bool, err error) {
 	rows, err := s.q.RejectedList(ctx, gen.RejectedListParams{
-		Before: cmp.Or(f.Before, math.MaxInt64), Function: nullable.Text(f.Function), Topic: nullable.Text(f.Topic), Since: f.Since,
+		Before: cmp.Or(f.Before, math.MaxInt64), Function: nullable.Text(f.Function), Topic: nullable.Text(f.Topic),
+		Since: f.Since,
 		Until: f.Until, Redriven: f.Redriven, MaxRecords: int32(f.Limit) + 1,
 	})
 	if more = len(rows) > f.Limit; more {
