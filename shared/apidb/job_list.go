@@ -94,7 +94,7 @@ func (f Filter) params(owner Owner) gen.JobsSeenParams {
 		Owner: owner.Filter(), JobType: nullable.Text(f.JobType), Queue: nullable.Text(f.Queue), Tag: nullable.Text(f.Tag),
 		OrderingKey: nullable.Text(f.OrderingKey), ErrorCode: nullable.Text(f.ErrorCode),
 		IdempotencyKey: nullable.Text(f.IdempotencyKey),
-		NoErrorCode: f.NoErrorCode, After: f.After,
+		NoErrorCode:    f.NoErrorCode, After: f.After,
 		TraceID: f.TraceID, Since: f.Since, Until: f.Until, BeforeID: uuid.Max,
 		MaxJobs: int32(f.Limit + 1), Skip: int32(f.Skip),
 	}

@@ -273,7 +273,7 @@ func (w *work) window(ctx context.Context) ([]gen.OperationMatchesRow, error) {
 		Since: f.Since, Until: f.Until, OrderingKey: nullable.Text(f.OrderingKey), OwnerID: nullable.Text(f.OwnerID),
 		ErrorCode: nullable.Text(f.ErrorCode), NoErrorCode: f.NoErrorCode, TraceID: f.TraceID,
 		IdempotencyKey: nullable.Text(f.IdempotencyKey),
-		After: f.After, Owner: w.op.OwnerID, AfterID: after, MaxJobs: operationWindow,
+		After:          f.After, Owner: w.op.OwnerID, AfterID: after, MaxJobs: operationWindow,
 	}
 	search := Filter{Search: f.Search, search: f.By}
 	p.Search, p.SearchID, p.SearchMessage = search.searched()
