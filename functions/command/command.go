@@ -14,6 +14,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
 )
 
@@ -52,10 +53,10 @@ func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobeven
 	if err != nil {
 		return nil, err
 	}
-	// Controls first: of what a command sets going, less is said again when this batch is delivered once more.
-	var say schedulerdb.Say
+	// Controls first: if this batch is delivered once more, fewer of the commands' effects are published again.
+	var effects emit.Effects
 	if len(controls) > 0 {
-		if say, err = f.store.Control(ctx, controls); err != nil {
+		if effects, err = f.store.Control(ctx, controls); err != nil {
 			return nil, err
 		}
 	}
@@ -63,14 +64,14 @@ func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobeven
 		if err := f.awaitJobs(ctx, commands); err != nil {
 			return nil, err
 		}
-		told, err := f.store.Command(ctx, commands)
+		more, err := f.store.Command(ctx, commands)
 		if err != nil {
 			return nil, err
 		}
-		say.Runs, say.Jobs = append(say.Runs, told.Runs...), append(say.Jobs, told.Jobs...)
-		say.Cancels = append(say.Cancels, told.Cancels...)
+		effects.Runs, effects.Jobs = append(effects.Runs, more.Runs...), append(effects.Jobs, more.Jobs...)
+		effects.Cancels = append(effects.Cancels, more.Cancels...)
 	}
-	return say.Events(Name)
+	return effects.Events(Name)
 }
 
 // awaitJobs waits until the young jobs among those of the commands are known, but not for long.

@@ -37,11 +37,11 @@ func (f *Function) Host() funchost.Function {
 
 // Tick is one pass of the clock.
 func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, error) {
-	say, next, err := f.store.Due(ctx, idle)
+	effects, next, err := f.store.Due(ctx, idle)
 	if err != nil {
 		return nil, 0, err
 	}
-	events, err := say.Events(Name)
+	events, err := effects.Events(Name)
 	return events, next, err
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
@@ -32,21 +33,21 @@ func (f *Function) Host() funchost.Function {
 	}
 }
 
-// Handle takes job.created events. One that was accepted and yet cannot be used is stored as failed,
-// or the API would say it again for ever.
+// Handle takes job-created events. A job that was accepted and yet cannot be used is stored as failed: otherwise the API
+// would publish it for ever.
 func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
-	say, err := f.ingest(ctx, batch)
+	effects, err := f.ingest(ctx, batch)
 	if len(batch) == 1 && errors.Is(err, jobevent.ErrInvalid) && batch[0].Type() == jobevent.TypeCreated {
 		if jobID := batch[0].JobID(); jobID != uuid.Nil {
 			telemetry.Logger(ctx).Warn("stored an unusable job as failed", telemetry.FieldJobID, jobID,
 				telemetry.FieldTraceID, batch[0].TraceID(), "error", err)
-			say, err = f.store.IngestUnusable(ctx, placeOf(batch[0]), err.Error())
+			effects, err = f.store.IngestUnusable(ctx, placeOf(batch[0]), err.Error())
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return say.Events(Name)
+	return effects.Events(Name)
 }
 
 // placeOf reads the job's place in an order, and nothing else of it that may be what makes it unusable.
@@ -60,12 +61,12 @@ func placeOf(it jobevent.Item) jobevent.Created {
 	return job
 }
 
-func (f *Function) ingest(ctx context.Context, batch []jobevent.Item) (schedulerdb.Say, error) {
+func (f *Function) ingest(ctx context.Context, batch []jobevent.Item) (emit.Effects, error) {
 	created := make([]jobevent.Created, len(batch))
 	for i, e := range batch {
 		var err error
 		if created[i], err = jobevent.DecodeAs[jobevent.Created](e, jobevent.TypeCreated); err != nil {
-			return schedulerdb.Say{}, err
+			return emit.Effects{}, err
 		}
 	}
 	return f.store.Ingest(ctx, created)

@@ -48,11 +48,11 @@ func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobeven
 			return nil, fmt.Errorf("take outcome %s without job: %w", e.ID(), jobevent.ErrInvalid)
 		}
 	}
-	say, err := f.store.Settle(ctx, outcomes)
+	effects, err := f.store.Settle(ctx, outcomes)
 	if err != nil {
 		return nil, err
 	}
-	return say.Events(Name)
+	return effects.Events(Name)
 }
 
 func read(e jobevent.Item) (schedulerdb.Outcome, error) {

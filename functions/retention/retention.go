@@ -72,13 +72,13 @@ func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, er
 		return nil, 0, ctx.Err()
 	}
 	began := time.Now()
-	say, done, err := f.store.Retire(ctx, f.keep, f.after, page)
+	effects, done, err := f.store.Retire(ctx, f.keep, f.after, page)
 	if err != nil {
 		return nil, 0, err
 	}
 	f.pause = min((share-1)*time.Since(began), pauseMost)
 	f.after, f.gone = done.Last, f.gone+done.Deleted+done.Forgotten
-	events, err := say.Events(Name)
+	events, err := effects.Events(Name)
 	if done.More || err != nil {
 		return events, 0, err
 	}

@@ -57,11 +57,11 @@ func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobeven
 			return nil, err
 		}
 	}
-	say, err := f.store.Beat(ctx, beats)
+	effects, err := f.store.Beat(ctx, beats)
 	if err != nil {
 		return nil, err
 	}
-	return say.Events(Name)
+	return effects.Events(Name)
 }
 
 // Tick counts what is out and waits, asks again about attempts whose lease is over, and repeats cancels that
@@ -79,14 +79,14 @@ func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, er
 	}
 	f.counted.Store(counted.Figures())
 	next := min(max(every, share*time.Since(now)), slowest)
-	say, err := f.store.AskAgain(ctx, counted, sinceLast)
+	effects, err := f.store.AskAgain(ctx, counted, sinceLast)
 	if err != nil {
 		return nil, 0, err
 	}
 	f.last = now
-	if len(say.Runs) >= schedulerdb.AskMost {
+	if len(effects.Runs) >= schedulerdb.AskMost {
 		next = 0 // there are more
 	}
-	events, err := say.Events(Name)
+	events, err := effects.Events(Name)
 	return events, next, err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
 )
 
@@ -19,7 +20,7 @@ type run struct {
 	Report
 	api        apidb.Restored
 	scheduler  schedulerdb.Restored
-	ingest     func(context.Context, []jobevent.Created) (schedulerdb.Say, error)
+	ingest     func(context.Context, []jobevent.Created) (emit.Effects, error)
 	apply      func(context.Context, []apidb.StatusWord) (int64, error)
 	forget     func(context.Context, []apidb.Gone) (int64, error)
 	knownUntil time.Time
@@ -188,11 +189,11 @@ func (r *run) hear(ctx context.Context, ids []uuid.UUID) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	say, err := r.scheduler.Tell(ctx, ids)
+	effects, err := r.scheduler.Snapshots(ctx, ids)
 	if err != nil {
 		return err
 	}
-	events, err := say.Events("after-restore")
+	events, err := effects.Events("after-restore")
 	if err != nil {
 		return err
 	}

@@ -30,8 +30,8 @@ func TestWithoutAWorkerOneAttemptOfAQueueIsAskedAbout(t *testing.T) { // protoco
 	h := newHouse(t)
 	h.serve("w1")
 	jobs := newJobs(200)
-	if say := h.ingest(jobs...); len(say.Runs) != 200 {
-		t.Fatalf("%d attempts are out", len(say.Runs))
+	if effects := h.ingest(jobs...); len(effects.Runs) != 200 {
+		t.Fatalf("%d attempts are out", len(effects.Runs))
 	}
 	h.exec("DELETE FROM workers")
 	if n := h.pass(5 * time.Minute); n < 3 || n > 7 {
@@ -114,12 +114,12 @@ func TestADriftThatTwoWatchdogsCountedIsEnteredOnce(t *testing.T) { // protocol 
 	for _, c := range counted {
 		h.must(h.AskAgain(h.Context(), c, 0))
 	}
-	if drift := h.drift(); !drift.empty() {
+	if drift := h.drift(); !drift.Empty() {
 		t.Errorf("the ledger is off by %+v", drift)
 	}
 	h.exec("DELETE FROM jobs WHERE job_id = $1", jobs[1].JobID)
 	h.askAgain(0)
-	if drift := h.drift(); !drift.empty() {
+	if drift := h.drift(); !drift.Empty() {
 		t.Errorf("a later drift is not entered: %+v", drift)
 	}
 }

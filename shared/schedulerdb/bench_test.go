@@ -8,6 +8,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
@@ -86,7 +87,7 @@ func benchmarkBacklog(b *testing.B, waiting int) {
 			FROM generate_series($1::int, $2::int) n`, from+1, min(from+backlogPart, waiting))
 	}
 	h.exec("CHECKPOINT")
-	out := h.say(h.Beat(b.Context(), []jobevent.Heartbeat{{
+	out := h.must(h.Beat(b.Context(), []jobevent.Heartbeat{{
 		WorkerID: "w1", Slots: batch, Partitions: map[string][]int32{"default": {0}},
 	}})).Runs
 	h.exec("UPDATE workers SET seen_at = now() + interval '1 h'")
@@ -94,7 +95,7 @@ func benchmarkBacklog(b *testing.B, waiting int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	out = append(out, h.say(h.AskAgain(b.Context(), counted, 0)).Runs...)
+	out = append(out, h.must(h.AskAgain(b.Context(), counted, 0)).Runs...)
 	plans.Forget()
 	for n := 0; b.Loop(); n++ {
 		if len(out) != batch {
@@ -104,10 +105,10 @@ func benchmarkBacklog(b *testing.B, waiting int) {
 		for i, run := range out {
 			outcomes[i] = completed(jobevent.Created{JobID: run.JobID}, int(run.Attempt))
 		}
-		if say := h.say(h.Ingest(b.Context(), newJobs(batch))); len(say.Runs) > 0 {
-			b.Fatalf("%d new jobs went before those that waited", len(say.Runs))
+		if effects := h.must(h.Ingest(b.Context(), newJobs(batch))); len(effects.Runs) > 0 {
+			b.Fatalf("%d new jobs went before those that waited", len(effects.Runs))
 		}
-		out = h.say(h.Settle(b.Context(), outcomes)).Runs
+		out = h.must(h.Settle(b.Context(), outcomes)).Runs
 	}
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*batch), "µs/job")
 	seen := plans.Seen()["JobsDispatch"]
@@ -136,10 +137,10 @@ func (h bench) exec(sql string, args ...any) {
 	}
 }
 
-func (h bench) say(say Say, err error) Say {
+func (h bench) must(effects emit.Effects, err error) emit.Effects {
 	h.Helper()
 	if err != nil {
 		h.Fatal(err)
 	}
-	return say
+	return effects
 }

@@ -81,8 +81,8 @@ func TestAFailedCallbackCountsOnceItsAttemptWaits(t *testing.T) {
 	h := newHouse(t)
 	job := newJob()
 	h.ingest(job)
-	if say := h.settle(calledBack(job, 1, jobstate.KindFailed)); len(say.Runs) != 1 || say.Runs[0].Attempt != 1 {
-		t.Fatalf("it says %+v", say)
+	if effects := h.settle(calledBack(job, 1, jobstate.KindFailed)); len(effects.Runs) != 1 || effects.Runs[0].Attempt != 1 {
+		t.Fatalf("it says %+v", effects)
 	}
 	h.settle(waiting(job))
 	h.settle(calledBack(job, 1, jobstate.KindFailed)) // said again, as long as the attempt is not over
@@ -136,8 +136,8 @@ func TestACallbackThatSaysNotRetryableIsTheEnd(t *testing.T) {
 	h.settle(waiting(job))
 	o := calledBack(job, 1, jobstate.KindFailed)
 	o.Retryable = false
-	say := h.settle(o)
-	events, err := say.Events("outcome")
+	effects := h.settle(o)
+	events, err := effects.Events("outcome")
 	if err != nil || len(events) != 2 || events[0].Type() != jobevent.TypeDeadLettered ||
 		events[0].ID() != jobevent.DeadLetterID(job.JobID, 1) || events[1].Type() != jobevent.TypeStatus {
 		t.Errorf("said %v, %v", events, err)

@@ -6,16 +6,17 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
 
-func (h house) change(job jobevent.Created, number int, change jobevent.Change) Say {
+func (h house) change(job jobevent.Created, number int, change jobevent.Change) emit.Effects {
 	h.Helper()
-	say, err := h.Command(h.Context(), []jobevent.Command{{
+	effects, err := h.Command(h.Context(), []jobevent.Command{{
 		JobID: job.JobID, Number: number, Command: jobevent.CommandChange, By: "tester", Change: &change,
 	}})
-	return h.must(say, err)
+	return h.must(effects, err)
 }
 
 func intOf(n int) *int { return &n }
@@ -47,14 +48,14 @@ func TestAJobThatWaitsIsChangedOnce(t *testing.T) {
 	h.ingest(job)
 	before, was := h.wantStatus(job, jobstate.Pending), h.asked(job)
 	expires := time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)
-	say := h.change(job, 1, jobevent.Change{
+	effects := h.change(job, 1, jobevent.Change{
 		Queue: "other", Payload: json.RawMessage(`{"b": 1, "a": "<"}`), Priority: intOf(4), MaxRetryCount: intOf(0), TimeoutMs: 77,
 		RetryPolicy: &retrypolicy.Policy{Type: retrypolicy.Fixed, DelayMs: 5}, ExpiresAt: &expires,
 	})
 	// Where no worker lives there is room: the job goes out of its new queue, in the same transaction.
-	if len(say.Runs) != 1 || say.Runs[0].JobID != job.JobID || say.Runs[0].Queue != "other" || say.Runs[0].TimeoutMs != 77 ||
-		string(say.Runs[0].Payload) != `{"b": 1, "a": "<"}` || !say.Runs[0].Rank.Equal(was.rank.Add(-40*time.Second)) {
-		t.Fatalf("sent out %+v", say.Runs)
+	if len(effects.Runs) != 1 || effects.Runs[0].JobID != job.JobID || effects.Runs[0].Queue != "other" || effects.Runs[0].TimeoutMs != 77 ||
+		string(effects.Runs[0].Payload) != `{"b": 1, "a": "<"}` || !effects.Runs[0].Rank.Equal(was.rank.Add(-40*time.Second)) {
+		t.Fatalf("sent out %+v", effects.Runs)
 	}
 	got := h.asked(job)
 	if got.queue != "other" || got.payload != `{"b": 1, "a": "<"}` || got.priority != 4 || got.maxRetryCount != 0 || got.timeout != 77 ||
@@ -75,7 +76,7 @@ func TestAJobThatWaitsIsChangedOnce(t *testing.T) {
 	}
 	h.settle(ended(job, 1, jobstate.KindFailed))
 	h.wantStatus(job, jobstate.Failed) // it has no retries any more
-	if drift := h.drift(); !drift.empty() {
+	if drift := h.drift(); !drift.Empty() {
 		t.Errorf("the ledger differs by %+v", drift)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// Here stands what the database cannot refuse by itself. Every error wraps jobevent.ErrInvalid.
+// These checks refuse what the database cannot refuse by itself. Every error wraps jobevent.ErrInvalid.
 
 // nameMost is how many bytes a name has: they are repeated in every status of their job, up to a hundred times.
 const nameMost = 255
@@ -44,8 +44,8 @@ func checkCommand(c jobevent.Command) error {
 	return nil
 }
 
-// namesTopic says whether a queue has nothing in its name that a topic's name may not have. Its length is
-// the database's business.
+// namesTopic reports whether a queue's name has only characters that a topic's name may have. The database checks its
+// length.
 func namesTopic(queue string) bool {
 	for _, c := range []byte(queue) {
 		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
@@ -55,11 +55,10 @@ func namesTopic(queue string) bool {
 	return true
 }
 
-// cleanOutcomes makes what workers say fit: what became of an attempt must not be refused for an odd
-// character.
-func cleanOutcomes(said []Outcome) ([]Outcome, error) {
-	outcomes := make([]Outcome, len(said))
-	for i, o := range said {
+// cleanOutcomes removes characters that the database refuses: an outcome must not be lost for an odd character.
+func cleanOutcomes(reported []Outcome) ([]Outcome, error) {
+	outcomes := make([]Outcome, len(reported))
+	for i, o := range reported {
 		if err := checkInstants(o.StartedAt, o.FinishedAt); err != nil {
 			return nil, fmt.Errorf("take outcome of job %s: %w", o.JobID, err)
 		}
@@ -82,7 +81,7 @@ func checkBeat(beat jobevent.Heartbeat) error {
 	return nil
 }
 
-// checkInstants refuses what could be stored and, some delay later, not be said in JSON any more: its
+// checkInstants refuses instants that could be stored but, with some delay added, not be written as JSON any more: its
 // years have four digits.
 func checkInstants(instants ...*time.Time) error {
 	for _, at := range instants {
@@ -93,7 +92,7 @@ func checkInstants(instants ...*time.Time) error {
 	return nil
 }
 
-// int16Of and int32Of make a number fit its column. What does not becomes the greatest or smallest that
+// int16Of and int32Of make a number fit its column. A number that does not fit becomes the greatest or smallest that
 // does: a CHECK refuses it, or no row has it.
 func int16Of(n int) int16 { return int16(min(max(n, math.MinInt16), math.MaxInt16)) }
 

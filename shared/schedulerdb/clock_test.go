@@ -64,8 +64,8 @@ func TestALostOrInterruptedJobGoesBeforeThoseThatCameLater(t *testing.T) {
 			first := newJob()
 			h.ingest(first)
 			h.ingest(newJobs(5)...)
-			if say := h.settle(ended(first, 1, kind)); len(say.Runs) != 1 || say.Runs[0].JobID != first.JobID {
-				t.Errorf("sent out %+v", say.Runs)
+			if effects := h.settle(ended(first, 1, kind)); len(effects.Runs) != 1 || effects.Runs[0].JobID != first.JobID {
+				t.Errorf("sent out %+v", effects.Runs)
 			}
 		})
 	}

@@ -7,35 +7,39 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// Command applies commands, each once by its number, and answers reports. A command for a job that is
-// not known yet changes nothing: the API keeps it and says it again until it is answered. A delete is allowed
-// of what has ended only: what is not known then is not known any more, and is told as deleted.
-func (s *Store) Command(ctx context.Context, commands []jobevent.Command) (Say, error) {
+// Command applies commands, each once by its number, and answers reports. A command for a job that is not known yet
+// changes nothing: the API keeps it, and publishes it again until it is answered. A delete is allowed only for a job
+// that has ended. So a job that is unknown to a delete is not known any more, and is published as deleted.
+func (s *Store) Command(ctx context.Context, commands []jobevent.Command) (emit.Effects, error) {
 	for _, c := range commands {
 		if err := checkCommand(c); err != nil {
-			return Say{}, err
+			return emit.Effects{}, err
 		}
 	}
-	var say Say
-	err := s.txSay(ctx, &say, func(q *gen.Queries) error {
-		say = Say{}
-		news := newTally()
-		if err := s.command(ctx, q, commands, &say, &news); err != nil {
+	var r result
+	err := s.txResult(ctx, &r, func(q *gen.Queries) error {
+		r = result{}
+		delta := dispatch.NewDelta()
+		if err := s.command(ctx, q, commands, &r, &delta); err != nil {
 			return err
 		}
-		return s.dispatch(ctx, q, "command", news, &say)
+		return s.dispatch(ctx, q, "command", delta, &r)
 	})
-	return say, err
+	return r.Effects, err
 }
 
-func (s *Store) command(ctx context.Context, q *gen.Queries, commands []jobevent.Command, say *Say, news *tally) error {
+func (s *Store) command(
+	ctx context.Context, q *gen.Queries, commands []jobevent.Command, r *result, delta *dispatch.Delta,
+) error {
 	var ids, repeat []uuid.UUID
-	var unknown []Snapshot
+	var unknown []emit.Snapshot
 	for _, c := range commands {
 		if c.Command == jobevent.CommandReport {
 			newer, missing, err := newerThan(ctx, q, c.Reports)
@@ -59,17 +63,17 @@ func (s *Store) command(ctx context.Context, q *gen.Queries, commands []jobevent
 	if err := changeJobs(ctx, q, jobs); err != nil {
 		return err
 	}
-	if say.Jobs, err = saveJobs(ctx, q, jobs, news); err != nil {
+	if r.Jobs, err = saveJobs(ctx, q, jobs, delta); err != nil {
 		return err
 	}
-	if err := again(ctx, q, append(ids, repeat...), say, news); err != nil {
+	if err := republish(ctx, q, append(ids, repeat...), r, delta); err != nil {
 		return err
 	}
-	say.Jobs = append(say.Jobs, unknown...)
+	r.Jobs = append(r.Jobs, unknown...)
 	now := time.Now()
 	for _, c := range commands {
 		if c.Command == jobevent.CommandDelete && c.Version > 0 && jobs[c.JobID] == nil {
-			say.Jobs = append(say.Jobs, Snapshot{JobID: c.JobID, Version: c.Version, DeletedAt: &now})
+			r.Jobs = append(r.Jobs, emit.Snapshot{JobID: c.JobID, Version: c.Version, DeletedAt: &now})
 		}
 	}
 	return nil
@@ -84,10 +88,11 @@ func (s *Store) Known(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error)
 	return known, nil
 }
 
-// newerThan gives the jobs that have got further than is known, and an answer about those that are not known here.
+// newerThan returns the jobs that have a higher version than the report names, and an answer about those that are not
+// known here.
 func newerThan(
 	ctx context.Context, q *gen.Queries, known []jobevent.ReportJob,
-) (newer []uuid.UUID, unknown []Snapshot, err error) {
+) (newer []uuid.UUID, unknown []emit.Snapshot, err error) {
 	var p gen.JobsNewerParams
 	for _, job := range known {
 		p.JobIDs = append(p.JobIDs, job.JobID)
@@ -99,7 +104,7 @@ func newerThan(
 	}
 	for _, row := range rows {
 		if row.IsUnknown {
-			unknown = append(unknown, Snapshot{
+			unknown = append(unknown, emit.Snapshot{
 				JobID: row.JobID, Version: row.Version, Status: jobevent.StatusUnknown, UpdatedAt: time.Now(),
 			})
 		} else {

@@ -7,15 +7,17 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-func (h house) control(controls ...jobevent.Control) Say {
+func (h house) control(controls ...jobevent.Control) emit.Effects {
 	h.Helper()
-	say, err := h.Control(h.Context(), controls)
-	return h.must(say, err)
+	effects, err := h.Control(h.Context(), controls)
+	return h.must(effects, err)
 }
 
 func pause(kind jobevent.ControlKind, name string, version int64) jobevent.Control {
@@ -41,7 +43,13 @@ func (h house) staff(slots int) {
 	h.exec("UPDATE workers SET seen_at = now() + interval '1 h'")
 }
 
-// subjects are one of each kind that newJob's jobs, with an owner, stand under.
+// subject is what a control is set for.
+type subject struct {
+	kind jobevent.ControlKind
+	name string
+}
+
+// subjects has one of each kind, to which newJob's jobs with an owner are subject.
 var subjects = []subject{
 	{jobevent.ControlQueue, "default"}, {jobevent.ControlType, "SIMULATION"}, {jobevent.ControlOwner, "a \"b\" c"},
 }
@@ -55,7 +63,7 @@ func ownedJobs(n int) []jobevent.Created {
 }
 
 // completeAll has whatever went out complete until nothing more goes out, and returns how many it were.
-func (h house) completeAll(out []RunOrder) int {
+func (h house) completeAll(out []emit.RunOrder) int {
 	h.Helper()
 	n := 0
 	for len(out) > 0 {
@@ -69,22 +77,23 @@ func (h house) completeAll(out []RunOrder) int {
 	return n
 }
 
-// wantEmpty says that the ledger keeps nothing, and that the rows agree.
+// wantEmpty asserts that the ledger has nothing, and that the rows agree.
 func (h house) wantEmpty() {
 	h.Helper()
-	l := h.ledger()
-	if drift := h.drift(); !drift.empty() || l.out.tidy() || len(l.floors) > 0 || len(l.lanes) > 0 || len(l.running) > 0 ||
-		!l.OpensAt.IsZero() {
-		h.Errorf("drift %+v, ledger %+v", drift, l)
+	var inFlight, floors string
+	var isRest bool
+	err := h.pool.QueryRow(h.Context(), `SELECT in_flight, floors, more::jsonb ?| '{lanes,running,opensAt}'
+		FROM dispatch_state`).Scan(&inFlight, &floors, &isRest)
+	if drift := h.drift(); err != nil || !drift.Empty() || inFlight != "{}" || floors != "{}" || isRest {
+		h.Errorf("drift %+v, in flight %s, floors %s, or something waits in a lane, runs or opens (%v)", drift, inFlight, floors, err)
 	}
 }
 
-func (h house) ledger() *ledger {
+func (h house) ledger() *dispatch.Ledger {
 	h.Helper()
-	var l *ledger
 	tx := h.begin()
 	defer func() { _ = tx.Rollback(h.Context()) }()
-	l, err := h.lockDispatch(h.Context(), gen.New(tx))
+	l, err := h.lockLedger(h.Context(), gen.New(tx))
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -108,7 +117,7 @@ func TestNoMoreThanTheLimitRunAtOnce(t *testing.T) {
 			if s.kind == jobevent.ControlQueue {
 				other.Queue = "other"
 			}
-			if say := h.ingest(other); len(say.Runs) != 1 || h.status(other).Version != 1 {
+			if effects := h.ingest(other); len(effects.Runs) != 1 || h.status(other).Version != 1 {
 				t.Error("the limit costs a job that it does not touch more than its one write")
 			}
 			for i := range 10 {
@@ -125,12 +134,17 @@ func TestNoMoreThanTheLimitRunAtOnce(t *testing.T) {
 	}
 }
 
+func (h house) running(s subject) int {
+	h.Helper()
+	return h.ledger().RunningOf(dispatch.Subject{Kind: s.kind, Name: s.name})
+}
+
 func (h house) wantRunning(s subject, want int) {
 	h.Helper()
-	if got := h.ledger().runningOf(s); got != want {
+	if got := h.running(s); got != want {
 		h.Fatalf("%d of %s %s run, want %d", got, s.kind, s.name, want)
 	}
-	if drift := h.drift(); !drift.empty() {
+	if drift := h.drift(); !drift.Empty() {
 		h.Fatalf("drift %+v", drift)
 	}
 }
@@ -184,21 +198,21 @@ func TestALimitThatIsSetWhileHundredsRunIsExactAtOnce(t *testing.T) {
 
 func TestTheHighestVersionOfAControlHolds(t *testing.T) {
 	h := newHouse(t)
-	say := h.control(pause("type", "A", 3), atMost("queue", "default", 1, 5), pause("type", "A", 2))
-	if len(say.Controls) != 2 || say.Controls[0].Version != 3 || say.Controls[1] != (jobevent.ControlApplied{
+	effects := h.control(pause("type", "A", 3), atMost("queue", "default", 1, 5), pause("type", "A", 2))
+	if len(effects.Controls) != 2 || effects.Controls[0].Version != 3 || effects.Controls[1] != (jobevent.ControlApplied{
 		Kind: "queue", Name: "default", Version: 1,
 	}) {
-		t.Errorf("says %+v", say.Controls)
+		t.Errorf("says %+v", effects.Controls)
 	}
-	if say := h.control(nothing("type", "A", 2)); say.Controls[0].Version != 3 {
-		t.Errorf("says %+v", say.Controls)
+	if effects := h.control(nothing("type", "A", 2)); effects.Controls[0].Version != 3 {
+		t.Errorf("says %+v", effects.Controls)
 	}
 	events, err := h.control(nothing("type", "A", 4)).Events("command")
 	if err != nil || len(events) != 1 || events[0].Type() != jobevent.TypeApplied || events[0].ID() != "control.type:A.v4" {
 		t.Errorf("says %v, %v", events, err)
 	}
-	if rules := h.ledger().controls.rules; len(rules) != 1 || rules[subject{"queue", "default"}].maxRunning != 5 {
-		t.Errorf("goes by %+v", rules)
+	if room := h.ledger().RoomOfQueue("default"); room != 5 {
+		t.Errorf("the queue has room for %d", room)
 	}
 }
 
@@ -224,28 +238,8 @@ func TestControlsThatCannotHoldAreRefused(t *testing.T) {
 	for _, jobType := range []string{"A", "B", "C"} {
 		job, next := newJob(), newJob()
 		job.JobType, next.JobType = jobType, jobType
-		if say := h.ingest(job, next); len(say.Runs) == 0 {
+		if effects := h.ingest(job, next); len(effects.Runs) == 0 {
 			t.Errorf("nothing of %s goes out", jobType)
-		}
-	}
-}
-
-func TestALanesNameTellsItsControls(t *testing.T) {
-	t.Parallel()
-	under := []subject{{jobevent.ControlType, `a" owner:"b`}, {jobevent.ControlOwner, "ü\n:\\"}}
-	set := &controlSet{byJob: true, rules: map[subject]rule{under[0]: {}, under[1]: {}}}
-	for _, job := range [][]string{
-		{under[0].name, under[1].name}, {under[0].name, ""}, {under[0].name, "other"}, {"other", under[1].name}, {"other", ""},
-	} {
-		touching := set.touching(job[0], job[1])
-		read := subjectsOf(set.laneOf(job[0], job[1]))
-		if len(read) != len(touching) {
-			t.Fatalf("%q: %v, want %v", job, read, touching)
-		}
-		for i := range read {
-			if read[i] != touching[i] {
-				t.Errorf("%q: %v, want %v", job, read, touching)
-			}
 		}
 	}
 }
@@ -262,7 +256,7 @@ func TestControlsOfATransactionThatFailedDoNotHold(t *testing.T) {
 	h.exec("DROP TRIGGER fail ON dispatch_state")
 	h.control(pause("type", "OTHER", 1))
 	job := newJob()
-	if say := h.ingest(job); len(say.Runs) != 1 || say.Runs[0].JobID == uuid.Nil {
-		t.Errorf("says %+v", say)
+	if effects := h.ingest(job); len(effects.Runs) != 1 || effects.Runs[0].JobID == uuid.Nil {
+		t.Errorf("says %+v", effects)
 	}
 }

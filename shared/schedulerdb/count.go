@@ -7,27 +7,28 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// Count is what the rows say of all that is out and waits.
+// Count is what the rows show of all that is out and waits.
 type Count struct {
-	n       int64     // of the ledger that it was compared with
-	drift   tally     // what the ledger of that moment had to learn
-	asked   int       // attempts whose cancel nobody has answered
-	at      time.Time // of the count
-	leaseAt time.Time // when the first lease is over; zero: nothing is out
-	lastAt  time.Time // when the last one is
-	figures *telemetry.QueueFigures
+	revision int64          // of the ledger with which it was compared
+	drift    dispatch.Delta // what that ledger lacked
+	asked    int            // attempts whose cancel is not answered
+	at       time.Time      // of the count
+	leaseAt  time.Time      // when the first lease is over; zero: nothing is out
+	lastAt   time.Time      // when the last one is
+	figures  *telemetry.QueueFigures
 }
 
-// Figures are what of it the metrics tell.
+// Figures returns the part of it that the metrics show.
 func (c Count) Figures() *telemetry.QueueFigures { return c.figures }
 
-// Count reads it from the rows, holding nobody up. Rows and ledger are of one snapshot, and every
-// commit changes both: what differs then still differs now, whatever came meanwhile.
+// Count reads the rows without holding up any transaction. Rows and ledger are of one snapshot, and every commit
+// changes both. So a difference in that snapshot is still there later, whatever was committed meanwhile.
 func (s *Store) Count(ctx context.Context) (Count, error) {
 	var c Count
 	tx := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
@@ -43,22 +44,17 @@ func (s *Store) count(ctx context.Context, q *gen.Queries) (Count, error) {
 	if err != nil {
 		return Count{}, fmt.Errorf("read dispatch state: %w", err)
 	}
-	kept, err := readTally(state.InFlight, state.Floors, state.DueFloor)
+	kept, err := dispatch.ReadLedger(dispatch.Row(state))
 	if err != nil {
 		return Count{}, err
 	}
-	m, err := readMore(state.More)
-	if err != nil {
-		return Count{}, err
-	}
-	kept.running, kept.lanes = m.Running, m.Lanes
-	c, rows := Count{n: state.N, at: state.At}, newTally()
+	c, counted := Count{revision: kept.Revision(), at: kept.At}, dispatch.NewDelta()
 	out, err := q.InFlight(ctx)
 	if err != nil {
 		return c, fmt.Errorf("count attempts in flight: %w", err)
 	}
 	for _, row := range out {
-		rows.out.add(row.Queue, row.WorkerID, row.Partition, int(row.Attempts))
+		counted.NoteOut(row.Queue, row.WorkerID, row.Partition, int(row.Attempts))
 		c.asked += int(row.Cancels)
 		if c.leaseAt.IsZero() || row.LeaseExpiresAt.Before(c.leaseAt) {
 			c.leaseAt = row.LeaseExpiresAt
@@ -72,61 +68,55 @@ func (s *Store) count(ctx context.Context, q *gen.Queries) (Count, error) {
 		return c, fmt.Errorf("find waiting queues: %w", err)
 	}
 	for _, row := range waiting {
-		rows.waits(row.Queue, "", row.Rank)
+		counted.NoteWaiting(row.Queue, "", row.Rank)
 	}
 	due, err := q.NextDue(ctx, time.Time{})
 	if err != nil {
 		return c, fmt.Errorf("read next due instant: %w", err)
 	}
 	if len(due) > 0 {
-		rows.falls(due[0].DueAt)
+		counted.NoteDue(due[0].DueAt)
 	}
-	if m.Controls > 0 {
-		if err := s.countControlled(ctx, q, m.Controls, &rows); err != nil {
+	if kept.ControlsRevision() > 0 {
+		if err := s.countControlled(ctx, q, kept.ControlsRevision(), &counted); err != nil {
 			return c, err
 		}
 	}
-	c.drift = kept.missing(rows)
-	c.figures = figuresOf(rows, c.at)
+	c.drift = kept.Drift(counted)
+	c.figures = figuresOf(&counted, c.at)
 	return c, nil
 }
 
-// figuresOf tells what was counted, by an instant of the database's clock: what waits in lanes of its own, under a
-// control, is late by somebody's will.
-func figuresOf(rows tally, at time.Time) *telemetry.QueueFigures {
-	f := &telemetry.QueueFigures{At: time.Now(), InFlight: map[string]int{}, Waited: map[string]time.Duration{}}
-	for queue, byWorker := range rows.out {
-		for _, counts := range byWorker {
-			for _, n := range counts {
-				f.InFlight[queue] += n
-			}
-		}
-	}
-	for queue, rank := range rows.floors {
+// figuresOf converts a count at an instant of the database's clock. It leaves out the jobs in lanes: a control makes
+// them late, and that is somebody's will.
+func figuresOf(counted *dispatch.Delta, at time.Time) *telemetry.QueueFigures {
+	f := &telemetry.QueueFigures{At: time.Now(), InFlight: counted.InFlight(), Waited: map[string]time.Duration{}}
+	for queue, rank := range counted.Floors() {
 		f.Waited[queue] = max(at.Sub(rank), 0)
 	}
-	if !rows.due.IsZero() {
-		f.Late = max(at.Sub(rows.due), 0)
+	if due := counted.DueFloor(); !due.IsZero() {
+		f.Late = max(at.Sub(due), 0)
 	}
 	return f
 }
 
-// countControlled is for a house that has controls, or had.
-func (s *Store) countControlled(ctx context.Context, q *gen.Queries, controls int64, rows *tally) error {
-	set, err := s.controlsOf(ctx, q, controls)
+// countControlled counts what only an installation has that has controls, or had.
+func (s *Store) countControlled(ctx context.Context, q *gen.Queries, revision int64, counted *dispatch.Delta) error {
+	set, err := s.controlsOf(ctx, q, revision)
 	if err != nil {
 		return err
 	}
-	if rows.running, err = countRunning(ctx, q, set); err != nil {
+	running, err := countRunning(ctx, q, set)
+	if err != nil {
 		return err
 	}
-	rows.countedFor = controls
+	counted.SetRunning(running, revision)
 	waiting, err := q.LanesPending(ctx)
 	if err != nil {
 		return fmt.Errorf("find waiting lanes: %w", err)
 	}
 	for _, row := range waiting {
-		rows.waits(row.Queue, row.Lane, row.Rank)
+		counted.NoteWaiting(row.Queue, row.Lane, row.Rank)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
@@ -47,8 +48,8 @@ func TestAnEndedJobIsDeletedDownToWhatFencesOldEventsOff(t *testing.T) {
 		t.Run(string(status), func(t *testing.T) {
 			h := house{t, h.Store}
 			before := h.status(job)
-			say := h.order(job, 1, jobevent.CommandDelete)
-			events := h.events(say)
+			effects := h.order(job, 1, jobevent.CommandDelete)
+			events := h.events(effects)
 			if len(events) != 1 || events[0].Type() != jobevent.TypeDeleted || events[0].Data() != nil {
 				t.Fatalf("says %v", each(events, jobevent.Item.Type))
 			}
@@ -76,23 +77,23 @@ func TestADeletedJobIsOnlyTheTombstoneFromThenOn(t *testing.T) {
 		t.Run(string(status), func(t *testing.T) {
 			h := house{t, h.Store}
 			first := h.events(h.order(job, 1, jobevent.CommandDelete))
-			for by, say := range map[string]func() Say{
-				"the same command":   func() Say { return h.order(job, 1, jobevent.CommandDelete) },
-				"a later delete":     func() Say { return h.order(job, 2, jobevent.CommandDelete) },
-				"a retry":            func() Say { return h.order(job, 3, jobevent.CommandRetry) },
-				"a reschedule":       func() Say { return h.reschedule(job, 4, time.Now()) },
-				"its creation":       func() Say { return h.ingest(job) },
-				"an outcome":         func() Say { return h.settle(completed(job, 1)) },
-				"a failure":          func() Say { return h.settle(ended(job, 1, jobstate.KindFailed)) },
-				"an unusable record": func() Say { return h.must(h.IngestUnusable(t.Context(), job, "odd")) },
-				"two commands in batch": func() Say {
+			for by, effects := range map[string]func() emit.Effects{
+				"the same command":   func() emit.Effects { return h.order(job, 1, jobevent.CommandDelete) },
+				"a later delete":     func() emit.Effects { return h.order(job, 2, jobevent.CommandDelete) },
+				"a retry":            func() emit.Effects { return h.order(job, 3, jobevent.CommandRetry) },
+				"a reschedule":       func() emit.Effects { return h.reschedule(job, 4, time.Now()) },
+				"its creation":       func() emit.Effects { return h.ingest(job) },
+				"an outcome":         func() emit.Effects { return h.settle(completed(job, 1)) },
+				"a failure":          func() emit.Effects { return h.settle(ended(job, 1, jobstate.KindFailed)) },
+				"an unusable record": func() emit.Effects { return h.must(h.IngestUnusable(t.Context(), job, "odd")) },
+				"two commands in batch": func() emit.Effects {
 					return h.must(h.Command(t.Context(), []jobevent.Command{
 						{JobID: job.JobID, Number: 5, Command: jobevent.CommandCancel},
 						{JobID: job.JobID, Number: 6, Command: jobevent.CommandDelete},
 					}))
 				},
 			} {
-				events := h.events(say())
+				events := h.events(effects())
 				if !slices.Equal(each(events, jobevent.Item.ID), each(first, jobevent.Item.ID)) {
 					t.Errorf("%s says %v", by, each(events, jobevent.Item.ID))
 				}
@@ -143,12 +144,12 @@ func TestWhatEndsAJobAndDeletesItInOneBatch(t *testing.T) {
 	h := newHouse(t)
 	job := scheduledJob(time.Hour)
 	h.ingest(job)
-	say := h.must(h.Command(t.Context(), []jobevent.Command{
+	effects := h.must(h.Command(t.Context(), []jobevent.Command{
 		{JobID: job.JobID, Number: 1, Command: jobevent.CommandCancel},
 		{JobID: job.JobID, Number: 2, Command: jobevent.CommandDelete},
 		{JobID: job.JobID, Number: 3, Command: jobevent.CommandRetry},
 	}))
-	if events := h.events(say); len(events) != 1 || events[0].Type() != jobevent.TypeDeleted {
+	if events := h.events(effects); len(events) != 1 || events[0].Type() != jobevent.TypeDeleted {
 		t.Fatalf("says %v", each(events, jobevent.Item.Type))
 	}
 	var status jobstate.Status

@@ -2,90 +2,176 @@ package schedulerdb
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"math/rand/v2"
+	"time"
 
+	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// dispatch is the one step that sends attempts out: whoever brings work or makes room ends with it,
-// in the same transaction, and tells it what he has done. One lock serialises it, under which no row of
-// jobs is waited for. It is held over the commit, so whoever comes next knows what this one sent out and
-// sees what this one left waiting.
-func (s *Store) dispatch(ctx context.Context, q *gen.Queries, by string, news tally, say *Say) error {
-	l, err := s.lockDispatch(ctx, q)
+// dispatch is the one step that sends attempts out. Every transaction that brings work or makes room ends with it, and
+// passes on what it has changed. The package dispatch describes the locks and why they cannot deadlock.
+func (s *Store) dispatch(ctx context.Context, q *gen.Queries, by string, delta dispatch.Delta, r *result) error {
+	l, err := s.lockLedger(ctx, q)
 	if err != nil {
 		return err
 	}
-	if err := l.enter(ctx, q, news); err != nil {
-		return err
-	}
-	return s.dispatchLocked(ctx, q, by, l, say)
+	l.Enter(delta)
+	return s.dispatchLocked(ctx, q, by, l, r)
 }
 
-// dispatchLocked releases what waited for others, sends out what there is room for, and keeps the ledger.
-func (s *Store) dispatchLocked(ctx context.Context, q *gen.Queries, by string, l *ledger, say *Say) error {
+// dispatchLocked releases jobs that waited for others, sends out what there is room for, and writes the ledger.
+func (s *Store) dispatchLocked(
+	ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger, r *result,
+) error {
 	ended, err := s.release(ctx, q, by, l)
 	if err != nil {
 		return err
 	}
-	say.Jobs = append(say.Jobs, ended...)
-	if waiting := l.waiting(); len(waiting) > 0 {
-		r, err := measureRoom(ctx, q, l)
+	r.Jobs = append(r.Jobs, ended...)
+	if ready := l.ReadyQueues(); len(ready) > 0 {
+		room, err := measureRoom(ctx, q, l)
 		if err != nil {
 			return err
 		}
-		if err := s.sendOut(ctx, q, by, r, l, waiting, say); err != nil {
+		if err := s.sendOut(ctx, q, by, room, l, ready, r); err != nil {
 			return err
 		}
 	}
-	say.moves = l.moves
-	return l.save(ctx, q)
+	r.transitions = l.Transitions()
+	return saveLedger(ctx, q, l)
 }
 
-// sendOut fills the room from the waiting queues, in a random order: none goes first for ever.
+// sendOut fills the room from the queues.
 func (s *Store) sendOut(
-	ctx context.Context, q *gen.Queries, by string, r *room, l *ledger, waiting []string, say *Say,
+	ctx context.Context, q *gen.Queries, by string, room *dispatch.Room, l *dispatch.Ledger, queues []string, r *result,
 ) error {
-	rand.Shuffle(len(waiting), func(i, j int) { waiting[i], waiting[j] = waiting[j], waiting[i] })
-	for _, queue := range waiting {
-		places := r.take(queue, min(dispatchMost, l.roomOfQueue(queue)))
-		if len(places) == 0 {
+	for _, queue := range queues {
+		targets := room.Take(queue, min(dispatch.MaxStep, l.RoomOfQueue(queue)))
+		if len(targets) == 0 {
 			continue
 		}
-		rows, err := s.sendOutOf(ctx, q, by, l, queue, places)
+		var sent int
+		var err error
+		if l.UsesLanes(queue) {
+			sent, err = s.sendPicked(ctx, q, by, l, queue, targets, r)
+		} else {
+			sent, err = s.sendBest(ctx, q, by, l, queue, targets, r)
+		}
 		if err != nil {
 			return err
 		}
-		r.giveBack(queue, places[len(rows):])
-		for _, row := range rows {
-			say.out = append(say.out, row.JobID)
-		}
+		room.GiveBack(queue, targets[sent:])
 	}
 	return nil
 }
 
-// sendOutOf sends the best of a queue to those places.
-func (s *Store) sendOutOf(
-	ctx context.Context, q *gen.Queries, by string, l *ledger, queue string, places []place,
-) ([]gen.JobsDispatchRow, error) {
-	if l.controls.byJob || len(l.lanes[queue]) > 0 {
-		return s.sendOutControlled(ctx, q, by, l, queue, places)
-	}
+// sendBest sends the best jobs of a queue to the targets, and returns how many there were. No control of a type or
+// owner is in force, and none was: the queue has no lanes.
+func (s *Store) sendBest(
+	ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger, queue string, targets []dispatch.Target, r *result,
+) (int, error) {
 	rows, err := q.JobsDispatch(ctx, gen.JobsDispatchParams{
-		QueueName: queue, Floor: l.floors[queue], Partitions: partitionsOf(places), Lease: s.cfg.Lease, ByFunction: by,
+		QueueName: queue, Floor: l.Floor(queue), Partitions: dispatch.Partitions(targets), Lease: s.cfg.Lease, ByFunction: by,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("dispatch queue %s: %w", queue, err)
+		return 0, fmt.Errorf("dispatch queue %s: %w", queue, err)
 	}
-	l.took(queue, rows, len(places))
-	return rows, nil
+	var last time.Time
+	for _, row := range rows {
+		l.NoteOut(queue, "", partitionOf(row.Partition), 1)
+		r.sentOut = append(r.sentOut, row.JobID)
+		if row.Rank.After(last) {
+			last = row.Rank
+		}
+	}
+	l.NoteSent(queue, len(rows), len(targets), last)
+	return len(rows), nil
 }
 
-func measureRoom(ctx context.Context, q *gen.Queries, l *ledger) (*room, error) {
-	live, err := q.WorkersLive(ctx, silentAfter)
+// sendPicked is sendBest where controls of types or owners hold jobs back, or did.
+func (s *Store) sendPicked(
+	ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger, queue string, targets []dispatch.Target, r *result,
+) (int, error) {
+	p := dispatch.NewPicker(l, queue, len(targets))
+	for sources := p.Next(); len(sources) > 0; sources = p.Next() {
+		if err := showBest(ctx, q, queue, sources); err != nil {
+			return 0, fmt.Errorf("look at what waits in queue %s: %w", queue, err)
+		}
+		p.Looked(sources)
+	}
+	p.Finish()
+	if len(p.Moved.JobIDs) > 0 {
+		if err := q.JobsChangeLane(ctx, gen.JobsChangeLaneParams(p.Moved)); err != nil {
+			return 0, fmt.Errorf("change lanes in queue %s: %w", queue, err)
+		}
+	}
+	if len(p.Chosen.JobIDs) == 0 {
+		return 0, nil
+	}
+	rows, err := q.JobsSendOut(ctx, gen.JobsSendOutParams{
+		JobIDs: p.Chosen.JobIDs, Lanes: p.Chosen.Lanes, Lease: s.cfg.Lease, ByFunction: by,
+		Partitions: dispatch.Partitions(targets[:len(p.Chosen.JobIDs)]),
+	})
+	if err != nil {
+		return 0, fmt.Errorf("send out of queue %s: %w", queue, err)
+	}
+	for _, row := range rows {
+		l.NoteOut(queue, "", partitionOf(row.Partition), 1)
+		r.sentOut = append(r.sentOut, row.JobID)
+	}
+	l.NoteStarts(queue, len(rows))
+	return len(rows), nil
+}
+
+// showBest locks the best jobs of each source and shows them.
+func showBest(ctx context.Context, q *gen.Queries, queue string, sources []*dispatch.Source) error {
+	lanes, byLane := gen.LanesBestParams{QueueName: queue}, map[string]*dispatch.Source{}
+	for _, source := range sources {
+		if source.Lane != "" {
+			byLane[source.Lane] = source
+			lanes.Lanes = append(lanes.Lanes, source.Lane)
+			lanes.AfterRanks = append(lanes.AfterRanks, source.AfterRank)
+			lanes.AfterIDs = append(lanes.AfterIDs, source.AfterID)
+			lanes.Mosts = append(lanes.Mosts, int32Of(source.Most))
+			continue
+		}
+		rows, err := q.PlainBest(ctx, gen.PlainBestParams{
+			QueueName: queue, AfterRank: source.AfterRank, AfterID: source.AfterID, Most: int32Of(source.Most),
+		})
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			source.Show(dispatch.Candidate(row))
+		}
+	}
+	if len(lanes.Lanes) == 0 {
+		return nil
+	}
+	rows, err := q.LanesBest(ctx, lanes)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		byLane[row.Lane].Show(dispatch.Candidate(row))
+	}
+	return nil
+}
+
+func measureRoom(ctx context.Context, q *gen.Queries, l *dispatch.Ledger) (*dispatch.Room, error) {
+	rows, err := q.WorkersLive(ctx, silentAfter)
 	if err != nil {
 		return nil, fmt.Errorf("list workers: %w", err)
 	}
-	return newRoom(live, l.out)
+	workers := make([]*dispatch.Worker, len(rows))
+	for i, row := range rows {
+		w := &dispatch.Worker{ID: row.WorkerID, Slots: int(row.Slots), Rate: row.Rate}
+		if err := json.Unmarshal(row.Partitions, &w.Partitions); err != nil {
+			return nil, fmt.Errorf("read partitions of worker %s: %w", row.WorkerID, err)
+		}
+		workers[i] = w
+	}
+	return dispatch.NewRoom(workers, l), nil
 }

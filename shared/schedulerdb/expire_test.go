@@ -7,7 +7,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -27,7 +29,7 @@ func notStarted(job jobevent.Created, kind jobstate.Kind) Outcome {
 
 func (h house) fillRoom() {
 	h.Helper()
-	h.ingest(newJobs(homelessMost)...)
+	h.ingest(newJobs(dispatch.MaxUnserved)...)
 }
 
 // urgent jobs go before those that have their place.
@@ -62,7 +64,7 @@ func TestAJobThatHasNotStartedInTimeIsCancelled(t *testing.T) {
 		},
 		"handed back": func(h house, job *jobevent.Created) {
 			h.ingest(*job)
-			h.ingest(urgent(homelessMost)...)
+			h.ingest(urgent(dispatch.MaxUnserved)...)
 			h.settle(notStarted(*job, jobstate.KindInterrupted))
 		},
 		"rescheduled": func(h house, job *jobevent.Created) {
@@ -96,11 +98,11 @@ func TestAJobThatHasNotStartedInTimeIsCancelled(t *testing.T) {
 func TestAJobThatHasStartedOnceDoesNotExpire(t *testing.T) {
 	h := newHouse(t)
 	job := until(newJob(), time.Hour)
-	if say := h.ingest(job); len(say.Runs) != 1 {
-		t.Fatal(say)
+	if effects := h.ingest(job); len(effects.Runs) != 1 {
+		t.Fatal(effects)
 	}
-	say := h.settle(ended(job, 1, jobstate.KindInterrupted))
-	events := h.events(say)
+	effects := h.settle(ended(job, 1, jobstate.KindInterrupted))
+	events := h.events(effects)
 	if order, err := jobevent.Decode[jobevent.Run](events[0]); err != nil || order.Attempt != 2 || order.ExpiresAt != nil {
 		t.Errorf("its second order is %+v, %v", order, err)
 	}
@@ -115,10 +117,10 @@ func TestAJobThatHasStartedOnceDoesNotExpire(t *testing.T) {
 func TestTheOrderToRunSaysUntilWhen(t *testing.T) {
 	h := newHouse(t)
 	job, plain := until(newJob(), time.Hour), newJob()
-	wantOrder := func(by string, say Say) {
+	wantOrder := func(by string, effects emit.Effects) {
 		t.Helper()
 		found := false
-		for _, e := range h.events(say) {
+		for _, e := range h.events(effects) {
 			order, err := jobevent.Decode[jobevent.Run](e)
 			if e.Type() != jobevent.TypeRun || err != nil {
 				continue
@@ -186,12 +188,12 @@ func TestAJobHandedBackStillExpiresInTime(t *testing.T) {
 	job := until(newJob(), time.Minute)
 	h.fillRoom()
 	h.ingest(job)
-	h.beat("w1", 2*homelessMost, []int32{0})
+	h.beat("w1", 2*dispatch.MaxUnserved, []int32{0})
 	h.wantStatus(job, jobstate.Queued)
 	if _, next, err := h.Due(t.Context(), time.Hour); err != nil || next != time.Hour {
 		t.Fatalf("with all out the clock sleeps %s, %v", next, err)
 	}
-	h.ingest(urgent(2 * homelessMost)...)
+	h.ingest(urgent(2 * dispatch.MaxUnserved)...)
 	h.settle(notStarted(job, jobstate.KindInterrupted))
 	h.wantStatus(job, jobstate.Pending)
 	if _, next, err := h.Due(t.Context(), time.Hour); err != nil || next > time.Minute {
@@ -221,11 +223,11 @@ func TestExpiryIsOnTime(t *testing.T) {
 	job := until(newJob(), 300*time.Millisecond)
 	h.ingest(job)
 	for over := false; !over; {
-		say, next, err := h.Due(ctx, time.Minute)
+		effects, next, err := h.Due(ctx, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, got := range say.Jobs {
+		for _, got := range effects.Jobs {
 			if over = got.JobID == job.JobID; over {
 				late := got.FinishedAt.Sub(*job.ExpiresAt)
 				stop()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -47,7 +48,7 @@ func TestMovesAreCountedOnceHoweverOftenTheirEventsAreDelivered(t *testing.T) {
 
 func TestACountTellsWhatWaitsAndWhatIsOut(t *testing.T) {
 	h := newHouse(t)
-	h.ingest(newJobs(homelessMost + 3)...)
+	h.ingest(newJobs(dispatch.MaxUnserved + 3)...)
 	h.tamper("update jobs set rank = rank - interval '1 hour' where status = 'PENDING'")
 	late := newJob()
 	late.RunAt = new(time.Now().Add(time.Hour))
@@ -59,7 +60,7 @@ func TestACountTellsWhatWaitsAndWhatIsOut(t *testing.T) {
 	}
 	f := counted.Figures()
 	queue := jobevent.DefaultQueue
-	if f.InFlight[queue] != homelessMost || f.Waited[queue] < time.Hour || f.Waited[queue] > 2*time.Hour ||
+	if f.InFlight[queue] != dispatch.MaxUnserved || f.Waited[queue] < time.Hour || f.Waited[queue] > 2*time.Hour ||
 		f.Late < time.Minute || f.Late > time.Hour || time.Since(f.At) > time.Minute {
 		t.Errorf("told are %+v", f)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
@@ -61,12 +62,12 @@ func TestIngestGoesOnWhileAProcessIsFrozenUnderTheLockOfDispatching(t *testing.T
 			defer stop()
 			job := newJob()
 			for {
-				say, err := h.Ingest(ctx, []jobevent.Created{job})
-				if err == nil && len(say.Runs) == 1 {
+				effects, err := h.Ingest(ctx, []jobevent.Created{job})
+				if err == nil && len(effects.Runs) == 1 {
 					return
 				}
 				if ctx.Err() != nil || !pgpool.IsUnavailable(err) {
-					t.Fatalf("%d orders, %v", len(say.Runs), err)
+					t.Fatalf("%d orders, %v", len(effects.Runs), err)
 				}
 			}
 		})
@@ -84,16 +85,16 @@ func TestTheClockPassesByWhatAFrozenProcessHasLocked(t *testing.T) {
 	h.tamper("UPDATE jobs SET callback_deadline_at = now() - interval '1 s', due_at = now()")
 	h.freeze("SELECT FROM jobs WHERE job_id = $1 FOR UPDATE", locked.JobID)
 
-	say, next, err := h.Due(t.Context(), time.Minute)
-	if err != nil || len(say.Jobs) != 1 || say.Jobs[0].JobID != other.JobID || next != lockedPause {
-		t.Fatalf("told %+v, then waits %s, %v", say.Jobs, next, err)
+	effects, next, err := h.Due(t.Context(), time.Minute)
+	if err != nil || len(effects.Jobs) != 1 || effects.Jobs[0].JobID != other.JobID || next != lockedPause {
+		t.Fatalf("told %+v, then waits %s, %v", effects.Jobs, next, err)
 	}
 	for began := time.Now(); ; {
-		say, next, err := h.Due(t.Context(), time.Minute)
+		effects, next, err := h.Due(t.Context(), time.Minute)
 		if err != nil || time.Since(began) > 6*time.Second {
 			t.Fatalf("after %s: %v", time.Since(began), err)
 		}
-		if len(say.Jobs) == 1 && say.Jobs[0].JobID == locked.JobID {
+		if len(effects.Jobs) == 1 && effects.Jobs[0].JobID == locked.JobID {
 			break
 		}
 		<-time.After(next) // as the clock does
@@ -103,18 +104,18 @@ func TestTheClockPassesByWhatAFrozenProcessHasLocked(t *testing.T) {
 // What goes out is read after the commit: its orders are whole nevertheless.
 func TestWhatWaitedGoesOutWithItsPayload(t *testing.T) {
 	h := newHouse(t)
-	running := newJobs(homelessMost)
+	running := newJobs(dispatch.MaxUnserved)
 	h.ingest(running...)
 	late := newJob()
 	late.Payload, late.Priority = []byte(`{"n":1}`), 3
-	if say := h.ingest(late); len(say.Runs) > 0 {
-		t.Fatalf("there was room for %+v", say.Runs)
+	if effects := h.ingest(late); len(effects.Runs) > 0 {
+		t.Fatalf("there was room for %+v", effects.Runs)
 	}
-	say := h.settle(completed(running[0], 1))
-	if len(say.Runs) != 1 {
-		t.Fatalf("%d orders", len(say.Runs))
+	effects := h.settle(completed(running[0], 1))
+	if len(effects.Runs) != 1 {
+		t.Fatalf("%d orders", len(effects.Runs))
 	}
-	got := say.Runs[0]
+	got := effects.Runs[0]
 	if got.JobID != late.JobID || string(got.Payload) != `{"n":1}` || got.Attempt != 1 || got.Partition == nil ||
 		got.TraceID != late.TraceID || got.JobType != late.JobType || got.TimeoutMs != int32(late.TimeoutMs) {
 		t.Errorf("the order is %+v", got)

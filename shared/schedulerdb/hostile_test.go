@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
@@ -22,12 +23,12 @@ var (
 
 // wantCalm is what has to hold after any input: it was refused as invalid or did no harm, and whoever
 // looks at all jobs still can say what he finds.
-func (h house) wantCalm(refused bool, say Say, err error) {
+func (h house) wantCalm(refused bool, effects emit.Effects, err error) {
 	h.Helper()
 	if errors.Is(err, jobevent.ErrInvalid) != refused || err != nil && !refused {
 		h.Errorf("refused is to be %t: %v", refused, err)
 	}
-	if _, err := say.Events("test"); err != nil {
+	if _, err := effects.Events("test"); err != nil {
 		h.Error(err)
 	}
 	h.exec("UPDATE jobs SET lease_expires_at = now() - interval '1 s' WHERE lease_expires_at IS NOT NULL")
@@ -79,8 +80,8 @@ func TestAbsurdJobsAreRefused(t *testing.T) {
 			h := house{t, h.Store}
 			bad := newJob()
 			spoil(&bad)
-			say, err := h.Ingest(t.Context(), []jobevent.Created{newJob(), bad})
-			h.wantCalm(true, say, err)
+			effects, err := h.Ingest(t.Context(), []jobevent.Created{newJob(), bad})
+			h.wantCalm(true, effects, err)
 		})
 	}
 }
@@ -98,10 +99,10 @@ func TestOddJobsDoNoHarm(t *testing.T) {
 			h := house{t, h.Store}
 			job := newJob()
 			change(&job)
-			say, err := h.Ingest(t.Context(), []jobevent.Created{job})
-			h.wantCalm(false, say, err)
+			effects, err := h.Ingest(t.Context(), []jobevent.Created{job})
+			h.wantCalm(false, effects, err)
 			h.settle(ended(job, 1, jobstate.KindFailed))
-			h.wantCalm(false, Say{}, nil)
+			h.wantCalm(false, emit.Effects{}, nil)
 		})
 	}
 }
@@ -145,11 +146,11 @@ func TestAbsurdOutcomes(t *testing.T) {
 			bad := ended(job, 1, jobstate.KindFailed)
 			c.spoil(&bad)
 			for i, batch := range [][]Outcome{{bad, completed(other, 1)}, {bad}} {
-				say, err := h.Settle(t.Context(), batch)
+				effects, err := h.Settle(t.Context(), batch)
 				if !c.refused && i == 0 {
 					h.wantStatus(job, c.want)
 				}
-				h.wantCalm(c.refused, say, err)
+				h.wantCalm(c.refused, effects, err)
 			}
 		})
 	}
@@ -195,8 +196,8 @@ func TestAbsurdCommandsDoNoHarm(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := house{t, h.Store}
-			say, err := h.Command(t.Context(), []jobevent.Command{c})
-			h.wantCalm(false, say, err)
+			effects, err := h.Command(t.Context(), []jobevent.Command{c})
+			h.wantCalm(false, effects, err)
 			h.wantStatus(job, jobstate.Queued)
 		})
 	}
@@ -211,10 +212,10 @@ func TestAbsurdInstantsOfARescheduleAreRefused(t *testing.T) {
 	for name, at := range map[string]*time.Time{"none": nil, "before history": &longAgo, "when years have 5 digits": &farOff} {
 		t.Run(name, func(t *testing.T) {
 			h := house{t, h.Store}
-			say, err := h.Command(t.Context(), []jobevent.Command{
+			effects, err := h.Command(t.Context(), []jobevent.Command{
 				{JobID: job.JobID, Number: 1, Command: jobevent.CommandReschedule, RunAt: at},
 			})
-			h.wantCalm(true, say, err)
+			h.wantCalm(true, effects, err)
 			if s := h.wantStatus(job, jobstate.Scheduled); s.Version != 1 {
 				t.Errorf("%+v", s)
 			}
@@ -247,8 +248,8 @@ func TestAbsurdBeats(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := house{t, h.Store}
-			say, err := h.Beat(t.Context(), []jobevent.Heartbeat{c.beat})
-			h.wantCalm(c.refused, say, err)
+			effects, err := h.Beat(t.Context(), []jobevent.Heartbeat{c.beat})
+			h.wantCalm(c.refused, effects, err)
 			h.wantStatus(job, jobstate.Queued)
 		})
 	}
@@ -260,8 +261,8 @@ func TestAWorkerThatExaggeratesGetsNoMoreThanThereIs(t *testing.T) {
 		WorkerID: "a", Slots: 3, Partitions: map[string][]int32{"default": {-1, 12, 70_000, 4, 4}},
 	}
 	for range 2 {
-		say, err := h.Beat(t.Context(), []jobevent.Heartbeat{beat})
-		h.must(say, err)
+		effects, err := h.Beat(t.Context(), []jobevent.Heartbeat{beat})
+		h.must(effects, err)
 		h.ingest(newJobs(5)...)
 	}
 	var out, elsewhere int
@@ -271,9 +272,9 @@ func TestAWorkerThatExaggeratesGetsNoMoreThanThereIs(t *testing.T) {
 		t.Errorf("%d out, %d of them elsewhere (%v)", out, elsewhere, err)
 	}
 	beat.Slots, beat.Rate = math.MaxInt, math.MaxFloat64
-	say, err := h.Beat(t.Context(), []jobevent.Heartbeat{beat})
-	if h.must(say, err); len(say.Runs) != 7 {
-		t.Errorf("%d out for a worker without limits", len(say.Runs))
+	effects, err := h.Beat(t.Context(), []jobevent.Heartbeat{beat})
+	if h.must(effects, err); len(effects.Runs) != 7 {
+		t.Errorf("%d out for a worker without limits", len(effects.Runs))
 	}
 }
 

@@ -2,62 +2,58 @@ package schedulerdb
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// rankPerPriority is what one level of priority is worth in waiting time.
-const rankPerPriority = 10 * time.Second
-
-// Ingest takes jobs in. One that is due and finds room with nobody waiting before it goes out at once,
-// in its only write; the others are stored, and told if they are due later. A job that is known already is told again.
-func (s *Store) Ingest(ctx context.Context, created []jobevent.Created) (Say, error) {
+// Ingest stores new jobs. A job that is due and finds room, with no other job ready, goes out at once, in its only
+// write. The status of a job that is due later is published. A job that is known already is published again.
+func (s *Store) Ingest(ctx context.Context, created []jobevent.Created) (emit.Effects, error) {
 	for _, job := range created {
 		if err := checkCreated(job); err != nil {
-			return Say{}, err
+			return emit.Effects{}, err
 		}
 	}
-	var all Say
+	var all emit.Effects
 	for len(created) > 0 {
 		n := partOf(created)
-		var say Say
+		var r result
 		ids := createdIDs(created[:n])
-		err := s.txSayAhead(ctx, &say, func(q *gen.Queries) {
+		err := s.txResultAhead(ctx, &r, func(q *gen.Queries) {
 			_, _ = q.DispatchLock(ctx)
 			_, _ = q.JobsKnown(ctx, ids)
 			_, _ = q.WorkersLive(ctx, silentAfter)
 		}, func(q *gen.Queries) (err error) {
-			say, err = s.ingest(ctx, q, created[:n], ids)
+			r, err = s.ingest(ctx, q, created[:n], ids)
 			return err
 		})
 		if err != nil {
-			return Say{}, err
+			return emit.Effects{}, err
 		}
-		all.Runs, all.Jobs = append(all.Runs, say.Runs...), append(all.Jobs, say.Jobs...)
+		all.Runs, all.Jobs = append(all.Runs, r.Runs...), append(all.Jobs, r.Jobs...)
 		created = created[n:]
 	}
 	return all, nil
 }
 
-// afterMost bounds the jobs that those of one transaction wait for: the lock of dispatching is held while they are
-// looked at.
-const afterMost = 10_000
+// maxAfter bounds the jobs that those of one transaction wait for: the ledger is locked while they are looked at.
+const maxAfter = 10_000
 
-// partOf is how many jobs go into the next transaction, mostly all.
+// partOf returns how many jobs go into the next transaction, mostly all.
 func partOf(created []jobevent.Created) int {
 	waitsFor := 0
 	for i := range created {
-		if waitsFor += len(created[i].After); waitsFor > afterMost && i > 0 {
+		if waitsFor += len(created[i].After); waitsFor > maxAfter && i > 0 {
 			return i
 		}
 	}
@@ -66,150 +62,100 @@ func partOf(created []jobevent.Created) int {
 
 func (s *Store) ingest(
 	ctx context.Context, q *gen.Queries, created []jobevent.Created, ids []uuid.UUID,
-) (say Say, err error) {
-	l, err := s.lockDispatch(ctx, q)
+) (r result, err error) {
+	l, err := s.lockLedger(ctx, q)
 	if err != nil {
-		return say, err
+		return r, err
 	}
 	known, err := q.JobsKnown(ctx, ids)
 	if err != nil {
-		return say, fmt.Errorf("look for known jobs: %w", err)
+		return r, fmt.Errorf("look for known jobs: %w", err)
 	}
-	r, err := measureRoom(ctx, q, l)
+	room, err := measureRoom(ctx, q, l)
 	if err != nil {
-		return say, err
+		return r, err
 	}
 	created = without(known, created)
-	t, err := tie(ctx, q, created)
+	b, err := findBlocks(ctx, q, created)
 	if err != nil {
-		return say, err
+		return r, err
 	}
-	in := s.place(created, t, l, r)
+	arrivals, delta := dispatch.Place(created, b, l, room)
+	in := s.insertion(arrivals, b, l.At)
 	if err := in.insert(ctx, q); err != nil {
-		return say, err
+		return r, err
 	}
-	if err := l.enter(ctx, q, in.news); err != nil {
-		return say, err
+	l.Enter(delta)
+	r.Runs = in.orders
+	if r.Jobs, err = snapshots(ctx, q, in.scheduled.JobIDs); err != nil {
+		return r, err
 	}
-	say.Runs = in.orders
-	if say.Jobs, err = snapshots(ctx, q, in.scheduled.JobIDs); err != nil {
-		return say, err
-	}
-	if t != nil {
-		ended, err := s.settleTies(ctx, q, t, l)
+	if b != nil {
+		cancelled, err := s.settleBlocks(ctx, q, b, l)
 		if err != nil {
-			return say, err
+			return r, err
 		}
-		say.Jobs = append(say.Jobs, ended...)
+		r.Jobs = append(r.Jobs, cancelled...)
 	}
-	if err := s.sendOut(ctx, q, "ingest", r, l, l.waiting(), &say); err != nil {
-		return say, err
+	if err := s.sendOut(ctx, q, "ingest", room, l, l.ReadyQueues(), &r); err != nil {
+		return r, err
 	}
-	news := newTally()
-	// Reconcile publishes job.created for as long as the API has not heard of a job. Behind a slow broker an order with
-	// each of these would multiply the load (knative A1): only the watchdog repeats it, after its lease.
-	if _, err := statesAgain(ctx, q, known, &say, &news); err != nil {
-		return say, err
+	again := dispatch.NewDelta()
+	// Reconcile publishes job-created as long as the API has no status of a job. Behind a slow broker a run order with
+	// each of these would multiply the load: only the watchdog repeats it, after its lease.
+	if _, err := republishStates(ctx, q, known, &r, &again); err != nil {
+		return r, err
 	}
-	if err := l.enter(ctx, q, news); err != nil {
-		return say, err
-	}
-	say.moves = l.moves
-	return say, l.save(ctx, q)
+	l.Enter(again)
+	r.transitions = l.Transitions()
+	return r, saveLedger(ctx, q, l)
 }
 
-// placed is a batch ready to be inserted, by the state in which its jobs begin.
-type placed struct {
+// insertion is a batch of new jobs ready to be inserted, by the state in which they begin.
+type insertion struct {
 	queued, pending, scheduled gen.JobsInsertParams
-
-	most   int        // jobs in the batch
-	orders []RunOrder // of those that go out at once
-	news   tally
-	ties   *ties
+	orders                     []emit.RunOrder // of those that go out at once
 }
 
-func (in *placed) addTo(p *gen.JobsInsertParams, job arrival) {
-	addTo(p, job, in.most)
-	in.ties.addTo(p, job.Created)
-	if job.ExpiresAt != nil && p != &in.queued {
-		in.news.falls(*job.ExpiresAt)
+func (s *Store) insertion(arrivals []dispatch.Arrival, b *dispatch.Blocks, at time.Time) insertion {
+	in := insertion{
+		queued:    beginning(jobstate.Queued, at),
+		pending:   beginning(jobstate.Pending, at),
+		scheduled: beginning(jobstate.Scheduled, at),
 	}
-}
-
-// arrival is a new job with its rank.
-type arrival struct {
-	*jobevent.Created
-	rank time.Time
-	lane string
-}
-
-// place decides where each new job begins. Of one queue the best rank is placed first.
-func (s *Store) place(jobs []jobevent.Created, t *ties, l *ledger, r *room) placed {
-	arrivals, due := make([]arrival, len(jobs)), map[string]int{}
-	for i := range jobs {
-		job := &jobs[i]
-		arrivals[i] = arrival{job, rankOf(job, l.at), l.controls.laneOf(job.JobType, job.OwnerID)}
-		if (job.RunAt == nil || !job.RunAt.After(l.at)) && t.blocks(job.JobID) == "" {
-			due[job.Queue]++
-		}
-	}
-	slices.SortStableFunc(arrivals, func(a, b arrival) int {
-		return cmp.Or(a.rank.Compare(b.rank), bytes.Compare(a.JobID[:], b.JobID[:]))
-	})
-	places := map[string][]place{}
-	for queue, n := range due {
-		if !l.waitsOpen(queue) {
-			places[queue] = r.take(queue, min(n, l.roomOfQueue(queue)))
-		}
-	}
-	in := placed{
-		most: len(jobs), news: newTally(), ties: t,
-		queued:    beginning(jobstate.Queued, l.at),
-		pending:   beginning(jobstate.Pending, l.at),
-		scheduled: beginning(jobstate.Scheduled, l.at),
-	}
-	leaseExpiresAt := l.at.Add(s.cfg.Lease)
+	leaseExpiresAt := at.Add(s.cfg.Lease)
 	in.queued.Attempt, in.queued.LeaseExpiresAt = 1, &leaseExpiresAt
-	for _, job := range arrivals {
-		switch to := places[job.Queue]; {
-		case job.RunAt != nil && job.RunAt.After(l.at):
-			in.addTo(&in.scheduled, job)
-			in.scheduled.DueAts = append(in.scheduled.DueAts, *job.RunAt)
-			in.news.falls(*job.RunAt)
-		case t.blocks(job.JobID) != "":
-			in.addTo(&in.pending, job)
-		case len(to) > 0 && l.lets(job.JobType, job.OwnerID):
-			places[job.Queue] = to[1:]
-			in.send(job, &to[0].partition)
-			l.starts(job.JobType, job.OwnerID)
-			l.spend(subject{jobevent.ControlQueue, job.Queue}, 1)
-		default:
-			in.addTo(&in.pending, job)
-			in.news.waits(job.Queue, job.lane, job.rank)
+	n := len(arrivals)
+	for i := range arrivals {
+		job, p := &arrivals[i], &in.pending
+		if job.Partition != nil {
+			p = &in.queued
+			in.send(job, n)
+		} else if job.Status == jobstate.Scheduled {
+			p = &in.scheduled
+			p.DueAts = append(p.DueAts, *job.RunAt)
 		}
-	}
-	for queue, left := range places {
-		r.giveBack(queue, left) // of jobs that a control holds back
+		addTo(p, job, n)
+		addBlocks(p, b, job.Created)
 	}
 	return in
 }
 
-func (in *placed) send(job arrival, partition *int16) {
+// send adds the run order of a job of up to n.
+func (in *insertion) send(job *dispatch.Arrival, n int) {
 	if in.orders == nil {
-		in.orders = make([]RunOrder, 0, in.most)
+		in.orders = make([]emit.RunOrder, 0, n)
 	}
-	in.addTo(&in.queued, job)
-	in.queued.Partitions = append(in.queued.Partitions, *partition)
-	in.news.out.add(job.Queue, "", *partition, 1)
-	in.orders = append(in.orders, RunOrder{
+	in.queued.Partitions = append(in.queued.Partitions, *job.Partition)
+	in.orders = append(in.orders, emit.RunOrder{
 		JobID: job.JobID, TraceID: job.TraceID, Queue: job.Queue, JobType: job.JobType, Attempt: 1,
-		Payload: job.Payload, TimeoutMs: int32Of(job.TimeoutMs), Rank: job.rank, Partition: partition,
+		Payload: job.Payload, TimeoutMs: int32Of(job.TimeoutMs), Rank: job.Rank, Partition: job.Partition,
 		ExpiresAt: job.ExpiresAt, OwnerID: job.OwnerID,
 	})
 }
 
-// insert writes the jobs, with one statement for each state that some begin in.
-func (in *placed) insert(ctx context.Context, q *gen.Queries) error {
+// insert writes the jobs, with one statement for each state in which some begin.
+func (in *insertion) insert(ctx context.Context, q *gen.Queries) error {
 	for _, p := range []*gen.JobsInsertParams{&in.queued, &in.pending, &in.scheduled} {
 		if len(p.JobIDs) == 0 {
 			continue
@@ -231,7 +177,7 @@ func beginning(status jobstate.Status, at time.Time) gen.JobsInsertParams {
 }
 
 // addTo adds a job to a statement for up to n.
-func addTo(p *gen.JobsInsertParams, job arrival, n int) {
+func addTo(p *gen.JobsInsertParams, job *dispatch.Arrival, n int) {
 	if p.JobIDs == nil {
 		p.JobIDs = make([]uuid.UUID, 0, n)
 		p.TraceIDs, p.JobTypes, p.Queues = make([]uuid.UUID, 0, n), make([]string, 0, n), make([]string, 0, n)
@@ -240,7 +186,7 @@ func addTo(p *gen.JobsInsertParams, job arrival, n int) {
 		p.Ranks, p.CreatedAts = make([]time.Time, 0, n), make([]time.Time, 0, n)
 	}
 	if job.RetryPolicy != nil {
-		// Most have none: the array begins with the first that has, and what it lacks at its end is null.
+		// Most have none: the array begins with the first that has one, and the entries that it lacks at its end are null.
 		p.RetryPolicies = append(p.RetryPolicies, make([]json.RawMessage, len(p.JobIDs)-len(p.RetryPolicies))...)
 		p.RetryPolicies = append(p.RetryPolicies, mustJSON(job.RetryPolicy))
 	}
@@ -252,34 +198,22 @@ func addTo(p *gen.JobsInsertParams, job arrival, n int) {
 	p.Priorities = append(p.Priorities, int16Of(job.Priority))
 	p.MaxRetryCounts = append(p.MaxRetryCounts, int16Of(job.MaxRetryCount))
 	p.TimeoutsMs = append(p.TimeoutsMs, int32Of(job.TimeoutMs))
-	p.Ranks = append(p.Ranks, job.rank)
+	p.Ranks = append(p.Ranks, job.Rank)
 	p.CreatedAts = append(p.CreatedAts, job.CreatedAt)
 	setLast(&p.OwnerIDs, len(p.JobIDs)-1, job.OwnerID)
-	setLast(&p.Lanes, len(p.JobIDs)-1, job.lane)
+	setLast(&p.Lanes, len(p.JobIDs)-1, job.Lane)
 	setLast(&p.ExpiresAts, len(p.JobIDs)-1, orZero(job.ExpiresAt))
 }
 
-// rankOf orders the queue for ever: a level of priority is worth ten seconds of waiting.
-func rankOf(job *jobevent.Created, at time.Time) time.Time {
-	ready := job.CreatedAt
-	if ready.IsZero() || ready.After(at) {
-		ready = at
-	}
-	if job.RunAt != nil && job.RunAt.After(ready) {
-		ready = *job.RunAt
-	}
-	return ready.Add(-time.Duration(job.Priority) * rankPerPriority)
-}
-
-// IngestUnusable stores a job that was accepted and yet cannot be run, as failed: or the API would say it again for
-// ever. Of the job its ids count, and its place in an order, as far as they could be read: who comes after it waits for
-// all that were accepted before it.
-func (s *Store) IngestUnusable(ctx context.Context, job jobevent.Created, reason string) (Say, error) {
-	var say Say
+// IngestUnusable stores a job as failed that was accepted and yet cannot run. Otherwise the API would publish it for
+// ever. Of the job its ids count, and its place in an order as far as it could be read: later jobs of its key wait for
+// all that were accepted before them.
+func (s *Store) IngestUnusable(ctx context.Context, job jobevent.Created, reason string) (emit.Effects, error) {
+	var r result
 	jobID := job.JobID
-	err := s.txSay(ctx, &say, func(q *gen.Queries) error {
-		say = Say{}
-		l, err := s.lockDispatch(ctx, q)
+	err := s.txResult(ctx, &r, func(q *gen.Queries) error {
+		r = result{}
+		l, err := s.lockLedger(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -288,30 +222,28 @@ func (s *Store) IngestUnusable(ctx context.Context, job jobevent.Created, reason
 			return fmt.Errorf("look for known jobs: %w", err)
 		}
 		if len(known) == 0 {
-			if err := insertFailed(ctx, q, jobID, job.TraceID, l.at, reason); err != nil {
+			if err := insertFailed(ctx, q, jobID, job.TraceID, l.At, reason); err != nil {
 				return err
 			}
-			if err := arriveUnusable(ctx, q, l, job); err != nil {
+			if err := closeGapOfUnusable(ctx, q, l, job); err != nil {
 				return err
 			}
-			l.ended = append(l.ended, jobID)
-			l.moved("", jobstate.Failed, 1)
+			l.NoteEnded(jobID, nil, nil)
+			l.NoteTransition("", jobstate.Failed, 1)
 		}
-		news := newTally()
-		if err := again(ctx, q, []uuid.UUID{jobID}, &say, &news); err != nil {
+		delta := dispatch.NewDelta()
+		if err := republish(ctx, q, []uuid.UUID{jobID}, &r, &delta); err != nil {
 			return err
 		}
-		if err := l.enter(ctx, q, news); err != nil {
-			return err
-		}
-		return s.dispatchLocked(ctx, q, "ingest", l, &say)
+		l.Enter(delta)
+		return s.dispatchLocked(ctx, q, "ingest", l, &r)
 	})
-	return say, err
+	return r.Effects, err
 }
 
 func insertFailed(ctx context.Context, q *gen.Queries, jobID, traceID uuid.UUID, at time.Time, reason string) error {
 	p := beginning(jobstate.Failed, at)
-	addTo(&p, arrival{rank: at, Created: &jobevent.Created{
+	addTo(&p, &dispatch.Arrival{Rank: at, Created: &jobevent.Created{
 		JobID: jobID, TraceID: traceID, Queue: jobevent.DefaultQueue,
 		Payload: json.RawMessage("null"), TimeoutMs: 1, CreatedAt: at,
 	}}, 1)
@@ -331,7 +263,7 @@ func createdIDs(created []jobevent.Created) []uuid.UUID {
 	return ids
 }
 
-// without gives the jobs that are not known. Of one that was said twice the first counts.
+// without returns the jobs that are not known. Of a job that is named twice the first counts.
 func without(known []uuid.UUID, created []jobevent.Created) []jobevent.Created {
 	if len(known) == 0 && inOrder(created) {
 		return created
@@ -350,7 +282,7 @@ func without(known []uuid.UUID, created []jobevent.Created) []jobevent.Created {
 	return jobs
 }
 
-// inOrder says whether each id is greater than the one before, as ids by time mostly are.
+// inOrder reports whether each id is greater than the one before, as ids by time mostly are.
 func inOrder(created []jobevent.Created) bool {
 	for i := 1; i < len(created); i++ {
 		if bytes.Compare(created[i-1].JobID[:], created[i].JobID[:]) >= 0 {

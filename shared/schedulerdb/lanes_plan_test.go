@@ -38,18 +38,18 @@ func TestPlansOfControlledDispatchingHoldWithoutStatistics(t *testing.T) {
 				WHERE job_id IN (SELECT job_id FROM jobs WHERE lane IS NULL AND status = 'PENDING' ORDER BY job_id DESC LIMIT 200)`)
 			h.askAgain(0)
 			plans.Forget()
-			say, err := h.Beat(t.Context(), []jobevent.Heartbeat{{
+			effects, err := h.Beat(t.Context(), []jobevent.Heartbeat{{
 				WorkerID: "w1", Slots: 400, Partitions: map[string][]int32{"default": {0}, "mail": {1}},
 			}})
-			if h.must(say, err); len(say.Runs) == 0 || len(say.Runs) > 50+50 {
-				t.Fatalf("%d went out", len(say.Runs))
+			if h.must(effects, err); len(effects.Runs) == 0 || len(effects.Runs) > 50+50 {
+				t.Fatalf("%d went out", len(effects.Runs))
 			}
 			jobs := newJobs(20)
 			for i := range jobs {
 				jobs[i].JobType, jobs[i].OwnerID = []string{"A", "B", "C"}[i%3], []string{"", "x"}[i%2]
 			}
 			h.ingest(jobs...)
-			h.settle(completed(jobevent.Created{JobID: say.Runs[0].JobID}, int(say.Runs[0].Attempt)))
+			h.settle(completed(jobevent.Created{JobID: effects.Runs[0].JobID}, int(effects.Runs[0].Attempt)))
 			h.due()
 			h.control(pause("type", "D", int64(len(planning))))
 			h.askAgain(0)

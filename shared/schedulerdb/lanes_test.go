@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 )
 
 // watchLanes counts how often each job is moved from one lane to another.
@@ -34,11 +35,11 @@ func (h house) laneMoves() (all, most int) {
 }
 
 // tick has the clock go on until it wants to sleep, and returns what went out.
-func (h house) tick() (out []RunOrder) {
+func (h house) tick() (out []emit.RunOrder) {
 	h.Helper()
 	for pass := 0; ; pass++ {
-		say, next, err := h.Due(h.Context(), time.Minute)
-		out = append(out, h.must(say, err).Runs...)
+		effects, next, err := h.Due(h.Context(), time.Minute)
+		out = append(out, h.must(effects, err).Runs...)
 		if next > 0 {
 			return out
 		}
@@ -58,7 +59,7 @@ func TestALimitThatIsSetForABacklog(t *testing.T) {
 	h.askAgain(0)
 	h.control(atMost("type", "A", 1, 5))
 	h.staff(10)
-	if got := h.ledger().runningOf(subject{"type", "A"}); got != 32 {
+	if got := h.running(subject{"type", "A"}); got != 32 {
 		t.Fatalf("%d of A run, want what goes out of two queues without a worker", got)
 	}
 	other := newJob()
@@ -92,7 +93,7 @@ func TestALimitThatIsSetForABacklog(t *testing.T) {
 }
 
 // inFlight are orders of all attempts that are out.
-func (h house) inFlight() (out []RunOrder) {
+func (h house) inFlight() (out []emit.RunOrder) {
 	h.Helper()
 	rows, err := h.pool.Query(h.Context(), "SELECT job_id, attempt FROM jobs WHERE status IN ('QUEUED', 'RUNNING')")
 	if err != nil {
@@ -100,7 +101,7 @@ func (h house) inFlight() (out []RunOrder) {
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var order RunOrder
+		var order emit.RunOrder
 		if err := rows.Scan(&order.JobID, &order.Attempt); err != nil {
 			h.Fatal(err)
 		}
@@ -152,17 +153,17 @@ func TestTheBetterRankGoesFirstAcrossLanes(t *testing.T) {
 	setAll(2, 0) // all of A that come by are moved
 	h.ingest(jobs[200:]...)
 	var ranks []time.Time
-	last := RunOrder{JobID: first.JobID, Attempt: 1}
+	last := emit.RunOrder{JobID: first.JobID, Attempt: 1}
 	for n := range 301 {
-		say := h.settle(completed(jobevent.Created{JobID: last.JobID}, 1))
+		effects := h.settle(completed(jobevent.Created{JobID: last.JobID}, 1))
 		if n == 50 {
 			setAll(3, 50)
 			ranks = nil
 		}
-		if len(say.Runs) == 0 && n < 300 {
+		if len(effects.Runs) == 0 && n < 300 {
 			t.Fatalf("after %d nothing goes out", n)
 		}
-		for _, order := range say.Runs {
+		for _, order := range effects.Runs {
 			last, ranks = order, append(ranks, order.Rank)
 		}
 		if n > 60 && !slices.IsSortedFunc(ranks[1:], time.Time.Compare) {
@@ -184,13 +185,13 @@ func TestAnInterruptedJobComesBackIntoItsLane(t *testing.T) {
 	h.control(atMost("type", "SIMULATION", 1, 1))
 	next.CreatedAt = time.Now().Add(-time.Hour)
 	h.ingest(next)
-	say := h.settle(ended(job, 1, "interrupted"))
-	if len(say.Runs) != 1 || say.Runs[0].JobID != next.JobID {
-		t.Fatalf("says %+v", say.Runs)
+	effects := h.settle(ended(job, 1, "interrupted"))
+	if len(effects.Runs) != 1 || effects.Runs[0].JobID != next.JobID {
+		t.Fatalf("says %+v", effects.Runs)
 	}
-	say = h.settle(completed(next, 1))
-	if len(say.Runs) != 1 || say.Runs[0].JobID != job.JobID || say.Runs[0].JobID == uuid.Nil {
-		t.Fatalf("says %+v", say.Runs)
+	effects = h.settle(completed(next, 1))
+	if len(effects.Runs) != 1 || effects.Runs[0].JobID != job.JobID || effects.Runs[0].JobID == uuid.Nil {
+		t.Fatalf("says %+v", effects.Runs)
 	}
 	h.settle(completed(job, 2))
 	h.wantEmpty()

@@ -6,44 +6,44 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// Beat takes in what workers say of themselves: who lives, what they hold, what they have started.
+// Beat stores the heartbeats of workers: their slots, the attempts that they hold, and those that they have started.
 // Room that they bring is used at once.
-func (s *Store) Beat(ctx context.Context, beats []jobevent.Heartbeat) (Say, error) {
+func (s *Store) Beat(ctx context.Context, beats []jobevent.Heartbeat) (emit.Effects, error) {
 	latest := map[string]jobevent.Heartbeat{}
 	for _, beat := range beats {
 		if err := checkBeat(beat); err != nil {
-			return Say{}, err
+			return emit.Effects{}, err
 		}
 		if before, some := latest[beat.WorkerID]; some && beat.Part > 0 {
 			beat.Attempts = append(slices.Clip(before.Attempts), beat.Attempts...)
 		}
 		latest[beat.WorkerID] = beat
 	}
-	var say Say
-	err := s.txSay(ctx, &say, func(q *gen.Queries) error {
-		say = Say{}
-		news := newTally()
-		if err := s.hold(ctx, q, latest, &say, &news); err != nil {
+	var r result
+	err := s.txResult(ctx, &r, func(q *gen.Queries) error {
+		r = result{}
+		delta := dispatch.NewDelta()
+		if err := s.renew(ctx, q, latest, &r, &delta); err != nil {
 			return err
 		}
-		l, err := s.lockDispatch(ctx, q)
+		l, err := s.lockLedger(ctx, q)
 		if err != nil {
 			return err
 		}
-		if err := l.enter(ctx, q, news); err != nil {
-			return err
-		}
+		l.Enter(delta)
 		if err := seeWorkers(ctx, q, latest); err != nil {
 			return err
 		}
-		return s.dispatchLocked(ctx, q, "watchdog", l, &say)
+		return s.dispatchLocked(ctx, q, "watchdog", l, &r)
 	})
-	return say, err
+	return r.Effects, err
 }
 
 func seeWorkers(ctx context.Context, q *gen.Queries, latest map[string]jobevent.Heartbeat) error {
@@ -55,9 +55,9 @@ func seeWorkers(ctx context.Context, q *gen.Queries, latest map[string]jobevent.
 			continue
 		}
 		p.WorkerIDs = append(p.WorkerIDs, id)
-		p.Partitions = append(p.Partitions, mustJSON(thereAre(beat.Partitions)))
+		p.Partitions = append(p.Partitions, mustJSON(existing(beat.Partitions)))
 		p.Slots = append(p.Slots, int32Of(beat.Slots))
-		p.Rates = append(p.Rates, min(max(beat.Rate, 0), rateMost))
+		p.Rates = append(p.Rates, min(max(beat.Rate, 0), maxRate))
 	}
 	if err := q.WorkersSeen(ctx, p); err != nil {
 		return fmt.Errorf("write workers: %w", err)
@@ -68,10 +68,10 @@ func seeWorkers(ctx context.Context, q *gen.Queries, latest map[string]jobevent.
 	return nil
 }
 
-// thereAre leaves out partitions that a run-job topic has not.
-func thereAre(said map[string][]int32) map[string][]int32 {
-	partitions := make(map[string][]int32, len(said))
-	for queue, numbers := range said {
+// existing leaves out partitions that a run-job topic does not have.
+func existing(reported map[string][]int32) map[string][]int32 {
+	partitions := make(map[string][]int32, len(reported))
+	for queue, numbers := range reported {
 		numbers = slices.DeleteFunc(slices.Clone(numbers), func(p int32) bool {
 			return p < 0 || p >= jobevent.RunPartitions
 		})
@@ -81,14 +81,15 @@ func thereAre(said map[string][]int32) map[string][]int32 {
 	return partitions
 }
 
-// heldAttempt is one entry of a beat with the worker that said it.
+// heldAttempt is an attempt with the worker that listed it in its heartbeat.
 type heldAttempt struct {
 	jobevent.HeldAttempt
 	workerID string
 }
 
-func (s *Store) hold(
-	ctx context.Context, q *gen.Queries, latest map[string]jobevent.Heartbeat, say *Say, news *tally,
+// renew renews the leases of the listed attempts, and makes those RUNNING that have started.
+func (s *Store) renew(
+	ctx context.Context, q *gen.Queries, latest map[string]jobevent.Heartbeat, r *result, delta *dispatch.Delta,
 ) error {
 	var held []heldAttempt
 	for id, beat := range latest {
@@ -111,7 +112,8 @@ func (s *Store) hold(
 			started.WorkerIDs = append(started.WorkerIDs, a.workerID)
 			started.StartedAts = append(started.StartedAts, *a.StartedAt)
 			started.Entries = append(started.Entries, string(appendEnd(nil, jobevent.Move{
-				To: string(jobstate.Running), Attempt: a.Attempt, By: "watchdog", WorkerID: a.workerID, StartedAt: utc(a.StartedAt),
+				To: string(jobstate.Running), Attempt: a.Attempt, By: "watchdog", WorkerID: a.workerID,
+				StartedAt: jobevent.UTC(a.StartedAt),
 			})))
 		}
 	}
@@ -120,55 +122,49 @@ func (s *Store) hold(
 		return fmt.Errorf("start attempts: %w", err)
 	}
 	for _, row := range running {
-		say.Jobs = append(say.Jobs, startedSnapshot(row))
-		news.goesTo(row.Queue, partitionOf(row.Partition), row.WasHeldBy, orEmpty(row.WorkerID))
+		r.Jobs = append(r.Jobs, startedSnapshot(row))
+		delta.NoteHolder(row.Queue, partitionOf(row.Partition), row.WasHeldBy, orEmpty(row.WorkerID))
 	}
 	extended, err := q.JobsHeld(ctx, all)
 	if err != nil {
 		return fmt.Errorf("extend leases: %w", err)
 	}
 	for _, row := range extended {
-		news.goesTo(row.Queue, partitionOf(row.Partition), row.WasHeldBy, orEmpty(row.WorkerID))
+		delta.NoteHolder(row.Queue, partitionOf(row.Partition), row.WasHeldBy, orEmpty(row.WorkerID))
 	}
 	return nil
 }
 
-// AskMost bounds the orders that AskAgain says again at once.
+// AskMost bounds the run orders that AskAgain publishes again at once.
 const AskMost = 1000
 
-// AskAgain says again the orders of attempts of which no worker has spoken for a lease, the more seldom the more
-// often nobody answered, and, of the cancels that nobody answered, those that are due since the last look. What was
-// counted puts the ledger right.
-func (s *Store) AskAgain(ctx context.Context, counted Count, sinceLast time.Duration) (Say, error) {
-	var say Say
-	err := s.txSay(ctx, &say, func(q *gen.Queries) error {
-		say = Say{}
-		news := newTally()
-		if err := s.askAgain(ctx, q, counted, sinceLast, &say, &news); err != nil {
+// AskAgain publishes again the run orders of attempts that no worker has listed for a lease. Each question without an
+// answer makes the next one rarer. It also repeats the unanswered cancels that have become due since the last look. The
+// count corrects the ledger.
+func (s *Store) AskAgain(ctx context.Context, counted Count, sinceLast time.Duration) (emit.Effects, error) {
+	var r result
+	err := s.txResult(ctx, &r, func(q *gen.Queries) error {
+		r = result{}
+		delta := dispatch.NewDelta()
+		if err := s.askAgain(ctx, q, counted, sinceLast, &r, &delta); err != nil {
 			return err
 		}
-		if err := s.overdue(ctx, q, &news); err != nil || news.empty() && counted.drift.empty() {
+		if err := s.findOverdue(ctx, q, &delta); err != nil || delta.Empty() && counted.drift.Empty() {
 			return err
 		}
-		l, err := s.lockDispatch(ctx, q)
+		l, err := s.lockLedger(ctx, q)
 		if err != nil {
 			return err
 		}
-		// A drift that was counted before the last one was entered has that one in it.
-		if counted.n >= l.Entered && !counted.drift.empty() {
-			news.add(counted.drift)
-			l.Entered = l.n + 1
-		}
-		if err := l.enter(ctx, q, news); err != nil {
-			return err
-		}
-		return s.dispatchLocked(ctx, q, "watchdog", l, &say)
+		l.AddDrift(&delta, counted.drift, counted.revision)
+		l.Enter(delta)
+		return s.dispatchLocked(ctx, q, "watchdog", l, &r)
 	})
-	return say, err
+	return r.Effects, err
 }
 
 func (s *Store) askAgain(
-	ctx context.Context, q *gen.Queries, counted Count, sinceLast time.Duration, say *Say, news *tally,
+	ctx context.Context, q *gen.Queries, counted Count, sinceLast time.Duration, r *result, delta *dispatch.Delta,
 ) error {
 	if counted.lastAt.After(counted.at.Add(2 * s.cfg.Lease)) {
 		if err := q.LeasesCut(ctx, gen.LeasesCutParams{Lease: s.cfg.Lease, MaxJobs: AskMost}); err != nil {
@@ -183,15 +179,15 @@ func (s *Store) askAgain(
 			return fmt.Errorf("ask again: %w", err)
 		}
 		for _, row := range rows {
-			say.Runs = append(say.Runs, RunOrder{
+			r.Runs = append(r.Runs, emit.RunOrder{
 				JobID: row.JobID, TraceID: row.TraceID, Queue: row.Queue, JobType: row.JobType, Attempt: row.Attempt,
 				Payload: row.Payload, TimeoutMs: row.TimeoutMs, Rank: row.Rank, Partition: row.Partition,
 				CancelRequestedAt: row.CancelRequestedAt, ExpiresAt: row.ExpiresAt, StartedAt: row.StartedAt,
 				OwnerID: row.OwnerID,
 			})
-			news.out.add(row.Queue, row.WasHeldBy, partitionOf(row.WasSentTo), -1)
-			news.out.add(row.Queue, "", partitionOf(row.Partition), 1)
-			say.askedAgain = append(say.askedAgain, row.Queue)
+			delta.NoteOut(row.Queue, row.WasHeldBy, partitionOf(row.WasSentTo), -1)
+			delta.NoteOut(row.Queue, "", partitionOf(row.Partition), 1)
+			r.askedAgain = append(r.askedAgain, row.Queue)
 		}
 	}
 	if counted.asked == 0 {
@@ -202,7 +198,7 @@ func (s *Store) askAgain(
 		return fmt.Errorf("find unanswered cancels: %w", err)
 	}
 	for _, row := range unanswered {
-		say.Cancels = append(say.Cancels, AttemptRef{JobID: row.JobID, TraceID: row.TraceID, Attempt: int(row.Attempt)})
+		r.Cancels = append(r.Cancels, emit.AttemptRef{JobID: row.JobID, TraceID: row.TraceID, Attempt: int(row.Attempt)})
 	}
 	return nil
 }

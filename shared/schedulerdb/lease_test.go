@@ -5,32 +5,33 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-func (h house) askAgain(since time.Duration) Say {
+func (h house) askAgain(since time.Duration) emit.Effects {
 	h.Helper()
 	counted, err := h.Count(h.Context())
 	if err != nil {
 		h.Fatal(err)
 	}
-	say, err := h.AskAgain(h.Context(), counted, since)
-	return h.must(say, err)
+	effects, err := h.AskAgain(h.Context(), counted, since)
+	return h.must(effects, err)
 }
 
 func TestAfterALeaseWithoutAWordTheSameOrderIsSaidAgain(t *testing.T) {
 	h := newHouse(t)
 	job := newJob()
 	first := h.ingest(job).Runs[0]
-	if say := h.askAgain(2 * time.Second); len(say.Runs) != 0 {
-		t.Fatalf("asked within the lease: %+v", say)
+	if effects := h.askAgain(2 * time.Second); len(effects.Runs) != 0 {
+		t.Fatalf("asked within the lease: %+v", effects)
 	}
 	h.exec("UPDATE jobs SET lease_expires_at = now() - interval '1 ms'")
-	say := h.askAgain(2 * time.Second)
-	if len(say.Runs) != 1 || say.Runs[0].Attempt != 1 || *say.Runs[0].Partition == *first.Partition {
-		t.Fatalf("asked %+v after %+v", say.Runs, first)
+	effects := h.askAgain(2 * time.Second)
+	if len(effects.Runs) != 1 || effects.Runs[0].Attempt != 1 || *effects.Runs[0].Partition == *first.Partition {
+		t.Fatalf("asked %+v after %+v", effects.Runs, first)
 	}
-	if say := h.askAgain(2 * time.Second); len(say.Runs) != 0 {
+	if effects := h.askAgain(2 * time.Second); len(effects.Runs) != 0 {
 		t.Errorf("asking did not set the lease anew")
 	}
 }
@@ -45,15 +46,15 @@ func TestABeatStartsAndHoldsOnlyItsOwnAttempt(t *testing.T) {
 	h.wantStatus(job, jobstate.Queued)
 	h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1})
 	h.wantStatus(job, jobstate.Queued)
-	if say := h.askAgain(time.Second); len(say.Runs) != 0 {
-		t.Errorf("a held attempt was asked about: %+v", say.Runs)
+	if effects := h.askAgain(time.Second); len(effects.Runs) != 0 {
+		t.Errorf("a held attempt was asked about: %+v", effects.Runs)
 	}
-	say := h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now})
-	if len(say.Jobs) != 1 || say.Jobs[0].Status != "RUNNING" {
-		t.Fatalf("the beat says %+v", say)
+	effects := h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now})
+	if len(effects.Jobs) != 1 || effects.Jobs[0].Status != "RUNNING" {
+		t.Fatalf("the beat says %+v", effects)
 	}
-	if say := h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now}); len(say.Jobs) != 0 {
-		t.Errorf("a second beat says %+v", say)
+	if effects := h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now}); len(effects.Jobs) != 0 {
+		t.Errorf("a second beat says %+v", effects)
 	}
 	h.settle(completed(job, 1))
 	h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now})
@@ -98,8 +99,8 @@ func TestACancelOfARunningJobIsAQuestionToTheWorker(t *testing.T) {
 			h := newHouse(t)
 			job := newJob()
 			h.ingest(job)
-			say := h.order(job, 1, jobevent.CommandCancel)
-			events, _ := say.Events("command")
+			effects := h.order(job, 1, jobevent.CommandCancel)
+			events, _ := effects.Events("command")
 			if len(events) != 2 || events[0].Type() != jobevent.TypeAttemptCancel {
 				t.Fatalf("says %v", events)
 			}
@@ -137,9 +138,9 @@ func TestCommandsCountOnceAndAreAnswered(t *testing.T) {
 	dead.MaxRetryCount = 0
 	h.ingest(dead)
 	h.settle(ended(dead, 1, jobstate.KindFailed))
-	say := h.order(dead, 1, jobevent.CommandRetry)
-	if len(say.Runs) != 1 || say.Runs[0].Attempt != 2 {
-		t.Fatalf("retry says %+v", say)
+	effects := h.order(dead, 1, jobevent.CommandRetry)
+	if len(effects.Runs) != 1 || effects.Runs[0].Attempt != 2 {
+		t.Fatalf("retry says %+v", effects)
 	}
 	h.order(dead, 1, jobevent.CommandRetry)
 	if s := h.wantStatus(dead, jobstate.Queued); s.Attempt != 2 || s.RetryCount != 0 {
@@ -149,8 +150,8 @@ func TestCommandsCountOnceAndAreAnswered(t *testing.T) {
 
 func TestACommandForAnUnknownJobChangesNothing(t *testing.T) {
 	h := newHouse(t)
-	if say := h.order(newJob(), 1, jobevent.CommandCancel); len(say.Jobs) != 0 {
-		t.Errorf("%+v", say)
+	if effects := h.order(newJob(), 1, jobevent.CommandCancel); len(effects.Jobs) != 0 {
+		t.Errorf("%+v", effects)
 	}
 }
 

@@ -3,131 +3,95 @@ package schedulerdb
 import (
 	"context"
 	"fmt"
-	"time"
 
+	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// ledger is the tally of all jobs, under the lock of dispatching. Whoever changes what it is about
-// takes that lock, after he has changed the rows, enters his news and holds the lock over the commit:
-// so it says of every committed row what is, and of no other.
-//
-// One can be missed: a waiting job that is skipped because somebody has it locked, and who then
-// rolls back. Whoever commits enters again what he has locked and left waiting; for the one who does not,
-// the watchdog counts.
-type ledger struct {
-	tally
-	more
-	n        int64
-	at       time.Time // the transaction's
-	changed  bool
-	controls *controlSet
-	now      time.Time // by which starts a second are counted
-	hadEnded bool      // as it was kept, and so whoever has the clock knows
-	isClock  bool      // whoever has it wakes by himself
-	cutShort bool      // more could be looked at than one step does
-}
-
-func (s *Store) lockDispatch(ctx context.Context, q *gen.Queries) (*ledger, error) {
+// lockLedger reads the ledger and locks it until the commit.
+func (s *Store) lockLedger(ctx context.Context, q *gen.Queries) (*dispatch.Ledger, error) {
 	row, err := q.DispatchLock(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("lock dispatch: %w", err)
 	}
-	t, err := readTally(row.InFlight, row.Floors, row.DueFloor)
+	l, err := dispatch.ReadLedger(dispatch.Row(row))
 	if err != nil {
 		return nil, err
 	}
-	m, err := readMore(row.More)
+	set, err := s.controlsOf(ctx, q, l.ControlsRevision())
 	if err != nil {
 		return nil, err
 	}
-	l := &ledger{tally: t, more: m, n: row.N, at: row.At, hadEnded: len(m.Ended) > 0}
-	l.running, l.lanes = m.Running, m.Lanes
-	set, err := s.controlsOf(ctx, q, m.Controls)
-	if err != nil {
-		return nil, err
-	}
-	return l, l.goBy(ctx, q, set)
+	return l, useControls(ctx, q, l, set)
 }
 
-// enter takes in what the transaction has done, and wakes the clock when something is due sooner than
-// it expects.
-func (l *ledger) enter(ctx context.Context, q *gen.Queries, news tally) error {
-	if news.empty() {
-		return nil
+func useControls(ctx context.Context, q *gen.Queries, l *dispatch.Ledger, set *dispatch.Controls) error {
+	now := l.At
+	if set.LimitStarts() {
+		var err error
+		if now, err = q.Clock(ctx); err != nil {
+			return fmt.Errorf("read the clock: %w", err)
+		}
 	}
-	l.changed = true
-	if news.countedFor != 0 && news.countedFor != l.Controls {
-		news.running = nil
-	}
-	sooner := !news.due.IsZero() && (l.due.IsZero() || news.due.Before(l.due))
-	l.add(news)
-	if len(news.ended) > 0 && l.Dependents == 0 {
-		l.Dependents = news.dependents
-	}
-	if !sooner {
-		return nil
-	}
-	return wakeClock(ctx, q)
-}
-
-func wakeClock(ctx context.Context, q *gen.Queries) error {
-	if err := q.NotifyDue(ctx); err != nil {
-		return fmt.Errorf("wake the clock: %w", err)
-	}
+	l.UseControls(set, now)
 	return nil
 }
 
-// took notes that the best that was asked for of a queue has gone out.
-func (l *ledger) took(queue string, rows []gen.JobsDispatchRow, asked int) {
-	l.changed = true
-	if len(rows) < asked {
-		delete(l.floors, queue)
-	}
-	l.wentOut(queue, rows)
-	for _, row := range rows {
-		if len(rows) == asked && row.Rank.After(l.floors[queue]) {
-			l.floors[queue] = row.Rank
+// saveLedger writes what changed, and wakes the function dispatch if something is due sooner than it expects.
+func saveLedger(ctx context.Context, q *gen.Queries, l *dispatch.Ledger) error {
+	write, wakeClock := l.Close()
+	if wakeClock {
+		if err := q.NotifyDue(ctx); err != nil {
+			return fmt.Errorf("wake the clock: %w", err)
 		}
 	}
-}
-
-// wentOut notes what of a queue goes out.
-func (l *ledger) wentOut(queue string, rows []gen.JobsDispatchRow) {
-	for _, row := range rows {
-		l.out.add(queue, "", partitionOf(row.Partition), 1)
-	}
-	l.spend(subject{jobevent.ControlQueue, queue}, len(rows))
-}
-
-// nextIsDue sets from when on something is due; zero: never.
-func (l *ledger) nextIsDue(at time.Time) {
-	if !at.Equal(l.due) {
-		l.due, l.changed = at, true
-	}
-}
-
-func (l *ledger) save(ctx context.Context, q *gen.Queries) error {
-	if err := l.noteOpening(ctx, q); err != nil {
-		return err
-	}
-	if !l.changed {
+	if !write {
 		return nil
 	}
-	l.out.tidy()
-	l.tidyControls()
-	if len(l.Ended) > 0 && !l.hadEnded { // the clock goes on where this step stops
-		if err := wakeClock(ctx, q); err != nil {
-			return err
-		}
-	}
-	p := gen.DispatchSaveParams{N: l.n, InFlight: mustJSON(l.out), Floors: mustJSON(l.floors), More: l.more.json()}
-	if !l.due.IsZero() {
-		p.DueFloor = &l.due
-	}
-	if err := q.DispatchSave(ctx, p); err != nil {
+	row := l.Row()
+	err := q.DispatchSave(ctx, gen.DispatchSaveParams{
+		N: row.N, InFlight: row.InFlight, Floors: row.Floors, DueFloor: row.DueFloor, More: row.More,
+	})
+	if err != nil {
 		return fmt.Errorf("save dispatch state: %w", err)
 	}
 	return nil
+}
+
+// controlsOf returns the controls of a revision, which it reads once in the life of the process. The ledger that names
+// the revision is locked by this transaction, or read in its snapshot, and it is written whenever the controls are.
+func (s *Store) controlsOf(ctx context.Context, q *gen.Queries, revision int64) (*dispatch.Controls, error) {
+	if revision == 0 {
+		return dispatch.NoControls, nil
+	}
+	if known := s.controls.Load(); known != nil && known.Revision() == revision {
+		return known, nil
+	}
+	kept, err := readControls(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	set := dispatch.NewControls(revision, kept)
+	s.controls.Store(set)
+	return set, nil
+}
+
+func readControls(ctx context.Context, q *gen.Queries) ([]jobevent.Control, error) {
+	rows, err := q.ControlsList(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read controls: %w", err)
+	}
+	kept := make([]jobevent.Control, len(rows))
+	for i, row := range rows {
+		kept[i] = jobevent.Control{
+			Kind: jobevent.ControlKind(row.Kind), Name: row.Name, Version: row.Version, Paused: row.Paused,
+			StartsPerSecond: row.StartsPerSecond,
+		}
+		if row.MaxRunning != nil {
+			most := int(*row.MaxRunning)
+			kept[i].MaxRunning = &most
+		}
+	}
+	return kept, nil
 }

@@ -12,13 +12,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// drift is what the ledger says otherwise than the rows.
-func (h house) drift() tally {
+// drift is what the ledger lacks of the rows.
+func (h house) drift() dispatch.Delta {
 	h.Helper()
 	counted, err := h.Count(h.Context())
 	if err != nil {
@@ -49,20 +50,20 @@ func TestAWaitingJobThatWasLockedByWhoRolledBackIsFoundByTheNextCount(t *testing
 	if _, err := other.Exec(t.Context(), "SELECT FROM jobs WHERE job_id = $1 FOR UPDATE", jobs[1].JobID); err != nil {
 		t.Fatal(err)
 	}
-	if say := h.settle(completed(jobs[0], 1)); len(say.Runs) != 1 || say.Runs[0].JobID != jobs[2].JobID {
-		t.Fatalf("past the locked one %+v", say.Runs)
+	if effects := h.settle(completed(jobs[0], 1)); len(effects.Runs) != 1 || effects.Runs[0].JobID != jobs[2].JobID {
+		t.Fatalf("past the locked one %+v", effects.Runs)
 	}
 	if err := other.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	h.settle(completed(jobs[2], 1))
-	if drift := h.drift(); len(drift.floors) != 1 || drift.out.tidy() {
+	if drift := h.drift(); drift.Empty() || drift.ChangesCounts() {
 		t.Fatalf("drift %+v", drift)
 	}
-	if say := h.askAgain(time.Second); len(say.Runs) != 1 || say.Runs[0].JobID != jobs[1].JobID {
-		t.Errorf("after the count %+v", say.Runs)
+	if effects := h.askAgain(time.Second); len(effects.Runs) != 1 || effects.Runs[0].JobID != jobs[1].JobID {
+		t.Errorf("after the count %+v", effects.Runs)
 	}
-	if drift := h.drift(); !drift.empty() {
+	if drift := h.drift(); !drift.Empty() {
 		t.Errorf("the count left %+v", drift)
 	}
 }
@@ -75,8 +76,8 @@ func TestAWaitingJobThatACommandLeavesAsItIsStaysInItsPlace(t *testing.T) {
 	h.ingest(second)
 	h.exec("UPDATE dispatch_state SET floors = '{}'") // as if it had been skipped
 	h.order(second, 1, jobevent.CommandRetry)         // which is refused
-	if say := h.settle(completed(first, 1)); len(say.Runs) != 1 {
-		t.Errorf("sent out %+v", say.Runs)
+	if effects := h.settle(completed(first, 1)); len(effects.Runs) != 1 {
+		t.Errorf("sent out %+v", effects.Runs)
 	}
 }
 
@@ -87,11 +88,11 @@ func TestABatchThatIsRefusedLeavesTheLedgerAsItWas(t *testing.T) {
 	if _, err := h.Ingest(t.Context(), append(newJobs(40), bad)); err == nil {
 		t.Fatal("taken")
 	}
-	if drift := h.drift(); !drift.empty() {
+	if drift := h.drift(); !drift.Empty() {
 		t.Errorf("drift %+v", drift)
 	}
-	if say := h.ingest(newJobs(20)...); len(say.Runs) != homelessMost {
-		t.Errorf("%d out", len(say.Runs))
+	if effects := h.ingest(newJobs(20)...); len(effects.Runs) != dispatch.MaxUnserved {
+		t.Errorf("%d out", len(effects.Runs))
 	}
 }
 
@@ -100,8 +101,8 @@ func TestARowThatChangedBehindTheLedgerIsCounted(t *testing.T) {
 	h.beat("w1", 5, []int32{0})
 	h.ingest(newJobs(5)...)
 	h.tamper("DELETE FROM jobs")
-	if say := h.ingest(newJobs(9)...); len(say.Runs) != 5 {
-		t.Errorf("%d out", len(say.Runs))
+	if effects := h.ingest(newJobs(9)...); len(effects.Runs) != 5 {
+		t.Errorf("%d out", len(effects.Runs))
 	}
 }
 
@@ -185,8 +186,8 @@ func TestHistoriesOfBeforeAreKept(t *testing.T) {
 	t.Cleanup(store.Close)
 	h := house{t, store}
 	job := jobevent.Created{JobID: id}
-	if say := h.askAgain(time.Second); len(say.Runs) != 1 {
-		t.Errorf("the first count sends out %+v", say.Runs)
+	if effects := h.askAgain(time.Second); len(effects.Runs) != 1 {
+		t.Errorf("the first count sends out %+v", effects.Runs)
 	}
 	h.settle(completed(job, 1))
 	if s := h.wantStatus(job, jobstate.Completed); len(s.History) != 4 || s.History[1].From != "SCHEDULED" {

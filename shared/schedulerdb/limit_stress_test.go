@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -23,7 +24,7 @@ type limited struct {
 	limits map[subject]int
 
 	mu      sync.Mutex
-	orders  []RunOrder
+	orders  []emit.RunOrder
 	running map[subject]int
 	ended   map[uuid.UUID]bool
 }
@@ -51,10 +52,10 @@ func TestLimitsHoldHoweverTheCopiesMeet(t *testing.T) {
 		h.control(atMost(s.kind, s.name, 1, n))
 	}
 	all := []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}
-	say, err := h.Beat(t.Context(), []jobevent.Heartbeat{{
+	effects, err := h.Beat(t.Context(), []jobevent.Heartbeat{{
 		WorkerID: "w1", Slots: 30, Partitions: map[string][]int32{"default": all, "mail": all},
 	}})
-	h.must(say, err)
+	h.must(effects, err)
 	h.exec("UPDATE workers SET seen_at = now() + interval '1 h'")
 	ctx, stop := context.WithTimeout(t.Context(), 90*time.Second)
 	defer stop()
@@ -131,14 +132,14 @@ func (w *limited) run(ctx context.Context) {
 	copies.Wait()
 }
 
-func (w *limited) said(ctx context.Context) func(Say, error) {
-	return func(say Say, err error) {
+func (w *limited) said(ctx context.Context) func(emit.Effects, error) {
+	return func(effects emit.Effects, err error) {
 		if err != nil && ctx.Err() == nil {
 			w.Error(err)
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		for _, order := range say.Runs {
+		for _, order := range effects.Runs {
 			w.orders = append(w.orders, order)
 			w.count(order.JobID, 1)
 		}
@@ -202,10 +203,10 @@ func (w *limited) keepTime(ctx context.Context, store *Store) {
 	defer ticker.Stop()
 	for ctx.Err() == nil && !w.done() {
 		<-ticker.C
-		say, _, err := store.Due(ctx, time.Second)
-		w.said(ctx)(say, err)
+		effects, _, err := store.Due(ctx, time.Second)
+		w.said(ctx)(effects, err)
 		counted, err := store.Count(ctx)
-		if ctx.Err() == nil && (err != nil || counted.drift.out.tidy() || tidyRunning(counted.drift.running) > 0) {
+		if ctx.Err() == nil && (err != nil || counted.drift.ChangesCounts()) {
 			w.Errorf("the ledger is wrong by %+v (%v)", counted.drift, err)
 		}
 		w.said(ctx)(store.AskAgain(ctx, counted, time.Second))

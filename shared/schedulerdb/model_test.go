@@ -375,7 +375,7 @@ func (m *model) compare(rt *rapid.T, h house) {
 	if !slices.Equal(want, got) {
 		rt.Fatalf("the store has\n%s\nthe model\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if drift := h.drift(); !drift.empty() {
+	if drift := h.drift(); !drift.Empty() {
 		rt.Fatalf("the ledger does not know of %+v", drift)
 	}
 }

@@ -10,12 +10,14 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// Outcome is what a worker says became of an attempt.
+// Outcome is what became of an attempt, as its worker reports it.
 type Outcome struct {
 	JobID           uuid.UUID
 	Attempt         int
@@ -31,17 +33,17 @@ type Outcome struct {
 	CallbackTimeout time.Duration // KindWaiting only
 }
 
-// Settle applies outcomes, in order, and sends out what the room they leave is good for. An outcome
-// of an old attempt changes nothing; the state of its job is told again.
-func (s *Store) Settle(ctx context.Context, outcomes []Outcome) (Say, error) {
+// Settle applies outcomes, in order, and sends out what finds room then. An outcome of an old attempt changes nothing;
+// the state of its job is published again.
+func (s *Store) Settle(ctx context.Context, outcomes []Outcome) (emit.Effects, error) {
 	outcomes, err := cleanOutcomes(outcomes)
 	if err != nil {
-		return Say{}, err
+		return emit.Effects{}, err
 	}
-	// In the order in which JobsLock takes rows; of one job's, in the order in which they were said.
+	// In the order in which JobsLock locks rows; the outcomes of one job in the order in which they came.
 	slices.SortStableFunc(outcomes, func(a, b Outcome) int { return bytes.Compare(a.JobID[:], b.JobID[:]) })
-	plain, others := split(outcomes)
-	completed := completeParams(plain)
+	done, others := split(outcomes)
+	completed := completeParams(done)
 	var ahead func(q *gen.Queries)
 	if len(others) == 0 {
 		ahead = func(q *gen.Queries) {
@@ -49,56 +51,57 @@ func (s *Store) Settle(ctx context.Context, outcomes []Outcome) (Say, error) {
 			_, _ = q.DispatchLock(ctx)
 		}
 	}
-	var say Say
-	err = s.txSayAhead(ctx, &say, ahead, func(q *gen.Queries) (err error) {
-		say = Say{}
-		news := newTally()
+	var r result
+	err = s.txResultAhead(ctx, &r, ahead, func(q *gen.Queries) (err error) {
+		r = result{}
+		delta := dispatch.NewDelta()
 		if len(others) > 0 {
-			// The plain ones too: who takes his rows in two goes meets others in the wrong order.
+			// Lock the completed ones too: a transaction that locks rows in two steps meets others in the wrong order, and
+			// both wait for ever.
 			jobs, err := lockJobs(ctx, q, jobIDs(outcomes))
 			if err != nil {
 				return err
 			}
-			if say.Jobs, err = s.apply(ctx, q, "outcome", others, jobs, &news); err != nil {
+			if r.Jobs, err = s.apply(ctx, q, "outcome", others, jobs, &delta); err != nil {
 				return err
 			}
 		}
-		if len(plain) > 0 {
-			done, err := complete(ctx, q, plain, completed, &news)
+		if len(done) > 0 {
+			jobs, err := complete(ctx, q, done, completed, &delta)
 			if err != nil {
 				return err
 			}
-			say.Jobs = append(say.Jobs, done...)
+			r.Jobs = append(r.Jobs, jobs...)
 		}
-		if len(say.Jobs) < len(outcomes) {
-			if err := again(ctx, q, jobIDs(outcomes), &say, &news); err != nil {
+		if len(r.Jobs) < len(outcomes) {
+			if err := republish(ctx, q, jobIDs(outcomes), &r, &delta); err != nil {
 				return err
 			}
 		}
-		return s.dispatch(ctx, q, "outcome", news, &say)
+		return s.dispatch(ctx, q, "outcome", delta, &r)
 	})
-	return say, err
+	return r.Effects, err
 }
 
-// split gives those that take the plain way, a job whose attempt completed, and those that take the long way, under a
-// lock and through the rules of jobstate.
-func split(outcomes []Outcome) (plain, others []Outcome) {
+// split separates the jobs whose attempt completed, which take the fast path in one statement, from those that go under
+// a row lock through the rules of jobstate.
+func split(outcomes []Outcome) (done, others []Outcome) {
 	for i, o := range outcomes {
 		isOnly := (i == 0 || outcomes[i-1].JobID != o.JobID) && (i == len(outcomes)-1 || outcomes[i+1].JobID != o.JobID)
 		if o.Kind == jobstate.KindCompleted && isOnly {
-			plain = append(plain, o)
+			done = append(done, o)
 		} else {
 			others = append(others, o)
 		}
 	}
-	return plain, others
+	return done, others
 }
 
-// apply settles by the rules of jobstate, on rows that are locked.
+// apply settles locked rows by the rules of jobstate.
 func (s *Store) apply(
 	ctx context.Context, q *gen.Queries, by string, outcomes []Outcome, jobs map[uuid.UUID]*lockedJob,
-	news *tally,
-) ([]Snapshot, error) {
+	delta *dispatch.Delta,
+) ([]emit.Snapshot, error) {
 	for _, o := range outcomes {
 		if job := jobs[o.JobID]; job != nil {
 			if err := job.outcome(by, o, s.cfg.MaxLost); err != nil {
@@ -106,7 +109,7 @@ func (s *Store) apply(
 			}
 		}
 	}
-	return saveJobs(ctx, q, jobs, news)
+	return saveJobs(ctx, q, jobs, delta)
 }
 
 func jobIDs(outcomes []Outcome) []uuid.UUID {
@@ -117,27 +120,28 @@ func jobIDs(outcomes []Outcome) []uuid.UUID {
 	return ids
 }
 
-// complete takes outcomes in the order of their jobs, and as parameters.
+// complete settles completed attempts in one statement. It takes the outcomes in the order of their jobs, and as
+// parameters.
 func complete(
-	ctx context.Context, q *gen.Queries, outcomes []Outcome, p gen.JobsCompleteParams, news *tally,
-) ([]Snapshot, error) {
+	ctx context.Context, q *gen.Queries, outcomes []Outcome, p gen.JobsCompleteParams, delta *dispatch.Delta,
+) ([]emit.Snapshot, error) {
 	rows, err := q.JobsComplete(ctx, p)
 	if err != nil {
 		return nil, fmt.Errorf("complete jobs: %w", err)
 	}
-	jobs := make([]Snapshot, len(rows))
+	jobs := make([]emit.Snapshot, len(rows))
 	for i := range rows {
 		row := &rows[i]
-		news.ends(row.JobID, row.OrderingKey, row.OwnerID)
-		news.moved(row.JobType, jobstate.Completed, 1)
+		delta.NoteEnded(row.JobID, row.OrderingKey, row.OwnerID)
+		delta.NoteTransition(row.JobType, jobstate.Completed, 1)
 		if row.WasOut {
-			news.out.add(row.Queue, orEmpty(row.WorkerID), partitionOf(row.Partition), -1)
-			news.runs(row.JobType, orEmpty(row.OwnerID), -1)
+			delta.NoteOut(row.Queue, orEmpty(row.WorkerID), partitionOf(row.Partition), -1)
+			delta.NoteRunning(row.JobType, orEmpty(row.OwnerID), -1)
 		}
 		at, _ := slices.BinarySearchFunc(outcomes, row.JobID, func(o Outcome, id uuid.UUID) int {
 			return bytes.Compare(o.JobID[:], id[:])
 		})
-		jobs[i] = Snapshot{
+		jobs[i] = emit.Snapshot{
 			JobID: row.JobID, TraceID: row.TraceID, Status: string(jobstate.Completed), Version: row.Version,
 			Attempt: row.Attempt, RetryCount: row.RetryCount, LastCommand: row.LastCommand, History: row.History,
 			Output: outcomes[at].Output, StartedAt: row.StartedAt, FinishedAt: &row.UpdatedAt, UpdatedAt: row.UpdatedAt,
@@ -163,7 +167,7 @@ func completeParams(outcomes []Outcome) gen.JobsCompleteParams {
 		}
 		buffer = appendEnd(buffer, jobevent.Move{
 			To: string(jobstate.Completed), Attempt: o.Attempt, By: "outcome", Outcome: string(o.Kind),
-			WorkerID: o.WorkerID, StartedAt: utc(o.StartedAt), FinishedAt: utc(o.FinishedAt),
+			WorkerID: o.WorkerID, StartedAt: jobevent.UTC(o.StartedAt), FinishedAt: jobevent.UTC(o.FinishedAt),
 		})
 		ends[i] = len(buffer)
 	}

@@ -133,8 +133,8 @@ func (h house) doOfEverything() {
 		outcomes[i] = completed(jobevent.Created{JobID: ids[i]}, attempt)
 	}
 	h.beat("w1", 100, []int32{0}, held...)
-	if say := h.settle(outcomes...); len(say.Jobs) != 50 {
-		h.Errorf("%d jobs completed", len(say.Jobs))
+	if effects := h.settle(outcomes...); len(effects.Jobs) != 50 {
+		h.Errorf("%d jobs completed", len(effects.Jobs))
 	}
 	h.due()
 	for i := range fresh[:20] {
@@ -247,10 +247,10 @@ func TestDispatchingDoesNotWalkOverTheDead(t *testing.T) {
 	if _, err := holder.Exec(t.Context(), "SELECT FROM jobs LIMIT 1"); err != nil {
 		t.Fatal(err)
 	}
-	say, err := h.Beat(t.Context(), []jobevent.Heartbeat{{
+	effects, err := h.Beat(t.Context(), []jobevent.Heartbeat{{
 		WorkerID: "w1", Slots: 2000, Partitions: map[string][]int32{"default": {0}, "mail": {1}},
 	}})
-	h.must(say, err)
+	h.must(effects, err)
 	h.exec("UPDATE workers SET seen_at = now() + interval '1 h'")
 	done := 0
 	for out := h.askAgain(0).Runs; len(out) > 0 && done < jobs-4000; {
@@ -274,13 +274,13 @@ func TestDispatchingDoesNotWalkOverTheDead(t *testing.T) {
 	if err := h.pool.QueryRow(t.Context(), "SELECT job_id FROM jobs WHERE status = 'QUEUED' LIMIT 1").Scan(&last); err != nil {
 		t.Fatal(err)
 	}
-	say = watched.settle(completed(jobevent.Created{JobID: last}, 2))
+	effects = watched.settle(completed(jobevent.Created{JobID: last}, 2))
 	fresh := watched.ingest(newJobs(3)...)
 	for range 4 {
 		watched.ingest(newJobs(3)...)
 	}
-	if done < jobs-4000 || len(say.Runs) != 1 || len(fresh.Runs) != 0 {
-		t.Fatalf("%d done, then %d and %d out", done, len(say.Runs), len(fresh.Runs))
+	if done < jobs-4000 || len(effects.Runs) != 1 || len(fresh.Runs) != 0 {
+		t.Fatalf("%d done, then %d and %d out", done, len(effects.Runs), len(fresh.Runs))
 	}
 	for name, most := range map[string]int{
 		"DispatchLock": 200, "DispatchSave": 200, "JobsDispatch": 200, "JobsComplete": 200, "WorkersLive": 200,

@@ -53,7 +53,7 @@ func TestTheStoreMovesAJobAsTheRulesSay(t *testing.T) {
 				if got != want {
 					rt.Fatalf("the store has %s, the rules %s; history %+v", got, want, s.History)
 				}
-				if drift := h.drift(); !drift.empty() {
+				if drift := h.drift(); !drift.Empty() {
 					rt.Fatalf("the ledger does not know of %+v", drift)
 				}
 			},

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 )
 
 // Without any clock: whatever brings a job or makes room sees to it that no job waits while there is
@@ -21,12 +22,12 @@ func TestNoJobWithRoomIsLeftForTheClock(t *testing.T) {
 	jobs := newJobs(300)
 	ctx, stop := context.WithTimeout(t.Context(), 60*time.Second)
 	defer stop()
-	orders := make(chan RunOrder, 10_000)
-	said := func(say Say, err error) {
+	orders := make(chan emit.RunOrder, 10_000)
+	said := func(effects emit.Effects, err error) {
 		if err != nil && ctx.Err() == nil {
 			t.Error(err)
 		}
-		for _, order := range say.Runs {
+		for _, order := range effects.Runs {
 			orders <- order
 		}
 	}
@@ -58,8 +59,8 @@ func TestNoJobWithRoomIsLeftForTheClock(t *testing.T) {
 			for {
 				select {
 				case order := <-orders:
-					say, err := h.Settle(ctx, []Outcome{completed(jobevent.Created{JobID: order.JobID}, 1)})
-					said(say, err)
+					effects, err := h.Settle(ctx, []Outcome{completed(jobevent.Created{JobID: order.JobID}, 1)})
+					said(effects, err)
 					mu.Lock()
 					ended[order.JobID] = true
 					all := len(ended) == len(jobs)

@@ -2,7 +2,6 @@ package schedulerdb
 
 import (
 	"context"
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -23,8 +22,8 @@ func TestStartsASecondAreLimited(t *testing.T) {
 				t.Errorf("%d went out at once", out)
 			}
 			for passes := 0; out < jobs; passes++ {
-				say, next, err := h.Due(t.Context(), 10*time.Second)
-				if out += len(h.must(say, err).Runs); out < jobs && next > time.Second/limit*2 || passes > 5*jobs {
+				effects, next, err := h.Due(t.Context(), 10*time.Second)
+				if out += len(h.must(effects, err).Runs); out < jobs && next > time.Second/limit*2 || passes > 5*jobs {
 					t.Fatalf("after pass %d with %d out, the clock sleeps %s", passes, out, next)
 				}
 				<-time.After(next)
@@ -86,9 +85,9 @@ func TestALimitOfAtOnceIsNotAskedByTheClock(t *testing.T) {
 	if _, next, err := h.Due(t.Context(), time.Minute); err != nil || next != time.Minute {
 		t.Errorf("the clock sleeps %s (%v)", next, err)
 	}
-	say := h.settle(completed(jobs[0], 1))
-	if _, next, err := h.Due(t.Context(), time.Minute); err != nil || len(say.Runs) == 0 && next > time.Second {
-		t.Errorf("%d out, then the clock sleeps %s (%v)", len(say.Runs), next, err)
+	effects := h.settle(completed(jobs[0], 1))
+	if _, next, err := h.Due(t.Context(), time.Minute); err != nil || len(effects.Runs) == 0 && next > time.Second {
+		t.Errorf("%d out, then the clock sleeps %s (%v)", len(effects.Runs), next, err)
 	}
 	h.control(jobevent.Control{Kind: "type", Name: "SIMULATION", Version: 2, StartsPerSecond: &rate, Paused: true})
 	if _, next, err := h.Due(t.Context(), time.Minute); err != nil || next != time.Minute {
@@ -102,22 +101,13 @@ func TestARateGoesOnWhenTheDatabasesClockWasSetBack(t *testing.T) {
 	h.staff(200)
 	h.control(aSecond("type", "SIMULATION", 1, 5))
 	h.ingest(newJobs(3)...) // one goes out, and the bucket is empty
-	var kept json.RawMessage
-	if err := h.pool.QueryRow(t.Context(), "SELECT more FROM dispatch_state").Scan(&kept); err != nil {
-		t.Fatal(err)
-	}
-	m, err := readMore(kept)
-	if err != nil || len(m.Buckets) != 1 {
-		t.Fatalf("%+v, %v", m, err)
-	}
-	for s, b := range m.Buckets { // an hour of the clock later
-		b.At = b.At.Add(time.Hour)
-		m.Buckets[s], m.OpensAt = b, m.OpensAt.Add(time.Hour)
-	}
-	h.exec("UPDATE dispatch_state SET more = $1", m.json())
+	// An hour of the clock later.
+	h.exec(`UPDATE dispatch_state SET more = jsonb_set(jsonb_set(more::jsonb,
+		'{buckets,type:SIMULATION,at}', to_jsonb((more::jsonb #>> '{buckets,type:SIMULATION,at}')::timestamptz + interval '1 h')),
+		'{opensAt}', to_jsonb((more::jsonb ->> 'opensAt')::timestamptz + interval '1 h'))`)
 	for passes, out := 0, 0; out < 2; passes++ {
-		say, next, err := h.Due(t.Context(), 10*time.Second)
-		if out += len(h.must(say, err).Runs); out < 2 && next > time.Second || passes > 20 {
+		effects, next, err := h.Due(t.Context(), 10*time.Second)
+		if out += len(h.must(effects, err).Runs); out < 2 && next > time.Second || passes > 20 {
 			t.Fatalf("after pass %d with %d out, the clock sleeps %s", passes, out, next)
 		}
 		<-time.After(next)

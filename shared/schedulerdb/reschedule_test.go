@@ -5,16 +5,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-func (h house) reschedule(job jobevent.Created, number int, at time.Time) Say {
+func (h house) reschedule(job jobevent.Created, number int, at time.Time) emit.Effects {
 	h.Helper()
-	say, err := h.Command(h.Context(), []jobevent.Command{{
+	effects, err := h.Command(h.Context(), []jobevent.Command{{
 		JobID: job.JobID, Number: number, Command: jobevent.CommandReschedule, By: "tester", RunAt: &at,
 	}})
-	return h.must(say, err)
+	return h.must(effects, err)
 }
 
 func scheduledJob(in time.Duration) jobevent.Created {
@@ -35,7 +37,7 @@ func TestAWaitingJobIsRescheduled(t *testing.T) {
 			h.ingest(*job)
 		}, jobstate.Scheduled},
 		"a pending one": {func(h house, job *jobevent.Created) {
-			h.ingest(newJobs(homelessMost)...)
+			h.ingest(newJobs(dispatch.MaxUnserved)...)
 			h.ingest(*job)
 		}, jobstate.Scheduled},
 		"a snoozed one": {func(h house, job *jobevent.Created) {
@@ -52,9 +54,9 @@ func TestAWaitingJobIsRescheduled(t *testing.T) {
 			job := newJob()
 			c.become(h, &job)
 			before := h.status(job)
-			say := h.reschedule(job, 1, later)
+			effects := h.reschedule(job, 1, later)
 			after := h.wantStatus(job, c.want)
-			if len(say.Jobs) != 1 || after.Version != before.Version+1 || !after.NextRunAt.Equal(later) || !after.LastCommand.Applied {
+			if len(effects.Jobs) != 1 || after.Version != before.Version+1 || !after.NextRunAt.Equal(later) || !after.LastCommand.Applied {
 				t.Errorf("became %+v", after)
 			}
 			last := after.History[len(after.History)-1]
@@ -71,7 +73,7 @@ func TestAWaitingJobIsRescheduled(t *testing.T) {
 
 func TestARescheduledJobTakesItsPlaceByItsNewInstant(t *testing.T) {
 	h := newHouse(t)
-	h.ingest(newJobs(homelessMost)...)
+	h.ingest(newJobs(dispatch.MaxUnserved)...)
 	first, second := newJob(), newJob()
 	first.Priority = 3
 	h.ingest(first, second)
@@ -104,8 +106,8 @@ func TestToThePastMeansAtOnceAndBeforeNobodyWhoHasWaitedLonger(t *testing.T) {
 	before := time.Now().Add(-time.Second)
 	h.reschedule(job, 1, time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC))
 	<-woken // for an instant that is sooner
-	if say := h.due(); len(say.Runs) != 1 || say.Runs[0].JobID != job.JobID || say.Runs[0].Rank.Before(before) {
-		t.Errorf("sent out %+v", say.Runs)
+	if effects := h.due(); len(effects.Runs) != 1 || effects.Runs[0].JobID != job.JobID || effects.Runs[0].Rank.Before(before) {
+		t.Errorf("sent out %+v", effects.Runs)
 	}
 	stop()
 	<-ended

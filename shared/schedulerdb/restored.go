@@ -9,11 +9,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// Restored is the store as it was put back from a backup, for whoever puts right what then differs from the API's
-// database. No function may run meanwhile.
+// Restored is the store as it was restored from a backup, with the queries that correct what differs from the API's
+// database then. No function may run meanwhile.
 type Restored struct{ s *Store }
 
 // Restored is for jobweaver after-restore.
@@ -22,7 +23,7 @@ func (s *Store) Restored() Restored { return Restored{s} }
 // RestoredJob is how far a job has come.
 type RestoredJob gen.RestoredJobsRow
 
-// Jobs gives the next jobs in the order of their ids.
+// Jobs returns the next jobs in the order of their ids.
 func (r Restored) Jobs(ctx context.Context, after uuid.UUID, limit int) (jobs []RestoredJob, err error) {
 	err = r.s.tx(ctx, func(q *gen.Queries) error {
 		rows, err := q.RestoredJobs(ctx, gen.RestoredJobsParams{AfterID: after, MaxJobs: int32Of(limit)})
@@ -35,7 +36,7 @@ func (r Restored) Jobs(ctx context.Context, after uuid.UUID, limit int) (jobs []
 	return jobs, err
 }
 
-// Accepted gives jobs as far as it is known how they were accepted, as apidb's Insert takes them.
+// Accepted returns jobs as the API accepted them, as far as that is known, in the form that apidb inserts.
 func (r Restored) Accepted(ctx context.Context, ids []uuid.UUID) (jobs json.RawMessage, err error) {
 	err = r.s.tx(ctx, func(q *gen.Queries) error {
 		jobs, err = q.RestoredAccepted(ctx, ids)
@@ -44,9 +45,9 @@ func (r Restored) Accepted(ctx context.Context, ids []uuid.UUID) (jobs json.RawM
 	return jobs, err
 }
 
-// Adopt takes jobs to where the scheduler's own word, as the API has heard it, says that they were, and gives those
-// that it has taken. asked is what the API has of each job, which may have been changed. cancels say since when the API
-// waits for a cancel; zero: it does not.
+// Adopt brings jobs to the state of the last status that the scheduler published and the API received, and returns the
+// ids of those that it has changed. asked is what the API has of each job, which may have been changed. cancels are the
+// instants since which the API waits for a cancel; zero: it does not.
 func (r Restored) Adopt(
 	ctx context.Context, words []json.RawMessage, asked []jobevent.Created, cancels []time.Time,
 ) (adopted []uuid.UUID, err error) {
@@ -65,7 +66,7 @@ func (r Restored) Adopt(
 	return adopted, err
 }
 
-// Cancel ends jobs that the API has no more, where they have not ended.
+// Cancel cancels jobs that the API does not have any more, if they have not ended.
 func (r Restored) Cancel(ctx context.Context, ids []uuid.UUID) (cancelled int64, err error) {
 	err = r.s.tx(ctx, func(q *gen.Queries) error {
 		cancelled, err = q.RestoredCancel(ctx, ids)
@@ -74,34 +75,20 @@ func (r Restored) Cancel(ctx context.Context, ids []uuid.UUID) (cancelled int64,
 	return cancelled, err
 }
 
-// Tell gives all that there is to say of jobs.
-func (r Restored) Tell(ctx context.Context, ids []uuid.UUID) (say Say, err error) {
+// Snapshots returns the whole state of jobs.
+func (r Restored) Snapshots(ctx context.Context, ids []uuid.UUID) (effects emit.Effects, err error) {
 	err = r.s.tx(ctx, func(q *gen.Queries) error {
-		say.Jobs, err = snapshots(ctx, q, ids)
+		effects.Jobs, err = snapshots(ctx, q, ids)
 		return err
 	})
-	return say, err
+	return effects, err
 }
 
-// Controls gives those by which the scheduler goes, or went.
+// Controls returns the controls that are in force, or were.
 func (r Restored) Controls(ctx context.Context) (kept []jobevent.Control, err error) {
 	err = r.s.tx(ctx, func(q *gen.Queries) error {
-		rows, err := q.ControlsList(ctx)
-		if err != nil {
-			return fmt.Errorf("read controls: %w", err)
-		}
-		kept = make([]jobevent.Control, len(rows))
-		for i, row := range rows {
-			kept[i] = jobevent.Control{
-				Kind: jobevent.ControlKind(row.Kind), Name: row.Name, Version: row.Version, Paused: row.Paused,
-				StartsPerSecond: row.StartsPerSecond,
-			}
-			if row.MaxRunning != nil {
-				most := int(*row.MaxRunning)
-				kept[i].MaxRunning = &most
-			}
-		}
-		return nil
+		kept, err = readControls(ctx, q)
+		return err
 	})
 	return kept, err
 }

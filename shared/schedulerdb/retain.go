@@ -8,10 +8,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// Retention says for how long jobs are kept.
+// Retention are the settings for how long jobs are kept.
 type Retention struct {
 	Completed time.Duration `envconfig:"RETAIN_COMPLETED" default:"168h" desc:"how long COMPLETED jobs are kept, at least 24h; 0: forever"`
 	Failed    time.Duration `envconfig:"RETAIN_FAILED" default:"720h" desc:"how long FAILED jobs are kept, at least 24h; 0: forever"`
@@ -19,10 +20,10 @@ type Retention struct {
 	Forget    time.Duration `envconfig:"FORGET_AFTER" default:"192h" desc:"how long the tombstone of a deleted job is kept, so that old records do not bring the job back; longer than topics keep records"`
 }
 
-// leastRetention is longer than an outage after which the API still hears the whole of an end.
+// leastRetention is longer than any outage after which the API still receives the whole end of a job.
 const leastRetention = 24 * time.Hour
 
-// Check refuses what cannot be. Its errors begin with the setting's name.
+// Check refuses impossible settings. Its errors begin with the setting's name.
 func (r Retention) Check() error {
 	for _, setting := range []struct {
 		name string
@@ -40,7 +41,7 @@ func (r Retention) Check() error {
 	return nil
 }
 
-// youngest is the least age at which anything can become of a job.
+// youngest is the least age at which a job can be deleted or forgotten.
 func (r Retention) youngest() time.Duration {
 	least := r.Forget
 	for _, age := range []time.Duration{r.Completed, r.Failed, r.Cancelled} {
@@ -58,11 +59,11 @@ type Retired struct {
 	More               bool
 }
 
-// Retire looks at the next page of old jobs: those that ended too long ago are deleted, as by a command, and those that
-// were deleted too long ago go for good. It waits for nobody, and takes no part in dispatching.
+// Retire looks at the next page of old jobs. It deletes those that ended too long ago, as a command does, and removes
+// the tombstones of those that were deleted too long ago. It waits for no lock, and takes no part in dispatching.
 func (s *Store) Retire(
 	ctx context.Context, keep Retention, after uuid.UUID, limit int,
-) (say Say, done Retired, err error) {
+) (effects emit.Effects, done Retired, err error) {
 	now := time.Now()
 	p := gen.JobsOldParams{
 		CompletedBefore: beforeOf(now, keep.Completed), FailedBefore: beforeOf(now, keep.Failed),
@@ -70,7 +71,7 @@ func (s *Store) Retire(
 		AfterID: after, BeforeID: firstIDAt(now.Add(-keep.youngest())), MaxJobs: int32Of(limit),
 	}
 	err = s.tx(ctx, func(q *gen.Queries) error {
-		say, done = Say{}, Retired{Last: after}
+		effects, done = emit.Effects{}, Retired{Last: after}
 		rows, err := q.JobsOld(ctx, p)
 		if err != nil {
 			return fmt.Errorf("look at old jobs: %w", err)
@@ -86,10 +87,10 @@ func (s *Store) Retire(
 			}
 		}
 		done.More = len(rows) == limit
-		if say.Jobs, err = retire(ctx, q, p, over); err != nil {
+		if effects.Jobs, err = retire(ctx, q, p, over); err != nil {
 			return err
 		}
-		done.Deleted = len(say.Jobs)
+		done.Deleted = len(effects.Jobs)
 		if len(forgotten) == 0 {
 			return nil
 		}
@@ -100,10 +101,10 @@ func (s *Store) Retire(
 		done.Forgotten = int(n)
 		return nil
 	})
-	return say, done, err
+	return effects, done, err
 }
 
-func retire(ctx context.Context, q *gen.Queries, p gen.JobsOldParams, over []uuid.UUID) ([]Snapshot, error) {
+func retire(ctx context.Context, q *gen.Queries, p gen.JobsOldParams, over []uuid.UUID) ([]emit.Snapshot, error) {
 	if len(over) == 0 {
 		return nil, nil
 	}
@@ -113,14 +114,14 @@ func retire(ctx context.Context, q *gen.Queries, p gen.JobsOldParams, over []uui
 	if err != nil {
 		return nil, fmt.Errorf("retire jobs: %w", err)
 	}
-	told := make([]Snapshot, len(rows))
+	deleted := make([]emit.Snapshot, len(rows))
 	for i, row := range rows {
-		told[i] = deletedSnapshot(gen.JobsDeleteRow(row))
+		deleted[i] = deletedSnapshot(gen.JobsDeleteRow(row))
 	}
-	return told, nil
+	return deleted, nil
 }
 
-// beforeOf is nil for what is kept for ever.
+// beforeOf returns nil for jobs that are kept for ever.
 func beforeOf(now time.Time, age time.Duration) *time.Time {
 	if age == 0 {
 		return nil
@@ -129,7 +130,7 @@ func beforeOf(now time.Time, age time.Duration) *time.Time {
 	return &at
 }
 
-// firstIDAt is an id below which all UUIDv7 of earlier instants are.
+// firstIDAt returns an id that is higher than every UUIDv7 of an earlier instant.
 func firstIDAt(at time.Time) (id uuid.UUID) {
 	ms := max(at.UnixMilli(), 0)
 	for i := range 6 {

@@ -99,11 +99,11 @@ func (h house) wantRetired(said map[uuid.UUID]int) {
 func (h house) walk(keep Retention, pages int, said map[uuid.UUID]int) {
 	h.Helper()
 	for after, more := (uuid.UUID{}), true; more && pages > 0; pages-- {
-		say, done, err := h.Retire(h.Context(), keep, after, 1000)
+		effects, done, err := h.Retire(h.Context(), keep, after, 1000)
 		if err != nil {
 			h.Fatal(err)
 		}
-		for _, e := range h.events(say) {
+		for _, e := range h.events(effects) {
 			if _, err := jobevent.DeletedVersion(e); err != nil {
 				h.Fatal(err)
 			}
@@ -130,9 +130,9 @@ func TestOldJobsGoWhileOthersComeAndGo(t *testing.T) {
 				outcomes = append(outcomes, completed(jobevent.Created{JobID: order.JobID}, int(order.Attempt)))
 			}
 			for len(outcomes) > 0 {
-				say := h.settle(outcomes...)
+				effects := h.settle(outcomes...)
 				ended, outcomes = ended+len(outcomes), nil
-				for _, order := range say.Runs {
+				for _, order := range effects.Runs {
 					outcomes = append(outcomes, completed(jobevent.Created{JobID: order.JobID}, int(order.Attempt)))
 				}
 			}
@@ -196,8 +196,8 @@ func TestNothingIsLeftOfWhatADeletedJobWaitedFor(t *testing.T) {
 	h.settle(completed(second, 1))
 	h.exec("UPDATE jobs SET finished_at = now() - interval '8 d'")
 	h.exec("UPDATE jobs SET deleted_at = now() - interval '9 d' WHERE job_id = $1", first.JobID)
-	say, done, err := h.Retire(t.Context(), Retention{Completed: time.Nanosecond, Cancelled: time.Nanosecond, Forget: 8 * day}, uuid.Nil, 10)
-	if err != nil || done.Deleted != 2 || done.Forgotten != 1 || len(say.Jobs) != 2 {
+	effects, done, err := h.Retire(t.Context(), Retention{Completed: time.Nanosecond, Cancelled: time.Nanosecond, Forget: 8 * day}, uuid.Nil, 10)
+	if err != nil || done.Deleted != 2 || done.Forgotten != 1 || len(effects.Jobs) != 2 {
 		t.Errorf("%+v, %v", done, err)
 	}
 	if n := h.count("dependencies"); n > 0 {

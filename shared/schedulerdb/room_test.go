@@ -4,14 +4,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
 func TestWhereNoWorkerLivesSixteenGoOut(t *testing.T) {
 	h := newHouse(t)
-	if say := h.ingest(newJobs(40)...); len(say.Runs) != 16 || len(say.Jobs) != 0 {
-		t.Errorf("%d out, %d told: one that waits for its turn is not", len(say.Runs), len(say.Jobs))
+	if effects := h.ingest(newJobs(40)...); len(effects.Runs) != 16 || len(effects.Jobs) != 0 {
+		t.Errorf("%d out, %d told: one that waits for its turn is not", len(effects.Runs), len(effects.Jobs))
 	}
 }
 
@@ -25,11 +26,11 @@ func TestTwelveSlotsOnLongJobsHoldNoMoreThanTheyRun(t *testing.T) {
 	if out != 12 {
 		t.Fatalf("%d out", out)
 	}
-	say := h.beat("w2", 5, []int32{7})
-	if len(say.Runs) != 5 {
-		t.Fatalf("a new worker's room was filled with %d", len(say.Runs))
+	effects := h.beat("w2", 5, []int32{7})
+	if len(effects.Runs) != 5 {
+		t.Fatalf("a new worker's room was filled with %d", len(effects.Runs))
 	}
-	for _, run := range say.Runs {
+	for _, run := range effects.Runs {
 		if *run.Partition != 7 {
 			t.Errorf("sent to partition %d of the full worker", *run.Partition)
 		}
@@ -38,12 +39,12 @@ func TestTwelveSlotsOnLongJobsHoldNoMoreThanTheyRun(t *testing.T) {
 
 func TestAWorkersRateIsKeptAhead(t *testing.T) {
 	h := newHouse(t)
-	say, err := h.Beat(t.Context(), []jobevent.Heartbeat{{
+	effects, err := h.Beat(t.Context(), []jobevent.Heartbeat{{
 		WorkerID: "w1", Slots: 12, Rate: 400, Partitions: map[string][]int32{"default": {3}},
 	}})
-	h.must(say, err)
-	if say := h.ingest(newJobs(200)...); len(say.Runs) != 112 {
-		t.Errorf("%d out, want 12 slots and a quarter of a second", len(say.Runs))
+	h.must(effects, err)
+	if effects := h.ingest(newJobs(200)...); len(effects.Runs) != 112 {
+		t.Errorf("%d out, want 12 slots and a quarter of a second", len(effects.Runs))
 	}
 }
 
@@ -59,22 +60,22 @@ func TestAJobIsNotSentToABusyWorkerWhileAnotherIsFree(t *testing.T) {
 	h.wantStatus(long[0], jobstate.Running)
 	h.beat("free", 4, []int32{6, 7, 8, 9, 10, 11})
 	for range 4 {
-		say := h.ingest(newJob())
-		if len(say.Runs) != 1 || *say.Runs[0].Partition < 6 {
-			t.Fatalf("sent %+v", say.Runs)
+		effects := h.ingest(newJob())
+		if len(effects.Runs) != 1 || *effects.Runs[0].Partition < 6 {
+			t.Fatalf("sent %+v", effects.Runs)
 		}
 	}
-	if say := h.ingest(newJob()); len(say.Runs) != 0 {
-		t.Errorf("sent out with all slots taken: %+v", say.Runs)
+	if effects := h.ingest(newJob()); len(effects.Runs) != 0 {
+		t.Errorf("sent out with all slots taken: %+v", effects.Runs)
 	}
 }
 
 func TestQueuesOfOneWorkerShareItsSlots(t *testing.T) {
 	h := newHouse(t)
-	say, err := h.Beat(t.Context(), []jobevent.Heartbeat{{
+	effects, err := h.Beat(t.Context(), []jobevent.Heartbeat{{
 		WorkerID: "w1", Slots: 4, Partitions: map[string][]int32{"default": {0}, "mail": {0}},
 	}})
-	h.must(say, err)
+	h.must(effects, err)
 	mail := newJobs(3)
 	for i := range mail {
 		mail[i].Queue = "mail"
@@ -97,12 +98,12 @@ func TestTheBetterRankGoesFirst(t *testing.T) {
 	var order []jobevent.Created
 	last := blocker
 	for range 3 {
-		say := h.settle(completed(last, 1))
-		if len(say.Runs) != 1 {
-			t.Fatalf("sent out %+v", say.Runs)
+		effects := h.settle(completed(last, 1))
+		if len(effects.Runs) != 1 {
+			t.Fatalf("sent out %+v", effects.Runs)
 		}
 		for _, job := range []jobevent.Created{low, high, old} {
-			if job.JobID == say.Runs[0].JobID {
+			if job.JobID == effects.Runs[0].JobID {
 				last = job
 			}
 		}
@@ -119,18 +120,18 @@ func TestAJobThatIsCreatedAgainTakesNoRoom(t *testing.T) {
 	known, fresh := newJob(), newJob()
 	h.ingest(known)
 	h.settle(completed(known, 1))
-	if say := h.ingest(known, fresh); len(say.Runs) != 1 || say.Runs[0].JobID != fresh.JobID {
-		t.Errorf("%+v", say.Runs)
+	if effects := h.ingest(known, fresh); len(effects.Runs) != 1 || effects.Runs[0].JobID != fresh.JobID {
+		t.Errorf("%+v", effects.Runs)
 	}
 }
 
 func TestAStoppingWorkerAddsNoRoom(t *testing.T) {
 	h := newHouse(t)
 	h.beat("w1", 12, []int32{0})
-	say, err := h.Beat(t.Context(), []jobevent.Heartbeat{{WorkerID: "w1", Slots: 12, Stopping: true}})
-	h.must(say, err)
-	if say := h.ingest(newJobs(20)...); len(say.Runs) != homelessMost {
-		t.Errorf("%d out", len(say.Runs))
+	effects, err := h.Beat(t.Context(), []jobevent.Heartbeat{{WorkerID: "w1", Slots: 12, Stopping: true}})
+	h.must(effects, err)
+	if effects := h.ingest(newJobs(20)...); len(effects.Runs) != dispatch.MaxUnserved {
+		t.Errorf("%d out", len(effects.Runs))
 	}
 }
 
@@ -138,7 +139,7 @@ func TestAStepFillsOnePartitionBeforeTheNext(t *testing.T) {
 	h := newHouse(t)
 	h.beat("w1", 1000, []int32{0, 1, 2, 3, 4, 5})
 	by := map[int16]int{}
-	for _, run := range h.ingest(newJobs(2 * lot)...).Runs {
+	for _, run := range h.ingest(newJobs(2 * dispatch.RunLength)...).Runs {
 		by[*run.Partition]++
 	}
 	if len(by) != 2 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
@@ -54,42 +55,42 @@ func newJobs(n int) []jobevent.Created {
 	return jobs
 }
 
-func (h house) ingest(jobs ...jobevent.Created) Say {
+func (h house) ingest(jobs ...jobevent.Created) emit.Effects {
 	h.Helper()
-	say, err := h.Ingest(h.Context(), jobs)
-	return h.must(say, err)
+	effects, err := h.Ingest(h.Context(), jobs)
+	return h.must(effects, err)
 }
 
-func (h house) settle(outcomes ...Outcome) Say {
+func (h house) settle(outcomes ...Outcome) emit.Effects {
 	h.Helper()
-	say, err := h.Settle(h.Context(), outcomes)
-	return h.must(say, err)
+	effects, err := h.Settle(h.Context(), outcomes)
+	return h.must(effects, err)
 }
 
-func (h house) order(job jobevent.Created, number int, command string) Say {
+func (h house) order(job jobevent.Created, number int, command string) emit.Effects {
 	h.Helper()
-	say, err := h.Command(h.Context(), []jobevent.Command{{JobID: job.JobID, Number: number, Command: command, By: "tester"}})
-	return h.must(say, err)
+	effects, err := h.Command(h.Context(), []jobevent.Command{{JobID: job.JobID, Number: number, Command: command, By: "tester"}})
+	return h.must(effects, err)
 }
 
-func (h house) beat(worker string, slots int, partitions []int32, held ...jobevent.HeldAttempt) Say {
+func (h house) beat(worker string, slots int, partitions []int32, held ...jobevent.HeldAttempt) emit.Effects {
 	h.Helper()
-	say, err := h.Beat(h.Context(), []jobevent.Heartbeat{{
+	effects, err := h.Beat(h.Context(), []jobevent.Heartbeat{{
 		WorkerID: worker, Slots: slots, Partitions: map[string][]int32{"default": partitions}, Attempts: held,
 	}})
-	return h.must(say, err)
+	return h.must(effects, err)
 }
 
 // must also builds the events: what a store method returns can always be said.
-func (h house) must(say Say, err error) Say {
+func (h house) must(effects emit.Effects, err error) emit.Effects {
 	h.Helper()
 	if err != nil {
 		h.Fatal(err)
 	}
-	if _, err := say.Events("test"); err != nil {
+	if _, err := effects.Events("test"); err != nil {
 		h.Fatal(err)
 	}
-	return say
+	return effects
 }
 
 func (h house) exec(sql string, args ...any) {
@@ -120,13 +121,13 @@ func (h house) status(job jobevent.Created) jobevent.Status {
 // report asks for all of the current state.
 func (h house) report(job jobevent.Created, version int64) []jobevent.Item {
 	h.Helper()
-	say, err := h.Command(h.Context(), []jobevent.Command{{
+	effects, err := h.Command(h.Context(), []jobevent.Command{{
 		Command: jobevent.CommandReport, Reports: []jobevent.ReportJob{{JobID: job.JobID, Version: version}},
 	}})
 	if err != nil {
 		h.Fatal(err)
 	}
-	events, err := say.Events("test")
+	events, err := effects.Events("test")
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -159,13 +160,13 @@ func ended(job jobevent.Created, attempt int, kind jobstate.Kind) Outcome {
 func TestAPlainJobIsInsertedAsQueuedAndCompletes(t *testing.T) {
 	h := newHouse(t)
 	job := newJob()
-	say := h.ingest(job)
-	if len(say.Runs) != 1 || len(say.Jobs) != 0 || say.Runs[0].Attempt != 1 {
-		t.Fatalf("ingest says %+v", say)
+	effects := h.ingest(job)
+	if len(effects.Runs) != 1 || len(effects.Jobs) != 0 || effects.Runs[0].Attempt != 1 {
+		t.Fatalf("ingest says %+v", effects)
 	}
-	say = h.settle(completed(job, 1))
-	if len(say.Jobs) != 1 || say.Jobs[0].Status != "COMPLETED" || say.Jobs[0].Version != 2 {
-		t.Fatalf("outcome says %+v", say)
+	effects = h.settle(completed(job, 1))
+	if len(effects.Jobs) != 1 || effects.Jobs[0].Status != "COMPLETED" || effects.Jobs[0].Version != 2 {
+		t.Fatalf("outcome says %+v", effects)
 	}
 	status := h.wantStatus(job, jobstate.Completed)
 	if len(status.History) != 2 || status.History[1].From != "QUEUED" || status.History[1].Outcome != "completed" || status.History[1].WorkerID != "w" {
@@ -190,8 +191,8 @@ func TestARedeliveredBatchSaysTheCurrentStateAgain(t *testing.T) {
 	if len(repeated.Jobs) != 1 || repeated.Jobs[0].Version != 2 {
 		t.Errorf("a repeated outcome says %+v", repeated)
 	}
-	if say := h.ingest(job); len(say.Runs) != 0 || len(say.Jobs) != 1 || say.Jobs[0].Status != "COMPLETED" {
-		t.Errorf("created again after its end says %+v", say)
+	if effects := h.ingest(job); len(effects.Runs) != 0 || len(effects.Jobs) != 1 || effects.Jobs[0].Status != "COMPLETED" {
+		t.Errorf("created again after its end says %+v", effects)
 	}
 }
 
@@ -201,8 +202,8 @@ func TestRetriesComeAtTheDelaysOfSeedA(t *testing.T) {
 	job.MaxRetryCount = 7
 	h.ingest(job)
 	for n, want := range []time.Duration{10, 20, 40, 80, 160, 300, 300} {
-		say := h.settle(ended(job, n+1, jobstate.KindFailed))
-		got := say.Jobs[0]
+		effects := h.settle(ended(job, n+1, jobstate.KindFailed))
+		got := effects.Jobs[0]
 		if got.Status != "RETRYING" || got.RetryCount != int16(n+1) || got.DueAt.Sub(got.UpdatedAt) != want*time.Second {
 			t.Fatalf("after failure %d: %s, due in %s", n+1, got.Status, got.DueAt.Sub(got.UpdatedAt))
 		}
@@ -212,8 +213,8 @@ func TestRetriesComeAtTheDelaysOfSeedA(t *testing.T) {
 			t.Fatalf("due says %+v, %v", due, err)
 		}
 	}
-	say := h.settle(ended(job, 8, jobstate.KindFailed))
-	events, _ := say.Events("outcome")
+	effects := h.settle(ended(job, 8, jobstate.KindFailed))
+	events, _ := effects.Events("outcome")
 	if len(events) != 2 || events[0].Type() != jobevent.TypeDeadLettered || events[1].Type() != jobevent.TypeStatus {
 		t.Fatalf("the last failure says %v", events)
 	}
@@ -246,10 +247,10 @@ func TestAJobBringsItsOwnPolicyAndAHandlerItsOwnDelay(t *testing.T) {
 	}
 }
 
-func (h house) due() Say {
+func (h house) due() emit.Effects {
 	h.Helper()
-	say, _, err := h.Due(h.Context(), time.Second)
-	return h.must(say, err)
+	effects, _, err := h.Due(h.Context(), time.Second)
+	return h.must(effects, err)
 }
 
 func TestNotRetryableAndNoRetriesLeftFail(t *testing.T) {
@@ -313,8 +314,8 @@ func TestTheAPIIsAskedAboutACallbackThatDoesNotCome(t *testing.T) {
 	if s.CallbackDeadlineAt.Sub(s.UpdatedAt) != time.Minute || s.NextRunAt != nil {
 		t.Errorf("%+v", s)
 	}
-	if say := h.due(); len(say.Jobs) > 0 {
-		t.Errorf("before the deadline it says %+v", say.Jobs)
+	if effects := h.due(); len(effects.Jobs) > 0 {
+		t.Errorf("before the deadline it says %+v", effects.Jobs)
 	}
 	past := func(d time.Duration) {
 		h.tamper("UPDATE jobs SET callback_deadline_at = now() - $1::interval, due_at = now()", d)
@@ -323,9 +324,9 @@ func TestTheAPIIsAskedAboutACallbackThatDoesNotCome(t *testing.T) {
 		time.Second: 10 * time.Second, 40 * time.Second: 40 * time.Second, 24 * time.Hour: 5 * time.Minute,
 	} {
 		past(age)
-		say := h.due()
-		if len(say.Jobs) != 1 || say.Jobs[0].Status != string(jobstate.Waiting) || say.Jobs[0].Version != s.Version {
-			t.Fatalf("%s past the deadline it says %+v", age, say.Jobs)
+		effects := h.due()
+		if len(effects.Jobs) != 1 || effects.Jobs[0].Status != string(jobstate.Waiting) || effects.Jobs[0].Version != s.Version {
+			t.Fatalf("%s past the deadline it says %+v", age, effects.Jobs)
 		}
 		if again := h.due(); len(again.Jobs) > 0 {
 			t.Errorf("%s past the deadline it asks twice", age)
@@ -346,10 +347,10 @@ func TestUnusableJobsAreStoredFailedOnce(t *testing.T) {
 	h := newHouse(t)
 	id := uuid.Must(uuid.NewV7())
 	for range 2 {
-		say, err := h.IngestUnusable(context.Background(), jobevent.Created{JobID: id, TraceID: uuid.New()}, "no\x00 good")
-		h.must(say, err)
-		if len(say.Jobs) != 1 || say.Jobs[0].Status != "FAILED" || *say.Jobs[0].ErrorCode != "SCHEDULER.INVALID_JOB" {
-			t.Fatalf("says %+v", say)
+		effects, err := h.IngestUnusable(context.Background(), jobevent.Created{JobID: id, TraceID: uuid.New()}, "no\x00 good")
+		h.must(effects, err)
+		if len(effects.Jobs) != 1 || effects.Jobs[0].Status != "FAILED" || *effects.Jobs[0].ErrorCode != "SCHEDULER.INVALID_JOB" {
+			t.Fatalf("says %+v", effects)
 		}
 	}
 }

@@ -58,8 +58,8 @@ func (w *world) controlSome(ctx context.Context) {
 		pause(s.kind, s.name, w.controls), atMost(s.kind, s.name, w.controls, rand.IntN(4)),
 		aSecond(s.kind, s.name, w.controls, 1+rand.Float64()*500),
 	}[rand.IntN(3)]
-	say, err := w.Control(ctx, []jobevent.Control{
+	effects, err := w.Control(ctx, []jobevent.Control{
 		c, nothing(free.kind, free.name, w.controls), nothing(other.kind, other.name, w.controls),
 	})
-	w.said(ctx, say, err)
+	w.said(ctx, effects, err)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 )
@@ -120,13 +121,13 @@ func (w *world) allEnded() bool {
 }
 
 // said publishes what a store method returned; now and then its function dies while it does.
-func (w *world) said(ctx context.Context, say Say, err error) {
+func (w *world) said(ctx context.Context, effects emit.Effects, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	events, sayErr := say.Events("test")
-	if err != nil || sayErr != nil {
-		w.Error(err, sayErr)
+	events, buildErr := effects.Events("test")
+	if err != nil || buildErr != nil {
+		w.Error(err, buildErr)
 		return
 	}
 	if rand.IntN(5) == 0 {
@@ -200,8 +201,8 @@ func (w *world) ingestSome(ctx context.Context) {
 		batch = append(batch, j.created)
 	}
 	if len(batch) > 0 {
-		say, err := w.Ingest(ctx, batch)
-		w.said(ctx, say, err)
+		effects, err := w.Ingest(ctx, batch)
+		w.said(ctx, effects, err)
 	}
 }
 
@@ -214,8 +215,8 @@ func (w *world) settleSome(ctx context.Context) {
 	}
 	w.mu.Unlock()
 	if n > 0 {
-		say, err := w.Settle(ctx, batch)
-		w.said(ctx, say, err)
+		effects, err := w.Settle(ctx, batch)
+		w.said(ctx, effects, err)
 	}
 }
 
@@ -241,8 +242,8 @@ func (w *world) commandSome(ctx context.Context) {
 		}
 	}
 	w.mu.Unlock()
-	say, err := w.Command(ctx, append(batch, report))
-	w.said(ctx, say, err)
+	effects, err := w.Command(ctx, append(batch, report))
+	w.said(ctx, effects, err)
 }
 
 func (w *world) beat(ctx context.Context) {
@@ -264,13 +265,13 @@ func (w *world) beat(ctx context.Context) {
 	}
 	w.mu.Unlock()
 	other := jobevent.Heartbeat{WorkerID: "gone", Stopping: rand.IntN(2) == 0}
-	say, err := w.Beat(ctx, []jobevent.Heartbeat{other, beat})
-	w.said(ctx, say, err)
+	effects, err := w.Beat(ctx, []jobevent.Heartbeat{other, beat})
+	w.said(ctx, effects, err)
 }
 
 func (w *world) tickClock(ctx context.Context) {
-	say, _, err := w.Due(ctx, time.Second)
-	w.said(ctx, say, err)
+	effects, _, err := w.Due(ctx, time.Second)
+	w.said(ctx, effects, err)
 }
 
 func (w *world) tickWatchdog(ctx context.Context) {
@@ -278,8 +279,8 @@ func (w *world) tickWatchdog(ctx context.Context) {
 	if err != nil && ctx.Err() == nil {
 		w.Error(err)
 	}
-	say, err := w.AskAgain(ctx, counted, time.Second)
-	w.said(ctx, say, err)
+	effects, err := w.AskAgain(ctx, counted, time.Second)
+	w.said(ctx, effects, err)
 }
 
 // endSome has the worker end some attempts, and say callbacks of which the API shows no effect again.
@@ -322,7 +323,7 @@ func (w *world) countInFlight(ctx context.Context) {
 		w.Errorf("%d attempts in flight on %d slots (%v)", out, stressSlots, err)
 	}
 	counted, err := w.Count(ctx)
-	if ctx.Err() == nil && (err != nil || counted.drift.out.tidy() || tidyRunning(counted.drift.running) > 0) {
+	if ctx.Err() == nil && (err != nil || counted.drift.ChangesCounts()) {
 		w.Errorf("the ledger is wrong by %+v (%v)", counted.drift, err)
 	}
 }

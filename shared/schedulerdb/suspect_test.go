@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -13,8 +14,8 @@ func TestAJobRunsAgainAtOnceAfterItsFirstLossAndALittleLaterAfterTheNext(t *test
 	h := newHouse(t)
 	job := newJob()
 	h.ingest(job)
-	if say := h.settle(ended(job, 1, jobstate.KindLost)); len(say.Runs) != 1 || say.Runs[0].Attempt != 2 {
-		t.Fatalf("the first loss says %+v", say)
+	if effects := h.settle(ended(job, 1, jobstate.KindLost)); len(effects.Runs) != 1 || effects.Runs[0].Attempt != 2 {
+		t.Fatalf("the first loss says %+v", effects)
 	}
 	h.wantPutOff(job, 2, 10*time.Second)
 	h.wantPutOff(job, 3, 20*time.Second)
@@ -33,8 +34,8 @@ func (h house) wantPutOff(job jobevent.Created, attempt int, most time.Duration)
 		h.Fatalf("after loss %d the job waits %s", attempt, wait)
 	}
 	h.tamper("UPDATE jobs SET due_at = now() WHERE due_at IS NOT NULL")
-	if say := h.due(); len(say.Runs) != 1 || int(say.Runs[0].Attempt) != attempt+1 {
-		h.Fatalf("once it is due it says %+v", say)
+	if effects := h.due(); len(effects.Runs) != 1 || int(effects.Runs[0].Attempt) != attempt+1 {
+		h.Fatalf("once it is due it says %+v", effects)
 	}
 }
 
@@ -45,8 +46,8 @@ func TestASuspectKeepsThePlaceItHadEarned(t *testing.T) { // protocol #2
 	h.settle(ended(job, 1, jobstate.KindLost))
 	h.settle(ended(job, 2, jobstate.KindLost))
 	h.tamper("UPDATE jobs SET due_at = now()")
-	if say := h.due(); len(say.Runs) != 1 || !say.Runs[0].Rank.Equal(first.Truncate(time.Microsecond)) {
-		t.Errorf("its rank was %s, and then it says %+v", first, say.Runs)
+	if effects := h.due(); len(effects.Runs) != 1 || !effects.Runs[0].Rank.Equal(first.Truncate(time.Microsecond)) {
+		t.Errorf("its rank was %s, and then it says %+v", first, effects.Runs)
 	}
 }
 
@@ -63,7 +64,7 @@ func TestOnlyTheJobThatKillsItsWorkerFails(t *testing.T) { // protocol #2
 			t.Fatalf("after a hundred rounds the killer is %+v", h.status(killer))
 		}
 		kind := jobstate.KindCompleted
-		if slices.ContainsFunc(out, func(r RunOrder) bool { return r.JobID == killer.JobID }) {
+		if slices.ContainsFunc(out, func(r emit.RunOrder) bool { return r.JobID == killer.JobID }) {
 			kind = jobstate.KindLost
 		}
 		outcomes := make([]Outcome, len(out))
@@ -87,16 +88,16 @@ func TestAQueueHasAsManySuspectsOutAsWorkers(t *testing.T) { // protocol #2
 	h.beat("w2", 12, []int32{1})
 	h.ingest(newJobs(6)...)
 	h.tamper("UPDATE jobs SET status = 'SCHEDULED', lost_count = 2, due_at = now(), partition = null, lease_expires_at = null")
-	if say := h.due(); len(say.Runs) != 2 {
-		t.Fatalf("%d suspects went out to two workers", len(say.Runs))
+	if effects := h.due(); len(effects.Runs) != 2 {
+		t.Fatalf("%d suspects went out to two workers", len(effects.Runs))
 	}
 	h.tamper("UPDATE jobs SET due_at = now() WHERE due_at IS NOT NULL")
-	if say := h.due(); len(say.Runs) != 0 {
-		t.Errorf("%d more went out beside them", len(say.Runs))
+	if effects := h.due(); len(effects.Runs) != 0 {
+		t.Errorf("%d more went out beside them", len(effects.Runs))
 	}
 	h.exec("UPDATE jobs SET status = 'RUNNING', started_at = now() - interval '11 min' WHERE status = 'QUEUED'")
 	h.tamper("UPDATE jobs SET due_at = now() WHERE due_at IS NOT NULL")
-	if say := h.due(); len(say.Runs) != 2 {
-		t.Errorf("%d went out beside two that have long run", len(say.Runs))
+	if effects := h.due(); len(effects.Runs) != 2 {
+		t.Errorf("%d went out beside two that have long run", len(effects.Runs))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -82,9 +83,9 @@ func (h house) start(job jobevent.Created) {
 	h.beat("w1", 1, []int32{0}, jobevent.HeldAttempt{JobID: job.JobID, Attempt: 1, StartedAt: &now})
 }
 
-func (h house) events(say Say) []jobevent.Item {
+func (h house) events(effects emit.Effects) []jobevent.Item {
 	h.Helper()
-	events, err := say.Events("test")
+	events, err := effects.Events("test")
 	if err != nil {
 		h.Fatal(err)
 	}

@@ -8,24 +8,26 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/dispatch"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// again adds to say all that follows from the current state of those jobs of a batch that it did not
-// change: their events were delivered before, and what was said then may be lost.
-func again(ctx context.Context, q *gen.Queries, ids []uuid.UUID, say *Say, news *tally) error {
-	queued, err := statesAgain(ctx, q, ids, say, news)
-	say.out = append(say.out, queued...)
+// republish adds all that follows from the current state of those jobs of a batch that it did not change. Their events
+// were delivered before, and what was published then may be lost.
+func republish(ctx context.Context, q *gen.Queries, ids []uuid.UUID, r *result, delta *dispatch.Delta) error {
+	queued, err := republishStates(ctx, q, ids, r, delta)
+	r.sentOut = append(r.sentOut, queued...)
 	return err
 }
 
-// statesAgain is again without the orders of the jobs that are out, which it returns.
-func statesAgain(
-	ctx context.Context, q *gen.Queries, ids []uuid.UUID, say *Say, news *tally,
+// republishStates is republish without the run orders of the queued jobs, which it returns.
+func republishStates(
+	ctx context.Context, q *gen.Queries, ids []uuid.UUID, r *result, delta *dispatch.Delta,
 ) (queued []uuid.UUID, err error) {
-	changed := make(map[uuid.UUID]bool, len(say.Jobs))
-	for _, job := range say.Jobs {
+	changed := make(map[uuid.UUID]bool, len(r.Jobs))
+	for _, job := range r.Jobs {
 		changed[job.JobID] = true
 	}
 	unchanged := slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool { return changed[id] })
@@ -36,16 +38,17 @@ func statesAgain(
 	for _, job := range jobs {
 		switch status := jobstate.Status(job.Status); {
 		case status == jobstate.Pending && job.BlockedBy == nil:
-			news.waits(job.Queue, orEmpty(job.Lane), job.Rank) // whoever dispatched may have found it under our lock
+			// A transaction that dispatched may have skipped it, because we had it locked.
+			delta.NoteWaiting(job.Queue, orEmpty(job.Lane), job.Rank)
 		case status == jobstate.Queued:
 			queued = append(queued, job.JobID)
 		}
 	}
-	say.Jobs = append(say.Jobs, jobs...)
+	r.Jobs = append(r.Jobs, jobs...)
 	return queued, nil
 }
 
-func snapshots(ctx context.Context, q *gen.Queries, ids []uuid.UUID) ([]Snapshot, error) {
+func snapshots(ctx context.Context, q *gen.Queries, ids []uuid.UUID) ([]emit.Snapshot, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}

@@ -7,7 +7,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -40,13 +42,13 @@ func inOrderOf(key string, n int) []jobevent.Created {
 }
 
 // wantRuns asserts which jobs' attempts go out.
-func (h house) wantRuns(say Say, jobs ...jobevent.Created) {
+func (h house) wantRuns(effects emit.Effects, jobs ...jobevent.Created) {
 	h.Helper()
 	var want, got []string
 	for _, job := range jobs {
 		want = append(want, job.JobID.String())
 	}
-	for _, run := range say.Runs {
+	for _, run := range effects.Runs {
 		got = append(got, run.JobID.String())
 	}
 	slices.Sort(want)
@@ -66,7 +68,7 @@ func (h house) wantNothingLeft() {
 		h.Errorf("%d dependencies, %d gaps and %d blocked jobs are left, %v", dependencies, gaps, blocked, err)
 	}
 	var more string
-	if err := h.pool.QueryRow(h.Context(), "SELECT (more::jsonb - 'controls' - 'entered')::text FROM dispatch_state").Scan(&more); err != nil || more != nothingMore {
+	if err := h.pool.QueryRow(h.Context(), "SELECT (more::jsonb - 'controls' - 'entered')::text FROM dispatch_state").Scan(&more); err != nil || more != "{}" {
 		h.Errorf("the ledger has %s, %v", more, err)
 	}
 }
@@ -97,10 +99,10 @@ func TestWhatComesAfterAJobThatDidNotCompleteIsCancelled(t *testing.T) {
 	h.ingest(c, b, anyway, a)
 	failed := ended(a, 1, jobstate.KindFailed)
 	failed.Retryable = false
-	say := h.settle(failed)
-	h.wantRuns(say, anyway)
-	if len(say.Jobs) != 3 {
-		t.Errorf("told of %d jobs, want three that have ended", len(say.Jobs))
+	effects := h.settle(failed)
+	h.wantRuns(effects, anyway)
+	if len(effects.Jobs) != 3 {
+		t.Errorf("told of %d jobs, want three that have ended", len(effects.Jobs))
 	}
 	for _, job := range []jobevent.Created{b, c} {
 		s := h.wantStatus(job, jobstate.Cancelled)
@@ -109,8 +111,8 @@ func TestWhatComesAfterAJobThatDidNotCompleteIsCancelled(t *testing.T) {
 		}
 	}
 	late := after(c)
-	if say := h.ingest(late); len(say.Runs) != 0 || len(say.Jobs) != 1 || say.Jobs[0].Status != "CANCELLED" {
-		t.Errorf("a job after one that was cancelled says %+v", say)
+	if effects := h.ingest(late); len(effects.Runs) != 0 || len(effects.Jobs) != 1 || effects.Jobs[0].Status != "CANCELLED" {
+		t.Errorf("a job after one that was cancelled says %+v", effects)
 	}
 	h.settle(completed(anyway, 1))
 	h.wantNothingLeft()
@@ -123,8 +125,8 @@ func TestAJobThatCannotBeUsedIsAnEndToo(t *testing.T) {
 	keyed := inOrderOf("k", 1)[0]
 	keyed.OrderAfter = &id
 	h.wantRuns(h.ingest(waits, keyed))
-	say, err := h.IngestUnusable(t.Context(), jobevent.Created{JobID: id, TraceID: uuid.New()}, "bad")
-	h.wantRuns(h.must(say, err), keyed)
+	effects, err := h.IngestUnusable(t.Context(), jobevent.Created{JobID: id, TraceID: uuid.New()}, "bad")
+	h.wantRuns(h.must(effects, err), keyed)
 	h.wantStatus(waits, jobstate.Cancelled)
 	h.settle(completed(keyed, 1))
 	h.wantNothingLeft()
@@ -180,13 +182,13 @@ func TestTenThousandWaitForOneAndOneForTenThousand(t *testing.T) {
 		h.ingest(part...)
 	}
 	out := h.settle(completed(first, 1)).Runs
-	for next := time.Duration(0); next <= releasePause; {
-		var say Say
+	for next := time.Duration(0); next <= dispatch.ReleasePause; {
+		var effects emit.Effects
 		var err error
-		if say, next, err = h.Due(t.Context(), time.Second); err != nil {
+		if effects, next, err = h.Due(t.Context(), time.Second); err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, say.Runs...)
+		out = append(out, effects.Runs...)
 	}
 	if len(out) != n {
 		t.Fatalf("%d of %d went out", len(out), n)
@@ -302,7 +304,7 @@ func TestALockedJobIsReleasedByWhoeverComesNext(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.wantRuns(h.settle(completed(a, 1)))
-	if _, next, err := h.Due(t.Context(), time.Minute); err != nil || next > releasePause {
+	if _, next, err := h.Due(t.Context(), time.Minute); err != nil || next > dispatch.ReleasePause {
 		t.Errorf("the clock sleeps for %s, %v", next, err)
 	}
 	if err := holder.Rollback(t.Context()); err != nil {
@@ -352,8 +354,8 @@ func TestAnUnusableJobLetsNobodyPassWhatComesBeforeIt(t *testing.T) {
 	jobs := inOrderOf("k", 3)
 	first, unusable, last := jobs[0], jobs[1], jobs[2]
 	h.wantRuns(h.ingest(last))
-	say, err := h.IngestUnusable(t.Context(), unusable, "no good")
-	h.wantRuns(h.must(say, err))
+	effects, err := h.IngestUnusable(t.Context(), unusable, "no good")
+	h.wantRuns(h.must(effects, err))
 	h.wantRuns(h.ingest(first), first)
 	h.wantRuns(h.settle(completed(first, 1)), last)
 	h.settle(completed(last, 1))

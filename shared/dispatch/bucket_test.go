@@ -1,4 +1,4 @@
-package schedulerdb
+package dispatch
 
 import (
 	"testing"

@@ -11,13 +11,15 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
-// lockedJob is a job under a row lock, with the moves that a batch makes of it, folded in order.
+// lockedJob is a job under a row lock, with the transitions that a batch makes, applied in order.
 type lockedJob struct {
 	jobstate.Job
 	row         gen.JobsLockRow
@@ -31,11 +33,11 @@ type lockedJob struct {
 	startedAt   time.Time
 	blockedBy   string
 	changed     bool
-	changes     *changed // what a command has made of what was asked for; nil: nothing
+	changes     *changes // of the request, by a command; nil: none
 }
 
-// changed is what of a change stands in no locked row.
-type changed struct {
+// changes are the changed parts of a request that the locked row does not have.
+type changes struct {
 	payload   json.RawMessage // nil: as before
 	timeoutMs int64           // 0: as before
 }
@@ -63,7 +65,7 @@ func lockJobs(ctx context.Context, q *gen.Queries, ids []uuid.UUID) (map[uuid.UU
 	return jobs, nil
 }
 
-// outcome folds one outcome in. A cancelled attempt answers the cancel that asked for it.
+// outcome applies one outcome. The outcome of a cancelled attempt answers the cancel command.
 func (j *lockedJob) outcome(by string, o Outcome, maxLost int) error {
 	next, ok := j.Apply(jobstate.Outcome{
 		Attempt: o.Attempt, Kind: o.Kind, Retryable: o.Retryable, Callback: o.WorkerID == "",
@@ -73,7 +75,8 @@ func (j *lockedJob) outcome(by string, o Outcome, maxLost int) error {
 	}
 	move := jobevent.Move{
 		Attempt: o.Attempt, By: by, Outcome: string(o.Kind), WorkerID: o.WorkerID,
-		StartedAt: utc(o.StartedAt), FinishedAt: utc(o.FinishedAt), ErrorCode: o.ErrorCode, Message: o.Message,
+		StartedAt: jobevent.UTC(o.StartedAt), FinishedAt: jobevent.UTC(o.FinishedAt),
+		ErrorCode: o.ErrorCode, Message: o.Message,
 	}
 	if o.Kind == jobstate.KindCompleted && j.CancelRequested {
 		j.lastCommand = mustJSON(jobevent.CommandResult{
@@ -100,8 +103,8 @@ func (j *lockedJob) outcome(by string, o Outcome, maxLost int) error {
 	return nil
 }
 
-// ended takes what the outcome says of how its attempt ran. A callback knows neither the worker nor the start: what is
-// known of them stays.
+// ended takes the worker, start and output from the outcome. A callback knows neither the worker nor the start: the
+// known values stay.
 func (j *lockedJob) ended(o Outcome) {
 	j.output = o.Output
 	if o.WorkerID != "" {
@@ -112,16 +115,16 @@ func (j *lockedJob) ended(o Outcome) {
 	}
 }
 
-// suspectAtMost bounds how long a suspect waits for its next attempt.
+// suspectAtMost bounds for how long a suspect waits for its next attempt.
 const suspectAtMost = 5 * time.Minute
 
-// suspectDelay is a random part of 10 s after the second loss in a row and of twice as much after each further one:
-// those that were lost with a worker that one of them killed come back one by one.
+// suspectDelay is a random part of 10 s after the second loss in a row, and of twice as much after each further one.
+// Jobs that were lost together, with a worker that one of them killed, come back one by one.
 func suspectDelay(lostCount int) time.Duration {
 	return rand.N(min(5*time.Second<<min(lostCount-1, 10), suspectAtMost))
 }
 
-// delay is how long the job waits for its next attempt: what the handler asked for, else its policy.
+// delay is for how long the job waits for its next attempt: as the handler asked, or by its retry policy.
 func (j *lockedJob) delay(next jobstate.Job, o Outcome) (time.Duration, error) {
 	if o.Kind == jobstate.KindLost && next.Status == jobstate.Scheduled {
 		return suspectDelay(next.LostCount), nil
@@ -138,11 +141,11 @@ func (j *lockedJob) delay(next jobstate.Job, o Outcome) (time.Duration, error) {
 	return policy.Delay(next.RetryCount, rand.Float64), nil
 }
 
-// command folds one command in.
+// command applies one command.
 func (j *lockedJob) command(c jobevent.Command) {
 	c.Command, c.By = jobevent.CleanText(c.Command, nameMost), jobevent.CleanText(c.By, nameMost)
 	if c.Command == jobevent.CommandChange && c.Change == nil {
-		return // a projection of the release before does not know what to publish; a new one publishes it whole
+		return // from a projection of the release before, which leaves the change out; a new one publishes it whole
 	}
 	next, answer, isNew := j.Command(c.Number, jobstate.Command(c.Command))
 	if !isNew {
@@ -159,7 +162,7 @@ func (j *lockedJob) command(c jobevent.Command) {
 		move.Outcome, move.ErrorCode = string(jobstate.KindCancelled), "WORKER.CANCELLED"
 	}
 	if answer.Applied && c.Command == jobevent.CommandChange && c.Change.RunAt != nil {
-		next.Status = jobstate.Scheduled // as a reschedule has it
+		next.Status = jobstate.Scheduled // as by a reschedule
 	}
 	j.move(next, move)
 	switch {
@@ -174,14 +177,14 @@ func (j *lockedJob) command(c jobevent.Command) {
 func (j *lockedJob) putOff(until time.Time) {
 	j.dueAt = until
 	if j.dueAt.Before(j.row.At) {
-		j.dueAt = j.row.At // at once, and not before all who have waited longer
+		j.dueAt = j.row.At // at once, but not before jobs that have waited longer
 	}
 }
 
-// change has other values hold for the job. It keeps the time for which it has waited.
+// change changes the values of the request. The job keeps the time for which it has waited.
 func (j *lockedJob) change(c jobevent.Change) {
 	if j.changes == nil {
-		j.changes = &changed{}
+		j.changes = &changes{}
 	}
 	if c.Queue != "" {
 		j.row.Queue = c.Queue
@@ -190,7 +193,7 @@ func (j *lockedJob) change(c jobevent.Change) {
 		j.changes.payload = c.Payload
 	}
 	if c.Priority != nil {
-		j.row.Rank = j.row.Rank.Add(time.Duration(int(j.row.Priority)-*c.Priority) * rankPerPriority)
+		j.row.Rank = dispatch.Rank(j.row.Rank, *c.Priority-int(j.row.Priority))
 		j.row.Priority = int16Of(*c.Priority)
 	}
 	if c.MaxRetryCount != nil {
@@ -210,7 +213,7 @@ func (j *lockedJob) change(c jobevent.Change) {
 	}
 }
 
-// changeJobs writes what commands have made of what was asked for. saveJobs follows, and raises the versions.
+// changeJobs writes the requests that commands have changed. saveJobs follows, and raises the versions.
 func changeJobs(ctx context.Context, q *gen.Queries, jobs map[uuid.UUID]*lockedJob) error {
 	var p gen.JobsChangeParams
 	for _, j := range jobs {
@@ -244,20 +247,22 @@ func (j *lockedJob) move(next jobstate.Job, m jobevent.Move) {
 	switch {
 	case next.Status.Terminal():
 		j.blockedBy = ""
-	case j.Status.Terminal() && j.row.OrderingKey != nil: // back among its like it may not be its turn
-		j.blockedBy = byOrder
+	case j.Status.Terminal() && j.row.OrderingKey != nil: // another job of its key may have the turn by now
+		j.blockedBy = dispatch.ByOrder
 	}
 	j.Job, j.moves, j.changed = next, append(j.moves, m), true
 }
 
-// saveJobs writes the changed ones and returns them as they are now.
-func saveJobs(ctx context.Context, q *gen.Queries, jobs map[uuid.UUID]*lockedJob, news *tally) ([]Snapshot, error) {
+// saveJobs writes the changed jobs and returns their new state.
+func saveJobs(
+	ctx context.Context, q *gen.Queries, jobs map[uuid.UUID]*lockedJob, delta *dispatch.Delta,
+) ([]emit.Snapshot, error) {
 	var p gen.JobsSaveParams
 	var gone gen.JobsDeleteParams
 	for _, j := range slices.SortedFunc(maps.Values(jobs), func(a, b *lockedJob) int {
 		return slices.Compare(a.row.JobID[:], b.row.JobID[:])
 	}) {
-		j.tell(news)
+		j.noteIn(delta)
 		isDeleted := j.changed && j.Deleted
 		if j.changed && !(isDeleted && j.Status == jobstate.Status(j.row.Status)) {
 			j.addTo(&p)
@@ -266,7 +271,7 @@ func saveJobs(ctx context.Context, q *gen.Queries, jobs map[uuid.UUID]*lockedJob
 			j.addToDeleted(&gone)
 		}
 	}
-	var saved []Snapshot
+	var saved []emit.Snapshot
 	if len(p.JobIDs) > 0 {
 		rows, err := q.JobsSave(ctx, p)
 		if err != nil {
@@ -280,50 +285,52 @@ func saveJobs(ctx context.Context, q *gen.Queries, jobs map[uuid.UUID]*lockedJob
 	return deleteJobs(ctx, q, gone, saved)
 }
 
-// deleteJobs blanks jobs that have ended, and puts them into the place of what was to be told of them.
-func deleteJobs(ctx context.Context, q *gen.Queries, gone gen.JobsDeleteParams, saved []Snapshot) ([]Snapshot, error) {
+// deleteJobs makes tombstones of jobs that have ended. They take the place of the jobs' other snapshots.
+func deleteJobs(
+	ctx context.Context, q *gen.Queries, gone gen.JobsDeleteParams, saved []emit.Snapshot,
+) ([]emit.Snapshot, error) {
 	rows, err := q.JobsDelete(ctx, gone)
 	if err != nil {
 		return nil, fmt.Errorf("delete jobs: %w", err)
 	}
-	saved = slices.DeleteFunc(saved, func(job Snapshot) bool { return slices.Contains(gone.JobIDs, job.JobID) })
+	saved = slices.DeleteFunc(saved, func(job emit.Snapshot) bool { return slices.Contains(gone.JobIDs, job.JobID) })
 	for _, row := range rows {
 		saved = append(saved, deletedSnapshot(row))
 	}
 	return saved, nil
 }
 
-// tell enters what follows from the job's moves for whoever dispatches. A job that was waiting and still
-// is counts too: who came by while it was locked has skipped it.
-func (j *lockedJob) tell(news *tally) {
+// noteIn notes in the delta what the job's transitions mean for dispatching. A job that waited and still waits is noted
+// too: a transaction that dispatched while the job was locked has skipped it.
+func (j *lockedJob) noteIn(delta *dispatch.Delta) {
 	was := jobstate.Status(j.row.Status)
 	for _, m := range j.moves {
 		if m.From != m.To && m.To != string(jobstate.Pending) { // the clock moves most of those, and counts none
-			news.moved(j.row.JobType, jobstate.Status(m.To), 1)
+			delta.NoteTransition(j.row.JobType, jobstate.Status(m.To), 1)
 		}
 	}
-	key, isOrdered := orderKeyOf(j.row.OrderingKey, j.row.OwnerID)
+	key, isOrdered := dispatch.KeyOf(j.row.OrderingKey, j.row.OwnerID)
 	switch {
 	case j.Status.Terminal() && !was.Terminal():
-		news.ends(j.row.JobID, j.row.OrderingKey, j.row.OwnerID)
-	case isOrdered && j.blockedBy == byOrder:
-		news.turns(key)
+		delta.NoteEnded(j.row.JobID, j.row.OrderingKey, j.row.OwnerID)
+	case isOrdered && j.blockedBy == dispatch.ByOrder:
+		delta.NoteTurn(key)
 	case j.Status == jobstate.Pending && j.blockedBy == "":
-		news.waits(j.row.Queue, orEmpty(j.row.Lane), j.rank())
+		delta.NoteWaiting(j.row.Queue, orEmpty(j.row.Lane), j.rank())
 	}
 	if was.InFlight() && !j.Status.InFlight() {
-		news.out.add(j.row.Queue, orEmpty(j.row.WorkerID), partitionOf(j.row.Partition), -1)
-		news.runs(j.row.JobType, orEmpty(j.row.OwnerID), -1)
+		delta.NoteOut(j.row.Queue, orEmpty(j.row.WorkerID), partitionOf(j.row.Partition), -1)
+		delta.NoteRunning(j.row.JobType, orEmpty(j.row.OwnerID), -1)
 	}
 	if j.changed && !j.dueAt.IsZero() {
-		news.falls(j.dueAt)
+		delta.NoteDue(j.dueAt)
 	}
 	if at, expires := j.expiry(); expires && j.changed {
-		news.falls(at)
+		delta.NoteDue(at)
 	}
 }
 
-// expiry is when the job is given up unless it has started. One that was retried after its end has none.
+// expiry is when the job is cancelled unless it has started. A job that was retried after its end has none.
 func (j *lockedJob) expiry() (at time.Time, expires bool) {
 	isReady := j.Status == jobstate.Scheduled || j.Status == jobstate.Pending
 	if j.row.ExpiresAt == nil || !isReady || jobstate.Status(j.row.Status).Terminal() ||
@@ -333,10 +340,10 @@ func (j *lockedJob) expiry() (at time.Time, expires bool) {
 	return *j.row.ExpiresAt, true
 }
 
-// rank is the job's place in its queue. A lost or interrupted one keeps the place it had earned.
+// rank is the job's rank in its queue. A lost or interrupted job keeps its rank.
 func (j *lockedJob) rank() time.Time {
 	if was := jobstate.Status(j.row.Status); j.Status == jobstate.Pending && was.Terminal() {
-		return j.row.At.Add(-time.Duration(j.row.Priority) * rankPerPriority)
+		return dispatch.Rank(j.row.At, int(j.row.Priority))
 	}
 	return j.row.Rank
 }
@@ -369,7 +376,7 @@ func (j *lockedJob) addToDeleted(p *gen.JobsDeleteParams) {
 	p.Entries = append(p.Entries, entriesOf(j.moves[len(j.moves)-1:]))
 }
 
-// entriesOf writes moves as they stand in a history.
+// entriesOf writes transitions as entries of a history.
 func entriesOf(moves []jobevent.Move) string {
 	var b []byte
 	for i, move := range moves {
@@ -389,14 +396,14 @@ func appendMove(b []byte, move jobevent.Move) []byte {
 	return append(b, text...)
 }
 
-// atNobodyKnows is how a Move begins of which only the statement knows when it is made, and from where.
-const atNobodyKnows = `{"at":"0001-01-01T00:00:00Z",`
+// unknownAt is how a Move begins of which only the statement knows the instant and the old state.
+const unknownAt = `{"at":"0001-01-01T00:00:00Z",`
 
-// appendEnd writes such a Move without that beginning.
+// appendEnd writes such a Move without its beginning.
 func appendEnd(b []byte, move jobevent.Move) []byte {
 	begin := len(b)
 	b = appendMove(b, move)
-	return append(b[:begin], b[begin+len(atNobodyKnows):]...)
+	return append(b[:begin], b[begin+len(unknownAt):]...)
 }
 
 func orZero(at *time.Time) time.Time {

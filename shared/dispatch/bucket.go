@@ -1,27 +1,27 @@
-package schedulerdb
+package dispatch
 
 import (
 	"math"
 	"time"
 )
 
-// bucket holds what may start of something whose starts a second are limited.
+// bucket is a token bucket: how many attempts of a subject may start whose starts a second are limited.
 type bucket struct {
 	Tokens float64   `json:"tokens"`
 	At     time.Time `json:"at"` // when it held them
 }
 
-// longestWait bounds what a rate of nearly nothing makes the clock expect.
+// longestWait bounds the wait under a rate of nearly nothing.
 const longestWait = 24 * time.Hour
 
-// depthOf is how many may start at once under a limit of so many a second.
+// depthOf is how many attempts may start at once under a limit of so many a second.
 func depthOf(perSecond float64) float64 { return max(1, perSecond/20) }
 
-// refillOf is how many more may a second: with a full bucket before it, no second has more than the
-// limit, for a start that would be one too many comes when the second is over.
+// refillOf is how many tokens a second are added. With it no second has more starts than the limit, even if the bucket
+// was full when the second began: the start that would be one too many comes when the second is over.
 func refillOf(perSecond float64) float64 { return perSecond - depthOf(perSecond) + 1 }
 
-// now is what the bucket holds at an instant; it never goes back in time, see fillFrom.
+// now returns the bucket at an instant. It never goes back in time; see refillFrom.
 func (b bucket) now(at time.Time, perSecond float64) bucket {
 	if elapsed := at.Sub(b.At); elapsed > 0 {
 		b.Tokens = min(b.Tokens+elapsed.Seconds()*refillOf(perSecond), depthOf(perSecond))
@@ -31,8 +31,8 @@ func (b bucket) now(at time.Time, perSecond float64) bucket {
 	return b
 }
 
-// opensAt is when it is worth to come again: half a bucket at a time, so that a high rate has the clock
-// wake forty times a second and no more. Zero: something may start now.
+// opensAt returns when the bucket is worth another look; zero: an attempt may start now. It waits for half a bucket, so
+// that a high rate wakes the function dispatch forty times a second and no more.
 func (b bucket) opensAt(perSecond float64) time.Time {
 	if b.Tokens >= 1 {
 		return time.Time{}

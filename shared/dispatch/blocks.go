@@ -1,0 +1,154 @@
+package dispatch
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// What keeps a job from waiting for room.
+const (
+	ByOrder      = "order"      // another job of its ordering key has the turn, or has not arrived yet
+	ByDependency = "dependency" // a job that has to end first has not
+)
+
+// OrderKey names jobs that run one after another.
+type OrderKey struct{ Key, Owner string }
+
+// KeyOf reports whether a job has an ordering key, and returns it.
+func KeyOf(key, owner *string) (OrderKey, bool) {
+	if key == nil {
+		return OrderKey{}, false
+	}
+	k := OrderKey{Key: *key}
+	if owner != nil {
+		k.Owner = *owner
+	}
+	return k, true
+}
+
+// Blocks are what blocks the jobs of a batch beside room. It is nil for a batch whose jobs have no dependency and no
+// ordering key.
+type Blocks struct {
+	Arrived      map[uuid.UUID]bool            // jobs all of whose predecessors in their ordering key have arrived
+	Dependencies map[uuid.UUID][]uuid.UUID     // jobs that have to end first
+	Gaps         []*jobevent.Created           // jobs whose predecessor has not arrived
+	TooLate      []uuid.UUID                   // jobs that failed before others asked to run after them
+	ended        map[uuid.UUID]jobstate.Status // of the jobs named in `after`, those that have ended
+	lines        map[OrderKey]Line
+	blockedBy    map[uuid.UUID]string
+}
+
+// Line is how an ordering key stands.
+type Line struct {
+	HasTurn bool  // a job has the turn
+	First   int64 // number of the first job that waits for it; 0: none does
+}
+
+// Question is what Decide has to know about a batch.
+type Question struct {
+	After        []uuid.UUID // which of these jobs have ended: NoteEnd
+	Predecessors []uuid.UUID // before which of these no job of their key is missing: NoteArrived
+	Keys, Owners []string    // how these keys stand: NoteLine
+}
+
+// Ask returns what has to be read for a batch, and Blocks to take the answers; nil if nothing has to be.
+func Ask(jobs []jobevent.Created) (Question, *Blocks) {
+	var q Question
+	for i := range jobs {
+		job := &jobs[i]
+		q.After = append(q.After, job.After...)
+		if job.OrderingKey == "" {
+			continue
+		}
+		q.Keys, q.Owners = append(q.Keys, job.OrderingKey), append(q.Owners, job.OwnerID)
+		if job.OrderAfter != nil {
+			q.Predecessors = append(q.Predecessors, *job.OrderAfter)
+		}
+	}
+	if len(q.After) == 0 && len(q.Keys) == 0 {
+		return q, nil
+	}
+	return q, &Blocks{
+		Arrived: map[uuid.UUID]bool{}, Dependencies: map[uuid.UUID][]uuid.UUID{},
+		ended: map[uuid.UUID]jobstate.Status{}, lines: map[OrderKey]Line{}, blockedBy: map[uuid.UUID]string{},
+	}
+}
+
+// NoteEnd takes the state of a job after which others run.
+func (b *Blocks) NoteEnd(id uuid.UUID, status jobstate.Status) {
+	if status.Terminal() {
+		b.ended[id] = status
+	}
+}
+
+// NoteArrived takes that no predecessor of a job is missing.
+func (b *Blocks) NoteArrived(id uuid.UUID) { b.Arrived[id] = true }
+
+// NoteLine takes how an ordering key stands.
+func (b *Blocks) NoteLine(key OrderKey, line Line) { b.lines[key] = line }
+
+// Decide takes the jobs in the order in which the API accepted them.
+func (b *Blocks) Decide(jobs []jobevent.Created) {
+	accepted := make([]*jobevent.Created, len(jobs))
+	for i := range jobs {
+		accepted[i] = &jobs[i]
+	}
+	slices.SortStableFunc(accepted, func(a, b *jobevent.Created) int { return cmp.Compare(a.OrderNumber, b.OrderNumber) })
+	for _, job := range accepted {
+		b.depend(job)
+		if job.OrderingKey != "" {
+			b.lineUp(job)
+		}
+	}
+}
+
+func (b *Blocks) depend(job *jobevent.Created) {
+	seen := make(map[uuid.UUID]bool, len(job.After))
+	for _, id := range job.After {
+		status, ended := b.ended[id]
+		if seen[id] || ended && (status == jobstate.Completed || job.RunAnyway) {
+			continue
+		}
+		seen[id] = true
+		if ended {
+			b.TooLate = append(b.TooLate, id)
+		}
+		b.Dependencies[job.JobID] = append(b.Dependencies[job.JobID], id)
+		b.blockedBy[job.JobID] = ByDependency
+	}
+}
+
+// lineUp gives the job the turn if it is free and no earlier job of the key waits for it or is missing. Otherwise the
+// job waits for the turn.
+func (b *Blocks) lineUp(job *jobevent.Created) {
+	key := OrderKey{job.OrderingKey, job.OwnerID}
+	if job.OrderAfter != nil && !b.Arrived[*job.OrderAfter] {
+		b.Gaps = append(b.Gaps, job)
+	} else {
+		b.Arrived[job.JobID] = true
+	}
+	line := b.lines[key]
+	isFirst := line.First == 0 || job.OrderNumber < line.First
+	if line.HasTurn || !isFirst || !b.Arrived[job.JobID] {
+		b.blockedBy[job.JobID] = ByOrder
+		if isFirst {
+			line.First = job.OrderNumber
+		}
+	} else {
+		line.HasTurn = true
+	}
+	b.lines[key] = line
+}
+
+// By returns what keeps a job from waiting for room; empty: nothing.
+func (b *Blocks) By(id uuid.UUID) string {
+	if b == nil {
+		return ""
+	}
+	return b.blockedBy[id]
+}

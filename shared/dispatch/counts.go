@@ -1,0 +1,265 @@
+package dispatch
+
+import (
+	"maps"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// counts are the figures by which jobs are dispatched. They stand for all jobs, in the ledger, or for what one
+// transaction changed, in a delta.
+type counts struct {
+	out    attempts
+	floors map[string]time.Time            // by queue: no job of a lower rank waits; none: no job waits
+	lanes  map[string]map[string]time.Time // by queue and lane, like floors
+	due    time.Time                       // nothing is due before; zero: nothing will be
+	// running counts the attempts that are out by job type and by owner. The ledger keeps those under a control.
+	running map[Subject]int
+}
+
+// attempts counts the attempts that are out, by queue, by the worker that has listed them ("": none has), and by the
+// partition to which they were sent.
+type attempts map[string]map[string]*[jobevent.RunPartitions]int
+
+func newCounts() counts { return counts{out: attempts{}, floors: map[string]time.Time{}} }
+
+func (a attempts) add(queue, worker string, partition int16, n int) {
+	if n == 0 {
+		return
+	}
+	byWorker := a[queue]
+	if byWorker == nil {
+		byWorker = map[string]*[jobevent.RunPartitions]int{}
+		a[queue] = byWorker
+	}
+	byPartition := byWorker[worker]
+	if byPartition == nil {
+		byPartition = new([jobevent.RunPartitions]int)
+		byWorker[worker] = byPartition
+	}
+	byPartition[uint16(partition)%jobevent.RunPartitions] += n
+}
+
+// addAll adds the counts of other, times a factor.
+func (a attempts) addAll(other attempts, factor int) {
+	for queue, byWorker := range other {
+		for worker, byPartition := range byWorker {
+			for p, n := range byPartition {
+				a.add(queue, worker, int16(p), factor*n)
+			}
+		}
+	}
+}
+
+// tidy removes zeros, and reports whether anything is left.
+func (a attempts) tidy() bool {
+	for queue, byWorker := range a {
+		for worker, byPartition := range byWorker {
+			if *byPartition == [jobevent.RunPartitions]int{} {
+				delete(byWorker, worker)
+			}
+		}
+		if len(byWorker) == 0 {
+			delete(a, queue)
+		}
+	}
+	return len(a) > 0
+}
+
+func (a attempts) ofQueue(queue string) int {
+	sum := 0
+	for _, byPartition := range a[queue] {
+		for _, n := range byPartition {
+			sum += n
+		}
+	}
+	return sum
+}
+
+// NoteOut notes that n more attempts of a queue are out, or fewer if n is negative.
+func (c *counts) NoteOut(queue, worker string, partition int16, n int) {
+	c.out.add(queue, worker, partition, n)
+}
+
+// NoteHolder notes that an attempt which counted for one worker is listed by another.
+func (c *counts) NoteHolder(queue string, partition int16, from, to string) {
+	if from != to {
+		c.out.add(queue, from, partition, -1)
+		c.out.add(queue, to, partition, 1)
+	}
+}
+
+// NoteWaiting notes that a job of that rank waits, in a lane or, if that is empty, in none.
+func (c *counts) NoteWaiting(queue, lane string, rank time.Time) {
+	rank = rank.Truncate(time.Microsecond) // as the database stores it
+	floors, key := c.floors, queue
+	if lane != "" {
+		floors, key = c.lanesOf(queue), lane
+	}
+	if floor, some := floors[key]; !some || rank.Before(floor) {
+		floors[key] = rank
+	}
+}
+
+func (c *counts) lanesOf(queue string) map[string]time.Time {
+	if c.lanes == nil {
+		c.lanes = map[string]map[string]time.Time{}
+	}
+	if c.lanes[queue] == nil {
+		c.lanes[queue] = map[string]time.Time{}
+	}
+	return c.lanes[queue]
+}
+
+// NoteDue notes that a job is due at an instant.
+func (c *counts) NoteDue(at time.Time) {
+	at = at.Truncate(time.Microsecond)
+	if c.due.IsZero() || at.Before(c.due) {
+		c.due = at
+	}
+}
+
+// NoteRunning notes that n more attempts of a job type and an owner are out, or fewer if n is negative.
+func (c *counts) NoteRunning(jobType, owner string, n int) {
+	if c.running == nil {
+		c.running = map[Subject]int{}
+	}
+	c.running[Subject{jobevent.ControlType, jobType}] += n
+	if owner != "" {
+		c.running[Subject{jobevent.ControlOwner, owner}] += n
+	}
+}
+
+func (c *counts) addRunning(running map[Subject]int, factor int) {
+	if c.running == nil && len(running) > 0 {
+		c.running = map[Subject]int{}
+	}
+	for s, n := range running {
+		c.running[s] += factor * n
+	}
+}
+
+// tidyRunning removes zeros, and returns how many entries are left.
+func tidyRunning(running map[Subject]int) int {
+	maps.DeleteFunc(running, func(_ Subject, n int) bool { return n == 0 })
+	return len(running)
+}
+
+func (c *counts) add(other counts) {
+	c.out.addAll(other.out, 1)
+	for queue, rank := range other.floors {
+		c.NoteWaiting(queue, "", rank)
+	}
+	for queue, lanes := range other.lanes {
+		for lane, rank := range lanes {
+			c.NoteWaiting(queue, lane, rank)
+		}
+	}
+	c.addRunning(other.running, 1)
+	if !other.due.IsZero() {
+		c.NoteDue(other.due)
+	}
+}
+
+// missing returns what has to be added to c to reach the counted rows: attempts, and jobs that wait or are due below
+// its floors. A floor that is too low does no harm and stays.
+func (c *counts) missing(counted counts) counts {
+	drift := newCounts()
+	drift.out.addAll(counted.out, 1)
+	drift.out.addAll(c.out, -1)
+	for queue, rank := range counted.floors {
+		if floor, some := c.floors[queue]; !some || rank.Before(floor) {
+			drift.NoteWaiting(queue, "", rank)
+		}
+	}
+	for queue, lanes := range counted.lanes {
+		for lane, rank := range lanes {
+			if floor, some := c.lanes[queue][lane]; !some || rank.Before(floor) {
+				drift.NoteWaiting(queue, lane, rank)
+			}
+		}
+	}
+	drift.addRunning(counted.running, 1)
+	drift.addRunning(c.running, -1)
+	if !counted.due.IsZero() && (c.due.IsZero() || counted.due.Before(c.due)) {
+		drift.NoteDue(counted.due)
+	}
+	return drift
+}
+
+// InFlight returns the attempts that are out, by queue.
+func (c *counts) InFlight() map[string]int {
+	byQueue := make(map[string]int, len(c.out))
+	for queue := range c.out {
+		byQueue[queue] = c.out.ofQueue(queue)
+	}
+	return byQueue
+}
+
+// Floors returns by queue the lowest rank at which a job may wait outside of all lanes.
+func (c *counts) Floors() map[string]time.Time { return c.floors }
+
+// DueFloor returns the instant before which nothing is due; zero: nothing will be.
+func (c *counts) DueFloor() time.Time { return c.due }
+
+// followUps are what a transaction still has to do for the jobs that it changed. None of it is kept in the row.
+type followUps struct {
+	ended       []uuid.UUID       // jobs that have ended, on which others may wait
+	keys        map[OrderKey]bool // ordering keys whose next job may have the turn
+	transitions []Transition      // for the metrics, once they are committed
+}
+
+// Transition says how many jobs of a type came into a state.
+type Transition struct {
+	JobType string
+	To      jobstate.Status
+	Jobs    int
+}
+
+// NoteEnded notes that a job has ended. If it had an ordering key, the next job may have the turn.
+func (f *followUps) NoteEnded(id uuid.UUID, orderingKey, ownerID *string) {
+	f.ended = append(f.ended, id)
+	if key, some := KeyOf(orderingKey, ownerID); some {
+		f.NoteTurn(key)
+	}
+}
+
+// NoteTurn notes that the next job of an ordering key may have the turn.
+func (f *followUps) NoteTurn(key OrderKey) {
+	if f.keys == nil {
+		f.keys = map[OrderKey]bool{}
+	}
+	f.keys[key] = true
+}
+
+// NoteTransition notes that n jobs came into a state. A batch has few types and states, so a linear search is enough.
+func (f *followUps) NoteTransition(jobType string, to jobstate.Status, n int) {
+	for i := range f.transitions {
+		if t := &f.transitions[i]; t.To == to && t.JobType == jobType {
+			t.Jobs += n
+			return
+		}
+	}
+	f.transitions = append(f.transitions, Transition{jobType, to, n})
+}
+
+// Transitions returns all that were noted.
+func (f *followUps) Transitions() []Transition { return f.transitions }
+
+func (f *followUps) add(other followUps) {
+	f.ended = append(f.ended, other.ended...)
+	for _, t := range other.transitions {
+		f.NoteTransition(t.JobType, t.To, t.Jobs)
+	}
+	for key := range other.keys {
+		f.NoteTurn(key)
+	}
+}
+
+func (f *followUps) none() bool {
+	return len(f.ended) == 0 && len(f.keys) == 0 && len(f.transitions) == 0
+}

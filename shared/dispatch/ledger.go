@@ -1,0 +1,227 @@
+package dispatch
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Ledger is the dispatch state in the hands of the transaction that has it locked. The package's comment describes what
+// may be stale in it.
+//
+// One change can be missed: a waiting job that is skipped because another transaction has it locked, if that one rolls
+// back. A transaction that commits enters again the jobs that it had locked and left waiting. For one that rolls back
+// the watchdog counts.
+type Ledger struct {
+	counts
+	followUps
+
+	At time.Time // when the transaction began
+
+	revision         int64 // rises with each change
+	controlsRevision int64 // of the set of controls; 0: there never was a control
+	buckets          map[Subject]bucket
+	opensAt          time.Time   // when a limit on starts a second lets out the next job; zero: none holds any back
+	unreleased       []uuid.UUID // jobs that have ended, of which not all dependents are released
+	dependents       int64       // rows of dependencies
+	driftRevision    int64       // of the ledger into which the watchdog's last drift was entered
+
+	controls *Controls
+	now      time.Time // by which starts a second are counted
+
+	changed       bool
+	wakeClock     bool // something is due sooner than the function dispatch expects
+	hadUnreleased bool // when it was read, so the function dispatch knows of them
+	isClock       bool // the transaction is of the function dispatch, which needs no waking
+	cutShort      bool // more jobs could be looked at than one step does
+}
+
+// Row is the ledger as its row keeps it.
+type Row struct {
+	N        int64
+	InFlight json.RawMessage
+	Floors   json.RawMessage
+	DueFloor *time.Time
+	More     json.RawMessage
+	At       time.Time
+}
+
+// extra is the JSON of the column more: the part of the ledger that few installations need.
+type extra struct {
+	Controls int64                           `json:"controls,omitempty"`
+	Running  map[Subject]int                 `json:"running,omitempty"`
+	Buckets  map[Subject]bucket              `json:"buckets,omitempty"`
+	Lanes    map[string]map[string]time.Time `json:"lanes,omitempty"`
+	OpensAt  time.Time                       `json:"opensAt,omitzero"`
+
+	Ended      []uuid.UUID `json:"ended,omitempty"`
+	Dependents int64       `json:"dependents,omitempty"`
+
+	Entered int64 `json:"entered,omitempty"`
+}
+
+// noExtra is the text of an empty extra. It is neither encoded nor decoded: most ledgers have none.
+const noExtra = "{}"
+
+// ReadLedger reads the ledger from its row.
+func ReadLedger(row Row) (*Ledger, error) {
+	l := &Ledger{counts: newCounts(), At: row.At, revision: row.N}
+	if row.DueFloor != nil {
+		l.due = *row.DueFloor
+	}
+	if err := json.Unmarshal(row.InFlight, &l.out); err != nil {
+		return nil, fmt.Errorf("read what is in flight: %w", err)
+	}
+	if err := json.Unmarshal(row.Floors, &l.floors); err != nil {
+		return nil, fmt.Errorf("read floors of the queues: %w", err)
+	}
+	if string(row.More) == noExtra {
+		return l, nil
+	}
+	var e extra
+	if err := json.Unmarshal(row.More, &e); err != nil {
+		return nil, fmt.Errorf("read the rest of the dispatch state: %w", err)
+	}
+	l.controlsRevision, l.running, l.buckets, l.lanes, l.opensAt = e.Controls, e.Running, e.Buckets, e.Lanes, e.OpensAt
+	l.unreleased, l.dependents, l.driftRevision = e.Ended, e.Dependents, e.Entered
+	l.hadUnreleased = len(e.Ended) > 0
+	return l, nil
+}
+
+// extra returns the JSON for the column more.
+func (l *Ledger) extra() json.RawMessage {
+	if l.controlsRevision == 0 && len(l.lanes) == 0 && l.opensAt.IsZero() && len(l.unreleased) == 0 &&
+		l.dependents == 0 && l.driftRevision == 0 {
+		return json.RawMessage(noExtra)
+	}
+	return mustJSON(extra{
+		Controls: l.controlsRevision, Running: l.running, Buckets: l.buckets, Lanes: l.lanes, OpensAt: l.opensAt,
+		Ended: l.unreleased, Dependents: l.dependents, Entered: l.driftRevision,
+	})
+}
+
+// Enter adds what the transaction changed. Counts of running attempts that were made under other controls are left out.
+func (l *Ledger) Enter(d Delta) {
+	if d.Empty() {
+		return
+	}
+	l.changed = true
+	if d.countedUnder != 0 && d.countedUnder != l.controlsRevision {
+		d.running = nil
+	}
+	if !d.due.IsZero() && (l.due.IsZero() || d.due.Before(l.due)) {
+		l.wakeClock = true
+	}
+	l.counts.add(d.counts)
+	l.followUps.add(d.followUps)
+	if len(d.ended) > 0 && l.dependents == 0 {
+		l.dependents = d.dependents
+	}
+}
+
+// Revision returns the number of the version that was read.
+func (l *Ledger) Revision() int64 { return l.revision }
+
+// Drift returns what the ledger lacks of the rows that were counted in the same snapshot.
+func (l *Ledger) Drift(counted Delta) Delta {
+	return Delta{counts: l.missing(counted.counts), countedUnder: counted.countedUnder}
+}
+
+// AddDrift adds to the delta a drift that was counted against a revision of the ledger. A drift that was counted before
+// the last one was entered contains that one, and is left out.
+func (l *Ledger) AddDrift(d *Delta, drift Delta, revision int64) {
+	if revision >= l.driftRevision && !drift.Empty() {
+		d.add(drift)
+		l.driftRevision = l.revision + 1
+	}
+}
+
+// NoteSent notes that so many of the best jobs of a queue have gone out of as many as were asked for, the last of them
+// at that rank. What goes where is noted by NoteOut.
+func (l *Ledger) NoteSent(queue string, sent, asked int, last time.Time) {
+	l.changed = true
+	if sent < asked {
+		delete(l.floors, queue)
+	} else if last.After(l.floors[queue]) {
+		l.floors[queue] = last
+	}
+	l.NoteStarts(queue, sent)
+}
+
+// RaiseDueFloor sets the instant before which nothing is due; zero: nothing will be.
+func (l *Ledger) RaiseDueFloor(at time.Time) {
+	if !at.Equal(l.due) {
+		l.due, l.changed = at, true
+	}
+}
+
+// Close ends the step. It reports whether the row has to be written, and whether the function dispatch has to be woken.
+func (l *Ledger) Close() (write, wakeClock bool) {
+	l.noteOpening()
+	if !l.changed {
+		return false, l.wakeClock
+	}
+	l.out.tidy()
+	l.tidyControls()
+	if len(l.unreleased) > 0 && !l.hadUnreleased { // the function dispatch goes on where this step stops
+		l.wakeClock = true
+	}
+	return true, l.wakeClock
+}
+
+// Row returns the ledger as it is to be written, after Close.
+func (l *Ledger) Row() Row {
+	row := Row{N: l.revision, InFlight: mustJSON(l.out), Floors: mustJSON(l.floors), More: l.extra(), At: l.At}
+	if !l.due.IsZero() {
+		row.DueFloor = &l.due
+	}
+	return row
+}
+
+// ReadyQueues returns in a random order, so that none always goes first, the queues of which something may go out if a
+// worker has room.
+func (l *Ledger) ReadyQueues() []string {
+	queues := slices.Collect(maps.Keys(l.floors))
+	for queue := range l.lanes {
+		if _, some := l.floors[queue]; !some && l.HasReady(queue) {
+			queues = append(queues, queue)
+		}
+	}
+	if len(l.controls.bySubject) > 0 {
+		queues = slices.DeleteFunc(queues, func(queue string) bool { return l.RoomOfQueue(queue) == 0 })
+	}
+	shuffle(queues)
+	return queues
+}
+
+// HasReady reports whether a job waits in a queue that no control of its type or owner holds back.
+func (l *Ledger) HasReady(queue string) bool {
+	if _, some := l.floors[queue]; some {
+		return true
+	}
+	for lane := range l.lanes[queue] {
+		if l.roomUnder(subjectsOf(lane)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// UsesLanes reports whether jobs of a queue stand in lanes, or may from now on.
+func (l *Ledger) UsesLanes(queue string) bool { return l.controls.byJob || len(l.lanes[queue]) > 0 }
+
+// Floor returns the rank below which no job of a queue waits outside of all lanes.
+func (l *Ledger) Floor(queue string) time.Time { return l.floors[queue] }
+
+// mustJSON encodes our own structs, which cannot fail.
+func mustJSON(v any) json.RawMessage {
+	body, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("encode %T: %v", v, err))
+	}
+	return body
+}

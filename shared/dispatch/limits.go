@@ -1,0 +1,145 @@
+package dispatch
+
+import (
+	"maps"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// ControlsRevision returns the number of the controls that are in force; 0: there never was a control.
+func (l *Ledger) ControlsRevision() int64 { return l.controlsRevision }
+
+// UseControls sets the controls that hold from now on. now counts only if they limit starts a second.
+func (l *Ledger) UseControls(set *Controls, now time.Time) {
+	l.controls, l.now = set, l.At
+	if set.limitsStarts {
+		l.now = now
+		l.refillFrom(now)
+	}
+}
+
+// ChangeControls makes the set of the next revision of the kept controls. It does not take effect before UseControls.
+func (l *Ledger) ChangeControls(kept []jobevent.Control) *Controls {
+	l.controlsRevision++
+	l.changed = true
+	return NewControls(l.controlsRevision, kept)
+}
+
+// SetRunning sets how many attempts are out of each job type and owner under a control. Under earlier controls the
+// ledger did not have to count them.
+func (l *Ledger) SetRunning(running map[Subject]int) { l.running = running }
+
+// maxClockSkew is how much earlier than a bucket the clock may be without having been set back: a transaction that
+// waited for the lock may have read it a little late.
+const maxClockSkew = time.Second
+
+// refillFrom makes buckets of the future fill from now on. The database's clock was set back, and an empty bucket would
+// stay empty until the clock reached its instant again.
+func (l *Ledger) refillFrom(now time.Time) {
+	for s, b := range l.buckets {
+		if b.At.Sub(now) > maxClockSkew {
+			b.At = now
+			l.buckets[s], l.changed = b, true
+		}
+	}
+}
+
+// roomOf returns how many more attempts of a subject may start now.
+func (l *Ledger) roomOf(s Subject) int {
+	c, some := l.controls.bySubject[s]
+	switch {
+	case !some:
+		return unlimited
+	case c.paused:
+		return 0
+	}
+	room := unlimited
+	if c.maxRunning < unlimited {
+		room = max(0, c.maxRunning-l.RunningOf(s))
+	}
+	if c.startsPerSecond > 0 {
+		room = int(min(float64(room), l.bucketOf(s, c).Tokens))
+	}
+	return room
+}
+
+// RoomOfQueue returns how many more attempts of a queue its controls allow now.
+func (l *Ledger) RoomOfQueue(queue string) int { return l.roomOf(queueSubject(queue)) }
+
+// roomUnder returns how many jobs of a lane under those controls may go out; zero: the lane is closed.
+func (l *Ledger) roomUnder(subjects []Subject) int {
+	room := unlimited
+	for _, s := range subjects {
+		room = min(room, l.roomOf(s))
+	}
+	return room
+}
+
+// RunningOf returns how many attempts of a subject under a control are out.
+func (l *Ledger) RunningOf(s Subject) int {
+	if s.Kind != jobevent.ControlQueue {
+		return l.running[s]
+	}
+	return l.out.ofQueue(s.Name)
+}
+
+// bucketOf returns a full one for a subject of which none is kept.
+func (l *Ledger) bucketOf(s Subject, c control) bucket {
+	if b, some := l.buckets[s]; some {
+		return b.now(l.now, c.startsPerSecond)
+	}
+	return bucket{Tokens: depthOf(c.startsPerSecond), At: l.now}
+}
+
+// allows reports whether the controls of a job's type and owner leave room for it.
+func (l *Ledger) allows(jobType, owner string) bool {
+	for _, s := range l.controls.touching(jobType, owner) {
+		if l.roomOf(s) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// noteStart notes for the controls of its type and owner that an attempt starts.
+func (l *Ledger) noteStart(jobType, owner string) {
+	for _, s := range l.controls.touching(jobType, owner) {
+		if l.running == nil {
+			l.running = map[Subject]int{}
+		}
+		l.running[s]++
+		l.spend(s, 1)
+	}
+}
+
+// NoteStarts notes for the controls of a queue that n attempts start.
+func (l *Ledger) NoteStarts(queue string, n int) { l.spend(queueSubject(queue), n) }
+
+// spend takes n tokens from the bucket of a subject, if its starts are limited.
+func (l *Ledger) spend(s Subject, n int) {
+	c := l.controls.bySubject[s]
+	if c.startsPerSecond == 0 || n == 0 {
+		return
+	}
+	b := l.bucketOf(s, c)
+	b.Tokens -= float64(n)
+	if l.buckets == nil {
+		l.buckets = map[Subject]bucket{}
+	}
+	l.buckets[s] = b
+	l.changed = true
+}
+
+// tidyControls removes counts that no control needs, and buckets that are full again.
+func (l *Ledger) tidyControls() {
+	maps.DeleteFunc(l.running, func(s Subject, n int) bool {
+		_, some := l.controls.bySubject[s]
+		return !some || n == 0
+	})
+	maps.DeleteFunc(l.buckets, func(s Subject, b bucket) bool {
+		c := l.controls.bySubject[s]
+		return c.startsPerSecond == 0 || b.now(l.now, c.startsPerSecond).Tokens >= depthOf(c.startsPerSecond)
+	})
+	maps.DeleteFunc(l.lanes, func(_ string, lanes map[string]time.Time) bool { return len(lanes) == 0 })
+}

@@ -1,0 +1,202 @@
+package dispatch
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+const (
+	// maxLooks bounds the jobs of a queue that one step looks at: those that go out, and those that have to wait in
+	// another lane because a control was set after they came.
+	maxLooks = 1000
+	// maxSources bounds how many lanes one statement reads.
+	maxSources = 100
+)
+
+// Picker chooses among a queue's waiting jobs when controls hold some of them back: the best rank first, of the jobs
+// outside of all lanes and of all lanes that are open. A control that was set later finds jobs in lanes of before.
+// Those that have to wait are moved when their turn comes, and are not looked at again as long as their lane is closed.
+//
+// The caller reads what Next asks for, shows it, and calls Looked, until Next asks for nothing more. Then it calls
+// Finish.
+type Picker struct {
+	Chosen, Moved Picked
+
+	l       *Ledger
+	queue   string
+	most    int // attempts that may go out
+	looks   int // jobs that may still be looked at
+	sources []*Source
+	ranks   []time.Time // of the moved
+}
+
+// Picked are jobs, each with the lane in which it is to stand.
+type Picked struct {
+	JobIDs []uuid.UUID
+	Lanes  []string
+}
+
+// Candidate is a waiting job.
+type Candidate struct {
+	JobID   uuid.UUID
+	JobType string
+	OwnerID string
+	Rank    time.Time
+	Lane    string
+}
+
+// Source is one lane, or the jobs outside of all lanes.
+type Source struct {
+	Lane      string
+	AfterRank time.Time // only jobs behind this rank and id have not been shown yet
+	AfterID   uuid.UUID
+	Most      int // how many to show
+
+	under   []Subject
+	shown   []Candidate // and not decided
+	more    bool        // further jobs may stand behind the shown ones
+	rounds  int
+	touched bool
+}
+
+// head returns the rank at which the best job of the source may stand.
+func (s *Source) head() time.Time {
+	if len(s.shown) > 0 {
+		return s.shown[0].Rank
+	}
+	return s.AfterRank
+}
+
+// Show adds a job that was read for the source.
+func (s *Source) Show(c Candidate) { s.shown = append(s.shown, c) }
+
+// NewPicker begins to choose up to most jobs of a queue.
+func NewPicker(l *Ledger, queue string, most int) *Picker {
+	p := &Picker{l: l, queue: queue, most: most, looks: maxLooks}
+	if floor, some := l.floors[queue]; some {
+		p.sources = append(p.sources, &Source{AfterRank: floor, more: true})
+	}
+	for lane, floor := range l.lanes[queue] {
+		p.sources = append(p.sources, &Source{Lane: lane, under: subjectsOf(lane), AfterRank: floor, more: true})
+	}
+	return p
+}
+
+// Next decides about the shown jobs, the best first. It returns the sources of which more has to be shown; none if the
+// room is filled, no job is left, or it has looked at enough.
+func (p *Picker) Next() []*Source {
+	for len(p.Chosen.JobIDs) < p.most {
+		open := p.open()
+		if len(open) == 0 {
+			return nil
+		}
+		best := slices.MinFunc(open, func(a, b *Source) int {
+			return cmp.Or(a.head().Compare(b.head()), cmp.Compare(len(a.shown), len(b.shown)))
+		})
+		if len(best.shown) > 0 {
+			p.decide(best)
+			continue
+		}
+		if p.looks <= 0 {
+			p.l.cutShort = true
+			return nil
+		}
+		return p.ask(open)
+	}
+	return nil
+}
+
+// open returns the sources that may let a job out.
+func (p *Picker) open() []*Source {
+	var open []*Source
+	for _, s := range p.sources {
+		if (s.more || len(s.shown) > 0) && p.l.roomUnder(s.under) > 0 {
+			open = append(open, s)
+		}
+	}
+	return open
+}
+
+// decide lets the best job of a source out, or moves it to the lane to which it belongs by now.
+func (p *Picker) decide(s *Source) {
+	job := s.shown[0]
+	s.shown = s.shown[1:]
+	lane := p.l.controls.laneOf(job.JobType, job.OwnerID)
+	if p.l.allows(job.JobType, job.OwnerID) {
+		p.l.noteStart(job.JobType, job.OwnerID)
+		p.Chosen.JobIDs = append(p.Chosen.JobIDs, job.JobID)
+		p.Chosen.Lanes = append(p.Chosen.Lanes, lane)
+		return
+	}
+	p.Moved.JobIDs = append(p.Moved.JobIDs, job.JobID)
+	p.Moved.Lanes = append(p.Moved.Lanes, lane)
+	p.ranks = append(p.ranks, job.Rank)
+}
+
+// ask returns the open sources of which no job is shown, and how much to show of each.
+func (p *Picker) ask(open []*Source) []*Source {
+	blind := slices.DeleteFunc(open, func(s *Source) bool { return len(s.shown) > 0 })
+	slices.SortFunc(blind, func(a, b *Source) int { return a.AfterRank.Compare(b.AfterRank) })
+	blind = blind[:min(len(blind), maxSources)]
+	for i, s := range blind {
+		if s.Most = p.mostOf(s); s.Most == 0 {
+			return blind[:i]
+		}
+	}
+	return blind
+}
+
+// mostOf returns how many jobs of a source to show: at first no more than can go out, then more and more, because those
+// that were shown before have been moved.
+func (p *Picker) mostOf(s *Source) int {
+	most := p.most - len(p.Chosen.JobIDs)
+	if s.rounds == 0 {
+		most = min(most, p.l.roomUnder(s.under))
+	}
+	most = min(most<<min(2*s.rounds, 12), p.looks)
+	s.rounds++
+	p.looks -= most
+	return most
+}
+
+// Looked says that everything which Next asked for has been shown.
+func (p *Picker) Looked(sources []*Source) {
+	for _, s := range sources {
+		p.looks += s.Most - len(s.shown)
+		s.touched, s.more = true, len(s.shown) == s.Most
+		// A join has no order of its own, and a job whose rank changed while it was being locked comes where the old rank
+		// stood.
+		slices.SortFunc(s.shown, func(a, b Candidate) int {
+			return cmp.Or(a.Rank.Compare(b.Rank), bytes.Compare(a.JobID[:], b.JobID[:]))
+		})
+		if n := len(s.shown); n > 0 {
+			s.AfterRank, s.AfterID = s.shown[n-1].Rank, s.shown[n-1].JobID
+		}
+	}
+}
+
+// Finish enters the rank from which jobs may still wait in each source that was looked at, and the moved jobs.
+func (p *Picker) Finish() {
+	for _, s := range p.sources {
+		if !s.touched {
+			continue
+		}
+		floors, key := p.l.floors, p.queue
+		if s.Lane != "" {
+			floors, key = p.l.lanes[p.queue], s.Lane
+		}
+		if s.more || len(s.shown) > 0 {
+			floors[key] = s.head()
+		} else {
+			delete(floors, key)
+		}
+		p.l.changed = true
+	}
+	for i, lane := range p.Moved.Lanes {
+		p.l.NoteWaiting(p.queue, lane, p.ranks[i])
+	}
+}

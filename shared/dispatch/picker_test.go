@@ -1,0 +1,154 @@
+package dispatch
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// queue is what the database has of a queue: each waiting job with its lane.
+type queue map[uuid.UUID]*Candidate
+
+// show does as the statements of the store do.
+func (q queue) show(s *Source) {
+	var behind []Candidate
+	for _, c := range q {
+		after := cmp.Or(c.Rank.Compare(s.AfterRank), bytes.Compare(c.JobID[:], s.AfterID[:]))
+		if c.Lane == s.Lane && after > 0 {
+			behind = append(behind, *c)
+		}
+	}
+	slices.SortFunc(behind, byRank)
+	for _, c := range behind[:min(len(behind), s.Most)] {
+		s.Show(c)
+	}
+}
+
+func byRank(a, b Candidate) int {
+	return cmp.Or(a.Rank.Compare(b.Rank), bytes.Compare(a.JobID[:], b.JobID[:]))
+}
+
+// pick picks up to most jobs, and writes the lanes of those that are moved.
+func (q queue) pick(l *Ledger, most int) []uuid.UUID {
+	p := NewPicker(l, "default", most)
+	for sources := p.Next(); len(sources) > 0; sources = p.Next() {
+		for _, s := range sources {
+			q.show(s)
+		}
+		p.Looked(sources)
+	}
+	p.Finish()
+	for i, id := range p.Moved.JobIDs {
+		q[id].Lane = p.Moved.Lanes[i]
+	}
+	for _, id := range p.Chosen.JobIDs {
+		delete(q, id)
+	}
+	return p.Chosen.JobIDs
+}
+
+// Whatever lanes the jobs stand in, and whatever controls came later: those go out that go out when the jobs are taken one
+// by one in the order of their ranks, and none is hidden by a floor.
+func TestAPickerTakesTheBestThatControlsAllow(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		types, owners := []string{"A", "B", "C"}, []string{"", "x", "y"}
+		draw := func(label string) []jobevent.Control {
+			var controls []jobevent.Control
+			for _, name := range types[:2] {
+				if n := rapid.IntRange(-1, 4).Draw(rt, label+name); n >= 0 {
+					controls = append(controls, atMost("type", name, n))
+				}
+			}
+			if n := rapid.IntRange(-1, 4).Draw(rt, label+"x"); n >= 0 {
+				controls = append(controls, atMost("owner", "x", n))
+			}
+			return controls
+		}
+		l := newLedger(t, draw("before ")...)
+		jobs, delta := queue{}, NewDelta()
+		for i := range rapid.IntRange(0, 40).Draw(rt, "jobs") {
+			c := &Candidate{
+				JobID: uuid.UUID{15: byte(i + 1)}, JobType: rapid.SampledFrom(types).Draw(rt, "type"),
+				OwnerID: rapid.SampledFrom(owners).Draw(rt, "owner"),
+				Rank:    l.At.Add(time.Duration(100*rapid.IntRange(0, 20).Draw(rt, "rank")+i) * time.Millisecond), // no two alike
+			}
+			c.Lane = l.controls.laneOf(c.JobType, c.OwnerID)
+			jobs[c.JobID] = c
+			delta.NoteWaiting("default", c.Lane, c.Rank)
+		}
+		l.Enter(delta)
+		for step := range 3 {
+			if step > 0 {
+				l.UseControls(l.ChangeControls(draw("later ")), l.At)
+			}
+			l.SetRunning(nil)
+			want := byTheRules(l, jobs, 10)
+			got := jobs.pick(l, 10)
+			if !slices.Equal(got, want) {
+				rt.Fatalf("step %d picked %v, want %v", step, got, want)
+			}
+			if l.cutShort {
+				rt.Fatal("cut short")
+			}
+		}
+	})
+}
+
+// byTheRules is the picker's model: one job after the other, the best rank first.
+func byTheRules(l *Ledger, jobs queue, most int) (chosen []uuid.UUID) {
+	var waiting []Candidate
+	for _, c := range jobs {
+		waiting = append(waiting, *c)
+	}
+	slices.SortFunc(waiting, byRank)
+	running := map[Subject]int{}
+	for _, c := range waiting {
+		subjects := l.controls.touching(c.JobType, c.OwnerID)
+		isFull := slices.ContainsFunc(subjects, func(s Subject) bool { return running[s] >= l.controls.bySubject[s].maxRunning })
+		if isFull || len(chosen) == most {
+			continue
+		}
+		for _, s := range subjects {
+			running[s]++
+		}
+		chosen = append(chosen, c.JobID)
+	}
+	return chosen
+}
+
+func TestAPickerThatLooksAtTooMuchIsCutShort(t *testing.T) {
+	t.Parallel()
+	l := newLedger(t)
+	jobs, delta := queue{}, NewDelta()
+	for i := range maxLooks + 10 {
+		c := &Candidate{JobID: uuid.UUID{13: 1, 14: byte(i / 256), 15: byte(i)}, JobType: "A", Rank: l.At.Add(time.Duration(i) * time.Second)}
+		jobs[c.JobID] = c
+		delta.NoteWaiting("default", "", c.Rank)
+	}
+	l.Enter(delta)
+	l.UseControls(l.ChangeControls([]jobevent.Control{pause("type", "A")}), l.At)
+	if got := jobs.pick(l, 10); len(got) > 0 || !l.cutShort {
+		t.Fatalf("picked %d, cut short %t", len(got), l.cutShort)
+	}
+	moved := 0
+	for _, c := range jobs {
+		if c.Lane != "" {
+			moved++
+		}
+	}
+	if moved != maxLooks {
+		t.Errorf("%d moved", moved)
+	}
+	l.cutShort = false
+	if got := jobs.pick(l, 10); len(got) > 0 || l.cutShort || l.HasReady("default") {
+		t.Errorf("in the next step %d, cut short %t", len(got), l.cutShort)
+	}
+}

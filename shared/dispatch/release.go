@@ -1,0 +1,104 @@
+package dispatch
+
+import (
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// MaxReleases bounds the jobs that one transaction releases: the ledger is not locked for ten thousand. The function
+// dispatch goes on with the rest.
+const MaxReleases = 1000
+
+// NextEnded returns the ended jobs whose dependents are to be released now, of which left more may be: none when the
+// transaction is done with them. At first it also returns those of which an earlier transaction released a part.
+func (l *Ledger) NextEnded(isFirst bool, left int) []uuid.UUID {
+	ended := l.ended
+	l.ended = nil
+	switch {
+	case l.dependents <= 0, len(ended) == 0 && !(isFirst && len(l.unreleased) > 0):
+		return nil
+	case left <= 0:
+		l.unreleased = append(l.unreleased, ended...)
+		return nil
+	}
+	return slices.Concat(ended, l.unreleased)
+}
+
+// NoteReleased takes which ended jobs still have dependents after a step that looked at so many of them. These include
+// dependents that another transaction has locked; the next step looks at them again.
+func (l *Ledger) NoteReleased(looked int, unreleased []uuid.UUID) {
+	l.unreleased = unreleased
+	l.changed = l.changed || looked > 0 || len(unreleased) > 0
+}
+
+// NoteDependencies notes that there are n more rows of dependencies, or fewer if n is negative.
+func (l *Ledger) NoteDependencies(n int64) {
+	l.dependents += n
+	l.changed = l.changed || n != 0
+}
+
+// NextTurns returns the ordering keys whose next job may have the turn: none when all have been returned.
+func (l *Ledger) NextTurns() map[OrderKey]bool {
+	keys := l.keys
+	l.keys = nil
+	return keys
+}
+
+// NoteReady notes that a job which was blocked waits for room now.
+func (l *Ledger) NoteReady(queue, lane string, rank time.Time) {
+	l.NoteWaiting(queue, lane, rank)
+	l.changed = true
+}
+
+// Dependent is a job that runs after another one, which has ended.
+type Dependent struct {
+	AfterID    uuid.UUID
+	JobID      uuid.UUID
+	EndedAs    string
+	Status     string
+	BlockedBy  *string
+	WaitsFor   *int32 // how many jobs it waits for; nil: it has ended, or was told to run all the same
+	RunsAnyway *bool
+	Queue      string
+	Rank       time.Time
+	Lane       *string
+}
+
+// Releases sorts out what becomes of dependents.
+type Releases struct {
+	Failed map[uuid.UUID]Dependent // jobs that cannot run, each with the dependency that failed
+	fewer  map[uuid.UUID]int32
+}
+
+// NewReleases returns an empty one.
+func NewReleases() *Releases {
+	return &Releases{Failed: map[uuid.UUID]Dependent{}, fewer: map[uuid.UUID]int32{}}
+}
+
+// Add takes a dependent, once for each of its dependencies.
+func (r *Releases) Add(d Dependent) {
+	switch {
+	case d.WaitsFor == nil:
+	case d.EndedAs != string(jobstate.Completed) && d.RunsAnyway == nil:
+		r.Failed[d.JobID] = d
+	default:
+		r.fewer[d.JobID]++
+	}
+}
+
+// Take returns by how many the jobs that a dependent waits for become fewer, and whether nothing blocks it then. It is
+// zero for a job that cannot run, that does not wait, or that was taken before.
+func (r *Releases) Take(d Dependent) (fewer int32, ready bool) {
+	if _, fails := r.Failed[d.JobID]; fails {
+		return 0, false
+	}
+	fewer = r.fewer[d.JobID]
+	delete(r.fewer, d.JobID)
+	ready = fewer > 0 && *d.WaitsFor == fewer && d.BlockedBy != nil && *d.BlockedBy == ByDependency &&
+		d.Status == string(jobstate.Pending)
+	return fewer, ready
+}

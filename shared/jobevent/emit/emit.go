@@ -1,0 +1,103 @@
+// Package emit builds the events that follow from a transaction of the scheduler.
+package emit
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// Effects are what follows from a transaction: attempts that go out, and jobs whose whole state is to be published.
+type Effects struct {
+	Runs     []RunOrder
+	Jobs     []Snapshot
+	Cancels  []AttemptRef              // attempts whose cancel is asked for again, without their job's status
+	Controls []jobevent.ControlApplied // versions of controls that are in force
+}
+
+// RunOrder is an attempt that goes out, or goes out again.
+type RunOrder struct {
+	JobID             uuid.UUID
+	TraceID           uuid.UUID
+	Queue             string
+	JobType           string
+	Attempt           int32
+	Payload           json.RawMessage
+	TimeoutMs         int32
+	Rank              time.Time
+	Partition         *int16
+	CancelRequestedAt *time.Time
+	ExpiresAt         *time.Time
+	StartedAt         *time.Time
+	OwnerID           string
+}
+
+// Snapshot is the state of a job at one version.
+type Snapshot struct {
+	JobID              uuid.UUID
+	TraceID            uuid.UUID
+	Status             string
+	Version            int64
+	Attempt            int32
+	RetryCount         int16
+	DueAt              *time.Time
+	CallbackDeadlineAt *time.Time
+	CancelRequestedAt  *time.Time
+	LastCommand        json.RawMessage
+	History            string // entries, joined by commas
+	Output             json.RawMessage
+	ErrorCode          *string
+	ErrorMessage       *string
+	StartedAt          *time.Time
+	FinishedAt         *time.Time
+	UpdatedAt          time.Time
+	Queue              string
+	Rank               time.Time
+	BlockedBy          *string
+	DeletedAt          *time.Time
+	Lane               *string
+}
+
+// AttemptRef names an attempt.
+type AttemptRef struct {
+	JobID   uuid.UUID
+	TraceID uuid.UUID
+	Attempt int
+}
+
+// Events builds the events of a function in the order in which they must be published. The status of a job's version
+// comes last: if the API has seen a version, no event of that version was lost.
+func (e Effects) Events(function string) ([]jobevent.Item, error) {
+	most := len(e.Runs) + len(e.Cancels) + len(e.Jobs) + len(e.Controls)
+	w := writer{function: function, events: make([]jobevent.Item, 0, most)}
+	for _, order := range e.Runs {
+		w.run(order)
+	}
+	for _, attempt := range e.Cancels {
+		w.cancel(attempt)
+	}
+	for i := range e.Jobs {
+		job := &e.Jobs[i]
+		if job.DeletedAt != nil {
+			w.deleted(job)
+			continue
+		}
+		if job.CancelRequestedAt != nil {
+			w.cancel(AttemptRef{JobID: job.JobID, TraceID: job.TraceID, Attempt: int(job.Attempt)})
+		}
+		if jobstate.Status(job.Status) == jobstate.Failed {
+			w.deadLetter(job)
+		}
+		w.status(job)
+	}
+	for _, c := range e.Controls {
+		w.add(jobevent.TypeApplied, jobevent.Meta{
+			ID: jobevent.ControlID(c.Kind, c.Name, c.Version), Key: string(c.Kind) + ":" + c.Name,
+		}, c)
+	}
+	return w.events, w.err
+}

@@ -1,0 +1,90 @@
+package schedulerdb
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/dispatch"
+	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// result is what a transaction returns, and what is left to do when it has committed.
+type result struct {
+	emit.Effects
+
+	sentOut []uuid.UUID // jobs whose attempts went out; read into Runs after the commit
+	changed []uuid.UUID // jobs that the clock moved; read into Jobs after the commit
+
+	// For the metrics.
+	transitions []dispatch.Transition
+	askedAgain  []string // the queues of attempts that go out again; few
+}
+
+// count adds what was committed to the metrics.
+func (r *result) count() {
+	for _, t := range r.transitions {
+		telemetry.JobsMoved(t.JobType, string(t.To), t.Jobs)
+	}
+	for _, queue := range r.askedAgain {
+		telemetry.LeasesExpired(queue, 1)
+	}
+}
+
+// readRest reads the payloads of the attempts that went out, and the histories of the jobs that the clock moved, after
+// the commit: a server that sends thousands of them to a slow or frozen process must not hold the lock of the ledger
+// meanwhile. If the process dies before it has read them, the watchdog asks about the attempts when their lease is
+// over, and the API about the jobs.
+func (s *Store) readRest(ctx context.Context, r *result) error {
+	q := gen.New(s.pool)
+	jobs, err := snapshots(ctx, q, r.changed)
+	if err != nil {
+		return pgpool.Classify(err)
+	}
+	r.Jobs = append(r.Jobs, jobs...)
+	if len(r.sentOut) == 0 {
+		return nil
+	}
+	rows, err := q.JobsRunOrders(ctx, r.sentOut)
+	if err != nil {
+		return fmt.Errorf("read run orders: %w", pgpool.Classify(err))
+	}
+	r.Runs = slices.Grow(r.Runs, len(rows))
+	for _, row := range rows {
+		r.Runs = append(r.Runs, emit.RunOrder(row))
+	}
+	return nil
+}
+
+// snapshotsOf converts rows. The statements return the same columns, but sqlc makes a type for each.
+func snapshotsOf[R gen.JobsSnapshotRow | gen.JobsSaveRow](rows []R) []emit.Snapshot {
+	jobs := make([]emit.Snapshot, len(rows))
+	for i, row := range rows {
+		jobs[i] = emit.Snapshot(row)
+	}
+	return jobs
+}
+
+// startedSnapshot leaves out the columns that are not published.
+func startedSnapshot(row gen.JobsStartedRow) emit.Snapshot {
+	return emit.Snapshot{
+		JobID: row.JobID, TraceID: row.TraceID, Status: row.Status, Version: row.Version, Attempt: row.Attempt,
+		RetryCount: row.RetryCount, DueAt: row.DueAt, CallbackDeadlineAt: row.CallbackDeadlineAt,
+		CancelRequestedAt: row.CancelRequestedAt, LastCommand: row.LastCommand, History: row.History, Output: row.Output,
+		ErrorCode: row.ErrorCode, ErrorMessage: row.ErrorMessage, StartedAt: row.StartedAt, FinishedAt: row.FinishedAt,
+		UpdatedAt: row.UpdatedAt, Queue: row.Queue, Rank: row.Rank,
+	}
+}
+
+// deletedSnapshot is all that is published of a deleted job.
+func deletedSnapshot(row gen.JobsDeleteRow) emit.Snapshot {
+	return emit.Snapshot{
+		JobID: row.JobID, TraceID: row.TraceID, Status: row.Status, Version: row.Version, Attempt: row.Attempt,
+		ErrorCode: row.ErrorCode, FinishedAt: row.FinishedAt, UpdatedAt: row.UpdatedAt, DeletedAt: row.DeletedAt,
+	}
+}
