@@ -138,22 +138,22 @@ func (f *Function) claimPart(ctx, work context.Context, orders []ordered) error 
 	}
 	return retry(ctx, &f.troubles.claim, func() error {
 		defer f.calls.Begin("a claim")()
-		era, began := f.pool.now(), time.Now()
+		epoch, began := f.pool.now(), time.Now()
 		traced, span := tracedClaim(work, orders)
 		claims, err := f.store.Claim(traced, f.id, asked)
 		span.Done(err)
 		if err != nil {
 			return err
 		}
-		return f.place(orders, claims, era, began)
+		return f.place(orders, claims, epoch, began)
 	})
 }
 
-var errOutlived = errors.New("the worker fell silent meanwhile, others may have judged")
+var errOutlived = errors.New("the worker fell silent meanwhile: others may have settled its attempts as lost")
 
 // place passes each order on to where its answer says it belongs. The claim began at an instant of this
 // process's clock: what expires, by the database's, is given so much less time as the claim took.
-func (f *Function) place(orders []ordered, claims []workerdb.Claim, era int, began time.Time) error {
+func (f *Function) place(orders []ordered, claims []workerdb.Claim, epoch int, began time.Time) error {
 	mine := make([]*attempt, 0, len(orders))
 	var settled []finished
 	var elsewhere []record
@@ -173,7 +173,7 @@ func (f *Function) place(orders []ordered, claims []workerdb.Claim, era int, beg
 			elsewhere = append(elsewhere, o.record)
 		}
 	}
-	if len(mine) > 0 && !f.pool.add(mine, era) {
+	if len(mine) > 0 && !f.pool.add(mine, epoch) {
 		return errOutlived
 	}
 	for _, one := range settled {

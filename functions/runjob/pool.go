@@ -11,8 +11,32 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// pool owns the attempts that this worker has claimed: those that wait for a slot, those that run, and
-// those whose outcome is not yet in the store. Only handlers run in its goroutines.
+// pool owns the attempts that this worker has claimed: those that wait for a slot, those that run, and those whose
+// outcome is not yet in the store. Only handlers run in its goroutines.
+//
+// A worker whose last heartbeat is older than the silence, 10 s by the database's clock, is silent. Other workers then
+// settle its attempts as lost, and these may run elsewhere. So a worker that was cut off must start none of them. It does
+// not see the database's clock, so this is how the pool keeps to that:
+//
+//  1. Each heartbeat writes the worker's row, lists its attempts, and returns those that were settled by others. When it
+//     has got through, lastBeat is the moment at which it began. The database stored a later instant. So this worker
+//     counts itself as silent before any other does, even if the answer took long.
+//  2. While it is silent, nothing starts (ready), nothing is claimed (room), and a claim that comes back is refused (add).
+//     What runs goes on: promise 2 of docs/design.md allows that, and its outcome is refused if it was declared lost.
+//  3. The first heartbeat after a silence gets through. Its answer names the attempts that it listed and that others have
+//     settled; taken ends these. But an attempt can be missing from the list: its claim inserted the row, the worker was
+//     cut off for more than 10 s, another worker settled the attempt as lost, this worker listed what it had, and only
+//     then did the claim's answer arrive. So the pool stays closed: beaten sets ending, raises the epoch, and has a
+//     second heartbeat follow at once.
+//  4. Every claim notes the epoch in which it began. add refuses one of an earlier epoch, and the claim is repeated: it
+//     reads the rows again, and finds such an attempt settled.
+//  5. The second heartbeat lists all attempts of the pool, and no attempt of an earlier epoch can come in any more. When
+//     it has got through, ending is reset, lastBeat is set, and what waits for a slot may start.
+//
+// If the second heartbeat fails, ending stays set: the next one that gets through opens the pool. A gap of half a silence
+// that only the database saw, because a clock was stepped or a machine stood still, raises the epoch too and asks for a
+// second heartbeat: others may have counted it as more. A pool begins silent, as lastBeat is zero, so it takes two
+// heartbeats to open.
 type pool struct {
 	slots, places int
 	silence       time.Duration
@@ -33,8 +57,8 @@ type pool struct {
 	timer    *time.Timer
 	nextDue  time.Time // when timer calls timeOut; zero: not set
 	lastBeat moment
-	era      int  // rises with the end of each silence: what was claimed before may have been judged
-	ending   bool // a beat has got through after a silence; one that lists all there is opens the pool
+	epoch    int  // rises with the end of each silence: what was claimed before may have been settled as lost
+	ending   bool // a heartbeat has got through after a silence; the next one opens the pool
 	stopping bool
 	meter    meter
 }
@@ -48,8 +72,8 @@ func newPool(slots, places int, silence time.Duration, decidedTo func(finished),
 	return p
 }
 
-// room is how many attempts may be claimed now. It stays 0 until half of the places are free, so that a
-// busy worker claims batches. One that gets through many attempts in an instant has places for those, too.
+// room returns how many attempts may be claimed now. It stays 0 until half of the places are free, so that a busy worker
+// claims batches. A worker that gets through many attempts in an instant has places for those, too.
 func (p *pool) room() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,21 +95,19 @@ func (p *pool) roomNow() int {
 	return p.slots - p.busy + places - len(p.held)
 }
 
-// silent says that other workers may by now have declared this one lost.
+// silent reports whether other workers may by now have settled the attempts of this one as lost.
 func (p *pool) silent() bool { return p.silentAt(time.Now()) }
 
 func (p *pool) silentAt(now time.Time) bool { return p.clock.since(p.lastBeat, now) >= p.silence }
 
-// beaten opens the pool for another while: a beat that began then has got through. After a silence it
-// takes another one, again: others may have judged an attempt that came in while the first was on its
-// way, and that it could not list. What was claimed before the silence ended is taken no more. Half a silence in which
-// the database has not seen the worker counts as one, whatever this process's clock says.
+// beaten notes that a heartbeat which began at a moment has got through, and keeps the pool open for another while. After
+// a silence, or if the database has not seen the worker for half of one, it reports that another heartbeat has to follow.
 func (p *pool) beaten(at moment, unseen time.Duration) (again bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if (p.silent() || unseen >= p.silence/2) && !p.ending {
 		p.ending = true
-		p.era++
+		p.epoch++
 		return true
 	}
 	p.ending, p.lastBeat = false, at
@@ -93,11 +115,11 @@ func (p *pool) beaten(at moment, unseen time.Duration) (again bool) {
 	return false
 }
 
-// now is the era in which a claim begins.
+// now returns the epoch in which a claim begins.
 func (p *pool) now() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.era
+	return p.epoch
 }
 
 // known says of each whether its attempt is here.
@@ -122,12 +144,12 @@ func (p *pool) knownKeys(keys []workerdb.Key) []bool {
 	return known
 }
 
-// add takes attempts that were claimed in an era, all or none: after a silence their rows have to be
-// read again.
-func (p *pool) add(claimed []*attempt, era int) bool {
+// add takes attempts that were claimed in an epoch, all or none. It refuses those of an earlier epoch: their rows have to
+// be read again.
+func (p *pool) add(claimed []*attempt, epoch int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if era != p.era || p.silent() {
+	if epoch != p.epoch || p.silent() {
 		return false
 	}
 	now := time.Now()
