@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -54,7 +55,7 @@ func (c *Config) Parts() []any { return []any{c, &c.Sealing} }
 // Function ticks when a schedule is due.
 type Function struct {
 	store stores
-	rules apidb.ScheduleRules
+	rules schedulestore.Rules
 	wake  chan struct{}
 	say   chan []jobevent.Item
 
@@ -87,7 +88,7 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 	}
 	return &Function{
 		store: newStores(db), wake: make(chan struct{}, 1), say: make(chan []jobevent.Item, unsaid),
-		rules: apidb.ScheduleRules{
+		rules: schedulestore.Rules{
 			Rules: rules, Defaults: defaults, Sealer: sealer, RateLimitJobs: cfg.RateLimitJobs,
 		},
 		entering: telemetry.Trouble{What: "enter the count of accepted jobs"},
@@ -108,7 +109,7 @@ func (f *Function) Host() funchost.Function {
 func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, error) {
 	rules := f.rules
 	rules.KeepTrace = telemetry.TracingOf(ctx).KeepsNew
-	fired, next, err := f.store.FireSchedules(ctx, rules, idle)
+	fired, next, err := f.store.schedules.Fire(ctx, rules, idle)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -157,7 +158,7 @@ func sizeOf(events []jobevent.Item) (bytes int) {
 	return bytes
 }
 
-func eventsOf(ctx context.Context, fired apidb.Fired) ([]jobevent.Item, error) {
+func eventsOf(ctx context.Context, fired schedulestore.Fired) ([]jobevent.Item, error) {
 	var events []jobevent.Item
 	for _, job := range fired.Jobs {
 		e, err := apidb.CreatedEvent(job)
@@ -184,11 +185,11 @@ func (f *Function) tidy(ctx context.Context) error {
 	if time.Now().Before(f.tidyAt) {
 		return nil
 	}
-	last, err := f.store.ForgetTicks(ctx, f.tidied)
+	last, err := f.store.schedules.DeleteOldTicks(ctx, f.tidied)
 	if err != nil {
 		return err
 	}
-	n, err := f.store.SealSchedules(ctx, f.rules.Sealer, f.tidied, last)
+	n, err := f.store.schedules.Seal(ctx, f.rules.Sealer, f.tidied, last)
 	if err != nil {
 		telemetry.Logger(ctx).Warn("cannot seal schedules with the key in use, tries again", "error", err)
 	}
@@ -206,7 +207,7 @@ func (f *Function) Run(ctx context.Context, say funchost.Publish) error {
 	listening := make(chan struct{})
 	go func() {
 		defer close(listening)
-		funchost.Listen(ctx, f.wake, f.store.ListenSchedules)
+		funchost.Listen(ctx, f.wake, f.store.schedules.Listen)
 	}()
 	for {
 		select {

@@ -17,6 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -46,14 +47,14 @@ func (h *house) another(url string) *apidbtest.Stores {
 	return store
 }
 
-func (h *house) create(name, spec, fields string) apidb.Schedule {
+func (h *house) create(name, spec, fields string) schedulestore.Schedule {
 	h.t.Helper()
 	asked, err := jobspec.DecodeSchedule(fmt.Appendf(nil,
 		`{"name": %q, "cron": %q, "job": {"jobType": "OWN", "payload": 1}%s}`, name, spec, fields))
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	made, err := h.store.CreateSchedule(h.t.Context(), apidb.Everyone, asked)
+	made, err := h.store.Schedules.Create(h.t.Context(), apidb.Everyone, asked)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -149,9 +150,9 @@ func TestEachSecondIsOneJobWhoeverComesAndGoes(t *testing.T) {
 	}
 }
 
-func (h *house) ticks(name string) []apidb.Tick {
+func (h *house) ticks(name string) []schedulestore.Tick {
 	h.t.Helper()
-	ticks, _, err := h.store.Ticks(h.t.Context(), apidb.Everyone, apidb.ScheduleKey{Name: name}, time.Now().Add(time.Hour), 1000)
+	ticks, _, err := h.store.Schedules.Ticks(h.t.Context(), apidb.Everyone, schedulestore.Key{Name: name}, time.Now().Add(time.Hour), 1000)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/cron"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
@@ -59,7 +60,7 @@ func (h *house) keep(name, job string) {
 		h.t.Fatal(err)
 	}
 	asked.JobJSON = []byte(job)
-	if _, err := h.store.CreateSchedule(h.t.Context(), apidb.Everyone, asked); err != nil {
+	if _, err := h.store.Schedules.Create(h.t.Context(), apidb.Everyone, asked); err != nil {
 		h.t.Fatal(err)
 	}
 	h.exec(`update schedules set next_at = date_trunc('second', now()) where name = '` + name + `'`)
@@ -143,7 +144,7 @@ func TestAFormerKeyIsNotNeededAfterATick(t *testing.T) {
 	}
 	sealer := newSealer(t, alone)
 	for _, name := range []string{"a", "plain"} {
-		row, err := h.store.Schedule(t.Context(), apidb.Everyone, apidb.ScheduleKey{Name: name})
+		row, err := h.store.Schedules.Get(t.Context(), apidb.Everyone, schedulestore.Key{Name: name})
 		if err != nil || strings.Contains(string(row.Job), "canary") {
 			t.Fatalf("%s is %s, %v", name, row.Job, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 )
 
 // The forms of nextCursor. They stand in the contract, too.
@@ -59,7 +60,7 @@ func (q *query) logPlace(name string) apidb.LogPlace {
 }
 
 // afterSchedule is where the page before has ended: name and owner, of which a name has no colon.
-func (q *query) afterSchedule(name string) apidb.ScheduleKey {
+func (q *query) afterSchedule(name string) schedulestore.Key {
 	schedule, owner, _ := strings.Cut(q.formed(name, scheduleCursorForm), ":")
-	return apidb.ScheduleKey{Name: schedule, OwnerID: &owner}
+	return schedulestore.Key{Name: schedule, OwnerID: &owner}
 }

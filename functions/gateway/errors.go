@@ -16,6 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobview"
@@ -149,11 +150,11 @@ func public(err error) *apierror.Error {
 		return apierror.New(apierror.InvalidJobRequest, "%s", keystore.ErrTooMany)
 	case errors.Is(err, apidb.ErrNoControl):
 		return apierror.New(apierror.NotFound, "there is no such control")
-	case errors.Is(err, apidb.ErrNoSchedule):
+	case errors.Is(err, schedulestore.ErrNone):
 		return apierror.New(apierror.ScheduleNotFound, "there is no such schedule")
-	case errors.Is(err, apidb.ErrScheduleExists):
+	case errors.Is(err, schedulestore.ErrExists):
 		return apierror.New(apierror.ScheduleExists, "there is a schedule of this name already; PUT replaces it")
-	case errors.Is(err, apidb.ErrSeveralOwners):
+	case errors.Is(err, schedulestore.ErrSeveralOwners):
 		return &apierror.Error{
 			Code: apierror.InvalidJobRequest, Message: "invalid request: ownerId is required",
 			Details: []apierror.Detail{{Path: "ownerId", Message: "is required: several owners have a schedule of this name"}},

@@ -167,7 +167,8 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 		inbound:  inbound,
 	}
 	hub.ends, hub.show, hub.lines, hub.count = f.endings, f.showStreamed, f.showLines, f.showStats
-	store.Limit(apidb.Most{Schedules: cfg.Door.ScheduleLimit, Operations: cfg.Door.OperationLimit})
+	store.Limit(apidb.Most{Operations: cfg.Door.OperationLimit})
+	store.schedules.Limit(cfg.Door.ScheduleLimit)
 	if err := f.openGate(); err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 )
 
 // What a health check may take: whoever asks does not wait for long.
@@ -62,9 +62,9 @@ func (f *Function) health(c *gin.Context) error {
 	if f.broker.ask(ctx) != nil {
 		body.Status, body.Components.Kafka.Status = degraded, down
 	}
-	var figures apidb.Figures
+	var figures statstore.Health
 	err := within(ctx, databasePatience, func(ctx context.Context) (err error) {
-		figures, err = f.store.Figures(ctx)
+		figures, err = f.store.stats.Health(ctx)
 		return err
 	})
 	if err != nil {

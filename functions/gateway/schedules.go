@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -41,7 +42,7 @@ type scheduleBody struct {
 	Sealed    []string        `json:"sealed,omitempty"` // that cannot be shown
 }
 
-func newScheduleBody(s apidb.Schedule) scheduleBody {
+func newScheduleBody(s schedulestore.Schedule) scheduleBody {
 	body := scheduleBody{
 		Name: s.Name, OwnerID: jobview.Given(s.OwnerID), Cron: s.Cron, TimeZone: s.TimeZone, Job: s.Job, Overlap: s.Overlap,
 		Missed: s.Missed, Paused: s.Paused, StartAt: jobview.UTC(s.StartAt), EndAt: jobview.UTC(s.EndAt),
@@ -75,7 +76,7 @@ func (f *Function) createSchedule(c *gin.Context) error {
 	if err := detail(c, "schedule/"+asked.Name, nil); err != nil {
 		return err
 	}
-	made, err := f.store.CreateSchedule(ctx, whose(c), asked)
+	made, err := f.store.schedules.Create(ctx, whose(c), asked)
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func (f *Function) createSchedule(c *gin.Context) error {
 	return nil
 }
 
-func (f *Function) answerMade(c *gin.Context, made apidb.Schedule) {
+func (f *Function) answerMade(c *gin.Context, made schedulestore.Schedule) {
 	location := "/api/schedules/" + made.Name
 	if made.OwnerID != "" {
 		location += "?ownerId=" + url.QueryEscape(made.OwnerID)
@@ -115,7 +116,7 @@ func (f *Function) putSchedule(c *gin.Context) error {
 		return err
 	}
 	f.sealSchedule(&asked)
-	kept, created, err := f.store.PutSchedule(ctx, whose(c), asked)
+	kept, created, err := f.store.schedules.Put(ctx, whose(c), asked)
 	if err != nil {
 		return err
 	}
@@ -170,14 +171,14 @@ func badSchedule(path, message string) error {
 }
 
 // scheduleKey is the schedule that a path names, beside parameters of its own.
-func scheduleKey(c *gin.Context) (apidb.ScheduleKey, error) {
+func scheduleKey(c *gin.Context) (schedulestore.Key, error) {
 	q := query{values: c.Request.URL.Query()}
-	key := apidb.ScheduleKey{Name: c.Param("name"), OwnerID: jobview.Given(q.checked("ownerId", jobspec.CheckOwner))}
+	key := schedulestore.Key{Name: c.Param("name"), OwnerID: jobview.Given(q.checked("ownerId", jobspec.CheckOwner))}
 	if err := q.close("ownerId"); err != nil {
 		return key, err
 	}
 	if !jobspec.IsScheduleName(key.Name) {
-		return key, apidb.ErrNoSchedule
+		return key, schedulestore.ErrNone
 	}
 	return key, nil
 }
@@ -190,7 +191,7 @@ type schedulesBody struct {
 // listSchedules is GET /api/schedules: pages by key, in the order of names.
 func (f *Function) listSchedules(c *gin.Context) error {
 	q := query{values: c.Request.URL.Query()}
-	filter := apidb.ScheduleFilter{
+	filter := schedulestore.Filter{
 		OwnerID: jobview.Given(q.checked("ownerId", jobspec.CheckOwner)), After: q.afterSchedule("cursor"),
 		Limit: q.integer("limit", defaultLimit, 1, maxLimit),
 	}
@@ -199,9 +200,9 @@ func (f *Function) listSchedules(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	schedules, more, err := f.store.ListSchedules(ctx, whose(c), filter)
+	schedules, more, err := f.store.schedules.List(ctx, whose(c), filter)
 	if err == nil {
-		err = loadOf(c).take(c, sizeOf(schedules, func(s *apidb.Schedule) int { return len(s.Job) }))
+		err = loadOf(c).take(c, sizeOf(schedules, func(s *schedulestore.Schedule) int { return len(s.Job) }))
 	}
 	if err != nil {
 		return err
@@ -226,7 +227,7 @@ func (f *Function) getSchedule(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	s, err := f.store.Schedule(ctx, whose(c), key)
+	s, err := f.store.schedules.Get(ctx, whose(c), key)
 	if err != nil {
 		return err
 	}
@@ -241,7 +242,7 @@ func (f *Function) deleteSchedule(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	if err := f.store.DeleteSchedule(ctx, whose(c), key); err != nil {
+	if err := f.store.schedules.Delete(ctx, whose(c), key); err != nil {
 		return err
 	}
 	c.Status(http.StatusNoContent)
@@ -259,8 +260,8 @@ func (f *Function) runSchedule(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	rules := apidb.ScheduleRules{Rules: f.rules, Defaults: f.defaults, Sealer: f.sealer}
-	created, err := f.store.RunSchedule(ctx, whose(c), key, rules)
+	rules := schedulestore.Rules{Rules: f.rules, Defaults: f.defaults, Sealer: f.sealer}
+	created, err := f.store.schedules.Run(ctx, whose(c), key, rules)
 	if err != nil {
 		return err
 	}

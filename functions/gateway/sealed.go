@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/sealing"
@@ -35,7 +36,7 @@ func (f *Function) sealCallback(said jobspec.Callback) jobspec.Callback {
 }
 
 // openSchedule shows a schedule as it was asked for; null is the job of one that does not open.
-func (f *Function) openSchedule(ctx context.Context, s apidb.Schedule) scheduleBody {
+func (f *Function) openSchedule(ctx context.Context, s schedulestore.Schedule) scheduleBody {
 	err := s.Open(f.sealer)
 	body := newScheduleBody(s)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/jobview"
@@ -124,7 +124,7 @@ func (f *Function) stats(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	stats, err := f.store.Stats(ctx, widest(c), queue, jobType)
+	stats, err := f.store.stats.Get(ctx, widest(c), queue, jobType)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (f *Function) stats(c *gin.Context) error {
 	return nil
 }
 
-func newStatsBody(s *apidb.Stats) statsBody {
+func newStatsBody(s *statstore.Stats) statsBody {
 	body := statsBody{
 		At: s.At, AsOf: jobview.UTC(s.AsOf), Jobs: newCounts(s.Total), Types: []typeCounts{}, Queues: []queueCounts{},
 		Throughput: throughputBody{
@@ -160,7 +160,7 @@ func newStatsBody(s *apidb.Stats) statsBody {
 }
 
 // newCounts names every status.
-func newCounts(of apidb.Counts) countsBody {
+func newCounts(of statstore.Counts) countsBody {
 	counts := countsBody{}
 	for _, status := range jobstate.All() {
 		counts[status] = of[status]
@@ -168,7 +168,7 @@ func newCounts(of apidb.Counts) countsBody {
 	return counts
 }
 
-func newFlows(of []apidb.Flow) []flowBody {
+func newFlows(of []statstore.Flow) []flowBody {
 	flows := make([]flowBody, len(of))
 	for i, flow := range of {
 		flows[i] = flowBody(flow)
@@ -176,11 +176,11 @@ func newFlows(of []apidb.Flow) []flowBody {
 	return flows
 }
 
-func bySpan[From, To any](of apidb.BySpan[From], newOne func(From) To) map[string]To {
+func bySpan[From, To any](of statstore.BySpan[From], newOne func(From) To) map[string]To {
 	return map[string]To{"1h": newOne(of.Hour), "24h": newOne(of.Day), "30d": newOne(of.Month)}
 }
 
-func newFailures(of apidb.Failures) failuresBody {
+func newFailures(of statstore.Failures) failuresBody {
 	body := failuresBody{
 		JobTypes: make([]failedTypeBody, len(of.Types)), ErrorCodes: make([]failedCodeBody, len(of.Codes)),
 	}
@@ -196,14 +196,14 @@ func newFailures(of apidb.Failures) failuresBody {
 	return body
 }
 
-func newLatency(of apidb.Latency) latency {
+func newLatency(of statstore.Latency) latency {
 	return latency{
 		AcceptToStart: newPercentiles(of.Waited), Run: newPercentiles(of.Ran), AcceptToEnd: newPercentiles(of.Took),
 	}
 }
 
 // newPercentiles knows none of nothing.
-func newPercentiles(of apidb.Percentiles) percentiles {
+func newPercentiles(of statstore.Percentiles) percentiles {
 	if of.Count == 0 {
 		return percentiles{}
 	}

@@ -4,19 +4,25 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
+	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 )
 
 // stores are what the gateway uses of the API's database.
 type stores struct {
 	*apidb.Store
-	keys     *keystore.Store
-	rejected *rejectedstore.Store
+	keys      *keystore.Store
+	rejected  *rejectedstore.Store
+	stats     *statstore.Store
+	schedules *schedulestore.Store
 }
 
 func newStores(db *apidb.Store) stores {
 	return stores{
-		Store:    db,
-		keys:     keystore.New(db),
-		rejected: rejectedstore.New(db),
+		Store:     db,
+		keys:      keystore.New(db),
+		rejected:  rejectedstore.New(db),
+		stats:     statstore.New(db),
+		schedules: schedulestore.New(db),
 	}
 }

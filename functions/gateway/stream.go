@@ -188,7 +188,7 @@ func (f *Function) showLines(ctx context.Context, id uuid.UUID, lines []apidb.Lo
 
 // showStats are an owner's statistics, and what of them tells whether they have changed: not when they were read.
 func (f *Function) showStats(ctx context.Context, owner apidb.Owner) (shown, compared []byte, err error) {
-	stats, err := f.store.Stats(ctx, owner, "", "")
+	stats, err := f.store.stats.Get(ctx, owner, "", "")
 	if err != nil {
 		return nil, nil, err
 	}

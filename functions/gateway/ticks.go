@@ -9,22 +9,23 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
 // pauseSchedule is POST /api/schedules/{name}/pause.
 func (f *Function) pauseSchedule(c *gin.Context) error {
-	return f.changeSchedule(c, f.store.PauseSchedule)
+	return f.changeSchedule(c, f.store.schedules.Pause)
 }
 
 // resumeSchedule is POST /api/schedules/{name}/resume.
 func (f *Function) resumeSchedule(c *gin.Context) error {
-	return f.changeSchedule(c, f.store.ResumeSchedule)
+	return f.changeSchedule(c, f.store.schedules.Resume)
 }
 
 func (f *Function) changeSchedule(
-	c *gin.Context, change func(context.Context, apidb.Owner, apidb.ScheduleKey) (apidb.Schedule, error),
+	c *gin.Context, change func(context.Context, apidb.Owner, schedulestore.Key) (schedulestore.Schedule, error),
 ) error {
 	key, err := scheduleKey(c)
 	if err != nil {
@@ -57,9 +58,9 @@ type tick struct {
 func (f *Function) ticks(c *gin.Context) error {
 	q := query{values: c.Request.URL.Query()}
 	if !jobspec.IsScheduleName(c.Param("name")) {
-		return apidb.ErrNoSchedule
+		return schedulestore.ErrNone
 	}
-	key := apidb.ScheduleKey{Name: c.Param("name"), OwnerID: jobview.Given(q.checked("ownerId", jobspec.CheckOwner))}
+	key := schedulestore.Key{Name: c.Param("name"), OwnerID: jobview.Given(q.checked("ownerId", jobspec.CheckOwner))}
 	before, limit := q.instant("cursor"), q.integer("limit", defaultLimit, 1, maxLimit)
 	if err := q.close("ownerId", "cursor", "limit"); err != nil {
 		return err
@@ -70,7 +71,7 @@ func (f *Function) ticks(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	found, more, err := f.store.Ticks(ctx, whose(c), key, *before, limit)
+	found, more, err := f.store.schedules.Ticks(ctx, whose(c), key, *before, limit)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -47,8 +48,8 @@ func TestAnOwnersNumbersAreItsOwn(t *testing.T) {
 	}
 	elsewhere.accept("other")
 	elsewhere.accept("")
-	var census apidb.Census
-	_, err := store.CountJobs(t.Context(), &census, time.Now())
+	var census statstore.Census
+	_, err := store.Stats.CountJobs(t.Context(), &census, time.Now())
 	if err = errors.Join(err, store.EnterAccepted(t.Context())); err != nil {
 		t.Fatal(err)
 	}

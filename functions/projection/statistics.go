@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -13,7 +13,7 @@ const sumEvery = 10 * time.Second
 
 // statistics is when the next piece of them is due. It is memory only.
 type statistics struct {
-	census         apidb.Census
+	census         statstore.Census
 	sumAt, countAt time.Time // zero: at once
 }
 
@@ -22,11 +22,11 @@ type statistics struct {
 func (f *Function) count(ctx context.Context, now time.Time) (next time.Duration) {
 	s := &f.statistics
 	if time.Until(s.sumAt) <= 0 {
-		more, err := f.store.SumTallies(ctx, now)
+		more, err := f.store.stats.SumTallies(ctx, now)
 		s.sumAt = time.Now().Add(f.rest(ctx, more, sumEvery, err))
 	}
 	if time.Until(s.countAt) <= 0 {
-		rest, err := f.store.CountJobs(ctx, &s.census, now)
+		rest, err := f.store.stats.CountJobs(ctx, &s.census, now)
 		s.countAt = time.Now().Add(f.rest(ctx, rest == 0, rest, err))
 	}
 	return max(min(time.Until(s.sumAt), time.Until(s.countAt)), 0)
@@ -51,7 +51,7 @@ func (f *Function) tellCounts(m telemetry.Meter) (stop func()) {
 	return m.WatchJobs(func() (telemetry.JobCounts, bool) {
 		ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
 		defer cancel()
-		counts, ok, err := f.store.Counted(ctx)
+		counts, ok, err := f.store.stats.Counts(ctx)
 		return counts, ok && err == nil // that the database is away others say
 	})
 }

@@ -19,7 +19,7 @@ func TestAPassCountsForTheStatistics(t *testing.T) {
 		JobID: id, Version: 1, Status: string(jobstate.Completed), History: []jobevent.Move{},
 	}))
 	h.pass()
-	got, err := h.store.Stats(t.Context(), apidb.Everyone, "", "")
+	got, err := h.store.Stats.Get(t.Context(), apidb.Everyone, "", "")
 	if err != nil || got.AsOf == nil || got.Total[jobstate.Pending] != 1 || got.Total[jobstate.Completed] != 1 {
 		t.Errorf("got %+v, %v", got, err)
 	}

@@ -3,17 +3,20 @@ package projection
 import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 )
 
 // stores are what projection uses of the API's database.
 type stores struct {
 	*apidb.Store
 	rejected *rejectedstore.Store
+	stats    *statstore.Store
 }
 
 func newStores(db *apidb.Store) stores {
 	return stores{
 		Store:    db,
 		rejected: rejectedstore.New(db),
+		stats:    statstore.New(db),
 	}
 }

@@ -62,6 +62,9 @@ func (a *accepts) giveBack(taken map[acceptedKey]int32) {
 	}
 }
 
+// CountAccepted counts jobs that a transaction has accepted.
+func (s *Store) CountAccepted(jobs []NewJob, accepted []Accepted) { s.accepts.count(jobs, accepted) }
+
 // EnterAccepted enters for the statistics how many jobs were accepted here. Whoever inserts jobs calls it
 // now and then.
 func (s *Store) EnterAccepted(ctx context.Context) error {

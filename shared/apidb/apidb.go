@@ -23,15 +23,9 @@ type Store struct {
 	shared   callershare.Pool
 	q        *gen.Queries  // a statement alone is its own transaction
 	keys     *pgxpool.Pool // one connection for who comes in: nobody's reads are in its way
-	figures  readcache.Cache[Figures]
 	controls readcache.Cache[heldControls]
 	accepts  accepts
-	stats    readcache.Caches[Owner, statsRead]
-	older    readcache.Caches[Owner, olderTallies]
-	counted  readcache.Cache[telemetry.JobCounts]
 	told     readcache.Cache[map[string]ToldType]
-	held     heldSchedules
-	pace     pace
 	most     Most
 	clock    *clock
 	ids      ids
@@ -43,7 +37,7 @@ const NewestOfSchema = "api_keys.work_queues"
 
 // Open connects to the database at url. The schema is there already: see migrations.
 func Open(ctx context.Context, url string) (*Store, error) {
-	pool, err := pgpool.Open(ctx, url, pgpool.ApplicationName("jobweaver-api"), pgpool.IndexOnly(), plannedOnce)
+	pool, err := pgpool.Open(ctx, url, pgpool.ApplicationName("jobweaver-api"), pgpool.IndexOnly(), PlannedOnce)
 	if err != nil {
 		return nil, fmt.Errorf("open jobweaver_api: %w", err)
 	}
@@ -51,9 +45,9 @@ func Open(ctx context.Context, url string) (*Store, error) {
 		pool.Close()
 		return nil, fmt.Errorf("open jobweaver_api: %w", err)
 	}
-	store := newStore(pool)
+	store := OverPool(pool)
 	name := pgpool.ApplicationName("jobweaver-keys")
-	store.keys, err = pgpool.Lazy(ctx, url, name, pgpool.IndexOnly(), plannedOnce, alone)
+	store.keys, err = pgpool.Lazy(ctx, url, name, pgpool.IndexOnly(), PlannedOnce, alone)
 	if err == nil {
 		err = pgpool.Await(ctx, store.Ping) // so that the first id has the database's time already
 	}
@@ -64,7 +58,8 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	return store, nil
 }
 
-func newStore(pool *pgxpool.Pool) *Store {
+// OverPool makes a store on a pool of connections that PlannedOnce has configured.
+func OverPool(pool *pgxpool.Pool) *Store {
 	shared := callershare.New(pool)
 	return &Store{pool: pool, shared: shared, q: gen.New(shared), clock: newClock()}
 }
@@ -123,9 +118,9 @@ func (s *Store) Snapshot(ctx context.Context, fn func(q *gen.Queries) error) err
 	return pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error { return fn(gen.New(tx)) })
 }
 
-// plannedOnce: each statement has one plan that is good, whatever its values. Left to itself the server
-// plans a list anew each time, which takes longer than the list.
-func plannedOnce(cfg *pgxpool.Config) {
+// PlannedOnce has each statement planned once, by the one plan that is good whatever its values. Left to itself the
+// server plans a list anew each time, which takes longer than the list.
+func PlannedOnce(cfg *pgxpool.Config) {
 	if params := cfg.ConnConfig.RuntimeParams; params["plan_cache_mode"] == "" { // the address wins
 		params["plan_cache_mode"] = "force_generic_plan"
 	}

@@ -28,7 +28,7 @@ const lately = 10 * time.Second
 
 // ChangedJobs reads jobs of all owners, as a list shows them. later are those that there was no room for.
 func (s *Store) ChangedJobs(ctx context.Context, ids []uuid.UUID) (changed []Changed, later []uuid.UUID, err error) {
-	rows, err := s.q.JobsListed(ctx, gen.JobsListedParams{JobIDs: ids, MaxBytes: maxListBytes})
+	rows, err := s.q.JobsListed(ctx, gen.JobsListedParams{JobIDs: ids, MaxBytes: MaxListBytes})
 	if err != nil {
 		return nil, nil, Classify("read changed jobs", err)
 	}

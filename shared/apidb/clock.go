@@ -99,6 +99,9 @@ func (i *ids) next(at time.Time) uuid.UUID {
 // NewID is an id by whose order rows stand in the order in which they came, by the database's time.
 func (s *Store) NewID() uuid.UUID { return s.ids.next(s.clock.at(s.clock.mark())) }
 
+// NewIDAt is NewID of an instant.
+func (s *Store) NewIDAt(at time.Time) uuid.UUID { return s.ids.next(at) }
+
 // NewJobID is the id of a new job.
 func (s *Store) NewJobID(sampled bool) uuid.UUID { return jobevent.JobID(s.NewID(), sampled) }
 

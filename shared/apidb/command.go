@@ -74,13 +74,14 @@ func (s *Store) KeepReschedule(
 
 func (s *Store) keep(ctx context.Context, owner Owner, asked Command, delayMs *int64) (kept Command, err error) {
 	err = AuditedTx(ctx, s, func(q *gen.Queries) error {
-		kept, err = keepLocked(ctx, q, owner, asked, delayMs)
+		kept, err = KeepCommandInTx(ctx, q, owner, asked, delayMs)
 		return err
 	})
 	return kept, Classify(fmt.Sprintf("keep %s of job %s", asked.Command, asked.JobID), err)
 }
 
-func keepLocked(
+// KeepCommandInTx keeps a command within a transaction; delayMs is of a reschedule.
+func KeepCommandInTx(
 	ctx context.Context, q *gen.Queries, owner Owner, asked Command, delayMs *int64,
 ) (Command, error) {
 	kept := asked

@@ -2,9 +2,7 @@ package apidb
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -237,19 +235,9 @@ func (s *Store) ClaimDeliveries(ctx context.Context, rooms map[Place]int, lease 
 			JobID: row.JobID, Version: row.Version, URL: row.URL, Place: Place{row.OwnerID, row.Host}, Tries: int(row.Tries),
 			TriedAt: row.TriedAt,
 		}
-		claimed[i].Job, claimed[i].Broken = endedJob(row.Job, row.Snapshot)
+		claimed[i].Job, claimed[i].Broken = EndedJob(row.Job, row.Snapshot)
 	}
 	return claimed, nil
-}
-
-// endedJob reads what JobsApplyStatus wrote.
-func endedJob(row json.RawMessage, snapshot string) (Job, error) {
-	var list gen.JobsListedRow
-	if err := json.Unmarshal(row, &list); err != nil {
-		return Job{}, fmt.Errorf("read a job as it ended: %w", err)
-	}
-	list.Snapshot = snapshot
-	return newJob(list)
 }
 
 // Tried is what came of a try.
@@ -286,4 +274,9 @@ func (s *Store) ReleaseDelivery(ctx context.Context, c Claimed) error {
 func (s *Store) ForgetDeliveries(ctx context.Context, age time.Duration, limit int) (int64, error) {
 	n, err := s.q.DeliveriesForget(ctx, gen.DeliveriesForgetParams{Age: age, MaxDeliveries: int32(limit)})
 	return n, Classify("forget deliveries", err)
+}
+
+// ListenDeliveries calls wake whenever the end of a job is to be delivered. It ends with ctx or with its connection.
+func (s *Store) ListenDeliveries(ctx context.Context, wake func()) error {
+	return s.Listen(ctx, "jobweaver_deliveries", wake)
 }

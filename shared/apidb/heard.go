@@ -15,6 +15,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/latency"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
@@ -203,4 +205,25 @@ func progressParams(beats map[string]*Beat) (p gen.JobsProgressParams, err error
 		p.Progresses = append(p.Progresses, progress)
 	}
 	return p, nil
+}
+
+// times are the buckets of a job that has ended, in one number: from acceptance to start (bits 0–7, of a
+// first attempt only: before a later one others ran), from acceptance to end (8–15), from start to end
+// (16–23). Clocks differ, so nothing takes less than nothing. It is accepted when its id was made.
+func times(word *StatusWord) int32 {
+	waited, took, ran := int32(latency.None), int32(latency.None), int32(latency.None)
+	finishedAt := word.UpdatedAt
+	if word.FinishedAt != nil {
+		finishedAt = *word.FinishedAt
+	}
+	if acceptedAt, known := idtime.Of(word.JobID); known {
+		took = latency.BucketOf(finishedAt.Sub(acceptedAt))
+		if word.StartedAt != nil && word.Attempt == 1 {
+			waited = latency.BucketOf(word.StartedAt.Sub(acceptedAt))
+		}
+	}
+	if word.StartedAt != nil {
+		ran = latency.BucketOf(finishedAt.Sub(*word.StartedAt))
+	}
+	return waited | took<<8 | ran<<16
 }

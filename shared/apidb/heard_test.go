@@ -259,7 +259,7 @@ func TestBeatsAreFiguresAndProgress(t *testing.T) {
 	if after := apidbtest.One[string](t, h, "select xmin::text from jobs"); after != before {
 		t.Error("the same progress was written again")
 	}
-	figures, err := h.Figures(t.Context())
+	figures, err := h.Stats.Health(t.Context())
 	if err != nil || figures.ActiveThreads != 11 || figures.PoolSize != 20 || figures.PendingJobs != 0 {
 		t.Errorf("figures %+v, %v", figures, err)
 	}

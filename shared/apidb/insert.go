@@ -66,7 +66,7 @@ func (s *Store) InsertJobs(ctx context.Context, jobs []NewJob) ([]Accepted, erro
 	from := s.clock.mark()
 	accepted, err := s.insertSome(ctx, jobs)
 	s.heardInsert(ctx, from, accepted)
-	s.accepts.count(jobs, accepted)
+	s.CountAccepted(jobs, accepted)
 	return accepted, err
 }
 
@@ -103,7 +103,7 @@ func (s *Store) InsertAllJobs(ctx context.Context, jobs []NewJob) ([]Accepted, e
 	from := s.clock.mark()
 	accepted, err := s.insertAll(ctx, jobs)
 	s.heardInsert(ctx, from, accepted)
-	s.accepts.count(jobs, accepted)
+	s.CountAccepted(jobs, accepted)
 	return accepted, err
 }
 
@@ -141,8 +141,8 @@ func (s *Store) insertBatch(ctx context.Context, jobs []NewJob, all bool) (accep
 	return accepted, nil
 }
 
-// insertTries: a job in the way can be gone when it is looked up.
-const insertTries = 3
+// InsertTries is how often an insert is tried: a job in the way can be gone when it is looked up.
+const InsertTries = 3
 
 func insertJobs(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted, error) {
 	accepted := make([]Accepted, len(jobs))
@@ -152,7 +152,7 @@ func insertJobs(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted,
 	}
 	// Batches that share keys insert them in one order, or they would deadlock.
 	slices.SortStableFunc(open, func(a, b int) int { return compareKeys(&jobs[a], &jobs[b]) })
-	for range insertTries {
+	for range InsertTries {
 		rows, err := insertRows(ctx, q, jobs, open)
 		if err != nil {
 			return nil, err

@@ -159,8 +159,8 @@ type Filter struct {
 	search searchBy
 }
 
-// maxListBytes is how much what a list holds has at most, but for its first item, which always comes.
-const maxListBytes = 2 << 20
+// MaxListBytes is how much what a list holds has at most, but for its first item, which always comes.
+const MaxListBytes = 2 << 20
 
 // ListJobs gives the owner's newest jobs that fit, without payloads and history; next is after which job the list goes
 // on, uuid.Nil: nowhere. There are fewer jobs than there may be where these are large, or where many had to be looked
@@ -249,4 +249,14 @@ func newListed(row gen.JobsListedRow) (Job, error) {
 		}
 	}
 	return job, nil
+}
+
+// EndedJob reads a job as JobsApplyStatus wrote it into a delivery.
+func EndedJob(row json.RawMessage, snapshot string) (Job, error) {
+	var list gen.JobsListedRow
+	if err := json.Unmarshal(row, &list); err != nil {
+		return Job{}, fmt.Errorf("read a job as it ended: %w", err)
+	}
+	list.Snapshot = snapshot
+	return newJob(list)
 }

@@ -50,7 +50,7 @@ func (s *Store) list(ctx context.Context, owner Owner, f Filter) (rows []gen.Job
 	case seen.Seen == int64(p.MostSeen):
 		next = seen.LastID
 	}
-	rows, err = s.q.JobsListed(ctx, gen.JobsListedParams{JobIDs: seen.JobIDs, Owner: p.Owner, MaxBytes: maxListBytes})
+	rows, err = s.q.JobsListed(ctx, gen.JobsListedParams{JobIDs: seen.JobIDs, Owner: p.Owner, MaxBytes: MaxListBytes})
 	return rows, next, err
 }
 
@@ -120,7 +120,7 @@ func (f Filter) params(owner Owner) gen.JobsSeenParams {
 
 // chooseSource sets the parameter of the source with the fewest jobs that do not fit.
 func (f Filter) chooseSource(p *gen.JobsSeenParams, owner Owner) {
-	shelves := shelvesOf(f.Status...)
+	shelves := ShelvesOf(f.Status...)
 	switch {
 	case p.IdempotencyKey != nil && owner.IsEveryone():
 		p.ByIdempotencyKey = p.IdempotencyKey
@@ -174,15 +174,15 @@ func ownedShelvesOf(statuses ...jobstate.Status) (shelves []int32) {
 		if status == jobstate.Completed {
 			shelves = append(shelves, ownedShelf)
 		} else {
-			shelves = append(shelves, shelvesOf(status)...)
+			shelves = append(shelves, ShelvesOf(status)...)
 		}
 	}
 	return shelves
 }
 
-// shelvesOf is where the index jobs_shelved has the jobs of some states, as shelf_of says: those that the
+// ShelvesOf is where the index jobs_shelved has the jobs of some states, as shelf_of says: those that the
 // scheduler has not been heard of stand by themselves. None: one of the states has no shelf.
-func shelvesOf(statuses ...jobstate.Status) (shelves []int32) {
+func ShelvesOf(statuses ...jobstate.Status) (shelves []int32) {
 	for _, status := range once(statuses) {
 		of := shelfOf[status]
 		if len(of) == 0 {
@@ -203,3 +203,6 @@ var shelfOf = map[jobstate.Status][]int32{
 func once(statuses []jobstate.Status) []jobstate.Status {
 	return slices.Compact(slices.Sorted(slices.Values(statuses)))
 }
+
+// MaxFigure bounds what a count costs on a table of millions.
+const MaxFigure = 100_000

@@ -287,7 +287,7 @@ func (w *work) window(ctx context.Context) ([]gen.OperationMatchesRow, error) {
 		AcceptedBy: p.AcceptedBy, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since, Until: p.Until,
 		OrderingKey: p.OrderingKey, ErrorCode: p.ErrorCode, NoErrorCode: p.NoErrorCode, TraceID: p.TraceID,
 		IdempotencyKey: p.IdempotencyKey, After: p.After, Search: p.Search, SearchID: p.SearchID,
-		SearchMessage: p.SearchMessage, OwnerID: p.OwnerID, Owner: p.Owner, Shelves: shelvesOf(statuses...), AfterID: after,
+		SearchMessage: p.SearchMessage, OwnerID: p.OwnerID, Owner: p.Owner, Shelves: ShelvesOf(statuses...), AfterID: after,
 		MaxJobs: operationWindow,
 	})
 	seen := make([]gen.OperationMatchesRow, len(rows))

@@ -23,13 +23,13 @@ import (
 func watched(t *testing.T) (*Store, *pgtest.Plans) {
 	t.Helper()
 	plans := &pgtest.Plans{}
-	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.API), pgpool.IndexOnly(), plannedOnce,
+	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.API), pgpool.IndexOnly(), PlannedOnce,
 		plans.Watch("force_generic_plan"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	return newStore(pool), plans
+	return OverPool(pool), plans
 }
 
 // At 200,000 jobs without statistics the statements that walk over old or many jobs visit no more than their page, by

@@ -48,7 +48,7 @@ func TestARepeatedRequestIsNotAnsweredBeforeAReplicaHasTheFirst(t *testing.T) {
 			return err
 		},
 		"a schedule": func(ctx context.Context) error {
-			_, _, err := h.PutSchedule(ctx, apidb.Everyone, daily)
+			_, _, err := h.Schedules.Put(ctx, apidb.Everyone, daily)
 			return err
 		},
 		"a cancel": func(ctx context.Context) error {

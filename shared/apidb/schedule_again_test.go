@@ -11,13 +11,14 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
 // replace is PutSchedule of one that is there.
-func (h *fixture) replace(t *testing.T, asked jobspec.Schedule) apidb.Schedule {
+func (h *fixture) replace(t *testing.T, asked jobspec.Schedule) schedulestore.Schedule {
 	t.Helper()
-	kept, created, err := h.PutSchedule(t.Context(), apidb.Everyone, asked)
+	kept, created, err := h.Schedules.Put(t.Context(), apidb.Everyone, asked)
 	if err != nil || created {
 		t.Fatal(created, err)
 	}
@@ -34,13 +35,13 @@ func (h *fixture) late(t *testing.T) {
 // Who has the lock fires a tick after the other has begun: it does not come again.
 func TestATickThatFiresWhileItsScheduleIsChangedIsOver(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*fixture, context.Context) (apidb.Schedule, error){
-		"put": func(h *fixture, ctx context.Context) (apidb.Schedule, error) {
-			kept, _, err := h.PutSchedule(ctx, apidb.Everyone, schedule(t, "a", `"cron": "*/1 * * * * *"`))
+	for name, change := range map[string]func(*fixture, context.Context) (schedulestore.Schedule, error){
+		"put": func(h *fixture, ctx context.Context) (schedulestore.Schedule, error) {
+			kept, _, err := h.Schedules.Put(ctx, apidb.Everyone, schedule(t, "a", `"cron": "*/1 * * * * *"`))
 			return kept, err
 		},
-		"resume": func(h *fixture, ctx context.Context) (apidb.Schedule, error) {
-			return h.ResumeSchedule(ctx, apidb.Everyone, apidb.ScheduleKey{Name: "a"})
+		"resume": func(h *fixture, ctx context.Context) (schedulestore.Schedule, error) {
+			return h.Schedules.Resume(ctx, apidb.Everyone, schedulestore.Key{Name: "a"})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +50,7 @@ func TestATickThatFiresWhileItsScheduleIsChangedIsOver(t *testing.T) {
 			h.create(t, "a", eachSecond)
 			h.Exec(t, "update schedules set paused = $1", name == "resume")
 			type answer struct {
-				apidb.Schedule
+				schedulestore.Schedule
 				err error
 			}
 			answered := make(chan answer, 1)
@@ -97,7 +98,7 @@ func TestAClockThatIsPutBackFiresNothingTwice(t *testing.T) {
 		t.Errorf("replaced, it fires at %s, before %s", kept.NextAt, last)
 	}
 	h.Exec(t, "update schedules set paused = true")
-	if resumed, err := h.ResumeSchedule(t.Context(), apidb.Everyone, key); err != nil || !resumed.NextAt.Equal(last.Add(time.Second)) {
+	if resumed, err := h.Schedules.Resume(t.Context(), apidb.Everyone, key); err != nil || !resumed.NextAt.Equal(last.Add(time.Second)) {
 		t.Errorf("resumed, it fires at %s, before %s, %v", resumed.NextAt, last, err)
 	}
 }
@@ -120,7 +121,7 @@ func TestATickThatComesAgainIsOver(t *testing.T) {
 			t.Errorf("says again the job of %+v", by)
 		}
 	}
-	now, err := h.Schedule(t.Context(), apidb.Everyone, key)
+	now, err := h.Schedules.Get(t.Context(), apidb.Everyone, key)
 	if ticks := h.ticks(t, key); err != nil || len(fired.Jobs) == 0 || len(fired.Cancels) != 0 || len(ticks) != 1 || !now.NextAt.After(*now.LastAt) {
 		t.Errorf("fires %+v, ticks %+v, %+v, %v", fired, ticks, now, err)
 	}
@@ -169,7 +170,7 @@ func TestATickIsKeptWhileItsJobRuns(t *testing.T) {
 		select schedule_id, date_trunc('second', now()) - n * interval '1 s', 'skipped' from schedules, generate_series(10, 1509) n`)
 	forget := func() {
 		t.Helper()
-		if _, err := h.ForgetTicks(t.Context(), uuid.Nil); err != nil {
+		if _, err := h.Schedules.DeleteOldTicks(t.Context(), uuid.Nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -196,7 +197,7 @@ func TestJobsOfSchedulesAreCountedAsAccepted(t *testing.T) {
 	if fired, _ := h.fire(t); len(fired.Jobs) != 1 {
 		t.Fatalf("fires %+v", fired)
 	}
-	if _, err := h.RunSchedule(t.Context(), apidb.Everyone, key, scheduleRules); err != nil {
+	if _, err := h.Schedules.Run(t.Context(), apidb.Everyone, key, scheduleRules); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.EnterAccepted(t.Context()); err != nil {
@@ -213,7 +214,7 @@ func TestPutOfTheSameCronDropsNoTick(t *testing.T) {
 	h := open(t)
 	_, key := h.create(t, "a", eachSecond)
 	h.late(t)
-	before, err := h.Schedule(t.Context(), apidb.Everyone, key)
+	before, err := h.Schedules.Get(t.Context(), apidb.Everyone, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +246,7 @@ func TestAJobThatIsRefusedCancelsNoOther(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	_, key := h.create(t, "a", `"cron": "0 0 1 1 *", "overlap": "cancel"`)
-	if _, err := h.RunSchedule(t.Context(), apidb.Everyone, key, scheduleRules); err != nil {
+	if _, err := h.Schedules.Run(t.Context(), apidb.Everyone, key, scheduleRules); err != nil {
 		t.Fatal(err)
 	}
 	h.late(t)

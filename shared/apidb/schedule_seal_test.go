@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
@@ -58,7 +59,7 @@ func (h *fixture) putSealed(t *testing.T, sealer *sealing.Sealer, name string, n
 	asked := schedule(t, name, eachSecond)
 	asked.JobJSON = fmt.Appendf(nil, `{"jobType": "SIMULATION", "payload": {"steps": []}, "priority": %d}`, n)
 	asked.JobJSON = sealer.Seal(sealing.OfSchedule(name, ""), asked.JobJSON)
-	_, _, err := h.PutSchedule(t.Context(), apidb.Everyone, asked)
+	_, _, err := h.Schedules.Put(t.Context(), apidb.Everyone, asked)
 	return err
 }
 
@@ -72,25 +73,25 @@ func TestSchedulesAreSealedWithTheKeyInUse(t *testing.T) {
 	}
 	h.Exec(t, "update schedules set job = (select job from schedules where name = 'old') where name = 'moved'")
 	as := apidbtest.One[string](t, h, "select job::text from schedules where name = 'new'")
-	if n, err := h.SealSchedules(t.Context(), nil, uuid.Nil, uuid.Nil); n != 0 || err != nil {
+	if n, err := h.Schedules.Seal(t.Context(), nil, uuid.Nil, uuid.Nil); n != 0 || err != nil {
 		t.Errorf("without a key it sealed %d, %v", n, err)
 	}
 	thief := apidbtest.One[uuid.UUID](t, h, "select schedule_id from schedules where name = 'moved'")
-	n, err := h.SealSchedules(t.Context(), ahead, uuid.Nil, thief) // the first page of two
+	n, err := h.Schedules.Seal(t.Context(), ahead, uuid.Nil, thief) // the first page of two
 	if n != 2 || !errors.Is(err, sealing.ErrAltered) || !bytes.Contains([]byte(err.Error()), []byte(thief.String())) {
 		t.Errorf("of the first page it sealed %d, %v", n, err)
 	}
-	if n, err := h.SealSchedules(t.Context(), ahead, thief, uuid.Nil); n != 1 || err != nil {
+	if n, err := h.Schedules.Seal(t.Context(), ahead, thief, uuid.Nil); n != 1 || err != nil {
 		t.Errorf("of the last page it sealed %d, %v", n, err)
 	}
-	if n, err := h.SealSchedules(t.Context(), ahead, uuid.Nil, uuid.Nil); n != 0 || !errors.Is(err, sealing.ErrAltered) {
+	if n, err := h.Schedules.Seal(t.Context(), ahead, uuid.Nil, uuid.Nil); n != 0 || !errors.Is(err, sealing.ErrAltered) {
 		t.Errorf("again it sealed %d, %v", n, err)
 	}
 	if as != apidbtest.One[string](t, h, "select job::text from schedules where name = 'new'") {
 		t.Error("what the key in use had sealed was written again")
 	}
 	for name, want := range map[string]string{"plain": "1}", "old": "2}", "new": "3}", "moved": "", "thief": "5}"} {
-		row, err := h.Schedule(t.Context(), apidb.Everyone, apidb.ScheduleKey{Name: name})
+		row, err := h.Schedules.Get(t.Context(), apidb.Everyone, schedulestore.Key{Name: name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +120,7 @@ func TestASealedScheduleIsNeverTheOneBefore(t *testing.T) {
 		for _, sealer := range []*sealing.Sealer{ahead, behind} {
 			all.Go(func() error {
 				for range puts {
-					if _, err := h.SealSchedules(t.Context(), sealer, uuid.Nil, uuid.Nil); err != nil {
+					if _, err := h.Schedules.Seal(t.Context(), sealer, uuid.Nil, uuid.Nil); err != nil {
 						return err
 					}
 				}
@@ -130,11 +131,11 @@ func TestASealedScheduleIsNeverTheOneBefore(t *testing.T) {
 	if err := all.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.SealSchedules(t.Context(), ahead, uuid.Nil, uuid.Nil); err != nil {
+	if _, err := h.Schedules.Seal(t.Context(), ahead, uuid.Nil, uuid.Nil); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 2 {
-		row, err := h.Schedule(t.Context(), apidb.Everyone, apidb.ScheduleKey{Name: fmt.Sprint("s", i)})
+		row, err := h.Schedules.Get(t.Context(), apidb.Everyone, schedulestore.Key{Name: fmt.Sprint("s", i)})
 		if err != nil {
 			t.Fatal(err)
 		}

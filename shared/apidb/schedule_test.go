@@ -13,11 +13,12 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-var scheduleRules = apidb.ScheduleRules{Rules: jobspec.Rules{Queues: []string{"default"}}}
+var scheduleRules = schedulestore.Rules{Rules: jobspec.Rules{Queues: []string{"default"}}}
 
 // schedule reads one of this name; fields is JSON, in front of a small job.
 func schedule(t *testing.T, name, fields string) jobspec.Schedule {
@@ -30,18 +31,18 @@ func schedule(t *testing.T, name, fields string) jobspec.Schedule {
 	return asked
 }
 
-func (h *fixture) create(t *testing.T, name, fields string) (apidb.Schedule, apidb.ScheduleKey) {
+func (h *fixture) create(t *testing.T, name, fields string) (schedulestore.Schedule, schedulestore.Key) {
 	t.Helper()
-	made, err := h.CreateSchedule(t.Context(), apidb.Everyone, schedule(t, name, fields))
+	made, err := h.Schedules.Create(t.Context(), apidb.Everyone, schedule(t, name, fields))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made, apidb.ScheduleKey{Name: name}
+	return made, schedulestore.Key{Name: name}
 }
 
-func (h *fixture) fire(t *testing.T) (apidb.Fired, time.Duration) {
+func (h *fixture) fire(t *testing.T) (schedulestore.Fired, time.Duration) {
 	t.Helper()
-	fired, next, err := h.FireSchedules(t.Context(), scheduleRules, time.Minute)
+	fired, next, err := h.Schedules.Fire(t.Context(), scheduleRules, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,16 +62,16 @@ func (h *fixture) once(t *testing.T) {
 	h.Exec(t, `update schedules set cron = to_char(next_at at time zone 'UTC', 'FMSS FMMI FMHH24 FMDD FMMM "*"')`)
 }
 
-func (h *fixture) ticks(t *testing.T, key apidb.ScheduleKey) []apidb.Tick {
+func (h *fixture) ticks(t *testing.T, key schedulestore.Key) []schedulestore.Tick {
 	t.Helper()
-	ticks, _, err := h.Ticks(t.Context(), apidb.Everyone, key, time.Now().Add(time.Hour), 5000)
+	ticks, _, err := h.Schedules.Ticks(t.Context(), apidb.Everyone, key, time.Now().Add(time.Hour), 5000)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return ticks
 }
 
-func outcomes(ticks []apidb.Tick, outcome string) (n int) {
+func outcomes(ticks []schedulestore.Tick, outcome string) (n int) {
 	for _, tick := range ticks {
 		if tick.Outcome == outcome {
 			n++
@@ -98,7 +99,7 @@ func TestATickIsAJobAndIsRecorded(t *testing.T) {
 		t.Fatalf("fires %v, and sleeps %s", fired, next)
 	}
 	ticks := h.ticks(t, key)
-	now, err := h.Schedule(t.Context(), apidb.Everyone, key)
+	now, err := h.Schedules.Get(t.Context(), apidb.Everyone, key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +131,7 @@ func TestManyWhoFireAtOnceFireEachTickOnce(t *testing.T) {
 	for range 4 {
 		all.Go(func() error {
 			for range 10 {
-				if _, _, err := h.FireSchedules(t.Context(), scheduleRules, time.Minute); err != nil {
+				if _, _, err := h.Schedules.Fire(t.Context(), scheduleRules, time.Minute); err != nil {
 					return err
 				}
 			}
@@ -142,7 +143,7 @@ func TestManyWhoFireAtOnceFireEachTickOnce(t *testing.T) {
 	}
 	h.fire(t)
 	for i := range 20 {
-		ticks := h.ticks(t, apidb.ScheduleKey{Name: fmt.Sprint("s", i)})
+		ticks := h.ticks(t, schedulestore.Key{Name: fmt.Sprint("s", i)})
 		for j := range ticks[1:] {
 			if gap := ticks[j].At.Sub(ticks[j+1].At); gap != time.Second || ticks[j].Outcome != "fired" {
 				t.Errorf("s%d: ticks %s apart, %+v", i, gap, ticks[j])
@@ -189,7 +190,7 @@ func TestCatchingUpIsBounded(t *testing.T) {
 	began := time.Now()
 	jobs := 0
 	for next := time.Duration(0); next == 0; {
-		var fired apidb.Fired
+		var fired schedulestore.Fired
 		fired, next = h.fire(t)
 		jobs += len(fired.Jobs)
 	}
@@ -199,7 +200,7 @@ func TestCatchingUpIsBounded(t *testing.T) {
 		t.Errorf("%d jobs, %d ticks, the first %+v", jobs, len(ticks), ticks[len(ticks)-1])
 	}
 	h.Exec(t, "update jobs set status = 'COMPLETED', version = 1, snapshot = '{}'")
-	if _, err := h.ForgetTicks(t.Context(), uuid.Nil); err != nil {
+	if _, err := h.Schedules.DeleteOldTicks(t.Context(), uuid.Nil); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(h.ticks(t, key)); n != 1000 {
@@ -313,7 +314,7 @@ func TestOrderedJobsOfAScheduleComeInOrder(t *testing.T) {
 	h := open(t)
 	asked := schedule(t, "a", eachSecond)
 	asked.JobJSON = []byte(`{"jobType": "SIMULATION", "payload": {"steps": [{"type": "LOG", "message": "hi"}]}, "orderingKey": "k"}`)
-	if _, err := h.CreateSchedule(t.Context(), apidb.Everyone, asked); err != nil {
+	if _, err := h.Schedules.Create(t.Context(), apidb.Everyone, asked); err != nil {
 		t.Fatal(err)
 	}
 	h.ago(t, "a", 3*time.Second)
@@ -332,7 +333,7 @@ func TestAPauseSkipsAndIsRecorded(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	_, key := h.create(t, "a", eachSecond)
-	paused, err := h.PauseSchedule(t.Context(), apidb.Everyone, key)
+	paused, err := h.Schedules.Pause(t.Context(), apidb.Everyone, key)
 	if err != nil || !paused.Paused || paused.Upcoming(5) != nil {
 		t.Fatalf("%+v, %v", paused, err)
 	}
@@ -341,11 +342,11 @@ func TestAPauseSkipsAndIsRecorded(t *testing.T) {
 	if fired, next := h.fire(t); len(fired.Jobs) != 0 || next != time.Minute {
 		t.Errorf("a paused one fires %v, sleeps %s", fired, next)
 	}
-	resumed, err := h.ResumeSchedule(t.Context(), apidb.Everyone, key)
+	resumed, err := h.Schedules.Resume(t.Context(), apidb.Everyone, key)
 	if err != nil || resumed.Paused || time.Until(*resumed.NextAt) > time.Second {
 		t.Fatalf("%+v, %v", resumed, err)
 	}
-	again, err := h.ResumeSchedule(t.Context(), apidb.Everyone, key)
+	again, err := h.Schedules.Resume(t.Context(), apidb.Everyone, key)
 	if err != nil || !again.NextAt.Equal(*resumed.NextAt) {
 		t.Errorf("resumed again %+v, %v", again, err)
 	}
@@ -364,7 +365,7 @@ func TestRunNowIsAManualTick(t *testing.T) {
 	h := open(t)
 	_, key := h.create(t, "a", `"cron": "0 0 1 1 *", "paused": true, "overlap": "skip"`)
 	for range 2 {
-		if _, err := h.RunSchedule(t.Context(), apidb.Everyone, key, scheduleRules); err != nil {
+		if _, err := h.Schedules.Run(t.Context(), apidb.Everyone, key, scheduleRules); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -372,7 +373,7 @@ func TestRunNowIsAManualTick(t *testing.T) {
 	if len(ticks) != 2 || ticks[0].Reason != "manual" || ticks[0].JobID == nil || *ticks[0].JobID == *ticks[1].JobID {
 		t.Errorf("ticks %+v", ticks)
 	}
-	if row, err := h.Schedule(t.Context(), apidb.Everyone, key); err != nil || *row.LastJobID != *ticks[0].JobID || !row.LastAt.Equal(ticks[0].At) {
+	if row, err := h.Schedules.Get(t.Context(), apidb.Everyone, key); err != nil || *row.LastJobID != *ticks[0].JobID || !row.LastAt.Equal(ticks[0].At) {
 		t.Errorf("%+v, %v", row, err)
 	}
 }
@@ -381,45 +382,45 @@ func TestNamesBelongToOwners(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.create(t, "a", eachSecond)
-	if _, err := h.CreateSchedule(t.Context(), apidb.Everyone, schedule(t, "a", eachSecond)); !errors.Is(err, apidb.ErrScheduleExists) {
+	if _, err := h.Schedules.Create(t.Context(), apidb.Everyone, schedule(t, "a", eachSecond)); !errors.Is(err, schedulestore.ErrExists) {
 		t.Errorf("the same name: %v", err)
 	}
 	acme := schedule(t, "a", eachSecond)
 	acme.Job.OwnerID = "acme"
-	if _, err := h.CreateSchedule(t.Context(), apidb.Everyone, acme); err != nil {
+	if _, err := h.Schedules.Create(t.Context(), apidb.Everyone, acme); err != nil {
 		t.Fatal(err)
 	}
-	if row, err := h.Schedule(t.Context(), apidb.Everyone, apidb.ScheduleKey{Name: "a"}); err != nil || row.OwnerID != "" {
+	if row, err := h.Schedules.Get(t.Context(), apidb.Everyone, schedulestore.Key{Name: "a"}); err != nil || row.OwnerID != "" {
 		t.Errorf("nobody's: %+v, %v", row, err)
 	}
 	owner := "acme"
-	key := apidb.ScheduleKey{Name: "a", OwnerID: &owner}
-	if row, err := h.Schedule(t.Context(), apidb.Everyone, key); err != nil || row.OwnerID != "acme" {
+	key := schedulestore.Key{Name: "a", OwnerID: &owner}
+	if row, err := h.Schedules.Get(t.Context(), apidb.Everyone, key); err != nil || row.OwnerID != "acme" {
 		t.Errorf("%+v, %v", row, err)
 	}
-	first, more, err := h.ListSchedules(t.Context(), apidb.Everyone, apidb.ScheduleFilter{Limit: 1})
+	first, more, err := h.Schedules.List(t.Context(), apidb.Everyone, schedulestore.Filter{Limit: 1})
 	if err != nil || len(first) != 1 || !more || first[0].OwnerID != "" {
 		t.Errorf("the first page %+v, %t, %v", first, more, err)
 	}
-	rest, more, err := h.ListSchedules(t.Context(), apidb.Everyone, apidb.ScheduleFilter{
-		Limit: 5, After: apidb.ScheduleKey{Name: first[0].Name, OwnerID: &first[0].OwnerID},
+	rest, more, err := h.Schedules.List(t.Context(), apidb.Everyone, schedulestore.Filter{
+		Limit: 5, After: schedulestore.Key{Name: first[0].Name, OwnerID: &first[0].OwnerID},
 	})
 	if err != nil || len(rest) != 1 || more || rest[0].OwnerID != "acme" {
 		t.Errorf("the next page %+v, %t, %v", rest, more, err)
 	}
-	if err := h.DeleteSchedule(t.Context(), apidb.Everyone, key); err != nil {
+	if err := h.Schedules.Delete(t.Context(), apidb.Everyone, key); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.DeleteSchedule(t.Context(), apidb.Everyone, key); !errors.Is(err, apidb.ErrNoSchedule) {
+	if err := h.Schedules.Delete(t.Context(), apidb.Everyone, key); !errors.Is(err, schedulestore.ErrNone) {
 		t.Errorf("deleted twice: %v", err)
 	}
 	for _, acme.Job.OwnerID = range []string{"x", "y"} {
 		acme.Name = "b"
-		if _, err := h.CreateSchedule(t.Context(), apidb.Everyone, acme); err != nil {
+		if _, err := h.Schedules.Create(t.Context(), apidb.Everyone, acme); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := h.Schedule(t.Context(), apidb.Everyone, apidb.ScheduleKey{Name: "b"}); !errors.Is(err, apidb.ErrSeveralOwners) {
+	if _, err := h.Schedules.Get(t.Context(), apidb.Everyone, schedulestore.Key{Name: "b"}); !errors.Is(err, schedulestore.ErrSeveralOwners) {
 		t.Errorf("of two owners: %v", err)
 	}
 }
@@ -427,16 +428,16 @@ func TestNamesBelongToOwners(t *testing.T) {
 func TestPutReplacesAndKeepsWhatHasBeen(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	first, created, err := h.PutSchedule(t.Context(), apidb.Everyone, schedule(t, "a", `"cron": "@every 10m"`))
+	first, created, err := h.Schedules.Put(t.Context(), apidb.Everyone, schedule(t, "a", `"cron": "@every 10m"`))
 	if err != nil || !created {
 		t.Fatal(created, err)
 	}
-	key := apidb.ScheduleKey{Name: "a"}
-	if _, err := h.RunSchedule(t.Context(), apidb.Everyone, key, scheduleRules); err != nil {
+	key := schedulestore.Key{Name: "a"}
+	if _, err := h.Schedules.Run(t.Context(), apidb.Everyone, key, scheduleRules); err != nil {
 		t.Fatal(err)
 	}
 	h.Exec(t, "update schedules set anchor_at = anchor_at - interval '5 min', next_at = next_at - interval '5 min'")
-	again, created, err := h.PutSchedule(t.Context(), apidb.Everyone, schedule(t, "a", `"cron": "@every 10m", "missed": "all"`))
+	again, created, err := h.Schedules.Put(t.Context(), apidb.Everyone, schedule(t, "a", `"cron": "@every 10m", "missed": "all"`))
 	if err != nil || created || again.ScheduleID != first.ScheduleID || again.LastJobID == nil {
 		t.Fatalf("%+v, %t, %v", again, created, err)
 	}
@@ -444,11 +445,11 @@ func TestPutReplacesAndKeepsWhatHasBeen(t *testing.T) {
 		t.Errorf("@every began anew: %s, %s", again.NextAt, first.NextAt)
 	}
 	h.Exec(t, "update schedules set next_at = next_at - interval '1 hour', anchor_at = anchor_at - interval '1 hour'")
-	if _, _, err := h.PutSchedule(t.Context(), apidb.Everyone, schedule(t, "a", eachSecond)); err != nil {
+	if _, _, err := h.Schedules.Put(t.Context(), apidb.Everyone, schedule(t, "a", eachSecond)); err != nil {
 		t.Fatal(err)
 	}
 	ticks := h.ticks(t, key)
-	if len(ticks) != 7 || outcomes(ticks, "skipped") != 6 || !slices.ContainsFunc(ticks, func(tick apidb.Tick) bool {
+	if len(ticks) != 7 || outcomes(ticks, "skipped") != 6 || !slices.ContainsFunc(ticks, func(tick schedulestore.Tick) bool {
 		return tick.Reason == "the schedule was replaced"
 	}) {
 		t.Errorf("ticks %+v", ticks)

@@ -83,10 +83,3 @@ func OpenHeld(s *sealing.Sealer, attempts []jobevent.HeldAttempt) {
 		}
 	}
 }
-
-// Open has the schedule's job readable. On an error it is null.
-func (s *Schedule) Open(sealer *sealing.Sealer) error {
-	plain, err := sealer.Open(sealing.OfSchedule(s.Name, s.OwnerID), s.Job)
-	s.Job = plain
-	return err
-}

@@ -160,7 +160,7 @@ func operate(t *testing.T, s *Store, id uuid.UUID) (ids []uuid.UUID) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	commands, _, err := newStore(pool).Operate(t.Context(), id)
+	commands, _, err := OverPool(pool).Operate(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -78,8 +79,8 @@ func TestFiguresCountWhatWaitsAndWhatHasFailed(t *testing.T) {
 	}
 	h.put(t, jobstate.Pending, 0)
 	h.put(t, jobstate.Scheduled, 0)
-	got, err := h.Figures(t.Context())
-	if want := (apidb.Figures{PendingJobs: 5, DeadJobs: 1}); err != nil || got != want {
+	got, err := h.Stats.Health(t.Context())
+	if want := (statstore.Health{PendingJobs: 5, DeadJobs: 1}); err != nil || got != want {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

@@ -59,13 +59,13 @@ func plainJob() NewJob {
 func TestEachKindOfSubmitHasItsStatements(t *testing.T) {
 	t.Parallel()
 	heard := &listener{}
-	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.API), pgpool.IndexOnly(), plannedOnce,
+	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.API), pgpool.IndexOnly(), PlannedOnce,
 		func(cfg *pgxpool.Config) { cfg.ConnConfig.Tracer = heard })
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	s := newStore(pool)
+	s := OverPool(pool)
 	if err := s.Ping(t.Context()); err != nil { // what a new connection is set by comes first
 		t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func TestStatisticsOfAMillionJobs(t *testing.T) {
 	h.census(t)
 	h.longCensus(t)
 	began := time.Now()
-	got, err := h.Stats(t.Context(), apidb.Everyone, "", "")
+	got, err := h.Stats.Get(t.Context(), apidb.Everyone, "", "")
 	if err != nil || got.Total[jobstate.Pending] != 100_000 {
 		t.Errorf("got %v, %v", got.Total, err)
 	}
@@ -90,7 +90,7 @@ func TestStatisticsOfAMillionJobs(t *testing.T) {
 	}
 	t.Logf("statistics over 8,700 tallies and a million jobs took %s", time.Since(began))
 	began = time.Now()
-	if _, err := h.Stats(t.Context(), apidb.Everyone, "", ""); err != nil {
+	if _, err := h.Stats.Get(t.Context(), apidb.Everyone, "", ""); err != nil {
 		t.Error(err)
 	}
 	t.Logf("and while they are held %s", time.Since(began))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
@@ -23,7 +24,7 @@ type teller struct {
 	t        *testing.T
 	jobs     []*toldJob
 	accepted map[string]int64 // by owner
-	ended    map[string]apidb.Counts
+	ended    map[string]statstore.Counts
 	codes    map[string]map[string]int64 // of the jobs that failed, by owner and error code
 	days     time.Duration               // how far the clock of those who sum up has gone
 }
@@ -117,7 +118,7 @@ func (h *fixture) sumAll(t *testing.T, later time.Duration) {
 	}
 	for more := true; more; {
 		var err error
-		if more, err = h.SumTallies(t.Context(), time.Now().Add(later)); err != nil {
+		if more, err = h.Stats.SumTallies(t.Context(), time.Now().Add(later)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -127,18 +128,18 @@ func (h *fixture) sumAll(t *testing.T, later time.Duration) {
 func (h *fixture) census(t *testing.T) {
 	t.Helper()
 	h.Exec(t, "delete from job_counts")
-	var c apidb.Census
+	var c statstore.Census
 	for next := time.Duration(0); next == 0; {
 		var err error
-		if next, err = h.CountJobs(t.Context(), &c, time.Now()); err != nil {
+		if next, err = h.Stats.CountJobs(t.Context(), &c, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-func (h *fixture) recount(t *testing.T, where string) apidb.Counts {
+func (h *fixture) recount(t *testing.T, where string) statstore.Counts {
 	t.Helper()
-	counts := apidb.Counts{}
+	counts := statstore.Counts{}
 	h.Conn(t, func(ctx context.Context, c *pgx.Conn) error {
 		rows, err := c.Query(ctx, "select status, count(*) from jobs where "+where+" group by status")
 		if err != nil {
@@ -155,7 +156,7 @@ func (h *fixture) recount(t *testing.T, where string) apidb.Counts {
 	return counts
 }
 
-func same(a, b apidb.Counts) bool {
+func same(a, b statstore.Counts) bool {
 	none := func(_ jobstate.Status, n int64) bool { return n == 0 }
 	a, b = maps.Clone(a), maps.Clone(b)
 	maps.DeleteFunc(a, none)
@@ -166,9 +167,9 @@ func same(a, b apidb.Counts) bool {
 func TestStatisticsAreWhatAPlainRecountSays(t *testing.T) {
 	t.Parallel()
 	for range 3 {
-		s := &teller{fixture: open(t), t: t, accepted: map[string]int64{}, ended: map[string]apidb.Counts{}, codes: map[string]map[string]int64{}}
+		s := &teller{fixture: open(t), t: t, accepted: map[string]int64{}, ended: map[string]statstore.Counts{}, codes: map[string]map[string]int64{}}
 		for _, owner := range tellersOwners {
-			s.ended[owner], s.codes[owner] = apidb.Counts{}, map[string]int64{}
+			s.ended[owner], s.codes[owner] = statstore.Counts{}, map[string]int64{}
 		}
 		s.accept()
 		for range 300 {
@@ -192,12 +193,8 @@ func (h *fixture) longCensus(t *testing.T) {
 
 func (s *teller) check(name string) {
 	s.t.Helper()
-	again, err := apidb.Open(s.t.Context(), s.URL) // it remembers nothing
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer again.Close()
-	everyone, codes := apidb.Counts{}, map[string]int64{}
+	again := statstore.New(s.Store) // it remembers nothing
+	everyone, codes := statstore.Counts{}, map[string]int64{}
 	var accepted int64
 	for _, owner := range tellersOwners {
 		s.checkOf(again, name+" of "+owner, apidb.OwnerOf(owner), "owner_id = '"+owner+"'", s.accepted[owner], s.ended[owner])
@@ -212,16 +209,16 @@ func (s *teller) check(name string) {
 	}
 	s.checkOf(again, name+" of everyone", apidb.Everyone, "true", accepted, everyone)
 	s.checkMonth(again, name+" of everyone", apidb.Everyone, everyone, codes)
-	s.checkOf(again, name+" of nobody who is there", apidb.OwnerOf("acm"), "false", 0, apidb.Counts{})
+	s.checkOf(again, name+" of nobody who is there", apidb.OwnerOf("acm"), "false", 0, statstore.Counts{})
 }
 
 // checkMonth compares what a month's statistics say of the jobs that ended with what the teller knows.
-func (s *teller) checkMonth(store *apidb.Store, name string, owner apidb.Owner, ended apidb.Counts, codes map[string]int64) {
+func (s *teller) checkMonth(store *statstore.Store, name string, owner apidb.Owner, ended statstore.Counts, codes map[string]int64) {
 	s.t.Helper()
 	if s.days >= 30*24*time.Hour {
 		return
 	}
-	all, err := store.Stats(s.t.Context(), owner, "", "")
+	all, err := store.Get(s.t.Context(), owner, "", "")
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -250,22 +247,22 @@ func (s *teller) checkMonth(store *apidb.Store, name string, owner apidb.Owner, 
 
 // checkOf compares an owner's numbers with a recount of the jobs for which a condition holds.
 func (s *teller) checkOf(
-	store *apidb.Store, name string, owner apidb.Owner, where string, accepted int64, ended apidb.Counts,
+	store *statstore.Store, name string, owner apidb.Owner, where string, accepted int64, ended statstore.Counts,
 ) {
 	s.t.Helper()
-	all, err := store.Stats(s.t.Context(), owner, "", "")
+	all, err := store.Get(s.t.Context(), owner, "", "")
 	jobs := s.recount(s.t, where)
 	if err != nil || !same(all.Total, jobs) || (len(all.Types) == 0) != (len(jobs) == 0) {
 		s.t.Errorf("%s: counted %v, recounted %v, %v", name, all.Total, jobs, err)
 	}
 	for _, queue := range []string{"default", "mail"} {
-		one, err := store.Stats(s.t.Context(), owner, queue, "EMAIL")
+		one, err := store.Get(s.t.Context(), owner, queue, "EMAIL")
 		want := s.recount(s.t, where+" and queue = '"+queue+"' and job_type = 'EMAIL'")
 		if err != nil || !same(one.Total, want) || !same(one.Types["EMAIL"], want) || !same(one.Queues[queue], want) {
 			s.t.Errorf("%s: %s has %v, recounted %v, %v", name, queue, one.Total, want, err)
 		}
 	}
-	var days apidb.Flow
+	var days statstore.Flow
 	for _, flow := range all.Days {
 		days.Accepted, days.Completed = days.Accepted+flow.Accepted, days.Completed+flow.Completed
 		days.Failed, days.Cancelled = days.Failed+flow.Failed, days.Cancelled+flow.Cancelled
@@ -299,13 +296,9 @@ func TestStatisticsAddUpAtEveryMoment(t *testing.T) {
 	}
 	check := func(when string, ended int64) {
 		t.Helper()
-		again, err := apidb.Open(t.Context(), h.URL) // it remembers nothing
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer again.Close()
+		again := statstore.New(h.Store) // it remembers nothing
 		for _, owner := range []apidb.Owner{apidb.Everyone, apidb.OwnerOf("acme")} {
-			got, err := again.Stats(t.Context(), owner, "", "")
+			got, err := again.Get(t.Context(), owner, "", "")
 			var sum int64
 			for _, n := range got.Total {
 				sum += n
@@ -326,7 +319,7 @@ func TestStatisticsAddUpAtEveryMoment(t *testing.T) {
 	check("after a census of many jobs", 1)
 	h.Exec(t, "update job_counts set as_of = as_of + interval '1 ms'") // by the version before
 	h.Apply(t, apidbtest.Status(ids[2], 1, jobstate.Completed))
-	again, err := h.Stats(t.Context(), apidb.Everyone, "", "")
+	again, err := h.Stats.Get(t.Context(), apidb.Everyone, "", "")
 	if err != nil || again.Total[jobstate.Completed] != 3 {
 		t.Errorf("after a census that leaves out what has ended: %v, %v", again.Total, err)
 	}
@@ -353,12 +346,12 @@ func TestPercentilesAreRightToATenth(t *testing.T) {
 	h.Apply(t, words[:500]...)
 	h.sumAll(t, 0)
 	h.Apply(t, words[500:]...)
-	got, err := h.Stats(t.Context(), apidb.Everyone, "", "")
+	got, err := h.Stats.Get(t.Context(), apidb.Everyone, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, p := range map[string]struct {
-		got  apidb.Percentiles
+		got  statstore.Percentiles
 		unit time.Duration
 	}{
 		"waited": {got.Latency5.Waited, time.Millisecond}, "ran": {got.Latencies.Hour.Ran, 10 * time.Millisecond},
@@ -387,7 +380,7 @@ func TestAProcessThatSumsUpKeepsOthersFromIt(t *testing.T) {
 		if _, err := c.Exec(ctx, "begin; select pg_advisory_xact_lock(7306371)"); err != nil {
 			return err
 		}
-		more, err := h.SumTallies(ctx, time.Now())
+		more, err := h.Stats.SumTallies(ctx, time.Now())
 		if n := apidbtest.One[int](t, h, "select count(*) from tallies"); more || n != 0 {
 			t.Errorf("%d sums were made, more: %v", n, more)
 		}

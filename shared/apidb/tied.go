@@ -57,7 +57,7 @@ var errCameBetween = errors.New("another submit came between")
 
 // insertTied accepts jobs of which some have an order or come after others.
 func (s *Store) insertTied(ctx context.Context, jobs []NewJob, all bool) (accepted []Accepted, err error) {
-	for range insertTries {
+	for range InsertTries {
 		err = s.Tx(ctx, func(q *gen.Queries) error {
 			t := tied{q: q, jobs: jobs, accepted: make([]Accepted, len(jobs))}
 			if err := t.insert(ctx); err != nil {
@@ -252,4 +252,14 @@ func idsLiteral(ids []uuid.UUID) string {
 		out = append(out, id.String()...)
 	}
 	return string(append(out, '}'))
+}
+
+// InsertInTx inserts jobs in a transaction that does other things, too.
+func InsertInTx(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted, error) {
+	if !someTied(jobs) {
+		return insertJobs(ctx, q, jobs)
+	}
+	t := tied{q: q, jobs: jobs, accepted: make([]Accepted, len(jobs))}
+	err := t.insert(ctx)
+	return t.accepted, err
 }

@@ -103,12 +103,12 @@ func TestAListLooksAtFewOfManyTies(t *testing.T) {
 // A lock of a key is not held by who has only been waiting for it.
 func TestAnUnansweredSubmitHoldsNoOrder(t *testing.T) {
 	t.Parallel()
-	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.API), pgpool.IndexOnly(), plannedOnce)
+	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.API), pgpool.IndexOnly(), PlannedOnce)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	s := newStore(pool)
+	s := OverPool(pool)
 	holder, err := pool.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -72,7 +72,7 @@ func TestAnOwnersSchedulesKeepToItsRateOfJobs(t *testing.T) {
 	rules.RateLimitJobs = 15
 	began, fired := time.Now(), map[string]int{}
 	for passes := 1; fired["many"] < 40; passes++ {
-		some, next, err := h.FireSchedules(t.Context(), rules, time.Minute)
+		some, next, err := h.Schedules.Fire(t.Context(), rules, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestOwnersOperationsTakeTurns(t *testing.T) {
 
 func (h *fixture) createOf(t *testing.T, owner, name, fields string) {
 	t.Helper()
-	if _, err := h.CreateSchedule(t.Context(), apidb.OwnerOf(owner), schedule(t, name, fields)); err != nil {
+	if _, err := h.Schedules.Create(t.Context(), apidb.OwnerOf(owner), schedule(t, name, fields)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -233,7 +233,7 @@ func TestJobsOfSchedulesAndCommandsOfOperationsAreTold(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	begun := make(chan struct{}, 10)
-	h.beside(t, func(ctx context.Context) { _ = h.ListenSchedules(ctx, func() { begun <- struct{}{} }) })
+	h.beside(t, func(ctx context.Context) { _ = h.Schedules.Listen(ctx, func() { begun <- struct{}{} }) })
 	<-begun
 	changes := h.listenTo(t)
 	silent := h.Accept(t, apidbtest.NewJob())

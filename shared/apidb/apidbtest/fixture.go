@@ -10,19 +10,22 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
 // Fixture is the stores of a database of its own, and a way round them.
 type Fixture struct {
 	*Stores
-	URL string
+	URL  string
+	Pool *pgxpool.Pool // of a fixture that Watched made
 }
 
 // New makes a migrated database and opens its stores.
@@ -142,4 +145,17 @@ func (f *Fixture) Apply(t testing.TB, statuses ...apidb.StatusWord) int64 {
 		t.Fatal(err)
 	}
 	return changed
+}
+
+// Watched is a fixture whose pool records how the server plans its statements.
+func Watched(t testing.TB) (*Fixture, *pgtest.Plans) {
+	t.Helper()
+	plans := &pgtest.Plans{}
+	url := pgtest.Database(t, migrations.API)
+	pool, err := pgpool.Open(t.Context(), url, pgpool.IndexOnly(), apidb.PlannedOnce, plans.Watch("force_generic_plan"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return &Fixture{Stores: Of(apidb.OverPool(pool)), URL: url, Pool: pool}, plans
 }

@@ -186,7 +186,7 @@ func listedRejected(row gen.RejectedListRow) Rejected {
 	})
 }
 
-// Get gives a rejected record with its key, headers and value, or ErrNoRejected.
+// Get gives a rejected record with its key, headers and value, or ErrNone.
 func (s *Store) Get(ctx context.Context, id uuid.UUID) (Rejected, error) {
 	rows, err := s.q.RejectedGet(ctx, id)
 	return oneRejected("read a rejected record", rows, err)
@@ -230,7 +230,7 @@ func (s *Store) Redrive(
 	return r, apidb.Classify("redrive a rejected record", err)
 }
 
-// Discard deletes a rejected record, and gives what a list had of it, or ErrNoRejected.
+// Discard deletes a rejected record, and gives what a list had of it, or ErrNone.
 func (s *Store) Discard(ctx context.Context, id uuid.UUID) (r Rejected, err error) {
 	err = apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
 		gone, err := q.RejectedDiscard(ctx, id)

@@ -1,4 +1,4 @@
-package apidb
+package schedulestore
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package apidb
+package schedulestore
 
 import (
 	"context"
@@ -8,14 +8,15 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
-// SealSchedules seals the jobs of the schedules after one, up to another (uuid.Nil: all), that the key in use has not
+// Seal seals the jobs of the schedules after one, up to another (uuid.Nil: all), that the key in use has not
 // sealed: by an older key, or never. Else an old key could not go while a schedule is there. What does not open stays
 // as it is; an error names it, after all others are sealed.
-func (s *Store) SealSchedules(ctx context.Context, sealer *sealing.Sealer, after, last uuid.UUID) (
+func (s *Store) Seal(ctx context.Context, sealer *sealing.Sealer, after, last uuid.UUID) (
 	sealed int, err error,
 ) {
 	if sealer == nil {
@@ -23,7 +24,7 @@ func (s *Store) SealSchedules(ctx context.Context, sealer *sealing.Sealer, after
 	}
 	heads, err := s.q.ScheduleHeads(ctx, gen.ScheduleHeadsParams{AfterID: after, LastID: last})
 	if err != nil {
-		return 0, Classify("look for schedules to seal", err)
+		return 0, apidb.Classify("look for schedules to seal", err)
 	}
 	var closed error
 	for _, row := range heads {
@@ -35,7 +36,7 @@ func (s *Store) SealSchedules(ctx context.Context, sealer *sealing.Sealer, after
 		case errors.Is(err, sealing.ErrNoKey), errors.Is(err, sealing.ErrAltered):
 			closed = errors.Join(closed, fmt.Errorf("schedule %s: %w", row.ScheduleID, err))
 		case err != nil:
-			return sealed, Classify("seal schedule", err)
+			return sealed, apidb.Classify("seal schedule", err)
 		case done:
 			sealed++
 		}
@@ -45,7 +46,7 @@ func (s *Store) SealSchedules(ctx context.Context, sealer *sealing.Sealer, after
 
 // sealSchedule waits for whoever replaces it or seals it, and looks again.
 func (s *Store) sealSchedule(ctx context.Context, sealer *sealing.Sealer, id uuid.UUID) (done bool, err error) {
-	err = s.Tx(ctx, func(q *gen.Queries) error {
+	err = s.db.Tx(ctx, func(q *gen.Queries) error {
 		locked, err := q.ScheduleLock(ctx, id)
 		if err != nil {
 			return noSchedule(err)
@@ -61,8 +62,15 @@ func (s *Store) sealSchedule(ctx context.Context, sealer *sealing.Sealer, id uui
 		job := sealer.Seal(sealing.OfSchedule(row.Name, row.OwnerID), row.Job)
 		return q.ScheduleSeal(ctx, gen.ScheduleSealParams{ScheduleID: id, Job: job})
 	})
-	if errors.Is(err, ErrNoSchedule) {
+	if errors.Is(err, ErrNone) {
 		return false, nil
 	}
 	return done && err == nil, err
+}
+
+// Open has the schedule's job readable. On an error it is null.
+func (s *Schedule) Open(sealer *sealing.Sealer) error {
+	plain, err := sealer.Open(sealing.OfSchedule(s.Name, s.OwnerID), s.Job)
+	s.Job = plain
+	return err
 }

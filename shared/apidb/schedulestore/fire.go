@@ -1,4 +1,4 @@
-package apidb
+package schedulestore
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -23,8 +24,8 @@ import (
 type firing struct {
 	tx    pgx.Tx
 	q     *gen.Queries
-	ids   *ids
-	rules ScheduleRules
+	newID func(time.Time) uuid.UUID
+	rules Rules
 	most  int32
 	held  []uuid.UUID
 	now   time.Time
@@ -42,8 +43,8 @@ type firing struct {
 	full    bool // there is more than this pass does
 
 	cancelAgain bool // a job to be cancelled has a command or callback that is not answered
-	jobs        []NewJob
-	accepted    []Accepted
+	jobs        []apidb.NewJob
+	accepted    []apidb.Accepted
 	fired       Fired
 }
 
@@ -54,7 +55,7 @@ type ownersRoom struct{ jobs, bytes int }
 type dueJob struct {
 	schedule uuid.UUID
 	at       time.Time
-	job      NewJob
+	job      apidb.NewJob
 	cancels  []uuid.UUID // the jobs that make room for it
 }
 
@@ -117,7 +118,7 @@ func (f *firing) take(ctx context.Context, row *Schedule) error {
 		case v.fire && err != nil:
 			f.log.skip(row.ScheduleID, v.at, "the job is refused: "+message(err))
 		case v.fire && f.room(row.OwnerID, len(req.Payload)):
-			due := dueJob{schedule: row.ScheduleID, at: v.at, job: row.newJob(f.ids.next(f.now), req, v.at, f.rules)}
+			due := dueJob{schedule: row.ScheduleID, at: v.at, job: row.newJob(f.newID(f.now), req, v.at, f.rules)}
 			if row.Overlap == jobspec.OverlapCancel {
 				due.cancels = running
 			}
@@ -178,13 +179,13 @@ func (f *firing) insertSome(ctx context.Context, due []dueJob) error {
 	if len(due) == 0 {
 		return nil
 	}
-	jobs := make([]NewJob, len(due))
+	jobs := make([]apidb.NewJob, len(due))
 	for i := range due {
 		jobs[i] = due[i].job
 	}
-	var accepted []Accepted
+	var accepted []apidb.Accepted
 	err := pgx.BeginFunc(ctx, f.tx, func(inner pgx.Tx) (err error) {
-		accepted, err = insertTick(ctx, gen.New(inner), jobs)
+		accepted, err = apidb.InsertInTx(ctx, gen.New(inner), jobs)
 		return err
 	})
 	if err != nil {
@@ -203,16 +204,6 @@ func (f *firing) insertSome(ctx context.Context, due []dueJob) error {
 	return nil
 }
 
-// insertTick inserts jobs in a transaction that does other things, too.
-func insertTick(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted, error) {
-	if !someTied(jobs) {
-		return insertJobs(ctx, q, jobs)
-	}
-	t := tied{q: q, jobs: jobs, accepted: make([]Accepted, len(jobs))}
-	err := t.insert(ctx)
-	return t.accepted, err
-}
-
 // cancelOld keeps a cancel for each job that has to make room, and for those of earlier passes that are still to be
 // cancelled. All take jobs in one order, so that two who cancel do not wait for each other.
 func (f *firing) cancelOld(ctx context.Context) error {
@@ -224,8 +215,9 @@ func (f *firing) cancelOld(ctx context.Context) error {
 	slices.SortFunc(jobs, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
 	var waiting, done []uuid.UUID
 	for _, id := range slices.Compact(jobs) {
-		kept, err := keepLocked(ctx, f.q, Everyone, Command{JobID: id, Command: jobevent.CommandCancel, By: "cron"}, nil)
-		var refused *RefusedError
+		cancel := apidb.Command{JobID: id, Command: jobevent.CommandCancel, By: "cron"}
+		kept, err := apidb.KeepCommandInTx(ctx, f.q, apidb.Everyone, cancel, nil)
+		var refused *apidb.RefusedError
 		switch {
 		case err == nil:
 			f.fired.Cancels = append(f.fired.Cancels, kept)
@@ -268,8 +260,8 @@ func (f *firing) next(ctx context.Context, idle time.Duration) (time.Duration, e
 	return min(max(wait, time.Millisecond), idle), nil
 }
 
-// ScheduleRules is what this installation allows, and what it has where a job type does not say.
-type ScheduleRules struct {
+// Rules is what this installation allows, and what it has where a job type does not say.
+type Rules struct {
 	jobspec.Rules
 	Defaults jobspec.TypeDefaults
 	Sealer   *sealing.Sealer
@@ -280,7 +272,7 @@ type ScheduleRules struct {
 }
 
 // request is the job that is asked for, once the schedule is open, if the rules still allow it.
-func (s *Schedule) request(rules ScheduleRules) (jobspec.Request, error) {
+func (s *Schedule) request(rules Rules) (jobspec.Request, error) {
 	req, err := jobspec.Decode(s.Job)
 	if err != nil {
 		return req, err
@@ -291,14 +283,15 @@ func (s *Schedule) request(rules ScheduleRules) (jobspec.Request, error) {
 }
 
 // newJob is the job of a tick. It carries the tick as the event that brought it: no second one can.
-func (s *Schedule) newJob(id uuid.UUID, req jobspec.Request, at time.Time, rules ScheduleRules) NewJob {
+func (s *Schedule) newJob(id uuid.UUID, req jobspec.Request, at time.Time, rules Rules) apidb.NewJob {
 	traceID := uuid.New()
 	copy(traceID[:6], id[:6]) // the same millisecond: so it needs no entry in jobs_of_trace
 	id = jobevent.JobID(id, rules.KeepTrace == nil || rules.KeepTrace(traceID))
 	req.Payload = rules.Sealer.Seal(sealing.OfJob(id, sealing.Payload), req.Payload)
-	return NewJob{
-		JobID: id, TraceID: traceID, Request: req, Whose: Everyone,
-		EventSource: scheduleSource + s.ScheduleID.String() + "/" + s.Name, EventID: at.In(time.UTC).Format(time.RFC3339Nano),
+	return apidb.NewJob{
+		JobID: id, TraceID: traceID, Request: req, Whose: apidb.Everyone,
+		EventSource: apidb.ScheduleSource + s.ScheduleID.String() + "/" + s.Name,
+		EventID:     at.In(time.UTC).Format(time.RFC3339Nano),
 	}
 }
 

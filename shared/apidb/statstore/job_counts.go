@@ -1,4 +1,4 @@
-package apidb
+package statstore
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
@@ -36,7 +37,7 @@ type Census struct {
 }
 
 type countKey struct {
-	of             Owner
+	of             apidb.Owner
 	status         jobstate.Status
 	queue, jobType string
 }
@@ -56,7 +57,7 @@ func (s *Store) CountJobs(ctx context.Context, c *Census, now time.Time) (next t
 	if c.counts == nil {
 		last, err := s.q.JobCounts(ctx)
 		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-			return 0, Classify("look for the last count of jobs", err)
+			return 0, apidb.Classify("look for the last count of jobs", err)
 		}
 		due := last.AsOf.Add(max(censusEvery, censusShare*last.Took))
 		if last.AsOf.Before(now) && now.Before(due) {
@@ -67,7 +68,7 @@ func (s *Store) CountJobs(ctx context.Context, c *Census, now time.Time) (next t
 	began := time.Now()
 	more, err := s.countPage(ctx, c)
 	if err != nil {
-		return 0, Classify("count jobs", err)
+		return 0, apidb.Classify("count jobs", err)
 	}
 	if c.spent += time.Since(began); more {
 		return 0, nil
@@ -83,7 +84,7 @@ func (s *Store) CountJobs(ctx context.Context, c *Census, now time.Time) (next t
 func (s *Store) countPage(ctx context.Context, c *Census) (more bool, err error) {
 	var rows []gen.JobsCountPageRow
 	var kept []gen.TalliesKeptRow
-	err = s.Snapshot(ctx, func(q *gen.Queries) error {
+	err = s.db.Snapshot(ctx, func(q *gen.Queries) error {
 		page := gen.JobsCountPageParams{Shelf: c.shelf, AfterID: c.after, MaxJobs: censusPage}
 		if rows, err = q.JobsCountPage(ctx, page); err != nil {
 			return err
@@ -99,7 +100,7 @@ func (s *Store) countPage(ctx context.Context, c *Census) (more bool, err error)
 	}
 	c.add(rows)
 	for _, row := range kept {
-		key := countKey{OwnerWith(row.OwnerID, row.Everyone), jobstate.Status(row.What), row.Queue, row.JobType}
+		key := countKey{apidb.OwnerWith(row.OwnerID, row.Everyone), jobstate.Status(row.What), row.Queue, row.JobType}
 		c.counts[key] = &jobCount{Status: key.status, Queue: row.Queue, JobType: row.JobType, N: row.Kept}
 	}
 	return more, nil
@@ -114,7 +115,7 @@ func jobsOf(rows []gen.JobsCountPageRow) (n int64) {
 
 func (c *Census) add(rows []gen.JobsCountPageRow) {
 	for _, row := range rows {
-		for _, of := range []Owner{OwnerOf(row.OwnerID), Everyone} {
+		for _, of := range []apidb.Owner{apidb.OwnerOf(row.OwnerID), apidb.Everyone} {
 			c.addRow(countKey{of, statusOfShelf(row.Shelf), row.Queue, row.JobType}, row)
 		}
 		if row.Shelf > c.shelf || row.Shelf == c.shelf && row.LastID.String() > c.after.String() {
@@ -141,8 +142,8 @@ type countsOf struct{ live, ended []*jobCount }
 func noCounts() *countsOf { return &countsOf{live: []*jobCount{}, ended: []*jobCount{}} }
 
 // byOwner has an order, so that the same counts are the same text.
-func (c *Census) byOwner() map[Owner]*countsOf {
-	all := map[Owner]*countsOf{Everyone: noCounts()}
+func (c *Census) byOwner() map[apidb.Owner]*countsOf {
+	all := map[apidb.Owner]*countsOf{apidb.Everyone: noCounts()}
 	for _, key := range slices.SortedFunc(maps.Keys(c.counts), func(a, b countKey) int {
 		return cmp.Or(cmp.Compare(a.status, b.status), cmp.Compare(a.queue, b.queue), cmp.Compare(a.jobType, b.jobType))
 	}) {
@@ -184,20 +185,20 @@ func (s *Store) keepCensus(ctx context.Context, c *Census) error {
 		owners.OwnerIDs, owners.Counts = append(owners.OwnerIDs, owner.ID()), append(owners.Counts, string(live))
 		owners.Ended = append(owners.Ended, string(ended))
 	}
-	err := s.Tx(ctx, func(q *gen.Queries) error {
+	err := s.db.Tx(ctx, func(q *gen.Queries) error {
 		n, err := q.JobCountsPut(ctx, all)
 		if err != nil || n == 0 { // somebody has counted later
 			return err
 		}
 		return q.OwnerJobCountsPut(ctx, owners)
 	})
-	return Classify("keep counts of jobs", err)
+	return apidb.Classify("keep counts of jobs", err)
 }
 
 // statusOfShelf is the other way round of shelvesOf, for those that have not ended.
 func statusOfShelf(shelf int16) jobstate.Status {
 	for _, status := range jobstate.All() {
-		for _, of := range shelvesOf(status) {
+		for _, of := range apidb.ShelvesOf(status) {
 			if of == int32(shelf) {
 				return status
 			}

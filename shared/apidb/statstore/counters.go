@@ -1,4 +1,4 @@
-package apidb
+package statstore
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 )
 
@@ -32,7 +33,7 @@ var grains = []grain{
 }
 
 type tallyKey struct {
-	of                   Owner
+	of                   apidb.Owner
 	grain                string
 	at                   time.Time // in UTC
 	queue, jobType, what string
@@ -73,7 +74,7 @@ func (t *tally) addAll(other *tally) {
 	t.codes.addAll(other.codes)
 }
 
-func (ts tallies) at(of Owner, to int, at time.Time, queue, jobType, what string) *tally {
+func (ts tallies) at(of apidb.Owner, to int, at time.Time, queue, jobType, what string) *tally {
 	key := tallyKey{of, grains[to].name, time.Unix(0, 0).UTC(), queue, jobType, what}
 	if span := grains[to].of; span > 0 {
 		key.at = at.UTC().Truncate(span)
@@ -92,7 +93,7 @@ func (ts tallies) of(key tallyKey) *tally {
 func (ts tallies) addEveryone() {
 	for _, key := range slices.Collect(maps.Keys(ts)) {
 		all := key
-		all.of = Everyone
+		all.of = apidb.Everyone
 		ts.of(all).addAll(ts[key])
 	}
 }
@@ -100,7 +101,7 @@ func (ts tallies) addEveryone() {
 // SumTallies sums up what was entered, and what has grown old; more: not all of it. One process at a
 // time does, and the others need not.
 func (s *Store) SumTallies(ctx context.Context, now time.Time) (more bool, err error) {
-	err = s.Tx(ctx, func(q *gen.Queries) error {
+	err = s.db.Tx(ctx, func(q *gen.Queries) error {
 		mine, err := q.TallyLock(ctx)
 		if err != nil || !mine {
 			return err
@@ -111,7 +112,7 @@ func (s *Store) SumTallies(ctx context.Context, now time.Time) (more bool, err e
 			return err
 		}
 		for _, e := range entries {
-			sum := sums.at(OwnerOf(e.OwnerID), 0, e.At, e.Queue, e.JobType, e.What)
+			sum := sums.at(apidb.OwnerOf(e.OwnerID), 0, e.At, e.Queue, e.JobType, e.What)
 			sum.add(int64(e.N), int64(e.Kept), nil, nil, nil, nil)
 			sum.addEntry(e.Times, e.ErrorCodes)
 		}
@@ -126,7 +127,7 @@ func (s *Store) SumTallies(ctx context.Context, now time.Time) (more bool, err e
 		}
 		return sums.put(ctx, q)
 	})
-	return more, Classify("sum up tallies", err)
+	return more, apidb.Classify("sum up tallies", err)
 }
 
 // takeOld moves the old ones of a grain to the next.
@@ -136,7 +137,7 @@ func takeOld(ctx context.Context, q *gen.Queries, sums tallies, from int, now ti
 		MaxTallies: mostTallies,
 	})
 	for _, row := range rows {
-		sum := sums.at(OwnerWith(row.OwnerID, row.Everyone), from+1, row.At, row.Queue, row.JobType, row.What)
+		sum := sums.at(apidb.OwnerWith(row.OwnerID, row.Everyone), from+1, row.At, row.Queue, row.JobType, row.What)
 		if grains[from+1].of == 0 {
 			row.N, row.Waited, row.Ran, row.Took, row.ErrorCodes = 0, nil, nil, nil, nil
 		}
@@ -166,7 +167,7 @@ func (ts tallies) put(ctx context.Context, q *gen.Queries) error {
 		return err
 	}
 	for _, row := range before {
-		key := tallyKey{OwnerWith(row.OwnerID, row.Everyone), row.Grain, row.At.UTC(), row.Queue, row.JobType, row.What}
+		key := tallyKey{apidb.OwnerWith(row.OwnerID, row.Everyone), row.Grain, row.At.UTC(), row.Queue, row.JobType, row.What}
 		ts[key].add(row.N, row.Kept, row.Waited, row.Ran, row.Took, row.ErrorCodes)
 	}
 	p := gen.TallyPutParams{

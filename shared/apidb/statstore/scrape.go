@@ -1,4 +1,4 @@
-package apidb
+package statstore
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
@@ -16,9 +17,9 @@ import (
 // countedAge is how old the answer to a scrape may be: there may be several Prometheus servers.
 const countedAge = 5 * time.Second
 
-// Counted is the last count of the jobs that have not ended: one row, however many there are. It is false when nobody
+// Counts is the last count of the jobs that have not ended: one row, however many there are. It is false when nobody
 // has counted yet.
-func (s *Store) Counted(ctx context.Context) (counts telemetry.JobCounts, ok bool, err error) {
+func (s *Store) Counts(ctx context.Context) (counts telemetry.JobCounts, ok bool, err error) {
 	counts, err = s.counted.Get(ctx, countedAge, s.readCounted)
 	return counts, !counts.AsOf.IsZero(), err
 }
@@ -29,7 +30,7 @@ func (s *Store) readCounted(ctx context.Context) (counts telemetry.JobCounts, er
 		return counts, nil
 	}
 	if err != nil {
-		return counts, Classify("read counts of jobs", err)
+		return counts, apidb.Classify("read counts of jobs", err)
 	}
 	var live []jobCount
 	if err := json.Unmarshal(row.Counts, &live); err != nil {

@@ -1,4 +1,4 @@
-package apidb
+package schedulestore
 
 import (
 	"context"
@@ -9,42 +9,43 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// Schedule gives one schedule; ErrNoSchedule when there is none, ErrSeveralOwners when there are two.
-func (s *Store) Schedule(ctx context.Context, owner Owner, key ScheduleKey) (Schedule, error) {
+// Get gives one schedule; ErrNone when there is none, ErrSeveralOwners when there are two.
+func (s *Store) Get(ctx context.Context, owner apidb.Owner, key Key) (Schedule, error) {
 	row, err := findSchedule(ctx, s.q, owner, key)
-	return row, Classify("get schedule", err)
+	return row, apidb.Classify("get schedule", err)
 }
 
-// ScheduleFilter chooses schedules, in the order of names and owners.
-type ScheduleFilter struct {
-	OwnerID *string     // nil: of all owners whose schedules one sees
-	After   ScheduleKey // the last one of the page before
+// Filter chooses schedules, in the order of names and owners.
+type Filter struct {
+	OwnerID *string // nil: of all owners whose schedules one sees
+	After   Key     // the last one of the page before
 	Limit   int
 }
 
-// ListSchedules gives the schedules that fit, fewer than it may where their jobs are large; more: there are others
+// List gives the schedules that fit, fewer than it may where their jobs are large; more: there are others
 // after them.
-func (s *Store) ListSchedules(ctx context.Context, owner Owner, f ScheduleFilter) (
+func (s *Store) List(ctx context.Context, owner apidb.Owner, f Filter) (
 	list []Schedule, more bool, err error,
 ) {
-	key, err := ScheduleKey{OwnerID: f.OwnerID}.of(owner)
+	key, err := Key{OwnerID: f.OwnerID}.of(owner)
 	if err != nil {
 		return nil, false, nil
 	}
 	f.OwnerID = key.OwnerID
 	p := gen.SchedulesListParams{OwnerID: f.OwnerID, AfterName: f.After.Name, MaxSchedules: int32(f.Limit + 1),
-		MaxBytes: maxListBytes,
+		MaxBytes: apidb.MaxListBytes,
 	}
 	if f.After.OwnerID != nil {
 		p.AfterOwner = *f.After.OwnerID
 	}
 	rows, err := s.q.SchedulesList(ctx, p)
 	if err != nil {
-		return nil, false, Classify("list schedules", err)
+		return nil, false, apidb.Classify("list schedules", err)
 	}
 	for i, row := range rows {
 		if i == f.Limit || string(row.Job) == "null" {
@@ -62,10 +63,10 @@ func (s *Store) ListSchedules(ctx context.Context, owner Owner, f ScheduleFilter
 
 // change locks a schedule and has it changed.
 func (s *Store) change(
-	ctx context.Context, owner Owner, key ScheduleKey, what string,
+	ctx context.Context, owner apidb.Owner, key Key, what string,
 	how func(q *gen.Queries, row *Schedule, now time.Time) error,
 ) (row Schedule, err error) {
-	err = AuditedTx(ctx, s, func(q *gen.Queries) error {
+	err = apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
 		if row, err = lockSchedule(ctx, q, owner, key); err != nil {
 			return err
 		}
@@ -78,27 +79,27 @@ func (s *Store) change(
 		}
 		return q.SchedulesChanged(ctx)
 	})
-	return row, Classify(what+" schedule", err)
+	return row, apidb.Classify(what+" schedule", err)
 }
 
-// DeleteSchedule forgets a schedule and its ticks. Its jobs stay.
-func (s *Store) DeleteSchedule(ctx context.Context, owner Owner, key ScheduleKey) error {
+// Delete forgets a schedule and its ticks. Its jobs stay.
+func (s *Store) Delete(ctx context.Context, owner apidb.Owner, key Key) error {
 	_, err := s.change(ctx, owner, key, "delete", func(q *gen.Queries, row *Schedule, _ time.Time) error {
 		return q.ScheduleDelete(ctx, row.ScheduleID)
 	})
 	return err
 }
 
-// PauseSchedule has a schedule fire no more until it is resumed.
-func (s *Store) PauseSchedule(ctx context.Context, owner Owner, key ScheduleKey) (Schedule, error) {
+// Pause has a schedule fire no more until it is resumed.
+func (s *Store) Pause(ctx context.Context, owner apidb.Owner, key Key) (Schedule, error) {
 	return s.change(ctx, owner, key, "pause", func(q *gen.Queries, row *Schedule, now time.Time) error {
 		row.Paused, row.UpdatedAt = true, now
 		return q.SchedulePause(ctx, gen.SchedulePauseParams{ScheduleID: row.ScheduleID, Paused: true, NextAt: row.NextAt})
 	})
 }
 
-// ResumeSchedule has it fire again. The ticks of the pause are recorded as skipped.
-func (s *Store) ResumeSchedule(ctx context.Context, owner Owner, key ScheduleKey) (Schedule, error) {
+// Resume has it fire again. The ticks of the pause are recorded as skipped.
+func (s *Store) Resume(ctx context.Context, owner apidb.Owner, key Key) (Schedule, error) {
 	return s.change(ctx, owner, key, "resume", func(q *gen.Queries, row *Schedule, now time.Time) error {
 		if !row.Paused {
 			return nil
@@ -119,13 +120,13 @@ func (s *Store) ResumeSchedule(ctx context.Context, owner Owner, key ScheduleKey
 	})
 }
 
-// RunSchedule makes a job of a schedule now, whatever its cron says. A job that the rules refuse is the
+// Run makes a job of a schedule now, whatever its cron says. A job that the rules refuse is the
 // *apierror.Error of jobspec.
-func (s *Store) RunSchedule(ctx context.Context, owner Owner, key ScheduleKey, rules ScheduleRules) (
+func (s *Store) Run(ctx context.Context, owner apidb.Owner, key Key, rules Rules) (
 	created jobevent.Created, err error,
 ) {
-	var jobs []NewJob
-	var accepted []Accepted
+	var jobs []apidb.NewJob
+	var accepted []apidb.Accepted
 	_, err = s.change(ctx, owner, key, "run", func(q *gen.Queries, row *Schedule, now time.Time) error {
 		if err := row.Open(rules.Sealer); err != nil {
 			return err
@@ -137,12 +138,12 @@ func (s *Store) RunSchedule(ctx context.Context, owner Owner, key ScheduleKey, r
 		if now = now.In(time.UTC); now.Equal(now.Truncate(time.Second)) {
 			now = now.Add(time.Microsecond) // whole seconds are the ticks'
 		}
-		jobs = []NewJob{row.newJob(s.ids.next(now), req, now, rules)}
-		if accepted, err = insertTick(ctx, q, jobs); err != nil {
+		jobs = []apidb.NewJob{row.newJob(s.db.NewIDAt(now), req, now, rules)}
+		if accepted, err = apidb.InsertInTx(ctx, q, jobs); err != nil {
 			return err
 		}
 		created = accepted[0].Created(jobs[0])
-		SetAuditJob(ctx, created.JobID)
+		apidb.SetAuditJob(ctx, created.JobID)
 		log, moved := tickLog{}, scheduleMoves{}
 		log.fire(row.ScheduleID, now, created.JobID, "manual")
 		moved.add(row.ScheduleID, row.NextAt)
@@ -150,7 +151,7 @@ func (s *Store) RunSchedule(ctx context.Context, owner Owner, key ScheduleKey, r
 		return errors.Join(log.write(ctx, q), moved.write(ctx, q))
 	})
 	if err == nil {
-		s.accepts.count(jobs, accepted)
+		s.db.CountAccepted(jobs, accepted)
 	}
 	return created, err
 }
@@ -165,18 +166,18 @@ type Tick struct {
 }
 
 // Ticks gives a schedule's ticks before an instant, newest first; more: there are others after them.
-func (s *Store) Ticks(ctx context.Context, owner Owner, key ScheduleKey, before time.Time, limit int) (
+func (s *Store) Ticks(ctx context.Context, owner apidb.Owner, key Key, before time.Time, limit int) (
 	ticks []Tick, more bool, err error,
 ) {
 	row, err := findSchedule(ctx, s.q, owner, key)
 	if err != nil {
-		return nil, false, Classify("get schedule", err)
+		return nil, false, apidb.Classify("get schedule", err)
 	}
 	rows, err := s.q.TicksList(ctx, gen.TicksListParams{
 		ScheduleID: row.ScheduleID, BeforeAt: before, MaxTicks: int32(limit + 1),
 	})
 	if err != nil {
-		return nil, false, Classify("list ticks", err)
+		return nil, false, apidb.Classify("list ticks", err)
 	}
 	if more = len(rows) > limit; more {
 		rows = rows[:limit]
@@ -189,7 +190,20 @@ func (s *Store) Ticks(ctx context.Context, owner Owner, key ScheduleKey, before 
 
 func noSchedule(err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
-		return ErrNoSchedule
+		return ErrNone
 	}
 	return err
+}
+
+// forgetPage is how many schedules are looked at in one statement that forgets ticks.
+const forgetPage = 100
+
+// DeleteOldTicks drops the ticks that are older than thirty days or beyond a schedule's last thousand, of
+// the schedules after one. last is where to go on; uuid.Nil after all of them.
+func (s *Store) DeleteOldTicks(ctx context.Context, after uuid.UUID) (last uuid.UUID, err error) {
+	ids, err := s.q.TicksForget(ctx, gen.TicksForgetParams{AfterID: after, MaxSchedules: forgetPage})
+	if err != nil || len(ids) < forgetPage {
+		return uuid.Nil, apidb.Classify("forget ticks", err)
+	}
+	return ids[len(ids)-1], nil
 }

@@ -1,4 +1,4 @@
-package apidb
+package schedulestore
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/cronspec"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -16,9 +17,9 @@ import (
 
 // Errors about schedules.
 var (
-	ErrNoSchedule     = errors.New("no such schedule")
-	ErrScheduleExists = errors.New("there is a schedule of this name already")
-	ErrSeveralOwners  = errors.New("several owners have a schedule of this name")
+	ErrNone          = errors.New("no such schedule")
+	ErrExists        = errors.New("there is a schedule of this name already")
+	ErrSeveralOwners = errors.New("several owners have a schedule of this name")
 )
 
 // Schedule is a row: what is to become a job again and again.
@@ -42,17 +43,17 @@ type Schedule struct {
 	UpdatedAt  time.Time
 }
 
-// ScheduleKey names a schedule. Where OwnerID is nil it is that of the owner who asks; for Everyone it is nobody's, or
+// Key names a schedule. Where OwnerID is nil it is that of the owner who asks; for Everyone it is nobody's, or
 // that of the only owner who has one of this name.
-type ScheduleKey struct {
+type Key struct {
 	OwnerID *string
 	Name    string
 }
 
 // of is the key as an owner means it.
-func (k ScheduleKey) of(owner Owner) (ScheduleKey, error) {
+func (k Key) of(owner apidb.Owner) (Key, error) {
 	if k.OwnerID != nil && !owner.Sees(*k.OwnerID) {
-		return k, ErrNoSchedule
+		return k, ErrNone
 	}
 	if !owner.IsEveryone() {
 		k.OwnerID = owner.Filter()
@@ -88,36 +89,36 @@ func (s *Schedule) Upcoming(n int) []time.Time {
 	return ticks
 }
 
-// CreateSchedule keeps a valid schedule; ErrScheduleExists where its owner has one of that name.
-func (s *Store) CreateSchedule(ctx context.Context, owner Owner, asked jobspec.Schedule) (made Schedule, err error) {
+// Create keeps a valid schedule; ErrExists where its owner has one of that name.
+func (s *Store) Create(ctx context.Context, owner apidb.Owner, asked jobspec.Schedule) (made Schedule, err error) {
 	if err := asked.Belong(owner.Names(asked.Job.OwnerID)); err != nil {
 		return made, err
 	}
-	err = AuditedTx(ctx, s, func(q *gen.Queries) error {
+	err = apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
 		var ok bool
 		made, ok, err = insertSchedule(ctx, q, asked)
 		switch {
 		case err != nil:
 			return err
 		case !ok:
-			return ErrScheduleExists
+			return ErrExists
 		}
 		return s.fewSchedules(ctx, q, made.OwnerID)
 	})
-	return made, Classify("create schedule", err)
+	return made, apidb.Classify("create schedule", err)
 }
 
-// PutSchedule keeps a valid schedule in place of the one of that name, if there is one: jobs and ticks
+// Put keeps a valid schedule in place of the one of that name, if there is one: jobs and ticks
 // stay.
-func (s *Store) PutSchedule(ctx context.Context, owner Owner, asked jobspec.Schedule) (
+func (s *Store) Put(ctx context.Context, owner apidb.Owner, asked jobspec.Schedule) (
 	kept Schedule, created bool, err error,
 ) {
 	if err := asked.Belong(owner.Names(asked.Job.OwnerID)); err != nil {
 		return kept, false, err
 	}
-	key := ScheduleKey{OwnerID: &asked.Job.OwnerID, Name: asked.Name}
-	for range insertTries { // what is in the way may be gone when it is looked at
-		err = AuditedTx(ctx, s, func(q *gen.Queries) error {
+	key := Key{OwnerID: &asked.Job.OwnerID, Name: asked.Name}
+	for range apidb.InsertTries { // what is in the way may be gone when it is looked at
+		err = apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
 			if kept, created, err = insertSchedule(ctx, q, asked); err != nil {
 				return err
 			}
@@ -131,11 +132,11 @@ func (s *Store) PutSchedule(ctx context.Context, owner Owner, asked jobspec.Sche
 			kept, err = replaceSchedule(ctx, q, before, asked)
 			return err
 		})
-		if !errors.Is(err, ErrNoSchedule) {
+		if !errors.Is(err, ErrNone) {
 			break
 		}
 	}
-	return kept, created, Classify("put schedule", err)
+	return kept, created, apidb.Classify("put schedule", err)
 }
 
 func insertSchedule(ctx context.Context, q *gen.Queries, asked jobspec.Schedule) (Schedule, bool, error) {
@@ -241,7 +242,7 @@ func skipUntil(ctx context.Context, q *gen.Queries, row Schedule, until time.Tim
 }
 
 // lockSchedule waits for whoever fires it.
-func lockSchedule(ctx context.Context, q *gen.Queries, owner Owner, key ScheduleKey) (Schedule, error) {
+func lockSchedule(ctx context.Context, q *gen.Queries, owner apidb.Owner, key Key) (Schedule, error) {
 	found, err := findSchedule(ctx, q, owner, key)
 	if err != nil {
 		return found, err
@@ -253,7 +254,7 @@ func lockSchedule(ctx context.Context, q *gen.Queries, owner Owner, key Schedule
 	return Schedule(row), nil
 }
 
-func findSchedule(ctx context.Context, q *gen.Queries, owner Owner, key ScheduleKey) (Schedule, error) {
+func findSchedule(ctx context.Context, q *gen.Queries, owner apidb.Owner, key Key) (Schedule, error) {
 	key, err := key.of(owner)
 	if err != nil {
 		return Schedule{}, err
@@ -263,9 +264,25 @@ func findSchedule(ctx context.Context, q *gen.Queries, owner Owner, key Schedule
 	case err != nil:
 		return Schedule{}, err
 	case len(rows) == 0:
-		return Schedule{}, ErrNoSchedule
+		return Schedule{}, ErrNone
 	case len(rows) > 1 && rows[0].OwnerID != "":
 		return Schedule{}, ErrSeveralOwners
 	}
 	return Schedule(rows[0]), nil
+}
+
+// Limit sets how many schedules an owner may have; 0: any number. If several are made at the same time, there may be a
+// few more. It is for the start.
+func (s *Store) Limit(most int) { s.mostSchedules = most }
+
+// fewSchedules is asked within the transaction that has made one more.
+func (s *Store) fewSchedules(ctx context.Context, q *gen.Queries, owner string) error {
+	if s.mostSchedules == 0 {
+		return nil
+	}
+	n, err := q.SchedulesCount(ctx, gen.SchedulesCountParams{OwnerID: owner, Most: int32(s.mostSchedules + 1)})
+	if err == nil && n > int64(s.mostSchedules) {
+		err = &apidb.TooManyError{What: "schedules", Most: s.mostSchedules}
+	}
+	return err
 }

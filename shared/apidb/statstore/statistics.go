@@ -1,4 +1,4 @@
-package apidb
+package statstore
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
@@ -102,8 +103,8 @@ type statsRead struct {
 	counts  []*jobCount
 }
 
-// Stats gives an owner's statistics that are at most a second old, of a queue, of a job type, or with neither of all.
-func (s *Store) Stats(ctx context.Context, owner Owner, queue, jobType string) (Stats, error) {
+// Get gives an owner's statistics that are at most a second old, of a queue, of a job type, or with neither of all.
+func (s *Store) Get(ctx context.Context, owner apidb.Owner, queue, jobType string) (Stats, error) {
 	c, err := s.stats.Of(owner).Get(ctx, statsAge, func(ctx context.Context) (statsRead, error) {
 		return s.readStats(ctx, owner)
 	})
@@ -143,10 +144,10 @@ type queueAndType struct{ queue, jobType string }
 
 type olderTally struct{ day, month tally }
 
-func (s *Store) readOlder(ctx context.Context, owner Owner) (older olderTallies, err error) {
+func (s *Store) readOlder(ctx context.Context, owner apidb.Owner) (older olderTallies, err error) {
 	now, err := s.q.Now(ctx)
 	if err != nil {
-		return older, Classify("read the clock", err)
+		return older, apidb.Classify("read the clock", err)
 	}
 	older.before = now.UTC().Truncate(time.Hour).Add(-time.Hour)
 	spans := newStatsBuilder(now)
@@ -162,7 +163,7 @@ func (s *Store) readOlder(ctx context.Context, owner Owner) (older olderTallies,
 		}
 		older.tallies[key].add(row, spans.windows[day].since)
 	}
-	return older, Classify("read older statistics", err)
+	return older, apidb.Classify("read older statistics", err)
 }
 
 func (t *olderTally) add(row *gen.TalliesBeforeRow, lastDay time.Time) {
@@ -174,7 +175,7 @@ func (t *olderTally) add(row *gen.TalliesBeforeRow, lastDay time.Time) {
 	}
 }
 
-func (s *Store) readStats(ctx context.Context, owner Owner) (c statsRead, err error) {
+func (s *Store) readStats(ctx context.Context, owner apidb.Owner) (c statsRead, err error) {
 	older, err := s.older.Of(owner).Get(ctx, olderAge, func(ctx context.Context) (olderTallies, error) {
 		return s.readOlder(ctx, owner)
 	})
@@ -182,7 +183,7 @@ func (s *Store) readStats(ctx context.Context, owner Owner) (c statsRead, err er
 		return c, err
 	}
 	c.older = older
-	err = s.Snapshot(ctx, func(q *gen.Queries) error {
+	err = s.db.Snapshot(ctx, func(q *gen.Queries) error {
 		if c.at, err = q.Now(ctx); err != nil {
 			return err
 		}
@@ -192,10 +193,10 @@ func (s *Store) readStats(ctx context.Context, owner Owner) (c statsRead, err er
 		}
 		return c.readCounts(ctx, q, owner)
 	})
-	return c, Classify("read statistics", err)
+	return c, apidb.Classify("read statistics", err)
 }
 
-func (c *statsRead) readCounts(ctx context.Context, q *gen.Queries, owner Owner) error {
+func (c *statsRead) readCounts(ctx context.Context, q *gen.Queries, owner apidb.Owner) error {
 	last, err := q.JobCountsOf(ctx, gen.JobCountsOfParams{Everyone: owner.IsEveryone(), OwnerID: owner.ID()})
 	counted := err == nil
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {

@@ -1,4 +1,4 @@
-package apidb
+package schedulestore_test
 
 import (
 	"testing"
@@ -6,6 +6,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
@@ -15,7 +18,7 @@ func TestAScheduleSeesItsOwnTicks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
 	}
-	s, plans := watched(t)
+	s, plans := apidbtest.Watched(t)
 	for _, sql := range []string{
 		"alter table jobs set (autovacuum_enabled = off)",
 		"alter table schedules set (autovacuum_enabled = off)",
@@ -33,18 +36,18 @@ func TestAScheduleSeesItsOwnTicks(t *testing.T) {
 			join (select schedule_id, row_number() over () as m from schedules) as schedules on m = n % 100 + 1`,
 		"update schedule_ticks set at = at - interval '31 days' where at < now() - interval '16 hours'",
 	} {
-		if _, err := s.pool.Exec(t.Context(), sql); err != nil {
+		if _, err := s.Pool.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}
 	}
 	plans.Forget()
-	if _, _, err := s.FireSchedules(t.Context(), ScheduleRules{}, time.Minute); err != nil {
+	if _, _, err := s.Schedules.Fire(t.Context(), schedulestore.Rules{}, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.ForgetTicks(t.Context(), uuid.Nil); err != nil {
+	if _, err := s.Schedules.DeleteOldTicks(t.Context(), uuid.Nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.ResumeSchedule(t.Context(), Everyone, ScheduleKey{Name: "s2"}); err != nil {
+	if _, err := s.Schedules.Resume(t.Context(), apidb.Everyone, schedulestore.Key{Name: "s2"}); err != nil {
 		t.Fatal(err)
 	}
 	for name, most := range map[string]float64{ // rows of ticks and jobs

@@ -1,4 +1,4 @@
-package apidb
+package schedulestore
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
@@ -33,7 +34,7 @@ const (
 // Fired is what to say after a pass over the schedules.
 type Fired struct {
 	Jobs    []jobevent.Created
-	Cancels []Command
+	Cancels []apidb.Command
 	Failed  []FailedSchedule
 }
 
@@ -55,21 +56,21 @@ type FailedSchedule struct {
 	Again      time.Duration
 }
 
-// FireSchedules makes jobs of the ticks that are due, or records why not: job, tick and the schedule's
+// Fire makes jobs of the ticks that are due, or records why not: job, tick and the schedule's
 // next instant are one transaction, so that of several who do this at once one fires each tick. next is
 // how long nothing more is due, at most idle; zero when there was more than one pass does.
-func (s *Store) FireSchedules(ctx context.Context, rules ScheduleRules, idle time.Duration) (
+func (s *Store) Fire(ctx context.Context, rules Rules, idle time.Duration) (
 	fired Fired, next time.Duration, err error,
 ) {
 	pass, next, err := s.firePass(ctx, rules, idle, fireSchedules)
 	if err == nil || ctx.Err() != nil || len(pass.took) == 0 {
-		return pass.fired, next, Classify("fire schedules", err)
+		return pass.fired, next, apidb.Classify("fire schedules", err)
 	}
 	return s.fireApart(ctx, rules, idle)
 }
 
 // fireApart fires schedules one by one: the one that a pass of many has failed for must not stop the others.
-func (s *Store) fireApart(ctx context.Context, rules ScheduleRules, idle time.Duration) (
+func (s *Store) fireApart(ctx context.Context, rules Rules, idle time.Duration) (
 	fired Fired, next time.Duration, err error,
 ) {
 	bytes := 0
@@ -80,7 +81,7 @@ func (s *Store) fireApart(ctx context.Context, rules ScheduleRules, idle time.Du
 		pass, next, err := s.firePass(ctx, rules, idle, 1)
 		switch {
 		case len(pass.took) == 0 || ctx.Err() != nil:
-			return fired, next, Classify("fire schedules", err)
+			return fired, next, apidb.Classify("fire schedules", err)
 		case err != nil:
 			id := pass.took[0]
 			fired.Failed = append(fired.Failed, FailedSchedule{ScheduleID: id, Err: err, Again: s.held.hold(id)})
@@ -94,16 +95,16 @@ func (s *Store) fireApart(ctx context.Context, rules ScheduleRules, idle time.Du
 }
 
 // firePass is one transaction. On an error the pass says what it took, and has done nothing.
-func (s *Store) firePass(ctx context.Context, rules ScheduleRules, idle time.Duration, most int32) (
+func (s *Store) firePass(ctx context.Context, rules Rules, idle time.Duration, most int32) (
 	pass firing, next time.Duration, err error,
 ) {
 	held, again := s.held.now(idle)
 	resting, _ := s.pace.now(idle)
-	tells, done := s.BeginChange()
+	tells, done := s.db.BeginChange()
 	defer done()
-	err = s.RawTx(ctx, func(tx pgx.Tx) (err error) {
+	err = s.db.RawTx(ctx, func(tx pgx.Tx) (err error) {
 		pass = firing{
-			tx: tx, q: gen.New(tx), ids: &s.ids, rules: rules, most: most, held: held, resting: resting, pace: &s.pace,
+			tx: tx, q: gen.New(tx), newID: s.db.NewIDAt, rules: rules, most: most, held: held, resting: resting, pace: &s.pace,
 			owners: map[string]*ownersRoom{},
 		}
 		if err = pass.run(ctx); err == nil {
@@ -111,7 +112,7 @@ func (s *Store) firePass(ctx context.Context, rules ScheduleRules, idle time.Dur
 			next, err = pass.next(ctx, again)
 		}
 		if err == nil && tells {
-			err = NotifyChange(ctx, pass.q, ChangeStatus, pass.fired.changed())
+			err = apidb.NotifyChange(ctx, pass.q, apidb.ChangeStatus, pass.fired.changed())
 		}
 		return err
 	})
@@ -119,7 +120,13 @@ func (s *Store) firePass(ctx context.Context, rules ScheduleRules, idle time.Dur
 		pass.fired = Fired{}
 		return pass, 0, err
 	}
-	s.accepts.count(pass.jobs, pass.accepted)
+	s.db.CountAccepted(pass.jobs, pass.accepted)
 	s.held.free(pass.took)
 	return pass, next, nil
+}
+
+// Listen calls wake whenever a schedule has changed. The store notifies those who watch of the jobs that it
+// makes meanwhile. It ends with ctx or with its connection.
+func (s *Store) Listen(ctx context.Context, wake func()) error {
+	return s.db.ListenAndNotify(ctx, "jobweaver_schedules", wake)
 }

@@ -1,0 +1,77 @@
+package statstore
+
+import (
+	"encoding/binary"
+	"math"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/latency"
+)
+
+// A histogram counts durations in buckets that grow by a fifth: bucket i ends at 64 µs · 2^(i/4). So a
+// percentile is right to a tenth, whatever its size.
+type histogram []int64
+
+func (h *histogram) add(bucket int32, n int64) {
+	if bucket > latency.Last {
+		return
+	}
+	for len(*h) <= int(bucket) {
+		*h = append(*h, 0)
+	}
+	(*h)[bucket] += n
+}
+
+func (h *histogram) addAll(other histogram) {
+	for bucket, n := range other {
+		if n != 0 {
+			h.add(int32(bucket), n)
+		}
+	}
+}
+
+// encode is what is stored: the counts one after another.
+func (h histogram) encode() []byte {
+	stored := make([]byte, 0, len(h)+binary.MaxVarintLen64)
+	for _, n := range h {
+		stored = binary.AppendVarint(stored, n)
+	}
+	return stored
+}
+
+func (h *histogram) addEncoded(stored []byte) {
+	for bucket := int32(0); len(stored) > 0; bucket++ {
+		n, size := binary.Varint(stored)
+		if size <= 0 {
+			return // broken off
+		}
+		if n != 0 {
+			h.add(bucket, n)
+		}
+		stored = stored[size:]
+	}
+}
+
+func (h histogram) count() (n int64) {
+	for _, of := range h {
+		n += of
+	}
+	return n
+}
+
+// quantile is the middle of the bucket in which it lies; 0 of nothing.
+func (h histogram) quantile(q float64) time.Duration {
+	rank := max(int64(math.Ceil(q*float64(h.count()))), 1)
+	for bucket, n := range h {
+		if rank -= n; rank <= 0 {
+			return time.Duration(float64(latency.First) * math.Exp2((float64(bucket)-0.5)/latency.PerDoubling))
+		}
+	}
+	return 0
+}
+
+func (t *tally) addTimes(of int32) {
+	t.waited.add(of&latency.None, 1)
+	t.took.add(of>>8&latency.None, 1)
+	t.ran.add(of>>16&latency.None, 1)
+}

@@ -1,0 +1,22 @@
+// Package statstore counts jobs for the statistics.
+package statstore
+
+import (
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/readcache"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// Store is safe for concurrent use. Its errors are classified as those of apidb.Store are.
+type Store struct {
+	db      *apidb.Store
+	q       *gen.Queries
+	health  readcache.Cache[Health]
+	stats   readcache.Caches[apidb.Owner, statsRead]
+	older   readcache.Caches[apidb.Owner, olderTallies]
+	counted readcache.Cache[telemetry.JobCounts]
+}
+
+// New makes the store on a database.
+func New(db *apidb.Store) *Store { return &Store{db: db, q: db.Queries()} }
