@@ -47,7 +47,8 @@ func AuditOf(ctx context.Context) *Audit {
 }
 
 // AuditedTx is a transaction of a request, entered where somebody has to answer for it. It writes something in any
-// case: a request that is answered without a change, as one that is repeated, must wait for the replicas like any other.
+// case: a request that is answered without a change, as one that is repeated, must wait for the replicas like any
+// other.
 func AuditedTx(ctx context.Context, s *Store, fn func(q *gen.Queries) error) error {
 	entry := AuditOf(ctx)
 	if entry == nil {
