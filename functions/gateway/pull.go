@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -66,8 +67,8 @@ func (f *Function) claimWork(c *gin.Context) error {
 	return json.NewEncoder(c.Writer).Encode(answer)
 }
 
-// addTags fills in what the api database knows and pull does not. Without that database the attempts go out all the same:
-// refused, they would be lost, and at last their jobs would fail.
+// addTags fills in what the api database knows and pull does not. Without that database the attempts go out all the
+// same: refused, they would be lost, and at last their jobs would fail.
 func (f *Function) addTags(ctx context.Context, attempts []pullwire.Attempt) {
 	ctx, cancel := context.WithTimeout(ctx, tagsTime)
 	defer cancel()
@@ -355,7 +356,10 @@ func (p *pullers) send(ctx context.Context, in *instance, path string, body any)
 	req.Header.Set(pullwire.SecretHeader, p.secret)
 	res, err := in.client.Do(req)
 	if err != nil {
-		if ctx.Err() == nil {
+		switch gone := ctx.Err(); {
+		case errors.Is(gone, context.Canceled): // the pull worker went away: nothing is wrong with pull
+			return nil, fmt.Errorf("ask pull: %w", gone)
+		case gone == nil:
 			p.trouble.Note(ctx, err, "instance", in.address)
 		}
 		return nil, errNoPull

@@ -46,8 +46,8 @@ const (
 	goneAfter     = time.Minute // an address that has left the DNS may still have attempts
 	connectWithin = 2 * time.Second
 
-	// overAfter is how long an instance may be away before its attempts are called lost: when it was killed, others may have
-	// them run again 7 s later, since its last heartbeat was up to 3 s old.
+	// overAfter is how long an instance may be away before its attempts are called lost: when it was killed, others may
+	// have them run again 7 s later, since its last heartbeat was up to 3 s old.
 	overAfter = 7 * time.Second
 )
 
@@ -188,8 +188,8 @@ func (p *pullers) byID(id string) *instance {
 	return p.known[id]
 }
 
-// isOver notes whether a beat that was sent at an instant came through, and reports whether the instance has been away for
-// so long that its attempts are.
+// isOver notes whether a beat that was sent at an instant came through, and reports whether the instance has been away
+// for so long that its attempts are over.
 func (p *pullers) isOver(in *instance, sent time.Time, failed error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
