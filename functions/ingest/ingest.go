@@ -33,8 +33,8 @@ func (f *Function) Host() funchost.Function {
 	}
 }
 
-// Handle takes job-created events. A job that was accepted and yet cannot be used is stored as failed: otherwise the API
-// would publish it for ever.
+// Handle takes job-created events. A job that was accepted and yet cannot be used is stored as failed: otherwise the
+// API would publish it for ever.
 func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 	effects, err := f.ingest(ctx, batch)
 	if len(batch) == 1 && errors.Is(err, jobevent.ErrInvalid) && batch[0].Type() == jobevent.TypeCreated {

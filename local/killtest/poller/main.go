@@ -1,5 +1,5 @@
-// Command poller is a pull worker of the job type WITNESS, which tells in a file what it does. It is ruder than one may be:
-// a result of an attempt that is lost is sent all the same.
+// Command poller is a pull worker of the job type WITNESS, which tells in a file what it does. It is ruder than one may
+// be: a result of an attempt that is lost is sent all the same.
 package main
 
 import (
@@ -22,8 +22,8 @@ import (
 const (
 	slots     = 16
 	claimWait = 2 * time.Second
-	// beyond is how long an answer may take beyond a claim's wait. One that came later would have attempts that were lost on
-	// its way, or cancelled, which takes pull 5 s.
+	// beyond is how long an answer may take beyond a claim's wait. One that came later would have attempts that were lost
+	// on its way, or cancelled, which takes pull 5 s.
 	beyond    = 2 * time.Second
 	beatEvery = time.Second
 	// silence is how long a handler goes on without an answer to a beat: less than the 7 s after which a worker may settle
@@ -57,15 +57,15 @@ type held struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
+	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context) error {
+func run() error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
 	file, err := witness.Open(os.Getenv("WITNESS_FILE"), os.Getenv("WITNESS_NAME"))
 	if err != nil {
 		return err
@@ -196,8 +196,8 @@ func (p *poller) drop(h *held) {
 	}
 }
 
-// beats names what this process holds again and again, and ends the handlers of what is over, cancelled, or perhaps lost
-// since no beat was answered.
+// beats names what this process holds again and again, and ends the handlers of what is over, cancelled, or perhaps
+// lost since no beat was answered.
 func (p *poller) beats(ctx context.Context) {
 	for pause(ctx, beatEvery) {
 		attempts := []any{}

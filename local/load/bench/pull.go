@@ -23,8 +23,8 @@ const (
 	idleWait    = 30 * time.Second // what a claim waits if it does not say
 )
 
-// pull compares jobs that pull workers run with those of the house's worker, and measures pull workers that have much to
-// do, and many that have nothing.
+// pull compares jobs that pull workers run with those of the house's worker, and measures pull workers that have much
+// to do, and many that have nothing.
 func (b *bench) pull(ctx context.Context) error {
 	b.pulls = true
 	defer func() { b.pulls = false }()
