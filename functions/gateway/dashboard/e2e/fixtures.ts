@@ -42,6 +42,7 @@ export const test = base.extend<Fixtures>({
       const faults: string[] = [];
       watch(page, faults);
       await use(faults);
+      await page.unrouteAll({ behavior: 'ignoreErrors' }); // an answer that a test changes may be under way, and end with the page
       expect(faults, 'what the browser complained of').toEqual([]);
     },
     { auto: true },

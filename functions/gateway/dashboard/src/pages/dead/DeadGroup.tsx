@@ -1,4 +1,3 @@
-import { useState } from 'react';
 import { useMay } from '../../api/me';
 import { Link } from '../../app/Link';
 import { paths } from '../../app/paths';
@@ -6,21 +5,18 @@ import { plural } from '../../format/number';
 import { Button } from '../../ui/Button';
 import { Card } from '../../ui/Card';
 import { RelativeTime } from '../../ui/RelativeTime';
-import { BulkDialog } from '../jobs/BulkDialog';
-import { readFilters } from '../jobs/filters';
-import type { Group } from './groups';
+import { filterOf, type Group } from './groups';
 
 interface Props {
   group: Group;
   complete: boolean; // all dead letters are loaded, so the number is that of all
+  onCommand: (command: 'retry' | 'delete') => void;
 }
 
 /** DeadGroup is the failures of one kind: how many, an example, and what can be done with all of them. */
-export function DeadGroup({ group, complete }: Props) {
+export function DeadGroup({ group, complete, onCommand }: Props) {
   const may = useMay();
-  const [command, setCommand] = useState<'retry' | 'delete'>();
   const { jobType, errorCode, jobIds, example } = group;
-  const filter = { status: 'FAILED', type: jobType, ...(errorCode === null ? { noErrorCode: 'true' } : { errorCode }) };
 
   return (
     <Card>
@@ -31,7 +27,7 @@ export function DeadGroup({ group, complete }: Props) {
           </h2>
           <p className="dead-message">{example.lastError?.message}</p>
           <p className="small muted row-wrap">
-            <Link href={paths.jobs(filter)}>
+            <Link href={paths.jobs(filterOf(group))}>
               {plural(jobIds.length, 'job')}
               {!complete && ' or more'}
             </Link>
@@ -45,16 +41,15 @@ export function DeadGroup({ group, complete }: Props) {
         </div>
         {may('operate') && (
           <div className="row-wrap">
-            <Button icon="retry" onClick={() => setCommand('retry')}>
+            <Button icon="retry" onClick={() => onCommand('retry')}>
               Redrive all
             </Button>
-            <Button variant="danger" icon="trash" onClick={() => setCommand('delete')}>
+            <Button variant="danger" icon="trash" onClick={() => onCommand('delete')}>
               Delete all
             </Button>
           </div>
         )}
       </div>
-      {command && <BulkDialog command={command} target={{ filters: readFilters(filter) }} onClose={() => setCommand(undefined)} />}
     </Card>
   );
 }

@@ -1,5 +1,5 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { useMemo } from 'react';
+import { useMemo, useState } from 'react';
 import { answer, api } from '../../api/client';
 import { seesOwnersJobs, useMe } from '../../api/me';
 import { PageHeader } from '../../app/PageHeader';
@@ -9,8 +9,10 @@ import { EmptyState } from '../../ui/EmptyState';
 import { ErrorBox } from '../../ui/ErrorBox';
 import { LoadMore } from '../../ui/LoadMore';
 import { Skeleton } from '../../ui/Skeleton';
+import { BulkDialog } from '../jobs/BulkDialog';
+import { readFilters, type Filters } from '../jobs/filters';
 import { DeadGroup } from './DeadGroup';
-import { groupsOf } from './groups';
+import { filterOf, groupsOf } from './groups';
 import './Dead.css';
 
 const PAGE = 200;
@@ -18,6 +20,7 @@ const PAGE = 200;
 /** Dead letters answers: what failed for good, for which reasons, and may it run again? */
 export default function DeadPage() {
   const me = useMe();
+  const [asked, setAsked] = useState<{ command: 'retry' | 'delete'; filters: Filters }>(); // here, since its group may be gone before it is done
   const list = useInfiniteQuery({
     queryKey: ['dead'],
     queryFn: ({ pageParam, signal }) =>
@@ -43,7 +46,12 @@ export default function DeadPage() {
         </Card>
       )}
       {groups.map((group) => (
-        <DeadGroup key={`${group.jobType} ${group.errorCode ?? ''}`} group={group} complete={!list.hasNextPage} />
+        <DeadGroup
+          key={`${group.jobType} ${group.errorCode ?? ''}`}
+          group={group}
+          complete={!list.hasNextPage}
+          onCommand={(command) => setAsked({ command, filters: readFilters(filterOf(group)) })}
+        />
       ))}
       {groups.length > 0 && (
         <Card flush>
@@ -56,6 +64,7 @@ export default function DeadPage() {
           />
         </Card>
       )}
+      {asked && <BulkDialog command={asked.command} target={{ filters: asked.filters }} onClose={() => setAsked(undefined)} />}
     </>
   );
 }

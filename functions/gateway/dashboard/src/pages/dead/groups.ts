@@ -29,3 +29,8 @@ export function groupsOf(jobs: readonly Job[]): Group[] {
 function endOf(job: Job): string {
   return job.finishedAt ?? job.updatedAt;
 }
+
+/** filterOf is the filter of the list that has the jobs of a group. */
+export function filterOf({ jobType, errorCode }: Group): Record<string, string> {
+  return { status: 'FAILED', type: jobType, ...(errorCode === null ? { noErrorCode: 'true' } : { errorCode }) };
+}

@@ -1,5 +1,5 @@
-import { useMutation, useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
 import { answer, api } from '../../api/client';
 import { Link } from '../../app/Link';
 import { paths } from '../../app/paths';
@@ -48,6 +48,14 @@ export function BulkDialog({ command, target, onClose }: Props) {
     enabled: start.data !== undefined,
     refetchInterval: ({ state }) => (state.data?.finishedAt ? false : 700),
   });
+
+  const client = useQueryClient();
+  const over = operation.data?.finishedAt != null;
+  useEffect(() => {
+    if (over) {
+      void client.invalidateQueries({ predicate: ({ queryKey: [of, part] }) => of === 'dead' || (of === 'jobs' && part === 'head') });
+    }
+  }, [over, client]);
 
   const total: Counted | undefined = 'jobIds' in target ? { n: target.jobIds.length, more: false } : counted.data;
   const words = total ?? sofar;
