@@ -76,6 +76,8 @@ type request struct {
 	headers    []string // pairs
 	repeatable bool     // twice is as good as once
 	jobs       bool     // it submits some
+
+	header *http.Header // takes that of the answer; nil: nobody needs it
 }
 
 // Do sends a request that has no method here and decodes the answer into out, where it is not nil. headers are pairs
@@ -141,6 +143,9 @@ func (c *Client) once(ctx context.Context, r request, out any) (json.RawMessage,
 		c.answered.Store(true)
 	}
 	c.pace.note(res.Header, time.Now())
+	if r.header != nil {
+		*r.header = res.Header
+	}
 	if res.StatusCode >= http.StatusMultipleChoices {
 		return raw, newError(res, raw)
 	}

@@ -72,7 +72,8 @@ func TestTheTypesHaveTheMembersOfTheContract(t *testing.T) {
 		"Job": client.Job{}, "Accepted": client.Accepted{}, "Error": client.Error{}, "Detail": client.ErrorDetail{},
 		"HistoryEntry": client.Move{}, "AttemptSummary": client.Attempt{}, "LogLine": client.LogLine{}, "JobPage": client.Page{},
 		"Blocker": client.Block{}, "LastErrorOrNull": client.Failure{}, "ProgressOrNull": client.Progress{}, "JobTick": client.Tick{},
-		"StreamProgress": client.JobProgress{},
+		"StreamProgress": client.JobProgress{}, "WorkBeat": client.WorkBeat{}, "WorkBeaten": client.WorkBeaten{},
+		"WorkAttempt": client.WorkAttempt{},
 	} {
 		got := slices.DeleteFunc(membersOfType(reflect.TypeOf(value)), func(name string) bool {
 			return slices.Contains(problem, name)

@@ -1,0 +1,184 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// These are the three requests of a pull worker (docs/pull-workers.md). The package worker makes them for its handlers.
+
+// WorkClaim asks for attempts to run.
+type WorkClaim struct {
+	Worker string        `json:"worker"` // names the pull worker
+	Types  []string      `json:"types"`
+	Queues []string      `json:"queues,omitempty"` // empty: any
+	Slots  int           `json:"slots,omitempty"`  // the most attempts to answer with; 0: 1
+	Wait   time.Duration `json:"-"`                // how long the answer is held until there are any; 0: 30 s
+}
+
+// MarshalJSON writes the wait as Go does, as 30s.
+func (c WorkClaim) MarshalJSON() ([]byte, error) {
+	type plain WorkClaim
+	wait := ""
+	if c.Wait > 0 {
+		wait = c.Wait.String()
+	}
+	return json.Marshal(struct {
+		plain
+		Wait string `json:"wait,omitempty"`
+	}{plain(c), wait})
+}
+
+// WorkAttempt is an attempt that was claimed. What is null in the answer is zero here.
+type WorkAttempt struct {
+	JobID    string          `json:"jobId"`
+	Attempt  int             `json:"attempt"`
+	Token    string          `json:"token"` // by which beats and results name it
+	JobType  string          `json:"jobType"`
+	Queue    string          `json:"queue"`
+	OwnerID  string          `json:"ownerId"`
+	TraceID  string          `json:"traceId"`
+	Tags     []string        `json:"tags"`
+	Payload  json.RawMessage `json:"payload"`
+	Deadline time.Time       `json:"deadline"` // the end of its timeout, by this machine's clock
+	Callback *WorkCallback   `json:"callback"` // nil: it cannot wait for an outside system
+}
+
+// WorkCallback is what an outside system needs to end an attempt that was settled as WAITING.
+type WorkCallback struct {
+	URL    string `json:"url"`
+	Secret string `json:"secret"` // the header X-Callback-Secret
+}
+
+// WorkBeat keeps attempts for another 15 s.
+type WorkBeat struct {
+	Worker   string     `json:"worker"`
+	Attempts []WorkSign `json:"attempts"`
+}
+
+// WorkSign is the part of a beat about one attempt.
+type WorkSign struct {
+	Token    string     `json:"token"`
+	Progress *Progress  `json:"progress,omitempty"` // nil: as before
+	Log      []WorkLine `json:"log,omitempty"`      // new lines, at most 200
+}
+
+// WorkLine is a line for an attempt's log.
+type WorkLine struct {
+	Level string `json:"level"` // debug, info, warn or error
+	Text  string `json:"text"`
+}
+
+// WorkBeaten names the attempts of a beat that are to end: cancelled ones may still be settled for 5 s, lost ones not.
+type WorkBeaten struct {
+	Cancelled []string `json:"cancelled"`
+	Lost      []string `json:"lost"`
+}
+
+// WorkResult is what became of an attempt: Status is Completed, Failed, Waiting or WorkSnoozed.
+type WorkResult struct {
+	Token  string `json:"token"`
+	Status string `json:"status"`
+
+	Output          json.RawMessage `json:"output,omitempty"` // of Completed, at most 256 KiB
+	ErrorCode       string          `json:"errorCode,omitempty"`
+	Message         string          `json:"message,omitempty"`
+	Retryable       *bool           `json:"retryable,omitempty"` // of Failed; nil: it is
+	RetryAfter      time.Duration   `json:"-"`                   // of Failed; 0: as the job's retryPolicy has it
+	Delay           time.Duration   `json:"-"`                   // of WorkSnoozed
+	CallbackTimeout time.Duration   `json:"-"`                   // of Waiting
+}
+
+// WorkSnoozed is the status of an attempt that runs again after a delay. No retry is counted.
+const WorkSnoozed = "SNOOZED"
+
+// MarshalJSON writes durations as milliseconds, and what is shorter as one.
+func (r WorkResult) MarshalJSON() ([]byte, error) {
+	type plain WorkResult
+	ms := func(d time.Duration) int64 {
+		if d > 0 {
+			return max(d.Milliseconds(), 1)
+		}
+		return 0
+	}
+	return markup(struct {
+		plain
+		RetryAfterMs      int64 `json:"retryAfterMs,omitempty"`
+		DelayMs           int64 `json:"delayMs,omitempty"`
+		CallbackTimeoutMs int64 `json:"callbackTimeoutMs,omitempty"`
+	}{plain(r), ms(r.RetryAfter), ms(r.Delay), ms(r.CallbackTimeout)})
+}
+
+// markup writes JSON with < as it is: with \u003c a page of HTML would have twice the bytes, and outputs are limited.
+func markup(value any) ([]byte, error) {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
+}
+
+// WorkAnswer is what became of one result. Status 200: it is stored. 409: the attempt is over, and the result changes
+// nothing. 503: nobody knows; send it again. 400: it is no result, and the attempt is still in hand.
+type WorkAnswer struct {
+	Token  string `json:"token"`
+	Status int    `json:"status"`
+	Error  *Error `json:"error"` // nil with 200
+}
+
+// Claim asks for attempts, and returns none when none came in time. An attempt is handed out once: if the answer is
+// lost, it runs again after 15 s.
+func (c *Client) Claim(ctx context.Context, claim WorkClaim) ([]WorkAttempt, error) {
+	var answer struct{ Attempts []WorkAttempt }
+	var header http.Header
+	if err := c.work(ctx, request{path: "/api/workers/claim", header: &header}, claim, &answer); err != nil {
+		return nil, err
+	}
+	// Deadlines are by the gateway's clock. With a clock that is wrong each attempt would be over at once, or never.
+	if date, err := http.ParseTime(header.Get("Date")); err == nil {
+		if wrong := time.Since(date); wrong.Abs() > dateIsRight {
+			for i := range answer.Attempts {
+				answer.Attempts[i].Deadline = answer.Attempts[i].Deadline.Add(wrong)
+			}
+		}
+	}
+	return answer.Attempts, nil
+}
+
+// dateIsRight is how far a Date, which has whole seconds, may be from a clock that is right.
+const dateIsRight = 2 * time.Second
+
+// Beat keeps attempts. It may be repeated: then log lines are, too.
+func (c *Client) Beat(ctx context.Context, beat WorkBeat) (beaten WorkBeaten, err error) {
+	err = c.work(ctx, request{path: "/api/workers/beat", repeatable: true}, beat, &beaten)
+	return beaten, err
+}
+
+// Settle tells what became of attempts, and returns an answer for each. It may be repeated: for two minutes the same
+// result gets the same answer.
+func (c *Client) Settle(ctx context.Context, worker string, results ...WorkResult) ([]WorkAnswer, error) {
+	var answer struct{ Results []WorkAnswer }
+	err := c.work(ctx, request{path: "/api/workers/settle", repeatable: true}, struct {
+		Worker  string       `json:"worker"`
+		Results []WorkResult `json:"results"`
+	}{worker, results}, &answer)
+	if err == nil && len(answer.Results) != len(results) {
+		err = fmt.Errorf("%d results have %d answers", len(results), len(answer.Results))
+	}
+	return answer.Results, err
+}
+
+func (c *Client) work(ctx context.Context, r request, in, answer any) (err error) {
+	r.method, r.contentType = http.MethodPost, "application/json"
+	if r.body, err = markup(in); err != nil {
+		return fmt.Errorf("write request: %w", err)
+	}
+	_, err = c.do(ctx, r, answer)
+	return err
+}

@@ -1,0 +1,242 @@
+package worker
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/client"
+)
+
+// Why an attempt's context ended, as context.Cause gives it.
+var (
+	ErrTimeout   = errors.New("the attempt ran longer than its job's timeoutMs")
+	ErrCancelled = errors.New("the attempt was cancelled")
+	ErrStopping  = errors.New("the worker is stopping")
+	ErrLost      = errors.New("the attempt is lost: it was taken away, or no beat was answered for 10 s")
+)
+
+// Failure is an error that says how the attempt failed. Any other error is retryable.
+type Failure struct {
+	Code       string // namespaced, as in RESIZE.NO_IMAGE
+	Message    string
+	Retryable  bool
+	RetryAfter time.Duration // 0: the job's policy decides
+}
+
+// Error is the code and the message.
+func (f *Failure) Error() string { return f.Code + ": " + f.Message }
+
+// later ends an attempt neither completed nor failed.
+type later struct {
+	status       string
+	snooze, wait time.Duration
+}
+
+func (l *later) Error() string { return l.status }
+
+// Snooze is an error with which a handler asks to run again after a time. No retry is counted.
+func Snooze(d time.Duration) error {
+	return &later{status: client.WorkSnoozed, snooze: max(d, time.Millisecond)}
+}
+
+// WaitFor is an error with which a handler has handed its attempt, with its Callback, to an outside system. That calls
+// back within the time.
+func WaitFor(d time.Duration) error {
+	return &later{status: client.Waiting, wait: max(d, time.Millisecond)}
+}
+
+type handler func(ctx context.Context, a *Attempt) (json.RawMessage, error)
+
+// Handle has a worker run the attempts of a job type. The payload becomes an In by encoding/json, and the Out the job's
+// output; json.RawMessage takes and gives them as they are. The handler's error is a *Failure, a Snooze, a WaitFor or
+// any other; a panic is a failure, too. The handler ends soon after its context does: context.Cause tells why.
+// It may run for a while after the attempt was lost and runs elsewhere: fence side effects by JobID and Attempt.
+func Handle[In, Out any](w *Worker, jobType string, run func(ctx context.Context, a *Attempt, in In) (Out, error)) {
+	w.handlers[jobType] = func(ctx context.Context, a *Attempt) (json.RawMessage, error) {
+		var in In
+		if err := json.Unmarshal(a.Payload, &in); err != nil {
+			return nil, &Failure{Code: "WORKER.INVALID_PAYLOAD", Message: "payload: " + err.Error()}
+		}
+		out, err := run(ctx, a, in)
+		if err != nil {
+			return nil, err
+		}
+		var text bytes.Buffer
+		e := json.NewEncoder(&text)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(out); err != nil {
+			return nil, &Failure{Code: invalidOutput, Message: "output: " + err.Error()}
+		}
+		if text.Len() > maxOutput+1 { // with a line end
+			return nil, &Failure{Code: "WORKER.OUTPUT_TOO_LARGE", Message: fmt.Sprintf("the output has %d bytes", text.Len())}
+		}
+		return text.Bytes(), nil
+	}
+}
+
+const (
+	invalidOutput = "WORKER.INVALID_OUTPUT"
+	maxOutput     = 256 << 10
+	maxMessage    = 4 << 10
+	maxProgress   = 256      // bytes of a message that are kept
+	maxLines      = 200      // of an attempt that are kept
+	maxLogBytes   = 64 << 10 // likewise
+	maxLine       = 16 << 10
+)
+
+// Attempt is what a handler is given.
+type Attempt struct {
+	client.WorkAttempt
+
+	ctx    context.Context // the handler's
+	cancel context.CancelCauseFunc
+	alive  context.Context // until the result is stored or counts no more
+	end    context.CancelCauseFunc
+	close  context.CancelFunc
+	fence  *time.Timer // ends it when no beat was answered for too long
+
+	output json.RawMessage // of the handler
+	err    error           // likewise
+	result client.WorkResult
+	wrong  bool // the gateway has refused the result that the handler gave
+
+	mu       sync.Mutex
+	progress *client.Progress  // not sent yet
+	lines    []client.WorkLine // not sent yet
+	logged   int
+	bytes    int
+}
+
+func newAttempt(life context.Context, got client.WorkAttempt) *Attempt {
+	a := &Attempt{WorkAttempt: got}
+	a.alive, a.end = context.WithCancelCause(life)
+	a.ctx, a.cancel = context.WithCancelCause(a.alive)
+	a.ctx, a.close = context.WithDeadlineCause(a.ctx, a.Deadline, ErrTimeout)
+	a.fence = time.AfterFunc(silence, func() { a.end(ErrLost) })
+	return a
+}
+
+// run calls the handler. A panic fails the attempt, and not the worker.
+func (a *Attempt) run(h handler) {
+	a.err = &Failure{Code: "WORKER.PANIC", Message: "the handler ended its goroutine", Retryable: true}
+	defer func() {
+		if value := recover(); value != nil {
+			message := fmt.Sprintf("panic: %v\n\n%s", value, debug.Stack())
+			a.err = &Failure{Code: "WORKER.PANIC", Message: message, Retryable: true}
+		}
+	}()
+	a.output, a.err = h(a.ctx, a)
+}
+
+// resultOf is the result for what the handler has returned.
+func (a *Attempt) resultOf() client.WorkResult {
+	r := client.WorkResult{Token: a.Token, Status: client.Completed, Output: a.output}
+	var wish *later
+	var failure *Failure
+	cause := context.Cause(a.ctx)
+	switch {
+	case a.err == nil:
+		return r
+	case errors.As(a.err, &wish):
+		r.Status, r.Delay, r.CallbackTimeout = wish.status, wish.snooze, wish.wait
+		return r
+	case errors.As(a.err, &failure):
+	case errors.Is(a.err, ErrStopping), errors.Is(cause, ErrStopping): // given back
+		r.Status, r.Delay = client.WorkSnoozed, time.Millisecond
+		return r
+	case errors.Is(cause, ErrTimeout):
+		failure = &Failure{Code: "WORKER.TIMEOUT", Message: cause.Error(), Retryable: true}
+	case errors.Is(cause, ErrCancelled):
+		failure = &Failure{Code: "WORKER.CANCELLED", Message: cause.Error()}
+	default:
+		failure = &Failure{Message: a.err.Error(), Retryable: true}
+	}
+	r.Status, r.ErrorCode, r.Message = client.Failed, failure.Code, cut(failure.Message, maxMessage)
+	r.Retryable, r.RetryAfter = &failure.Retryable, failure.RetryAfter
+	return r
+}
+
+// answered takes the answer to the result.
+func (a *Attempt) answered(answer client.WorkAnswer) {
+	switch {
+	case answer.Status == http.StatusServiceUnavailable: // again
+	case answer.Status == http.StatusBadRequest && !a.wrong: // JSON that cannot be stored, for example
+		a.wrong, a.err = true, &Failure{Code: invalidOutput, Message: answer.Error.Message}
+		a.result = a.resultOf()
+	case answer.Status == http.StatusOK:
+		a.end(nil)
+	default:
+		a.end(ErrLost)
+	}
+}
+
+// Log adds a line to the attempt's log, which people read beside the job. 200 lines and 64 KiB of an attempt are kept.
+func (a *Attempt) Log(level slog.Level, text string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.logged >= maxLines || a.bytes > maxLogBytes { // the gateway has noted that there was more
+		return
+	}
+	line := client.WorkLine{Level: "debug", Text: cut(text, maxLine)}
+	switch {
+	case level >= slog.LevelError:
+		line.Level = "error"
+	case level >= slog.LevelWarn:
+		line.Level = "warn"
+	case level >= slog.LevelInfo:
+		line.Level = "info"
+	}
+	a.lines, a.logged, a.bytes = append(a.lines, line), a.logged+1, a.bytes+len(line.Text)
+}
+
+// Progress reports how far the attempt has come, in percent. Of the message 256 bytes are kept.
+func (a *Attempt) Progress(percent int, message string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.progress = &client.Progress{Percent: min(max(percent, 0), 100), Message: cut(message, maxProgress)}
+}
+
+// cut shortens a text to so many bytes.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
+}
+
+// hasNews tells whether there is something for the next beat.
+func (a *Attempt) hasNews() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.progress != nil || len(a.lines) > 0
+}
+
+// sign takes what a beat has to tell of an attempt, and as many log lines as it has room for.
+func (a *Attempt) sign(room *int) client.WorkSign {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := 0
+	for ; n < len(a.lines) && *room > 0; n++ {
+		*room -= len(a.lines[n].Text)
+	}
+	s := client.WorkSign{Token: a.Token, Progress: a.progress, Log: a.lines[:n:n]}
+	a.progress, a.lines = nil, a.lines[n:]
+	return s
+}
+
+// restore takes back what could not be sent.
+func (a *Attempt) restore(s client.WorkSign) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lines, a.progress = append(s.Log, a.lines...), cmp.Or(a.progress, s.Progress)
+}

@@ -1,0 +1,236 @@
+package worker_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/client/worker"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// result is one of a settle, as it is sent.
+type result struct {
+	Token, Status, ErrorCode, Message string
+	Output                            json.RawMessage
+	Retryable                         *bool
+	RetryAfterMs, DelayMs             int64
+	CallbackTimeoutMs                 int64
+}
+
+type answer struct {
+	Token  string        `json:"token"`
+	Status int           `json:"status"`
+	Error  *client.Error `json:"error,omitempty"`
+}
+
+// gateway answers a worker as one does, by the clock of a synctest bubble.
+type gateway struct {
+	t     *testing.T
+	give  chan client.WorkAttempt
+	start func() // the worker, once
+
+	mu      sync.Mutex
+	claims  []client.WorkClaim
+	beats   []client.WorkBeat
+	results []result
+	claim   func(ctx context.Context, slots int) (int, []client.WorkAttempt) // nil: gives what is in give
+	beat    func(client.WorkBeat) (int, client.WorkBeaten)                   // nil: 200, nothing has happened
+	settle  func(result) int                                                 // nil: 200
+	broken  func(path string) bool                                           // the answer is lost on its way; nil: none is
+}
+
+func (g *gateway) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	status, reply := 0, any(nil)
+	switch path := strings.TrimPrefix(r.URL.Path, "/api/workers/"); path {
+	case "claim":
+		status, reply = g.onClaim(r.Context(), body)
+	case "beat":
+		status, reply = g.onBeat(body)
+	case "settle":
+		status, reply = g.onSettle(body)
+	}
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	if g.broken != nil && g.broken(r.URL.Path) {
+		return nil, errors.New("the connection broke")
+	}
+	text, err := json.Marshal(reply)
+	if err != nil {
+		return nil, err
+	}
+	if reply == nil {
+		text = nil
+	}
+	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(text)), Request: r}, nil
+}
+
+func decoded[T any](t *testing.T, body []byte) (v T) {
+	t.Helper()
+	if err := json.Unmarshal(body, &v); err != nil {
+		t.Errorf("%s: %v", body, err)
+	}
+	return v
+}
+
+func (g *gateway) onClaim(ctx context.Context, body []byte) (int, any) {
+	asked := decoded[client.WorkClaim](g.t, body)
+	g.mu.Lock()
+	g.claims = append(g.claims, asked)
+	g.mu.Unlock()
+	var got []client.WorkAttempt
+	if g.claim != nil {
+		status, attempts := g.claim(ctx, asked.Slots)
+		if status != http.StatusOK {
+			return status, nil
+		}
+		got = attempts
+	} else {
+		select {
+		case a := <-g.give:
+			got = append(got, a)
+			for len(got) < asked.Slots && len(g.give) > 0 {
+				got = append(got, <-g.give)
+			}
+		case <-time.After(30 * time.Second):
+		case <-ctx.Done():
+		}
+	}
+	if len(got) == 0 {
+		return http.StatusNoContent, nil
+	}
+	return http.StatusOK, map[string]any{"attempts": got}
+}
+
+func (g *gateway) onBeat(body []byte) (int, any) {
+	b := decoded[client.WorkBeat](g.t, body)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.beats = append(g.beats, b)
+	if g.beat == nil {
+		return http.StatusOK, client.WorkBeaten{}
+	}
+	return g.beat(b)
+}
+
+func (g *gateway) onSettle(body []byte) (int, any) {
+	s := decoded[struct{ Results []result }](g.t, body)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var answers []answer
+	for _, r := range s.Results {
+		g.results = append(g.results, r)
+		one := answer{Token: r.Token, Status: http.StatusOK}
+		if g.settle != nil {
+			one.Status = g.settle(r)
+		}
+		if one.Status != http.StatusOK {
+			one.Error = &client.Error{ErrorCode: "API.X", Message: "no"}
+		}
+		answers = append(answers, one)
+	}
+	return http.StatusOK, map[string]any{"results": answers}
+}
+
+// waiting has attempts with these tokens in it, and starts the worker. What the gateway does is set before.
+func (g *gateway) waiting(tokens ...string) {
+	defer g.start()
+	for _, token := range tokens {
+		g.give <- attempt(token)
+	}
+}
+
+func attempt(token string) client.WorkAttempt {
+	return client.WorkAttempt{
+		JobID: "job-" + token, Attempt: 1, Token: token, JobType: "T", Queue: "pull", Payload: json.RawMessage(`{"n": 7}`),
+		Deadline: time.Now().Add(10 * time.Minute),
+	}
+}
+
+// resultsOf are the statuses that were sent for a token.
+func (g *gateway) resultsOf(token string) (all []result) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, r := range g.results {
+		if r.Token == token {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// one is the only result that was sent for a token.
+func (g *gateway) one(token string) result {
+	g.t.Helper()
+	all := g.resultsOf(token)
+	if len(all) != 1 {
+		g.t.Fatalf("%d results were sent for %s: %+v", len(all), token, all)
+	}
+	return all[0]
+}
+
+type handle = func(ctx context.Context, a *worker.Attempt, in payload) (any, error)
+
+type payload struct{ N int }
+
+// work makes a worker with a handler, stops it when do has ended, and waits for its end. do starts it.
+func work(t *testing.T, o worker.Options, run handle, do func(g *gateway)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		g := &gateway{t: t, give: make(chan client.WorkAttempt, 100)}
+		ctx, cancel := context.WithCancel(t.Context())
+		w := newWorker(g, o, run)
+		stopped := make(chan struct{})
+		g.start = sync.OnceFunc(func() {
+			go func() {
+				defer close(stopped)
+				if err := w.Run(ctx); err != nil {
+					t.Errorf("it ended with %v", err)
+				}
+			}()
+		})
+		do(g)
+		cancel()
+		<-stopped
+	})
+}
+
+func newWorker(g *gateway, o worker.Options, run handle) *worker.Worker {
+	o.Name = "w"
+	w := worker.New(client.New("http://gateway", "", client.WithTransport(g)), o)
+	worker.Handle(w, "T", run)
+	return w
+}
+
+// after lets a time pass.
+func after(d time.Duration) {
+	<-time.After(d) // of the bubble's clock
+	synctest.Wait()
+}
+
+// resultIn is the first result of a settle, as it is sent.
+func resultIn(r *http.Request) string {
+	var s struct{ Results []json.RawMessage }
+	if err := json.NewDecoder(r.Body).Decode(&s); err != nil || len(s.Results) == 0 {
+		return fmt.Sprint(err)
+	}
+	return string(s.Results[0])
+}

@@ -1,0 +1,284 @@
+// Package worker runs handlers as a pull worker: it claims attempts from a gateway, runs them, and sends what became of
+// them. It needs outgoing HTTP and an API key with the role work (docs/pull-workers.md).
+package worker
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	mathrand "math/rand/v2"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/client"
+)
+
+// Options of a Worker. Those that are zero have a default.
+type Options struct {
+	Queues []string      // whose attempts it takes; by default those of any queue that its key covers
+	Slots  int           // attempts at once, at most 500; 10 by default
+	Name   string        // by default the machine's name and something random
+	Grace  time.Duration // how long handlers may go on when Run is to stop; 25 s by default
+	Logger *slog.Logger  // slog.Default by default
+}
+
+const (
+	beatEvery  = 3 * time.Second
+	beatWithin = 3 * time.Second  // a beat that hangs leaves time for two more
+	silence    = 10 * time.Second // without an answered beat; after it the attempt may run elsewhere
+	claimWait  = 30 * time.Second
+	claimLate  = 10 * time.Second       // after the wait; of a later answer the attempts are over
+	settleTime = 20 * time.Second       // longer than the gateway takes to answer that it does not know
+	lastAnswer = 500 * time.Millisecond // for the claim that is held when the worker stops
+	maxSlots   = 500                    // also of the attempts in a claim, a beat and a settle
+	maxBeatLog = 128 << 10              // bytes of log lines in a beat, which has at most 1 MiB
+	maxSettle  = 2 << 20                // bytes of results, after which a settle, of at most 4 MiB, takes no other
+)
+
+// Worker runs the handlers of some job types. Register them with Handle, then call Run once.
+type Worker struct {
+	c        *client.Client
+	o        Options
+	handlers map[string]handler
+
+	slots    chan struct{} // has a value for each slot that is taken
+	running  sync.WaitGroup
+	beating  chan struct{} // has a value during a beat: one at a time, so that log lines keep their order
+	settling chan struct{} // likewise of a settle: what ends meanwhile goes together
+
+	mu    sync.Mutex
+	held  map[string]*Attempt // by token, until the result is stored or counts no more
+	ended []*Attempt          // those of held that are to be settled
+}
+
+// New makes a worker.
+func New(c *client.Client, o Options) *Worker {
+	host, _ := os.Hostname()
+	o.Name = cmp.Or(o.Name, host+"-"+strings.ToLower(rand.Text()[:6]))
+	o.Logger = cmp.Or(o.Logger, slog.Default()).With("worker", o.Name)
+	o.Slots, o.Grace = min(max(cmp.Or(o.Slots, 10), 1), maxSlots), cmp.Or(o.Grace, 25*time.Second)
+	return &Worker{
+		c: c, o: o, handlers: map[string]handler{}, held: map[string]*Attempt{}, slots: make(chan struct{}, o.Slots),
+		beating: make(chan struct{}, 1), settling: make(chan struct{}, 1),
+	}
+}
+
+// Run claims attempts and runs them until ctx ends, or the gateway refuses a claim for good, which is the error. Then
+// it claims no more and lets handlers go on for Grace. After that their contexts end with ErrStopping, and what they
+// do not complete is given back: it runs again at once, and no retry is counted. Run returns after the last handler.
+// It leaves none behind that ignores its context: while such a handler runs, its attempt must not start again.
+func (w *Worker) Run(ctx context.Context) error {
+	life, end := context.WithCancel(context.WithoutCancel(ctx)) // of requests and handlers
+	var beats sync.WaitGroup
+	beats.Go(func() {
+		for every := time.NewTicker(beatEvery); life.Err() == nil; {
+			select {
+			case <-life.Done():
+			case <-every.C:
+				w.beat(life, nil)
+			}
+		}
+	})
+	err := w.claim(ctx, life)
+	grace := time.AfterFunc(w.o.Grace, func() {
+		for _, a := range w.inHand() {
+			a.cancel(ErrStopping)
+		}
+	})
+	w.running.Wait()
+	grace.Stop()
+	end()
+	beats.Wait()
+	return err
+}
+
+// claim claims for as many slots as are free, until ctx ends. The claim that is held then may have been answered
+// already, and what it brings would run again only after 15 s. So it has a moment for its answer, and attempts that
+// come are given back.
+func (w *Worker) claim(ctx, life context.Context) error {
+	asking, cancel := context.WithCancel(life)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastAnswer, cancel) })()
+	types := slices.Sorted(maps.Keys(w.handlers))
+	for failed := 0; ; {
+		slots := w.take(ctx)
+		if slots == 0 {
+			return nil
+		}
+		within, done := context.WithTimeout(asking, claimWait+claimLate) // a connection may break without a sign
+		sent := time.Now().Round(0)                                      // by the wall clock: machines sleep
+		attempts, err := w.c.Claim(within, client.WorkClaim{
+			Worker: w.o.Name, Types: types, Queues: w.o.Queues, Slots: slots, Wait: claimWait,
+		})
+		done()
+		if time.Since(sent) > claimWait+claimLate {
+			attempts = nil
+		}
+		for range slots - len(attempts) {
+			<-w.slots
+		}
+		for _, got := range attempts {
+			w.start(ctx, life, got)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err == nil:
+			failed = 0
+			continue
+		case isFinal(err):
+			return fmt.Errorf("claim attempts: %w", err)
+		case failed == 0:
+			w.o.Logger.WarnContext(ctx, "claim failed, and is repeated", "error", err)
+		}
+		pause(ctx, failed)
+		failed++
+	}
+}
+
+// take waits for a free slot, and takes all that are free; 0: ctx has ended.
+func (w *Worker) take(ctx context.Context) int {
+	select {
+	case <-ctx.Done():
+		return 0
+	case w.slots <- struct{}{}:
+	}
+	for n := 1; ; n++ {
+		select {
+		case w.slots <- struct{}{}:
+		default:
+			return n
+		}
+	}
+}
+
+// isFinal tells whether the gateway has refused a request, and would refuse it again.
+func isFinal(err error) bool {
+	var refused *client.Error
+	return errors.As(err, &refused) && refused.Status < http.StatusInternalServerError &&
+		refused.Status != http.StatusTooManyRequests && refused.Status != http.StatusRequestTimeout
+}
+
+// pause waits after the n-th failure, counted from 0: 1 to 8 s, half of it random.
+func pause(ctx context.Context, n int) {
+	d := time.Second << min(n, 3)
+	select {
+	case <-ctx.Done():
+	case <-time.After(d/2 + mathrand.N(d/2)):
+	}
+}
+
+// start runs an attempt until its result is stored or counts no more. Until then it keeps its slot, and is in beats.
+func (w *Worker) start(ctx, life context.Context, got client.WorkAttempt) {
+	a := newAttempt(life, got)
+	w.mu.Lock()
+	w.held[a.Token] = a
+	w.mu.Unlock()
+	w.running.Go(func() {
+		defer w.finish(life, a) // even if the handler ends its goroutine
+		if a.err = ErrStopping; ctx.Err() == nil {
+			a.run(w.handlers[a.JobType])
+		}
+	})
+}
+
+func (w *Worker) finish(life context.Context, a *Attempt) {
+	w.beat(life, a) // what it has logged: once it is settled it is too late
+	a.result = a.resultOf()
+	w.mu.Lock()
+	w.ended = append(w.ended, a)
+	w.mu.Unlock()
+	for n := 0; a.alive.Err() == nil; n++ {
+		if w.settle(life); a.alive.Err() == nil {
+			pause(a.alive, n)
+		}
+	}
+	w.mu.Lock()
+	delete(w.held, a.Token)
+	w.mu.Unlock()
+	a.close()
+	<-w.slots
+}
+
+func (w *Worker) inHand() []*Attempt {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Values(w.held))
+}
+
+// beat keeps all attempts in hand; with only, it does nothing where that one has nothing to tell. A beat and a settle
+// may cross: then an attempt whose result is stored is answered as lost, or is in hand no more. Neither changes
+// anything.
+func (w *Worker) beat(life context.Context, only *Attempt) {
+	w.beating <- struct{}{}
+	defer func() { <-w.beating }()
+	attempts, room := w.inHand(), maxBeatLog
+	if len(attempts) == 0 || only != nil && !only.hasNews() {
+		return
+	}
+	b := client.WorkBeat{Worker: w.o.Name}
+	for _, a := range attempts {
+		b.Attempts = append(b.Attempts, a.sign(&room))
+	}
+	ctx, cancel := context.WithTimeout(life, beatWithin)
+	defer cancel()
+	sent := time.Now()
+	beaten, err := w.c.Beat(ctx, b)
+	if err != nil {
+		w.o.Logger.WarnContext(ctx, "beat failed", "error", err)
+	}
+	for i, a := range attempts {
+		switch {
+		case isFinal(err): // its lines would be refused again
+		case err != nil:
+			a.restore(b.Attempts[i])
+		case slices.Contains(beaten.Lost, a.Token):
+			a.end(ErrLost)
+		case slices.Contains(beaten.Cancelled, a.Token):
+			a.cancel(ErrCancelled)
+		default:
+			a.fence.Reset(silence - time.Since(sent))
+		}
+	}
+}
+
+// settle sends the results that wait. Those that the gateway could not store go on waiting.
+func (w *Worker) settle(life context.Context) {
+	w.settling <- struct{}{}
+	defer func() { <-w.settling }()
+	w.mu.Lock()
+	var batch []*Attempt
+	var results []client.WorkResult
+	bytes := 0
+	w.ended = slices.DeleteFunc(w.ended, func(a *Attempt) bool { return a.alive.Err() != nil })
+	for _, a := range w.ended {
+		if bytes += len(a.result.Output) + 6*len(a.result.Message); len(batch) > 0 && bytes > maxSettle { // as JSON
+			break
+		}
+		batch, results = append(batch, a), append(results, a.result)
+	}
+	w.mu.Unlock()
+	if len(batch) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(life, settleTime)
+	defer cancel()
+	answers, err := w.c.Settle(ctx, w.o.Name, results...)
+	if err != nil {
+		w.o.Logger.WarnContext(ctx, "settle failed, and is repeated", "error", err)
+		return
+	}
+	for i, a := range batch {
+		if a.answered(answers[i]); answers[i].Error != nil {
+			w.o.Logger.WarnContext(ctx, "result refused", "jobId", a.JobID, "attempt", a.Attempt, "error", answers[i].Error)
+		}
+	}
+}
