@@ -19,13 +19,14 @@ var (
 	flagValues = map[string]cobra.CompletionFunc{
 		"output": fixed(formats...), "status": fixed(statuses...), "type": live(typesOf), "queue": live(queuesOf),
 		"overlap": fixed("allow", "skip", "cancel"), "missed": fixed("skip", "one", "all"),
-		"on-dependency-failure": fixed("cancel", "run"), "role": fixed("submit", "read", "operate", "admin"),
+		"on-dependency-failure": fixed("cancel", "run"), "role": fixed("submit", "read", "operate", "work", "admin"),
 		"kafka": fixed("embedded", "apache"), "only": fixed("postgres", "kafka"),
 		"redriven": fixed("true", "false"), "topic": live(topicsOfRejected), "function": live(functionsOfRejected),
 		"log-level": fixed("debug", "info", "warn", "error"),
 	}
 	argumentValues = map[string]cobra.CompletionFunc{
 		"submit": cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault), "schedules create": secondIsFile,
+		"work":   cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 		"change": secondIsFile, "run-again": secondIsFile,
 		"types": first(live(typesOf)), "limit": completeControl, "pause": completeControl, "resume": completeControl,
 		"schedules get": first(live(schedulesOf)), "schedules pause": first(live(schedulesOf)),

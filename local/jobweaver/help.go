@@ -11,7 +11,7 @@ import (
 
 // groups are those in which --help lists the commands, with their order.
 var groups = []struct{ title, commands string }{
-	{"Jobs", "submit get list watch logs cancel retry reschedule change run-again delete dead"},
+	{"Jobs", "submit get list watch logs cancel retry reschedule change run-again delete dead work"},
 	{"Many jobs, again and again", "operations schedules controls limit pause resume"},
 	{"What happens", "stats workers types deliveries rejected audit callback hooks mcp"},
 	{"Access", "keys webhook-secrets"},
@@ -78,6 +78,9 @@ jobweaver rejected redrive --all --dry-run`,
 	"outbox": `jobweaver outbox sql --enqueue-role shop --relay-role relay > outbox.sql
 jobweaver outbox install postgres://owner@db.example:5432/shop
 jobweaver outbox list postgres://relay@db.example:5432/shop --rejected`,
+	"work": `jobweaver work --type RESIZE -- ./resize.sh
+jobweaver work --type RESIZE --queue pull --slots 4 -- python3 resize.py --quality 80
+jobweaver work --type GREET -- sh -c 'read -r in; echo "got $in" >&2; echo progress 50 >&3; echo "\"hello\""'`,
 	"types": "jobweaver types EMAIL",
 	"mcp":   "JOBWEAVER_API_KEY_FILE=key jobweaver mcp\njobweaver mcp --write",
 	"keys":  "jobweaver keys create shop --owner shop --role submit,read --expires-in 2160h",

@@ -45,7 +45,7 @@ func newRoot() *cobra.Command {
 		newCallback(), newOperations(), newSchedules(), newDeliveries(), newRejected(), newAudit(), newControls(), newLimit(),
 		newPauseOrResume("pause", "Pause a queue, a job type or an owner: no job of it starts"),
 		newPauseOrResume("resume", "Resume a queue, a job type or an owner"),
-		newKeys(), newWebhookSecrets(), newWorkers(), newTypes(), newStats(), newHooks(), newMCP(), newVersion())
+		newKeys(), newWebhookSecrets(), newWorkers(), newWork(), newTypes(), newStats(), newHooks(), newMCP(), newVersion())
 	arrange(root)
 	completions(root)
 	return root

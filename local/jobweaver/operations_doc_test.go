@@ -84,6 +84,9 @@ func notACommand(words []string) string {
 		return "it has no " + rest[0]
 	}
 	for _, word := range rest {
+		if word == "--" {
+			break // what follows is another program's
+		}
 		if flag, ok := strings.CutPrefix(word, "--"); ok && cmd.Flag(flag) == nil {
 			return "it has no flag --" + flag
 		}

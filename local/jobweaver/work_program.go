@@ -1,0 +1,314 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+	"unicode"
+
+	"github.com/jobweaver/jobweaver/infra/childproc"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/client/worker"
+)
+
+const (
+	linger     = 2 * time.Second // for children that still write when the program has ended
+	maxOutput  = 256 << 10
+	maxText    = 64 << 10 // of output that is no JSON
+	maxTail    = 2 << 10  // of standard error, in a failure's message
+	maxLogLine = 16 << 10
+)
+
+// The exit codes of sysexits.h that a retry does not mend.
+const (
+	exUsage   = 64
+	exDataErr = 65
+)
+
+// program runs an executable for each attempt.
+type program struct {
+	path      string
+	args      []string
+	killAfter time.Duration
+	strict    bool            // the output must be JSON
+	now       <-chan struct{} // closed: kill what runs
+}
+
+// run runs it for an attempt, and returns when it and the children in its process group have ended.
+func (p *program) run(
+	ctx context.Context, a *client.WorkAttempt, payload []byte,
+	log func(slog.Level, string), progress func(int, string),
+) (json.RawMessage, error) {
+	cmd := exec.Command(p.path, p.args...) //nolint:gosec // the user's own
+	cmd.Env = environmentOf(a)
+	pipes, err := newPipes(cmd)
+	if err != nil {
+		return nil, err
+	}
+	defer pipes.close(pipes.ours)
+	// Where this process is killed, nobody would see to the program any more, and its attempt runs again elsewhere.
+	ended, err := childproc.Start(cmd, syscall.SIGKILL)
+	pipes.close(pipes.theirs)
+	if err != nil {
+		return nil, err
+	}
+	stdin, stdout, stderr, orders := pipes.ours[0], pipes.ours[1], pipes.ours[2], pipes.ours[3]
+	output, complaint := &tail{keep: maxOutput}, &tail{keep: maxTail}
+	told := &told{log: log, progress: progress}
+	var reading sync.WaitGroup
+	reading.Go(func() { _, _ = io.Copy(output, stdout) })
+	reading.Go(func() {
+		eachLine(io.TeeReader(stderr, complaint), func(line string) { log(slog.LevelInfo, line) })
+	})
+	reading.Go(func() { eachLine(orders, told.take) })
+	reading.Go(func() {
+		_, _ = stdin.Write(payload) // a program that does not read it closes the pipe, if only by its end
+		_ = stdin.Close()
+	})
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		reading.Wait()
+	}()
+	p.await(ctx, ended, read, -cmd.Process.Pid)
+	pipes.close(pipes.ours) // a child in a session of its own may still have the other ends
+	<-read
+	return p.result(ctx, cmd.ProcessState, output, complaint, told)
+}
+
+// await returns when the program has ended and nobody writes any more, or nothing of its process group runs. Nobody
+// else has the group's number meanwhile: the kernel gives it again only after all others.
+func (p *program) await(ctx context.Context, ended, read <-chan struct{}, group int) {
+	defer func() { _ = syscall.Kill(group, syscall.SIGKILL) }()
+	select {
+	case <-ended:
+	case <-p.now:
+	case <-ctx.Done():
+		_ = syscall.Kill(group, syscall.SIGTERM)
+		select {
+		case <-ended:
+		case <-p.now:
+		case <-time.After(p.killAfter):
+		}
+	}
+	select {
+	case <-ended:
+		select {
+		case <-read:
+		case <-p.now:
+		case <-time.After(linger):
+		}
+	default:
+		_ = syscall.Kill(group, syscall.SIGKILL)
+		<-ended
+	}
+}
+
+// result is what the attempt's handler returns.
+func (p *program) result(
+	ctx context.Context, state *os.ProcessState, output, complaint *tail, told *told,
+) (json.RawMessage, error) {
+	switch {
+	case state.Success() && told.after != nil:
+		return nil, told.after
+	case state.Success():
+		return p.output(output, told.log)
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("%w: %s", context.Cause(ctx), state)
+	}
+	select {
+	case <-p.now:
+		return nil, fmt.Errorf("%w: %s", worker.ErrStopping, state)
+	default:
+	}
+	message := state.String()
+	if text := plain(complaint.last(maxTail)); text != "" {
+		message += ": " + text
+	}
+	if told.code == "" {
+		told.code = string(apierror.HandlerFailed)
+	}
+	return nil, &worker.Failure{
+		Code: told.code, Message: message, RetryAfter: told.retryAfter,
+		Retryable: !slices.Contains([]int{exUsage, exDataErr}, state.ExitCode()),
+	}
+}
+
+// output makes a job's output of what the program wrote.
+func (p *program) output(written *tail, log func(slog.Level, string)) (json.RawMessage, error) {
+	text := bytes.TrimSpace(written.text)
+	switch {
+	case len(text) == 0:
+		return nil, nil
+	case written.total <= maxOutput && json.Valid(text):
+		return text, nil
+	case p.strict && written.total > maxOutput:
+		return nil, &worker.Failure{
+			Code: string(apierror.OutputTooLarge), Message: fmt.Sprintf("standard output has %d bytes", written.total),
+		}
+	case p.strict:
+		return nil, &worker.Failure{Code: string(apierror.InvalidOutput), Message: "standard output is not JSON"}
+	case written.total > maxText:
+		log(slog.LevelWarn, fmt.Sprintf("standard output has %d bytes; the output is the last %d", written.total, maxText))
+	}
+	return json.Marshal(plain(written.last(maxText)))
+}
+
+// environmentOf is this process's without its key, and with the facts about an attempt.
+func environmentOf(a *client.WorkAttempt) []string {
+	own := slices.DeleteFunc(os.Environ(), func(set string) bool {
+		name, _, _ := strings.Cut(set, "=")
+		return slices.Contains([]string{
+			"JOBWEAVER_API_KEY", "JOBWEAVER_API_KEY_FILE", "JOBWEAVER_CALLBACK_URL", "JOBWEAVER_CALLBACK_SECRET",
+			"JOBWEAVER_OWNER_ID",
+		}, name)
+	})
+	own = append(own,
+		"JOBWEAVER_JOB_ID="+a.JobID, "JOBWEAVER_ATTEMPT="+strconv.Itoa(a.Attempt),
+		fmt.Sprintf("JOBWEAVER_TOKEN=%s.%d", a.JobID, a.Attempt), "JOBWEAVER_JOB_TYPE="+a.JobType,
+		"JOBWEAVER_QUEUE="+a.Queue, "JOBWEAVER_TRACE_ID="+a.TraceID,
+		"JOBWEAVER_DEADLINE="+a.Deadline.UTC().Format(time.RFC3339Nano))
+	if a.OwnerID != "" {
+		own = append(own, "JOBWEAVER_OWNER_ID="+a.OwnerID)
+	}
+	if a.Callback != nil {
+		own = append(own, "JOBWEAVER_CALLBACK_URL="+a.Callback.URL, "JOBWEAVER_CALLBACK_SECRET="+a.Callback.Secret)
+	}
+	return own
+}
+
+// pipes are those of a program: standard input, output and error, and file descriptor 3.
+type pipes struct{ ours, theirs []*os.File }
+
+func newPipes(cmd *exec.Cmd) (*pipes, error) {
+	p := &pipes{}
+	for n := range 4 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			p.close(slices.Concat(p.ours, p.theirs))
+			return nil, fmt.Errorf("open pipes: %w", err)
+		}
+		if n == 0 {
+			r, w = w, r
+		}
+		p.ours, p.theirs = append(p.ours, r), append(p.theirs, w)
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = p.theirs[0], p.theirs[1], p.theirs[2], p.theirs[3:]
+	return p, nil
+}
+
+// close closes files. One that is closed already stays so.
+func (*pipes) close(files []*os.File) {
+	for _, file := range files {
+		_ = file.Close()
+	}
+}
+
+// tail keeps all that was written while that is at most keep bytes, and later at least the last so many.
+type tail struct {
+	keep  int
+	text  []byte
+	total int
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.total += len(p)
+	if t.text = append(t.text, p...); len(t.text) > 2*t.keep {
+		t.text = append(t.text[:0], t.text[len(t.text)-t.keep:]...)
+	}
+	return len(p), nil
+}
+
+// last are the last bytes, at most so many.
+func (t *tail) last(n int) []byte { return t.text[max(0, len(t.text)-n):] }
+
+// plain is text that can be stored and shown.
+func plain(text []byte) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(string(text), "")))
+}
+
+// eachLine reads lines that are not empty until there are no more. Of a long one it gives the beginning.
+func eachLine(from io.Reader, take func(string)) {
+	lines := bufio.NewReaderSize(from, maxLogLine)
+	for begins := true; ; {
+		part, more, err := lines.ReadLine()
+		if err != nil {
+			return
+		}
+		if text := plain(part); begins && text != "" {
+			take(text)
+		}
+		begins = !more
+	}
+}
+
+// told is what a program has written to file descriptor 3.
+type told struct {
+	log      func(slog.Level, string)
+	progress func(int, string)
+
+	after      error // what the handler is to return in place of an output; nil: an output
+	code       string
+	retryAfter time.Duration
+}
+
+func (t *told) take(line string) {
+	if err := t.obey(line); err != nil {
+		t.log(slog.LevelWarn, fmt.Sprintf("file descriptor 3: %q: %v", line, err))
+	}
+}
+
+func (t *told) obey(line string) error {
+	order, rest, _ := strings.Cut(line, " ")
+	first, text, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	switch order {
+	case "progress":
+		percent, err := strconv.Atoi(strings.TrimSuffix(first, "%"))
+		if err != nil {
+			return errors.New("the percentage must be a whole number")
+		}
+		t.progress(percent, strings.TrimSpace(text))
+	case "log":
+		var level slog.Level
+		if err := level.UnmarshalText([]byte(first)); err != nil {
+			return errors.New("the level must be debug, info, warn or error")
+		}
+		t.log(level, text)
+	case "code":
+		t.code = first
+	case "snooze", "wait", "retry-after":
+		d, err := time.ParseDuration(first)
+		switch {
+		case err != nil || d <= 0:
+			return errors.New("the duration must be like 10s, 5m or 1h")
+		case order == "snooze":
+			t.after = worker.Snooze(d)
+		case order == "wait":
+			t.after = worker.WaitFor(d)
+		default:
+			t.retryAfter = d
+		}
+	default:
+		return errors.New("it is none of progress, log, snooze, wait, code and retry-after")
+	}
+	return nil
+}

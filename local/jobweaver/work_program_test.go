@@ -1,0 +1,320 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/client/worker"
+)
+
+// script is a program in sh, and what it reported.
+type script struct {
+	program
+	dir string
+
+	mu   sync.Mutex
+	said []string
+	seen chan string // each of said
+}
+
+func newScript(t *testing.T, text string) *script {
+	t.Helper()
+	return &script{
+		program: program{path: "/bin/sh", args: []string{"-c", text}, killAfter: time.Minute}, dir: t.TempDir(), seen: make(chan string, 1000),
+	}
+}
+
+func (s *script) note(text string) {
+	s.mu.Lock()
+	s.said = append(s.said, text)
+	s.mu.Unlock()
+	select {
+	case s.seen <- text:
+	default:
+	}
+}
+
+// attempt runs it for one.
+func (s *script) attempt(ctx context.Context, payload string) (string, error) {
+	output, err := s.run(ctx, &client.WorkAttempt{
+		JobID: "j1", Attempt: 2, Token: "instance.j1.2.random", JobType: "T", Queue: "pull", OwnerID: "acme", TraceID: "t1",
+		Deadline: time.Date(2036, 1, 2, 3, 4, 5, 0, time.UTC), Callback: &client.WorkCallback{URL: "http://c", Secret: "s"},
+	}, []byte(payload),
+		func(level slog.Level, text string) { s.note(level.String() + " " + text) },
+		func(percent int, message string) { s.note(fmt.Sprint(percent, "% ", message)) })
+	return string(output), err
+}
+
+// until waits for something that it reports.
+func (s *script) until(t *testing.T, text string) {
+	t.Helper()
+	for said := range s.seen {
+		if said == text {
+			return
+		}
+	}
+}
+
+func TestAProgramsOutputIsTheJobs(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`cat`:                                `{"n": 7}`,
+		`echo ' {"a": [1, 2]} '`:             `{"a": [1, 2]}`,
+		`echo 42`:                            `42`,
+		`echo hello; printf '\033[1mworld'`:  `"hello\n[1mworld"`,
+		`printf '\377\000x'`:                 `"x"`,
+		`true`:                               ``,
+		`exec >&- <&-; sleep 0.01`:           ``,
+		`echo 1; (sleep 0.1; echo 2) & exit`: `"1\n2"`,
+		`test "$JOBWEAVER_API_KEY$JOBWEAVER_API_KEY_FILE" = "" && echo "\"$JOBWEAVER_JOB_ID $JOBWEAVER_ATTEMPT $JOBWEAVER_TOKEN ` +
+			`$JOBWEAVER_JOB_TYPE $JOBWEAVER_QUEUE $JOBWEAVER_OWNER_ID $JOBWEAVER_TRACE_ID $JOBWEAVER_DEADLINE $JOBWEAVER_CALLBACK_SECRET\""`: `"j1 2 j1.2 T pull acme t1 2036-01-02T03:04:05Z s"`,
+	} {
+		if got, err := newScript(t, text).attempt(t.Context(), `{"n": 7}`); err != nil || got != want {
+			t.Errorf("%s: %s, %v", text, got, err)
+		}
+	}
+}
+
+func TestTheKeyIsNotTheProgramsBusiness(t *testing.T) {
+	t.Setenv("JOBWEAVER_API_KEY", "secret")
+	t.Setenv("JOBWEAVER_API_KEY_FILE", "/secret")
+	if got, err := newScript(t, `env`).attempt(t.Context(), ""); err != nil || strings.Contains(got, "secret") {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+func TestAnExitCodeFailsTheAttempt(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]worker.Failure{
+		`echo first >&2; echo last >&2; exit 3`: {Code: "WORKER.HANDLER_FAILED", Message: "exit status 3: first\nlast", Retryable: true},
+		`exit 75`:                               {Code: "WORKER.HANDLER_FAILED", Message: "exit status 75", Retryable: true},
+		`exit 64`:                               {Code: "WORKER.HANDLER_FAILED", Message: "exit status 64"},
+		`echo code A.B >&3; exit 65`:            {Code: "A.B", Message: "exit status 65"},
+		`echo retry-after 90s >&3; exit 1`:      {Code: "WORKER.HANDLER_FAILED", Message: "exit status 1", Retryable: true, RetryAfter: 90 * time.Second},
+		`kill -9 $$`:                            {Code: "WORKER.HANDLER_FAILED", Message: "signal: killed", Retryable: true},
+		`echo snooze 1h >&3; exit 1`:            {Code: "WORKER.HANDLER_FAILED", Message: "exit status 1", Retryable: true},
+	} {
+		_, err := newScript(t, text).attempt(t.Context(), "{}")
+		var failure *worker.Failure
+		if !errors.As(err, &failure) || *failure != want {
+			t.Errorf("%s: %+v", text, err)
+		}
+	}
+	_, err := newScript(t, `yes x | head -c 100000 >&2; echo the end >&2; exit 1`).attempt(t.Context(), "{}")
+	if text := fmt.Sprint(err); len(text) > 3000 || !strings.HasSuffix(text, "the end") {
+		t.Errorf("%d bytes: %s", len(text), text)
+	}
+}
+
+func TestAProgramThatCannotStartFailsTheAttempt(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, "")
+	s.path = filepath.Join(s.dir, "none")
+	if _, err := s.attempt(t.Context(), "{}"); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+func TestOrdersComeByFileDescriptor3(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, `echo "progress 40% four of ten" >&3; echo "log warn so so" >&3; echo "progress x" >&3; echo nonsense >&3
+		echo "log loud x" >&3; echo "wait soon" >&3; printf 'progress 100' >&3`)
+	if _, err := s.attempt(t.Context(), "{}"); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"40% four of ten", "WARN so so", `WARN file descriptor 3: "progress x": the percentage must be a whole number`,
+		`WARN file descriptor 3: "nonsense": it is none of progress, log, snooze, wait, code and retry-after`,
+		`WARN file descriptor 3: "log loud x": the level must be debug, info, warn or error`,
+		`WARN file descriptor 3: "wait soon": the duration must be like 10s, 5m or 1h`, "100% ",
+	}
+	if strings.Join(s.said, "\n") != strings.Join(want, "\n") {
+		t.Errorf("%q", s.said)
+	}
+	for order, want := range map[string]error{"snooze 1m": worker.Snooze(time.Minute), "wait 1h": worker.WaitFor(time.Hour)} {
+		output, err := newScript(t, "echo "+order+" >&3; echo 1").attempt(t.Context(), "{}")
+		if fmt.Sprintf("%+v", err) != fmt.Sprintf("%+v", want) || output != "" {
+			t.Errorf("%s: %s, %v", order, output, err)
+		}
+	}
+}
+
+func TestLinesOfStandardErrorAreTheLog(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, `printf 'one\n\ntwo\r\n\033three' >&2; head -c 40000 /dev/zero | tr '\0' x >&2; echo >&2; echo end >&2`)
+	if _, err := s.attempt(t.Context(), "{}"); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.said) != 4 || s.said[0] != "INFO one" || s.said[1] != "INFO two" || len(s.said[2]) > 17<<10 ||
+		!strings.HasPrefix(s.said[2], "INFO threexxx") || s.said[3] != "INFO end" {
+		t.Errorf("%d lines: %.100q", len(s.said), s.said)
+	}
+}
+
+func TestAProgramThatWritesVeryMuch(t *testing.T) {
+	t.Parallel()
+	const flood = `head -c 100000000 /dev/zero | tr '\0' 'x'; echo; echo the end`
+	s := newScript(t, flood)
+	output, err := s.attempt(t.Context(), "{}")
+	if err != nil || len(output) > 65<<10 || !strings.HasSuffix(output, `x\nthe end"`) || len(s.said) != 1 {
+		t.Errorf("%d bytes, %v, %q", len(output), err, s.said)
+	}
+	for text, code := range map[string]string{flood: "WORKER.OUTPUT_TOO_LARGE", "echo hello": "WORKER.INVALID_OUTPUT"} {
+		s := newScript(t, text)
+		s.strict = true
+		var failure *worker.Failure
+		if _, err := s.attempt(t.Context(), "{}"); !errors.As(err, &failure) || failure.Code != code || failure.Retryable {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestAProgramNeedNotReadItsPayload(t *testing.T) {
+	t.Parallel()
+	payload, err := json.Marshal(strings.Repeat("x", 400<<10)) // more than a pipe holds
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{`exec <&-; echo 1`, `echo 1`, `head -c 1 >&2; echo 1`} {
+		if output, err := newScript(t, text).attempt(t.Context(), string(payload)); err != nil || output != "1" {
+			t.Errorf("%s: %s, %v", text, output, err)
+		}
+	}
+	if output, err := newScript(t, `wc -c`).attempt(t.Context(), string(payload)); err != nil || output != strconv.Itoa(len(payload)) {
+		t.Errorf("%s, %v", output, err)
+	}
+}
+
+// started runs a script until it reports ready, and returns how to end it and what becomes of it.
+func (s *script) started(t *testing.T) (end context.CancelCauseFunc, result <-chan error) {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	t.Cleanup(func() { cancel(nil) })
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.attempt(ctx, "{}")
+		ended <- err
+	}()
+	s.until(t, "INFO ready")
+	return cancel, ended
+}
+
+func TestACancelledProgramGetsSIGTERM(t *testing.T) {
+	t.Parallel()
+	end, result := newScript(t, `trap 'echo bye >&2; exit 7' TERM; echo ready >&2; while :; do sleep 0.01; done`).started(t)
+	end(worker.ErrCancelled)
+	if err := <-result; !errors.Is(err, worker.ErrCancelled) || !strings.Contains(err.Error(), "exit status 7") {
+		t.Error(err)
+	}
+}
+
+func TestAProgramThatIgnoresSIGTERMIsKilled(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, `trap '' TERM; echo ready >&2; while :; do sleep 0.01; done`)
+	s.killAfter = 50 * time.Millisecond
+	end, result := s.started(t)
+	end(worker.ErrLost)
+	if err := <-result; !errors.Is(err, worker.ErrLost) || !strings.Contains(err.Error(), "signal: killed") {
+		t.Error(err)
+	}
+}
+
+func TestASecondSignalKillsAtOnce(t *testing.T) {
+	t.Parallel()
+	now := make(chan struct{})
+	s := newScript(t, `trap '' TERM; echo ready >&2; while :; do sleep 0.01; done`)
+	s.now = now
+	_, result := s.started(t)
+	close(now)
+	if err := <-result; !errors.Is(err, worker.ErrStopping) {
+		t.Error(err)
+	}
+}
+
+// Its children hold its output, ignore SIGTERM, or are what it waits for. None is left.
+func TestTheChildrenOfAProgramEndWithIt(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		`sleep 600 & echo $! >"$CHILD"; echo ready >&2; exit 0`,
+		`sleep 600 >/dev/null 2>&1 3>&- & echo $! >"$CHILD"; echo ready >&2; exit 0`,
+		`(trap '' TERM; echo $$ >/dev/null; while :; do sleep 0.01; done) & echo $! >"$CHILD"; echo ready >&2; exit 0`,
+		`(trap '' TERM; while :; do sleep 0.01; done) & echo $! >"$CHILD"; echo ready >&2; wait`,
+	} {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			s := newScript(t, text)
+			child := filepath.Join(s.dir, "child")
+			s.args[1] = strings.ReplaceAll(text, "$CHILD", child)
+			s.killAfter = 50 * time.Millisecond
+			end, result := s.started(t)
+			if strings.HasSuffix(text, "wait") {
+				end(worker.ErrCancelled)
+			}
+			if err := <-result; err != nil && !errors.Is(err, worker.ErrCancelled) {
+				t.Error(err)
+			}
+			pid, err := os.ReadFile(child)
+			if err != nil {
+				t.Fatal(err)
+			}
+			number, err := strconv.Atoi(string(bytes.TrimSpace(pid)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			untilGone(t, number)
+		})
+	}
+}
+
+// untilGone waits until a process runs no more. It was killed: nobody may have waited for it yet.
+func untilGone(t *testing.T, pid int) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil && syscall.Kill(pid, 0) != nil {
+			return
+		}
+		if _, state, _ := strings.Cut(string(stat), ") "); strings.HasPrefix(state, "Z") {
+			return
+		}
+	}
+	t.Errorf("%d still runs", pid)
+}
+
+// A program that stays on purpose holds the pipes for ever.
+func TestAProgramThatLeavesItsSessionHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, `setsid sh -c 'echo $$ >"$CHILD"; exec sleep 600' & while ! test -s "$CHILD"; do sleep 0.01; done; echo 1`)
+	child := filepath.Join(s.dir, "child")
+	s.args[1] = strings.ReplaceAll(s.args[1], "$CHILD", child)
+	if output, err := s.attempt(t.Context(), "{}"); err != nil || output != "1" {
+		t.Errorf("%s, %v", output, err)
+	}
+	pid, err := os.ReadFile(child)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.Atoi(string(bytes.TrimSpace(pid)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(number, syscall.SIGKILL); err != nil {
+		t.Errorf("it was killed: %v", err)
+	}
+}
+
+var _ io.Writer = (*tail)(nil)
