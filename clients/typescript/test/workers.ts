@@ -36,7 +36,8 @@ export class WorkGateway {
   /** Has a claim get an attempt. Its token is its id. */
   offer(jobId: string, more: Partial<Attempt> = {}): void {
     const deadline = new Date(Date.now() + 60_000).toISOString();
-    const own = { jobId, attempt: 1, jobType: "A", queue: "pull", ownerId: null, traceId: jobId, payload: {}, callback: null };
+    const ids = { jobId, traceId: jobId, ownerId: null, tags: null };
+    const own = { ...ids, attempt: 1, jobType: "A", queue: "pull", payload: {}, callback: null };
     this.#offered.push({ ...own, deadline, ...more });
     this.changed();
   }
