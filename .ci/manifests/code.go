@@ -22,6 +22,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/runjob"
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/functions/watchdog"
+	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
@@ -37,25 +38,26 @@ type Function struct {
 	Settings []any // the structs that are read from its environment, beside what every function has
 }
 
-// Functions are all that there are, as the code hosts them; none has a store.
+// Functions are all that there are, as the code hosts them; none has a database.
 func Functions() (map[string]Function, error) {
+	none := new(apidb.Store)
 	signing := "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 24))
-	notifies, err := notify.New(notify.Config{Webhook: webhook.Config{Secrets: secret.Texts{secret.Of(signing)}}}, nil)
+	notifies, err := notify.New(notify.Config{Webhook: webhook.Config{Secrets: secret.Texts{secret.Of(signing)}}}, none)
 	if err != nil {
 		return nil, err
 	}
-	crons, err := cron.New(cron.Config{}, nil)
+	crons, err := cron.New(cron.Config{}, none)
 	if err != nil {
 		return nil, err
 	}
-	projects, err := projection.New(projection.Config{}, nil)
+	projects, err := projection.New(projection.Config{}, none)
 	if err != nil {
 		return nil, err
 	}
 	scheduling := []any{schedulerdb.Config{}}
 	all := map[string]Function{}
 	for _, f := range []Function{
-		{bulk.New(nil).Host(), nil},
+		{bulk.New(none).Host(), nil},
 		{command.New(nil).Host(), scheduling},
 		{crons.Host(), new(cron.Config).Parts()},
 		{dispatch.New(nil).Host(), scheduling},

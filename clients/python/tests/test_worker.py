@@ -61,7 +61,8 @@ class WorkGateway:
 
     async def offer(self, token: str, *, seconds: float = 60, **more: Any) -> None:
         """Has a claim get an attempt."""
-        own = {"jobId": str(UUID(int=1)), "attempt": 1, "jobType": "A", "queue": "pull", "ownerId": None, "callback": None, "tags": None}
+        own: dict[str, Any] = {"jobId": str(UUID(int=1)), "attempt": 1, "jobType": "A", "queue": "pull"}
+        own |= {"ownerId": None, "callback": None, "tags": None}
         deadline = (datetime.now(UTC) + self.ahead + timedelta(seconds=seconds)).isoformat()
         self._offered.append(own | {"token": token, "traceId": str(UUID(int=2)), "deadline": deadline, "payload": token} | more)
         await self.changed()
@@ -497,7 +498,8 @@ def test_a_worker_runs_in_a_thread_or_a_task_of_its_own(caplog: pytest.LogCaptur
 
     def worker() -> Worker:
         at = (datetime.now(UTC) + timedelta(minutes=1)).isoformat()
-        ids = {"jobId": str(UUID(int=1)), "traceId": str(UUID(int=2)), "token": "a", "ownerId": None, "callback": None, "tags": None}
+        ids: dict[str, Any] = {"jobId": str(UUID(int=1)), "traceId": str(UUID(int=2)), "token": "a", "ownerId": None}
+        ids |= {"callback": None, "tags": None}
         attempt = ids | {"attempt": 1, "jobType": "A", "queue": "pull", "deadline": at, "payload": None}
 
         def answer(request: httpx.Request) -> httpx.Response:
