@@ -30,6 +30,8 @@ class Attempt:
     queue: str
     owner_id: str | None
     trace_id: UUID
+    tags: list[str] | None
+    """The job's; None where the gateway could not read them at the moment."""
     payload: Any
     deadline: datetime
     callback: Callback | None

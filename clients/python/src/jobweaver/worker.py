@@ -197,7 +197,8 @@ class Worker:
             await asyncio.wait({stop}, timeout=pause)
 
     def _start(self, claimed: models.WorkAttempt, answer: httpx.Response) -> None:
-        members = {name: getattr(claimed, name) for name in models.WorkAttempt.model_fields if name not in ("token", "attempt")}
+        shared = Attempt.__dataclass_fields__.keys() & models.WorkAttempt.model_fields.keys()
+        members = {name: getattr(claimed, name) for name in shared}
         held = _Held(Attempt(number=claimed.attempt, **members), claimed.token)
         now = datetime.now(UTC)
         if date := answer.headers.get("Date"):  # deadlines are by the gateway's clock
