@@ -20,7 +20,7 @@ interface Held {
 }
 
 const holdMs = 30_000;
-const leaseMs = 15_000;
+const lostAfterMs = 10_000; // without an answered beat: 5 s later the next attempt may start
 const lastAnswerMs = 500; // for the claim that is held when the worker stops
 const linesKept = 1_000; // of one attempt, while no beat gets through
 const linesInBeat = 200; // of one attempt
@@ -186,7 +186,7 @@ export class Worker<Types extends object = AnyJobTypes> {
       if (status === 200) {
         return;
       }
-      if (isPassing(status) && Date.now() - held.aliveAt < leaseMs) {
+      if (isPassing(status) && Date.now() - held.aliveAt < lostAfterMs) {
         await sleep(backoff(failed++), this.#ended.signal).catch(() => undefined);
       } else if ((status === 400 || status === 413) && !replaced) {
         result = { status: "FAILED", errorCode: "WORKER.INVALID_OUTPUT", message: clean(why, 4096), retryable: false };
@@ -260,7 +260,7 @@ export class Worker<Types extends object = AnyJobTypes> {
       if (!isTemporary(error)) {
         carried(); // a line that the gateway refuses must not hold up the beats
       }
-      all.filter((held) => sentAt - held.aliveAt >= leaseMs).forEach((held) => this.#end(held, "lost"));
+      all.filter((held) => sentAt - held.aliveAt >= lostAfterMs).forEach((held) => this.#end(held, "lost"));
       if (!this.#ended.signal.aborted) {
         this.#report(error);
       }

@@ -35,7 +35,7 @@ H = TypeVar("H", bound=Handler)
 logger = logging.getLogger("jobweaver.worker")
 
 HOLD = 30.0
-LEASE = 15.0
+LOST_AFTER = 10.0  # without an answered beat: 5 s later the next attempt may start
 LAST_ANSWER = 0.5  # for the claim that is held when the worker stops
 LINES_IN_BEAT = 200  # of one attempt
 FAILURES = (JobWeaverError, httpx.HTTPError, TimeoutError, ValueError)  # of a request, and of an answer that cannot be read
@@ -66,7 +66,7 @@ class Worker:
 
     `concurrency` is how many attempts run at once, from 1 to 500. It takes attempts of `queues`; without them, of all that its key
     covers. Each worker has another `name`, by default made of the host's. After stop() running attempts go on for `grace` seconds
-    before they are cancelled. A beat is sent every `beat` seconds; without one for 15 s an attempt is lost.
+    before they are cancelled. A beat is sent every `beat` seconds; without one for 10 s an attempt is lost.
 
     A handler that is a coroutine function runs in the worker's event loop, any other in a thread of its own. run() and `with`
     have an event loop of their own and close the client at their end; serve() and `async with` run in the caller's.
@@ -256,7 +256,7 @@ class Worker:
             status, why = await self._send(held, result)
             if status == 200:
                 return
-            if _is_passing(status) and time.monotonic() - held.alive < LEASE:
+            if _is_passing(status) and time.monotonic() - held.alive < LOST_AFTER:
                 await asyncio.sleep(backoff(failed))
                 failed += 1
             elif status in (400, 413) and not replaced:
@@ -331,7 +331,7 @@ class Worker:
                 carried()  # a line that the gateway refuses must not hold up the beats
             logger.warning("a beat failed: %s", error or "no answer in time")
             for held in all_held:
-                if sent - held.alive >= LEASE:
+                if sent - held.alive >= LOST_AFTER:
                     held.end("lost")
             return False
         carried()
