@@ -86,8 +86,10 @@ func TestALimitOfAtOnceIsNotAskedByTheClock(t *testing.T) {
 		t.Errorf("the clock sleeps %s (%v)", next, err)
 	}
 	effects := h.settle(completed(jobs[0], 1))
-	if _, next, err := h.Due(t.Context(), time.Minute); err != nil || len(effects.Runs) == 0 && next > time.Second {
-		t.Errorf("%d out, then the clock sleeps %s (%v)", len(effects.Runs), next, err)
+	// The rate allows the second start 0.2 s after the first: the outcome finds it so, or the clock does, or it waits for it.
+	atClock, next, err := h.Due(t.Context(), time.Minute)
+	if out := len(effects.Runs) + len(atClock.Runs); err != nil || out == 0 && next > time.Second {
+		t.Errorf("%d out, then the clock sleeps %s (%v)", out, next, err)
 	}
 	h.control(jobevent.Control{Kind: "type", Name: "SIMULATION", Version: 2, StartsPerSecond: &rate, Paused: true})
 	if _, next, err := h.Due(t.Context(), time.Minute); err != nil || next != time.Minute {
