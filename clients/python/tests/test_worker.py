@@ -279,7 +279,7 @@ def test_a_handler_that_ignores_that_its_attempt_is_lost_keeps_its_slot() -> Non
     play(main)
 
 
-def test_an_attempt_without_an_answered_beat_for_15_s_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_attempt_without_an_answered_beat_for_10_s_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     ahead, reasons, really = 0.0, [], time.monotonic
 
     async def handle(attempt: Attempt) -> None:
@@ -297,7 +297,7 @@ def test_an_attempt_without_an_answered_beat_for_15_s_is_lost(monkeypatch: pytes
             gateway.instead["beat"] = [UNAVAILABLE] * 10_000
             await gateway.until(lambda: len(gateway.instead["beat"]) < 9_998)
             assert not reasons
-            ahead = 15
+            ahead = 10
             await gateway.until(lambda: bool(reasons))
             assert reasons == ["lost"]
 
