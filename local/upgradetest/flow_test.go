@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/client"
@@ -247,12 +248,32 @@ func (f *flow) compare(o order, job *client.Job) {
 	f.outside.mu.Lock()
 	called := f.outside.called[o.key]
 	f.outside.mu.Unlock()
-	if called != o.shape.calls {
-		t.Errorf("%s ran %d times, not %d: %s", o.key, called, o.shape.calls, job.Raw)
+	calls := o.shape.calls
+	if o.shape.name == "flaky" && gaveBackUnstarted(t, job) {
+		calls-- // its step fails in attempt 1 only, and a worker that stopped gave that one back
+	}
+	if called != calls {
+		t.Errorf("%s ran %d times, not %d: %s", o.key, called, calls, job.Raw)
 	}
 	if o.shape.tells && f.insist(func() error { return f.outside.wasTold(o.key) }) != nil {
 		t.Errorf("nobody was told of the end of %s", o.key)
 	}
+}
+
+// gaveBackUnstarted reports whether the first attempt of a job ended before its handler began.
+func gaveBackUnstarted(t *testing.T, job *client.Job) bool {
+	t.Helper()
+	var shown struct {
+		Attempts []struct {
+			StartedAt *time.Time `json:"startedAt"`
+			Outcome   string     `json:"outcome"`
+		} `json:"attempts"`
+	}
+	if err := json.Unmarshal(job.Raw, &shown); err != nil || len(shown.Attempts) == 0 {
+		t.Fatalf("read the attempts of %s: %v", job.Raw, err)
+	}
+	first := shown.Attempts[0]
+	return first.Outcome == "interrupted" && first.StartedAt == nil
 }
 
 func (o *outside) wasTold(key string) error {
