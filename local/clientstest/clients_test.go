@@ -115,8 +115,7 @@ func goClient(ctx context.Context, t *testing.T, c *client.Client) {
 	if lines, _, err := c.Logs(ctx, again.JobID, 1, ""); err != nil || len(lines) == 0 || lines[0].Text != "hi" {
 		t.Errorf("%s has the log %+v, %v", last.Status, lines, err)
 	}
-	unhindered(func() error { return c.Retry(ctx, later.JobID) })
-	unhindered(func() error { return c.Cancel(ctx, later.JobID) })
+	unhindered(func() error { return c.Retry(ctx, later.JobID) }) // it runs at once, so nothing can cancel it for sure
 	if _, err := c.Wait(ctx, later.JobID); err != nil {
 		t.Error(err)
 	}
