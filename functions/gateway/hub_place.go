@@ -9,7 +9,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 )
 
-// join gives a stream its place: what is told from now on stands behind it.
+// join gives a stream its place in the ring: later events come after it.
 func (h *hub) join(s *stream, log apidb.LogPlace) (leave func()) {
 	done := h.enter()
 	h.mu.Lock()

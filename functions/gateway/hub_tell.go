@@ -18,7 +18,7 @@ func (h *hub) accept(kind apidb.ChangeKind, id uuid.UUID) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if ids := h.accepted[kind]; len(ids) < mostAccepted { // so many are told as many, whoever they are
+	if ids := h.accepted[kind]; len(ids) < mostAccepted { // the ids beyond this are not kept
 		h.accepted[kind] = append(ids, id)
 	}
 	rouse(h.toTell)

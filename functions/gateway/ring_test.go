@@ -67,7 +67,7 @@ func TestAnIDNamesAPlaceOfItsOwnRingOnly(t *testing.T) {
 	}
 }
 
-// A client that does not read is held up by nothing of the hub's, and is told that it has missed something.
+// A client that does not read never holds up the hub. It gets a reload event instead of what it missed.
 func TestAStreamThatIsTooSlowGetsAReload(t *testing.T) {
 	t.Parallel()
 	h := newHub(stores{})

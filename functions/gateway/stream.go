@@ -31,7 +31,7 @@ const (
 
 // stream is one client's.
 type stream struct {
-	owner   apidb.Owner // whose jobs it is told of
+	owner   apidb.Owner // the stream shows jobs of this owner
 	counts  apidb.Owner // whose statistics
 	jobID   uuid.UUID   // uuid.Nil: it is of a list
 	filter  apidb.Filter
