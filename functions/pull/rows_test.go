@@ -1,22 +1,24 @@
 package pull
 
 import (
-	"testing"
-
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 )
 
-// pgxRows counts the attempts that were claimed, whatever became of them.
-func pgxRows(t *testing.T, url string) (n int, err error) {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
+// claimed counts the attempts of the fixture's queue that were claimed, whatever became of them. The instances of all
+// tests read the same topic of cancels, and a cancel of an attempt that nobody has claimed leaves a row without a queue.
+func (x *fixture) claimed() (n int) {
+	x.t.Helper()
+	conn, err := pgx.Connect(x.t.Context(), x.url)
 	if err != nil {
-		return 0, err
+		x.t.Fatal(err)
 	}
-	defer func() { _ = conn.Close(t.Context()) }()
-	err = conn.QueryRow(t.Context(), "select count(*) from execution_attempts").Scan(&n)
-	return n, err
+	defer func() { _ = conn.Close(x.t.Context()) }()
+	err = conn.QueryRow(x.t.Context(), "select count(*) from execution_attempts where queue = $1", x.queue).Scan(&n)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return n
 }
 
 func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
