@@ -36,8 +36,11 @@ func (y *yamlWriter) value(token jsontext.Token, depth int, inList bool) error {
 	if kind == '{' || kind == '[' {
 		return y.collection(kind, depth, inList)
 	}
-	if kind == '"' {
+	switch kind {
+	case '"':
 		text = yamlText(text)
+	case '0':
+		text = yamlNumber(text)
 	}
 	y.out.WriteString(" " + text)
 	return nil
@@ -74,6 +77,22 @@ func (y *yamlWriter) collection(kind jsontext.Kind, depth int, inList bool) erro
 	}
 	_, err := y.in.ReadToken()
 	return err
+}
+
+// yamlNumber writes a number as the API did, except that 1e3 becomes 1.0e+3: without a point and the sign of its exponent,
+// readers of YAML 1.1 (PyYAML) and some of YAML 1.2 take such a number for text.
+func yamlNumber(text string) string {
+	mantissa, exponent, has := strings.Cut(strings.ToLower(text), "e")
+	if !has {
+		return text
+	}
+	if !strings.Contains(mantissa, ".") {
+		mantissa += ".0"
+	}
+	if !strings.HasPrefix(exponent, "-") && !strings.HasPrefix(exponent, "+") {
+		exponent = "+" + exponent
+	}
+	return mantissa + "e" + exponent
 }
 
 var (

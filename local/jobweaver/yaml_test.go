@@ -3,9 +3,11 @@ package main
 import (
 	"encoding/json"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/goccy/go-yaml"
 )
 
@@ -13,7 +15,8 @@ func TestYAMLKeepsNumbersAndTheOrderOfKeys(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	err := showYAML(&out, []byte(`{"jobId":"a-1","output":{"big":12345678901234567890,"m":1.10,"none":null,"no":true},
-		"tags":[],"payload":{},"steps":[{"type":"LOG","at":"2026-11-22T08:00:00Z"},[1,[2]],"on","x: y\n\u001b[31m"],"last":"NO"}`))
+		"exponents":[-1e0,1E3,2.5e-7],"tags":[],
+		"payload":{},"steps":[{"type":"LOG","at":"2026-11-22T08:00:00Z"},[1,[2]],"on","x: y\n\u001b[31m"],"last":"NO"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,6 +26,10 @@ output:
   m: 1.10
   none: null
   "no": true
+exponents:
+  - -1.0e+0
+  - 1.0e+3
+  - 2.5e-7
 tags: []
 payload: {}
 steps:
@@ -44,19 +51,22 @@ last: "NO"
 
 func FuzzYAML(f *testing.F) {
 	for _, doc := range []string{
-		`{"a":[{"b":[[],{}]},[[{"c":1}]]],"":"","-":"- a","#":"# b"}`, `"text"`, `[]`, `{}`, `null`, `-1.5e3`, `[[["a"]]]`,
+		`{"a":[{"b":[[],{}]},[[{"c":1}]]],"":"","-":"- a","#":"# b"}`, `"text"`, `[]`, `{}`, `null`,
+		`-1.5e3`, `-1e0`, `[[["a"]]]`,
 		`{"a":"\ud83d\ude00\u2028\u0085\t\r","b":"~","c":"0x1f","d":"1_000","e":".inf","f":"=","g":"<<"}`,
 	} {
 		f.Add(doc)
 	}
+	// The reader of this test takes an integer that 64 bits do not hold for text; others read it.
+	long := regexp.MustCompile(`[0-9]{19}`)
 	f.Fuzz(func(t *testing.T, doc string) {
 		var want any
-		if json.Unmarshal([]byte(doc), &want) != nil {
-			return
+		if json.Unmarshal([]byte(doc), &want) != nil || long.MatchString(doc) || !jsontext.Value(doc).IsValid() {
+			return // jsontext is stricter: a name twice in an object is its example
 		}
 		var out strings.Builder
 		if err := showYAML(&out, []byte(doc)); err != nil {
-			return // jsontext is stricter
+			t.Fatal(err)
 		}
 		var read any
 		if err := yaml.Unmarshal([]byte(out.String()), &read); err != nil {
