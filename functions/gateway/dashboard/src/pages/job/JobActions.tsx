@@ -15,8 +15,8 @@ import { RunAgainDialog } from './RunAgainDialog';
 
 type Open = 'cancel' | 'change' | 'delete' | 'reschedule' | 'again' | null;
 
-/** JobActions are the commands that the job's state and the reader's role allow. */
-export function JobActions({ job }: { job: Job }) {
+/** JobActions are the commands that the job's state and the reader's role allow. onDeleting tells that one deletes the job, or failed to. */
+export function JobActions({ job, onDeleting }: { job: Job; onDeleting: (deleting: boolean) => void }) {
   const may = useMay();
   const router = useRouter();
   const [open, setOpen] = useState<Open>(null);
@@ -55,6 +55,10 @@ export function JobActions({ job }: { job: Job }) {
   const operate = may('operate');
   const can = (kind: Command['kind']) => operate && allowed(kind, job.status) && !(kind === 'cancel' && job.cancelRequestedAt);
   const cancel = () => (losesWork(job.status) ? setOpen('cancel') : command.mutate({ kind: 'cancel' }));
+  const remove = () => {
+    onDeleting(true);
+    command.mutate({ kind: 'delete' }, { onError: () => onDeleting(false) });
+  };
   const busy = command.isPending;
 
   useShortcuts([
@@ -117,7 +121,7 @@ export function JobActions({ job }: { job: Job }) {
           actions={
             <>
               <Button onClick={() => setOpen(null)}>Keep it</Button>
-              <Button variant="danger" busy={busy} onClick={() => command.mutate({ kind: 'delete' })}>
+              <Button variant="danger" busy={busy} onClick={remove}>
                 Delete the job
               </Button>
             </>

@@ -1,5 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
+import { useState } from 'react';
 import { PageHeader } from '../../app/PageHeader';
 import { usePolling } from '../../live/live';
 import { useStream, useThrottled } from '../../live/useStream';
@@ -24,12 +25,14 @@ import './Job.css';
 export default function JobPage() {
   const { jobId = '' } = useParams({ strict: false });
   const client = useQueryClient();
+  const [deleting, setDeleting] = useState(false); // then nothing is asked any more: the answer would be a 404
   const ask = useThrottled(400, () => void client.invalidateQueries({ queryKey: ['job', jobId] }));
-  const connected = useStream(jobId === '' ? null : { jobId }, ask);
+  const connected = useStream(jobId === '' || deleting ? null : { jobId }, ask);
   const often = usePolling(connected ? 15_000 : 1500);
   const seldom = usePolling(connected ? 30_000 : 6000);
   const query = useQuery({
     ...jobQuery(jobId),
+    enabled: !deleting,
     refetchInterval: ({ state }) => (state.data && hasEnded(state.data) ? seldom : often),
   });
   const job = query.data;
@@ -60,7 +63,7 @@ export default function JobPage() {
           </span>
         }
       >
-        <JobActions job={job} />
+        <JobActions job={job} onDeleting={setDeleting} />
       </PageHeader>
       {query.isError && <ErrorBox error={query.error} title="What is shown may be old" onRetry={() => void query.refetch()} />}
       <Outcome job={job} />
