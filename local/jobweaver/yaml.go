@@ -36,10 +36,9 @@ func (y *yamlWriter) value(token jsontext.Token, depth int, inList bool) error {
 	if kind == '{' || kind == '[' {
 		return y.collection(kind, depth, inList)
 	}
-	switch kind {
-	case '"':
+	if kind == '"' {
 		text = yamlText(text)
-	case '0':
+	} else if kind == '0' {
 		text = yamlNumber(text)
 	}
 	y.out.WriteString(" " + text)
@@ -79,8 +78,8 @@ func (y *yamlWriter) collection(kind jsontext.Kind, depth int, inList bool) erro
 	return err
 }
 
-// yamlNumber writes a number as the API did, except that 1e3 becomes 1.0e+3: without a point and the sign of its exponent,
-// readers of YAML 1.1 (PyYAML) and some of YAML 1.2 take such a number for text.
+// yamlNumber writes a number as the API did, except that 1e3 becomes 1.0e+3: without a point and the sign of its
+// exponent, readers of YAML 1.1 (PyYAML) and some of YAML 1.2 take such a number for text.
 func yamlNumber(text string) string {
 	mantissa, exponent, has := strings.Cut(strings.ToLower(text), "e")
 	if !has {

@@ -29,18 +29,36 @@ func (b *bench) latency(ctx context.Context) error {
 		results = append(results, measured...)
 	}
 	for _, rate := range b.Rates {
-		run, err := b.river.Latency(ctx, rate, b.LatencyFor)
-		if err := errors.Join(err, b.server.Clear(context.WithoutCancel(ctx))); err != nil {
+		measured, err := b.riverLatency(ctx, rate)
+		if err != nil {
 			return err
 		}
-		b.sayf("%-9s %4d/s  insert→start  %s", figures.Yardstick, rate, run.Start)
-		results = append(results, figures.Latency{
-			Contestant: figures.Yardstick, Rate: rate, Post: run.Insert, Start: run.Start,
-		})
+		b.sayf("%-9s %4d/s  insert→start  %s", figures.Yardstick, rate, measured.Start)
+		results = append(results, measured)
 	}
 	b.results.Latency = results
 	return nil
 }
+
+func (b *bench) riverLatency(ctx context.Context, rate int) (figures.Latency, error) {
+	m := meter{server: b.server}
+	var before, after reading
+	var errBefore, errAfter error
+	run, err := b.river.Latency(ctx, rate, b.LatencyFor,
+		func() { before, errBefore = m.read(ctx) }, func() { after, errAfter = m.read(ctx) })
+	if err := errors.Join(err, errBefore, errAfter, b.server.Clear(context.WithoutCancel(ctx))); err != nil {
+		return figures.Latency{}, err
+	}
+	jobs := jobsAt(rate, b.LatencyFor)
+	uses, flushes := after.uses(before, jobs)
+	n := float64(jobs)
+	uses[figures.Yardstick] = figures.Use{CPU: run.CPU * 1e6 / n, Switches: float64(run.Switches) / n}
+	return figures.Latency{
+		Contestant: figures.Yardstick, Rate: rate, Post: run.Insert, Start: run.Start, Uses: uses, Flushes: flushes,
+	}, nil
+}
+
+func jobsAt(rate int, duration time.Duration) int { return int(duration.Seconds() * float64(rate)) }
 
 func (b *bench) houseLatency(ctx context.Context, name string) (results []figures.Latency, err error) {
 	broker, err := b.broker(ctx, name)
@@ -70,10 +88,23 @@ func (b *bench) latencyAt(ctx context.Context, h *house, rate int) (figures.Late
 	if _, err := h.api.Latency(ctx, steady); err != nil { // warm, not counted: connections are made
 		return figures.Latency{}, err
 	}
+	m := meter{server: h.server, pids: map[string]int{"house": h.Pid()}}
+	if h.broker != nil {
+		m.pids["broker"] = h.broker.Pid()
+	}
+	before, err := m.read(ctx)
+	if err != nil {
+		return figures.Latency{}, err
+	}
 	steady.For = b.LatencyFor
 	l, err := h.api.Latency(ctx, steady)
+	if err != nil {
+		return figures.Latency{}, err
+	}
+	after, err := m.read(ctx)
+	uses, flushes := after.uses(before, jobsAt(rate, b.LatencyFor))
 	return figures.Latency{
 		Rate: rate, Post: figures.Distribute(l.Post), Start: figures.Distribute(l.Start),
-		Completed: figures.Distribute(l.Completed), Refused: l.Refused,
+		Completed: figures.Distribute(l.Completed), Refused: l.Refused, Uses: uses, Flushes: flushes,
 	}, err
 }

@@ -3,7 +3,9 @@ package bench
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/jobweaver/jobweaver/local/load/figures"
@@ -90,14 +92,26 @@ func tableLatency(line liner, l figures.Latency) {
 	if l.Contestant == figures.Yardstick {
 		line(at+"insert", "%s", l.Post)
 		line(at+"insert→start", "%s", l.Start)
+		line(at+"a job", "%s", usesOf(l))
 		return
 	}
 	line(at+"POST", "%s", l.Post)
 	line(at+"POST→start", "%s", l.Start)
 	line(at+"POST→COMPLETED", "%s", l.Completed)
+	line(at+"a job", "%s", usesOf(l))
 	if l.Refused > 0 {
 		line(at+"refused", "%d", l.Refused)
 	}
+}
+
+// usesOf is what each process uses for a job: processor time, and switches of its threads.
+func usesOf(l figures.Latency) string {
+	var text strings.Builder
+	for _, process := range slices.Sorted(maps.Keys(l.Uses)) {
+		fmt.Fprintf(&text, "%s %.1f ms, %.0f switches; ", process, l.Uses[process].CPU/1000, l.Uses[process].Switches)
+	}
+	fmt.Fprintf(&text, "%.1f WAL flushes", l.Flushes)
+	return text.String()
 }
 
 func tableCost(line liner, c *figures.Cost) {

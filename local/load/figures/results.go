@@ -59,12 +59,20 @@ type Throughput struct {
 
 // Latency is part 2: one contestant at one rate. River has no Completed, and its Post is its insert.
 type Latency struct {
-	Contestant string       `json:"contestant"`
-	Rate       int          `json:"rate"`
-	Post       Distribution `json:"post"`
-	Start      Distribution `json:"start"`
-	Completed  Distribution `json:"completed"`
-	Refused    int          `json:"refused"` // 503s and 429s
+	Contestant string         `json:"contestant"`
+	Rate       int            `json:"rate"`
+	Post       Distribution   `json:"post"`
+	Start      Distribution   `json:"start"`
+	Completed  Distribution   `json:"completed"`
+	Refused    int            `json:"refused"`     // 503s and 429s
+	Uses       map[string]Use `json:"uses"`        // by process: house or river, postgres, broker
+	Flushes    float64        `json:"wal_flushes"` // a job
+}
+
+// Use is what a process uses of the machine for one job.
+type Use struct {
+	CPU      float64 `json:"cpu_us"`
+	Switches float64 `json:"switches"` // of its threads
 }
 
 // Backlog is part 3: a rate of dispatch with so much waiting.

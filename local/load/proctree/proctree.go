@@ -40,6 +40,22 @@ func Memory(pid int) int64 {
 	return sum
 }
 
+// Switches is how often the living threads of the process and its descendants were switched away from: each time one
+// waited, or another took its core.
+func Switches(pid int) int64 {
+	var sum int64
+	for _, p := range tree(pid) {
+		threads, _ := filepath.Glob("/proc/" + strconv.Itoa(p.pid) + "/task/[0-9]*/status")
+		for _, name := range threads {
+			text, _ := os.ReadFile(name)
+			waited, _ := field(string(text), "voluntary_ctxt_switches:")
+			displaced, _ := field(string(text), "nonvoluntary_ctxt_switches:")
+			sum += waited + displaced
+		}
+	}
+	return sum
+}
+
 // tree is the process and its living descendants.
 func tree(pid int) []process {
 	children := map[int][]process{}

@@ -45,6 +45,9 @@ func TestAProcessCountsItsChildren(t *testing.T) {
 			if got := proctree.Memory(pid); got < 100<<10 {
 				t.Errorf("%d bytes of memory", got)
 			}
+			if proctree.Switches(pid) == 0 {
+				t.Error("it waits for its input, and was never switched away from")
+			}
 		})
 	}
 }

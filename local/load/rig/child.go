@@ -126,16 +126,3 @@ func (c *Child) trouble(what string) error {
 	text, _ := os.ReadFile(c.log)
 	return fmt.Errorf("%s %s (%s)\n%s", c.name, what, c.cmd.ProcessState, text[max(0, len(text)-2000):])
 }
-
-// wait lets the child end by itself.
-func (c *Child) wait(ctx context.Context) error {
-	select {
-	case <-c.ended:
-		if !c.cmd.ProcessState.Success() {
-			return c.trouble("failed")
-		}
-		return nil
-	case <-ctx.Done():
-		return c.Stop()
-	}
-}

@@ -61,23 +61,25 @@ type RiverRun struct {
 	Inserted float64              `json:"inserted_s"`
 	JobsPerS float64              `json:"jobs_per_s"`
 	CPU      float64              `json:"cpu_s"` // of River's process
+	Switches int64                `json:"switches"`
 	Insert   figures.Distribution `json:"insert"`
 	Start    figures.Distribution `json:"start"`
 }
 
 // Throughput works jobs. began is called when the timed part begins.
 func (r *River) Throughput(ctx context.Context, jobs, warm int, began func()) (RiverRun, error) {
-	return r.run(ctx, began, "throughput", "--jobs", strconv.Itoa(jobs), "--warm", strconv.Itoa(warm))
+	return r.run(ctx, began, func() {}, "throughput", "--jobs", strconv.Itoa(jobs), "--warm", strconv.Itoa(warm))
 }
 
-// Latency inserts single jobs at a rate. Four connections, which do for batches, would make inserts queue.
-func (r *River) Latency(ctx context.Context, rate int, duration time.Duration) (RiverRun, error) {
-	return r.run(ctx, func() {}, "latency",
+// Latency inserts single jobs at a rate. Four connections, which do for batches, would make inserts queue. began is
+// called when the timed part begins, and ended after it, while River's sessions with PostgreSQL are still open.
+func (r *River) Latency(ctx context.Context, rate int, duration time.Duration, began, ended func()) (RiverRun, error) {
+	return r.run(ctx, began, ended, "latency",
 		"--rate", strconv.Itoa(rate), "--for", duration.String(), "--pool", "32")
 }
 
-func (r *River) run(ctx context.Context, began func(), args ...string) (result RiverRun, err error) {
-	child, err := start("river", r.dir, []string{"DATABASE_URL=" + r.server.URL()}, r.program, args...)
+func (r *River) run(ctx context.Context, began, ended func(), args ...string) (result RiverRun, err error) {
+	child, err := start("river", r.dir, []string{"DATABASE_URL=" + r.server.URL()}, r.program, append(args, "--stay")...)
 	if err != nil {
 		return result, err
 	}
@@ -97,5 +99,6 @@ func (r *River) run(ctx context.Context, began func(), args ...string) (result R
 		}
 		break
 	}
-	return result, child.wait(ctx)
+	ended()
+	return result, child.Stop()
 }

@@ -12,9 +12,11 @@ import (
 )
 
 type latency struct {
-	Rate   int          `json:"rate"`
-	Insert distribution `json:"insert"`
-	Start  distribution `json:"start"` // from the scheduled instant of the insert until the handler runs
+	Rate     int          `json:"rate"`
+	Insert   distribution `json:"insert"`
+	Start    distribution `json:"start"` // from the scheduled instant of the insert until the handler runs
+	CPU      float64      `json:"cpu_s"` // of this process, which inserts too
+	Switches int64        `json:"switches"`
 }
 
 type distribution struct {
@@ -32,10 +34,19 @@ func (b *bench) latency(ctx context.Context, rate int, duration time.Duration) (
 		return result, err
 	}
 	fmt.Println("begin")
+	before, err := ownUsage()
+	if err != nil {
+		return result, err
+	}
 	two, err := b.steadily(ctx, rate, duration)
 	if err != nil {
 		return result, err
 	}
+	after, err := ownUsage()
+	if err != nil {
+		return result, err
+	}
+	result.CPU, result.Switches = (after.cpu - before.cpu).Seconds(), after.switches-before.switches
 	result.Insert, result.Start = quantiles(two.inserts), quantiles(two.starts)
 	return result, nil
 }
@@ -88,11 +99,16 @@ func quantiles(d []time.Duration) distribution {
 	return distribution{N: len(d), P50: at(.5), P95: at(.95), P99: at(.99), Max: at(1)}
 }
 
-// ownCPU is what this process has used of the processor.
-func ownCPU() (time.Duration, error) {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0, fmt.Errorf("read own usage: %w", err)
+// usage is what this process has used of the machine.
+type usage struct {
+	cpu      time.Duration
+	switches int64 // of its threads
+}
+
+func ownUsage() (usage, error) {
+	var read syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &read); err != nil {
+		return usage{}, fmt.Errorf("read own usage: %w", err)
 	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
+	return usage{time.Duration(read.Utime.Nano() + read.Stime.Nano()), read.Nvcsw + read.Nivcsw}, nil
 }

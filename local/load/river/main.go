@@ -16,11 +16,12 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"syscall"
 	"time"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:])
 	stop()
 	if err != nil {
@@ -39,6 +40,7 @@ func run(ctx context.Context, args []string) error {
 	rate := flags.Int("rate", 100, "jobs a second")
 	duration := flags.Duration("for", 30*time.Second, "how long")
 	pool := flags.Int("pool", 0, "connections; 0 is pgx's default, which River's own bench takes too")
+	stay := flags.Bool("stay", false, "keep the sessions with PostgreSQL open after the result, until a signal")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -59,5 +61,9 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(os.Stdout).Encode(result)
+	if err := json.NewEncoder(os.Stdout).Encode(result); err != nil || !*stay {
+		return err
+	}
+	<-ctx.Done()
+	return nil
 }

@@ -37,7 +37,7 @@ func (b *bench) throughput(ctx context.Context, jobs, warm int) (throughput, err
 	if _, err := b.pool.Exec(ctx, "CHECKPOINT"); err != nil {
 		return result, fmt.Errorf("checkpoint: %w", err)
 	}
-	cpu, err := ownCPU()
+	before, err := ownUsage()
 	if err != nil {
 		return result, err
 	}
@@ -52,8 +52,8 @@ func (b *bench) throughput(ctx context.Context, jobs, warm int) (throughput, err
 	}
 	result.Seconds = time.Since(begin).Seconds()
 	result.JobsPerS = float64(jobs) / result.Seconds
-	after, err := ownCPU()
-	result.ProcessCPU = (after - cpu).Seconds()
+	after, err := ownUsage()
+	result.ProcessCPU = (after.cpu - before.cpu).Seconds()
 	return result, err
 }
 
