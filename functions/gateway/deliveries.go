@@ -8,7 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
@@ -20,7 +20,7 @@ type delivery struct {
 	OwnerID    *string              `json:"ownerId"`
 	JobStatus  jobstate.Status      `json:"jobStatus"`
 	URL        string               `json:"url"`
-	Status     apidb.DeliveryStatus `json:"status"`
+	Status     deliverystore.Status `json:"status"`
 	Tries      int                  `json:"tries"`
 	NextAt     *time.Time           `json:"nextAt"`
 	LastTryAt  *time.Time           `json:"lastTryAt"`
@@ -30,7 +30,7 @@ type delivery struct {
 	FinishedAt *time.Time           `json:"finishedAt"`
 }
 
-func newDelivery(d apidb.Delivery) delivery {
+func newDelivery(d deliverystore.Delivery) delivery {
 	return delivery{
 		ID: d.ID(), JobID: d.JobID, Version: d.Version, OwnerID: jobview.Given(d.OwnerID), JobStatus: d.JobStatus, URL: d.URL,
 		Status: d.Status, Tries: d.Tries, NextAt: jobview.UTC(d.NextAt), LastTryAt: jobview.UTC(d.LastTryAt),
@@ -39,7 +39,7 @@ func newDelivery(d apidb.Delivery) delivery {
 	}
 }
 
-func newDeliveries(found []apidb.Delivery) []delivery {
+func newDeliveries(found []deliverystore.Delivery) []delivery {
 	shown := make([]delivery, len(found))
 	for i, d := range found {
 		shown[i] = newDelivery(d)
@@ -59,7 +59,7 @@ func (f *Function) jobDeliveries(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	found, err := f.store.JobDeliveries(ctx, whose(c), id, maxLimit)
+	found, err := f.store.deliveries.OfJob(ctx, whose(c), id, maxLimit)
 	if err != nil {
 		return ofJob{id, err}
 	}
@@ -75,11 +75,11 @@ func (f *Function) retryDelivery(c *gin.Context) error {
 	}
 	version, err := strconv.ParseInt(c.Param("version"), 10, 64)
 	if err != nil {
-		return ofJob{id, apidb.ErrNoDelivery}
+		return ofJob{id, deliverystore.ErrNone}
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	again, err := f.store.RetryDelivery(ctx, whose(c), id, version)
+	again, err := f.store.deliveries.Retry(ctx, whose(c), id, version)
 	if err != nil {
 		return ofJob{id, err}
 	}
@@ -95,11 +95,11 @@ type deliveriesBody struct {
 // listDeliveries is GET /api/deliveries: pages by key. The cursor is the id of the last one.
 func (f *Function) listDeliveries(c *gin.Context) error {
 	q := query{values: c.Request.URL.Query()}
-	filter := apidb.DeliveryFilter{
-		Status: apidb.DeliveryStatus(q.one("status")), Limit: q.integer("limit", defaultLimit, 1, maxLimit),
+	filter := deliverystore.Filter{
+		Status: deliverystore.Status(q.one("status")), Limit: q.integer("limit", defaultLimit, 1, maxLimit),
 	}
 	switch filter.Status {
-	case "", apidb.DeliveryPending, apidb.DeliveryDelivered, apidb.DeliveryFailed:
+	case "", deliverystore.Pending, deliverystore.Delivered, deliverystore.Failed:
 	default:
 		q.bad("status", "must be PENDING, DELIVERED or FAILED")
 	}
@@ -109,7 +109,7 @@ func (f *Function) listDeliveries(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	found, more, err := f.store.ListDeliveries(ctx, whose(c), filter)
+	found, more, err := f.store.deliveries.List(ctx, whose(c), filter)
 	if err != nil {
 		return err
 	}

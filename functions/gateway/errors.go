@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
@@ -136,7 +137,7 @@ func public(err error) *apierror.Error {
 		return apierror.New(apierror.RateLimited, "%s; retry in 1 s", apidb.ErrCrowded)
 	case errors.Is(err, apidb.ErrNoJob):
 		return apierror.New(apierror.JobNotFound, "there is no such job")
-	case errors.Is(err, apidb.ErrNoDelivery):
+	case errors.Is(err, deliverystore.ErrNone):
 		return apierror.New(apierror.NotFound, "there is no such delivery")
 	case errors.Is(err, apidb.ErrNoOperation):
 		return apierror.New(apierror.NotFound, "there is no such operation")

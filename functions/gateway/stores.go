@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
@@ -11,18 +12,20 @@ import (
 // stores are what the gateway uses of the API's database.
 type stores struct {
 	*apidb.Store
-	keys      *keystore.Store
-	rejected  *rejectedstore.Store
-	stats     *statstore.Store
-	schedules *schedulestore.Store
+	keys       *keystore.Store
+	rejected   *rejectedstore.Store
+	stats      *statstore.Store
+	schedules  *schedulestore.Store
+	deliveries *deliverystore.Store
 }
 
 func newStores(db *apidb.Store) stores {
 	return stores{
-		Store:     db,
-		keys:      keystore.New(db),
-		rejected:  rejectedstore.New(db),
-		stats:     statstore.New(db),
-		schedules: schedulestore.New(db),
+		Store:      db,
+		keys:       keystore.New(db),
+		rejected:   rejectedstore.New(db),
+		stats:      statstore.New(db),
+		schedules:  schedulestore.New(db),
+		deliveries: deliverystore.New(db),
 	}
 }

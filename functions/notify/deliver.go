@@ -11,7 +11,7 @@ import (
 
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobview"
@@ -48,7 +48,7 @@ var (
 )
 
 // deliver makes one try and writes what came of it.
-func (f *Function) deliver(ctx context.Context, c apidb.Claimed) {
+func (f *Function) deliver(ctx context.Context, c deliverystore.Claimed) {
 	ctx, span := telemetry.TracingOf(ctx).OfJob(ctx, c.Job.TraceID, c.JobID, "deliver "+jobevent.TopicStatus)
 	began := time.Now()
 	came, err := f.try(ctx, c)
@@ -68,19 +68,19 @@ func (f *Function) deliver(ctx context.Context, c apidb.Claimed) {
 	}
 }
 
-func outcomeOf(came apidb.Tried) string {
+func outcomeOf(came deliverystore.Tried) string {
 	switch came.Status {
-	case apidb.DeliveryDelivered:
+	case deliverystore.Delivered:
 		return telemetry.DeliveryDelivered
-	case apidb.DeliveryFailed:
+	case deliverystore.Failed:
 		return telemetry.DeliveryFailed
-	case apidb.DeliveryPending:
+	case deliverystore.Pending:
 	}
 	return telemetry.DeliveryRetried
 }
 
 // shown is what a try has shown of its host.
-func shown(came apidb.Tried, err error, took time.Duration) kind {
+func shown(came deliverystore.Tried, err error, took time.Duration) kind {
 	switch {
 	case errors.Is(err, errCut), errors.Is(err, errUnsent), errors.Is(err, errSealed),
 		errors.Is(err, outbound.ErrRefused):
@@ -102,14 +102,14 @@ func throttles(status int) bool {
 }
 
 // settle writes what came of a try, for as long as the delivery is ours.
-func (f *Function) settle(ctx context.Context, c apidb.Claimed, came apidb.Tried) {
-	if came.Status == apidb.DeliveryFailed {
+func (f *Function) settle(ctx context.Context, c deliverystore.Claimed, came deliverystore.Tried) {
+	if came.Status == deliverystore.Failed {
 		telemetry.Logger(ctx).Warn("a delivery has failed for good", telemetry.FieldJobID, c.JobID,
 			telemetry.FieldTraceID, c.Job.TraceID, telemetry.FieldAttempt, c.Job.Attempt, "version", c.Version,
 			"host", c.Place.Host, "tries", c.Tries, "error", came.Error)
 	}
 	for last := time.Now().Add(lease - tryMost - settleTry); ; {
-		err := withPatience(ctx, func(ctx context.Context) error { return f.store.SettleDelivery(ctx, c, came) })
+		err := withPatience(ctx, func(ctx context.Context) error { return f.store.deliveries.Settle(ctx, c, came) })
 		f.writing.Note(ctx, err)
 		if err == nil {
 			return
@@ -125,9 +125,10 @@ func (f *Function) settle(ctx context.Context, c apidb.Claimed, came apidb.Tried
 	}
 }
 
-func (f *Function) release(ctx context.Context, c apidb.Claimed) {
+func (f *Function) release(ctx context.Context, c deliverystore.Claimed) {
 	// Where it cannot be given back, it is due after its lease.
-	f.writing.Note(ctx, withPatience(ctx, func(ctx context.Context) error { return f.store.ReleaseDelivery(ctx, c) }))
+	release := func(ctx context.Context) error { return f.store.deliveries.Release(ctx, c) }
+	f.writing.Note(ctx, withPatience(ctx, release))
 }
 
 func withPatience(ctx context.Context, do func(context.Context) error) error {
@@ -137,7 +138,7 @@ func withPatience(ctx context.Context, do func(context.Context) error) error {
 }
 
 // try posts a delivery once. An error is why there was no answer.
-func (f *Function) try(ctx context.Context, c apidb.Claimed) (apidb.Tried, error) {
+func (f *Function) try(ctx context.Context, c deliverystore.Claimed) (deliverystore.Tried, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	timer := time.AfterFunc(f.tryFor, func() { cancel(errSlow) })
@@ -149,28 +150,29 @@ func (f *Function) try(ctx context.Context, c apidb.Claimed) (apidb.Tried, error
 		return f.judge(c.Tries, nil, err), err
 	}
 	if err != nil {
-		return apidb.Tried{Status: apidb.DeliveryFailed, Error: errUnsent.Error()}, fmt.Errorf("%w: %w", errUnsent, err)
+		came := deliverystore.Tried{Status: deliverystore.Failed, Error: errUnsent.Error()}
+		return came, fmt.Errorf("%w: %w", errUnsent, err)
 	}
 	answer, err := f.client.Do(request, maxAnswer)
 	return f.judge(c.Tries, answer, err), err
 }
 
 // judge says what is to become of a delivery after its n-th try.
-func (f *Function) judge(n int, answer *outbound.Answer, err error) apidb.Tried {
-	came := apidb.Tried{Status: apidb.DeliveryPending}
+func (f *Function) judge(n int, answer *outbound.Answer, err error) deliverystore.Tried {
+	came := deliverystore.Tried{Status: deliverystore.Pending}
 	switch {
 	case errors.Is(err, outbound.ErrRefused):
-		return apidb.Tried{Status: apidb.DeliveryFailed, Error: short(err)}
+		return deliverystore.Tried{Status: deliverystore.Failed, Error: short(err)}
 	case err != nil:
 		came.Error = short(err)
 	default:
 		came.Answer = answer.Status
 		switch {
 		case answer.Status/100 == 2:
-			came.Status = apidb.DeliveryDelivered
+			came.Status = deliverystore.Delivered
 			return came
 		case answer.Status == http.StatusGone:
-			came.Status, came.Error = apidb.DeliveryFailed, "it answered 410: it wants no more"
+			came.Status, came.Error = deliverystore.Failed, "it answered 410: it wants no more"
 			return came
 		case answer.Status/100 == 3:
 			came.Error = fmt.Sprintf("it answered %d: redirects are not followed", answer.Status)
@@ -180,7 +182,7 @@ func (f *Function) judge(n int, answer *outbound.Answer, err error) apidb.Tried 
 		came.Wait = min(answer.RetryAfter, maxRetryAfter)
 	}
 	if n > len(f.delays) {
-		came.Status = apidb.DeliveryFailed
+		came.Status = deliverystore.Failed
 		return came
 	}
 	delay := f.delays[n-1]
@@ -201,7 +203,7 @@ type ended struct {
 }
 
 // request is the job as it ended, as a CloudEvent, signed for this try.
-func (f *Function) request(ctx context.Context, c apidb.Claimed) (*http.Request, error) {
+func (f *Function) request(ctx context.Context, c deliverystore.Claimed) (*http.Request, error) {
 	if c.Broken != nil {
 		return nil, c.Broken
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 )
 
 // silent is a port at which connections are taken and nothing is ever said, at any loopback address.
@@ -65,7 +65,7 @@ func TestADeadReceiverHoldsUpNobodyElse(t *testing.T) {
 				due := time.Now()
 				live.next()
 				late := time.Since(began)
-				h.untilStatus(id, apidb.DeliveryDelivered)
+				h.untilStatus(id, deliverystore.Delivered)
 				n := h.ahead(id, due)
 				if t.Logf("it came after %s and %d tries", late, n); late > 15*time.Second || n > atOnce {
 					t.Errorf("it came after %s and %d tries", late, n)
@@ -112,7 +112,7 @@ func (h *house) check(f *Function) {
 func TestAHostThatIsTooBusyIsCalledLess(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]kind{200: good, 404: good, 429: slow, 500: good, 502: slow, 503: slow, 504: slow} {
-		if got := shown(apidb.Tried{Answer: status}, nil, 0); got != want {
+		if got := shown(deliverystore.Tried{Answer: status}, nil, 0); got != want {
 			t.Errorf("%d shows %v, not %v", status, got, want)
 		}
 	}
@@ -122,17 +122,17 @@ func TestHostsShareWhatIsFree(t *testing.T) {
 	t.Parallel()
 	var h hosts
 	now := time.Now()
-	begin := func(rooms map[apidb.Place]int) {
+	begin := func(rooms map[deliverystore.Place]int) {
 		for place, room := range rooms {
 			for range room {
 				h.begin(place, now)
 			}
 		}
 	}
-	at := func(host string) apidb.Place { return apidb.Place{Owner: "acme", Host: host} }
-	var found []apidb.DuePlace
+	at := func(host string) deliverystore.Place { return deliverystore.Place{Owner: "acme", Host: host} }
+	var found []deliverystore.DuePlace
 	for n := range 300 {
-		found = append(found, apidb.DuePlace{Place: at(fmt.Sprintf("h%03d", n)), Due: n%2 == 0})
+		found = append(found, deliverystore.DuePlace{Place: at(fmt.Sprintf("h%03d", n)), Due: n%2 == 0})
 	}
 	rooms, seen := h.rooms(found, now)
 	if len(rooms) != atNotGood*3/4/atNewHost || seen != 300 || rooms[at("h000")] != atNewHost {
@@ -177,9 +177,9 @@ func TestAnOwnersHostsLeaveRoomToOthers(t *testing.T) {
 	t.Parallel()
 	var h hosts
 	now := time.Now()
-	var found []apidb.DuePlace
+	var found []deliverystore.DuePlace
 	for n := range 1000 {
-		found = append(found, apidb.DuePlace{Place: apidb.Place{Owner: "many", Host: fmt.Sprintf("h%03d", n)}, Due: true})
+		found = append(found, deliverystore.DuePlace{Place: deliverystore.Place{Owner: "many", Host: fmt.Sprintf("h%03d", n)}, Due: true})
 	}
 	rooms, _ := h.rooms(inTurn(found), now)
 	for place, room := range rooms {
@@ -187,8 +187,8 @@ func TestAnOwnersHostsLeaveRoomToOthers(t *testing.T) {
 			h.begin(place, now)
 		}
 	}
-	few := apidb.Place{Owner: "few", Host: "z"}
-	turns := inTurn(append(found, apidb.DuePlace{Place: few, Due: true}))
+	few := deliverystore.Place{Owner: "few", Host: "z"}
+	turns := inTurn(append(found, deliverystore.DuePlace{Place: few, Due: true}))
 	if rooms, _ := h.rooms(turns, now); rooms[few] != atNewHost {
 		t.Errorf("while another owner has all that it may, a new host has %v", rooms)
 	}
@@ -208,7 +208,7 @@ func TestAnOwnersHostsLeaveRoomToOthers(t *testing.T) {
 	if all > atNotGood*3/4 || rooms[few] != atNewHost {
 		t.Errorf("%d for hosts that hang, %v", all, rooms[few])
 	}
-	if place := slices.IndexFunc(turns, func(p apidb.DuePlace) bool { return p.Place == few }); place > 1 {
+	if place := slices.IndexFunc(turns, func(p deliverystore.DuePlace) bool { return p.Place == few }); place > 1 {
 		t.Errorf("the only host of an owner has its turn after %d others", place)
 	}
 }
@@ -228,7 +228,7 @@ func TestAnOwnerOfManyHostsThatHangHoldsUpNoOther(t *testing.T) {
 		due := time.Now()
 		id := h.ended(live.URL)
 		live.next()
-		h.untilStatus(id, apidb.DeliveryDelivered)
+		h.untilStatus(id, deliverystore.Delivered)
 		if n := h.ahead(id, due); n > atOnce {
 			t.Errorf("it came after %d tries", n)
 		}

@@ -3,7 +3,7 @@ package notify
 import (
 	"time"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 )
 
 const (
@@ -38,7 +38,7 @@ const (
 // hosts is what this process knows of the hosts that it delivers to.
 type hosts struct {
 	of     map[string]*host
-	busy   map[apidb.Place]int // tries under way, where there are any
+	busy   map[deliverystore.Place]int // tries under way, where there are any
 	trying counts
 }
 
@@ -83,8 +83,8 @@ func (h *host) room(now time.Time) int {
 }
 
 // rooms shares out what is free in the order of the turns. seen: so many have had theirs.
-func (h *hosts) rooms(turns []apidb.DuePlace, now time.Time) (rooms map[apidb.Place]int, seen int) {
-	rooms = map[apidb.Place]int{}
+func (h *hosts) rooms(turns []deliverystore.DuePlace, now time.Time) (rooms map[deliverystore.Place]int, seen int) {
+	rooms = map[deliverystore.Place]int{}
 	taken, owners, given := h.trying, h.byOwner(), map[string]int{}
 	for _, next := range turns {
 		if taken.all() >= atOnce {
@@ -123,13 +123,13 @@ func (h *hosts) byOwner() map[string]counts {
 }
 
 // begin counts a try.
-func (h *hosts) begin(place apidb.Place, now time.Time) {
+func (h *hosts) begin(place deliverystore.Place, now time.Time) {
 	known := h.of[place.Host]
 	if known == nil {
 		known = h.add(place.Host)
 	}
 	if h.busy == nil {
-		h.busy = map[apidb.Place]int{}
+		h.busy = map[deliverystore.Place]int{}
 	}
 	h.busy[place]++
 	known.trying++
@@ -140,7 +140,7 @@ func (h *hosts) begin(place apidb.Place, now time.Time) {
 }
 
 // end takes what a try has shown of its host.
-func (h *hosts) end(place apidb.Place, shown kind) {
+func (h *hosts) end(place deliverystore.Place, shown kind) {
 	if h.busy[place]--; h.busy[place] == 0 {
 		delete(h.busy, place)
 	}

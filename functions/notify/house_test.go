@@ -20,6 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -144,9 +145,9 @@ func (h *house) ended(url string) uuid.UUID {
 	return id
 }
 
-func (h *house) deliveries(id uuid.UUID) []apidb.Delivery {
+func (h *house) deliveries(id uuid.UUID) []deliverystore.Delivery {
 	h.t.Helper()
-	found, err := h.store.JobDeliveries(h.t.Context(), apidb.Everyone, id, 100)
+	found, err := h.store.Deliveries.OfJob(h.t.Context(), apidb.Everyone, id, 100)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -154,21 +155,21 @@ func (h *house) deliveries(id uuid.UUID) []apidb.Delivery {
 }
 
 // until waits for a job's only delivery to become so.
-func (h *house) until(id uuid.UUID, what string, is func(apidb.Delivery) bool) apidb.Delivery {
+func (h *house) until(id uuid.UUID, what string, is func(deliverystore.Delivery) bool) deliverystore.Delivery {
 	h.t.Helper()
-	var last []apidb.Delivery
+	var last []deliverystore.Delivery
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); <-time.After(5 * time.Millisecond) {
 		if last = h.deliveries(id); len(last) == 1 && is(last[0]) {
 			return last[0]
 		}
 	}
 	h.t.Fatalf("it never %s: %+v", what, last)
-	return apidb.Delivery{}
+	return deliverystore.Delivery{}
 }
 
-func (h *house) untilStatus(id uuid.UUID, status apidb.DeliveryStatus) apidb.Delivery {
+func (h *house) untilStatus(id uuid.UUID, status deliverystore.Status) deliverystore.Delivery {
 	h.t.Helper()
-	return h.until(id, "is "+string(status), func(d apidb.Delivery) bool { return d.Status == status })
+	return h.until(id, "is "+string(status), func(d deliverystore.Delivery) bool { return d.Status == status })
 }
 
 // receiver is an outside system; it keeps what it gets.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/outbound"
@@ -117,7 +118,7 @@ func (f *Function) Host() funchost.Function {
 // Run has the database shorten the sleep. At the stop it lets the tries under way end; those that have not when the
 // grace is nearly over are due again at once.
 func (f *Function) Run(ctx context.Context, _ funchost.Publish) error {
-	funchost.Listen(ctx, f.wake, f.store.ListenDeliveries)
+	funchost.Listen(ctx, f.wake, f.store.deliveries.Listen)
 	f.mu.Lock()
 	f.stopped = true
 	f.mu.Unlock()
@@ -135,14 +136,14 @@ func (f *Function) Tick(ctx context.Context) (_ []jobevent.Item, next time.Durat
 	f.breathe(ctx)
 	f.forgetOld(ctx)
 	at := f.lap.begin()
-	found, nextOwner, err := f.store.DeliveryTurns(ctx, at)
+	found, nextOwner, err := f.store.deliveries.Turns(ctx, at)
 	if err != nil {
 		return nil, 0, err
 	}
 	turns := inTurn(found)
 	rooms, seen := f.room(turns)
 	if len(rooms) > 0 {
-		claimed, err := f.store.ClaimDeliveries(ctx, rooms, lease)
+		claimed, err := f.store.deliveries.Claim(ctx, rooms, lease)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -159,7 +160,7 @@ func (f *Function) Tick(ctx context.Context) (_ []jobevent.Item, next time.Durat
 
 // untilDue is how long it may sleep when nothing is due: what is new wakes it.
 func (f *Function) untilDue(ctx context.Context) (time.Duration, error) {
-	wait, ok, err := f.store.NextDelivery(ctx)
+	wait, ok, err := f.store.deliveries.Next(ctx)
 	if !ok || err != nil {
 		return idle, err
 	}
@@ -168,7 +169,7 @@ func (f *Function) untilDue(ctx context.Context) (time.Duration, error) {
 
 // room says how many tries may begin at each of the places where something is due, and how many of them have had their
 // turn until there was no room for more.
-func (f *Function) room(turns []apidb.DuePlace) (rooms map[apidb.Place]int, seen int) {
+func (f *Function) room(turns []deliverystore.DuePlace) (rooms map[deliverystore.Place]int, seen int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.stopped {
@@ -184,7 +185,7 @@ func (f *Function) hasRoom() bool {
 }
 
 // start begins the tries, or gives them back when it has stopped meanwhile.
-func (f *Function) start(ctx context.Context, claimed []apidb.Claimed) {
+func (f *Function) start(ctx context.Context, claimed []deliverystore.Claimed) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, c := range claimed {
@@ -211,7 +212,7 @@ func (f *Function) forgetOld(ctx context.Context) {
 	if f.keep == 0 || time.Now().Before(f.forget) {
 		return
 	}
-	n, err := f.store.ForgetDeliveries(ctx, f.keep, forgetMost)
+	n, err := f.store.deliveries.DeleteOld(ctx, f.keep, forgetMost)
 	if err != nil {
 		telemetry.Logger(ctx).Warn("cannot forget old deliveries", "error", err)
 	}

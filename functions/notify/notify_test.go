@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 	"github.com/jobweaver/jobweaver/shared/httpevent"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -61,7 +62,7 @@ func TestTheEndOfAJobIsDeliveredAsASignedEvent(t *testing.T) {
 	if bytes.Contains(got.body, []byte("payload")) || bytes.Contains(got.body, []byte("history")) {
 		t.Errorf("got %s", got.body)
 	}
-	d := h.untilStatus(id, apidb.DeliveryDelivered)
+	d := h.untilStatus(id, deliverystore.Delivered)
 	if d.Tries != 1 || *d.LastAnswer != 200 || d.LastError != "" || d.FinishedAt == nil || d.NextAt != nil {
 		t.Errorf("got %+v", d)
 	}
@@ -90,28 +91,28 @@ func TestWhatComesOfADelivery(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		answer func(int, http.ResponseWriter, *http.Request)
-		status apidb.DeliveryStatus
+		status deliverystore.Status
 		tries  int
 		code   int    // 0: none
 		says   string // in its error
 		waits  time.Duration
 	}{
-		"204": {status(204), apidb.DeliveryDelivered, 1, 204, "", 0},
-		"410": {status(410), apidb.DeliveryFailed, 1, 410, "wants no more", 0},
-		"404": {status(404), apidb.DeliveryFailed, 4, 404, "answered 404", 0},
+		"204": {status(204), deliverystore.Delivered, 1, 204, "", 0},
+		"410": {status(410), deliverystore.Failed, 1, 410, "wants no more", 0},
+		"404": {status(404), deliverystore.Failed, 4, 404, "answered 404", 0},
 		"a redirect": {func(_ int, w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
-		}, apidb.DeliveryFailed, 4, 307, "redirects", 0},
-		"a hang":                           {hang, apidb.DeliveryFailed, 4, 0, "in time", 0},
-		"a reset":                          {reset, apidb.DeliveryFailed, 4, 0, "reset", 0},
-		"429 and a minute":                 {after("60", 429), apidb.DeliveryPending, 1, 429, "answered 429", time.Minute},
-		"503 and a minute":                 {after("60", 503), apidb.DeliveryPending, 1, 503, "answered 503", time.Minute},
-		"429 and a year":                   {after("31536000", 429), apidb.DeliveryPending, 1, 429, "answered 429", 24 * time.Hour},
-		"500, then 410":                    {func(n int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader([]int{500, 410}[n-1]) }, apidb.DeliveryFailed, 2, 410, "wants no more", 0},
-		"500 twice, then 200":              {func(n int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader([]int{500, 500, 200}[n-1]) }, apidb.DeliveryDelivered, 3, 200, "", 0},
-		"a huge answer, never read whole":  {huge, apidb.DeliveryDelivered, 1, 200, "", 0},
-		"a huge header":                    {func(_ int, w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 1<<20)) }, apidb.DeliveryFailed, 4, 0, "header", 0},
-		"an error that tells more than we": {func(_ int, w http.ResponseWriter, _ *http.Request) { http.Error(w, "the password is 17", 500) }, apidb.DeliveryFailed, 4, 500, "it answered 500", 0},
+		}, deliverystore.Failed, 4, 307, "redirects", 0},
+		"a hang":                           {hang, deliverystore.Failed, 4, 0, "in time", 0},
+		"a reset":                          {reset, deliverystore.Failed, 4, 0, "reset", 0},
+		"429 and a minute":                 {after("60", 429), deliverystore.Pending, 1, 429, "answered 429", time.Minute},
+		"503 and a minute":                 {after("60", 503), deliverystore.Pending, 1, 503, "answered 503", time.Minute},
+		"429 and a year":                   {after("31536000", 429), deliverystore.Pending, 1, 429, "answered 429", 24 * time.Hour},
+		"500, then 410":                    {func(n int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader([]int{500, 410}[n-1]) }, deliverystore.Failed, 2, 410, "wants no more", 0},
+		"500 twice, then 200":              {func(n int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader([]int{500, 500, 200}[n-1]) }, deliverystore.Delivered, 3, 200, "", 0},
+		"a huge answer, never read whole":  {huge, deliverystore.Delivered, 1, 200, "", 0},
+		"a huge header":                    {func(_ int, w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 1<<20)) }, deliverystore.Failed, 4, 0, "header", 0},
+		"an error that tells more than we": {func(_ int, w http.ResponseWriter, _ *http.Request) { http.Error(w, "the password is 17", 500) }, deliverystore.Failed, 4, 500, "it answered 500", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -123,7 +124,7 @@ func TestWhatComesOfADelivery(t *testing.T) {
 			}
 			h.run(f)
 			id := h.ended(r.URL)
-			d := h.until(id, "is "+string(c.status), func(d apidb.Delivery) bool {
+			d := h.until(id, "is "+string(c.status), func(d deliverystore.Delivery) bool {
 				return d.Status == c.status && d.Tries >= c.tries && (d.LastAnswer != nil || c.code == 0)
 			})
 			code := 0
@@ -168,7 +169,7 @@ func TestAnAddressThatIsNotAllowedIsNeverTriedAgain(t *testing.T) {
 	}
 	h.run(f)
 	r := receive(t, nil)
-	d := h.untilStatus(h.ended(r.URL), apidb.DeliveryFailed)
+	d := h.untilStatus(h.ended(r.URL), deliverystore.Failed)
 	if d.Tries != 1 || !strings.Contains(d.LastError, "not allowed") {
 		t.Errorf("got %+v", d)
 	}
@@ -195,7 +196,7 @@ func TestAnAnswerThatComesTooLateIsADeliveryOfTwo(t *testing.T) {
 	if first.id() != second.id() || !bytes.Equal(first.body, second.body) {
 		t.Errorf("got %s, then %s", first.id(), second.id())
 	}
-	if d := h.untilStatus(id, apidb.DeliveryDelivered); d.Tries != 2 {
+	if d := h.untilStatus(id, deliverystore.Delivered); d.Tries != 2 {
 		t.Errorf("got %+v", d)
 	}
 }
@@ -205,18 +206,18 @@ func TestOneThatIsKilledBetweenTheAnswerAndItsMarkDeliversTwice(t *testing.T) {
 	h := open(t)
 	r := receive(t, nil)
 	id := h.ended(r.URL)
-	rooms := map[apidb.Place]int{{Owner: "acme", Host: strings.TrimPrefix(r.URL, "http://")}: 5}
+	rooms := map[deliverystore.Place]int{{Owner: "acme", Host: strings.TrimPrefix(r.URL, "http://")}: 5}
 	killed := h.function()
-	claimed, err := h.own.ClaimDeliveries(t.Context(), rooms, time.Minute)
+	claimed, err := h.own.Deliveries.Claim(t.Context(), rooms, time.Minute)
 	if err != nil || len(claimed) != 1 {
 		t.Fatalf("claimed %v, %v", claimed, err)
 	}
-	if came, err := killed.try(t.Context(), claimed[0]); came.Status != apidb.DeliveryDelivered {
+	if came, err := killed.try(t.Context(), claimed[0]); came.Status != deliverystore.Delivered {
 		t.Fatalf("got %+v, %v", came, err)
 	}
 	first := r.next() // and that was its end
 	h.run(h.function())
-	if again, err := h.own.ClaimDeliveries(t.Context(), rooms, time.Minute); len(again) > 0 {
+	if again, err := h.own.Deliveries.Claim(t.Context(), rooms, time.Minute); len(again) > 0 {
 		t.Errorf("claimed %v during the lease, %v", again, err)
 	}
 	h.exec("update deliveries set next_at = now()") // the lease is over
@@ -224,12 +225,12 @@ func TestOneThatIsKilledBetweenTheAnswerAndItsMarkDeliversTwice(t *testing.T) {
 	if second := r.next(); second.id() != first.id() || !bytes.Equal(second.body, first.body) {
 		t.Errorf("got %s, then %s", first.id(), second.id())
 	}
-	h.untilStatus(id, apidb.DeliveryDelivered)
+	h.untilStatus(id, deliverystore.Delivered)
 	// Were it frozen, not killed, its word would come too late.
-	if err := h.own.SettleDelivery(t.Context(), claimed[0], apidb.Tried{Status: apidb.DeliveryFailed}); err != nil {
+	if err := h.own.Deliveries.Settle(t.Context(), claimed[0], deliverystore.Tried{Status: deliverystore.Failed}); err != nil {
 		t.Error(err)
 	}
-	h.untilStatus(id, apidb.DeliveryDelivered)
+	h.untilStatus(id, deliverystore.Delivered)
 }
 
 func TestEachEndOfAJobIsDelivered(t *testing.T) {
@@ -270,7 +271,7 @@ func TestTheEndOfADeletedJobIsDeliveredAsItWas(t *testing.T) {
 	if got := r.next(); got.id() != jobevent.StatusID(id, 2) || !bytes.Contains(got.body, []byte(`"n":17`)) {
 		t.Errorf("got %s %s", got.id(), got.body)
 	}
-	h.untilStatus(id, apidb.DeliveryDelivered)
+	h.untilStatus(id, deliverystore.Delivered)
 }
 
 func TestWhatWasDeliveredGoesWithItsJob(t *testing.T) {
@@ -279,11 +280,11 @@ func TestWhatWasDeliveredGoesWithItsJob(t *testing.T) {
 	r := receive(t, nil)
 	h.run(h.function())
 	id := h.ended(r.URL)
-	h.untilStatus(id, apidb.DeliveryDelivered)
+	h.untilStatus(id, deliverystore.Delivered)
 	if n, err := h.store.ForgetJobs(t.Context(), []apidb.Gone{{JobID: id, Version: 9}}); n != 1 || err != nil {
 		t.Fatalf("forgot %d, %v", n, err)
 	}
-	if _, err := h.store.JobDeliveries(t.Context(), apidb.Everyone, id, 1); !errors.Is(err, apidb.ErrNoJob) {
+	if _, err := h.store.Deliveries.OfJob(t.Context(), apidb.Everyone, id, 1); !errors.Is(err, apidb.ErrNoJob) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -298,12 +299,12 @@ func TestADeliveryIsMadeAnewByHand(t *testing.T) {
 	})
 	h.run(h.function())
 	id := h.ended(r.URL)
-	h.untilStatus(id, apidb.DeliveryFailed)
+	h.untilStatus(id, deliverystore.Failed)
 	for range 2 { // one that has failed, and one that was delivered
-		if d, err := h.store.RetryDelivery(t.Context(), apidb.Everyone, id, 2); err != nil || d.Status != apidb.DeliveryPending || d.Tries != 0 {
+		if d, err := h.store.Deliveries.Retry(t.Context(), apidb.Everyone, id, 2); err != nil || d.Status != deliverystore.Pending || d.Tries != 0 {
 			t.Errorf("got %+v, %v", d, err)
 		}
-		d := h.untilStatus(id, apidb.DeliveryDelivered)
+		d := h.untilStatus(id, deliverystore.Delivered)
 		if d.Tries != 1 || d.LastError != "" {
 			t.Errorf("got %+v", d)
 		}
@@ -313,7 +314,7 @@ func TestADeliveryIsMadeAnewByHand(t *testing.T) {
 			t.Errorf("got %s", got.id())
 		}
 	}
-	if _, err := h.store.RetryDelivery(t.Context(), apidb.Everyone, id, 3); !errors.Is(err, apidb.ErrNoDelivery) {
+	if _, err := h.store.Deliveries.Retry(t.Context(), apidb.Everyone, id, 3); !errors.Is(err, deliverystore.ErrNone) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -371,17 +372,17 @@ func TestAStopLetsATryEndAndGivesTheOthersBack(t *testing.T) {
 			<-stopped
 			d := h.deliveries(id)[0]
 			if name == "in time" {
-				if d.Status != apidb.DeliveryDelivered || d.Tries != 1 {
+				if d.Status != deliverystore.Delivered || d.Tries != 1 {
 					t.Errorf("got %+v", d)
 				}
 				return
 			}
-			if d.Status != apidb.DeliveryPending || d.Tries != 0 || d.NextAt.After(time.Now()) {
+			if d.Status != deliverystore.Pending || d.Tries != 0 || d.NextAt.After(time.Now()) {
 				t.Errorf("got %+v", d)
 			}
 			close(answer)
 			h.run(h.function())
-			h.untilStatus(id, apidb.DeliveryDelivered)
+			h.untilStatus(id, deliverystore.Delivered)
 		})
 	}
 }
@@ -464,9 +465,9 @@ func TestOldDeliveriesAreForgotten(t *testing.T) {
 	f.delays = []time.Duration{time.Hour}
 	stop := h.run(f)
 	h.says(pending, 2, jobstate.Failed, 1)
-	h.untilStatus(old, apidb.DeliveryFailed)
-	h.untilStatus(young, apidb.DeliveryFailed)
-	h.until(pending, "is tried", func(d apidb.Delivery) bool { return d.LastError != "" })
+	h.untilStatus(old, deliverystore.Failed)
+	h.untilStatus(young, deliverystore.Failed)
+	h.until(pending, "is tried", func(d deliverystore.Delivery) bool { return d.LastError != "" })
 	stop()
 	h.exec("update deliveries set finished_at = now() - interval '2 h' where job_id = $1", old)
 	h.exec("update deliveries set created_at = now() - interval '1 year'")

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/sealing"
@@ -70,14 +71,14 @@ func TestADeliveryThatDoesNotOpenWaits(t *testing.T) {
 	f.sealer, f.delays = sealer, []time.Duration{time.Hour}
 	stop := h.run(f)
 	for _, id := range bad {
-		d := h.until(id, "was tried", func(d apidb.Delivery) bool { return d.Tries == 1 && d.LastError != "" })
-		if d.Status != apidb.DeliveryPending || d.LastAnswer != nil || d.LastError != errSealed.Error() || time.Until(*d.NextAt) < time.Minute {
+		d := h.until(id, "was tried", func(d deliverystore.Delivery) bool { return d.Tries == 1 && d.LastError != "" })
+		if d.Status != deliverystore.Pending || d.LastAnswer != nil || d.LastError != errSealed.Error() || time.Until(*d.NextAt) < time.Minute {
 			t.Errorf("%+v", d)
 		}
 	}
 	// Its own host is not held to be slow for it.
 	good := h.endsSealed(r.URL, func(at sealing.Place) json.RawMessage { return sealer.Seal(at, plain) })
-	h.untilStatus(good, apidb.DeliveryDelivered)
+	h.untilStatus(good, deliverystore.Delivered)
 	if got := r.next(); got.id() != jobevent.StatusID(good, 2) || !bytes.Contains(got.body, []byte(`"output":"canary"`)) {
 		t.Errorf("got %s", got.body)
 	}
@@ -86,7 +87,7 @@ func TestADeliveryThatDoesNotOpenWaits(t *testing.T) {
 	f = h.function()
 	f.sealer = other
 	h.run(f)
-	h.untilStatus(gone, apidb.DeliveryDelivered)
+	h.untilStatus(gone, deliverystore.Delivered)
 	if got := r.next(); got.id() != jobevent.StatusID(gone, 2) || !bytes.Contains(got.body, []byte(`"output":"canary"`)) {
 		t.Errorf("got %s", got.body)
 	}

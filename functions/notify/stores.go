@@ -1,14 +1,19 @@
 package notify
 
-import "github.com/jobweaver/jobweaver/shared/apidb"
+import (
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
+)
 
 // stores are what notify uses of the API's database.
 type stores struct {
 	*apidb.Store
+	deliveries *deliverystore.Store
 }
 
 func newStores(db *apidb.Store) stores {
 	return stores{
-		Store: db,
+		Store:      db,
+		deliveries: deliverystore.New(db),
 	}
 }

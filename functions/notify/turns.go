@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 )
 
 const (
@@ -29,14 +29,14 @@ type lap struct {
 func newLap() lap { return lap{after: map[string]string{}, met: map[string]bool{}, each: leastHosts} }
 
 // begin gives the next page.
-func (l *lap) begin() apidb.DeliveryPage {
+func (l *lap) begin() deliverystore.Page {
 	l.whole = l.whole || l.from == "" && len(l.after) == 0
-	return apidb.DeliveryPage{FromOwner: l.from, After: l.after, MaxOwners: pageOwners, MaxHosts: l.each}
+	return deliverystore.Page{FromOwner: l.from, After: l.after, MaxOwners: pageOwners, MaxHosts: l.each}
 }
 
 // end takes what a page had, its turns and how many of them there was room for. It says whether the lap is over and has
 // left nothing out.
-func (l *lap) end(found, turns []apidb.DuePlace, seen int, next string) (whole bool) {
+func (l *lap) end(found, turns []deliverystore.DuePlace, seen int, next string) (whole bool) {
 	hosts, last, unseen := map[string]int{}, map[string]string{}, map[string]bool{}
 	for _, f := range found {
 		hosts[f.Owner]++
@@ -70,8 +70,8 @@ func (l *lap) end(found, turns []apidb.DuePlace, seen int, next string) (whole b
 
 // inTurn puts first the first host of each owner, then the second ones. Who is first among the owners is left to
 // chance: where they share a host that has little room, each has some of it in the end.
-func inTurn(found []apidb.DuePlace) (turns []apidb.DuePlace) {
-	of := map[string][]apidb.DuePlace{}
+func inTurn(found []deliverystore.DuePlace) (turns []deliverystore.DuePlace) {
+	of := map[string][]deliverystore.DuePlace{}
 	for _, f := range found {
 		if f.Host != "" {
 			of[f.Owner] = append(of[f.Owner], f)
@@ -80,7 +80,7 @@ func inTurn(found []apidb.DuePlace) (turns []apidb.DuePlace) {
 	owners := slices.Collect(maps.Keys(of))
 	rand.Shuffle(len(owners), func(i, j int) { owners[i], owners[j] = owners[j], owners[i] })
 	for _, places := range of {
-		slices.SortFunc(places, func(a, b apidb.DuePlace) int { return cmp.Compare(a.Host, b.Host) })
+		slices.SortFunc(places, func(a, b deliverystore.DuePlace) int { return cmp.Compare(a.Host, b.Host) })
 	}
 	for n := 0; len(owners) > 0; n++ {
 		owners = slices.DeleteFunc(owners, func(owner string) bool { return n == len(of[owner]) })

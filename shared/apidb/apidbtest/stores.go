@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
@@ -13,20 +14,22 @@ import (
 // Stores are all stores of one jobweaver_api.
 type Stores struct {
 	*apidb.Store
-	Keys      *keystore.Store
-	Rejected  *rejectedstore.Store
-	Stats     *statstore.Store
-	Schedules *schedulestore.Store
+	Keys       *keystore.Store
+	Rejected   *rejectedstore.Store
+	Stats      *statstore.Store
+	Schedules  *schedulestore.Store
+	Deliveries *deliverystore.Store
 }
 
 // Of makes the stores of a database that is open.
 func Of(db *apidb.Store) *Stores {
 	return &Stores{
-		Store:     db,
-		Keys:      keystore.New(db),
-		Rejected:  rejectedstore.New(db),
-		Stats:     statstore.New(db),
-		Schedules: schedulestore.New(db),
+		Store:      db,
+		Keys:       keystore.New(db),
+		Rejected:   rejectedstore.New(db),
+		Stats:      statstore.New(db),
+		Schedules:  schedulestore.New(db),
+		Deliveries: deliverystore.New(db),
 	}
 }
 

@@ -1,4 +1,4 @@
-package apidb
+package deliverystore
 
 import (
 	"context"
@@ -7,22 +7,23 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// ErrNoDelivery says that no such end of a job is delivered.
-var ErrNoDelivery = errors.New("no such delivery")
+// ErrNone says that no such end of a job is delivered.
+var ErrNone = errors.New("no such delivery")
 
-// DeliveryStatus is how far a delivery has come.
-type DeliveryStatus string
+// Status is how far a delivery has come.
+type Status string
 
 // A delivery is PENDING until it is DELIVERED, or has FAILED for good.
 const (
-	DeliveryPending   DeliveryStatus = "PENDING"
-	DeliveryDelivered DeliveryStatus = "DELIVERED"
-	DeliveryFailed    DeliveryStatus = "FAILED"
+	Pending   Status = "PENDING"
+	Delivered Status = "DELIVERED"
+	Failed    Status = "FAILED"
 )
 
 // Delivery is the end of a job on its way to the job's callback URL.
@@ -32,7 +33,7 @@ type Delivery struct {
 	OwnerID    string
 	JobStatus  jobstate.Status // as which it ended
 	URL        string
-	Status     DeliveryStatus
+	Status     Status
 	Tries      int
 	NextAt     *time.Time // of a PENDING one
 	LastTryAt  *time.Time
@@ -45,29 +46,29 @@ type Delivery struct {
 // ID is that of the event that is delivered.
 func (d *Delivery) ID() string { return jobevent.StatusID(d.JobID, d.Version) }
 
-// DeliveryFilter chooses deliveries; what is empty does not count.
-type DeliveryFilter struct {
-	Status        DeliveryStatus
+// Filter chooses deliveries; what is empty does not count.
+type Filter struct {
+	Status        Status
 	BeforeID      uuid.UUID // those after this one in the list
 	BeforeVersion int64
 	Limit         int
 }
 
-// ListDeliveries gives those of the owner's newest jobs; more: there are others after them.
-func (s *Store) ListDeliveries(
-	ctx context.Context, owner Owner, f DeliveryFilter,
+// List gives those of the owner's newest jobs; more: there are others after them.
+func (s *Store) List(
+	ctx context.Context, owner apidb.Owner, f Filter,
 ) (found []Delivery, more bool, err error) {
 	if f.BeforeID == uuid.Nil {
 		f.BeforeID = uuid.Max
 	}
-	rows, err := s.listDeliveries(ctx, owner, f)
+	rows, err := s.listRows(ctx, owner, f)
 	if more = len(rows) > f.Limit; more {
 		rows = rows[:f.Limit]
 	}
-	return newDeliveries(rows), more, Classify("list deliveries", err)
+	return newDeliveries(rows), more, apidb.Classify("list deliveries", err)
 }
 
-func (s *Store) listDeliveries(ctx context.Context, owner Owner, f DeliveryFilter) (
+func (s *Store) listRows(ctx context.Context, owner apidb.Owner, f Filter) (
 	rows []gen.DeliveriesListRow, err error,
 ) {
 	p := gen.DeliveriesListParams{
@@ -98,15 +99,15 @@ func (s *Store) listDeliveries(ctx context.Context, owner Owner, f DeliveryFilte
 	return rows, err
 }
 
-func (f DeliveryFilter) statuses() []string {
+func (f Filter) statuses() []string {
 	if f.Status != "" {
 		return []string{string(f.Status)}
 	}
-	return []string{string(DeliveryPending), string(DeliveryDelivered), string(DeliveryFailed)}
+	return []string{string(Pending), string(Delivered), string(Failed)}
 }
 
-// JobDeliveries gives the newest deliveries of one of the owner's jobs; ErrNoJob where there is neither.
-func (s *Store) JobDeliveries(ctx context.Context, owner Owner, id uuid.UUID, limit int) ([]Delivery, error) {
+// OfJob gives the newest deliveries of one of the owner's jobs; ErrNoJob where there is neither.
+func (s *Store) OfJob(ctx context.Context, owner apidb.Owner, id uuid.UUID, limit int) ([]Delivery, error) {
 	some, err := s.q.DeliveriesOfJob(ctx, gen.DeliveriesOfJobParams{
 		JobID: id, MaxDeliveries: int32(limit), Owner: owner.Filter(),
 	})
@@ -117,21 +118,21 @@ func (s *Store) JobDeliveries(ctx context.Context, owner Owner, id uuid.UUID, li
 	for _, row := range some {
 		rows = append(rows, gen.DeliveriesListRow(row))
 	}
-	return newDeliveries(rows), Classify("list the deliveries of a job", err)
+	return newDeliveries(rows), apidb.Classify("list the deliveries of a job", err)
 }
 
-// RetryDelivery has an end delivered anew, from the first try, whatever came of it before.
-func (s *Store) RetryDelivery(ctx context.Context, owner Owner, id uuid.UUID, version int64) (Delivery, error) {
+// Retry has an end delivered anew, from the first try, whatever came of it before.
+func (s *Store) Retry(ctx context.Context, owner apidb.Owner, id uuid.UUID, version int64) (Delivery, error) {
 	var rows []gen.DeliveryRetryRow
-	err := AuditedTx(ctx, s, func(q *gen.Queries) (err error) {
+	err := apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) (err error) {
 		rows, err = q.DeliveryRetry(ctx, gen.DeliveryRetryParams{JobID: id, Version: version, Owner: owner.Filter()})
 		if err == nil && len(rows) == 0 {
-			return ErrNoDelivery
+			return ErrNone
 		}
 		return err
 	})
 	if err != nil {
-		return Delivery{}, Classify("retry delivery", err)
+		return Delivery{}, apidb.Classify("retry delivery", err)
 	}
 	r := rows[0]
 	return newDelivery(gen.DeliveriesListRow{
@@ -152,7 +153,7 @@ func newDeliveries(rows []gen.DeliveriesListRow) []Delivery {
 func newDelivery(row gen.DeliveriesListRow) Delivery {
 	d := Delivery{
 		JobID: row.JobID, Version: row.Version, OwnerID: row.OwnerID, JobStatus: jobstate.Status(row.JobStatus), URL: row.URL,
-		Status: DeliveryStatus(row.Status), Tries: int(row.Tries), NextAt: row.NextAt, LastTryAt: row.LastTryAt,
+		Status: Status(row.Status), Tries: int(row.Tries), NextAt: row.NextAt, LastTryAt: row.LastTryAt,
 		LastError: row.LastError, CreatedAt: row.CreatedAt, FinishedAt: row.FinishedAt,
 	}
 	if row.LastAnswer != nil {
@@ -172,17 +173,17 @@ type DuePlace struct {
 	Due bool
 }
 
-// DeliveryPage is which places to look at: of the owners by name from one on, and of each the hosts by name after one.
-type DeliveryPage struct {
+// Page is which places to look at: of the owners by name from one on, and of each the hosts by name after one.
+type Page struct {
 	FromOwner string
 	After     map[string]string // hosts, by owner
 	MaxOwners int
 	MaxHosts  int // of each
 }
 
-// DeliveryTurns gives the places of a page, none while nothing is due to any. An owner that has none after its host is
+// Turns gives the places of a page, none while nothing is due to any. An owner that has none after its host is
 // there with an empty host. next is the owner with whom the page after this begins; empty: it is the last.
-func (s *Store) DeliveryTurns(ctx context.Context, page DeliveryPage) (found []DuePlace, next string, err error) {
+func (s *Store) Turns(ctx context.Context, page Page) (found []DuePlace, next string, err error) {
 	p := gen.DeliveryTurnsParams{
 		FromOwner: page.FromOwner, MaxOwners: int32(page.MaxOwners), MaxHosts: int32(page.MaxHosts),
 	}
@@ -193,14 +194,14 @@ func (s *Store) DeliveryTurns(ctx context.Context, page DeliveryPage) (found []D
 	for _, row := range rows {
 		found, next = append(found, DuePlace{Place{row.OwnerID, row.Host}, row.Due}), row.NextOwner
 	}
-	return found, next, Classify("find the hosts to deliver to", err)
+	return found, next, apidb.Classify("find the hosts to deliver to", err)
 }
 
-// NextDelivery says how long it is until one is due; ok is false where there is none.
-func (s *Store) NextDelivery(ctx context.Context) (wait time.Duration, ok bool, err error) {
+// Next says how long it is until one is due; ok is false where there is none.
+func (s *Store) Next(ctx context.Context) (wait time.Duration, ok bool, err error) {
 	seconds, err := s.q.DeliveryNext(ctx)
 	if err != nil || len(seconds) == 0 {
-		return 0, false, Classify("find the next delivery", err)
+		return 0, false, apidb.Classify("find the next delivery", err)
 	}
 	return time.Duration(seconds[0] * float64(time.Second)), true, nil
 }
@@ -213,13 +214,13 @@ type Claimed struct {
 	Place   Place
 	Tries   int       // with this one
 	TriedAt time.Time // by the database's time; with Tries it is this try's name
-	Job     Job       // as it ended, without its payload
+	Job     apidb.Job // as it ended, without its payload
 	Broken  error     // why Job cannot be read
 }
 
-// ClaimDeliveries takes what is due at some places, at most so many for each. They are due again after the lease,
+// Claim takes what is due at some places, at most so many for each. They are due again after the lease,
 // unless they are settled.
-func (s *Store) ClaimDeliveries(ctx context.Context, rooms map[Place]int, lease time.Duration) ([]Claimed, error) {
+func (s *Store) Claim(ctx context.Context, rooms map[Place]int, lease time.Duration) ([]Claimed, error) {
 	p := gen.DeliveriesClaimParams{Lease: lease}
 	for place, room := range rooms {
 		p.Owners, p.Hosts = append(p.Owners, place.Owner), append(p.Hosts, place.Host)
@@ -227,7 +228,7 @@ func (s *Store) ClaimDeliveries(ctx context.Context, rooms map[Place]int, lease 
 	}
 	rows, err := s.q.DeliveriesClaim(ctx, p)
 	if err != nil {
-		return nil, Classify("claim deliveries", err)
+		return nil, apidb.Classify("claim deliveries", err)
 	}
 	claimed := make([]Claimed, len(rows))
 	for i, row := range rows {
@@ -235,21 +236,21 @@ func (s *Store) ClaimDeliveries(ctx context.Context, rooms map[Place]int, lease 
 			JobID: row.JobID, Version: row.Version, URL: row.URL, Place: Place{row.OwnerID, row.Host}, Tries: int(row.Tries),
 			TriedAt: row.TriedAt,
 		}
-		claimed[i].Job, claimed[i].Broken = EndedJob(row.Job, row.Snapshot)
+		claimed[i].Job, claimed[i].Broken = apidb.EndedJob(row.Job, row.Snapshot)
 	}
 	return claimed, nil
 }
 
 // Tried is what came of a try.
 type Tried struct {
-	Status DeliveryStatus
+	Status Status
 	Wait   time.Duration // of a PENDING one until the next try
 	Answer int           // HTTP status; 0: there was none
 	Error  string
 }
 
-// SettleDelivery says what came of a try. Whoever comes too late, when it is somebody else's, changes nothing.
-func (s *Store) SettleDelivery(ctx context.Context, c Claimed, came Tried) error {
+// Settle says what came of a try. Whoever comes too late, when it is somebody else's, changes nothing.
+func (s *Store) Settle(ctx context.Context, c Claimed, came Tried) error {
 	p := gen.DeliverySettleParams{
 		JobID: c.JobID, Version: c.Version, Tries: int32(c.Tries), TriedAt: c.TriedAt,
 		Status: string(came.Status), Wait: came.Wait, LastError: came.Error,
@@ -259,24 +260,24 @@ func (s *Store) SettleDelivery(ctx context.Context, c Claimed, came Tried) error
 		p.LastAnswer = &status
 	}
 	_, err := s.q.DeliverySettle(ctx, p)
-	return Classify("settle delivery", err)
+	return apidb.Classify("settle delivery", err)
 }
 
-// ReleaseDelivery gives back what was claimed and not tried to the end.
-func (s *Store) ReleaseDelivery(ctx context.Context, c Claimed) error {
+// Release gives back what was claimed and not tried to the end.
+func (s *Store) Release(ctx context.Context, c Claimed) error {
 	err := s.q.DeliveryRelease(ctx, gen.DeliveryReleaseParams{
 		JobID: c.JobID, Version: c.Version, Tries: int32(c.Tries), TriedAt: c.TriedAt,
 	})
-	return Classify("release delivery", err)
+	return apidb.Classify("release delivery", err)
 }
 
-// ForgetDeliveries deletes some of those that were finished so long ago, and says how many.
-func (s *Store) ForgetDeliveries(ctx context.Context, age time.Duration, limit int) (int64, error) {
+// DeleteOld deletes some of those that were finished so long ago, and says how many.
+func (s *Store) DeleteOld(ctx context.Context, age time.Duration, limit int) (int64, error) {
 	n, err := s.q.DeliveriesForget(ctx, gen.DeliveriesForgetParams{Age: age, MaxDeliveries: int32(limit)})
-	return n, Classify("forget deliveries", err)
+	return n, apidb.Classify("forget deliveries", err)
 }
 
-// ListenDeliveries calls wake whenever the end of a job is to be delivered. It ends with ctx or with its connection.
-func (s *Store) ListenDeliveries(ctx context.Context, wake func()) error {
-	return s.Listen(ctx, "jobweaver_deliveries", wake)
+// Listen calls wake whenever the end of a job is to be delivered. It ends with ctx or with its connection.
+func (s *Store) Listen(ctx context.Context, wake func()) error {
+	return s.db.Listen(ctx, "jobweaver_deliveries", wake)
 }

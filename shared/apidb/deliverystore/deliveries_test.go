@@ -1,4 +1,4 @@
-package apidb_test
+package deliverystore_test
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
@@ -26,7 +27,7 @@ func onAttempt(n int) func(*jobevent.Status) { return func(s *jobevent.Status) {
 // versions are those of a job's deliveries, newest first.
 func (h *fixture) versions(t *testing.T, id uuid.UUID) (versions []int64) {
 	t.Helper()
-	found, err := h.JobDeliveries(t.Context(), apidb.Everyone, id, 100)
+	found, err := h.Deliveries.OfJob(t.Context(), apidb.Everyone, id, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,18 +108,18 @@ func TestADeliveryIsOnesAtATime(t *testing.T) {
 	}
 	id := h.Accept(t, calling("https://b.example.org")).JobID
 	h.Apply(t, apidbtest.Status(id, 2, jobstate.Completed))
-	places, next, err := h.DeliveryTurns(t.Context(), apidb.DeliveryPage{MaxOwners: 1, MaxHosts: 10})
-	both := []apidb.DuePlace{{Place: apidb.Place{Host: "b.example.org"}, Due: true}, {Place: apidb.Place{Host: "host:81"}, Due: true}}
+	places, next, err := h.Deliveries.Turns(t.Context(), deliverystore.Page{MaxOwners: 1, MaxHosts: 10})
+	both := []deliverystore.DuePlace{{Place: deliverystore.Place{Host: "b.example.org"}, Due: true}, {Place: deliverystore.Place{Host: "host:81"}, Due: true}}
 	if err != nil || !slices.Equal(places, both) || next != "" {
 		t.Fatalf("got %v, %q, %v", places, next, err)
 	}
-	page := apidb.DeliveryPage{After: map[string]string{"": "b.example.org", "other": "x"}, MaxOwners: 1, MaxHosts: 1}
-	if rest, _, err := h.DeliveryTurns(t.Context(), page); err != nil || !slices.Equal(rest, both[1:]) {
+	page := deliverystore.Page{After: map[string]string{"": "b.example.org", "other": "x"}, MaxOwners: 1, MaxHosts: 1}
+	if rest, _, err := h.Deliveries.Turns(t.Context(), page); err != nil || !slices.Equal(rest, both[1:]) {
 		t.Errorf("got %v, %v", rest, err)
 	}
-	var got []apidb.Claimed
+	var got []deliverystore.Claimed
 	for range 3 {
-		some, err := h.ClaimDeliveries(t.Context(), map[apidb.Place]int{{Host: "host:81"}: 8, {Host: "none"}: 8, {Owner: "other", Host: "host:81"}: 8}, time.Minute)
+		some, err := h.Deliveries.Claim(t.Context(), map[deliverystore.Place]int{{Host: "host:81"}: 8, {Host: "none"}: 8, {Owner: "other", Host: "host:81"}: 8}, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,18 +133,18 @@ func TestADeliveryIsOnesAtATime(t *testing.T) {
 			t.Errorf("got %+v", c)
 		}
 	}
-	if places, _, err = h.DeliveryTurns(t.Context(), page); err != nil || len(places) != 1 || places[0].Due {
+	if places, _, err = h.Deliveries.Turns(t.Context(), page); err != nil || len(places) != 1 || places[0].Due {
 		t.Errorf("got %v, %v", places, err)
 	}
 	h.settled(t, got)
 }
 
 // settled: what comes of a try counts while it is the last.
-func (h *fixture) settled(t *testing.T, got []apidb.Claimed) {
+func (h *fixture) settled(t *testing.T, got []deliverystore.Claimed) {
 	t.Helper()
-	state := func(c apidb.Claimed) apidb.Delivery {
+	state := func(c deliverystore.Claimed) deliverystore.Delivery {
 		t.Helper()
-		found, err := h.JobDeliveries(t.Context(), apidb.Everyone, c.JobID, 1)
+		found, err := h.Deliveries.OfJob(t.Context(), apidb.Everyone, c.JobID, 1)
 		if err != nil || len(found) != 1 {
 			t.Fatalf("got %v, %v", found, err)
 		}
@@ -155,33 +156,33 @@ func (h *fixture) settled(t *testing.T, got []apidb.Claimed) {
 			t.Fatal(err)
 		}
 	}
-	must(h.SettleDelivery(t.Context(), got[0], apidb.Tried{Status: apidb.DeliveryDelivered, Answer: 204}))
-	if d := state(got[0]); d.Status != apidb.DeliveryDelivered || *d.LastAnswer != 204 || d.NextAt != nil || d.FinishedAt == nil {
+	must(h.Deliveries.Settle(t.Context(), got[0], deliverystore.Tried{Status: deliverystore.Delivered, Answer: 204}))
+	if d := state(got[0]); d.Status != deliverystore.Delivered || *d.LastAnswer != 204 || d.NextAt != nil || d.FinishedAt == nil {
 		t.Errorf("got %+v", d)
 	}
-	must(h.SettleDelivery(t.Context(), got[0], apidb.Tried{Status: apidb.DeliveryFailed, Error: "late"}))
-	if d := state(got[0]); d.Status != apidb.DeliveryDelivered || d.LastError != "" {
+	must(h.Deliveries.Settle(t.Context(), got[0], deliverystore.Tried{Status: deliverystore.Failed, Error: "late"}))
+	if d := state(got[0]); d.Status != deliverystore.Delivered || d.LastError != "" {
 		t.Errorf("got %+v", d)
 	}
-	must(h.SettleDelivery(t.Context(), got[1], apidb.Tried{Status: apidb.DeliveryPending, Wait: time.Hour, Error: "no answer"}))
-	if d := state(got[1]); d.Status != apidb.DeliveryPending || d.LastAnswer != nil || time.Until(*d.NextAt) < 59*time.Minute {
+	must(h.Deliveries.Settle(t.Context(), got[1], deliverystore.Tried{Status: deliverystore.Pending, Wait: time.Hour, Error: "no answer"}))
+	if d := state(got[1]); d.Status != deliverystore.Pending || d.LastAnswer != nil || time.Until(*d.NextAt) < 59*time.Minute {
 		t.Errorf("got %+v", d)
 	}
-	must(h.ReleaseDelivery(t.Context(), got[2]))
+	must(h.Deliveries.Release(t.Context(), got[2]))
 	if d := state(got[2]); d.Tries != 0 || d.NextAt.After(time.Now()) {
 		t.Errorf("got %+v", d)
 	}
-	again, err := h.ClaimDeliveries(t.Context(), map[apidb.Place]int{{Host: "host:81"}: 8}, 0)
+	again, err := h.Deliveries.Claim(t.Context(), map[deliverystore.Place]int{{Host: "host:81"}: 8}, 0)
 	if err != nil || len(again) != 1 || again[0].JobID != got[2].JobID {
 		t.Errorf("got %v, %v", again, err)
 	}
-	other, err := h.ClaimDeliveries(t.Context(), map[apidb.Place]int{{Host: "host:81"}: 8}, time.Minute) // the lease was none
+	other, err := h.Deliveries.Claim(t.Context(), map[deliverystore.Place]int{{Host: "host:81"}: 8}, time.Minute) // the lease was none
 	if err != nil || len(other) != 1 || other[0].Tries != 2 {
 		t.Errorf("got %v, %v", other, err)
 	}
-	must(h.SettleDelivery(t.Context(), again[0], apidb.Tried{Status: apidb.DeliveryFailed}))
-	must(h.ReleaseDelivery(t.Context(), again[0]))
-	if d := state(got[2]); d.Status != apidb.DeliveryPending || d.Tries != 2 {
+	must(h.Deliveries.Settle(t.Context(), again[0], deliverystore.Tried{Status: deliverystore.Failed}))
+	must(h.Deliveries.Release(t.Context(), again[0]))
+	if d := state(got[2]); d.Status != deliverystore.Pending || d.Tries != 2 {
 		t.Errorf("got %+v", d)
 	}
 }
@@ -192,36 +193,36 @@ func TestTheWordOnATryOfBeforeARetryByHandIsNone(t *testing.T) {
 	h := open(t)
 	id := h.Accept(t, calling("http://host/")).JobID
 	h.Apply(t, apidbtest.Status(id, 2, jobstate.Completed))
-	claim := func() apidb.Claimed {
+	claim := func() deliverystore.Claimed {
 		t.Helper()
-		got, err := h.ClaimDeliveries(t.Context(), map[apidb.Place]int{{Host: "host"}: 8}, time.Minute)
+		got, err := h.Deliveries.Claim(t.Context(), map[deliverystore.Place]int{{Host: "host"}: 8}, time.Minute)
 		if err != nil || len(got) != 1 || got[0].Tries != 1 {
 			t.Fatalf("claimed %v, %v", got, err)
 		}
 		return got[0]
 	}
-	is := func(want apidb.DeliveryStatus) {
+	is := func(want deliverystore.Status) {
 		t.Helper()
-		if found, err := h.JobDeliveries(t.Context(), apidb.Everyone, id, 2); err != nil || len(found) != 1 || found[0].Status != want || found[0].Tries != 1 {
+		if found, err := h.Deliveries.OfJob(t.Context(), apidb.Everyone, id, 2); err != nil || len(found) != 1 || found[0].Status != want || found[0].Tries != 1 {
 			t.Errorf("got %+v, %v", found, err)
 		}
 	}
 	before := claim()
-	if _, err := h.RetryDelivery(t.Context(), apidb.Everyone, id, 2); err != nil {
+	if _, err := h.Deliveries.Retry(t.Context(), apidb.Everyone, id, 2); err != nil {
 		t.Fatal(err)
 	}
 	anew := claim()
-	if err := h.SettleDelivery(t.Context(), before, apidb.Tried{Status: apidb.DeliveryFailed, Answer: 410}); err != nil {
+	if err := h.Deliveries.Settle(t.Context(), before, deliverystore.Tried{Status: deliverystore.Failed, Answer: 410}); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.ReleaseDelivery(t.Context(), before); err != nil {
+	if err := h.Deliveries.Release(t.Context(), before); err != nil {
 		t.Fatal(err)
 	}
-	is(apidb.DeliveryPending)
-	if err := h.SettleDelivery(t.Context(), anew, apidb.Tried{Status: apidb.DeliveryDelivered, Answer: 200}); err != nil {
+	is(deliverystore.Pending)
+	if err := h.Deliveries.Settle(t.Context(), anew, deliverystore.Tried{Status: deliverystore.Delivered, Answer: 200}); err != nil {
 		t.Fatal(err)
 	}
-	is(apidb.DeliveryDelivered)
+	is(deliverystore.Delivered)
 }
 
 func TestDeliveriesAreListedInPages(t *testing.T) {
@@ -237,13 +238,13 @@ func TestDeliveriesAreListedInPages(t *testing.T) {
 			all = append([]string{jobevent.StatusID(id, 5)}, all...)
 		}
 	}
-	for _, status := range []apidb.DeliveryStatus{"", apidb.DeliveryPending} {
+	for _, status := range []deliverystore.Status{"", deliverystore.Pending} {
 		var got []string
-		f := apidb.DeliveryFilter{Status: status, Limit: 3}
+		f := deliverystore.Filter{Status: status, Limit: 3}
 		for more := true; more; {
-			var found []apidb.Delivery
+			var found []deliverystore.Delivery
 			var err error
-			if found, more, err = h.ListDeliveries(t.Context(), apidb.Everyone, f); err != nil {
+			if found, more, err = h.Deliveries.List(t.Context(), apidb.Everyone, f); err != nil {
 				t.Fatal(err)
 			}
 			for _, d := range found {
@@ -254,10 +255,10 @@ func TestDeliveriesAreListedInPages(t *testing.T) {
 			t.Errorf("got %v, want %v", got, all)
 		}
 	}
-	if found, more, err := h.ListDeliveries(t.Context(), apidb.Everyone, apidb.DeliveryFilter{Status: apidb.DeliveryFailed, Limit: 3}); len(found) > 0 || more || err != nil {
+	if found, more, err := h.Deliveries.List(t.Context(), apidb.Everyone, deliverystore.Filter{Status: deliverystore.Failed, Limit: 3}); len(found) > 0 || more || err != nil {
 		t.Errorf("got %v, %v", found, err)
 	}
-	if _, err := h.JobDeliveries(t.Context(), apidb.Everyone, uuid.New(), 1); !errors.Is(err, apidb.ErrNoJob) {
+	if _, err := h.Deliveries.OfJob(t.Context(), apidb.Everyone, uuid.New(), 1); !errors.Is(err, apidb.ErrNoJob) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -268,11 +269,11 @@ func TestAJobTakesItsFinishedDeliveriesAlong(t *testing.T) {
 	h := open(t)
 	id := h.Accept(t, calling("http://x/")).JobID
 	h.Apply(t, apidbtest.Status(id, 2, jobstate.Failed, onAttempt(1)))
-	claimed, err := h.ClaimDeliveries(t.Context(), map[apidb.Place]int{{Host: "x"}: 1}, time.Minute)
+	claimed, err := h.Deliveries.Claim(t.Context(), map[deliverystore.Place]int{{Host: "x"}: 1}, time.Minute)
 	if err != nil || len(claimed) != 1 {
 		t.Fatalf("got %v, %v", claimed, err)
 	}
-	if err := h.SettleDelivery(t.Context(), claimed[0], apidb.Tried{Status: apidb.DeliveryFailed, Error: "no"}); err != nil {
+	if err := h.Deliveries.Settle(t.Context(), claimed[0], deliverystore.Tried{Status: deliverystore.Failed, Error: "no"}); err != nil {
 		t.Fatal(err)
 	}
 	h.Apply(t, apidbtest.Status(id, 5, jobstate.Cancelled, onAttempt(1)))

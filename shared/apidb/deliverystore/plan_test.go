@@ -1,4 +1,4 @@
-package apidb
+package deliverystore_test
 
 import (
 	"slices"
@@ -8,6 +8,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
@@ -19,7 +22,7 @@ func TestDeliveringVisitsWhatItTakesOnly(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
 	}
-	s, plans := watched(t)
+	s, plans := apidbtest.Watched(t)
 	for _, sql := range []string{
 		"alter table deliveries set (autovacuum_enabled = off)",
 		`insert into deliveries (job_id, version, owner_id, job_status, url, job, snapshot, status, next_at, finished_at)
@@ -29,21 +32,21 @@ func TestDeliveringVisitsWhatItTakesOnly(t *testing.T) {
 				case when n % 4 = 0 then now() - n * interval '1 s' end
 			from generate_series(1, 200000) n`,
 	} {
-		if _, err := s.pool.Exec(t.Context(), sql); err != nil {
+		if _, err := s.Pool.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}
 	}
 	plans.Forget()
-	hosts, next, err := s.DeliveryTurns(t.Context(), DeliveryPage{
+	hosts, next, err := s.Deliveries.Turns(t.Context(), deliverystore.Page{
 		FromOwner: "o", After: map[string]string{"o2": "h5"}, MaxOwners: 3, MaxHosts: 20,
 	})
 	if err != nil || len(hosts) != 60 || !hosts[59].Due || next != "o3" {
 		t.Fatalf("got %v, %s, %v", hosts, next, err)
 	}
-	if wait, ok, err := s.NextDelivery(t.Context()); wait > 0 || !ok || err != nil {
+	if wait, ok, err := s.Deliveries.Next(t.Context()); wait > 0 || !ok || err != nil {
 		t.Errorf("the next is due in %s, %v, %v", wait, ok, err)
 	}
-	claimed, err := s.ClaimDeliveries(t.Context(), map[Place]int{{"o1", "dead"}: 8, hosts[59].Place: 8, {"o1", "none"}: 8}, time.Minute)
+	claimed, err := s.Deliveries.Claim(t.Context(), map[deliverystore.Place]int{{"o1", "dead"}: 8, hosts[59].Place: 8, {"o1", "none"}: 8}, time.Minute)
 	if err != nil || len(claimed) != 16 {
 		t.Fatalf("claimed %d, %v", len(claimed), err)
 	}
@@ -53,26 +56,30 @@ func TestDeliveringVisitsWhatItTakesOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(s.SettleDelivery(t.Context(), claimed[0], Tried{Status: DeliveryDelivered}))
-	must(s.ReleaseDelivery(t.Context(), claimed[1]))
-	for _, status := range []DeliveryStatus{"", DeliveryPending, DeliveryFailed} {
-		_, _, err := s.ListDeliveries(t.Context(), Everyone, DeliveryFilter{Status: status, Limit: 100})
+	must(s.Deliveries.Settle(t.Context(), claimed[0], deliverystore.Tried{Status: deliverystore.Delivered}))
+	must(s.Deliveries.Release(t.Context(), claimed[1]))
+	for _, status := range []deliverystore.Status{"", deliverystore.Pending, deliverystore.Failed} {
+		_, _, err := s.Deliveries.List(t.Context(), apidb.Everyone, deliverystore.Filter{Status: status, Limit: 100})
 		must(err)
 	}
-	_, err = s.JobDeliveries(t.Context(), Everyone, claimed[0].JobID, 10)
+	own, _, err := s.Deliveries.List(t.Context(), apidb.OwnerOf("o1"), deliverystore.Filter{Limit: 30})
+	if err != nil || len(own) != 30 {
+		t.Errorf("an owner has %d deliveries, %v", len(own), err)
+	}
+	_, err = s.Deliveries.OfJob(t.Context(), apidb.Everyone, claimed[0].JobID, 10)
 	must(err)
-	_, err = s.RetryDelivery(t.Context(), Everyone, claimed[0].JobID, 1)
+	_, err = s.Deliveries.Retry(t.Context(), apidb.Everyone, claimed[0].JobID, 1)
 	must(err)
-	n, err := s.ForgetDeliveries(t.Context(), time.Hour, 1000)
+	n, err := s.Deliveries.DeleteOld(t.Context(), time.Hour, 1000)
 	if err != nil || n != 1000 {
 		t.Errorf("forgot %d, %v", n, err)
 	}
 	id := uuid.New()
-	_, err = s.ApplyStatuses(t.Context(), []StatusWord{{JSON: []byte(`{}`), Status: jobevent.Status{JobID: id, Version: 1, Status: "FAILED"}}})
+	_, err = s.ApplyStatuses(t.Context(), []apidb.StatusWord{{JSON: []byte(`{}`), Status: jobevent.Status{JobID: id, Version: 1, Status: "FAILED"}}})
 	must(err)
 	for name, most := range map[string]float64{
 		"DeliveryTurns": 61, "DeliveryNext": 1, "DeliveriesClaim": 16, "DeliverySettle": 1, "DeliveryRelease": 1, "DeliveriesList": 101,
-		"DeliveriesListByStatus": 101, "DeliveriesOfJob": 1, "DeliveryRetry": 1, "DeliveriesForget": 1000, "JobsApplyStatus": 1,
+		"DeliveriesListByStatus": 101, "DeliveriesListOwned": 93, "DeliveriesOfJob": 1, "DeliveryRetry": 1, "DeliveriesForget": 1000, "JobsApplyStatus": 1,
 	} {
 		if len(plans.Seen()[name]) == 0 {
 			t.Errorf("%s was not run", name)
