@@ -60,7 +60,7 @@ func (f *Function) callback(c *gin.Context) error {
 	}
 	ctx, cancel := patience(c)
 	defer cancel()
-	taken, err := f.store.KeepCallbackAs(ctx, said, f.sealCallback(said), signedID)
+	taken, err := f.store.callbacks.KeepAs(ctx, said, f.sealCallback(said), signedID)
 	if err != nil {
 		return ofJob{said.JobID, err}
 	}

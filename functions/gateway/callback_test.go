@@ -216,7 +216,7 @@ func TestTheSameCallbackIsTheSameAnswerForEver(t *testing.T) {
 	h.scheduler(id, 3, jobstate.Waiting, func(s *jobevent.Status) { answered(1, true)(s); s.Attempt = 2 })
 	again("when it runs again")
 	h.callBack(id, 2, done).want(http.StatusOK)
-	if err := h.store.AnswerCallbacks(t.Context()); err != nil {
+	if err := h.store.Callbacks.Answer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	again("when it has been answered")
@@ -326,7 +326,7 @@ func TestASignedCallbackCountsOnce(t *testing.T) {
 		t.Error("a message that was refused counts as taken")
 	}
 	h.sql("update webhook_ids set seen_at = seen_at - interval '16 min'", nil)
-	if err := h.store.AnswerCallbacks(t.Context()); err != nil {
+	if err := h.store.Callbacks.Answer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n := h.sqlInt("select count(*) from webhook_ids"); n != 0 {

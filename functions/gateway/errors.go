@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
@@ -121,7 +122,7 @@ func newErrorBody(c *gin.Context, err error) errorBody {
 func public(err error) *apierror.Error {
 	var known *apierror.Error
 	var refused *apidb.RefusedError
-	var late *apidb.CallbackRefusedError
+	var late *callbackstore.RefusedError
 	var slow slowDown
 	var many *apidb.TooManyError
 	switch {
@@ -162,7 +163,7 @@ func public(err error) *apierror.Error {
 		}
 	case errors.As(err, &refused):
 		return apierror.New(apierror.InvalidStateTransition, "%s", refused)
-	case errors.As(err, &late) && late.Why == apidb.CallbackExpired:
+	case errors.As(err, &late) && late.Why == callbackstore.Expired:
 		return apierror.New(apierror.CallbackExpired, "%s", late)
 	case errors.As(err, &late):
 		return apierror.New(apierror.InvalidStateTransition, "%s", late)

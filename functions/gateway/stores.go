@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
@@ -17,6 +18,7 @@ type stores struct {
 	stats      *statstore.Store
 	schedules  *schedulestore.Store
 	deliveries *deliverystore.Store
+	callbacks  *callbackstore.Store
 }
 
 func newStores(db *apidb.Store) stores {
@@ -27,5 +29,6 @@ func newStores(db *apidb.Store) stores {
 		stats:      statstore.New(db),
 		schedules:  schedulestore.New(db),
 		deliveries: deliverystore.New(db),
+		callbacks:  callbackstore.New(db),
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -139,11 +140,11 @@ func (f *Function) dueCallbacks(ctx context.Context, words []apidb.StatusWord) (
 	if len(waiting) == 0 {
 		return nil, nil
 	}
-	due, err := f.store.DueCallbacks(ctx, waiting)
+	due, err := f.store.callbacks.Due(ctx, waiting)
 	if err != nil {
 		return nil, err
 	}
-	return eventsOf(due, apidb.Callback.Event)
+	return eventsOf(due, callbackstore.Callback.Event)
 }
 
 func (h *heard) take(e jobevent.Item) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
@@ -145,15 +146,15 @@ func (f *Function) others(ctx context.Context, r *reconcile, now time.Time) ([]j
 
 // unconfirmedCallbacks also ends the wait of those that have come to something.
 func (f *Function) unconfirmedCallbacks(ctx context.Context, r *reconcile, now time.Time) ([]jobevent.Item, error) {
-	if err := f.store.AnswerCallbacks(ctx); err != nil {
+	if err := f.store.callbacks.Answer(ctx); err != nil {
 		return nil, err
 	}
-	callbacks, more, err := f.store.UnconfirmedCallbacks(ctx, r.callbacks.page(now, most))
+	callbacks, more, err := f.store.callbacks.Unconfirmed(ctx, r.callbacks.page(now, most))
 	if err != nil {
 		return nil, err
 	}
-	r.callbacks.went(lastID(callbacks, func(c apidb.Callback) uuid.UUID { return c.JobID }), more)
-	return eventsOf(callbacks, apidb.Callback.Event)
+	r.callbacks.went(lastID(callbacks, func(c callbackstore.Callback) uuid.UUID { return c.JobID }), more)
+	return eventsOf(callbacks, callbackstore.Callback.Event)
 }
 
 // unconfirmedControls are few: all that have come of age are said at once.

@@ -290,7 +290,7 @@ func TestACallbackIsSaidAgainUntilItsAttemptIsOver(t *testing.T) {
 		id := h.accept().Subject()
 		h.hear(status(t, id, 1, jobstate.Waiting, ofFirst))
 		said.JobID = uuid.MustParse(id)
-		taken, err := h.store.KeepCallback(t.Context(), said, "")
+		taken, err := h.store.Callbacks.Keep(t.Context(), said, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -355,7 +355,7 @@ func TestAfterAStartACallbackIsSaid(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := uuid.MustParse(h.accept().Subject())
-	if _, err := h.store.KeepCallback(t.Context(), jobspec.Callback{JobID: id, Attempt: 1, Status: jobspec.CallbackCompleted}, ""); err != nil {
+	if _, err := h.store.Callbacks.Keep(t.Context(), jobspec.Callback{JobID: id, Attempt: 1, Status: jobspec.CallbackCompleted}, ""); err != nil {
 		t.Fatal(err)
 	}
 	h.exec("update callbacks set received_at = received_at - interval '1 hour'")

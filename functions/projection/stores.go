@@ -2,6 +2,7 @@ package projection
 
 import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 )
@@ -9,14 +10,16 @@ import (
 // stores are what projection uses of the API's database.
 type stores struct {
 	*apidb.Store
-	rejected *rejectedstore.Store
-	stats    *statstore.Store
+	rejected  *rejectedstore.Store
+	stats     *statstore.Store
+	callbacks *callbackstore.Store
 }
 
 func newStores(db *apidb.Store) stores {
 	return stores{
-		Store:    db,
-		rejected: rejectedstore.New(db),
-		stats:    statstore.New(db),
+		Store:     db,
+		rejected:  rejectedstore.New(db),
+		stats:     statstore.New(db),
+		callbacks: callbackstore.New(db),
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -55,8 +56,8 @@ func (h *house) callBackOf(id uuid.UUID, attempt int, lose func() bool) {
 	if said.Status == jobspec.CallbackFailed {
 		said.ErrorCode, said.Message = "TEST", "no"
 	}
-	taken, err := h.api.KeepCallback(h.t.Context(), said, "")
-	if refused := (*apidb.CallbackRefusedError)(nil); errors.As(err, &refused) && j.early {
+	taken, err := h.api.Callbacks.Keep(h.t.Context(), said, "")
+	if refused := (*callbackstore.RefusedError)(nil); errors.As(err, &refused) && j.early {
 		h.mishaps[callbackRefused]++
 		j.calledBack[attempt] = ""
 		return
@@ -97,7 +98,7 @@ func (h *house) checkCallbacks() {
 			}
 		}
 	}
-	if err := h.api.AnswerCallbacks(h.t.Context()); err != nil {
+	if err := h.api.Callbacks.Answer(h.t.Context()); err != nil {
 		h.t.Fatal(err)
 	}
 	var open int
@@ -143,7 +144,7 @@ func (h *house) race(id uuid.UUID) jobstate.Status {
 	var both errgroup.Group
 	both.Go(func() error {
 		said := jobspec.Callback{JobID: id, Attempt: 1, Status: jobspec.CallbackCompleted, Output: []byte(`{"a":1}`)}
-		_, callback = h.api.KeepCallback(h.t.Context(), said, "")
+		_, callback = h.api.Callbacks.Keep(h.t.Context(), said, "")
 		return nil
 	})
 	both.Go(func() error {
@@ -151,7 +152,7 @@ func (h *house) race(id uuid.UUID) jobstate.Status {
 		return nil
 	})
 	_ = both.Wait()
-	var late *apidb.CallbackRefusedError
+	var late *callbackstore.RefusedError
 	var refused *apidb.RefusedError
 	switch {
 	case callback == nil && errors.As(cancel, &refused):

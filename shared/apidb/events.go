@@ -4,9 +4,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// The gateway says these when they happen, and projection says them again from the rows: both say the
-// very same event, so it is made in one place.
-const speaker = "gateway"
+// Publisher is the function whose name the events of this database have. The gateway publishes them when they happen,
+// and projection publishes them again from the rows: both publish the very same event, so it is made in one place.
+const Publisher = "gateway"
 
 // Created is the job as it was accepted.
 func (a Accepted) Created(job NewJob) jobevent.Created {
@@ -23,7 +23,7 @@ func (a Accepted) Created(job NewJob) jobevent.Created {
 // CreatedEvent says that a job was accepted.
 func CreatedEvent(job jobevent.Created) (jobevent.Item, error) {
 	e, err := jobevent.New(jobevent.TypeCreated, jobevent.Meta{
-		Function: speaker, ID: jobevent.CreatedID(job.JobID), JobID: job.JobID, TraceID: job.TraceID,
+		Function: Publisher, ID: jobevent.CreatedID(job.JobID), JobID: job.JobID, TraceID: job.TraceID,
 	}, job)
 	e.SetTime(job.CreatedAt)
 	return e, err
@@ -39,32 +39,13 @@ func (c Command) Event() (jobevent.Item, error) {
 		said.Change = &c.Change.Change
 	}
 	return jobevent.New(jobevent.TypeCommand, jobevent.Meta{
-		Function: speaker, ID: jobevent.CommandID(c.JobID, c.Number), JobID: c.JobID, TraceID: c.TraceID,
+		Function: Publisher, ID: jobevent.CommandID(c.JobID, c.Number), JobID: c.JobID, TraceID: c.TraceID,
 	}, said)
 }
 
 // Event says how a control stands.
 func (c Control) Event() (jobevent.Item, error) {
 	return jobevent.New(jobevent.TypeControl, jobevent.Meta{
-		Function: speaker, ID: jobevent.ControlID(c.Kind, c.Name, c.Version), Key: c.ID(),
+		Function: Publisher, ID: jobevent.ControlID(c.Kind, c.Name, c.Version), Key: c.ID(),
 	}, c.Control)
-}
-
-// Event says what became of the attempt, in the place of a worker.
-func (c Callback) Event() (jobevent.Item, error) {
-	meta := jobevent.Meta{
-		Function: speaker, ID: jobevent.OutcomeID(c.JobID, c.Attempt, "callback"), JobID: c.JobID, TraceID: c.TraceID,
-	}
-	typ, data := jobevent.TypeCompleted, any(jobevent.Completed{
-		JobID: c.JobID, Attempt: c.Attempt, FinishedAt: c.ReceivedAt.UTC(), Output: c.Output,
-	})
-	if c.Kind == jobevent.KindFailed {
-		typ, data = jobevent.TypeFailed, jobevent.Failed{
-			JobID: c.JobID, Attempt: c.Attempt, FinishedAt: c.ReceivedAt.UTC(), ErrorCode: c.ErrorCode, Message: c.Message,
-			Retryable: c.Retryable, Kind: c.Kind,
-		}
-	}
-	e, err := jobevent.New(typ, meta, data)
-	e.SetTime(c.ReceivedAt)
-	return e, err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/latency"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/rowjson"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
@@ -179,13 +180,6 @@ func (s *Store) SeeWorkers(ctx context.Context, beats []Beat) error {
 	return Classify(fmt.Sprintf("see %d workers", len(latest)), err)
 }
 
-// attemptProgress is how far an attempt has come, as it is stored.
-type attemptProgress struct {
-	Attempt int `json:"attempt"`
-	jobevent.Progress
-	Callback bool `json:"callback,omitempty"` // an outside system has reported it: newer than what its worker says
-}
-
 func progressParams(beats map[string]*Beat) (p gen.JobsProgressParams, err error) {
 	held := map[uuid.UUID]jobevent.HeldAttempt{}
 	for _, beat := range beats {
@@ -196,7 +190,7 @@ func progressParams(beats map[string]*Beat) (p gen.JobsProgressParams, err error
 		}
 	}
 	for _, id := range sortedIDs(held) {
-		progress, err := json.Marshal(attemptProgress{Attempt: held[id].Attempt, Progress: *held[id].Progress})
+		progress, err := json.Marshal(rowjson.Progress{Attempt: held[id].Attempt, Progress: *held[id].Progress})
 		if err != nil {
 			return p, fmt.Errorf("write progress: %w", err)
 		}

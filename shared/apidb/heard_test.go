@@ -95,12 +95,6 @@ func TestBatchesThatShareJobsDoNotStopEachOther(t *testing.T) {
 	}
 }
 
-func answer(number int, applied bool) func(*jobevent.Status) {
-	return func(s *jobevent.Status) {
-		s.LastCommand = &jobevent.CommandResult{Number: number, Command: "cancel", Applied: applied}
-	}
-}
-
 func TestAnAnswerMakesRoomForTheNextCommand(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -116,21 +110,21 @@ func TestAnAnswerMakesRoomForTheNextCommand(t *testing.T) {
 	if n, err := keep("cancel"); n != 1 || err != nil {
 		t.Errorf("the same again: %d, %v", n, err)
 	}
-	h.Apply(t, apidbtest.Status(job.JobID, 2, jobstate.Running, answer(1, false)))
+	h.Apply(t, apidbtest.Status(job.JobID, 2, jobstate.Running, apidbtest.Answered(1, false)))
 	if got := h.ReadJob(t, job.JobID); got.CancelRequestedAt != nil {
 		t.Error("a cancel that was refused still shows")
 	}
 	if n, err := keep("cancel"); n != 2 || err != nil {
 		t.Errorf("after the answer: %d, %v", n, err)
 	}
-	h.Apply(t, apidbtest.Status(job.JobID, 2, jobstate.Running, answer(1, false))) // again: it answers the first one only
+	h.Apply(t, apidbtest.Status(job.JobID, 2, jobstate.Running, apidbtest.Answered(1, false))) // again: it answers the first one only
 	if n, err := keep("cancel"); n != 2 || err != nil {
 		t.Errorf("after the old answer again: %d, %v", n, err)
 	}
 	if got := h.ReadJob(t, job.JobID); got.CancelRequestedAt == nil {
 		t.Error("the old answer took the new wish away")
 	}
-	h.Apply(t, apidbtest.Status(job.JobID, 3, jobstate.Cancelled, answer(2, true)))
+	h.Apply(t, apidbtest.Status(job.JobID, 3, jobstate.Cancelled, apidbtest.Answered(2, true)))
 	var refused *apidb.RefusedError
 	if _, err := keep("cancel"); !errors.As(err, &refused) || refused.Status != jobstate.Cancelled {
 		t.Errorf("cancel of a cancelled job: %v", err)
@@ -150,7 +144,7 @@ func TestAnAnswerThatIsHeardTwiceForgetsTheCommandAllTheSame(t *testing.T) {
 	if _, err := h.KeepCommand(t.Context(), apidb.Everyone, job.JobID, "cancel", "me"); err != nil {
 		t.Fatal(err)
 	}
-	done := apidbtest.Status(job.JobID, 1, jobstate.Cancelled, answer(1, true))
+	done := apidbtest.Status(job.JobID, 1, jobstate.Cancelled, apidbtest.Answered(1, true))
 	h.Exec(t, "update jobs set version = 1, status = 'CANCELLED', snapshot = $2 where job_id = $1", job.JobID, string(done.JSON))
 	h.Apply(t, done) // not newer
 	if n := apidbtest.One[int](t, h, "select count(*) from commands"); n != 0 {
@@ -169,7 +163,7 @@ func TestCommandsAndWordsAtOnceLoseNothing(t *testing.T) {
 			return err
 		})
 		g.Go(func() error {
-			_, err := h.ApplyStatuses(t.Context(), []apidb.StatusWord{apidbtest.Status(job.JobID, rand.Int64N(9)+1, jobstate.Running, answer(1, true))})
+			_, err := h.ApplyStatuses(t.Context(), []apidb.StatusWord{apidbtest.Status(job.JobID, rand.Int64N(9)+1, jobstate.Running, apidbtest.Answered(1, true))})
 			return err
 		})
 	}

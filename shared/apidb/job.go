@@ -14,6 +14,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/rowjson"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -206,7 +207,7 @@ type skipped struct{}
 func (skipped) UnmarshalJSONFrom(from *jsontext.Decoder) error { return from.SkipValue() }
 
 func readSnapshot(id uuid.UUID, snapshot string, into any) error {
-	if err := jsonv2.Unmarshal([]byte(snapshot), into, anyNames); err != nil {
+	if err := jsonv2.Unmarshal([]byte(snapshot), into, rowjson.AnyNames); err != nil {
 		return fmt.Errorf("read snapshot of job %s: %w", id, err)
 	}
 	return nil
@@ -217,9 +218,6 @@ func (s *Store) Ended(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error)
 	ended, err := s.q.JobsEnded(ctx, ids)
 	return ended, Classify("find ended jobs", err)
 }
-
-// anyNames: an output that says something twice must not hide all jobs in whose list its own stands.
-var anyNames = jsontext.AllowDuplicateNames(true)
 
 func newJob(row gen.JobsListedRow) (Job, error) {
 	job, err := newListed(row)
@@ -240,7 +238,7 @@ func newListed(row gen.JobsListedRow) (Job, error) {
 		IdempotencyKey: nullable.Value(row.IdempotencyKey), HasAfter: row.HasAfter,
 	}
 	if row.Progress != nil {
-		var said attemptProgress
+		var said rowjson.Progress
 		if err := json.Unmarshal(row.Progress, &said); err != nil {
 			return Job{}, fmt.Errorf("read progress of job %s: %w", row.JobID, err)
 		}

@@ -88,12 +88,6 @@ func (s *Store) walkAll(t *testing.T) {
 	if walked.Gone != 125 || !walked.More {
 		t.Errorf("walked %+v", walked)
 	}
-	must(s.AnswerCallbacks(t.Context()))
-	callbacks, _, err := s.UnconfirmedCallbacks(t.Context(), Page{Until: now, Limit: 1000})
-	must(err)
-	if len(callbacks) != 50 {
-		t.Errorf("%d callbacks are not confirmed", len(callbacks))
-	}
 	_, err = s.ExpireLogs(t.Context(), now, day, walked.Last, 1000)
 	must(err)
 	for _, request := range []jobspec.Operation{
@@ -166,8 +160,8 @@ func checkPlans(t *testing.T, seen map[string][]pgtest.Node) {
 		"JobsExpire": 1_200, "LogsExpire": 1_200, "OperationMatches": operationWindow, "OperationMatchesShelved": 2 * operationWindow,
 		"OperationJobsLock": operationPage, "OperationCommandsKeep": operationPage, "CommandsOfJobs": operationPage,
 		"OperationUnanswered": MaxUnanswered, "OperationAnswersTake": operationPage, "OperationListed": 1, "CommandsAnswered": operationPage,
-		"CallbacksAnswer": 50, "CallbacksUnconfirmed": 50, "CallbacksInTheWay": operationPage, "WebhooksForget": 0,
-		"LogsEnd": 1, "LogsAfter": 1, "JobsDelete": 700, "JobsSeen": 551, "JobsListed": 51, "JobsEnded": 600, "OperationsForget": 3,
+		"CallbacksInTheWay": operationPage,
+		"LogsEnd":           1, "LogsAfter": 1, "JobsDelete": 700, "JobsSeen": 551, "JobsListed": 51, "JobsEnded": 600, "OperationsForget": 3,
 	} {
 		if len(seen[name]) == 0 {
 			t.Errorf("%s was not run", name)

@@ -266,7 +266,7 @@ func TestAnOldJobIsCancelledOnceItsOtherCommandIsAnswered(t *testing.T) {
 			if len(second.Jobs) == 0 || len(second.Cancels) != 0 || next > time.Second {
 				t.Fatalf("with a command unanswered: %+v, again in %s", second, next)
 			}
-			h.Apply(t, apidbtest.Status(old, 2, c.status, answer(1, true)))
+			h.Apply(t, apidbtest.Status(old, 2, c.status, apidbtest.Answered(1, true)))
 			third, _ := h.fire(t)
 			if len(third.Cancels) != c.cancels || c.cancels > 0 && (third.Cancels[0].JobID != old || third.Cancels[0].Number != 2) {
 				t.Errorf("once it is answered: %+v", third.Cancels)

@@ -137,6 +137,16 @@ func Status(id uuid.UUID, version int64, status jobstate.Status, change ...func(
 	return apidb.StatusWord{Status: s, JSON: b}
 }
 
+// OfAttempt is a change of a status: it is about this attempt.
+func OfAttempt(n int) func(*jobevent.Status) { return func(s *jobevent.Status) { s.Attempt = n } }
+
+// Answered is a change of a status: it answers a command.
+func Answered(number int, applied bool) func(*jobevent.Status) {
+	return func(s *jobevent.Status) {
+		s.LastCommand = &jobevent.CommandResult{Number: number, Command: "cancel", Applied: applied}
+	}
+}
+
 // Apply applies statuses, and returns how many rows changed.
 func (f *Fixture) Apply(t testing.TB, statuses ...apidb.StatusWord) int64 {
 	t.Helper()

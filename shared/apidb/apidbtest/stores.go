@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
@@ -19,6 +20,7 @@ type Stores struct {
 	Stats      *statstore.Store
 	Schedules  *schedulestore.Store
 	Deliveries *deliverystore.Store
+	Callbacks  *callbackstore.Store
 }
 
 // Of makes the stores of a database that is open.
@@ -30,6 +32,7 @@ func Of(db *apidb.Store) *Stores {
 		Stats:      statstore.New(db),
 		Schedules:  schedulestore.New(db),
 		Deliveries: deliverystore.New(db),
+		Callbacks:  callbackstore.New(db),
 	}
 }
 

@@ -22,8 +22,6 @@ func calling(url string) apidb.NewJob {
 	return job
 }
 
-func onAttempt(n int) func(*jobevent.Status) { return func(s *jobevent.Status) { s.Attempt = n } }
-
 // versions are those of a job's deliveries, newest first.
 func (h *fixture) versions(t *testing.T, id uuid.UUID) (versions []int64) {
 	t.Helper()
@@ -44,15 +42,15 @@ func TestEachEndOfAJobThatNamesAURLIsToBeDelivered(t *testing.T) {
 		words []apidb.StatusWord
 		want  []int64
 	}{
-		"one that has not ended":    {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 1, jobstate.Running, onAttempt(1))}, nil},
-		"one that has":              {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Completed, onAttempt(1))}, []int64{2}},
+		"one that has not ended":    {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 1, jobstate.Running, apidbtest.OfAttempt(1))}, nil},
+		"one that has":              {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Completed, apidbtest.OfAttempt(1))}, []int64{2}},
 		"the same word again":       {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Cancelled), apidbtest.Status(uuid.Nil, 2, jobstate.Cancelled)}, []int64{2}},
 		"an older word":             {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed), apidbtest.Status(uuid.Nil, 1, jobstate.Failed)}, []int64{2}},
-		"the same end, once more":   {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, onAttempt(1)), apidbtest.Status(uuid.Nil, 3, jobstate.Failed, onAttempt(1))}, []int64{2}},
-		"an end anew":               {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, onAttempt(1)), apidbtest.Status(uuid.Nil, 3, jobstate.Pending, onAttempt(1)), apidbtest.Status(uuid.Nil, 6, jobstate.Failed, onAttempt(2))}, []int64{6, 2}},
-		"an end anew, unseen":       {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, onAttempt(1)), apidbtest.Status(uuid.Nil, 6, jobstate.Failed, onAttempt(2))}, []int64{6, 2}},
-		"another end, unseen":       {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, onAttempt(1)), apidbtest.Status(uuid.Nil, 6, jobstate.Cancelled, onAttempt(1))}, []int64{6, 2}},
-		"an end that comes at once": {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 9, jobstate.Completed, onAttempt(3))}, []int64{9}},
+		"the same end, once more":   {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, apidbtest.OfAttempt(1)), apidbtest.Status(uuid.Nil, 3, jobstate.Failed, apidbtest.OfAttempt(1))}, []int64{2}},
+		"an end anew":               {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, apidbtest.OfAttempt(1)), apidbtest.Status(uuid.Nil, 3, jobstate.Pending, apidbtest.OfAttempt(1)), apidbtest.Status(uuid.Nil, 6, jobstate.Failed, apidbtest.OfAttempt(2))}, []int64{6, 2}},
+		"an end anew, unseen":       {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, apidbtest.OfAttempt(1)), apidbtest.Status(uuid.Nil, 6, jobstate.Failed, apidbtest.OfAttempt(2))}, []int64{6, 2}},
+		"another end, unseen":       {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, apidbtest.OfAttempt(1)), apidbtest.Status(uuid.Nil, 6, jobstate.Cancelled, apidbtest.OfAttempt(1))}, []int64{6, 2}},
+		"an end that comes at once": {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 9, jobstate.Completed, apidbtest.OfAttempt(3))}, []int64{9}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -231,10 +229,10 @@ func TestDeliveriesAreListedInPages(t *testing.T) {
 	var all []string
 	for n := range 7 {
 		id := h.Accept(t, calling("http://x/")).JobID
-		h.Apply(t, apidbtest.Status(id, 2, jobstate.Failed, onAttempt(1)))
+		h.Apply(t, apidbtest.Status(id, 2, jobstate.Failed, apidbtest.OfAttempt(1)))
 		all = append([]string{jobevent.StatusID(id, 2)}, all...)
 		if n == 3 {
-			h.Apply(t, apidbtest.Status(id, 5, jobstate.Completed, onAttempt(2)))
+			h.Apply(t, apidbtest.Status(id, 5, jobstate.Completed, apidbtest.OfAttempt(2)))
 			all = append([]string{jobevent.StatusID(id, 5)}, all...)
 		}
 	}
@@ -268,7 +266,7 @@ func TestAJobTakesItsFinishedDeliveriesAlong(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.Accept(t, calling("http://x/")).JobID
-	h.Apply(t, apidbtest.Status(id, 2, jobstate.Failed, onAttempt(1)))
+	h.Apply(t, apidbtest.Status(id, 2, jobstate.Failed, apidbtest.OfAttempt(1)))
 	claimed, err := h.Deliveries.Claim(t.Context(), map[deliverystore.Place]int{{Host: "x"}: 1}, time.Minute)
 	if err != nil || len(claimed) != 1 {
 		t.Fatalf("got %v, %v", claimed, err)
@@ -276,7 +274,7 @@ func TestAJobTakesItsFinishedDeliveriesAlong(t *testing.T) {
 	if err := h.Deliveries.Settle(t.Context(), claimed[0], deliverystore.Tried{Status: deliverystore.Failed, Error: "no"}); err != nil {
 		t.Fatal(err)
 	}
-	h.Apply(t, apidbtest.Status(id, 5, jobstate.Cancelled, onAttempt(1)))
+	h.Apply(t, apidbtest.Status(id, 5, jobstate.Cancelled, apidbtest.OfAttempt(1)))
 	h.Exec(t, "update jobs set updated_at = now() - interval '2 h', created_at = now() - interval '2 h'")
 	walked, err := h.ExpireJobs(t.Context(), time.Now().Add(time.Hour), apidb.Ages{Cancelled: time.Second}, uuid.Nil, 10)
 	if err != nil || walked.Gone != 1 {

@@ -1,4 +1,4 @@
-package apidb_test
+package callbackstore_test
 
 import (
 	"encoding/json"
@@ -12,19 +12,18 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-func ofAttempt(n int) func(*jobevent.Status) { return func(s *jobevent.Status) { s.Attempt = n } }
-
 // callBack says that an attempt has completed, and whether that is taken.
 func (h *fixture) callBack(t *testing.T, id uuid.UUID, attempt int) bool {
 	t.Helper()
 	said := jobspec.Callback{JobID: id, Attempt: attempt, Status: jobspec.CallbackCompleted, Output: []byte(`{"a":1}`)}
-	_, err := h.KeepCallback(t.Context(), said, "")
-	if refused := (*apidb.CallbackRefusedError)(nil); err != nil && !errors.As(err, &refused) {
+	_, err := h.Callbacks.Keep(t.Context(), said, "")
+	if refused := (*callbackstore.RefusedError)(nil); err != nil && !errors.As(err, &refused) {
 		t.Fatal(err)
 	}
 	return err == nil
@@ -44,7 +43,7 @@ func (h *fixture) cancellable(t *testing.T, id uuid.UUID) bool {
 
 func (h *fixture) kept(t *testing.T, id uuid.UUID) (all, open int64) {
 	t.Helper()
-	if err := h.AnswerCallbacks(t.Context()); err != nil {
+	if err := h.Callbacks.Answer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return apidbtest.One[int64](t, h, "select count(*) from callbacks where job_id = $1", id),
@@ -55,14 +54,14 @@ func TestACallbackIsInTheWayOfCommandsUntilItsAttemptIsOver(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for name, over := range map[string]apidb.StatusWord{
-		"retried":   apidbtest.Status(uuid.Nil, 2, jobstate.Retrying, ofAttempt(1)),
-		"lost":      apidbtest.Status(uuid.Nil, 2, jobstate.Pending, ofAttempt(1)),
-		"the next":  apidbtest.Status(uuid.Nil, 2, jobstate.Queued, ofAttempt(2)),
-		"snoozed":   apidbtest.Status(uuid.Nil, 2, jobstate.Scheduled, ofAttempt(1)),
-		"waits now": apidbtest.Status(uuid.Nil, 2, jobstate.Waiting, ofAttempt(1)),
+		"retried":   apidbtest.Status(uuid.Nil, 2, jobstate.Retrying, apidbtest.OfAttempt(1)),
+		"lost":      apidbtest.Status(uuid.Nil, 2, jobstate.Pending, apidbtest.OfAttempt(1)),
+		"the next":  apidbtest.Status(uuid.Nil, 2, jobstate.Queued, apidbtest.OfAttempt(2)),
+		"snoozed":   apidbtest.Status(uuid.Nil, 2, jobstate.Scheduled, apidbtest.OfAttempt(1)),
+		"waits now": apidbtest.Status(uuid.Nil, 2, jobstate.Waiting, apidbtest.OfAttempt(1)),
 	} {
 		id := h.Accept(t, apidbtest.NewJob()).JobID
-		h.Apply(t, apidbtest.Status(id, 1, jobstate.Running, ofAttempt(1)))
+		h.Apply(t, apidbtest.Status(id, 1, jobstate.Running, apidbtest.OfAttempt(1)))
 		if !h.callBack(t, id, 1) || h.cancellable(t, id) {
 			t.Errorf("%s: it is not in the way", name)
 		}
@@ -87,24 +86,24 @@ func TestNoCallbackIsTakenWhileAJobIsBeingCancelled(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.Accept(t, apidbtest.NewJob()).JobID
-	h.Apply(t, apidbtest.Status(id, 1, jobstate.Running, ofAttempt(1)))
+	h.Apply(t, apidbtest.Status(id, 1, jobstate.Running, apidbtest.OfAttempt(1)))
 	if _, err := h.KeepCommand(t.Context(), apidb.Everyone, id, jobevent.CommandCancel, "me"); err != nil {
 		t.Fatal(err)
 	}
 	if h.callBack(t, id, 1) {
 		t.Error("a callback is taken before the cancel is answered")
 	}
-	h.Apply(t, apidbtest.Status(id, 2, jobstate.Running, ofAttempt(1), answer(1, true)))
+	h.Apply(t, apidbtest.Status(id, 2, jobstate.Running, apidbtest.OfAttempt(1), apidbtest.Answered(1, true)))
 	if h.callBack(t, id, 1) {
 		t.Error("a callback is taken after the worker was asked")
 	}
 
 	refused := h.Accept(t, apidbtest.NewJob()).JobID
-	h.Apply(t, apidbtest.Status(refused, 1, jobstate.Running, ofAttempt(1)))
+	h.Apply(t, apidbtest.Status(refused, 1, jobstate.Running, apidbtest.OfAttempt(1)))
 	if _, err := h.KeepCommand(t.Context(), apidb.Everyone, refused, jobevent.CommandCancel, "me"); err != nil {
 		t.Fatal(err)
 	}
-	h.Apply(t, apidbtest.Status(refused, 2, jobstate.Running, ofAttempt(1), answer(1, false)))
+	h.Apply(t, apidbtest.Status(refused, 2, jobstate.Running, apidbtest.OfAttempt(1), apidbtest.Answered(1, false)))
 	if !h.callBack(t, refused, 1) {
 		t.Error("a callback is refused though the cancel was")
 	}
@@ -117,7 +116,7 @@ func TestACallbackForAnAttemptThatThereIsNotGoesAway(t *testing.T) {
 	h := open(t)
 	waits := func() uuid.UUID {
 		id := h.Accept(t, apidbtest.NewJob()).JobID
-		h.Apply(t, apidbtest.Status(id, 1, jobstate.Waiting, ofAttempt(1)))
+		h.Apply(t, apidbtest.Status(id, 1, jobstate.Waiting, apidbtest.OfAttempt(1)))
 		if !h.callBack(t, id, 99) || h.cancellable(t, id) {
 			t.Fatal("it is not taken, or not in the way")
 		}
@@ -136,16 +135,16 @@ func TestACallbackForAnAttemptThatThereIsNotGoesAway(t *testing.T) {
 		t.Errorf("nothing is known against it, and %d are kept, %d open", all, open)
 	}
 	early, late, ended, again := waits(), waits(), waits(), waits()
-	h.Apply(t, apidbtest.Status(early, 2, jobstate.Waiting, ofAttempt(2), later(50*time.Second)))
-	h.Apply(t, apidbtest.Status(late, 2, jobstate.Waiting, ofAttempt(2), later(time.Hour))) // protocol #17: or the clock is wrong
+	h.Apply(t, apidbtest.Status(early, 2, jobstate.Waiting, apidbtest.OfAttempt(2), later(50*time.Second)))
+	h.Apply(t, apidbtest.Status(late, 2, jobstate.Waiting, apidbtest.OfAttempt(2), later(time.Hour))) // protocol #17: or the clock is wrong
 	if all, _ := h.kept(t, late); all != 1 {
 		t.Error("a callback is dropped at once since another server's clock is ahead")
 	}
 	h.Exec(t, "update callbacks set received_at = received_at - interval '11 min' where job_id = $1", late)
-	h.Apply(t, apidbtest.Status(late, 3, jobstate.Waiting, ofAttempt(2)))
-	h.Apply(t, apidbtest.Status(ended, 2, jobstate.Failed, ofAttempt(1)))
+	h.Apply(t, apidbtest.Status(late, 3, jobstate.Waiting, apidbtest.OfAttempt(2)))
+	h.Apply(t, apidbtest.Status(ended, 2, jobstate.Failed, apidbtest.OfAttempt(1)))
 	h.Exec(t, "delete from callbacks where job_id = $1", again)
-	h.Apply(t, apidbtest.Status(again, 2, jobstate.Failed, ofAttempt(1)))
+	h.Apply(t, apidbtest.Status(again, 2, jobstate.Failed, apidbtest.OfAttempt(1)))
 	if _, err := h.KeepCommand(t.Context(), apidb.Everyone, again, jobevent.CommandRetry, "me"); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +170,7 @@ func TestAnOperationLeavesOutWhoWasCalledBack(t *testing.T) {
 	var ids []uuid.UUID
 	for range 3 {
 		id := h.Accept(t, apidbtest.NewJob()).JobID
-		h.Apply(t, apidbtest.Status(id, 1, jobstate.Waiting, ofAttempt(1)))
+		h.Apply(t, apidbtest.Status(id, 1, jobstate.Waiting, apidbtest.OfAttempt(1)))
 		ids = append(ids, id)
 	}
 	h.callBack(t, ids[1], 1)
@@ -211,19 +210,19 @@ func TestALateBeatDoesNotHideWhatAnOutsideSystemSays(t *testing.T) {
 			t.Errorf("shows %+v, want %d %%", p, percent)
 		}
 	}
-	h.Apply(t, apidbtest.Status(id, 1, jobstate.Running, ofAttempt(1)))
+	h.Apply(t, apidbtest.Status(id, 1, jobstate.Running, apidbtest.OfAttempt(1)))
 	beat(10)
 	shows(10)
-	h.Apply(t, apidbtest.Status(id, 2, jobstate.Waiting, ofAttempt(1)))
+	h.Apply(t, apidbtest.Status(id, 2, jobstate.Waiting, apidbtest.OfAttempt(1)))
 	shows(10)
 	said := jobspec.Callback{JobID: id, Attempt: 1, Status: jobspec.CallbackProgress, Progress: jobevent.Progress{Percent: 50}}
-	if _, err := h.KeepCallback(t.Context(), said, ""); err != nil {
+	if _, err := h.Callbacks.Keep(t.Context(), said, ""); err != nil {
 		t.Fatal(err)
 	}
 	beat(10)
 	shows(50)
-	h.Apply(t, apidbtest.Status(id, 3, jobstate.Running, ofAttempt(2)))
-	h.Apply(t, apidbtest.Status(id, 4, jobstate.Waiting, ofAttempt(2)))
+	h.Apply(t, apidbtest.Status(id, 3, jobstate.Running, apidbtest.OfAttempt(2)))
+	h.Apply(t, apidbtest.Status(id, 4, jobstate.Waiting, apidbtest.OfAttempt(2)))
 	if err := h.SeeWorkers(t.Context(), []apidb.Beat{{JSON: []byte(`{}`), Heartbeat: jobevent.Heartbeat{WorkerID: "w", Left: []jobevent.HeldAttempt{
 		{JobID: id, Attempt: 2, Progress: &jobevent.Progress{Percent: 70}},
 	}}}}); err != nil {
@@ -236,9 +235,9 @@ func TestACallbackStaysAsLongAsItsJob(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.Accept(t, apidbtest.NewJob()).JobID
-	h.Apply(t, apidbtest.Status(id, 1, jobstate.Waiting, ofAttempt(1)))
+	h.Apply(t, apidbtest.Status(id, 1, jobstate.Waiting, apidbtest.OfAttempt(1)))
 	h.callBack(t, id, 1)
-	h.Apply(t, apidbtest.Status(id, 2, jobstate.Completed, ofAttempt(1)))
+	h.Apply(t, apidbtest.Status(id, 2, jobstate.Completed, apidbtest.OfAttempt(1)))
 	if all, _ := h.kept(t, id); all != 1 {
 		t.Errorf("%d are kept", all)
 	}
@@ -269,13 +268,13 @@ func TestAnAttemptIsGivenUpOnlyWhereNoCallbackWasTaken(t *testing.T) {
 		waitsUntil(ended, 1, past),
 	}
 	h.Apply(t, words...)
-	h.Apply(t, apidbtest.Status(other, 3, jobstate.Waiting, ofAttempt(2)), apidbtest.Status(ended, 3, jobstate.Cancelled, ofAttempt(1)))
+	h.Apply(t, apidbtest.Status(other, 3, jobstate.Waiting, apidbtest.OfAttempt(2)), apidbtest.Status(ended, 3, jobstate.Cancelled, apidbtest.OfAttempt(1)))
 	var asked []jobevent.Status
 	for _, w := range words {
 		asked = append(asked, w.Status)
 	}
 	for range 2 { // whoever asks again hears the same
-		due, err := h.DueCallbacks(t.Context(), asked)
+		due, err := h.Callbacks.Due(t.Context(), asked)
 		if err != nil || len(due) != 2 {
 			t.Fatalf("says %+v, %v", due, err)
 		}
@@ -289,8 +288,8 @@ func TestAnAttemptIsGivenUpOnlyWhereNoCallbackWasTaken(t *testing.T) {
 		}
 	}
 	said := jobspec.Callback{JobID: silent, Attempt: 1, Status: jobspec.CallbackCompleted}
-	var refused *apidb.CallbackRefusedError
-	if _, err := h.KeepCallback(t.Context(), said, ""); !errors.As(err, &refused) || refused.Why != apidb.CallbackExpired {
+	var refused *callbackstore.RefusedError
+	if _, err := h.Callbacks.Keep(t.Context(), said, ""); !errors.As(err, &refused) || refused.Why != callbackstore.Expired {
 		t.Errorf("then it is answered %v", err)
 	}
 	if !h.callBack(t, early, 1) || h.cancellable(t, silent) {
@@ -310,13 +309,13 @@ func TestOfACallbackAndItsDeadlineOneCounts(t *testing.T) {
 		var isTaken bool
 		both.Go(func() { isTaken = h.callBack(t, id, 1) })
 		both.Go(func() {
-			if _, err := h.DueCallbacks(t.Context(), []jobevent.Status{w.Status}); err != nil {
+			if _, err := h.Callbacks.Due(t.Context(), []jobevent.Status{w.Status}); err != nil {
 				t.Error(err)
 			}
 		})
 		both.Wait()
 		<-time.After(time.Until(*w.CallbackDeadlineAt)) // it is late for whoever comes now
-		due, err := h.DueCallbacks(t.Context(), []jobevent.Status{w.Status})
+		due, err := h.Callbacks.Due(t.Context(), []jobevent.Status{w.Status})
 		if err != nil || len(due) != 1 || (due[0].Kind == jobstate.KindCompleted) != isTaken {
 			t.Fatalf("taken: %v, says %+v, %v", isTaken, due, err)
 		}

@@ -1,4 +1,4 @@
-package apidb
+package callbackstore
 
 import (
 	"bytes"
@@ -11,7 +11,9 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/rowjson"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -38,54 +40,54 @@ type Taken struct {
 	Before   bool      // it was taken before, and nothing has changed
 }
 
-// CallbackRefusedError says why a callback was not taken.
-type CallbackRefusedError struct {
+// RefusedError says why a callback was not taken.
+type RefusedError struct {
 	Attempt int
 	Status  jobstate.Status // of the job
-	Why     CallbackRefusal
+	Why     Refusal
 }
 
-// CallbackRefusal is a reason not to take a callback.
-type CallbackRefusal int
+// Refusal is a reason not to take a callback.
+type Refusal int
 
 // The reasons.
 const (
-	CallbackOver        CallbackRefusal = iota // the attempt is
-	CallbackExpired                            // its deadline has passed
-	CallbackAnother                            // another one was taken
-	CallbackUnderCancel                        // a cancel of its job is under way
+	Over        Refusal = iota // the attempt is
+	Expired                    // its deadline has passed
+	Another                    // another one was taken
+	UnderCancel                // a cancel of its job is under way
 )
 
-func (e *CallbackRefusedError) Error() string {
+func (e *RefusedError) Error() string {
 	switch e.Why {
-	case CallbackOver:
+	case Over:
 		return fmt.Sprintf("attempt %d is over: the job is %s", e.Attempt, e.Status)
-	case CallbackExpired:
+	case Expired:
 		return fmt.Sprintf("the deadline of attempt %d has passed", e.Attempt)
-	case CallbackAnother:
+	case Another:
 		return fmt.Sprintf("attempt %d has had a callback that said something else", e.Attempt)
-	case CallbackUnderCancel:
+	case UnderCancel:
 		return "the job is being cancelled"
 	}
 	return "the callback is refused"
 }
 
-// KeepCallback keeps what ends an attempt, or shows how far it has come. signedID is the id of a signed message, which
+// Keep keeps what ends an attempt, or shows how far it has come. signedID is the id of a signed message, which
 // counts once; empty: it is not signed. An error is ErrNoJob or a *CallbackRefusedError, else it is the database's.
-func (s *Store) KeepCallback(ctx context.Context, said jobspec.Callback, signedID string) (Taken, error) {
-	return s.KeepCallbackAs(ctx, said, said, signedID)
+func (s *Store) Keep(ctx context.Context, said jobspec.Callback, signedID string) (Taken, error) {
+	return s.KeepAs(ctx, said, said, signedID)
 }
 
-// KeepCallbackAs is KeepCallback where what is kept is sealed: a repeated callback is known by what was said.
-func (s *Store) KeepCallbackAs(ctx context.Context, said, kept jobspec.Callback, signedID string) (
+// KeepAs is KeepCallback where what is kept is sealed: a repeated callback is known by what was said.
+func (s *Store) KeepAs(ctx context.Context, said, kept jobspec.Callback, signedID string) (
 	taken Taken, err error,
 ) {
 	canonical, err := jobspec.CanonicalCallback(said)
 	if err != nil {
 		return Taken{}, err
 	}
-	err = s.Tx(ctx, func(q *gen.Queries) error {
-		k := callbackKeeper{q: q, said: kept}
+	err = s.db.Tx(ctx, func(q *gen.Queries) error {
+		k := keeper{q: q, said: kept}
 		if signedID != "" {
 			k.message = hashOf([]byte(signedID), canonical)
 		}
@@ -93,7 +95,7 @@ func (s *Store) KeepCallbackAs(ctx context.Context, said, kept jobspec.Callback,
 		taken, err = k.keep(ctx)
 		return err
 	})
-	return taken, Classify(fmt.Sprintf("keep callback of job %s", said.JobID), err)
+	return taken, apidb.Classify(fmt.Sprintf("keep callback of job %s", said.JobID), err)
 }
 
 // hashOf is of an id, which may be anything, and a text.
@@ -103,8 +105,8 @@ func hashOf(id, text []byte) []byte {
 	return sum[:]
 }
 
-// callbackKeeper decides on one callback under its job's lock.
-type callbackKeeper struct {
+// keeper decides on one callback under its job's lock.
+type keeper struct {
 	q             *gen.Queries
 	said          jobspec.Callback
 	hash, message []byte // message: nil for one that is not signed
@@ -112,7 +114,7 @@ type callbackKeeper struct {
 	before        gen.CallbackBeforeRow
 }
 
-func (k *callbackKeeper) keep(ctx context.Context) (taken Taken, err error) {
+func (k *keeper) keep(ctx context.Context) (taken Taken, err error) {
 	if k.job, err = k.q.CallbackLock(ctx, k.said.JobID); err != nil {
 		return Taken{}, err
 	}
@@ -139,31 +141,31 @@ func (k *callbackKeeper) keep(ctx context.Context) (taken Taken, err error) {
 }
 
 // check refuses what comes too late, or too early to be true.
-func (k *callbackKeeper) check() error {
-	refused := &CallbackRefusedError{Attempt: k.said.Attempt, Status: jobstate.Status(k.job.Status)}
+func (k *keeper) check() error {
+	refused := &RefusedError{Attempt: k.said.Attempt, Status: jobstate.Status(k.job.Status)}
 	attempt := int(k.job.Attempt)
 	var known jobevent.Status
 	if k.job.Snapshot != nil {
-		if err := jsonv2.Unmarshal([]byte(*k.job.Snapshot), &known, anyNames); err != nil {
+		if err := jsonv2.Unmarshal([]byte(*k.job.Snapshot), &known, rowjson.AnyNames); err != nil {
 			return fmt.Errorf("read snapshot of job %s: %w", k.said.JobID, err)
 		}
 	}
 	late := known.CallbackDeadlineAt != nil && !k.before.At.Before(*known.CallbackDeadlineAt)
 	switch {
 	case len(k.before.BodyHash) > 0:
-		refused.Why = CallbackAnother
+		refused.Why = Another
 	case k.before.BodyHash != nil, // empty: it was given up
 		k.job.Version > 0 && attempt >= k.said.Attempt && timedOut(known.History, k.said.Attempt),
 		attempt == k.said.Attempt && refused.Status == jobstate.Waiting && late:
-		refused.Why = CallbackExpired
+		refused.Why = Expired
 	case k.job.Version > 0 && attempt > k.said.Attempt,
 		k.job.Version > 0 && attempt == k.said.Attempt && !refused.Status.InFlight() && refused.Status != jobstate.Waiting,
 		// Only a retry makes another attempt of a job that has ended.
 		refused.Status.Terminal() && k.before.Pending != jobevent.CommandRetry:
-		refused.Why = CallbackOver
+		refused.Why = Over
 	case k.job.CancelRequestedAt != nil:
 		// Also once it is answered, by asking the worker: should the attempt begin to wait, the job is cancelled.
-		refused.Why = CallbackUnderCancel
+		refused.Why = UnderCancel
 	default:
 		return nil
 	}
@@ -180,15 +182,15 @@ func timedOut(history []jobevent.Move, attempt int) bool {
 	return false
 }
 
-func (k *callbackKeeper) keepProgress(ctx context.Context) error {
-	progress, err := json.Marshal(attemptProgress{Attempt: k.said.Attempt, Progress: k.said.Progress, Callback: true})
+func (k *keeper) keepProgress(ctx context.Context) error {
+	progress, err := json.Marshal(rowjson.Progress{Attempt: k.said.Attempt, Progress: k.said.Progress, Callback: true})
 	if err != nil {
 		return fmt.Errorf("write progress: %w", err)
 	}
 	return k.q.CallbackProgress(ctx, gen.CallbackProgressParams{JobID: k.said.JobID, Progress: progress})
 }
 
-func (k *callbackKeeper) keepOutcome(ctx context.Context) (Taken, error) {
+func (k *keeper) keepOutcome(ctx context.Context) (Taken, error) {
 	said := k.said
 	kept := Callback{
 		JobID: said.JobID, TraceID: k.job.TraceID, Attempt: said.Attempt, Kind: jobstate.KindCompleted, Output: said.Output,
@@ -205,20 +207,20 @@ func (k *callbackKeeper) keepOutcome(ctx context.Context) (Taken, error) {
 	return Taken{Callback: &kept}, err
 }
 
-// AnswerCallbacks ends the wait of those whose attempts are over, drops those of attempts that there cannot have been,
+// Answer ends the wait of those whose attempts are over, drops those of attempts that there cannot have been,
 // and forgets signed messages that are too old to come again.
-func (s *Store) AnswerCallbacks(ctx context.Context) error {
+func (s *Store) Answer(ctx context.Context) error {
 	err := s.q.CallbacksAnswer(ctx)
 	if err == nil {
 		err = s.q.WebhooksForget(ctx)
 	}
-	return Classify("answer callbacks", err)
+	return apidb.Classify("answer callbacks", err)
 }
 
-// DueCallbacks gives what is to be said of attempts that wait, by the scheduler's word, for which it asks once their
+// Due gives what is to be said of attempts that wait, by the scheduler's word, for which it asks once their
 // deadline has passed: the callback that was taken, or that none was. The decision is made under the job's lock, where
 // callbacks are taken, so that one that got its 200 counts however long nobody heard of it.
-func (s *Store) DueCallbacks(ctx context.Context, waiting []jobevent.Status) (due []Callback, err error) {
+func (s *Store) Due(ctx context.Context, waiting []jobevent.Status) (due []Callback, err error) {
 	var p gen.CallbacksGiveUpParams
 	p.ErrorCode, p.Message = string(apierror.CallbackTimeout), "no callback came in time"
 	for _, word := range waiting {
@@ -226,7 +228,7 @@ func (s *Store) DueCallbacks(ctx context.Context, waiting []jobevent.Status) (du
 		p.Attempts = append(p.Attempts, int32(word.Attempt))
 		p.Deadlines = append(p.Deadlines, *word.CallbackDeadlineAt)
 	}
-	err = s.Tx(ctx, func(q *gen.Queries) error {
+	err = s.db.Tx(ctx, func(q *gen.Queries) error {
 		if err := q.CallbacksLock(ctx, p.JobIDs); err != nil {
 			return err
 		}
@@ -237,23 +239,23 @@ func (s *Store) DueCallbacks(ctx context.Context, waiting []jobevent.Status) (du
 		due = callbacksOf(rows)
 		return err
 	})
-	return due, Classify(fmt.Sprintf("decide on %d callbacks", len(waiting)), err)
+	return due, apidb.Classify(fmt.Sprintf("decide on %d callbacks", len(waiting)), err)
 }
 
-// UnconfirmedCallbacks gives callbacks of attempts that are not over: all of their first minute, and later as
+// Unconfirmed gives callbacks of attempts that are not over: all of their first minute, and later as
 // UnconfirmedCommands does. more: the page is full, in rows or in bytes.
-func (s *Store) UnconfirmedCallbacks(ctx context.Context, p Page) (_ []Callback, more bool, err error) {
+func (s *Store) Unconfirmed(ctx context.Context, p apidb.Page) (_ []Callback, more bool, err error) {
 	rows, err := s.q.CallbacksUnconfirmed(ctx, gen.CallbacksUnconfirmedParams{
-		MaxBytes: MaxPageBytes, Since: p.Since, Until: p.Until, AfterID: p.After, MaxCallbacks: int32(p.Limit),
+		MaxBytes: apidb.MaxPageBytes, Since: p.Since, Until: p.Until, AfterID: p.After, MaxCallbacks: int32(p.Limit),
 	})
 	if err != nil {
-		return nil, false, Classify("find unconfirmed callbacks", err)
+		return nil, false, apidb.Classify("find unconfirmed callbacks", err)
 	}
 	size := 0
 	for _, row := range rows {
 		size += len(row.Output)
 	}
-	return callbacksOf(rows), len(rows) == p.Limit || size > MaxPageBytes, nil
+	return callbacksOf(rows), len(rows) == p.Limit || size > apidb.MaxPageBytes, nil
 }
 
 func callbacksOf[R gen.CallbacksOfRow | gen.CallbacksUnconfirmedRow](rows []R) []Callback {
@@ -267,4 +269,23 @@ func callbacksOf[R gen.CallbacksOfRow | gen.CallbacksUnconfirmedRow](rows []R) [
 		}
 	}
 	return callbacks
+}
+
+// Event says what became of the attempt, in the place of a worker.
+func (c Callback) Event() (jobevent.Item, error) {
+	meta := jobevent.Meta{
+		Function: apidb.Publisher, ID: jobevent.OutcomeID(c.JobID, c.Attempt, "callback"), JobID: c.JobID, TraceID: c.TraceID,
+	}
+	typ, data := jobevent.TypeCompleted, any(jobevent.Completed{
+		JobID: c.JobID, Attempt: c.Attempt, FinishedAt: c.ReceivedAt.UTC(), Output: c.Output,
+	})
+	if c.Kind == jobevent.KindFailed {
+		typ, data = jobevent.TypeFailed, jobevent.Failed{
+			JobID: c.JobID, Attempt: c.Attempt, FinishedAt: c.ReceivedAt.UTC(), ErrorCode: c.ErrorCode, Message: c.Message,
+			Retryable: c.Retryable, Kind: c.Kind,
+		}
+	}
+	e, err := jobevent.New(typ, meta, data)
+	e.SetTime(c.ReceivedAt)
+	return e, err
 }
