@@ -14,6 +14,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
@@ -139,11 +140,11 @@ func (f *Function) withAttempt(c *gin.Context, body []byte) ([]byte, error) {
 		json.Unmarshal(said["jobId"], &id) != nil {
 		return body, nil
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	job, err := f.store.Job(ctx, apidb.Everyone, id)
 	if err != nil {
-		return nil, ofJob{id, err}
+		return nil, edge.OfJob(id, err)
 	}
 	said["attempt"] = strconv.AppendInt(nil, int64(max(job.Attempt, 1)), 10)
 	changed, err := json.Marshal(said)

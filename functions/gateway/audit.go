@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
@@ -111,7 +112,7 @@ func (f *Function) enterReading(c *gin.Context) error {
 
 func newEntry(c *gin.Context, p access.Principal, action string) *apidb.Audit {
 	entry := &apidb.Audit{
-		Owner: p.Owner, Actor: p.Actor, Action: action, RemoteAddr: remoteAddr(c), TraceID: traceID(c),
+		Owner: p.Owner, Actor: p.Actor, Action: action, RemoteAddr: edge.RemoteAddr(c), TraceID: edge.TraceID(c),
 		UserAgent: shorten(c.Request.UserAgent()),
 	}
 	if id, err := jobID(c); err == nil {
@@ -196,16 +197,16 @@ type auditBody struct {
 // audit is GET /api/audit: pages by key. The cursor is the number of the last entry. An owner's admin sees what was
 // done to the owner's things, the installation's what was done to all.
 func (f *Function) audit(c *gin.Context) error {
-	q := query{values: c.Request.URL.Query()}
+	q := edge.Query{Values: c.Request.URL.Query()}
 	filter := apidb.AuditFilter{
-		Owner: f.auditOwner(c, &q), JobID: q.id("jobId"), Actor: q.one("actor"), Action: q.one("action"),
-		Since: q.instant("since"), Until: q.instant("until"),
-		Before: q.number("cursor"), Limit: q.integer("limit", defaultLimit, 1, maxLimit),
+		Owner: f.auditOwner(c, &q), JobID: q.JobID("jobId"), Actor: q.One("actor"), Action: q.One("action"),
+		Since: q.Instant("since"), Until: q.Instant("until"),
+		Before: q.Number("cursor"), Limit: q.Integer("limit", defaultLimit, 1, maxLimit),
 	}
-	if err := q.close("ownerId", "jobId", "actor", "action", "since", "until", "cursor", "limit"); err != nil {
+	if err := q.Close("ownerId", "jobId", "actor", "action", "since", "until", "cursor", "limit"); err != nil {
 		return err
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	found, more, err := f.store.ListAudit(ctx, filter)
 	if err != nil {
@@ -227,28 +228,15 @@ func (f *Function) audit(c *gin.Context) error {
 }
 
 // auditOwner is whose entries are asked for. What is not the request's own owner's only the installation sees.
-func (f *Function) auditOwner(c *gin.Context, q *query) apidb.Owner {
-	asked := q.one("ownerId")
+func (f *Function) auditOwner(c *gin.Context, q *edge.Query) apidb.Owner {
+	asked := q.One("ownerId")
 	switch p := access.Of(c.Request.Context()); {
 	case p.May(access.Installation) && asked == "":
 		return apidb.Everyone
 	case p.May(access.Installation), asked == p.Owner:
 		return apidb.OwnerOf(asked)
 	case asked != "":
-		q.bad("ownerId", "must be your own")
+		q.Bad("ownerId", "must be your own")
 	}
-	return whose(c)
-}
-
-// id is the id of a job.
-func (q *query) id(name string) uuid.UUID {
-	value := q.one(name)
-	if value == "" {
-		return uuid.Nil
-	}
-	id, ok := parseID(value)
-	if !ok {
-		q.bad(name, "must be the id of a job")
-	}
-	return id
+	return edge.OwnerOf(c)
 }

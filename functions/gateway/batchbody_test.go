@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
@@ -16,7 +17,7 @@ func TestABatchAnswerIsWrittenAsJSONWouldBe(t *testing.T) {
 	for _, results := range [][]batchResult{
 		{},
 		{{Status: 202, JobID: &id}},
-		{{Status: 200, JobID: &id}, {Status: 400, Error: &errorBody{
+		{{Status: 200, JobID: &id}, {Status: 400, Error: &edge.ErrorBody{
 			Timestamp: time.Now().UTC(), Status: 400, ErrorCode: apierror.InvalidJobRequest, Message: `a "quoted" <ü>`,
 			JobID: &about, TraceID: id, Details: []apierror.Detail{{Path: "jobs[1]", Message: "is odd"}},
 		}}, {Status: 202, JobID: &about}},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apikey"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -56,7 +57,7 @@ func (f *Function) keepBootstrapKey(ctx context.Context) {
 	hash := key.Hash()
 	trouble := telemetry.Trouble{What: "keep BOOTSTRAP_API_KEY"}
 	for {
-		bounded, cancel := context.WithTimeout(ctx, requestPatience)
+		bounded, cancel := context.WithTimeout(ctx, edge.RequestPatience)
 		kept, err := f.store.keys.EnsureAdmin(bounded, key.ID(), hash[:], keystore.Bootstrap)
 		cancel()
 		trouble.Note(ctx, err)

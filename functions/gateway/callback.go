@@ -7,17 +7,12 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
-)
-
-const (
-	// callbackSecretHeader carries the secret of the attempt, or one of the installation's own.
-	callbackSecretHeader    = "X-Callback-Secret"
-	callbackSignatureHeader = "Webhook-Signature"
 )
 
 type callbackBody struct {
@@ -28,14 +23,14 @@ type callbackBody struct {
 // callback is POST /api/jobs/callback. Who cannot say whose word it is learns nothing of any job: whose secret it must
 // be follows from the body, and no row is read before.
 func (f *Function) callback(c *gin.Context) error {
-	proved := c.GetHeader(callbackSecretHeader) != "" || c.GetHeader(callbackSignatureHeader) != ""
+	proved := c.GetHeader(edge.CallbackSecretHeader) != "" || c.GetHeader(edge.CallbackSignatureHeader) != ""
 	if !proved && !f.openCallback(c) {
 		return errNoCallbackSecret
 	}
-	if err := mustBeJSON(c); err != nil {
+	if err := edge.RequireJSON(c); err != nil {
 		return err
 	}
-	body, release, err := f.readStranger(c, jobspec.MaxCallbackBytes)
+	body, release, err := f.limits.ReadUnknownSender(c, jobspec.MaxCallbackBytes)
 	if err != nil {
 		return err
 	}
@@ -47,22 +42,22 @@ func (f *Function) callback(c *gin.Context) error {
 	signedID, known := f.knows(c.Request.Header, body, said)
 	release()
 	if proved && !known {
-		return f.door.failed(c, errNoCallbackSecret)
+		return f.limits.CountFailure(c, errNoCallbackSecret)
 	}
-	if err := loadOf(c).take(c, int64(len(body))); err != nil {
+	if err := edge.LoadOf(c).Take(c, int64(len(body))); err != nil {
 		return err
 	}
 	if wrong != nil {
 		return wrong
 	}
-	if err := f.door.progresses(said); err != nil {
-		return ofJob{said.JobID, err}
+	if err := f.limits.AllowProgress(said); err != nil {
+		return edge.OfJob(said.JobID, err)
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	taken, err := f.store.callbacks.KeepAs(ctx, said, f.sealCallback(said), signedID)
 	if err != nil {
-		return ofJob{said.JobID, err}
+		return edge.OfJob(said.JobID, err)
 	}
 	if taken.Before {
 		c.Header("Idempotent-Replayed", "true")
@@ -83,13 +78,13 @@ func (f *Function) callback(c *gin.Context) error {
 }
 
 var errNoCallbackSecret = apierror.New(apierror.Unauthorized,
-	"a callback needs the secret of its jobId and attempt in %s, or its signature", callbackSecretHeader)
+	"a callback needs the secret of its jobId and attempt in %s, or its signature", edge.CallbackSecretHeader)
 
 // knows says whether a callback comes from somebody who has the secret of its attempt, or one of the installation's
 // own. signedID is the id of a message that is known by its signature.
 func (f *Function) knows(h http.Header, body []byte, said jobspec.Callback) (signedID string, known bool) {
 	token := jobevent.AttemptToken(said.JobID, said.Attempt)
-	if given := h.Get(callbackSecretHeader); given != "" && f.callbackKeys.CheckSecret(token, given) {
+	if given := h.Get(edge.CallbackSecretHeader); given != "" && f.callbackKeys.CheckSecret(token, given) {
 		return "", true
 	}
 	id, err := f.callbackKeys.Verify(token, h, body, time.Now())

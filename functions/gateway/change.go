@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -26,10 +27,10 @@ func (f *Function) changeJob(c *gin.Context) error {
 	if _, err := jobID(c); err != nil {
 		return err
 	}
-	if err := mustBe(c, patchType); err != nil {
+	if err := edge.RequireType(c, patchType); err != nil {
 		return err
 	}
-	body, err := readBody(c, jobspec.MaxJobBytes)
+	body, err := edge.ReadBody(c, jobspec.MaxJobBytes)
 	if err != nil {
 		return err
 	}
@@ -50,7 +51,7 @@ func (f *Function) changeJob(c *gin.Context) error {
 				return kept, err
 			}
 			change.Hash = hash[:]
-			if kept, err = f.store.KeepChange(ctx, whose(c), id, change, by(c)); !errors.Is(err, apidb.ErrChanged) {
+			if kept, err = f.store.KeepChange(ctx, edge.OwnerOf(c), id, change, by(c)); !errors.Is(err, apidb.ErrChanged) {
 				return kept, err
 			}
 		}

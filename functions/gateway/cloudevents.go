@@ -7,6 +7,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/gin-gonic/gin"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/httpevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -27,7 +28,7 @@ type received struct {
 
 // readEvents reads one event or a batch, in any of CloudEvents' three modes.
 func readEvents(c *gin.Context) (received, error) {
-	media, err := mediaType(c)
+	media, err := edge.MediaType(c)
 	if err != nil {
 		return received{}, err
 	}
@@ -36,14 +37,14 @@ func readEvents(c *gin.Context) (received, error) {
 		events, err := readBatch(c)
 		return received{events: events, batch: true, data: true}, err
 	case media == event.ApplicationCloudEventsJSON:
-		body, err := readBody(c, maxEventBytes)
+		body, err := edge.ReadBody(c, maxEventBytes)
 		if err != nil {
 			return received{}, err
 		}
 		e, err := httpevent.Structured(body)
 		return received{events: []event.Event{e}, data: true}, invalid(err)
 	case !strings.HasPrefix(media, "application/cloudevents") && c.GetHeader("Ce-Specversion") != "":
-		body, err := readBody(c, jobspec.MaxJobBytes)
+		body, err := edge.ReadBody(c, jobspec.MaxJobBytes)
 		if err != nil {
 			return received{}, err
 		}
@@ -56,7 +57,7 @@ func readEvents(c *gin.Context) (received, error) {
 }
 
 func readBatch(c *gin.Context) ([]event.Event, error) {
-	body, err := readBody(c, jobspec.MaxBatchBytes)
+	body, err := edge.ReadBody(c, jobspec.MaxBatchBytes)
 	if err != nil {
 		return nil, err
 	}

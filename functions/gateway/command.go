@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -26,7 +27,7 @@ func (f *Function) cancel(c *gin.Context) error { return f.command(c, jobevent.C
 
 // retry counts as a job: it is run again.
 func (f *Function) retry(c *gin.Context) error {
-	if err := f.door.submit(c, 1); err != nil {
+	if err := f.limits.AllowJobs(c, 1); err != nil {
 		return err
 	}
 	return f.command(c, jobevent.CommandRetry)
@@ -36,7 +37,7 @@ func (f *Function) remove(c *gin.Context) error { return f.command(c, jobevent.C
 
 func (f *Function) command(c *gin.Context, command string) error {
 	return f.keep(c, func(ctx context.Context, id uuid.UUID) (apidb.Command, error) {
-		return f.store.KeepCommand(ctx, whose(c), id, command, by(c))
+		return f.store.KeepCommand(ctx, edge.OwnerOf(c), id, command, by(c))
 	})
 }
 
@@ -45,7 +46,7 @@ func (f *Function) reschedule(c *gin.Context) error {
 	if _, err := jobID(c); err != nil {
 		return err
 	}
-	body, err := readJSON(c, jobspec.MaxControlBytes)
+	body, err := edge.ReadJSON(c, jobspec.MaxControlBytes)
 	if err != nil {
 		return err
 	}
@@ -57,7 +58,7 @@ func (f *Function) reschedule(c *gin.Context) error {
 		return err
 	}
 	return f.keep(c, func(ctx context.Context, id uuid.UUID) (apidb.Command, error) {
-		return f.store.KeepReschedule(ctx, whose(c), id, when, by(c))
+		return f.store.KeepReschedule(ctx, edge.OwnerOf(c), id, when, by(c))
 	})
 }
 
@@ -67,11 +68,11 @@ func (f *Function) keep(c *gin.Context, keep func(context.Context, uuid.UUID) (a
 	if err != nil {
 		return err
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	kept, err := keep(ctx, id)
 	if err != nil {
-		return ofJob{id, err}
+		return edge.OfJob(id, err)
 	}
 	e, err := kept.Event()
 	if err != nil {
@@ -87,7 +88,7 @@ func (f *Function) keep(c *gin.Context, keep func(context.Context, uuid.UUID) (a
 
 // jobID is the path's; one that is no UUID names no job.
 func jobID(c *gin.Context) (uuid.UUID, error) {
-	id, ok := parseID(c.Param("jobId"))
+	id, ok := edge.ParseID(c.Param("jobId"))
 	if !ok {
 		return id, apidb.ErrNoJob
 	}

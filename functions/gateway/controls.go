@@ -11,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -54,9 +55,9 @@ type controlsBody struct {
 
 // listControls is GET /api/controls.
 func (f *Function) listControls(c *gin.Context) error {
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	controls, err := f.store.Controls(ctx, widest(c))
+	controls, err := f.store.Controls(ctx, edge.WidestOwner(c))
 	if err != nil {
 		return err
 	}
@@ -74,9 +75,9 @@ func (f *Function) getControl(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	control, err := f.store.Control(ctx, widest(c), kind, name)
+	control, err := f.store.Control(ctx, edge.WidestOwner(c), kind, name)
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func (f *Function) getControl(c *gin.Context) error {
 
 // putControl is PUT /api/controls/{kind}/{name}.
 func (f *Function) putControl(c *gin.Context) error {
-	body, err := readJSON(c, jobspec.MaxControlBytes)
+	body, err := edge.ReadJSON(c, jobspec.MaxControlBytes)
 	if err != nil {
 		return err
 	}
@@ -121,7 +122,8 @@ func (f *Function) resume(c *gin.Context) error {
 // that was.
 func (f *Function) holding(c *gin.Context, change func(*jobevent.Control)) error {
 	if c.Param("kind") == string(jobevent.ControlQueue) && !slices.Contains(f.cfg.Queues, c.Param("name")) {
-		return wrong("name", "is not one of the queues of this installation, which are "+strings.Join(f.cfg.Queues, ", "))
+		queues := strings.Join(f.cfg.Queues, ", ")
+		return edge.Invalid("name", "is not one of the queues of this installation, which are "+queues)
 	}
 	return f.change(c, change)
 }
@@ -132,9 +134,9 @@ func (f *Function) change(c *gin.Context, change func(*jobevent.Control)) error 
 	if err != nil {
 		return err
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	control, err := f.store.ChangeControl(ctx, widest(c), kind, name, by(c), change)
+	control, err := f.store.ChangeControl(ctx, edge.WidestOwner(c), kind, name, by(c), change)
 	if err != nil {
 		return err
 	}
@@ -146,9 +148,9 @@ func (f *Function) change(c *gin.Context, change func(*jobevent.Control)) error 
 			return err
 		}
 		f.stage.add([]jobevent.Item{e})
-		if release, err := f.door.hold(c); err == nil { // else it is not waited for
+		if release, err := f.limits.HoldAnswer(c); err == nil { // else it is not waited for
 			defer release()
-			applied = f.applied(ctx, widest(c), control)
+			applied = f.applied(ctx, edge.WidestOwner(c), control)
 		}
 	}
 	c.JSON(http.StatusOK, newControlBody(control, applied))
@@ -187,15 +189,10 @@ func subject(c *gin.Context) (kind jobevent.ControlKind, name string, err error)
 	case jobevent.ControlOwner:
 		err = jobspec.CheckOwner(name)
 	default:
-		err = wrong("kind", "must be queue, type or owner")
+		err = edge.Invalid("kind", "must be queue, type or owner")
 	}
-	if err == nil && kind != jobevent.ControlOwner && !installation(c) {
+	if err == nil && kind != jobevent.ControlOwner && !edge.IsInstallation(c) {
 		err = apierror.New(apierror.Forbidden, "only an admin of the installation controls queues and job types")
 	}
 	return kind, name, err
-}
-
-func wrong(path, message string) error {
-	return &apierror.Error{Code: apierror.InvalidJobRequest, Message: "invalid request: " + path + " " + message,
-		Details: []apierror.Detail{{Path: path, Message: message}}}
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"github.com/gin-gonic/gin"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 )
 
 // dashboardBuild is what `npm run build` makes of dashboard/; it is committed, so that Go alone builds the gateway.
@@ -36,7 +38,8 @@ const (
 
 // dashboardTypes are the media types of the build's files. The system's table may be missing in an image.
 var dashboardTypes = map[string]string{
-	".css": "text/css; charset=utf-8", ".html": htmlType, ".ico": "image/x-icon", ".js": "text/javascript; charset=utf-8",
+	".css": "text/css; charset=utf-8", ".html": edge.HTMLType, ".ico": "image/x-icon",
+	".js":   "text/javascript; charset=utf-8",
 	".json": jsonType, ".png": "image/png", ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8",
 	".webmanifest": "application/manifest+json", ".woff2": "font/woff2",
 }
@@ -46,14 +49,14 @@ const dashboardKey = "dashboard"
 
 // dashboard is the page for operators: one document for all its addresses, and the files that it loads.
 type dashboard struct {
-	index   static
-	files   map[string]static // by path, without index.html
-	connect func() []string   // origins beside its own that its script may ask; nil: none
+	index   edge.Static
+	files   map[string]edge.Static // by path, without index.html
+	connect func() []string        // origins beside its own that its script may ask; nil: none
 }
 
 // newDashboard reads a build.
 func newDashboard(build fs.FS) (dashboard, error) {
-	d := dashboard{files: map[string]static{}}
+	d := dashboard{files: map[string]edge.Static{}}
 	err := fs.WalkDir(build, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -66,18 +69,18 @@ func newDashboard(build fs.FS) (dashboard, error) {
 		if err != nil {
 			return err
 		}
-		file := newStatic(contentType, body)
+		file := edge.NewStatic(contentType, body)
 		if name == "index.html" {
 			d.index = file
 			return nil
 		}
 		if strings.HasPrefix("/"+name, assetsPath) {
-			file.cache = forever
+			file.Cache = forever
 		}
 		d.files["/"+name] = file
 		return nil
 	})
-	if err == nil && len(d.index.body) == 0 {
+	if err == nil && len(d.index.Body) == 0 {
 		err = errors.New("index.html is missing")
 	}
 	if err != nil {
@@ -96,7 +99,7 @@ func (d *dashboard) at(r *http.Request) func(*gin.Context) error {
 		return nil
 	}
 	if file, found := d.files[r.URL.Path]; found {
-		return file.answer
+		return file.Answer
 	}
 	folder := func(own string) bool { return strings.HasPrefix(r.URL.Path+"/", own) }
 	if !strings.Contains(r.Header.Get("Accept"), "text/html") || slices.ContainsFunc(ownFolders, folder) {
@@ -108,8 +111,8 @@ func (d *dashboard) at(r *http.Request) func(*gin.Context) error {
 // show answers with the document.
 func (d *dashboard) show(c *gin.Context) error {
 	page := d.index
-	page.policy = dashboardPolicy(string(page.body), d.connect)
-	return page.answer(c)
+	page.Policy = dashboardPolicy(string(page.Body), d.connect)
+	return page.Answer(c)
 }
 
 // dashboardPolicy lets the page use the files of this server and what stands in the document, and connect to this
@@ -119,7 +122,8 @@ func dashboardPolicy(document string, connect func() []string) string {
 	if connect != nil {
 		to = strings.Join(append([]string{to}, connect()...), " ")
 	}
-	return "default-src 'none'; script-src 'self'" + inlines(document, "script") +
-		"; style-src 'self'" + inlines(document, "style") + "; img-src 'self' data:; font-src 'self'; connect-src " + to +
+	return "default-src 'none'; script-src 'self'" + edge.Inlines(document, "script") +
+		"; style-src 'self'" + edge.Inlines(document, "style") +
+		"; img-src 'self' data:; font-src 'self'; connect-src " + to +
 		"; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 }

@@ -122,7 +122,7 @@ func TestTheDashboardMayDoNothingButAskItsServer(t *testing.T) {
 
 func TestTheDashboardCountsAsRequestsOfItsAddress(t *testing.T) {
 	t.Parallel()
-	h := openWith(t, func(cfg *gateway.Config) { cfg.Door.RateLimit = 2 })
+	h := openWith(t, func(cfg *gateway.Config) { cfg.Limits.RateLimit = 2 })
 	c := &client{t: t, base: h.base}
 	c.get("/jobs", asBrowser...).want(http.StatusOK)
 	c.get("/jobs", asBrowser...).want(http.StatusOK)

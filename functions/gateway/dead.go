@@ -5,6 +5,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
@@ -20,21 +21,21 @@ type deadPage struct {
 // dead is GET /api/jobs/dead: the FAILED jobs, newest first, by cursor or by the page's number. A page so far
 // back that its way there would cost too much is refused.
 func (f *Function) dead(c *gin.Context) error {
-	q := query{values: c.Request.URL.Query()}
+	q := edge.Query{Values: c.Request.URL.Query()}
 	filter := listFilter(&q)
 	filter.Status = []jobstate.Status{jobstate.Failed}
-	page, size := q.integer("page", 0, 0, apidb.MaxFigure), q.integer("size", defaultLimit, 1, maxLimit)
-	byNumber := q.values.Has("page") || q.values.Has("size")
-	if byNumber && (q.values.Has("cursor") || q.values.Has("limit")) {
-		q.bad("page", "and size exclude cursor and limit")
+	page, size := q.Integer("page", 0, 0, apidb.MaxFigure), q.Integer("size", defaultLimit, 1, maxLimit)
+	byNumber := q.Values.Has("page") || q.Values.Has("size")
+	if byNumber && (q.Values.Has("cursor") || q.Values.Has("limit")) {
+		q.Bad("page", "and size exclude cursor and limit")
 	}
-	if len(q.wrong) == 0 && page*size > apidb.MaxFigure {
-		q.bad("page", "must end within the first %d jobs: go on by cursor", apidb.MaxFigure)
+	if len(q.Wrong) == 0 && page*size > apidb.MaxFigure {
+		q.Bad("page", "must end within the first %d jobs: go on by cursor", apidb.MaxFigure)
 	}
-	if err := q.close(append(slices.Clip(listParameters), "page", "size")...); err != nil {
+	if err := q.Close(append(slices.Clip(listParameters), "page", "size")...); err != nil {
 		return err
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	if byNumber {
 		filter.Skip, filter.Limit = page*size, size
@@ -47,7 +48,7 @@ func (f *Function) dead(c *gin.Context) error {
 		return f.show(c, found)
 	}
 	body := deadPage{listBody: found, Page: page, Size: size}
-	total, known, err := f.store.CountDead(ctx, whose(c), filter)
+	total, known, err := f.store.CountDead(ctx, edge.OwnerOf(c), filter)
 	if err != nil {
 		return err
 	}

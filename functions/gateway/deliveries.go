@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/jobview"
@@ -57,11 +58,11 @@ func (f *Function) jobDeliveries(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	found, err := f.store.deliveries.OfJob(ctx, whose(c), id, maxLimit)
+	found, err := f.store.deliveries.OfJob(ctx, edge.OwnerOf(c), id, maxLimit)
 	if err != nil {
-		return ofJob{id, err}
+		return edge.OfJob(id, err)
 	}
 	c.JSON(http.StatusOK, jobDeliveriesBody{Deliveries: newDeliveries(found)})
 	return nil
@@ -75,13 +76,13 @@ func (f *Function) retryDelivery(c *gin.Context) error {
 	}
 	version, err := strconv.ParseInt(c.Param("version"), 10, 64)
 	if err != nil {
-		return ofJob{id, deliverystore.ErrNone}
+		return edge.OfJob(id, deliverystore.ErrNone)
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	again, err := f.store.deliveries.Retry(ctx, whose(c), id, version)
+	again, err := f.store.deliveries.Retry(ctx, edge.OwnerOf(c), id, version)
 	if err != nil {
-		return ofJob{id, err}
+		return edge.OfJob(id, err)
 	}
 	c.JSON(http.StatusAccepted, newDelivery(again))
 	return nil
@@ -94,22 +95,22 @@ type deliveriesBody struct {
 
 // listDeliveries is GET /api/deliveries: pages by key. The cursor is the id of the last one.
 func (f *Function) listDeliveries(c *gin.Context) error {
-	q := query{values: c.Request.URL.Query()}
+	q := edge.Query{Values: c.Request.URL.Query()}
 	filter := deliverystore.Filter{
-		Status: deliverystore.Status(q.one("status")), Limit: q.integer("limit", defaultLimit, 1, maxLimit),
+		Status: deliverystore.Status(q.One("status")), Limit: q.Integer("limit", defaultLimit, 1, maxLimit),
 	}
 	switch filter.Status {
 	case "", deliverystore.Pending, deliverystore.Delivered, deliverystore.Failed:
 	default:
-		q.bad("status", "must be PENDING, DELIVERED or FAILED")
+		q.Bad("status", "must be PENDING, DELIVERED or FAILED")
 	}
-	filter.BeforeID, filter.BeforeVersion = q.deliveryCursor("cursor")
-	if err := q.close("status", "limit", "cursor"); err != nil {
+	filter.BeforeID, filter.BeforeVersion = q.DeliveryCursor("cursor")
+	if err := q.Close("status", "limit", "cursor"); err != nil {
 		return err
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	found, more, err := f.store.deliveries.List(ctx, whose(c), filter)
+	found, more, err := f.store.deliveries.List(ctx, edge.OwnerOf(c), filter)
 	if err != nil {
 		return err
 	}

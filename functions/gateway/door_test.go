@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/jobweaver/jobweaver/functions/gateway"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -25,10 +26,10 @@ import (
 const seldom = 0.001
 
 // behind is a client of another gateway on the same database, with limits of its own.
-func (h *house) behind(limits gateway.DoorConfig) *client {
+func (h *house) behind(limits edge.LimitsConfig) *client {
 	h.t.Helper()
 	f := mustNew(h.t, gateway.Config{
-		Auth: gateway.AuthOff, Queues: []string{"default"}, JobTypes: []string{"MAIL"}, Door: limits, Broker: h.broker.ask,
+		Auth: gateway.AuthOff, Queues: []string{"default"}, JobTypes: []string{"MAIL"}, Limits: limits, Broker: h.broker.ask,
 		Callbacks: webhook.CallbackConfig{Secrets: secret.AllOf(globalSecret)},
 	}, h.store.Store)
 	server := httptest.NewServer(f.Handler())
@@ -46,7 +47,7 @@ func (r *response) wantSlower() {
 
 func TestWhoAsksTooOftenIsToldWhenToComeAgain(t *testing.T) {
 	t.Parallel()
-	c := open(t).behind(gateway.DoorConfig{RateLimit: seldom})
+	c := open(t).behind(edge.LimitsConfig{RateLimit: seldom})
 	first := c.get("/api/jobs").want(http.StatusOK)
 	if got := first.header.Get("RateLimit-Policy"); got != `"requests";q=1;w=1000` {
 		t.Errorf("RateLimit-Policy %s", got)
@@ -64,7 +65,7 @@ func TestWhoAsksTooOftenIsToldWhenToComeAgain(t *testing.T) {
 
 func TestEachOwnerHasALimitOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.Door.RateLimit = gateway.AuthOn, seldom })
+	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.Limits.RateLimit = gateway.AuthOn, seldom })
 	acme, too, other, all := h.as("acme", "read"), h.as("acme", "admin"), h.as("beta", "read"), h.as("", "admin")
 	acme.get("/api/jobs").want(http.StatusOK)
 	too.get("/api/stats").wantSlower() // by whatever key
@@ -87,7 +88,7 @@ func TestWithoutALimitNothingIsSaidOfOne(t *testing.T) {
 func TestABatchBeyondTheLimitIsTakenAndPaidBack(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	c := h.behind(gateway.DoorConfig{RateLimitJobs: seldom})
+	c := h.behind(edge.LimitsConfig{RateLimitJobs: seldom})
 	batch := `{"jobs": [` + plainJob + "," + plainJob + "," + plainJob + `]}`
 	if r := c.post("/api/jobs/batch", batch).want(http.StatusOK); r.header.Get("RateLimit-Policy") != `"jobs";q=1;w=1000;jobweaver-unit="jobs"` {
 		t.Errorf("RateLimit-Policy %s", r.header.Get("RateLimit-Policy"))
@@ -111,7 +112,7 @@ func TestABatchBeyondTheLimitIsTakenAndPaidBack(t *testing.T) {
 func TestOnlySoManyAnswersAreHeldAtOnce(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	c, id := h.behind(gateway.DoorConfig{WaitLimit: 1}), h.submit(plainJob)
+	c, id := h.behind(edge.LimitsConfig{WaitLimit: 1}), h.submit(plainJob)
 	path := "/api/jobs/" + id.String()
 	letGo := c.hold(path)
 	c.get(path + "?wait=1ms").wantSlower()
@@ -165,7 +166,7 @@ func holdOn(ctx context.Context, url string) error {
 func TestWhoFailsToSayWhoTheyAreIsSlowedDown(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	c, id := h.behind(gateway.DoorConfig{AuthFailureLimit: 20}), h.submit(plainJob)
+	c, id := h.behind(edge.LimitsConfig{AuthFailureLimit: 20}), h.submit(plainJob)
 	body := fmt.Sprintf(`{"jobId": %q, "attempt": 1, "status": "COMPLETED", "output": 1}`, id)
 	refused := 0
 	for c.post("/api/jobs/callback", body, "X-Callback-Secret", "wrong").status == http.StatusUnauthorized {
@@ -182,7 +183,7 @@ func TestWhoFailsToSayWhoTheyAreIsSlowedDown(t *testing.T) {
 // Whoever forgot the header must read what is missing, and not that they are too fast.
 func TestARequestWithoutAKeyIsAnswered401HoweverOftenItComes(t *testing.T) {
 	t.Parallel()
-	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.Door.AuthFailureLimit = gateway.AuthOn, 1 })
+	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.Limits.AuthFailureLimit = gateway.AuthOn, 1 })
 	for range 50 {
 		r := h.get("/api/jobs")
 		if r.wantError(apierror.Unauthorized); !strings.Contains(r.error().Message, "is required; send the header 'Authorization: Bearer") {
@@ -223,8 +224,8 @@ func TestA429NamesItsLimit(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for want, c := range map[string]*client{
-		"rate limit exceeded: 1 requests in 1000 s; retry in ": h.behind(gateway.DoorConfig{RateLimit: seldom}),
-		"rate limit exceeded: 1 jobs in 1000 s; retry in ":     h.behind(gateway.DoorConfig{RateLimitJobs: seldom}),
+		"rate limit exceeded: 1 requests in 1000 s; retry in ": h.behind(edge.LimitsConfig{RateLimit: seldom}),
+		"rate limit exceeded: 1 jobs in 1000 s; retry in ":     h.behind(edge.LimitsConfig{RateLimitJobs: seldom}),
 	} {
 		c.post("/api/jobs", plainJob).want(http.StatusAccepted)
 		if got := c.post("/api/jobs", plainJob).error().Message; !strings.HasPrefix(got, want) {
@@ -277,7 +278,7 @@ func TestAProxyThatIsTrustedSaysWhoAsks(t *testing.T) {
 		"nonsense":                         {[]string{"127.0.0.1"}, []string{"nobody"}, []string{"\"'--"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			at := h.behind(gateway.DoorConfig{RateLimit: seldom, TrustedProxies: c.trusted}) // one at a time: they limit one store
+			at := h.behind(edge.LimitsConfig{RateLimit: seldom, TrustedProxies: c.trusted}) // one at a time: they limit one store
 			t.Parallel()
 			if got := forwarded(t, at.base, c.first); got != http.StatusOK {
 				t.Errorf("the first got %d", got)
@@ -311,14 +312,14 @@ func forwarded(t *testing.T, base string, addresses []string) int {
 
 func TestABadLimitStopsTheStart(t *testing.T) {
 	t.Parallel()
-	for want, limits := range map[string]gateway.DoorConfig{
+	for want, limits := range map[string]edge.LimitsConfig{
 		"RATE_LIMIT: ":         {RateLimit: -1},
 		"RATE_LIMIT_JOBS: ":    {RateLimitJobs: -0.5},
 		"WAIT_LIMIT: ":         {WaitLimit: -1},
 		"AUTH_FAILURE_LIMIT: ": {AuthFailureLimit: -1},
 		"TRUSTED_PROXIES: ":    {TrustedProxies: []string{"everybody"}},
 	} {
-		if _, err := gateway.New(gateway.Config{Door: limits}, &apidb.Store{}); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := gateway.New(gateway.Config{Limits: limits}, &apidb.Store{}); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%+v: %v", limits, err)
 		}
 	}
@@ -326,7 +327,7 @@ func TestABadLimitStopsTheStart(t *testing.T) {
 
 func TestOnlyThisMachinesNamesAreAnsweredWithoutAuthentication(t *testing.T) {
 	t.Parallel()
-	c := open(t).behind(gateway.DoorConfig{})
+	c := open(t).behind(edge.LimitsConfig{})
 	for host, status := range map[string]int{
 		"localhost": 200, "localhost:8080": 200, "LOCALHOST": 200, "localhost.": 200, "jobs.localhost:1": 200,
 		"127.0.0.1:8080": 200, "127.1.2.3": 200, "[::1]": 200, "[::1]:8080": 200, "[::ffff:127.0.0.1]": 200,

@@ -12,6 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -88,7 +89,7 @@ func (f *Function) jobOf(ctx context.Context, e event.Event, params url.Values, 
 	}
 	asked := "" // by whom, where that is another trace than the request's
 	if parent, ok := e.Extensions()[jobevent.ExtTraceParent].(string); ok {
-		if id, ok := traceOfParent(parent); ok && id != by.trace {
+		if id, ok := edge.TraceOfParent(parent); ok && id != by.trace {
 			by.trace, asked = id, parent
 			by.sampled = telemetry.KeepsAsked(ctx, parent)
 		}
@@ -126,11 +127,11 @@ func (f *Function) acceptEvents(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Ac
 	if len(jobs) == 0 {
 		return nil, nil
 	}
-	if err := f.door.submit(c, len(jobs)); err != nil {
+	if err := f.limits.AllowJobs(c, len(jobs)); err != nil {
 		return nil, err
 	}
 	answerFor(c, jobs)
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	accepted, err := f.store.InsertAllJobs(shared(ctx, c), jobs)
 	if errors.Is(err, apidb.ErrConflict) { // 409 would have it sent again

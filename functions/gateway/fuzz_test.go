@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
@@ -31,12 +32,12 @@ func FuzzQuery(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, traceParent string) {
 		checkTraceOf(t, traceParent)
 		values, _ := url.ParseQuery(text) // a request has what can be read of it
-		q := query{values: values}
-		texts := []string{q.one("type"), q.one("tag")}
-		limit, wait, since := q.integer("limit", defaultLimit, 1, maxLimit), q.wait("wait"), q.instant("since")
-		cursor := q.cursor("cursor")
-		last, version := q.deliveryCursor("last")
-		if err := q.close("type", "tag", "limit", "wait", "since", "cursor", "last"); err != nil {
+		q := edge.Query{Values: values}
+		texts := []string{q.One("type"), q.One("tag")}
+		limit, wait, since := q.Integer("limit", defaultLimit, 1, maxLimit), waitOf(&q, "wait"), q.Instant("since")
+		cursor := q.Cursor("cursor")
+		last, version := q.DeliveryCursor("last")
+		if err := q.Close("type", "tag", "limit", "wait", "since", "cursor", "last"); err != nil {
 			checkRefusal(t, err)
 			return
 		}
@@ -81,11 +82,11 @@ func checkRefusal(t *testing.T, err error) {
 
 func checkTraceOf(t *testing.T, header string) {
 	t.Helper()
-	id, ok := traceOfParent(header)
+	id, ok := edge.TraceOfParent(header)
 	if !ok {
 		return
 	}
-	if again, ok := traceOfParent("00-" + header[3:35] + "-b7ad6b7169203331-01"); !ok || again != id {
+	if again, ok := edge.TraceOfParent("00-" + header[3:35] + "-b7ad6b7169203331-01"); !ok || again != id {
 		t.Errorf("%q gives %s, and again %s", header, id, again)
 	}
 }

@@ -1,4 +1,4 @@
-// Package gateway is JobWeaver's door: REST and CloudEvents in, jobs as they stand out. What it answers
+// Package gateway serves the API: REST and CloudEvents in, jobs as they stand out. What it answers
 // with 2xx is committed in the API's database; telling the others is tried once, and after that
 // projection's.
 package gateway
@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -48,7 +49,7 @@ type Config struct {
 
 	Callbacks webhook.CallbackConfig `ignored:"true"` // parts of their own
 	Webhook   webhook.Config         `ignored:"true"`
-	Door      DoorConfig             `ignored:"true"`
+	Limits    edge.LimitsConfig      `ignored:"true"`
 	Sealing   sealing.Config         `ignored:"true"`
 	OIDC      access.OIDCConfig      `ignored:"true"`
 	Pull      PullConfig             `ignored:"true"`
@@ -63,7 +64,7 @@ type Config struct {
 
 // Parts are the structs into which the environment is read, each by itself.
 func (c *Config) Parts() []any {
-	return []any{c, &c.Callbacks, &c.Webhook, &c.Door, &c.Sealing, &c.OIDC, &c.Pull}
+	return []any{c, &c.Callbacks, &c.Webhook, &c.Limits, &c.Sealing, &c.OIDC, &c.Pull}
 }
 
 // Function serves HTTP and says what it has accepted.
@@ -89,7 +90,7 @@ type Function struct {
 	http     http.Handler
 	gate     *access.Gate  // nil: no authentication is needed
 	settled  chan struct{} // closed when the key of the setting is kept, or is known to let nobody in, or there is none
-	door     *door
+	limits   *edge.Limits
 	pull     *pullers
 	page     dashboard
 
@@ -114,14 +115,14 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkTraceURL(cfg.TraceURL); err != nil {
+	if err := edge.CheckTraceURL(cfg.TraceURL); err != nil {
 		return nil, fmt.Errorf("TRACE_URL: %w", err)
 	}
 	keys, ends, calls, err := webhookKeys(cfg)
 	if err != nil {
 		return nil, err
 	}
-	door, err := newDoor(cfg.Door)
+	limits, err := edge.NewLimits(cfg.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +144,7 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 		callbackKeys: keys,
 		ends:         ends,
 		calls:        calls,
-		door:         door,
+		limits:       limits,
 		pull:         pull,
 		sealer:       sealer,
 
@@ -151,8 +152,8 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 		store:    store,
 		rules:    rules,
 		defaults: defaults,
-		singles:  &together{insert: store.InsertJobs, patience: requestPatience},
-		ordered:  &together{insert: store.InsertJobs, patience: requestPatience},
+		singles:  &together{insert: store.InsertJobs, patience: edge.RequestPatience},
+		ordered:  &together{insert: store.InsertJobs, patience: edge.RequestPatience},
 		payloads: newPayloads(store.ToldTypes),
 		stage:    newStage(),
 		endings:  newEndings(store.Ended, hub.isTelling),
@@ -167,8 +168,8 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 		inbound:  inbound,
 	}
 	hub.ends, hub.show, hub.lines, hub.count = f.endings, f.showStreamed, f.showLines, f.showStats
-	store.Limit(apidb.Most{Operations: cfg.Door.OperationLimit})
-	store.schedules.Limit(cfg.Door.ScheduleLimit)
+	store.Limit(apidb.Most{Operations: cfg.Limits.OperationLimit})
+	store.schedules.Limit(cfg.Limits.ScheduleLimit)
 	if err := f.openGate(); err != nil {
 		return nil, err
 	}
@@ -176,7 +177,7 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 		return nil, err
 	}
 	f.page.connect = f.loginOrigins
-	f.http, err = compressed(f.Handler())
+	f.http, err = edge.Compress(f.Handler(), streamPath)
 	return f, err
 }
 

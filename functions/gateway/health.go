@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 )
 
@@ -75,8 +76,8 @@ func (f *Function) health(c *gin.Context) error {
 	}
 	p, err := f.who(c)
 	if err != nil { // a wrong key counts here as anywhere
-		var slow slowDown
-		if errors.As(f.door.failed(c, err), &slow) {
+		var slow edge.SlowDownError
+		if errors.As(f.limits.CountFailure(c, err), &slow) {
 			return slow
 		}
 	}

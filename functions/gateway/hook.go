@@ -11,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/functions/gateway/hooks"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
@@ -95,10 +96,10 @@ func (f *Function) receiveHook(c *gin.Context) error {
 	if hook == nil {
 		return apierror.New(apierror.NotFound, "there is no hook with this name")
 	}
-	if err := mustBeJSON(c); err != nil {
+	if err := edge.RequireJSON(c); err != nil {
 		return err
 	}
-	body, release, err := f.readStranger(c, jobspec.MaxJobBytes)
+	body, release, err := f.limits.ReadUnknownSender(c, jobspec.MaxJobBytes)
 	if err != nil {
 		return err
 	}
@@ -108,16 +109,16 @@ func (f *Function) receiveHook(c *gin.Context) error {
 	if wrong != nil {
 		err := apierror.New(apierror.Unauthorized, "%s", wrong)
 		f.inbound.count(hook, false, err)
-		return f.door.guessed(c, err)
+		return f.limits.CountGuess(c, err)
 	}
 	p := access.Principal{
 		Owner: hook.Owner, Everyone: f.gate == nil, Actor: "hook:" + hook.Name, Roles: []access.Role{access.Submit},
 	}
 	c.Request = c.Request.WithContext(access.With(c.Request.Context(), p))
-	if err := f.door.enter(c); err != nil {
+	if err := f.limits.AllowRequest(c); err != nil {
 		return err
 	}
-	if err := loadOf(c).take(c, int64(len(body))); err != nil {
+	if err := edge.LoadOf(c).Take(c, int64(len(body))); err != nil {
 		return err
 	}
 	if contentType, answer := hook.Greeting(c.Request.Header, body); answer != nil {
@@ -179,7 +180,7 @@ type hookBody struct {
 func (f *Function) listHooks(c *gin.Context) error {
 	all := f.inbound.all()
 	body := hooksBody{Hooks: []hookBody{}}
-	p, sees := access.Of(c.Request.Context()), installation(c)
+	p, sees := access.Of(c.Request.Context()), edge.IsInstallation(c)
 	f.inbound.mu.Lock()
 	defer f.inbound.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(all)) {

@@ -99,7 +99,7 @@ func TestAHookRefusesWhatItsSecretHasNotSigned(t *testing.T) {
 	t.Parallel()
 	h := openWith(t, func(cfg *gateway.Config) {
 		cfg.Auth = gateway.AuthOn
-		cfg.Door.AuthFailureLimit = 6
+		cfg.Limits.AuthFailureLimit = 6
 		withHooks(t, twoHooks)(cfg)
 	})
 	const body = `{"repository": "a/b", "who": "x"}`

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/functions/gateway"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
@@ -127,7 +128,7 @@ func openWith(t *testing.T, change func(*gateway.Config)) *house {
 	cfg := gateway.Config{
 		Auth: gateway.AuthOff, Queues: []string{"default", "mail"}, JobTypes: []string{"MAIL", "SLOW"}, Broker: h.broker.ask,
 		Callbacks:     webhook.CallbackConfig{Secrets: secret.AllOf(globalSecret, formerSecret)},
-		Door:          gateway.DoorConfig{AuthFailureLimit: 1_000_000},
+		Limits:        edge.LimitsConfig{AuthFailureLimit: 1_000_000},
 		RetryPolicies: `{"SLOW": {"maxRetryCount": 9, "timeoutMs": 1000, "retryPolicy": {"type": "fixed", "delayMs": 7}}}`,
 	}
 	change(&cfg)

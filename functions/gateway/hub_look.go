@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 )
 
@@ -196,7 +197,7 @@ func (h *hub) unblock(ctx context.Context, jobs []apidb.Changed, taken map[uuid.
 // addJob is addJobs for one. A stream of a single job is not told twice of the same.
 func (h *hub) addJob(job *apidb.Changed, shown []byte, what changes) {
 	if f := h.followed[job.JobID]; f != nil {
-		now := digest(shown)
+		now := edge.Digest(shown)
 		if f.shown == now {
 			return
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -36,12 +37,12 @@ func (f *Function) submit(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	body, err := readJSON(c, jobspec.MaxJobBytes)
+	body, err := edge.ReadJSON(c, jobspec.MaxJobBytes)
 	if err != nil {
 		return err
 	}
 	by := f.asker(c)
-	if by.key, err = keyHeader(c); err != nil {
+	if by.key, err = edge.IdempotencyKey(c); err != nil {
 		return err
 	}
 	asked, err := f.decode(ofAlias(c, body), by)
@@ -81,8 +82,8 @@ func acceptedStatus(c *gin.Context, job apidb.Accepted) int {
 func refusal(job apidb.Accepted) error {
 	switch {
 	case job.Conflict:
-		return ofJob{job.JobID, apierror.New(apierror.IdempotencyConflict,
-			"the idempotency key was used before, for a job that asked for something else")}
+		return edge.OfJob(job.JobID, apierror.New(apierror.IdempotencyConflict,
+			"the idempotency key was used before, for a job that asked for something else"))
 	case len(job.Missing) > 0:
 		return noJobs(job.Missing)
 	}
@@ -111,7 +112,7 @@ type asker struct {
 
 func (f *Function) asker(c *gin.Context) asker {
 	return asker{
-		whose: whose(c), trace: traceID(c), judge: f.payloads.judge(c.Request.Context()),
+		whose: edge.OwnerOf(c), trace: edge.TraceID(c), judge: f.payloads.judge(c.Request.Context()),
 		sampled: telemetry.Keeps(c.Request.Context(), c.GetHeader("Traceparent")),
 	}
 }
@@ -126,7 +127,7 @@ func (f *Function) decode(body []byte, by asker) (apidb.NewJob, error) {
 
 // asked checks a request that has been decoded, and makes a job of it.
 func (f *Function) asked(req jobspec.Request, by asker) (apidb.NewJob, error) {
-	if err := sameKey(&req.IdempotencyKey, by.key); err != nil {
+	if err := edge.MergeKey(&req.IdempotencyKey, by.key); err != nil {
 		return apidb.NewJob{}, err
 	}
 	req.OwnerID = by.whose.Names(req.OwnerID)
@@ -179,17 +180,17 @@ type batchBody struct {
 }
 
 type batchResult struct {
-	Status int        `json:"status"`
-	JobID  *uuid.UUID `json:"jobId,omitempty"`
-	Error  *errorBody `json:"error,omitempty"`
+	Status int             `json:"status"`
+	JobID  *uuid.UUID      `json:"jobId,omitempty"`
+	Error  *edge.ErrorBody `json:"error,omitempty"`
 }
 
 // submitBatch is POST /api/jobs/batch: the good jobs are accepted, the bad ones are not.
 func (f *Function) submitBatch(c *gin.Context) error {
-	if c.GetHeader(idempotencyHeader) != "" {
-		return badKeyHeader("cannot be that of many jobs: give each its idempotencyKey")
+	if c.GetHeader(edge.IdempotencyKeyHeader) != "" {
+		return edge.BadKeyHeader("cannot be that of many jobs: give each its idempotencyKey")
 	}
-	body, err := readJSON(c, jobspec.MaxBatchBytes)
+	body, err := edge.ReadJSON(c, jobspec.MaxBatchBytes)
 	if err != nil {
 		return err
 	}
@@ -199,7 +200,7 @@ func (f *Function) submitBatch(c *gin.Context) error {
 	}
 	results := make([]batchResult, len(raws))
 	refuse := func(i int, err error) {
-		body := newErrorBody(c, err)
+		body := edge.NewErrorBody(c, err)
 		results[i] = batchResult{Status: body.Status, Error: &body}
 	}
 	jobs, ordinals := make([]apidb.NewJob, 0, len(raws)), make([]int, 0, len(raws))
@@ -267,11 +268,11 @@ func (f *Function) accept(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Accepted
 	if len(jobs) == 0 {
 		return nil, nil
 	}
-	if err := f.door.submit(c, len(jobs)); err != nil {
+	if err := f.limits.AllowJobs(c, len(jobs)); err != nil {
 		return nil, err
 	}
 	answerFor(c, jobs)
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	var accepted []apidb.Accepted
 	var err error
@@ -292,7 +293,7 @@ func shared(ctx context.Context, c *gin.Context) context.Context {
 	if access.Of(ctx).Everyone {
 		return ctx
 	}
-	return apidb.WithCaller(ctx, caller(c))
+	return apidb.WithCaller(ctx, edge.CallerOf(c))
 }
 
 // company is with whom a single job goes; nil: alone. One with a key waits for another's, and would have

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -57,7 +58,7 @@ func (f *Function) getJobType(c *gin.Context) error {
 
 // jobTypes lists the built-in ones first, then the others by name.
 func (f *Function) jobTypes(c *gin.Context) (jobTypesBody, error) {
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	told, err := f.store.ToldTypes(ctx)
 	if err != nil {

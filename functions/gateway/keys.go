@@ -7,6 +7,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
@@ -40,15 +41,15 @@ func newKeyBody(k keystore.Key) keyBody {
 
 // whoseKeys is the owner whose keys the request sees: all that there are, where it looks after all of it.
 func whoseKeys(c *gin.Context) apidb.Owner {
-	if installation(c) {
+	if edge.IsInstallation(c) {
 		return apidb.Everyone
 	}
-	return whose(c)
+	return edge.OwnerOf(c)
 }
 
 // createKey is POST /api/keys.
 func (f *Function) createKey(c *gin.Context) error {
-	body, err := readJSON(c, jobspec.MaxKeyBytes)
+	body, err := edge.ReadJSON(c, jobspec.MaxKeyBytes)
 	if err != nil {
 		return err
 	}
@@ -60,13 +61,13 @@ func (f *Function) createKey(c *gin.Context) error {
 	switch {
 	case asked.OwnerID == "":
 		asked.OwnerID = p.Owner
-	case asked.OwnerID != p.Owner && !installation(c):
+	case asked.OwnerID != p.Owner && !edge.IsInstallation(c):
 		return apierror.New(apierror.Forbidden, "only an admin of the installation makes keys for another owner")
 	}
 	if asked.ExpiresAt != nil && !asked.ExpiresAt.After(time.Now()) {
-		return wrong("expiresAt", "must be in the future")
+		return edge.Invalid("expiresAt", "must be in the future")
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	key, stored := newKey(p)
 	stored.OwnerID, stored.Name, stored.Roles, stored.ExpiresAt = asked.OwnerID, asked.Name, asked.Roles, asked.ExpiresAt
@@ -101,20 +102,20 @@ type keyPage struct {
 
 // listKeys is GET /api/keys.
 func (f *Function) listKeys(c *gin.Context) error {
-	q := query{values: c.Request.URL.Query()}
-	limit := q.integer("limit", defaultLimit, 1, maxLimit)
-	after, owner := q.formed("cursor", keyCursorForm), q.checked("ownerId", jobspec.CheckOwner)
-	if err := q.close("limit", "cursor", "ownerId"); err != nil {
+	q := edge.Query{Values: c.Request.URL.Query()}
+	limit := q.Integer("limit", defaultLimit, 1, maxLimit)
+	after, owner := q.Formed("cursor", edge.KeyCursorForm), q.Checked("ownerId", jobspec.CheckOwner)
+	if err := q.Close("limit", "cursor", "ownerId"); err != nil {
 		return err
 	}
 	whose := whoseKeys(c)
-	if owner != "" && installation(c) {
+	if owner != "" && edge.IsInstallation(c) {
 		whose = apidb.OwnerOf(owner)
 	} else if owner != "" && owner != access.Of(c.Request.Context()).Owner {
 		c.JSON(http.StatusOK, keyPage{Keys: []keyBody{}})
 		return nil
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	keys, err := f.store.keys.List(ctx, whose, after, limit+1)
 	if err != nil {
@@ -137,7 +138,7 @@ func (f *Function) getKey(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	key, err := f.store.keys.Get(ctx, whoseKeys(c), id)
 	if err != nil {
@@ -153,7 +154,7 @@ func (f *Function) revokeKey(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	key, err := f.store.keys.Revoke(ctx, whoseKeys(c), id)
 	if err != nil {
@@ -172,7 +173,7 @@ func (f *Function) rotateKey(c *gin.Context) error {
 	}
 	var body []byte
 	if c.Request.ContentLength != 0 {
-		if body, err = readJSON(c, jobspec.MaxKeyBytes); err != nil {
+		if body, err = edge.ReadJSON(c, jobspec.MaxKeyBytes); err != nil {
 			return err
 		}
 	}
@@ -180,7 +181,7 @@ func (f *Function) rotateKey(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	key, stored := newKey(access.Of(c.Request.Context()))
 	kept, err := f.store.keys.Rotate(ctx, whoseKeys(c), id, overlap, stored)

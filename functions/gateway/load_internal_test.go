@@ -11,6 +11,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
@@ -25,7 +26,7 @@ func from(address string) *gin.Context {
 func TestStrangersShareFewPlacesForLongBodies(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d, err := newDoor(DoorConfig{})
+		d, err := edge.NewLimits(edge.LimitsConfig{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,18 +34,18 @@ func TestStrangersShareFewPlacesForLongBodies(t *testing.T) {
 		refused := func(address string) bool {
 			t.Helper()
 			began := time.Now()
-			release, err := d.place(from(address))
+			release, err := d.Place(from(address))
 			if err == nil {
 				held = append(held, release)
 				return false
 			}
-			var slow slowDown
-			if !errors.As(err, &slow) || time.Since(began) != strangerPatience {
+			var slow edge.SlowDownError
+			if !errors.As(err, &slow) || time.Since(began) != edge.StrangerPatience {
 				t.Fatalf("after %s: %v", time.Since(began), err)
 			}
 			return true
 		}
-		for place := range strangersEach {
+		for place := range edge.StrangersEach {
 			if refused("192.0.2.1") {
 				t.Errorf("place %d of an address", place)
 			}
@@ -52,18 +53,18 @@ func TestStrangersShareFewPlacesForLongBodies(t *testing.T) {
 		if !refused("192.0.2.1") {
 			t.Error("an address has more places than it may have")
 		}
-		for n := range strangers - strangersEach {
+		for n := range edge.Strangers - edge.StrangersEach {
 			if refused(fmt.Sprintf("198.51.100.%d", n)) {
-				t.Errorf("place %d of all", strangersEach+n)
+				t.Errorf("place %d of all", edge.StrangersEach+n)
 			}
 		}
 		if !refused("192.0.2.2") {
 			t.Error("there are more places than there may be")
 		}
-		for range defaultAuthFailureLimit {
+		for range edge.DefaultAuthFailureLimit {
 			guess := from("203.0.113.1")
-			guess.Request.Header.Set(callbackSecretHeader, "guess")
-			_ = d.failed(guess, apierror.New(apierror.Unauthorized, "no"))
+			guess.Request.Header.Set(edge.CallbackSecretHeader, "guess")
+			_ = d.CountFailure(guess, apierror.New(apierror.Unauthorized, "no"))
 		}
 		if refused("203.0.113.1") || !refused("203.0.113.1") {
 			t.Error("an address of too many failures does not have exactly one place")

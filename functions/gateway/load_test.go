@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/functions/gateway"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
@@ -116,7 +117,7 @@ func TestARightSecretIsWelcomeFromAnAddressOfStrangers(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	id := h.submit(plainJob)
-	c := h.behind(gateway.DoorConfig{AuthFailureLimit: 1})
+	c := h.behind(edge.LimitsConfig{AuthFailureLimit: 1})
 	say := func(c *client, secret string, progress int, more string) *response {
 		return c.post("/api/jobs/callback", fmt.Sprintf(
 			`{"jobId": %q, "attempt": 1, "status": "PROGRESS", "progress": {"percent": %d}%s}`, id, progress, more),
@@ -128,7 +129,7 @@ func TestARightSecretIsWelcomeFromAnAddressOfStrangers(t *testing.T) {
 		c.announce("/api/jobs/callback", 512<<10, strings.Repeat(" ", 5<<10), "X-Callback-Secret", "wrong")
 	}
 	say(c, globalSecret, 2, "").want(http.StatusOK)
-	c = h.behind(gateway.DoorConfig{AuthFailureLimit: 1})
+	c = h.behind(edge.LimitsConfig{AuthFailureLimit: 1})
 	for range 2 {
 		say(c, "wrong", 1, "")
 	}
@@ -171,7 +172,7 @@ func TestHealthAsksTheBrokerOnceASecond(t *testing.T) {
 // security M1
 func TestWrongKeysAreCountedAtHealthToo(t *testing.T) {
 	t.Parallel()
-	c := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.Door.AuthFailureLimit = gateway.AuthOn, 20 })
+	c := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.Limits.AuthFailureLimit = gateway.AuthOn, 20 })
 	for range 30 {
 		c.get("/api/health").want(http.StatusOK) // without a key nothing is wrong
 	}

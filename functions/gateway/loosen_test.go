@@ -58,7 +58,7 @@ func TestAnOwnerDoesNotLoosenWhatTheInstallationAskedOfIt(t *testing.T) {
 
 func TestAnAnswerThatIsHeldIsNotForAKeyThatIsRevokedMeanwhile(t *testing.T) {
 	t.Parallel()
-	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.Door.WaitLimit = gateway.AuthOn, 1 })
+	h := openWith(t, func(cfg *gateway.Config) { cfg.Auth, cfg.Limits.WaitLimit = gateway.AuthOn, 1 })
 	reader, other, admin := h.as("acme", "read"), h.as("acme", "read"), h.as("acme", "admin")
 	job := admin.submitted()
 	answered := make(chan *response, 1)

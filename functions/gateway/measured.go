@@ -7,6 +7,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -44,4 +46,13 @@ func (f *Function) measured() gin.HandlerFunc {
 		c.Next()
 		finished = true
 	}
+}
+
+// metrics is GET /metrics: what stands there tells of all owners' jobs.
+func (f *Function) metrics(c *gin.Context) error {
+	if p := access.Of(c.Request.Context()); !p.Everyone && p.Owner != "" {
+		return apierror.New(apierror.Forbidden, "only a key of the installation reads metrics, which tell of all owners")
+	}
+	telemetry.MetricsHandler().ServeHTTP(c.Writer, c.Request)
+	return nil
 }

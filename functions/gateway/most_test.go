@@ -14,7 +14,7 @@ import (
 func TestAnOwnerHasNoMoreSchedulesAndOperationsThanItMay(t *testing.T) {
 	t.Parallel()
 	h := openWith(t, func(cfg *gateway.Config) {
-		cfg.Auth, cfg.Door.ScheduleLimit, cfg.Door.OperationLimit = gateway.AuthOn, 2, 2
+		cfg.Auth, cfg.Limits.ScheduleLimit, cfg.Limits.OperationLimit = gateway.AuthOn, 2, 2
 	})
 	acme, other := h.as("acme", "operate"), h.as("other", "operate")
 	schedule := func(c *client, method, path, name string) *response {

@@ -121,7 +121,7 @@ func (i *issuer) token(others map[string]any) string {
 func openFor(t *testing.T, i *issuer, change func(*access.OIDCConfig)) *house {
 	t.Helper()
 	return openWith(t, func(cfg *gateway.Config) {
-		cfg.Auth, cfg.Door.AuthFailureLimit = gateway.AuthOn, 1_000_000
+		cfg.Auth, cfg.Limits.AuthFailureLimit = gateway.AuthOn, 1_000_000
 		cfg.OIDC = access.OIDCConfig{Issuer: i.URL, Audience: "jobweaver"}
 		if change != nil {
 			change(&cfg.OIDC)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -66,7 +67,7 @@ type operationDetail struct {
 
 // operate is POST /api/operations.
 func (f *Function) operate(c *gin.Context) error {
-	body, err := readJSON(c, jobspec.MaxOperationBytes)
+	body, err := edge.ReadJSON(c, jobspec.MaxOperationBytes)
 	if err != nil {
 		return err
 	}
@@ -74,14 +75,14 @@ func (f *Function) operate(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	key, err := keyHeader(c)
+	key, err := edge.IdempotencyKey(c)
 	if err != nil {
 		return err
 	}
-	if err := sameKey(&request.IdempotencyKey, key); err != nil {
+	if err := edge.MergeKey(&request.IdempotencyKey, key); err != nil {
 		return err
 	}
-	asked := apidb.NewOperation{ID: f.store.NewID(), Request: request, By: by(c), Whose: whose(c)}
+	asked := apidb.NewOperation{ID: f.store.NewID(), Request: request, By: by(c), Whose: edge.OwnerOf(c)}
 	if asked.RequestHash, err = hashOf(request); err != nil {
 		return err
 	}
@@ -90,11 +91,11 @@ func (f *Function) operate(c *gin.Context) error {
 		return err
 	}
 	if request.Command == jobevent.CommandRetry { // of a filter nobody knows yet how many there are
-		if err := f.door.submit(c, max(len(request.JobIDs), 1)); err != nil {
+		if err := f.limits.AllowJobs(c, max(len(request.JobIDs), 1)); err != nil {
 			return err
 		}
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	op, replayed, err := f.store.InsertOperation(ctx, asked)
 	if err != nil {
@@ -133,9 +134,9 @@ func (f *Function) getOperation(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	q := query{values: c.Request.URL.Query()}
+	q := edge.Query{Values: c.Request.URL.Query()}
 	wait := waitingOf(c, &q)
-	if err := q.close("wait"); err != nil {
+	if err := q.Close("wait"); err != nil {
 		return err
 	}
 	op, err := f.operation(c, id)
@@ -144,7 +145,7 @@ func (f *Function) getOperation(c *gin.Context) error {
 	}
 	wait.applied(c)
 	if wait.Duration > 0 && !op.Ended() {
-		release, err := f.door.hold(c)
+		release, err := f.limits.HoldAnswer(c)
 		if err != nil {
 			return err
 		}
@@ -164,9 +165,9 @@ func (f *Function) getOperation(c *gin.Context) error {
 }
 
 func (f *Function) operation(c *gin.Context, id uuid.UUID) (apidb.Operation, error) {
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	return f.store.Operation(ctx, whose(c), id)
+	return f.store.Operation(ctx, edge.OwnerOf(c), id)
 }
 
 type operationPage struct {
@@ -176,14 +177,14 @@ type operationPage struct {
 
 // listOperations is GET /api/operations: pages by key, newest first.
 func (f *Function) listOperations(c *gin.Context) error {
-	q := query{values: c.Request.URL.Query()}
-	before, limit := q.cursor("cursor"), q.integer("limit", defaultLimit, 1, maxLimit)
-	if err := q.close("cursor", "limit"); err != nil {
+	q := edge.Query{Values: c.Request.URL.Query()}
+	before, limit := q.Cursor("cursor"), q.Integer("limit", defaultLimit, 1, maxLimit)
+	if err := q.Close("cursor", "limit"); err != nil {
 		return err
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	ops, more, err := f.store.ListOperations(ctx, whose(c), before, limit)
+	ops, more, err := f.store.ListOperations(ctx, edge.OwnerOf(c), before, limit)
 	if err != nil {
 		return err
 	}
@@ -206,9 +207,9 @@ func (f *Function) abortOperation(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	op, err := f.store.AbortOperation(ctx, whose(c), id)
+	op, err := f.store.AbortOperation(ctx, edge.OwnerOf(c), id)
 	if err != nil {
 		return err
 	}
@@ -221,7 +222,7 @@ func (f *Function) abortOperation(c *gin.Context) error {
 
 // operationID is the path's; one that is no UUID names no operation.
 func operationID(c *gin.Context) (uuid.UUID, error) {
-	id, ok := parseID(c.Param("operationId"))
+	id, ok := edge.ParseID(c.Param("operationId"))
 	if !ok {
 		return id, apidb.ErrNoOperation
 	}

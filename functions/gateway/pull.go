@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/pullwire"
@@ -31,7 +32,7 @@ const (
 
 // claimWork is POST /api/workers/claim.
 func (f *Function) claimWork(c *gin.Context) error {
-	body, err := readJSON(c, jobspec.MaxClaimBytes)
+	body, err := edge.ReadJSON(c, jobspec.MaxClaimBytes)
 	if err != nil {
 		return err
 	}
@@ -42,9 +43,9 @@ func (f *Function) claimWork(c *gin.Context) error {
 	if err := covers(c, &claim); err != nil {
 		return err
 	}
-	release, ok := f.pull.held.Hold(caller(c))
+	release, ok := f.pull.held.Hold(edge.CallerOf(c))
 	if !ok {
-		return slowDown{"too many claims of this owner are held at once", time.Second}
+		return edge.SlowDown("too many claims of this owner are held at once", time.Second)
 	}
 	defer release()
 	claim.Wait = max(claim.Wait, leastWait)
@@ -118,7 +119,7 @@ func covers(c *gin.Context, claim *jobspec.WorkClaim) error {
 
 // beatWork is POST /api/workers/beat.
 func (f *Function) beatWork(c *gin.Context) error {
-	body, err := readJSON(c, jobspec.MaxBeatBytes)
+	body, err := edge.ReadJSON(c, jobspec.MaxBeatBytes)
 	if err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func (f *Function) beatWork(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	at, unknown, err := f.pull.byInstance(ctx, len(beat.Attempts), func(i int) string { return beat.Attempts[i].Token })
 	if err != nil {
@@ -166,7 +167,7 @@ func (f *Function) beatWork(c *gin.Context) error {
 
 // settleWork is POST /api/workers/settle.
 func (f *Function) settleWork(c *gin.Context) error {
-	body, err := readJSON(c, jobspec.MaxSettleBytes)
+	body, err := edge.ReadJSON(c, jobspec.MaxSettleBytes)
 	if err != nil {
 		return err
 	}
@@ -174,7 +175,7 @@ func (f *Function) settleWork(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	at, unknown, err := f.pull.byInstance(ctx, len(settle.Results), func(i int) string { return settle.Results[i].Token })
 	if err != nil {
@@ -203,7 +204,7 @@ func (f *Function) settleWork(c *gin.Context) error {
 	})
 	for i, result := range settle.Results {
 		if result.Wrong != nil {
-			answers[i] = pullwire.Refused(result.Token, public(result.Wrong))
+			answers[i] = pullwire.Refused(result.Token, edge.Public(result.Wrong))
 		}
 	}
 	c.JSON(http.StatusOK, pullwire.Settled{Results: answers})

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 )
 
 func TestTheAttemptsOfAnInstanceThatStaysAwayAreOver(t *testing.T) {
@@ -26,7 +28,7 @@ func TestTheAttemptsOfAnInstanceThatStaysAwayAreOver(t *testing.T) {
 			}
 		}
 		frozen := time.Now()
-		<-time.After(requestPatience)
+		<-time.After(edge.RequestPatience)
 		if !p.isOver(in, frozen, away) {
 			t.Error("an instance that answers nothing is not over")
 		}

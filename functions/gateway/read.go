@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobview"
@@ -29,9 +30,9 @@ func (f *Function) get(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	q := query{values: c.Request.URL.Query()}
+	q := edge.Query{Values: c.Request.URL.Query()}
 	wait := waitingOf(c, &q)
-	if err := q.close("wait"); err != nil {
+	if err := q.Close("wait"); err != nil {
 		return err
 	}
 	job, err := f.job(c, id)
@@ -68,19 +69,19 @@ func (f *Function) showJob(c *gin.Context, job apidb.Job) error {
 	if err := f.enterReading(c); err != nil {
 		return err
 	}
-	tagged(c, jobTag(job.Version, body), jsonType, body)
+	edge.AnswerTagged(c, edge.JobTag(job.Version, body), jsonType, body)
 	return nil
 }
 
 func (f *Function) job(c *gin.Context, id uuid.UUID) (apidb.Job, error) {
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	job, err := f.store.Job(ctx, whose(c), id)
+	job, err := f.store.Job(ctx, edge.OwnerOf(c), id)
 	if err == nil {
-		err = loadOf(c).take(c, int64(jobSize(&job)))
+		err = edge.LoadOf(c).Take(c, int64(jobSize(&job)))
 	}
 	if err != nil {
-		return job, ofJob{id, err}
+		return job, edge.OfJob(id, err)
 	}
 	return job, nil
 }
@@ -88,12 +89,12 @@ func (f *Function) job(c *gin.Context, id uuid.UUID) (apidb.Job, error) {
 func (f *Function) lines(c *gin.Context, id uuid.UUID, filter apidb.LogFilter) (
 	lines []apidb.LogLine, next *apidb.LogPlace, err error,
 ) {
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	if lines, next, err = f.store.Logs(ctx, whose(c), id, filter); err != nil {
+	if lines, next, err = f.store.Logs(ctx, edge.OwnerOf(c), id, filter); err != nil {
 		return nil, nil, err
 	}
-	return lines, next, loadOf(c).take(c, sizeOf(lines, func(l *apidb.LogLine) int { return len(l.Text) }))
+	return lines, next, edge.LoadOf(c).Take(c, sizeOf(lines, func(l *apidb.LogLine) int { return len(l.Text) }))
 }
 
 // sizeOf is how much memory an answer needs for each of some things, beside a little.
@@ -120,11 +121,11 @@ func (f *Function) logs(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	q := query{values: c.Request.URL.Query()}
+	q := edge.Query{Values: c.Request.URL.Query()}
 	filter := apidb.LogFilter{
-		Attempt: q.integer("attempt", 0, 1, 1<<31-1), Before: q.logPlace("cursor"), MaxBytes: pageLogBytes,
+		Attempt: q.Integer("attempt", 0, 1, 1<<31-1), Before: q.LogPlace("cursor"), MaxBytes: pageLogBytes,
 	}
-	if err := q.close("attempt", "cursor"); err != nil {
+	if err := q.Close("attempt", "cursor"); err != nil {
 		return err
 	}
 	if _, err := f.job(c, id); err != nil {
@@ -149,13 +150,13 @@ type listBody struct {
 
 // list is GET /api/jobs: pages by key, newest first.
 func (f *Function) list(c *gin.Context) error {
-	q := query{values: c.Request.URL.Query()}
+	q := edge.Query{Values: c.Request.URL.Query()}
 	filter := listFilter(&q)
-	filter.Status = q.statuses("status")
-	if err := q.close(append(slices.Clip(listParameters), "status")...); err != nil {
+	filter.Status = q.Statuses("status")
+	if err := q.Close(append(slices.Clip(listParameters), "status")...); err != nil {
 		return err
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	body, err := f.jobPage(ctx, c, filter)
 	if err != nil {
@@ -173,26 +174,26 @@ var (
 	listParameters = append(slices.Clip(listFilters), "cursor", "limit")
 )
 
-func listFilter(q *query) apidb.Filter {
-	if q.values.Has("noErrorCode") && q.values.Has("errorCode") {
-		q.bad("noErrorCode", "and errorCode exclude each other")
+func listFilter(q *edge.Query) apidb.Filter {
+	if q.Values.Has("noErrorCode") && q.Values.Has("errorCode") {
+		q.Bad("noErrorCode", "and errorCode exclude each other")
 	}
 	return apidb.Filter{
-		JobType: q.checked("type", jobspec.CheckJobType), Queue: q.one("queue"), Tag: q.one("tag"),
-		OrderingKey: q.one("orderingKey"), ErrorCode: q.one("errorCode"), NoErrorCode: q.yes("noErrorCode"),
-		TraceID: q.uuid("traceId"), After: q.uuid("after"),
-		IdempotencyKey: q.one("idempotencyKey"), Search: q.label("q"), OwnerID: q.checked("ownerId", jobspec.CheckOwner),
-		Since: q.instant("since"), Until: q.instant("until"), Before: q.cursor("cursor"),
-		Limit: q.integer("limit", defaultLimit, 1, maxLimit),
+		JobType: q.Checked("type", jobspec.CheckJobType), Queue: q.One("queue"), Tag: q.One("tag"),
+		OrderingKey: q.One("orderingKey"), ErrorCode: q.One("errorCode"), NoErrorCode: q.Yes("noErrorCode"),
+		TraceID: q.UUID("traceId"), After: q.UUID("after"),
+		IdempotencyKey: q.One("idempotencyKey"), Search: q.Label("q"), OwnerID: q.Checked("ownerId", jobspec.CheckOwner),
+		Since: q.Instant("since"), Until: q.Instant("until"), Before: q.Cursor("cursor"),
+		Limit: q.Integer("limit", defaultLimit, 1, maxLimit),
 	}
 }
 
 func (f *Function) jobPage(ctx context.Context, c *gin.Context, filter apidb.Filter) (listBody, error) {
-	jobs, next, err := f.store.ListJobs(ctx, whose(c), filter)
+	jobs, next, err := f.store.ListJobs(ctx, edge.OwnerOf(c), filter)
 	if err != nil {
 		return listBody{}, err
 	}
-	if err := loadOf(c).take(c, sizeOf(jobs, jobSize)); err != nil {
+	if err := edge.LoadOf(c).Take(c, sizeOf(jobs, jobSize)); err != nil {
 		return listBody{}, err
 	}
 	body := listBody{Jobs: make([]jobview.Summary, len(jobs))}

@@ -14,6 +14,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -126,15 +127,15 @@ type rejectedPage struct {
 
 // listRejected is GET /api/rejected: pages by key, newest first. The cursor is the number of the last one.
 func (f *Function) listRejected(c *gin.Context) error {
-	q := query{values: c.Request.URL.Query()}
+	q := edge.Query{Values: c.Request.URL.Query()}
 	filter := rejectedstore.Filter{
-		Function: q.one("function"), Topic: q.one("topic"), Since: q.instant("since"), Until: q.instant("until"),
-		Redriven: q.boolean("redriven"), Before: q.number("cursor"), Limit: q.integer("limit", defaultLimit, 1, maxLimit),
+		Function: q.One("function"), Topic: q.One("topic"), Since: q.Instant("since"), Until: q.Instant("until"),
+		Redriven: q.Boolean("redriven"), Before: q.Number("cursor"), Limit: q.Integer("limit", defaultLimit, 1, maxLimit),
 	}
-	if err := q.close("function", "topic", "since", "until", "redriven", "cursor", "limit"); err != nil {
+	if err := q.Close("function", "topic", "since", "until", "redriven", "cursor", "limit"); err != nil {
 		return err
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	found, more, err := f.store.rejected.List(ctx, filter)
 	if err != nil {
@@ -151,25 +152,13 @@ func (f *Function) listRejected(c *gin.Context) error {
 	return f.show(c, body)
 }
 
-func (q *query) boolean(name string) *bool {
-	value := q.one(name)
-	if value == "" {
-		return nil
-	}
-	if value != "true" && value != "false" {
-		q.bad(name, "must be true or false")
-	}
-	yes := value == "true"
-	return &yes
-}
-
 // getRejected is GET /api/rejected/{rejectedId}.
 func (f *Function) getRejected(c *gin.Context) error {
 	id, err := rejectedID(c)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	found, err := f.store.rejected.Get(ctx, id)
 	if err != nil {
@@ -191,7 +180,7 @@ func (f *Function) redriveRejected(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	redriven, err := f.store.rejected.Redrive(ctx, id, by(c), func(ctx context.Context, r rejectedstore.Rejected) error {
 		if refusal := f.redriveRefusal(r, time.Now()); refusal != "" {
@@ -225,7 +214,7 @@ func (f *Function) discardRejected(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	gone, err := f.store.rejected.Discard(ctx, id)
 	if err != nil {
@@ -237,7 +226,7 @@ func (f *Function) discardRejected(c *gin.Context) error {
 
 // rejectedID is the path's; one that is no UUID names no record.
 func rejectedID(c *gin.Context) (uuid.UUID, error) {
-	id, ok := parseID(c.Param("rejectedId"))
+	id, ok := edge.ParseID(c.Param("rejectedId"))
 	if !ok {
 		return id, rejectedstore.ErrNone
 	}

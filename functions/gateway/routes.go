@@ -1,23 +1,22 @@
 package gateway
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
-// requestPatience bounds the work on one request; an answer that is held with ?wait= counts its own.
-const requestPatience = 15 * time.Second
+// noQuery and noBody keep the table of routes to one line an endpoint.
+var noQuery, noBody = edge.WithoutQuery, edge.WithoutBody
 
 type route struct {
 	method, path string
@@ -29,69 +28,69 @@ type route struct {
 func (f *Function) routes() []route {
 	return []route{
 		{http.MethodPost, "/api/jobs", access.Submit, f.submit},
-		{http.MethodPost, "/api/jobs/batch", access.Submit, bare(f.submitBatch)},
-		{http.MethodPost, "/api/jobs/callback", access.Public, bare(f.callback)},
+		{http.MethodPost, "/api/jobs/batch", access.Submit, noQuery(f.submitBatch)},
+		{http.MethodPost, "/api/jobs/callback", access.Public, noQuery(f.callback)},
 		{http.MethodGet, "/api/jobs", access.Read, f.list},
 		{http.MethodGet, "/api/jobs/dead", access.Read, f.dead},
 		{http.MethodGet, "/api/jobs/:jobId", access.Read, f.get},
 		{http.MethodGet, "/api/jobs/:jobId/logs", access.Read, f.logs},
-		{http.MethodPost, "/api/jobs/:jobId/cancel", access.Operate, bare(bodiless(f.cancel))},
-		{http.MethodPost, "/api/jobs/:jobId/retry", access.Operate, bare(bodiless(f.retry))},
-		{http.MethodPost, "/api/jobs/:jobId/reschedule", access.Operate, bare(f.reschedule)},
-		{http.MethodPost, "/api/jobs/:jobId/run-again", access.Submit, bare(f.runAgain)},
-		{http.MethodPatch, "/api/jobs/:jobId", access.Operate, bare(f.changeJob)},
-		{http.MethodDelete, "/api/jobs/:jobId", access.Operate, bare(bodiless(f.remove))},
-		{http.MethodGet, "/api/jobs/:jobId/deliveries", access.Read, bare(f.jobDeliveries)},
-		{http.MethodPost, "/api/jobs/:jobId/deliveries/:version/retry", access.Operate, bare(bodiless(f.retryDelivery))},
+		{http.MethodPost, "/api/jobs/:jobId/cancel", access.Operate, noQuery(noBody(f.cancel))},
+		{http.MethodPost, "/api/jobs/:jobId/retry", access.Operate, noQuery(noBody(f.retry))},
+		{http.MethodPost, "/api/jobs/:jobId/reschedule", access.Operate, noQuery(f.reschedule)},
+		{http.MethodPost, "/api/jobs/:jobId/run-again", access.Submit, noQuery(f.runAgain)},
+		{http.MethodPatch, "/api/jobs/:jobId", access.Operate, noQuery(f.changeJob)},
+		{http.MethodDelete, "/api/jobs/:jobId", access.Operate, noQuery(noBody(f.remove))},
+		{http.MethodGet, "/api/jobs/:jobId/deliveries", access.Read, noQuery(f.jobDeliveries)},
+		{http.MethodPost, "/api/jobs/:jobId/deliveries/:version/retry", access.Operate, noQuery(noBody(f.retryDelivery))},
 		{http.MethodGet, "/api/deliveries", access.Read, f.listDeliveries},
-		{http.MethodPost, "/api/operations", access.Operate, bare(f.operate)},
+		{http.MethodPost, "/api/operations", access.Operate, noQuery(f.operate)},
 		{http.MethodGet, "/api/operations", access.Read, f.listOperations},
 		{http.MethodGet, "/api/operations/:operationId", access.Read, f.getOperation},
-		{http.MethodPost, "/api/operations/:operationId/abort", access.Operate, bare(bodiless(f.abortOperation))},
-		{http.MethodPost, "/api/schedules", access.Operate, bare(f.createSchedule)},
+		{http.MethodPost, "/api/operations/:operationId/abort", access.Operate, noQuery(noBody(f.abortOperation))},
+		{http.MethodPost, "/api/schedules", access.Operate, noQuery(f.createSchedule)},
 		{http.MethodGet, "/api/schedules", access.Read, f.listSchedules},
 		{http.MethodGet, "/api/schedules/:name", access.Read, f.getSchedule},
 		{http.MethodPut, "/api/schedules/:name", access.Operate, f.putSchedule},
-		{http.MethodDelete, "/api/schedules/:name", access.Operate, bodiless(f.deleteSchedule)},
-		{http.MethodPost, "/api/schedules/:name/pause", access.Operate, bodiless(f.pauseSchedule)},
-		{http.MethodPost, "/api/schedules/:name/resume", access.Operate, bodiless(f.resumeSchedule)},
-		{http.MethodPost, "/api/schedules/:name/run", access.Operate, bodiless(f.runSchedule)},
+		{http.MethodDelete, "/api/schedules/:name", access.Operate, noBody(f.deleteSchedule)},
+		{http.MethodPost, "/api/schedules/:name/pause", access.Operate, noBody(f.pauseSchedule)},
+		{http.MethodPost, "/api/schedules/:name/resume", access.Operate, noBody(f.resumeSchedule)},
+		{http.MethodPost, "/api/schedules/:name/run", access.Operate, noBody(f.runSchedule)},
 		{http.MethodGet, "/api/schedules/:name/ticks", access.Read, f.ticks},
 		{http.MethodPost, "/events", access.Submit, f.takeEvents},
-		{http.MethodPost, hookPath, access.Public, bare(f.receiveHook)},
-		{http.MethodGet, "/api/hooks", access.Read, bare(f.listHooks)},
-		{http.MethodGet, "/api/controls", access.Read, bare(f.listControls)},
-		{http.MethodGet, "/api/controls/:kind/:name", access.Read, bare(f.getControl)},
-		{http.MethodPut, "/api/controls/:kind/:name", access.Operate, bare(f.putControl)},
-		{http.MethodDelete, "/api/controls/:kind/:name", access.Operate, bare(bodiless(f.deleteControl))},
-		{http.MethodPost, "/api/controls/:kind/:name/pause", access.Operate, bare(bodiless(f.pause))},
-		{http.MethodPost, "/api/controls/:kind/:name/resume", access.Operate, bare(bodiless(f.resume))},
+		{http.MethodPost, hookPath, access.Public, noQuery(f.receiveHook)},
+		{http.MethodGet, "/api/hooks", access.Read, noQuery(f.listHooks)},
+		{http.MethodGet, "/api/controls", access.Read, noQuery(f.listControls)},
+		{http.MethodGet, "/api/controls/:kind/:name", access.Read, noQuery(f.getControl)},
+		{http.MethodPut, "/api/controls/:kind/:name", access.Operate, noQuery(f.putControl)},
+		{http.MethodDelete, "/api/controls/:kind/:name", access.Operate, noQuery(noBody(f.deleteControl))},
+		{http.MethodPost, "/api/controls/:kind/:name/pause", access.Operate, noQuery(noBody(f.pause))},
+		{http.MethodPost, "/api/controls/:kind/:name/resume", access.Operate, noQuery(noBody(f.resume))},
 		{http.MethodGet, "/api/audit", access.Admin, f.audit},
 		{http.MethodGet, "/api/rejected", access.Installation, f.listRejected},
-		{http.MethodGet, "/api/rejected/:rejectedId", access.Installation, bare(f.getRejected)},
-		{http.MethodPost, "/api/rejected/:rejectedId/redrive", access.Installation, bare(bodiless(f.redriveRejected))},
-		{http.MethodDelete, "/api/rejected/:rejectedId", access.Installation, bare(bodiless(f.discardRejected))},
-		{http.MethodGet, "/api/workers", access.Read, bare(f.workers)},
-		{http.MethodPost, "/api/workers/claim", access.Work, bare(f.claimWork)},
-		{http.MethodPost, "/api/workers/beat", access.Work, bare(f.beatWork)},
-		{http.MethodPost, "/api/workers/settle", access.Work, bare(f.settleWork)},
-		{http.MethodGet, "/api/job-types", access.Read, bare(f.listJobTypes)},
-		{http.MethodGet, "/api/job-types/:type", access.Read, bare(f.getJobType)},
+		{http.MethodGet, "/api/rejected/:rejectedId", access.Installation, noQuery(f.getRejected)},
+		{http.MethodPost, "/api/rejected/:rejectedId/redrive", access.Installation, noQuery(noBody(f.redriveRejected))},
+		{http.MethodDelete, "/api/rejected/:rejectedId", access.Installation, noQuery(noBody(f.discardRejected))},
+		{http.MethodGet, "/api/workers", access.Read, noQuery(f.workers)},
+		{http.MethodPost, "/api/workers/claim", access.Work, noQuery(f.claimWork)},
+		{http.MethodPost, "/api/workers/beat", access.Work, noQuery(f.beatWork)},
+		{http.MethodPost, "/api/workers/settle", access.Work, noQuery(f.settleWork)},
+		{http.MethodGet, "/api/job-types", access.Read, noQuery(f.listJobTypes)},
+		{http.MethodGet, "/api/job-types/:type", access.Read, noQuery(f.getJobType)},
 		{http.MethodGet, "/api/stats", access.Read, f.stats},
-		{http.MethodGet, "/api/lag", access.Installation, bare(f.lag)},
+		{http.MethodGet, "/api/lag", access.Installation, noQuery(f.lag)},
 		{http.MethodGet, streamPath, access.Read, f.stream},
-		{http.MethodPost, "/api/keys", access.Admin, bare(f.createKey)},
+		{http.MethodPost, "/api/keys", access.Admin, noQuery(f.createKey)},
 		{http.MethodGet, "/api/keys", access.Admin, f.listKeys},
-		{http.MethodGet, "/api/keys/:keyId", access.Admin, bare(f.getKey)},
-		{http.MethodDelete, "/api/keys/:keyId", access.Admin, bare(bodiless(f.revokeKey))},
-		{http.MethodPost, "/api/keys/:keyId/rotate", access.Admin, bare(f.rotateKey)},
+		{http.MethodGet, "/api/keys/:keyId", access.Admin, noQuery(f.getKey)},
+		{http.MethodDelete, "/api/keys/:keyId", access.Admin, noQuery(noBody(f.revokeKey))},
+		{http.MethodPost, "/api/keys/:keyId/rotate", access.Admin, noQuery(f.rotateKey)},
 		{http.MethodGet, "/api/webhook-secrets", access.Admin, f.webhookSecrets},
-		{http.MethodGet, "/api/me", access.Known, bare(f.me)},
-		{http.MethodGet, "/api/login", access.Public, f.counted(bare(f.login))},
+		{http.MethodGet, "/api/me", access.Known, noQuery(f.me)},
+		{http.MethodGet, "/api/login", access.Public, f.counted(noQuery(f.login))},
 		{http.MethodGet, "/api/health", access.Public, f.counted(f.health)},
-		{http.MethodGet, "/api/openapi.yaml", access.Public, f.counted(newStatic("application/yaml", contractYAML).answer)},
-		{http.MethodGet, "/api/openapi.json", access.Public, f.counted(newStatic(jsonType, contractJSON).answer)},
-		{http.MethodGet, "/api/reference", access.Public, f.counted(newPage(referenceHTML).answer)},
+		{http.MethodGet, "/api/openapi.yaml", access.Public, f.counted(edge.NewStatic(yamlType, contractYAML).Answer)},
+		{http.MethodGet, "/api/openapi.json", access.Public, f.counted(edge.NewStatic(jsonType, contractJSON).Answer)},
+		{http.MethodGet, "/api/reference", access.Public, f.counted(edge.NewPage(referenceHTML).Answer)},
 		{http.MethodGet, "/metrics", access.Read, f.metrics},
 		{http.MethodGet, "/", access.Public, f.counted(f.page.show)},
 	}
@@ -105,8 +104,8 @@ func (f *Function) Handler() http.Handler {
 	// A name in a path may have any character, a slash too. gin itself would take a + for a space.
 	engine.UseEscapedPath, engine.UnescapePathValues = true, false
 	engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
-	_ = engine.SetTrustedProxies(f.cfg.Door.TrustedProxies) // New has tried
-	engine.Use(f.measured(), f.tracing, recovering, f.guard, f.checkTrace)
+	_ = engine.SetTrustedProxies(f.cfg.Limits.TrustedProxies) // New has tried
+	engine.Use(f.measured(), f.tracing, edge.Recover, f.guard, f.checkTrace)
 	for _, r := range f.routes() {
 		handle := f.answering(f.admitting(r.needs, r.handle))
 		engine.Handle(r.method, r.path, handle)
@@ -188,13 +187,8 @@ func (f *Function) answering(handle func(*gin.Context) error) gin.HandlerFunc {
 				c.Params[i].Value = plain
 			}
 		}
-		if err := f.carrying(c, handle); err != nil {
+		if err := f.limits.Carry(c, handle); err != nil {
 			f.fail(c, err)
 		}
 	}
-}
-
-// patience is the request's context with a limit.
-func patience(c *gin.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(c.Request.Context(), requestPatience)
 }

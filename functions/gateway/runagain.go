@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -25,7 +26,7 @@ func (f *Function) runAgain(c *gin.Context) error {
 			"run-again uses what the job has: it needs the role %s, too, which the API key or token does not have", access.Read)
 	}
 	by := f.asker(c)
-	if by.key, err = keyHeader(c); err != nil {
+	if by.key, err = edge.IdempotencyKey(c); err != nil {
 		return err
 	}
 	patch, err := readPatch(c)
@@ -58,11 +59,11 @@ func readPatch(c *gin.Context) (jobspec.Patch, error) {
 	if c.Request.ContentLength == 0 {
 		return jobspec.Patch{}, nil
 	}
-	body, err := readBody(c, jobspec.MaxJobBytes)
+	body, err := edge.ReadBody(c, jobspec.MaxJobBytes)
 	if err != nil || strings.TrimSpace(string(body)) == "" {
 		return jobspec.Patch{}, err
 	}
-	if err := mustBeJSON(c); err != nil {
+	if err := edge.RequireJSON(c); err != nil {
 		return jobspec.Patch{}, err
 	}
 	patch, err := jobspec.DecodePatch(body)
@@ -79,7 +80,7 @@ func readPatch(c *gin.Context) (jobspec.Patch, error) {
 func (f *Function) again(c *gin.Context, id uuid.UUID, patch jobspec.Patch) (jobspec.Request, error) {
 	old, _, err := f.request(c, id)
 	if err != nil {
-		return old, ofJob{id, err}
+		return old, edge.OfJob(id, err)
 	}
 	req, err := patch.Apply(old.Again())
 	req.RunAgainOf = id
@@ -89,11 +90,11 @@ func (f *Function) again(c *gin.Context, id uuid.UUID, patch jobspec.Patch) (job
 // request is what a job asked for, with its payload opened, and the number of its last command. The memory for it, and
 // for what is made of it, is the client's until the request has been answered.
 func (f *Function) request(c *gin.Context, id uuid.UUID) (req jobspec.Request, command int, err error) {
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	req, command, err = f.store.Request(shared(ctx, c), whose(c), id)
+	req, command, err = f.store.Request(shared(ctx, c), edge.OwnerOf(c), id)
 	if err == nil {
-		err = loadOf(c).take(c, 3*int64(len(req.Payload)))
+		err = edge.LoadOf(c).Take(c, 3*int64(len(req.Payload)))
 	}
 	if err == nil {
 		req.Payload, err = f.sealer.Open(sealing.OfJob(id, sealing.Payload), req.Payload)

@@ -178,7 +178,7 @@ func TestWhoRunsAJobAgainMayReadItAndAnswersForIt(t *testing.T) {
 
 func TestAKeyOfWhichJobsRunAgainHasARateLimit(t *testing.T) {
 	t.Parallel()
-	h := openWith(t, func(cfg *gateway.Config) { cfg.Door.RateLimitJobs = 1 })
+	h := openWith(t, func(cfg *gateway.Config) { cfg.Limits.RateLimitJobs = 1 })
 	id := h.submit(plainJob)
 	h.post(runAgainPath(id), "").wantError(apierror.RateLimited)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
@@ -67,7 +68,7 @@ func (f *Function) createSchedule(c *gin.Context) error {
 	if asked.Name == "" {
 		return badSchedule("name", "is required")
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	if err := fires(asked); err != nil {
 		return err
@@ -76,7 +77,7 @@ func (f *Function) createSchedule(c *gin.Context) error {
 	if err := detail(c, "schedule/"+asked.Name, nil); err != nil {
 		return err
 	}
-	made, err := f.store.schedules.Create(ctx, whose(c), asked)
+	made, err := f.store.schedules.Create(ctx, edge.OwnerOf(c), asked)
 	if err != nil {
 		return err
 	}
@@ -106,17 +107,17 @@ func (f *Function) putSchedule(c *gin.Context) error {
 	switch {
 	case asked.Name != "" && asked.Name != key.Name:
 		return badSchedule("name", "must be that of the path")
-	case key.OwnerID != nil && *key.OwnerID != whose(c).Names(asked.Job.OwnerID):
+	case key.OwnerID != nil && *key.OwnerID != edge.OwnerOf(c).Names(asked.Job.OwnerID):
 		return badSchedule("job.ownerId", "must be that of the query")
 	}
 	asked.Name = key.Name
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	if err := fires(asked); err != nil {
 		return err
 	}
 	f.sealSchedule(&asked)
-	kept, created, err := f.store.schedules.Put(ctx, whose(c), asked)
+	kept, created, err := f.store.schedules.Put(ctx, edge.OwnerOf(c), asked)
 	if err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func (f *Function) putSchedule(c *gin.Context) error {
 
 // schedule reads a request's schedule.
 func (f *Function) schedule(c *gin.Context) (jobspec.Schedule, error) {
-	body, err := readJSON(c, maxScheduleBytes)
+	body, err := edge.ReadJSON(c, maxScheduleBytes)
 	if err != nil {
 		return jobspec.Schedule{}, err
 	}
@@ -141,7 +142,7 @@ func (f *Function) schedule(c *gin.Context) (jobspec.Schedule, error) {
 	if err := asked.Validate(f.rules); err != nil {
 		return asked, err
 	}
-	if err := asked.Belong(whose(c).Names(asked.Job.OwnerID)); err != nil { // what is sealed has its owner's place
+	if err := asked.Belong(edge.OwnerOf(c).Names(asked.Job.OwnerID)); err != nil { // what is sealed has its owner's place
 		return asked, err
 	}
 	return asked, jobspec.OfJob(f.payloads.judge(c.Request.Context())(&asked.Job))
@@ -172,9 +173,9 @@ func badSchedule(path, message string) error {
 
 // scheduleKey is the schedule that a path names, beside parameters of its own.
 func scheduleKey(c *gin.Context) (schedulestore.Key, error) {
-	q := query{values: c.Request.URL.Query()}
-	key := schedulestore.Key{Name: c.Param("name"), OwnerID: jobview.Given(q.checked("ownerId", jobspec.CheckOwner))}
-	if err := q.close("ownerId"); err != nil {
+	q := edge.Query{Values: c.Request.URL.Query()}
+	key := schedulestore.Key{Name: c.Param("name"), OwnerID: jobview.Given(q.Checked("ownerId", jobspec.CheckOwner))}
+	if err := q.Close("ownerId"); err != nil {
 		return key, err
 	}
 	if !jobspec.IsScheduleName(key.Name) {
@@ -190,19 +191,19 @@ type schedulesBody struct {
 
 // listSchedules is GET /api/schedules: pages by key, in the order of names.
 func (f *Function) listSchedules(c *gin.Context) error {
-	q := query{values: c.Request.URL.Query()}
+	q := edge.Query{Values: c.Request.URL.Query()}
 	filter := schedulestore.Filter{
-		OwnerID: jobview.Given(q.checked("ownerId", jobspec.CheckOwner)), After: q.afterSchedule("cursor"),
-		Limit: q.integer("limit", defaultLimit, 1, maxLimit),
+		OwnerID: jobview.Given(q.Checked("ownerId", jobspec.CheckOwner)), After: q.AfterSchedule("cursor"),
+		Limit: q.Integer("limit", defaultLimit, 1, maxLimit),
 	}
-	if err := q.close("ownerId", "cursor", "limit"); err != nil {
+	if err := q.Close("ownerId", "cursor", "limit"); err != nil {
 		return err
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	schedules, more, err := f.store.schedules.List(ctx, whose(c), filter)
+	schedules, more, err := f.store.schedules.List(ctx, edge.OwnerOf(c), filter)
 	if err == nil {
-		err = loadOf(c).take(c, sizeOf(schedules, func(s *schedulestore.Schedule) int { return len(s.Job) }))
+		err = edge.LoadOf(c).Take(c, sizeOf(schedules, func(s *schedulestore.Schedule) int { return len(s.Job) }))
 	}
 	if err != nil {
 		return err
@@ -225,9 +226,9 @@ func (f *Function) getSchedule(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	s, err := f.store.schedules.Get(ctx, whose(c), key)
+	s, err := f.store.schedules.Get(ctx, edge.OwnerOf(c), key)
 	if err != nil {
 		return err
 	}
@@ -240,9 +241,9 @@ func (f *Function) deleteSchedule(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	if err := f.store.schedules.Delete(ctx, whose(c), key); err != nil {
+	if err := f.store.schedules.Delete(ctx, edge.OwnerOf(c), key); err != nil {
 		return err
 	}
 	c.Status(http.StatusNoContent)
@@ -255,13 +256,13 @@ func (f *Function) runSchedule(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := f.door.submit(c, 1); err != nil {
+	if err := f.limits.AllowJobs(c, 1); err != nil {
 		return err
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	rules := schedulestore.Rules{Rules: f.rules, Defaults: f.defaults, Sealer: f.sealer}
-	created, err := f.store.schedules.Run(ctx, whose(c), key, rules)
+	created, err := f.store.schedules.Run(ctx, edge.OwnerOf(c), key, rules)
 	if err != nil {
 		return err
 	}

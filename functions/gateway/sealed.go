@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -74,4 +76,12 @@ func (f *Function) grumbleSealed(ctx context.Context, members []string) {
 	if f.grumble.now() {
 		telemetry.Logger(ctx).Warn("cannot open what is sealed: with another key, or altered", "members", members)
 	}
+}
+
+// sometimes says yes at most once a second: while a server is away, each request fails in the same way.
+type sometimes struct{ last atomic.Int64 }
+
+func (s *sometimes) now() bool {
+	last, now := s.last.Load(), time.Now().UnixNano()
+	return now-last >= int64(time.Second) && s.last.CompareAndSwap(last, now)
 }

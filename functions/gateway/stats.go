@@ -10,6 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -117,14 +118,14 @@ type percentiles struct {
 
 // stats is GET /api/stats.
 func (f *Function) stats(c *gin.Context) error {
-	q := query{values: c.Request.URL.Query()}
-	queue, jobType := q.one("queue"), q.checked("type", jobspec.CheckJobType)
-	if err := q.close("queue", "type"); err != nil {
+	q := edge.Query{Values: c.Request.URL.Query()}
+	queue, jobType := q.One("queue"), q.Checked("type", jobspec.CheckJobType)
+	if err := q.Close("queue", "type"); err != nil {
 		return err
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	stats, err := f.store.stats.Get(ctx, widest(c), queue, jobType)
+	stats, err := f.store.stats.Get(ctx, edge.WidestOwner(c), queue, jobType)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobview"
@@ -61,7 +62,7 @@ func (f *Function) stream(c *gin.Context) error {
 	if c.Request.Method == http.MethodHead {
 		return f.headOfStream(c, s)
 	}
-	release, err := f.door.holdStream(c)
+	release, err := f.limits.HoldStream(c)
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func startStream(c *gin.Context) {
 // headOfStream answers HEAD as GET would begin, and ends.
 func (f *Function) headOfStream(c *gin.Context, s *stream) error {
 	if s.jobID != uuid.Nil {
-		ctx, cancel := patience(c)
+		ctx, cancel := edge.WithPatience(c)
 		defer cancel()
 		if _, err := f.streamed(ctx, s); err != nil {
 			return err
@@ -100,22 +101,22 @@ func (f *Function) headOfStream(c *gin.Context, s *stream) error {
 }
 
 func streamOf(c *gin.Context) (*stream, error) {
-	q := query{values: c.Request.URL.Query()}
-	s := &stream{owner: whose(c), counts: widest(c), came: c.GetHeader(lastEventID)}
+	q := edge.Query{Values: c.Request.URL.Query()}
+	s := &stream{owner: edge.OwnerOf(c), counts: edge.WidestOwner(c), came: c.GetHeader(lastEventID)}
 	known := append([]string{"jobId", "status"}, listFilters...)
-	if q.values.Has("jobId") {
-		s.jobID, known = q.id("jobId"), []string{"jobId"}
+	if q.Values.Has("jobId") {
+		s.jobID, known = q.JobID("jobId"), []string{"jobId"}
 		for _, name := range append([]string{"status"}, listFilters...) {
-			if q.values.Has(name) {
-				q.bad(name, "has no place beside jobId, which stands for one job")
+			if q.Values.Has(name) {
+				q.Bad(name, "has no place beside jobId, which stands for one job")
 				known = append(known, name)
 			}
 		}
 	} else {
 		s.filter = listFilter(&q)
-		s.filter.Status = q.statuses("status")
+		s.filter.Status = q.Statuses("status")
 	}
-	return s, q.close(known...)
+	return s, q.Close(known...)
 }
 
 // joinStream gives a stream its place, and what it is sent first.
@@ -125,7 +126,7 @@ func (f *Function) joinStream(c *gin.Context, s *stream) (first []byte, leave fu
 		leave = f.hub.join(s, apidb.LogPlace{})
 		return first, leave, nil
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	if _, err := f.streamed(ctx, s); err != nil { // nobody has the hub follow what is not theirs
 		return nil, nil, err
@@ -159,7 +160,7 @@ func (f *Function) streamed(ctx context.Context, s *stream) (*apidb.Changed, err
 		err = apidb.ErrNoJob
 	}
 	if err != nil {
-		return nil, ofJob{s.jobID, err}
+		return nil, edge.OfJob(s.jobID, err)
 	}
 	return &jobs[0], nil
 }

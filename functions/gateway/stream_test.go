@@ -408,7 +408,7 @@ func TestMoreThanIsToldOneByOneIsAReload(t *testing.T) {
 func TestAStreamHasALimit(t *testing.T) {
 	t.Parallel()
 	h := openWith(t, func(cfg *gateway.Config) {
-		cfg.Auth, cfg.Door.StreamLimit, cfg.Door.StreamLimitTotal = gateway.AuthOn, 1, 2
+		cfg.Auth, cfg.Limits.StreamLimit, cfg.Limits.StreamLimitTotal = gateway.AuthOn, 1, 2
 	})
 	acme, other, third := h.as("acme", "read"), h.as("other", "read"), h.as("third", "read")
 	s := acme.open("/api/stream")

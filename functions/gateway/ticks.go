@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -31,9 +32,9 @@ func (f *Function) changeSchedule(
 	if err != nil {
 		return err
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	s, err := change(ctx, whose(c), key)
+	s, err := change(ctx, edge.OwnerOf(c), key)
 	if err != nil {
 		return err
 	}
@@ -56,22 +57,22 @@ type tick struct {
 
 // ticks is GET /api/schedules/{name}/ticks: pages by key, newest first. The cursor is an instant.
 func (f *Function) ticks(c *gin.Context) error {
-	q := query{values: c.Request.URL.Query()}
+	q := edge.Query{Values: c.Request.URL.Query()}
 	if !jobspec.IsScheduleName(c.Param("name")) {
 		return schedulestore.ErrNone
 	}
-	key := schedulestore.Key{Name: c.Param("name"), OwnerID: jobview.Given(q.checked("ownerId", jobspec.CheckOwner))}
-	before, limit := q.instant("cursor"), q.integer("limit", defaultLimit, 1, maxLimit)
-	if err := q.close("ownerId", "cursor", "limit"); err != nil {
+	key := schedulestore.Key{Name: c.Param("name"), OwnerID: jobview.Given(q.Checked("ownerId", jobspec.CheckOwner))}
+	before, limit := q.Instant("cursor"), q.Integer("limit", defaultLimit, 1, maxLimit)
+	if err := q.Close("ownerId", "cursor", "limit"); err != nil {
 		return err
 	}
 	if before == nil {
 		end := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 		before = &end
 	}
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	found, more, err := f.store.schedules.Ticks(ctx, whose(c), key, *before, limit)
+	found, more, err := f.store.schedules.Ticks(ctx, edge.OwnerOf(c), key, *before, limit)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
@@ -21,14 +22,14 @@ const maxWait = time.Minute
 // waits is the contract's pattern of ?wait=: up to a minute, in seconds where it names no unit.
 var waits = regexp.MustCompile(`^(([1-5]?[0-9]([.][0-9]{1,9})?|60)s?|([1-5]?[0-9]{1,4}|60000)ms|1m(0s)?)$`)
 
-// wait is how long an answer may be held.
-func (q *query) wait(name string) time.Duration {
-	value := q.one(name)
+// waitOf is how long an answer may be held.
+func waitOf(q *edge.Query, name string) time.Duration {
+	value := q.One(name)
 	if value == "" {
 		return 0
 	}
 	if !waits.MatchString(value) {
-		q.bad(name, "must be a duration up to 60s, as 30s, 1.5s or 500ms")
+		q.Bad(name, "must be a duration up to 60s, as 30s, 1.5s or 500ms")
 		return 0
 	}
 	if strings.Trim(value, "0123456789.") == "" {
@@ -36,7 +37,7 @@ func (q *query) wait(name string) time.Duration {
 	}
 	d, err := time.ParseDuration(value)
 	if err != nil {
-		q.bad(name, "must be a duration up to 60s: %v", err)
+		q.Bad(name, "must be a duration up to 60s: %v", err)
 	}
 	return d
 }
@@ -48,9 +49,9 @@ type waiting struct {
 	preferred bool
 }
 
-func waitingOf(c *gin.Context, q *query) waiting {
-	if q.values.Has("wait") {
-		return waiting{Duration: q.wait("wait")}
+func waitingOf(c *gin.Context, q *edge.Query) waiting {
+	if q.Values.Has("wait") {
+		return waiting{Duration: waitOf(q, "wait")}
 	}
 	value, _ := preference(c.Request.Header, "wait")
 	seconds, err := strconv.ParseUint(value, 10, 31)
@@ -87,9 +88,9 @@ func submitWaiting(c *gin.Context) (waiting, error) {
 	if c.Request.URL.RawQuery == "" && len(c.Request.Header["Prefer"]) == 0 {
 		return waiting{}, nil
 	}
-	q := query{values: c.Request.URL.Query()}
+	q := edge.Query{Values: c.Request.URL.Query()}
 	wait := waitingOf(c, &q)
-	if err := q.close("wait"); err != nil {
+	if err := q.Close("wait"); err != nil {
 		return waiting{}, err
 	}
 	if wait.Duration == 0 || access.Of(c.Request.Context()).May(access.Read) {
@@ -105,7 +106,7 @@ func submitWaiting(c *gin.Context) (waiting, error) {
 // awaitEnd holds an answer until a job has ended, or the wait is over, and checks that the key may still read. The
 // caller releases the place among those that are held.
 func (f *Function) awaitEnd(c *gin.Context, id uuid.UUID, wait waiting) (release func(), err error) {
-	if release, err = f.door.hold(c); err != nil {
+	if release, err = f.limits.HoldAnswer(c); err != nil {
 		return nil, err
 	}
 	wait.applied(c)

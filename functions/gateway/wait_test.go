@@ -74,7 +74,7 @@ func TestASubmitThatWaitsInVainIsAnswered202(t *testing.T) {
 
 func TestASubmitThatFindsNoPlaceToWaitIsAcceptedAllTheSame(t *testing.T) {
 	t.Parallel()
-	h := openWith(t, func(cfg *gateway.Config) { cfg.Door.WaitLimit = 1 })
+	h := openWith(t, func(cfg *gateway.Config) { cfg.Limits.WaitLimit = 1 })
 	id := h.submit(plainJob)
 	path := "/api/jobs/" + id.String()
 	letGo := h.hold(path)

@@ -6,6 +6,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobview"
@@ -19,15 +20,15 @@ type webhookSecretsBody struct {
 
 // webhookSecrets is GET /api/webhook-secrets: the keys by which the owner's receivers verify.
 func (f *Function) webhookSecrets(c *gin.Context) error {
-	q := query{values: c.Request.URL.Query()}
-	asked := q.checked("ownerId", jobspec.CheckOwner)
-	if err := q.close("ownerId"); err != nil {
+	q := edge.Query{Values: c.Request.URL.Query()}
+	asked := q.Checked("ownerId", jobspec.CheckOwner)
+	if err := q.Close("ownerId"); err != nil {
 		return err
 	}
 	p := access.Of(c.Request.Context())
 	owner := p.Owner
 	if asked != "" && asked != owner {
-		if !installation(c) {
+		if !edge.IsInstallation(c) {
 			return apierror.New(apierror.Forbidden, "only an admin of the installation sees another owner's webhook secrets")
 		}
 		owner = asked

@@ -6,6 +6,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
@@ -39,9 +40,9 @@ type heldAttempt struct {
 
 // workers is GET /api/workers. An owner sees what there is to run its jobs, and which of them run.
 func (f *Function) workers(c *gin.Context) error {
-	ctx, cancel := patience(c)
+	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	workers, err := f.store.Workers(ctx, widest(c))
+	workers, err := f.store.Workers(ctx, edge.WidestOwner(c))
 	if err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func (f *Function) workers(c *gin.Context) error {
 	for i := range workers {
 		apidb.OpenHeld(f.sealer, workers[i].Attempts)
 		body.Workers[i] = newWorkerBody(&workers[i])
-		if installation(c) {
+		if edge.IsInstallation(c) {
 			body.Workers[i].load(&workers[i])
 		}
 	}

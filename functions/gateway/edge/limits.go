@@ -1,15 +1,13 @@
-package gateway
+package edge
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
 	"math"
-	"net"
 	"net/http"
 	"net/netip"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -22,8 +20,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
-// DoorConfig is how much may come in, and from where it is said to come.
-type DoorConfig struct {
+// LimitsConfig is how many requests may come in, and whose X-Forwarded-For is trusted.
+type LimitsConfig struct {
 	RateLimit     float64 `envconfig:"RATE_LIMIT" desc:"requests a second of each owner, and of each address that needs no authentication; 0: unlimited"`
 	RateLimitJobs float64 `envconfig:"RATE_LIMIT_JOBS" desc:"jobs a second that each owner may submit; a batch may exceed what is available and is then paid back; 0: unlimited"`
 	WaitLimit     int     `envconfig:"WAIT_LIMIT" default:"1000" desc:"requests of each owner that may wait at once, with ?wait= or for changes of controls"`
@@ -44,7 +42,7 @@ const (
 	defaultWaitLimit        = 1000
 	defaultStreamLimit      = 100
 	defaultStreamLimitTotal = 1000
-	defaultAuthFailureLimit = 60
+	DefaultAuthFailureLimit = 60
 
 	progressAtOnce, progressPerSecond = 10, 2 // of an attempt: each writes a row
 
@@ -52,8 +50,8 @@ const (
 	maxThings = 1_000_000
 )
 
-// door counts who comes in.
-type door struct {
+// Limits counts requests, jobs, wrong secrets and held answers, each by its caller.
+type Limits struct {
 	requests, jobs *throttle.Table // nil: any number
 	failures       *throttle.Table
 	progress       *throttle.Table
@@ -68,7 +66,8 @@ type door struct {
 	policies []string // RateLimit-Policy; nil: there is none
 }
 
-func newDoor(cfg DoorConfig) (*door, error) {
+// NewLimits makes the limits. An error begins with the setting that is wrong.
+func NewLimits(cfg LimitsConfig) (*Limits, error) {
 	for _, rate := range []struct {
 		name  string
 		value float64
@@ -98,12 +97,12 @@ func newDoor(cfg DoorConfig) (*door, error) {
 	cfg.WaitLimit = cmp.Or(cfg.WaitLimit, defaultWaitLimit)
 	cfg.StreamLimit = cmp.Or(cfg.StreamLimit, defaultStreamLimit)
 	cfg.StreamLimitTotal = cmp.Or(cfg.StreamLimitTotal, defaultStreamLimitTotal)
-	cfg.AuthFailureLimit = cmp.Or(cfg.AuthFailureLimit, defaultAuthFailureLimit)
+	cfg.AuthFailureLimit = cmp.Or(cfg.AuthFailureLimit, DefaultAuthFailureLimit)
 	gin.SetMode(gin.ReleaseMode) // before the first gin.New, which would advise so on every start
 	if err := gin.New().SetTrustedProxies(cfg.TrustedProxies); err != nil {
 		return nil, fmt.Errorf("TRUSTED_PROXIES: %w", err)
 	}
-	d := &door{
+	d := &Limits{
 		requests: throttle.New(cfg.RateLimit, int(math.Ceil(cfg.RateLimit))),
 		jobs:     throttle.New(cfg.RateLimitJobs, int(math.Ceil(cfg.RateLimitJobs))),
 		failures: throttle.New(float64(cfg.AuthFailureLimit)/60, cfg.AuthFailureLimit),
@@ -114,8 +113,8 @@ func newDoor(cfg DoorConfig) (*door, error) {
 		allStreams: throttle.NewHeld(cfg.StreamLimitTotal),
 
 		load:      throttle.NewRoom(maxLoad),
-		strangers: fairshare.New(strangers, strangersEach),
-		guessers:  fairshare.New(strangersEach, 1),
+		strangers: fairshare.New(Strangers, StrangersEach),
+		guessers:  fairshare.New(StrangersEach, 1),
 	}
 	for _, policy := range []struct {
 		name  string
@@ -130,50 +129,27 @@ func newDoor(cfg DoorConfig) (*door, error) {
 	return d, nil
 }
 
-// slowDown is the answer to a request beyond one of the limits, which it names.
-type slowDown struct {
+// SlowDownError is the answer to a request beyond one of the limits, which it names.
+type SlowDownError struct {
 	limit string
 	after time.Duration
 }
 
-func (s slowDown) Error() string { return s.limit + "; retry in " + s.seconds() + " s" }
+// SlowDown refuses a request beyond a limit until after.
+func SlowDown(limit string, after time.Duration) error { return SlowDownError{limit, after} }
 
-// seconds is when to try again.
-func (s slowDown) seconds() string { return strconv.Itoa(wholeSeconds(s.after)) }
+func (s SlowDownError) Error() string { return s.limit + "; retry in " + s.Seconds() + " s" }
+
+// Seconds is when to try again.
+func (s SlowDownError) Seconds() string { return strconv.Itoa(wholeSeconds(s.after)) }
 
 func wholeSeconds(d time.Duration) int { return max(1, int(math.Ceil(d.Seconds()))) }
 
-// guard refuses what no program of ours sends, but a browser in somebody else's hands.
-func (f *Function) guard(c *gin.Context) {
-	switch {
-	case f.cfg.Auth == AuthOff && !isLoopback(c.Request.Host):
-		// A name that leads here, and is not ours, is how a page from elsewhere would pass for one of this server.
-		f.fail(c, apierror.New(apierror.Forbidden, "with AUTH=off this is %q to nobody; ask for localhost", c.Request.Host))
-	case fromElsewhere.Check(c.Request) != nil:
-		f.fail(c, apierror.New(apierror.Forbidden, "this request is from a page of another site"))
-	}
-}
+// RemoteAddr is the address that a request is from, as far as those on its way are believed.
+func RemoteAddr(c *gin.Context) string { return c.ClientIP() }
 
-var fromElsewhere http.CrossOriginProtection
-
-// isLoopback: the Host is this machine's own to whoever asks.
-func isLoopback(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	at, err := netip.ParseAddr(host)
-	return err == nil && at.Zone() == "" && at.Unmap().IsLoopback()
-}
-
-// remoteAddr is the address that a request is from, as far as those on its way are believed.
-func remoteAddr(c *gin.Context) string { return c.ClientIP() }
-
-// callerAt is an address as it is counted: a network of IPv6 is one house.
-func callerAt(address string) string {
+// CallerAt is an address as it is counted: the addresses of an IPv6 network are one caller.
+func CallerAt(address string) string {
 	at, err := netip.ParseAddr(address)
 	if err != nil {
 		return "from " + address
@@ -186,19 +162,20 @@ func callerAt(address string) string {
 	return "from " + at.String()
 }
 
-// caller is as whom a request is counted: an owner, or the address of who need not say who they are.
-func caller(c *gin.Context) string {
+// CallerOf is the name under which a request is counted: its owner, or its address when authentication is off.
+func CallerOf(c *gin.Context) string {
 	p := access.Of(c.Request.Context())
 	if p.Everyone || p.Actor == "" {
-		return callerAt(remoteAddr(c))
+		return CallerAt(RemoteAddr(c))
 	}
-	return ownerCaller(p)
+	return OwnerCaller(p)
 }
 
-func ownerCaller(p access.Principal) string { return "owner " + p.Owner }
+// OwnerCaller is the name under which the requests of a known owner are counted.
+func OwnerCaller(p access.Principal) string { return "owner " + p.Owner }
 
-// enter counts a request. The headers are those of draft-ietf-httpapi-ratelimit-headers-11.
-func (d *door) enter(c *gin.Context) error {
+// AllowRequest counts a request. The headers are those of draft-ietf-httpapi-ratelimit-headers-11.
+func (d *Limits) AllowRequest(c *gin.Context) error {
 	if d.policies == nil {
 		return nil
 	}
@@ -206,27 +183,27 @@ func (d *door) enter(c *gin.Context) error {
 	return take(c, d.requests, "requests", 1)
 }
 
-// submit counts jobs that a request brings.
-func (d *door) submit(c *gin.Context, jobs int) error { return take(c, d.jobs, "jobs", jobs) }
+// AllowJobs counts jobs that a request brings.
+func (d *Limits) AllowJobs(c *gin.Context, jobs int) error { return take(c, d.jobs, "jobs", jobs) }
 
 func take(c *gin.Context, table *throttle.Table, policy string, n int) error {
 	if table == nil {
 		return nil
 	}
-	v := table.Take(caller(c), n, time.Now())
+	v := table.Take(CallerOf(c), n, time.Now())
 	c.Writer.Header().Add("RateLimit", fmt.Sprintf(`"%s";r=%d;t=%d`, policy, v.Left, wholeSeconds(v.After)))
 	if !v.OK {
 		quota, seconds := table.Policy()
-		return slowDown{fmt.Sprintf("rate limit exceeded: %d %s in %d s", quota, policy, seconds), v.After}
+		return SlowDownError{fmt.Sprintf("rate limit exceeded: %d %s in %d s", quota, policy, seconds), v.After}
 	}
 	return nil
 }
 
-// hold counts an answer that is held; else release is to be called.
-func (d *door) hold(c *gin.Context) (release func(), err error) {
-	release, ok := d.waits.Hold(caller(c))
+// HoldAnswer counts an answer that is held; else release is to be called.
+func (d *Limits) HoldAnswer(c *gin.Context) (release func(), err error) {
+	release, ok := d.waits.Hold(CallerOf(c))
 	if !ok {
-		return nil, slowDown{"too many answers are held at once", time.Second}
+		return nil, SlowDownError{"too many answers are held at once", time.Second}
 	}
 	return release, nil
 }
@@ -234,58 +211,70 @@ func (d *door) hold(c *gin.Context) (release func(), err error) {
 // streamAgain is when who has found no room for a stream is to try again.
 const streamAgain = 5 * time.Second
 
-// holdStream counts a stream; else release is to be called.
-func (d *door) holdStream(c *gin.Context) (release func(), err error) {
-	own, ok := d.streams.Hold(caller(c))
+// HoldStream counts a stream; else release is to be called.
+func (d *Limits) HoldStream(c *gin.Context) (release func(), err error) {
+	own, ok := d.streams.Hold(CallerOf(c))
 	if !ok {
-		return nil, slowDown{"too many event streams of this owner are open", streamAgain}
+		return nil, SlowDownError{"too many event streams of this owner are open", streamAgain}
 	}
 	all, ok := d.allStreams.Hold("")
 	if !ok {
 		own()
-		return nil, slowDown{"too many event streams are open", streamAgain}
+		return nil, SlowDownError{"too many event streams are open", streamAgain}
 	}
 	return func() { own(); all() }, nil
 }
 
-// progresses counts what an attempt says of its progress.
-func (d *door) progresses(said jobspec.Callback) error {
+// AllowProgress counts what an attempt says of its progress.
+func (d *Limits) AllowProgress(said jobspec.Callback) error {
 	if said.Status != jobspec.CallbackProgress {
 		return nil
 	}
 	if v := d.progress.Take(jobevent.AttemptToken(said.JobID, said.Attempt), 1, time.Now()); !v.OK {
-		return slowDown{"rate limit exceeded: progress of one attempt", v.After}
+		return SlowDownError{"rate limit exceeded: progress of one attempt", v.After}
 	}
 	return nil
 }
 
-// failed counts a wrong key, token or callback secret, and returns 429 in place of the 401 when an address sends too
-// many. Requests that carry none are not counted: they guess nothing, and a client that forgot the header has to read
-// that.
-func (d *door) failed(c *gin.Context, err error) error {
+// CountFailure counts a wrong key, token or callback secret. It returns 429 in place of the 401 when an address sends
+// too many. Requests without any are not counted: they guess nothing, and a client that forgot the header must read
+// the 401.
+func (d *Limits) CountFailure(c *gin.Context, err error) error {
 	var known *apierror.Error
 	if !errors.As(err, &known) || known.Code != apierror.Unauthorized || !claims(c.Request) {
 		return err
 	}
-	return d.guessed(c, err)
+	return d.CountGuess(c, err)
 }
 
-// guessed counts a wrong secret, and returns err, or 429 when an address sends too many.
-func (d *door) guessed(c *gin.Context, err error) error {
-	if v := d.failures.Take(callerAt(remoteAddr(c)), 1, time.Now()); !v.OK {
+// Suspects tells whether too many wrong secrets have come from the address of a request.
+func (d *Limits) Suspects(c *gin.Context) bool {
+	return !d.failures.Look(CallerAt(RemoteAddr(c)), time.Now()).OK
+}
+
+// CountGuess counts a wrong secret, and returns err, or 429 when an address sends too many.
+func (d *Limits) CountGuess(c *gin.Context, err error) error {
+	if v := d.failures.Take(CallerAt(RemoteAddr(c)), 1, time.Now()); !v.OK {
 		quota, _ := d.failures.Policy()
 		message := fmt.Sprintf("rate limit exceeded: %d wrong keys or secrets a minute from one address", quota)
-		return slowDown{message, v.After}
+		return SlowDownError{message, v.After}
 	}
 	return err
 }
 
 // claims tells whether a request carries a key, a token, or the secret or signature of a callback.
 func claims(r *http.Request) bool {
-	for _, name := range []string{"Authorization", "X-Api-Key", callbackSecretHeader, callbackSignatureHeader} {
+	for _, name := range []string{"Authorization", "X-Api-Key", CallbackSecretHeader, CallbackSignatureHeader} {
 		if r.Header.Get(name) != "" {
 			return true
 		}
 	}
 	return false
 }
+
+const (
+	// CallbackSecretHeader carries the secret of the attempt, or one of the installation's own.
+	CallbackSecretHeader = "X-Callback-Secret"
+	// CallbackSignatureHeader carries the signature of a callback, as Standard Webhooks has it.
+	CallbackSignatureHeader = "Webhook-Signature"
+)

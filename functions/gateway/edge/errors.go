@@ -1,4 +1,4 @@
-package gateway
+package edge
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -27,8 +26,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// errorBody is the body of every answer that is no success.
-type errorBody struct {
+// ErrorBody is the body of every answer that is no success.
+type ErrorBody struct {
 	Timestamp time.Time         `json:"timestamp"`
 	Status    int               `json:"status"`
 	ErrorCode apierror.Code     `json:"errorCode"`
@@ -46,11 +45,11 @@ type problemBody struct {
 	Title    string `json:"title"`
 	Detail   string `json:"detail"`
 	Instance string `json:"instance"`
-	errorBody
+	ErrorBody
 }
 
-// answerError answers in the form that the client accepts.
-func answerError(c *gin.Context, body errorBody) {
+// AnswerError answers in the form that the client accepts.
+func AnswerError(c *gin.Context, body ErrorBody) {
 	if !strings.Contains(strings.Join(c.Request.Header["Accept"], ","), problemType) {
 		c.AbortWithStatusJSON(body.Status, body)
 		return
@@ -58,72 +57,42 @@ func answerError(c *gin.Context, body errorBody) {
 	c.Header("Content-Type", problemType)
 	c.AbortWithStatusJSON(body.Status, problemBody{
 		Type: "about:blank", Title: http.StatusText(body.Status), Detail: body.Message,
-		Instance: "urn:uuid:" + body.TraceID.String(), errorBody: body,
+		Instance: "urn:uuid:" + body.TraceID.String(), ErrorBody: body,
 	})
 }
 
-// ofJob says which job an error is about.
-type ofJob struct {
-	id uuid.UUID
-	error
+// aboutJob is an error about one job.
+type aboutJob struct {
+	id  uuid.UUID
+	err error
 }
 
-func (e ofJob) Unwrap() error { return e.error }
+// OfJob says of an error which job it is about.
+func OfJob(id uuid.UUID, err error) error { return aboutJob{id, err} }
 
-// fail answers a request with an error, and logs it when it is ours.
-func (f *Function) fail(c *gin.Context, err error) {
-	body := newErrorBody(c, err)
-	var slow slowDown
-	switch {
-	case body.ErrorCode == apierror.Unauthorized:
-		c.Header("WWW-Authenticate", "Bearer")
-	case errors.As(err, &slow):
-		c.Header("Retry-After", slow.seconds())
-	case body.Status == http.StatusTooManyRequests:
-		c.Header("Retry-After", "1")
-	case body.Status == http.StatusServiceUnavailable:
-		c.Header("Retry-After", "1")
-		if !errors.Is(err, context.Canceled) {
-			f.unserved.Note(c.Request.Context(), err, failureFields(c, body)...)
-		}
-	case body.Status >= 500:
-		telemetry.Logger(c.Request.Context()).With("error", err).Error("cannot serve request", failureFields(c, body)...)
-	}
-	answer := func() { answerError(c, body) }
-	if body.Status == http.StatusRequestTimeout { // nothing came for long enough
-		answer()
-		return
-	}
-	lingering(c, answer)
-}
+func (e aboutJob) Error() string { return e.err.Error() }
 
-func failureFields(c *gin.Context, body errorBody) []any {
-	fields := []any{"errorCode", body.ErrorCode, "method", c.Request.Method, "path", c.FullPath(),
-		telemetry.FieldTraceID, body.TraceID}
-	if body.JobID != nil {
-		fields = append(fields, telemetry.FieldJobID, *body.JobID)
-	}
-	return fields
-}
+func (e aboutJob) Unwrap() error { return e.err }
 
-func newErrorBody(c *gin.Context, err error) errorBody {
-	public := public(err)
-	body := errorBody{
+// NewErrorBody returns the body of the answer to a request that fails with err.
+func NewErrorBody(c *gin.Context, err error) ErrorBody {
+	public := Public(err)
+	body := ErrorBody{
 		Timestamp: time.Now().UTC(), Status: public.Status(), ErrorCode: public.Code, Message: public.Message,
-		TraceID: traceID(c), Details: jobview.List(public.Details),
+		TraceID: TraceID(c), Details: jobview.List(public.Details),
 	}
-	if about := (ofJob{}); errors.As(err, &about) {
+	if about := (aboutJob{}); errors.As(err, &about) {
 		body.JobID = &about.id
 	}
 	return body
 }
 
-// public is what a client is told of an error; the one place that knows.
-func public(err error) *apierror.Error {
+// Public is what a client is told of an error; the one place that knows.
+func Public(err error) *apierror.Error {
 	var known *apierror.Error
 	var refused *apidb.RefusedError
 	var late *callbackstore.RefusedError
-	var slow slowDown
+	var slow SlowDownError
 	var many *apidb.TooManyError
 	switch {
 	case errors.As(err, &known):
@@ -183,8 +152,8 @@ func public(err error) *apierror.Error {
 	return apierror.New(apierror.Internal, "the server is at fault; its log has the trace id")
 }
 
-// recovering answers a panic with 500 and logs it with its stack.
-func recovering(c *gin.Context) {
+// Recover answers a panic with 500 and logs it with its stack.
+func Recover(c *gin.Context) {
 	defer func() {
 		p := recover()
 		if p == nil {
@@ -194,21 +163,19 @@ func recovering(c *gin.Context) {
 			panic(p) // net/http's own way to end a connection
 		}
 		telemetry.Logger(c.Request.Context()).Error("request panicked", "panic", fmt.Sprint(p), "method", c.Request.Method,
-			"path", c.FullPath(), telemetry.FieldTraceID, traceID(c), "stack", string(debug.Stack()))
+			"path", c.FullPath(), telemetry.FieldTraceID, TraceID(c), "stack", string(debug.Stack()))
 		if c.Writer.Written() {
 			c.Abort()
 			return
 		}
-		body := newErrorBody(c, apierror.New(apierror.Internal, "the server is at fault; its log has the trace id"))
-		answerError(c, body)
+		body := NewErrorBody(c, apierror.New(apierror.Internal, "the server is at fault; its log has the trace id"))
+		AnswerError(c, body)
 	}()
 	c.Next()
 }
 
-// sometimes says yes at most once a second: while a server is away, each request fails in the same way.
-type sometimes struct{ last atomic.Int64 }
-
-func (s *sometimes) now() bool {
-	last, now := s.last.Load(), time.Now().UnixNano()
-	return now-last >= int64(time.Second) && s.last.CompareAndSwap(last, now)
+// Invalid refuses a request for what stands at path.
+func Invalid(path, message string) error {
+	return &apierror.Error{Code: apierror.InvalidJobRequest, Message: "invalid request: " + path + " " + message,
+		Details: []apierror.Detail{{Path: path, Message: message}}}
 }

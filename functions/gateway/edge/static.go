@@ -1,10 +1,9 @@
-package gateway
+package edge
 
 import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	_ "embed"
 	"encoding/base64"
 	"net/http"
 	"regexp"
@@ -14,45 +13,32 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/klauspost/compress/gzip"
-
-	"github.com/jobweaver/jobweaver/functions/gateway/access"
-	"github.com/jobweaver/jobweaver/shared/apierror"
-	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-//go:generate go test -run TestTheReferenceIsMadeFromTheContract -update
+// HTMLType is the media type of a page.
+const HTMLType = "text/html; charset=utf-8"
 
-var (
-	//go:embed openapi.yaml
-	contractYAML []byte
-	//go:embed openapi.json
-	contractJSON []byte // made from openapi.yaml, as reference.html is
-	//go:embed reference.html
-	referenceHTML []byte
-)
-
-const htmlType = "text/html; charset=utf-8"
-
-// static is an answer that is the same for everybody.
-type static struct {
-	body             []byte
+// Static is an answer that is the same for everybody.
+type Static struct {
+	Body             []byte
 	contentType, tag string
-	cache            string // Cache-Control; empty: ask each time whether it has changed
-	policy           string // empty: the one that all answers have
+	Cache            string // Cache-Control; empty: ask each time whether it has changed
+	Policy           string // empty: the one that all answers have
 	zipped           func() []byte
 }
 
-func newStatic(contentType string, body []byte) static {
-	return static{
-		body: body, contentType: contentType, tag: contentTag(body),
+// NewStatic makes an answer that is the same for everybody.
+func NewStatic(contentType string, body []byte) Static {
+	return Static{
+		Body: body, contentType: contentType, tag: contentTag(body),
 		zipped: sync.OnceValue(func() []byte { return zip(body) }),
 	}
 }
 
-// newPage is a static page with its policy.
-func newPage(body []byte) static {
-	s := newStatic(htmlType, body)
-	s.policy = pagePolicy(string(body))
+// NewPage is a static page with its policy.
+func NewPage(body []byte) Static {
+	s := NewStatic(HTMLType, body)
+	s.Policy = pagePolicy(string(body))
 	return s
 }
 
@@ -72,22 +58,22 @@ func zip(content []byte) []byte {
 	return zipped.Bytes()
 }
 
-// answer lets a client keep the body, and ask by its tag whether it has changed. It is compressed once, not for each
+// Answer lets a client keep the body, and ask by its tag whether it has changed. It is compressed once, not for each
 // request.
-func (s static) answer(c *gin.Context) error {
-	c.Header("Cache-Control", cmp.Or(s.cache, "no-cache"))
+func (s Static) Answer(c *gin.Context) error {
+	c.Header("Cache-Control", cmp.Or(s.Cache, "no-cache"))
 	c.Header("Vary", "Accept-Encoding")
-	if s.policy != "" {
-		c.Header("Content-Security-Policy", s.policy)
+	if s.Policy != "" {
+		c.Header("Content-Security-Policy", s.Policy)
 	}
-	body := s.body
+	body := s.Body
 	if acceptsGzip(c.Request.Header) {
 		if zipped := s.zipped(); zipped != nil {
 			body = zipped
 			c.Header("Content-Encoding", "gzip")
 		}
 	}
-	tagged(c, s.tag, s.contentType, body)
+	AnswerTagged(c, s.tag, s.contentType, body)
 	return nil
 }
 
@@ -107,8 +93,8 @@ func acceptsGzip(h http.Header) bool {
 
 // pagePolicy lets a page use the style and the script in it and ask its own server, nothing else.
 func pagePolicy(page string) string {
-	return "default-src 'none'; style-src" + cmp.Or(inlines(page, "style"), " 'none'") +
-		"; script-src" + cmp.Or(inlines(page, "script"), " 'none'") +
+	return "default-src 'none'; style-src" + cmp.Or(Inlines(page, "style"), " 'none'") +
+		"; script-src" + cmp.Or(Inlines(page, "script"), " 'none'") +
 		"; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 }
 
@@ -117,8 +103,8 @@ var inlineElements = map[string]*regexp.Regexp{
 	"style":  regexp.MustCompile(`(?is)<style(?:\s[^>]*)?>(.*?)</style\s*>`),
 }
 
-// inlines names by their hashes what stands in the page's elements of a kind, each after a space.
-func inlines(page, element string) string {
+// Inlines names by their hashes what stands in the page's elements of a kind, each after a space.
+func Inlines(page, element string) string {
 	var names strings.Builder
 	for _, found := range inlineElements[element].FindAllStringSubmatch(page, -1) {
 		if content := found[1]; content != "" {
@@ -127,13 +113,4 @@ func inlines(page, element string) string {
 		}
 	}
 	return names.String()
-}
-
-// metrics is GET /metrics: what stands there tells of all owners' jobs.
-func (f *Function) metrics(c *gin.Context) error {
-	if p := access.Of(c.Request.Context()); !p.Everyone && p.Owner != "" {
-		return apierror.New(apierror.Forbidden, "only a key of the installation reads metrics, which tell of all owners")
-	}
-	telemetry.MetricsHandler().ServeHTTP(c.Writer, c.Request)
-	return nil
 }

@@ -1,4 +1,4 @@
-package gateway
+package edge
 
 import (
 	"net/http"
@@ -12,9 +12,9 @@ const (
 	compressNoise = 32      // bytes at most that are added, so that the length tells less of the content (BREACH)
 )
 
-// compressed compresses answers to reads for clients that ask for gzip. Answers to writes are short. An event stream is
-// never compressed: its events would wait in the compressor.
-func compressed(next http.Handler) (http.Handler, error) {
+// Compress compresses answers to reads for clients that ask for gzip. Answers to writes are short. What is at
+// the path never is not compressed: the events of a stream would wait in the compressor.
+func Compress(next http.Handler, never string) (http.Handler, error) {
 	wrap, err := gzhttp.NewWrapper(
 		gzhttp.EnableZstd(false), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.MinSize(compressFrom),
 		gzhttp.ContentTypes([]string{"application/json", "application/problem+json", "application/yaml", "text/html"}),
@@ -25,7 +25,7 @@ func compressed(next http.Handler) (http.Handler, error) {
 	}
 	reads := wrap(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.URL.Path != streamPath {
+		if (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.URL.Path != never {
 			reads(w, r)
 			return
 		}

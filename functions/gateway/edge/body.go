@@ -1,4 +1,4 @@
-package gateway
+package edge
 
 import (
 	"errors"
@@ -15,18 +15,20 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
-// readJSON reads a body of type application/json and at most limit bytes.
-func readJSON(c *gin.Context, limit int64) ([]byte, error) {
-	if err := mustBeJSON(c); err != nil {
+// ReadJSON reads a body of type application/json and at most limit bytes.
+func ReadJSON(c *gin.Context, limit int64) ([]byte, error) {
+	if err := RequireJSON(c); err != nil {
 		return nil, err
 	}
-	return readBody(c, limit)
+	return ReadBody(c, limit)
 }
 
-func mustBeJSON(c *gin.Context) error { return mustBe(c, "application/json") }
+// RequireJSON refuses a body that is not application/json.
+func RequireJSON(c *gin.Context) error { return RequireType(c, "application/json") }
 
-func mustBe(c *gin.Context, wanted string) error {
-	media, err := mediaType(c)
+// RequireType refuses a body of another media type.
+func RequireType(c *gin.Context, wanted string) error {
+	media, err := MediaType(c)
 	if err == nil && media != wanted {
 		err = apierror.New(apierror.UnsupportedMediaType,
 			"the body must be %[1]s, not %[2]q: send the header 'Content-Type: %[1]s'", wanted, media)
@@ -34,8 +36,8 @@ func mustBe(c *gin.Context, wanted string) error {
 	return err
 }
 
-// mediaType is the body's, in small letters. It refuses what is compressed, or not UTF-8.
-func mediaType(c *gin.Context) (string, error) {
+// MediaType is the body's, in small letters. It refuses what is compressed, or not UTF-8.
+func MediaType(c *gin.Context) (string, error) {
 	if encoding := c.GetHeader("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return "", apierror.New(apierror.UnsupportedMediaType, "the body must not be encoded as %q", encoding)
 	}
@@ -61,19 +63,19 @@ const (
 	believedOfStrangers = 4 << 10
 )
 
-// readBody reads a body of at most limit bytes. Its memory is the client's until the request has been answered.
-func readBody(c *gin.Context, limit int64) ([]byte, error) {
-	load := loadOf(c)
+// ReadBody reads a body of at most limit bytes. Its memory is the client's until the request has been answered.
+func ReadBody(c *gin.Context, limit int64) ([]byte, error) {
+	load := LoadOf(c)
 	size := max(c.Request.ContentLength, 0)
 	if size <= limit { // else it is not read
-		if err := load.take(c, size); err != nil {
+		if err := load.Take(c, size); err != nil {
 			return nil, err
 		}
 	}
 	return readFrom(c, limit, believed, func(more int64) error {
 		more -= size
 		size += max(more, 0)
-		return load.take(c, max(more, 0))
+		return load.Take(c, max(more, 0))
 	})
 }
 
@@ -117,11 +119,12 @@ func tooLarge(limit int64) error {
 	return apierror.New(apierror.PayloadTooLarge, "the body may have at most %d bytes", limit)
 }
 
-// bodiless refuses a body where a path takes none, for the same reason as bare; clients that always send one send {}.
-func bodiless(handle func(*gin.Context) error) func(*gin.Context) error {
+// WithoutBody refuses a body where a path takes none, for the reason of WithoutQuery. Clients that always send a body
+// send {}.
+func WithoutBody(handle func(*gin.Context) error) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		if c.Request.ContentLength != 0 {
-			body, err := readBody(c, jobspec.MaxControlBytes)
+			body, err := ReadBody(c, jobspec.MaxControlBytes)
 			if err != nil {
 				return err
 			}
@@ -140,10 +143,10 @@ const (
 	lingerFor, lingerBytes = 10 * time.Second, 32 << 20
 )
 
-// lingering answers a request whose body is not read to its end, and reads on. A client that writes its whole body
+// Linger answers a request whose body is not read to its end, and reads on. A client that writes its whole body
 // before it reads would otherwise find the connection reset, and never see the answer. A client of HTTP/2 sees it
 // anyway, and one that waits for 100 Continue has not begun to write.
-func lingering(c *gin.Context, answer func()) {
+func Linger(c *gin.Context, answer func()) {
 	r, connection := c.Request, http.NewResponseController(c.Writer)
 	if r.ProtoMajor != 1 || r.ContentLength >= 0 && r.ContentLength <= discarded || r.Header.Get("Expect") != "" ||
 		connection.EnableFullDuplex() != nil { // a recorder of a test

@@ -1,4 +1,4 @@
-package gateway
+package edge
 
 import (
 	"crypto/sha256"
@@ -10,22 +10,23 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// jobTag is the entity tag of a job as it is shown. The version alone would lie: progress, log lines, blockedBy and a
+// JobTag is the entity tag of a job as it is shown. The version alone would lie: progress, log lines, blockedBy and a
 // command under way change what is shown, and none of them is a transition.
-func jobTag(version int64, shown []byte) string {
-	return `W/"` + strconv.FormatInt(version, 10) + "-" + digest(shown) + `"`
+func JobTag(version int64, shown []byte) string {
+	return `W/"` + strconv.FormatInt(version, 10) + "-" + Digest(shown) + `"`
 }
 
 // contentTag is the entity tag of what is the same for everybody. It is weak, since it may be sent compressed.
-func contentTag(content []byte) string { return `W/"` + digest(content) + `"` }
+func contentTag(content []byte) string { return `W/"` + Digest(content) + `"` }
 
-func digest(content []byte) string {
+// Digest is a short name of some content.
+func Digest(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:8])
 }
 
-// tagged answers with a body and its entity tag, or with 304 to a client that has it already.
-func tagged(c *gin.Context, tag, contentType string, body []byte) {
+// AnswerTagged answers with a body and its entity tag, or with 304 to a client that has it already.
+func AnswerTagged(c *gin.Context, tag, contentType string, body []byte) {
 	c.Header("ETag", tag)
 	if has(c.Request, tag) {
 		c.Writer.Header().Del("Content-Encoding") // a client would unpack the empty body

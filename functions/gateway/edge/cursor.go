@@ -1,0 +1,66 @@
+package edge
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
+)
+
+// The forms of nextCursor. They stand in the contract, too.
+var (
+	idCursorForm       = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	numberCursorForm   = regexp.MustCompile(`^[1-9][0-9]{0,17}$`)
+	deliveryCursorForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}[.]v[1-9][0-9]{0,17}$`)
+	logCursorForm      = regexp.MustCompile(`^[1-9][0-9]{0,8}[.](0|[1-9][0-9]{0,8})$`)
+	scheduleCursorForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,99}:[^\x00-\x1f\x7f-\x9f]{0,255}$`)
+	KeyCursorForm      = regexp.MustCompile(`^[a-z2-7]{12}$`)
+)
+
+// Formed is a parameter's value, if it has the form.
+func (q *Query) Formed(name string, form *regexp.Regexp) string {
+	value := q.One(name)
+	if value != "" && !form.MatchString(value) {
+		q.Bad(name, "must be the nextCursor of a page")
+		return ""
+	}
+	return value
+}
+
+// Cursor is the id of the last job on the page before.
+func (q *Query) Cursor(name string) uuid.UUID {
+	id, _ := ParseID(q.Formed(name, idCursorForm))
+	return id
+}
+
+// Number is the number of the last entry on the page before.
+func (q *Query) Number(name string) int64 {
+	n, _ := strconv.ParseInt(q.Formed(name, numberCursorForm), 10, 64)
+	return n
+}
+
+// DeliveryCursor is the job of the last delivery on the page before, and its version.
+func (q *Query) DeliveryCursor(name string) (uuid.UUID, int64) {
+	job, version, _ := strings.Cut(q.Formed(name, deliveryCursorForm), ".v")
+	id, _ := ParseID(job)
+	n, _ := strconv.ParseInt(version, 10, 64)
+	return id, n
+}
+
+// LogPlace is where the page before begins.
+func (q *Query) LogPlace(name string) apidb.LogPlace {
+	attempt, line, _ := strings.Cut(q.Formed(name, logCursorForm), ".")
+	n, _ := strconv.ParseInt(attempt, 10, 32)
+	at, _ := strconv.ParseInt(line, 10, 32)
+	return apidb.LogPlace{Attempt: int32(n), Line: int32(at)}
+}
+
+// AfterSchedule is where the page before has ended: name and owner, of which a name has no colon.
+func (q *Query) AfterSchedule(name string) schedulestore.Key {
+	schedule, owner, _ := strings.Cut(q.Formed(name, scheduleCursorForm), ":")
+	return schedulestore.Key{Name: schedule, OwnerID: &owner}
+}

@@ -1,0 +1,196 @@
+package edge
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// Query reads a request's parameters and collects what is wrong with them.
+type Query struct {
+	Values url.Values
+	Wrong  []apierror.Detail
+}
+
+// Bad notes what is wrong with a parameter.
+func (q *Query) Bad(name, format string, args ...any) {
+	q.Wrong = append(q.Wrong, apierror.Detail{Path: name, Message: fmt.Sprintf(format, args...)})
+}
+
+// Close says all that is wrong, parameters that are none of known among it.
+func (q *Query) Close(known ...string) error {
+	for name := range q.Values {
+		if !slices.Contains(known, name) {
+			q.Bad(strings.ToValidUTF8(name, "?"), "is not a known parameter")
+		}
+	}
+	if len(q.Wrong) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(q.Wrong, func(a, b apierror.Detail) int { return strings.Compare(a.Path, b.Path) })
+	q.Wrong = q.Wrong[:min(len(q.Wrong), jobspec.MaxDetails)]
+	return &apierror.Error{
+		Code: apierror.InvalidJobRequest, Message: "invalid request: " + q.Wrong[0].Path + " " + q.Wrong[0].Message,
+		Details: q.Wrong,
+	}
+}
+
+// WithoutQuery refuses parameters where a path takes none: a client would not learn that one was ignored.
+func WithoutQuery(handle func(*gin.Context) error) func(*gin.Context) error {
+	return func(c *gin.Context) error {
+		if c.Request.URL.RawQuery != "" {
+			q := Query{Values: c.Request.URL.Query()}
+			if err := q.Close(); err != nil {
+				return err
+			}
+		}
+		return handle(c)
+	}
+}
+
+// One is a parameter's value; empty where it is not given.
+func (q *Query) One(name string) string {
+	values := q.Values[name]
+	if len(values) == 0 {
+		return ""
+	}
+	switch value := values[0]; {
+	case len(values) > 1:
+		q.Bad(name, "is given more than once")
+	case value == "":
+		q.Bad(name, "must not be empty")
+	case !utf8.ValidString(value) || strings.ContainsRune(value, 0):
+		q.Bad(name, "must be UTF-8 without NUL")
+	default:
+		return value
+	}
+	return ""
+}
+
+// Checked is a parameter's value, if check lets it pass.
+func (q *Query) Checked(name string, check func(string) error) string {
+	value := q.One(name)
+	if value == "" {
+		return value
+	}
+	if refused := (*apierror.Error)(nil); errors.As(check(value), &refused) {
+		q.Bad(name, "%s", refused.Details[0].Message)
+	}
+	return value
+}
+
+// Label is a parameter's value of at most as many characters as a key has.
+func (q *Query) Label(name string) string {
+	value := q.One(name)
+	if utf8.RuneCountInString(value) > jobspec.MaxKey {
+		q.Bad(name, "must have at most %d characters", jobspec.MaxKey)
+	}
+	return value
+}
+
+// Yes is a parameter that is true, or not given.
+func (q *Query) Yes(name string) bool {
+	switch q.One(name) {
+	case "":
+	case "true":
+		return true
+	default:
+		q.Bad(name, "must be true, or left out")
+	}
+	return false
+}
+
+// Integer is a parameter from least to most, or otherwise where it is not given.
+func (q *Query) Integer(name string, otherwise, least, most int) int {
+	value := q.One(name)
+	if value == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil || n < least || n > most {
+		q.Bad(name, "must be an integer from %d to %d", least, most)
+	}
+	return n
+}
+
+// Instant is an RFC 3339 parameter; nil where it is not given.
+func (q *Query) Instant(name string) *time.Time {
+	value := q.One(name)
+	if value == "" {
+		return nil
+	}
+	var at time.Time
+	if err := at.UnmarshalText([]byte(value)); err != nil || at.Year() < 1970 {
+		q.Bad(name, "must be an RFC 3339 instant from 1970 on, as 2026-11-22T08:00:00Z")
+		return nil
+	}
+	return &at
+}
+
+// Statuses are the states of a parameter that may be there several times.
+func (q *Query) Statuses(name string) []jobstate.Status {
+	statuses := make([]jobstate.Status, len(q.Values[name]))
+	for i, value := range q.Values[name] {
+		if statuses[i] = jobstate.Status(value); !statuses[i].Valid() {
+			q.Bad(name, "%s", jobstate.Unknown(value))
+		}
+	}
+	return statuses
+}
+
+// UUID is a parameter that is a UUID; nil where it is not given.
+func (q *Query) UUID(name string) *uuid.UUID {
+	value := q.One(name)
+	if value == "" {
+		return nil
+	}
+	id, ok := ParseID(value)
+	if !ok {
+		q.Bad(name, "must be a UUID")
+	}
+	return &id
+}
+
+// ParseID reads a UUID in its one form: uuid.Parse takes others, too.
+func ParseID(text string) (id uuid.UUID, ok bool) {
+	id, err := uuid.Parse(text)
+	return id, err == nil && len(text) == len(uuid.Nil.String())
+}
+
+// JobID is the id of a job.
+func (q *Query) JobID(name string) uuid.UUID {
+	value := q.One(name)
+	if value == "" {
+		return uuid.Nil
+	}
+	id, ok := ParseID(value)
+	if !ok {
+		q.Bad(name, "must be the id of a job")
+	}
+	return id
+}
+
+// Boolean is a parameter that is true or false; nil where it is not given.
+func (q *Query) Boolean(name string) *bool {
+	value := q.One(name)
+	if value == "" {
+		return nil
+	}
+	if value != "true" && value != "false" {
+		q.Bad(name, "must be true or false")
+	}
+	yes := value == "true"
+	return &yes
+}
