@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/jobweaver/jobweaver/local/jobweaver/yamldoc"
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
@@ -91,7 +92,7 @@ func printError(w io.Writer, form format, err error) {
 		return // not of texts and numbers
 	}
 	if form == formatYAML {
-		_ = showYAML(w, raw)
+		_ = yamldoc.Write(w, raw)
 	} else {
 		_ = showJSON(w, raw)
 	}

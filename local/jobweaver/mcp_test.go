@@ -9,6 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/jobweaver/jobweaver/local/jobweaver/mcptools"
 )
 
 // newAgent connects to a tool server of a gateway that answers so, and has the real contract.
@@ -23,7 +25,7 @@ func newAgent(t *testing.T, write bool, answers map[string]string) (*gateway, *m
 		all[path] = answer
 	}
 	g := newGateway(t, all)
-	server, err := newToolServer(t.Context(), reach(g.URL, ""), write)
+	server, err := mcptools.NewServer(t.Context(), reach(g.URL, ""), write)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +110,7 @@ func TestTheSchemaOfEachToolStandsAlone(t *testing.T) {
 func TestAToolAsksTheAPI(t *testing.T) {
 	g, agent := newAgent(t, true, map[string]string{
 		"GET /api/jobs/a/b?": `{"jobId":"a/b?"}`, "GET /api/jobs": `{"jobs":[]}`, "POST /api/jobs": `{"jobId":"j1"}`,
-		"GET /api/stats": `"` + strings.Repeat("x", maxToolAnswer) + `"`, "DELETE /api/schedules/nightly": "",
+		"GET /api/stats": `"` + strings.Repeat("x", mcptools.MaxToolAnswer) + `"`, "DELETE /api/schedules/nightly": "",
 	})
 	for name, c := range map[string]struct {
 		tool, arguments string

@@ -13,6 +13,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
+
+	"github.com/jobweaver/jobweaver/local/jobweaver/yamldoc"
 )
 
 // format is the value of --output.
@@ -56,7 +58,7 @@ func present(cmd *cobra.Command, raw json.RawMessage, show func(io.Writer) error
 	case form == formatName:
 		return showNames(w, raw)
 	case form == formatYAML:
-		return showYAML(w, raw)
+		return yamldoc.Write(w, raw)
 	}
 	return showJSON(w, raw)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/jobweaver/jobweaver/local/jobweaver/program"
 	"github.com/jobweaver/jobweaver/shared/client/worker"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
@@ -94,7 +95,7 @@ func (f *workFlags) run(cmd *cobra.Command, args []string) error {
 	// 0 would be the worker's own default.
 	f.options.Logger, f.options.Grace = logger, max(f.options.Grace, time.Nanosecond)
 	now := make(chan struct{})
-	p := &program{path: path, args: args[1:], killAfter: f.killAfter, strict: f.json, now: now}
+	p := &program.Program{Path: path, Args: args[1:], KillAfter: f.killAfter, Strict: f.json, Now: now}
 	w := worker.New(api(cmd), f.options)
 	for _, name := range f.types {
 		worker.Handle(w, name, func(ctx context.Context, a *worker.Attempt, in json.RawMessage) (json.RawMessage, error) {
@@ -145,12 +146,12 @@ func (f *workFlags) untilSecond(
 }
 
 func logged(
-	ctx context.Context, logger *slog.Logger, p *program, a *worker.Attempt, payload json.RawMessage,
+	ctx context.Context, logger *slog.Logger, p *program.Program, a *worker.Attempt, payload json.RawMessage,
 ) (json.RawMessage, error) {
 	logger = logger.With("jobId", a.JobID, "attempt", a.Attempt, "type", a.JobType)
 	logger.DebugContext(ctx, "program starts")
 	start := time.Now()
-	output, err := p.run(ctx, &a.WorkAttempt, payload, a.Log, a.Progress)
+	output, err := p.Run(ctx, &a.WorkAttempt, payload, a.Log, a.Progress)
 	took := time.Since(start).Round(time.Millisecond)
 	if err != nil {
 		logger.WarnContext(ctx, "program did not complete the attempt", "took", took, "why", err)

@@ -1,4 +1,5 @@
-package main
+// Package program runs an executable for each attempt that a pull worker claims.
+package program
 
 import (
 	"bufio"
@@ -39,21 +40,21 @@ const (
 	exDataErr = 65
 )
 
-// program runs an executable for each attempt.
-type program struct {
-	path      string
-	args      []string
-	killAfter time.Duration
-	strict    bool            // the output must be JSON
-	now       <-chan struct{} // closed: kill what runs
+// Program runs an executable for each attempt.
+type Program struct {
+	Path      string
+	Args      []string
+	KillAfter time.Duration
+	Strict    bool            // the output must be JSON
+	Now       <-chan struct{} // closed: kill what runs
 }
 
-// run runs it for an attempt, and returns when it and the children in its process group have ended.
-func (p *program) run(
+// Run runs it for an attempt, and returns when it and the children in its process group have ended.
+func (p *Program) Run(
 	ctx context.Context, a *client.WorkAttempt, payload []byte,
 	log func(slog.Level, string), progress func(int, string),
 ) (json.RawMessage, error) {
-	cmd := exec.Command(p.path, p.args...) //nolint:gosec // the user's own
+	cmd := exec.Command(p.Path, p.Args...) //nolint:gosec // the user's own
 	cmd.Env = environmentOf(a)
 	pipes, err := newPipes(cmd)
 	if err != nil {
@@ -92,24 +93,24 @@ func (p *program) run(
 
 // await returns when the program has ended and nobody writes any more, or nothing of its process group runs. Nobody
 // else has the group's number meanwhile: the kernel gives it again only after all others.
-func (p *program) await(ctx context.Context, ended, read <-chan struct{}, group int) {
+func (p *Program) await(ctx context.Context, ended, read <-chan struct{}, group int) {
 	defer func() { _ = syscall.Kill(group, syscall.SIGKILL) }()
 	select {
 	case <-ended:
-	case <-p.now:
+	case <-p.Now:
 	case <-ctx.Done():
 		_ = syscall.Kill(group, syscall.SIGTERM)
 		select {
 		case <-ended:
-		case <-p.now:
-		case <-time.After(p.killAfter):
+		case <-p.Now:
+		case <-time.After(p.KillAfter):
 		}
 	}
 	select {
 	case <-ended:
 		select {
 		case <-read:
-		case <-p.now:
+		case <-p.Now:
 		case <-time.After(linger):
 		}
 	default:
@@ -119,7 +120,7 @@ func (p *program) await(ctx context.Context, ended, read <-chan struct{}, group 
 }
 
 // result is what the attempt's handler returns.
-func (p *program) result(
+func (p *Program) result(
 	ctx context.Context, state *os.ProcessState, output, complaint *tail, told *told,
 ) (json.RawMessage, error) {
 	switch {
@@ -131,7 +132,7 @@ func (p *program) result(
 		return nil, fmt.Errorf("%w: %s", context.Cause(ctx), state)
 	}
 	select {
-	case <-p.now:
+	case <-p.Now:
 		return nil, fmt.Errorf("%w: %s", worker.ErrStopping, state)
 	default:
 	}
@@ -149,18 +150,18 @@ func (p *program) result(
 }
 
 // output makes a job's output of what the program wrote.
-func (p *program) output(written *tail, log func(slog.Level, string)) (json.RawMessage, error) {
+func (p *Program) output(written *tail, log func(slog.Level, string)) (json.RawMessage, error) {
 	text := bytes.TrimSpace(written.text)
 	switch {
 	case len(text) == 0:
 		return nil, nil
 	case written.total <= maxOutput && json.Valid(text):
 		return text, nil
-	case p.strict && written.total > maxOutput:
+	case p.Strict && written.total > maxOutput:
 		return nil, &worker.Failure{
 			Code: string(apierror.OutputTooLarge), Message: fmt.Sprintf("standard output has %d bytes", written.total),
 		}
-	case p.strict:
+	case p.Strict:
 		return nil, &worker.Failure{Code: string(apierror.InvalidOutput), Message: "standard output is not JSON"}
 	case written.total > maxText:
 		log(slog.LevelWarn, fmt.Sprintf("standard output has %d bytes; the output is the last %d", written.total, maxText))

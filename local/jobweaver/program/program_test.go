@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ import (
 
 // script is a program in sh, and what it reported.
 type script struct {
-	program
+	Program
 	dir string
 
 	mu   sync.Mutex
@@ -34,7 +34,7 @@ type script struct {
 func newScript(t *testing.T, text string) *script {
 	t.Helper()
 	return &script{
-		program: program{path: "/bin/sh", args: []string{"-c", text}, killAfter: time.Minute}, dir: t.TempDir(), seen: make(chan string, 1000),
+		Program: Program{Path: "/bin/sh", Args: []string{"-c", text}, KillAfter: time.Minute}, dir: t.TempDir(), seen: make(chan string, 1000),
 	}
 }
 
@@ -50,7 +50,7 @@ func (s *script) note(text string) {
 
 // attempt runs it for one.
 func (s *script) attempt(ctx context.Context, payload string) (string, error) {
-	output, err := s.run(ctx, &client.WorkAttempt{
+	output, err := s.Run(ctx, &client.WorkAttempt{
 		JobID: "j1", Attempt: 2, Token: "instance.j1.2.random", JobType: "T", Queue: "pull", OwnerID: "acme", TraceID: "t1",
 		Deadline: time.Date(2036, 1, 2, 3, 4, 5, 0, time.UTC), Callback: &client.WorkCallback{URL: "http://c", Secret: "s"},
 	}, []byte(payload),
@@ -123,7 +123,7 @@ func TestAnExitCodeFailsTheAttempt(t *testing.T) {
 func TestAProgramThatCannotStartFailsTheAttempt(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, "")
-	s.path = filepath.Join(s.dir, "none")
+	s.Path = filepath.Join(s.dir, "none")
 	if _, err := s.attempt(t.Context(), "{}"); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
@@ -175,7 +175,7 @@ func TestAProgramThatWritesVeryMuch(t *testing.T) {
 	}
 	for text, code := range map[string]string{flood: "WORKER.OUTPUT_TOO_LARGE", "echo hello": "WORKER.INVALID_OUTPUT"} {
 		s := newScript(t, text)
-		s.strict = true
+		s.Strict = true
 		var failure *worker.Failure
 		if _, err := s.attempt(t.Context(), "{}"); !errors.As(err, &failure) || failure.Code != code || failure.Retryable {
 			t.Errorf("%s: %v", text, err)
@@ -225,7 +225,7 @@ func TestACancelledProgramGetsSIGTERM(t *testing.T) {
 func TestAProgramThatIgnoresSIGTERMIsKilled(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, `trap '' TERM; echo ready >&2; while :; do sleep 0.01; done`)
-	s.killAfter = 50 * time.Millisecond
+	s.KillAfter = 50 * time.Millisecond
 	end, result := s.started(t)
 	end(worker.ErrLost)
 	if err := <-result; !errors.Is(err, worker.ErrLost) || !strings.Contains(err.Error(), "signal: killed") {
@@ -237,7 +237,7 @@ func TestASecondSignalKillsAtOnce(t *testing.T) {
 	t.Parallel()
 	now := make(chan struct{})
 	s := newScript(t, `trap '' TERM; echo ready >&2; while :; do sleep 0.01; done`)
-	s.now = now
+	s.Now = now
 	_, result := s.started(t)
 	close(now)
 	if err := <-result; !errors.Is(err, worker.ErrStopping) {
@@ -258,8 +258,8 @@ func TestTheChildrenOfAProgramEndWithIt(t *testing.T) {
 			t.Parallel()
 			s := newScript(t, text)
 			child := filepath.Join(s.dir, "child")
-			s.args[1] = strings.ReplaceAll(text, "$CHILD", child)
-			s.killAfter = 50 * time.Millisecond
+			s.Args[1] = strings.ReplaceAll(text, "$CHILD", child)
+			s.KillAfter = 50 * time.Millisecond
 			end, result := s.started(t)
 			if strings.HasSuffix(text, "wait") {
 				end(worker.ErrCancelled)
@@ -300,7 +300,7 @@ func TestAProgramThatLeavesItsSessionHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, `setsid sh -c 'echo $$ >"$CHILD"; exec sleep 600' & while ! test -s "$CHILD"; do sleep 0.01; done; echo 1`)
 	child := filepath.Join(s.dir, "child")
-	s.args[1] = strings.ReplaceAll(s.args[1], "$CHILD", child)
+	s.Args[1] = strings.ReplaceAll(s.Args[1], "$CHILD", child)
 	if output, err := s.attempt(t.Context(), "{}"); err != nil || output != "1" {
 		t.Errorf("%s, %v", output, err)
 	}

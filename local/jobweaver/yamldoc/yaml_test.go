@@ -1,4 +1,4 @@
-package main
+package yamldoc
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 func TestYAMLKeepsNumbersAndTheOrderOfKeys(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	err := showYAML(&out, []byte(`{"jobId":"a-1","output":{"big":12345678901234567890,"m":1.10,"none":null,"no":true},
+	err := Write(&out, []byte(`{"jobId":"a-1","output":{"big":12345678901234567890,"m":1.10,"none":null,"no":true},
 		"exponents":[-1e0,1E3,2.5e-7],"tags":[],
 		"payload":{},"steps":[{"type":"LOG","at":"2026-11-22T08:00:00Z"},[1,[2]],"on","x: y\n\u001b[31m"],"last":"NO"}`))
 	if err != nil {
@@ -44,7 +44,7 @@ last: "NO"
 	if out.String() != want {
 		t.Errorf("printed\n%s\nwant\n%s", out.String(), want)
 	}
-	if err := showYAML(&out, []byte(`{"a":`)); err == nil {
+	if err := Write(&out, []byte(`{"a":`)); err == nil {
 		t.Error("half an answer was printed")
 	}
 }
@@ -65,7 +65,7 @@ func FuzzYAML(f *testing.F) {
 			return // jsontext is stricter: a name twice in an object is its example
 		}
 		var out strings.Builder
-		if err := showYAML(&out, []byte(doc)); err != nil {
+		if err := Write(&out, []byte(doc)); err != nil {
 			t.Fatal(err)
 		}
 		var read any

@@ -1,4 +1,5 @@
-package main
+// Package yamldoc writes JSON as YAML.
+package yamldoc
 
 import (
 	"fmt"
@@ -10,9 +11,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// showYAML prints an answer as YAML. Numbers and the order of keys stay as the API has written them.
-func showYAML(w io.Writer, raw []byte) error {
-	y := yamlWriter{in: jsontext.NewDecoder(strings.NewReader(string(raw)), jsontext.AllowDuplicateNames(true))}
+// Write prints an answer as YAML. Numbers and the order of keys stay as the API has written them.
+func Write(w io.Writer, raw []byte) error {
+	y := writer{in: jsontext.NewDecoder(strings.NewReader(string(raw)), jsontext.AllowDuplicateNames(true))}
 	token, err := y.in.ReadToken()
 	if err == nil {
 		err = y.value(token, 0, false)
@@ -24,28 +25,28 @@ func showYAML(w io.Writer, raw []byte) error {
 	return err
 }
 
-// yamlWriter turns JSON into YAML of the block style, token by token.
-type yamlWriter struct {
+// writer turns JSON into YAML of the block style, token by token.
+type writer struct {
 	in  *jsontext.Decoder
 	out strings.Builder
 }
 
 // value writes one value. inList is of one that follows a dash: its first line stands beside the dash.
-func (y *yamlWriter) value(token jsontext.Token, depth int, inList bool) error {
+func (y *writer) value(token jsontext.Token, depth int, inList bool) error {
 	kind, text := token.Kind(), token.String()
 	if kind == '{' || kind == '[' {
 		return y.collection(kind, depth, inList)
 	}
 	if kind == '"' {
-		text = yamlText(text)
+		text = quoted(text)
 	} else if kind == '0' {
-		text = yamlNumber(text)
+		text = number(text)
 	}
 	y.out.WriteString(" " + text)
 	return nil
 }
 
-func (y *yamlWriter) collection(kind jsontext.Kind, depth int, inList bool) error {
+func (y *writer) collection(kind jsontext.Kind, depth int, inList bool) error {
 	end := map[jsontext.Kind]jsontext.Kind{'{': '}', '[': ']'}[kind]
 	if y.in.PeekKind() == end {
 		y.out.WriteString(" " + kind.String() + end.String())
@@ -63,7 +64,7 @@ func (y *yamlWriter) collection(kind jsontext.Kind, depth int, inList bool) erro
 			return err
 		}
 		if kind == '{' {
-			y.out.WriteString(yamlText(token.String()) + ":")
+			y.out.WriteString(quoted(token.String()) + ":")
 			if token, err = y.in.ReadToken(); err != nil {
 				return err
 			}
@@ -78,9 +79,9 @@ func (y *yamlWriter) collection(kind jsontext.Kind, depth int, inList bool) erro
 	return err
 }
 
-// yamlNumber writes a number as the API did, except that 1e3 becomes 1.0e+3: without a point and the sign of its
+// number writes a number as the API did, except that 1e3 becomes 1.0e+3: without a point and the sign of its
 // exponent, readers of YAML 1.1 (PyYAML) and some of YAML 1.2 take such a number for text.
-func yamlNumber(text string) string {
+func number(text string) string {
 	mantissa, exponent, has := strings.Cut(strings.ToLower(text), "e")
 	if !has {
 		return text
@@ -95,13 +96,13 @@ func yamlNumber(text string) string {
 }
 
 var (
-	yamlPlain    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`)
-	yamlReserved = regexp.MustCompile(`^(?i:true|false|null|yes|no|on|off|y|n)$`)
+	plain    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_./-]*$`)
+	reserved = regexp.MustCompile(`^(?i:true|false|null|yes|no|on|off|y|n)$`)
 )
 
-// yamlText is a text that YAML reads as one, in quotes where it might be read as something else.
-func yamlText(text string) string {
-	if yamlPlain.MatchString(text) && !yamlReserved.MatchString(text) {
+// quoted is a text that YAML reads as one, in quotes where it might be read as something else.
+func quoted(text string) string {
+	if plain.MatchString(text) && !reserved.MatchString(text) {
 		return text
 	}
 	var b strings.Builder
