@@ -36,7 +36,7 @@ func TestAJobThatHasNotChangedIsNotSentAgain(t *testing.T) {
 	}
 	// What is shown changes without a transition.
 	lines := jobevent.AttemptLog{JobID: id, Attempt: 1, Lines: []jobevent.LogLine{{At: time.Now(), Level: "INFO", Text: "hi"}}}
-	if err := h.store.AddLogs(t.Context(), []jobevent.AttemptLog{lines}); err != nil {
+	if err := h.store.Logs.Add(t.Context(), []jobevent.AttemptLog{lines}); err != nil {
 		t.Fatal(err)
 	}
 	if again := h.get(path, "If-None-Match", tag).want(http.StatusOK).header.Get("ETag"); again == tag {

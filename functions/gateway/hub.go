@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -47,7 +48,7 @@ type hub struct {
 	store stores
 	ends  *endings
 	show  func(context.Context, *apidb.Changed) ([]byte, error)
-	lines func(context.Context, uuid.UUID, []apidb.LogLine) ([]byte, error)
+	lines func(context.Context, uuid.UUID, []logstore.Line) ([]byte, error)
 	count func(context.Context, apidb.Owner) (stats, compared []byte, err error)
 
 	mu        sync.Mutex
@@ -93,7 +94,7 @@ func (a *attended) isOver() bool { return a.by == 0 && time.Since(a.left) > ling
 // followed is a job that streams are of.
 type followed struct {
 	attended
-	place apidb.LogPlace
+	place logstore.Place
 	shown string // digest of how it was last sent
 }
 

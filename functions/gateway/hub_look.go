@@ -222,7 +222,7 @@ func (h *hub) addLines(ctx context.Context, id uuid.UUID) error {
 		}
 		place := job.place
 		h.mu.Unlock()
-		lines, end, rest, err := h.store.LogsAfter(ctx, id, place, eventLogBytes)
+		lines, end, rest, err := h.store.logs.After(ctx, id, place, eventLogBytes)
 		if err != nil || len(lines) == 0 {
 			return err
 		}

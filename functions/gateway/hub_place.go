@@ -6,11 +6,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 )
 
 // join gives a stream its place in the ring: later events come after it.
-func (h *hub) join(s *stream, log apidb.LogPlace) (leave func()) {
+func (h *hub) join(s *stream, log logstore.Place) (leave func()) {
 	done := h.enter()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -35,7 +35,7 @@ func (h *hub) join(s *stream, log apidb.LogPlace) (leave func()) {
 }
 
 // follow has a job be followed; known: somebody did already, or has not left long ago.
-func (h *hub) follow(id uuid.UUID, log apidb.LogPlace) (job *attended, known bool) {
+func (h *hub) follow(id uuid.UUID, log logstore.Place) (job *attended, known bool) {
 	of, known := h.followed[id]
 	if !known {
 		of = &followed{place: log}

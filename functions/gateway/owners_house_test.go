@@ -63,7 +63,7 @@ func (h *house) end(t *testing.T, id uuid.UUID, as jobstate.Status, canary strin
 			s.Output = json.RawMessage(`"` + canary + `"`)
 		}
 	})
-	if err := h.store.AddLogs(t.Context(), []jobevent.AttemptLog{{
+	if err := h.store.Logs.Add(t.Context(), []jobevent.AttemptLog{{
 		JobID: id, Attempt: 1, Lines: []jobevent.LogLine{{At: time.Now(), Level: "INFO", Text: canary}},
 	}}); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
@@ -56,7 +57,7 @@ func (f *Function) get(c *gin.Context) error {
 
 // showJob answers with a job and all that is known of it.
 func (f *Function) showJob(c *gin.Context, job apidb.Job) error {
-	lines, _, err := f.lines(c, job.JobID, apidb.LogFilter{MaxBytes: shownLogBytes})
+	lines, _, err := f.lines(c, job.JobID, logstore.Filter{MaxBytes: shownLogBytes})
 	if err != nil {
 		return err
 	}
@@ -86,15 +87,15 @@ func (f *Function) job(c *gin.Context, id uuid.UUID) (apidb.Job, error) {
 	return job, nil
 }
 
-func (f *Function) lines(c *gin.Context, id uuid.UUID, filter apidb.LogFilter) (
-	lines []apidb.LogLine, next *apidb.LogPlace, err error,
+func (f *Function) lines(c *gin.Context, id uuid.UUID, filter logstore.Filter) (
+	lines []logstore.Line, next *logstore.Place, err error,
 ) {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	if lines, next, err = f.store.Logs(ctx, edge.OwnerOf(c), id, filter); err != nil {
+	if lines, next, err = f.store.logs.List(ctx, edge.OwnerOf(c), id, filter); err != nil {
 		return nil, nil, err
 	}
-	return lines, next, edge.LoadOf(c).Take(c, sizeOf(lines, func(l *apidb.LogLine) int { return len(l.Text) }))
+	return lines, next, edge.LoadOf(c).Take(c, sizeOf(lines, func(l *logstore.Line) int { return len(l.Text) }))
 }
 
 // sizeOf is how much memory an answer needs for each of some things, beside a little.
@@ -122,7 +123,7 @@ func (f *Function) logs(c *gin.Context) error {
 		return err
 	}
 	q := edge.Query{Values: c.Request.URL.Query()}
-	filter := apidb.LogFilter{
+	filter := logstore.Filter{
 		Attempt: q.Integer("attempt", 0, 1, 1<<31-1), Before: q.LogPlace("cursor"), MaxBytes: pageLogBytes,
 	}
 	if err := q.Close("attempt", "cursor"); err != nil {

@@ -46,7 +46,7 @@ func TestAJobShowsItsStory(t *testing.T) {
 	})
 	log := jobevent.AttemptLog{JobID: id, Attempt: 1, Lines: []jobevent.LogLine{{At: at, Level: "INFO", Text: "hi"}}}
 	second := jobevent.AttemptLog{JobID: id, Attempt: 3, Lines: []jobevent.LogLine{{At: at, Level: "WARN", Text: "ho"}}}
-	if err := h.store.AddLogs(t.Context(), []jobevent.AttemptLog{second, log}); err != nil {
+	if err := h.store.Logs.Add(t.Context(), []jobevent.AttemptLog{second, log}); err != nil {
 		t.Fatal(err)
 	}
 	var job struct {

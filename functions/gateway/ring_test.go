@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 )
 
 func TestARingKeepsTheLatestEvents(t *testing.T) {
@@ -73,7 +74,7 @@ func TestAStreamThatIsTooSlowGetsAReload(t *testing.T) {
 	h := newHub(stores{})
 	slow, quick := &stream{}, &stream{}
 	for _, s := range []*stream{slow, quick} {
-		defer h.join(s, apidb.LogPlace{})()
+		defer h.join(s, logstore.Place{})()
 	}
 	job := &apidb.Changed{Job: apidb.Job{JobID: uuid.New()}}
 	tell := func(n int) {
@@ -105,7 +106,7 @@ func TestAStreamThatComesBackGoesOnWhereItWas(t *testing.T) {
 	h := newHub(stores{})
 	id := uuid.New()
 	first := &stream{jobID: id}
-	leave := h.join(first, apidb.LogPlace{})
+	leave := h.join(first, logstore.Place{})
 	came := h.ring.id(first.place)
 	h.mu.Lock()
 	h.addJob(&apidb.Changed{Job: apidb.Job{JobID: id}}, []byte("{}"), changes{status: true})
@@ -122,7 +123,7 @@ func TestAStreamThatComesBackGoesOnWhereItWas(t *testing.T) {
 		"a new one":   {stream{}, ""},
 	} {
 		s := c.stream
-		leave := h.join(&s, apidb.LogPlace{})
+		leave := h.join(&s, logstore.Place{})
 		frames, _ := h.next(&s)
 		if c.wants == "" && len(frames) > 0 || c.wants != "" && (len(frames) != 1 || !strings.Contains(string(frames[0]), c.wants)) {
 			t.Errorf("%s: %s", name, frames)
@@ -163,7 +164,7 @@ func TestAClientThatDoesNotReadItsStreamLosesIt(t *testing.T) {
 func TestAReloadThatIsDueHoldsUpNoEvents(t *testing.T) {
 	t.Parallel()
 	h := newHub(stores{})
-	defer h.join(&stream{}, apidb.LogPlace{})()
+	defer h.join(&stream{}, logstore.Place{})()
 	h.ends = newEndings(nil, never)
 	h.setListening(true)
 	h.miss(false)

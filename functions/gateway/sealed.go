@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -56,15 +57,15 @@ func (f *Function) openJob(ctx context.Context, job *apidb.Job) {
 }
 
 // openFull is openJob of all that is shown of a job by itself.
-func (f *Function) openFull(ctx context.Context, job *apidb.Job, lines []apidb.LogLine) {
+func (f *Function) openFull(ctx context.Context, job *apidb.Job, lines []logstore.Line) {
 	f.openJob(ctx, job)
 	job.OpenHistory(f.sealer)
 	job.Sealed = append(job.Sealed, f.openLines(ctx, job.JobID, lines)...)
 }
 
 // openLines gives the name of what cannot be shown whole.
-func (f *Function) openLines(ctx context.Context, id uuid.UUID, lines []apidb.LogLine) (sealed []string) {
-	if !apidb.OpenLines(f.sealer, id, lines) {
+func (f *Function) openLines(ctx context.Context, id uuid.UUID, lines []logstore.Line) (sealed []string) {
+	if !logstore.Open(f.sealer, id, lines) {
 		sealed = []string{"logs"}
 		f.grumbleSealed(ctx, sealed)
 	}

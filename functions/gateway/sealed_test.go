@@ -81,7 +81,7 @@ func TestWhatDoesNotOpenIsShownAsSealed(t *testing.T) {
 			})
 		})
 		line := jobevent.LogLine{At: time.Now(), Level: "INFO", Text: seal(sealing.OfAttempt(id, 1, sealing.LogLine))}
-		if err := h.store.AddLogs(t.Context(), []jobevent.AttemptLog{{JobID: id, Attempt: 1, Lines: []jobevent.LogLine{line}}}); err != nil {
+		if err := h.store.Logs.Add(t.Context(), []jobevent.AttemptLog{{JobID: id, Attempt: 1, Lines: []jobevent.LogLine{line}}}); err != nil {
 			t.Fatal(err)
 		}
 		answers := []*response{

@@ -5,6 +5,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
+	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
@@ -19,6 +20,7 @@ type stores struct {
 	schedules  *schedulestore.Store
 	deliveries *deliverystore.Store
 	callbacks  *callbackstore.Store
+	logs       *logstore.Store
 }
 
 func newStores(db *apidb.Store) stores {
@@ -30,5 +32,6 @@ func newStores(db *apidb.Store) stores {
 		schedules:  schedulestore.New(db),
 		deliveries: deliverystore.New(db),
 		callbacks:  callbackstore.New(db),
+		logs:       logstore.New(db),
 	}
 }

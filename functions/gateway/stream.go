@@ -14,6 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
@@ -123,7 +124,7 @@ func streamOf(c *gin.Context) (*stream, error) {
 func (f *Function) joinStream(c *gin.Context, s *stream) (first []byte, leave func(), err error) {
 	first = fmt.Appendf(nil, "retry: %d\n\n", retryAfter.Milliseconds())
 	if s.jobID == uuid.Nil {
-		leave = f.hub.join(s, apidb.LogPlace{})
+		leave = f.hub.join(s, logstore.Place{})
 		return first, leave, nil
 	}
 	ctx, cancel := edge.WithPatience(c)
@@ -131,7 +132,7 @@ func (f *Function) joinStream(c *gin.Context, s *stream) (first []byte, leave fu
 	if _, err := f.streamed(ctx, s); err != nil { // nobody has the hub follow what is not theirs
 		return nil, nil, err
 	}
-	end, err := f.store.LogsEnd(ctx, s.jobID)
+	end, err := f.store.logs.End(ctx, s.jobID)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -183,7 +184,7 @@ type streamLog struct {
 	Sealed []string  `json:"sealed,omitempty"` // that cannot be shown
 }
 
-func (f *Function) showLines(ctx context.Context, id uuid.UUID, lines []apidb.LogLine) ([]byte, error) {
+func (f *Function) showLines(ctx context.Context, id uuid.UUID, lines []logstore.Line) ([]byte, error) {
 	return json.Marshal(streamLog{JobID: id, Sealed: f.openLines(ctx, id, lines), Logs: newLogs(lines)})
 }
 

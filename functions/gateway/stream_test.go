@@ -264,7 +264,7 @@ func TestAStreamOfOneJobBeginsWithItAndHasItsLog(t *testing.T) {
 // log has a worker tell a line.
 func (h *house) log(id uuid.UUID, attempt, line int, text string) {
 	h.t.Helper()
-	err := h.store.AddLogs(h.t.Context(), []jobevent.AttemptLog{{
+	err := h.store.Logs.Add(h.t.Context(), []jobevent.AttemptLog{{
 		JobID: id, Attempt: attempt, FirstLine: line, Lines: []jobevent.LogLine{{At: time.Now(), Level: "INFO", Text: text}},
 	}})
 	if err != nil {

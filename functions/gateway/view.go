@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -60,7 +61,7 @@ type logLine struct {
 	Text    string    `json:"text"`
 }
 
-func newFull(job apidb.Job, lines []apidb.LogLine) full {
+func newFull(job apidb.Job, lines []logstore.Line) full {
 	history := make([]move, len(job.Snapshot.History))
 	for i, m := range job.Snapshot.History {
 		history[i] = move{
@@ -92,7 +93,7 @@ func newScheduled(by *apidb.ScheduledBy) *scheduled {
 	return &scheduled{Name: by.Name, At: by.At.UTC()}
 }
 
-func newLogs(lines []apidb.LogLine) []logLine {
+func newLogs(lines []logstore.Line) []logLine {
 	logs := make([]logLine, len(lines))
 	for i, line := range lines {
 		logs[i] = logLine{Attempt: line.Attempt, At: line.At.UTC(), Level: line.Level, Text: line.Text}

@@ -75,7 +75,7 @@ func (e *expiry) piece(ctx context.Context, store stores, now time.Time) (rest t
 	case stageJobs:
 		walked, err = store.ExpireJobs(ctx, now, e.ages, e.after, expireRows)
 	case stageLogs:
-		walked, err = store.ExpireLogs(ctx, now, grace, e.after, expireRows)
+		walked, err = store.logs.Expire(ctx, now, grace, e.after, expireRows)
 	case stageAudit:
 		if e.audit > 0 {
 			walked.More, err = store.ForgetAudit(ctx, e.audit, expireRows)

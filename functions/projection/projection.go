@@ -97,7 +97,7 @@ func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobeven
 		return nil, err
 	}
 	if len(h.logs) > 0 {
-		if err := f.store.AddLogs(ctx, h.logs); err != nil {
+		if err := f.store.logs.Add(ctx, h.logs); err != nil {
 			return nil, err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -194,7 +195,7 @@ func TestRedeliveryInAnyOrderEndsTheSame(t *testing.T) {
 	}
 	for _, id := range ids {
 		job := h.job(id)
-		lines, _, err := h.store.Logs(t.Context(), apidb.Everyone, job.JobID, apidb.LogFilter{MaxBytes: 1 << 20})
+		lines, _, err := h.store.Logs.List(t.Context(), apidb.Everyone, job.JobID, logstore.Filter{MaxBytes: 1 << 20})
 		if err != nil {
 			t.Fatal(err)
 		}

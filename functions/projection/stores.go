@@ -3,6 +3,7 @@ package projection
 import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 )
@@ -13,6 +14,7 @@ type stores struct {
 	rejected  *rejectedstore.Store
 	stats     *statstore.Store
 	callbacks *callbackstore.Store
+	logs      *logstore.Store
 }
 
 func newStores(db *apidb.Store) stores {
@@ -21,5 +23,6 @@ func newStores(db *apidb.Store) stores {
 		rejected:  rejectedstore.New(db),
 		stats:     statstore.New(db),
 		callbacks: callbackstore.New(db),
+		logs:      logstore.New(db),
 	}
 }

@@ -2,15 +2,11 @@ package apidb
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -156,46 +152,3 @@ func lastError(job *Changed) jobevent.Error {
 
 // askedFor: what is not asked for fits anything.
 func askedFor(asked, is string) bool { return asked == "" || asked == is }
-
-// LogsEnd is where a job's log ends; the zero place: it has no line.
-func (s *Store) LogsEnd(ctx context.Context, id uuid.UUID) (LogPlace, error) {
-	row, err := s.q.LogsEnd(ctx, id)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return LogPlace{}, nil
-	}
-	return LogPlace{row.Attempt, row.FirstLine}, Classify("find the end of a log", err)
-}
-
-// LogsAfter gives the lines of a job's log that came after a place, about as many as fit. more: there may be others.
-func (s *Store) LogsAfter(ctx context.Context, id uuid.UUID, after LogPlace, maxBytes int) (
-	lines []LogLine, end LogPlace, more bool, err error,
-) {
-	const parts = 50
-	rows, err := s.q.LogsAfter(ctx, gen.LogsAfterParams{
-		JobID: id, AfterAttempt: after.Attempt, AfterLine: after.Line, MaxParts: parts, MaxBytes: int64(maxBytes),
-	})
-	if err != nil {
-		return nil, after, false, Classify("get new log lines", err)
-	}
-	size := 0
-	for _, row := range rows {
-		lines, err = appendLines(lines, id, row.Attempt, row.Lines)
-		if err != nil {
-			return nil, after, false, err
-		}
-		size += len(row.Lines)
-		after = LogPlace{row.Attempt, row.FirstLine}
-	}
-	return lines, after, len(rows) == parts || size > maxBytes, nil
-}
-
-func appendLines(lines []LogLine, id uuid.UUID, attempt int32, raw json.RawMessage) ([]LogLine, error) {
-	var part []jobevent.LogLine
-	if err := json.Unmarshal(raw, &part); err != nil {
-		return nil, fmt.Errorf("read log lines of job %s: %w", id, err)
-	}
-	for _, line := range part {
-		lines = append(lines, LogLine{Attempt: int(attempt), LogLine: line})
-	}
-	return lines, nil
-}

@@ -129,20 +129,6 @@ func (s *Store) ExpireJobs(ctx context.Context, now time.Time, ages Ages, after 
 	return Walked{Last: row.LastID, Gone: row.Gone, More: row.Seen == int64(limit)}, Classify("expire jobs", err)
 }
 
-// ExpireLogs looks at the log lines of the next jobs that were accepted so long ago, at most limit rows, and deletes
-// those of jobs that are gone.
-func (s *Store) ExpireLogs(
-	ctx context.Context, now time.Time, age time.Duration, after uuid.UUID, limit int,
-) (Walked, error) {
-	p := gen.LogsExpireParams{AfterID: after, BeforeID: idtime.Before(now, age), MaxRows: int32(limit)}
-	var row gen.LogsExpireRow
-	err := s.Tx(ctx, func(q *gen.Queries) (err error) {
-		row, err = q.LogsExpire(ctx, p)
-		return err
-	})
-	return Walked{Last: row.LastID, Gone: row.Gone, More: row.Seen == int64(limit)}, Classify("expire logs", err)
-}
-
 func before(now time.Time, age time.Duration) *time.Time {
 	if age == 0 {
 		return nil

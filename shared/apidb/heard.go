@@ -6,10 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,7 +14,6 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/latency"
-	"github.com/jobweaver/jobweaver/shared/apidb/internal/rowjson"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
@@ -92,113 +88,6 @@ func answerParams(latest []*StatusWord) (p gen.CommandsAnsweredParams) {
 		}
 	}
 	return p
-}
-
-// sortedIDs: batches that share rows take them in one order, or they would deadlock.
-func sortedIDs[V any](m map[uuid.UUID]V) []uuid.UUID {
-	return slices.SortedFunc(maps.Keys(m), func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
-}
-
-// AddLogs keeps runs of log lines, each once.
-func (s *Store) AddLogs(ctx context.Context, logs []jobevent.AttemptLog) error {
-	var p gen.LogInsertManyParams
-	slices.SortFunc(logs, func(a, b jobevent.AttemptLog) int { return slices.Compare(a.JobID[:], b.JobID[:]) })
-	for _, log := range logs {
-		lines, err := json.Marshal(log.Lines)
-		if err != nil {
-			return fmt.Errorf("write log lines: %w", err)
-		}
-		p.JobIDs = append(p.JobIDs, log.JobID)
-		p.Attempts = append(p.Attempts, int32(log.Attempt))
-		p.FirstLines = append(p.FirstLines, int32(log.FirstLine))
-		p.Lines = append(p.Lines, lines)
-	}
-	tells, done := s.BeginChange()
-	defer done()
-	err := s.Tx(ctx, func(q *gen.Queries) error {
-		if err := q.LogInsertMany(ctx, p); err != nil || !tells {
-			return err
-		}
-		return NotifyChange(ctx, q, ChangeLog, slices.Compact(slices.Clone(p.JobIDs)))
-	})
-	return Classify(fmt.Sprintf("add %d runs of log lines", len(logs)), err)
-}
-
-// Beat is a worker's heartbeat, with the JSON in which it came.
-type Beat struct {
-	jobevent.Heartbeat
-	JSON json.RawMessage
-}
-
-// SeeWorkers takes the latest beat of each worker, the last one in beats, and how far its attempts have
-// come. A worker that stops is forgotten when it has nothing left.
-func (s *Store) SeeWorkers(ctx context.Context, beats []Beat) error {
-	latest := map[string]*Beat{}
-	for i := range beats {
-		key := beats[i].WorkerID
-		if beats[i].Part > 0 { // of it only the progress counts
-			key += " " + strconv.Itoa(beats[i].Part)
-		}
-		latest[key] = &beats[i]
-	}
-	var stopping []string
-	var seen gen.WorkerSeeManyParams
-	for _, id := range slices.SortedFunc(maps.Keys(latest), strings.Compare) {
-		if latest[id].Part > 0 {
-			continue
-		}
-		if latest[id].Stopping && len(latest[id].Attempts) == 0 {
-			stopping = append(stopping, id)
-			continue
-		}
-		seen.WorkerIDs = append(seen.WorkerIDs, id)
-		seen.Beats = append(seen.Beats, latest[id].JSON)
-	}
-	progress, err := progressParams(latest)
-	if err != nil {
-		return err
-	}
-	tells, done := s.BeginChange()
-	defer done()
-	err = s.Tx(ctx, func(q *gen.Queries) error {
-		if len(progress.JobIDs) > 0 {
-			changed, err := q.JobsProgress(ctx, progress)
-			if err == nil && tells {
-				err = NotifyChange(ctx, q, ChangeProgress, changed)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if len(stopping) > 0 {
-			if err := q.WorkerRemoveMany(ctx, stopping); err != nil {
-				return err
-			}
-		}
-		return q.WorkerSeeMany(ctx, seen)
-	})
-	return Classify(fmt.Sprintf("see %d workers", len(latest)), err)
-}
-
-func progressParams(beats map[string]*Beat) (p gen.JobsProgressParams, err error) {
-	held := map[uuid.UUID]jobevent.HeldAttempt{}
-	for _, beat := range beats {
-		for _, attempt := range slices.Concat(beat.Left, beat.Attempts) {
-			if attempt.Progress != nil && held[attempt.JobID].Attempt <= attempt.Attempt {
-				held[attempt.JobID] = attempt
-			}
-		}
-	}
-	for _, id := range sortedIDs(held) {
-		progress, err := json.Marshal(rowjson.Progress{Attempt: held[id].Attempt, Progress: *held[id].Progress})
-		if err != nil {
-			return p, fmt.Errorf("write progress: %w", err)
-		}
-		p.JobIDs = append(p.JobIDs, id)
-		p.Attempts = append(p.Attempts, int32(held[id].Attempt))
-		p.Progresses = append(p.Progresses, progress)
-	}
-	return p, nil
 }
 
 // times are the buckets of a job that has ended, in one number: from acceptance to start (bits 0–7, of a

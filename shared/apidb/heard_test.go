@@ -1,12 +1,9 @@
 package apidb_test
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
@@ -175,109 +172,5 @@ func TestCommandsAndWordsAtOnceLoseNothing(t *testing.T) {
 	kept := apidbtest.One[int](t, h, "select coalesce(max(number), 0) from commands")
 	if seq > 1 && kept != seq {
 		t.Errorf("number %d was given, %d is kept", seq, kept)
-	}
-}
-
-func TestLogLinesAreKeptOnceAndInOrder(t *testing.T) {
-	t.Parallel()
-	h := open(t)
-	job := h.Accept(t, apidbtest.NewJob())
-	log := func(attempt, first int, text string) jobevent.AttemptLog {
-		return jobevent.AttemptLog{JobID: job.JobID, Attempt: attempt, FirstLine: first,
-			Lines: []jobevent.LogLine{{At: time.Now(), Level: "INFO", Text: text}}}
-	}
-	for range 2 {
-		if err := h.AddLogs(t.Context(), []jobevent.AttemptLog{log(2, 0, "c"), log(1, 1, "b"), log(1, 0, "a"), log(1, 0, "a")}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	read := func(attempt int) (texts string) {
-		lines, _, err := h.Logs(t.Context(), apidb.Everyone, job.JobID, apidb.LogFilter{Attempt: attempt, MaxBytes: 1 << 20})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, line := range lines {
-			texts += fmt.Sprint(line.Attempt) + line.Text
-		}
-		return texts
-	}
-	if all, second := read(0), read(2); all != "1a1b2c" || second != "2c" {
-		t.Errorf("all %q, attempt 2 %q", all, second)
-	}
-	if err := h.AddLogs(t.Context(), []jobevent.AttemptLog{log(0, 0, "x")}); !errors.Is(err, jobevent.ErrInvalid) {
-		t.Errorf("attempt 0: %v", err)
-	}
-}
-
-func beat(id string, slots, free int, attempts ...jobevent.HeldAttempt) apidb.Beat {
-	b := jobevent.Heartbeat{WorkerID: id, Slots: slots, Free: free, Attempts: attempts}
-	body, err := json.Marshal(b)
-	if err != nil {
-		panic(err)
-	}
-	return apidb.Beat{Heartbeat: b, JSON: body}
-}
-
-func (h *fixture) see(t *testing.T, beats ...apidb.Beat) {
-	t.Helper()
-	if err := h.SeeWorkers(t.Context(), beats); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestBeatsAreFiguresAndProgress(t *testing.T) {
-	t.Parallel()
-	h := open(t)
-	job := h.Accept(t, apidbtest.NewJob())
-	running := func(attempt int) apidb.StatusWord {
-		return apidbtest.Status(job.JobID, int64(attempt), jobstate.Running, func(s *jobevent.Status) { s.Attempt = attempt })
-	}
-	held := func(attempt, percent int) jobevent.HeldAttempt {
-		return jobevent.HeldAttempt{JobID: job.JobID, Attempt: attempt, Progress: &jobevent.Progress{Percent: percent, Message: "so far"}}
-	}
-	h.see(t, beat("w1", 12, 12), beat("w1", 12, 2), beat("w2", 8, 8, held(1, 10)), beat("old", 5, 0))
-	if got := h.ReadJob(t, job.JobID); got.Progress != nil {
-		t.Error("progress of a job that is not known to run")
-	}
-	h.Exec(t, "update workers set seen_at = now() - interval '11 s' where worker_id = 'old'")
-	h.Apply(t, running(1))
-	if got := h.ReadJob(t, job.JobID); got.Progress == nil || got.Progress.Percent != 10 {
-		t.Errorf("what was heard before the scheduler's word: %+v", got.Progress)
-	}
-	h.see(t, beat("w2", 8, 7, held(1, 40)))
-	if got := h.ReadJob(t, job.JobID); got.Progress == nil || got.Progress.Percent != 40 || got.Progress.Message != "so far" {
-		t.Errorf("progress %+v", got.Progress)
-	}
-	before := apidbtest.One[string](t, h, "select xmin::text from jobs")
-	h.see(t, beat("w2", 8, 7, held(1, 40)))
-	if after := apidbtest.One[string](t, h, "select xmin::text from jobs"); after != before {
-		t.Error("the same progress was written again")
-	}
-	figures, err := h.Stats.Health(t.Context())
-	if err != nil || figures.ActiveThreads != 11 || figures.PoolSize != 20 || figures.PendingJobs != 0 {
-		t.Errorf("figures %+v, %v", figures, err)
-	}
-	h.Apply(t, running(2))
-	if got := h.ReadJob(t, job.JobID); got.Progress != nil {
-		t.Error("the next attempt has the progress of the one before")
-	}
-	h.see(t, beat("w2", 8, 7, held(1, 90)))
-	h.Apply(t, apidbtest.Status(job.JobID, 9, jobstate.Failed, func(s *jobevent.Status) { s.Attempt = 2 }))
-	h.see(t, beat("w2", 8, 7, held(2, 90), held(3, 90)))
-	if n := apidbtest.One[int](t, h, "select count(*) from jobs where progress is not null"); n != 0 {
-		t.Error("an old attempt's progress is kept, or that of a job that has ended")
-	}
-	stopping := beat("w1", 12, 12)
-	stopping.Stopping = true
-	h.see(t, beat("w1", 12, 2), stopping)
-	if n := apidbtest.One[int](t, h, "select count(*) from workers where worker_id = 'w1'"); n != 0 {
-		t.Error("a worker that stops is still there")
-	}
-	h.Exec(t, "update workers set seen_at = now() - interval '2 hours' where worker_id = 'old'")
-	if err := h.ForgetWorkers(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if n := apidbtest.One[int](t, h, "select count(*) from workers"); n != 1 {
-		t.Errorf("%d workers are known", n)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
-	"slices"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json" // decodes three times as fast
@@ -82,59 +80,6 @@ func (s *Store) Job(ctx context.Context, owner Owner, id uuid.UUID) (Job, error)
 	page := []Job{job}
 	err = s.findBlocks(ctx, page, jobspec.MaxAfter)
 	return page[0], Classify("find what a job waits for", err)
-}
-
-// LogLine is a line of an attempt's log.
-type LogLine struct {
-	Attempt int
-	jobevent.LogLine
-}
-
-// LogFilter chooses the last lines of a job's log.
-type LogFilter struct {
-	Attempt  int      // 0: of all attempts
-	Before   LogPlace // the zero one: from the end
-	MaxBytes int      // of JSON, about
-}
-
-// LogPlace is where a part of a log begins.
-type LogPlace struct{ Attempt, Line int32 }
-
-// maxLogParts bounds how many parts of a log come at once: a worker sends what there is once a second.
-const maxLogParts = 1000
-
-// Logs gives the last lines of one of the owner's jobs that fit, in order; next is where lines before these end, nil:
-// there are none.
-func (s *Store) Logs(ctx context.Context, owner Owner, id uuid.UUID, f LogFilter) (
-	lines []LogLine, next *LogPlace, err error,
-) {
-	p := gen.LogsOfJobParams{
-		JobID: id, Owner: owner.Filter(), BeforeAttempt: f.Before.Attempt, BeforeLine: f.Before.Line,
-		MaxBytes: int64(f.MaxBytes), MaxParts: maxLogParts,
-	}
-	if f.Attempt > 0 {
-		n := int32(f.Attempt)
-		p.Attempt = &n
-	}
-	if p.BeforeAttempt == 0 {
-		p.BeforeAttempt = math.MaxInt32
-	}
-	rows, err := s.q.LogsOfJob(ctx, p)
-	if err != nil {
-		return nil, nil, Classify("get logs", err)
-	}
-	size := 0
-	for _, row := range slices.Backward(rows) {
-		if lines, err = appendLines(lines, id, row.Attempt, row.Lines); err != nil {
-			return nil, nil, err
-		}
-		size += len(row.Lines)
-	}
-	if size > f.MaxBytes || len(rows) == maxLogParts {
-		last := rows[len(rows)-1]
-		next = &LogPlace{last.Attempt, last.FirstLine}
-	}
-	return lines, next, nil
 }
 
 // Filter chooses jobs; what is empty does not count.
@@ -257,4 +202,17 @@ func EndedJob(row json.RawMessage, snapshot string) (Job, error) {
 	}
 	list.Snapshot = snapshot
 	return newJob(list)
+}
+
+// TagsOf gives the tags of those jobs that have some.
+func (s *Store) TagsOf(ctx context.Context, jobs []uuid.UUID) (map[uuid.UUID][]string, error) {
+	rows, err := s.q.TagsOf(ctx, jobs)
+	if err != nil {
+		return nil, Classify("read tags", err)
+	}
+	tags := make(map[uuid.UUID][]string, len(rows))
+	for _, row := range rows {
+		tags[row.JobID] = row.Tags
+	}
+	return tags, nil
 }

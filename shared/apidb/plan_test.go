@@ -88,8 +88,6 @@ func (s *Store) walkAll(t *testing.T) {
 	if walked.Gone != 125 || !walked.More {
 		t.Errorf("walked %+v", walked)
 	}
-	_, err = s.ExpireLogs(t.Context(), now, day, walked.Last, 1000)
-	must(err)
 	for _, request := range []jobspec.Operation{
 		{Command: jobevent.CommandRetry, Filter: &jobspec.Filter{All: true}},
 		{Command: jobevent.CommandDelete, Filter: &jobspec.Filter{Tag: "none"}},
@@ -118,14 +116,6 @@ func (s *Store) walkAll(t *testing.T) {
 	_, err = s.Ended(t.Context(), s.some(t, "true"))
 	must(err)
 	must(s.ForgetOperations(t.Context(), day))
-	logged := s.some(t, "status = 'FAILED'")[0]
-	end, err := s.LogsEnd(t.Context(), logged)
-	must(err)
-	_, _, _, err = s.LogsAfter(t.Context(), logged, LogPlace{}, 1)
-	must(err)
-	if end.Attempt != 1 {
-		t.Errorf("a log ends at %+v", end)
-	}
 }
 
 func (s *Store) some(t *testing.T, which string) (ids []uuid.UUID) {
@@ -157,11 +147,11 @@ func (s *Store) answerAll(t *testing.T, commands []Command) {
 func checkPlans(t *testing.T, seen map[string][]pgtest.Node) {
 	t.Helper()
 	for name, most := range map[string]float64{
-		"JobsExpire": 1_200, "LogsExpire": 1_200, "OperationMatches": operationWindow, "OperationMatchesShelved": 2 * operationWindow,
+		"JobsExpire": 1_200, "OperationMatches": operationWindow, "OperationMatchesShelved": 2 * operationWindow,
 		"OperationJobsLock": operationPage, "OperationCommandsKeep": operationPage, "CommandsOfJobs": operationPage,
 		"OperationUnanswered": MaxUnanswered, "OperationAnswersTake": operationPage, "OperationListed": 1, "CommandsAnswered": operationPage,
 		"CallbacksInTheWay": operationPage,
-		"LogsEnd":           1, "LogsAfter": 1, "JobsDelete": 700, "JobsSeen": 551, "JobsListed": 51, "JobsEnded": 600, "OperationsForget": 3,
+		"JobsDelete": 700, "JobsSeen": 551, "JobsListed": 51, "JobsEnded": 600, "OperationsForget": 3,
 	} {
 		if len(seen[name]) == 0 {
 			t.Errorf("%s was not run", name)

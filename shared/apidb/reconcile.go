@@ -150,8 +150,3 @@ func (s *Store) UnhearJobs(ctx context.Context, unknown []jobevent.ReportJob) er
 	}
 	return Classify(fmt.Sprintf("forget what was heard of %d jobs", len(unknown)), err)
 }
-
-// ForgetWorkers drops those that have been silent for an hour.
-func (s *Store) ForgetWorkers(ctx context.Context) error {
-	return Classify("forget workers", s.q.WorkersForget(ctx))
-}

@@ -3,9 +3,6 @@ package apidb
 import (
 	"encoding/json"
 
-	"github.com/google/uuid"
-
-	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
@@ -55,31 +52,5 @@ func (j *Job) openText(s *sealing.Sealer, at sealing.Place, text, member string)
 func (j *Job) closed(member string) {
 	if n := len(j.Sealed); n == 0 || j.Sealed[n-1] != member {
 		j.Sealed = append(j.Sealed, member)
-	}
-}
-
-// OpenLines has the lines of a job's log readable, and says whether all are.
-func OpenLines(s *sealing.Sealer, id uuid.UUID, lines []LogLine) bool {
-	all := true
-	for i := range lines {
-		line := &lines[i]
-		plain, err := s.OpenText(sealing.OfAttempt(id, line.Attempt, sealing.LogLine), line.Text)
-		if line.Text = plain; err != nil {
-			line.Text, all = Closed, false
-		}
-	}
-	return all
-}
-
-// OpenHeld has the progress of what workers hold readable.
-func OpenHeld(s *sealing.Sealer, attempts []jobevent.HeldAttempt) {
-	for _, a := range attempts {
-		if a.Progress == nil {
-			continue
-		}
-		plain, err := s.OpenText(sealing.OfAttempt(a.JobID, a.Attempt, sealing.Progress), a.Progress.Message)
-		if a.Progress.Message = plain; err != nil {
-			a.Progress.Message = Closed
-		}
 	}
 }

@@ -125,7 +125,7 @@ func TestChangesAreToldOnlyWhileSomebodyWatches(t *testing.T) {
 
 func (h *fixture) addLine(t *testing.T, id uuid.UUID, line int) {
 	t.Helper()
-	err := h.AddLogs(t.Context(), []jobevent.AttemptLog{{
+	err := h.Logs.Add(t.Context(), []jobevent.AttemptLog{{
 		JobID: id, Attempt: 1, FirstLine: line, Lines: []jobevent.LogLine{{At: time.Now(), Level: "INFO", Text: "x"}},
 	}})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
 // Worker is a worker's latest beat.
@@ -73,15 +74,20 @@ func (s *Store) allWorkers(ctx context.Context) ([]Worker, error) {
 	return workers, nil
 }
 
-// TagsOf gives the tags of those jobs that have some.
-func (s *Store) TagsOf(ctx context.Context, jobs []uuid.UUID) (map[uuid.UUID][]string, error) {
-	rows, err := s.q.TagsOf(ctx, jobs)
-	if err != nil {
-		return nil, Classify("read tags", err)
+// ForgetWorkers drops those that have been silent for an hour.
+func (s *Store) ForgetWorkers(ctx context.Context) error {
+	return Classify("forget workers", s.q.WorkersForget(ctx))
+}
+
+// OpenHeld has the progress of what workers hold readable.
+func OpenHeld(s *sealing.Sealer, attempts []jobevent.HeldAttempt) {
+	for _, a := range attempts {
+		if a.Progress == nil {
+			continue
+		}
+		plain, err := s.OpenText(sealing.OfAttempt(a.JobID, a.Attempt, sealing.Progress), a.Progress.Message)
+		if a.Progress.Message = plain; err != nil {
+			a.Progress.Message = Closed
+		}
 	}
-	tags := make(map[uuid.UUID][]string, len(rows))
-	for _, row := range rows {
-		tags[row.JobID] = row.Tags
-	}
-	return tags, nil
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 )
 
@@ -52,11 +52,11 @@ func (q *Query) DeliveryCursor(name string) (uuid.UUID, int64) {
 }
 
 // LogPlace is where the page before begins.
-func (q *Query) LogPlace(name string) apidb.LogPlace {
+func (q *Query) LogPlace(name string) logstore.Place {
 	attempt, line, _ := strings.Cut(q.Formed(name, logCursorForm), ".")
 	n, _ := strconv.ParseInt(attempt, 10, 32)
 	at, _ := strconv.ParseInt(line, 10, 32)
-	return apidb.LogPlace{Attempt: int32(n), Line: int32(at)}
+	return logstore.Place{Attempt: int32(n), Line: int32(at)}
 }
 
 // AfterSchedule is where the page before has ended: name and owner, of which a name has no colon.

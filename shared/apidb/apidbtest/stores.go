@@ -7,6 +7,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
+	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
@@ -21,6 +22,7 @@ type Stores struct {
 	Schedules  *schedulestore.Store
 	Deliveries *deliverystore.Store
 	Callbacks  *callbackstore.Store
+	Logs       *logstore.Store
 }
 
 // Of makes the stores of a database that is open.
@@ -33,6 +35,7 @@ func Of(db *apidb.Store) *Stores {
 		Schedules:  schedulestore.New(db),
 		Deliveries: deliverystore.New(db),
 		Callbacks:  callbackstore.New(db),
+		Logs:       logstore.New(db),
 	}
 }
 

@@ -1,0 +1,99 @@
+package apidb
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/rowjson"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// Beat is a worker's heartbeat, with the JSON in which it came.
+type Beat struct {
+	jobevent.Heartbeat
+	JSON json.RawMessage
+}
+
+// SeeWorkers takes the latest beat of each worker, the last one in beats, and how far its attempts have
+// come. A worker that stops is forgotten when it has nothing left.
+func (s *Store) SeeWorkers(ctx context.Context, beats []Beat) error {
+	latest := map[string]*Beat{}
+	for i := range beats {
+		key := beats[i].WorkerID
+		if beats[i].Part > 0 { // of it only the progress counts
+			key += " " + strconv.Itoa(beats[i].Part)
+		}
+		latest[key] = &beats[i]
+	}
+	var stopping []string
+	var seen gen.WorkerSeeManyParams
+	for _, id := range slices.SortedFunc(maps.Keys(latest), strings.Compare) {
+		if latest[id].Part > 0 {
+			continue
+		}
+		if latest[id].Stopping && len(latest[id].Attempts) == 0 {
+			stopping = append(stopping, id)
+			continue
+		}
+		seen.WorkerIDs = append(seen.WorkerIDs, id)
+		seen.Beats = append(seen.Beats, latest[id].JSON)
+	}
+	progress, err := progressParams(latest)
+	if err != nil {
+		return err
+	}
+	tells, done := s.BeginChange()
+	defer done()
+	err = s.Tx(ctx, func(q *gen.Queries) error {
+		if len(progress.JobIDs) > 0 {
+			changed, err := q.JobsProgress(ctx, progress)
+			if err == nil && tells {
+				err = NotifyChange(ctx, q, ChangeProgress, changed)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if len(stopping) > 0 {
+			if err := q.WorkerRemoveMany(ctx, stopping); err != nil {
+				return err
+			}
+		}
+		return q.WorkerSeeMany(ctx, seen)
+	})
+	return Classify(fmt.Sprintf("see %d workers", len(latest)), err)
+}
+
+func progressParams(beats map[string]*Beat) (p gen.JobsProgressParams, err error) {
+	held := map[uuid.UUID]jobevent.HeldAttempt{}
+	for _, beat := range beats {
+		for _, attempt := range slices.Concat(beat.Left, beat.Attempts) {
+			if attempt.Progress != nil && held[attempt.JobID].Attempt <= attempt.Attempt {
+				held[attempt.JobID] = attempt
+			}
+		}
+	}
+	for _, id := range sortedIDs(held) {
+		progress, err := json.Marshal(rowjson.Progress{Attempt: held[id].Attempt, Progress: *held[id].Progress})
+		if err != nil {
+			return p, fmt.Errorf("write progress: %w", err)
+		}
+		p.JobIDs = append(p.JobIDs, id)
+		p.Attempts = append(p.Attempts, int32(held[id].Attempt))
+		p.Progresses = append(p.Progresses, progress)
+	}
+	return p, nil
+}
+
+// sortedIDs: batches that share rows take them in one order, or they would deadlock.
+func sortedIDs[V any](m map[uuid.UUID]V) []uuid.UUID {
+	return slices.SortedFunc(maps.Keys(m), func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
+}
