@@ -154,7 +154,7 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 		defaults: defaults,
 		singles:  &together{insert: store.InsertJobs, patience: edge.RequestPatience},
 		ordered:  &together{insert: store.InsertJobs, patience: edge.RequestPatience},
-		payloads: newPayloads(store.ToldTypes),
+		payloads: newPayloads(store.workers.AdvertisedTypes),
 		stage:    newStage(),
 		endings:  newEndings(store.Ended, hub.isTelling),
 		done:     newEndings(store.EndedOperations, never),

@@ -9,7 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobview"
@@ -60,7 +60,7 @@ func (f *Function) getJobType(c *gin.Context) error {
 func (f *Function) jobTypes(c *gin.Context) (jobTypesBody, error) {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	told, err := f.store.ToldTypes(ctx)
+	told, err := f.store.workers.AdvertisedTypes(ctx)
 	if err != nil {
 		return jobTypesBody{}, err
 	}
@@ -74,7 +74,7 @@ func (f *Function) jobTypes(c *gin.Context) (jobTypesBody, error) {
 	return body, nil
 }
 
-func (f *Function) jobType(name string, told apidb.ToldType) jobTypeBody {
+func (f *Function) jobType(name string, told workerstore.AdvertisedType) jobTypeBody {
 	body := jobTypeBody{
 		Name: name, Builtin: slices.Contains(jobspec.Builtin(), name), Accepted: f.rules.Accepts(name),
 		Schema: jobspec.PayloadSchema(name), Workers: told.Workers, Queues: jobview.List(told.Queues),

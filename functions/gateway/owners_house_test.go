@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
+	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
@@ -74,14 +75,14 @@ func (h *house) end(t *testing.T, id uuid.UUID, as jobstate.Status, canary strin
 func (h *house) run(t *testing.T, id uuid.UUID, canary string) {
 	t.Helper()
 	h.scheduler(id, 2, jobstate.Running, func(s *jobevent.Status) { s.Attempt = 1 })
-	beat := apidb.Beat{Heartbeat: jobevent.Heartbeat{
+	beat := workerstore.Beat{Heartbeat: jobevent.Heartbeat{
 		WorkerID: "w-" + id.String()[24:], Queues: []string{"default"}, Slots: 12, Free: 11, Attempts: []jobevent.HeldAttempt{
 			{JobID: id, Attempt: 1, Progress: &jobevent.Progress{Percent: 5, Message: canary}},
 		},
 	}}
 	var err error
 	if beat.JSON, err = json.Marshal(beat.Heartbeat); err == nil {
-		err = h.store.SeeWorkers(t.Context(), []apidb.Beat{beat})
+		err = h.store.Workers.See(t.Context(), []workerstore.Beat{beat})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -17,7 +17,7 @@ import (
 
 // payloads checks payloads of job types that are not built in, by the schemas that workers have told.
 type payloads struct {
-	told func(context.Context) (map[string]apidb.ToldType, error)
+	told func(context.Context) (map[string]workerstore.AdvertisedType, error)
 
 	mu       sync.Mutex
 	compiled map[string]func() *jobspec.Schema // by its text; of a bad one, nil
@@ -30,7 +30,7 @@ const (
 	toldPatience = time.Second // for a database that will not take the job either
 )
 
-func newPayloads(told func(context.Context) (map[string]apidb.ToldType, error)) *payloads {
+func newPayloads(told func(context.Context) (map[string]workerstore.AdvertisedType, error)) *payloads {
 	return &payloads{
 		told: told, compiled: map[string]func() *jobspec.Schema{},
 		asking: telemetry.Trouble{What: "read the schemas by which payloads are checked"},
@@ -42,7 +42,7 @@ type judge func(*jobspec.Request) error
 
 // judge checks the payloads of one request. The workers are asked for at the first that needs them, and once.
 func (p *payloads) judge(ctx context.Context) judge {
-	told := sync.OnceValue(func() map[string]apidb.ToldType {
+	told := sync.OnceValue(func() map[string]workerstore.AdvertisedType {
 		ctx, cancel := context.WithTimeout(ctx, toldPatience)
 		defer cancel()
 		types, err := p.told(ctx)

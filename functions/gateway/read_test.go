@@ -18,6 +18,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -207,8 +208,8 @@ func TestHealthHasFigures(t *testing.T) {
 	h.submit(plainJob)
 	h.submit(with(`"delayMs": 60000`))
 	h.scheduler(failed, 1, jobstate.Failed, nil)
-	beat := apidb.Beat{Heartbeat: jobevent.Heartbeat{WorkerID: "w", Slots: 12, Free: 5}, JSON: []byte(`{"slots": 12, "free": 5}`)}
-	if err := h.store.SeeWorkers(t.Context(), []apidb.Beat{beat}); err != nil {
+	beat := workerstore.Beat{Heartbeat: jobevent.Heartbeat{WorkerID: "w", Slots: 12, Free: 5}, JSON: []byte(`{"slots": 12, "free": 5}`)}
+	if err := h.store.Workers.See(t.Context(), []workerstore.Beat{beat}); err != nil {
 		t.Fatal(err)
 	}
 	var health struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 )
 
 // stores are what the gateway uses of the API's database.
@@ -21,6 +22,7 @@ type stores struct {
 	deliveries *deliverystore.Store
 	callbacks  *callbackstore.Store
 	logs       *logstore.Store
+	workers    *workerstore.Store
 }
 
 func newStores(db *apidb.Store) stores {
@@ -33,5 +35,6 @@ func newStores(db *apidb.Store) stores {
 		deliveries: deliverystore.New(db),
 		callbacks:  callbackstore.New(db),
 		logs:       logstore.New(db),
+		workers:    workerstore.New(db),
 	}
 }

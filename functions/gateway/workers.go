@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
@@ -42,13 +42,13 @@ type heldAttempt struct {
 func (f *Function) workers(c *gin.Context) error {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	workers, err := f.store.Workers(ctx, edge.WidestOwner(c))
+	workers, err := f.store.workers.List(ctx, edge.WidestOwner(c))
 	if err != nil {
 		return err
 	}
 	body := workersBody{Workers: make([]workerBody, len(workers))}
 	for i := range workers {
-		apidb.OpenHeld(f.sealer, workers[i].Attempts)
+		workerstore.OpenProgress(f.sealer, workers[i].Attempts)
 		body.Workers[i] = newWorkerBody(&workers[i])
 		if edge.IsInstallation(c) {
 			body.Workers[i].load(&workers[i])
@@ -57,7 +57,7 @@ func (f *Function) workers(c *gin.Context) error {
 	return f.show(c, body)
 }
 
-func newWorkerBody(w *apidb.Worker) workerBody {
+func newWorkerBody(w *workerstore.Worker) workerBody {
 	body := workerBody{
 		WorkerID: w.WorkerID, Version: w.Version, Live: w.Live, Stopping: w.Stopping, SeenAt: w.SeenAt.UTC(),
 		Queues: jobview.List(w.Queues), JobTypes: make([]string, len(w.JobTypes)), Partitions: map[string][]int32{},
@@ -79,7 +79,7 @@ func newWorkerBody(w *apidb.Worker) workerBody {
 }
 
 // load says how busy a worker is.
-func (b *workerBody) load(w *apidb.Worker) {
+func (b *workerBody) load(w *workerstore.Worker) {
 	busy := max(w.Slots-w.Free, 0)
 	if w.Stopping { // none is free, and those that are not busy are closed
 		busy = min(busy, len(w.Attempts))

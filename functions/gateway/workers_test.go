@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
@@ -27,15 +27,15 @@ type workerBody struct {
 
 func (h *house) beat(beats ...jobevent.Heartbeat) {
 	h.t.Helper()
-	said := make([]apidb.Beat, len(beats))
+	said := make([]workerstore.Beat, len(beats))
 	for i, beat := range beats {
 		body, err := json.Marshal(beat)
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		said[i] = apidb.Beat{Heartbeat: beat, JSON: body}
+		said[i] = workerstore.Beat{Heartbeat: beat, JSON: body}
 	}
-	if err := h.store.SeeWorkers(h.t.Context(), said); err != nil {
+	if err := h.store.Workers.See(h.t.Context(), said); err != nil {
 		h.t.Fatal(err)
 	}
 }

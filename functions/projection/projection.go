@@ -14,6 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -68,7 +69,7 @@ type heard struct {
 	unknown  []jobevent.ReportJob // that the scheduler does not know
 	gone     []apidb.Gone
 	logs     []jobevent.AttemptLog
-	beats    []apidb.Beat
+	beats    []workerstore.Beat
 	applied  []jobevent.ControlApplied
 	rejected []rejectedstore.Rejected
 }
@@ -107,7 +108,7 @@ func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobeven
 		}
 	}
 	if len(h.beats) > 0 {
-		if err := f.store.SeeWorkers(ctx, h.beats); err != nil {
+		if err := f.store.workers.See(ctx, h.beats); err != nil {
 			return nil, err
 		}
 	}
@@ -181,7 +182,7 @@ func (h *heard) take(e jobevent.Item) error {
 		var beat jobevent.Heartbeat
 		beat, err = jobevent.Decode[jobevent.Heartbeat](e)
 		named = beat.WorkerID != ""
-		h.beats = append(h.beats, apidb.Beat{Heartbeat: beat, JSON: e.Data()})
+		h.beats = append(h.beats, workerstore.Beat{Heartbeat: beat, JSON: e.Data()})
 	case jobevent.TypeApplied:
 		var applied jobevent.ControlApplied
 		applied, err = jobevent.Decode[jobevent.ControlApplied](e)

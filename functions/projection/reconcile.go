@@ -133,7 +133,7 @@ func (f *Function) others(ctx context.Context, r *reconcile, now time.Time) ([]j
 	if err != nil {
 		return nil, err
 	}
-	if err := f.store.ForgetWorkers(ctx); err != nil {
+	if err := f.store.workers.DeleteOld(ctx); err != nil {
 		return nil, err
 	}
 	say, err := eventsOf(commands, apidb.Command.Event)

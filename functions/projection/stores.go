@@ -6,6 +6,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 )
 
 // stores are what projection uses of the API's database.
@@ -15,6 +16,7 @@ type stores struct {
 	stats     *statstore.Store
 	callbacks *callbackstore.Store
 	logs      *logstore.Store
+	workers   *workerstore.Store
 }
 
 func newStores(db *apidb.Store) stores {
@@ -24,5 +26,6 @@ func newStores(db *apidb.Store) stores {
 		stats:     statstore.New(db),
 		callbacks: callbackstore.New(db),
 		logs:      logstore.New(db),
+		workers:   workerstore.New(db),
 	}
 }

@@ -25,7 +25,6 @@ type Store struct {
 	keys     *pgxpool.Pool // one connection for who comes in: nobody's reads are in its way
 	controls readcache.Cache[heldControls]
 	accepts  accepts
-	told     readcache.Cache[map[string]ToldType]
 	most     Most
 	clock    *clock
 	ids      ids

@@ -151,7 +151,7 @@ func checkPlans(t *testing.T, seen map[string][]pgtest.Node) {
 		"OperationJobsLock": operationPage, "OperationCommandsKeep": operationPage, "CommandsOfJobs": operationPage,
 		"OperationUnanswered": MaxUnanswered, "OperationAnswersTake": operationPage, "OperationListed": 1, "CommandsAnswered": operationPage,
 		"CallbacksInTheWay": operationPage,
-		"JobsDelete": 700, "JobsSeen": 551, "JobsListed": 51, "JobsEnded": 600, "OperationsForget": 3,
+		"JobsDelete":        700, "JobsSeen": 551, "JobsListed": 51, "JobsEnded": 600, "OperationsForget": 3,
 	} {
 		if len(seen[name]) == 0 {
 			t.Errorf("%s was not run", name)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -135,7 +136,7 @@ func (h *fixture) addLine(t *testing.T, id uuid.UUID, line int) {
 
 func (h *fixture) seeProgress(t *testing.T, id uuid.UUID, percent int) {
 	t.Helper()
-	err := h.SeeWorkers(t.Context(), []apidb.Beat{{JSON: []byte("{}"), Heartbeat: jobevent.Heartbeat{
+	err := h.Workers.See(t.Context(), []workerstore.Beat{{JSON: []byte("{}"), Heartbeat: jobevent.Heartbeat{
 		WorkerID: "w", Attempts: []jobevent.HeldAttempt{{JobID: id, Attempt: 0, Progress: &jobevent.Progress{Percent: percent}}},
 	}}})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 )
 
 // Stores are all stores of one jobweaver_api.
@@ -23,6 +24,7 @@ type Stores struct {
 	Deliveries *deliverystore.Store
 	Callbacks  *callbackstore.Store
 	Logs       *logstore.Store
+	Workers    *workerstore.Store
 }
 
 // Of makes the stores of a database that is open.
@@ -36,6 +38,7 @@ func Of(db *apidb.Store) *Stores {
 		Deliveries: deliverystore.New(db),
 		Callbacks:  callbackstore.New(db),
 		Logs:       logstore.New(db),
+		Workers:    workerstore.New(db),
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -198,7 +199,7 @@ func TestALateBeatDoesNotHideWhatAnOutsideSystemSays(t *testing.T) {
 	id := h.Accept(t, apidbtest.NewJob()).JobID
 	beat := func(percent int) {
 		t.Helper()
-		if err := h.SeeWorkers(t.Context(), []apidb.Beat{{JSON: []byte(`{}`), Heartbeat: jobevent.Heartbeat{WorkerID: "w", Attempts: []jobevent.HeldAttempt{
+		if err := h.Workers.See(t.Context(), []workerstore.Beat{{JSON: []byte(`{}`), Heartbeat: jobevent.Heartbeat{WorkerID: "w", Attempts: []jobevent.HeldAttempt{
 			{JobID: id, Attempt: 1, Progress: &jobevent.Progress{Percent: percent}},
 		}}}}); err != nil {
 			t.Fatal(err)
@@ -223,7 +224,7 @@ func TestALateBeatDoesNotHideWhatAnOutsideSystemSays(t *testing.T) {
 	shows(50)
 	h.Apply(t, apidbtest.Status(id, 3, jobstate.Running, apidbtest.OfAttempt(2)))
 	h.Apply(t, apidbtest.Status(id, 4, jobstate.Waiting, apidbtest.OfAttempt(2)))
-	if err := h.SeeWorkers(t.Context(), []apidb.Beat{{JSON: []byte(`{}`), Heartbeat: jobevent.Heartbeat{WorkerID: "w", Left: []jobevent.HeldAttempt{
+	if err := h.Workers.See(t.Context(), []workerstore.Beat{{JSON: []byte(`{}`), Heartbeat: jobevent.Heartbeat{WorkerID: "w", Left: []jobevent.HeldAttempt{
 		{JobID: id, Attempt: 2, Progress: &jobevent.Progress{Percent: 70}},
 	}}}}); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package apidb
+package workerstore
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/sealing"
@@ -21,16 +22,16 @@ type Worker struct {
 	Live   bool // seen within the last 10 s
 }
 
-// Workers gives all that have been seen of late, by their ids. Of what they do an owner sees its own jobs' attempts
+// List gives all that have been seen of late, by their ids. Of what they do an owner sees its own jobs' attempts
 // only.
-func (s *Store) Workers(ctx context.Context, owner Owner) ([]Worker, error) {
+func (s *Store) List(ctx context.Context, owner apidb.Owner) ([]Worker, error) {
 	workers, err := s.allWorkers(ctx)
 	if err != nil || owner.IsEveryone() {
 		return workers, err
 	}
 	own, err := s.heldBy(ctx, owner, workers)
 	if err != nil {
-		return nil, Classify("find whose jobs workers hold", err)
+		return nil, apidb.Classify("find whose jobs workers hold", err)
 	}
 	for i := range workers {
 		w := &workers[i]
@@ -41,7 +42,7 @@ func (s *Store) Workers(ctx context.Context, owner Owner) ([]Worker, error) {
 }
 
 // heldBy gives the jobs of an owner that workers hold.
-func (s *Store) heldBy(ctx context.Context, owner Owner, workers []Worker) (map[uuid.UUID]bool, error) {
+func (s *Store) heldBy(ctx context.Context, owner apidb.Owner, workers []Worker) (map[uuid.UUID]bool, error) {
 	var asked []uuid.UUID
 	for _, w := range workers {
 		for _, held := range w.Attempts {
@@ -62,7 +63,7 @@ func (s *Store) heldBy(ctx context.Context, owner Owner, workers []Worker) (map[
 func (s *Store) allWorkers(ctx context.Context) ([]Worker, error) {
 	rows, err := s.q.WorkersAll(ctx)
 	if err != nil {
-		return nil, Classify("list workers", err)
+		return nil, apidb.Classify("list workers", err)
 	}
 	workers := make([]Worker, len(rows))
 	for i, row := range rows {
@@ -74,20 +75,20 @@ func (s *Store) allWorkers(ctx context.Context) ([]Worker, error) {
 	return workers, nil
 }
 
-// ForgetWorkers drops those that have been silent for an hour.
-func (s *Store) ForgetWorkers(ctx context.Context) error {
-	return Classify("forget workers", s.q.WorkersForget(ctx))
+// DeleteOld drops those that have been silent for an hour.
+func (s *Store) DeleteOld(ctx context.Context) error {
+	return apidb.Classify("forget workers", s.q.WorkersForget(ctx))
 }
 
-// OpenHeld has the progress of what workers hold readable.
-func OpenHeld(s *sealing.Sealer, attempts []jobevent.HeldAttempt) {
+// OpenProgress has the progress of what workers hold readable.
+func OpenProgress(s *sealing.Sealer, attempts []jobevent.HeldAttempt) {
 	for _, a := range attempts {
 		if a.Progress == nil {
 			continue
 		}
 		plain, err := s.OpenText(sealing.OfAttempt(a.JobID, a.Attempt, sealing.Progress), a.Progress.Message)
 		if a.Progress.Message = plain; err != nil {
-			a.Progress.Message = Closed
+			a.Progress.Message = apidb.Closed
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package apidb_test
+package workerstore_test
 
 import (
 	"encoding/json"
@@ -6,22 +6,23 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-func beat(id string, slots, free int, attempts ...jobevent.HeldAttempt) apidb.Beat {
+func beat(id string, slots, free int, attempts ...jobevent.HeldAttempt) workerstore.Beat {
 	b := jobevent.Heartbeat{WorkerID: id, Slots: slots, Free: free, Attempts: attempts}
 	body, err := json.Marshal(b)
 	if err != nil {
 		panic(err)
 	}
-	return apidb.Beat{Heartbeat: b, JSON: body}
+	return workerstore.Beat{Heartbeat: b, JSON: body}
 }
 
-func (h *fixture) see(t *testing.T, beats ...apidb.Beat) {
+func (h *fixture) see(t *testing.T, beats ...workerstore.Beat) {
 	t.Helper()
-	if err := h.SeeWorkers(t.Context(), beats); err != nil {
+	if err := h.Workers.See(t.Context(), beats); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -75,7 +76,7 @@ func TestBeatsAreFiguresAndProgress(t *testing.T) {
 		t.Error("a worker that stops is still there")
 	}
 	h.Exec(t, "update workers set seen_at = now() - interval '2 hours' where worker_id = 'old'")
-	if err := h.ForgetWorkers(t.Context()); err != nil {
+	if err := h.Workers.DeleteOld(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n := apidbtest.One[int](t, h, "select count(*) from workers"); n != 1 {

@@ -1,4 +1,4 @@
-package apidb
+package workerstore
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/rowjson"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -22,9 +23,9 @@ type Beat struct {
 	JSON json.RawMessage
 }
 
-// SeeWorkers takes the latest beat of each worker, the last one in beats, and how far its attempts have
+// See takes the latest beat of each worker, the last one in beats, and how far its attempts have
 // come. A worker that stops is forgotten when it has nothing left.
-func (s *Store) SeeWorkers(ctx context.Context, beats []Beat) error {
+func (s *Store) See(ctx context.Context, beats []Beat) error {
 	latest := map[string]*Beat{}
 	for i := range beats {
 		key := beats[i].WorkerID
@@ -50,13 +51,13 @@ func (s *Store) SeeWorkers(ctx context.Context, beats []Beat) error {
 	if err != nil {
 		return err
 	}
-	tells, done := s.BeginChange()
+	tells, done := s.db.BeginChange()
 	defer done()
-	err = s.Tx(ctx, func(q *gen.Queries) error {
+	err = s.db.Tx(ctx, func(q *gen.Queries) error {
 		if len(progress.JobIDs) > 0 {
 			changed, err := q.JobsProgress(ctx, progress)
 			if err == nil && tells {
-				err = NotifyChange(ctx, q, ChangeProgress, changed)
+				err = apidb.NotifyChange(ctx, q, apidb.ChangeProgress, changed)
 			}
 			if err != nil {
 				return err
@@ -69,7 +70,7 @@ func (s *Store) SeeWorkers(ctx context.Context, beats []Beat) error {
 		}
 		return q.WorkerSeeMany(ctx, seen)
 	})
-	return Classify(fmt.Sprintf("see %d workers", len(latest)), err)
+	return apidb.Classify(fmt.Sprintf("see %d workers", len(latest)), err)
 }
 
 func progressParams(beats map[string]*Beat) (p gen.JobsProgressParams, err error) {

@@ -1,4 +1,4 @@
-package apidb
+package workerstore
 
 import (
 	"cmp"
@@ -7,31 +7,33 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
 )
 
-// toldAge is how old what workers have told of their job types may be: their beats come every 3 s anyway.
-const toldAge = 2 * time.Second
+// advertisedAge is how old the advertised job types may be: heartbeats come every 3 s anyway.
+const advertisedAge = 2 * time.Second
 
-// ToldType is a job type as the live workers tell of it that take more.
-type ToldType struct {
+// AdvertisedType is a job type as live workers advertise it that take more attempts.
+type AdvertisedType struct {
 	Workers int
 	Queues  []string          // of these workers, by name
-	Schemas []json.RawMessage // each once, that of most workers first; nil: that of those that tell none
+	Schemas []json.RawMessage // each once, that of most workers first; nil: that of workers that advertise none
 }
 
-// ToldTypes gives what workers tell, by name of the job type. It may be a little old.
-func (s *Store) ToldTypes(ctx context.Context) (map[string]ToldType, error) {
-	return s.told.Get(ctx, toldAge, func(ctx context.Context) (map[string]ToldType, error) {
-		workers, err := s.Workers(ctx, Everyone)
+// AdvertisedTypes returns the job types that workers advertise, by name. They may be up to advertisedAge old.
+func (s *Store) AdvertisedTypes(ctx context.Context) (map[string]AdvertisedType, error) {
+	return s.advertised.Get(ctx, advertisedAge, func(ctx context.Context) (map[string]AdvertisedType, error) {
+		workers, err := s.List(ctx, apidb.Everyone)
 		if err != nil {
 			return nil, err
 		}
-		return toldBy(workers), nil
+		return advertisedBy(workers), nil
 	})
 }
 
-func toldBy(workers []Worker) map[string]ToldType {
-	types := map[string]ToldType{}
+func advertisedBy(workers []Worker) map[string]AdvertisedType {
+	types := map[string]AdvertisedType{}
 	tellers := map[string]map[string]int{} // of each schema of each type
 	for _, w := range workers {
 		if !w.Live || w.Stopping {
