@@ -96,12 +96,12 @@ func (h *held) Pop() any {
 
 // finished is an attempt on its way from its outcome to being done with.
 type finished struct {
-	attempt *attempt // nil: not one of ours, only to be said
+	attempt *attempt // nil: not an attempt of this worker, only to be published
 	outcome workerdb.Outcome
 	settled bool            // the outcome is in the store already
 	from    record          // without a partition: from none
 	bytes   int64           // its weight when it was decided
-	events  []jobevent.Item // to be said beside or instead of the outcome
+	events  []jobevent.Item // published beside or instead of the outcome
 }
 
 // weight is about what it takes in memory.

@@ -25,7 +25,7 @@ func newBeats() *beats {
 	return &beats{changed: make(chan struct{}, 1), latest: make(chan jobevent.Heartbeat, 1)}
 }
 
-// change says that a beat would say something else than the last one.
+// change notes that the next heartbeat differs from the last one.
 func (b *beats) change() {
 	select {
 	case b.changed <- struct{}{}:
@@ -138,7 +138,7 @@ func (f *Function) beatOnce(ctx context.Context) error {
 	return f.handBack(tryCtx)
 }
 
-// judge settles what silent workers have left, and has it said.
+// judge settles the attempts of silent workers and publishes their outcomes.
 func (f *Function) judge(ctx context.Context) error {
 	outcomes, err := f.store.Judge(ctx, f.id)
 	for _, outcome := range outcomes {

@@ -49,14 +49,14 @@ type Function struct {
 
 	unclaimed unclaimed // with a Demand only
 
-	calls    funchost.Calls
-	finished *intake[finished] // from the pool, to be settled
-	said     *intake[finished] // settled, to be published
-	wishes   *intake[wish]     // to cancel, of attempts that are not here
-	answered atomic.Int64      // number of the latest claim whose attempts the pool has
-	settling atomic.Int64      // outcomes in the hands of settleAll
-	saying   atomic.Int64      // and of sayAll
-	weight   atomic.Int64      // bytes of all outcomes not yet published
+	calls      funchost.Calls
+	finished   *intake[finished] // from the pool, to be settled
+	toPublish  *intake[finished] // settled, to be published
+	wishes     *intake[wish]     // to cancel, of attempts that are not here
+	answered   atomic.Int64      // number of the latest claim whose attempts the pool has
+	settling   atomic.Int64      // outcomes in the hands of settleAll
+	publishing atomic.Int64      // and of publishAll
+	weight     atomic.Int64      // bytes of all outcomes not yet published
 }
 
 // New makes a worker on its database that runs the registry's job types. Metrics go to registerer.
@@ -75,7 +75,7 @@ func New(
 		meter:    telemetry.NewMeter(cmp.Or(cfg.As, Name)),
 		troubles: newTroubles(),
 		wake:     make(chan struct{}, 1),
-		finished: newIntake[finished](), said: newIntake[finished](), wishes: newIntake[wish](),
+		finished: newIntake[finished](), toPublish: newIntake[finished](), wishes: newIntake[wish](),
 	}
 	f.beats = newBeats()
 	f.pool = newPool(cfg.PoolSize, cfg.QueueSize, f.timing.silence, f.decided, f.poolChanged)

@@ -63,7 +63,7 @@ func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error)
 		gauge("attempts_held", "Attempts claimed and waiting for a slot; sum.",
 			func() float64 { return float64(f.pool.figures().held) }),
 		gauge("outcomes_unsaid", "Outcomes not yet settled and published; sum.",
-			func() float64 { return float64(f.unsaid()) }),
+			func() float64 { return float64(f.unpublished()) }),
 	} {
 		errs = append(errs, registerer.Register(c))
 	}

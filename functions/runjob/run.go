@@ -28,7 +28,7 @@ func (f *Function) Run(ctx context.Context, publish funchost.Publish) error {
 	watchers.Go(func() { f.logRunning(watching, publish) })
 	watchers.Go(func() { f.cleanUp(watching) })
 	stages.Go(func() { f.settleAll(work) })
-	stages.Go(func() { f.sayAll(work, publish) })
+	stages.Go(func() { f.publishAll(work, publish) })
 	claimer.Go(func() { f.claimAll(ctx, work) })
 	slots := f.startPool(context.WithoutCancel(ctx)) // the pool ends what runs
 	slog.InfoContext(ctx, "worker started", "workerId", f.id, "queues", f.cfg.Queues, "slots", f.cfg.PoolSize)

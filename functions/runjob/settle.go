@@ -18,7 +18,7 @@ func (f *Function) settleAll(ctx context.Context) {
 	for {
 		batch := f.finished.take(maxBatch)
 		if len(batch) == 0 {
-			f.said.close()
+			f.toPublish.close()
 			return
 		}
 		f.settling.Store(int64(len(batch)))
@@ -35,7 +35,7 @@ func (f *Function) settleAll(ctx context.Context) {
 			slog.ErrorContext(ctx, "outcomes not settled", "attempts", len(open), "error", err)
 		} else {
 			f.forget(ctx, batch)
-			f.said.put(batch...)
+			f.toPublish.put(batch...)
 		}
 		f.settling.Store(0)
 	}
@@ -75,7 +75,7 @@ func (f *Function) settleUnstorable(ctx context.Context, one *finished, refused 
 	one.outcome.ErrorCode = string(apierror.InvalidOutput)
 	one.outcome.Message, one.outcome.Retryable = "the store refuses the outcome", false
 	if err := f.settle(ctx, []*finished{one}); err != nil && errors.Is(err, jobevent.ErrInvalid) {
-		one.outcome.Kind = "" // nothing to say; its row stays open until somebody judges it
+		one.outcome.Kind = "" // nothing to publish; its row stays open until another worker settles it
 	}
 }
 

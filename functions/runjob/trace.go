@@ -74,22 +74,22 @@ func spanOf(tracing *telemetry.Tracing, a *attempt, o workerdb.Outcome) trace.Sp
 	return tracing.AttemptSpan(a.order, a.run.JobID, a.run.Attempt)
 }
 
-// tracedSaying has what is said of an attempt that ended here come from there.
-func tracedSaying(tracing *telemetry.Tracing, one *finished, said []jobevent.Item) {
+// traceOutcome makes the span of an attempt that ended here the parent of its events.
+func traceOutcome(tracing *telemetry.Tracing, one *finished, events []jobevent.Item) {
 	if tracing == nil || one.attempt == nil || !one.attempt.order.IsValid() {
 		return
 	}
-	for i := range said {
-		telemetry.SetParent(&said[i], spanOf(tracing, one.attempt, one.outcome))
+	for i := range events {
+		telemetry.SetParent(&events[i], spanOf(tracing, one.attempt, one.outcome))
 	}
 }
 
-// tracedLines has the lines of an attempt that runs come from there.
-func tracedLines(tracing *telemetry.Tracing, a *attempt, said []jobevent.Item) {
+// tracedLines makes the span of a running attempt the parent of its log lines.
+func tracedLines(tracing *telemetry.Tracing, a *attempt, events []jobevent.Item) {
 	if tracing == nil || !a.order.IsValid() {
 		return
 	}
-	for i := range said {
-		telemetry.SetParent(&said[i], tracing.AttemptSpan(a.order, a.run.JobID, a.run.Attempt))
+	for i := range events {
+		telemetry.SetParent(&events[i], tracing.AttemptSpan(a.order, a.run.JobID, a.run.Attempt))
 	}
 }

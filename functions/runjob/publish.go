@@ -11,15 +11,15 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// sayAll publishes what has become of attempts, and only then lets their records be committed.
-func (f *Function) sayAll(ctx context.Context, publish funchost.Publish) {
+// publishAll publishes the outcomes of attempts. The records of their run events are committed only after that.
+func (f *Function) publishAll(ctx context.Context, publish funchost.Publish) {
 	tracing := telemetry.TracingOf(ctx)
 	for {
-		batch := f.said.take(maxBatch)
+		batch := f.toPublish.take(maxBatch)
 		if len(batch) == 0 {
 			return
 		}
-		f.saying.Store(int64(len(batch)))
+		f.publishing.Store(int64(len(batch)))
 		events := make([]jobevent.Item, 0, len(batch))
 		records := make([]record, 0, len(batch))
 		var weight int64
@@ -29,23 +29,23 @@ func (f *Function) sayAll(ctx context.Context, publish funchost.Publish) {
 			first := len(events)
 			events = f.appendLog(events, one.attempt)
 			events = f.appendOutcome(events, one.outcome)
-			tracedSaying(tracing, one, events[first:])
+			traceOutcome(tracing, one, events[first:])
 			if one.from.partition != nil {
 				records = append(records, one.from)
 			}
 			weight += one.bytes
 		}
-		if err := f.say(ctx, publish, events); err == nil {
+		if err := f.publishItems(ctx, publish, events); err == nil {
 			done(records)
 		}
-		f.saying.Store(0)
+		f.publishing.Store(0)
 		f.weight.Add(-weight)
 		f.wakeUp()
 	}
 }
 
-// say publishes events, however long the broker is away. One that can never be published is left out.
-func (f *Function) say(ctx context.Context, publish funchost.Publish, events []jobevent.Item) error {
+// publishItems publishes events, however long the broker is away. One that can never be published is left out.
+func (f *Function) publishItems(ctx context.Context, publish funchost.Publish, events []jobevent.Item) error {
 	return bisect(events, func(part []jobevent.Item) error {
 		return retry(ctx, &f.troubles.publish, func() error {
 			err := publish(ctx, part)
@@ -57,17 +57,17 @@ func (f *Function) say(ctx context.Context, publish funchost.Publish, events []j
 	})
 }
 
-// room is how many more attempts may be claimed before what has become of others is said.
+// room is how many more attempts may be claimed before outcomes of others are published.
 func (f *Function) room() int {
-	if f.weight.Load() > maxUnsaidBytes {
+	if f.weight.Load() > maxUnpublishedBytes {
 		return 0
 	}
-	return maxUnsaid - f.unsaid()
+	return maxUnpublished - f.unpublished()
 }
 
-// unsaid is how many outcomes are on their way out.
-func (f *Function) unsaid() int {
-	return f.finished.len() + int(f.settling.Load()) + f.said.len() + int(f.saying.Load())
+// unpublished is how many outcomes are not published yet.
+func (f *Function) unpublished() int {
+	return f.finished.len() + int(f.settling.Load()) + f.toPublish.len() + int(f.publishing.Load())
 }
 
 func (f *Function) appendOutcome(events []jobevent.Item, o workerdb.Outcome) []jobevent.Item {
@@ -149,7 +149,7 @@ func (f *Function) logRunning(ctx context.Context, publish funchost.Publish) {
 			tracedLines(telemetry.TracingOf(ctx), a.attempt, events[first:])
 		}
 		if len(events) > 0 {
-			_ = f.say(ctx, publish, events) // fails only when ctx ends, and then nobody looks any more
+			_ = f.publishItems(ctx, publish, events) // fails only when ctx ends, and then nobody looks any more
 		}
 	}
 }
