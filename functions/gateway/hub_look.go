@@ -79,8 +79,8 @@ func (h *hub) look(ctx context.Context) error {
 	return nil
 }
 
-// take takes the oldest of what is to be read. Where there is more than can be read soon, lists get a reload in its
-// place. While one is due for another reason, jobs are told of as ever.
+// take returns the jobs to read next, those that changed first. If more have changed than can be read soon, streams of
+// lists get one reload event instead. A reload that is due for another reason does not hold back the events of jobs.
 func (h *hub) take() map[uuid.UUID]changes {
 	h.mu.Lock()
 	defer h.mu.Unlock()

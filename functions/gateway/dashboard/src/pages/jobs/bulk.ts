@@ -48,7 +48,7 @@ export function infoOf(command: BulkCommand): CommandInfo {
 
 export type Target = { jobIds: string[] } | { filters: Filters };
 
-/** narrowed are the filters with only the states that allow the command; null where none of theirs does. */
+/** narrowed returns the filters with only those states in which the command is allowed; null if there is none. */
 export function narrowed(filters: Filters, command: BulkCommand): Filters | null {
   const allowed = infoOf(command).to;
   const status = filters.status.length === 0 ? [...allowed] : filters.status.filter((each) => allowed.includes(each));
@@ -63,7 +63,7 @@ export interface Counted {
 const PAGE = 200;
 const MOST_PAGES = 25;
 
-/** countMatching counts as the list does, up to five thousand jobs; the caller is told after each page. */
+/** countMatching counts the jobs that the list would show, up to five thousand. It calls tell after each page but the last. */
 export async function countMatching(query: Query, signal: AbortSignal, tell: (counted: Counted) => void): Promise<Counted> {
   let n = 0;
   let cursor: string | null = null;
