@@ -18,14 +18,14 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-type house struct {
+type fixture struct {
 	t     *testing.T
 	store *apidbtest.Stores // of what others do
 	own   *apidbtest.Stores // with the function's own rights
 	conn  *pgx.Conn         // round the store
 }
 
-func open(t *testing.T) *house {
+func open(t *testing.T) *fixture {
 	t.Helper()
 	url := pgtest.Database(t, migrations.API)
 	store := apidbtest.Open(t, url)
@@ -35,10 +35,10 @@ func open(t *testing.T) *house {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	return &house{t: t, store: store, own: own, conn: conn}
+	return &fixture{t: t, store: store, own: own, conn: conn}
 }
 
-func (h *house) exec(sql string, args ...any) {
+func (h *fixture) exec(sql string, args ...any) {
 	h.t.Helper()
 	if _, err := h.conn.Exec(h.t.Context(), sql, args...); err != nil {
 		h.t.Fatal(err)
@@ -46,13 +46,13 @@ func (h *house) exec(sql string, args ...any) {
 }
 
 // jobs puts so many FAILED ones in.
-func (h *house) jobs(n int) {
+func (h *fixture) jobs(n int) {
 	h.t.Helper()
 	h.exec(`insert into jobs (job_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status, version, snapshot)
 		select uuidv7(), 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(), 'FAILED', 1, '{}' from generate_series(1, $1::int)`, n)
 }
 
-func (h *house) redrive() uuid.UUID {
+func (h *fixture) redrive() uuid.UUID {
 	h.t.Helper()
 	op, _, err := h.store.InsertOperation(h.t.Context(), apidb.NewOperation{ID: uuid.Must(uuid.NewV7()), By: "me", Whose: apidb.Everyone,
 		Request: jobspec.Operation{Command: jobevent.CommandRetry, Filter: &jobspec.Filter{All: true}}})
@@ -63,7 +63,7 @@ func (h *house) redrive() uuid.UUID {
 }
 
 // answer is the scheduler, by way of projection.
-func (h *house) answer(said []jobevent.Item) {
+func (h *fixture) answer(said []jobevent.Item) {
 	h.t.Helper()
 	var words []apidb.StatusWord
 	for _, e := range said {

@@ -27,27 +27,27 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// house is a database, on which functions come and go.
-type house struct {
+// fixture is a database, on which functions come and go.
+type fixture struct {
 	t     *testing.T
 	url   string
 	store *apidbtest.Stores
 }
 
-func open(t *testing.T) *house {
+func open(t *testing.T) *fixture {
 	t.Helper()
-	h := &house{t: t, url: pgtest.Database(t, migrations.API)}
+	h := &fixture{t: t, url: pgtest.Database(t, migrations.API)}
 	h.store = h.another(h.url)
 	return h
 }
 
-func (h *house) another(url string) *apidbtest.Stores {
+func (h *fixture) another(url string) *apidbtest.Stores {
 	h.t.Helper()
 	store := apidbtest.Open(h.t, url)
 	return store
 }
 
-func (h *house) create(name, spec, fields string) schedulestore.Schedule {
+func (h *fixture) create(name, spec, fields string) schedulestore.Schedule {
 	h.t.Helper()
 	asked, err := jobspec.DecodeSchedule(fmt.Appendf(nil,
 		`{"name": %q, "cron": %q, "job": {"jobType": "OWN", "payload": 1}%s}`, name, spec, fields))
@@ -62,7 +62,7 @@ func (h *house) create(name, spec, fields string) schedulestore.Schedule {
 }
 
 // function is one with a store of its own, as another process has.
-func (h *house) function() funchost.Function {
+func (h *fixture) function() funchost.Function {
 	h.t.Helper()
 	f, err := cron.New(cron.Config{JobTypes: []string{"OWN"}, Queues: []string{"default"}}, h.another(pgtest.As(h.url, cron.Name)).Store)
 	if err != nil {
@@ -150,7 +150,7 @@ func TestEachSecondIsOneJobWhoeverComesAndGoes(t *testing.T) {
 	}
 }
 
-func (h *house) ticks(name string) []schedulestore.Tick {
+func (h *fixture) ticks(name string) []schedulestore.Tick {
 	h.t.Helper()
 	ticks, _, err := h.store.Schedules.Ticks(h.t.Context(), apidb.Everyone, schedulestore.Key{Name: name}, time.Now().Add(time.Hour), 1000)
 	if err != nil {
@@ -220,7 +220,7 @@ func TestATickAfterTheStopSaysItself(t *testing.T) {
 	}
 }
 
-func (h *house) exec(sql string) {
+func (h *fixture) exec(sql string) {
 	h.t.Helper()
 	conn, err := pgx.Connect(h.t.Context(), h.url)
 	if err != nil {

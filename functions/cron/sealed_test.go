@@ -39,7 +39,7 @@ func newSealer(t *testing.T, path string) *sealing.Sealer {
 }
 
 // sealedBy is a function with keys.
-func (h *house) sealedBy(path string) funchost.Function {
+func (h *fixture) sealedBy(path string) funchost.Function {
 	h.t.Helper()
 	f, err := cron.New(cron.Config{
 		JobTypes: []string{"OWN"}, Queues: []string{"default"}, Sealing: sealing.Config{File: path},
@@ -53,7 +53,7 @@ func (h *house) sealedBy(path string) funchost.Function {
 const secretJob = `{"jobType":"OWN","payload":"canary"}`
 
 // keep has a schedule kept as a gateway has sealed it, and due.
-func (h *house) keep(name, job string) {
+func (h *fixture) keep(name, job string) {
 	h.t.Helper()
 	asked, err := jobspec.DecodeSchedule(fmt.Appendf(nil, `{"name": %q, "cron": "0 0 1 1 *", "job": %s}`, name, secretJob))
 	if err != nil {
@@ -103,7 +103,7 @@ func TestASealedScheduleThatDoesNotOpenWaitsAndStopsNoOther(t *testing.T) {
 }
 
 // opens wants a job's payload sealed for its own place.
-func (h *house) opens(sealer *sealing.Sealer, id uuid.UUID) {
+func (h *fixture) opens(sealer *sealing.Sealer, id uuid.UUID) {
 	h.t.Helper()
 	job, err := h.store.Job(h.t.Context(), apidb.Everyone, id)
 	if err != nil {

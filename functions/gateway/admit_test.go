@@ -92,7 +92,7 @@ func concrete(path string) string {
 }
 
 // strangers are all ways to come without a valid key, as headers.
-func (h *house) strangers() map[string][]string {
+func (h *fixture) strangers() map[string][]string {
 	h.t.Helper()
 	long := time.Now().Add(-time.Minute)
 	good := h.as("acme", "admin").key

@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-func openAliased(t *testing.T) *house {
+func openAliased(t *testing.T) *fixture {
 	t.Helper()
 	return openWith(t, func(cfg *gateway.Config) { cfg.Aliases = true })
 }

@@ -56,7 +56,7 @@ func (a *answers) add(status int, id uuid.UUID) {
 }
 
 // post submits one job by REST.
-func (a *answers) post(h *house, body string) {
+func (a *answers) post(h *fixture, body string) {
 	r := a.insist(func() *response { return h.post("/api/jobs", body) })
 	if (r.status == http.StatusOK) != (r.header.Get("Idempotent-Replayed") == "true") {
 		h.t.Errorf("answered %d with Idempotent-Replayed %q", r.status, r.header.Get("Idempotent-Replayed"))
@@ -68,7 +68,7 @@ func (a *answers) post(h *house, body string) {
 	a.add(r.status, r.jobID())
 }
 
-func (a *answers) postBatch(h *house, bodies ...string) {
+func (a *answers) postBatch(h *fixture, bodies ...string) {
 	var body struct {
 		Results []struct {
 			Status int
@@ -88,12 +88,12 @@ func (a *answers) postBatch(h *house, bodies ...string) {
 }
 
 // event submits a job by an event, whose answer does not say whether it is new.
-func (a *answers) event(h *house, id, body string) {
+func (a *answers) event(h *fixture, id, body string) {
 	r := a.insist(func() *response { return h.binary("/events", id, body) }).want(http.StatusAccepted)
 	a.add(http.StatusOK, r.jobID())
 }
 
-func (a *answers) eventBatch(h *house, id, body string) {
+func (a *answers) eventBatch(h *fixture, id, body string) {
 	var answer struct{ Jobs []struct{ JobID uuid.UUID } }
 	a.insist(func() *response {
 		return h.post("/events", "["+envelope(id, submitType, body)+"]", "Content-Type", batchType)
@@ -244,7 +244,7 @@ func TestTwoHundredSubmitsOfOneKeyStandInTheOrderOfTheirAcceptance(t *testing.T)
 }
 
 // wantLine gives the jobs of a key in their order: each comes after the one before it.
-func (h *house) wantLine(key string, jobs int) (ids []uuid.UUID) {
+func (h *fixture) wantLine(key string, jobs int) (ids []uuid.UUID) {
 	h.t.Helper()
 	conn, err := pgx.Connect(h.t.Context(), h.dbURL)
 	if err != nil {

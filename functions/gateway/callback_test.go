@@ -45,13 +45,13 @@ func said(id uuid.UUID, attempt int, more string) string {
 const done = `"status": "COMPLETED", "output": {"parcel": 17}`
 
 // callBack posts a callback with the secret of its attempt.
-func (h *house) callBack(id uuid.UUID, attempt int, more string) *response {
+func (h *fixture) callBack(id uuid.UUID, attempt int, more string) *response {
 	h.t.Helper()
 	return h.post("/api/jobs/callback", said(id, attempt, more), "X-Callback-Secret", attemptSecret(h.t, id, attempt))
 }
 
 // signed posts a callback with a signature.
-func (h *house) signed(secret, messageID string, at time.Time, body string) *response {
+func (h *fixture) signed(secret, messageID string, at time.Time, body string) *response {
 	h.t.Helper()
 	signer, err := webhook.NewSigner([]string{secret})
 	if err != nil {
@@ -67,7 +67,7 @@ func (h *house) signed(secret, messageID string, at time.Time, body string) *res
 }
 
 // waiting is a job whose attempt waits for a callback until then.
-func (h *house) waiting(attempt int, deadlineIn time.Duration) uuid.UUID {
+func (h *fixture) waiting(attempt int, deadlineIn time.Duration) uuid.UUID {
 	h.t.Helper()
 	id := h.submit(plainJob)
 	h.broker.next(h.t)
@@ -186,7 +186,7 @@ func TestWhatComesOfACallbackHangsOnItsAttempt(t *testing.T) {
 	}
 }
 
-func (h *house) sqlInt(query string, args ...any) (n int) {
+func (h *fixture) sqlInt(query string, args ...any) (n int) {
 	h.t.Helper()
 	h.sql(query, &n, args...)
 	return n
@@ -272,7 +272,7 @@ func TestWithoutSecretsEveryCallbackIsRefused(t *testing.T) {
 	f := mustNew(t, gateway.Config{Auth: gateway.AuthOff, Queues: []string{"default"}}, h.store.Store)
 	server := httptest.NewServer(f.Handler())
 	t.Cleanup(server.Close)
-	other := &house{t: t, client: &client{t: t, base: server.URL}}
+	other := &fixture{t: t, client: &client{t: t, base: server.URL}}
 	for _, secret := range []string{"", globalSecret, attemptSecret(t, id, 1)} {
 		other.post("/api/jobs/callback", said(id, 1, done), "X-Callback-Secret", secret).wantError(apierror.Unauthorized)
 	}
@@ -334,7 +334,7 @@ func TestASignedCallbackCountsOnce(t *testing.T) {
 	}
 }
 
-func (h *house) percent(id uuid.UUID) int {
+func (h *fixture) percent(id uuid.UUID) int {
 	h.t.Helper()
 	var job struct{ Progress *struct{ Percent int } }
 	h.get("/api/jobs/" + id.String()).want(http.StatusOK).into(&job)
@@ -483,7 +483,7 @@ func TestNothingOfACallbackIsLogged(t *testing.T) {
 }
 
 // failing posts a callback that must be answered with what the contract does not promise: 500.
-func (h *house) failing(body string) {
+func (h *fixture) failing(body string) {
 	h.t.Helper()
 	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, h.base+"/api/jobs/callback", strings.NewReader(body))
 	if err != nil {
@@ -502,7 +502,7 @@ func (h *house) failing(body string) {
 }
 
 // waitingUnheard is waiting while nobody hears what is said.
-func (h *house) waitingUnheard() uuid.UUID {
+func (h *fixture) waitingUnheard() uuid.UUID {
 	h.t.Helper()
 	id := h.submit(plainJob)
 	h.scheduler(id, 1, jobstate.Waiting, ofAttempt(1, time.Hour))

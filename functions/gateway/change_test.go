@@ -31,7 +31,7 @@ func changed(number int, reason string) func(*jobevent.Status) {
 	}
 }
 
-func (h *house) saidChange() jobevent.Command {
+func (h *fixture) saidChange() jobevent.Command {
 	h.t.Helper()
 	said, err := jobevent.Decode[jobevent.Command](h.broker.next(h.t))
 	if err != nil || said.Command != jobevent.CommandChange || said.Change == nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // command posts one and gives its number.
-func (h *house) command(id uuid.UUID, name string) int {
+func (h *fixture) command(id uuid.UUID, name string) int {
 	h.t.Helper()
 	var body struct {
 		JobID   uuid.UUID
@@ -29,7 +29,7 @@ func (h *house) command(id uuid.UUID, name string) int {
 }
 
 // ask sends any command.
-func (h *house) ask(id uuid.UUID, command string) *response {
+func (h *fixture) ask(id uuid.UUID, command string) *response {
 	h.t.Helper()
 	path := "/api/jobs/" + id.String()
 	switch command {
@@ -41,7 +41,7 @@ func (h *house) ask(id uuid.UUID, command string) *response {
 	return h.post(path+"/"+command, "")
 }
 
-func (h *house) cancelRequested(id uuid.UUID) bool {
+func (h *fixture) cancelRequested(id uuid.UUID) bool {
 	h.t.Helper()
 	var job struct{ CancelRequestedAt *string }
 	h.get("/api/jobs/" + id.String()).want(http.StatusOK).into(&job)

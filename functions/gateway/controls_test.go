@@ -26,14 +26,14 @@ type controlBody struct {
 	UpdatedBy       *string
 }
 
-func (h *house) control(method, path, body string) (c controlBody) {
+func (h *fixture) control(method, path, body string) (c controlBody) {
 	h.t.Helper()
 	h.do(method, "/api/controls/"+path, body, "Content-Type", "application/json").want(http.StatusOK).into(&c)
 	return c
 }
 
-// follow answers each control that is said, as the scheduler does, until the house has stopped.
-func (h *house) follow() {
+// follow answers each published control, as the scheduler does, until the fixture has stopped.
+func (h *fixture) follow() {
 	go func() {
 		for e := range h.broker.said {
 			if e.Type() != jobevent.TypeControl {

@@ -20,7 +20,7 @@ type deadPage struct {
 	TotalElements *int64
 }
 
-func (h *house) dead(parameters string) (ids []uuid.UUID, page deadPage) {
+func (h *fixture) dead(parameters string) (ids []uuid.UUID, page deadPage) {
 	h.t.Helper()
 	h.get("/api/jobs/dead?" + parameters).want(http.StatusOK).into(&page)
 	for _, job := range page.Jobs {

@@ -26,7 +26,7 @@ import (
 const seldom = 0.001
 
 // behind is a client of another gateway on the same database, with limits of its own.
-func (h *house) behind(limits edge.LimitsConfig) *client {
+func (h *fixture) behind(limits edge.LimitsConfig) *client {
 	h.t.Helper()
 	f := mustNew(h.t, gateway.Config{
 		Auth: gateway.AuthOff, Queues: []string{"default"}, JobTypes: []string{"MAIL"}, Limits: limits, Broker: h.broker.ask,

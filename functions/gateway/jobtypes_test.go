@@ -21,7 +21,7 @@ type jobTypeBody struct {
 	Queues             []string
 }
 
-func (h *house) jobType(name string) jobTypeBody {
+func (h *fixture) jobType(name string) jobTypeBody {
 	h.t.Helper()
 	var body jobTypeBody
 	h.get("/api/job-types/" + name).want(http.StatusOK).into(&body)

@@ -74,7 +74,7 @@ func TestWrongKeysDoNotReachTheDatabaseOneByOne(t *testing.T) {
 }
 
 // reads is how many transactions the database has had; each statement of the keyring is one.
-func (h *house) reads() (n int) {
+func (h *fixture) reads() (n int) {
 	h.t.Helper()
 	h.sql("select pg_stat_force_next_flush()", nil)
 	h.sql("select xact_commit from pg_stat_database where datname = current_database()", &n)

@@ -67,7 +67,7 @@ func TestAGatewayStaysWithinItsMemory(t *testing.T) {
 
 // gatewayProcess is the program as it runs in its container.
 type gatewayProcess struct {
-	*house
+	*fixture
 	address string
 	pid     int
 	owners  []*client
@@ -79,11 +79,11 @@ func startGateway(t *testing.T) *gatewayProcess {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./cmd").CombinedOutput(); err != nil {
 		t.Fatalf("build gateway: %v\n%s", err, out)
 	}
-	h := &house{t: t, dbURL: pgtest.Database(t, migrations.API)}
+	h := &fixture{t: t, dbURL: pgtest.Database(t, migrations.API)}
 	store := apidbtest.Open(t, h.dbURL)
 	h.store = store
 	port := freeport.For(t)
-	p := &gatewayProcess{house: h, address: "127.0.0.1:" + port}
+	p := &gatewayProcess{fixture: h, address: "127.0.0.1:" + port}
 	cmd := exec.Command(binary)
 	cmd.Env = []string{
 		"HOST=127.0.0.1", "PORT=" + port, "DATABASE_URL=" + pgtest.As(h.dbURL, gateway.Name) + "&pool_max_conns=4",

@@ -118,7 +118,7 @@ func (i *issuer) token(others map[string]any) string {
 	return sign(i.t, jose.RS256, "first", i.keys["first"], i.claims(others))
 }
 
-func openFor(t *testing.T, i *issuer, change func(*access.OIDCConfig)) *house {
+func openFor(t *testing.T, i *issuer, change func(*access.OIDCConfig)) *fixture {
 	t.Helper()
 	return openWith(t, func(cfg *gateway.Config) {
 		cfg.Auth, cfg.Limits.AuthFailureLimit = gateway.AuthOn, 1_000_000
@@ -129,7 +129,7 @@ func openFor(t *testing.T, i *issuer, change func(*access.OIDCConfig)) *house {
 	})
 }
 
-func (h *house) with(token string) *client { return &client{t: h.t, base: h.base, key: token} }
+func (h *fixture) with(token string) *client { return &client{t: h.t, base: h.base, key: token} }
 
 func TestATokenIsItsOwnersWithItsRoles(t *testing.T) {
 	t.Parallel()
@@ -305,7 +305,7 @@ func TestTheTokenEndpointMayBeElsewhere(t *testing.T) {
 func TestWithoutAnIssuerPeopleLogInByKeys(t *testing.T) {
 	t.Parallel()
 	i := startIssuer(t)
-	for want, h := range map[string]*house{
+	for want, h := range map[string]*fixture{
 		`{"auth":"off","oidc":null}`: openWith(t, func(cfg *gateway.Config) {
 			cfg.OIDC = access.OIDCConfig{Issuer: i.URL, Audience: "jobweaver", ClientID: "dashboard"}
 		}),

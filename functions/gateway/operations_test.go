@@ -38,7 +38,7 @@ type operation struct {
 	}
 }
 
-func (h *house) operate(body string) (op operation) {
+func (h *fixture) operate(body string) (op operation) {
 	h.t.Helper()
 	r := h.post("/api/operations", body).want(http.StatusAccepted)
 	if r.into(&op); r.header.Get("Location") != "/api/operations/"+op.OperationID.String() {
@@ -47,14 +47,14 @@ func (h *house) operate(body string) (op operation) {
 	return op
 }
 
-func (h *house) operation(id uuid.UUID) (op operation) {
+func (h *fixture) operation(id uuid.UUID) (op operation) {
 	h.t.Helper()
 	h.get("/api/operations/" + id.String()).want(http.StatusOK).into(&op)
 	return op
 }
 
 // work does a piece of an operation, as the function bulk would.
-func (h *house) work(id uuid.UUID) {
+func (h *fixture) work(id uuid.UUID) {
 	h.t.Helper()
 	if _, _, err := h.store.Operate(h.t.Context(), id); err != nil {
 		h.t.Fatal(err)

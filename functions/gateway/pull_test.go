@@ -111,7 +111,7 @@ func (p *puller) last() pullwire.Claim {
 	return p.claims[len(p.claims)-1]
 }
 
-func openPulling(t *testing.T, pullers ...*puller) *house {
+func openPulling(t *testing.T, pullers ...*puller) *fixture {
 	t.Helper()
 	return openWith(t, func(cfg *gateway.Config) {
 		cfg.Auth = gateway.AuthOn

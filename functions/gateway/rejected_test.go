@@ -38,7 +38,7 @@ type rejectedRecord struct {
 type recordBytes struct{ Encoding, Data string }
 
 // reject keeps a record as projection does when ingest has rejected it.
-func (h *house) reject(offset int64, change ...func(*jobevent.Rejected)) rejectedstore.Rejected {
+func (h *fixture) reject(offset int64, change ...func(*jobevent.Rejected)) rejectedstore.Rejected {
 	h.t.Helper()
 	now := time.Now()
 	record := jobevent.Rejected{
@@ -103,7 +103,7 @@ func (r *redriven) count() int {
 	return len(r.records)
 }
 
-func openRedriving(t *testing.T, change ...func(*gateway.Config)) (*house, *redriven) {
+func openRedriving(t *testing.T, change ...func(*gateway.Config)) (*fixture, *redriven) {
 	t.Helper()
 	to := &redriven{}
 	return openWith(t, func(cfg *gateway.Config) {

@@ -36,8 +36,8 @@ func newSealer(t *testing.T) (sealing.Config, *sealing.Sealer) {
 	return cfg, sealer
 }
 
-// openSealed is a house with keys, and the ways to seal the canary so that its gateway cannot open it.
-func openSealed(t *testing.T) (*house, *sealing.Sealer, map[string]func(sealing.Place) string) {
+// openSealed is a fixture with keys, and the ways to seal the canary so that its gateway cannot open it.
+func openSealed(t *testing.T) (*fixture, *sealing.Sealer, map[string]func(sealing.Place) string) {
 	t.Helper()
 	cfg, sealer := newSealer(t)
 	_, other := newSealer(t)

@@ -39,7 +39,7 @@ type statsBody struct {
 	}
 }
 
-func (h *house) stats(query string) (s statsBody) {
+func (h *fixture) stats(query string) (s statsBody) {
 	h.t.Helper()
 	h.get("/api/stats" + query).want(http.StatusOK).into(&s)
 	return s

@@ -163,7 +163,7 @@ func (s *sseStream) end() {
 }
 
 // tells has what the test does in the scheduler's and the workers' place notified, as a projection would.
-func (h *house) tells() {
+func (h *fixture) tells() {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(h.t.Context())
 	listening, ended := make(chan struct{}, 1), make(chan struct{})
@@ -262,7 +262,7 @@ func TestAStreamOfOneJobBeginsWithItAndHasItsLog(t *testing.T) {
 }
 
 // log has a worker tell a line.
-func (h *house) log(id uuid.UUID, attempt, line int, text string) {
+func (h *fixture) log(id uuid.UUID, attempt, line int, text string) {
 	h.t.Helper()
 	err := h.store.Logs.Add(h.t.Context(), []jobevent.AttemptLog{{
 		JobID: id, Attempt: attempt, FirstLine: line, Lines: []jobevent.LogLine{{At: time.Now(), Level: "INFO", Text: text}},
@@ -467,7 +467,7 @@ func TestAStreamIsToldByAllGateways(t *testing.T) {
 }
 
 // beside is a client of another gateway that runs on the same database.
-func (h *house) beside() *client {
+func (h *fixture) beside() *client {
 	h.t.Helper()
 	own, err := apidb.Open(h.t.Context(), pgtest.As(h.dbURL, gateway.Name))
 	if err != nil {
@@ -505,7 +505,7 @@ func TestAStreamIsToldOfWhatAGatewayWithoutStreamsAccepts(t *testing.T) {
 }
 
 // awaitWatched waits until another gateway knows that somebody watches: it then tells of a job that it accepts.
-func (h *house) awaitWatched(other *client) {
+func (h *fixture) awaitWatched(other *client) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), streamPatience)
 	defer cancel()

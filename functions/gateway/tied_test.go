@@ -29,7 +29,7 @@ type shown struct {
 	BlockedBy           []jobevent.Block
 }
 
-func (h *house) show(id uuid.UUID) (job shown) {
+func (h *fixture) show(id uuid.UUID) (job shown) {
 	h.t.Helper()
 	h.get("/api/jobs/" + id.String()).want(http.StatusOK).into(&job)
 	return job

@@ -15,7 +15,7 @@ import (
 )
 
 // finish completes a job as soon as it is accepted, and gives its id.
-func (h *house) finish() <-chan uuid.UUID {
+func (h *fixture) finish() <-chan uuid.UUID {
 	finished := make(chan uuid.UUID, 1)
 	go func() {
 		created, err := jobevent.Decode[jobevent.Created](h.broker.next(h.t))
@@ -35,7 +35,7 @@ type endedJob struct {
 	Payload map[string]any
 }
 
-func (h *house) wantWhole(r *response, id uuid.UUID) {
+func (h *fixture) wantWhole(r *response, id uuid.UUID) {
 	h.t.Helper()
 	var job endedJob
 	r.want(http.StatusOK).into(&job)

@@ -20,7 +20,7 @@ import (
 )
 
 // accept keeps a job of an owner.
-func (h *house) accept(owner string) uuid.UUID {
+func (h *fixture) accept(owner string) uuid.UUID {
 	h.t.Helper()
 	job := apidb.NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: apidb.OwnerOf(owner), Request: jobspec.Request{
 		JobType: "MAIL", Payload: json.RawMessage(`1`), Queue: "default", Timeout: time.Minute, OwnerID: owner,
@@ -40,7 +40,7 @@ func TestAnOwnersNumbersAreItsOwn(t *testing.T) {
 	t.Parallel()
 	h := openLocked(t)
 	store := apidbtest.Open(t, h.dbURL)
-	elsewhere := &house{t: t, store: store} // who enters there is nobody but this test
+	elsewhere := &fixture{t: t, store: store} // who enters there is nobody but this test
 	first := elsewhere.accept("acme")
 	for range 2 {
 		h.scheduler(elsewhere.accept("acme"), 1, jobstate.Completed, nil)

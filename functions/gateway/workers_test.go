@@ -25,7 +25,7 @@ type workerBody struct {
 	}
 }
 
-func (h *house) beat(beats ...jobevent.Heartbeat) {
+func (h *fixture) beat(beats ...jobevent.Heartbeat) {
 	h.t.Helper()
 	said := make([]workerstore.Beat, len(beats))
 	for i, beat := range beats {
@@ -40,7 +40,7 @@ func (h *house) beat(beats ...jobevent.Heartbeat) {
 	}
 }
 
-func (h *house) workers() []workerBody {
+func (h *fixture) workers() []workerBody {
 	h.t.Helper()
 	var body struct{ Workers []workerBody }
 	h.get("/api/workers").want(http.StatusOK).into(&body)

@@ -28,7 +28,7 @@ func silent(t *testing.T) string {
 }
 
 // backlog has so many ends be due to each of some URLs, made of the one that a job has.
-func (h *house) backlog(n, hosts int, url string) {
+func (h *fixture) backlog(n, hosts int, url string) {
 	h.t.Helper()
 	id := h.ended("http://127.0.0.1:1/")
 	h.exec(`insert into deliveries (job_id, version, owner_id, job_status, url, job, snapshot, next_at)
@@ -79,7 +79,7 @@ func TestADeadReceiverHoldsUpNobodyElse(t *testing.T) {
 
 // ahead is how many tries of others began since then and before the only one of a job's end: however slow the machine
 // is, they are few.
-func (h *house) ahead(id uuid.UUID, since time.Time) (n int) {
+func (h *fixture) ahead(id uuid.UUID, since time.Time) (n int) {
 	h.t.Helper()
 	conn := h.connect()
 	defer conn.Close(h.t.Context())
@@ -92,7 +92,7 @@ func (h *house) ahead(id uuid.UUID, since time.Time) (n int) {
 }
 
 // check: what the function counts is so.
-func (h *house) check(f *Function) {
+func (h *fixture) check(f *Function) {
 	h.t.Helper()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -237,7 +237,7 @@ func TestAnOwnerOfManyHostsThatHangHoldsUpNoOther(t *testing.T) {
 }
 
 // untilTrying waits until so many tries are under way.
-func (h *house) untilTrying(f *Function, n int) {
+func (h *fixture) untilTrying(f *Function, n int) {
 	h.t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; <-time.After(5 * time.Millisecond) {
 		f.mu.Lock()

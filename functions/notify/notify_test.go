@@ -387,7 +387,7 @@ func TestAStopLetsATryEndAndGivesTheOthersBack(t *testing.T) {
 	}
 }
 
-func (h *house) isRunning(f *Function) bool {
+func (h *fixture) isRunning(f *Function) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return !f.stopped

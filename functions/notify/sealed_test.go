@@ -31,7 +31,7 @@ func newSealer(t *testing.T) *sealing.Sealer {
 }
 
 // endsSealed has a job end with a sealed output.
-func (h *house) endsSealed(url string, output func(sealing.Place) json.RawMessage) uuid.UUID {
+func (h *fixture) endsSealed(url string, output func(sealing.Place) json.RawMessage) uuid.UUID {
 	h.t.Helper()
 	id, now := h.job(url), time.Now().UTC()
 	s := jobevent.Status{

@@ -10,7 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-func (h *house) pause(name string, paused bool) apidb.Control {
+func (h *fixture) pause(name string, paused bool) apidb.Control {
 	h.t.Helper()
 	control, err := h.store.ChangeControl(h.t.Context(), apidb.Everyone, jobevent.ControlOwner, name, "me",
 		func(c *jobevent.Control) { c.Paused = paused })
@@ -20,7 +20,7 @@ func (h *house) pause(name string, paused bool) apidb.Control {
 	return control
 }
 
-func (h *house) hearApplied(name string, version int64) {
+func (h *fixture) hearApplied(name string, version int64) {
 	h.t.Helper()
 	h.hear(said(h.t, jobevent.TypeApplied, "command", jobevent.ControlID(jobevent.ControlOwner, name, version), uuid.Nil,
 		jobevent.ControlApplied{Kind: jobevent.ControlOwner, Name: name, Version: version}))

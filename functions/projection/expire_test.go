@@ -23,7 +23,7 @@ func deleted(t *testing.T, jobID string, version int64) jobevent.Item {
 	return e
 }
 
-func (h *house) count(sql string, args ...any) (n int) {
+func (h *fixture) count(sql string, args ...any) (n int) {
 	h.t.Helper()
 	if err := h.conn.QueryRow(h.t.Context(), "select count(*) from "+sql, args...).Scan(&n); err != nil {
 		h.t.Fatal(err)
@@ -126,7 +126,7 @@ func TestOldJobsGoByHowTheyEndedADayAfterTheirTime(t *testing.T) {
 }
 
 // acceptBefore takes in a job that came so long ago.
-func (h *house) acceptBefore(age time.Duration) string {
+func (h *fixture) acceptBefore(age time.Duration) string {
 	h.t.Helper()
 	id := h.accept().Subject()
 	var old string

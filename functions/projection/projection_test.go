@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-type house struct {
+type fixture struct {
 	*projection.Function
 	t     *testing.T
 	store *apidbtest.Stores // of what others do
@@ -32,9 +32,9 @@ type house struct {
 	conn  *pgx.Conn         // round the store
 }
 
-func open(t *testing.T) *house {
+func open(t *testing.T) *fixture {
 	t.Helper()
-	h := &house{t: t}
+	h := &fixture{t: t}
 	url := pgtest.Database(t, migrations.API)
 	var err error
 	h.store = apidbtest.Open(t, url)
@@ -49,7 +49,7 @@ func open(t *testing.T) *house {
 	return h
 }
 
-func (h *house) exec(sql string, args ...any) {
+func (h *fixture) exec(sql string, args ...any) {
 	h.t.Helper()
 	if _, err := h.conn.Exec(h.t.Context(), sql, args...); err != nil {
 		h.t.Fatal(err)
@@ -57,7 +57,7 @@ func (h *house) exec(sql string, args ...any) {
 }
 
 // accept takes a job in, and gives the event that the gateway says of it.
-func (h *house) accept(change ...func(*jobspec.Request)) jobevent.Item {
+func (h *fixture) accept(change ...func(*jobspec.Request)) jobevent.Item {
 	h.t.Helper()
 	job := apidb.NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: apidb.Everyone, Request: jobspec.Request{
 		JobType: "EMAIL", Payload: json.RawMessage(`{"b": 1, "a": [1.50, "<ü>"]}`), Queue: "default",
@@ -78,7 +78,7 @@ func (h *house) accept(change ...func(*jobspec.Request)) jobevent.Item {
 }
 
 // grow lets time pass: everything is that much older.
-func (h *house) grow(age time.Duration) {
+func (h *fixture) grow(age time.Duration) {
 	h.t.Helper()
 	h.Grow(age)
 	h.exec("update jobs set created_at = created_at - $1::interval, updated_at = updated_at - $1::interval", age)
@@ -88,7 +88,7 @@ func (h *house) grow(age time.Duration) {
 }
 
 // pass ticks until the next tick is due later.
-func (h *house) pass() (said []jobevent.Item) {
+func (h *fixture) pass() (said []jobevent.Item) {
 	h.t.Helper()
 	for {
 		say, next, err := h.Tick(h.t.Context())
@@ -101,14 +101,14 @@ func (h *house) pass() (said []jobevent.Item) {
 	}
 }
 
-func (h *house) hear(events ...jobevent.Item) {
+func (h *fixture) hear(events ...jobevent.Item) {
 	h.t.Helper()
 	if say, err := h.Handle(h.t.Context(), events); err != nil || len(say) > 0 {
 		h.t.Fatal(say, err)
 	}
 }
 
-func (h *house) job(id string) apidb.Job {
+func (h *fixture) job(id string) apidb.Job {
 	h.t.Helper()
 	job, err := h.store.Job(h.t.Context(), apidb.Everyone, uuid.MustParse(id))
 	if err != nil {

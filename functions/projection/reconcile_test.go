@@ -48,7 +48,7 @@ func TestAJobNotHeardOfIsSaidAgainAtGrowingAges(t *testing.T) {
 }
 
 // next has the next pass come at once, whatever the time.
-func (h *house) next() []jobevent.Item {
+func (h *fixture) next() []jobevent.Item {
 	h.Rewind()
 	return h.pass()
 }

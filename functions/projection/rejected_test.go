@@ -27,7 +27,7 @@ func rejection(t *testing.T, offset int64, value string) jobevent.Item {
 	return e
 }
 
-func (h *house) rejected() []rejectedstore.Rejected {
+func (h *fixture) rejected() []rejectedstore.Rejected {
 	h.t.Helper()
 	found, _, err := h.store.Rejected.List(h.t.Context(), rejectedstore.Filter{Limit: 100})
 	if err != nil {

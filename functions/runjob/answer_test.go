@@ -12,7 +12,7 @@ import (
 )
 
 func TestWhatHandlersAnswer(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.exec("ALTER TABLE execution_attempts ADD CHECK (output::text <> '[[0]]')")
 	h.start(nil)
 	waits := h.run("ANSWER", `{"wait": 60000000000}`)
@@ -39,7 +39,7 @@ func TestWhatHandlersAnswer(t *testing.T) {
 }
 
 func TestAClaimWhoseAnswerGotLostIsRun(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(nil)
 	run := h.run("SIMULATION", noop)
 	_, err := w.store.Claim(t.Context(), w.id, []workerdb.Order{{
@@ -55,7 +55,7 @@ func TestAClaimWhoseAnswerGotLostIsRun(t *testing.T) {
 }
 
 func TestAnAttemptThatAnotherWorkerHasIsLeftAlone(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(nil)
 	run := h.run("SIMULATION", noop)
 	_, err := w.store.Claim(t.Context(), "other", []workerdb.Order{{
@@ -72,7 +72,7 @@ func TestAnAttemptThatAnotherWorkerHasIsLeftAlone(t *testing.T) {
 }
 
 func TestAWorkerServesSeveralQueues(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	other := h.queue + "2"
 	if err := kafkaevent.CreateTopics(t.Context(), h.kafka, jobevent.Topics([]string{other})); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestAWorkerServesSeveralQueues(t *testing.T) {
 }
 
 func TestARecordThatIsNoEventIsADeadLetter(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	cfg, err := h.kafka.Sarama()
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestARecordThatIsNoEventIsADeadLetter(t *testing.T) {
 }
 
 func TestACancelOfTheImpossibleIsIgnored(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(nil)
 	<-w.cancels.Started()
 	h.wantCancel(jobevent.Run{JobID: uuid.New(), Attempt: 1 << 40})

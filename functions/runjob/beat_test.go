@@ -15,7 +15,7 @@ import (
 )
 
 func TestABeatSaysWhatTheWorkerHas(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(func(c *Config, times *timing) { c.PoolSize, c.Version, times.cancelPatience = 1, "v1", 0 })
 	running, held := h.run("SIMULATION", `{"steps": [{"type": "LOG", "message": "a"}, {"type": "SLEEP", "durationMs": 60000}]}`), h.run("BLOCK", "")
 	h.order(running)
@@ -50,7 +50,7 @@ func TestABeatSaysWhatTheWorkerHas(t *testing.T) {
 
 // ux: the progress that a handler reports right before WaitFor was never shown.
 func TestABeatHasTheLastProgressOfAnAttemptThatWaits(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.more = map[string]handlers.Handler{"HAND_OVER": func(_ context.Context, a *handlers.Attempt) (handlers.Result, error) {
 		a.Progress(70, "handed over")
 		return handlers.Result{WaitFor: time.Hour}, nil
@@ -84,7 +84,7 @@ func TestBeatsRepeatTheProgressOfAnAttemptThatWaitsForAWhile(t *testing.T) {
 }
 
 func TestAWorkerDeclaredLostEndsItsHandlers(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.start(func(_ *Config, times *timing) {
 		times.beatAtLeast = 10 * time.Millisecond
 		times.beatAtMost = times.beatAtLeast
@@ -105,7 +105,7 @@ func TestAWorkerDeclaredLostEndsItsHandlers(t *testing.T) {
 }
 
 // dead is a worker with an attempt, silent for long.
-func (h *house) dead(worker string) jobevent.Run {
+func (h *fixture) dead(worker string) jobevent.Run {
 	h.t.Helper()
 	store, err := workerdb.Open(h.t.Context(), h.url)
 	if err != nil {
@@ -127,7 +127,7 @@ func (h *house) dead(worker string) jobevent.Run {
 }
 
 func TestAttemptsOfADeadWorkerAreSaidLost(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	run := h.dead("dead")
 	h.start(func(_ *Config, times *timing) {
 		times.beatAtMost, times.beatAtLeast = 10*time.Millisecond, 20*time.Millisecond
@@ -140,7 +140,7 @@ func TestAttemptsOfADeadWorkerAreSaidLost(t *testing.T) {
 
 // protocol #6: then the first that beats finds all others silent.
 func TestAStepOfTheDatabasesClockMakesNobodyLost(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	first := h.dead("first")
 	running := h.run("BLOCK", "")
 	h.start(func(_ *Config, times *timing) {
@@ -164,7 +164,7 @@ func TestAStepOfTheDatabasesClockMakesNobodyLost(t *testing.T) {
 }
 
 func TestHeldAttemptsGoBackWhenAnotherWorkerIsFree(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(func(c *Config, times *timing) {
 		c.PoolSize, times.heldAtMost = 1, 50*time.Millisecond
 		times.beatAtMost, times.beatAtLeast = 5*time.Second, 5*time.Second // the next one would hand back what is left
@@ -190,7 +190,7 @@ func TestHeldAttemptsGoBackWhenAnotherWorkerIsFree(t *testing.T) {
 }
 
 func TestNothingIsLostWhileTheStoreIsAway(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(func(_ *Config, times *timing) {
 		times.beatAtMost, times.beatAtLeast = 10*time.Millisecond, 20*time.Millisecond
 		times.silence = time.Second
@@ -217,7 +217,7 @@ func TestNothingIsLostWhileTheStoreIsAway(t *testing.T) {
 }
 
 // storeAway keeps everybody out of the worker's database until back is called.
-func (h *house) storeAway() (back func()) {
+func (h *fixture) storeAway() (back func()) {
 	h.t.Helper()
 	cfg, err := pgx.ParseConfig(h.url)
 	if err != nil {
@@ -242,7 +242,7 @@ func (h *house) storeAway() (back func()) {
 	}
 }
 
-func (h *house) exec(sql string, args ...any) {
+func (h *fixture) exec(sql string, args ...any) {
 	h.t.Helper()
 	conn, err := pgx.Connect(h.t.Context(), h.url)
 	if err != nil {
@@ -255,7 +255,7 @@ func (h *house) exec(sql string, args ...any) {
 }
 
 // beatsOf is what a worker has said of itself. The caller holds the mutex.
-func (h *house) beatsOf(w *worker) (beats []jobevent.Heartbeat) {
+func (h *fixture) beatsOf(w *worker) (beats []jobevent.Heartbeat) {
 	for _, e := range h.said {
 		beat, err := jobevent.DecodeAs[jobevent.Heartbeat](e, jobevent.TypeHeartbeat)
 		if err == nil && beat.WorkerID == w.id {
@@ -266,20 +266,20 @@ func (h *house) beatsOf(w *worker) (beats []jobevent.Heartbeat) {
 }
 
 // beatOf is the last of them.
-func (h *house) beatOf(w *worker) (last jobevent.Heartbeat) {
+func (h *fixture) beatOf(w *worker) (last jobevent.Heartbeat) {
 	for _, beat := range h.beatsOf(w) {
 		last = beat
 	}
 	return last
 }
 
-func (h *house) firstBeat(w *worker) jobevent.Heartbeat {
+func (h *fixture) firstBeat(w *worker) jobevent.Heartbeat {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.beatsOf(w)[0]
 }
 
-func (h *house) lastBeat(w *worker) jobevent.Heartbeat {
+func (h *fixture) lastBeat(w *worker) jobevent.Heartbeat {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.beatOf(w)

@@ -40,7 +40,7 @@ func external(t *testing.T) handlers.Handler {
 // The watchdog asks again, and a worker that was restarted reads the record again: the answer is the same, and the
 // outside system is called once.
 func TestAnAttemptThatWaitsIsNotCalledOutAgain(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	var calls atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
 	t.Cleanup(server.Close)
@@ -72,7 +72,7 @@ func TestAnAttemptThatWaitsIsNotCalledOutAgain(t *testing.T) {
 
 // The timeout of the job is that of the call alone.
 func TestTheCallOfAnExternalJobTimesOut(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // or the server does not see that the caller has gone
 		<-r.Context().Done()
@@ -99,9 +99,9 @@ func TestTheCallOfAnExternalJobTimesOut(t *testing.T) {
 // number.
 func TestTheNextAttemptCallsAgainUnderItsOwnNumber(t *testing.T) {
 	t.Parallel()
-	for kind, end := range map[jobevent.Kind]func(*house, *worker){
-		jobevent.KindInterrupted: func(_ *house, w *worker) { w.stop() },
-		jobevent.KindLost: func(h *house, _ *worker) {
+	for kind, end := range map[jobevent.Kind]func(*fixture, *worker){
+		jobevent.KindInterrupted: func(_ *fixture, w *worker) { w.stop() },
+		jobevent.KindLost: func(h *fixture, _ *worker) {
 			h.exec(`UPDATE execution_attempts SET outcome = 'lost', finished_at = now(), error_code = 'WORKER.LOST'`)
 		},
 	} {
@@ -109,9 +109,9 @@ func TestTheNextAttemptCallsAgainUnderItsOwnNumber(t *testing.T) {
 	}
 }
 
-func callsAgain(t *testing.T, kind jobevent.Kind, end func(*house, *worker)) {
+func callsAgain(t *testing.T, kind jobevent.Kind, end func(*fixture, *worker)) {
 	t.Helper()
-	h := newHouse(t)
+	h := newFixture(t)
 	secrets := map[string]string{} // by token
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -154,7 +154,7 @@ func TestWhatAnAnswerSaysIsNotLogged(t *testing.T) {
 	before := slog.Default()
 	telemetry.SetDefault(slog.New(slog.NewTextHandler(lockedWriter{&mu, &log}, nil)))
 	t.Cleanup(func() { slog.SetDefault(before) })
-	h := newHouseAlone(t)
+	h := newFixtureAlone(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "the patient has a cold", http.StatusBadRequest)
 	}))
@@ -200,7 +200,7 @@ func (w lockedWriter) Write(p []byte) (int, error) {
 
 // A thousand jobs for one outside system, which takes its time.
 func TestAThousandExternalJobsAtOnce(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	var calls, atOnce, most atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		now := atOnce.Add(1)

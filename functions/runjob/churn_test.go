@@ -12,7 +12,7 @@ import (
 // Workers come and go while every record is there twice, on two partitions: each attempt starts at most
 // once, and of each an outcome is said that says whether it did.
 func TestWorkersComeAndGo(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	brief := func(c *Config, times *timing) {
 		c.PoolSize, c.Grace, times.stopPatience = 3, time.Millisecond, 100*time.Millisecond
 		times.beatAtMost, times.beatAtLeast = 10*time.Millisecond, 50*time.Millisecond

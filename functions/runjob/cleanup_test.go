@@ -6,7 +6,7 @@ import (
 )
 
 func TestAWorkerDeletesWhatIsOld(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.exec(`INSERT INTO execution_attempts
 			(job_id, attempt, trace_id, queue, worker_id, timeout_ms, started_at, finished_at, outcome)
 		SELECT uuidv7(age), 1, uuidv7(), 'default', 'w1', 1000, now(), now() + age, 'completed'

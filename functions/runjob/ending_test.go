@@ -10,7 +10,7 @@ import (
 )
 
 func TestCancelOfARunningAttemptEndsItsContext(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(func(_ *Config, times *timing) { times.cancelPatience = time.Hour })
 	other := h.start(nil) // hears of it too, and must do no harm
 	<-w.cancels.Started()
@@ -28,7 +28,7 @@ func TestCancelOfARunningAttemptEndsItsContext(t *testing.T) {
 }
 
 func TestCancelOfAnAttemptThatNobodyHasClaimed(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(nil)
 	<-w.cancels.Started()
 	run := h.run("BLOCK", "")
@@ -44,7 +44,7 @@ func TestCancelOfAnAttemptThatNobodyHasClaimed(t *testing.T) {
 }
 
 func TestCancelOfAHeldAttemptAndByItsOrder(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(func(c *Config, _ *timing) { c.PoolSize = 1 })
 	<-w.cancels.Started()
 	blocker, held, again, fresh := h.run("BLOCK", ""), h.run("BLOCK", ""), h.run("BLOCK", ""), h.run("BLOCK", "")
@@ -70,7 +70,7 @@ func TestCancelOfAHeldAttemptAndByItsOrder(t *testing.T) {
 }
 
 func TestCancelOfAHandlerThatIgnoresIt(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(func(_ *Config, times *timing) { times.cancelPatience = 10 * time.Millisecond })
 	<-w.cancels.Started()
 	run := h.run("STUBBORN", "")
@@ -83,7 +83,7 @@ func TestCancelOfAHandlerThatIgnoresIt(t *testing.T) {
 }
 
 func TestACompletedAttemptStaysSoWhenItsCancelComesTooLate(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(nil)
 	<-w.cancels.Started()
 	run := h.run("STUBBORN", "")
@@ -103,7 +103,7 @@ func TestACompletedAttemptStaysSoWhenItsCancelComesTooLate(t *testing.T) {
 }
 
 func TestTimeoutOfAHandlerThatIgnoresIt(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(func(c *Config, _ *timing) { c.PoolSize = 1 })
 	run := h.run("STUBBORN", "")
 	run.TimeoutMs = 50
@@ -123,7 +123,7 @@ func TestTimeoutOfAHandlerThatIgnoresIt(t *testing.T) {
 }
 
 func TestTimeoutOfAHandlerThatMindsIt(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.start(nil)
 	for _, payload := range []string{
 		`{"steps": [{"type": "SLEEP", "durationMs": 60000}]}`,
@@ -140,13 +140,13 @@ func TestTimeoutOfAHandlerThatMindsIt(t *testing.T) {
 }
 
 // untilHeld waits until so many attempts wait for a slot.
-func (h *house) untilHeld(w *worker, n int) {
+func (h *fixture) untilHeld(w *worker, n int) {
 	h.t.Helper()
 	w.untilPool(h, "attempts are held", func(p *pool) bool { return len(p.held) == n })
 }
 
 // untilPool waits for a condition on the pool, looked at under its mutex whenever it changes.
-func (w *worker) untilPool(h *house, what string, condition func(*pool) bool) {
+func (w *worker) untilPool(h *fixture, what string, condition func(*pool) bool) {
 	h.t.Helper()
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()

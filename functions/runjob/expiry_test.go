@@ -9,14 +9,14 @@ import (
 )
 
 // expires gives an order to run an end by the database's clock.
-func (h *house) expires(run jobevent.Run, in time.Duration) jobevent.Run {
+func (h *fixture) expires(run jobevent.Run, in time.Duration) jobevent.Run {
 	h.t.Helper()
 	at := time.UnixMicro(int64(h.count("SELECT (extract(epoch from now()) * 1e6)::bigint"))).Add(in).UTC()
 	run.ExpiresAt = &at
 	return run
 }
 
-func (h *house) wantExpired(run jobevent.Run) {
+func (h *fixture) wantExpired(run jobevent.Run) {
 	h.t.Helper()
 	got := h.failed(run)
 	if got.Kind != jobevent.KindCancelled || got.ErrorCode != "SCHEDULER.EXPIRED" || got.Message == "" || got.StartedAt != nil {
@@ -28,7 +28,7 @@ func (h *house) wantExpired(run jobevent.Run) {
 }
 
 func TestAnAttemptThatComesTooLateIsNotStarted(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(nil)
 	<-w.cancels.Started()
 	plain, late := h.run("SIMULATION", noop), h.expires(h.run("SIMULATION", noop), -time.Millisecond)
@@ -53,7 +53,7 @@ func TestAnAttemptThatComesTooLateIsNotStarted(t *testing.T) {
 }
 
 func TestAnAttemptThatWaitsTooLongForASlotIsNotStarted(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(func(c *Config, times *timing) { c.PoolSize, times.beatAtLeast = 1, time.Hour })
 	blocker := h.run("BLOCK", "")
 	h.order(blocker)
@@ -71,7 +71,7 @@ func TestAnAttemptThatWaitsTooLongForASlotIsNotStarted(t *testing.T) {
 }
 
 func TestABeatGivesUpWhatWaitsTooLongForASlot(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.start(func(c *Config, times *timing) {
 		c.PoolSize, times.beatAtMost, times.beatAtLeast = 1, 10*time.Millisecond, 20*time.Millisecond
 	})
@@ -84,7 +84,7 @@ func TestABeatGivesUpWhatWaitsTooLongForASlot(t *testing.T) {
 }
 
 func TestAClaimWhoseAnswerGotLostExpiresToo(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(nil)
 	late, inTime := h.expires(h.run("SIMULATION", noop), -time.Millisecond), h.expires(h.run("SIMULATION", noop), time.Hour)
 	for _, run := range []jobevent.Run{late, inTime} {

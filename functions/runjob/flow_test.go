@@ -20,7 +20,7 @@ import (
 )
 
 func TestAFullPoolLeavesRecordsInKafka(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(nil)
 	runs := make([]jobevent.Run, 1000)
 	for i := range runs {
@@ -44,7 +44,7 @@ func TestAFullPoolLeavesRecordsInKafka(t *testing.T) {
 }
 
 func TestTheBetterRankGoesFirst(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(func(c *Config, _ *timing) { c.PoolSize = 1 })
 	blocker, late, early := h.run("BLOCK", ""), h.run("BLOCK", ""), h.run("BLOCK", "")
 	early.Rank = early.Rank.Add(-time.Minute)
@@ -61,7 +61,7 @@ func TestTheBetterRankGoesFirst(t *testing.T) {
 
 // Whatever partitions they come from, and in however many claims.
 func TestSlotsAreTakenInTheOrderOfRank(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(func(c *Config, _ *timing) { c.PoolSize, c.QueueSize = 1, 1000 })
 	blocker := h.run("BLOCK", "")
 	h.order(blocker)
@@ -89,7 +89,7 @@ func TestSlotsAreTakenInTheOrderOfRank(t *testing.T) {
 }
 
 func TestARevokeDoesNotWaitForALongHandler(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	first := h.start(nil)
 	long := make([]jobevent.Run, 12) // one on each partition
 	for i := range long {
@@ -121,7 +121,7 @@ func TestARevokeDoesNotWaitForALongHandler(t *testing.T) {
 }
 
 func TestARecordThatCannotBeReadIsADeadLetter(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.start(nil)
 	var bad []event.Event
 	for i, data := range []string{`{`, `{"jobId": "no"}`, fmt.Sprintf(`{"jobId": %q, "attempt": 0, "timeoutMs": 1}`, uuid.New())} {
@@ -153,7 +153,7 @@ func TestARecordThatCannotBeReadIsADeadLetter(t *testing.T) {
 }
 
 func TestNoOpJobsFlow(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.start(nil)
 	n := 5000
 	if testing.Short() { // under the race detector each takes several times as long
@@ -172,7 +172,7 @@ func TestNoOpJobsFlow(t *testing.T) {
 }
 
 func TestTheLogOfAnAttempt(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.start(func(c *Config, times *timing) { c.Grace, times.logEvery = 0, time.Millisecond })
 	run := h.run("SIMULATION", `{"steps": [`+strings.Repeat(`{"type": "LOG", "message": "hi"},`, 300)+
 		`{"type": "SLEEP", "durationMs": 60000}]}`)
@@ -197,7 +197,7 @@ func TestTheLogOfAnAttempt(t *testing.T) {
 	}
 }
 
-func (h *house) count(sql string) (n int) {
+func (h *fixture) count(sql string) (n int) {
 	h.t.Helper()
 	conn, err := pgx.Connect(h.t.Context(), h.url)
 	if err != nil {
@@ -211,11 +211,11 @@ func (h *house) count(sql string) (n int) {
 }
 
 // holds counts the partitions of a worker by its last beat. The caller holds the mutex.
-func (h *house) holds(w *worker) int { return len(h.beatOf(w).Partitions[h.queue]) }
+func (h *fixture) holds(w *worker) int { return len(h.beatOf(w).Partitions[h.queue]) }
 
 // protocol #14
 func TestAnAttemptThatRunsLongDoesNotHoldBackTheCommitOfMany(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(func(_ *Config, times *timing) {
 		times.beatAtMost, times.beatAtLeast, times.passAfter = 10*time.Millisecond, 20*time.Millisecond, time.Millisecond
 	})
@@ -244,7 +244,7 @@ func TestAnAttemptThatRunsLongDoesNotHoldBackTheCommitOfMany(t *testing.T) {
 
 // security M7, H3: who can write to a topic of orders could have a worker run anything.
 func TestAnOrderThatNoKeyHasSignedIsADeadLetter(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	path := filepath.Join(t.TempDir(), "keys")
 	if err := os.WriteFile(path, []byte("whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="), 0o600); err != nil {
 		t.Fatal(err)

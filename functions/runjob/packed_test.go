@@ -15,7 +15,7 @@ import (
 )
 
 // packed is one event with the attempts, for one partition.
-func (h *house) packed(partition int32, runs ...jobevent.Run) event.Event {
+func (h *fixture) packed(partition int32, runs ...jobevent.Run) event.Event {
 	h.t.Helper()
 	events := make([]jobevent.Item, len(runs))
 	for i, run := range runs {
@@ -28,7 +28,7 @@ func (h *house) packed(partition int32, runs ...jobevent.Run) event.Event {
 	return all[0]
 }
 
-func (h *house) noops(n int) []jobevent.Run {
+func (h *fixture) noops(n int) []jobevent.Run {
 	runs := make([]jobevent.Run, n)
 	for i := range runs {
 		runs[i] = h.run("SIMULATION", noop)
@@ -37,7 +37,7 @@ func (h *house) noops(n int) []jobevent.Run {
 }
 
 func TestARecordIsDoneWhenAllItsAttemptsAre(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(nil)
 	runs := append(h.noops(20), h.run("BLOCK", ""))
 	h.say(h.packed(3, runs...))
@@ -61,7 +61,7 @@ func TestARecordIsDoneWhenAllItsAttemptsAre(t *testing.T) {
 
 // Or a scaler would see nothing to do, and stop the worker in which a long attempt runs.
 func TestARecordThatAnAttemptSharesStaysUncommittedUntilTheAttemptEnds(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(nil)
 	runs := append(h.noops(5), h.run("BLOCK", ""))
 	h.say(h.packed(3, runs...))
@@ -81,7 +81,7 @@ func TestARecordThatAnAttemptSharesStaysUncommittedUntilTheAttemptEnds(t *testin
 
 // Records go back and forth between workers and are packed in other ways when they are published again.
 func TestHoweverAttemptsArePackedAndRepeatedEachStartsOnce(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.start(nil)
 	h.start(nil)
 	runs := h.noops(300)
@@ -109,7 +109,7 @@ func TestHoweverAttemptsArePackedAndRepeatedEachStartsOnce(t *testing.T) {
 
 // More attempts than there is room for wait in the worker, and are not claimed.
 func TestAnEventWithMoreAttemptsThanThereIsRoomForIsClaimedPartByPart(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(func(c *Config, _ *timing) { c.PoolSize, c.QueueSize = 2, 4 })
 	runs := make([]jobevent.Run, 60)
 	for i := range runs {
@@ -129,7 +129,7 @@ func TestAnEventWithMoreAttemptsThanThereIsRoomForIsClaimedPartByPart(t *testing
 }
 
 func TestAnAttemptThatCannotBeReadIsADeadLetterAlone(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	path := filepath.Join(t.TempDir(), "keys")
 	if err := os.WriteFile(path, []byte("whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="), 0o600); err != nil {
 		t.Fatal(err)
@@ -166,7 +166,7 @@ func TestAnAttemptThatCannotBeReadIsADeadLetterAlone(t *testing.T) {
 }
 
 func TestAWishToCancelAmongOthersIsHeard(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.start(nil)
 	runs := []jobevent.Run{h.run("BLOCK", ""), h.run("BLOCK", "")}
 	h.order(runs...)

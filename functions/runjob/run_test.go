@@ -8,7 +8,7 @@ import (
 )
 
 func TestAJobRunsFromItsRecordToItsOutcome(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.start(nil)
 	run := h.run("SIMULATION", `{"steps": [{"type": "LOG", "message": "hi"}, {"type": "SLEEP", "durationMs": 20}]}`)
 	h.order(run)
@@ -26,7 +26,7 @@ func TestAJobRunsFromItsRecordToItsOutcome(t *testing.T) {
 }
 
 func TestDuplicatesNeverStartTwiceAndAreAnsweredAgain(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.start(nil)
 	run := h.run("BLOCK", "")
 	h.order(run, run, run)
@@ -45,7 +45,7 @@ func TestDuplicatesNeverStartTwiceAndAreAnsweredAgain(t *testing.T) {
 }
 
 func TestHowAttemptsFail(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.start(nil)
 	for _, c := range []struct {
 		jobType, payload, code, message string
@@ -65,7 +65,7 @@ func TestHowAttemptsFail(t *testing.T) {
 			got.Kind != jobevent.KindFailed || got.StartedAt == nil {
 			t.Errorf("%s %s: %+v", c.jobType, c.payload, got)
 		}
-		if c.jobType == "PANIC" && !strings.Contains(got.Message, "house_test.go") {
+		if c.jobType == "PANIC" && !strings.Contains(got.Message, "fixture_test.go") {
 			t.Errorf("no stack: %s", got.Message)
 		}
 	}

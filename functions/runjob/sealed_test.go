@@ -49,7 +49,7 @@ func tells(_ context.Context, a *handlers.Attempt) (handlers.Result, error) {
 }
 
 func TestWhatAHandlerSaysIsSealed(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	cfg, sealer := seals(t)
 	h.more = map[string]handlers.Handler{"TELLS": tells}
 	h.start(func(c *Config, _ *timing) { c.Sealing = cfg })
@@ -93,7 +93,7 @@ func TestWhatAHandlerSaysIsSealed(t *testing.T) {
 }
 
 func TestAPayloadThatDoesNotOpenIsWorthAnotherAttempt(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	cfg, sealer := seals(t)
 	_, other := seals(t)
 	h.more = map[string]handlers.Handler{"TELLS": tells}
@@ -110,7 +110,7 @@ func TestAPayloadThatDoesNotOpenIsWorthAnotherAttempt(t *testing.T) {
 }
 
 func TestAWorkerWithoutKeysRunsNothingSealed(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	_, sealer := seals(t)
 	h.start(nil)
 	run := h.run("SIMULATION", noop)

@@ -10,7 +10,7 @@ import (
 )
 
 func TestAStoppingWorkerFinishesWhatRunsAndHandsBackTheRest(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(func(c *Config, _ *timing) { c.PoolSize = 1 })
 	running, held := h.run("BLOCK", ""), h.run("BLOCK", "")
 	h.order(running)
@@ -38,7 +38,7 @@ func TestAStoppingWorkerFinishesWhatRunsAndHandsBackTheRest(t *testing.T) {
 }
 
 func TestAStoppingWorkerEndsWhatOutlivesTheGrace(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(func(c *Config, times *timing) {
 		c.Grace, times.stopPatience = 10*time.Millisecond, 10*time.Millisecond
 	})
@@ -55,7 +55,7 @@ func TestAStoppingWorkerEndsWhatOutlivesTheGrace(t *testing.T) {
 }
 
 func TestAWorkerStopsWhileTheBrokerIsAway(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(func(c *Config, times *timing) { c.Grace, times.flushAtMost = 5*time.Second, 100*time.Millisecond })
 	run := h.run("BLOCK", "")
 	h.order(run)
@@ -74,7 +74,7 @@ func TestAWorkerStopsWhileTheBrokerIsAway(t *testing.T) {
 }
 
 func TestAWorkerThatStopsWaitsForItsStoreWithinTheGrace(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.start(func(_ *Config, times *timing) { times.flushAtMost = time.Millisecond })
 	run := h.run("BLOCK", "")
 	h.order(run)
@@ -98,7 +98,7 @@ func TestAWorkerThatStopsWaitsForItsStoreWithinTheGrace(t *testing.T) {
 func TestAWorkerLeavesNothingBehind(t *testing.T) {
 	pgtest.Database(t, migrations.Worker) // its server outlives the test
 	leaks(t)
-	h := newHouseAlone(t)
+	h := newFixtureAlone(t)
 	w := h.start(nil)
 	run := h.run("SIMULATION", noop)
 	h.order(run)

@@ -39,14 +39,14 @@ const (
 	end
 )
 
-// past is what a house went through.
+// past is what an installation went through.
 type past struct {
 	dumps [4][3]dump        // by moment: api, scheduler, worker
 	jobs  map[string]string // id by what it is
 	plain []string          // ids of plain jobs
 }
 
-// TestDatabasesOfDifferentMomentsGoOnAsOne restores the three databases to different moments of one house's life, in
+// TestDatabasesOfDifferentMomentsGoOnAsOne restores the three databases to different moments of the life of one installation, in
 // which jobs ran, failed, waited, were retried, cancelled, put off and deleted, and controls came and went.
 func TestDatabasesOfDifferentMomentsGoOnAsOne(t *testing.T) {
 	t.Parallel()
@@ -68,10 +68,10 @@ func TestDatabasesOfDifferentMomentsGoOnAsOne(t *testing.T) {
 	}
 }
 
-// live is the life of the house, with its dumps.
+// live is the life of the installation, with its dumps.
 func live(t *testing.T) *past {
 	t.Helper()
-	p, h := &past{jobs: map[string]string{}}, newHouse(t)
+	p, h := &past{jobs: map[string]string{}}, newFixture(t)
 	h.live(func(ctx context.Context, c *client.Client) (err error) {
 		if p.dumps[nothing], err = h.dumps(ctx); err != nil {
 			return err
@@ -131,7 +131,7 @@ func (p *past) submitMany(ctx context.Context, c *client.Client, n int) error {
 	return err
 }
 
-// begin has the house full of jobs in every state.
+// begin has the installation full of jobs in every state.
 func (p *past) begin(ctx context.Context, c *client.Client) error {
 	if err := p.submitMany(ctx, c, 20); err != nil {
 		return err
@@ -168,7 +168,7 @@ func (p *past) begin(ctx context.Context, c *client.Client) error {
 }
 
 // oneIsOld has a job been accepted long ago: what the API knows of later, and not of this one, it must have deleted.
-func (p *past) oneIsOld(ctx context.Context, h *house) error {
+func (p *past) oneIsOld(ctx context.Context, h *fixture) error {
 	for _, url := range []string{h.urls.API, h.urls.Scheduler} {
 		conn, err := pgx.Connect(ctx, url)
 		if err != nil {
@@ -230,10 +230,10 @@ func control(ctx context.Context, c *client.Client, method, path, body string) e
 	return err
 }
 
-// goesOn restores three dumps, puts right what differs, and has the house live on.
+// goesOn restores three dumps, puts right what differs, and has the installation live on.
 func (p *past) goesOn(t *testing.T, api, scheduler, worker dump) {
 	t.Helper()
-	h := newHouse(t)
+	h := newFixture(t)
 	close(h.open)
 	for url, d := range map[string]dump{h.urls.API: api, h.urls.Scheduler: scheduler, h.urls.Worker: worker} {
 		if err := d.restore(t.Context(), url); err != nil {
@@ -280,7 +280,7 @@ func (p *past) cancelled(before map[string]seen) int64 {
 	return 0
 }
 
-func (h *house) afterRestore() afterrestore.Report {
+func (h *fixture) afterRestore() afterrestore.Report {
 	h.t.Helper()
 	api, err := apidb.Open(h.t.Context(), h.urls.API)
 	if err != nil {
@@ -326,7 +326,7 @@ func (p *past) commands(ctx context.Context, c *client.Client, before map[string
 }
 
 // controlsAgree waits until the scheduler goes by the API's controls.
-func (h *house) controlsAgree(ctx context.Context) error {
+func (h *fixture) controlsAgree(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	const all = `select coalesce(string_agg(kind || name || max_running, ' ' order by name), '') from controls where max_running is not null`
@@ -342,7 +342,7 @@ func (h *house) controlsAgree(ctx context.Context) error {
 	}
 }
 
-func (h *house) ask(url, sql string) (answer string) {
+func (h *fixture) ask(url, sql string) (answer string) {
 	h.t.Helper()
 	conn, err := pgx.Connect(h.t.Context(), url)
 	if err == nil {
@@ -362,7 +362,7 @@ type seen struct {
 	attempts                     map[int]bool // that workers know
 }
 
-func (h *house) look() map[string]seen {
+func (h *fixture) look() map[string]seen {
 	h.t.Helper()
 	all := map[string]seen{}
 	each := func(url, sql string, take func(s *seen, text string, n int64)) {
@@ -415,7 +415,7 @@ func (p *past) named(id string) string {
 }
 
 // check: nothing that had ended started again, no attempt that workers knew did, and the two databases agree.
-func (p *past) check(h *house, before, after map[string]seen) {
+func (p *past) check(h *fixture, before, after map[string]seen) {
 	h.t.Helper()
 	for id, was := range before {
 		is, there := after[id]

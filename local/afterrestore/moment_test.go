@@ -32,7 +32,7 @@ func TestAServerRestoredToAMomentNeedsNothingElse(t *testing.T) {
 	if err := os.MkdirAll(archive, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	h := newHouseOn(t, localpostgres.Config{Dir: server, Settings: map[string]string{
+	h := newFixtureOn(t, localpostgres.Config{Dir: server, Settings: map[string]string{
 		"wal_level": "replica", "archive_mode": "on", "archive_command": "cp %p '" + archive + "/%f'",
 	}})
 	broker, err := localkafka.StartEmbedded(localkafka.Config{Dir: filepath.Join(dir, "kafka")})
@@ -90,7 +90,7 @@ func TestAServerRestoredToAMomentNeedsNothingElse(t *testing.T) {
 	if err := os.Rename(filepath.Join(dir, "base"), filepath.Join(server, "data")); err != nil {
 		t.Fatal(err)
 	}
-	again := newHouseOn(t, localpostgres.Config{Dir: server, Settings: map[string]string{
+	again := newFixtureOn(t, localpostgres.Config{Dir: server, Settings: map[string]string{
 		"restore_command": "cp '" + archive + "/%f' %p", "recovery_target_name": "moment",
 		"recovery_target_action": "promote",
 	}})
@@ -119,13 +119,13 @@ func TestAServerRestoredToAMomentNeedsNothingElse(t *testing.T) {
 	p.check(again, restored, again.look())
 }
 
-func (h *house) emptyTopics(ctx context.Context) error {
+func (h *fixture) emptyTopics(ctx context.Context) error {
 	return kafkaevent.EmptyTopics(ctx,
 		kafkaevent.Config{Brokers: h.brokers, ReplicationFactor: 1}, jobevent.Topics([]string{"default"}))
 }
 
 // untilRestored waits for the server, which answers whoever only reads while it still restores.
-func (h *house) untilRestored(ctx context.Context) {
+func (h *fixture) untilRestored(ctx context.Context) {
 	h.t.Helper()
 	conn, err := pgx.Connect(ctx, h.server.URL())
 	if err != nil {
@@ -139,7 +139,7 @@ func (h *house) untilRestored(ctx context.Context) {
 	}
 }
 
-func (h *house) exec(ctx context.Context, sql string) error {
+func (h *fixture) exec(ctx context.Context, sql string) error {
 	conn, err := pgx.Connect(ctx, h.server.URL())
 	if err != nil {
 		return err
@@ -150,7 +150,7 @@ func (h *house) exec(ctx context.Context, sql string) error {
 
 // baseBackup copies the data folder of a server at work, as PostgreSQL's manual says under "Making a Base Backup Using
 // the Low Level API".
-func (h *house) baseBackup(ctx context.Context, data, to string) error {
+func (h *fixture) baseBackup(ctx context.Context, data, to string) error {
 	conn, err := pgx.Connect(ctx, h.server.URL())
 	if err != nil {
 		return err

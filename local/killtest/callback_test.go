@@ -22,11 +22,11 @@ const callbackSecret = "whsec_a2lsbHRlc3Qga2lsbHRlc3Qga2lsbHRlc3Qga2lsbHRlc3Q="
 // callBack says what became of each attempt of a job that waits, as an outside system does: until there is an answer.
 func (l *load) callBack(o *order) {
 	for {
-		job, err := l.house.api.Get(l.follow, o.id, 0)
+		job, err := l.fixture.api.Get(l.follow, o.id, 0)
 		switch {
 		case err == nil && job.Terminal():
 			return
-		case err == nil && job.Status == "WAITING" && l.house.callBack(l.follow, o.id, job.Attempt) == nil:
+		case err == nil && job.Status == "WAITING" && l.fixture.callBack(l.follow, o.id, job.Attempt) == nil:
 			l.count("called back")
 			o.mu.Lock()
 			o.calledBack = append(o.calledBack, job.Attempt)
@@ -35,7 +35,7 @@ func (l *load) callBack(o *order) {
 				return
 			}
 		case wrong(err):
-			l.house.complain("GET job %s: %v", o.id, err)
+			l.fixture.complain("GET job %s: %v", o.id, err)
 			return
 		}
 		if !pause(l.follow, 200*time.Millisecond) {
@@ -45,7 +45,7 @@ func (l *load) callBack(o *order) {
 }
 
 // callBack posts a callback once. The attempt is in the output.
-func (h *house) callBack(ctx context.Context, id string, attempt int) error {
+func (h *fixture) callBack(ctx context.Context, id string, attempt int) error {
 	keys, err := webhook.NewCallbackKeys([]string{callbackSecret})
 	if err != nil {
 		panic(err) // it is a good one
@@ -117,7 +117,7 @@ func TestACallbackThatGotItsAnswerCounts(t *testing.T) {
 }
 
 // waiting submits jobs and waits until all wait for a callback.
-func (h *house) waiting(t *testing.T, n int) (ids []string) {
+func (h *fixture) waiting(t *testing.T, n int) (ids []string) {
 	t.Helper()
 	for range n {
 		accepted, err := h.api.SubmitJSON(t.Context(), []byte(`{"jobType": "WITNESS", "payload": {"key": "k", "waits": true}}`))
@@ -133,7 +133,7 @@ func (h *house) waiting(t *testing.T, n int) (ids []string) {
 	return ids
 }
 
-func (h *house) callAllBack(t *testing.T, ids []string) {
+func (h *fixture) callAllBack(t *testing.T, ids []string) {
 	t.Helper()
 	for _, id := range ids {
 		must(t, h.callBack(t.Context(), id, 1))
@@ -141,7 +141,7 @@ func (h *house) callAllBack(t *testing.T, ids []string) {
 }
 
 // wantCompleted waits until all jobs are what the callbacks have said.
-func (h *house) wantCompleted(t *testing.T, after string, ids []string) {
+func (h *fixture) wantCompleted(t *testing.T, after string, ids []string) {
 	t.Helper()
 	began := time.Now()
 	h.until(t, ids, wipedWithin, func(job *client.Job) error {
@@ -153,7 +153,7 @@ func (h *house) wantCompleted(t *testing.T, after string, ids []string) {
 	t.Logf("after %s all had ended within %s", after, ms(time.Since(began)))
 }
 
-func (h *house) until(t *testing.T, ids []string, d time.Duration, wanted func(*client.Job) error) {
+func (h *fixture) until(t *testing.T, ids []string, d time.Duration, wanted func(*client.Job) error) {
 	t.Helper()
 	for _, id := range ids {
 		must(t, within(t.Context(), d, func(ctx context.Context) error {

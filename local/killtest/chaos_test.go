@@ -17,7 +17,7 @@ type target struct {
 }
 
 // targets are the functions, the workers each, the broker and PostgreSQL; but not who is spared.
-func (h *house) targets(spared ...*process) []target {
+func (h *fixture) targets(spared ...*process) []target {
 	list := []target{
 		{name: "postgres", kill: h.postgres.Kill, restart: h.postgres.Restart},
 		{name: "broker", kill: h.broker.kill, restart: func(context.Context) error { return h.broker.start() }},
@@ -33,7 +33,7 @@ func (h *house) targets(spared ...*process) []target {
 }
 
 // targetsNamed are some of them, in that order.
-func (h *house) targetsNamed(names ...string) (list []target) {
+func (h *fixture) targetsNamed(names ...string) (list []target) {
 	for _, name := range names {
 		for _, t := range h.targets() {
 			if t.name == name {
@@ -55,8 +55,8 @@ const stopped = " stopped"
 
 // chaos kills what is in targets.
 type chaos struct {
-	house *house
-	rnd   *rand.Rand
+	fixture *fixture
+	rnd     *rand.Rand
 
 	mu     sync.Mutex
 	faults []fault
@@ -98,11 +98,11 @@ func (c *chaos) kill(t target, down time.Duration) {
 	ctx := context.Background()
 	f := fault{target: t.name, from: time.Now()}
 	if err := t.kill(); err != nil {
-		c.house.complain("kill %s: %v", t.name, err)
+		c.fixture.complain("kill %s: %v", t.name, err)
 	}
 	pause(ctx, down)
 	if err := t.restart(ctx); err != nil {
-		c.house.complain("start %s again: %v", t.name, err)
+		c.fixture.complain("start %s again: %v", t.name, err)
 	}
 	f.to = time.Now()
 	c.mu.Lock()
@@ -116,13 +116,13 @@ func (c *chaos) freezes(ctx context.Context, p *process) {
 	for pause(ctx, 5*time.Second) {
 		wake, err := p.freeze()
 		if err != nil {
-			c.house.complain("%v", err)
+			c.fixture.complain("%v", err)
 			return
 		}
 		f := fault{target: p.name + " frozen", from: time.Now()}
 		pause(ctx, frozenFor)
 		if err := wake(); err != nil {
-			c.house.complain("%v", err)
+			c.fixture.complain("%v", err)
 		}
 		f.to = time.Now()
 		c.mu.Lock()

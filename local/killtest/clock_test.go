@@ -15,7 +15,7 @@ import (
 )
 
 // ownClock is the environment that gives PostgreSQL a clock which can be stepped.
-func (h *house) ownClock() []string {
+func (h *fixture) ownClock() []string {
 	h.t.Helper()
 	library, err := stepping.Shim(h.dir)
 	must(h.t, err)
@@ -38,7 +38,7 @@ func TestASteppedClockEndsAndRepeatsNothing(t *testing.T) {
 	t.Parallel()
 	rnd := newRand(t)
 	h := build(t, plan{workers: 2, stepped: true})
-	l, c := newLoad(t.Context(), h, rnd), &chaos{house: h, rnd: rnd}
+	l, c := newLoad(t.Context(), h, rnd), &chaos{fixture: h, rnd: rnd}
 	l.shapes = briefShapes[:2]
 	submitting, stopSubmitting := context.WithCancel(t.Context())
 	defer stopSubmitting()
@@ -75,7 +75,7 @@ func TestASteppedClockEndsAndRepeatsNothing(t *testing.T) {
 }
 
 // clockOff steps PostgreSQL's clock, and leaves it so.
-func (h *house) clockOff(by time.Duration) target {
+func (h *fixture) clockOff(by time.Duration) target {
 	return target{
 		name: fmt.Sprintf("clock off by %s", by), kill: func() error { return h.clock.Step(by) },
 		restart: func(ctx context.Context) error { return h.isOff(ctx, by) },
@@ -83,7 +83,7 @@ func (h *house) clockOff(by time.Duration) target {
 }
 
 // isOff is an error unless PostgreSQL's clock differs from ours by so much.
-func (h *house) isOff(ctx context.Context, by time.Duration) error {
+func (h *fixture) isOff(ctx context.Context, by time.Duration) error {
 	at, err := texts(ctx, h.urls.API, "select floor(extract(epoch from clock_timestamp()))::text")
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (h *house) isOff(ctx context.Context, by time.Duration) error {
 }
 
 // judged is an error while a process has an attempt without an outcome.
-func (h *house) judged(ctx context.Context, process string) error {
+func (h *fixture) judged(ctx context.Context, process string) error {
 	open, err := texts(ctx, h.urls.Worker, "select distinct worker_id from execution_attempts where outcome is null")
 	if err != nil {
 		return err

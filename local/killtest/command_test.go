@@ -31,7 +31,7 @@ func (l *load) redrive(o *order) {
 // command sends a command until it is kept; false when the job's state does not allow it any more.
 func (l *load) command(o *order, command string) bool {
 	for {
-		number, err := l.house.api.Command(l.follow, o.id, command)
+		number, err := l.fixture.api.Command(l.follow, o.id, command)
 		var answer *client.Error
 		switch {
 		case err == nil:
@@ -44,7 +44,7 @@ func (l *load) command(o *order, command string) bool {
 			l.count(command + " refused")
 			return false
 		case wrong(err):
-			l.house.complain("%s job %s: %v", command, o.id, err)
+			l.fixture.complain("%s job %s: %v", command, o.id, err)
 			return false
 		}
 		if !pause(l.follow, 200*time.Millisecond) {
@@ -56,12 +56,12 @@ func (l *load) command(o *order, command string) bool {
 // awaitEnd returns a job as soon as the API shows that it has ended; nil when following is over.
 func (l *load) awaitEnd(id string) *client.Job {
 	for {
-		job, err := l.house.api.Get(l.follow, id, 30*time.Second)
+		job, err := l.fixture.api.Get(l.follow, id, 30*time.Second)
 		if err == nil && job.Terminal() {
 			return job
 		}
 		if wrong(err) {
-			l.house.complain("GET job %s: %v", id, err)
+			l.fixture.complain("GET job %s: %v", id, err)
 			return nil
 		}
 		if !pause(l.follow, 200*time.Millisecond) {

@@ -39,7 +39,7 @@ func TestOrdersAndLimitsHold(t *testing.T) {
 	began := time.Now()
 	follow, unfollow := context.WithCancel(t.Context())
 	defer unfollow()
-	l, c := newLoad(follow, h, rnd), &chaos{house: h, rnd: rnd}
+	l, c := newLoad(follow, h, rnd), &chaos{fixture: h, rnd: rnd}
 	byType := &limited{subject: "type/" + otherType, of: has("jobType", otherType)}
 	byQueue := &limited{subject: "queue/" + narrow, of: has("queue", narrow)}
 	byOwner := &limited{subject: "owner/" + acme, of: has("ownerId", acme)}
@@ -116,12 +116,12 @@ func (l *load) submitGroups(rnd *rand.Rand, groups ...group) {
 	}
 	rnd.Shuffle(len(orders), func(i, j int) { orders[i], orders[j] = orders[j], orders[i] })
 	for part := range slices.Chunk(orders, 100) {
-		l.submitAll(l.house.t.Context(), part)
+		l.submitAll(l.fixture.t.Context(), part)
 	}
 }
 
 // hasOnly is an error until nothing but the jobs of one key are open.
-func (h *house) hasOnly(ctx context.Context, n *line) error {
+func (h *fixture) hasOnly(ctx context.Context, n *line) error {
 	open, err := h.open(ctx, time.Time{})
 	if err != nil {
 		return err

@@ -50,7 +50,7 @@ func (e *evidence) find(job, format string, args ...any) {
 	e.findings = append(e.findings, finding{job, fmt.Sprintf(format, args...)})
 }
 
-func (h *house) evidence(ctx context.Context, l *load, c *chaos) *evidence {
+func (h *fixture) evidence(ctx context.Context, l *load, c *chaos) *evidence {
 	h.t.Helper()
 	e := &evidence{
 		load: l, chaos: c, orders: map[string]*order{}, ran: map[string][]run{},

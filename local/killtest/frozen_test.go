@@ -25,7 +25,7 @@ func TestAFrozenWorkerChangesNothingWhenItWakes(t *testing.T) {
 	h := open(t, 2)
 	follow, unfollow := context.WithCancel(t.Context())
 	defer unfollow()
-	l, c := newLoad(follow, h, rnd), &chaos{house: h, rnd: rnd}
+	l, c := newLoad(follow, h, rnd), &chaos{fixture: h, rnd: rnd}
 	sleepy := h.workers()[0]
 
 	// A few that last, so that handlers are in their midst, and many that do not: such are sent ahead of the
@@ -101,12 +101,12 @@ func (l *load) submitMany(rnd *rand.Rand, s *shape, n int) (orders []*order) {
 	for range n {
 		orders = append(orders, l.newOrder(rnd, s, "batch", true))
 	}
-	l.submitAll(l.house.t.Context(), orders)
+	l.submitAll(l.fixture.t.Context(), orders)
 	return orders
 }
 
 // freezeFull freezes a worker in a moment in which attempts wait for one of its slots, or gives an error.
-func (h *house) freezeFull(ctx context.Context, p *process) (wake func() error, err error) {
+func (h *fixture) freezeFull(ctx context.Context, p *process) (wake func() error, err error) {
 	if err := h.isFull(ctx, p); err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (h *house) freezeFull(ctx context.Context, p *process) (wake func() error, 
 }
 
 // isFull is an error unless a worker has several attempts that it has not begun.
-func (h *house) isFull(ctx context.Context, p *process) error {
+func (h *fixture) isFull(ctx context.Context, p *process) error {
 	const several = 5
 	open, err := texts(ctx, h.urls.Worker, "select worker_id || ' ' || job_id || ' ' || attempt "+
 		"from execution_attempts where outcome is null")
@@ -168,7 +168,7 @@ func (e *evidence) heldBy(name string) (attempts []string, waited int) {
 }
 
 // answered is an error until each outcome was said a second time.
-func (h *house) answered(outcomes []string) error {
+func (h *fixture) answered(outcomes []string) error {
 	if len(outcomes) == 0 {
 		return fmt.Errorf("no attempt was lost")
 	}
@@ -185,7 +185,7 @@ func (h *house) answered(outcomes []string) error {
 }
 
 // outcomes is what the worker's database says became of every attempt, in the order of their ends.
-func (h *house) outcomes() []string {
+func (h *fixture) outcomes() []string {
 	h.t.Helper()
 	list, err := texts(h.t.Context(), h.urls.Worker, `
 		select job_id || '.' || attempt || ' ' || coalesce(outcome, 'open') || ' ' || worker_id

@@ -25,7 +25,7 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 	h := open(t, 3)
 	follow, unfollow := context.WithCancel(t.Context())
 	defer unfollow()
-	l, c := newLoad(follow, h, rnd), &chaos{house: h, rnd: rnd}
+	l, c := newLoad(follow, h, rnd), &chaos{fixture: h, rnd: rnd}
 
 	submitting, stopSubmitting := context.WithTimeout(t.Context(), d)
 	defer stopSubmitting()
@@ -62,7 +62,7 @@ func TestNothingIsLostWhateverIsKilled(t *testing.T) {
 }
 
 // settleDown waits until every command is answered, and what the last of them began has ended.
-func (h *house) settleDown(limit time.Duration) {
+func (h *fixture) settleDown(limit time.Duration) {
 	h.t.Helper()
 	err := within(h.t.Context(), limit, func(ctx context.Context) error {
 		open, err := texts(ctx, h.urls.API, "select job_id || ' ' || command from commands")
@@ -77,7 +77,7 @@ func (h *house) settleDown(limit time.Duration) {
 }
 
 // checkDatabases: nothing is left open behind the API.
-func (h *house) checkDatabases(e *evidence) {
+func (h *fixture) checkDatabases(e *evidence) {
 	h.t.Helper()
 	for _, c := range []struct{ url, what, sql string }{
 		{h.urls.API, "a command has no answer", "select job_id::text from commands"},
@@ -113,7 +113,7 @@ func texts(ctx context.Context, url, sql string) ([]string, error) {
 }
 
 // checkHappened: a run in which nothing went wrong proves nothing.
-func (h *house) checkHappened(e *evidence, d time.Duration) {
+func (h *fixture) checkHappened(e *evidence, d time.Duration) {
 	h.t.Helper()
 	happened := e.happened()
 	for _, topic := range []string{jobevent.TopicCreated, jobevent.TopicRun, jobevent.TopicCompleted, jobevent.TopicCommand} {
@@ -184,7 +184,7 @@ func (e *evidence) happened() map[string]int {
 }
 
 // stopAll ends every function as an operator would.
-func (h *house) stopAll() {
+func (h *fixture) stopAll() {
 	h.t.Helper()
 	for _, p := range h.processes {
 		if code, err := p.stop(); err != nil || code != 0 {

@@ -51,7 +51,7 @@ func (c control) phase(asked time.Time) phase {
 }
 
 // set has a control hold, and returns once the scheduler goes by it.
-func (h *house) set(ctx context.Context, l *limited, c control) {
+func (h *fixture) set(ctx context.Context, l *limited, c control) {
 	h.t.Helper()
 	body, err := json.Marshal(c)
 	must(h.t, err)

@@ -43,10 +43,10 @@ type given struct {
 
 // load submits jobs over HTTP and knows which.
 type load struct {
-	house  *house
-	shapes []*shape
-	rnd    func() *rand.Rand
-	slower time.Duration // how many times longer run pauses; 0: once
+	fixture *fixture
+	shapes  []*shape
+	rnd     func() *rand.Rand
+	slower  time.Duration // how many times longer run pauses; 0: once
 
 	mu     sync.Mutex
 	orders []*order
@@ -62,9 +62,9 @@ type load struct {
 
 const patience = 8 * time.Second // with one request
 
-func newLoad(follow context.Context, h *house, rnd *rand.Rand) *load {
+func newLoad(follow context.Context, h *fixture, rnd *rand.Rand) *load {
 	var mu sync.Mutex
-	return &load{house: h, shapes: shapes, seen: map[string]int{}, follow: follow, rnd: func() *rand.Rand {
+	return &load{fixture: h, shapes: shapes, seen: map[string]int{}, follow: follow, rnd: func() *rand.Rand {
 		mu.Lock()
 		defer mu.Unlock()
 		return rand.New(rand.NewPCG(rnd.Uint64(), 0))
@@ -95,7 +95,7 @@ func (l *load) newOrder(rnd *rand.Rand, s *shape, how string, keyed bool) *order
 	o := &order{
 		key: fmt.Sprintf("k%d", l.number), shape: s, how: how, keyed: keyed, told: rnd.IntN(3) == 0, asked: time.Now(),
 	}
-	o.body = s.body(rnd, o.key, keyed && how != "event", o.told, l.house.outside.server.URL)
+	o.body = s.body(rnd, o.key, keyed && how != "event", o.told, l.fixture.outside.server.URL)
 	l.orders = append(l.orders, o)
 	return o
 }
@@ -139,7 +139,7 @@ func (l *load) submitAll(ctx context.Context, orders []*order) {
 	}
 	for i, result := range answer.Results {
 		if result.Status != http.StatusAccepted && result.Status != http.StatusOK {
-			l.house.complain("job %s in a batch: %d %s", orders[i].key, result.Status, result.Error)
+			l.fixture.complain("job %s in a batch: %d %s", orders[i].key, result.Status, result.Error)
 		}
 		l.accept(orders[i], result.JobID)
 	}
@@ -186,14 +186,14 @@ func (l *load) ask(
 	for {
 		// A request that is under way ends by itself, or nobody would know what became of it.
 		tryCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-		_, err := l.house.api.Do(tryCtx, http.MethodPost, path, contentType, body, out, headers...)
+		_, err := l.fixture.api.Do(tryCtx, http.MethodPost, path, contentType, body, out, headers...)
 		cancel()
 		l.note(err)
 		if err == nil {
 			return true
 		}
 		if wrong(err) {
-			l.house.complain("POST %s: %v", path, err)
+			l.fixture.complain("POST %s: %v", path, err)
 			return false
 		}
 		// Without a key not even a 503 may be asked for again: PostgreSQL may have died just after a commit.

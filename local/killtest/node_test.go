@@ -19,7 +19,7 @@ func TestAFrozenNodeHoldsNothingUp(t *testing.T) {
 	h := build(t, plan{workers: 2, copies: 2})
 	follow, unfollow := context.WithCancel(t.Context())
 	defer unfollow()
-	l, c := newLoad(follow, h, rnd), &chaos{house: h, rnd: rnd}
+	l, c := newLoad(follow, h, rnd), &chaos{fixture: h, rnd: rnd}
 	l.shapes = briefShapes
 	submitting, stopSubmitting := context.WithCancel(t.Context())
 	defer stopSubmitting()
@@ -58,7 +58,7 @@ func TestAFrozenNodeHoldsNothingUp(t *testing.T) {
 	e.summarize(t)
 }
 
-func (h *house) frozen(name string) target {
+func (h *fixture) frozen(name string) target {
 	i := slices.IndexFunc(h.processes, func(p *process) bool { return p.name == name })
 	return h.processes[i].frozen()
 }

@@ -93,7 +93,7 @@ func TestEachCommittedRowOfAnOutboxIsOneJobWhateverIsKilled(t *testing.T) {
 			}
 		})
 	}
-	c := &chaos{house: h, rnd: rnd}
+	c := &chaos{fixture: h, rnd: rnd}
 	frozen := h.named("relay-3")
 	writers.Go(func() { c.freezes(selling, frozen) }) // 26 s; the server gives the rows of its transaction back after 20 s
 	c.run(selling, append(h.targetsNamed("relay-1", "relay-2", "gateway"),
@@ -112,13 +112,13 @@ func TestEachCommittedRowOfAnOutboxIsOneJobWhateverIsKilled(t *testing.T) {
 	h.stopAll()
 }
 
-func (h *house) named(name string) *process {
+func (h *fixture) named(name string) *process {
 	i := slices.IndexFunc(h.processes, func(p *process) bool { return p.name == name })
 	return h.processes[i]
 }
 
 // checkShop compares what was committed with the jobs that there are, and with what ran.
-func (h *house) checkShop(t *testing.T, s *shop) {
+func (h *fixture) checkShop(t *testing.T, s *shop) {
 	t.Helper()
 	sold, err := texts(t.Context(), s.URL(), "select job_id::text from orders order by 1")
 	must(t, err)
@@ -152,7 +152,7 @@ func (h *house) checkShop(t *testing.T, s *shop) {
 }
 
 // checkShopsOrder: a writer's transactions follow each other, so jobs of its key run in the order of its numbers.
-func (h *house) checkShopsOrder(t *testing.T, s *shop) {
+func (h *fixture) checkShopsOrder(t *testing.T, s *shop) {
 	t.Helper()
 	for _, key := range []string{"shop-2", "shop-3"} {
 		ids, err := texts(t.Context(), s.URL(), "select job_id::text from orders where key = '"+key+"' order by number")

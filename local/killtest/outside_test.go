@@ -21,10 +21,10 @@ import (
 
 // outside is what is not ours: it is handed attempts and calls back, and is told of the ends of jobs.
 type outside struct {
-	house    *house
+	fixture  *fixture
 	server   *httptest.Server
 	verifier *standardwebhooks.Webhook
-	open     context.Context // ends with the house
+	open     context.Context // ends with the installation
 
 	mu    sync.Mutex
 	calls map[string]int            // requests, by attempt token
@@ -50,14 +50,14 @@ const (
 	webhookSecret = "whsec_a2lsbHRlc3Qtd2ViaG9va3Mta2lsbHRlc3Qtd2ViaG9va3M="
 )
 
-func newOutside(h *house) *outside {
+func newOutside(h *fixture) *outside {
 	verifier, err := standardwebhooks.NewWebhook(webhookSecret)
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	open, shut := context.WithCancel(context.Background())
 	o := &outside{
-		house: h, verifier: verifier, open: open, calls: map[string]int{}, words: map[string]word{},
+		fixture: h, verifier: verifier, open: open, calls: map[string]int{}, words: map[string]word{},
 		told: map[string]map[string]end{}, seen: map[string]int{},
 	}
 	mux := http.NewServeMux()
@@ -131,7 +131,7 @@ func (o *outside) read(w http.ResponseWriter, r *http.Request, into any) bool {
 		err = json.Unmarshal(body, into)
 	}
 	if err != nil {
-		o.house.complain("outside hears %s %s: %v", r.URL.Path, body, err)
+		o.fixture.complain("outside hears %s %s: %v", r.URL.Path, body, err)
 		w.WriteHeader(http.StatusBadRequest)
 	}
 	return err == nil
@@ -162,7 +162,7 @@ func (o *outside) callBack(job handed, token, status string) {
 			o.count("callback refused")
 			return
 		case code != 0 && code != http.StatusServiceUnavailable:
-			o.house.complain("callback of %s: %d %s", token, code, answer)
+			o.fixture.complain("callback of %s: %d %s", token, code, answer)
 			return
 		}
 		o.count("callback said again")
@@ -207,7 +207,7 @@ func (o *outside) done(w http.ResponseWriter, r *http.Request) {
 	if before, twice := ends[id]; twice {
 		o.seen["told again"]++
 		if before != job.end {
-			o.house.complain("delivery %s says %v, and %v", id, before, job.end)
+			o.fixture.complain("delivery %s says %v, and %v", id, before, job.end)
 		}
 	}
 	if _, twice := ends[id]; !twice && rand.IntN(10) == 0 {
@@ -278,20 +278,20 @@ func (e *evidence) checkTold(id string, job *shown, told map[string]end) {
 // heard waits until outside has said all it has to say, and has been told everything. What is to be tried again only
 // in minutes, after more tries than one, is asked for.
 func (o *outside) heard(limit time.Duration) {
-	o.house.t.Helper()
+	o.fixture.t.Helper()
 	o.calling.Wait()
-	late, err := texts(o.house.t.Context(), o.house.urls.API, `
+	late, err := texts(o.fixture.t.Context(), o.fixture.urls.API, `
 		select '/api/jobs/' || job_id || '/deliveries/' || version || '/retry' from deliveries
 		where status = 'PENDING' and next_at > now() + interval '10 s'`)
 	for _, path := range late {
-		_, again := o.house.api.Do(o.house.t.Context(), http.MethodPost, path, "", nil, nil)
+		_, again := o.fixture.api.Do(o.fixture.t.Context(), http.MethodPost, path, "", nil, nil)
 		err = errors.Join(err, again)
 	}
 	if err != nil {
-		o.house.t.Error(err)
+		o.fixture.t.Error(err)
 	}
-	err = within(o.house.t.Context(), limit, func(ctx context.Context) error {
-		open, err := texts(ctx, o.house.urls.API, `
+	err = within(o.fixture.t.Context(), limit, func(ctx context.Context) error {
+		open, err := texts(ctx, o.fixture.urls.API, `
 			select 'delivery ' || job_id || ': ' || last_error from deliveries where status = 'PENDING'
 			union all select 'callback ' || job_id from callbacks where answered_at is null`)
 		if err == nil && len(open) > 0 {
@@ -300,7 +300,7 @@ func (o *outside) heard(limit time.Duration) {
 		return err
 	})
 	if err != nil {
-		o.house.t.Error(err)
+		o.fixture.t.Error(err)
 	}
 }
 

@@ -48,7 +48,7 @@ func TestAnAttemptOfAPullWorkerStartsOnceWhateverIsKilled(t *testing.T) {
 	h := build(t, plan{pulls: 2, pollers: 3})
 	follow, unfollow := context.WithCancel(t.Context())
 	defer unfollow()
-	l, c := newLoad(follow, h, rnd), &chaos{house: h, rnd: rnd}
+	l, c := newLoad(follow, h, rnd), &chaos{fixture: h, rnd: rnd}
 	l.shapes, l.slower = pullShapes(), 2
 	submitting, stopSubmitting := context.WithCancel(t.Context())
 	defer stopSubmitting()
@@ -97,9 +97,9 @@ func (c *chaos) strike(ctx context.Context, steps []pullStep) {
 		if !pause(ctx, s.at-time.Since(began)) {
 			return
 		}
-		target := c.house.targetsNamed(s.target)[0]
+		target := c.fixture.targetsNamed(s.target)[0]
 		if s.frozen {
-			target = c.house.frozen(s.target)
+			target = c.fixture.frozen(s.target)
 		}
 		over.Go(func() { c.kill(target, s.lasts) })
 	}

@@ -40,7 +40,7 @@ func recovers(t *testing.T, third int) {
 	h := build(t, plan{workers: 2, copies: 1})
 	follow, unfollow := context.WithCancel(t.Context())
 	defer unfollow()
-	l, c := newLoad(follow, h, rnd), &chaos{house: h, rnd: rnd}
+	l, c := newLoad(follow, h, rnd), &chaos{fixture: h, rnd: rnd}
 	l.shapes, l.slower = longerShapes, 2
 	submitting, stopSubmitting := context.WithCancel(t.Context())
 	defer stopSubmitting()

@@ -79,7 +79,7 @@ func (s *shown) attempt(number int) *shownAttempt {
 }
 
 // jobs reads every job there is, page by page and then each whole.
-func (h *house) jobs(ctx context.Context) (map[string]*shown, error) {
+func (h *fixture) jobs(ctx context.Context) (map[string]*shown, error) {
 	ids, err := h.list(ctx, "", time.Time{})
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (h *house) jobs(ctx context.Context) (map[string]*shown, error) {
 }
 
 // list gives the ids of all jobs in a status, or in any, that were accepted until an instant, or at any.
-func (h *house) list(ctx context.Context, status string, until time.Time) (ids []string, err error) {
+func (h *fixture) list(ctx context.Context, status string, until time.Time) (ids []string, err error) {
 	filter := client.Filter{Until: until}
 	if status != "" {
 		filter.Status = []string{status}
@@ -117,7 +117,7 @@ func (h *house) list(ctx context.Context, status string, until time.Time) (ids [
 	return ids, nil
 }
 
-func (h *house) job(ctx context.Context, id string) (*shown, error) {
+func (h *fixture) job(ctx context.Context, id string) (*shown, error) {
 	var s shown
 	raw, err := h.api.Do(ctx, http.MethodGet, "/api/jobs/"+id, "", nil, &s)
 	s.raw = raw
@@ -125,7 +125,7 @@ func (h *house) job(ctx context.Context, id string) (*shown, error) {
 }
 
 // drain waits until every job has ended that was accepted until an instant, or at any.
-func (h *house) drain(ctx context.Context, until time.Time, within time.Duration) error {
+func (h *fixture) drain(ctx context.Context, until time.Time, within time.Duration) error {
 	deadline, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for {
@@ -143,7 +143,7 @@ func (h *house) drain(ctx context.Context, until time.Time, within time.Duration
 	}
 }
 
-func (h *house) open(ctx context.Context, until time.Time) (open []string, err error) {
+func (h *fixture) open(ctx context.Context, until time.Time) (open []string, err error) {
 	for _, status := range []string{"SCHEDULED", "PENDING", "QUEUED", "RUNNING", "WAITING", "RETRYING"} {
 		ids, err := h.list(ctx, status, until)
 		if err != nil {

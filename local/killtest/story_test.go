@@ -17,7 +17,7 @@ const (
 )
 
 // report fails the test with what was found, and tells the stories of the first jobs concerned.
-func (h *house) report(e *evidence) {
+func (h *fixture) report(e *evidence) {
 	h.t.Helper()
 	for _, f := range e.findings[:min(len(e.findings), findingsMost)] {
 		h.t.Errorf("%s %s", f.job, f.text)
@@ -35,7 +35,7 @@ func (h *house) report(e *evidence) {
 }
 
 // story is all that is known of a job.
-func (h *house) story(e *evidence, id string) string {
+func (h *fixture) story(e *evidence, id string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The story of %s\n", id)
 	from, to := time.Time{}, time.Now()
@@ -74,7 +74,7 @@ func (h *house) story(e *evidence, id string) string {
 }
 
 // grep gives the lines of all logs that name a job.
-func (h *house) grep(id string) (lines []string) {
+func (h *fixture) grep(id string) (lines []string) {
 	logs, _ := filepath.Glob(filepath.Join(h.dir, "*.log"))
 	for _, name := range logs {
 		file, err := os.Open(name)
@@ -95,7 +95,7 @@ func (h *house) grep(id string) (lines []string) {
 
 // checkLogs looks for what Go prints when a process goes wrong, or when the race detector has found
 // something.
-func (h *house) checkLogs() {
+func (h *fixture) checkLogs() {
 	h.t.Helper()
 	for _, p := range h.processes {
 		text, err := os.ReadFile(p.log)

@@ -21,7 +21,7 @@ func TestAJobThatKillsItsWorkerFailsAlone(t *testing.T) {
 	rnd := newRand(t)
 	h := build(t, plan{workers: 1})
 	h.workers()[0].supervise()
-	l, c := newLoad(t.Context(), h, rnd), &chaos{house: h, rnd: rnd}
+	l, c := newLoad(t.Context(), h, rnd), &chaos{fixture: h, rnd: rnd}
 
 	l.submitMany(rnd, killer, 1)
 	l.submitMany(rnd, &shape{name: "works beside it", payload: works(3000, 3000), ends: one(completed)}, 15)
@@ -48,7 +48,7 @@ func TestNobodyIsAskedWhileNoWorkerOrBrokerLives(t *testing.T) {
 	t.Parallel()
 	rnd := newRand(t)
 	h := build(t, plan{workers: 1})
-	l, c := newLoad(t.Context(), h, rnd), &chaos{house: h, rnd: rnd}
+	l, c := newLoad(t.Context(), h, rnd), &chaos{fixture: h, rnd: rnd}
 	worker := h.workers()[0]
 	l.submitMany(rnd, briefShapes[0], 10)
 	must(t, h.drain(t.Context(), time.Time{}, recoverWithin))
@@ -86,13 +86,13 @@ func (l *load) withoutBroker(t *testing.T, c *chaos) {
 	for range 2 {
 		l.submitting.Go(func() { l.every(submitting, 100*time.Millisecond, l.submitOne) })
 	}
-	for _, broker := range l.house.targetsNamed("broker") {
+	for _, broker := range l.fixture.targetsNamed("broker") {
 		pause(t.Context(), time.Second)
 		c.kill(broker, withoutBroker)
 	}
 	stopSubmitting()
 	l.submitting.Wait()
-	must(t, l.house.drain(t.Context(), time.Time{}, wipedWithin))
+	must(t, l.fixture.drain(t.Context(), time.Time{}, wipedWithin))
 	f := c.faults[len(c.faults)-1]
 	meanwhile := 0
 	for _, o := range l.all() {
@@ -107,7 +107,7 @@ func (l *load) withoutBroker(t *testing.T, c *chaos) {
 }
 
 // recordsOf counts the records of a topic, and their ids.
-func (h *house) recordsOf(topic string) (records, ids int) {
+func (h *fixture) recordsOf(topic string) (records, ids int) {
 	h.t.Helper()
 	said, err := h.said(topic)
 	if err != nil {

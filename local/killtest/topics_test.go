@@ -14,7 +14,7 @@ import (
 var outcomeTopics = []string{jobevent.TopicCompleted, jobevent.TopicFailed}
 
 // said counts, by id, the events of one job each on topics, alone or together with others.
-func (h *house) said(topics ...string) (map[string]int, error) {
+func (h *fixture) said(topics ...string) (map[string]int, error) {
 	cfg, err := h.kafka().Sarama()
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func count(e event.Event, ids map[string]int) error {
 }
 
 // lag is how many records of topics a group has not committed.
-func (h *house) lag(group string, topics ...string) (lag int64, err error) {
+func (h *fixture) lag(group string, topics ...string) (lag int64, err error) {
 	cfg, err := h.kafka().Sarama()
 	if err != nil {
 		return 0, err

@@ -30,7 +30,7 @@ func TestEveryJobEndsThoughTheBrokerLosesItsData(t *testing.T) {
 	h := open(t, 2)
 	follow, unfollow := context.WithCancel(t.Context())
 	defer unfollow()
-	l, c := newLoad(follow, h, rnd), &chaos{house: h, rnd: rnd}
+	l, c := newLoad(follow, h, rnd), &chaos{fixture: h, rnd: rnd}
 	submitting, stopSubmitting := context.WithCancel(t.Context())
 	defer stopSubmitting()
 	l.run(submitting)
@@ -78,27 +78,27 @@ func TestEveryJobEndsThoughTheBrokerLosesItsData(t *testing.T) {
 
 // holdFailures has an attempt or more run that fail once the returned function says so.
 func (l *load) holdFailures(ctx context.Context) (failNow func()) {
-	l.house.t.Helper()
-	file := filepath.Join(l.house.dir, "fail-now")
+	l.fixture.t.Helper()
+	file := filepath.Join(l.fixture.dir, "fail-now")
 	s := &shape{
 		name: "fails when it is told to", payload: works(0, 0, "until", file, "failAttempts", 1),
 		request: retries(5, 100, 300), ends: one(completed),
 	}
 	orders := l.submitMany(l.rnd(), s, 4)
-	must(l.house.t, within(ctx, wipedWithin, func(ctx context.Context) error {
+	must(l.fixture.t, within(ctx, wipedWithin, func(ctx context.Context) error {
 		for _, o := range orders {
-			if job, err := l.house.api.Get(ctx, o.id, 0); err != nil || job.Status == "RUNNING" {
+			if job, err := l.fixture.api.Get(ctx, o.id, 0); err != nil || job.Status == "RUNNING" {
 				return err
 			}
 		}
 		return errors.New("no attempt that is to fail runs")
 	}))
-	return func() { must(l.house.t, os.WriteFile(file, nil, 0o600)) }
+	return func() { must(l.fixture.t, os.WriteFile(file, nil, 0o600)) }
 }
 
 // awaitEnds waits until more attempts have failed and more have completed than before, of which outcome knows nothing, as
 // it is away. A few seconds later nothing is left to end.
-func (h *house) awaitEnds(ctx context.Context, t *testing.T, failed, completed int) {
+func (h *fixture) awaitEnds(ctx context.Context, t *testing.T, failed, completed int) {
 	t.Helper()
 	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); pause(ctx, 50*time.Millisecond) {
 		if f, c := h.ends(t); f > failed && c > completed {
@@ -108,7 +108,7 @@ func (h *house) awaitEnds(ctx context.Context, t *testing.T, failed, completed i
 }
 
 // ends counts the attempts of which the topics say that they failed or completed.
-func (h *house) ends(t *testing.T) (failed, completed int) {
+func (h *fixture) ends(t *testing.T) (failed, completed int) {
 	t.Helper()
 	said, err := h.said(outcomeTopics...)
 	if err != nil {
@@ -126,7 +126,7 @@ func (h *house) ends(t *testing.T) (failed, completed int) {
 }
 
 // unheard counts, by group, the records that it has not read: a wipe of nothing proves nothing.
-func (h *house) unheard(t *testing.T) map[string]int64 {
+func (h *fixture) unheard(t *testing.T) map[string]int64 {
 	t.Helper()
 	lags := map[string]int64{}
 	for group, topics := range map[string][]string{
@@ -146,7 +146,7 @@ func (h *house) unheard(t *testing.T) map[string]int64 {
 }
 
 // deleteTopics deletes everything there is.
-func (h *house) deleteTopics() error {
+func (h *fixture) deleteTopics() error {
 	cfg, err := h.kafka().Sarama()
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ func TestAThousandAttemptsOfAFrozenWorkerChangeNothing(t *testing.T) {
 	began := time.Now()
 	follow, unfollow := context.WithCancel(t.Context())
 	defer unfollow()
-	l, c := newLoad(follow, h, rnd), &chaos{house: h, rnd: rnd}
+	l, c := newLoad(follow, h, rnd), &chaos{fixture: h, rnd: rnd}
 	sleepy := h.workers()[0]
 	asleep := filepath.Join(h.dir, "asleep")
 	for range 2 {
@@ -77,7 +77,7 @@ func TestAThousandAttemptsOfAFrozenWorkerChangeNothing(t *testing.T) {
 const longerThanLease = 17 * time.Second
 
 // hasStarted is an error until so many handlers of a process have.
-func (h *house) hasStarted(p *process, n int) error {
+func (h *fixture) hasStarted(p *process, n int) error {
 	lines, err := witness.Read(h.witnessFile())
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func (e *evidence) triedBy(t *testing.T, name string, after time.Time) (tried in
 }
 
 // rows is every row that says what became of a job, in each database.
-func (h *house) rows() (all []string) {
+func (h *fixture) rows() (all []string) {
 	h.t.Helper()
 	for _, c := range []struct{ url, table, key string }{
 		{h.urls.API, "jobs", "job_id"}, {h.urls.Scheduler, "jobs", "job_id"},
@@ -129,7 +129,7 @@ func (h *house) rows() (all []string) {
 }
 
 // hasHeard is an error until a group has read all of its topics.
-func (h *house) hasHeard(group string, topics ...string) error {
+func (h *fixture) hasHeard(group string, topics ...string) error {
 	lag, err := h.lag(group, topics...)
 	if err == nil && lag > 0 {
 		err = fmt.Errorf("%s has yet to hear %d records", group, lag)

@@ -19,7 +19,7 @@ import (
 
 // callBack has the outside systems say what became of attempts, each once. What the gateway says of it is lost where
 // lose says so.
-func (h *house) callBack(lose func() bool) {
+func (h *fixture) callBack(lose func() bool) {
 	h.t.Helper()
 	for _, id := range h.ids {
 		j := h.jobs[id]
@@ -43,7 +43,7 @@ func (h *house) callBack(lose func() bool) {
 	}
 }
 
-func (h *house) callBackOf(id uuid.UUID, attempt int, lose func() bool) {
+func (h *fixture) callBackOf(id uuid.UUID, attempt int, lose func() bool) {
 	h.t.Helper()
 	j := h.jobs[id]
 	n := 0
@@ -81,7 +81,7 @@ func (ws *workers) lastStarted(id uuid.UUID) (last int) {
 }
 
 // checkCallbacks: what was taken has ended its attempt, unless its worker had lost it or let it go before, and is done with.
-func (h *house) checkCallbacks() {
+func (h *fixture) checkCallbacks() {
 	h.t.Helper()
 	for id, j := range h.jobs {
 		ended := map[int]string{}
@@ -138,7 +138,7 @@ func TestWhatWasTakenOfACancelAndACallbackCounts(t *testing.T) {
 }
 
 // race has a cancel and a callback come at once, and gives the status in which the job must end.
-func (h *house) race(id uuid.UUID) jobstate.Status {
+func (h *fixture) race(id uuid.UUID) jobstate.Status {
 	h.t.Helper()
 	var callback, cancel error
 	var both errgroup.Group
@@ -164,7 +164,7 @@ func (h *house) race(id uuid.UUID) jobstate.Status {
 	return ""
 }
 
-func (h *house) count(where string) (n int) {
+func (h *fixture) count(where string) (n int) {
 	h.t.Helper()
 	if err := h.apiPool.QueryRow(h.t.Context(), "select count(*) from jobs where "+where).Scan(&n); err != nil {
 		h.t.Fatal(err)
@@ -173,7 +173,7 @@ func (h *house) count(where string) (n int) {
 }
 
 // until delivers and works until that holds.
-func (h *house) until(what string, rnd *rand.Rand, holds func() bool) {
+func (h *fixture) until(what string, rnd *rand.Rand, holds func() bool) {
 	h.t.Helper()
 	for range 20_000 {
 		h.say(h.t, h.workers.fill())

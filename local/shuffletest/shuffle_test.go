@@ -87,7 +87,7 @@ func missing(mishaps map[string]int) []string {
 	}, func(what string) bool { return mishaps[what] > 0 })
 }
 
-func (h *house) compare(want map[string]end) {
+func (h *fixture) compare(want map[string]end) {
 	h.t.Helper()
 	for name, got := range h.ends() {
 		if !reflect.DeepEqual(got, want[name]) {
@@ -97,7 +97,7 @@ func (h *house) compare(want map[string]end) {
 }
 
 // runInOrder delivers what there is, each event once and in order, before anything else happens.
-func (h *house) runInOrder() {
+func (h *fixture) runInOrder() {
 	h.t.Helper()
 	for range 1000 {
 		h.say(h.t, h.workers.fill())
@@ -121,7 +121,7 @@ func (h *house) runInOrder() {
 }
 
 // runShuffled does one thing or another until nothing is left to be done.
-func (h *house) runShuffled(rnd *rand.Rand) {
+func (h *fixture) runShuffled(rnd *rand.Rand) {
 	h.t.Helper()
 	lose := oneIn(rnd, 4)
 	mishaps := 2 // workers that leave of themselves: a job may lose so many and still end well
@@ -165,7 +165,7 @@ func (h *house) runShuffled(rnd *rand.Rand) {
 }
 
 // sayPart is for what a worker says of outcomes: killed in between, it says nothing or half of it.
-func (h *house) sayPart(say []jobevent.Item, rnd *rand.Rand) {
+func (h *fixture) sayPart(say []jobevent.Item, rnd *rand.Rand) {
 	h.t.Helper()
 	if len(say) > 0 && rnd.IntN(6) == 0 {
 		h.mishaps[settledNotSaid]++
@@ -175,7 +175,7 @@ func (h *house) sayPart(say []jobevent.Item, rnd *rand.Rand) {
 }
 
 // leave takes out a worker in the midst of its work: the first is frozen, the others are killed.
-func (h *house) leave() bool {
+func (h *fixture) leave() bool {
 	w := h.workers.any()
 	if !slices.ContainsFunc(w.held, func(a *held) bool { _, ends := h.jobs[a.JobID].next(a); return ends }) {
 		return false
@@ -191,7 +191,7 @@ func (h *house) leave() bool {
 }
 
 // ends reads all jobs as the API shows them, and checks what must hold of each.
-func (h *house) ends() map[string]end {
+func (h *fixture) ends() map[string]end {
 	h.t.Helper()
 	for key, n := range h.workers.started {
 		if n > 1 {
@@ -237,7 +237,7 @@ func byChance(move jobevent.Move) bool {
 }
 
 // deadLetters counts the ids under which the job was buried.
-func (h *house) deadLetters(id uuid.UUID, attempts int) (n int) {
+func (h *fixture) deadLetters(id uuid.UUID, attempts int) (n int) {
 	for attempt := range attempts + 1 {
 		if h.said[jobevent.DeadLetterID(id, attempt)] > 0 {
 			n++

@@ -76,7 +76,7 @@ var shapes = []*shape{
 
 // flow has jobs submitted all the time, by the gateway that runs then.
 type flow struct {
-	house   *house
+	fixture *fixture
 	outside *outside
 	orders  []order // until end has returned, only of the goroutine of submit
 	failed  error
@@ -84,9 +84,9 @@ type flow struct {
 	done    chan struct{}
 }
 
-func (h *house) flow() *flow {
+func (h *fixture) flow() *flow {
 	ctx, cancel := context.WithCancel(h.t.Context())
-	f := &flow{house: h, outside: newOutside(), stop: cancel, done: make(chan struct{})}
+	f := &flow{fixture: h, outside: newOutside(), stop: cancel, done: make(chan struct{})}
 	h.t.Cleanup(func() { cancel(); <-f.done; f.outside.server.Close() })
 	go func() {
 		defer close(f.done)
@@ -132,7 +132,7 @@ func (f *flow) batch(number int) []order {
 	return batch
 }
 
-func (f *flow) api() *client.Client { return client.New(f.house.gateway(), "") }
+func (f *flow) api() *client.Client { return client.New(f.fixture.gateway(), "") }
 
 // insist tries until it works: gateways come and go.
 func (f *flow) insist(do func() error) error {
@@ -164,7 +164,7 @@ func (f *flow) accept(batch []order) error {
 			Error  json.RawMessage `json:"error"`
 		} `json:"results"`
 	}
-	ctx, cancel := context.WithTimeout(f.house.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(f.fixture.t.Context(), 10*time.Second)
 	defer cancel()
 	body := []byte(`{"jobs": [` + strings.Join(requests, ",") + `]}`)
 	if _, err := f.api().Do(ctx, http.MethodPost, "/api/jobs/batch", "application/json", body, &answer); err != nil {
@@ -179,7 +179,7 @@ func (f *flow) accept(batch []order) error {
 }
 
 func (f *flow) cancel(id string) error {
-	_, err := f.api().Command(f.house.t.Context(), id, "cancel")
+	_, err := f.api().Command(f.fixture.t.Context(), id, "cancel")
 	if refusal, ok := err.(*client.Error); ok && refusal.Status == http.StatusConflict { //nolint:errorlint // as it is
 		return nil // it was taken, and its answer lost
 	}
@@ -189,7 +189,7 @@ func (f *flow) cancel(id string) error {
 // sweep cancels all that are tagged so.
 func (f *flow) sweep() error {
 	body := []byte(`{"command": "cancel", "filter": {"tag": "swept", "status": ["SCHEDULED"]}}`)
-	_, err := f.api().Do(f.house.t.Context(), http.MethodPost, "/api/operations", "application/json", body, nil)
+	_, err := f.api().Do(f.fixture.t.Context(), http.MethodPost, "/api/operations", "application/json", body, nil)
 	return err
 }
 
@@ -198,7 +198,7 @@ const askedAgain = 14 * time.Second
 
 // end stops the submitting, waits for all ends, and compares.
 func (f *flow) end() {
-	t := f.house.t
+	t := f.fixture.t
 	t.Helper()
 	f.stop()
 	<-f.done
@@ -229,7 +229,7 @@ func (f *flow) end() {
 
 func (f *flow) ended(o order) (*client.Job, error) {
 	for began := time.Now(); ; {
-		job, err := f.api().Get(f.house.t.Context(), o.id, 5*time.Second)
+		job, err := f.api().Get(f.fixture.t.Context(), o.id, 5*time.Second)
 		if err == nil && job.Terminal() {
 			return job, nil
 		}
@@ -240,7 +240,7 @@ func (f *flow) ended(o order) (*client.Job, error) {
 }
 
 func (f *flow) compare(o order, job *client.Job) {
-	t := f.house.t
+	t := f.fixture.t
 	t.Helper()
 	if job.Status != o.shape.end {
 		t.Errorf("%s ended as %s, not %s: %s", o.key, job.Status, o.shape.end, job.Raw)

@@ -81,7 +81,7 @@ func without(all, some []string) []string {
 }
 
 // lookAlways has probes asked all the time; the returned function says whether one of them was slow.
-func (h *house) lookAlways() (end func()) {
+func (h *fixture) lookAlways() (end func()) {
 	stop := make(chan struct{})
 	var looking sync.WaitGroup
 	slow := make([]int, len(watched))
@@ -119,14 +119,14 @@ func (h *house) lookAlways() (end func()) {
 	}
 }
 
-func (h *house) areReady(when string, functions []string, want int) {
+func (h *fixture) areReady(when string, functions []string, want int) {
 	h.t.Helper()
 	for _, function := range functions {
 		h.is(when, function, "readiness", want)
 	}
 }
 
-func (h *house) is(when, function, which string, want int) {
+func (h *fixture) is(when, function, which string, want int) {
 	h.t.Helper()
 	p := h.running[function]
 	if err := p.await(h.t.Context(), which, want, graceOfProbes+noticed); err != nil {
@@ -134,7 +134,7 @@ func (h *house) is(when, function, which string, want int) {
 	}
 }
 
-func (h *house) restartPostgres() {
+func (h *fixture) restartPostgres() {
 	h.t.Helper()
 	if err := h.postgres.Restart(h.t.Context()); err != nil {
 		h.t.Fatal(err)
@@ -142,7 +142,7 @@ func (h *house) restartPostgres() {
 }
 
 // signalPostgres reaches the server and all its processes.
-func (h *house) signalPostgres(sig syscall.Signal) {
+func (h *fixture) signalPostgres(sig syscall.Signal) {
 	h.t.Helper()
 	text, err := os.ReadFile(filepath.Join(h.dir, "postgres", "data", "postmaster.pid"))
 	if err != nil {

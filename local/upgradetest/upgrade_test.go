@@ -73,7 +73,7 @@ func TestFunctionsAreRolledToTheOtherVersionOfEventsAndBackWhileJobsFlow(t *test
 
 // saidNothingBad reads all logs. An event that one version makes and the other cannot read goes to the dead letters, and
 // the sweepers make up for it, so that every job still ends as it should.
-func (h *house) saidNothingBad() {
+func (h *fixture) saidNothingBad() {
 	h.t.Helper()
 	logs, err := filepath.Glob(filepath.Join(h.dir, "*.log"))
 	if err != nil || len(logs) < 3*len(functions()) {
@@ -94,7 +94,7 @@ func (h *house) saidNothingBad() {
 }
 
 // startAll starts every function at once, as kubectl apply does.
-func (h *house) startAll(bin string) {
+func (h *fixture) startAll(bin string) {
 	h.t.Helper()
 	var all errgroup.Group
 	for _, function := range functions() {

@@ -84,7 +84,7 @@ func TestInstallRunsAgainWhileTheOutboxIsInUse(t *testing.T) {
 		})
 	}
 	all.Wait()
-	h := &house{t: t, url: url}
+	h := &fixture{t: t, url: url}
 	h.owner = h.connect(url)
 	h.exec("begin")
 	id := h.enqueue(`{}`) // a transaction that holds the table
@@ -100,7 +100,7 @@ func TestInstallRunsAgainWhileTheOutboxIsInUse(t *testing.T) {
 func TestInstallRefusesASchemaOfAnotherRoleOrANewerOne(t *testing.T) {
 	t.Parallel()
 	other := role(t)
-	h := &house{t: t, url: pgtest.Empty(t)}
+	h := &fixture{t: t, url: pgtest.Empty(t)}
 	h.owner = h.connect(h.url)
 	h.exec("create schema jobweaver authorization " + pgx.Identifier{other}.Sanitize())
 	if err := outboxdb.Install(t.Context(), h.url, outboxdb.Roles{}); err == nil || !strings.Contains(err.Error(), other) {

@@ -130,7 +130,7 @@ func TestABatchIsBoundedInBytes(t *testing.T) {
 
 func TestADatabaseWithoutAnOutboxIsNamed(t *testing.T) {
 	t.Parallel()
-	h := &house{t: t, url: pgtest.Empty(t)}
+	h := &fixture{t: t, url: pgtest.Empty(t)}
 	h.outbox = h.open(h.url)
 	if _, err := h.outbox.Take(t.Context(), false, 0, 1, nil); !errors.Is(err, outboxdb.ErrNotInstalled) {
 		t.Error(err)

@@ -18,7 +18,7 @@ import (
 )
 
 // furnish gives an owner some of everything that there is.
-func (h *house) furnish(t *testing.T, owner string) things {
+func (h *fixture) furnish(t *testing.T, owner string) things {
 	t.Helper()
 	c, canary := h.as(owner, "operate"), "canary-of-"+owner
 	x := things{
@@ -56,7 +56,7 @@ func (h *house) furnish(t *testing.T, owner string) things {
 }
 
 // end has a job end, with all that it can say.
-func (h *house) end(t *testing.T, id uuid.UUID, as jobstate.Status, canary string) {
+func (h *fixture) end(t *testing.T, id uuid.UUID, as jobstate.Status, canary string) {
 	t.Helper()
 	h.scheduler(id, 3, as, func(s *jobevent.Status) {
 		s.Attempt, s.LastError = 1, &jobevent.Error{ErrorCode: "OWN", Message: canary}
@@ -72,7 +72,7 @@ func (h *house) end(t *testing.T, id uuid.UUID, as jobstate.Status, canary strin
 }
 
 // run has a worker hold an attempt.
-func (h *house) run(t *testing.T, id uuid.UUID, canary string) {
+func (h *fixture) run(t *testing.T, id uuid.UUID, canary string) {
 	t.Helper()
 	h.scheduler(id, 2, jobstate.Running, func(s *jobevent.Status) { s.Attempt = 1 })
 	beat := workerstore.Beat{Heartbeat: jobevent.Heartbeat{
@@ -90,7 +90,7 @@ func (h *house) run(t *testing.T, id uuid.UUID, canary string) {
 }
 
 // operateAll does what operations have to do, until no more is to be done at once.
-func (h *house) operateAll(t *testing.T) {
+func (h *fixture) operateAll(t *testing.T) {
 	t.Helper()
 	ids, err := h.store.UnfinishedOperations(t.Context(), uuid.Nil, 1000)
 	if err != nil {
@@ -106,7 +106,7 @@ func (h *house) operateAll(t *testing.T) {
 }
 
 // secrets are what nobody else may be told: what an owner's things say, and the ids of the jobs and operations.
-func (h *house) secrets(x things) []string {
+func (h *fixture) secrets(x things) []string {
 	h.t.Helper()
 	var ids []string
 	h.sql(`select array_agg(id::text) from (select job_id as id from jobs where owner_id = $1
@@ -116,7 +116,7 @@ func (h *house) secrets(x things) []string {
 }
 
 // fingerprint is of all rows of an owner, by table.
-func (h *house) fingerprint(owner string) map[string]string {
+func (h *fixture) fingerprint(owner string) map[string]string {
 	h.t.Helper()
 	prints := map[string]string{}
 	for table, which := range map[string]string{
@@ -139,7 +139,7 @@ func (h *house) fingerprint(owner string) map[string]string {
 }
 
 // wantSeen: what nobody else sees, its owner does; else there was nothing to be seen.
-func (h *house) wantSeen(t *testing.T, c *client, x things) {
+func (h *fixture) wantSeen(t *testing.T, c *client, x things) {
 	t.Helper()
 	canary := "canary-of-" + x.owner
 	for path, want := range map[string]string{

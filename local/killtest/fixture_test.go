@@ -23,8 +23,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
 
-// house is everything as processes of its own, in a folder of its own, with default settings.
-type house struct {
+// fixture is everything as processes of its own, in a folder of its own, with default settings.
+type fixture struct {
 	t         *testing.T
 	dir       string
 	queues    []string
@@ -40,13 +40,13 @@ type house struct {
 	complains []string
 }
 
-// settle is what follows a house that was built for a while: a start.
+// settle is what follows an installation that was built for a while: a start.
 const readyWithin = 30 * time.Second
 
 // otherType is a job type that does the same as WITNESS.
 const otherType = "WITNESS.OTHER"
 
-// plan is what a house is built by.
+// plan is what an installation is built by.
 type plan struct {
 	workers int
 	copies  int                        // of each other function; 0: as the flag says
@@ -59,12 +59,12 @@ type plan struct {
 	env     func(name string) []string // settings of a process beside the default ones; nil: none
 }
 
-func open(t *testing.T, workers int) *house {
+func open(t *testing.T, workers int) *fixture {
 	t.Helper()
 	return build(t, plan{workers: workers})
 }
 
-func build(t *testing.T, p plan) *house {
+func build(t *testing.T, p plan) *fixture {
 	t.Helper()
 	if p.copies == 0 {
 		p.copies = *replicas
@@ -74,7 +74,7 @@ func build(t *testing.T, p plan) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t: t, dir: dir, queues: p.queues}
+	h := &fixture{t: t, dir: dir, queues: p.queues}
 	t.Cleanup(h.close)
 	cfg := localpostgres.Config{Dir: filepath.Join(dir, "postgres")}
 	if p.stepped {
@@ -91,7 +91,7 @@ func build(t *testing.T, p plan) *house {
 	return h
 }
 
-func (h *house) startBroker(bin string) {
+func (h *fixture) startBroker(bin string) {
 	h.t.Helper()
 	port := freeport.For(h.t)
 	h.brokers = []string{net.JoinHostPort("127.0.0.1", port)}
@@ -101,16 +101,16 @@ func (h *house) startBroker(bin string) {
 	}
 }
 
-func (h *house) brokerDir() string { return filepath.Join(h.dir, "broker") }
+func (h *fixture) brokerDir() string { return filepath.Join(h.dir, "broker") }
 
-func (h *house) witnessFile() string { return filepath.Join(h.dir, "witness") }
+func (h *fixture) witnessFile() string { return filepath.Join(h.dir, "witness") }
 
-func (h *house) kafka() kafkaevent.Config {
+func (h *fixture) kafka() kafkaevent.Config {
 	return kafkaevent.Config{Brokers: h.brokers, ReplicationFactor: 1}
 }
 
 // furnish makes databases, tables and topics.
-func (h *house) furnish() {
+func (h *fixture) furnish() {
 	h.t.Helper()
 	var err error
 	if h.urls, err = migrations.EnsureDatabases(h.t.Context(), h.postgres.URL()); err != nil {
@@ -128,7 +128,7 @@ func (h *house) furnish() {
 }
 
 // admit gives each function of a database its role: no process has more rights than it is to have.
-func (h *house) admit(set migrations.Set) error {
+func (h *fixture) admit(set migrations.Set) error {
 	passwords := map[string]string{}
 	for _, role := range set.Roles() {
 		passwords[role] = h.postgres.Password(role)
@@ -136,14 +136,14 @@ func (h *house) admit(set migrations.Set) error {
 	return migrations.Grant(h.t.Context(), h.urls.Of(set.Functions[0]), set, passwords)
 }
 
-func (h *house) createTopics(ctx context.Context) error {
+func (h *fixture) createTopics(ctx context.Context) error {
 	return within(ctx, readyWithin, func(ctx context.Context) error {
 		return kafkaevent.CreateTopics(ctx, h.kafka(), jobevent.Topics(h.allQueues()))
 	})
 }
 
 // allQueues are those of the test's jobs, and the one of pull.
-func (h *house) allQueues() []string {
+func (h *fixture) allQueues() []string {
 	queues := h.queues
 	if len(queues) == 0 {
 		queues = []string{jobevent.DefaultQueue}
@@ -153,7 +153,7 @@ func (h *house) allQueues() []string {
 
 const pullQueue = "pull"
 
-func (h *house) startFunctions(bin string, plan plan) {
+func (h *fixture) startFunctions(bin string, plan plan) {
 	h.t.Helper()
 	var ports, pulls []string
 	for range plan.countOf("pull") {
@@ -206,7 +206,7 @@ func (h *house) startFunctions(bin string, plan plan) {
 }
 
 // startPollers starts pull workers. They have no port.
-func (h *house) startPollers(bin string, n int, gateway string) {
+func (h *fixture) startPollers(bin string, n int, gateway string) {
 	h.t.Helper()
 	for n := range n {
 		p := h.process(fmt.Sprintf("poller-%d", n+1), bin, "poller", "GATEWAY_URL="+gateway, "WITNESS_FILE="+h.witnessFile())
@@ -231,14 +231,14 @@ func (p plan) countOf(function string) int {
 	return p.copies
 }
 
-func (h *house) process(name, bin, program string, env ...string) *process {
+func (h *fixture) process(name, bin, program string, env ...string) *process {
 	return &process{
 		name: name, bin: filepath.Join(bin, program), env: env, log: filepath.Join(h.dir, name+".log"), bad: h.complain,
 	}
 }
 
 // workers are the processes that run jobs.
-func (h *house) workers() (list []*process) {
+func (h *fixture) workers() (list []*process) {
 	for _, p := range h.processes {
 		if len(p.name) > 6 && p.name[:6] == "runjob" {
 			list = append(list, p)
@@ -248,7 +248,7 @@ func (h *house) workers() (list []*process) {
 }
 
 // complain notes what must not happen, wherever it is noticed.
-func (h *house) complain(format string, args ...any) {
+func (h *fixture) complain(format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if text := fmt.Sprintf(format, args...); !slices.Contains(h.complains, text) {
@@ -257,7 +257,7 @@ func (h *house) complain(format string, args ...any) {
 }
 
 // close ends what still lives, and after a success removes the folder.
-func (h *house) close() {
+func (h *fixture) close() {
 	for _, text := range h.complains {
 		h.t.Error(text)
 	}

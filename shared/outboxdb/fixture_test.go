@@ -17,17 +17,17 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
 
-// house is a user's database with an outbox.
-type house struct {
+// fixture is a user's database with an outbox.
+type fixture struct {
 	t      *testing.T
 	url    string
 	owner  *pgx.Conn
 	outbox *outboxdb.Outbox
 }
 
-func open(t *testing.T, roles outboxdb.Roles) *house {
+func open(t *testing.T, roles outboxdb.Roles) *fixture {
 	t.Helper()
-	h := &house{t: t, url: pgtest.Empty(t)}
+	h := &fixture{t: t, url: pgtest.Empty(t)}
 	if err := outboxdb.Install(t.Context(), h.url, roles); err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func open(t *testing.T, roles outboxdb.Roles) *house {
 	return h
 }
 
-func (h *house) open(url string) *outboxdb.Outbox {
+func (h *fixture) open(url string) *outboxdb.Outbox {
 	h.t.Helper()
 	outbox, err := outboxdb.Open(h.t.Context(), url)
 	if err != nil {
@@ -46,7 +46,7 @@ func (h *house) open(url string) *outboxdb.Outbox {
 	return outbox
 }
 
-func (h *house) connect(url string) *pgx.Conn {
+func (h *fixture) connect(url string) *pgx.Conn {
 	h.t.Helper()
 	conn, err := pgx.Connect(h.t.Context(), url)
 	if err != nil {
@@ -56,14 +56,14 @@ func (h *house) connect(url string) *pgx.Conn {
 	return conn
 }
 
-func (h *house) exec(sql string, args ...any) {
+func (h *fixture) exec(sql string, args ...any) {
 	h.t.Helper()
 	if _, err := h.owner.Exec(h.t.Context(), sql, args...); err != nil {
 		h.t.Fatalf("%s: %v", sql, err)
 	}
 }
 
-func (h *house) enqueue(options string) (id uuid.UUID) {
+func (h *fixture) enqueue(options string) (id uuid.UUID) {
 	h.t.Helper()
 	const sql = `select jobweaver.enqueue('OWN', '{"a": 1}', $1)`
 	if err := h.owner.QueryRow(h.t.Context(), sql, options).Scan(&id); err != nil {
@@ -73,7 +73,7 @@ func (h *house) enqueue(options string) (id uuid.UUID) {
 }
 
 // waiting are the ids of all rows, in the order in which they were inserted.
-func (h *house) waiting() (ids []uuid.UUID) {
+func (h *fixture) waiting() (ids []uuid.UUID) {
 	h.t.Helper()
 	rows, err := h.owner.Query(h.t.Context(), "select id from jobweaver.outbox order by position")
 	if err != nil {
@@ -86,7 +86,7 @@ func (h *house) waiting() (ids []uuid.UUID) {
 }
 
 // take has all rows of a batch accepted, and gives their ids.
-func (h *house) take(outbox *outboxdb.Outbox, ordered bool) (ids []uuid.UUID) {
+func (h *fixture) take(outbox *outboxdb.Outbox, ordered bool) (ids []uuid.UUID) {
 	h.t.Helper()
 	taken, err := outbox.Take(h.t.Context(), ordered, 0, outboxdb.MaxRows, accepting(func(rows []outboxdb.Row) {
 		for _, r := range rows {
@@ -133,6 +133,6 @@ func role(t *testing.T) string {
 }
 
 // as is the address of the database with the rights of a role.
-func (h *house) as(role string) string {
+func (h *fixture) as(role string) string {
 	return h.url + "&role=" + strings.ReplaceAll(role, " ", "%20")
 }

@@ -31,8 +31,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// house is all functions on three databases of their own and one bus, without any clock but the test's.
-type house struct {
+// fixture is all functions on three databases of their own and one bus, without any clock but the test's.
+type fixture struct {
 	*bus
 	t        *testing.T
 	api      *apidbtest.Stores
@@ -47,10 +47,10 @@ type house struct {
 	ids  []uuid.UUID // of jobs, in the order of submitting
 }
 
-// open builds a house. A short lease has run out whenever the watchdog looks.
-func open(t *testing.T, lease time.Duration, pick func(int) int) *house {
+// open builds an installation. A short lease has run out whenever the watchdog looks.
+func open(t *testing.T, lease time.Duration, pick func(int) int) *fixture {
 	t.Helper()
-	h := &house{bus: newBus(), t: t, jobs: map[uuid.UUID]*job{}}
+	h := &fixture{bus: newBus(), t: t, jobs: map[uuid.UUID]*job{}}
 	apiURL, schedulerURL := pgtest.Database(t, migrations.API), pgtest.Database(t, migrations.Scheduler)
 	var err error
 	h.api = apidbtest.Open(t, apiURL)
@@ -74,7 +74,7 @@ func open(t *testing.T, lease time.Duration, pick func(int) int) *house {
 	return h
 }
 
-func (h *house) readAll(scheduler *schedulerdb.Store) {
+func (h *fixture) readAll(scheduler *schedulerdb.Store) {
 	commands := command.New(scheduler)
 	commands.Arrival = 0 // a job whose creation is later in this order does not arrive meanwhile
 	in, out, com := ingest.New(scheduler).Host(), outcome.New(scheduler).Host(), commands.Host()
@@ -103,7 +103,7 @@ func taking(f funchost.Function) funchost.Handle {
 }
 
 // projection gives one that remembers nothing.
-func (h *house) projection() *projection.Function {
+func (h *fixture) projection() *projection.Function {
 	h.t.Helper()
 	f, err := projection.New(projection.Config{}, h.api.Store)
 	if err != nil {
@@ -113,7 +113,7 @@ func (h *house) projection() *projection.Function {
 }
 
 // neverBack holds projection to it that what the API shows of a job never gets older.
-func (h *house) neverBack(handle funchost.Handle) funchost.Handle {
+func (h *fixture) neverBack(handle funchost.Handle) funchost.Handle {
 	shown := map[uuid.UUID]int64{}
 	return func(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
 		say, err := handle(ctx, batch)
@@ -148,14 +148,14 @@ func pool(t *testing.T, url string) *pgxpool.Pool {
 }
 
 // submit accepts one job of each kind. What the gateway says of it is lost where lose says so.
-func (h *house) submit(rnd *rand.Rand, lose func() bool) {
+func (h *fixture) submit(rnd *rand.Rand, lose func() bool) {
 	h.t.Helper()
 	for i := range kinds {
 		h.submitOne(&kinds[i], rnd, lose)
 	}
 }
 
-func (h *house) submitOne(k *kind, rnd *rand.Rand, lose func() bool) {
+func (h *fixture) submitOne(k *kind, rnd *rand.Rand, lose func() bool) {
 	h.t.Helper()
 	request := k.request
 	request.JobType, request.Queue = jobspec.Simulation, jobspec.DefaultQueue
@@ -178,7 +178,7 @@ func (h *house) submitOne(k *kind, rnd *rand.Rand, lose func() bool) {
 	}
 }
 
-func (h *house) change(id uuid.UUID, retries int, lose func() bool) {
+func (h *fixture) change(id uuid.UUID, retries int, lose func() bool) {
 	h.t.Helper()
 	change := apidb.JobChange{Change: jobevent.Change{MaxRetryCount: &retries}, Delay: new(time.Duration), Hash: []byte("change")}
 	kept, err := h.api.KeepChange(h.t.Context(), apidb.Everyone, id, change, client)
@@ -192,7 +192,7 @@ func (h *house) change(id uuid.UUID, retries int, lose func() bool) {
 // client is who commands.
 const client = "client"
 
-func (h *house) command(id uuid.UUID, command string, lose func() bool) {
+func (h *fixture) command(id uuid.UUID, command string, lose func() bool) {
 	h.t.Helper()
 	kept, err := h.api.KeepCommand(h.t.Context(), apidb.Everyone, id, command, client)
 	if err != nil {
@@ -202,7 +202,7 @@ func (h *house) command(id uuid.UUID, command string, lose func() bool) {
 	h.gateway(e, err, lose)
 }
 
-func (h *house) gateway(e jobevent.Item, err error, lose func() bool) {
+func (h *fixture) gateway(e jobevent.Item, err error, lose func() bool) {
 	h.t.Helper()
 	if err != nil {
 		h.t.Fatal(err)
@@ -215,7 +215,7 @@ func (h *house) gateway(e jobevent.Item, err error, lose func() bool) {
 }
 
 // tick lets a function's clock run.
-func (h *house) tick(who string, tick func(context.Context) ([]jobevent.Item, time.Duration, error)) {
+func (h *fixture) tick(who string, tick func(context.Context) ([]jobevent.Item, time.Duration, error)) {
 	h.t.Helper()
 	say, _, err := tick(h.t.Context())
 	h.say(h.t, check(h.t, who, say, err))
@@ -223,7 +223,7 @@ func (h *house) tick(who string, tick func(context.Context) ([]jobevent.Item, ti
 
 // reconcile lets a minute pass for the rows of the API and of the scheduler, and a watchdog and a projection that was
 // just started look at them.
-func (h *house) reconcile() {
+func (h *fixture) reconcile() {
 	h.t.Helper()
 	for _, sql := range []string{
 		"update workers set since = since - interval '61 s'",
@@ -248,7 +248,7 @@ func (h *house) reconcile() {
 }
 
 // hurrySuspects ends the seconds that a job waits which was lost twice in a row.
-func (h *house) hurrySuspects() {
+func (h *fixture) hurrySuspects() {
 	h.t.Helper()
 	const sql = "update jobs set due_at = now() where status = 'SCHEDULED' and lost_count >= 2 and due_at > now()"
 	if _, err := h.schedulerPool.Exec(h.t.Context(), sql); err != nil {
@@ -257,7 +257,7 @@ func (h *house) hurrySuspects() {
 }
 
 // redrive asks for another try of the jobs that want one and are seen to have failed.
-func (h *house) redrive(lose func() bool) {
+func (h *fixture) redrive(lose func() bool) {
 	h.t.Helper()
 	for _, id := range h.ids {
 		j := h.jobs[id]
@@ -269,7 +269,7 @@ func (h *house) redrive(lose func() bool) {
 }
 
 // look reads what the API shows.
-func (h *house) look(id uuid.UUID) apidb.Job {
+func (h *fixture) look(id uuid.UUID) apidb.Job {
 	h.t.Helper()
 	shown, err := h.api.Job(h.t.Context(), apidb.Everyone, id)
 	if err != nil {
@@ -279,7 +279,7 @@ func (h *house) look(id uuid.UUID) apidb.Job {
 }
 
 // ended says whether every job has, and every command has its answer.
-func (h *house) ended() bool {
+func (h *fixture) ended() bool {
 	h.t.Helper()
 	for id, j := range h.jobs {
 		if shown := h.look(id); !shown.Status.Terminal() || j.redrive && !j.redriven {

@@ -39,23 +39,23 @@ var (
 	signing   = webhook.Config{Secrets: secret.AllOf(newSecret, oldSecret)}
 )
 
-// house is the API's database, in which jobs end.
-type house struct {
+// fixture is the API's database, in which jobs end.
+type fixture struct {
 	t     *testing.T
 	store *apidbtest.Stores // of what others do
 	own   *apidbtest.Stores // with the function's own rights
 	url   string
 }
 
-func open(t *testing.T) *house {
+func open(t *testing.T) *fixture {
 	t.Helper()
-	h := &house{t: t, url: pgtest.Database(t, migrations.API)}
+	h := &fixture{t: t, url: pgtest.Database(t, migrations.API)}
 	h.store = apidbtest.Open(t, h.url)
 	h.own = apidbtest.Open(t, pgtest.As(h.url, Name))
 	return h
 }
 
-func (h *house) connect() *pgx.Conn {
+func (h *fixture) connect() *pgx.Conn {
 	h.t.Helper()
 	conn, err := pgx.Connect(h.t.Context(), h.url)
 	if err != nil {
@@ -64,7 +64,7 @@ func (h *house) connect() *pgx.Conn {
 	return conn
 }
 
-func (h *house) exec(sql string, args ...any) {
+func (h *fixture) exec(sql string, args ...any) {
 	h.t.Helper()
 	conn := h.connect()
 	defer conn.Close(h.t.Context())
@@ -74,7 +74,7 @@ func (h *house) exec(sql string, args ...any) {
 }
 
 // function is one that may call this machine, and that loses no time.
-func (h *house) function() *Function {
+func (h *fixture) function() *Function {
 	h.t.Helper()
 	f, err := New(Config{
 		Grace: 20 * time.Second, Webhook: signing,
@@ -88,7 +88,7 @@ func (h *house) function() *Function {
 }
 
 // run hosts a function until the test or stop ends it.
-func (h *house) run(f *Function) (stop func()) {
+func (h *fixture) run(f *Function) (stop func()) {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
 	ended := make(chan error, 1)
@@ -106,7 +106,7 @@ func (h *house) run(f *Function) (stop func()) {
 }
 
 // job submits one that ends at a URL.
-func (h *house) job(url string) uuid.UUID {
+func (h *fixture) job(url string) uuid.UUID {
 	h.t.Helper()
 	job := apidb.NewJob{
 		JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: apidb.Everyone, Request: jobspec.Request{
@@ -121,7 +121,7 @@ func (h *house) job(url string) uuid.UUID {
 }
 
 // says is the scheduler.
-func (h *house) says(id uuid.UUID, version int64, status jobstate.Status, attempt int) {
+func (h *fixture) says(id uuid.UUID, version int64, status jobstate.Status, attempt int) {
 	h.t.Helper()
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	s := jobevent.Status{
@@ -138,14 +138,14 @@ func (h *house) says(id uuid.UUID, version int64, status jobstate.Status, attemp
 }
 
 // ended is a job that has.
-func (h *house) ended(url string) uuid.UUID {
+func (h *fixture) ended(url string) uuid.UUID {
 	h.t.Helper()
 	id := h.job(url)
 	h.says(id, 2, jobstate.Completed, 1)
 	return id
 }
 
-func (h *house) deliveries(id uuid.UUID) []deliverystore.Delivery {
+func (h *fixture) deliveries(id uuid.UUID) []deliverystore.Delivery {
 	h.t.Helper()
 	found, err := h.store.Deliveries.OfJob(h.t.Context(), apidb.Everyone, id, 100)
 	if err != nil {
@@ -155,7 +155,7 @@ func (h *house) deliveries(id uuid.UUID) []deliverystore.Delivery {
 }
 
 // until waits for a job's only delivery to become so.
-func (h *house) until(id uuid.UUID, what string, is func(deliverystore.Delivery) bool) deliverystore.Delivery {
+func (h *fixture) until(id uuid.UUID, what string, is func(deliverystore.Delivery) bool) deliverystore.Delivery {
 	h.t.Helper()
 	var last []deliverystore.Delivery
 	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); <-time.After(5 * time.Millisecond) {
@@ -167,7 +167,7 @@ func (h *house) until(id uuid.UUID, what string, is func(deliverystore.Delivery)
 	return deliverystore.Delivery{}
 }
 
-func (h *house) untilStatus(id uuid.UUID, status deliverystore.Status) deliverystore.Delivery {
+func (h *fixture) untilStatus(id uuid.UUID, status deliverystore.Status) deliverystore.Delivery {
 	h.t.Helper()
 	return h.until(id, "is "+string(status), func(d deliverystore.Delivery) bool { return d.Status == status })
 }

@@ -34,8 +34,8 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m, kafkatest.IgnoreSarama()) }
 
-// house is a gateway on a database of its own, with a broker that a test can take away.
-type house struct {
+// fixture is a gateway on a database of its own, with a broker that a test can take away.
+type fixture struct {
 	*client
 	t      *testing.T
 	ready  func(context.Context) error // of the function
@@ -89,25 +89,25 @@ func (b *broker) next(t *testing.T) jobevent.Item {
 	}
 }
 
-func open(t *testing.T) *house {
+func open(t *testing.T) *fixture {
 	t.Helper()
 	return openWith(t, func(*gateway.Config) {})
 }
 
-// openLocked opens a house to which nobody comes without a key: see as.
-func openLocked(t *testing.T) *house {
+// openLocked opens a fixture whose gateway requires a key: see as.
+func openLocked(t *testing.T) *fixture {
 	t.Helper()
 	return openWith(t, func(cfg *gateway.Config) { cfg.Auth = gateway.AuthOn })
 }
 
 // as is a client with a new key of an owner; of the installation where owner is empty.
-func (h *house) as(owner string, roles ...string) *client {
+func (h *fixture) as(owner string, roles ...string) *client {
 	h.t.Helper()
 	return &client{t: h.t, base: h.base, key: h.key(keystore.Key{OwnerID: owner, Roles: roles}).Reveal()}
 }
 
 // key makes one, and keeps it.
-func (h *house) key(stored keystore.Key) apikey.Key {
+func (h *fixture) key(stored keystore.Key) apikey.Key {
 	h.t.Helper()
 	key := apikey.New()
 	hash := key.Hash()
@@ -118,9 +118,9 @@ func (h *house) key(stored keystore.Key) apikey.Key {
 	return key
 }
 
-func openWith(t *testing.T, change func(*gateway.Config)) *house {
+func openWith(t *testing.T, change func(*gateway.Config)) *fixture {
 	t.Helper()
-	h := &house{t: t, dbURL: pgtest.Database(t, migrations.API), broker: &broker{said: make(chan jobevent.Item, 10_000)}}
+	h := &fixture{t: t, dbURL: pgtest.Database(t, migrations.API), broker: &broker{said: make(chan jobevent.Item, 10_000)}}
 	var through string
 	through, h.cut = wire(t, h.dbURL)
 	h.store = apidbtest.Open(t, through)
@@ -215,14 +215,14 @@ func join(ctx context.Context, near net.Conn, address string) error {
 }
 
 // rows counts the jobs in the database.
-func (h *house) rows() (n int) {
+func (h *fixture) rows() (n int) {
 	h.t.Helper()
 	h.sql("select count(*) from jobs", &n)
 	return n
 }
 
 // sql reaches round the gateway: it reads one value, or with none given only executes.
-func (h *house) sql(query string, value any, args ...any) {
+func (h *fixture) sql(query string, value any, args ...any) {
 	h.t.Helper()
 	conn, err := pgx.Connect(h.t.Context(), h.dbURL)
 	if err != nil {
@@ -240,7 +240,7 @@ func (h *house) sql(query string, value any, args ...any) {
 }
 
 // submit posts a job and gives its id.
-func (h *house) submit(body string) uuid.UUID {
+func (h *fixture) submit(body string) uuid.UUID {
 	h.t.Helper()
 	r := h.post("/api/jobs", body)
 	r.want(http.StatusAccepted)
@@ -248,7 +248,7 @@ func (h *house) submit(body string) uuid.UUID {
 }
 
 // scheduler says a status of a job, as projection would hear it.
-func (h *house) scheduler(id uuid.UUID, version int64, status jobstate.Status, more func(*jobevent.Status)) {
+func (h *fixture) scheduler(id uuid.UUID, version int64, status jobstate.Status, more func(*jobevent.Status)) {
 	h.t.Helper()
 	s := jobevent.Status{JobID: id, Version: version, Status: string(status), UpdatedAt: time.Now(),
 		History: []jobevent.Move{{At: time.Now(), To: string(status), By: "test"}}}

@@ -19,8 +19,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
-// house is all functions on a server of their own, with a job type that writes down each start.
-type house struct {
+// fixture is all functions on a server of their own, with a job type that writes down each start.
+type fixture struct {
 	t      *testing.T
 	server *localpostgres.Server
 	urls   migrations.URLs
@@ -32,20 +32,20 @@ type house struct {
 	starts map[string]int // "<jobId>.<attempt>" → how often it started here
 }
 
-func newHouse(t *testing.T) *house {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	return newHouseOn(t, localpostgres.Config{Dir: filepath.Join(t.TempDir(), "pg"), NoSync: true})
+	return newFixtureOn(t, localpostgres.Config{Dir: filepath.Join(t.TempDir(), "pg"), NoSync: true})
 }
 
-// newHouseOn finds the databases of the server's folder again, where it has any.
-func newHouseOn(t *testing.T, cfg localpostgres.Config) *house {
+// newFixtureOn finds the databases of the server's folder again, where it has any.
+func newFixtureOn(t *testing.T, cfg localpostgres.Config) *fixture {
 	t.Helper()
 	server, err := localpostgres.Start(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Stop() })
-	h := &house{t: t, server: server, open: make(chan struct{}), starts: map[string]int{}}
+	h := &fixture{t: t, server: server, open: make(chan struct{}), starts: map[string]int{}}
 	if h.urls, err = migrations.EnsureDatabases(t.Context(), server.URL()); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func newHouseOn(t *testing.T, cfg localpostgres.Config) *house {
 }
 
 // live runs the functions.
-func (h *house) live(use func(ctx context.Context, c *client.Client) error) {
+func (h *fixture) live(use func(ctx context.Context, c *client.Client) error) {
 	h.t.Helper()
 	err := dev.Run(h.t.Context(), dev.Options{
 		Dir: h.t.TempDir(), Kafka: "embedded", Queues: []string{"default"}, DatabaseURL: h.server.URL(), Brokers: h.brokers,
@@ -72,7 +72,7 @@ func (h *house) live(use func(ctx context.Context, c *client.Client) error) {
 	}
 }
 
-func (h *house) work(ctx context.Context, a *handlers.Attempt) (handlers.Result, error) {
+func (h *fixture) work(ctx context.Context, a *handlers.Attempt) (handlers.Result, error) {
 	h.mu.Lock()
 	h.starts[a.Token]++
 	h.mu.Unlock()
@@ -94,7 +94,7 @@ func (h *house) work(ctx context.Context, a *handlers.Attempt) (handlers.Result,
 }
 
 // dumps takes the three databases, one after another as people do.
-func (h *house) dumps(ctx context.Context) (d [3]dump, err error) {
+func (h *fixture) dumps(ctx context.Context) (d [3]dump, err error) {
 	for i, url := range []string{h.urls.Scheduler, h.urls.Worker, h.urls.API} {
 		if d[(i+1)%3], err = takeDump(ctx, url); err != nil {
 			return d, err

@@ -17,8 +17,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkatest"
 )
 
-// until waits for a condition on what the house has seen.
-func (h *house) until(what string, condition func() bool) {
+// until waits for a condition on what the fixture has seen.
+func (h *fixture) until(what string, condition func() bool) {
 	h.t.Helper()
 	timedOut := false
 	timer := time.AfterFunc(patience, func() { h.update(func() { timedOut = true }) })
@@ -33,7 +33,7 @@ func (h *house) until(what string, condition func() bool) {
 	}
 }
 
-func (h *house) untilStarted(runs ...jobevent.Run) {
+func (h *fixture) untilStarted(runs ...jobevent.Run) {
 	h.t.Helper()
 	h.until("attempts have started", func() bool {
 		return !slices.ContainsFunc(runs, func(r jobevent.Run) bool {
@@ -43,7 +43,7 @@ func (h *house) untilStarted(runs ...jobevent.Run) {
 }
 
 // outcome waits for what is said of an attempt.
-func (h *house) outcome(run jobevent.Run) jobevent.Item {
+func (h *fixture) outcome(run jobevent.Run) jobevent.Item {
 	h.t.Helper()
 	e := h.outcomes(run, 1)[0]
 	if cause := e.Cause(); cause != jobevent.RunID(run.JobID, run.Attempt) {
@@ -52,7 +52,7 @@ func (h *house) outcome(run jobevent.Run) jobevent.Item {
 	return e
 }
 
-func (h *house) outcomes(run jobevent.Run, n int) (found []jobevent.Item) {
+func (h *fixture) outcomes(run jobevent.Run, n int) (found []jobevent.Item) {
 	h.t.Helper()
 	h.until("an outcome is said", func() bool {
 		found = found[:0]
@@ -70,7 +70,7 @@ func (h *house) outcomes(run jobevent.Run, n int) (found []jobevent.Item) {
 	return found
 }
 
-func (h *house) failed(run jobevent.Run) jobevent.Failed {
+func (h *fixture) failed(run jobevent.Run) jobevent.Failed {
 	h.t.Helper()
 	failed, err := jobevent.DecodeAs[jobevent.Failed](h.outcome(run), jobevent.TypeFailed)
 	if err != nil {
@@ -79,14 +79,14 @@ func (h *house) failed(run jobevent.Run) jobevent.Failed {
 	return failed
 }
 
-func (h *house) run(jobType, payload string) jobevent.Run {
+func (h *fixture) run(jobType, payload string) jobevent.Run {
 	return jobevent.Run{
 		JobID: uuid.Must(uuid.NewV7()), Attempt: 1, JobType: jobType, Payload: json.RawMessage(cmp.Or(payload, "{}")),
 		TimeoutMs: 600_000, Rank: time.Now(),
 	}
 }
 
-func (h *house) event(run jobevent.Run, partition int32) jobevent.Item {
+func (h *fixture) event(run jobevent.Run, partition int32) jobevent.Item {
 	h.t.Helper()
 	e, err := jobevent.New(jobevent.TypeRun, jobevent.Meta{
 		Function: "dispatch", ID: jobevent.RunID(run.JobID, run.Attempt), JobID: run.JobID,
@@ -99,7 +99,7 @@ func (h *house) event(run jobevent.Run, partition int32) jobevent.Item {
 }
 
 // order publishes run events, on the partitions in turn.
-func (h *house) order(runs ...jobevent.Run) {
+func (h *fixture) order(runs ...jobevent.Run) {
 	h.t.Helper()
 	events := make([]jobevent.Item, len(runs))
 	for i, run := range runs {
@@ -113,19 +113,19 @@ func eventsOf(items ...jobevent.Item) []event.Event {
 	return events
 }
 
-func (h *house) say(events ...event.Event) {
+func (h *fixture) say(events ...event.Event) {
 	h.t.Helper()
 	if err := h.producer.Publish(h.t.Context(), events); err != nil {
 		h.t.Fatal(err)
 	}
 }
 
-func (h *house) wantCancel(run jobevent.Run) {
+func (h *fixture) wantCancel(run jobevent.Run) {
 	h.t.Helper()
 	h.say(h.cancel(run).Event())
 }
 
-func (h *house) cancel(run jobevent.Run) jobevent.Item {
+func (h *fixture) cancel(run jobevent.Run) jobevent.Item {
 	h.t.Helper()
 	e, err := jobevent.New(jobevent.TypeAttemptCancel, jobevent.Meta{
 		Function: "command", ID: jobevent.AttemptCancelID(run.JobID, run.Attempt), JobID: run.JobID, TraceID: uuid.New(),
@@ -136,14 +136,14 @@ func (h *house) cancel(run jobevent.Run) jobevent.Item {
 	return e
 }
 
-func (h *house) startsOf(run jobevent.Run) int {
+func (h *fixture) startsOf(run jobevent.Run) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.starts[jobevent.AttemptToken(run.JobID, run.Attempt)]
 }
 
 // untilCommitted waits until the group has committed so many records of the queue's topic.
-func (h *house) untilCommitted(n int64) {
+func (h *fixture) untilCommitted(n int64) {
 	h.t.Helper()
 	client, err := sarama.NewClient(h.kafka.Brokers, nil)
 	if err != nil {

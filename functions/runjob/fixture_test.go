@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 
 const patience = 30 * time.Second // for what must come; a test that waits for it has failed
 
-// house is what a worker stands on, with a witness of what its handlers did.
-type house struct {
+// fixture is what a worker stands on, with a witness of what its handlers did.
+type fixture struct {
 	t        *testing.T
 	url      string
 	kafka    kafkaevent.Config
@@ -52,16 +52,16 @@ type house struct {
 	more map[string]handlers.Handler // of the test's own, for workers that start from now on
 }
 
-func newHouse(t *testing.T) *house {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	t.Parallel()
-	return newHouseAlone(t)
+	return newFixtureAlone(t)
 }
 
-// newHouseAlone is for a test that is not parallel.
-func newHouseAlone(t *testing.T) *house {
+// newFixtureAlone is for a test that is not parallel.
+func newFixtureAlone(t *testing.T) *fixture {
 	t.Helper()
-	h := &house{
+	h := &fixture{
 		t: t, url: pgtest.Database(t, migrations.Worker), queue: kafkatest.Prefix() + "q",
 		kafka:  kafkaevent.Config{Brokers: kafkatest.Brokers(t)},
 		starts: map[string]int{}, ends: map[string]error{}, gates: map[string]chan bool{}, kinds: map[string]int{},
@@ -84,7 +84,7 @@ type worker struct {
 	stop func() // and wait until it has left
 }
 
-func (h *house) start(change func(*Config, *timing)) *worker {
+func (h *fixture) start(change func(*Config, *timing)) *worker {
 	h.t.Helper()
 	store, err := workerdb.Open(h.t.Context(), pgtest.As(h.url, Name))
 	if err != nil {
@@ -120,7 +120,7 @@ func (h *house) start(change func(*Config, *timing)) *worker {
 }
 
 // registry has SIMULATION and what a test can hold on to.
-func (h *house) registry() *handlers.Registry {
+func (h *fixture) registry() *handlers.Registry {
 	client, err := outbound.New(outbound.Config{Allow: []string{"127.0.0.0/8"}})
 	if err != nil {
 		h.t.Fatal(err)
@@ -173,7 +173,7 @@ func (h *house) registry() *handlers.Registry {
 }
 
 // block returns when its gate opens or its context ends.
-func (h *house) block(ctx context.Context, a *handlers.Attempt) (handlers.Result, error) {
+func (h *fixture) block(ctx context.Context, a *handlers.Attempt) (handlers.Result, error) {
 	select {
 	case <-h.gate(a.Token):
 		return handlers.Result{}, nil
@@ -184,12 +184,12 @@ func (h *house) block(ctx context.Context, a *handlers.Attempt) (handlers.Result
 }
 
 // stubborn returns when its gate opens, whatever its context says.
-func (h *house) stubborn(_ context.Context, a *handlers.Attempt) (handlers.Result, error) {
+func (h *fixture) stubborn(_ context.Context, a *handlers.Attempt) (handlers.Result, error) {
 	<-h.gate(a.Token)
 	return handlers.Result{}, nil
 }
 
-func (h *house) gate(token string) chan bool {
+func (h *fixture) gate(token string) chan bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.gates[token] == nil {
@@ -202,12 +202,12 @@ func (h *house) gate(token string) chan bool {
 }
 
 // open lets the handler of an attempt return.
-func (h *house) open(run jobevent.Run) {
+func (h *fixture) open(run jobevent.Run) {
 	close(h.gate(jobevent.AttemptToken(run.JobID, run.Attempt)))
 }
 
 // openAll lets every handler return, those too that have yet to start.
-func (h *house) openAll() {
+func (h *fixture) openAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.allOpen = true
@@ -220,7 +220,7 @@ func (h *house) openAll() {
 	}
 }
 
-func (h *house) update(change func()) {
+func (h *fixture) update(change func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	change()
@@ -228,7 +228,7 @@ func (h *house) update(change func()) {
 }
 
 // publish is the host's: it says events on Kafka, and keeps what it has said.
-func (h *house) publish(ctx context.Context, events []jobevent.Item) error {
+func (h *fixture) publish(ctx context.Context, events []jobevent.Item) error {
 	h.mu.Lock()
 	deaf := h.deafen
 	h.mu.Unlock()

@@ -34,8 +34,8 @@ const (
 // webhooks lets notify start.
 const webhooks = "WEBHOOK_SECRETS=whsec_dXBncmFkZXRlc3QtdXBncmFkZXRlc3QtdXBncmFkZXRlc3Q="
 
-// house is a server, a broker, and processes of functions.
-type house struct {
+// fixture is a server, a broker, and processes of functions.
+type fixture struct {
 	t        *testing.T
 	dir      string
 	builds   builds
@@ -59,9 +59,9 @@ type process struct {
 }
 
 // open starts the servers. Nothing is in the database yet.
-func open(t *testing.T, env ...string) *house {
+func open(t *testing.T, env ...string) *fixture {
 	t.Helper()
-	h := &house{t: t, builds: built(t), running: map[string]*process{}, env: append(env, webhooks)}
+	h := &fixture{t: t, builds: built(t), running: map[string]*process{}, env: append(env, webhooks)}
 	var err error
 	if h.dir, err = os.MkdirTemp("", "jobweaver-upgradetest-"); err != nil {
 		t.Fatal(err)
@@ -79,14 +79,14 @@ func open(t *testing.T, env ...string) *house {
 	return h
 }
 
-func (h *house) startBroker() {
+func (h *fixture) startBroker() {
 	h.t.Helper()
 	_, port, _ := net.SplitHostPort(h.brokers)
 	h.broker = h.launch("broker", filepath.Join(h.builds.today, "broker"), "PORT="+port, "BROKER_DIR="+h.dir+"/broker")
 }
 
 // passwords keeps a file for each role, as a secret is mounted.
-func (h *house) passwords() {
+func (h *fixture) passwords() {
 	h.t.Helper()
 	dir := filepath.Join(h.dir, "passwords")
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -112,13 +112,13 @@ func (h *house) passwords() {
 }
 
 // migrate and createTopics are what a deployment's Jobs run.
-func (h *house) migrate(bin string) error {
+func (h *fixture) migrate(bin string) error {
 	return h.run(bin, "migrate", "--roles", "--passwords", filepath.Join(h.dir, "passwords"))
 }
 
-func (h *house) createTopics(bin string) error { return h.run(bin, "topics", "create") }
+func (h *fixture) createTopics(bin string) error { return h.run(bin, "topics", "create") }
 
-func (h *house) run(bin string, args ...string) error {
+func (h *fixture) run(bin string, args ...string) error {
 	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(bin, "jobweaver"), args...)
@@ -130,7 +130,7 @@ func (h *house) run(bin string, args ...string) error {
 }
 
 // jobs runs both by four processes each, as when Jobs are applied again while others still run.
-func (h *house) jobs(bin string) {
+func (h *fixture) jobs(bin string) {
 	h.t.Helper()
 	var all errgroup.Group
 	for range 4 {
@@ -143,7 +143,7 @@ func (h *house) jobs(bin string) {
 }
 
 // start runs a function of a build, and waits until it is ready.
-func (h *house) start(bin, function string) *process {
+func (h *fixture) start(bin, function string) *process {
 	h.t.Helper()
 	p := h.begin(bin, function)
 	if err := p.await(h.t.Context(), "readiness", http.StatusOK, readyWithin); err != nil {
@@ -152,7 +152,7 @@ func (h *house) start(bin, function string) *process {
 	return p
 }
 
-func (h *house) begin(bin, function string) *process {
+func (h *fixture) begin(bin, function string) *process {
 	h.t.Helper()
 	url, err := h.urls.As(function, h.postgres.Password(migrations.Role(function)))
 	if err != nil {
@@ -166,7 +166,7 @@ func (h *house) begin(bin, function string) *process {
 	return p
 }
 
-func (h *house) launch(name, bin string, env ...string) *process {
+func (h *fixture) launch(name, bin string, env ...string) *process {
 	h.t.Helper()
 	log, err := os.CreateTemp(h.dir, name+"-*.log")
 	if err != nil {
@@ -185,7 +185,7 @@ func (h *house) launch(name, bin string, env ...string) *process {
 
 // roll puts a function of a build in the place of the one that runs, as a Deployment does: the new one is ready before
 // the old one is told to stop.
-func (h *house) roll(bin, function string) {
+func (h *fixture) roll(bin, function string) {
 	h.t.Helper()
 	next := h.start(bin, function)
 	h.mu.Lock()
@@ -200,13 +200,13 @@ func (h *house) roll(bin, function string) {
 }
 
 // gateway is where the one that is running answers.
-func (h *house) gateway() string {
+func (h *fixture) gateway() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return "http://127.0.0.1:" + h.running["gateway"].port
 }
 
-func (h *house) exec(url, sql string) {
+func (h *fixture) exec(url, sql string) {
 	h.t.Helper()
 	conn, err := pgx.Connect(h.t.Context(), url)
 	if err != nil {
@@ -218,7 +218,7 @@ func (h *house) exec(url, sql string) {
 	}
 }
 
-func (h *house) close() {
+func (h *fixture) close() {
 	if h.postgres != nil {
 		_ = h.postgres.Kill()
 		_ = h.postgres.Stop()
