@@ -68,7 +68,7 @@ func (f *Function) callback(c *gin.Context) error {
 			return err
 		}
 		telemetry.SetHere(c.Request.Context(), &e, jobevent.SpanID(jobevent.AttemptToken(said.JobID, said.Attempt)))
-		f.stage.add([]jobevent.Item{e})
+		f.outgoing.Add([]jobevent.Item{e})
 	}
 	if said.Status == jobspec.CallbackProgress {
 		f.hub.accept(apidb.ChangeProgress, said.JobID)

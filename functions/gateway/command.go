@@ -80,7 +80,7 @@ func (f *Function) keep(c *gin.Context, keep func(context.Context, uuid.UUID) (a
 	}
 	telemetry.SetHere(c.Request.Context(), &e, jobevent.JobSpanID(id))
 	f.hub.accept(apidb.ChangeStatus, id)
-	f.stage.add([]jobevent.Item{e})
+	f.outgoing.Add([]jobevent.Item{e})
 	c.Header("Location", "/api/jobs/"+id.String()) // where it shows what became of the command
 	c.JSON(http.StatusAccepted, commandBody{JobID: id, Command: kept.Number})
 	return nil

@@ -147,7 +147,7 @@ func (f *Function) change(c *gin.Context, change func(*jobevent.Control)) error 
 		if err != nil {
 			return err
 		}
-		f.stage.add([]jobevent.Item{e})
+		f.outgoing.Add([]jobevent.Item{e})
 		if release, err := f.limits.HoldAnswer(c); err == nil { // else it is not waited for
 			defer release()
 			applied = f.applied(ctx, edge.WidestOwner(c), control)

@@ -13,7 +13,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/coalesce"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/functions/gateway/publishbuffer"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -73,10 +75,10 @@ type Function struct {
 	store    stores
 	rules    jobspec.Rules
 	defaults jobspec.TypeDefaults
-	singles  *together
-	ordered  *together // those with an ordering key: waiting for a key's lock they hold up only each other
+	singles  *coalesce.Coalescer
+	ordered  *coalesce.Coalescer // those with an ordering key: waiting for a key's lock they hold up only each other
 	payloads *payloads
-	stage    *stage
+	outgoing *publishbuffer.Buffer
 	endings  *endings
 	done     *endings      // of operations
 	hub      *hub          // of streams and held answers
@@ -152,10 +154,10 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 		store:    store,
 		rules:    rules,
 		defaults: defaults,
-		singles:  &together{insert: store.InsertJobs, patience: edge.RequestPatience},
-		ordered:  &together{insert: store.InsertJobs, patience: edge.RequestPatience},
+		singles:  &coalesce.Coalescer{Insert: store.InsertJobs, Patience: edge.RequestPatience},
+		ordered:  &coalesce.Coalescer{Insert: store.InsertJobs, Patience: edge.RequestPatience},
 		payloads: newPayloads(store.workers.AdvertisedTypes),
-		stage:    newStage(),
+		outgoing: publishbuffer.New(),
 		endings:  newEndings(store.Ended, hub.isTelling),
 		done:     newEndings(store.EndedOperations, never),
 		hub:      hub,
@@ -218,7 +220,7 @@ func (f *Function) Run(ctx context.Context, say funchost.Publish) error {
 	all.Go(func() error { f.hub.run(ctx); return nil })
 	all.Go(func() error { f.hub.tellOn(serving); return nil })
 	all.Go(func() error { funchost.Listen(serving, make(chan struct{}, 1), f.store.FollowWatchers); return nil })
-	all.Go(func() error { f.stage.run(serving, say); return nil })
+	all.Go(func() error { f.outgoing.Run(serving, say); return nil })
 	all.Go(func() error { f.enterAccepted(serving); return nil })
 	if f.gate != nil {
 		all.Go(func() error { f.gate.Keys.Run(serving); return nil })

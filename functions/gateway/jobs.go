@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/coalesce"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
@@ -263,7 +264,7 @@ func (b batchBody) json() ([]byte, error) {
 	return append(out, "]}"...), nil
 }
 
-// accept commits jobs, and hands what is new to the stage.
+// accept commits jobs, and hands the events of new ones to the publish buffer.
 func (f *Function) accept(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Accepted, error) {
 	if len(jobs) == 0 {
 		return nil, nil
@@ -276,9 +277,9 @@ func (f *Function) accept(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Accepted
 	defer cancel()
 	var accepted []apidb.Accepted
 	var err error
-	if company := f.company(jobs); company != nil {
+	if coalescer := f.coalescerFor(jobs); coalescer != nil {
 		accepted = make([]apidb.Accepted, 1)
-		accepted[0], err = company.add(ctx, jobs[0])
+		accepted[0], err = coalescer.Add(ctx, jobs[0])
 	} else {
 		accepted, err = f.store.InsertJobs(shared(ctx, c), jobs)
 	}
@@ -296,9 +297,9 @@ func shared(ctx context.Context, c *gin.Context) context.Context {
 	return apidb.WithCaller(ctx, edge.CallerOf(c))
 }
 
-// company is with whom a single job goes; nil: alone. One with a key waits for another's, and would have
+// coalescerFor is with whom a single job goes; nil: alone. One with a key waits for another's, and would have
 // its company wait too. Submits of one ordering key wait for each other anyway: together they wait once.
-func (f *Function) company(jobs []apidb.NewJob) *together {
+func (f *Function) coalescerFor(jobs []apidb.NewJob) *coalesce.Coalescer {
 	if len(jobs) > 1 {
 		return nil
 	}
@@ -332,6 +333,6 @@ func (f *Function) tell(ctx context.Context, jobs []apidb.NewJob, accepted []api
 		}
 		events = append(events, e)
 	}
-	f.stage.add(slices.Clip(events))
+	f.outgoing.Add(slices.Clip(events))
 	return nil
 }

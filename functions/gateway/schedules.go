@@ -271,7 +271,7 @@ func (f *Function) runSchedule(c *gin.Context) error {
 		return err
 	}
 	f.hub.accept(apidb.ChangeStatus, created.JobID)
-	f.stage.add([]jobevent.Item{e})
+	f.outgoing.Add([]jobevent.Item{e})
 	c.Header("Location", "/api/jobs/"+created.JobID.String())
 	c.JSON(http.StatusAccepted, runBody{JobID: created.JobID})
 	return nil

@@ -1,4 +1,4 @@
-package gateway
+package coalesce
 
 import (
 	"context"
@@ -47,7 +47,7 @@ func TestSinglesThatComeTogetherGoTogetherAndEachHasItsAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &ledger{takes: time.Millisecond, bad: uuid.New()}
-		singles := &together{insert: store.insert, patience: time.Minute}
+		singles := &Coalescer{Insert: store.insert, Patience: time.Minute}
 		var all sync.WaitGroup
 		for i := range 100 {
 			id := uuid.New()
@@ -55,7 +55,7 @@ func TestSinglesThatComeTogetherGoTogetherAndEachHasItsAnswer(t *testing.T) {
 				id = store.bad
 			}
 			all.Go(func() {
-				accepted, err := singles.add(t.Context(), apidb.NewJob{JobID: id})
+				accepted, err := singles.Add(t.Context(), apidb.NewJob{JobID: id})
 				if refused := errors.Is(err, jobevent.ErrInvalid); refused != (id == store.bad) || err == nil && accepted.JobID != id {
 					t.Errorf("%s was answered %s, %v", id, accepted.JobID, err)
 				}
@@ -79,10 +79,10 @@ func TestASingleWaitsForNoCompany(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &ledger{takes: time.Millisecond}
-		singles := &together{insert: store.insert, patience: time.Minute}
+		singles := &Coalescer{Insert: store.insert, Patience: time.Minute}
 		for range 3 {
 			began := time.Now()
-			if _, err := singles.add(t.Context(), apidb.NewJob{JobID: uuid.New()}); err != nil {
+			if _, err := singles.Add(t.Context(), apidb.NewJob{JobID: uuid.New()}); err != nil {
 				t.Error(err)
 			}
 			if took := time.Since(began); took != store.takes {
@@ -96,14 +96,14 @@ func TestWhoLeavesHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &ledger{takes: time.Hour}
-		singles := &together{insert: store.insert, patience: time.Minute}
+		singles := &Coalescer{Insert: store.insert, Patience: time.Minute}
 		ctx, leave := context.WithTimeout(t.Context(), time.Second)
 		defer leave()
-		if _, err := singles.add(ctx, apidb.NewJob{}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := singles.Add(ctx, apidb.NewJob{}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("who left was answered %v", err)
 		}
 		began := time.Now()
-		if _, err := singles.add(t.Context(), apidb.NewJob{}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := singles.Add(t.Context(), apidb.NewJob{}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a store that hangs answered %v", err)
 		}
 		if waited := time.Since(began); waited > time.Minute {
@@ -122,10 +122,10 @@ func TestASlowStatementHoldsUpOnlyItsOwn(t *testing.T) {
 			}
 			return make([]apidb.Accepted, len(jobs)), nil
 		}
-		singles := &together{insert: insert, patience: time.Minute}
+		singles := &Coalescer{Insert: insert, Patience: time.Minute}
 		add := func(id string) time.Duration {
 			began := time.Now()
-			if _, err := singles.add(t.Context(), apidb.NewJob{EventID: id}); err != nil {
+			if _, err := singles.Add(t.Context(), apidb.NewJob{EventID: id}); err != nil {
 				t.Error(err)
 			}
 			return time.Since(began)
@@ -133,7 +133,7 @@ func TestASlowStatementHoldsUpOnlyItsOwn(t *testing.T) {
 		var held sync.WaitGroup
 		held.Go(func() { add("slow") })
 		synctest.Wait()
-		if took := add("quick"); took != togetherSlow {
+		if took := add("quick"); took != slowAfter {
 			t.Errorf("who came first waited %s for a slow statement", took)
 		}
 		<-time.After(time.Second)

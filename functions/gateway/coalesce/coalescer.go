@@ -1,4 +1,5 @@
-package gateway
+// Package coalesce inserts the jobs of requests that arrive together in one statement.
+package coalesce
 
 import (
 	"context"
@@ -14,18 +15,18 @@ import (
 )
 
 const (
-	togetherJobs = 500                   // of one statement
-	togetherRuns = 2                     // statements at once
-	togetherSlow = 20 * time.Millisecond // after which one is not waited for any more
+	maxJobs   = 500                   // of one statement
+	maxRuns   = 2                     // statements at once
+	slowAfter = 20 * time.Millisecond // after which one is not waited for any more
 )
 
-// together commits the jobs of single requests that come at the same time in one statement. Nobody waits
-// for company: what has come while the statement before was under way goes with the next. A second one
-// begins meanwhile only if the first is slow: with two each has half the jobs, and at 500 jobs a second
-// what comes after it is a fifth later.
-type together struct {
-	insert   func(context.Context, []apidb.NewJob) ([]apidb.Accepted, error)
-	patience time.Duration // of a statement
+// Coalescer commits the jobs of single requests that arrive at the same time in one statement. No job waits for others
+// to arrive: those that arrive while a statement runs go with the next one. A second statement runs beside the first
+// only if the first is slow: with two, each has half the jobs, and at 500 jobs a second what follows costs a fifth
+// more.
+type Coalescer struct {
+	Insert   func(context.Context, []apidb.NewJob) ([]apidb.Accepted, error)
+	Patience time.Duration // of a statement
 
 	mu      sync.Mutex
 	waiting []*single
@@ -42,8 +43,8 @@ type single struct {
 	done     chan struct{}
 }
 
-// add returns when the job is committed or refused. It may be committed even where ctx ends before.
-func (t *together) add(ctx context.Context, job apidb.NewJob) (apidb.Accepted, error) {
+// Add returns when the job is committed or refused. It may be committed even where ctx ends before.
+func (t *Coalescer) Add(ctx context.Context, job apidb.NewJob) (apidb.Accepted, error) {
 	s := &single{job: job, done: make(chan struct{})}
 	if telemetry.TracingOf(ctx) != nil {
 		s.span = trace.SpanFromContext(ctx)
@@ -61,8 +62,8 @@ func (t *together) add(ctx context.Context, job apidb.NewJob) (apidb.Accepted, e
 }
 
 // begin has a run insert what waits, where there is none, or none but a slow one. The caller holds the mutex.
-func (t *together) begin(ctx context.Context) {
-	if t.runs == 0 || t.runs < togetherRuns && time.Since(t.latest) >= togetherSlow {
+func (t *Coalescer) begin(ctx context.Context) {
+	if t.runs == 0 || t.runs < maxRuns && time.Since(t.latest) >= slowAfter {
 		t.runs++
 		t.latest = time.Now()
 		go t.run(ctx)
@@ -70,7 +71,7 @@ func (t *together) begin(ctx context.Context) {
 }
 
 // relieve is for those who wait when a statement has become slow.
-func (t *together) relieve(ctx context.Context) {
+func (t *Coalescer) relieve(ctx context.Context) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.waiting) > 0 {
@@ -79,14 +80,14 @@ func (t *together) relieve(ctx context.Context) {
 }
 
 // run inserts until nobody waits, or another run does it.
-func (t *together) run(ctx context.Context) {
-	slow := time.AfterFunc(togetherSlow, func() { t.relieve(ctx) })
+func (t *Coalescer) run(ctx context.Context) {
+	slow := time.AfterFunc(slowAfter, func() { t.relieve(ctx) })
 	defer slow.Stop()
 	for {
 		t.mu.Lock()
 		t.latest = time.Now()
-		slow.Reset(togetherSlow)
-		n := min(len(t.waiting), togetherJobs)
+		slow.Reset(slowAfter)
+		n := min(len(t.waiting), maxJobs)
 		batch := t.waiting[:n:n]
 		t.waiting = t.waiting[n:]
 		if n == 0 {
@@ -102,15 +103,15 @@ func (t *together) run(ctx context.Context) {
 
 // insertAll answers each of the batch. What the database refuses for good is one's fault, and the others
 // go without it.
-func (t *together) insertAll(ctx context.Context, batch []*single) {
+func (t *Coalescer) insertAll(ctx context.Context, batch []*single) {
 	jobs := make([]apidb.NewJob, len(batch))
 	for i, s := range batch {
 		jobs[i] = s.job
 	}
-	bounded, cancel := context.WithTimeout(ctx, t.patience)
+	bounded, cancel := context.WithTimeout(ctx, t.Patience)
 	defer cancel()
 	bounded, span := traced(bounded, batch)
-	accepted, err := t.insert(bounded, jobs)
+	accepted, err := t.Insert(bounded, jobs)
 	span.Done(err)
 	if len(batch) > 1 && errors.Is(err, jobevent.ErrInvalid) {
 		for i := range batch {

@@ -1,4 +1,4 @@
-package gateway
+package publishbuffer
 
 import (
 	"context"
@@ -15,20 +15,20 @@ func TestWhoPostsFasterThanTheBrokerTakesIsSlowedDown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		s, said, slow := newStage(), atomic.Int64{}, make(chan struct{})
+		s, said, slow := New(), atomic.Int64{}, make(chan struct{})
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			s.run(ctx, func(_ context.Context, events []jobevent.Item) error {
+			s.Run(ctx, func(_ context.Context, events []jobevent.Item) error {
 				<-slow
 				said.Add(int64(len(events)))
 				return nil
 			})
 		}()
-		const all = 3 * stageEvents
+		const all = 3 * maxEvents
 		go func() {
 			for range all / 500 {
-				s.add(make([]jobevent.Item, 500))
+				s.Add(make([]jobevent.Item, 500))
 			}
 			stop()
 		}()
@@ -48,18 +48,18 @@ func TestNoAnswerWaitsForABrokerThatIsAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		s, ended := newStage(), make(chan struct{})
+		s, ended := New(), make(chan struct{})
 		go func() {
 			defer close(ended)
-			s.run(ctx, func(context.Context, []jobevent.Item) error { return errors.New("away") })
+			s.Run(ctx, func(context.Context, []jobevent.Item) error { return errors.New("away") })
 		}()
-		s.add(make([]jobevent.Item, 1))
+		s.Add(make([]jobevent.Item, 1))
 		synctest.Wait() // it has been tried
 		s.mu.Lock()
-		s.events = make([]jobevent.Item, stageEvents)
+		s.events = make([]jobevent.Item, maxEvents)
 		s.mu.Unlock()
 		began := time.Now()
-		s.add(make([]jobevent.Item, 1))
+		s.Add(make([]jobevent.Item, 1))
 		if waited := time.Since(began); waited != 0 {
 			t.Errorf("waited for %s", waited)
 		}
@@ -75,12 +75,12 @@ func TestNoAnswerWaitsForABrokerThatIsAway(t *testing.T) {
 func TestAStuckBrokerHoldsAnAnswerUpForAMomentOnly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newStage() // nobody runs it: the one try never ends
-		s.add(make([]jobevent.Item, stageEvents))
+		s := New() // nobody runs it: the one try never ends
+		s.Add(make([]jobevent.Item, maxEvents))
 		began := time.Now()
-		s.add(make([]jobevent.Item, 1))
-		if waited := time.Since(began); waited != stageTry {
-			t.Errorf("waited for %s, want %s", waited, stageTry)
+		s.Add(make([]jobevent.Item, 1))
+		if waited := time.Since(began); waited != oneTry {
+			t.Errorf("waited for %s, want %s", waited, oneTry)
 		}
 		if s.lost != 1 {
 			t.Errorf("%d events dropped, want 1", s.lost)

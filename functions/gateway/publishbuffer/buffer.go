@@ -1,4 +1,5 @@
-package gateway
+// Package publishbuffer publishes events of committed rows in the background.
+package publishbuffer
 
 import (
 	"context"
@@ -11,18 +12,18 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// What the stage holds while the broker is slow; beyond that, projection says it.
+// What the buffer holds while the broker is slow. Projection publishes what goes beyond.
 const (
-	stageEvents = 20_000
-	stageBytes  = 32 << 20    // those that are being told among them
-	stageTry    = time.Second // the one try of an event, and the longest that an answer waits for room
-	stageCall   = 1_000       // events in one try, so that a slow broker still gets somewhere
+	maxEvents = 20_000
+	maxBytes  = 32 << 20    // those that are being published among them
+	oneTry    = time.Second // the one try of an event, and the longest that an answer waits for room
+	maxBatch  = 1_000       // events in one try, so that a slow broker still gets somewhere
 )
 
-// stage says events soon after they are committed, many at once. An answer waits for it only while the
-// broker takes events more slowly than they come: who posts faster than the house can say is slowed down.
-// What cannot be said is dropped: projection's reconcile says it from the rows.
-type stage struct {
+// Buffer publishes events soon after their rows are committed, many at once. An answer waits for it only while the
+// broker takes events more slowly than they come: a client that submits faster than the broker takes is slowed down.
+// Events that cannot be published are dropped: projection's reconcile publishes them again from the rows.
+type Buffer struct {
 	mu     sync.Mutex
 	events []jobevent.Item
 	bytes  int
@@ -35,15 +36,17 @@ type stage struct {
 	full, saying telemetry.Trouble
 }
 
-func newStage() *stage {
-	return &stage{
+// New makes an empty buffer.
+func New() *Buffer {
+	return &Buffer{
 		filled: make(chan struct{}, 1), taken: make(chan struct{}),
 		full:   telemetry.Trouble{What: "keep what was accepted until it is published; reconcile publishes the rest"},
 		saying: telemetry.Trouble{What: "publish what was accepted; reconcile publishes the rest"},
 	}
 }
 
-func (s *stage) add(events []jobevent.Item) {
+// Add hands events to Run. It waits for room, for a second at most.
+func (s *Buffer) Add(events []jobevent.Item) {
 	if len(events) == 0 {
 		return
 	}
@@ -66,9 +69,9 @@ func (s *stage) add(events []jobevent.Item) {
 
 // awaitRoom says whether there is room. It waits for it unless the broker takes nothing. The caller holds
 // the mutex, and holds it again.
-func (s *stage) awaitRoom(events, size int) bool {
-	fits := func() bool { return len(s.events)+events <= stageEvents && s.bytes+s.trying+size <= stageBytes }
-	patience := time.NewTimer(stageTry)
+func (s *Buffer) awaitRoom(events, size int) bool {
+	fits := func() bool { return len(s.events)+events <= maxEvents && s.bytes+s.trying+size <= maxBytes }
+	patience := time.NewTimer(oneTry)
 	defer patience.Stop()
 	for !fits() && !s.broken {
 		taken := s.taken
@@ -84,7 +87,7 @@ func (s *stage) awaitRoom(events, size int) bool {
 	return fits()
 }
 
-func (s *stage) take() (events []jobevent.Item, lost int) {
+func (s *Buffer) take() (events []jobevent.Item, lost int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	events, lost = s.events, s.lost
@@ -94,13 +97,13 @@ func (s *stage) take() (events []jobevent.Item, lost int) {
 }
 
 // makeRoom wakes those who wait for it. The caller holds the mutex.
-func (s *stage) makeRoom() {
+func (s *Buffer) makeRoom() {
 	close(s.taken)
 	s.taken = make(chan struct{})
 }
 
 // forget ends a try: its events need no memory any more.
-func (s *stage) forget() {
+func (s *Buffer) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trying = 0
@@ -108,7 +111,7 @@ func (s *stage) forget() {
 }
 
 // ended notes how a try went.
-func (s *stage) ended(err error) {
+func (s *Buffer) ended(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.broken = err != nil
@@ -116,8 +119,8 @@ func (s *stage) ended(err error) {
 
 var errNoRoom = errors.New("there is no room")
 
-// run says what there is, until ctx ends and the rest is said.
-func (s *stage) run(ctx context.Context, say funchost.Publish) {
+// Run says what there is, until ctx ends and the rest is said.
+func (s *Buffer) Run(ctx context.Context, say funchost.Publish) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -129,7 +132,7 @@ func (s *stage) run(ctx context.Context, say funchost.Publish) {
 	}
 }
 
-func (s *stage) say(ctx context.Context, say funchost.Publish) {
+func (s *Buffer) say(ctx context.Context, say funchost.Publish) {
 	events, lost := s.take()
 	defer s.forget()
 	if lost > 0 {
@@ -138,7 +141,7 @@ func (s *stage) say(ctx context.Context, say funchost.Publish) {
 		s.full.Note(ctx, nil)
 	}
 	for len(events) > 0 {
-		n := min(len(events), stageCall)
+		n := min(len(events), maxBatch)
 		err := s.try(ctx, say, events[:n])
 		s.ended(err)
 		s.saying.Note(ctx, err, "events", len(events))
@@ -149,8 +152,8 @@ func (s *stage) say(ctx context.Context, say funchost.Publish) {
 	}
 }
 
-func (s *stage) try(ctx context.Context, say funchost.Publish, events []jobevent.Item) error {
-	ctx, cancel := context.WithTimeout(ctx, stageTry)
+func (s *Buffer) try(ctx context.Context, say funchost.Publish, events []jobevent.Item) error {
+	ctx, cancel := context.WithTimeout(ctx, oneTry)
 	defer cancel()
 	return say(ctx, events)
 }
