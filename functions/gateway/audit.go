@@ -14,6 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/auditstore"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
@@ -105,7 +106,7 @@ func (f *Function) show(c *gin.Context, body any) error {
 func (f *Function) enterReading(c *gin.Context) error {
 	entry, _ := c.Get(readingKey)
 	if entry, ok := entry.(*apidb.Audit); ok {
-		return f.store.EnterAudit(c.Request.Context(), entry)
+		return f.store.auditLog.Enter(c.Request.Context(), entry)
 	}
 	return nil
 }
@@ -198,7 +199,7 @@ type auditBody struct {
 // done to the owner's things, the installation's what was done to all.
 func (f *Function) audit(c *gin.Context) error {
 	q := edge.Query{Values: c.Request.URL.Query()}
-	filter := apidb.AuditFilter{
+	filter := auditstore.Filter{
 		Owner: f.auditOwner(c, &q), JobID: q.JobID("jobId"), Actor: q.One("actor"), Action: q.One("action"),
 		Since: q.Instant("since"), Until: q.Instant("until"),
 		Before: q.Number("cursor"), Limit: q.Integer("limit", defaultLimit, 1, maxLimit),
@@ -208,7 +209,7 @@ func (f *Function) audit(c *gin.Context) error {
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	found, more, err := f.store.ListAudit(ctx, filter)
+	found, more, err := f.store.auditLog.List(ctx, filter)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/auditstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
@@ -23,6 +24,7 @@ type stores struct {
 	callbacks  *callbackstore.Store
 	logs       *logstore.Store
 	workers    *workerstore.Store
+	auditLog   *auditstore.Store
 }
 
 func newStores(db *apidb.Store) stores {
@@ -36,5 +38,6 @@ func newStores(db *apidb.Store) stores {
 		callbacks:  callbackstore.New(db),
 		logs:       logstore.New(db),
 		workers:    workerstore.New(db),
+		auditLog:   auditstore.New(db),
 	}
 }

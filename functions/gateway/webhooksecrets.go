@@ -36,7 +36,7 @@ func (f *Function) webhookSecrets(c *gin.Context) error {
 	if !p.Everyone {
 		entry := newEntry(c, p, "webhook-secrets.read")
 		entry.Owner = owner // who sees that its keys were read
-		if err := f.store.EnterAudit(c.Request.Context(), entry); err != nil {
+		if err := f.store.auditLog.Enter(c.Request.Context(), entry); err != nil {
 			return err
 		}
 	}

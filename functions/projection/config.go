@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/auditstore"
 )
 
 // leastRetention is that of the scheduler's setting.
@@ -25,7 +25,7 @@ func (c Config) check() error {
 		age, least time.Duration
 	}{
 		{"RETAIN_COMPLETED", c.Completed, leastRetention}, {"RETAIN_FAILED", c.Failed, leastRetention},
-		{"RETAIN_CANCELLED", c.Cancelled, leastRetention}, {"RETAIN_AUDIT", c.Audit, apidb.LeastAudit},
+		{"RETAIN_CANCELLED", c.Cancelled, leastRetention}, {"RETAIN_AUDIT", c.Audit, auditstore.MinAge},
 		{"RETAIN_REJECTED", c.Rejected, leastRetention},
 	} {
 		if setting.age != 0 && setting.age < setting.least || setting.age < 0 {

@@ -78,7 +78,7 @@ func (e *expiry) piece(ctx context.Context, store stores, now time.Time) (rest t
 		walked, err = store.logs.Expire(ctx, now, grace, e.after, expireRows)
 	case stageAudit:
 		if e.audit > 0 {
-			walked.More, err = store.ForgetAudit(ctx, e.audit, expireRows)
+			walked.More, err = store.auditLog.DeleteOld(ctx, e.audit, expireRows)
 		}
 	case stageRejected:
 		if e.rejected > 0 {

@@ -2,6 +2,7 @@ package projection
 
 import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/auditstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
@@ -17,6 +18,7 @@ type stores struct {
 	callbacks *callbackstore.Store
 	logs      *logstore.Store
 	workers   *workerstore.Store
+	auditLog  *auditstore.Store
 }
 
 func newStores(db *apidb.Store) stores {
@@ -27,5 +29,6 @@ func newStores(db *apidb.Store) stores {
 		callbacks: callbackstore.New(db),
 		logs:      logstore.New(db),
 		workers:   workerstore.New(db),
+		auditLog:  auditstore.New(db),
 	}
 }

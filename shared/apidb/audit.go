@@ -3,14 +3,12 @@ package apidb
 import (
 	"context"
 	"encoding/json"
-	"math"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
-	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
 )
 
 // Audit is an entry of the audit log: who did what to which job, when and from where.
@@ -83,11 +81,6 @@ func SetAuditJob(ctx context.Context, job uuid.UUID) {
 	}
 }
 
-// EnterAudit enters what changes nothing, as that somebody has read a payload.
-func (s *Store) EnterAudit(ctx context.Context, entry *Audit) error {
-	return Classify("enter into the audit log", InsertAudit(ctx, s.q, []*Audit{entry}))
-}
-
 // InsertAudit inserts entries within a transaction.
 func InsertAudit(ctx context.Context, q *gen.Queries, entries []*Audit) error {
 	var p gen.AuditInsertParams
@@ -139,70 +132,4 @@ func enterSubmits(ctx context.Context, q *gen.Queries, jobs []NewJob, accepted [
 		return nil
 	}
 	return InsertAudit(ctx, q, entries)
-}
-
-// AuditFilter narrows a list of the log. What is zero narrows nothing.
-type AuditFilter struct {
-	Owner  Owner
-	JobID  uuid.UUID
-	Actor  string
-	Action string
-	Since  *time.Time
-	Until  *time.Time
-	Before int64 // the last entry of the page before
-	Limit  int
-}
-
-// ListAudit gives entries, newest first; more: there are others after them.
-func (s *Store) ListAudit(ctx context.Context, f AuditFilter) (entries []Audit, more bool, err error) {
-	if f.Before == 0 {
-		f.Before = math.MaxInt64
-	}
-	rows, err := s.auditRows(ctx, f)
-	if err != nil {
-		return nil, false, Classify("list the audit log", err)
-	}
-	if more = len(rows) > f.Limit; more {
-		rows = rows[:f.Limit]
-	}
-	for _, r := range rows {
-		entries = append(entries, Audit{
-			ID: r.AuditID, At: r.At, Owner: r.OwnerID, Actor: r.Actor, Action: r.Action, Resource: r.Resource,
-			JobIDs: r.JobIDs, RemoteAddr: r.RemoteAddr, UserAgent: r.UserAgent, TraceID: r.TraceID, Details: r.Details,
-		})
-	}
-	return entries, more, nil
-}
-
-func (s *Store) auditRows(ctx context.Context, f AuditFilter) (rows []gen.AuditLog, err error) {
-	all := gen.AuditListParams{
-		Before: f.Before, Actor: nullable.Text(f.Actor), Action: nullable.Text(f.Action), Since: f.Since, Until: f.Until,
-		MaxEntries: int32(f.Limit) + 1,
-	}
-	switch {
-	case f.JobID != uuid.Nil:
-		found, err := s.q.AuditListOfJob(ctx, gen.AuditListOfJobParams{
-			JobID: f.JobID, Everyone: f.Owner.IsEveryone(), OwnerID: f.Owner.ID(), Before: all.Before, Actor: all.Actor,
-			Action: all.Action, Since: all.Since, Until: all.Until, MaxEntries: all.MaxEntries,
-		})
-		for _, r := range found {
-			rows = append(rows, gen.AuditLog(r))
-		}
-		return rows, err
-	case f.Owner.IsEveryone():
-		return s.q.AuditList(ctx, all)
-	}
-	return s.q.AuditListOfOwner(ctx, gen.AuditListOfOwnerParams{
-		OwnerID: f.Owner.ID(), Before: all.Before, Actor: all.Actor, Action: all.Action, Since: all.Since,
-		Until: all.Until, MaxEntries: all.MaxEntries,
-	})
-}
-
-// LeastAudit is how long the database keeps entries at least, whatever a function asks for.
-const LeastAudit = 30 * 24 * time.Hour
-
-// ForgetAudit deletes entries that are older than age, the oldest first, some at a time; more: there are others.
-func (s *Store) ForgetAudit(ctx context.Context, age time.Duration, limit int) (more bool, err error) {
-	n, err := s.q.AuditForget(ctx, gen.AuditForgetParams{Age: age, MaxEntries: int32(limit)})
-	return n == int64(limit), Classify("forget old entries of the audit log", err)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/auditstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
@@ -25,6 +26,7 @@ type Stores struct {
 	Callbacks  *callbackstore.Store
 	Logs       *logstore.Store
 	Workers    *workerstore.Store
+	AuditLog   *auditstore.Store
 }
 
 // Of makes the stores of a database that is open.
@@ -39,6 +41,7 @@ func Of(db *apidb.Store) *Stores {
 		Callbacks:  callbackstore.New(db),
 		Logs:       logstore.New(db),
 		Workers:    workerstore.New(db),
+		AuditLog:   auditstore.New(db),
 	}
 }
 
