@@ -147,8 +147,18 @@ test('each role is shown the pages and the actions that it may use', async ({ pa
     expect((await page.getByRole('button', { name: /^Redrive/ }).count()) > 0, of.join()).toBe(acts);
   }
   await open('/jobs', house.admin);
-  await expect(page.getByText('The installation itself has no jobs')).toBeVisible();
+  await expect(page.getByText('jobs of no owner only')).toBeVisible(); // also where a search stops at the many jobs of owners
   await expect(navigation.getByRole('link', { name: 'Rejected records' })).toBeVisible();
+});
+
+test('an admin of the installation is told why no job is listed, however many the owners have', async ({ page, house, open }) => {
+  let nextCursor: string | null = 'older';
+  await page.route(({ pathname }) => pathname === '/api/jobs', (route) => route.fulfill({ json: { jobs: [], nextCursor } }));
+  await open('/jobs', house.admin);
+  await expect(page.getByRole('heading', { name: 'The newest jobs all have owners' })).toBeVisible();
+  nextCursor = null;
+  await page.getByRole('button', { name: 'Load more' }).click();
+  await expect(page.getByRole('heading', { name: 'The installation itself has no jobs' })).toBeVisible();
 });
 
 test('the policy of the page stops a script and a connection that are none of its own', async ({ page, open, faults }) => {

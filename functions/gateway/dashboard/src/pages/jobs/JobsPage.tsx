@@ -66,13 +66,8 @@ export default function JobsPage() {
         )}
         {list.isError && <ErrorBox error={list.error} title="The jobs cannot be listed" onRetry={() => void list.refetch()} />}
         {list.isPending && <Skeleton lines={10} />}
-        {list.isSuccess && rows.length === 0 && !list.hasNextPage && (
-          <NoJobs filtered={!isEmpty(filters)} onClear={() => setFilters(readFilters({}))} />
-        )}
-        {list.isSuccess && rows.length === 0 && list.hasNextPage && (
-          <EmptyState icon="filter" title="No match so far">
-            Few jobs match these filters: a search looks at a limited number of jobs, the newest first. Load more to search older ones.
-          </EmptyState>
+        {list.isSuccess && rows.length === 0 && (
+          <NoJobs filtered={!isEmpty(filters)} more={list.hasNextPage} onClear={() => setFilters(readFilters({}))} />
         )}
         {rows.length > 0 && <JobTable table={table} left={news.left} selectable={operate} />}
         {(rows.length > 0 || list.hasNextPage) && (
@@ -89,13 +84,21 @@ export default function JobsPage() {
   );
 }
 
-function NoJobs({ filtered, onClear }: { filtered: boolean; onClear: () => void }) {
+/** NoJobs says why no job is listed. more: a search has stopped before the oldest job. */
+function NoJobs({ filtered, more, onClear }: { filtered: boolean; more: boolean; onClear: () => void }) {
   const me = useMe();
   if (!filtered && !seesOwnersJobs(me)) {
     return (
-      <EmptyState icon="jobs" title="The installation itself has no jobs">
+      <EmptyState icon="jobs" title={more ? 'The newest jobs all have owners' : 'The installation itself has no jobs'}>
         Your key belongs to the installation, and this list has jobs of no owner only. To see those of an owner, act for it: the menu at the
         top right has a field for that. The overview counts the jobs of all owners.
+      </EmptyState>
+    );
+  }
+  if (more) {
+    return (
+      <EmptyState icon="filter" title="No match so far">
+        Few jobs match these filters: a search looks at a limited number of jobs, the newest first. Load more to search older ones.
       </EmptyState>
     );
   }
