@@ -198,7 +198,9 @@ func (ws *workers) settle(w *worker, h *held) []jobevent.Item {
 	if err != nil {
 		ws.t.Fatal(err)
 	}
-	if settled[0].Kind == outcome.Kind {
+	// What a worker had not begun when it was lost is settled as interrupted, as is what is handed back: only the message
+	// tells the two apart.
+	if settled[0].Kind == outcome.Kind && settled[0].Message == outcome.Message {
 		ws.jobs[h.JobID].ended++
 	} else {
 		ws.refused++ // somebody has settled it for us
