@@ -151,7 +151,7 @@ test('each role is shown the pages and the actions that it may use', async ({ pa
   await expect(navigation.getByRole('link', { name: 'Rejected records' })).toBeVisible();
 });
 
-test('an admin of the installation is told why no job is listed, however many the owners have', async ({ page, house, open }) => {
+test('the list of jobs explains to an admin of the installation why it is empty', async ({ page, house, open }) => {
   let nextCursor: string | null = 'older';
   await page.route(({ pathname }) => pathname === '/api/jobs', (route) => route.fulfill({ json: { jobs: [], nextCursor } }));
   await open('/jobs', house.admin);
