@@ -84,15 +84,15 @@ func (ws *workers) lastStarted(id uuid.UUID) (last int) {
 func (h *fixture) checkCallbacks() {
 	h.t.Helper()
 	for id, j := range h.jobs {
-		ended := map[int]string{}
+		ended := map[int]jobevent.Move{}
 		for _, move := range h.look(id).Snapshot.History {
 			if move.Outcome != "" && move.Outcome != string(jobstate.KindWaiting) {
-				ended[move.Attempt] = move.Outcome
+				ended[move.Attempt] = move
 			}
 		}
 		for attempt, kind := range j.calledBack {
-			is := jobstate.Kind(ended[attempt])
-			wasLost := j.early && (is == jobstate.KindLost || kind == jobstate.KindFailed && is == jobstate.KindInterrupted)
+			is := jobstate.Kind(ended[attempt].Outcome)
+			wasLost := j.early && byChance(ended[attempt]) // after it had called, and before it had reported its start
 			if kind != "" && is != kind && !wasLost {
 				h.t.Errorf("attempt %d of a job that %s was called back as %s, and is %s", attempt, j.name, kind, is)
 			}
