@@ -46,7 +46,7 @@ KAFKA_TESTS  = $(shell grep -lF kafkatest.Brokers functions/gateway/*_test.go | 
 SNAPSHOT := git ls-files -z --cached --others --exclude-standard | xargs -0 sha1sum 2>/dev/null || true
 
 # Modules of their own, whose libraries are no dependencies of ours.
-MODULES := local/load/river local/load/plots local/examples/function-go .ci/manifests .ci/compose
+MODULES := local/load/river local/load/plots local/examples/function-go .ci/manifests .ci/compose .ci/prose
 # To analyse all that those in .ci bring in, Kubernetes among it, takes minutes: their own targets vet them.
 LINTED  := $(filter-out .ci/%,$(MODULES))
 
@@ -62,6 +62,9 @@ CLIENT_PY_READY  := $(CLIENT_PY)/.venv/ready
 CONTRACT_LINT_READY := .ci/contract/lint/node_modules/ready
 DASHBOARD        := functions/gateway/dashboard
 DASHBOARD_READY  := $(DASHBOARD)/node_modules/ready
+
+# Whose words are checked.
+PROSE := docs README.md SECURITY.md CONTRIBUTING.md
 
 KILL_FOR  ?= 50s
 KILL_SEED ?=
@@ -265,7 +268,9 @@ fuzz: ## every fuzz target for FUZZ_FOR (2s), those that read what strangers sen
 		sort -s -n -k 1,1 | cut -d ' ' -f 2- | xargs -P 2 -n 3 .ci/fuzz
 
 .PHONY: lint
-lint: ## golangci-lint, with the import rule
+lint: ## golangci-lint, with the import rule, and the words of docs and code
+	go test -C .ci/prose -vet=all ./...
+	go run -C .ci/prose . $(PROSE)
 	$(GOLANGCI) run ./...
 	@for module in $(LINTED); do (set -x; cd $$module && $(GOLANGCI) run ./...); done
 
