@@ -32,10 +32,10 @@ LONGEST := ./shared/schedulerdb ./local/dev ./functions/gateway ./shared/kafkaev
 
 # Packages with nothing for the race detector: pure ones, those whose work is done by SQL or by other processes, and
 # the shuffle test, which does one thing at a time on purpose. The command line's is one process's that ends.
-NOT_RACED := migrations infra/localpostgres infra/kubernetes local/attacks local/examples local/jobweaver \
-	local/shuffletest local/load/figures \
+NOT_RACED := migrations infra/laptop/localpostgres infra/kubernetes local/suites/attacks local/examples local/jobweaver \
+	local/suites/shuffle local/load/figures \
 	local/load/proctree shared/apierror shared/apikey shared/cronspec shared/httpevent shared/jobstate \
-	shared/jobstate/locking shared/jobstate/protocol shared/retrypolicy
+	local/model/locking local/model/protocol shared/retrypolicy
 RACED = $(filter-out $(addprefix $(MODULE)/,$(NOT_RACED)),$(shell go list ./...))
 
 # The packages whose tests ask for a broker, and of the gateway, which says all its events by a stage, those few tests.
@@ -149,31 +149,31 @@ test-apache: ## the Kafka suites on a real Apache Kafka (needs Java 17 and Maven
 
 .PHONY: test-kill
 test-kill: ## processes killed at random for KILL_FOR (50s), or frozen, under orders and limits; KILL_SEED repeats a run
-	$(GO_TEST) -count=1 -v -timeout 20m -parallel 5 ./local/killtest -killtest.for=$(KILL_FOR) $(if $(KILL_SEED),-killtest.seed=$(KILL_SEED))
+	$(GO_TEST) -count=1 -v -timeout 20m -parallel 5 ./local/suites/kill -kill.for=$(KILL_FOR) $(if $(KILL_SEED),-kill.seed=$(KILL_SEED))
 
 .PHONY: chaos
 chaos: ## ten minutes of faults on three Apache Kafka brokers and a PostgreSQL with a standby; CHAOS_SEED repeats them (needs Debian)
-	local/chaos/needs
-	go run ./local/chaos
+	local/suites/chaos/needs
+	go run ./local/suites/chaos
 
 .PHONY: observability
 observability: ## alert rules by promtool, and every query of every dashboard on a running installation (needs Debian's prometheus)
 	promtool check config --syntax-only infra/prometheus/prometheus.yml
 	promtool check rules infra/prometheus/rules.yml infra/prometheus/alerts.yml
 	promtool test rules infra/prometheus/alerts_test.yml
-	$(GO_TEST) -count=1 ./local/observability -observability.house
+	$(GO_TEST) -count=1 ./local/suites/observability -observability.house
 
 .PHONY: test-restore
 test-restore: ## servers that are backed up at work, lost and restored, to one moment and to different ones
-	$(GO_TEST) -count=1 ./local/afterrestore -afterrestore.run
+	$(GO_TEST) -count=1 ./local/jobweaver/afterrestore -afterrestore.run
 
 .PHONY: test-memory
 test-memory: ## a gateway with the memory of its container, attacked in every way that once took more
 	$(GO_TEST) -count=1 -v ./functions/gateway -run TestAGatewayStaysWithinItsMemory -gateway.memory
 
 .PHONY: test-upgrade
-test-upgrade: ## the binaries of local/upgradetest/OLD_COMMIT beside today's, rolled there and back; probes of real processes
-	$(GO_TEST) -count=1 -timeout 10m ./local/upgradetest -upgradetest.run
+test-upgrade: ## the binaries of local/suites/upgrade/OLD_COMMIT beside today's, rolled there and back; probes of real processes
+	$(GO_TEST) -count=1 -timeout 10m ./local/suites/upgrade -upgrade.run
 
 .PHONY: test-examples
 test-examples: $(PYTHON_READY) $(JAVASCRIPT_READY) $(JAVA_READY) ## the examples of all languages (needs Python 3.11, Node.js 20, Java 17 and Maven)
@@ -209,7 +209,7 @@ test-clients: $(CLIENT_TS_READY) $(CLIENT_PY_READY) ## the clients in Go, TypeSc
 	cd $(CLIENT_PY) && .venv/bin/ruff check && .venv/bin/ruff format --check && rm -rf dist && \
 		.venv/bin/python -m build --wheel --no-isolation -o dist . >/dev/null && \
 		.venv/bin/pip install --quiet --no-deps --force-reinstall dist/*.whl && .venv/bin/mypy && .venv/bin/pytest -q
-	$(GO_TEST) -count=1 ./local/clientstest -clients.run
+	$(GO_TEST) -count=1 ./local/suites/clients -clients.run
 
 # What of the dashboard is made from something else: its types of the contract, and its build.
 DASHBOARD_MADE := cd $(DASHBOARD) && find dist src/api/schema.gen.ts -type f | LC_ALL=C sort | xargs sha1sum

@@ -32,7 +32,7 @@ var places = []place{
 	{"migrations/migrations.go", `set\(.*"NAME"`, "which database it works on: by it jobweaver migrate --roles makes its role", true},
 	{"migrations/roles/*.sql", `\bjobweaver_NAME\b`, "what it may do there", true},
 	{"local/dev/functions.go", `functions/NAME"`, "its place in make run and make demo", false},
-	{"local/killtest/build_test.go", `"NAME"`, "that it is killed, too", false},
+	{"local/suites/kill/build_test.go", `"NAME"`, "that it is killed, too", false},
 	{"knative/**/NAME.yaml", `app\.kubernetes\.io/component: NAME\b`, "its manifest", false},
 	{"knative/**/kustomization.yaml", `(?m)^ *- (.*/)?NAME\.yaml$`, "that its manifest is applied", false},
 	{"knative/components/images/kustomization.yaml", `name: jobweaver/NAME\b`, "its image", false},

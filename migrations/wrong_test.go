@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// local/upgradetest starts each function's process on them.
+// local/suites/upgrade starts each function's process on them.
 func TestNoStoreOpensTheDatabaseOfAnother(t *testing.T) {
 	t.Parallel()
 	stores := []struct {

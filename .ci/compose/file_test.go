@@ -233,7 +233,7 @@ func TestTheEnvFileHasWhatTheFileAsksForAndNothingElse(t *testing.T) {
 func TestKafkaIsSetUpAsTheBrokerOfTheTests(t *testing.T) {
 	t.Parallel()
 	tested := map[string]string{}
-	for line := range strings.Lines(read(t, "infra/localkafka/server.properties")) {
+	for line := range strings.Lines(read(t, "infra/laptop/localkafka/server.properties")) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(name, "listener.name.") {
 			tested[name] = value
 		}
@@ -251,7 +251,7 @@ func TestKafkaIsSetUpAsTheBrokerOfTheTests(t *testing.T) {
 	if len(set) > 0 {
 		t.Errorf("the tests' broker is not told %v", set)
 	}
-	pom := read(t, "infra/localkafka/pom.xml")
+	pom := read(t, "infra/laptop/localkafka/pom.xml")
 	_, tag, _ := strings.Cut(load(t).Services["kafka"].Image, ":")
 	if !strings.Contains(pom, "<version>"+tag+"</version>") {
 		t.Errorf("Kafka %s is not the one that tests run with", tag)

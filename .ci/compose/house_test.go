@@ -19,9 +19,9 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/jobweaver/jobweaver/infra/freeport"
-	"github.com/jobweaver/jobweaver/infra/localkafka"
-	"github.com/jobweaver/jobweaver/infra/localpostgres"
+	"github.com/jobweaver/jobweaver/infra/laptop/freeport"
+	"github.com/jobweaver/jobweaver/infra/laptop/localkafka"
+	"github.com/jobweaver/jobweaver/infra/laptop/localpostgres"
 	"github.com/jobweaver/jobweaver/local/mailcatch"
 )
 

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jobweaver/jobweaver/infra/localkafka"
+	"github.com/jobweaver/jobweaver/infra/laptop/localkafka"
 )
 
 var roots = flag.String("roots", "", "folder in which infra/image-root made what each image holds; empty: start no house")

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/jobweaver/jobweaver/infra/localkafka"
-	"github.com/jobweaver/jobweaver/infra/localpostgres"
+	"github.com/jobweaver/jobweaver/infra/laptop/localkafka"
+	"github.com/jobweaver/jobweaver/infra/laptop/localpostgres"
 )
 
 // base is what the functions stand on: a PostgreSQL server and a broker, ours or somebody's.

@@ -15,8 +15,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/jobweaver/jobweaver/infra/childproc"
-	"github.com/jobweaver/jobweaver/infra/freeport"
+	"github.com/jobweaver/jobweaver/infra/laptop/childproc"
+	"github.com/jobweaver/jobweaver/infra/laptop/freeport"
 	"github.com/jobweaver/jobweaver/shared/kafkatest"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )

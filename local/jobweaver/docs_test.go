@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jobweaver/jobweaver/infra/childproc"
-	"github.com/jobweaver/jobweaver/infra/freeport"
+	"github.com/jobweaver/jobweaver/infra/laptop/childproc"
+	"github.com/jobweaver/jobweaver/infra/laptop/freeport"
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 

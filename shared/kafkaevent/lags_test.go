@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jobweaver/jobweaver/infra/localkafka"
+	"github.com/jobweaver/jobweaver/infra/laptop/localkafka"
 	"github.com/jobweaver/jobweaver/shared/kafkatest"
 )
 

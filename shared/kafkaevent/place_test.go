@@ -12,8 +12,8 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 	"go.uber.org/goleak"
 
-	"github.com/jobweaver/jobweaver/infra/freeport"
-	"github.com/jobweaver/jobweaver/infra/localkafka"
+	"github.com/jobweaver/jobweaver/infra/laptop/freeport"
+	"github.com/jobweaver/jobweaver/infra/laptop/localkafka"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkatest"
 )

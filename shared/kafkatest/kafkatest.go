@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/jobweaver/jobweaver/infra/localkafka"
+	"github.com/jobweaver/jobweaver/infra/laptop/localkafka"
 )
 
 // Brokers is the bootstrap list of a broker for this test. When Shared, other tests use it too.

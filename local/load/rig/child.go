@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/jobweaver/jobweaver/infra/childproc"
+	"github.com/jobweaver/jobweaver/infra/laptop/childproc"
 )
 
 const (

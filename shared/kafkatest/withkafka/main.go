@@ -10,8 +10,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/jobweaver/jobweaver/infra/childproc"
-	"github.com/jobweaver/jobweaver/infra/localkafka"
+	"github.com/jobweaver/jobweaver/infra/laptop/childproc"
+	"github.com/jobweaver/jobweaver/infra/laptop/localkafka"
 )
 
 func main() { childproc.Main("withkafka", start) }

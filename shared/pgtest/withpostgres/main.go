@@ -6,7 +6,7 @@ package main
 import (
 	"context"
 
-	"github.com/jobweaver/jobweaver/infra/childproc"
+	"github.com/jobweaver/jobweaver/infra/laptop/childproc"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 

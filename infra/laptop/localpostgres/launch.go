@@ -1,0 +1,153 @@
+package localpostgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/infra/laptop/childproc"
+	"github.com/jobweaver/jobweaver/infra/laptop/freeport"
+)
+
+const logName = "postgres.log" // in the server's folder
+
+// launchPatience is how long a start is tried again while what a killed server held is let go.
+const launchPatience = 15 * time.Second
+
+// launch starts postgres and waits until it answers. Right after a kill the old processes may still
+// hold the shared memory, and a free port may be taken between asking and using it: both pass.
+func (s *Server) launch(ctx context.Context) error {
+	anyPort := s.port == 0
+	passing := []string{"still in use", "already exists"}
+	if anyPort || s.cmd != nil {
+		passing = append(passing, "could not bind")
+	}
+	for deadline := time.Now().Add(launchPatience); ; {
+		if anyPort {
+			port, err := freeport.Pick()
+			if err != nil {
+				return err
+			}
+			s.port = port
+		}
+		err := s.launchOnce(ctx)
+		if err == nil || !containsAny(err.Error(), passing) || time.Now().After(deadline) {
+			return err
+		}
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+func containsAny(text string, parts []string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
+}
+
+func (s *Server) launchOnce(ctx context.Context) error {
+	log, err := os.OpenFile(filepath.Join(s.cfg.Dir, logName), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("open log: %w", err)
+	}
+	defer func() { _ = log.Close() }()
+	info, err := log.Stat()
+	if err != nil {
+		return fmt.Errorf("open log: %w", err)
+	}
+	s.logged = info.Size()
+	cmd := exec.Command(filepath.Join(s.bin, "postgres"), s.arguments()...)
+	s.who.apply(cmd)
+	cmd.Env = append(cmd.Env, s.cfg.Env...)
+	cmd.Stdout, cmd.Stderr = log, log
+	// SIGQUIT: down at once, as after a crash. The next start must not wait for a checkpoint.
+	ended, err := childproc.Start(cmd, syscall.SIGQUIT)
+	if err != nil {
+		return fmt.Errorf("start postgres: %w", err)
+	}
+	s.cmd, s.ended = cmd, ended
+	if err := s.awaitAnswer(ctx); err != nil {
+		return errors.Join(fmt.Errorf("start PostgreSQL: %w%s", err, logFrom(log, info.Size())), s.halt())
+	}
+	return nil
+}
+
+// awaitAnswer waits for the first answered query: crash recovery may come before it.
+func (s *Server) awaitAnswer(ctx context.Context) error {
+	for {
+		attempt, cancel := context.WithTimeout(ctx, 2*time.Second)
+		conn, err := pgx.Connect(attempt, s.URL())
+		if err == nil {
+			err = errors.Join(conn.Ping(attempt), conn.Close(attempt))
+		}
+		cancel()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-s.ended:
+			return errors.New("it ended")
+		case <-ctx.Done():
+			return fmt.Errorf("%w (%w)", ctx.Err(), err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func (s *Server) arguments() []string {
+	settings := map[string]string{
+		"port":                    strconv.Itoa(s.port),
+		"listen_addresses":        "127.0.0.1",
+		"unix_socket_directories": "", // their paths may not be longer than 107 bytes, ours may
+		"max_connections":         "200",
+		"shared_buffers":          "256MB",
+		"TimeZone":                "UTC",
+		"log_timezone":            "UTC",
+		"log_checkpoints":         "off",
+		"jit":                     "off", // short statements only: compiling them costs more than it saves
+	}
+	if s.cfg.NoSync {
+		settings["fsync"] = "off"
+		settings["synchronous_commit"] = "off"
+		settings["full_page_writes"] = "off"
+	}
+	for name, value := range s.cfg.Settings {
+		settings[name] = value
+	}
+	args := []string{"-D", s.dataDir()}
+	for name, value := range settings {
+		args = append(args, "-c", name+"="+value)
+	}
+	return args
+}
+
+// logFrom gives what was logged since offset, at most its last 2,000 bytes.
+func logFrom(log *os.File, offset int64) string {
+	info, err := log.Stat()
+	if err != nil || info.Size() <= offset {
+		return ""
+	}
+	text := make([]byte, min(info.Size()-offset, 2000))
+	if _, err := log.ReadAt(text, info.Size()-int64(len(text))); err != nil {
+		return ""
+	}
+	return "\n" + strings.TrimSpace(string(text))
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

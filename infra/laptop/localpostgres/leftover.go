@@ -1,0 +1,68 @@
+package localpostgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jobweaver/jobweaver/infra/laptop/folderlock"
+)
+
+// stopLeftover ends the server that a killed process left on the data folder, whose lock we hold: it
+// runs with that process's settings and would die with nobody. A pid that now belongs to something
+// else is forgotten, or PostgreSQL would take it for a living server.
+func stopLeftover(ctx context.Context, data string) error {
+	file := filepath.Join(data, "postmaster.pid")
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read postmaster.pid: %w", err)
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	pid, err := strconv.Atoi(strings.TrimSpace(first))
+	if err != nil || !serves(pid, data) {
+		if err == nil && alive(pid) {
+			return os.Remove(file)
+		}
+		return nil // PostgreSQL clears it itself, after a look for living backends
+	}
+	_ = syscall.Kill(pid, syscall.SIGQUIT) // an error means that it has just ended
+	for deadline := time.Now().Add(launchPatience); serves(pid, data); {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("stop leftover PostgreSQL: process %d does not end", pid)
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func alive(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+
+// RemoveAbandoned removes a server's folder that nobody wants any more, unless a living process uses
+// it or has just made it.
+func RemoveAbandoned(ctx context.Context, dir string) error {
+	info, err := os.Stat(filepath.Join(dir, folderlock.Name))
+	if err != nil || time.Since(info.ModTime()) < time.Minute {
+		return nil
+	}
+	lock, err := folderlock.Take(dir)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = lock.Close() }()
+	if err := stopLeftover(ctx, filepath.Join(dir, "data")); err != nil {
+		return err
+	}
+	return os.RemoveAll(dir)
+}

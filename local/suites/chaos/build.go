@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/jobweaver/jobweaver/local/suites/chaos/clock"
+)
+
+// build builds every function into dir, with a wall clock that can be stepped, and gives their names.
+func build(dir string) (names []string, err error) {
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return nil, fmt.Errorf("find the module: %w", err)
+	}
+	sources := filepath.Join(strings.TrimSpace(string(root)), "functions")
+	commands, _ := filepath.Glob(filepath.Join(sources, "*", "cmd"))
+	overlay, err := overlay()
+	if err != nil {
+		return nil, err
+	}
+	var builds errgroup.Group
+	builds.SetLimit(2)
+	for _, source := range commands {
+		name := filepath.Base(filepath.Dir(source))
+		names = append(names, name)
+		builds.Go(func() error {
+			cmd := exec.Command("go", "build", "-overlay", overlay, "-o", filepath.Join(dir, name), ".")
+			cmd.Dir, cmd.Env = source, append(os.Environ(), "CGO_ENABLED=0")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				return fmt.Errorf("build %s: %w\n%s", name, err, out)
+			}
+			return nil
+		})
+	}
+	return names, builds.Wait()
+}
+
+// overlay is kept where the next run finds it: in another folder it would be another build of everything.
+func overlay() (file string, err error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find cache folder: %w", err)
+	}
+	dir := filepath.Join(cache, "jobweaver", "chaos-clock")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("make cache folder: %w", err)
+	}
+	return clock.Overlay(dir)
+}

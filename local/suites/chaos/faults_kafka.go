@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/IBM/sarama"
+
+	"github.com/jobweaver/jobweaver/local/suites/chaos/proxy"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// Faults of the brokers. A job of which nothing was heard for a minute is asked about: hence the bound after a wipe.
+var (
+	kafkaFaults = []*kind{
+		{name: "kill a broker", area: areaKafka, hold: 5 * time.Second, strike: killBrokers(1)},
+		{name: "kill two brokers", area: areaKafka, hold: 12 * time.Second, bound: 90 * time.Second, strike: killBrokers(2)},
+		{name: "kill all brokers", area: areaKafka, hold: 8 * time.Second, bound: 90 * time.Second, strike: killBrokers(3)},
+		{name: "freeze a broker", area: areaKafka, hold: 15 * time.Second, strike: freezeBroker},
+		{name: "wipe all topics", area: areaKafka, bound: 120 * time.Second, strike: wipeTopics},
+		{name: "brokers cut off from each other", area: areaKafka, hold: 10 * time.Second, strike: cutBrokers},
+	}
+	fullKafka = &kind{name: "disk of a broker full", area: areaKafka, hold: 8 * time.Second, strike: fillBroker}
+)
+
+func killBrokers(n int) func(*chaos, *fault) (func() error, error) {
+	return func(c *chaos, f *fault) (func() error, error) {
+		var list []*broker
+		var errs []error
+		for _, i := range c.rnd.Perm(brokers)[:n] {
+			b := c.house.brokers[i]
+			list = append(list, b)
+			f.hits("%s", b.name)
+			errs = append(errs, b.kill())
+		}
+		return func() error { return c.house.startBrokers(c.ctx, list...) }, errors.Join(errs...)
+	}
+}
+
+func freezeBroker(c *chaos, f *fault) (func() error, error) {
+	b := c.house.brokers[c.rnd.IntN(brokers)]
+	f.hits("%s", b.name)
+	return b.freeze()
+}
+
+// wipeTopics deletes everything that the brokers have, and makes the topics anew.
+func wipeTopics(c *chaos, _ *fault) (func() error, error) {
+	return func() error { return c.house.createTopics(c.ctx) }, c.house.deleteTopics(c.ctx)
+}
+
+// deleteTopics counts what is on those of which we count the records, and deletes all.
+func (h *house) deleteTopics(ctx context.Context) error {
+	if err := h.countRecords(); err != nil {
+		h.say(fmt.Sprintf("! the records before a wipe are not counted: %v", err)) // two faults at a time
+	}
+	cfg, err := h.kafka().Sarama()
+	if err != nil {
+		return err
+	}
+	cfg.Metadata.Full = true // finding the controller is a question about no topic
+	return within(ctx, time.Minute, func(context.Context) error {
+		admin, err := sarama.NewClusterAdmin(h.bootstrap(), cfg)
+		if err != nil {
+			return fmt.Errorf("delete topics: %w", err)
+		}
+		defer func() { _ = admin.Close() }()
+		for _, topic := range jobevent.Topics(queues) {
+			if err := admin.DeleteTopic(topic.Name); err != nil && !errors.Is(err, sarama.ErrUnknownTopicOrPartition) {
+				return fmt.Errorf("delete topic %s: %w", topic.Name, err)
+			}
+		}
+		return nil
+	})
+}
+
+// cutBrokers has one broker reach no other, nor be reached, for their records. It still speaks to the controllers.
+func cutBrokers(c *chaos, f *fault) (func() error, error) {
+	name := c.house.brokers[c.rnd.IntN(brokers)].name
+	f.hits("%s", name)
+	var links []pair
+	for _, other := range c.house.brokers {
+		if other.name != name {
+			links = append(links, pair{name, other.name}, pair{other.name, name})
+		}
+	}
+	c.house.net.set(stall, links...)
+	return func() error {
+		c.house.net.set(proxy.Fault{}, links...)
+		return nil
+	}, nil
+}
+
+// fillBroker fills the disk of the broker that has a small one. A broker without room for its logs ends.
+func fillBroker(c *chaos, f *fault) (func() error, error) {
+	b := c.house.brokers[brokers-1]
+	f.hits("%s", b.name)
+	empty, err := fill(filepath.Dir(b.Data))
+	return func() error {
+		return errors.Join(empty(), b.kill(), c.house.startBrokers(c.ctx, b))
+	}, err
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jobweaver/jobweaver/local/suites/chaos/proxy"
+)
+
+// The ways in which connections fail.
+var (
+	stall      = proxy.Fault{StallUp: true, StallDown: true}
+	noAnswers  = proxy.Fault{StallDown: true}
+	refuse     = proxy.Fault{Refuse: true}
+	lose       = proxy.Fault{DropDown: true}
+	loseCommit = proxy.Fault{LoseCommit: true}
+	halfClose  = proxy.Fault{HalfClose: true}
+	slow       = proxy.Fault{Delay: 100 * time.Millisecond}
+)
+
+// Faults of the connections: of one function, or one process, or all, and of its database or its brokers.
+var networkFaults = []*kind{
+	partition("PostgreSQL stalls for a function", toPostgres, ofAFunction, 12*time.Second, stall),
+	partition("PostgreSQL resets a function", toPostgres, ofAFunction, 5*time.Second, refuse),
+	partition("answers of PostgreSQL lost for all", toPostgres, ofAll, 5*time.Second, lose),
+	partition("answers to COMMIT lost for all", toPostgres, ofAll, 4*time.Second, loseCommit),
+	partition("PostgreSQL half closed for all", toPostgres, ofAll, 5*time.Second, halfClose),
+	partition("PostgreSQL slow for all", toPostgres, ofAll, 10*time.Second, slow),
+	partition("PostgreSQL stalls for a worker", toPostgres, ofAWorker, 20*time.Second, stall),
+	partition("brokers stall for a function", toBrokers, ofAFunction, 12*time.Second, stall),
+	partition("brokers reset a function", toBrokers, ofAFunction, 8*time.Second, refuse),
+	partition("answers of brokers lost for a function", toBrokers, ofAFunction, 12*time.Second, noAnswers),
+	partition("brokers slow for all", toBrokers, ofAll, 10*time.Second, slow),
+	partition("brokers stall for a worker", toBrokers, ofAWorker, beyondLease, stall),
+	partition("one process and one server apart", toAny, ofAProcess, 8*time.Second, stall),
+}
+
+// whom draws the processes that a fault concerns.
+type whom func(c *chaos) []*function
+
+func ofAFunction(c *chaos) []*function { return c.house.copiesOf(c.anyFunction("").of) }
+func ofAWorker(c *chaos) []*function   { return []*function{c.anyFunction("runjob")} }
+func ofAll(c *chaos) []*function       { return c.house.functions }
+
+func ofAProcess(c *chaos) []*function {
+	return []*function{c.house.functions[c.rnd.IntN(len(c.house.functions))]}
+}
+
+// to draws the servers.
+type to func(c *chaos) []string
+
+func toPostgres(c *chaos) []string {
+	return []string{c.house.postgres.nodes[0].name, c.house.postgres.nodes[1].name}
+}
+
+func toBrokers(c *chaos) (names []string) {
+	for _, b := range c.house.brokers {
+		names = append(names, b.name)
+	}
+	return names
+}
+
+func toAny(c *chaos) []string {
+	all := slices.Concat(toPostgres(c), toBrokers(c))
+	i := c.rnd.IntN(len(all))
+	return all[i : i+1]
+}
+
+// partition is a fault of every link between some processes and some servers.
+func partition(name string, to to, of whom, hold time.Duration, how proxy.Fault) *kind {
+	return &kind{name: name, area: areaNetwork, hold: hold, strike: func(c *chaos, f *fault) (func() error, error) {
+		var links []pair
+		list, servers := of(c), to(c)
+		for _, p := range list {
+			for _, server := range servers {
+				links = append(links, pair{p.name, server})
+			}
+			if p.of == "runjob" {
+				f.cutOff = append(f.cutOff, p.name)
+			}
+		}
+		if len(list) < len(c.house.functions) {
+			f.hits("%s → %s", list[0].of, strings.Join(servers, ", "))
+		}
+		c.house.net.set(how, links...)
+		return func() error {
+			c.house.net.set(proxy.Fault{}, links...)
+			return nil
+		}, nil
+	}}
+}
+
+// allKinds are the kinds of faults that can be had here.
+func (h *house) allKinds() []*kind {
+	kinds := slices.Concat(processFaults, postgresFaults, kafkaFaults, networkFaults, []*kind{poisonFault})
+	if h.canFill() {
+		kinds = append(kinds, fullPostgres, fullKafka)
+	}
+	return kinds
+}

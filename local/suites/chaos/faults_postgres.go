@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/jobweaver/jobweaver/local/suites/chaos/proxy"
+)
+
+// Faults of PostgreSQL. Those that fill a disk need root, see house.disk.
+var (
+	postgresFaults = []*kind{
+		{name: "kill PostgreSQL", area: areaPostgres, hold: 2 * time.Second, strike: killPostgres},
+		{name: "promote the standby", area: areaPostgres, strike: failOver},
+		{name: "slow fsync", area: areaPostgres, hold: 10 * time.Second, strike: slowSync},
+		{name: "standby cut off", area: areaPostgres, hold: 6 * time.Second, strike: cutStandby},
+		{name: "clock of PostgreSQL ±20 s", area: areaPostgres, hold: 8 * time.Second, strike: stepPostgres(aBit)},
+		{
+			name: "clock of PostgreSQL ±1 h", area: areaPostgres, hold: 8 * time.Second, last: true,
+			strike: stepPostgres(time.Hour),
+		},
+	}
+	fullPostgres = &kind{name: "disk of PostgreSQL full", area: areaPostgres, hold: 8 * time.Second, strike: fillPostgres}
+)
+
+// killPostgres kills the primary with all of its processes. It comes up again on the same data.
+func killPostgres(c *chaos, f *fault) (func() error, error) {
+	s := c.house.postgres
+	f.hits("%s", s.primary.name)
+	return func() error { return errors.Join(s.primary.start(), s.awaitPrimary(c.ctx)) }, s.primary.kill()
+}
+
+// failOver loses the primary for good: the standby takes over, and gets a new standby.
+func failOver(c *chaos, f *fault) (func() error, error) {
+	s := c.house.postgres
+	f.hits("from %s", s.primary.name)
+	if err := errors.Join(s.primary.kill(), s.promote(c.ctx)); err != nil {
+		return nil, err
+	}
+	return func() error { return s.addStandby(c.ctx) }, nil
+}
+
+func slowSync(c *chaos, f *fault) (func() error, error) {
+	by := time.Duration(100+c.rnd.IntN(300)) * time.Millisecond
+	f.hits("%s each", by)
+	control := c.house.postgres.control
+	return func() error { return control.SlowSync(0) }, control.SlowSync(by)
+}
+
+// cutStandby has commits wait: they are synchronous.
+func cutStandby(c *chaos, f *fault) (func() error, error) {
+	s := c.house.postgres
+	feed := pair{"standby", s.primary.name}
+	f.hits("%s", feed)
+	c.house.net.set(stall, feed)
+	return func() error {
+		c.house.net.set(proxy.Fault{}, feed)
+		return nil
+	}, nil
+}
+
+// stepPostgres steps the clock of both servers, which share a machine's clock here.
+func stepPostgres(by time.Duration) func(*chaos, *fault) (func() error, error) {
+	return func(c *chaos, f *fault) (func() error, error) {
+		by := by
+		if c.rnd.IntN(2) == 0 {
+			by = -by
+		}
+		f.hits("by %s", by)
+		control, from := c.house.postgres.control, time.Now()
+		return func() error {
+			c.clocks = append(c.clocks, span{"postgres", from, time.Now()})
+			c.steppedBack = c.steppedBack || by == time.Hour
+			return control.Step(0)
+		}, control.Step(by)
+	}
+}
+
+func fillPostgres(c *chaos, f *fault) (func() error, error) {
+	s := c.house.postgres
+	f.hits("%s", s.primary.name)
+	empty, err := fill(s.primary.disk)
+	return func() error {
+		// Without room for its log it has ended, or is about to.
+		return errors.Join(empty(), s.primary.kill(), s.primary.start(), s.awaitPrimary(c.ctx), s.awaitStandby(c.ctx))
+	}, err
+}
+
+// fill fills a disk to the last byte.
+func fill(disk string) (empty func() error, err error) {
+	name := filepath.Join(disk, "ballast")
+	empty = func() error { return os.Remove(name) }
+	file, err := os.Create(name)
+	if err != nil {
+		return func() error { return nil }, fmt.Errorf("fill disk: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	for _, size := range []int{1 << 20, 4 << 10, 1} {
+		for chunk := make([]byte, size); err == nil; {
+			_, err = file.Write(chunk)
+		}
+		if !errors.Is(err, syscall.ENOSPC) {
+			return empty, fmt.Errorf("fill disk: %w", err)
+		}
+		err = nil
+	}
+	return empty, nil
+}
+
+// awaitAll waits until both servers are as they should be, after the last fault.
+func (s *servers) awaitAll(ctx context.Context) error {
+	return errors.Join(s.awaitPrimary(ctx), s.awaitStandby(ctx))
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"text/template"
+	"time"
+
+	"github.com/jobweaver/jobweaver/infra/laptop/localkafka"
+)
+
+//go:embed kafka.properties
+var kafkaText string
+
+var kafkaProperties = template.Must(template.New("kafka.properties").Parse(kafkaText))
+
+const (
+	brokers      = 3
+	maxMessage   = 2560 << 10 // our limit of 2 MiB, and room for what is around it
+	startsWithin = 90 * time.Second
+)
+
+// broker is one of three, which are controllers too.
+type broker struct {
+	*process
+	ID                           int
+	Client, Internal, Controller int
+	ClientProxy, InternalProxy   int
+	Voters, Data                 string
+	MaxMessage                   int
+	started                      int64 // where its log ended when it was started last
+}
+
+// newBrokers prepares three brokers whose listeners for clients and for each other go through proxies.
+func (h *house) newBrokers(ctx context.Context) error {
+	jars, err := localkafka.Jars(ctx, h.say)
+	if err != nil {
+		return err
+	}
+	all, err := ports(5 * brokers)
+	if err != nil {
+		return err
+	}
+	var voters []string
+	for i := range brokers {
+		own := all[5*i:]
+		b := &broker{
+			ID: i + 1, Client: own[0], Internal: own[1], Controller: own[2], ClientProxy: own[3], InternalProxy: own[4],
+			MaxMessage: maxMessage,
+		}
+		name := fmt.Sprintf("kafka-%d", b.ID)
+		voters = append(voters, fmt.Sprintf("%d@%s", b.ID, loopback(b.Controller)))
+		b.process = h.process(name, func() *exec.Cmd {
+			return exec.Command("java", "-Xms128m", "-Xmx400m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+				"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+				"-Dorg.slf4j.simpleLogger.showDateTime=true",
+				"-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info", // it logs when it is ready
+				"-cp", filepath.Join(jars, "*"), "kafka.Kafka", h.path(name+".properties"))
+		})
+		if b.Data, err = h.disk(name, b.ID == brokers, 1<<30); err != nil {
+			return err
+		}
+		err = errors.Join(h.net.listenAt(b.ClientProxy, b.Client, h.net.kafkaClients(name)),
+			h.net.listenAt(b.InternalProxy, b.Internal, h.net.kafkaClients(name)))
+		if err != nil {
+			return err
+		}
+		h.brokers = append(h.brokers, b)
+	}
+	return h.formatBrokers(ctx, jars, strings.Join(voters, ","))
+}
+
+func (h *house) formatBrokers(ctx context.Context, jars, voters string) error {
+	id := make([]byte, 16)
+	_, _ = rand.Read(id)
+	id[0] &= 0x7f // an id that begins with a dash would be taken for an option
+	for _, b := range h.brokers {
+		b.Voters, b.Data = voters, filepath.Join(b.Data, "data")
+		var text bytes.Buffer
+		if err := kafkaProperties.Execute(&text, b); err != nil {
+			return fmt.Errorf("configure %s: %w", b.name, err)
+		}
+		file := h.path(b.name + ".properties")
+		if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
+			return fmt.Errorf("configure %s: %w", b.name, err)
+		}
+		out, err := exec.CommandContext(ctx, "java", "-cp", filepath.Join(jars, "*"), "kafka.tools.StorageTool",
+			"format", "-t", base64.RawURLEncoding.EncodeToString(id), "-c", file).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("format the data of %s: %w\n%s", b.name, err, out)
+		}
+	}
+	return nil
+}
+
+// begin starts the broker and does not wait for it.
+func (b *broker) begin() error {
+	if info, err := os.Stat(b.log); err == nil {
+		b.started = info.Size()
+	}
+	return b.start()
+}
+
+// awaitReady waits until the broker serves clients.
+func (b *broker) awaitReady(ctx context.Context) error {
+	return within(ctx, startsWithin, func(context.Context) error {
+		text, err := os.ReadFile(b.log)
+		if err != nil {
+			return err
+		}
+		if !bytes.Contains(text[min(int64(len(text)), b.started):], []byte("Kafka Server started")) {
+			return fmt.Errorf("%s has not started", b.name)
+		}
+		return nil
+	})
+}
+
+// startBrokers starts those that are down, and waits for them.
+func (h *house) startBrokers(ctx context.Context, list ...*broker) error {
+	var errs []error
+	for _, b := range list {
+		errs = append(errs, b.begin())
+	}
+	for _, b := range list {
+		errs = append(errs, b.awaitReady(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// bootstrap is the list that a client gets.
+func (h *house) bootstrap() (list []string) {
+	for _, b := range h.brokers {
+		list = append(list, loopback(b.ClientProxy))
+	}
+	return list
+}
+
+const killedWithUs = syscall.SIGKILL

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/jobweaver/jobweaver/infra/laptop/freeport"
+	"github.com/jobweaver/jobweaver/local/suites/chaos/proxy"
+)
+
+// network is every connection that goes through a proxy of ours.
+type network struct {
+	mu      sync.Mutex
+	links   map[pair]*proxy.Link
+	servers []*proxy.Server
+}
+
+// pair names a link: a function's process, a broker or a standby, and the server that it speaks to.
+type pair struct{ from, to string }
+
+func (p pair) String() string { return p.from + "→" + p.to }
+
+func newNetwork() *network { return &network{links: map[pair]*proxy.Link{}} }
+
+func (n *network) link(from, to string) *proxy.Link {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p := pair{from, to}
+	if n.links[p] == nil {
+		n.links[p] = proxy.NewLink()
+	}
+	return n.links[p]
+}
+
+// listen starts a proxy to the port of a server and gives its own port.
+func (n *network) listen(port int, route proxy.Route) (int, error) {
+	own, err := freeport.Pick()
+	if err != nil {
+		return 0, err
+	}
+	return own, n.listenAt(own, port, route)
+}
+
+func (n *network) listenAt(own, port int, route proxy.Route) error {
+	server, err := proxy.Listen(loopback(own), loopback(port), route)
+	if err != nil {
+		return err
+	}
+	n.servers = append(n.servers, server)
+	return nil
+}
+
+// kafkaClients routes what comes to a broker by who comes: functions name themselves by KAFKA_CLIENT_ID, and brokers
+// fetch from each other as broker-<n>-fetcher-<m>.
+func (n *network) kafkaClients(broker string) proxy.Route {
+	return proxy.ByClientID(func(id string) *proxy.Link {
+		if number, found := strings.CutPrefix(id, "broker-"); found {
+			number, _, _ = strings.Cut(number, "-")
+			id = "kafka-" + number
+		}
+		return n.link(id, broker)
+	})
+}
+
+// set has all of these links fail in the same way.
+func (n *network) set(f proxy.Fault, links ...pair) {
+	for _, l := range links {
+		n.link(l.from, l.to).Set(f)
+	}
+}
+
+func (n *network) close() error {
+	var errs []error
+	for _, s := range n.servers {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// ports picks n free ones.
+func ports(n int) (list []int, err error) {
+	for range n {
+		port, err := freeport.Pick()
+		if err != nil {
+			return nil, fmt.Errorf("pick ports: %w", err)
+		}
+		list = append(list, port)
+	}
+	return list, nil
+}

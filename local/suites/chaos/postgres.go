@@ -1,0 +1,305 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/local/suites/chaos/clock"
+	"github.com/jobweaver/jobweaver/local/suites/chaos/proxy"
+)
+
+// servers are a PostgreSQL and its synchronous standby.
+type servers struct {
+	house    *house
+	bin      string // folder of postgres, initdb and pg_basebackup
+	as       *syscall.Credential
+	password string
+	nodes    [2]*node
+	primary  *node
+	control  *clock.Control
+	shim     string
+}
+
+// node is one server. Its port stays the same whatever role it has.
+type node struct {
+	*process
+	port int
+	disk string // its data folder is in it
+	feed int    // port of the proxy by which a standby reads from it
+}
+
+func (n *node) data() string { return filepath.Join(n.disk, "data") }
+
+// installed finds the newest server that Debian has installed.
+func installed() (bin string, err error) {
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pg_basebackup")
+	version := func(path string) int {
+		n, _ := strconv.Atoi(strings.Split(path, "/")[4])
+		return n
+	}
+	if len(found) == 0 {
+		return "", errors.New("there is no pg_basebackup in /usr/lib/postgresql/*/bin: install Debian's package postgresql")
+	}
+	return filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return version(a) - version(b) })), nil
+}
+
+// newServers brings up both.
+func (h *house) newServers(ctx context.Context) error {
+	bin, err := installed()
+	if err != nil {
+		return err
+	}
+	s := &servers{house: h, bin: bin, password: rand.Text()}
+	h.postgres = s
+	if s.as, err = other(); err != nil {
+		return err
+	}
+	if s.shim, err = clock.Shim(h.dir); err != nil {
+		return err
+	}
+	if s.control, err = clock.NewControl(h.path("postgres.clock")); err != nil {
+		return err
+	}
+	for i, name := range []string{"pg-a", "pg-b"} {
+		if s.nodes[i], err = s.newNode(name); err != nil {
+			return err
+		}
+	}
+	s.primary = s.nodes[0]
+	if err := s.initialize(ctx); err != nil {
+		return err
+	}
+	return s.addStandby(ctx)
+}
+
+func (s *servers) newNode(name string) (*node, error) {
+	h := s.house
+	disk, err := h.disk(name, true, 2<<30)
+	if err != nil {
+		return nil, err
+	}
+	two, err := ports(2)
+	if err != nil {
+		return nil, err
+	}
+	n := &node{port: two[0], feed: two[1], disk: disk}
+	n.process = h.process(name, func() *exec.Cmd { return s.run("postgres", s.settings(n)...) })
+	n.onDeath = syscall.SIGQUIT // down at once, with its children
+	return n, errors.Join(s.own(disk), h.net.listenAt(n.feed, n.port, proxy.Always(h.net.link("standby", name))))
+}
+
+// other is whom PostgreSQL runs as where we are root, which it refuses.
+func other() (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		if u, err := user.Lookup(name); err == nil {
+			uid, uidErr := strconv.Atoi(u.Uid)
+			gid, gidErr := strconv.Atoi(u.Gid)
+			return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(uidErr, gidErr)
+		}
+	}
+	return nil, errors.New("there is no user postgres or nobody as whom PostgreSQL could run")
+}
+
+func (s *servers) own(path string) error {
+	if s.as == nil {
+		return nil
+	}
+	return os.Chown(path, int(s.as.Uid), int(s.as.Gid))
+}
+
+func (s *servers) run(program string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(s.bin, program), args...)
+	cmd.Dir = "/"
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC", "PGPASSWORD=" + s.password,
+		"LD_PRELOAD=" + s.shim, clock.Env + "=" + s.control.Path(),
+	}
+	if s.as != nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.as}
+	}
+	return cmd
+}
+
+func (s *servers) settings(n *node) []string {
+	args := []string{"-D", n.data()}
+	for _, setting := range []string{
+		"port=" + strconv.Itoa(n.port), "listen_addresses=127.0.0.1", "unix_socket_directories=", "TimeZone=UTC",
+		"log_timezone=UTC", "max_connections=300", "shared_buffers=128MB", "max_wal_size=256MB", "wal_keep_size=128MB",
+		"hot_standby=on", "wal_sender_timeout=10s", "wal_receiver_timeout=10s", "log_checkpoints=off",
+	} {
+		args = append(args, "-c", setting)
+	}
+	return args
+}
+
+// syncFile is read by whichever is primary.
+func (s *servers) syncFile() string { return s.house.path("sync.conf") }
+
+// initialize makes the first server's data, and starts it.
+func (s *servers) initialize(ctx context.Context) error {
+	secret := s.house.path("postgres.password")
+	err := errors.Join(os.WriteFile(secret, []byte(s.password), 0o600), s.own(secret), s.synchronous(false))
+	if err != nil {
+		return err
+	}
+	out, err := s.run("initdb", "-D", s.primary.data(), "-U", "postgres", "--pwfile", secret, "--auth=scram-sha-256",
+		"--encoding=UTF8", "--no-locale", "--no-instructions").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	conf, err := os.OpenFile(filepath.Join(s.primary.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("configure PostgreSQL: %w", err)
+	}
+	_, err = fmt.Fprintf(conf, "\ninclude_if_exists '%s'\n", s.syncFile())
+	if err := errors.Join(err, conf.Close()); err != nil {
+		return fmt.Errorf("configure PostgreSQL: %w", err)
+	}
+	if err := s.primary.start(); err != nil {
+		return err
+	}
+	return s.awaitPrimary(ctx)
+}
+
+// synchronous decides whether the primary's commits wait for a standby.
+func (s *servers) synchronous(on bool) error {
+	names := ""
+	if on {
+		names = "*"
+	}
+	text := fmt.Sprintf("synchronous_standby_names = '%s'\n", names)
+	if err := errors.Join(os.WriteFile(s.syncFile(), []byte(text), 0o644), os.Chmod(s.syncFile(), 0o644)); err != nil {
+		return err
+	}
+	s.primary.mu.Lock()
+	defer s.primary.mu.Unlock()
+	if s.primary.running() {
+		_ = s.primary.cmd.Process.Signal(syscall.SIGHUP)
+	}
+	return nil
+}
+
+func (s *servers) standby() *node {
+	if s.primary == s.nodes[0] {
+		return s.nodes[1]
+	}
+	return s.nodes[0]
+}
+
+// addStandby makes a standby of the primary's data, and has commits wait for it.
+func (s *servers) addStandby(ctx context.Context) error {
+	from, n := s.primary, s.standby()
+	if err := n.kill(); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(n.data()); err != nil {
+		return fmt.Errorf("clear the standby's folder: %w", err)
+	}
+	out, err := s.run("pg_basebackup", "-h", "127.0.0.1", "-p", strconv.Itoa(from.feed), "-U", "postgres", "-D", n.data(),
+		"-R", "-X", "stream", "-c", "fast").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("pg_basebackup: %w\n%s", err, out)
+	}
+	if err := n.start(); err != nil {
+		return err
+	}
+	if err := s.synchronous(true); err != nil {
+		return err
+	}
+	return s.awaitStandby(ctx)
+}
+
+func (s *servers) awaitStandby(ctx context.Context) error {
+	return within(ctx, time.Minute, func(ctx context.Context) error {
+		streaming, err := s.ask(ctx, "select sync_state from pg_stat_replication where state = 'streaming'")
+		if err == nil && !slices.Contains(streaming, "sync") {
+			err = fmt.Errorf("the standby does not stream: %v", streaming)
+		}
+		return err
+	})
+}
+
+func (s *servers) awaitPrimary(ctx context.Context) error {
+	return within(ctx, time.Minute, func(ctx context.Context) error {
+		recovers, err := s.ask(ctx, "select pg_is_in_recovery()::text")
+		if err == nil && recovers[0] == "true" {
+			err = errors.New("it is no primary yet")
+		}
+		return err
+	})
+}
+
+// promote makes a primary of the standby, after the primary was lost.
+func (s *servers) promote(ctx context.Context) error {
+	s.primary = s.standby()
+	if err := s.synchronous(false); err != nil {
+		return err
+	}
+	return within(ctx, time.Minute, func(ctx context.Context) error {
+		_, err := s.ask(ctx, "select case when pg_is_in_recovery() then pg_promote(true, 30)::text end")
+		return errors.Join(err, s.awaitPrimary(ctx))
+	})
+}
+
+// url is the address of a database on the primary, past all proxies.
+func (s *servers) url(database string) string {
+	return fmt.Sprintf("postgres://postgres:%s@%s/%s?sslmode=disable", s.password, loopback(s.primary.port), database)
+}
+
+// urlOf is a function's address of its database: both servers, each by a proxy of this process.
+func (s *servers) urlOf(process, role, password, database string) (string, error) {
+	var hosts []string
+	for _, n := range s.nodes {
+		port, err := s.house.net.listen(n.port, proxy.Always(s.house.net.link(process, n.name)))
+		if err != nil {
+			return "", err
+		}
+		hosts = append(hosts, loopback(port))
+	}
+	return fmt.Sprintf("postgres://%s:%s@%s/%s?sslmode=disable&target_session_attrs=read-write", role,
+		url.QueryEscape(password), strings.Join(hosts, ","), database), nil
+}
+
+// ask reads one column from the primary.
+func (s *servers) ask(ctx context.Context, sql string) ([]string, error) {
+	return texts(ctx, s.url("postgres"), sql)
+}
+
+func texts(ctx context.Context, url, sql string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 40*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	rows, err := conn.Query(ctx, sql)
+	if err != nil {
+		return nil, err
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowTo[*string])
+	var out []string
+	for _, text := range list {
+		if text != nil {
+			out = append(out, *text)
+		}
+	}
+	return out, err
+}

@@ -1,0 +1,171 @@
+// Package clients runs the clients in three languages on an installation, and compares the docs with their examples.
+package clients
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jobweaver/jobweaver/local/dev"
+	"github.com/jobweaver/jobweaver/shared/client"
+)
+
+var (
+	wanted = flag.Bool("clients.run", false, "run the clients' suites on an installation")
+	update = flag.Bool("clients.update", false, "write the examples into the docs")
+)
+
+const root = "../../.."
+
+//go:generate go test -run TestThePagesShowTheExamples -clients.update .
+
+func TestTheClientsWorkOnAnInstallation(t *testing.T) {
+	t.Parallel()
+	if !*wanted {
+		t.Skip("make test-clients runs it")
+	}
+	o := dev.Options{
+		Dir: t.TempDir(), Kafka: "embedded", Queues: []string{"default", "pull"}, Out: t.Output(),
+		JobTypes: []string{"RESIZE", "TYPESCRIPT", "PYTHON"}, // of the pull workers in the suites
+	}
+	err := dev.Run(t.Context(), o, func(ctx context.Context, url string) error {
+		t.Run("Go", func(t *testing.T) { goClient(ctx, t, client.New(url, "")) })
+		for name, command := range map[string][]string{
+			"Go quickstart": {".", "go", "run", "./clients/go"},
+			"TypeScript":    {"clients/typescript", "npm", "run", "--silent", "live"},
+			"Python":        {"clients/python", ".venv/bin/pytest", "-q", "-p", "no:cacheprovider", "live"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				dir, err := filepath.Abs(filepath.Join(root, command[0]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if strings.HasPrefix(command[1], ".") {
+					command[1] = filepath.Join(dir, command[1])
+				}
+				cmd := exec.CommandContext(ctx, command[1], command[2:]...) //nolint:gosec // our own suites
+				cmd.Dir, cmd.Env = dir, append(os.Environ(), "JOBWEAVER_URL="+url)
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Errorf("%v\n%s", err, out)
+				} else {
+					t.Logf("%s", bytes.TrimSpace(out))
+				}
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func goClient(ctx context.Context, t *testing.T, c *client.Client) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	steps := map[string]any{"steps": []any{map[string]any{"type": "LOG", "message": "hi"}}}
+	later, err := c.Submit(ctx, client.JobRequest{JobType: "SIMULATION", Payload: steps, Delay: time.Hour, Tags: []string{"go"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A command that overtakes its job waits for the next sweep.
+	for job, err := c.Get(ctx, later.JobID, 0); err == nil && job.Version == 0; {
+		job, err = c.Get(ctx, later.JobID, 0)
+	}
+	// A command that is not confirmed yet is in the way of the next one.
+	unhindered := func(command func() error) {
+		t.Helper()
+		err := command()
+		for errors.Is(err, client.ErrConflict) && ctx.Err() == nil {
+			err = command()
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	unhindered(func() error { return c.Change(ctx, later.JobID, map[string]any{"priority": 7}) })
+	unhindered(func() error { return c.Reschedule(ctx, later.JobID, time.Now().Add(2*time.Hour)) })
+	unhindered(func() error { return c.Cancel(ctx, later.JobID) })
+	cancelled, err := c.Wait(ctx, later.JobID)
+	if err != nil || cancelled.Status != client.Cancelled || cancelled.Priority != 7 {
+		t.Errorf("%+v, %v", cancelled, err)
+	}
+	again, err := c.RunAgain(ctx, later.JobID, map[string]any{"delayMs": 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last *client.Job
+	for event, err := range c.StreamJob(ctx, again.JobID) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last = event.Job; last != nil && last.Terminal() {
+			break
+		}
+	}
+	if lines, _, err := c.Logs(ctx, again.JobID, 1, ""); err != nil || len(lines) == 0 || lines[0].Text != "hi" {
+		t.Errorf("%s has the log %+v, %v", last.Status, lines, err)
+	}
+	unhindered(func() error { return c.Retry(ctx, later.JobID) }) // it runs at once, so nothing can cancel it for sure
+	if _, err := c.Wait(ctx, later.JobID); err != nil {
+		t.Error(err)
+	}
+	unhindered(func() error { return c.Delete(ctx, later.JobID) })
+	if _, err := c.Run(ctx, client.JobRequest{
+		JobType: "SIMULATION", Payload: map[string]any{"steps": []any{map[string]any{"type": "FAIL", "message": "no"}}}, MaxRetryCount: new(0),
+	}); !errors.As(err, new(*client.EndedError)) {
+		t.Errorf("a job that fails: %v", err)
+	}
+}
+
+// The pages show files, whole: each stands below a comment with its name. They run above.
+func TestThePagesShowTheExamples(t *testing.T) {
+	t.Parallel()
+	for name, examples := range map[string]int{"clients.md": 6, "pull-workers.md": 2} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			showsExamples(t, name, examples)
+		})
+	}
+}
+
+func showsExamples(t *testing.T, name string, examples int) {
+	t.Helper()
+	page, err := os.ReadFile(root + "/docs/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)(<!-- (clients/[^ ]+) -->\n```[a-z]+\n)(.*?)(```\n)")
+	if *update {
+		page = block.ReplaceAllFunc(page, func(shown []byte) []byte {
+			part := block.FindSubmatch(shown)
+			file, err := os.ReadFile(filepath.Join(root, string(part[2])))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return slices.Concat(part[1], file, part[4])
+		})
+		if err := os.WriteFile(root+"/docs/"+name, page, 0o644); err != nil { //nolint:gosec // a page of the docs
+			t.Fatal(err)
+		}
+	}
+	shown := block.FindAllSubmatch(page, -1)
+	for _, part := range shown {
+		file, err := os.ReadFile(filepath.Join(root, string(part[2])))
+		if err != nil || !bytes.Equal(file, part[3]) {
+			t.Errorf("it does not show %s as it is: run go generate ./local/suites/clients: %v", part[2], err)
+		}
+	}
+	if len(shown) != examples {
+		t.Errorf("it shows %d examples, not %d", len(shown), examples)
+	}
+}

@@ -1,0 +1,138 @@
+package kill
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// group is jobs of one sort that are submitted at once.
+type group struct {
+	n       int
+	request []any // pairs
+}
+
+// The subjects of the controls. A job may be under several.
+const (
+	narrow = "narrow" // a queue
+	acme   = "acme"   // an owner
+	paced  = "paced"  // an owner whose jobs start at a rate
+	rate   = 20
+)
+
+// has makes a test of shapes by what they ask for.
+func has(name, value string) func(*shape) bool {
+	return func(s *shape) bool { return s.request[name] == value }
+}
+
+// TestOrdersAndLimitsHold has jobs of many keys, and jobs under limits of their type, queue and owner, on two of
+// each function and three workers at once. Limits change, an owner is paused, PostgreSQL is killed in the
+// midst of it. What ran when is told by the witness.
+func TestOrdersAndLimitsHold(t *testing.T) {
+	duration(t)
+	t.Parallel()
+	rnd := newRand(t)
+	h := build(t, plan{workers: 3, copies: 2, queues: []string{"default", narrow}})
+	began := time.Now()
+	follow, unfollow := context.WithCancel(t.Context())
+	defer unfollow()
+	l, c := newLoad(follow, h, rnd), &chaos{fixture: h, rnd: rnd}
+	byType := &limited{subject: "type/" + otherType, of: has("jobType", otherType)}
+	byQueue := &limited{subject: "queue/" + narrow, of: has("queue", narrow)}
+	byOwner := &limited{subject: "owner/" + acme, of: has("ownerId", acme)}
+	byRate := &limited{subject: "owner/" + paced, of: has("ownerId", paced)}
+	h.set(t.Context(), byType, atMost(4))
+	h.set(t.Context(), byQueue, atMost(3))
+	h.set(t.Context(), byOwner, atMost(5))
+	h.set(t.Context(), byRate, atMostASecond(rate))
+
+	lines := l.submitLines(t.Context())
+	l.submitGroups(rnd, group{200, []any{"jobType", otherType}}, group{150, []any{"queue", narrow}}, group{200, []any{"ownerId", acme}},
+		group{50, []any{"jobType", otherType, "queue", narrow, "ownerId", acme}})
+	pause(t.Context(), 2*time.Second)
+	for _, postgres := range h.targetsNamed("postgres") {
+		c.kill(postgres, 500*time.Millisecond)
+	}
+	h.set(t.Context(), byType, atMost(2))
+	h.set(t.Context(), byOwner, control{Paused: true})
+	l.submitGroups(rnd, group{80, []any{"ownerId", paced}}, group{100, nil})
+	pause(t.Context(), 3*time.Second)
+	h.set(t.Context(), byType, atMost(6))
+	h.set(t.Context(), byQueue, atMost(1))
+	pause(t.Context(), 2*time.Second)
+	h.set(t.Context(), byOwner, atMost(5))
+	h.set(t.Context(), byQueue, control{})
+	l.submitting.Wait()
+
+	stuck := lines[0]
+	must(t, within(t.Context(), drainWithin, func(ctx context.Context) error { return h.hasOnly(ctx, stuck) }))
+	freed := time.Now()
+	stuck.orders[0].shape.cancelIn = time.Millisecond
+	l.cancel(stuck.orders[0])
+	must(t, h.drain(t.Context(), time.Time{}, drainWithin))
+	l.following.Wait()
+	h.settleDown(drainWithin)
+
+	e := h.evidence(t.Context(), l, c)
+	e.check()
+	for _, n := range lines {
+		e.checkLine(n)
+	}
+	if job := e.jobs[stuck.orders[1].id]; job == nil || len(e.ran[job.JobID]) > 0 && e.ran[job.JobID][0].start.Before(freed) {
+		t.Error("what came after the stuck job did not wait for it")
+	}
+	h.checkDatabases(e)
+	for _, l := range []*limited{byType, byQueue, byOwner} {
+		most, first := e.checkLimit(l), l.phases[0].most
+		if t.Logf("%s: at most %d at work at once of %d runs", l.subject, most, len(e.runsOf(l))); most < first {
+			t.Errorf("of %s never %d were at work: its limit has held nobody up", l.subject, first)
+		}
+	}
+	most, jitter := e.checkRate(byRate)
+	t.Logf("%s: at most %d starts in a second; from the scheduler to the start it took more or less %s", byRate.subject, most, ms(jitter))
+	if most < rate/2 {
+		t.Errorf("of %s at most %d were started in a second, %d may be", byRate.subject, most, rate)
+	}
+	h.report(e)
+	h.stopAll()
+	e.summarize(t)
+	t.Logf("took %s", time.Since(began).Round(time.Second))
+}
+
+// submitGroups submits all groups mixed, in batches.
+func (l *load) submitGroups(rnd *rand.Rand, groups ...group) {
+	var orders []*order
+	for _, g := range groups {
+		s := &shape{
+			name: fmt.Sprintf("limited by %v", g.request), payload: works(50, 150), request: with(map[string]any{}, g.request...),
+			ends: one(completed),
+		}
+		for range g.n {
+			orders = append(orders, l.newOrder(rnd, s, "batch", true))
+		}
+	}
+	rnd.Shuffle(len(orders), func(i, j int) { orders[i], orders[j] = orders[j], orders[i] })
+	for part := range slices.Chunk(orders, 100) {
+		l.submitAll(l.fixture.t.Context(), part)
+	}
+}
+
+// hasOnly is an error until nothing but the jobs of one key are open.
+func (h *fixture) hasOnly(ctx context.Context, n *line) error {
+	open, err := h.open(ctx, time.Time{})
+	if err != nil {
+		return err
+	}
+	mine := map[string]bool{}
+	for _, o := range n.orders {
+		mine[o.id] = true
+	}
+	open = slices.DeleteFunc(open, func(id string) bool { return mine[id] })
+	if len(open) > 0 {
+		return fmt.Errorf("%d jobs of others have not ended: %v", len(open), first(open, 5))
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package kill
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jobweaver/jobweaver/local/suites/kill/witness"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// evidence is all that is known when everything has ended.
+type evidence struct {
+	load  *load
+	chaos *chaos
+
+	orders    map[string]*order // by key
+	jobs      map[string]*shown // by id
+	ran       map[string][]run  // by job id
+	processes map[string]string // by worker id: the process's name in the witness file
+	lives     map[string]life   // by that name
+	dead      map[string]int    // dead letters by id, and rejected records
+	runs      map[string]int    // records of run-job, by id
+	stepped   bool              // PostgreSQL's clock: its times are no evidence
+	wiped     bool              // the broker's data, and so early dead letters
+	pulled    bool              // the witness is told by pull workers, which are not the workers of the API
+
+	findings []finding
+}
+
+// run is an attempt as the witness saw it.
+type run struct {
+	job        string
+	attempt    int
+	key        string
+	process    string
+	start, end time.Time // zero end: it never came to it
+	how        string
+	answers    []string // to a pull worker that settled it
+}
+
+type finding struct {
+	job  string // empty: about none
+	text string
+}
+
+func (e *evidence) find(job, format string, args ...any) {
+	e.findings = append(e.findings, finding{job, fmt.Sprintf(format, args...)})
+}
+
+func (h *fixture) evidence(ctx context.Context, l *load, c *chaos) *evidence {
+	h.t.Helper()
+	e := &evidence{
+		load: l, chaos: c, orders: map[string]*order{}, ran: map[string][]run{},
+		processes: map[string]string{}, lives: map[string]life{},
+	}
+	for _, o := range l.all() {
+		e.orders[o.key] = o
+	}
+	for _, p := range h.processes {
+		for _, life := range p.all() {
+			e.lives[life.name] = life
+		}
+	}
+	var err error
+	if e.jobs, err = h.jobs(ctx); err != nil {
+		h.t.Fatal(err)
+	}
+	if e.dead, err = h.said(jobevent.TopicDeadLetter); err != nil {
+		h.t.Fatal(err)
+	}
+	e.runs = map[string]int{}
+	for _, queue := range append(h.allQueues(), jobevent.DefaultQueue) {
+		said, err := h.said(jobevent.RunTopic(queue))
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		maps.Copy(e.runs, said)
+	}
+	lines, err := witness.Read(h.witnessFile())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	e.hear(lines)
+	return e
+}
+
+// hear takes the witness's lines.
+func (e *evidence) hear(lines []witness.Line) {
+	for _, l := range lines {
+		id := l.Job.String()
+		switch l.What {
+		case witness.Worker:
+			e.processes[l.How] = l.Process
+		case witness.Start:
+			e.ran[id] = append(e.ran[id], run{
+				job: id, attempt: l.Attempt, key: l.Key, process: l.Process, start: l.At,
+			})
+		case witness.End:
+			runs := e.ran[id]
+			i := slices.IndexFunc(runs, func(r run) bool {
+				return r.attempt == l.Attempt && r.process == l.Process && r.end.IsZero()
+			})
+			if i < 0 {
+				e.find(id, "attempt %d ends and has not started, says %s", l.Attempt, l.Process)
+				continue
+			}
+			runs[i].end, runs[i].how = l.At, l.How
+		case witness.Answered:
+			runs := e.ran[id]
+			for i := range runs {
+				if runs[i].attempt == l.Attempt && runs[i].process == l.Process {
+					runs[i].answers = append(runs[i].answers, l.How)
+				}
+			}
+		}
+	}
+}
+
+// diedBy says whether a process was dead at an instant.
+func (e *evidence) diedBy(process string, at time.Time) bool {
+	ended := e.lives[process].ended
+	return !ended.IsZero() && ended.Before(at)
+}
+
+// frozeDuring says whether a process was frozen at any moment between two.
+func (e *evidence) frozeDuring(process string, from, to time.Time) bool {
+	return slices.ContainsFunc(e.lives[process].frozen, func(f freeze) bool {
+		return f.from.Before(to) && (f.to.IsZero() || f.to.After(from))
+	})
+}

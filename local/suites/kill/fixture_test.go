@@ -1,0 +1,326 @@
+package kill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jobweaver/jobweaver/infra/laptop/freeport"
+	"github.com/jobweaver/jobweaver/infra/laptop/localpostgres"
+	stepping "github.com/jobweaver/jobweaver/local/suites/chaos/clock"
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+)
+
+// fixture is everything as processes of its own, in a folder of its own, with default settings.
+type fixture struct {
+	t         *testing.T
+	dir       string
+	queues    []string
+	postgres  *localpostgres.Server
+	clock     *stepping.Control // of PostgreSQL; nil: the machine's
+	urls      migrations.URLs
+	broker    *process
+	brokers   []string
+	processes []*process // of the functions
+	api       *client.Client
+	outside   *outside
+	mu        sync.Mutex
+	complains []string
+}
+
+// settle is what follows an installation that was built for a while: a start.
+const readyWithin = 30 * time.Second
+
+// otherType is a job type that does the same as WITNESS.
+const otherType = "WITNESS.OTHER"
+
+// plan is what an installation is built by.
+type plan struct {
+	workers int
+	copies  int                        // of each other function; 0: as the flag says
+	queues  []string                   // nil: only the default one
+	pulls   int                        // copies of pull; 0: as copies
+	pollers int                        // pull workers
+	relays  int                        // of the outbox at relayed
+	relayed string                     // the address of its database
+	stepped bool                       // PostgreSQL has a clock that can be stepped
+	env     func(name string) []string // settings of a process beside the default ones; nil: none
+}
+
+func open(t *testing.T, workers int) *fixture {
+	t.Helper()
+	return build(t, plan{workers: workers})
+}
+
+func build(t *testing.T, p plan) *fixture {
+	t.Helper()
+	if p.copies == 0 {
+		p.copies = *replicas
+	}
+	bin := binaries(t)
+	dir, err := os.MkdirTemp("", "jobweaver-kill-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &fixture{t: t, dir: dir, queues: p.queues}
+	t.Cleanup(h.close)
+	cfg := localpostgres.Config{Dir: filepath.Join(dir, "postgres")}
+	if p.stepped {
+		cfg.Env = h.ownClock()
+	}
+	h.postgres, err = localpostgres.Start(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.startBroker(bin)
+	h.furnish()
+	h.outside = newOutside(h)
+	h.startFunctions(bin, p)
+	return h
+}
+
+func (h *fixture) startBroker(bin string) {
+	h.t.Helper()
+	port := freeport.For(h.t)
+	h.brokers = []string{net.JoinHostPort("127.0.0.1", port)}
+	h.broker = h.process("broker", bin, "broker", "PORT="+port, "BROKER_DIR="+h.brokerDir())
+	if err := h.broker.start(); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *fixture) brokerDir() string { return filepath.Join(h.dir, "broker") }
+
+func (h *fixture) witnessFile() string { return filepath.Join(h.dir, "witness") }
+
+func (h *fixture) kafka() kafkaevent.Config {
+	return kafkaevent.Config{Brokers: h.brokers, ReplicationFactor: 1}
+}
+
+// furnish makes databases, tables and topics.
+func (h *fixture) furnish() {
+	h.t.Helper()
+	var err error
+	if h.urls, err = migrations.EnsureDatabases(h.t.Context(), h.postgres.URL()); err != nil {
+		h.t.Fatal(err)
+	}
+	err = errors.Join(
+		migrations.Up(h.t.Context(), h.urls.API, migrations.API),
+		migrations.Up(h.t.Context(), h.urls.Scheduler, migrations.Scheduler),
+		migrations.Up(h.t.Context(), h.urls.Worker, migrations.Worker),
+		h.admit(migrations.API), h.admit(migrations.Scheduler), h.admit(migrations.Worker),
+		h.createTopics(h.t.Context()))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// admit gives each function of a database its role: no process has more rights than it is to have.
+func (h *fixture) admit(set migrations.Set) error {
+	passwords := map[string]string{}
+	for _, role := range set.Roles() {
+		passwords[role] = h.postgres.Password(role)
+	}
+	return migrations.Grant(h.t.Context(), h.urls.Of(set.Functions[0]), set, passwords)
+}
+
+func (h *fixture) createTopics(ctx context.Context) error {
+	return within(ctx, readyWithin, func(ctx context.Context) error {
+		return kafkaevent.CreateTopics(ctx, h.kafka(), jobevent.Topics(h.allQueues()))
+	})
+}
+
+// allQueues are those of the test's jobs, and the one of pull.
+func (h *fixture) allQueues() []string {
+	queues := h.queues
+	if len(queues) == 0 {
+		queues = []string{jobevent.DefaultQueue}
+	}
+	return append(slices.Clone(queues), pullQueue)
+}
+
+const pullQueue = "pull"
+
+func (h *fixture) startFunctions(bin string, plan plan) {
+	h.t.Helper()
+	var ports, pulls []string
+	for range plan.countOf("pull") {
+		pulls = append(pulls, freeport.For(h.t))
+	}
+	for _, function := range functions {
+		url := ""
+		if function != "relay" { // which has no database of ours
+			var err error
+			if url, err = h.urls.As(function, h.postgres.Password(migrations.Role(function))); err != nil {
+				h.t.Fatal(err)
+			}
+		}
+		for n := range plan.countOf(function) {
+			name := fmt.Sprintf("%s-%d", function, n+1)
+			if function != "runjob" && function != "relay" && plan.countOf(function) == 1 {
+				name = function
+			}
+			var port string
+			if function == "pull" {
+				port = pulls[n]
+			} else {
+				port = freeport.For(h.t)
+			}
+			ports = append(ports, port)
+			p := h.process(name, bin, function, "HOST=127.0.0.1", "AUTH=off", "PORT="+port, "DATABASE_URL="+url,
+				"KAFKA_BROKERS="+h.brokers[0], "JOB_TYPES=WITNESS,"+otherType, "WITNESS_FILE="+h.witnessFile())
+			p.env = append(p.env, h.outside.settings("http://127.0.0.1:"+ports[0])...)
+			if function == "relay" {
+				p.env = append(p.env, "RELAY_DATABASE_URL="+plan.relayed, "GATEWAY_URL=http://127.0.0.1:"+ports[0])
+			}
+			p.env = append(p.env, "QUEUES="+strings.Join(h.allQueues(), ","),
+				"PULL_URL=http://127.0.0.1:"+strings.Join(pulls, ",http://127.0.0.1:"))
+			if plan.env != nil {
+				p.env = append(p.env, plan.env(name)...)
+			}
+			h.processes = append(h.processes, p)
+			if err := p.start(); err != nil {
+				h.t.Fatal(err)
+			}
+		}
+	}
+	h.api = client.New("http://127.0.0.1:"+ports[0], "")
+	for i, port := range ports {
+		if err := awaitReady(h.t.Context(), port); err != nil {
+			h.t.Fatalf("%s is not ready: %v\n%s", h.processes[i].name, err, tail(h.processes[i].log, 2000))
+		}
+	}
+	h.startPollers(bin, plan.pollers, "http://127.0.0.1:"+ports[0])
+}
+
+// startPollers starts pull workers. They have no port.
+func (h *fixture) startPollers(bin string, n int, gateway string) {
+	h.t.Helper()
+	for n := range n {
+		p := h.process(fmt.Sprintf("poller-%d", n+1), bin, "poller", "GATEWAY_URL="+gateway, "WITNESS_FILE="+h.witnessFile())
+		h.processes = append(h.processes, p)
+		if err := p.start(); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
+func (p plan) countOf(function string) int {
+	switch function {
+	case "runjob":
+		return p.workers
+	case "relay":
+		return p.relays
+	case "pull":
+		if p.pulls > 0 {
+			return p.pulls
+		}
+	}
+	return p.copies
+}
+
+func (h *fixture) process(name, bin, program string, env ...string) *process {
+	return &process{
+		name: name, bin: filepath.Join(bin, program), env: env, log: filepath.Join(h.dir, name+".log"), bad: h.complain,
+	}
+}
+
+// workers are the processes that run jobs.
+func (h *fixture) workers() (list []*process) {
+	for _, p := range h.processes {
+		if len(p.name) > 6 && p.name[:6] == "runjob" {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// complain notes what must not happen, wherever it is noticed.
+func (h *fixture) complain(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if text := fmt.Sprintf(format, args...); !slices.Contains(h.complains, text) {
+		h.complains = append(h.complains, text)
+	}
+}
+
+// close ends what still lives, and after a success removes the folder.
+func (h *fixture) close() {
+	for _, text := range h.complains {
+		h.t.Error(text)
+	}
+	for _, p := range append(slices.Clone(h.processes), h.broker) {
+		if p != nil && p.cmd != nil && p.last().ended.IsZero() {
+			_ = p.kill()
+		}
+	}
+	if h.postgres != nil {
+		if err := h.postgres.Kill(); err != nil {
+			h.t.Error(err)
+		}
+		_ = h.postgres.Stop()
+	}
+	if h.t.Failed() || *keep {
+		h.t.Logf("logs, data and the witness file are in %s", h.dir)
+		return
+	}
+	_ = os.RemoveAll(h.dir)
+}
+
+// awaitReady asks a function until it is ready.
+func awaitReady(ctx context.Context, port string) error {
+	return within(ctx, readyWithin, func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:"+port+"/health/readiness", nil)
+		if err != nil {
+			return err
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			return errors.New(res.Status)
+		}
+		return nil
+	})
+}
+
+// within tries something until it succeeds, or d has passed.
+func within(ctx context.Context, d time.Duration, try func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	for {
+		err := try(ctx)
+		if err == nil {
+			return nil
+		}
+		if !pause(ctx, 50*time.Millisecond) {
+			return err
+		}
+	}
+}
+
+// pause waits and says whether ctx still lives.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

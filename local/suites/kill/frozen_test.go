@@ -1,0 +1,197 @@
+package kill
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jobweaver/jobweaver/local/suites/kill/witness"
+)
+
+// TestAFrozenWorkerChangesNothingWhenItWakes freezes a worker, with handlers in their midst and attempts
+// that wait for a slot, for longer than its lease and the silence after which it is judged. Its jobs end
+// elsewhere. Then it wakes.
+func TestAFrozenWorkerChangesNothingWhenItWakes(t *testing.T) {
+	duration(t)
+	t.Parallel()
+	rnd := newRand(t)
+	h := open(t, 2)
+	follow, unfollow := context.WithCancel(t.Context())
+	defer unfollow()
+	l, c := newLoad(follow, h, rnd), &chaos{fixture: h, rnd: rnd}
+	sleepy := h.workers()[0]
+
+	// A few that last, so that handlers are in their midst, and many that do not: such are sent ahead of the
+	// slots, so that some wait for one.
+	l.submitMany(rnd, &shape{name: "long", payload: works(5000, 5000), ends: one(completed)}, 8)
+	for range 4 {
+		l.submitMany(rnd, &shape{name: "brief", payload: works(20, 20), ends: one(completed)}, 1000)
+	}
+	var wake func() error
+	must(t, within(t.Context(), recoverWithin, func(ctx context.Context) (err error) {
+		wake, err = h.freezeFull(ctx, sleepy)
+		return err
+	}))
+	froze := time.Now()
+	must(t, h.drain(t.Context(), time.Time{}, 2*recoverWithin))
+	pause(t.Context(), frozenFor-time.Since(froze))
+	before := h.evidence(t.Context(), l, c)
+	outcomes := h.outcomes()
+	held, waited := before.heldBy(sleepy.last().name)
+	if t.Logf("%d attempts were held by the worker that froze, %d waited for a slot", len(held), waited); waited == 0 {
+		t.Error("no attempt waited for a slot: it could have begun none")
+	}
+
+	must(t, wake())
+	// It has answered for every attempt that it held: the verdict of the others is said once more.
+	must(t, within(t.Context(), recoverWithin, func(context.Context) error { return h.answered(held) }))
+	l.submitMany(rnd, briefShapes[0], 1)
+	must(t, h.drain(t.Context(), time.Time{}, recoverWithin))
+	must(t, within(t.Context(), recoverWithin, func(context.Context) error {
+		return h.hasHeard("jobweaver-outcome", outcomeTopics...)
+	}))
+
+	after := h.evidence(t.Context(), l, c)
+	for id, job := range before.jobs {
+		if now := after.jobs[id].withoutLogs(t); !maps.Equal(now, job.withoutLogs(t)) {
+			after.find(id, "was changed by a worker that woke: %s", job.raw)
+		}
+		if len(after.ran[id]) != len(before.ran[id]) {
+			after.find(id, "was started by a worker that woke")
+		}
+	}
+	if now := h.outcomes(); !slices.Equal(now[:len(outcomes)], outcomes) {
+		t.Errorf("outcomes were overruled: %v, before %v", now, outcomes)
+	}
+	after.check()
+	h.report(after)
+	h.stopAll()
+	after.summarize(t)
+}
+
+// withoutLogs is all that the API shows of a job but for what its handlers had to tell.
+func (s *shown) withoutLogs(t *testing.T) map[string]string {
+	t.Helper()
+	var raw map[string]json.RawMessage
+	must(t, json.Unmarshal(s.raw, &raw))
+	delete(raw, "logs")
+	fields := map[string]string{}
+	for name, value := range raw {
+		fields[name] = string(value)
+	}
+	return fields
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// submitMany submits jobs of one shape in one batch.
+func (l *load) submitMany(rnd *rand.Rand, s *shape, n int) (orders []*order) {
+	for range n {
+		orders = append(orders, l.newOrder(rnd, s, "batch", true))
+	}
+	l.submitAll(l.fixture.t.Context(), orders)
+	return orders
+}
+
+// freezeFull freezes a worker in a moment in which attempts wait for one of its slots, or gives an error.
+func (h *fixture) freezeFull(ctx context.Context, p *process) (wake func() error, err error) {
+	if err := h.isFull(ctx, p); err != nil {
+		return nil, err
+	}
+	if wake, err = p.freeze(); err != nil {
+		return nil, err
+	}
+	if err := h.isFull(ctx, p); err != nil { // it was quicker than we
+		return nil, errors.Join(err, wake())
+	}
+	return wake, nil
+}
+
+// isFull is an error unless a worker has several attempts that it has not begun.
+func (h *fixture) isFull(ctx context.Context, p *process) error {
+	const several = 5
+	open, err := texts(ctx, h.urls.Worker, "select worker_id || ' ' || job_id || ' ' || attempt "+
+		"from execution_attempts where outcome is null")
+	if err != nil {
+		return err
+	}
+	lines, err := witness.Read(h.witnessFile())
+	if err != nil {
+		return err
+	}
+	worker, begun, waiting := "", map[string]bool{}, 0
+	for _, l := range lines {
+		if l.Process == p.last().name && l.What == witness.Worker {
+			worker = l.How
+		}
+		if l.Process == p.last().name && l.What == witness.Start {
+			begun[fmt.Sprintf("%s %s %d", worker, l.Job, l.Attempt)] = true
+		}
+	}
+	for _, attempt := range open {
+		if strings.HasPrefix(attempt, worker+" ") && !begun[attempt] {
+			waiting++
+		}
+	}
+	if worker == "" || waiting < several {
+		return fmt.Errorf("%s has only %d attempts that it has not begun", p.name, waiting)
+	}
+	return nil
+}
+
+// heldBy are the attempts that a process has lost, and how many of them it had not begun.
+func (e *evidence) heldBy(name string) (attempts []string, waited int) {
+	for id, job := range e.jobs {
+		for _, a := range job.Attempts {
+			if a.Outcome != "lost" || e.processes[a.WorkerID] != name {
+				continue
+			}
+			attempts = append(attempts, fmt.Sprintf("%s.%d.lost", id, a.Attempt))
+			if !slices.ContainsFunc(e.ran[id], func(r run) bool { return r.attempt == a.Attempt }) {
+				waited++
+			}
+		}
+	}
+	return attempts, waited
+}
+
+// answered is an error until each outcome was said a second time.
+func (h *fixture) answered(outcomes []string) error {
+	if len(outcomes) == 0 {
+		return fmt.Errorf("no attempt was lost")
+	}
+	said, err := h.said(outcomeTopics...)
+	if err != nil {
+		return err
+	}
+	for _, id := range outcomes {
+		if said[id] < 2 {
+			return fmt.Errorf("%s was said %d times", id, said[id])
+		}
+	}
+	return nil
+}
+
+// outcomes is what the worker's database says became of every attempt, in the order of their ends.
+func (h *fixture) outcomes() []string {
+	h.t.Helper()
+	list, err := texts(h.t.Context(), h.urls.Worker, `
+		select job_id || '.' || attempt || ' ' || coalesce(outcome, 'open') || ' ' || worker_id
+		from execution_attempts order by claimed_at, job_id, attempt`)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return list
+}

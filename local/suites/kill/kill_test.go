@@ -1,0 +1,216 @@
+package kill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// drainWithin is how long after the last kill every job must have ended. What was lost at an age is
+// said again at about twice that age.
+const drainWithin = 2 * time.Minute
+
+func TestNothingIsLostWhateverIsKilled(t *testing.T) {
+	d := duration(t)
+	t.Parallel()
+	rnd := newRand(t)
+	h := open(t, 3)
+	follow, unfollow := context.WithCancel(t.Context())
+	defer unfollow()
+	l, c := newLoad(follow, h, rnd), &chaos{fixture: h, rnd: rnd}
+
+	submitting, stopSubmitting := context.WithTimeout(t.Context(), d)
+	defer stopSubmitting()
+	l.run(submitting)
+	l.submitting.Go(func() { l.schedule(submitting) })
+	l.submitting.Go(func() { l.every(submitting, 5*time.Second, l.operate) })
+	frozen := h.workers()[2]
+	l.following.Go(func() { c.freezes(submitting, frozen) })
+	c.run(submitting, h.targets(frozen))
+	l.submitting.Wait()
+	calm := time.Now()
+	if err := h.drain(t.Context(), time.Time{}, drainWithin); err != nil {
+		t.Error(err)
+	}
+	drained := time.Since(calm)
+	if t.Failed() {
+		unfollow()
+	}
+	l.following.Wait()
+	h.outside.heard(drainWithin)
+	h.settleDown(drainWithin)
+
+	e := h.evidence(t.Context(), l, c)
+	e.takeScheduled(t.Context(), h.api)
+	e.checkOperations(t.Context(), h.api)
+	e.check()
+	e.checkOutside(h.outside)
+	h.checkDatabases(e)
+	h.report(e)
+	h.checkHappened(e, d)
+	h.stopAll()
+	t.Logf("drained %s after the last kill", drained.Round(time.Millisecond))
+	e.summarize(t)
+}
+
+// settleDown waits until every command is answered, and what the last of them began has ended.
+func (h *fixture) settleDown(limit time.Duration) {
+	h.t.Helper()
+	err := within(h.t.Context(), limit, func(ctx context.Context) error {
+		open, err := texts(ctx, h.urls.API, "select job_id || ' ' || command from commands")
+		if err == nil && len(open) > 0 {
+			err = fmt.Errorf("%d commands have no answer: %v", len(open), first(open, 5))
+		}
+		return err
+	})
+	if err := errors.Join(err, h.drain(h.t.Context(), time.Time{}, limit)); err != nil {
+		h.t.Error(err)
+	}
+}
+
+// checkDatabases: nothing is left open behind the API.
+func (h *fixture) checkDatabases(e *evidence) {
+	h.t.Helper()
+	for _, c := range []struct{ url, what, sql string }{
+		{h.urls.API, "a command has no answer", "select job_id::text from commands"},
+		{h.urls.API, "a callback has come to nothing", `
+			select job_id::text from callbacks join jobs using (job_id)
+			where not attempt_is_over(callbacks.attempt, jobs.status, jobs.version, jobs.attempt)`},
+		{h.urls.Scheduler, "has not ended, for the scheduler", `
+			select job_id::text from jobs where status not in ('COMPLETED', 'FAILED', 'CANCELLED')`},
+		{h.urls.Worker, "an attempt has no outcome", "select job_id::text from execution_attempts where outcome is null"},
+	} {
+		ids, err := texts(h.t.Context(), c.url, c.sql)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		for _, id := range ids {
+			e.find(id, "%s", c.what)
+		}
+	}
+}
+
+// texts reads one column.
+func texts(ctx context.Context, url, sql string) ([]string, error) {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	rows, err := conn.Query(ctx, sql)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// checkHappened: a run in which nothing went wrong proves nothing.
+func (h *fixture) checkHappened(e *evidence, d time.Duration) {
+	h.t.Helper()
+	happened := e.happened()
+	for _, topic := range []string{jobevent.TopicCreated, jobevent.TopicRun, jobevent.TopicCompleted, jobevent.TopicCommand} {
+		ids, err := h.said(topic)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		for _, n := range ids {
+			happened["said again on "+topic] += min(n-1, 1)
+		}
+	}
+	maps.Copy(happened, h.outside.happened())
+	for what, n := range happened {
+		if n == 0 && d >= time.Minute { // a short run is for a quick look
+			h.t.Errorf("never happened: %s", what)
+		}
+	}
+	kills, least := e.chaos.kills(), int(d/(20*time.Second))
+	for _, target := range h.targets(h.workers()[2]) {
+		if n := kills[target.name] + kills[target.name+stopped]; n < least {
+			h.t.Errorf("%s was taken down %d times, at least %d are wanted", target.name, n, least)
+		}
+	}
+	h.t.Logf("happened: %v", happened)
+}
+
+// happened counts what must have been seen for the run to mean something.
+func (e *evidence) happened() map[string]int {
+	n := map[string]int{}
+	for _, what := range []string{"answered 503", "gateway away", "cancel kept", "retry kept"} {
+		n[what] = e.load.seen[what]
+	}
+	for _, what := range []string{
+		"lost", "cancelled", "failed", "snoozed", "a worker died while a handler ran",
+		"COMPLETED after a loss", "RETRYING", "redriven", "cancelled before it was due", "cancel refused: it had ended",
+	} {
+		n[what] = 0
+	}
+	for id, job := range e.jobs {
+		for _, a := range job.Attempts {
+			if _, watched := n[a.Outcome]; watched {
+				n[a.Outcome]++
+			}
+		}
+		if job.Status == completed && job.lost() > 0 {
+			n["COMPLETED after a loss"]++
+		}
+		for _, m := range job.History {
+			switch {
+			case m.To == "RETRYING":
+				n["RETRYING"]++
+			case m.By == "client" && strings.HasPrefix(m.Reason, "retry") && m.To == "PENDING":
+				n["redriven"]++
+			case m.From == "SCHEDULED" && m.To == canceled:
+				n["cancelled before it was due"]++
+			}
+			if m.By == "client" && strings.HasPrefix(m.Reason, "cancel refused") {
+				n["cancel refused: it had ended"]++
+			}
+		}
+		for _, r := range e.ran[id] {
+			if r.end.IsZero() {
+				n["a worker died while a handler ran"]++
+			}
+		}
+	}
+	return n
+}
+
+// stopAll ends every function as an operator would.
+func (h *fixture) stopAll() {
+	h.t.Helper()
+	for _, p := range h.processes {
+		if code, err := p.stop(); err != nil || code != 0 {
+			h.t.Errorf("%s ends with %d after SIGTERM: %v\n%s", p.name, code, err, tail(p.log, 1000))
+		}
+	}
+	h.checkLogs()
+}
+
+func (e *evidence) summarize(t *testing.T) {
+	attempts, ran, unanswered := 0, 0, 0
+	for id, job := range e.jobs {
+		attempts += job.Attempt
+		ran += len(e.ran[id])
+		if o := e.orders[job.key()]; o != nil && o.id == "" {
+			unanswered++
+		}
+	}
+	kills := 0
+	for _, n := range e.chaos.kills() {
+		kills += n
+	}
+	records := 0
+	for _, n := range e.runs {
+		records += n
+	}
+	t.Logf("%d jobs (%d without an answer), %d attempts (%d seen by the witness, %d records of run-job), %d faults: %v",
+		len(e.jobs), unanswered, attempts, ran, records, kills, e.chaos.kills())
+}

@@ -1,0 +1,74 @@
+package kill
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// protocol #1: with one copy of every function frozen as a lost node leaves them, in a transaction or not, the other
+// copies go on, and every job ends in time. So it is with ingest frozen and a worker killed beside it. Nothing wakes
+// before the time is over in which jobs must run again.
+func TestAFrozenNodeHoldsNothingUp(t *testing.T) {
+	duration(t)
+	t.Parallel()
+	rnd := newRand(t)
+	h := build(t, plan{workers: 2, copies: 2})
+	follow, unfollow := context.WithCancel(t.Context())
+	defer unfollow()
+	l, c := newLoad(follow, h, rnd), &chaos{fixture: h, rnd: rnd}
+	l.shapes = briefShapes
+	submitting, stopSubmitting := context.WithCancel(t.Context())
+	defer stopSubmitting()
+	l.run(submitting)
+
+	var node []target
+	for _, p := range h.processes {
+		if strings.HasSuffix(p.name, "-2") {
+			node = append(node, p.frozen())
+		}
+	}
+	if want := len(functions) - 1; len(node) != want { // no relay: there is no outbox
+		t.Fatalf("the node has %d processes, not one of each of %d functions", len(node), want)
+	}
+	for _, fault := range []target{
+		together("a node, frozen", node),
+		together("ingest frozen, a worker killed", slices.Concat(
+			[]target{h.frozen("ingest-2")}, h.targetsNamed("runjob-2"))),
+	} {
+		pause(t.Context(), 2*time.Second) // so that the load has reached everything
+		c.kill(fault, recoverWithin+time.Second)
+		if err := h.drain(t.Context(), time.Now(), recoverWithin); err != nil {
+			t.Errorf("after %s: %v", fault.name, err)
+		}
+	}
+	stopSubmitting()
+	l.submitting.Wait()
+	if err := h.drain(t.Context(), time.Time{}, drainWithin); err != nil {
+		t.Fatal(err)
+	}
+	e := h.evidence(t.Context(), l, c)
+	e.check()
+	e.checkRecovery(t)
+	h.report(e)
+	h.stopAll()
+	e.summarize(t)
+}
+
+func (h *fixture) frozen(name string) target {
+	i := slices.IndexFunc(h.processes, func(p *process) bool { return p.name == name })
+	return h.processes[i].frozen()
+}
+
+// frozen is a target that freezes where it would be killed, and wakes where it would be started.
+func (p *process) frozen() target {
+	wake := func() error { return errors.New("it is not frozen") }
+	return target{
+		name:    p.name + " frozen",
+		kill:    func() (err error) { wake, err = p.freeze(); return err },
+		restart: func(context.Context) error { return wake() },
+	}
+}

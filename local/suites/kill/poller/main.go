@@ -1,0 +1,264 @@
+// Command poller is a pull worker of the job type WITNESS, which tells in a file what it does. It is ruder than one may
+// be: a result of an attempt that is lost is sent all the same.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/jobweaver/jobweaver/local/suites/kill/witness"
+	"github.com/jobweaver/jobweaver/shared/client"
+	"github.com/jobweaver/jobweaver/shared/pullwire"
+)
+
+const (
+	slots     = 16
+	claimWait = 2 * time.Second
+	// beyond is how long an answer may take beyond a claim's wait. One that came later would have attempts that were lost
+	// on its way, or cancelled, which takes pull 5 s.
+	beyond    = 2 * time.Second
+	beatEvery = time.Second
+	// silence is how long a handler goes on without an answer to a beat: less than the 7 s after which a worker may settle
+	// the attempts of a pull that was killed, whose last heartbeat was up to 3 s old.
+	silence = 4500 * time.Millisecond
+	pace    = 200 * time.Millisecond // between two tries
+)
+
+// Reasons for which a handler ends.
+var (
+	errCancelled = errors.New("the attempt was cancelled")
+	errLost      = errors.New("the attempt is lost")
+	errSilent    = errors.New("no beat was answered")
+)
+
+type poller struct {
+	api  *client.Client
+	file *witness.Writer
+	name string
+
+	mu   sync.Mutex
+	held map[string]*held // by token
+	room chan struct{}    // has a value when held became smaller
+}
+
+// held is an attempt from its claim until its result was answered.
+type held struct {
+	pullwire.Attempt
+	end  context.CancelCauseFunc // of its handler
+	seen time.Time               // when a claim or a beat was sent that was answered with it
+}
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	file, err := witness.Open(os.Getenv("WITNESS_FILE"), os.Getenv("WITNESS_NAME"))
+	if err != nil {
+		return err
+	}
+	p := &poller{
+		api: client.New(os.Getenv("GATEWAY_URL"), "", client.WithRetries(0)), file: file, name: os.Getenv("WITNESS_NAME"),
+		held: map[string]*held{}, room: make(chan struct{}, 1),
+	}
+	var all sync.WaitGroup
+	all.Go(func() { p.beats(ctx) })
+	for ctx.Err() == nil {
+		for _, h := range p.claim(ctx) {
+			all.Go(func() { p.execute(ctx, h) })
+		}
+	}
+	all.Wait()
+	return nil
+}
+
+// post sends a request once, and waits so long for its answer.
+func (p *poller) post(ctx context.Context, d time.Duration, path string, in map[string]any, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	in["worker"] = p.name
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	_, err = p.api.Do(ctx, http.MethodPost, path, "application/json", body, out)
+	return err
+}
+
+// claim returns new attempts as soon as there are some and room for them.
+func (p *poller) claim(ctx context.Context) (got []*held) {
+	p.mu.Lock()
+	free := slots - len(p.held)
+	p.mu.Unlock()
+	if free == 0 {
+		select {
+		case <-p.room:
+		case <-ctx.Done():
+		}
+		return nil
+	}
+	var answer pullwire.Attempts
+	sent := time.Now()
+	err := p.post(ctx, claimWait+beyond, "/api/workers/claim", map[string]any{
+		"types": []string{"WITNESS"}, "slots": free, "wait": claimWait.String(),
+	}, &answer)
+	if err != nil {
+		pause(ctx, pace)
+		return nil
+	}
+	if time.Since(sent) > claimWait+beyond {
+		return nil // this process was frozen: they are over, or will be
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, a := range answer.Attempts {
+		h := &held{Attempt: a, seen: time.Now(), end: func(error) {}}
+		p.held[a.Token] = h
+		got = append(got, h)
+	}
+	return got
+}
+
+// execute runs an attempt and settles it.
+func (p *poller) execute(ctx context.Context, h *held) {
+	defer p.drop(h)
+	var payload witness.Payload
+	if err := json.Unmarshal(h.Payload, &payload); err != nil {
+		p.fail(err)
+	}
+	working, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	p.mu.Lock()
+	h.end = end
+	p.mu.Unlock()
+	p.tell(h, payload.Key, witness.Start, "")
+	err := payload.Work(working)
+	result := map[string]any{"token": h.Token}
+	how := witness.OK
+	switch {
+	case errors.Is(err, errCancelled):
+		how = err.Error()
+		result["status"] = "FAILED"
+	case errors.Is(err, errLost):
+		how = err.Error()
+		result["status"] = "COMPLETED"
+	case err != nil: // silence, or the end of this process
+		p.tell(h, payload.Key, witness.End, err.Error())
+		return
+	case h.Attempt.Attempt <= payload.FailAttempts:
+		how = witness.Failed
+		result["status"], result["errorCode"], result["retryable"] = "FAILED", witness.ErrorCode, !payload.Fatal
+	case h.Attempt.Attempt <= payload.SnoozeAttempts:
+		how = witness.Snoozed
+		result["status"], result["delayMs"] = "SNOOZED", 300
+	case payload.Waits:
+		result["status"], result["callbackTimeoutMs"] = "WAITING", 600_000
+	default:
+		result["status"], result["output"] = "COMPLETED", map[string]any{"attempt": h.Attempt.Attempt}
+	}
+	p.tell(h, payload.Key, witness.End, how)
+	p.settle(ctx, h, payload.Key, result)
+}
+
+// settle sends a result until there is an answer that says what became of it.
+func (p *poller) settle(ctx context.Context, h *held, key string, result map[string]any) {
+	for again := ""; ctx.Err() == nil; again = witness.Again {
+		var answer pullwire.Settled
+		err := p.post(ctx, 12*time.Second, "/api/workers/settle", map[string]any{"results": []any{result}}, &answer)
+		if err == nil && len(answer.Results) == 1 && answer.Results[0].Status != http.StatusServiceUnavailable {
+			p.tell(h, key, witness.Answered, fmt.Sprint(answer.Results[0].Status, again))
+			return
+		}
+		pause(ctx, pace)
+	}
+}
+
+func (p *poller) drop(h *held) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.held, h.Token)
+	select {
+	case p.room <- struct{}{}:
+	default:
+	}
+}
+
+// beats names what this process holds again and again, and ends the handlers of what is over, cancelled, or perhaps
+// lost since no beat was answered.
+func (p *poller) beats(ctx context.Context) {
+	for pause(ctx, beatEvery) {
+		attempts := []any{}
+		p.mu.Lock()
+		for token := range p.held {
+			attempts = append(attempts, map[string]any{"token": token})
+		}
+		p.mu.Unlock()
+		if len(attempts) == 0 {
+			continue
+		}
+		var answer pullwire.Beaten
+		sent := time.Now()
+		err := p.post(ctx, 2*beatEvery, "/api/workers/beat", map[string]any{"attempts": attempts}, &answer)
+		p.mu.Lock()
+		for token, h := range p.held {
+			switch {
+			case err == nil && h.seen.Before(sent):
+				h.seen = sent
+			case time.Since(h.seen) > silence:
+				p.held[token].end(errSilent)
+			}
+		}
+		for _, token := range answer.Cancelled {
+			p.end(token, errCancelled)
+		}
+		for _, token := range answer.Lost {
+			p.end(token, errLost)
+		}
+		p.mu.Unlock()
+	}
+}
+
+// end has a handler end. The caller holds the mutex.
+func (p *poller) end(token string, why error) {
+	if h := p.held[token]; h != nil {
+		h.end(why)
+	}
+}
+
+func (p *poller) tell(h *held, key, what, how string) {
+	line := witness.Line{What: what, Job: h.JobID, Attempt: h.Attempt.Attempt, Key: key, How: how}
+	if err := p.file.Write(line); err != nil {
+		p.fail(err)
+	}
+}
+
+// fail ends the process: the test would take a witness that is not told everything for a liar.
+func (p *poller) fail(err error) {
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+// pause waits and says whether ctx still lives.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,108 @@
+// Command worker is a worker with a job type of its own, WITNESS, which tells in a file what it does; by the
+// name WITNESS.OTHER it is another one.
+// It is also an example of a Go program that runs its own job types.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/jobweaver/jobweaver/functions/runjob"
+	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/local/suites/kill/witness"
+	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+type settings struct {
+	File string `envconfig:"WITNESS_FILE"` // to which the handlers append
+	Name string `envconfig:"WITNESS_NAME"` // of this process in it
+}
+
+func main() { funchost.Main(runjob.Name, build) }
+
+func build(ctx context.Context, env *funchost.Env) (funchost.Function, error) {
+	var none funchost.Function
+	var cfg runjob.Config
+	var own settings
+	var builtin handlers.Config
+	if err := env.Load(&cfg, &own, &builtin); err != nil {
+		return none, err
+	}
+	cfg.Queues, cfg.Kafka, cfg.Version = env.Config.Queues, env.Config.Kafka, funchost.Version
+	cfg.KeepOff()
+	file, err := witness.Open(own.File, own.Name)
+	if err != nil {
+		return none, err
+	}
+	registry, err := handlers.Builtin(builtin)
+	if err != nil {
+		return none, err
+	}
+	env.OnClose(registry.Close)
+	for _, name := range []string{"WITNESS", "WITNESS.OTHER"} {
+		if err := registry.Register(name, nil, handler{file}.run); err != nil {
+			return none, err
+		}
+	}
+	store, err := workerdb.Open(ctx, env.DatabaseURL())
+	if err != nil {
+		return none, err
+	}
+	env.OnClose(store.Close)
+	worker, err := runjob.New(cfg, store, registry, prometheus.DefaultRegisterer)
+	if err != nil {
+		return none, err
+	}
+	return worker.Host(), file.Write(witness.Line{What: witness.Worker, How: worker.ID()})
+}
+
+type handler struct{ file *witness.Writer }
+
+func (h handler) run(ctx context.Context, a *handlers.Attempt) (handlers.Result, error) {
+	var p witness.Payload
+	if err := json.Unmarshal(a.Payload, &p); err != nil {
+		return handlers.Result{}, &handlers.Failure{Code: "TEST.PAYLOAD", Message: err.Error()}
+	}
+	h.tell(a, p, witness.Start, "")
+	a.Log(slog.LevelInfo, "attempt "+a.Token+" runs")
+	if err := p.Work(ctx); err != nil {
+		h.tell(a, p, witness.End, err.Error())
+		return handlers.Result{}, err
+	}
+	switch {
+	case p.Dies:
+		return handlers.Result{}, errors.Join(syscall.Kill(os.Getpid(), syscall.SIGKILL), errors.New("it should be dead"))
+	case p.Panics:
+		h.tell(a, p, witness.End, witness.Panic)
+		panic("as it should")
+	case a.Number <= p.FailAttempts:
+		h.tell(a, p, witness.End, witness.Failed)
+		return handlers.Result{}, &handlers.Failure{Code: witness.ErrorCode, Message: "as it should", Retryable: !p.Fatal}
+	case a.Number <= p.SnoozeAttempts:
+		h.tell(a, p, witness.End, witness.Snoozed)
+		return handlers.Result{Snooze: 300 * time.Millisecond}, nil
+	}
+	h.tell(a, p, witness.End, witness.OK)
+	if p.Waits {
+		return handlers.Result{WaitFor: 10 * time.Minute}, nil
+	}
+	return handlers.Result{Output: json.RawMessage(fmt.Sprintf(`{"attempt":%d}`, a.Number))}, nil
+}
+
+// tell ends the process where the witness cannot be told: the test would take it for a liar.
+func (h handler) tell(a *handlers.Attempt, p witness.Payload, what, how string) {
+	line := witness.Line{What: what, Job: a.JobID, Attempt: a.Number, Key: p.Key, How: how}
+	if err := h.file.Write(line); err != nil {
+		slog.Error("witness cannot be told", "error", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,138 @@
+package kill
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jobweaver/jobweaver/local/suites/kill/witness"
+)
+
+// zombies is how many handlers are in their midst when their worker freezes.
+const zombies = 1100
+
+// TestAThousandAttemptsOfAFrozenWorkerChangeNothing freezes a worker of many slots, with all of them taken,
+// for longer than its lease. Others end its jobs. When it wakes all of its handlers are done, at once, and
+// it tries to say so: no row changes, and nothing is started.
+func TestAThousandAttemptsOfAFrozenWorkerChangeNothing(t *testing.T) {
+	duration(t)
+	t.Parallel()
+	rnd := newRand(t)
+	h := build(t, plan{workers: 2, env: func(name string) []string {
+		if name != "runjob-1" {
+			return nil
+		}
+		return []string{fmt.Sprintf("POOL_SIZE=%d", zombies+100), "QUEUE_SIZE=0"}
+	}})
+	began := time.Now()
+	follow, unfollow := context.WithCancel(t.Context())
+	defer unfollow()
+	l, c := newLoad(follow, h, rnd), &chaos{fixture: h, rnd: rnd}
+	sleepy := h.workers()[0]
+	asleep := filepath.Join(h.dir, "asleep")
+	for range 2 {
+		// An attempt lasts until the worker is asleep, one that starts then no time.
+		l.submitMany(rnd, &shape{name: "until it sleeps", payload: works(0, 0, "until", asleep), ends: one(completed)}, 600)
+	}
+	must(t, within(t.Context(), recoverWithin, func(context.Context) error { return h.hasStarted(sleepy, zombies) }))
+	wake, err := sleepy.freeze()
+	must(t, err)
+	froze := time.Now()
+	must(t, os.WriteFile(asleep, nil, 0o600))
+	must(t, h.drain(t.Context(), time.Time{}, 2*recoverWithin))
+	pause(t.Context(), longerThanLease-time.Since(froze))
+	before, rows := h.evidence(t.Context(), l, c), h.rows()
+	held, _ := before.heldBy(sleepy.last().name)
+
+	woke := time.Now() // before: a thousand handlers end at once
+	must(t, wake())
+	must(t, within(t.Context(), recoverWithin, func(context.Context) error { return h.answered(held) }))
+	must(t, within(t.Context(), recoverWithin, func(context.Context) error {
+		return h.hasHeard("jobweaver-outcome", outcomeTopics...)
+	}))
+	after := h.evidence(t.Context(), l, c)
+	now := h.rows()
+	for i := range now {
+		if len(now) != len(rows) || now[i] != rows[i] {
+			t.Fatalf("a worker that woke has changed one of %d rows: %s", len(rows), now[i])
+		}
+	}
+	tried := after.triedBy(t, sleepy.last().name, woke)
+	t.Logf("%d attempts were held by the worker that froze; %d of its handlers ended after it woke", len(held), tried)
+	if len(held) < 1000 || tried < 1000 {
+		t.Error("these are too few")
+	}
+	after.check()
+	h.report(after)
+	h.stopAll()
+	after.summarize(t)
+	t.Logf("took %s", time.Since(began).Round(time.Second))
+}
+
+// longerThanLease is how long a worker is frozen whose attempts all have an outcome by then.
+const longerThanLease = 17 * time.Second
+
+// hasStarted is an error until so many handlers of a process have.
+func (h *fixture) hasStarted(p *process, n int) error {
+	lines, err := witness.Read(h.witnessFile())
+	if err != nil {
+		return err
+	}
+	started := 0
+	for _, l := range lines {
+		if l.What == witness.Start && l.Process == p.last().name {
+			started++
+		}
+	}
+	if started < n {
+		return fmt.Errorf("%s has started only %d handlers", p.name, started)
+	}
+	return nil
+}
+
+// triedBy counts the handlers of a process that ended after an instant. None may have started then.
+func (e *evidence) triedBy(t *testing.T, name string, after time.Time) (tried int) {
+	for id, runs := range e.ran {
+		for _, r := range runs {
+			if r.process != name {
+				continue
+			}
+			if r.end.After(after) {
+				tried++
+			}
+			if r.start.After(after) {
+				t.Errorf("attempt %d of %s was started by a worker that woke", r.attempt, id)
+			}
+		}
+	}
+	return tried
+}
+
+// rows is every row that says what became of a job, in each database.
+func (h *fixture) rows() (all []string) {
+	h.t.Helper()
+	for _, c := range []struct{ url, table, key string }{
+		{h.urls.API, "jobs", "job_id"}, {h.urls.Scheduler, "jobs", "job_id"},
+		{h.urls.Worker, "execution_attempts", "job_id, attempt"},
+	} {
+		list, err := texts(h.t.Context(), c.url, fmt.Sprintf("select r::text from %s r order by %s", c.table, c.key))
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		all = slices.Concat(all, list)
+	}
+	return all
+}
+
+// hasHeard is an error until a group has read all of its topics.
+func (h *fixture) hasHeard(group string, topics ...string) error {
+	lag, err := h.lag(group, topics...)
+	if err == nil && lag > 0 {
+		err = fmt.Errorf("%s has yet to hear %d records", group, lag)
+	}
+	return err
+}

@@ -1,0 +1,100 @@
+package knative
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/jobweaver/jobweaver/local/demo"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// within is for a machine with much else to do: an idle one needs some five seconds.
+const within = 90 * time.Second
+
+// All functions are processes that come and go behind a broker that delivers twice, late, out of order and again after
+// it has hung up. The whole demo ends as it should, no job is lost, no attempt runs twice, and what nobody can use
+// comes to the dead letters.
+func TestBehindABrokerThatHasABadDayNothingIsLostAndNothingRunsTwice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs more than a dozen processes")
+	}
+	t.Parallel()
+	for _, version := range []string{"1", "2"} {
+		t.Run("events of version "+version, func(t *testing.T) { badDay(t, version) })
+	}
+}
+
+func badDay(t *testing.T, version string) {
+	t.Helper()
+	seed := rand.Uint64() >> 32
+	t.Logf("seed %d", seed)
+	h := raise(t, rand.New(rand.NewPCG(seed, 0)), chances, version)
+	o := newOutside(t, h.webhooks)
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	var poisoned []string
+	var all errgroup.Group
+	for name, work := range map[string]func() error{
+		"demo": func() error {
+			return demo.Run(ctx, h.api, demo.House{MailPage: h.mails.URL()}, t.Output())
+		},
+		"poison":     func() error { return poison(ctx, h, &poisoned) },
+		"many":       func() error { return manyJobs(ctx, h, o) },
+		"large":      func() error { return largestJob(ctx, h, o) },
+		"ordered":    func() error { return ordered(ctx, h, o) },
+		"chained":    func() error { return chained(ctx, h, o) },
+		"cancelled":  func() error { return cancelled(ctx, h, o) },
+		"controlled": func() error { return controlled(ctx, h, o) },
+		"scheduled":  func() error { return scheduled(ctx, h, o) },
+		"operated":   func() error { return operated(ctx, h, o) },
+	} {
+		all.Go(func() error {
+			began := time.Now()
+			if err := work(); err != nil {
+				cancel() // the others need not wait
+				return fmt.Errorf("%s, after %s: %w", name, time.Since(began).Round(time.Millisecond), err)
+			}
+			t.Logf("%s took %s", name, time.Since(began).Round(time.Millisecond))
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		t.Error(err)
+	}
+	for _, n := range h.broker.undelivered(poisoned...) {
+		t.Errorf("not delivered: %+v", n)
+	}
+	if none := h.mishaps.missing(); len(none) > 0 {
+		t.Errorf("this run proves nothing of what did not happen: %v", none)
+	}
+	h.checkScaling()
+	h.broker.mu.Lock()
+	defer h.broker.mu.Unlock()
+	if n := h.broker.taken[jobevent.TypesEnded]; (n > len(poisons)) != (version == "2") {
+		t.Errorf("%d events of attempts that ended are of version 2", n)
+	}
+}
+
+// checkScaling: functions came when they were called, and went when they were not.
+func (h *house) checkScaling() {
+	h.t.Helper()
+	went := 0
+	for name, s := range h.services {
+		if s.starts() == 0 {
+			h.t.Errorf("%s was never called", name)
+		}
+		if s.min == 0 && s.starts() > 1 {
+			went++
+		}
+	}
+	if went == 0 {
+		h.t.Error("no function came again after it had gone")
+	}
+	h.t.Log(h.broker.taken)
+	h.t.Log(h.mishaps.count)
+}

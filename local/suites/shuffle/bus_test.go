@@ -1,0 +1,299 @@
+package shuffle
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// bus stands for Kafka: a log for each partition, and readers with a place in each.
+type bus struct {
+	partitions map[string]int32
+	logs       map[place][]event.Event
+	readers    []*reader
+	said       map[string]int // how often, by event id
+	mishaps    map[string]int // so that runs without any are no proof
+	rnd        *rand.Rand     // how events are put together in such of version 2; nil: none is
+}
+
+const (
+	acceptedNotSaid     = "accepted and not said"
+	heardAgain          = "heard again"
+	killedBeforePublish = "killed before it had published"
+	settledNotSaid      = "settled and not said"
+	workerFrozen        = "worker frozen"
+	workerKilled        = "worker killed"
+	outcomeRefused      = "outcome refused"
+	wiped               = "wiped"
+	packedTogether      = "said together with others"
+	killedBetweenItems  = "killed when some items of an event were handled"
+	calledBackEarly     = "called back before the API had heard that it waits"
+	callbackRefused     = "called back when it was over"
+)
+
+type place struct {
+	topic     string
+	partition int32
+}
+
+// reader is a consumer group.
+type reader struct {
+	name   string
+	topics []string
+	handle funchost.Handle
+
+	next   map[place]int
+	again  []event.Event // heard once, to be heard once more
+	undone []event.Event // handled, but the process was killed before it could publish and acknowledge
+}
+
+func newBus() *bus {
+	b := &bus{
+		partitions: map[string]int32{}, logs: map[place][]event.Event{},
+		said: map[string]int{}, mishaps: map[string]int{},
+	}
+	for _, topic := range jobevent.Topics(nil) {
+		b.partitions[topic.Name] = topic.Partitions
+	}
+	return b
+}
+
+func (b *bus) read(name string, handle funchost.Handle, topics ...string) {
+	b.readers = append(b.readers, &reader{name: name, topics: topics, handle: handle, next: map[place]int{}})
+}
+
+// say puts items into events, and these where Kafka would.
+func (b *bus) say(t *testing.T, items []jobevent.Item) {
+	t.Helper()
+	for _, it := range items {
+		b.said[it.ID()]++
+	}
+	for _, e := range b.packed(items) {
+		topic, err := jobevent.TopicOf(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := jobevent.Extension(e, jobevent.ExtPartitionKey)
+		at := place{topic, jobevent.PartitionOf(key, b.partitions[topic])}
+		b.logs[at] = append(b.logs[at], e)
+	}
+}
+
+// packed puts some items into events of version 2, and others into such of version 1.
+func (b *bus) packed(items []jobevent.Item) (all []event.Event) {
+	if b.rnd == nil {
+		all, _ = jobevent.Events(items)
+		return all
+	}
+	for len(items) > 0 {
+		n := b.rnd.IntN(len(items)) + 1
+		pack := jobevent.Pack
+		if b.rnd.IntN(3) == 0 {
+			pack = jobevent.Events
+		}
+		events, of := pack(items[:n])
+		all = append(all, events...)
+		for _, together := range of {
+			b.mishaps[packedTogether] += len(together) - 1
+		}
+		items = items[n:]
+	}
+	return all
+}
+
+// unpacked are the items of events, as a function's host hands them over.
+func unpacked(t *testing.T, events []event.Event) (all []jobevent.Item) {
+	t.Helper()
+	for _, e := range events {
+		items, err := jobevent.Unpack(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range items {
+			if item.Err != nil {
+				t.Fatal(item.Err)
+			}
+			all = append(all, item)
+		}
+	}
+	return all
+}
+
+// fresh are the partitions with something that the reader has not heard, in one order for one seed.
+func (b *bus) fresh(r *reader) (places []place) {
+	for _, topic := range r.topics {
+		for p := range b.partitions[topic] {
+			if at := (place{topic, p}); r.next[at] < len(b.logs[at]) {
+				places = append(places, at)
+			}
+		}
+	}
+	return places
+}
+
+func (b *bus) waiting(r *reader) bool {
+	return len(r.undone) > 0 || len(r.again) > 0 || len(b.fresh(r)) > 0
+}
+
+// inOrder delivers one event, each once.
+func (b *bus) inOrder(t *testing.T) bool {
+	t.Helper()
+	for _, r := range b.readers {
+		for _, at := range b.fresh(r) {
+			e := b.logs[at][r.next[at]]
+			r.next[at]++
+			b.say(t, r.call(t, unpacked(t, []event.Event{e})))
+			return true
+		}
+	}
+	return false
+}
+
+// shuffled delivers a batch to some reader. What is new to it comes in the order of its partition; what
+// it has heard comes once more, whenever. Sometimes what the reader says is lost, and the batch comes
+// again later, with more behind it.
+func (b *bus) shuffled(t *testing.T, rnd *rand.Rand) bool {
+	t.Helper()
+	var ready []*reader
+	for _, r := range b.readers {
+		if b.waiting(r) {
+			ready = append(ready, r)
+		}
+	}
+	if len(ready) == 0 {
+		return false
+	}
+	r := ready[rnd.IntN(len(ready))]
+	batch := r.undone
+	r.undone = nil
+	for range rnd.IntN(6) + 1 {
+		batch = append(batch, b.draw(r, rnd)...)
+	}
+	if items := unpacked(t, batch); len(items) > len(batch) && rnd.IntN(4) == 0 {
+		b.mishaps[killedBetweenItems]++ // any of them may have been handled, in any order
+		rnd.Shuffle(len(items), func(i, j int) { items[i], items[j] = items[j], items[i] })
+		b.say(t, part(r.call(t, items[:rnd.IntN(len(items))]), rnd))
+		r.undone = batch
+		return true
+	}
+	say := r.call(t, unpacked(t, batch))
+	if rnd.IntN(6) == 0 {
+		b.mishaps[killedBeforePublish]++
+		b.say(t, part(say, rnd))
+		r.undone = batch
+		return true
+	}
+	b.say(t, say)
+	return true
+}
+
+// part is what a process may have published when it is killed: any of the others, and statuses only
+// after all of these.
+func part(say []jobevent.Item, rnd *rand.Rand) (kept []jobevent.Item) {
+	isStatus := func(e jobevent.Item) bool { return e.Type() == jobevent.TypeStatus }
+	others := slices.DeleteFunc(slices.Clone(say), isStatus)
+	for _, e := range others {
+		if rnd.IntN(2) == 0 {
+			kept = append(kept, e)
+		}
+	}
+	if len(kept) < len(others) || rnd.IntN(2) == 0 {
+		return kept
+	}
+	for _, e := range say {
+		if isStatus(e) && rnd.IntN(2) == 0 {
+			kept = append(kept, e)
+		}
+	}
+	return kept
+}
+
+// wipe loses all that not everybody has heard, as a broker does whose disk is gone.
+func (b *bus) wipe() {
+	b.mishaps[wiped]++
+	clear(b.logs)
+	for _, r := range b.readers {
+		clear(r.next)
+		r.again, r.undone = nil, nil
+	}
+}
+
+func (b *bus) draw(r *reader, rnd *rand.Rand) []event.Event {
+	fresh := b.fresh(r)
+	switch n := rnd.IntN(len(fresh) + min(len(r.again), 3) + 1); {
+	case n < len(fresh):
+		at := fresh[n]
+		e := b.logs[at][r.next[at]]
+		r.next[at]++
+		r.again = append(r.again, e)
+		return []event.Event{e}
+	case len(r.again) > 0:
+		b.mishaps[heardAgain]++
+		i := rnd.IntN(len(r.again))
+		e := r.again[i]
+		r.again = slices.Delete(r.again, i, i+1)
+		return []event.Event{e}
+	}
+	return nil
+}
+
+// call hands over a batch and checks what must hold of every answer.
+func (r *reader) call(t *testing.T, batch []jobevent.Item) []jobevent.Item {
+	t.Helper()
+	if len(batch) == 0 {
+		return nil
+	}
+	say, err := r.handle(t.Context(), batch)
+	if err != nil {
+		t.Fatalf("%s refuses %v: %v", r.name, ids(batch), err)
+	}
+	checkOrder(t, r.name, say)
+	return say
+}
+
+// checkOrder: of a job's version the status comes last, and of a failed job it comes with a dead letter.
+func checkOrder(t *testing.T, who string, say []jobevent.Item) {
+	t.Helper()
+	told, buried := map[string]bool{}, map[string]bool{}
+	for _, e := range say {
+		switch e.Type() {
+		case jobevent.TypeStatus:
+			told[e.Subject()] = true
+			status, err := jobevent.Decode[jobevent.Status](e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if status.Status == "FAILED" && !buried[e.Subject()] {
+				t.Fatalf("%s says that %s has failed, and no dead letter before: %v", who, e.Subject(), ids(say))
+			}
+		case jobevent.TypeDeadLettered:
+			buried[e.Subject()] = true
+			if told[e.Subject()] {
+				t.Fatalf("%s says the status of %s before its dead letter: %v", who, e.Subject(), ids(say))
+			}
+		}
+	}
+}
+
+func ids(events []jobevent.Item) []string {
+	names := make([]string, len(events))
+	for i, e := range events {
+		names[i] = e.ID()
+	}
+	return names
+}
+
+// check is for what says events by itself.
+func check(t *testing.T, who string, say []jobevent.Item, err error) []jobevent.Item {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%s: %v", who, err)
+	}
+	checkOrder(t, who, say)
+	return say
+}

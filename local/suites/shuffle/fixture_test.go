@@ -1,0 +1,298 @@
+package shuffle
+
+import (
+	"context"
+	"encoding/binary"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/jobweaver/jobweaver/functions/command"
+	"github.com/jobweaver/jobweaver/functions/dispatch"
+	"github.com/jobweaver/jobweaver/functions/ingest"
+	"github.com/jobweaver/jobweaver/functions/outcome"
+	"github.com/jobweaver/jobweaver/functions/projection"
+	"github.com/jobweaver/jobweaver/functions/watchdog"
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+// fixture is all functions on three databases of their own and one bus, without any clock but the test's.
+type fixture struct {
+	*bus
+	t        *testing.T
+	api      *apidbtest.Stores
+	apiPool  *pgxpool.Pool // reaches round the store, as schedulerPool does
+	dispatch *dispatch.Function
+	watchdog *watchdog.Function
+	workers  *workers
+
+	schedulerPool *pgxpool.Pool
+
+	jobs map[uuid.UUID]*job
+	ids  []uuid.UUID // of jobs, in the order of submitting
+}
+
+// open builds an installation. A short lease has run out whenever the watchdog looks.
+func open(t *testing.T, lease time.Duration, pick func(int) int) *fixture {
+	t.Helper()
+	h := &fixture{bus: newBus(), t: t, jobs: map[uuid.UUID]*job{}}
+	apiURL, schedulerURL := pgtest.Database(t, migrations.API), pgtest.Database(t, migrations.Scheduler)
+	var err error
+	h.api = apidbtest.Open(t, apiURL)
+	scheduler, err := schedulerdb.Open(t.Context(), schedulerURL, schedulerdb.Config{Lease: lease, MaxLost: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(scheduler.Close)
+	h.apiPool, h.schedulerPool = pool(t, apiURL), pool(t, schedulerURL)
+	workerURL := pgtest.Database(t, migrations.Worker)
+	h.workers = &workers{
+		t: t, pool: pool(t, workerURL), jobs: h.jobs, pick: pick,
+		started: map[workerdb.Key]int{}, said: map[workerdb.Key]jobevent.Kind{},
+	}
+	if h.workers.store, err = workerdb.Open(t.Context(), workerURL); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.workers.store.Close)
+	h.dispatch, h.watchdog = dispatch.New(scheduler), watchdog.New(scheduler)
+	h.readAll(scheduler)
+	return h
+}
+
+func (h *fixture) readAll(scheduler *schedulerdb.Store) {
+	commands := command.New(scheduler)
+	commands.Arrival = 0 // a job whose creation is later in this order does not arrive meanwhile
+	in, out, com := ingest.New(scheduler).Host(), outcome.New(scheduler).Host(), commands.Host()
+	dog, pro := h.watchdog.Host(), h.projection().Host()
+	h.read(in.Name, in.Handle, in.Topics...)
+	h.read(out.Name, out.Handle, out.Topics...)
+	h.read(com.Name, com.Handle, com.Topics...)
+	h.read(dog.Name, dog.Handle, dog.Topics...)
+	h.read(pro.Name, h.neverBack(taking(pro)), pro.Topics...)
+	h.read("runjob", h.workers.hear, jobevent.TopicRun)
+	h.read("runjob's cancels", h.workers.cancel, jobevent.TopicAttemptCancel)
+}
+
+// taking handles what the function's host does not skip.
+func taking(f funchost.Function) funchost.Handle {
+	return func(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
+		batch = slices.DeleteFunc(slices.Clone(batch), func(e jobevent.Item) bool {
+			topic, err := e.Topic()
+			return err == nil && f.Skips(topic, e.Type())
+		})
+		if len(batch) == 0 {
+			return nil, nil
+		}
+		return f.Handle(ctx, batch)
+	}
+}
+
+// projection gives one that remembers nothing.
+func (h *fixture) projection() *projection.Function {
+	h.t.Helper()
+	f, err := projection.New(projection.Config{}, h.api.Store)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return f
+}
+
+// neverBack holds projection to it that what the API shows of a job never gets older.
+func (h *fixture) neverBack(handle funchost.Handle) funchost.Handle {
+	shown := map[uuid.UUID]int64{}
+	return func(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
+		say, err := handle(ctx, batch)
+		if err != nil {
+			return say, err
+		}
+		rows, err := h.apiPool.Query(ctx, "select job_id, version from jobs")
+		if err != nil {
+			return nil, err
+		}
+		var id uuid.UUID
+		var version int64
+		_, err = pgx.ForEachRow(rows, []any{&id, &version}, func() error {
+			if version < shown[id] {
+				h.t.Errorf("version %d of %s is shown after %d", version, id, shown[id])
+			}
+			shown[id] = version
+			return nil
+		})
+		return say, err
+	}
+}
+
+func pool(t *testing.T, url string) *pgxpool.Pool {
+	t.Helper()
+	p, err := pgpool.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// submit accepts one job of each kind. What the gateway says of it is lost where lose says so.
+func (h *fixture) submit(rnd *rand.Rand, lose func() bool) {
+	h.t.Helper()
+	for i := range kinds {
+		h.submitOne(&kinds[i], rnd, lose)
+	}
+}
+
+func (h *fixture) submitOne(k *kind, rnd *rand.Rand, lose func() bool) {
+	h.t.Helper()
+	request := k.request
+	request.JobType, request.Queue = jobspec.Simulation, jobspec.DefaultQueue
+	request.Timeout, request.Payload = jobspec.DefaultTimeout, []byte(`{"steps":[]}`)
+	var id uuid.UUID // by the seed, for the partitions follow from it
+	binary.BigEndian.PutUint64(id[:], rnd.Uint64())
+	fresh := apidb.NewJob{JobID: id, TraceID: uuid.New(), Request: request, Whose: apidb.Everyone}
+	accepted, err := h.api.InsertJobs(h.t.Context(), []apidb.NewJob{fresh})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.jobs[id], h.ids = &job{kind: k, calledBack: map[int]jobstate.Kind{}}, append(h.ids, id)
+	e, err := apidb.CreatedEvent(accepted[0].Created(fresh))
+	h.gateway(e, err, lose)
+	if k.command != "" {
+		h.command(id, k.command, lose)
+	}
+	if k.retries > 0 {
+		h.change(id, k.retries, lose)
+	}
+}
+
+func (h *fixture) change(id uuid.UUID, retries int, lose func() bool) {
+	h.t.Helper()
+	change := apidb.JobChange{Change: jobevent.Change{MaxRetryCount: &retries}, Delay: new(time.Duration), Hash: []byte("change")}
+	kept, err := h.api.KeepChange(h.t.Context(), apidb.Everyone, id, change, client)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	e, err := kept.Event()
+	h.gateway(e, err, lose)
+}
+
+// client is who commands.
+const client = "client"
+
+func (h *fixture) command(id uuid.UUID, command string, lose func() bool) {
+	h.t.Helper()
+	kept, err := h.api.KeepCommand(h.t.Context(), apidb.Everyone, id, command, client)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	e, err := kept.Event()
+	h.gateway(e, err, lose)
+}
+
+func (h *fixture) gateway(e jobevent.Item, err error, lose func() bool) {
+	h.t.Helper()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if lose() {
+		h.mishaps[acceptedNotSaid]++
+		return
+	}
+	h.say(h.t, []jobevent.Item{e})
+}
+
+// tick lets a function's clock run.
+func (h *fixture) tick(who string, tick func(context.Context) ([]jobevent.Item, time.Duration, error)) {
+	h.t.Helper()
+	say, _, err := tick(h.t.Context())
+	h.say(h.t, check(h.t, who, say, err))
+}
+
+// reconcile lets a minute pass for the rows of the API and of the scheduler, and a watchdog and a projection that was
+// just started look at them.
+func (h *fixture) reconcile() {
+	h.t.Helper()
+	for _, sql := range []string{
+		"update workers set since = since - interval '61 s'",
+		"update jobs set lease_expires_at = lease_expires_at - interval '61 s'",
+	} {
+		if _, err := h.schedulerPool.Exec(h.t.Context(), sql); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	h.hurrySuspects()
+	h.tick("watchdog", h.watchdog.Tick)
+	for _, sql := range []string{
+		"update jobs set created_at = created_at - interval '61 s', updated_at = updated_at - interval '61 s'",
+		"update commands set created_at = created_at - interval '61 s'",
+		"update callbacks set received_at = least(received_at, now() - interval '3 s')", // until a minute old all are said
+	} {
+		if _, err := h.apiPool.Exec(h.t.Context(), sql); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	h.tick("reconcile", h.projection().Tick)
+}
+
+// hurrySuspects ends the seconds that a job waits which was lost twice in a row.
+func (h *fixture) hurrySuspects() {
+	h.t.Helper()
+	const sql = "update jobs set due_at = now() where status = 'SCHEDULED' and lost_count >= 2 and due_at > now()"
+	if _, err := h.schedulerPool.Exec(h.t.Context(), sql); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// redrive asks for another try of the jobs that want one and are seen to have failed.
+func (h *fixture) redrive(lose func() bool) {
+	h.t.Helper()
+	for _, id := range h.ids {
+		j := h.jobs[id]
+		if j.redrive && !j.redriven && h.look(id).Status == jobstate.Failed {
+			j.redriven = true
+			h.command(id, jobevent.CommandRetry, lose)
+		}
+	}
+}
+
+// look reads what the API shows.
+func (h *fixture) look(id uuid.UUID) apidb.Job {
+	h.t.Helper()
+	shown, err := h.api.Job(h.t.Context(), apidb.Everyone, id)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return shown
+}
+
+// ended says whether every job has, and every command has its answer.
+func (h *fixture) ended() bool {
+	h.t.Helper()
+	for id, j := range h.jobs {
+		if shown := h.look(id); !shown.Status.Terminal() || j.redrive && !j.redriven {
+			return false
+		}
+	}
+	var commands int
+	if err := h.apiPool.QueryRow(h.t.Context(), "select count(*) from commands").Scan(&commands); err != nil {
+		h.t.Fatal(err)
+	}
+	return commands == 0
+}
+
+func never() bool { return false }
+
+func oneIn(rnd *rand.Rand, n int) func() bool { return func() bool { return rnd.IntN(n) == 0 } }

@@ -1,0 +1,361 @@
+package shuffle
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+// workers do what functions/runjob does, on the real store, but one step at a time and without handlers.
+type workers struct {
+	t     *testing.T
+	pool  *pgxpool.Pool
+	store *workerdb.Store
+	jobs  map[uuid.UUID]*job
+	pick  func(n int) int // which of n
+	lies  bool            // says outcomes that are none
+
+	all     []*worker // those that live
+	frozen  []*worker
+	started map[workerdb.Key]int
+	said    map[workerdb.Key]jobevent.Kind // outcomes
+	number  int
+	refused int // outcomes
+}
+
+type worker struct {
+	id     string
+	held   []*held // claimed and not settled
+	beats  int
+	judged bool
+}
+
+type held struct {
+	workerdb.Key
+	traceID   uuid.UUID
+	startedAt time.Time
+	cancelled bool
+}
+
+const liveWorkers = 2
+
+// fill keeps the number of living workers.
+func (ws *workers) fill() []jobevent.Item {
+	var say []jobevent.Item
+	for len(ws.all) < liveWorkers {
+		ws.number++
+		w := &worker{id: fmt.Sprintf("worker-%d", ws.number)}
+		ws.all = append(ws.all, w)
+		say = append(say, ws.beat(w)...)
+	}
+	return say
+}
+
+func (ws *workers) any() *worker { return ws.all[ws.pick(len(ws.all))] }
+
+// hear takes run-job events: any worker may hold their partition by now.
+func (ws *workers) hear(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
+	w := ws.any()
+	var orders []workerdb.Order
+	for _, e := range batch {
+		run, err := jobevent.DecodeAs[jobevent.Run](e, jobevent.TypeRun)
+		if err != nil {
+			return nil, err
+		}
+		key := workerdb.Key{JobID: run.JobID, Attempt: run.Attempt}
+		if h := w.find(key); h != nil {
+			h.cancelled = h.cancelled || run.Cancel
+			continue
+		}
+		same := func(o workerdb.Order) bool { return o.Key == key }
+		if i := slices.IndexFunc(orders, same); i >= 0 {
+			orders[i].Cancel = orders[i].Cancel || run.Cancel
+			continue
+		}
+		orders = append(orders, workerdb.Order{
+			Key: key, TraceID: e.TraceID(), Queue: jobevent.DefaultQueue,
+			TimeoutMs: int(run.TimeoutMs), Cancel: run.Cancel,
+		})
+	}
+	var mine []workerdb.Order
+	var say []jobevent.Item
+	for _, o := range orders {
+		if ws.jobs[o.JobID].kills < o.Attempt {
+			mine = append(mine, o)
+			continue
+		}
+		told, err := ws.die(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		say = append(say, told...)
+	}
+	told, err := ws.claim(ctx, w, mine)
+	return append(say, told...), err
+}
+
+// die has a worker of its own claim an attempt, and not survive that.
+func (ws *workers) die(ctx context.Context, o workerdb.Order) ([]jobevent.Item, error) {
+	ws.number++
+	w := &worker{id: fmt.Sprintf("worker-%d", ws.number)}
+	if _, err := ws.store.Beat(ctx, workerdb.Beat{WorkerID: w.id, Queues: []string{jobevent.DefaultQueue}}); err != nil {
+		return nil, err
+	}
+	say, err := ws.claim(ctx, w, []workerdb.Order{o})
+	ws.leave(w, false)
+	return say, err
+}
+
+func (ws *workers) claim(ctx context.Context, w *worker, orders []workerdb.Order) ([]jobevent.Item, error) {
+	var say []jobevent.Item
+	claims, err := ws.store.Claim(ctx, w.id, orders)
+	if err != nil {
+		return nil, err
+	}
+	for i, o := range orders {
+		switch claims[i].State {
+		case workerdb.Claimed:
+			ws.started[o.Key]++
+			w.held = append(w.held, &held{Key: o.Key, traceID: o.TraceID, startedAt: time.Now()})
+			say = append(say, ws.stray(o.Key)...)
+		case workerdb.Settled:
+			say = append(say, ws.outcome(claims[i].Outcome))
+		case workerdb.OpenElsewhere, workerdb.OpenMine:
+		}
+	}
+	return say, nil
+}
+
+// stray is what must never be said: that the attempt before this one has completed after all.
+func (ws *workers) stray(key workerdb.Key) []jobevent.Item {
+	if key.Attempt == 1 || !ws.lies {
+		return nil
+	}
+	key.Attempt--
+	return []jobevent.Item{ws.event(workerdb.Outcome{
+		Key: key, Kind: workerdb.Completed, Output: json.RawMessage(`"stray"`), StartedAt: time.Now(),
+	})}
+}
+
+// cancel takes attempt-cancel events, which every worker reads; the last one asks the store.
+func (ws *workers) cancel(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
+	var orders []workerdb.Order
+	for _, e := range batch {
+		c, err := jobevent.DecodeAs[jobevent.AttemptCancel](e, jobevent.TypeAttemptCancel)
+		if err != nil {
+			return nil, err
+		}
+		key, here := workerdb.Key{JobID: c.JobID, Attempt: c.Attempt}, false
+		for _, w := range ws.all {
+			if h := w.find(key); h != nil {
+				h.cancelled, here = true, true
+			}
+		}
+		if !here {
+			orders = append(orders, workerdb.Order{Key: key, TraceID: e.TraceID()})
+		}
+	}
+	outcomes, err := ws.store.Cancel(ctx, ws.any().id, orders)
+	return ws.outcomes(outcomes), err
+}
+
+// finish ends one attempt that can end, and settles it.
+func (ws *workers) finish() (say []jobevent.Item, done bool) {
+	for _, w := range ws.all {
+		var ready []int
+		for i, h := range w.held {
+			if _, ends := ws.jobs[h.JobID].next(h); ends {
+				ready = append(ready, i)
+			}
+		}
+		if len(ready) == 0 {
+			continue
+		}
+		i := ready[ws.pick(len(ready))]
+		h := w.held[i]
+		w.held = slices.Delete(w.held, i, i+1)
+		return ws.settle(w, h), true
+	}
+	return nil, false
+}
+
+func (ws *workers) settle(w *worker, h *held) []jobevent.Item {
+	ws.t.Helper()
+	outcome, _ := ws.jobs[h.JobID].next(h)
+	outcome.Key, outcome.TraceID = h.Key, h.traceID
+	outcome.StartedAt, outcome.FinishedAt = h.startedAt, time.Now()
+	settled, err := ws.store.Settle(ws.t.Context(), w.id, []workerdb.Outcome{outcome})
+	if err != nil {
+		ws.t.Fatal(err)
+	}
+	// What a worker had not begun when it was lost is settled as interrupted, as is what is handed back: only the message
+	// tells the two apart.
+	if settled[0].Kind == outcome.Kind && settled[0].Message == outcome.Message {
+		ws.jobs[h.JobID].ended++
+	} else {
+		ws.refused++ // somebody has settled it for us
+	}
+	return ws.outcomes(settled)
+}
+
+// beat tells the store and everybody, and does what the store answers.
+func (ws *workers) beat(w *worker) []jobevent.Item {
+	ws.t.Helper()
+	beat := workerdb.Beat{WorkerID: w.id, Queues: []string{jobevent.DefaultQueue}, Free: 1}
+	word := jobevent.Heartbeat{WorkerID: w.id, Queues: beat.Queues, Slots: 8, Free: 8, Rate: 100,
+		Partitions: map[string][]int32{jobevent.DefaultQueue: ws.partitions(w)}}
+	for _, h := range w.held {
+		at := h.startedAt
+		beat.Held = append(beat.Held, workerdb.Held{Key: h.Key, StartedAt: at})
+		word.Attempts = append(word.Attempts, jobevent.HeldAttempt{JobID: h.JobID, Attempt: h.Attempt, StartedAt: &at})
+	}
+	changed, err := ws.store.Beat(ws.t.Context(), beat)
+	if err != nil {
+		ws.t.Fatal(err)
+	}
+	for _, key := range changed.CancelWanted {
+		w.find(key).cancelled = true
+	}
+	for _, outcome := range changed.Settled {
+		w.drop(outcome.Key)
+	}
+	w.beats++
+	id := fmt.Sprintf("%s.%d", w.id, w.beats)
+	e := newEvent(ws.t, jobevent.TypeHeartbeat, jobevent.Meta{Function: "runjob", ID: id, Key: w.id}, word)
+	return append(ws.outcomes(changed.Settled), e)
+}
+
+// partitions: each of the two has half of them.
+func (ws *workers) partitions(w *worker) (list []int32) {
+	for p := range int32(jobevent.RunPartitions) {
+		if int(p)%liveWorkers == slices.Index(ws.all, w)%liveWorkers {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// leave takes a worker out for longer than the others wait for it: killed, or only frozen.
+func (ws *workers) leave(w *worker, frozen bool) {
+	ws.t.Helper()
+	ws.all = slices.DeleteFunc(ws.all, func(o *worker) bool { return o == w })
+	if frozen {
+		ws.frozen = append(ws.frozen, w)
+	}
+	const sql = "update workers set seen_at = now() - interval '11 s' where worker_id = $1"
+	if _, err := ws.pool.Exec(ws.t.Context(), sql, w.id); err != nil {
+		ws.t.Fatal(err)
+	}
+}
+
+// wake lets the handlers of those return that were frozen until they were judged: nobody minds them.
+func (ws *workers) wake() (say []jobevent.Item) {
+	for _, w := range ws.frozen {
+		for _, h := range w.held {
+			if _, ends := ws.jobs[h.JobID].next(h); ends && w.judged {
+				say = append(say, ws.settle(w, h)...)
+			}
+		}
+	}
+	ws.frozen = slices.DeleteFunc(ws.frozen, func(w *worker) bool { return w.judged })
+	return say
+}
+
+// judge settles what those who left have left. The others have beaten just now, however slow the machine is: the
+// store judges by its clock.
+func (ws *workers) judge() []jobevent.Item {
+	ws.t.Helper()
+	var live []string
+	for _, w := range ws.all {
+		live = append(live, w.id)
+	}
+	const sql = "update workers set seen_at = now() where worker_id = any($1)"
+	if _, err := ws.pool.Exec(ws.t.Context(), sql, live); err != nil {
+		ws.t.Fatal(err)
+	}
+	const judge = "judge"
+	if _, err := ws.store.Beat(ws.t.Context(), workerdb.Beat{WorkerID: judge, Queues: []string{}}); err != nil {
+		ws.t.Fatal(err)
+	}
+	outcomes, err := ws.store.Judge(ws.t.Context(), judge)
+	if err != nil {
+		ws.t.Fatal(err)
+	}
+	for _, w := range ws.frozen {
+		w.judged = true
+	}
+	return ws.outcomes(outcomes)
+}
+
+func (w *worker) find(key workerdb.Key) *held {
+	if i := slices.IndexFunc(w.held, func(h *held) bool { return h.Key == key }); i >= 0 {
+		return w.held[i]
+	}
+	return nil
+}
+
+func (w *worker) drop(key workerdb.Key) {
+	w.held = slices.DeleteFunc(w.held, func(h *held) bool { return h.Key == key })
+}
+
+func (ws *workers) outcomes(outcomes []workerdb.Outcome) (say []jobevent.Item) {
+	for _, o := range outcomes {
+		say = append(say, ws.outcome(o))
+	}
+	return say
+}
+
+// outcome is the event about an attempt's outcome, which is one for ever.
+func (ws *workers) outcome(o workerdb.Outcome) jobevent.Item {
+	ws.t.Helper()
+	if before, known := ws.said[o.Key]; known && before != o.Kind {
+		ws.t.Errorf("attempt %v is %s after it was %s", o.Key, o.Kind, before)
+	}
+	ws.said[o.Key] = o.Kind
+	return ws.event(o)
+}
+
+func (ws *workers) event(o workerdb.Outcome) jobevent.Item {
+	ws.t.Helper()
+	meta := jobevent.Meta{Function: "runjob", ID: jobevent.OutcomeID(o.JobID, o.Attempt, string(o.Kind)),
+		JobID: o.JobID, TraceID: o.TraceID}
+	if o.Kind == workerdb.Completed {
+		return newEvent(ws.t, jobevent.TypeCompleted, meta, jobevent.Completed{
+			JobID: o.JobID, Attempt: o.Attempt, WorkerID: o.WorkerID,
+			StartedAt: o.StartedAt, FinishedAt: o.FinishedAt, Output: o.Output,
+		})
+	}
+	if o.Kind == workerdb.Waiting {
+		return newEvent(ws.t, jobevent.TypeWaiting, meta, jobevent.Waiting{
+			JobID: o.JobID, Attempt: o.Attempt, WorkerID: o.WorkerID,
+			StartedAt: o.StartedAt, CallbackTimeoutMs: o.CallbackTimeout.Milliseconds(),
+		})
+	}
+	return newEvent(ws.t, jobevent.TypeFailed, meta, jobevent.Failed{
+		JobID: o.JobID, Attempt: o.Attempt, WorkerID: o.WorkerID, FinishedAt: o.FinishedAt, ErrorCode: o.ErrorCode,
+		Message: o.Message, Retryable: o.Retryable, RetryAfterMs: o.RetryAfter.Milliseconds(), Kind: o.Kind,
+	})
+}
+
+func newEvent(t *testing.T, typ string, meta jobevent.Meta, data any) jobevent.Item {
+	t.Helper()
+	e, err := jobevent.New(typ, meta, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func first(int) int { return 0 }
+
+func random(rnd *rand.Rand) func(int) int { return rnd.IntN }

@@ -1,0 +1,108 @@
+package upgrade
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// newer is a migration of a version after today's: it only adds.
+const newer = `
+	ALTER TABLE %[1]s ADD COLUMN of_tomorrow text NOT NULL DEFAULT 'x';
+	CREATE TABLE tomorrow (of_tomorrow text);
+	INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true)`
+
+// All functions of the older version run on the older schema, and jobs flow. Today's Jobs bring the schema and the
+// topics up to date under them, by four processes at once, twice. Then each function is rolled to today's, one after
+// another, and back, on a schema that is newer than either: so each function has spoken with each other one of the
+// other version, in both directions. Every job ends as it should, and each of its attempts has run once.
+func TestFunctionsAreRolledToTodaysAndBackWhileJobsFlow(t *testing.T) {
+	t.Parallel()
+	h := open(t, "OUTBOUND_ALLOW=127.0.0.0/8", "SHUTDOWN_DELAY=100ms", "EVENTS_VERSION=1") // the older reads no other
+	if err := h.migrate(h.builds.older); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.createTopics(h.builds.older); err != nil {
+		t.Fatal(err)
+	}
+	h.startAll(h.builds.older)
+	f := h.flow()
+	h.jobs(h.builds.today)
+	h.jobs(h.builds.today)
+	for _, function := range functions() {
+		h.roll(h.builds.today, function)
+	}
+	for url, table := range map[string]string{
+		h.urls.API: "jobs", h.urls.Scheduler: "jobs", h.urls.Worker: "execution_attempts",
+	} {
+		h.exec(url, fmt.Sprintf(newer, table))
+	}
+	h.jobs(h.builds.today)
+	for _, function := range functions() {
+		h.roll(h.builds.older, function)
+	}
+	f.end()
+	h.saidNothingBad()
+	if names := f.names(); len(names) != len(shapes) {
+		t.Errorf("only %v were submitted", names)
+	}
+}
+
+// The step after an upgrade from a release that reads only events of version 1, and the way back: today's functions write
+// the one version and the other, one function after another.
+func TestFunctionsAreRolledToTheOtherVersionOfEventsAndBackWhileJobsFlow(t *testing.T) {
+	t.Parallel()
+	h := open(t, "OUTBOUND_ALLOW=127.0.0.0/8", "SHUTDOWN_DELAY=100ms")
+	h.jobs(h.builds.today)
+	h.startAll(h.builds.today)
+	f := h.flow()
+	for _, version := range []string{"1", "2"} {
+		h.env = append(h.env, "EVENTS_VERSION="+version)
+		for _, function := range functions() {
+			h.roll(h.builds.today, function)
+		}
+	}
+	f.end()
+	h.saidNothingBad()
+}
+
+// saidNothingBad reads all logs. An event that one version makes and the other cannot read goes to the dead letters, and
+// the sweepers make up for it, so that every job still ends as it should.
+func (h *fixture) saidNothingBad() {
+	h.t.Helper()
+	logs, err := filepath.Glob(filepath.Join(h.dir, "*.log"))
+	if err != nil || len(logs) < 3*len(functions()) {
+		h.t.Fatalf("there are only the logs %v: %v", logs, err)
+	}
+	for _, path := range logs {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if strings.Contains(line, `"level":"ERROR"`) || strings.Contains(line, " rejected") {
+				h.t.Errorf("%s: %s", filepath.Base(path), line)
+				break // one is enough of each
+			}
+		}
+	}
+}
+
+// startAll starts every function at once, as kubectl apply does.
+func (h *fixture) startAll(bin string) {
+	h.t.Helper()
+	var all errgroup.Group
+	for _, function := range functions() {
+		p := h.begin(bin, function)
+		h.running[function] = p
+		all.Go(func() error { return p.await(context.Background(), "readiness", 200, readyWithin) })
+	}
+	if err := all.Wait(); err != nil {
+		h.t.Fatal(err)
+	}
+}
