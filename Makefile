@@ -28,7 +28,8 @@ GO_TEST    := go test -vet=off -ldflags=-s
 TEST_FLAGS := -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 # The packages that take longest begin first, or the last of them would be waited for alone.
-LONGEST := ./shared/schedulerdb ./local/dev ./functions/gateway ./shared/kafkaevent ./shared/apidb
+LONGEST := ./shared/schedulerdb ./local/dev ./functions/gateway ./shared/kafkaevent ./shared/apidb ./shared/apidb/jobstore \
+	./shared/apidb/schedulestore ./shared/apidb/statstore
 
 # Packages with nothing for the race detector: pure ones, those whose work is done by SQL or by other processes, and
 # the shuffle test, which does one thing at a time on purpose. The command line's is one process's that ends.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apievent"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -54,7 +55,7 @@ func (f *Function) Host() funchost.Function {
 // large ones do not have all passes to themselves. It says the commands that it has kept; should they get lost,
 // reconcile says them.
 func (f *Function) Tick(ctx context.Context) (say []jobevent.Item, next time.Duration, err error) {
-	ids, err := f.store.UnfinishedOperations(ctx, f.last, atOnce)
+	ids, err := f.store.operations.UnfinishedOperations(ctx, f.last, atOnce)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -62,7 +63,7 @@ func (f *Function) Tick(ctx context.Context) (say []jobevent.Item, next time.Dur
 	var failed []error
 	for _, id := range ids {
 		f.last = id
-		commands, more, err := f.store.Operate(ctx, id)
+		commands, more, err := f.store.operations.Operate(ctx, id)
 		if err != nil {
 			failed = append(failed, err)
 			continue
@@ -71,7 +72,7 @@ func (f *Function) Tick(ctx context.Context) (say []jobevent.Item, next time.Dur
 			next = 0
 		}
 		for _, command := range commands {
-			e, err := command.Event()
+			e, err := apievent.Command(command)
 			if err != nil {
 				return nil, 0, err
 			}
@@ -94,13 +95,13 @@ func (f *Function) forgetOld(ctx context.Context) {
 		return
 	}
 	f.forget = time.Now().Add(forgetEvery)
-	if err := f.store.ForgetOperations(ctx, keep); err != nil {
+	if err := f.store.operations.ForgetOperations(ctx, keep); err != nil {
 		telemetry.Logger(ctx).Warn("cannot forget old operations", "error", err)
 	}
 }
 
 // listen has the database shorten the sleep; without it the clock still ticks.
 func (f *Function) listen(ctx context.Context, _ funchost.Publish) error {
-	funchost.Listen(ctx, f.wake, f.store.ListenOperations)
+	funchost.Listen(ctx, f.wake, f.store.operations.ListenOperations)
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
@@ -54,7 +56,7 @@ func (h *fixture) jobs(n int) {
 
 func (h *fixture) redrive() uuid.UUID {
 	h.t.Helper()
-	op, _, err := h.store.InsertOperation(h.t.Context(), apidb.NewOperation{ID: uuid.Must(uuid.NewV7()), By: "me", Whose: apidb.Everyone,
+	op, _, err := h.store.Operations.InsertOperation(h.t.Context(), operationstore.NewOperation{ID: uuid.Must(uuid.NewV7()), By: "me", Whose: apidb.Everyone,
 		Request: jobspec.Operation{Command: jobevent.CommandRetry, Filter: &jobspec.Filter{All: true}}})
 	if err != nil {
 		h.t.Fatal(err)
@@ -65,18 +67,18 @@ func (h *fixture) redrive() uuid.UUID {
 // answer is the scheduler, by way of projection.
 func (h *fixture) answer(said []jobevent.Item) {
 	h.t.Helper()
-	var words []apidb.StatusWord
+	var words []statusstore.StatusWord
 	for _, e := range said {
 		command, err := jobevent.DecodeAs[jobevent.Command](e, jobevent.TypeCommand)
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		words = append(words, apidb.StatusWord{JSON: []byte(`{}`), Status: jobevent.Status{
+		words = append(words, statusstore.StatusWord{JSON: []byte(`{}`), Status: jobevent.Status{
 			JobID: command.JobID, Version: 2, Status: "PENDING", UpdatedAt: time.Now(),
 			LastCommand: &jobevent.CommandResult{Number: command.Number, Command: command.Command, Applied: true},
 		}})
 	}
-	if _, err := h.store.ApplyStatuses(h.t.Context(), words); err != nil {
+	if _, err := h.store.Statuses.ApplyStatuses(h.t.Context(), words); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -104,7 +106,7 @@ func TestItIsWokenByAnOperationAndByAnswersUntilAllAreIn(t *testing.T) {
 	h.jobs(2_600)
 	id := h.redrive()
 	asked := map[string]bool{}
-	for op := (apidb.Operation{}); !op.Ended(); {
+	for op := (operationstore.Operation{}); !op.Ended(); {
 		awaitWake(t, host.Wake)
 		for next := time.Duration(0); next == 0; {
 			var say []jobevent.Item
@@ -121,7 +123,7 @@ func TestItIsWokenByAnOperationAndByAnswersUntilAllAreIn(t *testing.T) {
 			h.answer(say)
 		}
 		var err error
-		if op, err = h.store.Operation(ctx, apidb.Everyone, id); err != nil {
+		if op, err = h.store.Operations.Operation(ctx, apidb.Everyone, id); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -155,7 +157,7 @@ func TestAPassThatDoesNotGetThroughIsDoneAgain(t *testing.T) {
 		t.Fatalf("it says %d, %v", len(rest), err)
 	}
 	h.exec("update commands set created_at = created_at - interval '10 s'")
-	kept, err := h.store.UnconfirmedCommands(t.Context(), apidb.Page{Until: time.Now().Add(time.Second), Limit: 1000})
+	kept, err := h.store.Statuses.UnconfirmedCommands(t.Context(), apidb.Page{Until: time.Now().Add(time.Second), Limit: 1000})
 	if err != nil || len(kept) != 700 {
 		t.Errorf("%d commands are kept, %v", len(kept), err)
 	}
@@ -163,7 +165,7 @@ func TestAPassThatDoesNotGetThroughIsDoneAgain(t *testing.T) {
 	if _, _, err := f.Tick(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if op, err := h.store.Operation(t.Context(), apidb.Everyone, id); err != nil || !op.Ended() || op.Applied != 700 {
+	if op, err := h.store.Operations.Operation(t.Context(), apidb.Everyone, id); err != nil || !op.Ended() || op.Applied != 700 {
 		t.Errorf("%+v, %v", op, err)
 	}
 }
@@ -187,7 +189,7 @@ func TestFourLargeOperationsDoNotStarveTheFifth(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.answer(say)
-		if op, err := h.store.Operation(t.Context(), apidb.Everyone, fifth); err != nil || op.Walked != (pass == 1) {
+		if op, err := h.store.Operations.Operation(t.Context(), apidb.Everyone, fifth); err != nil || op.Walked != (pass == 1) {
 			t.Errorf("after pass %d: %+v, %v", pass+1, op, err)
 		}
 	}

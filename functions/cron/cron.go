@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
+	"github.com/jobweaver/jobweaver/shared/apievent"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -118,7 +119,7 @@ func (f *Function) Tick(ctx context.Context) ([]jobevent.Item, time.Duration, er
 		telemetry.Logger(ctx).Error("cannot fire a schedule, tries again", "schedule", failed.ScheduleID,
 			"error", failed.Err, "after", failed.Again.String())
 	}
-	f.entering.Note(ctx, f.store.EnterAccepted(ctx)) // at once, so that nothing is left at the end
+	f.entering.Note(ctx, f.store.jobs.EnterAccepted(ctx)) // at once, so that nothing is left at the end
 	events, err := eventsOf(ctx, fired)
 	if err != nil {
 		return nil, 0, err
@@ -161,7 +162,7 @@ func sizeOf(events []jobevent.Item) (bytes int) {
 func eventsOf(ctx context.Context, fired schedulestore.Fired) ([]jobevent.Item, error) {
 	var events []jobevent.Item
 	for _, job := range fired.Jobs {
-		e, err := apidb.CreatedEvent(job)
+		e, err := apievent.Created(job)
 		if err != nil {
 			return nil, err
 		}
@@ -171,7 +172,7 @@ func eventsOf(ctx context.Context, fired schedulestore.Fired) ([]jobevent.Item, 
 		events = append(events, e)
 	}
 	for _, command := range fired.Cancels {
-		e, err := command.Event()
+		e, err := apievent.Command(command)
 		if err != nil {
 			return nil, err
 		}

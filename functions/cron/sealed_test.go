@@ -105,7 +105,7 @@ func TestASealedScheduleThatDoesNotOpenWaitsAndStopsNoOther(t *testing.T) {
 // opens wants a job's payload sealed for its own place.
 func (h *fixture) opens(sealer *sealing.Sealer, id uuid.UUID) {
 	h.t.Helper()
-	job, err := h.store.Job(h.t.Context(), apidb.Everyone, id)
+	job, err := h.store.Jobs.Job(h.t.Context(), apidb.Everyone, id)
 	if err != nil {
 		h.t.Fatal(err)
 	}

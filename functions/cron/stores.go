@@ -2,18 +2,23 @@ package cron
 
 import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/controlstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 )
 
 // stores are what cron uses of the API's database.
 type stores struct {
 	*apidb.Store
+	jobs      *jobstore.Store
 	schedules *schedulestore.Store
 }
 
 func newStores(db *apidb.Store) stores {
+	jobs := jobstore.New(db, controlstore.New(db))
 	return stores{
 		Store:     db,
-		schedules: schedulestore.New(db),
+		jobs:      jobs,
+		schedules: schedulestore.New(db, jobs),
 	}
 }

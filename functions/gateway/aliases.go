@@ -142,7 +142,7 @@ func (f *Function) withAttempt(c *gin.Context, body []byte) ([]byte, error) {
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	job, err := f.store.Job(ctx, apidb.Everyone, id)
+	job, err := f.store.jobs.Job(ctx, apidb.Everyone, id)
 	if err != nil {
 		return nil, edge.OfJob(id, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/auditstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/jobview"
 )
 
@@ -160,7 +161,7 @@ func detail(c *gin.Context, resource string, asked any) error {
 }
 
 // answerFor has the request's entry go with the jobs that it hands in: those of several requests are inserted together.
-func answerFor(c *gin.Context, jobs []apidb.NewJob) {
+func answerFor(c *gin.Context, jobs []jobstore.NewJob) {
 	if entry := apidb.AuditOf(c.Request.Context()); entry != nil {
 		for i := range jobs {
 			jobs[i].Audit = entry

@@ -10,6 +10,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/apievent"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -63,7 +64,7 @@ func (f *Function) callback(c *gin.Context) error {
 		c.Header("Idempotent-Replayed", "true")
 	}
 	if taken.Callback != nil {
-		e, err := taken.Callback.Event()
+		e, err := apievent.Callback(*taken.Callback)
 		if err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/retrypolicy"
@@ -44,36 +44,36 @@ func (f *Function) changeJob(c *gin.Context) error {
 		}
 	}
 	hash := sha256.Sum256(body)
-	return f.keep(c, func(ctx context.Context, id uuid.UUID) (kept apidb.Command, err error) {
+	return f.keep(c, func(ctx context.Context, id uuid.UUID) (kept commandstore.Command, err error) {
 		for range changeTries {
 			change, err := f.changeOf(c, id, patch)
 			if err != nil {
 				return kept, err
 			}
 			change.Hash = hash[:]
-			if kept, err = f.store.KeepChange(ctx, edge.OwnerOf(c), id, change, by(c)); !errors.Is(err, apidb.ErrChanged) {
+			if kept, err = f.store.commands.KeepChange(ctx, edge.OwnerOf(c), id, change, by(c)); !errors.Is(err, commandstore.ErrChanged) {
 				return kept, err
 			}
 		}
-		return kept, apierror.New(apierror.InvalidStateTransition, "%s: try again", apidb.ErrChanged)
+		return kept, apierror.New(apierror.InvalidStateTransition, "%s: try again", commandstore.ErrChanged)
 	})
 }
 
 // changeOf checks what a patch makes of a job's request, as at a submit, and gives what is other then.
-func (f *Function) changeOf(c *gin.Context, id uuid.UUID, patch jobspec.Patch) (apidb.JobChange, error) {
+func (f *Function) changeOf(c *gin.Context, id uuid.UUID, patch jobspec.Patch) (commandstore.JobChange, error) {
 	old, command, err := f.request(c, id)
 	if err != nil {
-		return apidb.JobChange{}, err
+		return commandstore.JobChange{}, err
 	}
 	req, err := patch.Apply(old)
 	if err != nil {
-		return apidb.JobChange{}, err
+		return commandstore.JobChange{}, err
 	}
 	if _, err := f.validate(&req, false, f.payloads.judge(c.Request.Context())); err != nil {
-		return apidb.JobChange{}, err
+		return commandstore.JobChange{}, err
 	}
 	f.defaults.FillIn(&req)
-	change := apidb.JobChange{After: command}
+	change := commandstore.JobChange{After: command}
 	for _, field := range []struct {
 		names []string
 		set   func()

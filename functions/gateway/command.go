@@ -10,6 +10,8 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
+	"github.com/jobweaver/jobweaver/shared/apievent"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -36,8 +38,8 @@ func (f *Function) retry(c *gin.Context) error {
 func (f *Function) remove(c *gin.Context) error { return f.command(c, jobevent.CommandDelete) }
 
 func (f *Function) command(c *gin.Context, command string) error {
-	return f.keep(c, func(ctx context.Context, id uuid.UUID) (apidb.Command, error) {
-		return f.store.KeepCommand(ctx, edge.OwnerOf(c), id, command, by(c))
+	return f.keep(c, func(ctx context.Context, id uuid.UUID) (commandstore.Command, error) {
+		return f.store.commands.KeepCommand(ctx, edge.OwnerOf(c), id, command, by(c))
 	})
 }
 
@@ -57,13 +59,13 @@ func (f *Function) reschedule(c *gin.Context) error {
 	if err := detail(c, "", json.RawMessage(body)); err != nil {
 		return err
 	}
-	return f.keep(c, func(ctx context.Context, id uuid.UUID) (apidb.Command, error) {
-		return f.store.KeepReschedule(ctx, edge.OwnerOf(c), id, when, by(c))
+	return f.keep(c, func(ctx context.Context, id uuid.UUID) (commandstore.Command, error) {
+		return f.store.commands.KeepReschedule(ctx, edge.OwnerOf(c), id, when, by(c))
 	})
 }
 
 // keep has a command kept before it answers; whoever asks again gets the same number.
-func (f *Function) keep(c *gin.Context, keep func(context.Context, uuid.UUID) (apidb.Command, error)) error {
+func (f *Function) keep(c *gin.Context, keep func(context.Context, uuid.UUID) (commandstore.Command, error)) error {
 	id, err := jobID(c)
 	if err != nil {
 		return err
@@ -74,7 +76,7 @@ func (f *Function) keep(c *gin.Context, keep func(context.Context, uuid.UUID) (a
 	if err != nil {
 		return edge.OfJob(id, err)
 	}
-	e, err := kept.Event()
+	e, err := apievent.Command(kept)
 	if err != nil {
 		return err
 	}

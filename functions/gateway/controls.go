@@ -13,7 +13,9 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/controlstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/apievent"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobview"
@@ -38,7 +40,7 @@ type controlBody struct {
 	UpdatedBy       *string              `json:"updatedBy"`
 }
 
-func newControlBody(c apidb.Control, applied bool) controlBody {
+func newControlBody(c controlstore.Control, applied bool) controlBody {
 	body := controlBody{
 		Kind: c.Kind, Name: c.Name, Paused: c.Paused, MaxRunning: c.MaxRunning, StartsPerSecond: c.StartsPerSecond,
 		Version: c.Version, Applied: applied, UpdatedBy: jobview.Given(c.UpdatedBy),
@@ -57,7 +59,7 @@ type controlsBody struct {
 func (f *Function) listControls(c *gin.Context) error {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	controls, err := f.store.Controls(ctx, edge.WidestOwner(c))
+	controls, err := f.store.controls.Controls(ctx, edge.WidestOwner(c))
 	if err != nil {
 		return err
 	}
@@ -77,7 +79,7 @@ func (f *Function) getControl(c *gin.Context) error {
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	control, err := f.store.Control(ctx, edge.WidestOwner(c), kind, name)
+	control, err := f.store.controls.Control(ctx, edge.WidestOwner(c), kind, name)
 	if err != nil {
 		return err
 	}
@@ -136,14 +138,14 @@ func (f *Function) change(c *gin.Context, change func(*jobevent.Control)) error 
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	control, err := f.store.ChangeControl(ctx, edge.WidestOwner(c), kind, name, by(c), change)
+	control, err := f.store.controls.ChangeControl(ctx, edge.WidestOwner(c), kind, name, by(c), change)
 	if err != nil {
 		return err
 	}
 	f.hub.accept(apidb.ChangeControls, uuid.Nil)
 	applied := control.Applied()
 	if !applied {
-		e, err := control.Event()
+		e, err := apievent.Control(control)
 		if err != nil {
 			return err
 		}
@@ -159,7 +161,7 @@ func (f *Function) change(c *gin.Context, change func(*jobevent.Control)) error 
 
 // applied waits until the scheduler goes by a version, or a later one. It has been committed: whatever
 // goes wrong here is no reason to say no.
-func (f *Function) applied(ctx context.Context, owner apidb.Owner, asked apidb.Control) bool {
+func (f *Function) applied(ctx context.Context, owner apidb.Owner, asked controlstore.Control) bool {
 	ctx, cancel := context.WithTimeout(ctx, appliedPatience)
 	defer cancel()
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, appliedMost) {
@@ -170,7 +172,7 @@ func (f *Function) applied(ctx context.Context, owner apidb.Owner, asked apidb.C
 			return false
 		case <-time.After(pause):
 		}
-		now, err := f.store.Control(ctx, owner, asked.Kind, asked.Name)
+		now, err := f.store.controls.Control(ctx, owner, asked.Kind, asked.Name)
 		if err == nil && (now.Version == 0 || now.AppliedVersion >= asked.Version) {
 			return true
 		}

@@ -43,7 +43,7 @@ func (h *fixture) follow() {
 			if err != nil {
 				h.t.Error(err)
 			}
-			if err := h.store.ControlsApplied(h.t.Context(), []jobevent.ControlApplied{
+			if err := h.store.Controls.ControlsApplied(h.t.Context(), []jobevent.ControlApplied{
 				{Kind: control.Kind, Name: control.Name, Version: control.Version},
 			}); err != nil && h.t.Context().Err() == nil {
 				h.t.Error(err)

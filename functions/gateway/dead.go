@@ -48,7 +48,7 @@ func (f *Function) dead(c *gin.Context) error {
 		return f.show(c, found)
 	}
 	body := deadPage{listBody: found, Page: page, Size: size}
-	total, known, err := f.store.CountDead(ctx, edge.OwnerOf(c), filter)
+	total, known, err := f.store.jobs.CountDead(ctx, edge.OwnerOf(c), filter)
 	if err != nil {
 		return err
 	}

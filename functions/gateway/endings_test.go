@@ -16,6 +16,8 @@ import (
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
@@ -131,14 +133,14 @@ func TestAnEndIsToldWithTheCommitThatMakesIt(t *testing.T) {
 	var all sync.WaitGroup
 	h, ready := newHub(newStores(mine.Store)), make(chan struct{}, 1)
 	e := told(nil)
-	e.ask, h.ends = mine.Ended, e
+	e.ask, h.ends = mine.Jobs.Ended, e
 	all.Go(func() { _ = theirs.ListenWatchers(ctx, func() { rouse(ready) }) })
 	all.Go(func() { h.run(ctx) })
 	all.Go(func() { e.run(ctx) })
 	defer func() { stop(); all.Wait() }()
 	<-ready
 	id := uuid.Must(uuid.NewV7())
-	_, err := mine.InsertJobs(ctx, []apidb.NewJob{{JobID: id, TraceID: uuid.New(), Whose: apidb.Everyone, Request: jobspec.Request{
+	_, err := mine.Jobs.InsertJobs(ctx, []jobstore.NewJob{{JobID: id, TraceID: uuid.New(), Whose: apidb.Everyone, Request: jobspec.Request{
 		JobType: "OWN", Payload: []byte(`1`), Queue: "default", Timeout: time.Minute,
 	}}})
 	if err != nil {
@@ -154,7 +156,7 @@ func TestAnEndIsToldWithTheCommitThatMakesIt(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { e.wait(ctx, id); close(ended) }()
 	word := jobevent.Status{JobID: id, Version: 1, Status: "COMPLETED", UpdatedAt: time.Now()}
-	if _, err := theirs.ApplyStatuses(ctx, []apidb.StatusWord{{Status: word, JSON: []byte(`{"history": []}`)}}); err != nil {
+	if _, err := theirs.Statuses.ApplyStatuses(ctx, []statusstore.StatusWord{{Status: word, JSON: []byte(`{"history": []}`)}}); err != nil {
 		t.Fatal(err)
 	}
 	select {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -40,17 +41,17 @@ func (f *Function) takeEvents(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	jobs, by := make([]apidb.NewJob, len(in.events)), f.asker(c)
+	jobs, by := make([]jobstore.NewJob, len(in.events)), f.asker(c)
 	for i, e := range in.events {
 		if jobs[i], err = f.jobOf(c.Request.Context(), e, c.Request.URL.Query(), by); err != nil {
 			return in.at(i, err)
 		}
 	}
 	accepted, err := f.acceptEvents(c, jobs)
-	if missing := (*apidb.MissingError)(nil); errors.As(err, &missing) {
+	if missing := (*jobstore.MissingError)(nil); errors.As(err, &missing) {
 		return in.at(missing.Job, noJobs(missing.At))
 	}
-	if late := (*apidb.LateError)(nil); errors.As(err, &late) {
+	if late := (*jobstore.LateError)(nil); errors.As(err, &late) {
 		return in.at(late.Job, late.Why)
 	}
 	if err != nil {
@@ -80,12 +81,12 @@ func prefersReply(header http.Header) bool {
 }
 
 // jobOf makes a job of an event: of its data, or of its data and the parameters of the URL.
-func (f *Function) jobOf(ctx context.Context, e event.Event, params url.Values, by asker) (apidb.NewJob, error) {
+func (f *Function) jobOf(ctx context.Context, e event.Event, params url.Values, by asker) (jobstore.NewJob, error) {
 	if err := checkEvent(e); err != nil {
-		return apidb.NewJob{}, err
+		return jobstore.NewJob{}, err
 	}
-	if apidb.IsOurs(e.Source()) {
-		return apidb.NewJob{}, apierror.New(apierror.InvalidEvent, "the event's source is one of JobWeaver's own")
+	if jobstore.IsOurs(e.Source()) {
+		return jobstore.NewJob{}, apierror.New(apierror.InvalidEvent, "the event's source is one of JobWeaver's own")
 	}
 	asked := "" // by whom, where that is another trace than the request's
 	if parent, ok := e.Extensions()[jobevent.ExtTraceParent].(string); ok {
@@ -96,12 +97,12 @@ func (f *Function) jobOf(ctx context.Context, e event.Event, params url.Values, 
 	}
 	req, err := requestOf(e, params)
 	if err != nil {
-		return apidb.NewJob{}, err
+		return jobstore.NewJob{}, err
 	}
 	req.OwnerID = by.whose.Names(req.OwnerID)
 	late, err := f.validate(&req, true, by.judge)
 	if err != nil {
-		return apidb.NewJob{}, err
+		return jobstore.NewJob{}, err
 	}
 	job, err := f.newJob(req, by)
 	job.EventSource, job.EventID, job.Late, job.TraceParent = e.Source(), e.ID(), late, asked
@@ -123,7 +124,7 @@ func requestOf(e event.Event, params url.Values) (jobspec.Request, error) {
 	return jobspec.FromQuery(params, e.Data())
 }
 
-func (f *Function) acceptEvents(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Accepted, error) {
+func (f *Function) acceptEvents(c *gin.Context, jobs []jobstore.NewJob) ([]jobstore.Accepted, error) {
 	if len(jobs) == 0 {
 		return nil, nil
 	}
@@ -133,7 +134,7 @@ func (f *Function) acceptEvents(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Ac
 	answerFor(c, jobs)
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	accepted, err := f.store.InsertAllJobs(shared(ctx, c), jobs)
+	accepted, err := f.store.jobs.InsertAllJobs(shared(ctx, c), jobs)
 	if errors.Is(err, apidb.ErrConflict) { // 409 would have it sent again
 		return nil, apierror.New(apierror.InvalidEvent, "an %s", apidb.ErrConflict)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/apikey"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -259,7 +260,7 @@ func (h *fixture) scheduler(id uuid.UUID, version int64, status jobstate.Status,
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if _, err := h.store.ApplyStatuses(h.t.Context(), []apidb.StatusWord{{Status: s, JSON: b}}); err != nil {
+	if _, err := h.store.Statuses.ApplyStatuses(h.t.Context(), []statusstore.StatusWord{{Status: s, JSON: b}}); err != nil {
 		h.t.Fatal(err)
 	}
 }

@@ -154,12 +154,12 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 		store:    store,
 		rules:    rules,
 		defaults: defaults,
-		singles:  &coalesce.Coalescer{Insert: store.InsertJobs, Patience: edge.RequestPatience},
-		ordered:  &coalesce.Coalescer{Insert: store.InsertJobs, Patience: edge.RequestPatience},
+		singles:  &coalesce.Coalescer{Insert: store.jobs.InsertJobs, Patience: edge.RequestPatience},
+		ordered:  &coalesce.Coalescer{Insert: store.jobs.InsertJobs, Patience: edge.RequestPatience},
 		payloads: newPayloads(store.workers.AdvertisedTypes),
 		outgoing: publishbuffer.New(),
-		endings:  newEndings(store.Ended, hub.isTelling),
-		done:     newEndings(store.EndedOperations, never),
+		endings:  newEndings(store.jobs.Ended, hub.isTelling),
+		done:     newEndings(store.operations.EndedOperations, never),
 		hub:      hub,
 		served:   make(chan struct{}),
 		unserved: telemetry.Trouble{What: "serve requests", Quiet: 5 * time.Second},
@@ -170,7 +170,7 @@ func New(cfg Config, db *apidb.Store) (*Function, error) {
 		inbound:  inbound,
 	}
 	hub.ends, hub.show, hub.lines, hub.count = f.endings, f.showStreamed, f.showLines, f.showStats
-	store.Limit(apidb.Most{Operations: cfg.Limits.OperationLimit})
+	store.operations.Limit(cfg.Limits.OperationLimit)
 	store.schedules.Limit(cfg.Limits.ScheduleLimit)
 	if err := f.openGate(); err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/functions/gateway/hooks"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobview"
@@ -138,20 +139,20 @@ func (f *Function) receiveHook(c *gin.Context) error {
 
 // submitHooked makes a job of a verified request. A message whose content has changed since its first time is still
 // that message: Stripe counts its tries in the event.
-func (f *Function) submitHooked(c *gin.Context, hook *hooks.Hook, body []byte, id string) (apidb.Accepted, error) {
+func (f *Function) submitHooked(c *gin.Context, hook *hooks.Hook, body []byte, id string) (jobstore.Accepted, error) {
 	raw, err := hook.Request(c.Request.Header, body, id)
 	if err != nil {
-		return apidb.Accepted{}, apierror.New(apierror.InvalidJobRequest, "%s", err)
+		return jobstore.Accepted{}, apierror.New(apierror.InvalidJobRequest, "%s", err)
 	}
 	by := f.asker(c)
 	by.whose = apidb.OwnerOf(hook.Owner)
 	job, err := f.decode(raw, by)
 	if err != nil {
-		return apidb.Accepted{}, err
+		return jobstore.Accepted{}, err
 	}
-	accepted, err := f.accept(c, []apidb.NewJob{job})
+	accepted, err := f.accept(c, []jobstore.NewJob{job})
 	if err != nil {
-		return apidb.Accepted{}, err
+		return jobstore.Accepted{}, err
 	}
 	first := accepted[0]
 	if first.Conflict {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
@@ -47,7 +48,7 @@ const (
 type hub struct {
 	store stores
 	ends  *endings
-	show  func(context.Context, *apidb.Changed) ([]byte, error)
+	show  func(context.Context, *jobstore.Changed) ([]byte, error)
 	lines func(context.Context, uuid.UUID, []logstore.Line) ([]byte, error)
 	count func(context.Context, apidb.Owner) (stats, compared []byte, err error)
 
@@ -273,7 +274,7 @@ func (h *hub) hear(c apidb.Change) {
 	case apidb.ChangeLog:
 		h.markFollowed(c.JobIDs, changes{log: true})
 	case apidb.ChangeControls:
-		h.store.ForgetControls()
+		h.store.controls.ForgetControls()
 		h.miss(false)
 	case apidb.ChangeMany, apidb.ChangeOthers:
 		h.miss(false)

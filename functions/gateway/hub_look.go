@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 )
 
 // lookOn reads what has changed, at its pace.
@@ -51,15 +51,15 @@ func (h *hub) look(ctx context.Context) error {
 			ids = append(ids, id)
 		}
 	}
-	var jobs []apidb.Changed
+	var jobs []jobstore.Changed
 	if len(ids) > 0 {
 		var later []uuid.UUID
 		var err error
-		if jobs, later, err = h.store.ChangedJobs(ctx, ids); err != nil {
+		if jobs, later, err = h.store.jobs.ChangedJobs(ctx, ids); err != nil {
 			return err
 		}
 		h.again(later, taken)
-		if err := h.store.FindAfter(ctx, jobs, after); err != nil {
+		if err := h.store.jobs.FindAfter(ctx, jobs, after); err != nil {
 			return err
 		}
 	}
@@ -144,7 +144,7 @@ func (h *hub) again(later []uuid.UUID, taken map[uuid.UUID]changes) {
 }
 
 // addJobs has streams told of jobs. Those that are read, and not there, are deleted: who follows one has to know.
-func (h *hub) addJobs(ctx context.Context, jobs []apidb.Changed, taken map[uuid.UUID]changes) error {
+func (h *hub) addJobs(ctx context.Context, jobs []jobstore.Changed, taken map[uuid.UUID]changes) error {
 	shown := make([][]byte, len(jobs))
 	for i := range jobs {
 		var err error
@@ -173,7 +173,7 @@ func (h *hub) addJobs(ctx context.Context, jobs []apidb.Changed, taken map[uuid.
 }
 
 // unblock has jobs read that may wait for less, now that some have ended: no notification names them.
-func (h *hub) unblock(ctx context.Context, jobs []apidb.Changed, taken map[uuid.UUID]changes) error {
+func (h *hub) unblock(ctx context.Context, jobs []jobstore.Changed, taken map[uuid.UUID]changes) error {
 	var ended []uuid.UUID
 	for i := range jobs {
 		if jobs[i].Status.Terminal() && taken[jobs[i].JobID].status {
@@ -186,7 +186,7 @@ func (h *hub) unblock(ctx context.Context, jobs []apidb.Changed, taken map[uuid.
 	h.mu.Lock()
 	followed := slices.Collect(maps.Keys(h.followed))
 	h.mu.Unlock()
-	unblocked, err := h.store.UnblockedJobs(ctx, ended, followed)
+	unblocked, err := h.store.jobs.UnblockedJobs(ctx, ended, followed)
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (h *hub) unblock(ctx context.Context, jobs []apidb.Changed, taken map[uuid.
 }
 
 // addJob is addJobs for one. A stream of a single job is not told twice of the same.
-func (h *hub) addJob(job *apidb.Changed, shown []byte, what changes) {
+func (h *hub) addJob(job *jobstore.Changed, shown []byte, what changes) {
 	if f := h.followed[job.JobID]; f != nil {
 		now := edge.Digest(shown)
 		if f.shown == now {

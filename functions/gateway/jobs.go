@@ -16,7 +16,9 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/coalesce"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/apievent"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -50,7 +52,7 @@ func (f *Function) submit(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	accepted, err := f.accept(c, []apidb.NewJob{asked})
+	accepted, err := f.accept(c, []jobstore.NewJob{asked})
 	if err != nil {
 		return err
 	}
@@ -71,7 +73,7 @@ func (f *Function) submit(c *gin.Context) error {
 }
 
 // acceptedStatus also says in a header that an answer was given before.
-func acceptedStatus(c *gin.Context, job apidb.Accepted) int {
+func acceptedStatus(c *gin.Context, job jobstore.Accepted) int {
 	if job.Replayed {
 		c.Header("Idempotent-Replayed", "true")
 		return http.StatusOK
@@ -80,7 +82,7 @@ func acceptedStatus(c *gin.Context, job apidb.Accepted) int {
 }
 
 // refusal is why the store did not accept a job; nil: it did.
-func refusal(job apidb.Accepted) error {
+func refusal(job jobstore.Accepted) error {
 	switch {
 	case job.Conflict:
 		return edge.OfJob(job.JobID, apierror.New(apierror.IdempotencyConflict,
@@ -118,23 +120,23 @@ func (f *Function) asker(c *gin.Context) asker {
 	}
 }
 
-func (f *Function) decode(body []byte, by asker) (apidb.NewJob, error) {
+func (f *Function) decode(body []byte, by asker) (jobstore.NewJob, error) {
 	req, err := jobspec.Decode(body)
 	if err != nil {
-		return apidb.NewJob{}, err
+		return jobstore.NewJob{}, err
 	}
 	return f.asked(req, by)
 }
 
 // asked checks a request that has been decoded, and makes a job of it.
-func (f *Function) asked(req jobspec.Request, by asker) (apidb.NewJob, error) {
+func (f *Function) asked(req jobspec.Request, by asker) (jobstore.NewJob, error) {
 	if err := edge.MergeKey(&req.IdempotencyKey, by.key); err != nil {
-		return apidb.NewJob{}, err
+		return jobstore.NewJob{}, err
 	}
 	req.OwnerID = by.whose.Names(req.OwnerID)
 	late, err := f.validate(&req, req.IdempotencyKey != "", by.judge)
 	if err != nil {
-		return apidb.NewJob{}, err
+		return jobstore.NewJob{}, err
 	}
 	job, err := f.newJob(req, by)
 	job.Late = late
@@ -157,8 +159,8 @@ func (f *Function) validate(req *jobspec.Request, repeatable bool, judge judge) 
 	return nil, err
 }
 
-func (f *Function) newJob(req jobspec.Request, by asker) (apidb.NewJob, error) {
-	job := apidb.NewJob{JobID: req.JobID, TraceID: by.trace, Request: req, Whose: by.whose}
+func (f *Function) newJob(req jobspec.Request, by asker) (jobstore.NewJob, error) {
+	job := jobstore.NewJob{JobID: req.JobID, TraceID: by.trace, Request: req, Whose: by.whose}
 	if job.JobID == uuid.Nil {
 		job.JobID = f.store.NewJobID(by.sampled)
 	}
@@ -204,7 +206,7 @@ func (f *Function) submitBatch(c *gin.Context) error {
 		body := edge.NewErrorBody(c, err)
 		results[i] = batchResult{Status: body.Status, Error: &body}
 	}
-	jobs, ordinals := make([]apidb.NewJob, 0, len(raws)), make([]int, 0, len(raws))
+	jobs, ordinals := make([]jobstore.NewJob, 0, len(raws)), make([]int, 0, len(raws))
 	by := f.asker(c)
 	for i, raw := range raws {
 		job, err := f.decode(raw, by)
@@ -265,7 +267,7 @@ func (b batchBody) json() ([]byte, error) {
 }
 
 // accept commits jobs, and hands the events of new ones to the publish buffer.
-func (f *Function) accept(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Accepted, error) {
+func (f *Function) accept(c *gin.Context, jobs []jobstore.NewJob) ([]jobstore.Accepted, error) {
 	if len(jobs) == 0 {
 		return nil, nil
 	}
@@ -275,13 +277,13 @@ func (f *Function) accept(c *gin.Context, jobs []apidb.NewJob) ([]apidb.Accepted
 	answerFor(c, jobs)
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	var accepted []apidb.Accepted
+	var accepted []jobstore.Accepted
 	var err error
 	if coalescer := f.coalescerFor(jobs); coalescer != nil {
-		accepted = make([]apidb.Accepted, 1)
+		accepted = make([]jobstore.Accepted, 1)
 		accepted[0], err = coalescer.Add(ctx, jobs[0])
 	} else {
-		accepted, err = f.store.InsertJobs(shared(ctx, c), jobs)
+		accepted, err = f.store.jobs.InsertJobs(shared(ctx, c), jobs)
 	}
 	if err != nil {
 		return nil, err
@@ -299,7 +301,7 @@ func shared(ctx context.Context, c *gin.Context) context.Context {
 
 // coalescerFor is with whom a single job goes; nil: alone. One with a key waits for another's, and would have
 // its company wait too. Submits of one ordering key wait for each other anyway: together they wait once.
-func (f *Function) coalescerFor(jobs []apidb.NewJob) *coalesce.Coalescer {
+func (f *Function) coalescerFor(jobs []jobstore.NewJob) *coalesce.Coalescer {
 	if len(jobs) > 1 {
 		return nil
 	}
@@ -312,7 +314,7 @@ func (f *Function) coalescerFor(jobs []apidb.NewJob) *coalesce.Coalescer {
 	return nil
 }
 
-func (f *Function) tell(ctx context.Context, jobs []apidb.NewJob, accepted []apidb.Accepted) error {
+func (f *Function) tell(ctx context.Context, jobs []jobstore.NewJob, accepted []jobstore.Accepted) error {
 	events := make([]jobevent.Item, 0, len(jobs))
 	watched := f.hub.isWatched()
 	for i := range accepted {
@@ -322,7 +324,7 @@ func (f *Function) tell(ctx context.Context, jobs []apidb.NewJob, accepted []api
 		if watched {
 			f.hub.accept(apidb.ChangeStatus, accepted[i].JobID)
 		}
-		e, err := apidb.CreatedEvent(accepted[i].Created(jobs[i]))
+		e, err := apievent.Created(accepted[i].Created(jobs[i]))
 		if err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -24,19 +24,19 @@ import (
 
 // operation is one as it is shown; in a list without its jobs.
 type operation struct {
-	OperationID uuid.UUID             `json:"operationId"`
-	Command     string                `json:"command"`
-	RunAt       *time.Time            `json:"runAt"`
-	Filter      json.RawMessage       `json:"filter"`
-	Jobs        *int                  `json:"jobs"`
-	By          string                `json:"by"`
-	Status      apidb.OperationStatus `json:"status"`
-	CreatedAt   time.Time             `json:"createdAt"`
-	UpdatedAt   time.Time             `json:"updatedAt"`
-	FinishedAt  *time.Time            `json:"finishedAt"`
-	Progress    operationProgress     `json:"progress"`
-	Reasons     []operationReason     `json:"reasons"`
-	SkippedJobs *[]skippedJob         `json:"skippedJobs,omitempty"`
+	OperationID uuid.UUID                      `json:"operationId"`
+	Command     string                         `json:"command"`
+	RunAt       *time.Time                     `json:"runAt"`
+	Filter      json.RawMessage                `json:"filter"`
+	Jobs        *int                           `json:"jobs"`
+	By          string                         `json:"by"`
+	Status      operationstore.OperationStatus `json:"status"`
+	CreatedAt   time.Time                      `json:"createdAt"`
+	UpdatedAt   time.Time                      `json:"updatedAt"`
+	FinishedAt  *time.Time                     `json:"finishedAt"`
+	Progress    operationProgress              `json:"progress"`
+	Reasons     []operationReason              `json:"reasons"`
+	SkippedJobs *[]skippedJob                  `json:"skippedJobs,omitempty"`
 }
 
 type operationProgress struct {
@@ -82,7 +82,7 @@ func (f *Function) operate(c *gin.Context) error {
 	if err := edge.MergeKey(&request.IdempotencyKey, key); err != nil {
 		return err
 	}
-	asked := apidb.NewOperation{ID: f.store.NewID(), Request: request, By: by(c), Whose: edge.OwnerOf(c)}
+	asked := operationstore.NewOperation{ID: f.store.NewID(), Request: request, By: by(c), Whose: edge.OwnerOf(c)}
 	if asked.RequestHash, err = hashOf(request); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (f *Function) operate(c *gin.Context) error {
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	op, replayed, err := f.store.InsertOperation(ctx, asked)
+	op, replayed, err := f.store.operations.InsertOperation(ctx, asked)
 	if err != nil {
 		return err
 	}
@@ -164,10 +164,10 @@ func (f *Function) getOperation(c *gin.Context) error {
 	return nil
 }
 
-func (f *Function) operation(c *gin.Context, id uuid.UUID) (apidb.Operation, error) {
+func (f *Function) operation(c *gin.Context, id uuid.UUID) (operationstore.Operation, error) {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	return f.store.Operation(ctx, edge.OwnerOf(c), id)
+	return f.store.operations.Operation(ctx, edge.OwnerOf(c), id)
 }
 
 type operationPage struct {
@@ -184,7 +184,7 @@ func (f *Function) listOperations(c *gin.Context) error {
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	ops, more, err := f.store.ListOperations(ctx, edge.OwnerOf(c), before, limit)
+	ops, more, err := f.store.operations.ListOperations(ctx, edge.OwnerOf(c), before, limit)
 	if err != nil {
 		return err
 	}
@@ -209,11 +209,11 @@ func (f *Function) abortOperation(c *gin.Context) error {
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	op, err := f.store.AbortOperation(ctx, edge.OwnerOf(c), id)
+	op, err := f.store.operations.AbortOperation(ctx, edge.OwnerOf(c), id)
 	if err != nil {
 		return err
 	}
-	if op.Status == apidb.OperationCompleted {
+	if op.Status == operationstore.OperationCompleted {
 		return apierror.New(apierror.InvalidStateTransition, "the operation is %s", op.Status)
 	}
 	c.JSON(http.StatusAccepted, newOperation(op))
@@ -224,12 +224,12 @@ func (f *Function) abortOperation(c *gin.Context) error {
 func operationID(c *gin.Context) (uuid.UUID, error) {
 	id, ok := edge.ParseID(c.Param("operationId"))
 	if !ok {
-		return id, apidb.ErrNoOperation
+		return id, operationstore.ErrNoOperation
 	}
 	return id, nil
 }
 
-func newOperation(op apidb.Operation) operation {
+func newOperation(op operationstore.Operation) operation {
 	shown := operation{
 		OperationID: op.ID, Command: op.Command, RunAt: jobview.UTC(op.RunAt), Filter: op.Filter, By: op.By,
 		Status: op.Status, CreatedAt: op.CreatedAt.UTC(), UpdatedAt: op.UpdatedAt.UTC(),

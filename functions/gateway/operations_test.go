@@ -56,7 +56,7 @@ func (h *fixture) operation(id uuid.UUID) (op operation) {
 // work does a piece of an operation, as the function bulk would.
 func (h *fixture) work(id uuid.UUID) {
 	h.t.Helper()
-	if _, _, err := h.store.Operate(h.t.Context(), id); err != nil {
+	if _, _, err := h.store.Operations.Operate(h.t.Context(), id); err != nil {
 		h.t.Fatal(err)
 	}
 }

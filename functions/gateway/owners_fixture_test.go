@@ -45,7 +45,7 @@ func (h *fixture) furnish(t *testing.T, owner string) things {
 	c.post("/api/schedules", fmt.Sprintf(`{"name": %q, "cron": "@daily", "job": {"jobType": "OWN", "payload": %q}}`, x.schedule, canary)).
 		want(http.StatusCreated)
 	c.post("/api/schedules/"+x.schedule+"/run", "").want(http.StatusAccepted)
-	_, err := h.store.ChangeControl(t.Context(), apidb.Everyone, jobevent.ControlOwner, owner, canary,
+	_, err := h.store.Controls.ChangeControl(t.Context(), apidb.Everyone, jobevent.ControlOwner, owner, canary,
 		func(c *jobevent.Control) { c.Paused = true })
 	if err != nil {
 		t.Fatal(err)
@@ -92,13 +92,13 @@ func (h *fixture) run(t *testing.T, id uuid.UUID, canary string) {
 // operateAll does what operations have to do, until no more is to be done at once.
 func (h *fixture) operateAll(t *testing.T) {
 	t.Helper()
-	ids, err := h.store.UnfinishedOperations(t.Context(), uuid.Nil, 1000)
+	ids, err := h.store.Operations.UnfinishedOperations(t.Context(), uuid.Nil, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range ids {
 		for more := true; more; {
-			if _, more, err = h.store.Operate(t.Context(), id); err != nil {
+			if _, more, err = h.store.Operations.Operate(t.Context(), id); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -77,7 +77,7 @@ func (f *Function) addTags(ctx context.Context, attempts []pullwire.Attempt) {
 	for i := range attempts {
 		ids[i] = attempts[i].JobID
 	}
-	tags, err := f.store.TagsOf(ctx, ids)
+	tags, err := f.store.jobs.TagsOf(ctx, ids)
 	if err != nil {
 		f.pull.trouble.Note(ctx, err)
 		return

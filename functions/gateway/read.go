@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobview"
@@ -42,7 +42,7 @@ func (f *Function) get(c *gin.Context) error {
 	}
 	wait.applied(c)
 	if wait.Duration > 0 && !job.Status.Terminal() {
-		job = apidb.Job{} //nolint:wastedassign // its payload and output need not stay in memory meanwhile
+		job = jobstore.Job{} //nolint:wastedassign // its payload and output need not stay in memory meanwhile
 		release, err := f.awaitEnd(c, id, wait)
 		if err != nil {
 			return err
@@ -56,7 +56,7 @@ func (f *Function) get(c *gin.Context) error {
 }
 
 // showJob answers with a job and all that is known of it.
-func (f *Function) showJob(c *gin.Context, job apidb.Job) error {
+func (f *Function) showJob(c *gin.Context, job jobstore.Job) error {
 	lines, _, err := f.lines(c, job.JobID, logstore.Filter{MaxBytes: shownLogBytes})
 	if err != nil {
 		return err
@@ -74,10 +74,10 @@ func (f *Function) showJob(c *gin.Context, job apidb.Job) error {
 	return nil
 }
 
-func (f *Function) job(c *gin.Context, id uuid.UUID) (apidb.Job, error) {
+func (f *Function) job(c *gin.Context, id uuid.UUID) (jobstore.Job, error) {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	job, err := f.store.Job(ctx, edge.OwnerOf(c), id)
+	job, err := f.store.jobs.Job(ctx, edge.OwnerOf(c), id)
 	if err == nil {
 		err = edge.LoadOf(c).Take(c, int64(jobSize(&job)))
 	}
@@ -106,7 +106,7 @@ func sizeOf[T any](all []T, size func(*T) int) (bytes int64) {
 	return bytes
 }
 
-func jobSize(job *apidb.Job) int { return len(job.Payload) + len(job.Snapshot.Output) }
+func jobSize(job *jobstore.Job) int { return len(job.Payload) + len(job.Snapshot.Output) }
 
 type logsBody struct {
 	JobID      uuid.UUID `json:"jobId"`
@@ -175,11 +175,11 @@ var (
 	listParameters = append(slices.Clip(listFilters), "cursor", "limit")
 )
 
-func listFilter(q *edge.Query) apidb.Filter {
+func listFilter(q *edge.Query) jobstore.Filter {
 	if q.Values.Has("noErrorCode") && q.Values.Has("errorCode") {
 		q.Bad("noErrorCode", "and errorCode exclude each other")
 	}
-	return apidb.Filter{
+	return jobstore.Filter{
 		JobType: q.Checked("type", jobspec.CheckJobType), Queue: q.One("queue"), Tag: q.One("tag"),
 		OrderingKey: q.One("orderingKey"), ErrorCode: q.One("errorCode"), NoErrorCode: q.Yes("noErrorCode"),
 		TraceID: q.UUID("traceId"), After: q.UUID("after"),
@@ -189,8 +189,8 @@ func listFilter(q *edge.Query) apidb.Filter {
 	}
 }
 
-func (f *Function) jobPage(ctx context.Context, c *gin.Context, filter apidb.Filter) (listBody, error) {
-	jobs, next, err := f.store.ListJobs(ctx, edge.OwnerOf(c), filter)
+func (f *Function) jobPage(ctx context.Context, c *gin.Context, filter jobstore.Filter) (listBody, error) {
+	jobs, next, err := f.store.jobs.ListJobs(ctx, edge.OwnerOf(c), filter)
 	if err != nil {
 		return listBody{}, err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -144,7 +145,7 @@ func TestWhoeverWaitsForAJobThatIsDeletedIsAnsweredAtOnce(t *testing.T) {
 	answer := make(chan *response)
 	go func() { answer <- h.get("/api/jobs/" + id.String() + "?wait=60s") }()
 	h.scheduler(id, 1, jobstate.Running, func(s *jobevent.Status) { s.Attempt = 1 })
-	if _, err := h.store.ForgetJobs(t.Context(), []apidb.Gone{{JobID: id, Version: 9}}); err != nil {
+	if _, err := h.store.Statuses.ForgetJobs(t.Context(), []statusstore.Gone{{JobID: id, Version: 9}}); err != nil {
 		t.Fatal(err)
 	}
 	select {

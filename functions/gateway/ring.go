@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 )
 
 // What a ring holds at most. A stream that reads more slowly than events come, and one that comes back after more of
@@ -28,10 +28,10 @@ const (
 
 // streamEvent is an event as each stream that it is for sends it.
 type streamEvent struct {
-	frame []byte         // as it is sent
-	jobID uuid.UUID      // uuid.Nil: of no job
-	job   *apidb.Changed // whose filter decides; nil: it is for streams of the job alone, or for all
-	lists bool           // it is for streams of lists alone
+	frame []byte            // as it is sent
+	jobID uuid.UUID         // uuid.Nil: of no job
+	job   *jobstore.Changed // whose filter decides; nil: it is for streams of the job alone, or for all
+	lists bool              // it is for streams of lists alone
 }
 
 // ring is the latest events of a hub, for all of its streams: each has only a place in it, the number of the last event

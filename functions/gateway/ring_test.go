@@ -12,7 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 )
 
@@ -76,7 +76,7 @@ func TestAStreamThatIsTooSlowGetsAReload(t *testing.T) {
 	for _, s := range []*stream{slow, quick} {
 		defer h.join(s, logstore.Place{})()
 	}
-	job := &apidb.Changed{Job: apidb.Job{JobID: uuid.New()}}
+	job := &jobstore.Changed{Job: jobstore.Job{JobID: uuid.New()}}
 	tell := func(n int) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -109,7 +109,7 @@ func TestAStreamThatComesBackGoesOnWhereItWas(t *testing.T) {
 	leave := h.join(first, logstore.Place{})
 	came := h.ring.id(first.place)
 	h.mu.Lock()
-	h.addJob(&apidb.Changed{Job: apidb.Job{JobID: id}}, []byte("{}"), changes{status: true})
+	h.addJob(&jobstore.Changed{Job: jobstore.Job{JobID: id}}, []byte("{}"), changes{status: true})
 	h.mu.Unlock()
 	leave()
 	for name, c := range map[string]struct {

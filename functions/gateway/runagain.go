@@ -8,7 +8,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/sealing"
@@ -41,7 +41,7 @@ func (f *Function) runAgain(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	accepted, err := f.accept(c, []apidb.NewJob{asked})
+	accepted, err := f.accept(c, []jobstore.NewJob{asked})
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (f *Function) again(c *gin.Context, id uuid.UUID, patch jobspec.Patch) (job
 func (f *Function) request(c *gin.Context, id uuid.UUID) (req jobspec.Request, command int, err error) {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	req, command, err = f.store.Request(shared(ctx, c), edge.OwnerOf(c), id)
+	req, command, err = f.store.jobs.Request(shared(ctx, c), edge.OwnerOf(c), id)
 	if err == nil {
 		err = edge.LoadOf(c).Take(c, 3*int64(len(req.Payload)))
 	}

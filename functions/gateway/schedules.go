@@ -13,6 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/apievent"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobview"
@@ -266,7 +267,7 @@ func (f *Function) runSchedule(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	e, err := apidb.CreatedEvent(created)
+	e, err := apievent.Created(created)
 	if err != nil {
 		return err
 	}

@@ -7,17 +7,18 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobview"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // sealJob has a new job's payload kept sealed. The hash of its request is of the plain one.
-func (f *Function) sealJob(job *apidb.NewJob) {
+func (f *Function) sealJob(job *jobstore.NewJob) {
 	job.Request.Payload = f.sealer.Seal(sealing.OfJob(job.JobID, sealing.Payload), job.Request.Payload)
 }
 
@@ -49,23 +50,23 @@ func (f *Function) openSchedule(ctx context.Context, s schedulestore.Schedule) s
 	return body
 }
 
-func (f *Function) openJob(ctx context.Context, job *apidb.Job) {
-	job.Open(f.sealer)
+func (f *Function) openJob(ctx context.Context, job *jobstore.Job) {
+	jobview.Open(job, f.sealer)
 	if len(job.Sealed) > 0 {
 		f.grumbleSealed(ctx, job.Sealed)
 	}
 }
 
 // openFull is openJob of all that is shown of a job by itself.
-func (f *Function) openFull(ctx context.Context, job *apidb.Job, lines []logstore.Line) {
+func (f *Function) openFull(ctx context.Context, job *jobstore.Job, lines []logstore.Line) {
 	f.openJob(ctx, job)
-	job.OpenHistory(f.sealer)
+	jobview.OpenHistory(job, f.sealer)
 	job.Sealed = append(job.Sealed, f.openLines(ctx, job.JobID, lines)...)
 }
 
 // openLines gives the name of what cannot be shown whole.
 func (f *Function) openLines(ctx context.Context, id uuid.UUID, lines []logstore.Line) (sealed []string) {
-	if !logstore.Open(f.sealer, id, lines) {
+	if !jobview.OpenLines(f.sealer, id, lines) {
 		sealed = []string{"logs"}
 		f.grumbleSealed(ctx, sealed)
 	}

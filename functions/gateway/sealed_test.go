@@ -13,10 +13,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/functions/gateway"
-	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/jobview"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
@@ -97,12 +97,12 @@ func TestWhatDoesNotOpenIsShownAsSealed(t *testing.T) {
 		var job, other sealedJob
 		answers[0].into(&job)
 		answers[1].into(&other)
-		if string(job.Payload) != "null" || string(job.Output) != "null" || job.LastError.Message != apidb.Closed ||
-			job.Attempts[0].Message != apidb.Closed || job.Logs[0].Text != apidb.Closed ||
+		if string(job.Payload) != "null" || string(job.Output) != "null" || job.LastError.Message != jobview.Closed ||
+			job.Attempts[0].Message != jobview.Closed || job.Logs[0].Text != jobview.Closed ||
 			!slices.Equal(job.Sealed, []string{"payload", "output", "lastError", "attempts", "logs"}) {
 			t.Errorf("%s: shows %s", way, answers[0].body)
 		}
-		if other.Progress.Message != apidb.Closed || !slices.Equal(other.Sealed, []string{"progress"}) || string(other.Payload) == "null" {
+		if other.Progress.Message != jobview.Closed || !slices.Equal(other.Sealed, []string{"progress"}) || string(other.Payload) == "null" {
 			t.Errorf("%s: shows %s", way, answers[1].body)
 		}
 	}

@@ -30,7 +30,7 @@ func (f *Function) enterAccepted(ctx context.Context) {
 		case <-ctx.Done():
 			ended = true
 		}
-		err := within(context.WithoutCancel(ctx), databasePatience, f.store.EnterAccepted)
+		err := within(context.WithoutCancel(ctx), databasePatience, f.store.jobs.EnterAccepted)
 		f.entering.Note(ctx, err)
 	}
 }

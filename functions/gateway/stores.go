@@ -4,9 +4,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/auditstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/controlstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
@@ -16,6 +20,10 @@ import (
 // stores are what the gateway uses of the API's database.
 type stores struct {
 	*apidb.Store
+	jobs       *jobstore.Store
+	commands   *commandstore.Store
+	operations *operationstore.Store
+	controls   *controlstore.Store
 	keys       *keystore.Store
 	rejected   *rejectedstore.Store
 	stats      *statstore.Store
@@ -28,12 +36,18 @@ type stores struct {
 }
 
 func newStores(db *apidb.Store) stores {
+	controls := controlstore.New(db)
+	jobs := jobstore.New(db, controls)
 	return stores{
 		Store:      db,
+		jobs:       jobs,
+		commands:   commandstore.New(db),
+		operations: operationstore.New(db, jobs),
+		controls:   controls,
 		keys:       keystore.New(db),
 		rejected:   rejectedstore.New(db),
 		stats:      statstore.New(db),
-		schedules:  schedulestore.New(db),
+		schedules:  schedulestore.New(db, jobs),
 		deliveries: deliverystore.New(db),
 		callbacks:  callbackstore.New(db),
 		logs:       logstore.New(db),

@@ -14,6 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobview"
@@ -36,7 +37,7 @@ type stream struct {
 	owner   apidb.Owner // the stream shows jobs of this owner
 	counts  apidb.Owner // whose statistics
 	jobID   uuid.UUID   // uuid.Nil: it is of a list
-	filter  apidb.Filter
+	filter  jobstore.Filter
 	came    string // the id that it comes back with; empty: it is new
 	place   uint64
 	counted uint64 // the last statistics that it was sent
@@ -155,8 +156,8 @@ func (f *Function) joinStream(c *gin.Context, s *stream) (first []byte, leave fu
 }
 
 // streamed is the job that a stream is of, if its owner has it.
-func (f *Function) streamed(ctx context.Context, s *stream) (*apidb.Changed, error) {
-	jobs, _, err := f.store.ChangedJobs(ctx, []uuid.UUID{s.jobID})
+func (f *Function) streamed(ctx context.Context, s *stream) (*jobstore.Changed, error) {
+	jobs, _, err := f.store.jobs.ChangedJobs(ctx, []uuid.UUID{s.jobID})
 	if err == nil && (len(jobs) == 0 || !s.filter.Fits(s.owner, &jobs[0])) {
 		err = apidb.ErrNoJob
 	}
@@ -167,7 +168,7 @@ func (f *Function) streamed(ctx context.Context, s *stream) (*apidb.Changed, err
 }
 
 // showStreamed is a job as a list shows it. What only that needs is forgotten.
-func (f *Function) showStreamed(ctx context.Context, job *apidb.Changed) ([]byte, error) {
+func (f *Function) showStreamed(ctx context.Context, job *jobstore.Changed) ([]byte, error) {
 	f.openJob(ctx, &job.Job)
 	data, err := json.Marshal(jobview.New(job.Job))
 	if err != nil {
@@ -213,7 +214,7 @@ type streamProgress struct {
 }
 
 // progressData is how far a job's attempt has come; nil: nobody knows.
-func progressData(job *apidb.Changed) []byte {
+func progressData(job *jobstore.Changed) []byte {
 	progress := jobview.NewProgress(job.Progress)
 	if progress == nil {
 		return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -253,7 +254,7 @@ func TestAStreamOfOneJobBeginsWithItAndHasItsLog(t *testing.T) {
 			t.Errorf("a stream of a list tells %+v", e)
 		}
 	}
-	if _, err := h.store.ForgetJobs(t.Context(), []apidb.Gone{{JobID: id, Version: 2}}); err != nil {
+	if _, err := h.store.Statuses.ForgetJobs(t.Context(), []statusstore.Gone{{JobID: id, Version: 2}}); err != nil {
 		t.Fatal(err)
 	}
 	if gone := s.next("reload").into(t); gone.Reason != "the job is deleted" {
@@ -391,14 +392,14 @@ func TestMoreThanIsToldOneByOneIsAReload(t *testing.T) {
 	list := h.open("/api/stream").watched()
 	h.scheduler(id, 1, jobstate.Running, nil)
 	one.job(id, "RUNNING")
-	words := make([]apidb.StatusWord, 800) // of jobs that are not there
+	words := make([]statusstore.StatusWord, 800) // of jobs that are not there
 	for i := range words {
-		words[i] = apidb.StatusWord{JSON: []byte(`{"history": []}`), Status: jobevent.Status{
+		words[i] = statusstore.StatusWord{JSON: []byte(`{"history": []}`), Status: jobevent.Status{
 			JobID: uuid.Must(uuid.NewV7()), Version: 1, Status: "COMPLETED", UpdatedAt: time.Now(),
 		}}
 	}
 	words[0].JobID, words[0].Version = id, 2
-	if _, err := h.store.ApplyStatuses(t.Context(), words); err != nil {
+	if _, err := h.store.Statuses.ApplyStatuses(t.Context(), words); err != nil {
 		t.Fatal(err)
 	}
 	list.next("reload")

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -61,7 +61,7 @@ type logLine struct {
 	Text    string    `json:"text"`
 }
 
-func newFull(job apidb.Job, lines []logstore.Line) full {
+func newFull(job jobstore.Job, lines []logstore.Line) full {
 	history := make([]move, len(job.Snapshot.History))
 	for i, m := range job.Snapshot.History {
 		history[i] = move{
@@ -76,7 +76,7 @@ func newFull(job apidb.Job, lines []logstore.Line) full {
 	}
 }
 
-func onDependencyFailure(job apidb.Job) *string {
+func onDependencyFailure(job jobstore.Job) *string {
 	switch {
 	case !job.HasAfter:
 		return nil
@@ -86,7 +86,7 @@ func onDependencyFailure(job apidb.Job) *string {
 	return jobview.Given(jobspec.OnDependencyFailureCancel)
 }
 
-func newScheduled(by *apidb.ScheduledBy) *scheduled {
+func newScheduled(by *jobstore.ScheduledBy) *scheduled {
 	if by == nil {
 		return nil
 	}
@@ -103,7 +103,7 @@ func newLogs(lines []logstore.Line) []logLine {
 
 // attempts folds a job's moves by attempt. The history keeps the last hundred, so early attempts of a
 // long story are missing.
-func attempts(job apidb.Job) []attempt {
+func attempts(job jobstore.Job) []attempt {
 	folded := []attempt{}
 	at := func(number int) *attempt {
 		for i := range folded {

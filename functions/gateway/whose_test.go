@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -22,10 +23,10 @@ import (
 // accept keeps a job of an owner.
 func (h *fixture) accept(owner string) uuid.UUID {
 	h.t.Helper()
-	job := apidb.NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: apidb.OwnerOf(owner), Request: jobspec.Request{
+	job := jobstore.NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: apidb.OwnerOf(owner), Request: jobspec.Request{
 		JobType: "MAIL", Payload: json.RawMessage(`1`), Queue: "default", Timeout: time.Minute, OwnerID: owner,
 	}}
-	if _, err := h.store.InsertJobs(h.t.Context(), []apidb.NewJob{job}); err != nil {
+	if _, err := h.store.Jobs.InsertJobs(h.t.Context(), []jobstore.NewJob{job}); err != nil {
 		h.t.Fatal(err)
 	}
 	return job.JobID
@@ -50,7 +51,7 @@ func TestAnOwnersNumbersAreItsOwn(t *testing.T) {
 	elsewhere.accept("")
 	var census statstore.Census
 	_, err := store.Stats.CountJobs(t.Context(), &census, time.Now())
-	if err = errors.Join(err, store.EnterAccepted(t.Context())); err != nil {
+	if err = errors.Join(err, store.Jobs.EnterAccepted(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	for name, of := range map[string]struct {

@@ -48,7 +48,7 @@ func (f *Function) workers(c *gin.Context) error {
 	}
 	body := workersBody{Workers: make([]workerBody, len(workers))}
 	for i := range workers {
-		workerstore.OpenProgress(f.sealer, workers[i].Attempts)
+		jobview.OpenProgress(f.sealer, workers[i].Attempts)
 		body.Workers[i] = newWorkerBody(&workers[i])
 		if edge.IsInstallation(c) {
 			body.Workers[i].load(&workers[i])

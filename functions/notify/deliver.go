@@ -207,7 +207,7 @@ func (f *Function) request(ctx context.Context, c deliverystore.Claimed) (*http.
 	if c.Broken != nil {
 		return nil, c.Broken
 	}
-	if c.Job.Open(f.sealer); len(c.Job.Sealed) > 0 {
+	if jobview.Open(&c.Job, f.sealer); len(c.Job.Sealed) > 0 {
 		return nil, errSealed
 	}
 	id := jobevent.StatusID(c.JobID, c.Version)

@@ -21,6 +21,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -108,13 +110,13 @@ func (h *fixture) run(f *Function) (stop func()) {
 // job submits one that ends at a URL.
 func (h *fixture) job(url string) uuid.UUID {
 	h.t.Helper()
-	job := apidb.NewJob{
+	job := jobstore.NewJob{
 		JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: apidb.Everyone, Request: jobspec.Request{
 			JobType: "OWN", Payload: json.RawMessage(`{"secret": true}`), Queue: "default", Timeout: time.Minute,
 			Tags: []string{"a", "ü"}, OwnerID: "acme", MaxRetryCount: 3, Priority: 4, CallbackURL: url,
 		},
 	}
-	if _, err := h.store.InsertJobs(h.t.Context(), []apidb.NewJob{job}); err != nil {
+	if _, err := h.store.Jobs.InsertJobs(h.t.Context(), []jobstore.NewJob{job}); err != nil {
 		h.t.Fatal(err)
 	}
 	return job.JobID
@@ -132,7 +134,7 @@ func (h *fixture) says(id uuid.UUID, version int64, status jobstate.Status, atte
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if _, err := h.store.ApplyStatuses(h.t.Context(), []apidb.StatusWord{{Status: s, JSON: b}}); err != nil {
+	if _, err := h.store.Statuses.ApplyStatuses(h.t.Context(), []statusstore.StatusWord{{Status: s, JSON: b}}); err != nil {
 		h.t.Fatal(err)
 	}
 }

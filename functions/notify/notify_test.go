@@ -17,6 +17,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/httpevent"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -55,7 +56,7 @@ func TestTheEndOfAJobIsDeliveredAsASignedEvent(t *testing.T) {
 		body["output"].(map[string]any)["n"] != 17.0 || body["jobType"] != "OWN" || body["finishedAt"] == nil {
 		t.Errorf("got %s", got.body)
 	}
-	shown, err := h.store.Job(t.Context(), apidb.Everyone, id)
+	shown, err := h.store.Jobs.Job(t.Context(), apidb.Everyone, id)
 	if err != nil || body["createdAt"] != shown.CreatedAt.UTC().Format(time.RFC3339Nano) {
 		t.Errorf("created at %v, not %s: %v", body["createdAt"], shown.CreatedAt, err)
 	}
@@ -264,7 +265,7 @@ func TestTheEndOfADeletedJobIsDeliveredAsItWas(t *testing.T) {
 	h := open(t)
 	r := receive(t, nil)
 	id := h.ended(r.URL)
-	if n, err := h.store.ForgetJobs(t.Context(), []apidb.Gone{{JobID: id, Version: 9}}); n != 1 || err != nil {
+	if n, err := h.store.Statuses.ForgetJobs(t.Context(), []statusstore.Gone{{JobID: id, Version: 9}}); n != 1 || err != nil {
 		t.Fatalf("forgot %d, %v", n, err)
 	}
 	h.run(h.function())
@@ -281,7 +282,7 @@ func TestWhatWasDeliveredGoesWithItsJob(t *testing.T) {
 	h.run(h.function())
 	id := h.ended(r.URL)
 	h.untilStatus(id, deliverystore.Delivered)
-	if n, err := h.store.ForgetJobs(t.Context(), []apidb.Gone{{JobID: id, Version: 9}}); n != 1 || err != nil {
+	if n, err := h.store.Statuses.ForgetJobs(t.Context(), []statusstore.Gone{{JobID: id, Version: 9}}); n != 1 || err != nil {
 		t.Fatalf("forgot %d, %v", n, err)
 	}
 	if _, err := h.store.Deliveries.OfJob(t.Context(), apidb.Everyone, id, 1); !errors.Is(err, apidb.ErrNoJob) {

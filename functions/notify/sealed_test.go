@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/sealing"
@@ -42,7 +42,7 @@ func (h *fixture) endsSealed(url string, output func(sealing.Place) json.RawMess
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if _, err := h.store.ApplyStatuses(h.t.Context(), []apidb.StatusWord{{Status: s, JSON: b}}); err != nil {
+	if _, err := h.store.Statuses.ApplyStatuses(h.t.Context(), []statusstore.StatusWord{{Status: s, JSON: b}}); err != nil {
 		h.t.Fatal(err)
 	}
 	return id

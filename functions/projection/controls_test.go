@@ -7,12 +7,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/controlstore"
+	"github.com/jobweaver/jobweaver/shared/apievent"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-func (h *fixture) pause(name string, paused bool) apidb.Control {
+func (h *fixture) pause(name string, paused bool) controlstore.Control {
 	h.t.Helper()
-	control, err := h.store.ChangeControl(h.t.Context(), apidb.Everyone, jobevent.ControlOwner, name, "me",
+	control, err := h.store.Controls.ChangeControl(h.t.Context(), apidb.Everyone, jobevent.ControlOwner, name, "me",
 		func(c *jobevent.Control) { c.Paused = paused })
 	if err != nil {
 		h.t.Fatal(err)
@@ -35,7 +37,7 @@ func TestAControlIsSaidAgainUntilTheSchedulerGoesByIt(t *testing.T) {
 	}
 	h.grow(11 * time.Second)
 	got := h.next()
-	if want, err := first.Event(); err != nil || len(got) != 2 || got[0].ID() != want.ID() || got[0].Type() != jobevent.TypeControl ||
+	if want, err := apievent.Control(first); err != nil || len(got) != 2 || got[0].ID() != want.ID() || got[0].Type() != jobevent.TypeControl ||
 		string(got[0].Data()) != string(want.Data()) {
 		t.Fatalf("said %v, want %v, %v", got, want, err)
 	}
@@ -53,19 +55,19 @@ func TestAnAppliedVersionOnlyRises(t *testing.T) {
 	before := h.pause("acme", true)
 	after := h.pause("acme", false)
 	h.hearApplied("acme", before.Version) // the row is not what it was: it stays
-	if got, err := h.store.Control(t.Context(), apidb.Everyone, jobevent.ControlOwner, "acme"); err != nil || got.AppliedVersion != before.Version ||
+	if got, err := h.store.Controls.Control(t.Context(), apidb.Everyone, jobevent.ControlOwner, "acme"); err != nil || got.AppliedVersion != before.Version ||
 		got.Applied() {
 		t.Fatalf("got %+v, %v", got, err)
 	}
 	later := h.pause("acme", true)
 	h.hearApplied("acme", later.Version)
 	h.hearApplied("acme", after.Version)
-	if got, err := h.store.Control(t.Context(), apidb.Everyone, jobevent.ControlOwner, "acme"); err != nil || got.AppliedVersion != later.Version {
+	if got, err := h.store.Controls.Control(t.Context(), apidb.Everyone, jobevent.ControlOwner, "acme"); err != nil || got.AppliedVersion != later.Version {
 		t.Fatalf("got %+v, %v", got, err)
 	}
 	last := h.pause("acme", false)
 	h.hearApplied("acme", last.Version)
-	if got, err := h.store.Control(t.Context(), apidb.Everyone, jobevent.ControlOwner, "acme"); err != nil || got.Version != 0 {
+	if got, err := h.store.Controls.Control(t.Context(), apidb.Everyone, jobevent.ControlOwner, "acme"); err != nil || got.Version != 0 {
 		t.Fatalf("it holds nothing, and is kept: %+v, %v", got, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 )
 
 const (
@@ -31,7 +32,7 @@ const (
 
 // expiry walks over what is old, one stage after the other. It is memory only.
 type expiry struct {
-	ages     apidb.Ages
+	ages     statusstore.Ages
 	audit    time.Duration // 0: for ever
 	rejected time.Duration // likewise
 	stage    int
@@ -46,7 +47,7 @@ func newExpiry(cfg Config) expiry {
 		}
 		return age
 	}
-	return expiry{audit: cfg.Audit, rejected: cfg.Rejected, ages: apidb.Ages{
+	return expiry{audit: cfg.Audit, rejected: cfg.Rejected, ages: statusstore.Ages{
 		Completed: withGrace(cfg.Completed), Failed: withGrace(cfg.Failed), Cancelled: withGrace(cfg.Cancelled),
 	}}
 }
@@ -73,7 +74,7 @@ func (e *expiry) piece(ctx context.Context, store stores, now time.Time) (rest t
 	var walked apidb.Walked
 	switch e.stage {
 	case stageJobs:
-		walked, err = store.ExpireJobs(ctx, now, e.ages, e.after, expireRows)
+		walked, err = store.statuses.ExpireJobs(ctx, now, e.ages, e.after, expireRows)
 	case stageLogs:
 		walked, err = store.logs.Expire(ctx, now, grace, e.after, expireRows)
 	case stageAudit:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/projection"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -44,7 +45,7 @@ func TestADeletedJobIsForgottenWithAllThatIsKeptOfItAndStaysSo(t *testing.T) {
 	id, other := h.accept().Subject(), h.accept().Subject()
 	last := status(t, id, 3, jobstate.Completed)
 	h.hear(last, status(t, other, 3, jobstate.Completed), logOf(t, id), logOf(t, other))
-	if _, err := h.store.KeepCommand(t.Context(), apidb.Everyone, uuid.MustParse(id), jobevent.CommandDelete, "me"); err != nil {
+	if _, err := h.store.Commands.KeepCommand(t.Context(), apidb.Everyone, uuid.MustParse(id), jobevent.CommandDelete, "me"); err != nil {
 		t.Fatal(err)
 	}
 	if h.job(id).Status != jobstate.Completed {
@@ -63,10 +64,10 @@ func TestAKeyOfADeletedJobIsFreeAgain(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	keyed := func() string {
-		job := apidb.NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: apidb.Everyone, RequestHash: []byte("x"), Request: jobspec.Request{
+		job := jobstore.NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: apidb.Everyone, RequestHash: []byte("x"), Request: jobspec.Request{
 			JobType: "EMAIL", Payload: []byte(`1`), Queue: "default", Timeout: time.Minute, IdempotencyKey: "k",
 		}}
-		accepted, err := h.store.InsertJobs(t.Context(), []apidb.NewJob{job})
+		accepted, err := h.store.Jobs.InsertJobs(t.Context(), []jobstore.NewJob{job})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +106,7 @@ func TestOldJobsGoByHowTheyEndedADayAfterTheirTime(t *testing.T) {
 	put(true, jobstate.Cancelled, 400) // kept for ever
 	put(true, jobstate.Running, 400)
 	asked := put(true, jobstate.Failed, 5)
-	if _, err := h.store.KeepCommand(t.Context(), apidb.Everyone, uuid.MustParse(asked), jobevent.CommandRetry, "me"); err != nil {
+	if _, err := h.store.Commands.KeepCommand(t.Context(), apidb.Everyone, uuid.MustParse(asked), jobevent.CommandRetry, "me"); err != nil {
 		t.Fatal(err)
 	}
 	h.hear(logOf(t, uuid.Must(uuid.NewV7()).String())) // its job may be on its way to being deleted

@@ -12,9 +12,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
-	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
+	"github.com/jobweaver/jobweaver/shared/apievent"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -65,9 +66,9 @@ func (f *Function) Run(ctx context.Context, _ funchost.Publish) error {
 
 // heard is a batch by what it is about.
 type heard struct {
-	statuses []apidb.StatusWord
+	statuses []statusstore.StatusWord
 	unknown  []jobevent.ReportJob // that the scheduler does not know
-	gone     []apidb.Gone
+	gone     []statusstore.Gone
 	logs     []jobevent.AttemptLog
 	beats    []workerstore.Beat
 	applied  []jobevent.ControlApplied
@@ -77,19 +78,19 @@ type heard struct {
 // Handle takes job.status, job.deleted, attempt.log, worker.heartbeat, control.applied and record.rejected events. Each
 // of them is one transaction: they do not depend on each other, and all may be heard again.
 func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobevent.Item, error) {
-	h := heard{statuses: make([]apidb.StatusWord, 0, len(batch))} // most of it
+	h := heard{statuses: make([]statusstore.StatusWord, 0, len(batch))} // most of it
 	for _, e := range batch {
 		if err := h.take(e); err != nil {
 			return nil, err
 		}
 	}
 	if len(h.statuses) > 0 {
-		if _, err := f.store.ApplyStatuses(ctx, h.statuses); err != nil {
+		if _, err := f.store.statuses.ApplyStatuses(ctx, h.statuses); err != nil {
 			return nil, err
 		}
 	}
 	if len(h.unknown) > 0 {
-		if err := f.store.UnhearJobs(ctx, h.unknown); err != nil {
+		if err := f.store.statuses.UnhearJobs(ctx, h.unknown); err != nil {
 			return nil, err
 		}
 	}
@@ -103,7 +104,7 @@ func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobeven
 		}
 	}
 	if len(h.gone) > 0 {
-		if _, err := f.store.ForgetJobs(ctx, h.gone); err != nil {
+		if _, err := f.store.statuses.ForgetJobs(ctx, h.gone); err != nil {
 			return nil, err
 		}
 	}
@@ -113,7 +114,7 @@ func (f *Function) Handle(ctx context.Context, batch []jobevent.Item) ([]jobeven
 		}
 	}
 	if len(h.applied) > 0 {
-		if err := f.store.ControlsApplied(ctx, h.applied); err != nil {
+		if err := f.store.controls.ControlsApplied(ctx, h.applied); err != nil {
 			return nil, err
 		}
 	}
@@ -131,7 +132,7 @@ const clocksDiffer = time.Minute
 
 // dueCallbacks says what has become of attempts that wait past their deadline: the scheduler says again that they
 // wait, and that is its question.
-func (f *Function) dueCallbacks(ctx context.Context, words []apidb.StatusWord) ([]jobevent.Item, error) {
+func (f *Function) dueCallbacks(ctx context.Context, words []statusstore.StatusWord) ([]jobevent.Item, error) {
 	var waiting []jobevent.Status
 	for _, word := range words {
 		if at := word.CallbackDeadlineAt; at != nil && time.Until(*at) < clocksDiffer {
@@ -145,7 +146,7 @@ func (f *Function) dueCallbacks(ctx context.Context, words []apidb.StatusWord) (
 	if err != nil {
 		return nil, err
 	}
-	return eventsOf(due, callbackstore.Callback.Event)
+	return eventsOf(due, apievent.Callback)
 }
 
 func (h *heard) take(e jobevent.Item) error {
@@ -163,9 +164,9 @@ func (h *heard) take(e jobevent.Item) error {
 			h.unknown = append(h.unknown, jobevent.ReportJob{JobID: status.JobID, Version: status.Version})
 			break
 		}
-		h.statuses = append(h.statuses, apidb.StatusWord{Status: status.WithoutHistory(), JSON: e.Data()})
+		h.statuses = append(h.statuses, statusstore.StatusWord{Status: status.WithoutHistory(), JSON: e.Data()})
 	case jobevent.TypeDeleted:
-		var gone apidb.Gone
+		var gone statusstore.Gone
 		gone.Version, err = jobevent.DeletedVersion(e)
 		gone.JobID = e.JobID()
 		named = gone.JobID != uuid.Nil

@@ -15,7 +15,9 @@ import (
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
+	"github.com/jobweaver/jobweaver/shared/apievent"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -59,18 +61,18 @@ func (h *fixture) exec(sql string, args ...any) {
 // accept takes a job in, and gives the event that the gateway says of it.
 func (h *fixture) accept(change ...func(*jobspec.Request)) jobevent.Item {
 	h.t.Helper()
-	job := apidb.NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: apidb.Everyone, Request: jobspec.Request{
+	job := jobstore.NewJob{JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: apidb.Everyone, Request: jobspec.Request{
 		JobType: "EMAIL", Payload: json.RawMessage(`{"b": 1, "a": [1.50, "<ü>"]}`), Queue: "default",
 		MaxRetryCount: 3, Timeout: time.Minute,
 	}}
 	for _, c := range change {
 		c(&job.Request)
 	}
-	accepted, err := h.store.InsertJobs(h.t.Context(), []apidb.NewJob{job})
+	accepted, err := h.store.Jobs.InsertJobs(h.t.Context(), []jobstore.NewJob{job})
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	e, err := apidb.CreatedEvent(accepted[0].Created(job))
+	e, err := apievent.Created(accepted[0].Created(job))
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -108,9 +110,9 @@ func (h *fixture) hear(events ...jobevent.Item) {
 	}
 }
 
-func (h *fixture) job(id string) apidb.Job {
+func (h *fixture) job(id string) jobstore.Job {
 	h.t.Helper()
-	job, err := h.store.Job(h.t.Context(), apidb.Everyone, uuid.MustParse(id))
+	job, err := h.store.Jobs.Job(h.t.Context(), apidb.Everyone, uuid.MustParse(id))
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
+	"github.com/jobweaver/jobweaver/shared/apievent"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
@@ -100,22 +102,22 @@ func (f *Function) unconfirmedJobs(ctx context.Context, r *reconcile, now time.T
 	if r.left == 0 {
 		return nil, nil
 	}
-	jobs, err := f.store.UnconfirmedJobs(ctx, r.jobs.page(now, r.left))
+	jobs, err := f.store.statuses.UnconfirmedJobs(ctx, r.jobs.page(now, r.left))
 	if err != nil {
 		return nil, err
 	}
 	r.left -= len(jobs)
 	r.jobs.went(lastID(jobs, func(j jobevent.Created) uuid.UUID { return j.JobID }), len(jobs) > 0) // bytes bound it too
-	return eventsOf(jobs, apidb.CreatedEvent)
+	return eventsOf(jobs, apievent.Created)
 }
 
 // others is what is said at most once a pass: commands, callbacks, controls, and questions about jobs.
 func (f *Function) others(ctx context.Context, r *reconcile, now time.Time) ([]jobevent.Item, error) {
-	commands, err := f.store.UnconfirmedCommands(ctx, r.commands.page(now, most))
+	commands, err := f.store.statuses.UnconfirmedCommands(ctx, r.commands.page(now, most))
 	if err != nil {
 		return nil, err
 	}
-	r.commands.went(lastID(commands, func(c apidb.Command) uuid.UUID { return c.JobID }), len(commands) == most)
+	r.commands.went(lastID(commands, func(c commandstore.Command) uuid.UUID { return c.JobID }), len(commands) == most)
 	callbacks, err := f.unconfirmedCallbacks(ctx, r, now)
 	if err != nil {
 		return nil, err
@@ -124,7 +126,7 @@ func (f *Function) others(ctx context.Context, r *reconcile, now time.Time) ([]j
 	if err != nil {
 		return nil, err
 	}
-	inFlight, err := f.store.JobsInFlight(ctx, r.inFlight.page(now, most))
+	inFlight, err := f.store.statuses.JobsInFlight(ctx, r.inFlight.page(now, most))
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +138,7 @@ func (f *Function) others(ctx context.Context, r *reconcile, now time.Time) ([]j
 	if err := f.store.workers.DeleteOld(ctx); err != nil {
 		return nil, err
 	}
-	say, err := eventsOf(commands, apidb.Command.Event)
+	say, err := eventsOf(commands, apievent.Command)
 	if err != nil {
 		return nil, err
 	}
@@ -154,18 +156,18 @@ func (f *Function) unconfirmedCallbacks(ctx context.Context, r *reconcile, now t
 		return nil, err
 	}
 	r.callbacks.went(lastID(callbacks, func(c callbackstore.Callback) uuid.UUID { return c.JobID }), more)
-	return eventsOf(callbacks, callbackstore.Callback.Event)
+	return eventsOf(callbacks, apievent.Callback)
 }
 
 // unconfirmedControls are few: all that have come of age are said at once.
 func (f *Function) unconfirmedControls(ctx context.Context, r *reconcile, now time.Time) ([]jobevent.Item, error) {
 	page := r.controls.page(now, 0)
-	controls, err := f.store.UnconfirmedControls(ctx, page.Since, page.Until)
+	controls, err := f.store.controls.UnconfirmedControls(ctx, page.Since, page.Until)
 	if err != nil {
 		return nil, err
 	}
 	r.controls.went(uuid.Nil, false)
-	return eventsOf(controls, apidb.Control.Event)
+	return eventsOf(controls, apievent.Control)
 }
 
 // waitingJobs goes round and round over the jobs that wait, by ids alone.
@@ -177,7 +179,7 @@ func (f *Function) waitingJobs(ctx context.Context, r *reconcile, now time.Time)
 	if !w.under {
 		w.since, w.after, w.under = now, uuid.Nil, true
 	}
-	jobs, err := f.store.JobsWaiting(ctx, w.after, most)
+	jobs, err := f.store.statuses.JobsWaiting(ctx, w.after, most)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apievent"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -126,11 +127,11 @@ func TestACommandIsSaidAgainUntilItIsAnswered(t *testing.T) {
 	h := open(t)
 	id := h.accept().Subject()
 	h.hear(status(t, id, 1, jobstate.Completed), status(t, id, 2, jobstate.Failed))
-	kept, err := h.store.KeepCommand(t.Context(), apidb.Everyone, uuid.MustParse(id), jobevent.CommandRetry, "me")
+	kept, err := h.store.Commands.KeepCommand(t.Context(), apidb.Everyone, uuid.MustParse(id), jobevent.CommandRetry, "me")
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := kept.Event()
+	first, err := apievent.Command(kept)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,11 +262,11 @@ func TestARescheduleIsSaidAgainWithItsInstant(t *testing.T) {
 	h := open(t)
 	id := h.accept(func(r *jobspec.Request) { r.Delay = time.Hour }).Subject()
 	h.hear(status(t, id, 1, jobstate.Scheduled))
-	kept, err := h.store.KeepReschedule(t.Context(), apidb.Everyone, uuid.MustParse(id), jobspec.When{Delay: time.Minute}, "me")
+	kept, err := h.store.Commands.KeepReschedule(t.Context(), apidb.Everyone, uuid.MustParse(id), jobspec.When{Delay: time.Minute}, "me")
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := kept.Event()
+	first, err := apievent.Command(kept)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +295,7 @@ func TestACallbackIsSaidAgainUntilItsAttemptIsOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first, err := taken.Callback.Event()
+		first, err := apievent.Callback(*taken.Callback)
 		if err != nil {
 			t.Fatal(err)
 		}

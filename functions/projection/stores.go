@@ -4,15 +4,19 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/auditstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/controlstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 )
 
 // stores are what projection uses of the API's database.
 type stores struct {
 	*apidb.Store
+	statuses  *statusstore.Store
+	controls  *controlstore.Store
 	rejected  *rejectedstore.Store
 	stats     *statstore.Store
 	callbacks *callbackstore.Store
@@ -24,6 +28,8 @@ type stores struct {
 func newStores(db *apidb.Store) stores {
 	return stores{
 		Store:     db,
+		statuses:  statusstore.New(db),
+		controls:  controlstore.New(db),
 		rejected:  rejectedstore.New(db),
 		stats:     statstore.New(db),
 		callbacks: callbackstore.New(db),

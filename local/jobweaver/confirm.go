@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
@@ -55,7 +55,7 @@ func count(cmd *cobra.Command, command string, filter map[string]any) (matching,
 	query := queryOf(filter)
 	given := query["status"]
 	query.Del("status")
-	for _, status := range apidb.Allows(command) {
+	for _, status := range commandstore.Allows(command) {
 		if len(given) == 0 || slices.Contains(given, string(status)) {
 			query.Add("status", string(status))
 		}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/callershare"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
-	"github.com/jobweaver/jobweaver/shared/apidb/internal/readcache"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
@@ -19,16 +18,13 @@ import (
 // Store is safe for concurrent use. Errors of its methods are classified as by pgpool.Classify, and
 // those for which pgpool.IsUnavailable holds are nobody's fault.
 type Store struct {
-	pool     *pgxpool.Pool
-	shared   callershare.Pool
-	q        *gen.Queries  // a statement alone is its own transaction
-	keys     *pgxpool.Pool // one connection for who comes in: nobody's reads are in its way
-	controls readcache.Cache[heldControls]
-	accepts  accepts
-	most     Most
-	clock    *clock
-	ids      ids
-	watch    watch
+	pool   *pgxpool.Pool
+	shared callershare.Pool
+	q      *gen.Queries  // a statement alone is its own transaction
+	keys   *pgxpool.Pool // one connection for who comes in: nobody's reads are in its way
+	clock  *clock
+	ids    ids
+	watch  watch
 }
 
 // NewestOfSchema is of the newest migration that the store needs. It opens no database without.

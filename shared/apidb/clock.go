@@ -105,13 +105,21 @@ func (s *Store) NewIDAt(at time.Time) uuid.UUID { return s.ids.next(at) }
 // NewJobID is the id of a new job.
 func (s *Store) NewJobID(sampled bool) uuid.UUID { return jobevent.JobID(s.NewID(), sampled) }
 
-// heardInsert takes the time from jobs that were just inserted.
-func (s *Store) heardInsert(ctx context.Context, from time.Duration, accepted []Accepted) {
-	for i := range accepted {
-		if a := &accepted[i]; a.New() && !a.CreatedAt.IsZero() {
-			s.clock.heard(from, a.CreatedAt, s.clock.mark())
-			s.clock.compare(ctx, time.Now())
-			return
-		}
+// Now is the database's time, by which all ages count.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	from := s.Mark()
+	now, err := s.q.Now(ctx)
+	if err == nil {
+		s.TakeTime(ctx, from, now)
 	}
+	return now, Classify("ask the time", err)
+}
+
+// Mark is a monotonic time, for TakeTime.
+func (s *Store) Mark() time.Duration { return s.clock.mark() }
+
+// TakeTime takes a reading of the database's clock that was made after a mark.
+func (s *Store) TakeTime(ctx context.Context, from time.Duration, reading time.Time) {
+	s.clock.heard(from, reading, s.clock.mark())
+	s.clock.compare(ctx, time.Now())
 }

@@ -9,10 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
-	"github.com/jobweaver/jobweaver/shared/jobspec"
-	"github.com/jobweaver/jobweaver/shared/pgtest"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -60,36 +57,6 @@ func TestTheDatabasesTimeIsKnownFromWhatItSaidLast(t *testing.T) {
 	c.heard(90*time.Second, theirs.Add(2*time.Hour), 90*time.Second)
 	if got := c.at(90 * time.Second); !got.Equal(theirs.Add(2 * time.Hour)) {
 		t.Fatalf("after an exact reading of %s the estimate is %s", theirs.Add(2*time.Hour), got)
-	}
-}
-
-// chaos F1: whatever the estimate was, an insert or a question of the readiness probe mends it.
-func TestEachAnswerOfTheDatabaseMendsTheTimeOfIDs(t *testing.T) {
-	t.Parallel()
-	s, err := Open(t.Context(), pgtest.Database(t, migrations.API))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	insert := func() error {
-		_, err := s.InsertJobs(t.Context(), []NewJob{{
-			JobID: s.NewJobID(true), TraceID: uuid.New(), Whose: Everyone,
-			Request: jobspec.Request{JobType: "X", Queue: "default", Payload: []byte("{}"), Timeout: time.Minute},
-		}})
-		return err
-	}
-	near(t, s.NewID(), time.Now())
-	for _, step := range []time.Duration{time.Hour, -time.Hour} {
-		for name, ask := range map[string]func() error{
-			"insert": insert, "ping": func() error { return s.Ping(t.Context()) },
-		} {
-			s.clock.zero = s.clock.zero.Add(step)
-			near(t, s.NewID(), time.Now().Add(step))
-			if err := ask(); err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			near(t, s.NewID(), time.Now())
-		}
 	}
 }
 

@@ -1,4 +1,4 @@
-package apidb
+package apidb_test
 
 import (
 	"os"

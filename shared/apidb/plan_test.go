@@ -1,4 +1,4 @@
-package apidb
+package apidb_test
 
 import (
 	"context"
@@ -11,25 +11,23 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
-	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// watched is a store of its own database, and what the server plans for its statements.
-func watched(t *testing.T) (*Store, *pgtest.Plans) {
+// watched is a fixture that records how the server plans its statements.
+func watched(t *testing.T) (*fixture, *pgtest.Plans) {
 	t.Helper()
-	plans := &pgtest.Plans{}
-	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.API), pgpool.IndexOnly(), PlannedOnce,
-		plans.Watch("force_generic_plan"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	return OverPool(pool), plans
+	f, plans := apidbtest.Watched(t)
+	return &fixture{f}, plans
 }
 
 // At 200,000 jobs without statistics the statements that walk over old or many jobs visit no more than their page, by
@@ -40,7 +38,7 @@ func TestWalksVisitTheirPageOnly(t *testing.T) {
 		t.Skip("one goroutine asks PostgreSQL: there is nothing to race")
 	}
 	s, plans := watched(t)
-	fillTables(t, s.pool)
+	fillTables(t, s.Pool)
 	plans.Forget()
 	s.walkAll(t)
 	checkPlans(t, plans.Seen())
@@ -74,7 +72,7 @@ func fillTables(t *testing.T, pool *pgxpool.Pool) {
 }
 
 // walkAll has each walk do a piece.
-func (s *Store) walkAll(t *testing.T) {
+func (s *fixture) walkAll(t *testing.T) {
 	t.Helper()
 	now, day := time.Now(), 24*time.Hour
 	must := func(err error) {
@@ -83,7 +81,7 @@ func (s *Store) walkAll(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	walked, err := s.ExpireJobs(t.Context(), now, Ages{Completed: 8 * day, Failed: 30 * day}, uuid.Nil, 1000)
+	walked, err := s.Statuses.ExpireJobs(t.Context(), now, statusstore.Ages{Completed: 8 * day, Failed: 30 * day}, uuid.Nil, 1000)
 	must(err)
 	if walked.Gone != 125 || !walked.More {
 		t.Errorf("walked %+v", walked)
@@ -93,34 +91,34 @@ func (s *Store) walkAll(t *testing.T) {
 		{Command: jobevent.CommandDelete, Filter: &jobspec.Filter{Tag: "none"}},
 		{Command: jobevent.CommandCancel, JobIDs: s.some(t, "true")},
 	} {
-		op, _, err := s.InsertOperation(t.Context(), NewOperation{ID: uuid.Must(uuid.NewV7()), Request: request, By: "me", Whose: Everyone})
+		op, _, err := s.Operations.InsertOperation(t.Context(), operationstore.NewOperation{ID: uuid.Must(uuid.NewV7()), Request: request, By: "me", Whose: apidb.Everyone})
 		must(err)
-		commands, _, err := s.Operate(t.Context(), op.ID)
+		commands, _, err := s.Operations.Operate(t.Context(), op.ID)
 		must(err)
 		s.answerAll(t, commands)
-		_, _, err = s.Operate(t.Context(), op.ID)
+		_, _, err = s.Operations.Operate(t.Context(), op.ID)
 		must(err)
 	}
-	var gone []Gone
+	var gone []statusstore.Gone
 	for _, id := range s.some(t, "status = 'COMPLETED'") {
-		gone = append(gone, Gone{JobID: id, Version: 9})
+		gone = append(gone, statusstore.Gone{JobID: id, Version: 9})
 	}
-	_, err = s.ForgetJobs(t.Context(), gone)
+	_, err = s.Statuses.ForgetJobs(t.Context(), gone)
 	must(err)
-	_, _, err = s.ListJobs(t.Context(), Everyone, Filter{Status: []jobstate.Status{jobstate.Failed}, Skip: 500, Limit: 50})
+	_, _, err = s.Jobs.ListJobs(t.Context(), apidb.Everyone, jobstore.Filter{Status: []jobstate.Status{jobstate.Failed}, Skip: 500, Limit: 50})
 	must(err)
-	_, _, err = s.ListJobs(t.Context(), Everyone, Filter{Limit: 50})
+	_, _, err = s.Jobs.ListJobs(t.Context(), apidb.Everyone, jobstore.Filter{Limit: 50})
 	must(err)
-	_, _, err = s.ListJobs(t.Context(), Everyone, Filter{OrderingKey: "none", Limit: 50})
+	_, _, err = s.Jobs.ListJobs(t.Context(), apidb.Everyone, jobstore.Filter{OrderingKey: "none", Limit: 50})
 	must(err)
-	_, err = s.Ended(t.Context(), s.some(t, "true"))
+	_, err = s.Jobs.Ended(t.Context(), s.some(t, "true"))
 	must(err)
-	must(s.ForgetOperations(t.Context(), day))
+	must(s.Operations.ForgetOperations(t.Context(), day))
 }
 
-func (s *Store) some(t *testing.T, which string) (ids []uuid.UUID) {
+func (s *fixture) some(t *testing.T, which string) (ids []uuid.UUID) {
 	t.Helper()
-	rows, err := s.pool.Query(t.Context(), "select job_id from jobs where "+which+" order by job_id desc limit 600")
+	rows, err := s.Pool.Query(t.Context(), "select job_id from jobs where "+which+" order by job_id desc limit 600")
 	if err == nil {
 		ids, err = pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 	}
@@ -130,26 +128,29 @@ func (s *Store) some(t *testing.T, which string) (ids []uuid.UUID) {
 	return ids
 }
 
-func (s *Store) answerAll(t *testing.T, commands []Command) {
+func (s *fixture) answerAll(t *testing.T, commands []commandstore.Command) {
 	t.Helper()
-	var words []StatusWord
+	var words []statusstore.StatusWord
 	for i, c := range commands {
-		words = append(words, StatusWord{JSON: []byte(`{}`), Status: jobevent.Status{
+		words = append(words, statusstore.StatusWord{JSON: []byte(`{}`), Status: jobevent.Status{
 			JobID: c.JobID, Version: 5, Status: "PENDING", UpdatedAt: time.Now(),
 			LastCommand: &jobevent.CommandResult{Number: c.Number, Command: c.Command, Applied: i%2 == 0},
 		}})
 	}
-	if _, err := s.ApplyStatuses(context.WithoutCancel(t.Context()), words); err != nil {
+	if _, err := s.Statuses.ApplyStatuses(context.WithoutCancel(t.Context()), words); err != nil {
 		t.Fatal(err)
 	}
 }
+
+// operationWindow and operationPage are the bounds of operationstore.
+const operationWindow, operationPage = 2_000, 500
 
 func checkPlans(t *testing.T, seen map[string][]pgtest.Node) {
 	t.Helper()
 	for name, most := range map[string]float64{
 		"JobsExpire": 1_200, "OperationMatches": operationWindow, "OperationMatchesShelved": 2 * operationWindow,
 		"OperationJobsLock": operationPage, "OperationCommandsKeep": operationPage, "CommandsOfJobs": operationPage,
-		"OperationUnanswered": MaxUnanswered, "OperationAnswersTake": operationPage, "OperationListed": 1, "CommandsAnswered": operationPage,
+		"OperationUnanswered": operationstore.MaxUnanswered, "OperationAnswersTake": operationPage, "OperationListed": 1, "CommandsAnswered": operationPage,
 		"CallbacksInTheWay": operationPage,
 		"JobsDelete":        700, "JobsSeen": 551, "JobsListed": 51, "JobsEnded": 600, "OperationsForget": 3,
 	} {

@@ -12,6 +12,8 @@ import (
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -31,7 +33,7 @@ func TestARepeatedRequestIsNotAnsweredBeforeAReplicaHasTheFirst(t *testing.T) {
 	event, tied := apidbtest.NewJob(), apidbtest.Keyed("tied", "a")
 	event.EventSource, event.EventID = "/shop", "1"
 	tied.Request.OrderingKey = "k"
-	limit, daily := 3, schedule(t, "daily", `"cron": "0 3 * * *"`)
+	limit, daily := 3, apidbtest.Schedule(t, "daily", `"cron": "0 3 * * *"`)
 	requests := map[string]func(context.Context) error{
 		"a job with a key":        h.submits(apidbtest.Keyed("one", "a")),
 		"an event":                h.submits(event),
@@ -39,7 +41,7 @@ func TestARepeatedRequestIsNotAnsweredBeforeAReplicaHasTheFirst(t *testing.T) {
 		"a job with an order":     h.submits(tied),
 		"an operation with a key": func(ctx context.Context) error { return operates(ctx, h) },
 		"a limit": func(ctx context.Context) error {
-			_, err := h.ChangeControl(ctx, apidb.Everyone, jobevent.ControlQueue, "default", "test",
+			_, err := h.Controls.ChangeControl(ctx, apidb.Everyone, jobevent.ControlQueue, "default", "test",
 				func(c *jobevent.Control) { c.MaxRunning = &limit })
 			return err
 		},
@@ -52,7 +54,7 @@ func TestARepeatedRequestIsNotAnsweredBeforeAReplicaHasTheFirst(t *testing.T) {
 			return err
 		},
 		"a cancel": func(ctx context.Context) error {
-			_, err := h.KeepCommand(ctx, apidb.Everyone, sender.JobID, jobevent.CommandCancel, "test")
+			_, err := h.Commands.KeepCommand(ctx, apidb.Everyone, sender.JobID, jobevent.CommandCancel, "test")
 			return err
 		},
 	}
@@ -81,18 +83,18 @@ func TestARepeatedRequestIsNotAnsweredBeforeAReplicaHasTheFirst(t *testing.T) {
 	}
 }
 
-func (h *fixture) submits(jobs ...apidb.NewJob) func(context.Context) error {
+func (h *fixture) submits(jobs ...jobstore.NewJob) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for i := range jobs {
 			jobs[i].JobID = uuid.Must(uuid.NewV7()) // as each request has its own
 		}
-		_, err := h.InsertJobs(ctx, jobs)
+		_, err := h.Jobs.InsertJobs(ctx, jobs)
 		return err
 	}
 }
 
 func operates(ctx context.Context, h *fixture) error {
-	_, _, err := h.InsertOperation(ctx, apidb.NewOperation{
+	_, _, err := h.Operations.InsertOperation(ctx, operationstore.NewOperation{
 		ID: uuid.Must(uuid.NewV7()), Whose: apidb.Everyone, By: "test", RequestHash: []byte("hash"),
 		Request: jobspec.Operation{
 			Command: jobevent.CommandRetry, IdempotencyKey: "op", JobIDs: []uuid.UUID{uuid.Must(uuid.NewV7())},

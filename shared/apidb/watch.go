@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
-	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
 
@@ -96,18 +95,10 @@ func readTelling(payload string) Change {
 	return change
 }
 
-// statusTellings tell of words of the scheduler, also of those that turn out to be old.
-func statusTellings(words []*StatusWord) []string {
-	if len(words) > mostTold {
-		return tellings(ChangeMany, make([]uuid.UUID, len(words)))
-	}
-	var ended, others []uuid.UUID
-	for _, word := range words {
-		if jobstate.Status(word.Status.Status).Terminal() {
-			ended = append(ended, word.JobID)
-		} else {
-			others = append(others, word.JobID)
-		}
+// StatusChanges returns the notifications of jobs whose status changed: of those that ended, and of the others.
+func StatusChanges(ended, others []uuid.UUID) []string {
+	if n := len(ended) + len(others); n > mostTold {
+		return []string{string(rune(ChangeMany))}
 	}
 	return append(tellings(ChangeEnded, ended), tellings(ChangeStatus, others)...)
 }

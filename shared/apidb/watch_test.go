@@ -11,6 +11,8 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -114,11 +116,11 @@ func TestChangesAreToldOnlyWhileSomebodyWatches(t *testing.T) {
 	changes.want(apidb.ChangeHere, uuid.Nil)
 	h.Apply(t, apidbtest.Status(job.JobID, 3, jobstate.Completed))
 	changes.want(apidb.ChangeEnded, job.JobID)
-	if err := h.UnhearJobs(t.Context(), []jobevent.ReportJob{{JobID: job.JobID, Version: 3}}); err != nil {
+	if err := h.Statuses.UnhearJobs(t.Context(), []jobevent.ReportJob{{JobID: job.JobID, Version: 3}}); err != nil {
 		t.Fatal(err)
 	}
 	changes.want(apidb.ChangeStatus, job.JobID)
-	if _, err := h.ForgetJobs(t.Context(), []apidb.Gone{{JobID: job.JobID, Version: 4}}); err != nil {
+	if _, err := h.Statuses.ForgetJobs(t.Context(), []statusstore.Gone{{JobID: job.JobID, Version: 4}}); err != nil {
 		t.Fatal(err)
 	}
 	changes.want(apidb.ChangeGone, job.JobID)
@@ -155,10 +157,10 @@ func TestWhatIsRolledBackIsToldToNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	changes.want(apidb.ChangeBegins, uuid.Nil)
-	words := []apidb.StatusWord{
+	words := []statusstore.StatusWord{
 		apidbtest.Status(good.JobID, 1, jobstate.Completed), apidbtest.Status(bad.JobID, 1, "NONSENSE"),
 	}
-	if _, err := h.ApplyStatuses(t.Context(), words); err == nil {
+	if _, err := h.Statuses.ApplyStatuses(t.Context(), words); err == nil {
 		t.Fatal("it was applied")
 	}
 	changes.want(apidb.ChangeHere, h.mark(t))
@@ -177,7 +179,7 @@ func TestChangesBeginWhenWhatWasToldToNobodyIsOver(t *testing.T) {
 	applied := make(chan error, 1)
 	release := h.lockJob(t, job.JobID)
 	go func() {
-		_, err := h.ApplyStatuses(t.Context(), []apidb.StatusWord{apidbtest.Status(job.JobID, 1, jobstate.Completed)})
+		_, err := h.Statuses.ApplyStatuses(t.Context(), []statusstore.StatusWord{apidbtest.Status(job.JobID, 1, jobstate.Completed)})
 		applied <- err
 	}()
 	h.awaitBlocked(t)
@@ -190,7 +192,7 @@ func TestChangesBeginWhenWhatWasToldToNobodyIsOver(t *testing.T) {
 	if err := <-applied; err != nil {
 		t.Fatal(err)
 	}
-	if ended, err := h.Ended(t.Context(), []uuid.UUID{job.JobID}); err != nil || len(ended) != 1 {
+	if ended, err := h.Jobs.Ended(t.Context(), []uuid.UUID{job.JobID}); err != nil || len(ended) != 1 {
 		t.Errorf("ended are %v, %v", ended, err)
 	}
 }
@@ -256,12 +258,14 @@ func TestJobsOfSchedulesAndCommandsOfOperationsAreTold(t *testing.T) {
 	job := h.Accept(t, apidbtest.NewJob())
 	h.operateOn(t, job.JobID)
 	changes.want(apidb.ChangeStatus, job.JobID)
-	h.create(t, "s", eachSecond)
-	h.ago(t, "s", time.Second)
-	h.once(t)
-	fired, _ := h.fire(t)
-	if len(fired.Jobs) != 1 {
-		t.Fatalf("%+v", fired)
+	if _, err := h.Schedules.Create(t.Context(), apidb.Everyone, apidbtest.Schedule(t, "s", `"cron": "* * * * * *"`)); err != nil {
+		t.Fatal(err)
+	}
+	h.Ago(t, "s", time.Second)
+	h.Once(t)
+	fired, _, err := h.Schedules.Fire(t.Context(), apidbtest.ScheduleRules, time.Minute)
+	if err != nil || len(fired.Jobs) != 1 {
+		t.Fatalf("%+v, %v", fired, err)
 	}
 	changes.want(apidb.ChangeStatus, fired.Jobs[0].JobID)
 }
@@ -269,14 +273,14 @@ func TestJobsOfSchedulesAndCommandsOfOperationsAreTold(t *testing.T) {
 // operateOn gives a job a command by an operation.
 func (h *fixture) operateOn(t *testing.T, id uuid.UUID) {
 	t.Helper()
-	op, _, err := h.InsertOperation(t.Context(), apidb.NewOperation{
+	op, _, err := h.Operations.InsertOperation(t.Context(), operationstore.NewOperation{
 		ID: h.NewID(), By: "me", Whose: apidb.Everyone,
 		Request: jobspec.Operation{Command: jobevent.CommandCancel, JobIDs: []uuid.UUID{id}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if commands, _, err := h.Operate(t.Context(), op.ID); err != nil || len(commands) != 1 {
+	if commands, _, err := h.Operations.Operate(t.Context(), op.ID); err != nil || len(commands) != 1 {
 		t.Fatalf("%+v, %v", commands, err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
@@ -50,7 +50,7 @@ type Progress struct {
 }
 
 // New is how a job is shown.
-func New(job apidb.Job) Summary {
+func New(job jobstore.Job) Summary {
 	snap := job.Snapshot
 	nextRunAt := snap.NextRunAt
 	if job.Version == 0 && job.Status == jobstate.Scheduled {

@@ -9,7 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
@@ -25,7 +25,7 @@ const (
 // only if the first is slow: with two, each has half the jobs, and at 500 jobs a second what follows costs a fifth
 // more.
 type Coalescer struct {
-	Insert   func(context.Context, []apidb.NewJob) ([]apidb.Accepted, error)
+	Insert   func(context.Context, []jobstore.NewJob) ([]jobstore.Accepted, error)
 	Patience time.Duration // of a statement
 
 	mu      sync.Mutex
@@ -36,15 +36,15 @@ type Coalescer struct {
 
 // single is the job of one request.
 type single struct {
-	job      apidb.NewJob
+	job      jobstore.NewJob
 	span     trace.Span // of the request; nil: there is no tracing
-	accepted apidb.Accepted
+	accepted jobstore.Accepted
 	err      error
 	done     chan struct{}
 }
 
 // Add returns when the job is committed or refused. It may be committed even where ctx ends before.
-func (t *Coalescer) Add(ctx context.Context, job apidb.NewJob) (apidb.Accepted, error) {
+func (t *Coalescer) Add(ctx context.Context, job jobstore.NewJob) (jobstore.Accepted, error) {
 	s := &single{job: job, done: make(chan struct{})}
 	if telemetry.TracingOf(ctx) != nil {
 		s.span = trace.SpanFromContext(ctx)
@@ -57,7 +57,7 @@ func (t *Coalescer) Add(ctx context.Context, job apidb.NewJob) (apidb.Accepted, 
 	case <-s.done:
 		return s.accepted, s.err
 	case <-ctx.Done():
-		return apidb.Accepted{}, context.Cause(ctx)
+		return jobstore.Accepted{}, context.Cause(ctx)
 	}
 }
 
@@ -104,7 +104,7 @@ func (t *Coalescer) run(ctx context.Context) {
 // insertAll answers each of the batch. What the database refuses for good is one's fault, and the others
 // go without it.
 func (t *Coalescer) insertAll(ctx context.Context, batch []*single) {
-	jobs := make([]apidb.NewJob, len(batch))
+	jobs := make([]jobstore.NewJob, len(batch))
 	for i, s := range batch {
 		jobs[i] = s.job
 	}

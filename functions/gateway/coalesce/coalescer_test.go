@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
@@ -24,7 +24,7 @@ type ledger struct {
 	batches []int
 }
 
-func (l *ledger) insert(ctx context.Context, jobs []apidb.NewJob) ([]apidb.Accepted, error) {
+func (l *ledger) insert(ctx context.Context, jobs []jobstore.NewJob) ([]jobstore.Accepted, error) {
 	l.mu.Lock()
 	l.batches = append(l.batches, len(jobs))
 	l.mu.Unlock()
@@ -33,12 +33,12 @@ func (l *ledger) insert(ctx context.Context, jobs []apidb.NewJob) ([]apidb.Accep
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	accepted := make([]apidb.Accepted, len(jobs))
+	accepted := make([]jobstore.Accepted, len(jobs))
 	for i, job := range jobs {
 		if job.JobID == l.bad {
 			return nil, fmt.Errorf("insert %s: %w", job.JobID, jobevent.ErrInvalid)
 		}
-		accepted[i] = apidb.Accepted{JobID: job.JobID}
+		accepted[i] = jobstore.Accepted{JobID: job.JobID}
 	}
 	return accepted, nil
 }
@@ -55,7 +55,7 @@ func TestSinglesThatComeTogetherGoTogetherAndEachHasItsAnswer(t *testing.T) {
 				id = store.bad
 			}
 			all.Go(func() {
-				accepted, err := singles.Add(t.Context(), apidb.NewJob{JobID: id})
+				accepted, err := singles.Add(t.Context(), jobstore.NewJob{JobID: id})
 				if refused := errors.Is(err, jobevent.ErrInvalid); refused != (id == store.bad) || err == nil && accepted.JobID != id {
 					t.Errorf("%s was answered %s, %v", id, accepted.JobID, err)
 				}
@@ -82,7 +82,7 @@ func TestASingleWaitsForNoCompany(t *testing.T) {
 		singles := &Coalescer{Insert: store.insert, Patience: time.Minute}
 		for range 3 {
 			began := time.Now()
-			if _, err := singles.Add(t.Context(), apidb.NewJob{JobID: uuid.New()}); err != nil {
+			if _, err := singles.Add(t.Context(), jobstore.NewJob{JobID: uuid.New()}); err != nil {
 				t.Error(err)
 			}
 			if took := time.Since(began); took != store.takes {
@@ -99,11 +99,11 @@ func TestWhoLeavesHoldsNobodyUp(t *testing.T) {
 		singles := &Coalescer{Insert: store.insert, Patience: time.Minute}
 		ctx, leave := context.WithTimeout(t.Context(), time.Second)
 		defer leave()
-		if _, err := singles.Add(ctx, apidb.NewJob{}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := singles.Add(ctx, jobstore.NewJob{}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("who left was answered %v", err)
 		}
 		began := time.Now()
-		if _, err := singles.Add(t.Context(), apidb.NewJob{}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := singles.Add(t.Context(), jobstore.NewJob{}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a store that hangs answered %v", err)
 		}
 		if waited := time.Since(began); waited > time.Minute {
@@ -116,16 +116,16 @@ func TestASlowStatementHoldsUpOnlyItsOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		slow := make(chan struct{})
-		insert := func(_ context.Context, jobs []apidb.NewJob) ([]apidb.Accepted, error) {
+		insert := func(_ context.Context, jobs []jobstore.NewJob) ([]jobstore.Accepted, error) {
 			if len(jobs) == 1 && jobs[0].EventID == "slow" {
 				<-slow
 			}
-			return make([]apidb.Accepted, len(jobs)), nil
+			return make([]jobstore.Accepted, len(jobs)), nil
 		}
 		singles := &Coalescer{Insert: insert, Patience: time.Minute}
 		add := func(id string) time.Duration {
 			began := time.Now()
-			if _, err := singles.Add(t.Context(), apidb.NewJob{EventID: id}); err != nil {
+			if _, err := singles.Add(t.Context(), jobstore.NewJob{EventID: id}); err != nil {
 				t.Error(err)
 			}
 			return time.Since(began)

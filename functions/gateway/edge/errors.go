@@ -14,8 +14,11 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/controlstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
+	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
@@ -90,7 +93,7 @@ func NewErrorBody(c *gin.Context, err error) ErrorBody {
 // Public is what a client is told of an error; the one place that knows.
 func Public(err error) *apierror.Error {
 	var known *apierror.Error
-	var refused *apidb.RefusedError
+	var refused *commandstore.RefusedError
 	var late *callbackstore.RefusedError
 	var slow SlowDownError
 	var many *apidb.TooManyError
@@ -109,7 +112,7 @@ func Public(err error) *apierror.Error {
 		return apierror.New(apierror.JobNotFound, "there is no such job")
 	case errors.Is(err, deliverystore.ErrNone):
 		return apierror.New(apierror.NotFound, "there is no such delivery")
-	case errors.Is(err, apidb.ErrNoOperation):
+	case errors.Is(err, operationstore.ErrNoOperation):
 		return apierror.New(apierror.NotFound, "there is no such operation")
 	case errors.Is(err, rejectedstore.ErrNone):
 		return apierror.New(apierror.NotFound, "there is no such rejected record")
@@ -119,7 +122,7 @@ func Public(err error) *apierror.Error {
 		return apierror.New(apierror.InvalidStateTransition, "%s", keystore.ErrKeyOver)
 	case errors.Is(err, keystore.ErrTooMany):
 		return apierror.New(apierror.InvalidJobRequest, "%s", keystore.ErrTooMany)
-	case errors.Is(err, apidb.ErrNoControl):
+	case errors.Is(err, controlstore.ErrNoControl):
 		return apierror.New(apierror.NotFound, "there is no such control")
 	case errors.Is(err, schedulestore.ErrNone):
 		return apierror.New(apierror.ScheduleNotFound, "there is no such schedule")
@@ -136,8 +139,8 @@ func Public(err error) *apierror.Error {
 		return apierror.New(apierror.CallbackExpired, "%s", late)
 	case errors.As(err, &late):
 		return apierror.New(apierror.InvalidStateTransition, "%s", late)
-	case errors.Is(err, apidb.ErrTooManyControls):
-		return apierror.New(apierror.InvalidJobRequest, "%s", apidb.ErrTooManyControls)
+	case errors.Is(err, controlstore.ErrTooManyControls):
+		return apierror.New(apierror.InvalidJobRequest, "%s", controlstore.ErrTooManyControls)
 	case errors.Is(err, apidb.ErrConflict):
 		return apierror.New(apierror.IdempotencyConflict, "%s", apidb.ErrConflict)
 	case errors.Is(err, sealing.ErrNoKey), errors.Is(err, sealing.ErrAltered):

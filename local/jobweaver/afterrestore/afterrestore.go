@@ -12,6 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/recoverystore"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
 )
@@ -43,8 +45,9 @@ type Report struct {
 
 // Run compares the two, page by page, and can be run again at any time.
 func Run(ctx context.Context, api *apidb.Store, scheduler *schedulerdb.Store) (Report, error) {
-	r := run{api: api.Restored(), scheduler: scheduler.Restored(), ingest: scheduler.Ingest, forget: api.ForgetJobs,
-		apply: api.ApplyStatuses}
+	statuses := statusstore.New(api)
+	r := run{api: recoverystore.New(api), scheduler: scheduler.Restored(), ingest: scheduler.Ingest,
+		forget: statuses.ForgetJobs, apply: statuses.ApplyStatuses}
 	var err error
 	if r.knownUntil, err = r.api.KnownUntil(ctx); err != nil {
 		return r.Report, err
@@ -65,7 +68,7 @@ func Run(ctx context.Context, api *apidb.Store, scheduler *schedulerdb.Store) (R
 
 // page is a stretch of ids, with what each of the two has of it.
 type page struct {
-	api       map[uuid.UUID]apidb.RestoredJob
+	api       map[uuid.UUID]recoverystore.RestoredJob
 	scheduler map[uuid.UUID]schedulerdb.RestoredJob
 }
 
@@ -87,7 +90,7 @@ func (r *run) walk(ctx context.Context, pass func(context.Context, page) error) 
 		if len(theirs) == pageOf && bytes.Compare(theirs[pageOf-1].JobID[:], last[:]) < 0 {
 			last = theirs[pageOf-1].JobID
 		}
-		p := page{map[uuid.UUID]apidb.RestoredJob{}, map[uuid.UUID]schedulerdb.RestoredJob{}}
+		p := page{map[uuid.UUID]recoverystore.RestoredJob{}, map[uuid.UUID]schedulerdb.RestoredJob{}}
 		for _, job := range ours {
 			if bytes.Compare(job.JobID[:], last[:]) <= 0 {
 				p.api[job.JobID] = job
@@ -106,4 +109,4 @@ func (r *run) walk(ctx context.Context, pass func(context.Context, page) error) 
 	return nil
 }
 
-func hasEnded(job apidb.RestoredJob) bool { return jobstate.Status(job.Status).Terminal() }
+func hasEnded(job recoverystore.RestoredJob) bool { return jobstate.Status(job.Status).Terminal() }

@@ -10,7 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/recoverystore"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
@@ -18,11 +19,11 @@ import (
 
 type run struct {
 	Report
-	api        apidb.Restored
+	api        *recoverystore.Store
 	scheduler  schedulerdb.Restored
 	ingest     func(context.Context, []jobevent.Created) (emit.Effects, error)
-	apply      func(context.Context, []apidb.StatusWord) (int64, error)
-	forget     func(context.Context, []apidb.Gone) (int64, error)
+	apply      func(context.Context, []statusstore.StatusWord) (int64, error)
+	forget     func(context.Context, []statusstore.Gone) (int64, error)
 	knownUntil time.Time
 	lastOrder  int64
 }
@@ -210,7 +211,7 @@ func (r *run) hear(ctx context.Context, ids []uuid.UUID) error {
 	return err
 }
 
-func heard(events []jobevent.Item) (words []apidb.StatusWord, gone []apidb.Gone, err error) {
+func heard(events []jobevent.Item) (words []statusstore.StatusWord, gone []statusstore.Gone, err error) {
 	for _, e := range events {
 		switch e.Type() {
 		case jobevent.TypeStatus:
@@ -218,7 +219,7 @@ func heard(events []jobevent.Item) (words []apidb.StatusWord, gone []apidb.Gone,
 			if err != nil {
 				return nil, nil, err
 			}
-			words = append(words, apidb.StatusWord{Status: status.WithoutHistory(), JSON: e.Data()})
+			words = append(words, statusstore.StatusWord{Status: status.WithoutHistory(), JSON: e.Data()})
 		case jobevent.TypeDeleted:
 			version, err := jobevent.DeletedVersion(e)
 			if err != nil {
@@ -228,7 +229,7 @@ func heard(events []jobevent.Item) (words []apidb.StatusWord, gone []apidb.Gone,
 			if err != nil {
 				return nil, nil, fmt.Errorf("read whose end %s is: %w", e.ID(), err)
 			}
-			gone = append(gone, apidb.Gone{JobID: id, Version: version})
+			gone = append(gone, statusstore.Gone{JobID: id, Version: version})
 		}
 	}
 	return words, gone, nil

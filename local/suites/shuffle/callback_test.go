@@ -11,6 +11,8 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
+	"github.com/jobweaver/jobweaver/shared/apievent"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -66,7 +68,7 @@ func (h *fixture) callBackOf(id uuid.UUID, attempt int, lose func() bool) {
 		h.t.Fatalf("attempt %d of a job that %s: %+v, %v", attempt, j.name, taken, err)
 	}
 	j.calledBack[attempt] = taken.Callback.Kind
-	e, err := taken.Callback.Event()
+	e, err := apievent.Callback(*taken.Callback)
 	h.gateway(e, err, lose)
 }
 
@@ -148,12 +150,12 @@ func (h *fixture) race(id uuid.UUID) jobstate.Status {
 		return nil
 	})
 	both.Go(func() error {
-		_, cancel = h.api.KeepCommand(h.t.Context(), apidb.Everyone, id, jobevent.CommandCancel, client)
+		_, cancel = h.api.Commands.KeepCommand(h.t.Context(), apidb.Everyone, id, jobevent.CommandCancel, client)
 		return nil
 	})
 	_ = both.Wait()
 	var late *callbackstore.RefusedError
-	var refused *apidb.RefusedError
+	var refused *commandstore.RefusedError
 	switch {
 	case callback == nil && errors.As(cancel, &refused):
 		return jobstate.Completed

@@ -21,6 +21,9 @@ import (
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apievent"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -162,13 +165,13 @@ func (h *fixture) submitOne(k *kind, rnd *rand.Rand, lose func() bool) {
 	request.Timeout, request.Payload = jobspec.DefaultTimeout, []byte(`{"steps":[]}`)
 	var id uuid.UUID // by the seed, for the partitions follow from it
 	binary.BigEndian.PutUint64(id[:], rnd.Uint64())
-	fresh := apidb.NewJob{JobID: id, TraceID: uuid.New(), Request: request, Whose: apidb.Everyone}
-	accepted, err := h.api.InsertJobs(h.t.Context(), []apidb.NewJob{fresh})
+	fresh := jobstore.NewJob{JobID: id, TraceID: uuid.New(), Request: request, Whose: apidb.Everyone}
+	accepted, err := h.api.Jobs.InsertJobs(h.t.Context(), []jobstore.NewJob{fresh})
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	h.jobs[id], h.ids = &job{kind: k, calledBack: map[int]jobstate.Kind{}}, append(h.ids, id)
-	e, err := apidb.CreatedEvent(accepted[0].Created(fresh))
+	e, err := apievent.Created(accepted[0].Created(fresh))
 	h.gateway(e, err, lose)
 	if k.command != "" {
 		h.command(id, k.command, lose)
@@ -180,12 +183,12 @@ func (h *fixture) submitOne(k *kind, rnd *rand.Rand, lose func() bool) {
 
 func (h *fixture) change(id uuid.UUID, retries int, lose func() bool) {
 	h.t.Helper()
-	change := apidb.JobChange{Change: jobevent.Change{MaxRetryCount: &retries}, Delay: new(time.Duration), Hash: []byte("change")}
-	kept, err := h.api.KeepChange(h.t.Context(), apidb.Everyone, id, change, client)
+	change := commandstore.JobChange{Change: jobevent.Change{MaxRetryCount: &retries}, Delay: new(time.Duration), Hash: []byte("change")}
+	kept, err := h.api.Commands.KeepChange(h.t.Context(), apidb.Everyone, id, change, client)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	e, err := kept.Event()
+	e, err := apievent.Command(kept)
 	h.gateway(e, err, lose)
 }
 
@@ -194,11 +197,11 @@ const client = "client"
 
 func (h *fixture) command(id uuid.UUID, command string, lose func() bool) {
 	h.t.Helper()
-	kept, err := h.api.KeepCommand(h.t.Context(), apidb.Everyone, id, command, client)
+	kept, err := h.api.Commands.KeepCommand(h.t.Context(), apidb.Everyone, id, command, client)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	e, err := kept.Event()
+	e, err := apievent.Command(kept)
 	h.gateway(e, err, lose)
 }
 
@@ -269,9 +272,9 @@ func (h *fixture) redrive(lose func() bool) {
 }
 
 // look reads what the API shows.
-func (h *fixture) look(id uuid.UUID) apidb.Job {
+func (h *fixture) look(id uuid.UUID) jobstore.Job {
 	h.t.Helper()
-	shown, err := h.api.Job(h.t.Context(), apidb.Everyone, id)
+	shown, err := h.api.Jobs.Job(h.t.Context(), apidb.Everyone, id)
 	if err != nil {
 		h.t.Fatal(err)
 	}

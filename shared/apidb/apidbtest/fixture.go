@@ -14,6 +14,8 @@ import (
 
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -83,8 +85,8 @@ func One[T any](t testing.TB, f interface {
 }
 
 // NewJob is a job that no client has submitted yet.
-func NewJob() apidb.NewJob {
-	return apidb.NewJob{
+func NewJob() jobstore.NewJob {
+	return jobstore.NewJob{
 		JobID: uuid.Must(uuid.NewV7()), TraceID: uuid.New(), Whose: apidb.Everyone,
 		Request: jobspec.Request{
 			JobType: "SIMULATION", Payload: json.RawMessage(`{"steps":[{"type":"LOG","message":"hi"}]}`),
@@ -94,7 +96,7 @@ func NewJob() apidb.NewJob {
 }
 
 // Keyed is a job with an idempotency key, whose request was body.
-func Keyed(key, body string) apidb.NewJob {
+func Keyed(key, body string) jobstore.NewJob {
 	job := NewJob()
 	hash := sha256.Sum256([]byte(body))
 	job.Request.IdempotencyKey, job.RequestHash = key, hash[:]
@@ -102,9 +104,9 @@ func Keyed(key, body string) apidb.NewJob {
 }
 
 // Accept inserts one job.
-func (f *Fixture) Accept(t testing.TB, job apidb.NewJob) apidb.Accepted {
+func (f *Fixture) Accept(t testing.TB, job jobstore.NewJob) jobstore.Accepted {
 	t.Helper()
-	accepted, err := f.InsertJobs(t.Context(), []apidb.NewJob{job})
+	accepted, err := f.Jobs.InsertJobs(t.Context(), []jobstore.NewJob{job})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,9 +114,9 @@ func (f *Fixture) Accept(t testing.TB, job apidb.NewJob) apidb.Accepted {
 }
 
 // ReadJob reads one back.
-func (f *Fixture) ReadJob(t testing.TB, id uuid.UUID) apidb.Job {
+func (f *Fixture) ReadJob(t testing.TB, id uuid.UUID) jobstore.Job {
 	t.Helper()
-	job, err := f.Job(t.Context(), apidb.Everyone, id)
+	job, err := f.Jobs.Job(t.Context(), apidb.Everyone, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +124,7 @@ func (f *Fixture) ReadJob(t testing.TB, id uuid.UUID) apidb.Job {
 }
 
 // Status is a job-status of the scheduler.
-func Status(id uuid.UUID, version int64, status jobstate.Status, change ...func(*jobevent.Status)) apidb.StatusWord {
+func Status(id uuid.UUID, version int64, status jobstate.Status, change ...func(*jobevent.Status)) statusstore.StatusWord {
 	s := jobevent.Status{
 		JobID: id, Version: version, Status: string(status), UpdatedAt: time.Now(),
 		History: []jobevent.Move{{At: time.Now(), To: string(status), By: "test"}},
@@ -134,7 +136,7 @@ func Status(id uuid.UUID, version int64, status jobstate.Status, change ...func(
 	if err != nil {
 		panic(err)
 	}
-	return apidb.StatusWord{Status: s, JSON: b}
+	return statusstore.StatusWord{Status: s, JSON: b}
 }
 
 // OfAttempt is a change of a status: it is about this attempt.
@@ -148,9 +150,9 @@ func Answered(number int, applied bool) func(*jobevent.Status) {
 }
 
 // Apply applies statuses, and returns how many rows changed.
-func (f *Fixture) Apply(t testing.TB, statuses ...apidb.StatusWord) int64 {
+func (f *Fixture) Apply(t testing.TB, statuses ...statusstore.StatusWord) int64 {
 	t.Helper()
-	changed, err := f.ApplyStatuses(t.Context(), statuses)
+	changed, err := f.Statuses.ApplyStatuses(t.Context(), statuses)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,18 +6,30 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/auditstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/controlstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
 	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/recoverystore"
 	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 )
 
 // Stores are all stores of one jobweaver_api.
 type Stores struct {
 	*apidb.Store
+	Jobs       *jobstore.Store
+	Commands   *commandstore.Store
+	Operations *operationstore.Store
+	Controls   *controlstore.Store
+	Statuses   *statusstore.Store
+	Recovery   *recoverystore.Store
 	Keys       *keystore.Store
 	Rejected   *rejectedstore.Store
 	Stats      *statstore.Store
@@ -31,12 +43,20 @@ type Stores struct {
 
 // Of makes the stores of a database that is open.
 func Of(db *apidb.Store) *Stores {
+	controls := controlstore.New(db)
+	jobs := jobstore.New(db, controls)
 	return &Stores{
 		Store:      db,
+		Jobs:       jobs,
+		Commands:   commandstore.New(db),
+		Operations: operationstore.New(db, jobs),
+		Controls:   controls,
+		Statuses:   statusstore.New(db),
+		Recovery:   recoverystore.New(db),
 		Keys:       keystore.New(db),
 		Rejected:   rejectedstore.New(db),
 		Stats:      statstore.New(db),
-		Schedules:  schedulestore.New(db),
+		Schedules:  schedulestore.New(db, jobs),
 		Deliveries: deliverystore.New(db),
 		Callbacks:  callbackstore.New(db),
 		Logs:       logstore.New(db),

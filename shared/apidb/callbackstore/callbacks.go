@@ -270,22 +270,3 @@ func callbacksOf[R gen.CallbacksOfRow | gen.CallbacksUnconfirmedRow](rows []R) [
 	}
 	return callbacks
 }
-
-// Event says what became of the attempt, in the place of a worker.
-func (c Callback) Event() (jobevent.Item, error) {
-	meta := jobevent.Meta{
-		Function: apidb.Publisher, ID: jobevent.OutcomeID(c.JobID, c.Attempt, "callback"), JobID: c.JobID, TraceID: c.TraceID,
-	}
-	typ, data := jobevent.TypeCompleted, any(jobevent.Completed{
-		JobID: c.JobID, Attempt: c.Attempt, FinishedAt: c.ReceivedAt.UTC(), Output: c.Output,
-	})
-	if c.Kind == jobevent.KindFailed {
-		typ, data = jobevent.TypeFailed, jobevent.Failed{
-			JobID: c.JobID, Attempt: c.Attempt, FinishedAt: c.ReceivedAt.UTC(), ErrorCode: c.ErrorCode, Message: c.Message,
-			Retryable: c.Retryable, Kind: c.Kind,
-		}
-	}
-	e, err := jobevent.New(typ, meta, data)
-	e.SetTime(c.ReceivedAt)
-	return e, err
-}

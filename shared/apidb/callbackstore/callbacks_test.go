@@ -13,6 +13,9 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -33,8 +36,8 @@ func (h *fixture) callBack(t *testing.T, id uuid.UUID, attempt int) bool {
 // cancellable says whether a cancel would be kept, and leaves nothing of it.
 func (h *fixture) cancellable(t *testing.T, id uuid.UUID) bool {
 	t.Helper()
-	_, err := h.KeepCommand(t.Context(), apidb.Everyone, id, jobevent.CommandCancel, "me")
-	if refused := (*apidb.RefusedError)(nil); err != nil && (!errors.As(err, &refused) || !refused.Callback) {
+	_, err := h.Commands.KeepCommand(t.Context(), apidb.Everyone, id, jobevent.CommandCancel, "me")
+	if refused := (*commandstore.RefusedError)(nil); err != nil && (!errors.As(err, &refused) || !refused.Callback) {
 		t.Fatal(err)
 	}
 	h.Exec(t, "delete from commands where job_id = $1", id)
@@ -54,7 +57,7 @@ func (h *fixture) kept(t *testing.T, id uuid.UUID) (all, open int64) {
 func TestACallbackIsInTheWayOfCommandsUntilItsAttemptIsOver(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	for name, over := range map[string]apidb.StatusWord{
+	for name, over := range map[string]statusstore.StatusWord{
 		"retried":   apidbtest.Status(uuid.Nil, 2, jobstate.Retrying, apidbtest.OfAttempt(1)),
 		"lost":      apidbtest.Status(uuid.Nil, 2, jobstate.Pending, apidbtest.OfAttempt(1)),
 		"the next":  apidbtest.Status(uuid.Nil, 2, jobstate.Queued, apidbtest.OfAttempt(2)),
@@ -88,7 +91,7 @@ func TestNoCallbackIsTakenWhileAJobIsBeingCancelled(t *testing.T) {
 	h := open(t)
 	id := h.Accept(t, apidbtest.NewJob()).JobID
 	h.Apply(t, apidbtest.Status(id, 1, jobstate.Running, apidbtest.OfAttempt(1)))
-	if _, err := h.KeepCommand(t.Context(), apidb.Everyone, id, jobevent.CommandCancel, "me"); err != nil {
+	if _, err := h.Commands.KeepCommand(t.Context(), apidb.Everyone, id, jobevent.CommandCancel, "me"); err != nil {
 		t.Fatal(err)
 	}
 	if h.callBack(t, id, 1) {
@@ -101,7 +104,7 @@ func TestNoCallbackIsTakenWhileAJobIsBeingCancelled(t *testing.T) {
 
 	refused := h.Accept(t, apidbtest.NewJob()).JobID
 	h.Apply(t, apidbtest.Status(refused, 1, jobstate.Running, apidbtest.OfAttempt(1)))
-	if _, err := h.KeepCommand(t.Context(), apidb.Everyone, refused, jobevent.CommandCancel, "me"); err != nil {
+	if _, err := h.Commands.KeepCommand(t.Context(), apidb.Everyone, refused, jobevent.CommandCancel, "me"); err != nil {
 		t.Fatal(err)
 	}
 	h.Apply(t, apidbtest.Status(refused, 2, jobstate.Running, apidbtest.OfAttempt(1), apidbtest.Answered(1, false)))
@@ -146,7 +149,7 @@ func TestACallbackForAnAttemptThatThereIsNotGoesAway(t *testing.T) {
 	h.Apply(t, apidbtest.Status(ended, 2, jobstate.Failed, apidbtest.OfAttempt(1)))
 	h.Exec(t, "delete from callbacks where job_id = $1", again)
 	h.Apply(t, apidbtest.Status(again, 2, jobstate.Failed, apidbtest.OfAttempt(1)))
-	if _, err := h.KeepCommand(t.Context(), apidb.Everyone, again, jobevent.CommandRetry, "me"); err != nil {
+	if _, err := h.Commands.KeepCommand(t.Context(), apidb.Everyone, again, jobevent.CommandRetry, "me"); err != nil {
 		t.Fatal(err)
 	}
 	if !h.callBack(t, again, 2) {
@@ -175,14 +178,14 @@ func TestAnOperationLeavesOutWhoWasCalledBack(t *testing.T) {
 		ids = append(ids, id)
 	}
 	h.callBack(t, ids[1], 1)
-	asked, _, err := h.InsertOperation(t.Context(), apidb.NewOperation{
+	asked, _, err := h.Operations.InsertOperation(t.Context(), operationstore.NewOperation{
 		ID: uuid.Must(uuid.NewV7()), By: "me", RequestHash: []byte("x"), Whose: apidb.Everyone,
 		Request: jobspec.Operation{Command: jobevent.CommandCancel, JobIDs: ids},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	commands, _, err := h.Operate(t.Context(), asked.ID)
+	commands, _, err := h.Operations.Operate(t.Context(), asked.ID)
 	if err != nil || len(commands) != 2 {
 		t.Errorf("%d commands, %v", len(commands), err)
 	}
@@ -242,7 +245,7 @@ func TestACallbackStaysAsLongAsItsJob(t *testing.T) {
 	if all, _ := h.kept(t, id); all != 1 {
 		t.Errorf("%d are kept", all)
 	}
-	if _, err := h.ForgetJobs(t.Context(), []apidb.Gone{{JobID: id, Version: 3}}); err != nil {
+	if _, err := h.Statuses.ForgetJobs(t.Context(), []statusstore.Gone{{JobID: id, Version: 3}}); err != nil {
 		t.Fatal(err)
 	}
 	if all, _ := h.kept(t, id); all != 0 {
@@ -251,7 +254,7 @@ func TestACallbackStaysAsLongAsItsJob(t *testing.T) {
 }
 
 // waitsUntil is the scheduler's word that an attempt waits.
-func waitsUntil(id uuid.UUID, attempt int, at time.Time) apidb.StatusWord {
+func waitsUntil(id uuid.UUID, attempt int, at time.Time) statusstore.StatusWord {
 	return apidbtest.Status(id, 2, jobstate.Waiting, func(s *jobevent.Status) { s.Attempt, s.CallbackDeadlineAt = attempt, &at })
 }
 
@@ -264,7 +267,7 @@ func TestAnAttemptIsGivenUpOnlyWhereNoCallbackWasTaken(t *testing.T) {
 	if !h.callBack(t, heard, 1) {
 		t.Fatal("it is not taken")
 	}
-	words := []apidb.StatusWord{
+	words := []statusstore.StatusWord{
 		waitsUntil(silent, 1, past), waitsUntil(heard, 1, past), waitsUntil(early, 1, future), waitsUntil(other, 1, past),
 		waitsUntil(ended, 1, past),
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
@@ -212,10 +213,10 @@ type Claimed struct {
 	Version int64
 	URL     string
 	Place   Place
-	Tries   int       // with this one
-	TriedAt time.Time // by the database's time; with Tries it is this try's name
-	Job     apidb.Job // as it ended, without its payload
-	Broken  error     // why Job cannot be read
+	Tries   int          // with this one
+	TriedAt time.Time    // by the database's time; with Tries it is this try's name
+	Job     jobstore.Job // as it ended, without its payload
+	Broken  error        // why Job cannot be read
 }
 
 // Claim takes what is due at some places, at most so many for each. They are due again after the lease,
@@ -236,7 +237,7 @@ func (s *Store) Claim(ctx context.Context, rooms map[Place]int, lease time.Durat
 			JobID: row.JobID, Version: row.Version, URL: row.URL, Place: Place{row.OwnerID, row.Host}, Tries: int(row.Tries),
 			TriedAt: row.TriedAt,
 		}
-		claimed[i].Job, claimed[i].Broken = apidb.EndedJob(row.Job, row.Snapshot)
+		claimed[i].Job, claimed[i].Broken = jobstore.EndedJob(row.Job, row.Snapshot)
 	}
 	return claimed, nil
 }

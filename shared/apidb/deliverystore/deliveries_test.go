@@ -11,12 +11,14 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
 // calling is a job whose end is to be delivered.
-func calling(url string) apidb.NewJob {
+func calling(url string) jobstore.NewJob {
 	job := apidbtest.NewJob()
 	job.Request.CallbackURL = url
 	return job
@@ -39,18 +41,18 @@ func TestEachEndOfAJobThatNamesAURLIsToBeDelivered(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	for name, c := range map[string]struct {
-		words []apidb.StatusWord
+		words []statusstore.StatusWord
 		want  []int64
 	}{
-		"one that has not ended":    {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 1, jobstate.Running, apidbtest.OfAttempt(1))}, nil},
-		"one that has":              {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Completed, apidbtest.OfAttempt(1))}, []int64{2}},
-		"the same word again":       {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Cancelled), apidbtest.Status(uuid.Nil, 2, jobstate.Cancelled)}, []int64{2}},
-		"an older word":             {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed), apidbtest.Status(uuid.Nil, 1, jobstate.Failed)}, []int64{2}},
-		"the same end, once more":   {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, apidbtest.OfAttempt(1)), apidbtest.Status(uuid.Nil, 3, jobstate.Failed, apidbtest.OfAttempt(1))}, []int64{2}},
-		"an end anew":               {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, apidbtest.OfAttempt(1)), apidbtest.Status(uuid.Nil, 3, jobstate.Pending, apidbtest.OfAttempt(1)), apidbtest.Status(uuid.Nil, 6, jobstate.Failed, apidbtest.OfAttempt(2))}, []int64{6, 2}},
-		"an end anew, unseen":       {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, apidbtest.OfAttempt(1)), apidbtest.Status(uuid.Nil, 6, jobstate.Failed, apidbtest.OfAttempt(2))}, []int64{6, 2}},
-		"another end, unseen":       {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, apidbtest.OfAttempt(1)), apidbtest.Status(uuid.Nil, 6, jobstate.Cancelled, apidbtest.OfAttempt(1))}, []int64{6, 2}},
-		"an end that comes at once": {[]apidb.StatusWord{apidbtest.Status(uuid.Nil, 9, jobstate.Completed, apidbtest.OfAttempt(3))}, []int64{9}},
+		"one that has not ended":    {[]statusstore.StatusWord{apidbtest.Status(uuid.Nil, 1, jobstate.Running, apidbtest.OfAttempt(1))}, nil},
+		"one that has":              {[]statusstore.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Completed, apidbtest.OfAttempt(1))}, []int64{2}},
+		"the same word again":       {[]statusstore.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Cancelled), apidbtest.Status(uuid.Nil, 2, jobstate.Cancelled)}, []int64{2}},
+		"an older word":             {[]statusstore.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed), apidbtest.Status(uuid.Nil, 1, jobstate.Failed)}, []int64{2}},
+		"the same end, once more":   {[]statusstore.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, apidbtest.OfAttempt(1)), apidbtest.Status(uuid.Nil, 3, jobstate.Failed, apidbtest.OfAttempt(1))}, []int64{2}},
+		"an end anew":               {[]statusstore.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, apidbtest.OfAttempt(1)), apidbtest.Status(uuid.Nil, 3, jobstate.Pending, apidbtest.OfAttempt(1)), apidbtest.Status(uuid.Nil, 6, jobstate.Failed, apidbtest.OfAttempt(2))}, []int64{6, 2}},
+		"an end anew, unseen":       {[]statusstore.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, apidbtest.OfAttempt(1)), apidbtest.Status(uuid.Nil, 6, jobstate.Failed, apidbtest.OfAttempt(2))}, []int64{6, 2}},
+		"another end, unseen":       {[]statusstore.StatusWord{apidbtest.Status(uuid.Nil, 2, jobstate.Failed, apidbtest.OfAttempt(1)), apidbtest.Status(uuid.Nil, 6, jobstate.Cancelled, apidbtest.OfAttempt(1))}, []int64{6, 2}},
+		"an end that comes at once": {[]statusstore.StatusWord{apidbtest.Status(uuid.Nil, 9, jobstate.Completed, apidbtest.OfAttempt(3))}, []int64{9}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -82,8 +84,8 @@ func TestAJobKeepsItsURLHoweverItComesIn(t *testing.T) {
 	ordered.Request.OrderingKey = "o"
 	after := calling("https://example.org/4")
 	after.Request.After = []uuid.UUID{one.JobID}
-	for _, jobs := range [][]apidb.NewJob{{one}, {withKey, apidbtest.NewJob()}, {ordered}, {after, calling("https://example.org/5"), apidbtest.NewJob()}} {
-		accepted, err := h.InsertJobs(t.Context(), jobs)
+	for _, jobs := range [][]jobstore.NewJob{{one}, {withKey, apidbtest.NewJob()}, {ordered}, {after, calling("https://example.org/5"), apidbtest.NewJob()}} {
+		accepted, err := h.Jobs.InsertJobs(t.Context(), jobs)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -276,7 +278,7 @@ func TestAJobTakesItsFinishedDeliveriesAlong(t *testing.T) {
 	}
 	h.Apply(t, apidbtest.Status(id, 5, jobstate.Cancelled, apidbtest.OfAttempt(1)))
 	h.Exec(t, "update jobs set updated_at = now() - interval '2 h', created_at = now() - interval '2 h'")
-	walked, err := h.ExpireJobs(t.Context(), time.Now().Add(time.Hour), apidb.Ages{Cancelled: time.Second}, uuid.Nil, 10)
+	walked, err := h.Statuses.ExpireJobs(t.Context(), time.Now().Add(time.Hour), statusstore.Ages{Cancelled: time.Second}, uuid.Nil, 10)
 	if err != nil || walked.Gone != 1 {
 		t.Fatalf("got %+v, %v", walked, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
 	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
@@ -75,7 +76,7 @@ func TestDeliveringVisitsWhatItTakesOnly(t *testing.T) {
 		t.Errorf("forgot %d, %v", n, err)
 	}
 	id := uuid.New()
-	_, err = s.ApplyStatuses(t.Context(), []apidb.StatusWord{{JSON: []byte(`{}`), Status: jobevent.Status{JobID: id, Version: 1, Status: "FAILED"}}})
+	_, err = s.Statuses.ApplyStatuses(t.Context(), []statusstore.StatusWord{{JSON: []byte(`{}`), Status: jobevent.Status{JobID: id, Version: 1, Status: "FAILED"}}})
 	must(err)
 	for name, most := range map[string]float64{
 		"DeliveryTurns": 61, "DeliveryNext": 1, "DeliveriesClaim": 16, "DeliverySettle": 1, "DeliveryRelease": 1, "DeliveriesList": 101,

@@ -16,7 +16,6 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
 // Line is a line of an attempt's log.
@@ -113,19 +112,6 @@ func appendLines(lines []Line, id uuid.UUID, attempt int32, raw json.RawMessage)
 		lines = append(lines, Line{Attempt: int(attempt), LogLine: line})
 	}
 	return lines, nil
-}
-
-// Open has the lines of a job's log readable, and says whether all are.
-func Open(s *sealing.Sealer, id uuid.UUID, lines []Line) bool {
-	all := true
-	for i := range lines {
-		line := &lines[i]
-		plain, err := s.OpenText(sealing.OfAttempt(id, line.Attempt, sealing.LogLine), line.Text)
-		if line.Text = plain; err != nil {
-			line.Text, all = apidb.Closed, false
-		}
-	}
-	return all
 }
 
 // Add keeps runs of log lines, each once.

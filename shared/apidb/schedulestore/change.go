@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
@@ -125,8 +126,8 @@ func (s *Store) Resume(ctx context.Context, owner apidb.Owner, key Key) (Schedul
 func (s *Store) Run(ctx context.Context, owner apidb.Owner, key Key, rules Rules) (
 	created jobevent.Created, err error,
 ) {
-	var jobs []apidb.NewJob
-	var accepted []apidb.Accepted
+	var jobs []jobstore.NewJob
+	var accepted []jobstore.Accepted
 	_, err = s.change(ctx, owner, key, "run", func(q *gen.Queries, row *Schedule, now time.Time) error {
 		if err := row.Open(rules.Sealer); err != nil {
 			return err
@@ -138,8 +139,8 @@ func (s *Store) Run(ctx context.Context, owner apidb.Owner, key Key, rules Rules
 		if now = now.In(time.UTC); now.Equal(now.Truncate(time.Second)) {
 			now = now.Add(time.Microsecond) // whole seconds are the ticks'
 		}
-		jobs = []apidb.NewJob{row.newJob(s.db.NewIDAt(now), req, now, rules)}
-		if accepted, err = apidb.InsertInTx(ctx, q, jobs); err != nil {
+		jobs = []jobstore.NewJob{row.newJob(s.db.NewIDAt(now), req, now, rules)}
+		if accepted, err = jobstore.InsertInTx(ctx, q, jobs); err != nil {
 			return err
 		}
 		created = accepted[0].Created(jobs[0])
@@ -151,7 +152,7 @@ func (s *Store) Run(ctx context.Context, owner apidb.Owner, key Key, rules Rules
 		return errors.Join(log.write(ctx, q), moved.write(ctx, q))
 	})
 	if err == nil {
-		s.db.CountAccepted(jobs, accepted)
+		s.jobs.CountAccepted(jobs, accepted)
 	}
 	return created, err
 }

@@ -12,7 +12,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -43,8 +45,8 @@ type firing struct {
 	full    bool // there is more than this pass does
 
 	cancelAgain bool // a job to be cancelled has a command or callback that is not answered
-	jobs        []apidb.NewJob
-	accepted    []apidb.Accepted
+	jobs        []jobstore.NewJob
+	accepted    []jobstore.Accepted
 	fired       Fired
 }
 
@@ -55,7 +57,7 @@ type ownersRoom struct{ jobs, bytes int }
 type dueJob struct {
 	schedule uuid.UUID
 	at       time.Time
-	job      apidb.NewJob
+	job      jobstore.NewJob
 	cancels  []uuid.UUID // the jobs that make room for it
 }
 
@@ -179,13 +181,13 @@ func (f *firing) insertSome(ctx context.Context, due []dueJob) error {
 	if len(due) == 0 {
 		return nil
 	}
-	jobs := make([]apidb.NewJob, len(due))
+	jobs := make([]jobstore.NewJob, len(due))
 	for i := range due {
 		jobs[i] = due[i].job
 	}
-	var accepted []apidb.Accepted
+	var accepted []jobstore.Accepted
 	err := pgx.BeginFunc(ctx, f.tx, func(inner pgx.Tx) (err error) {
-		accepted, err = apidb.InsertInTx(ctx, gen.New(inner), jobs)
+		accepted, err = jobstore.InsertInTx(ctx, gen.New(inner), jobs)
 		return err
 	})
 	if err != nil {
@@ -215,9 +217,9 @@ func (f *firing) cancelOld(ctx context.Context) error {
 	slices.SortFunc(jobs, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
 	var waiting, done []uuid.UUID
 	for _, id := range slices.Compact(jobs) {
-		cancel := apidb.Command{JobID: id, Command: jobevent.CommandCancel, By: "cron"}
-		kept, err := apidb.KeepCommandInTx(ctx, f.q, apidb.Everyone, cancel, nil)
-		var refused *apidb.RefusedError
+		cancel := commandstore.Command{JobID: id, Command: jobevent.CommandCancel, By: "cron"}
+		kept, err := commandstore.KeepCommandInTx(ctx, f.q, apidb.Everyone, cancel, nil)
+		var refused *commandstore.RefusedError
 		switch {
 		case err == nil:
 			f.fired.Cancels = append(f.fired.Cancels, kept)
@@ -283,14 +285,14 @@ func (s *Schedule) request(rules Rules) (jobspec.Request, error) {
 }
 
 // newJob is the job of a tick. It carries the tick as the event that brought it: no second one can.
-func (s *Schedule) newJob(id uuid.UUID, req jobspec.Request, at time.Time, rules Rules) apidb.NewJob {
+func (s *Schedule) newJob(id uuid.UUID, req jobspec.Request, at time.Time, rules Rules) jobstore.NewJob {
 	traceID := uuid.New()
 	copy(traceID[:6], id[:6]) // the same millisecond: so it needs no entry in jobs_of_trace
 	id = jobevent.JobID(id, rules.KeepTrace == nil || rules.KeepTrace(traceID))
 	req.Payload = rules.Sealer.Seal(sealing.OfJob(id, sealing.Payload), req.Payload)
-	return apidb.NewJob{
+	return jobstore.NewJob{
 		JobID: id, TraceID: traceID, Request: req, Whose: apidb.Everyone,
-		EventSource: apidb.ScheduleSource + s.ScheduleID.String() + "/" + s.Name,
+		EventSource: jobstore.ScheduleSource + s.ScheduleID.String() + "/" + s.Name,
 		EventID:     at.In(time.UTC).Format(time.RFC3339Nano),
 	}
 }

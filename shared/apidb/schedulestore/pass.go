@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
@@ -34,7 +35,7 @@ const (
 // Fired is what to say after a pass over the schedules.
 type Fired struct {
 	Jobs    []jobevent.Created
-	Cancels []apidb.Command
+	Cancels []commandstore.Command
 	Failed  []FailedSchedule
 }
 
@@ -120,7 +121,7 @@ func (s *Store) firePass(ctx context.Context, rules Rules, idle time.Duration, m
 		pass.fired = Fired{}
 		return pass, 0, err
 	}
-	s.db.CountAccepted(pass.jobs, pass.accepted)
+	s.jobs.CountAccepted(pass.jobs, pass.accepted)
 	s.held.free(pass.took)
 	return pass, next, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/cronspec"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
@@ -117,7 +118,7 @@ func (s *Store) Put(ctx context.Context, owner apidb.Owner, asked jobspec.Schedu
 		return kept, false, err
 	}
 	key := Key{OwnerID: &asked.Job.OwnerID, Name: asked.Name}
-	for range apidb.InsertTries { // what is in the way may be gone when it is looked at
+	for range jobstore.InsertTries { // what is in the way may be gone when it is looked at
 		err = apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
 			if kept, created, err = insertSchedule(ctx, q, asked); err != nil {
 				return err

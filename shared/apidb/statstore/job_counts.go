@@ -15,6 +15,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/shelves"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
@@ -198,7 +199,7 @@ func (s *Store) keepCensus(ctx context.Context, c *Census) error {
 // statusOfShelf is the other way round of shelvesOf, for those that have not ended.
 func statusOfShelf(shelf int16) jobstate.Status {
 	for _, status := range jobstate.All() {
-		for _, of := range apidb.ShelvesOf(status) {
+		for _, of := range shelves.Of(status) {
 			if of == int32(shelf) {
 				return status
 			}

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
 	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -31,7 +31,7 @@ func TestBeatsAreFiguresAndProgress(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	job := h.Accept(t, apidbtest.NewJob())
-	running := func(attempt int) apidb.StatusWord {
+	running := func(attempt int) statusstore.StatusWord {
 		return apidbtest.Status(job.JobID, int64(attempt), jobstate.Running, func(s *jobevent.Status) { s.Attempt = attempt })
 	}
 	held := func(attempt, percent int) jobevent.HeldAttempt {

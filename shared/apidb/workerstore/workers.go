@@ -12,7 +12,6 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
-	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
 // Worker is a worker's latest beat.
@@ -78,17 +77,4 @@ func (s *Store) allWorkers(ctx context.Context) ([]Worker, error) {
 // DeleteOld drops those that have been silent for an hour.
 func (s *Store) DeleteOld(ctx context.Context) error {
 	return apidb.Classify("forget workers", s.q.WorkersForget(ctx))
-}
-
-// OpenProgress has the progress of what workers hold readable.
-func OpenProgress(s *sealing.Sealer, attempts []jobevent.HeldAttempt) {
-	for _, a := range attempts {
-		if a.Progress == nil {
-			continue
-		}
-		plain, err := s.OpenText(sealing.OfAttempt(a.JobID, a.Attempt, sealing.Progress), a.Progress.Message)
-		if a.Progress.Message = plain; err != nil {
-			a.Progress.Message = apidb.Closed
-		}
-	}
 }

@@ -1,0 +1,52 @@
+package commandstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// JobChange is what else is to hold for a job that has not started. A trigger (migration 19) writes it into the
+// job's row, once the scheduler has applied it.
+type JobChange struct {
+	jobevent.Change
+	Tags *[]string `json:"tags,omitempty"` // the scheduler knows none; nil: as before
+
+	Hash  []byte         `json:"-"` // of the request, by which the same one is known again
+	Delay *time.Duration `json:"-"` // RunAt is so long from now; nil: RunAt is as it is
+	After int            `json:"-"` // the number of the last command when the request was checked
+}
+
+// ErrChanged says that a job had another command since what is to change was checked against it.
+var ErrChanged = errors.New("the job had another command meanwhile")
+
+// KeepChange is KeepCommand for a change. Another change is another command. ErrChanged asks the caller to check it
+// anew.
+func (s *Store) KeepChange(
+	ctx context.Context, owner apidb.Owner, jobID uuid.UUID, change JobChange, by string,
+) (Command, error) {
+	return s.keep(ctx, owner, Command{JobID: jobID, Command: jobevent.CommandChange, By: by, Change: &change}, nil)
+}
+
+// written is the change as it is kept; nil for no change. From here on it has an instant instead of a delay.
+func (c *JobChange) written(now time.Time) (json.RawMessage, error) {
+	if c == nil {
+		return nil, nil
+	}
+	if c.Delay != nil {
+		at := now.Add(*c.Delay).UTC()
+		c.RunAt, c.Delay = &at, nil
+	}
+	text, err := jobevent.Encode(c)
+	if err != nil {
+		return nil, fmt.Errorf("write a change: %w", err)
+	}
+	return text, nil
+}

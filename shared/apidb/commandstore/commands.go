@@ -1,0 +1,166 @@
+package commandstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// Command is a kept command: it counts until a job-status answers it.
+type Command struct {
+	JobID   uuid.UUID
+	TraceID uuid.UUID
+	Number  int
+	Command string // one of jobevent's, but for the report
+	By      string
+	RunAt   *time.Time // of a reschedule
+	Change  *JobChange // of a change; nil: it does not fit into this pass
+	Version int64      // of the job when it was read
+}
+
+// RefusedError says why a command was not kept.
+type RefusedError struct {
+	Status  jobstate.Status
+	Pending string // the command that is not answered yet; empty: the status is the reason
+
+	Callback bool // or that a callback is not answered yet
+	Expires  bool // or that it would not be started any more
+	Started  bool // or that an attempt was made of it
+}
+
+func (e *RefusedError) Error() string {
+	switch {
+	case e.Pending != "":
+		return "the job's command " + e.Pending + " is not answered yet"
+	case e.Callback:
+		return "a callback of the job is not answered yet"
+	case e.Expires:
+		return "the job expires before it could run then"
+	case e.Started:
+		return "the job has started before"
+	}
+	return "the job is " + string(e.Status)
+}
+
+// KeepCommand keeps a command under the next number of one of the owner's jobs. The same command, while it is not
+// answered, has the number that it has. Else the error is ErrNoJob or a *RefusedError.
+func (s *Store) KeepCommand(ctx context.Context, owner apidb.Owner, jobID uuid.UUID, command, by string) (Command, error) {
+	return s.keep(ctx, owner, Command{JobID: jobID, Command: command, By: by}, nil)
+}
+
+// KeepReschedule is KeepCommand for a reschedule. To another instant it is another command.
+func (s *Store) KeepReschedule(
+	ctx context.Context, owner apidb.Owner, jobID uuid.UUID, when jobspec.When, by string,
+) (Command, error) {
+	kept := Command{JobID: jobID, Command: jobevent.CommandReschedule, By: by, RunAt: when.RunAt}
+	if when.RunAt != nil {
+		return s.keep(ctx, owner, kept, nil)
+	}
+	delay := when.Delay.Milliseconds()
+	return s.keep(ctx, owner, kept, &delay)
+}
+
+func (s *Store) keep(ctx context.Context, owner apidb.Owner, asked Command, delayMs *int64) (kept Command, err error) {
+	err = apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
+		kept, err = KeepCommandInTx(ctx, q, owner, asked, delayMs)
+		return err
+	})
+	return kept, apidb.Classify(fmt.Sprintf("keep %s of job %s", asked.Command, asked.JobID), err)
+}
+
+// KeepCommandInTx keeps a command within a transaction; delayMs is of a reschedule.
+func KeepCommandInTx(
+	ctx context.Context, q *gen.Queries, owner apidb.Owner, asked Command, delayMs *int64,
+) (Command, error) {
+	kept := asked
+	// The lock comes first, in a statement of its own, so that what follows sees the latest commits.
+	job, err := q.JobLock(ctx, gen.JobLockParams{JobID: asked.JobID, Owner: owner.Filter()})
+	if err != nil {
+		return kept, err
+	}
+	kept.TraceID, kept.Version = job.TraceID, job.Version
+	before, err := q.CommandOfJob(ctx, asked.JobID)
+	switch {
+	case err == nil && asked.is(before):
+		kept.Number, kept.By = int(before.Number), before.ByWhom
+		return kept, nil
+	case err == nil:
+		return kept, &RefusedError{Status: jobstate.Status(job.Status), Pending: before.Command}
+	case !errors.Is(err, pgx.ErrNoRows):
+		return kept, err
+	case !slices.Contains(Allows(asked.Command), jobstate.Status(job.Status)):
+		return kept, &RefusedError{Status: jobstate.Status(job.Status)}
+	case asked.Change != nil && job.Attempt > 0:
+		return kept, &RefusedError{Status: jobstate.Status(job.Status), Started: true}
+	case asked.Change != nil && asked.Change.After != int(job.CommandSeq):
+		return kept, ErrChanged
+	case asked.Command == jobevent.CommandReschedule && job.ExpiresAt != nil:
+		at := job.At.Add(time.Duration(nullable.Value(delayMs)) * time.Millisecond)
+		if asked.RunAt != nil {
+			at = *asked.RunAt
+		}
+		if !at.Before(*job.ExpiresAt) {
+			return kept, &RefusedError{Status: jobstate.Status(job.Status), Expires: true}
+		}
+	}
+	if awaited, err := q.CallbacksInTheWay(ctx, []uuid.UUID{asked.JobID}); err != nil {
+		return kept, err
+	} else if len(awaited) > 0 {
+		return kept, &RefusedError{Status: jobstate.Status(job.Status), Callback: true}
+	}
+	change, err := asked.Change.written(job.At)
+	if err != nil {
+		return kept, err
+	}
+	p := gen.CommandKeepParams{
+		JobID: asked.JobID, Command: asked.Command, ByWhom: asked.By, RunAt: asked.RunAt, DelayMs: delayMs, Change: change,
+	}
+	if asked.Change != nil {
+		p.ChangeHash = asked.Change.Hash
+	}
+	row, err := q.CommandKeep(ctx, p)
+	kept.Number, kept.RunAt = int(row.Number), row.RunAt
+	return kept, err
+}
+
+func (c Command) is(kept gen.CommandOfJobRow) bool {
+	switch {
+	case c.Command != kept.Command:
+		return false
+	case c.Command == jobevent.CommandReschedule:
+		return c.RunAt != nil && c.RunAt.Equal(*kept.RunAt)
+	}
+	return c.Change == nil || bytes.Equal(c.Change.Hash, kept.ChangeHash)
+}
+
+// Allows is the states in which a job can be given a command.
+func Allows(command string) []jobstate.Status {
+	switch command {
+	case jobevent.CommandCancel:
+		return []jobstate.Status{
+			jobstate.Scheduled, jobstate.Pending, jobstate.Queued, jobstate.Running, jobstate.Waiting, jobstate.Retrying,
+		}
+	case jobevent.CommandRetry:
+		return []jobstate.Status{jobstate.Failed, jobstate.Cancelled}
+	case jobevent.CommandReschedule:
+		return []jobstate.Status{jobstate.Scheduled, jobstate.Pending, jobstate.Retrying}
+	case jobevent.CommandChange:
+		return []jobstate.Status{jobstate.Scheduled, jobstate.Pending}
+	case jobevent.CommandDelete:
+		return []jobstate.Status{jobstate.Completed, jobstate.Failed, jobstate.Cancelled}
+	}
+	return nil
+}

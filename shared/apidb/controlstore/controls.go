@@ -1,0 +1,247 @@
+package controlstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// Control is what was asked for all jobs of a queue, a job type or an owner, and how far the scheduler
+// has followed. Version 0: nothing is asked.
+type Control struct {
+	jobevent.Control
+	Least          jobevent.Control // of that, what the installation asks for: the owner may ask for more only
+	AppliedVersion int64
+	UpdatedAt      time.Time
+	UpdatedBy      string
+}
+
+// Applied says that the scheduler goes by it.
+func (c Control) Applied() bool { return c.AppliedVersion >= c.Version }
+
+// ID is what it is about, in one word.
+func (c Control) ID() string { return string(c.Kind) + ":" + c.Name }
+
+// Holds says that it pauses or limits anything.
+func (c Control) Holds() bool { return c.Paused || c.MaxRunning != nil || c.StartsPerSecond != nil }
+
+// ErrNoControl says that such a control is not the owner's.
+var ErrNoControl = errors.New("no such control")
+
+// mayControl says whether an owner may know of a control: one of its own jobs.
+func mayControl(owner apidb.Owner, kind jobevent.ControlKind, name string) bool {
+	return owner.IsEveryone() || kind == jobevent.ControlOwner && name == owner.ID()
+}
+
+// Control gives one; nobody has to have asked for it.
+func (s *Store) Control(ctx context.Context, owner apidb.Owner, kind jobevent.ControlKind, name string) (Control, error) {
+	if !mayControl(owner, kind, name) {
+		return Control{}, ErrNoControl
+	}
+	control, err := controlByName(ctx, s.q, kind, name)
+	return control, apidb.Classify(fmt.Sprintf("get control of %s %s", kind, name), err)
+}
+
+func controlByName(ctx context.Context, q *gen.Queries, kind jobevent.ControlKind, name string) (Control, error) {
+	row, err := q.ControlByName(ctx, gen.ControlByNameParams{Kind: string(kind), Name: name})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Control{Control: jobevent.Control{Kind: kind, Name: name}}, nil
+	}
+	return newControl(row), err
+}
+
+// Controls gives all that an owner may know of, by kind and name: those that hold something, and those of which the
+// scheduler does not know yet that they hold nothing any more.
+func (s *Store) Controls(ctx context.Context, owner apidb.Owner) ([]Control, error) {
+	if !owner.IsEveryone() {
+		own, err := s.Control(ctx, owner, jobevent.ControlOwner, owner.ID())
+		if err != nil || own.Version == 0 {
+			return nil, err
+		}
+		return []Control{own}, nil
+	}
+	rows, err := s.q.ControlsAll(ctx)
+	return newControls(rows), apidb.Classify("list controls", err)
+}
+
+// maxControls is how many there may be: the scheduler knows all by heart, and so does whoever lists jobs.
+const maxControls = 10_000
+
+// ErrTooManyControls says that there is no room for another control.
+var ErrTooManyControls = fmt.Errorf("there are %d controls already", maxControls)
+
+// ChangeControl has change alter a control, and keeps it as its next version. One that stays as it is
+// keeps its version. What everyone's asks for holds whatever the owner asks for.
+func (s *Store) ChangeControl(
+	ctx context.Context, owner apidb.Owner, kind jobevent.ControlKind, name, by string, change func(*jobevent.Control),
+) (control Control, err error) {
+	if !mayControl(owner, kind, name) {
+		return control, ErrNoControl
+	}
+	err = apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
+		if err := q.ControlLock(ctx, gen.ControlLockParams{Kind: string(kind), Name: name}); err != nil {
+			return err
+		}
+		if control, err = controlByName(ctx, q, kind, name); err != nil {
+			return err
+		}
+		if kind == jobevent.ControlOwner {
+			apidb.SetAuditSubject(ctx, name, "control/owner/"+name)
+		}
+		asked, least := control.Control, control.Least
+		if change(&asked); owner.IsEveryone() {
+			change(&least)
+		} else {
+			atLeast(&asked, least)
+		}
+		if same(asked, control.Control) && same(least, control.Least) {
+			return nil
+		}
+		if control.Version == 0 {
+			if n, err := q.ControlsCount(ctx, maxControls); err != nil || n == maxControls {
+				return cmp.Or(err, ErrTooManyControls)
+			}
+		}
+		row, err := q.ControlPut(ctx, gen.ControlPutParams{
+			Kind: string(kind), Name: name, UpdatedBy: by,
+			Paused: asked.Paused, MaxRunning: number[int32](asked.MaxRunning), StartsPerSecond: asked.StartsPerSecond,
+			LeastPaused: least.Paused, MostRunning: number[int32](least.MaxRunning),
+			MostStartsPerSecond: least.StartsPerSecond,
+		})
+		control = newControl(row)
+		return err
+	})
+	s.held.Forget() // also after an error: the commit may have come through
+	return control, apidb.Classify(fmt.Sprintf("change control of %s %s", kind, name), err)
+}
+
+// atLeast has what is asked hold as much as something else does.
+func atLeast(asked *jobevent.Control, least jobevent.Control) {
+	asked.Paused = asked.Paused || least.Paused
+	asked.MaxRunning = lower(asked.MaxRunning, least.MaxRunning)
+	asked.StartsPerSecond = lower(asked.StartsPerSecond, least.StartsPerSecond)
+}
+
+// lower is the lower one of two limits; nil: there is none.
+func lower[T cmp.Ordered](a, b *T) *T {
+	if a == nil || b != nil && *b < *a {
+		return b
+	}
+	return a
+}
+
+func same(a, b jobevent.Control) bool {
+	return a.Paused == b.Paused && equal(a.MaxRunning, b.MaxRunning) && equal(a.StartsPerSecond, b.StartsPerSecond)
+}
+
+func equal[T comparable](a, b *T) bool {
+	return a == b || a != nil && b != nil && *a == *b
+}
+
+func number[To, From int | int32](n *From) *To {
+	if n == nil {
+		return nil
+	}
+	to := To(*n)
+	return &to
+}
+
+// ControlsApplied takes the versions by which the scheduler goes. A control that holds nothing is
+// forgotten when it does.
+func (s *Store) ControlsApplied(ctx context.Context, applied []jobevent.ControlApplied) error {
+	latest := slices.Clone(applied)
+	slices.SortFunc(latest, func(a, b jobevent.ControlApplied) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(b.Version, a.Version))
+	})
+	latest = slices.CompactFunc(latest, func(a, b jobevent.ControlApplied) bool {
+		return a.Kind == b.Kind && a.Name == b.Name
+	})
+	var p gen.ControlsAppliedParams
+	for _, control := range latest {
+		p.Kinds = append(p.Kinds, string(control.Kind))
+		p.Names = append(p.Names, control.Name)
+		p.Versions = append(p.Versions, control.Version)
+	}
+	return apidb.Classify(fmt.Sprintf("take %d controls as applied", len(latest)), s.q.ControlsApplied(ctx, p))
+}
+
+// UnconfirmedControls gives those by which the scheduler does not go, at the ages of UnconfirmedJobs.
+func (s *Store) UnconfirmedControls(ctx context.Context, since, until time.Time) ([]Control, error) {
+	rows, err := s.q.ControlsUnconfirmed(ctx, gen.ControlsUnconfirmedParams{Since: since, Until: until})
+	return newControls(rows), apidb.Classify("find unconfirmed controls", err)
+}
+
+// ForgetControls has the controls read anew for the next job that is shown: another process has changed one.
+func (s *Store) ForgetControls() { s.held.Forget() }
+
+// controlsAge is how old the controls may be that a waiting job is shown with.
+const controlsAge = time.Second
+
+// heldControls are those that hold something.
+type heldControls map[jobevent.ControlKind]map[string]Control
+
+// Holding gives the controls that hold something for the jobs of a queue, a type and an owner, as they were at most a
+// second ago. What this process has changed shows at once.
+func (s *Store) Holding(ctx context.Context, queue, jobType, owner string) ([]Control, error) {
+	held, err := s.held.Get(ctx, controlsAge, s.readControls)
+	if err != nil {
+		return nil, err
+	}
+	var controls []Control
+	for _, subject := range []jobevent.Control{
+		{Kind: jobevent.ControlQueue, Name: queue}, {Kind: jobevent.ControlType, Name: jobType},
+		{Kind: jobevent.ControlOwner, Name: owner},
+	} {
+		if control, there := held[subject.Kind][subject.Name]; there {
+			controls = append(controls, control)
+		}
+	}
+	return controls, nil
+}
+
+func (s *Store) readControls(ctx context.Context) (heldControls, error) {
+	all, err := s.Controls(ctx, apidb.Everyone)
+	if err != nil {
+		return nil, err
+	}
+	held := heldControls{}
+	for _, control := range all {
+		if held[control.Kind] == nil {
+			held[control.Kind] = map[string]Control{}
+		}
+		if control.Holds() {
+			held[control.Kind][control.Name] = control
+		}
+	}
+	return held, nil
+}
+
+func newControls(rows []gen.Control) []Control {
+	controls := make([]Control, len(rows))
+	for i, row := range rows {
+		controls[i] = newControl(row)
+	}
+	return controls
+}
+
+func newControl(row gen.Control) Control {
+	return Control{
+		Control: jobevent.Control{
+			Kind: jobevent.ControlKind(row.Kind), Name: row.Name, Version: row.Version, Paused: row.Paused,
+			MaxRunning: number[int](row.MaxRunning), StartsPerSecond: row.StartsPerSecond,
+		},
+		Least: jobevent.Control{
+			Paused: row.LeastPaused, MaxRunning: number[int](row.MostRunning), StartsPerSecond: row.MostStartsPerSecond,
+		},
+		AppliedVersion: row.AppliedVersion, UpdatedAt: row.UpdatedAt, UpdatedBy: row.UpdatedBy,
+	}
+}

@@ -1,0 +1,336 @@
+package jobstore
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// NewJob is a valid request on its way into the store.
+type NewJob struct {
+	JobID       uuid.UUID
+	TraceID     uuid.UUID
+	Request     jobspec.Request
+	RequestHash []byte // of the canonical request; kept beside an idempotency key
+	EventSource string // of the CloudEvent that brought it; empty: none did
+	EventID     string
+	Whose       apidb.Owner  // who asks for it; Everyone: for whom they like. By it an event is known again, too
+	Audit       *apidb.Audit // who has to answer for it, the same for all of a request; nil: nobody
+	TraceParent string       // who asked for it, where that is another trace than the request's; kept nowhere
+	Late        error        // why it is accepted only where it repeats one that was; nil: also as a new job
+}
+
+// Accepted says which job a request has become.
+type Accepted struct {
+	JobID     uuid.UUID
+	TraceID   uuid.UUID
+	RunAt     *time.Time
+	CreatedAt time.Time
+	Replayed  bool // the job was there before, or stands earlier in the same batch
+	Conflict  bool // its idempotency key belongs to JobID, which asked for something else
+
+	OrderNumber int64      // of a job with an ordering key; they rise in the order of acceptance
+	OrderAfter  *uuid.UUID // the job of the key before it; nil: all before it have ended
+	Missing     []int      // what in the request's After is no job of the owner, the first few; then it was refused
+	Late        error      // the job's own, where it repeats none: then it was refused
+}
+
+// New says that the request has become a job just now.
+func (a *Accepted) New() bool { return !a.Replayed && len(a.Missing) == 0 && a.Late == nil }
+
+// Status is the job's at the time it was accepted, so that a replayed answer is the same answer.
+func (a Accepted) Status() jobstate.Status {
+	if a.RunAt != nil && a.RunAt.After(a.CreatedAt) {
+		return jobstate.Scheduled
+	}
+	return jobstate.Pending
+}
+
+// Created is the job as it was accepted.
+func (a Accepted) Created(job NewJob) jobevent.Created {
+	req := &job.Request
+	return jobevent.Created{
+		JobID: a.JobID, TraceID: a.TraceID, OwnerID: req.OwnerID, JobType: req.JobType, Queue: req.Queue,
+		Payload: req.Payload, Priority: req.Priority, MaxRetryCount: req.MaxRetryCount, RetryPolicy: req.RetryPolicy,
+		TimeoutMs: req.Timeout.Milliseconds(), RunAt: a.RunAt, CreatedAt: a.CreatedAt,
+		ExpiresAt: req.ExpiresAt, OrderingKey: req.OrderingKey, OrderNumber: a.OrderNumber, OrderAfter: a.OrderAfter,
+		After: req.After, RunAnyway: req.RunAnyway,
+	}
+}
+
+// InsertJobs accepts many jobs in one statement; a second one looks up those that were there before.
+// The answers are in the order of jobs.
+func (s *Store) InsertJobs(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
+	if err := checkWhose(jobs); err != nil {
+		return nil, err
+	}
+	from := s.db.Mark()
+	accepted, err := s.insertSome(ctx, jobs)
+	s.heardInsert(ctx, from, accepted)
+	s.CountAccepted(jobs, accepted)
+	return accepted, err
+}
+
+// checkWhose: what comes here has its owner's name already.
+func checkWhose(jobs []NewJob) error {
+	for i := range jobs {
+		if job := &jobs[i]; !job.Whose.Sees(job.Request.OwnerID) {
+			return fmt.Errorf("insert job %s: it is to be another owner's", job.JobID)
+		}
+	}
+	return nil
+}
+
+func (s *Store) insertSome(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
+	switch {
+	case someTied(jobs):
+		return s.insertTied(ctx, jobs, false)
+	case allAlike(jobs) && !answeredFor(jobs):
+		accepted, err := insertAlike(ctx, s.q, jobs)
+		return accepted, apidb.Classify("insert jobs", err)
+	case len(jobs) == 1 && !answeredFor(jobs):
+		// Alone it can wait for another's commit without holding anything: no deadlock.
+		accepted, err := insertJobs(ctx, s.q, jobs)
+		return accepted, apidb.Classify("insert job", err)
+	}
+	return s.insertBatch(ctx, jobs, false)
+}
+
+// InsertAllJobs accepts all jobs, or with an ErrConflict, a *MissingError or a *LateError none.
+func (s *Store) InsertAllJobs(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
+	if err := checkWhose(jobs); err != nil {
+		return nil, err
+	}
+	from := s.db.Mark()
+	accepted, err := s.insertAll(ctx, jobs)
+	s.heardInsert(ctx, from, accepted)
+	s.CountAccepted(jobs, accepted)
+	return accepted, err
+}
+
+func (s *Store) insertAll(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
+	switch {
+	case someTied(jobs):
+		return s.insertTied(ctx, jobs, true)
+	case len(jobs) > 1 && !allAlike(jobs):
+		return s.insertBatch(ctx, jobs, true)
+	}
+	accepted, err := s.insertSome(ctx, jobs)
+	if err == nil && len(jobs) == 1 && accepted[0].Conflict {
+		return nil, apidb.ErrConflict
+	}
+	return accepted, err
+}
+
+func (s *Store) insertBatch(ctx context.Context, jobs []NewJob, all bool) (accepted []Accepted, err error) {
+	insert := insertJobs
+	if allAlike(jobs) {
+		insert = insertAlike
+	}
+	err = s.db.Tx(ctx, func(q *gen.Queries) error {
+		if accepted, err = insert(ctx, q, jobs); err != nil {
+			return err
+		}
+		if all && slices.ContainsFunc(accepted, func(a Accepted) bool { return a.Conflict }) {
+			return apidb.ErrConflict
+		}
+		return enterSubmits(ctx, q, jobs, accepted)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("insert %d jobs: %w", len(jobs), err)
+	}
+	return accepted, nil
+}
+
+// InsertTries is how often an insert is tried: a job in the way can be gone when it is looked up.
+const InsertTries = 3
+
+func insertJobs(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted, error) {
+	accepted := make([]Accepted, len(jobs))
+	open := make([]int, len(jobs)) // ordinals without an answer
+	for i := range open {
+		open[i] = i
+	}
+	// Batches that share keys insert them in one order, or they would deadlock.
+	slices.SortStableFunc(open, func(a, b int) int { return compareKeys(&jobs[a], &jobs[b]) })
+	for range InsertTries {
+		rows, err := insertRows(ctx, q, jobs, open)
+		if err != nil {
+			return nil, err
+		}
+		open = takeInserted(jobs, open, rows, accepted)
+		if len(open) == 0 {
+			return accepted, nil
+		}
+		if open, err = lookUp(ctx, q, jobs, open, accepted); err != nil {
+			return nil, err
+		}
+		if len(open) == 0 {
+			return accepted, nil
+		}
+	}
+	return nil, fmt.Errorf("find the jobs in the way of %d others: they come and go", len(open))
+}
+
+func insertRows(ctx context.Context, q *gen.Queries, jobs []NewJob, open []int) ([]gen.JobInsertManyRow, error) {
+	if allPlain(jobs) {
+		return q.JobInsertMany(ctx, insertParams(jobs, open))
+	}
+	return insertTiedRows(ctx, q, jobs, open, make([]Accepted, len(jobs)))
+}
+
+// lookUp answers the jobs that are known and returns the ordinals of the others. Such an answer is worth as much as the
+// first one: it waits for the replicas, too.
+func lookUp(ctx context.Context, q *gen.Queries, jobs []NewJob, open []int, accepted []Accepted) ([]int, error) {
+	known, err := q.JobsInTheWay(ctx, wayParams(jobs, open))
+	if err != nil {
+		return nil, err
+	}
+	if len(known) > 0 {
+		if err := q.AwaitReplicas(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return takeKnown(jobs, open, known, accepted), nil
+}
+
+func compareKeys(a, b *NewJob) int {
+	return cmp.Or(
+		strings.Compare(a.Request.OwnerID, b.Request.OwnerID),
+		strings.Compare(a.Request.IdempotencyKey, b.Request.IdempotencyKey),
+		strings.Compare(a.EventSource, b.EventSource),
+		strings.Compare(a.EventID, b.EventID))
+}
+
+// takeInserted answers the jobs that were inserted and returns the ordinals of the others.
+func takeInserted(jobs []NewJob, open []int, rows []gen.JobInsertManyRow, accepted []Accepted) []int {
+	// Of several jobs with one id only the first was inserted.
+	inserted := make(map[uuid.UUID]*gen.JobInsertManyRow, len(rows))
+	for i := range rows {
+		inserted[rows[i].JobID] = &rows[i]
+	}
+	return slices.DeleteFunc(open, func(i int) bool {
+		row := inserted[jobs[i].JobID]
+		if row == nil {
+			return false
+		}
+		delete(inserted, jobs[i].JobID)
+		a := &accepted[i]
+		a.JobID, a.TraceID, a.RunAt, a.CreatedAt = row.JobID, jobs[i].TraceID, row.RunAt, row.CreatedAt
+		return true
+	})
+}
+
+func takeKnown(jobs []NewJob, open []int, rows []gen.JobsInTheWayRow, accepted []Accepted) []int {
+	found := map[int]*gen.JobsInTheWayRow{}
+	for i := range rows {
+		if at := int(rows[i].Ordinal); found[at] == nil || rows[i].ByEvent {
+			found[at] = &rows[i]
+		}
+	}
+	return slices.DeleteFunc(open, func(i int) bool {
+		row := found[i]
+		if row == nil {
+			return false
+		}
+		if !jobs[i].Whose.Sees(row.OwnerID) { // of an event that came in somebody's name while anybody could say whose it is
+			accepted[i] = Accepted{Replayed: true, Conflict: true}
+			return true
+		}
+		accepted[i] = Accepted{
+			JobID: row.JobID, TraceID: row.TraceID, RunAt: row.RunAt, CreatedAt: row.CreatedAt, Replayed: true,
+			Conflict: !row.ByEvent && (!bytes.Equal(row.RequestHash, jobs[i].RequestHash) ||
+				jobs[i].Request.JobID != uuid.Nil && row.JobID != jobs[i].JobID),
+		}
+		return true
+	})
+}
+
+func wayParams(jobs []NewJob, open []int) gen.JobsInTheWayParams {
+	var p gen.JobsInTheWayParams
+	for _, i := range open {
+		p.Ordinals = append(p.Ordinals, int32(i))
+		p.GivenIDs = append(p.GivenIDs, jobs[i].Request.JobID)
+		p.OwnerIDs = append(p.OwnerIDs, jobs[i].Request.OwnerID)
+		p.IdempotencyKeys = append(p.IdempotencyKeys, jobs[i].Request.IdempotencyKey)
+		p.EventSources = append(p.EventSources, jobs[i].EventSource)
+		p.EventIDs = append(p.EventIDs, jobs[i].EventID)
+		p.EventOwners = append(p.EventOwners, jobs[i].Whose.ID())
+	}
+	return p
+}
+
+func insertParams(jobs []NewJob, open []int) gen.JobInsertManyParams {
+	var p gen.JobInsertManyParams
+	for _, i := range open {
+		job, req := &jobs[i], &jobs[i].Request
+		var runAt time.Time // zero: none
+		if req.RunAt != nil {
+			runAt = *req.RunAt
+		}
+		p.JobIDs = append(p.JobIDs, job.JobID)
+		p.TraceIDs = append(p.TraceIDs, job.TraceID)
+		p.OwnerIDs = append(p.OwnerIDs, req.OwnerID)
+		p.JobTypes = append(p.JobTypes, req.JobType)
+		p.Queues = append(p.Queues, req.Queue)
+		p.Payloads = append(p.Payloads, req.Payload)
+		p.Priorities = append(p.Priorities, int32(req.Priority))
+		p.MaxRetryCounts = append(p.MaxRetryCounts, int32(req.MaxRetryCount))
+		p.RetryPolicies = append(p.RetryPolicies, policyJSON(req))
+		p.TimeoutsMs = append(p.TimeoutsMs, int32(req.Timeout.Milliseconds()))
+		p.RunAts = append(p.RunAts, runAt)
+		p.DelaysMs = append(p.DelaysMs, req.Delay.Milliseconds())
+		p.Tags = append(p.Tags, arrayLiteral(req.Tags))
+		p.IdempotencyKeys = append(p.IdempotencyKeys, req.IdempotencyKey)
+		p.RequestHashes = append(p.RequestHashes, job.RequestHash)
+		p.EventSources = append(p.EventSources, job.EventSource)
+		p.EventIDs = append(p.EventIDs, job.EventID)
+		p.EventOwners = append(p.EventOwners, job.Whose.ID())
+	}
+	return p
+}
+
+func policyJSON(req *jobspec.Request) json.RawMessage {
+	if req.RetryPolicy == nil {
+		return nil
+	}
+	b, err := json.Marshal(req.RetryPolicy)
+	if err != nil {
+		panic(fmt.Sprintf("write a valid retry policy: %v", err)) // numbers and strings only
+	}
+	return b
+}
+
+var quoteElement = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
+// arrayLiteral is PostgreSQL's text form of an array.
+func arrayLiteral(texts []string) string {
+	quoted := make([]string, len(texts))
+	for i, text := range texts {
+		quoted[i] = `"` + quoteElement.Replace(text) + `"`
+	}
+	return "{" + strings.Join(quoted, ",") + "}"
+}
+
+// heardInsert takes the time from jobs that were just inserted.
+func (s *Store) heardInsert(ctx context.Context, from time.Duration, accepted []Accepted) {
+	for i := range accepted {
+		if a := &accepted[i]; a.New() && !a.CreatedAt.IsZero() {
+			s.db.TakeTime(ctx, from, a.CreatedAt)
+			return
+		}
+	}
+}

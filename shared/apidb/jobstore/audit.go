@@ -1,0 +1,40 @@
+package jobstore
+
+import (
+	"context"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+)
+
+// answeredFor tells whether somebody has to answer for one of the jobs.
+func answeredFor(jobs []NewJob) bool {
+	for i := range jobs {
+		if jobs[i].Audit != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// enterSubmits enters who handed in the jobs that are new: one entry a request, however many jobs it had.
+func enterSubmits(ctx context.Context, q *gen.Queries, jobs []NewJob, accepted []Accepted) error {
+	var entries []*apidb.Audit
+	made := map[*apidb.Audit]*apidb.Audit{} // a copy, for the transaction may run again
+	for i := range jobs {
+		of := jobs[i].Audit
+		if of == nil || !accepted[i].New() {
+			continue
+		}
+		if made[of] == nil {
+			entry := *of
+			made[of] = &entry
+			entries = append(entries, &entry)
+		}
+		made[of].JobIDs = append(made[of].JobIDs, accepted[i].JobID)
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	return apidb.InsertAudit(ctx, q, entries)
+}

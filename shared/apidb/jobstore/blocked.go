@@ -1,0 +1,84 @@
+package jobstore
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/controlstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// The kinds of a Block.
+const (
+	BlockDependency = "dependency"
+	BlockOrder      = "order"
+	BlockPause      = "pause" // of a control, as queue:default
+	BlockLimit      = "limit"
+)
+
+// maxDependencies is how many of those that have to end first are listed as not ended.
+const maxDependencies = 20
+
+// maxListedAfter is how many of those that have to end first a list looks at, for each of its jobs.
+const maxListedAfter = 100
+
+// findBlocks says of jobs that wait what they wait for, beside a worker. It asks the database only where
+// one is tied to others, and at most once a second for the controls.
+// Of those that have to end first it looks at the first mostAfter of each job.
+func (s *Store) findBlocks(ctx context.Context, jobs []Job, mostAfter int32) error {
+	if err := s.findTies(ctx, jobs, mostAfter); err != nil {
+		return err
+	}
+	for i := range jobs {
+		if job := &jobs[i]; job.Status == jobstate.Pending {
+			controls, err := s.controls.Holding(ctx, job.Queue, job.JobType, job.OwnerID)
+			if err != nil {
+				return err
+			}
+			job.BlockedBy = append(job.BlockedBy, blocksOf(controls)...)
+		}
+	}
+	return nil
+}
+
+func blocksOf(controls []controlstore.Control) (blocks []jobevent.Block) {
+	for _, control := range controls {
+		id := control.ID()
+		if control.Paused {
+			blocks = append(blocks, jobevent.Block{Kind: BlockPause, ID: id})
+		}
+		if control.MaxRunning != nil || control.StartsPerSecond != nil {
+			blocks = append(blocks, jobevent.Block{Kind: BlockLimit, ID: id})
+		}
+	}
+	return blocks
+}
+
+func (s *Store) findTies(ctx context.Context, jobs []Job, mostAfter int32) error {
+	at := map[uuid.UUID]*Job{}
+	var ids []uuid.UUID
+	for i := range jobs {
+		if job := &jobs[i]; isWaiting(job) && (job.OrderingKey != "" || job.HasAfter) {
+			at[job.JobID] = job
+			ids = append(ids, job.JobID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	rows, err := s.q.JobsTied(ctx, gen.JobsTiedParams{
+		JobIDs: ids, MaxDependencies: maxDependencies, MostLookedAt: mostAfter,
+	})
+	for _, row := range rows {
+		job := at[row.JobID]
+		job.BlockedBy = append(job.BlockedBy, jobevent.Block{Kind: row.Kind, ID: row.ID})
+	}
+	return err
+}
+
+func isWaiting(job *Job) bool {
+	return job.Status == jobstate.Scheduled || job.Status == jobstate.Pending
+}

@@ -1,0 +1,156 @@
+package jobstore
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/shelves"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// Changed is a job as a list shows it, and what it was lately. Of what it comes after it has what FindAfter looked for.
+type Changed struct {
+	Job
+	Were []jobstate.Status // in which it was up to lately, and is not any more
+}
+
+// lately is how long a job counts as having been in a status: longer than a change takes to be told.
+const lately = 10 * time.Second
+
+// ChangedJobs reads jobs of all owners, as a list shows them. later are those that there was no room for.
+func (s *Store) ChangedJobs(ctx context.Context, ids []uuid.UUID) (changed []Changed, later []uuid.UUID, err error) {
+	rows, err := s.q.JobsListed(ctx, gen.JobsListedParams{JobIDs: ids, MaxBytes: apidb.MaxListBytes})
+	if err != nil {
+		return nil, nil, apidb.Classify("read changed jobs", err)
+	}
+	jobs := make([]Job, 0, len(rows))
+	for _, row := range rows {
+		if row.Version > 0 && row.Snapshot == "" {
+			later = append(later, row.JobID)
+			continue
+		}
+		job, err := newJob(row)
+		if err != nil {
+			return nil, nil, err
+		}
+		jobs = append(jobs, job)
+	}
+	if err := s.findBlocks(ctx, jobs, maxListedAfter); err != nil {
+		return nil, nil, apidb.Classify("find what jobs wait for", err)
+	}
+	for _, job := range jobs {
+		were := statusesBefore(&job)
+		job.Snapshot.History = nil
+		changed = append(changed, Changed{job, were})
+	}
+	return changed, later, nil
+}
+
+// FindAfter finds out which of some jobs the changed ones come after: a job can name ten thousand, and filters ask
+// for a few.
+func (s *Store) FindAfter(ctx context.Context, changed []Changed, asked []uuid.UUID) error {
+	at := map[uuid.UUID]*Changed{}
+	var ids []uuid.UUID
+	for i := range changed {
+		if job := &changed[i]; job.HasAfter {
+			at[job.JobID] = job
+			ids = append(ids, job.JobID)
+		}
+	}
+	if len(ids) == 0 || len(asked) == 0 {
+		return nil
+	}
+	rows, err := s.q.JobsNaming(ctx, gen.JobsNamingParams{JobIDs: ids, AfterIDs: asked})
+	for _, row := range rows {
+		at[row.JobID].After = append(at[row.JobID].After, row.AfterID)
+	}
+	return apidb.Classify("find what changed jobs come after", err)
+}
+
+// mostUnblocked is how many jobs with dependencies of an owner are looked at, where some of its jobs have ended.
+const mostUnblocked = 300
+
+// UnblockedJobs finds jobs that may wait for less now that others have ended: not all, but those that are looked for
+// among followed, the next ones of ordering keys, and those accepted soon after what they wait for. None is told of
+// otherwise while it still waits.
+func (s *Store) UnblockedJobs(ctx context.Context, ended, followed []uuid.UUID) ([]uuid.UUID, error) {
+	ids, err := s.q.JobsUnblocked(ctx, gen.JobsUnblockedParams{
+		EndedIDs: ended, FollowedIDs: followed, MostSeen: mostUnblocked, MostLookedAt: maxListedAfter,
+	})
+	return ids, apidb.Classify("find jobs that wait for less", err)
+}
+
+// statusesBefore are those of the job's latest moves. That a job is QUEUED is not told by itself: the API has shown
+// PENDING.
+func statusesBefore(job *Job) (were []jobstate.Status) {
+	moves := job.Snapshot.History
+	for i := len(moves) - 1; i >= 0; i-- {
+		if moves[i].At.Before(moves[len(moves)-1].At.Add(-lately)) {
+			break
+		}
+		switch from := jobstate.Status(moves[i].From); {
+		case from == jobstate.Queued:
+			were = append(were, jobstate.Queued, jobstate.Pending)
+		case from != "":
+			were = append(were, from)
+		}
+	}
+	return shelves.Once(were)
+}
+
+// Fits tells whether a job is among those that an owner's list with the filter shows, or was until lately: so that who
+// follows a list of one status sees a job leave it. Where a page begins and ends does not count.
+func (f *Filter) Fits(owner apidb.Owner, job *Changed) bool {
+	owner, some := f.within(owner)
+	if !some || !owner.Sees(job.OwnerID) {
+		return false
+	}
+	return f.fitsStatus(job) && f.fitsKeys(job) && f.fitsText(job) && f.fitsSearch(job) &&
+		(f.Since == nil || !job.CreatedAt.Before(*f.Since)) && (f.Until == nil || job.CreatedAt.Before(*f.Until))
+}
+
+func (f *Filter) fitsStatus(job *Changed) bool {
+	return len(f.Status) == 0 || slices.Contains(f.Status, job.Status) ||
+		slices.ContainsFunc(f.Status, func(s jobstate.Status) bool { return slices.Contains(job.Were, s) })
+}
+
+func (f *Filter) fitsKeys(job *Changed) bool {
+	return (f.TraceID == nil || *f.TraceID == job.TraceID) && askedFor(f.OrderingKey, job.OrderingKey) &&
+		askedFor(f.IdempotencyKey, job.IdempotencyKey) && (f.After == nil || slices.Contains(job.After, *f.After))
+}
+
+func (f *Filter) fitsText(job *Changed) bool {
+	return askedFor(f.JobType, job.JobType) && askedFor(f.Queue, job.Queue) &&
+		askedFor(f.ErrorCode, lastError(job).ErrorCode) && (!f.NoErrorCode || lastError(job).ErrorCode == "") &&
+		(f.Tag == "" || slices.Contains(job.Tags, f.Tag))
+}
+
+// fitsSearch goes by all that a search may find, also where a list would go by the best of it.
+func (f *Filter) fitsSearch(job *Changed) bool {
+	if f.Search == "" || f.Search == job.IdempotencyKey {
+		return true
+	}
+	if id, ok := f.searchedID(); ok {
+		return id == job.JobID || id == job.TraceID
+	}
+	failed := lastError(job)
+	return f.Search == failed.ErrorCode || slices.Contains(job.Tags, f.Search) ||
+		strings.Contains(strings.ToLower(failed.Message), strings.ToLower(f.Search))
+}
+
+func lastError(job *Changed) jobevent.Error {
+	if job.Snapshot.LastError == nil {
+		return jobevent.Error{}
+	}
+	return *job.Snapshot.LastError
+}
+
+// askedFor: what is not asked for fits anything.
+func askedFor(asked, is string) bool { return asked == "" || asked == is }

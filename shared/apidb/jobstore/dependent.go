@@ -1,0 +1,266 @@
+package jobstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+)
+
+// MissingError says what in a job's After is no job of its owner.
+type MissingError struct {
+	Job int   // in the batch
+	At  []int // in its After, the first few
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("job %d comes after %d or more that do not exist", e.Job, len(e.At))
+}
+
+// LateError says that a job came too late to be accepted.
+type LateError struct {
+	Job int // in the batch
+	Why error
+}
+
+func (e *LateError) Error() string { return fmt.Sprintf("job %d: %s", e.Job, e.Why) }
+
+func (e *LateError) Unwrap() error { return e.Why }
+
+// someTied tells whether some of the jobs are accepted with an eye on others.
+func someTied(jobs []NewJob) bool {
+	for i := range jobs {
+		if req := &jobs[i].Request; req.OrderingKey != "" || len(req.After) > 0 || jobs[i].Late != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func allPlain(jobs []NewJob) bool {
+	for i := range jobs {
+		if !jobs[i].Request.IsPlain() {
+			return false
+		}
+	}
+	return true
+}
+
+// errCameBetween: a job that was not there a moment ago is in the way of one that has its place already.
+var errCameBetween = errors.New("another submit came between")
+
+// insertTied accepts jobs of which some have an order or come after others.
+func (s *Store) insertTied(ctx context.Context, jobs []NewJob, all bool) (accepted []Accepted, err error) {
+	for range InsertTries {
+		err = s.db.Tx(ctx, func(q *gen.Queries) error {
+			t := tied{q: q, jobs: jobs, accepted: make([]Accepted, len(jobs))}
+			if err := t.insert(ctx); err != nil {
+				return err
+			}
+			accepted = t.accepted
+			if all {
+				if err := t.refusal(); err != nil {
+					return err
+				}
+			}
+			return enterSubmits(ctx, q, jobs, accepted)
+		})
+		if !errors.Is(err, errCameBetween) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("insert %d jobs that are tied: %w", len(jobs), err)
+	}
+	return accepted, nil
+}
+
+// tied is one try to accept jobs in one transaction.
+type tied struct {
+	q        *gen.Queries
+	jobs     []NewJob
+	accepted []Accepted
+}
+
+// insert first answers what needs no place in an order: the lock of a key holds up all its submits.
+func (t *tied) insert(ctx context.Context) error {
+	open := make([]int, len(t.jobs)) // ordinals without an answer
+	for i := range open {
+		open[i] = i
+	}
+	open, err := t.lookUp(ctx, open)
+	if err != nil {
+		return err
+	}
+	if open, err = t.refuseMissing(ctx, t.refuseLate(open)); err != nil {
+		return err
+	}
+	fresh, repeated := t.split(open)
+	if err := t.takePlaces(ctx, fresh); err != nil {
+		return err
+	}
+	slices.SortStableFunc(fresh, func(a, b int) int { return compareKeys(&t.jobs[a], &t.jobs[b]) })
+	rows, err := insertTiedRows(ctx, t.q, t.jobs, fresh, t.accepted)
+	if err != nil {
+		return err
+	}
+	if left := takeInserted(t.jobs, fresh, rows, t.accepted); len(left) > 0 {
+		return errCameBetween
+	}
+	if repeated, err = t.lookUp(ctx, repeated); err == nil && len(repeated) > 0 {
+		return errCameBetween
+	}
+	return err
+}
+
+// lookUp answers the jobs that are known and returns the ordinals of the others.
+func (t *tied) lookUp(ctx context.Context, open []int) ([]int, error) {
+	for _, i := range open {
+		if job := &t.jobs[i]; job.Request.IdempotencyKey != "" || job.EventID != "" {
+			return lookUp(ctx, t.q, t.jobs, open, t.accepted)
+		}
+	}
+	return open, nil
+}
+
+// split takes apart the first of each idempotency key and event, and those that repeat it.
+func (t *tied) split(open []int) (fresh, repeated []int) {
+	type identity struct{ kind, owner, space, name string }
+	seen := map[identity]bool{}
+	for _, i := range open {
+		job := &t.jobs[i]
+		key := identity{"key", job.Request.OwnerID, "", job.Request.IdempotencyKey}
+		event := identity{"event", job.Whose.ID(), job.EventSource, job.EventID}
+		if key.name != "" && seen[key] || event.name != "" && seen[event] {
+			repeated = append(repeated, i)
+			continue
+		}
+		seen[key], seen[event] = true, true
+		fresh = append(fresh, i)
+	}
+	return fresh, repeated
+}
+
+// refuseLate refuses the jobs that came too late, and returns the others.
+func (t *tied) refuseLate(open []int) []int {
+	return slices.DeleteFunc(open, func(i int) bool {
+		t.accepted[i].Late = t.jobs[i].Late
+		return t.jobs[i].Late != nil
+	})
+}
+
+// refuseMissing refuses the jobs that come after what is no job of their owner, and returns the others.
+// One that has been deleted is none; one that is deleted after this was there, and the scheduler knows how
+// it ended for as long as an event of before may still come.
+func (t *tied) refuseMissing(ctx context.Context, open []int) ([]int, error) {
+	asked := map[string][]uuid.UUID{}
+	for _, i := range open {
+		if req := &t.jobs[i].Request; len(req.After) > 0 {
+			asked[req.OwnerID] = append(asked[req.OwnerID], req.After...)
+		}
+	}
+	missing := map[string]map[uuid.UUID]bool{}
+	for owner, ids := range asked {
+		gone, err := t.q.JobsMissing(ctx, gen.JobsMissingParams{AfterIDs: ids, OwnerID: owner})
+		if err != nil {
+			return nil, err
+		}
+		missing[owner] = make(map[uuid.UUID]bool, len(gone))
+		for _, id := range gone {
+			missing[owner][id] = true
+		}
+	}
+	return slices.DeleteFunc(open, func(i int) bool {
+		req, a := &t.jobs[i].Request, &t.accepted[i]
+		for at, id := range req.After {
+			if missing[req.OwnerID][id] && len(a.Missing) < jobspec.MaxDetails {
+				a.Missing = append(a.Missing, at)
+			}
+		}
+		return len(a.Missing) > 0
+	}), nil
+}
+
+// refusal is an error where a job was refused.
+func (t *tied) refusal() error {
+	for i, a := range t.accepted {
+		switch {
+		case a.Conflict:
+			return apidb.ErrConflict
+		case len(a.Missing) > 0:
+			return &MissingError{Job: i, At: a.Missing}
+		case a.Late != nil:
+			return &LateError{Job: i, Why: a.Late}
+		}
+	}
+	return nil
+}
+
+// insertTiedRows inserts jobs with all that they ask for, and with the places that accepted has.
+func insertTiedRows(ctx context.Context, q *gen.Queries, jobs []NewJob, open []int, accepted []Accepted,
+) ([]gen.JobInsertManyRow, error) {
+	plain := insertParams(jobs, open)
+	p := gen.JobInsertTiedParams{
+		JobIDs: plain.JobIDs, TraceIDs: plain.TraceIDs, OwnerIDs: plain.OwnerIDs, JobTypes: plain.JobTypes,
+		Queues: plain.Queues, Payloads: plain.Payloads, Priorities: plain.Priorities,
+		MaxRetryCounts: plain.MaxRetryCounts, RetryPolicies: plain.RetryPolicies, TimeoutsMs: plain.TimeoutsMs,
+		RunAts: plain.RunAts, DelaysMs: plain.DelaysMs, Tags: plain.Tags, IdempotencyKeys: plain.IdempotencyKeys,
+		RequestHashes: plain.RequestHashes, EventSources: plain.EventSources, EventIDs: plain.EventIDs,
+		EventOwners: plain.EventOwners,
+	}
+	for _, i := range open {
+		req := &jobs[i].Request
+		var expiresAt time.Time // zero: none
+		if req.ExpiresAt != nil {
+			expiresAt = *req.ExpiresAt
+		}
+		var orderAfter uuid.UUID // zero: none
+		if before := accepted[i].OrderAfter; before != nil {
+			orderAfter = *before
+		}
+		p.ExpiresAts = append(p.ExpiresAts, expiresAt)
+		p.OrderingKeys = append(p.OrderingKeys, req.OrderingKey)
+		p.OrderNumbers = append(p.OrderNumbers, accepted[i].OrderNumber)
+		p.OrderAfters = append(p.OrderAfters, orderAfter)
+		p.Afters = append(p.Afters, idsLiteral(req.After))
+		p.RunsAnyways = append(p.RunsAnyways, req.RunAnyway)
+		p.CallbackURLs = append(p.CallbackURLs, req.CallbackURL)
+		p.RunAgainOfs = append(p.RunAgainOfs, req.RunAgainOf)
+	}
+	rows, err := q.JobInsertTied(ctx, p)
+	inserted := make([]gen.JobInsertManyRow, len(rows))
+	for i, row := range rows {
+		inserted[i] = gen.JobInsertManyRow(row)
+	}
+	return inserted, err
+}
+
+// idsLiteral is PostgreSQL's text form of an array.
+func idsLiteral(ids []uuid.UUID) string {
+	out := make([]byte, 0, 2+37*len(ids))
+	out = append(out, '{')
+	for i, id := range ids {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, id.String()...)
+	}
+	return string(append(out, '}'))
+}
+
+// InsertInTx inserts jobs in a transaction that does other things, too.
+func InsertInTx(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted, error) {
+	if !someTied(jobs) {
+		return insertJobs(ctx, q, jobs)
+	}
+	t := tied{q: q, jobs: jobs, accepted: make([]Accepted, len(jobs))}
+	err := t.insert(ctx)
+	return t.accepted, err
+}

@@ -1,0 +1,19 @@
+package jobstore
+
+// What the tests know of the store's bounds.
+const (
+	MaxSeen         = maxSeen
+	FirstSeen       = firstSeen
+	MaxSearched     = maxSearched
+	MaxDependencies = maxDependencies
+	MaxListedAfter  = maxListedAfter
+)
+
+// Functions that tests call by themselves.
+var (
+	AfterNear      = afterNear
+	StatusesBefore = statusesBefore
+)
+
+// OrderLock is the lock of an ordering key.
+func OrderLock(owner, key string) int64 { return orderKey{owner, key}.lock() }

@@ -1,0 +1,216 @@
+package jobstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json" // decodes three times as fast
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/rowjson"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// Job is a row: what was asked for, and the scheduler's latest word on it.
+type Job struct {
+	JobID             uuid.UUID
+	TraceID           uuid.UUID
+	OwnerID           string
+	JobType           string
+	Queue             string
+	Payload           json.RawMessage // nil in a list
+	Priority          int
+	MaxRetryCount     int
+	RunAt             *time.Time
+	Tags              []string
+	CreatedAt         time.Time
+	CancelRequestedAt *time.Time
+	Status            jobstate.Status
+	Version           int64 // 0: the scheduler has not been heard
+	Attempt           int
+	RetryCount        int
+	UpdatedAt         time.Time
+	Snapshot          jobevent.Status // zero at version 0
+	Progress          *jobevent.Progress
+	ExpiresAt         *time.Time
+	OrderingKey       string
+	IdempotencyKey    string
+	HasAfter          bool        // others have to end first
+	After             []uuid.UUID // nil in a list; see Changed
+	RunAnyway         bool        // false in a list
+	BlockedBy         []jobevent.Block
+	ScheduledBy       *ScheduledBy // nil in a list, and where it was asked for by itself
+	CallbackURL       string       // empty in a list, and where its end is delivered nowhere
+	RunAgainOf        *uuid.UUID   // nil in a list, and where it does no other job once more
+	RunAgainAs        *uuid.UUID   // the newest job that does this one once more; nil in a list, and where none does
+	Sealed            []string     // members that Open could not open, as the API names them
+}
+
+// Job gives one of the owner's jobs; ErrNoJob when there is none.
+func (s *Store) Job(ctx context.Context, owner apidb.Owner, id uuid.UUID) (Job, error) {
+	found, err := s.q.JobByID(ctx, gen.JobByIDParams{JobID: id, Owner: owner.Filter()})
+	if err != nil {
+		return Job{}, apidb.Classify("get job", err)
+	}
+	row := found.Job
+	job, err := newJob(gen.JobsListedRow{
+		JobID: row.JobID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue, Priority: row.Priority,
+		MaxRetryCount: row.MaxRetryCount, RunAt: row.RunAt, Tags: row.Tags, TraceID: row.TraceID,
+		CreatedAt: row.CreatedAt, CancelRequestedAt: row.CancelRequestedAt, Status: row.Status, Version: row.Version,
+		Attempt: row.Attempt, RetryCount: row.RetryCount, UpdatedAt: row.UpdatedAt, Snapshot: nullable.Value(row.Snapshot),
+		Progress: row.Progress, ExpiresAt: row.ExpiresAt, OrderingKey: row.OrderingKey,
+		IdempotencyKey: row.IdempotencyKey, HasAfter: row.AfterIDs != nil,
+	})
+	if err != nil {
+		return Job{}, err
+	}
+	job.Payload, job.After, job.RunAnyway = row.Payload, row.AfterIDs, nullable.Value(row.RunsAnyway)
+	job.ScheduledBy, job.CallbackURL = scheduledBy(row.EventSource, row.EventID), nullable.Value(row.CallbackURL)
+	job.RunAgainOf = row.RunAgainOf
+	if found.RunAgainAs != uuid.Nil {
+		job.RunAgainAs = &found.RunAgainAs
+	}
+	page := []Job{job}
+	err = s.findBlocks(ctx, page, jobspec.MaxAfter)
+	return page[0], apidb.Classify("find what a job waits for", err)
+}
+
+// Filter chooses jobs; what is empty does not count.
+type Filter struct {
+	Status         []jobstate.Status // one of these
+	JobType        string
+	Queue          string
+	Tag            string
+	OrderingKey    string
+	ErrorCode      string     // of the last failure
+	NoErrorCode    bool       // never failed, or with no code
+	TraceID        *uuid.UUID // nil: of any
+	IdempotencyKey string
+	After          *uuid.UUID // come after this job; nil: does not count
+	Search         string     // see decideSearch
+	OwnerID        string
+	Since          *time.Time // createdAt from here on
+	Until          *time.Time // createdAt before this
+	Before         uuid.UUID  // jobs after this one in the list, that is older ones
+	Skip           int        // of those, as many of the newest
+	Limit          int
+
+	search SearchBy
+}
+
+// ListJobs gives the owner's newest jobs that fit, without payloads and history; next is after which job the list goes
+// on, uuid.Nil: nowhere. There are fewer jobs than there may be where these are large, or where many had to be looked
+// at.
+func (s *Store) ListJobs(ctx context.Context, owner apidb.Owner, f Filter) (jobs []Job, next uuid.UUID, err error) {
+	owner, some := f.within(owner)
+	if !some {
+		return nil, uuid.Nil, nil
+	}
+	rows, next, err := s.list(ctx, owner, f)
+	if err != nil {
+		return nil, next, apidb.Classify("list jobs", err)
+	}
+	for i, row := range rows {
+		if i == f.Limit || row.Version > 0 && row.Snapshot == "" {
+			next = rows[i-1].JobID
+			break
+		}
+		job, err := newListed(row)
+		if err == nil && row.Snapshot != "" {
+			err = readSnapshot(row.JobID, row.Snapshot, &listed{Status: &job.Snapshot})
+		}
+		if err != nil {
+			return nil, next, err
+		}
+		jobs = append(jobs, job)
+	}
+	if err := s.findBlocks(ctx, jobs, maxListedAfter); err != nil {
+		return nil, next, apidb.Classify("find what jobs wait for", err)
+	}
+	return jobs, next, nil
+}
+
+// listed is the scheduler's word on a job without its history.
+type listed struct {
+	*jobevent.Status
+	History skipped `json:"history"`
+}
+
+// skipped is JSON of no interest.
+type skipped struct{}
+
+func (skipped) UnmarshalJSONFrom(from *jsontext.Decoder) error { return from.SkipValue() }
+
+func readSnapshot(id uuid.UUID, snapshot string, into any) error {
+	if err := jsonv2.Unmarshal([]byte(snapshot), into, rowjson.AnyNames); err != nil {
+		return fmt.Errorf("read snapshot of job %s: %w", id, err)
+	}
+	return nil
+}
+
+// Ended tells which of the jobs have, or are deleted. Whose they are is known to those who ask.
+func (s *Store) Ended(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error) {
+	ended, err := s.q.JobsEnded(ctx, ids)
+	return ended, apidb.Classify("find ended jobs", err)
+}
+
+func newJob(row gen.JobsListedRow) (Job, error) {
+	job, err := newListed(row)
+	if err == nil && row.Snapshot != "" {
+		err = readSnapshot(row.JobID, row.Snapshot, &job.Snapshot)
+	}
+	return job, err
+}
+
+// newListed is a job without the scheduler's word on it.
+func newListed(row gen.JobsListedRow) (Job, error) {
+	job := Job{
+		JobID: row.JobID, TraceID: row.TraceID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue,
+		Priority: int(row.Priority), MaxRetryCount: int(row.MaxRetryCount), RunAt: row.RunAt, Tags: row.Tags,
+		CreatedAt: row.CreatedAt, CancelRequestedAt: row.CancelRequestedAt, Status: jobstate.Status(row.Status),
+		Version: row.Version, Attempt: int(row.Attempt), RetryCount: int(row.RetryCount), UpdatedAt: row.UpdatedAt,
+		ExpiresAt: row.ExpiresAt, OrderingKey: nullable.Value(row.OrderingKey),
+		IdempotencyKey: nullable.Value(row.IdempotencyKey), HasAfter: row.HasAfter,
+	}
+	if row.Progress != nil {
+		var said rowjson.Progress
+		if err := json.Unmarshal(row.Progress, &said); err != nil {
+			return Job{}, fmt.Errorf("read progress of job %s: %w", row.JobID, err)
+		}
+		if said.Attempt == job.Attempt { // else it is of one that is not known to run
+			job.Progress = &said.Progress
+		}
+	}
+	return job, nil
+}
+
+// EndedJob reads a job as JobsApplyStatus wrote it into a delivery.
+func EndedJob(row json.RawMessage, snapshot string) (Job, error) {
+	var list gen.JobsListedRow
+	if err := json.Unmarshal(row, &list); err != nil {
+		return Job{}, fmt.Errorf("read a job as it ended: %w", err)
+	}
+	list.Snapshot = snapshot
+	return newJob(list)
+}
+
+// TagsOf gives the tags of those jobs that have some.
+func (s *Store) TagsOf(ctx context.Context, jobs []uuid.UUID) (map[uuid.UUID][]string, error) {
+	rows, err := s.q.TagsOf(ctx, jobs)
+	if err != nil {
+		return nil, apidb.Classify("read tags", err)
+	}
+	tags := make(map[uuid.UUID][]string, len(rows))
+	for _, row := range rows {
+		tags[row.JobID] = row.Tags
+	}
+	return tags, nil
+}

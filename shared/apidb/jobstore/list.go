@@ -1,0 +1,164 @@
+package jobstore
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/shelves"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// maxSeen is how many jobs a list with a filter looks at to find those that fit, and firstSeen at how many first: where
+// many fit that is enough.
+const (
+	maxSeen   = 20_000
+	firstSeen = 500
+	// maxSearched is maxSeen for a search in messages, each of which is read from its row.
+	maxSearched = 5_000
+)
+
+// list gives one job more than the filter's limit, where there is one. What fits may be rare: so a look is bounded,
+// and next is after which job a list goes on that has looked at enough.
+func (s *Store) list(ctx context.Context, owner apidb.Owner, f Filter) (rows []gen.JobsListedRow, next uuid.UUID, err error) {
+	if err := s.decideSearch(ctx, owner, &f); err != nil {
+		return nil, next, err
+	}
+	p := f.params(owner)
+	p.MostSeen = p.MaxJobs + p.Skip
+	most := int32(maxSeen)
+	if p.SearchMessage != nil {
+		most = maxSearched
+	}
+	if f.narrow() || p.ByID && len(f.Status) > 0 || !owner.IsEveryone() && !owner.Indexed() {
+		p.MostSeen = min(max(firstSeen, p.MostSeen), most)
+	}
+	seen, err := s.q.JobsSeen(ctx, p)
+	if err == nil && int32(len(seen.JobIDs)) < p.MaxJobs && seen.Seen == int64(p.MostSeen) && p.MostSeen < most {
+		p.MostSeen = most
+		seen, err = s.q.JobsSeen(ctx, p)
+	}
+	if err != nil {
+		return nil, next, err
+	}
+	switch {
+	case int32(len(seen.JobIDs)) == p.MaxJobs: // one more than are shown, of which some may be gone by now
+		next = seen.JobIDs[p.MaxJobs-2]
+	case seen.Seen == int64(p.MostSeen):
+		next = seen.LastID
+	}
+	rows, err = s.q.JobsListed(ctx, gen.JobsListedParams{JobIDs: seen.JobIDs, Owner: p.Owner, MaxBytes: apidb.MaxListBytes})
+	return rows, next, err
+}
+
+// CountDead says how many of the owner's FAILED jobs fit; false: nobody knows, more than MaxFigure might.
+func (s *Store) CountDead(ctx context.Context, owner apidb.Owner, f Filter) (n int64, known bool, err error) {
+	owner, some := f.within(owner)
+	if !some {
+		return 0, true, nil
+	}
+	f.Status, f.Skip, f.Limit = []jobstate.Status{jobstate.Failed}, 0, 0
+	if err := s.decideSearch(ctx, owner, &f); err != nil {
+		return 0, false, apidb.Classify("count dead jobs", err)
+	}
+	p := f.params(owner)
+	most := int32(apidb.MaxFigure)
+	if p.SearchMessage != nil {
+		most = maxSearched
+	}
+	p.MostSeen = most + 1
+	seen, err := s.q.JobsSeen(ctx, p)
+	return seen.Fit, seen.Seen <= int64(most), apidb.Classify("count dead jobs", err)
+}
+
+// within is whose jobs of those that an owner sees the filter is about; some is false where it sees none of them.
+func (f Filter) within(owner apidb.Owner) (whose apidb.Owner, some bool) {
+	if f.OwnerID == "" {
+		return owner, true
+	}
+	return apidb.OwnerOf(f.OwnerID), owner.Sees(f.OwnerID)
+}
+
+// narrow tells whether the filter leaves out jobs that stand between those that fit. The jobs of a state have a shelf
+// of their own.
+func (f Filter) narrow() bool {
+	return f.JobType != "" || f.Queue != "" || f.Tag != "" || f.OrderingKey != "" || f.ErrorCode != "" ||
+		f.NoErrorCode || f.TraceID != nil || f.IdempotencyKey != "" || f.After != nil || f.Search != ""
+}
+
+func (f Filter) params(owner apidb.Owner) gen.JobsSeenParams {
+	p := gen.JobsSeenParams{
+		Owner: owner.Filter(), JobType: nullable.Text(f.JobType), Queue: nullable.Text(f.Queue), Tag: nullable.Text(f.Tag),
+		OrderingKey: nullable.Text(f.OrderingKey), ErrorCode: nullable.Text(f.ErrorCode),
+		IdempotencyKey: nullable.Text(f.IdempotencyKey),
+		NoErrorCode:    f.NoErrorCode, After: f.After,
+		TraceID: f.TraceID, Since: f.Since, Until: f.Until, BeforeID: uuid.Max,
+		MaxJobs: int32(f.Limit + 1), Skip: int32(f.Skip),
+	}
+	if len(f.Status) > 0 {
+		p.Statuses = shelves.Texts(f.Status)
+	}
+	if f.Since != nil {
+		p.AfterID = idtime.First(f.Since.Add(-idtime.Slack))
+	}
+	if f.After != nil {
+		p.AfterID = idtime.Later(p.AfterID, idtime.FirstAfter(*f.After, idtime.Slack))
+	}
+	if f.Until != nil {
+		p.BeforeID = idtime.First(f.Until.Add(idtime.Slack))
+	}
+	if f.Before != uuid.Nil && f.Before.String() < p.BeforeID.String() {
+		p.BeforeID = f.Before
+	}
+	p.Search, p.SearchID, p.SearchMessage = f.search.Terms(f.Search)
+	f.chooseSource(&p, owner)
+	return p
+}
+
+// chooseSource sets the parameter of the source with the fewest jobs that do not fit.
+func (f Filter) chooseSource(p *gen.JobsSeenParams, owner apidb.Owner) {
+	unowned := shelves.Of(f.Status...)
+	switch {
+	case p.IdempotencyKey != nil && owner.IsEveryone():
+		p.ByIdempotencyKey = p.IdempotencyKey
+	case p.IdempotencyKey != nil:
+		p.ByOwnedIdempotencyKey = p.IdempotencyKey
+	case p.TraceID != nil:
+		p.ByTraceID, p.TraceEnds = p.TraceID, afterNear(*f.TraceID)
+	case p.After != nil:
+		p.ByAfter = p.After
+	case p.OrderingKey != nil && owner.Indexed():
+		p.ByOwnedOrderingKey = p.OrderingKey
+	case p.OrderingKey != nil:
+		p.ByOrderingKey = p.OrderingKey
+	case p.ErrorCode != nil && owner.Indexed():
+		p.ByOwnedErrorCode = p.ErrorCode
+	case p.ErrorCode != nil:
+		p.ByErrorCode = p.ErrorCode
+	case f.search != searchText:
+		f.searchSources(p, owner)
+	case owner.Indexed():
+		p.ByOwnedShelves = shelves.OwnedOf(f.Status...)
+	case len(unowned) > 0:
+		p.ByShelves = unowned
+	default:
+		p.ByID = true
+	}
+}
+
+// afterNear is the first id that is too late for a job to be found by the time in its trace id. As in the index
+// jobs_of_trace, 40 bits of a UUIDv7 are its time in steps of 256 ms.
+func afterNear(trace uuid.UUID) *uuid.UUID {
+	var after uuid.UUID
+	copy(after[:5], trace[:5])
+	for i := 4; i >= 0; i-- {
+		if after[i]++; after[i] != 0 {
+			return &after
+		}
+	}
+	return &uuid.Max
+}

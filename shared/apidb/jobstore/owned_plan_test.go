@@ -1,0 +1,128 @@
+package jobstore_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+)
+
+// Whatever others have, in the same states and under the same keys, an owner's list and operation visit their own rows
+// only: few of them where there is no rare filter. Without statistics, and however rare.
+func TestAnOwnersListsVisitTheirOwnRowsOnly(t *testing.T) {
+	t.Parallel()
+	s, plans := watched(t)
+	fillOwned(t, s, 20_000, 300)
+	plans.Forget()
+	acme := apidb.OwnerOf("acme")
+	must := func(what string, n, want int, err error) {
+		t.Helper()
+		if err != nil || n != want {
+			t.Errorf("%s: %d, want %d, %v", what, n, want, err)
+		}
+	}
+	for what, c := range map[string]struct {
+		filter jobstore.Filter
+		want   int
+	}{
+		"all":             {jobstore.Filter{Limit: 50}, 50},
+		"FAILED ones":     {jobstore.Filter{Status: []jobstate.Status{jobstate.Failed}, Limit: 50}, 50},
+		"COMPLETED ones":  {jobstore.Filter{Status: []jobstate.Status{jobstate.Completed}, Limit: 50}, 50},
+		"a rare tag":      {jobstore.Filter{Tag: "rare", Limit: 50}, 1},
+		"no such tag":     {jobstore.Filter{Tag: "none", Status: []jobstate.Status{jobstate.Completed}, Limit: 50}, 0},
+		"an ordering key": {jobstore.Filter{OrderingKey: "k", Limit: 50}, 50},
+	} {
+		jobs, _, err := s.Jobs.ListJobs(t.Context(), acme, c.filter)
+		must(what, len(jobs), c.want, err)
+	}
+	dead, _, err := s.Jobs.CountDead(t.Context(), acme, jobstore.Filter{})
+	must("dead ones", int(dead), 76, err)
+	for _, f := range []jobspec.Filter{{All: true}, {Tag: "rare"}} {
+		op, _, err := s.Operations.InsertOperation(t.Context(), operationstore.NewOperation{
+			ID: uuid.Must(uuid.NewV7()), By: "me", Whose: acme, Request: jobspec.Operation{Command: jobevent.CommandDelete, Filter: &f},
+		})
+		if err == nil {
+			_, _, err = s.Operations.Operate(t.Context(), op.ID)
+		}
+		must("operation", 0, 0, err)
+	}
+	operations, _, err := s.Operations.ListOperations(t.Context(), acme, uuid.Nil, 50)
+	must("operations", len(operations), 2, err)
+	for name, most := range map[string]float64{
+		"JobsSeen": 300, "JobsListed": 51, "OperationMatchesOwned": 300,
+		"OperationsListOwned": 2, "OperationCommandsKeep": 300, "OperationJobsLock": 300,
+	} {
+		if len(plans.Seen()[name]) == 0 {
+			t.Errorf("%s was not run", name)
+		}
+		for _, plan := range plans.Seen()[name] {
+			plan.Walk(func(n pgtest.Node) {
+				rows := n.Loops * (n.Rows + n.Removed)
+				if strings.Contains(n.Type, "Seq Scan") || strings.Contains(n.Type, "Bitmap") ||
+					strings.HasPrefix(n.Type, "Index") && rows > most {
+					t.Errorf("%s visits %.0f rows of %s by %s %s, %.0f are enough", name, rows, n.Relation, n.Type, n.Index, most)
+				}
+			})
+		}
+	}
+}
+
+// fillOwned gives jobs to an owner and to others.
+func fillOwned(t *testing.T, s *fixture, others, own int) {
+	t.Helper()
+	for _, table := range []string{"jobs", "deliveries", "operations"} {
+		if _, err := s.Pool.Exec(t.Context(), "alter table "+table+" set (autovacuum_enabled = off)"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, part := range []struct {
+		owner string
+		jobs  int
+		tag   string
+	}{{"umbrella", others / 2, "rare"}, {"acme", own - 1, "often"}, {"acme", 1, "rare"}, {"umbrella", others / 2, "rare"}} {
+		for _, sql := range []string{
+			`insert into jobs (job_id, owner_id, job_type, queue, payload, priority, max_retry_count, timeout_ms, trace_id, status,
+					version, snapshot, tags, ordering_key, callback_url)
+				select uuidv7(), $1, 'X', 'default', '{}', 0, 3, 1000, gen_random_uuid(),
+					(array['COMPLETED', 'FAILED', 'PENDING', 'COMPLETED'])[1 + n % 4], 1, '{}', array[$3::text], 'k', 'https://example.org/'
+				from generate_series(1, $2::int) n`,
+			`insert into deliveries (job_id, version, owner_id, job_status, url, job, snapshot)
+				select job_id, 1, owner_id, status, callback_url, '{}', '{}' from jobs
+				where status in ('COMPLETED', 'FAILED') and owner_id = $1 and $2::int > 1 and tags = array[$3::text] on conflict do nothing`,
+		} {
+			if _, err := s.Pool.Exec(t.Context(), sql, part.owner, part.jobs, part.tag); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// Jobs of nobody in particular stand in no index of owners.
+func TestJobsWithoutAnOwnerPayForNoIndex(t *testing.T) {
+	t.Parallel()
+	s, _ := watched(t)
+	var indexed int
+	job := apidbtest.NewJob()
+	job.Request.OrderingKey = "k"
+	accepted, err := s.Jobs.InsertJobs(t.Context(), []jobstore.NewJob{job})
+	if err == nil {
+		_, err = s.Pool.Exec(t.Context(), "create extension if not exists pgstattuple")
+	}
+	if err == nil {
+		err = s.Pool.QueryRow(t.Context(), `select count(*) from pg_index join pg_class on pg_class.oid = indexrelid
+			where indrelid = 'jobs'::regclass and relname in ('jobs_owned', 'jobs_of_owners_key')
+				and (pgstatindex(indexrelid::regclass)).leaf_pages = 0`).Scan(&indexed)
+	}
+	if err != nil || len(accepted) != 1 || indexed != 2 {
+		t.Errorf("%d of two indexes are empty, %v", indexed, err)
+	}
+}

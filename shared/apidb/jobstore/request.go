@@ -1,0 +1,45 @@
+package jobstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/retrypolicy"
+)
+
+// Request gives what one of the owner's jobs asked for, with the defaults that held for it, and the number of its last
+// command. The payload is as it is kept: sealed, where payloads are. The error is ErrNoJob where there is no such job.
+func (s *Store) Request(ctx context.Context, owner apidb.Owner, id uuid.UUID) (req jobspec.Request, command int, err error) {
+	row, err := s.q.JobByID(ctx, gen.JobByIDParams{JobID: id, Owner: owner.Filter()})
+	if err != nil {
+		return req, 0, apidb.Classify("get what a job asked for", err)
+	}
+	req, err = requestOf(row.Job)
+	return req, int(row.Job.CommandSeq), err
+}
+
+func requestOf(row gen.Job) (jobspec.Request, error) {
+	req := jobspec.Request{
+		JobType: row.JobType, Payload: row.Payload, MaxRetryCount: int(row.MaxRetryCount), Queue: row.Queue,
+		Priority: int(row.Priority), RunAt: row.RunAt, Timeout: time.Duration(row.TimeoutMs) * time.Millisecond,
+		IdempotencyKey: nullable.Value(row.IdempotencyKey), Tags: row.Tags, OwnerID: row.OwnerID, ExpiresAt: row.ExpiresAt,
+		OrderingKey: nullable.Value(row.OrderingKey), After: row.AfterIDs, RunAnyway: nullable.Value(row.RunsAnyway),
+		CallbackURL: nullable.Value(row.CallbackURL), RunAgainOf: nullable.Value(row.RunAgainOf),
+	}
+	if row.RetryPolicy == nil {
+		return req, nil
+	}
+	req.RetryPolicy = new(retrypolicy.Policy)
+	if err := json.Unmarshal(row.RetryPolicy, req.RetryPolicy); err != nil {
+		return req, fmt.Errorf("read the retry policy of job %s: %w", row.JobID, err)
+	}
+	return req, nil
+}

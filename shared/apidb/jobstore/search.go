@@ -1,0 +1,102 @@
+package jobstore
+
+import (
+	"context"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+)
+
+// SearchBy is by which indexes a search goes.
+type SearchBy string
+
+const (
+	searchText SearchBy = ""     // by none: it looks at the newest jobs, so many a page
+	searchID   SearchBy = "id"   // by ids of jobs, trace ids and idempotency keys
+	searchName SearchBy = "name" // by idempotency keys and error codes
+)
+
+// decideSearch chooses how a list is searched. What has the form of a UUID is looked for as one of a job or trace, or
+// as an idempotency key. Another text is looked for as an idempotency key or error code, if a job of the owner has it.
+// If none has, it is looked for among the newest jobs, as a tag or in the message of the last failure. The choice does
+// not depend on the cursor, so that all pages of a list are made by the same one.
+func (s *Store) decideSearch(ctx context.Context, owner apidb.Owner, f *Filter) error {
+	if f.Search == "" {
+		return nil
+	}
+	if _, ok := f.searchedID(); ok {
+		f.search = searchID
+		return nil
+	}
+	asked := Filter{Search: f.Search, search: searchName}
+	p := asked.params(owner)
+	p.MaxJobs, p.MostSeen = 1, 1
+	if !owner.IsEveryone() && !owner.Indexed() { // the index has jobs of others, too
+		p.MostSeen = maxSeen
+	}
+	seen, err := s.q.JobsSeen(ctx, p)
+	if err == nil && seen.Fit > 0 {
+		f.search = searchName
+	}
+	return err
+}
+
+// searchedID is what is searched, where that has the form of a UUID.
+func (f *Filter) searchedID() (id uuid.UUID, ok bool) {
+	id, err := uuid.Parse(f.Search)
+	return id, err == nil && len(f.Search) == len(uuid.Nil.String())
+}
+
+// ChooseSearch chooses how an owner's jobs are searched for a text, as decideSearch does for a list. ownerID names the
+// one owner whose jobs are searched; empty: all that owner sees.
+func (s *Store) ChooseSearch(ctx context.Context, owner apidb.Owner, ownerID, text string) (SearchBy, error) {
+	f := Filter{Search: text, OwnerID: ownerID}
+	owner, some := f.within(owner)
+	if !some {
+		return searchText, nil
+	}
+	err := s.decideSearch(ctx, owner, &f)
+	return f.search, err
+}
+
+// Terms is what a job must have one of to be found by a search; nil does not count.
+func (by SearchBy) Terms(searched string) (text *string, asID *uuid.UUID, inMessage *string) {
+	f := Filter{Search: searched}
+	if f.Search == "" {
+		return nil, nil, nil
+	}
+	switch id, ok := f.searchedID(); {
+	case ok:
+		asID = &id
+	case by == searchText:
+		inMessage = inSnapshot(f.Search)
+	}
+	return &f.Search, asID, inMessage
+}
+
+// inSnapshot is a text as it stands in a job-status event.
+func inSnapshot(text string) *string {
+	quoted, _ := jsontext.AppendQuote(nil, text)
+	inner := string(quoted[1 : len(quoted)-1])
+	return &inner
+}
+
+// searchSources sets the parameters of the sources of a search by indexes.
+func (f *Filter) searchSources(p *gen.JobsSeenParams, owner apidb.Owner) {
+	if owner.IsEveryone() {
+		p.ByIdempotencyKey = p.Search
+	} else {
+		p.ByOwnedIdempotencyKey = p.Search
+	}
+	switch {
+	case p.SearchID != nil:
+		p.ByJobID, p.ByTraceID, p.TraceEnds = p.SearchID, p.SearchID, afterNear(*p.SearchID)
+	case owner.Indexed():
+		p.ByOwnedErrorCode = p.Search
+	default:
+		p.ByErrorCode = p.Search
+	}
+}

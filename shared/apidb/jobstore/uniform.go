@@ -1,0 +1,67 @@
+package jobstore
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+)
+
+// allAlike tells whether the jobs differ in id and payload only, and nothing can be in their way.
+func allAlike(jobs []NewJob) bool {
+	for i := range jobs {
+		job := &jobs[i]
+		if job.Request.IdempotencyKey != "" || job.EventID != "" || !job.Request.IsPlain() || i > 0 && !alike(job, &jobs[0]) {
+			return false
+		}
+	}
+	return len(jobs) > 0
+}
+
+func alike(job, other *NewJob) bool {
+	a, b := &job.Request, &other.Request
+	return a.OwnerID == b.OwnerID && a.JobType == b.JobType && a.Queue == b.Queue &&
+		a.Priority == b.Priority && a.MaxRetryCount == b.MaxRetryCount && a.RetryPolicy.Equal(b.RetryPolicy) &&
+		a.Timeout == b.Timeout && a.Delay == b.Delay && slices.Equal(a.Tags, b.Tags) &&
+		(a.RunAt == b.RunAt || a.RunAt != nil && b.RunAt != nil && a.RunAt.Equal(*b.RunAt))
+}
+
+// insertAlike is one statement without RETURNING: all that the database adds is the time.
+func insertAlike(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted, error) {
+	req := &jobs[0].Request
+	p := gen.JobInsertAlikeParams{
+		JobIDs: make([]uuid.UUID, len(jobs)), TraceIDs: make([]uuid.UUID, len(jobs)),
+		Payloads: make([]json.RawMessage, len(jobs)), OwnerID: req.OwnerID, JobType: req.JobType, Queue: req.Queue,
+		Priority: int32(req.Priority), MaxRetryCount: int32(req.MaxRetryCount), RetryPolicy: policyJSON(req),
+		TimeoutMs: int32(req.Timeout.Milliseconds()), Tags: append([]string{}, req.Tags...), RunAt: req.RunAt,
+	}
+	if req.Delay > 0 {
+		ms := req.Delay.Milliseconds()
+		p.DelayMs = &ms
+	}
+	for i := range jobs {
+		p.JobIDs[i], p.TraceIDs[i], p.Payloads[i] = jobs[i].JobID, jobs[i].TraceID, jobs[i].Request.Payload
+	}
+	createdAt, err := q.JobInsertAlike(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return acceptedAt(jobs, createdAt), nil
+}
+
+func acceptedAt(jobs []NewJob, createdAt time.Time) []Accepted {
+	runAt := jobs[0].Request.RunAt
+	if delay := jobs[0].Request.Delay; delay > 0 && runAt == nil {
+		at := createdAt.Add(delay)
+		runAt = &at
+	}
+	accepted := make([]Accepted, len(jobs))
+	for i := range jobs {
+		accepted[i] = Accepted{JobID: jobs[i].JobID, TraceID: jobs[i].TraceID, RunAt: runAt, CreatedAt: createdAt}
+	}
+	return accepted
+}

@@ -1,0 +1,68 @@
+package operationstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+)
+
+// operationFilter is a filter with what was decided of it when its operation was accepted. A search by names must stay
+// one: a retry changes error codes, and the text of none would then be looked for in messages.
+type operationFilter struct {
+	jobspec.Filter
+	By jobstore.SearchBy `json:"by,omitempty"`
+}
+
+// storeFilter writes a filter so that no older version of bulk reads it as a wider one, and gives the command to jobs
+// that nobody meant. A version that does not know narrow_filter finds a text in filter, and one that does not know
+// some of the fields there finds a list in narrow_filter. Either fails on it and leaves the operation to this version.
+func storeFilter(f *jobspec.Filter, by jobstore.SearchBy) (filter, narrow json.RawMessage, err error) {
+	switch {
+	case f.Narrower():
+		narrow, err = json.Marshal([]operationFilter{{*f, by}})
+	case f.Narrow():
+		narrow, err = json.Marshal(f)
+	default:
+		filter, err = json.Marshal(f)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("write filter: %w", err)
+	}
+	if narrow != nil {
+		filter = json.RawMessage(`"narrow_filter"`)
+	}
+	return filter, narrow, nil
+}
+
+// readFilter reads what storeFilter has written; nil: there is none.
+func readFilter(stored json.RawMessage) (*operationFilter, error) {
+	if len(stored) == 0 {
+		return nil, nil
+	}
+	list := make([]operationFilter, 1)
+	var err error
+	if stored[0] == '[' {
+		err = json.Unmarshal(stored, &list)
+	} else {
+		err = json.Unmarshal(stored, &list[0].Filter)
+	}
+	if err == nil && len(list) != 1 {
+		err = fmt.Errorf("there are %d of them", len(list))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read filter: %w", err)
+	}
+	return &list[0], nil
+}
+
+// decideOperation chooses how an operation searches, as a list of the same owner would.
+func (s *Store) decideOperation(ctx context.Context, asked *NewOperation) (jobstore.SearchBy, error) {
+	if asked.Request.Filter == nil {
+		return "", nil
+	}
+	f := asked.Request.Filter
+	return s.jobs.ChooseSearch(ctx, asked.Whose, f.OwnerID, f.Search)
+}

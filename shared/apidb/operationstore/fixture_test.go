@@ -1,0 +1,17 @@
+package operationstore_test
+
+import (
+	"testing"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+type fixture struct{ *apidbtest.Fixture }
+
+func open(t *testing.T) *fixture {
+	t.Helper()
+	return &fixture{apidbtest.New(t)}
+}

@@ -1,0 +1,342 @@
+package operationstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/shelves"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+const (
+	// operationPage is how many jobs an operation comes to in one transaction.
+	operationPage = 500
+	// operationWindow is how many it looks at, where few match its filter.
+	operationWindow = 2_000
+	// MaxUnanswered bounds the commands of one operation that nobody has answered yet: the others' commands must not
+	// wait behind a million of them.
+	MaxUnanswered = 2_000
+	// MaxSkips is how many refused or skipped jobs are named.
+	MaxSkips = 1_000
+)
+
+// Operate does the next piece of an operation in one transaction: it counts the answers, keeps commands for the next
+// jobs, and ends it. more: there is another piece to be done at once. While another process does it, it does nothing.
+func (s *Store) Operate(ctx context.Context, id uuid.UUID) (commands []commandstore.Command, more bool, err error) {
+	tells, done := s.db.BeginChange()
+	defer done()
+	err = s.db.Tx(ctx, func(q *gen.Queries) error {
+		commands, more = nil, false
+		rows, err := q.OperationLock(ctx, id)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		work, err := newWork(q, rows[0])
+		if err != nil {
+			return err
+		}
+		if more, err = work.piece(ctx); err != nil {
+			return err
+		}
+		commands = work.commands
+		if err := work.save(ctx); err != nil || !tells {
+			return err
+		}
+		ids := make([]uuid.UUID, len(commands))
+		for i := range commands {
+			ids[i] = commands[i].JobID
+		}
+		return apidb.NotifyChange(ctx, q, apidb.ChangeStatus, ids)
+	})
+	return commands, more, apidb.Classify(fmt.Sprintf("do operation %s", id), err)
+}
+
+// work is a piece of an operation.
+type work struct {
+	q        *gen.Queries
+	op       gen.OperationLockRow
+	filter   *operationFilter
+	reasons  map[string]int64
+	skips    []Skip
+	commands []commandstore.Command
+	finished bool
+	changed  bool
+}
+
+func newWork(q *gen.Queries, op gen.OperationLockRow) (*work, error) {
+	w := &work{q: q, op: op}
+	if err := json.Unmarshal(op.Reasons, &w.reasons); err != nil {
+		return nil, fmt.Errorf("read reasons: %w", err)
+	}
+	var err error
+	w.filter, err = readFilter(op.Filter)
+	return w, err
+}
+
+func (w *work) piece(ctx context.Context) (more bool, err error) {
+	// Before the answers: of a command that is not counted here any more, its answer is there.
+	unanswered, err := w.q.OperationUnanswered(ctx, gen.OperationUnansweredParams{
+		OperationID: w.op.OperationID, Most: MaxUnanswered,
+	})
+	if err != nil {
+		return false, err
+	}
+	if err := w.count(ctx); err != nil {
+		return false, err
+	}
+	running := OperationStatus(w.op.Status) == OperationRunning && !w.op.Walked
+	if running && unanswered+operationPage <= MaxUnanswered {
+		if err := w.walk(ctx); err != nil {
+			return false, err
+		}
+		unanswered += int64(len(w.commands))
+		running = !w.op.Walked
+		more = running && unanswered+operationPage <= MaxUnanswered
+	}
+	if !running && unanswered == 0 {
+		w.finish()
+	}
+	return more, nil
+}
+
+// count takes the answers that have come.
+func (w *work) count(ctx context.Context) error {
+	answers, err := w.q.OperationAnswersTake(ctx, w.op.OperationID)
+	if err != nil {
+		return err
+	}
+	for _, answer := range answers {
+		w.changed = true
+		w.op.Applied += answer.Applied
+		if answer.RefusedID != nil {
+			w.leaveOut(*answer.RefusedID, *answer.Reason)
+			w.op.Refused++
+		}
+	}
+	return nil
+}
+
+// leaveOut notes a job, before it is counted.
+func (w *work) leaveOut(jobID uuid.UUID, reason string) {
+	w.reasons[reason]++
+	if w.op.Refused+w.op.Skipped < MaxSkips {
+		w.skips = append(w.skips, Skip{JobID: jobID, Reason: reason})
+	}
+}
+
+// finish ends the operation. A job that was deleted because it was old took its command with it.
+func (w *work) finish() {
+	if gone := w.op.Asked - w.op.Applied - w.op.Refused; gone > 0 {
+		w.op.Refused += gone
+		w.reasons["the job is deleted"] += gone
+	}
+	if w.op.Status = string(OperationCompleted); !w.op.Walked {
+		w.op.Status = string(OperationAborted)
+	}
+	w.finished, w.changed = true, true
+}
+
+// walk comes to the next jobs.
+func (w *work) walk(ctx context.Context) error {
+	ids, err := w.next(ctx)
+	if err != nil {
+		return err
+	}
+	w.changed = true
+	if len(ids) == 0 {
+		return nil
+	}
+	jobs, err := w.q.OperationJobsLock(ctx, gen.OperationJobsLockParams{JobIDs: ids, Owner: w.op.OwnerID})
+	if err != nil {
+		return err
+	}
+	awaited, err := w.q.CallbacksInTheWay(ctx, ids)
+	if err != nil {
+		return err
+	}
+	free := slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool { return slices.Contains(awaited, id) })
+	kept, err := w.q.OperationCommandsKeep(ctx, gen.OperationCommandsKeepParams{
+		Command: w.op.Command, JobIDs: free, Allowed: shelves.Texts(commandstore.Allows(w.op.Command)), ByWhom: w.op.ByWhom,
+		RunAt: w.op.RunAt, OperationID: w.op.OperationID, Owner: w.op.OwnerID,
+	})
+	if err != nil {
+		return err
+	}
+	numbers := make(map[uuid.UUID]int32, len(kept))
+	for _, command := range kept {
+		numbers[command.JobID] = command.Number
+	}
+	found := make(map[uuid.UUID]*gen.OperationJobsLockRow, len(jobs))
+	for i, job := range jobs {
+		found[job.JobID] = &jobs[i]
+		if number := numbers[job.JobID]; number > 0 {
+			w.commands = append(w.commands, commandstore.Command{
+				JobID: job.JobID, TraceID: job.TraceID, Number: int(number), Command: w.op.Command, By: w.op.ByWhom,
+				RunAt: w.op.RunAt, Version: job.Version,
+			})
+		}
+	}
+	w.op.Matched += int64(len(ids))
+	w.op.Asked += int64(len(kept))
+	return w.skip(ctx, slices.DeleteFunc(ids, func(id uuid.UUID) bool { return numbers[id] > 0 }), found, awaited)
+}
+
+// skip says of jobs that were not asked for why; awaited are those of which a callback is not answered.
+func (w *work) skip(
+	ctx context.Context, ids []uuid.UUID, found map[uuid.UUID]*gen.OperationJobsLockRow, awaited []uuid.UUID,
+) error {
+	pending := map[uuid.UUID]string{}
+	if len(ids) > 0 {
+		rows, err := w.q.CommandsOfJobs(ctx, ids)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			pending[row.JobID] = row.Command
+		}
+	}
+	for _, id := range ids {
+		reason := "there is no such job"
+		if job := found[id]; job != nil {
+			refused := commandstore.RefusedError{Status: jobstate.Status(job.Status)}
+			if slices.Contains(commandstore.Allows(w.op.Command), refused.Status) {
+				refused.Pending, refused.Callback, refused.Expires = pending[id], slices.Contains(awaited, id), true
+			}
+			reason = refused.Error()
+		}
+		w.leaveOut(id, reason)
+		w.op.Skipped++
+	}
+	return nil
+}
+
+// next chooses the next jobs and moves on to behind them.
+func (w *work) next(ctx context.Context) (ids []uuid.UUID, err error) {
+	if w.filter == nil {
+		ids, err = w.q.OperationListed(ctx, gen.OperationListedParams{
+			OperationID: w.op.OperationID, AfterID: w.op.AfterID, MaxJobs: operationPage,
+		})
+		if len(ids) > 0 {
+			w.op.AfterID = ids[len(ids)-1]
+		}
+		w.op.Walked = len(ids) < operationPage
+		return ids, err
+	}
+	seen, err := w.window(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w.op.Walked = len(seen) < operationWindow
+	for i, job := range seen {
+		w.op.AfterID = job.JobID
+		if job.Matches {
+			ids = append(ids, job.JobID)
+		}
+		if len(ids) == operationPage && i < len(seen)-1 {
+			w.op.Walked = false
+			break
+		}
+	}
+	return ids, nil
+}
+
+// walkRoom is how far before its created_at a job's id may be for an operation to find it: ids that another release
+// made have the time of a gateway's wall clock.
+const walkRoom = 24 * time.Hour
+
+// window looks at the next jobs, those on the shelves of the wanted states where these have one. The operation's
+// created_at decides which jobs were accepted before it, and not their ids: so the walk goes on to the last job there
+// is. Jobs accepted meanwhile are passed by 2,000 at a time, far faster than they come.
+func (w *work) window(ctx context.Context) ([]gen.OperationMatchesRow, error) {
+	f := w.filter
+	statuses := f.Status
+	if len(statuses) == 0 {
+		statuses = commandstore.Allows(w.op.Command)
+	}
+	after := w.op.AfterID
+	if f.Since != nil {
+		after = idtime.Later(after, idtime.First(f.Since.Add(-walkRoom)))
+	}
+	if f.After != nil {
+		after = idtime.Later(after, idtime.FirstAfter(*f.After, walkRoom))
+	}
+	p := gen.OperationMatchesParams{
+		Statuses: shelves.Texts(statuses), AcceptedBy: w.op.CreatedAt,
+		JobType: nullable.Text(f.JobType), Queue: nullable.Text(f.Queue), Tag: nullable.Text(f.Tag),
+		Since: f.Since, Until: f.Until, OrderingKey: nullable.Text(f.OrderingKey), OwnerID: nullable.Text(f.OwnerID),
+		ErrorCode: nullable.Text(f.ErrorCode), NoErrorCode: f.NoErrorCode, TraceID: f.TraceID,
+		IdempotencyKey: nullable.Text(f.IdempotencyKey),
+		After:          f.After, Owner: w.op.OwnerID, AfterID: after, MaxJobs: operationWindow,
+	}
+	p.Search, p.SearchID, p.SearchMessage = f.By.Terms(f.Search)
+	if nullable.Value(w.op.OwnerID) != "" {
+		return w.windowOwned(ctx, p, statuses)
+	}
+	if slices.Contains(statuses, jobstate.Completed) { // which stands on no shelf
+		return w.q.OperationMatches(ctx, p)
+	}
+	rows, err := w.q.OperationMatchesShelved(ctx, gen.OperationMatchesShelvedParams{
+		AcceptedBy: p.AcceptedBy, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since, Until: p.Until,
+		OrderingKey: p.OrderingKey, ErrorCode: p.ErrorCode, NoErrorCode: p.NoErrorCode, TraceID: p.TraceID,
+		IdempotencyKey: p.IdempotencyKey, After: p.After, Search: p.Search, SearchID: p.SearchID,
+		SearchMessage: p.SearchMessage, OwnerID: p.OwnerID, Owner: p.Owner, Shelves: shelves.Of(statuses...), AfterID: after,
+		MaxJobs: operationWindow,
+	})
+	seen := make([]gen.OperationMatchesRow, len(rows))
+	for i := range rows {
+		seen[i] = gen.OperationMatchesRow(rows[i])
+	}
+	return seen, err
+}
+
+// windowOwned looks at the next jobs of one owner.
+func (w *work) windowOwned(
+	ctx context.Context, p gen.OperationMatchesParams, statuses []jobstate.Status,
+) ([]gen.OperationMatchesRow, error) {
+	rows, err := w.q.OperationMatchesOwned(ctx, gen.OperationMatchesOwnedParams{
+		Owner: *p.Owner, Shelves: shelves.OwnedOf(statuses...), AcceptedBy: p.AcceptedBy, JobType: p.JobType, Queue: p.Queue,
+		Tag: p.Tag, Since: p.Since, Until: p.Until, OrderingKey: p.OrderingKey, ErrorCode: p.ErrorCode,
+		NoErrorCode: p.NoErrorCode, TraceID: p.TraceID, IdempotencyKey: p.IdempotencyKey, After: p.After,
+		Search: p.Search, SearchID: p.SearchID, SearchMessage: p.SearchMessage, OwnerID: p.OwnerID, AfterID: p.AfterID,
+		MaxJobs: p.MaxJobs,
+	})
+	seen := make([]gen.OperationMatchesRow, len(rows))
+	for i := range rows {
+		seen[i] = gen.OperationMatchesRow(rows[i])
+	}
+	return seen, err
+}
+
+func (w *work) save(ctx context.Context) error {
+	if !w.changed {
+		return nil
+	}
+	reasons, err := json.Marshal(w.reasons)
+	if err != nil {
+		return fmt.Errorf("write reasons: %w", err)
+	}
+	if len(w.skips) > 0 {
+		p := gen.OperationSkipsAddParams{OperationID: w.op.OperationID}
+		for _, skip := range w.skips {
+			p.JobIDs, p.Reasons = append(p.JobIDs, skip.JobID), append(p.Reasons, skip.Reason)
+		}
+		if err := w.q.OperationSkipsAdd(ctx, p); err != nil {
+			return err
+		}
+	}
+	return w.q.OperationAdvance(ctx, gen.OperationAdvanceParams{
+		OperationID: w.op.OperationID, AfterID: w.op.AfterID, Walked: w.op.Walked, Matched: w.op.Matched, Asked: w.op.Asked,
+		Applied: w.op.Applied, Refused: w.op.Refused, Skipped: w.op.Skipped, Reasons: reasons, Status: w.op.Status,
+		Finished: w.finished,
+	})
+}

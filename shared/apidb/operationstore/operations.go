@@ -1,0 +1,264 @@
+package operationstore
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+)
+
+// ErrNoOperation says that there is no operation with this id.
+var ErrNoOperation = errors.New("no such operation")
+
+// OperationStatus is how far an operation has come.
+type OperationStatus string
+
+// An aborting operation asks for nothing more and waits for the answers to what it has asked.
+const (
+	OperationRunning   OperationStatus = "RUNNING"
+	OperationAborting  OperationStatus = "ABORTING"
+	OperationAborted   OperationStatus = "ABORTED"
+	OperationCompleted OperationStatus = "COMPLETED"
+)
+
+// Operation is one command for many jobs, and what has become of it.
+type Operation struct {
+	ID         uuid.UUID
+	Command    string
+	RunAt      *time.Time // of a reschedule
+	By         string
+	Filter     json.RawMessage // a jobspec.Filter; nil: a list
+	Listed     int             // how many jobs are on it
+	Status     OperationStatus
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+	FinishedAt *time.Time
+	Walked     bool // no job is left to come to
+	Matched    int64
+	Asked      int64 // matched jobs for which a command was kept
+	Applied    int64
+	Refused    int64            // by the scheduler
+	Skipped    int64            // matched jobs for which none was kept
+	Reasons    map[string]int64 // why refused or skipped, and how many jobs
+	Skips      []Skip           // the first of these jobs; nil in a list
+}
+
+// Ended says whether nothing more will become of it.
+func (o Operation) Ended() bool { return o.FinishedAt != nil }
+
+// Skip says why a job was left out of an operation.
+type Skip struct {
+	JobID  uuid.UUID
+	Reason string
+}
+
+// NewOperation is a valid request on its way into the store.
+type NewOperation struct {
+	ID          uuid.UUID // UUIDv7
+	Request     jobspec.Operation
+	RequestHash []byte // kept beside an idempotency key
+	By          string
+	Whose       apidb.Owner // it is about jobs of this owner only, and only this owner sees it
+}
+
+// InsertOperation keeps an operation and wakes who does it. One whose idempotency key is known is the known one, or
+// an ErrConflict.
+func (s *Store) InsertOperation(ctx context.Context, asked NewOperation) (op Operation, replayed bool, err error) {
+	by, err := s.decideOperation(ctx, &asked)
+	if err != nil {
+		return op, false, apidb.Classify("decide how an operation searches", err)
+	}
+	p, err := asked.params(by)
+	if err != nil {
+		return op, false, err
+	}
+	err = apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
+		inserted, err := q.OperationInsert(ctx, p)
+		if err != nil {
+			return err
+		}
+		if replayed = len(inserted) == 0; !replayed {
+			if err := s.checkLimit(ctx, q, asked.Whose); err != nil {
+				return err
+			}
+			if err := q.OperationsWake(ctx); err != nil {
+				return err
+			}
+			op, err = operation(ctx, q, asked.Whose, asked.ID)
+			return err
+		}
+		known, err := q.OperationOfKey(ctx, gen.OperationOfKeyParams{
+			Owner: asked.Whose.Filter(), IdempotencyKey: asked.Request.IdempotencyKey,
+		})
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(known.RequestHash, asked.RequestHash) {
+			return apidb.ErrConflict
+		}
+		op, err = operation(ctx, q, asked.Whose, known.OperationID)
+		return err
+	})
+	if err != nil {
+		return Operation{}, false, apidb.Classify("insert operation", err)
+	}
+	return op, replayed, nil
+}
+
+func (o *NewOperation) params(by jobstore.SearchBy) (p gen.OperationInsertParams, err error) {
+	req := &o.Request
+	p = gen.OperationInsertParams{
+		OperationID: o.ID, Owner: o.Whose.Filter(), Command: req.Command, RunAt: req.When.RunAt, ByWhom: o.By,
+		IdempotencyKey: nullable.Text(req.IdempotencyKey),
+	}
+	if req.IdempotencyKey != "" {
+		p.RequestHash = o.RequestHash
+	}
+	if req.Command == jobevent.CommandReschedule && req.When.RunAt == nil {
+		ms := req.When.Delay.Milliseconds()
+		p.DelayMs = &ms
+	}
+	if req.Filter == nil {
+		p.JobIDs = slices.Clone(req.JobIDs)
+		slices.SortFunc(p.JobIDs, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
+		return p, nil
+	}
+	p.Filter, p.NarrowFilter, err = storeFilter(req.Filter, by)
+	return p, err
+}
+
+// Operation gives one of the owner's; ErrNoOperation when there is none.
+func (s *Store) Operation(ctx context.Context, owner apidb.Owner, id uuid.UUID) (Operation, error) {
+	return operation(ctx, s.q, owner, id)
+}
+
+func operation(ctx context.Context, q *gen.Queries, owner apidb.Owner, id uuid.UUID) (Operation, error) {
+	row, err := q.OperationByID(ctx, gen.OperationByIDParams{OperationID: id, Owner: owner.Filter()})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Operation{}, ErrNoOperation
+	}
+	if err != nil {
+		return Operation{}, apidb.Classify("get operation", err)
+	}
+	op, err := newOperation(gen.OperationsListRow(row))
+	if err != nil {
+		return op, err
+	}
+	skips, err := q.OperationSkips(ctx, id)
+	for _, skip := range skips {
+		op.Skips = append(op.Skips, Skip(skip))
+	}
+	return op, apidb.Classify("get skipped jobs", err)
+}
+
+// ListOperations gives the owner's newest operations before one (uuid.Nil: all), without skipped jobs; more: there are
+// others.
+func (s *Store) ListOperations(
+	ctx context.Context, owner apidb.Owner, before uuid.UUID, limit int,
+) (ops []Operation, more bool, err error) {
+	if before == uuid.Nil {
+		before = uuid.Max
+	}
+	rows, err := s.listOperations(ctx, owner, before, limit+1)
+	if err != nil {
+		return nil, false, apidb.Classify("list operations", err)
+	}
+	if more = len(rows) > limit; more {
+		rows = rows[:limit]
+	}
+	ops = make([]Operation, len(rows))
+	for i, row := range rows {
+		if ops[i], err = newOperation(row); err != nil {
+			return nil, false, err
+		}
+	}
+	return ops, more, nil
+}
+
+func (s *Store) listOperations(ctx context.Context, owner apidb.Owner, before uuid.UUID, most int) (
+	[]gen.OperationsListRow, error,
+) {
+	if owner.IsEveryone() {
+		return s.q.OperationsList(ctx, gen.OperationsListParams{BeforeID: before, MaxOperations: int32(most)})
+	}
+	owned, err := s.q.OperationsListOwned(ctx, gen.OperationsListOwnedParams{
+		Owner: owner.ID(), BeforeID: before, MaxOperations: int32(most),
+	})
+	rows := make([]gen.OperationsListRow, len(owned))
+	for i := range owned {
+		rows[i] = gen.OperationsListRow(owned[i])
+	}
+	return rows, err
+}
+
+// AbortOperation has a running operation of the owner's ask for nothing more, and gives it as it is then.
+func (s *Store) AbortOperation(ctx context.Context, owner apidb.Owner, id uuid.UUID) (Operation, error) {
+	err := apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
+		if err := q.OperationAbort(ctx, gen.OperationAbortParams{OperationID: id, Owner: owner.Filter()}); err != nil {
+			return err
+		}
+		return q.OperationsWake(ctx)
+	})
+	if err != nil {
+		return Operation{}, apidb.Classify("abort operation", err)
+	}
+	return s.Operation(ctx, owner, id)
+}
+
+// EndedOperations tells which of the operations have, for those who wait.
+func (s *Store) EndedOperations(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error) {
+	ended, err := s.q.OperationsEnded(ctx, ids)
+	return ended, apidb.Classify("find ended operations", err)
+}
+
+// UnfinishedOperations gives one of each owner, then a second one of each, and so on, each time those after one first.
+func (s *Store) UnfinishedOperations(ctx context.Context, after uuid.UUID, limit int) ([]uuid.UUID, error) {
+	ids, err := s.q.OperationsUnfinished(ctx, gen.OperationsUnfinishedParams{AfterID: after, MaxOperations: int32(limit)})
+	return ids, apidb.Classify("find unfinished operations", err)
+}
+
+// ForgetOperations deletes those that ended so long ago.
+func (s *Store) ForgetOperations(ctx context.Context, age time.Duration) error {
+	now, err := s.db.Now(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = s.q.OperationsForget(ctx, gen.OperationsForgetParams{
+		BeforeID: idtime.Before(now, age), FinishedBefore: now.Add(-age),
+	})
+	return apidb.Classify("forget operations", err)
+}
+
+func newOperation(row gen.OperationsListRow) (Operation, error) {
+	op := Operation{
+		ID: row.OperationID, Command: row.Command, RunAt: row.RunAt, By: row.ByWhom, Filter: row.Filter,
+		Listed: int(row.Listed), Status: OperationStatus(row.Status), CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
+		FinishedAt: row.FinishedAt, Walked: row.Walked, Matched: row.Matched, Asked: row.Asked, Applied: row.Applied,
+		Refused: row.Refused, Skipped: row.Skipped,
+	}
+	if err := json.Unmarshal(row.Reasons, &op.Reasons); err != nil {
+		return op, fmt.Errorf("read reasons of operation %s: %w", op.ID, err)
+	}
+	filter, err := readFilter(row.Filter)
+	if err == nil && filter != nil {
+		op.Filter, err = json.Marshal(filter.Filter) // without what was decided of it
+	}
+	if err != nil {
+		return op, fmt.Errorf("show filter of operation %s: %w", op.ID, err)
+	}
+	return op, nil
+}

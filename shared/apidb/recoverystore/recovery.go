@@ -1,0 +1,139 @@
+package recoverystore
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// RestoredJob is how far a job has come by what was heard of it.
+type RestoredJob gen.RestoredJobsRow
+
+// Jobs gives the next jobs in the order of their ids.
+func (s *Store) Jobs(ctx context.Context, after uuid.UUID, limit int) ([]RestoredJob, error) {
+	rows, err := s.q.RestoredJobs(ctx, gen.RestoredJobsParams{AfterID: after, MaxJobs: int32(limit)})
+	jobs := make([]RestoredJob, len(rows))
+	for i, row := range rows {
+		jobs[i] = RestoredJob(row)
+	}
+	return jobs, apidb.Classify("read restored jobs", err)
+}
+
+// KnownUntil is the latest instant of which the database knows.
+func (s *Store) KnownUntil(ctx context.Context) (time.Time, error) {
+	at, err := s.q.RestoredUntil(ctx)
+	return at, apidb.Classify("read how far the database goes", err)
+}
+
+// RestoredWord is the scheduler's word on a job as it was heard.
+type RestoredWord struct {
+	JobID             uuid.UUID
+	JSON              json.RawMessage
+	CancelRequestedAt time.Time // zero: it was not
+}
+
+// Words gives what was heard of these jobs.
+func (s *Store) Words(ctx context.Context, ids []uuid.UUID) ([]RestoredWord, error) {
+	rows, err := s.q.RestoredWords(ctx, ids)
+	words := make([]RestoredWord, len(rows))
+	for i, row := range rows {
+		words[i] = RestoredWord{row.JobID, row.Word, row.CancelRequestedAt}
+		if words[i].CancelRequestedAt.Year() <= 1 {
+			words[i].CancelRequestedAt = time.Time{}
+		}
+	}
+	return words, apidb.Classify("read what was heard of jobs", err)
+}
+
+// Accepted gives these jobs as they were accepted.
+func (s *Store) Accepted(ctx context.Context, ids []uuid.UUID) ([]jobevent.Created, error) {
+	rows, err := s.q.RestoredAccepted(ctx, ids)
+	if err != nil {
+		return nil, apidb.Classify("read accepted jobs", err)
+	}
+	return statusstore.CreatedOf(rows)
+}
+
+// Insert takes jobs in as the scheduler knows them, a JSON array of schedulerdb's. Reconcile asks what became of them.
+func (s *Store) Insert(ctx context.Context, jobs json.RawMessage) (int64, error) {
+	n, err := s.q.RestoredInsert(ctx, jobs)
+	return n, apidb.Classify("insert jobs that the scheduler has", err)
+}
+
+// Unhear forgets what was heard of jobs that have not ended. Reconcile asks anew.
+func (s *Store) Unhear(ctx context.Context, ids []uuid.UUID) (int64, error) {
+	n, err := s.q.RestoredUnhear(ctx, ids)
+	return n, apidb.Classify("forget what was heard of jobs", err)
+}
+
+// Number has a job's next command be later than one that the scheduler has seen.
+func (s *Store) Number(ctx context.Context, seen map[uuid.UUID]int32) (int64, error) {
+	p := gen.RestoredNumbersParams{}
+	for id, number := range seen {
+		p.JobIDs, p.Numbers = append(p.JobIDs, id), append(p.Numbers, number)
+	}
+	n, err := s.q.RestoredNumbers(ctx, p)
+	return n, apidb.Classify("number commands anew", err)
+}
+
+// Controls has the two databases agree about controls, and gives no number again that the scheduler has seen: the newer
+// one counts, and what the scheduler lacks is said to it again. It says how many differed.
+func (s *Store) Controls(
+	ctx context.Context, kept []jobevent.Control, orderNumber int64,
+) (differed int64, err error) {
+	err = s.db.Tx(ctx, func(q *gen.Queries) error {
+		last, err := q.RestoredControlVersion(ctx)
+		if err != nil {
+			return err
+		}
+		newest := last
+		for _, c := range kept {
+			newest = max(newest, c.Version)
+		}
+		err = q.RestoredSequences(ctx, gen.RestoredSequencesParams{ControlVersion: newest, OrderNumber: orderNumber})
+		if err != nil {
+			return err
+		}
+		differed, err = controlsAgree(ctx, q, kept, last)
+		return err
+	})
+	return differed, apidb.Classify("have controls agree", err)
+}
+
+func controlsAgree(
+	ctx context.Context, q *gen.Queries, kept []jobevent.Control, last int64,
+) (differed int64, err error) {
+	var applied gen.RestoredControlsAppliedParams
+	for i := range kept {
+		c := &kept[i]
+		applied.Kinds, applied.Names = append(applied.Kinds, string(c.Kind)), append(applied.Names, c.Name)
+		applied.Versions = append(applied.Versions, c.Version)
+		var n int64
+		switch holds := c.Paused || c.MaxRunning != nil || c.StartsPerSecond != nil; {
+		case c.Version > last:
+			p := gen.RestoredControlTakeParams{
+				Kind: string(c.Kind), Name: c.Name, Version: c.Version, Paused: c.Paused, StartsPerSecond: c.StartsPerSecond,
+			}
+			if c.MaxRunning != nil {
+				most := int32(*c.MaxRunning)
+				p.MaxRunning = &most
+			}
+			n, err = q.RestoredControlTake(ctx, p)
+		case holds: // where the API has it still, this is none
+			n, err = q.RestoredControlLift(ctx, gen.RestoredControlLiftParams{Kind: string(c.Kind), Name: c.Name})
+		}
+		if err != nil {
+			return 0, err
+		}
+		differed += n
+	}
+	n, err := q.RestoredControlsApplied(ctx, applied)
+	return differed + n, err
+}

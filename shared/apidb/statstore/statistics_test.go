@@ -1,0 +1,425 @@
+package statstore_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/apidbtest"
+	"github.com/jobweaver/jobweaver/shared/apidb/statstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/statusstore"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+var statuses = []jobstate.Status{
+	jobstate.Scheduled, jobstate.Pending, jobstate.Queued, jobstate.Running, jobstate.Waiting, jobstate.Retrying,
+	jobstate.Completed, jobstate.Failed, jobstate.Cancelled,
+}
+
+// teller is a random history of jobs, and what a plain mind counts of it.
+type teller struct {
+	*fixture
+	t        *testing.T
+	jobs     []*toldJob
+	accepted map[string]int64 // by owner
+	ended    map[string]statstore.Counts
+	codes    map[string]map[string]int64 // of the jobs that failed, by owner and error code
+	days     time.Duration               // how far the clock of those who sum up has gone
+}
+
+type toldJob struct {
+	id    uuid.UUID
+	owner string
+	word  statusstore.StatusWord // the last that was taken
+	gone  bool
+}
+
+var tellersOwners = []string{"", "acme", "other"}
+
+func (s *teller) accept() {
+	job := apidbtest.NewJob()
+	job.Request.Queue = []string{"default", "mail"}[rand.IntN(2)]
+	job.Request.JobType = []string{"EMAIL", "REPORT", "SIMULATION"}[rand.IntN(3)]
+	job.Request.OwnerID = tellersOwners[rand.IntN(3)]
+	if rand.IntN(4) == 0 {
+		job.Request.IdempotencyKey, job.RequestHash = fmt.Sprint(rand.IntN(10)), []byte{1}
+	}
+	accepted := s.fixture.Accept(s.t, job)
+	if !accepted.Replayed {
+		s.accepted[job.Request.OwnerID]++
+		s.jobs = append(s.jobs, &toldJob{id: job.JobID, owner: job.Request.OwnerID})
+	}
+}
+
+// hear takes a batch of words, some old, some twice, on random jobs.
+func (s *teller) hear() {
+	latest := map[*toldJob]statusstore.StatusWord{}
+	var words []statusstore.StatusWord
+	for range rand.IntN(20) {
+		job := s.jobs[rand.IntN(len(s.jobs))]
+		version := max(job.word.Version+rand.Int64N(4)-1, 1)
+		w := apidbtest.Status(job.id, version, statuses[rand.IntN(len(statuses))], func(w *jobevent.Status) {
+			w.Attempt = job.word.Attempt + rand.IntN(2)
+			if code := []string{"", "X", "Y"}[rand.IntN(3)]; code != "" {
+				w.LastError = &jobevent.Error{ErrorCode: code}
+			}
+		})
+		if version == job.word.Version {
+			w = job.word // the same version is the same word
+		}
+		if before, twice := latest[job]; twice && before.Version == version {
+			w = before
+		}
+		if words = append(words, w); w.Version >= latest[job].Version {
+			latest[job] = w
+		}
+	}
+	s.Apply(s.t, words...)
+	for job, w := range latest {
+		if !job.gone && w.Version > job.word.Version {
+			before, now := jobstate.Status(job.word.Status.Status), jobstate.Status(w.Status.Status)
+			if now.Terminal() && (before != now || job.word.Attempt != w.Attempt) {
+				s.ended[job.owner][now]++
+				if now == jobstate.Failed {
+					s.codes[job.owner][codeOf(w)]++
+				}
+			}
+			job.word = w
+		}
+	}
+}
+
+func codeOf(w statusstore.StatusWord) string {
+	if w.LastError == nil {
+		return ""
+	}
+	return w.LastError.ErrorCode
+}
+
+func (s *teller) forget() {
+	job := s.jobs[rand.IntN(len(s.jobs))]
+	job.gone = true
+	s.Exec(s.t, "delete from jobs where job_id = $1", job.id)
+}
+
+func (s *teller) sum() {
+	if rand.IntN(3) == 0 {
+		s.days += time.Duration(rand.IntN(40)) * time.Hour
+	}
+	s.sumAll(s.t, s.days)
+}
+
+func (h *fixture) sumAll(t *testing.T, later time.Duration) {
+	t.Helper()
+	if err := h.Jobs.EnterAccepted(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for more := true; more; {
+		var err error
+		if more, err = h.Stats.SumTallies(t.Context(), time.Now().Add(later)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// census counts all jobs that have not ended.
+func (h *fixture) census(t *testing.T) {
+	t.Helper()
+	h.Exec(t, "delete from job_counts")
+	var c statstore.Census
+	for next := time.Duration(0); next == 0; {
+		var err error
+		if next, err = h.Stats.CountJobs(t.Context(), &c, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (h *fixture) recount(t *testing.T, where string) statstore.Counts {
+	t.Helper()
+	counts := statstore.Counts{}
+	h.Conn(t, func(ctx context.Context, c *pgx.Conn) error {
+		rows, err := c.Query(ctx, "select status, count(*) from jobs where "+where+" group by status")
+		if err != nil {
+			return err
+		}
+		var status string
+		var n int64
+		_, err = pgx.ForEachRow(rows, []any{&status, &n}, func() error {
+			counts[jobstate.Status(status)] = n
+			return nil
+		})
+		return err
+	})
+	return counts
+}
+
+func same(a, b statstore.Counts) bool {
+	none := func(_ jobstate.Status, n int64) bool { return n == 0 }
+	a, b = maps.Clone(a), maps.Clone(b)
+	maps.DeleteFunc(a, none)
+	maps.DeleteFunc(b, none)
+	return maps.Equal(a, b)
+}
+
+func TestStatisticsAreWhatAPlainRecountSays(t *testing.T) {
+	t.Parallel()
+	for range 3 {
+		s := &teller{fixture: open(t), t: t, accepted: map[string]int64{}, ended: map[string]statstore.Counts{}, codes: map[string]map[string]int64{}}
+		for _, owner := range tellersOwners {
+			s.ended[owner], s.codes[owner] = statstore.Counts{}, map[string]int64{}
+		}
+		s.accept()
+		for range 300 {
+			[]func(){s.accept, s.accept, s.hear, s.hear, s.hear, s.hear, s.forget, s.sum}[rand.IntN(8)]()
+		}
+		s.sumAll(t, s.days)
+		s.check("")
+		s.hear() // not summed up yet
+		s.check("in part")
+		s.census(t)
+		s.longCensus(t)
+		s.check("of a census")
+	}
+}
+
+// longCensus has statistics tell what was counted last, as they do of many jobs.
+func (h *fixture) longCensus(t *testing.T) {
+	t.Helper()
+	h.Exec(t, "update job_counts set took = '1 s'")
+}
+
+func (s *teller) check(name string) {
+	s.t.Helper()
+	again := statstore.New(s.Store) // it remembers nothing
+	everyone, codes := statstore.Counts{}, map[string]int64{}
+	var accepted int64
+	for _, owner := range tellersOwners {
+		s.checkOf(again, name+" of "+owner, apidb.OwnerOf(owner), "owner_id = '"+owner+"'", s.accepted[owner], s.ended[owner])
+		accepted += s.accepted[owner]
+		for status, n := range s.ended[owner] {
+			everyone[status] += n
+		}
+		for code, n := range s.codes[owner] {
+			codes[code] += n
+		}
+		s.checkMonth(again, name+" of "+owner, apidb.OwnerOf(owner), s.ended[owner], s.codes[owner])
+	}
+	s.checkOf(again, name+" of everyone", apidb.Everyone, "true", accepted, everyone)
+	s.checkMonth(again, name+" of everyone", apidb.Everyone, everyone, codes)
+	s.checkOf(again, name+" of nobody who is there", apidb.OwnerOf("acm"), "false", 0, statstore.Counts{})
+}
+
+// checkMonth compares what a month's statistics say of the jobs that ended with what the teller knows.
+func (s *teller) checkMonth(store *statstore.Store, name string, owner apidb.Owner, ended statstore.Counts, codes map[string]int64) {
+	s.t.Helper()
+	if s.days >= 30*24*time.Hour {
+		return
+	}
+	all, err := store.Get(s.t.Context(), owner, "", "")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var sum int64
+	for _, n := range ended {
+		sum += n
+	}
+	if n := all.Latencies.Month.Took.Count; n != sum {
+		s.t.Errorf("%s: the times of %d jobs, of which %d ended", name, n, sum)
+	}
+	var failed, of int64
+	for _, one := range all.Failures.Month.Types {
+		failed, of = failed+one.Failed, of+one.Ended
+	}
+	if failed != ended[jobstate.Failed] || of > sum || of < failed {
+		s.t.Errorf("%s: %d of %d failed, want %v", name, failed, of, ended)
+	}
+	got := map[string]int64{}
+	for _, one := range all.Failures.Month.Codes {
+		got[one.Code] = one.Failed
+	}
+	if !maps.Equal(got, codes) {
+		s.t.Errorf("%s: failed with %v, want %v", name, got, codes)
+	}
+}
+
+// checkOf compares an owner's numbers with a recount of the jobs for which a condition holds.
+func (s *teller) checkOf(
+	store *statstore.Store, name string, owner apidb.Owner, where string, accepted int64, ended statstore.Counts,
+) {
+	s.t.Helper()
+	all, err := store.Get(s.t.Context(), owner, "", "")
+	jobs := s.recount(s.t, where)
+	if err != nil || !same(all.Total, jobs) || (len(all.Types) == 0) != (len(jobs) == 0) {
+		s.t.Errorf("%s: counted %v, recounted %v, %v", name, all.Total, jobs, err)
+	}
+	for _, queue := range []string{"default", "mail"} {
+		one, err := store.Get(s.t.Context(), owner, queue, "EMAIL")
+		want := s.recount(s.t, where+" and queue = '"+queue+"' and job_type = 'EMAIL'")
+		if err != nil || !same(one.Total, want) || !same(one.Types["EMAIL"], want) || !same(one.Queues[queue], want) {
+			s.t.Errorf("%s: %s has %v, recounted %v, %v", name, queue, one.Total, want, err)
+		}
+	}
+	var days statstore.Flow
+	for _, flow := range all.Days {
+		days.Accepted, days.Completed = days.Accepted+flow.Accepted, days.Completed+flow.Completed
+		days.Failed, days.Cancelled = days.Failed+flow.Failed, days.Cancelled+flow.Cancelled
+	}
+	if s.days < 30*24*time.Hour && (days.Accepted != accepted || days.Completed != ended[jobstate.Completed] ||
+		days.Failed != ended[jobstate.Failed] || days.Cancelled != ended[jobstate.Cancelled]) {
+		s.t.Errorf("%s: %+v happened, told %d accepted and %v", name, days, accepted, ended)
+	}
+	var oldest *uuid.UUID
+	for _, job := range s.jobs {
+		status := jobstate.Status(job.word.Status.Status)
+		if !job.gone && oldest == nil && (owner == apidb.Everyone || owner == apidb.OwnerOf(job.owner)) &&
+			(status == "" || status == jobstate.Pending || status == jobstate.Retrying) {
+			oldest = &job.id
+		}
+	}
+	if (oldest == nil) != (all.Oldest == nil) || oldest != nil && *oldest != *all.Oldest {
+		s.t.Errorf("%s: the oldest is %v, want %v", name, all.Oldest, oldest)
+	}
+}
+
+func TestStatisticsAddUpAtEveryMoment(t *testing.T) {
+	t.Parallel()
+	const jobs = 40
+	h := open(t)
+	ids := make([]uuid.UUID, jobs)
+	for i := range ids {
+		job := apidbtest.NewJob()
+		job.Request.OwnerID = "acme"
+		ids[i] = h.Accept(t, job).JobID
+	}
+	check := func(when string, ended int64) {
+		t.Helper()
+		again := statstore.New(h.Store) // it remembers nothing
+		for _, owner := range []apidb.Owner{apidb.Everyone, apidb.OwnerOf("acme")} {
+			got, err := again.Get(t.Context(), owner, "", "")
+			var sum int64
+			for _, n := range got.Total {
+				sum += n
+			}
+			if err != nil || sum != jobs || got.Total[jobstate.Completed] != ended || got.AsOf == nil {
+				t.Errorf("%s: %v, %v", when, got.Total, err)
+			}
+		}
+	}
+	check("before any census", 0)
+	h.census(t)
+	h.Apply(t, apidbtest.Status(ids[0], 1, jobstate.Completed))
+	check("after a census of few jobs", 1)
+	h.census(t)
+	h.longCensus(t)
+	h.Apply(t, apidbtest.Status(ids[1], 1, jobstate.Completed))
+	h.sumAll(t, 0)
+	check("after a census of many jobs", 1)
+	h.Exec(t, "update job_counts set as_of = as_of + interval '1 ms'") // by the version before
+	h.Apply(t, apidbtest.Status(ids[2], 1, jobstate.Completed))
+	again, err := h.Stats.Get(t.Context(), apidb.Everyone, "", "")
+	if err != nil || again.Total[jobstate.Completed] != 3 {
+		t.Errorf("after a census that leaves out what has ended: %v, %v", again.Total, err)
+	}
+}
+
+func TestPercentilesAreRightToATenth(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	var words []statusstore.StatusWord
+	for i := range 1000 {
+		job := apidbtest.NewJob()
+		job.Request.Priority = i % 2
+		id := h.Accept(t, job).JobID
+		sec, nsec := id.Time().UnixTime()
+		started := time.Unix(sec, nsec).Truncate(time.Millisecond).Add(time.Duration(i+1) * time.Millisecond)
+		finished := started.Add(time.Duration(i+1) * 10 * time.Millisecond)
+		words = append(words, apidbtest.Status(id, 1, jobstate.Completed, func(s *jobevent.Status) {
+			s.Attempt, s.StartedAt, s.FinishedAt = 1, &started, &finished
+		}))
+	}
+	late := apidbtest.NewJob()
+	late.Request.Delay = time.Hour
+	words = append(words, apidbtest.Status(h.Accept(t, late).JobID, 1, jobstate.Cancelled))
+	h.Apply(t, words[:500]...)
+	h.sumAll(t, 0)
+	h.Apply(t, words[500:]...)
+	got, err := h.Stats.Get(t.Context(), apidb.Everyone, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range map[string]struct {
+		got  statstore.Percentiles
+		unit time.Duration
+	}{
+		"waited": {got.Latency5.Waited, time.Millisecond}, "ran": {got.Latencies.Hour.Ran, 10 * time.Millisecond},
+		"took": {got.Latency5.Took, 11 * time.Millisecond},
+	} {
+		for of, d := range map[int]time.Duration{500: p.got.P50, 950: p.got.P95, 990: p.got.P99} {
+			if off := float64(d)/float64(p.unit)/float64(of) - 1; off < -0.1 || off > 0.1 {
+				t.Errorf("%s: at %d of 1000 it is %s, %.0f%% off", name, of, d, off*100)
+			}
+		}
+		if p.got.Count != 1000 {
+			t.Errorf("%s: of %d jobs", name, p.got.Count)
+		}
+	}
+	if r := got.Hour1; r.Completed*3600 < 999 || r.Accepted*3600 < 1000 {
+		t.Errorf("rates %+v", r)
+	}
+}
+
+func TestAProcessThatSumsUpKeepsOthersFromIt(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	id := h.Accept(t, apidbtest.NewJob()).JobID
+	h.Apply(t, apidbtest.Status(id, 1, jobstate.Failed))
+	h.Conn(t, func(ctx context.Context, c *pgx.Conn) error {
+		if _, err := c.Exec(ctx, "begin; select pg_advisory_xact_lock(7306371)"); err != nil {
+			return err
+		}
+		more, err := h.Stats.SumTallies(ctx, time.Now())
+		if n := apidbtest.One[int](t, h, "select count(*) from tallies"); more || n != 0 {
+			t.Errorf("%d sums were made, more: %v", n, more)
+		}
+		if err == nil {
+			_, err = c.Exec(ctx, "rollback")
+		}
+		return err
+	})
+	h.sumAll(t, 0)
+	if n := apidbtest.One[int](t, h, "select count(*) from tallies where kept = 1"); n != 2 {
+		t.Errorf("%d sums were made", n)
+	}
+}
+
+func TestAQueueThatIsGoneIsNotTalliedForEver(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	job := apidbtest.NewJob()
+	job.Request.JobType = "GONE"
+	h.Accept(t, job)
+	h.Apply(t, apidbtest.Status(job.JobID, 1, jobstate.Completed))
+	sumUp := func() { // once for each grain
+		for range 4 {
+			h.sumAll(t, 3*365*24*time.Hour)
+		}
+	}
+	sumUp()
+	if n := apidbtest.One[int64](t, h, "select sum(kept)::bigint from tallies where grain = 'ever' and what = 'COMPLETED'"); n != 2 { // its owner's, and everyone's
+		t.Errorf("%d are kept", n)
+	}
+	h.Exec(t, "delete from jobs")
+	sumUp()
+	if n := apidbtest.One[int](t, h, "select count(*) from tallies where grain = 'ever'"); n != 0 {
+		t.Errorf("%d rows say nothing", n)
+	}
+}

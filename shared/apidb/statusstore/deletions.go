@@ -1,0 +1,132 @@
+package statusstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// Gone is the scheduler's word that from this version on a job is not to be seen.
+type Gone struct {
+	JobID   uuid.UUID
+	Version int64
+	End     *jobevent.End // nil: it does not say how the job had ended
+}
+
+// ForgetJobs deletes jobs with all that is kept of them. It says how many there were. The end of one that has not been
+// heard counts first, and is delivered, though without its output.
+func (s *Store) ForgetJobs(ctx context.Context, gone []Gone) (forgotten int64, err error) {
+	gone = slices.Clone(gone)
+	slices.SortFunc(gone, func(a, b Gone) int { return slices.Compare(a.JobID[:], b.JobID[:]) })
+	p := gen.JobsDeleteParams{JobIDs: make([]uuid.UUID, len(gone)), Versions: make([]int64, len(gone))}
+	for i, job := range gone {
+		p.JobIDs[i], p.Versions[i] = job.JobID, job.Version
+	}
+	tells, done := s.db.BeginChange()
+	defer done()
+	err = s.db.Tx(ctx, func(q *gen.Queries) error {
+		if err := endUnheard(ctx, q, gone, p); err != nil {
+			return err
+		}
+		row, err := q.JobsDelete(ctx, p)
+		forgotten = row.Deleted
+		if err == nil && tells {
+			err = apidb.NotifyChange(ctx, q, apidb.ChangeGone, p.JobIDs)
+		}
+		return err
+	})
+	return forgotten, apidb.Classify(fmt.Sprintf("forget %d jobs", len(gone)), err)
+}
+
+// endUnheard applies the ends that deleted jobs are said to have had, where the status that said so has not come.
+func endUnheard(ctx context.Context, q *gen.Queries, gone []Gone, p gen.JobsDeleteParams) error {
+	unheard, err := q.JobsUnheard(ctx, gen.JobsUnheardParams(p))
+	if err != nil || len(unheard) == 0 {
+		return err
+	}
+	var words []*StatusWord
+	for _, job := range gone {
+		if job.End == nil || !slices.Contains(unheard, job.JobID) {
+			continue
+		}
+		word, err := job.word()
+		if err != nil {
+			return err
+		}
+		words = append(words, word)
+	}
+	words = slices.CompactFunc(words, func(a, b *StatusWord) bool { return a.JobID == b.JobID })
+	if len(words) == 0 {
+		return nil
+	}
+	_, err = q.JobsApplyStatus(ctx, statusParams(words))
+	return err
+}
+
+// word is what is left of the job's last status.
+func (g Gone) word() (*StatusWord, error) {
+	end := g.End
+	status := jobevent.Status{
+		JobID: g.JobID, Version: g.Version - 1, Status: end.Status, Attempt: end.Attempt,
+		FinishedAt: &end.At, UpdatedAt: end.At,
+		History: []jobevent.Move{{
+			At: end.At, To: end.Status, Attempt: end.Attempt, By: "projection", ErrorCode: end.ErrorCode,
+		}},
+	}
+	if end.ErrorCode != "" {
+		status.LastError = &jobevent.Error{ErrorCode: end.ErrorCode}
+	}
+	b, err := json.Marshal(status)
+	if err != nil {
+		return nil, fmt.Errorf("write the end of job %s: %w", g.JobID, err)
+	}
+	return &StatusWord{Status: status, JSON: b}, nil
+}
+
+// Ages say how long ago a job must have ended to be expired, by how it ended. Zero: it never is.
+type Ages struct{ Completed, Failed, Cancelled time.Duration }
+
+// youngest is the smallest that is any; zero: none is.
+func (a Ages) youngest() (least time.Duration) {
+	for _, age := range []time.Duration{a.Completed, a.Failed, a.Cancelled} {
+		if age > 0 && (least == 0 || age < least) {
+			least = age
+		}
+	}
+	return least
+}
+
+// ExpireJobs looks at the next jobs by age, at most limit, and deletes those that ended too long ago.
+func (s *Store) ExpireJobs(ctx context.Context, now time.Time, ages Ages, after uuid.UUID, limit int) (apidb.Walked, error) {
+	if ages.youngest() == 0 {
+		return apidb.Walked{Last: after}, nil
+	}
+	p := gen.JobsExpireParams{
+		AfterID: after, BeforeID: idtime.Before(now, ages.youngest()), MaxJobs: int32(limit),
+		CompletedBefore: before(now, ages.Completed), FailedBefore: before(now, ages.Failed),
+		CancelledBefore: before(now, ages.Cancelled),
+	}
+	var row gen.JobsExpireRow
+	err := s.db.Tx(ctx, func(q *gen.Queries) (err error) {
+		row, err = q.JobsExpire(ctx, p)
+		return err
+	})
+	return apidb.Walked{Last: row.LastID, Gone: row.Gone, More: row.Seen == int64(limit)}, apidb.Classify("expire jobs", err)
+}
+
+func before(now time.Time, age time.Duration) *time.Time {
+	if age == 0 {
+		return nil
+	}
+	at := now.Add(-age)
+	return &at
+}

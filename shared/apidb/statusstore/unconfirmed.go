@@ -1,0 +1,130 @@
+package statusstore
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// UnconfirmedJobs gives jobs of which the scheduler has not been heard, at the ages 10, 20, 40, 80, 160,
+// 300, 600 … s, as they were accepted.
+func (s *Store) UnconfirmedJobs(ctx context.Context, p apidb.Page) ([]jobevent.Created, error) {
+	rows, err := s.q.JobsUnconfirmed(ctx, gen.JobsUnconfirmedParams{
+		MaxBytes: apidb.MaxPageBytes, Since: p.Since, Until: p.Until, AfterID: p.After, MaxJobs: int32(p.Limit),
+	})
+	if err != nil {
+		return nil, apidb.Classify("find unconfirmed jobs", err)
+	}
+	return CreatedOf(rows)
+}
+
+// CreatedOf gives jobs as they were accepted. The statements return the same columns, and sqlc a type for each.
+func CreatedOf[R gen.JobsUnconfirmedRow | gen.RestoredAcceptedRow](rows []R) ([]jobevent.Created, error) {
+	jobs := make([]jobevent.Created, len(rows))
+	for i := range rows {
+		row := gen.JobsUnconfirmedRow(rows[i])
+		jobs[i] = jobevent.Created{
+			JobID: row.JobID, TraceID: row.TraceID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue,
+			Payload: row.Payload, Priority: int(row.Priority), MaxRetryCount: int(row.MaxRetryCount),
+			TimeoutMs: int64(row.TimeoutMs), RunAt: row.RunAt, CreatedAt: row.CreatedAt,
+			ExpiresAt: row.ExpiresAt, OrderAfter: row.OrderAfter, After: row.AfterIDs,
+			OrderingKey: nullable.Value(row.OrderingKey), OrderNumber: nullable.Value(row.OrderNumber),
+			RunAnyway: nullable.Value(row.RunsAnyway),
+		}
+		if row.RetryPolicy == nil {
+			continue
+		}
+		if err := json.Unmarshal(row.RetryPolicy, &jobs[i].RetryPolicy); err != nil {
+			return nil, fmt.Errorf("read retry policy of job %s: %w", row.JobID, err)
+		}
+	}
+	return jobs, nil
+}
+
+// maxChangeBytes is how much what is to change has at most in one pass; the rest is published later.
+const maxChangeBytes = 8 << 20
+
+// UnconfirmedCommands gives commands that are not answered, at the same ages.
+func (s *Store) UnconfirmedCommands(ctx context.Context, p apidb.Page) ([]commandstore.Command, error) {
+	rows, err := s.q.CommandsUnconfirmed(ctx, gen.CommandsUnconfirmedParams{
+		Since: p.Since, Until: p.Until, AfterID: p.After, MaxCommands: int32(p.Limit), MaxBytes: maxChangeBytes,
+	})
+	if err != nil {
+		return nil, apidb.Classify("find unconfirmed commands", err)
+	}
+	commands := make([]commandstore.Command, len(rows))
+	for i, row := range rows {
+		commands[i] = commandstore.Command{
+			JobID: row.JobID, TraceID: row.TraceID, Number: int(row.Number), Command: row.Command, By: row.ByWhom,
+			RunAt: row.RunAt, Version: row.Version,
+		}
+		if row.Change == nil {
+			continue
+		}
+		if err := json.Unmarshal(row.Change, &commands[i].Change); err != nil {
+			return nil, fmt.Errorf("read the change of job %s: %w", row.JobID, err)
+		}
+	}
+	return commands, nil
+}
+
+// JobsInFlight gives QUEUED, RUNNING and WAITING jobs, each minute in which nothing was heard of them.
+func (s *Store) JobsInFlight(ctx context.Context, p apidb.Page) ([]jobevent.ReportJob, error) {
+	rows, err := s.q.JobsInFlight(ctx, gen.JobsInFlightParams{
+		Since: p.Since, Until: p.Until, AfterID: p.After, MaxJobs: int32(p.Limit),
+	})
+	if err != nil {
+		return nil, apidb.Classify("find jobs in flight", err)
+	}
+	jobs := make([]jobevent.ReportJob, len(rows))
+	for i, row := range rows {
+		jobs[i] = jobevent.ReportJob(row)
+	}
+	return jobs, nil
+}
+
+// JobsWaiting gives the other jobs that have not ended. Ages do not count.
+func (s *Store) JobsWaiting(ctx context.Context, after uuid.UUID, limit int) ([]jobevent.ReportJob, error) {
+	rows, err := s.q.JobsWaiting(ctx, gen.JobsWaitingParams{AfterID: after, MaxJobs: int32(limit)})
+	if err != nil {
+		return nil, apidb.Classify("find waiting jobs", err)
+	}
+	jobs := make([]jobevent.ReportJob, len(rows))
+	for i, row := range rows {
+		jobs[i] = jobevent.ReportJob(row)
+	}
+	return jobs, nil
+}
+
+// UnhearJobs forgets what was heard of jobs that the scheduler does not know, so that they are said to it again as they
+// were accepted. What an attempt of before has come to, the worker's database still says. Jobs that may have been
+// forgotten for their age, after an end that was never heard here, are left alone: they could run twice.
+func (s *Store) UnhearJobs(ctx context.Context, unknown []jobevent.ReportJob) error {
+	p := gen.JobsUnhearParams{MaxAge: jobevent.MaxRetention}
+	for _, job := range unknown {
+		p.JobIDs, p.Versions = append(p.JobIDs, job.JobID), append(p.Versions, job.Version)
+	}
+	tells, done := s.db.BeginChange()
+	defer done()
+	var n int64
+	err := s.db.Tx(ctx, func(q *gen.Queries) (err error) {
+		if n, err = q.JobsUnhear(ctx, p); err == nil && tells {
+			err = apidb.NotifyChange(ctx, q, apidb.ChangeStatus, p.JobIDs)
+		}
+		return err
+	})
+	if err == nil {
+		telemetry.Logger(ctx).WarnContext(ctx, "the scheduler does not know jobs that it knew",
+			"jobs", len(unknown), "saidAgain", n)
+	}
+	return apidb.Classify(fmt.Sprintf("forget what was heard of %d jobs", len(unknown)), err)
+}
