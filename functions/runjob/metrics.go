@@ -35,7 +35,7 @@ func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error)
 			Name: "jobweaver_worker_attempts_total", Help: "Attempts settled, by job type and outcome; sum.",
 		}, []string{"job_type", "outcome"}),
 		judged: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "jobweaver_worker_attempts_judged_total",
+			Name: "jobweaver_worker_attempts_reaped_total",
 			Help: "Attempts settled for another worker, which is silent (lost) or past their timeout (failed); sum.",
 		}, []string{"outcome"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -62,7 +62,7 @@ func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error)
 			func() float64 { return float64(f.pool.figures().overdue) }),
 		gauge("attempts_held", "Attempts claimed and waiting for a slot; sum.",
 			func() float64 { return float64(f.pool.figures().held) }),
-		gauge("outcomes_unsaid", "Outcomes not yet settled and published; sum.",
+		gauge("outcomes_unpublished", "Outcomes not yet settled and published; sum.",
 			func() float64 { return float64(f.unpublished()) }),
 	} {
 		errs = append(errs, registerer.Register(c))

@@ -50,9 +50,9 @@ var overview = dashboard{uid: "overview", title: "overview", rows: []row{
 	{"Now", []panel{
 		number("Functions that answer", count, `count(up{job=~"jobweaver.*"} == 1)`, "Processes that Prometheus reaches."),
 		number("Accepted", perSecond, `sum(rate(jobweaver_jobs_accepted_total[$__rate_interval]))`, "Jobs a second."),
-		number("Completed", perSecond, `sum(rate(jobweaver_job_moves_total{state="COMPLETED"}[$__rate_interval]))`,
+		number("Completed", perSecond, `sum(rate(jobweaver_job_transitions_total{state="COMPLETED"}[$__rate_interval]))`,
 			"Jobs a second."),
-		number("Failed", perSecond, `sum(rate(jobweaver_job_moves_total{state="FAILED"}[$__rate_interval]))`,
+		number("Failed", perSecond, `sum(rate(jobweaver_job_transitions_total{state="FAILED"}[$__rate_interval]))`,
 			"Dead letters a second."),
 		number("Waiting longest", seconds, `max(queue:jobweaver_queue_wait_seconds:max)`,
 			"How long the next job of the slowest queue has been ready."),
@@ -61,21 +61,21 @@ var overview = dashboard{uid: "overview", title: "overview", rows: []row{
 	{"Jobs", []panel{
 		graph("Jobs that have not ended", count, `sum by (state) (state_queue_job_type:jobweaver_jobs:max)`, "{{state}}",
 			"As last counted."),
-		graph("Into a state", perSecond, `sum by (state) (job_type_state:jobweaver_job_moves:rate5m)`, "{{state}}",
+		graph("Into a state", perSecond, `sum by (state) (job_type_state:jobweaver_job_transitions:rate5m)`, "{{state}}",
 			"FAILED are dead letters, RETRYING retries."),
-		graph("Ready and not out", seconds, `queue:jobweaver_queue_wait_seconds:max`, "{{queue}}",
+		graph("Ready, not dispatched", seconds, `queue:jobweaver_queue_wait_seconds:max`, "{{queue}}",
 			"How long the next job of each queue has been ready."),
 	}},
-	{"Door", []panel{
+	{"HTTP", []panel{
 		graph("Requests", perSecond, `sum by (route, method) (route:jobweaver_http_requests:rate5m{function="gateway"})`,
 			"{{method}} {{route}}", "At the gateway."),
 		graph("Answers by code", perSecond,
 			`sum by (code) (rate(jobweaver_http_requests_total{function="gateway"}[$__rate_interval]))`, "{{code}}",
 			"At the gateway."),
 		quantiles("Duration", `jobweaver_http_request_duration_seconds_bucket{function="gateway"}`, ", route", "{{route}}",
-			"Without answers that are held."),
+			"Without requests that wait."),
 	}},
-	{"House", []panel{
+	{"Installation", []panel{
 		graph("Worker slots", count, `sum(jobweaver_worker_slots)`, "all",
 			"").and(`sum(jobweaver_worker_slots_busy)`, "busy"),
 		graph("Lag", count, `function_topic:jobweaver_consumer_lag_records:sum`, "{{function}} {{topic}}",
@@ -103,7 +103,7 @@ var jobs = dashboard{uid: "jobs", title: "jobs and queues", rows: []row{
 		graph("Oldest by state and job type", seconds,
 			`max by (state, job_type) (state_queue_job_type:jobweaver_jobs_oldest_age_seconds:max)`, "{{state}} {{job_type}}",
 			"Since it was accepted."),
-		graph("Ready and not out", seconds, `queue:jobweaver_queue_wait_seconds:max`, "{{queue}}",
+		graph("Ready, not dispatched", seconds, `queue:jobweaver_queue_wait_seconds:max`, "{{queue}}",
 			"How long the next job of a queue has been ready; a level of priority counts 10 s."),
 		graph("Clock", seconds, `max(jobweaver_clock_lateness_seconds)`, "late", "How late what is due is made ready."),
 		graph("Counted ago", seconds, `time() - max(jobweaver_jobs_counted_timestamp_seconds)`, "ago",
@@ -111,12 +111,12 @@ var jobs = dashboard{uid: "jobs", title: "jobs and queues", rows: []row{
 	}},
 	{"What happens", []panel{
 		graph("Accepted", perSecond, rate("jobweaver_jobs_accepted_total", "queue, job_type"), "{{queue}} {{job_type}}", ""),
-		graph("Completed", perSecond, rate(`jobweaver_job_moves_total{state="COMPLETED"}`, "job_type"), "{{job_type}}", ""),
+		graph("Completed", perSecond, rate(`jobweaver_job_transitions_total{state="COMPLETED"}`, "job_type"), "{{job_type}}", ""),
 		graph("Out", count, `queue:jobweaver_attempts_in_flight:max`, "{{queue}}", "Attempts that are QUEUED or RUNNING."),
 	}},
 	{"What goes wrong", []panel{
-		graph("Retries", perSecond, rate(`jobweaver_job_moves_total{state="RETRYING"}`, "job_type"), "{{job_type}}", ""),
-		graph("Dead letters", perSecond, rate(`jobweaver_job_moves_total{state="FAILED"}`, "job_type"), "{{job_type}}", ""),
+		graph("Retries", perSecond, rate(`jobweaver_job_transitions_total{state="RETRYING"}`, "job_type"), "{{job_type}}", ""),
+		graph("Dead letters", perSecond, rate(`jobweaver_job_transitions_total{state="FAILED"}`, "job_type"), "{{job_type}}", ""),
 		graph("Failed of ended", share, `job_type:jobweaver_jobs_failed:ratio_rate30m`, "{{job_type}}", "In half an hour."),
 		graph("Leases that ran out", perSecond, rate("jobweaver_leases_expired_total", "queue"), "{{queue}}",
 			"Attempts sent out again."),
@@ -149,7 +149,7 @@ var functions = dashboard{uid: "functions", title: "functions and Kafka", perFun
 			"{{function}} {{code}}", "Behind a Broker; the gateway's too."),
 	}},
 	{"Publishing", []panel{
-		graph("Events said", events, rate("jobweaver_events_said_total"+ofFunction, "function, type"),
+		graph("Events published", events, rate("jobweaver_events_published_total"+ofFunction, "function, type"),
 			"{{function}} {{type}}", ""),
 		quantiles("Duration", "jobweaver_publish_duration_seconds_bucket"+ofFunction, ", function", "{{function}}",
 			"Until all were acknowledged."),
@@ -204,9 +204,9 @@ var database = dashboard{uid: "database", title: "database and workers", rows: [
 		quantiles("Settling", "jobweaver_worker_settle_duration_seconds_bucket", "", "a batch", ""),
 		mean("Attempts at once", count, "jobweaver_worker_claim_batch_attempts", "", "job", "claimed", "On average.").
 			and(mean("", "", "jobweaver_worker_settle_batch_attempts", "", "job", "", "").queries[0].expr, "settled"),
-		graph("Outcomes unsaid", count, "max by (instance) (jobweaver_worker_outcomes_unsaid)", "{{instance}}",
+		graph("Outcomes not published", count, "max by (instance) (jobweaver_worker_outcomes_unpublished)", "{{instance}}",
 			"At 2,000 a worker takes no more."),
-		graph("Settled for others", events, rate("jobweaver_worker_attempts_judged_total", "outcome"), "{{outcome}}", ""),
+		graph("Settled for others", events, rate("jobweaver_worker_attempts_reaped_total", "outcome"), "{{outcome}}", ""),
 	}},
 	{"Processes", []panel{
 		graph("Memory", bytesUnit, `process_resident_memory_bytes{job=~"jobweaver.*"}`, "{{component}} {{instance}}", ""),

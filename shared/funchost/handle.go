@@ -74,21 +74,21 @@ func (h *host) settle(ctx context.Context, batch []jobevent.Item, enough func() 
 // call calls Handle once. A panic is an error.
 func (h *host) call(ctx context.Context, batch []jobevent.Item) (say []jobevent.Item, err error) {
 	defer h.calls.Begin("handle")()
-	ctx, heard := h.tracing.Hear(ctx, h.f.Name, h.hearsOver(), batch)
+	ctx, spans := h.tracing.Handle(ctx, h.f.Name, h.hearsOver(), batch)
 	began := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
 			say, err = nil, &panicError{p, debug.Stack()}
 		}
 		h.meter.Handled(batch, time.Since(began), err)
-		heard.End(err)
+		spans.End(err)
 	}()
 	say, err = h.f.Handle(ctx, slices.Clone(batch)) // it may sort its batch
 	if err != nil {
 		return nil, err
 	}
 	setCausation(say, batch)
-	heard.Answer(say)
+	spans.SetParents(say)
 	return say, nil
 }
 

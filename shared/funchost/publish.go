@@ -108,11 +108,11 @@ func (p *publisher) publish(ctx context.Context, items []jobevent.Item) error {
 		if len(phase) == 0 {
 			continue // all of it was held back
 		}
-		traced, done := p.tracing.Say(ctx, p.over, phase)
+		traced, done := p.tracing.Publish(ctx, p.over, phase)
 		said, left, err := p.sendPacked(ctx, traced)
 		published := pick(traced, said)
 		done(published, err)
-		p.meter.Said(published, time.Since(began), err)
+		p.meter.Published(published, time.Since(began), err)
 		if i+1 < len(rest) {
 			rest[i+1] = withoutRefused(rest[i+1], phase, slices.Concat(said, left))
 		}

@@ -129,7 +129,7 @@ func TestMetricsCountWhatAFunctionDoes(t *testing.T) {
 	got := other.do("GET", "/metrics", "").body
 	for _, want := range []string{
 		fmt.Sprintf(`jobweaver_events_handled_total{function=%q,type=%q} 3`, p.name, jobevent.TypeRun),
-		fmt.Sprintf(`jobweaver_events_said_total{function=%q,type=%q} 3`, p.name, jobevent.TypeRun),
+		fmt.Sprintf(`jobweaver_events_published_total{function=%q,type=%q} 3`, p.name, jobevent.TypeRun),
 		fmt.Sprintf(`jobweaver_handle_duration_seconds_count{function=%q}`, p.name),
 		fmt.Sprintf(`jobweaver_build_info{function=%q,version="dev"} 1`, p.name),
 	} {

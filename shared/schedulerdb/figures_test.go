@@ -36,12 +36,12 @@ func TestMovesAreCountedOnceHoweverOftenTheirEventsAreDelivered(t *testing.T) {
 	answer := httptest.NewRecorder()
 	telemetry.MetricsHandler().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
 	for state, n := range map[jobstate.Status]int{jobstate.Completed: 2, jobstate.Retrying: 1, jobstate.Cancelled: 1} {
-		want := fmt.Sprintf("jobweaver_job_moves_total{job_type=%q,state=%q} %d\n", jobType, state, n)
+		want := fmt.Sprintf("jobweaver_job_transitions_total{job_type=%q,state=%q} %d\n", jobType, state, n)
 		if !strings.Contains(answer.Body.String(), want) {
 			t.Errorf("no %s", want)
 		}
 	}
-	if strings.Contains(answer.Body.String(), fmt.Sprintf("job_moves_total{job_type=%q,state=%q}", jobType, jobstate.Failed)) {
+	if strings.Contains(answer.Body.String(), fmt.Sprintf("job_transitions_total{job_type=%q,state=%q}", jobType, jobstate.Failed)) {
 		t.Error("a cancelled job has failed")
 	}
 }

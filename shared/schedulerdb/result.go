@@ -29,7 +29,7 @@ type result struct {
 // count adds what was committed to the metrics.
 func (r *result) count() {
 	for _, t := range r.transitions {
-		telemetry.JobsMoved(t.JobType, string(t.To), t.Jobs)
+		telemetry.JobTransitions(t.JobType, string(t.To), t.Jobs)
 	}
 	for _, queue := range r.askedAgain {
 		telemetry.LeasesExpired(queue, 1)

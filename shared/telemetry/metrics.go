@@ -25,7 +25,7 @@ var (
 	sizes   = []float64{1, 2, 5, 10, 25, 50, 100, 250, 500, 1000}
 
 	eventsHandled = counter("events_handled_total", "Events that a function has handled; sum.", "function", "type")
-	eventsSaid    = counter("events_said_total", "Events published and acknowledged; sum.", "function", "type")
+	eventsPublished = counter("events_published_total", "Events published and acknowledged; sum.", "function", "type")
 	eventsRefused = counter("events_refused_total",
 		"Events that the sink or the broker will never take, and that are lost; sum.", "function", "type")
 	eventsRejected = counter("events_rejected_total", "Events that can never be handled; sum.", "function", "reason")
@@ -75,7 +75,7 @@ type Meter struct {
 type meter struct {
 	function string
 
-	handled, said     children[string, prometheus.Counter]   // by type
+	handled, published children[string, prometheus.Counter]   // by type
 	requests          children[request, prometheus.Counter]  // by route, method and code
 	latencies         children[request, prometheus.Observer] // by route and method
 	inFlight          prometheus.Gauge
@@ -115,8 +115,8 @@ func (m Meter) Handled(batch []jobevent.Item, took time.Duration, err error) {
 	m.handle.Observe(took.Seconds())
 	m.handleN.Observe(float64(len(batch)))
 	if len(batch) > 0 {
-		if said := batch[0].Time(); !said.IsZero() {
-			m.age.Observe(max(time.Since(said)-took, 0).Seconds()) // clocks differ, and a falling sum would look like a restart
+		if made := batch[0].Time(); !made.IsZero() {
+			m.age.Observe(max(time.Since(made)-took, 0).Seconds()) // clocks differ, and a falling sum would look like a restart
 		}
 	}
 	if err != nil {
@@ -126,8 +126,8 @@ func (m Meter) Handled(batch []jobevent.Item, took time.Duration, err error) {
 	m.addByType(&m.handled, eventsHandled, batch)
 }
 
-// Said counts a try to publish; events are those that were acknowledged.
-func (m Meter) Said(events []jobevent.Item, took time.Duration, err error) {
+// Published counts a try to publish; events are those that were acknowledged.
+func (m Meter) Published(events []jobevent.Item, took time.Duration, err error) {
 	m.publish.Observe(took.Seconds())
 	if err != nil {
 		publishErrors.WithLabelValues(m.function).Inc()
@@ -135,7 +135,7 @@ func (m Meter) Said(events []jobevent.Item, took time.Duration, err error) {
 	if len(events) > 0 {
 		m.publishN.Observe(float64(len(events)))
 	}
-	m.addByType(&m.said, eventsSaid, events)
+	m.addByType(&m.published, eventsPublished, events)
 }
 
 // Ticked counts a call of Tick.

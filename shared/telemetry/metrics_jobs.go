@@ -9,7 +9,7 @@ import (
 
 var (
 	jobsAccepted = counter("jobs_accepted_total", "Jobs that were accepted; sum.", "queue", "job_type")
-	jobMoves     = counter("job_moves_total",
+	jobTransitions = counter("job_transitions_total",
 		"Transitions of jobs into a state, except PENDING, QUEUED and RUNNING, each counted by the function that made it; "+
 			"sum. Into FAILED: dead letters; into RETRYING: retries.", "job_type", "state")
 	leasesExpired = counter("leases_expired_total",
@@ -23,7 +23,7 @@ var (
 	})
 
 	acceptedOf children[[2]string, prometheus.Counter] // by queue and job type
-	movesOf    children[[2]string, prometheus.Counter] // by job type and state
+	transitionsOf    children[[2]string, prometheus.Counter] // by job type and state
 )
 
 // JobsAccepted counts jobs of one queue and type.
@@ -32,10 +32,10 @@ func JobsAccepted(queue, jobType string, n int) {
 	acceptedOf.of(key, func() prometheus.Counter { return jobsAccepted.WithLabelValues(key[0], key[1]) }).Add(float64(n))
 }
 
-// JobsMoved counts committed transitions of jobs of one type into one state.
-func JobsMoved(jobType, state string, n int) {
+// JobTransitions counts committed transitions of jobs of one type into one state.
+func JobTransitions(jobType, state string, n int) {
 	key := [2]string{JobType(jobType), state}
-	movesOf.of(key, func() prometheus.Counter { return jobMoves.WithLabelValues(key[0], key[1]) }).Add(float64(n))
+	transitionsOf.of(key, func() prometheus.Counter { return jobTransitions.WithLabelValues(key[0], key[1]) }).Add(float64(n))
 }
 
 // The outcomes of a try to deliver.

@@ -13,11 +13,11 @@ var (
 	relayFailures = counter("relay_failures_total",
 		"Passes over an outbox that failed for its database or for the gateway, and are made again; sum.", "database", "at")
 	relayWaiting = gauge("relay_waiting_rows",
-		"Rows that wait in an outbox, counted to 10,000; max, for every replica tells all.", "database")
+		"Rows that wait in an outbox, counted to 10,000; max, since every replica reports the whole.", "database")
 	relayRejected = gauge("relay_rejected_rows",
-		"Rejected rows that are kept in an outbox, counted to 10,000; max, for every replica tells all.", "database")
+		"Rejected rows that are kept in an outbox, counted to 10,000; max, since every replica reports the whole.", "database")
 	relayOldest = gauge("relay_oldest_age_seconds",
-		"How long ago the oldest row that waits was inserted; max, for every replica tells all.", "database")
+		"How long ago the oldest row that waits was inserted; max, since every replica reports the whole.", "database")
 )
 
 func gauge(name, help string, labels ...string) *prometheus.GaugeVec {
@@ -39,7 +39,7 @@ func Relayed(database string, accepted, rejected int) {
 // RelayFailed counts a pass that failed; at is one of the constants.
 func RelayFailed(database, at string) { relayFailures.WithLabelValues(database, at).Inc() }
 
-// Outbox says how the outbox of a database does.
+// Outbox reports the state of the outbox of a database.
 func Outbox(database string, waiting, rejected int, oldest time.Duration) {
 	relayWaiting.WithLabelValues(database).Set(float64(waiting))
 	relayRejected.WithLabelValues(database).Set(float64(rejected))

@@ -28,8 +28,8 @@ func TestMetricsHaveFewSeries(t *testing.T) {
 	foreign.SetType("com.example.anything")
 	m.Handled([]jobevent.Item{known, known, jobevent.ItemOf(foreign)}, time.Millisecond, nil)
 	m.Handled([]jobevent.Item{known}, time.Millisecond, errors.New("away"))
-	m.Said([]jobevent.Item{known}, time.Millisecond, nil)
-	m.Said(nil, time.Millisecond, errors.New("away"))
+	m.Published([]jobevent.Item{known}, time.Millisecond, nil)
+	m.Published(nil, time.Millisecond, errors.New("away"))
 	m.Ticked(time.Millisecond, errors.New("away"))
 	m.Rejected(RejectedPanic)
 	m.Refused(known)
@@ -40,7 +40,7 @@ func TestMetricsHaveFewSeries(t *testing.T) {
 		`jobweaver_build_info{function="counted",version="v1"} 1`,
 		`jobweaver_events_handled_total{function="counted",type="io.jobweaver.job.created.v1"} 2`,
 		`jobweaver_events_handled_total{function="counted",type="other"} 1`,
-		`jobweaver_events_said_total{function="counted",type="io.jobweaver.job.created.v1"} 1`,
+		`jobweaver_events_published_total{function="counted",type="io.jobweaver.job.created.v1"} 1`,
 		`jobweaver_events_rejected_total{function="counted",reason="panic"} 1`,
 		`jobweaver_events_refused_total{function="counted",type="io.jobweaver.job.created.v1"} 1`,
 		`jobweaver_handle_errors_total{function="counted"} 1`,
@@ -100,7 +100,7 @@ func TestRequestsAreCountedByRouteMethodAndCode(t *testing.T) {
 	}
 }
 
-func TestPartsAreSummedAndReplicasTellTheMost(t *testing.T) {
+func TestPartsAreSummedAndOfReplicasTheHighestCounts(t *testing.T) {
 	t.Parallel()
 	function, queue := rand.Text(), rand.Text()
 	m := NewMeter(function)
@@ -147,11 +147,11 @@ func TestWhoHasStoppedIsNotAskedAnyMore(t *testing.T) {
 	stop := NewMeter(function).WatchPool(func() Pool { return Pool{Limit: 1} })
 	stop()
 	if strings.Contains(scrape(t), `connections_limit{function="`+function) {
-		t.Error("still told")
+		t.Error("still exported")
 	}
 }
 
-func TestAHundredNamesAreToldApart(t *testing.T) {
+func TestAHundredNamesHaveSeriesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	some := names{most: 2}
 	for _, c := range [][2]string{{"a", "a"}, {"b", "b"}, {"c", "other"}, {"a", "a"}, {"d", "other"}, {"b", "b"}} {
@@ -170,9 +170,9 @@ func TestCountingABatchAllocatesNothing(t *testing.T) {
 	jobType := "A"
 	for name, count := range map[string]func(){
 		"handled":  func() { m.Handled(events, time.Millisecond, nil) },
-		"said":     func() { m.Said(events, time.Millisecond, nil) },
+		"published": func() { m.Published(events, time.Millisecond, nil) },
 		"accepted": func() { JobsAccepted("default", jobType, 100) },
-		"moved":    func() { JobsMoved(jobType, "COMPLETED", 100) },
+		"moved":    func() { JobTransitions(jobType, "COMPLETED", 100) },
 		"commit":   func() { m.Committed(time.Millisecond) },
 	} {
 		if n := testing.AllocsPerRun(100, count); n > 0 {
@@ -189,8 +189,8 @@ func BenchmarkABatchOfAHundredEvents(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		m.Handled(events, time.Millisecond, nil)
-		m.Said(events, time.Millisecond, nil)
-		JobsMoved("A", "COMPLETED", len(events))
+		m.Published(events, time.Millisecond, nil)
+		JobTransitions("A", "COMPLETED", len(events))
 	}
 }
 

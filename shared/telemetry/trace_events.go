@@ -116,20 +116,22 @@ func (t *Tracing) Hop(e *jobevent.Item, header http.Header) {
 	}
 }
 
-// Heard has the spans of a batch that is being handled. A nil Heard has none.
-type Heard struct {
+// Handling has the spans of a batch that is being handled. A nil Handling has none.
+type Handling struct {
 	spans []trace.Span
 	ofJob map[uuid.UUID]trace.SpanContext
 	all   *Span
 }
 
-// Hear begins the spans of a batch: one for each event, in the event's trace. For several events it begins one more,
+// Handle begins the spans of a batch that is to be handled: one for each event, in the event's trace. For several events it begins one more,
 // the parent of work that is done for all of them.
-func (t *Tracing) Hear(ctx context.Context, function, system string, batch []jobevent.Item) (context.Context, *Heard) {
+func (t *Tracing) Handle(
+	ctx context.Context, function, system string, batch []jobevent.Item,
+) (context.Context, *Handling) {
 	if t == nil {
 		return ctx, nil
 	}
-	h := &Heard{ofJob: make(map[uuid.UUID]trace.SpanContext, len(batch))}
+	h := &Handling{ofJob: make(map[uuid.UUID]trace.SpanContext, len(batch))}
 	for _, e := range batch {
 		parent := t.ParentOf(e)
 		if !parent.IsValid() {
@@ -151,21 +153,21 @@ func (t *Tracing) Hear(ctx context.Context, function, system string, batch []job
 	return ctx, h
 }
 
-// Answer sets the parent of each published event: the span of the handled event about the same job.
-func (h *Heard) Answer(say []jobevent.Item) {
+// SetParents sets the parent of each event that follows from the batch: the span of the handled event about the same job.
+func (h *Handling) SetParents(events []jobevent.Item) {
 	if h == nil {
 		return
 	}
-	for i := range say {
-		from, known := h.ofJob[say[i].JobID()]
-		if known && from.TraceID() == trace.TraceID(say[i].TraceID()) {
-			SetParent(&say[i], from)
+	for i := range events {
+		from, known := h.ofJob[events[i].JobID()]
+		if known && from.TraceID() == trace.TraceID(events[i].TraceID()) {
+			SetParent(&events[i], from)
 		}
 	}
 }
 
 // End ends the spans.
-func (h *Heard) End(err error) {
+func (h *Handling) End(err error) {
 	if h == nil {
 		return
 	}
@@ -176,11 +178,11 @@ func (h *Heard) End(err error) {
 	h.all.End(kind)
 }
 
-// Say begins a span for each event that is published in a trace, and returns the events with these spans as parents.
-// done ends the spans; said are the events that were acknowledged.
-func (t *Tracing) Say(
+// Publish begins a span for each event that is published in a trace, and returns the events with these spans as parents.
+// done ends the spans; its argument are the events that were acknowledged.
+func (t *Tracing) Publish(
 	ctx context.Context, system string, events []jobevent.Item,
-) (now []jobevent.Item, done func(said []jobevent.Item, err error)) {
+) (now []jobevent.Item, done func(acknowledged []jobevent.Item, err error)) {
 	if t == nil {
 		return events, func([]jobevent.Item, error) {}
 	}
@@ -199,9 +201,9 @@ func (t *Tracing) Say(
 		now[i].SetTraceParent(traceParent(span.SpanContext()))
 		spans[i] = span
 	}
-	return now, func(said []jobevent.Item, err error) {
-		through := make(map[string]bool, len(said))
-		for _, e := range said {
+	return now, func(acknowledged []jobevent.Item, err error) {
+		through := make(map[string]bool, len(acknowledged))
+		for _, e := range acknowledged {
 			through[e.ID()] = true
 		}
 		for i, span := range spans {

@@ -91,13 +91,13 @@ func TestWithoutACollectorThereIsNoTracing(t *testing.T) {
 	var none *Tracing
 	e := ofJob(t, jobevent.TypeStatus, "1", uuid.New(), uuid.New())
 	before := e.TraceParent()
-	ctx, heard := none.Hear(t.Context(), "test", OverKafka, []jobevent.Item{e})
-	heard.Answer([]jobevent.Item{e})
-	heard.End(nil)
-	said, done := none.Say(ctx, OverKafka, []jobevent.Item{e})
-	done(said, nil)
+	ctx, handling := none.Handle(t.Context(), "test", OverKafka, []jobevent.Item{e})
+	handling.SetParents([]jobevent.Item{e})
+	handling.End(nil)
+	published, done := none.Publish(ctx, OverKafka, []jobevent.Item{e})
+	done(published, nil)
 	none.Close()
-	if ctx != t.Context() && trace.SpanContextFromContext(ctx).IsValid() || said[0].TraceParent() != before {
+	if ctx != t.Context() && trace.SpanContextFromContext(ctx).IsValid() || published[0].TraceParent() != before {
 		t.Error("there is a span")
 	}
 }
@@ -200,17 +200,17 @@ func TestWhetherATraceIsKeptIsDecidedOnce(t *testing.T) {
 		if jobevent.Sampled(job) != sampled {
 			t.Fatal("the id has forgotten it")
 		}
-		// Said by a clock: only the job is known.
-		said, done := tracing.Say(t.Context(), OverKafka, []jobevent.Item{ofJob(t, jobevent.TypeRun, "run", job, traceID)})
-		done(said, nil)
-		_, heard := tracing.Hear(t.Context(), "test", OverKafka, said)
+		// Published by a clock: only the job is known.
+		published, done := tracing.Publish(t.Context(), OverKafka, []jobevent.Item{ofJob(t, jobevent.TypeRun, "run", job, traceID)})
+		done(published, nil)
+		_, handling := tracing.Handle(t.Context(), "test", OverKafka, published)
 		answer := []jobevent.Item{ofJob(t, jobevent.TypeStatus, "v1", job, traceID)}
-		heard.Answer(answer)
-		heard.End(nil)
-		for _, e := range append(said, answer...) {
+		handling.SetParents(answer)
+		handling.End(nil)
+		for _, e := range append(published, answer...) {
 			if got := e.TraceParent(); strings.HasSuffix(got, "-01") != sampled ||
 				got[3:35] != hex.EncodeToString(traceID[:]) {
-				t.Errorf("sampled %v, and it says %s", sampled, got)
+				t.Errorf("sampled %v, and the traceparent is %s", sampled, got)
 			}
 		}
 		ctx, span := tracing.OfJob(t.Context(), traceID, job, "later")
@@ -225,7 +225,7 @@ func TestWhetherATraceIsKeptIsDecidedOnce(t *testing.T) {
 	}
 }
 
-func TestWhatIsSaidAgainHasItsOwnSpan(t *testing.T) {
+func TestARepublishedEventHasItsOwnSpan(t *testing.T) {
 	t.Parallel()
 	url, spans := catch(t)
 	tracing := openTracing(t, TraceConfig{Endpoint: url})
@@ -235,9 +235,9 @@ func TestWhatIsSaidAgainHasItsOwnSpan(t *testing.T) {
 	again := ofJob(t, jobevent.TypeCreated, jobevent.CreatedID(job), job, traceID)
 	SetHere(ctx, &e, jobevent.JobSpanID(job))
 	for _, e := range []jobevent.Item{e, again, again} {
-		said, done := tracing.Say(t.Context(), OverKafka, []jobevent.Item{e})
+		published, done := tracing.Publish(t.Context(), OverKafka, []jobevent.Item{e})
 		done(nil, errors.New("away"))
-		if e.TraceParent() == said[0].TraceParent() {
+		if e.TraceParent() == published[0].TraceParent() {
 			t.Error("the event itself was changed, or its copy not")
 		}
 	}
@@ -258,8 +258,8 @@ func TestWhatIsSaidAgainHasItsOwnSpan(t *testing.T) {
 	}
 }
 
-// The collector refuses all that comes with a text that is no UTF-8, whoever's it is.
-func TestWhatIsNoUTF8TakesNoSpansWithIt(t *testing.T) {
+// The collector refuses a whole request that contains a text that is not UTF-8.
+func TestATextThatIsNotUTF8LosesNoOtherSpan(t *testing.T) {
 	t.Parallel()
 	url, spans := catch(t)
 	tracing := openTracing(t, TraceConfig{Endpoint: url})
@@ -322,7 +322,7 @@ func TestABusyCollectorIsAskedAgainAndARefusalIsNot(t *testing.T) {
 	}
 }
 
-func TestAStatementIsToldByItsName(t *testing.T) {
+func TestAStatementsSpanHasItsName(t *testing.T) {
 	t.Parallel()
 	for sql, want := range map[string]string{
 		"-- name: JobsInsert :many\ninsert into jobs": "JobsInsert", "begin": "BEGIN", "": "query", "select 'secret'": "SELECT",
