@@ -22,8 +22,8 @@ GOLANGCI      := go tool -modfile=$(CURDIR)/.ci/tools/golangci-lint/go.mod golan
 SQLC          := go tool -modfile=.ci/tools/sqlc/go.mod sqlc
 GOVULNCHECK   := go tool -modfile=$(CURDIR)/.ci/tools/govulncheck/go.mod govulncheck
 
-# `make lint` vets the tests, and nobody looks for symbols in a program that is run once: it links in two thirds of the
-# time. They wait more than they compute, so there are more at once than cores.
+# `make lint` vets the tests, and a test binary needs no symbols: without them it links in two thirds of the time. Tests
+# wait more than they compute, so more packages run at once than there are cores.
 GO_TEST    := go test -vet=off -ldflags=-s
 TEST_FLAGS := -p $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
@@ -39,7 +39,7 @@ NOT_RACED := migrations infra/laptop/localpostgres infra/kubernetes local/suites
 	local/model/locking local/model/protocol shared/retrypolicy
 RACED = $(filter-out $(addprefix $(MODULE)/,$(NOT_RACED)),$(shell go list ./...))
 
-# The packages whose tests ask for a broker, and of the gateway, which says all its events by a stage, those few tests.
+# The packages whose tests use a broker; of the gateway's, which has one publish buffer for all events, only those few.
 KAFKA_SUITES = $(filter-out ./functions/gateway,$(shell grep -rl --include='*_test.go' '"$(MODULE)/shared/kafkatest"' shared functions | xargs -r -n1 dirname | sort -u | sed 's,^,./,'))
 KAFKA_TESTS  = $(shell grep -lF kafkatest.Brokers functions/gateway/*_test.go | xargs -r sed -nE 's/^func (Test[A-Za-z]+).*/\1/p' | paste -sd '|')
 
@@ -65,7 +65,9 @@ DASHBOARD        := functions/gateway/dashboard
 DASHBOARD_READY  := $(DASHBOARD)/node_modules/ready
 
 # Whose words are checked.
-PROSE := docs README.md SECURITY.md CONTRIBUTING.md
+PROSE := docs README.md SECURITY.md CONTRIBUTING.md infra/grafana infra/prometheus \
+	shared/apikey shared/cronspec shared/eventkeys shared/fairshare shared/outbound \
+	shared/pgpool shared/reload shared/retrypolicy shared/sealing shared/secret shared/telemetry shared/tlsfiles shared/webhook
 
 KILL_FOR  ?= 50s
 KILL_SEED ?=

@@ -77,28 +77,28 @@ func TestAKeyDoesNotShowItsSecretHoweverItIsPrinted(t *testing.T) {
 		Keys []apikey.Key
 		At   *apikey.Key
 	}{key, []apikey.Key{key}, &key}
-	var said bytes.Buffer
+	var printed bytes.Buffer
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
-		fmt.Fprintf(&said, verb+verb+"\n", key, holder)
+		fmt.Fprintf(&printed, verb+verb+"\n", key, holder)
 	}
-	for _, handler := range []slog.Handler{slog.NewJSONHandler(&said, nil), slog.NewTextHandler(&said, nil)} {
+	for _, handler := range []slog.Handler{slog.NewJSONHandler(&printed, nil), slog.NewTextHandler(&printed, nil)} {
 		slog.New(handler).Info("x", "key", key, "holder", holder)
 	}
 	text, err := json.Marshal(holder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	said.Write(text)
+	printed.Write(text)
 	secret := key.Reveal()[16:]
-	if strings.Contains(said.String(), secret) || strings.Contains(said.String(), secret[:20]) {
-		t.Errorf("printed\n%s", said.String())
+	if strings.Contains(printed.String(), secret) || strings.Contains(printed.String(), secret[:20]) {
+		t.Errorf("printed\n%s", printed.String())
 	}
-	if !strings.Contains(said.String(), key.ID()) {
+	if !strings.Contains(printed.String(), key.ID()) {
 		t.Error("the id is not shown")
 	}
 }
 
-// Nothing that anybody sends is a key but what has its own check, and nothing panics.
+// Only a text with its own check is a key, and no text causes a panic.
 func FuzzParse(f *testing.F) {
 	good := apikey.New().Reveal()
 	for _, text := range []string{good, good[1:], strings.ToUpper(good), "", "jw_", "jw_abcdefghij27_" + strings.Repeat("0", 49)} {

@@ -1,6 +1,6 @@
-// Package cronspec tells when a schedule fires: cron expressions and @every, in a time zone. The fields
-// are read and searched by go-cron, in a calendar without zones; how such a time becomes an instant where
-// clocks are put forward or back is decided here.
+// Package cronspec computes when a schedule fires: cron expressions and @every, in a time zone. go-cron parses the fields
+// and searches a calendar without time zones. This package turns the times that it finds into instants, also where
+// clocks are put forward or back.
 package cronspec
 
 import (
@@ -20,21 +20,21 @@ const (
 	// MaxEvery is the longest interval of @every.
 	MaxEvery = 366 * 24 * time.Hour
 
-	// searchYears is how far a next instant is looked for. February 29 is up to eight years away.
+	// searchYears bounds the search for the next instant. February 29 is up to eight years away.
 	searchYears = 9
 )
 
 // Spec is when a schedule fires.
 type Spec struct {
-	fields *cron.SpecSchedule // in a calendar without zones; nil: every
+	fields *cron.SpecSchedule // in a calendar without zones; nil: an interval
 	zone   *time.Location
 	every  time.Duration
-	anchor time.Time // from which every counts
+	anchor time.Time // the start of the intervals
 }
 
 // Parse reads an expression: five fields, six with seconds in front, a name as @daily, or @every with a
-// duration, which counts from anchor. The error is a sentence without a subject, and says which field is
-// wrong.
+// duration, which counts from anchor. The error is a sentence without a subject, and names the field that
+// is wrong.
 func Parse(spec string, zone *time.Location, anchor time.Time) (Spec, error) {
 	if len(spec) > MaxLength {
 		return Spec{}, fmt.Errorf("must have at most %d bytes", MaxLength)
@@ -61,7 +61,7 @@ func Parse(spec string, zone *time.Location, anchor time.Time) (Spec, error) {
 
 var zoneNames = regexp.MustCompile(`^[A-Z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$`)
 
-// Zone is the time zone of an IANA name.
+// Zone returns the time zone with an IANA name.
 func Zone(name string) (*time.Location, error) {
 	if zoneNames.MatchString(name) && len(name) <= MaxLength && name != "Local" {
 		if zone, err := time.LoadLocation(name); err == nil {
@@ -81,7 +81,7 @@ func parseEvery(text string) (time.Duration, error) {
 
 const fieldOptions = cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow
 
-// parser has cron's own rule for days: where both fields restrict them, one that fits is enough.
+// parser has cron's rule for days: if both fields restrict them, one that matches is enough.
 var parser = cron.MustNewParser(fieldOptions | cron.Descriptor | cron.DowOrDom).WithMaxSearchYears(searchYears)
 
 func parseName(spec string) (*cron.SpecSchedule, error) {
@@ -96,7 +96,7 @@ func parseName(spec string) (*cron.SpecSchedule, error) {
 
 var (
 	fieldNames = []string{"second", "minute", "hour", "day of month", "month", "day of week"}
-	// An entry of a field's list. go-cron would also take what makes no sense.
+	// An entry of a field's list. go-cron would also accept entries without a meaning.
 	fieldEntries = regexp.MustCompile(`^([*?]|[0-9A-Za-z]+(-[0-9A-Za-z]+)?)(/[0-9]+)?$`)
 )
 
@@ -122,7 +122,7 @@ func parseFields(given []string) (*cron.SpecSchedule, error) {
 	return fields, nil
 }
 
-// checkField reads one field among others that are right, so that the error is that field's.
+// checkField parses one field among others that are valid, so that the error is about that field.
 func checkField(at int, field string) error {
 	for entry := range strings.SplitSeq(field, ",") {
 		if !fieldEntries.MatchString(entry) {

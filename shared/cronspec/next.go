@@ -2,24 +2,24 @@ package cronspec
 
 import "time"
 
-// Next is the first instant after the given one at which the schedule fires; zero where there is none
+// Next returns the first instant after the given one at which the schedule fires; zero if there is none
 // within nine years.
 //
 // Where clocks are put forward, a time that does not exist stands for the first instant after the gap.
-// Where they are put back, a time that comes twice counts the first time. So each fires once. Schedules
-// of every hour do not follow this: they fire whenever the clock shows such a time, skip what it does not
-// show, and go on through what it shows again.
+// Where they are put back, only the first of two equal times counts. So each time fires once. A schedule whose
+// hour field covers every hour follows the clock instead: it fires whenever the clock shows a matching time,
+// skips the times in the gap, and fires again in the hour that is repeated.
 func (s Spec) Next(after time.Time) time.Time {
 	if s.fields == nil {
 		return s.nextEvery(after)
 	}
 	last := after.Year() + searchYears
-	local := civil(after, offset(after, s.zone)) // fires after this
+	local := civil(after, offset(after, s.zone)) // the next one is after this
 	for at := after; at.Year() <= last; {
 		begin, end := bounds(at, s.zone)
 		now := offset(at, s.zone)
 		if !s.everyHour() && !begin.IsZero() {
-			// The end of what the clock shows a second time.
+			// The end of the repeated hour.
 			again := civil(begin.Add(-time.Second), offset(begin.Add(-time.Second), s.zone))
 			if again.After(local) {
 				local = again
@@ -34,14 +34,14 @@ func (s Spec) Next(after time.Time) time.Time {
 		}
 		then := offset(end, s.zone)
 		if !s.everyHour() && next.Before(civil(end, then)) {
-			return end.In(time.UTC) // it does not exist
+			return end.In(time.UTC) // the time does not exist
 		}
 		at, local = end, civil(end.Add(-time.Second), then)
 	}
 	return time.Time{}
 }
 
-// everyHour: any other set of hours is fixed ones.
+// everyHour reports whether the hour field covers every hour. Any other set of hours is fixed.
 func (s Spec) everyHour() bool {
 	const hours = 1<<24 - 1
 	return s.fields.Hour&hours == hours
@@ -55,8 +55,8 @@ func (s Spec) nextEvery(after time.Time) time.Time {
 	return time.Unix(s.anchor.Unix()+(seconds/every+1)*every, 0).In(time.UTC)
 }
 
-// bounds is how long the zone has the offset that it has then; zero: for ever. Where clocks go by a rule
-// instead of a table, Go lets the 366th day of a year end before it begins; no clock changes on it.
+// bounds returns the period around an instant in which the zone's offset is constant; a zero time means no bound. Where
+// clocks follow a rule instead of a table, Go's 366th day of a year ends before it begins; no clock changes on that day.
 func bounds(at time.Time, zone *time.Location) (begin, end time.Time) {
 	begin, end = at.In(zone).ZoneBounds()
 	if !end.IsZero() && !end.After(at) {
@@ -65,7 +65,7 @@ func bounds(at time.Time, zone *time.Location) (begin, end time.Time) {
 	return begin, end
 }
 
-// civil is what a clock with this offset shows, as if that were UTC.
+// civil returns the time that a clock with this offset shows, as if it were UTC.
 func civil(at time.Time, offset time.Duration) time.Time { return at.In(time.UTC).Add(offset) }
 
 func offset(at time.Time, zone *time.Location) time.Duration {

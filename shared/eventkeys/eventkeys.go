@@ -1,5 +1,5 @@
 // Package eventkeys signs the events between functions and checks their signatures, so that a function knows that an
-// event comes from another function and not from anybody who reaches its address (security H3, H4).
+// event comes from another function and not from another client that reaches its address.
 package eventkeys
 
 import (
@@ -36,7 +36,7 @@ var (
 	errNames    = errors.New("event of a deleted job names another version than its id")
 )
 
-// Keys are those of a file: the first signs, all verify. The file is read again when it changes.
+// Keys are the keys of a file: the first one signs, all verify. The file is read again when it changes.
 type Keys struct{ files *reload.Files[[]*key] }
 
 // Open reads the keys of a file, each on a line of its own: whsec_ and base64. No path, no keys: nil.
@@ -51,7 +51,7 @@ func Open(path string) (*Keys, error) {
 	return &Keys{files}, nil
 }
 
-// parse returns errors that have nothing of a key in them.
+// parse returns errors that contain no part of a key.
 func parse(text string) ([]*key, error) {
 	lines := strings.Fields(text)
 	if len(lines) == 0 {
@@ -89,7 +89,7 @@ func (k *Keys) Sign(events []event.Event) {
 	}
 }
 
-// Check returns an error unless one of the event's signatures is by one of the keys. Without keys every event passes.
+// Check returns an error unless one of the keys has made one of the event's signatures. Without keys every event passes.
 func (k *Keys) Check(e event.Event) error {
 	if k == nil {
 		return nil
@@ -119,7 +119,7 @@ func (k *Keys) Check(e event.Event) error {
 }
 
 // checkNames compares the version of a deleted event, which is outside the signature, with the signed id. How the job
-// had ended (jobevent.EndOf) is outside it, too, and nothing else has it: a writer to the topic can change it.
+// had ended (jobevent.EndOf) is outside the signature, too, and stands nowhere else: a writer to the topic can change it.
 func checkNames(e event.Event) error {
 	version := jobevent.Extension(e, jobevent.ExtVersion)
 	if e.Type() == jobevent.TypeDeleted && !strings.HasSuffix(e.ID(), ".deleted"+version) {
@@ -128,7 +128,7 @@ func checkNames(e event.Event) error {
 	return nil
 }
 
-// key is a secret with what it takes to use it many times.
+// key is a secret and a pool of HMACs with it.
 type key struct{ macs sync.Pool }
 
 // mac is an HMAC and the room for what goes into it.
@@ -137,14 +137,14 @@ type mac struct {
 	head []byte
 }
 
-const headMost = 4 << 10 // a longer head's room is not kept
+const headMost = 4 << 10 // the buffer of a longer head is not kept
 
 func newKey(secret []byte) *key {
 	return &key{sync.Pool{New: func() any { return &mac{Hash: hmac.New(sha256.New, secret)} }}}
 }
 
-// sum appends the HMAC-SHA256 of what the event says to out. Each part has its length before it, so that no two events
-// say the same.
+// sum appends the HMAC-SHA256 of the event's type, id, subject and data to out. Each part has its length before it, so
+// two different events never have the same input.
 func (k *key) sum(e event.Event, out []byte) []byte {
 	m := k.macs.Get().(*mac)
 	defer func() {

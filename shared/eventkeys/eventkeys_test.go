@@ -129,7 +129,7 @@ func TestADeletedJobsVersionIsSigned(t *testing.T) {
 	}
 }
 
-func TestTheSignatureIsWhatTheDocumentationSays(t *testing.T) {
+func TestTheSignatureIsTheDocumentedOne(t *testing.T) {
 	t.Parallel()
 	secret := newSecret()
 	e := signed(t, open(t, secret))

@@ -1,5 +1,5 @@
-// Package jobstate holds the states of a job and the moves between them: what an outcome or a
-// command makes of a job, decided without a database, so that the model can check it.
+// Package jobstate has the states of a job and its transitions: what an outcome or a command makes of a job. It needs no
+// database, so the model can check it.
 package jobstate
 
 import (
@@ -15,7 +15,7 @@ const (
 	Scheduled Status = "SCHEDULED" // not due yet
 	Pending   Status = "PENDING"   // due, waiting for room
 	Queued    Status = "QUEUED"    // its attempt is on run-job
-	Running   Status = "RUNNING"   // a worker's beat lists the attempt as started
+	Running   Status = "RUNNING"   // a heartbeat has listed the attempt as running
 	Waiting   Status = "WAITING"   // for an outside system's callback
 	Retrying  Status = "RETRYING"  // an attempt failed, the next is not due yet
 	Completed Status = "COMPLETED"
@@ -28,7 +28,7 @@ func All() []Status {
 	return []Status{Scheduled, Pending, Queued, Running, Waiting, Retrying, Completed, Failed, Cancelled}
 }
 
-// Unknown says of a text that is not one of the states what it must be, as a sentence without its subject.
+// Unknown returns the error text for a text that is no state: a sentence without its subject.
 func Unknown(text string) string {
 	names := make([]string, len(All()))
 	for i, s := range All() {
@@ -37,7 +37,7 @@ func Unknown(text string) string {
 	return fmt.Sprintf("must be one of %s, not %.40q", strings.Join(names, ", "), text)
 }
 
-// Terminal says whether a job in this state has ended.
+// Terminal reports whether a job in this state has ended.
 func (s Status) Terminal() bool {
 	switch s {
 	case Completed, Failed, Cancelled:
@@ -48,10 +48,10 @@ func (s Status) Terminal() bool {
 	return false
 }
 
-// InFlight says whether a worker has, or is about to have, the job's attempt.
+// InFlight reports whether an attempt of the job is dispatched and has no outcome.
 func (s Status) InFlight() bool { return s == Queued || s == Running }
 
-// Valid says whether s is one of the states.
+// Valid reports whether s is one of the states.
 func (s Status) Valid() bool {
 	switch s {
 	case Scheduled, Pending, Queued, Running, Waiting, Retrying, Completed, Failed, Cancelled:

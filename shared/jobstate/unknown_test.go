@@ -7,13 +7,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-func TestWhatIsNoStateIsToldTheStates(t *testing.T) {
+func TestTheErrorForAnUnknownStateListsTheStates(t *testing.T) {
 	t.Parallel()
 	const want = "must be one of SCHEDULED, PENDING, QUEUED, RUNNING, WAITING, RETRYING, COMPLETED, FAILED, CANCELLED, not "
 	if got := jobstate.Unknown("failed"); got != want+`"failed"` {
-		t.Errorf("said %s", got)
+		t.Errorf("got %s", got)
 	}
 	if got := jobstate.Unknown(strings.Repeat("x", 1000)); got != want+`"`+strings.Repeat("x", 40)+`"` {
-		t.Errorf("said %s", got)
+		t.Errorf("got %s", got)
 	}
 }

@@ -148,14 +148,14 @@ func TestWhoIsSlowIsNotWaitedForForEver(t *testing.T) {
 		t.Errorf("a refusal with a slow body: %+v, %v", a, err)
 	}
 	why := errors.New("because")
-	for name, said := range map[string]string{"nothing": "", "half a header": "HTTP/1.1 200 OK\r\nX-A"} {
+	for name, sent := range map[string]string{"nothing": "", "half a header": "HTTP/1.1 200 OK\r\nX-A"} {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, why)
 		url := raw(t, func(conn net.Conn) {
-			_, _ = io.WriteString(conn, said)
+			_, _ = io.WriteString(conn, sent)
 			hold(conn)
 		})
 		if a, err := get(ctx, t, c, url, 100); err != why { //nolint:errorlint // itself, not wrapped
-			t.Errorf("who says %s: %+v, %v", name, a, err)
+			t.Errorf("a server that sends %s: %+v, %v", name, a, err)
 		}
 		cancel()
 	}
@@ -177,7 +177,7 @@ func TestWhoBreaksOffHasNotAnswered(t *testing.T) {
 		"two lengths": raw(t, func(conn net.Conn) {
 			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab")
 		}),
-		"nobody": "http://" + here + ":1",
+		"a closed port": "http://" + here + ":1",
 	} {
 		if a, err := get(t.Context(), t, c, url, 100); err == nil || errors.Is(err, ErrRefused) {
 			t.Errorf("%s: %+v, %v", name, a, err)
@@ -311,7 +311,7 @@ func TestOverTLSTheSameHolds(t *testing.T) {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	if a, err := get(t.Context(), t, client(t, here), server.URL, 100); err == nil || errors.Is(err, ErrRefused) {
-		t.Errorf("a certificate of nobody: %+v, %v", a, err)
+		t.Errorf("a certificate of an unknown CA: %+v, %v", a, err)
 	}
 	if a, err := get(t.Context(), t, client(t), server.URL, 100); !errors.Is(err, ErrRefused) {
 		t.Errorf("a private address: %+v, %v", a, err)

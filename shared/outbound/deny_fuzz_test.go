@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// FuzzAnEntryOfDenyCounts: each entry of OUTBOUND_DENY that is accepted denies what it says, in each of its forms.
+// FuzzAnEntryOfDenyCounts: each accepted entry of OUTBOUND_DENY denies what it names, in each of its forms.
 func FuzzAnEntryOfDenyCounts(f *testing.F) {
 	for _, text := range []string{
 		"10.0.0.0/8", "10.1.2.3/8", "::ffff:10.0.0.0/104", "::ffff:0.0.0.0/90", "1.2.3.4", "::ffff:1.2.3.4", "[::1]:80", "fe80::1%eth0", "[fe80::1%eth0]:80",

@@ -70,7 +70,7 @@ func FuzzAnAddressIsClassifiedAsTheRegistriesSay(f *testing.F) {
 	})
 }
 
-// cReads says whether C's inet_aton takes a host for a number: up to four parts, each decimal, octal or hex.
+// cReads reports whether C's inet_aton reads a host as a number: up to four parts, each decimal, octal or hex.
 func cReads(host string) bool {
 	parts := strings.Split(host, ".")
 	if len(parts) > 4 {
@@ -89,7 +89,7 @@ func cReads(host string) bool {
 	return true
 }
 
-func FuzzAURLThatPassesSaysWhereItGoes(f *testing.F) {
+func FuzzAURLThatPassesNamesItsTarget(f *testing.F) {
 	for _, host := range disguised {
 		f.Add("http://" + host + ":80/a?b")
 	}

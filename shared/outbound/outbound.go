@@ -137,7 +137,7 @@ func (c *Client) do(r *http.Request, maxBody int64) (*Answer, error) {
 	// http.Client would follow redirects, and turn the text before an @ into credentials.
 	response, err := c.transport.RoundTrip(r.WithContext(ctx))
 	if err != nil {
-		return nil, tell(ctx, r, err)
+		return nil, ownersError(ctx, r, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	answer := &Answer{
@@ -146,7 +146,7 @@ func (c *Client) do(r *http.Request, maxBody int64) (*Answer, error) {
 	slow := time.AfterFunc(c.patience, func() { cancel(errSlowBody) })
 	defer slow.Stop()
 	if err := answer.read(response.Body, maxBody); err != nil {
-		return nil, tell(ctx, r, err)
+		return nil, ownersError(ctx, r, err)
 	}
 	return answer, nil
 }
@@ -165,8 +165,8 @@ func (a *Answer) read(body io.Reader, atMost int64) error {
 	return nil
 }
 
-// tell returns the error of a call for its job's owner. It shows neither addresses of ours nor what names resolve to.
-func tell(ctx context.Context, r *http.Request, err error) error {
+// ownersError returns the error of a call for its job's owner. It shows neither addresses of ours nor what names resolve to.
+func ownersError(ctx context.Context, r *http.Request, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// nameServer answers each question for an A record by what answer says of the n-th, and others by nothing.
+// nameServer answers the n-th question for an A record with answer(n), and other questions with no record.
 func nameServer(t testing.TB, answer func(n int) []string) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", here+":0")
@@ -72,7 +72,7 @@ func twoHosts(t testing.TB) (port string, came *atomic.Int32) {
 		public, err := net.Listen("tcp", "127.0.0.2:"+port)
 		if err != nil {
 			_ = private.Close()
-			if try < 10 { // somebody else's port
+			if try < 10 { // the port is taken
 				continue
 			}
 			t.Skipf("this machine has no second loopback address: %v", err)
@@ -110,7 +110,7 @@ func TestANameThatChangesItsAddressReachesNothingPrivate(t *testing.T) {
 				t.Errorf("%s, call %d: %+v, %v", name, i+1, a, err)
 			}
 			if err != nil && strings.Contains(err.Error(), here) {
-				t.Errorf("%s: the error tells what the name resolves to: %v", name, err)
+				t.Errorf("%s: the error shows what the name resolves to: %v", name, err)
 			}
 			guarded.Close() // what is connected was checked; the next call asks again
 		}
@@ -123,7 +123,7 @@ func TestANameThatChangesItsAddressReachesNothingPrivate(t *testing.T) {
 func TestWhereThePublicAddressIsDeadThePrivateOneIsNotTriedInstead(t *testing.T) {
 	t.Parallel()
 	port, came := twoHosts(t)
-	guarded := client(t, "127.0.0.3") // where nobody listens
+	guarded := client(t, "127.0.0.3") // where no server listens
 	for _, order := range [][]string{{"127.0.0.3", here}, {here, "127.0.0.3"}} {
 		guarded.dialer.Resolver = nameServer(t, func(int) []string { return order })
 		a, err := get(t.Context(), t, guarded, "http://dead.example:"+port+"/", 100)
@@ -136,13 +136,13 @@ func TestWhereThePublicAddressIsDeadThePrivateOneIsNotTriedInstead(t *testing.T)
 	}
 }
 
-func TestANameThatIsNotThereIsToldWithoutTheServer(t *testing.T) {
+func TestTheErrorForAnUnknownNameShowsNoServer(t *testing.T) {
 	t.Parallel()
 	c := client(t)
 	c.dialer.Resolver = nameServer(t, func(int) []string { return nil })
 	_, err := get(t.Context(), t, c, "http://nothing.example/", 100)
 	if err == nil || errors.Is(err, ErrRefused) || strings.Contains(err.Error(), here) || !strings.Contains(err.Error(), "nothing.example") {
-		t.Errorf("said %v", err)
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -174,7 +174,7 @@ func TestNoDisguiseReachesThisMachine(t *testing.T) {
 		if a, err := c.Do(r, 100); err == nil {
 			t.Errorf("%s: %+v", host, a)
 		}
-		// And where nobody had looked at the URL before. The system's resolver reads numbers as C does.
+		// And without a check of the URL. The system's resolver reads numbers as C does.
 		for _, resolver := range []*net.Resolver{names, net.DefaultResolver} {
 			if resolver == net.DefaultResolver && checkHost(host) == nil {
 				continue // it would ask the network

@@ -56,8 +56,8 @@ func TestAnAddressThatIsNoneShowsNothingOfItsPassword(t *testing.T) {
 
 // shows looks for the word, and for it as it stands in a URL or printed with all that the error holds.
 func shows(err error) bool {
-	said := fmt.Sprintf("%v %+v %#v", err, err, err)
-	return strings.Contains(said, "heim") || strings.Contains(said, "he%69m")
+	printed := fmt.Sprintf("%v %+v %#v", err, err, err)
+	return strings.Contains(printed, "heim") || strings.Contains(printed, "he%69m")
 }
 
 func TestADatabaseThatCannotBeReachedShowsNothingOfItsPassword(t *testing.T) {
@@ -69,7 +69,7 @@ func TestADatabaseThatCannotBeReachedShowsNothingOfItsPassword(t *testing.T) {
 	for name, c := range map[string]func(*url.URL){
 		"a wrong password":     func(u *url.URL) { u.User = url.UserPassword(u.User.Username(), "geheim") },
 		"a wrong one, encoded": func(u *url.URL) { u.User = url.UserPassword(u.User.Username(), "ge@/?#%heim ä") },
-		"no such user":         func(u *url.URL) { u.User = url.UserPassword("nobody", "geheim") },
+		"no such user":         func(u *url.URL) { u.User = url.UserPassword("stranger", "geheim") },
 		"no such database":     func(u *url.URL) { u.Path = "/none" },
 		"an option that is none": func(u *url.URL) {
 			q := u.Query()

@@ -69,7 +69,7 @@ func TestJSONComesBackAsItIsStored(t *testing.T) {
 	}
 }
 
-func TestTheTypesAreKnownWhateverTheAddressSays(t *testing.T) {
+func TestTheTypesAreRegisteredWithAnyParametersOfTheAddress(t *testing.T) {
 	t.Parallel()
 	pool, err := pgpool.Open(t.Context(), pgtest.Database(t, migrations.API)+"&connect_timeout=7")
 	if err != nil {

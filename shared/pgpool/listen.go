@@ -20,9 +20,9 @@ func Listen(ctx context.Context, pool *pgxpool.Pool, channel string, wake func()
 // channel with the payload of each notification. It returns when ctx or its connection ends, or with an error of any
 // function.
 func ListenTo(
-	ctx context.Context, pool *pgxpool.Pool, begun func() error, heard map[string]func(payload string) error,
+	ctx context.Context, pool *pgxpool.Pool, begun func() error, on map[string]func(payload string) error,
 ) error {
-	channels := slices.Sorted(maps.Keys(heard))
+	channels := slices.Sorted(maps.Keys(on))
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("listen to %s: %w", channels, err)
@@ -43,7 +43,7 @@ func ListenTo(
 		if err != nil {
 			return fmt.Errorf("listen to %s: %w", channels, err)
 		}
-		if err := heard[notification.Channel](notification.Payload); err != nil {
+		if err := on[notification.Channel](notification.Payload); err != nil {
 			return err
 		}
 	}

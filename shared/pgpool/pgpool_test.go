@@ -137,7 +137,7 @@ func TestADeadlockIsRunAgain(t *testing.T) {
 		t.Errorf("%d hits, want 4 (%v)", hits, err)
 	}
 	if runs.Load() < 3 {
-		t.Error("nobody had to give way: the test shows nothing")
+		t.Error("no transaction had to give way: the test shows nothing")
 	}
 }
 

@@ -85,7 +85,7 @@ func TestAServerThatComesLateIsWaitedForAndWaitingEnds(t *testing.T) {
 	}
 	began := time.Now()
 	if err := pgpool.AwaitServer(t.Context(), server.URL(), 300*time.Millisecond); err == nil || time.Since(began) > 10*time.Second {
-		t.Errorf("nobody was there: %v after %s", err, time.Since(began))
+		t.Errorf("no server was there: %v after %s", err, time.Since(began))
 	}
 	there := make(chan error, 1)
 	go func() { there <- pgpool.AwaitServer(t.Context(), server.URL(), time.Minute) }()
@@ -96,7 +96,7 @@ func TestAServerThatComesLateIsWaitedForAndWaitingEnds(t *testing.T) {
 	if err := <-there; err != nil {
 		t.Error(err)
 	}
-	if err := pgpool.AwaitServer(t.Context(), strings.Replace(server.URL(), ":", "://nobody:x@", 1), time.Minute); err == nil {
+	if err := pgpool.AwaitServer(t.Context(), strings.Replace(server.URL(), ":", "://stranger:x@", 1), time.Minute); err == nil {
 		t.Error("an address that is none was waited for")
 	}
 }

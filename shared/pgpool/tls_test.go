@@ -51,7 +51,7 @@ func (s *secureServer) knowEachOther(t *testing.T, ca *certtest.CA) {
 			t.Errorf("%s: opened with %v", tt.name, err)
 		}
 		if took := time.Since(began); took > 10*time.Second {
-			t.Errorf("%s: said so after %s", tt.name, took)
+			t.Errorf("%s: failed after %s", tt.name, took)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func (s *secureServer) renew(t *testing.T, before, after *certtest.CA) {
 	}
 }
 
-// awaitError pings until the error has the text: PostgreSQL takes its new settings a moment after it was told to.
+// awaitError pings until the error has the text: PostgreSQL applies its new settings a moment after the request.
 func awaitError(t *testing.T, ping func(context.Context) error, text string) error {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; {
@@ -101,7 +101,7 @@ func awaitError(t *testing.T, ping func(context.Context) error, text string) err
 	}
 }
 
-// secureServer takes nobody in plain text, and nobody without a certificate.
+// secureServer refuses connections in plain text and connections without a client certificate.
 type secureServer struct {
 	*localpostgres.Server
 	dir string

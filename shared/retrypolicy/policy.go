@@ -1,4 +1,4 @@
-// Package retrypolicy says when a failed attempt runs again.
+// Package retrypolicy computes when a failed attempt is retried.
 package retrypolicy
 
 import (
@@ -12,8 +12,8 @@ import (
 // The types of a policy.
 const (
 	Exponential = "exponential" // min(baseMs·2ⁿ, capMs) after the n-th failure
-	Fixed       = "fixed"       // delayMs after each
-	List        = "list"        // delaysMs one after another, the last repeats
+	Fixed       = "fixed"       // delayMs after each failure
+	List        = "list"        // delaysMs one after another; the last one repeats
 )
 
 // Limits of a policy.
@@ -29,22 +29,22 @@ type Policy struct {
 	CapMs    int64   `json:"capMs,omitempty"`
 	DelayMs  int64   `json:"delayMs,omitempty"`
 	DelaysMs []int64 `json:"delaysMs,omitempty"`
-	Jitter   float64 `json:"jitter,omitempty"` // the share of each delay that is left to chance, 0–1
+	Jitter   float64 `json:"jitter,omitempty"` // the part of each delay that is random, 0–1
 }
 
-// Default is the policy of a job that brings none: 10, 20, 40, 80, 160, 300, 300 … s, exact.
+// Default is the policy of a job without one of its own: 10, 20, 40, 80, 160, 300, 300 … s, exact.
 var Default = Policy{Type: Exponential, BaseMs: 5_000, CapMs: 300_000}
 
-// Equal tells whether both policies give the same delays by the same fields.
+// Equal reports whether two policies have the same fields.
 func (p *Policy) Equal(q *Policy) bool {
 	a, b := p.orDefault(), q.orDefault()
 	return a.Type == b.Type && a.BaseMs == b.BaseMs && a.CapMs == b.CapMs &&
 		a.DelayMs == b.DelayMs && slices.Equal(a.DelaysMs, b.DelaysMs) && a.Jitter == b.Jitter
 }
 
-// Delay is the time from the n-th failure (n ≥ 1) to the next attempt. With jitter j it lies evenly
-// in ((1−j)·d, d], so that it never exceeds what the policy says; rnd gives [0, 1) and is not called
-// without jitter.
+// Delay returns the time from the n-th failure (n ≥ 1) to the next attempt. With jitter j it is uniformly distributed in
+// ((1−j)·d, d], so it never exceeds the delay of the policy. rnd returns a number in [0, 1); without jitter it is not
+// called.
 func (p *Policy) Delay(n int, rnd func() float64) time.Duration {
 	p = p.orDefault()
 	ms := min(max(p.delayMs(max(n, 1)), 0), MaxDelayMs)
@@ -65,7 +65,7 @@ func (p *Policy) delayMs(n int) int64 {
 		}
 		return p.DelaysMs[min(n, len(p.DelaysMs))-1]
 	default:
-		// Doubling stops below the cap's bound, so it cannot overflow however large n is.
+		// Doubling stops at the cap, so it cannot overflow, however large n is.
 		ms, limit := p.BaseMs, min(p.CapMs, MaxDelayMs)
 		for ; n > 0 && ms > 0 && ms < limit; n-- {
 			ms *= 2
@@ -81,8 +81,8 @@ func (p *Policy) orDefault() *Policy {
 	return p
 }
 
-// Validate returns what is wrong where, with paths relative to the policy; nil: nothing. A field that
-// another type owns must be zero.
+// Validate returns what is wrong at which path, relative to the policy; nil if nothing is. A field of another type must
+// be zero.
 func (p *Policy) Validate() []apierror.Detail {
 	p = p.orDefault()
 	var wrong []apierror.Detail

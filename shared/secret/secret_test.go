@@ -37,24 +37,24 @@ func TestASecretIsNeverPrinted(t *testing.T) {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%o", "%t", "%T", "%p", "%w"} {
 			_, _ = fmt.Fprintf(&out, verb+" ", value)
 		}
-		slog.New(slog.NewJSONHandler(&out, nil)).Info("said", "value", value)
-		slog.New(slog.NewTextHandler(&out, nil)).Info("said", "value", value)
+		slog.New(slog.NewJSONHandler(&out, nil)).Info("printed", "value", value)
+		slog.New(slog.NewTextHandler(&out, nil)).Info("printed", "value", value)
 		_ = json.NewEncoder(&out).Encode(value)
 		_ = xml.NewEncoder(&out).Encode(value)
 		_, _ = fmt.Fprintln(&out, fmt.Errorf("a setting: %v", value), fmt.Sprint(value))
 	}
-	said := strings.ToLower(out.String())
+	printed := strings.ToLower(out.String())
 	for _, shape := range []string{canary, "61616161", "97 97", "0x61", "141 141"} {
-		if strings.Contains(said, shape) {
-			t.Errorf("%q is shown in %s", shape, said)
+		if strings.Contains(printed, shape) {
+			t.Errorf("%q is shown in %s", shape, printed)
 		}
 	}
-	if n := strings.Count(said, "[secret]"); n < 200 {
-		t.Errorf("hidden %d times: %s", n, said)
+	if n := strings.Count(printed, "[secret]"); n < 200 {
+		t.Errorf("hidden %d times: %s", n, printed)
 	}
 }
 
-func TestASecretIsGivenToWhoAsksForIt(t *testing.T) {
+func TestRevealReturnsTheSecret(t *testing.T) {
 	t.Parallel()
 	one := secret.Of(canary)
 	if one.Reveal() != canary || !one.IsSet() {

@@ -136,10 +136,21 @@ func WithLogger(ctx context.Context, logger *slog.Logger) context.Context {
 
 // Logger returns the context's logger, or the process's.
 func Logger(ctx context.Context) *slog.Logger {
-	if logger, ok := ctx.Value(loggerKey{}).(*slog.Logger); ok {
+	if logger := loggerOf(ctx); logger != nil {
 		return logger
 	}
 	return slog.Default()
+}
+
+// loggerOf returns nil if the context has no logger.
+func loggerOf(ctx context.Context) *slog.Logger {
+	switch logger := ctx.Value(loggerKey{}).(type) {
+	case *slog.Logger:
+		return logger
+	case *lazy:
+		return logger.get()
+	}
+	return nil
 }
 
 // With adds fields to the context's logger.
@@ -150,23 +161,19 @@ func With(ctx context.Context, args ...any) context.Context {
 // WithLazy is With for contexts that are made in large numbers and rarely log: it reads the fields when
 // the logger is first used.
 func WithLazy(ctx context.Context, fields interface{ LogFields() []any }) context.Context {
-	return &lazy{Context: ctx, fields: fields}
+	return context.WithValue(ctx, loggerKey{}, &lazy{from: Logger(ctx), fields: fields})
 }
 
+// lazy is a logger that is made when it is first used.
 type lazy struct {
-	context.Context
-
+	from   *slog.Logger
 	fields interface{ LogFields() []any }
 	once   sync.Once
 	logger *slog.Logger
 }
 
-// Value is context.Context's.
-func (l *lazy) Value(key any) any {
-	if key != (loggerKey{}) {
-		return l.Context.Value(key)
-	}
-	l.once.Do(func() { l.logger = Logger(l.Context).With(l.fields.LogFields()...) })
+func (l *lazy) get() *slog.Logger {
+	l.once.Do(func() { l.logger = l.from.With(l.fields.LogFields()...) })
 	return l.logger
 }
 
@@ -175,7 +182,7 @@ type routed struct{ slog.Handler }
 
 // Handle is slog.Handler's.
 func (h routed) Handle(ctx context.Context, r slog.Record) error {
-	if logger, ok := ctx.Value(loggerKey{}).(*slog.Logger); ok {
+	if logger := loggerOf(ctx); logger != nil {
 		if _, itself := logger.Handler().(routed); !itself {
 			return logger.Handler().Handle(ctx, r)
 		}

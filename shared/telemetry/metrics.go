@@ -24,9 +24,9 @@ var (
 	latency = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 	sizes   = []float64{1, 2, 5, 10, 25, 50, 100, 250, 500, 1000}
 
-	eventsHandled = counter("events_handled_total", "Events that a function has handled; sum.", "function", "type")
+	eventsHandled   = counter("events_handled_total", "Events that a function has handled; sum.", "function", "type")
 	eventsPublished = counter("events_published_total", "Events published and acknowledged; sum.", "function", "type")
-	eventsRefused = counter("events_refused_total",
+	eventsRefused   = counter("events_refused_total",
 		"Events that the sink or the broker will never take, and that are lost; sum.", "function", "type")
 	eventsRejected = counter("events_rejected_total", "Events that can never be handled; sum.", "function", "reason")
 
@@ -76,12 +76,12 @@ type meter struct {
 	function string
 
 	handled, published children[string, prometheus.Counter]   // by type
-	requests          children[request, prometheus.Counter]  // by route, method and code
-	latencies         children[request, prometheus.Observer] // by route and method
-	inFlight          prometheus.Gauge
-	handle, age       prometheus.Observer
-	handleN, publishN prometheus.Observer
-	publish, commit   prometheus.Observer
+	requests           children[request, prometheus.Counter]  // by route, method and code
+	latencies          children[request, prometheus.Observer] // by route and method
+	inFlight           prometheus.Gauge
+	handle, age        prometheus.Observer
+	handleN, publishN  prometheus.Observer
+	publish, commit    prometheus.Observer
 }
 
 var meters children[string, *meter]

@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	jobsAccepted = counter("jobs_accepted_total", "Jobs that were accepted; sum.", "queue", "job_type")
+	jobsAccepted   = counter("jobs_accepted_total", "Jobs that were accepted; sum.", "queue", "job_type")
 	jobTransitions = counter("job_transitions_total",
 		"Transitions of jobs into a state, except PENDING, QUEUED and RUNNING, each counted by the function that made it; "+
 			"sum. Into FAILED: dead letters; into RETRYING: retries.", "job_type", "state")
@@ -22,8 +22,8 @@ var (
 		Namespace: "jobweaver", Name: "delivery_duration_seconds", Help: "How long such a try took; sum.", Buckets: latency,
 	})
 
-	acceptedOf children[[2]string, prometheus.Counter] // by queue and job type
-	transitionsOf    children[[2]string, prometheus.Counter] // by job type and state
+	acceptedOf    children[[2]string, prometheus.Counter] // by queue and job type
+	transitionsOf children[[2]string, prometheus.Counter] // by job type and state
 )
 
 // JobsAccepted counts jobs of one queue and type.

@@ -169,11 +169,11 @@ func TestCountingABatchAllocatesNothing(t *testing.T) {
 	m, events := NewMeter(rand.Text()), hundred(t)
 	jobType := "A"
 	for name, count := range map[string]func(){
-		"handled":  func() { m.Handled(events, time.Millisecond, nil) },
+		"handled":   func() { m.Handled(events, time.Millisecond, nil) },
 		"published": func() { m.Published(events, time.Millisecond, nil) },
-		"accepted": func() { JobsAccepted("default", jobType, 100) },
-		"moved":    func() { JobTransitions(jobType, "COMPLETED", 100) },
-		"commit":   func() { m.Committed(time.Millisecond) },
+		"accepted":  func() { JobsAccepted("default", jobType, 100) },
+		"moved":     func() { JobTransitions(jobType, "COMPLETED", 100) },
+		"commit":    func() { m.Committed(time.Millisecond) },
 	} {
 		if n := testing.AllocsPerRun(100, count); n > 0 {
 			t.Errorf("%s: %v allocations", name, n)

@@ -55,7 +55,7 @@ func signed(t testing.TB, id string, at time.Time, body string, secrets ...strin
 	return h
 }
 
-func TestTheSpecificationsVectorIsSignedAsItSays(t *testing.T) {
+func TestTheSpecificationsVectorHasItsSignature(t *testing.T) {
 	t.Parallel()
 	h := signed(t, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 987), `{"test": 2432232314}`, vector)
 	for name, want := range map[string]string{
@@ -126,8 +126,8 @@ func TestSecretsAreNeverPrinted(t *testing.T) {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%o"} {
 			fmt.Fprintf(&out, verb+" ", value)
 		}
-		slog.New(slog.NewJSONHandler(&out, nil)).Info("said", "value", value)
-		slog.New(slog.NewTextHandler(&out, nil)).Info("said", "value", value)
+		slog.New(slog.NewJSONHandler(&out, nil)).Info("printed", "value", value)
+		slog.New(slog.NewTextHandler(&out, nil)).Info("printed", "value", value)
 		text, err := json.Marshal(value)
 		if err != nil {
 			t.Fatal(err)

@@ -2,22 +2,22 @@ package jobstate
 
 import "fmt"
 
-// Job is as much of a job as decides its next state.
+// Job has what decides the next state of a job.
 type Job struct {
 	Status          Status
 	Attempt         int // rises by one at each dispatch
 	RetryCount      int // rises only when an attempt failed
 	MaxRetryCount   int
 	LostCount       int  // attempts in a row that were lost with their workers
-	CancelRequested bool // asked of the worker, not answered yet
+	CancelRequested bool // the worker has been asked and has not answered
 	CommandSeq      int  // number of the last command applied
-	Deleted         bool // what is left of an ended job keeps old events from bringing it back
+	Deleted         bool // the row that remains keeps old events from bringing the job back
 }
 
-// Kind says what became of an attempt.
+// Kind is the kind of an outcome.
 type Kind string
 
-// What can become of an attempt. Waiting is no end: a callback or its deadline ends it.
+// The kinds. Waiting ends no attempt: a callback or its deadline does.
 const (
 	KindCompleted   Kind = "completed"
 	KindWaiting     Kind = "waiting"
@@ -28,7 +28,7 @@ const (
 	KindSnoozed     Kind = "snoozed"
 )
 
-// Outcome is what a worker says of an attempt, or an outside system that called back.
+// Outcome is what became of an attempt, as a worker or an outside system has reported it.
 type Outcome struct {
 	Attempt   int
 	Kind      Kind
@@ -36,7 +36,8 @@ type Outcome struct {
 	Callback  bool // from an outside system: the attempt's handler may still run
 }
 
-// Dispatch sends the job's next attempt out. Only a Pending job moves.
+// Dispatch returns the job after its next attempt was dispatched; false if it is not Pending. Only the model and tests
+// call it: in production the statements JobsDispatch and JobsInsert make this transition.
 func (j Job) Dispatch() (Job, bool) {
 	if j.Status != Pending {
 		return j, false
@@ -46,7 +47,8 @@ func (j Job) Dispatch() (Job, bool) {
 	return j, true
 }
 
-// Due makes a job that waited for its time Pending.
+// Due returns the job after the time that it waited for has come. Only the model and tests call it: in production the
+// statement JobsDue makes this transition.
 func (j Job) Due() (Job, bool) {
 	if j.Status != Scheduled && j.Status != Retrying {
 		return j, false
@@ -55,7 +57,8 @@ func (j Job) Due() (Job, bool) {
 	return j, true
 }
 
-// Start is a worker's word that the attempt's handler runs.
+// Start returns the job after a heartbeat listed its attempt as running. Only the model and tests call it: in production
+// the statement JobsStarted makes this transition.
 func (j Job) Start(attempt int) (Job, bool) {
 	if j.Status != Queued || j.Attempt != attempt {
 		return j, false
@@ -68,10 +71,10 @@ func (j Job) Start(attempt int) (Job, bool) {
 // jobs_suspects and the statement JobsDue have the same number.
 const SuspectFrom = 2
 
-// Apply gives the job after an outcome; false when it changes nothing, because it is of an old
-// attempt or the attempt has its outcome already. A job that is lost more than maxLost times in a row fails:
-// one that kills its workers must not run for ever. After its first loss it is Pending at once; a suspect is
-// Scheduled, so that suspects run apart from each other and one that kills its workers does so alone.
+// Apply returns the job after an outcome; false if the outcome changes nothing, because it is of an old attempt or the
+// attempt has one already. A job that is lost more than maxLost times in a row fails: a job that kills its workers must
+// not run for ever. After its first loss it is Pending at once. A suspect is Scheduled, so that suspects run apart from
+// each other and a job that kills its workers does so alone.
 func (j Job) Apply(o Outcome, maxLost int) (Job, bool) {
 	if !j.Status.InFlight() && j.Status != Waiting || j.Attempt != o.Attempt {
 		return j, false
@@ -121,32 +124,32 @@ func (j Job) Apply(o Outcome, maxLost int) (Job, bool) {
 	return j, true
 }
 
-// tooEarly says whether a callback has to wait for the worker: the handler of its attempt may still run, and nothing
-// that follows from its failure may meet it. The API says it again until the attempt is over.
+// tooEarly reports whether a callback must wait for the worker: the handler of its attempt may still run, and must not
+// meet the next attempt. The API publishes the callback again until the attempt is over.
 func (j Job) tooEarly(o Outcome) bool {
 	return o.Callback && o.Kind == KindFailed && j.Status.InFlight()
 }
 
-// Command is a numbered wish about a job.
+// Command is a kind of command about a job.
 type Command string
 
 // The commands.
 const (
 	Cancel     Command = "cancel"
 	Retry      Command = "retry"
-	Reschedule Command = "reschedule" // to another time, which is not this package's business
+	Reschedule Command = "reschedule" // to another instant, which this package does not see
 	Delete     Command = "delete"
-	Change     Command = "change" // of what is to hold for it, which is not this package's business
+	Change     Command = "change" // of properties that this package does not see
 )
 
-// Answer says what came of a command.
+// Answer is the answer to a command.
 type Answer struct {
 	Applied bool
 	Reason  string
 }
 
-// Command gives the job after a command, and the answer to it; false when the command was answered
-// before, so that however often it is said it counts once. That a job is deleted answers every command.
+// Command returns the job after a command, and the answer; false if the command was answered before, so that a repeated
+// command counts once. Every command about a deleted job counts as answered.
 func (j Job) Command(number int, c Command) (Job, Answer, bool) {
 	if number <= j.CommandSeq || j.Deleted {
 		return j, Answer{}, false
@@ -171,8 +174,7 @@ func (j Job) Command(number int, c Command) (Job, Answer, bool) {
 	return next, answer, true
 }
 
-// GiveUp ends a job that no attempt has started yet, because it is too late for it or because one that it waited for
-// did not complete.
+// GiveUp cancels a job that waits, because it has expired or because a job that it waited for did not complete.
 func (j Job) GiveUp() (Job, bool) {
 	switch j.Status {
 	case Scheduled, Pending:
@@ -195,7 +197,7 @@ func (j Job) reschedule() (Job, Answer) {
 	return j, Answer{Reason: "the job is " + string(j.Status)}
 }
 
-// change is for a job that no attempt has been made of: what an attempt has seen does not change.
+// change applies before the first attempt only: what an attempt has read does not change.
 func (j Job) change() (Job, Answer) {
 	switch j.Status {
 	case Scheduled, Pending:

@@ -54,11 +54,11 @@ func TestMovesStayOnTheDiagram(t *testing.T) {
 			used[[2]Status{j.Status, next.Status}] = true
 			switch {
 			case !ok && next != j:
-				t.Errorf("%+v became %+v by a move that says it changed nothing", j, next)
+				t.Errorf("%+v became %+v by a transition that reports no change", j, next)
 			case next.Status != j.Status && !slices.Contains(diagram[j.Status], next.Status):
 				t.Errorf("%s moved to %s", j.Status, next.Status)
 			case next.CancelRequested && !next.Status.InFlight():
-				t.Errorf("%+v became %+v: a cancel asked of nobody", j, next)
+				t.Errorf("%+v became %+v: a cancel that no worker can answer", j, next)
 			case next.RetryCount > next.MaxRetryCount:
 				t.Errorf("%+v became %+v: too many retries", j, next)
 			}
