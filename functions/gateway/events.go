@@ -90,7 +90,7 @@ func (f *Function) jobOf(ctx context.Context, e event.Event, params url.Values, 
 	}
 	asked := "" // by whom, where that is another trace than the request's
 	if parent, ok := e.Extensions()[jobevent.ExtTraceParent].(string); ok {
-		if id, ok := edge.TraceOfParent(parent); ok && id != by.trace {
+		if id, ok := telemetry.TraceID(parent); ok && id != by.trace {
 			by.trace, asked = id, parent
 			by.sampled = telemetry.KeepsAsked(ctx, parent)
 		}

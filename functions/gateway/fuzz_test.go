@@ -13,6 +13,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // FuzzQuery gives any query to all that is read of one: each value is what was said, or is refused by its name.
@@ -82,11 +83,11 @@ func checkRefusal(t *testing.T, err error) {
 
 func checkTraceOf(t *testing.T, header string) {
 	t.Helper()
-	id, ok := edge.TraceOfParent(header)
+	id, ok := telemetry.TraceID(header)
 	if !ok {
 		return
 	}
-	if again, ok := edge.TraceOfParent("00-" + header[3:35] + "-b7ad6b7169203331-01"); !ok || again != id {
+	if again, ok := telemetry.TraceID("00-" + header[3:35] + "-b7ad6b7169203331-01"); !ok || again != id {
 		t.Errorf("%q gives %s, and again %s", header, id, again)
 	}
 }

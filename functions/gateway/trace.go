@@ -26,7 +26,7 @@ func (f *Function) checkTrace(c *gin.Context) {
 // tracing gives each request a trace id, and each answer the same: the one of a valid traceparent, else the UUID in
 // X-Trace-Id, else a new one. By the time in a new one the list finds its jobs: they need no entry in an index.
 func (f *Function) tracing(c *gin.Context) {
-	id, ok := edge.TraceOfParent(c.GetHeader("Traceparent"))
+	id, ok := telemetry.TraceID(c.GetHeader("Traceparent"))
 	if given := c.GetHeader(traceHeader); !ok && given != "" {
 		if id, ok = edge.ParseID(given); !ok || id == uuid.Nil {
 			ok = false

@@ -111,12 +111,15 @@ var jobs = dashboard{uid: "jobs", title: "jobs and queues", rows: []row{
 	}},
 	{"What happens", []panel{
 		graph("Accepted", perSecond, rate("jobweaver_jobs_accepted_total", "queue, job_type"), "{{queue}} {{job_type}}", ""),
-		graph("Completed", perSecond, rate(`jobweaver_job_transitions_total{state="COMPLETED"}`, "job_type"), "{{job_type}}", ""),
+		graph("Completed", perSecond,
+			rate(`jobweaver_job_transitions_total{state="COMPLETED"}`, "job_type"), "{{job_type}}", ""),
 		graph("Out", count, `queue:jobweaver_attempts_in_flight:max`, "{{queue}}", "Attempts that are QUEUED or RUNNING."),
 	}},
 	{"What goes wrong", []panel{
-		graph("Retries", perSecond, rate(`jobweaver_job_transitions_total{state="RETRYING"}`, "job_type"), "{{job_type}}", ""),
-		graph("Dead letters", perSecond, rate(`jobweaver_job_transitions_total{state="FAILED"}`, "job_type"), "{{job_type}}", ""),
+		graph("Retries", perSecond,
+			rate(`jobweaver_job_transitions_total{state="RETRYING"}`, "job_type"), "{{job_type}}", ""),
+		graph("Dead letters", perSecond,
+			rate(`jobweaver_job_transitions_total{state="FAILED"}`, "job_type"), "{{job_type}}", ""),
 		graph("Failed of ended", share, `job_type:jobweaver_jobs_failed:ratio_rate30m`, "{{job_type}}", "In half an hour."),
 		graph("Leases that ran out", perSecond, rate("jobweaver_leases_expired_total", "queue"), "{{queue}}",
 			"Attempts sent out again."),

@@ -1,6 +1,6 @@
-// Package cronspec computes when a schedule fires: cron expressions and @every, in a time zone. go-cron parses the fields
-// and searches a calendar without time zones. This package turns the times that it finds into instants, also where
-// clocks are put forward or back.
+// Package cronspec computes when a schedule fires: cron expressions and @every, in a time zone. go-cron parses the
+// fields and searches a calendar without time zones. This package turns the times that it finds into instants, also
+// where clocks are put forward or back.
 package cronspec
 
 import (

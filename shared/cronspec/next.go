@@ -56,7 +56,8 @@ func (s Spec) nextEvery(after time.Time) time.Time {
 }
 
 // bounds returns the period around an instant in which the zone's offset is constant; a zero time means no bound. Where
-// clocks follow a rule instead of a table, Go's 366th day of a year ends before it begins; no clock changes on that day.
+// clocks follow a rule instead of a table, Go's 366th day of a year ends before it begins; no clock changes on that
+// day.
 func bounds(at time.Time, zone *time.Location) (begin, end time.Time) {
 	begin, end = at.In(zone).ZoneBounds()
 	if !end.IsZero() && !end.After(at) {

@@ -89,7 +89,8 @@ func (k *Keys) Sign(events []event.Event) {
 	}
 }
 
-// Check returns an error unless one of the keys has made one of the event's signatures. Without keys every event passes.
+// Check returns an error unless one of the keys has made one of the event's signatures. Without keys every event
+// passes.
 func (k *Keys) Check(e event.Event) error {
 	if k == nil {
 		return nil
@@ -119,7 +120,8 @@ func (k *Keys) Check(e event.Event) error {
 }
 
 // checkNames compares the version of a deleted event, which is outside the signature, with the signed id. How the job
-// had ended (jobevent.EndOf) is outside the signature, too, and stands nowhere else: a writer to the topic can change it.
+// had ended (jobevent.EndOf) is outside the signature, too, and stands nowhere else: a writer to the topic can change
+// it.
 func checkNames(e event.Event) error {
 	version := jobevent.Extension(e, jobevent.ExtVersion)
 	if e.Type() == jobevent.TypeDeleted && !strings.HasSuffix(e.ID(), ".deleted"+version) {

@@ -1,5 +1,5 @@
-// Package jobstate has the states of a job and its transitions: what an outcome or a command makes of a job. It needs no
-// database, so the model can check it.
+// Package jobstate has the states of a job and its transitions: what an outcome or a command makes of a job. It needs
+// no database, so the model can check it.
 package jobstate
 
 import (

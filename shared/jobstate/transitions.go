@@ -57,8 +57,8 @@ func (j Job) Due() (Job, bool) {
 	return j, true
 }
 
-// Start returns the job after a heartbeat listed its attempt as running. Only the model and tests call it: in production
-// the statement JobsStarted makes this transition.
+// Start returns the job after a heartbeat listed its attempt as running. Only the model and tests call it: in
+// production the statement JobsStarted makes this transition.
 func (j Job) Start(attempt int) (Job, bool) {
 	if j.Status != Queued || j.Attempt != attempt {
 		return j, false

@@ -165,7 +165,8 @@ func (a *Answer) read(body io.Reader, atMost int64) error {
 	return nil
 }
 
-// ownersError returns the error of a call for its job's owner. It shows neither addresses of ours nor what names resolve to.
+// ownersError returns the error of a call for its job's owner. It shows neither addresses of ours nor what names
+// resolve to.
 func ownersError(ctx context.Context, r *http.Request, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

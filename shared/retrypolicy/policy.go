@@ -42,9 +42,9 @@ func (p *Policy) Equal(q *Policy) bool {
 		a.DelayMs == b.DelayMs && slices.Equal(a.DelaysMs, b.DelaysMs) && a.Jitter == b.Jitter
 }
 
-// Delay returns the time from the n-th failure (n ≥ 1) to the next attempt. With jitter j it is uniformly distributed in
-// ((1−j)·d, d], so it never exceeds the delay of the policy. rnd returns a number in [0, 1); without jitter it is not
-// called.
+// Delay returns the time from the n-th failure (n ≥ 1) to the next attempt. With jitter j it is uniformly distributed
+// in ((1−j)·d, d], so it never exceeds the delay of the policy. rnd returns a number in [0, 1); without jitter it is
+// not called.
 func (p *Policy) Delay(n int, rnd func() float64) time.Duration {
 	p = p.orDefault()
 	ms := min(max(p.delayMs(max(n, 1)), 0), MaxDelayMs)

@@ -35,7 +35,9 @@ func JobsAccepted(queue, jobType string, n int) {
 // JobTransitions counts committed transitions of jobs of one type into one state.
 func JobTransitions(jobType, state string, n int) {
 	key := [2]string{JobType(jobType), state}
-	transitionsOf.of(key, func() prometheus.Counter { return jobTransitions.WithLabelValues(key[0], key[1]) }).Add(float64(n))
+	transitionsOf.of(key, func() prometheus.Counter {
+		return jobTransitions.WithLabelValues(key[0], key[1])
+	}).Add(float64(n))
 }
 
 // The outcomes of a try to deliver.

@@ -15,7 +15,7 @@ var (
 	relayWaiting = gauge("relay_waiting_rows",
 		"Rows that wait in an outbox, counted to 10,000; max, since every replica reports the whole.", "database")
 	relayRejected = gauge("relay_rejected_rows",
-		"Rejected rows that are kept in an outbox, counted to 10,000; max, since every replica reports the whole.", "database")
+		"Rejected rows that an outbox keeps, counted to 10,000; max, since every replica reports the whole.", "database")
 	relayOldest = gauge("relay_oldest_age_seconds",
 		"How long ago the oldest row that waits was inserted; max, since every replica reports the whole.", "database")
 )

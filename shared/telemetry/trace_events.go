@@ -123,8 +123,8 @@ type Handling struct {
 	all   *Span
 }
 
-// Handle begins the spans of a batch that is to be handled: one for each event, in the event's trace. For several events it begins one more,
-// the parent of work that is done for all of them.
+// Handle begins the spans of a batch that is to be handled: one for each event, in the event's trace. For several
+// events it begins one more, the parent of work that is done for all of them.
 func (t *Tracing) Handle(
 	ctx context.Context, function, system string, batch []jobevent.Item,
 ) (context.Context, *Handling) {
@@ -153,7 +153,7 @@ func (t *Tracing) Handle(
 	return ctx, h
 }
 
-// SetParents sets the parent of each event that follows from the batch: the span of the handled event about the same job.
+// SetParents sets the parent of each event that follows from the batch: the span of the handled event about the job.
 func (h *Handling) SetParents(events []jobevent.Item) {
 	if h == nil {
 		return
@@ -178,8 +178,8 @@ func (h *Handling) End(err error) {
 	h.all.End(kind)
 }
 
-// Publish begins a span for each event that is published in a trace, and returns the events with these spans as parents.
-// done ends the spans; its argument are the events that were acknowledged.
+// Publish begins a span for each event that is published in a trace, and returns the events with these spans as
+// parents. done ends the spans; its argument are the events that were acknowledged.
 func (t *Tracing) Publish(
 	ctx context.Context, system string, events []jobevent.Item,
 ) (now []jobevent.Item, done func(acknowledged []jobevent.Item, err error)) {
