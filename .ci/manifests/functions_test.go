@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/funchost/envsettings"
 )
 
 // eachWay runs a test on each kustomization that runs all of JobWeaver.
@@ -143,12 +144,12 @@ func TestEverySettingCanBeRead(t *testing.T) {
 				}
 				var cfg funchost.Config
 				for _, part := range []any{&cfg, &cfg.Kafka, &cfg.TLS} {
-					if err := funchost.LoadConfig(part); err != nil {
+					if err := envsettings.Load(part); err != nil {
 						t.Error(err)
 					}
 				}
 				for _, part := range known[w.Function()].Settings {
-					if err := funchost.LoadConfig(pointer(part)); err != nil {
+					if err := envsettings.Load(pointer(part)); err != nil {
 						t.Error(err)
 					}
 				}

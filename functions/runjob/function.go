@@ -18,6 +18,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
 	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/funchost/probe"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/sealing"
@@ -49,7 +50,7 @@ type Function struct {
 
 	unclaimed unclaimed // with a Demand only
 
-	calls      funchost.Calls
+	calls      probe.Calls
 	finished   *intake[finished] // from the pool, to be settled
 	toPublish  *intake[finished] // settled, to be published
 	wishes     *intake[wish]     // to cancel, of attempts that are not here

@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/kept"
 	"github.com/jobweaver/jobweaver/local/mailcatch"
 	"github.com/jobweaver/jobweaver/shared/apikey"
-	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/funchost/envsettings"
 	"github.com/jobweaver/jobweaver/shared/outbound"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 	"github.com/jobweaver/jobweaver/shared/secret"
@@ -34,7 +34,7 @@ type defaults struct {
 	mails       *mailcatch.Server
 }
 
-// load is funchost.LoadConfig, with the defaults, for each struct until the first error.
+// load is envsettings.Load, with the defaults, for each struct until the first error.
 func (d *defaults) load(cfgs ...any) error {
 	for _, cfg := range cfgs {
 		if err := d.loadOne(cfg); err != nil {
@@ -45,7 +45,7 @@ func (d *defaults) load(cfgs ...any) error {
 }
 
 func (d *defaults) loadOne(cfg any) error {
-	if err := funchost.LoadConfig(cfg); err != nil {
+	if err := envsettings.Load(cfg); err != nil {
 		return err
 	}
 	switch cfg := cfg.(type) {

@@ -23,6 +23,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/mailcatch"
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/funchost/envsettings"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -108,7 +109,7 @@ func Run(ctx context.Context, o Options, use func(ctx context.Context, url strin
 	if err := o.check(); err != nil {
 		return err
 	}
-	funchost.WarnOfNearMisses(ctx)
+	envsettings.WarnOfNearMisses(ctx)
 	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
 		return fmt.Errorf("resolve folder: %w", err)
 	}

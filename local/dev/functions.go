@@ -28,6 +28,7 @@ import (
 	"github.com/jobweaver/jobweaver/functions/watchdog"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/funchost/envsettings"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb"
 	"github.com/jobweaver/jobweaver/shared/secret"
@@ -392,7 +393,7 @@ func (s *stores) pull(ctx context.Context, o Options, below *base) (funchost.Fun
 // pullQueues are those whose attempts go to pull workers; nil: none.
 func (o *Options) pullQueues() []string {
 	var cfg runjob.PullQueues
-	if funchost.LoadConfig(&cfg) != nil {
+	if envsettings.Load(&cfg) != nil {
 		return nil // the worker says what is wrong
 	}
 	return cfg.Of(o.Queues)

@@ -15,7 +15,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/demo"
 	"github.com/jobweaver/jobweaver/local/dev"
 	"github.com/jobweaver/jobweaver/local/mailcatch"
-	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/funchost/envsettings"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -152,7 +152,7 @@ func fromEnvironment(o *dev.Options) error {
 	o.Queues = names
 	o.JobTypes = splitList(os.Getenv("JOB_TYPES"))
 	for _, cfg := range []any{&o.TLS, &o.Trace} {
-		if err := funchost.LoadConfig(cfg); err != nil {
+		if err := envsettings.Load(cfg); err != nil {
 			return err
 		}
 	}

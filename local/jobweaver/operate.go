@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jobweaver/jobweaver/migrations"
-	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/funchost/envsettings"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
@@ -109,7 +109,7 @@ func givenURL() (string, error) {
 	var own struct {
 		URL secret.Text `envconfig:"DATABASE_URL"`
 	}
-	if err := funchost.LoadConfig(&own); err != nil {
+	if err := envsettings.Load(&own); err != nil {
 		return "", err
 	}
 	return own.URL.Reveal(), nil
@@ -122,7 +122,7 @@ func newTopics() *cobra.Command {
 		Short: "Create the topics that are missing on KAFKA_BROKERS, for the queues in QUEUES",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var cfg kafkaevent.Config
-			if err := funchost.LoadConfig(&cfg); err != nil {
+			if err := envsettings.Load(&cfg); err != nil {
 				return err
 			}
 			names, err := queues()
@@ -153,7 +153,7 @@ functions first; when they start, they publish again what the databases hold.`,
 				return usage("this deletes all events: add --yes if that is meant")
 			}
 			var cfg kafkaevent.Config
-			if err := funchost.LoadConfig(&cfg); err != nil {
+			if err := envsettings.Load(&cfg); err != nil {
 				return err
 			}
 			names, err := queues()

@@ -2,7 +2,7 @@ package main
 
 import (
 	"github.com/jobweaver/jobweaver/migrations"
-	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/funchost/envsettings"
 	"github.com/jobweaver/jobweaver/shared/secret"
 )
 
@@ -12,7 +12,7 @@ func rolePasswords(folder string) (map[string]string, error) {
 	var common struct {
 		Password secret.Text `envconfig:"ROLES_PASSWORD"`
 	}
-	if err := funchost.LoadConfig(&common); err != nil {
+	if err := envsettings.Load(&common); err != nil {
 		return nil, err
 	}
 	passwords := map[string]string{}

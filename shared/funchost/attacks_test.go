@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jobweaver/jobweaver/shared/funchost/httpserver"
 )
 
 // raw sends bytes by a connection of their own, and gives all that is answered until the other side ends it.
@@ -143,7 +145,7 @@ func TestNoRequestIsSmuggledIn(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				seen = append(seen, what)
-			}, timeouts{})
+			}, httpserver.Timeouts{})
 			answer := s.raw(t, attack.request+last)
 			if !strings.HasPrefix(answer, "HTTP/1.1 "+attack.status+" ") && !strings.HasPrefix(answer, "HTTP/1.0 "+attack.status+" ") {
 				t.Errorf("answered %.300q, want %s", answer, attack.status)

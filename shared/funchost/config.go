@@ -9,6 +9,7 @@ import (
 
 	"github.com/cloudevents/sdk-go/v2/event"
 
+	"github.com/jobweaver/jobweaver/shared/funchost/httpserver"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/secret"
@@ -75,10 +76,10 @@ type Config struct {
 	Listener net.Listener `ignored:"true"` // served instead of Host and Port; Run closes it
 	NoListen bool         `ignored:"true"` // no HTTP at all
 
-	serving  timeouts    // zero: serving
-	database secret.Text // of Main's function, to see how it is talked to
-	wires    []string    // settings of its own by which it talks in plain text
-	alone    bool        // it talks to no broker
+	timeouts      httpserver.Timeouts // zero: httpserver.Defaults
+	database      secret.Text         // of Main's function, to see how it connects
+	plainSettings []string            // settings of its own by which it sends plain text
+	alone         bool                // it connects to no broker
 }
 
 func (c Config) withDefaults() Config {
@@ -100,8 +101,8 @@ func (c Config) withDefaults() Config {
 	if c.StuckAfter == 0 {
 		c.StuckAfter = defaultStuckAfter
 	}
-	if c.serving == (timeouts{}) {
-		c.serving = serving
+	if c.timeouts == (httpserver.Timeouts{}) {
+		c.timeouts = httpserver.Defaults
 	}
 	return c
 }

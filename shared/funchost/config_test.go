@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jobweaver/jobweaver/shared/funchost/envsettings"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/secret"
@@ -68,7 +69,7 @@ func TestTextsComeFromAFileOneALine(t *testing.T) {
 	var got struct {
 		Secrets texts `envconfig:"FUNCHOST_TEST_SECRETS" default:"x,y"`
 	}
-	if err := LoadConfig(&got); err != nil || !slices.Equal(got.Secrets, []string{"a", "b", "c"}) {
+	if err := envsettings.Load(&got); err != nil || !slices.Equal(got.Secrets, []string{"a", "b", "c"}) {
 		t.Errorf("loaded %q, %v", got.Secrets, err)
 	}
 }
@@ -89,7 +90,7 @@ func TestSecretsComeFromTheEnvironmentAndFromFilesAndAreNotPrinted(t *testing.T)
 		All    secret.Texts `envconfig:"FUNCHOST_TEST_ALL"`
 		Others secret.Texts `envconfig:"FUNCHOST_TEST_OTHERS"`
 	}
-	if err := LoadConfig(&got); err != nil {
+	if err := envsettings.Load(&got); err != nil {
 		t.Fatal(err)
 	}
 	if got.One.Reveal() != "geheim1\ngeheim2" || got.Other.Reveal() != "geheim3" || got.None.IsSet() ||
@@ -124,7 +125,7 @@ func TestABadSettingIsNamedFirst(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Setenv(tt.name, tt.value)
-			err := LoadConfig(&settings{})
+			err := envsettings.Load(&settings{})
 			if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 				t.Errorf("error %v, want %s", err, tt.want)
 			}
@@ -133,7 +134,7 @@ func TestABadSettingIsNamedFirst(t *testing.T) {
 	t.Run("a secret given twice", func(t *testing.T) {
 		t.Setenv("FUNCHOST_TEST_SECRET", "a")
 		t.Setenv("FUNCHOST_TEST_SECRET_FILE", "b")
-		if err := LoadConfig(&settings{}); err == nil || !strings.HasPrefix(err.Error(), "FUNCHOST_TEST_SECRET: ") {
+		if err := envsettings.Load(&settings{}); err == nil || !strings.HasPrefix(err.Error(), "FUNCHOST_TEST_SECRET: ") {
 			t.Errorf("error %v", err)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/retry"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -21,6 +22,10 @@ const (
 	// patience is how long a batch is tried before it is given back: a rebalance waits for it, and
 	// what is still ours afterwards comes again.
 	patience = 15 * time.Second
+
+	// The pauses between the tries of a handler, a tick and a publication.
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = 5 * time.Second
 )
 
 // panicError is a panic of the function's code.
@@ -48,7 +53,7 @@ func tooMuch(err error, n int) bool { return n > 1 && pgpool.TimedOut(err) }
 // settle calls Handle until it succeeds. It gives up when the batch is to blame (neverBetter, tooMuch), when
 // ctx ends, and for any other error when enough says so.
 func (h *host) settle(ctx context.Context, batch []jobevent.Item, enough func() bool) ([]jobevent.Item, error) {
-	var wait backoff
+	wait := retry.Backoff(firstRetry, lastRetry)
 	panics := 0
 	for {
 		say, err := h.call(ctx, batch)
@@ -67,7 +72,7 @@ func (h *host) settle(ctx context.Context, batch []jobevent.Item, enough func() 
 		} else if enough() || tooMuch(err, len(batch)) {
 			return nil, fmt.Errorf("handle %d events: %w", len(batch), err)
 		}
-		pause(ctx, wait.next())
+		retry.Pause(ctx, wait.NextBackOff())
 	}
 }
 

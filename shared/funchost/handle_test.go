@@ -38,7 +38,7 @@ func TestABatchThatCannotBeHandledIsGivenBackUnlessTheProcessStops(t *testing.T)
 					from:  []*sarama.ConsumerMessage{{}},
 				})
 				took := time.Since(began)
-				if err == nil || neverBetter(err) || took < tt.took || took > tt.took+waitAtMost {
+				if err == nil || neverBetter(err) || took < tt.took || took > tt.took+lastRetry {
 					t.Errorf("ended with %v after %s", err, took)
 				}
 			})

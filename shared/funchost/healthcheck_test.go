@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/jobweaver/jobweaver/shared/funchost/probe"
 )
 
 // asking is the process that asks what listens at url.
@@ -31,7 +33,7 @@ func probed(t *testing.T, err error) http.Handler {
 		if r.Method != http.MethodGet || r.URL.Path != "/health/readiness" {
 			t.Errorf("asked %s %s", r.Method, r.URL)
 		}
-		answerProbe(w, err)
+		probe.Answer(w, err)
 	})
 }
 

@@ -10,15 +10,16 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/certtest"
+	"github.com/jobweaver/jobweaver/shared/funchost/httpserver"
 )
 
 // secured is a function with HTTP/2 of its own, and who asks it.
-func secured(t *testing.T, handler http.HandlerFunc, serving timeouts) (*site, *http.Transport) {
+func secured(t *testing.T, handler http.HandlerFunc, serving httpserver.Timeouts) (*site, *http.Transport) {
 	t.Helper()
 	ca := certtest.New(t)
 	files := certtest.NewDir(t, nil, ca.Issue(t, "127.0.0.1"))
 	s := newSite(t, Config{
-		FuncTransport: TransportKafka, serving: serving, TLS: TLS{CertFile: files.Cert(), KeyFile: files.Key()},
+		FuncTransport: TransportKafka, timeouts: serving, TLS: TLS{CertFile: files.Cert(), KeyFile: files.Key()},
 	}, Function{HTTP: handler})
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool(ca)}, ForceAttemptHTTP2: true}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -36,7 +37,7 @@ func (s *site) overTLS(t *testing.T, method, path string, body io.Reader) *http.
 
 func TestBrowsersAreToldToStayWithTLS(t *testing.T) {
 	t.Parallel()
-	s, transport := secured(t, func(http.ResponseWriter, *http.Request) {}, timeouts{})
+	s, transport := secured(t, func(http.ResponseWriter, *http.Request) {}, httpserver.Timeouts{})
 	res, err := transport.RoundTrip(s.overTLS(t, http.MethodGet, "/", nil))
 	if err != nil {
 		t.Fatal(err)
@@ -50,12 +51,12 @@ func TestBrowsersAreToldToStayWithTLS(t *testing.T) {
 func TestHeadersHaveALimitInHTTP2(t *testing.T) {
 	t.Parallel()
 	s, transport := secured(t, func(_ http.ResponseWriter, r *http.Request) {
-		if len(r.Header.Get("X-A")) > maxHeader {
+		if len(r.Header.Get("X-A")) > httpserver.MaxHeader {
 			t.Error("it was let in")
 		}
-	}, timeouts{})
+	}, httpserver.Timeouts{})
 	req := s.overTLS(t, http.MethodGet, "/", nil)
-	req.Header.Set("X-A", strings.Repeat("a", maxHeader+1))
+	req.Header.Set("X-A", strings.Repeat("a", httpserver.MaxHeader+1))
 	// The server has told how much it takes: it is the client that may not even send it.
 	if res, err := transport.RoundTrip(req); err == nil {
 		_ = res.Body.Close()
@@ -98,7 +99,7 @@ func TestWhoIsSlowIsSentAwayInHTTP2(t *testing.T) {
 				_, err = w.Write(megabyte)
 			}
 			ended <- err
-		}, timeouts{header: unhurried, read: unhurried, write: fair, idle: unhurried})
+		}, httpserver.Timeouts{Header: unhurried, Read: unhurried, Write: fair, Idle: unhurried})
 		req := s.overTLS(t, http.MethodGet, "/", nil)
 		res, err := transport.RoundTrip(req)
 		if err != nil {
@@ -113,7 +114,7 @@ func TestWhoIsSlowIsSentAwayInHTTP2(t *testing.T) {
 
 func TestOneConnectionHasOnlySoManyRequestsAtOnce(t *testing.T) {
 	t.Parallel()
-	server := serving.server()
+	server := httpserver.Defaults.Server()
 	if server.HTTP2.MaxConcurrentStreams > 100 || server.ReadHeaderTimeout <= 0 || server.ReadTimeout <= 0 ||
 		server.WriteTimeout < time.Minute+time.Minute/2 || server.IdleTimeout <= 0 {
 		t.Errorf("got %+v", server)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/jobweaver/jobweaver/shared/funchost/envsettings"
+	"github.com/jobweaver/jobweaver/shared/funchost/probe"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -45,6 +47,22 @@ func process(name string, needs needs, build func(ctx context.Context, env *Env)
 	}
 }
 
+// healthcheck is the argument by which a function's binary asks the function that runs with the same environment
+// whether it is ready.
+const healthcheck = "healthcheck"
+
+func wantsHealthcheck() bool { return len(os.Args) == 2 && os.Args[1] == healthcheck }
+
+func runHealthcheck(ctx context.Context) error {
+	var cfg Config
+	for _, part := range []any{&cfg, &cfg.TLS} {
+		if err := envsettings.Load(part); err != nil {
+			return err
+		}
+	}
+	return probe.AskReady(ctx, cfg.Host, cfg.Port, cfg.TLS.CertFile != "")
+}
+
 // logFailure writes the one line that says why a process ends with 1, in the form of the other lines: a pipeline
 // of logs would drop it otherwise. The settings may be what is wrong, so of them it reads only LOG_FORMAT.
 func logFailure(w io.Writer, name string, err error) {
@@ -76,7 +94,7 @@ func runProcess(
 	}
 	telemetry.SetDefault(logger.With(telemetry.FieldService, name))
 	defer env.close()
-	WarnOfNearMisses(ctx)
+	envsettings.WarnOfNearMisses(ctx)
 	f, err := build(ctx, env)
 	if err != nil {
 		return err

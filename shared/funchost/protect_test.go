@@ -8,13 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jobweaver/jobweaver/shared/funchost/httpserver"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 // door is a function with HTTP of its own.
-func door(t *testing.T, handler http.HandlerFunc, serving timeouts) *site {
+func door(t *testing.T, handler http.HandlerFunc, serving httpserver.Timeouts) *site {
 	t.Helper()
-	return newSite(t, Config{FuncTransport: TransportKafka, serving: serving}, Function{HTTP: handler})
+	return newSite(t, Config{FuncTransport: TransportKafka, timeouts: serving}, Function{HTTP: handler})
 }
 
 func TestBrowsersAreToldToDoNothingWithAnAnswer(t *testing.T) {
@@ -23,7 +24,7 @@ func TestBrowsersAreToldToDoNothingWithAnAnswer(t *testing.T) {
 		if r.URL.Path == "/page" {
 			w.Header().Set("Content-Security-Policy", "default-src 'self'")
 		}
-	}, timeouts{})
+	}, httpserver.Timeouts{})
 	for _, c := range []struct{ method, path string }{
 		{"GET", "/own"}, {"GET", "/page"}, {"GET", "/health/liveness"}, {"GET", "/health/readiness"}, {"GET", "/metrics"},
 		{"OPTIONS", "/own"}, {"OPTIONS", "/metrics"}, {"POST", "/health/liveness"},
@@ -114,9 +115,9 @@ func TestACompressedEventIsRefused(t *testing.T) {
 
 func TestHeadersHaveALimit(t *testing.T) {
 	t.Parallel()
-	s := door(t, func(http.ResponseWriter, *http.Request) {}, timeouts{})
+	s := door(t, func(http.ResponseWriter, *http.Request) {}, httpserver.Timeouts{})
 	const request = "GET /%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-A: %s\r\n%s\r\n"
-	fill := maxHeader - len(fmt.Sprintf(request, "", "", ""))
+	fill := httpserver.MaxHeader - len(fmt.Sprintf(request, "", "", ""))
 	for name, c := range map[string]struct {
 		path, value, more string
 		want              string
@@ -140,15 +141,15 @@ func TestHeadersHaveALimit(t *testing.T) {
 // docs/errors.md describes these answers: net/http gives them before any handler runs, and lets nobody change them.
 func TestNetHTTPAnswersWhatIsNoRequestInPlainText(t *testing.T) {
 	t.Parallel()
-	s := door(t, func(http.ResponseWriter, *http.Request) { t.Error("a handler was asked") }, timeouts{})
+	s := door(t, func(http.ResponseWriter, *http.Request) { t.Error("a handler was asked") }, httpserver.Timeouts{})
 	for request, want := range map[string]string{
-		"GET /api/jobs/%zz HTTP/1.1\r\nHost: x\r\n\r\n":                                    "400 Bad Request",
-		"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n":                                     "400 Bad Request",
-		"GET / HTTP/1.1\r\n\r\n":                                                           "400 Bad Request: missing required Host header",
-		"GET /\r\n\r\n":                                                                    "400 Bad Request",
-		"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n":                    "501 Not Implemented",
-		"GET / HTTP/3.0\r\nHost: x\r\n\r\n":                                                "505 HTTP Version Not Supported",
-		"GET / HTTP/1.1\r\nHost: x\r\nX-A: " + strings.Repeat("a", maxHeader) + "\r\n\r\n": "431 Request Header Fields Too Large",
+		"GET /api/jobs/%zz HTTP/1.1\r\nHost: x\r\n\r\n":                 "400 Bad Request",
+		"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n":                  "400 Bad Request",
+		"GET / HTTP/1.1\r\n\r\n":                                        "400 Bad Request: missing required Host header",
+		"GET /\r\n\r\n":                                                 "400 Bad Request",
+		"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n": "501 Not Implemented",
+		"GET / HTTP/3.0\r\nHost: x\r\n\r\n":                             "505 HTTP Version Not Supported",
+		"GET / HTTP/1.1\r\nHost: x\r\nX-A: " + strings.Repeat("a", httpserver.MaxHeader) + "\r\n\r\n": "431 Request Header Fields Too Large",
 	} {
 		answer := s.raw(t, request)
 		status, _, _ := strings.Cut(want, ":")

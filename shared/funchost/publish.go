@@ -11,8 +11,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/eventkeys"
+	"github.com/jobweaver/jobweaver/shared/funchost/sink"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/retry"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -58,12 +60,12 @@ func newPublisher(cfg Config, meter telemetry.Meter) (*publisher, error) {
 		return nil, err
 	}
 	if cfg.Sink != "" {
-		s, err := newSink(cfg, meter)
+		s, err := cfg.newSink(meter)
 		if err != nil {
 			return nil, err
 		}
 		return &publisher{
-			meter: meter, over: telemetry.OverHTTP, keys: keys, pack: cfg.packer(), send: s.send, close: s.close,
+			meter: meter, over: telemetry.OverHTTP, keys: keys, pack: cfg.packer(), send: s.Send, close: s.Close,
 			trouble: telemetry.Trouble{What: "publish"},
 		}, nil
 	}
@@ -88,6 +90,16 @@ func newPublisher(cfg Config, meter telemetry.Meter) (*publisher, error) {
 			return events, nil
 		},
 	}, nil
+}
+
+func (c Config) newSink(meter telemetry.Meter) (*sink.Sink, error) {
+	trust, err := c.sinkTrust()
+	if err != nil {
+		return nil, err
+	}
+	return sink.New(sink.Config{
+		URL: c.Sink, Overrides: c.CEOverrides, Trust: trust, UserAgent: "jobweaver/" + Version, Meter: meter,
+	})
 }
 
 // Unpublished returns those of the items that still have to be published after a Publish returned err.
@@ -120,8 +132,8 @@ func (p *publisher) publish(ctx context.Context, items []jobevent.Item) error {
 			continue
 		}
 		after := time.Duration(0)
-		if partly := (*unposted)(nil); errors.As(err, &partly) {
-			after = partly.after
+		if partly := (*sink.Unsent)(nil); errors.As(err, &partly) {
+			after = partly.After
 		}
 		// Untraced: each try has a span beside the last one's, not below it.
 		again := append([][]jobevent.Item{pick(phase, left)}, rest[i+1:]...)
@@ -149,8 +161,8 @@ func (p *publisher) sendPacked(ctx context.Context, items []jobevent.Item) (said
 	if err == nil {
 		return itemsOf(sent), nil, nil
 	}
-	if partly := (*unposted)(nil); errors.As(err, &partly) {
-		return itemsOf(sent), itemsOf(partly.events), err
+	if partly := (*sink.Unsent)(nil); errors.As(err, &partly) {
+		return itemsOf(sent), itemsOf(partly.Events), err
 	}
 	return itemsOf(sent), itemsOf(events), err
 }
@@ -214,7 +226,7 @@ func (p *publisher) insist(ctx context.Context, items []jobevent.Item) error {
 	if len(items) == 0 {
 		return nil // that nothing had to be said shows nothing
 	}
-	var wait backoff
+	wait := retry.Backoff(firstRetry, lastRetry)
 	for {
 		err := p.publish(ctx, items)
 		if err == nil {
@@ -231,7 +243,7 @@ func (p *publisher) insist(ctx context.Context, items []jobevent.Item) error {
 		}
 		p.trouble.Note(ctx, err)
 		items = left.items
-		pause(ctx, max(wait.next(), left.after))
+		retry.Pause(ctx, max(wait.NextBackOff(), left.after))
 	}
 }
 

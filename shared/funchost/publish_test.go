@@ -150,23 +150,3 @@ func TestARejectedRecordFitsIntoARecord(t *testing.T) {
 		t.Errorf("the event's data has %d bytes", len(e.Data()))
 	}
 }
-
-func TestBackoffGrowsToItsLimit(t *testing.T) {
-	t.Parallel()
-	var b backoff
-	for want := waitAtLeast; want < waitAtMost; want *= 2 {
-		if got := b.next(); got < want/2 || got > want {
-			t.Errorf("waits %s, want about %s", got, want)
-		}
-	}
-	for range 5 {
-		if got := b.next(); got > waitAtMost || got < waitAtMost/2 {
-			t.Errorf("waits %s at last", got)
-		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if pause(ctx, time.Hour) {
-		t.Error("paused beyond its context")
-	}
-}

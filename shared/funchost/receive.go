@@ -10,6 +10,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 
 	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/funchost/httpserver"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
@@ -31,7 +32,7 @@ const (
 // would bring the event again, and with it all that follows (knative A1).
 func (h *host) receive(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
-	if err := fromElsewhere.Check(r); err != nil {
+	if err := httpserver.CrossOrigin.Check(r); err != nil {
 		h.answerError(ctx, w, event.Event{}, apierror.New(apierror.Forbidden, "%s", err))
 		return
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/funchost/sink"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
@@ -153,7 +154,7 @@ func TestOneTryOutlastsASinkThatIsAwayInPassing(t *testing.T) {
 // nearItsEnd is a context whose end is nearer than that of the first pause, whenever it is asked, and never comes.
 type nearItsEnd struct{ context.Context }
 
-func (nearItsEnd) Deadline() (time.Time, bool) { return time.Now().Add(waitAtLeast / 4), true }
+func (nearItsEnd) Deadline() (time.Time, bool) { return time.Now().Add(firstRetry / 4), true }
 
 func TestTheSinkSaysHowLongToWait(t *testing.T) {
 	t.Parallel()
@@ -211,7 +212,7 @@ func TestASinkThatIsAwayIsNotAskedForEachEvent(t *testing.T) {
 	if !errors.As(err, &left) || len(left.items) != 1000 {
 		t.Fatalf("publish returned %v", err)
 	}
-	if n := tries.Load(); n > 2*sinkTries*sinkAtOnce {
+	if n := tries.Load(); n > 2*sink.MaxTries*sink.MaxRequests {
 		t.Errorf("asked %d times", n)
 	}
 }
@@ -261,7 +262,7 @@ func TestPublishingEndsWithItsContext(t *testing.T) {
 	var requests atomic.Int32
 	p := newSinkPublisher(t, "", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
-		if requests.Add(1) > sinkTries { // the first try has failed
+		if requests.Add(1) > sink.MaxTries { // the first try has failed
 			cancel()
 		}
 	})

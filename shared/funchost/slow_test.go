@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jobweaver/jobweaver/shared/funchost/httpserver"
 )
 
 const (
@@ -17,8 +19,8 @@ const (
 )
 
 // hasty has limits for a request, and none for its answer.
-func hasty(header, read time.Duration) timeouts {
-	return timeouts{header: header, read: read, write: unhurried, idle: unhurried}
+func hasty(header, read time.Duration) httpserver.Timeouts {
+	return httpserver.Timeouts{Header: header, Read: read, Write: unhurried, Idle: unhurried}
 }
 
 // drip sends a text, then a byte every few milliseconds, until the other side has enough of it.
@@ -35,7 +37,7 @@ func drip(conn net.Conn, text string) {
 func TestWhoIsSlowIsSentAway(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		serving timeouts
+		serving httpserver.Timeouts
 		said    string // and then it drips
 		answer  string // the beginning of what comes before the end
 	}{
@@ -76,12 +78,12 @@ func TestWhoIsSlowIsSentAway(t *testing.T) {
 func TestWhoSaysNothingIsSentAway(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		serving timeouts
+		serving httpserver.Timeouts
 		said    string
 	}{
 		"at all": {hasty(brief, unhurried), ""},
 		"more": {
-			timeouts{header: unhurried, read: unhurried, write: unhurried, idle: brief}, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"},
+			httpserver.Timeouts{Header: unhurried, Read: unhurried, Write: unhurried, Idle: brief}, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -105,7 +107,7 @@ func TestWhoNeverReadsTheAnswerIsSentAway(t *testing.T) {
 			}
 		}
 		ended <- nil
-	}, timeouts{header: unhurried, read: unhurried, write: brief, idle: unhurried})
+	}, httpserver.Timeouts{Header: unhurried, Read: unhurried, Write: brief, Idle: unhurried})
 	if _, err := io.WriteString(s.dial(t), "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}

@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/retry"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
 // tickLoop is the function's own clock. It stops with ctx; the tick under way then may go on until
 // work ends.
 func (h *host) tickLoop(ctx, work context.Context) {
 	wake := h.f.Wake
-	var wait backoff
+	wait := retry.Backoff(firstRetry, lastRetry)
 	for ctx.Err() == nil {
 		next, err := h.tick(work)
 		if work.Err() != nil {
@@ -21,10 +23,10 @@ func (h *host) tickLoop(ctx, work context.Context) {
 		}
 		h.ticking.Note(ctx, err)
 		if err != nil {
-			pause(ctx, wait.next()) // not shortened: who wakes us does not know of the error
+			retry.Pause(ctx, wait.NextBackOff()) // not shortened: who wakes us does not know of the error
 			continue
 		}
-		wait = backoff{}
+		wait.Reset()
 		if !sleep(ctx, next, wake) {
 			wake = nil
 		}
@@ -85,4 +87,30 @@ func (h *host) callTick(ctx context.Context) (say []jobevent.Item, next time.Dur
 		h.meter.Ticked(time.Since(began), err)
 	}()
 	return h.f.Tick(ctx)
+}
+
+// listenAgain is how long Listen waits before it listens anew to a database that went away.
+const listenAgain = time.Second
+
+// Listen has the database shorten the sleep of a clock until ctx ends: listen calls its argument when it begins and
+// whenever there is something to do, and ends when it cannot go on. Without it the clock still ticks. wake has room for
+// one value.
+func Listen(ctx context.Context, wake chan<- struct{}, listen func(context.Context, func()) error) {
+	trouble := telemetry.Trouble{What: "listen for wake-ups"}
+	for {
+		err := listen(ctx, func() {
+			trouble.Note(ctx, nil)
+			select {
+			case wake <- struct{}{}:
+			default:
+			}
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		trouble.Note(ctx, err)
+		if !retry.Pause(ctx, listenAgain) {
+			return
+		}
+	}
 }

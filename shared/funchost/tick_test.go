@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/retry"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -70,7 +71,7 @@ func TestAWakeUpShortensTheSleep(t *testing.T) {
 		}}, nil)
 		go func() {
 			for range 3 {
-				pause(t.Context(), time.Second)
+				retry.Pause(t.Context(), time.Second)
 				wake <- struct{}{}
 			}
 			close(wake) // wakes once, not for ever
@@ -132,7 +133,7 @@ func TestAStopWaitsForTheTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		finished := false
 		runFor(newClock(Function{Tick: func(ctx context.Context) ([]jobevent.Item, time.Duration, error) {
-			pause(t.Context(), 2*time.Second)
+			retry.Pause(t.Context(), 2*time.Second)
 			finished = ctx.Err() == nil
 			return nil, 0, nil
 		}}, nil), time.Second)

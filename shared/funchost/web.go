@@ -2,7 +2,6 @@ package funchost
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,14 +12,12 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/jobweaver/jobweaver/shared/funchost/httpserver"
+	"github.com/jobweaver/jobweaver/shared/funchost/probe"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-const (
-	livenessPath  = "/health/liveness"
-	readinessPath = "/health/readiness"
-	metricsPath   = "/metrics"
-)
+const metricsPath = "/metrics"
 
 // web is the function's HTTP server; without a listener it serves nothing.
 type web struct {
@@ -47,17 +44,18 @@ func (h *host) listen(ctx context.Context) (*web, error) {
 			h.f.LoopbackFor, listener.Addr())
 	}
 	secure, err := h.cfg.TLS.server()
-	hosts, wrong := newAllowedHosts(h.cfg.AllowedHosts)
+	hosts, wrong := httpserver.NewAllowedHosts(h.cfg.AllowedHosts)
 	err = errors.Join(err, wrong)
 	if err == nil {
-		err = h.cfg.checkWires(ctx, h.servesHTTP(), listener.Addr())
+		err = h.cfg.checkTransport(ctx, h.servesHTTP(), listener.Addr())
 	}
 	if err != nil {
 		_ = listener.Close()
 		return nil, err
 	}
-	server := h.cfg.serving.server()
-	server.Handler = protect(hosts.guard(h.cfg.TLS.guard(h.count(h.routes()))))
+	counted := h.inFlight.Count(h.routes(), h.stopping.Load, probe.LivenessPath, probe.ReadinessPath, metricsPath)
+	server := h.cfg.timeouts.Server()
+	server.Handler = httpserver.Protect(hosts.Guard(h.cfg.TLS.guard(counted)))
 	server.TLSConfig = secure
 	server.BaseContext = func(net.Listener) context.Context { return ctx }
 	server.ErrorLog = slog.NewLogLogger(telemetry.Logger(ctx).Handler(), slog.LevelWarn)
@@ -105,12 +103,12 @@ func (h *host) servesHTTP() bool {
 }
 
 func (h *host) routes() http.Handler {
-	mux, own := http.NewServeMux(), []string{livenessPath, readinessPath}
-	mux.HandleFunc("GET "+livenessPath, func(w http.ResponseWriter, _ *http.Request) {
-		answerProbe(w, h.alive(time.Now()))
+	mux, own := http.NewServeMux(), []string{probe.LivenessPath, probe.ReadinessPath}
+	mux.HandleFunc("GET "+probe.LivenessPath, func(w http.ResponseWriter, _ *http.Request) {
+		probe.Answer(w, h.alive(time.Now()))
 	})
-	mux.HandleFunc("GET "+readinessPath, func(w http.ResponseWriter, _ *http.Request) {
-		answerProbe(w, h.ready(time.Now()))
+	mux.HandleFunc("GET "+probe.ReadinessPath, func(w http.ResponseWriter, _ *http.Request) {
+		probe.Answer(w, h.ready(time.Now()))
 	})
 	if !h.f.HTTPMetrics {
 		mux.Handle("GET "+metricsPath, telemetry.MetricsHandler())
@@ -130,25 +128,4 @@ func (h *host) routes() http.Handler {
 		}
 		h.f.HTTP.ServeHTTP(w, r)
 	})
-}
-
-// ready says whether the function can do its work. What exactly is wrong stands in the log, not in
-// the answer, which anybody may read.
-func (h *host) ready(now time.Time) error {
-	if h.stopping.Load() {
-		return errors.New("stopping")
-	}
-	return h.care.ready(now)
-}
-
-func answerProbe(w http.ResponseWriter, err error) {
-	answer := map[string]string{"status": "UP"}
-	status := http.StatusOK
-	if err != nil {
-		answer = map[string]string{"status": "DOWN", "reason": err.Error()}
-		status = http.StatusServiceUnavailable
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(answer) // to a probe that has gone
 }

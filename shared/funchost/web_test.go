@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jobweaver/jobweaver/shared/funchost/probe"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
@@ -175,7 +176,7 @@ func TestAFunctionsOwnHTTPGetsEveryPathButTheProbes(t *testing.T) {
 		status       int
 	}{
 		{"GET", "/", 418}, {"POST", "//api/jobs", 418}, {"POST", "/api/../api/jobs", 418}, {"GET", "/health/", 418},
-		{"HEAD", livenessPath, 200}, {"TRACE", livenessPath, 405}, {"POST", readinessPath, 405}, {"TRACE", metricsPath, 405},
+		{"HEAD", probe.LivenessPath, 200}, {"TRACE", probe.LivenessPath, 405}, {"POST", probe.ReadinessPath, 405}, {"TRACE", metricsPath, 405},
 	} {
 		if got := s.do(c.method, c.path, ""); got.status != c.status {
 			t.Errorf("%s %s answered %+v, want %d", c.method, c.path, got, c.status)

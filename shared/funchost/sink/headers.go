@@ -1,4 +1,4 @@
-package funchost
+package sink
 
 import (
 	"fmt"

@@ -17,7 +17,9 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/shared/funchost/sink"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/retry"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -47,7 +49,7 @@ func deliver(h *host, id string) (tries int) {
 		if w.Code == http.StatusAccepted && !gone {
 			return tries
 		}
-		pause(context.Background(), time.Second<<tries)
+		retry.Pause(context.Background(), time.Second<<tries)
 	}
 	return tries
 }
@@ -62,7 +64,7 @@ func (s *slowSink) send(ctx context.Context, events []event.Event) (said []event
 	var all sync.WaitGroup
 	for _, e := range events {
 		all.Go(func() {
-			pause(context.Background(), 5*time.Second+rand.N(10*time.Second))
+			retry.Pause(context.Background(), 5*time.Second+rand.N(10*time.Second))
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.got[e.ID()]++
@@ -70,7 +72,7 @@ func (s *slowSink) send(ctx context.Context, events []event.Event) (said []event
 	}
 	all.Wait()
 	if ctx.Err() != nil {
-		return nil, &unposted{events: events, err: ctx.Err()}
+		return nil, &sink.Unsent{Events: events, Err: ctx.Err()}
 	}
 	return events, nil
 }
@@ -121,7 +123,7 @@ func TestAnEventIsAnsweredWhileTheSinkIsAway(t *testing.T) {
 			handled++
 			return []jobevent.Item{ofJob(t, jobevent.TypeStatus, "said", uuid.New())}, nil
 		}, func(_ context.Context, events []event.Event) ([]event.Event, error) {
-			return nil, &unposted{events: events, err: errors.New("away")}
+			return nil, &sink.Unsent{Events: events, Err: errors.New("away")}
 		})
 		began := time.Now()
 		if tries := deliver(h, "1"); tries != 1 || handled != 1 {
@@ -155,7 +157,7 @@ func TestTheBacklogIsBounded(t *testing.T) {
 			mu.Lock()
 			under--
 			mu.Unlock()
-			return nil, &unposted{events: events, err: ctx.Err()}
+			return nil, &sink.Unsent{Events: events, Err: ctx.Err()}
 		})
 		var all sync.WaitGroup
 		for n := range maxRequests {
@@ -179,7 +181,7 @@ func TestAStopEndsTheBacklogInTime(t *testing.T) {
 		h := newReceiver(t, func(context.Context, []jobevent.Item) ([]jobevent.Item, error) {
 			return []jobevent.Item{ofJob(t, jobevent.TypeStatus, "said", uuid.New())}, nil
 		}, func(_ context.Context, events []event.Event) ([]event.Event, error) {
-			return nil, &unposted{events: events, err: errors.New("away")}
+			return nil, &sink.Unsent{Events: events, Err: errors.New("away")}
 		})
 		deliver(h, "1")
 		began := time.Now()
@@ -281,7 +283,7 @@ func TestWhatIsLeftToPublishIsWhatTheSinkDidNotTake(t *testing.T) {
 	p := &publisher{
 		meter: telemetry.NewMeter("tested"), trouble: telemetry.Trouble{What: "publish"}, pack: jobevent.Events,
 		send: func(_ context.Context, events []event.Event) ([]event.Event, error) {
-			return events[:1], &unposted{events: events[1:], err: errors.New("away")}
+			return events[:1], &sink.Unsent{Events: events[1:], Err: errors.New("away")}
 		},
 	}
 	events := []jobevent.Item{

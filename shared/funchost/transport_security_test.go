@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/shared/certtest"
+	"github.com/jobweaver/jobweaver/shared/funchost/probe"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/secret"
@@ -26,13 +27,13 @@ func TestHTTPIsServedOverTLSWithTheCertificateOfTheDay(t *testing.T) {
 	files := certtest.NewDir(t, nil, ca.Issue(t, "127.0.0.1"))
 	s := newSite(t, Config{TLS: TLS{CertFile: files.Cert(), KeyFile: files.Key()}}, Function{Tick: neverTick})
 	s.awaitReady(ca)
-	for _, path := range []string{livenessPath, readinessPath, "/metrics"} {
+	for _, path := range []string{probe.LivenessPath, probe.ReadinessPath, "/metrics"} {
 		res, err := s.secure(ca, nil, path)
 		if err != nil || res.StatusCode != 200 || res.ProtoMajor != 2 {
 			t.Errorf("%s: %+v, %v", path, res, err)
 		}
 	}
-	if got := s.do("GET", livenessPath, ""); got.status != 400 || !strings.Contains(got.body, "HTTPS") {
+	if got := s.do("GET", probe.LivenessPath, ""); got.status != 400 || !strings.Contains(got.body, "HTTPS") {
 		t.Errorf("plain text got %+v", got)
 	}
 	old := &tls.Config{RootCAs: pool(ca), MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}
@@ -43,10 +44,10 @@ func TestHTTPIsServedOverTLSWithTheCertificateOfTheDay(t *testing.T) {
 
 	renewed := certtest.New(t)
 	files.Put(t, nil, renewed.Issue(t, "127.0.0.1"))
-	eventually(t, "the new certificate", func() bool { _, err := s.secure(renewed, nil, livenessPath); return err == nil })
+	eventually(t, "the new certificate", func() bool { _, err := s.secure(renewed, nil, probe.LivenessPath); return err == nil })
 	files.Put(t, nil, certtest.Pair{Cert: []byte("no PEM")})
 	for began := time.Now(); time.Since(began) < 1100*time.Millisecond; {
-		if _, err := s.secure(renewed, nil, livenessPath); err != nil {
+		if _, err := s.secure(renewed, nil, probe.LivenessPath); err != nil {
 			t.Fatalf("a broken file: %v", err)
 		}
 	}
@@ -65,12 +66,12 @@ func TestOnlyWhoShowsACertificateIsLetInWhereOneIsAskedFor(t *testing.T) {
 		by         *certtest.Pair
 		want       int // 0: no answer
 	}{
-		{"a probe that shows none", livenessPath, nil, 200},
-		{"another probe that shows none", readinessPath, nil, 200},
+		{"a probe that shows none", probe.LivenessPath, nil, 200},
+		{"another probe that shows none", probe.ReadinessPath, nil, 200},
 		{"who shows none", "/metrics", nil, 403},
 		{"who shows none, at a path like a probe's", "//health/liveness", nil, 403},
 		{"who shows one", "/metrics", &ours, 200},
-		{"who shows one of another CA", livenessPath, &theirs, 0},
+		{"who shows one of another CA", probe.LivenessPath, &theirs, 0},
 	} {
 		res, err := s.secure(ca, tt.by, tt.path)
 		if got := status(res); got != tt.want {
@@ -79,7 +80,7 @@ func TestOnlyWhoShowsACertificateIsLetInWhereOneIsAskedFor(t *testing.T) {
 	}
 	files.Put(t, other, certtest.Pair{})
 	eventually(t, "the new CA", func() bool { res, _ := s.secure(ca, &theirs, "/metrics"); return status(res) == 200 })
-	if res, err := s.secure(ca, &ours, livenessPath); err == nil {
+	if res, err := s.secure(ca, &ours, probe.LivenessPath); err == nil {
 		t.Errorf("the old CA's: answered %d", res.StatusCode)
 	}
 }
@@ -194,7 +195,7 @@ func TestPlainTextToAnotherMachineIsSaidOnceOrRefused(t *testing.T) {
 			t.Parallel()
 			var log bytes.Buffer
 			ctx := telemetry.WithLogger(t.Context(), slog.New(slog.NewTextHandler(&log, nil)))
-			if err := tt.cfg.checkWires(ctx, tt.serves, tt.address); err != nil {
+			if err := tt.cfg.checkTransport(ctx, tt.serves, tt.address); err != nil {
 				t.Errorf("refused: %v", err)
 			}
 			if lines := strings.Count(log.String(), "\n"); lines > 1 || (tt.want == "") != (lines == 0) ||
@@ -202,7 +203,7 @@ func TestPlainTextToAnotherMachineIsSaidOnceOrRefused(t *testing.T) {
 				t.Errorf("logged %q", &log)
 			}
 			tt.cfg.RequireTLS = requireOn
-			err := tt.cfg.checkWires(ctx, tt.serves, tt.address)
+			err := tt.cfg.checkTransport(ctx, tt.serves, tt.address)
 			if (err == nil) != (tt.want == "") || err != nil && (!strings.HasPrefix(err.Error(), "REQUIRE_TLS: ") ||
 				!strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "u:p")) {
 				t.Errorf("required: %v", err)
@@ -267,7 +268,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 func (s *site) awaitReady(by *certtest.CA) {
 	s.t.Helper()
 	eventually(s.t, "readiness", func() bool {
-		res, err := s.secure(by, nil, readinessPath)
+		res, err := s.secure(by, nil, probe.ReadinessPath)
 		return err == nil && res.StatusCode == http.StatusOK
 	})
 }

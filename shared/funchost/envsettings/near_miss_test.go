@@ -1,4 +1,4 @@
-package funchost
+package envsettings
 
 import (
 	"slices"

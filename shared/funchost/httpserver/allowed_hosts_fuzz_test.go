@@ -1,4 +1,4 @@
-package funchost
+package httpserver
 
 import (
 	"net"
@@ -19,14 +19,14 @@ func FuzzAllowedHosts(f *testing.F) {
 		f.Add(text, "kelvin.example")
 	}
 	f.Fuzz(func(t *testing.T, text, host string) {
-		hosts, err := newAllowedHosts([]string{text})
+		hosts, err := NewAllowedHosts([]string{text})
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "ALLOWED_HOSTS: ") {
 				t.Errorf("%q: %v", text, err)
 			}
 			return
 		}
-		handler := hosts.guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		handler := hosts.Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 		passes := func(host string) bool {
 			r, w := httptest.NewRequest(http.MethodGet, "/api/jobs", http.NoBody), httptest.NewRecorder()
 			r.Host = host

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/jobweaver/jobweaver/shared/funchost/probe"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/tlsfiles"
@@ -36,7 +37,7 @@ func (c TLS) guard(routes http.Handler) http.Handler {
 		return routes
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if len(r.TLS.VerifiedChains) == 0 && r.URL.Path != livenessPath && r.URL.Path != readinessPath {
+		if len(r.TLS.VerifiedChains) == 0 && r.URL.Path != probe.LivenessPath && r.URL.Path != probe.ReadinessPath {
 			http.Error(w, "a client certificate is needed", http.StatusForbidden)
 			return
 		}
@@ -54,8 +55,8 @@ func (c Config) sinkTrust() (*tlsfiles.Client, error) {
 	return client, client.Trust("K_CA_CERTS", c.SinkCAs)
 }
 
-// checkWires refuses what goes in plain text where REQUIRE_TLS is on, or says it once.
-func (c Config) checkWires(ctx context.Context, serves bool, address net.Addr) error {
+// checkTransport refuses what goes in plain text where REQUIRE_TLS is on, or says it once.
+func (c Config) checkTransport(ctx context.Context, serves bool, address net.Addr) error {
 	plain := c.plain()
 	if c.TLS.CertFile == "" && !onLoopback(address) && (serves || c.RequireTLS == requireOn) {
 		plain = append(plain, fmt.Sprintf("HOST and PORT (%s without TLS_CERT_FILE)", address))
@@ -79,7 +80,7 @@ func (c Config) plain() (settings []string) {
 	if c.database.IsSet() && !pgpool.Secure(c.database.Reveal()) {
 		settings = append(settings, "DATABASE_URL (sslmode is neither verify-full nor verify-ca)")
 	}
-	settings = append(settings, c.wires...)
+	settings = append(settings, c.plainSettings...)
 	if setting := c.Trace.Plain(); setting != "" {
 		settings = append(settings, setting+" (http)")
 	}

@@ -1,4 +1,4 @@
-package funchost
+package httpserver
 
 import (
 	"fmt"
@@ -7,14 +7,17 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"github.com/jobweaver/jobweaver/shared/funchost/probe"
 )
 
-// allowedHosts are the names of ALLOWED_HOSTS by their port; an empty port stands for each. A page whose name resolves
+// AllowedHosts are the names of ALLOWED_HOSTS by their port; an empty port stands for each. A page whose name resolves
 // to this machine (DNS rebinding) has its own name in Host, and to a browser is of the same origin as we are.
-type allowedHosts map[string]bool
+type AllowedHosts map[string]bool
 
-func newAllowedHosts(names []string) (allowedHosts, error) {
-	hosts := allowedHosts{}
+// NewAllowedHosts reads the entries of ALLOWED_HOSTS.
+func NewAllowedHosts(names []string) (AllowedHosts, error) {
+	hosts := AllowedHosts{}
 	for _, text := range names {
 		name, port := splitHost(strings.TrimSpace(text))
 		if !isHost(name, port) {
@@ -47,15 +50,15 @@ func splitHost(host string) (name, port string) {
 	return strings.ToLower(strings.TrimSuffix(host, ".")), port
 }
 
-// guard answers 421 to what asks for another host. Probes come by a pod's address.
-func (a allowedHosts) guard(next http.Handler) http.Handler {
+// Guard answers 421 to requests for another host. Probes come by a pod's address.
+func (a AllowedHosts) Guard(next http.Handler) http.Handler {
 	if len(a) == 0 {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, port := splitHost(r.Host)
 		if !a[net.JoinHostPort(name, port)] && !a[net.JoinHostPort(name, "")] &&
-			r.URL.Path != livenessPath && r.URL.Path != readinessPath {
+			r.URL.Path != probe.LivenessPath && r.URL.Path != probe.ReadinessPath {
 			http.Error(w, "this host is none of ALLOWED_HOSTS", http.StatusMisdirectedRequest)
 			return
 		}

@@ -1,0 +1,122 @@
+package funchost
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/funchost/probe"
+	"github.com/jobweaver/jobweaver/shared/funchost/sink"
+	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+const (
+	defaultReadinessGrace = 10 * time.Second
+	// defaultStuckAfter is longer than any single call of a handler or a tick may take.
+	defaultStuckAfter = 10 * time.Minute
+)
+
+// newMonitor returns the monitor of what this function depends on, in the order in which a probe names it. A function
+// with HTTP of its own needs no broker: it publishes what it has accepted when the broker is back. The last dependency
+// is that its work succeeds: a schema that lacks a table, or a role that lacks a right, fails it although the database
+// answers. The returned function closes what the checks hold open.
+func (h *host) newMonitor() (*probe.Monitor, func(), error) {
+	m, closing := probe.NewMonitor(h.cfg.ReadinessGrace), func() {}
+	if h.f.Ready != nil {
+		m.Add(external("database is away", "ask database", h.f.Ready))
+	}
+	if h.f.HTTP != nil {
+		return m, closing, nil
+	}
+	if h.cfg.Sink != "" && !h.f.Silent {
+		m.Add(external("sink is away", "ask sink", h.cfg.reachSink))
+	}
+	if consumes := h.f.KafkaOnly || h.consumer != nil; consumes || h.cfg.Sink == "" && !h.f.Silent {
+		pulse, err := kafkaevent.NewPulse(h.cfg.Kafka)
+		if err != nil {
+			return nil, nil, err
+		}
+		closing = pulse.Close
+		m.Add(external("broker is away", "ask broker", pulse.Ask))
+	}
+	h.addOwn(m)
+	return m, closing, nil
+}
+
+// addOwn adds what this process knows by itself.
+func (h *host) addOwn(m *probe.Monitor) {
+	if h.f.Tick != nil && h.cfg.Ticks == ticksOn {
+		m.Add(own("its ticks fail", func() bool { return !h.ticking.Ongoing() }))
+	}
+	if h.f.Failing != nil {
+		m.Add(own("its work fails", func() bool { return !h.f.Failing() }))
+	}
+	if h.cfg.FuncTransport == TransportHTTP {
+		return // a function that is not ready gets no events, so trouble with handling or publishing would never end
+	}
+	if h.consumer != nil {
+		m.Add(own("not in its consumer group", h.consumer.Group().Joined))
+		m.Add(own("handling events fails", func() bool { return !h.handlingFails() }))
+	}
+	if h.f.Joined != nil {
+		m.Add(own("not in its consumer groups", h.f.Joined))
+	}
+	m.Add(own("cannot publish", func() bool { return !h.publisher.trouble.Ongoing() }))
+}
+
+func external(reason, what string, check func(context.Context) error) *probe.Dependency {
+	return &probe.Dependency{Reason: reason, External: true, Check: check, Trouble: telemetry.Trouble{What: what}}
+}
+
+func own(reason string, holds func() bool) *probe.Dependency {
+	return &probe.Dependency{Reason: reason, Check: func(context.Context) error {
+		if !holds() {
+			return errors.New(reason)
+		}
+		return nil
+	}}
+}
+
+// handlingFails reports whether records that this process holds fail to be handled. Those that failed last may be
+// another member's since: a process with nothing left to handle has no success that would end the trouble.
+func (h *host) handlingFails() bool {
+	lags := func(p *kafkaevent.Partition) bool { return p.Lag() > 0 }
+	return h.handling.Ongoing() && slices.ContainsFunc(h.consumer.Group().Partitions(), lags)
+}
+
+// ready returns an error if the function cannot do its work. What exactly is wrong stands in the log, not in the
+// answer, which anyone may read.
+func (h *host) ready(now time.Time) error {
+	if h.stopping.Load() {
+		return errors.New("stopping")
+	}
+	return h.monitor.Ready(now)
+}
+
+// alive returns an error if a call has been under way for too long.
+func (h *host) alive(now time.Time) error {
+	oldest := []func() (string, time.Time){h.calls.Oldest}
+	if h.f.Oldest != nil {
+		oldest = append(oldest, h.f.Oldest)
+	}
+	return h.monitor.Alive(now, h.cfg.StuckAfter, oldest...)
+}
+
+// Reachable returns a function that asks whether the place where events go is available: whether the sink takes a
+// connection, or a broker answers.
+func Reachable(cfg Config) func(ctx context.Context) error {
+	if cfg.Sink != "" {
+		return cfg.reachSink
+	}
+	return func(ctx context.Context) error { return kafkaevent.Answers(ctx, cfg.Kafka) }
+}
+
+func (c Config) reachSink(ctx context.Context) error {
+	trust, err := c.sinkTrust()
+	if err != nil {
+		return err
+	}
+	return sink.Reach(ctx, c.Sink, trust)
+}

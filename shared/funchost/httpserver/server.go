@@ -1,0 +1,75 @@
+// Package httpserver has what every HTTP server of a function does before its handlers: time limits, the headers that
+// restrict browsers, ALLOWED_HOSTS, and the count of requests for which a stop waits.
+package httpserver
+
+import (
+	"net/http"
+	"time"
+)
+
+// MaxHeader bounds the request line and the headers; net/http itself adds 4 KiB to MaxHeaderBytes.
+const MaxHeader = 16 << 10
+
+// Timeouts bound the parts of a request.
+type Timeouts struct {
+	Header time.Duration // until its headers have arrived
+	Read   time.Duration // until its body has arrived
+	Write  time.Duration // until its answer is taken: body, work, ?wait= and all
+	Idle   time.Duration // until the next one arrives on its connection
+}
+
+// Defaults are the timeouts of every function.
+var Defaults = Timeouts{Header: 5 * time.Second, Read: time.Minute, Write: 2 * time.Minute, Idle: 2 * time.Minute}
+
+// Server returns a server with these timeouts.
+func (t Timeouts) Server() *http.Server {
+	return &http.Server{
+		ReadHeaderTimeout: t.Header,
+		ReadTimeout:       t.Read,
+		WriteTimeout:      t.Write,
+		IdleTimeout:       t.Idle,
+		MaxHeaderBytes:    MaxHeader - 4<<10,
+		// A client of HTTP/2 holds many requests by one connection: it must read, and answer pings.
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: 100, WriteByteTimeout: t.Write / 4, SendPingTimeout: t.Idle / 2,
+		},
+	}
+}
+
+// CrossOrigin recognizes the requests that a browser makes for a page of another site.
+var CrossOrigin http.CrossOriginProtection
+
+// The headers that restrict browsers. They are shared and must not be appended to: an answer with another value sets a
+// list of its own.
+var (
+	noSniff    = []string{"nosniff"}
+	noStore    = []string{"no-store"}
+	noReferrer = []string{"no-referrer"}
+	sameOrigin = []string{"same-origin"}
+	noContent  = []string{"default-src 'none'; frame-ancestors 'none'"}
+	onlyTLS    = []string{"max-age=31536000"}
+	closing    = []string{"close"}
+)
+
+// Protect keeps browsers from doing anything with an answer but showing it. No answer permits other sites to read it:
+// CORS is off.
+func Protect(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h["X-Content-Type-Options"] = noSniff
+		h["Cache-Control"] = noStore
+		h["Referrer-Policy"] = noReferrer
+		h["Cross-Origin-Opener-Policy"] = sameOrigin
+		h["Cross-Origin-Resource-Policy"] = sameOrigin
+		h["Content-Security-Policy"] = noContent
+		if r.TLS != nil {
+			h["Strict-Transport-Security"] = onlyTLS
+		}
+		if r.ProtoMajor == 1 && len(r.TransferEncoding) > 0 {
+			// There may have been a Content-Length too, which net/http removes: a proxy that believed that one would
+			// take what follows for the body, and we for the next request.
+			h["Connection"] = closing
+		}
+		next.ServeHTTP(w, r)
+	})
+}

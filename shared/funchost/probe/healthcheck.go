@@ -1,0 +1,76 @@
+package probe
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The paths of the probes.
+const (
+	LivenessPath  = "/health/liveness"
+	ReadinessPath = "/health/readiness"
+)
+
+const askPatience = 3 * time.Second // many times what an answer takes
+
+// AskReady asks the function that listens on host and port whether it is ready. Images have no shell, and nothing else
+// that could ask.
+func AskReady(ctx context.Context, host string, port int, overTLS bool) error {
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	if port == 0 {
+		return errors.New("PORT: 0 is any free one, so it is unknown which to ask")
+	}
+	scheme := "http"
+	if overTLS {
+		scheme = "https"
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+		if ip != nil && ip.To4() == nil {
+			host = "::1"
+		}
+	}
+	at := scheme + "://" + net.JoinHostPort(host, strconv.Itoa(port)) + ReadinessPath
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, http.NoBody)
+	if err != nil {
+		return err
+	}
+	// The certificate is for other names than this, and the request has no secret.
+	client := &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true,
+	}}
+	res, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	var answer struct{ Status, Reason string }
+	err = json.NewDecoder(io.LimitReader(res.Body, 4<<10)).Decode(&answer)
+	if res.StatusCode == http.StatusOK && err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %s", res.Status, strings.TrimSpace(answer.Status+" "+answer.Reason))
+}
+
+// Answer answers a probe: 200, or 503 with the reason.
+func Answer(w http.ResponseWriter, err error) {
+	answer := map[string]string{"status": "UP"}
+	status := http.StatusOK
+	if err != nil {
+		answer = map[string]string{"status": "DOWN", "reason": err.Error()}
+		status = http.StatusServiceUnavailable
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(answer) // the caller may have gone
+}
