@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/jobweaver/jobweaver/functions/runjob/offsets"
+	"github.com/jobweaver/jobweaver/functions/runjob/pool"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -102,12 +104,12 @@ func (f *Function) beat(ctx context.Context, publish funchost.Publish) {
 
 func (f *Function) beatOnce(ctx context.Context) error {
 	defer f.calls.Begin("a beat")()
-	began := f.pool.clock.now()
+	began := f.pool.Now()
 	answered := f.answered.Load() // before the list: what these claims took is in it, or settled
-	attempts := f.pool.list()
-	beat := workerdb.Beat{WorkerID: f.id, Queues: f.cfg.Queues, Free: f.pool.free(), Answered: answered}
+	attempts := f.pool.List()
+	beat := workerdb.Beat{WorkerID: f.id, Queues: f.cfg.Queues, Free: f.pool.Free(), Answered: answered}
 	for _, a := range attempts {
-		beat.Held = append(beat.Held, workerdb.Held{Key: a.key(), StartedAt: a.startedAt})
+		beat.Held = append(beat.Held, workerdb.Held{Key: a.Key(), StartedAt: a.StartedAt})
 	}
 	tryCtx, cancel := context.WithTimeout(ctx, f.timing.silence/2) // or it hangs while others judge
 	defer cancel()
@@ -116,21 +118,21 @@ func (f *Function) beatOnce(ctx context.Context) error {
 		return err
 	}
 	for _, outcome := range changed.Settled {
-		f.pool.taken(outcome)
+		f.pool.Taken(outcome)
 	}
 	for _, key := range changed.CancelWanted {
-		f.pool.cancel(key, f.timing.cancelPatience)
+		f.pool.Cancel(key, f.timing.cancelPatience)
 	}
 	f.beats.unseen(changed.Unseen, f.timing.silence)
-	if f.pool.beaten(began, changed.Unseen) {
+	if f.pool.Beaten(began, changed.Unseen) {
 		return f.beatOnce(ctx)
 	}
 	f.wakeUp()
-	f.pool.giveUp()
+	f.pool.GiveUp()
 	f.offer(f.heartbeat(time.Now()))
-	done(f.pool.pass(f.timing.passAfter, maxHeldBack))
+	offsets.Done(f.pool.Pass(f.timing.passAfter, maxHeldBack))
 	f.warnOfGaps(ctx)
-	if f.beats.got(began.at, f.timing.silence) {
+	if f.beats.got(began.At, f.timing.silence) {
 		if err := f.judge(tryCtx); err != nil {
 			return err
 		}
@@ -145,14 +147,14 @@ func (f *Function) judge(ctx context.Context) error {
 		slog.WarnContext(ctx, "attempt settled for its worker", "workerId", outcome.WorkerID, "jobId", outcome.JobID,
 			"attempt", outcome.Attempt, "traceId", outcome.TraceID, "kind", outcome.Kind)
 		f.metrics.judged.WithLabelValues(string(outcome.Kind)).Inc()
-		f.decided(finished{outcome: outcome, settled: true})
+		f.decided(pool.Finished{Outcome: outcome, Settled: true})
 	}
 	return err
 }
 
 // handBack gives up attempts that have waited long for a slot while other workers have free ones.
 func (f *Function) handBack(ctx context.Context) error {
-	queues := f.pool.heldTooLong(f.timing.heldAtMost)
+	queues := f.pool.HeldTooLong(f.timing.heldAtMost)
 	if len(queues) == 0 {
 		return nil
 	}
@@ -161,7 +163,7 @@ func (f *Function) handBack(ctx context.Context) error {
 		return err
 	}
 	for queue := range queues {
-		if n := f.pool.handBack(queue, free[queue], f.timing.heldAtMost); n > 0 {
+		if n := f.pool.HandBack(queue, free[queue], f.timing.heldAtMost); n > 0 {
 			slog.InfoContext(ctx, "attempts handed back", "workerId", f.id, "queue", queue, "attempts", n)
 		}
 	}
@@ -170,7 +172,7 @@ func (f *Function) handBack(ctx context.Context) error {
 
 // heartbeat is this worker's word about itself.
 func (f *Function) heartbeat(now time.Time) jobevent.Heartbeat {
-	h := f.pool.heartbeat(now)
+	h := f.pool.Heartbeat(now)
 	h.WorkerID, h.Version = f.id, f.cfg.Version
 	h.Queues, h.JobTypes, h.Partitions = f.cfg.Queues, f.registry.JobTypes(), f.consumers.held()
 	if f.cfg.Demand != nil {
@@ -221,8 +223,8 @@ func (f *Function) appendBeat(events []jobevent.Item, h jobevent.Heartbeat) []jo
 // warnOfGaps looks for partitions in which much is done that cannot be committed.
 func (f *Function) warnOfGaps(ctx context.Context) {
 	for _, p := range f.consumers.stuck(maxGap) {
-		offset, since, _ := p.tracker.Oldest()
+		offset, since, _ := p.Tracker.Oldest()
 		slog.WarnContext(ctx, "commit is stuck behind one record", "topic", p.Topic, "partition", p.ID,
-			"offset", offset, "since", since, "done", p.tracker.Gap())
+			"offset", offset, "since", since, "done", p.Tracker.Gap())
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/functions/runjob/pool"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
@@ -45,7 +45,7 @@ func TestABeatSaysWhatTheWorkerHas(t *testing.T) {
 	h.until("the start is in the store", func() bool { // that of the first beats after it has run for a while
 		return h.count("SELECT count(*) FROM execution_attempts WHERE started_at IS NOT NULL") == 1
 	})
-	w.pool.cancel(workerdb.Key{JobID: running.JobID, Attempt: 1}, 0)
+	w.pool.Cancel(workerdb.Key{JobID: running.JobID, Attempt: 1}, 0)
 }
 
 // ux: the progress that a handler reports right before WaitFor was never shown.
@@ -65,22 +65,6 @@ func TestABeatHasTheLastProgressOfAnAttemptThatWaits(t *testing.T) {
 		return len(left) == 1 && left[0].JobID == run.JobID && left[0].Attempt == 1 &&
 			*left[0].Progress == jobevent.Progress{Percent: 70, Message: "handed over"}
 	})
-}
-
-func TestBeatsRepeatTheProgressOfAnAttemptThatWaitsForAWhile(t *testing.T) {
-	t.Parallel()
-	p := newPool(1, 0, time.Second, nil, func(int) {})
-	now := time.Now()
-	a := &attempt{run: jobevent.Run{JobID: uuid.New(), Attempt: 1}}
-	p.leave(a, now) // has reported none
-	a.progress.Store(&jobevent.Progress{Percent: 70})
-	p.leave(a, now)
-	if n := len(p.heartbeat(now.Add(leftFor)).Left); n != 1 {
-		t.Errorf("%d are in the beat", n)
-	}
-	if n := len(p.heartbeat(now.Add(leftFor + 1)).Left); n != 0 {
-		t.Errorf("%d are in the beat later", n)
-	}
 }
 
 func TestAWorkerDeclaredLostEndsItsHandlers(t *testing.T) {
@@ -176,7 +160,7 @@ func TestHeldAttemptsGoBackWhenAnotherWorkerIsFree(t *testing.T) {
 	h.order(runs[0])
 	h.untilStarted(runs[0])
 	h.order(runs[1:]...)
-	w.untilPool(h, "all are held for too long", func(p *pool) bool { return len(p.overdueHeld(w.timing.heldAtMost)) == 3 })
+	w.untilPool(h, "all are held for too long", func(p *pool.Pool) bool { return p.HeldTooLong(w.timing.heldAtMost)[h.queue] == 3 })
 	h.exec(`INSERT INTO workers (worker_id, queues, free, seen_at) VALUES
 		('free', ARRAY[$1, 'other'], 2, now() + interval '9 s'), ('elsewhere', '{other}', 5, now() + interval '9 s')`, h.queue)
 	for _, run := range runs[2:] { // the worst two
@@ -201,10 +185,7 @@ func TestNothingIsLostWhileTheStoreIsAway(t *testing.T) {
 	back := h.storeAway()
 	h.open(running)
 	h.order(next)
-	w.untilPool(h, "it has been silent for too long", func(p *pool) bool { return p.silent() })
-	if room := w.pool.room(); room != 0 {
-		t.Errorf("room for %d attempts", room)
-	}
+	w.untilPool(h, "it has been silent for too long", func(p *pool.Pool) bool { return p.Room() == 0 })
 	back()
 	for _, run := range []jobevent.Run{running, next} {
 		if e := h.outcome(run); e.Type() != jobevent.TypeCompleted {

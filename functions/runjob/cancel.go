@@ -7,6 +7,7 @@ import (
 	"github.com/IBM/sarama"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/runjob/pool"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -39,7 +40,7 @@ func (f *Function) tailCancels(ctx context.Context) {
 }
 
 func (f *Function) wanted(w wish) {
-	if f.pool.cancel(w.key, f.timing.cancelPatience) || f.wishes.len() >= maxCancels {
+	if f.pool.Cancel(w.key, f.timing.cancelPatience) || f.wishes.len() >= maxCancels {
 		return
 	}
 	f.wishes.put(w)
@@ -66,7 +67,7 @@ func (f *Function) cancelAll(ctx context.Context) {
 			})
 		// One may have been claimed here since it was looked for.
 		for _, w := range batch {
-			f.pool.cancel(w.key, f.timing.cancelPatience)
+			f.pool.Cancel(w.key, f.timing.cancelPatience)
 		}
 	}
 }
@@ -78,7 +79,7 @@ func (f *Function) cancel(ctx context.Context, orders []workerdb.Order) error {
 	return retry(ctx, &f.troubles.cancel, func() error {
 		outcomes, err := f.store.Cancel(ctx, f.id, orders)
 		for _, outcome := range outcomes {
-			f.decided(finished{outcome: outcome, settled: true})
+			f.decided(pool.Finished{Outcome: outcome, Settled: true})
 		}
 		return err
 	})

@@ -10,6 +10,8 @@ import (
 	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/jobweaver/jobweaver/functions/runjob/offsets"
+	"github.com/jobweaver/jobweaver/functions/runjob/pool"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -30,7 +32,7 @@ func (f *Function) claimAll(ctx, work context.Context) {
 	var orders []ordered // read and not claimed: there was no room for all attempts of an event
 	for ctx.Err() == nil {
 		f.wantsRoom.Store(true) // before it looks, so that none is made unseen
-		if room := min(f.pool.room(), f.room(), maxBatch); room > 0 {
+		if room := min(f.pool.Room(), f.room(), maxBatch); room > 0 {
 			f.wantsRoom.Store(false) // wakes for every attempt that ends would cost more than the claims
 			if len(orders) == 0 {
 				batch := f.consumers.take(room)
@@ -68,10 +70,10 @@ func (f *Function) read(work context.Context, batch []delivered) []ordered {
 	for _, d := range batch {
 		items, label := funchost.Decode(d.message, f.cfg.Kafka.Keys)
 		if len(items) > 1 {
-			d.items = newItemTracker(len(items))
+			d.Items = offsets.NewItemTracker(len(items))
 		}
 		for i, it := range items {
-			d.item, d.of = i, it
+			d.Item, d.of = i, it
 			if it.Err != nil {
 				f.reject(work, d, label, it.Err)
 				continue
@@ -91,28 +93,32 @@ func (f *Function) read(work context.Context, batch []delivered) []ordered {
 // undone and come again; else the store's claims so far are answered.
 func (f *Function) claim(ctx, work context.Context, read []ordered) {
 	orders := read[:0]
-	var here []record
+	var here []offsets.Record
 	seen := make(map[workerdb.Key]int, len(read)) // index into orders
 	// Asked before the claim: an attempt that is here may be settled and forgotten while the claim
 	// is under way, and its row, read before that, would look like one whose claim got lost.
-	known := f.pool.known(read)
+	keys := make([]workerdb.Key, len(read))
+	for i := range read {
+		keys[i] = read[i].key()
+	}
+	known := f.pool.Known(keys)
 	for at, o := range read {
 		i, twice := seen[o.key()]
 		switch {
 		case known[at]:
 			if o.run.Cancel {
-				f.pool.cancel(o.key(), f.timing.cancelPatience)
+				f.pool.Cancel(o.key(), f.timing.cancelPatience)
 			}
-			here = append(here, o.record)
+			here = append(here, o.Record)
 		case twice:
 			orders[i].run.Cancel = orders[i].run.Cancel || o.run.Cancel
-			here = append(here, o.record)
+			here = append(here, o.Record)
 		default:
 			seen[o.key()] = len(orders)
 			orders = append(orders, o)
 		}
 	}
-	done(here)
+	offsets.Done(here)
 	err := bisect(orders, func(part []ordered) error { return f.claimPart(ctx, work, part) }, func(o ordered, err error) {
 		f.reject(work, o.delivered, telemetry.RejectedInvalid, err)
 	})
@@ -130,7 +136,7 @@ func (f *Function) claimPart(ctx, work context.Context, orders []ordered) error 
 		o := &orders[i]
 		asked[i] = workerdb.Order{
 			Key:     o.key(),
-			TraceID: o.of.TraceID(), Queue: o.partition.queue, TimeoutMs: int(o.run.TimeoutMs), Cancel: o.run.Cancel,
+			TraceID: o.of.TraceID(), Queue: o.Partition.Queue, TimeoutMs: int(o.run.TimeoutMs), Cancel: o.run.Cancel,
 		}
 		if o.run.ExpiresAt != nil {
 			asked[i].ExpiresAt = *o.run.ExpiresAt
@@ -138,7 +144,7 @@ func (f *Function) claimPart(ctx, work context.Context, orders []ordered) error 
 	}
 	return retry(ctx, &f.troubles.claim, func() error {
 		defer f.calls.Begin("a claim")()
-		epoch, began := f.pool.now(), time.Now()
+		epoch, began := f.pool.Epoch(), time.Now()
 		traced, span := tracedClaim(work, orders)
 		claims, err := f.store.Claim(traced, f.id, asked)
 		span.Done(err)
@@ -154,32 +160,32 @@ var errOutlived = errors.New("the worker fell silent meanwhile: others may have 
 // place passes each order on to where its answer says it belongs. The claim began at an instant of this
 // process's clock: what expires, by the database's, is given so much less time as the claim took.
 func (f *Function) place(orders []ordered, claims []workerdb.Claim, epoch int, began time.Time) error {
-	mine := make([]*attempt, 0, len(orders))
-	var settled []finished
-	var elsewhere []record
+	mine := make([]*pool.Attempt, 0, len(orders))
+	var settled []pool.Finished
+	var elsewhere []offsets.Record
 	for i := range orders {
 		o := &orders[i]
 		switch claims[i].State {
 		case workerdb.Claimed, workerdb.OpenMine: // the latter: a claim whose answer got lost
-			a := &attempt{run: o.run, queue: o.partition.queue, traceID: o.of.TraceID(), order: o.from, from: o.record}
-			a.sealWith(f.sealer)
+			a := &pool.Attempt{Run: o.run, Queue: o.Partition.Queue, TraceID: o.of.TraceID(), Order: o.from, From: o.Record}
+			a.SealWith(f.sealer)
 			if o.run.ExpiresAt != nil {
-				a.expiresAt = began.Add(o.run.ExpiresAt.Sub(claims[i].At))
+				a.ExpiresAt = began.Add(o.run.ExpiresAt.Sub(claims[i].At))
 			}
 			mine = append(mine, a)
 		case workerdb.Settled:
-			settled = append(settled, finished{outcome: claims[i].Outcome, settled: true, from: o.record})
+			settled = append(settled, pool.Finished{Outcome: claims[i].Outcome, Settled: true, From: o.Record})
 		case workerdb.OpenElsewhere:
-			elsewhere = append(elsewhere, o.record)
+			elsewhere = append(elsewhere, o.Record)
 		}
 	}
-	if len(mine) > 0 && !f.pool.add(mine, epoch) {
+	if len(mine) > 0 && !f.pool.Add(mine, epoch) {
 		return errOutlived
 	}
 	for _, one := range settled {
 		f.decided(one)
 	}
-	done(elsewhere)
+	offsets.Done(elsewhere)
 	f.metrics.claimed(len(orders), time.Since(began))
 	return nil
 }

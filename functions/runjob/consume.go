@@ -6,6 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/IBM/sarama"
+
+	"github.com/jobweaver/jobweaver/functions/runjob/offsets"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -20,12 +23,19 @@ type consumers struct {
 	turn int // which queue is asked first; only take
 }
 
+// delivered is a record, or an item of the event in one, in the order of its partition.
+type delivered struct {
+	offsets.Record
+	message *sarama.ConsumerMessage
+	of      jobevent.Item // what of the record
+}
+
 type queueConsumer struct {
 	*kafkaevent.GroupConsumer
 	queue string
 
 	mu         sync.Mutex
-	partitions map[*kafkaevent.Partition]*partition
+	partitions map[*kafkaevent.Partition]*offsets.Partition
 }
 
 func newConsumers(cfg Config, meter telemetry.Meter, wake, changed func()) (*consumers, error) {
@@ -37,7 +47,7 @@ func newConsumers(cfg Config, meter telemetry.Meter, wake, changed func()) (*con
 		}
 		group.Watch = kafkaevent.Watch{Committed: meter.Committed, Disconnected: meter.Disconnected}
 		c.all = append(c.all, &queueConsumer{
-			GroupConsumer: group, queue: queue, partitions: map[*kafkaevent.Partition]*partition{},
+			GroupConsumer: group, queue: queue, partitions: map[*kafkaevent.Partition]*offsets.Partition{},
 		})
 	}
 	return c, nil
@@ -71,7 +81,7 @@ func (c *consumers) run(ctx context.Context) {
 func (q *queueConsumer) assign(p *kafkaevent.Partition) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.partitions[p] = &partition{Partition: p, queue: q.queue}
+	q.partitions[p] = &offsets.Partition{Partition: p, Queue: q.queue}
 }
 
 func (q *queueConsumer) revoke(p *kafkaevent.Partition) {
@@ -95,8 +105,8 @@ func (c *consumers) take(limit int) []delivered {
 			}
 			now := time.Now()
 			for _, m := range records.Messages {
-				p.tracker.deliver(m.Offset, now)
-				batch = append(batch, delivered{record: record{partition: p, offset: m.Offset}, message: m})
+				p.Tracker.DeliverAt(m.Offset, now)
+				batch = append(batch, delivered{Record: offsets.Record{Partition: p, Offset: m.Offset}, message: m})
 			}
 		}
 	}
@@ -104,7 +114,7 @@ func (c *consumers) take(limit int) []delivered {
 }
 
 // holds tells whether a partition is still this worker's.
-func (c *consumers) holds(p *partition) bool {
+func (c *consumers) holds(p *offsets.Partition) bool {
 	return slices.ContainsFunc(c.all, func(q *queueConsumer) bool {
 		q.mu.Lock()
 		defer q.mu.Unlock()
@@ -131,10 +141,10 @@ func (c *consumers) held() map[string][]int32 {
 	return byQueue
 }
 
-func (q *queueConsumer) each() []*partition {
+func (q *queueConsumer) each() []*offsets.Partition {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	all := make([]*partition, 0, len(q.partitions))
+	all := make([]*offsets.Partition, 0, len(q.partitions))
 	for _, p := range q.partitions {
 		all = append(all, p)
 	}
@@ -142,11 +152,11 @@ func (q *queueConsumer) each() []*partition {
 }
 
 // stuck are the partitions with more than limit records that are done and cannot be committed.
-func (c *consumers) stuck(limit int) []*partition {
-	var stuck []*partition
+func (c *consumers) stuck(limit int) []*offsets.Partition {
+	var stuck []*offsets.Partition
 	for _, q := range c.all {
 		for _, p := range q.each() {
-			if p.tracker.Gap() > limit {
+			if p.Tracker.Gap() > limit {
 				stuck = append(stuck, p)
 			}
 		}
@@ -159,7 +169,7 @@ func (c *consumers) figures() []telemetry.Partition {
 	var figures []telemetry.Partition
 	for _, q := range c.all {
 		for _, p := range q.each() {
-			figures = append(figures, telemetry.Partition{Topic: p.Topic, ID: p.ID, Lag: p.Lag(), Gap: p.tracker.Gap()})
+			figures = append(figures, telemetry.Partition{Topic: p.Topic, ID: p.ID, Lag: p.Lag(), Gap: p.Tracker.Gap()})
 		}
 	}
 	return figures

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jobweaver/jobweaver/functions/runjob/offsets"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
@@ -63,7 +64,7 @@ func (h *byRank) Pop() any {
 }
 
 func (o *ordered) kind() Kind {
-	return Kind{Queue: o.partition.queue, JobType: o.run.JobType, OwnerID: o.run.OwnerID}
+	return Kind{Queue: o.Partition.Queue, JobType: o.run.JobType, OwnerID: o.run.OwnerID}
 }
 
 // room is how many more records may be read.
@@ -77,14 +78,14 @@ func (u *unclaimed) room() int {
 }
 
 // add keeps attempts. It returns the records that need nothing more, because an earlier one has their attempt.
-func (u *unclaimed) add(orders []ordered) (here []record) {
+func (u *unclaimed) add(orders []ordered) (here []offsets.Record) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for i := range orders {
 		o := &orders[i]
 		if there := u.known[o.key()]; there != nil {
 			there.run.Cancel = there.run.Cancel || o.run.Cancel
-			here = append(here, o.record)
+			here = append(here, o.Record)
 			continue
 		}
 		if u.known == nil {
@@ -203,13 +204,13 @@ func (f *Function) readMore(work context.Context) bool {
 		return false
 	}
 	batch := f.consumers.take(room)
-	done(f.unclaimed.add(f.read(work, batch)))
+	offsets.Done(f.unclaimed.add(f.read(work, batch)))
 	return len(batch) > 0
 }
 
 // claimWanted claims what is wanted and what is to be cancelled, and tells whether there was any.
 func (f *Function) claimWanted(ctx, work context.Context) bool {
-	room := min(f.pool.room(), f.room(), maxBatch)
+	room := min(f.pool.Room(), f.room(), maxBatch)
 	if room <= 0 {
 		return false
 	}
@@ -228,7 +229,7 @@ func (f *Function) claimKept(ctx, work context.Context, orders []ordered) {
 		keys[i] = orders[i].key()
 	}
 	f.claim(ctx, work, orders)
-	for i, here := range f.pool.knownKeys(keys) {
+	for i, here := range f.pool.Known(keys) {
 		if !here {
 			f.cfg.Demand.Forget(keys[i])
 		}
@@ -244,5 +245,5 @@ func (f *Function) claimOverdue(ctx, work context.Context) {
 	for part := range slices.Chunk(overdue, maxBatch) {
 		f.claim(ctx, work, part)
 	}
-	f.unclaimed.remove(func(o *ordered) bool { return !f.consumers.holds(o.partition) })
+	f.unclaimed.remove(func(o *ordered) bool { return !f.consumers.holds(o.Partition) })
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/functions/runjob/pool"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
@@ -90,11 +91,9 @@ func TestACompletedAttemptStaysSoWhenItsCancelComesTooLate(t *testing.T) {
 	h.order(run)
 	h.untilStarted(run)
 	h.wantCancel(run)
-	w.untilPool(h, "the cancel has arrived", func(p *pool) bool {
-		for _, a := range p.mine {
-			return a.cancelled
-		}
-		return false
+	w.untilPool(h, "the cancel has arrived", func(p *pool.Pool) bool {
+		attempts := p.List()
+		return len(attempts) == 1 && attempts[0].Cancelled
 	})
 	h.open(run)
 	if e := h.outcome(run); e.Type() != jobevent.TypeCompleted {
@@ -112,7 +111,7 @@ func TestTimeoutOfAHandlerThatIgnoresIt(t *testing.T) {
 		got.FinishedAt.Sub(*got.StartedAt) < 50*time.Millisecond {
 		t.Errorf("said %+v", got)
 	}
-	if got := w.pool.figures(); got.running != 1 || got.overdue != 1 || w.pool.free() != 0 {
+	if got := w.pool.Figures(); got.Running != 1 || got.Overdue != 1 || w.pool.Free() != 0 {
 		t.Errorf("its slot is not taken: %+v", got)
 	}
 	next := h.run("SIMULATION", noop)
@@ -142,21 +141,18 @@ func TestTimeoutOfAHandlerThatMindsIt(t *testing.T) {
 // untilHeld waits until so many attempts wait for a slot.
 func (h *fixture) untilHeld(w *worker, n int) {
 	h.t.Helper()
-	w.untilPool(h, "attempts are held", func(p *pool) bool { return len(p.held) == n })
+	w.untilPool(h, "attempts are held", func(p *pool.Pool) bool { return p.Figures().Held == n })
 }
 
-// untilPool waits for a condition on the pool, looked at under its mutex whenever it changes.
-func (w *worker) untilPool(h *fixture, what string, condition func(*pool) bool) {
+// untilPool waits for a condition on the pool.
+func (w *worker) untilPool(h *fixture, what string, condition func(*pool.Pool) bool) {
 	h.t.Helper()
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for {
-		w.pool.mu.Lock()
-		met := condition(w.pool)
-		w.pool.mu.Unlock()
-		if met {
+		if condition(w.pool) {
 			return
 		}
 		select {

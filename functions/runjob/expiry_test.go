@@ -1,9 +1,11 @@
 package runjob
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/jobweaver/jobweaver/functions/runjob/pool"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
@@ -62,7 +64,9 @@ func TestAnAttemptThatWaitsTooLongForASlotIsNotStarted(t *testing.T) {
 	late.Rank = late.Rank.Add(-time.Minute)
 	h.order(late, after)
 	h.untilHeld(w, 2)
-	w.untilPool(h, "it is too late", func(p *pool) bool { return p.held[0].expired(time.Now()) })
+	w.untilPool(h, "it is too late", func(p *pool.Pool) bool {
+		return slices.ContainsFunc(p.List(), func(a pool.Listed) bool { return a.Run.JobID == late.JobID && a.Expired(time.Now()) })
+	})
 	h.open(blocker)
 	h.wantExpired(late)
 	if e := h.outcome(after); e.Type() != jobevent.TypeCompleted {

@@ -100,7 +100,7 @@ func (h *fixture) start(change func(*Config, *timing)) *worker {
 		h.t.Fatal(err)
 	}
 	f.timing = times
-	f.pool.silence = times.silence
+	f.pool.Silence = times.silence
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
 	left := make(chan error, 1)
 	go func() { left <- f.Run(ctx, h.publish) }()

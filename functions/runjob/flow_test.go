@@ -14,6 +14,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/functions/runjob/offsets"
+	"github.com/jobweaver/jobweaver/functions/runjob/pool"
 	"github.com/jobweaver/jobweaver/shared/eventkeys"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
@@ -28,7 +30,7 @@ func TestAFullPoolLeavesRecordsInKafka(t *testing.T) {
 	}
 	h.order(runs...)
 	h.until("the pool is full", func() bool { return len(h.starts) == 12 })
-	w.untilPool(h, "it claims no more", func(p *pool) bool { return len(p.held) > p.places/2 })
+	w.untilPool(h, "it claims no more", func(p *pool.Pool) bool { return p.Figures().Held > w.cfg.QueueSize/2 })
 	if n := h.count("SELECT count(*) FROM execution_attempts WHERE outcome IS NULL"); n > 112 {
 		t.Errorf("%d attempts claimed, want at most 112", n)
 	}
@@ -190,9 +192,9 @@ func TestTheLogOfAnAttempt(t *testing.T) {
 				last = log.Lines[len(log.Lines)-1]
 			}
 		}
-		return lines == maxLogLines
+		return lines == pool.MaxLogLines
 	})
-	if last.Text != logIsFull {
+	if last.Text != pool.LogIsFull {
 		t.Errorf("last line %+v", last)
 	}
 }
@@ -226,14 +228,16 @@ func TestAnAttemptThatRunsLongDoesNotHoldBackTheCommitOfMany(t *testing.T) {
 	}
 	h.say(eventsOf(events...)...)
 	key := workerdb.Key{JobID: long.JobID, Attempt: 1}
-	tracker := func(p *pool) *OffsetTracker { return &p.mine[key].from.partition.tracker }
-	w.untilPool(h, "the short ones are done", func(p *pool) bool { return p.mine[key] != nil && tracker(p).Gap() == maxHeldBack })
-	if to, _ := func() (int64, bool) { w.pool.mu.Lock(); defer w.pool.mu.Unlock(); return tracker(w.pool).Committable() }(); to != 0 {
+	w.untilPool(h, "the short ones are done", func(*pool.Pool) bool {
+		tracker := w.trackerOf(key)
+		return tracker != nil && tracker.Gap() == maxHeldBack
+	})
+	if to, _ := w.trackerOf(key).Committable(); to != 0 {
 		t.Errorf("up to %d could be committed: what is not committed tells a scaler that something runs", to)
 	}
 	h.say(h.event(h.run("SIMULATION", noop), 0).Event())
-	w.untilPool(h, "all may be committed", func(p *pool) bool {
-		to, _ := tracker(p).Committable()
+	w.untilPool(h, "all may be committed", func(*pool.Pool) bool {
+		to, _ := w.trackerOf(key).Committable()
 		return to == maxHeldBack+2
 	})
 	h.open(long)
@@ -264,4 +268,14 @@ func TestAnOrderThatNoKeyHasSignedIsADeadLetter(t *testing.T) {
 		t.Errorf("started %d times", n)
 	}
 	h.untilCommitted(2)
+}
+
+// trackerOf is that of the partition from which an attempt in the pool came; nil: it is not there.
+func (w *worker) trackerOf(key workerdb.Key) *offsets.Tracker {
+	for _, a := range w.pool.List() {
+		if a.Key() == key {
+			return &a.From.Partition.Tracker
+		}
+	}
+	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/functions/runjob/pool"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/funchost/probe"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
@@ -43,7 +44,7 @@ type Function struct {
 
 	consumers *consumers
 	cancels   *kafkaevent.Tailer
-	pool      *pool
+	pool      *pool.Pool
 	beats     *beats
 	wake      chan struct{} // there may be something to claim and room for it
 	wantsRoom atomic.Bool   // who claims waits for room, not for records
@@ -51,13 +52,13 @@ type Function struct {
 	unclaimed unclaimed // with a Demand only
 
 	calls      probe.Calls
-	finished   *intake[finished] // from the pool, to be settled
-	toPublish  *intake[finished] // settled, to be published
-	wishes     *intake[wish]     // to cancel, of attempts that are not here
-	answered   atomic.Int64      // number of the latest claim whose attempts the pool has
-	settling   atomic.Int64      // outcomes in the hands of settleAll
-	publishing atomic.Int64      // and of publishAll
-	weight     atomic.Int64      // bytes of all outcomes not yet published
+	finished   *intake[pool.Finished] // from the pool, to be settled
+	toPublish  *intake[pool.Finished] // settled, to be published
+	wishes     *intake[wish]          // to cancel, of attempts that are not here
+	answered   atomic.Int64           // number of the latest claim whose attempts the pool has
+	settling   atomic.Int64           // outcomes in the hands of settleAll
+	publishing atomic.Int64           // and of publishAll
+	weight     atomic.Int64           // bytes of all outcomes not yet published
 }
 
 // New makes a worker on its database that runs the registry's job types. Metrics go to registerer.
@@ -76,12 +77,12 @@ func New(
 		meter:    telemetry.NewMeter(cmp.Or(cfg.As, Name)),
 		troubles: newTroubles(),
 		wake:     make(chan struct{}, 1),
-		finished: newIntake[finished](), toPublish: newIntake[finished](), wishes: newIntake[wish](),
+		finished: newIntake[pool.Finished](), toPublish: newIntake[pool.Finished](), wishes: newIntake[wish](),
 	}
 	f.beats = newBeats()
-	f.pool = newPool(cfg.PoolSize, cfg.QueueSize, f.timing.silence, f.decided, f.poolChanged)
+	f.pool = pool.New(cfg.PoolSize, cfg.QueueSize, f.timing.silence, f.decided, f.poolChanged)
 	if cfg.Demand != nil {
-		f.pool.demand = cfg.Demand.Slots
+		f.pool.Demand = cfg.Demand.Slots
 	}
 	if f.consumers, err = newConsumers(f.cfg, f.meter, f.wakeUp, f.beats.change); err != nil {
 		return nil, err
@@ -101,7 +102,7 @@ func newID() string {
 	if err != nil {
 		host = "worker"
 	}
-	return clean(host, 64) + "-" + strings.ToLower(rand.Text()[:10])
+	return pool.Clean(host, 64) + "-" + strings.ToLower(rand.Text()[:10])
 }
 
 // ID is the worker's name in events and rows.
@@ -123,18 +124,18 @@ func (f *Function) Host() funchost.Function {
 // timeout; when no slot is left but for those beyond theirs, only a new process gets any work done.
 func (f *Function) oldest() (what string, since time.Time) {
 	what, since = f.calls.Oldest()
-	if at := f.pool.outstayed(time.Now()); !at.IsZero() && (since.IsZero() || at.Before(since)) {
+	if at := f.pool.Outstayed(time.Now()); !at.IsZero() && (since.IsZero() || at.Before(since)) {
 		return "every slot's handler", at
 	}
 	return what, since
 }
 
-func (f *Function) decided(one finished) {
-	if a := one.attempt; f.cfg.Demand != nil && a != nil && a.startedAt.IsZero() {
-		f.cfg.Demand.Forget(a.key())
+func (f *Function) decided(one pool.Finished) {
+	if a := one.Attempt; f.cfg.Demand != nil && a != nil && a.StartedAt.IsZero() {
+		f.cfg.Demand.Forget(a.Key())
 	}
-	one.bytes = one.weight()
-	f.weight.Add(one.bytes)
+	one.Bytes = one.Weight()
+	f.weight.Add(one.Bytes)
 	f.finished.put(one)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/jobweaver/jobweaver/functions/runjob/pool"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
@@ -57,11 +58,11 @@ func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error)
 	for _, c := range []prometheus.Collector{
 		m.attempts, m.judged, m.duration, m.claims, m.claimSeconds, m.settles, m.settleTimes,
 		gauge("slots", "Attempts that can run at once; sum.", func() float64 { return float64(f.cfg.PoolSize) }),
-		gauge("slots_busy", "Handlers that run; sum.", func() float64 { return float64(f.pool.figures().running) }),
+		gauge("slots_busy", "Handlers that run; sum.", func() float64 { return float64(f.pool.Figures().Running) }),
 		gauge("slots_overdue", "Handlers that run although their attempt is settled; sum.",
-			func() float64 { return float64(f.pool.figures().overdue) }),
+			func() float64 { return float64(f.pool.Figures().Overdue) }),
 		gauge("attempts_held", "Attempts claimed and waiting for a slot; sum.",
-			func() float64 { return float64(f.pool.figures().held) }),
+			func() float64 { return float64(f.pool.Figures().Held) }),
 		gauge("outcomes_unpublished", "Outcomes not yet settled and published; sum.",
 			func() float64 { return float64(f.unpublished()) }),
 	} {
@@ -93,8 +94,8 @@ func (m *metrics) settledAll(n int, took time.Duration) {
 	m.settleTimes.Observe(took.Seconds())
 }
 
-func (m *metrics) ran(a *attempt, d time.Duration) {
-	jobType := m.jobType(a.run.JobType)
+func (m *metrics) ran(a *pool.Attempt, d time.Duration) {
+	jobType := m.jobType(a.Run.JobType)
 	observer, ok := m.durations.Load(jobType)
 	if !ok {
 		observer, _ = m.durations.LoadOrStore(jobType, m.duration.WithLabelValues(jobType))
@@ -102,8 +103,8 @@ func (m *metrics) ran(a *attempt, d time.Duration) {
 	observer.(prometheus.Observer).Observe(d.Seconds())
 }
 
-func (m *metrics) settled(a *attempt, o workerdb.Outcome) {
-	labels := [2]string{m.jobType(a.run.JobType), string(o.Kind)}
+func (m *metrics) settled(a *pool.Attempt, o workerdb.Outcome) {
+	labels := [2]string{m.jobType(a.Run.JobType), string(o.Kind)}
 	counter := m.counters[labels]
 	if counter == nil {
 		counter = m.attempts.WithLabelValues(labels[0], labels[1])

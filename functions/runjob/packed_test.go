@@ -9,6 +9,7 @@ import (
 
 	"github.com/cloudevents/sdk-go/v2/event"
 
+	"github.com/jobweaver/jobweaver/functions/runjob/pool"
 	"github.com/jobweaver/jobweaver/shared/eventkeys"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/workerdb"
@@ -47,11 +48,8 @@ func TestARecordIsDoneWhenAllItsAttemptsAre(t *testing.T) {
 		h.outcome(run)
 	}
 	key := workerdb.Key{JobID: long.JobID, Attempt: 1}
-	w.untilPool(h, "the short ones are done", func(p *pool) bool { return len(p.mine) == 1 })
-	w.pool.mu.Lock()
-	to, _ := w.pool.mine[key].from.partition.tracker.Committable()
-	w.pool.mu.Unlock()
-	if to != 0 {
+	w.untilPool(h, "the short ones are done", func(p *pool.Pool) bool { return len(p.List()) == 1 })
+	if to, _ := w.trackerOf(key).Committable(); to != 0 {
 		t.Errorf("up to %d could be committed while an attempt of the record runs", to)
 	}
 	h.open(long)
@@ -69,7 +67,7 @@ func TestARecordThatAnAttemptSharesStaysUncommittedUntilTheAttemptEnds(t *testin
 	for _, run := range runs[:5] {
 		h.outcome(run)
 	}
-	if passed := w.pool.pass(0, maxHeldBack); len(passed) > 0 {
+	if passed := w.pool.Pass(0, maxHeldBack); len(passed) > 0 {
 		t.Errorf("%d records are passed by, and hold back none", len(passed))
 	}
 	h.open(runs[5])
@@ -117,7 +115,7 @@ func TestAnEventWithMoreAttemptsThanThereIsRoomForIsClaimedPartByPart(t *testing
 	}
 	h.say(h.packed(1, runs...))
 	h.until("the pool is full", func() bool { return len(h.starts) == 2 })
-	w.untilPool(h, "it claims no more", func(p *pool) bool { return len(p.held) > p.places/2 })
+	w.untilPool(h, "it claims no more", func(p *pool.Pool) bool { return p.Figures().Held > w.cfg.QueueSize/2 })
 	if n := h.count("SELECT count(*) FROM execution_attempts WHERE outcome IS NULL"); n > 6 {
 		t.Errorf("%d attempts claimed, want at most 6", n)
 	}

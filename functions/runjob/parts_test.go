@@ -3,101 +3,17 @@ package runjob
 import (
 	"errors"
 	"fmt"
-	"log/slog"
-	"math"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
-
-func TestTheRateOfAPool(t *testing.T) {
-	t.Parallel()
-	start := time.Now()
-	at := start.Add
-	var m meter
-	if got := m.rate(start, 12); got != 0 {
-		t.Errorf("idle from the start: %v", got)
-	}
-	for i := range 100 { // of 10 ms each
-		m.start(at(time.Duration(i) * 10 * time.Millisecond))
-		m.finish(at(time.Duration(i)*10*time.Millisecond), at(time.Duration(i+1)*10*time.Millisecond))
-	}
-	if got := m.rate(at(time.Second), 12); math.Abs(got-1200) > 1 {
-		t.Errorf("attempts of 10 ms: %v, want 1200", got)
-	}
-	for range 12 {
-		m.start(at(time.Second))
-	}
-	for i, most := range []float64{92.4, 48.1, 0, 0} { // long ones weigh as much as they have run
-		if got := m.rate(at(time.Duration(i+2)*time.Second), 12); got > most {
-			t.Errorf("%d s of long attempts: %v, want at most %v", i+1, got, most)
-		}
-	}
-	for range 12 {
-		m.finish(at(time.Second), at(5*time.Second))
-	}
-	if got := m.rate(at(6*time.Second), 12); got <= 0 || got > 12 {
-		t.Errorf("long attempts that finish: %v", got)
-	}
-	for i := range 4 {
-		m.rate(at(time.Duration(i+7)*time.Second), 12)
-	}
-	if got := m.rate(at(11*time.Second), 12); got != 0 {
-		t.Errorf("idle: %v", got)
-	}
-	for range 1000 {
-		m.start(at(11 * time.Second))
-		m.finish(at(11*time.Second), at(11*time.Second))
-	}
-	if got := m.rate(at(12*time.Second), 12); got != rateCap {
-		t.Errorf("no-ops: %v", got)
-	}
-}
-
-func TestAnAttemptsLogIsBounded(t *testing.T) {
-	t.Parallel()
-	var many attemptLog
-	for i := range 500 {
-		many.add(slog.LevelWarn, fmt.Sprint(i))
-		if i == 50 {
-			if lines, first := many.drain(); len(lines) != 51 || first != 0 || lines[50].Text != "50" || lines[0].Level != "warn" {
-				t.Errorf("%d lines from %d: %+v", len(lines), first, lines[50])
-			}
-		}
-	}
-	lines, first := many.drain()
-	if len(lines) != 149 || first != 51 || lines[148].Text != logIsFull || lines[147].Text != "198" {
-		t.Errorf("%d lines from %d", len(lines), first)
-	}
-	if lines, first := many.drain(); len(lines) != 0 || first != 200 {
-		t.Errorf("%d lines from %d", len(lines), first)
-	}
-	var large attemptLog
-	large.add(slog.LevelInfo, strings.Repeat("é", 20_000))
-	large.add(slog.LevelInfo, strings.Repeat("é", 20_000))
-	large.add(slog.LevelInfo, "too much")
-	lines, _ = large.drain()
-	if len(lines) != 3 || lines[2].Text != logIsFull || len(lines[0].Text)+len(lines[1].Text) > maxLogBytes {
-		t.Errorf("%d lines", len(lines))
-	}
-}
-
-func TestCleanTextIsStorable(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{"plain": "plain", "a\x00b": "ab", "\xff!": "!", "éééééé": "éé…"} {
-		if got := clean(in, 8); got != want || !utf8.ValidString(got) {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
-	}
-}
 
 func TestBisectFindsWhatIsInvalid(t *testing.T) {
 	t.Parallel()
@@ -202,87 +118,6 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-func TestWhatWasClaimedBeforeASilenceEndedIsNotTaken(t *testing.T) {
-	t.Parallel()
-	p := newPool(1, 1, time.Hour, func(finished) {}, func(int) {})
-	claimed := []*attempt{{run: jobevent.Run{JobID: uuid.New(), Attempt: 1}}}
-	if p.add(claimed, p.now()) {
-		t.Fatal("taken before the first beat")
-	}
-	if !p.beaten(p.clock.now(), 0) || p.beaten(p.clock.now(), 0) {
-		t.Fatal("the first beat asks for another one, and that opens the pool")
-	}
-	before := p.now()
-	p.mu.Lock()
-	p.lastBeat.at = time.Now().Add(-2 * time.Hour)
-	p.mu.Unlock()
-	if p.add(claimed, before) {
-		t.Fatal("taken in silence")
-	}
-	p.beaten(p.clock.now(), 0)
-	p.beaten(p.clock.now(), 0)
-	if p.add(claimed, before) {
-		t.Fatal("taken although its row may have been judged")
-	}
-	if !p.add(claimed, p.now()) || !p.known([]ordered{{run: claimed[0].run}})[0] {
-		t.Fatal("not taken when asked again")
-	}
-}
-
-// protocol #6
-func TestNothingStartsAfterTheMachineStoodStill(t *testing.T) {
-	t.Parallel()
-	for name, stands := range map[string]func(*pool, time.Duration){
-		"asleep": func(p *pool, d time.Duration) {
-			woken := sinceBoot() + d
-			p.clock.sinceBoot = func() time.Duration { return woken }
-		},
-		"its wall clock put right": func(p *pool, d time.Duration) { p.lastBeat.at = p.lastBeat.at.Round(0).Add(-d) },
-	} {
-		p := newPool(1, 1, 10*time.Second, func(finished) {}, func(int) {})
-		p.beaten(p.clock.now(), 0)
-		p.beaten(p.clock.now(), 0)
-		held := &attempt{run: jobevent.Run{JobID: uuid.New(), Attempt: 1}}
-		if !p.add([]*attempt{held}, p.now()) || !p.ready(time.Now()) {
-			t.Fatalf("%s: what is held may not start", name)
-		}
-		stands(p, 5*time.Second)
-		if !p.ready(time.Now()) {
-			t.Errorf("%s: five seconds are a silence", name)
-		}
-		stands(p, 10*time.Second)
-		if p.ready(time.Now()) || p.room() != 0 {
-			t.Errorf("%s: what is held starts, or more is taken", name)
-		}
-		if !p.beaten(p.clock.now(), 0) || p.beaten(p.clock.now(), 0) || !p.ready(time.Now()) {
-			t.Errorf("%s: two beats do not end it", name)
-		}
-	}
-}
-
-// protocol #6
-func TestAGapThatOnlyTheDatabaseSawCountsAsASilence(t *testing.T) {
-	t.Parallel()
-	p := newPool(1, 1, 10*time.Second, func(finished) {}, func(int) {})
-	p.beaten(p.clock.now(), 0)
-	p.beaten(p.clock.now(), 0)
-	before := p.now()
-	if p.beaten(p.clock.now(), 4*time.Second) || p.now() != before {
-		t.Error("four seconds are a silence")
-	}
-	if !p.beaten(p.clock.now(), 5*time.Second) || p.now() == before {
-		t.Error("after half a silence claims from before it still count")
-	}
-	b, start := newBeats(), time.Now()
-	for second := range 20 {
-		b.got(start.Add(time.Duration(second)*time.Second), 10*time.Second)
-	}
-	b.unseen(5*time.Second, 10*time.Second)
-	if b.got(start.Add(20*time.Second), 10*time.Second) {
-		t.Error("it judges others after a gap that only the database saw")
-	}
-}
-
 // protocol #12
 func TestABeatOfManyAttemptsComesInPartsThatCanBePublished(t *testing.T) {
 	t.Parallel()
@@ -324,5 +159,18 @@ func TestRecordsMayNotOutliveTheRowsOfTheirAttempts(t *testing.T) {
 	}
 	if fence := (Config{Queues: []string{"default"}}).fence(); len(fence.Topics) > 0 {
 		t.Errorf("rows that are kept for ever are compared: %+v", fence)
+	}
+}
+
+// protocol #6
+func TestAGapThatOnlyTheDatabaseSawKeepsAWorkerFromJudging(t *testing.T) {
+	t.Parallel()
+	b, start := newBeats(), time.Now()
+	for second := range 20 {
+		b.got(start.Add(time.Duration(second)*time.Second), 10*time.Second)
+	}
+	b.unseen(5*time.Second, 10*time.Second)
+	if b.got(start.Add(20*time.Second), 10*time.Second) {
+		t.Error("it judges others after a gap that only the database saw")
 	}
 }

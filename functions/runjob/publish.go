@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/jobweaver/jobweaver/functions/runjob/offsets"
+	"github.com/jobweaver/jobweaver/functions/runjob/pool"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -21,22 +23,22 @@ func (f *Function) publishAll(ctx context.Context, publish funchost.Publish) {
 		}
 		f.publishing.Store(int64(len(batch)))
 		events := make([]jobevent.Item, 0, len(batch))
-		records := make([]record, 0, len(batch))
+		records := make([]offsets.Record, 0, len(batch))
 		var weight int64
 		for i := range batch {
 			one := &batch[i]
-			events = append(events, one.events...)
+			events = append(events, one.Events...)
 			first := len(events)
-			events = f.appendLog(events, one.attempt)
-			events = f.appendOutcome(events, one.outcome)
+			events = f.appendLog(events, one.Attempt)
+			events = f.appendOutcome(events, one.Outcome)
 			traceOutcome(tracing, one, events[first:])
-			if one.from.partition != nil {
-				records = append(records, one.from)
+			if one.From.Partition != nil {
+				records = append(records, one.From)
 			}
-			weight += one.bytes
+			weight += one.Bytes
 		}
 		if err := f.publishItems(ctx, publish, events); err == nil {
-			done(records)
+			offsets.Done(records)
 		}
 		f.publishing.Store(0)
 		f.weight.Add(-weight)
@@ -108,18 +110,18 @@ func outcomeData(o workerdb.Outcome) (typ string, data any) {
 	return jobevent.TypeFailed, failed
 }
 
-func (f *Function) appendLog(events []jobevent.Item, a *attempt) []jobevent.Item {
+func (f *Function) appendLog(events []jobevent.Item, a *pool.Attempt) []jobevent.Item {
 	if a == nil {
 		return events
 	}
-	lines, first := a.log.drain()
+	lines, first := a.Log.Drain()
 	if len(lines) == 0 {
 		return events
 	}
 	return f.append(events, jobevent.TypeAttemptLog, jobevent.Meta{
-		ID: jobevent.AttemptLogID(a.run.JobID, a.run.Attempt, first), JobID: a.run.JobID, TraceID: a.traceID,
-		Cause: jobevent.RunID(a.run.JobID, a.run.Attempt),
-	}, jobevent.AttemptLog{JobID: a.run.JobID, Attempt: a.run.Attempt, FirstLine: first, Lines: lines})
+		ID: jobevent.AttemptLogID(a.Run.JobID, a.Run.Attempt, first), JobID: a.Run.JobID, TraceID: a.TraceID,
+		Cause: jobevent.RunID(a.Run.JobID, a.Run.Attempt),
+	}, jobevent.AttemptLog{JobID: a.Run.JobID, Attempt: a.Run.Attempt, FirstLine: first, Lines: lines})
 }
 
 func (f *Function) append(events []jobevent.Item, typ string, meta jobevent.Meta, data any) []jobevent.Item {
@@ -143,10 +145,10 @@ func (f *Function) logRunning(ctx context.Context, publish funchost.Publish) {
 			return
 		}
 		var events []jobevent.Item
-		for _, a := range f.pool.list() {
+		for _, a := range f.pool.List() {
 			first := len(events)
-			events = f.appendLog(events, a.attempt)
-			tracedLines(telemetry.TracingOf(ctx), a.attempt, events[first:])
+			events = f.appendLog(events, a.Attempt)
+			tracedLines(telemetry.TracingOf(ctx), a.Attempt, events[first:])
 		}
 		if len(events) > 0 {
 			_ = f.publishItems(ctx, publish, events) // fails only when ctx ends, and then nobody looks any more

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/jobweaver/jobweaver/functions/runjob/pool"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -16,12 +17,12 @@ func (f *Function) reject(ctx context.Context, d delivered, label string, cause 
 	slog.WarnContext(ctx, "record rejected", "topic", m.Topic, "partition", m.Partition, "offset", m.Offset,
 		"reason", reason, telemetry.FieldTraceID, d.of.TraceID())
 	f.meter.Rejected(label)
-	one := finished{settled: true, from: d.record}
+	one := pool.Finished{Settled: true, From: d.Record}
 	about, err := funchost.Rejected(Name, m, d.of, f.cfg.Kafka.Keys, reason)
 	if err != nil {
 		slog.ErrorContext(ctx, "event cannot be made", "id", d.of.ID(), "error", err)
 	} else {
-		one.events = []jobevent.Item{about}
+		one.Events = []jobevent.Item{about}
 	}
 	f.decided(one)
 }

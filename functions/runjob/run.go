@@ -54,7 +54,7 @@ func (f *Function) Run(ctx context.Context, publish funchost.Publish) error {
 // startPool returns what is closed when every slot has ended.
 func (f *Function) startPool(ctx context.Context) <-chan struct{} {
 	var slots sync.WaitGroup
-	for slot := range f.pool.running {
+	for slot := range f.cfg.PoolSize {
 		slots.Go(func() { f.work(ctx, slot) })
 	}
 	ended := make(chan struct{})
@@ -68,15 +68,15 @@ func (f *Function) startPool(ctx context.Context) <-chan struct{} {
 // drain lets what runs finish, then ends it, then decides without it: a handler that does not mind its
 // context keeps its goroutine until the process is gone.
 func (f *Function) drain(slots <-chan struct{}) {
-	f.pool.stop()
+	f.pool.Stop()
 	if f.ended(slots, f.cfg.Grace) {
 		return
 	}
-	f.pool.endRunning()
+	f.pool.EndRunning()
 	if f.ended(slots, f.timing.stopPatience) {
 		return
 	}
-	slog.Warn("handlers do not end when the worker stops", "workerId", f.id, "handlers", f.pool.decideRunning())
+	slog.Warn("handlers do not end when the worker stops", "workerId", f.id, "handlers", f.pool.DecideRunning())
 }
 
 func (f *Function) ended(slots <-chan struct{}, within time.Duration) bool {

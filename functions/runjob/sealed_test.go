@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/functions/runjob/pool"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
@@ -45,7 +46,7 @@ func tells(_ context.Context, a *handlers.Attempt) (handlers.Result, error) {
 		text := strings.Repeat("é", handlers.MaxOutput/2-1)
 		return handlers.Result{Output: json.RawMessage(`"` + text + `"`)}, nil
 	}
-	return handlers.Result{}, errors.New(canary + strings.Repeat("x", 2*maxMessage))
+	return handlers.Result{}, errors.New(canary + strings.Repeat("x", 2*jobevent.MaxMessage))
 }
 
 func TestWhatAHandlerSaysIsSealed(t *testing.T) {
@@ -69,7 +70,7 @@ func TestWhatAHandlerSaysIsSealed(t *testing.T) {
 	for _, failed := range []jobevent.Failed{h.failed(fails), h.failed(panics)} {
 		message, err := sealer.OpenText(sealing.OfJob(failed.JobID, sealing.Message), failed.Message)
 		if err != nil || !strings.Contains(message, canary) || strings.Contains(failed.Message, canary) ||
-			len(message) > maxMessage || jobevent.CleanMessage(failed.Message) != failed.Message {
+			len(message) > jobevent.MaxMessage || jobevent.CleanMessage(failed.Message) != failed.Message {
 			t.Errorf("message %.40q of %d bytes: %.40q, %v", failed.Message, len(failed.Message), message, err)
 		}
 	}
@@ -125,33 +126,15 @@ func TestAWorkerWithoutKeysRunsNothingSealed(t *testing.T) {
 func TestAProgressIsSealedOnceForAllBeats(t *testing.T) {
 	t.Parallel()
 	_, sealer := seals(t)
-	a := &attempt{}
-	a.sealWith(sealer)
-	a.progress.Store(&jobevent.Progress{Percent: 10, Message: canary})
-	first := a.tell()
-	if again := a.tell(); again != first || first.Percent != 10 || !jobevent.IsSealed(first.Message) {
+	a := &pool.Attempt{}
+	a.SealWith(sealer)
+	a.Progress.Store(&jobevent.Progress{Percent: 10, Message: canary})
+	first := a.Tell()
+	if again := a.Tell(); again != first || first.Percent != 10 || !jobevent.IsSealed(first.Message) {
 		t.Errorf("told %+v, then %+v", first, again)
 	}
-	a.progress.Store(&jobevent.Progress{Percent: 20, Message: canary})
-	if next := a.tell(); next == first || next.Percent != 20 {
+	a.Progress.Store(&jobevent.Progress{Percent: 20, Message: canary})
+	if next := a.Tell(); next == first || next.Percent != 20 {
 		t.Errorf("told %+v", next)
-	}
-}
-
-func TestALogIsFilledToItsLastBytes(t *testing.T) {
-	t.Parallel()
-	for _, left := range []int{0, 1, 2, 3, 4, 100} {
-		var log attemptLog
-		log.add(slog.LevelInfo, strings.Repeat("x", maxLogBytes-left))
-		log.add(slog.LevelInfo, "a line that may not fit")
-		log.add(slog.LevelInfo, strings.Repeat("x", maxLogBytes))
-		lines, _ := log.drain()
-		size := 0
-		for _, line := range lines[:len(lines)-1] {
-			size += len(line.Text)
-		}
-		if size > maxLogBytes || size < maxLogBytes-len(more) || lines[len(lines)-1].Text != logIsFull {
-			t.Errorf("%d left: %d lines, %d bytes", left, len(lines), size)
-		}
 	}
 }

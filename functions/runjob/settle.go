@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/jobweaver/jobweaver/functions/runjob/pool"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -22,13 +23,13 @@ func (f *Function) settleAll(ctx context.Context) {
 			return
 		}
 		f.settling.Store(int64(len(batch)))
-		open := make([]*finished, 0, len(batch))
+		open := make([]*pool.Finished, 0, len(batch))
 		for i := range batch {
-			if !batch[i].settled {
+			if !batch[i].Settled {
 				open = append(open, &batch[i])
 			}
 		}
-		err := bisect(open, func(part []*finished) error { return f.settle(ctx, part) }, func(one *finished, err error) {
+		err := bisect(open, func(part []*pool.Finished) error { return f.settle(ctx, part) }, func(one *pool.Finished, err error) {
 			f.settleUnstorable(ctx, one, err)
 		})
 		if err != nil {
@@ -41,13 +42,13 @@ func (f *Function) settleAll(ctx context.Context) {
 	}
 }
 
-func (f *Function) settle(ctx context.Context, part []*finished) error {
+func (f *Function) settle(ctx context.Context, part []*pool.Finished) error {
 	if len(part) == 0 {
 		return nil
 	}
 	outcomes := make([]workerdb.Outcome, len(part))
 	for i, one := range part {
-		outcomes[i] = one.outcome
+		outcomes[i] = one.Outcome
 	}
 	return retry(ctx, &f.troubles.settle, func() error {
 		defer f.calls.Begin("settling")()
@@ -60,45 +61,45 @@ func (f *Function) settle(ctx context.Context, part []*finished) error {
 		}
 		f.metrics.settledAll(len(outcomes), time.Since(began))
 		for i, one := range part {
-			one.outcome = settled[i]
+			one.Outcome = settled[i]
 		}
 		return nil
 	})
 }
 
 // settleUnstorable settles an attempt whose outcome the database refuses as failed.
-func (f *Function) settleUnstorable(ctx context.Context, one *finished, refused error) {
-	slog.ErrorContext(ctx, "outcome refused by the store", telemetry.FieldJobID, one.outcome.JobID,
-		telemetry.FieldAttempt, one.outcome.Attempt, telemetry.FieldTraceID, one.outcome.TraceID, "error", refused)
-	one.outcome.Kind = jobevent.KindFailed
-	one.outcome.Output, one.outcome.RetryAfter, one.outcome.CallbackTimeout = nil, 0, 0
-	one.outcome.ErrorCode = string(apierror.InvalidOutput)
-	one.outcome.Message, one.outcome.Retryable = "the store refuses the outcome", false
-	if err := f.settle(ctx, []*finished{one}); err != nil && errors.Is(err, jobevent.ErrInvalid) {
-		one.outcome.Kind = "" // nothing to publish; its row stays open until another worker settles it
+func (f *Function) settleUnstorable(ctx context.Context, one *pool.Finished, refused error) {
+	slog.ErrorContext(ctx, "outcome refused by the store", telemetry.FieldJobID, one.Outcome.JobID,
+		telemetry.FieldAttempt, one.Outcome.Attempt, telemetry.FieldTraceID, one.Outcome.TraceID, "error", refused)
+	one.Outcome.Kind = jobevent.KindFailed
+	one.Outcome.Output, one.Outcome.RetryAfter, one.Outcome.CallbackTimeout = nil, 0, 0
+	one.Outcome.ErrorCode = string(apierror.InvalidOutput)
+	one.Outcome.Message, one.Outcome.Retryable = "the store refuses the outcome", false
+	if err := f.settle(ctx, []*pool.Finished{one}); err != nil && errors.Is(err, jobevent.ErrInvalid) {
+		one.Outcome.Kind = "" // nothing to publish; its row stays open until another worker settles it
 	}
 }
 
 // forget lets go of attempts whose outcome is in the store.
-func (f *Function) forget(ctx context.Context, batch []finished) {
+func (f *Function) forget(ctx context.Context, batch []pool.Finished) {
 	keys := make([]workerdb.Key, 0, len(batch))
 	for i := range batch {
 		one := &batch[i]
 		// One that nobody could settle stays here: its row is open and ours, and must not look unclaimed.
-		if one.attempt == nil || one.outcome.Kind == "" {
+		if one.Attempt == nil || one.Outcome.Kind == "" {
 			continue
 		}
-		keys = append(keys, one.attempt.key())
-		if settled := one.attempt.settled.Load(); settled != nil {
-			(*settled)(one.outcome.Kind)
+		keys = append(keys, one.Attempt.Key())
+		if settled := one.Attempt.Settled.Load(); settled != nil {
+			(*settled)(one.Outcome.Kind)
 		}
-		if one.outcome.Kind == workerdb.Waiting {
-			f.pool.leave(one.attempt, time.Now())
+		if one.Outcome.Kind == workerdb.Waiting {
+			f.pool.Leave(one.Attempt, time.Now())
 		}
-		f.metrics.settled(one.attempt, one.outcome)
-		logOutcome(ctx, one.outcome, one.attempt.private.Load())
+		f.metrics.settled(one.Attempt, one.Outcome)
+		logOutcome(ctx, one.Outcome, one.Attempt.Private.Load())
 	}
-	f.pool.settled(keys)
+	f.pool.Settled(keys)
 }
 
 // logOutcome writes a line about an attempt that went wrong; the others are for who wants every one.
@@ -116,5 +117,5 @@ func logOutcome(ctx context.Context, o workerdb.Outcome, private bool) {
 	slog.Default().LogAttrs(ctx, level, "attempt settled", slog.String("outcome", string(o.Kind)),
 		slog.String(telemetry.FieldJobID, o.JobID.String()), slog.Int("attempt", o.Attempt),
 		slog.String(telemetry.FieldTraceID, o.TraceID.String()), slog.String("workerId", o.WorkerID),
-		slog.String("errorCode", o.ErrorCode), slog.String("message", clean(o.Message, 200)))
+		slog.String("errorCode", o.ErrorCode), slog.String("message", pool.Clean(o.Message, 200)))
 }

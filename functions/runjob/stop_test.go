@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jobweaver/jobweaver/functions/runjob/pool"
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
@@ -81,13 +82,13 @@ func TestAWorkerThatStopsWaitsForItsStoreWithinTheGrace(t *testing.T) {
 	h.untilStarted(run)
 	back := h.storeAway()
 	h.open(run)
-	w.untilPool(h, "the outcome waits for the store", func(*pool) bool { return w.settling.Load() == 1 })
+	w.untilPool(h, "the outcome waits for the store", func(*pool.Pool) bool { return w.settling.Load() == 1 })
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
 		w.stop()
 	}()
-	w.untilPool(h, "nothing runs any more", func(p *pool) bool { return p.stopping && p.busy == 0 })
+	w.untilPool(h, "nothing runs any more", func(p *pool.Pool) bool { return p.Figures().Stopping && p.Figures().Running == 0 })
 	back()
 	<-stopped
 	if e := h.outcome(run); e.Type() != jobevent.TypeCompleted {

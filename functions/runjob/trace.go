@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/functions/runjob/pool"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
@@ -15,13 +16,13 @@ import (
 )
 
 // traced begins the span of an attempt that starts.
-func (f *Function) traced(ctx context.Context, a *attempt) (context.Context, *telemetry.Span) {
+func (f *Function) traced(ctx context.Context, a *pool.Attempt) (context.Context, *telemetry.Span) {
 	tracing := telemetry.TracingOf(ctx)
 	if tracing == nil {
 		return ctx, nil
 	}
-	return tracing.Attempt(ctx, a.order, telemetry.Attempt{
-		JobID: a.run.JobID, Number: a.run.Attempt, JobType: a.run.JobType, Queue: a.queue, WorkerID: f.id,
+	return tracing.Attempt(ctx, a.Order, telemetry.Attempt{
+		JobID: a.Run.JobID, Number: a.Run.Attempt, JobType: a.Run.JobType, Queue: a.Queue, WorkerID: f.id,
 	})
 }
 
@@ -52,44 +53,44 @@ func tracedClaim(ctx context.Context, orders []ordered) (context.Context, *telem
 	return tracing.TogetherFor(ctx, "claim attempts", from)
 }
 
-func tracedSettle(ctx context.Context, part []*finished) (context.Context, *telemetry.Span) {
+func tracedSettle(ctx context.Context, part []*pool.Finished) (context.Context, *telemetry.Span) {
 	tracing := telemetry.TracingOf(ctx)
 	if tracing == nil {
 		return ctx, nil
 	}
 	from := make([]trace.SpanContext, 0, len(part))
 	for _, one := range part {
-		if one.attempt != nil {
-			from = append(from, spanOf(tracing, one.attempt, one.outcome))
+		if one.Attempt != nil {
+			from = append(from, spanOf(tracing, one.Attempt, one.Outcome))
 		}
 	}
 	return tracing.TogetherFor(ctx, "settle attempts", from)
 }
 
 // spanOf is where an attempt stands: in its own span, if it has started.
-func spanOf(tracing *telemetry.Tracing, a *attempt, o workerdb.Outcome) trace.SpanContext {
-	if o.StartedAt.IsZero() || !a.order.IsValid() {
-		return a.order
+func spanOf(tracing *telemetry.Tracing, a *pool.Attempt, o workerdb.Outcome) trace.SpanContext {
+	if o.StartedAt.IsZero() || !a.Order.IsValid() {
+		return a.Order
 	}
-	return tracing.AttemptSpan(a.order, a.run.JobID, a.run.Attempt)
+	return tracing.AttemptSpan(a.Order, a.Run.JobID, a.Run.Attempt)
 }
 
 // traceOutcome makes the span of an attempt that ended here the parent of its events.
-func traceOutcome(tracing *telemetry.Tracing, one *finished, events []jobevent.Item) {
-	if tracing == nil || one.attempt == nil || !one.attempt.order.IsValid() {
+func traceOutcome(tracing *telemetry.Tracing, one *pool.Finished, events []jobevent.Item) {
+	if tracing == nil || one.Attempt == nil || !one.Attempt.Order.IsValid() {
 		return
 	}
 	for i := range events {
-		telemetry.SetParent(&events[i], spanOf(tracing, one.attempt, one.outcome))
+		telemetry.SetParent(&events[i], spanOf(tracing, one.Attempt, one.Outcome))
 	}
 }
 
 // tracedLines makes the span of a running attempt the parent of its log lines.
-func tracedLines(tracing *telemetry.Tracing, a *attempt, events []jobevent.Item) {
-	if tracing == nil || !a.order.IsValid() {
+func tracedLines(tracing *telemetry.Tracing, a *pool.Attempt, events []jobevent.Item) {
+	if tracing == nil || !a.Order.IsValid() {
 		return
 	}
 	for i := range events {
-		telemetry.SetParent(&events[i], tracing.AttemptSpan(a.order, a.run.JobID, a.run.Attempt))
+		telemetry.SetParent(&events[i], tracing.AttemptSpan(a.Order, a.Run.JobID, a.Run.Attempt))
 	}
 }

@@ -1,4 +1,4 @@
-package runjob
+package pool
 
 import (
 	"bytes"
@@ -20,14 +20,14 @@ import (
 )
 
 // ended is what an attempt's outcome has in common, whatever it is.
-func ended(a *attempt, kind jobevent.Kind) workerdb.Outcome {
+func ended(a *Attempt, kind jobevent.Kind) workerdb.Outcome {
 	return workerdb.Outcome{
-		Key: a.key(), TraceID: a.traceID, Kind: kind, StartedAt: a.startedAt, FinishedAt: time.Now(),
+		Key: a.Key(), TraceID: a.TraceID, Kind: kind, StartedAt: a.StartedAt, FinishedAt: time.Now(),
 	}
 }
 
-// resultOutcome is that of a handler that returned no error.
-func resultOutcome(a *attempt, r handlers.Result) workerdb.Outcome {
+// ResultOutcome is that of a handler that returned no error.
+func ResultOutcome(a *Attempt, r handlers.Result) workerdb.Outcome {
 	switch {
 	case r.WaitFor > 0:
 		o := ended(a, workerdb.Waiting)
@@ -39,7 +39,7 @@ func resultOutcome(a *attempt, r handlers.Result) workerdb.Outcome {
 		return o
 	}
 	if wrong := checkOutput(r.Output); wrong != nil {
-		return failedOutcome(a, wrong)
+		return FailedOutcome(a, wrong)
 	}
 	o := ended(a, workerdb.Completed)
 	o.Output = a.sealer.Seal(a.spot(sealing.Output), r.Output)
@@ -76,9 +76,9 @@ func isSound(output json.RawMessage) bool {
 		bytes.Repeat([]byte("["), around), output, bytes.Repeat([]byte("]"), around))).IsValid()
 }
 
-// errorOutcome is that of a handler that returned an error. One whose context was ended for it is taken
+// ErrorOutcome is that of a handler that returned an error. One whose context was ended for it is taken
 // to have failed for that reason.
-func errorOutcome(ctx context.Context, a *attempt, err error) workerdb.Outcome {
+func ErrorOutcome(ctx context.Context, a *Attempt, err error) workerdb.Outcome {
 	if cause := context.Cause(ctx); isEnd(cause) {
 		return endedOutcome(a, cause)
 	}
@@ -95,17 +95,18 @@ func errorOutcome(ctx context.Context, a *attempt, err error) workerdb.Outcome {
 	if failure.Cause != nil {
 		slog.WarnContext(ctx, "attempt failed outside its job", "errorCode", failure.Code, "error", failure.Cause)
 	}
-	return failedOutcome(a, failure)
+	return FailedOutcome(a, failure)
 }
 
-func failedOutcome(a *attempt, f *handlers.Failure) workerdb.Outcome {
+// FailedOutcome is that of an attempt that failed.
+func FailedOutcome(a *Attempt, f *handlers.Failure) workerdb.Outcome {
 	o := ended(a, jobevent.KindFailed)
-	o.ErrorCode, o.Message = clean(f.Code, maxCode), a.sealMessage(clean(f.Message, maxMessage))
+	o.ErrorCode, o.Message = Clean(f.Code, maxCode), a.sealMessage(Clean(f.Message, jobevent.MaxMessage))
 	if o.ErrorCode == "" {
 		o.ErrorCode = string(apierror.HandlerFailed)
 	}
 	o.Retryable = f.Retryable
-	a.private.Store(f.Private)
+	a.Private.Store(f.Private)
 	if f.RetryAfter > 0 {
 		o.RetryAfter = max(f.RetryAfter, time.Millisecond) // stored in milliseconds, and 0 is for the policy
 	}
@@ -113,11 +114,11 @@ func failedOutcome(a *attempt, f *handlers.Failure) workerdb.Outcome {
 }
 
 // endedOutcome is that of an attempt whose context was ended, for the reason of its ending.
-func endedOutcome(a *attempt, cause error) workerdb.Outcome {
+func endedOutcome(a *Attempt, cause error) workerdb.Outcome {
 	switch {
 	case errors.Is(cause, handlers.ErrTimeout):
-		return failedOutcome(a, &handlers.Failure{
-			Code: string(apierror.Timeout), Message: fmt.Sprintf("ran longer than %d ms", a.run.TimeoutMs), Retryable: true,
+		return FailedOutcome(a, &handlers.Failure{
+			Code: string(apierror.Timeout), Message: fmt.Sprintf("ran longer than %d ms", a.Run.TimeoutMs), Retryable: true,
 		})
 	case errors.Is(cause, handlers.ErrCancelled):
 		o := ended(a, jobevent.KindCancelled)
@@ -129,22 +130,27 @@ func endedOutcome(a *attempt, cause error) workerdb.Outcome {
 }
 
 // expiredOutcome is that of an attempt for whose start it is too late.
-func expiredOutcome(a *attempt) workerdb.Outcome {
+func expiredOutcome(a *Attempt) workerdb.Outcome {
 	o := ended(a, jobevent.KindCancelled)
 	o.ErrorCode, o.Message = string(apierror.Expired), "not started before its expiresAt"
 	return o
 }
 
 // lostOutcome is that of an attempt that ran elsewhere, and nothing came back.
-func lostOutcome(a *attempt, err error) workerdb.Outcome {
+func lostOutcome(a *Attempt, err error) workerdb.Outcome {
 	o := ended(a, jobevent.KindLost)
-	o.ErrorCode, o.Message, o.Retryable = string(apierror.Lost), a.sealMessage(clean(err.Error(), maxMessage)), true
+	o.ErrorCode, o.Message, o.Retryable = string(apierror.Lost), a.sealMessage(Clean(err.Error(), jobevent.MaxMessage)), true
 	return o
 }
 
 // interrupted ends an attempt through no fault of its job, which is attempted again.
-func interrupted(a *attempt, why string) workerdb.Outcome {
+func interrupted(a *Attempt, why string) workerdb.Outcome {
 	o := ended(a, jobevent.KindInterrupted)
 	o.Message, o.Retryable = why, true
 	return o
+}
+
+func isEnd(cause error) bool {
+	return errors.Is(cause, handlers.ErrTimeout) || errors.Is(cause, handlers.ErrCancelled) ||
+		errors.Is(cause, handlers.ErrStopping) || errors.Is(cause, handlers.ErrLost)
 }

@@ -1,4 +1,4 @@
-package runjob
+package pool
 
 import (
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
@@ -7,21 +7,21 @@ import (
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
-// sealWith has all that the attempt's handler says sealed. A nil sealer changes nothing.
-func (a *attempt) sealWith(sealer *sealing.Sealer) {
+// SealWith has all that the attempt's handler says sealed. A nil sealer changes nothing.
+func (a *Attempt) SealWith(sealer *sealing.Sealer) {
 	if a.sealer = sealer; sealer != nil {
-		a.log.seal = func(text string) string { return sealer.SealText(a.spot(sealing.LogLine), text) }
+		a.Log.seal = func(text string) string { return sealer.SealText(a.spot(sealing.LogLine), text) }
 	}
 }
 
-func (a *attempt) spot(field sealing.Field) sealing.Place {
-	return sealing.OfAttempt(a.run.JobID, a.run.Attempt, field)
+func (a *Attempt) spot(field sealing.Field) sealing.Place {
+	return sealing.OfAttempt(a.Run.JobID, a.Run.Attempt, field)
 }
 
-// open is the order with its payload as the handler is to have it. One that does not open is worth another attempt: its
+// Open is the order with its payload as the handler is to have it. One that does not open is worth another attempt: its
 // key may be on its way to this worker.
-func (a *attempt) open() (jobevent.Run, *handlers.Failure) {
-	run := a.run
+func (a *Attempt) Open() (jobevent.Run, *handlers.Failure) {
+	run := a.Run
 	payload, err := a.sealer.Open(sealing.OfJob(run.JobID, sealing.Payload), run.Payload)
 	if err != nil {
 		return run, &handlers.Failure{
@@ -33,15 +33,15 @@ func (a *attempt) open() (jobevent.Run, *handlers.Failure) {
 }
 
 // sealMessage makes a failure's message one that nobody cuts later.
-func (a *attempt) sealMessage(text string) string {
+func (a *Attempt) sealMessage(text string) string {
 	if a.sealer == nil {
 		return text
 	}
-	return a.sealer.SealText(sealing.OfJob(a.run.JobID, sealing.Message), jobevent.CleanMessage(text))
+	return a.sealer.SealText(sealing.OfJob(a.Run.JobID, sealing.Message), jobevent.CleanMessage(text))
 }
 
-// forLog is a text of the handler's, as the worker's own log may have it.
-func (a *attempt) forLog(text string) string {
+// ForLog is a text of the handler's, as the worker's own log may have it.
+func (a *Attempt) ForLog(text string) string {
 	if a.sealer != nil {
 		return "[sealed]"
 	}
@@ -51,9 +51,9 @@ func (a *attempt) forLog(text string) string {
 // told is a progress as beats have it: sealed once, or each beat would look like news.
 type told struct{ of, sealed *jobevent.Progress }
 
-// tell is the attempt's progress for a beat. The caller holds the pool's mutex.
-func (a *attempt) tell() *jobevent.Progress {
-	p := a.progress.Load()
+// Tell is the attempt's progress for a beat. The caller holds the pool's mutex.
+func (a *Attempt) Tell() *jobevent.Progress {
+	p := a.Progress.Load()
 	if p == nil || a.sealer == nil {
 		return p
 	}

@@ -1,4 +1,4 @@
-package runjob
+package offsets
 
 import (
 	"bytes"
@@ -49,7 +49,7 @@ func (p *plainTracker) gap() int {
 }
 
 func likeThePlainTracker(t *rapid.T) {
-	tracker := &OffsetTracker{}
+	tracker := &Tracker{}
 	plain := &plainTracker{done: map[int64]bool{}}
 	last := func() int64 {
 		if len(plain.delivered) == 0 {
@@ -90,7 +90,7 @@ func likeThePlainTracker(t *rapid.T) {
 	})
 }
 
-func compareTrackers(t *rapid.T, tracker *OffsetTracker, plain *plainTracker) {
+func compareTrackers(t *rapid.T, tracker *Tracker, plain *plainTracker) {
 	got, gotAny := tracker.Committable()
 	want, wantAny := plain.committable()
 	if got != want || gotAny != wantAny {
@@ -122,7 +122,7 @@ func FuzzOffsetTracker(f *testing.F) {
 
 func TestOffsetTrackerBeforeTheFirstRecordCommitsNothing(t *testing.T) {
 	t.Parallel()
-	var tracker OffsetTracker
+	var tracker Tracker
 	if _, ok := tracker.Committable(); ok {
 		t.Error("something to commit before anything was delivered")
 	}
@@ -135,7 +135,7 @@ func TestOffsetTrackerBeforeTheFirstRecordCommitsNothing(t *testing.T) {
 func TestOffsetTrackerTellsSinceWhenTheOldestWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var tracker OffsetTracker
+		var tracker Tracker
 		begin := time.Now()
 		tracker.Deliver(7)
 		<-time.After(time.Minute)
@@ -153,7 +153,7 @@ func TestOffsetTrackerTellsSinceWhenTheOldestWaits(t *testing.T) {
 func TestOffsetTrackerNeverCommitsPastARecordInFlight(t *testing.T) {
 	t.Parallel()
 	const records, workers = 100_000, 8
-	var tracker OffsetTracker
+	var tracker Tracker
 	done := make([]atomic.Bool, records)
 	for o := range int64(records) {
 		tracker.Deliver(o)

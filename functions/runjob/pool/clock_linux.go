@@ -1,4 +1,4 @@
-package runjob
+package pool
 
 import (
 	"time"

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package runjob
+package pool
 
 import "time"
 

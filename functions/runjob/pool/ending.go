@@ -1,4 +1,4 @@
-package runjob
+package pool
 
 import (
 	"slices"
@@ -8,15 +8,15 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-func (p *pool) decideNow(a *attempt, outcome workerdb.Outcome) {
+func (p *Pool) decideNow(a *Attempt, outcome workerdb.Outcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.decide(a, outcome)
 }
 
-// cancel ends an attempt that is here, and says whether it is. One that has not started is settled at
+// Cancel ends an attempt that is here, and says whether it is. One that has not started is settled at
 // once, a running one when its handler returns, or after patience.
-func (p *pool) cancel(key workerdb.Key, patience time.Duration) bool {
+func (p *Pool) Cancel(key workerdb.Key, patience time.Duration) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := p.mine[key]
@@ -38,7 +38,7 @@ func (p *pool) cancel(key workerdb.Key, patience time.Duration) bool {
 
 // timeOut settles what has run for longer than it may, and ends its context. It comes by one timer for
 // all that runs, which is set when something starts that is due before the others.
-func (p *pool) timeOut() {
+func (p *Pool) timeOut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -56,7 +56,7 @@ func (p *pool) timeOut() {
 }
 
 // watch has timeOut called then, or before. The caller holds the mutex.
-func (p *pool) watch(due, now time.Time) {
+func (p *Pool) watch(due, now time.Time) {
 	if !p.nextDue.IsZero() && !due.Before(p.nextDue) {
 		return
 	}
@@ -69,8 +69,8 @@ func (p *pool) watch(due, now time.Time) {
 	}
 }
 
-// taken ends an attempt for which somebody else has written an outcome.
-func (p *pool) taken(outcome workerdb.Outcome) {
+// Taken ends an attempt for which somebody else has written an outcome.
+func (p *Pool) Taken(outcome workerdb.Outcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := p.mine[outcome.Key]
@@ -80,16 +80,16 @@ func (p *pool) taken(outcome workerdb.Outcome) {
 	if a.end != nil {
 		a.end(handlers.ErrLost)
 	}
-	p.finish(a, finished{outcome: outcome, settled: true})
+	p.finish(a, Finished{Outcome: outcome, Settled: true})
 }
 
-// handBack gives up attempts of a queue that have waited too long, up to limit of them, the worst rank first.
-func (p *pool) handBack(queue string, limit int, heldAtMost time.Duration) int {
+// HandBack gives up attempts of a queue that have waited too long, up to limit of them, the worst rank first.
+func (p *Pool) HandBack(queue string, limit int, heldAtMost time.Duration) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := 0
 	for _, a := range p.overdueHeld(heldAtMost) {
-		if a.queue == queue && n < limit {
+		if a.Queue == queue && n < limit {
 			p.decide(a, interrupted(a, "another worker has a free slot"))
 			n++
 		}
@@ -97,14 +97,14 @@ func (p *pool) handBack(queue string, limit int, heldAtMost time.Duration) int {
 	return n
 }
 
-// giveUp settles what waits for a slot and has waited too long to be started.
-func (p *pool) giveUp() {
+// GiveUp settles what waits for a slot and has waited too long to be started.
+func (p *Pool) GiveUp() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	var late []*attempt
+	var late []*Attempt
 	for _, a := range p.held {
-		if a.expired(now) {
+		if a.Expired(now) {
 			late = append(late, a)
 		}
 	}
@@ -114,19 +114,19 @@ func (p *pool) giveUp() {
 }
 
 // overdueHeld are the held attempts, the worst rank first, that were claimed longer ago than atMost.
-func (p *pool) overdueHeld(atMost time.Duration) []*attempt {
+func (p *Pool) overdueHeld(atMost time.Duration) []*Attempt {
 	var late held
 	for _, a := range p.held {
 		if time.Since(a.claimedAt) >= atMost {
 			late = append(late, a)
 		}
 	}
-	slices.SortFunc(late, func(a, b *attempt) int { return b.compare(a) })
+	slices.SortFunc(late, func(a, b *Attempt) int { return b.compare(a) })
 	return late
 }
 
-// stop hands back what waits for a slot and starts nothing more.
-func (p *pool) stop() {
+// Stop hands back what waits for a slot and starts nothing more.
+func (p *Pool) Stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stopping = true
@@ -136,8 +136,8 @@ func (p *pool) stop() {
 	p.work.Broadcast()
 }
 
-// endRunning ends the contexts of what runs.
-func (p *pool) endRunning() {
+// EndRunning ends the contexts of what runs.
+func (p *Pool) EndRunning() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, a := range p.running {
@@ -147,8 +147,8 @@ func (p *pool) endRunning() {
 	}
 }
 
-// decideRunning settles what still runs as interrupted, and says how many handlers that leaves behind.
-func (p *pool) decideRunning() int {
+// DecideRunning settles what still runs as interrupted, and says how many handlers that leaves behind.
+func (p *Pool) DecideRunning() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, a := range p.running {

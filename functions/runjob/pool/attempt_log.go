@@ -1,4 +1,4 @@
-package runjob
+package pool
 
 import (
 	"log/slog"
@@ -9,10 +9,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-const logIsFull = "truncated: an attempt's log holds 200 lines and 64 KiB"
+const LogIsFull = "truncated: an attempt's log holds 200 lines and 64 KiB"
 
-// attemptLog collects an attempt's lines until they are published. Its zero value is ready.
-type attemptLog struct {
+// AttemptLog collects an attempt's lines until they are published. Its zero value is ready.
+type AttemptLog struct {
 	mu    sync.Mutex
 	lines []jobevent.LogLine // not yet drained
 	first int                // number of lines[0]
@@ -21,8 +21,8 @@ type attemptLog struct {
 	seal  func(text string) string // nil: lines are kept as they are
 }
 
-// add keeps a line as long as the attempt's log is within its limits, and says once that it is not.
-func (l *attemptLog) add(level slog.Level, text string) {
+// Add keeps a line as long as the attempt's log is within its limits, and says once that it is not.
+func (l *AttemptLog) Add(level slog.Level, text string) {
 	now := time.Now().UTC()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -30,7 +30,7 @@ func (l *attemptLog) add(level slog.Level, text string) {
 		return
 	}
 	room := maxLogBytes - l.bytes
-	text = clean(text, room)
+	text = Clean(text, room)
 	l.bytes += len(text)
 	room -= len(text)
 	if l.seal != nil {
@@ -38,14 +38,14 @@ func (l *attemptLog) add(level slog.Level, text string) {
 	}
 	l.lines = append(l.lines, jobevent.LogLine{At: now, Level: strings.ToLower(level.String()), Text: text})
 	// The last line is kept for saying so.
-	if l.first+len(l.lines) == maxLogLines-1 || room < len(more) {
+	if l.first+len(l.lines) == MaxLogLines-1 || room < len(more) {
 		l.full = true
-		l.lines = append(l.lines, jobevent.LogLine{At: now, Level: "warn", Text: logIsFull})
+		l.lines = append(l.lines, jobevent.LogLine{At: now, Level: "warn", Text: LogIsFull})
 	}
 }
 
-// drain gives the lines that nobody has had, and the number of the first of them.
-func (l *attemptLog) drain() (lines []jobevent.LogLine, first int) {
+// Drain gives the lines that nobody has had, and the number of the first of them.
+func (l *AttemptLog) Drain() (lines []jobevent.LogLine, first int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lines, first = l.lines, l.first
@@ -57,9 +57,9 @@ func (l *attemptLog) drain() (lines []jobevent.LogLine, first int) {
 // more ends a text that was cut.
 const more = "…"
 
-// clean makes text storable and short: valid UTF-8, no NUL (PostgreSQL's text takes neither), at most limit
+// Clean makes text storable and short: valid UTF-8, no NUL (PostgreSQL's text takes neither), at most limit
 // bytes, which are enough for more.
-func clean(text string, limit int) string {
+func Clean(text string, limit int) string {
 	if len(text) > limit {
 		text = text[:limit-len(more)] + more
 	}

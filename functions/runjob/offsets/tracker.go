@@ -1,4 +1,4 @@
-package runjob
+package offsets
 
 import (
 	"cmp"
@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// OffsetTracker knows how far one partition may be committed while its records finish in any order.
+// Tracker knows how far one partition may be committed while its records finish in any order.
 // Use a new one for each claim of a partition: what an earlier claim still finishes then counts for nothing here.
 // The zero value is ready, and safe for concurrent use.
-type OffsetTracker struct {
+type Tracker struct {
 	mu sync.Mutex
 	// records[head:] are the delivered ones from the lowest that is not done, in the order of their offsets;
 	// what was delivered is kept, not counted, because offsets have gaps (compaction, transactions).
@@ -29,9 +29,10 @@ type trackedRecord struct {
 // Deliver says that the record at offset was taken from the partition. Offsets rise; one that does not means that
 // reading went back (to an older commit, or to the start of a topic that was made anew), and whatever is there from
 // offset on will be delivered again, so it is forgotten here.
-func (t *OffsetTracker) Deliver(offset int64) { t.deliver(offset, time.Now()) }
+func (t *Tracker) Deliver(offset int64) { t.DeliverAt(offset, time.Now()) }
 
-func (t *OffsetTracker) deliver(offset int64, now time.Time) {
+// DeliverAt is Deliver at an instant.
+func (t *Tracker) DeliverAt(offset int64, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if offset < t.next {
@@ -42,7 +43,7 @@ func (t *OffsetTracker) deliver(offset int64, now time.Time) {
 }
 
 // Done says that the record at offset needs nothing more. An offset that is not waited for changes nothing.
-func (t *OffsetTracker) Done(offset int64) {
+func (t *Tracker) Done(offset int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i, found := t.find(offset)
@@ -56,7 +57,7 @@ func (t *OffsetTracker) Done(offset int64) {
 
 // Committable returns the offset to commit: that of the lowest record not done, or one past the last delivered when
 // all are. It is false before the first delivery.
-func (t *OffsetTracker) Committable() (offset int64, ok bool) {
+func (t *Tracker) Committable() (offset int64, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.head < len(t.records) {
@@ -66,14 +67,14 @@ func (t *OffsetTracker) Committable() (offset int64, ok bool) {
 }
 
 // Gap returns how many records are done and not committable, because one before them is not done.
-func (t *OffsetTracker) Gap() int {
+func (t *Tracker) Gap() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.gap
 }
 
 // Oldest returns the lowest record that is not done, and since when it is here. It is false when all are done.
-func (t *OffsetTracker) Oldest() (offset int64, since time.Time, ok bool) {
+func (t *Tracker) Oldest() (offset int64, since time.Time, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.head == len(t.records) {
@@ -84,7 +85,7 @@ func (t *OffsetTracker) Oldest() (offset int64, since time.Time, ok bool) {
 }
 
 // find returns where in records offset is, or would be.
-func (t *OffsetTracker) find(offset int64) (int, bool) {
+func (t *Tracker) find(offset int64) (int, bool) {
 	i, found := slices.BinarySearchFunc(t.records[t.head:], offset, func(r trackedRecord, offset int64) int {
 		return cmp.Compare(r.offset, offset)
 	})
@@ -93,7 +94,7 @@ func (t *OffsetTracker) find(offset int64) (int, bool) {
 
 // advance moves head past what is done. The room before head is taken back when it is half of all, so that a record
 // is moved once on average.
-func (t *OffsetTracker) advance() {
+func (t *Tracker) advance() {
 	for t.head < len(t.records) && t.records[t.head].deliveredAt == 0 {
 		t.head++
 		t.gap--
@@ -104,7 +105,7 @@ func (t *OffsetTracker) advance() {
 	}
 }
 
-func (t *OffsetTracker) forgetFrom(offset int64) {
+func (t *Tracker) forgetFrom(offset int64) {
 	i, _ := t.find(offset)
 	for _, r := range t.records[i:] {
 		if r.deliveredAt == 0 {

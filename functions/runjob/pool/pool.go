@@ -1,0 +1,245 @@
+package pool
+
+import (
+	"container/heap"
+	"context"
+	"sync"
+	"time"
+
+	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+const (
+	maxAhead      = 1000 // attempts held beyond the places
+	aheadFor      = 100 * time.Millisecond
+	maxAheadBytes = 8 << 20                // of payloads held; above it nothing is held beyond the places
+	leftFor       = 5 * time.Second        // several beats, which repeat the progress of an attempt that waits
+	maxLeft       = 5_000                  // attempts whose progress is repeated
+	justNow       = 100 * time.Millisecond // an attempt that came less long ago is in no beat to others
+	rateCap       = 20_000
+	rateWindow    = 2 * time.Second
+	MaxLogLines   = 200
+	maxLogBytes   = 64 << 10
+	maxCode       = 100 // bytes of an error code
+)
+
+// Pool owns the attempts that a worker has claimed: those that wait for a slot, those that run, and those whose outcome
+// is not yet in the store. Only handlers run in its goroutines.
+type Pool struct {
+	Silence time.Duration // how old the last heartbeat is when the pool closes; set before it is used
+	Demand  func() int    // returns how many of the slots count at the moment; nil: all; set before it is used
+
+	slots, places int
+	clock         clock
+	decidedTo     func(Finished) // takes each attempt's outcome, once
+	changed       func(room int) // called when a heartbeat would differ from the last one
+
+	mu       sync.Mutex
+	work     sync.Cond // something may start, or the pool is stopping
+	mine     map[workerdb.Key]*Attempt
+	left     []left // settled lately as waiting, with the progress that may be in no beat yet
+	held     held
+	weight   int        // bytes of the payloads in held
+	ahead    int        // attempts that may be held beyond the places, because they will be run in no time
+	running  []*Attempt // by slot, until the handler returns, even if its attempt is decided
+	busy     int        // slots
+	timer    *time.Timer
+	nextDue  time.Time // when timer calls timeOut; zero: not set
+	lastBeat Moment
+	epoch    int  // rises with the end of each silence: what was claimed before may have been settled as lost
+	ending   bool // a heartbeat has got through after a silence; the next one opens the pool
+	stopping bool
+	meter    meter
+}
+
+// New makes a pool with so many slots, and places for as many attempts that wait for one. It begins silent.
+func New(slots, places int, silence time.Duration, decidedTo func(Finished), changed func(int)) *Pool {
+	p := &Pool{
+		slots: slots, places: places, Silence: silence, clock: clock{sinceBoot}, decidedTo: decidedTo, changed: changed,
+		mine: map[workerdb.Key]*Attempt{}, running: make([]*Attempt, slots),
+	}
+	p.work.L = &p.mu
+	return p
+}
+
+// Room returns how many attempts may be claimed now. It stays 0 until half of the places are free, so that a busy
+// worker claims batches. A worker that gets through many attempts in an instant has places for those, too.
+func (p *Pool) Room() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.silent() {
+		return 0
+	}
+	return p.roomNow()
+}
+
+// roomNow is room while there is no silence. The caller holds the mutex.
+func (p *Pool) roomNow() int {
+	places := p.places
+	if p.weight < maxAheadBytes {
+		places += p.ahead
+	}
+	if p.stopping || len(p.held) > places/2 {
+		return 0
+	}
+	return p.slots - p.busy + places - len(p.held)
+}
+
+// silent reports whether other workers may by now have settled the attempts of this one as lost.
+func (p *Pool) silent() bool { return p.silentAt(time.Now()) }
+
+func (p *Pool) silentAt(now time.Time) bool { return p.clock.since(p.lastBeat, now) >= p.Silence }
+
+// Beaten notes that a heartbeat which began at a moment has got through, and keeps the pool open for another while.
+// After a silence, or if the database has not seen the worker for half of one, it reports that another heartbeat has to
+// follow.
+func (p *Pool) Beaten(at Moment, unseen time.Duration) (again bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if (p.silent() || unseen >= p.Silence/2) && !p.ending {
+		p.ending = true
+		p.epoch++
+		return true
+	}
+	p.ending, p.lastBeat = false, at
+	p.work.Broadcast()
+	return false
+}
+
+// Now is the moment at which a heartbeat begins.
+func (p *Pool) Now() Moment { return p.clock.now() }
+
+// Epoch returns the epoch in which a claim begins.
+func (p *Pool) Epoch() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.epoch
+}
+
+// Known says of each key whether its attempt is here.
+func (p *Pool) Known(keys []workerdb.Key) []bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := make([]bool, len(keys))
+	for i, key := range keys {
+		known[i] = p.mine[key] != nil
+	}
+	return known
+}
+
+// Add takes attempts that were claimed in an epoch, all or none. It refuses those of an earlier epoch: their rows have
+// to be read again.
+func (p *Pool) Add(claimed []*Attempt, epoch int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if epoch != p.epoch || p.silent() {
+		return false
+	}
+	now := time.Now()
+	for _, a := range claimed {
+		p.take(a, now)
+	}
+	p.changed(p.roomNow())
+	return true
+}
+
+// take holds an attempt. One that must not start is decided at once. The caller holds the mutex.
+func (p *Pool) take(a *Attempt, now time.Time) {
+	a.claimedAt, a.place = now, -1
+	p.mine[a.Key()] = a
+	switch {
+	case a.Run.Cancel:
+		p.decide(a, endedOutcome(a, handlers.ErrCancelled))
+		return
+	case p.stopping:
+		p.decide(a, interrupted(a, "its worker is stopping"))
+		return
+	case a.Expired(now):
+		p.decide(a, expiredOutcome(a))
+		return
+	}
+	heap.Push(&p.held, a)
+	p.weight += len(a.Run.Payload)
+	p.work.Signal()
+}
+
+// Next frees a slot of the attempt whose handler has come back, if any, with the outcome that this
+// gives it, waits for another one to run there, and gives that with its context; none when the pool
+// stops. It is one step, so that a small attempt costs the mutex once.
+func (p *Pool) Next(
+	ctx context.Context, slot int, last *Attempt, outcome workerdb.Outcome,
+) (*Attempt, context.Context) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if last != nil {
+		p.running[slot] = nil
+		p.busy--
+		p.meter.finish(last.StartedAt, outcome.FinishedAt)
+		p.decide(last, outcome)
+		last.end(nil)
+		p.changed(p.roomNow())
+	}
+	now := time.Now()
+	for !p.stopping && !p.ready(now) {
+		p.work.Wait()
+		now = time.Now()
+	}
+	if p.stopping {
+		if p.timer != nil && p.busy == 0 {
+			p.timer.Stop()
+		}
+		return nil, nil
+	}
+	a := heap.Pop(&p.held).(*Attempt)
+	p.weight -= len(a.Run.Payload)
+	p.running[slot] = a
+	p.busy++
+	p.meter.start(now)
+	a.StartedAt, a.dueAt = now, now.Add(a.timeout())
+	p.watch(a.dueAt, now)
+	ctx, a.end = context.WithCancelCause(telemetry.WithLazy(ctx, a))
+	p.changed(p.roomNow())
+	return a, ctx
+}
+
+// ready says whether an attempt may start now, and settles those before it for which it is too late. The
+// caller holds the mutex.
+func (p *Pool) ready(now time.Time) bool {
+	if p.silentAt(now) {
+		return false
+	}
+	for len(p.held) > 0 && p.held[0].Expired(now) {
+		p.decide(p.held[0], expiredOutcome(p.held[0]))
+	}
+	return len(p.held) > 0
+}
+
+// decide gives an attempt its outcome; only the first counts. The caller holds the mutex.
+func (p *Pool) decide(a *Attempt, outcome workerdb.Outcome) {
+	if a.decided {
+		return
+	}
+	p.finish(a, Finished{Outcome: outcome})
+}
+
+func (p *Pool) finish(a *Attempt, f Finished) {
+	a.decided = true
+	if a.place >= 0 {
+		heap.Remove(&p.held, a.place)
+		p.weight -= len(a.Run.Payload)
+	}
+	f.Attempt, f.From = a, a.From
+	p.decidedTo(f)
+	p.changed(p.roomNow())
+}
+
+// Settled forgets attempts whose outcome is in the store: who asks for them now is answered there.
+func (p *Pool) Settled(keys []workerdb.Key) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, key := range keys {
+		delete(p.mine, key)
+	}
+}

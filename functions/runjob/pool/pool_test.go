@@ -1,0 +1,133 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+func TestAQuickPoolMayHoldMore(t *testing.T) {
+	t.Parallel()
+	p := New(12, 100, time.Hour, func(Finished) {}, func(int) {})
+	p.Beaten(p.Now(), 0)
+	p.Beaten(p.Now(), 0)
+	hold := func(n, bytes int) {
+		var batch []*Attempt
+		for range n {
+			batch = append(batch, &Attempt{Run: jobevent.Run{JobID: uuid.New(), Attempt: 1, Payload: make([]byte, bytes)}})
+		}
+		p.Add(batch, p.Epoch())
+	}
+	if got := p.Room(); got != 112 {
+		t.Errorf("idle: room for %d, want the slots and the places", got)
+	}
+	now := time.Now()
+	for range 5000 {
+		p.meter.start(now)
+		p.meter.finish(now, now.Add(20*time.Millisecond)) // 600 a second on 12 slots
+	}
+	p.Heartbeat(now)
+	if got := p.Room(); got != 172 {
+		t.Errorf("attempts of 20 ms: room for %d, want what 100 ms get through beyond the places", got)
+	}
+	hold(80, 0)
+	if got := p.Room(); got != 92 {
+		t.Errorf("half of it held: room for %d", got)
+	}
+	hold(1, maxAheadBytes)
+	if got := p.Room(); got != 0 {
+		t.Errorf("large payloads held: room for %d, want none beyond the places", got)
+	}
+	quick := New(12, 100, time.Hour, func(Finished) {}, func(int) {})
+	quick.Beaten(quick.Now(), 0)
+	quick.Beaten(quick.Now(), 0)
+	for range 5000 {
+		quick.meter.start(now)
+		quick.meter.finish(now, now)
+	}
+	quick.Heartbeat(now)
+	if got := quick.Room(); got != 112+maxAhead {
+		t.Errorf("no-ops: room for %d, want %d", got, 112+maxAhead)
+	}
+	quick.Heartbeat(now.Add(time.Second))
+	quick.Heartbeat(now.Add(10 * time.Second))
+	if got := quick.Room(); got != 112 {
+		t.Errorf("idle since: room for %d", got)
+	}
+}
+
+func TestOneTimerEndsWhatIsOverdue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		after := map[int64]time.Duration{} // by timeout
+		began := time.Now()
+		p := New(3, 100, time.Hour, func(f Finished) {
+			mu.Lock()
+			defer mu.Unlock()
+			after[f.Attempt.Run.TimeoutMs] = time.Since(began)
+		}, func(int) {})
+		p.Beaten(p.Now(), 0)
+		p.Beaten(p.Now(), 0)
+		var causes []error
+		var slots sync.WaitGroup
+		for slot := range 3 {
+			slots.Go(func() {
+				var last *Attempt
+				for {
+					a, ctx := p.Next(t.Context(), slot, last, workerdb.Outcome{FinishedAt: time.Now()})
+					if last = a; a == nil {
+						return
+					}
+					<-ctx.Done()
+					mu.Lock()
+					causes = append(causes, context.Cause(ctx))
+					mu.Unlock()
+				}
+			})
+		}
+		for i, timeout := range []int64{5000, 300, 40, 700} { // the last waits for a slot
+			p.Add([]*Attempt{{Run: jobevent.Run{
+				JobID: uuid.New(), Attempt: 1, TimeoutMs: timeout, Rank: time.Unix(int64(i), 0),
+			}}}, p.Epoch())
+		}
+		<-time.After(time.Minute)
+		p.Stop()
+		slots.Wait()
+		for timeout, want := range map[int64]time.Duration{5000: 5 * time.Second, 300: 300 * time.Millisecond,
+			40: 40 * time.Millisecond, 700: 740 * time.Millisecond} {
+			if got := after[timeout]; got < want || got > want+5*time.Millisecond {
+				t.Errorf("timeout of %d ms: ended after %v, want %v", timeout, got, want)
+			}
+		}
+		for _, cause := range causes {
+			if !errors.Is(cause, handlers.ErrTimeout) {
+				t.Errorf("ended for %v", cause)
+			}
+		}
+	})
+}
+
+func TestBeatsRepeatTheProgressOfAnAttemptThatWaitsForAWhile(t *testing.T) {
+	t.Parallel()
+	p := New(1, 0, time.Second, nil, func(int) {})
+	now := time.Now()
+	a := &Attempt{Run: jobevent.Run{JobID: uuid.New(), Attempt: 1}}
+	p.Leave(a, now) // has reported none
+	a.Progress.Store(&jobevent.Progress{Percent: 70})
+	p.Leave(a, now)
+	if n := len(p.Heartbeat(now.Add(leftFor)).Left); n != 1 {
+		t.Errorf("%d are in the beat", n)
+	}
+	if n := len(p.Heartbeat(now.Add(leftFor + 1)).Left); n != 0 {
+		t.Errorf("%d are in the beat later", n)
+	}
+}

@@ -1,0 +1,84 @@
+package pool
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/workerdb"
+)
+
+func TestWhatWasClaimedBeforeASilenceEndedIsNotTaken(t *testing.T) {
+	t.Parallel()
+	p := New(1, 1, time.Hour, func(Finished) {}, func(int) {})
+	claimed := []*Attempt{{Run: jobevent.Run{JobID: uuid.New(), Attempt: 1}}}
+	if p.Add(claimed, p.Epoch()) {
+		t.Fatal("taken before the first beat")
+	}
+	if !p.Beaten(p.Now(), 0) || p.Beaten(p.Now(), 0) {
+		t.Fatal("the first beat asks for another one, and that opens the pool")
+	}
+	before := p.Epoch()
+	p.mu.Lock()
+	p.lastBeat.At = time.Now().Add(-2 * time.Hour)
+	p.mu.Unlock()
+	if p.Add(claimed, before) {
+		t.Fatal("taken in silence")
+	}
+	p.Beaten(p.Now(), 0)
+	p.Beaten(p.Now(), 0)
+	if p.Add(claimed, before) {
+		t.Fatal("taken although its row may have been judged")
+	}
+	if !p.Add(claimed, p.Epoch()) || !p.Known([]workerdb.Key{claimed[0].Key()})[0] {
+		t.Fatal("not taken when asked again")
+	}
+}
+
+// protocol #6
+func TestNothingStartsAfterTheMachineStoodStill(t *testing.T) {
+	t.Parallel()
+	for name, stands := range map[string]func(*Pool, time.Duration){
+		"asleep": func(p *Pool, d time.Duration) {
+			woken := sinceBoot() + d
+			p.clock.sinceBoot = func() time.Duration { return woken }
+		},
+		"its wall clock put right": func(p *Pool, d time.Duration) { p.lastBeat.At = p.lastBeat.At.Round(0).Add(-d) },
+	} {
+		p := New(1, 1, 10*time.Second, func(Finished) {}, func(int) {})
+		p.Beaten(p.Now(), 0)
+		p.Beaten(p.Now(), 0)
+		held := &Attempt{Run: jobevent.Run{JobID: uuid.New(), Attempt: 1}}
+		if !p.Add([]*Attempt{held}, p.Epoch()) || !p.ready(time.Now()) {
+			t.Fatalf("%s: what is held may not start", name)
+		}
+		stands(p, 5*time.Second)
+		if !p.ready(time.Now()) {
+			t.Errorf("%s: five seconds are a silence", name)
+		}
+		stands(p, 10*time.Second)
+		if p.ready(time.Now()) || p.Room() != 0 {
+			t.Errorf("%s: what is held starts, or more is taken", name)
+		}
+		if !p.Beaten(p.Now(), 0) || p.Beaten(p.Now(), 0) || !p.ready(time.Now()) {
+			t.Errorf("%s: two beats do not end it", name)
+		}
+	}
+}
+
+// protocol #6
+func TestAGapThatOnlyTheDatabaseSawCountsAsASilence(t *testing.T) {
+	t.Parallel()
+	p := New(1, 1, 10*time.Second, func(Finished) {}, func(int) {})
+	p.Beaten(p.Now(), 0)
+	p.Beaten(p.Now(), 0)
+	before := p.Epoch()
+	if p.Beaten(p.Now(), 4*time.Second) || p.Epoch() != before {
+		t.Error("four seconds are a silence")
+	}
+	if !p.Beaten(p.Now(), 5*time.Second) || p.Epoch() == before {
+		t.Error("after half a silence claims from before it still count")
+	}
+}
