@@ -23,8 +23,9 @@ import (
 type inHand struct {
 	attempt  *handlers.Attempt
 	deadline time.Time
-	changed  chan struct{} // has one value when the handler should look
-	stored   chan struct{} // closed when the outcome is in the store
+	changed  chan struct{}   // has one value when the handler should look
+	stored   chan struct{}   // closed when the outcome is in the store
+	ended    <-chan struct{} // closed when it must not start any more: others have settled it, it was cancelled, or is late
 
 	token     string // empty: it has not been given to a claim
 	caller    pullwire.Caller
@@ -32,6 +33,7 @@ type inHand struct {
 	leaseAt   time.Time // without a beat by then it is lost, or given back where nobody has it
 	result    *jobspec.WorkResult
 	cancelled bool
+	keptBack  bool          // the worker was not fresh when a claim could have had it
 	over      bool          // its handler has ended without a result
 	outcome   jobevent.Kind // once stored
 }
@@ -47,9 +49,18 @@ func (h *inHand) rouse() {
 	}
 }
 
+func (h *inHand) hasEnded() bool {
+	select {
+	case <-h.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // give adds an attempt to the answer of a claim. It returns true.
 func (c *openClaim) give(h *inHand) bool {
-	h.caller, h.by = c.Caller, c.by
+	h.caller, h.by, h.keptBack = c.Caller, c.by, false
 	c.got = append(c.got, h)
 	c.bytes += len(h.attempt.Payload)
 	c.rouse()
@@ -60,6 +71,7 @@ func (c *openClaim) give(h *inHand) bool {
 func (f *Function) run(ctx context.Context, a *handlers.Attempt) (handlers.Result, error) {
 	h := &inHand{
 		attempt: a, deadline: time.Now().Add(a.Timeout), changed: make(chan struct{}, 1), stored: make(chan struct{}),
+		ended: ctx.Done(),
 	}
 	a.WhenSettled(func(kind jobevent.Kind) { f.stored(h, kind) })
 	f.offer(h)
@@ -68,6 +80,7 @@ func (f *Function) run(ctx context.Context, a *handlers.Attempt) (handlers.Resul
 
 // offer hands an attempt to the claim that keeps a place for it, or to another one.
 func (f *Function) offer(h *inHand) {
+	fresh := f.fresh()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	key := workerdb.Key{JobID: h.attempt.JobID, Attempt: h.attempt.Number}
@@ -78,6 +91,11 @@ func (f *Function) offer(h *inHand) {
 		f.free(key, p)
 		c = p.claim
 	}
+	if !fresh {
+		h.keptBack = true
+		f.unasked = append(f.unasked, h)
+		return
+	}
 	if c == nil || !c.hasRoom(bytes) {
 		c = f.find(h.kind(), bytes)
 	}
@@ -86,27 +104,49 @@ func (f *Function) offer(h *inHand) {
 		f.peeked(h.kind())
 		return
 	}
+	f.give(c, h)
+}
+
+func (f *Function) give(c *openClaim, h *inHand) {
 	c.give(h)
 	if !c.hasRoom(0) {
 		f.unlist(c)
 	}
 }
 
-// takeBack offers attempts again whose claim has nobody any more who would read the answer.
+// offerAgain hands out an attempt that was kept back, once the worker is fresh. The caller holds the mutex.
+func (f *Function) offerAgain(h *inHand) {
+	h.keptBack = false
+	if c := f.find(h.kind(), len(h.attempt.Payload)); c != nil {
+		f.unasked = slices.DeleteFunc(f.unasked, func(other *inHand) bool { return other == h })
+		f.give(c, h)
+		return
+	}
+	f.peeked(h.kind())
+}
+
+// takeBack offers attempts again that their claim cannot have.
 func (f *Function) takeBack(got []*inHand) {
 	for _, h := range got {
 		f.offer(h)
 	}
 }
 
-// hand gives attempts their tokens: from now on they are their pull worker's.
+// hand gives attempts their tokens: from now on they are their pull worker's, which starts them. So it keeps to the same
+// rules as a pool that starts attempts (package pool): none starts while the worker is silent, nor after its context ended.
+// The order of the two questions counts. The first heartbeats after a silence end the contexts of attempts that others have
+// settled, and only then is the worker fresh again.
 func (f *Function) hand(got []*inHand, instance string) pullwire.Attempts {
 	answer := pullwire.Attempts{Attempts: make([]pullwire.Attempt, 0, len(got))}
+	if !f.fresh() {
+		f.takeBack(got)
+		return answer
+	}
 	now := time.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, h := range got {
-		if h.over {
+		if h.over || h.hasEnded() {
 			continue
 		}
 		a := h.attempt
@@ -169,12 +209,19 @@ func (f *Function) cancel(ctx context.Context, h *inHand) {
 
 // look returns what the attempt's handler is to return, or how long it is to wait.
 func (f *Function) look(ctx context.Context, h *inHand) (*jobspec.WorkResult, time.Duration, error) {
+	fresh := f.fresh()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	wait := time.Until(h.leaseAt)
 	switch {
 	case h.result != nil:
 		return h.result, 0, nil
+	case h.keptBack && wait > 0 && ctx.Err() == nil:
+		if !fresh {
+			return nil, min(wait, f.timing.again), nil
+		}
+		f.offerAgain(h)
+		return nil, wait, nil
 	case wait > 0 && (ctx.Err() == nil || h.cancelled):
 		return nil, wait, nil
 	}

@@ -80,6 +80,7 @@ func (c *openClaim) hasRoom(bytes int) bool {
 
 // open begins a claim. What waits already is handed to it at once.
 func (f *Function) open(asked pullwire.Claim) *openClaim {
+	fresh := f.fresh()
 	f.mu.Lock()
 	c := &openClaim{Claim: asked, places: map[string]*list.Element{}, wake: make(chan struct{}, 1)}
 	key := workerKey{asked.Caller, asked.Worker}
@@ -95,9 +96,9 @@ func (f *Function) open(asked pullwire.Claim) *openClaim {
 	w.capacity = w.open + w.running
 	f.list(c)
 	f.unasked = slices.DeleteFunc(f.unasked, func(h *inHand) bool {
-		return h.over || !c.Peek && c.takes(h.kind()) && c.hasRoom(len(h.attempt.Payload)) && c.give(h)
+		return h.over || fresh && !c.Peek && c.takes(h.kind()) && c.hasRoom(len(h.attempt.Payload)) && c.give(h)
 	})
-	if c.Peek && slices.ContainsFunc(f.unasked, func(h *inHand) bool { return c.takes(h.kind()) }) {
+	if fresh && c.Peek && slices.ContainsFunc(f.unasked, func(h *inHand) bool { return c.takes(h.kind()) }) {
 		c.ready = true
 		c.rouse()
 	}
@@ -177,6 +178,9 @@ func (f *Function) peeked(kind runjob.Kind) {
 
 // wants is the worker's question whether to claim an attempt.
 func (f *Function) wants(kind runjob.Kind, key workerdb.Key, bytes int) bool {
+	if !f.fresh() {
+		return false // the next heartbeat that gets through has the worker ask again
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.places[key] != nil {

@@ -51,7 +51,8 @@ type fixture struct {
 	cond sync.Cond
 	said []jobevent.Item
 
-	witness sync.Map // attempts that were handed out, by jobId.attempt
+	fresh   func() bool // of the instances; nil: what they find
+	witness sync.Map    // attempts that were handed out, by jobId.attempt
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -101,6 +102,9 @@ func (x *fixture) start(change func(*Config, *timing)) *instance {
 		x.t.Fatal(err)
 	}
 	f.timing = times
+	if x.fresh != nil {
+		f.fresh = x.fresh
+	}
 	i := &instance{Function: f, x: x, site: httptest.NewServer(f.Host().HTTP)}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(x.t.Context()))
 	left := make(chan error, 1)

@@ -1,8 +1,3 @@
-// Package pull is a worker whose handlers run elsewhere: it hands attempts to pull workers, which ask for them over
-// HTTP, and waits until they are settled, cancelled, or their pull worker falls silent.
-//
-// It embeds the worker of runjob, so claims, leases, fencing and outcomes are the same. An attempt is claimed when a
-// pull worker that may have it asks, and not before. The gateway is the only caller of its HTTP.
 package pull
 
 import (
@@ -53,6 +48,7 @@ func (c *Config) Parts() []any { return []any{c, &c.Pull, &c.Callbacks, &c.Seali
 type timing struct {
 	lease    time.Duration // without a beat: the attempt is lost
 	unasked  time.Duration // for a pull worker to ask again for an attempt that was claimed for another one
+	again    time.Duration // between looks whether an attempt that was kept back may be handed out
 	gather   time.Duration // for further attempts of a claim that has one
 	present  time.Duration // how long a pull worker counts as there after its last claim
 	patience time.Duration // for a pull worker to settle a cancelled attempt
@@ -61,7 +57,7 @@ type timing struct {
 }
 
 var defaultTiming = timing{
-	lease: 15 * time.Second, unasked: 5 * time.Second, gather: 10 * time.Millisecond, present: 3 * time.Second,
+	lease: 15 * time.Second, unasked: 5 * time.Second, again: 100 * time.Millisecond, gather: 10 * time.Millisecond, present: 3 * time.Second,
 	patience: 5 * time.Second, settle: 10 * time.Second, forget: 2 * time.Minute,
 }
 
@@ -70,6 +66,7 @@ type Function struct {
 	cfg     Config
 	timing  timing
 	worker  *runjob.Function
+	fresh   func() bool // of the worker; tests set another
 	keys    *webhook.CallbackKeys
 	metrics *metrics
 
@@ -116,6 +113,7 @@ func New(cfg Config, store *workerdb.Store, registerer prometheus.Registerer) (*
 	}, store, registry, registerer); err != nil {
 		return nil, err
 	}
+	f.fresh = f.worker.Fresh
 	f.metrics, err = newMetrics(f, registerer)
 	return f, err
 }

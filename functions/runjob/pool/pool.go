@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jobweaver/jobweaver/functions/runjob/handlers"
@@ -48,8 +49,9 @@ type Pool struct {
 	timer    *time.Timer
 	nextDue  time.Time // when timer calls timeOut; zero: not set
 	lastBeat Moment
-	epoch    int  // rises with the end of each silence: what was claimed before may have been settled as lost
-	ending   bool // a heartbeat has got through after a silence; the next one opens the pool
+	openedBy atomic.Pointer[Moment] // lastBeat, for Fresh
+	epoch    int                    // rises with the end of each silence: what was claimed before may have been settled as lost
+	ending   bool                   // a heartbeat has got through after a silence; the next one opens the pool
 	stopping bool
 	meter    meter
 }
@@ -92,6 +94,14 @@ func (p *Pool) silent() bool { return p.silentAt(time.Now()) }
 
 func (p *Pool) silentAt(now time.Time) bool { return p.clock.since(p.lastBeat, now) >= p.Silence }
 
+// Fresh reports whether at least half a silence is left until other workers may settle attempts of this one as lost. What
+// it reports holds for a handler that has another process start its attempt, and that process needs time, too. It takes no
+// lock, so it may be called under any.
+func (p *Pool) Fresh() bool {
+	last := p.openedBy.Load()
+	return last != nil && p.clock.since(*last, time.Now()) < p.Silence/2
+}
+
 // Beaten notes that a heartbeat which began at a moment has got through, and keeps the pool open for another while.
 // After a silence, or if the database has not seen the worker for half of one, it reports that another heartbeat has to
 // follow.
@@ -104,6 +114,7 @@ func (p *Pool) Beaten(at Moment, unseen time.Duration) (again bool) {
 		return true
 	}
 	p.ending, p.lastBeat = false, at
+	p.openedBy.Store(&at)
 	p.work.Broadcast()
 	return false
 }

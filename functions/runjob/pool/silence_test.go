@@ -2,6 +2,7 @@ package pool
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -81,4 +82,30 @@ func TestAGapThatOnlyTheDatabaseSawCountsAsASilence(t *testing.T) {
 	if !p.Beaten(p.Now(), 5*time.Second) || p.Epoch() == before {
 		t.Error("after half a silence claims from before it still count")
 	}
+}
+
+func TestAPoolIsFreshForHalfASilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := New(1, 1, 10*time.Second, func(Finished) {}, func(int) {})
+		if p.Fresh() {
+			t.Error("fresh before the first heartbeat")
+		}
+		if p.Beaten(p.Now(), 0); p.Fresh() {
+			t.Error("fresh after the first heartbeat, of which nothing is known yet")
+		}
+		if p.Beaten(p.Now(), 0); !p.Fresh() {
+			t.Error("not fresh after the second heartbeat")
+		}
+		<-time.After(5*time.Second - 1)
+		if !p.Fresh() {
+			t.Error("not fresh before half a silence")
+		}
+		<-time.After(1)
+		if p.Fresh() {
+			t.Error("fresh after half a silence")
+		}
+		if p.Beaten(p.Now(), 0); !p.Fresh() {
+			t.Error("not fresh after another heartbeat")
+		}
+	})
 }
