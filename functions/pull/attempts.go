@@ -25,7 +25,7 @@ type inHand struct {
 	deadline time.Time
 	changed  chan struct{}   // has one value when the handler should look
 	stored   chan struct{}   // closed when the outcome is in the store
-	ended    <-chan struct{} // closed when it must not start any more: others have settled it, it was cancelled, or is late
+	ended    <-chan struct{} // closed when it must not start any more
 
 	token     string // empty: it has not been given to a claim
 	caller    pullwire.Caller
@@ -132,10 +132,10 @@ func (f *Function) takeBack(got []*inHand) {
 	}
 }
 
-// hand gives attempts their tokens: from now on they are their pull worker's, which starts them. So it keeps to the same
-// rules as a pool that starts attempts (package pool): none starts while the worker is silent, nor after its context ended.
-// The order of the two questions counts. The first heartbeats after a silence end the contexts of attempts that others have
-// settled, and only then is the worker fresh again.
+// hand gives attempts their tokens: from now on they are their pull worker's, which starts them. So it keeps to the
+// same rules as a pool that starts attempts (package pool): none starts while the worker is silent, nor after its
+// context ended. The order of the two questions counts. The first heartbeats after a silence end the contexts of
+// attempts that others have settled, and only then is the worker fresh again.
 func (f *Function) hand(got []*inHand, instance string) pullwire.Attempts {
 	answer := pullwire.Attempts{Attempts: make([]pullwire.Attempt, 0, len(got))}
 	if !f.fresh() {

@@ -57,7 +57,8 @@ type timing struct {
 }
 
 var defaultTiming = timing{
-	lease: 15 * time.Second, unasked: 5 * time.Second, again: 100 * time.Millisecond, gather: 10 * time.Millisecond, present: 3 * time.Second,
+	lease: 15 * time.Second, unasked: 5 * time.Second, again: 100 * time.Millisecond,
+	gather: 10 * time.Millisecond, present: 3 * time.Second,
 	patience: 5 * time.Second, settle: 10 * time.Second, forget: 2 * time.Minute,
 }
 

@@ -6,7 +6,8 @@ import (
 )
 
 // claimed counts the attempts of the fixture's queue that were claimed, whatever became of them. The instances of all
-// tests read the same topic of cancels, and a cancel of an attempt that nobody has claimed leaves a row without a queue.
+// tests read the same topic of cancels, and a cancel of an attempt that nobody has claimed leaves a row without a
+// queue.
 func (x *fixture) claimed() (n int) {
 	x.t.Helper()
 	conn, err := pgx.Connect(x.t.Context(), x.url)

@@ -105,7 +105,8 @@ func (x *fixture) settleAsLost(run jobevent.Run) {
 		x.t.Fatal(err)
 	}
 	defer func() { _ = conn.Close(x.t.Context()) }()
-	_, err = conn.Exec(x.t.Context(), `update execution_attempts set outcome = 'lost', finished_at = now(), error_code = 'WORKER.LOST'
+	_, err = conn.Exec(x.t.Context(), `update execution_attempts
+		set outcome = 'lost', finished_at = now(), error_code = 'WORKER.LOST'
 		where job_id = $1 and attempt = $2`, run.JobID, run.Attempt)
 	if err != nil {
 		x.t.Fatal(err)

@@ -89,8 +89,8 @@ func (f *Function) read(work context.Context, batch []delivered) []ordered {
 	return read
 }
 
-// claim takes attempts in one statement and passes each on to where it belongs. When ctx ends first, their records stay
-// undone and come again; else the store's claims so far are answered.
+// claim takes attempts in one statement and passes each on to where it belongs. When ctx ends first, their records
+// stay undone and come again; else the store's claims so far are answered.
 func (f *Function) claim(ctx, work context.Context, read []ordered) {
 	orders := read[:0]
 	var here []offsets.Record

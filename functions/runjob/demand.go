@@ -177,8 +177,8 @@ func (f *Function) Demanded(slots bool) {
 	f.wakeUp()
 }
 
-// Fresh reports whether a handler may have another process start its attempt now: no other worker settles an attempt of
-// this one as lost within the next 5 s.
+// Fresh reports whether a handler may have another process start its attempt now: no other worker settles an attempt
+// of this one as lost within the next 5 s.
 func (f *Function) Fresh() bool { return f.pool.Fresh() }
 
 // claimDemanded is claimAll of a worker with a Demand.

@@ -29,9 +29,8 @@ func (f *Function) settleAll(ctx context.Context) {
 				open = append(open, &batch[i])
 			}
 		}
-		err := bisect(open, func(part []*pool.Finished) error { return f.settle(ctx, part) }, func(one *pool.Finished, err error) {
-			f.settleUnstorable(ctx, one, err)
-		})
+		settle := func(part []*pool.Finished) error { return f.settle(ctx, part) }
+		err := bisect(open, settle, func(one *pool.Finished, err error) { f.settleUnstorable(ctx, one, err) })
 		if err != nil {
 			slog.ErrorContext(ctx, "outcomes not settled", "attempts", len(open), "error", err)
 		} else {

@@ -9,6 +9,10 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
+// MaxLogLines is how many lines of an attempt are kept, the last of them LogIsFull.
+const MaxLogLines = 200
+
+// LogIsFull is the last line of a log of which the rest is left out.
 const LogIsFull = "truncated: an attempt's log holds 200 lines and 64 KiB"
 
 // AttemptLog collects an attempt's lines until they are published. Its zero value is ready.

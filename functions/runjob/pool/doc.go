@@ -1,4 +1,5 @@
-// Package pool has the attempts that a worker has claimed, and keeps a worker that was cut off from starting any of them.
+// Package pool has the attempts that a worker has claimed, and keeps a worker that was cut off from starting any of
+// them.
 //
 // A worker whose last heartbeat is older than the silence, 10 s by the database's clock, is silent. Other workers then
 // settle its attempts as lost, and these may run elsewhere. So a worker that was cut off must start none of them. It

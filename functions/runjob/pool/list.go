@@ -119,8 +119,8 @@ type left struct {
 	attempt jobevent.HeldAttempt
 }
 
-// Leave has the next beats repeat the progress of an attempt that was settled as waiting. Its handler may have reported
-// it right before it returned, after the last beat that listed the attempt.
+// Leave has the next beats repeat the progress of an attempt that was settled as waiting. Its handler may have
+// reported it right before it returned, after the last beat that listed the attempt.
 func (p *Pool) Leave(a *Attempt, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -146,9 +146,9 @@ func (p *Pool) HeldTooLong(atMost time.Duration) map[string]int {
 
 // Pass gives the records of attempts that hold back the commit of more than limit others, if they were claimed that
 // long ago. Their rows keep them from starting again, so the records need not come again: should this worker be killed
-// before it has published what became of them, the watchdog asks, and the rows answer. The others stay, also where they
-// share a record: what is not committed tells a scaler how much its workers have to do, and should all of a record come
-// again, the rows of its done attempts only have their outcomes published once more.
+// before it has published what became of them, the watchdog asks, and the rows answer. The others stay, also where
+// they share a record: what is not committed tells a scaler how much its workers have to do, and should all of a
+// record come again, the rows of its done attempts only have their outcomes published once more.
 func (p *Pool) Pass(age time.Duration, limit int) []offsets.Record {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -139,7 +139,8 @@ func expiredOutcome(a *Attempt) workerdb.Outcome {
 // lostOutcome is that of an attempt that ran elsewhere, and nothing came back.
 func lostOutcome(a *Attempt, err error) workerdb.Outcome {
 	o := ended(a, jobevent.KindLost)
-	o.ErrorCode, o.Message, o.Retryable = string(apierror.Lost), a.sealMessage(Clean(err.Error(), jobevent.MaxMessage)), true
+	o.ErrorCode, o.Retryable = string(apierror.Lost), true
+	o.Message = a.sealMessage(Clean(err.Error(), jobevent.MaxMessage))
 	return o
 }
 

@@ -21,13 +21,12 @@ const (
 	justNow       = 100 * time.Millisecond // an attempt that came less long ago is in no beat to others
 	rateCap       = 20_000
 	rateWindow    = 2 * time.Second
-	MaxLogLines   = 200
 	maxLogBytes   = 64 << 10
 	maxCode       = 100 // bytes of an error code
 )
 
-// Pool owns the attempts that a worker has claimed: those that wait for a slot, those that run, and those whose outcome
-// is not yet in the store. Only handlers run in its goroutines.
+// Pool owns the attempts that a worker has claimed: those that wait for a slot, those that run, and those whose
+// outcome is not yet in the store. Only handlers run in its goroutines.
 type Pool struct {
 	Silence time.Duration // how old the last heartbeat is when the pool closes; set before it is used
 	Demand  func() int    // returns how many of the slots count at the moment; nil: all; set before it is used
@@ -50,7 +49,7 @@ type Pool struct {
 	nextDue  time.Time // when timer calls timeOut; zero: not set
 	lastBeat Moment
 	openedBy atomic.Pointer[Moment] // lastBeat, for Fresh
-	epoch    int                    // rises with the end of each silence: what was claimed before may have been settled as lost
+	epoch    int                    // rises with the end of each silence: others may have settled what was claimed before
 	ending   bool                   // a heartbeat has got through after a silence; the next one opens the pool
 	stopping bool
 	meter    meter
@@ -94,17 +93,17 @@ func (p *Pool) silent() bool { return p.silentAt(time.Now()) }
 
 func (p *Pool) silentAt(now time.Time) bool { return p.clock.since(p.lastBeat, now) >= p.Silence }
 
-// Fresh reports whether at least half a silence is left until other workers may settle attempts of this one as lost. What
-// it reports holds for a handler that has another process start its attempt, and that process needs time, too. It takes no
-// lock, so it may be called under any.
+// Fresh reports whether at least half a silence is left until other workers may settle attempts of this one as lost.
+// What it reports holds for a handler that has another process start its attempt, and that process needs time, too. It
+// takes no lock, so it may be called under any.
 func (p *Pool) Fresh() bool {
 	last := p.openedBy.Load()
 	return last != nil && p.clock.since(*last, time.Now()) < p.Silence/2
 }
 
 // Beaten notes that a heartbeat which began at a moment has got through, and keeps the pool open for another while.
-// After a silence, or if the database has not seen the worker for half of one, it reports that another heartbeat has to
-// follow.
+// After a silence, or if the database has not seen the worker for half of one, it reports that another heartbeat has
+// to follow.
 func (p *Pool) Beaten(at Moment, unseen time.Duration) (again bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,8 +18,8 @@ func (a *Attempt) spot(field sealing.Field) sealing.Place {
 	return sealing.OfAttempt(a.Run.JobID, a.Run.Attempt, field)
 }
 
-// Open is the order with its payload as the handler is to have it. One that does not open is worth another attempt: its
-// key may be on its way to this worker.
+// Open is the order with its payload as the handler is to have it. One that does not open is worth another attempt:
+// its key may be on its way to this worker.
 func (a *Attempt) Open() (jobevent.Run, *handlers.Failure) {
 	run := a.Run
 	payload, err := a.sealer.Open(sealing.OfJob(run.JobID, sealing.Payload), run.Payload)
