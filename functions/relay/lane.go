@@ -36,8 +36,8 @@ func put(signal chan struct{}) {
 	}
 }
 
-// tick wakes the lane at the start, and then as soon and poll have it.
-func (l *lane) tick(ctx context.Context) {
+// tick wakes the lane at the start, and then as soon and poll have it. An idle lane is woken only if look finds a row.
+func (l *lane) tick(ctx context.Context, look func(context.Context, *lane) bool) {
 	l.wake()
 	for pause := soon; ; {
 		select {
@@ -46,8 +46,10 @@ func (l *lane) tick(ctx context.Context) {
 		case <-l.active:
 			pause = soon
 		case <-time.After(pause):
+			if pause < poll || look(ctx, l) {
+				l.wake()
+			}
 			pause = min(2*pause, poll)
-			l.wake()
 		}
 	}
 }

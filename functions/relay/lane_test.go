@@ -1,7 +1,9 @@
 package relay
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -55,4 +57,44 @@ func TestALaneThatCannotGetOnWithARowLooksBehindIt(t *testing.T) {
 			t.Errorf("ordered %t: begins at %d, want %d", ordered, got, want)
 		}
 	}
+}
+
+func TestAnIdleLaneIsWokenOnlyIfALookFindsRows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLane(false)
+		ctx, cancel := context.WithCancel(t.Context())
+		looks, found := make(chan struct{}), make(chan bool)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			l.tick(ctx, func(context.Context, *lane) bool {
+				looks <- struct{}{}
+				return <-found
+			})
+		}()
+		woken := func() (n int) {
+			for {
+				select {
+				case <-l.woken:
+					n++
+				case <-looks:
+					return n
+				}
+			}
+		}
+		if n := woken(); n < 5 {
+			t.Errorf("woken %d times before it is idle", n)
+		}
+		found <- false
+		if n := woken(); n > 0 {
+			t.Errorf("woken %d times although a look found nothing", n)
+		}
+		found <- true
+		if n := woken(); n != 1 {
+			t.Errorf("woken %d times after a look found rows", n)
+		}
+		cancel()
+		found <- false
+		<-ended
+	})
 }

@@ -74,7 +74,7 @@ func (s *source) begin(ctx context.Context, all *errgroup.Group) {
 	})
 	all.Go(func() error { s.count(ctx); return nil })
 	for _, l := range []*lane{s.plain, s.ordered} {
-		all.Go(func() error { l.tick(ctx); return nil })
+		all.Go(func() error { l.tick(ctx, s.look); return nil })
 		for range l.passes {
 			all.Go(func() error { s.work(ctx, l); return nil })
 		}
@@ -93,6 +93,24 @@ func (s *source) work(ctx context.Context, l *lane) {
 			more = s.pass(ctx, l)
 		}
 	}
+}
+
+// look reports whether a pass has anything to do. It costs one round trip, where a pass without rows has three or four, so
+// a relay that has nothing to do looks before it makes one.
+func (s *source) look(ctx context.Context, l *lane) bool {
+	ctx, cancel := context.WithTimeout(ctx, passMost)
+	defer cancel()
+	from, began := l.from(time.Now()), time.Now()
+	there, err := s.outbox.HasRows(ctx, l.ordered, from)
+	switch {
+	case err != nil: // a pass notes it
+		return true
+	case !there:
+		l.foundNothing(from, time.Since(began))
+	case from == 0:
+		l.again() // the pass begins where the row was found
+	}
+	return there
 }
 
 // pass takes rows once; more says whether to look again at once.

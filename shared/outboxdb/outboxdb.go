@@ -124,6 +124,15 @@ type Taken struct {
 	Rejected int
 }
 
+// HasRows reports whether there is a row from a position on, locked or not.
+func (o *Outbox) HasRows(ctx context.Context, ordered bool, from int64) (there bool, err error) {
+	const sql = "select exists (select from jobweaver.outbox where ordered = $1 and position >= $2)"
+	if err := o.pool.QueryRow(ctx, sql, ordered, from).Scan(&there); err != nil {
+		return false, fmt.Errorf("look at the outbox of %s: %w: %w", o.name, ErrDatabase, explained(err))
+	}
+	return there, nil
+}
+
 // Take locks the first rows from a position on that nobody else has locked, at most most of them, has submit hand them
 // in, and deletes what was accepted. Rejected rows move to outbox_rejected. All of it is one transaction: if the relay,
 // its connection or the server ends in it, the rows are there again. Rows with an orderingKey are taken by one relay at

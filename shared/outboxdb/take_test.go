@@ -31,6 +31,33 @@ func TestRowsAreTakenInTheirOrderAndOnce(t *testing.T) {
 	}
 }
 
+func TestALookFindsRowsOfItsKindFromAPositionOn(t *testing.T) {
+	t.Parallel()
+	h := open(t, outboxdb.Roles{})
+	look := func(ordered bool, from int64) bool {
+		there, err := h.outbox.HasRows(t.Context(), ordered, from)
+		if err != nil {
+			t.Error(err)
+		}
+		return there
+	}
+	if look(false, 0) || look(true, 0) {
+		t.Error("an empty outbox has rows")
+	}
+	h.enqueue(keyed)
+	if look(false, 0) || !look(true, 0) || look(true, 1_000) {
+		t.Error("a row with a key is not found as such, or behind its position")
+	}
+	h.enqueue(`{}`)
+	if !look(false, 0) {
+		t.Error("a row without a key is not found")
+	}
+	h.exec("drop schema jobweaver cascade")
+	if _, err := h.outbox.HasRows(t.Context(), false, 0); !errors.Is(err, outboxdb.ErrNotInstalled) {
+		t.Errorf("without an outbox: %v", err)
+	}
+}
+
 func TestRelaysShareRowsWithoutAKeyOnly(t *testing.T) {
 	t.Parallel()
 	h := open(t, outboxdb.Roles{})
