@@ -11,10 +11,10 @@ import (
 	"github.com/jobweaver/jobweaver/local/load/figures"
 )
 
-// simulated is a job whose handler does next to nothing, on any house.
+// simulated is a job whose handler does next to nothing, on any installation.
 const simulated = `{"jobType":"SIMULATION","payload":{"steps":[{"type":"LOG","message":"no-op"}]}}`
 
-// against is the flags of the commands that measure a house which runs already.
+// against adds the flags of the commands that measure a running installation.
 func against(cmd *cobra.Command, url, request *string) *cobra.Command {
 	cmd.Args = cobra.NoArgs
 	cmd.Flags().StringVar(url, "url", "http://localhost:8080", "the gateway")
@@ -27,7 +27,7 @@ func newThroughput() *cobra.Command {
 	var jobs, clients, batch, rounds int
 	cmd := &cobra.Command{
 		Use:   "throughput",
-		Short: "Jobs by batch POST to a house that runs, until its API shows the last of them COMPLETED",
+		Short: "Jobs by batch POST to a running installation, until its API shows the last of them COMPLETED",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			api := apiload.New(url)
 			defer api.Close()
@@ -55,7 +55,7 @@ func newLatency() *cobra.Command {
 	var duration time.Duration
 	cmd := &cobra.Command{
 		Use:   "latency",
-		Short: "Single POSTs at a steady rate to a house that runs",
+		Short: "Single POSTs at a steady rate to a running installation",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return latency(cmd.Context(), url, apiload.Steady{Request: request, Rate: rate, For: duration, Follow: 100})
 		},

@@ -2,7 +2,7 @@
 //
 //	load bench --quick                      all of it at once, beside River: what make bench-quick runs
 //	load bench --part backlog,scale         some of it
-//	load throughput --url …                 a house that runs already: no-op jobs by batches
+//	load throughput --url …                 a running installation: no-op jobs in batches
 //	load latency --url … --rate 100         and single ones at a steady rate
 //	load fill --database …                  copies of ended jobs, to measure what reads them
 //	load plot                               draws docs/performance/results.json
@@ -23,7 +23,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	root := &cobra.Command{Use: "load", Short: "Measure JobWeaver through its public API", SilenceUsage: true}
 	root.AddCommand(newBench(), newPlot(), newThroughput(), newLatency(), newFill(),
-		newHouse(), newWorker(), newBroker(), newRelay())
+		newSystem(), newWorker(), newBroker(), newRelay())
 	err := root.ExecuteContext(ctx)
 	stop()
 	if err != nil {

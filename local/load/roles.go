@@ -17,17 +17,17 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// newHouse is all functions in one process, as in make run, with our job types. Its worker leaves
+// newSystem is all functions in one process, as in make run, with our job types. Its worker leaves
 // rig.Queue to others.
-func newHouse() *cobra.Command {
+func newSystem() *cobra.Command {
 	o := dev.Options{
 		Kafka: "embedded", Queues: []string{jobevent.DefaultQueue, rig.Queue},
 		WorkerQueues: []string{jobevent.DefaultQueue}, Out: io.Discard,
 	}
 	var pulls bool
 	cmd := &cobra.Command{
-		Use: "house", Args: cobra.NoArgs, Hidden: true,
-		Short: "A house on the server of DATABASE_URL and the broker of KAFKA_BROKERS, or an embedded one",
+		Use: "system", Args: cobra.NoArgs, Hidden: true,
+		Short: "An installation on the server of DATABASE_URL and the broker of KAFKA_BROKERS, or an embedded one",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			logger, err := telemetry.NewLogger(os.Stderr, "warn", "text")
 			if err != nil {
@@ -54,7 +54,7 @@ func newHouse() *cobra.Command {
 	return cmd
 }
 
-// newBroker is a broker in a process of its own, so that what it uses can be told apart.
+// newBroker is a broker in a process of its own, so that its use of the machine is measured alone.
 func newBroker() *cobra.Command {
 	var kind, dir string
 	cmd := &cobra.Command{

@@ -40,7 +40,7 @@ func jobTypes(ended func()) map[string]handlers.Handler {
 	}
 }
 
-// newWorker is one more worker, in a process of its own, as anybody's Go program can be one.
+// newWorker is one more worker in a process of its own, as any Go program can be one.
 func newWorker() *cobra.Command {
 	return &cobra.Command{
 		Use: "worker", Args: cobra.NoArgs, Hidden: true,

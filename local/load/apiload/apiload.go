@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// lookEvery is how often the API is asked for what it has not yet to say.
+// lookEvery is the pause between two reads of the API.
 const lookEvery = 20 * time.Millisecond
 
-// ErrRefused is a 503 or a 429: the house has no room or no store for the moment, or not for so many questions.
+// ErrRefused is a 503 or a 429: the gateway has no room or no database for the moment, or the client sends too many requests.
 var ErrRefused = errors.New("refused for the moment")
 
 // API is one gateway, with connections that are kept.
@@ -78,7 +78,7 @@ func unexpected(method, path string, status int, answer []byte) error {
 	}
 }
 
-// Submit hands in one job and returns its id.
+// Submit submits one job and returns its id.
 func (a *API) Submit(ctx context.Context, request []byte) (string, error) {
 	answer, err := a.call(ctx, http.MethodPost, "/api/jobs", request, http.StatusAccepted)
 	if err != nil {
@@ -96,7 +96,7 @@ func Batch(request string, n int) []byte {
 	return []byte(`{"jobs":[` + strings.TrimSuffix(strings.Repeat(request+",", n), ",") + `]}`)
 }
 
-// SubmitBatch hands in a batch of n jobs, all of which have to be accepted, and returns the last one's id.
+// SubmitBatch submits a batch of n jobs, all of which have to be accepted, and returns the last one's id.
 func (a *API) SubmitBatch(ctx context.Context, batch []byte, n int) (last string, err error) {
 	answer, err := a.call(ctx, http.MethodPost, "/api/jobs/batch", batch, http.StatusOK)
 	if err != nil {

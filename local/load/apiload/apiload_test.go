@@ -15,7 +15,7 @@ import (
 
 const noop = `{"jobType":"NOOP","payload":{}}`
 
-func TestLoadOnAHouseIsSeenToItsEnd(t *testing.T) {
+func TestLoadOnAnInstallationIsFollowedToItsEnd(t *testing.T) {
 	t.Parallel()
 	o := dev.Options{
 		Dir: t.TempDir(), Kafka: "embedded", Queues: []string{"default"}, Out: t.Output(), Metrics: prometheus.NewRegistry(),

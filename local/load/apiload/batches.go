@@ -19,7 +19,7 @@ type Throughput struct {
 	Completed time.Duration // until the API showed no job that had not ended
 }
 
-// Throughput hands in jobs by batches from so many clients and waits until the API shows all of them
+// Throughput submits jobs by batches from so many clients and waits until the API shows all of them
 // COMPLETED.
 func (a *API) Throughput(ctx context.Context, request string, jobs, clients, batch int) (Throughput, error) {
 	begin := time.Now()
@@ -45,7 +45,7 @@ func (a *API) Throughput(ctx context.Context, request string, jobs, clients, bat
 	return result, err
 }
 
-// Fill hands in jobs by batches from so many clients. It returns the id of each batch's last job.
+// Fill submits jobs by batches from so many clients. It returns the id of each batch's last job.
 func (a *API) Fill(ctx context.Context, request string, jobs, clients, batch int) (last []string, err error) {
 	body := Batch(request, batch)
 	var mu sync.Mutex
@@ -71,7 +71,7 @@ func (a *API) Fill(ctx context.Context, request string, jobs, clients, batch int
 	return last, err
 }
 
-// insist hands in a batch again and again while the house has no room for it: the time counts.
+// insist submits a batch again while the installation has no room for it: the time counts.
 func (a *API) insist(ctx context.Context, body []byte, n int) (last string, err error) {
 	for {
 		last, err = a.SubmitBatch(ctx, body, n)

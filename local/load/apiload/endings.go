@@ -36,7 +36,7 @@ func (a *API) Drained(ctx context.Context) error {
 	return nil
 }
 
-// Completed returns the job once the API says that it is COMPLETED.
+// Completed returns the job once the API shows it as COMPLETED.
 func (a *API) Completed(ctx context.Context, id string) (Job, error) {
 	for {
 		job, err := a.Get(ctx, id, 30*time.Second)

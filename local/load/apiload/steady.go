@@ -13,7 +13,7 @@ import (
 // pageSize is the most that a list takes.
 const pageSize = 200
 
-// Steady says how single jobs are handed in.
+// Steady describes a load of single jobs.
 type Steady struct {
 	Request string
 	Rate    int // a second
@@ -21,17 +21,17 @@ type Steady struct {
 	Follow  int // a second, at most so many are followed to their end; 0: none
 
 	Submit func(context.Context) (id string, err error) // another way than a POST; nil: none
-	Came   func(context.Context) error                  // returns when the jobs of that way are the house's; may be nil
+	Came   func(context.Context) error                  // returns when the API has the jobs submitted that way; may be nil
 
 	Started func(id string) time.Time // of a job that has ended; nil: as the API shows it
 }
 
-// Latencies are counted from the instant at which a job was to be handed in, whenever it was: a slow
-// house cannot make its own measurement kind by slowing the load down.
+// Latencies are counted from the instant at which a job was to be submitted, whenever it was: a slow
+// installation cannot improve its own figures by slowing the load down.
 type Latencies struct {
 	Post      []time.Duration // until the POST was answered
 	Start     []time.Duration // until the handler ran
-	Completed []time.Duration // until GET ?wait= said COMPLETED
+	Completed []time.Duration // until GET ?wait= returned COMPLETED
 	Refused   int             // POSTs that were answered with 503 or 429
 }
 
@@ -41,7 +41,7 @@ type posted struct {
 	id  string
 }
 
-// Latency hands in single jobs at a steady rate, whether or not the answers keep up. It returns when all
+// Latency submits single jobs at a steady rate, whether or not the answers keep up. It returns when all
 // have ended.
 func (a *API) Latency(ctx context.Context, s Steady) (Latencies, error) {
 	p := &posting{api: a, Steady: s}
@@ -67,7 +67,7 @@ func (a *API) Latency(ctx context.Context, s Steady) (Latencies, error) {
 	return p.seen, err
 }
 
-// Posts is Latency for a house that never drains: it shows only the starts of jobs that are followed.
+// Posts is Latency for an installation that never drains: it shows only the starts of jobs that are followed.
 func (a *API) Posts(ctx context.Context, s Steady) (Latencies, error) {
 	p := &posting{api: a, Steady: s}
 	err := p.run(ctx)
@@ -108,7 +108,7 @@ func (p *posting) run(ctx context.Context) error {
 	return errors.Join(all.Wait(), ctx.Err())
 }
 
-// post hands in one job. The id is empty where it was refused.
+// post submits one job. The id is empty where it was refused.
 func (p *posting) post(ctx context.Context, request []byte, due time.Time) (string, error) {
 	var id string
 	var err error

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// Streams are event streams that somebody reads.
+// Streams are open event streams that are read.
 type Streams struct {
 	end  context.CancelFunc
 	open sync.WaitGroup

@@ -54,7 +54,7 @@ func (b *bench) backlog(ctx context.Context) error {
 		if err != nil {
 			return result, fmt.Errorf("%s: %w", c.name, err)
 		}
-		b.sayf("%-24s %7.0f jobs/s  POST %s", c.name, result.JobsPerS, result.Post)
+		b.printf("%-24s %7.0f jobs/s  POST %s", c.name, result.JobsPerS, result.Post)
 		return result, nil
 	}
 	fewer := backlogCase{name: "few", waiting: min(few, b.BacklogMost)}
@@ -83,8 +83,8 @@ func (b *bench) backlog(ctx context.Context) error {
 }
 
 func (b *bench) backlogOf(ctx context.Context, c backlogCase) (result figures.Backlog, err error) {
-	err = b.withBroker(ctx, b.server, embedded, func(h *house) error {
-		f := b.feeder(h, NoopType, c.waiting)
+	err = b.withBroker(ctx, b.server, embedded, func(sys *system) error {
+		f := b.feeder(sys, NoopType, c.waiting)
 		began := time.Now()
 		if c.scheduled > 0 {
 			later := strings.TrimSuffix(f.request, "}") + `,"delayMs":3600000}`
@@ -98,35 +98,35 @@ func (b *bench) backlogOf(ctx context.Context, c backlogCase) (result figures.Ba
 		f.handedIn.Store(int64(c.waiting))
 		result = figures.Backlog{Case: c.name, Waiting: c.waiting, Scheduled: c.scheduled}
 		result.FillPerS = float64(c.waiting+c.scheduled) / time.Since(began).Seconds()
-		if err := h.server.Settle(ctx); err != nil {
+		if err := sys.server.Settle(ctx); err != nil {
 			return err
 		}
-		return b.dispatched(ctx, h, f, c, &result)
+		return b.dispatched(ctx, sys, f, c, &result)
 	})
 	return result, err
 }
 
-func (b *bench) feeder(h *house, jobType string, waiting int) *feeder {
+func (b *bench) feeder(sys *system, jobType string, waiting int) *feeder {
 	return &feeder{
-		api: h.api, server: h.server, request: request(jobType, rig.Queue), waiting: waiting,
+		api: sys.api, server: sys.server, request: request(jobType, rig.Queue), waiting: waiting,
 		batch: min(b.Settings.Batch, 500), clients: b.Settings.Clients,
 	}
 }
 
 // dispatched starts the worker and counts what it does.
 func (b *bench) dispatched(
-	ctx context.Context, h *house, f *feeder, c backlogCase, result *figures.Backlog,
+	ctx context.Context, sys *system, f *feeder, c backlogCase, result *figures.Backlog,
 ) error {
 	all := &workers{}
 	var from, to time.Time
 	err := fed(ctx, f, all, func(ctx context.Context) (err error) {
-		worker, err := all.begin(ctx, h, "worker", b.Settings.Slots, b.Settings.SlotQueue)
+		worker, err := all.begin(ctx, sys, "worker", b.Settings.Slots, b.Settings.SlotQueue)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, worker.Stop()) }()
 		if c.hold {
-			open, err := h.server.Hold(ctx)
+			open, err := sys.server.Hold(ctx)
 			if err != nil {
 				return err
 			}
@@ -138,7 +138,7 @@ func (b *bench) dispatched(
 			return err
 		}
 		from = time.Now()
-		posts, err := h.api.Posts(ctx, apiload.Steady{Request: noop, Rate: probes, For: b.Window})
+		posts, err := sys.api.Posts(ctx, apiload.Steady{Request: noop, Rate: probes, For: b.Window})
 		to = time.Now()
 		result.Post = figures.Distribute(posts.Post)
 		return err

@@ -1,5 +1,5 @@
 // Package bench measures JobWeaver part by part, beside River, on this machine. It starts what it needs,
-// and drives the house only through its public API.
+// and drives JobWeaver only through its public API.
 package bench
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/local/load/rig"
 )
 
-// The bench's own job types, which its house and its workers know.
+// The bench's own job types, which its functions and its workers know.
 const (
 	NoopType  = "NOOP"    // does nothing
 	SleepType = "SLEEP50" // sleeps for SleepFor
@@ -29,7 +29,7 @@ const (
 var Contestants = []string{embedded, apache}
 
 const (
-	embedded = "embedded" // the broker in the house's process, as in make run
+	embedded = "embedded" // the broker in the process of the functions, as in make run
 	apache   = "apache"   // Apache Kafka beside it
 )
 
@@ -41,7 +41,7 @@ func request(jobType, queue string) string {
 // Parts is every part, in the order in which they are measured.
 var Parts = []string{"throughput", "latency", "backlog", "scale", "cost", "soak", "idle", "streams", "outbox", "pull"}
 
-// Options say what is measured, and how much.
+// Options select what is measured, and how much.
 type Options struct {
 	Parts       []string
 	Contestants []string
@@ -67,8 +67,8 @@ type bench struct {
 	river   *rig.River
 	apache  *rig.Broker // once it is needed
 	results figures.Results
-	houses  int  // started so far
-	pulls   bool // houses have the function pull
+	systems int  // started so far
+	pulls   bool // installations have the function pull
 }
 
 // Run measures the parts asked for and prints what came out.
@@ -84,7 +84,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.Dir)) }()
-	b.server, err = rig.StartServer(ctx, filepath.Join(b.Dir, "postgres"), nil, b.say)
+	b.server, err = rig.StartServer(ctx, filepath.Join(b.Dir, "postgres"), nil, b.print)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (b *bench) makeDir() (string, error) {
 	if rig.InMemory(dir) {
 		return "", errors.Join(fmt.Errorf("%s is in memory: name a folder on a disk with --dir", dir), os.Remove(dir))
 	}
-	return dir, os.Chmod(dir, 0o755) // PostgreSQL may run as somebody else
+	return dir, os.Chmod(dir, 0o755) // PostgreSQL may run as another user
 }
 
 func (b *bench) measure(ctx context.Context) error {
@@ -124,7 +124,7 @@ func (b *bench) measure(ctx context.Context) error {
 	}
 	b.results.Machine = machine(ctx, version, b.river.Version)
 	b.results.Settings = b.Settings
-	b.say(describe(b.results))
+	b.print(describe(b.results))
 	all := map[string]func(context.Context) error{
 		"throughput": b.throughput, "latency": b.latency, "backlog": b.backlog, "scale": b.scale,
 		"cost": b.cost, "soak": b.soak, "idle": b.idle, "streams": b.streams, "outbox": b.outbox, "pull": b.pull,
@@ -133,7 +133,7 @@ func (b *bench) measure(ctx context.Context) error {
 		if !slices.Contains(b.Parts, part) {
 			continue
 		}
-		b.say("\n" + part)
+		b.print("\n" + part)
 		if err := all[part](ctx); err != nil {
 			return fmt.Errorf("measure %s: %w", part, err)
 		}
@@ -143,7 +143,7 @@ func (b *bench) measure(ctx context.Context) error {
 			}
 		}
 	}
-	b.say("")
+	b.print("")
 	if err := table(b.Out, b.results, b.Parts); err != nil {
 		return err
 	}
@@ -153,9 +153,9 @@ func (b *bench) measure(ctx context.Context) error {
 	return nil
 }
 
-func (b *bench) say(line string) { fmt.Fprintln(b.Out, line) }
+func (b *bench) print(line string) { fmt.Fprintln(b.Out, line) }
 
-func (b *bench) sayf(format string, args ...any) { b.say(fmt.Sprintf("  "+format, args...)) }
+func (b *bench) printf(format string, args ...any) { b.print(fmt.Sprintf("  "+format, args...)) }
 
 // contestants are those that are asked for and that this machine can run.
 func (b *bench) contestants() []string {
@@ -165,13 +165,13 @@ func (b *bench) contestants() []string {
 		}
 		_, err := exec.LookPath("java")
 		if err != nil {
-			b.sayf("there is no java: Apache Kafka is left out")
+			b.printf("there is no java: Apache Kafka is left out")
 		}
 		return err != nil
 	})
 }
 
-// broker is the one beside a contestant's house: none, or Apache Kafka, which stays warm between rounds.
+// broker is the one of a contestant: none, or Apache Kafka, which stays warm between rounds.
 func (b *bench) broker(ctx context.Context, contestant string) (_ *rig.Broker, err error) {
 	if contestant != apache {
 		return nil, nil
@@ -191,8 +191,8 @@ func (b *bench) stopApache() error {
 	return broker.Stop()
 }
 
-// folder is a new one for a house and what is beside it.
+// folder returns a new one for an installation and what is beside it.
 func (b *bench) folder() string {
-	b.houses++
-	return filepath.Join(b.Dir, "house"+strconv.Itoa(b.houses))
+	b.systems++
+	return filepath.Join(b.Dir, "functions"+strconv.Itoa(b.systems))
 }

@@ -20,14 +20,14 @@ const mib = 1 << 20
 func (b *bench) cost(ctx context.Context) error {
 	result := &figures.Cost{CPU: map[string]map[string]float64{}}
 	for _, kind := range b.contestants() {
-		err := b.withBroker(ctx, b.server, kind, func(h *house) error {
-			round, memory, err := b.costRound(ctx, h)
+		err := b.withBroker(ctx, b.server, kind, func(sys *system) error {
+			round, memory, err := b.costRound(ctx, sys)
 			result.CPU[kind] = round.CPU
 			for i := range memory {
 				memory[i].Contestant = kind
 			}
 			result.Memory = append(result.Memory, memory...)
-			b.sayf("%-9s %s", kind, processes(round.CPU))
+			b.printf("%-9s %s", kind, processes(round.CPU))
 			return err
 		})
 		if err != nil {
@@ -42,18 +42,18 @@ func (b *bench) cost(ctx context.Context) error {
 	}
 	b.results.Cost = result
 	var err error
-	b.server, err = rig.StartServer(ctx, filepath.Join(b.Dir, "postgres"), nil, b.say)
+	b.server, err = rig.StartServer(ctx, filepath.Join(b.Dir, "postgres"), nil, b.print)
 	return err
 }
 
 // costRound is a timed round whose memory is watched.
-func (b *bench) costRound(ctx context.Context, h *house) (figures.Round, []figures.Memory, error) {
-	if err := b.warm(ctx, h); err != nil {
+func (b *bench) costRound(ctx context.Context, sys *system) (figures.Round, []figures.Memory, error) {
+	if err := b.warm(ctx, sys); err != nil {
 		return figures.Round{}, nil, err
 	}
-	pids := map[string]int{"house": h.Pid(), "postgres": h.server.Pid(), "broker": h.broker.Pid()}
+	pids := map[string]int{"functions": sys.Pid(), "postgres": sys.server.Pid(), "broker": sys.broker.Pid()}
 	memory := make([]figures.Memory, 0, len(pids))
-	for _, process := range []string{"house", "postgres", "broker"} {
+	for _, process := range []string{"functions", "postgres", "broker"} {
 		memory = append(memory, figures.Memory{Process: process, Rest: float64(proctree.Memory(pids[process])) / mib})
 	}
 	both, running := errgroup.WithContext(ctx)
@@ -75,7 +75,7 @@ func (b *bench) costRound(ctx context.Context, h *house) (figures.Round, []figur
 	var round figures.Round
 	both.Go(func() (err error) {
 		defer enough()
-		round, err = b.timed(running, h, b.Settings.Jobs)
+		round, err = b.timed(running, sys, b.Settings.Jobs)
 		return err
 	})
 	return round, memory, both.Wait()
@@ -84,7 +84,7 @@ func (b *bench) costRound(ctx context.Context, h *house) (figures.Round, []figur
 // counted runs jobs on a server that counts statements, from empty tables on.
 func (b *bench) counted(ctx context.Context, result *figures.Cost) (err error) {
 	counting := map[string]string{"shared_preload_libraries": "pg_stat_statements", "pg_stat_statements.max": "10000"}
-	server, err := rig.StartServer(ctx, filepath.Join(b.Dir, "counting"), counting, b.say)
+	server, err := rig.StartServer(ctx, filepath.Join(b.Dir, "counting"), counting, b.print)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (b *bench) counted(ctx context.Context, result *figures.Cost) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, broker.Stop()) }()
-	h, err := rig.StartHouse(ctx, rig.HouseConfig{
+	sys, err := rig.StartSystem(ctx, rig.SystemConfig{
 		Dir: b.folder(), Server: server, Broker: broker, Slots: b.Settings.Slots, SlotQueue: b.Settings.SlotQueue,
 	})
 	if err != nil {
@@ -103,11 +103,11 @@ func (b *bench) counted(ctx context.Context, result *figures.Cost) (err error) {
 	before, err := server.Count(ctx)
 	if err == nil {
 		result.Jobs = b.Settings.Jobs
-		err = b.countedJobs(ctx, h.URL)
+		err = b.countedJobs(ctx, sys.URL)
 	}
 	after, errAfter := server.Count(ctx)
-	// Only a session that ends is sure to have told what it did.
-	if err := errors.Join(err, errAfter, h.Stop()); err != nil {
+	// Only a session that has ended is sure to have reported its statistics.
+	if err := errors.Join(err, errAfter, sys.Stop()); err != nil {
 		return err
 	}
 	tables, err := server.Tables(ctx)
@@ -115,6 +115,6 @@ func (b *bench) counted(ctx context.Context, result *figures.Cost) (err error) {
 		return err
 	}
 	fillCost(result, after.Minus(before), tables)
-	b.sayf("%s", counts(result))
+	b.printf("%s", counts(result))
 	return nil
 }

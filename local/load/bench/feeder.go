@@ -54,9 +54,9 @@ func (w *workers) instants() (all []time.Time, err error) {
 }
 
 // begin starts a worker, and returns once it has done something.
-func (w *workers) begin(ctx context.Context, h *house, name string, slots, queue int) (*rig.Worker, error) {
+func (w *workers) begin(ctx context.Context, sys *system, name string, slots, queue int) (*rig.Worker, error) {
 	worker, err := rig.StartWorker(rig.WorkerConfig{
-		Dir: h.dir, Name: name, Server: h.server, Broker: h.broker, Slots: slots, SlotQueue: queue,
+		Dir: sys.dir, Name: name, Server: sys.server, Broker: sys.broker, Slots: slots, SlotQueue: queue,
 	})
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ type feeder struct {
 	handedIn atomic.Int64
 }
 
-// fill hands in n jobs and returns once the scheduler has them all.
+// fill submits n jobs and returns once the scheduler has them all.
 func (f *feeder) fill(ctx context.Context, request string, n int) error {
 	last, err := f.api.Fill(ctx, request, n, f.clients, f.batch)
 	if err != nil {
@@ -146,7 +146,7 @@ func (f *feeder) run(ctx context.Context, done func() int) error {
 	return all.Wait()
 }
 
-// take says whether one more batch is due, and counts it.
+// take reports whether one more batch is due, and counts it.
 func (f *feeder) take(done int) bool {
 	for {
 		handedIn := f.handedIn.Load()

@@ -10,21 +10,21 @@ import (
 
 const idleFor = 10 * time.Second
 
-// idle looks at a house that has come up and has nothing to do.
+// idle measures an installation without jobs.
 func (b *bench) idle(ctx context.Context) error {
-	return b.withHouse(ctx, b.server, nil, func(h *house) error {
+	return b.withSystem(ctx, b.server, nil, func(sys *system) error {
 		if err := pass(ctx, settling); err != nil {
 			return err
 		}
-		before, from := h.cpu(), time.Now()
+		before, from := sys.cpu(), time.Now()
 		if err := pass(ctx, idleFor); err != nil {
 			return err
 		}
-		after, took := h.cpu(), time.Since(from).Seconds()
+		after, took := sys.cpu(), time.Since(from).Seconds()
 		percent := func(process string) float64 { return (after[process] - before[process]).Seconds() / took * 100 }
 		b.results.Idle = &figures.Idle{
-			Seconds: took, HouseCPU: percent("house"), PostgresCPU: percent("postgres"),
-			HouseMiB: float64(proctree.Memory(h.Pid())) / mib,
+			Seconds: took, FunctionsCPU: percent("functions"), PostgresCPU: percent("postgres"),
+			FunctionsMiB: float64(proctree.Memory(sys.Pid())) / mib,
 		}
 		return nil
 	})

@@ -22,7 +22,7 @@ func (b *bench) latency(ctx context.Context) error {
 	}
 	var results []figures.Latency
 	for _, name := range names {
-		measured, err := b.houseLatency(ctx, name)
+		measured, err := b.systemLatency(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -33,7 +33,7 @@ func (b *bench) latency(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b.sayf("%-9s %4d/s  insert→start  %s", figures.Yardstick, rate, measured.Start)
+		b.printf("%-9s %4d/s  insert→start  %s", figures.Yardstick, rate, measured.Start)
 		results = append(results, measured)
 	}
 	b.results.Latency = results
@@ -60,22 +60,22 @@ func (b *bench) riverLatency(ctx context.Context, rate int) (figures.Latency, er
 
 func jobsAt(rate int, duration time.Duration) int { return int(duration.Seconds() * float64(rate)) }
 
-func (b *bench) houseLatency(ctx context.Context, name string) (results []figures.Latency, err error) {
+func (b *bench) systemLatency(ctx context.Context, name string) (results []figures.Latency, err error) {
 	broker, err := b.broker(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	err = b.withHouse(ctx, b.server, broker, func(h *house) error {
-		if err := b.warm(ctx, h); err != nil {
+	err = b.withSystem(ctx, b.server, broker, func(sys *system) error {
+		if err := b.warm(ctx, sys); err != nil {
 			return err
 		}
 		for _, rate := range slices.Sorted(slices.Values(b.Rates)) {
-			measured, err := b.latencyAt(ctx, h, rate)
+			measured, err := b.latencyAt(ctx, sys, rate)
 			if err != nil {
 				return err
 			}
 			measured.Contestant = name
-			b.sayf("%-9s %4d/s  POST→start    %s", name, rate, measured.Start)
+			b.printf("%-9s %4d/s  POST→start    %s", name, rate, measured.Start)
 			results = append(results, measured)
 		}
 		return nil
@@ -83,21 +83,21 @@ func (b *bench) houseLatency(ctx context.Context, name string) (results []figure
 	return results, err
 }
 
-func (b *bench) latencyAt(ctx context.Context, h *house, rate int) (figures.Latency, error) {
+func (b *bench) latencyAt(ctx context.Context, sys *system, rate int) (figures.Latency, error) {
 	steady := apiload.Steady{Request: noop, Rate: rate, For: time.Second, Follow: followed}
-	if _, err := h.api.Latency(ctx, steady); err != nil { // warm, not counted: connections are made
+	if _, err := sys.api.Latency(ctx, steady); err != nil { // warm, not counted: connections are made
 		return figures.Latency{}, err
 	}
-	m := meter{server: h.server, pids: map[string]int{"house": h.Pid()}}
-	if h.broker != nil {
-		m.pids["broker"] = h.broker.Pid()
+	m := meter{server: sys.server, pids: map[string]int{"functions": sys.Pid()}}
+	if sys.broker != nil {
+		m.pids["broker"] = sys.broker.Pid()
 	}
 	before, err := m.read(ctx)
 	if err != nil {
 		return figures.Latency{}, err
 	}
 	steady.For = b.LatencyFor
-	l, err := h.api.Latency(ctx, steady)
+	l, err := sys.api.Latency(ctx, steady)
 	if err != nil {
 		return figures.Latency{}, err
 	}

@@ -30,16 +30,16 @@ func (b *bench) outbox(ctx context.Context) error {
 		return fmt.Errorf("open the outbox: %w", err)
 	}
 	defer pool.Close()
-	return b.withHouse(ctx, b.server, nil, func(h *house) (err error) {
-		relay, err := rig.StartRelay(h.dir, url, h.URL)
+	return b.withSystem(ctx, b.server, nil, func(sys *system) (err error) {
+		relay, err := rig.StartRelay(sys.dir, url, sys.URL)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, relay.Stop()) }()
-		if err := b.warm(ctx, h); err != nil {
+		if err := b.warm(ctx, sys); err != nil {
 			return err
 		}
-		m := &outboxRun{bench: b, house: h, pool: pool, relay: relay}
+		m := &outboxRun{bench: b, sys: sys, pool: pool, relay: relay}
 		m.result.Rate, m.result.Jobs = outboxRate, b.Settings.Jobs
 		if err := errors.Join(m.latencies(ctx), m.throughput(ctx), m.idle(ctx)); err != nil {
 			return err
@@ -51,7 +51,7 @@ func (b *bench) outbox(ctx context.Context) error {
 
 type outboxRun struct {
 	*bench
-	house  *house
+	sys    *system
 	pool   *pgxpool.Pool
 	relay  *rig.Child
 	result figures.Outbox
@@ -89,13 +89,13 @@ func (m *outboxRun) latencies(ctx context.Context) error {
 	}{{post, &m.result.Post, "POST"}, {commit, &m.result.Commit, "commit"}} {
 		for _, lasts := range []time.Duration{time.Second, m.LatencyFor} { // the first is not counted
 			of.load.For = lasts
-			l, err := m.house.api.Latency(ctx, of.load)
+			l, err := m.sys.api.Latency(ctx, of.load)
 			if err != nil {
 				return err
 			}
 			*of.into = figures.Distribute(l.Start)
 		}
-		m.sayf("%d/s  %s→start  %s", outboxRate, of.what, *of.into)
+		m.printf("%d/s  %s→start  %s", outboxRate, of.what, *of.into)
 	}
 	return nil
 }
@@ -114,11 +114,11 @@ func (m *outboxRun) throughput(ctx context.Context) error {
 	jobs := float64(m.result.Jobs)
 	m.result.TakenPerS = jobs / time.Since(began).Seconds()
 	m.result.RelayCPU = float64((proctree.CPU(m.relay.Pid()) - used).Microseconds()) / jobs
-	if err := m.house.api.Drained(ctx); err != nil {
+	if err := m.sys.api.Drained(ctx); err != nil {
 		return err
 	}
 	m.result.EndedPerS = jobs / time.Since(began).Seconds()
-	m.sayf("%d jobs of one commit: %.0f/s taken, %.0f/s ended", m.result.Jobs, m.result.TakenPerS, m.result.EndedPerS)
+	m.printf("%d jobs of one commit: %.0f/s taken, %.0f/s ended", m.result.Jobs, m.result.TakenPerS, m.result.EndedPerS)
 	return nil
 }
 
@@ -132,6 +132,6 @@ func (m *outboxRun) idle(ctx context.Context) error {
 	}
 	m.result.IdleCPU = (proctree.CPU(m.relay.Pid()) - used).Seconds() / time.Since(from).Seconds() * 100
 	m.result.IdleMiB = float64(proctree.Memory(m.relay.Pid())) / mib
-	m.sayf("idle relay: %.2f %% of a core", m.result.IdleCPU)
+	m.printf("idle relay: %.2f %% of a core", m.result.IdleCPU)
 	return nil
 }

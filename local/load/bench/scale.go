@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	scaleSlots   = 12 // what a worker has when nobody says anything
+	scaleSlots   = 12 // the default of POOL_SIZE
 	scaleQueue   = 100
 	scaleWaiting = 3_000
 	pauseWindow  = 8 * time.Second // a rebalance is long over by then
@@ -20,8 +20,8 @@ const (
 // scale is part 4: workers on handlers that sleep, each in a process of its own.
 func (b *bench) scale(ctx context.Context) error {
 	result := &figures.Scale{Slots: scaleSlots, SleepMs: int(SleepFor.Milliseconds())}
-	err := b.withBroker(ctx, b.server, embedded, func(h *house) error {
-		f := b.feeder(h, SleepType, scaleWaiting)
+	err := b.withBroker(ctx, b.server, embedded, func(sys *system) error {
+		f := b.feeder(sys, SleepType, scaleWaiting)
 		if err := f.fill(ctx, f.request, scaleWaiting); err != nil {
 			return err
 		}
@@ -29,15 +29,15 @@ func (b *bench) scale(ctx context.Context) error {
 		all := &workers{}
 		return fed(ctx, f, all, func(ctx context.Context) error {
 			for _, n := range []int{1, 2, 4} {
-				step, err := b.scaleStep(ctx, h, all, n)
+				step, err := b.scaleStep(ctx, sys, all, n)
 				if err != nil {
 					return err
 				}
-				b.sayf("%d workers  %6.0f jobs/s, %.2f of the ideal", n, step.JobsPerS, step.Fraction)
+				b.printf("%d workers  %6.0f jobs/s, %.2f of the ideal", n, step.JobsPerS, step.Fraction)
 				result.Steps = append(result.Steps, step)
 			}
 			var err error
-			result.Pauses, err = b.pauses(ctx, h, all)
+			result.Pauses, err = b.pauses(ctx, sys, all)
 			return err
 		})
 	})
@@ -46,11 +46,11 @@ func (b *bench) scale(ctx context.Context) error {
 }
 
 // scaleStep measures n workers, which come for it and go after it.
-func (b *bench) scaleStep(ctx context.Context, h *house, all *workers, n int) (step figures.ScaleStep, err error) {
+func (b *bench) scaleStep(ctx context.Context, sys *system, all *workers, n int) (step figures.ScaleStep, err error) {
 	var team []*rig.Worker
 	defer func() { err = errors.Join(err, stopAll(team)) }()
 	for i := range n {
-		worker, err := all.begin(ctx, h, "worker"+strconv.Itoa(n)+"-"+strconv.Itoa(i+1), scaleSlots, scaleQueue)
+		worker, err := all.begin(ctx, sys, "worker"+strconv.Itoa(n)+"-"+strconv.Itoa(i+1), scaleSlots, scaleQueue)
 		if worker != nil {
 			team = append(team, worker)
 		}
@@ -72,11 +72,11 @@ func (b *bench) scaleStep(ctx context.Context, h *house, all *workers, n int) (s
 }
 
 // pauses looks for the longest time without a completion while a third worker joins, and leaves.
-func (b *bench) pauses(ctx context.Context, h *house, all *workers) (pauses []figures.ScalePause, err error) {
+func (b *bench) pauses(ctx context.Context, sys *system, all *workers) (pauses []figures.ScalePause, err error) {
 	var team []*rig.Worker
 	defer func() { err = errors.Join(err, stopAll(team)) }()
 	for i := range 2 {
-		worker, err := all.begin(ctx, h, "pair-"+strconv.Itoa(i+1), scaleSlots, scaleQueue)
+		worker, err := all.begin(ctx, sys, "pair-"+strconv.Itoa(i+1), scaleSlots, scaleQueue)
 		if worker != nil {
 			team = append(team, worker)
 		}
@@ -94,7 +94,7 @@ func (b *bench) pauses(ctx context.Context, h *house, all *workers) (pauses []fi
 	}{
 		{"steady", func() error { return nil }},
 		{"a third worker joins", func() (err error) {
-			third, err = all.begin(ctx, h, "third", scaleSlots, scaleQueue)
+			third, err = all.begin(ctx, sys, "third", scaleSlots, scaleQueue)
 			return err
 		}},
 		{"it leaves", func() error { return third.Stop() }},
@@ -108,7 +108,7 @@ func (b *bench) pauses(ctx context.Context, h *house, all *workers) (pauses []fi
 			return nil, err
 		}
 		gap := figures.LongestGap(instants, from, time.Now())
-		b.sayf("%-22s longest time without a completion %4d ms", c.name, gap.Milliseconds())
+		b.printf("%-22s longest time without a completion %4d ms", c.name, gap.Milliseconds())
 		pauses = append(pauses, figures.ScalePause{Case: c.name, Ms: float64(gap.Microseconds()) / 1000})
 	}
 	return pauses, nil

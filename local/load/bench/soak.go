@@ -20,29 +20,29 @@ const (
 	soakBusy   = 64 // POSTs on their way at most
 )
 
-// soak is part 6: most of what the house can do, for long.
+// soak is part 6: most of what an installation can do, for long.
 func (b *bench) soak(ctx context.Context) error {
-	return b.withHouse(ctx, b.server, nil, func(h *house) error {
-		rate, err := b.soakRate(ctx, h)
+	return b.withSystem(ctx, b.server, nil, func(sys *system) error {
+		rate, err := b.soakRate(ctx, sys)
 		if err != nil {
 			return err
 		}
 		step := min(time.Minute, max(b.Soak/5, time.Second))
 		result := &figures.Soak{Rate: rate, Batch: b.SoakBatch}
 		b.results.Soak = result
-		b.sayf("%v at %.0f jobs/s, %d in a POST", b.Soak, rate, b.SoakBatch)
-		stream := &stream{api: h.api, rate: rate, batch: b.SoakBatch}
+		b.printf("%v at %.0f jobs/s, %d in a POST", b.Soak, rate, b.SoakBatch)
+		stream := &stream{api: sys.api, rate: rate, batch: b.SoakBatch}
 		both, running := errgroup.WithContext(ctx)
 		streaming, enough := context.WithCancel(running)
 		both.Go(func() error { return stream.run(streaming) })
 		both.Go(func() error {
 			defer enough()
 			for begin := time.Now(); time.Since(begin) < b.Soak; {
-				minute, err := b.minute(running, h, stream, step, begin)
+				minute, err := b.minute(running, sys, stream, step, begin)
 				if err != nil {
 					return err
 				}
-				b.sayf("%s", minuteLine(minute))
+				b.printf("%s", minuteLine(minute))
 				result.Minutes = append(result.Minutes, minute)
 			}
 			return nil
@@ -51,40 +51,40 @@ func (b *bench) soak(ctx context.Context) error {
 	})
 }
 
-// soakRate warms the house and chooses: what was asked for, or a share of what was measured.
-func (b *bench) soakRate(ctx context.Context, h *house) (float64, error) {
-	if err := b.warm(ctx, h); err != nil || b.SoakRate > 0 {
+// soakRate warms the installation and returns the rate of the options, or a share of the measured one.
+func (b *bench) soakRate(ctx context.Context, sys *system) (float64, error) {
+	if err := b.warm(ctx, sys); err != nil || b.SoakRate > 0 {
 		return b.SoakRate, err
 	}
 	if t := b.results.Throughput; t != nil && t.JobsPerS[embedded].Median > 0 {
 		return soakShare * t.JobsPerS[embedded].Median, nil
 	}
-	round, err := b.timed(ctx, h, b.Settings.Jobs)
+	round, err := b.timed(ctx, sys, b.Settings.Jobs)
 	return soakShare * round.JobsPerS, err
 }
 
 func (b *bench) minute(
-	ctx context.Context, h *house, s *stream, step time.Duration, begin time.Time,
+	ctx context.Context, sys *system, s *stream, step time.Duration, begin time.Time,
 ) (figures.Minute, error) {
-	from, accepted, before := time.Now(), s.accepted.Load(), h.cpu()
-	probes, err := h.api.Posts(ctx, apiload.Steady{Request: noop, Rate: soakProbes, For: step, Follow: soakProbes})
+	from, accepted, before := time.Now(), s.accepted.Load(), sys.cpu()
+	probes, err := sys.api.Posts(ctx, apiload.Steady{Request: noop, Rate: soakProbes, For: step, Follow: soakProbes})
 	if err != nil {
 		return figures.Minute{}, err
 	}
-	took, after := time.Since(from).Seconds(), h.cpu()
-	pending, err := h.api.Pending(ctx)
+	took, after := time.Since(from).Seconds(), sys.cpu()
+	pending, err := sys.api.Pending(ctx)
 	if err != nil {
 		return figures.Minute{}, err
 	}
 	minute := figures.Minute{
 		Ended: time.Since(begin).Seconds(), JobsPerS: float64(s.accepted.Load()-accepted) / took,
 		Post: figures.Distribute(probes.Post), Start: figures.Distribute(probes.Start),
-		HouseMiB:    float64(proctree.Memory(h.Pid())) / mib,
-		PostgresMiB: float64(proctree.Memory(h.server.Pid())) / mib,
-		HouseCPU:    (after["house"] - before["house"]).Seconds() / took,
-		PostgresCPU: (after["postgres"] - before["postgres"]).Seconds() / took, BacklogAtEnd: pending,
+		FunctionsMiB: float64(proctree.Memory(sys.Pid())) / mib,
+		PostgresMiB:  float64(proctree.Memory(sys.server.Pid())) / mib,
+		FunctionsCPU: (after["functions"] - before["functions"]).Seconds() / took,
+		PostgresCPU:  (after["postgres"] - before["postgres"]).Seconds() / took, BacklogAtEnd: pending,
 	}
-	tables, err := h.server.Tables(ctx)
+	tables, err := sys.server.Tables(ctx)
 	for _, t := range tables {
 		minute.DeadRows += t.Dead
 		minute.TableBytes += t.Bytes
@@ -95,12 +95,12 @@ func (b *bench) minute(
 }
 
 func minuteLine(m figures.Minute) string {
-	return fmt.Sprintf("%4.0f s  %6.0f jobs/s  POST→start p50 %5.1f p99 %6.1f ms  house %4.0f MiB  PostgreSQL %5.0f MiB  "+
-		"dead rows %7d  %5.0f bytes a job  %d pending", m.Ended, m.JobsPerS, m.Start.P50, m.Start.P99, m.HouseMiB,
+	return fmt.Sprintf("%4.0f s  %6.0f jobs/s  POST→start p50 %5.1f p99 %6.1f ms  functions %4.0f MiB  PostgreSQL %5.0f MiB  "+
+		"dead rows %7d  %5.0f bytes a job  %d pending", m.Ended, m.JobsPerS, m.Start.P50, m.Start.P99, m.FunctionsMiB,
 		m.PostgresMiB, m.DeadRows, m.BytesPerJob, m.BacklogAtEnd)
 }
 
-// stream hands in batches at an even rate.
+// stream submits batches at an even rate.
 type stream struct {
 	api      *apiload.API
 	rate     float64

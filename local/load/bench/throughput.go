@@ -25,7 +25,7 @@ func (b *bench) throughput(ctx context.Context) error {
 			return err
 		}
 		round.Others = watch()
-		b.sayf("%-9s %7.0f jobs/s  (%.2f s, all accepted after %.2f s)%s",
+		b.printf("%-9s %7.0f jobs/s  (%.2f s, all accepted after %.2f s)%s",
 			name, round.JobsPerS, round.Seconds, round.Accepted, disturbed(round.Others))
 		result.Rounds = append(result.Rounds, round)
 	}
@@ -47,27 +47,27 @@ func (b *bench) round(ctx context.Context, name string) (round figures.Round, er
 	if err != nil {
 		return round, err
 	}
-	err = b.withHouse(ctx, b.server, broker, func(h *house) error {
-		if err := b.warm(ctx, h); err != nil {
+	err = b.withSystem(ctx, b.server, broker, func(sys *system) error {
+		if err := b.warm(ctx, sys); err != nil {
 			return err
 		}
-		round, err = b.timed(ctx, h, b.Settings.Jobs)
+		round, err = b.timed(ctx, sys, b.Settings.Jobs)
 		return err
 	})
 	round.Contestant = name
 	return round, err
 }
 
-// timed is one timed run on a house.
-func (b *bench) timed(ctx context.Context, h *house, jobs int) (figures.Round, error) {
-	before := h.cpu()
-	took, err := h.api.Throughput(ctx, noop, jobs, b.Settings.Clients, b.Settings.Batch)
+// timed is one timed run on an installation.
+func (b *bench) timed(ctx context.Context, sys *system, jobs int) (figures.Round, error) {
+	before := sys.cpu()
+	took, err := sys.api.Throughput(ctx, noop, jobs, b.Settings.Clients, b.Settings.Batch)
 	if err != nil {
 		return figures.Round{}, err
 	}
 	return figures.Round{
 		Jobs: jobs, Seconds: took.Completed.Seconds(), Accepted: took.Accepted.Seconds(),
-		JobsPerS: float64(jobs) / took.Completed.Seconds(), CPU: perJob(before, h.cpu(), jobs),
+		JobsPerS: float64(jobs) / took.Completed.Seconds(), CPU: perJob(before, sys.cpu(), jobs),
 	}, nil
 }
 

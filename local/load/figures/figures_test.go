@@ -63,7 +63,7 @@ func TestARoundIsHeldAgainstTheRiversAroundIt(t *testing.T) {
 		{Contestant: "river", JobsPerS: 20},
 		{Contestant: "embedded", JobsPerS: 10},
 	}
-	for name, want := range map[string][]float64{"embedded": {.5, 2, .5}, "apache": {1}, "nobody": nil} {
+	for name, want := range map[string][]float64{"embedded": {.5, 2, .5}, "apache": {1}, "none": nil} {
 		if got := figures.Ratios(rounds, name); !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
@@ -76,12 +76,12 @@ func TestARoundIsHeldAgainstTheRiversAroundIt(t *testing.T) {
 func TestCPUIsTheMeanOfTheRounds(t *testing.T) {
 	t.Parallel()
 	rounds := []figures.Round{
-		{Contestant: "a", CPU: map[string]float64{"house": 100, "postgres": 50}},
-		{Contestant: "b", CPU: map[string]float64{"house": 1}},
-		{Contestant: "a", CPU: map[string]float64{"house": 200, "postgres": 70}},
+		{Contestant: "a", CPU: map[string]float64{"functions": 100, "postgres": 50}},
+		{Contestant: "b", CPU: map[string]float64{"functions": 1}},
+		{Contestant: "a", CPU: map[string]float64{"functions": 200, "postgres": 70}},
 	}
 	got := figures.MeanCPU(rounds, "a")
-	if got["house"] != 150 || got["postgres"] != 60 {
+	if got["functions"] != 150 || got["postgres"] != 60 {
 		t.Errorf("got %v", got)
 	}
 }

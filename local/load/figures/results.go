@@ -65,7 +65,7 @@ type Latency struct {
 	Start      Distribution   `json:"start"`
 	Completed  Distribution   `json:"completed"`
 	Refused    int            `json:"refused"`     // 503s and 429s
-	Uses       map[string]Use `json:"uses"`        // by process: house or river, postgres, broker
+	Uses       map[string]Use `json:"uses"`        // by process: functions or river, postgres, broker
 	Flushes    float64        `json:"wal_flushes"` // a job
 }
 
@@ -163,32 +163,32 @@ type Minute struct {
 	JobsPerS     float64      `json:"jobs_per_s"`
 	Post         Distribution `json:"post"`
 	Start        Distribution `json:"start"`
-	HouseMiB     float64      `json:"house_mib"`
+	FunctionsMiB float64      `json:"functions_mib"`
 	PostgresMiB  float64      `json:"postgres_mib"`
 	DeadRows     int64        `json:"dead_rows"`
 	BytesPerJob  float64      `json:"bytes_per_job"` // tables and indexes, of all jobs so far
 	TableBytes   int64        `json:"table_bytes"`
 	IndexBytes   int64        `json:"index_bytes"`
-	HouseCPU     float64      `json:"house_cpu"` // of a core
+	FunctionsCPU float64      `json:"functions_cpu"` // of a core
 	PostgresCPU  float64      `json:"postgres_cpu"`
-	BacklogAtEnd int          `json:"backlog_at_end"` // handed in and not completed
+	BacklogAtEnd int          `json:"backlog_at_end"` // submitted and not completed
 }
 
-// Idle is the house with nothing to do.
+// Idle is an installation without jobs.
 type Idle struct {
-	Seconds     float64 `json:"seconds"`
-	HouseCPU    float64 `json:"house_cpu_percent"`
-	PostgresCPU float64 `json:"postgres_cpu_percent"`
-	HouseMiB    float64 `json:"house_mib"`
+	Seconds      float64 `json:"seconds"`
+	FunctionsCPU float64 `json:"functions_cpu_percent"`
+	PostgresCPU  float64 `json:"postgres_cpu_percent"`
+	FunctionsMiB float64 `json:"functions_mib"`
 }
 
-// Streams is a house with open event streams beside the same one without.
+// Streams compares an installation with open event streams and the same one without.
 type Streams struct {
-	Open     int    `json:"open"`
-	Rate     int    `json:"rate"`      // jobs a second of the steady load
-	Speed    Spread `json:"speed"`     // throughput with them / without
-	HouseCPU Spread `json:"house_cpu"` // of the house, a job of a burst, with them / without
-	Core     Spread `json:"core"`      // of a core that the house uses more at the steady rate
+	Open         int    `json:"open"`
+	Rate         int    `json:"rate"`          // jobs a second of the steady load
+	Speed        Spread `json:"speed"`         // throughput with them / without
+	FunctionsCPU Spread `json:"functions_cpu"` // of the functions, a job of a burst, with them / without
+	Core         Spread `json:"core"`          // of a core that the functions use more at the steady rate
 }
 
 // Outbox is jobs that come from a user's database beside the same jobs by POST.
@@ -204,7 +204,7 @@ type Outbox struct {
 	IdleMiB   float64      `json:"relay_mib"`
 }
 
-// Pull is jobs that pull workers run, beside the same jobs of the house's worker.
+// Pull is jobs that pull workers run, beside the same jobs of the function runjob.
 type Pull struct {
 	Rate     int                `json:"rate"`         // of the two latencies, jobs a second
 	Worker   Distribution       `json:"worker_start"` // from the instant at which it was to be submitted to its start
@@ -215,7 +215,7 @@ type Pull struct {
 	JobsPerS float64            `json:"jobs_per_s"`
 	CPU      map[string]float64 `json:"cpu_us_per_job"`
 	Idle     int                `json:"idle_pullers"`
-	IdleCPU  float64            `json:"idle_cpu_percent"` // of a core, that the house uses more for them
+	IdleCPU  float64            `json:"idle_cpu_percent"` // of a core, that the functions use more for them
 	IdleMiB  float64            `json:"idle_mib"`         // likewise
 }
 

@@ -10,14 +10,14 @@ type Round struct {
 	Seconds    float64 `json:"seconds"` // from the first insert until the last job is completed
 	Accepted   float64 `json:"accepted_s"`
 	JobsPerS   float64 `json:"jobs_per_s"`
-	// CPU microseconds a job, by process: house, broker, postgres, load, river.
+	// CPU microseconds a job, by process: functions, broker, postgres, load, river.
 	CPU map[string]float64 `json:"cpu_us_per_job"`
 	// Others is how many cores were busy with what is not ours: a round beside much of it is worth little.
 	Others float64 `json:"others_cores"`
 }
 
-// Plan is who runs in turn: the yardstick before and after everybody else's every round, so that a
-// machine that gets slower or faster does so for both.
+// Plan is the order of the rounds: the yardstick before and after each other round, so that a
+// machine that gets slower or faster does so for both contestants.
 func Plan(rounds int, contestants []string) []string {
 	plan := []string{Yardstick}
 	for range rounds {

@@ -13,7 +13,7 @@ import (
 
 func main() {
 	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "plots: say the results' file and a folder")
+		fmt.Fprintln(os.Stderr, "usage: plots RESULTS FOLDER")
 		os.Exit(2)
 	}
 	if err := run(os.Args[1], os.Args[2]); err != nil {

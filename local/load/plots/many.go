@@ -32,7 +32,7 @@ func drawCost(r results) (picture, error) {
 		key, text string
 		color     color.Color
 	}{
-		{"postgres", "PostgreSQL", blue}, {"house", "the house (Go)", green},
+		{"postgres", "PostgreSQL", blue}, {"functions", "functions (Go)", green},
 		{"broker", "broker", amber}, {"river", "River (Go), which loads itself", grey},
 	} {
 		values := make(plotter.Values, len(costs))
@@ -74,7 +74,7 @@ func drawSoak(r results) (picture, error) {
 			{"p99", amber, func(m minute) float64 { return m.Start.P99 }},
 		}},
 		{"Memory", "MiB", []soakLine{
-			{"the house", green, func(m minute) float64 { return m.HouseMiB }},
+			{"functions", green, func(m minute) float64 { return m.FunctionsMiB }},
 			{"PostgreSQL", blue, func(m minute) float64 { return m.PostgresMiB }},
 		}},
 		{"Tables and indexes, for each job so far", "bytes", []soakLine{

@@ -50,11 +50,11 @@ type distribution struct {
 }
 
 type minute struct {
-	Ended       float64      `json:"ended_s"`
-	Start       distribution `json:"start"`
-	HouseMiB    float64      `json:"house_mib"`
-	PostgresMiB float64      `json:"postgres_mib"`
-	BytesPerJob float64      `json:"bytes_per_job"`
+	Ended        float64      `json:"ended_s"`
+	Start        distribution `json:"start"`
+	FunctionsMiB float64      `json:"functions_mib"`
+	PostgresMiB  float64      `json:"postgres_mib"`
+	BytesPerJob  float64      `json:"bytes_per_job"`
 }
 
 // meanCPU is the yardstick's processor time a job, which the cost part does not measure again.

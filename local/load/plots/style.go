@@ -88,7 +88,7 @@ func round(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// newPlot is an empty plot in the house's style.
+// newPlot is an empty plot in the style of all plots.
 func newPlot(title, y string) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil

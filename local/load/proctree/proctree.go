@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// tick is what the kernel counts processor time in for everybody's eyes: USER_HZ is 100 on Linux.
+// tick is the unit of processor time in /proc: USER_HZ is 100 on Linux.
 const tick = 10 * time.Millisecond
 
 // process is one line of /proc/<pid>/stat.

@@ -20,7 +20,7 @@ const (
 	stopPatience  = time.Minute
 )
 
-// Ready is the word with which a child says on its standard output that it can be used, and where.
+// Ready begins the line on which a child prints, once it can be used, its address.
 const Ready = "ready "
 
 // Child is a process of the rig. What it writes to its standard error is kept in a file.
@@ -83,7 +83,7 @@ func (c *Child) line(ctx context.Context) (string, error) {
 	}
 }
 
-// ready waits until the child says that it can be used, and gives what it says with that.
+// ready waits for the line that begins with Ready, and returns the rest of it.
 func (c *Child) ready(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
@@ -105,7 +105,7 @@ func (c *Child) Stop() error {
 	defer patience.Stop()
 	for {
 		select {
-		case _, more := <-lines: // it must not hang because nobody reads what it says
+		case _, more := <-lines: // it would hang on a full pipe
 			if !more {
 				lines = nil
 			}

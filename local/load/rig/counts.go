@@ -10,7 +10,7 @@ import (
 // Counts is what a server that counts statements has counted so far.
 type Counts struct {
 	WALBytes     int64
-	Transactions int64 // committed in the house's databases
+	Transactions int64 // committed in JobWeaver's databases
 	Statements   map[Statement]Called
 }
 
@@ -35,14 +35,14 @@ func (s *Server) Count(ctx context.Context) (c Counts, err error) {
 			return fmt.Errorf("read the end of the log: %w", err)
 		}
 		err = conn.QueryRow(ctx, `SELECT coalesce(sum(xact_commit), 0)::bigint FROM pg_stat_database
-			WHERE datname = any ($1)`, HouseDatabases()).Scan(&c.Transactions)
+			WHERE datname = any ($1)`, Databases()).Scan(&c.Transactions)
 		if err != nil {
 			return fmt.Errorf("count transactions: %w", err)
 		}
 		rows, err := conn.Query(ctx, `SELECT d.datname, s.query, sum(s.calls)::bigint, sum(s.rows)::bigint,
 				sum(s.total_exec_time)
 			FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid
-			WHERE d.datname = any ($1) GROUP BY 1, 2`, HouseDatabases())
+			WHERE d.datname = any ($1) GROUP BY 1, 2`, Databases())
 		if err != nil {
 			return fmt.Errorf("count statements: %w", err)
 		}
@@ -77,16 +77,16 @@ func (c Counts) Minus(before Counts) Counts {
 type Table struct {
 	Database, Name                        string
 	Inserts, Updates, HotUpdates, Deletes int64
-	Dead                                  int64 // rows that nobody has vacuumed
+	Dead                                  int64 // rows not vacuumed yet
 	Bytes, IndexBytes                     int64
 }
 
-// Tables are all tables of the house.
+// Tables returns all tables of JobWeaver.
 func (s *Server) Tables(ctx context.Context) (all []Table, err error) {
 	const sql = `SELECT current_database()::text, relname::text, n_tup_ins, n_tup_upd, n_tup_hot_upd, n_tup_del,
 			n_dead_tup, pg_table_size(relid), pg_indexes_size(relid)
 		FROM pg_stat_user_tables WHERE relname <> 'goose_db_version' ORDER BY relname`
-	for _, database := range HouseDatabases() {
+	for _, database := range Databases() {
 		err := s.With(ctx, database, func(conn *pgx.Conn) error {
 			rows, err := conn.Query(ctx, sql)
 			if err != nil {

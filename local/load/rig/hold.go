@@ -11,11 +11,11 @@ import (
 // Held are transactions that stay open.
 type Held struct{ conns []*pgx.Conn }
 
-// Hold opens a transaction in each of the house's databases, reads every table in it and leaves it there,
+// Hold opens a transaction in each of JobWeaver's databases, reads every table in it and leaves it open,
 // as a forgotten session does: nothing that changes from now on can be vacuumed.
 func (s *Server) Hold(ctx context.Context) (*Held, error) {
 	h := &Held{}
-	for _, database := range HouseDatabases() {
+	for _, database := range Databases() {
 		conn, err := s.Connect(ctx, database)
 		if err == nil {
 			h.conns = append(h.conns, conn)

@@ -18,8 +18,8 @@ import (
 // riverDatabase is the one that local/load/river makes.
 const riverDatabase = "river_bench"
 
-// HouseDatabases are the three of the house.
-func HouseDatabases() []string {
+// Databases are the three of JobWeaver.
+func Databases() []string {
 	return []string{migrations.API.Database(), migrations.Scheduler.Database(), migrations.Worker.Database()}
 }
 
@@ -30,8 +30,8 @@ type Server struct {
 }
 
 // StartServer starts a server in dir, as make run would have it, and refuses one whose commits are cheap.
-func StartServer(ctx context.Context, dir string, settings map[string]string, say func(string)) (*Server, error) {
-	started, err := localpostgres.Start(ctx, localpostgres.Config{Dir: dir, Settings: settings, Progress: say})
+func StartServer(ctx context.Context, dir string, settings map[string]string, progress func(string)) (*Server, error) {
+	started, err := localpostgres.Start(ctx, localpostgres.Config{Dir: dir, Settings: settings, Progress: progress})
 	if err != nil {
 		return nil, fmt.Errorf("start PostgreSQL: %w", err)
 	}
@@ -126,8 +126,8 @@ func (s *Server) Settle(ctx context.Context) error {
 	})
 }
 
-// Scheduled says how many of the jobs the scheduler has. It is asked in its database: of a job that waits
-// the API hears nothing until it asks, in a backlog of millions for hours.
+// Scheduled counts the jobs that the scheduler has. It reads the scheduler's database: of a waiting job
+// the API learns nothing until reconcile asks, in a backlog of millions for hours.
 func (s *Server) Scheduled(ctx context.Context, ids []string) (n int, err error) {
 	err = s.With(ctx, "jobweaver_scheduler", func(conn *pgx.Conn) error {
 		return conn.QueryRow(ctx, "SELECT count(*) FROM jobs WHERE job_id = any ($1::uuid[])", ids).Scan(&n)
@@ -135,10 +135,10 @@ func (s *Server) Scheduled(ctx context.Context, ids []string) (n int, err error)
 	return n, err
 }
 
-// Clear drops the contestants' databases: nobody's vacuum runs into somebody else's round.
+// Clear drops the contestants' databases, so that no vacuum of one runs in a round of another.
 func (s *Server) Clear(ctx context.Context) error {
 	return s.With(ctx, "postgres", func(conn *pgx.Conn) error {
-		for _, name := range append(HouseDatabases(), riverDatabase) {
+		for _, name := range append(Databases(), riverDatabase) {
 			sql := "DROP DATABASE IF EXISTS " + pgx.Identifier{name}.Sanitize() + " WITH (FORCE)"
 			if _, err := conn.Exec(ctx, sql); err != nil {
 				return fmt.Errorf("drop database %s: %w", name, err)

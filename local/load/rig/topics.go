@@ -12,7 +12,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/kafkaevent"
 )
 
-// Clear removes all topics and groups, so that the next house finds an empty broker that is warm.
+// Clear removes all topics and groups, so that the next installation finds an empty broker that is warm.
 func (b *Broker) Clear() (err error) {
 	cfg, err := kafkaevent.Config{Brokers: []string{b.Address}, ReplicationFactor: 1}.Sarama()
 	if err != nil {

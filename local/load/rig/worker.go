@@ -19,7 +19,7 @@ type Worker struct {
 	record string
 }
 
-// WorkerConfig says which worker.
+// WorkerConfig describes a worker.
 type WorkerConfig struct {
 	Dir              string
 	Name             string

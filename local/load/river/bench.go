@@ -129,7 +129,7 @@ type noop struct{ river.WorkerDefaults[noopArgs] }
 // Work does nothing.
 func (*noop) Work(context.Context, *river.Job[noopArgs]) error { return nil }
 
-// stampArgs is a job that says when it started.
+// stampArgs is a job whose start is recorded.
 type stampArgs struct {
 	Num int `json:"num"`
 }

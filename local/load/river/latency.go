@@ -58,8 +58,8 @@ func (b *bench) steadily(ctx context.Context, rate int, duration time.Duration) 
 	inserts, starts := make([]time.Duration, n), make([]time.Duration, n)
 	begin := time.Now().Add(10 * time.Millisecond)
 	due := func(i int) time.Time { return begin.Add(time.Duration(i) * time.Second / time.Duration(rate)) }
-	var heard sync.WaitGroup
-	heard.Go(func() {
+	var received sync.WaitGroup
+	received.Go(func() {
 		for range n {
 			select {
 			case s := <-b.starts:
@@ -87,7 +87,7 @@ func (b *bench) steadily(ctx context.Context, rate int, duration time.Duration) 
 	if err := all.Wait(); err != nil {
 		return measured{}, err
 	}
-	heard.Wait()
+	received.Wait()
 	return measured{inserts, starts}, ctx.Err()
 }
 

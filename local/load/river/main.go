@@ -32,7 +32,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return errors.New("say throughput or latency")
+		return errors.New("usage: river throughput|latency")
 	}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	jobs := flags.Int("jobs", 100_000, "how many, timed")

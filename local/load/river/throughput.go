@@ -41,7 +41,7 @@ func (b *bench) throughput(ctx context.Context, jobs, warm int) (throughput, err
 	if err != nil {
 		return result, err
 	}
-	fmt.Println("begin") // whoever counts the server's work counts from here
+	fmt.Println("begin") // the bench counts the server's work from here
 	begin := time.Now()
 	if err := b.insert(ctx, jobs); err != nil {
 		return result, err

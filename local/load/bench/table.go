@@ -46,11 +46,11 @@ func table(out io.Writer, r figures.Results, parts []string) error {
 		line("soak, last", "%s", minuteLine(s.Minutes[len(s.Minutes)-1]))
 	}
 	if i := r.Idle; i != nil && asked("idle") {
-		line("idle", "house %.1f %% of a core, PostgreSQL %.1f %%; house %.0f MiB", i.HouseCPU, i.PostgresCPU, i.HouseMiB)
+		line("idle", "functions %.1f %% of a core, PostgreSQL %.1f %%; functions %.0f MiB", i.FunctionsCPU, i.PostgresCPU, i.FunctionsMiB)
 	}
 	if s := r.Streams; s != nil && asked("streams") {
-		line(fmt.Sprintf("%d streams, a burst", s.Open), "%.2f as fast (%.2f–%.2f), %.2f of the house's CPU (%.2f–%.2f)",
-			s.Speed.Median, s.Speed.Min, s.Speed.Max, s.HouseCPU.Median, s.HouseCPU.Min, s.HouseCPU.Max)
+		line(fmt.Sprintf("%d streams, a burst", s.Open), "%.2f as fast (%.2f–%.2f), %.2f of the functions' CPU (%.2f–%.2f)",
+			s.Speed.Median, s.Speed.Min, s.Speed.Max, s.FunctionsCPU.Median, s.FunctionsCPU.Min, s.FunctionsCPU.Max)
 		line(fmt.Sprintf("%d streams, %d/s", s.Open, s.Rate), "%+.1f %% of a core (%+.1f to %+.1f)",
 			s.Core.Median*100, s.Core.Min*100, s.Core.Max*100)
 	}

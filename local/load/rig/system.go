@@ -1,5 +1,5 @@
 // Package rig starts and stops what the bench measures, each in a process of its own: PostgreSQL, a
-// broker, the house, more workers, River.
+// broker, JobWeaver, more workers, River and the peers.
 package rig
 
 import (
@@ -10,48 +10,48 @@ import (
 	"strconv"
 )
 
-// Queue is one that only workers of their own serve, never the house's.
+// Queue is a queue that only separate workers serve, never the worker of the installation.
 const Queue = "bench"
 
-// PullQueue is for pull workers, in a house that has the function pull.
+// PullQueue is for pull workers, in an installation that has the function pull.
 const PullQueue = "pull"
 
-// House is a running house: all functions in one process, and the embedded broker with them where
+// System is a running installation: all functions in one process, with the embedded broker where
 // no other one is given.
-type House struct {
+type System struct {
 	*Child
 	URL string
 }
 
-// HouseConfig says which house.
-type HouseConfig struct {
+// SystemConfig describes an installation.
+type SystemConfig struct {
 	Dir       string
 	Server    *Server
-	Broker    *Broker // nil: embedded in the house's process
+	Broker    *Broker // nil: embedded in the process of the functions
 	Slots     int     // of its worker
 	SlotQueue int
 	Pull      bool // with the function pull
 }
 
-// StartHouse starts a house and waits until it takes jobs.
-func StartHouse(ctx context.Context, cfg HouseConfig) (*House, error) {
+// StartSystem starts an installation and waits until it accepts jobs.
+func StartSystem(ctx context.Context, cfg SystemConfig) (*System, error) {
 	env := append(workerEnv(cfg.Slots, cfg.SlotQueue), "DATABASE_URL="+cfg.Server.URL(), "KAFKA_BROKERS=")
 	if cfg.Broker != nil {
 		env = append(env, "KAFKA_BROKERS="+cfg.Broker.Address)
 	}
-	args := []string{"house", "--dir", cfg.Dir}
+	args := []string{"system", "--dir", cfg.Dir}
 	if cfg.Pull {
 		args = append(args, "--pull")
 	}
-	child, err := startSelf("house", cfg.Dir, env, args...)
+	child, err := startSelf("system", cfg.Dir, env, args...)
 	if err != nil {
 		return nil, err
 	}
-	h := &House{Child: child}
+	h := &System{Child: child}
 	if h.URL, err = child.ready(ctx); err != nil {
 		return nil, err
 	}
-	for _, database := range HouseDatabases() {
+	for _, database := range Databases() {
 		if err := cfg.Server.Durable(ctx, database); err != nil {
 			return nil, errors.Join(err, h.Stop())
 		}
