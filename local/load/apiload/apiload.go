@@ -17,7 +17,8 @@ import (
 // lookEvery is the pause between two reads of the API.
 const lookEvery = 20 * time.Millisecond
 
-// ErrRefused is a 503 or a 429: the gateway has no room or no database for the moment, or the client sends too many requests.
+// ErrRefused is a 503 or a 429: the gateway has no room or no database for the moment, or the client sends too many
+// requests.
 var ErrRefused = errors.New("refused for the moment")
 
 // API is one gateway, with connections that are kept.

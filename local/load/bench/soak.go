@@ -95,7 +95,8 @@ func (b *bench) minute(
 }
 
 func minuteLine(m figures.Minute) string {
-	return fmt.Sprintf("%4.0f s  %6.0f jobs/s  POST→start p50 %5.1f p99 %6.1f ms  functions %4.0f MiB  PostgreSQL %5.0f MiB  "+
+	return fmt.Sprintf("%4.0f s  %6.0f jobs/s  POST→start p50 %5.1f p99 %6.1f ms  functions %4.0f MiB  "+
+		"PostgreSQL %5.0f MiB  "+
 		"dead rows %7d  %5.0f bytes a job  %d pending", m.Ended, m.JobsPerS, m.Start.P50, m.Start.P99, m.FunctionsMiB,
 		m.PostgresMiB, m.DeadRows, m.BytesPerJob, m.BacklogAtEnd)
 }

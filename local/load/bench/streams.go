@@ -82,5 +82,8 @@ func (b *bench) steady(ctx context.Context, sys *system) (load, error) {
 	before, from := sys.cpu(), time.Now()
 	_, err := sys.api.Latency(ctx, apiload.Steady{Request: noop, Rate: streamRate, For: b.LatencyFor})
 	jobs := int(streamRate * b.LatencyFor.Seconds())
-	return load{jobsPerS: float64(jobs) / time.Since(from).Seconds(), functions: perJob(before, sys.cpu(), jobs)["functions"]}, err
+	return load{
+		jobsPerS:  float64(jobs) / time.Since(from).Seconds(),
+		functions: perJob(before, sys.cpu(), jobs)["functions"],
+	}, err
 }

@@ -46,7 +46,8 @@ func table(out io.Writer, r figures.Results, parts []string) error {
 		line("soak, last", "%s", minuteLine(s.Minutes[len(s.Minutes)-1]))
 	}
 	if i := r.Idle; i != nil && asked("idle") {
-		line("idle", "functions %.1f %% of a core, PostgreSQL %.1f %%; functions %.0f MiB", i.FunctionsCPU, i.PostgresCPU, i.FunctionsMiB)
+		line("idle", "functions %.1f %% of a core, PostgreSQL %.1f %%; functions %.0f MiB",
+			i.FunctionsCPU, i.PostgresCPU, i.FunctionsMiB)
 	}
 	if s := r.Streams; s != nil && asked("streams") {
 		line(fmt.Sprintf("%d streams, a burst", s.Open), "%.2f as fast (%.2f–%.2f), %.2f of the functions' CPU (%.2f–%.2f)",
