@@ -47,7 +47,7 @@ KAFKA_TESTS  = $(shell grep -lF kafkatest.Brokers functions/gateway/*_test.go | 
 SNAPSHOT := git ls-files -z --cached --others --exclude-standard | xargs -0 sha1sum 2>/dev/null || true
 
 # Modules of their own, whose libraries are no dependencies of ours.
-MODULES := local/load/river local/load/plots local/examples/function-go .ci/manifests .ci/compose .ci/prose
+MODULES := local/load/river local/load/plots local/load/peers local/examples/function-go .ci/manifests .ci/compose .ci/prose
 # To analyse all that those in .ci bring in, Kubernetes among it, takes minutes: their own targets vet them.
 LINTED  := $(filter-out .ci/%,$(MODULES))
 

@@ -2,6 +2,7 @@
 //
 //	load bench --quick                      all of it at once, beside River: what make bench-quick runs
 //	load bench --part backlog,scale         some of it
+//	load bench --part peers                 beside Asynq, Faktory, pg-boss, Graphile Worker; needs redis-server, npm
 //	load throughput --url …                 a running installation: no-op jobs in batches
 //	load latency --url … --rate 100         and single ones at a steady rate
 //	load fill --database …                  copies of ended jobs, to measure what reads them
@@ -23,7 +24,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	root := &cobra.Command{Use: "load", Short: "Measure JobWeaver through its public API", SilenceUsage: true}
 	root.AddCommand(newBench(), newPlot(), newThroughput(), newLatency(), newFill(),
-		newSystem(), newWorker(), newBroker(), newRelay())
+		newSystem(), newWorker(), newBroker(), newRelay(), newIngress())
 	err := root.ExecuteContext(ctx)
 	stop()
 	if err != nil {

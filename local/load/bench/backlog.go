@@ -138,7 +138,7 @@ func (b *bench) dispatched(
 			return err
 		}
 		from = time.Now()
-		posts, err := sys.api.Posts(ctx, apiload.Steady{Request: noop, Rate: probes, For: b.Window})
+		posts, err := sys.api.Posts(ctx, apiload.Steady{Request: b.noop, Rate: probes, For: b.Window})
 		to = time.Now()
 		result.Post = figures.Distribute(posts.Post)
 		return err

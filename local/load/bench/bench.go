@@ -12,10 +12,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jobweaver/jobweaver/local/load/figures"
 	"github.com/jobweaver/jobweaver/local/load/rig"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 // The bench's own job types, which its functions and its workers know.
@@ -34,12 +36,22 @@ const (
 )
 
 // request is a JobRequest as small as River's.
-func request(jobType, queue string) string {
-	return fmt.Sprintf(`{"jobType":%q,"queue":%q,"payload":{"num":1}}`, jobType, queue)
+func request(jobType, queue string) string { return padded(jobType, queue, 0) }
+
+// padded is a request with a payload of so many bytes more.
+func padded(jobType, queue string, bytes int) string {
+	pad := ""
+	if bytes > 0 {
+		pad = `,"pad":"` + strings.Repeat("x", bytes) + `"`
+	}
+	return fmt.Sprintf(`{"jobType":%q,"queue":%q,"payload":{"num":1%s}}`, jobType, queue, pad)
 }
 
 // Parts is every part, in the order in which they are measured.
-var Parts = []string{"throughput", "latency", "backlog", "scale", "cost", "soak", "idle", "streams", "outbox", "pull"}
+var Parts = []string{
+	"throughput", "latency", "backlog", "scale", "cost", "soak", "idle", "streams", "outbox", "pull", "payload", "http",
+	"peers",
+}
 
 // Options select what is measured, and how much.
 type Options struct {
@@ -67,13 +79,15 @@ type bench struct {
 	river   *rig.River
 	apache  *rig.Broker // once it is needed
 	results figures.Results
-	systems int  // started so far
-	pulls   bool // installations have the function pull
+	systems int    // started so far
+	pulls   bool   // installations have the function pull
+	noop    string // the job that most parts are measured with
+	pad     int    // bytes by which its payload, and that of River's, is larger
 }
 
 // Run measures the parts asked for and prints what came out.
 func Run(ctx context.Context, o Options) (err error) {
-	b := &bench{Options: o}
+	b := &bench{Options: o, noop: request(NoopType, jobevent.DefaultQueue)}
 	if err := errors.Join(known("part", o.Parts, Parts), known("contestant", o.Contestants, Contestants)); err != nil {
 		return err
 	}
@@ -128,6 +142,7 @@ func (b *bench) measure(ctx context.Context) error {
 	all := map[string]func(context.Context) error{
 		"throughput": b.throughput, "latency": b.latency, "backlog": b.backlog, "scale": b.scale,
 		"cost": b.cost, "soak": b.soak, "idle": b.idle, "streams": b.streams, "outbox": b.outbox, "pull": b.pull,
+		"payload": b.payload, "http": b.overHTTP, "peers": b.peers,
 	}
 	for _, part := range Parts {
 		if !slices.Contains(b.Parts, part) {

@@ -22,7 +22,7 @@ const (
 func (b *bench) countedJobs(ctx context.Context, url string) error {
 	api := apiload.New(url)
 	defer api.Close()
-	_, err := api.Throughput(ctx, noop, b.Settings.Jobs, b.Settings.Clients, b.Settings.Batch)
+	_, err := api.Throughput(ctx, b.noop, b.Settings.Jobs, b.Settings.Clients, b.Settings.Batch)
 	return err
 }
 

@@ -17,6 +17,7 @@ func (b *bench) idle(ctx context.Context) error {
 			return err
 		}
 		before, from := sys.cpu(), time.Now()
+		functions, postgres := proctree.Switches(sys.Pid()), proctree.Switches(sys.server.Pid())
 		if err := pass(ctx, idleFor); err != nil {
 			return err
 		}
@@ -24,7 +25,9 @@ func (b *bench) idle(ctx context.Context) error {
 		percent := func(process string) float64 { return (after[process] - before[process]).Seconds() / took * 100 }
 		b.results.Idle = &figures.Idle{
 			Seconds: took, FunctionsCPU: percent("functions"), PostgresCPU: percent("postgres"),
-			FunctionsMiB: float64(proctree.Memory(sys.Pid())) / mib,
+			FunctionsWakeUps: float64(proctree.Switches(sys.Pid())-functions) / took,
+			PostgresWakeUps:  float64(proctree.Switches(sys.server.Pid())-postgres) / took,
+			FunctionsMiB:     float64(proctree.Memory(sys.Pid())) / mib,
 		}
 		return nil
 	})

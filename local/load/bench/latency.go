@@ -8,10 +8,15 @@ import (
 
 	"github.com/jobweaver/jobweaver/local/load/apiload"
 	"github.com/jobweaver/jobweaver/local/load/figures"
+	"github.com/jobweaver/jobweaver/local/load/rig"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
 // followed is how many jobs a second are followed to their end by GET ?wait=; more would be a load.
 const followed = 100
+
+// payloadRate is the rate at which latency is measured with larger payloads.
+const payloadRate = 100
 
 // latency is part 2: single POSTs at steady rates. Where only one rate is asked for, as in the quick
 // run, only the first contestant is measured.
@@ -20,47 +25,52 @@ func (b *bench) latency(ctx context.Context) error {
 	if len(b.Rates) == 1 {
 		names = names[:1]
 	}
-	var results []figures.Latency
+	results, err := b.latencies(ctx, names, b.Rates)
+	b.results.Latency = results
+	return err
+}
+
+func (b *bench) latencies(ctx context.Context, names []string, rates []int) (results []figures.Latency, err error) {
 	for _, name := range names {
-		measured, err := b.systemLatency(ctx, name)
+		measured, err := b.systemLatency(ctx, name, rates)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		results = append(results, measured...)
 	}
-	for _, rate := range b.Rates {
+	for _, rate := range rates {
 		measured, err := b.riverLatency(ctx, rate)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		b.printf("%-9s %4d/s  insert→start  %s", figures.Yardstick, rate, measured.Start)
 		results = append(results, measured)
 	}
-	b.results.Latency = results
-	return nil
+	return results, nil
 }
 
 func (b *bench) riverLatency(ctx context.Context, rate int) (figures.Latency, error) {
 	m := meter{server: b.server}
 	var before, after reading
 	var errBefore, errAfter error
-	run, err := b.river.Latency(ctx, rate, b.LatencyFor,
+	run, err := b.river.Latency(ctx, rig.RiverLoad{Rate: rate, For: b.LatencyFor, Pad: b.pad},
 		func() { before, errBefore = m.read(ctx) }, func() { after, errAfter = m.read(ctx) })
 	if err := errors.Join(err, errBefore, errAfter, b.server.Clear(context.WithoutCancel(ctx))); err != nil {
 		return figures.Latency{}, err
 	}
 	jobs := jobsAt(rate, b.LatencyFor)
-	uses, flushes := after.uses(before, jobs)
+	l := after.since(before, jobs)
 	n := float64(jobs)
-	uses[figures.Yardstick] = figures.Use{CPU: run.CPU * 1e6 / n, Switches: float64(run.Switches) / n}
-	return figures.Latency{
-		Contestant: figures.Yardstick, Rate: rate, Post: run.Insert, Start: run.Start, Uses: uses, Flushes: flushes,
-	}, nil
+	l.Uses[figures.Yardstick] = figures.Use{CPU: run.CPU * 1e6 / n, Switches: float64(run.Switches) / n}
+	l.Contestant, l.Rate, l.Post, l.Start = figures.Yardstick, rate, run.Insert, run.Start
+	return l, nil
 }
 
 func jobsAt(rate int, duration time.Duration) int { return int(duration.Seconds() * float64(rate)) }
 
-func (b *bench) systemLatency(ctx context.Context, name string) (results []figures.Latency, err error) {
+func (b *bench) systemLatency(
+	ctx context.Context, name string, rates []int,
+) (results []figures.Latency, err error) {
 	broker, err := b.broker(ctx, name)
 	if err != nil {
 		return nil, err
@@ -69,7 +79,7 @@ func (b *bench) systemLatency(ctx context.Context, name string) (results []figur
 		if err := b.warm(ctx, sys); err != nil {
 			return err
 		}
-		for _, rate := range slices.Sorted(slices.Values(b.Rates)) {
+		for _, rate := range slices.Sorted(slices.Values(rates)) {
 			measured, err := b.latencyAt(ctx, sys, rate)
 			if err != nil {
 				return err
@@ -84,7 +94,7 @@ func (b *bench) systemLatency(ctx context.Context, name string) (results []figur
 }
 
 func (b *bench) latencyAt(ctx context.Context, sys *system, rate int) (figures.Latency, error) {
-	steady := apiload.Steady{Request: noop, Rate: rate, For: time.Second, Follow: followed}
+	steady := apiload.Steady{Request: b.noop, Rate: rate, For: time.Second, Follow: followed}
 	if _, err := sys.api.Latency(ctx, steady); err != nil { // warm, not counted: connections are made
 		return figures.Latency{}, err
 	}
@@ -102,9 +112,24 @@ func (b *bench) latencyAt(ctx context.Context, sys *system, rate int) (figures.L
 		return figures.Latency{}, err
 	}
 	after, err := m.read(ctx)
-	uses, flushes := after.uses(before, jobsAt(rate, b.LatencyFor))
-	return figures.Latency{
-		Rate: rate, Post: figures.Distribute(l.Post), Start: figures.Distribute(l.Start),
-		Completed: figures.Distribute(l.Completed), Refused: l.Refused, Uses: uses, Flushes: flushes,
-	}, err
+	measured := after.since(before, jobsAt(rate, b.LatencyFor))
+	measured.Rate, measured.Refused, measured.Post = rate, l.Refused, figures.Distribute(l.Post)
+	measured.Start, measured.Completed = figures.Distribute(l.Start), figures.Distribute(l.Completed)
+	return measured, err
+}
+
+// padBytes is by how much the payload of the part payload is larger.
+const padBytes = 1024
+
+// payload measures throughput and latency again with larger payloads.
+func (b *bench) payload(ctx context.Context) (err error) {
+	defer func(noop string) { b.noop, b.pad = noop, 0 }(b.noop)
+	b.noop, b.pad = padded(NoopType, jobevent.DefaultQueue, padBytes), padBytes
+	result := &figures.Payload{Bytes: padBytes}
+	if result.Throughput, err = b.throughputOf(ctx); err != nil {
+		return err
+	}
+	result.Latency, err = b.latencies(ctx, b.contestants(), []int{payloadRate})
+	b.results.Payload = result
+	return err
 }

@@ -19,6 +19,7 @@ type meter struct {
 // reading is what was used until an instant.
 type reading struct {
 	cpu      map[string]time.Duration
+	database map[string]time.Duration
 	switches map[string]int64
 	flushes  int64
 }
@@ -30,19 +31,23 @@ func (m meter) read(ctx context.Context) (reading, error) {
 	for name, pid := range pids {
 		r.cpu[name], r.switches[name] = proctree.CPU(pid), proctree.Switches(pid)
 	}
+	r.database = proctree.Databases(m.server.Pid())
 	var err error
 	r.flushes, err = m.server.Flushes(ctx)
 	return r, err
 }
 
-// uses is what was used for each of so many jobs since a reading, and how often the log was flushed for it.
-func (r reading) uses(since reading, jobs int) (map[string]figures.Use, float64) {
+// since is what each of so many jobs used after an earlier reading.
+func (r reading) since(before reading, jobs int) figures.Latency {
 	uses := map[string]figures.Use{}
 	for name := range r.cpu {
 		uses[name] = figures.Use{
-			CPU:      float64((r.cpu[name] - since.cpu[name]).Microseconds()) / float64(jobs),
-			Switches: float64(r.switches[name]-since.switches[name]) / float64(jobs),
+			CPU:      float64((r.cpu[name] - before.cpu[name]).Microseconds()) / float64(jobs),
+			Switches: float64(r.switches[name]-before.switches[name]) / float64(jobs),
 		}
 	}
-	return uses, float64(r.flushes-since.flushes) / float64(jobs)
+	return figures.Latency{
+		Uses: uses, Databases: perJob(before.database, r.database, jobs),
+		Flushes: float64(r.flushes-before.flushes) / float64(jobs),
+	}
 }

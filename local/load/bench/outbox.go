@@ -80,7 +80,7 @@ func (m *outboxRun) empty(ctx context.Context) error {
 }
 
 func (m *outboxRun) latencies(ctx context.Context) error {
-	post := apiload.Steady{Request: noop, Rate: outboxRate}
+	post := apiload.Steady{Request: m.noop, Rate: outboxRate}
 	commit := apiload.Steady{Rate: outboxRate, Submit: m.enqueue, Came: m.empty}
 	for _, of := range []struct {
 		load apiload.Steady

@@ -81,7 +81,7 @@ func (m *pullRun) busy(ctx context.Context) error {
 }
 
 func (m *pullRun) latencies(ctx context.Context) error {
-	worker := apiload.Steady{Request: noop, Rate: pullRate}
+	worker := apiload.Steady{Request: m.noop, Rate: pullRate}
 	puller := apiload.Steady{Request: m.request, Rate: pullRate, Started: m.starts.At}
 	for _, of := range []struct {
 		load apiload.Steady

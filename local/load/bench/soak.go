@@ -31,7 +31,7 @@ func (b *bench) soak(ctx context.Context) error {
 		result := &figures.Soak{Rate: rate, Batch: b.SoakBatch}
 		b.results.Soak = result
 		b.printf("%v at %.0f jobs/s, %d in a POST", b.Soak, rate, b.SoakBatch)
-		stream := &stream{api: sys.api, rate: rate, batch: b.SoakBatch}
+		stream := &stream{api: sys.api, request: b.noop, rate: rate, batch: b.SoakBatch}
 		both, running := errgroup.WithContext(ctx)
 		streaming, enough := context.WithCancel(running)
 		both.Go(func() error { return stream.run(streaming) })
@@ -67,7 +67,7 @@ func (b *bench) minute(
 	ctx context.Context, sys *system, s *stream, step time.Duration, begin time.Time,
 ) (figures.Minute, error) {
 	from, accepted, before := time.Now(), s.accepted.Load(), sys.cpu()
-	probes, err := sys.api.Posts(ctx, apiload.Steady{Request: noop, Rate: soakProbes, For: step, Follow: soakProbes})
+	probes, err := sys.api.Posts(ctx, apiload.Steady{Request: b.noop, Rate: soakProbes, For: step, Follow: soakProbes})
 	if err != nil {
 		return figures.Minute{}, err
 	}
@@ -104,13 +104,14 @@ func minuteLine(m figures.Minute) string {
 // stream submits batches at an even rate.
 type stream struct {
 	api      *apiload.API
+	request  string
 	rate     float64
 	batch    int // jobs in a POST
 	accepted atomic.Int64
 }
 
 func (s *stream) run(ctx context.Context) error {
-	body := apiload.Batch(noop, s.batch)
+	body := apiload.Batch(s.request, s.batch)
 	all, posting := errgroup.WithContext(ctx)
 	all.SetLimit(soakBusy)
 	begin := time.Now()

@@ -80,7 +80,7 @@ func (b *bench) burst(ctx context.Context, sys *system) (load, error) {
 
 func (b *bench) steady(ctx context.Context, sys *system) (load, error) {
 	before, from := sys.cpu(), time.Now()
-	_, err := sys.api.Latency(ctx, apiload.Steady{Request: noop, Rate: streamRate, For: b.LatencyFor})
+	_, err := sys.api.Latency(ctx, apiload.Steady{Request: b.noop, Rate: streamRate, For: b.LatencyFor})
 	jobs := int(streamRate * b.LatencyFor.Seconds())
 	return load{
 		jobsPerS:  float64(jobs) / time.Since(from).Seconds(),

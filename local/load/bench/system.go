@@ -74,7 +74,7 @@ func (b *bench) withBroker(
 // warm runs untimed jobs like the timed ones.
 func (b *bench) warm(ctx context.Context, sys *system) error {
 	s := b.Settings
-	if _, err := sys.api.Throughput(ctx, noop, s.Warm, s.Clients, s.Batch); err != nil {
+	if _, err := sys.api.Throughput(ctx, b.noop, s.Warm, s.Clients, s.Batch); err != nil {
 		return err
 	}
 	return sys.server.Settle(ctx)

@@ -20,9 +20,7 @@ func table(out io.Writer, r figures.Results, parts []string) error {
 		tableThroughput(line, t)
 	}
 	if asked("latency") {
-		for _, l := range r.Latency {
-			tableLatency(line, l)
-		}
+		tableLatencies(line, r.Latency)
 	}
 	if asked("backlog") {
 		for _, c := range r.Backlog {
@@ -46,8 +44,8 @@ func table(out io.Writer, r figures.Results, parts []string) error {
 		line("soak, last", "%s", minuteLine(s.Minutes[len(s.Minutes)-1]))
 	}
 	if i := r.Idle; i != nil && asked("idle") {
-		line("idle", "functions %.1f %% of a core, PostgreSQL %.1f %%; functions %.0f MiB",
-			i.FunctionsCPU, i.PostgresCPU, i.FunctionsMiB)
+		line("idle", "functions %.1f %% of a core, %.0f wake-ups/s, %.0f MiB; PostgreSQL %.1f %%, %.0f wake-ups/s",
+			i.FunctionsCPU, i.FunctionsWakeUps, i.FunctionsMiB, i.PostgresCPU, i.PostgresWakeUps)
 	}
 	if s := r.Streams; s != nil && asked("streams") {
 		line(fmt.Sprintf("%d streams, a burst", s.Open), "%.2f as fast (%.2f–%.2f), %.2f of the functions' CPU (%.2f–%.2f)",
@@ -69,7 +67,32 @@ func table(out io.Writer, r figures.Results, parts []string) error {
 		line("pull workers, CPU µs a job", "%s", processes(p.CPU))
 		line(fmt.Sprintf("%d idle pull workers", p.Idle), "%.2f %% of a core, %.0f MiB", p.IdleCPU, p.IdleMiB)
 	}
+	if p := r.Payload; p != nil && asked("payload") {
+		tableThroughput(line, p.Throughput)
+		tableLatencies(line, p.Latency)
+	}
+	if h := r.HTTP; h != nil && asked("http") {
+		tableHTTP(line, h)
+	}
+	if asked("peers") {
+		for _, p := range r.Peers {
+			line(p.Name+" "+p.Version, "%.0f jobs/s (%.0f–%.0f), %.0f µs of CPU a job; to start at %d/s: p50 %.1f, p99 %.1f ms",
+				p.JobsPerS.Median, p.JobsPerS.Min, p.JobsPerS.Max, p.CPU.Median, peerRate, p.StartP50.Median, p.StartP99.Median)
+		}
+	}
 	return w.Flush()
+}
+
+func tableHTTP(line liner, h *figures.HTTP) {
+	var kafka, http []float64
+	for _, round := range h.Rounds {
+		kafka, http = append(kafka, round.Kafka.JobsPerS), append(http, round.HTTP.JobsPerS)
+	}
+	for name, rates := range map[string][]float64{"Kafka": kafka, "HTTP": http} {
+		rate := figures.SpreadOf(rates)
+		line("a process a function, "+name, "%.0f jobs/s (%.0f–%.0f)", rate.Median, rate.Min, rate.Max)
+	}
+	line("HTTP / Kafka", "%.2f (%.2f–%.2f)", h.Ratio.Median, h.Ratio.Min, h.Ratio.Max)
 }
 
 type liner func(what, format string, args ...any)
@@ -85,6 +108,29 @@ func tableThroughput(line liner, t *figures.Throughput) {
 			line(name+" / river", "%.3f (%.3f–%.3f)", ratio.Median, ratio.Min, ratio.Max)
 		}
 		line(name+", CPU µs a job", "%s", processes(figures.MeanCPU(t.Rounds, name)))
+		line(name+", PostgreSQL µs a job", "%s", processes(figures.MeanDatabases(t.Rounds, name)))
+		if name != figures.Yardstick {
+			line(name+", busiest database / river", "%.2f", figures.Busiest(figures.MeanDatabases(t.Rounds, name))/
+				figures.Busiest(figures.MeanDatabases(t.Rounds, figures.Yardstick)))
+		}
+	}
+}
+
+// tableLatencies prints each contestant at each rate, and then how it compares with River.
+func tableLatencies(line liner, latencies []figures.Latency) {
+	river := map[int]figures.Latency{}
+	for _, l := range latencies {
+		tableLatency(line, l)
+		if l.Contestant == figures.Yardstick {
+			river[l.Rate] = l
+		}
+	}
+	for _, l := range latencies {
+		if beside, measured := river[l.Rate]; measured && l.Contestant != figures.Yardstick {
+			line(fmt.Sprintf("%s / river at %d/s", l.Contestant, l.Rate),
+				"%.2f of the start p50, %.2f of the CPU, %.2f of the flushes",
+				l.Start.P50/beside.Start.P50, l.CPU()/beside.CPU(), l.Flushes/beside.Flushes)
+		}
 	}
 }
 
@@ -111,7 +157,7 @@ func usesOf(l figures.Latency) string {
 	for _, process := range slices.Sorted(maps.Keys(l.Uses)) {
 		fmt.Fprintf(&text, "%s %.1f ms, %.0f switches; ", process, l.Uses[process].CPU/1000, l.Uses[process].Switches)
 	}
-	fmt.Fprintf(&text, "%.1f WAL flushes", l.Flushes)
+	fmt.Fprintf(&text, "%.1f WAL flushes; PostgreSQL µs: %s", l.Flushes, processes(l.Databases))
 	return text.String()
 }
 

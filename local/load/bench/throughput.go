@@ -9,20 +9,23 @@ import (
 
 	"github.com/jobweaver/jobweaver/local/load/figures"
 	"github.com/jobweaver/jobweaver/local/load/proctree"
+	"github.com/jobweaver/jobweaver/local/load/rig"
 )
 
-// noop is the job that everything but scale is measured with.
-var noop = request(NoopType, "default")
-
 // throughput is part 1: rounds in turn with River's.
-func (b *bench) throughput(ctx context.Context) error {
+func (b *bench) throughput(ctx context.Context) (err error) {
+	b.results.Throughput, err = b.throughputOf(ctx)
+	return err
+}
+
+func (b *bench) throughputOf(ctx context.Context) (*figures.Throughput, error) {
 	names := b.contestants()
 	result := &figures.Throughput{JobsPerS: map[string]figures.Spread{}, Ratios: map[string]figures.Spread{}}
 	for _, name := range figures.Plan(b.Settings.Rounds, names) {
 		watch := watchOthers()
 		round, err := b.round(ctx, name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		round.Others = watch()
 		b.printf("%-9s %7.0f jobs/s  (%.2f s, all accepted after %.2f s)%s",
@@ -35,8 +38,7 @@ func (b *bench) throughput(ctx context.Context) error {
 	for _, name := range append(names, figures.Yardstick) {
 		result.JobsPerS[name] = figures.SpreadOf(figures.Rates(result.Rounds, name))
 	}
-	b.results.Throughput = result
-	return nil
+	return result, nil
 }
 
 func (b *bench) round(ctx context.Context, name string) (round figures.Round, err error) {
@@ -60,27 +62,32 @@ func (b *bench) round(ctx context.Context, name string) (round figures.Round, er
 
 // timed is one timed run on an installation.
 func (b *bench) timed(ctx context.Context, sys *system, jobs int) (figures.Round, error) {
-	before := sys.cpu()
-	took, err := sys.api.Throughput(ctx, noop, jobs, b.Settings.Clients, b.Settings.Batch)
+	before, databases := sys.cpu(), proctree.Databases(sys.server.Pid())
+	took, err := sys.api.Throughput(ctx, b.noop, jobs, b.Settings.Clients, b.Settings.Batch)
 	if err != nil {
 		return figures.Round{}, err
 	}
 	return figures.Round{
 		Jobs: jobs, Seconds: took.Completed.Seconds(), Accepted: took.Accepted.Seconds(),
 		JobsPerS: float64(jobs) / took.Completed.Seconds(), CPU: perJob(before, sys.cpu(), jobs),
+		Databases: perJob(databases, proctree.Databases(sys.server.Pid()), jobs),
 	}, nil
 }
 
 func (b *bench) riverRound(ctx context.Context) (figures.Round, error) {
 	s := b.Settings
-	var before time.Duration
-	run, err := b.river.Throughput(ctx, s.Jobs, s.Warm, func() { before = proctree.CPU(b.server.Pid()) })
+	var before, used time.Duration
+	var databases, after map[string]time.Duration
+	run, err := b.river.Throughput(ctx, rig.RiverLoad{Jobs: s.Jobs, Warm: s.Warm, Pad: b.pad},
+		func() { before, databases = proctree.CPU(b.server.Pid()), proctree.Databases(b.server.Pid()) },
+		func() { used, after = proctree.CPU(b.server.Pid())-before, proctree.Databases(b.server.Pid()) })
 	round := figures.Round{
 		Contestant: figures.Yardstick, Jobs: s.Jobs, Seconds: run.Seconds, Accepted: run.Inserted, JobsPerS: run.JobsPerS,
 		CPU: map[string]float64{
 			"river":    run.CPU * 1e6 / float64(s.Jobs),
-			"postgres": float64((proctree.CPU(b.server.Pid()) - before).Microseconds()) / float64(s.Jobs),
+			"postgres": float64(used.Microseconds()) / float64(s.Jobs),
 		},
+		Databases: perJob(databases, after, s.Jobs),
 	}
 	return round, errors.Join(err, b.server.Clear(context.WithoutCancel(ctx)))
 }

@@ -23,6 +23,9 @@ type Results struct {
 	Streams    *Streams    `json:"streams,omitempty"`
 	Outbox     *Outbox     `json:"outbox,omitempty"`
 	Pull       *Pull       `json:"pull,omitempty"`
+	Payload    *Payload    `json:"payload,omitempty"`
+	HTTP       *HTTP       `json:"http,omitempty"`
+	Peers      []Peer      `json:"peers,omitempty"`
 }
 
 // Machine is where it was measured.
@@ -67,6 +70,16 @@ type Latency struct {
 	Refused    int            `json:"refused"`     // 503s and 429s
 	Uses       map[string]Use `json:"uses"`        // by process: functions or river, postgres, broker
 	Flushes    float64        `json:"wal_flushes"` // a job
+	// Databases is PostgreSQL's processor time by database.
+	Databases map[string]float64 `json:"database_us_per_job"`
+}
+
+// CPU is the processor time of all processes in µs.
+func (l Latency) CPU() (micros float64) {
+	for _, use := range l.Uses {
+		micros += use.CPU
+	}
+	return micros
 }
 
 // Use is what a process uses of the machine for one job.
@@ -180,6 +193,9 @@ type Idle struct {
 	FunctionsCPU float64 `json:"functions_cpu_percent"`
 	PostgresCPU  float64 `json:"postgres_cpu_percent"`
 	FunctionsMiB float64 `json:"functions_mib"`
+	// Context switches a second: how often a thread was woken.
+	FunctionsWakeUps float64 `json:"functions_wake_ups"`
+	PostgresWakeUps  float64 `json:"postgres_wake_ups"`
 }
 
 // Streams compares an installation with open event streams and the same one without.

@@ -12,6 +12,8 @@ type Round struct {
 	JobsPerS   float64 `json:"jobs_per_s"`
 	// CPU microseconds a job, by process: functions, broker, postgres, load, river.
 	CPU map[string]float64 `json:"cpu_us_per_job"`
+	// Databases is PostgreSQL's processor time by database.
+	Databases map[string]float64 `json:"database_us_per_job"`
 	// Others is how many cores were busy with what is not ours: a round beside much of it is worth little.
 	Others float64 `json:"others_cores"`
 }
@@ -72,13 +74,22 @@ func Rates(rounds []Round, contestant string) []float64 {
 
 // MeanCPU is a contestant's processor time a job by process, over all its rounds.
 func MeanCPU(rounds []Round, contestant string) map[string]float64 {
+	return mean(rounds, contestant, func(r Round) map[string]float64 { return r.CPU })
+}
+
+// MeanDatabases is PostgreSQL's processor time a job by database, over all rounds of a contestant.
+func MeanDatabases(rounds []Round, contestant string) map[string]float64 {
+	return mean(rounds, contestant, func(r Round) map[string]float64 { return r.Databases })
+}
+
+func mean(rounds []Round, contestant string, of func(Round) map[string]float64) map[string]float64 {
 	sums, n := map[string]float64{}, 0
 	for _, round := range rounds {
 		if round.Contestant != contestant {
 			continue
 		}
 		n++
-		for process, us := range round.CPU {
+		for process, us := range of(round) {
 			sums[process] += us
 		}
 	}

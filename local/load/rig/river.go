@@ -66,16 +66,26 @@ type RiverRun struct {
 	Start    figures.Distribution `json:"start"`
 }
 
-// Throughput works jobs. began is called when the timed part begins.
-func (r *River) Throughput(ctx context.Context, jobs, warm int, began func()) (RiverRun, error) {
-	return r.run(ctx, began, func() {}, "throughput", "--jobs", strconv.Itoa(jobs), "--warm", strconv.Itoa(warm))
+// RiverLoad describes the jobs of a run.
+type RiverLoad struct {
+	Jobs, Warm int           // of a throughput run
+	Rate       int           // of a latency run, a second
+	For        time.Duration // of a latency run
+	Pad        int           // bytes by which the payload is larger
 }
 
-// Latency inserts single jobs at a rate. Four connections, which do for batches, would make inserts queue. began is
-// called when the timed part begins, and ended after it, while River's sessions with PostgreSQL are still open.
-func (r *River) Latency(ctx context.Context, rate int, duration time.Duration, began, ended func()) (RiverRun, error) {
+// Throughput works jobs. began is called when the timed part begins, and ended after it, while River's sessions with
+// PostgreSQL are still open.
+func (r *River) Throughput(ctx context.Context, l RiverLoad, began, ended func()) (RiverRun, error) {
+	return r.run(ctx, began, ended, "throughput",
+		"--jobs", strconv.Itoa(l.Jobs), "--warm", strconv.Itoa(l.Warm), "--pad", strconv.Itoa(l.Pad))
+}
+
+// Latency inserts single jobs at a rate. Four connections, which do for batches, would make inserts queue. began and
+// ended are called as in Throughput.
+func (r *River) Latency(ctx context.Context, l RiverLoad, began, ended func()) (RiverRun, error) {
 	return r.run(ctx, began, ended, "latency",
-		"--rate", strconv.Itoa(rate), "--for", duration.String(), "--pool", "32")
+		"--rate", strconv.Itoa(l.Rate), "--for", l.For.String(), "--pool", "32", "--pad", strconv.Itoa(l.Pad))
 }
 
 func (r *River) run(ctx context.Context, began, ended func(), args ...string) (result RiverRun, err error) {

@@ -138,7 +138,7 @@ func (s *Server) Scheduled(ctx context.Context, ids []string) (n int, err error)
 // Clear drops the contestants' databases, so that no vacuum of one runs in a round of another.
 func (s *Server) Clear(ctx context.Context) error {
 	return s.With(ctx, "postgres", func(conn *pgx.Conn) error {
-		for _, name := range append(Databases(), riverDatabase) {
+		for _, name := range append(Databases(), riverDatabase, peerDatabase) {
 			sql := "DROP DATABASE IF EXISTS " + pgx.Identifier{name}.Sanitize() + " WITH (FORCE)"
 			if _, err := conn.Exec(ctx, sql); err != nil {
 				return fmt.Errorf("drop database %s: %w", name, err)

@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -13,7 +14,7 @@ import (
 // stampBytes is what a worker's record has for each handler that ended: nanoseconds since 1970.
 const stampBytes = 8
 
-// Worker is a worker in a process of its own that serves Queue and records when its handlers end.
+// Worker is a worker in a process of its own that serves a queue and records when its handlers end.
 type Worker struct {
 	*Child
 	record string
@@ -26,6 +27,8 @@ type WorkerConfig struct {
 	Server           *Server
 	Broker           *Broker
 	Slots, SlotQueue int
+	Queue            string // empty: Queue
+	Sink             string // URL that takes its events; empty: Kafka does
 }
 
 // StartWorker starts a worker. It is known to work once it has recorded something.
@@ -42,7 +45,8 @@ func StartWorker(cfg WorkerConfig) (*Worker, error) {
 		return nil, fmt.Errorf("start worker: %w", err)
 	}
 	env := append(workerEnv(cfg.Slots, cfg.SlotQueue),
-		"DATABASE_URL="+url, "KAFKA_BROKERS="+cfg.Broker.Address, "QUEUES="+Queue,
+		"DATABASE_URL="+url, "KAFKA_BROKERS="+cfg.Broker.Address, "QUEUES="+cmp.Or(cfg.Queue, Queue),
+		"K_SINK="+cfg.Sink,
 		"HOST=127.0.0.1", "PORT=0", "RECORD="+w.record)
 	w.Child, err = startSelf(cfg.Name, cfg.Dir, env, "worker")
 	return w, err

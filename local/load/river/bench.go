@@ -23,6 +23,7 @@ type bench struct {
 	pool   *pgxpool.Pool
 	client *river.Client[pgx.Tx]
 	starts chan start
+	pad    string // of each job's arguments
 }
 
 func open(ctx context.Context, server string, connections int) (_ *bench, err error) {
@@ -118,7 +119,8 @@ func (b *bench) close() {
 }
 
 type noopArgs struct {
-	Num int `json:"num"`
+	Num int    `json:"num"`
+	Pad string `json:"pad,omitempty"`
 }
 
 // Kind is the name of the job type.
@@ -131,7 +133,8 @@ func (*noop) Work(context.Context, *river.Job[noopArgs]) error { return nil }
 
 // stampArgs is a job whose start is recorded.
 type stampArgs struct {
-	Num int `json:"num"`
+	Num int    `json:"num"`
+	Pad string `json:"pad,omitempty"`
 }
 
 // Kind is the name of the job type.

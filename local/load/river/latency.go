@@ -77,7 +77,7 @@ func (b *bench) steadily(ctx context.Context, rate int, duration time.Duration) 
 			return measured{}, all.Wait()
 		}
 		all.Go(func() error {
-			if _, err := b.client.Insert(inserting, stampArgs{Num: i}, nil); err != nil {
+			if _, err := b.client.Insert(inserting, stampArgs{Num: i, Pad: b.pad}, nil); err != nil {
 				return fmt.Errorf("insert job: %w", err)
 			}
 			inserts[i] = time.Since(due(i))

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -40,6 +41,7 @@ func run(ctx context.Context, args []string) error {
 	rate := flags.Int("rate", 100, "jobs a second")
 	duration := flags.Duration("for", 30*time.Second, "how long")
 	pool := flags.Int("pool", 0, "connections; 0 is pgx's default, which River's own bench takes too")
+	pad := flags.Int("pad", 0, "bytes by which the arguments of a job are larger")
 	stay := flags.Bool("stay", false, "keep the sessions with PostgreSQL open after the result, until a signal")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
@@ -49,6 +51,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer b.close()
+	b.pad = strings.Repeat("x", *pad)
 	var result any
 	switch args[0] {
 	case "throughput":

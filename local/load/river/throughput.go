@@ -60,7 +60,7 @@ func (b *bench) throughput(ctx context.Context, jobs, warm int) (throughput, err
 func (b *bench) insert(ctx context.Context, jobs int) error {
 	batch := make([]river.InsertManyParams, insertBatch)
 	for i := range batch {
-		batch[i].Args = noopArgs{Num: i}
+		batch[i].Args = noopArgs{Num: i, Pad: b.pad}
 	}
 	for left := jobs; left > 0; left -= insertBatch {
 		if _, err := b.client.InsertManyFast(ctx, batch[:min(left, insertBatch)]); err != nil {
