@@ -8,16 +8,18 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
+	"github.com/jobweaver/jobweaver/local/jobweaver/steercmd"
 )
 
 // completionPatience is how long a shell waits for the gateway after a TAB.
 const completionPatience = time.Second
 
 var (
-	statuses   = strings.Fields("SCHEDULED PENDING QUEUED RUNNING WAITING RETRYING COMPLETED FAILED CANCELLED")
 	kinds      = []string{"queue", "type", "owner"}
 	flagValues = map[string]cobra.CompletionFunc{
-		"output": fixed(formats...), "status": fixed(statuses...), "type": live(typesOf), "queue": live(queuesOf),
+		"output": fixed(cli.Formats...), "status": fixed(cli.Statuses...), "type": live(typesOf), "queue": live(queuesOf),
 		"overlap": fixed("allow", "skip", "cancel"), "missed": fixed("skip", "one", "all"),
 		"on-dependency-failure": fixed("cancel", "run"), "role": fixed("submit", "read", "operate", "work", "admin"),
 		"kafka": fixed("embedded", "apache"), "only": fixed("postgres", "kafka"),
@@ -41,7 +43,7 @@ var (
 // completions gives each command and flag its values for the shell's TAB. Ids of jobs are not completed, and no files
 // in their place.
 func completions(root *cobra.Command) {
-	each(root, func(cmd *cobra.Command) {
+	cli.Each(root, func(cmd *cobra.Command) {
 		name := strings.TrimPrefix(cmd.CommandPath(), "jobweaver ")
 		if values, ok := argumentValues[name]; ok {
 			cmd.ValidArgsFunction = values
@@ -116,17 +118,19 @@ func completeControl(cmd *cobra.Command, args []string, text string) ([]string, 
 	})(cmd, args, text)
 }
 
+type named struct{ Name string }
+
 // listed asks for a page; the zero value where there is none.
 func listed[T any](ctx context.Context, cmd *cobra.Command, what string) (page T) {
-	if _, err := api(cmd).Do(ctx, http.MethodGet, path(what), "", nil, &page); err != nil {
+	if _, err := cli.API(cmd).Do(ctx, http.MethodGet, cli.Path(what), "", nil, &page); err != nil {
 		cobra.CompDebugln(err.Error(), false)
 	}
 	return page
 }
 
 func typesOf(ctx context.Context, cmd *cobra.Command) (names []string) {
-	for _, t := range listed[struct{ JobTypes []jobType }](ctx, cmd, "job-types").JobTypes {
-		names = append(names, line(t.Name))
+	for _, t := range listed[struct{ JobTypes []named }](ctx, cmd, "job-types").JobTypes {
+		names = append(names, cli.Line(t.Name))
 	}
 	return names
 }
@@ -134,7 +138,7 @@ func typesOf(ctx context.Context, cmd *cobra.Command) (names []string) {
 func queuesOf(ctx context.Context, cmd *cobra.Command) (names []string) {
 	for _, worker := range listed[struct{ Workers []struct{ Queues []string } }](ctx, cmd, "workers").Workers {
 		for _, queue := range worker.Queues {
-			names = append(names, line(queue))
+			names = append(names, cli.Line(queue))
 		}
 	}
 	slices.Sort(names)
@@ -142,16 +146,16 @@ func queuesOf(ctx context.Context, cmd *cobra.Command) (names []string) {
 }
 
 func schedulesOf(ctx context.Context, cmd *cobra.Command) (names []string) {
-	for _, s := range listed[struct{ Schedules []schedule }](ctx, cmd, "schedules").Schedules {
-		names = append(names, line(s.Name))
+	for _, s := range listed[struct{ Schedules []named }](ctx, cmd, "schedules").Schedules {
+		names = append(names, cli.Line(s.Name))
 	}
 	return names
 }
 
 func controlsOf(ctx context.Context, cmd *cobra.Command, kind string) (names []string) {
-	for _, c := range listed[struct{ Controls []control }](ctx, cmd, "controls").Controls {
+	for _, c := range listed[struct{ Controls []struct{ Kind, Name string } }](ctx, cmd, "controls").Controls {
 		if c.Kind == kind {
-			names = append(names, line(c.Name))
+			names = append(names, cli.Line(c.Name))
 		}
 	}
 	return names
@@ -159,23 +163,23 @@ func controlsOf(ctx context.Context, cmd *cobra.Command, kind string) (names []s
 
 // rejectedIDs are those of the latest rejected records, each with where it was and why.
 func rejectedIDs(ctx context.Context, cmd *cobra.Command) (ids []string) {
-	for _, r := range listed[rejectedPage](ctx, cmd, "rejected").Rejected {
-		ids = append(ids, line(r.ID+"\t"+r.place()+" "+r.Reason))
+	for _, r := range listed[steercmd.RejectedPage](ctx, cmd, "rejected").Rejected {
+		ids = append(ids, cli.Line(r.ID+"\t"+r.Place()+" "+r.Reason))
 	}
 	return ids
 }
 
 func topicsOfRejected(ctx context.Context, cmd *cobra.Command) (names []string) {
-	for _, r := range listed[rejectedPage](ctx, cmd, "rejected").Rejected {
-		names = append(names, line(r.Topic))
+	for _, r := range listed[steercmd.RejectedPage](ctx, cmd, "rejected").Rejected {
+		names = append(names, cli.Line(r.Topic))
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
 func functionsOfRejected(ctx context.Context, cmd *cobra.Command) (names []string) {
-	for _, r := range listed[rejectedPage](ctx, cmd, "rejected").Rejected {
-		names = append(names, line(r.Function))
+	for _, r := range listed[steercmd.RejectedPage](ctx, cmd, "rejected").Rejected {
+		names = append(names, cli.Line(r.Function))
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 )
 
 // ux 16: TAB completed the names of files, whatever was asked for.
@@ -17,7 +19,7 @@ func TestTheShellCompletesWhatThereIs(t *testing.T) {
 	const noFiles, files = ":4\n", ":0\n"
 	for args, want := range map[string]string{
 		"get ":                      noFiles,
-		"list --status ":            strings.Join(statuses, "\n") + "\n" + noFiles,
+		"list --status ":            strings.Join(cli.Statuses, "\n") + "\n" + noFiles,
 		"list -o ":                  "text\tfor people\njson\tthe answer of the API\nyaml\tthe same as YAML\nname\tids alone, one a line\n" + noFiles,
 		"limit ":                    "queue\ntype\nowner\n" + noFiles,
 		"limit type ":               "EMAIL\nOLD\nREPORT\n" + noFiles,

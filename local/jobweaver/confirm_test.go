@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+
+	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 )
 
 // terminal is a person at one: it runs the command line, types text once it prints the prompt, and returns what was
@@ -31,7 +33,7 @@ func terminal(t *testing.T, prompt, text string, args ...string) (string, error)
 		root.SetOut(tty)
 		root.SetErr(tty)
 		root.SetArgs(args)
-		ended <- errors.Join(execute(ctx, root), tty.Close())
+		ended <- errors.Join(cli.Execute(ctx, root), tty.Close())
 	}()
 	var seen bytes.Buffer
 	for piece := make([]byte, 4096); ; {
@@ -70,18 +72,18 @@ func TestACommandToAllJobsAsksOnATerminal(t *testing.T) {
 	}{
 		{"delete --all", "delete 3 jobs? [y/N] ", "y\n", 0, true},
 		{"delete --status FAILED", "delete 3 jobs? [y/N] ", "yes\n", 0, true},
-		{"cancel --all", "cancel 3 jobs? [y/N] ", "n\n", exitInterrupted, false},
-		{"dead redrive", "retry 3 jobs? [y/N] ", "\n", exitInterrupted, false},
+		{"cancel --all", "cancel 3 jobs? [y/N] ", "n\n", cli.ExitInterrupted, false},
+		{"dead redrive", "retry 3 jobs? [y/N] ", "\n", cli.ExitInterrupted, false},
 		{"dead redrive --all", "retry 3 jobs? [y/N] ", "Y\n", 0, true},
-		{"retry --all", "retry 3 jobs? [y/N] ", "^C", exitInterrupted, false},
-		{"retry --all", "retry 3 jobs? [y/N] ", "\x04", exitInterrupted, false}, // the end of the input
+		{"retry --all", "retry 3 jobs? [y/N] ", "^C", cli.ExitInterrupted, false},
+		{"retry --all", "retry 3 jobs? [y/N] ", "\x04", cli.ExitInterrupted, false}, // the end of the input
 		{"retry --all --yes", "", "", 0, true},
 		{"dead redrive --type A", "", "", 0, true},
 	} {
 		g := newGateway(t, threeJobs())
 		out, err := terminal(t, c.prompt, c.typed, strings.Fields(c.args)...)
 		last := g.asked[len(g.asked)-1]
-		if codeOf(err) != c.code || !strings.Contains(out, c.prompt) || (last == "POST /api/operations") != c.done {
+		if cli.CodeOf(err) != c.code || !strings.Contains(out, c.prompt) || (last == "POST /api/operations") != c.done {
 			t.Errorf("%s: %v, printed %q, asked last %s", c.args, err, out, last)
 		}
 		if (c.prompt == "") != (g.asked[0] == "POST /api/operations") {

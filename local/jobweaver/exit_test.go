@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 )
 
 // ux 8: everything but a usage error was 1, as if the job had failed.
@@ -28,16 +30,16 @@ func TestTheExitCodeTellsAFailedJobFromOtherTrouble(t *testing.T) {
 	away := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
 	t.Cleanup(away.Close)
 	for args, want := range map[string]int{
-		"watch completed": 0, "watch failed": exitFailed, "watch cancelled": exitCancelled, "submit - --watch": exitFailed,
-		"submit - --wait 1m": exitFailed, "submit - --wait 1m --watch": exitUsage, "get failed --wait 5m": 0,
-		"watch unknown": exitRefused, "get unknown": exitRefused, "cancel unknown": exitRefused,
-		"get j --url http://" + nobody.Addr().String(): exitUnreached, "watch j --url http://" + nobody.Addr().String(): exitUnreached,
-		"get j --url " + away.URL: exitUnreached,
-		"get":                     exitUsage, "get a b": exitUsage, "gte j": exitUsage, "topics fill": exitUsage, "keyset nonsense": exitUsage, "topics": 0, "get j --flag": exitUsage, "list --limit": exitUsage,
-		"get j --url localhost:8080": exitUsage, "get j --url ftp://x": exitUsage, "get j --url http://": exitUsage,
+		"watch completed": 0, "watch failed": cli.ExitFailed, "watch cancelled": cli.ExitCancelled, "submit - --watch": cli.ExitFailed,
+		"submit - --wait 1m": cli.ExitFailed, "submit - --wait 1m --watch": cli.ExitUsage, "get failed --wait 5m": 0,
+		"watch unknown": cli.ExitRefused, "get unknown": cli.ExitRefused, "cancel unknown": cli.ExitRefused,
+		"get j --url http://" + nobody.Addr().String(): cli.ExitUnreached, "watch j --url http://" + nobody.Addr().String(): cli.ExitUnreached,
+		"get j --url " + away.URL: cli.ExitUnreached,
+		"get":                     cli.ExitUsage, "get a b": cli.ExitUsage, "gte j": cli.ExitUsage, "topics fill": cli.ExitUsage, "keyset nonsense": cli.ExitUsage, "topics": 0, "get j --flag": cli.ExitUsage, "list --limit": cli.ExitUsage,
+		"get j --url localhost:8080": cli.ExitUsage, "get j --url ftp://x": cli.ExitUsage, "get j --url http://": cli.ExitUsage,
 	} {
-		if _, err := run(t, "{}", strings.Fields(args)...); codeOf(err) != want {
-			t.Errorf("%s: exit code %d: %v", args, codeOf(err), err)
+		if _, err := run(t, "{}", strings.Fields(args)...); cli.CodeOf(err) != want {
+			t.Errorf("%s: exit code %d: %v", args, cli.CodeOf(err), err)
 		}
 	}
 }
@@ -76,7 +78,7 @@ func TestWatchOutlivesARestartOfTheGateway(t *testing.T) {
 func TestSubmitWaitsNoLongerThanItIsTold(t *testing.T) {
 	g := newGateway(t, map[string]string{"POST /api/jobs": `{"jobId":"j1"}`, "GET /api/jobs/j1": `{"jobId":"j1","status":"RUNNING"}`})
 	out, err := run(t, "{}", "submit", "-", "--wait", "300ms")
-	if codeOf(err) != exitNotYet || !strings.Contains(out, "RUNNING") || len(g.asked) < 3 {
+	if cli.CodeOf(err) != cli.ExitNotYet || !strings.Contains(out, "RUNNING") || len(g.asked) < 3 {
 		t.Errorf("%v, printed %q, asked %q", err, out, g.asked)
 	}
 }
@@ -99,9 +101,9 @@ func TestAnErrorIsJSONWhereJSONIsAskedFor(t *testing.T) {
 	} {
 		root := newRoot()
 		root.SetArgs(append([]string{"--url", server.URL}, strings.Fields(args)...))
-		err := execute(t.Context(), root)
+		err := cli.Execute(t.Context(), root)
 		var printed, got bytes.Buffer
-		printError(&printed, formatOf(root), err)
+		cli.PrintError(&printed, cli.FormatOf(root), err)
 		if strings.HasPrefix(want, "{") {
 			if err := json.Compact(&got, printed.Bytes()); err != nil {
 				t.Errorf("%s: %v", args, err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 )
 
@@ -20,7 +21,7 @@ var groups = []struct{ title, commands string }{
 
 const environment = `
 Environment variables:
-  JOBWEAVER_URL              the gateway (default ` + defaultURL + `)
+  JOBWEAVER_URL              the gateway (default ` + cli.DefaultURL + `)
   JOBWEAVER_API_KEY          the API key; or JOBWEAVER_API_KEY_FILE, a file that holds it
   JOBWEAVER_CA_FILE          PEM of the CAs that verify the gateway
   JOBWEAVER_CERT_FILE        a client certificate, with JOBWEAVER_KEY_FILE
@@ -92,7 +93,7 @@ jobweaver dev --only postgres,kafka`,
 
 // newVersion prints what --version prints, as other programs have it as a command, too.
 func newVersion() *cobra.Command {
-	return verb("version", "Print the version", 0, func(cmd *cobra.Command, _ []string) error {
+	return cli.Verb("version", "Print the version", 0, func(cmd *cobra.Command, _ []string) error {
 		_, err := fmt.Fprintln(cmd.OutOrStdout(), "jobweaver", funchost.Version)
 		return err
 	})
@@ -110,7 +111,7 @@ func arrange(root *cobra.Command) {
 			cmd.GroupID = g.title
 		}
 	}
-	each(root, func(cmd *cobra.Command) {
+	cli.Each(root, func(cmd *cobra.Command) {
 		if cmd.HasParent() && !cmd.Runnable() { // or a word that is no command prints help, and exits with 0
 			cmd.Args, cmd.RunE = cobra.NoArgs, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}

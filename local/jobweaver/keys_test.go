@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	door "github.com/jobweaver/jobweaver/functions/gateway"
+	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 	"github.com/jobweaver/jobweaver/migrations"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apikey"
@@ -159,7 +160,7 @@ func TestAnInstallationGetsItsFirstKeyAndManagesTheOthersByIt(t *testing.T) {
 func TestTheFirstKeyNeedsTheGatewaysDatabase(t *testing.T) {
 	t.Setenv("DATABASE_URL", pgtest.As(pgtest.Database(t, migrations.API), "notify"))
 	_, err := run(t, "", "keys", "bootstrap")
-	if err == nil || !strings.Contains(advice(err), "the gateway's role") {
+	if err == nil || !strings.Contains(cli.Advice(err), "the gateway's role") {
 		t.Errorf("by another role: %v", err)
 	}
 	t.Setenv("DATABASE_URL", pgtest.Database(t, migrations.Worker))
@@ -221,11 +222,11 @@ func TestWhoIsNotLetInIsToldWhatToSet(t *testing.T) {
 		t.Setenv("JOBWEAVER_URL", c.at)
 		t.Setenv("JOBWEAVER_API_KEY", c.key)
 		_, err := run(t, "", "list")
-		if err == nil || !strings.Contains(err.Error()+advice(err), c.want) {
-			t.Errorf("%v: %v%s", c, err, advice(err))
+		if err == nil || !strings.Contains(err.Error()+cli.Advice(err), c.want) {
+			t.Errorf("%v: %v%s", c, err, cli.Advice(err))
 		}
 	}
-	if more := advice(x509.UnknownAuthorityError{}); more == "" || advice(os.ErrNotExist) != "" {
+	if more := cli.Advice(x509.UnknownAuthorityError{}); more == "" || cli.Advice(os.ErrNotExist) != "" {
 		t.Errorf("advised %q", more)
 	}
 }

@@ -10,6 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/jobweaver/jobweaver/local/jobweaver/accesscmd"
+	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
+	"github.com/jobweaver/jobweaver/local/jobweaver/installcmd"
+	"github.com/jobweaver/jobweaver/local/jobweaver/jobcmd"
+	"github.com/jobweaver/jobweaver/local/jobweaver/steercmd"
+	"github.com/jobweaver/jobweaver/local/jobweaver/viewcmd"
+	"github.com/jobweaver/jobweaver/local/jobweaver/workcmd"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 )
 
@@ -17,10 +24,10 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	root := newRoot()
-	err := execute(ctx, root)
+	err := cli.Execute(ctx, root)
 	stop()
-	printError(os.Stderr, formatOf(root), err)
-	os.Exit(codeOf(err))
+	cli.PrintError(os.Stderr, cli.FormatOf(root), err)
+	os.Exit(cli.CodeOf(err))
 }
 
 func newRoot() *cobra.Command {
@@ -31,21 +38,26 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	output := formatText
+	output := cli.FormatText
 	root.PersistentFlags().VarP(&output, "output", "o",
 		"output format: text, json (the API's response), yaml (the same) or name (only ids)")
-	root.PersistentFlags().String("url", "", "the gateway; overrides JOBWEAVER_URL (default \""+defaultURL+"\")")
-	root.AddCommand(newDev(), newMigrate(), newTopics(), newAfterRestore(), newKeyset(), newSecrets(),
-		newOutbox(), newSubmit(),
-		newGet(), newList(), newWatch(), newLogs(), newDead(),
-		newCommand("cancel", "Cancel a job that has not ended"),
-		newCommand("retry", "Run a failed or cancelled job again"),
-		newReschedule(), newChange(), newRunAgain(),
-		newCommand("delete", "Delete a job that has ended"),
-		newCallback(), newOperations(), newSchedules(), newDeliveries(), newRejected(), newAudit(), newControls(), newLimit(),
-		newPauseOrResume("pause", "Pause a queue, a job type or an owner: no job of it starts"),
-		newPauseOrResume("resume", "Resume a queue, a job type or an owner"),
-		newKeys(), newWebhookSecrets(), newWorkers(), newWork(), newTypes(), newStats(), newHooks(), newMCP(), newVersion())
+	root.PersistentFlags().String("url", "", "the gateway; overrides JOBWEAVER_URL (default \""+cli.DefaultURL+"\")")
+	root.AddCommand(
+		jobcmd.NewSubmit(), jobcmd.NewGet(), jobcmd.NewList(), jobcmd.NewWatch(), jobcmd.NewLogs(), jobcmd.NewDead(),
+		jobcmd.NewCommand("cancel", "Cancel a job that has not ended"),
+		jobcmd.NewCommand("retry", "Run a failed or cancelled job again"),
+		jobcmd.NewCommand("delete", "Delete a job that has ended"),
+		jobcmd.NewReschedule(), jobcmd.NewChange(), jobcmd.NewRunAgain(), jobcmd.NewCallback(), jobcmd.NewOperations(),
+		workcmd.NewWork(),
+		steercmd.NewSchedules(), steercmd.NewControls(), steercmd.NewLimit(),
+		steercmd.NewPauseOrResume("pause", "Pause a queue, a job type or an owner: no job of it starts"),
+		steercmd.NewPauseOrResume("resume", "Resume a queue, a job type or an owner"),
+		steercmd.NewDeliveries(), steercmd.NewRejected(),
+		viewcmd.NewStats(), viewcmd.NewWorkers(), viewcmd.NewTypes(), viewcmd.NewAudit(), viewcmd.NewHooks(),
+		viewcmd.NewMCP(),
+		accesscmd.NewKeys(), accesscmd.NewWebhookSecrets(), accesscmd.NewKeyset(),
+		installcmd.NewDev(), installcmd.NewMigrate(), installcmd.NewTopics(), installcmd.NewOutbox(), installcmd.NewSecrets(),
+		installcmd.NewAfterRestore(), newVersion())
 	arrange(root)
 	completions(root)
 	return root

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 )
 
 // gateway answers like one, and keeps what it was asked.
@@ -46,7 +48,7 @@ func run(t *testing.T, stdin string, args ...string) (out string, err error) {
 	root.SetErr(&said)
 	root.SetIn(strings.NewReader(stdin))
 	root.SetArgs(args)
-	err = execute(t.Context(), root)
+	err = cli.Execute(t.Context(), root)
 	return said.String(), err
 }
 
@@ -57,7 +59,7 @@ func TestWatchExitsAsTheJobEnded(t *testing.T) {
 	for status, code := range map[string]int{"COMPLETED": 0, "FAILED": 1, "CANCELLED": 2} {
 		newGateway(t, map[string]string{"GET /api/jobs/j1": strings.Replace(ended, "%s", status, 1)})
 		out, err := run(t, "", "watch", "j1")
-		var got exitCode
+		var got cli.ExitCode
 		errors.As(err, &got)
 		if int(got) != code || (err == nil) != (code == 0) {
 			t.Errorf("%s: %v", status, err)
@@ -115,7 +117,7 @@ func TestABatchSaysWhatWasRefused(t *testing.T) {
 	newGateway(t, map[string]string{"POST /api/jobs/batch": `{"results":[{"status":202,"jobId":"j1"},
 		{"status":400,"error":{"status":400,"errorCode":"API.INVALID_JOB_REQUEST","message":"no"}}]}`})
 	out, err := run(t, `{"jobs":[{},{}]}`, "submit", "-")
-	if out != "job 1 refused: 400 API.INVALID_JOB_REQUEST: no\nj1\n1 of 2 jobs refused\n" || codeOf(err) != exitRefused {
+	if out != "job 1 refused: 400 API.INVALID_JOB_REQUEST: no\nj1\n1 of 2 jobs refused\n" || cli.CodeOf(err) != cli.ExitRefused {
 		t.Errorf("said %q, %v", out, err)
 	}
 }

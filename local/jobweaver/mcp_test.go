@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 	"github.com/jobweaver/jobweaver/local/jobweaver/mcptools"
 )
 
@@ -25,7 +26,7 @@ func newAgent(t *testing.T, write bool, answers map[string]string) (*gateway, *m
 		all[path] = answer
 	}
 	g := newGateway(t, all)
-	server, err := mcptools.NewServer(t.Context(), reach(g.URL, ""), write)
+	server, err := mcptools.NewServer(t.Context(), cli.NewClient(g.URL, ""), write)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func TestMCPSpeaksOnStandardInputAndOutputUntilTheAgentGoes(t *testing.T) {
 	root.SetOut(out)
 	root.SetArgs([]string{"mcp"})
 	ended := make(chan error, 1)
-	go func() { ended <- execute(t.Context(), root) }()
+	go func() { ended <- cli.Execute(t.Context(), root) }()
 	if _, err := io.WriteString(asks, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":`+
 		`{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}`+"\n"); err != nil {
 		t.Fatal(err)
@@ -177,7 +178,7 @@ func TestMCPSpeaksOnStandardInputAndOutputUntilTheAgentGoes(t *testing.T) {
 
 func TestMCPWithoutAGatewayDoesNotStart(t *testing.T) {
 	t.Setenv("JOBWEAVER_URL", "http://127.0.0.1:1")
-	if _, err := run(t, "", "mcp"); codeOf(err) != exitUnreached {
+	if _, err := run(t, "", "mcp"); cli.CodeOf(err) != cli.ExitUnreached {
 		t.Errorf("ended with %v", err)
 	}
 	newGateway(t, map[string]string{"GET /api/openapi.json": `{}`})

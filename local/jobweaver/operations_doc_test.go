@@ -98,7 +98,7 @@ func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-	for _, pattern := range []string{"../*/*_test.go", "../../shared/*/*_test.go", "../../functions/*/*_test.go"} {
+	for _, pattern := range []string{"../*/*_test.go", "../suites/*/*_test.go", "../jobweaver/*/*_test.go", "../../shared/*/*_test.go", "../../functions/*/*_test.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

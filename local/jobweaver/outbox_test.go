@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 	"github.com/jobweaver/jobweaver/shared/outboxdb"
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
@@ -20,7 +21,7 @@ func TestTheOutboxCommands(t *testing.T) {
 		root.SetOut(&out)
 		root.SetErr(&out)
 		root.SetArgs(append([]string{"outbox"}, args...))
-		err := execute(t.Context(), root)
+		err := cli.Execute(t.Context(), root)
 		return out.String(), err
 	}
 	want := func(part string, args ...string) {
@@ -56,7 +57,7 @@ func TestTheOutboxCommands(t *testing.T) {
 	want("1 rejected jobs are deleted", "discard", url, "--all")
 	want("the outbox is empty", "list", url)
 	for _, wrong := range [][]string{{"discard", url}, {"discard", url, id, "--all"}, {"retry", url, "x"}, {"install"}} {
-		if _, err := run(wrong...); codeOf(err) != exitUsage {
+		if _, err := run(wrong...); cli.CodeOf(err) != cli.ExitUsage {
 			t.Errorf("%v: %v", wrong, err)
 		}
 	}

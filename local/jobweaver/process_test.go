@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/creack/pty"
+
+	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 )
 
 // processEnv makes this test's binary the command line.
@@ -72,7 +74,7 @@ func TestCtrlCEndsTheCommandLineAndNothingIsDone(t *testing.T) {
 	}))
 	t.Cleanup(gateway.Close)
 	for args, text := range map[string]string{"delete --all": "delete 1 job? [y/N] ", "watch j1": "RUNNING"} {
-		if out, code := interrupted(t, gateway.URL, text, strings.Fields(args)...); code != exitInterrupted {
+		if out, code := interrupted(t, gateway.URL, text, strings.Fields(args)...); code != cli.ExitInterrupted {
 			t.Errorf("%s: exit code %d, printed %q", args, code, out)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 	"github.com/jobweaver/jobweaver/shared/certtest"
 )
 
@@ -35,7 +36,7 @@ func TestTheCommandLineKnowsTheAPIByItsCAAndShowsACertificate(t *testing.T) {
 	files := certtest.NewDir(t, ca, ca.Issue(t, "me"))
 	t.Setenv("JOBWEAVER_URL", server.URL)
 	ask := func() error {
-		_, err := api(newRoot()).Do(t.Context(), http.MethodGet, "/api/me", "", nil, nil)
+		_, err := cli.API(newRoot()).Do(t.Context(), http.MethodGet, "/api/me", "", nil, nil)
 		return err
 	}
 	if err := ask(); err == nil || !strings.Contains(err.Error(), "unknown authority") {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 )
 
 const oneRejected = `{"id":"r1","function":"ingest","topic":"job-created","partition":1,"offset":7,"reason":"undecodable: no \u001b[31mevent",
@@ -77,11 +79,11 @@ func TestARecordThatIsRefusedHoldsUpNoneOfTheOthers(t *testing.T) {
 	t.Cleanup(server.Close)
 	t.Setenv("JOBWEAVER_URL", server.URL)
 	out, err := run(t, "", "rejected", "redrive", "a", "b", "c")
-	if codeOf(err) != exitRefused || out != "1 rejected record redriven\n  2 refused: it was too large\n" || len(asked) != 3 {
+	if cli.CodeOf(err) != cli.ExitRefused || out != "1 rejected record redriven\n  2 refused: it was too large\n" || len(asked) != 3 {
 		t.Errorf("%v, printed %q, asked %v", err, out, asked)
 	}
 	out, err = run(t, "", "rejected", "redrive", "--topic", "job-created")
-	if codeOf(err) != exitRefused || err == nil || !strings.Contains(err.Error(), "no more") || !strings.HasPrefix(out, "1 rejected record redriven\n") {
+	if cli.CodeOf(err) != cli.ExitRefused || err == nil || !strings.Contains(err.Error(), "no more") || !strings.HasPrefix(out, "1 rejected record redriven\n") {
 		t.Errorf("%v, printed %q", err, out)
 	}
 }
@@ -93,14 +95,14 @@ func TestRejectedRecordsAreAskedAboutOnATerminal(t *testing.T) {
 		done                bool
 	}{
 		{"rejected delete --all", "delete 2 rejected records? [y/N] ", "y\n", 0, true},
-		{"rejected delete --topic x", "delete 2 rejected records? [y/N] ", "n\n", exitInterrupted, false},
-		{"rejected redrive --all", "redrive 2 rejected records? [y/N] ", "\n", exitInterrupted, false},
-		{"rejected redrive --all", "redrive 2 rejected records? [y/N] ", "^C", exitInterrupted, false},
+		{"rejected delete --topic x", "delete 2 rejected records? [y/N] ", "n\n", cli.ExitInterrupted, false},
+		{"rejected redrive --all", "redrive 2 rejected records? [y/N] ", "\n", cli.ExitInterrupted, false},
+		{"rejected redrive --all", "redrive 2 rejected records? [y/N] ", "^C", cli.ExitInterrupted, false},
 		{"rejected delete --all --yes", "", "", 0, true},
 	} {
 		g := newGateway(t, someRejected())
 		out, err := terminal(t, c.prompt, c.typed, strings.Fields(c.args)...)
-		if codeOf(err) != c.code || !strings.Contains(out, c.prompt) || (len(g.asked) > 1) != c.done {
+		if cli.CodeOf(err) != c.code || !strings.Contains(out, c.prompt) || (len(g.asked) > 1) != c.done {
 			t.Errorf("%s: %v, printed %q, asked %v", c.args, err, out, g.asked)
 		}
 	}
@@ -114,12 +116,12 @@ func TestAScriptMustSayYesToManyRejectedRecords(t *testing.T) {
 	} {
 		g := newGateway(t, someRejected())
 		_, err := run(t, "", strings.Fields(args)...)
-		if codeOf(err) != exitUsage || !strings.Contains(err.Error(), want) || len(g.asked) > 0 {
+		if cli.CodeOf(err) != cli.ExitUsage || !strings.Contains(err.Error(), want) || len(g.asked) > 0 {
 			t.Errorf("%s: %v, asked %v", args, err, g.asked)
 		}
 	}
 	g := newGateway(t, someRejected())
-	if _, err := run(t, "", "rejected", "redrive", "--topic", "job-created"); codeOf(err) != exitRefused ||
+	if _, err := run(t, "", "rejected", "redrive", "--topic", "job-created"); cli.CodeOf(err) != cli.ExitRefused ||
 		!slices.Contains(g.asked, "POST /api/rejected/r1/redrive") { // r2 is not there
 		t.Errorf("%v, asked %v", err, g.asked)
 	}

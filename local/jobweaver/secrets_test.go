@@ -59,7 +59,7 @@ func TestSecretsAreMadeOnceAndKept(t *testing.T) {
 		if strings.Contains(said, text) {
 			t.Errorf("%s is printed", name)
 		}
-		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode().Perm() != readable {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode().Perm() != 0o444 {
 			t.Errorf("%s: %v, %v", name, info.Mode(), err)
 		}
 	}

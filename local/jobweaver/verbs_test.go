@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 )
 
 func TestEachVerbAsksOneThing(t *testing.T) {
@@ -154,7 +156,7 @@ func TestACommandNeedsToKnowWhichJobs(t *testing.T) {
 		{"submit", "-"}, {"submit", "--type", "A", "--retry-policy", "fixed"}, {"get"}, {"get", "j1", "j2"}, {"get", "j1", "--nonsense"}, {"get", "j1", "--wait", "soon"}, {"nonsense"}, {"get", "j1", "-o", "xml"},
 		{"cancel", "--all"}, {"retry", "--all"}, {"delete", "--all"}, {"delete", "--status", "FAILED"}, {"dead", "redrive"}, {"dead", "redrive", "--all"}, // ux 7
 	} {
-		if _, err := run(t, "", args...); codeOf(err) != exitUsage { // ux 5, ux 8
+		if _, err := run(t, "", args...); cli.CodeOf(err) != cli.ExitUsage { // ux 5, ux 8
 			t.Errorf("%q: %v", args, err)
 		}
 	}

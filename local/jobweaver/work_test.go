@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/jobweaver/jobweaver/local/dev"
+	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
 	"github.com/jobweaver/jobweaver/shared/client"
 )
 
@@ -30,7 +31,7 @@ func TestWorkRunsProgramsOnAnInstallation(t *testing.T) {
 				case $payload in *bad*) echo code RESIZE.NO_IMAGE >&3; exit 65;; *later*) test $JOBWEAVER_ATTEMPT = 1 && echo snooze 1ms >&3;; esac
 				echo "$payload"`,
 			})
-			stopped <- execute(working, root)
+			stopped <- cli.Execute(working, root)
 		}()
 		api := client.New(url, "")
 		for image, status := range map[string]string{"good": client.Completed, "bad": client.Failed, "later": client.Completed} {
@@ -62,7 +63,7 @@ func TestWorkNeedsATypeAndAProgram(t *testing.T) {
 		root.SetOut(io.Discard)
 		root.SetErr(io.Discard)
 		root.SetArgs(args)
-		if err := execute(t.Context(), root); codeOf(err) != exitUsage {
+		if err := cli.Execute(t.Context(), root); cli.CodeOf(err) != cli.ExitUsage {
 			t.Errorf("%v: %v", args, err)
 		}
 	}

@@ -1,0 +1,14 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+)
+
+// ConfirmFlags are the flags of a command that may reach more than its user thought of.
+type ConfirmFlags struct{ Yes, DryRun bool }
+
+// Register adds the flags to a command.
+func (f *ConfirmFlags) Register(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.Yes, "yes", false, "with a filter: do not ask")
+	cmd.Flags().BoolVar(&f.DryRun, "dry-run", false, "with a filter: print how many jobs match, and do nothing")
+}

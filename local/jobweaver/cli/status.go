@@ -1,0 +1,24 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"strings"
+)
+
+// colours are the codes of ANSI terminals.
+var colours = map[string]string{
+	"COMPLETED": "32", "FAILED": "31", "CANCELLED": "33", "RETRYING": "33", "RUNNING": "36", "WAITING": "36",
+}
+
+// Coloured is a job's status as w shows it: in colour on a terminal, unless NO_COLOR is set (https://no-color.org).
+func Coloured(w io.Writer, status string) string {
+	code, known := colours[status]
+	if !known || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" || !IsTerminal(w) {
+		return Line(status)
+	}
+	return "\x1b[" + code + "m" + status + "\x1b[0m"
+}
+
+// Statuses are the states of a job, in their order.
+var Statuses = strings.Fields("SCHEDULED PENDING QUEUED RUNNING WAITING RETRYING COMPLETED FAILED CANCELLED")

@@ -1,0 +1,36 @@
+package installcmd
+
+import (
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/funchost/envsettings"
+	"github.com/jobweaver/jobweaver/shared/secret"
+)
+
+// rolePasswords are those of the folder's files, if there is one, and ROLES_PASSWORD for the other roles, if that is
+// set: on a laptop nobody wants a file for each.
+func rolePasswords(folder string) (map[string]string, error) {
+	var common struct {
+		Password secret.Text `envconfig:"ROLES_PASSWORD"`
+	}
+	if err := envsettings.Load(&common); err != nil {
+		return nil, err
+	}
+	passwords := map[string]string{}
+	if folder != "" {
+		var err error
+		if passwords, err = migrations.ReadPasswords(folder); err != nil {
+			return nil, err
+		}
+	}
+	if !common.Password.IsSet() {
+		return passwords, nil
+	}
+	for _, set := range []migrations.Set{migrations.API, migrations.Scheduler, migrations.Worker} {
+		for _, role := range set.Roles() {
+			if _, has := passwords[role]; !has {
+				passwords[role] = common.Password.Reveal()
+			}
+		}
+	}
+	return passwords, nil
+}

@@ -1,0 +1,30 @@
+package installcmd
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// It sets the environment, so it is not parallel.
+func TestRolesHaveTheirOwnPasswordOrTheCommonOne(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "jobweaver_gateway"), []byte("its own\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		common, folder, gateway, runjob string
+		all                             int
+	}{
+		{"", "", "", "", 0}, {"", dir, "its own", "", 1}, {"of all", "", "of all", "of all", 13}, {"of all", dir, "its own", "of all", 13},
+	} {
+		t.Setenv("ROLES_PASSWORD", tt.common)
+		got, err := rolePasswords(tt.folder)
+		if err != nil || len(got) != tt.all || got["jobweaver_gateway"] != tt.gateway || got["jobweaver_runjob"] != tt.runjob {
+			t.Errorf("%+v: %v, %v", tt, got, err)
+		}
+	}
+	if _, err := rolePasswords(filepath.Join(dir, "none")); err == nil {
+		t.Error("took a folder that is not there")
+	}
+}

@@ -1,0 +1,121 @@
+package installcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jobweaver/jobweaver/local/jobweaver/afterrestore"
+	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
+	"github.com/jobweaver/jobweaver/migrations"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
+	"github.com/jobweaver/jobweaver/shared/schedulerdb"
+)
+
+// NewAfterRestore makes the command after-restore.
+func NewAfterRestore() *cobra.Command {
+	return &cobra.Command{
+		Use: "after-restore", Args: cli.Exactly(0),
+		Short: "Make databases agree that were restored from backups of different moments",
+		Long: `Make databases agree that were restored from backups of different moments.
+
+Before, stop all functions, restore and migrate the databases, and empty the topics (jobweaver topics empty). If the two
+databases differ about a job, the newer state counts; a job that only one of them has is added to the other. You can
+run it again; if nothing differs, it changes nothing. It connects to the databases on the server DATABASE_URL as their
+owner. If they are on separate servers, API_DATABASE_URL and SCHEDULER_DATABASE_URL name them.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			apiURL, err := databaseURL("API_DATABASE_URL", migrations.API)
+			if err != nil {
+				return err
+			}
+			schedulerURL, err := databaseURL("SCHEDULER_DATABASE_URL", migrations.Scheduler)
+			if err != nil {
+				return err
+			}
+			report, err := afterRestore(cmd.Context(), apiURL, schedulerURL)
+			if err != nil {
+				return err
+			}
+			return printRestored(cmd.OutOrStdout(), report)
+		},
+	}
+}
+
+func databaseURL(setting string, set migrations.Set) (string, error) {
+	if url := os.Getenv(setting); url != "" {
+		return url, nil
+	}
+	server, err := cli.DatabaseURL()
+	if err != nil {
+		return "", err
+	}
+	if server == "" {
+		return "", cli.Usage("neither DATABASE_URL nor %s is set: where is %s?", setting, set.Database())
+	}
+	return migrations.WithDatabase(server, set.Database())
+}
+
+func afterRestore(ctx context.Context, apiURL, schedulerURL string) (report afterrestore.Report, err error) {
+	for _, url := range []string{apiURL, schedulerURL} {
+		if err := nobodyWorksOn(ctx, url); err != nil {
+			return report, err
+		}
+	}
+	api, err := apidb.Open(ctx, apiURL)
+	if err != nil {
+		return report, err
+	}
+	defer api.Close()
+	scheduler, err := schedulerdb.Open(ctx, schedulerURL, schedulerdb.Config{Lease: 1})
+	if err != nil {
+		return report, err
+	}
+	defer scheduler.Close()
+	return afterrestore.Run(ctx, api, scheduler)
+}
+
+// goneWithin is how long the server may take to notice that whoever was stopped just now is gone.
+const goneWithin = time.Second
+
+// nobodyWorksOn refuses a database of which a function has a connection: what it says and writes meanwhile would be
+// compared half.
+func nobodyWorksOn(ctx context.Context, url string) (err error) {
+	conn, err := pgpool.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+	var database string
+	for deadline := time.Now().Add(goneWithin); ; {
+		last := time.Now().After(deadline) // there is a second look, however long the first one took
+		var functions int
+		err := conn.QueryRow(ctx, `
+			select current_database(), count(*), pg_sleep(0.05) from pg_stat_activity
+			where datname = current_database() and application_name like 'jobweaver-%'`).Scan(&database, &functions, nil)
+		if err != nil || functions == 0 {
+			return err
+		}
+		if last {
+			return fmt.Errorf("functions have %d connections to %s: stop all of them first", functions, database)
+		}
+	}
+}
+
+func printRestored(w io.Writer, r afterrestore.Report) error {
+	_, err := fmt.Fprintf(w, `looked at %d jobs
+%6d  taken to where the API had seen them: the scheduler was behind
+%6d  that had ended have other news: the API was behind
+%6d  that only the scheduler had are back in the API
+%6d  of these had been deleted, and are CANCELLED where they had not ended
+%6d  are asked about anew
+%6d  have their commands numbered on
+%6d  pauses and limits differed
+`, r.Jobs, r.ToScheduler, r.ToAPI, r.BackInAPI, r.Cancelled, r.AskedAgain, r.Numbered, r.Controls)
+	return err
+}

@@ -1,0 +1,125 @@
+package installcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
+	"github.com/jobweaver/jobweaver/shared/funchost/envsettings"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/kafkaevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// NewTopics makes the command topics.
+func NewTopics() *cobra.Command {
+	var wait time.Duration
+	create := &cobra.Command{
+		Use: "create", Args: cli.Exactly(0),
+		Short: "Create the topics that are missing on KAFKA_BROKERS, for the queues in QUEUES",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var cfg kafkaevent.Config
+			if err := envsettings.Load(&cfg); err != nil {
+				return err
+			}
+			names, err := queues()
+			if err != nil {
+				return err
+			}
+			list := jobevent.Topics(names)
+			if err := createTopics(cmd.Context(), cfg, list, wait); err != nil {
+				return err
+			}
+			for _, topic := range list {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s is there\n", topic.Name)
+			}
+			return nil
+		},
+	}
+	waitFlag(create, &wait)
+	var yes bool
+	empty := &cobra.Command{
+		Use: "empty", Args: cli.Exactly(0),
+		Short: "Delete the topics on KAFKA_BROKERS with all their records, and create them again",
+		Long: `Delete the topics on KAFKA_BROKERS with all their records, and create them again.
+
+After a restore, functions must not consume newer events than the databases. Stop all
+functions first; when they start, they publish again what the databases hold.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !yes {
+				return cli.Usage("this deletes all events: add --yes if that is meant")
+			}
+			var cfg kafkaevent.Config
+			if err := envsettings.Load(&cfg); err != nil {
+				return err
+			}
+			names, err := queues()
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Minute)
+			defer cancel()
+			if err := kafkaevent.EmptyTopics(ctx, cfg, jobevent.Topics(names)); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), "all topics are empty")
+			return nil
+		},
+	}
+	empty.Flags().BoolVar(&yes, "yes", false, "confirm that all events may be deleted")
+	topics := &cobra.Command{Use: "topics", Short: "Manage the Kafka topics"}
+	topics.AddCommand(create, empty)
+	return topics
+}
+
+// createTopics tries again for as long as wait: a cluster that starts may not answer yet, or have too few brokers.
+func createTopics(ctx context.Context, cfg kafkaevent.Config, list []jobevent.Topic, wait time.Duration) error {
+	if _, err := kafkaevent.NewPulse(cfg); err != nil {
+		return err // of the settings: no waiting helps
+	}
+	began, trouble := time.Now(), telemetry.Trouble{What: "create topics"}
+	for {
+		err := kafkaevent.CreateTopics(ctx, cfg, list)
+		if err != nil && time.Since(began) > wait {
+			return err
+		}
+		trouble.Note(ctx, err, "patience", wait.String())
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func queues() ([]string, error) {
+	text, set := os.LookupEnv("QUEUES")
+	if !set {
+		return []string{"default", "pull"}, nil
+	}
+	list := splitList(text)
+	if len(list) == 0 {
+		return nil, errors.New("QUEUES: names no queue")
+	}
+	return list, jobspec.CheckQueues(list)
+}
+
+func splitList(text string) []string {
+	var list []string
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			list = append(list, part)
+		}
+	}
+	return list
+}

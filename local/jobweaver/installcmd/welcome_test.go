@@ -1,0 +1,43 @@
+//go:build !nodev
+
+package installcmd
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/jobweaver/jobweaver/local/dev"
+)
+
+// ux 2: a pause is kept in the folder, and the next run has jobs that never start.
+func TestDevPrintsWhatAnEarlierRunHasPaused(t *testing.T) {
+	t.Parallel()
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/controls" {
+			t.Errorf("asked for %s", r.URL)
+		}
+		_, _ = io.WriteString(w, `{"controls":[
+			{"kind":"queue","name":"default","paused":true},{"kind":"type","name":"A","maxRunning":2}]}`)
+	}))
+	defer gateway.Close()
+	var out strings.Builder
+	printPaused(t.Context(), dev.Options{Out: &out, Dir: t.TempDir()}, gateway.URL)
+	if out.String() != "queue default is paused; bin/jobweaver resume queue default\n" {
+		t.Errorf("it printed %q", out.String())
+	}
+}
+
+// ux 11: after dev --port 18080, jobweaver list failed.
+func TestDevPrintsWhereTheCommandLineFindsIt(t *testing.T) {
+	t.Parallel()
+	for url, printed := range map[string]bool{"http://127.0.0.1:18080": true, "https://127.0.0.1:8080": true, "http://127.0.0.1:8080": false} {
+		var out strings.Builder
+		welcome(dev.Options{Out: &out, Dir: t.TempDir()}, url)
+		if strings.Contains(out.String(), "  export JOBWEAVER_URL="+url+"\n") != printed {
+			t.Errorf("at %s it printed %s", url, out.String())
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package jobcmd
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
+	"github.com/jobweaver/jobweaver/shared/client"
+)
+
+// NewList makes the command list.
+func NewList() *cobra.Command {
+	var filter filterFlags
+	var page cli.PageFlags
+	cmd := &cobra.Command{
+		Use: "list", Short: "List jobs, newest first", Args: cli.Exactly(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return showPage(cmd, "/api/jobs?"+page.AddTo(queryOf(filter.values(cmd))).Encode())
+		},
+	}
+	filter.register(cmd)
+	page.Register(cmd)
+	return cmd
+}
+
+// showPage prints a page of jobs.
+func showPage(cmd *cobra.Command, path string) error {
+	type page struct {
+		Jobs       []client.Job
+		NextCursor *string
+	}
+	return cli.Show(cmd, path, func(w io.Writer, p page) error {
+		defer cli.MoreOf(cmd, p.NextCursor)
+		return showJobs(w, p.Jobs)
+	})
+}

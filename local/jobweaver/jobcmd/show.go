@@ -1,0 +1,84 @@
+package jobcmd
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
+	"github.com/jobweaver/jobweaver/shared/client"
+)
+
+func showJob(w io.Writer, job *client.Job) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	field := func(name, format string, args ...any) {
+		fmt.Fprintf(t, "%s\t%s\n", name, cli.Line(fmt.Sprintf(format, args...)))
+	}
+	field("job", "%s", job.JobID)
+	field("type", "%s on queue %s", job.JobType, job.Queue)
+	fmt.Fprintf(t, "status\t%s\n", cli.Coloured(w, job.Status))
+	field("attempt", "%s", attemptOf(job))
+	field("created", "%s", cli.At(&job.CreatedAt))
+	if waits := waitsFor(job); waits != "" {
+		field("waits for", "%s", waits)
+	}
+	if job.FinishedAt != nil {
+		field("finished", "%s", cli.At(job.FinishedAt))
+	}
+	if job.Progress != nil {
+		field("progress", "%d %% %s", job.Progress.Percent, job.Progress.Message)
+	}
+	if job.LastError != nil {
+		field("last error", "%s: %s", job.LastError.ErrorCode, job.LastError.Message)
+	}
+	if output := job.OutputText(); output != "" {
+		field("output", "%s", output)
+	}
+	if job.CallbackURL != "" {
+		field("callback URL", "%s", job.CallbackURL)
+	}
+	for _, move := range job.History {
+		text := fmt.Sprintf("%s (attempt %d) by %s %s", move.To, move.Attempt, move.By, move.Reason)
+		field(cli.At(&move.At), "%s", strings.TrimSpace(text))
+	}
+	return t.Flush()
+}
+
+// attemptOf is the number of the attempt. Not every attempt counts as a retry: one whose worker died does not.
+func attemptOf(job *client.Job) string {
+	switch job.RetryCount {
+	case 0:
+		return strconv.Itoa(job.Attempt)
+	case 1:
+		return fmt.Sprintf("%d, 1 retry counted", job.Attempt)
+	}
+	return fmt.Sprintf("%d, %d retries counted", job.Attempt, job.RetryCount)
+}
+
+func showJobs(w io.Writer, jobs []client.Job) error {
+	head := "JOB\tTYPE\tQUEUE\tSTATUS\tATTEMPT\tCREATED\tTAGS\tWAITS FOR"
+	return cli.Table(w, head, "no jobs", len(jobs), func(i int) []any {
+		j := &jobs[i]
+		return []any{
+			j.JobID, j.JobType, j.Queue, j.Status, j.Attempt, cli.At(&j.CreatedAt), cli.DashIfEmpty(strings.Join(j.Tags, ",")),
+			cli.DashIfEmpty(waitsFor(j)),
+		}
+	})
+}
+
+// waitsFor is what a job waits for, and until when; empty: for nothing, or for a worker.
+func waitsFor(job *client.Job) string {
+	var all []string
+	if waits := job.WaitsFor(); waits != "" {
+		all = append(all, waits)
+	}
+	switch {
+	case job.CallbackDeadlineAt != nil:
+		all = append(all, "its callback, until "+cli.At(job.CallbackDeadlineAt))
+	case job.NextRunAt != nil && (job.Status == "SCHEDULED" || job.Status == "RETRYING"):
+		all = append(all, "its time, next at "+cli.At(job.NextRunAt))
+	}
+	return strings.Join(all, "; ")
+}

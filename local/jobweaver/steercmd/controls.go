@@ -1,0 +1,98 @@
+package steercmd
+
+import (
+	"io"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
+)
+
+type control struct {
+	Kind            string   `json:"kind"`
+	Name            string   `json:"name"`
+	Paused          bool     `json:"paused"`
+	MaxRunning      *int     `json:"maxRunning"`
+	StartsPerSecond *float64 `json:"startsPerSecond"`
+	Applied         bool     `json:"applied"`
+}
+
+// NewControls makes the command controls.
+func NewControls() *cobra.Command {
+	return cli.Verb("controls", "List pauses and limits", 0, func(cmd *cobra.Command, _ []string) error {
+		return cli.Show(cmd, cli.Path("controls"), func(w io.Writer, page struct{ Controls []control }) error {
+			return showControls(w, page.Controls)
+		})
+	})
+}
+
+// NewPauseOrResume changes the pause of a queue, a job type or an owner, and no limit of it.
+func NewPauseOrResume(name, short string) *cobra.Command {
+	return cli.Verb(name+" queue|type|owner NAME", short, 2, func(cmd *cobra.Command, args []string) error {
+		if err := checkKind(args[0]); err != nil {
+			return err
+		}
+		return cli.Call(cmd, http.MethodPost, cli.Path("controls", args[0], args[1], name), nil, showControl)
+	})
+}
+
+// NewLimit makes the command limit.
+func NewLimit() *cobra.Command {
+	var running int
+	var perSecond float64
+	var none bool
+	short := "Limit concurrency and start rate of a queue, a job type or an owner"
+	cmd := cli.Verb("limit queue|type|owner NAME", short, 2,
+		func(cmd *cobra.Command, args []string) error {
+			if err := checkKind(args[0]); err != nil {
+				return err
+			}
+			limits := [2]bool{cmd.Flags().Changed("max-running"), cmd.Flags().Changed("starts-per-second")}
+			if none == (limits[0] || limits[1]) {
+				return cli.Usage("which limit? Give --max-running, --starts-per-second, or --none")
+			}
+			at := cli.Path("controls", args[0], args[1])
+			var now control
+			if _, err := cli.API(cmd).Do(cmd.Context(), http.MethodGet, at, "", nil, &now); err != nil {
+				return err
+			}
+			if limits[0] || none {
+				now.MaxRunning = nil
+			}
+			if limits[1] || none {
+				now.StartsPerSecond = nil
+			}
+			if limits[0] {
+				now.MaxRunning = &running
+			}
+			if limits[1] {
+				now.StartsPerSecond = &perSecond
+			}
+			return cli.Call(cmd, http.MethodPut, at, map[string]any{
+				"paused": now.Paused, "maxRunning": now.MaxRunning, "startsPerSecond": now.StartsPerSecond,
+			}, showControl)
+		})
+	cmd.Flags().IntVar(&running, "max-running", 0, "maximum number of attempts at the same time")
+	cmd.Flags().Float64Var(&perSecond, "starts-per-second", 0, "maximum number of starts per second")
+	cmd.Flags().BoolVar(&none, "none", false, "remove the limits")
+	return cmd
+}
+
+func checkKind(kind string) error {
+	if kind != "queue" && kind != "type" && kind != "owner" {
+		return cli.Usage("the first argument must be queue, type or owner, not %q", kind)
+	}
+	return nil
+}
+
+func showControl(w io.Writer, c control) error { return showControls(w, []control{c}) }
+
+func showControls(w io.Writer, controls []control) error {
+	head := "KIND\tNAME\tPAUSED\tMAX RUNNING\tSTARTS/S\tAPPLIED"
+	return cli.Table(w, head, "nothing is paused or limited", len(controls),
+		func(i int) []any {
+			c := controls[i]
+			return []any{c.Kind, c.Name, c.Paused, cli.OrDash(c.MaxRunning), cli.OrDash(c.StartsPerSecond), c.Applied}
+		})
+}

@@ -1,0 +1,75 @@
+package viewcmd
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
+)
+
+type auditEntry struct {
+	ID         string    `json:"id"`
+	At         time.Time `json:"at"`
+	OwnerID    *string   `json:"ownerId"`
+	Actor      string    `json:"actor"`
+	Action     string    `json:"action"`
+	Resource   *string   `json:"resource"`
+	JobIDs     []string  `json:"jobIds"`
+	RemoteAddr string    `json:"remoteAddr"`
+}
+
+// NewAudit makes the command audit.
+func NewAudit() *cobra.Command {
+	flags := map[string]*string{}
+	list := cli.Verb("audit", "List the audit log, for administrators", 0, func(cmd *cobra.Command, _ []string) error {
+		values := url.Values{}
+		for name, value := range flags {
+			if *value == "" {
+				continue
+			}
+			switch name {
+			case "job":
+				name = "jobId"
+			case "owner":
+				name = "ownerId"
+			}
+			values.Set(name, *value)
+		}
+		type page struct {
+			Entries    []auditEntry
+			NextCursor *string
+		}
+		return cli.Show(cmd, cli.Path("audit")+"?"+values.Encode(), func(w io.Writer, p page) error {
+			defer cli.MoreOf(cmd, p.NextCursor)
+			return showAudit(w, p.Entries)
+		})
+	})
+	for name, usage := range map[string]string{
+		"job": "only actions on this job", "owner": "only actions on data of this owner",
+		"actor":  "only actions of this actor: key:<id>, oidc:<subject> or bootstrap",
+		"action": "only this action, such as job.cancel",
+		"since":  "not before this instant: RFC 3339, or an age such as 90m or 3d", "until": "before this instant",
+		"limit": "length of the page, up to 200", "cursor": "the next page: the cursor that the previous page printed",
+	} {
+		flags[name] = cli.QueryFlag(list, name, usage)
+	}
+	return list
+}
+
+func showAudit(w io.Writer, entries []auditEntry) error {
+	return cli.Table(w, "AT\tOWNER\tACTOR\tACTION\tWHAT\tFROM", "no entries", len(entries), func(i int) []any {
+		e := entries[i]
+		what := cli.OrDash(e.Resource)
+		switch n := len(e.JobIDs); {
+		case n == 1:
+			what = e.JobIDs[0]
+		case n > 1:
+			what = fmt.Sprintf("%d jobs", n)
+		}
+		return []any{cli.AtOrDash(&e.At), cli.OrDash(e.OwnerID), e.Actor, e.Action, what, e.RemoteAddr}
+	})
+}

@@ -1,0 +1,35 @@
+package viewcmd
+
+import (
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jobweaver/jobweaver/local/jobweaver/cli"
+)
+
+// NewWorkers makes the command workers.
+func NewWorkers() *cobra.Command {
+	type worker struct {
+		WorkerID    string
+		Live        bool
+		Stopping    bool
+		SeenAt      time.Time
+		Queues      []string
+		Slots, Busy int
+		Rate        float64
+	}
+	return cli.Verb("workers", "List the workers", 0, func(cmd *cobra.Command, _ []string) error {
+		return cli.Show(cmd, cli.Path("workers"), func(w io.Writer, page struct{ Workers []worker }) error {
+			head := "WORKER\tLIVE\tQUEUES\tBUSY\tSLOTS\tRATE\tSEEN"
+			return cli.Table(w, head, "no workers", len(page.Workers), func(i int) []any {
+				x := page.Workers[i]
+				return []any{x.WorkerID, x.Live && !x.Stopping, strings.Join(x.Queues, ","), x.Busy, x.Slots,
+					strconv.FormatFloat(x.Rate, 'f', 1, 64), cli.At(&x.SeenAt)}
+			})
+		})
+	})
+}
