@@ -65,8 +65,8 @@ DASHBOARD        := functions/gateway/dashboard
 DASHBOARD_READY  := $(DASHBOARD)/node_modules/ready
 
 # Whose words are checked.
-PROSE := docs README.md SECURITY.md CONTRIBUTING.md infra/grafana infra/prometheus \
-	shared/apikey shared/cronspec shared/eventkeys shared/fairshare shared/outbound \
+PROSE := .ci .golangci.yml .ko.yaml docs knative migrations README.md SECURITY.md CONTRIBUTING.md infra/grafana \
+	infra/kubernetes infra/prometheus shared/apikey shared/cronspec shared/eventkeys shared/fairshare shared/outbound \
 	shared/pgpool shared/reload shared/retrypolicy shared/sealing shared/secret shared/telemetry shared/tlsfiles shared/webhook
 
 KILL_FOR  ?= 50s

@@ -18,7 +18,7 @@ type URLs struct{ API, Scheduler, Worker string }
 // creating is an advisory lock: two CREATE DATABASE at once may fail each other.
 const creating = 0x6a77_6462
 
-// EnsureDatabases creates those of the three databases that the server lacks and says where they
+// EnsureDatabases creates those of the three databases that the server lacks and returns where they
 // are: serverURL with another database name.
 func EnsureDatabases(ctx context.Context, serverURL string) (urls URLs, err error) {
 	for set, to := range map[*Set]*string{&API: &urls.API, &Scheduler: &urls.Scheduler, &Worker: &urls.Worker} {

@@ -15,13 +15,14 @@ import (
 	"github.com/jobweaver/jobweaver/shared/pgtest"
 )
 
-// rights are those of a role: "SELECT jobs", and its columns; of all that has no columns, or goes by the whole table, none.
+// rights are those of a role: "SELECT jobs", and its columns; of all that has no columns, or goes by the whole table,
+// none.
 type rights map[string][]string
 
 // reader learns from the server itself what rights a statement needs.
 type reader struct {
 	*pgx.Conn
-	said    strings.Builder
+	notices strings.Builder
 	columns map[string]map[string]string // by a table's oid, by attnum; "" is the table's name
 	named   map[string]string            // our own functions by oid
 	checks  map[string][]string          // by a table: the functions that a CHECK or an index asks at each write
@@ -50,13 +51,13 @@ func newReader(t *testing.T, set migrations.Set) *reader {
 		t.Fatal(err)
 	}
 	r := &reader{columns: map[string]map[string]string{}, named: map[string]string{}, checks: map[string][]string{}}
-	cfg.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { r.said.WriteString(n.Detail) }
+	cfg.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { r.notices.WriteString(n.Detail) }
 	if r.Conn, err = pgx.ConnectConfig(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.Close(t.Context()) })
 	r.lookUp(t)
-	// From here on the server says how it understands each statement.
+	// From here on the server reports how it understands each statement.
 	const say = "set debug_print_rewritten = on; set debug_pretty_print = off; set client_min_messages = log"
 	if _, err := r.Exec(t.Context(), say); err != nil {
 		t.Fatal(err)
@@ -110,14 +111,14 @@ var (
 // learn adds what a statement needs.
 func (r *reader) learn(t *testing.T, name, sql string, needed rights) {
 	t.Helper()
-	r.said.Reset()
+	r.notices.Reset()
 	if _, err := r.Prepare(t.Context(), "", sql); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	said := strings.Join(strings.Fields(r.said.String()), " ") // the server breaks lines
-	found := entry.FindAllStringSubmatch(said, -1)
-	if len(found) != strings.Count(said, "RTEPERMISSIONINFO") {
-		t.Fatalf("%s: the test does not understand %s", name, said)
+	notices := strings.Join(strings.Fields(r.notices.String()), " ") // the server breaks lines
+	found := entry.FindAllStringSubmatch(notices, -1)
+	if len(found) != strings.Count(notices, "RTEPERMISSIONINFO") {
+		t.Fatalf("%s: the test does not understand %s", name, notices)
 	}
 	for _, match := range found {
 		bits, _ := strconv.Atoi(match[2])
@@ -129,7 +130,7 @@ func (r *reader) learn(t *testing.T, name, sql string, needed rights) {
 			}
 		}
 	}
-	for _, match := range called.FindAllStringSubmatch(said, -1) {
+	for _, match := range called.FindAllStringSubmatch(notices, -1) {
 		if function, ours := r.named[match[1]]; ours {
 			needed["EXECUTE "+function] = nil
 		}
@@ -181,7 +182,7 @@ func (r *reader) compare(t *testing.T, set migrations.Set, function string, need
 	}
 }
 
-// granted reads the rights of a role, those of everybody among them.
+// granted reads the rights of a role, including those of PUBLIC.
 func (r *reader) granted(t *testing.T, role string) rights {
 	t.Helper()
 	rows, err := r.Query(t.Context(), `

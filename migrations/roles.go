@@ -18,9 +18,9 @@ func Role(function string) string { return "jobweaver_" + function }
 // granting is an advisory lock: two GRANTs on one table at once may fail each other.
 const granting = 0x6a77_6772
 
-// Grant makes the roles of set's functions where they are missing, and gives them, in the database at url, exactly
-// the rights of roles/<set>.sql. Nobody else may connect to that database any more but its owner. Passwords, by role,
-// are set; a role without one keeps what it has. Safe to run again, at once with others, and under load.
+// Grant creates the missing roles of set's functions, and grants them exactly the rights of roles/<set>.sql in the
+// database at url. After that only these roles and the owner may connect to that database. It sets the passwords, by
+// role; a role without one keeps its own. It may run twice, several times at once, and under load.
 func Grant(ctx context.Context, url string, set Set, passwords map[string]string) (err error) {
 	conn, err := pgpool.Connect(ctx, url)
 	if err != nil {
@@ -95,8 +95,8 @@ func makeRoles(ctx context.Context, tx pgx.Tx, set Set, passwords map[string]str
 	return execAll(ctx, tx, mighty)
 }
 
-// stripRoles takes all rights in this database from the roles and from everybody, of what extensions have brought along
-// excepted, and lets the roles in.
+// stripRoles revokes all rights in this database from the roles and from PUBLIC, except on objects of extensions, and
+// grants the roles CONNECT.
 func stripRoles(ctx context.Context, tx pgx.Tx, roles []string) error {
 	statements, err := texts(ctx, tx, `
 		SELECT format('REVOKE ALL ON DATABASE %1$I FROM PUBLIC, %2$s; REVOKE ALL ON SCHEMA public FROM PUBLIC, %2$s;

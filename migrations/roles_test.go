@@ -33,7 +33,7 @@ func TestRolesAreMadeInParallelAndTwiceAndEachComesIntoItsDatabaseOnly(t *testin
 		}
 	})
 	admin := connect(t, server.URL())
-	// Somebody was generous before, by a role that is there already.
+	// Rights that an operator granted before, to a role that exists already.
 	exec(t, admin, "CREATE ROLE jobweaver_notify LOGIN CREATEDB CREATEROLE")
 	// No superuser, as with those who rent their PostgreSQL.
 	exec(t, admin, "CREATE ROLE boss LOGIN CREATEDB CREATEROLE PASSWORD 'boss'; GRANT jobweaver_notify TO boss WITH ADMIN OPTION")
@@ -70,7 +70,7 @@ func TestRolesAreMadeInParallelAndTwiceAndEachComesIntoItsDatabaseOnly(t *testin
 			comesIntoItsDatabaseOnly(t, urls, set, function, passwords[migrations.Role(function)])
 		}
 	}
-	// Without a password nobody's is changed, and a superuser takes away what only he can have given.
+	// Without passwords none is changed, and a superuser revokes what only a superuser can have granted.
 	exec(t, admin, "ALTER ROLE jobweaver_cron SUPERUSER CREATEDB CREATEROLE REPLICATION BYPASSRLS")
 	at, err := migrations.WithDatabase(server.URL(), migrations.API.Database())
 	if err != nil {
@@ -142,7 +142,7 @@ func TestWhatAMigrationAddsIsNobodysUntilItIsGranted(t *testing.T) {
 	}
 }
 
-func TestRightsThatSomebodyGaveAreTakenAway(t *testing.T) {
+func TestRightsThatWereGrantedByHandAreRevoked(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t, migrations.API)
 	conn := connect(t, url)
@@ -167,7 +167,7 @@ func TestRightsThatSomebodyGaveAreTakenAway(t *testing.T) {
 	}
 }
 
-// Nobody can change what the audit log says, the gateway itself included, and no function but it sees a key's hash.
+// No role can change the audit log, not even the gateway's, and only the gateway's reads a key's hash.
 func TestTheAuditLogIsOnlyAddedToAndKeysAreTheGatewaysOnly(t *testing.T) {
 	t.Parallel()
 	conn := connect(t, pgtest.Database(t, migrations.API))
@@ -192,7 +192,7 @@ func TestTheAuditLogIsOnlyAddedToAndKeysAreTheGatewaysOnly(t *testing.T) {
 	}
 }
 
-// security M9: a role that was taken over leaves the last 30 days as they are, whatever it says of an age, and enters
+// A role under an attacker's control leaves the last 30 days as they are, whatever age it passes, and enters
 // nothing under another number or date.
 func TestNoRoleEmptiesOrBackdatesTheAuditLog(t *testing.T) {
 	t.Parallel()
@@ -232,7 +232,8 @@ func TestNoRoleEmptiesOrBackdatesTheAuditLog(t *testing.T) {
 	}
 }
 
-// security L12: keys that were made and revoked in a loop go after 30 days, and by the gateway only. A bootstrap key stays.
+// security L12: keys that were made and revoked in a loop go after 30 days, and by the gateway only. A bootstrap key
+// stays.
 func TestKeysGoWhenTheyEndedThirtyDaysAgo(t *testing.T) {
 	t.Parallel()
 	conn := connect(t, pgtest.Database(t, migrations.API))

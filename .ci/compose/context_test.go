@@ -15,7 +15,7 @@ import (
 	"github.com/moby/patternmatcher/ignorefile"
 )
 
-// The builder is sent what .dockerignore leaves; nobody notices what it lacks before a machine with Docker builds.
+// The builder gets what .dockerignore leaves. Without this test only a build with Docker shows that a file is missing.
 func TestTheBuilderIsSentAllThatTheImagesAreMadeOfAndNoSecret(t *testing.T) {
 	t.Parallel()
 	patterns, err := ignorefile.ReadAll(bufio.NewReader(strings.NewReader(read(t, ".dockerignore"))))

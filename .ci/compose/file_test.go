@@ -32,7 +32,7 @@ func TestEachFunctionIsAContainerOfItsOwnImage(t *testing.T) {
 			t.Errorf("%s: is built as %+v", service.Name, b)
 		}
 		user := "65532:65532"
-		if service.Name == "secrets" { // it writes to new volumes, which are root's, and to nobody
+		if service.Name == "secrets" { // it writes to new volumes, which belong to root, and opens no connection
 			user = "0:0"
 			if service.NetworkMode != "none" {
 				t.Errorf("secrets: network %q", service.NetworkMode)
@@ -224,7 +224,7 @@ func TestTheEnvFileHasWhatTheFileAsksForAndNothingElse(t *testing.T) {
 	}
 	for name := range given {
 		if !asked[name] {
-			t.Errorf("nobody asks for %s of .env", name)
+			t.Errorf("no service uses %s of .env", name)
 		}
 	}
 }
@@ -238,7 +238,7 @@ func TestKafkaIsSetUpAsTheBrokerOfTheTests(t *testing.T) {
 			tested[name] = value
 		}
 	}
-	delete(tested, "sasl.enabled.mechanisms") // of the secure door
+	delete(tested, "sasl.enabled.mechanisms") // of the second listener
 	set := values(t, load(t).Services["kafka"])
 	for name, value := range tested {
 		variable := "KAFKA_" + strings.ToUpper(strings.ReplaceAll(name, ".", "_"))
@@ -249,7 +249,7 @@ func TestKafkaIsSetUpAsTheBrokerOfTheTests(t *testing.T) {
 		delete(set, variable)
 	}
 	if len(set) > 0 {
-		t.Errorf("the tests' broker is not told %v", set)
+		t.Errorf("the tests' broker has no %v", set)
 	}
 	pom := read(t, "infra/laptop/localkafka/pom.xml")
 	_, tag, _ := strings.Cut(load(t).Services["kafka"].Image, ":")

@@ -11,22 +11,22 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-var images = flag.Bool("images", false, "start the house from its images, by podman; .ci/images has built them")
+var images = flag.Bool("images", false, "start the installation from its images, by podman; .ci/images has built them")
 
 // The broker is the embedded one: Apache Kafka is in the test of the processes.
-func TestTheHouseStartsFromItsImagesAsLockedAsTheFileSays(t *testing.T) {
+func TestTheInstallationStartsFromItsImagesWithTheFilesRestrictions(t *testing.T) {
 	t.Parallel()
 	if !*images {
 		t.Skip("no -images: .ci/images starts it")
 	}
-	h := newHouse(t, containers{prefix: fmt.Sprintf("jobweaver-%d-", os.Getpid())}, embedded)
+	h := newInstallation(t, containers{prefix: fmt.Sprintf("jobweaver-%d-", os.Getpid())}, embedded)
 	h.try()
 }
 
-// containers are run with what the file says of each, in this machine's network.
+// containers runs each service's container as the file describes it, in this machine's network.
 type containers struct{ prefix string }
 
-// Nothing but what stands here gets past the container's walls.
+// These options give the container all that it may use of this machine.
 func (c containers) command(s types.ServiceConfig, env, args []string) (*exec.Cmd, []string) {
 	name := c.prefix + s.Name
 	run := []string{"run", "--rm", "--name", name, "--pull=never", "--network=host", "--cgroups=disabled", "--user", s.User}

@@ -1,4 +1,5 @@
-// Package compose_test holds docker-compose.yml against the code, and starts the house as it says, without Docker.
+// Package compose_test holds docker-compose.yml against the code, and starts the installation that it describes,
+// without Docker.
 package compose_test
 
 import (
@@ -54,7 +55,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// values is an environment; a variable without a value is one that nobody gave.
+// values is an environment; a variable without a value is not set.
 func values(t *testing.T, service types.ServiceConfig) map[string]string {
 	t.Helper()
 	set := map[string]string{}

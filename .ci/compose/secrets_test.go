@@ -51,11 +51,11 @@ func TestNoSecretIsInTheRepository(t *testing.T) {
 		}
 	}
 	if len(project.Secrets) > 0 {
-		t.Errorf("docker-compose.yml has secrets that nobody makes: %v", project.Secrets)
+		t.Errorf("docker-compose.yml has secrets that no service makes: %v", project.Secrets)
 	}
 }
 
-// A worker that was taken over must not find the admin's key beside its own.
+// An attacker who controls a worker must not find the admin's key beside its own.
 func TestASecretIsMountedWhereItIsReadOnly(t *testing.T) {
 	t.Parallel()
 	project := load(t)
@@ -96,7 +96,7 @@ func TestASecretIsMountedWhereItIsReadOnly(t *testing.T) {
 			t.Errorf("%s is mounted by %v, want %v", name, got[name], services)
 		}
 		if !mounts(project.Services["secrets"].Volumes, filepath.Join(secretsFolder, name)) {
-			t.Errorf("nobody makes %s", name)
+			t.Errorf("no service makes %s", name)
 		}
 		delete(got, name)
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/jobweaver/jobweaver/infra/laptop/localkafka"
 )
 
-var roots = flag.String("roots", "", "folder in which infra/image-root made what each image holds; empty: start no house")
+var roots = flag.String("roots", "", "folder in which infra/image-root made what each image holds; empty: start no installation")
 
-func TestTheHouseStartsAsTheFileSaysAndDoesWhatTheReadmeSays(t *testing.T) {
+func TestTheInstallationStartsFromTheFileAndRunsTheReadmesCommands(t *testing.T) {
 	t.Parallel()
 	if *roots == "" {
 		t.Skip("no -roots: make test-compose starts it")
@@ -32,18 +32,18 @@ func TestTheHouseStartsAsTheFileSaysAndDoesWhatTheReadmeSays(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(data, "var/jobweaver"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	h := newHouse(t, binaries{folder: folder, data: data}, localkafka.StartApache)
+	h := newInstallation(t, binaries{folder: folder, data: data}, localkafka.StartApache)
 	h.try()
 }
 
 // try runs the README's commands, and a job of each kind that needs something of the file.
-func (h *house) try() {
+func (h *installation) try() {
 	h.t.Helper()
-	said := h.readme()
+	answer := h.readme()
 	h.key = h.secret("gateway", values(h.t, h.project.Services["gateway"])["BOOTSTRAP_API_KEY_FILE"])
 	var accepted struct{ JobID, Status string }
-	if err := json.NewDecoder(strings.NewReader(said)).Decode(&accepted); err != nil || accepted.JobID == "" {
-		h.t.Fatalf("the README's curl was answered %s", said)
+	if err := json.NewDecoder(strings.NewReader(answer)).Decode(&accepted); err != nil || accepted.JobID == "" {
+		h.t.Fatalf("the README's curl was answered %s", answer)
 	}
 	h.ended(accepted.JobID)
 	for kind, job := range map[string]string{
@@ -61,7 +61,7 @@ func (h *house) try() {
 }
 
 // secondStart does again what each `docker compose up` does to the secrets: security M5.
-func (h *house) secondStart() {
+func (h *installation) secondStart() {
 	h.t.Helper()
 	secrets := h.project.Services["secrets"]
 	before := h.secretsMade()
@@ -78,7 +78,7 @@ func (h *house) secondStart() {
 }
 
 // secretsMade are the contents of all files that the service secrets has made.
-func (h *house) secretsMade() map[string]string {
+func (h *installation) secretsMade() map[string]string {
 	h.t.Helper()
 	made := map[string]string{}
 	for _, volume := range h.project.Services["secrets"].Volumes {
@@ -94,9 +94,9 @@ func (h *house) secretsMade() map[string]string {
 	return made
 }
 
-// readme runs the commands of the README's section. Of Docker's commands it runs `docker compose run --rm -T secrets …` as
-// Compose would, and leaves out those that start the services.
-func (h *house) readme() string {
+// readme runs the commands of the README's section. Of Docker's commands it runs `docker compose run --rm -T secrets …`
+// as Compose would, and leaves out those that start the services.
+func (h *installation) readme() string {
 	h.t.Helper()
 	_, section, _ := strings.Cut(read(h.t, "README.md"), "\n## Run it with Docker Compose\n")
 	_, commands, _ := strings.Cut(section, "```sh\n")
@@ -118,8 +118,8 @@ func (h *house) readme() string {
 	return out.String()
 }
 
-// ended waits for a job and says its output.
-func (h *house) ended(id string) string {
+// ended waits for a job and returns its output.
+func (h *installation) ended(id string) string {
 	h.t.Helper()
 	_, answer := h.ask(http.MethodGet, "/api/jobs/"+id+"?wait=30s", "")
 	var job struct {
@@ -132,7 +132,7 @@ func (h *house) ended(id string) string {
 	return string(job.Output)
 }
 
-func (h *house) ask(method, path, body string) (status int, answer []byte) {
+func (h *installation) ask(method, path, body string) (status int, answer []byte) {
 	h.t.Helper()
 	req, err := http.NewRequestWithContext(h.t.Context(), method, h.gateway+path, strings.NewReader(body))
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 const root = "../.."
 
-// kustomizations are all folders that somebody applies.
+// kustomizations are all folders that an operator applies.
 func kustomizations(t *testing.T) []string {
 	t.Helper()
 	found := []string{filepath.Join(root, "knative")}
@@ -67,7 +67,7 @@ func ways(t *testing.T) []string {
 	})
 }
 
-func TestEveryObjectSaysWhoseItIs(t *testing.T) {
+func TestEveryObjectHasItsLabels(t *testing.T) {
 	t.Parallel()
 	for _, folder := range ways(t) {
 		for _, object := range build(t, folder) {

@@ -97,7 +97,7 @@ func Folders() ([]string, error) {
 	return names, nil
 }
 
-// Knows says whether the function reads a setting: NAME, or NAME_FILE for a text.
+// Knows reports whether the function reads a setting: NAME, or NAME_FILE for a text.
 func (f Function) Knows(setting string) bool {
 	if setting == "GOMEMLIMIT" || setting == "GOGC" || setting == "DATABASE_URL" || setting == "DATABASE_URL_FILE" {
 		return true // Go's own, and every function's

@@ -93,7 +93,7 @@ func checkDefined(id string, gvk schema.GroupVersionKind, text []byte) error {
 		return err
 	}
 	if !set.Knows(gvk) {
-		return fmt.Errorf("nobody knows how to check a %s", id)
+		return fmt.Errorf("there is no check for a %s", id)
 	}
 	return set.Check(context.Background(), text)
 }

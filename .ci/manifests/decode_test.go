@@ -11,7 +11,7 @@ func TestWhatTheClusterWouldRefuseIsRefused(t *testing.T) {
 		return "apiVersion: eventing.knative.dev/v1\nkind: Trigger\nmetadata: {name: a, namespace: b}\nspec:\n" +
 			"  broker: c\n  subscriber: {uri: 'http://d'}\n" + spec
 	}
-	for name, fault := range map[string]struct{ apiVersion, kind, text, says string }{
+	for name, fault := range map[string]struct{ apiVersion, kind, text, want string }{
 		"a field that is not there": {
 			"eventing.knative.dev/v1", "Trigger", trigger("  filter: {subscriber: {uri: 'http://d'}}\n"), "unknown field",
 		},
@@ -31,13 +31,13 @@ func TestWhatTheClusterWouldRefuseIsRefused(t *testing.T) {
 			"serving.knative.dev/v1", "Service", "metadata: {name: a}\nspec: {template: {spec: " +
 				"{terminationGracePeriodSeconds: 60, containers: [{image: a}]}}}\n", "terminationGracePeriodSeconds",
 		},
-		"a kind that nobody knows": {"v1", "Sercive", "{}", "nobody knows"},
+		"an unknown kind": {"v1", "Sercive", "{}", "there is no check"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := Decode(fault.apiVersion, fault.kind, []byte(fault.text))
-			if err == nil || !strings.Contains(err.Error(), fault.says) {
-				t.Errorf("it says %v, not %q", err, fault.says)
+			if err == nil || !strings.Contains(err.Error(), fault.want) {
+				t.Errorf("the error is %v, not %q", err, fault.want)
 			}
 		})
 	}

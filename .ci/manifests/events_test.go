@@ -71,18 +71,18 @@ func typesOf(t *testing.T, trigger *eventingv1.Trigger) (types []string, queue s
 	return types, queue
 }
 
-// A function on Kafka hears its topics: behind the Broker it is to hear the same types, no more and no less.
-func TestEachFunctionHearsByTriggersWhatItHearsFromItsTopics(t *testing.T) {
+// A function on Kafka consumes its topics. Behind the Broker it must get the same types, no more and no less.
+func TestEachFunctionGetsFromTriggersTheTypesOfItsTopics(t *testing.T) {
 	eachBrokerWay(t, func(t *testing.T, objects []Object, _ []Workload) {
 		topics, err := TopicsOf(jobevent.Types()...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		heard := map[string][]string{}
+		consumed := map[string][]string{}
 		for _, trigger := range Of[eventingv1.Trigger](objects) {
 			if to := trigger.Spec.Subscriber.Ref; to.Kind == "Service" {
 				types, _ := typesOf(t, trigger)
-				heard[to.Name] = append(heard[to.Name], types...)
+				consumed[to.Name] = append(consumed[to.Name], types...)
 			}
 		}
 		for name, f := range functions(t) {
@@ -92,29 +92,29 @@ func TestEachFunctionHearsByTriggersWhatItHearsFromItsTopics(t *testing.T) {
 					wanted = append(wanted, typ)
 				}
 			}
-			slices.Sort(heard[name])
-			if !slices.Equal(heard[name], wanted) {
-				t.Errorf("%s hears %q of the Broker, and on its topics %q", name, heard[name], wanted)
+			slices.Sort(consumed[name])
+			if !slices.Equal(consumed[name], wanted) {
+				t.Errorf("%s gets %q from the Broker, and %q from its topics", name, consumed[name], wanted)
 			}
-			delete(heard, name)
+			delete(consumed, name)
 		}
-		if len(heard) > 0 {
-			t.Errorf("somebody hears who is no function: %v", heard)
+		if len(consumed) > 0 {
+			t.Errorf("a consumer is no function: %v", consumed)
 		}
 	})
 }
 
-func TestEveryTypeComesToSomebody(t *testing.T) {
+func TestEveryTypeHasAConsumer(t *testing.T) {
 	eachBrokerWay(t, func(t *testing.T, objects []Object, workloads []Workload) {
 		topics, err := TopicsOf(jobevent.Types()...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		sinks, heard, queues := sinks(t, objects), map[string]bool{}, map[string]bool{}
+		sinks, consumed, queues := sinks(t, objects), map[string]bool{}, map[string]bool{}
 		for _, trigger := range Of[eventingv1.Trigger](objects) {
 			types, queue := typesOf(t, trigger)
 			for _, typ := range types {
-				heard[typ] = true
+				consumed[typ] = true
 			}
 			to := trigger.Spec.Subscriber.Ref
 			if to.Kind != "KafkaSink" {
@@ -131,8 +131,8 @@ func TestEveryTypeComesToSomebody(t *testing.T) {
 			}
 		}
 		for _, typ := range jobevent.Types() {
-			if !heard[typ] {
-				t.Errorf("nobody hears %s", typ)
+			if !consumed[typ] {
+				t.Errorf("no function consumes %s", typ)
 			}
 		}
 		for _, queue := range queuesOf(t, workloads) {
@@ -150,7 +150,7 @@ func queuesOf(t *testing.T, workloads []Workload) []string {
 			return strings.Split(w.Env()["QUEUES"], ",")
 		}
 	}
-	t.Fatal("nobody makes the topics")
+	t.Fatal("no Job makes the topics")
 	return nil
 }
 
@@ -179,7 +179,7 @@ func TestEveryTriggerTriesAgainAndLosesNothingUnseen(t *testing.T) {
 			}
 			if d.DeadLetterSink == nil || d.DeadLetterSink.Ref == nil ||
 				sinks[d.DeadLetterSink.Ref.Name].Spec.Topic != jobevent.TopicDeadLetter {
-				t.Errorf("Trigger %s drops what nobody takes", trigger.Name)
+				t.Errorf("Trigger %s drops events that are refused", trigger.Name)
 			}
 			if brokers := Of[eventingv1.Broker](objects); trigger.Spec.Broker != brokers[0].Name {
 				t.Errorf("Trigger %s is one of the Broker %s", trigger.Name, trigger.Spec.Broker)
@@ -221,7 +221,7 @@ func TestEveryEventTypeIsInTheCatalogueOnce(t *testing.T) {
 	})
 }
 
-// Who says events says them to the Broker of this kustomization, and all who talk to Kafka talk to the same.
+// Functions publish to the Broker of this kustomization, and all objects that connect to Kafka connect to the same one.
 func TestAllAgreeWhereTheBrokerAndKafkaAre(t *testing.T) {
 	eachWay(t, func(t *testing.T, objects []Object, workloads []Workload) {
 		brokers := Of[eventingv1.Broker](objects)
@@ -232,7 +232,7 @@ func TestAllAgreeWhereTheBrokerAndKafkaAre(t *testing.T) {
 				sink = "http://kafka-broker-ingress.knative-eventing.svc.cluster.local/" + filepath.Join(brokers[0].Namespace, brokers[0].Name)
 			}
 			if env := w.Env(); env["K_SINK"] != sink || env["KAFKA_BROKERS"] != kafka || kafka == "" {
-				t.Errorf("%s says its events to %q, and Kafka is at %q", w, env["K_SINK"], env["KAFKA_BROKERS"])
+				t.Errorf("%s publishes its events to %q, and Kafka is at %q", w, env["K_SINK"], env["KAFKA_BROKERS"])
 			}
 		}
 		for name, sink := range sinks(t, objects) {
@@ -261,7 +261,7 @@ func checkBrokerConfig(t *testing.T, objects []Object, broker *eventingv1.Broker
 	}
 	config := object.Typed.(*corev1.ConfigMap).Data
 	if config["bootstrap.servers"] != kafka || config["default.topic.replication.factor"] != replicas {
-		said, _ := json.Marshal(config)
-		t.Errorf("the Broker's topic is made by %s", said)
+		made, _ := json.Marshal(config)
+		t.Errorf("the Broker's topic is made by %s", made)
 	}
 }

@@ -113,7 +113,7 @@ func TestEverySettingIsOneThatTheFunctionReads(t *testing.T) {
 			}
 			for name := range w.config {
 				if !slices.ContainsFunc(values(known), func(f Function) bool { return f.Knows(name) }) {
-					t.Errorf("all are given %s, which nobody reads", name)
+					t.Errorf("all are given %s, which no function reads", name)
 				}
 			}
 		}
@@ -158,7 +158,7 @@ func TestEverySettingCanBeRead(t *testing.T) {
 	}
 }
 
-func TestEachFunctionHasItsOwnRoleAndNobodyElsesSecret(t *testing.T) {
+func TestEachFunctionHasItsOwnRoleAndNoOthersSecret(t *testing.T) {
 	eachWay(t, func(t *testing.T, _ []Object, workloads []Workload) {
 		for _, w := range workloads {
 			mounted := map[string]string{} // path → Secret
@@ -205,7 +205,7 @@ func TestNoContainerMayMoreThanItMust(t *testing.T) {
 				t.Errorf("%s can talk to Kubernetes", w)
 			}
 			if w.Pod.EnableServiceLinks == nil || *w.Pod.EnableServiceLinks {
-				t.Errorf("%s is told of Services by its environment, which may be taken for settings", w)
+				t.Errorf("%s has Services in its environment, which may be taken for settings", w)
 			}
 			if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() {
 				t.Errorf("%s asks for nothing", w)
@@ -315,7 +315,7 @@ func with(t *testing.T, folder, component string) []Object {
 	return objects
 }
 
-func TestTheKeysetComesToThoseThatReadItAndToNobodyElse(t *testing.T) {
+func TestOnlyFunctionsThatReadTheKeysetHaveIt(t *testing.T) {
 	t.Parallel()
 	known := functions(t)
 	for _, way := range []string{"knative", "knative/overlays/kafka-direct"} {

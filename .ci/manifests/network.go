@@ -16,7 +16,7 @@ type Peer struct {
 	Address   netip.Addr
 }
 
-// Reaches says whether a connection from one to another is let through by all that network policies say, at both ends.
+// Reaches reports whether the network policies at both ends allow a connection from one peer to another.
 func Reaches(policies []*networkingv1.NetworkPolicy, from, to Peer, port int32) bool {
 	return leaves(policies, from, to, port) && enters(policies, from, to, port)
 }
@@ -65,7 +65,7 @@ func concerns(policy *networkingv1.NetworkPolicy, way networkingv1.PolicyType, p
 	return false
 }
 
-// among says whether a rule is about the peer; one that names nobody is about everybody.
+// among reports whether a rule applies to the peer; a rule without peers applies to all.
 func among(peers []networkingv1.NetworkPolicyPeer, home string, one Peer) bool {
 	if len(peers) == 0 {
 		return true

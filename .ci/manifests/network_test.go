@@ -80,7 +80,7 @@ var (
 	someDNS  = Peer{Namespace: "openshift-dns", Labels: map[string]string{"app": "dns"}}
 )
 
-func TestInProductionEverybodyReachesWhomTheyNeedAndNobodyElse(t *testing.T) {
+func TestInProductionEachPodReachesOnlyWhatItNeeds(t *testing.T) {
 	t.Parallel()
 	objects := production(t)
 	policies := append(Of[networkingv1.NetworkPolicy](objects), brokersPolicy(t, objects))
@@ -131,7 +131,7 @@ func TestInProductionEverybodyReachesWhomTheyNeedAndNobodyElse(t *testing.T) {
 }
 
 // A budget that is for no pods protects none, and one that never lets a pod go stops every upgrade of a node.
-func TestEveryDisruptionBudgetIsForSomebodyAndLetsGo(t *testing.T) {
+func TestEveryDisruptionBudgetSelectsPodsAndAllowsADisruption(t *testing.T) {
 	t.Parallel()
 	for _, folder := range ways(t) {
 		objects := build(t, folder)
@@ -145,7 +145,7 @@ func TestEveryDisruptionBudgetIsForSomebodyAndLetsGo(t *testing.T) {
 				found = found || w.Kind != "Job" && selects(budget.Spec.Selector, pod(w).Labels)
 			}
 			if !found {
-				t.Errorf("%s: the budget %s is for nobody", folder, budget.Name)
+				t.Errorf("%s: the budget %s selects no pod", folder, budget.Name)
 			}
 			if allowed := budget.Spec.MaxUnavailable; allowed == nil || allowed.IntVal < 1 {
 				t.Errorf("%s: the budget %s lets go %v", folder, budget.Name, allowed)

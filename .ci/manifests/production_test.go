@@ -78,7 +78,7 @@ func walk(tree any, each func(name string, value any)) {
 	}
 }
 
-// A pod whose Secret nobody makes waits for ever, and says so only to who asks Kubernetes.
+// A pod whose Secret is missing waits for ever, and only Kubernetes' events show it.
 func TestEverySecretOfProductionIsMadeOrAskedForInTheGuide(t *testing.T) {
 	t.Parallel()
 	objects := production(t)
@@ -89,13 +89,13 @@ func TestEverySecretOfProductionIsMadeOrAskedForInTheGuide(t *testing.T) {
 	there := made(objects)
 	for name, asks := range secretsOf(t, objects) {
 		if !there[name] && !strings.Contains(string(guide), "`"+name+"`") {
-			t.Errorf("%s asks for the Secret %q, which nobody makes and docs/production.md does not name", asks, name)
+			t.Errorf("%s asks for the Secret %q, which no object makes and docs/production.md does not name", asks, name)
 		}
 	}
 }
 
 // Which rights and which database a role has is tested on a real server, in infra/kubernetes.
-func TestEachFunctionHasADatabaseRoleAndNobodyElse(t *testing.T) {
+func TestOnlyTheFunctionsHaveDatabaseRoles(t *testing.T) {
 	t.Parallel()
 	functions, err := Folders()
 	if err != nil {
@@ -141,7 +141,7 @@ func pool(t *testing.T, objects []Object, function string) int {
 }
 
 // Whom the server lets in no more is not ready, and comes back with the load that brought it there.
-func TestTheServerHasAConnectionForEverybodyAtTheirMost(t *testing.T) {
+func TestTheServerHasAConnectionForEachPodAtFullScale(t *testing.T) {
 	t.Parallel()
 	objects := production(t)
 	workloads, err := Workloads(objects)
@@ -159,7 +159,7 @@ func TestTheServerHasAConnectionForEverybodyAtTheirMost(t *testing.T) {
 				t.Errorf("%s: %v", w, err)
 			}
 		}
-		if w.Name == "pull" { // nobody scales it: one copy, and another one while it is replaced
+		if w.Name == "pull" { // it is not scaled: one copy, and another one while it is replaced
 			pods = 2
 		}
 		if pods == 0 {
@@ -182,7 +182,7 @@ func TestTheServerHasAConnectionForEverybodyAtTheirMost(t *testing.T) {
 	}
 }
 
-// trigger is what KEDA asks for how far somebody is behind.
+// trigger is a KEDA trigger that reads the lag of a consumer group.
 type trigger struct {
 	Type              string
 	Metadata          map[string]string
@@ -210,7 +210,7 @@ func TestKEDAUnderstandsEveryTrigger(t *testing.T) {
 					t.Errorf("%s: %s: %v", folder, object, err)
 				}
 				if strings.HasSuffix(folder, "production") && (one.AuthenticationRef.Name == "" || one.Metadata["tls"] != "enable") {
-					t.Errorf("%s: %s asks Kafka as nobody or without TLS", folder, object)
+					t.Errorf("%s: %s connects to Kafka without a user or without TLS", folder, object)
 				}
 			}
 		}
@@ -241,7 +241,7 @@ func given(t *testing.T, objects []Object, one trigger) (names []string) {
 	return names
 }
 
-// Three brokers that keep three of everything and go on with two: what KafkaUser and topics are told has to fit.
+// Three brokers that keep three of everything and go on with two: the settings of KafkaUsers and topics must fit.
 func TestKafkaKeepsWhatWasAcknowledgedWithABrokerAway(t *testing.T) {
 	t.Parallel()
 	objects := production(t)

@@ -43,11 +43,11 @@ func TestNoWayLetsAJobCallOurOwnServices(t *testing.T) {
 	})
 }
 
-// security L12: the door has the shop's key, and adds it to whatever it is sent.
-func TestOnlyTheBrokerReachesTheDoorOfTheExample(t *testing.T) {
+// The forwarder has the shop's key, and adds it to every request that it gets.
+func TestOnlyTheBrokerReachesTheForwarderOfTheExample(t *testing.T) {
 	t.Parallel()
 	policies := Of[networkingv1.NetworkPolicy](build(t, filepath.Join(root, "knative/examples/any-event")))
-	door := Peer{Namespace: "shop", Labels: map[string]string{"app.kubernetes.io/name": "jobweaver-door"}}
+	forwarder := Peer{Namespace: "shop", Labels: map[string]string{"app.kubernetes.io/name": "jobweaver-forwarder"}}
 	neighbour := Peer{Namespace: "shop", Labels: map[string]string{"app.kubernetes.io/name": "order"}}
 	for name, c := range map[string]struct {
 		from Peer
@@ -56,8 +56,8 @@ func TestOnlyTheBrokerReachesTheDoorOfTheExample(t *testing.T) {
 		"the Broker": {sender, true}, "its ingress": {receiver, false}, "a pod beside it": {neighbour, false},
 		"a pod elsewhere": {stranger, false}, "the world": {internet, false},
 	} {
-		if got := Reaches(policies, c.from, door, 8080); got != c.want {
-			t.Errorf("%s reaches the door: %v", name, got)
+		if got := Reaches(policies, c.from, forwarder, 8080); got != c.want {
+			t.Errorf("%s reaches the forwarder: %v", name, got)
 		}
 	}
 }

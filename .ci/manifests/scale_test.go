@@ -67,7 +67,7 @@ func TestAFullWorkerAsksForAnother(t *testing.T) {
 					continue
 				}
 				if !scalesOn(scaled, jobevent.RunTopic(queue), "jobweaver-runjob-"+queue) {
-					t.Errorf("nobody wakes a worker for the queue %s", queue)
+					t.Errorf("no trigger scales a worker for the queue %s", queue)
 				}
 			}
 			if scaled.Spec.MaxReplicaCount > jobevent.RunPartitions {
@@ -121,7 +121,8 @@ func TestFunctionsOnTopicsAreScaledByTheirOwnLag(t *testing.T) {
 	})
 }
 
-// What goes to zero keeps nothing in memory, hears nothing from the database, and is woken by requests only.
+// A function that scales to zero keeps nothing in memory, gets no notification from the database, and is woken by
+// requests only.
 func TestOnlyWhatIsCalledForEverythingGoesToZero(t *testing.T) {
 	eachWay(t, func(t *testing.T, _ []Object, workloads []Workload) {
 		known := functions(t)

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// quiet is how long Knative's queue-proxy waits for a last request before the function is told to stop
+	// quiet is how long Knative's queue-proxy waits for a last request before it stops the function
 	// (drainSleepDuration in its pkg/queue/sharedmain). The pod's time runs meanwhile.
 	quiet = 30 * time.Second
 	// lastWord is how long after SHUTDOWN_GRACE a process may take to its end.
@@ -23,7 +23,7 @@ const (
 	lastWords = 4 * time.Second
 )
 
-func TestNobodyIsKilledWhileItStops(t *testing.T) {
+func TestNoFunctionIsKilledWhileItStops(t *testing.T) {
 	eachWay(t, func(t *testing.T, _ []Object, workloads []Workload) {
 		for _, w := range workloads {
 			grace := duration(t, w, "SHUTDOWN_GRACE", 30*time.Second)
@@ -57,9 +57,9 @@ func duration(t *testing.T, w Workload, setting string, otherwise time.Duration)
 	return d
 }
 
-// Who gives up earlier than the one behind it has done work for nothing: a statement is the innermost, then what is said
-// of it, then the Trigger's patience, then Knative's.
-func TestWhoAsksWaitsLongerThanWhoIsAsked(t *testing.T) {
+// A caller that gives up before the server that it calls has wasted the server's work. The innermost limit is that of a
+// statement, then those of publishing, of the Trigger's delivery, and of Knative.
+func TestACallerWaitsLongerThanTheServerThatItCalls(t *testing.T) {
 	eachBrokerWay(t, func(t *testing.T, objects []Object, workloads []Workload) {
 		for _, trigger := range Of[eventingv1.Trigger](objects) {
 			patience, err := period.Parse(*trigger.Spec.Delivery.Timeout)

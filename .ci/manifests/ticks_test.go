@@ -49,7 +49,7 @@ func TestEveryClockTicks(t *testing.T) {
 			delete(sources, w.Name)
 		}
 		if len(sources) > 0 {
-			t.Errorf("somebody is pinged who is no function: %v", sources)
+			t.Errorf("a ping has a target that is no function: %v", sources)
 		}
 	})
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// scheduling is what a transaction of the scheduler may say: orders, cancels, dead letters and statuses of whatever job it
-// comes across.
+// scheduling is what a transaction of the scheduler may say: orders, cancels, dead letters and statuses of whatever job
+// it comes across.
 var scheduling = []string{
 	jobevent.TopicRun + "*", jobevent.TopicAttemptCancel, jobevent.TopicDeadLetter, jobevent.TopicStatus,
 }
 
-// says is to which topics each function writes, as docs/events.md has it. A function that hears topics writes the records
-// that it rejects to the dead letters.
-var says = map[string][]string{
+// publishes has the topics to which each function writes, as in docs/events.md. A function that consumes topics also
+// writes the records that it rejects to the dead letters.
+var publishes = map[string][]string{
 	"gateway": { // where an admin redrives what was rejected, too
 		jobevent.TopicCreated, jobevent.TopicCommand, jobevent.TopicCompleted, jobevent.TopicFailed, jobevent.TopicWaiting,
 		jobevent.TopicAttemptLog, jobevent.TopicControlApplied, jobevent.TopicRun + "*",
@@ -61,18 +61,18 @@ func TestEachFunctionsKafkaUserMayDoWhatTheFunctionDoes(t *testing.T) {
 		users++
 		f, there := known[name]
 		if !there {
-			t.Errorf("%s is nobody's user", object.Name)
+			t.Errorf("%s is the user of no function", object.Name)
 		}
-		hears := slices.Clone(f.Topics)
+		consumes := slices.Clone(f.Topics)
 		group := "jobweaver-" + name
 		if name == "runjob" || name == "pull" { // it opens its groups and its tailer itself
-			hears, group = []string{jobevent.TopicRun + "*", jobevent.TopicAttemptCancel}, "jobweaver-runjob-*"
+			consumes, group = []string{jobevent.TopicRun + "*", jobevent.TopicAttemptCancel}, "jobweaver-runjob-*"
 		}
 		var want []string
-		for _, topic := range hears {
+		for _, topic := range consumes {
 			want = append(want, "topic "+topic+" Describe", "topic "+topic+" Read")
 		}
-		for _, topic := range says[name] {
+		for _, topic := range publishes[name] {
 			want = append(want, "topic "+topic+" Describe", "topic "+topic+" Write")
 		}
 		if name == "gateway" { // GET /api/lag: how far each function is behind its topics
@@ -83,7 +83,7 @@ func TestEachFunctionsKafkaUserMayDoWhatTheFunctionDoes(t *testing.T) {
 			}
 			want = append(want, "topic "+jobevent.TopicAttemptCancel+" Describe", "group jobweaver-* Describe")
 		}
-		if len(hears) > 0 {
+		if len(consumes) > 0 {
 			want = append(want, "group "+group+" Describe", "group "+group+" Read")
 		}
 		for _, topic := range asks[name] {

@@ -71,7 +71,7 @@ func (w Workload) Env() map[string]string {
 	return env
 }
 
-// Own are the settings that it gives by itself, not by a ConfigMap that all share.
+// Own are the settings of this workload, outside the ConfigMap that all share.
 func (w Workload) Own() []string {
 	var names []string
 	for _, one := range w.Pod.Containers[0].Env {

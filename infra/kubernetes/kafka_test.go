@@ -90,7 +90,7 @@ func users(t *testing.T) (all []kafkaUser) {
 	}
 }
 
-// rights are the user's, as Strimzi's operator says them to the broker.
+// rights returns the user's rights as Strimzi's operator grants them at the broker.
 func rights(t *testing.T, user kafkaUser) (acls []kfake.ACL) {
 	t.Helper()
 	for _, acl := range user.Spec.Authorization.ACLs {
@@ -125,7 +125,7 @@ func createTopics(t *testing.T, as func(string) kafkaevent.Config) {
 	}
 }
 
-func TestAFunctionSaysAndHearsWhatIsItsOwn(t *testing.T) {
+func TestAFunctionPublishesAndConsumesItsOwnTopics(t *testing.T) {
 	t.Parallel()
 	as := kafkaOf(t)
 	createTopics(t, as)
@@ -134,11 +134,11 @@ func TestAFunctionSaysAndHearsWhatIsItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer producer.Close()
-	said, err := jobevent.New(jobevent.TypeCreated, jobevent.Meta{Function: "cron", ID: "1"}, nil)
+	item, err := jobevent.New(jobevent.TypeCreated, jobevent.Meta{Function: "cron", ID: "1"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := producer.Publish(t.Context(), []event.Event{said.Event()}); err != nil {
+	if err := producer.Publish(t.Context(), []event.Event{item.Event()}); err != nil {
 		t.Fatal(err)
 	}
 	consumer, err := kafkaevent.NewBatchConsumer(as("jobweaver-kafka-ingest"), "jobweaver-ingest", []string{jobevent.TopicCreated}, 10)
@@ -147,13 +147,13 @@ func TestAFunctionSaysAndHearsWhatIsItsOwn(t *testing.T) {
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
-	heard := false
+	received := false
 	if err := consumer.Run(ctx, func(context.Context, []*sarama.ConsumerMessage) (func() error, error) {
-		heard = true
+		received = true
 		stop()
 		return nil, nil
-	}); err != nil || !heard {
-		t.Errorf("heard: %v, %v", heard, err)
+	}); err != nil || !received {
+		t.Errorf("received: %v, %v", received, err)
 	}
 }
 
@@ -220,20 +220,20 @@ func TestEachUserOfKafkaIsRefusedWhatIsNotItsOwn(t *testing.T) {
 		user    string
 		refused func(t *testing.T, client sarama.Client) error
 	}{
-		"KEDA reads no event":                     {"keda", reads(jobevent.TopicRun)},
-		"KEDA says none":                          {"keda", says(jobevent.TopicRun)},
-		"Knative does not read what workers get":  {"knative", reads(jobevent.TopicRun)},
-		"Knative says no outcome past the Broker": {"knative", says(jobevent.TopicCompleted)},
-		"functions stay out of Knative's topics":  {"jobweaver-kafka-outcome", says("knative-broker-jobweaver-jobweaver")},
+		"KEDA reads no event":                          {"keda", reads(jobevent.TopicRun)},
+		"KEDA publishes nothing":                       {"keda", publishes(jobevent.TopicRun)},
+		"Knative does not read what workers get":       {"knative", reads(jobevent.TopicRun)},
+		"Knative publishes no outcome past the Broker": {"knative", publishes(jobevent.TopicCompleted)},
+		"functions stay out of Knative's topics":       {"jobweaver-kafka-outcome", publishes("knative-broker-jobweaver-jobweaver")},
 		// security M7: a worker that was taken over.
-		"a worker reads no new job":     {"jobweaver-kafka-runjob", reads(jobevent.TopicCreated)},
-		"a worker says no status":       {"jobweaver-kafka-runjob", says(jobevent.TopicStatus)},
-		"a worker says no command":      {"jobweaver-kafka-runjob", says(jobevent.TopicCommand)},
-		"a worker says no order":        {"jobweaver-kafka-runjob", says(jobevent.TopicRun)},
-		"a gateway says no status":      {"jobweaver-kafka-gateway", says(jobevent.TopicStatus)},
-		"a projection reads no order":   {"jobweaver-kafka-projection", reads(jobevent.TopicRun)},
-		"who makes topics reads none":   {"jobweaver-kafka-topics", reads(jobevent.TopicStatus)},
-		"who makes topics says nothing": {"jobweaver-kafka-topics", says(jobevent.TopicCompleted)},
+		"a worker reads no new job":                    {"jobweaver-kafka-runjob", reads(jobevent.TopicCreated)},
+		"a worker publishes no status":                 {"jobweaver-kafka-runjob", publishes(jobevent.TopicStatus)},
+		"a worker publishes no command":                {"jobweaver-kafka-runjob", publishes(jobevent.TopicCommand)},
+		"a worker publishes no order":                  {"jobweaver-kafka-runjob", publishes(jobevent.TopicRun)},
+		"a gateway publishes no status":                {"jobweaver-kafka-gateway", publishes(jobevent.TopicStatus)},
+		"a projection reads no order":                  {"jobweaver-kafka-projection", reads(jobevent.TopicRun)},
+		"who makes topics reads none":                  {"jobweaver-kafka-topics", reads(jobevent.TopicStatus)},
+		"the user of the Job topics publishes nothing": {"jobweaver-kafka-topics", publishes(jobevent.TopicCompleted)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -254,7 +254,7 @@ func TestEachUserOfKafkaIsRefusedWhatIsNotItsOwn(t *testing.T) {
 	}
 }
 
-func says(topic string) func(*testing.T, sarama.Client) error {
+func publishes(topic string) func(*testing.T, sarama.Client) error {
 	return func(t *testing.T, client sarama.Client) error {
 		t.Helper()
 		producer, err := sarama.NewSyncProducerFromClient(client)

@@ -104,8 +104,8 @@ func TestEachFunctionComesIntoItsDatabaseByTheCertificateOfItsRole(t *testing.T)
 		t.Skip("nothing here runs at once") // -short is for the race detector
 	}
 	t.Parallel()
-	house := newCluster(t)
-	server := house.address(t, "migrate", "")
+	cluster := newCluster(t)
+	server := cluster.address(t, "migrate", "")
 	urls, err := migrations.EnsureDatabases(t.Context(), server)
 	if err != nil {
 		t.Fatal(err)
@@ -121,11 +121,11 @@ func TestEachFunctionComesIntoItsDatabaseByTheCertificateOfItsRole(t *testing.T)
 	for _, set := range []migrations.Set{migrations.API, migrations.Scheduler, migrations.Worker} {
 		for _, function := range set.Functions {
 			t.Run(function, func(t *testing.T) {
-				who := ask(t, house.address(t, function, ""))
+				who := ask(t, cluster.address(t, function, ""))
 				if want := migrations.Role(function) + " in " + set.Database(); who != want {
 					t.Errorf("came in as %s, want %s", who, want)
 				}
-				house.mustRefuse(t, function)
+				cluster.mustRefuse(t, function)
 			})
 		}
 	}

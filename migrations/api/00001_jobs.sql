@@ -1,5 +1,5 @@
 -- +goose Up
--- What was asked for, and the scheduler's latest word on it.
+-- What clients requested, and the latest status of it from the scheduler.
 CREATE TABLE jobs (
     job_id          uuid PRIMARY KEY,                  -- UUIDv7: the key grows at its right edge and orders by age
     owner_id        text        NOT NULL DEFAULT '',
@@ -16,11 +16,11 @@ CREATE TABLE jobs (
     created_at      timestamptz NOT NULL DEFAULT now(),
     idempotency_key text CHECK (length(idempotency_key) BETWEEN 1 AND 255),
     request_hash    bytea,                             -- of the canonical request, beside a key
-    event_source    text,                              -- of the CloudEvent that brought it
+    event_source    text,                              -- of the CloudEvent that submitted it
     event_id        text,
     command_seq     integer     NOT NULL DEFAULT 0 CHECK (command_seq >= 0),
     cancel_requested_at timestamptz,
-    -- From here on the scheduler's word. Version 0: not heard of yet.
+    -- From here on the scheduler's status. Version 0: none has come yet.
     status          text        NOT NULL CHECK (status IN ('SCHEDULED', 'PENDING', 'QUEUED', 'RUNNING', 'WAITING',
                                                            'RETRYING', 'COMPLETED', 'FAILED', 'CANCELLED')),
     version         bigint      NOT NULL DEFAULT 0 CHECK (version >= 0),
@@ -28,8 +28,8 @@ CREATE TABLE jobs (
     retry_count     integer     NOT NULL DEFAULT 0 CHECK (retry_count >= 0),
     updated_at      timestamptz NOT NULL DEFAULT now(),
     snapshot        json,                              -- data of the job-status event of this version
-    progress        json,                              -- of the running attempt, from beats
-    -- Which pass of reconcile looks after the row: 0 not heard of, 1 in flight, 2 waiting; null: ended.
+    progress        json,                              -- of the running attempt, from heartbeats
+    -- The pass of reconcile that has the row: 0 without a status, 1 in flight, 2 waiting; null: ended.
     watch           smallint GENERATED ALWAYS AS (
         CASE WHEN status IN ('COMPLETED', 'FAILED', 'CANCELLED') THEN NULL
              WHEN version = 0 THEN 0
@@ -43,7 +43,7 @@ CREATE TABLE jobs (
 
 CREATE INDEX jobs_watched ON jobs (watch, job_id) WHERE watch IS NOT NULL;
 CREATE UNIQUE INDEX jobs_idempotency ON jobs (owner_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
--- An event is the same whatever its body says, its ownerId included.
+-- An event is the same whatever its body contains, its ownerId included.
 CREATE UNIQUE INDEX jobs_event ON jobs (event_source, event_id) WHERE event_id IS NOT NULL;
 CREATE INDEX jobs_failed ON jobs (job_id) WHERE status = 'FAILED';
 
@@ -65,14 +65,14 @@ CREATE TABLE attempt_logs (
     PRIMARY KEY (job_id, attempt, first_line)
 );
 
--- The workers' latest beats, for people to see.
+-- The workers' latest heartbeats, for the API to show.
 CREATE TABLE workers (
     worker_id text PRIMARY KEY,
     seen_at   timestamptz NOT NULL DEFAULT now(),
     beat      json        NOT NULL
 );
 
--- How often a thing of this age has come due to be said again: at 10, 20, 40, 80, 160, 300, 600, 900 … s.
+-- How often a row of this age has become due to be published again: at 10, 20, 40, 80, 160, 300, 600, 900 … s.
 CREATE FUNCTION times_due(age interval) RETURNS integer LANGUAGE sql IMMUTABLE
     RETURN width_bucket(date_part('epoch', age), ARRAY[10, 20, 40, 80, 160, 300]::float8[])
          + greatest(floor(date_part('epoch', age) / 300), 0)::integer;

@@ -1,6 +1,6 @@
 -- +goose Up
--- On which shelf of its index a job stands; a completed one stands on none. 0 and 1: the scheduler has not been heard of
--- it; 2 to 4: it waits; 5 to 7: it is in flight; 8 and 9: it has ended otherwise.
+-- The shelf of a job in its index; a completed job has none. 0 and 1: no status has come from the scheduler; 2 to 4: it
+-- waits; 5 to 7: it is in flight; 8 and 9: it is FAILED or CANCELLED.
 CREATE FUNCTION shelf_of(status text, version bigint) RETURNS smallint LANGUAGE sql IMMUTABLE
     RETURN CASE status
         WHEN 'COMPLETED' THEN NULL
@@ -14,8 +14,8 @@ CREATE FUNCTION shelf_of(status text, version bigint) RETURNS smallint LANGUAGE 
         WHEN 'CANCELLED' THEN 9
     END;
 
--- One check costs a third of sixteen, and a regular expression as much as all others (measured: 3 µs a row). Names and
--- sizes are Go's to check. The snapshot is checked JSON when it comes here: as json the server would read it once more.
+-- One check costs a third of sixteen, and a regular expression as much as all others (measured: 3 µs a row). Go checks
+-- names and sizes. The snapshot was checked as JSON before: in a column of type json the server would parse it again.
 ALTER TABLE jobs
     DROP CONSTRAINT jobs_job_type_check, DROP CONSTRAINT jobs_queue_check, DROP CONSTRAINT jobs_priority_check,
     DROP CONSTRAINT jobs_max_retry_count_check, DROP CONSTRAINT jobs_timeout_ms_check, DROP CONSTRAINT jobs_tags_check,

@@ -4,10 +4,10 @@ ALTER TABLE jobs
     ADD COLUMN ordering_key text,        -- its owner's jobs of one key run one after another, by order_number
     ADD COLUMN order_number bigint,
     ADD COLUMN order_after  uuid,        -- the last of its key that had not ended when it was accepted
-    ADD COLUMN after_ids    uuid[],      -- the jobs that have to end first; null: none
+    ADD COLUMN after_ids    uuid[],      -- the jobs that must end first; null: none
     ADD COLUMN runs_anyway  boolean;     -- also when one of those did not complete; null: no
 
--- Numbers are taken under a lock of their key, so that of one key they rise in the order of commits.
+-- Numbers are taken under a lock on their key, so for one key they rise in the order of commits.
 CREATE SEQUENCE order_numbers;
 CREATE INDEX jobs_ordered ON jobs (ordering_key, owner_id, order_number)
     WHERE ordering_key IS NOT NULL AND status NOT IN ('COMPLETED', 'FAILED', 'CANCELLED');
@@ -15,7 +15,7 @@ CREATE INDEX jobs_of_key ON jobs (ordering_key, job_id) WHERE ordering_key IS NO
 
 ALTER TABLE commands
     ADD COLUMN run_at       timestamptz,
-    ADD COLUMN operation_id uuid,        -- of the operation that asked for it; null: a request of its own
+    ADD COLUMN operation_id uuid,        -- of the operation that stored it; null: a request of its own
     DROP CONSTRAINT commands_command_check,
     ADD CONSTRAINT commands_command_check CHECK (
         command IN ('cancel', 'retry', 'reschedule', 'delete') AND (command = 'reschedule') = (run_at IS NOT NULL));

@@ -1,5 +1,6 @@
 -- +goose Up
--- What holds for all jobs of a queue, a job type or an owner. One that holds nothing is gone once the scheduler knows.
+-- The controls of queues, job types and owners. One that restricts nothing is deleted once the scheduler has applied
+-- it.
 CREATE TABLE controls (
     kind              text             NOT NULL CHECK (kind IN ('queue', 'type', 'owner')),
     name              text             NOT NULL CHECK (length(name) BETWEEN 1 AND 255),
@@ -7,19 +8,20 @@ CREATE TABLE controls (
     paused            boolean          NOT NULL,
     max_running       integer CHECK (max_running >= 0),
     starts_per_second double precision CHECK (starts_per_second > 0),
-    applied_version   bigint           NOT NULL DEFAULT 0, -- by which the scheduler goes
+    applied_version   bigint           NOT NULL DEFAULT 0, -- the version that the scheduler has applied
     updated_at        timestamptz      NOT NULL DEFAULT now(),
     updated_by        text             NOT NULL,
     PRIMARY KEY (kind, name)
 );
--- Not a count in the row: the row goes, and what comes after it must still be newer.
+-- Not a count in the row: the row is deleted, and the next control of its name must still be newer.
 CREATE SEQUENCE control_versions;
 
--- What the latest word found the job ended as; null: it had not ended, '': as that word says.
+-- How the job had ended when the latest status came; null: it had not ended; '': as that status has it.
 ALTER TABLE jobs ADD COLUMN ended_as text;
 
--- What the statistics count: jobs that were accepted and that ended (n), and how many ended ones are there (kept; down when
--- one is retried or deleted). Whoever changes jobs enters it here, one row a type and batch, and nobody waits for another.
+-- What the statistics count: jobs that were accepted and that ended (n), and how many ended ones there are (kept; a
+-- retry or delete lowers it). Each statement that changes jobs inserts one row for each type and batch, so no
+-- transaction waits for another.
 CREATE TABLE tally_entries (
     id       bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at       timestamptz NOT NULL DEFAULT now(),
@@ -28,10 +30,10 @@ CREATE TABLE tally_entries (
     what     text        NOT NULL CHECK (what IN ('ACCEPTED', 'COMPLETED', 'FAILED', 'CANCELLED')),
     n        integer     NOT NULL,
     kept     integer     NOT NULL,
-    times    integer[]   NOT NULL DEFAULT '{}' -- of each job three buckets of its histograms, see apidb
+    times    integer[]   NOT NULL DEFAULT '{}' -- three buckets of histograms for each job, see statstore
 );
 
--- The same, summed by minute, later by hour and day; of all that is older only what is kept, as ever.
+-- The same, summed by minute, later by hour and day; of older times only kept remains.
 CREATE TABLE tallies (
     grain    text        NOT NULL CHECK (grain IN ('minute', 'hour', 'day', 'ever')),
     at       timestamptz NOT NULL,
@@ -49,7 +51,7 @@ INSERT INTO tallies (grain, at, queue, job_type, what, n, kept)
 SELECT 'ever', 'epoch', queue, job_type, status, 0, count(*) FROM jobs
 WHERE status IN ('COMPLETED', 'FAILED', 'CANCELLED') GROUP BY queue, job_type, status;
 
--- Whatever deletes a job, it is counted.
+-- Counts each deletion of a job, whatever statement makes it.
 -- +goose StatementBegin
 CREATE FUNCTION tally_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -62,11 +64,11 @@ END $$;
 CREATE TRIGGER jobs_deleted AFTER DELETE ON jobs REFERENCING OLD TABLE AS gone
     FOR EACH STATEMENT EXECUTE FUNCTION tally_deleted();
 
--- How many jobs have not ended, as somebody counted them last: one row.
+-- The last count of jobs that have not ended: one row.
 CREATE TABLE job_counts (
     id     boolean     PRIMARY KEY DEFAULT true CHECK (id),
     as_of  timestamptz NOT NULL,
-    took   interval    NOT NULL, -- the counting
+    took   interval    NOT NULL, -- how long the count took
     counts json        NOT NULL
 );
 

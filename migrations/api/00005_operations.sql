@@ -6,22 +6,22 @@ CREATE TABLE operations (
     run_at          timestamptz,
     by_whom         text        NOT NULL,
     filter          json,
-    job_ids         uuid[],                              -- in order; null: what the filter says
+    job_ids         uuid[],                              -- in order; null: those that match the filter
     idempotency_key text UNIQUE,
     request_hash    bytea,                               -- of the request, beside a key
     created_at      timestamptz NOT NULL DEFAULT now(),
-    -- From here on what has become of it.
+    -- From here on its progress.
     status          text        NOT NULL DEFAULT 'RUNNING'
         CHECK (status IN ('RUNNING', 'ABORTING', 'ABORTED', 'COMPLETED')),
     updated_at      timestamptz NOT NULL DEFAULT now(),
     finished_at     timestamptz,
-    after_id        uuid        NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000', -- as far as it has come
-    walked          boolean     NOT NULL DEFAULT false,  -- it has come to the end
+    after_id        uuid        NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000', -- the last job that it has reached
+    walked          boolean     NOT NULL DEFAULT false,  -- it has reached all jobs
     matched         bigint      NOT NULL DEFAULT 0,
-    asked           bigint      NOT NULL DEFAULT 0,      -- for how many a command was kept
+    asked           bigint      NOT NULL DEFAULT 0,      -- jobs for which a command was stored
     applied         bigint      NOT NULL DEFAULT 0,
     refused         bigint      NOT NULL DEFAULT 0,      -- by the scheduler
-    skipped         bigint      NOT NULL DEFAULT 0,      -- nothing was asked
+    skipped         bigint      NOT NULL DEFAULT 0,      -- jobs without a command
     reasons         json        NOT NULL DEFAULT '{}',   -- why refused or skipped, and how many
     CHECK ((command = 'reschedule') = (run_at IS NOT NULL)),
     CHECK ((filter IS NULL) <> (job_ids IS NULL)),
@@ -39,8 +39,8 @@ CREATE TABLE operation_skips (
     PRIMARY KEY (operation_id, job_id)
 );
 
--- Answers to an operation's commands that it has not counted yet. Who hears them only adds rows: the operation's own
--- row is locked by whoever works on it, together with rows of jobs.
+-- Answers to an operation's commands that it has not counted yet. projection only adds rows when it consumes them: bulk
+-- locks the operation's own row together with rows of jobs.
 CREATE TABLE operation_answers (
     operation_id uuid   NOT NULL,
     applied      bigint NOT NULL,

@@ -1,38 +1,38 @@
 -- +goose Up
-ALTER TABLE jobs ADD COLUMN callback_url text; -- where its end is delivered to; null: nowhere
+ALTER TABLE jobs ADD COLUMN callback_url text; -- where its end is delivered; null: nowhere
 
--- What an outside system said became of an attempt that was handed to it, or that it said nothing in time: the first row
--- counts. It stays as long as its job, so that the same word again is the same answer.
+-- The outcome of an attempt that an outside system reported, or that its deadline passed: the first row counts. It
+-- stays as long as its job, so that a repeated callback gets the same answer.
 CREATE TABLE callbacks (
     job_id      uuid        NOT NULL REFERENCES jobs ON DELETE CASCADE,
     attempt     integer     NOT NULL CHECK (attempt > 0),
     outcome     text        NOT NULL CHECK (outcome IN ('completed', 'failed')),
-    output      json,                                -- gone once the scheduler is known to have it
+    output      json,                                -- null once the scheduler has confirmed it
     error_code  text        NOT NULL DEFAULT '',
     message     text        NOT NULL DEFAULT '',
     retryable   boolean     NOT NULL DEFAULT true,
-    body_hash   bytea       NOT NULL,                -- of what was said, to know it again; empty: nothing was said in time
+    body_hash   bytea       NOT NULL,                -- of the callback, to recognize a repeated one; empty: the deadline passed
     received_at timestamptz NOT NULL DEFAULT now(),
-    answered_at timestamptz,                         -- since when the scheduler's word shows that it has come
+    answered_at timestamptz,                         -- when a status of the scheduler first confirmed it
     PRIMARY KEY (job_id, attempt),
     CHECK (outcome = 'failed' OR error_code = '' AND message = '')
 );
 CREATE INDEX callbacks_unanswered ON callbacks (job_id) WHERE answered_at IS NULL;
 
--- Whether an attempt is over, by the scheduler's word on its job.
+-- Whether an attempt is over, by the latest status of its job.
 CREATE FUNCTION attempt_is_over(n integer, status text, version bigint, attempt integer) RETURNS boolean LANGUAGE sql IMMUTABLE
     RETURN version > 0 AND (attempt > n OR attempt = n AND status NOT IN ('QUEUED', 'RUNNING', 'WAITING'));
 
--- Signed messages that were taken, for as long as their signatures hold. A message is known by its id, what it says and
--- for which attempt: ids of different senders may be the same.
+-- Signed messages that were accepted, for as long as their signatures are valid. A message is recognized by its id,
+-- content and attempt: different senders may use the same id.
 CREATE TABLE webhook_ids (
     message_hash bytea PRIMARY KEY,
     seen_at      timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX webhook_ids_seen ON webhook_ids (seen_at);
 
--- The end of a job that is delivered to its callback_url: one row an end, of which a job that was retried by hand has several.
--- A row knows all that it takes to deliver it, whatever becomes of its job.
+-- The end of a job that is delivered to its callback_url: one row an end, of which a job that was retried by hand has
+-- several. A row has everything that its delivery needs, whatever becomes of its job.
 CREATE TABLE deliveries (
     job_id      uuid        NOT NULL,
     version     bigint      NOT NULL,                -- of the job when it ended
@@ -42,7 +42,7 @@ CREATE TABLE deliveries (
     host        text        COLLATE "C" NOT NULL GENERATED ALWAYS AS ( -- with its port; deliveries to one host must not hold up the others
         coalesce(lower(substring(url FROM '^[^:]*://([^/?#]+)')), lower(url))) STORED,
     job         json        NOT NULL,                -- its row when it ended, without payload and snapshot
-    snapshot    text        NOT NULL,                -- the scheduler's word that it has ended
+    snapshot    text        NOT NULL,                -- the status with which it ended
     status      text        NOT NULL DEFAULT 'PENDING' CHECK (status IN ('PENDING', 'DELIVERED', 'FAILED')),
     tries       integer     NOT NULL DEFAULT 0 CHECK (tries >= 0),
     next_at     timestamptz DEFAULT now(),           -- of a PENDING one: not before; while it is tried, when to try again at the latest

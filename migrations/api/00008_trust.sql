@@ -1,8 +1,8 @@
 -- +goose Up
--- Who may come in: keys, of which only a hash is stored.
+-- API keys, of which only a hash is stored.
 CREATE TABLE api_keys (
     key_id       text PRIMARY KEY,
-    owner_id     text        NOT NULL,               -- whose jobs it sees; '': the installation's own
+    owner_id     text        NOT NULL,               -- the owner whose jobs it sees; '': a key of the installation
     name         text        NOT NULL,
     roles        text[]      NOT NULL CHECK (roles <@ '{submit,read,operate,admin}' AND cardinality(roles) > 0),
     secret_hash  bytea       NOT NULL CHECK (octet_length(secret_hash) = 32), -- SHA-256 of the whole key
@@ -14,14 +14,15 @@ CREATE TABLE api_keys (
 );
 CREATE INDEX api_keys_of ON api_keys (owner_id, key_id);
 
--- Who did what to what, when and from where. Nothing in it is ever changed; what is too old is deleted by retention.
+-- The audit log: which actor did what to what, when and from where. Entries are never changed; projection deletes old
+-- ones.
 CREATE TABLE audit_log (
     audit_id    bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at          timestamptz NOT NULL DEFAULT now(),
-    owner_id    text        NOT NULL,                 -- whose things were touched
+    owner_id    text        NOT NULL,                 -- the owner of what was changed
     actor       text        NOT NULL,                 -- key:<id> or oidc:<subject>
     action      text        NOT NULL,                 -- job.submit, job.cancel, key.create …
-    resource    text        NOT NULL DEFAULT '',      -- what it is not a job: schedule/nightly, key/4f7q…
+    resource    text        NOT NULL DEFAULT '',      -- if it is not a job: schedule/nightly, key/4f7q…
     job_ids     uuid[]      NOT NULL DEFAULT '{}',
     remote_addr text        NOT NULL,
     user_agent  text        NOT NULL,
@@ -31,18 +32,18 @@ CREATE TABLE audit_log (
 CREATE INDEX audit_log_of ON audit_log (owner_id, audit_id);
 CREATE INDEX audit_log_jobs ON audit_log USING gin (job_ids) WHERE job_ids <> '{}';
 
--- The same (source, id) from two owners' keys are two events. Without authentication all come from nobody: an event is
--- the same whatever its body says, its ownerId included.
+-- The same (source, id) from two owners' keys are two events. Without authentication no event has an owner: it is the
+-- same whatever its body contains, its ownerId included.
 ALTER TABLE jobs ADD COLUMN event_owner text NOT NULL DEFAULT '';
 DROP INDEX jobs_event;
 CREATE UNIQUE INDEX jobs_event ON jobs (event_owner, event_source, event_id) WHERE event_id IS NOT NULL;
 
--- An owner's jobs, by shelf; completed ones stand on a shelf here, too. Those of nobody pay for no entry: an owner's list
--- must not walk past all that others have, and where there are no owners there are no others.
+-- An owner's jobs, by shelf; completed ones have a shelf here, too. Jobs without an owner have no entry: the index
+-- keeps an owner's list from walking past the jobs of others, and without owners there are no others.
 CREATE INDEX jobs_owned ON jobs (owner_id, coalesce(shelf_of(status, version), 10::smallint), job_id) WHERE owner_id <> '';
 CREATE INDEX jobs_of_owners_key ON jobs (owner_id, ordering_key, job_id) WHERE ordering_key IS NOT NULL AND owner_id <> '';
 
--- Null: it is about the jobs of all owners, and nobody in particular sees it.
+-- Null: it is about the jobs of all owners, and no single owner sees it.
 ALTER TABLE operations
     ADD COLUMN owner_id text,
     DROP CONSTRAINT operations_idempotency_key_key;
@@ -52,7 +53,7 @@ CREATE INDEX operations_owned ON operations (owner_id, operation_id) WHERE owner
 
 CREATE INDEX deliveries_owned ON deliveries (owner_id, status, job_id, version) WHERE owner_id <> '';
 
--- Each owner has numbers of their own, beside those of everyone: whoever asks for one of the two does not go through the other.
+-- Each owner has numbers of its own, beside those of all owners: a read of the one does not walk through the other.
 ALTER TABLE tally_entries ADD COLUMN owner_id text NOT NULL DEFAULT '';
 ALTER TABLE tallies
     ADD COLUMN everyone boolean NOT NULL DEFAULT true, -- all owners' together
@@ -62,8 +63,8 @@ ALTER TABLE tallies
     ADD PRIMARY KEY (everyone, owner_id, grain, at, queue, job_type, what);
 ALTER TABLE tallies ALTER COLUMN everyone DROP DEFAULT, ALTER COLUMN owner_id DROP DEFAULT;
 CREATE INDEX tallies_aged ON tallies (grain, at);
--- How many ended jobs of an owner are there. Whose the entries so far are, nobody knows: all are nobody's, and what they
--- are to add there is taken away here.
+-- The number of an owner's ended jobs. The owners of the entries so far are unknown: all count as without an owner, and
+-- what they add there is subtracted here.
 INSERT INTO tallies (everyone, owner_id, grain, at, queue, job_type, what, n, kept)
 SELECT false, owner_id, 'ever', 'epoch', queue, job_type, what, 0, sum(kept) FROM (
     SELECT owner_id, queue, job_type, status, 1 FROM jobs WHERE status IN ('COMPLETED', 'FAILED', 'CANCELLED')
@@ -82,14 +83,14 @@ BEGIN
 END $$;
 -- +goose StatementEnd
 
--- Each owner's part of job_counts. Who is not in it has no job that has not ended.
+-- Each owner's part of job_counts. An owner without a row has no unfinished job.
 CREATE TABLE owner_job_counts (
     owner_id text PRIMARY KEY,
     counts   text NOT NULL
 );
-DELETE FROM job_counts; -- they are counted anew
+DELETE FROM job_counts; -- they will be counted again
 
--- What the installation itself asks for: an owner may only ask for more than that.
+-- What the installation has set: an owner may only tighten it.
 ALTER TABLE controls
     ADD COLUMN least_paused           boolean NOT NULL DEFAULT false,
     ADD COLUMN most_running           integer,

@@ -1,6 +1,6 @@
 -- +goose Up
--- Jobs that a newer tick of their schedule is to cancel (overlap: cancel), but of which another command or a callback was
--- not answered yet. cron tries again until they are cancelled or have ended. Few, for moments.
+-- Jobs that a newer tick of their schedule must cancel (overlap: cancel), but that had another unanswered command or
+-- callback. cron tries again until they are cancelled or have ended. There are few rows, for moments.
 CREATE TABLE schedule_cancels (
     job_id uuid PRIMARY KEY
 );

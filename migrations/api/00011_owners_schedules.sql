@@ -1,5 +1,5 @@
 -- +goose Up
--- How many an owner has is asked when it makes one more.
+-- An owner's schedules are counted when it creates one.
 CREATE INDEX schedules_owned ON schedules (owner_id);
 
 -- +goose Down

@@ -1,6 +1,7 @@
 -- +goose Up
--- The only way by which a function deletes entries of the audit log: the oldest ones, some at a time, that are older than age. It
--- refuses an age of less than 30 days. It compares instants: '-12000 months 360030 days' equals 30 days, and leads into the future.
+-- The only way by which a function deletes entries of the audit log: the oldest ones, some at a time, that are older
+-- than age. It refuses an age of less than 30 days. It compares instants: '-12000 months 360030 days' equals 30 days,
+-- and leads into the future.
 -- +goose StatementBegin
 CREATE FUNCTION audit_forget(age interval, max_entries integer) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

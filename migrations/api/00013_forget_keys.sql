@@ -1,6 +1,7 @@
 -- +goose Up
--- The only way by which a function deletes keys: an owner's, 30 days after they were revoked or expired. A bootstrap key stays:
--- without its row the gateway would make the key of its setting anew, and a revoked one would let somebody in again.
+-- The only way by which a function deletes keys: an owner's, 30 days after they were revoked or expired. A bootstrap
+-- key stays: without its row the gateway would make the key of its setting anew, and a revoked one would be valid
+-- again.
 -- +goose StatementBegin
 CREATE FUNCTION api_keys_forget(owner text) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -1,19 +1,20 @@
 -- +goose NO TRANSACTION
 -- +goose Up
--- Each statement is its own transaction, so that an index is built while jobs come and go. Each may run again: a migration
--- that was interrupted begins anew.
-ALTER TABLE jobs ADD COLUMN IF NOT EXISTS error_code text; -- of the last failure that the scheduler has told; null: none
+-- Each statement is its own transaction, so that an index is built while jobs come and go. Each may run again: a
+-- migration that was interrupted begins anew.
+ALTER TABLE jobs ADD COLUMN IF NOT EXISTS error_code text; -- of the last failure that the scheduler has reported; null: none
 
--- The gateway makes a trace id by the same clock as the ids of the jobs that it accepts a moment later. So jobs with such a
--- trace id are found by their primary key, in 256 ms of jobs: the first 40 bits of a UUIDv7. Only a trace id from elsewhere
--- needs an index. No function of our own: roles.sql of the version before would take the right to it away.
+-- The gateway makes a trace id by the same clock as the ids of the jobs that it accepts a moment later. So jobs with
+-- such a trace id are found by their primary key, in 256 ms of jobs: the first 40 bits of a UUIDv7. Only a trace id
+-- from elsewhere needs an index. No function of our own: roles.sql of the version before would take the right to it
+-- away.
 DROP INDEX CONCURRENTLY IF EXISTS jobs_of_trace;
 CREATE INDEX CONCURRENTLY jobs_of_trace ON jobs (trace_id, job_id)
     WHERE trace_id >= job_id OR substring(uuid_send(trace_id) FOR 5) <> substring(uuid_send(job_id) FOR 5);
 
--- What has failed before: first what retries, which may have failed for good when it is looked for there. Batches, so that
--- no command and no status waits long for a row. lastError comes before the output, whose text can therefore not be taken
--- for it.
+-- Jobs that have failed already: first those that retry, since one may have failed for good by the time of the second
+-- walk. In batches, so that no command and no status waits long for a row. lastError comes before the output, whose
+-- text can therefore not be taken for it.
 -- +goose StatementBegin
 DO $$
 DECLARE
@@ -42,8 +43,9 @@ DROP INDEX CONCURRENTLY IF EXISTS jobs_of_owners_error;
 CREATE INDEX CONCURRENTLY jobs_of_owners_error ON jobs (owner_id, error_code, job_id)
     WHERE error_code IS NOT NULL AND owner_id <> '';
 
--- A filter with a field that bulk of the version before does not know: it would leave the field out and give the command to
--- all other jobs, too. In filter is then a text, of which that version makes an error, and leaves the operation to this one.
+-- A filter with a field that the previous version of bulk does not know: it would ignore the field and send the command
+-- to all other jobs, too. The column filter is then a text, which that version cannot read, so it leaves the operation
+-- alone.
 ALTER TABLE operations ADD COLUMN IF NOT EXISTS narrow_filter json;
 
 -- +goose Down

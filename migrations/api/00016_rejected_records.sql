@@ -1,10 +1,10 @@
 -- +goose Up
--- Records that a function could not use, each with all that it takes to put it on its topic again. How many are kept, and
--- of how many bytes together, RejectedTrim bounds: whoever writes garbage to a topic must not fill the disk.
+-- Records that a function could not use, each with everything that is needed to publish it again. RejectedTrim bounds
+-- their number and their bytes: garbage on a topic must not fill the disk.
 CREATE TABLE rejected_records (
     rejected_number bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY, -- in the order in which they came; pages go by it
-    rejected_id     uuid        NOT NULL UNIQUE,         -- of what was rejected by whom: told twice, it is one row
-    function        text        NOT NULL,                -- which could not use it
+    rejected_id     uuid        NOT NULL UNIQUE,         -- a hash of function, place and content: reported twice, it is one row
+    function        text        NOT NULL,                -- the function that could not use it
     topic           text        NOT NULL,
     partition       integer,                             -- null: it came over HTTP
     record_offset   bigint,
@@ -12,7 +12,7 @@ CREATE TABLE rejected_records (
     headers         json        NOT NULL,                -- [{"key": base64, "value": base64}], in their order
     value           bytea,                               -- null: it has none
     bytes           integer     NOT NULL,                -- of key, headers and value
-    whole           boolean     NOT NULL,                -- false: something of it was too large to be kept, or is not known
+    whole           boolean     NOT NULL,                -- false: a part was too large to be stored, or is unknown
     truncated       boolean     NOT NULL,
     reason          text        NOT NULL,
     trace_id        uuid,

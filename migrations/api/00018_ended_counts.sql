@@ -1,6 +1,6 @@
 -- +goose Up
--- How many jobs that have ended were kept when the others were counted: both counts together are those of one instant.
--- ended_at is as_of, but where a process of the version before has counted since, which does not know of them.
+-- The number of ended jobs at the time of the count of the others, so that both counts are of one instant. ended_at
+-- equals as_of unless a process of the previous version, which does not know these columns, has counted since.
 ALTER TABLE job_counts ADD COLUMN ended json, ADD COLUMN ended_at timestamptz;
 ALTER TABLE owner_job_counts ADD COLUMN ended text NOT NULL DEFAULT '[]';
 

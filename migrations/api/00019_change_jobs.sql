@@ -1,15 +1,15 @@
 -- +goose Up
 ALTER TABLE commands
-    ADD COLUMN change json, -- what is to hold for the job once the scheduler has applied it; its payload may be sealed
-    ADD COLUMN change_hash bytea, -- of the request, by which the same one is known again
+    ADD COLUMN change json, -- the new properties of the job, valid once the scheduler has applied them; the payload may be sealed
+    ADD COLUMN change_hash bytea, -- of the request, to recognize a repeated one
     DROP CONSTRAINT commands_command_check,
     ADD CONSTRAINT commands_command_check CHECK (
         command IN ('cancel', 'retry', 'reschedule', 'delete', 'change') AND (command = 'reschedule') = (run_at IS NOT NULL)
         AND (command = 'change') = (change IS NOT NULL) AND (command = 'change') = (change_hash IS NOT NULL));
 
--- A change holds for the API, whole, in the transaction that takes the scheduler's answer and forgets the command. It is a
--- trigger, so that it also does when a projection of the version before takes the answer, which knows no changes and has no
--- right to these columns. The answer is the end of the snapshot: what a handler has put out stands before it.
+-- The API applies a change as a whole, in the transaction that stores the scheduler's answer and deletes the command. A
+-- trigger does it, so that it also happens with a projection of the previous version, which knows no changes and has no
+-- right to these columns. The answer is at the end of the snapshot, behind the handler's output.
 -- +goose StatementBegin
 CREATE FUNCTION apply_change() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -1,6 +1,6 @@
 -- +goose Up
--- The error codes of the jobs that failed for good: of an entry one of each job, of a tally how many jobs failed with each.
--- A projection of the version before leaves them out and takes nothing else away.
+-- The error codes of the jobs that failed for good: an entry has one for each job, a sum has the number of jobs for
+-- each code. A projection of the previous version ignores them.
 ALTER TABLE tally_entries ADD COLUMN error_codes text[] NOT NULL DEFAULT '{}';
 ALTER TABLE tallies ADD COLUMN error_codes json NOT NULL DEFAULT '{}';
 

@@ -1,14 +1,13 @@
 -- +goose NO TRANSACTION
 -- +goose Up
--- Each statement is its own transaction, and may run again, as in 00015.
--- Jobs that come after others, for the list of those that come after one: it is of the same owner, as all that name it. A
--- plain job has no entry. An index of the ids in after_ids would have ten thousand entries for each change of a job with as
--- many.
+-- Each statement is its own transaction, and may run again, as in 00015. Jobs with dependencies, to list those that
+-- depend on one job: they have the same owner as that job. Other jobs have no entry. An index of the ids in after_ids
+-- would have ten thousand entries for each change of a job with as many.
 DROP INDEX CONCURRENTLY IF EXISTS jobs_tied;
 CREATE INDEX CONCURRENTLY jobs_tied ON jobs (owner_id, job_id) WHERE after_ids IS NOT NULL;
 
--- Whether the message of a job's last failure has a text in it, written as in JSON: all that bulk learns of a snapshot, which
--- it may not read. JobsSeen finds the message in the same way.
+-- Whether the message of a job's last failure contains a text, encoded as in JSON. It is all that bulk learns of a
+-- snapshot, which it may not read. JobsSeen finds the message in the same way.
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION failure_has(of_job uuid, wanted text) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -8,7 +8,7 @@ ALTER TABLE api_keys
     ADD COLUMN work_queues text[] NOT NULL DEFAULT '{}';
 
 -- +goose Down
--- A key for work alone would have no role: it goes.
+-- A key with the role work only would have no role left: it is deleted.
 DELETE FROM api_keys WHERE roles = '{work}';
 UPDATE api_keys SET roles = array_remove(roles, 'work') WHERE 'work' = ANY (roles);
 ALTER TABLE api_keys

@@ -1,7 +1,7 @@
 -- What each function may do in the api database, and nothing else: before this runs, all rights are taken away.
--- Everybody may read whole rows but bulk and cron, which never see a payload.
+-- All functions may read whole rows, except bulk and cron, which never see a payload.
 
--- Accepts and shows. Of jobs it changes only what it numbers and what callbacks tell.
+-- Accepts requests and shows jobs. In jobs it changes only numbers that it assigns and the outcomes of callbacks.
 GRANT SELECT, INSERT ON jobs TO jobweaver_gateway;
 GRANT UPDATE (command_seq, cancel_requested_at, progress) ON jobs TO jobweaver_gateway;
 GRANT SELECT, INSERT ON callbacks, commands, schedule_ticks, tally_entries TO jobweaver_gateway;
@@ -30,7 +30,7 @@ GRANT UPDATE (redriven_at, redriven_by) ON rejected_records TO jobweaver_gateway
 GRANT SELECT ON attempt_logs, job_counts, operation_skips, owner_job_counts, tallies, workers TO jobweaver_gateway;
 GRANT USAGE ON SEQUENCE order_numbers, control_versions TO jobweaver_gateway;
 
--- Writes the scheduler's word, and deletes what is old.
+-- Stores the scheduler's statuses, and deletes old rows.
 GRANT SELECT, DELETE ON jobs TO jobweaver_projection;
 GRANT UPDATE (
     status, version, attempt, retry_count, updated_at, snapshot, error_code, progress, cancel_requested_at, ended_as
@@ -53,14 +53,14 @@ GRANT UPDATE (seen_at, beat) ON workers TO jobweaver_projection;
 GRANT SELECT, DELETE ON webhook_ids TO jobweaver_projection;
 GRANT SELECT, INSERT, DELETE ON rejected_records TO jobweaver_projection;
 
--- Keeps commands for the jobs of an operation.
+-- Stores commands for the jobs of an operation.
 GRANT SELECT (
     job_id, owner_id, job_type, queue, tags, trace_id, created_at, status, version, attempt, command_seq,
     cancel_requested_at, expires_at, ordering_key, error_code, idempotency_key, after_ids
 ) ON jobs TO jobweaver_bulk;
 GRANT EXECUTE ON FUNCTION failure_has TO jobweaver_bulk;
 GRANT UPDATE (command_seq, cancel_requested_at) ON jobs TO jobweaver_bulk;
-GRANT SELECT (job_id, number, command, operation_id) ON commands TO jobweaver_bulk; -- of a change not its payload
+GRANT SELECT (job_id, number, command, operation_id) ON commands TO jobweaver_bulk; -- without the payload of a change
 GRANT INSERT ON commands TO jobweaver_bulk;
 GRANT SELECT (job_id, attempt, received_at, answered_at) ON callbacks TO jobweaver_bulk;
 GRANT SELECT, DELETE ON operations TO jobweaver_bulk;
@@ -70,7 +70,7 @@ GRANT UPDATE (
 GRANT SELECT, DELETE ON operation_answers TO jobweaver_bulk;
 GRANT INSERT ON operation_skips TO jobweaver_bulk;
 
--- Makes jobs of schedules, and cancels those that are in the way.
+-- Makes the jobs of schedules, and cancels those that overlap.
 GRANT INSERT ON jobs TO jobweaver_cron;
 GRANT SELECT (
     job_id, owner_id, trace_id, created_at, run_at, idempotency_key, request_hash, event_owner, event_source, event_id,
@@ -93,7 +93,7 @@ GRANT UPDATE (
     status, tries, next_at, last_try_at, last_answer, last_error, finished_at
 ) ON deliveries TO jobweaver_notify;
 
--- The index of jobs asks shelf_of at each write.
+-- The index of jobs calls shelf_of at each write.
 GRANT EXECUTE ON FUNCTION shelf_of TO jobweaver_gateway, jobweaver_projection, jobweaver_bulk, jobweaver_cron;
 GRANT EXECUTE ON FUNCTION attempt_is_over TO jobweaver_gateway, jobweaver_projection, jobweaver_bulk, jobweaver_cron;
 GRANT EXECUTE ON FUNCTION times_due, audit_forget TO jobweaver_projection;

@@ -1,5 +1,5 @@
 -- What each function may do in the scheduler database, and nothing else: before this runs, all rights are taken away.
--- Whoever brings work or makes room dispatches, so five functions do nearly the same.
+-- Every function that brings work or makes room also dispatches, so five functions need nearly the same rights.
 
 GRANT SELECT, UPDATE ON jobs
     TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
@@ -12,26 +12,26 @@ GRANT SELECT ON controls, workers
 GRANT SELECT (job_id) ON order_gaps
     TO jobweaver_dispatch, jobweaver_outcome, jobweaver_command, jobweaver_watchdog;
 
--- Stores jobs, and what they wait for.
+-- Stores jobs and their dependencies.
 GRANT INSERT ON jobs, dependencies TO jobweaver_ingest;
 GRANT SELECT, INSERT, DELETE ON order_gaps TO jobweaver_ingest;
 
--- Has pauses and limits hold.
+-- Applies pauses and limits.
 GRANT INSERT ON controls TO jobweaver_command;
 GRANT UPDATE (version, paused, max_running, starts_per_second) ON controls TO jobweaver_command;
 
--- Hears the workers' beats.
+-- Consumes the workers' heartbeats.
 GRANT INSERT, DELETE ON workers TO jobweaver_watchdog;
 GRANT UPDATE (partitions, slots, rate, seen_at) ON workers TO jobweaver_watchdog;
 
--- Empties what ended long ago, unread, and deletes what it has emptied.
+-- Empties the rows of jobs that ended long ago, without reading them, and deletes emptied rows.
 GRANT SELECT (job_id, trace_id, status, version, attempt, error_code, history, updated_at, finished_at, deleted_at) ON jobs
     TO jobweaver_retention;
 GRANT UPDATE (version, payload, retry_policy, last_command, history, moves, output, updated_at, deleted_at) ON jobs
     TO jobweaver_retention;
 GRANT DELETE ON jobs TO jobweaver_retention;
 
--- What a CHECK asks at each write, and what shortens a history.
+-- The function that a CHECK calls at each write, and the one that shortens a history.
 GRANT EXECUTE ON FUNCTION job_is_possible TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command,
     jobweaver_watchdog, jobweaver_retention;
 GRANT EXECUTE ON FUNCTION last_moves TO jobweaver_ingest, jobweaver_dispatch, jobweaver_outcome, jobweaver_command,

@@ -1,6 +1,6 @@
 -- What workers may do in their database, and nothing else: before this runs, all rights are taken away.
 
--- An attempt's key, worker and timeout stay what they were when it was claimed.
+-- An attempt's key, worker and timeout never change after its claim.
 GRANT SELECT, INSERT, DELETE ON execution_attempts TO jobweaver_runjob, jobweaver_pull;
 GRANT UPDATE (
     started_at, finished_at, outcome, cancel_wanted, output, error_code, error_message, retryable, retry_after_ms,

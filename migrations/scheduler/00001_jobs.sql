@@ -17,11 +17,11 @@ CREATE TABLE jobs (
     retry_count         smallint    NOT NULL DEFAULT 0 CHECK (retry_count >= 0),
     lost_count          smallint    NOT NULL DEFAULT 0 CHECK (lost_count >= 0),
     rank                timestamptz NOT NULL,          -- ready_at − priority · 10 s; the smallest goes first
-    due_at              timestamptz,                   -- SCHEDULED, RETRYING: when it may run; WAITING: when the API is asked
-    callback_deadline_at timestamptz,                  -- WAITING: what the outside system was told
+    due_at              timestamptz,                   -- SCHEDULED, RETRYING: when it may run; WAITING: when to ask the API for the callback
+    callback_deadline_at timestamptz,                  -- WAITING: the deadline that the outside system got
     lease_expires_at    timestamptz,                   -- QUEUED, RUNNING: when the worker is asked
     partition           smallint,                      -- of the run-job topic that the attempt was sent to
-    worker_id           text,                          -- the worker whose beat listed the attempt
+    worker_id           text,                          -- the worker whose heartbeat listed the attempt
     cancel_requested_at timestamptz,
     command_seq         integer     NOT NULL DEFAULT 0 CHECK (command_seq >= 0),
     last_command        json,
@@ -45,12 +45,12 @@ CREATE TABLE jobs (
     CHECK (status <> 'FAILED' OR error_code IS NOT NULL)
 ) WITH (fillfactor = 85);
 
--- Dispatch walks this one in order, whatever the statistics say.
+-- Dispatch walks this index in order, whatever the statistics are.
 CREATE INDEX jobs_pending ON jobs (queue, rank, job_id) WHERE status = 'PENDING';
 CREATE INDEX jobs_in_flight ON jobs (lease_expires_at) WHERE status IN ('QUEUED', 'RUNNING');
 CREATE INDEX jobs_due ON jobs (due_at) WHERE due_at IS NOT NULL;
 
--- The live workers, as their beats describe them.
+-- The live workers, by their heartbeats.
 CREATE TABLE workers (
     worker_id  text PRIMARY KEY,
     partitions json             NOT NULL,              -- queue → partitions of its run-job topic

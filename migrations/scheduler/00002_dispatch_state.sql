@@ -73,11 +73,11 @@ CREATE FUNCTION last_moves(history text, most integer) RETURNS text LANGUAGE sql
 $$;
 -- +goose StatementEnd
 
--- What dispatching goes by instead of counting rows. One row, and its lock is the lock of dispatching. n grows with
+-- The ledger, which dispatching reads instead of counting rows. One row; its lock is the dispatch lock. n grows with
 -- each write, so that the index leads to the row's newest version first, however many dead ones a long snapshot keeps.
 CREATE TABLE dispatch_state (
     n         bigint PRIMARY KEY,
-    in_flight json        NOT NULL, -- queue → worker that has said it holds them, or '' → attempts by partition
+    in_flight json        NOT NULL, -- queue → the worker that has listed them, or '' → attempts by partition
     floors    json        NOT NULL, -- queue → rank below which nothing waits; no entry: nothing waits
     due_floor timestamptz           -- before it nothing is due; null: nothing will be
 );

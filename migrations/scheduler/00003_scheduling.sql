@@ -1,23 +1,23 @@
 -- +goose Up
 ALTER TABLE jobs
     ADD COLUMN owner_id     text,        -- null: none
-    ADD COLUMN lane         text,        -- the controls by job type and owner that it stands under; null: none
-    ADD COLUMN blocked_by   text,        -- what keeps it from waiting for room: order or dependency; null: nothing
-    ADD COLUMN waits_for    integer,     -- how many of the jobs that have to end first have not; null: none
+    ADD COLUMN lane         text,        -- the controls of its job type and owner; null: none
+    ADD COLUMN blocked_by   text,        -- order or dependency; null: not blocked by either
+    ADD COLUMN waits_for    integer,     -- how many of its dependencies have not ended; null: none
     ADD COLUMN runs_anyway  boolean,     -- also when one of those did not complete; null: no
     ADD COLUMN ordering_key text,        -- its owner's jobs of one key run one after another
     ADD COLUMN order_number bigint,      -- rises in the order of acceptance
     ADD COLUMN expires_at   timestamptz, -- not started by then: cancelled
-    ADD COLUMN deleted_at   timestamptz; -- nobody shall see it any more; what is left fences old events off
+    ADD COLUMN deleted_at   timestamptz; -- the API no longer shows it; the row fences off old events
 
--- What stands in no lane and what stands in one, each in the order in which dispatch walks it.
+-- Jobs without a lane and jobs in a lane, each in the order in which dispatch walks them.
 DROP INDEX jobs_pending;
 CREATE INDEX jobs_pending ON jobs (queue, rank, job_id)
     WHERE status = 'PENDING' AND blocked_by IS NULL AND lane IS NULL;
 CREATE INDEX jobs_laned ON jobs (queue, lane, rank, job_id)
     WHERE status = 'PENDING' AND blocked_by IS NULL AND lane IS NOT NULL;
 
--- Of one key one job at most has its turn.
+-- At most one job of a key has the turn.
 CREATE UNIQUE INDEX jobs_turn ON jobs (ordering_key, coalesce(owner_id, ''))
     WHERE ordering_key IS NOT NULL AND blocked_by IS DISTINCT FROM 'order'
       AND status NOT IN ('COMPLETED', 'FAILED', 'CANCELLED');
@@ -25,7 +25,7 @@ CREATE INDEX jobs_in_line ON jobs (ordering_key, coalesce(owner_id, ''), order_n
 
 CREATE INDEX jobs_expiring ON jobs (expires_at) WHERE expires_at IS NOT NULL AND status IN ('SCHEDULED', 'PENDING');
 
--- Which job still waits for the end of which.
+-- The dependencies that have not ended.
 CREATE TABLE dependencies (
     after_id uuid NOT NULL,
     job_id   uuid NOT NULL,
@@ -33,8 +33,8 @@ CREATE TABLE dependencies (
 );
 CREATE INDEX dependencies_of ON dependencies (job_id);
 
--- Which job may not have its turn before which other is known, and all that are to be known before that one. Written
--- under the lock of dispatching only, as dependencies are.
+-- The jobs that may not get the turn before another job of their key has arrived, and the jobs that must arrive before
+-- that one. Written under the dispatch lock only, like dependencies.
 CREATE TABLE order_gaps (
     order_after  uuid NOT NULL,
     job_id       uuid NOT NULL,
@@ -44,7 +44,7 @@ CREATE TABLE order_gaps (
 );
 CREATE UNIQUE INDEX order_gaps_of ON order_gaps (job_id);
 
--- What holds for all jobs of a queue, a job type or an owner.
+-- The controls of queues, job types and owners.
 CREATE TABLE controls (
     kind              text             NOT NULL CHECK (kind IN ('queue', 'type', 'owner')),
     name              text             NOT NULL CHECK (name <> ''),
@@ -55,7 +55,7 @@ CREATE TABLE controls (
     PRIMARY KEY (kind, name)
 );
 
--- What few houses need beside the rest of it: what stands under controls, and what waits for other jobs.
+-- The part of the ledger that few installations need: jobs under controls, and jobs that wait for other jobs.
 ALTER TABLE dispatch_state ADD COLUMN more json NOT NULL DEFAULT '{}';
 
 ALTER TABLE jobs ADD CONSTRAINT jobs_blocked CHECK (

@@ -1,8 +1,8 @@
 -- +goose Up
-ALTER TABLE jobs ADD COLUMN asked smallint; -- how often its attempt was asked about and nobody answered; null: never
-ALTER TABLE workers ADD COLUMN since timestamptz NOT NULL DEFAULT now(); -- when it was first heard
+ALTER TABLE jobs ADD COLUMN asked smallint; -- how often watchdog has asked about its attempt without an answer; null: never
+ALTER TABLE workers ADD COLUMN since timestamptz NOT NULL DEFAULT now(); -- the time of its first heartbeat
 
--- The few jobs that have lost their workers twice in a row or more, where they may meet again.
+-- The few jobs that were lost twice or more in a row, and that may meet on a worker again.
 CREATE INDEX jobs_suspects ON jobs (queue)
     WHERE lost_count >= 2 AND status IN ('PENDING', 'QUEUED', 'RUNNING');
 

@@ -1,5 +1,6 @@
 -- +goose Up
--- What became of an attempt. The key names the run-job event: who inserts the row runs the attempt.
+-- The attempts and their outcomes. The key is that of the run-job event: the worker that inserts the row runs the
+-- attempt.
 CREATE TABLE execution_attempts (
     job_id         uuid        NOT NULL,
     attempt        integer     NOT NULL CHECK (attempt > 0),
@@ -11,7 +12,7 @@ CREATE TABLE execution_attempts (
     started_at     timestamptz,
     finished_at    timestamptz,
     outcome        text CHECK (outcome IN ('completed', 'waiting', 'failed', 'lost', 'interrupted', 'cancelled', 'snoozed')),
-    cancel_wanted  boolean     NOT NULL DEFAULT false,  -- re-read by the worker that holds it
+    cancel_wanted  boolean     NOT NULL DEFAULT false,  -- read again by the worker that has it
     output         json,
     error_code     text,
     error_message  text,
@@ -26,13 +27,13 @@ CREATE TABLE execution_attempts (
     CHECK (outcome NOT IN ('failed', 'lost') OR error_code IS NOT NULL)
 ) WITH (fillfactor = 85);
 
--- The open attempts of a worker: what its beat lists, and what is settled as lost once it is silent.
+-- The open attempts of a worker: its heartbeat lists them, and another worker reaps them once it is silent.
 CREATE INDEX execution_attempts_open ON execution_attempts (worker_id) WHERE outcome IS NULL;
 
 CREATE TABLE workers (
     worker_id  text PRIMARY KEY,                        -- new at each start
     queues     text[]      NOT NULL,
-    free       integer     NOT NULL CHECK (free >= 0),  -- slots that others may hand attempts to
+    free       integer     NOT NULL CHECK (free >= 0),  -- free slots, which interrupted attempts may get
     started_at timestamptz NOT NULL DEFAULT now(),
     seen_at    timestamptz NOT NULL DEFAULT now()
 );

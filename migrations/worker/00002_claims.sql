@@ -1,11 +1,11 @@
 -- +goose Up
--- Which attempts a worker may have open: a row for each of its claims, written with the attempts, and
--- row 0 with what it had at its last beat, which takes the place of the claims answered until then. So
+-- The attempts that a worker may have open: a row for each of its claims, written with the attempts, and
+-- row 0 with those of its last heartbeat, which replaces the claims answered until then. So
 -- a silent worker's open attempts are found by their keys, execution_attempts needs no index on what
 -- settling changes, and settling is a HOT update.
 CREATE TABLE claims (
     worker_id text   NOT NULL,
-    number    bigint NOT NULL,  -- 0: of a beat; above: of a claim; below: filed by another worker
+    number    bigint NOT NULL,  -- 0: of a heartbeat; above: of a claim; below: inserted by another worker
     job_ids   uuid[] NOT NULL,
     attempts  int[]  NOT NULL,
     PRIMARY KEY (worker_id, number),

@@ -66,10 +66,11 @@ func (s *Set) add(file []byte) error {
 	}
 }
 
-// Knows says whether the set has a schema for objects of that kind.
+// Knows reports whether the set has a schema for objects of that kind.
 func (s *Set) Knows(gvk schema.GroupVersionKind) bool { return s.kinds[gvk] != nil }
 
-// Check says what an API server would have against the object, which is YAML; it must be of a kind that the set knows.
+// Check returns the errors for which an API server would refuse the object, which is YAML and of a kind that the set
+// knows.
 func (s *Set) Check(ctx context.Context, document []byte) error {
 	text, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {

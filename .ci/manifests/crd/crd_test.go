@@ -38,7 +38,7 @@ func TestObjectsAreHeldAgainstTheirDefinitionsAsAnAPIServerDoes(t *testing.T) {
 	}
 	for name, test := range map[string]struct{ object, wrong string }{
 		"a user of Strimzi": {object: user},
-		"a field that nobody knows": {
+		"an unknown field": {
 			object: user + "  authorisation: {type: simple}\n", wrong: "spec.authorisation: no such field",
 		},
 		"a value outside an enumeration": {
@@ -84,11 +84,11 @@ func TestTriggersAreHeldAgainstWhatKEDAReads(t *testing.T) {
 	}{
 		"as it should be":              {typ: "kafka", name: "lagThreshold", value: "9", authentication: []string{"username", "ca"}},
 		"no scaler":                    {typ: "kafak", wrong: "no scaler"},
-		"a name that nobody reads":     {typ: "kafka", name: "lagTreshold", value: "9", wrong: "does not read lagTreshold"},
+		"a name that is not read":      {typ: "kafka", name: "lagTreshold", value: "9", wrong: "does not read lagTreshold"},
 		"a value that is none":         {typ: "kafka", name: "sasl", value: "scram", wrong: "not one of"},
 		"a secret where it is no good": {typ: "kafka", name: "username", value: "keda", wrong: "does not read username"},
 		"an authentication of nothing": {typ: "kafka", authentication: []string{"pasword"}, wrong: "does not read pasword"},
-		"what has to be there":         {typ: "kafka", name: "consumerGroup", value: "-", wrong: "told no consumerGroup"},
+		"what is required":             {typ: "kafka", name: "consumerGroup", value: "-", wrong: "has no consumerGroup"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			metadata := maps.Clone(good)

@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// Scalers are what KEDA's scalers read of a trigger, of which its CustomResourceDefinition says nothing: there it is
-// any text under any name.
+// Scalers are the parameters that KEDA's scalers read of a trigger. In its CustomResourceDefinition any text under any
+// name is valid.
 type Scalers map[string][]parameter
 
 type parameter struct {
@@ -24,7 +24,7 @@ type parameter struct {
 	FromAuth    bool `json:"triggerAuthenticationVariableReadable"`
 }
 
-// LoadScalers reads what KEDA's build writes down of its own code.
+// LoadScalers reads the list that KEDA's build generates from its code.
 func LoadScalers() (Scalers, error) {
 	folder, err := fetch(keda)
 	if err != nil {
@@ -34,23 +34,23 @@ func LoadScalers() (Scalers, error) {
 	if err != nil {
 		return nil, err
 	}
-	var told struct {
+	var read struct {
 		Scalers []struct {
 			Type       string
 			Parameters []parameter
 		}
 	}
-	if err := json.Unmarshal(text, &told); err != nil {
+	if err := json.Unmarshal(text, &read); err != nil {
 		return nil, fmt.Errorf("scalers of %s: %w", keda.at, err)
 	}
 	scalers := Scalers{}
-	for _, scaler := range told.Scalers {
+	for _, scaler := range read.Scalers {
 		scalers[scaler.Type] = scaler.Parameters
 	}
 	return scalers, nil
 }
 
-// Check says what is wrong with a trigger's metadata and with the parameters that its TriggerAuthentication gives.
+// Check returns what is wrong with a trigger's metadata and with the parameters of its TriggerAuthentication.
 func (s Scalers) Check(typ string, metadata map[string]string, authentication []string) error {
 	known, there := s[typ]
 	if !there {
@@ -82,7 +82,7 @@ func (s Scalers) missing(typ string, metadata map[string]string) (problems []err
 		_, given := metadata[p.Name]
 		_, fromEnv := metadata[p.Name+"FromEnv"]
 		if p.FromTrigger && !p.FromAuth && !p.Optional && p.Default == "" && !given && !fromEnv {
-			problems = append(problems, fmt.Errorf("%s is told no %s", typ, p.Name))
+			problems = append(problems, fmt.Errorf("%s has no %s", typ, p.Name))
 		}
 	}
 	return problems

@@ -26,7 +26,7 @@ var keda = module{
 	files: []string{"config/crd/bases/*.yaml"},
 }
 
-// The versions are those that docs/production.md tells to install.
+// The versions are those that docs/production.md installs.
 var modules = []module{
 	{
 		at:    "knative.dev/operator@v0.50.0",
@@ -98,20 +98,20 @@ func (s *Set) addFiles(pattern string) error {
 	return nil
 }
 
-// fetch has the go command bring the module into its cache, and says where it lies there.
+// fetch has the go command download the module into its cache, and returns its folder there.
 func fetch(module module) (string, error) {
-	var told struct{ Dir, Sum, Error string }
+	var download struct{ Dir, Sum, Error string }
 	out, err := exec.Command("go", "mod", "download", "-json", module.at).Output()
-	if parsing := json.Unmarshal(out, &told); parsing != nil && err == nil {
+	if parsing := json.Unmarshal(out, &download); parsing != nil && err == nil {
 		err = parsing
 	}
 	switch {
-	case told.Error != "":
-		return "", fmt.Errorf("fetch %s: %s", module.at, told.Error)
+	case download.Error != "":
+		return "", fmt.Errorf("fetch %s: %s", module.at, download.Error)
 	case err != nil:
 		return "", fmt.Errorf("fetch %s: %w", module.at, err)
-	case told.Sum != module.sum:
-		return "", fmt.Errorf("fetch %s: its sum is %s, not %s", module.at, told.Sum, module.sum)
+	case download.Sum != module.sum:
+		return "", fmt.Errorf("fetch %s: its sum is %s, not %s", module.at, download.Sum, module.sum)
 	}
-	return told.Dir, nil
+	return download.Dir, nil
 }

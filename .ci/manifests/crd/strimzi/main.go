@@ -78,7 +78,7 @@ func generate(folder, name string) error {
 func terse(node any) any {
 	switch node := node.(type) {
 	case map[string]any:
-		if _, told := node["description"].(string); told {
+		if _, described := node["description"].(string); described {
 			delete(node, "description")
 		}
 		for name, child := range node {

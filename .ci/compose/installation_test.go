@@ -27,9 +27,9 @@ import (
 
 const patience = time.Minute // for what takes a second or two
 
-// house is what docker-compose.yml describes, on this machine's loopback: what stands in its environment as another
-// container's name and port is the address where this test has it, and nothing else is another.
-type house struct {
+// installation is what docker-compose.yml describes, on this machine's loopback. The name and port of another container
+// in a service's environment are replaced by the address where this test runs it; nothing else is.
+type installation struct {
 	t       *testing.T
 	project *types.Project
 	how     launcher
@@ -39,12 +39,12 @@ type house struct {
 	key     string // an admin's
 
 	running sync.WaitGroup
-	up      map[string]chan struct{} // closed: what waits for the service may start
+	up      map[string]chan struct{} // closed: the services that depend on it may start
 	mu      sync.Mutex
 	started []*process
 }
 
-// process is one container, or what stands for it.
+// process is one container, or its replacement.
 type process struct {
 	name  string
 	cmd   *exec.Cmd
@@ -54,19 +54,19 @@ type process struct {
 	ended chan struct{}
 }
 
-// launcher starts a service's command, and says what its health check runs.
+// launcher starts a service's command, and returns what its health check runs.
 type launcher interface {
 	command(s types.ServiceConfig, env []string, args []string) (cmd *exec.Cmd, probe []string)
-	// at is the folder of the service that stands for one in the file; it may be a volume's.
+	// at returns the folder of the service for a path in the file, which may be in a volume.
 	at(path string) string
-	// found is where this test finds what is in a folder that is a volume.
+	// found returns the folder where this test finds the content of a volume.
 	found(t *testing.T, volume types.ServiceVolumeConfig) string
-	cleanUp(t *testing.T) // once all has stopped
+	cleanUp(t *testing.T) // after all processes have stopped
 }
 
-func newHouse(t *testing.T, how launcher, startKafka func(context.Context, localkafka.Config) (*localkafka.Server, error)) *house {
+func newInstallation(t *testing.T, how launcher, startKafka func(context.Context, localkafka.Config) (*localkafka.Server, error)) *installation {
 	t.Helper()
-	h := &house{t: t, project: load(t), how: how, up: map[string]chan struct{}{}}
+	h := &installation{t: t, project: load(t), how: how, up: map[string]chan struct{}{}}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	kafka, err := startKafka(ctx, localkafka.Config{Dir: t.TempDir()})
@@ -108,7 +108,7 @@ func embedded(_ context.Context, cfg localkafka.Config) (*localkafka.Server, err
 }
 
 // startPostgres has the settings and the password of the file.
-func (h *house) startPostgres(ctx context.Context) (address string) {
+func (h *installation) startPostgres(ctx context.Context) (address string) {
 	h.t.Helper()
 	service := h.project.Services["postgres"]
 	settings := map[string]string{}
@@ -136,7 +136,7 @@ func (h *house) startPostgres(ctx context.Context) (address string) {
 }
 
 // secret is what a service reads in a file that a volume brings.
-func (h *house) secret(service, path string) string {
+func (h *installation) secret(service, path string) string {
 	h.t.Helper()
 	for _, volume := range h.project.Services[service].Volumes {
 		if volume.Target != filepath.Dir(path) {
@@ -153,7 +153,7 @@ func (h *house) secret(service, path string) string {
 }
 
 // environment is exactly the service's, with the names of the others as addresses, and a port of its own.
-func (h *house) environment(s types.ServiceConfig) []string {
+func (h *installation) environment(s types.ServiceConfig) []string {
 	port := freeport.For(h.t)
 	if s.Name == "gateway" {
 		port = h.gateway[strings.LastIndex(h.gateway, ":")+1:]
@@ -175,7 +175,7 @@ func (h *house) environment(s types.ServiceConfig) []string {
 }
 
 // run does with a service what `docker compose up` does.
-func (h *house) run(s types.ServiceConfig) {
+func (h *installation) run(s types.ServiceConfig) {
 	for name := range s.DependsOn {
 		select {
 		case <-h.up[name]:
@@ -212,7 +212,7 @@ func (h *house) run(s types.ServiceConfig) {
 }
 
 // arguments are those after the name of the program, which each of our images has.
-func (h *house) arguments(s types.ServiceConfig, command []string) []string {
+func (h *installation) arguments(s types.ServiceConfig, command []string) []string {
 	args := slices.Clone(command)
 	if len(s.Entrypoint) > 0 {
 		args = slices.Concat(s.Entrypoint[1:], args)
@@ -223,7 +223,7 @@ func (h *house) arguments(s types.ServiceConfig, command []string) []string {
 	return args
 }
 
-func (h *house) healthy(p *process) bool {
+func (h *installation) healthy(p *process) bool {
 	for h.t.Context().Err() == nil {
 		probe := exec.CommandContext(h.t.Context(), p.probe[0], p.probe[1:]...)
 		probe.Env = append(os.Environ(), p.env...)
@@ -240,7 +240,7 @@ func (h *house) healthy(p *process) bool {
 	return false
 }
 
-func (h *house) await(name string) {
+func (h *installation) await(name string) {
 	h.t.Helper()
 	select {
 	case <-h.up[name]:
@@ -250,7 +250,7 @@ func (h *house) await(name string) {
 }
 
 // stop has each function end by itself, as `docker compose stop` does.
-func (h *house) stop() {
+func (h *installation) stop() {
 	h.running.Wait()
 	h.mu.Lock()
 	defer h.mu.Unlock()
