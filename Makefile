@@ -80,7 +80,7 @@ VULNDB    ?= https://vuln.go.dev
 # What reads a job, an event, a callback, a cron expression or a cursor.
 FUZZ_LONG_FOR ?= 20s
 FUZZ_LONG     := shared/jobspec.FuzzDecode shared/jobspec.FuzzDecodeCallback shared/httpevent.FuzzEvent \
-	shared/kafkaevent.FuzzRecord shared/cronspec.FuzzNext shared/eventkeys.FuzzCheck functions/gateway.FuzzQuery
+	shared/kafkaevent.FuzzRecord shared/cronspec.FuzzNext shared/eventkeys.FuzzCheck functions/gateway/edge.FuzzQuery
 
 .PHONY: help
 help: ## print this list

@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/audit"
 )
 
 func TestEachRouteThatChangesSomethingIsInTheAuditLog(t *testing.T) {
 	t.Parallel()
+	actions, reads := audit.Actions()
 	routes := map[string]bool{}
 	for _, r := range (&Function{}).routes() {
 		route := r.method + " " + r.path

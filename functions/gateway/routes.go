@@ -11,12 +11,20 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/aliases"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
 // noQuery and noBody keep the table of routes to one line an endpoint.
 var noQuery, noBody = edge.WithoutQuery, edge.WithoutBody
+
+// Paths that other files name, too. hookPath takes signed requests of other systems, each of which has a hook.
+const (
+	streamPath = "/api/stream"
+	claimPath  = "/api/workers/claim"
+	hookPath   = "/hooks/:name"
+)
 
 type route struct {
 	method, path string
@@ -27,72 +35,75 @@ type route struct {
 // routes is every endpoint, each of which stands in openapi.yaml, and who may come in there.
 func (f *Function) routes() []route {
 	return []route{
-		{http.MethodPost, "/api/jobs", access.Submit, f.submit},
-		{http.MethodPost, "/api/jobs/batch", access.Submit, noQuery(f.submitBatch)},
-		{http.MethodPost, "/api/jobs/callback", access.Public, noQuery(f.callback)},
-		{http.MethodGet, "/api/jobs", access.Read, f.list},
-		{http.MethodGet, "/api/jobs/dead", access.Read, f.dead},
-		{http.MethodGet, "/api/jobs/:jobId", access.Read, f.get},
-		{http.MethodGet, "/api/jobs/:jobId/logs", access.Read, f.logs},
-		{http.MethodPost, "/api/jobs/:jobId/cancel", access.Operate, noQuery(noBody(f.cancel))},
-		{http.MethodPost, "/api/jobs/:jobId/retry", access.Operate, noQuery(noBody(f.retry))},
-		{http.MethodPost, "/api/jobs/:jobId/reschedule", access.Operate, noQuery(f.reschedule)},
-		{http.MethodPost, "/api/jobs/:jobId/run-again", access.Submit, noQuery(f.runAgain)},
-		{http.MethodPatch, "/api/jobs/:jobId", access.Operate, noQuery(f.changeJob)},
-		{http.MethodDelete, "/api/jobs/:jobId", access.Operate, noQuery(noBody(f.remove))},
-		{http.MethodGet, "/api/jobs/:jobId/deliveries", access.Read, noQuery(f.jobDeliveries)},
-		{http.MethodPost, "/api/jobs/:jobId/deliveries/:version/retry", access.Operate, noQuery(noBody(f.retryDelivery))},
-		{http.MethodGet, "/api/deliveries", access.Read, f.listDeliveries},
-		{http.MethodPost, "/api/operations", access.Operate, noQuery(f.operate)},
-		{http.MethodGet, "/api/operations", access.Read, f.listOperations},
-		{http.MethodGet, "/api/operations/:operationId", access.Read, f.getOperation},
-		{http.MethodPost, "/api/operations/:operationId/abort", access.Operate, noQuery(noBody(f.abortOperation))},
-		{http.MethodPost, "/api/schedules", access.Operate, noQuery(f.createSchedule)},
-		{http.MethodGet, "/api/schedules", access.Read, f.listSchedules},
-		{http.MethodGet, "/api/schedules/:name", access.Read, f.getSchedule},
-		{http.MethodPut, "/api/schedules/:name", access.Operate, f.putSchedule},
-		{http.MethodDelete, "/api/schedules/:name", access.Operate, noBody(f.deleteSchedule)},
-		{http.MethodPost, "/api/schedules/:name/pause", access.Operate, noBody(f.pauseSchedule)},
-		{http.MethodPost, "/api/schedules/:name/resume", access.Operate, noBody(f.resumeSchedule)},
-		{http.MethodPost, "/api/schedules/:name/run", access.Operate, noBody(f.runSchedule)},
-		{http.MethodGet, "/api/schedules/:name/ticks", access.Read, f.ticks},
-		{http.MethodPost, "/events", access.Submit, f.takeEvents},
-		{http.MethodPost, hookPath, access.Public, noQuery(f.receiveHook)},
-		{http.MethodGet, "/api/hooks", access.Read, noQuery(f.listHooks)},
-		{http.MethodGet, "/api/controls", access.Read, noQuery(f.listControls)},
-		{http.MethodGet, "/api/controls/:kind/:name", access.Read, noQuery(f.getControl)},
-		{http.MethodPut, "/api/controls/:kind/:name", access.Operate, noQuery(f.putControl)},
-		{http.MethodDelete, "/api/controls/:kind/:name", access.Operate, noQuery(noBody(f.deleteControl))},
-		{http.MethodPost, "/api/controls/:kind/:name/pause", access.Operate, noQuery(noBody(f.pause))},
-		{http.MethodPost, "/api/controls/:kind/:name/resume", access.Operate, noQuery(noBody(f.resume))},
-		{http.MethodGet, "/api/audit", access.Admin, f.audit},
-		{http.MethodGet, "/api/rejected", access.Installation, f.listRejected},
-		{http.MethodGet, "/api/rejected/:rejectedId", access.Installation, noQuery(f.getRejected)},
-		{http.MethodPost, "/api/rejected/:rejectedId/redrive", access.Installation, noQuery(noBody(f.redriveRejected))},
-		{http.MethodDelete, "/api/rejected/:rejectedId", access.Installation, noQuery(noBody(f.discardRejected))},
-		{http.MethodGet, "/api/workers", access.Read, noQuery(f.workers)},
-		{http.MethodPost, "/api/workers/claim", access.Work, noQuery(f.claimWork)},
-		{http.MethodPost, "/api/workers/beat", access.Work, noQuery(f.beatWork)},
-		{http.MethodPost, "/api/workers/settle", access.Work, noQuery(f.settleWork)},
-		{http.MethodGet, "/api/job-types", access.Read, noQuery(f.listJobTypes)},
-		{http.MethodGet, "/api/job-types/:type", access.Read, noQuery(f.getJobType)},
-		{http.MethodGet, "/api/stats", access.Read, f.stats},
-		{http.MethodGet, "/api/lag", access.Installation, noQuery(f.lag)},
-		{http.MethodGet, streamPath, access.Read, f.stream},
-		{http.MethodPost, "/api/keys", access.Admin, noQuery(f.createKey)},
-		{http.MethodGet, "/api/keys", access.Admin, f.listKeys},
-		{http.MethodGet, "/api/keys/:keyId", access.Admin, noQuery(f.getKey)},
-		{http.MethodDelete, "/api/keys/:keyId", access.Admin, noQuery(noBody(f.revokeKey))},
-		{http.MethodPost, "/api/keys/:keyId/rotate", access.Admin, noQuery(f.rotateKey)},
-		{http.MethodGet, "/api/webhook-secrets", access.Admin, f.webhookSecrets},
-		{http.MethodGet, "/api/me", access.Known, noQuery(f.me)},
-		{http.MethodGet, "/api/login", access.Public, f.counted(noQuery(f.login))},
-		{http.MethodGet, "/api/health", access.Public, f.counted(f.health)},
-		{http.MethodGet, "/api/openapi.yaml", access.Public, f.counted(edge.NewStatic(yamlType, contractYAML).Answer)},
-		{http.MethodGet, "/api/openapi.json", access.Public, f.counted(edge.NewStatic(jsonType, contractJSON).Answer)},
-		{http.MethodGet, "/api/reference", access.Public, f.counted(edge.NewPage(referenceHTML).Answer)},
+		{http.MethodPost, "/api/jobs", access.Submit, f.api.submit.Submit},
+		{http.MethodPost, "/api/jobs/batch", access.Submit, noQuery(f.api.submit.SubmitBatch)},
+		{http.MethodPost, "/api/jobs/callback", access.Public, noQuery(f.api.callbacks.Receive)},
+		{http.MethodGet, "/api/jobs", access.Read, f.api.jobs.List},
+		{http.MethodGet, "/api/jobs/dead", access.Read, f.api.jobs.ListDead},
+		{http.MethodGet, "/api/jobs/:jobId", access.Read, f.api.jobs.Get},
+		{http.MethodGet, "/api/jobs/:jobId/logs", access.Read, f.api.jobs.GetLogs},
+		{http.MethodPost, "/api/jobs/:jobId/cancel", access.Operate, noQuery(noBody(f.api.commands.Cancel))},
+		{http.MethodPost, "/api/jobs/:jobId/retry", access.Operate, noQuery(noBody(f.api.commands.Retry))},
+		{http.MethodPost, "/api/jobs/:jobId/reschedule", access.Operate, noQuery(f.api.commands.Reschedule)},
+		{http.MethodPost, "/api/jobs/:jobId/run-again", access.Submit, noQuery(f.api.submit.RunAgain)},
+		{http.MethodPatch, "/api/jobs/:jobId", access.Operate, noQuery(f.api.commands.Change)},
+		{http.MethodDelete, "/api/jobs/:jobId", access.Operate, noQuery(noBody(f.api.commands.Delete))},
+		{http.MethodGet, "/api/jobs/:jobId/deliveries", access.Read, noQuery(f.api.deliveries.ListOfJob)},
+		{
+			http.MethodPost, "/api/jobs/:jobId/deliveries/:version/retry", access.Operate,
+			noQuery(noBody(f.api.deliveries.Retry)),
+		},
+		{http.MethodGet, "/api/deliveries", access.Read, f.api.deliveries.List},
+		{http.MethodPost, "/api/operations", access.Operate, noQuery(f.api.operations.Create)},
+		{http.MethodGet, "/api/operations", access.Read, f.api.operations.List},
+		{http.MethodGet, "/api/operations/:operationId", access.Read, f.api.operations.Get},
+		{http.MethodPost, "/api/operations/:operationId/abort", access.Operate, noQuery(noBody(f.api.operations.Abort))},
+		{http.MethodPost, "/api/schedules", access.Operate, noQuery(f.api.schedules.Create)},
+		{http.MethodGet, "/api/schedules", access.Read, f.api.schedules.List},
+		{http.MethodGet, "/api/schedules/:name", access.Read, f.api.schedules.Get},
+		{http.MethodPut, "/api/schedules/:name", access.Operate, f.api.schedules.Put},
+		{http.MethodDelete, "/api/schedules/:name", access.Operate, noBody(f.api.schedules.Delete)},
+		{http.MethodPost, "/api/schedules/:name/pause", access.Operate, noBody(f.api.schedules.Pause)},
+		{http.MethodPost, "/api/schedules/:name/resume", access.Operate, noBody(f.api.schedules.Resume)},
+		{http.MethodPost, "/api/schedules/:name/run", access.Operate, noBody(f.api.schedules.Run)},
+		{http.MethodGet, "/api/schedules/:name/ticks", access.Read, f.api.schedules.ListTicks},
+		{http.MethodPost, "/events", access.Submit, f.api.submit.SubmitEvents},
+		{http.MethodPost, hookPath, access.Public, noQuery(f.api.hooks.Receive)},
+		{http.MethodGet, "/api/hooks", access.Read, noQuery(f.api.hooks.List)},
+		{http.MethodGet, "/api/controls", access.Read, noQuery(f.api.controls.List)},
+		{http.MethodGet, "/api/controls/:kind/:name", access.Read, noQuery(f.api.controls.Get)},
+		{http.MethodPut, "/api/controls/:kind/:name", access.Operate, noQuery(f.api.controls.Put)},
+		{http.MethodDelete, "/api/controls/:kind/:name", access.Operate, noQuery(noBody(f.api.controls.Delete))},
+		{http.MethodPost, "/api/controls/:kind/:name/pause", access.Operate, noQuery(noBody(f.api.controls.Pause))},
+		{http.MethodPost, "/api/controls/:kind/:name/resume", access.Operate, noQuery(noBody(f.api.controls.Resume))},
+		{http.MethodGet, "/api/audit", access.Admin, f.auditLog.List},
+		{http.MethodGet, "/api/rejected", access.Installation, f.api.rejected.List},
+		{http.MethodGet, "/api/rejected/:rejectedId", access.Installation, noQuery(f.api.rejected.Get)},
+		{http.MethodPost, "/api/rejected/:rejectedId/redrive", access.Installation, noQuery(noBody(f.api.rejected.Redrive))},
+		{http.MethodDelete, "/api/rejected/:rejectedId", access.Installation, noQuery(noBody(f.api.rejected.Discard))},
+		{http.MethodGet, "/api/workers", access.Read, noQuery(f.api.monitor.ListWorkers)},
+		{http.MethodPost, claimPath, access.Work, noQuery(f.api.pull.Claim)},
+		{http.MethodPost, "/api/workers/beat", access.Work, noQuery(f.api.pull.Heartbeat)},
+		{http.MethodPost, "/api/workers/settle", access.Work, noQuery(f.api.pull.Settle)},
+		{http.MethodGet, "/api/job-types", access.Read, noQuery(f.api.jobTypes.List)},
+		{http.MethodGet, "/api/job-types/:type", access.Read, noQuery(f.api.jobTypes.Get)},
+		{http.MethodGet, "/api/stats", access.Read, f.api.monitor.GetStats},
+		{http.MethodGet, "/api/lag", access.Installation, noQuery(f.api.monitor.GetLag)},
+		{http.MethodGet, streamPath, access.Read, f.api.stream.Get},
+		{http.MethodPost, "/api/keys", access.Admin, noQuery(f.api.keys.Create)},
+		{http.MethodGet, "/api/keys", access.Admin, f.api.keys.List},
+		{http.MethodGet, "/api/keys/:keyId", access.Admin, noQuery(f.api.keys.Get)},
+		{http.MethodDelete, "/api/keys/:keyId", access.Admin, noQuery(noBody(f.api.keys.Revoke))},
+		{http.MethodPost, "/api/keys/:keyId/rotate", access.Admin, noQuery(f.api.keys.Rotate)},
+		{http.MethodGet, "/api/webhook-secrets", access.Admin, f.api.webhookSecrets.Get},
+		{http.MethodGet, "/api/me", access.Known, noQuery(f.api.keys.Me)},
+		{http.MethodGet, "/api/login", access.Public, f.limited(noQuery(f.api.login.Get))},
+		{http.MethodGet, "/api/health", access.Public, f.limited(f.api.monitor.GetHealth)},
+		{http.MethodGet, "/api/openapi.yaml", access.Public, f.limited(edge.NewStatic(yamlType, contractYAML).Answer)},
+		{http.MethodGet, "/api/openapi.json", access.Public, f.limited(edge.NewStatic(edge.JSONType, contractJSON).Answer)},
+		{http.MethodGet, "/api/reference", access.Public, f.limited(edge.NewPage(referenceHTML).Answer)},
 		{http.MethodGet, "/metrics", access.Read, f.metrics},
-		{http.MethodGet, "/", access.Public, f.counted(f.page.show)},
+		{http.MethodGet, "/", access.Public, f.limited(f.page.Show)},
 	}
 }
 
@@ -105,9 +116,9 @@ func (f *Function) Handler() http.Handler {
 	engine.UseEscapedPath, engine.UnescapePathValues = true, false
 	engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
 	_ = engine.SetTrustedProxies(f.cfg.Limits.TrustedProxies) // New has tried
-	engine.Use(f.measured(), f.tracing, edge.Recover, f.guard, f.checkTrace)
+	engine.Use(f.measured(), f.tracing, edge.Recover, f.refuseForeignPages, f.checkTrace)
 	for _, r := range f.routes() {
-		handle := f.answering(f.admitting(r.needs, r.handle))
+		handle := f.answering(f.authenticated(r.needs, r.handle))
 		engine.Handle(r.method, r.path, handle)
 		if r.method == http.MethodGet {
 			engine.Handle(http.MethodHead, r.path, handle) // net/http leaves the body out
@@ -115,7 +126,10 @@ func (f *Function) Handler() http.Handler {
 	}
 	engine.NoRoute(f.answering(f.elsewhere))
 	f.refuseMethods(engine)
-	return f.aliases(engine)
+	if !f.cfg.Aliases {
+		return engine
+	}
+	return aliases.Handler(engine, func(r *http.Request) bool { return f.page.At(r) != nil })
 }
 
 // elsewhere answers at an address that is no endpoint: with a part of the dashboard, or that there is nothing.
@@ -124,9 +138,9 @@ func (f *Function) elsewhere(c *gin.Context) error {
 	if plain := path.Clean(at); plain != at {
 		return apierror.New(apierror.NotFound, "there is nothing at %s; did you mean %s?", at, plain)
 	}
-	if show := f.page.at(c.Request); show != nil {
+	if show := f.page.At(c.Request); show != nil {
 		c.Set(dashboardKey, true)
-		return f.counted(show)(c)
+		return f.limited(show)(c)
 	}
 	return apierror.New(apierror.NotFound, "there is nothing at %s", at)
 }

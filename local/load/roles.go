@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/jobweaver/jobweaver/infra/laptop/localkafka"
@@ -34,6 +35,7 @@ func newSystem() *cobra.Command {
 				return err
 			}
 			telemetry.SetDefault(logger)
+			uuid.EnableRandPool() // as the gateway's own main does
 			o.DatabaseURL = os.Getenv("DATABASE_URL")
 			if brokers := os.Getenv("KAFKA_BROKERS"); brokers != "" {
 				o.Brokers = strings.Split(brokers, ",")

@@ -24,6 +24,9 @@ type Query struct {
 	Wrong  []apierror.Detail
 }
 
+// NewQuery reads the parameters of a request.
+func NewQuery(c *gin.Context) Query { return Query{Values: c.Request.URL.Query()} }
+
 // Bad notes what is wrong with a parameter.
 func (q *Query) Bad(name, format string, args ...any) {
 	q.Wrong = append(q.Wrong, apierror.Detail{Path: name, Message: fmt.Sprintf(format, args...)})
@@ -51,7 +54,7 @@ func (q *Query) Close(known ...string) error {
 func WithoutQuery(handle func(*gin.Context) error) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		if c.Request.URL.RawQuery != "" {
-			q := Query{Values: c.Request.URL.Query()}
+			q := NewQuery(c)
 			if err := q.Close(); err != nil {
 				return err
 			}

@@ -55,8 +55,12 @@ type hookConfig struct {
 	Job         map[string]any `yaml:"job"`
 }
 
-// Open reads the file of hooks and the files of their secrets, and again whenever one of them changes.
+// Open reads the file of hooks and the files of their secrets, and again whenever one of them changes. It returns nil
+// for an empty path.
 func Open(path string) (*reload.Files[Set], error) {
+	if path == "" {
+		return nil, nil
+	}
 	return reload.New(Setting, func(texts [][]byte) (Set, error) { return parse(texts[0]) }, path)
 }
 

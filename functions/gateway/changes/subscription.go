@@ -1,0 +1,156 @@
+package changes
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
+)
+
+// Subscription is one client's stream, of all jobs that fit a filter or of one job.
+type Subscription struct {
+	Owner       apidb.Owner // the stream shows jobs of this owner
+	StatsOf     apidb.Owner // and the statistics of this one
+	JobID       uuid.UUID   // uuid.Nil: it is of a list
+	Filter      jobstore.Filter
+	LastEventID string // of the stream that it continues; empty: it is new
+
+	place   uint64
+	counted uint64 // the number of the last statistics that it was sent
+	missed  string // why the client has to read again what it shows; empty: it need not
+}
+
+// Missed reports whether events may be missing since LastEventID.
+func (s *Subscription) Missed() bool { return s.missed != "" }
+
+// wants reports whether the stream sends an event.
+func (s *Subscription) wants(e *event) bool {
+	switch {
+	case s.JobID != uuid.Nil:
+		return e.jobID == s.JobID || e.jobID == uuid.Nil && !e.lists
+	case e.job != nil:
+		return s.Filter.Fits(s.Owner, e.job)
+	}
+	return e.jobID == uuid.Nil
+}
+
+// join gives a stream its place in the ring: later events come after it.
+func (h *Hub) Join(s *Subscription, log logstore.Place) (leave func()) {
+	done := h.Enter()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.recording() {
+		h.ring.forget()
+	}
+	h.streams++
+	var job *attended
+	var known bool
+	if s.JobID == uuid.Nil {
+		h.lists[s.StatsOf]++
+		signal(h.toCount)
+		job, known = h.attendAfter(s.Filter.After)
+	} else {
+		job, known = h.follow(s.JobID, log)
+	}
+	h.resume(s, known)
+	return func() {
+		h.leave(s, job)
+		done()
+	}
+}
+
+// follow has a job be followed; known: somebody did already, or has not left long ago.
+func (h *Hub) follow(id uuid.UUID, log logstore.Place) (job *attended, known bool) {
+	of, known := h.followed[id]
+	if !known {
+		of = &followed{place: log}
+		h.followed[id] = of
+	}
+	of.by++
+	h.note(id, changes{log: true}) // of lines that came since the end was read
+	signal(h.marked)
+	return &of.attended, known
+}
+
+// attendAfter has it be found out which changed jobs come after a job; nil: a list of others.
+func (h *Hub) attendAfter(id *uuid.UUID) (job *attended, known bool) {
+	if id == nil {
+		return nil, true
+	}
+	if job, known = h.after[*id]; !known {
+		job = &attended{}
+		h.after[*id] = job
+	}
+	job.by++
+	return job, known
+}
+
+// resume finds the place of a stream that comes back. What was kept is not enough where nobody named its job meanwhile.
+func (h *Hub) resume(s *Subscription, known bool) {
+	s.place = h.ring.last
+	if s.LastEventID == "" {
+		return
+	}
+	place, ok := h.ring.place(s.LastEventID)
+	if ok {
+		_, missed := h.ring.after(place)
+		ok = !missed && known
+	}
+	if !ok {
+		s.missed = "the events since Last-Event-ID are not known here"
+		return
+	}
+	s.place = place
+}
+
+func (h *Hub) leave(s *Subscription, job *attended) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.streams--
+	h.streamed = time.Now()
+	if job != nil {
+		job.leave()
+	}
+	if s.JobID != uuid.Nil {
+		return
+	}
+	if h.lists[s.StatsOf]--; h.lists[s.StatsOf] == 0 {
+		delete(h.lists, s.StatsOf)
+	}
+}
+
+// next is what a stream is to be sent now, and what is closed when there is more.
+func (h *Hub) Next(s *Subscription) (frames [][]byte, more <-chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	events, missed := h.ring.after(s.place)
+	s.place = h.ring.last
+	if missed {
+		s.missed = "events came faster than they were read"
+		events = nil
+	}
+	if s.missed != "" {
+		frames = append(frames, Frame(EventReload, h.ring.id(s.place), reloadData(s.missed)))
+		s.missed = ""
+	}
+	for _, e := range events {
+		if s.wants(e) {
+			frames = append(frames, e.frame)
+		}
+	}
+	if stats := h.stats[s.StatsOf]; stats != nil && s.JobID == uuid.Nil && stats.number != s.counted {
+		frames, s.counted = append(frames, stats.frame), stats.number
+	}
+	return frames, h.grown
+}
+
+// beat is what a stream that has nothing to say sends: a comment, and up to where nothing was for it.
+func (h *Hub) Heartbeat(s *Subscription) []byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return fmt.Appendf(nil, ": nothing new\nid: %s\n\n", h.ring.id(s.place))
+}

@@ -1,0 +1,108 @@
+package commands
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/audit"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/retrypolicy"
+	"github.com/jobweaver/jobweaver/shared/sealing"
+)
+
+const patchType = "application/merge-patch+json"
+
+// changeTries: a job that gets one command after another may have another each time a change has been checked.
+const changeTries = 3
+
+// Change is PATCH /api/jobs/{jobId}. The new values are checked here, together with the old ones, and hold once the
+// scheduler has applied them.
+func (a *API) Change(c *gin.Context) error {
+	if _, err := edge.JobID(c); err != nil {
+		return err
+	}
+	if err := edge.RequireType(c, patchType); err != nil {
+		return err
+	}
+	body, err := edge.ReadBody(c, jobspec.MaxJobBytes)
+	if err != nil {
+		return err
+	}
+	patch, err := jobspec.DecodeChange(body)
+	if err != nil {
+		return err
+	}
+	if changes := patch.Public(); changes != nil {
+		if err := audit.Detail(c, "", changes); err != nil {
+			return err
+		}
+	}
+	hash := sha256.Sum256(body)
+	return a.keep(c, func(ctx context.Context, id uuid.UUID) (kept commandstore.Command, err error) {
+		for range changeTries {
+			change, err := a.changeOf(c, id, patch)
+			if err != nil {
+				return kept, err
+			}
+			change.Hash = hash[:]
+			kept, err = a.Store.KeepChange(ctx, edge.OwnerOf(c), id, change, audit.Actor(c))
+			if !errors.Is(err, commandstore.ErrChanged) {
+				return kept, err
+			}
+		}
+		return kept, apierror.New(apierror.InvalidStateTransition, "%s: try again", commandstore.ErrChanged)
+	})
+}
+
+// changeOf checks what a patch makes of a job's request, as at a submit, and gives what is other then.
+func (a *API) changeOf(c *gin.Context, id uuid.UUID, patch jobspec.Patch) (commandstore.JobChange, error) {
+	old, command, err := a.Submit.Jobs.Request(c, id)
+	if err != nil {
+		return commandstore.JobChange{}, err
+	}
+	req, err := patch.Apply(old)
+	if err != nil {
+		return commandstore.JobChange{}, err
+	}
+	if _, err := a.Submit.Validate(&req, false, a.Submit.Payloads.Check(c.Request.Context())); err != nil {
+		return commandstore.JobChange{}, err
+	}
+	a.Submit.Defaults.FillIn(&req)
+	change := commandstore.JobChange{After: command}
+	for _, field := range []struct {
+		names []string
+		set   func()
+	}{
+		{[]string{"queue"}, func() { change.Queue = req.Queue }},
+		{[]string{"priority"}, func() { change.Priority = &req.Priority }},
+		{[]string{"maxRetryCount"}, func() { change.MaxRetryCount = &req.MaxRetryCount }},
+		{[]string{"timeoutMs"}, func() { change.TimeoutMs = req.Timeout.Milliseconds() }},
+		{[]string{"expiresAt"}, func() { change.ExpiresAt, change.NeverExpires = req.ExpiresAt, req.ExpiresAt == nil }},
+		{[]string{"tags"}, func() { tags := append([]string{}, req.Tags...); change.Tags = &tags }},
+		{[]string{"payload"}, func() {
+			change.Payload = a.Submit.Sealer.Seal(sealing.OfJob(id, sealing.Payload), req.Payload)
+		}},
+		{[]string{"retryPolicy"}, func() {
+			if change.RetryPolicy = req.RetryPolicy; req.RetryPolicy == nil {
+				change.RetryPolicy = &retrypolicy.Default
+			}
+		}},
+		{[]string{"runAt", "delayMs"}, func() {
+			if change.RunAt = req.RunAt; req.RunAt == nil {
+				change.Delay = &req.Delay // none: now
+			}
+		}},
+	} {
+		if patch.Names(field.names...) {
+			field.set()
+		}
+	}
+	return change, nil
+}

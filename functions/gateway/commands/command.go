@@ -1,0 +1,102 @@
+// Package commands serves the commands for one job: cancel, retry, reschedule, change and delete.
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/audit"
+	"github.com/jobweaver/jobweaver/functions/gateway/changes"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/functions/gateway/publishbuffer"
+	"github.com/jobweaver/jobweaver/functions/gateway/submit"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
+	"github.com/jobweaver/jobweaver/shared/apievent"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+type commandBody struct {
+	JobID   uuid.UUID `json:"jobId"`
+	Command int       `json:"command"`
+}
+
+// API is the endpoints of commands.
+type API struct {
+	Store    *commandstore.Store
+	Submit   *submit.API
+	Hub      *changes.Hub
+	Outgoing *publishbuffer.Buffer
+	Limits   *edge.Limits
+}
+
+// Cancel is POST /api/jobs/{jobId}/cancel.
+func (a *API) Cancel(c *gin.Context) error { return a.command(c, jobevent.CommandCancel) }
+
+// Retry is POST /api/jobs/{jobId}/retry. It counts as a job: the job runs again.
+func (a *API) Retry(c *gin.Context) error {
+	if err := a.Limits.AllowJobs(c, 1); err != nil {
+		return err
+	}
+	return a.command(c, jobevent.CommandRetry)
+}
+
+// Delete is DELETE /api/jobs/{jobId}.
+func (a *API) Delete(c *gin.Context) error { return a.command(c, jobevent.CommandDelete) }
+
+func (a *API) command(c *gin.Context, command string) error {
+	return a.keep(c, func(ctx context.Context, id uuid.UUID) (commandstore.Command, error) {
+		return a.Store.KeepCommand(ctx, edge.OwnerOf(c), id, command, audit.Actor(c))
+	})
+}
+
+// Reschedule is POST /api/jobs/{jobId}/reschedule.
+func (a *API) Reschedule(c *gin.Context) error {
+	if _, err := edge.JobID(c); err != nil {
+		return err
+	}
+	body, err := edge.ReadJSON(c, jobspec.MaxControlBytes)
+	if err != nil {
+		return err
+	}
+	when, err := jobspec.DecodeWhen(body)
+	if err != nil {
+		return err
+	}
+	if err := audit.Detail(c, "", json.RawMessage(body)); err != nil {
+		return err
+	}
+	return a.keep(c, func(ctx context.Context, id uuid.UUID) (commandstore.Command, error) {
+		return a.Store.KeepReschedule(ctx, edge.OwnerOf(c), id, when, audit.Actor(c))
+	})
+}
+
+// keep has a command kept before it answers; whoever asks again gets the same number.
+func (a *API) keep(c *gin.Context, keep func(context.Context, uuid.UUID) (commandstore.Command, error)) error {
+	id, err := edge.JobID(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	kept, err := keep(ctx, id)
+	if err != nil {
+		return edge.OfJob(id, err)
+	}
+	e, err := apievent.Command(kept)
+	if err != nil {
+		return err
+	}
+	telemetry.SetHere(c.Request.Context(), &e, jobevent.JobSpanID(id))
+	a.Hub.Announce(apidb.ChangeStatus, id)
+	a.Outgoing.Add([]jobevent.Item{e})
+	c.Header("Location", "/api/jobs/"+id.String()) // where it shows what became of the command
+	c.JSON(http.StatusAccepted, commandBody{JobID: id, Command: kept.Number})
+	return nil
+}

@@ -1,0 +1,53 @@
+package gateway
+
+import (
+	"context"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/functions/gateway/pullworkers"
+	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/sealing"
+	"github.com/jobweaver/jobweaver/shared/secret"
+	"github.com/jobweaver/jobweaver/shared/webhook"
+)
+
+// Config is the settings of the gateway, and what its host provides.
+type Config struct {
+	Auth string `envconfig:"AUTH" default:"on" desc:"off: no authentication; allowed only if HTTP listens on a loopback address"`
+
+	BootstrapKey secret.Text `envconfig:"BOOTSTRAP_API_KEY" desc:"an API key that is stored at the start as an installation administrator's, unless it was revoked"`
+
+	JobTypes []string `envconfig:"JOB_TYPES" desc:"job types beside the built-in ones; * allows every name"`
+	Queues   []string `ignored:"true"` // that a job may name
+
+	Aliases        bool `envconfig:"ALIASES" default:"true" desc:"false: the paths and names of other systems, such as POST /jobs and maxAttempts, are not known"`
+	AliasCallbacks bool `envconfig:"ALIAS_CALLBACKS" desc:"true: POST /jobs/callback needs neither attempt nor secret; any client that reaches it can end a job that waits for a callback"`
+
+	AuditReads bool `envconfig:"AUDIT_READS" desc:"true: the audit log also records reads of payloads, outputs and log lines"`
+
+	TraceURL string `envconfig:"TRACE_URL" desc:"URL of a trace in your trace UI, with {traceId} in place of its 32 hexadecimal digits, such as https://jaeger.example.org/trace/{traceId}: the dashboard links each job to its trace; empty: no link"`
+
+	HooksFile string `envconfig:"HOOKS_FILE" desc:"YAML file of the hooks, by which signed requests of other systems to /hooks/<name> become jobs; it is read again when it changes; empty: no hook"`
+
+	RetryPolicies string `envconfig:"RETRY_POLICIES" desc:"JSON: for a job type, or * for all types, the maxRetryCount, retryPolicy and timeoutMs of jobs whose request has none, such as {\"*\": {\"maxRetryCount\": 5}, \"EMAIL\": {\"timeoutMs\": 60000}}"`
+
+	Callbacks webhook.CallbackConfig `ignored:"true"` // parts of their own
+	Webhook   webhook.Config         `ignored:"true"`
+	Limits    edge.LimitsConfig      `ignored:"true"`
+	Sealing   sealing.Config         `ignored:"true"`
+	OIDC      access.OIDCConfig      `ignored:"true"`
+	Pull      pullworkers.Config     `ignored:"true"`
+
+	// Broker reports whether events can be published at the moment; for the health page only.
+	Broker func(context.Context) error `ignored:"true"`
+	// Redrive publishes a rejected record on its topic again.
+	Redrive funchost.Redrive `ignored:"true"`
+	// Lags reads how far functions lag behind their topics; nil: events go through a sink.
+	Lags funchost.Lags `ignored:"true"`
+}
+
+// Parts returns the structs into which the environment is read.
+func (c *Config) Parts() []any {
+	return []any{c, &c.Callbacks, &c.Webhook, &c.Limits, &c.Sealing, &c.OIDC, &c.Pull}
+}

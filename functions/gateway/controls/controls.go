@@ -1,0 +1,216 @@
+// Package controls serves pauses and limits of queues, job types and owners.
+package controls
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/audit"
+	"github.com/jobweaver/jobweaver/functions/gateway/changes"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/functions/gateway/publishbuffer"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/controlstore"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/apievent"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobview"
+)
+
+const (
+	// appliedPatience is how long an answer waits for the scheduler to go by a control.
+	appliedPatience = 5 * time.Second
+	// appliedMost is the longest time between two looks.
+	appliedMost = 100 * time.Millisecond
+)
+
+type body struct {
+	Kind            jobevent.ControlKind `json:"kind"`
+	Name            string               `json:"name"`
+	Paused          bool                 `json:"paused"`
+	MaxRunning      *int                 `json:"maxRunning"`
+	StartsPerSecond *float64             `json:"startsPerSecond"`
+	Version         int64                `json:"version"`
+	Applied         bool                 `json:"applied"`
+	UpdatedAt       *time.Time           `json:"updatedAt"`
+	UpdatedBy       *string              `json:"updatedBy"`
+}
+
+func newBody(c controlstore.Control, applied bool) body {
+	b := body{
+		Kind: c.Kind, Name: c.Name, Paused: c.Paused, MaxRunning: c.MaxRunning, StartsPerSecond: c.StartsPerSecond,
+		Version: c.Version, Applied: applied, UpdatedBy: jobview.Given(c.UpdatedBy),
+	}
+	if c.Version > 0 {
+		b.UpdatedAt = jobview.UTC(&c.UpdatedAt)
+	}
+	return b
+}
+
+type listBody struct {
+	Controls []body `json:"controls"`
+}
+
+// API is the endpoints of controls.
+type API struct {
+	Store    *controlstore.Store
+	Queues   []string // of the installation
+	Hub      *changes.Hub
+	Outgoing *publishbuffer.Buffer
+	Limits   *edge.Limits
+	Closing  <-chan struct{} // closed when the process is about to end
+}
+
+// List is GET /api/controls.
+func (a *API) List(c *gin.Context) error {
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	controls, err := a.Store.Controls(ctx, edge.WidestOwner(c))
+	if err != nil {
+		return err
+	}
+	body := listBody{Controls: make([]body, len(controls))}
+	for i, control := range controls {
+		body.Controls[i] = newBody(control, control.Applied())
+	}
+	c.JSON(http.StatusOK, body)
+	return nil
+}
+
+// Get is GET /api/controls/{kind}/{name}. Of what nobody has asked anything of, nothing is asked.
+func (a *API) Get(c *gin.Context) error {
+	kind, name, err := subject(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	control, err := a.Store.Control(ctx, edge.WidestOwner(c), kind, name)
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, newBody(control, control.Applied()))
+	return nil
+}
+
+// Put is PUT /api/controls/{kind}/{name}.
+func (a *API) Put(c *gin.Context) error {
+	body, err := edge.ReadJSON(c, jobspec.MaxControlBytes)
+	if err != nil {
+		return err
+	}
+	asked, err := jobspec.DecodeControl(body)
+	if err != nil {
+		return err
+	}
+	if err := audit.Detail(c, "", json.RawMessage(body)); err != nil {
+		return err
+	}
+	return a.holding(c, func(control *jobevent.Control) {
+		control.Paused, control.MaxRunning, control.StartsPerSecond = asked.Paused, asked.MaxRunning, asked.StartsPerSecond
+	})
+}
+
+// Delete is DELETE /api/controls/{kind}/{name}: nothing holds any more.
+func (a *API) Delete(c *gin.Context) error {
+	return a.change(c, func(control *jobevent.Control) {
+		control.Paused, control.MaxRunning, control.StartsPerSecond = false, nil, nil
+	})
+}
+
+// Pause is POST /api/controls/{kind}/{name}/pause.
+func (a *API) Pause(c *gin.Context) error {
+	return a.holding(c, func(control *jobevent.Control) { control.Paused = true })
+}
+
+// Resume is POST /api/controls/{kind}/{name}/resume.
+func (a *API) Resume(c *gin.Context) error {
+	return a.change(c, func(control *jobevent.Control) { control.Paused = false })
+}
+
+// holding is change, where the queue has to be one of this installation's. What lets go may be about one
+// that was.
+func (a *API) holding(c *gin.Context, change func(*jobevent.Control)) error {
+	if c.Param("kind") == string(jobevent.ControlQueue) && !slices.Contains(a.Queues, c.Param("name")) {
+		queues := strings.Join(a.Queues, ", ")
+		return edge.Invalid("name", "is not one of the queues of this installation, which are "+queues)
+	}
+	return a.change(c, change)
+}
+
+// change commits a change of a control, says it, and waits a while for the scheduler to go by it.
+func (a *API) change(c *gin.Context, change func(*jobevent.Control)) error {
+	kind, name, err := subject(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	control, err := a.Store.ChangeControl(ctx, edge.WidestOwner(c), kind, name, audit.Actor(c), change)
+	if err != nil {
+		return err
+	}
+	a.Hub.Announce(apidb.ChangeControls, uuid.Nil)
+	applied := control.Applied()
+	if !applied {
+		e, err := apievent.Control(control)
+		if err != nil {
+			return err
+		}
+		a.Outgoing.Add([]jobevent.Item{e})
+		if release, err := a.Limits.HoldAnswer(c); err == nil { // else it is not waited for
+			defer release()
+			applied = a.applied(ctx, edge.WidestOwner(c), control)
+		}
+	}
+	c.JSON(http.StatusOK, newBody(control, applied))
+	return nil
+}
+
+// applied waits until the scheduler goes by a version, or a later one. It has been committed: whatever
+// goes wrong here is no reason to say no.
+func (a *API) applied(ctx context.Context, owner apidb.Owner, asked controlstore.Control) bool {
+	ctx, cancel := context.WithTimeout(ctx, appliedPatience)
+	defer cancel()
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, appliedMost) {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-a.Closing:
+			return false
+		case <-time.After(pause):
+		}
+		now, err := a.Store.Control(ctx, owner, asked.Kind, asked.Name)
+		if err == nil && (now.Version == 0 || now.AppliedVersion >= asked.Version) {
+			return true
+		}
+	}
+}
+
+// subject is what a control is about. What is no owner's is the installation's: to others it is not hidden, it is
+// refused.
+func subject(c *gin.Context) (kind jobevent.ControlKind, name string, err error) {
+	kind, name = jobevent.ControlKind(c.Param("kind")), c.Param("name")
+	switch kind {
+	case jobevent.ControlQueue:
+		err = jobspec.CheckQueue(name)
+	case jobevent.ControlType:
+		err = jobspec.CheckJobType(name)
+	case jobevent.ControlOwner:
+		err = jobspec.CheckOwner(name)
+	default:
+		err = edge.Invalid("kind", "must be queue, type or owner")
+	}
+	if err == nil && kind != jobevent.ControlOwner && !edge.IsInstallation(c) {
+		err = apierror.New(apierror.Forbidden, "only an admin of the installation controls queues and job types")
+	}
+	return kind, name, err
+}

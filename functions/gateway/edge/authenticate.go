@@ -1,0 +1,70 @@
+package edge
+
+import (
+	"context"
+	"errors"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+)
+
+// Authenticator finds out who sends a request.
+type Authenticator struct {
+	Gate   *access.Gate // nil: authentication is off
+	Limits *Limits
+}
+
+// Principal returns the sender of a request.
+func (a *Authenticator) Principal(c *gin.Context) (access.Principal, error) {
+	if a.Gate == nil {
+		return access.Principal{Everyone: true, Actor: "anonymous", Roles: []access.Role{access.Admin}}, nil
+	}
+	return a.Gate.Who(c.Request, func() bool { return a.Limits.Suspects(c) })
+}
+
+// Recheck authenticates a request again after its answer was held: the key may have been revoked meanwhile.
+func (a *Authenticator) Recheck(c *gin.Context, needs access.Role) error {
+	p, err := a.Principal(c)
+	if err == nil && !p.May(needs) {
+		err = errRoleLost
+	}
+	return err
+}
+
+var errRoleLost = apierror.New(apierror.Unauthorized, "the API key or token no longer allows this")
+
+// Hold holds the answer to a request: it calls await, whose context ends after the wait, and checks that the key may
+// still read. The caller calls release when it has answered.
+func (a *Authenticator) Hold(c *gin.Context, wait Wait, await func(context.Context)) (release func(), err error) {
+	if release, err = a.Limits.HoldAnswer(c); err != nil {
+		return nil, err
+	}
+	wait.Confirm(c)
+	ctx, cancel := context.WithTimeout(c.Request.Context(), wait.Duration)
+	defer cancel()
+	await(ctx)
+	if err := a.Recheck(c, access.Read); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
+}
+
+// WithShare returns ctx with the name of the request's caller, so that it takes connections to the database from the
+// caller's share.
+func WithShare(ctx context.Context, c *gin.Context) context.Context {
+	if access.Of(ctx).Everyone {
+		return ctx
+	}
+	return apidb.WithCaller(ctx, CallerOf(c))
+}
+
+// IsRefusal reports whether an error of Recheck shows that the key no longer allows the request. Any other error means
+// that the key could not be checked.
+func IsRefusal(err error) bool {
+	var known *apierror.Error
+	return errors.As(err, &known) && (known.Code == apierror.Unauthorized || known.Code == apierror.Forbidden)
+}

@@ -1,0 +1,56 @@
+package edge
+
+import (
+	"context"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb"
+)
+
+// The entries of a page of a list: without ?limit=, and at most.
+const (
+	DefaultLimit = 50
+	MaxLimit     = 200
+)
+
+// JSONType is the content type of JSON answers.
+const JSONType = "application/json; charset=utf-8"
+
+// JobID returns the job id in the path. A text that is not a UUID names no job.
+func JobID(c *gin.Context) (uuid.UUID, error) { return PathID(c, "jobId", apidb.ErrNoJob) }
+
+// PathID returns a UUID in the path. It returns unknown if the text is not a UUID: then it names nothing.
+func PathID(c *gin.Context, name string, unknown error) (uuid.UUID, error) {
+	id, ok := ParseID(c.Param(name))
+	if !ok {
+		return id, unknown
+	}
+	return id, nil
+}
+
+// NextCursor returns the nextCursor of a page: nil if no page follows.
+func NextCursor(more bool, cursor func() string) *string {
+	if !more {
+		return nil
+	}
+	next := cursor()
+	return &next
+}
+
+// SizeOf returns about how much memory an answer needs for some things, given the size of each.
+func SizeOf[T any](all []T, size func(*T) int) (bytes int64) {
+	for i := range all {
+		bytes += int64(size(&all[i]))
+	}
+	return bytes
+}
+
+// Within calls do with a context that ends after patience.
+func Within(ctx context.Context, patience time.Duration, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return do(ctx)
+}

@@ -1,0 +1,28 @@
+package edge
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// SealWarning logs that sealed values cannot be opened, at most once a second: with a wrong keyset every request
+// meets some.
+type SealWarning struct {
+	sometimes rate.Sometimes
+}
+
+// NewSealWarning makes a warning for all endpoints of a gateway.
+func NewSealWarning() *SealWarning {
+	return &SealWarning{sometimes: rate.Sometimes{Interval: time.Second}}
+}
+
+// Log logs the names of the members that stay sealed.
+func (w *SealWarning) Log(ctx context.Context, members []string) {
+	w.sometimes.Do(func() {
+		telemetry.Logger(ctx).Warn("cannot open sealed values: wrong key, or altered", "members", members)
+	})
+}

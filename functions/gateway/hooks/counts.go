@@ -1,0 +1,51 @@
+package hooks
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+type hookCounts struct {
+	accepted, replayed, rejected int64
+	last                         *rejection
+}
+
+type rejection struct {
+	At      time.Time `json:"at"`
+	Message string    `json:"message"`
+}
+
+// count notes what became of a request. A request that failed here, and that its sender tries again, does not count.
+func (a *API) count(hook *Hook, replayed bool, err error) {
+	result := telemetry.HookAccepted
+	var refused *apierror.Error
+	switch {
+	case errors.As(err, &refused) && refused.Status() < http.StatusInternalServerError:
+		result = telemetry.HookRejected
+	case err != nil:
+		return
+	case replayed:
+		result = telemetry.HookReplayed
+	}
+	telemetry.HookRequest(hook.Name, result)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	counts := a.counts[hook.Name]
+	if counts == nil {
+		counts = &hookCounts{}
+		a.counts[hook.Name] = counts
+	}
+	switch result {
+	case telemetry.HookRejected:
+		counts.rejected++
+		counts.last = &rejection{At: time.Now().UTC(), Message: refused.Message}
+	case telemetry.HookReplayed:
+		counts.replayed++
+	default:
+		counts.accepted++
+	}
+}

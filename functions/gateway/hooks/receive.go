@@ -1,0 +1,112 @@
+package hooks
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/audit"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/functions/gateway/submit"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/reload"
+)
+
+// API is the endpoints of hooks: the hooks of HOOKS_FILE, with what this process has counted of each.
+type API struct {
+	submit *submit.API
+	auth   *edge.Authenticator
+	audit  *audit.Log
+	hooks  *reload.Files[Set] // nil: there is no file
+
+	mu     sync.Mutex
+	counts map[string]*hookCounts // by name, so that they outlive a change of the file
+}
+
+// NewAPI makes the endpoints of the hooks in a file; nil: there are none.
+func NewAPI(hooks *reload.Files[Set], submit *submit.API, auth *edge.Authenticator, log *audit.Log) *API {
+	return &API{hooks: hooks, submit: submit, auth: auth, audit: log, counts: map[string]*hookCounts{}}
+}
+
+func (a *API) all() Set {
+	if a.hooks == nil {
+		return nil
+	}
+	return a.hooks.Get()
+}
+
+// Receive is POST /hooks/{name}. The signature stands for the key: no row is read before it has been verified.
+func (a *API) Receive(c *gin.Context) error {
+	hook := a.all()[c.Param("name")]
+	if hook == nil {
+		return apierror.New(apierror.NotFound, "there is no hook with this name")
+	}
+	if err := edge.RequireJSON(c); err != nil {
+		return err
+	}
+	body, release, err := a.submit.Limits.ReadUnknownSender(c, jobspec.MaxJobBytes)
+	if err != nil {
+		return err
+	}
+	defer release()
+	id, wrong := hook.Verify(c.Request.Header, body, time.Now())
+	release()
+	if wrong != nil {
+		err := apierror.New(apierror.Unauthorized, "%s", wrong)
+		a.count(hook, false, err)
+		return a.submit.Limits.CountGuess(c, err)
+	}
+	p := access.Principal{
+		Owner: hook.Owner, Everyone: a.auth.Gate == nil, Actor: "hook:" + hook.Name, Roles: []access.Role{access.Submit},
+	}
+	c.Request = c.Request.WithContext(access.With(c.Request.Context(), p))
+	if err := a.submit.Limits.AllowRequest(c); err != nil {
+		return err
+	}
+	if err := edge.LoadOf(c).Take(c, int64(len(body))); err != nil {
+		return err
+	}
+	if contentType, answer := hook.Greeting(c.Request.Header, body); answer != nil {
+		c.Data(http.StatusOK, contentType, answer)
+		return nil
+	}
+	return a.audit.Auditing(c, p, func(c *gin.Context) error {
+		job, err := a.submitJob(c, hook, body, id)
+		a.count(hook, job.Replayed, err)
+		if err != nil {
+			return err
+		}
+		c.JSON(submit.AcceptedStatus(c, job), submit.NewBody(job))
+		return nil
+	})
+}
+
+// submitJob makes a job of a verified request. A message whose content has changed since its first time is still
+// that message: Stripe counts its tries in the event.
+func (a *API) submitJob(c *gin.Context, hook *Hook, body []byte, id string) (jobstore.Accepted, error) {
+	raw, err := hook.Request(c.Request.Header, body, id)
+	if err != nil {
+		return jobstore.Accepted{}, apierror.New(apierror.InvalidJobRequest, "%s", err)
+	}
+	by := a.submit.Requester(c)
+	by.Owner = apidb.OwnerOf(hook.Owner)
+	job, err := a.submit.Decode(raw, by)
+	if err != nil {
+		return jobstore.Accepted{}, err
+	}
+	accepted, err := a.submit.Accept(c, []jobstore.NewJob{job})
+	if err != nil {
+		return jobstore.Accepted{}, err
+	}
+	first := accepted[0]
+	if first.Conflict {
+		first.Conflict, first.Replayed = false, true
+	}
+	return first, submit.Refusal(first)
+}

@@ -1,0 +1,80 @@
+package jobs
+
+import (
+	"context"
+	"slices"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobview"
+)
+
+type listBody struct {
+	Jobs       []jobview.Summary `json:"jobs"`
+	NextCursor *string           `json:"nextCursor"`
+}
+
+// List is GET /api/jobs: pages by key, newest first.
+func (a *API) List(c *gin.Context) error {
+	q := edge.NewQuery(c)
+	filter := ReadFilter(&q)
+	filter.Status = q.Statuses("status")
+	if err := q.Close(append(slices.Clip(parameters), "status")...); err != nil {
+		return err
+	}
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	body, err := a.jobPage(ctx, c, filter)
+	if err != nil {
+		return err
+	}
+	return a.Audit.Show(c, body)
+}
+
+// Filters are the parameters beside status that choose jobs of lists and streams, parameters all of a list.
+var (
+	Filters = []string{
+		"type", "queue", "tag", "orderingKey", "errorCode", "noErrorCode", "traceId", "idempotencyKey", "after", "q",
+		"ownerId", "since", "until",
+	}
+	parameters = append(slices.Clip(Filters), "cursor", "limit")
+)
+
+// ReadFilter reads the parameters that choose jobs, and those of a page.
+func ReadFilter(q *edge.Query) jobstore.Filter {
+	if q.Values.Has("noErrorCode") && q.Values.Has("errorCode") {
+		q.Bad("noErrorCode", "and errorCode exclude each other")
+	}
+	return jobstore.Filter{
+		JobType: q.Checked("type", jobspec.CheckJobType), Queue: q.One("queue"), Tag: q.One("tag"),
+		OrderingKey: q.One("orderingKey"), ErrorCode: q.One("errorCode"), NoErrorCode: q.Yes("noErrorCode"),
+		TraceID: q.UUID("traceId"), After: q.UUID("after"),
+		IdempotencyKey: q.One("idempotencyKey"), Search: q.Label("q"), OwnerID: q.Checked("ownerId", jobspec.CheckOwner),
+		Since: q.Instant("since"), Until: q.Instant("until"), Before: q.Cursor("cursor"),
+		Limit: q.Integer("limit", edge.DefaultLimit, 1, edge.MaxLimit),
+	}
+}
+
+func (a *API) jobPage(ctx context.Context, c *gin.Context, filter jobstore.Filter) (listBody, error) {
+	jobs, next, err := a.Store.ListJobs(ctx, edge.OwnerOf(c), filter)
+	if err != nil {
+		return listBody{}, err
+	}
+	if err := edge.LoadOf(c).Take(c, edge.SizeOf(jobs, size)); err != nil {
+		return listBody{}, err
+	}
+	body := listBody{Jobs: make([]jobview.Summary, len(jobs))}
+	for i := range jobs {
+		a.Open(ctx, &jobs[i])
+		body.Jobs[i] = jobview.New(jobs[i])
+	}
+	if next != uuid.Nil {
+		cursor := next.String()
+		body.NextCursor = &cursor
+	}
+	return body, nil
+}

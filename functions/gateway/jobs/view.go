@@ -1,0 +1,146 @@
+package jobs
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/jobview"
+)
+
+// full is a job on its own.
+type full struct {
+	jobview.Summary
+	Payload             json.RawMessage `json:"payload"`
+	After               []uuid.UUID     `json:"after"`
+	OnDependencyFailure *string         `json:"onDependencyFailure"`
+	Schedule            *scheduled      `json:"schedule"`
+	CallbackURL         *string         `json:"callbackUrl"`
+	RunAgainOf          *uuid.UUID      `json:"runAgainOf"`
+	RunAgainAs          *uuid.UUID      `json:"runAgainAs"`
+	History             []move          `json:"history"`
+	Attempts            []attempt       `json:"attempts"`
+	Logs                []LogLine       `json:"logs"`
+}
+
+// scheduled is the tick that a job was made of.
+type scheduled struct {
+	Name string    `json:"name"`
+	At   time.Time `json:"at"`
+}
+
+type move struct {
+	At      time.Time `json:"at"`
+	From    *string   `json:"from"`
+	To      string    `json:"to"`
+	Attempt int       `json:"attempt"`
+	By      string    `json:"by"`
+	Reason  *string   `json:"reason"`
+}
+
+type attempt struct {
+	Attempt    int        `json:"attempt"`
+	WorkerID   *string    `json:"workerId"`
+	StartedAt  *time.Time `json:"startedAt"`
+	FinishedAt *time.Time `json:"finishedAt"`
+	Outcome    *string    `json:"outcome"`
+	ErrorCode  *string    `json:"errorCode"`
+	Message    *string    `json:"message"`
+}
+
+// LogLine is a line of a job's log.
+type LogLine struct {
+	Attempt int       `json:"attempt"`
+	At      time.Time `json:"at"`
+	Level   string    `json:"level"`
+	Text    string    `json:"text"`
+}
+
+func newFull(job jobstore.Job, lines []logstore.Line) full {
+	history := make([]move, len(job.Snapshot.History))
+	for i, m := range job.Snapshot.History {
+		history[i] = move{
+			At: m.At.UTC(), From: jobview.Given(m.From), To: m.To, Attempt: m.Attempt, By: m.By, Reason: jobview.Given(m.Reason),
+		}
+	}
+	return full{
+		Summary: jobview.New(job), Payload: job.Payload, After: jobview.List(job.After),
+		Schedule: newScheduled(job.ScheduledBy), CallbackURL: jobview.Given(job.CallbackURL),
+		RunAgainOf: job.RunAgainOf, RunAgainAs: job.RunAgainAs,
+		OnDependencyFailure: onDependencyFailure(job), History: history, Attempts: attempts(job), Logs: NewLogs(lines),
+	}
+}
+
+func onDependencyFailure(job jobstore.Job) *string {
+	switch {
+	case !job.HasAfter:
+		return nil
+	case job.RunAnyway:
+		return jobview.Given(jobspec.OnDependencyFailureRun)
+	}
+	return jobview.Given(jobspec.OnDependencyFailureCancel)
+}
+
+func newScheduled(by *jobstore.ScheduledBy) *scheduled {
+	if by == nil {
+		return nil
+	}
+	return &scheduled{Name: by.Name, At: by.At.UTC()}
+}
+
+// NewLogs returns lines as they are shown.
+func NewLogs(lines []logstore.Line) []LogLine {
+	logs := make([]LogLine, len(lines))
+	for i, line := range lines {
+		logs[i] = LogLine{Attempt: line.Attempt, At: line.At.UTC(), Level: line.Level, Text: line.Text}
+	}
+	return logs
+}
+
+// attempts folds a job's moves by attempt. The history keeps the last hundred, so early attempts of a
+// long story are missing.
+func attempts(job jobstore.Job) []attempt {
+	folded := []attempt{}
+	at := func(number int) *attempt {
+		for i := range folded {
+			if folded[i].Attempt == number {
+				return &folded[i]
+			}
+		}
+		folded = append(folded, attempt{Attempt: number})
+		return &folded[len(folded)-1]
+	}
+	for _, m := range job.Snapshot.History {
+		if m.Attempt > 0 {
+			at(m.Attempt).add(m)
+		}
+	}
+	if job.Attempt > 0 {
+		now := at(job.Attempt)
+		if job.Status == jobstate.Running && now.StartedAt == nil {
+			now.StartedAt = jobview.UTC(job.Snapshot.StartedAt)
+		}
+	}
+	return folded
+}
+
+// add takes what a move says of the attempt; what it does not say stays.
+func (a *attempt) add(m jobevent.Move) {
+	if m.WorkerID != "" {
+		a.WorkerID = &m.WorkerID
+	}
+	if m.StartedAt != nil {
+		a.StartedAt = jobview.UTC(m.StartedAt)
+	}
+	if m.Outcome == "" {
+		return
+	}
+	a.Outcome, a.ErrorCode, a.Message = &m.Outcome, jobview.Given(m.ErrorCode), jobview.Given(m.Message)
+	a.FinishedAt = jobview.UTC(m.FinishedAt)
+}

@@ -1,0 +1,112 @@
+package jobtypes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/workerstore"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// Payloads checks payloads of job types that are not built in, by the schemas that workers advertise.
+type Payloads struct {
+	advertised func(context.Context) (map[string]workerstore.AdvertisedType, error)
+
+	mu       sync.Mutex
+	compiled map[string]func() *jobspec.Schema // by its text; of a bad one, nil
+	slow     rate.Sometimes
+	asking   telemetry.Trouble
+}
+
+const (
+	maxCompiled        = 200         // above it all are forgotten
+	advertisedPatience = time.Second // for a database that will not take the job either
+)
+
+// NewPayloads makes a check by the job types that advertised returns.
+func NewPayloads(advertised func(context.Context) (map[string]workerstore.AdvertisedType, error)) *Payloads {
+	return &Payloads{
+		advertised: advertised, compiled: map[string]func() *jobspec.Schema{}, slow: rate.Sometimes{Interval: time.Second},
+		asking: telemetry.Trouble{What: "read the schemas by which payloads are checked"},
+	}
+}
+
+// Check returns what is wrong with a job's payload.
+type Check func(*jobspec.Request) error
+
+// Check checks the payloads of one request. The workers are asked for at the first that needs them, and once.
+func (p *Payloads) Check(ctx context.Context) Check {
+	advertised := sync.OnceValue(func() map[string]workerstore.AdvertisedType {
+		ctx, cancel := context.WithTimeout(ctx, advertisedPatience)
+		defer cancel()
+		types, err := p.advertised(ctx)
+		p.asking.Note(ctx, err) // the worker checks, too
+		return types
+	})
+	return func(req *jobspec.Request) error {
+		if slices.Contains(jobspec.Builtin(), req.JobType) {
+			return nil // it was checked when it was read
+		}
+		return p.check(ctx, advertised()[req.JobType].Schemas, req)
+	}
+}
+
+// check refuses what every one of the schemas refuses: while workers change to another, both count. A schema
+// that cannot be used, or not in time, refuses nothing.
+func (p *Payloads) check(ctx context.Context, schemas []json.RawMessage, req *jobspec.Request) error {
+	var first error
+	for _, text := range schemas {
+		if text == nil {
+			return nil
+		}
+		schema := p.compile(ctx, req.JobType, text)
+		if schema == nil {
+			return nil
+		}
+		err := schema.CheckWithin(ctx, req.Payload)
+		var refused *apierror.Error
+		if !errors.As(err, &refused) {
+			if err != nil {
+				p.slow.Do(func() {
+					telemetry.Logger(ctx).Warn("payload is not checked",
+						"jobType", req.JobType, "bytes", len(req.Payload), "error", err)
+				})
+			}
+			return nil
+		}
+		if first == nil {
+			first = refused
+		}
+	}
+	return first
+}
+
+// compile does it once a text, and says once that it cannot.
+func (p *Payloads) compile(ctx context.Context, jobType string, text json.RawMessage) *jobspec.Schema {
+	p.mu.Lock()
+	compiled, ok := p.compiled[string(text)]
+	if !ok {
+		if len(p.compiled) >= maxCompiled {
+			clear(p.compiled)
+		}
+		compiled = sync.OnceValue(func() *jobspec.Schema {
+			schema, err := jobspec.CompileForeignSchema(text)
+			if err != nil {
+				telemetry.Logger(ctx).Warn("a worker advertises a schema that cannot be used", "jobType", jobType, "error", err)
+				return nil
+			}
+			return schema
+		})
+		p.compiled[string(text)] = compiled
+	}
+	p.mu.Unlock()
+	return compiled()
+}

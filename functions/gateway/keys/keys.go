@@ -1,0 +1,219 @@
+// Package keys serves API keys, the bootstrap key, and the keys by which receivers of webhooks verify.
+package keys
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/apikey"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobview"
+)
+
+type keyBody struct {
+	KeyID      string     `json:"keyId"`
+	Key        string     `json:"key,omitempty"` // only where it was made: nobody can find it out later
+	OwnerID    *string    `json:"ownerId"`
+	Name       string     `json:"name"`
+	Roles      []string   `json:"roles"`
+	WorkTypes  []string   `json:"workTypes"`
+	WorkQueues []string   `json:"workQueues"`
+	CreatedAt  time.Time  `json:"createdAt"`
+	CreatedBy  string     `json:"createdBy"`
+	ExpiresAt  *time.Time `json:"expiresAt"`
+	RevokedAt  *time.Time `json:"revokedAt"`
+	LastUsedAt *time.Time `json:"lastUsedAt"`
+}
+
+func newKeyBody(k keystore.Key) keyBody {
+	return keyBody{
+		KeyID: k.KeyID, OwnerID: jobview.Given(k.OwnerID), Name: k.Name, Roles: k.Roles, CreatedAt: k.CreatedAt.UTC(),
+		CreatedBy: k.CreatedBy, ExpiresAt: jobview.UTC(k.ExpiresAt), RevokedAt: jobview.UTC(k.RevokedAt),
+		LastUsedAt: jobview.UTC(k.LastUsedAt), WorkTypes: jobview.List(k.Types), WorkQueues: jobview.List(k.Queues),
+	}
+}
+
+// whoseKeys is the owner whose keys the request sees: all that there are, where it looks after all of it.
+func whoseKeys(c *gin.Context) apidb.Owner {
+	if edge.IsInstallation(c) {
+		return apidb.Everyone
+	}
+	return edge.OwnerOf(c)
+}
+
+// API is the endpoints of API keys.
+type API struct {
+	Store *keystore.Store
+	Auth  *edge.Authenticator
+
+	TraceURL string // shown by Me
+}
+
+// Create is POST /api/keys.
+func (a *API) Create(c *gin.Context) error {
+	body, err := edge.ReadJSON(c, jobspec.MaxKeyBytes)
+	if err != nil {
+		return err
+	}
+	asked, err := jobspec.DecodeNewKey(body)
+	if err != nil {
+		return err
+	}
+	p := access.Of(c.Request.Context())
+	switch {
+	case asked.OwnerID == "":
+		asked.OwnerID = p.Owner
+	case asked.OwnerID != p.Owner && !edge.IsInstallation(c):
+		return apierror.New(apierror.Forbidden, "only an admin of the installation makes keys for another owner")
+	}
+	if asked.ExpiresAt != nil && !asked.ExpiresAt.After(time.Now()) {
+		return edge.Invalid("expiresAt", "must be in the future")
+	}
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	key, stored := newKey(p)
+	stored.OwnerID, stored.Name, stored.Roles, stored.ExpiresAt = asked.OwnerID, asked.Name, asked.Roles, asked.ExpiresAt
+	stored.Types, stored.Queues = asked.Types, asked.Queues
+	kept, err := a.Store.Insert(ctx, stored)
+	if err != nil {
+		return err
+	}
+	answerKey(c, key, kept)
+	return nil
+}
+
+// newKey makes a key, and what is stored of it.
+func newKey(by access.Principal) (apikey.Key, keystore.Key) {
+	key := apikey.New()
+	hash := key.Hash()
+	return key, keystore.Key{KeyID: key.ID(), Hash: hash[:], CreatedBy: by.Actor}
+}
+
+// answerKey hands a key out, this once.
+func answerKey(c *gin.Context, key apikey.Key, kept keystore.Key) {
+	body := newKeyBody(kept)
+	body.Key = key.Reveal()
+	c.Header("Location", "/api/keys/"+kept.KeyID)
+	c.JSON(http.StatusCreated, body)
+}
+
+type keyPage struct {
+	Keys       []keyBody `json:"keys"`
+	NextCursor *string   `json:"nextCursor"`
+}
+
+// List is GET /api/keys.
+func (a *API) List(c *gin.Context) error {
+	q := edge.NewQuery(c)
+	limit := q.Integer("limit", edge.DefaultLimit, 1, edge.MaxLimit)
+	after, owner := q.Formed("cursor", edge.KeyCursorForm), q.Checked("ownerId", jobspec.CheckOwner)
+	if err := q.Close("limit", "cursor", "ownerId"); err != nil {
+		return err
+	}
+	whose := whoseKeys(c)
+	if owner != "" && edge.IsInstallation(c) {
+		whose = apidb.OwnerOf(owner)
+	} else if owner != "" && owner != access.Of(c.Request.Context()).Owner {
+		c.JSON(http.StatusOK, keyPage{Keys: []keyBody{}})
+		return nil
+	}
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	keys, err := a.Store.List(ctx, whose, after, limit+1)
+	if err != nil {
+		return err
+	}
+	page := keyPage{Keys: make([]keyBody, min(len(keys), limit))}
+	for i := range page.Keys {
+		page.Keys[i] = newKeyBody(keys[i])
+	}
+	if len(keys) > limit {
+		page.NextCursor = &keys[limit-1].KeyID
+	}
+	c.JSON(http.StatusOK, page)
+	return nil
+}
+
+// Get is GET /api/keys/{keyId}.
+func (a *API) Get(c *gin.Context) error {
+	id, err := keyID(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	key, err := a.Store.Get(ctx, whoseKeys(c), id)
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, newKeyBody(key))
+	return nil
+}
+
+// Revoke is DELETE /api/keys/{keyId}: the key stays in the list, and lets nobody in.
+func (a *API) Revoke(c *gin.Context) error {
+	id, err := keyID(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	key, err := a.Store.Revoke(ctx, whoseKeys(c), id)
+	if err != nil {
+		return err
+	}
+	a.forget(id)
+	c.JSON(http.StatusOK, newKeyBody(key))
+	return nil
+}
+
+// Rotate is POST /api/keys/{keyId}/rotate.
+func (a *API) Rotate(c *gin.Context) error {
+	id, err := keyID(c)
+	if err != nil {
+		return err
+	}
+	var body []byte
+	if c.Request.ContentLength != 0 {
+		if body, err = edge.ReadJSON(c, jobspec.MaxKeyBytes); err != nil {
+			return err
+		}
+	}
+	overlap, err := jobspec.DecodeRotation(body)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	key, stored := newKey(access.Of(c.Request.Context()))
+	kept, err := a.Store.Rotate(ctx, whoseKeys(c), id, overlap, stored)
+	if err != nil {
+		return err
+	}
+	a.forget(id)
+	answerKey(c, key, kept)
+	return nil
+}
+
+// forget has what was changed of a key count at once here, and within 10 s elsewhere.
+func (a *API) forget(id string) {
+	if a.Auth.Gate != nil {
+		a.Auth.Gate.Keys.Forget(id)
+	}
+}
+
+// keyID is the path's; what does not have the form of one is nobody's.
+func keyID(c *gin.Context) (string, error) {
+	id := c.Param("keyId")
+	if !apikey.CheckID(id) {
+		return "", keystore.ErrNoKey
+	}
+	return id, nil
+}

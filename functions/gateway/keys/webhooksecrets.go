@@ -1,0 +1,53 @@
+package keys
+
+import (
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/audit"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobview"
+	"github.com/jobweaver/jobweaver/shared/webhook"
+)
+
+type webhookSecretsBody struct {
+	OwnerID *string  `json:"ownerId"`
+	End     []string `json:"end"`
+	Call    []string `json:"call"`
+}
+
+// WebhookSecrets is the endpoint of the keys by which receivers verify what JobWeaver sends.
+type WebhookSecrets struct {
+	Ends, Calls *webhook.Outgoing
+	Audit       *audit.Log
+}
+
+// Get is GET /api/webhook-secrets: the keys by which the owner's receivers verify.
+func (w *WebhookSecrets) Get(c *gin.Context) error {
+	q := edge.NewQuery(c)
+	asked := q.Checked("ownerId", jobspec.CheckOwner)
+	if err := q.Close("ownerId"); err != nil {
+		return err
+	}
+	p := access.Of(c.Request.Context())
+	owner := p.Owner
+	if asked != "" && asked != owner {
+		if !edge.IsInstallation(c) {
+			return apierror.New(apierror.Forbidden, "only an admin of the installation sees another owner's webhook secrets")
+		}
+		owner = asked
+	}
+	if !p.Everyone {
+		entry := audit.NewEntry(c, p, "webhook-secrets.read")
+		entry.Owner = owner // who sees that its keys were read
+		if err := w.Audit.Store.Enter(c.Request.Context(), entry); err != nil {
+			return err
+		}
+	}
+	c.JSON(http.StatusOK, webhookSecretsBody{jobview.Given(owner), w.Ends.Secrets(owner), w.Calls.Secrets(owner)})
+	return nil
+}

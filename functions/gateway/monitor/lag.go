@@ -1,0 +1,79 @@
+package monitor
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/funchost"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+const (
+	// lagAge is how old the lag of topics may be: a read asks the brokers for all groups.
+	lagAge = 5 * time.Second
+	// lagPatience is how long one read may take.
+	lagPatience = 3 * time.Second
+)
+
+type lagBody struct {
+	At     time.Time  `json:"at"`
+	Topics []topicLag `json:"topics"` // null: not known
+}
+
+type topicLag struct {
+	Function string `json:"function"`
+	Topic    string `json:"topic"`
+	Records  int64  `json:"records"`
+	Members  int    `json:"members"`
+}
+
+// lags holds the last answer of the brokers, also that they did not answer.
+type Lags struct {
+	read    funchost.Lags // nil: this gateway has no broker to ask
+	trouble telemetry.Trouble
+
+	mu   sync.Mutex
+	last lagBody
+}
+
+// NewLags makes the lags that read returns; nil: there are none.
+func NewLags(read funchost.Lags) *Lags {
+	return &Lags{read: read, trouble: telemetry.Trouble{What: "read the lag of topics"}}
+}
+
+// get reads at most once in lagAge. Requests that come meanwhile wait for that read.
+func (l *Lags) get(ctx context.Context) lagBody {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.last.At) < lagAge {
+		return l.last
+	}
+	l.last = lagBody{At: time.Now().UTC()}
+	if l.read == nil {
+		return l.last
+	}
+	var found []funchost.Lag
+	err := edge.Within(context.WithoutCancel(ctx), lagPatience, func(ctx context.Context) (err error) {
+		found, err = l.read(ctx)
+		return err
+	})
+	if l.trouble.Note(ctx, err); err != nil {
+		return l.last
+	}
+	l.last.Topics = make([]topicLag, len(found))
+	for i, lag := range found {
+		l.last.Topics[i] = topicLag(lag)
+	}
+	return l.last
+}
+
+// GetLag is GET /api/lag.
+func (a *API) GetLag(c *gin.Context) error {
+	c.JSON(http.StatusOK, a.Lags.get(c.Request.Context()))
+	return nil
+}

@@ -1,0 +1,185 @@
+// Package operations serves commands for many jobs.
+package operations
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/audit"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/functions/gateway/waiters"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+)
+
+// auditDetail is what the audit log has of an operation.
+type auditDetail struct {
+	Command string          `json:"command"`
+	Filter  *jobspec.Filter `json:"filter,omitempty"`
+	Jobs    int             `json:"jobs,omitempty"` // of a list
+}
+
+// API is the endpoints of operations.
+type API struct {
+	DB     *apidb.Store
+	Store  *operationstore.Store
+	Ends   *waiters.Waiters
+	Limits *edge.Limits
+	Auth   *edge.Authenticator
+}
+
+// Create is POST /api/operations.
+func (a *API) Create(c *gin.Context) error {
+	body, err := edge.ReadJSON(c, jobspec.MaxOperationBytes)
+	if err != nil {
+		return err
+	}
+	request, err := jobspec.DecodeOperation(body)
+	if err != nil {
+		return err
+	}
+	key, err := edge.IdempotencyKey(c)
+	if err != nil {
+		return err
+	}
+	if err := edge.MergeKey(&request.IdempotencyKey, key); err != nil {
+		return err
+	}
+	asked := operationstore.NewOperation{ID: a.DB.NewID(), Request: request, By: audit.Actor(c), Whose: edge.OwnerOf(c)}
+	if asked.RequestHash, err = hashOf(request); err != nil {
+		return err
+	}
+	said := auditDetail{request.Command, request.Filter, len(request.JobIDs)}
+	if err := audit.Detail(c, "operation/"+asked.ID.String(), said); err != nil {
+		return err
+	}
+	if request.Command == jobevent.CommandRetry { // of a filter nobody knows yet how many there are
+		if err := a.Limits.AllowJobs(c, max(len(request.JobIDs), 1)); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	op, replayed, err := a.Store.InsertOperation(ctx, asked)
+	if err != nil {
+		return err
+	}
+	c.Header("Location", "/api/operations/"+op.ID.String())
+	status := http.StatusAccepted
+	if replayed {
+		c.Header("Idempotent-Replayed", "true")
+		status = http.StatusOK
+	}
+	c.JSON(status, newOperation(op))
+	return nil
+}
+
+// hashOf is the same for requests that ask for the same, whatever they look like.
+func hashOf(request jobspec.Operation) ([]byte, error) {
+	request.JobIDs = slices.Clone(request.JobIDs)
+	slices.SortFunc(request.JobIDs, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
+	if request.Filter != nil {
+		filter := *request.Filter
+		filter.Status = slices.Sorted(slices.Values(filter.Status))
+		request.Filter = &filter
+	}
+	canonical, err := json.Marshal(request)
+	if err != nil {
+		return nil, fmt.Errorf("write operation: %w", err)
+	}
+	hash := sha256.Sum256(canonical)
+	return hash[:], nil
+}
+
+// Get is GET /api/operations/{operationId}; with a wait it holds the answer until the operation has ended.
+func (a *API) Get(c *gin.Context) error {
+	id, err := edge.PathID(c, "operationId", operationstore.ErrNoOperation)
+	if err != nil {
+		return err
+	}
+	q := edge.NewQuery(c)
+	wait := edge.WaitOf(c, &q)
+	if err := q.Close("wait"); err != nil {
+		return err
+	}
+	op, err := a.operation(c, id)
+	if err != nil {
+		return err
+	}
+	wait.Confirm(c)
+	if wait.Duration > 0 && !op.Ended() {
+		release, err := a.Auth.Hold(c, wait, func(ctx context.Context) { a.Ends.Wait(ctx, id) })
+		if err != nil {
+			return err
+		}
+		defer release()
+		if op, err = a.operation(c, id); err != nil {
+			return err
+		}
+	}
+	c.JSON(http.StatusOK, newOperation(op))
+	return nil
+}
+
+func (a *API) operation(c *gin.Context, id uuid.UUID) (operationstore.Operation, error) {
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	return a.Store.Operation(ctx, edge.OwnerOf(c), id)
+}
+
+type page struct {
+	Operations []operation `json:"operations"`
+	NextCursor *string     `json:"nextCursor"`
+}
+
+// List is GET /api/operations: pages by key, newest first.
+func (a *API) List(c *gin.Context) error {
+	q := edge.NewQuery(c)
+	before, limit := q.Cursor("cursor"), q.Integer("limit", edge.DefaultLimit, 1, edge.MaxLimit)
+	if err := q.Close("cursor", "limit"); err != nil {
+		return err
+	}
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	ops, more, err := a.Store.ListOperations(ctx, edge.OwnerOf(c), before, limit)
+	if err != nil {
+		return err
+	}
+	body := page{Operations: make([]operation, len(ops))}
+	for i, op := range ops {
+		body.Operations[i] = newOperation(op)
+		body.Operations[i].SkippedJobs = nil
+	}
+	body.NextCursor = edge.NextCursor(more, func() string { return ops[len(ops)-1].ID.String() })
+	c.JSON(http.StatusOK, body)
+	return nil
+}
+
+// Abort is POST /api/operations/{operationId}/abort.
+func (a *API) Abort(c *gin.Context) error {
+	id, err := edge.PathID(c, "operationId", operationstore.ErrNoOperation)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	op, err := a.Store.AbortOperation(ctx, edge.OwnerOf(c), id)
+	if err != nil {
+		return err
+	}
+	if op.Status == operationstore.OperationCompleted {
+		return apierror.New(apierror.InvalidStateTransition, "the operation is %s", op.Status)
+	}
+	c.JSON(http.StatusAccepted, newOperation(op))
+	return nil
+}

@@ -1,0 +1,217 @@
+// Package pullworkers passes requests of pull workers on to the instances of the function pull.
+package pullworkers
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/pullwire"
+)
+
+const (
+	leastWait  = 200 * time.Millisecond // for an instance to claim what it hands out
+	answerTime = 10 * time.Second       // beyond a claim's wait
+	tagsTime   = time.Second
+)
+
+// API is the endpoints of pull workers.
+type API struct {
+	pull  *Instances
+	store *jobstore.Store
+	auth  *edge.Authenticator
+}
+
+// New makes the endpoints.
+func New(pull *Instances, store *jobstore.Store, auth *edge.Authenticator) *API {
+	return &API{pull: pull, store: store, auth: auth}
+}
+
+// Close closes the idle connections to the instances.
+func (a *API) Close() { a.pull.close() }
+
+// Claim is POST /api/workers/claim.
+func (a *API) Claim(c *gin.Context) error {
+	body, err := edge.ReadJSON(c, jobspec.MaxClaimBytes)
+	if err != nil {
+		return err
+	}
+	claim, err := jobspec.DecodeWorkClaim(body)
+	if err != nil {
+		return err
+	}
+	if err := covers(c, &claim); err != nil {
+		return err
+	}
+	release, ok := a.pull.held.Hold(edge.CallerOf(c))
+	if !ok {
+		return edge.SlowDown("too many claims of this owner are held at once", time.Second)
+	}
+	defer release()
+	claim.Wait = max(claim.Wait, leastWait)
+	ctx, cancel := context.WithTimeout(c.Request.Context(), claim.Wait+answerTime)
+	defer cancel()
+	answer, err := a.claim(ctx, pullwire.Claim{Caller: worksFor(c), WorkClaim: claim})
+	if err != nil {
+		return err
+	}
+	if answer == nil {
+		c.Status(http.StatusNoContent)
+		return nil
+	}
+	if err := a.auth.Recheck(c, access.Work); err != nil {
+		return err // the attempts are lost after a lease, and run again
+	}
+	a.addTags(ctx, answer.Attempts)
+	c.Header("Content-Type", edge.JSONType)
+	c.Status(http.StatusOK)
+	return json.NewEncoder(c.Writer).Encode(answer)
+}
+
+// addTags fills in what the api database knows and pull does not. Without that database the attempts go out all the
+// same: refused, they would be lost, and at last their jobs would fail.
+func (a *API) addTags(ctx context.Context, attempts []pullwire.Attempt) {
+	ctx, cancel := context.WithTimeout(ctx, tagsTime)
+	defer cancel()
+	ids := make([]uuid.UUID, len(attempts))
+	for i := range attempts {
+		ids[i] = attempts[i].JobID
+	}
+	tags, err := a.store.TagsOf(ctx, ids)
+	if err != nil {
+		a.pull.trouble.Note(ctx, err)
+		return
+	}
+	for i := range attempts {
+		if attempts[i].Tags = tags[ids[i]]; attempts[i].Tags == nil {
+			attempts[i].Tags = []string{}
+		}
+	}
+}
+
+// worksFor is the owner of whose jobs the request may have attempts: with a key of the installation, all owners.
+func worksFor(c *gin.Context) pullwire.Caller {
+	p := access.Of(c.Request.Context())
+	if p.Everyone || p.Owner == "" {
+		return pullwire.Caller{Everyone: true}
+	}
+	return pullwire.Caller{Owner: p.Owner}
+}
+
+// covers refuses a claim of what the key is not for. One that names no queues asks for those of the key.
+func covers(c *gin.Context, claim *jobspec.WorkClaim) error {
+	p := access.Of(c.Request.Context())
+	if len(claim.Queues) == 0 {
+		claim.Queues = p.Queues
+	}
+	for _, part := range []struct {
+		what           string
+		asked, allowed []string
+	}{{"job type", claim.Types, p.Types}, {"queue", claim.Queues, p.Queues}} {
+		for _, name := range part.asked {
+			if len(part.allowed) > 0 && !slices.Contains(part.allowed, name) {
+				return apierror.New(apierror.Forbidden, "the API key does not cover the %s %s", part.what, name)
+			}
+		}
+	}
+	return nil
+}
+
+// claim asks the instances for attempts; nil: none came.
+func (a *API) claim(ctx context.Context, asked pullwire.Claim) (*pullwire.Attempts, error) {
+	all, err := a.pull.instances(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 1 {
+		return a.claimAt(ctx, all[0], asked)
+	}
+	// An instance that hands out an attempt counts it as running, so only one of them may answer. The others are only
+	// asked whether they have one.
+	deadline := time.Now().Add(asked.Wait)
+	for {
+		peek := asked
+		peek.Peek, peek.Wait = true, time.Until(deadline)
+		if peek.Wait <= 0 {
+			return nil, nil
+		}
+		in, err := a.firstReady(ctx, all, peek)
+		if in == nil || err != nil {
+			return nil, err
+		}
+		now := asked
+		now.Wait = leastWait
+		if answer, err := a.claimAt(ctx, in, now); err == nil && answer != nil {
+			return answer, nil
+		}
+	}
+}
+
+// firstReady waits for the first instance that has an attempt; nil: none had one in time.
+func (a *API) firstReady(ctx context.Context, all []*instance, peek pullwire.Claim) (*instance, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type answer struct {
+		in    *instance
+		ready bool
+		err   error
+	}
+	answers := make(chan answer, len(all))
+	for _, in := range all {
+		go func() {
+			res, err := a.pull.send(ctx, in, pullwire.ClaimPath, withInstance(peek, in))
+			if err != nil {
+				answers <- answer{err: err}
+				return
+			}
+			_ = res.Body.Close()
+			answers <- answer{in: in, ready: res.StatusCode == http.StatusAccepted}
+		}()
+	}
+	failed := 0
+	var err error
+	for range all {
+		got := <-answers
+		switch {
+		case got.ready:
+			return got.in, nil
+		case got.err != nil:
+			failed, err = failed+1, got.err
+		}
+	}
+	if failed == len(all) {
+		return nil, err
+	}
+	return nil, nil
+}
+
+func withInstance(claim pullwire.Claim, in *instance) pullwire.Claim {
+	claim.Instance = in.id
+	return claim
+}
+
+func (a *API) claimAt(ctx context.Context, in *instance, asked pullwire.Claim) (*pullwire.Attempts, error) {
+	res, err := a.pull.send(ctx, in, pullwire.ClaimPath, withInstance(asked, in))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if res.StatusCode != http.StatusOK {
+		return nil, nil
+	}
+	var got pullwire.Attempts
+	if err := json.NewDecoder(res.Body).Decode(&got); err != nil {
+		return nil, errNoPull
+	}
+	return &got, nil
+}

@@ -1,0 +1,62 @@
+package pullworkers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/pullwire"
+)
+
+// post sends a request and reads its answer.
+func (p *Instances) post(ctx context.Context, in *instance, path string, body, answer any) error {
+	res, err := p.send(ctx, in, path, body)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if err := json.NewDecoder(res.Body).Decode(answer); err != nil {
+		return errNoPull
+	}
+	return nil
+}
+
+var errNoPull = apierror.New(apierror.Unavailable, "the function pull cannot be reached; send the request again")
+
+// send returns answers of 2xx only.
+func (p *Instances) send(ctx context.Context, in *instance, path string, body any) (*http.Response, error) {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("write request to pull: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, in.url+path, bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("make request to pull: %w", err)
+	}
+	req.Header.Set("Content-Type", edge.JSONType)
+	req.Header.Set(pullwire.SecretHeader, p.secret)
+	res, err := in.client.Do(req)
+	if err != nil {
+		switch gone := ctx.Err(); {
+		case errors.Is(gone, context.Canceled): // the pull worker went away: nothing is wrong with pull
+			return nil, fmt.Errorf("ask pull: %w", gone)
+		case gone == nil:
+			p.trouble.Note(ctx, err, "instance", in.address)
+		}
+		return nil, errNoPull
+	}
+	if res.StatusCode/100 != 2 {
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusServiceUnavailable { // it stops
+			p.trouble.Note(ctx, fmt.Errorf("answered %s", res.Status), "instance", in.address)
+		}
+		return nil, errNoPull
+	}
+	p.trouble.Note(ctx, nil)
+	return res, nil
+}

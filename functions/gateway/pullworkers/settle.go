@@ -1,0 +1,137 @@
+package pullworkers
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/pullwire"
+)
+
+// Heartbeat is POST /api/workers/beat.
+func (a *API) Heartbeat(c *gin.Context) error {
+	body, err := edge.ReadJSON(c, jobspec.MaxBeatBytes)
+	if err != nil {
+		return err
+	}
+	beat, err := jobspec.DecodeWorkBeat(body)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	at, unknown, err := a.byInstance(ctx, len(beat.Attempts), func(i int) string { return beat.Attempts[i].Token })
+	if err != nil {
+		return err
+	}
+	answer := pullwire.Beaten{Cancelled: []string{}, Lost: []string{}}
+	for _, i := range unknown {
+		answer.Lost = append(answer.Lost, beat.Attempts[i].Token)
+	}
+	var mu sync.Mutex
+	each(at, func(in *instance, own []int) {
+		part := pullwire.Beat{Caller: worksFor(c), WorkBeat: jobspec.WorkBeat{Worker: beat.Worker}}
+		for _, i := range own {
+			part.Attempts = append(part.Attempts, beat.Attempts[i])
+		}
+		var got pullwire.Beaten
+		sent := time.Now()
+		failed := a.pull.post(ctx, in, pullwire.BeatPath, part, &got)
+		over := a.pull.isOver(in, sent, failed)
+		mu.Lock()
+		defer mu.Unlock()
+		if over {
+			for _, attempt := range part.Attempts {
+				got.Lost = append(got.Lost, attempt.Token)
+			}
+		} else if failed != nil {
+			err = failed
+		}
+		answer.Cancelled, answer.Lost = append(answer.Cancelled, got.Cancelled...), append(answer.Lost, got.Lost...)
+	})
+	if err != nil && len(at) == 1 {
+		return err // of several instances the others' answers count; what is not named goes on
+	}
+	c.JSON(http.StatusOK, answer)
+	return nil
+}
+
+// Settle is POST /api/workers/settle.
+func (a *API) Settle(c *gin.Context) error {
+	body, err := edge.ReadJSON(c, jobspec.MaxSettleBytes)
+	if err != nil {
+		return err
+	}
+	settle, err := jobspec.DecodeWorkSettle(body)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	at, unknown, err := a.byInstance(ctx, len(settle.Results), func(i int) string { return settle.Results[i].Token })
+	if err != nil {
+		return err
+	}
+	answers := make([]pullwire.Answer, len(settle.Results))
+	for _, i := range unknown {
+		answers[i] = pullwire.Over(settle.Results[i].Token, "the instance that had the attempt is gone")
+	}
+	each(at, func(in *instance, own []int) {
+		part := pullwire.Settle{Caller: worksFor(c), WorkSettle: jobspec.WorkSettle{Worker: settle.Worker}}
+		var sent []int
+		for _, i := range own {
+			answers[i] = pullwire.Unavailable(settle.Results[i].Token)
+			if settle.Results[i].Wrong == nil {
+				part.Results, sent = append(part.Results, settle.Results[i]), append(sent, i)
+			}
+		}
+		var got pullwire.Settled
+		if len(sent) == 0 || a.pull.post(ctx, in, pullwire.SettlePath, part, &got) != nil || len(got.Results) != len(sent) {
+			return
+		}
+		for n, i := range sent {
+			answers[i] = got.Results[n]
+		}
+	})
+	for i, result := range settle.Results {
+		if result.Wrong != nil {
+			answers[i] = pullwire.Refused(result.Token, edge.Public(result.Wrong))
+		}
+	}
+	c.JSON(http.StatusOK, pullwire.Settled{Results: answers})
+	return nil
+}
+
+// each calls do for every instance, side by side.
+func each(at map[*instance][]int, do func(*instance, []int)) {
+	var all sync.WaitGroup
+	for in, own := range at {
+		all.Go(func() { do(in, own) })
+	}
+	all.Wait()
+}
+
+// byInstance sorts the indices of tokens by the instances that handed them out; unknown: there is none.
+func (a *API) byInstance(
+	ctx context.Context, n int, token func(int) string,
+) (at map[*instance][]int, unknown []int, err error) {
+	if _, err = a.pull.instances(ctx); err != nil {
+		return nil, nil, err
+	}
+	at = map[*instance][]int{}
+	for i := range n {
+		id, _, _ := strings.Cut(token(i), ".")
+		if in := a.pull.byID(id); in != nil {
+			at[in] = append(at[in], i)
+		} else {
+			unknown = append(unknown, i)
+		}
+	}
+	return at, unknown, nil
+}

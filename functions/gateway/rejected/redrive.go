@@ -1,0 +1,88 @@
+package rejected
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/audit"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// redrivePatience bounds how long a redrive waits for the broker: the row is locked meanwhile.
+const redrivePatience = 5 * time.Second
+
+// Redrive is POST /api/rejected/{rejectedId}/redrive.
+func (a *API) Redrive(c *gin.Context) error {
+	id, err := edge.PathID(c, "rejectedId", rejectedstore.ErrNone)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	redriven, err := a.Store.Redrive(ctx, id, audit.Actor(c), func(ctx context.Context, r rejectedstore.Rejected) error {
+		if refusal := a.redriveRefusal(r, time.Now()); refusal != "" {
+			return apierror.New(apierror.InvalidStateTransition, "the record is not redriven: %s", refusal)
+		}
+		ctx, cancel := context.WithTimeout(ctx, redrivePatience)
+		defer cancel()
+		return redriveError(a.PublishAgain(ctx, r.Record))
+	})
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, a.newRecord(redriven))
+	return nil
+}
+
+func redriveError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, jobevent.ErrInvalid):
+		return apierror.New(apierror.InvalidStateTransition, "the record is not redriven: %s", err)
+	}
+	away := apierror.New(apierror.Unavailable, "the record may not be on its topic again: try again")
+	return fmt.Errorf("%w: %w", err, away)
+}
+
+// redriveRefusal is why a record is not put on its topic again; empty: it can be. What came long ago must not come
+// again: the functions may have forgotten that they have dealt with its job, and would run it once more.
+func (a *API) redriveRefusal(r rejectedstore.Rejected, now time.Time) string {
+	at := r.RejectedAt
+	if r.Record.RecordedAt != nil && r.Record.RecordedAt.Before(at) {
+		at = *r.Record.RecordedAt
+	}
+	topics := jobevent.Topics(a.Queues)
+	known := slices.IndexFunc(topics, func(t jobevent.Topic) bool { return t.Name == r.Record.Topic })
+	switch {
+	case r.RedrivenAt != nil:
+		return fmt.Sprintf("it was redriven at %s by %s; if it was rejected again, that is a rejected record of its own",
+			r.RedrivenAt.UTC().Format(time.RFC3339), r.RedrivenBy)
+	case r.Record.Truncated:
+		return "it was too large to be kept whole"
+	case !r.Whole:
+		return "the release that rejected it did not keep its key and all of its headers"
+	case known < 0:
+		return fmt.Sprintf("%s is no topic of this installation and its QUEUES", r.Record.Topic)
+	case r.Record.Topic == jobevent.TopicDeadLetter:
+		return "no function acts on what is on " + jobevent.TopicDeadLetter
+	case topics[known].Compacted:
+		return fmt.Sprintf("on %s it would take the place of a later status of its job; the scheduler publishes the latest"+
+			" again by itself", r.Record.Topic)
+	case topics[known].Retention < jobevent.MaxRetention:
+		return fmt.Sprintf("what is on %s holds for a moment only, and is published again by itself", r.Record.Topic)
+	case now.Sub(at) > jobevent.MaxRetention:
+		return fmt.Sprintf("it is older than %d days: what it asks for may be done and forgotten, and would be done again",
+			jobevent.MaxRetention/(24*time.Hour))
+	}
+	return ""
+}

@@ -1,0 +1,69 @@
+package schedules
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobview"
+	"github.com/jobweaver/jobweaver/shared/sealing"
+)
+
+// maxUpcoming is how many of the next ticks are shown.
+const maxUpcoming = 5
+
+type schedule struct {
+	Name      string          `json:"name"`
+	OwnerID   *string         `json:"ownerId"`
+	Cron      string          `json:"cron"`
+	TimeZone  string          `json:"timeZone"`
+	Job       json.RawMessage `json:"job"`
+	Overlap   string          `json:"overlap"`
+	Missed    string          `json:"missed"`
+	Paused    bool            `json:"paused"`
+	StartAt   *time.Time      `json:"startAt"`
+	EndAt     *time.Time      `json:"endAt"`
+	NextAt    *time.Time      `json:"nextAt"`
+	Upcoming  []time.Time     `json:"upcoming"`
+	LastAt    *time.Time      `json:"lastAt"`
+	LastJobID *uuid.UUID      `json:"lastJobId"`
+	CreatedAt time.Time       `json:"createdAt"`
+	UpdatedAt time.Time       `json:"updatedAt"`
+	Sealed    []string        `json:"sealed,omitempty"` // that cannot be shown
+}
+
+func newSchedule(s schedulestore.Schedule) schedule {
+	body := schedule{
+		Name: s.Name, OwnerID: jobview.Given(s.OwnerID), Cron: s.Cron, TimeZone: s.TimeZone, Job: s.Job, Overlap: s.Overlap,
+		Missed: s.Missed, Paused: s.Paused, StartAt: jobview.UTC(s.StartAt), EndAt: jobview.UTC(s.EndAt),
+		Upcoming: jobview.List(s.Upcoming(maxUpcoming)), LastAt: jobview.UTC(s.LastAt), LastJobID: s.LastJobID,
+		CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
+	}
+	for i, at := range body.Upcoming {
+		body.Upcoming[i] = at.UTC()
+	}
+	if len(body.Upcoming) > 0 {
+		body.NextAt = &body.Upcoming[0]
+	}
+	return body
+}
+
+// open shows a schedule as it was asked for; null is the job of one that does not open.
+func (a *API) open(ctx context.Context, s schedulestore.Schedule) schedule {
+	err := s.Open(a.Sealer)
+	body := newSchedule(s)
+	if err != nil {
+		body.Sealed = []string{"job"}
+		a.Sealed.Log(ctx, body.Sealed)
+	}
+	return body
+}
+
+// seal has a schedule's job kept sealed. Its owner and name are known by now.
+func (a *API) seal(asked *jobspec.Schedule) {
+	asked.JobJSON = a.Sealer.Seal(sealing.OfSchedule(asked.Name, asked.Job.OwnerID), asked.JobJSON)
+}

@@ -1,0 +1,88 @@
+package schedules
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
+	"github.com/jobweaver/jobweaver/shared/apievent"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+)
+
+// Pause is POST /api/schedules/{name}/pause.
+func (a *API) Pause(c *gin.Context) error {
+	return a.change(c, a.Store.Pause)
+}
+
+// Resume is POST /api/schedules/{name}/resume.
+func (a *API) Resume(c *gin.Context) error {
+	return a.change(c, a.Store.Resume)
+}
+
+func (a *API) change(
+	c *gin.Context, change func(context.Context, apidb.Owner, schedulestore.Key) (schedulestore.Schedule, error),
+) error {
+	key, err := scheduleKey(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	s, err := change(ctx, edge.OwnerOf(c), key)
+	if err != nil {
+		return err
+	}
+	c.JSON(http.StatusOK, a.open(c.Request.Context(), s))
+	return nil
+}
+
+// Delete is DELETE /api/schedules/{name}.
+func (a *API) Delete(c *gin.Context) error {
+	key, err := scheduleKey(c)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	if err := a.Store.Delete(ctx, edge.OwnerOf(c), key); err != nil {
+		return err
+	}
+	c.Status(http.StatusNoContent)
+	return nil
+}
+
+// Run is POST /api/schedules/{name}/run: a job at once.
+func (a *API) Run(c *gin.Context) error {
+	key, err := scheduleKey(c)
+	if err != nil {
+		return err
+	}
+	if err := a.Limits.AllowJobs(c, 1); err != nil {
+		return err
+	}
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	rules := schedulestore.Rules{Rules: a.Rules, Defaults: a.Defaults, Sealer: a.Sealer}
+	created, err := a.Store.Run(ctx, edge.OwnerOf(c), key, rules)
+	if err != nil {
+		return err
+	}
+	e, err := apievent.Created(created)
+	if err != nil {
+		return err
+	}
+	a.Hub.Announce(apidb.ChangeStatus, created.JobID)
+	a.Outgoing.Add([]jobevent.Item{e})
+	c.Header("Location", "/api/jobs/"+created.JobID.String())
+	c.JSON(http.StatusAccepted, runBody{JobID: created.JobID})
+	return nil
+}
+
+type runBody struct {
+	JobID uuid.UUID `json:"jobId"`
+}

@@ -1,0 +1,70 @@
+package schedules
+
+import (
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobview"
+)
+
+const maxBytes = jobspec.MaxJobBytes + 16<<10 // a job, and what stands around it
+
+// read reads a request's schedule.
+func (a *API) read(c *gin.Context) (jobspec.Schedule, error) {
+	body, err := edge.ReadJSON(c, maxBytes)
+	if err != nil {
+		return jobspec.Schedule{}, err
+	}
+	asked, err := jobspec.DecodeSchedule(body)
+	if err != nil {
+		return asked, err
+	}
+	if err := asked.Validate(a.Rules); err != nil {
+		return asked, err
+	}
+	if err := asked.Belong(edge.OwnerOf(c).Names(asked.Job.OwnerID)); err != nil { // what is sealed has its owner's place
+		return asked, err
+	}
+	return asked, jobspec.OfJob(a.Payloads.Check(c.Request.Context())(&asked.Job))
+}
+
+// fires refuses a schedule that is over before it fires.
+func fires(asked jobspec.Schedule) error {
+	from := time.Now()
+	if asked.StartAt != nil && asked.StartAt.After(from) {
+		from = *asked.StartAt
+	}
+	spec, err := asked.Spec(from)
+	if err != nil {
+		return badSchedule("cron", err.Error())
+	}
+	if first := spec.Next(from.Add(-time.Nanosecond)); asked.EndAt != nil && first.After(*asked.EndAt) {
+		return badSchedule("endAt", "is before the first time at which it would fire, "+first.Format(time.RFC3339))
+	}
+	return nil
+}
+
+func badSchedule(path, message string) error {
+	return &apierror.Error{
+		Code: apierror.InvalidJobRequest, Message: "invalid schedule: " + path + " " + message,
+		Details: []apierror.Detail{{Path: path, Message: message}},
+	}
+}
+
+// scheduleKey is the schedule that a path names, beside parameters of its own.
+func scheduleKey(c *gin.Context) (schedulestore.Key, error) {
+	q := edge.NewQuery(c)
+	key := schedulestore.Key{Name: c.Param("name"), OwnerID: jobview.Given(q.Checked("ownerId", jobspec.CheckOwner))}
+	if err := q.Close("ownerId"); err != nil {
+		return key, err
+	}
+	if !jobspec.IsScheduleName(key.Name) {
+		return key, schedulestore.ErrNone
+	}
+	return key, nil
+}

@@ -1,0 +1,58 @@
+package stream
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/jobs"
+	"github.com/jobweaver/jobweaver/functions/gateway/monitor"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apidb/logstore"
+	"github.com/jobweaver/jobweaver/shared/jobview"
+)
+
+// ShowJob returns a job as a list shows it. What only that needs is forgotten.
+func (a *API) ShowJob(ctx context.Context, job *jobstore.Changed) ([]byte, error) {
+	a.Jobs.Open(ctx, &job.Job)
+	data, err := json.Marshal(jobview.New(job.Job))
+	if err != nil {
+		return nil, fmt.Errorf("write job: %w", err)
+	}
+	job.Snapshot.Output = nil
+	return data, nil
+}
+
+// logBody is new lines of a job's log.
+type logBody struct {
+	JobID  uuid.UUID      `json:"jobId"`
+	Logs   []jobs.LogLine `json:"logs"`
+	Sealed []string       `json:"sealed,omitempty"` // that cannot be shown
+}
+
+// ShowLines returns the data of an event about new lines of a job's log.
+func (a *API) ShowLines(ctx context.Context, id uuid.UUID, lines []logstore.Line) ([]byte, error) {
+	return json.Marshal(logBody{JobID: id, Sealed: a.Jobs.OpenLines(ctx, id, lines), Logs: jobs.NewLogs(lines)})
+}
+
+// ReadStats returns an owner's statistics, and what of them tells whether they have changed: not when they were read.
+func (a *API) ReadStats(ctx context.Context, owner apidb.Owner) (shown, compared []byte, err error) {
+	stats, err := a.Stats.Get(ctx, owner, "", "")
+	if err != nil {
+		return nil, nil, err
+	}
+	body := monitor.NewStats(&stats)
+	if shown, err = json.Marshal(body); err != nil {
+		return nil, nil, fmt.Errorf("write statistics: %w", err)
+	}
+	body.At, body.AsOf = time.Time{}, nil
+	if body.OldestWaiting != nil {
+		body.OldestWaiting.AgeMs = 0
+	}
+	compared, err = json.Marshal(body)
+	return shown, compared, err
+}

@@ -1,0 +1,82 @@
+package submit
+
+import (
+	"context"
+	"slices"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/audit"
+	"github.com/jobweaver/jobweaver/functions/gateway/coalesce"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/apidb"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apievent"
+	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/telemetry"
+)
+
+// Accept commits jobs, and hands the events of new ones to the publish buffer.
+func (a *API) Accept(c *gin.Context, jobs []jobstore.NewJob) ([]jobstore.Accepted, error) {
+	if len(jobs) == 0 {
+		return nil, nil
+	}
+	if err := a.Limits.AllowJobs(c, len(jobs)); err != nil {
+		return nil, err
+	}
+	audit.AnswerFor(c, jobs)
+	ctx, cancel := edge.WithPatience(c)
+	defer cancel()
+	var accepted []jobstore.Accepted
+	var err error
+	if coalescer := a.coalescerFor(jobs); coalescer != nil {
+		accepted = make([]jobstore.Accepted, 1)
+		accepted[0], err = coalescer.Add(ctx, jobs[0])
+	} else {
+		accepted, err = a.Store.InsertJobs(edge.WithShare(ctx, c), jobs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return accepted, a.tell(ctx, jobs, accepted)
+}
+
+// coalescerFor is with whom a single job goes; nil: alone. One with a key waits for another's, and would have
+// its company wait too. Submits of one ordering key wait for each other anyway: together they wait once.
+func (a *API) coalescerFor(jobs []jobstore.NewJob) *coalesce.Coalescer {
+	if len(jobs) > 1 {
+		return nil
+	}
+	switch req := &jobs[0].Request; {
+	case req.OrderingKey != "" && len(req.After) == 0:
+		return a.Ordered
+	case req.IdempotencyKey == "" && req.IsPlain():
+		return a.Singles
+	}
+	return nil
+}
+
+func (a *API) tell(ctx context.Context, jobs []jobstore.NewJob, accepted []jobstore.Accepted) error {
+	events := make([]jobevent.Item, 0, len(jobs))
+	watched := a.Hub.IsWatched()
+	for i := range accepted {
+		if !accepted[i].New() {
+			continue
+		}
+		if watched {
+			a.Hub.Announce(apidb.ChangeStatus, accepted[i].JobID)
+		}
+		e, err := apievent.Created(accepted[i].Created(jobs[i]))
+		if err != nil {
+			return err
+		}
+		if jobs[i].TraceParent != "" {
+			telemetry.SetAsked(ctx, &e, jobs[i].TraceParent)
+		} else {
+			telemetry.SetHere(ctx, &e, jobevent.JobSpanID(accepted[i].JobID))
+		}
+		events = append(events, e)
+	}
+	a.Outgoing.Add(slices.Clip(events))
+	return nil
+}

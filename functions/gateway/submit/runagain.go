@@ -1,0 +1,88 @@
+package submit
+
+import (
+	"strings"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/audit"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+)
+
+// RunAgain is POST /api/jobs/{jobId}/run-again: a new job that asks for what an old one asked for, with changes.
+func (a *API) RunAgain(c *gin.Context) error {
+	id, err := edge.JobID(c)
+	if err != nil {
+		return err
+	}
+	// With a callbackUrl of its own, a key that may not read would be sent what comes of the old payload.
+	if !access.Of(c.Request.Context()).May(access.Read) {
+		return apierror.New(apierror.Forbidden,
+			"run-again uses what the job has: it needs the role %s, too, which the API key or token does not have", access.Read)
+	}
+	by := a.Requester(c)
+	if by.key, err = edge.IdempotencyKey(c); err != nil {
+		return err
+	}
+	patch, err := readPatch(c)
+	if err != nil {
+		return err
+	}
+	req, err := a.again(c, id, patch)
+	if err != nil {
+		return err
+	}
+	asked, err := a.make(req, by)
+	if err != nil {
+		return err
+	}
+	accepted, err := a.Accept(c, []jobstore.NewJob{asked})
+	if err != nil {
+		return err
+	}
+	job := accepted[0]
+	if err := Refusal(job); err != nil {
+		return err
+	}
+	c.Header("Location", "/api/jobs/"+job.JobID.String())
+	c.JSON(AcceptedStatus(c, job), NewBody(job))
+	return nil
+}
+
+// readPatch reads changes to a request. No body is none.
+func readPatch(c *gin.Context) (jobspec.Patch, error) {
+	if c.Request.ContentLength == 0 {
+		return jobspec.Patch{}, nil
+	}
+	body, err := edge.ReadBody(c, jobspec.MaxJobBytes)
+	if err != nil || strings.TrimSpace(string(body)) == "" {
+		return jobspec.Patch{}, err
+	}
+	if err := edge.RequireJSON(c); err != nil {
+		return jobspec.Patch{}, err
+	}
+	patch, err := jobspec.DecodePatch(body)
+	if err != nil {
+		return patch, err
+	}
+	if changes := patch.Public(); changes != nil {
+		err = audit.Detail(c, "", changes)
+	}
+	return patch, err
+}
+
+// again is the request of a job that does another one once more, changed by a patch.
+func (a *API) again(c *gin.Context, id uuid.UUID, patch jobspec.Patch) (jobspec.Request, error) {
+	old, _, err := a.Jobs.Request(c, id)
+	if err != nil {
+		return old, edge.OfJob(id, err)
+	}
+	req, err := patch.Apply(old.Again())
+	req.RunAgainOf = id
+	return req, err
+}

@@ -1,0 +1,118 @@
+package submit
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+
+	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/aliases"
+	"github.com/jobweaver/jobweaver/functions/gateway/edge"
+	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apierror"
+	"github.com/jobweaver/jobweaver/shared/jobspec"
+	"github.com/jobweaver/jobweaver/shared/jobstate"
+)
+
+// Body is the answer to a request that submitted a job.
+type Body struct {
+	JobID   uuid.UUID       `json:"jobId"`
+	TraceID uuid.UUID       `json:"traceId"`
+	Status  jobstate.Status `json:"status"`
+}
+
+// NewBody returns the answer for a job.
+func NewBody(job jobstore.Accepted) Body {
+	return Body{JobID: job.JobID, TraceID: job.TraceID, Status: job.Status()}
+}
+
+// Submit is POST /api/jobs; with a wait it holds the answer, and shows the job if it ends in that time.
+func (a *API) Submit(c *gin.Context) error {
+	wait, err := waitOf(c)
+	if err != nil {
+		return err
+	}
+	body, err := edge.ReadJSON(c, jobspec.MaxJobBytes)
+	if err != nil {
+		return err
+	}
+	by := a.Requester(c)
+	if by.key, err = edge.IdempotencyKey(c); err != nil {
+		return err
+	}
+	asked, err := a.Decode(aliases.Job(c, body), by)
+	if err != nil {
+		return err
+	}
+	accepted, err := a.Accept(c, []jobstore.NewJob{asked})
+	if err != nil {
+		return err
+	}
+	job := accepted[0]
+	if err := Refusal(job); err != nil {
+		return err
+	}
+	c.Header("Location", "/api/jobs/"+job.JobID.String())
+	status := AcceptedStatus(c, job)
+	if wait.Duration > 0 {
+		if a.Jobs.ShowEnded(c, job.JobID, wait) {
+			return nil
+		}
+		status = http.StatusAccepted // 200 means that it has ended
+	}
+	c.JSON(status, NewBody(job))
+	return nil
+}
+
+// AcceptedStatus also says in a header that an answer was given before.
+func AcceptedStatus(c *gin.Context, job jobstore.Accepted) int {
+	if job.Replayed {
+		c.Header("Idempotent-Replayed", "true")
+		return http.StatusOK
+	}
+	return http.StatusAccepted
+}
+
+// Refusal is why the store did not accept a job; nil: it did.
+func Refusal(job jobstore.Accepted) error {
+	switch {
+	case job.Conflict:
+		return edge.OfJob(job.JobID, apierror.New(apierror.IdempotencyConflict,
+			"the idempotency key was used before, for a job that asked for something else"))
+	case len(job.Missing) > 0:
+		return noJobs(job.Missing)
+	}
+	return job.Late
+}
+
+// noJobs: what stands at these places of after is no job.
+func noJobs(at []int) error {
+	const message = "there is no job with this id"
+	e := apierror.New(apierror.InvalidJobRequest, "invalid job request: after[%d]: %s", at[0], message)
+	for _, i := range at {
+		e.Details = append(e.Details, apierror.Detail{Path: fmt.Sprintf("after[%d]", i), Message: message})
+	}
+	return e
+}
+
+// waitOf is edge.WaitOf for a request that submits a job. The whole job is shown to keys that may read it.
+func waitOf(c *gin.Context) (edge.Wait, error) {
+	if c.Request.URL.RawQuery == "" && len(c.Request.Header["Prefer"]) == 0 {
+		return edge.Wait{}, nil
+	}
+	q := edge.NewQuery(c)
+	wait := edge.WaitOf(c, &q)
+	if err := q.Close("wait"); err != nil {
+		return edge.Wait{}, err
+	}
+	if wait.Duration == 0 || access.Of(c.Request.Context()).May(access.Read) {
+		return wait, nil
+	}
+	if wait.Preferred {
+		return edge.Wait{}, nil
+	}
+	return edge.Wait{}, apierror.New(apierror.Forbidden,
+		"wait shows the job: it needs the role %s, which the API key or token does not have", access.Read)
+}
