@@ -90,7 +90,9 @@ func (f *Function) open(asked pullwire.Claim) *openClaim {
 		f.workers[key] = w
 	}
 	c.by = w
-	w.types, w.queues, w.seenAt = asked.Types, asked.Queues, time.Now()
+	now := time.Now()
+	had, there := w.capacity, w.isThere(now, f.timing.present)
+	w.types, w.queues, w.seenAt = asked.Types, asked.Queues, now
 	w.open += asked.Slots
 	w.claims++
 	w.capacity = w.open + w.running
@@ -102,9 +104,12 @@ func (f *Function) open(asked pullwire.Claim) *openClaim {
 		c.ready = true
 		c.rouse()
 	}
-	slots := f.capacity(time.Now())
-	changed := slots != f.told
-	f.told = slots
+	changed := false
+	if !there || w.capacity != had { // or of a thousand pull workers each claim would count all
+		slots := f.capacity(now)
+		changed = slots != f.told
+		f.told = slots
+	}
 	f.mu.Unlock()
 	f.worker.Demanded(changed)
 	return c
@@ -220,12 +225,17 @@ func (f *Function) free(key workerdb.Key, p *place) {
 	p.claim.rouse()
 }
 
+// isThere tells whether a pull worker has a claim open, or had one not long ago.
+func (w *pullWorker) isThere(now time.Time, present time.Duration) bool {
+	return w.claims > 0 || now.Sub(w.seenAt) < present
+}
+
 // capacity is how many attempts the pull workers that are there run at once.
 func (f *Function) capacity(now time.Time) int {
 	capacity := 0
 	for key, w := range f.workers {
 		switch {
-		case w.claims > 0 || now.Sub(w.seenAt) < f.timing.present:
+		case w.isThere(now, f.timing.present):
 			capacity += max(w.capacity, w.running)
 		case w.running > 0:
 			capacity += w.running

@@ -77,6 +77,13 @@ func (u *unclaimed) room() int {
 	return max(0, maxUnclaimed-len(u.known))
 }
 
+// some reports whether there is any.
+func (u *unclaimed) some() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(u.known) > 0
+}
+
 // add keeps attempts. It returns the records that need nothing more, because an earlier one has their attempt.
 func (u *unclaimed) add(orders []ordered) (here []offsets.Record) {
 	u.mu.Lock()
@@ -174,7 +181,10 @@ func (f *Function) Demanded(slots bool) {
 	if slots {
 		f.beats.change()
 	}
-	f.wakeUp()
+	// What is read from now on is compared with the demand as it is now. An idle pull function is asked often.
+	if f.unclaimed.some() {
+		f.wakeUp()
+	}
 }
 
 // Fresh reports whether a handler may have another process start its attempt now: no other worker settles an attempt

@@ -156,6 +156,7 @@ func (p *Instances) instance(u *url.URL, address string) *instance {
 			DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 				return dialer.DialContext(ctx, network, address)
 			},
+			ReadBufferSize: 1 << 10, WriteBufferSize: 1 << 10, // of each claim that is held; longer bodies go past them
 			MaxIdleConnsPerHost: 256, IdleConnTimeout: time.Minute, DisableCompression: true,
 			TLSHandshakeTimeout: connectWithin,
 		},
