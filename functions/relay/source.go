@@ -3,15 +3,16 @@ package relay
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"sync"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/jobweaver/jobweaver/shared/client"
 	"github.com/jobweaver/jobweaver/shared/funchost"
 	"github.com/jobweaver/jobweaver/shared/outboxdb"
+	"github.com/jobweaver/jobweaver/shared/retry"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -43,15 +44,16 @@ type source struct {
 
 	databaseTrouble, gatewayTrouble telemetry.Trouble
 
-	mu       sync.Mutex
-	most     int       // rows of a pass: fewer after failures, for the batch may be what the gateway cannot manage
-	failures int       // in a row
-	until    time.Time // when the next pass may begin
+	mu     sync.Mutex
+	most   int                         // rows of a pass: fewer after failures, for the batch may be what the gateway cannot manage
+	pauses *backoff.ExponentialBackOff // after failures in a row
+	until  time.Time                   // when the next pass may begin
 }
 
 func newSource(outbox *outboxdb.Outbox, gateway *client.Client) *source {
 	return &source{
 		outbox: outbox, gateway: gateway, plain: newLane(false), ordered: newLane(true), most: outboxdb.MaxRows,
+		pauses:          retry.Backoff(firstPause, longestPause),
 		databaseTrouble: telemetry.Trouble{What: "take rows of the outbox of " + outbox.Name()},
 		gatewayTrouble:  telemetry.Trouble{What: "submit jobs of the outbox of " + outbox.Name()},
 	}
@@ -172,17 +174,17 @@ func (s *source) note(ctx context.Context, taken outboxdb.Taken, err error, subm
 	defer s.mu.Unlock()
 	switch {
 	case err == nil && submitted:
-		s.failures, s.most = 0, min(2*s.most, outboxdb.MaxRows)
+		s.most = min(2*s.most, outboxdb.MaxRows)
+		s.pauses.Reset()
 	case err == nil && !s.gatewayTrouble.Ongoing():
-		s.failures = 0
+		s.pauses.Reset()
 	case err != nil:
-		pause := min(firstPause<<min(s.failures, 10), longestPause)
+		pause := s.pauses.NextBackOff()
 		var refused *client.Error
 		if errors.As(err, &refused) {
 			pause = max(pause, min(refused.RetryAfter, time.Minute))
 		}
-		s.until = time.Now().Add(pause/2 + rand.N(pause/2+1))
-		s.failures++
+		s.until = time.Now().Add(pause)
 		if atGateway {
 			s.most = max(min(s.most, taken.Rows)/2, 1)
 		}

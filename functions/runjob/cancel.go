@@ -76,7 +76,7 @@ func (f *Function) cancel(ctx context.Context, orders []workerdb.Order) error {
 	if len(orders) == 0 {
 		return nil
 	}
-	return retry(ctx, &f.troubles.cancel, func() error {
+	return untilDone(ctx, &f.troubles.cancel, func() error {
 		outcomes, err := f.store.Cancel(ctx, f.id, orders)
 		for _, outcome := range outcomes {
 			f.decided(pool.Finished{Outcome: outcome, Settled: true})

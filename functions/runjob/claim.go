@@ -142,7 +142,7 @@ func (f *Function) claimPart(ctx, work context.Context, orders []ordered) error 
 			asked[i].ExpiresAt = *o.run.ExpiresAt
 		}
 	}
-	return retry(ctx, &f.troubles.claim, func() error {
+	return untilDone(ctx, &f.troubles.claim, func() error {
 		defer f.calls.Begin("a claim")()
 		epoch, began := f.pool.Epoch(), time.Now()
 		traced, span := tracedClaim(work, orders)

@@ -38,7 +38,7 @@ func TestRetryWaitsForWhatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
 		began := time.Now()
-		err := retry(t.Context(), new(telemetry.Trouble), func() error {
+		err := untilDone(t.Context(), new(telemetry.Trouble), func() error {
 			if tries++; tries < 20 {
 				return errors.New("away")
 			}
@@ -48,7 +48,7 @@ func TestRetryWaitsForWhatIsAway(t *testing.T) {
 			t.Errorf("%d tries in %v, %v", tries, time.Since(began), err)
 		}
 		invalid := fmt.Errorf("bad: %w", jobevent.ErrInvalid)
-		if err := retry(t.Context(), new(telemetry.Trouble), func() error { return invalid }); !errors.Is(err, invalid) {
+		if err := untilDone(t.Context(), new(telemetry.Trouble), func() error { return invalid }); !errors.Is(err, invalid) {
 			t.Error(err)
 		}
 	})

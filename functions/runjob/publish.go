@@ -49,7 +49,7 @@ func (f *Function) publishAll(ctx context.Context, publish funchost.Publish) {
 // publishItems publishes events, however long the broker is away. One that can never be published is left out.
 func (f *Function) publishItems(ctx context.Context, publish funchost.Publish, events []jobevent.Item) error {
 	return bisect(events, func(part []jobevent.Item) error {
-		return retry(ctx, &f.troubles.publish, func() error {
+		return untilDone(ctx, &f.troubles.publish, func() error {
 			err := publish(ctx, part)
 			part = funchost.Unpublished(part, err) // or a slow sink would get all of it again
 			return err

@@ -3,10 +3,9 @@ package runjob
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"time"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/retry"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -24,10 +23,11 @@ func (t *troubles) ongoing() bool {
 	return t.claim.Ongoing() || t.settle.Ongoing() || t.cancel.Ongoing() || t.publish.Ongoing()
 }
 
-// retry calls do until it succeeds, can never succeed (jobevent.ErrInvalid), or ctx ends. It waits for a store
+// untilDone calls do until it succeeds, can never succeed (jobevent.ErrInvalid), or ctx ends. It waits for a store
 // that is away, and notes the outage in trouble.
-func retry(ctx context.Context, trouble *telemetry.Trouble, do func() error) error {
-	for wait := retryAtLeast; ; wait = min(2*wait, retryAtMost) {
+func untilDone(ctx context.Context, trouble *telemetry.Trouble, do func() error) error {
+	wait := retry.Backoff(retryAtLeast, retryAtMost)
+	for {
 		err := do()
 		if err == nil || errors.Is(err, jobevent.ErrInvalid) {
 			trouble.Note(ctx, nil)
@@ -37,11 +37,7 @@ func retry(ctx context.Context, trouble *telemetry.Trouble, do func() error) err
 			return err
 		}
 		trouble.Note(ctx, err)
-		timer := time.NewTimer(wait/2 + rand.N(wait/2))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !retry.Pause(ctx, wait.NextBackOff()) {
 			return err
 		}
 	}

@@ -49,7 +49,7 @@ func (f *Function) settle(ctx context.Context, part []*pool.Finished) error {
 	for i, one := range part {
 		outcomes[i] = one.Outcome
 	}
-	return retry(ctx, &f.troubles.settle, func() error {
+	return untilDone(ctx, &f.troubles.settle, func() error {
 		defer f.calls.Begin("settling")()
 		began := time.Now()
 		traced, span := tracedSettle(ctx, part)

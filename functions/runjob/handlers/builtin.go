@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/outbound"
@@ -29,6 +30,12 @@ func Builtin(cfg Config) (*Registry, error) {
 	if err := cfg.register(r); err != nil {
 		r.Close()
 		return nil, err
+	}
+	for _, jobType := range jobspec.Builtin() {
+		if !r.Has(jobType) {
+			r.Close()
+			return nil, fmt.Errorf("job type %s is built in and has no handler", jobType)
+		}
 	}
 	return r, nil
 }

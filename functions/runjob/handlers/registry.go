@@ -43,7 +43,9 @@ func (r *Registry) Register(jobType string, schema json.RawMessage, h Handler) e
 		return fmt.Errorf("register job type %s: it is there already", jobType)
 	}
 	if isBuiltin(jobType) {
-		schema = jobspec.PayloadSchema(jobType)
+		if schema = jobspec.PayloadSchema(jobType); schema == nil { // or any payload would be accepted
+			return fmt.Errorf("register job type %s: it has no file in shared/jobspec/schemas", jobType)
+		}
 	}
 	if schema == nil {
 		r.types[jobType] = entry{handler: h}

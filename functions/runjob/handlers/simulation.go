@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/outbound"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // Simulation runs jobs of type SIMULATION: their steps, one after another.
@@ -64,14 +65,10 @@ func (s *Simulation) step(ctx context.Context, a *Attempt, step jobspec.Step) er
 
 // wait ends with the context, whose cause it returns then.
 func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
+	if !retry.Pause(ctx, d) {
 		return context.Cause(ctx)
 	}
+	return nil
 }
 
 // compute keeps a core busy, and looks at its context about every millisecond.
