@@ -123,7 +123,7 @@ test('how long the pages of many jobs take', async ({ page }) => {
   }
 });
 
-/** scroll loads and scrolls through a long list, and tells how long its longest task was. */
+/** scroll loads and scrolls through a long list, and returns the length of its longest task. */
 async function scroll(page: Page, url: string): Promise<string> {
   await page.goto(`${url}/jobs`);
   await shown(page, 'SIMULATION');

@@ -2,7 +2,7 @@ import { accessible, answered, expect, simulation, test } from './fixtures';
 
 const login = { name: 'Log in', exact: true };
 
-test('a page asks for a key, refuses a wrong one, and opens where it was asked for', async ({ page, house, faults }) => {
+test('a page asks for a key, refuses a wrong one, and opens where it was asked for', async ({ page, site, faults }) => {
   await page.goto('/schedules');
   await expect(page.getByRole('heading', { name: 'Log in to JobWeaver' })).toBeVisible();
   await accessible(page);
@@ -11,20 +11,20 @@ test('a page asks for a key, refuses a wrong one, and opens where it was asked f
   await page.getByRole('button', login).click();
   await expect(page.getByText('it is mistyped, revoked or expired')).toBeVisible();
   answered(faults, 401);
-  await page.getByLabel('API key').fill(house.acme.key);
+  await page.getByLabel('API key').fill(site.acme.key);
   await page.getByRole('button', login).click();
   await expect(page.getByRole('heading', { name: 'Schedules' })).toBeVisible();
   await page.reload();
   await expect(page.getByRole('heading', { name: 'Schedules' })).toBeVisible();
 });
 
-test('a key stays in its tab, and is gone after logging out', async ({ page, house, context, open }) => {
+test('a key stays in its tab, and is gone after logging out', async ({ page, site, context, open }) => {
   await open('/workers');
   await expect(page.getByRole('heading', { name: 'Workers' })).toBeVisible();
   const stored = await page.evaluate(() => JSON.stringify(localStorage) + document.cookie);
-  expect(stored).not.toContain(house.acme.key);
+  expect(stored).not.toContain(site.acme.key);
   const other = await context.newPage();
-  await other.goto(`${house.url}/workers`);
+  await other.goto(`${site.url}/workers`);
   await expect(other.getByRole('heading', { name: 'Log in to JobWeaver' })).toBeVisible();
   await page.getByRole('button', { name: 'acme' }).click();
   await page.getByRole('button', { name: 'Log out' }).click();
@@ -32,9 +32,9 @@ test('a key stays in its tab, and is gone after logging out', async ({ page, hou
   expect(await page.evaluate(() => sessionStorage.getItem('jobweaver.key'))).toBeNull();
 });
 
-test('a key that only reads is offered no action', async ({ page, house, open }) => {
+test('a key that only reads is offered no action', async ({ page, site, open }) => {
   for (const path of ['/schedules', '/schedules/nightly?ownerId=acme', '/controls', '/workers', '/operations']) {
-    await open(path, house.reader.key);
+    await open(path, site.reader.key);
     await expect(page.getByRole('main').getByRole('heading', { level: 1 })).toBeVisible();
     await expect(page.getByText('Loading')).toHaveCount(0);
     const buttons = await page.getByRole('main').getByRole('button').allInnerTexts();
@@ -45,18 +45,18 @@ test('a key that only reads is offered no action', async ({ page, house, open })
   await expect(navigation.getByRole('link', { name: 'Schedules' })).toBeVisible();
   await expect(navigation.getByRole('link', { name: 'API keys' })).toHaveCount(0);
   await expect(navigation.getByRole('link', { name: 'Audit' })).toHaveCount(0);
-  await open('/keys', house.reader.key);
+  await open('/keys', site.reader.key);
   await expect(page.getByText('This page needs the role admin')).toBeVisible();
 });
 
-test('an admin of the installation acts for an owner, until it stops', async ({ page, house, open }) => {
+test('an admin of the installation acts for an owner, until it stops', async ({ page, site, open }) => {
   const who = page.getByRole('banner');
   const act = async (owner: string) => {
     await who.getByRole('button', { name: 'Installation' }).click();
     await who.getByLabel('Owner to act for').fill(owner);
     await who.getByRole('button', { name: 'Act for the owner' }).click();
   };
-  await open('/dead', house.admin);
+  await open('/dead', site.admin);
   await expect(page.getByText('act for an owner')).toBeVisible();
   await act('acme');
   await expect(page.getByRole('main').getByText('DEMO.BROKEN').first()).toBeVisible();
@@ -75,8 +75,8 @@ test('an admin of the installation acts for an owner, until it stops', async ({ 
   expect(await page.evaluate(() => sessionStorage.getItem('jobweaver.owner'))).toBeNull();
 });
 
-test('an owner sees nothing of another on any page', async ({ page, house, open, api, unique }) => {
-  const theirs = <T>(method: string, path: string, body: object) => api<T>(method, path, body, house.other.key);
+test('an owner sees nothing of another on any page', async ({ page, site, open, api, unique }) => {
+  const theirs = <T>(method: string, path: string, body: object) => api<T>(method, path, body, site.other.key);
   const failing = simulation({ type: 'FAIL', errorCode: 'GLOBEX.ONLY', retryable: false });
   await theirs('POST', '/api/jobs?wait=30s', { ...failing, tags: ['globex-only'] });
   await theirs('POST', '/api/schedules', { name: `of-globex-${unique}`, cron: '@daily', job: { ...failing, jobType: 'INVOICE' } });
@@ -89,7 +89,7 @@ test('an owner sees nothing of another on any page', async ({ page, house, open,
     { path: '/audit?action=schedule.create', mine: 'schedule/nightly', theirs: 'schedule/of-globex' },
     { path: '/keys', mine: 'acme admin', theirs: 'globex admin' },
   ];
-  for (const [key, who] of [[house.acme.key, 'mine'], [house.other.key, 'theirs']] as const) {
+  for (const [key, who] of [[site.acme.key, 'mine'], [site.other.key, 'theirs']] as const) {
     for (const each of pages) {
       await open(each.path, key);
       await expect(page.getByRole('main').getByText(each[who]).first(), each.path).toBeVisible();
@@ -98,11 +98,11 @@ test('an owner sees nothing of another on any page', async ({ page, house, open,
   }
 });
 
-test('limits and running attempts of an owner are on no page of another, and no owner sees rejected records', async ({ page, house, open, api, unique }) => {
+test('limits and running attempts of an owner are on no page of another, and no owner sees rejected records', async ({ page, site, open, api, unique }) => {
   const made = await Promise.all(
     ['a', 'b'].map(async (suffix) => {
       const owner = `${unique}-${suffix}`;
-      const { key } = await api<{ key: string }>('POST', '/api/keys', { name: unique, ownerId: owner, roles: ['admin'] }, house.admin);
+      const { key } = await api<{ key: string }>('POST', '/api/keys', { name: unique, ownerId: owner, roles: ['admin'] }, site.admin);
       await api('PUT', `/api/controls/owner/${owner}`, { paused: false, maxRunning: 7, startsPerSecond: null }, key);
       const { jobId } = await api<{ jobId: string }>('POST', '/api/jobs', simulation({ type: 'SLEEP', durationMs: 600_000 }), key);
       await expect.poll(async () => (await api<{ status: string }>('GET', `/api/jobs/${jobId}`, undefined, key)).status).toBe('RUNNING');
@@ -124,7 +124,7 @@ test('limits and running attempts of an owner are on no page of another, and no 
   }
 });
 
-test('each role is shown the pages and the actions that it may use', async ({ page, house, open, api, unique }) => {
+test('each role is shown the pages and the actions that it may use', async ({ page, site, open, api, unique }) => {
   const reading = ['Overview', 'Jobs', 'Dead letters', 'Schedules', 'Limits and pauses', 'Workers', 'Operations'];
   const roles = [
     { roles: ['submit'], sees: ['New job'] },
@@ -135,7 +135,7 @@ test('each role is shown the pages and the actions that it may use', async ({ pa
   ];
   const navigation = page.getByRole('navigation', { name: 'Pages' });
   for (const { roles: of, sees, acts } of roles) {
-    const { key } = await api<{ key: string }>('POST', '/api/keys', { name: unique, ownerId: 'acme', roles: of }, house.admin);
+    const { key } = await api<{ key: string }>('POST', '/api/keys', { name: unique, ownerId: 'acme', roles: of }, site.admin);
     await open('/dead', key);
     await expect(navigation.getByRole('link')).toHaveCount(sees.length);
     expect((await navigation.getByRole('link').allInnerTexts()).sort(), of.join()).toEqual([...sees].sort());
@@ -146,15 +146,15 @@ test('each role is shown the pages and the actions that it may use', async ({ pa
     await expect(page.getByText('DEMO.BROKEN').first()).toBeVisible();
     expect((await page.getByRole('button', { name: /^Redrive/ }).count()) > 0, of.join()).toBe(acts);
   }
-  await open('/jobs', house.admin);
+  await open('/jobs', site.admin);
   await expect(page.getByText('jobs of no owner only')).toBeVisible(); // also where a search stops at the many jobs of owners
   await expect(navigation.getByRole('link', { name: 'Rejected records' })).toBeVisible();
 });
 
-test('the list of jobs explains to an admin of the installation why it is empty', async ({ page, house, open }) => {
+test('the list of jobs explains to an admin of the installation why it is empty', async ({ page, site, open }) => {
   let nextCursor: string | null = 'older';
   await page.route(({ pathname }) => pathname === '/api/jobs', (route) => route.fulfill({ json: { jobs: [], nextCursor } }));
-  await open('/jobs', house.admin);
+  await open('/jobs', site.admin);
   await expect(page.getByRole('heading', { name: 'The newest jobs all have owners' })).toBeVisible();
   nextCursor = null;
   await page.getByRole('button', { name: 'Load more' }).click();

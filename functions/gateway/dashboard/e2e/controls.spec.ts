@@ -1,9 +1,9 @@
 import { accessible, answered, call, expect, test } from './fixtures';
 import type { Key } from './installation';
 
-test('an owner limits and pauses its own jobs, and takes it back', async ({ page, house, open, faults, unique }) => {
-  const { key } = await call<Key>(house.url, 'POST', '/api/keys', { name: unique, ownerId: unique, roles: ['admin'] }, house.admin);
-  const control = () => call<{ paused: boolean; maxRunning: number | null }>(house.url, 'GET', `/api/controls/owner/${unique}`, undefined, key);
+test('an owner limits and pauses its own jobs, and takes it back', async ({ page, site, open, faults, unique }) => {
+  const { key } = await call<Key>(site.url, 'POST', '/api/keys', { name: unique, ownerId: unique, roles: ['admin'] }, site.admin);
+  const control = () => call<{ paused: boolean; maxRunning: number | null }>(site.url, 'GET', `/api/controls/owner/${unique}`, undefined, key);
   await open('/controls', key);
   await page.getByRole('button', { name: 'New limit or pause' }).click();
   const form = page.getByRole('dialog');
@@ -28,13 +28,13 @@ test('an owner limits and pauses its own jobs, and takes it back', async ({ page
   expect(await control()).toMatchObject({ paused: true, maxRunning: 7 });
 
   await page.getByRole('button', { name: `Remove all limits of the owner ${unique}` }).click();
-  await expect(page.getByText(`Nothing holds the owner ${unique} any more.`)).toBeVisible();
+  await expect(page.getByText(`All limits of the owner ${unique} are removed.`)).toBeVisible();
   expect(await control()).toMatchObject({ paused: false, maxRunning: null });
 });
 
-test('an admin of the installation limits a job type', async ({ page, house, open, api, unique }) => {
+test('an admin of the installation limits a job type', async ({ page, site, open, api, unique }) => {
   const type = unique.toUpperCase();
-  await open('/controls', house.admin);
+  await open('/controls', site.admin);
   await page.getByRole('button', { name: 'New limit or pause' }).click();
   const form = page.getByRole('dialog');
   await form.getByLabel('Of').selectOption('type');
@@ -43,7 +43,7 @@ test('an admin of the installation limits a job type', async ({ page, house, ope
   await form.getByLabel('Starts a second, at most').fill('0,5');
   await form.getByRole('button', { name: 'Save' }).click();
   await expect(page.getByText(`The limits of the job type ${type} are set.`)).toBeVisible();
-  expect(await api('GET', `/api/controls/type/${type}`, undefined, house.admin)).toMatchObject({ startsPerSecond: 0.5, paused: false });
+  expect(await api('GET', `/api/controls/type/${type}`, undefined, site.admin)).toMatchObject({ startsPerSecond: 0.5, paused: false });
   await page.getByRole('button', { name: `Remove all limits of the job type ${type}` }).click();
-  await expect(page.getByText(`Nothing holds the job type ${type} any more.`)).toBeVisible();
+  await expect(page.getByText(`All limits of the job type ${type} are removed.`)).toBeVisible();
 });

@@ -5,7 +5,7 @@ interface Job {
   status: string;
 }
 
-test('dead letters are redriven one by one and as a group, and a group without an error code', async ({ page, open, api, house, unique }) => {
+test('dead letters are redriven one by one and as a group, and a group without an error code', async ({ page, open, api, site, unique }) => {
   const code = unique.toUpperCase();
   const broken = { ...simulation({ type: 'FAIL', errorCode: code, retryable: false, failAttempts: 1 }), tags: [unique] }; // runs well the second time
   const made = await Promise.all([1, 2, 3, 4].map(() => api<Job>('POST', '/api/jobs?wait=30s', broken)));
@@ -14,7 +14,7 @@ test('dead letters are redriven one by one and as a group, and a group without a
   const group = page.getByRole('main').locator('section').filter({ hasText: code });
   const dialog = page.getByRole('dialog');
 
-  await open('/dead', house.operator.key);
+  await open('/dead', site.operator.key);
   await group.getByRole('link', { name: made.at(-1)?.jobId ?? '' }).or(group.locator('a.mono')).first().click();
   await page.getByRole('button', { name: 'Retry', exact: true }).click();
   await expect.poll(states).toEqual(['COMPLETED', 'FAILED', 'FAILED', 'FAILED']);

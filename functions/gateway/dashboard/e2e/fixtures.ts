@@ -3,8 +3,8 @@ import { type Page, test as base, expect } from '@playwright/test';
 import { randomBytes } from 'node:crypto';
 import { call, type Key } from './installation';
 
-/** House is what setup.ts has made: an installation with the keys of two owners. */
-export interface House {
+/** Site is the installation that setup.ts has started, with the keys of two owners. */
+export interface Site {
   url: string;
   broker: string; // of Kafka
   admin: string;
@@ -15,10 +15,10 @@ export interface House {
 }
 
 interface Fixtures {
-  house: House;
+  site: Site;
   /** api asks the API as acme, unless another key is given. */
   api: <T = unknown>(method: string, path: string, body?: unknown, key?: string) => Promise<T>;
-  /** open opens an address as somebody who has logged in by a key. */
+  /** open opens an address as a user who has logged in with a key. */
   open: (path: string, key?: string) => Promise<void>;
   /** unique is a name that no other test has, nor another run of this one. */
   unique: string;
@@ -27,12 +27,12 @@ interface Fixtures {
 }
 
 export const test = base.extend<Fixtures>({
-  house: async ({}, use) => use(JSON.parse(process.env['DASHBOARD_HOUSE'] ?? '') as House),
-  baseURL: async ({ house }, use) => use(house.url),
-  api: async ({ house }, use) =>
-    use((method, path, body, key = house.acme.key) => call(house.url, method, path, body, key)),
-  open: async ({ page, house }, use) =>
-    use(async (path, key = house.acme.key) => {
+  site: async ({}, use) => use(JSON.parse(process.env['DASHBOARD_SITE'] ?? '') as Site),
+  baseURL: async ({ site }, use) => use(site.url),
+  api: async ({ site }, use) =>
+    use((method, path, body, key = site.acme.key) => call(site.url, method, path, body, key)),
+  open: async ({ page, site }, use) =>
+    use(async (path, key = site.acme.key) => {
       await page.addInitScript((text) => sessionStorage.setItem('jobweaver.key', text), key);
       await page.goto(path);
     }),

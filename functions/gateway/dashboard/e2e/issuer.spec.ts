@@ -1,6 +1,6 @@
 import { accessible, expect, test } from './fixtures';
 
-test('somebody logs in at the issuer, and is back at the page that was asked for', async ({ page }) => {
+test('a user logs in at the issuer, and is back at the requested page', async ({ page }) => {
   await page.goto('/schedules');
   await accessible(page);
   await page.getByRole('button', { name: /^Log in at 127\.0\.0\.1/ }).click();

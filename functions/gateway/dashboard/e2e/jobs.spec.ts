@@ -20,11 +20,11 @@ test('any span may stand in the address', async ({ page, open }) => {
   await expect(page.getByRole('row').filter({ hasText: 'SIMULATION' }).first()).toBeVisible();
 });
 
-test('a job that waits is rescheduled, cancelled, and retried', async ({ page, open, api, house }) => {
+test('a job that waits is rescheduled, cancelled, and retried', async ({ page, open, api, site }) => {
   const made = await api<Job>('POST', '/api/jobs', { ...simulation({ type: 'LOG', message: 'x' }), delayMs: 3_600_000 });
   const job = () => api<Job>('GET', `/api/jobs/${made.jobId}`);
   const actions = page.getByRole('main');
-  await open(`/jobs/${made.jobId}`, house.operator.key);
+  await open(`/jobs/${made.jobId}`, site.operator.key);
   await accessible(page);
   await actions.getByRole('button', { name: /^Reschedule/ }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'In a day' }).click();
@@ -36,9 +36,9 @@ test('a job that waits is rescheduled, cancelled, and retried', async ({ page, o
   await expect(actions.getByRole('button', { name: 'Run again' })).toBeVisible();
 });
 
-test('a job that failed shows why, and a reader is offered no action on it', async ({ page, open, api, house }) => {
+test('a job that failed shows why, and a reader is offered no action on it', async ({ page, open, api, site }) => {
   const failed = await api<Job>('POST', '/api/jobs?wait=30s', simulation({ type: 'FAIL', errorCode: 'DEMO.PAGE', retryable: false }));
-  await open(`/jobs/${failed.jobId}`, house.reader.key);
+  await open(`/jobs/${failed.jobId}`, site.reader.key);
   await expect(page.getByRole('main').getByText('DEMO.PAGE').first()).toBeVisible();
   for (const action of [/^Retry/, /^Cancel/, /^Delete/, /^Run again/]) {
     await expect(page.getByRole('main').getByRole('button', { name: action })).toHaveCount(0);
@@ -49,15 +49,15 @@ test('a job that failed shows why, and a reader is offered no action on it', asy
   await fits(page);
 });
 
-test('a job of another owner is not there', async ({ page, open, api, house, faults }) => {
-  const made = await api<Job>('POST', '/api/jobs?wait=30s', simulation({ type: 'LOG', message: 'x' }), house.other.key);
+test('a job of another owner is not there', async ({ page, open, api, site, faults }) => {
+  const made = await api<Job>('POST', '/api/jobs?wait=30s', simulation({ type: 'LOG', message: 'x' }), site.other.key);
   await open(`/jobs/${made.jobId}`);
   await expect(page.getByText('there is no such job')).toBeVisible();
   expect(faults.splice(0).every((fault) => fault.includes('404'))).toBe(true);
 });
 
-test('a job is submitted by the form of its type', async ({ page, open, api, house }) => {
-  await open('/new', house.operator.key);
+test('a job is submitted by the form of its type', async ({ page, open, api, site }) => {
+  await open('/new', site.operator.key);
   await page.getByLabel('Job type').selectOption('SIMULATION');
   const payload = page.getByRole('region', { name: 'As text' }).getByRole('textbox');
   await payload.fill(JSON.stringify({ steps: [{ type: 'LOG', message: 'by the form' }] }));

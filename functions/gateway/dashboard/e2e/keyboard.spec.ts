@@ -44,7 +44,7 @@ test('the page is used by keyboard alone: help, shortcuts, command palette, them
   expect(await background()).not.toBe(light); // the browser keeps it
 });
 
-test('a paused page says so and asks nothing, and neither does a hidden one', async ({ page, open }) => {
+test('a paused page shows that and sends no requests, and a hidden one sends none', async ({ page, open }) => {
   await page.clock.install();
   const asked: string[] = [];
   page.on('request', (request) => request.url().includes('/api/') && asked.push(request.url()));

@@ -1,7 +1,7 @@
 import { accessible, answered, call, expect, test } from './fixtures';
 
-test('a key is made and shown once, rotated, and revoked', async ({ page, house, open, faults, unique }) => {
-  const works = (key: string) => call(house.url, 'GET', '/api/me', undefined, key).then(() => true, () => false);
+test('a key is made and shown once, rotated, and revoked', async ({ page, site, open, faults, unique }) => {
+  const works = (key: string) => call(site.url, 'GET', '/api/me', undefined, key).then(() => true, () => false);
   await open('/keys');
   await page.getByRole('button', { name: 'New key' }).click();
   const dialog = page.getByRole('dialog');
@@ -35,15 +35,15 @@ test('a key is made and shown once, rotated, and revoked', async ({ page, house,
   expect(await works(second)).toBe(false);
 });
 
-test('the audit log tells who did it, and is filtered by its address', async ({ page, house, open, api, unique }) => {
-  await api('POST', '/api/schedules', { name: unique, cron: '@daily', job: { jobType: 'INVOICE', payload: 1 } }, house.operator.key);
+test('the audit log shows the actor, and is filtered by its address', async ({ page, site, open, api, unique }) => {
+  await api('POST', '/api/schedules', { name: unique, cron: '@daily', job: { jobType: 'INVOICE', payload: 1 } }, site.operator.key);
   await open('/audit');
-  await page.getByLabel('Actor').fill(`key:${house.operator.keyId}`);
+  await page.getByLabel('Actor').fill(`key:${site.operator.keyId}`);
   await page.getByRole('button', { name: 'Filter' }).click();
   await expect(page).toHaveURL(/actor=key%3A/);
   await expect(page.getByText(`schedule/${unique}`)).toBeVisible();
   await expect(page.getByRole('cell', { name: 'key.create' })).toHaveCount(0);
   await page.getByRole('button', { name: 'Show all' }).click();
-  await expect(page.getByText(`key:${house.acme.keyId}`).first()).toBeVisible();
+  await expect(page.getByText(`key:${site.acme.keyId}`).first()).toBeVisible();
   await expect(page).toHaveURL(/\/audit$/);
 });

@@ -4,13 +4,13 @@ interface Page {
   jobs: { status: string }[];
 }
 
-test('jobs are selected and cancelled, a few of them and then everything that matches', async ({ page, open, api, house, unique }) => {
+test('jobs are selected and cancelled, a few of them and then everything that matches', async ({ page, open, api, site, unique }) => {
   const later = { ...simulation({ type: 'LOG', message: 'x' }), delayMs: 3_600_000, tags: [unique] };
   await api('POST', '/api/jobs/batch', { jobs: Array.from({ length: 60 }, () => later) }); // more than the list loads at first
   const cancelled = async () => (await api<Page>('GET', `/api/jobs?tag=${unique}&status=CANCELLED&limit=200`)).jobs.length;
   const bar = page.getByRole('region', { name: 'Selected jobs' });
   const dialog = page.getByRole('dialog');
-  await open(`/jobs?tag=${unique}`, house.operator.key);
+  await open(`/jobs?tag=${unique}`, site.operator.key);
   const boxes = page.getByRole('checkbox', { name: /^Select the job/ });
   await boxes.nth(0).check();
   await boxes.nth(1).check();
@@ -35,7 +35,7 @@ test('jobs are selected and cancelled, a few of them and then everything that ma
   expect(await cancelled()).toBe(60);
 });
 
-test('a search finds jobs by their error, and a command goes to all of them, and only to them', async ({ page, open, api, house, unique, faults }) => {
+test('a search finds jobs by their error, and a command goes to all of them, and only to them', async ({ page, open, api, site, unique, faults }) => {
   const failing = (message: string) => ({
     ...simulation({ type: 'FAIL', errorCode: `E${message.length}`, message, retryable: false, failAttempts: 1 }), tags: [unique],
   });
@@ -45,7 +45,7 @@ test('a search finds jobs by their error, and a command goes to all of them, and
   await expect.poll(() => count('status=FAILED')).toBe(56);
   const bar = page.getByRole('region', { name: 'Selected jobs' });
   const dialog = page.getByRole('dialog');
-  await open(`/jobs?q=${encodeURIComponent(`lost ${unique}`)}`, house.operator.key);
+  await open(`/jobs?q=${encodeURIComponent(`lost ${unique}`)}`, site.operator.key);
   await expect(page.getByRole('checkbox', { name: /^Select the job/ }).first()).toBeVisible();
   await page.getByRole('checkbox', { name: 'Select all jobs that are shown' }).check();
   await bar.getByRole('button', { name: 'Select everything that matches' }).click();

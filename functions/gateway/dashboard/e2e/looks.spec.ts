@@ -66,7 +66,7 @@ const sizes = [
 ];
 
 for (const { path, name, shows, as } of pages) {
-  test(`the page ${name} looks as before in both themes, wide and on a phone`, async ({ page, open, house }) => {
+  test(`the page ${name} looks as before in both themes, wide and on a phone`, async ({ page, open, site }) => {
     await page.clock.setFixedTime(NOW);
     await page.route(
       ({ pathname }) => pathname in answers,
@@ -80,7 +80,7 @@ for (const { path, name, shows, as } of pages) {
       await page.setViewportSize(size);
       for (const colorScheme of ['light', 'dark'] as const) {
         await page.emulateMedia({ colorScheme });
-        await open(path, as === 'admin' ? house.admin : house.other.key);
+        await open(path, as === 'admin' ? site.admin : site.other.key);
         await expect(page.getByRole('main').getByText(shows).first()).toBeVisible();
         await expect(page.getByText('Loading')).toHaveCount(0);
         await expect(page).toHaveScreenshot(`${name}${suffix}-${colorScheme}.png`, { maxDiffPixelRatio: 0.004, fullPage: suffix !== '' });

@@ -3,7 +3,7 @@ import type { Key } from './installation';
 
 const job = simulation({ type: 'LOG', message: 'x' });
 
-test('an operation says what it left out, and why', async ({ page, open, api }) => {
+test('an operation shows what it skipped, and why', async ({ page, open, api }) => {
   const { jobId } = await api<{ jobId: string }>('POST', '/api/jobs?wait=30s', { ...job, tags: ['left-out'] });
   const made = await api<{ operationId: string }>('POST', '/api/operations', { command: 'cancel', jobIds: [jobId] });
   await open(`/operations/${made.operationId}`);
@@ -15,18 +15,18 @@ test('an operation says what it left out, and why', async ({ page, open, api }) 
   await expect(page.getByRole('row').filter({ has: page.locator(`a[href="/operations/${made.operationId}"]`) }).getByText('1 of 1').first()).toBeVisible();
 });
 
-test('an operation that has ended cannot be aborted', async ({ page, house, open, api }) => {
-  const made = await api<{ operationId: string }>('POST', '/api/operations', { command: 'cancel', filter: { tag: 'nobody-has-it' } });
+test('an operation that has ended cannot be aborted', async ({ page, site, open, api }) => {
+  const made = await api<{ operationId: string }>('POST', '/api/operations', { command: 'cancel', filter: { tag: 'no-job-has-it' } });
   await api('GET', `/api/operations/${made.operationId}?wait=30s`);
-  await open(`/operations/${made.operationId}`, house.operator.key);
+  await open(`/operations/${made.operationId}`, site.operator.key);
   await expect(page.getByText('completed', { exact: true })).toBeVisible();
   await expect(page.getByRole('button', { name: 'Abort' })).toHaveCount(0);
 });
 
-test('an operation that runs is aborted', async ({ page, house, open, unique }) => {
-  // an owner of its own, whose many jobs are on nobody else's pages
-  const { key } = await call<Key>(house.url, 'POST', '/api/keys', { name: unique, ownerId: unique, roles: ['operate'] }, house.admin);
-  const ask = <T>(method: string, path: string, body?: object) => call<T>(house.url, method, path, body, key);
+test('an operation that runs is aborted', async ({ page, site, open, unique }) => {
+  // an owner of its own, whose many jobs are on no other test's pages
+  const { key } = await call<Key>(site.url, 'POST', '/api/keys', { name: unique, ownerId: unique, roles: ['operate'] }, site.admin);
+  const ask = <T>(method: string, path: string, body?: object) => call<T>(site.url, method, path, body, key);
   const jobs = Array.from({ length: 1000 }, () => ({ ...job, delayMs: 3_600_000 }));
   for (let i = 0; i < 20; i++) {
     await ask('POST', '/api/jobs/batch', { jobs });

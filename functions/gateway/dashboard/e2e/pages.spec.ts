@@ -18,11 +18,11 @@ const pages: { path: string; heading: string; shows: string | RegExp; as?: 'admi
 ];
 
 for (const { path, heading, shows, as } of pages) {
-  test(`${path} is accessible in both themes, and fits a phone`, async ({ page, open, house }) => {
+  test(`${path} is accessible in both themes, and fits a phone`, async ({ page, open, site }) => {
     for (const look of ['light', 'dark', 'phone']) {
       await page.emulateMedia({ colorScheme: look === 'dark' ? 'dark' : 'light' });
       await page.setViewportSize(look === 'phone' ? { width: 360, height: 740 } : { width: 1280, height: 900 });
-      await open(path, as === 'admin' ? house.admin : house.acme.key);
+      await open(path, as === 'admin' ? site.admin : site.acme.key);
       await expect(page.getByRole('heading', { name: heading, level: 1 })).toBeVisible();
       await expect(page.getByRole('main').getByText(shows).first()).toBeVisible();
       await fits(page);

@@ -1,7 +1,7 @@
 import { expect, test } from './fixtures';
 
 // With README=<file> it makes the picture that README.md shows.
-test('the overview tells how an installation is', async ({ page, open, api }) => {
+test('the overview shows the state of an installation', async ({ page, open, api }) => {
   const jobs = Array.from({ length: 40 }, (_, i) => ({
     jobType: 'SIMULATION',
     payload: { steps: [i % 9 === 0 ? { type: 'FAIL', errorCode: 'DEMO.BROKEN', retryable: false } : { type: 'SLEEP', durationMs: i * 20 }] },

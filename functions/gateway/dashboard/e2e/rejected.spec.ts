@@ -22,16 +22,16 @@ async function put(broker: string, topic: string, message: Message): Promise<voi
   }
 }
 
-test('rejected records are looked into, redriven, and discarded', async ({ page, house, open, api, unique }) => {
+test('rejected records are looked into, redriven, and discarded', async ({ page, site, open, api, unique }) => {
   const value = JSON.stringify({ no: 'event', of: unique });
-  await put(house.broker, 'job-created', { key: unique, value, headers: { ce_type: 'nothing' } });
-  await put(house.broker, 'worker-heartbeat', { key: unique, value });
+  await put(site.broker, 'job-created', { key: unique, value, headers: { ce_type: 'nothing' } });
+  await put(site.broker, 'worker-heartbeat', { key: unique, value });
   const listed = async (topic: string) =>
-    (await api<{ rejected: Rejected[] }>('GET', `/api/rejected?topic=${topic}`, undefined, house.admin)).rejected;
+    (await api<{ rejected: Rejected[] }>('GET', `/api/rejected?topic=${topic}`, undefined, site.admin)).rejected;
   // Those of this test: other records of a topic are of another run of it.
   const mine = async (topic: string) => {
     const whole = await Promise.all(
-      (await listed(topic)).map((each) => api<Rejected & { key: { data: string } | null }>('GET', `/api/rejected/${each.id}`, undefined, house.admin)),
+      (await listed(topic)).map((each) => api<Rejected & { key: { data: string } | null }>('GET', `/api/rejected/${each.id}`, undefined, site.admin)),
     );
     return whole.filter(({ key }) => key?.data === unique);
   };
@@ -41,7 +41,7 @@ test('rejected records are looked into, redriven, and discarded', async ({ page,
   const row = (record: Rejected | undefined) =>
     page.getByRole('row').filter({ hasText: new RegExp(`${record?.function}${record?.topic}${record?.partition}${record?.offset}\\D`) }); // in this order
   const dialog = page.getByRole('dialog');
-  await open('/rejected', house.admin);
+  await open('/rejected', site.admin);
 
   await row(created).getByRole('button').click();
   await dialog.getByText('Headers').click();

@@ -13,7 +13,7 @@ const test = base.extend<object, { own: Installation }>({
   ],
 });
 
-test('a page tells that the gateway does not answer, and goes on when it is back', async ({ page, own }) => {
+test('a page shows that the gateway does not answer, and continues when it is back', async ({ page, own }) => {
   test.setTimeout(120_000);
   const uncaught: string[] = [];
   page.on('pageerror', (error) => uncaught.push(error.message));

@@ -1,4 +1,4 @@
-import type { House } from './fixtures';
+import type { Site } from './fixtures';
 import { call, Installation } from './installation';
 import { Issuer } from './issuer';
 
@@ -19,9 +19,9 @@ export default async function setup(): Promise<() => Promise<void>> {
       installation.key('acme', ['read']),
       installation.key('globex', ['admin']),
     ]);
-    const house: House = { url: installation.url, broker: installation.broker, admin: installation.admin, acme, operator, reader, other };
-    await fill(house);
-    process.env['DASHBOARD_HOUSE'] = JSON.stringify(house);
+    const site: Site = { url: installation.url, broker: installation.broker, admin: installation.admin, acme, operator, reader, other };
+    await fill(site);
+    process.env['DASHBOARD_SITE'] = JSON.stringify(site);
   } catch (error) {
     await end();
     throw error;
@@ -31,7 +31,7 @@ export default async function setup(): Promise<() => Promise<void>> {
 
 const simulation = (...steps: object[]) => ({ jobType: 'SIMULATION', payload: { steps } });
 
-async function fill({ url, acme, other }: House): Promise<void> {
+async function fill({ url, acme, other }: Site): Promise<void> {
   const post = (path: string, body: object, key = acme.key) => call<{ jobId: string }>(url, 'POST', path, body, key);
   const jobs = [
     { ...simulation({ type: 'SLEEP', durationMs: 20 }, { type: 'LOG', message: 'hello' }), tags: ['sample'] },

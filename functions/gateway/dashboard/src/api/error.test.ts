@@ -14,7 +14,7 @@ describe('an answer that is no success', () => {
     expect(error.traceId).toBe('0af76519-16cd-43dd-8448-eb211c80319c');
     expect(advice(error)).toContain('listed');
   });
-  it('says how long to wait after too many requests', () => {
+  it('shows how long to wait after too many requests', () => {
     expect(advice(new ApiError(429, {}, '7'))).toBe('Wait 7 s, and try again.');
     expect(advice(new ApiError(429, {}, 'Wed, 21 Oct 2026 07:28:00 GMT'))).toBe('Wait 1 s, and try again.');
   });

@@ -37,7 +37,7 @@ export function asApiError(error: unknown): ApiError {
   return new ApiError(-1, { message: error instanceof Error ? error.message : String(error) });
 }
 
-/** advice says what the reader can do about an error. */
+/** advice returns what the user can do about an error. */
 export function advice(error: ApiError): string {
   switch (error.status) {
     case -1:

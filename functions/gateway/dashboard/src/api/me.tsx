@@ -22,7 +22,7 @@ export function seesOwnersJobs({ actor, installation, ownerId }: Me): boolean {
   return actor === 'anonymous' || !installation || ownerId !== null;
 }
 
-/** may tells whether a role is among what these roles allow: admin all of operate, operate all of read and submit. */
+/** may returns whether these roles include a role: admin all of operate, operate all of read and submit. */
 export function may(roles: Role[], wanted: Role): boolean {
   if (roles.includes('admin') || roles.includes(wanted)) {
     return true;
@@ -30,7 +30,7 @@ export function may(roles: Role[], wanted: Role): boolean {
   return roles.includes('operate') && wanted !== 'admin';
 }
 
-/** useMay gives a function that tells what the reader's key may do. */
+/** useMay returns a function that checks what the user's key may do. */
 export function useMay(): (need: Need) => boolean {
   const me = useMe();
   return (need) => (need === 'installation' ? me.installation : may(me.roles, need));

@@ -18,7 +18,7 @@ interface Options<Input, Result> {
   quiet?: boolean;
 }
 
-/** useAction changes something, tells the reader what it did or why it did not, and has what may have changed read again. */
+/** useAction changes something, shows the user the result or the error, and reads again what may have changed. */
 export function useAction<Input, Result>({ run, done, undo, changes, quiet = false }: Options<Input, Result>) {
   const client = useQueryClient();
   return useMutation({

@@ -1,7 +1,7 @@
 import { QueryClient } from '@tanstack/react-query';
 import { asApiError } from '../api/error';
 
-/** mayGetBetter tells whether the same request may succeed later: without an answer, too many requests, a store that is away. */
+/** mayGetBetter returns whether the same request may succeed later: without an answer, too many requests, a store that is away. */
 export function mayGetBetter(error: unknown): boolean {
   const { status } = asApiError(error);
   return status === 0 || status === 429 || status >= 500;

@@ -50,7 +50,7 @@ export function useTheme(): Theme {
   return useSyncExternalStore(subscribe, () => theme);
 }
 
-/** useDark tells whether the page is dark at this moment, by choice or by the system. */
+/** useDark returns whether the page is dark at this moment, by choice or by the system. */
 export function useDark(): boolean {
   return useSyncExternalStore(subscribe, () => theme === 'dark' || (theme === 'system' && system.matches));
 }

@@ -7,7 +7,7 @@ import './Plot.css';
 
 interface Props extends PlotSpec {
   data: uPlot.AlignedData;
-  label: string; // what a screen reader says in place of the drawing
+  label: string; // what a screen reader reads in place of the drawing
 }
 
 /** Plot draws series over time. It is as wide as its place, and drawn anew for another theme or other series. */

@@ -4,7 +4,7 @@ import { useNow } from '../ui/now';
 import { setPaused, useLive } from './live';
 import './LiveState.css';
 
-/** LiveState tells whether what the page shows is current, and pauses and resumes its updates. */
+/** LiveState shows whether the page is current, and pauses and resumes its updates. */
 export function LiveState() {
   const { paused, failingSince } = useLive();
   const now = useNow();

@@ -13,7 +13,7 @@ function change(to: Partial<Live>) {
   listeners.forEach((listener) => listener());
 }
 
-/** setPaused stops or resumes all updates that nobody asked for. */
+/** setPaused stops or resumes all updates that the user did not request. */
 export function setPaused(paused: boolean) {
   change({ paused });
 }

@@ -13,7 +13,7 @@ interface Callbacks {
 
 /**
  * follow reads a stream of the API until it is stopped. It comes back after a loss with the id of the last event, so that
- * nothing is missed unnoticed: what cannot be told any more is a `reload`.
+ * no change is missed unnoticed: changes that can no longer be sent cause a `reload`.
  */
 export function follow(path: string, { onEvent, onState }: Callbacks): () => void {
   const stopped = new AbortController();
@@ -35,7 +35,7 @@ async function repeat(path: string, onEvent: Callbacks['onEvent'], onState: Call
   }
 }
 
-/** once reads one connection to its end, and tells whether the gateway opened it. */
+/** once reads one connection to its end, and returns whether the gateway opened it. */
 async function once(
   path: string,
   lastId: string,

@@ -11,7 +11,7 @@ function onVisibility(listener: () => void) {
 }
 
 /**
- * useStream follows changes of jobs while the tab is visible and updates are live, and tells whether it is connected. query
+ * useStream follows changes of jobs while the tab is visible and updates are live, and returns whether it is connected. query
  * are the parameters of GET /api/stream; null follows nothing.
  */
 export function useStream(query: Record<string, unknown> | null, onEvent: (event: StreamEvent) => void): boolean {

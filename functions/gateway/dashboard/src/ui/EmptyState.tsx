@@ -9,7 +9,7 @@ interface Props {
   action?: ReactNode;
 }
 
-/** EmptyState says why there is nothing, and how there would be something. */
+/** EmptyState explains why there is nothing, and how to change that. */
 export function EmptyState({ icon, title, children, action }: Props) {
   return (
     <div className="empty">

@@ -11,7 +11,7 @@ interface Props {
   onRetry?: () => void;
 }
 
-/** ErrorBox says what went wrong, what to do about it, and by which id the logs know it. */
+/** ErrorBox shows what went wrong, what to do about it, and the id by which the logs have it. */
 export function ErrorBox({ error, title = 'That did not work', advice, retryLabel = 'Try again', onRetry }: Props) {
   const problem = asApiError(error);
   return (

@@ -8,7 +8,7 @@ interface Props {
   children: () => ReactNode;
 }
 
-/** Fold renders its content only once somebody opens it. */
+/** Fold renders its content only when the user opens it. */
 export function Fold({ title, note, children }: Props) {
   const [open, setOpen] = useState(false);
   return (

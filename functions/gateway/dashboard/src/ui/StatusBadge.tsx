@@ -27,7 +27,7 @@ export const MEANING: Record<Status, string> = {
   RETRYING: 'failed, runs again later',
   COMPLETED: 'ended well',
   FAILED: 'ended after its last failure: a dead letter',
-  CANCELLED: 'ended because somebody cancelled it, it expired, or a job it depends on failed',
+  CANCELLED: 'ended because it was cancelled or expired, or a job that it depends on failed',
 };
 
 export function StatusBadge({ status }: { status: Status }) {

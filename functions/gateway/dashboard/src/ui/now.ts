@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-// One clock for all relative times on the page. It stands still while nobody looks.
+// One clock for all relative times on the page. It stands still while the page is hidden.
 const listeners = new Set<() => void>();
 let now = new Date();
 let timer: ReturnType<typeof setInterval> | undefined;

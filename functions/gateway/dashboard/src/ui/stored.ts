@@ -1,6 +1,6 @@
 import { useState } from 'react';
 
-/** useStored is a state that the browser keeps, as JSON. valid tells whether what it kept can still be used. */
+/** useStored is a state that the browser keeps, as JSON. valid returns whether the stored value can still be used. */
 export function useStored<T>(name: string, initial: T, valid: (value: unknown) => value is T): [T, (next: T) => void] {
   const [value, setValue] = useState(() => read(name, initial, valid));
   const set = (next: T) => {

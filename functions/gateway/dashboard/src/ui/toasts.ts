@@ -22,7 +22,7 @@ export function dismiss(id: number) {
   change(toasts.filter((toast) => toast.id !== id));
 }
 
-/** toast says what an action did. A problem stays until it is dismissed; the rest goes by itself, later with an action. */
+/** toast shows the result of an action. A problem stays until it is dismissed; other toasts disappear, later if they have an action. */
 export function toast(text: string, options: Partial<Pick<Toast, 'tone' | 'action' | 'detail'>> = {}) {
   const id = next++;
   change([...toasts.slice(-2), { id, text, tone: options.tone ?? 'done', ...options }]);

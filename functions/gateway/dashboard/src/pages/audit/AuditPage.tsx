@@ -46,7 +46,7 @@ export default function AuditPage() {
         <EmptyState icon="audit" title={filtered ? 'No entry matches' : 'No entry yet'}>
           {filtered
             ? 'Entries are compared exactly: an actor is key:<id> or oidc:<subject>, an action is a name such as job.cancel.'
-            : 'While authentication is on, each request that changes something leaves an entry, in the transaction of the change. Nobody can change or delete one.'}
+            : 'While authentication is on, each request that changes something leaves an entry, in the transaction of the change. No key can change or delete one.'}
         </EmptyState>
       )}
       {entries.length > 0 && (

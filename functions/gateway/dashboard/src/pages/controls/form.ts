@@ -3,7 +3,7 @@ export function limit(text: string): number | null {
   return text.trim() === '' ? null : Number(text.replace(',', '.'));
 }
 
-/** wrong says what is wrong with a field that the browser can tell: it could not be sent as JSON. */
+/** wrong returns what is wrong with a field that could not be sent as JSON. */
 export function wrong(text: string): string | undefined {
   const value = limit(text);
   return value !== null && !Number.isFinite(value) ? 'must be a number, or empty for no limit' : undefined;

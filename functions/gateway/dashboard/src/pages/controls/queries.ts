@@ -21,7 +21,7 @@ export function usePutControl() {
   return useAction({
     run: ({ subject, body }: { subject: Subject; body: ControlRequest }) =>
       answer(api.PUT('/api/controls/{kind}/{name}', { ...at(subject), body })),
-    done: (control) => told(`The limits of ${inWords(control)} are set.`, control),
+    done: (control) => result(`The limits of ${inWords(control)} are set.`, control),
     changes: CHANGES,
     quiet: true,
   });
@@ -37,7 +37,7 @@ export function usePausing() {
           : api.POST('/api/controls/{kind}/{name}/resume', at(subject)),
       ),
     done: (control, { pause }) =>
-      told(pause ? `No more jobs of ${inWords(control)} start.` : `Jobs of ${inWords(control)} start again.`, control),
+      result(pause ? `No more jobs of ${inWords(control)} start.` : `Jobs of ${inWords(control)} start again.`, control),
     undo: (_, { subject, pause }) => ({ label: 'Undo', run: () => action.mutate({ subject, pause: !pause }) }),
     changes: CHANGES,
   });
@@ -48,7 +48,7 @@ export function useRemove() {
   const again = usePutControl();
   return useAction({
     run: (control: Control) => answer(api.DELETE('/api/controls/{kind}/{name}', at(control))),
-    done: (now, before) => told(`Nothing holds ${inWords(before)} any more.`, now),
+    done: (now, before) => result(`All limits of ${inWords(before)} are removed.`, now),
     undo: (_, { kind, name, paused, maxRunning, startsPerSecond }) => ({
       label: 'Undo',
       run: () => again.mutate({ subject: { kind, name }, body: { paused, maxRunning, startsPerSecond } }),
@@ -57,6 +57,6 @@ export function useRemove() {
   });
 }
 
-function told(text: string, control: Control): string {
-  return control.applied ? text : `${text} The scheduler does not go by it yet, but will.`;
+function result(text: string, control: Control): string {
+  return control.applied ? text : `${text} The scheduler will apply it in a moment.`;
 }

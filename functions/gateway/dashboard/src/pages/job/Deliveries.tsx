@@ -11,7 +11,7 @@ import { toast } from '../../ui/toasts';
 import { reportProblem } from './commands';
 import type { Job } from './queries';
 
-/** Deliveries shows how the job's ends were told to its callbackUrl, and delivers one anew. */
+/** Deliveries shows the deliveries of the job's ends to its callbackUrl, and repeats one. */
 export function Deliveries({ job }: { job: Job }) {
   const may = useMay();
   const query = useQuery({

@@ -3,7 +3,7 @@ import { Link } from '../../app/Link';
 import { RelativeTime } from '../../ui/RelativeTime';
 import type { Job } from './queries';
 
-/** Outcome says in words why the job is where it is: what it waits for, how far it has come, or how it failed. */
+/** Outcome explains the job's state in words: what it waits for, how far it has come, or how it failed. */
 export function Outcome({ job }: { job: Job }) {
   if (job.cancelRequestedAt) {
     return (

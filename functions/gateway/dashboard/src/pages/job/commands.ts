@@ -7,7 +7,7 @@ import type { Job } from './queries';
 
 export type Command = { kind: 'cancel' } | { kind: 'retry' } | { kind: 'delete' } | { kind: 'reschedule'; runAt: string };
 
-/** allowed tells whether a job in this state takes the command. */
+/** allowed returns whether a job in this state allows the command. */
 export function allowed(kind: Command['kind'], status: Status): boolean {
   switch (kind) {
     case 'cancel':
@@ -21,7 +21,7 @@ export function allowed(kind: Command['kind'], status: Status): boolean {
   }
 }
 
-/** changeable tells whether the job can be changed: it waits, and no attempt of it has been made. */
+/** changeable returns whether the job can be changed: it waits, and no attempt of it has been made. */
 export function changeable({ status, attempt }: Pick<Job, 'status' | 'attempt'>): boolean {
   return (status === 'SCHEDULED' || status === 'PENDING') && attempt === 0;
 }
@@ -50,7 +50,7 @@ function send(jobId: string, command: Command) {
   }
 }
 
-/** useCommand gives a job a command, and says what it did; done runs after a success. */
+/** useCommand sends a command to a job, and shows the result; done runs after a success. */
 export function useCommand(job: Job, done?: (command: Command) => void) {
   const client = useQueryClient();
   return useMutation({

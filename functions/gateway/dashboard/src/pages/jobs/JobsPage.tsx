@@ -84,7 +84,7 @@ export default function JobsPage() {
   );
 }
 
-/** NoJobs says why no job is listed. more: a search has stopped before the oldest job. */
+/** NoJobs explains why no job is listed. more: a search has stopped before the oldest job. */
 function NoJobs({ filtered, more, onClear }: { filtered: boolean; more: boolean; onClear: () => void }) {
   const me = useMe();
   if (!filtered && !seesOwnersJobs(me)) {

@@ -63,8 +63,8 @@ export interface Counted {
 const PAGE = 200;
 const MOST_PAGES = 25;
 
-/** countMatching counts the jobs that the list would show, up to five thousand. It calls tell after each page but the last. */
-export async function countMatching(query: Query, signal: AbortSignal, tell: (counted: Counted) => void): Promise<Counted> {
+/** countMatching counts the jobs that the list would show, up to five thousand. It calls report after each page but the last. */
+export async function countMatching(query: Query, signal: AbortSignal, report: (counted: Counted) => void): Promise<Counted> {
   let n = 0;
   let cursor: string | null = null;
   for (let page = 0; page < MOST_PAGES; page++) {
@@ -76,7 +76,7 @@ export async function countMatching(query: Query, signal: AbortSignal, tell: (co
     if (cursor === null) {
       return { n, more: false };
     }
-    tell({ n, more: true });
+    report({ n, more: true });
   }
   return { n, more: true };
 }

@@ -38,7 +38,7 @@ describe('compare', () => {
     expect(ids(news.fresh)).toEqual([5, 4]);
     expect(news.gap).toBe(false);
   });
-  it('tells when there are more new jobs than were asked for', () => {
+  it('shows that there are more new jobs than were requested', () => {
     expect(compare([job(1)], [job(5), job(4)], false).gap).toBe(true);
     expect(compare([job(1)], [job(5), job(4), job(1)], false).gap).toBe(false);
   });

@@ -8,7 +8,7 @@ import { compare, update, type Job, type News } from './rows';
 
 const PAGE = 50;
 const HEAD_MS = 3000;
-const CONNECTED_HEAD_MS = 30_000; // the stream tells what changes in between
+const CONNECTED_HEAD_MS = 30_000; // the stream sends the changes in between
 const NOTHING: ReadonlyMap<string, Job> = new Map();
 
 type Page = Schemas['JobPage'];
@@ -36,19 +36,19 @@ export function useJobList(filters: Filters) {
   });
   const loaded = useMemo(() => list.data?.pages.flatMap((page) => page.jobs) ?? [], [list.data]);
   const shown = useMemo(() => new Set(loaded.map((job) => job.jobId)), [loaded]);
-  const [told, setTold] = useState(NOTHING); // by the stream, of any row that is loaded
+  const [streamed, setStreamed] = useState(NOTHING); // changes of loaded rows, from the stream
   const askHead = useThrottled(1000, () => void client.invalidateQueries({ queryKey: ['jobs', 'head'] }));
   const followed = useMemo(() => toQuery(filters, new Date()), [filters]);
   const connected = useStream(followed, ({ name, data }) => {
     const job = data as Job;
     if (name === 'job' && shown.has(job.jobId)) {
-      setTold((before) => new Map(before).set(job.jobId, job));
+      setStreamed((before) => new Map(before).set(job.jobId, job));
     }
     if (name === 'job' || name === 'reload') {
       askHead();
     }
   });
-  useEffect(() => setTold(NOTHING), [filters]);
+  useEffect(() => setStreamed(NOTHING), [filters]);
   const head = useQuery({
     queryKey: ['jobs', 'head', filters],
     queryFn: ({ signal }) => ask(filters, null, signal),
@@ -60,8 +60,8 @@ export function useJobList(filters: Filters) {
   const current = head.isPlaceholderData ? undefined : head.data;
   const rows = useMemo(() => {
     const known = new Map(current?.jobs.map((job) => [job.jobId, job]));
-    return update(update(loaded, told), known);
-  }, [loaded, told, current]);
+    return update(update(loaded, streamed), known);
+  }, [loaded, streamed, current]);
   const news = useMemo(
     (): News => (current ? compare(loaded, current.jobs, current.nextCursor === null) : { fresh: [], gap: false, left: new Set() }),
     [loaded, current],

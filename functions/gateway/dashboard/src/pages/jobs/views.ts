@@ -6,7 +6,7 @@ export interface View {
   search: string; // as in the address, without the question mark
 }
 
-/** BUILTIN are the views that everybody has. */
+/** BUILTIN are the views that all users have. */
 export const BUILTIN: readonly View[] = [
   { name: 'All jobs', search: '' },
   { name: 'Failed in the last day', search: 'status=FAILED&since=24h' },

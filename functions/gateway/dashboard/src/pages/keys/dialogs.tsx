@@ -93,7 +93,7 @@ export function CreateKey({ onMade, onClose }: MakingProps) {
   );
 }
 
-/** NewKey shows a key, which nobody can show again. */
+/** NewKey shows a key, which cannot be shown again. */
 export function NewKey({ made, onClose }: { made: Schemas['NewKey']; onClose: () => void }) {
   return (
     <Dialog
@@ -160,7 +160,7 @@ export function RevokeKey({ stored, onClose }: { stored: StoredKey; onClose: () 
   const { actor } = useMe();
   const revoke = useAction({
     run: (keyId: string) => answer(api.DELETE('/api/keys/{keyId}', { params: { path: { keyId } } })),
-    done: ({ name }) => `${name} is revoked. Within 10 s it lets nobody in.`,
+    done: ({ name }) => `${name} is revoked. It is refused everywhere within 10 s.`,
     changes: ['keys'],
     quiet: true,
   });

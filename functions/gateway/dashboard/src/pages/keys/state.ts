@@ -2,7 +2,7 @@ import type { Schemas } from '../../api/client';
 
 export type StoredKey = Schemas['StoredKey'];
 
-/** stateOf tells whether a key lets anybody in. */
+/** stateOf returns whether a key is valid. */
 export function stateOf(key: Pick<StoredKey, 'revokedAt' | 'expiresAt'>, now: Date): 'live' | 'revoked' | 'expired' {
   if (key.revokedAt !== null) {
     return 'revoked';

@@ -14,7 +14,7 @@ export interface FieldProps {
   onChange: (value: unknown) => void; // undefined: it is left out
 }
 
-/** SchemaField edits a value as its schema says; what the API refused stands at the field. */
+/** SchemaField edits a value by its schema; an error of the API is shown at its field. */
 export function SchemaField(props: FieldProps) {
   const schema = resolve(props.schema, props.root);
   const resolved = { ...props, schema };

@@ -17,7 +17,7 @@ describe('a schema', () => {
     expect(resolve({ $ref: '#/$defs/log', title: 'Line' }, simulation)).toMatchObject({ type: 'object', title: 'Line' });
     expect(resolve({ $ref: 'https://example.org/x', title: 'X' }, simulation)).toEqual({ title: 'X' });
   });
-  it('tells how its value is edited', () => {
+  it('selects how its value is edited', () => {
     const kind = (schema: Schema) => kindOf(schema, simulation);
     expect(kind(simulation)).toBe('object');
     expect(kind(step)).toBe('variants');

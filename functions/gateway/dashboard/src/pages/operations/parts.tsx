@@ -12,7 +12,7 @@ export function State({ operation: { status } }: { operation: Operation }) {
   return <Badge tone={tone}>{status.toLowerCase()}</Badge>;
 }
 
-/** Progress shows how far an operation is. While it has not come to all jobs, nobody knows how many there are. */
+/** Progress shows how far an operation is. Until it has reached all jobs, their number is unknown. */
 export function Progress({ operation }: { operation: Operation }) {
   const { done, of } = answered(operation);
   if (of === 0 && operation.finishedAt !== null) {

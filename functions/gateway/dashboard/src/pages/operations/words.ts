@@ -3,7 +3,7 @@ import { plural } from '../../format/number';
 
 export type Operation = Schemas['OperationFields'];
 
-/** target says which jobs an operation is about, as the filter of a list of jobs would. */
+/** target describes the jobs of an operation, as the filter of a list of jobs would. */
 export function target({ jobs, filter }: Pick<Operation, 'jobs' | 'filter'>): string {
   if (jobs !== null) {
     return `${plural(jobs, 'job')} of a list`;

@@ -24,7 +24,7 @@ export function ControlsCard() {
               <Link href={jobsUnder(control)}>
                 {control.kind} {control.name}
               </Link>
-              <span className={control.paused ? 'control-paused' : 'muted'}>{saying(control)}</span>
+              <span className={control.paused ? 'control-paused' : 'muted'}>{description(control)}</span>
             </li>
           ))}
         </ul>
@@ -39,7 +39,7 @@ function jobsUnder(control: Schemas['Control']): string {
   return paths.jobs({ status: ['SCHEDULED', 'PENDING', 'RETRYING'], [FILTER[control.kind]]: control.name });
 }
 
-function saying({ paused, maxRunning, startsPerSecond }: Schemas['Control']): string {
+function description({ paused, maxRunning, startsPerSecond }: Schemas['Control']): string {
   const limits = [
     paused ? 'paused' : '',
     maxRunning === null ? '' : `at most ${maxRunning} at once`,

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { healthQuery } from '../../api/queries';
 import { usePolling } from '../../live/live';
 
-/** HealthStrip tells whether the database and the broker answer. */
+/** HealthStrip shows whether the database and the broker answer. */
 export function HealthStrip() {
   const health = useQuery({ ...healthQuery, refetchInterval: usePolling(5000) });
   if (!health.data) {

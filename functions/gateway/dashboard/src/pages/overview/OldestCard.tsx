@@ -4,7 +4,7 @@ import { paths } from '../../app/paths';
 import { duration } from '../../format/time';
 import { Card } from '../../ui/Card';
 
-/** OldestCard names the job that has waited longest: the first sign of a queue that nobody serves. */
+/** OldestCard names the job that has waited longest: the first sign of a queue that no worker serves. */
 export function OldestCard({ oldest }: { oldest: Schemas['OldestWaiting'] }) {
   return (
     <Card title="Oldest waiting job">

@@ -47,7 +47,7 @@ export default function SchedulesPage() {
       {list.isSuccess && schedules.length === 0 && (
         <EmptyState icon="schedules" title="No schedule yet" action={create}>
           A schedule submits its job at each time of a cron expression, by the clocks of a time zone: a report each morning, a
-          clean-up each night. It also says what to do while the job before still runs, and with times that were missed.
+          clean-up each night. It also sets what happens while the previous job still runs, and after missed times.
         </EmptyState>
       )}
       {schedules.length > 0 && (

@@ -11,7 +11,7 @@ it('sends the instant that a local time means', () => {
   const made = toRequest({ ...draft(), startAt: '2026-11-24T02:30:00' });
   expect(made).toMatchObject({ body: { startAt: new Date('2026-11-24T02:30:00').toISOString() } });
 });
-it('says what is no JSON', () => {
+it('shows what is not JSON', () => {
   expect(toRequest({ ...draft(), job: '{' })).toHaveProperty('error', expect.stringContaining('no JSON'));
 });
 it('keeps a problem at its field, with the place inside it', () => {

@@ -34,7 +34,7 @@ function local(at: string | null | undefined): string {
   return at === null || at === undefined ? '' : toLocalInput(new Date(at));
 }
 
-/** toRequest is what the API is sent; an error says what is wrong with the job's JSON, which only the browser can tell. */
+/** toRequest returns the request for the API; an error describes the job's invalid JSON, which the API could not read. */
 export function toRequest(from: Draft): { body: ScheduleRequest } | { error: string } {
   let job: unknown;
   try {
@@ -55,7 +55,7 @@ export function toRequest(from: Draft): { body: ScheduleRequest } | { error: str
   };
 }
 
-/** problemAt is what an error says about a field, or about what is inside it. */
+/** problemAt returns an error's message about a field, or about a part of it. */
 export function problemAt(details: readonly { path: string; message: string }[], field: string): string | undefined {
   const about = details.filter(({ path }) => path === field || path.startsWith(`${field}.`) || path.startsWith(`${field}[`));
   if (about.length === 0) {

@@ -11,6 +11,6 @@ it('counts live workers only', () => {
 it('does not say how busy workers are where an owner may not know', () => {
   expect(summary([{ live: true, slots: 1, busy: null }])).toBe('1 live worker with 1 slot.');
 });
-it('says that there are none', () => {
+it('shows that there are none', () => {
   expect(summary([])).toBe('0 live workers with 0 slots.');
 });

@@ -1,7 +1,7 @@
 import type { Schemas } from '../../api/client';
 import { count, plural } from '../../format/number';
 
-/** summary says how many live workers there are, and how busy they are where the reader may know. */
+/** summary returns the number of live workers, and how busy they are if the user may see that. */
 export function summary(workers: Pick<Schemas['Worker'], 'live' | 'slots' | 'busy'>[]): string {
   const live = workers.filter((worker) => worker.live);
   const slots = live.reduce((sum, worker) => sum + worker.slots, 0);
