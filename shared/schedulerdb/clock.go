@@ -24,13 +24,13 @@ const lockedPause = 100 * time.Millisecond
 // be more to send out than one pass does.
 func (s *Store) Due(ctx context.Context, idle time.Duration) (effects emit.Effects, next time.Duration, err error) {
 	var r result
-	err = s.txResult(ctx, &r, func(q *gen.Queries) error {
+	err = s.step(ctx, &r, nil, func(t step) error {
 		r, next = result{}, idle
 		delta := dispatch.NewDelta()
-		if r.Jobs, err = s.takeOverdue(ctx, q, &delta); err != nil {
+		if r.Jobs, err = s.takeOverdue(ctx, t.Queries, &delta); err != nil {
 			return err
 		}
-		due, err := q.JobsDue(ctx, gen.JobsDueParams{MaxJobs: maxDue, SilentAfter: silentAfter})
+		due, err := t.JobsDue(ctx, gen.JobsDueParams{MaxJobs: maxDue, SilentAfter: silentAfter})
 		if err != nil {
 			return fmt.Errorf("take due jobs: %w", err)
 		}
@@ -46,19 +46,19 @@ func (s *Store) Due(ctx context.Context, idle time.Duration) (effects emit.Effec
 				delta.NoteDue(*job.ExpiresAt)
 			}
 		}
-		l, err := s.lockLedger(ctx, q)
+		l, err := s.lockLedger(ctx, t.Queries)
 		if err != nil {
 			return err
 		}
 		l.IsClock()
 		l.Enter(delta)
-		if next, err = nextDue(ctx, q, l, idle); err != nil {
+		if next, err = nextDue(ctx, t.Queries, l, idle); err != nil {
 			return err
 		}
 		if next == 0 && len(due) < maxDue {
 			next = lockedPause
 		}
-		if err := s.dispatchLocked(ctx, q, "dispatch", l, &r); err != nil {
+		if err := s.dispatchLocked(ctx, t, "dispatch", l, &r); err != nil {
 			return err
 		}
 		r.changed = ids

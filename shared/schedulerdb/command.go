@@ -24,13 +24,13 @@ func (s *Store) Command(ctx context.Context, commands []jobevent.Command) (emit.
 		}
 	}
 	var r result
-	err := s.txResult(ctx, &r, func(q *gen.Queries) error {
+	err := s.step(ctx, &r, nil, func(t step) error {
 		r = result{}
 		delta := dispatch.NewDelta()
-		if err := s.command(ctx, q, commands, &r, &delta); err != nil {
+		if err := s.command(ctx, t.Queries, commands, &r, &delta); err != nil {
 			return err
 		}
-		return s.dispatch(ctx, q, "command", delta, &r)
+		return s.dispatch(ctx, t, "command", delta, &r)
 	})
 	return r.Effects, err
 }

@@ -20,24 +20,24 @@ func (s *Store) Control(ctx context.Context, controls []jobevent.Control) (emit.
 		}
 	}
 	var r result
-	err := s.txResult(ctx, &r, func(q *gen.Queries) error {
+	err := s.step(ctx, &r, nil, func(t step) error {
 		r = result{}
-		l, err := s.lockLedger(ctx, q)
+		l, err := s.lockLedger(ctx, t.Queries)
 		if err != nil {
 			return err
 		}
-		kept, err := readControls(ctx, q)
+		kept, err := readControls(ctx, t.Queries)
 		if err != nil {
 			return err
 		}
 		newer, applied := dispatch.FoldControls(kept, controls)
 		r.Controls = applied
 		if len(newer) > 0 {
-			if err := changeControls(ctx, q, l, newer); err != nil {
+			if err := changeControls(ctx, t.Queries, l, newer); err != nil {
 				return err
 			}
 		}
-		return s.dispatchLocked(ctx, q, "command", l, &r)
+		return s.dispatchLocked(ctx, t, "command", l, &r)
 	})
 	return r.Effects, err
 }

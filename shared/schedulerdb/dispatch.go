@@ -12,52 +12,57 @@ import (
 
 // dispatch is the one step that sends attempts out. Every transaction that brings work or makes room ends with it, and
 // passes on what it has changed. The package dispatch describes the locks and why they cannot deadlock.
-func (s *Store) dispatch(ctx context.Context, q *gen.Queries, by string, delta dispatch.Delta, r *result) error {
-	l, err := s.lockLedger(ctx, q)
+func (s *Store) dispatch(ctx context.Context, t step, by string, delta dispatch.Delta, r *result) error {
+	l, err := s.lockLedger(ctx, t.Queries)
 	if err != nil {
 		return err
 	}
 	l.Enter(delta)
-	return s.dispatchLocked(ctx, q, by, l, r)
+	return s.dispatchLocked(ctx, t, by, l, r)
 }
 
 // dispatchLocked releases jobs that waited for others, sends out what there is room for, and writes the ledger.
-func (s *Store) dispatchLocked(
-	ctx context.Context, q *gen.Queries, by string, l *dispatch.Ledger, r *result,
-) error {
-	ended, err := s.release(ctx, q, by, l)
+func (s *Store) dispatchLocked(ctx context.Context, t step, by string, l *dispatch.Ledger, r *result) error {
+	ended, err := s.release(ctx, t.Queries, by, l)
 	if err != nil {
 		return err
 	}
 	r.Jobs = append(r.Jobs, ended...)
 	if ready := l.ReadyQueues(); len(ready) > 0 {
-		room, err := measureRoom(ctx, q, l)
+		workers, err := t.WorkersLive(ctx, silentAfter)
+		if err != nil {
+			return fmt.Errorf("list workers: %w", err)
+		}
+		room, err := newRoom(workers, l)
 		if err != nil {
 			return err
 		}
-		if err := s.sendOut(ctx, q, by, room, l, ready, r); err != nil {
+		if err := s.sendOut(ctx, t, by, room, l, ready, r); err != nil {
 			return err
 		}
 	}
 	r.transitions = l.Transitions()
-	return saveLedger(ctx, q, l)
+	return saveLedger(ctx, t.last, l)
 }
 
 // sendOut fills the room from the queues.
 func (s *Store) sendOut(
-	ctx context.Context, q *gen.Queries, by string, room *dispatch.Room, l *dispatch.Ledger, queues []string, r *result,
+	ctx context.Context, t step, by string, room *dispatch.Room, l *dispatch.Ledger, queues []string, r *result,
 ) error {
 	for _, queue := range queues {
 		targets := room.Take(queue, min(dispatch.MaxStep, l.RoomOfQueue(queue)))
 		if len(targets) == 0 {
 			continue
 		}
+		if err := t.flush(ctx); err != nil { // the batch's new jobs may be among the best
+			return err
+		}
 		var sent int
 		var err error
 		if l.UsesLanes(queue) {
-			sent, err = s.sendPicked(ctx, q, by, l, queue, targets, r)
+			sent, err = s.sendPicked(ctx, t.Queries, by, l, queue, targets, r)
 		} else {
-			sent, err = s.sendBest(ctx, q, by, l, queue, targets, r)
+			sent, err = s.sendBest(ctx, t.Queries, by, l, queue, targets, r)
 		}
 		if err != nil {
 			return err
@@ -160,11 +165,7 @@ func showBest(ctx context.Context, q *gen.Queries, queue string, sources []*disp
 	return nil
 }
 
-func measureRoom(ctx context.Context, q *gen.Queries, l *dispatch.Ledger) (*dispatch.Room, error) {
-	rows, err := q.WorkersLive(ctx, silentAfter)
-	if err != nil {
-		return nil, fmt.Errorf("list workers: %w", err)
-	}
+func newRoom(rows []gen.WorkersLiveRow, l *dispatch.Ledger) (*dispatch.Room, error) {
 	workers := make([]*dispatch.Worker, len(rows))
 	for i, row := range rows {
 		w := &dispatch.Worker{ID: row.WorkerID, Slots: int(row.Slots), Rate: row.Rate}

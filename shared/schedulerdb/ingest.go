@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
@@ -28,13 +30,14 @@ func (s *Store) Ingest(ctx context.Context, created []jobevent.Created) (emit.Ef
 	for len(created) > 0 {
 		n := partOf(created)
 		var r result
+		var found arrivalFacts
 		ids := createdIDs(created[:n])
-		err := s.txResultAhead(ctx, &r, func(q *gen.Queries) {
-			_, _ = q.DispatchLock(ctx)
-			_, _ = q.JobsKnown(ctx, ids)
-			_, _ = q.WorkersLive(ctx, silentAfter)
-		}, func(q *gen.Queries) (err error) {
-			r, err = s.ingest(ctx, q, created[:n], ids)
+		err := s.step(ctx, &r, func(b *pgx.Batch) {
+			queueLock(b, &found.ledger)
+			pgpool.QueueMany(b, &found.known, pgx.RowTo[uuid.UUID], gen.JobsKnown, ids)
+			pgpool.QueueMany(b, &found.workers, pgx.RowToStructByPos[gen.WorkersLiveRow], gen.WorkersLive, silentAfter)
+		}, func(t step) (err error) {
+			r, err = s.ingest(ctx, t, created[:n], found)
 			return err
 		})
 		if err != nil {
@@ -60,55 +63,63 @@ func partOf(created []jobevent.Created) int {
 	return len(created)
 }
 
+// arrivalFacts are what has to be known to place new jobs.
+type arrivalFacts struct {
+	ledger  gen.DispatchLockRow
+	known   []uuid.UUID // the new jobs whose event was delivered before
+	workers []gen.WorkersLiveRow
+}
+
 func (s *Store) ingest(
-	ctx context.Context, q *gen.Queries, created []jobevent.Created, ids []uuid.UUID,
+	ctx context.Context, t step, created []jobevent.Created, found arrivalFacts,
 ) (r result, err error) {
-	l, err := s.lockLedger(ctx, q)
+	l, err := s.readLedger(ctx, t.Queries, found.ledger)
 	if err != nil {
 		return r, err
 	}
-	known, err := q.JobsKnown(ctx, ids)
-	if err != nil {
-		return r, fmt.Errorf("look for known jobs: %w", err)
-	}
-	room, err := measureRoom(ctx, q, l)
+	room, err := newRoom(found.workers, l)
 	if err != nil {
 		return r, err
 	}
-	created = without(known, created)
-	b, err := findBlocks(ctx, q, created)
+	created = without(found.known, created)
+	b, err := findBlocks(ctx, t.Queries, created)
 	if err != nil {
 		return r, err
 	}
 	arrivals, delta := dispatch.Place(created, b, l, room)
 	in := s.insertion(arrivals, b, l.At)
-	if err := in.insert(ctx, q); err != nil {
+	if err := in.insert(ctx, t.last); err != nil {
 		return r, err
+	}
+	if b != nil || len(in.scheduled.JobIDs) > 0 { // what follows reads the rows
+		if err := t.flush(ctx); err != nil {
+			return r, err
+		}
 	}
 	l.Enter(delta)
 	r.Runs = in.orders
-	if r.Jobs, err = snapshots(ctx, q, in.scheduled.JobIDs); err != nil {
+	if r.Jobs, err = snapshots(ctx, t.Queries, in.scheduled.JobIDs); err != nil {
 		return r, err
 	}
 	if b != nil {
-		cancelled, err := s.settleBlocks(ctx, q, b, l)
+		cancelled, err := s.settleBlocks(ctx, t.Queries, b, l)
 		if err != nil {
 			return r, err
 		}
 		r.Jobs = append(r.Jobs, cancelled...)
 	}
-	if err := s.sendOut(ctx, q, "ingest", room, l, l.ReadyQueues(), &r); err != nil {
+	if err := s.sendOut(ctx, t, "ingest", room, l, l.ReadyQueues(), &r); err != nil {
 		return r, err
 	}
 	again := dispatch.NewDelta()
 	// Reconcile publishes job-created as long as the API has no status of a job. Behind a slow broker a run order with
 	// each of these would multiply the load: only the watchdog repeats it, after its lease.
-	if _, err := republishStates(ctx, q, known, &r, &again); err != nil {
+	if _, err := republishStates(ctx, t.Queries, found.known, &r, &again); err != nil {
 		return r, err
 	}
 	l.Enter(again)
 	r.transitions = l.Transitions()
-	return r, saveLedger(ctx, q, l)
+	return r, saveLedger(ctx, t.last, l)
 }
 
 // insertion is a batch of new jobs ready to be inserted, by the state in which they begin.
@@ -211,32 +222,32 @@ func addTo(p *gen.JobsInsertParams, job *dispatch.Arrival, n int) {
 func (s *Store) IngestUnusable(ctx context.Context, job jobevent.Created, reason string) (emit.Effects, error) {
 	var r result
 	jobID := job.JobID
-	err := s.txResult(ctx, &r, func(q *gen.Queries) error {
+	err := s.step(ctx, &r, nil, func(t step) error {
 		r = result{}
-		l, err := s.lockLedger(ctx, q)
+		l, err := s.lockLedger(ctx, t.Queries)
 		if err != nil {
 			return err
 		}
-		known, err := q.JobsKnown(ctx, []uuid.UUID{jobID})
+		known, err := t.JobsKnown(ctx, []uuid.UUID{jobID})
 		if err != nil {
 			return fmt.Errorf("look for known jobs: %w", err)
 		}
 		if len(known) == 0 {
-			if err := insertFailed(ctx, q, jobID, job.TraceID, l.At, reason); err != nil {
+			if err := insertFailed(ctx, t.Queries, jobID, job.TraceID, l.At, reason); err != nil {
 				return err
 			}
-			if err := closeGapOfUnusable(ctx, q, l, job); err != nil {
+			if err := closeGapOfUnusable(ctx, t.Queries, l, job); err != nil {
 				return err
 			}
 			l.NoteEnded(jobID, nil, nil)
 			l.NoteTransition("", jobstate.Failed, 1)
 		}
 		delta := dispatch.NewDelta()
-		if err := republish(ctx, q, []uuid.UUID{jobID}, &r, &delta); err != nil {
+		if err := republish(ctx, t.Queries, []uuid.UUID{jobID}, &r, &delta); err != nil {
 			return err
 		}
 		l.Enter(delta)
-		return s.dispatchLocked(ctx, q, "ingest", l, &r)
+		return s.dispatchLocked(ctx, t, "ingest", l, &r)
 	})
 	return r.Effects, err
 }

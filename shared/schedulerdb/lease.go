@@ -27,21 +27,21 @@ func (s *Store) Beat(ctx context.Context, beats []jobevent.Heartbeat) (emit.Effe
 		latest[beat.WorkerID] = beat
 	}
 	var r result
-	err := s.txResult(ctx, &r, func(q *gen.Queries) error {
+	err := s.step(ctx, &r, nil, func(t step) error {
 		r = result{}
 		delta := dispatch.NewDelta()
-		if err := s.renew(ctx, q, latest, &r, &delta); err != nil {
+		if err := s.renew(ctx, t.Queries, latest, &r, &delta); err != nil {
 			return err
 		}
-		l, err := s.lockLedger(ctx, q)
+		l, err := s.lockLedger(ctx, t.Queries)
 		if err != nil {
 			return err
 		}
 		l.Enter(delta)
-		if err := seeWorkers(ctx, q, latest); err != nil {
+		if err := seeWorkers(ctx, t.Queries, latest); err != nil {
 			return err
 		}
-		return s.dispatchLocked(ctx, q, "watchdog", l, &r)
+		return s.dispatchLocked(ctx, t, "watchdog", l, &r)
 	})
 	return r.Effects, err
 }
@@ -143,22 +143,22 @@ const AskMost = 1000
 // count corrects the ledger.
 func (s *Store) AskAgain(ctx context.Context, counted Count, sinceLast time.Duration) (emit.Effects, error) {
 	var r result
-	err := s.txResult(ctx, &r, func(q *gen.Queries) error {
+	err := s.step(ctx, &r, nil, func(t step) error {
 		r = result{}
 		delta := dispatch.NewDelta()
-		if err := s.askAgain(ctx, q, counted, sinceLast, &r, &delta); err != nil {
+		if err := s.askAgain(ctx, t.Queries, counted, sinceLast, &r, &delta); err != nil {
 			return err
 		}
-		if err := s.findOverdue(ctx, q, &delta); err != nil || delta.Empty() && counted.drift.Empty() {
+		if err := s.findOverdue(ctx, t.Queries, &delta); err != nil || delta.Empty() && counted.drift.Empty() {
 			return err
 		}
-		l, err := s.lockLedger(ctx, q)
+		l, err := s.lockLedger(ctx, t.Queries)
 		if err != nil {
 			return err
 		}
 		l.AddDrift(&delta, counted.drift, counted.revision)
 		l.Enter(delta)
-		return s.dispatchLocked(ctx, q, "watchdog", l, &r)
+		return s.dispatchLocked(ctx, t, "watchdog", l, &r)
 	})
 	return r.Effects, err
 }

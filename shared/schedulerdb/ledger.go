@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
@@ -15,6 +18,15 @@ func (s *Store) lockLedger(ctx context.Context, q *gen.Queries) (*dispatch.Ledge
 	if err != nil {
 		return nil, fmt.Errorf("lock dispatch: %w", err)
 	}
+	return s.readLedger(ctx, q, row)
+}
+
+// queueLock has the ledger locked and its row read in a batch, for readLedger.
+func queueLock(b *pgx.Batch, row *gen.DispatchLockRow) {
+	pgpool.QueueOne(b, row, pgx.RowToStructByPos[gen.DispatchLockRow], gen.DispatchLock)
+}
+
+func (s *Store) readLedger(ctx context.Context, q *gen.Queries, row gen.DispatchLockRow) (*dispatch.Ledger, error) {
 	l, err := dispatch.ReadLedger(dispatch.Row(row))
 	if err != nil {
 		return nil, err
@@ -38,11 +50,12 @@ func useControls(ctx context.Context, q *gen.Queries, l *dispatch.Ledger, set *d
 	return nil
 }
 
-// saveLedger writes what changed, and wakes the function dispatch if something is due sooner than it expects.
-func saveLedger(ctx context.Context, q *gen.Queries, l *dispatch.Ledger) error {
+// saveLedger writes what changed, and wakes the function dispatch if something is due sooner than it expects. Nothing
+// after it reads either, so both may wait for COMMIT.
+func saveLedger(ctx context.Context, last *gen.Queries, l *dispatch.Ledger) error {
 	write, wakeClock := l.Close()
 	if wakeClock {
-		if err := q.NotifyDue(ctx); err != nil {
+		if err := last.NotifyDue(ctx); err != nil {
 			return fmt.Errorf("wake the clock: %w", err)
 		}
 	}
@@ -50,7 +63,7 @@ func saveLedger(ctx context.Context, q *gen.Queries, l *dispatch.Ledger) error {
 		return nil
 	}
 	row := l.Row()
-	err := q.DispatchSave(ctx, gen.DispatchSaveParams{
+	err := last.DispatchSave(ctx, gen.DispatchSaveParams{
 		N: row.N, InFlight: row.InFlight, Floors: row.Floors, DueFloor: row.DueFloor, More: row.More,
 	})
 	if err != nil {

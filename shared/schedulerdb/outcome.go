@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/jobweaver/jobweaver/shared/dispatch"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobevent/emit"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
+	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/schedulerdb/internal/gen"
 )
 
@@ -43,42 +45,65 @@ func (s *Store) Settle(ctx context.Context, outcomes []Outcome) (emit.Effects, e
 	// In the order in which JobsLock locks rows; the outcomes of one job in the order in which they came.
 	slices.SortStableFunc(outcomes, func(a, b Outcome) int { return bytes.Compare(a.JobID[:], b.JobID[:]) })
 	done, others := split(outcomes)
-	completed := completeParams(done)
-	var ahead func(q *gen.Queries)
 	if len(others) == 0 {
-		ahead = func(q *gen.Queries) {
-			_, _ = q.JobsComplete(ctx, completed)
-			_, _ = q.DispatchLock(ctx)
-		}
+		return s.settleCompleted(ctx, done)
 	}
 	var r result
-	err = s.txResultAhead(ctx, &r, ahead, func(q *gen.Queries) (err error) {
+	err = s.step(ctx, &r, nil, func(t step) error {
 		r = result{}
 		delta := dispatch.NewDelta()
-		if len(others) > 0 {
-			// Lock the completed ones too: a transaction that locks rows in two steps meets others in the wrong order, and
-			// both wait for ever.
-			jobs, err := lockJobs(ctx, q, jobIDs(outcomes))
-			if err != nil {
-				return err
-			}
-			if r.Jobs, err = s.apply(ctx, q, "outcome", others, jobs, &delta); err != nil {
-				return err
-			}
+		// Lock the completed ones too: a transaction that locks rows in two steps meets others in the wrong order, and
+		// both wait for ever.
+		jobs, err := lockJobs(ctx, t.Queries, jobIDs(outcomes))
+		if err != nil {
+			return err
+		}
+		if r.Jobs, err = s.apply(ctx, t.Queries, "outcome", others, jobs, &delta); err != nil {
+			return err
 		}
 		if len(done) > 0 {
-			jobs, err := complete(ctx, q, done, completed, &delta)
+			rows, err := t.JobsComplete(ctx, completeParams(done))
 			if err != nil {
-				return err
+				return fmt.Errorf("complete jobs: %w", err)
 			}
-			r.Jobs = append(r.Jobs, jobs...)
+			r.Jobs = append(r.Jobs, completedSnapshots(done, rows, &delta)...)
 		}
 		if len(r.Jobs) < len(outcomes) {
-			if err := republish(ctx, q, jobIDs(outcomes), &r, &delta); err != nil {
+			if err := republish(ctx, t.Queries, jobIDs(outcomes), &r, &delta); err != nil {
 				return err
 			}
 		}
-		return s.dispatch(ctx, q, "outcome", delta, &r)
+		return s.dispatch(ctx, t, "outcome", delta, &r)
+	})
+	return r.Effects, err
+}
+
+// settleCompleted is Settle where all attempts completed, in the order of their jobs: most batches. The jobs are
+// written, and the ledger is locked, in the round trip of BEGIN.
+func (s *Store) settleCompleted(ctx context.Context, outcomes []Outcome) (emit.Effects, error) {
+	p := completeParams(outcomes)
+	var rows []gen.JobsCompleteRow
+	var ledger gen.DispatchLockRow
+	var r result
+	err := s.step(ctx, &r, func(b *pgx.Batch) {
+		pgpool.QueueMany(b, &rows, pgx.RowToStructByPos[gen.JobsCompleteRow], gen.JobsComplete,
+			p.JobIDs, p.Attempts, p.Entries, p.Outputs, p.StartedAts)
+		queueLock(b, &ledger)
+	}, func(t step) error {
+		r = result{}
+		delta := dispatch.NewDelta()
+		r.Jobs = completedSnapshots(outcomes, rows, &delta)
+		if len(r.Jobs) < len(outcomes) {
+			if err := republish(ctx, t.Queries, jobIDs(outcomes), &r, &delta); err != nil {
+				return err
+			}
+		}
+		l, err := s.readLedger(ctx, t.Queries, ledger)
+		if err != nil {
+			return err
+		}
+		l.Enter(delta)
+		return s.dispatchLocked(ctx, t, "outcome", l, &r)
 	})
 	return r.Effects, err
 }
@@ -120,15 +145,9 @@ func jobIDs(outcomes []Outcome) []uuid.UUID {
 	return ids
 }
 
-// complete settles completed attempts in one statement. It takes the outcomes in the order of their jobs, and as
-// parameters.
-func complete(
-	ctx context.Context, q *gen.Queries, outcomes []Outcome, p gen.JobsCompleteParams, delta *dispatch.Delta,
-) ([]emit.Snapshot, error) {
-	rows, err := q.JobsComplete(ctx, p)
-	if err != nil {
-		return nil, fmt.Errorf("complete jobs: %w", err)
-	}
+// completedSnapshots returns the jobs that JobsComplete has written for outcomes in the order of their jobs, and enters their
+// ends into the delta.
+func completedSnapshots(outcomes []Outcome, rows []gen.JobsCompleteRow, delta *dispatch.Delta) []emit.Snapshot {
 	jobs := make([]emit.Snapshot, len(rows))
 	for i := range rows {
 		row := &rows[i]
@@ -147,7 +166,7 @@ func complete(
 			Output: outcomes[at].Output, StartedAt: row.StartedAt, FinishedAt: &row.UpdatedAt, UpdatedAt: row.UpdatedAt,
 		}
 	}
-	return jobs, nil
+	return jobs
 }
 
 func completeParams(outcomes []Outcome) gen.JobsCompleteParams {

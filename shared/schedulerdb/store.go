@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/jobweaver/jobweaver/shared/dispatch"
@@ -86,28 +87,29 @@ func (s *Store) Connections() telemetry.Pool { return pgpool.Figures(s.pool) }
 // Ping reports whether the database answers.
 func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
 
+// tx runs a transaction that takes no part in dispatching.
 func (s *Store) tx(ctx context.Context, body func(q *gen.Queries) error) error {
-	return s.txAhead(ctx, nil, body)
+	return pgpool.Tx(ctx, s.pool, func(tx pgx.Tx) error { return body(gen.New(tx)) })
 }
 
-// txAhead is tx whose first queries are known, as pgpool.TxInFlights takes them.
-func (s *Store) txAhead(ctx context.Context, ahead func(q *gen.Queries), body func(q *gen.Queries) error) error {
-	var noted func(pgpool.DB)
-	if ahead != nil {
-		noted = func(db pgpool.DB) { ahead(gen.New(db)) }
+// step is a transaction that may dispatch. Its Queries are sent at once. Those of last return nothing; they travel with
+// COMMIT, or with flush before a statement that has to see them.
+type step struct {
+	*gen.Queries
+	last  *gen.Queries
+	flush func(context.Context) error
+}
+
+// step runs such a transaction. first may be nil; what it queues travels with BEGIN. After the commit, step adds to the
+// metrics and reads the rest of the result.
+func (s *Store) step(ctx context.Context, r *result, first func(*pgx.Batch), body func(t step) error) error {
+	if first == nil {
+		first = func(*pgx.Batch) {}
 	}
-	return pgpool.TxInFlights(ctx, s.pool, noted, func(db pgpool.DB) error { return body(gen.New(db)) })
-}
-
-// txResult is tx with a result: after the commit it adds to the metrics and reads the rest.
-func (s *Store) txResult(ctx context.Context, r *result, body func(q *gen.Queries) error) error {
-	return s.txResultAhead(ctx, r, nil, body)
-}
-
-func (s *Store) txResultAhead(
-	ctx context.Context, r *result, ahead func(q *gen.Queries), body func(q *gen.Queries) error,
-) error {
-	if err := s.txAhead(ctx, ahead, body); err != nil {
+	err := pgpool.TxInBatches(ctx, s.pool, first, func(now pgpool.DB, later *pgpool.Later) error {
+		return body(step{gen.New(now), gen.New(later), later.Flush})
+	})
+	if err != nil {
 		return err
 	}
 	r.count()

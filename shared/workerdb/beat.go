@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 	"github.com/jobweaver/jobweaver/shared/workerdb/internal/gen"
 )
@@ -48,42 +50,21 @@ func (s *Store) Beat(ctx context.Context, b Beat) (Changed, error) {
 	var unseen int64
 	var rows []gen.ExecutionAttempt
 	// All goes with BEGIN, and COMMIT after it: a worker that is frozen or cut off in between keeps its own row locked,
-	// and cannot be judged until the server ends its session.
-	err := pgpool.TxInFlights(ctx, s.pool, func(db pgpool.DB) {
-		q := gen.New(db)
-		_, _ = q.WorkerSee(ctx, see)
-		_ = q.ClaimsFold(ctx, fold)
+	// and cannot be judged until the server ends its session. WorkerSee comes first: whichever worker is about to settle
+	// this one's attempts as lost has its row locked, and then its verdict is among what is read below.
+	err := pgpool.TxInBatches(ctx, s.pool, func(b *pgx.Batch) {
+		pgpool.QueueOne(b, &unseen, pgx.RowTo[int64], gen.WorkerSee, see.WorkerID, see.Queues, see.Free)
+		b.Queue(gen.ClaimsFold, fold.WorkerID, fold.JobIDs, fold.Attempts, fold.Answered)
 		if len(running.JobIDs) > 0 {
-			_ = q.AttemptStartMany(ctx, running)
+			b.Queue(gen.AttemptStartMany, running.JobIDs, running.Attempts, running.StartedAgos, running.WorkerID, running.Lease)
 		}
 		if len(keys) > 0 {
-			_, _ = q.AttemptChangedMany(ctx, changes)
+			pgpool.QueueMany(b, &rows, pgx.RowToStructByPos[gen.ExecutionAttempt], gen.AttemptChangedMany,
+				changes.JobIDs, changes.Attempts, changes.WorkerID)
 		}
-	}, func(db pgpool.DB) (err error) {
-		q := gen.New(db)
-		// First: whoever is about to call this worker lost has its row locked, and then its verdict is
-		// among what is read below.
-		if unseen, err = q.WorkerSee(ctx, see); err != nil {
-			return fmt.Errorf("write worker %s: %w", b.WorkerID, err)
-		}
-		if err := q.ClaimsFold(ctx, fold); err != nil {
-			return fmt.Errorf("write what worker %s has: %w", b.WorkerID, err)
-		}
-		if len(running.JobIDs) > 0 {
-			if err := q.AttemptStartMany(ctx, running); err != nil {
-				return fmt.Errorf("write starts of %d attempts: %w", len(running.JobIDs), err)
-			}
-		}
-		if len(keys) == 0 {
-			return nil
-		}
-		if rows, err = q.AttemptChangedMany(ctx, changes); err != nil {
-			return fmt.Errorf("read %d held attempts: %w", len(keys), err)
-		}
-		return nil
-	})
+	}, func(pgpool.DB, *pgpool.Later) error { return nil })
 	if err != nil {
-		return Changed{}, err
+		return Changed{}, fmt.Errorf("write the heartbeat of worker %s: %w", b.WorkerID, err)
 	}
 	changed := Changed{Unseen: (time.Duration(unseen) * time.Microsecond).Abs()}
 	for _, row := range rows {

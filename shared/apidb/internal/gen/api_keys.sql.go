@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-const keyEnsure = `-- name: KeyEnsure :execrows
+const KeyEnsure = `-- name: KeyEnsure :execrows
 insert into api_keys (key_id, owner_id, name, roles, secret_hash, created_by)
 values ($1, '', $2, '{admin}', $3, $4)
 on conflict (key_id) do nothing
@@ -25,7 +25,7 @@ type KeyEnsureParams struct {
 
 // A key that is there already stays as it is: one that was revoked stays revoked.
 func (q *Queries) KeyEnsure(ctx context.Context, arg KeyEnsureParams) (int64, error) {
-	result, err := q.db.Exec(ctx, keyEnsure,
+	result, err := q.db.Exec(ctx, KeyEnsure,
 		arg.KeyID,
 		arg.Name,
 		arg.SecretHash,
@@ -37,7 +37,7 @@ func (q *Queries) KeyEnsure(ctx context.Context, arg KeyEnsureParams) (int64, er
 	return result.RowsAffected(), nil
 }
 
-const keyInsert = `-- name: KeyInsert :one
+const KeyInsert = `-- name: KeyInsert :one
 insert into api_keys (key_id, owner_id, name, roles, work_types, work_queues, secret_hash, created_by, expires_at)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 returning key_id, owner_id, name, roles, secret_hash, created_at, created_by, expires_at, revoked_at, last_used_at, work_types, work_queues
@@ -56,7 +56,7 @@ type KeyInsertParams struct {
 }
 
 func (q *Queries) KeyInsert(ctx context.Context, arg KeyInsertParams) (ApiKey, error) {
-	row := q.db.QueryRow(ctx, keyInsert,
+	row := q.db.QueryRow(ctx, KeyInsert,
 		arg.KeyID,
 		arg.OwnerID,
 		arg.Name,
@@ -85,7 +85,7 @@ func (q *Queries) KeyInsert(ctx context.Context, arg KeyInsertParams) (ApiKey, e
 	return i, err
 }
 
-const keyLock = `-- name: KeyLock :one
+const KeyLock = `-- name: KeyLock :one
 select api_keys.key_id, api_keys.owner_id, api_keys.name, api_keys.roles, api_keys.secret_hash, api_keys.created_at, api_keys.created_by, api_keys.expires_at, api_keys.revoked_at, api_keys.last_used_at, api_keys.work_types, api_keys.work_queues, now()::timestamptz as at
 from api_keys
 where key_id = $1 and ($2::bool or owner_id = $3::text)
@@ -105,7 +105,7 @@ type KeyLockRow struct {
 
 // A key that another is to take the place of.
 func (q *Queries) KeyLock(ctx context.Context, arg KeyLockParams) (KeyLockRow, error) {
-	row := q.db.QueryRow(ctx, keyLock, arg.KeyID, arg.Everyone, arg.OwnerID)
+	row := q.db.QueryRow(ctx, KeyLock, arg.KeyID, arg.Everyone, arg.OwnerID)
 	var i KeyLockRow
 	err := row.Scan(
 		&i.ApiKey.KeyID,
@@ -125,7 +125,7 @@ func (q *Queries) KeyLock(ctx context.Context, arg KeyLockParams) (KeyLockRow, e
 	return i, err
 }
 
-const keyOf = `-- name: KeyOf :one
+const KeyOf = `-- name: KeyOf :one
 select key_id, owner_id, name, roles, secret_hash, created_at, created_by, expires_at, revoked_at, last_used_at, work_types, work_queues from api_keys where key_id = $1 and ($2::bool or owner_id = $3::text)
 `
 
@@ -136,7 +136,7 @@ type KeyOfParams struct {
 }
 
 func (q *Queries) KeyOf(ctx context.Context, arg KeyOfParams) (ApiKey, error) {
-	row := q.db.QueryRow(ctx, keyOf, arg.KeyID, arg.Everyone, arg.OwnerID)
+	row := q.db.QueryRow(ctx, KeyOf, arg.KeyID, arg.Everyone, arg.OwnerID)
 	var i ApiKey
 	err := row.Scan(
 		&i.KeyID,
@@ -155,7 +155,7 @@ func (q *Queries) KeyOf(ctx context.Context, arg KeyOfParams) (ApiKey, error) {
 	return i, err
 }
 
-const keyRetire = `-- name: KeyRetire :exec
+const KeyRetire = `-- name: KeyRetire :exec
 update api_keys set expires_at = least(expires_at, now() + $1::interval) where key_id = $2
 `
 
@@ -165,11 +165,11 @@ type KeyRetireParams struct {
 }
 
 func (q *Queries) KeyRetire(ctx context.Context, arg KeyRetireParams) error {
-	_, err := q.db.Exec(ctx, keyRetire, arg.Overlap, arg.KeyID)
+	_, err := q.db.Exec(ctx, KeyRetire, arg.Overlap, arg.KeyID)
 	return err
 }
 
-const keyRevoke = `-- name: KeyRevoke :one
+const KeyRevoke = `-- name: KeyRevoke :one
 update api_keys set revoked_at = coalesce(revoked_at, now())
 where key_id = $1 and ($2::bool or owner_id = $3::text)
 returning key_id, owner_id, name, roles, secret_hash, created_at, created_by, expires_at, revoked_at, last_used_at, work_types, work_queues
@@ -182,7 +182,7 @@ type KeyRevokeParams struct {
 }
 
 func (q *Queries) KeyRevoke(ctx context.Context, arg KeyRevokeParams) (ApiKey, error) {
-	row := q.db.QueryRow(ctx, keyRevoke, arg.KeyID, arg.Everyone, arg.OwnerID)
+	row := q.db.QueryRow(ctx, KeyRevoke, arg.KeyID, arg.Everyone, arg.OwnerID)
 	var i ApiKey
 	err := row.Scan(
 		&i.KeyID,
@@ -201,7 +201,7 @@ func (q *Queries) KeyRevoke(ctx context.Context, arg KeyRevokeParams) (ApiKey, e
 	return i, err
 }
 
-const keysAll = `-- name: KeysAll :many
+const KeysAll = `-- name: KeysAll :many
 select key_id, owner_id, name, roles, secret_hash, created_at, created_by, expires_at, revoked_at, last_used_at, work_types, work_queues from api_keys
 where $1::text = '' or (owner_id, key_id) > (select k.owner_id, k.key_id from api_keys k where k.key_id = $1)
 order by owner_id, key_id
@@ -214,7 +214,7 @@ type KeysAllParams struct {
 }
 
 func (q *Queries) KeysAll(ctx context.Context, arg KeysAllParams) ([]ApiKey, error) {
-	rows, err := q.db.Query(ctx, keysAll, arg.After, arg.MaxKeys)
+	rows, err := q.db.Query(ctx, KeysAll, arg.After, arg.MaxKeys)
 	if err != nil {
 		return nil, err
 	}
@@ -246,13 +246,13 @@ func (q *Queries) KeysAll(ctx context.Context, arg KeysAllParams) ([]ApiKey, err
 	return items, nil
 }
 
-const keysByID = `-- name: KeysByID :many
+const KeysByID = `-- name: KeysByID :many
 select key_id, owner_id, name, roles, secret_hash, created_at, created_by, expires_at, revoked_at, last_used_at, work_types, work_queues from api_keys where key_id = any($1::text[])
 `
 
 // What is known of keys by their ids, for those who ask who comes in.
 func (q *Queries) KeysByID(ctx context.Context, keyIds []string) ([]ApiKey, error) {
-	rows, err := q.db.Query(ctx, keysByID, keyIds)
+	rows, err := q.db.Query(ctx, KeysByID, keyIds)
 	if err != nil {
 		return nil, err
 	}
@@ -284,7 +284,7 @@ func (q *Queries) KeysByID(ctx context.Context, keyIds []string) ([]ApiKey, erro
 	return items, nil
 }
 
-const keysCount = `-- name: KeysCount :one
+const KeysCount = `-- name: KeysCount :one
 select count(*) from (select from api_keys where owner_id = $1 limit $2::int) as few
 `
 
@@ -294,25 +294,25 @@ type KeysCountParams struct {
 }
 
 func (q *Queries) KeysCount(ctx context.Context, arg KeysCountParams) (int64, error) {
-	row := q.db.QueryRow(ctx, keysCount, arg.OwnerID, arg.Most)
+	row := q.db.QueryRow(ctx, KeysCount, arg.OwnerID, arg.Most)
 	var count int64
 	err := row.Scan(&count)
 	return count, err
 }
 
-const keysForget = `-- name: KeysForget :one
+const KeysForget = `-- name: KeysForget :one
 select api_keys_forget($1::text)::bigint as forgotten
 `
 
 // No function may delete keys itself.
 func (q *Queries) KeysForget(ctx context.Context, ownerID string) (int64, error) {
-	row := q.db.QueryRow(ctx, keysForget, ownerID)
+	row := q.db.QueryRow(ctx, KeysForget, ownerID)
 	var forgotten int64
 	err := row.Scan(&forgotten)
 	return forgotten, err
 }
 
-const keysLive = `-- name: KeysLive :one
+const KeysLive = `-- name: KeysLive :one
 select count(*) from (
     select from api_keys
     where owner_id = $1 and revoked_at is null and (expires_at is null or expires_at > now())
@@ -326,13 +326,13 @@ type KeysLiveParams struct {
 }
 
 func (q *Queries) KeysLive(ctx context.Context, arg KeysLiveParams) (int64, error) {
-	row := q.db.QueryRow(ctx, keysLive, arg.OwnerID, arg.Most)
+	row := q.db.QueryRow(ctx, KeysLive, arg.OwnerID, arg.Most)
 	var count int64
 	err := row.Scan(&count)
 	return count, err
 }
 
-const keysOfOwner = `-- name: KeysOfOwner :many
+const KeysOfOwner = `-- name: KeysOfOwner :many
 select key_id, owner_id, name, roles, secret_hash, created_at, created_by, expires_at, revoked_at, last_used_at, work_types, work_queues from api_keys
 where owner_id = $1 and key_id > $2::text
 order by owner_id, key_id
@@ -347,7 +347,7 @@ type KeysOfOwnerParams struct {
 
 // One owner's, from a key on.
 func (q *Queries) KeysOfOwner(ctx context.Context, arg KeysOfOwnerParams) ([]ApiKey, error) {
-	rows, err := q.db.Query(ctx, keysOfOwner, arg.OwnerID, arg.After, arg.MaxKeys)
+	rows, err := q.db.Query(ctx, KeysOfOwner, arg.OwnerID, arg.After, arg.MaxKeys)
 	if err != nil {
 		return nil, err
 	}
@@ -379,7 +379,7 @@ func (q *Queries) KeysOfOwner(ctx context.Context, arg KeysOfOwnerParams) ([]Api
 	return items, nil
 }
 
-const keysUsed = `-- name: KeysUsed :exec
+const KeysUsed = `-- name: KeysUsed :exec
 update api_keys set last_used_at = input.used_at
 from (select unnest($1::text[]) as key_id, unnest($2::timestamptz[]) as used_at) as input
 where api_keys.key_id = input.key_id
@@ -393,6 +393,6 @@ type KeysUsedParams struct {
 
 // To the minute: who is written about is left alone for as long.
 func (q *Queries) KeysUsed(ctx context.Context, arg KeysUsedParams) error {
-	_, err := q.db.Exec(ctx, keysUsed, arg.KeyIDs, arg.UsedAts)
+	_, err := q.db.Exec(ctx, KeysUsed, arg.KeyIDs, arg.UsedAts)
 	return err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const logInsertMany = `-- name: LogInsertMany :exec
+const LogInsertMany = `-- name: LogInsertMany :exec
 insert into attempt_logs (job_id, attempt, first_line, lines)
 select
     unnest($1::uuid[]),
@@ -30,7 +30,7 @@ type LogInsertManyParams struct {
 }
 
 func (q *Queries) LogInsertMany(ctx context.Context, arg LogInsertManyParams) error {
-	_, err := q.db.Exec(ctx, logInsertMany,
+	_, err := q.db.Exec(ctx, LogInsertMany,
 		arg.JobIDs,
 		arg.Attempts,
 		arg.FirstLines,
@@ -39,7 +39,7 @@ func (q *Queries) LogInsertMany(ctx context.Context, arg LogInsertManyParams) er
 	return err
 }
 
-const logsAfter = `-- name: LogsAfter :many
+const LogsAfter = `-- name: LogsAfter :many
 select attempt, first_line, lines from (
     select attempt, first_line, lines,
         sum(octet_length(lines::text)) over (order by attempt, first_line rows unbounded preceding)
@@ -69,7 +69,7 @@ type LogsAfterRow struct {
 
 // The parts after a place, oldest first, until they have max_bytes together, and one part at least.
 func (q *Queries) LogsAfter(ctx context.Context, arg LogsAfterParams) ([]LogsAfterRow, error) {
-	rows, err := q.db.Query(ctx, logsAfter,
+	rows, err := q.db.Query(ctx, LogsAfter,
 		arg.JobID,
 		arg.AfterAttempt,
 		arg.AfterLine,
@@ -94,7 +94,7 @@ func (q *Queries) LogsAfter(ctx context.Context, arg LogsAfterParams) ([]LogsAft
 	return items, nil
 }
 
-const logsEnd = `-- name: LogsEnd :one
+const LogsEnd = `-- name: LogsEnd :one
 select attempt, first_line from attempt_logs
 where attempt_logs.job_id = $1
 order by attempt desc, first_line desc
@@ -108,13 +108,13 @@ type LogsEndRow struct {
 
 // Where the log of a job ends. A part that comes later stands after it.
 func (q *Queries) LogsEnd(ctx context.Context, jobID uuid.UUID) (LogsEndRow, error) {
-	row := q.db.QueryRow(ctx, logsEnd, jobID)
+	row := q.db.QueryRow(ctx, LogsEnd, jobID)
 	var i LogsEndRow
 	err := row.Scan(&i.Attempt, &i.FirstLine)
 	return i, err
 }
 
-const logsOfJob = `-- name: LogsOfJob :many
+const LogsOfJob = `-- name: LogsOfJob :many
 select attempt, first_line, lines from (
     select attempt, first_line, lines,
         sum(octet_length(lines::text)) over (order by attempt desc, first_line desc rows unbounded preceding)
@@ -149,7 +149,7 @@ type LogsOfJobRow struct {
 
 // The last lines first, until they have max_bytes together, and one part at least.
 func (q *Queries) LogsOfJob(ctx context.Context, arg LogsOfJobParams) ([]LogsOfJobRow, error) {
-	rows, err := q.db.Query(ctx, logsOfJob,
+	rows, err := q.db.Query(ctx, LogsOfJob,
 		arg.JobID,
 		arg.Attempt,
 		arg.BeforeAttempt,

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const auditForget = `-- name: AuditForget :one
+const AuditForget = `-- name: AuditForget :one
 select audit_forget($1::interval, $2::int)::bigint as forgotten
 `
 
@@ -24,13 +24,13 @@ type AuditForgetParams struct {
 
 // No function may delete entries itself.
 func (q *Queries) AuditForget(ctx context.Context, arg AuditForgetParams) (int64, error) {
-	row := q.db.QueryRow(ctx, auditForget, arg.Age, arg.MaxEntries)
+	row := q.db.QueryRow(ctx, AuditForget, arg.Age, arg.MaxEntries)
 	var forgotten int64
 	err := row.Scan(&forgotten)
 	return forgotten, err
 }
 
-const auditInsert = `-- name: AuditInsert :exec
+const AuditInsert = `-- name: AuditInsert :exec
 insert into audit_log (owner_id, actor, action, resource, job_ids, remote_addr, user_agent, trace_id, details)
 select
     unnest($1::text[]), unnest($2::text[]), unnest($3::text[]), unnest($4::text[]),
@@ -51,7 +51,7 @@ type AuditInsertParams struct {
 }
 
 func (q *Queries) AuditInsert(ctx context.Context, arg AuditInsertParams) error {
-	_, err := q.db.Exec(ctx, auditInsert,
+	_, err := q.db.Exec(ctx, AuditInsert,
 		arg.OwnerIDs,
 		arg.Actors,
 		arg.Actions,
@@ -65,7 +65,7 @@ func (q *Queries) AuditInsert(ctx context.Context, arg AuditInsertParams) error 
 	return err
 }
 
-const auditList = `-- name: AuditList :many
+const AuditList = `-- name: AuditList :many
 select audit_id, at, owner_id, actor, action, resource, job_ids, remote_addr, user_agent, trace_id, details from audit_log
 where audit_id < $1::bigint
     and ($2::text is null or actor = $2)
@@ -87,7 +87,7 @@ type AuditListParams struct {
 
 // Newest first, as all lists of the log: what is asked for besides narrows what is read.
 func (q *Queries) AuditList(ctx context.Context, arg AuditListParams) ([]AuditLog, error) {
-	rows, err := q.db.Query(ctx, auditList,
+	rows, err := q.db.Query(ctx, AuditList,
 		arg.Before,
 		arg.Actor,
 		arg.Action,
@@ -125,7 +125,7 @@ func (q *Queries) AuditList(ctx context.Context, arg AuditListParams) ([]AuditLo
 	return items, nil
 }
 
-const auditListOfJob = `-- name: AuditListOfJob :many
+const AuditListOfJob = `-- name: AuditListOfJob :many
 with found as materialized (
     select audit_id, at, owner_id, actor, action, resource, job_ids, remote_addr, user_agent, trace_id, details from audit_log where job_ids <> '{}' and job_ids @> array[$9::uuid]
 )
@@ -167,7 +167,7 @@ type AuditListOfJobRow struct {
 
 // The index of jobs finds few: they are sorted afterwards.
 func (q *Queries) AuditListOfJob(ctx context.Context, arg AuditListOfJobParams) ([]AuditListOfJobRow, error) {
-	rows, err := q.db.Query(ctx, auditListOfJob,
+	rows, err := q.db.Query(ctx, AuditListOfJob,
 		arg.Everyone,
 		arg.OwnerID,
 		arg.Before,
@@ -208,7 +208,7 @@ func (q *Queries) AuditListOfJob(ctx context.Context, arg AuditListOfJobParams) 
 	return items, nil
 }
 
-const auditListOfOwner = `-- name: AuditListOfOwner :many
+const AuditListOfOwner = `-- name: AuditListOfOwner :many
 select audit_id, at, owner_id, actor, action, resource, job_ids, remote_addr, user_agent, trace_id, details from audit_log
 where owner_id = $1::text and audit_id < $2::bigint
     and ($3::text is null or actor = $3)
@@ -230,7 +230,7 @@ type AuditListOfOwnerParams struct {
 }
 
 func (q *Queries) AuditListOfOwner(ctx context.Context, arg AuditListOfOwnerParams) ([]AuditLog, error) {
-	rows, err := q.db.Query(ctx, auditListOfOwner,
+	rows, err := q.db.Query(ctx, AuditListOfOwner,
 		arg.OwnerID,
 		arg.Before,
 		arg.Actor,

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const callbackBefore = `-- name: CallbackBefore :one
+const CallbackBefore = `-- name: CallbackBefore :one
 select
     clock_timestamp()::timestamptz as at,
     coalesce((select command from commands where commands.job_id = $1), '')::text as pending,
@@ -33,13 +33,13 @@ type CallbackBeforeRow struct {
 
 // What else decides, once the job is locked: the time, the command that is not answered, what was said of the attempt before.
 func (q *Queries) CallbackBefore(ctx context.Context, arg CallbackBeforeParams) (CallbackBeforeRow, error) {
-	row := q.db.QueryRow(ctx, callbackBefore, arg.JobID, arg.Attempt)
+	row := q.db.QueryRow(ctx, CallbackBefore, arg.JobID, arg.Attempt)
 	var i CallbackBeforeRow
 	err := row.Scan(&i.At, &i.Pending, &i.BodyHash)
 	return i, err
 }
 
-const callbackKeep = `-- name: CallbackKeep :one
+const CallbackKeep = `-- name: CallbackKeep :one
 insert into callbacks (job_id, attempt, outcome, output, error_code, message, retryable, body_hash, received_at)
 values (
     $1, $2, $3, $4::json, $5, $6, $7, $8,
@@ -60,7 +60,7 @@ type CallbackKeepParams struct {
 }
 
 func (q *Queries) CallbackKeep(ctx context.Context, arg CallbackKeepParams) (time.Time, error) {
-	row := q.db.QueryRow(ctx, callbackKeep,
+	row := q.db.QueryRow(ctx, CallbackKeep,
 		arg.JobID,
 		arg.Attempt,
 		arg.Outcome,
@@ -75,7 +75,7 @@ func (q *Queries) CallbackKeep(ctx context.Context, arg CallbackKeepParams) (tim
 	return received_at, err
 }
 
-const callbackLock = `-- name: CallbackLock :one
+const CallbackLock = `-- name: CallbackLock :one
 select status, version, attempt, trace_id, cancel_requested_at, snapshot from jobs where job_id = $1 for update
 `
 
@@ -90,7 +90,7 @@ type CallbackLockRow struct {
 
 // What decides on a callback. The lock comes first, in a statement of its own, so that what follows sees the latest commits.
 func (q *Queries) CallbackLock(ctx context.Context, jobID uuid.UUID) (CallbackLockRow, error) {
-	row := q.db.QueryRow(ctx, callbackLock, jobID)
+	row := q.db.QueryRow(ctx, CallbackLock, jobID)
 	var i CallbackLockRow
 	err := row.Scan(
 		&i.Status,
@@ -103,7 +103,7 @@ func (q *Queries) CallbackLock(ctx context.Context, jobID uuid.UUID) (CallbackLo
 	return i, err
 }
 
-const callbackProgress = `-- name: CallbackProgress :exec
+const CallbackProgress = `-- name: CallbackProgress :exec
 update jobs set progress = $1::json where job_id = $2
 `
 
@@ -115,11 +115,11 @@ type CallbackProgressParams struct {
 // How far an attempt is that nobody holds but an outside system. Of one that the API has not heard of it is kept for
 // when it has, as from a beat.
 func (q *Queries) CallbackProgress(ctx context.Context, arg CallbackProgressParams) error {
-	_, err := q.db.Exec(ctx, callbackProgress, arg.Progress, arg.JobID)
+	_, err := q.db.Exec(ctx, CallbackProgress, arg.Progress, arg.JobID)
 	return err
 }
 
-const callbacksAnswer = `-- name: CallbacksAnswer :exec
+const CallbacksAnswer = `-- name: CallbacksAnswer :exec
 with dropped as (
     delete from callbacks using jobs
     where callbacks.answered_at is null and jobs.job_id = callbacks.job_id
@@ -139,11 +139,11 @@ where callbacks.answered_at is null and jobs.job_id = callbacks.job_id
 // before it, and no retry is on its way. The status has the time of another server, whose clock may be ahead by more than
 // the minute: so the callback must also be ten minutes old, in which reconcile has asked for the job's state many times.
 func (q *Queries) CallbacksAnswer(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, callbacksAnswer)
+	_, err := q.db.Exec(ctx, CallbacksAnswer)
 	return err
 }
 
-const callbacksGiveUp = `-- name: CallbacksGiveUp :exec
+const CallbacksGiveUp = `-- name: CallbacksGiveUp :exec
 insert into callbacks (job_id, attempt, outcome, error_code, message, retryable, body_hash, received_at)
 select input.job_id, input.attempt, 'failed', $1::text, $2::text, true, '', clock_timestamp()
 from (
@@ -166,7 +166,7 @@ type CallbacksGiveUpParams struct {
 
 // Gives up attempts that wait past their deadline and of which no callback was taken. Their jobs are locked.
 func (q *Queries) CallbacksGiveUp(ctx context.Context, arg CallbacksGiveUpParams) error {
-	_, err := q.db.Exec(ctx, callbacksGiveUp,
+	_, err := q.db.Exec(ctx, CallbacksGiveUp,
 		arg.ErrorCode,
 		arg.Message,
 		arg.JobIDs,
@@ -176,7 +176,7 @@ func (q *Queries) CallbacksGiveUp(ctx context.Context, arg CallbacksGiveUpParams
 	return err
 }
 
-const callbacksInTheWay = `-- name: CallbacksInTheWay :many
+const CallbacksInTheWay = `-- name: CallbacksInTheWay :many
 select distinct callbacks.job_id
 from callbacks join jobs using (job_id)
 where callbacks.job_id = any ($1::uuid[]) and callbacks.answered_at is null
@@ -187,7 +187,7 @@ where callbacks.job_id = any ($1::uuid[]) and callbacks.answered_at is null
 // The jobs of which a callback is in the way of a command: it was taken, and has not come to anything yet. Of an attempt
 // that the API has not heard of it is in the way for a while only, for it may be a mistake.
 func (q *Queries) CallbacksInTheWay(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, callbacksInTheWay, jobIds)
+	rows, err := q.db.Query(ctx, CallbacksInTheWay, jobIds)
 	if err != nil {
 		return nil, err
 	}
@@ -206,16 +206,16 @@ func (q *Queries) CallbacksInTheWay(ctx context.Context, jobIds []uuid.UUID) ([]
 	return items, nil
 }
 
-const callbacksLock = `-- name: CallbacksLock :exec
+const CallbacksLock = `-- name: CallbacksLock :exec
 select from jobs where job_id = any ($1::uuid[]) order by job_id for update
 `
 
 func (q *Queries) CallbacksLock(ctx context.Context, jobIds []uuid.UUID) error {
-	_, err := q.db.Exec(ctx, callbacksLock, jobIds)
+	_, err := q.db.Exec(ctx, CallbacksLock, jobIds)
 	return err
 }
 
-const callbacksOf = `-- name: CallbacksOf :many
+const CallbacksOf = `-- name: CallbacksOf :many
 select
     callbacks.job_id, callbacks.attempt, callbacks.outcome, callbacks.output, callbacks.error_code, callbacks.message,
     callbacks.retryable, callbacks.received_at, jobs.trace_id
@@ -243,7 +243,7 @@ type CallbacksOfRow struct {
 
 // What is to be said of attempts that wait.
 func (q *Queries) CallbacksOf(ctx context.Context, arg CallbacksOfParams) ([]CallbacksOfRow, error) {
-	rows, err := q.db.Query(ctx, callbacksOf, arg.JobIDs, arg.Attempts)
+	rows, err := q.db.Query(ctx, CallbacksOf, arg.JobIDs, arg.Attempts)
 	if err != nil {
 		return nil, err
 	}
@@ -272,7 +272,7 @@ func (q *Queries) CallbacksOf(ctx context.Context, arg CallbacksOfParams) ([]Cal
 	return items, nil
 }
 
-const callbacksUnconfirmed = `-- name: CallbacksUnconfirmed :many
+const CallbacksUnconfirmed = `-- name: CallbacksUnconfirmed :many
 with pass as (
     select $2::timestamptz as since, $3::timestamptz as until
 ), unconfirmed as (
@@ -319,7 +319,7 @@ type CallbacksUnconfirmedRow struct {
 // The callbacks of attempts that are not over: in their first minute in each pass, since an attempt that waits is given
 // up soon after its deadline; then each time another age of times_due is passed. Bounded in rows and in bytes.
 func (q *Queries) CallbacksUnconfirmed(ctx context.Context, arg CallbacksUnconfirmedParams) ([]CallbacksUnconfirmedRow, error) {
-	rows, err := q.db.Query(ctx, callbacksUnconfirmed,
+	rows, err := q.db.Query(ctx, CallbacksUnconfirmed,
 		arg.MaxBytes,
 		arg.Since,
 		arg.Until,
@@ -354,24 +354,24 @@ func (q *Queries) CallbacksUnconfirmed(ctx context.Context, arg CallbacksUnconfi
 	return items, nil
 }
 
-const webhookSeen = `-- name: WebhookSeen :execrows
+const WebhookSeen = `-- name: WebhookSeen :execrows
 insert into webhook_ids (message_hash) values ($1) on conflict do nothing
 `
 
 func (q *Queries) WebhookSeen(ctx context.Context, messageHash []byte) (int64, error) {
-	result, err := q.db.Exec(ctx, webhookSeen, messageHash)
+	result, err := q.db.Exec(ctx, WebhookSeen, messageHash)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const webhooksForget = `-- name: WebhooksForget :exec
+const WebhooksForget = `-- name: WebhooksForget :exec
 delete from webhook_ids where seen_at < now() - interval '15 min'
 `
 
 // They are remembered longer than a signature holds, which may be dated five minutes ahead.
 func (q *Queries) WebhooksForget(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, webhooksForget)
+	_, err := q.db.Exec(ctx, WebhooksForget)
 	return err
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/google/uuid"
 )
 
-const changesTell = `-- name: ChangesTell :exec
+const ChangesTell = `-- name: ChangesTell :exec
 select pg_notify('jobweaver_changes', telling) from unnest($1::text[]) as telling
 `
 
 // Tells those who watch of changes of jobs that are not told by the statement that makes them.
 func (q *Queries) ChangesTell(ctx context.Context, tellings []string) error {
-	_, err := q.db.Exec(ctx, changesTell, tellings)
+	_, err := q.db.Exec(ctx, ChangesTell, tellings)
 	return err
 }
 
-const jobsNaming = `-- name: JobsNaming :many
+const JobsNaming = `-- name: JobsNaming :many
 select job_id, asked.after_id::uuid as after_id
 from jobs, unnest($1::uuid[]) as asked(after_id)
 where job_id = any ($2::uuid[]) and jobs.after_ids is not null and asked.after_id = any (jobs.after_ids)
@@ -39,7 +39,7 @@ type JobsNamingRow struct {
 
 // Which jobs name which of some others in their after.
 func (q *Queries) JobsNaming(ctx context.Context, arg JobsNamingParams) ([]JobsNamingRow, error) {
-	rows, err := q.db.Query(ctx, jobsNaming, arg.AfterIDs, arg.JobIDs)
+	rows, err := q.db.Query(ctx, JobsNaming, arg.AfterIDs, arg.JobIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (q *Queries) JobsNaming(ctx context.Context, arg JobsNamingParams) ([]JobsN
 	return items, nil
 }
 
-const jobsUnblocked = `-- name: JobsUnblocked :many
+const JobsUnblocked = `-- name: JobsUnblocked :many
 with ended as materialized (
     select job_id, owner_id, ordering_key from jobs where job_id = any ($1::uuid[])
 )
@@ -96,7 +96,7 @@ type JobsUnblockedParams struct {
 // accepted later, those that streams are of, and the next job of each ordering key. As of a list, so many of the jobs that a
 // job comes after are looked at.
 func (q *Queries) JobsUnblocked(ctx context.Context, arg JobsUnblockedParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, jobsUnblocked,
+	rows, err := q.db.Query(ctx, JobsUnblocked,
 		arg.EndedIDs,
 		arg.MostSeen,
 		arg.MostLookedAt,
@@ -120,12 +120,12 @@ func (q *Queries) JobsUnblocked(ctx context.Context, arg JobsUnblockedParams) ([
 	return items, nil
 }
 
-const watchersTell = `-- name: WatchersTell :exec
+const WatchersTell = `-- name: WatchersTell :exec
 select pg_notify('jobweaver_watching', '')
 `
 
 // Tells all that change jobs that somebody watches.
 func (q *Queries) WatchersTell(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, watchersTell)
+	_, err := q.db.Exec(ctx, WatchersTell)
 	return err
 }

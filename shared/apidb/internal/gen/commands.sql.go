@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const commandKeep = `-- name: CommandKeep :one
+const CommandKeep = `-- name: CommandKeep :one
 with numbered as (
     update jobs set
         command_seq = command_seq + 1,
@@ -47,7 +47,7 @@ type CommandKeepRow struct {
 
 // Keeps a command as the job's next number.
 func (q *Queries) CommandKeep(ctx context.Context, arg CommandKeepParams) (CommandKeepRow, error) {
-	row := q.db.QueryRow(ctx, commandKeep,
+	row := q.db.QueryRow(ctx, CommandKeep,
 		arg.Command,
 		arg.ByWhom,
 		arg.RunAt,
@@ -61,7 +61,7 @@ func (q *Queries) CommandKeep(ctx context.Context, arg CommandKeepParams) (Comma
 	return i, err
 }
 
-const commandOfJob = `-- name: CommandOfJob :one
+const CommandOfJob = `-- name: CommandOfJob :one
 select number, command, by_whom, run_at, change_hash from commands where job_id = $1
 `
 
@@ -74,7 +74,7 @@ type CommandOfJobRow struct {
 }
 
 func (q *Queries) CommandOfJob(ctx context.Context, jobID uuid.UUID) (CommandOfJobRow, error) {
-	row := q.db.QueryRow(ctx, commandOfJob, jobID)
+	row := q.db.QueryRow(ctx, CommandOfJob, jobID)
 	var i CommandOfJobRow
 	err := row.Scan(
 		&i.Number,
@@ -86,7 +86,7 @@ func (q *Queries) CommandOfJob(ctx context.Context, jobID uuid.UUID) (CommandOfJ
 	return i, err
 }
 
-const commandsUnconfirmed = `-- name: CommandsUnconfirmed :many
+const CommandsUnconfirmed = `-- name: CommandsUnconfirmed :many
 with pass as (
     select $4::timestamptz as since, $5::timestamptz as until
 )
@@ -123,7 +123,7 @@ type CommandsUnconfirmedRow struct {
 // The commands that nobody has answered, each time another age of times_due is passed. Changes come until they have max_bytes
 // together; of those after that the change is null.
 func (q *Queries) CommandsUnconfirmed(ctx context.Context, arg CommandsUnconfirmedParams) ([]CommandsUnconfirmedRow, error) {
-	rows, err := q.db.Query(ctx, commandsUnconfirmed,
+	rows, err := q.db.Query(ctx, CommandsUnconfirmed,
 		arg.MaxBytes,
 		arg.AfterID,
 		arg.MaxCommands,
@@ -157,7 +157,7 @@ func (q *Queries) CommandsUnconfirmed(ctx context.Context, arg CommandsUnconfirm
 	return items, nil
 }
 
-const jobLock = `-- name: JobLock :one
+const JobLock = `-- name: JobLock :one
 select status, version, attempt, command_seq, trace_id, expires_at, now()::timestamptz as at from jobs
 where job_id = $1 and ($2::text is null or owner_id = $2)
 for update
@@ -179,7 +179,7 @@ type JobLockRow struct {
 }
 
 func (q *Queries) JobLock(ctx context.Context, arg JobLockParams) (JobLockRow, error) {
-	row := q.db.QueryRow(ctx, jobLock, arg.JobID, arg.Owner)
+	row := q.db.QueryRow(ctx, JobLock, arg.JobID, arg.Owner)
 	var i JobLockRow
 	err := row.Scan(
 		&i.Status,

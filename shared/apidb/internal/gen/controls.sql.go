@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-const controlByName = `-- name: ControlByName :one
+const ControlByName = `-- name: ControlByName :one
 select kind, name, version, paused, max_running, starts_per_second, applied_version, updated_at, updated_by, least_paused, most_running, most_starts_per_second from controls where kind = $1 and name = $2
 `
 
@@ -20,7 +20,7 @@ type ControlByNameParams struct {
 }
 
 func (q *Queries) ControlByName(ctx context.Context, arg ControlByNameParams) (Control, error) {
-	row := q.db.QueryRow(ctx, controlByName, arg.Kind, arg.Name)
+	row := q.db.QueryRow(ctx, ControlByName, arg.Kind, arg.Name)
 	var i Control
 	err := row.Scan(
 		&i.Kind,
@@ -39,7 +39,7 @@ func (q *Queries) ControlByName(ctx context.Context, arg ControlByNameParams) (C
 	return i, err
 }
 
-const controlLock = `-- name: ControlLock :exec
+const ControlLock = `-- name: ControlLock :exec
 select pg_advisory_xact_lock(hashtextextended($1::text || ':' || $2::text, 0))
 `
 
@@ -50,11 +50,11 @@ type ControlLockParams struct {
 
 // Whoever changes a control takes this before its next version, so that versions rise in the order of commits.
 func (q *Queries) ControlLock(ctx context.Context, arg ControlLockParams) error {
-	_, err := q.db.Exec(ctx, controlLock, arg.Kind, arg.Name)
+	_, err := q.db.Exec(ctx, ControlLock, arg.Kind, arg.Name)
 	return err
 }
 
-const controlPut = `-- name: ControlPut :one
+const ControlPut = `-- name: ControlPut :one
 insert into controls (
     kind, name, version, paused, max_running, starts_per_second, updated_by,
     least_paused, most_running, most_starts_per_second
@@ -88,7 +88,7 @@ type ControlPutParams struct {
 }
 
 func (q *Queries) ControlPut(ctx context.Context, arg ControlPutParams) (Control, error) {
-	row := q.db.QueryRow(ctx, controlPut,
+	row := q.db.QueryRow(ctx, ControlPut,
 		arg.Kind,
 		arg.Name,
 		arg.Paused,
@@ -117,12 +117,12 @@ func (q *Queries) ControlPut(ctx context.Context, arg ControlPutParams) (Control
 	return i, err
 }
 
-const controlsAll = `-- name: ControlsAll :many
+const ControlsAll = `-- name: ControlsAll :many
 select kind, name, version, paused, max_running, starts_per_second, applied_version, updated_at, updated_by, least_paused, most_running, most_starts_per_second from controls order by kind, name
 `
 
 func (q *Queries) ControlsAll(ctx context.Context) ([]Control, error) {
-	rows, err := q.db.Query(ctx, controlsAll)
+	rows, err := q.db.Query(ctx, ControlsAll)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (q *Queries) ControlsAll(ctx context.Context) ([]Control, error) {
 	return items, nil
 }
 
-const controlsApplied = `-- name: ControlsApplied :exec
+const ControlsApplied = `-- name: ControlsApplied :exec
 with input as (
     select
         unnest($1::text[])      as kind,
@@ -179,22 +179,22 @@ type ControlsAppliedParams struct {
 
 // The scheduler goes by these versions. What holds nothing any more goes with it.
 func (q *Queries) ControlsApplied(ctx context.Context, arg ControlsAppliedParams) error {
-	_, err := q.db.Exec(ctx, controlsApplied, arg.Kinds, arg.Names, arg.Versions)
+	_, err := q.db.Exec(ctx, ControlsApplied, arg.Kinds, arg.Names, arg.Versions)
 	return err
 }
 
-const controlsCount = `-- name: ControlsCount :one
+const ControlsCount = `-- name: ControlsCount :one
 select count(*) from (select from controls limit $1::int) as counted
 `
 
 func (q *Queries) ControlsCount(ctx context.Context, most int32) (int64, error) {
-	row := q.db.QueryRow(ctx, controlsCount, most)
+	row := q.db.QueryRow(ctx, ControlsCount, most)
 	var count int64
 	err := row.Scan(&count)
 	return count, err
 }
 
-const controlsUnconfirmed = `-- name: ControlsUnconfirmed :many
+const ControlsUnconfirmed = `-- name: ControlsUnconfirmed :many
 with pass as (
     select $1::timestamptz as since, $2::timestamptz as until
 )
@@ -213,7 +213,7 @@ type ControlsUnconfirmedParams struct {
 
 // Those that the scheduler does not go by, each time another age of times_due is passed.
 func (q *Queries) ControlsUnconfirmed(ctx context.Context, arg ControlsUnconfirmedParams) ([]Control, error) {
-	rows, err := q.db.Query(ctx, controlsUnconfirmed, arg.Since, arg.Until)
+	rows, err := q.db.Query(ctx, ControlsUnconfirmed, arg.Since, arg.Until)
 	if err != nil {
 		return nil, err
 	}

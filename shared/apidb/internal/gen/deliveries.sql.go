@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const deliveriesClaim = `-- name: DeliveriesClaim :many
+const DeliveriesClaim = `-- name: DeliveriesClaim :many
 with due as (
     select due_there.job_id, due_there.version
     from (
@@ -55,7 +55,7 @@ type DeliveriesClaimRow struct {
 // Takes what is due of some owners to some hosts, as much as there is room for each. It is due again at the end of the lease, should
 // whoever has taken it not say what came of it.
 func (q *Queries) DeliveriesClaim(ctx context.Context, arg DeliveriesClaimParams) ([]DeliveriesClaimRow, error) {
-	rows, err := q.db.Query(ctx, deliveriesClaim,
+	rows, err := q.db.Query(ctx, DeliveriesClaim,
 		arg.Lease,
 		arg.Owners,
 		arg.Hosts,
@@ -89,7 +89,7 @@ func (q *Queries) DeliveriesClaim(ctx context.Context, arg DeliveriesClaimParams
 	return items, nil
 }
 
-const deliveriesForget = `-- name: DeliveriesForget :execrows
+const DeliveriesForget = `-- name: DeliveriesForget :execrows
 with old as (
     select job_id, version from deliveries
     where finished_at < now() - $1::interval
@@ -108,14 +108,14 @@ type DeliveriesForgetParams struct {
 
 // Forgets the deliveries that were finished so long ago, some at a time.
 func (q *Queries) DeliveriesForget(ctx context.Context, arg DeliveriesForgetParams) (int64, error) {
-	result, err := q.db.Exec(ctx, deliveriesForget, arg.Age, arg.MaxDeliveries)
+	result, err := q.db.Exec(ctx, DeliveriesForget, arg.Age, arg.MaxDeliveries)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const deliveriesList = `-- name: DeliveriesList :many
+const DeliveriesList = `-- name: DeliveriesList :many
 select
     job_id, version, owner_id, job_status, url, status, tries, next_at, last_try_at, last_answer, last_error,
     created_at, finished_at
@@ -150,7 +150,7 @@ type DeliveriesListRow struct {
 }
 
 func (q *Queries) DeliveriesList(ctx context.Context, arg DeliveriesListParams) ([]DeliveriesListRow, error) {
-	rows, err := q.db.Query(ctx, deliveriesList,
+	rows, err := q.db.Query(ctx, DeliveriesList,
 		arg.BeforeID,
 		arg.BeforeVersion,
 		arg.Owner,
@@ -188,7 +188,7 @@ func (q *Queries) DeliveriesList(ctx context.Context, arg DeliveriesListParams) 
 	return items, nil
 }
 
-const deliveriesListByStatus = `-- name: DeliveriesListByStatus :many
+const DeliveriesListByStatus = `-- name: DeliveriesListByStatus :many
 select
     job_id, version, owner_id, job_status, url, status, tries, next_at, last_try_at, last_answer, last_error,
     created_at, finished_at
@@ -224,7 +224,7 @@ type DeliveriesListByStatusRow struct {
 }
 
 func (q *Queries) DeliveriesListByStatus(ctx context.Context, arg DeliveriesListByStatusParams) ([]DeliveriesListByStatusRow, error) {
-	rows, err := q.db.Query(ctx, deliveriesListByStatus,
+	rows, err := q.db.Query(ctx, DeliveriesListByStatus,
 		arg.Status,
 		arg.BeforeID,
 		arg.BeforeVersion,
@@ -263,7 +263,7 @@ func (q *Queries) DeliveriesListByStatus(ctx context.Context, arg DeliveriesList
 	return items, nil
 }
 
-const deliveriesListOwned = `-- name: DeliveriesListOwned :many
+const DeliveriesListOwned = `-- name: DeliveriesListOwned :many
 select
     owned.job_id, owned.version, owned.owner_id, owned.job_status, owned.url, owned.status, owned.tries, owned.next_at,
     owned.last_try_at, owned.last_answer, owned.last_error, owned.created_at, owned.finished_at
@@ -304,7 +304,7 @@ type DeliveriesListOwnedRow struct {
 
 // The same of one owner in some states, each read in the order of ids and no further than the limit.
 func (q *Queries) DeliveriesListOwned(ctx context.Context, arg DeliveriesListOwnedParams) ([]DeliveriesListOwnedRow, error) {
-	rows, err := q.db.Query(ctx, deliveriesListOwned,
+	rows, err := q.db.Query(ctx, DeliveriesListOwned,
 		arg.Statuses,
 		arg.Owner,
 		arg.BeforeID,
@@ -343,7 +343,7 @@ func (q *Queries) DeliveriesListOwned(ctx context.Context, arg DeliveriesListOwn
 	return items, nil
 }
 
-const deliveriesOfJob = `-- name: DeliveriesOfJob :many
+const DeliveriesOfJob = `-- name: DeliveriesOfJob :many
 select
     job_id, version, owner_id, job_status, url, status, tries, next_at, last_try_at, last_answer, last_error,
     created_at, finished_at
@@ -376,7 +376,7 @@ type DeliveriesOfJobRow struct {
 }
 
 func (q *Queries) DeliveriesOfJob(ctx context.Context, arg DeliveriesOfJobParams) ([]DeliveriesOfJobRow, error) {
-	rows, err := q.db.Query(ctx, deliveriesOfJob, arg.JobID, arg.Owner, arg.MaxDeliveries)
+	rows, err := q.db.Query(ctx, DeliveriesOfJob, arg.JobID, arg.Owner, arg.MaxDeliveries)
 	if err != nil {
 		return nil, err
 	}
@@ -409,13 +409,13 @@ func (q *Queries) DeliveriesOfJob(ctx context.Context, arg DeliveriesOfJobParams
 	return items, nil
 }
 
-const deliveryNext = `-- name: DeliveryNext :many
+const DeliveryNext = `-- name: DeliveryNext :many
 select extract(epoch from next_at - now())::float8 as seconds from deliveries where status = 'PENDING' order by next_at limit 1
 `
 
 // How long it is until the next is due; a delivery that is under way is, should it be given up.
 func (q *Queries) DeliveryNext(ctx context.Context) ([]float64, error) {
-	rows, err := q.db.Query(ctx, deliveryNext)
+	rows, err := q.db.Query(ctx, DeliveryNext)
 	if err != nil {
 		return nil, err
 	}
@@ -434,7 +434,7 @@ func (q *Queries) DeliveryNext(ctx context.Context) ([]float64, error) {
 	return items, nil
 }
 
-const deliveryRelease = `-- name: DeliveryRelease :exec
+const DeliveryRelease = `-- name: DeliveryRelease :exec
 update deliveries set tries = tries - 1, next_at = now()
 where job_id = $1 and version = $2 and tries = $3 and last_try_at = $4::timestamptz
     and status = 'PENDING'
@@ -449,7 +449,7 @@ type DeliveryReleaseParams struct {
 
 // A try that was cut short is none.
 func (q *Queries) DeliveryRelease(ctx context.Context, arg DeliveryReleaseParams) error {
-	_, err := q.db.Exec(ctx, deliveryRelease,
+	_, err := q.db.Exec(ctx, DeliveryRelease,
 		arg.JobID,
 		arg.Version,
 		arg.Tries,
@@ -458,7 +458,7 @@ func (q *Queries) DeliveryRelease(ctx context.Context, arg DeliveryReleaseParams
 	return err
 }
 
-const deliveryRetry = `-- name: DeliveryRetry :many
+const DeliveryRetry = `-- name: DeliveryRetry :many
 with again as (
     update deliveries set status = 'PENDING', tries = 0, next_at = now(), finished_at = null
     where job_id = $1 and version = $2 and ($3::text is null or owner_id = $3)
@@ -496,7 +496,7 @@ type DeliveryRetryRow struct {
 
 // Has an end delivered anew, from the first try.
 func (q *Queries) DeliveryRetry(ctx context.Context, arg DeliveryRetryParams) ([]DeliveryRetryRow, error) {
-	rows, err := q.db.Query(ctx, deliveryRetry, arg.JobID, arg.Version, arg.Owner)
+	rows, err := q.db.Query(ctx, DeliveryRetry, arg.JobID, arg.Version, arg.Owner)
 	if err != nil {
 		return nil, err
 	}
@@ -530,7 +530,7 @@ func (q *Queries) DeliveryRetry(ctx context.Context, arg DeliveryRetryParams) ([
 	return items, nil
 }
 
-const deliverySettle = `-- name: DeliverySettle :execrows
+const DeliverySettle = `-- name: DeliverySettle :execrows
 update deliveries set
     status      = $1::text,
     next_at     = case $1 when 'PENDING' then now() + $2::interval end,
@@ -555,7 +555,7 @@ type DeliverySettleParams struct {
 // What came of a try. Whoever comes after his lease, when another has taken it, or somebody wants it anew, changes nothing:
 // the number of the try alone does not tell, as one that is wanted anew counts from the first again.
 func (q *Queries) DeliverySettle(ctx context.Context, arg DeliverySettleParams) (int64, error) {
-	result, err := q.db.Exec(ctx, deliverySettle,
+	result, err := q.db.Exec(ctx, DeliverySettle,
 		arg.Status,
 		arg.Wait,
 		arg.LastAnswer,
@@ -571,7 +571,7 @@ func (q *Queries) DeliverySettle(ctx context.Context, arg DeliverySettleParams) 
 	return result.RowsAffected(), nil
 }
 
-const deliveryTurns = `-- name: DeliveryTurns :many
+const DeliveryTurns = `-- name: DeliveryTurns :many
 
 with recursive owners as (
     (
@@ -639,7 +639,7 @@ type DeliveryTurnsRow struct {
 // last one. It jumps from owner to owner and from host to host: however much is due to one of them, the next is as near.
 // Nothing is looked at while nothing is due at all.
 func (q *Queries) DeliveryTurns(ctx context.Context, arg DeliveryTurnsParams) ([]DeliveryTurnsRow, error) {
-	rows, err := q.db.Query(ctx, deliveryTurns,
+	rows, err := q.db.Query(ctx, DeliveryTurns,
 		arg.MaxOwners,
 		arg.FromOwner,
 		arg.Owners,

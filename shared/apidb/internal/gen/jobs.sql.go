@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const commandsAnswered = `-- name: CommandsAnswered :exec
+const CommandsAnswered = `-- name: CommandsAnswered :exec
 with input as (
     select
         unnest($1::uuid[])     as job_id,
@@ -52,7 +52,7 @@ type CommandsAnsweredParams struct {
 // Takes answers to commands, also where they have come before. A wish to cancel is over when the latest
 // command was answered with no. What an operation asked for is counted by the operation, which is woken.
 func (q *Queries) CommandsAnswered(ctx context.Context, arg CommandsAnsweredParams) error {
-	_, err := q.db.Exec(ctx, commandsAnswered,
+	_, err := q.db.Exec(ctx, CommandsAnswered,
 		arg.JobIDs,
 		arg.Numbers,
 		arg.Refuseds,
@@ -61,7 +61,7 @@ func (q *Queries) CommandsAnswered(ctx context.Context, arg CommandsAnsweredPara
 	return err
 }
 
-const jobByID = `-- name: JobByID :one
+const JobByID = `-- name: JobByID :one
 select
     jobs.job_id, jobs.owner_id, jobs.job_type, jobs.queue, jobs.payload, jobs.priority, jobs.max_retry_count, jobs.retry_policy, jobs.timeout_ms, jobs.run_at, jobs.tags, jobs.trace_id, jobs.created_at, jobs.idempotency_key, jobs.request_hash, jobs.event_source, jobs.event_id, jobs.command_seq, jobs.cancel_requested_at, jobs.status, jobs.version, jobs.attempt, jobs.retry_count, jobs.updated_at, jobs.snapshot, jobs.progress, jobs.expires_at, jobs.ordering_key, jobs.order_number, jobs.order_after, jobs.after_ids, jobs.runs_anyway, jobs.ended_as, jobs.callback_url, jobs.event_owner, jobs.error_code, jobs.run_again_of,
     coalesce((
@@ -86,7 +86,7 @@ type JobByIDRow struct {
 
 // A job, and the newest of the jobs that do it once more.
 func (q *Queries) JobByID(ctx context.Context, arg JobByIDParams) (JobByIDRow, error) {
-	row := q.db.QueryRow(ctx, jobByID, arg.Owner, arg.JobID)
+	row := q.db.QueryRow(ctx, JobByID, arg.Owner, arg.JobID)
 	var i JobByIDRow
 	err := row.Scan(
 		&i.Job.JobID,
@@ -131,7 +131,7 @@ func (q *Queries) JobByID(ctx context.Context, arg JobByIDParams) (JobByIDRow, e
 	return i, err
 }
 
-const jobFigures = `-- name: JobFigures :one
+const JobFigures = `-- name: JobFigures :one
 select
     (select count(*) from (
         select 1 from jobs where shelf_of(status, version) between 0 and 1 limit $1::int
@@ -152,13 +152,13 @@ type JobFiguresRow struct {
 
 // What waits and what has failed, each counted no further than max_jobs.
 func (q *Queries) JobFigures(ctx context.Context, maxJobs int32) (JobFiguresRow, error) {
-	row := q.db.QueryRow(ctx, jobFigures, maxJobs)
+	row := q.db.QueryRow(ctx, JobFigures, maxJobs)
 	var i JobFiguresRow
 	err := row.Scan(&i.Unheard, &i.Waiting, &i.Dead)
 	return i, err
 }
 
-const jobInsertAlike = `-- name: JobInsertAlike :one
+const JobInsertAlike = `-- name: JobInsertAlike :one
 with inserted as (
     insert into jobs (
         job_id, payload, trace_id, owner_id, job_type, queue, priority, max_retry_count, retry_policy,
@@ -195,7 +195,7 @@ type JobInsertAlikeParams struct {
 // Accepts jobs that differ in ids and payload only, as most of a batch do, and that nothing can be in the
 // way of: they have no key and no event, and their ids are new. Half the price of the statement below.
 func (q *Queries) JobInsertAlike(ctx context.Context, arg JobInsertAlikeParams) (time.Time, error) {
-	row := q.db.QueryRow(ctx, jobInsertAlike,
+	row := q.db.QueryRow(ctx, JobInsertAlike,
 		arg.JobIDs,
 		arg.Payloads,
 		arg.TraceIDs,
@@ -215,7 +215,7 @@ func (q *Queries) JobInsertAlike(ctx context.Context, arg JobInsertAlikeParams) 
 	return created_at, err
 }
 
-const jobInsertMany = `-- name: JobInsertMany :many
+const JobInsertMany = `-- name: JobInsertMany :many
 with input as (
     select
         unnest($1::uuid[])                                      as job_id,
@@ -283,7 +283,7 @@ type JobInsertManyRow struct {
 // out of the answer, also where it stands twice in this very batch. now() is one instant for the
 // whole statement, so a delay is counted from created_at.
 func (q *Queries) JobInsertMany(ctx context.Context, arg JobInsertManyParams) ([]JobInsertManyRow, error) {
-	rows, err := q.db.Query(ctx, jobInsertMany,
+	rows, err := q.db.Query(ctx, JobInsertMany,
 		arg.JobIDs,
 		arg.TraceIDs,
 		arg.OwnerIDs,
@@ -321,7 +321,7 @@ func (q *Queries) JobInsertMany(ctx context.Context, arg JobInsertManyParams) ([
 	return items, nil
 }
 
-const jobsApplyStatus = `-- name: JobsApplyStatus :one
+const JobsApplyStatus = `-- name: JobsApplyStatus :one
 with input as (
     select
         unnest($1::uuid[])            as job_id,
@@ -416,7 +416,7 @@ type JobsApplyStatusRow struct {
 // to be delivered is kept with all that the delivery says, and whoever delivers is woken. Who watches jobs is notified by
 // the same statement: there are no tellings while nobody watches.
 func (q *Queries) JobsApplyStatus(ctx context.Context, arg JobsApplyStatusParams) (JobsApplyStatusRow, error) {
-	row := q.db.QueryRow(ctx, jobsApplyStatus,
+	row := q.db.QueryRow(ctx, JobsApplyStatus,
 		arg.JobIDs,
 		arg.Statuses,
 		arg.Versions,
@@ -433,7 +433,7 @@ func (q *Queries) JobsApplyStatus(ctx context.Context, arg JobsApplyStatusParams
 	return i, err
 }
 
-const jobsDelete = `-- name: JobsDelete :one
+const JobsDelete = `-- name: JobsDelete :one
 with input as (
     select unnest($1::uuid[]) as job_id, unnest($2::bigint[]) as version
 ), gone as (
@@ -477,13 +477,13 @@ type JobsDeleteRow struct {
 // Forgets jobs that the scheduler has deleted, with all that is kept of them but ends that are still to be delivered. A job of a later version is another
 // story. What an operation asked of them is answered: a delete with yes, anything else with no.
 func (q *Queries) JobsDelete(ctx context.Context, arg JobsDeleteParams) (JobsDeleteRow, error) {
-	row := q.db.QueryRow(ctx, jobsDelete, arg.JobIDs, arg.Versions)
+	row := q.db.QueryRow(ctx, JobsDelete, arg.JobIDs, arg.Versions)
 	var i JobsDeleteRow
 	err := row.Scan(&i.Deleted, &i.Woken)
 	return i, err
 }
 
-const jobsEnded = `-- name: JobsEnded :many
+const JobsEnded = `-- name: JobsEnded :many
 select asked.job_id::uuid as job_id from unnest($1::uuid[]) as asked (job_id)
 where coalesce((
     select jobs.status in ('COMPLETED', 'FAILED', 'CANCELLED') from jobs where jobs.job_id = asked.job_id
@@ -492,7 +492,7 @@ where coalesce((
 
 // Which of these jobs have ended, or are gone.
 func (q *Queries) JobsEnded(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, jobsEnded, jobIds)
+	rows, err := q.db.Query(ctx, JobsEnded, jobIds)
 	if err != nil {
 		return nil, err
 	}
@@ -511,7 +511,7 @@ func (q *Queries) JobsEnded(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUI
 	return items, nil
 }
 
-const jobsInFlight = `-- name: JobsInFlight :many
+const JobsInFlight = `-- name: JobsInFlight :many
 with pass as (
     select $3::timestamptz as since, $4::timestamptz as until
 )
@@ -543,7 +543,7 @@ type JobsInFlightRow struct {
 
 // Jobs in flight, each time another minute has passed since they were heard of.
 func (q *Queries) JobsInFlight(ctx context.Context, arg JobsInFlightParams) ([]JobsInFlightRow, error) {
-	rows, err := q.db.Query(ctx, jobsInFlight,
+	rows, err := q.db.Query(ctx, JobsInFlight,
 		arg.AfterID,
 		arg.MaxJobs,
 		arg.Since,
@@ -567,7 +567,7 @@ func (q *Queries) JobsInFlight(ctx context.Context, arg JobsInFlightParams) ([]J
 	return items, nil
 }
 
-const jobsInTheWay = `-- name: JobsInTheWay :many
+const JobsInTheWay = `-- name: JobsInTheWay :many
 with input as (
     select
         unnest($1::int[])          as ordinal,
@@ -620,7 +620,7 @@ type JobsInTheWayRow struct {
 // The jobs that were in the way of an insert. An event's own identity counts before its key. An id that a client has made
 // can be that of a job that has another key, or another owner: it is in the way, too.
 func (q *Queries) JobsInTheWay(ctx context.Context, arg JobsInTheWayParams) ([]JobsInTheWayRow, error) {
-	rows, err := q.db.Query(ctx, jobsInTheWay,
+	rows, err := q.db.Query(ctx, JobsInTheWay,
 		arg.Ordinals,
 		arg.GivenIDs,
 		arg.OwnerIDs,
@@ -656,7 +656,7 @@ func (q *Queries) JobsInTheWay(ctx context.Context, arg JobsInTheWayParams) ([]J
 	return items, nil
 }
 
-const jobsProgress = `-- name: JobsProgress :many
+const JobsProgress = `-- name: JobsProgress :many
 with input as (
     select
         unnest($1::uuid[])    as job_id,
@@ -685,7 +685,7 @@ type JobsProgressParams struct {
 // one need not be waited for. Of an attempt that waits for a callback the worker reports its last progress for a while: it
 // must not hide what the outside system has reported since.
 func (q *Queries) JobsProgress(ctx context.Context, arg JobsProgressParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, jobsProgress, arg.JobIDs, arg.Attempts, arg.Progresses)
+	rows, err := q.db.Query(ctx, JobsProgress, arg.JobIDs, arg.Attempts, arg.Progresses)
 	if err != nil {
 		return nil, err
 	}
@@ -704,7 +704,7 @@ func (q *Queries) JobsProgress(ctx context.Context, arg JobsProgressParams) ([]u
 	return items, nil
 }
 
-const jobsUnconfirmed = `-- name: JobsUnconfirmed :many
+const JobsUnconfirmed = `-- name: JobsUnconfirmed :many
 
 with pass as (
     select $2::timestamptz as since, $3::timestamptz as until
@@ -768,7 +768,7 @@ type JobsUnconfirmedRow struct {
 // pass before this one ended at since. Bounded in rows and in bytes. By its id a job ages up to a fifth more slowly, so
 // that what came in one burst does not meet a slow sink as one again and again (knative A1).
 func (q *Queries) JobsUnconfirmed(ctx context.Context, arg JobsUnconfirmedParams) ([]JobsUnconfirmedRow, error) {
-	rows, err := q.db.Query(ctx, jobsUnconfirmed,
+	rows, err := q.db.Query(ctx, JobsUnconfirmed,
 		arg.MaxBytes,
 		arg.Since,
 		arg.Until,
@@ -812,7 +812,7 @@ func (q *Queries) JobsUnconfirmed(ctx context.Context, arg JobsUnconfirmedParams
 	return items, nil
 }
 
-const jobsUnhear = `-- name: JobsUnhear :execrows
+const JobsUnhear = `-- name: JobsUnhear :execrows
 update jobs set
     version = 0, snapshot = null, attempt = 0, retry_count = 0, progress = null, error_code = null,
     status = case when run_at > now() then 'SCHEDULED' else 'PENDING' end
@@ -830,14 +830,14 @@ type JobsUnhearParams struct {
 
 // As if nothing had been heard of jobs that the scheduler does not know, unless something was meanwhile.
 func (q *Queries) JobsUnhear(ctx context.Context, arg JobsUnhearParams) (int64, error) {
-	result, err := q.db.Exec(ctx, jobsUnhear, arg.MaxAge, arg.JobIDs, arg.Versions)
+	result, err := q.db.Exec(ctx, JobsUnhear, arg.MaxAge, arg.JobIDs, arg.Versions)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const jobsUnheard = `-- name: JobsUnheard :many
+const JobsUnheard = `-- name: JobsUnheard :many
 select jobs.job_id
 from rows from (unnest($1::uuid[]), unnest($2::bigint[])) as input (job_id, version)
 join jobs on jobs.job_id = input.job_id
@@ -854,7 +854,7 @@ type JobsUnheardParams struct {
 // Of jobs that the scheduler has deleted, those whose version before that has not been heard. In the order of ids, as all
 // locks.
 func (q *Queries) JobsUnheard(ctx context.Context, arg JobsUnheardParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, jobsUnheard, arg.JobIDs, arg.Versions)
+	rows, err := q.db.Query(ctx, JobsUnheard, arg.JobIDs, arg.Versions)
 	if err != nil {
 		return nil, err
 	}
@@ -873,7 +873,7 @@ func (q *Queries) JobsUnheard(ctx context.Context, arg JobsUnheardParams) ([]uui
 	return items, nil
 }
 
-const jobsWaiting = `-- name: JobsWaiting :many
+const JobsWaiting = `-- name: JobsWaiting :many
 select waiting.job_id, waiting.version
 from generate_series(2, 4) as shelf cross join lateral (
     select job_id, version from jobs
@@ -897,7 +897,7 @@ type JobsWaitingRow struct {
 
 // All others that have not ended, walked by job_id.
 func (q *Queries) JobsWaiting(ctx context.Context, arg JobsWaitingParams) ([]JobsWaitingRow, error) {
-	rows, err := q.db.Query(ctx, jobsWaiting, arg.AfterID, arg.MaxJobs)
+	rows, err := q.db.Query(ctx, JobsWaiting, arg.AfterID, arg.MaxJobs)
 	if err != nil {
 		return nil, err
 	}
@@ -916,18 +916,18 @@ func (q *Queries) JobsWaiting(ctx context.Context, arg JobsWaitingParams) ([]Job
 	return items, nil
 }
 
-const now = `-- name: Now :one
+const Now = `-- name: Now :one
 select now()::timestamptz as at
 `
 
 func (q *Queries) Now(ctx context.Context) (time.Time, error) {
-	row := q.db.QueryRow(ctx, now)
+	row := q.db.QueryRow(ctx, Now)
 	var at time.Time
 	err := row.Scan(&at)
 	return at, err
 }
 
-const tagsOf = `-- name: TagsOf :many
+const TagsOf = `-- name: TagsOf :many
 select job_id, tags from jobs where job_id = any ($1::uuid[]) and cardinality(tags) > 0
 `
 
@@ -937,7 +937,7 @@ type TagsOfRow struct {
 }
 
 func (q *Queries) TagsOf(ctx context.Context, ids []uuid.UUID) ([]TagsOfRow, error) {
-	rows, err := q.db.Query(ctx, tagsOf, ids)
+	rows, err := q.db.Query(ctx, TagsOf, ids)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const jobsListed = `-- name: JobsListed :many
+const JobsListed = `-- name: JobsListed :many
 select
     job_id, owner_id, job_type, queue, priority, max_retry_count, run_at, tags, trace_id, created_at,
     cancel_requested_at, status, version, attempt, retry_count, updated_at, progress,
@@ -60,7 +60,7 @@ type JobsListedRow struct {
 // These jobs, newest first: a job's id orders by age. Snapshots come until they have max_bytes together; of the jobs after
 // that the snapshot is empty. Their length is read without them.
 func (q *Queries) JobsListed(ctx context.Context, arg JobsListedParams) ([]JobsListedRow, error) {
-	rows, err := q.db.Query(ctx, jobsListed, arg.MaxBytes, arg.JobIDs, arg.Owner)
+	rows, err := q.db.Query(ctx, JobsListed, arg.MaxBytes, arg.JobIDs, arg.Owner)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (q *Queries) JobsListed(ctx context.Context, arg JobsListedParams) ([]JobsL
 	return items, nil
 }
 
-const jobsSeen = `-- name: JobsSeen :one
+const JobsSeen = `-- name: JobsSeen :one
 with seen as materialized (
     select
         job_id,
@@ -304,7 +304,7 @@ type JobsSeenRow struct {
 // jobs, however few fit. A source is an index that stands in the order of ids; it is chosen by the parameter that is not null,
 // and the others read nothing; only a search may have several, of which a job can stand in two. Jobs of a trace have two sources, of which each has the jobs that the other lacks.
 func (q *Queries) JobsSeen(ctx context.Context, arg JobsSeenParams) (JobsSeenRow, error) {
-	row := q.db.QueryRow(ctx, jobsSeen,
+	row := q.db.QueryRow(ctx, JobsSeen,
 		arg.Skip,
 		arg.MaxJobs,
 		arg.AfterID,

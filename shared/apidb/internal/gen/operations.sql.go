@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const commandsOfJobs = `-- name: CommandsOfJobs :many
+const CommandsOfJobs = `-- name: CommandsOfJobs :many
 select job_id, command from commands where job_id = any ($1::uuid[])
 `
 
@@ -23,7 +23,7 @@ type CommandsOfJobsRow struct {
 }
 
 func (q *Queries) CommandsOfJobs(ctx context.Context, jobIds []uuid.UUID) ([]CommandsOfJobsRow, error) {
-	rows, err := q.db.Query(ctx, commandsOfJobs, jobIds)
+	rows, err := q.db.Query(ctx, CommandsOfJobs, jobIds)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (q *Queries) CommandsOfJobs(ctx context.Context, jobIds []uuid.UUID) ([]Com
 	return items, nil
 }
 
-const operationAbort = `-- name: OperationAbort :exec
+const OperationAbort = `-- name: OperationAbort :exec
 update operations set status = 'ABORTING', updated_at = now()
 where operation_id = $1 and status = 'RUNNING' and ($2::text is null or owner_id = $2)
 `
@@ -53,11 +53,11 @@ type OperationAbortParams struct {
 }
 
 func (q *Queries) OperationAbort(ctx context.Context, arg OperationAbortParams) error {
-	_, err := q.db.Exec(ctx, operationAbort, arg.OperationID, arg.Owner)
+	_, err := q.db.Exec(ctx, OperationAbort, arg.OperationID, arg.Owner)
 	return err
 }
 
-const operationAdvance = `-- name: OperationAdvance :exec
+const OperationAdvance = `-- name: OperationAdvance :exec
 update operations set
     after_id = $1, walked = $2, matched = $3, asked = $4, applied = $5, refused = $6,
     skipped = $7, reasons = $8, status = $9, updated_at = now(),
@@ -80,7 +80,7 @@ type OperationAdvanceParams struct {
 }
 
 func (q *Queries) OperationAdvance(ctx context.Context, arg OperationAdvanceParams) error {
-	_, err := q.db.Exec(ctx, operationAdvance,
+	_, err := q.db.Exec(ctx, OperationAdvance,
 		arg.AfterID,
 		arg.Walked,
 		arg.Matched,
@@ -96,7 +96,7 @@ func (q *Queries) OperationAdvance(ctx context.Context, arg OperationAdvancePara
 	return err
 }
 
-const operationAnswersTake = `-- name: OperationAnswersTake :many
+const OperationAnswersTake = `-- name: OperationAnswersTake :many
 delete from operation_answers where operation_id = $1 returning applied, refused_id, reason
 `
 
@@ -107,7 +107,7 @@ type OperationAnswersTakeRow struct {
 }
 
 func (q *Queries) OperationAnswersTake(ctx context.Context, operationID uuid.UUID) ([]OperationAnswersTakeRow, error) {
-	rows, err := q.db.Query(ctx, operationAnswersTake, operationID)
+	rows, err := q.db.Query(ctx, OperationAnswersTake, operationID)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (q *Queries) OperationAnswersTake(ctx context.Context, operationID uuid.UUI
 	return items, nil
 }
 
-const operationByID = `-- name: OperationByID :one
+const OperationByID = `-- name: OperationByID :one
 select
     operation_id, command, run_at, by_whom, coalesce(narrow_filter, filter)::json as filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
     finished_at, walked, matched, asked, applied, refused, skipped, reasons
@@ -160,7 +160,7 @@ type OperationByIDRow struct {
 }
 
 func (q *Queries) OperationByID(ctx context.Context, arg OperationByIDParams) (OperationByIDRow, error) {
-	row := q.db.QueryRow(ctx, operationByID, arg.OperationID, arg.Owner)
+	row := q.db.QueryRow(ctx, OperationByID, arg.OperationID, arg.Owner)
 	var i OperationByIDRow
 	err := row.Scan(
 		&i.OperationID,
@@ -184,7 +184,7 @@ func (q *Queries) OperationByID(ctx context.Context, arg OperationByIDParams) (O
 	return i, err
 }
 
-const operationCommandsKeep = `-- name: OperationCommandsKeep :many
+const OperationCommandsKeep = `-- name: OperationCommandsKeep :many
 with numbered as (
     update jobs set
         command_seq = command_seq + 1,
@@ -219,7 +219,7 @@ type OperationCommandsKeepRow struct {
 
 // Keeps a command of each job whose state allows it and that has no other one. None is put off until it has expired.
 func (q *Queries) OperationCommandsKeep(ctx context.Context, arg OperationCommandsKeepParams) ([]OperationCommandsKeepRow, error) {
-	rows, err := q.db.Query(ctx, operationCommandsKeep,
+	rows, err := q.db.Query(ctx, OperationCommandsKeep,
 		arg.Command,
 		arg.ByWhom,
 		arg.RunAt,
@@ -246,7 +246,7 @@ func (q *Queries) OperationCommandsKeep(ctx context.Context, arg OperationComman
 	return items, nil
 }
 
-const operationInsert = `-- name: OperationInsert :many
+const OperationInsert = `-- name: OperationInsert :many
 insert into operations (operation_id, owner_id, command, run_at, by_whom, filter, narrow_filter, job_ids, idempotency_key, request_hash)
 values (
     $1, $2::text, $3,
@@ -272,7 +272,7 @@ type OperationInsertParams struct {
 }
 
 func (q *Queries) OperationInsert(ctx context.Context, arg OperationInsertParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, operationInsert,
+	rows, err := q.db.Query(ctx, OperationInsert,
 		arg.OperationID,
 		arg.Owner,
 		arg.Command,
@@ -303,7 +303,7 @@ func (q *Queries) OperationInsert(ctx context.Context, arg OperationInsertParams
 	return items, nil
 }
 
-const operationJobsLock = `-- name: OperationJobsLock :many
+const OperationJobsLock = `-- name: OperationJobsLock :many
 select job_id, status, version, trace_id, expires_at from jobs
 where job_id = any ($1::uuid[]) and ($2::text is null or owner_id = $2)
 order by job_id
@@ -325,7 +325,7 @@ type OperationJobsLockRow struct {
 
 // The locks come first, in a statement of its own, so that what follows sees the latest commits.
 func (q *Queries) OperationJobsLock(ctx context.Context, arg OperationJobsLockParams) ([]OperationJobsLockRow, error) {
-	rows, err := q.db.Query(ctx, operationJobsLock, arg.JobIDs, arg.Owner)
+	rows, err := q.db.Query(ctx, OperationJobsLock, arg.JobIDs, arg.Owner)
 	if err != nil {
 		return nil, err
 	}
@@ -350,7 +350,7 @@ func (q *Queries) OperationJobsLock(ctx context.Context, arg OperationJobsLockPa
 	return items, nil
 }
 
-const operationListed = `-- name: OperationListed :many
+const OperationListed = `-- name: OperationListed :many
 select listed.job_id::uuid as job_id
 from (select unnest(job_ids) as job_id from operations where operation_id = $1) as listed
 where listed.job_id > $2::uuid
@@ -366,7 +366,7 @@ type OperationListedParams struct {
 
 // The next jobs of the list.
 func (q *Queries) OperationListed(ctx context.Context, arg OperationListedParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, operationListed, arg.OperationID, arg.AfterID, arg.MaxJobs)
+	rows, err := q.db.Query(ctx, OperationListed, arg.OperationID, arg.AfterID, arg.MaxJobs)
 	if err != nil {
 		return nil, err
 	}
@@ -385,7 +385,7 @@ func (q *Queries) OperationListed(ctx context.Context, arg OperationListedParams
 	return items, nil
 }
 
-const operationLock = `-- name: OperationLock :many
+const OperationLock = `-- name: OperationLock :many
 select
     operation_id, owner_id, command, run_at, by_whom, coalesce(narrow_filter, filter)::json as filter, created_at, status, after_id, walked, matched, asked, applied,
     refused, skipped, reasons
@@ -415,7 +415,7 @@ type OperationLockRow struct {
 
 // Whoever has the row works on the operation; nobody waits for it.
 func (q *Queries) OperationLock(ctx context.Context, operationID uuid.UUID) ([]OperationLockRow, error) {
-	rows, err := q.db.Query(ctx, operationLock, operationID)
+	rows, err := q.db.Query(ctx, OperationLock, operationID)
 	if err != nil {
 		return nil, err
 	}
@@ -451,7 +451,7 @@ func (q *Queries) OperationLock(ctx context.Context, operationID uuid.UUID) ([]O
 	return items, nil
 }
 
-const operationMatches = `-- name: OperationMatches :many
+const OperationMatches = `-- name: OperationMatches :many
 select
     job_id,
     (status = any ($1::text[]) and created_at <= $2::timestamptz
@@ -514,7 +514,7 @@ type OperationMatchesRow struct {
 
 // The next jobs in the order of their ids, and which of them match. What is looked at is bounded, however few do.
 func (q *Queries) OperationMatches(ctx context.Context, arg OperationMatchesParams) ([]OperationMatchesRow, error) {
-	rows, err := q.db.Query(ctx, operationMatches,
+	rows, err := q.db.Query(ctx, OperationMatches,
 		arg.Statuses,
 		arg.AcceptedBy,
 		arg.JobType,
@@ -554,7 +554,7 @@ func (q *Queries) OperationMatches(ctx context.Context, arg OperationMatchesPara
 	return items, nil
 }
 
-const operationMatchesOwned = `-- name: OperationMatchesOwned :many
+const OperationMatchesOwned = `-- name: OperationMatchesOwned :many
 select
     job_id,
     (created_at <= $1::timestamptz
@@ -621,7 +621,7 @@ type OperationMatchesOwnedRow struct {
 
 // The same of one owner's jobs, of which completed ones have a shelf, too.
 func (q *Queries) OperationMatchesOwned(ctx context.Context, arg OperationMatchesOwnedParams) ([]OperationMatchesOwnedRow, error) {
-	rows, err := q.db.Query(ctx, operationMatchesOwned,
+	rows, err := q.db.Query(ctx, OperationMatchesOwned,
 		arg.AcceptedBy,
 		arg.JobType,
 		arg.Queue,
@@ -661,7 +661,7 @@ func (q *Queries) OperationMatchesOwned(ctx context.Context, arg OperationMatche
 	return items, nil
 }
 
-const operationMatchesShelved = `-- name: OperationMatchesShelved :many
+const OperationMatchesShelved = `-- name: OperationMatchesShelved :many
 select
     job_id,
     (created_at <= $1::timestamptz
@@ -728,7 +728,7 @@ type OperationMatchesShelvedRow struct {
 
 // The same on some shelves, each read in the order of ids and no further than the limit.
 func (q *Queries) OperationMatchesShelved(ctx context.Context, arg OperationMatchesShelvedParams) ([]OperationMatchesShelvedRow, error) {
-	rows, err := q.db.Query(ctx, operationMatchesShelved,
+	rows, err := q.db.Query(ctx, OperationMatchesShelved,
 		arg.AcceptedBy,
 		arg.JobType,
 		arg.Queue,
@@ -768,7 +768,7 @@ func (q *Queries) OperationMatchesShelved(ctx context.Context, arg OperationMatc
 	return items, nil
 }
 
-const operationOfKey = `-- name: OperationOfKey :one
+const OperationOfKey = `-- name: OperationOfKey :one
 select operation_id, request_hash from operations
 where owner_id is not distinct from $1::text and idempotency_key = $2::text
 `
@@ -784,13 +784,13 @@ type OperationOfKeyRow struct {
 }
 
 func (q *Queries) OperationOfKey(ctx context.Context, arg OperationOfKeyParams) (OperationOfKeyRow, error) {
-	row := q.db.QueryRow(ctx, operationOfKey, arg.Owner, arg.IdempotencyKey)
+	row := q.db.QueryRow(ctx, OperationOfKey, arg.Owner, arg.IdempotencyKey)
 	var i OperationOfKeyRow
 	err := row.Scan(&i.OperationID, &i.RequestHash)
 	return i, err
 }
 
-const operationSkips = `-- name: OperationSkips :many
+const OperationSkips = `-- name: OperationSkips :many
 select job_id, reason from operation_skips where operation_id = $1 order by job_id
 `
 
@@ -800,7 +800,7 @@ type OperationSkipsRow struct {
 }
 
 func (q *Queries) OperationSkips(ctx context.Context, operationID uuid.UUID) ([]OperationSkipsRow, error) {
-	rows, err := q.db.Query(ctx, operationSkips, operationID)
+	rows, err := q.db.Query(ctx, OperationSkips, operationID)
 	if err != nil {
 		return nil, err
 	}
@@ -819,7 +819,7 @@ func (q *Queries) OperationSkips(ctx context.Context, operationID uuid.UUID) ([]
 	return items, nil
 }
 
-const operationSkipsAdd = `-- name: OperationSkipsAdd :exec
+const OperationSkipsAdd = `-- name: OperationSkipsAdd :exec
 insert into operation_skips (operation_id, job_id, reason)
 select $1::uuid, unnest($2::uuid[]), unnest($3::text[])
 on conflict do nothing
@@ -832,11 +832,11 @@ type OperationSkipsAddParams struct {
 }
 
 func (q *Queries) OperationSkipsAdd(ctx context.Context, arg OperationSkipsAddParams) error {
-	_, err := q.db.Exec(ctx, operationSkipsAdd, arg.OperationID, arg.JobIDs, arg.Reasons)
+	_, err := q.db.Exec(ctx, OperationSkipsAdd, arg.OperationID, arg.JobIDs, arg.Reasons)
 	return err
 }
 
-const operationUnanswered = `-- name: OperationUnanswered :one
+const OperationUnanswered = `-- name: OperationUnanswered :one
 select count(*) from (
     select from commands where operation_id = $1::uuid limit $2::int
 ) as unanswered
@@ -848,18 +848,18 @@ type OperationUnansweredParams struct {
 }
 
 func (q *Queries) OperationUnanswered(ctx context.Context, arg OperationUnansweredParams) (int64, error) {
-	row := q.db.QueryRow(ctx, operationUnanswered, arg.OperationID, arg.Most)
+	row := q.db.QueryRow(ctx, OperationUnanswered, arg.OperationID, arg.Most)
 	var count int64
 	err := row.Scan(&count)
 	return count, err
 }
 
-const operationsEnded = `-- name: OperationsEnded :many
+const OperationsEnded = `-- name: OperationsEnded :many
 select operation_id from operations where operation_id = any ($1::uuid[]) and finished_at is not null
 `
 
 func (q *Queries) OperationsEnded(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, operationsEnded, ids)
+	rows, err := q.db.Query(ctx, OperationsEnded, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -878,7 +878,7 @@ func (q *Queries) OperationsEnded(ctx context.Context, ids []uuid.UUID) ([]uuid.
 	return items, nil
 }
 
-const operationsForget = `-- name: OperationsForget :execrows
+const OperationsForget = `-- name: OperationsForget :execrows
 delete from operations where operation_id < $1::uuid and finished_at < $2::timestamptz
 `
 
@@ -888,14 +888,14 @@ type OperationsForgetParams struct {
 }
 
 func (q *Queries) OperationsForget(ctx context.Context, arg OperationsForgetParams) (int64, error) {
-	result, err := q.db.Exec(ctx, operationsForget, arg.BeforeID, arg.FinishedBefore)
+	result, err := q.db.Exec(ctx, OperationsForget, arg.BeforeID, arg.FinishedBefore)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const operationsList = `-- name: OperationsList :many
+const OperationsList = `-- name: OperationsList :many
 select
     operation_id, command, run_at, by_whom, coalesce(narrow_filter, filter)::json as filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
     finished_at, walked, matched, asked, applied, refused, skipped, reasons
@@ -932,7 +932,7 @@ type OperationsListRow struct {
 
 // Newest first: the id orders by age.
 func (q *Queries) OperationsList(ctx context.Context, arg OperationsListParams) ([]OperationsListRow, error) {
-	rows, err := q.db.Query(ctx, operationsList, arg.BeforeID, arg.MaxOperations)
+	rows, err := q.db.Query(ctx, OperationsList, arg.BeforeID, arg.MaxOperations)
 	if err != nil {
 		return nil, err
 	}
@@ -969,7 +969,7 @@ func (q *Queries) OperationsList(ctx context.Context, arg OperationsListParams) 
 	return items, nil
 }
 
-const operationsListOwned = `-- name: OperationsListOwned :many
+const OperationsListOwned = `-- name: OperationsListOwned :many
 select
     operation_id, command, run_at, by_whom, coalesce(narrow_filter, filter)::json as filter, coalesce(cardinality(job_ids), 0)::int as listed, created_at, status, updated_at,
     finished_at, walked, matched, asked, applied, refused, skipped, reasons
@@ -1007,7 +1007,7 @@ type OperationsListOwnedRow struct {
 
 // The same of one owner.
 func (q *Queries) OperationsListOwned(ctx context.Context, arg OperationsListOwnedParams) ([]OperationsListOwnedRow, error) {
-	rows, err := q.db.Query(ctx, operationsListOwned, arg.Owner, arg.BeforeID, arg.MaxOperations)
+	rows, err := q.db.Query(ctx, OperationsListOwned, arg.Owner, arg.BeforeID, arg.MaxOperations)
 	if err != nil {
 		return nil, err
 	}
@@ -1044,7 +1044,7 @@ func (q *Queries) OperationsListOwned(ctx context.Context, arg OperationsListOwn
 	return items, nil
 }
 
-const operationsUnfinished = `-- name: OperationsUnfinished :many
+const OperationsUnfinished = `-- name: OperationsUnfinished :many
 select operation_id from (
     select operation_id, operation_id <= $1::uuid as done_before, row_number() over (
         partition by owner_id order by operation_id <= $1, operation_id
@@ -1062,7 +1062,7 @@ type OperationsUnfinishedParams struct {
 
 // Owners take turns, and the operations of each: those after one come first.
 func (q *Queries) OperationsUnfinished(ctx context.Context, arg OperationsUnfinishedParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, operationsUnfinished, arg.AfterID, arg.MaxOperations)
+	rows, err := q.db.Query(ctx, OperationsUnfinished, arg.AfterID, arg.MaxOperations)
 	if err != nil {
 		return nil, err
 	}
@@ -1081,7 +1081,7 @@ func (q *Queries) OperationsUnfinished(ctx context.Context, arg OperationsUnfini
 	return items, nil
 }
 
-const operationsUnfinishedCount = `-- name: OperationsUnfinishedCount :one
+const OperationsUnfinishedCount = `-- name: OperationsUnfinishedCount :one
 select count(*) from (
     select from operations where finished_at is null and owner_id is not distinct from $1::text limit $2::int
 ) as few
@@ -1093,17 +1093,17 @@ type OperationsUnfinishedCountParams struct {
 }
 
 func (q *Queries) OperationsUnfinishedCount(ctx context.Context, arg OperationsUnfinishedCountParams) (int64, error) {
-	row := q.db.QueryRow(ctx, operationsUnfinishedCount, arg.Owner, arg.Most)
+	row := q.db.QueryRow(ctx, OperationsUnfinishedCount, arg.Owner, arg.Most)
 	var count int64
 	err := row.Scan(&count)
 	return count, err
 }
 
-const operationsWake = `-- name: OperationsWake :exec
+const OperationsWake = `-- name: OperationsWake :exec
 select pg_notify('jobweaver_operations', '')
 `
 
 func (q *Queries) OperationsWake(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, operationsWake)
+	_, err := q.db.Exec(ctx, OperationsWake)
 	return err
 }

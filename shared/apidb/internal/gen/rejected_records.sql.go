@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const rejectedDiscard = `-- name: RejectedDiscard :many
+const RejectedDiscard = `-- name: RejectedDiscard :many
 delete from rejected_records where rejected_id = $1::uuid
 returning
     rejected_number, rejected_id, function, topic, partition, record_offset, bytes, whole, truncated, reason, trace_id,
@@ -39,7 +39,7 @@ type RejectedDiscardRow struct {
 }
 
 func (q *Queries) RejectedDiscard(ctx context.Context, rejectedID uuid.UUID) ([]RejectedDiscardRow, error) {
-	rows, err := q.db.Query(ctx, rejectedDiscard, rejectedID)
+	rows, err := q.db.Query(ctx, RejectedDiscard, rejectedID)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (q *Queries) RejectedDiscard(ctx context.Context, rejectedID uuid.UUID) ([]
 	return items, nil
 }
 
-const rejectedForget = `-- name: RejectedForget :execrows
+const RejectedForget = `-- name: RejectedForget :execrows
 with old as (
     select rejected_number from rejected_records
     where rejected_at < now() - $1::interval
@@ -91,19 +91,19 @@ type RejectedForgetParams struct {
 
 // Forgets what was rejected so long ago, some at a time.
 func (q *Queries) RejectedForget(ctx context.Context, arg RejectedForgetParams) (int64, error) {
-	result, err := q.db.Exec(ctx, rejectedForget, arg.Age, arg.MaxRecords)
+	result, err := q.db.Exec(ctx, RejectedForget, arg.Age, arg.MaxRecords)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const rejectedGet = `-- name: RejectedGet :many
+const RejectedGet = `-- name: RejectedGet :many
 select rejected_number, rejected_id, function, topic, partition, record_offset, key, headers, value, bytes, whole, truncated, reason, trace_id, recorded_at, rejected_at, redriven_at, redriven_by from rejected_records where rejected_id = $1::uuid
 `
 
 func (q *Queries) RejectedGet(ctx context.Context, rejectedID uuid.UUID) ([]RejectedRecord, error) {
-	rows, err := q.db.Query(ctx, rejectedGet, rejectedID)
+	rows, err := q.db.Query(ctx, RejectedGet, rejectedID)
 	if err != nil {
 		return nil, err
 	}
@@ -141,13 +141,13 @@ func (q *Queries) RejectedGet(ctx context.Context, rejectedID uuid.UUID) ([]Reje
 	return items, nil
 }
 
-const rejectedHold = `-- name: RejectedHold :many
+const RejectedHold = `-- name: RejectedHold :many
 select rejected_number, rejected_id, function, topic, partition, record_offset, key, headers, value, bytes, whole, truncated, reason, trace_id, recorded_at, rejected_at, redriven_at, redriven_by from rejected_records where rejected_id = $1::uuid for update
 `
 
 // Whoever redrives it holds it until the record is on its topic: nobody else redrives it meanwhile.
 func (q *Queries) RejectedHold(ctx context.Context, rejectedID uuid.UUID) ([]RejectedRecord, error) {
-	rows, err := q.db.Query(ctx, rejectedHold, rejectedID)
+	rows, err := q.db.Query(ctx, RejectedHold, rejectedID)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (q *Queries) RejectedHold(ctx context.Context, rejectedID uuid.UUID) ([]Rej
 	return items, nil
 }
 
-const rejectedInsert = `-- name: RejectedInsert :execrows
+const RejectedInsert = `-- name: RejectedInsert :execrows
 insert into rejected_records (
     rejected_id, function, topic, partition, record_offset, key, headers, value, bytes, whole, truncated, reason, trace_id,
     recorded_at, rejected_at
@@ -230,7 +230,7 @@ type RejectedInsertParams struct {
 
 // In the order of ids, so that two that insert the same ones wait for each other and do not block each other.
 func (q *Queries) RejectedInsert(ctx context.Context, arg RejectedInsertParams) (int64, error) {
-	result, err := q.db.Exec(ctx, rejectedInsert,
+	result, err := q.db.Exec(ctx, RejectedInsert,
 		arg.RejectedIDs,
 		arg.Functions,
 		arg.Topics,
@@ -253,7 +253,7 @@ func (q *Queries) RejectedInsert(ctx context.Context, arg RejectedInsertParams) 
 	return result.RowsAffected(), nil
 }
 
-const rejectedList = `-- name: RejectedList :many
+const RejectedList = `-- name: RejectedList :many
 select
     rejected_number, rejected_id, function, topic, partition, record_offset, bytes, whole, truncated, reason, trace_id,
     recorded_at, rejected_at, redriven_at, redriven_by
@@ -298,7 +298,7 @@ type RejectedListRow struct {
 
 // Newest first. The table is small: what is asked for besides narrows what is read.
 func (q *Queries) RejectedList(ctx context.Context, arg RejectedListParams) ([]RejectedListRow, error) {
-	rows, err := q.db.Query(ctx, rejectedList,
+	rows, err := q.db.Query(ctx, RejectedList,
 		arg.Before,
 		arg.Function,
 		arg.Topic,
@@ -341,7 +341,7 @@ func (q *Queries) RejectedList(ctx context.Context, arg RejectedListParams) ([]R
 	return items, nil
 }
 
-const rejectedRedriven = `-- name: RejectedRedriven :one
+const RejectedRedriven = `-- name: RejectedRedriven :one
 update rejected_records set redriven_at = now(), redriven_by = $1::text
 where rejected_id = $2::uuid and redriven_at is null
 returning redriven_at
@@ -353,13 +353,13 @@ type RejectedRedrivenParams struct {
 }
 
 func (q *Queries) RejectedRedriven(ctx context.Context, arg RejectedRedrivenParams) (*time.Time, error) {
-	row := q.db.QueryRow(ctx, rejectedRedriven, arg.RedrivenBy, arg.RejectedID)
+	row := q.db.QueryRow(ctx, RejectedRedriven, arg.RedrivenBy, arg.RejectedID)
 	var redriven_at *time.Time
 	err := row.Scan(&redriven_at)
 	return redriven_at, err
 }
 
-const rejectedTrim = `-- name: RejectedTrim :execrows
+const RejectedTrim = `-- name: RejectedTrim :execrows
 with counted as (
     select
         rejected_number,
@@ -383,7 +383,7 @@ type RejectedTrimParams struct {
 
 // Deletes the oldest of those that are too many, or too many bytes together with all that came after them.
 func (q *Queries) RejectedTrim(ctx context.Context, arg RejectedTrimParams) (int64, error) {
-	result, err := q.db.Exec(ctx, rejectedTrim, arg.MaxRecords, arg.MaxBytes)
+	result, err := q.db.Exec(ctx, RejectedTrim, arg.MaxRecords, arg.MaxBytes)
 	if err != nil {
 		return 0, err
 	}

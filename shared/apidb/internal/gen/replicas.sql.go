@@ -9,7 +9,7 @@ import (
 	"context"
 )
 
-const awaitReplicas = `-- name: AwaitReplicas :exec
+const AwaitReplicas = `-- name: AwaitReplicas :exec
 select pg_logical_emit_message(true, 'jobweaver', ''::text)
 `
 
@@ -17,6 +17,6 @@ select pg_logical_emit_message(true, 'jobweaver', ''::text)
 // what is visible although its own wait was broken off, since that comes with the client's patience. It locks nothing and
 // leaves a few bytes in the WAL.
 func (q *Queries) AwaitReplicas(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, awaitReplicas)
+	_, err := q.db.Exec(ctx, AwaitReplicas)
 	return err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const restoredAccepted = `-- name: RestoredAccepted :many
+const RestoredAccepted = `-- name: RestoredAccepted :many
 select
     job_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
     run_at, trace_id, created_at, expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway
@@ -44,7 +44,7 @@ type RestoredAcceptedRow struct {
 }
 
 func (q *Queries) RestoredAccepted(ctx context.Context, jobIds []uuid.UUID) ([]RestoredAcceptedRow, error) {
-	rows, err := q.db.Query(ctx, restoredAccepted, jobIds)
+	rows, err := q.db.Query(ctx, RestoredAccepted, jobIds)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (q *Queries) RestoredAccepted(ctx context.Context, jobIds []uuid.UUID) ([]R
 	return items, nil
 }
 
-const restoredControlLift = `-- name: RestoredControlLift :execrows
+const RestoredControlLift = `-- name: RestoredControlLift :execrows
 insert into controls (kind, name, version, paused, updated_by)
 values ($1, $2, nextval('control_versions'), false, 'after-restore')
 on conflict do nothing
@@ -95,14 +95,14 @@ type RestoredControlLiftParams struct {
 
 // A control that was removed, and by which the scheduler goes: that it holds nothing is said again.
 func (q *Queries) RestoredControlLift(ctx context.Context, arg RestoredControlLiftParams) (int64, error) {
-	result, err := q.db.Exec(ctx, restoredControlLift, arg.Kind, arg.Name)
+	result, err := q.db.Exec(ctx, RestoredControlLift, arg.Kind, arg.Name)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const restoredControlTake = `-- name: RestoredControlTake :execrows
+const RestoredControlTake = `-- name: RestoredControlTake :execrows
 insert into controls (
     kind, name, version, applied_version, paused, max_running, starts_per_second, updated_by,
     least_paused, most_running, most_starts_per_second
@@ -127,7 +127,7 @@ type RestoredControlTakeParams struct {
 
 // A control that is newer with the scheduler.
 func (q *Queries) RestoredControlTake(ctx context.Context, arg RestoredControlTakeParams) (int64, error) {
-	result, err := q.db.Exec(ctx, restoredControlTake,
+	result, err := q.db.Exec(ctx, RestoredControlTake,
 		arg.Kind,
 		arg.Name,
 		arg.Version,
@@ -141,19 +141,19 @@ func (q *Queries) RestoredControlTake(ctx context.Context, arg RestoredControlTa
 	return result.RowsAffected(), nil
 }
 
-const restoredControlVersion = `-- name: RestoredControlVersion :one
+const RestoredControlVersion = `-- name: RestoredControlVersion :one
 select coalesce(pg_sequence_last_value('control_versions'), 0)::bigint as control_version
 `
 
 // The last version that a control was given here; 0: none was.
 func (q *Queries) RestoredControlVersion(ctx context.Context) (int64, error) {
-	row := q.db.QueryRow(ctx, restoredControlVersion)
+	row := q.db.QueryRow(ctx, RestoredControlVersion)
 	var control_version int64
 	err := row.Scan(&control_version)
 	return control_version, err
 }
 
-const restoredControlsApplied = `-- name: RestoredControlsApplied :execrows
+const RestoredControlsApplied = `-- name: RestoredControlsApplied :execrows
 with known as (
     select
         unnest($1::text[])      as kind,
@@ -174,14 +174,14 @@ type RestoredControlsAppliedParams struct {
 
 // By which versions the scheduler goes, of all controls; what it lacks is said again.
 func (q *Queries) RestoredControlsApplied(ctx context.Context, arg RestoredControlsAppliedParams) (int64, error) {
-	result, err := q.db.Exec(ctx, restoredControlsApplied, arg.Kinds, arg.Names, arg.Versions)
+	result, err := q.db.Exec(ctx, RestoredControlsApplied, arg.Kinds, arg.Names, arg.Versions)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const restoredInsert = `-- name: RestoredInsert :execrows
+const RestoredInsert = `-- name: RestoredInsert :execrows
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms, run_at,
     created_at, expires_at, ordering_key, order_number, command_seq, status
@@ -199,14 +199,14 @@ on conflict do nothing
 
 // Jobs as the scheduler has them, of which nothing was heard yet: reconcile asks.
 func (q *Queries) RestoredInsert(ctx context.Context, jobs json.RawMessage) (int64, error) {
-	result, err := q.db.Exec(ctx, restoredInsert, jobs)
+	result, err := q.db.Exec(ctx, RestoredInsert, jobs)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const restoredJobs = `-- name: RestoredJobs :many
+const RestoredJobs = `-- name: RestoredJobs :many
 
 select job_id, version, status, command_seq, (ordering_key is not null)::boolean as is_ordered from jobs
 where job_id > $1::uuid
@@ -229,7 +229,7 @@ type RestoredJobsRow struct {
 
 // What is compared and put right after databases were restored, while no function runs.
 func (q *Queries) RestoredJobs(ctx context.Context, arg RestoredJobsParams) ([]RestoredJobsRow, error) {
-	rows, err := q.db.Query(ctx, restoredJobs, arg.AfterID, arg.MaxJobs)
+	rows, err := q.db.Query(ctx, RestoredJobs, arg.AfterID, arg.MaxJobs)
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +254,7 @@ func (q *Queries) RestoredJobs(ctx context.Context, arg RestoredJobsParams) ([]R
 	return items, nil
 }
 
-const restoredNumbers = `-- name: RestoredNumbers :execrows
+const RestoredNumbers = `-- name: RestoredNumbers :execrows
 update jobs set command_seq = input.number
 from rows from (unnest($1::uuid[]), unnest($2::int[])) as input (job_id, number)
 where jobs.job_id = input.job_id and jobs.command_seq < input.number
@@ -267,14 +267,14 @@ type RestoredNumbersParams struct {
 
 // The next command must have a number that the scheduler has not seen.
 func (q *Queries) RestoredNumbers(ctx context.Context, arg RestoredNumbersParams) (int64, error) {
-	result, err := q.db.Exec(ctx, restoredNumbers, arg.JobIDs, arg.Numbers)
+	result, err := q.db.Exec(ctx, RestoredNumbers, arg.JobIDs, arg.Numbers)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const restoredSequences = `-- name: RestoredSequences :exec
+const RestoredSequences = `-- name: RestoredSequences :exec
 select
     setval('control_versions', greatest(pg_sequence_last_value('control_versions'), $1::bigint, 1)),
     setval('order_numbers', greatest(pg_sequence_last_value('order_numbers'), $2::bigint, 1))
@@ -287,11 +287,11 @@ type RestoredSequencesParams struct {
 
 // Numbers that the scheduler has seen are not given again.
 func (q *Queries) RestoredSequences(ctx context.Context, arg RestoredSequencesParams) error {
-	_, err := q.db.Exec(ctx, restoredSequences, arg.ControlVersion, arg.OrderNumber)
+	_, err := q.db.Exec(ctx, RestoredSequences, arg.ControlVersion, arg.OrderNumber)
 	return err
 }
 
-const restoredUnhear = `-- name: RestoredUnhear :execrows
+const RestoredUnhear = `-- name: RestoredUnhear :execrows
 update jobs set
     version = 0, snapshot = null, attempt = 0, retry_count = 0, progress = null, error_code = null,
     status = case when run_at > now() then 'SCHEDULED' else 'PENDING' end
@@ -300,14 +300,14 @@ where job_id = any ($1::uuid[]) and status not in ('COMPLETED', 'FAILED', 'CANCE
 
 // As if nothing had been heard of these: reconcile asks.
 func (q *Queries) RestoredUnhear(ctx context.Context, jobIds []uuid.UUID) (int64, error) {
-	result, err := q.db.Exec(ctx, restoredUnhear, jobIds)
+	result, err := q.db.Exec(ctx, RestoredUnhear, jobIds)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const restoredUntil = `-- name: RestoredUntil :one
+const RestoredUntil = `-- name: RestoredUntil :one
 select greatest(
     (select created_at from jobs order by job_id desc limit 1), (select max(seen_at) from workers), 'epoch')::timestamptz as known_until
 `
@@ -315,13 +315,13 @@ select greatest(
 // The latest instant of which this database knows, by the database's clock only; the epoch: of none. Workers are seen
 // every few seconds.
 func (q *Queries) RestoredUntil(ctx context.Context) (time.Time, error) {
-	row := q.db.QueryRow(ctx, restoredUntil)
+	row := q.db.QueryRow(ctx, RestoredUntil)
 	var known_until time.Time
 	err := row.Scan(&known_until)
 	return known_until, err
 }
 
-const restoredWords = `-- name: RestoredWords :many
+const RestoredWords = `-- name: RestoredWords :many
 select job_id, snapshot::json as word, coalesce(cancel_requested_at, '0001-01-01Z')::timestamptz as cancel_requested_at
 from jobs
 where job_id = any ($1::uuid[]) and version > 0
@@ -335,7 +335,7 @@ type RestoredWordsRow struct {
 
 // The scheduler's word on these jobs as it was heard.
 func (q *Queries) RestoredWords(ctx context.Context, jobIds []uuid.UUID) ([]RestoredWordsRow, error) {
-	rows, err := q.db.Query(ctx, restoredWords, jobIds)
+	rows, err := q.db.Query(ctx, RestoredWords, jobIds)
 	if err != nil {
 		return nil, err
 	}

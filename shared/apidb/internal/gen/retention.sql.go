@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const jobsExpire = `-- name: JobsExpire :one
+const JobsExpire = `-- name: JobsExpire :one
 with page as (
     select job_id, status, version, updated_at from jobs
     where job_id > $1::uuid and job_id < $2::uuid
@@ -62,7 +62,7 @@ type JobsExpireRow struct {
 // looked at, which was the last, and how many went. One with a command stays until that is answered, or has been asked
 // for a day: nobody knows the job any more.
 func (q *Queries) JobsExpire(ctx context.Context, arg JobsExpireParams) (JobsExpireRow, error) {
-	row := q.db.QueryRow(ctx, jobsExpire,
+	row := q.db.QueryRow(ctx, JobsExpire,
 		arg.AfterID,
 		arg.BeforeID,
 		arg.MaxJobs,
@@ -75,7 +75,7 @@ func (q *Queries) JobsExpire(ctx context.Context, arg JobsExpireParams) (JobsExp
 	return i, err
 }
 
-const logsExpire = `-- name: LogsExpire :one
+const LogsExpire = `-- name: LogsExpire :one
 with page as (
     select job_id from attempt_logs
     where job_id > $1::uuid and job_id < $2::uuid
@@ -107,7 +107,7 @@ type LogsExpireRow struct {
 
 // The same for log lines, which can come after their job is gone.
 func (q *Queries) LogsExpire(ctx context.Context, arg LogsExpireParams) (LogsExpireRow, error) {
-	row := q.db.QueryRow(ctx, logsExpire, arg.AfterID, arg.BeforeID, arg.MaxRows)
+	row := q.db.QueryRow(ctx, LogsExpire, arg.AfterID, arg.BeforeID, arg.MaxRows)
 	var i LogsExpireRow
 	err := row.Scan(&i.Seen, &i.LastID, &i.Gone)
 	return i, err

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const scheduleJobsNotEnded = `-- name: ScheduleJobsNotEnded :many
+const ScheduleJobsNotEnded = `-- name: ScheduleJobsNotEnded :many
 select jobs.job_id
 from (
     select schedule_ticks.job_id from schedule_ticks
@@ -26,7 +26,7 @@ order by jobs.job_id
 
 // Of a schedule's last hundred jobs those that have not ended, as far as is known here.
 func (q *Queries) ScheduleJobsNotEnded(ctx context.Context, scheduleID uuid.UUID) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, scheduleJobsNotEnded, scheduleID)
+	rows, err := q.db.Query(ctx, ScheduleJobsNotEnded, scheduleID)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (q *Queries) ScheduleJobsNotEnded(ctx context.Context, scheduleID uuid.UUID
 	return items, nil
 }
 
-const ticksForget = `-- name: TicksForget :many
+const TicksForget = `-- name: TicksForget :many
 with page as (
     select schedules.schedule_id, coalesce((
         select kept.at from schedule_ticks as kept where kept.schedule_id = schedules.schedule_id
@@ -75,7 +75,7 @@ type TicksForgetParams struct {
 // whose job has not ended, as by its tick a schedule knows that it is busy. The job is looked up for each tick:
 // a join could go through all jobs.
 func (q *Queries) TicksForget(ctx context.Context, arg TicksForgetParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, ticksForget, arg.AfterID, arg.MaxSchedules)
+	rows, err := q.db.Query(ctx, TicksForget, arg.AfterID, arg.MaxSchedules)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (q *Queries) TicksForget(ctx context.Context, arg TicksForgetParams) ([]uui
 	return items, nil
 }
 
-const ticksList = `-- name: TicksList :many
+const TicksList = `-- name: TicksList :many
 select at, outcome, reason, job_id, recorded_at from schedule_ticks
 where schedule_id = $1 and at < $2::timestamptz
 order by at desc
@@ -116,7 +116,7 @@ type TicksListRow struct {
 }
 
 func (q *Queries) TicksList(ctx context.Context, arg TicksListParams) ([]TicksListRow, error) {
-	rows, err := q.db.Query(ctx, ticksList, arg.ScheduleID, arg.BeforeAt, arg.MaxTicks)
+	rows, err := q.db.Query(ctx, TicksList, arg.ScheduleID, arg.BeforeAt, arg.MaxTicks)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (q *Queries) TicksList(ctx context.Context, arg TicksListParams) ([]TicksLi
 	return items, nil
 }
 
-const ticksRecord = `-- name: TicksRecord :exec
+const TicksRecord = `-- name: TicksRecord :exec
 insert into schedule_ticks (schedule_id, at, outcome, reason, job_id)
 select
     unnest($1::uuid[]),
@@ -162,7 +162,7 @@ type TicksRecordParams struct {
 
 // What is recorded stays: a tick comes again where a clock was put back.
 func (q *Queries) TicksRecord(ctx context.Context, arg TicksRecordParams) error {
-	_, err := q.db.Exec(ctx, ticksRecord,
+	_, err := q.db.Exec(ctx, TicksRecord,
 		arg.ScheduleIDs,
 		arg.Ats,
 		arg.Outcomes,

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const scheduleBegin = `-- name: ScheduleBegin :one
+const ScheduleBegin = `-- name: ScheduleBegin :one
 select clock_timestamp()::timestamptz as at, greatest(clock_timestamp(), (
     select at + interval '1 us' from schedule_ticks where schedule_id = $1 order by at desc limit 1
 ))::timestamptz as begin_at
@@ -27,36 +27,36 @@ type ScheduleBeginRow struct {
 // From when on a locked schedule may fire anew: who had the lock before may have fired all up to now, which is
 // later than this transaction's now(), and whose clock was ahead even more.
 func (q *Queries) ScheduleBegin(ctx context.Context, scheduleID uuid.UUID) (ScheduleBeginRow, error) {
-	row := q.db.QueryRow(ctx, scheduleBegin, scheduleID)
+	row := q.db.QueryRow(ctx, ScheduleBegin, scheduleID)
 	var i ScheduleBeginRow
 	err := row.Scan(&i.At, &i.BeginAt)
 	return i, err
 }
 
-const scheduleCancelsDrop = `-- name: ScheduleCancelsDrop :exec
+const ScheduleCancelsDrop = `-- name: ScheduleCancelsDrop :exec
 delete from schedule_cancels where job_id = any ($1::uuid[])
 `
 
 func (q *Queries) ScheduleCancelsDrop(ctx context.Context, jobIds []uuid.UUID) error {
-	_, err := q.db.Exec(ctx, scheduleCancelsDrop, jobIds)
+	_, err := q.db.Exec(ctx, ScheduleCancelsDrop, jobIds)
 	return err
 }
 
-const scheduleCancelsKeep = `-- name: ScheduleCancelsKeep :exec
+const ScheduleCancelsKeep = `-- name: ScheduleCancelsKeep :exec
 insert into schedule_cancels (job_id) select unnest($1::uuid[]) on conflict do nothing
 `
 
 func (q *Queries) ScheduleCancelsKeep(ctx context.Context, jobIds []uuid.UUID) error {
-	_, err := q.db.Exec(ctx, scheduleCancelsKeep, jobIds)
+	_, err := q.db.Exec(ctx, ScheduleCancelsKeep, jobIds)
 	return err
 }
 
-const scheduleCancelsOpen = `-- name: ScheduleCancelsOpen :many
+const ScheduleCancelsOpen = `-- name: ScheduleCancelsOpen :many
 select job_id from schedule_cancels order by job_id limit $1::int
 `
 
 func (q *Queries) ScheduleCancelsOpen(ctx context.Context, maxJobs int32) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, scheduleCancelsOpen, maxJobs)
+	rows, err := q.db.Query(ctx, ScheduleCancelsOpen, maxJobs)
 	if err != nil {
 		return nil, err
 	}
@@ -75,16 +75,16 @@ func (q *Queries) ScheduleCancelsOpen(ctx context.Context, maxJobs int32) ([]uui
 	return items, nil
 }
 
-const scheduleDelete = `-- name: ScheduleDelete :exec
+const ScheduleDelete = `-- name: ScheduleDelete :exec
 delete from schedules where schedule_id = $1
 `
 
 func (q *Queries) ScheduleDelete(ctx context.Context, scheduleID uuid.UUID) error {
-	_, err := q.db.Exec(ctx, scheduleDelete, scheduleID)
+	_, err := q.db.Exec(ctx, ScheduleDelete, scheduleID)
 	return err
 }
 
-const scheduleHeads = `-- name: ScheduleHeads :many
+const ScheduleHeads = `-- name: ScheduleHeads :many
 select schedule_id, substr(job::text, 1, 32)::text as head from schedules
 where schedule_id > $1::uuid
     and ($2::uuid = '00000000-0000-0000-0000-000000000000' or schedule_id <= $2)
@@ -103,7 +103,7 @@ type ScheduleHeadsRow struct {
 
 // What is sealed begins with the key that sealed it. @last_id is where to end, nil: nowhere.
 func (q *Queries) ScheduleHeads(ctx context.Context, arg ScheduleHeadsParams) ([]ScheduleHeadsRow, error) {
-	rows, err := q.db.Query(ctx, scheduleHeads, arg.AfterID, arg.LastID)
+	rows, err := q.db.Query(ctx, ScheduleHeads, arg.AfterID, arg.LastID)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (q *Queries) ScheduleHeads(ctx context.Context, arg ScheduleHeadsParams) ([
 	return items, nil
 }
 
-const scheduleInsert = `-- name: ScheduleInsert :execrows
+const ScheduleInsert = `-- name: ScheduleInsert :execrows
 insert into schedules (
     schedule_id, owner_id, name, cron, time_zone, anchor_at, job, overlap, missed, paused, start_at, end_at, next_at
 ) values (
@@ -149,7 +149,7 @@ type ScheduleInsertParams struct {
 }
 
 func (q *Queries) ScheduleInsert(ctx context.Context, arg ScheduleInsertParams) (int64, error) {
-	result, err := q.db.Exec(ctx, scheduleInsert,
+	result, err := q.db.Exec(ctx, ScheduleInsert,
 		arg.ScheduleID,
 		arg.OwnerID,
 		arg.Name,
@@ -170,12 +170,12 @@ func (q *Queries) ScheduleInsert(ctx context.Context, arg ScheduleInsertParams) 
 	return result.RowsAffected(), nil
 }
 
-const scheduleLock = `-- name: ScheduleLock :one
+const ScheduleLock = `-- name: ScheduleLock :one
 select schedule_id, owner_id, name, cron, time_zone, anchor_at, job, overlap, missed, paused, start_at, end_at, next_at, last_at, last_job_id, created_at, updated_at from schedules where schedule_id = $1 for update
 `
 
 func (q *Queries) ScheduleLock(ctx context.Context, scheduleID uuid.UUID) (Schedule, error) {
-	row := q.db.QueryRow(ctx, scheduleLock, scheduleID)
+	row := q.db.QueryRow(ctx, ScheduleLock, scheduleID)
 	var i Schedule
 	err := row.Scan(
 		&i.ScheduleID,
@@ -199,7 +199,7 @@ func (q *Queries) ScheduleLock(ctx context.Context, scheduleID uuid.UUID) (Sched
 	return i, err
 }
 
-const scheduleNext = `-- name: ScheduleNext :many
+const ScheduleNext = `-- name: ScheduleNext :many
 select next_at, clock_timestamp()::timestamptz as at from schedules
 where next_at is not null and not paused and schedule_id <> all ($1::uuid[])
     and owner_id <> all ($2::text[])
@@ -218,7 +218,7 @@ type ScheduleNextRow struct {
 }
 
 func (q *Queries) ScheduleNext(ctx context.Context, arg ScheduleNextParams) ([]ScheduleNextRow, error) {
-	rows, err := q.db.Query(ctx, scheduleNext, arg.HeldIDs, arg.RestingOwners)
+	rows, err := q.db.Query(ctx, ScheduleNext, arg.HeldIDs, arg.RestingOwners)
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +237,7 @@ func (q *Queries) ScheduleNext(ctx context.Context, arg ScheduleNextParams) ([]S
 	return items, nil
 }
 
-const schedulePause = `-- name: SchedulePause :exec
+const SchedulePause = `-- name: SchedulePause :exec
 update schedules set paused = $1, next_at = $2, updated_at = now()
 where schedule_id = $3
 `
@@ -249,11 +249,11 @@ type SchedulePauseParams struct {
 }
 
 func (q *Queries) SchedulePause(ctx context.Context, arg SchedulePauseParams) error {
-	_, err := q.db.Exec(ctx, schedulePause, arg.Paused, arg.NextAt, arg.ScheduleID)
+	_, err := q.db.Exec(ctx, SchedulePause, arg.Paused, arg.NextAt, arg.ScheduleID)
 	return err
 }
 
-const scheduleReplace = `-- name: ScheduleReplace :exec
+const ScheduleReplace = `-- name: ScheduleReplace :exec
 update schedules set
     cron = $1, time_zone = $2, anchor_at = $3, job = $4, overlap = $5, missed = $6,
     paused = $7, start_at = $8, end_at = $9, next_at = $10,
@@ -277,7 +277,7 @@ type ScheduleReplaceParams struct {
 }
 
 func (q *Queries) ScheduleReplace(ctx context.Context, arg ScheduleReplaceParams) error {
-	_, err := q.db.Exec(ctx, scheduleReplace,
+	_, err := q.db.Exec(ctx, ScheduleReplace,
 		arg.Cron,
 		arg.TimeZone,
 		arg.AnchorAt,
@@ -294,7 +294,7 @@ func (q *Queries) ScheduleReplace(ctx context.Context, arg ScheduleReplaceParams
 	return err
 }
 
-const scheduleSeal = `-- name: ScheduleSeal :exec
+const ScheduleSeal = `-- name: ScheduleSeal :exec
 update schedules set job = $1 where schedule_id = $2
 `
 
@@ -304,20 +304,20 @@ type ScheduleSealParams struct {
 }
 
 func (q *Queries) ScheduleSeal(ctx context.Context, arg ScheduleSealParams) error {
-	_, err := q.db.Exec(ctx, scheduleSeal, arg.Job, arg.ScheduleID)
+	_, err := q.db.Exec(ctx, ScheduleSeal, arg.Job, arg.ScheduleID)
 	return err
 }
 
-const schedulesChanged = `-- name: SchedulesChanged :exec
+const SchedulesChanged = `-- name: SchedulesChanged :exec
 select pg_notify('jobweaver_schedules', '')
 `
 
 func (q *Queries) SchedulesChanged(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, schedulesChanged)
+	_, err := q.db.Exec(ctx, SchedulesChanged)
 	return err
 }
 
-const schedulesCount = `-- name: SchedulesCount :one
+const SchedulesCount = `-- name: SchedulesCount :one
 select count(*) from (select from schedules where owner_id = $1 limit $2::int) as few
 `
 
@@ -327,13 +327,13 @@ type SchedulesCountParams struct {
 }
 
 func (q *Queries) SchedulesCount(ctx context.Context, arg SchedulesCountParams) (int64, error) {
-	row := q.db.QueryRow(ctx, schedulesCount, arg.OwnerID, arg.Most)
+	row := q.db.QueryRow(ctx, SchedulesCount, arg.OwnerID, arg.Most)
 	var count int64
 	err := row.Scan(&count)
 	return count, err
 }
 
-const schedulesDue = `-- name: SchedulesDue :many
+const SchedulesDue = `-- name: SchedulesDue :many
 select schedules.schedule_id, schedules.owner_id, schedules.name, schedules.cron, schedules.time_zone, schedules.anchor_at, schedules.job, schedules.overlap, schedules.missed, schedules.paused, schedules.start_at, schedules.end_at, schedules.next_at, schedules.last_at, schedules.last_job_id, schedules.created_at, schedules.updated_at from (
     select schedule_id, next_at, row_number() over (partition by owner_id order by next_at) as turn
     from schedules
@@ -354,7 +354,7 @@ type SchedulesDueParams struct {
 
 // Owners take turns, whoever has how many that are due. Who else fires takes others.
 func (q *Queries) SchedulesDue(ctx context.Context, arg SchedulesDueParams) ([]Schedule, error) {
-	rows, err := q.db.Query(ctx, schedulesDue, arg.HeldIDs, arg.RestingOwners, arg.MaxSchedules)
+	rows, err := q.db.Query(ctx, SchedulesDue, arg.HeldIDs, arg.RestingOwners, arg.MaxSchedules)
 	if err != nil {
 		return nil, err
 	}
@@ -391,7 +391,7 @@ func (q *Queries) SchedulesDue(ctx context.Context, arg SchedulesDueParams) ([]S
 	return items, nil
 }
 
-const schedulesFired = `-- name: SchedulesFired :exec
+const SchedulesFired = `-- name: SchedulesFired :exec
 with input as (
     select
         unnest($1::uuid[])                                                     as schedule_id,
@@ -415,7 +415,7 @@ type SchedulesFiredParams struct {
 }
 
 func (q *Queries) SchedulesFired(ctx context.Context, arg SchedulesFiredParams) error {
-	_, err := q.db.Exec(ctx, schedulesFired,
+	_, err := q.db.Exec(ctx, SchedulesFired,
 		arg.ScheduleIDs,
 		arg.NextAts,
 		arg.LastAts,
@@ -424,7 +424,7 @@ func (q *Queries) SchedulesFired(ctx context.Context, arg SchedulesFiredParams) 
 	return err
 }
 
-const schedulesList = `-- name: SchedulesList :many
+const SchedulesList = `-- name: SchedulesList :many
 select
     schedule_id, owner_id, name, cron, time_zone, anchor_at, overlap, missed, paused, start_at, end_at, next_at, last_at,
     last_job_id, created_at, updated_at,
@@ -468,7 +468,7 @@ type SchedulesListRow struct {
 
 // Jobs come until they have max_bytes together; of the schedules after that the job is null.
 func (q *Queries) SchedulesList(ctx context.Context, arg SchedulesListParams) ([]SchedulesListRow, error) {
-	rows, err := q.db.Query(ctx, schedulesList,
+	rows, err := q.db.Query(ctx, SchedulesList,
 		arg.MaxBytes,
 		arg.AfterName,
 		arg.AfterOwner,
@@ -511,7 +511,7 @@ func (q *Queries) SchedulesList(ctx context.Context, arg SchedulesListParams) ([
 	return items, nil
 }
 
-const schedulesNamed = `-- name: SchedulesNamed :many
+const SchedulesNamed = `-- name: SchedulesNamed :many
 select schedule_id, owner_id, name, cron, time_zone, anchor_at, job, overlap, missed, paused, start_at, end_at, next_at, last_at, last_job_id, created_at, updated_at from schedules
 where name = $1 and ($2::text is null or owner_id = $2)
 order by owner_id
@@ -525,7 +525,7 @@ type SchedulesNamedParams struct {
 
 // One name may belong to several owners: two rows are enough to know. Nobody's comes first.
 func (q *Queries) SchedulesNamed(ctx context.Context, arg SchedulesNamedParams) ([]Schedule, error) {
-	rows, err := q.db.Query(ctx, schedulesNamed, arg.Name, arg.OwnerID)
+	rows, err := q.db.Query(ctx, SchedulesNamed, arg.Name, arg.OwnerID)
 	if err != nil {
 		return nil, err
 	}

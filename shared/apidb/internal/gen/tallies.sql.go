@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const jobCounts = `-- name: JobCounts :one
+const JobCounts = `-- name: JobCounts :one
 select as_of, took, counts from job_counts
 `
 
@@ -24,13 +24,13 @@ type JobCountsRow struct {
 }
 
 func (q *Queries) JobCounts(ctx context.Context) (JobCountsRow, error) {
-	row := q.db.QueryRow(ctx, jobCounts)
+	row := q.db.QueryRow(ctx, JobCounts)
 	var i JobCountsRow
 	err := row.Scan(&i.AsOf, &i.Took, &i.Counts)
 	return i, err
 }
 
-const jobCountsOf = `-- name: JobCountsOf :one
+const JobCountsOf = `-- name: JobCountsOf :one
 with known as (
     select counts::text as counts, ended::text as ended from job_counts where $1::boolean
     union all
@@ -57,7 +57,7 @@ type JobCountsOfRow struct {
 
 // What is known of everyone, or of one owner. ended is empty where the version before has counted, which leaves it out.
 func (q *Queries) JobCountsOf(ctx context.Context, arg JobCountsOfParams) (JobCountsOfRow, error) {
-	row := q.db.QueryRow(ctx, jobCountsOf, arg.Everyone, arg.OwnerID)
+	row := q.db.QueryRow(ctx, JobCountsOf, arg.Everyone, arg.OwnerID)
 	var i JobCountsOfRow
 	err := row.Scan(
 		&i.AsOf,
@@ -68,7 +68,7 @@ func (q *Queries) JobCountsOf(ctx context.Context, arg JobCountsOfParams) (JobCo
 	return i, err
 }
 
-const jobCountsPut = `-- name: JobCountsPut :execrows
+const JobCountsPut = `-- name: JobCountsPut :execrows
 insert into job_counts (as_of, took, counts, ended, ended_at) values ($1, $2, $3, $4, $1)
 on conflict (id) do update set
     as_of = excluded.as_of, took = excluded.took, counts = excluded.counts,
@@ -85,7 +85,7 @@ type JobCountsPutParams struct {
 
 // Only the newest count is kept, and only one that is says what each owner has.
 func (q *Queries) JobCountsPut(ctx context.Context, arg JobCountsPutParams) (int64, error) {
-	result, err := q.db.Exec(ctx, jobCountsPut,
+	result, err := q.db.Exec(ctx, JobCountsPut,
 		arg.AsOf,
 		arg.Took,
 		arg.Counts,
@@ -97,7 +97,7 @@ func (q *Queries) JobCountsPut(ctx context.Context, arg JobCountsPutParams) (int
 	return result.RowsAffected(), nil
 }
 
-const jobsCountPage = `-- name: JobsCountPage :many
+const JobsCountPage = `-- name: JobsCountPage :many
 with page as (
     select shelf_of(status, version) as shelf, job_id, owner_id, queue, job_type from jobs
     where shelf_of(status, version) >= $1::smallint and shelf_of(status, version) <= 7
@@ -129,7 +129,7 @@ type JobsCountPageRow struct {
 
 // Counts the jobs that have not ended, a page of the walk over their shelves.
 func (q *Queries) JobsCountPage(ctx context.Context, arg JobsCountPageParams) ([]JobsCountPageRow, error) {
-	rows, err := q.db.Query(ctx, jobsCountPage, arg.Shelf, arg.AfterID, arg.MaxJobs)
+	rows, err := q.db.Query(ctx, JobsCountPage, arg.Shelf, arg.AfterID, arg.MaxJobs)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (q *Queries) JobsCountPage(ctx context.Context, arg JobsCountPageParams) ([
 	return items, nil
 }
 
-const ownerJobCountsPut = `-- name: OwnerJobCountsPut :exec
+const OwnerJobCountsPut = `-- name: OwnerJobCountsPut :exec
 with input as (
     select unnest($1::text[]) as owner_id, unnest($2::text[]) as counts, unnest($3::text[]) as ended
 ), gone as (
@@ -175,11 +175,11 @@ type OwnerJobCountsPutParams struct {
 }
 
 func (q *Queries) OwnerJobCountsPut(ctx context.Context, arg OwnerJobCountsPutParams) error {
-	_, err := q.db.Exec(ctx, ownerJobCountsPut, arg.OwnerIDs, arg.Counts, arg.Ended)
+	_, err := q.db.Exec(ctx, OwnerJobCountsPut, arg.OwnerIDs, arg.Counts, arg.Ended)
 	return err
 }
 
-const talliesBefore = `-- name: TalliesBefore :many
+const TalliesBefore = `-- name: TalliesBefore :many
 select grain, at, queue, job_type, what, waited, ran, took, error_codes from tallies
 where everyone = $1::boolean and owner_id = $2::text
     and (grain = 'minute' and at < $3::timestamptz or grain in ('hour', 'day'))
@@ -207,7 +207,7 @@ type TalliesBeforeRow struct {
 
 // The histograms and error codes of a month that TalliesOf leaves out.
 func (q *Queries) TalliesBefore(ctx context.Context, arg TalliesBeforeParams) ([]TalliesBeforeRow, error) {
-	rows, err := q.db.Query(ctx, talliesBefore,
+	rows, err := q.db.Query(ctx, TalliesBefore,
 		arg.Everyone,
 		arg.OwnerID,
 		arg.Before,
@@ -241,7 +241,7 @@ func (q *Queries) TalliesBefore(ctx context.Context, arg TalliesBeforeParams) ([
 	return items, nil
 }
 
-const talliesKept = `-- name: TalliesKept :many
+const TalliesKept = `-- name: TalliesKept :many
 select everyone, owner_id, queue, job_type, what, sum(kept)::bigint as kept
 from (
     select everyone, owner_id, queue, job_type, what, kept from tallies
@@ -265,7 +265,7 @@ type TalliesKeptRow struct {
 
 // How many jobs that have ended are kept, of everyone and of each owner.
 func (q *Queries) TalliesKept(ctx context.Context) ([]TalliesKeptRow, error) {
-	rows, err := q.db.Query(ctx, talliesKept)
+	rows, err := q.db.Query(ctx, TalliesKept)
 	if err != nil {
 		return nil, err
 	}
@@ -291,7 +291,7 @@ func (q *Queries) TalliesKept(ctx context.Context) ([]TalliesKeptRow, error) {
 	return items, nil
 }
 
-const talliesOf = `-- name: TalliesOf :many
+const TalliesOf = `-- name: TalliesOf :many
 select
     grain, at, queue, job_type, what, n, kept,
     (case when recent then waited else '' end)::bytea as waited,
@@ -330,7 +330,7 @@ type TalliesOfRow struct {
 
 // All that is tallied of everyone, or of one owner, in one snapshot; histograms and error codes of the minutes from since only.
 func (q *Queries) TalliesOf(ctx context.Context, arg TalliesOfParams) ([]TalliesOfRow, error) {
-	rows, err := q.db.Query(ctx, talliesOf, arg.Since, arg.Everyone, arg.OwnerID)
+	rows, err := q.db.Query(ctx, TalliesOf, arg.Since, arg.Everyone, arg.OwnerID)
 	if err != nil {
 		return nil, err
 	}
@@ -363,7 +363,7 @@ func (q *Queries) TalliesOf(ctx context.Context, arg TalliesOfParams) ([]Tallies
 	return items, nil
 }
 
-const tallyEnterAccepted = `-- name: TallyEnterAccepted :exec
+const TallyEnterAccepted = `-- name: TallyEnterAccepted :exec
 insert into tally_entries (owner_id, queue, job_type, what, n, kept)
 select unnest($1::text[]), unnest($2::text[]), unnest($3::text[]), 'ACCEPTED', unnest($4::int[]), 0
 `
@@ -376,7 +376,7 @@ type TallyEnterAcceptedParams struct {
 }
 
 func (q *Queries) TallyEnterAccepted(ctx context.Context, arg TallyEnterAcceptedParams) error {
-	_, err := q.db.Exec(ctx, tallyEnterAccepted,
+	_, err := q.db.Exec(ctx, TallyEnterAccepted,
 		arg.OwnerIDs,
 		arg.Queues,
 		arg.JobTypes,
@@ -385,7 +385,7 @@ func (q *Queries) TallyEnterAccepted(ctx context.Context, arg TallyEnterAccepted
 	return err
 }
 
-const tallyFind = `-- name: TallyFind :many
+const TallyFind = `-- name: TallyFind :many
 with input as (
     select
         unnest($1::boolean[]) as everyone,
@@ -413,7 +413,7 @@ type TallyFindParams struct {
 }
 
 func (q *Queries) TallyFind(ctx context.Context, arg TallyFindParams) ([]Tally, error) {
-	rows, err := q.db.Query(ctx, tallyFind,
+	rows, err := q.db.Query(ctx, TallyFind,
 		arg.Everyones,
 		arg.OwnerIDs,
 		arg.Grains,
@@ -454,29 +454,29 @@ func (q *Queries) TallyFind(ctx context.Context, arg TallyFindParams) ([]Tally, 
 	return items, nil
 }
 
-const tallyForget = `-- name: TallyForget :exec
+const TallyForget = `-- name: TallyForget :exec
 delete from tallies where grain = 'ever' and kept = 0
 `
 
 // Types and queues come and go: what says nothing is not kept for ever.
 func (q *Queries) TallyForget(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, tallyForget)
+	_, err := q.db.Exec(ctx, TallyForget)
 	return err
 }
 
-const tallyLock = `-- name: TallyLock :one
+const TallyLock = `-- name: TallyLock :one
 select pg_try_advisory_xact_lock(7306371)
 `
 
 // One at a time sums up, whoever it is.
 func (q *Queries) TallyLock(ctx context.Context) (bool, error) {
-	row := q.db.QueryRow(ctx, tallyLock)
+	row := q.db.QueryRow(ctx, TallyLock)
 	var pg_try_advisory_xact_lock bool
 	err := row.Scan(&pg_try_advisory_xact_lock)
 	return pg_try_advisory_xact_lock, err
 }
 
-const tallyPut = `-- name: TallyPut :exec
+const TallyPut = `-- name: TallyPut :exec
 insert into tallies (everyone, owner_id, grain, at, queue, job_type, what, n, kept, waited, ran, took, error_codes)
 select
     unnest($1::boolean[]), unnest($2::text[]),
@@ -506,7 +506,7 @@ type TallyPutParams struct {
 }
 
 func (q *Queries) TallyPut(ctx context.Context, arg TallyPutParams) error {
-	_, err := q.db.Exec(ctx, tallyPut,
+	_, err := q.db.Exec(ctx, TallyPut,
 		arg.Everyones,
 		arg.OwnerIDs,
 		arg.Grains,
@@ -524,7 +524,7 @@ func (q *Queries) TallyPut(ctx context.Context, arg TallyPutParams) error {
 	return err
 }
 
-const tallyTakeEntries = `-- name: TallyTakeEntries :many
+const TallyTakeEntries = `-- name: TallyTakeEntries :many
 delete from tally_entries
 where id in (select id from tally_entries order by id limit $1::int)
 returning at, owner_id, queue, job_type, what, n, kept, times, error_codes
@@ -543,7 +543,7 @@ type TallyTakeEntriesRow struct {
 }
 
 func (q *Queries) TallyTakeEntries(ctx context.Context, maxEntries int32) ([]TallyTakeEntriesRow, error) {
-	rows, err := q.db.Query(ctx, tallyTakeEntries, maxEntries)
+	rows, err := q.db.Query(ctx, TallyTakeEntries, maxEntries)
 	if err != nil {
 		return nil, err
 	}
@@ -572,7 +572,7 @@ func (q *Queries) TallyTakeEntries(ctx context.Context, maxEntries int32) ([]Tal
 	return items, nil
 }
 
-const tallyTakeOld = `-- name: TallyTakeOld :many
+const TallyTakeOld = `-- name: TallyTakeOld :many
 with aged as (
     select t.everyone, t.owner_id, t.grain, t.at, t.queue, t.job_type, t.what from tallies as t
     where t.grain = $1 and t.at < $2::timestamptz order by t.at limit $3::int
@@ -591,7 +591,7 @@ type TallyTakeOldParams struct {
 }
 
 func (q *Queries) TallyTakeOld(ctx context.Context, arg TallyTakeOldParams) ([]Tally, error) {
-	rows, err := q.db.Query(ctx, tallyTakeOld, arg.Grain, arg.Before, arg.MaxTallies)
+	rows, err := q.db.Query(ctx, TallyTakeOld, arg.Grain, arg.Before, arg.MaxTallies)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const jobInsertTied = `-- name: JobInsertTied :many
+const JobInsertTied = `-- name: JobInsertTied :many
 with input as (
     select
         unnest($1::uuid[])                                      as job_id,
@@ -97,7 +97,7 @@ type JobInsertTiedRow struct {
 
 // JobInsertMany for jobs of which some want what few do.
 func (q *Queries) JobInsertTied(ctx context.Context, arg JobInsertTiedParams) ([]JobInsertTiedRow, error) {
-	rows, err := q.db.Query(ctx, jobInsertTied,
+	rows, err := q.db.Query(ctx, JobInsertTied,
 		arg.JobIDs,
 		arg.TraceIDs,
 		arg.OwnerIDs,
@@ -143,7 +143,7 @@ func (q *Queries) JobInsertTied(ctx context.Context, arg JobInsertTiedParams) ([
 	return items, nil
 }
 
-const jobsMissing = `-- name: JobsMissing :many
+const JobsMissing = `-- name: JobsMissing :many
 select after_id::uuid as after_id
 from unnest($1::uuid[]) as after_id
 where not exists (select 1 from jobs where jobs.job_id = after_id and jobs.owner_id = $2::text)
@@ -156,7 +156,7 @@ type JobsMissingParams struct {
 
 // Which of these are no jobs of the owner.
 func (q *Queries) JobsMissing(ctx context.Context, arg JobsMissingParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, jobsMissing, arg.AfterIDs, arg.OwnerID)
+	rows, err := q.db.Query(ctx, JobsMissing, arg.AfterIDs, arg.OwnerID)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (q *Queries) JobsMissing(ctx context.Context, arg JobsMissingParams) ([]uui
 	return items, nil
 }
 
-const jobsTied = `-- name: JobsTied :many
+const JobsTied = `-- name: JobsTied :many
 with waiting as (
     select job_id, owner_id, ordering_key, order_number, after_ids, runs_anyway from jobs
     where job_id = any ($1::uuid[])
@@ -213,7 +213,7 @@ type JobsTiedRow struct {
 // first, of which so many are looked at, so many that have not, and an order where an earlier job of the key has not ended. One that is gone
 // had ended.
 func (q *Queries) JobsTied(ctx context.Context, arg JobsTiedParams) ([]JobsTiedRow, error) {
-	rows, err := q.db.Query(ctx, jobsTied, arg.JobIDs, arg.MostLookedAt, arg.MaxDependencies)
+	rows, err := q.db.Query(ctx, JobsTied, arg.JobIDs, arg.MostLookedAt, arg.MaxDependencies)
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +232,7 @@ func (q *Queries) JobsTied(ctx context.Context, arg JobsTiedParams) ([]JobsTiedR
 	return items, nil
 }
 
-const orderPlaces = `-- name: OrderPlaces :many
+const OrderPlaces = `-- name: OrderPlaces :many
 select
     wanted.place::int as place,
     array(select nextval('order_numbers') from generate_series(1, wanted.jobs))::bigint[] as numbers,
@@ -267,7 +267,7 @@ type OrderPlacesRow struct {
 
 // For each key so many numbers, and the last of its jobs that has not ended.
 func (q *Queries) OrderPlaces(ctx context.Context, arg OrderPlacesParams) ([]OrderPlacesRow, error) {
-	rows, err := q.db.Query(ctx, orderPlaces,
+	rows, err := q.db.Query(ctx, OrderPlaces,
 		arg.Places,
 		arg.OwnerIDs,
 		arg.OrderingKeys,
@@ -291,7 +291,7 @@ func (q *Queries) OrderPlaces(ctx context.Context, arg OrderPlacesParams) ([]Ord
 	return items, nil
 }
 
-const ordersLock = `-- name: OrdersLock :exec
+const OrdersLock = `-- name: OrdersLock :exec
 
 select pg_advisory_xact_lock(order_lock) from unnest($1::bigint[]) as order_lock
 `
@@ -300,6 +300,6 @@ select pg_advisory_xact_lock(order_lock) from unnest($1::bigint[]) as order_lock
 // One at a time adds to a key's jobs, until its commit, so that numbers rise in the order of commits. The
 // keys come sorted: whoever needs two of them takes them in one order.
 func (q *Queries) OrdersLock(ctx context.Context, orderLocks []int64) error {
-	_, err := q.db.Exec(ctx, ordersLock, orderLocks)
+	_, err := q.db.Exec(ctx, OrdersLock, orderLocks)
 	return err
 }

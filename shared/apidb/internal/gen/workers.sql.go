@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const jobsOfOwner = `-- name: JobsOfOwner :many
+const JobsOfOwner = `-- name: JobsOfOwner :many
 select job_id from jobs where job_id = any ($1::uuid[]) and owner_id = $2
 `
 
@@ -23,7 +23,7 @@ type JobsOfOwnerParams struct {
 }
 
 func (q *Queries) JobsOfOwner(ctx context.Context, arg JobsOfOwnerParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, jobsOfOwner, arg.JobIDs, arg.OwnerID)
+	rows, err := q.db.Query(ctx, JobsOfOwner, arg.JobIDs, arg.OwnerID)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (q *Queries) JobsOfOwner(ctx context.Context, arg JobsOfOwnerParams) ([]uui
 	return items, nil
 }
 
-const workerFigures = `-- name: WorkerFigures :one
+const WorkerFigures = `-- name: WorkerFigures :one
 select
     coalesce(sum((beat ->> 'slots')::int), 0)::bigint as slots,
     coalesce(sum((beat ->> 'slots')::int - (beat ->> 'free')::int), 0)::bigint as busy
@@ -56,22 +56,22 @@ type WorkerFiguresRow struct {
 }
 
 func (q *Queries) WorkerFigures(ctx context.Context) (WorkerFiguresRow, error) {
-	row := q.db.QueryRow(ctx, workerFigures)
+	row := q.db.QueryRow(ctx, WorkerFigures)
 	var i WorkerFiguresRow
 	err := row.Scan(&i.Slots, &i.Busy)
 	return i, err
 }
 
-const workerRemoveMany = `-- name: WorkerRemoveMany :exec
+const WorkerRemoveMany = `-- name: WorkerRemoveMany :exec
 delete from workers where worker_id = any ($1::text[])
 `
 
 func (q *Queries) WorkerRemoveMany(ctx context.Context, workerIds []string) error {
-	_, err := q.db.Exec(ctx, workerRemoveMany, workerIds)
+	_, err := q.db.Exec(ctx, WorkerRemoveMany, workerIds)
 	return err
 }
 
-const workerSeeMany = `-- name: WorkerSeeMany :exec
+const WorkerSeeMany = `-- name: WorkerSeeMany :exec
 insert into workers (worker_id, beat)
 select unnest($1::text[]), unnest($2::json[])
 on conflict (worker_id) do update set seen_at = now(), beat = excluded.beat
@@ -83,11 +83,11 @@ type WorkerSeeManyParams struct {
 }
 
 func (q *Queries) WorkerSeeMany(ctx context.Context, arg WorkerSeeManyParams) error {
-	_, err := q.db.Exec(ctx, workerSeeMany, arg.WorkerIDs, arg.Beats)
+	_, err := q.db.Exec(ctx, WorkerSeeMany, arg.WorkerIDs, arg.Beats)
 	return err
 }
 
-const workersAll = `-- name: WorkersAll :many
+const WorkersAll = `-- name: WorkersAll :many
 select worker_id, seen_at, (seen_at > now() - interval '10 s')::boolean as live, beat from workers order by worker_id
 `
 
@@ -99,7 +99,7 @@ type WorkersAllRow struct {
 }
 
 func (q *Queries) WorkersAll(ctx context.Context) ([]WorkersAllRow, error) {
-	rows, err := q.db.Query(ctx, workersAll)
+	rows, err := q.db.Query(ctx, WorkersAll)
 	if err != nil {
 		return nil, err
 	}
@@ -123,12 +123,12 @@ func (q *Queries) WorkersAll(ctx context.Context) ([]WorkersAllRow, error) {
 	return items, nil
 }
 
-const workersForget = `-- name: WorkersForget :exec
+const WorkersForget = `-- name: WorkersForget :exec
 delete from workers where seen_at < now() - interval '1 hour'
 `
 
 // A worker's id is new at each start, so the rows of dead ones would pile up.
 func (q *Queries) WorkersForget(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, workersForget)
+	_, err := q.db.Exec(ctx, WorkersForget)
 	return err
 }

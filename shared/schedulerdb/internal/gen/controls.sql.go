@@ -10,24 +10,24 @@ import (
 	"time"
 )
 
-const clock = `-- name: Clock :one
+const Clock = `-- name: Clock :one
 select clock_timestamp()::timestamptz as at
 `
 
 // The transaction may have waited for the lock since its now().
 func (q *Queries) Clock(ctx context.Context) (time.Time, error) {
-	row := q.db.QueryRow(ctx, clock)
+	row := q.db.QueryRow(ctx, Clock)
 	var at time.Time
 	err := row.Scan(&at)
 	return at, err
 }
 
-const controlsList = `-- name: ControlsList :many
+const ControlsList = `-- name: ControlsList :many
 select kind, name, version, paused, max_running, starts_per_second from controls
 `
 
 func (q *Queries) ControlsList(ctx context.Context) ([]Control, error) {
-	rows, err := q.db.Query(ctx, controlsList)
+	rows, err := q.db.Query(ctx, ControlsList)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (q *Queries) ControlsList(ctx context.Context) ([]Control, error) {
 	return items, nil
 }
 
-const controlsSave = `-- name: ControlsSave :exec
+const ControlsSave = `-- name: ControlsSave :exec
 insert into controls (kind, name, version, paused, max_running, starts_per_second)
 select unnest($1::text[]),
        unnest($2::text[]),
@@ -79,7 +79,7 @@ type ControlsSaveParams struct {
 }
 
 func (q *Queries) ControlsSave(ctx context.Context, arg ControlsSaveParams) error {
-	_, err := q.db.Exec(ctx, controlsSave,
+	_, err := q.db.Exec(ctx, ControlsSave,
 		arg.Kinds,
 		arg.Names,
 		arg.Versions,
@@ -90,7 +90,7 @@ func (q *Queries) ControlsSave(ctx context.Context, arg ControlsSaveParams) erro
 	return err
 }
 
-const runningByJob = `-- name: RunningByJob :many
+const RunningByJob = `-- name: RunningByJob :many
 select job_type, coalesce(owner_id, '')::text as owner_id, count(*)::int as attempts
 from jobs
 where status in ('QUEUED', 'RUNNING')
@@ -105,7 +105,7 @@ type RunningByJobRow struct {
 
 // What is out of each job type and owner.
 func (q *Queries) RunningByJob(ctx context.Context) ([]RunningByJobRow, error) {
-	rows, err := q.db.Query(ctx, runningByJob)
+	rows, err := q.db.Query(ctx, RunningByJob)
 	if err != nil {
 		return nil, err
 	}

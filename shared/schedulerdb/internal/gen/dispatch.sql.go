@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const dispatchLock = `-- name: DispatchLock :one
+const DispatchLock = `-- name: DispatchLock :one
 select n, in_flight, floors, due_floor, more, now()::timestamptz as at
 from dispatch_state
 order by n desc
@@ -34,7 +34,7 @@ type DispatchLockRow struct {
 // for under it, and rows of workers are written only under it. The newest version of the row stands first in the
 // index; who had to wait is given the version that came meanwhile.
 func (q *Queries) DispatchLock(ctx context.Context) (DispatchLockRow, error) {
-	row := q.db.QueryRow(ctx, dispatchLock)
+	row := q.db.QueryRow(ctx, DispatchLock)
 	var i DispatchLockRow
 	err := row.Scan(
 		&i.N,
@@ -47,7 +47,7 @@ func (q *Queries) DispatchLock(ctx context.Context) (DispatchLockRow, error) {
 	return i, err
 }
 
-const dispatchSave = `-- name: DispatchSave :exec
+const DispatchSave = `-- name: DispatchSave :exec
 update dispatch_state
 set n         = n + 1,
     in_flight = $1,
@@ -66,7 +66,7 @@ type DispatchSaveParams struct {
 }
 
 func (q *Queries) DispatchSave(ctx context.Context, arg DispatchSaveParams) error {
-	_, err := q.db.Exec(ctx, dispatchSave,
+	_, err := q.db.Exec(ctx, DispatchSave,
 		arg.InFlight,
 		arg.Floors,
 		arg.DueFloor,
@@ -76,7 +76,7 @@ func (q *Queries) DispatchSave(ctx context.Context, arg DispatchSaveParams) erro
 	return err
 }
 
-const dispatchState = `-- name: DispatchState :one
+const DispatchState = `-- name: DispatchState :one
 select n, in_flight, floors, due_floor, more, now()::timestamptz as at
 from dispatch_state
 order by n desc
@@ -93,7 +93,7 @@ type DispatchStateRow struct {
 }
 
 func (q *Queries) DispatchState(ctx context.Context) (DispatchStateRow, error) {
-	row := q.db.QueryRow(ctx, dispatchState)
+	row := q.db.QueryRow(ctx, DispatchState)
 	var i DispatchStateRow
 	err := row.Scan(
 		&i.N,
@@ -106,7 +106,7 @@ func (q *Queries) DispatchState(ctx context.Context) (DispatchStateRow, error) {
 	return i, err
 }
 
-const inFlight = `-- name: InFlight :many
+const InFlight = `-- name: InFlight :many
 select queue, coalesce(partition, 0)::smallint as partition, coalesce(worker_id, '')::text as worker_id,
        count(*)::int as attempts, min(lease_expires_at)::timestamptz as lease_expires_at,
        max(lease_expires_at)::timestamptz as last_lease_expires_at, count(cancel_requested_at)::int as cancels
@@ -127,7 +127,7 @@ type InFlightRow struct {
 
 // What is out, by the worker that has said it holds it, and by the partition it was sent to.
 func (q *Queries) InFlight(ctx context.Context) ([]InFlightRow, error) {
-	rows, err := q.db.Query(ctx, inFlight)
+	rows, err := q.db.Query(ctx, InFlight)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (q *Queries) InFlight(ctx context.Context) ([]InFlightRow, error) {
 	return items, nil
 }
 
-const jobsDispatch = `-- name: JobsDispatch :many
+const JobsDispatch = `-- name: JobsDispatch :many
 with best as (
     select j.job_id, j.rank from jobs j
     where j.queue = $4::text and j.status = 'PENDING' and j.blocked_by is null and j.lane is null
@@ -202,7 +202,7 @@ type JobsDispatchRow struct {
 // at the queue's floor: below it the index has nothing but the dead entries of those that have gone out. The time is
 // the statement's: a job may have come after the transaction began, while it waited for the lock.
 func (q *Queries) JobsDispatch(ctx context.Context, arg JobsDispatchParams) ([]JobsDispatchRow, error) {
-	rows, err := q.db.Query(ctx, jobsDispatch,
+	rows, err := q.db.Query(ctx, JobsDispatch,
 		arg.Lease,
 		arg.Partitions,
 		arg.ByFunction,
@@ -227,7 +227,7 @@ func (q *Queries) JobsDispatch(ctx context.Context, arg JobsDispatchParams) ([]J
 	return items, nil
 }
 
-const jobsDue = `-- name: JobsDue :many
+const JobsDue = `-- name: JobsDue :many
 with due as (
     select job_id, due_at, queue, lost_count from jobs
     where due_at >= (select due_floor from dispatch_state order by n desc limit 1)
@@ -300,7 +300,7 @@ type JobsDueRow struct {
 // meets no other there and is lost alone; the others are put off by seconds. One that has run for ten minutes no longer
 // counts. Two clocks in the same instant may let one more go: that costs a suspect a loss, and it has several.
 func (q *Queries) JobsDue(ctx context.Context, arg JobsDueParams) ([]JobsDueRow, error) {
-	rows, err := q.db.Query(ctx, jobsDue, arg.MaxJobs, arg.SilentAfter)
+	rows, err := q.db.Query(ctx, JobsDue, arg.MaxJobs, arg.SilentAfter)
 	if err != nil {
 		return nil, err
 	}
@@ -329,7 +329,7 @@ func (q *Queries) JobsDue(ctx context.Context, arg JobsDueParams) ([]JobsDueRow,
 	return items, nil
 }
 
-const jobsRunOrders = `-- name: JobsRunOrders :many
+const JobsRunOrders = `-- name: JobsRunOrders :many
 select job_id, trace_id, queue, job_type, attempt, payload, timeout_ms, rank, partition, cancel_requested_at,
        expires_at, started_at, coalesce(owner_id, '')::text as owner_id
 from jobs
@@ -357,7 +357,7 @@ type JobsRunOrdersRow struct {
 // The orders of attempts that are out, the best rank first. As a plain condition the status would have the planner walk
 // the index of all that is out, where it has no fresh statistics.
 func (q *Queries) JobsRunOrders(ctx context.Context, jobIds []uuid.UUID) ([]JobsRunOrdersRow, error) {
-	rows, err := q.db.Query(ctx, jobsRunOrders, jobIds)
+	rows, err := q.db.Query(ctx, JobsRunOrders, jobIds)
 	if err != nil {
 		return nil, err
 	}
@@ -390,7 +390,7 @@ func (q *Queries) JobsRunOrders(ctx context.Context, jobIds []uuid.UUID) ([]Jobs
 	return items, nil
 }
 
-const queuesPending = `-- name: QueuesPending :many
+const QueuesPending = `-- name: QueuesPending :many
 with recursive waiting as (
     (select first.queue, first.rank from jobs first
      where first.status = 'PENDING' and first.blocked_by is null and first.lane is null
@@ -415,7 +415,7 @@ type QueuesPendingRow struct {
 
 // The queues in which a job waits, each with its best rank: a loose scan, one step of the index a queue.
 func (q *Queries) QueuesPending(ctx context.Context) ([]QueuesPendingRow, error) {
-	rows, err := q.db.Query(ctx, queuesPending)
+	rows, err := q.db.Query(ctx, QueuesPending)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const jobsAskAboutCallbacks = `-- name: JobsAskAboutCallbacks :many
+const JobsAskAboutCallbacks = `-- name: JobsAskAboutCallbacks :many
 update jobs set
     due_at = now() + least(greatest(now() - callback_deadline_at, interval '10 s'), interval '5 min')
 where job_id = any ($1::uuid[]) and status = 'WAITING' and due_at <= now()
@@ -27,7 +27,7 @@ type JobsAskAboutCallbacksRow struct {
 
 // Puts off attempts that wait past their deadline, the longer the API is silent about them.
 func (q *Queries) JobsAskAboutCallbacks(ctx context.Context, jobIds []uuid.UUID) ([]JobsAskAboutCallbacksRow, error) {
-	rows, err := q.db.Query(ctx, jobsAskAboutCallbacks, jobIds)
+	rows, err := q.db.Query(ctx, JobsAskAboutCallbacks, jobIds)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (q *Queries) JobsAskAboutCallbacks(ctx context.Context, jobIds []uuid.UUID)
 	return items, nil
 }
 
-const jobsChange = `-- name: JobsChange :exec
+const JobsChange = `-- name: JobsChange :exec
 update jobs
 set queue           = input.queue,
     payload         = coalesce(input.payload, jobs.payload),
@@ -85,7 +85,7 @@ type JobsChangeParams struct {
 
 // Other values for jobs that have not started, which are locked; the version is the old state's name.
 func (q *Queries) JobsChange(ctx context.Context, arg JobsChangeParams) error {
-	_, err := q.db.Exec(ctx, jobsChange,
+	_, err := q.db.Exec(ctx, JobsChange,
 		arg.JobIDs,
 		arg.OldVersions,
 		arg.Queues,
@@ -99,7 +99,7 @@ func (q *Queries) JobsChange(ctx context.Context, arg JobsChangeParams) error {
 	return err
 }
 
-const jobsComplete = `-- name: JobsComplete :many
+const JobsComplete = `-- name: JobsComplete :many
 with input as (
     select unnest($1::uuid[])            as job_id,
            unnest($2::int[])            as attempt,
@@ -164,7 +164,7 @@ type JobsCompleteRow struct {
 // The plain way of a job: its attempt completed. One write, no matter what came before. The lease tells whether the
 // attempt was out: one that waited for a callback has none.
 func (q *Queries) JobsComplete(ctx context.Context, arg JobsCompleteParams) ([]JobsCompleteRow, error) {
-	rows, err := q.db.Query(ctx, jobsComplete,
+	rows, err := q.db.Query(ctx, JobsComplete,
 		arg.JobIDs,
 		arg.Attempts,
 		arg.Entries,
@@ -206,7 +206,7 @@ func (q *Queries) JobsComplete(ctx context.Context, arg JobsCompleteParams) ([]J
 	return items, nil
 }
 
-const jobsDelete = `-- name: JobsDelete :many
+const JobsDelete = `-- name: JobsDelete :many
 update jobs
 set version      = jobs.version + 1,
     command_seq  = input.command_seq,
@@ -246,7 +246,7 @@ type JobsDeleteRow struct {
 
 // Of an ended job it leaves what keeps old events from bringing it back.
 func (q *Queries) JobsDelete(ctx context.Context, arg JobsDeleteParams) ([]JobsDeleteRow, error) {
-	rows, err := q.db.Query(ctx, jobsDelete, arg.JobIDs, arg.CommandSeqs, arg.Entries)
+	rows, err := q.db.Query(ctx, JobsDelete, arg.JobIDs, arg.CommandSeqs, arg.Entries)
 	if err != nil {
 		return nil, err
 	}
@@ -275,7 +275,7 @@ func (q *Queries) JobsDelete(ctx context.Context, arg JobsDeleteParams) ([]JobsD
 	return items, nil
 }
 
-const jobsInsert = `-- name: JobsInsert :exec
+const JobsInsert = `-- name: JobsInsert :exec
 insert into jobs (job_id, trace_id, job_type, queue, payload, priority, max_retry_count, retry_policy, timeout_ms,
                   status, attempt, rank, due_at, lease_expires_at, partition, history, moves, error_code, error_message,
                   finished_at, created_at, owner_id, blocked_by, waits_for, runs_anyway, ordering_key, order_number,
@@ -344,7 +344,7 @@ type JobsInsertParams struct {
 
 // Jobs that begin in one state. What all of them share is no array, and an array that none of them needs is null.
 func (q *Queries) JobsInsert(ctx context.Context, arg JobsInsertParams) error {
-	_, err := q.db.Exec(ctx, jobsInsert,
+	_, err := q.db.Exec(ctx, JobsInsert,
 		arg.JobIDs,
 		arg.TraceIDs,
 		arg.JobTypes,
@@ -377,7 +377,7 @@ func (q *Queries) JobsInsert(ctx context.Context, arg JobsInsertParams) error {
 	return err
 }
 
-const jobsKnown = `-- name: JobsKnown :many
+const JobsKnown = `-- name: JobsKnown :many
 select job_id from jobs where job_id = any ($1::uuid[])
 `
 
@@ -385,7 +385,7 @@ select job_id from jobs where job_id = any ($1::uuid[])
 // only, so the answer stays true. ON CONFLICT DO NOTHING would not do: it waits for whoever is updating the row, who
 // may be waiting for that lock.
 func (q *Queries) JobsKnown(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, jobsKnown, jobIds)
+	rows, err := q.db.Query(ctx, JobsKnown, jobIds)
 	if err != nil {
 		return nil, err
 	}
@@ -404,7 +404,7 @@ func (q *Queries) JobsKnown(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUI
 	return items, nil
 }
 
-const jobsLock = `-- name: JobsLock :many
+const JobsLock = `-- name: JobsLock :many
 select job_id, status, version, attempt, retry_count, max_retry_count, lost_count, retry_policy, priority,
        cancel_requested_at, command_seq, last_command, due_at, callback_deadline_at, queue, rank, partition, worker_id,
        blocked_by, ordering_key, owner_id, started_at, expires_at, deleted_at, job_type, lane, now()::timestamptz as at
@@ -446,7 +446,7 @@ type JobsLockRow struct {
 
 // What decides a job's next state, locked in one order so that batches do not deadlock.
 func (q *Queries) JobsLock(ctx context.Context, jobIds []uuid.UUID) ([]JobsLockRow, error) {
-	rows, err := q.db.Query(ctx, jobsLock, jobIds)
+	rows, err := q.db.Query(ctx, JobsLock, jobIds)
 	if err != nil {
 		return nil, err
 	}
@@ -493,7 +493,7 @@ func (q *Queries) JobsLock(ctx context.Context, jobIds []uuid.UUID) ([]JobsLockR
 	return items, nil
 }
 
-const jobsNewer = `-- name: JobsNewer :many
+const JobsNewer = `-- name: JobsNewer :many
 select known.job_id::uuid as job_id, known.version::bigint as version, (jobs.job_id is null)::boolean as is_unknown
 from rows from (unnest($1::uuid[]), unnest($2::bigint[])) as known (job_id, version)
 left join jobs on jobs.job_id = known.job_id
@@ -513,7 +513,7 @@ type JobsNewerRow struct {
 
 // Of the jobs that the API asks about, those that have got further than it knows, and those that are not known here.
 func (q *Queries) JobsNewer(ctx context.Context, arg JobsNewerParams) ([]JobsNewerRow, error) {
-	rows, err := q.db.Query(ctx, jobsNewer, arg.JobIDs, arg.Versions)
+	rows, err := q.db.Query(ctx, JobsNewer, arg.JobIDs, arg.Versions)
 	if err != nil {
 		return nil, err
 	}
@@ -532,7 +532,7 @@ func (q *Queries) JobsNewer(ctx context.Context, arg JobsNewerParams) ([]JobsNew
 	return items, nil
 }
 
-const jobsOverdue = `-- name: JobsOverdue :many
+const JobsOverdue = `-- name: JobsOverdue :many
 with due as (
     select job_id, status from jobs
     where due_at >= (select due_floor from dispatch_state order by n desc limit 1)
@@ -557,7 +557,7 @@ for update of jobs skip locked
 // for them behind a million others. And jobs that have not started in time. Rows that somebody has locked are left to
 // the next pass: the clock must not wait for a process that is frozen.
 func (q *Queries) JobsOverdue(ctx context.Context, maxJobs int32) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, jobsOverdue, maxJobs)
+	rows, err := q.db.Query(ctx, JobsOverdue, maxJobs)
 	if err != nil {
 		return nil, err
 	}
@@ -576,7 +576,7 @@ func (q *Queries) JobsOverdue(ctx context.Context, maxJobs int32) ([]uuid.UUID, 
 	return items, nil
 }
 
-const jobsSave = `-- name: JobsSave :many
+const JobsSave = `-- name: JobsSave :many
 with input as (
     select unnest($1::uuid[])                                             as job_id,
            unnest($2::bigint[])                                      as old_version,
@@ -685,7 +685,7 @@ type JobsSaveRow struct {
 
 // Writes the moves that were decided on locked rows; the version is the old state's name.
 func (q *Queries) JobsSave(ctx context.Context, arg JobsSaveParams) ([]JobsSaveRow, error) {
-	rows, err := q.db.Query(ctx, jobsSave,
+	rows, err := q.db.Query(ctx, JobsSave,
 		arg.JobIDs,
 		arg.OldVersions,
 		arg.Statuses,
@@ -747,7 +747,7 @@ func (q *Queries) JobsSave(ctx context.Context, arg JobsSaveParams) ([]JobsSaveR
 	return items, nil
 }
 
-const jobsSnapshot = `-- name: JobsSnapshot :many
+const JobsSnapshot = `-- name: JobsSnapshot :many
 select job_id, trace_id, status, version, attempt, retry_count, due_at,
        callback_deadline_at, cancel_requested_at, last_command, history, output, error_code,
        error_message, started_at, finished_at, updated_at, queue, rank, blocked_by, deleted_at, lane
@@ -781,7 +781,7 @@ type JobsSnapshotRow struct {
 }
 
 func (q *Queries) JobsSnapshot(ctx context.Context, jobIds []uuid.UUID) ([]JobsSnapshotRow, error) {
-	rows, err := q.db.Query(ctx, jobsSnapshot, jobIds)
+	rows, err := q.db.Query(ctx, JobsSnapshot, jobIds)
 	if err != nil {
 		return nil, err
 	}
@@ -823,7 +823,7 @@ func (q *Queries) JobsSnapshot(ctx context.Context, jobIds []uuid.UUID) ([]JobsS
 	return items, nil
 }
 
-const nextDue = `-- name: NextDue :many
+const NextDue = `-- name: NextDue :many
 select next.due_at::timestamptz as due_at, clock_timestamp()::timestamptz as at
 from (
     (select j.due_at from jobs j
@@ -849,7 +849,7 @@ type NextDueRow struct {
 
 // When something is due or expires next. The time is that of this moment: the transaction may have waited since it began.
 func (q *Queries) NextDue(ctx context.Context, floor time.Time) ([]NextDueRow, error) {
-	rows, err := q.db.Query(ctx, nextDue, floor)
+	rows, err := q.db.Query(ctx, NextDue, floor)
 	if err != nil {
 		return nil, err
 	}
@@ -868,12 +868,12 @@ func (q *Queries) NextDue(ctx context.Context, floor time.Time) ([]NextDueRow, e
 	return items, nil
 }
 
-const notifyDue = `-- name: NotifyDue :exec
+const NotifyDue = `-- name: NotifyDue :exec
 select pg_notify('jobweaver_due', '')
 `
 
 // Shortens the sleep of the clock. Every committing NOTIFY takes one lock of the whole server: at most one a batch.
 func (q *Queries) NotifyDue(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, notifyDue)
+	_, err := q.db.Exec(ctx, NotifyDue)
 	return err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const jobsChangeLane = `-- name: JobsChangeLane :exec
+const JobsChangeLane = `-- name: JobsChangeLane :exec
 with input as (
     select unnest($1::uuid[])           as job_id,
            nullif(unnest($2::text[]), '') as lane
@@ -31,11 +31,11 @@ type JobsChangeLaneParams struct {
 
 // Jobs that were looked at and have to wait in another lane. Nobody outside is told: it is no state of theirs.
 func (q *Queries) JobsChangeLane(ctx context.Context, arg JobsChangeLaneParams) error {
-	_, err := q.db.Exec(ctx, jobsChangeLane, arg.JobIDs, arg.Lanes)
+	_, err := q.db.Exec(ctx, JobsChangeLane, arg.JobIDs, arg.Lanes)
 	return err
 }
 
-const jobsSendOut = `-- name: JobsSendOut :many
+const JobsSendOut = `-- name: JobsSendOut :many
 with input as (
     select unnest($3::uuid[])        as job_id,
            unnest($4::smallint[]) as partition,
@@ -77,7 +77,7 @@ type JobsSendOutRow struct {
 
 // What Go chose of those it has locked goes out, as by JobsDispatch.
 func (q *Queries) JobsSendOut(ctx context.Context, arg JobsSendOutParams) ([]JobsSendOutRow, error) {
-	rows, err := q.db.Query(ctx, jobsSendOut,
+	rows, err := q.db.Query(ctx, JobsSendOut,
 		arg.Lease,
 		arg.ByFunction,
 		arg.JobIDs,
@@ -102,7 +102,7 @@ func (q *Queries) JobsSendOut(ctx context.Context, arg JobsSendOutParams) ([]Job
 	return items, nil
 }
 
-const lanesBest = `-- name: LanesBest :many
+const LanesBest = `-- name: LanesBest :many
 select best.job_id, best.job_type, best.owner_id, best.rank, wanted.lane::text as lane
 from rows from (unnest($1::text[]), unnest($2::timestamptz[]), unnest($3::uuid[]), unnest($4::int[]))
     as wanted (lane, after_rank, after_id, most)
@@ -134,7 +134,7 @@ type LanesBestRow struct {
 
 // The best of each of some lanes of a queue, likewise.
 func (q *Queries) LanesBest(ctx context.Context, arg LanesBestParams) ([]LanesBestRow, error) {
-	rows, err := q.db.Query(ctx, lanesBest,
+	rows, err := q.db.Query(ctx, LanesBest,
 		arg.Lanes,
 		arg.AfterRanks,
 		arg.AfterIDs,
@@ -165,7 +165,7 @@ func (q *Queries) LanesBest(ctx context.Context, arg LanesBestParams) ([]LanesBe
 	return items, nil
 }
 
-const lanesPending = `-- name: LanesPending :many
+const LanesPending = `-- name: LanesPending :many
 with recursive waiting as (
     (select first.queue, first.lane, first.rank from jobs first
      where first.status = 'PENDING' and first.blocked_by is null and first.lane is not null
@@ -192,7 +192,7 @@ type LanesPendingRow struct {
 
 // The lanes in which a job waits, each with its best rank: a loose scan, one step of the index a lane.
 func (q *Queries) LanesPending(ctx context.Context) ([]LanesPendingRow, error) {
-	rows, err := q.db.Query(ctx, lanesPending)
+	rows, err := q.db.Query(ctx, LanesPending)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +211,7 @@ func (q *Queries) LanesPending(ctx context.Context) ([]LanesPendingRow, error) {
 	return items, nil
 }
 
-const plainBest = `-- name: PlainBest :many
+const PlainBest = `-- name: PlainBest :many
 select job_id, job_type, coalesce(owner_id, '')::text as owner_id, rank, ''::text as lane from jobs
 where queue = $1::text and status = 'PENDING' and blocked_by is null and lane is null
   and (rank, job_id) > ($2::timestamptz, $3::uuid)
@@ -237,7 +237,7 @@ type PlainBestRow struct {
 
 // The best of a queue that stand in no lane, behind a place in the order of the index.
 func (q *Queries) PlainBest(ctx context.Context, arg PlainBestParams) ([]PlainBestRow, error) {
-	rows, err := q.db.Query(ctx, plainBest,
+	rows, err := q.db.Query(ctx, PlainBest,
 		arg.QueueName,
 		arg.AfterRank,
 		arg.AfterID,

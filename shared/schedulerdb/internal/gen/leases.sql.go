@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const jobsAskAgain = `-- name: JobsAskAgain :many
+const JobsAskAgain = `-- name: JobsAskAgain :many
 with served as materialized (
     select distinct named.queue
     from workers w
@@ -81,7 +81,7 @@ type JobsAskAgainRow struct {
 // orders of before in its topic, and must not find each of them twice. In a queue that has none only one attempt is
 // asked about at a time, so that its lag starts a worker: hours without workers must not fill the topic.
 func (q *Queries) JobsAskAgain(ctx context.Context, arg JobsAskAgainParams) ([]JobsAskAgainRow, error) {
-	rows, err := q.db.Query(ctx, jobsAskAgain, arg.Lease, arg.SilentAfter, arg.MaxJobs)
+	rows, err := q.db.Query(ctx, JobsAskAgain, arg.Lease, arg.SilentAfter, arg.MaxJobs)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (q *Queries) JobsAskAgain(ctx context.Context, arg JobsAskAgainParams) ([]J
 	return items, nil
 }
 
-const jobsCancelUnanswered = `-- name: JobsCancelUnanswered :many
+const JobsCancelUnanswered = `-- name: JobsCancelUnanswered :many
 select job_id, trace_id, attempt
 from jobs
 where status in ('QUEUED', 'RUNNING')
@@ -139,7 +139,7 @@ type JobsCancelUnansweredRow struct {
 
 // Cancels that were asked for and not answered, each once in 15 s since it was asked.
 func (q *Queries) JobsCancelUnanswered(ctx context.Context, arg JobsCancelUnansweredParams) ([]JobsCancelUnansweredRow, error) {
-	rows, err := q.db.Query(ctx, jobsCancelUnanswered, arg.SinceLast, arg.MaxJobs)
+	rows, err := q.db.Query(ctx, JobsCancelUnanswered, arg.SinceLast, arg.MaxJobs)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (q *Queries) JobsCancelUnanswered(ctx context.Context, arg JobsCancelUnansw
 	return items, nil
 }
 
-const jobsHeld = `-- name: JobsHeld :many
+const JobsHeld = `-- name: JobsHeld :many
 with free as (
     select j.job_id, input.worker_id, coalesce(j.worker_id, '')::text as was_held_by
     from rows from (unnest($2::uuid[]), unnest($3::int[]), unnest($4::text[])) as input (job_id, attempt, worker_id)
@@ -194,7 +194,7 @@ type JobsHeldRow struct {
 
 // A beat lists the attempt. A lease that has long to go is left as it is: one write a few beats.
 func (q *Queries) JobsHeld(ctx context.Context, arg JobsHeldParams) ([]JobsHeldRow, error) {
-	rows, err := q.db.Query(ctx, jobsHeld,
+	rows, err := q.db.Query(ctx, JobsHeld,
 		arg.Lease,
 		arg.JobIDs,
 		arg.Attempts,
@@ -224,7 +224,7 @@ func (q *Queries) JobsHeld(ctx context.Context, arg JobsHeldParams) ([]JobsHeldR
 	return items, nil
 }
 
-const jobsStarted = `-- name: JobsStarted :many
+const JobsStarted = `-- name: JobsStarted :many
 with input as (
     select unnest($2::uuid[])            as job_id,
            unnest($3::int[])            as attempt,
@@ -295,7 +295,7 @@ type JobsStartedRow struct {
 // A beat lists the attempt as running. A row that somebody has under his lock is left for the next beat: beats
 // wait for nobody, so they take part in no deadlock.
 func (q *Queries) JobsStarted(ctx context.Context, arg JobsStartedParams) ([]JobsStartedRow, error) {
-	rows, err := q.db.Query(ctx, jobsStarted,
+	rows, err := q.db.Query(ctx, JobsStarted,
 		arg.Lease,
 		arg.JobIDs,
 		arg.Attempts,
@@ -344,7 +344,7 @@ func (q *Queries) JobsStarted(ctx context.Context, arg JobsStartedParams) ([]Job
 	return items, nil
 }
 
-const leasesCut = `-- name: LeasesCut :exec
+const LeasesCut = `-- name: LeasesCut :exec
 with ahead as (
     select job_id from jobs
     where status in ('QUEUED', 'RUNNING')
@@ -369,6 +369,6 @@ type LeasesCutParams struct {
 // A lease that is further ahead than any that is given was given before the clock was put back. It begins anew: the next
 // beat that names the attempt renews it, or the attempt is asked about when it is over.
 func (q *Queries) LeasesCut(ctx context.Context, arg LeasesCutParams) error {
-	_, err := q.db.Exec(ctx, leasesCut, arg.Lease, arg.MaxJobs)
+	_, err := q.db.Exec(ctx, LeasesCut, arg.Lease, arg.MaxJobs)
 	return err
 }

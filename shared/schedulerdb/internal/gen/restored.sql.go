@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const restoredAccepted = `-- name: RestoredAccepted :one
+const RestoredAccepted = `-- name: RestoredAccepted :one
 select coalesce(json_agg(json_build_object(
     'job_id', job_id, 'trace_id', trace_id, 'owner_id', coalesce(owner_id, ''),
     'job_type', coalesce(nullif(job_type, ''), 'UNKNOWN'), 'queue', queue, 'payload', payload, 'priority', priority,
@@ -26,13 +26,13 @@ where job_id = any ($1::uuid[]) and deleted_at is null
 
 // Jobs as the API once accepted them, as far as it is known here.
 func (q *Queries) RestoredAccepted(ctx context.Context, jobIds []uuid.UUID) (json.RawMessage, error) {
-	row := q.db.QueryRow(ctx, restoredAccepted, jobIds)
+	row := q.db.QueryRow(ctx, RestoredAccepted, jobIds)
 	var jobs json.RawMessage
 	err := row.Scan(&jobs)
 	return jobs, err
 }
 
-const restoredAdopt = `-- name: RestoredAdopt :many
+const RestoredAdopt = `-- name: RestoredAdopt :many
 with input as (
     select unnest($2::json[])                                              as word,
            unnest($3::json[])                                         as asked_for,
@@ -108,7 +108,7 @@ type RestoredAdoptParams struct {
 // asked about at once. Of a key only one job has its turn; what would be a second is left as it is. With the word comes
 // what was asked for, as the API has it: a job may have been changed since.
 func (q *Queries) RestoredAdopt(ctx context.Context, arg RestoredAdoptParams) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, restoredAdopt,
+	rows, err := q.db.Query(ctx, RestoredAdopt,
 		arg.Grace,
 		arg.Words,
 		arg.AskedFors,
@@ -132,7 +132,7 @@ func (q *Queries) RestoredAdopt(ctx context.Context, arg RestoredAdoptParams) ([
 	return items, nil
 }
 
-const restoredCancel = `-- name: RestoredCancel :execrows
+const RestoredCancel = `-- name: RestoredCancel :execrows
 update jobs
 set status = 'CANCELLED', version = version + 1, finished_at = now(), updated_at = now(), due_at = null,
     callback_deadline_at = null, lease_expires_at = null, partition = null, cancel_requested_at = null,
@@ -147,14 +147,14 @@ where job_id = any ($1::uuid[]) and finished_at is null
 // Jobs that had not ended here, and that the API has no more: as a rule it has deleted them after their end. They stay,
 // so that whoever misses one can have it run again.
 func (q *Queries) RestoredCancel(ctx context.Context, jobIds []uuid.UUID) (int64, error) {
-	result, err := q.db.Exec(ctx, restoredCancel, jobIds)
+	result, err := q.db.Exec(ctx, RestoredCancel, jobIds)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const restoredJobs = `-- name: RestoredJobs :many
+const RestoredJobs = `-- name: RestoredJobs :many
 
 select job_id, version, command_seq, created_at, coalesce(order_number, 0)::bigint as order_number,
        (deleted_at is not null)::boolean as is_deleted
@@ -181,7 +181,7 @@ type RestoredJobsRow struct {
 // What is compared and put right after databases were restored, while no function runs. The ledger is not kept: the
 // watchdog counts the rows and enters what differs, and looks for what should have been released.
 func (q *Queries) RestoredJobs(ctx context.Context, arg RestoredJobsParams) ([]RestoredJobsRow, error) {
-	rows, err := q.db.Query(ctx, restoredJobs, arg.AfterID, arg.MaxJobs)
+	rows, err := q.db.Query(ctx, RestoredJobs, arg.AfterID, arg.MaxJobs)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const jobsForget = `-- name: JobsForget :execrows
+const JobsForget = `-- name: JobsForget :execrows
 delete from jobs
 where job_id in (
     select job_id from jobs
@@ -29,14 +29,14 @@ type JobsForgetParams struct {
 
 // No record can bring them back any more.
 func (q *Queries) JobsForget(ctx context.Context, arg JobsForgetParams) (int64, error) {
-	result, err := q.db.Exec(ctx, jobsForget, arg.JobIDs, arg.DeletedBefore)
+	result, err := q.db.Exec(ctx, JobsForget, arg.JobIDs, arg.DeletedBefore)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const jobsOld = `-- name: JobsOld :many
+const JobsOld = `-- name: JobsOld :many
 select job_id,
        coalesce(deleted_at is null and finished_at < case status
            when 'COMPLETED' then $1::timestamptz
@@ -68,7 +68,7 @@ type JobsOldRow struct {
 
 // A page of all jobs of an age, in the order of their ids, and what is to become of each. Nobody is held up.
 func (q *Queries) JobsOld(ctx context.Context, arg JobsOldParams) ([]JobsOldRow, error) {
-	rows, err := q.db.Query(ctx, jobsOld,
+	rows, err := q.db.Query(ctx, JobsOld,
 		arg.CompletedBefore,
 		arg.FailedBefore,
 		arg.CancelledBefore,
@@ -95,7 +95,7 @@ func (q *Queries) JobsOld(ctx context.Context, arg JobsOldParams) ([]JobsOldRow,
 	return items, nil
 }
 
-const jobsRetire = `-- name: JobsRetire :many
+const JobsRetire = `-- name: JobsRetire :many
 with over as (
     select job_id from jobs
     where job_id = any ($1::uuid[])
@@ -146,7 +146,7 @@ type JobsRetireRow struct {
 // What a delete leaves of an ended job. One that somebody has locked is left for the next walk, and one that was tried
 // again meanwhile has not ended so long ago.
 func (q *Queries) JobsRetire(ctx context.Context, arg JobsRetireParams) ([]JobsRetireRow, error) {
-	rows, err := q.db.Query(ctx, jobsRetire,
+	rows, err := q.db.Query(ctx, JobsRetire,
 		arg.JobIDs,
 		arg.CompletedBefore,
 		arg.FailedBefore,

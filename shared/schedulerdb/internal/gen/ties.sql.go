@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const dependenciesDelete = `-- name: DependenciesDelete :execrows
+const DependenciesDelete = `-- name: DependenciesDelete :execrows
 delete from dependencies d
 using rows from (unnest($1::uuid[]), unnest($2::uuid[])) as met (after_id, job_id)
 where d.after_id = met.after_id and d.job_id = met.job_id
@@ -24,27 +24,27 @@ type DependenciesDeleteParams struct {
 }
 
 func (q *Queries) DependenciesDelete(ctx context.Context, arg DependenciesDeleteParams) (int64, error) {
-	result, err := q.db.Exec(ctx, dependenciesDelete, arg.AfterIDs, arg.JobIDs)
+	result, err := q.db.Exec(ctx, DependenciesDelete, arg.AfterIDs, arg.JobIDs)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const dependenciesDrop = `-- name: DependenciesDrop :execrows
+const DependenciesDrop = `-- name: DependenciesDrop :execrows
 delete from dependencies where job_id = any ($1::uuid[])
 `
 
 // A job that has ended waits for nobody.
 func (q *Queries) DependenciesDrop(ctx context.Context, jobIds []uuid.UUID) (int64, error) {
-	result, err := q.db.Exec(ctx, dependenciesDrop, jobIds)
+	result, err := q.db.Exec(ctx, DependenciesDrop, jobIds)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const dependenciesInsert = `-- name: DependenciesInsert :execrows
+const DependenciesInsert = `-- name: DependenciesInsert :execrows
 insert into dependencies (after_id, job_id)
 select unnest($1::uuid[]), unnest($2::uuid[])
 on conflict do nothing
@@ -56,14 +56,14 @@ type DependenciesInsertParams struct {
 }
 
 func (q *Queries) DependenciesInsert(ctx context.Context, arg DependenciesInsertParams) (int64, error) {
-	result, err := q.db.Exec(ctx, dependenciesInsert, arg.AfterIDs, arg.JobIDs)
+	result, err := q.db.Exec(ctx, DependenciesInsert, arg.AfterIDs, arg.JobIDs)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected(), nil
 }
 
-const dependenciesLeft = `-- name: DependenciesLeft :many
+const DependenciesLeft = `-- name: DependenciesLeft :many
 select distinct d.after_id
 from unnest($1::uuid[]) as given
 cross join lateral (
@@ -82,7 +82,7 @@ cross join lateral (
 // The jobs that have ended and of which some still wait. Each look is for one row, so that it goes by an index whatever
 // the planner expects.
 func (q *Queries) DependenciesLeft(ctx context.Context, afterIds []uuid.UUID) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, dependenciesLeft, afterIds)
+	rows, err := q.db.Query(ctx, DependenciesLeft, afterIds)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (q *Queries) DependenciesLeft(ctx context.Context, afterIds []uuid.UUID) ([
 	return items, nil
 }
 
-const dependenciesOf = `-- name: DependenciesOf :many
+const DependenciesOf = `-- name: DependenciesOf :many
 select d.after_id, d.job_id, a.status as ended_as, j.status, j.blocked_by, j.waits_for, j.runs_anyway, j.queue, j.rank,
        j.lane
 from dependencies d
@@ -134,7 +134,7 @@ type DependenciesOfRow struct {
 // The jobs that wait for one that has ended. A row that somebody has under his lock is left for later: under the lock
 // of dispatching nobody is waited for, and whoever has it comes here after.
 func (q *Queries) DependenciesOf(ctx context.Context, arg DependenciesOfParams) ([]DependenciesOfRow, error) {
-	rows, err := q.db.Query(ctx, dependenciesOf, arg.AfterIDs, arg.MaxRows)
+	rows, err := q.db.Query(ctx, DependenciesOf, arg.AfterIDs, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (q *Queries) DependenciesOf(ctx context.Context, arg DependenciesOfParams) 
 	return items, nil
 }
 
-const dependenciesOverdue = `-- name: DependenciesOverdue :many
+const DependenciesOverdue = `-- name: DependenciesOverdue :many
 select d.after_id, d.job_id, (a.status is not null and a.status in ('COMPLETED', 'FAILED', 'CANCELLED'))::boolean as ended
 from dependencies d
 left join jobs a on a.job_id = d.after_id
@@ -187,7 +187,7 @@ type DependenciesOverdueRow struct {
 
 // Those of jobs that have ended: what was released is not here any more. Walked in the order of the key.
 func (q *Queries) DependenciesOverdue(ctx context.Context, arg DependenciesOverdueParams) ([]DependenciesOverdueRow, error) {
-	rows, err := q.db.Query(ctx, dependenciesOverdue, arg.AfterID, arg.JobID, arg.MaxRows)
+	rows, err := q.db.Query(ctx, DependenciesOverdue, arg.AfterID, arg.JobID, arg.MaxRows)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func (q *Queries) DependenciesOverdue(ctx context.Context, arg DependenciesOverd
 	return items, nil
 }
 
-const jobsEnds = `-- name: JobsEnds :many
+const JobsEnds = `-- name: JobsEnds :many
 select job_id, status from jobs where job_id = any ($1::uuid[])
 `
 
@@ -217,7 +217,7 @@ type JobsEndsRow struct {
 
 // How the jobs that others wait for stand. One that is not known yet is not among them.
 func (q *Queries) JobsEnds(ctx context.Context, jobIds []uuid.UUID) ([]JobsEndsRow, error) {
-	rows, err := q.db.Query(ctx, jobsEnds, jobIds)
+	rows, err := q.db.Query(ctx, JobsEnds, jobIds)
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +236,7 @@ func (q *Queries) JobsEnds(ctx context.Context, jobIds []uuid.UUID) ([]JobsEndsR
 	return items, nil
 }
 
-const jobsWaitLess = `-- name: JobsWaitLess :exec
+const JobsWaitLess = `-- name: JobsWaitLess :exec
 with input as (
     select unnest($1::uuid[]) as job_id, unnest($2::int[]) as ended
 )
@@ -254,11 +254,11 @@ type JobsWaitLessParams struct {
 
 // Some of the jobs that they wait for have ended. Nobody is told, so it is no new version.
 func (q *Queries) JobsWaitLess(ctx context.Context, arg JobsWaitLessParams) error {
-	_, err := q.db.Exec(ctx, jobsWaitLess, arg.JobIDs, arg.Ended)
+	_, err := q.db.Exec(ctx, JobsWaitLess, arg.JobIDs, arg.Ended)
 	return err
 }
 
-const orderGapsClose = `-- name: OrderGapsClose :many
+const OrderGapsClose = `-- name: OrderGapsClose :many
 with recursive known as (
     select g.job_id from order_gaps g where g.order_after = any ($1::uuid[])
     union all
@@ -276,7 +276,7 @@ type OrderGapsCloseRow struct {
 
 // All that came after these, which are known now with all before them: one gap closed closes the next.
 func (q *Queries) OrderGapsClose(ctx context.Context, jobIds []uuid.UUID) ([]OrderGapsCloseRow, error) {
-	rows, err := q.db.Query(ctx, orderGapsClose, jobIds)
+	rows, err := q.db.Query(ctx, OrderGapsClose, jobIds)
 	if err != nil {
 		return nil, err
 	}
@@ -295,7 +295,7 @@ func (q *Queries) OrderGapsClose(ctx context.Context, jobIds []uuid.UUID) ([]Ord
 	return items, nil
 }
 
-const orderGapsInsert = `-- name: OrderGapsInsert :exec
+const OrderGapsInsert = `-- name: OrderGapsInsert :exec
 insert into order_gaps (order_after, job_id, ordering_key, owner_id)
 select unnest($1::uuid[]), unnest($2::uuid[]), unnest($3::text[]), unnest($4::text[])
 `
@@ -308,7 +308,7 @@ type OrderGapsInsertParams struct {
 }
 
 func (q *Queries) OrderGapsInsert(ctx context.Context, arg OrderGapsInsertParams) error {
-	_, err := q.db.Exec(ctx, orderGapsInsert,
+	_, err := q.db.Exec(ctx, OrderGapsInsert,
 		arg.OrderAfters,
 		arg.JobIDs,
 		arg.OrderingKeys,
@@ -317,7 +317,7 @@ func (q *Queries) OrderGapsInsert(ctx context.Context, arg OrderGapsInsertParams
 	return err
 }
 
-const orderKnown = `-- name: OrderKnown :many
+const OrderKnown = `-- name: OrderKnown :many
 select job_id from jobs
 where job_id = any ($1::uuid[])
   and not exists (select 1 from order_gaps g where g.job_id = jobs.job_id offset 0)
@@ -326,7 +326,7 @@ where job_id = any ($1::uuid[])
 // Of the jobs that others of their key come after, those that are known with all that were accepted before them. Each is
 // looked up by itself: order_gaps is nearly always empty, so statistics say that it is small, and a join would scan it.
 func (q *Queries) OrderKnown(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UUID, error) {
-	rows, err := q.db.Query(ctx, orderKnown, jobIds)
+	rows, err := q.db.Query(ctx, OrderKnown, jobIds)
 	if err != nil {
 		return nil, err
 	}
@@ -345,7 +345,7 @@ func (q *Queries) OrderKnown(ctx context.Context, jobIds []uuid.UUID) ([]uuid.UU
 	return items, nil
 }
 
-const orderTaken = `-- name: OrderTaken :many
+const OrderTaken = `-- name: OrderTaken :many
 select k.ordering_key::text as ordering_key, k.owner_id::text as owner_id,
        exists (select 1 from jobs j
                where j.ordering_key = k.ordering_key and coalesce(j.owner_id, '') = k.owner_id
@@ -372,7 +372,7 @@ type OrderTakenRow struct {
 
 // Of keys: whether some job has its turn, and the number of the first that stands in line; 0: none does.
 func (q *Queries) OrderTaken(ctx context.Context, arg OrderTakenParams) ([]OrderTakenRow, error) {
-	rows, err := q.db.Query(ctx, orderTaken, arg.OrderingKeys, arg.OwnerIDs)
+	rows, err := q.db.Query(ctx, OrderTaken, arg.OrderingKeys, arg.OwnerIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -396,7 +396,7 @@ func (q *Queries) OrderTaken(ctx context.Context, arg OrderTakenParams) ([]Order
 	return items, nil
 }
 
-const turnsOverdue = `-- name: TurnsOverdue :many
+const TurnsOverdue = `-- name: TurnsOverdue :many
 with recursive line as (
     (select j.ordering_key, coalesce(j.owner_id, '') as owner_id from jobs j
      where j.blocked_by = 'order' and (j.ordering_key, coalesce(j.owner_id, '')) > ($2::text, $3::text)
@@ -436,7 +436,7 @@ type TurnsOverdueRow struct {
 // The keys of which a job waits for its turn, one step of the index a key, walked in the order of the key; and whether
 // another has it.
 func (q *Queries) TurnsOverdue(ctx context.Context, arg TurnsOverdueParams) ([]TurnsOverdueRow, error) {
-	rows, err := q.db.Query(ctx, turnsOverdue, arg.MaxKeys, arg.OrderingKey, arg.OwnerID)
+	rows, err := q.db.Query(ctx, TurnsOverdue, arg.MaxKeys, arg.OrderingKey, arg.OwnerID)
 	if err != nil {
 		return nil, err
 	}
@@ -455,7 +455,7 @@ func (q *Queries) TurnsOverdue(ctx context.Context, arg TurnsOverdueParams) ([]T
 	return items, nil
 }
 
-const turnsTake = `-- name: TurnsTake :many
+const TurnsTake = `-- name: TurnsTake :many
 with first as (
     select h.job_id
     from rows from (unnest($1::text[]), unnest($2::text[])) as k (ordering_key, owner_id)
@@ -499,7 +499,7 @@ type TurnsTakeRow struct {
 // Of each key of which no job has its turn, the first in line has it now, if it is known with all before it. First it is
 // chosen, then it is locked: where somebody has it under his lock, no other goes before it, and he comes here after.
 func (q *Queries) TurnsTake(ctx context.Context, arg TurnsTakeParams) ([]TurnsTakeRow, error) {
-	rows, err := q.db.Query(ctx, turnsTake, arg.OrderingKeys, arg.OwnerIDs)
+	rows, err := q.db.Query(ctx, TurnsTake, arg.OrderingKeys, arg.OwnerIDs)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-const workersGone = `-- name: WorkersGone :exec
+const WorkersGone = `-- name: WorkersGone :exec
 delete from workers
 where worker_id = any ($1::text[])
    or seen_at not between now() - interval '1 hour' and statement_timestamp() + $2::interval
@@ -26,11 +26,11 @@ type WorkersGoneParams struct {
 // Those that said they stop, those that have been silent for long, and those that were last heard in the future: the
 // clock was put back. Of these the live ones come again with their next beat.
 func (q *Queries) WorkersGone(ctx context.Context, arg WorkersGoneParams) error {
-	_, err := q.db.Exec(ctx, workersGone, arg.WorkerIDs, arg.SilentAfter)
+	_, err := q.db.Exec(ctx, WorkersGone, arg.WorkerIDs, arg.SilentAfter)
 	return err
 }
 
-const workersLive = `-- name: WorkersLive :many
+const WorkersLive = `-- name: WorkersLive :many
 select worker_id, partitions, slots, rate
 from workers
 where seen_at > now() - $1::interval
@@ -46,7 +46,7 @@ type WorkersLiveRow struct {
 }
 
 func (q *Queries) WorkersLive(ctx context.Context, silentAfter time.Duration) ([]WorkersLiveRow, error) {
-	rows, err := q.db.Query(ctx, workersLive, silentAfter)
+	rows, err := q.db.Query(ctx, WorkersLive, silentAfter)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (q *Queries) WorkersLive(ctx context.Context, silentAfter time.Duration) ([
 	return items, nil
 }
 
-const workersSeen = `-- name: WorkersSeen :exec
+const WorkersSeen = `-- name: WorkersSeen :exec
 insert into workers (worker_id, partitions, slots, rate, seen_at)
 select unnest($1::text[]),
        unnest($2::json[]),
@@ -89,7 +89,7 @@ type WorkersSeenParams struct {
 }
 
 func (q *Queries) WorkersSeen(ctx context.Context, arg WorkersSeenParams) error {
-	_, err := q.db.Exec(ctx, workersSeen,
+	_, err := q.db.Exec(ctx, WorkersSeen,
 		arg.WorkerIDs,
 		arg.Partitions,
 		arg.Slots,

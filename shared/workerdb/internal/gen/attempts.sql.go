@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-const attemptChangedMany = `-- name: AttemptChangedMany :many
+const AttemptChangedMany = `-- name: AttemptChangedMany :many
 select a.job_id, a.attempt, a.trace_id, a.queue, a.worker_id, a.timeout_ms, a.claimed_at, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
 from rows from (unnest($1::uuid[]), unnest($2::int[])) as input (job_id, attempt)
 join execution_attempts a using (job_id, attempt)
@@ -28,7 +28,7 @@ type AttemptChangedManyParams struct {
 
 // What others have done to attempts that a worker holds.
 func (q *Queries) AttemptChangedMany(ctx context.Context, arg AttemptChangedManyParams) ([]ExecutionAttempt, error) {
-	rows, err := q.db.Query(ctx, attemptChangedMany, arg.JobIDs, arg.Attempts, arg.WorkerID)
+	rows, err := q.db.Query(ctx, AttemptChangedMany, arg.JobIDs, arg.Attempts, arg.WorkerID)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (q *Queries) AttemptChangedMany(ctx context.Context, arg AttemptChangedMany
 	return items, nil
 }
 
-const attemptCompleteMany = `-- name: AttemptCompleteMany :one
+const AttemptCompleteMany = `-- name: AttemptCompleteMany :one
 with input as (
     select
         unnest($1::uuid[])        as job_id,
@@ -105,7 +105,7 @@ type AttemptCompleteManyRow struct {
 // The lean form of AttemptSettleMany, for the outcome that nearly all have. Beats write the start of
 // what runs long; then the row's is the one that counts, and this leaves the row alone.
 func (q *Queries) AttemptCompleteMany(ctx context.Context, arg AttemptCompleteManyParams) (AttemptCompleteManyRow, error) {
-	row := q.db.QueryRow(ctx, attemptCompleteMany,
+	row := q.db.QueryRow(ctx, AttemptCompleteMany,
 		arg.JobIDs,
 		arg.Attempts,
 		arg.StartedAgos,
@@ -118,7 +118,7 @@ func (q *Queries) AttemptCompleteMany(ctx context.Context, arg AttemptCompleteMa
 	return i, err
 }
 
-const attemptDeleteOld = `-- name: AttemptDeleteOld :one
+const AttemptDeleteOld = `-- name: AttemptDeleteOld :one
 with page as (
     select job_id, attempt, finished_at
     from execution_attempts
@@ -158,7 +158,7 @@ type AttemptDeleteOldRow struct {
 // long ago goes, an old job's late attempt stays until the next walk. walked is how far it has come; fewer
 // than max_attempts visited: it has come to the end.
 func (q *Queries) AttemptDeleteOld(ctx context.Context, arg AttemptDeleteOldParams) (AttemptDeleteOldRow, error) {
-	row := q.db.QueryRow(ctx, attemptDeleteOld,
+	row := q.db.QueryRow(ctx, AttemptDeleteOld,
 		arg.AfterID,
 		arg.AfterAttempt,
 		arg.BeforeID,
@@ -175,7 +175,7 @@ func (q *Queries) AttemptDeleteOld(ctx context.Context, arg AttemptDeleteOldPara
 	return i, err
 }
 
-const attemptGetMany = `-- name: AttemptGetMany :many
+const AttemptGetMany = `-- name: AttemptGetMany :many
 select a.job_id, a.attempt, a.trace_id, a.queue, a.worker_id, a.timeout_ms, a.claimed_at, a.started_at, a.finished_at, a.outcome, a.cancel_wanted, a.output, a.error_code, a.error_message, a.retryable, a.retry_after_ms, a.callback_timeout_ms
 from rows from (unnest($1::uuid[]), unnest($2::int[])) as input (job_id, attempt)
 join execution_attempts a using (job_id, attempt)
@@ -187,7 +187,7 @@ type AttemptGetManyParams struct {
 }
 
 func (q *Queries) AttemptGetMany(ctx context.Context, arg AttemptGetManyParams) ([]ExecutionAttempt, error) {
-	rows, err := q.db.Query(ctx, attemptGetMany, arg.JobIDs, arg.Attempts)
+	rows, err := q.db.Query(ctx, AttemptGetMany, arg.JobIDs, arg.Attempts)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func (q *Queries) AttemptGetMany(ctx context.Context, arg AttemptGetManyParams) 
 	return items, nil
 }
 
-const attemptInsertMany = `-- name: AttemptInsertMany :many
+const AttemptInsertMany = `-- name: AttemptInsertMany :many
 with claim as (
     insert into claims (worker_id, number, job_ids, attempts)
     select $1::text, $2::bigint, $3::uuid[], $4::int[]
@@ -277,7 +277,7 @@ type AttemptInsertManyRow struct {
 // that it can never start. Number 0 is no claim: all of them are to be cancelled. Where nothing expires
 // the array of instants may be empty.
 func (q *Queries) AttemptInsertMany(ctx context.Context, arg AttemptInsertManyParams) ([]AttemptInsertManyRow, error) {
-	rows, err := q.db.Query(ctx, attemptInsertMany,
+	rows, err := q.db.Query(ctx, AttemptInsertMany,
 		arg.WorkerID,
 		arg.Number,
 		arg.JobIDs,
@@ -313,7 +313,7 @@ func (q *Queries) AttemptInsertMany(ctx context.Context, arg AttemptInsertManyPa
 	return items, nil
 }
 
-const attemptInsertNew = `-- name: AttemptInsertNew :exec
+const AttemptInsertNew = `-- name: AttemptInsertNew :exec
 
 with claim as (
     insert into claims (worker_id, number, job_ids, attempts)
@@ -341,7 +341,7 @@ type AttemptInsertNewParams struct {
 // Who inserts the row runs the attempt. This one is for orders that nobody has had, as nearly all are:
 // on conflict and returning cost more than the row (measured). It fails whole when one is there already.
 func (q *Queries) AttemptInsertNew(ctx context.Context, arg AttemptInsertNewParams) error {
-	_, err := q.db.Exec(ctx, attemptInsertNew,
+	_, err := q.db.Exec(ctx, AttemptInsertNew,
 		arg.JobIDs,
 		arg.Attempts,
 		arg.TraceIDs,
@@ -353,7 +353,7 @@ func (q *Queries) AttemptInsertNew(ctx context.Context, arg AttemptInsertNewPara
 	return err
 }
 
-const attemptSettleLeft = `-- name: AttemptSettleLeft :many
+const AttemptSettleLeft = `-- name: AttemptSettleLeft :many
 with listed as (
     select unnest(c.job_ids) as job_id, unnest(c.attempts) as attempt
     from claims c
@@ -377,7 +377,7 @@ returning a.job_id, a.attempt, a.trace_id, a.queue, a.worker_id, a.timeout_ms, a
 
 // What a worker that leaves still has open, such as a claim whose answer never came.
 func (q *Queries) AttemptSettleLeft(ctx context.Context, workerID string) ([]ExecutionAttempt, error) {
-	rows, err := q.db.Query(ctx, attemptSettleLeft, workerID)
+	rows, err := q.db.Query(ctx, AttemptSettleLeft, workerID)
 	if err != nil {
 		return nil, err
 	}
@@ -414,7 +414,7 @@ func (q *Queries) AttemptSettleLeft(ctx context.Context, workerID string) ([]Exe
 	return items, nil
 }
 
-const attemptSettleLost = `-- name: AttemptSettleLost :many
+const AttemptSettleLost = `-- name: AttemptSettleLost :many
 with silent as (
     select w.worker_id
     from workers w
@@ -474,7 +474,7 @@ type AttemptSettleLostParams struct {
 // this statement, all workers look silent. A row in the future is as silent as an old one: the clock was put back, and
 // the worker has not beaten since.
 func (q *Queries) AttemptSettleLost(ctx context.Context, arg AttemptSettleLostParams) ([]ExecutionAttempt, error) {
-	rows, err := q.db.Query(ctx, attemptSettleLost,
+	rows, err := q.db.Query(ctx, AttemptSettleLost,
 		arg.Silence,
 		arg.JudgeID,
 		arg.HalfSilence,
@@ -516,7 +516,7 @@ func (q *Queries) AttemptSettleLost(ctx context.Context, arg AttemptSettleLostPa
 	return items, nil
 }
 
-const attemptSettleMany = `-- name: AttemptSettleMany :many
+const AttemptSettleMany = `-- name: AttemptSettleMany :many
 with input as (
     select
         unnest($2::uuid[])                  as job_id,
@@ -571,7 +571,7 @@ type AttemptSettleManyRow struct {
 
 // The guard: only an open attempt, only by the worker that holds it. An outcome that was reached is never overwritten.
 func (q *Queries) AttemptSettleMany(ctx context.Context, arg AttemptSettleManyParams) ([]AttemptSettleManyRow, error) {
-	rows, err := q.db.Query(ctx, attemptSettleMany,
+	rows, err := q.db.Query(ctx, AttemptSettleMany,
 		arg.WorkerID,
 		arg.JobIDs,
 		arg.Attempts,
@@ -608,7 +608,7 @@ func (q *Queries) AttemptSettleMany(ctx context.Context, arg AttemptSettleManyPa
 	return items, nil
 }
 
-const attemptSettleOverdue = `-- name: AttemptSettleOverdue :many
+const AttemptSettleOverdue = `-- name: AttemptSettleOverdue :many
 with listed as (
     select c.worker_id, unnest(c.job_ids) as job_id, unnest(c.attempts) as attempt
     from workers w
@@ -644,7 +644,7 @@ type AttemptSettleOverdueParams struct {
 // that beats and does nothing else. A worker that has not beaten lately is left out: it is silent, or the clock has been
 // put forward, which its next beat takes into the starts of its attempts.
 func (q *Queries) AttemptSettleOverdue(ctx context.Context, arg AttemptSettleOverdueParams) ([]ExecutionAttempt, error) {
-	rows, err := q.db.Query(ctx, attemptSettleOverdue, arg.Silence, arg.Lease, arg.MaxAttempts)
+	rows, err := q.db.Query(ctx, AttemptSettleOverdue, arg.Silence, arg.Lease, arg.MaxAttempts)
 	if err != nil {
 		return nil, err
 	}
@@ -681,7 +681,7 @@ func (q *Queries) AttemptSettleOverdue(ctx context.Context, arg AttemptSettleOve
 	return items, nil
 }
 
-const attemptStartMany = `-- name: AttemptStartMany :exec
+const AttemptStartMany = `-- name: AttemptStartMany :exec
 with running as (
     select a.job_id, a.attempt, input.ago
     from rows from (unnest($1::uuid[]), unnest($2::int[]), unnest($3::bigint[]))
@@ -709,7 +709,7 @@ type AttemptStartManyParams struct {
 // clock knows how long the attempt has run, so a start that is more than a lease off is written again: the database's
 // clock has been stepped. Rows that are being settled at this moment are skipped.
 func (q *Queries) AttemptStartMany(ctx context.Context, arg AttemptStartManyParams) error {
-	_, err := q.db.Exec(ctx, attemptStartMany,
+	_, err := q.db.Exec(ctx, AttemptStartMany,
 		arg.JobIDs,
 		arg.Attempts,
 		arg.StartedAgos,
@@ -719,7 +719,7 @@ func (q *Queries) AttemptStartMany(ctx context.Context, arg AttemptStartManyPara
 	return err
 }
 
-const attemptWantCancelMany = `-- name: AttemptWantCancelMany :exec
+const AttemptWantCancelMany = `-- name: AttemptWantCancelMany :exec
 with open as (
     select a.job_id, a.attempt
     from rows from (unnest($1::uuid[]), unnest($2::int[])) as input (job_id, attempt)
@@ -741,16 +741,16 @@ type AttemptWantCancelManyParams struct {
 // The worker that holds the attempt reads this at its next beat. Locked in the order of the key, as
 // every batch here, so that two batches do not deadlock.
 func (q *Queries) AttemptWantCancelMany(ctx context.Context, arg AttemptWantCancelManyParams) error {
-	_, err := q.db.Exec(ctx, attemptWantCancelMany, arg.JobIDs, arg.Attempts)
+	_, err := q.db.Exec(ctx, AttemptWantCancelMany, arg.JobIDs, arg.Attempts)
 	return err
 }
 
-const now = `-- name: Now :one
+const Now = `-- name: Now :one
 select now()::timestamptz as at
 `
 
 func (q *Queries) Now(ctx context.Context) (time.Time, error) {
-	row := q.db.QueryRow(ctx, now)
+	row := q.db.QueryRow(ctx, Now)
 	var at time.Time
 	err := row.Scan(&at)
 	return at, err

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-const claimsFile = `-- name: ClaimsFile :exec
+const ClaimsFile = `-- name: ClaimsFile :exec
 insert into claims (worker_id, number, job_ids, attempts)
 select a.worker_id, -1 - (random() * 1e15)::bigint, array_agg(a.job_id), array_agg(a.attempt)
 from rows from (unnest($1::uuid[]), unnest($2::int[])) as input (job_id, attempt)
@@ -32,11 +32,11 @@ type ClaimsFileParams struct {
 // Whoever meets an open attempt of a silent worker puts it where judges look: a worker of before there
 // were claims, gone while it was replaced, has not.
 func (q *Queries) ClaimsFile(ctx context.Context, arg ClaimsFileParams) error {
-	_, err := q.db.Exec(ctx, claimsFile, arg.JobIDs, arg.Attempts, arg.Silence)
+	_, err := q.db.Exec(ctx, ClaimsFile, arg.JobIDs, arg.Attempts, arg.Silence)
 	return err
 }
 
-const claimsFold = `-- name: ClaimsFold :exec
+const ClaimsFold = `-- name: ClaimsFold :exec
 with folded as (
     delete from claims
     where worker_id = $1::text and number between 1 and $4::bigint
@@ -55,7 +55,7 @@ type ClaimsFoldParams struct {
 
 // What a worker has at its beat takes the place of the claims that were answered until then.
 func (q *Queries) ClaimsFold(ctx context.Context, arg ClaimsFoldParams) error {
-	_, err := q.db.Exec(ctx, claimsFold,
+	_, err := q.db.Exec(ctx, ClaimsFold,
 		arg.WorkerID,
 		arg.JobIDs,
 		arg.Attempts,

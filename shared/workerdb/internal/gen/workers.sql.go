@@ -11,39 +11,39 @@ import (
 	"time"
 )
 
-const cleanupLock = `-- name: CleanupLock :one
+const CleanupLock = `-- name: CleanupLock :one
 select pg_try_advisory_lock($1::bigint) as got
 `
 
 // Held by the session of the one worker that cleans up.
 func (q *Queries) CleanupLock(ctx context.Context, key int64) (bool, error) {
-	row := q.db.QueryRow(ctx, cleanupLock, key)
+	row := q.db.QueryRow(ctx, CleanupLock, key)
 	var got bool
 	err := row.Scan(&got)
 	return got, err
 }
 
-const cleanupUnlock = `-- name: CleanupUnlock :exec
+const CleanupUnlock = `-- name: CleanupUnlock :exec
 select pg_advisory_unlock($1::bigint)
 `
 
 // The end of the session does it too, some time after its client has left.
 func (q *Queries) CleanupUnlock(ctx context.Context, key int64) error {
-	_, err := q.db.Exec(ctx, cleanupUnlock, key)
+	_, err := q.db.Exec(ctx, CleanupUnlock, key)
 	return err
 }
 
-const workerLeave = `-- name: WorkerLeave :exec
+const WorkerLeave = `-- name: WorkerLeave :exec
 update workers set free = 0, seen_at = now() - interval '1 minute' where worker_id = $1::text
 `
 
 // The row stays for others to judge by: a claim of this worker may still commit after it has left.
 func (q *Queries) WorkerLeave(ctx context.Context, workerID string) error {
-	_, err := q.db.Exec(ctx, workerLeave, workerID)
+	_, err := q.db.Exec(ctx, WorkerLeave, workerID)
 	return err
 }
 
-const workerSee = `-- name: WorkerSee :one
+const WorkerSee = `-- name: WorkerSee :one
 with before as (
     select seen_at from workers where worker_id = $1::text
 )
@@ -63,13 +63,13 @@ type WorkerSeeParams struct {
 // It returns for how long this worker was not seen, by the clock that others judge it by: zero the first time, negative
 // when that clock was put back.
 func (q *Queries) WorkerSee(ctx context.Context, arg WorkerSeeParams) (int64, error) {
-	row := q.db.QueryRow(ctx, workerSee, arg.WorkerID, arg.Queues, arg.Free)
+	row := q.db.QueryRow(ctx, WorkerSee, arg.WorkerID, arg.Queues, arg.Free)
 	var unseen int64
 	err := row.Scan(&unseen)
 	return unseen, err
 }
 
-const workersDeleteOld = `-- name: WorkersDeleteOld :exec
+const WorkersDeleteOld = `-- name: WorkersDeleteOld :exec
 delete from workers w
 where w.seen_at < now() - $1::interval
   and not exists (select from claims c where c.worker_id = w.worker_id)
@@ -77,11 +77,11 @@ where w.seen_at < now() - $1::interval
 
 // A worker that was last seen long ago, and whose attempts all have an outcome.
 func (q *Queries) WorkersDeleteOld(ctx context.Context, age time.Duration) error {
-	_, err := q.db.Exec(ctx, workersDeleteOld, age)
+	_, err := q.db.Exec(ctx, WorkersDeleteOld, age)
 	return err
 }
 
-const workersFree = `-- name: WorkersFree :many
+const WorkersFree = `-- name: WorkersFree :many
 
 select q.queue::text as queue, sum(w.free)::int as free
 from workers w
@@ -103,7 +103,7 @@ type WorkersFreeRow struct {
 // microseconds
 // Free slots of the other live workers, by queue.
 func (q *Queries) WorkersFree(ctx context.Context, arg WorkersFreeParams) ([]WorkersFreeRow, error) {
-	rows, err := q.db.Query(ctx, workersFree, arg.WorkerID, arg.Silence)
+	rows, err := q.db.Query(ctx, WorkersFree, arg.WorkerID, arg.Silence)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (q *Queries) WorkersFree(ctx context.Context, arg WorkersFreeParams) ([]Wor
 	return items, nil
 }
 
-const workersRestore = `-- name: WorkersRestore :exec
+const WorkersRestore = `-- name: WorkersRestore :exec
 insert into workers (worker_id, queues, free, seen_at)
 select distinct c.worker_id, '{}'::text[], 0, now() - interval '1 minute'
 from claims c
@@ -133,6 +133,6 @@ on conflict (worker_id) do nothing
 // Claims without a worker's row, of one that woke and died long after it was forgotten, would be looked at
 // by no judge. With a row they are those of a worker that is silent.
 func (q *Queries) WorkersRestore(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, workersRestore)
+	_, err := q.db.Exec(ctx, WorkersRestore)
 	return err
 }
