@@ -65,7 +65,7 @@ DASHBOARD        := functions/gateway/dashboard
 DASHBOARD_READY  := $(DASHBOARD)/node_modules/ready
 
 # Whose words are checked.
-PROSE := .ci .golangci.yml .ko.yaml docs knative migrations README.md SECURITY.md CONTRIBUTING.md infra/grafana \
+PROSE := .ci .golangci.yml .ko.yaml docs knative local/load migrations README.md SECURITY.md CONTRIBUTING.md infra/grafana \
 	infra/kubernetes infra/prometheus shared/apikey shared/cronspec shared/eventkeys shared/fairshare shared/outbound \
 	shared/pgpool shared/reload shared/retrypolicy shared/sealing shared/secret shared/telemetry shared/tlsfiles shared/webhook
 

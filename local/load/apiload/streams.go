@@ -45,7 +45,7 @@ func (a *API) OpenStreams(ctx context.Context, streams int) (*Streams, error) {
 	return s, nil
 }
 
-// Close closes them, and tells how many bytes all of them had.
+// Close closes them, and returns how many bytes all of them had.
 func (s *Streams) Close() int64 {
 	s.end()
 	s.open.Wait()

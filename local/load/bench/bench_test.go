@@ -48,7 +48,7 @@ func TestWhatWasCountedIsDividedByTheJobs(t *testing.T) {
 	}
 }
 
-func TestTheGuardSaysNoneOfWhatWasNotMeasured(t *testing.T) {
+func TestTheGuardPrintsNoneForWhatWasNotMeasured(t *testing.T) {
 	t.Parallel()
 	r := figures.Results{
 		Throughput: &figures.Throughput{Ratios: map[string]figures.Spread{embedded: {Median: 1.5, Min: 1, Max: 2}}},

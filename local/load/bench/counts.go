@@ -70,15 +70,22 @@ func recognizable(text string) string {
 }
 
 func processes(cpu map[string]float64) string {
-	var parts []string
 	var sum float64
-	for _, process := range slices.Sorted(maps.Keys(cpu)) {
-		parts = append(parts, fmt.Sprintf("%s %.0f", process, cpu[process]))
+	for process, micros := range cpu {
 		if process != "load" {
-			sum += cpu[process]
+			sum += micros
 		}
 	}
-	return fmt.Sprintf("%s; without load %.0f µs of CPU a job", strings.Join(parts, ", "), sum)
+	return fmt.Sprintf("%s; without load %.0f µs of CPU a job", each(cpu), sum)
+}
+
+// each lists values by name.
+func each(values map[string]float64) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		parts = append(parts, fmt.Sprintf("%s %.0f", name, values[name]))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func counts(c *figures.Cost) string {

@@ -108,7 +108,7 @@ func tableThroughput(line liner, t *figures.Throughput) {
 			line(name+" / river", "%.3f (%.3f–%.3f)", ratio.Median, ratio.Min, ratio.Max)
 		}
 		line(name+", CPU µs a job", "%s", processes(figures.MeanCPU(t.Rounds, name)))
-		line(name+", PostgreSQL µs a job", "%s", processes(figures.MeanDatabases(t.Rounds, name)))
+		line(name+", PostgreSQL µs a job", "%s", each(figures.MeanDatabases(t.Rounds, name)))
 		if name != figures.Yardstick {
 			line(name+", busiest database / river", "%.2f", figures.Busiest(figures.MeanDatabases(t.Rounds, name))/
 				figures.Busiest(figures.MeanDatabases(t.Rounds, figures.Yardstick)))
@@ -157,7 +157,7 @@ func usesOf(l figures.Latency) string {
 	for _, process := range slices.Sorted(maps.Keys(l.Uses)) {
 		fmt.Fprintf(&text, "%s %.1f ms, %.0f switches; ", process, l.Uses[process].CPU/1000, l.Uses[process].Switches)
 	}
-	fmt.Fprintf(&text, "%.1f WAL flushes; PostgreSQL µs: %s", l.Flushes, processes(l.Databases))
+	fmt.Fprintf(&text, "%.1f WAL flushes; PostgreSQL µs: %s", l.Flushes, each(l.Databases))
 	return text.String()
 }
 

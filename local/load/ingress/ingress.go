@@ -1,6 +1,6 @@
 // Package ingress stands for a Knative Broker in the bench: it accepts events over HTTP and delivers each to the
-// Triggers of knative/base whose filters it passes. A subscriber is a function, by HTTP, or a KafkaSink. Accepted events
-// are in memory only, so it costs less than Knative's Broker, which writes them to Kafka.
+// Triggers of knative/base whose filters it passes. A subscriber is a function, by HTTP, or a KafkaSink. Accepted
+// events are in memory only, so it costs less than Knative's Broker, which writes them to Kafka.
 package ingress
 
 import (

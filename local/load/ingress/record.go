@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// isEvent tells the headers of an event from those of its request.
+// isEvent distinguishes the headers of an event from those of its request.
 func isEvent(header string) bool {
 	return strings.HasPrefix(header, "Ce-") || header == "Content-Type"
 }

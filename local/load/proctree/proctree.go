@@ -1,4 +1,4 @@
-// Package proctree tells what processes and their children use of the machine. It reads /proc; where
+// Package proctree measures what processes and their children use of the machine. It reads /proc; where
 // there is none every figure is zero.
 package proctree
 

@@ -114,7 +114,8 @@ func (c *Cluster) startFunctions(
 	ctx context.Context, cfg ClusterConfig, urls migrations.URLs, at map[string]string, sink string,
 ) error {
 	common := append(workerEnv(cfg.Slots, cfg.SlotQueue),
-		"KAFKA_BROKERS="+cfg.Broker.Address, "QUEUES="+jobevent.DefaultQueue, "HOST=127.0.0.1", "JOB_TYPES="+cfg.JobType, "K_SINK="+sink)
+		"KAFKA_BROKERS="+cfg.Broker.Address, "QUEUES="+jobevent.DefaultQueue, "HOST=127.0.0.1",
+		"JOB_TYPES="+cfg.JobType, "K_SINK="+sink)
 	for _, name := range clustered {
 		_, port, _ := strings.Cut(at[name], ":")
 		env := append(slices.Clone(common), "DATABASE_URL="+databaseOf(name, urls), "PORT="+port)

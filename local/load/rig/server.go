@@ -110,7 +110,7 @@ func (s *Server) Version(ctx context.Context) (version string, err error) {
 	return version, err
 }
 
-// Flushes is how often the server has had the disk take its log. A session tells at most once a second what it did.
+// Flushes is how often the server has had the disk take its log. A session reports its work at most once a second.
 func (s *Server) Flushes(ctx context.Context) (n int64, err error) {
 	err = s.With(ctx, "postgres", func(conn *pgx.Conn) error {
 		return conn.QueryRow(ctx, "SELECT coalesce(sum(fsyncs), 0)::bigint FROM pg_stat_io WHERE object = 'wal'").Scan(&n)
