@@ -54,7 +54,7 @@ func (h *fixture) create(name, spec, fields string) schedulestore.Schedule {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	made, err := h.store.Schedules.Create(h.t.Context(), apidb.Everyone, asked)
+	made, err := h.store.Schedules.Create(h.t.Context(), nil, apidb.Everyone, asked)
 	if err != nil {
 		h.t.Fatal(err)
 	}

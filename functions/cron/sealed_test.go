@@ -60,7 +60,7 @@ func (h *fixture) keep(name, job string) {
 		h.t.Fatal(err)
 	}
 	asked.JobJSON = []byte(job)
-	if _, err := h.store.Schedules.Create(h.t.Context(), apidb.Everyone, asked); err != nil {
+	if _, err := h.store.Schedules.Create(h.t.Context(), nil, apidb.Everyone, asked); err != nil {
 		h.t.Fatal(err)
 	}
 	h.exec(`update schedules set next_at = date_trunc('second', now()) where name = '` + name + `'`)

@@ -97,7 +97,7 @@ func (h *fixture) strangers() map[string][]string {
 	long := time.Now().Add(-time.Minute)
 	good := h.as("acme", "admin").key
 	revoked := h.key(keystore.Key{OwnerID: "acme", Roles: []string{"admin"}})
-	if _, err := h.store.Keys.Revoke(h.t.Context(), apidb.Everyone, revoked.ID()); err != nil {
+	if _, err := h.store.Keys.Revoke(h.t.Context(), nil, apidb.Everyone, revoked.ID()); err != nil {
 		h.t.Fatal(err)
 	}
 	bearer := func(key string) []string { return []string{"Authorization", "Bearer " + key} }

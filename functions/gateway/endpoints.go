@@ -56,7 +56,7 @@ func (f *Function) newEndpoints(s settings) endpoints {
 		Singles: &coalesce.Coalescer{Insert: store.jobs.InsertJobs, Patience: edge.RequestPatience},
 		Ordered: &coalesce.Coalescer{Insert: store.jobs.InsertJobs, Patience: edge.RequestPatience},
 	}
-	api.hooks = hooks.NewAPI(s.hooks, api.submit, f.auth, f.auditLog)
+	api.hooks = hooks.NewAPI(s.hooks, api.submit, f.auth)
 	api.commands = &commands.API{Store: store.commands, Submit: api.submit, Hub: f.hub, Outgoing: f.outgoing, Limits: f.limits}
 	api.callbacks = &callbacks.API{
 		Store: store.jobs, Callbacks: store.callbacks, Keys: s.callbackKeys, Hub: f.hub, Outgoing: f.outgoing, Limits: f.limits,

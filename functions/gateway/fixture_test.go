@@ -113,7 +113,7 @@ func (h *fixture) key(stored keystore.Key) apikey.Key {
 	key := apikey.New()
 	hash := key.Hash()
 	stored.KeyID, stored.Hash, stored.Name, stored.CreatedBy = key.ID(), hash[:], "test", "test"
-	if _, err := h.store.Keys.Insert(h.t.Context(), stored); err != nil {
+	if _, err := h.store.Keys.Insert(h.t.Context(), nil, stored); err != nil {
 		h.t.Fatal(err)
 	}
 	return key

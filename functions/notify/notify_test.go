@@ -302,7 +302,7 @@ func TestADeliveryIsMadeAnewByHand(t *testing.T) {
 	id := h.ended(r.URL)
 	h.untilStatus(id, deliverystore.Failed)
 	for range 2 { // one that has failed, and one that was delivered
-		if d, err := h.store.Deliveries.Retry(t.Context(), apidb.Everyone, id, 2); err != nil || d.Status != deliverystore.Pending || d.Tries != 0 {
+		if d, err := h.store.Deliveries.Retry(t.Context(), nil, apidb.Everyone, id, 2); err != nil || d.Status != deliverystore.Pending || d.Tries != 0 {
 			t.Errorf("got %+v, %v", d, err)
 		}
 		d := h.untilStatus(id, deliverystore.Delivered)
@@ -315,7 +315,7 @@ func TestADeliveryIsMadeAnewByHand(t *testing.T) {
 			t.Errorf("got %s", got.id())
 		}
 	}
-	if _, err := h.store.Deliveries.Retry(t.Context(), apidb.Everyone, id, 3); !errors.Is(err, deliverystore.ErrNone) {
+	if _, err := h.store.Deliveries.Retry(t.Context(), nil, apidb.Everyone, id, 3); !errors.Is(err, deliverystore.ErrNone) {
 		t.Errorf("got %v", err)
 	}
 }

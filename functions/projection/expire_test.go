@@ -45,7 +45,7 @@ func TestADeletedJobIsForgottenWithAllThatIsKeptOfItAndStaysSo(t *testing.T) {
 	id, other := h.accept().Subject(), h.accept().Subject()
 	last := status(t, id, 3, jobstate.Completed)
 	h.hear(last, status(t, other, 3, jobstate.Completed), logOf(t, id), logOf(t, other))
-	if _, err := h.store.Commands.KeepCommand(t.Context(), apidb.Everyone, uuid.MustParse(id), jobevent.CommandDelete, "me"); err != nil {
+	if _, err := h.store.Commands.KeepCommand(t.Context(), nil, apidb.Everyone, uuid.MustParse(id), jobevent.CommandDelete, "me"); err != nil {
 		t.Fatal(err)
 	}
 	if h.job(id).Status != jobstate.Completed {
@@ -106,7 +106,7 @@ func TestOldJobsGoByHowTheyEndedADayAfterTheirTime(t *testing.T) {
 	put(true, jobstate.Cancelled, 400) // kept for ever
 	put(true, jobstate.Running, 400)
 	asked := put(true, jobstate.Failed, 5)
-	if _, err := h.store.Commands.KeepCommand(t.Context(), apidb.Everyone, uuid.MustParse(asked), jobevent.CommandRetry, "me"); err != nil {
+	if _, err := h.store.Commands.KeepCommand(t.Context(), nil, apidb.Everyone, uuid.MustParse(asked), jobevent.CommandRetry, "me"); err != nil {
 		t.Fatal(err)
 	}
 	h.hear(logOf(t, uuid.Must(uuid.NewV7()).String())) // its job may be on its way to being deleted

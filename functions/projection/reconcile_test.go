@@ -127,7 +127,7 @@ func TestACommandIsSaidAgainUntilItIsAnswered(t *testing.T) {
 	h := open(t)
 	id := h.accept().Subject()
 	h.hear(status(t, id, 1, jobstate.Completed), status(t, id, 2, jobstate.Failed))
-	kept, err := h.store.Commands.KeepCommand(t.Context(), apidb.Everyone, uuid.MustParse(id), jobevent.CommandRetry, "me")
+	kept, err := h.store.Commands.KeepCommand(t.Context(), nil, apidb.Everyone, uuid.MustParse(id), jobevent.CommandRetry, "me")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestARescheduleIsSaidAgainWithItsInstant(t *testing.T) {
 	h := open(t)
 	id := h.accept(func(r *jobspec.Request) { r.Delay = time.Hour }).Subject()
 	h.hear(status(t, id, 1, jobstate.Scheduled))
-	kept, err := h.store.Commands.KeepReschedule(t.Context(), apidb.Everyone, uuid.MustParse(id), jobspec.When{Delay: time.Minute}, "me")
+	kept, err := h.store.Commands.KeepReschedule(t.Context(), nil, apidb.Everyone, uuid.MustParse(id), jobspec.When{Delay: time.Minute}, "me")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,74 +11,46 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 )
 
-// Audit is an entry of the audit log: who did what to which job, when and from where.
+// Audit is an entry of the audit log. A method that takes one enters it in the transaction of its change, or fails; it
+// does not change the entry that it was given. It takes nil for a change without an author: authentication is off.
 type Audit struct {
 	ID         int64     // entries are numbered as they come
 	At         time.Time // by the database's clock
-	Owner      string    // whose things were touched
+	Owner      string    // of what was changed or read
 	Actor      string    // key:<id>, oidc:<subject> or bootstrap
 	Action     string    // as job.cancel
-	Resource   string    // what it was done to, if not to jobs: schedule/<name>
+	Resource   string    // what was changed or read, if not jobs: schedule/<name>
 	JobIDs     []uuid.UUID
 	RemoteAddr string
 	UserAgent  string
 	TraceID    uuid.UUID
-	Details    json.RawMessage // what else was asked for; never a payload
-
-	entered bool
+	Details    json.RawMessage // the rest of the request; never a payload
 }
 
-type auditKey struct{}
-
-// WithAudit has the first change of ctx enter it into the log, or fail. It is for one request that changes one
-// thing; who handed in jobs stands in NewJob.
-func WithAudit(ctx context.Context, entry *Audit) context.Context {
-	return context.WithValue(ctx, auditKey{}, entry)
-}
-
-// AuditOf is what the next change of ctx is to be entered as; nil: nobody has to answer for it.
-func AuditOf(ctx context.Context) *Audit {
-	if entry, _ := ctx.Value(auditKey{}).(*Audit); entry != nil && !entry.entered {
-		return entry
+// SetSubject sets what the entry is about, if only the transaction knows it. The entry may be nil.
+func (a *Audit) SetSubject(owner, resource string) {
+	if a != nil {
+		a.Owner, a.Resource = owner, resource
 	}
-	return nil
 }
 
-// AuditedTx is a transaction of a request, entered where somebody has to answer for it. It writes something in any
-// case: a request that is answered without a change, as one that is repeated, must wait for the replicas like any
-// other.
-func AuditedTx(ctx context.Context, s *Store, fn func(q *gen.Queries) error) error {
-	entry := AuditOf(ctx)
-	if entry == nil {
-		return s.Tx(ctx, func(q *gen.Queries) error {
-			if err := fn(q); err != nil {
+// AuditedTx runs fn in a transaction, and enters entry in the audit log if it is not nil. fn gets a copy of the entry to
+// complete, since the transaction may run again. The transaction writes something in any case: a request that is
+// answered without a change, such as a repeated one, must wait for the replicas like any other.
+func AuditedTx(ctx context.Context, s *Store, entry *Audit, fn func(q *gen.Queries, entry *Audit) error) error {
+	return s.Tx(ctx, func(q *gen.Queries) error {
+		if entry == nil {
+			if err := fn(q, nil); err != nil {
 				return err
 			}
 			return q.AwaitReplicas(ctx)
-		})
-	}
-	err := s.Tx(ctx, func(q *gen.Queries) error {
-		if err := fn(q); err != nil {
+		}
+		completed := *entry
+		if err := fn(q, &completed); err != nil {
 			return err
 		}
-		return InsertAudit(ctx, q, []*Audit{entry})
+		return InsertAudit(ctx, q, []*Audit{&completed})
 	})
-	entry.entered = err == nil
-	return err
-}
-
-// SetAuditSubject sets what the entry is about, where only the transaction knows.
-func SetAuditSubject(ctx context.Context, owner, resource string) {
-	if entry := AuditOf(ctx); entry != nil {
-		entry.Owner, entry.Resource = owner, resource
-	}
-}
-
-// SetAuditJob sets which job the request has made, where only the transaction knows.
-func SetAuditJob(ctx context.Context, job uuid.UUID) {
-	if entry := AuditOf(ctx); entry != nil {
-		entry.JobIDs = []uuid.UUID{job}
-	}
 }
 
 // InsertAudit inserts entries within a transaction.

@@ -41,7 +41,7 @@ func TestARepeatedRequestIsNotAnsweredBeforeAReplicaHasTheFirst(t *testing.T) {
 		"a job with an order":     h.submits(tied),
 		"an operation with a key": func(ctx context.Context) error { return operates(ctx, h) },
 		"a limit": func(ctx context.Context) error {
-			_, err := h.Controls.ChangeControl(ctx, apidb.Everyone, jobevent.ControlQueue, "default", "test",
+			_, err := h.Controls.ChangeControl(ctx, nil, apidb.Everyone, jobevent.ControlQueue, "default", "test",
 				func(c *jobevent.Control) { c.MaxRunning = &limit })
 			return err
 		},
@@ -50,11 +50,11 @@ func TestARepeatedRequestIsNotAnsweredBeforeAReplicaHasTheFirst(t *testing.T) {
 			return err
 		},
 		"a schedule": func(ctx context.Context) error {
-			_, _, err := h.Schedules.Put(ctx, apidb.Everyone, daily)
+			_, _, err := h.Schedules.Put(ctx, nil, apidb.Everyone, daily)
 			return err
 		},
 		"a cancel": func(ctx context.Context) error {
-			_, err := h.Commands.KeepCommand(ctx, apidb.Everyone, sender.JobID, jobevent.CommandCancel, "test")
+			_, err := h.Commands.KeepCommand(ctx, nil, apidb.Everyone, sender.JobID, jobevent.CommandCancel, "test")
 			return err
 		},
 	}

@@ -258,7 +258,7 @@ func TestJobsOfSchedulesAndCommandsOfOperationsAreTold(t *testing.T) {
 	job := h.Accept(t, apidbtest.NewJob())
 	h.operateOn(t, job.JobID)
 	changes.want(apidb.ChangeStatus, job.JobID)
-	if _, err := h.Schedules.Create(t.Context(), apidb.Everyone, apidbtest.Schedule(t, "s", `"cron": "* * * * * *"`)); err != nil {
+	if _, err := h.Schedules.Create(t.Context(), nil, apidb.Everyone, apidbtest.Schedule(t, "s", `"cron": "* * * * * *"`)); err != nil {
 		t.Fatal(err)
 	}
 	h.Ago(t, "s", time.Second)

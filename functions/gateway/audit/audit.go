@@ -8,7 +8,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/auditstore"
 )
@@ -19,28 +18,6 @@ type Log struct {
 	Reads bool // record reads, too
 }
 
-// Auditing calls handle for a request. Its change is entered in the transaction that makes it; what it reads is
-// entered before it is shown.
-func (l *Log) Auditing(c *gin.Context, p access.Principal, handle func(*gin.Context) error) error {
-	route := c.Request.Method + " " + c.FullPath()
-	action, changes := actions[route]
-	if !changes && l.Reads {
-		action = reads[route]
-	}
-	if p.Everyone || action == "" {
-		return handle(c)
-	}
-	entry := NewEntry(c, p, action)
-	if changes {
-		c.Request = c.Request.WithContext(apidb.WithAudit(c.Request.Context(), entry))
-	} else {
-		c.Set(readingKey, entry)
-	}
-	return handle(c)
-}
-
-const readingKey = "reading"
-
 // Show answers with what a request has read, after it has entered the reading.
 func (l *Log) Show(c *gin.Context, body any) error {
 	if err := l.EnterReading(c); err != nil {
@@ -50,20 +27,39 @@ func (l *Log) Show(c *gin.Context, body any) error {
 	return nil
 }
 
-// EnterReading enters the reading of a request, if readings are recorded.
+// EnterReading enters the reading of a request, if readings are recorded and its route is one of them.
 func (l *Log) EnterReading(c *gin.Context) error {
-	entry, _ := c.Get(readingKey)
-	if entry, ok := entry.(*apidb.Audit); ok {
-		return l.Store.Enter(c.Request.Context(), entry)
+	if !l.Reads {
+		return nil
 	}
-	return nil
+	return l.enter(c, newEntry(c, reads[route(c)]))
 }
 
-// ReadsJob makes a request that submitted a job one that also reads it.
-func (l *Log) ReadsJob(c *gin.Context, id uuid.UUID) {
-	if p := access.Of(c.Request.Context()); l.Reads && !p.Everyone {
-		entry := NewEntry(c, p, actionRead)
-		entry.JobIDs = []uuid.UUID{id}
-		c.Set(readingKey, entry)
+// EnterReadingOfJob enters that the answer to a request that submitted a job also shows it.
+func (l *Log) EnterReadingOfJob(c *gin.Context, id uuid.UUID) error {
+	if !l.Reads {
+		return nil
 	}
+	entry := newEntry(c, actionRead)
+	if entry != nil {
+		entry.JobIDs = []uuid.UUID{id}
+	}
+	return l.enter(c, entry)
+}
+
+// EnterReadingOfSecrets enters that the keys of an owner's receivers were read, whatever AUDIT_READS is. The owner sees
+// it in its log.
+func (l *Log) EnterReadingOfSecrets(c *gin.Context, owner string) error {
+	entry := newEntry(c, "webhook-secrets.read")
+	if entry != nil {
+		entry.Owner = owner
+	}
+	return l.enter(c, entry)
+}
+
+func (l *Log) enter(c *gin.Context, entry *apidb.Audit) error {
+	if entry == nil {
+		return nil
+	}
+	return l.Store.Enter(c.Request.Context(), entry)
 }

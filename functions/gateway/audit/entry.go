@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"unicode/utf8"
@@ -12,13 +13,36 @@ import (
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
-	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 )
 
 const maxUserAgent = 200 // bytes; what is longer is cut
 
-// NewEntry makes the entry of a request.
-func NewEntry(c *gin.Context, p access.Principal, action string) *apidb.Audit {
+// Entry returns the entry of a request that changes something; nil: authentication is off. It takes the action from the
+// route, and the subject from the parameters of the path. A store completes the entry and enters it with the change.
+func Entry(c *gin.Context) *apidb.Audit { return newEntry(c, actions[route(c)]) }
+
+// EntryOf is Entry about a resource that the path does not name, if resource is not empty, and with details of the
+// request, if these are not empty: never a payload.
+func EntryOf(c *gin.Context, resource string, details json.RawMessage) (*apidb.Audit, error) {
+	entry := Entry(c)
+	if entry == nil {
+		return nil, nil
+	}
+	entry.Resource = cmp.Or(resource, entry.Resource)
+	var err error
+	if len(details) > 0 {
+		entry.Details, err = json.Marshal(details)
+	}
+	return entry, err
+}
+
+func route(c *gin.Context) string { return c.Request.Method + " " + c.FullPath() }
+
+func newEntry(c *gin.Context, action string) *apidb.Audit {
+	p := access.Of(c.Request.Context())
+	if p.Everyone || action == "" {
+		return nil
+	}
 	entry := &apidb.Audit{
 		Owner: p.Owner, Actor: p.Actor, Action: action, RemoteAddr: edge.RemoteAddr(c), TraceID: edge.TraceID(c),
 		UserAgent: shorten(c.Request.UserAgent()),
@@ -48,31 +72,6 @@ func shorten(text string) string {
 		cut--
 	}
 	return text[:cut]
-}
-
-// Detail adds what else was asked for to the request's entry, and what it is about where the path does not say.
-func Detail(c *gin.Context, resource string, asked any) error {
-	entry := apidb.AuditOf(c.Request.Context())
-	if entry == nil {
-		return nil
-	}
-	if resource != "" {
-		entry.Resource = resource
-	}
-	var err error
-	if asked != nil {
-		entry.Details, err = json.Marshal(asked)
-	}
-	return err
-}
-
-// AnswerFor has the request's entry go with the jobs that it hands in: those of several requests are inserted together.
-func AnswerFor(c *gin.Context, jobs []jobstore.NewJob) {
-	if entry := apidb.AuditOf(c.Request.Context()); entry != nil {
-		for i := range jobs {
-			jobs[i].Audit = entry
-		}
-	}
 }
 
 // Anyone is the actor of commands while there is no authentication.

@@ -39,10 +39,9 @@ func (a *API) Change(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	if changes := patch.Public(); changes != nil {
-		if err := audit.Detail(c, "", changes); err != nil {
-			return err
-		}
+	entry, err := audit.EntryOf(c, "", patch.Public())
+	if err != nil {
+		return err
 	}
 	hash := sha256.Sum256(body)
 	return a.keep(c, func(ctx context.Context, id uuid.UUID) (kept commandstore.Command, err error) {
@@ -52,8 +51,7 @@ func (a *API) Change(c *gin.Context) error {
 				return kept, err
 			}
 			change.Hash = hash[:]
-			kept, err = a.Store.KeepChange(ctx, edge.OwnerOf(c), id, change, audit.Actor(c))
-			if !errors.Is(err, commandstore.ErrChanged) {
+			if kept, err = a.Store.KeepChange(ctx, entry, edge.OwnerOf(c), id, change, audit.Actor(c)); !errors.Is(err, commandstore.ErrChanged) {
 				return kept, err
 			}
 		}

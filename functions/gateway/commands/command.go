@@ -52,7 +52,7 @@ func (a *API) Delete(c *gin.Context) error { return a.command(c, jobevent.Comman
 
 func (a *API) command(c *gin.Context, command string) error {
 	return a.keep(c, func(ctx context.Context, id uuid.UUID) (commandstore.Command, error) {
-		return a.Store.KeepCommand(ctx, edge.OwnerOf(c), id, command, audit.Actor(c))
+		return a.Store.KeepCommand(ctx, audit.Entry(c), edge.OwnerOf(c), id, command, audit.Actor(c))
 	})
 }
 
@@ -69,11 +69,12 @@ func (a *API) Reschedule(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := audit.Detail(c, "", json.RawMessage(body)); err != nil {
+	entry, err := audit.EntryOf(c, "", json.RawMessage(body))
+	if err != nil {
 		return err
 	}
 	return a.keep(c, func(ctx context.Context, id uuid.UUID) (commandstore.Command, error) {
-		return a.Store.KeepReschedule(ctx, edge.OwnerOf(c), id, when, audit.Actor(c))
+		return a.Store.KeepReschedule(ctx, entry, edge.OwnerOf(c), id, when, audit.Actor(c))
 	})
 }
 

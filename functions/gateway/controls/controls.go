@@ -111,50 +111,51 @@ func (a *API) Put(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := audit.Detail(c, "", json.RawMessage(body)); err != nil {
+	entry, err := audit.EntryOf(c, "", json.RawMessage(body))
+	if err != nil {
 		return err
 	}
-	return a.holding(c, func(control *jobevent.Control) {
+	return a.holding(c, entry, func(control *jobevent.Control) {
 		control.Paused, control.MaxRunning, control.StartsPerSecond = asked.Paused, asked.MaxRunning, asked.StartsPerSecond
 	})
 }
 
 // Delete is DELETE /api/controls/{kind}/{name}: nothing holds any more.
 func (a *API) Delete(c *gin.Context) error {
-	return a.change(c, func(control *jobevent.Control) {
+	return a.change(c, audit.Entry(c), func(control *jobevent.Control) {
 		control.Paused, control.MaxRunning, control.StartsPerSecond = false, nil, nil
 	})
 }
 
 // Pause is POST /api/controls/{kind}/{name}/pause.
 func (a *API) Pause(c *gin.Context) error {
-	return a.holding(c, func(control *jobevent.Control) { control.Paused = true })
+	return a.holding(c, audit.Entry(c), func(control *jobevent.Control) { control.Paused = true })
 }
 
 // Resume is POST /api/controls/{kind}/{name}/resume.
 func (a *API) Resume(c *gin.Context) error {
-	return a.change(c, func(control *jobevent.Control) { control.Paused = false })
+	return a.change(c, audit.Entry(c), func(control *jobevent.Control) { control.Paused = false })
 }
 
 // holding is change, where the queue has to be one of this installation's. What lets go may be about one
 // that was.
-func (a *API) holding(c *gin.Context, change func(*jobevent.Control)) error {
+func (a *API) holding(c *gin.Context, entry *apidb.Audit, change func(*jobevent.Control)) error {
 	if c.Param("kind") == string(jobevent.ControlQueue) && !slices.Contains(a.Queues, c.Param("name")) {
 		queues := strings.Join(a.Queues, ", ")
 		return edge.Invalid("name", "is not one of the queues of this installation, which are "+queues)
 	}
-	return a.change(c, change)
+	return a.change(c, entry, change)
 }
 
 // change commits a change of a control, says it, and waits a while for the scheduler to go by it.
-func (a *API) change(c *gin.Context, change func(*jobevent.Control)) error {
+func (a *API) change(c *gin.Context, entry *apidb.Audit, change func(*jobevent.Control)) error {
 	kind, name, err := subject(c)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	control, err := a.Store.ChangeControl(ctx, edge.WidestOwner(c), kind, name, audit.Actor(c), change)
+	control, err := a.Store.ChangeControl(ctx, entry, edge.WidestOwner(c), kind, name, audit.Actor(c), change)
 	if err != nil {
 		return err
 	}

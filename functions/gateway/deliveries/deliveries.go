@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/audit"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -86,7 +87,7 @@ func (a *API) Retry(c *gin.Context) error {
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	again, err := a.Store.Retry(ctx, edge.OwnerOf(c), id, version)
+	again, err := a.Store.Retry(ctx, audit.Entry(c), edge.OwnerOf(c), id, version)
 	if err != nil {
 		return edge.OfJob(id, err)
 	}

@@ -22,7 +22,6 @@ import (
 type API struct {
 	submit *submit.API
 	auth   *edge.Authenticator
-	audit  *audit.Log
 	hooks  *reload.Files[Set] // nil: there is no file
 
 	mu     sync.Mutex
@@ -30,8 +29,8 @@ type API struct {
 }
 
 // NewAPI makes the endpoints of the hooks in a file; nil: there are none.
-func NewAPI(hooks *reload.Files[Set], submit *submit.API, auth *edge.Authenticator, log *audit.Log) *API {
-	return &API{hooks: hooks, submit: submit, auth: auth, audit: log, counts: map[string]*hookCounts{}}
+func NewAPI(hooks *reload.Files[Set], submit *submit.API, auth *edge.Authenticator) *API {
+	return &API{hooks: hooks, submit: submit, auth: auth, counts: map[string]*hookCounts{}}
 }
 
 func (a *API) all() Set {
@@ -76,15 +75,13 @@ func (a *API) Receive(c *gin.Context) error {
 		c.Data(http.StatusOK, contentType, answer)
 		return nil
 	}
-	return a.audit.Auditing(c, p, func(c *gin.Context) error {
-		job, err := a.submitJob(c, hook, body, id)
-		a.count(hook, job.Replayed, err)
-		if err != nil {
-			return err
-		}
-		c.JSON(submit.AcceptedStatus(c, job), submit.NewBody(job))
-		return nil
-	})
+	job, err := a.submitJob(c, hook, body, id)
+	a.count(hook, job.Replayed, err)
+	if err != nil {
+		return err
+	}
+	c.JSON(submit.AcceptedStatus(c, job), submit.NewBody(job))
+	return nil
 }
 
 // submitJob makes a job of a verified request. A message whose content has changed since its first time is still
@@ -100,7 +97,7 @@ func (a *API) submitJob(c *gin.Context, hook *Hook, body []byte, id string) (job
 	if err != nil {
 		return jobstore.Accepted{}, err
 	}
-	accepted, err := a.submit.Accept(c, []jobstore.NewJob{job})
+	accepted, err := a.submit.Accept(c, audit.Entry(c), []jobstore.NewJob{job})
 	if err != nil {
 		return jobstore.Accepted{}, err
 	}

@@ -64,11 +64,11 @@ func (a *API) Get(c *gin.Context) error {
 			return err
 		}
 	}
-	return a.showJob(c, job)
+	return a.showJob(c, job, a.Audit.EnterReading)
 }
 
-// showJob answers with a job and all that is known of it.
-func (a *API) showJob(c *gin.Context, job jobstore.Job) error {
+// showJob answers with a job, its history and its log, after the reading is entered in the audit log.
+func (a *API) showJob(c *gin.Context, job jobstore.Job, enterReading func(*gin.Context) error) error {
 	lines, _, err := a.lines(c, job.JobID, logstore.Filter{MaxBytes: shownLogBytes})
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (a *API) showJob(c *gin.Context, job jobstore.Job) error {
 	if err != nil {
 		return fmt.Errorf("write job: %w", err)
 	}
-	if err := a.Audit.EnterReading(c); err != nil {
+	if err := enterReading(c); err != nil {
 		return err
 	}
 	edge.AnswerTagged(c, edge.JobTag(job.Version, body), edge.JSONType, body)
@@ -133,6 +133,6 @@ func (a *API) ShowEnded(c *gin.Context, id uuid.UUID, wait edge.Wait) bool {
 	if err != nil || !job.Status.Terminal() {
 		return false
 	}
-	a.Audit.ReadsJob(c, id)
-	return a.showJob(c, job) == nil
+	enter := func(c *gin.Context) error { return a.Audit.EnterReadingOfJob(c, id) }
+	return a.showJob(c, job, enter) == nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
+	"github.com/jobweaver/jobweaver/functions/gateway/audit"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
@@ -81,7 +82,7 @@ func (a *API) Create(c *gin.Context) error {
 	key, stored := newKey(p)
 	stored.OwnerID, stored.Name, stored.Roles, stored.ExpiresAt = asked.OwnerID, asked.Name, asked.Roles, asked.ExpiresAt
 	stored.Types, stored.Queues = asked.Types, asked.Queues
-	kept, err := a.Store.Insert(ctx, stored)
+	kept, err := a.Store.Insert(ctx, audit.Entry(c), stored)
 	if err != nil {
 		return err
 	}
@@ -165,7 +166,7 @@ func (a *API) Revoke(c *gin.Context) error {
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	key, err := a.Store.Revoke(ctx, whoseKeys(c), id)
+	key, err := a.Store.Revoke(ctx, audit.Entry(c), whoseKeys(c), id)
 	if err != nil {
 		return err
 	}
@@ -193,7 +194,7 @@ func (a *API) Rotate(c *gin.Context) error {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	key, stored := newKey(access.Of(c.Request.Context()))
-	kept, err := a.Store.Rotate(ctx, whoseKeys(c), id, overlap, stored)
+	kept, err := a.Store.Rotate(ctx, audit.Entry(c), whoseKeys(c), id, overlap, stored)
 	if err != nil {
 		return err
 	}

@@ -41,12 +41,8 @@ func (w *WebhookSecrets) Get(c *gin.Context) error {
 		}
 		owner = asked
 	}
-	if !p.Everyone {
-		entry := audit.NewEntry(c, p, "webhook-secrets.read")
-		entry.Owner = owner // who sees that its keys were read
-		if err := w.Audit.Store.Enter(c.Request.Context(), entry); err != nil {
-			return err
-		}
+	if err := w.Audit.EnterReadingOfSecrets(c, owner); err != nil {
+		return err
 	}
 	c.JSON(http.StatusOK, webhookSecretsBody{jobview.Given(owner), w.Ends.Secrets(owner), w.Calls.Secrets(owner)})
 	return nil

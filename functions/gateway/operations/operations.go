@@ -59,8 +59,11 @@ func (a *API) Create(c *gin.Context) error {
 	if asked.RequestHash, err = hashOf(request); err != nil {
 		return err
 	}
-	said := auditDetail{request.Command, request.Filter, len(request.JobIDs)}
-	if err := audit.Detail(c, "operation/"+asked.ID.String(), said); err != nil {
+	details, err := json.Marshal(auditDetail{request.Command, request.Filter, len(request.JobIDs)})
+	if err != nil {
+		return fmt.Errorf("write the audit entry of an operation: %w", err)
+	}
+	if asked.Audit, err = audit.EntryOf(c, "operation/"+asked.ID.String(), details); err != nil {
 		return err
 	}
 	if request.Command == jobevent.CommandRetry { // of a filter nobody knows yet how many there are
@@ -173,7 +176,7 @@ func (a *API) Abort(c *gin.Context) error {
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	op, err := a.Store.AbortOperation(ctx, edge.OwnerOf(c), id)
+	op, err := a.Store.AbortOperation(ctx, audit.Entry(c), edge.OwnerOf(c), id)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func (a *API) Redrive(c *gin.Context) error {
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	redriven, err := a.Store.Redrive(ctx, id, audit.Actor(c), func(ctx context.Context, r rejectedstore.Rejected) error {
+	redriven, err := a.Store.Redrive(ctx, audit.Entry(c), id, audit.Actor(c), func(ctx context.Context, r rejectedstore.Rejected) error {
 		if refusal := a.redriveRefusal(r, time.Now()); refusal != "" {
 			return apierror.New(apierror.InvalidStateTransition, "the record is not redriven: %s", refusal)
 		}

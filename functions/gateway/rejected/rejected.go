@@ -81,7 +81,7 @@ func (a *API) Discard(c *gin.Context) error {
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	gone, err := a.Store.Discard(ctx, id)
+	gone, err := a.Store.Discard(ctx, audit.Entry(c), id)
 	if err != nil {
 		return err
 	}

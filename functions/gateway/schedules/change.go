@@ -7,6 +7,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/audit"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
@@ -25,7 +26,9 @@ func (a *API) Resume(c *gin.Context) error {
 }
 
 func (a *API) change(
-	c *gin.Context, change func(context.Context, apidb.Owner, schedulestore.Key) (schedulestore.Schedule, error),
+	c *gin.Context, change func(
+		context.Context, *apidb.Audit, apidb.Owner, schedulestore.Key,
+	) (schedulestore.Schedule, error),
 ) error {
 	key, err := scheduleKey(c)
 	if err != nil {
@@ -33,7 +36,7 @@ func (a *API) change(
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	s, err := change(ctx, edge.OwnerOf(c), key)
+	s, err := change(ctx, audit.Entry(c), edge.OwnerOf(c), key)
 	if err != nil {
 		return err
 	}
@@ -49,7 +52,7 @@ func (a *API) Delete(c *gin.Context) error {
 	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
-	if err := a.Store.Delete(ctx, edge.OwnerOf(c), key); err != nil {
+	if err := a.Store.Delete(ctx, audit.Entry(c), edge.OwnerOf(c), key); err != nil {
 		return err
 	}
 	c.Status(http.StatusNoContent)
@@ -68,7 +71,7 @@ func (a *API) Run(c *gin.Context) error {
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	rules := schedulestore.Rules{Rules: a.Rules, Defaults: a.Defaults, Sealer: a.Sealer}
-	created, err := a.Store.Run(ctx, edge.OwnerOf(c), key, rules)
+	created, err := a.Store.Run(ctx, audit.Entry(c), edge.OwnerOf(c), key, rules)
 	if err != nil {
 		return err
 	}

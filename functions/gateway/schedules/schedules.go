@@ -47,10 +47,11 @@ func (a *API) Create(c *gin.Context) error {
 		return err
 	}
 	a.seal(&asked)
-	if err := audit.Detail(c, "schedule/"+asked.Name, nil); err != nil {
+	entry, err := audit.EntryOf(c, "schedule/"+asked.Name, nil)
+	if err != nil {
 		return err
 	}
-	made, err := a.Store.Create(ctx, edge.OwnerOf(c), asked)
+	made, err := a.Store.Create(ctx, entry, edge.OwnerOf(c), asked)
 	if err != nil {
 		return err
 	}
@@ -90,7 +91,7 @@ func (a *API) Put(c *gin.Context) error {
 		return err
 	}
 	a.seal(&asked)
-	kept, created, err := a.Store.Put(ctx, edge.OwnerOf(c), asked)
+	kept, created, err := a.Store.Put(ctx, audit.Entry(c), edge.OwnerOf(c), asked)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/jobweaver/jobweaver/functions/gateway/audit"
 	"github.com/jobweaver/jobweaver/functions/gateway/coalesce"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb"
@@ -17,14 +16,16 @@ import (
 )
 
 // Accept commits jobs, and hands the events of new ones to the publish buffer.
-func (a *API) Accept(c *gin.Context, jobs []jobstore.NewJob) ([]jobstore.Accepted, error) {
+func (a *API) Accept(c *gin.Context, entry *apidb.Audit, jobs []jobstore.NewJob) ([]jobstore.Accepted, error) {
 	if len(jobs) == 0 {
 		return nil, nil
 	}
 	if err := a.Limits.AllowJobs(c, len(jobs)); err != nil {
 		return nil, err
 	}
-	audit.AnswerFor(c, jobs)
+	for i := range jobs {
+		jobs[i].Audit = entry
+	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	var accepted []jobstore.Accepted

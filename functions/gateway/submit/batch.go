@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
+	"github.com/jobweaver/jobweaver/functions/gateway/audit"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
@@ -52,7 +53,7 @@ func (a *API) SubmitBatch(c *gin.Context) error {
 		}
 		jobs, ordinals = append(jobs, job), append(ordinals, i)
 	}
-	accepted, err := a.Accept(c, jobs)
+	accepted, err := a.Accept(c, audit.Entry(c), jobs)
 	if err != nil {
 		return err
 	}

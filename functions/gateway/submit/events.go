@@ -132,7 +132,10 @@ func (a *API) acceptEvents(c *gin.Context, jobs []jobstore.NewJob) ([]jobstore.A
 	if err := a.Limits.AllowJobs(c, len(jobs)); err != nil {
 		return nil, err
 	}
-	audit.AnswerFor(c, jobs)
+	entry := audit.Entry(c)
+	for i := range jobs {
+		jobs[i].Audit = entry
+	}
 	ctx, cancel := edge.WithPatience(c)
 	defer cancel()
 	accepted, err := a.Store.InsertAllJobs(edge.WithShare(ctx, c), jobs)

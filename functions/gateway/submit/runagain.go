@@ -41,7 +41,11 @@ func (a *API) RunAgain(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	accepted, err := a.Accept(c, []jobstore.NewJob{asked})
+	entry, err := audit.EntryOf(c, "", patch.Public())
+	if err != nil {
+		return err
+	}
+	accepted, err := a.Accept(c, entry, []jobstore.NewJob{asked})
 	if err != nil {
 		return err
 	}
@@ -66,14 +70,7 @@ func readPatch(c *gin.Context) (jobspec.Patch, error) {
 	if err := edge.RequireJSON(c); err != nil {
 		return jobspec.Patch{}, err
 	}
-	patch, err := jobspec.DecodePatch(body)
-	if err != nil {
-		return patch, err
-	}
-	if changes := patch.Public(); changes != nil {
-		err = audit.Detail(c, "", changes)
-	}
-	return patch, err
+	return jobspec.DecodePatch(body)
 }
 
 // again is the request of a job that does another one once more, changed by a patch.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/functions/gateway/access"
 	"github.com/jobweaver/jobweaver/functions/gateway/aliases"
+	"github.com/jobweaver/jobweaver/functions/gateway/audit"
 	"github.com/jobweaver/jobweaver/functions/gateway/edge"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
@@ -46,7 +47,7 @@ func (a *API) Submit(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	accepted, err := a.Accept(c, []jobstore.NewJob{asked})
+	accepted, err := a.Accept(c, audit.Entry(c), []jobstore.NewJob{asked})
 	if err != nil {
 		return err
 	}

@@ -150,7 +150,7 @@ func (h *fixture) race(id uuid.UUID) jobstate.Status {
 		return nil
 	})
 	both.Go(func() error {
-		_, cancel = h.api.Commands.KeepCommand(h.t.Context(), apidb.Everyone, id, jobevent.CommandCancel, client)
+		_, cancel = h.api.Commands.KeepCommand(h.t.Context(), nil, apidb.Everyone, id, jobevent.CommandCancel, client)
 		return nil
 	})
 	_ = both.Wait()

@@ -184,7 +184,7 @@ func (h *fixture) submitOne(k *kind, rnd *rand.Rand, lose func() bool) {
 func (h *fixture) change(id uuid.UUID, retries int, lose func() bool) {
 	h.t.Helper()
 	change := commandstore.JobChange{Change: jobevent.Change{MaxRetryCount: &retries}, Delay: new(time.Duration), Hash: []byte("change")}
-	kept, err := h.api.Commands.KeepChange(h.t.Context(), apidb.Everyone, id, change, client)
+	kept, err := h.api.Commands.KeepChange(h.t.Context(), nil, apidb.Everyone, id, change, client)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ const client = "client"
 
 func (h *fixture) command(id uuid.UUID, command string, lose func() bool) {
 	h.t.Helper()
-	kept, err := h.api.Commands.KeepCommand(h.t.Context(), apidb.Everyone, id, command, client)
+	kept, err := h.api.Commands.KeepCommand(h.t.Context(), nil, apidb.Everyone, id, command, client)
 	if err != nil {
 		h.t.Fatal(err)
 	}

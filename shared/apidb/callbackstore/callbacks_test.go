@@ -36,7 +36,7 @@ func (h *fixture) callBack(t *testing.T, id uuid.UUID, attempt int) bool {
 // cancellable says whether a cancel would be kept, and leaves nothing of it.
 func (h *fixture) cancellable(t *testing.T, id uuid.UUID) bool {
 	t.Helper()
-	_, err := h.Commands.KeepCommand(t.Context(), apidb.Everyone, id, jobevent.CommandCancel, "me")
+	_, err := h.Commands.KeepCommand(t.Context(), nil, apidb.Everyone, id, jobevent.CommandCancel, "me")
 	if refused := (*commandstore.RefusedError)(nil); err != nil && (!errors.As(err, &refused) || !refused.Callback) {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestNoCallbackIsTakenWhileAJobIsBeingCancelled(t *testing.T) {
 	h := open(t)
 	id := h.Accept(t, apidbtest.NewJob()).JobID
 	h.Apply(t, apidbtest.Status(id, 1, jobstate.Running, apidbtest.OfAttempt(1)))
-	if _, err := h.Commands.KeepCommand(t.Context(), apidb.Everyone, id, jobevent.CommandCancel, "me"); err != nil {
+	if _, err := h.Commands.KeepCommand(t.Context(), nil, apidb.Everyone, id, jobevent.CommandCancel, "me"); err != nil {
 		t.Fatal(err)
 	}
 	if h.callBack(t, id, 1) {
@@ -104,7 +104,7 @@ func TestNoCallbackIsTakenWhileAJobIsBeingCancelled(t *testing.T) {
 
 	refused := h.Accept(t, apidbtest.NewJob()).JobID
 	h.Apply(t, apidbtest.Status(refused, 1, jobstate.Running, apidbtest.OfAttempt(1)))
-	if _, err := h.Commands.KeepCommand(t.Context(), apidb.Everyone, refused, jobevent.CommandCancel, "me"); err != nil {
+	if _, err := h.Commands.KeepCommand(t.Context(), nil, apidb.Everyone, refused, jobevent.CommandCancel, "me"); err != nil {
 		t.Fatal(err)
 	}
 	h.Apply(t, apidbtest.Status(refused, 2, jobstate.Running, apidbtest.OfAttempt(1), apidbtest.Answered(1, false)))
@@ -149,7 +149,7 @@ func TestACallbackForAnAttemptThatThereIsNotGoesAway(t *testing.T) {
 	h.Apply(t, apidbtest.Status(ended, 2, jobstate.Failed, apidbtest.OfAttempt(1)))
 	h.Exec(t, "delete from callbacks where job_id = $1", again)
 	h.Apply(t, apidbtest.Status(again, 2, jobstate.Failed, apidbtest.OfAttempt(1)))
-	if _, err := h.Commands.KeepCommand(t.Context(), apidb.Everyone, again, jobevent.CommandRetry, "me"); err != nil {
+	if _, err := h.Commands.KeepCommand(t.Context(), nil, apidb.Everyone, again, jobevent.CommandRetry, "me"); err != nil {
 		t.Fatal(err)
 	}
 	if !h.callBack(t, again, 2) {

@@ -30,9 +30,9 @@ var ErrChanged = errors.New("the job had another command meanwhile")
 // KeepChange is KeepCommand for a change. Another change is another command. ErrChanged asks the caller to check it
 // anew.
 func (s *Store) KeepChange(
-	ctx context.Context, owner apidb.Owner, jobID uuid.UUID, change JobChange, by string,
+	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, jobID uuid.UUID, change JobChange, by string,
 ) (Command, error) {
-	return s.keep(ctx, owner, Command{JobID: jobID, Command: jobevent.CommandChange, By: by, Change: &change}, nil)
+	return s.keep(ctx, entry, owner, Command{JobID: jobID, Command: jobevent.CommandChange, By: by, Change: &change}, nil)
 }
 
 // written is the change as it is kept; nil for no change. From here on it has an instant instead of a delay.

@@ -57,24 +57,28 @@ func (e *RefusedError) Error() string {
 
 // KeepCommand keeps a command under the next number of one of the owner's jobs. The same command, while it is not
 // answered, has the number that it has. Else the error is ErrNoJob or a *RefusedError.
-func (s *Store) KeepCommand(ctx context.Context, owner apidb.Owner, jobID uuid.UUID, command, by string) (Command, error) {
-	return s.keep(ctx, owner, Command{JobID: jobID, Command: command, By: by}, nil)
+func (s *Store) KeepCommand(
+	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, jobID uuid.UUID, command, by string,
+) (Command, error) {
+	return s.keep(ctx, entry, owner, Command{JobID: jobID, Command: command, By: by}, nil)
 }
 
 // KeepReschedule is KeepCommand for a reschedule. To another instant it is another command.
 func (s *Store) KeepReschedule(
-	ctx context.Context, owner apidb.Owner, jobID uuid.UUID, when jobspec.When, by string,
+	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, jobID uuid.UUID, when jobspec.When, by string,
 ) (Command, error) {
 	kept := Command{JobID: jobID, Command: jobevent.CommandReschedule, By: by, RunAt: when.RunAt}
 	if when.RunAt != nil {
-		return s.keep(ctx, owner, kept, nil)
+		return s.keep(ctx, entry, owner, kept, nil)
 	}
 	delay := when.Delay.Milliseconds()
-	return s.keep(ctx, owner, kept, &delay)
+	return s.keep(ctx, entry, owner, kept, &delay)
 }
 
-func (s *Store) keep(ctx context.Context, owner apidb.Owner, asked Command, delayMs *int64) (kept Command, err error) {
-	err = apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
+func (s *Store) keep(
+	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, asked Command, delayMs *int64,
+) (kept Command, err error) {
+	err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, _ *apidb.Audit) error {
 		kept, err = KeepCommandInTx(ctx, q, owner, asked, delayMs)
 		return err
 	})

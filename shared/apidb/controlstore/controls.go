@@ -82,12 +82,13 @@ var ErrTooManyControls = fmt.Errorf("there are %d controls already", maxControls
 // ChangeControl has change alter a control, and keeps it as its next version. One that stays as it is
 // keeps its version. What everyone's asks for holds whatever the owner asks for.
 func (s *Store) ChangeControl(
-	ctx context.Context, owner apidb.Owner, kind jobevent.ControlKind, name, by string, change func(*jobevent.Control),
+	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, kind jobevent.ControlKind, name, by string,
+	change func(*jobevent.Control),
 ) (control Control, err error) {
 	if !mayControl(owner, kind, name) {
 		return control, ErrNoControl
 	}
-	err = apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
+	err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, entry *apidb.Audit) error {
 		if err := q.ControlLock(ctx, gen.ControlLockParams{Kind: string(kind), Name: name}); err != nil {
 			return err
 		}
@@ -95,7 +96,7 @@ func (s *Store) ChangeControl(
 			return err
 		}
 		if kind == jobevent.ControlOwner {
-			apidb.SetAuditSubject(ctx, name, "control/owner/"+name)
+			entry.SetSubject(name, "control/owner/"+name)
 		}
 		asked, least := control.Control, control.Least
 		if change(&asked); owner.IsEveryone() {

@@ -123,9 +123,11 @@ func (s *Store) OfJob(ctx context.Context, owner apidb.Owner, id uuid.UUID, limi
 }
 
 // Retry has an end delivered anew, from the first try, whatever came of it before.
-func (s *Store) Retry(ctx context.Context, owner apidb.Owner, id uuid.UUID, version int64) (Delivery, error) {
+func (s *Store) Retry(
+	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, id uuid.UUID, version int64,
+) (Delivery, error) {
 	var rows []gen.DeliveryRetryRow
-	err := apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) (err error) {
+	err := apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, _ *apidb.Audit) (err error) {
 		rows, err = q.DeliveryRetry(ctx, gen.DeliveryRetryParams{JobID: id, Version: version, Owner: owner.Filter()})
 		if err == nil && len(rows) == 0 {
 			return ErrNone

@@ -208,7 +208,7 @@ func TestTheWordOnATryOfBeforeARetryByHandIsNone(t *testing.T) {
 		}
 	}
 	before := claim()
-	if _, err := h.Deliveries.Retry(t.Context(), apidb.Everyone, id, 2); err != nil {
+	if _, err := h.Deliveries.Retry(t.Context(), nil, apidb.Everyone, id, 2); err != nil {
 		t.Fatal(err)
 	}
 	anew := claim()

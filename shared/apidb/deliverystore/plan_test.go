@@ -69,7 +69,7 @@ func TestDeliveringVisitsWhatItTakesOnly(t *testing.T) {
 	}
 	_, err = s.Deliveries.OfJob(t.Context(), apidb.Everyone, claimed[0].JobID, 10)
 	must(err)
-	_, err = s.Deliveries.Retry(t.Context(), apidb.Everyone, claimed[0].JobID, 1)
+	_, err = s.Deliveries.Retry(t.Context(), nil, apidb.Everyone, claimed[0].JobID, 1)
 	must(err)
 	n, err := s.Deliveries.DeleteOld(t.Context(), time.Hour, 1000)
 	if err != nil || n != 1000 {

@@ -7,7 +7,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 )
 
-// answeredFor tells whether somebody has to answer for one of the jobs.
+// answeredFor reports whether one of the jobs has an audit entry.
 func answeredFor(jobs []NewJob) bool {
 	for i := range jobs {
 		if jobs[i].Audit != nil {
@@ -17,7 +17,7 @@ func answeredFor(jobs []NewJob) bool {
 	return false
 }
 
-// enterSubmits enters who handed in the jobs that are new: one entry a request, however many jobs it had.
+// enterSubmits enters who submitted the new jobs: one entry for each request, whatever the number of its jobs.
 func enterSubmits(ctx context.Context, q *gen.Queries, jobs []NewJob, accepted []Accepted) error {
 	var entries []*apidb.Audit
 	made := map[*apidb.Audit]*apidb.Audit{} // a copy, for the transaction may run again

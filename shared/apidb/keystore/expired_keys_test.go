@@ -14,7 +14,7 @@ func TestANewKeyTakesThePlaceOfThoseThatEndedLongAgo(t *testing.T) {
 	insert := func(id string) {
 		t.Helper()
 		key := keystore.Key{KeyID: id, OwnerID: "acme", Name: "n", Roles: []string{"read"}, Hash: make([]byte, 32), CreatedBy: "key:a"}
-		if _, err := h.Keys.Insert(t.Context(), key); err != nil {
+		if _, err := h.Keys.Insert(t.Context(), nil, key); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -79,9 +79,9 @@ func (s *Store) List(ctx context.Context, owner apidb.Owner, after string, limit
 }
 
 // Insert keeps a new key.
-func (s *Store) Insert(ctx context.Context, key Key) (kept Key, err error) {
-	err = apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
-		apidb.SetAuditSubject(ctx, key.OwnerID, "key/"+key.KeyID)
+func (s *Store) Insert(ctx context.Context, entry *apidb.Audit, key Key) (kept Key, err error) {
+	err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, entry *apidb.Audit) error {
+		entry.SetSubject(key.OwnerID, "key/"+key.KeyID)
 		kept, err = insertKey(ctx, q, key)
 		return err
 	})
@@ -132,10 +132,10 @@ func (s *Store) EnsureAdmin(ctx context.Context, id string, hash []byte, name st
 }
 
 // Revoke ends an owner's key, now or whenever it was before.
-func (s *Store) Revoke(ctx context.Context, owner apidb.Owner, id string) (revoked Key, err error) {
-	err = apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
+func (s *Store) Revoke(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, id string) (revoked Key, err error) {
+	err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, entry *apidb.Audit) error {
 		row, err := q.KeyRevoke(ctx, gen.KeyRevokeParams{KeyID: id, Everyone: owner.IsEveryone(), OwnerID: owner.ID()})
-		apidb.SetAuditSubject(ctx, row.OwnerID, "key/"+id)
+		entry.SetSubject(row.OwnerID, "key/"+id)
 		revoked = newKey(row)
 		return noKey(err)
 	})
@@ -145,15 +145,15 @@ func (s *Store) Revoke(ctx context.Context, owner apidb.Owner, id string) (revok
 // Rotate has a new id and hash take the place of an owner's key, which lives on for overlap at most. The new key
 // allows the same, and lives as long as the old one was made for.
 func (s *Store) Rotate(
-	ctx context.Context, owner apidb.Owner, id string, overlap time.Duration, with Key,
+	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, id string, overlap time.Duration, with Key,
 ) (kept Key, err error) {
-	err = apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
+	err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, entry *apidb.Audit) error {
 		row, err := q.KeyLock(ctx, gen.KeyLockParams{KeyID: id, Everyone: owner.IsEveryone(), OwnerID: owner.ID()})
 		if err != nil {
 			return noKey(err)
 		}
 		old := newKey(row.ApiKey)
-		apidb.SetAuditSubject(ctx, old.OwnerID, "key/"+id)
+		entry.SetSubject(old.OwnerID, "key/"+id)
 		if !old.Live(row.At) {
 			return ErrKeyOver
 		}

@@ -72,6 +72,7 @@ type NewOperation struct {
 	Request     jobspec.Operation
 	RequestHash []byte // kept beside an idempotency key
 	By          string
+	Audit       *apidb.Audit
 	Whose       apidb.Owner // it is about jobs of this owner only, and only this owner sees it
 }
 
@@ -86,7 +87,7 @@ func (s *Store) InsertOperation(ctx context.Context, asked NewOperation) (op Ope
 	if err != nil {
 		return op, false, err
 	}
-	err = apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
+	err = apidb.AuditedTx(ctx, s.db, asked.Audit, func(q *gen.Queries, _ *apidb.Audit) error {
 		inserted, err := q.OperationInsert(ctx, p)
 		if err != nil {
 			return err
@@ -206,8 +207,10 @@ func (s *Store) listOperations(ctx context.Context, owner apidb.Owner, before uu
 }
 
 // AbortOperation has a running operation of the owner's ask for nothing more, and gives it as it is then.
-func (s *Store) AbortOperation(ctx context.Context, owner apidb.Owner, id uuid.UUID) (Operation, error) {
-	err := apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
+func (s *Store) AbortOperation(
+	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, id uuid.UUID,
+) (Operation, error) {
+	err := apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, _ *apidb.Audit) error {
 		if err := q.OperationAbort(ctx, gen.OperationAbortParams{OperationID: id, Owner: owner.Filter()}); err != nil {
 			return err
 		}

@@ -123,7 +123,7 @@ func TestAnOperationAsksEachJobOfItsListOnceAndSaysWhyNotTheOthers(t *testing.T)
 	failed := h.jobs(t, 3, jobstate.Failed, "")
 	running := h.jobs(t, 1, jobstate.Running, "")
 	busy := h.jobs(t, 1, jobstate.Failed, "")
-	if _, err := h.Commands.KeepCommand(t.Context(), apidb.Everyone, busy[0], "delete", "me"); err != nil {
+	if _, err := h.Commands.KeepCommand(t.Context(), nil, apidb.Everyone, busy[0], "delete", "me"); err != nil {
 		t.Fatal(err)
 	}
 	unknown := uuid.Must(uuid.NewV7())
@@ -286,7 +286,7 @@ func TestAnAbortedOperationAsksNobodyElseAndWaitsForItsAnswers(t *testing.T) {
 	id := h.operate(t, jobspec.Operation{Command: "delete", Filter: &jobspec.Filter{All: true}})
 	kept := h.pieces(t, id)
 	for range 2 {
-		if op, err := h.Operations.AbortOperation(t.Context(), apidb.Everyone, id); err != nil || op.Status != operationstore.OperationAborting || op.Ended() {
+		if op, err := h.Operations.AbortOperation(t.Context(), nil, apidb.Everyone, id); err != nil || op.Status != operationstore.OperationAborting || op.Ended() {
 			t.Errorf("aborted: %+v, %v", op, err)
 		}
 	}
@@ -302,7 +302,7 @@ func TestAnAbortedOperationAsksNobodyElseAndWaitsForItsAnswers(t *testing.T) {
 	if n := apidbtest.One[int](t, h, "select count(*) from jobs"); n != 1_000 {
 		t.Errorf("%d jobs are left", n)
 	}
-	if op, err := h.Operations.AbortOperation(t.Context(), apidb.Everyone, id); err != nil || op.Status != operationstore.OperationAborted {
+	if op, err := h.Operations.AbortOperation(t.Context(), nil, apidb.Everyone, id); err != nil || op.Status != operationstore.OperationAborted {
 		t.Errorf("again: %+v, %v", op, err)
 	}
 }
@@ -338,7 +338,7 @@ func TestTwoAtOnceAskEachJobOnce(t *testing.T) {
 	g.Go(func() error {
 		for i := range 50 {
 			var refused *commandstore.RefusedError
-			if _, err := h.Commands.KeepCommand(t.Context(), apidb.Everyone, all[i*100], "cancel", "me"); err != nil && !errors.As(err, &refused) {
+			if _, err := h.Commands.KeepCommand(t.Context(), nil, apidb.Everyone, all[i*100], "cancel", "me"); err != nil && !errors.As(err, &refused) {
 				return err
 			}
 		}

@@ -210,9 +210,10 @@ func oneRejected(doing string, rows []gen.RejectedRecord, err error) (Rejected, 
 // locked until then, so publish must not take long. When the process dies between the two, it can be redriven again: to
 // the functions that is the same record twice, which they take.
 func (s *Store) Redrive(
-	ctx context.Context, id uuid.UUID, by string, publish func(ctx context.Context, r Rejected) error,
+	ctx context.Context, entry *apidb.Audit, id uuid.UUID, by string,
+	publish func(ctx context.Context, r Rejected) error,
 ) (r Rejected, err error) {
-	err = apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
+	err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, entry *apidb.Audit) error {
 		rows, err := q.RejectedHold(ctx, id)
 		if r, err = oneRejected("hold it", rows, err); err != nil {
 			return err
@@ -220,7 +221,7 @@ func (s *Store) Redrive(
 		if err := publish(ctx, r); err != nil {
 			return err
 		}
-		if err := r.enterDetails(ctx); err != nil {
+		if err := r.addTo(entry); err != nil {
 			return err
 		}
 		at, err := q.RejectedRedriven(ctx, gen.RejectedRedrivenParams{RejectedID: id, RedrivenBy: by})
@@ -231,8 +232,8 @@ func (s *Store) Redrive(
 }
 
 // Discard deletes a rejected record, and gives what a list had of it, or ErrNone.
-func (s *Store) Discard(ctx context.Context, id uuid.UUID) (r Rejected, err error) {
-	err = apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
+func (s *Store) Discard(ctx context.Context, entry *apidb.Audit, id uuid.UUID) (r Rejected, err error) {
+	err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, entry *apidb.Audit) error {
 		gone, err := q.RejectedDiscard(ctx, id)
 		if err == nil && len(gone) == 0 {
 			err = ErrNone
@@ -241,14 +242,13 @@ func (s *Store) Discard(ctx context.Context, id uuid.UUID) (r Rejected, err erro
 			return err
 		}
 		r = listedRejected(gen.RejectedListRow(gone[0]))
-		return r.enterDetails(ctx)
+		return r.addTo(entry)
 	})
 	return r, apidb.Classify("discard a rejected record", err)
 }
 
-// enterDetails has the audit log say which record it is: the row may be gone.
-func (r *Rejected) enterDetails(ctx context.Context) (err error) {
-	entry := apidb.AuditOf(ctx)
+// addTo adds to an audit entry which record it is about: the row may be gone later.
+func (r *Rejected) addTo(entry *apidb.Audit) (err error) {
 	if entry == nil {
 		return nil
 	}

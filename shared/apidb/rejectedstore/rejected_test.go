@@ -187,7 +187,7 @@ func TestARecordIsRedrivenUnderALockAndOnlyWhenItIsOnItsTopic(t *testing.T) {
 	r := garbage(1)
 	h.reject(t, r)
 	away := errors.New("broker is away")
-	_, err := h.Rejected.Redrive(t.Context(), r.ID, "me", func(context.Context, rejectedstore.Rejected) error { return away })
+	_, err := h.Rejected.Redrive(t.Context(), nil, r.ID, "me", func(context.Context, rejectedstore.Rejected) error { return away })
 	if !errors.Is(err, away) {
 		t.Fatalf("said %v", err)
 	}
@@ -196,7 +196,7 @@ func TestARecordIsRedrivenUnderALockAndOnlyWhenItIsOnItsTopic(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			_, err := h.Rejected.Redrive(t.Context(), r.ID, "me", func(_ context.Context, r rejectedstore.Rejected) error {
+			_, err := h.Rejected.Redrive(t.Context(), nil, r.ID, "me", func(_ context.Context, r rejectedstore.Rejected) error {
 				mu.Lock()
 				defer mu.Unlock()
 				if r.RedrivenAt != nil {
@@ -217,15 +217,15 @@ func TestARecordIsRedrivenUnderALockAndOnlyWhenItIsOnItsTopic(t *testing.T) {
 	if h.reject(t, r) != 0 {
 		t.Error("told of again it is new")
 	}
-	gone, err := h.Rejected.Discard(t.Context(), r.ID)
+	gone, err := h.Rejected.Discard(t.Context(), nil, r.ID)
 	if err != nil || gone.Record.Topic != r.Record.Topic {
 		t.Errorf("discarded %+v (%v)", gone, err)
 	}
-	if _, err := h.Rejected.Discard(t.Context(), r.ID); !errors.Is(err, rejectedstore.ErrNone) {
+	if _, err := h.Rejected.Discard(t.Context(), nil, r.ID); !errors.Is(err, rejectedstore.ErrNone) {
 		t.Errorf("discarded twice: %v", err)
 	}
 	never := func(context.Context, rejectedstore.Rejected) error { t.Error("published"); return nil }
-	if _, err := h.Rejected.Redrive(t.Context(), r.ID, "me", never); !errors.Is(err, rejectedstore.ErrNone) {
+	if _, err := h.Rejected.Redrive(t.Context(), nil, r.ID, "me", never); !errors.Is(err, rejectedstore.ErrNone) {
 		t.Errorf("redriven after it was discarded: %v", err)
 	}
 }

@@ -64,10 +64,10 @@ func (s *Store) List(ctx context.Context, owner apidb.Owner, f Filter) (
 
 // change locks a schedule and has it changed.
 func (s *Store) change(
-	ctx context.Context, owner apidb.Owner, key Key, what string,
-	how func(q *gen.Queries, row *Schedule, now time.Time) error,
+	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key, what string,
+	how func(q *gen.Queries, entry *apidb.Audit, row *Schedule, now time.Time) error,
 ) (row Schedule, err error) {
-	err = apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
+	err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, entry *apidb.Audit) error {
 		if row, err = lockSchedule(ctx, q, owner, key); err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (s *Store) change(
 		if err != nil {
 			return err
 		}
-		if err := how(q, &row, now); err != nil {
+		if err := how(q, entry, &row, now); err != nil {
 			return err
 		}
 		return q.SchedulesChanged(ctx)
@@ -84,24 +84,26 @@ func (s *Store) change(
 }
 
 // Delete forgets a schedule and its ticks. Its jobs stay.
-func (s *Store) Delete(ctx context.Context, owner apidb.Owner, key Key) error {
-	_, err := s.change(ctx, owner, key, "delete", func(q *gen.Queries, row *Schedule, _ time.Time) error {
+func (s *Store) Delete(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key) error {
+	remove := func(q *gen.Queries, _ *apidb.Audit, row *Schedule, _ time.Time) error {
 		return q.ScheduleDelete(ctx, row.ScheduleID)
-	})
+	}
+	_, err := s.change(ctx, entry, owner, key, "delete", remove)
 	return err
 }
 
 // Pause has a schedule fire no more until it is resumed.
-func (s *Store) Pause(ctx context.Context, owner apidb.Owner, key Key) (Schedule, error) {
-	return s.change(ctx, owner, key, "pause", func(q *gen.Queries, row *Schedule, now time.Time) error {
+func (s *Store) Pause(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key) (Schedule, error) {
+	pause := func(q *gen.Queries, _ *apidb.Audit, row *Schedule, now time.Time) error {
 		row.Paused, row.UpdatedAt = true, now
 		return q.SchedulePause(ctx, gen.SchedulePauseParams{ScheduleID: row.ScheduleID, Paused: true, NextAt: row.NextAt})
-	})
+	}
+	return s.change(ctx, entry, owner, key, "pause", pause)
 }
 
 // Resume has it fire again. The ticks of the pause are recorded as skipped.
-func (s *Store) Resume(ctx context.Context, owner apidb.Owner, key Key) (Schedule, error) {
-	return s.change(ctx, owner, key, "resume", func(q *gen.Queries, row *Schedule, now time.Time) error {
+func (s *Store) Resume(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key) (Schedule, error) {
+	resume := func(q *gen.Queries, _ *apidb.Audit, row *Schedule, now time.Time) error {
 		if !row.Paused {
 			return nil
 		}
@@ -118,17 +120,18 @@ func (s *Store) Resume(ctx context.Context, owner apidb.Owner, key Key) (Schedul
 		}
 		row.Paused, row.UpdatedAt, row.NextAt = false, now, row.first(spec, clock.BeginAt)
 		return q.SchedulePause(ctx, gen.SchedulePauseParams{ScheduleID: row.ScheduleID, Paused: false, NextAt: row.NextAt})
-	})
+	}
+	return s.change(ctx, entry, owner, key, "resume", resume)
 }
 
 // Run makes a job of a schedule now, whatever its cron says. A job that the rules refuse is the
 // *apierror.Error of jobspec.
-func (s *Store) Run(ctx context.Context, owner apidb.Owner, key Key, rules Rules) (
+func (s *Store) Run(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, key Key, rules Rules) (
 	created jobevent.Created, err error,
 ) {
 	var jobs []jobstore.NewJob
 	var accepted []jobstore.Accepted
-	_, err = s.change(ctx, owner, key, "run", func(q *gen.Queries, row *Schedule, now time.Time) error {
+	run := func(q *gen.Queries, entry *apidb.Audit, row *Schedule, now time.Time) error {
 		if err := row.Open(rules.Sealer); err != nil {
 			return err
 		}
@@ -144,13 +147,16 @@ func (s *Store) Run(ctx context.Context, owner apidb.Owner, key Key, rules Rules
 			return err
 		}
 		created = accepted[0].Created(jobs[0])
-		apidb.SetAuditJob(ctx, created.JobID)
+		if entry != nil {
+			entry.JobIDs = []uuid.UUID{created.JobID}
+		}
 		log, moved := tickLog{}, scheduleMoves{}
 		log.fire(row.ScheduleID, now, created.JobID, "manual")
 		moved.add(row.ScheduleID, row.NextAt)
 		moved.fired(row.ScheduleID, now, created.JobID)
 		return errors.Join(log.write(ctx, q), moved.write(ctx, q))
-	})
+	}
+	_, err = s.change(ctx, entry, owner, key, "run", run)
 	if err == nil {
 		s.jobs.CountAccepted(jobs, accepted)
 	}

@@ -21,14 +21,14 @@ func TestASchedulesJobIsItsOwnersWhateverItSays(t *testing.T) {
 			asked.Job.OwnerID = said
 			asked.JobJSON = []byte(strings.Replace(string(asked.JobJSON), "{", `{"ownerId": "`+said+`", `, 1))
 		}
-		made, err := h.Schedules.Create(t.Context(), acme, asked)
+		made, err := h.Schedules.Create(t.Context(), nil, acme, asked)
 		if err != nil || made.OwnerID != "acme" || strings.Contains(string(made.Job), "other") {
 			t.Errorf("%s: %s's, %s, %v", name, made.OwnerID, made.Job, err)
 		}
-		if kept, created, err := h.Schedules.Put(t.Context(), acme, asked); err != nil || created || kept.ScheduleID != made.ScheduleID {
+		if kept, created, err := h.Schedules.Put(t.Context(), nil, acme, asked); err != nil || created || kept.ScheduleID != made.ScheduleID {
 			t.Errorf("%s: put as %+v, %t, %v", name, kept, created, err)
 		}
-		job, err := h.Schedules.Run(t.Context(), acme, schedulestore.Key{Name: name}, apidbtest.ScheduleRules)
+		job, err := h.Schedules.Run(t.Context(), nil, acme, schedulestore.Key{Name: name}, apidbtest.ScheduleRules)
 		if err != nil || job.OwnerID != "acme" {
 			t.Errorf("%s: runs %s's job, %v", name, job.OwnerID, err)
 		}
@@ -50,11 +50,11 @@ func TestASchedulesOwnerAloneKnowsOfIt(t *testing.T) {
 	h := open(t)
 	acme, other := apidb.OwnerOf("acme"), apidb.OwnerOf("other")
 	for _, owner := range []apidb.Owner{acme, other} {
-		if _, err := h.Schedules.Create(t.Context(), owner, apidbtest.Schedule(t, "both", eachSecond)); err != nil {
+		if _, err := h.Schedules.Create(t.Context(), nil, owner, apidbtest.Schedule(t, "both", eachSecond)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := h.Schedules.Create(t.Context(), acme, apidbtest.Schedule(t, "mine", eachSecond)); err != nil {
+	if _, err := h.Schedules.Create(t.Context(), nil, acme, apidbtest.Schedule(t, "mine", eachSecond)); err != nil {
 		t.Fatal(err)
 	}
 	owners := "acme"
@@ -68,11 +68,11 @@ func TestASchedulesOwnerAloneKnowsOfIt(t *testing.T) {
 		"of nobody":             {apidb.OwnerOf(""), schedulestore.Key{Name: "mine"}},
 	} {
 		_, get := h.Schedules.Get(t.Context(), of.owner, of.key)
-		_, pause := h.Schedules.Pause(t.Context(), of.owner, of.key)
-		_, resume := h.Schedules.Resume(t.Context(), of.owner, of.key)
-		_, run := h.Schedules.Run(t.Context(), of.owner, of.key, apidbtest.ScheduleRules)
+		_, pause := h.Schedules.Pause(t.Context(), nil, of.owner, of.key)
+		_, resume := h.Schedules.Resume(t.Context(), nil, of.owner, of.key)
+		_, run := h.Schedules.Run(t.Context(), nil, of.owner, of.key, apidbtest.ScheduleRules)
 		_, _, ticks := h.Schedules.Ticks(t.Context(), of.owner, of.key, time.Now(), 10)
-		for i, err := range []error{get, pause, resume, run, ticks, h.Schedules.Delete(t.Context(), of.owner, of.key)} {
+		for i, err := range []error{get, pause, resume, run, ticks, h.Schedules.Delete(t.Context(), nil, of.owner, of.key)} {
 			if !errors.Is(err, schedulestore.ErrNone) {
 				t.Errorf("%s: %d: %v", name, i, err)
 			}
@@ -95,7 +95,7 @@ func TestASchedulesOwnerAloneKnowsOfIt(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].OwnerID != "other" {
 		t.Errorf("after another's: %+v, %v", list, err)
 	}
-	if err := h.Schedules.Delete(t.Context(), other, schedulestore.Key{Name: "both"}); err != nil {
+	if err := h.Schedules.Delete(t.Context(), nil, other, schedulestore.Key{Name: "both"}); err != nil {
 		t.Fatal(err)
 	}
 	if s, err := h.Schedules.Get(t.Context(), acme, schedulestore.Key{Name: "both"}); err != nil || s.OwnerID != "acme" {

@@ -47,7 +47,7 @@ func TestAScheduleSeesItsOwnTicks(t *testing.T) {
 	if _, err := s.Schedules.DeleteOldTicks(t.Context(), uuid.Nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Schedules.Resume(t.Context(), apidb.Everyone, schedulestore.Key{Name: "s2"}); err != nil {
+	if _, err := s.Schedules.Resume(t.Context(), nil, apidb.Everyone, schedulestore.Key{Name: "s2"}); err != nil {
 		t.Fatal(err)
 	}
 	for name, most := range map[string]float64{ // rows of ticks and jobs

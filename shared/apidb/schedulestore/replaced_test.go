@@ -18,7 +18,7 @@ import (
 // replace is PutSchedule of one that is there.
 func (h *fixture) replace(t *testing.T, asked jobspec.Schedule) schedulestore.Schedule {
 	t.Helper()
-	kept, created, err := h.Schedules.Put(t.Context(), apidb.Everyone, asked)
+	kept, created, err := h.Schedules.Put(t.Context(), nil, apidb.Everyone, asked)
 	if err != nil || created {
 		t.Fatal(created, err)
 	}
@@ -37,11 +37,11 @@ func TestATickThatFiresWhileItsScheduleIsChangedIsOver(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*fixture, context.Context) (schedulestore.Schedule, error){
 		"put": func(h *fixture, ctx context.Context) (schedulestore.Schedule, error) {
-			kept, _, err := h.Schedules.Put(ctx, apidb.Everyone, apidbtest.Schedule(t, "a", `"cron": "*/1 * * * * *"`))
+			kept, _, err := h.Schedules.Put(ctx, nil, apidb.Everyone, apidbtest.Schedule(t, "a", `"cron": "*/1 * * * * *"`))
 			return kept, err
 		},
 		"resume": func(h *fixture, ctx context.Context) (schedulestore.Schedule, error) {
-			return h.Schedules.Resume(ctx, apidb.Everyone, schedulestore.Key{Name: "a"})
+			return h.Schedules.Resume(ctx, nil, apidb.Everyone, schedulestore.Key{Name: "a"})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestAClockThatIsPutBackFiresNothingTwice(t *testing.T) {
 		t.Errorf("replaced, it fires at %s, before %s", kept.NextAt, last)
 	}
 	h.Exec(t, "update schedules set paused = true")
-	if resumed, err := h.Schedules.Resume(t.Context(), apidb.Everyone, key); err != nil || !resumed.NextAt.Equal(last.Add(time.Second)) {
+	if resumed, err := h.Schedules.Resume(t.Context(), nil, apidb.Everyone, key); err != nil || !resumed.NextAt.Equal(last.Add(time.Second)) {
 		t.Errorf("resumed, it fires at %s, before %s, %v", resumed.NextAt, last, err)
 	}
 }
@@ -197,7 +197,7 @@ func TestJobsOfSchedulesAreCountedAsAccepted(t *testing.T) {
 	if fired, _ := h.fire(t); len(fired.Jobs) != 1 {
 		t.Fatalf("fires %+v", fired)
 	}
-	if _, err := h.Schedules.Run(t.Context(), apidb.Everyone, key, apidbtest.ScheduleRules); err != nil {
+	if _, err := h.Schedules.Run(t.Context(), nil, apidb.Everyone, key, apidbtest.ScheduleRules); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.Jobs.EnterAccepted(t.Context()); err != nil {
@@ -246,7 +246,7 @@ func TestAJobThatIsRefusedCancelsNoOther(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	_, key := h.create(t, "a", `"cron": "0 0 1 1 *", "overlap": "cancel"`)
-	if _, err := h.Schedules.Run(t.Context(), apidb.Everyone, key, apidbtest.ScheduleRules); err != nil {
+	if _, err := h.Schedules.Run(t.Context(), nil, apidb.Everyone, key, apidbtest.ScheduleRules); err != nil {
 		t.Fatal(err)
 	}
 	h.late(t)

@@ -91,11 +91,13 @@ func (s *Schedule) Upcoming(n int) []time.Time {
 }
 
 // Create keeps a valid schedule; ErrExists where its owner has one of that name.
-func (s *Store) Create(ctx context.Context, owner apidb.Owner, asked jobspec.Schedule) (made Schedule, err error) {
+func (s *Store) Create(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, asked jobspec.Schedule) (
+	made Schedule, err error,
+) {
 	if err := asked.Belong(owner.Names(asked.Job.OwnerID)); err != nil {
 		return made, err
 	}
-	err = apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
+	err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, _ *apidb.Audit) error {
 		var ok bool
 		made, ok, err = insertSchedule(ctx, q, asked)
 		switch {
@@ -111,7 +113,7 @@ func (s *Store) Create(ctx context.Context, owner apidb.Owner, asked jobspec.Sch
 
 // Put keeps a valid schedule in place of the one of that name, if there is one: jobs and ticks
 // stay.
-func (s *Store) Put(ctx context.Context, owner apidb.Owner, asked jobspec.Schedule) (
+func (s *Store) Put(ctx context.Context, entry *apidb.Audit, owner apidb.Owner, asked jobspec.Schedule) (
 	kept Schedule, created bool, err error,
 ) {
 	if err := asked.Belong(owner.Names(asked.Job.OwnerID)); err != nil {
@@ -119,7 +121,7 @@ func (s *Store) Put(ctx context.Context, owner apidb.Owner, asked jobspec.Schedu
 	}
 	key := Key{OwnerID: &asked.Job.OwnerID, Name: asked.Name}
 	for range jobstore.InsertTries { // what is in the way may be gone when it is looked at
-		err = apidb.AuditedTx(ctx, s.db, func(q *gen.Queries) error {
+		err = apidb.AuditedTx(ctx, s.db, entry, func(q *gen.Queries, _ *apidb.Audit) error {
 			if kept, created, err = insertSchedule(ctx, q, asked); err != nil {
 				return err
 			}

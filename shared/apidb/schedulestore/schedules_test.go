@@ -20,7 +20,7 @@ import (
 
 func (h *fixture) create(t *testing.T, name, fields string) (schedulestore.Schedule, schedulestore.Key) {
 	t.Helper()
-	made, err := h.Schedules.Create(t.Context(), apidb.Everyone, apidbtest.Schedule(t, name, fields))
+	made, err := h.Schedules.Create(t.Context(), nil, apidb.Everyone, apidbtest.Schedule(t, name, fields))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestAnOldJobIsCancelledOnceItsOtherCommandIsAnswered(t *testing.T) {
 			first, _ := h.fire(t)
 			old := first.Jobs[0].JobID
 			at := time.Now().Add(time.Hour)
-			if _, err := h.Commands.KeepReschedule(t.Context(), apidb.Everyone, old, jobspec.When{RunAt: &at}, "me"); err != nil {
+			if _, err := h.Commands.KeepReschedule(t.Context(), nil, apidb.Everyone, old, jobspec.When{RunAt: &at}, "me"); err != nil {
 				t.Fatal(err)
 			}
 			h.Exec(t, "update schedules set next_at = last_at + interval '1 s'")
@@ -288,7 +288,7 @@ func TestOrderedJobsOfAScheduleComeInOrder(t *testing.T) {
 	h := open(t)
 	asked := apidbtest.Schedule(t, "a", eachSecond)
 	asked.JobJSON = []byte(`{"jobType": "SIMULATION", "payload": {"steps": [{"type": "LOG", "message": "hi"}]}, "orderingKey": "k"}`)
-	if _, err := h.Schedules.Create(t.Context(), apidb.Everyone, asked); err != nil {
+	if _, err := h.Schedules.Create(t.Context(), nil, apidb.Everyone, asked); err != nil {
 		t.Fatal(err)
 	}
 	h.Ago(t, "a", 3*time.Second)
@@ -307,7 +307,7 @@ func TestAPauseSkipsAndIsRecorded(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	_, key := h.create(t, "a", eachSecond)
-	paused, err := h.Schedules.Pause(t.Context(), apidb.Everyone, key)
+	paused, err := h.Schedules.Pause(t.Context(), nil, apidb.Everyone, key)
 	if err != nil || !paused.Paused || paused.Upcoming(5) != nil {
 		t.Fatalf("%+v, %v", paused, err)
 	}
@@ -316,11 +316,11 @@ func TestAPauseSkipsAndIsRecorded(t *testing.T) {
 	if fired, next := h.fire(t); len(fired.Jobs) != 0 || next != time.Minute {
 		t.Errorf("a paused one fires %v, sleeps %s", fired, next)
 	}
-	resumed, err := h.Schedules.Resume(t.Context(), apidb.Everyone, key)
+	resumed, err := h.Schedules.Resume(t.Context(), nil, apidb.Everyone, key)
 	if err != nil || resumed.Paused || time.Until(*resumed.NextAt) > time.Second {
 		t.Fatalf("%+v, %v", resumed, err)
 	}
-	again, err := h.Schedules.Resume(t.Context(), apidb.Everyone, key)
+	again, err := h.Schedules.Resume(t.Context(), nil, apidb.Everyone, key)
 	if err != nil || !again.NextAt.Equal(*resumed.NextAt) {
 		t.Errorf("resumed again %+v, %v", again, err)
 	}
@@ -339,7 +339,7 @@ func TestRunNowIsAManualTick(t *testing.T) {
 	h := open(t)
 	_, key := h.create(t, "a", `"cron": "0 0 1 1 *", "paused": true, "overlap": "skip"`)
 	for range 2 {
-		if _, err := h.Schedules.Run(t.Context(), apidb.Everyone, key, apidbtest.ScheduleRules); err != nil {
+		if _, err := h.Schedules.Run(t.Context(), nil, apidb.Everyone, key, apidbtest.ScheduleRules); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -356,12 +356,12 @@ func TestNamesBelongToOwners(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	h.create(t, "a", eachSecond)
-	if _, err := h.Schedules.Create(t.Context(), apidb.Everyone, apidbtest.Schedule(t, "a", eachSecond)); !errors.Is(err, schedulestore.ErrExists) {
+	if _, err := h.Schedules.Create(t.Context(), nil, apidb.Everyone, apidbtest.Schedule(t, "a", eachSecond)); !errors.Is(err, schedulestore.ErrExists) {
 		t.Errorf("the same name: %v", err)
 	}
 	acme := apidbtest.Schedule(t, "a", eachSecond)
 	acme.Job.OwnerID = "acme"
-	if _, err := h.Schedules.Create(t.Context(), apidb.Everyone, acme); err != nil {
+	if _, err := h.Schedules.Create(t.Context(), nil, apidb.Everyone, acme); err != nil {
 		t.Fatal(err)
 	}
 	if row, err := h.Schedules.Get(t.Context(), apidb.Everyone, schedulestore.Key{Name: "a"}); err != nil || row.OwnerID != "" {
@@ -382,15 +382,15 @@ func TestNamesBelongToOwners(t *testing.T) {
 	if err != nil || len(rest) != 1 || more || rest[0].OwnerID != "acme" {
 		t.Errorf("the next page %+v, %t, %v", rest, more, err)
 	}
-	if err := h.Schedules.Delete(t.Context(), apidb.Everyone, key); err != nil {
+	if err := h.Schedules.Delete(t.Context(), nil, apidb.Everyone, key); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Schedules.Delete(t.Context(), apidb.Everyone, key); !errors.Is(err, schedulestore.ErrNone) {
+	if err := h.Schedules.Delete(t.Context(), nil, apidb.Everyone, key); !errors.Is(err, schedulestore.ErrNone) {
 		t.Errorf("deleted twice: %v", err)
 	}
 	for _, acme.Job.OwnerID = range []string{"x", "y"} {
 		acme.Name = "b"
-		if _, err := h.Schedules.Create(t.Context(), apidb.Everyone, acme); err != nil {
+		if _, err := h.Schedules.Create(t.Context(), nil, apidb.Everyone, acme); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -402,16 +402,16 @@ func TestNamesBelongToOwners(t *testing.T) {
 func TestPutReplacesAndKeepsWhatHasBeen(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	first, created, err := h.Schedules.Put(t.Context(), apidb.Everyone, apidbtest.Schedule(t, "a", `"cron": "@every 10m"`))
+	first, created, err := h.Schedules.Put(t.Context(), nil, apidb.Everyone, apidbtest.Schedule(t, "a", `"cron": "@every 10m"`))
 	if err != nil || !created {
 		t.Fatal(created, err)
 	}
 	key := schedulestore.Key{Name: "a"}
-	if _, err := h.Schedules.Run(t.Context(), apidb.Everyone, key, apidbtest.ScheduleRules); err != nil {
+	if _, err := h.Schedules.Run(t.Context(), nil, apidb.Everyone, key, apidbtest.ScheduleRules); err != nil {
 		t.Fatal(err)
 	}
 	h.Exec(t, "update schedules set anchor_at = anchor_at - interval '5 min', next_at = next_at - interval '5 min'")
-	again, created, err := h.Schedules.Put(t.Context(), apidb.Everyone, apidbtest.Schedule(t, "a", `"cron": "@every 10m", "missed": "all"`))
+	again, created, err := h.Schedules.Put(t.Context(), nil, apidb.Everyone, apidbtest.Schedule(t, "a", `"cron": "@every 10m", "missed": "all"`))
 	if err != nil || created || again.ScheduleID != first.ScheduleID || again.LastJobID == nil {
 		t.Fatalf("%+v, %t, %v", again, created, err)
 	}
@@ -419,7 +419,7 @@ func TestPutReplacesAndKeepsWhatHasBeen(t *testing.T) {
 		t.Errorf("@every began anew: %s, %s", again.NextAt, first.NextAt)
 	}
 	h.Exec(t, "update schedules set next_at = next_at - interval '1 hour', anchor_at = anchor_at - interval '1 hour'")
-	if _, _, err := h.Schedules.Put(t.Context(), apidb.Everyone, apidbtest.Schedule(t, "a", eachSecond)); err != nil {
+	if _, _, err := h.Schedules.Put(t.Context(), nil, apidb.Everyone, apidbtest.Schedule(t, "a", eachSecond)); err != nil {
 		t.Fatal(err)
 	}
 	ticks := h.ticks(t, key)

@@ -126,7 +126,7 @@ func TestOwnersOperationsTakeTurns(t *testing.T) {
 
 func (h *fixture) createOf(t *testing.T, owner, name, fields string) {
 	t.Helper()
-	if _, err := h.Schedules.Create(t.Context(), apidb.OwnerOf(owner), apidbtest.Schedule(t, name, fields)); err != nil {
+	if _, err := h.Schedules.Create(t.Context(), nil, apidb.OwnerOf(owner), apidbtest.Schedule(t, name, fields)); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -99,7 +99,7 @@ func TestAnAnswerMakesRoomForTheNextCommand(t *testing.T) {
 	h := open(t)
 	job := h.Accept(t, apidbtest.NewJob())
 	keep := func(command string) (int, error) {
-		kept, err := h.Commands.KeepCommand(t.Context(), apidb.Everyone, job.JobID, command, "me")
+		kept, err := h.Commands.KeepCommand(t.Context(), nil, apidb.Everyone, job.JobID, command, "me")
 		return kept.Number, err
 	}
 	if n, err := keep("cancel"); n != 1 || err != nil {
@@ -140,7 +140,7 @@ func TestAnAnswerThatIsHeardTwiceForgetsTheCommandAllTheSame(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	job := h.Accept(t, apidbtest.NewJob())
-	if _, err := h.Commands.KeepCommand(t.Context(), apidb.Everyone, job.JobID, "cancel", "me"); err != nil {
+	if _, err := h.Commands.KeepCommand(t.Context(), nil, apidb.Everyone, job.JobID, "cancel", "me"); err != nil {
 		t.Fatal(err)
 	}
 	done := apidbtest.Status(job.JobID, 1, jobstate.Cancelled, apidbtest.Answered(1, true))
@@ -158,7 +158,7 @@ func TestCommandsAndWordsAtOnceLoseNothing(t *testing.T) {
 	var g errgroup.Group
 	for range 20 {
 		g.Go(func() error {
-			_, err := h.Commands.KeepCommand(t.Context(), apidb.Everyone, job.JobID, "cancel", "me")
+			_, err := h.Commands.KeepCommand(t.Context(), nil, apidb.Everyone, job.JobID, "cancel", "me")
 			return err
 		})
 		g.Go(func() error {
