@@ -30,7 +30,7 @@ type inHand struct {
 	token     string // empty: it has not been given to a claim
 	caller    pullwire.Caller
 	by        *pullWorker
-	leaseAt   time.Time // without a beat by then it is lost, or given back where nobody has it
+	leaseAt   time.Time // without a beat by then it is lost, or given back where no pull worker has it
 	result    *jobspec.WorkResult
 	cancelled bool
 	keptBack  bool          // the worker was not fresh when a claim could have had it
@@ -194,7 +194,7 @@ func (f *Function) await(ctx context.Context, h *inHand) (handlers.Result, error
 	}
 }
 
-// cancel has a pull worker be told that its attempt is cancelled, and gives it time to settle it.
+// cancel has the next beat report to a pull worker that its attempt is cancelled, and gives it time to settle it.
 func (f *Function) cancel(ctx context.Context, h *inHand) {
 	if !errors.Is(context.Cause(ctx), handlers.ErrCancelled) {
 		return
@@ -279,7 +279,7 @@ func (f *Function) stored(h *inHand, kind jobevent.Kind) {
 	}
 }
 
-// accepted tells whether a stored outcome is what a pull worker sent. A cancelled attempt may fail.
+// accepted reports whether a stored outcome is what a pull worker sent. A cancelled attempt may fail.
 func accepted(sent jobspec.WorkStatus, kind jobevent.Kind) bool {
 	switch sent {
 	case jobspec.WorkCompleted:

@@ -60,7 +60,7 @@ type place struct {
 	bytes int // of its payload
 }
 
-// takes tells whether attempts of a kind may go to a caller that asks for those types and queues.
+// takes reports whether attempts of a kind may go to a caller that asks for those types and queues.
 func takes(caller pullwire.Caller, types, queues []string, kind runjob.Kind) bool {
 	return (caller.Everyone || caller.Owner == kind.OwnerID) && slices.Contains(types, kind.JobType) &&
 		(len(queues) == 0 || slices.Contains(queues, kind.Queue))
@@ -107,8 +107,8 @@ func (f *Function) open(asked pullwire.Claim) *openClaim {
 	changed := false
 	if !there || w.capacity != had { // or of a thousand pull workers each claim would count all
 		slots := f.capacity(now)
-		changed = slots != f.told
-		f.told = slots
+		changed = slots != f.announced
+		f.announced = slots
 	}
 	f.mu.Unlock()
 	f.worker.Demanded(changed)
@@ -167,7 +167,7 @@ func (f *Function) find(kind runjob.Kind, bytes int) *openClaim {
 	return nil
 }
 
-// peeked tells the peeks that would get an attempt of that kind.
+// peeked answers the peeks whose claims would get an attempt of that kind.
 func (f *Function) peeked(kind runjob.Kind) {
 	same := f.claims[kind.JobType]
 	if same == nil {
@@ -225,7 +225,7 @@ func (f *Function) free(key workerdb.Key, p *place) {
 	p.claim.rouse()
 }
 
-// isThere tells whether a pull worker has a claim open, or had one not long ago.
+// isThere reports whether a pull worker has a claim open, or had one not long ago.
 func (w *pullWorker) isThere(now time.Time, present time.Duration) bool {
 	return w.claims > 0 || now.Sub(w.seenAt) < present
 }
@@ -246,7 +246,7 @@ func (f *Function) capacity(now time.Time) int {
 	return capacity
 }
 
-// slots is what the worker's heartbeat tells. Attempts for which no pull worker is there come on top: they must not
+// slots is what the worker's heartbeat reports. Attempts for which no pull worker is there come on top: they must not
 // take the room of the others in the queue.
 func (f *Function) slots() int {
 	waiting := f.worker.Unclaimed() // before the mutex, which the worker takes while it holds its own
@@ -265,7 +265,7 @@ func (f *Function) slots() int {
 	return slots
 }
 
-// served tells whether a pull worker that is there takes a kind.
+// served reports whether a pull worker that is there takes a kind.
 func (f *Function) served(kind runjob.Kind) bool {
 	for _, w := range f.workers {
 		if w.takes(kind) {

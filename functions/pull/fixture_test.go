@@ -47,9 +47,9 @@ type fixture struct {
 	producer *kafkaevent.Producer
 	queue    string
 
-	mu   sync.Mutex
-	cond sync.Cond
-	said []jobevent.Item
+	mu        sync.Mutex
+	cond      sync.Cond
+	published []jobevent.Item
 
 	fresh   func() bool // of the instances; nil: what they find
 	witness sync.Map    // attempts that were handed out, by jobId.attempt
@@ -128,7 +128,7 @@ func (x *fixture) publish(ctx context.Context, events []jobevent.Item) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.said = append(x.said, events...)
+	x.published = append(x.published, events...)
 	x.cond.Broadcast()
 	return nil
 }
@@ -179,7 +179,7 @@ func (x *fixture) until(what string, is func(jobevent.Item) bool) jobevent.Item 
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for {
-		for _, e := range x.said {
+		for _, e := range x.published {
 			if is(e) {
 				return e
 			}

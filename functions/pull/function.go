@@ -73,15 +73,15 @@ type Function struct {
 
 	stopping chan struct{} // closed: it hands out nothing more
 
-	mu      sync.Mutex
-	claims  map[string]*list.List // open claims that have room, by job type, the oldest first
-	workers map[workerKey]*pullWorker
-	places  map[workerdb.Key]*place // of attempts that are being claimed
-	unasked []*inHand               // claimed, and their claim is gone
-	tokens  map[string]*inHand      // until the outcome is in the store
-	ended   [2]map[string]*inHand   // settled lately, by token: since turnedAt, and before
-	turned  time.Time
-	told    int // slots that the worker was last woken for
+	mu        sync.Mutex
+	claims    map[string]*list.List // open claims that have room, by job type, the oldest first
+	workers   map[workerKey]*pullWorker
+	places    map[workerdb.Key]*place // of attempts that are being claimed
+	unasked   []*inHand               // claimed, and their claim is gone
+	tokens    map[string]*inHand      // until the outcome is in the store
+	ended     [2]map[string]*inHand   // settled lately, by token: since turnedAt, and before
+	turned    time.Time
+	announced int // slots for which the worker was last woken
 }
 
 // New makes an instance on the worker's database. Metrics go to registerer.

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are what the worker's own do not tell.
+// metrics are those beside the worker's own.
 type metrics struct {
 	claims, handed, lost, refused prometheus.Counter
 	settled                       *prometheus.CounterVec

@@ -86,7 +86,7 @@ func (f *Function) serveClaim(w http.ResponseWriter, r *http.Request) {
 	answer(w, handed)
 }
 
-// waitFor waits until a claim has attempts, its time is over, or nobody waits for its answer.
+// waitFor waits until a claim has attempts, its time is over, or its request is gone.
 func (f *Function) waitFor(ctx context.Context, c *openClaim) {
 	over := time.NewTimer(c.Wait)
 	defer over.Stop()

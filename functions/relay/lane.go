@@ -10,11 +10,11 @@ import (
 type lane struct {
 	ordered bool
 	passes  int           // at once
-	woken   chan struct{} // has room for one value: whoever takes it looks at everything
+	woken   chan struct{} // has room for one value: the pass that takes it looks at everything
 	active  chan struct{} // likewise: a pass has found many rows
 
 	mu        sync.Mutex
-	behind    int64         // rows before this position were taken, or are somebody else's
+	behind    int64         // rows before this position were taken, or are locked by another relay
 	sweepCost time.Duration // of the last look from the first row on
 	sweepAt   time.Time     // when the next one may be made
 }
@@ -54,9 +54,9 @@ func (l *lane) tick(ctx context.Context, look func(context.Context, *lane) bool)
 	}
 }
 
-// from is the position at which a pass begins. Where order counts it is always the first: a transaction with an earlier
-// position may have committed after a later one of another key was taken, and then enqueued once more. To begin behind
-// what was taken would submit its second job before its first.
+// from is the position at which a pass begins. Where order counts it is always the first: a transaction with an
+// earlier position may have committed after a later one of another key was taken, and then enqueued once more. To
+// begin behind what was taken would submit its second job before its first.
 func (l *lane) from(now time.Time) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -24,11 +24,11 @@ import (
 // Name is the function's name.
 const Name = "relay"
 
-// submitMost is how long the gateway may take for a batch. The rows are locked meanwhile; the server lets a transaction
-// wait for 20 s.
+// submitMost is how long the gateway may take for a batch. The rows are locked meanwhile; the server lets a
+// transaction wait for 20 s.
 const submitMost = 10 * time.Second
 
-// Config says which outboxes there are, and where their jobs go.
+// Config lists the outboxes, and names the gateway for their jobs.
 type Config struct {
 	DatabasesFile string       `envconfig:"RELAY_DATABASES_FILE" desc:"a file with the addresses of databases that have an outbox, a line each; lines that begin with # are none; read at the start"`
 	Database      secret.Text  `envconfig:"RELAY_DATABASE_URL" desc:"the address of one such database, instead of a file or beside it"`

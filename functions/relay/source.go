@@ -18,10 +18,11 @@ import (
 
 const (
 	// plainPasses is how many passes over rows without an orderingKey one relay makes at once, each with a connection. A
-	// row that comes while one waits for the gateway need not wait for it. Of rows with a key there is one pass at a time.
+	// row that comes while one waits for the gateway need not wait for it. Of rows with a key there is one pass at a
+	// time.
 	plainPasses = 3
-	// soon and poll are when a lane looks again by itself: soon after it was busy, for rows whose transaction saw that and
-	// commits later, and then after twice as long each time, up to poll.
+	// soon and poll are when a lane looks again by itself: soon after it was busy, for rows whose transaction saw that
+	// and commits later, and then after twice as long each time, up to poll.
 	soon = 5 * time.Millisecond
 	poll = time.Second
 	// passMost is how long a pass may take, the gateway's answer included.
@@ -97,8 +98,8 @@ func (s *source) work(ctx context.Context, l *lane) {
 	}
 }
 
-// look reports whether a pass has anything to do. It costs one round trip, where a pass without rows has three or four, so
-// a relay that has nothing to do looks before it makes one.
+// look reports whether a pass has anything to do. It costs one round trip, where a pass without rows has three or
+// four, so a relay that has nothing to do looks before it makes one.
 func (s *source) look(ctx context.Context, l *lane) bool {
 	ctx, cancel := context.WithTimeout(ctx, passMost)
 	defer cancel()
@@ -115,7 +116,7 @@ func (s *source) look(ctx context.Context, l *lane) bool {
 	return there
 }
 
-// pass takes rows once; more says whether to look again at once.
+// pass takes rows once; more reports whether to look again at once.
 func (s *source) pass(ctx context.Context, l *lane) (more bool) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), passMost)
 	defer cancel()

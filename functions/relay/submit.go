@@ -65,7 +65,7 @@ func (s *source) divide(ctx context.Context, rows []outboxdb.Row, why *client.Er
 	return v, err
 }
 
-// isAboutTheBody: the request says who submits in its head, and what in its body.
+// isAboutTheBody: the head of a request names the submitter, its body the jobs.
 func isAboutTheBody(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge ||
 		status == http.StatusUnprocessableEntity

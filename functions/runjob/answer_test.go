@@ -50,7 +50,7 @@ func TestAClaimWhoseAnswerGotLostIsRun(t *testing.T) {
 	}
 	h.order(run)
 	if e := h.outcome(run); e.Type() != jobevent.TypeCompleted {
-		t.Errorf("said %v", e)
+		t.Errorf("published %v", e)
 	}
 }
 

@@ -57,12 +57,12 @@ func TestAnAttemptThatWaitsIsNotCalledOutAgain(t *testing.T) {
 	said := h.outcomes(run, 3)
 	first, err := jobevent.DecodeAs[jobevent.Waiting](said[0], jobevent.TypeWaiting)
 	if err != nil || first.CallbackTimeoutMs > 60_000 || first.CallbackTimeoutMs < 50_000 {
-		t.Errorf("said %v, %v", said[0], err)
+		t.Errorf("published %v, %v", said[0], err)
 	}
 	for _, e := range said {
 		again, err := jobevent.DecodeAs[jobevent.Waiting](e, jobevent.TypeWaiting)
 		if err != nil || e.ID() != said[0].ID() || again.CallbackTimeoutMs != first.CallbackTimeoutMs {
-			t.Errorf("said %v, %v", e, err)
+			t.Errorf("published %v, %v", e, err)
 		}
 	}
 	if n := calls.Load(); n != 1 {
@@ -137,7 +137,7 @@ func callsAgain(t *testing.T, kind jobevent.Kind, end func(*fixture, *worker)) {
 	next.Attempt = 2
 	h.order(run, next)
 	if e := h.outcome(next); e.Type() != jobevent.TypeWaiting {
-		t.Errorf("said %v", e)
+		t.Errorf("published %v", e)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

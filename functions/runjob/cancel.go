@@ -14,13 +14,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// wish is a wish to cancel an attempt that is not here.
+// wish is a request to cancel an attempt that this worker does not have.
 type wish struct {
 	key     workerdb.Key
 	traceID uuid.UUID
 }
 
-// tailCancels hears of every wish to cancel; each worker does.
+// tailCancels reads every request to cancel an attempt; each worker does.
 func (f *Function) tailCancels(ctx context.Context) {
 	_ = f.cancels.Run(ctx, func(m *sarama.ConsumerMessage) { // never an error: it connects again
 		items, _ := funchost.Decode(m, f.cfg.Kafka.Keys)
@@ -30,8 +30,8 @@ func (f *Function) tailCancels(ctx context.Context) {
 			if err == nil {
 				c, err = jobevent.DecodeAs[jobevent.AttemptCancel](it, jobevent.TypeAttemptCancel)
 			}
-			if err != nil { // every worker reads it, so none is the one to reject it; whoever wants the cancel asks again
-				slog.WarnContext(ctx, "wish to cancel cannot be read", "offset", m.Offset, "error", err)
+			if err != nil { // every worker reads it, so none is the one to reject it; the scheduler sends the request again
+				slog.WarnContext(ctx, "request to cancel cannot be read", "offset", m.Offset, "error", err)
 				continue
 			}
 			f.wanted(wish{workerdb.Key{JobID: c.JobID, Attempt: c.Attempt}, it.TraceID()})
@@ -46,7 +46,7 @@ func (f *Function) wanted(w wish) {
 	f.wishes.put(w)
 }
 
-// cancelAll marks attempts of other workers, and settles those that nobody has claimed: their rows keep
+// cancelAll marks attempts of other workers, and settles those that no worker has claimed: their rows keep
 // them from ever starting. Any worker may be the first to.
 func (f *Function) cancelAll(ctx context.Context) {
 	for {

@@ -47,7 +47,7 @@ func TestWorkersComeAndGo(t *testing.T) {
 		}
 		for _, again := range h.outcomes(run, 1) {
 			if again.ID() != e.ID() {
-				t.Errorf("said %s, then %s", e.ID(), again.ID())
+				t.Errorf("published %s, then %s", e.ID(), again.ID())
 			}
 		}
 	}

@@ -157,8 +157,8 @@ func (f *Function) claimPart(ctx, work context.Context, orders []ordered) error 
 
 var errOutlived = errors.New("the worker fell silent meanwhile: others may have settled its attempts as lost")
 
-// place passes each order on to where its answer says it belongs. The claim began at an instant of this
-// process's clock: what expires, by the database's, is given so much less time as the claim took.
+// place passes each order on by its answer: to the pool, to be published, or to nowhere. The claim began at an instant
+// of this process's clock: what expires, by the database's, is given so much less time as the claim took.
 func (f *Function) place(orders []ordered, claims []workerdb.Claim, epoch int, began time.Time) error {
 	mine := make([]*pool.Attempt, 0, len(orders))
 	var settled []pool.Finished

@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// Config is what a worker's process is told.
+// Config configures a worker.
 type Config struct {
 	PoolSize  int           `envconfig:"POOL_SIZE" default:"12" desc:"attempts that a worker runs at once"`
 	QueueSize int           `envconfig:"QUEUE_SIZE" default:"100" desc:"attempts that wait in a worker for a slot"`
@@ -36,7 +36,7 @@ type Config struct {
 // Parts are the structs into which the environment is read, each by itself.
 func (c *Config) Parts() []any { return []any{c, &c.Sealing, &c.Pull} }
 
-// PullQueues says which queues are served by the function pull, and by no other worker.
+// PullQueues lists the queues that the function pull serves, and no other worker.
 type PullQueues struct {
 	Names []string `envconfig:"PULL_QUEUES" default:"pull" desc:"queues of QUEUES whose attempts go to pull workers: pull serves these, and runjob the others"`
 }
@@ -101,13 +101,13 @@ type timing struct {
 	beatAtLeast    time.Duration // between beats when nothing changes
 	beatAtMost     time.Duration // between beats when something does
 	beatAgain      time.Duration // after a beat that failed
-	silence        time.Duration // without a beat: start nothing; with beats all along: judge others
+	silence        time.Duration // without a heartbeat: start nothing; with them all along: settle for silent workers
 	heldAtMost     time.Duration // before an attempt is handed back to workers with free slots
 	cancelPatience time.Duration // for a handler to return after its cancel, before it is settled anyway
 	stopPatience   time.Duration // the same for a worker that stops
 	flushAtMost    time.Duration // for settling and publishing, beyond what is left of the grace period
 	passAfter      time.Duration // before an attempt that runs holds back the commit of others no more
-	leaveAtMost    time.Duration // for saying that the worker has gone
+	leaveAtMost    time.Duration // for the last heartbeat
 	logEvery       time.Duration // between events of lines of an attempt that runs
 	cleanupEvery   time.Duration
 }

@@ -113,7 +113,7 @@ func (c *consumers) take(limit int) []delivered {
 	return batch
 }
 
-// holds tells whether a partition is still this worker's.
+// holds reports whether a partition is still this worker's.
 func (c *consumers) holds(p *offsets.Partition) bool {
 	return slices.ContainsFunc(c.all, func(q *queueConsumer) bool {
 		q.mu.Lock()
@@ -122,7 +122,7 @@ func (c *consumers) holds(p *offsets.Partition) bool {
 	})
 }
 
-// joined says whether this worker is a member of every queue's group.
+// joined reports whether this worker is a member of every queue's group.
 func (c *consumers) joined() bool {
 	return !slices.ContainsFunc(c.all, func(q *queueConsumer) bool { return !q.Joined() })
 }

@@ -13,12 +13,12 @@ import (
 )
 
 // Demand is what others ask for, of a worker whose handlers only pass attempts on. Such a worker claims an attempt
-// when somebody asks for one of its kind, and not before: until then its record is not done, its row does not exist,
+// when a claim for one of its kind comes, and not before: until then its record is not done, its row does not exist,
 // and any other worker may have it. The functions are called from several goroutines.
 type Demand struct {
-	// Slots is how many attempts could run at once, those that run included. Heartbeats tell it to the scheduler.
+	// Slots is how many attempts could run at once, those that run included. Heartbeats report it to the scheduler.
 	Slots func() int
-	// Wants tells whether an attempt of that kind, with a payload of so many bytes, would be taken at once, and keeps
+	// Wants reports whether an attempt of that kind, with a payload of so many bytes, would be taken at once, and keeps
 	// a place for it until its handler is called or Forget is.
 	Wants func(kind Kind, key workerdb.Key, bytes int) bool
 	// Forget gives up the place of an attempt that was not claimed after all. It may have none.
@@ -31,7 +31,7 @@ type Demand struct {
 type Kind struct{ Queue, JobType, OwnerID string }
 
 const (
-	maxUnclaimed      = 2_000 // attempts read for which nobody asks; above it records stay in Kafka
+	maxUnclaimed      = 2_000 // attempts read for which no claim has come; above it records stay in Kafka
 	maxUnclaimedBytes = 32 << 20
 	unclaimedEvery    = time.Second // how often those are looked through that have expired or went to another worker
 )
@@ -164,7 +164,7 @@ func (u *unclaimed) dropped(o *ordered) {
 	}
 }
 
-// Unclaimed counts the attempts that were read and that nobody has asked for yet, by kind.
+// Unclaimed counts the attempts that were read and for which no claim has come yet, by kind.
 func (f *Function) Unclaimed() map[Kind]int {
 	u := &f.unclaimed
 	u.mu.Lock()
@@ -176,7 +176,7 @@ func (f *Function) Unclaimed() map[Kind]int {
 	return counts
 }
 
-// Demanded has the worker look again at what its Demand wants; slots tells that Demand.Slots or JobTypes changed, too.
+// Demanded has the worker look again at what its Demand wants; slots: Demand.Slots or JobTypes changed, too.
 func (f *Function) Demanded(slots bool) {
 	if slots {
 		f.beats.change()
@@ -211,7 +211,7 @@ func (f *Function) claimDemanded(ctx, work context.Context) {
 	}
 }
 
-// readMore reads records as far as they may wait in memory, and tells whether there were any.
+// readMore reads records as far as they may wait in memory, and reports whether there were any.
 func (f *Function) readMore(work context.Context) bool {
 	room := min(f.unclaimed.room(), maxBatch)
 	if room == 0 {
@@ -222,7 +222,7 @@ func (f *Function) readMore(work context.Context) bool {
 	return len(batch) > 0
 }
 
-// claimWanted claims what is wanted and what is to be cancelled, and tells whether there was any.
+// claimWanted claims what is wanted and what is to be cancelled, and reports whether there was any.
 func (f *Function) claimWanted(ctx, work context.Context) bool {
 	room := min(f.pool.Room(), f.room(), maxBatch)
 	if room <= 0 {

@@ -21,7 +21,7 @@ func TestCancelOfARunningAttemptEndsItsContext(t *testing.T) {
 	h.untilStarted(run)
 	h.wantCancel(run)
 	if got := h.failed(run); got.Kind != jobevent.KindCancelled || got.ErrorCode != "WORKER.CANCELLED" {
-		t.Errorf("said %+v", got)
+		t.Errorf("published %+v", got)
 	}
 	h.until("the context has ended", func() bool {
 		return errors.Is(h.ends[jobevent.AttemptToken(run.JobID, 1)], handlers.ErrCancelled)
@@ -35,7 +35,7 @@ func TestCancelOfAnAttemptThatNobodyHasClaimed(t *testing.T) {
 	run := h.run("BLOCK", "")
 	h.wantCancel(run)
 	if got := h.failed(run); got.Kind != jobevent.KindCancelled || got.StartedAt != nil {
-		t.Errorf("said %+v", got)
+		t.Errorf("published %+v", got)
 	}
 	h.order(run)
 	h.outcomes(run, 2)
@@ -58,7 +58,7 @@ func TestCancelOfAHeldAttemptAndByItsOrder(t *testing.T) {
 	h.order(again, fresh)
 	for _, run := range []jobevent.Run{held, again, fresh} {
 		if got := h.failed(run); got.Kind != jobevent.KindCancelled || got.StartedAt != nil {
-			t.Errorf("said %+v", got)
+			t.Errorf("published %+v", got)
 		}
 	}
 	h.open(blocker)
@@ -79,7 +79,7 @@ func TestCancelOfAHandlerThatIgnoresIt(t *testing.T) {
 	h.untilStarted(run)
 	h.wantCancel(run)
 	if got := h.failed(run); got.Kind != jobevent.KindCancelled {
-		t.Errorf("said %+v", got)
+		t.Errorf("published %+v", got)
 	}
 }
 
@@ -97,7 +97,7 @@ func TestACompletedAttemptStaysSoWhenItsCancelComesTooLate(t *testing.T) {
 	})
 	h.open(run)
 	if e := h.outcome(run); e.Type() != jobevent.TypeCompleted {
-		t.Errorf("said %v", e)
+		t.Errorf("published %v", e)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestTimeoutOfAHandlerThatIgnoresIt(t *testing.T) {
 	h.order(run)
 	if got := h.failed(run); got.Kind != jobevent.KindFailed || got.ErrorCode != "WORKER.TIMEOUT" || !got.Retryable ||
 		got.FinishedAt.Sub(*got.StartedAt) < 50*time.Millisecond {
-		t.Errorf("said %+v", got)
+		t.Errorf("published %+v", got)
 	}
 	if got := w.pool.Figures(); got.Running != 1 || got.Overdue != 1 || w.pool.Free() != 0 {
 		t.Errorf("its slot is not taken: %+v", got)
@@ -133,7 +133,7 @@ func TestTimeoutOfAHandlerThatMindsIt(t *testing.T) {
 		run.TimeoutMs = 20
 		h.order(run)
 		if got := h.failed(run); got.ErrorCode != "WORKER.TIMEOUT" {
-			t.Errorf("%s: said %+v", payload, got)
+			t.Errorf("%s: published %+v", payload, got)
 		}
 	}
 }

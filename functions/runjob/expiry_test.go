@@ -22,7 +22,7 @@ func (h *fixture) wantExpired(run jobevent.Run) {
 	h.t.Helper()
 	got := h.failed(run)
 	if got.Kind != jobevent.KindCancelled || got.ErrorCode != "SCHEDULER.EXPIRED" || got.Message == "" || got.StartedAt != nil {
-		h.t.Errorf("said %+v", got)
+		h.t.Errorf("published %+v", got)
 	}
 	if n := h.startsOf(run); n != 0 {
 		h.t.Errorf("started %d times", n)
@@ -40,7 +40,7 @@ func TestAnAttemptThatComesTooLateIsNotStarted(t *testing.T) {
 	h.wantExpired(late)
 	for _, run := range []jobevent.Run{plain, inTime} {
 		if e := h.outcome(run); e.Type() != jobevent.TypeCompleted {
-			t.Errorf("said %v", e)
+			t.Errorf("published %v", e)
 		}
 	}
 	if got := h.failed(both); got.ErrorCode != "WORKER.CANCELLED" {
@@ -70,7 +70,7 @@ func TestAnAttemptThatWaitsTooLongForASlotIsNotStarted(t *testing.T) {
 	h.open(blocker)
 	h.wantExpired(late)
 	if e := h.outcome(after); e.Type() != jobevent.TypeCompleted {
-		t.Errorf("said %v", e)
+		t.Errorf("published %v", e)
 	}
 }
 
@@ -102,6 +102,6 @@ func TestAClaimWhoseAnswerGotLostExpiresToo(t *testing.T) {
 	h.order(late, inTime)
 	h.wantExpired(late)
 	if e := h.outcome(inTime); e.Type() != jobevent.TypeCompleted {
-		t.Errorf("said %v", e)
+		t.Errorf("published %v", e)
 	}
 }

@@ -114,7 +114,7 @@ func TestARevokeDoesNotWaitForALongHandler(t *testing.T) {
 	h.openAll()
 	for _, run := range long {
 		if e := h.outcome(run); e.Type() != jobevent.TypeCompleted {
-			t.Errorf("said %v", e)
+			t.Errorf("published %v", e)
 		}
 		if n := h.startsOf(run); n != 1 {
 			t.Errorf("started %d times", n)
@@ -242,7 +242,7 @@ func TestAnAttemptThatRunsLongDoesNotHoldBackTheCommitOfMany(t *testing.T) {
 	})
 	h.open(long)
 	if e := h.outcome(long); e.Type() != jobevent.TypeCompleted || h.startsOf(long) != 1 {
-		t.Errorf("said %v after %d starts", e, h.startsOf(long))
+		t.Errorf("published %v after %d starts", e, h.startsOf(long))
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package runjob is the worker: it takes attempts from the run-job topics of its queues, runs each at
-// most once, and says what became of it.
+// most once, and publishes what became of it.
 //
 //	records → claim batch → bounded pool → settle batch → publish → mark → commit
 //
@@ -96,7 +96,7 @@ func New(
 	return f, nil
 }
 
-// newID names this worker and nobody else, now or later.
+// newID names this worker, and no other one now or later.
 func newID() string {
 	host, err := os.Hostname()
 	if err != nil {

@@ -40,7 +40,7 @@ func (in *intake[T]) take(limit int) []T {
 	return taken
 }
 
-// close says that nothing more is put.
+// close ends take once the intake is empty. Nothing more is put.
 func (in *intake[T]) close() {
 	in.mu.Lock()
 	defer in.mu.Unlock()

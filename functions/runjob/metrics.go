@@ -17,7 +17,7 @@ import (
 type metrics struct {
 	known    func(jobType string) bool
 	attempts *prometheus.CounterVec
-	judged   *prometheus.CounterVec
+	reaped   *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 
 	claims, settles           prometheus.Histogram
@@ -25,7 +25,7 @@ type metrics struct {
 
 	// What label values lead to: looking that up costs more than counting.
 	durations sync.Map                         // of job types, to prometheus.Observer
-	counters  map[[2]string]prometheus.Counter // of job type and outcome; only of who settles
+	counters  map[[2]string]prometheus.Counter // of job type and outcome; only of settleAll
 }
 
 func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error) {
@@ -35,7 +35,7 @@ func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error)
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "jobweaver_worker_attempts_total", Help: "Attempts settled, by job type and outcome; sum.",
 		}, []string{"job_type", "outcome"}),
-		judged: prometheus.NewCounterVec(prometheus.CounterOpts{
+		reaped: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "jobweaver_worker_attempts_reaped_total",
 			Help: "Attempts settled for another worker, which is silent (lost) or past their timeout (failed); sum.",
 		}, []string{"outcome"}),
@@ -52,11 +52,11 @@ func newMetrics(f *Function, registerer prometheus.Registerer) (*metrics, error)
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "jobweaver_worker_" + name, Help: help}, value)
 	}
 	for _, kind := range []jobstate.Kind{jobstate.KindLost, jobstate.KindFailed} {
-		m.judged.WithLabelValues(string(kind)) // from nothing on, or the first would be no increase
+		m.reaped.WithLabelValues(string(kind)) // from nothing on, or the first would be no increase
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{
-		m.attempts, m.judged, m.duration, m.claims, m.claimSeconds, m.settles, m.settleTimes,
+		m.attempts, m.reaped, m.duration, m.claims, m.claimSeconds, m.settles, m.settleTimes,
 		gauge("slots", "Attempts that can run at once; sum.", func() float64 { return float64(f.cfg.PoolSize) }),
 		gauge("slots_busy", "Handlers that run; sum.", func() float64 { return float64(f.pool.Figures().Running) }),
 		gauge("slots_overdue", "Handlers that run although their attempt is settled; sum.",

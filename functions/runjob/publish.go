@@ -151,7 +151,7 @@ func (f *Function) logRunning(ctx context.Context, publish funchost.Publish) {
 			tracedLines(telemetry.TracingOf(ctx), a.Attempt, events[first:])
 		}
 		if len(events) > 0 {
-			_ = f.publishItems(ctx, publish, events) // fails only when ctx ends, and then nobody looks any more
+			_ = f.publishItems(ctx, publish, events) // fails only when ctx ends
 		}
 	}
 }

@@ -90,7 +90,7 @@ func (f *Function) ended(slots <-chan struct{}, within time.Duration) bool {
 	}
 }
 
-// leave settles what a claim without an answer may have left open, and says that the worker is gone.
+// leave settles what a claim without an answer may have left open, and publishes that the worker is gone.
 func (f *Function) leave(ctx context.Context, publish funchost.Publish) {
 	ctx, cancel := context.WithTimeout(ctx, f.timing.leaveAtMost)
 	defer cancel()
@@ -103,7 +103,7 @@ func (f *Function) leave(ctx context.Context, publish funchost.Publish) {
 		events = f.appendOutcome(events, outcome)
 	}
 	if err := publish(ctx, events); err != nil {
-		slog.WarnContext(ctx, "worker leaves unheard", "workerId", f.id, "error", err)
+		slog.WarnContext(ctx, "last heartbeat not published", "workerId", f.id, "error", err)
 	}
 	slog.InfoContext(ctx, "worker left", "workerId", f.id)
 }

@@ -37,7 +37,7 @@ func TestDuplicatesNeverStartTwiceAndAreAnsweredAgain(t *testing.T) {
 	h.order(run)
 	again := h.outcomes(run, 2)
 	if again[0].ID() != again[1].ID() {
-		t.Errorf("said %s, then %s", again[0].ID(), again[1].ID())
+		t.Errorf("published %s, then %s", again[0].ID(), again[1].ID())
 	}
 	if n := h.startsOf(run); n != 1 {
 		t.Errorf("started %d times", n)

@@ -84,7 +84,7 @@ func (f *Function) forget(ctx context.Context, batch []pool.Finished) {
 	keys := make([]workerdb.Key, 0, len(batch))
 	for i := range batch {
 		one := &batch[i]
-		// One that nobody could settle stays here: its row is open and ours, and must not look unclaimed.
+		// One that could not be settled stays here: its row is open and ours, and must not look unclaimed.
 		if one.Attempt == nil || one.Outcome.Kind == "" {
 			continue
 		}
@@ -101,7 +101,7 @@ func (f *Function) forget(ctx context.Context, batch []pool.Finished) {
 	f.pool.Settled(keys)
 }
 
-// logOutcome writes a line about an attempt that went wrong; the others are for who wants every one.
+// logOutcome writes a line about an attempt that went wrong; the others are logged at debug level.
 func logOutcome(ctx context.Context, o workerdb.Outcome, private bool) {
 	level := slog.LevelInfo
 	if o.Kind == workerdb.Completed || o.Kind == workerdb.Waiting {

@@ -67,7 +67,7 @@ func TestAWorkerStopsWhileTheBrokerIsAway(t *testing.T) {
 	h.update(func() { h.deafen = false })
 	h.start(nil) // gets the record again, and says what the store has
 	if e := h.outcome(run); e.Type() != jobevent.TypeCompleted {
-		t.Errorf("said %v", e)
+		t.Errorf("published %v", e)
 	}
 	if n := h.startsOf(run); n != 1 {
 		t.Errorf("started %d times", n)
@@ -92,7 +92,7 @@ func TestAWorkerThatStopsWaitsForItsStoreWithinTheGrace(t *testing.T) {
 	back()
 	<-stopped
 	if e := h.outcome(run); e.Type() != jobevent.TypeCompleted {
-		t.Errorf("said %v", e)
+		t.Errorf("published %v", e)
 	}
 }
 

@@ -26,7 +26,7 @@ func (f *Function) traced(ctx context.Context, a *pool.Attempt) (context.Context
 	})
 }
 
-// endTraced ends it. What went wrong is told by its code only: messages are for the job's owner.
+// endTraced ends it. Of what went wrong the span has the code only: messages are for the job's owner.
 func endTraced(ctx context.Context, span *telemetry.Span, o workerdb.Outcome) {
 	if span == nil {
 		return

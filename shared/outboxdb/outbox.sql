@@ -15,7 +15,7 @@ begin
     if owner is null then
         create schema jobweaver;
     elsif owner <> (select oid from pg_catalog.pg_roles where rolname = current_user) then
-        -- Whoever owns the schema can put functions there that run with our rights.
+        -- The owner of the schema can put functions there that run with our rights.
         raise exception 'the schema jobweaver belongs to the role %: run this as that role', pg_catalog.pg_get_userbyid(owner);
     elsif installed > version then
         raise exception 'the outbox is of version %, and this is the SQL of version %: use a newer jobweaver', installed, version;
@@ -54,12 +54,12 @@ create table if not exists jobweaver.outbox (
             'orderingKey', 'after', 'onDependencyFailure', 'tags', 'ownerId', 'callbackUrl'] = '{}'),
     constraint a_job_has_at_most_512_kib check (octet_length(payload::text) + octet_length(options::text) <= 523000)
 ) with (
-    -- All rows go soon: their number says nothing, so vacuum comes by the number of those that are dead.
+    -- All rows go soon: their number means nothing, so vacuum comes by the number of those that are dead.
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = -1,
     toast.autovacuum_vacuum_scale_factor = 0, toast.autovacuum_vacuum_threshold = 5000
 );
 
--- What the gateway refused for good, with its answer: it stays until somebody has it tried again, or discards it.
+-- What the gateway refused for good, with its answer: it stays until an operator has it tried again, or discards it.
 create table if not exists jobweaver.outbox_rejected (
     position    bigint      primary key,
     id          uuid        not null,
@@ -88,7 +88,7 @@ end
 $$;
 
 -- Wakes the relays with the commit. A commit with a notification waits for the one before it, so none is made while a
--- relay holds the lock that says that it takes rows by the hundred, and looks again by itself.
+-- relay holds the lock of a relay that takes rows by the hundred, and looks again by itself.
 create or replace function jobweaver.outbox_wake() returns trigger
 language plpgsql
 set search_path = pg_catalog, pg_temp

@@ -44,7 +44,7 @@ const (
 	lockOrdered = "select pg_try_advisory_xact_lock(1785164650, 2)"
 )
 
-// ErrNotInstalled says that the database has no outbox.
+// ErrNotInstalled is that the database has no outbox.
 var ErrNotInstalled = errors.New("there is no outbox in this database: run jobweaver outbox install")
 
 // ErrDatabase is what every error of Take is that is not submit's.
@@ -133,8 +133,8 @@ func (o *Outbox) HasRows(ctx context.Context, ordered bool, from int64) (there b
 	return there, nil
 }
 
-// Take locks the first rows from a position on that nobody else has locked, at most most of them, has submit hand them
-// in, and deletes what was accepted. Rejected rows move to outbox_rejected. All of it is one transaction: if the relay,
+// Take locks the first rows from a position on that no other transaction has locked, at most most of them, has submit
+// hand them in, and deletes what was accepted. Rejected rows move to outbox_rejected. All of it is one transaction: if the relay,
 // its connection or the server ends in it, the rows are there again. Rows with an orderingKey are taken by one relay at
 // a time; to the others there are none. With an error of submit, what its verdict names is still done.
 func (o *Outbox) Take(

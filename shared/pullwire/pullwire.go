@@ -29,7 +29,7 @@ const secretOf = "pull"
 // Secret is for SecretHeader; empty: CALLBACK_SECRETS is not set.
 func Secret(keys *webhook.CallbackKeys) string { return keys.Secret(secretOf) }
 
-// IsSecret tells whether a header's value is by one of the keys.
+// IsSecret reports whether a header's value is by one of the keys.
 func IsSecret(keys *webhook.CallbackKeys, given string) bool {
 	return keys.CheckSecret(secretOf, given)
 }
@@ -121,7 +121,7 @@ func Refused(token string, err *apierror.Error) Answer {
 	return Answer{token, err.Status(), &Error{err.Code, err.Message, details}}
 }
 
-// Over is the Answer for a token whose attempt is over, or that nobody knows.
+// Over is the Answer for a token whose attempt is over, or is not known.
 func Over(token, why string) Answer {
 	return Refused(token, apierror.New(apierror.AttemptOver, "%s", why))
 }

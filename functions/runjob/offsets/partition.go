@@ -46,7 +46,7 @@ func (t *ItemTracker) Done(item int) bool {
 	return t.left == 0
 }
 
-// Done says that records need nothing more, and lets what follows from that be committed.
+// Done notes that records need nothing more, and marks what may be committed now.
 func Done(records []Record) {
 	var touched []*Partition // few
 	for _, r := range records {

@@ -26,7 +26,7 @@ type trackedRecord struct {
 	deliveredAt int64 // Unix nanoseconds; 0 once it is done
 }
 
-// Deliver says that the record at offset was taken from the partition. Offsets rise; one that does not means that
+// Deliver notes that the record at offset was taken from the partition. Offsets rise; one that does not means that
 // reading went back (to an older commit, or to the start of a topic that was made anew), and whatever is there from
 // offset on will be delivered again, so it is forgotten here.
 func (t *Tracker) Deliver(offset int64) { t.DeliverAt(offset, time.Now()) }
@@ -42,7 +42,7 @@ func (t *Tracker) DeliverAt(offset int64, now time.Time) {
 	t.next = offset + 1
 }
 
-// Done says that the record at offset needs nothing more. An offset that is not waited for changes nothing.
+// Done notes that the record at offset needs nothing more. An offset that is not waited for changes nothing.
 func (t *Tracker) Done(offset int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -39,7 +39,7 @@ type Attempt struct {
 	end       context.CancelCauseFunc // ends the handler's context; nil: not started
 	cancelled bool                    // end was called for a cancel
 	decided   bool                    // it has its outcome, whatever its handler still does
-	told      told                    // the progress that beats have
+	reported  reported                // the progress that heartbeats have
 	passed    bool                    // its record is done with, although it runs
 }
 
@@ -60,7 +60,7 @@ func (a *Attempt) LogFields() []any {
 	}
 }
 
-// Expired says that it is too late to start it.
+// Expired reports whether it is too late to start it.
 func (a *Attempt) Expired(now time.Time) bool {
 	return !a.ExpiresAt.IsZero() && !now.Before(a.ExpiresAt)
 }

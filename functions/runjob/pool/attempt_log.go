@@ -25,7 +25,7 @@ type AttemptLog struct {
 	seal  func(text string) string // nil: lines are kept as they are
 }
 
-// Add keeps a line as long as the attempt's log is within its limits, and says once that it is not.
+// Add keeps a line as long as the attempt's log is within its limits, and then one that it is not.
 func (l *AttemptLog) Add(level slog.Level, text string) {
 	now := time.Now().UTC()
 	l.mu.Lock()
@@ -41,14 +41,14 @@ func (l *AttemptLog) Add(level slog.Level, text string) {
 		text = l.seal(text)
 	}
 	l.lines = append(l.lines, jobevent.LogLine{At: now, Level: strings.ToLower(level.String()), Text: text})
-	// The last line is kept for saying so.
+	// The last line is kept for LogIsFull.
 	if l.first+len(l.lines) == MaxLogLines-1 || room < len(more) {
 		l.full = true
 		l.lines = append(l.lines, jobevent.LogLine{At: now, Level: "warn", Text: LogIsFull})
 	}
 }
 
-// Drain gives the lines that nobody has had, and the number of the first of them.
+// Drain returns the lines that it has not returned before, and the number of the first of them.
 func (l *AttemptLog) Drain() (lines []jobevent.LogLine, first int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

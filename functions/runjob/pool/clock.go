@@ -2,8 +2,8 @@ package pool
 
 import "time"
 
-// clock tells how long ago something was, also when the machine slept or stood still meanwhile: time.Time's monotonic
-// clock does not run then.
+// clock measures how long ago something was, also when the machine slept or stood still meanwhile: time.Time's
+// monotonic clock does not run then.
 type clock struct {
 	sinceBoot func() time.Duration // with the time that the machine slept
 }

@@ -14,7 +14,7 @@ func (p *Pool) decideNow(a *Attempt, outcome workerdb.Outcome) {
 	p.decide(a, outcome)
 }
 
-// Cancel ends an attempt that is here, and says whether it is. One that has not started is settled at
+// Cancel ends an attempt that is here, and reports whether it is. One that has not started is settled at
 // once, a running one when its handler returns, or after patience.
 func (p *Pool) Cancel(key workerdb.Key, patience time.Duration) bool {
 	p.mu.Lock()
@@ -69,7 +69,7 @@ func (p *Pool) watch(due, now time.Time) {
 	}
 }
 
-// Taken ends an attempt for which somebody else has written an outcome.
+// Taken ends an attempt for which another worker has written an outcome.
 func (p *Pool) Taken(outcome workerdb.Outcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,7 +147,7 @@ func (p *Pool) EndRunning() {
 	}
 }
 
-// DecideRunning settles what still runs as interrupted, and says how many handlers that leaves behind.
+// DecideRunning settles what still runs as interrupted, and returns how many handlers that leaves behind.
 func (p *Pool) DecideRunning() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -2,7 +2,7 @@ package pool
 
 import "time"
 
-// meter tells how many attempts a second the pool would finish with all its slots busy, by what it
+// meter measures how many attempts a second the pool would finish with all its slots busy, by what it
 // finished in the last while and the slot-seconds that went into it. Long attempts that still run count
 // with the time they have had, so they bring the rate down to nothing.
 type meter struct {

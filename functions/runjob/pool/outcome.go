@@ -65,8 +65,9 @@ func checkOutput(output json.RawMessage) *handlers.Failure {
 // around is how deep an output may stand in events and answers, amply.
 const around = 100
 
-// isSound says whether an output is JSON that everybody after us can read. Who is called by a FUNCTION writes it: a
-// name that is there twice, half a surrogate pair or the last level of nesting would have the whole list of jobs fail.
+// isSound reports whether an output is JSON that all its readers can read. A service that a FUNCTION calls writes it:
+// a name that is there twice, half a surrogate pair or the last level of nesting would have the whole list of jobs
+// fail.
 func isSound(output json.RawMessage) bool {
 	if !jsontext.Value(output).IsValid() {
 		return false

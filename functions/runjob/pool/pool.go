@@ -128,7 +128,7 @@ func (p *Pool) Epoch() int {
 	return p.epoch
 }
 
-// Known says of each key whether its attempt is here.
+// Known reports of each key whether its attempt is here.
 func (p *Pool) Known(keys []workerdb.Key) []bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -214,7 +214,7 @@ func (p *Pool) Next(
 	return a, ctx
 }
 
-// ready says whether an attempt may start now, and settles those before it for which it is too late. The
+// ready reports whether an attempt may start now, and settles those before it for which it is too late. The
 // caller holds the mutex.
 func (p *Pool) ready(now time.Time) bool {
 	if p.silentAt(now) {
@@ -245,7 +245,7 @@ func (p *Pool) finish(a *Attempt, f Finished) {
 	p.changed(p.roomNow())
 }
 
-// Settled forgets attempts whose outcome is in the store: who asks for them now is answered there.
+// Settled forgets attempts whose outcome is in the store, where later requests find it.
 func (p *Pool) Settled(keys []workerdb.Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/sealing"
 )
 
-// SealWith has all that the attempt's handler says sealed. A nil sealer changes nothing.
+// SealWith seals all that the attempt's handler reports and returns. A nil sealer changes nothing.
 func (a *Attempt) SealWith(sealer *sealing.Sealer) {
 	if a.sealer = sealer; sealer != nil {
 		a.Log.seal = func(text string) string { return sealer.SealText(a.spot(sealing.LogLine), text) }
@@ -32,7 +32,7 @@ func (a *Attempt) Open() (jobevent.Run, *handlers.Failure) {
 	return run, nil
 }
 
-// sealMessage makes a failure's message one that nobody cuts later.
+// sealMessage seals a failure's message, cut to the size at which no later code cuts it.
 func (a *Attempt) sealMessage(text string) string {
 	if a.sealer == nil {
 		return text
@@ -48,19 +48,19 @@ func (a *Attempt) ForLog(text string) string {
 	return text
 }
 
-// told is a progress as beats have it: sealed once, or each beat would look like news.
-type told struct{ of, sealed *jobevent.Progress }
+// reported is a progress as heartbeats have it: sealed once, or each heartbeat would differ from the last one.
+type reported struct{ of, sealed *jobevent.Progress }
 
-// Tell is the attempt's progress for a beat. The caller holds the pool's mutex.
-func (a *Attempt) Tell() *jobevent.Progress {
+// ReportedProgress is the attempt's progress for a beat. The caller holds the pool's mutex.
+func (a *Attempt) ReportedProgress() *jobevent.Progress {
 	p := a.Progress.Load()
 	if p == nil || a.sealer == nil {
 		return p
 	}
-	if a.told.of != p {
-		a.told = told{p, &jobevent.Progress{
+	if a.reported.of != p {
+		a.reported = reported{p, &jobevent.Progress{
 			Percent: p.Percent, Message: a.sealer.SealText(a.spot(sealing.Progress), p.Message),
 		}}
 	}
-	return a.told.sealed
+	return a.reported.sealed
 }

@@ -83,7 +83,7 @@ func (p *Pool) List() []Listed {
 }
 
 // Heartbeat is the pool's part of a beat. What came just now is left to the next beat, which is then due
-// soon: the scheduler writes a row for each attempt it hears of, and most would be over by then.
+// soon: the scheduler writes a row for each attempt that is listed, and most would be over by then.
 func (p *Pool) Heartbeat(now time.Time) jobevent.Heartbeat {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,7 +99,7 @@ func (p *Pool) Heartbeat(now time.Time) jobevent.Heartbeat {
 			p.changed(0)
 			continue
 		}
-		attempt := jobevent.HeldAttempt{JobID: a.Run.JobID, Attempt: a.Run.Attempt, Progress: a.Tell()}
+		attempt := jobevent.HeldAttempt{JobID: a.Run.JobID, Attempt: a.Run.Attempt, Progress: a.ReportedProgress()}
 		if !a.StartedAt.IsZero() {
 			started := a.StartedAt.UTC()
 			attempt.StartedAt = &started
@@ -124,7 +124,7 @@ type left struct {
 func (p *Pool) Leave(a *Attempt, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	progress := a.Tell()
+	progress := a.ReportedProgress()
 	if progress == nil || len(p.left) >= maxLeft {
 		return
 	}
@@ -147,7 +147,7 @@ func (p *Pool) HeldTooLong(atMost time.Duration) map[string]int {
 // Pass gives the records of attempts that hold back the commit of more than limit others, if they were claimed that
 // long ago. Their rows keep them from starting again, so the records need not come again: should this worker be killed
 // before it has published what became of them, the watchdog asks, and the rows answer. The others stay, also where
-// they share a record: what is not committed tells a scaler how much its workers have to do, and should all of a
+// they share a record: what is not committed shows a scaler how much its workers have to do, and should all of a
 // record come again, the rows of its done attempts only have their outcomes published once more.
 func (p *Pool) Pass(age time.Duration, limit int) []offsets.Record {
 	p.mu.Lock()

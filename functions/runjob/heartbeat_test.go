@@ -81,7 +81,7 @@ func TestAWorkerDeclaredLostEndsItsHandlers(t *testing.T) {
 		return errors.Is(h.ends[jobevent.AttemptToken(run.JobID, 1)], handlers.ErrLost)
 	})
 	if got := h.failed(run); got.Kind != jobevent.KindLost {
-		t.Errorf("said %+v", got)
+		t.Errorf("published %+v", got)
 	}
 	next := h.run("SIMULATION", noop)
 	h.order(next)
@@ -118,7 +118,7 @@ func TestAttemptsOfADeadWorkerAreSaidLost(t *testing.T) {
 		times.silence = time.Second // from when on it may judge
 	})
 	if got := h.failed(run); got.Kind != jobevent.KindLost || got.WorkerID != "dead" {
-		t.Errorf("said %+v", got)
+		t.Errorf("published %+v", got)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestAStepOfTheDatabasesClockMakesNobodyLost(t *testing.T) {
 	h.failed(second)
 	h.open(running)
 	if e := h.outcome(running); e.Type() != jobevent.TypeCompleted {
-		t.Errorf("said %v", e)
+		t.Errorf("published %v", e)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestHeldAttemptsGoBackWhenAnotherWorkerIsFree(t *testing.T) {
 		('free', ARRAY[$1, 'other'], 2, now() + interval '9 s'), ('elsewhere', '{other}', 5, now() + interval '9 s')`, h.queue)
 	for _, run := range runs[2:] { // the worst two
 		if got := h.failed(run); got.Kind != jobevent.KindInterrupted {
-			t.Errorf("said %+v", got)
+			t.Errorf("published %+v", got)
 		}
 	}
 	h.exec("DELETE FROM workers WHERE worker_id = 'free'")
@@ -189,7 +189,7 @@ func TestNothingIsLostWhileTheStoreIsAway(t *testing.T) {
 	back()
 	for _, run := range []jobevent.Run{running, next} {
 		if e := h.outcome(run); e.Type() != jobevent.TypeCompleted {
-			t.Errorf("said %v", e)
+			t.Errorf("published %v", e)
 		}
 		if n := h.startsOf(run); n != 1 {
 			t.Errorf("started %d times", n)

@@ -14,7 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/workerdb"
 )
 
-// beats says when the next beat is due. The rest belongs to the goroutine of beat.
+// beats knows when the next heartbeat is due. All but changed and latest belongs to the goroutine of beat.
 type beats struct {
 	changed chan struct{}
 	number  int
@@ -63,16 +63,17 @@ func (b *beats) wait(ctx context.Context, t timing, failed bool) bool {
 }
 
 // unseen notes that the database has not seen this worker for so long, whatever its own clock has counted. Like a gap
-// in its own beats, it keeps the worker from judging others: they look as silent as it did.
+// in its own beats, it keeps the worker from settling the attempts of others: they look as silent as it did.
 func (b *beats) unseen(d, silence time.Duration) {
 	if d >= silence/2 {
 		b.last = time.Time{}
 	}
 }
 
-// got notes a beat that began at an instant and got through. It says whether this worker may judge others:
-// after a gap in its own beats the fault may have been on its side, or on everybody's. Half a silence is
-// a gap: when a database comes back just before others would count as silent, they must be heard first.
+// got notes a heartbeat that began at an instant and got through. It reports whether this worker may settle the
+// attempts of silent ones. After a gap in its own heartbeats the fault may have been on its side, or on that of all
+// workers. Half a silence is a gap: when a database comes back just before others would count as silent, their
+// heartbeats must come first.
 func (b *beats) got(began time.Time, silence time.Duration) bool {
 	if began.Sub(b.last) >= silence/2 {
 		b.since = began
@@ -81,8 +82,8 @@ func (b *beats) got(began time.Time, silence time.Duration) bool {
 	return began.Sub(b.since) >= silence
 }
 
-// beat tells the store and then everybody that this worker is alive and what it has, and does what the
-// store answers, until ctx ends.
+// beat writes to the store that this worker is alive and which attempts it has, publishes the same, and acts on the
+// store's answer, until ctx ends.
 func (f *Function) beat(ctx context.Context, publish funchost.Publish) {
 	published := make(chan struct{})
 	go func() {
@@ -111,7 +112,7 @@ func (f *Function) beatOnce(ctx context.Context) error {
 	for _, a := range attempts {
 		beat.Held = append(beat.Held, workerdb.Held{Key: a.Key(), StartedAt: a.StartedAt})
 	}
-	tryCtx, cancel := context.WithTimeout(ctx, f.timing.silence/2) // or it hangs while others judge
+	tryCtx, cancel := context.WithTimeout(ctx, f.timing.silence/2) // or it hangs while others settle our attempts
 	defer cancel()
 	changed, err := f.store.Beat(tryCtx, beat)
 	if err != nil {
@@ -133,20 +134,20 @@ func (f *Function) beatOnce(ctx context.Context) error {
 	offsets.Done(f.pool.Pass(f.timing.passAfter, maxHeldBack))
 	f.warnOfGaps(ctx)
 	if f.beats.got(began.At, f.timing.silence) {
-		if err := f.judge(tryCtx); err != nil {
+		if err := f.reap(tryCtx); err != nil {
 			return err
 		}
 	}
 	return f.handBack(tryCtx)
 }
 
-// judge settles the attempts of silent workers and publishes their outcomes.
-func (f *Function) judge(ctx context.Context) error {
+// reap settles the attempts of silent workers and publishes their outcomes.
+func (f *Function) reap(ctx context.Context) error {
 	outcomes, err := f.store.Judge(ctx, f.id)
 	for _, outcome := range outcomes {
 		slog.WarnContext(ctx, "attempt settled for its worker", "workerId", outcome.WorkerID, "jobId", outcome.JobID,
 			"attempt", outcome.Attempt, "traceId", outcome.TraceID, "kind", outcome.Kind)
-		f.metrics.judged.WithLabelValues(string(outcome.Kind)).Inc()
+		f.metrics.reaped.WithLabelValues(string(outcome.Kind)).Inc()
 		f.decided(pool.Finished{Outcome: outcome, Settled: true})
 	}
 	return err
@@ -170,7 +171,7 @@ func (f *Function) handBack(ctx context.Context) error {
 	return nil
 }
 
-// heartbeat is this worker's word about itself.
+// heartbeat lists what this worker has.
 func (f *Function) heartbeat(now time.Time) jobevent.Heartbeat {
 	h := f.pool.Heartbeat(now)
 	h.WorkerID, h.Version = f.id, f.cfg.Version
@@ -181,8 +182,8 @@ func (f *Function) heartbeat(now time.Time) jobevent.Heartbeat {
 	return h
 }
 
-// offer leaves a beat to be published, in the place of one that still waits: a broker that is away must
-// not keep beats from the store.
+// offer leaves a heartbeat to be published, in the place of one that still waits: a broker that is away must not keep
+// heartbeats from the store.
 func (f *Function) offer(h jobevent.Heartbeat) {
 	select {
 	case <-f.beats.latest:
@@ -205,7 +206,7 @@ func (f *Function) publishBeats(ctx context.Context, publish funchost.Publish) {
 	}
 }
 
-// appendBeat adds a beat, in several parts if it lists many attempts: an event has a largest size.
+// appendBeat adds a heartbeat, in several parts if it lists many attempts: an event has a largest size.
 func (f *Function) appendBeat(events []jobevent.Item, h jobevent.Heartbeat) []jobevent.Item {
 	attempts, left := h.Attempts, h.Left
 	for part := 0; part == 0 || len(attempts)+len(left) > 0; part++ {
