@@ -6,16 +6,17 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/pgpool"
 )
 
-// ErrNoJob says that there is no job with this id.
-var ErrNoJob = errors.New("no such job")
+// ErrNoJob is the error for an id of which the owner has no job.
+var ErrNoJob error = apierror.New(apierror.JobNotFound, "there is no such job")
 
-// ErrConflict says that an idempotency key belongs to a job that asked for something else.
-var ErrConflict = errors.New("idempotency key was used for another request")
+// ErrConflict is the error for an idempotency key that was used for another request.
+var ErrConflict error = apierror.New(apierror.IdempotencyConflict, "idempotency key was used for another request")
 
-// TooManyError says that an owner has as many of something as it may have.
+// TooManyError is the error for an owner that has as many of something as it may have.
 type TooManyError struct {
 	What string
 	Most int
@@ -24,6 +25,14 @@ type TooManyError struct {
 
 func (e *TooManyError) Error() string {
 	return fmt.Sprintf("there are %d %s of this owner already, which is as many as there may be", e.Most, e.What)
+}
+
+// Unwrap returns the answer to a client.
+func (e *TooManyError) Unwrap() error {
+	if e.Ends {
+		return apierror.New(apierror.RateLimited, "%s", e)
+	}
+	return apierror.New(apierror.InvalidStateTransition, "%s", e)
 }
 
 // Classify names what was done, and classifies an error of the database as pgpool.Classify does. No row is ErrNoJob.

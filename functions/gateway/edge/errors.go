@@ -12,15 +12,6 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"github.com/jobweaver/jobweaver/shared/apidb"
-	"github.com/jobweaver/jobweaver/shared/apidb/callbackstore"
-	"github.com/jobweaver/jobweaver/shared/apidb/commandstore"
-	"github.com/jobweaver/jobweaver/shared/apidb/controlstore"
-	"github.com/jobweaver/jobweaver/shared/apidb/deliverystore"
-	"github.com/jobweaver/jobweaver/shared/apidb/keystore"
-	"github.com/jobweaver/jobweaver/shared/apidb/operationstore"
-	"github.com/jobweaver/jobweaver/shared/apidb/rejectedstore"
-	"github.com/jobweaver/jobweaver/shared/apidb/schedulestore"
 	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobview"
@@ -90,59 +81,13 @@ func NewErrorBody(c *gin.Context, err error) ErrorBody {
 	return body
 }
 
-// Public is what a client is told of an error; the one place that knows.
+// Public returns what a client gets to see of an error. An error that refuses a request carries its own answer; the
+// others are errors of the installation.
 func Public(err error) *apierror.Error {
 	var known *apierror.Error
-	var refused *commandstore.RefusedError
-	var late *callbackstore.RefusedError
-	var slow SlowDownError
-	var many *apidb.TooManyError
 	switch {
 	case errors.As(err, &known):
 		return known
-	case errors.As(err, &many) && many.Ends:
-		return apierror.New(apierror.RateLimited, "%s", many)
-	case errors.As(err, &many):
-		return apierror.New(apierror.InvalidStateTransition, "%s", many)
-	case errors.As(err, &slow):
-		return apierror.New(apierror.RateLimited, "%s", slow)
-	case errors.Is(err, apidb.ErrCrowded):
-		return apierror.New(apierror.RateLimited, "%s; retry in 1 s", apidb.ErrCrowded)
-	case errors.Is(err, apidb.ErrNoJob):
-		return apierror.New(apierror.JobNotFound, "there is no such job")
-	case errors.Is(err, deliverystore.ErrNone):
-		return apierror.New(apierror.NotFound, "there is no such delivery")
-	case errors.Is(err, operationstore.ErrNoOperation):
-		return apierror.New(apierror.NotFound, "there is no such operation")
-	case errors.Is(err, rejectedstore.ErrNone):
-		return apierror.New(apierror.NotFound, "there is no such rejected record")
-	case errors.Is(err, keystore.ErrNoKey):
-		return apierror.New(apierror.NotFound, "there is no such API key")
-	case errors.Is(err, keystore.ErrKeyOver):
-		return apierror.New(apierror.InvalidStateTransition, "%s", keystore.ErrKeyOver)
-	case errors.Is(err, keystore.ErrTooMany):
-		return apierror.New(apierror.InvalidJobRequest, "%s", keystore.ErrTooMany)
-	case errors.Is(err, controlstore.ErrNoControl):
-		return apierror.New(apierror.NotFound, "there is no such control")
-	case errors.Is(err, schedulestore.ErrNone):
-		return apierror.New(apierror.ScheduleNotFound, "there is no such schedule")
-	case errors.Is(err, schedulestore.ErrExists):
-		return apierror.New(apierror.ScheduleExists, "there is a schedule of this name already; PUT replaces it")
-	case errors.Is(err, schedulestore.ErrSeveralOwners):
-		return &apierror.Error{
-			Code: apierror.InvalidJobRequest, Message: "invalid request: ownerId is required",
-			Details: []apierror.Detail{{Path: "ownerId", Message: "is required: several owners have a schedule of this name"}},
-		}
-	case errors.As(err, &refused):
-		return apierror.New(apierror.InvalidStateTransition, "%s", refused)
-	case errors.As(err, &late) && late.Why == callbackstore.Expired:
-		return apierror.New(apierror.CallbackExpired, "%s", late)
-	case errors.As(err, &late):
-		return apierror.New(apierror.InvalidStateTransition, "%s", late)
-	case errors.Is(err, controlstore.ErrTooManyControls):
-		return apierror.New(apierror.InvalidJobRequest, "%s", controlstore.ErrTooManyControls)
-	case errors.Is(err, apidb.ErrConflict):
-		return apierror.New(apierror.IdempotencyConflict, "%s", apidb.ErrConflict)
 	case errors.Is(err, sealing.ErrNoKey), errors.Is(err, sealing.ErrAltered):
 		return apierror.New(apierror.Sealed, "what it takes is sealed and does not open")
 	case errors.Is(err, jobevent.ErrInvalid):

@@ -138,6 +138,9 @@ type SlowDownError struct {
 // SlowDown refuses a request beyond a limit until after.
 func SlowDown(limit string, after time.Duration) error { return SlowDownError{limit, after} }
 
+// Unwrap returns the answer to a client.
+func (s SlowDownError) Unwrap() error { return apierror.New(apierror.RateLimited, "%s", s) }
+
 func (s SlowDownError) Error() string { return s.limit + "; retry in " + s.Seconds() + " s" }
 
 // Seconds is when to try again.

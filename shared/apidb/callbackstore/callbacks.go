@@ -72,6 +72,14 @@ func (e *RefusedError) Error() string {
 	return "the callback is refused"
 }
 
+// Unwrap returns the answer to a client.
+func (e *RefusedError) Unwrap() error {
+	if e.Why == Expired {
+		return apierror.New(apierror.CallbackExpired, "%s", e)
+	}
+	return apierror.New(apierror.InvalidStateTransition, "%s", e)
+}
+
 // Keep keeps what ends an attempt, or shows how far it has come. signedID is the id of a signed message, which
 // counts once; empty: it is not signed. An error is ErrNoJob or a *CallbackRefusedError, else it is the database's.
 func (s *Store) Keep(ctx context.Context, said jobspec.Callback, signedID string) (Taken, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
+	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -54,6 +55,9 @@ func (e *RefusedError) Error() string {
 	}
 	return "the job is " + string(e.Status)
 }
+
+// Unwrap returns the answer to a client.
+func (e *RefusedError) Unwrap() error { return apierror.New(apierror.InvalidStateTransition, "%s", e) }
 
 // KeepCommand keeps a command under the next number of one of the owner's jobs. The same command, while it is not
 // answered, has the number that it has. Else the error is ErrNoJob or a *RefusedError.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
@@ -35,7 +36,7 @@ func (c Control) ID() string { return string(c.Kind) + ":" + c.Name }
 func (c Control) Holds() bool { return c.Paused || c.MaxRunning != nil || c.StartsPerSecond != nil }
 
 // ErrNoControl says that such a control is not the owner's.
-var ErrNoControl = errors.New("no such control")
+var ErrNoControl error = apierror.New(apierror.NotFound, "there is no such control")
 
 // mayControl says whether an owner may know of a control: one of its own jobs.
 func mayControl(owner apidb.Owner, kind jobevent.ControlKind, name string) bool {
@@ -77,7 +78,7 @@ func (s *Store) Controls(ctx context.Context, owner apidb.Owner) ([]Control, err
 const maxControls = 10_000
 
 // ErrTooManyControls says that there is no room for another control.
-var ErrTooManyControls = fmt.Errorf("there are %d controls already", maxControls)
+var ErrTooManyControls error = apierror.New(apierror.InvalidJobRequest, "there are %d controls already", maxControls)
 
 // ChangeControl has change alter a control, and keeps it as its next version. One that stays as it is
 // keeps its version. What everyone's asks for holds whatever the owner asks for.

@@ -2,7 +2,6 @@ package deliverystore
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -10,12 +9,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
 // ErrNone says that no such end of a job is delivered.
-var ErrNone = errors.New("no such delivery")
+var ErrNone error = apierror.New(apierror.NotFound, "there is no such delivery")
 
 // Status is how far a delivery has come.
 type Status string

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apierror"
 )
 
 // Key is what is stored of an API key: nobody can come in by it.
@@ -49,9 +50,9 @@ const Bootstrap = "bootstrap"
 
 // What may be wrong with a key.
 var (
-	ErrNoKey   = errors.New("no such API key")
-	ErrKeyOver = errors.New("the API key is revoked or has expired")
-	ErrTooMany = fmt.Errorf("there are %d API keys of this owner already", maxLiveKeys)
+	ErrNoKey   error = apierror.New(apierror.NotFound, "there is no such API key")
+	ErrKeyOver error = apierror.New(apierror.InvalidStateTransition, "the API key is revoked or has expired")
+	ErrTooMany error = apierror.New(apierror.InvalidJobRequest, "there are %d API keys of this owner already", maxLiveKeys)
 )
 
 // ByID gives those there are.

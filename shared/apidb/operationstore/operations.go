@@ -17,12 +17,13 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/idtime"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
 // ErrNoOperation says that there is no operation with this id.
-var ErrNoOperation = errors.New("no such operation")
+var ErrNoOperation error = apierror.New(apierror.NotFound, "there is no such operation")
 
 // OperationStatus is how far an operation has come.
 type OperationStatus string

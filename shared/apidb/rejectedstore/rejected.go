@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -19,6 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
+	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
@@ -35,7 +35,7 @@ const (
 )
 
 // ErrNone says that there is no rejected record with this id.
-var ErrNone = errors.New("no such rejected record")
+var ErrNone error = apierror.New(apierror.NotFound, "there is no such rejected record")
 
 // Rejected is a record that a function could not use, as it is kept.
 type Rejected struct {

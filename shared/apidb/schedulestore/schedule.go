@@ -12,15 +12,19 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 	"github.com/jobweaver/jobweaver/shared/apidb/jobstore"
+	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/cronspec"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 )
 
 // Errors about schedules.
 var (
-	ErrNone          = errors.New("no such schedule")
-	ErrExists        = errors.New("there is a schedule of this name already")
-	ErrSeveralOwners = errors.New("several owners have a schedule of this name")
+	ErrNone          error = apierror.New(apierror.ScheduleNotFound, "there is no such schedule")
+	ErrExists        error = apierror.New(apierror.ScheduleExists, "there is a schedule of this name already; PUT replaces it")
+	ErrSeveralOwners error = &apierror.Error{
+		Code: apierror.InvalidJobRequest, Message: "invalid request: ownerId is required",
+		Details: []apierror.Detail{{Path: "ownerId", Message: "is required: several owners have a schedule of this name"}},
+	}
 )
 
 // Schedule is a row: what is to become a job again and again.

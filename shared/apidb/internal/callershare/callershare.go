@@ -12,11 +12,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/jobweaver/jobweaver/shared/apierror"
 	"github.com/jobweaver/jobweaver/shared/fairshare"
 )
 
 // ErrCrowded says that a caller has used all the connections that one caller may have, for as long as it would wait.
-var ErrCrowded = errors.New("too many requests of this caller are under way")
+var ErrCrowded error = apierror.New(apierror.RateLimited, "too many requests of this caller are under way; retry in 1 s")
 
 type callerKey struct{}
 
