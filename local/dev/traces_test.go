@@ -333,7 +333,7 @@ func checkJob(t *testing.T, got tree, job string, calls *calls) {
 	if server.parent() != caller || server.attr("http.response.status_code") == "" || server.Kind != otlp.Span_SPAN_KIND_SERVER {
 		t.Errorf("the request's span is %v", server)
 	}
-	got.one("gateway: JobInsertTied", "gateway: POST /api/jobs")
+	got.one("gateway: JobInsertMany", "gateway: POST /api/jobs")
 	process := append([]string{"ingest: process job-created"}, root...)
 	got.one(process[0], root...)
 	runs := got.below("runjob: run FUNCTION")

@@ -39,7 +39,7 @@ var ownerless = map[string]string{
 	"RejectedHold": "only for who sees all owners' things", "RejectedRedriven": "only for who sees all owners' things",
 	"RejectedDiscard": "only for who sees all owners' things",
 	"LogsEnd":         asked, "LogsAfter": asked, "ChangesTell": forAll, "WatchersTell": forAll, "JobsUnblocked": forAll, "JobsNaming": forAll,
-	"OperationSkips": asked, "JobsEnded": asked, "JobsUnheard": forAll, "JobsUnhear": forAll, "OperationsEnded": asked, "JobsTied": asked, "TicksList": asked,
+	"OperationSkips": asked, "JobsEnded": asked, "JobsUnheard": forAll, "JobsUnhear": forAll, "OperationsEnded": asked, "JobsBlocks": asked, "TicksList": asked,
 	"OperationsList": "only for who sees all owners' things",
 	"CommandOfJob":   locked, "CommandKeep": locked, "CallbacksInTheWay": locked, "CommandsOfJobs": locked,
 	"ScheduleReplace": locked, "ScheduleLock": locked, "ScheduleBegin": locked, "SchedulePause": locked, "ScheduleDelete": locked,

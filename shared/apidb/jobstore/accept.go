@@ -14,6 +14,7 @@ import (
 
 	"github.com/jobweaver/jobweaver/shared/apidb"
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
+	"github.com/jobweaver/jobweaver/shared/apidb/internal/nullable"
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 	"github.com/jobweaver/jobweaver/shared/jobspec"
 	"github.com/jobweaver/jobweaver/shared/jobstate"
@@ -96,10 +97,10 @@ func checkWhose(jobs []NewJob) error {
 
 func (s *Store) insertSome(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
 	switch {
-	case someTied(jobs):
-		return s.insertTied(ctx, jobs, false)
-	case allAlike(jobs) && !answeredFor(jobs):
-		accepted, err := insertAlike(ctx, s.q, jobs)
+	case anyDependent(jobs):
+		return s.insertDependent(ctx, jobs, false)
+	case isUniform(jobs) && !answeredFor(jobs):
+		accepted, err := insertUniform(ctx, s.q, jobs)
 		return accepted, apidb.Classify("insert jobs", err)
 	case len(jobs) == 1 && !answeredFor(jobs):
 		// Alone it can wait for another's commit without holding anything: no deadlock.
@@ -123,9 +124,9 @@ func (s *Store) InsertAllJobs(ctx context.Context, jobs []NewJob) ([]Accepted, e
 
 func (s *Store) insertAll(ctx context.Context, jobs []NewJob) ([]Accepted, error) {
 	switch {
-	case someTied(jobs):
-		return s.insertTied(ctx, jobs, true)
-	case len(jobs) > 1 && !allAlike(jobs):
+	case anyDependent(jobs):
+		return s.insertDependent(ctx, jobs, true)
+	case len(jobs) > 1 && !isUniform(jobs):
 		return s.insertBatch(ctx, jobs, true)
 	}
 	accepted, err := s.insertSome(ctx, jobs)
@@ -137,8 +138,8 @@ func (s *Store) insertAll(ctx context.Context, jobs []NewJob) ([]Accepted, error
 
 func (s *Store) insertBatch(ctx context.Context, jobs []NewJob, all bool) (accepted []Accepted, err error) {
 	insert := insertJobs
-	if allAlike(jobs) {
-		insert = insertAlike
+	if isUniform(jobs) {
+		insert = insertUniform
 	}
 	err = s.db.Tx(ctx, func(q *gen.Queries) error {
 		if accepted, err = insert(ctx, q, jobs); err != nil {
@@ -167,7 +168,7 @@ func insertJobs(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted,
 	// Batches that share keys insert them in one order, or they would deadlock.
 	slices.SortStableFunc(open, func(a, b int) int { return compareKeys(&jobs[a], &jobs[b]) })
 	for range InsertTries {
-		rows, err := insertRows(ctx, q, jobs, open)
+		rows, err := insertRows(ctx, q, jobs, open, accepted)
 		if err != nil {
 			return nil, err
 		}
@@ -185,11 +186,11 @@ func insertJobs(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted,
 	return nil, fmt.Errorf("find the jobs in the way of %d others: they come and go", len(open))
 }
 
-func insertRows(ctx context.Context, q *gen.Queries, jobs []NewJob, open []int) ([]gen.JobInsertManyRow, error) {
-	if allPlain(jobs) {
-		return q.JobInsertMany(ctx, insertParams(jobs, open))
-	}
-	return insertTiedRows(ctx, q, jobs, open, make([]Accepted, len(jobs)))
+// insertRows inserts jobs at the places in their orders that accepted has.
+func insertRows(
+	ctx context.Context, q *gen.Queries, jobs []NewJob, open []int, accepted []Accepted,
+) ([]gen.JobInsertManyRow, error) {
+	return q.JobInsertMany(ctx, insertParams(jobs, open, accepted))
 }
 
 // lookUp answers the jobs that are known and returns the ordinals of the others. Such an answer is worth as much as the
@@ -273,14 +274,11 @@ func wayParams(jobs []NewJob, open []int) gen.JobsInTheWayParams {
 	return p
 }
 
-func insertParams(jobs []NewJob, open []int) gen.JobInsertManyParams {
+func insertParams(jobs []NewJob, open []int, accepted []Accepted) gen.JobInsertManyParams {
 	var p gen.JobInsertManyParams
 	for _, i := range open {
 		job, req := &jobs[i], &jobs[i].Request
-		var runAt time.Time // zero: none
-		if req.RunAt != nil {
-			runAt = *req.RunAt
-		}
+		place := &accepted[i]
 		p.JobIDs = append(p.JobIDs, job.JobID)
 		p.TraceIDs = append(p.TraceIDs, job.TraceID)
 		p.OwnerIDs = append(p.OwnerIDs, req.OwnerID)
@@ -291,7 +289,7 @@ func insertParams(jobs []NewJob, open []int) gen.JobInsertManyParams {
 		p.MaxRetryCounts = append(p.MaxRetryCounts, int32(req.MaxRetryCount))
 		p.RetryPolicies = append(p.RetryPolicies, policyJSON(req))
 		p.TimeoutsMs = append(p.TimeoutsMs, int32(req.Timeout.Milliseconds()))
-		p.RunAts = append(p.RunAts, runAt)
+		p.RunAts = append(p.RunAts, nullable.Value(req.RunAt)) // zero: none, as in all that follow
 		p.DelaysMs = append(p.DelaysMs, req.Delay.Milliseconds())
 		p.Tags = append(p.Tags, arrayLiteral(req.Tags))
 		p.IdempotencyKeys = append(p.IdempotencyKeys, req.IdempotencyKey)
@@ -299,6 +297,14 @@ func insertParams(jobs []NewJob, open []int) gen.JobInsertManyParams {
 		p.EventSources = append(p.EventSources, job.EventSource)
 		p.EventIDs = append(p.EventIDs, job.EventID)
 		p.EventOwners = append(p.EventOwners, job.Whose.ID())
+		p.ExpiresAts = append(p.ExpiresAts, nullable.Value(req.ExpiresAt))
+		p.OrderingKeys = append(p.OrderingKeys, req.OrderingKey)
+		p.OrderNumbers = append(p.OrderNumbers, place.OrderNumber)
+		p.OrderAfters = append(p.OrderAfters, nullable.Value(place.OrderAfter))
+		p.Afters = append(p.Afters, idsLiteral(req.After))
+		p.RunsAnyways = append(p.RunsAnyways, req.RunAnyway)
+		p.CallbackURLs = append(p.CallbackURLs, req.CallbackURL)
+		p.RunAgainOfs = append(p.RunAgainOfs, req.RunAgainOf)
 	}
 	return p
 }

@@ -29,7 +29,7 @@ const maxListedAfter = 100
 // one is tied to others, and at most once a second for the controls.
 // Of those that have to end first it looks at the first mostAfter of each job.
 func (s *Store) findBlocks(ctx context.Context, jobs []Job, mostAfter int32) error {
-	if err := s.findTies(ctx, jobs, mostAfter); err != nil {
+	if err := s.findBlockers(ctx, jobs, mostAfter); err != nil {
 		return err
 	}
 	for i := range jobs {
@@ -57,11 +57,11 @@ func blocksOf(controls []controlstore.Control) (blocks []jobevent.Block) {
 	return blocks
 }
 
-func (s *Store) findTies(ctx context.Context, jobs []Job, mostAfter int32) error {
+func (s *Store) findBlockers(ctx context.Context, jobs []Job, mostAfter int32) error {
 	at := map[uuid.UUID]*Job{}
 	var ids []uuid.UUID
 	for i := range jobs {
-		if job := &jobs[i]; isWaiting(job) && (job.OrderingKey != "" || job.HasAfter) {
+		if job := &jobs[i]; waits(job) && (job.OrderingKey != "" || job.HasAfter) {
 			at[job.JobID] = job
 			ids = append(ids, job.JobID)
 		}
@@ -69,7 +69,7 @@ func (s *Store) findTies(ctx context.Context, jobs []Job, mostAfter int32) error
 	if len(ids) == 0 {
 		return nil
 	}
-	rows, err := s.q.JobsTied(ctx, gen.JobsTiedParams{
+	rows, err := s.q.JobsBlocks(ctx, gen.JobsBlocksParams{
 		JobIDs: ids, MaxDependencies: maxDependencies, MostLookedAt: mostAfter,
 	})
 	for _, row := range rows {
@@ -79,6 +79,6 @@ func (s *Store) findTies(ctx context.Context, jobs []Job, mostAfter int32) error
 	return err
 }
 
-func isWaiting(job *Job) bool {
+func waits(job *Job) bool {
 	return job.Status == jobstate.Scheduled || job.Status == jobstate.Pending
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -34,8 +33,8 @@ func (e *LateError) Error() string { return fmt.Sprintf("job %d: %s", e.Job, e.W
 
 func (e *LateError) Unwrap() error { return e.Why }
 
-// someTied tells whether some of the jobs are accepted with an eye on others.
-func someTied(jobs []NewJob) bool {
+// anyDependent tells whether some of the jobs are accepted with an eye on others.
+func anyDependent(jobs []NewJob) bool {
 	for i := range jobs {
 		if req := &jobs[i].Request; req.OrderingKey != "" || len(req.After) > 0 || jobs[i].Late != nil {
 			return true
@@ -44,23 +43,14 @@ func someTied(jobs []NewJob) bool {
 	return false
 }
 
-func allPlain(jobs []NewJob) bool {
-	for i := range jobs {
-		if !jobs[i].Request.IsPlain() {
-			return false
-		}
-	}
-	return true
-}
-
 // errCameBetween: a job that was not there a moment ago is in the way of one that has its place already.
 var errCameBetween = errors.New("another submit came between")
 
-// insertTied accepts jobs of which some have an order or come after others.
-func (s *Store) insertTied(ctx context.Context, jobs []NewJob, all bool) (accepted []Accepted, err error) {
+// insertDependent accepts jobs of which some have an order or come after others.
+func (s *Store) insertDependent(ctx context.Context, jobs []NewJob, all bool) (accepted []Accepted, err error) {
 	for range InsertTries {
 		err = s.db.Tx(ctx, func(q *gen.Queries) error {
-			t := tied{q: q, jobs: jobs, accepted: make([]Accepted, len(jobs))}
+			t := dependents{q: q, jobs: jobs, accepted: make([]Accepted, len(jobs))}
 			if err := t.insert(ctx); err != nil {
 				return err
 			}
@@ -82,15 +72,15 @@ func (s *Store) insertTied(ctx context.Context, jobs []NewJob, all bool) (accept
 	return accepted, nil
 }
 
-// tied is one try to accept jobs in one transaction.
-type tied struct {
+// dependents is one try to accept jobs in one transaction.
+type dependents struct {
 	q        *gen.Queries
 	jobs     []NewJob
 	accepted []Accepted
 }
 
 // insert first answers what needs no place in an order: the lock of a key holds up all its submits.
-func (t *tied) insert(ctx context.Context) error {
+func (t *dependents) insert(ctx context.Context) error {
 	open := make([]int, len(t.jobs)) // ordinals without an answer
 	for i := range open {
 		open[i] = i
@@ -107,7 +97,7 @@ func (t *tied) insert(ctx context.Context) error {
 		return err
 	}
 	slices.SortStableFunc(fresh, func(a, b int) int { return compareKeys(&t.jobs[a], &t.jobs[b]) })
-	rows, err := insertTiedRows(ctx, t.q, t.jobs, fresh, t.accepted)
+	rows, err := insertRows(ctx, t.q, t.jobs, fresh, t.accepted)
 	if err != nil {
 		return err
 	}
@@ -121,7 +111,7 @@ func (t *tied) insert(ctx context.Context) error {
 }
 
 // lookUp answers the jobs that are known and returns the ordinals of the others.
-func (t *tied) lookUp(ctx context.Context, open []int) ([]int, error) {
+func (t *dependents) lookUp(ctx context.Context, open []int) ([]int, error) {
 	for _, i := range open {
 		if job := &t.jobs[i]; job.Request.IdempotencyKey != "" || job.EventID != "" {
 			return lookUp(ctx, t.q, t.jobs, open, t.accepted)
@@ -131,7 +121,7 @@ func (t *tied) lookUp(ctx context.Context, open []int) ([]int, error) {
 }
 
 // split takes apart the first of each idempotency key and event, and those that repeat it.
-func (t *tied) split(open []int) (fresh, repeated []int) {
+func (t *dependents) split(open []int) (fresh, repeated []int) {
 	type identity struct{ kind, owner, space, name string }
 	seen := map[identity]bool{}
 	for _, i := range open {
@@ -149,7 +139,7 @@ func (t *tied) split(open []int) (fresh, repeated []int) {
 }
 
 // refuseLate refuses the jobs that came too late, and returns the others.
-func (t *tied) refuseLate(open []int) []int {
+func (t *dependents) refuseLate(open []int) []int {
 	return slices.DeleteFunc(open, func(i int) bool {
 		t.accepted[i].Late = t.jobs[i].Late
 		return t.jobs[i].Late != nil
@@ -159,7 +149,7 @@ func (t *tied) refuseLate(open []int) []int {
 // refuseMissing refuses the jobs that come after what is no job of their owner, and returns the others.
 // One that has been deleted is none; one that is deleted after this was there, and the scheduler knows how
 // it ended for as long as an event of before may still come.
-func (t *tied) refuseMissing(ctx context.Context, open []int) ([]int, error) {
+func (t *dependents) refuseMissing(ctx context.Context, open []int) ([]int, error) {
 	asked := map[string][]uuid.UUID{}
 	for _, i := range open {
 		if req := &t.jobs[i].Request; len(req.After) > 0 {
@@ -189,7 +179,7 @@ func (t *tied) refuseMissing(ctx context.Context, open []int) ([]int, error) {
 }
 
 // refusal is an error where a job was refused.
-func (t *tied) refusal() error {
+func (t *dependents) refusal() error {
 	for i, a := range t.accepted {
 		switch {
 		case a.Conflict:
@@ -201,45 +191,6 @@ func (t *tied) refusal() error {
 		}
 	}
 	return nil
-}
-
-// insertTiedRows inserts jobs with all that they ask for, and with the places that accepted has.
-func insertTiedRows(ctx context.Context, q *gen.Queries, jobs []NewJob, open []int, accepted []Accepted,
-) ([]gen.JobInsertManyRow, error) {
-	plain := insertParams(jobs, open)
-	p := gen.JobInsertTiedParams{
-		JobIDs: plain.JobIDs, TraceIDs: plain.TraceIDs, OwnerIDs: plain.OwnerIDs, JobTypes: plain.JobTypes,
-		Queues: plain.Queues, Payloads: plain.Payloads, Priorities: plain.Priorities,
-		MaxRetryCounts: plain.MaxRetryCounts, RetryPolicies: plain.RetryPolicies, TimeoutsMs: plain.TimeoutsMs,
-		RunAts: plain.RunAts, DelaysMs: plain.DelaysMs, Tags: plain.Tags, IdempotencyKeys: plain.IdempotencyKeys,
-		RequestHashes: plain.RequestHashes, EventSources: plain.EventSources, EventIDs: plain.EventIDs,
-		EventOwners: plain.EventOwners,
-	}
-	for _, i := range open {
-		req := &jobs[i].Request
-		var expiresAt time.Time // zero: none
-		if req.ExpiresAt != nil {
-			expiresAt = *req.ExpiresAt
-		}
-		var orderAfter uuid.UUID // zero: none
-		if before := accepted[i].OrderAfter; before != nil {
-			orderAfter = *before
-		}
-		p.ExpiresAts = append(p.ExpiresAts, expiresAt)
-		p.OrderingKeys = append(p.OrderingKeys, req.OrderingKey)
-		p.OrderNumbers = append(p.OrderNumbers, accepted[i].OrderNumber)
-		p.OrderAfters = append(p.OrderAfters, orderAfter)
-		p.Afters = append(p.Afters, idsLiteral(req.After))
-		p.RunsAnyways = append(p.RunsAnyways, req.RunAnyway)
-		p.CallbackURLs = append(p.CallbackURLs, req.CallbackURL)
-		p.RunAgainOfs = append(p.RunAgainOfs, req.RunAgainOf)
-	}
-	rows, err := q.JobInsertTied(ctx, p)
-	inserted := make([]gen.JobInsertManyRow, len(rows))
-	for i, row := range rows {
-		inserted[i] = gen.JobInsertManyRow(row)
-	}
-	return inserted, err
 }
 
 // idsLiteral is PostgreSQL's text form of an array.
@@ -257,10 +208,10 @@ func idsLiteral(ids []uuid.UUID) string {
 
 // InsertInTx inserts jobs in a transaction that does other things, too.
 func InsertInTx(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted, error) {
-	if !someTied(jobs) {
+	if !anyDependent(jobs) {
 		return insertJobs(ctx, q, jobs)
 	}
-	t := tied{q: q, jobs: jobs, accepted: make([]Accepted, len(jobs))}
+	t := dependents{q: q, jobs: jobs, accepted: make([]Accepted, len(jobs))}
 	err := t.insert(ctx)
 	return t.accepted, err
 }

@@ -48,7 +48,7 @@ func TestWhatTiesAJobIsFoundByItsKeys(t *testing.T) {
 	if job, err := s.Jobs.Job(t.Context(), apidb.Everyone, tied.JobID); err != nil || len(job.BlockedBy) != jobstore.MaxDependencies+1 {
 		t.Fatalf("it waits for %v, %v", job.BlockedBy, err)
 	}
-	for name, most := range map[string]float64{"OrderPlaces": 1, "JobsMissing": 100, "JobsTied": jobstore.MaxDependencies + 3} {
+	for name, most := range map[string]float64{"OrderPlaces": 1, "JobsMissing": 100, "JobsBlocks": jobstore.MaxDependencies + 3} {
 		seen := plans.Seen()[name]
 		if len(seen) == 0 {
 			t.Errorf("%s was not heard of", name)
@@ -88,7 +88,7 @@ func TestAListLooksAtFewOfManyTies(t *testing.T) {
 	if err != nil || len(jobs) != 5 || next != jobs[4].JobID {
 		t.Fatalf("%d jobs, next: %v, %v", len(jobs), next, err)
 	}
-	for name, most := range map[string]float64{"JobsSeen": 10, "JobsListed": 6, "JobsTied": 5 * jobstore.MaxListedAfter} {
+	for name, most := range map[string]float64{"JobsSeen": 10, "JobsListed": 6, "JobsBlocks": 5 * jobstore.MaxListedAfter} {
 		seen := plans.Seen()[name]
 		if len(seen) == 0 {
 			t.Errorf("%s was not heard of", name)

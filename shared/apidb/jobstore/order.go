@@ -21,7 +21,7 @@ func (k orderKey) lock() int64 {
 }
 
 // takePlaces gives jobs with an ordering key their places, in the order of the request.
-func (t *tied) takePlaces(ctx context.Context, fresh []int) error {
+func (t *dependents) takePlaces(ctx context.Context, fresh []int) error {
 	inLine := map[orderKey][]int{}
 	var keys []orderKey
 	for _, i := range fresh {
@@ -59,7 +59,7 @@ func (t *tied) takePlaces(ctx context.Context, fresh []int) error {
 	return err
 }
 
-func (t *tied) lineUp(line []int, row gen.OrderPlacesRow) {
+func (t *dependents) lineUp(line []int, row gen.OrderPlacesRow) {
 	var before *uuid.UUID
 	if row.Tail != uuid.Nil {
 		before = &row.Tail

@@ -58,7 +58,7 @@ func TestAnOwnersListsVisitTheirOwnRowsOnly(t *testing.T) {
 	operations, _, err := s.Operations.ListOperations(t.Context(), acme, uuid.Nil, 50)
 	must("operations", len(operations), 2, err)
 	for name, most := range map[string]float64{
-		"JobsSeen": 300, "JobsListed": 51, "OperationMatchesOwned": 300,
+		"JobsSeen": 300, "JobsListed": 51, "OperationMatches": 300,
 		"OperationsListOwned": 2, "OperationCommandsKeep": 300, "OperationJobsLock": 300,
 	} {
 		if len(plans.Seen()[name]) == 0 {

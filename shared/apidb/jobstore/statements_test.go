@@ -90,20 +90,20 @@ func TestEachKindOfSubmitHasItsStatements(t *testing.T) {
 		jobs []jobstore.NewJob
 		want []string
 	}{
-		{"a plain job", []jobstore.NewJob{first}, []string{"JobInsertAlike"}},
-		{"a plain batch", []jobstore.NewJob{asked(), asked()}, []string{"JobInsertAlike"}},
+		{"a plain job", []jobstore.NewJob{first}, []string{"JobInsertUniform"}},
+		{"a plain batch", []jobstore.NewJob{asked(), asked()}, []string{"JobInsertUniform"}},
 		{"a plain batch of different jobs", []jobstore.NewJob{asked(), asked(urgent)}, []string{"begin", "JobInsertMany", "commit"}},
 		{"a job with a key", []jobstore.NewJob{asked(key)}, []string{"JobInsertMany"}},
 		{"an event", []jobstore.NewJob{asked(event)}, []string{"JobInsertMany"}},
 		{"a batch with keys", []jobstore.NewJob{asked(key), asked(key)}, []string{"begin", "JobInsertMany", "commit"}},
-		{"a job that expires", []jobstore.NewJob{asked(expires)}, []string{"JobInsertTied"}},
-		{"a batch that expires", []jobstore.NewJob{asked(expires), asked()}, []string{"begin", "JobInsertTied", "commit"}},
-		{"a job that does another once more", []jobstore.NewJob{asked(again)}, []string{"JobInsertTied"}},
+		{"a job that expires", []jobstore.NewJob{asked(expires)}, []string{"JobInsertMany"}},
+		{"a batch that expires", []jobstore.NewJob{asked(expires), asked()}, []string{"begin", "JobInsertMany", "commit"}},
+		{"a job that does another once more", []jobstore.NewJob{asked(again)}, []string{"JobInsertMany"}},
 		{"a job in an order", []jobstore.NewJob{asked(inOrder)},
-			[]string{"begin", "OrdersLock", "OrderPlaces", "JobInsertTied", "commit"}},
+			[]string{"begin", "OrdersLock", "OrderPlaces", "JobInsertMany", "commit"}},
 		{"a job in an order, with a key", []jobstore.NewJob{asked(inOrder, key)},
-			[]string{"begin", "JobsInTheWay", "OrdersLock", "OrderPlaces", "JobInsertTied", "commit"}},
-		{"a job after another", []jobstore.NewJob{asked(tied)}, []string{"begin", "JobsMissing", "JobInsertTied", "commit"}},
+			[]string{"begin", "JobsInTheWay", "OrdersLock", "OrderPlaces", "JobInsertMany", "commit"}},
+		{"a job after another", []jobstore.NewJob{asked(tied)}, []string{"begin", "JobsMissing", "JobInsertMany", "commit"}},
 	} {
 		accepted, err := s.Jobs.InsertJobs(t.Context(), c.jobs)
 		if said := heard.take(); err != nil || len(accepted) != len(c.jobs) || !slices.Equal(said, c.want) {
@@ -113,7 +113,7 @@ func TestEachKindOfSubmitHasItsStatements(t *testing.T) {
 	if _, err := s.Jobs.Job(t.Context(), apidb.Everyone, first.JobID); err != nil || !slices.Equal(heard.take(), []string{"JobByID"}) {
 		t.Errorf("get a plain job: %v", err)
 	}
-	if _, _, err := s.Jobs.ListJobs(t.Context(), apidb.Everyone, jobstore.Filter{Limit: 1}); err != nil || !slices.Equal(heard.take(), []string{"JobsSeen", "JobsListed", "JobsTied"}) {
+	if _, _, err := s.Jobs.ListJobs(t.Context(), apidb.Everyone, jobstore.Filter{Limit: 1}); err != nil || !slices.Equal(heard.take(), []string{"JobsSeen", "JobsListed", "JobsBlocks"}) {
 		t.Errorf("a list of jobs that are tied: %v", err)
 	}
 }

@@ -11,18 +11,18 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 )
 
-// allAlike tells whether the jobs differ in id and payload only, and nothing can be in their way.
-func allAlike(jobs []NewJob) bool {
+// isUniform tells whether the jobs differ in id and payload only, and nothing can be in their way.
+func isUniform(jobs []NewJob) bool {
 	for i := range jobs {
 		job := &jobs[i]
-		if job.Request.IdempotencyKey != "" || job.EventID != "" || !job.Request.IsPlain() || i > 0 && !alike(job, &jobs[0]) {
+		if job.Request.IdempotencyKey != "" || job.EventID != "" || !job.Request.IsPlain() || i > 0 && !sameButPayload(job, &jobs[0]) {
 			return false
 		}
 	}
 	return len(jobs) > 0
 }
 
-func alike(job, other *NewJob) bool {
+func sameButPayload(job, other *NewJob) bool {
 	a, b := &job.Request, &other.Request
 	return a.OwnerID == b.OwnerID && a.JobType == b.JobType && a.Queue == b.Queue &&
 		a.Priority == b.Priority && a.MaxRetryCount == b.MaxRetryCount && a.RetryPolicy.Equal(b.RetryPolicy) &&
@@ -30,10 +30,10 @@ func alike(job, other *NewJob) bool {
 		(a.RunAt == b.RunAt || a.RunAt != nil && b.RunAt != nil && a.RunAt.Equal(*b.RunAt))
 }
 
-// insertAlike is one statement without RETURNING: all that the database adds is the time.
-func insertAlike(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted, error) {
+// insertUniform is one statement without RETURNING: all that the database adds is the time.
+func insertUniform(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted, error) {
 	req := &jobs[0].Request
-	p := gen.JobInsertAlikeParams{
+	p := gen.JobInsertUniformParams{
 		JobIDs: make([]uuid.UUID, len(jobs)), TraceIDs: make([]uuid.UUID, len(jobs)),
 		Payloads: make([]json.RawMessage, len(jobs)), OwnerID: req.OwnerID, JobType: req.JobType, Queue: req.Queue,
 		Priority: int32(req.Priority), MaxRetryCount: int32(req.MaxRetryCount), RetryPolicy: policyJSON(req),
@@ -46,7 +46,7 @@ func insertAlike(ctx context.Context, q *gen.Queries, jobs []NewJob) ([]Accepted
 	for i := range jobs {
 		p.JobIDs[i], p.TraceIDs[i], p.Payloads[i] = jobs[i].JobID, jobs[i].TraceID, jobs[i].Request.Payload
 	}
-	createdAt, err := q.JobInsertAlike(ctx, p)
+	createdAt, err := q.JobInsertUniform(ctx, p)
 	if err != nil {
 		return nil, err
 	}

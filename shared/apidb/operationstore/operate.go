@@ -279,42 +279,15 @@ func (w *work) window(ctx context.Context) ([]gen.OperationMatchesRow, error) {
 		After:          f.After, Owner: w.op.OwnerID, AfterID: after, MaxJobs: operationWindow,
 	}
 	p.Search, p.SearchID, p.SearchMessage = f.By.Terms(f.Search)
-	if nullable.Value(w.op.OwnerID) != "" {
-		return w.windowOwned(ctx, p, statuses)
+	switch {
+	case nullable.Value(w.op.OwnerID) != "":
+		p.ByOwnedShelves = shelves.OwnedOf(statuses...)
+	case slices.Contains(statuses, jobstate.Completed): // which stands on no shelf
+		p.ByID = true
+	default:
+		p.ByShelves = shelves.Of(statuses...)
 	}
-	if slices.Contains(statuses, jobstate.Completed) { // which stands on no shelf
-		return w.q.OperationMatches(ctx, p)
-	}
-	rows, err := w.q.OperationMatchesShelved(ctx, gen.OperationMatchesShelvedParams{
-		AcceptedBy: p.AcceptedBy, JobType: p.JobType, Queue: p.Queue, Tag: p.Tag, Since: p.Since, Until: p.Until,
-		OrderingKey: p.OrderingKey, ErrorCode: p.ErrorCode, NoErrorCode: p.NoErrorCode, TraceID: p.TraceID,
-		IdempotencyKey: p.IdempotencyKey, After: p.After, Search: p.Search, SearchID: p.SearchID,
-		SearchMessage: p.SearchMessage, OwnerID: p.OwnerID, Owner: p.Owner, Shelves: shelves.Of(statuses...), AfterID: after,
-		MaxJobs: operationWindow,
-	})
-	seen := make([]gen.OperationMatchesRow, len(rows))
-	for i := range rows {
-		seen[i] = gen.OperationMatchesRow(rows[i])
-	}
-	return seen, err
-}
-
-// windowOwned looks at the next jobs of one owner.
-func (w *work) windowOwned(
-	ctx context.Context, p gen.OperationMatchesParams, statuses []jobstate.Status,
-) ([]gen.OperationMatchesRow, error) {
-	rows, err := w.q.OperationMatchesOwned(ctx, gen.OperationMatchesOwnedParams{
-		Owner: *p.Owner, Shelves: shelves.OwnedOf(statuses...), AcceptedBy: p.AcceptedBy, JobType: p.JobType, Queue: p.Queue,
-		Tag: p.Tag, Since: p.Since, Until: p.Until, OrderingKey: p.OrderingKey, ErrorCode: p.ErrorCode,
-		NoErrorCode: p.NoErrorCode, TraceID: p.TraceID, IdempotencyKey: p.IdempotencyKey, After: p.After,
-		Search: p.Search, SearchID: p.SearchID, SearchMessage: p.SearchMessage, OwnerID: p.OwnerID, AfterID: p.AfterID,
-		MaxJobs: p.MaxJobs,
-	})
-	seen := make([]gen.OperationMatchesRow, len(rows))
-	for i := range rows {
-		seen[i] = gen.OperationMatchesRow(rows[i])
-	}
-	return seen, err
+	return w.q.OperationMatches(ctx, p)
 }
 
 func (w *work) save(ctx context.Context) error {

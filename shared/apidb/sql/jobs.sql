@@ -1,6 +1,6 @@
 -- Accepts jobs that differ in ids and payload only, as most of a batch do, and that nothing can be in the
 -- way of: they have no key and no event, and their ids are new. Half the price of the statement below.
--- name: JobInsertAlike :one
+-- name: JobInsertUniform :one
 with inserted as (
     insert into jobs (
         job_id, payload, trace_id, owner_id, job_type, queue, priority, max_retry_count, retry_policy,
@@ -40,18 +40,28 @@ with input as (
         unnest(@request_hashes::bytea[])                              as request_hash,
         nullif(unnest(@event_sources::text[]), '')                    as event_source,
         nullif(unnest(@event_ids::text[]), '')                        as event_id,
-        unnest(@event_owners::text[])                                 as event_owner
+        unnest(@event_owners::text[])                                 as event_owner,
+        nullif(unnest(@expires_ats::timestamptz[]), '0001-01-01Z')    as expires_at,
+        nullif(unnest(@ordering_keys::text[]), '')                    as ordering_key,
+        nullif(unnest(@order_numbers::bigint[]), 0)                   as order_number,
+        nullif(unnest(@order_afters::uuid[]), '00000000-0000-0000-0000-000000000000') as order_after,
+        nullif(unnest(@afters::text[]), '{}')::uuid[]                 as after_ids,
+        nullif(unnest(@runs_anyways::boolean[]), false)               as runs_anyway,
+        nullif(unnest(@callback_urls::text[]), '')                    as callback_url,
+        nullif(unnest(@run_again_ofs::uuid[]), '00000000-0000-0000-0000-000000000000') as run_again_of
 )
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
-    timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status
+    timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status,
+    expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
     timeout_ms, coalesce(run_at, now() + interval '1 ms' * delay_ms), tags, idempotency_key,
     case when idempotency_key is not null then request_hash end,
     event_source, event_id, event_owner,
-    case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end
+    case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end,
+    expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of
 from input
 on conflict do nothing
 returning job_id, run_at, created_at;

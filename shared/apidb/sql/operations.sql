@@ -96,7 +96,8 @@ where listed.job_id > @after_id::uuid
 order by listed.job_id
 limit @max_jobs::int;
 
--- The next jobs in the order of their ids, and which of them match. What is looked at is bounded, however few do.
+-- The next jobs of one source in the order of their ids, and which of them match. It looks at max_jobs jobs, however few of
+-- them match. A parameter chooses the source, as in JobsSeen; the other sources read nothing.
 -- name: OperationMatches :many
 select
     job_id,
@@ -124,82 +125,35 @@ select
             when error_code is null then false
             else failure_has(job_id, sqlc.narg('search_message'))
         end)::boolean as matches
-from jobs
-where job_id > @after_id::uuid
-order by job_id
-limit @max_jobs::int;
-
--- The same on some shelves, each read in the order of ids and no further than the limit.
--- name: OperationMatchesShelved :many
-select
-    job_id,
-    (created_at <= @accepted_by::timestamptz
-        and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
-        and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
-        and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
-        and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
-        and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
-        and (sqlc.narg('ordering_key')::text is null or ordering_key is not distinct from sqlc.narg('ordering_key'))
-        and (sqlc.narg('error_code')::text is null or error_code is not distinct from sqlc.narg('error_code'))
-        and (sqlc.narg('trace_id')::uuid is null or trace_id = sqlc.narg('trace_id'))
-        and (sqlc.narg('idempotency_key')::text is null or idempotency_key is not distinct from sqlc.narg('idempotency_key'))
-        and (sqlc.narg('owner_id')::text is null or owner_id = sqlc.narg('owner_id'))
-        and (sqlc.narg('owner')::text is null or owner_id = sqlc.narg('owner'))
-        and (sqlc.narg('after')::uuid is null or coalesce(sqlc.narg('after') = any (after_ids), false))
-        and (not @no_error_code::boolean or error_code is null)
-        and case -- as in JobsSeen
-            when sqlc.narg('search')::text is null then true
-            when idempotency_key = sqlc.narg('search') then true
-            when sqlc.narg('search_id')::uuid is not null then job_id = sqlc.narg('search_id') or trace_id = sqlc.narg('search_id')
-            when error_code = sqlc.narg('search') then true
-            when sqlc.narg('search_message')::text is null then false
-            when sqlc.narg('search') = any (tags) then true
-            when error_code is null then false
-            else failure_has(job_id, sqlc.narg('search_message'))
-        end)::boolean as matches
-from unnest(@shelves::int[]) as shelf cross join lateral (
-    select job_id, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids from jobs
-    where shelf_of(status, version) = shelf and job_id > @after_id::uuid
-    order by job_id
-    limit @max_jobs::int
-) as shelved
-order by job_id
-limit @max_jobs;
-
--- The same of one owner's jobs, of which completed ones have a shelf, too.
--- name: OperationMatchesOwned :many
-select
-    job_id,
-    (created_at <= @accepted_by::timestamptz
-        and (sqlc.narg('job_type')::text is null or job_type = sqlc.narg('job_type'))
-        and (sqlc.narg('queue')::text is null or queue = sqlc.narg('queue'))
-        and (sqlc.narg('tag')::text is null or sqlc.narg('tag') = any (tags))
-        and (sqlc.narg('since')::timestamptz is null or created_at >= sqlc.narg('since'))
-        and (sqlc.narg('until')::timestamptz is null or created_at < sqlc.narg('until'))
-        and (sqlc.narg('ordering_key')::text is null or ordering_key is not distinct from sqlc.narg('ordering_key'))
-        and (sqlc.narg('error_code')::text is null or error_code is not distinct from sqlc.narg('error_code'))
-        and (sqlc.narg('trace_id')::uuid is null or trace_id = sqlc.narg('trace_id'))
-        and (sqlc.narg('idempotency_key')::text is null or idempotency_key is not distinct from sqlc.narg('idempotency_key'))
-        and (sqlc.narg('owner_id')::text is null or owner_id = sqlc.narg('owner_id'))
-        and (sqlc.narg('after')::uuid is null or coalesce(sqlc.narg('after') = any (after_ids), false))
-        and (not @no_error_code::boolean or error_code is null)
-        and case -- as in JobsSeen
-            when sqlc.narg('search')::text is null then true
-            when idempotency_key = sqlc.narg('search') then true
-            when sqlc.narg('search_id')::uuid is not null then job_id = sqlc.narg('search_id') or trace_id = sqlc.narg('search_id')
-            when error_code = sqlc.narg('search') then true
-            when sqlc.narg('search_message')::text is null then false
-            when sqlc.narg('search') = any (tags) then true
-            when error_code is null then false
-            else failure_has(job_id, sqlc.narg('search_message'))
-        end)::boolean as matches
-from unnest(@shelves::int[]) as shelf cross join lateral (
-    select job_id, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids from jobs
-    where owner_id = @owner::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
-        and job_id > @after_id::uuid
-    order by job_id
-    limit @max_jobs::int
-) as shelved
+from (
+    (
+        select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+        from jobs
+        where @by_id::boolean and job_id > @after_id::uuid
+        order by job_id limit @max_jobs::int
+    )
+    union all
+    ( -- each shelf in the order of ids: of several at once the planner does not know it
+        select shelved.* from unnest(@by_shelves::int[]) as shelf cross join lateral (
+            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            from jobs
+            where shelf_of(status, version) = shelf and job_id > @after_id
+            order by job_id limit @max_jobs
+        ) as shelved
+        order by shelved.job_id limit @max_jobs
+    )
+    union all
+    ( -- an owner's, where completed ones have a shelf, too
+        select shelved.* from unnest(@by_owned_shelves::int[]) as shelf cross join lateral (
+            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            from jobs
+            where owner_id = sqlc.narg('owner') and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
+                and job_id > @after_id
+            order by job_id limit @max_jobs
+        ) as shelved
+        order by shelved.job_id limit @max_jobs
+    )
+) as source
 order by job_id
 limit @max_jobs;
 

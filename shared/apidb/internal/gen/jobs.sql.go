@@ -158,63 +158,6 @@ func (q *Queries) JobFigures(ctx context.Context, maxJobs int32) (JobFiguresRow,
 	return i, err
 }
 
-const JobInsertAlike = `-- name: JobInsertAlike :one
-with inserted as (
-    insert into jobs (
-        job_id, payload, trace_id, owner_id, job_type, queue, priority, max_retry_count, retry_policy,
-        timeout_ms, tags, run_at, status
-    )
-    select
-        unnest($1::uuid[]), unnest($2::json[]), unnest($3::uuid[]), $4::text, $5::text,
-        $6::text, $7::int, $8::int, $9::json,
-        $10::int, $11::text[], due.run_at,
-        case when due.run_at > now() then 'SCHEDULED' else 'PENDING' end
-    from (
-        select coalesce($12::timestamptz, now() + interval '1 ms' * $13::bigint) as run_at
-    ) as due
-)
-select now()::timestamptz as created_at
-`
-
-type JobInsertAlikeParams struct {
-	JobIDs        []uuid.UUID
-	Payloads      []json.RawMessage
-	TraceIDs      []uuid.UUID
-	OwnerID       string
-	JobType       string
-	Queue         string
-	Priority      int32
-	MaxRetryCount int32
-	RetryPolicy   json.RawMessage
-	TimeoutMs     int32
-	Tags          []string
-	RunAt         *time.Time
-	DelayMs       *int64
-}
-
-// Accepts jobs that differ in ids and payload only, as most of a batch do, and that nothing can be in the
-// way of: they have no key and no event, and their ids are new. Half the price of the statement below.
-func (q *Queries) JobInsertAlike(ctx context.Context, arg JobInsertAlikeParams) (time.Time, error) {
-	row := q.db.QueryRow(ctx, JobInsertAlike,
-		arg.JobIDs,
-		arg.Payloads,
-		arg.TraceIDs,
-		arg.OwnerID,
-		arg.JobType,
-		arg.Queue,
-		arg.Priority,
-		arg.MaxRetryCount,
-		arg.RetryPolicy,
-		arg.TimeoutMs,
-		arg.Tags,
-		arg.RunAt,
-		arg.DelayMs,
-	)
-	var created_at time.Time
-	err := row.Scan(&created_at)
-	return created_at, err
-}
-
 const JobInsertMany = `-- name: JobInsertMany :many
 with input as (
     select
@@ -235,18 +178,28 @@ with input as (
         unnest($15::bytea[])                              as request_hash,
         nullif(unnest($16::text[]), '')                    as event_source,
         nullif(unnest($17::text[]), '')                        as event_id,
-        unnest($18::text[])                                 as event_owner
+        unnest($18::text[])                                 as event_owner,
+        nullif(unnest($19::timestamptz[]), '0001-01-01Z')    as expires_at,
+        nullif(unnest($20::text[]), '')                    as ordering_key,
+        nullif(unnest($21::bigint[]), 0)                   as order_number,
+        nullif(unnest($22::uuid[]), '00000000-0000-0000-0000-000000000000') as order_after,
+        nullif(unnest($23::text[]), '{}')::uuid[]                 as after_ids,
+        nullif(unnest($24::boolean[]), false)               as runs_anyway,
+        nullif(unnest($25::text[]), '')                    as callback_url,
+        nullif(unnest($26::uuid[]), '00000000-0000-0000-0000-000000000000') as run_again_of
 )
 insert into jobs (
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
-    timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status
+    timeout_ms, run_at, tags, idempotency_key, request_hash, event_source, event_id, event_owner, status,
+    expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of
 )
 select
     job_id, trace_id, owner_id, job_type, queue, payload, priority, max_retry_count, retry_policy,
     timeout_ms, coalesce(run_at, now() + interval '1 ms' * delay_ms), tags, idempotency_key,
     case when idempotency_key is not null then request_hash end,
     event_source, event_id, event_owner,
-    case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end
+    case when coalesce(run_at, now() + interval '1 ms' * delay_ms) > now() then 'SCHEDULED' else 'PENDING' end,
+    expires_at, ordering_key, order_number, order_after, after_ids, runs_anyway, callback_url, run_again_of
 from input
 on conflict do nothing
 returning job_id, run_at, created_at
@@ -271,6 +224,14 @@ type JobInsertManyParams struct {
 	EventSources    []string
 	EventIDs        []string
 	EventOwners     []string
+	ExpiresAts      []time.Time
+	OrderingKeys    []string
+	OrderNumbers    []int64
+	OrderAfters     []uuid.UUID
+	Afters          []string
+	RunsAnyways     []bool
+	CallbackURLs    []string
+	RunAgainOfs     []uuid.UUID
 }
 
 type JobInsertManyRow struct {
@@ -302,6 +263,14 @@ func (q *Queries) JobInsertMany(ctx context.Context, arg JobInsertManyParams) ([
 		arg.EventSources,
 		arg.EventIDs,
 		arg.EventOwners,
+		arg.ExpiresAts,
+		arg.OrderingKeys,
+		arg.OrderNumbers,
+		arg.OrderAfters,
+		arg.Afters,
+		arg.RunsAnyways,
+		arg.CallbackURLs,
+		arg.RunAgainOfs,
 	)
 	if err != nil {
 		return nil, err
@@ -319,6 +288,63 @@ func (q *Queries) JobInsertMany(ctx context.Context, arg JobInsertManyParams) ([
 		return nil, err
 	}
 	return items, nil
+}
+
+const JobInsertUniform = `-- name: JobInsertUniform :one
+with inserted as (
+    insert into jobs (
+        job_id, payload, trace_id, owner_id, job_type, queue, priority, max_retry_count, retry_policy,
+        timeout_ms, tags, run_at, status
+    )
+    select
+        unnest($1::uuid[]), unnest($2::json[]), unnest($3::uuid[]), $4::text, $5::text,
+        $6::text, $7::int, $8::int, $9::json,
+        $10::int, $11::text[], due.run_at,
+        case when due.run_at > now() then 'SCHEDULED' else 'PENDING' end
+    from (
+        select coalesce($12::timestamptz, now() + interval '1 ms' * $13::bigint) as run_at
+    ) as due
+)
+select now()::timestamptz as created_at
+`
+
+type JobInsertUniformParams struct {
+	JobIDs        []uuid.UUID
+	Payloads      []json.RawMessage
+	TraceIDs      []uuid.UUID
+	OwnerID       string
+	JobType       string
+	Queue         string
+	Priority      int32
+	MaxRetryCount int32
+	RetryPolicy   json.RawMessage
+	TimeoutMs     int32
+	Tags          []string
+	RunAt         *time.Time
+	DelayMs       *int64
+}
+
+// Accepts jobs that differ in ids and payload only, as most of a batch do, and that nothing can be in the
+// way of: they have no key and no event, and their ids are new. Half the price of the statement below.
+func (q *Queries) JobInsertUniform(ctx context.Context, arg JobInsertUniformParams) (time.Time, error) {
+	row := q.db.QueryRow(ctx, JobInsertUniform,
+		arg.JobIDs,
+		arg.Payloads,
+		arg.TraceIDs,
+		arg.OwnerID,
+		arg.JobType,
+		arg.Queue,
+		arg.Priority,
+		arg.MaxRetryCount,
+		arg.RetryPolicy,
+		arg.TimeoutMs,
+		arg.Tags,
+		arg.RunAt,
+		arg.DelayMs,
+	)
+	var created_at time.Time
+	err := row.Scan(&created_at)
+	return created_at, err
 }
 
 const JobsApplyStatus = `-- name: JobsApplyStatus :one

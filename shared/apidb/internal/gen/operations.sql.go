@@ -478,10 +478,37 @@ select
             when error_code is null then false
             else failure_has(job_id, $18)
         end)::boolean as matches
-from jobs
-where job_id > $19::uuid
+from (
+    (
+        select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+        from jobs
+        where $19::boolean and job_id > $20::uuid
+        order by job_id limit $21::int
+    )
+    union all
+    ( -- each shelf in the order of ids: of several at once the planner does not know it
+        select shelved.job_id, shelved.status, shelved.created_at, shelved.job_type, shelved.queue, shelved.tags, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids from unnest($22::int[]) as shelf cross join lateral (
+            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            from jobs
+            where shelf_of(status, version) = shelf and job_id > $20
+            order by job_id limit $21
+        ) as shelved
+        order by shelved.job_id limit $21
+    )
+    union all
+    ( -- an owner's, where completed ones have a shelf, too
+        select shelved.job_id, shelved.status, shelved.created_at, shelved.job_type, shelved.queue, shelved.tags, shelved.ordering_key, shelved.error_code, shelved.trace_id, shelved.idempotency_key, shelved.owner_id, shelved.after_ids from unnest($23::int[]) as shelf cross join lateral (
+            select job_id, status, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids
+            from jobs
+            where owner_id = $13 and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
+                and job_id > $20
+            order by job_id limit $21
+        ) as shelved
+        order by shelved.job_id limit $21
+    )
+) as source
 order by job_id
-limit $20::int
+limit $21
 `
 
 type OperationMatchesParams struct {
@@ -503,8 +530,11 @@ type OperationMatchesParams struct {
 	Search         *string
 	SearchID       *uuid.UUID
 	SearchMessage  *string
+	ByID           bool
 	AfterID        uuid.UUID
 	MaxJobs        int32
+	ByShelves      []int32
+	ByOwnedShelves []int32
 }
 
 type OperationMatchesRow struct {
@@ -512,7 +542,8 @@ type OperationMatchesRow struct {
 	Matches bool
 }
 
-// The next jobs in the order of their ids, and which of them match. What is looked at is bounded, however few do.
+// The next jobs of one source in the order of their ids, and which of them match. It looks at max_jobs jobs, however few of
+// them match. A parameter chooses the source, as in JobsSeen; the other sources read nothing.
 func (q *Queries) OperationMatches(ctx context.Context, arg OperationMatchesParams) ([]OperationMatchesRow, error) {
 	rows, err := q.db.Query(ctx, OperationMatches,
 		arg.Statuses,
@@ -533,8 +564,11 @@ func (q *Queries) OperationMatches(ctx context.Context, arg OperationMatchesPara
 		arg.Search,
 		arg.SearchID,
 		arg.SearchMessage,
+		arg.ByID,
 		arg.AfterID,
 		arg.MaxJobs,
+		arg.ByShelves,
+		arg.ByOwnedShelves,
 	)
 	if err != nil {
 		return nil, err
@@ -543,220 +577,6 @@ func (q *Queries) OperationMatches(ctx context.Context, arg OperationMatchesPara
 	var items []OperationMatchesRow
 	for rows.Next() {
 		var i OperationMatchesRow
-		if err := rows.Scan(&i.JobID, &i.Matches); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const OperationMatchesOwned = `-- name: OperationMatchesOwned :many
-select
-    job_id,
-    (created_at <= $1::timestamptz
-        and ($2::text is null or job_type = $2)
-        and ($3::text is null or queue = $3)
-        and ($4::text is null or $4 = any (tags))
-        and ($5::timestamptz is null or created_at >= $5)
-        and ($6::timestamptz is null or created_at < $6)
-        and ($7::text is null or ordering_key is not distinct from $7)
-        and ($8::text is null or error_code is not distinct from $8)
-        and ($9::uuid is null or trace_id = $9)
-        and ($10::text is null or idempotency_key is not distinct from $10)
-        and ($11::text is null or owner_id = $11)
-        and ($12::uuid is null or coalesce($12 = any (after_ids), false))
-        and (not $13::boolean or error_code is null)
-        and case -- as in JobsSeen
-            when $14::text is null then true
-            when idempotency_key = $14 then true
-            when $15::uuid is not null then job_id = $15 or trace_id = $15
-            when error_code = $14 then true
-            when $16::text is null then false
-            when $14 = any (tags) then true
-            when error_code is null then false
-            else failure_has(job_id, $16)
-        end)::boolean as matches
-from unnest($17::int[]) as shelf cross join lateral (
-    select job_id, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids from jobs
-    where owner_id = $18::text and owner_id <> '' and coalesce(shelf_of(status, version), 10::smallint) = shelf
-        and job_id > $19::uuid
-    order by job_id
-    limit $20::int
-) as shelved
-order by job_id
-limit $20
-`
-
-type OperationMatchesOwnedParams struct {
-	AcceptedBy     time.Time
-	JobType        *string
-	Queue          *string
-	Tag            *string
-	Since          *time.Time
-	Until          *time.Time
-	OrderingKey    *string
-	ErrorCode      *string
-	TraceID        *uuid.UUID
-	IdempotencyKey *string
-	OwnerID        *string
-	After          *uuid.UUID
-	NoErrorCode    bool
-	Search         *string
-	SearchID       *uuid.UUID
-	SearchMessage  *string
-	Shelves        []int32
-	Owner          string
-	AfterID        uuid.UUID
-	MaxJobs        int32
-}
-
-type OperationMatchesOwnedRow struct {
-	JobID   uuid.UUID
-	Matches bool
-}
-
-// The same of one owner's jobs, of which completed ones have a shelf, too.
-func (q *Queries) OperationMatchesOwned(ctx context.Context, arg OperationMatchesOwnedParams) ([]OperationMatchesOwnedRow, error) {
-	rows, err := q.db.Query(ctx, OperationMatchesOwned,
-		arg.AcceptedBy,
-		arg.JobType,
-		arg.Queue,
-		arg.Tag,
-		arg.Since,
-		arg.Until,
-		arg.OrderingKey,
-		arg.ErrorCode,
-		arg.TraceID,
-		arg.IdempotencyKey,
-		arg.OwnerID,
-		arg.After,
-		arg.NoErrorCode,
-		arg.Search,
-		arg.SearchID,
-		arg.SearchMessage,
-		arg.Shelves,
-		arg.Owner,
-		arg.AfterID,
-		arg.MaxJobs,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []OperationMatchesOwnedRow
-	for rows.Next() {
-		var i OperationMatchesOwnedRow
-		if err := rows.Scan(&i.JobID, &i.Matches); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const OperationMatchesShelved = `-- name: OperationMatchesShelved :many
-select
-    job_id,
-    (created_at <= $1::timestamptz
-        and ($2::text is null or job_type = $2)
-        and ($3::text is null or queue = $3)
-        and ($4::text is null or $4 = any (tags))
-        and ($5::timestamptz is null or created_at >= $5)
-        and ($6::timestamptz is null or created_at < $6)
-        and ($7::text is null or ordering_key is not distinct from $7)
-        and ($8::text is null or error_code is not distinct from $8)
-        and ($9::uuid is null or trace_id = $9)
-        and ($10::text is null or idempotency_key is not distinct from $10)
-        and ($11::text is null or owner_id = $11)
-        and ($12::text is null or owner_id = $12)
-        and ($13::uuid is null or coalesce($13 = any (after_ids), false))
-        and (not $14::boolean or error_code is null)
-        and case -- as in JobsSeen
-            when $15::text is null then true
-            when idempotency_key = $15 then true
-            when $16::uuid is not null then job_id = $16 or trace_id = $16
-            when error_code = $15 then true
-            when $17::text is null then false
-            when $15 = any (tags) then true
-            when error_code is null then false
-            else failure_has(job_id, $17)
-        end)::boolean as matches
-from unnest($18::int[]) as shelf cross join lateral (
-    select job_id, created_at, job_type, queue, tags, ordering_key, error_code, trace_id, idempotency_key, owner_id, after_ids from jobs
-    where shelf_of(status, version) = shelf and job_id > $19::uuid
-    order by job_id
-    limit $20::int
-) as shelved
-order by job_id
-limit $20
-`
-
-type OperationMatchesShelvedParams struct {
-	AcceptedBy     time.Time
-	JobType        *string
-	Queue          *string
-	Tag            *string
-	Since          *time.Time
-	Until          *time.Time
-	OrderingKey    *string
-	ErrorCode      *string
-	TraceID        *uuid.UUID
-	IdempotencyKey *string
-	OwnerID        *string
-	Owner          *string
-	After          *uuid.UUID
-	NoErrorCode    bool
-	Search         *string
-	SearchID       *uuid.UUID
-	SearchMessage  *string
-	Shelves        []int32
-	AfterID        uuid.UUID
-	MaxJobs        int32
-}
-
-type OperationMatchesShelvedRow struct {
-	JobID   uuid.UUID
-	Matches bool
-}
-
-// The same on some shelves, each read in the order of ids and no further than the limit.
-func (q *Queries) OperationMatchesShelved(ctx context.Context, arg OperationMatchesShelvedParams) ([]OperationMatchesShelvedRow, error) {
-	rows, err := q.db.Query(ctx, OperationMatchesShelved,
-		arg.AcceptedBy,
-		arg.JobType,
-		arg.Queue,
-		arg.Tag,
-		arg.Since,
-		arg.Until,
-		arg.OrderingKey,
-		arg.ErrorCode,
-		arg.TraceID,
-		arg.IdempotencyKey,
-		arg.OwnerID,
-		arg.Owner,
-		arg.After,
-		arg.NoErrorCode,
-		arg.Search,
-		arg.SearchID,
-		arg.SearchMessage,
-		arg.Shelves,
-		arg.AfterID,
-		arg.MaxJobs,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []OperationMatchesShelvedRow
-	for rows.Next() {
-		var i OperationMatchesShelvedRow
 		if err := rows.Scan(&i.JobID, &i.Matches); err != nil {
 			return nil, err
 		}
