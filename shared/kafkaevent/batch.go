@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // maxBatchBytes is about how much one batch weighs at most: some thousands of jobs, where an event has many.
@@ -119,7 +121,7 @@ func (b *BatchConsumer) finishAll(stop func()) {
 // deliver has the batch handled, again and again if need be, until it is on its way to being finished,
 // nothing of it is left to us, or ctx ends.
 func (b *BatchConsumer) deliver(ctx, work context.Context, batch []Records, handle BatchHandler) {
-	wait := retryAtLeast
+	wait := retry.Backoff(retryAtLeast, retryAtMost)
 	for {
 		finish, err := handle(work, flatten(batch))
 		if err == nil {
@@ -129,10 +131,9 @@ func (b *BatchConsumer) deliver(ctx, work context.Context, batch []Records, hand
 		b.release(batch)
 		// Only Debug: the handler has logged what is wrong, once, not at each try.
 		slog.DebugContext(ctx, "batch failed", "group", b.group.group, "records", len(flatten(batch)), "error", err)
-		if !pause(ctx, wait) {
+		if !retry.Pause(ctx, wait.NextBackOff()) {
 			return
 		}
-		wait = min(2*wait, retryAtMost)
 		if batch = b.again(batch); len(batch) == 0 {
 			return
 		}
@@ -203,7 +204,7 @@ func flatten(batch []Records) []*sarama.ConsumerMessage {
 func graceful(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		if pause(work, grace) {
+		if retry.Pause(work, grace) {
 			cancel()
 		}
 	})

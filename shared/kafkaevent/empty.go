@@ -12,6 +12,7 @@ import (
 	"github.com/IBM/sarama"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // groupsOf is how the names of our consumer groups begin.
@@ -103,7 +104,7 @@ func deleteTopics(ctx context.Context, admin sarama.ClusterAdmin, topics []jobev
 		if err != nil || len(missing) == len(topics) {
 			return err
 		}
-		if !pause(ctx, 20*time.Millisecond) {
+		if !retry.Pause(ctx, 20*time.Millisecond) {
 			return fmt.Errorf("delete topics: some are still there: %w", ctx.Err())
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/IBM/sarama"
 
+	"github.com/jobweaver/jobweaver/shared/retry"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -102,7 +103,7 @@ func NewGroupConsumer(cfg Config, group string, topics []string) (*GroupConsumer
 // Run keeps the membership until ctx ends, then commits and leaves. It connects and creates missing
 // topics as often as it takes; a call that fails is logged and made again.
 func (c *GroupConsumer) Run(ctx context.Context, hooks Hooks) error {
-	wait := retryAtLeast
+	wait := retry.Backoff(retryAtLeast, retryAtMost)
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := c.connect(ctx, hooks)
@@ -114,12 +115,11 @@ func (c *GroupConsumer) Run(ctx context.Context, hooks Hooks) error {
 		}
 		c.trouble.Note(ctx, cmp.Or(err, errEnded), "group", c.group)
 		if time.Since(began) > 10*retryAtMost {
-			wait = retryAtLeast
+			wait.Reset()
 		}
-		if !pause(ctx, wait) {
+		if !retry.Pause(ctx, wait.NextBackOff()) {
 			return nil
 		}
-		wait = min(2*wait, retryAtMost)
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func (c *GroupConsumer) connect(ctx context.Context, hooks Hooks) error {
 	finished, finish := context.WithCancel(context.Background())
 	defer finish()
 	defer context.AfterFunc(ctx, func() {
-		if pause(finished, leaveTimeout) {
+		if retry.Pause(finished, leaveTimeout) {
 			client.lines.cut()
 		}
 	})()
@@ -161,7 +161,7 @@ func (c *GroupConsumer) connect(ctx context.Context, hooks Hooks) error {
 			return err
 		}
 		if time.Since(began) < retryAtMost {
-			pause(ctx, retryAtLeast) // what ended it so soon may do so again
+			retry.Pause(ctx, retryAtLeast) // what ended it so soon may do so again
 		}
 	}
 	return nil
@@ -252,18 +252,6 @@ func (c *GroupConsumer) commit(s sarama.ConsumerGroupSession) {
 	s.Commit()
 	if c.Watch.Committed != nil {
 		c.Watch.Committed(time.Since(began))
-	}
-}
-
-// pause waits and says whether ctx is still alive after it.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

@@ -8,7 +8,9 @@ import (
 	"github.com/IBM/sarama"
 )
 
-const commitInterval = 250 * time.Millisecond
+// commitInterval is how often marks are committed at most. A process that is killed leaves the records of that time to
+// the next member, which finds them done. Apache Kafka writes each commit into a log.
+const commitInterval = time.Second
 
 // groupHandler is what sarama calls during one session. On a cooperative rebalance the session's
 // context is not done and Setup does not run again: a claim whose Messages() closes is the only sign.

@@ -27,19 +27,19 @@ func TestMain(m *testing.M) {
 
 // place is where one test has Kafka to itself: a queue's topic and a group that no other test uses.
 type place struct {
-	t     *testing.T
+	t     testing.TB
 	cfg   Config
 	queue string
 	topic string
 	group string
 }
 
-func newPlace(t *testing.T) *place {
+func newPlace(t testing.TB) *place {
 	t.Helper()
 	return placeOn(t, kafkatest.Brokers(t))
 }
 
-func placeOn(t *testing.T, brokers []string) *place {
+func placeOn(t testing.TB, brokers []string) *place {
 	queue := kafkatest.Prefix() + "q"
 	return &place{
 		t: t, cfg: Config{Brokers: brokers, ClientID: "test"},
@@ -73,7 +73,7 @@ func (p *place) producer() *Producer {
 	return producer
 }
 
-func publish(t *testing.T, p *Producer, events []event.Event) {
+func publish(t testing.TB, p *Producer, events []event.Event) {
 	t.Helper()
 	if err := p.Publish(within(t, time.Minute), events); err != nil {
 		t.Fatal(err)
@@ -215,7 +215,7 @@ func (b *broker) wipe() {
 }
 
 // within is a context that ends before the test would hang.
-func within(t *testing.T, d time.Duration) context.Context {
+func within(t testing.TB, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	t.Cleanup(cancel)
@@ -223,7 +223,7 @@ func within(t *testing.T, d time.Duration) context.Context {
 }
 
 // until asks again for what nothing signals.
-func until(ctx context.Context, t *testing.T, what string, is func() bool) {
+func until(ctx context.Context, t testing.TB, what string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

@@ -13,6 +13,7 @@ import (
 	"github.com/cloudevents/sdk-go/v2/event"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 const (
@@ -108,7 +109,7 @@ func (p *Producer) publish(ctx context.Context, messages []*sarama.ProducerMessa
 
 // send sends, and sends what failed again where another try can help.
 func (p *Producer) send(ctx context.Context, messages []*sarama.ProducerMessage) error {
-	limit, began, wait := producerLimit, time.Now(), publishPause
+	limit, began, wait := producerLimit, time.Now(), retry.Backoff(publishPause, publishPauseMost)
 	for {
 		failed, err := p.try(ctx, messages, limit)
 		switch {
@@ -120,10 +121,8 @@ func (p *Producer) send(ctx context.Context, messages []*sarama.ProducerMessage)
 			limit = min(limit, sizeOf(failed)) / 2
 		case time.Since(began) > publishTriesFor || !curable(err):
 			return err
-		case !pause(ctx, wait):
+		case !retry.Pause(ctx, wait.NextBackOff()):
 			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
-		default:
-			wait = min(2*wait, publishPauseMost)
 		}
 		messages = failed
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/IBM/sarama"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/jobweaver/jobweaver/shared/retry"
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
@@ -50,7 +51,7 @@ func (t *Tailer) Run(ctx context.Context, handle func(*sarama.ConsumerMessage)) 
 			return nil
 		}
 		t.trouble.Note(ctx, err, "topic", t.topic)
-		if !pause(ctx, retryAtLeast) {
+		if !retry.Pause(ctx, retryAtLeast) {
 			return nil
 		}
 	}

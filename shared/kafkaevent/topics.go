@@ -12,6 +12,7 @@ import (
 	"github.com/IBM/sarama"
 
 	"github.com/jobweaver/jobweaver/shared/jobevent"
+	"github.com/jobweaver/jobweaver/shared/retry"
 )
 
 // CreateTopics creates those of the topics that are missing, leaves the others as they are, and
@@ -54,7 +55,7 @@ func (c Config) createTopics(ctx context.Context, admin sarama.ClusterAdmin, top
 		if missing, err = missingTopics(admin, missing); err != nil {
 			return err
 		}
-		if len(missing) > 0 && !pause(ctx, 20*time.Millisecond) {
+		if len(missing) > 0 && !retry.Pause(ctx, 20*time.Millisecond) {
 			return fmt.Errorf("create topics: %s never appeared: %w", missing[0].Name, ctx.Err())
 		}
 	}
