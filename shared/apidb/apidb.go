@@ -1,5 +1,5 @@
-// Package apidb is the database jobweaver_api: what was asked for, and the scheduler's latest word on
-// it. One method is one thing that happens; the reasons stand in sql/.
+// Package apidb opens the database jobweaver_api, and holds what all its stores share: transactions, owners, the clock
+// and notifications. Each store below it keeps one feature; the reasons stand in sql/.
 package apidb
 
 import (
@@ -15,19 +15,19 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// Store is safe for concurrent use. Errors of its methods are classified as by pgpool.Classify, and
-// those for which pgpool.IsUnavailable holds are nobody's fault.
+// Store is safe for concurrent use. pgpool.Classify has classified the errors of its methods; those for which
+// pgpool.IsUnavailable holds are not the fault of the request.
 type Store struct {
 	pool   *pgxpool.Pool
 	shared callershare.Pool
 	q      *gen.Queries  // a statement alone is its own transaction
-	keys   *pgxpool.Pool // one connection for who comes in: nobody's reads are in its way
+	keys   *pgxpool.Pool // one connection for authentication, which no read holds up
 	clock  *clock
 	ids    ids
 	watch  watch
 }
 
-// NewestOfSchema is of the newest migration that the store needs. It opens no database without.
+// NewestOfSchema is a column of the newest migration that the store needs. Open refuses a database without it.
 const NewestOfSchema = "api_keys.work_queues"
 
 // Open connects to the database at url. The schema is there already: see migrations.
@@ -59,7 +59,7 @@ func OverPool(pool *pgxpool.Pool) *Store {
 	return &Store{pool: pool, shared: shared, q: gen.New(shared), clock: newClock()}
 }
 
-// alone has a pool of one connection, which is opened when somebody asks for it.
+// alone limits a pool to one connection, which is opened when it is first used.
 func alone(cfg *pgxpool.Config) { cfg.MaxConns, cfg.MinConns, cfg.MinIdleConns = 1, 0, 0 }
 
 // Close waits for connections in use.
@@ -70,7 +70,7 @@ func (s *Store) Close() {
 	}
 }
 
-// Connections tell how those to the database do.
+// Connections returns figures of the pool.
 func (s *Store) Connections() telemetry.Pool { return pgpool.Figures(s.pool) }
 
 // Ping asks whether the database answers.
@@ -102,7 +102,7 @@ func (s *Store) RawTx(ctx context.Context, fn func(tx pgx.Tx) error) error {
 	return pgpool.Tx(ctx, s.pool, fn)
 }
 
-// Snapshot runs statements that see the database as it is at one instant, and change nothing.
+// Snapshot runs statements that read the database as it is at one instant.
 func (s *Store) Snapshot(ctx context.Context, fn func(q *gen.Queries) error) error {
 	leave, err := s.shared.Enter(ctx)
 	if err != nil {

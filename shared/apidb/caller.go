@@ -6,11 +6,12 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/callershare"
 )
 
-// ErrCrowded says that a caller has used all the connections that one caller may have, for as long as it would wait.
+// ErrCrowded is the error for a caller whose own requests have held all connections of its share for as long as a
+// request waits.
 var ErrCrowded = callershare.ErrCrowded
 
-// WithCaller has what is done with the context take connections of the caller's share: half of the pool's. A caller
-// that has all of its share waits for its own requests, and the others do not wait for it.
+// WithCaller counts the connections that statements with this context take against the caller's share, which is half
+// of the pool. A caller that has used up its share waits for its own requests, and other callers do not wait for it.
 func WithCaller(ctx context.Context, caller string) context.Context {
 	return callershare.With(ctx, caller)
 }

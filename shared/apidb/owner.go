@@ -1,7 +1,7 @@
 package apidb
 
-// Owner is whose rows a statement sees. The zero one sees those of nobody in particular. What is another's is not there
-// for it: there is no other answer, so that nobody learns what others have.
+// Owner is the owner whose rows a statement sees. The zero Owner sees the rows without an owner. For a row of another
+// owner a statement answers as if there were none, so that an owner learns nothing about the rows of others.
 type Owner struct {
 	id       string
 	everyone bool
@@ -16,13 +16,13 @@ func OwnerOf(id string) Owner { return Owner{id: id} }
 // OwnerWith is the owner of a row: everyone together, or the one with an id.
 func OwnerWith(id string, everyone bool) Owner { return Owner{id: id, everyone: everyone} }
 
-// IsEveryone says whether it is all owners together.
+// IsEveryone tells whether the Owner stands for all owners.
 func (o Owner) IsEveryone() bool { return o.everyone }
 
 // ID is the id of one owner; empty for Everyone.
 func (o Owner) ID() string { return o.id }
 
-// Filter is what a statement compares owners with; nil: with nothing.
+// Filter is the value with which a statement compares owner_id; nil: it compares with nothing.
 func (o Owner) Filter() *string {
 	if o.everyone {
 		return nil
@@ -30,7 +30,8 @@ func (o Owner) Filter() *string {
 	return &o.id
 }
 
-// Indexed says whether the owner's rows stand together in indexes: those of nobody do not, so that they pay for none.
+// Indexed tells whether the owner's rows stand together in indexes. Rows without an owner do not: they would pay for
+// entries that an installation with one owner does not need.
 func (o Owner) Indexed() bool { return !o.everyone && o.id != "" }
 
 // Names is the owner of what somebody asks for who says that it is to be said's: only who sees everyone's may say so.
@@ -41,5 +42,5 @@ func (o Owner) Names(said string) string {
 	return o.id
 }
 
-// Sees says whether it sees an owner's rows.
+// Sees tells whether the rows of an owner are visible to it.
 func (o Owner) Sees(ownerID string) bool { return o.everyone || o.id == ownerID }

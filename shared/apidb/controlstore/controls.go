@@ -16,8 +16,8 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobevent"
 )
 
-// Control is what was asked for all jobs of a queue, a job type or an owner, and how far the scheduler
-// has followed. Version 0: nothing is asked.
+// Control is a pause or limit of all jobs of a queue, a job type or an owner, and the version that the scheduler has
+// applied. At version 0 there is none.
 type Control struct {
 	jobevent.Control
 	Least          jobevent.Control // of that, what the installation asks for: the owner may ask for more only
@@ -26,24 +26,24 @@ type Control struct {
 	UpdatedBy      string
 }
 
-// Applied says that the scheduler goes by it.
+// Applied tells whether the scheduler has applied this version.
 func (c Control) Applied() bool { return c.AppliedVersion >= c.Version }
 
-// ID is what it is about, in one word.
+// ID is the kind and the name, as queue:default.
 func (c Control) ID() string { return string(c.Kind) + ":" + c.Name }
 
-// Holds says that it pauses or limits anything.
+// Holds tells whether it pauses or limits anything.
 func (c Control) Holds() bool { return c.Paused || c.MaxRunning != nil || c.StartsPerSecond != nil }
 
-// ErrNoControl says that such a control is not the owner's.
+// ErrNoControl is the error for a control that the owner must not see.
 var ErrNoControl error = apierror.New(apierror.NotFound, "there is no such control")
 
-// mayControl says whether an owner may know of a control: one of its own jobs.
+// mayControl tells whether an owner may see a control: only the one of its own jobs.
 func mayControl(owner apidb.Owner, kind jobevent.ControlKind, name string) bool {
 	return owner.IsEveryone() || kind == jobevent.ControlOwner && name == owner.ID()
 }
 
-// Control gives one; nobody has to have asked for it.
+// Control returns a control, also one that was never set.
 func (s *Store) Control(ctx context.Context, owner apidb.Owner, kind jobevent.ControlKind, name string) (Control, error) {
 	if !mayControl(owner, kind, name) {
 		return Control{}, ErrNoControl
@@ -60,8 +60,8 @@ func controlByName(ctx context.Context, q *gen.Queries, kind jobevent.ControlKin
 	return newControl(row), err
 }
 
-// Controls gives all that an owner may know of, by kind and name: those that hold something, and those of which the
-// scheduler does not know yet that they hold nothing any more.
+// Controls returns all that an owner may see, by kind and name: those that hold something, and those that were lifted
+// but whose lifting the scheduler has not applied yet.
 func (s *Store) Controls(ctx context.Context, owner apidb.Owner) ([]Control, error) {
 	if !owner.IsEveryone() {
 		own, err := s.Control(ctx, owner, jobevent.ControlOwner, owner.ID())
@@ -74,14 +74,14 @@ func (s *Store) Controls(ctx context.Context, owner apidb.Owner) ([]Control, err
 	return newControls(rows), apidb.Classify("list controls", err)
 }
 
-// maxControls is how many there may be: the scheduler knows all by heart, and so does whoever lists jobs.
+// maxControls bounds the controls: the scheduler holds all in memory, and so does each process that lists jobs.
 const maxControls = 10_000
 
-// ErrTooManyControls says that there is no room for another control.
+// ErrTooManyControls is the error for a control beyond maxControls.
 var ErrTooManyControls error = apierror.New(apierror.InvalidJobRequest, "there are %d controls already", maxControls)
 
-// ChangeControl has change alter a control, and keeps it as its next version. One that stays as it is
-// keeps its version. What everyone's asks for holds whatever the owner asks for.
+// ChangeControl applies change to a control and stores it as its next version. An unchanged control keeps its version.
+// What an administrator has set holds whatever the owner sets.
 func (s *Store) ChangeControl(
 	ctx context.Context, entry *apidb.Audit, owner apidb.Owner, kind jobevent.ControlKind, name, by string,
 	change func(*jobevent.Control),
@@ -126,14 +126,14 @@ func (s *Store) ChangeControl(
 	return control, apidb.Classify(fmt.Sprintf("change control of %s %s", kind, name), err)
 }
 
-// atLeast has what is asked hold as much as something else does.
+// atLeast tightens asked until it holds at least as much as least.
 func atLeast(asked *jobevent.Control, least jobevent.Control) {
 	asked.Paused = asked.Paused || least.Paused
 	asked.MaxRunning = lower(asked.MaxRunning, least.MaxRunning)
 	asked.StartsPerSecond = lower(asked.StartsPerSecond, least.StartsPerSecond)
 }
 
-// lower is the lower one of two limits; nil: there is none.
+// lower returns the lower of two limits; nil is no limit.
 func lower[T cmp.Ordered](a, b *T) *T {
 	if a == nil || b != nil && *b < *a {
 		return b
@@ -157,8 +157,8 @@ func number[To, From int | int32](n *From) *To {
 	return &to
 }
 
-// ControlsApplied takes the versions by which the scheduler goes. A control that holds nothing is
-// forgotten when it does.
+// ControlsApplied stores the versions that the scheduler has applied. A control that holds nothing is deleted once it
+// is applied.
 func (s *Store) ControlsApplied(ctx context.Context, applied []jobevent.ControlApplied) error {
 	latest := slices.Clone(applied)
 	slices.SortFunc(latest, func(a, b jobevent.ControlApplied) int {
@@ -176,19 +176,19 @@ func (s *Store) ControlsApplied(ctx context.Context, applied []jobevent.ControlA
 	return apidb.Classify(fmt.Sprintf("take %d controls as applied", len(latest)), s.q.ControlsApplied(ctx, p))
 }
 
-// UnconfirmedControls gives those by which the scheduler does not go, at the ages of UnconfirmedJobs.
+// UnconfirmedControls returns the controls that the scheduler has not applied, at the ages of UnconfirmedJobs.
 func (s *Store) UnconfirmedControls(ctx context.Context, since, until time.Time) ([]Control, error) {
 	rows, err := s.q.ControlsUnconfirmed(ctx, gen.ControlsUnconfirmedParams{Since: since, Until: until})
 	return newControls(rows), apidb.Classify("find unconfirmed controls", err)
 }
 
-// ForgetControls has the controls read anew for the next job that is shown: another process has changed one.
+// ForgetControls drops the cached controls, because another process has changed one.
 func (s *Store) ForgetControls() { s.held.Forget() }
 
-// controlsAge is how old the controls may be that a waiting job is shown with.
+// controlsAge is the highest age of the cached controls.
 const controlsAge = time.Second
 
-// heldControls are those that hold something.
+// heldControls are the controls that hold something.
 type heldControls map[jobevent.ControlKind]map[string]Control
 
 // Holding gives the controls that hold something for the jobs of a queue, a type and an owner, as they were at most a

@@ -20,7 +20,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// NewJob is a valid request on its way into the store.
+// NewJob is a valid request that is to become a job.
 type NewJob struct {
 	JobID       uuid.UUID
 	TraceID     uuid.UUID
@@ -34,7 +34,7 @@ type NewJob struct {
 	Late        error        // why it is accepted only where it repeats one that was; nil: also as a new job
 }
 
-// Accepted says which job a request has become.
+// Accepted is the job that a request has become.
 type Accepted struct {
 	JobID     uuid.UUID
 	TraceID   uuid.UUID
@@ -49,7 +49,7 @@ type Accepted struct {
 	Late        error      // the job's own, where it repeats none: then it was refused
 }
 
-// New says that the request has become a job just now.
+// New tells whether the request has become a new job.
 func (a *Accepted) New() bool { return !a.Replayed && len(a.Missing) == 0 && a.Late == nil }
 
 // Status is the job's at the time it was accepted, so that a replayed answer is the same answer.
@@ -85,11 +85,11 @@ func (s *Store) InsertJobs(ctx context.Context, jobs []NewJob) ([]Accepted, erro
 	return accepted, err
 }
 
-// checkWhose: what comes here has its owner's name already.
+// checkWhose refuses a job that belongs to another owner than the one who submits it.
 func checkWhose(jobs []NewJob) error {
 	for i := range jobs {
 		if job := &jobs[i]; !job.Whose.Sees(job.Request.OwnerID) {
-			return fmt.Errorf("insert job %s: it is to be another owner's", job.JobID)
+			return fmt.Errorf("insert job %s: it belongs to another owner", job.JobID)
 		}
 	}
 	return nil

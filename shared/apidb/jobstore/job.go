@@ -19,7 +19,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// Job is a row: what was asked for, and the scheduler's latest word on it.
+// Job is a row: the request, and the latest status that the scheduler has published.
 type Job struct {
 	JobID             uuid.UUID
 	TraceID           uuid.UUID
@@ -54,7 +54,7 @@ type Job struct {
 	Sealed            []string     // members that Open could not open, as the API names them
 }
 
-// Job gives one of the owner's jobs; ErrNoJob when there is none.
+// Job returns one of the owner's jobs, or ErrNoJob.
 func (s *Store) Job(ctx context.Context, owner apidb.Owner, id uuid.UUID) (Job, error) {
 	found, err := s.q.JobByID(ctx, gen.JobByIDParams{JobID: id, Owner: owner.Filter()})
 	if err != nil {
@@ -138,7 +138,7 @@ func (s *Store) ListJobs(ctx context.Context, owner apidb.Owner, f Filter) (jobs
 	return jobs, next, nil
 }
 
-// listed is the scheduler's word on a job without its history.
+// listed is a job's status without its history.
 type listed struct {
 	*jobevent.Status
 	History skipped `json:"history"`
@@ -156,7 +156,7 @@ func readSnapshot(id uuid.UUID, snapshot string, into any) error {
 	return nil
 }
 
-// Ended tells which of the jobs have, or are deleted. Whose they are is known to those who ask.
+// Ended returns those of the jobs that have ended or are deleted. The caller has checked their owner.
 func (s *Store) Ended(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error) {
 	ended, err := s.q.JobsEnded(ctx, ids)
 	return ended, apidb.Classify("find ended jobs", err)
@@ -170,7 +170,7 @@ func newJob(row gen.JobsListedRow) (Job, error) {
 	return job, err
 }
 
-// newListed is a job without the scheduler's word on it.
+// newListed is a job without its status.
 func newListed(row gen.JobsListedRow) (Job, error) {
 	job := Job{
 		JobID: row.JobID, TraceID: row.TraceID, OwnerID: row.OwnerID, JobType: row.JobType, Queue: row.Queue,

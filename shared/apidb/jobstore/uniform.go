@@ -11,7 +11,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/apidb/internal/gen"
 )
 
-// isUniform tells whether the jobs differ in id and payload only, and nothing can be in their way.
+// isUniform tells whether the jobs differ in id and payload only, and conflict with no other job.
 func isUniform(jobs []NewJob) bool {
 	for i := range jobs {
 		job := &jobs[i]

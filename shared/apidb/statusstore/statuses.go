@@ -19,14 +19,14 @@ import (
 	"github.com/jobweaver/jobweaver/shared/jobstate"
 )
 
-// StatusWord is the scheduler's word on a job, with the JSON in which it came.
+// StatusWord is a status of a job that the scheduler published, with the JSON in which it came.
 type StatusWord struct {
 	jobevent.Status
 	JSON json.RawMessage
 }
 
-// ApplyStatuses takes the highest version of each job, where it is newer than what is known. A command
-// that it answers is not kept any longer. It says how many rows changed.
+// ApplyStatuses stores the highest version of each job where it is newer than the stored one, and deletes the commands
+// that it answers. It returns how many rows changed.
 func (s *Store) ApplyStatuses(ctx context.Context, words []StatusWord) (changed int64, err error) {
 	latest := latestWords(words)
 	params, answers := statusParams(latest), answerParams(latest)
@@ -49,8 +49,8 @@ func (s *Store) ApplyStatuses(ctx context.Context, words []StatusWord) (changed 
 	return row.Changed, apidb.Classify(fmt.Sprintf("apply %d job statuses", len(latest)), err)
 }
 
-// latestWords gives one word a job, in the order of ids: batches that share rows take them in one order,
-// or they would deadlock.
+// latestWords returns one status a job, in the order of ids: batches that share rows must lock them in one order, or
+// they would deadlock.
 func latestWords(words []StatusWord) []*StatusWord {
 	latest := make([]*StatusWord, len(words))
 	for i := range words {
