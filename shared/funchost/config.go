@@ -33,7 +33,7 @@ const (
 
 const defaultGrace = 30 * time.Second
 
-// Config is what every function's process is told by its environment. Its zero value, but for
+// Config has the settings that every function's process reads from its environment. Its zero value, but for
 // Kafka.Brokers, is good for a function run by code.
 type Config struct {
 	Host string `envconfig:"HOST" desc:"address on which HTTP listens; empty: all addresses"`
@@ -115,7 +115,7 @@ func (c Config) packer() func([]jobevent.Item) (events []event.Event, of [][]int
 	return jobevent.PackSpread
 }
 
-// check says what of the settings is wrong, for this function. Each error begins with the setting.
+// check returns what is wrong with the settings of this function. Each error begins with the setting.
 func (c Config) check(f Function) error {
 	switch {
 	case f.Name == "":

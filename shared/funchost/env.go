@@ -20,7 +20,7 @@ type Env struct {
 	closing []func()
 }
 
-// needs says what a function cannot do without.
+// needs names what a function cannot do without.
 type needs struct{ database bool }
 
 func loadEnv(needs needs) (*Env, error) {

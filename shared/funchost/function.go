@@ -1,5 +1,5 @@
 // Package funchost hosts a function: on its Kafka topics or on HTTP, with its clock, its probes and
-// its drain. The delivery rule of the house lives here, once: publish after commit, acknowledge
+// its drain. The delivery rule stands here, once: publish after commit, acknowledge
 // after publish.
 package funchost
 
@@ -16,7 +16,7 @@ import (
 var Version = "dev"
 
 // Handle takes a batch of items, one or many, in one database transaction, and returns those
-// to publish. Given the same batch again it says again what follows from its jobs' current state.
+// to publish. Given the same batch again it returns again what follows from its jobs' current state.
 //
 // An error that wraps jobevent.ErrInvalid means that something in the batch can never get better:
 // the host halves the batch until it has found it, and rejects it. Any other error is not the
@@ -38,7 +38,7 @@ type Function struct {
 
 	Topics []string // heard from Kafka in batches, as group jobweaver-<name>
 	Handle Handle
-	// Skips says of an event type that Topics have whether the function does without it; nil: it takes all. Of a record
+	// Skips reports whether the function ignores an event type that Topics have; nil: it takes all. Of a record
 	// only the header with the type is read for that.
 	Skips func(topic, typ string) bool
 
@@ -47,9 +47,9 @@ type Function struct {
 
 	// Ready asks whether the database answers. The host asks now and then, not for each probe.
 	Ready func(ctx context.Context) error
-	// Joined says whether Run is in all its consumer groups; nil: it has none.
+	// Joined reports whether Run is in all its consumer groups; nil: it has none.
 	Joined func() bool
-	// Failing says whether Run's own work fails at each try; nil: Run does not count.
+	// Failing reports whether Run's own work fails at each try; nil: Run does not count.
 	Failing func() bool
 	// Oldest is what of Run's has been under way for longest and ought to have ended, and since when, whatever is away;
 	// zero where there is nothing. A process in which it does not end is not alive.
@@ -57,7 +57,7 @@ type Function struct {
 
 	// Pool tells how the function's connections to its database do, for the metrics.
 	Pool func() telemetry.Pool
-	// Metrics has further metrics asked for when somebody looks, until what it returns is called.
+	// Metrics registers further metrics, which are read on demand, until the returned function is called.
 	Metrics func(telemetry.Meter) (stop func())
 
 	// HTTP is served beside probes and metrics. A function with it is ready whatever the broker does.
@@ -76,9 +76,9 @@ type Function struct {
 	// has returned. An error ends the process.
 	Run func(ctx context.Context, say Publish) error
 
-	// Fence is compared with what the brokers say of its topics; without topics nothing is.
+	// Fence is compared with the brokers' settings of its topics; without topics nothing is.
 	Fence Fence
 
 	KafkaOnly bool // refuses FUNC_TRANSPORT=http
-	Silent    bool // says nothing, and so needs no broker
+	Silent    bool // publishes nothing, and so needs no broker
 }

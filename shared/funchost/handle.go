@@ -51,7 +51,7 @@ func neverBetter(err error) bool { return errors.Is(err, jobevent.ErrInvalid) ||
 func tooMuch(err error, n int) bool { return n > 1 && pgpool.TimedOut(err) }
 
 // settle calls Handle until it succeeds. It gives up when the batch is to blame (neverBetter, tooMuch), when
-// ctx ends, and for any other error when enough says so.
+// ctx ends, and for any other error when enough returns true.
 func (h *host) settle(ctx context.Context, batch []jobevent.Item, enough func() bool) ([]jobevent.Item, error) {
 	wait := retry.Backoff(firstRetry, lastRetry)
 	panics := 0

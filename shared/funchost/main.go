@@ -63,7 +63,7 @@ func runHealthcheck(ctx context.Context) error {
 	return probe.AskReady(ctx, cfg.Host, cfg.Port, cfg.TLS.CertFile != "")
 }
 
-// logFailure writes the one line that says why a process ends with 1, in the form of the other lines: a pipeline
+// logFailure writes the one line with the reason why a process ends with 1, in the form of the other lines: a pipeline
 // of logs would drop it otherwise. The settings may be what is wrong, so of them it reads only LOG_FORMAT.
 func logFailure(w io.Writer, name string, err error) {
 	logger, wrong := telemetry.NewLogger(w, "", os.Getenv("LOG_FORMAT"))

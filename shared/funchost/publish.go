@@ -18,7 +18,7 @@ import (
 	"github.com/jobweaver/jobweaver/shared/telemetry"
 )
 
-// publisher says events to the sink or to Kafka.
+// publisher publishes events to the sink or to Kafka.
 type publisher struct {
 	meter   telemetry.Meter
 	tracing *telemetry.Tracing
@@ -41,7 +41,7 @@ type unsent struct {
 func (u *unsent) Error() string { return u.err.Error() }
 func (u *unsent) Unwrap() error { return u.err }
 
-// NewPublisher is the way on which a function's host says events, for those who are not hosted.
+// NewPublisher publishes events as a function's host does, for programs that are not hosted.
 // Nothing connects before the first events.
 func NewPublisher(cfg Config) (Publish, func(), error) {
 	p, err := newPublisher(cfg, telemetry.NewMeter("unhosted"))
@@ -111,7 +111,7 @@ func Unpublished(items []jobevent.Item, err error) []jobevent.Item {
 }
 
 // publish is a Publish. The status of a job of which the sink refused another item is held back: the API would show
-// FAILED, nobody would ask again, and the dead letter would be lost (protocol #11). The API asks for the job as long as
+// FAILED, no report would ask again, and the dead letter would be lost (protocol #11). The API asks for the job while
 // it has not seen that version, so both are published again until the sink takes them.
 func (p *publisher) publish(ctx context.Context, items []jobevent.Item) error {
 	rest := phases(items)
@@ -178,7 +178,7 @@ func pick(items []jobevent.Item, places []int) []jobevent.Item {
 }
 
 // phases splits items so that each phase has to be acknowledged before the next is sent: the
-// job-status of a job comes after whatever else is said of it, or somebody who has seen it would not
+// job-status of a job comes after all other events about it, or the API, which has seen it, would not
 // ask for what got lost.
 func phases(items []jobevent.Item) [][]jobevent.Item {
 	others := map[uuid.UUID]bool{}

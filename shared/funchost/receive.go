@@ -88,7 +88,7 @@ func (h *host) receiveEvent(ctx context.Context, e event.Event, header http.Head
 }
 
 // tellRejected publishes that an event can never be handled. Knative, too, takes it to the dead letters by our answer,
-// but says neither why nor for which topic it was meant.
+// but without the reason and the topic for which it was meant.
 func (h *host) tellRejected(ctx context.Context, e event.Event, cause error) {
 	if about, ok := rejectedOverHTTP(h.f.Name, e, rejectedLabel(cause)+": "+cause.Error()); ok {
 		h.publishSoon(ctx, []jobevent.Item{about})

@@ -17,7 +17,7 @@ import (
 )
 
 // Redrive puts a record that was rejected on its topic again, exactly as it was: its key, headers and value, and its
-// timestamp. Nothing is signed anew, or an event that nobody has signed would be believed. Where events go to a sink
+// timestamp. Nothing is signed anew, or an unsigned event would be believed. Where events go to a sink
 // the record goes there as the event that it is. An error wraps jobevent.ErrInvalid where that is impossible, now and
 // ever.
 type Redrive func(ctx context.Context, record jobevent.Rejected) error

@@ -36,7 +36,7 @@ type host struct {
 	publisher *publisher
 	httpKeys  *eventkeys.Keys           // verify events over HTTP; nil: all pass
 	topicKeys *eventkeys.Keys           // the same of records
-	consumer  *kafkaevent.BatchConsumer // nil: hears nothing from Kafka
+	consumer  *kafkaevent.BatchConsumer // nil: consumes nothing from Kafka
 	clock     chan struct{}             // has one value while a tick is under way
 	pinged    chan struct{}             // has one value while a ping waits for its turn to tick
 	seats     chan struct{}             // one a request that is being handled
@@ -162,7 +162,7 @@ func (h *host) startMonitor(ctx context.Context, parts *group) error {
 	return nil
 }
 
-// watched has the metrics ask for what nobody counts, until it is called.
+// watched registers the metrics that are read on demand; the returned function ends that.
 func (h *host) watched() (unwatched func()) {
 	var stops []func()
 	if h.f.Pool != nil {

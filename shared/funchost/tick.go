@@ -33,7 +33,7 @@ func (h *host) tickLoop(ctx, work context.Context) {
 	}
 }
 
-// sleep waits for the time, the wake-up or ctx's end, whichever is first. It says whether wake may be
+// sleep waits for the time, the wake-up or ctx's end, whichever is first. It reports whether wake may be
 // waited for again: a closed channel would wake for ever.
 func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) (wakeable bool) {
 	timer := time.NewTimer(d)
@@ -47,8 +47,8 @@ func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) (wakeable
 	return true
 }
 
-// tick has the function tick once and publishes what it says. Two ticks are never under way at once,
-// whoever asks for them.
+// tick has the function tick once and publishes what follows. Two ticks are never under way at once,
+// whether the clock or a ping asks for them.
 func (h *host) tick(ctx context.Context) (time.Duration, error) {
 	if err := h.takeTurn(ctx); err != nil {
 		return 0, err

@@ -55,7 +55,7 @@ func (c Config) sinkTrust() (*tlsfiles.Client, error) {
 	return client, client.Trust("K_CA_CERTS", c.SinkCAs)
 }
 
-// checkTransport refuses what goes in plain text where REQUIRE_TLS is on, or says it once.
+// checkTransport refuses what goes in plain text where REQUIRE_TLS is on, or warns once.
 func (c Config) checkTransport(ctx context.Context, serves bool, address net.Addr) error {
 	plain := c.plain()
 	if c.TLS.CertFile == "" && !onLoopback(address) && (serves || c.RequireTLS == requireOn) {
@@ -75,7 +75,7 @@ func (c Config) insist(plain []string) error {
 	return fmt.Errorf("REQUIRE_TLS: is on, and there would be plain text by %s", strings.Join(plain, ", "))
 }
 
-// plain are the settings by which we would say something in plain text to another machine.
+// plain returns the settings by which the process would send plain text to another machine.
 func (c Config) plain() (settings []string) {
 	if c.database.IsSet() && !pgpool.Secure(c.database.Reveal()) {
 		settings = append(settings, "DATABASE_URL (sslmode is neither verify-full nor verify-ca)")

@@ -62,7 +62,7 @@ func (h *host) listen(ctx context.Context) (*web, error) {
 	return &web{listener: listener, server: server}, nil
 }
 
-// onLoopback: nobody outside this machine gets there.
+// onLoopback reports whether an address can be reached from this machine only.
 func onLoopback(address net.Addr) bool {
 	at, err := netip.ParseAddrPort(address.String())
 	return err == nil && at.Addr().Unmap().IsLoopback()

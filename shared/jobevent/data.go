@@ -49,13 +49,13 @@ type Run struct {
 type Completed struct {
 	JobID      uuid.UUID       `json:"jobId"`
 	Attempt    int             `json:"attempt"`
-	WorkerID   string          `json:"workerId"`           // empty: an outside system says it, by a callback
-	StartedAt  time.Time       `json:"startedAt,omitzero"` // zero: who says it does not know
+	WorkerID   string          `json:"workerId"`           // empty: an outside system reports it, by a callback
+	StartedAt  time.Time       `json:"startedAt,omitzero"` // zero: the publisher does not know
 	FinishedAt time.Time       `json:"finishedAt"`
 	Output     json.RawMessage `json:"output,omitempty"`
 }
 
-// Kind says in which way an attempt did not complete: failed, lost, interrupted, cancelled, snoozed.
+// Kind is the way in which an attempt did not complete: failed, lost, interrupted, cancelled, snoozed.
 type Kind = jobstate.Kind
 
 // The kinds of a Failed event. Only failed counts a retry.
@@ -72,7 +72,7 @@ type Failed struct {
 	JobID        uuid.UUID  `json:"jobId"`
 	Attempt      int        `json:"attempt"`
 	WorkerID     string     `json:"workerId"`
-	StartedAt    *time.Time `json:"startedAt,omitempty"` // absent: never started, or who says it does not know
+	StartedAt    *time.Time `json:"startedAt,omitempty"` // absent: never started, or the publisher does not know
 	FinishedAt   time.Time  `json:"finishedAt"`
 	ErrorCode    string     `json:"errorCode,omitempty"`
 	Message      string     `json:"message,omitempty"`
@@ -81,7 +81,7 @@ type Failed struct {
 	Kind         Kind       `json:"kind"`
 }
 
-// Waiting says that an attempt's handler has handed it to an outside system.
+// Waiting reports that an attempt's handler has handed it to an outside system.
 type Waiting struct {
 	JobID             uuid.UUID `json:"jobId"`
 	Attempt           int       `json:"attempt"`
@@ -122,7 +122,7 @@ func (e *ended) as(kind Kind) any {
 	}
 }
 
-// DeadLettered says that a job has failed for good.
+// DeadLettered reports that a job has failed for good.
 type DeadLettered struct {
 	JobID           uuid.UUID `json:"jobId"`
 	Reason          string    `json:"reason"`
@@ -143,7 +143,7 @@ type Rejected struct {
 
 	// What a reader needs besides to make the record again exactly as it was. An event of a release before has none of it.
 	Key           []byte         `json:"key,omitzero"`           // base64; absent: the record has none
-	RecordHeaders []RecordHeader `json:"recordHeaders,omitzero"` // in their order; absent: nobody can make it again
+	RecordHeaders []RecordHeader `json:"recordHeaders,omitzero"` // in their order; absent: the record cannot be made again
 	RecordedAt    *time.Time     `json:"recordedAt,omitempty"`   // the record's own timestamp
 }
 
@@ -162,7 +162,7 @@ type Move struct {
 	From       string     `json:"from,omitempty"` // absent: the job's first entry
 	To         string     `json:"to"`
 	Attempt    int        `json:"attempt"`
-	By         string     `json:"by"` // the function, or for a command whoever asked
+	By         string     `json:"by"` // the function, or for a command its actor
 	Reason     string     `json:"reason,omitempty"`
 	Outcome    string     `json:"outcome,omitempty"` // completed, waiting or a Kind: this entry ended the attempt
 	WorkerID   string     `json:"workerId,omitempty"`
@@ -239,8 +239,8 @@ const (
 	CommandRetry      = "retry"
 	CommandReschedule = "reschedule" // to RunAt
 	CommandDelete     = "delete"
-	CommandChange     = "change" // as Change says
-	CommandReport     = "report" // say again all that the API has not seen
+	CommandChange     = "change" // to the values of Change
+	CommandReport     = "report" // publish again all that the API has not seen
 )
 
 // Command is a kept, numbered wish about one job; a report instead carries many jobs and no number.
@@ -277,7 +277,7 @@ type ReportJob struct {
 // MaxReportJobs bounds one report.
 const MaxReportJobs = 1000
 
-// ControlKind says what a Control is about.
+// ControlKind is what a Control is about.
 type ControlKind string
 
 // The kinds of a Control.
@@ -298,7 +298,7 @@ type Control struct {
 	StartsPerSecond *float64    `json:"startsPerSecond,omitempty"` // absent: any number
 }
 
-// ControlApplied says that the scheduler goes by this version of a Control.
+// ControlApplied reports that the scheduler uses this version of a Control.
 type ControlApplied struct {
 	Kind    ControlKind `json:"kind"`
 	Name    string      `json:"name"`
@@ -356,7 +356,7 @@ type HeldAttempt struct {
 	Progress  *Progress  `json:"progress,omitempty"`
 }
 
-// Progress is how far a handler says it has come.
+// Progress is how far a handler reports to have come.
 type Progress struct {
 	Percent int    `json:"percent"`
 	Message string `json:"message,omitempty"`

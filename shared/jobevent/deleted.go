@@ -37,7 +37,7 @@ func SetEnd(it *Item, end End) {
 	}
 }
 
-// EndOf is how the job of a deleted event had ended; nil: it does not say. Its errors wrap ErrInvalid.
+// EndOf is how the job of a deleted event had ended; nil: the event does not have it. Its errors wrap ErrInvalid.
 func EndOf(e Item) (*End, error) {
 	end := End{Status: e.more[extEndedAs], ErrorCode: e.more[extErrorOf]}
 	if end.Status == "" {
@@ -64,10 +64,10 @@ func EndOf(e Item) (*End, error) {
 	return &end, nil
 }
 
-// ExtVersion is the version of the job that a deleted event is about, in decimal: it has no data that could say it.
+// ExtVersion is the version of the job that a deleted event is about, in decimal: the event has no data for it.
 const ExtVersion = "jobversion"
 
-// NewDeleted says that from this version on there is nothing of a job to be seen. Its id is made from both.
+// NewDeleted makes the event that from this version on nothing of a job can be seen. Its id is made from both.
 func NewDeleted(m Meta, version int64) (Item, error) {
 	m.ID = DeletedID(m.JobID, version)
 	e, err := New(TypeDeleted, m, nil)

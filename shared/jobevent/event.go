@@ -42,7 +42,7 @@ func TraceIDOf(e event.Event) uuid.UUID {
 	return id
 }
 
-// SpanID is the id of the span that stands behind a name: what has a name has the same span whoever tells of it. An
+// SpanID is the id of the span that stands behind a name: what has a name has the same span in every event. An
 // attempt's is that of its token. An event that was said outside of any span names its own.
 func SpanID(name string) [8]byte {
 	h := fnv.New64a()
@@ -53,10 +53,10 @@ func SpanID(name string) [8]byte {
 }
 
 // JobSpanID is the id of the span in which a job was told of for the first time. All that is later done about the job,
-// and of which nobody knows where it came from, stands below it.
+// and whose origin is unknown, stands below it.
 func JobSpanID(jobID uuid.UUID) [8]byte { return [8]byte(jobID[8:]) } // random, and of a UUID never all zeros
 
-// TraceParent is the W3C form of a trace id, with the span id of a name. sampled says that the trace is kept.
+// TraceParent is the W3C form of a trace id, with the span id of a name. sampled means that the trace is kept.
 func TraceParent(traceID uuid.UUID, spanOf string, sampled bool) string {
 	span := SpanID(spanOf)
 	text := make([]byte, 0, len("00-")+32+len("-")+16+len("-01"))

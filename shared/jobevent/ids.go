@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// JobID makes the id of a job from a new one. Its last bit says whether the job's trace is kept: every function can
+// JobID makes the id of a job from a new one. Its last bit decides whether the job's trace is kept: every function can
 // read it there, also hours later, and none has to store it.
 func JobID(id uuid.UUID, sampled bool) uuid.UUID {
 	id[15] &^= 1
@@ -16,7 +16,7 @@ func JobID(id uuid.UUID, sampled bool) uuid.UUID {
 	return id
 }
 
-// Sampled says whether the trace of a job is kept.
+// Sampled reports whether the trace of a job is kept.
 func Sampled(jobID uuid.UUID) bool { return jobID[15]&1 == 1 }
 
 // CreatedID names the event that a job was accepted.

@@ -34,9 +34,9 @@ type Item struct {
 	number int          // its place there, from 0 on
 }
 
-// Meta is what an item says of itself beside its data.
+// Meta is what an item has beside its data.
 type Meta struct {
-	Function string    // who says it: source /jobweaver/<function>
+	Function string    // that publishes it: source /jobweaver/<function>
 	ID       string    // the same for a repeated event
 	JobID    uuid.UUID // subject; zero for what is about no job
 	Key      string    // record key; empty: the job id

@@ -12,7 +12,7 @@ import (
 // record.
 var encoding = jsonv2.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false), jsontext.EscapeForJS(false))
 
-// anyNames: what a payload says twice is its handler's business, and looking for it costs as much as the rest.
+// anyNames: a name that a payload has twice is its handler's business, and looking for it costs as much as the rest.
 var anyNames = jsontext.AllowDuplicateNames(true)
 
 // Encode writes data as JSON, with < > & as they are.

@@ -7,10 +7,10 @@ import (
 )
 
 // SealedPrefix begins a value, be it a text or a JSON string, that only holders of a key can read. To all others it is
-// opaque; nobody may cut it.
+// opaque; it must not be cut.
 const SealedPrefix = "sealed:v1:"
 
-// IsSealed says whether a text is sealed.
+// IsSealed reports whether a text is sealed.
 func IsSealed(text string) bool { return strings.HasPrefix(text, SealedPrefix) }
 
 // sealedMore is by how many bytes the cipher makes a value longer: its key's name, a nonce and a tag.

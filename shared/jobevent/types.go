@@ -63,7 +63,7 @@ func Types() []string {
 	return types
 }
 
-// TopicOf says on which topic an event travels: by its type, a run event by its queue.
+// TopicOf returns the topic of an event: by its type, a run event by its queue.
 func TopicOf(e event.Event) (string, error) {
 	return topicOf(e.Type(), Extension(e, ExtQueue))
 }

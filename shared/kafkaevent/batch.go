@@ -101,7 +101,7 @@ func (b *BatchConsumer) Run(ctx context.Context, handle BatchHandler) error {
 }
 
 // finishAll finishes what was handled, in order. After one that failed nothing is marked any more: a
-// mark says that everything before it is done too.
+// mark means that everything before it is done too.
 func (b *BatchConsumer) finishAll(stop func()) {
 	var failed error
 	for h := range b.finishing {

@@ -53,7 +53,7 @@ func Consumed(m *sarama.ProducerMessage) *sarama.ConsumerMessage {
 
 // Decode reads the event of a record, binary or structured. Its errors wrap jobevent.ErrInvalid: a
 // record that cannot be read now never can be. A record without a value is an event only where its
-// headers say that it is one of a deleted job. The event's data may be the record's value, not a copy.
+// headers have the type of a deleted job. The event's data may be the record's value, not a copy.
 func Decode(m *sarama.ConsumerMessage) (event.Event, error) {
 	if e, ok := readPlain(m); ok {
 		return e, nil
@@ -115,7 +115,7 @@ func readPlain(m *sarama.ConsumerMessage) (event.Event, bool) {
 	return e, version == event.CloudEventsVersionV1 && ctx.ID != "" && ctx.Type != "" && ctx.Source.Path != ""
 }
 
-// locations are extensions that the SDK adds to say where it read the event. Published again, the event would carry
+// locations are extensions by which the SDK notes where it read the event. Published again, the event would carry
 // them along.
 var locations = []string{"kafkaoffset", "kafkapartition", "kafkatopic"}
 

@@ -26,9 +26,9 @@ const (
 
 	dialTimeout    = 5 * time.Second
 	sessionTimeout = 8 * time.Second // a killed member's partitions move after this
-	heartbeat      = time.Second     // how soon a member hears of a rebalance
+	heartbeat      = time.Second     // how soon a member notices a rebalance
 	// rebalanceTimeout is how long the others wait for a member that dies or freezes in the middle of a
-	// rebalance: nobody takes records meanwhile, and jobs of the dead must run again within 30 s. What is
+	// rebalance: no member takes records meanwhile, and jobs of the dead must run again within 30 s. What is
 	// to be revoked is let go sooner.
 	rebalanceTimeout = 20 * time.Second
 
@@ -38,7 +38,7 @@ const (
 	longPoll = time.Second
 )
 
-// Config says where Kafka is and how to talk to it. Only Brokers is required.
+// Config has the addresses of the brokers and how to connect to them. Only Brokers is required.
 type Config struct {
 	Brokers           []string `envconfig:"KAFKA_BROKERS" desc:"bootstrap list, separated by commas"`
 	ClientID          string   `envconfig:"KAFKA_CLIENT_ID" default:"jobweaver" desc:"client id at the brokers"`

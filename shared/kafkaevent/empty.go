@@ -19,7 +19,7 @@ import (
 const groupsOf = "jobweaver-"
 
 // EmptyTopics deletes the topics, and those of further queues, with how far anybody has read them, and creates them
-// anew. It refuses while a function reads: what that says would come onto the new ones.
+// anew. It refuses while a function reads: what that publishes would come onto the new ones.
 func EmptyTopics(ctx context.Context, cfg Config, topics []jobevent.Topic) error {
 	err := bounded(ctx, func() error {
 		client, err := openClient(cfg, func(s *sarama.Config) { s.Metadata.Full = true })

@@ -28,9 +28,9 @@ const (
 	retryAtMost  = 2 * time.Second
 )
 
-// GroupConsumer holds partitions of its topics as a member of a consumer group. Whoever uses it takes
-// records when there is room for them (Take), marks what is done (Partition.Mark), and hears of
-// partitions coming and going (Hooks). Marks are committed a moment later and when a partition goes.
+// GroupConsumer holds partitions of its topics as a member of a consumer group. Its user takes records
+// when there is room for them (Take), marks what is done (Partition.Mark), and has functions that are
+// called as partitions come and go (Hooks). Marks are committed a moment later and when a partition goes.
 //
 //	for {
 //		got := c.Take(room, bytes)
@@ -68,7 +68,7 @@ type GroupConsumer struct {
 	trouble telemetry.Trouble
 }
 
-// Watch is called for whoever measures; what is nil is not.
+// Watch has functions for metrics; those that are nil are not called.
 type Watch struct {
 	Committed    func(took time.Duration)
 	Disconnected func()
@@ -221,7 +221,7 @@ func (c *GroupConsumer) Take(limit, maxBytes int) []Records {
 	return got
 }
 
-// Joined says whether the group counts this consumer among its members. A member may hold no
+// Joined reports whether the group counts this consumer among its members. A member may hold no
 // partition when there are more members than partitions.
 func (c *GroupConsumer) Joined() bool {
 	c.mu.Lock()

@@ -52,7 +52,7 @@ func openClient(cfg Config, change func(*sarama.Config)) (sarama.Client, error) 
 	return client, nil
 }
 
-// unreached says what may be behind a broker that only hangs up, as some do at a wrong password.
+// unreached adds what may be behind a broker that only hangs up, as some do at a wrong password.
 func (c Config) unreached(err error) error {
 	at := strings.Join(c.addrs(), ",")
 	switch {

@@ -138,7 +138,7 @@ func (c *GroupConsumer) open(
 	return p
 }
 
-// close drops what was not taken; it will be delivered to whoever holds the partition next.
+// close drops what was not taken; the next member that holds the partition gets it.
 func (c *GroupConsumer) close(p *Partition) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -202,7 +202,7 @@ func (c *GroupConsumer) setJoined(joined bool) {
 	c.joined = joined
 }
 
-// signal fills a channel of one place: whoever waits wakes once, however often it was signalled.
+// signal fills a channel of one place: the receiver wakes once, however often it was signalled.
 func signal(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:

@@ -23,7 +23,7 @@ type Partition struct {
 	dead    bool // given up, or its topic is another one now: marks mean nothing
 }
 
-// Mark says that all records below next are done (next = offset + 1 of the last of them). It is
+// Mark notes that all records below next are done (next = offset + 1 of the last of them). It is
 // committed soon, at the latest when the partition is given up. A mark of a lost partition does
 // nothing.
 func (p *Partition) Mark(next int64) { p.mark(next) }

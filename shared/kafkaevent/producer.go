@@ -18,8 +18,8 @@ import (
 
 const (
 	publishTimeout = 30 * time.Second // whatever the caller's context says
-	// A leader that was killed is replaced after some nine seconds. Whoever gives up says why, so he does before the time
-	// is over.
+	// A leader that was killed is replaced after some nine seconds. A caller that gives up
+	// returns the reason, so it does before publishTimeout.
 	publishTriesFor  = 10 * time.Second
 	publishPause     = 50 * time.Millisecond // before the second try; then twice as long each time
 	publishPauseMost = 1600 * time.Millisecond
@@ -163,7 +163,7 @@ func (p *Producer) connect(ctx context.Context) (*connection, error) {
 		return nil, sarama.ErrClosedClient
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err // whoever had the lock before us waited in vain for too long
+		return nil, err // the goroutine that had the lock before waited for too long
 	}
 	if p.conn != nil && p.conn.isRetired() {
 		p.closing.Go(p.conn.close)
@@ -186,7 +186,7 @@ func (p *Producer) drop(conn *connection) {
 	defer p.mu.Unlock()
 	conn.retire()
 	if p.conn != conn {
-		return // somebody else was first
+		return // another goroutine was first
 	}
 	p.conn = nil
 	p.closing.Go(conn.close)
@@ -205,7 +205,7 @@ func (p *Producer) Close() {
 	p.closing.Wait()
 }
 
-// curable says whether another connection, or some time, may be all that is missing. Every error of the network is, for
+// curable reports whether another connection, or some time, may be all that is missing. Every network error is, for
 // the connection may be the broker's old one.
 func curable(err error) bool {
 	var refused sarama.KError

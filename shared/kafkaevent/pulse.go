@@ -9,7 +9,7 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// Pulse asks whether a broker answers, over a connection of its own that it keeps: that one accepts a connection says
+// Pulse asks whether a broker answers, over a connection of its own that it keeps: that one accepts a connection proves
 // little, for a frozen process the kernel does it.
 type Pulse struct {
 	cfg Config

@@ -26,7 +26,7 @@ const (
 
 var (
 	errRetired = errors.New("the connection has failed with something else")
-	// errCrowded: a batch is too large for its topic, which was made by somebody else, and not for one of its messages.
+	// errCrowded: a batch is too large for its topic, which was not made by JobWeaver, and not for one of its messages.
 	errCrowded = errors.New("a batch is too large for its topic")
 )
 
@@ -221,7 +221,7 @@ func (w *way) load() map[topicPartition][]*parcel {
 	return batches
 }
 
-// fits says whether a parcel may go into a batch with others.
+// fits reports whether a parcel may go into a batch with others.
 func fits(p *parcel, others []*parcel) bool {
 	bytes, limit := p.bytes, p.limit
 	for _, q := range others {
@@ -273,7 +273,7 @@ func (w *way) call(request *sarama.ProduceRequest) (answer *sarama.ProduceRespon
 	return answer, err
 }
 
-// verdict is what a broker says of a batch.
+// verdict returns the error in a broker's answer about a batch.
 func verdict(block *sarama.ProduceResponseBlock, parcels []*parcel) error {
 	switch {
 	case block == nil:

@@ -44,7 +44,7 @@ func (c Config) checked() (Config, error) {
 	return c, err
 }
 
-// Secure tells whether what is said to the brokers is encrypted, or does not leave this machine.
+// Secure reports whether what is sent to the brokers is encrypted, or does not leave this machine.
 func (c Config) Secure() bool {
 	for _, addr := range c.addrs() {
 		host, _, err := net.SplitHostPort(addr)

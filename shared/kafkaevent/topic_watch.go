@@ -22,7 +22,7 @@ var errRecreated = errors.New("topic was created again")
 type topicWatch struct {
 	consumer *GroupConsumer
 	client   sarama.Client
-	kick     chan struct{} // an error says that a topic may be missing
+	kick     chan struct{} // signalled by an error after which a topic may be missing
 }
 
 // run checks now and then, until ctx ends or a topic was created again (errRecreated).
@@ -108,7 +108,7 @@ func (w *topicWatch) logErrors(ctx context.Context, errs <-chan error) {
 }
 
 // forget makes the held partitions of the topics lose their place: no mark counts any more, and the
-// commit at the end of their claim says zero.
+// commit at the end of their claim is zero.
 func (c *GroupConsumer) forget(topics []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
