@@ -121,7 +121,7 @@ func (c Config) check(f Function) error {
 	case f.Name == "":
 		return errors.New("host a function: it has no name")
 	case len(f.Topics) > 0 && f.Handle == nil:
-		return fmt.Errorf("host %s: it hears topics and handles nothing", f.Name)
+		return fmt.Errorf("host %s: it consumes topics and handles nothing", f.Name)
 	case c.FuncTransport != TransportKafka && c.FuncTransport != TransportHTTP:
 		return fmt.Errorf("FUNC_TRANSPORT: %q is neither kafka nor http", c.FuncTransport)
 	case c.FuncTransport == TransportHTTP && (f.KafkaOnly || f.HTTP != nil || f.Handle == nil && f.Tick == nil):

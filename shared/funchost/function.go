@@ -23,7 +23,7 @@ var Version = "dev"
 // events' fault: the host waits and calls again.
 type Handle func(ctx context.Context, batch []jobevent.Item) (say []jobevent.Item, err error)
 
-// Tick is one pass of a function's clock. next says when to tick again, 0 at once. After an error
+// Tick is one pass of a function's clock. next is when to tick again, 0 at once. After an error
 // the host waits and ticks again.
 type Tick func(ctx context.Context) (say []jobevent.Item, next time.Duration, err error)
 
@@ -36,7 +36,7 @@ type Publish func(ctx context.Context, events []jobevent.Item) error
 type Function struct {
 	Name string
 
-	Topics []string // heard from Kafka in batches, as group jobweaver-<name>
+	Topics []string // consumed from Kafka in batches, as group jobweaver-<name>
 	Handle Handle
 	// Skips reports whether the function ignores an event type that Topics have; nil: it takes all. Of a record
 	// only the header with the type is read for that.

@@ -79,7 +79,7 @@ func (h *host) settle(ctx context.Context, batch []jobevent.Item, enough func() 
 // call calls Handle once. A panic is an error.
 func (h *host) call(ctx context.Context, batch []jobevent.Item) (say []jobevent.Item, err error) {
 	defer h.calls.Begin("handle")()
-	ctx, spans := h.tracing.Handle(ctx, h.f.Name, h.hearsOver(), batch)
+	ctx, spans := h.tracing.Handle(ctx, h.f.Name, h.transport(), batch)
 	began := time.Now()
 	defer func() {
 		if p := recover(); p != nil {
@@ -97,8 +97,8 @@ func (h *host) call(ctx context.Context, batch []jobevent.Item) (say []jobevent.
 	return say, nil
 }
 
-// hearsOver is what carries the events that are heard.
-func (h *host) hearsOver() string {
+// transport is what carries the events that are received.
+func (h *host) transport() string {
 	if h.cfg.FuncTransport == TransportHTTP {
 		return telemetry.OverHTTP
 	}

@@ -49,13 +49,13 @@ func publishesInOrder(t *testing.T, second []string) {
 		}
 		return events, nil
 	}
-	finish, err := h.hear(t.Context(), messages(t, "first"))
+	finish, err := h.consume(t.Context(), messages(t, "first"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	heard := make(chan error, 1)
 	go func() {
-		finish, err := h.hear(t.Context(), messages(t, second...))
+		finish, err := h.consume(t.Context(), messages(t, second...))
 		if err == nil {
 			err = finish()
 		}
@@ -107,7 +107,7 @@ func TestWhatFollowsFromAPartIsPublishedWhileTheNextIsHandled(t *testing.T) {
 		for i := range ids {
 			ids[i] = fmt.Sprint(i)
 		}
-		finish, err := h.hear(t.Context(), messages(t, ids...))
+		finish, err := h.consume(t.Context(), messages(t, ids...))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,8 +25,8 @@ type publisher struct {
 	over    string          // what carries the events
 	keys    *eventkeys.Keys // nil: nothing is signed
 	pack    func(items []jobevent.Item) (events []event.Event, of [][]int)
-	// send tries once, in any order, and tells which events were said.
-	send    func(ctx context.Context, events []event.Event) (said []event.Event, err error)
+	// send tries once, in any order, and returns the events that were published.
+	send    func(ctx context.Context, events []event.Event) (sent []event.Event, err error)
 	close   func()
 	trouble telemetry.Trouble // of those who insist
 }
@@ -121,12 +121,12 @@ func (p *publisher) publish(ctx context.Context, items []jobevent.Item) error {
 			continue // all of it was held back
 		}
 		traced, done := p.tracing.Publish(ctx, p.over, phase)
-		said, left, err := p.sendPacked(ctx, traced)
-		published := pick(traced, said)
+		sent, left, err := p.sendPacked(ctx, traced)
+		published := pick(traced, sent)
 		done(published, err)
 		p.meter.Published(published, time.Since(began), err)
 		if i+1 < len(rest) {
-			rest[i+1] = withoutRefused(rest[i+1], phase, slices.Concat(said, left))
+			rest[i+1] = withoutRefused(rest[i+1], phase, slices.Concat(sent, left))
 		}
 		if err == nil {
 			continue
@@ -144,7 +144,7 @@ func (p *publisher) publish(ctx context.Context, items []jobevent.Item) error {
 
 // sendPacked sends items in events. It returns the places of those that were published, and of those that have to be
 // published again; the sink has refused the others.
-func (p *publisher) sendPacked(ctx context.Context, items []jobevent.Item) (said, left []int, err error) {
+func (p *publisher) sendPacked(ctx context.Context, items []jobevent.Item) (published, left []int, err error) {
 	events, of := p.pack(items)
 	p.keys.Sign(events)
 	placeOf := make(map[string]int, len(events))
@@ -224,7 +224,7 @@ func withoutRefused(statuses, phase []jobevent.Item, settled []int) []jobevent.I
 // logged and left out: it must not hold up everything behind it.
 func (p *publisher) insist(ctx context.Context, items []jobevent.Item) error {
 	if len(items) == 0 {
-		return nil // that nothing had to be said shows nothing
+		return nil // an empty publication proves nothing
 	}
 	wait := retry.Backoff(firstRetry, lastRetry)
 	for {

@@ -67,7 +67,7 @@ func (h *host) receiveEvent(ctx context.Context, e event.Event, header http.Head
 	}
 	items, err := jobevent.Unpack(e)
 	if err != nil {
-		h.tellRejected(ctx, e, err)
+		h.reportRejected(ctx, e, err)
 		return err
 	}
 	for i := range items {
@@ -78,7 +78,7 @@ func (h *host) receiveEvent(ctx context.Context, e event.Event, header http.Head
 	}
 	say, err := h.settle(ctx, items, func() bool { return true })
 	if neverBetter(err) {
-		h.tellRejected(ctx, e, err)
+		h.reportRejected(ctx, e, err)
 	}
 	if err != nil {
 		return err
@@ -87,9 +87,9 @@ func (h *host) receiveEvent(ctx context.Context, e event.Event, header http.Head
 	return nil
 }
 
-// tellRejected publishes that an event can never be handled. Knative, too, takes it to the dead letters by our answer,
+// reportRejected publishes that an event can never be handled. Knative takes it to the dead letters by our answer, too,
 // but without the reason and the topic for which it was meant.
-func (h *host) tellRejected(ctx context.Context, e event.Event, cause error) {
+func (h *host) reportRejected(ctx context.Context, e event.Event, cause error) {
 	if about, ok := rejectedOverHTTP(h.f.Name, e, rejectedLabel(cause)+": "+cause.Error()); ok {
 		h.publishSoon(ctx, []jobevent.Item{about})
 	}
@@ -143,8 +143,8 @@ func (h *host) settleApart(ctx context.Context, items []jobevent.Item) (say, rej
 		return nil, h.rejectItem(ctx, items[0], rejectedLabel(err), err), nil
 	}
 	for _, half := range [][]jobevent.Item{items[:n/2], items[n/2:]} {
-		said, bad, err := h.settleApart(ctx, half)
-		say, rejected = append(say, said...), append(rejected, bad...)
+		more, bad, err := h.settleApart(ctx, half)
+		say, rejected = append(say, more...), append(rejected, bad...)
 		if err != nil {
 			return say, rejected, err
 		}

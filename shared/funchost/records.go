@@ -25,12 +25,12 @@ func (r records) slice(from, to int) records {
 	return records{items: r.items[from:to], from: r.from[from:to]}
 }
 
-// hear is the BatchHandler of a function on Kafka: when it has returned, what follows from the batch is
+// consume is the BatchHandler of a function on Kafka: when it has returned, what follows from the batch is
 // in the store; when finish has, it is published, and the records may be acknowledged. A batch of records can have
 // thousands of items: they are handled in parts, and what follows from a part is published beside the next one, or
 // the workers would wait for all of them.
-func (h *host) hear(ctx context.Context, messages []*sarama.ConsumerMessage) (finish func() error, err error) {
-	heard, rejected, err := h.read(ctx, messages)
+func (h *host) consume(ctx context.Context, messages []*sarama.ConsumerMessage) (finish func() error, err error) {
+	received, rejected, err := h.read(ctx, messages)
 	if err != nil {
 		return nil, err
 	}
@@ -42,12 +42,12 @@ func (h *host) hear(ctx context.Context, messages []*sarama.ConsumerMessage) (fi
 			return nil, err
 		}
 	}
-	if len(heard.items) == 0 {
+	if len(received.items) == 0 {
 		return nil, nil
 	}
 	published := func() error { return nil }
-	for n := 0; n < len(heard.items); n += maxBatch {
-		part := heard.slice(n, min(n+maxBatch, len(heard.items)))
+	for n := 0; n < len(received.items); n += maxBatch {
+		part := received.slice(n, min(n+maxBatch, len(received.items)))
 		say, handleErr := h.settlePatiently(ctx, part)
 		// Only one part is ahead: what follows from the part before had the time of this one to be published.
 		if err := published(); err != nil {
@@ -103,8 +103,8 @@ func (h *host) awaitTurn(ctx context.Context) error {
 // read takes records apart into items, and makes those about what cannot be read.
 func (h *host) read(
 	ctx context.Context, messages []*sarama.ConsumerMessage,
-) (heard records, rejected []jobevent.Item, err error) {
-	heard = records{
+) (received records, rejected []jobevent.Item, err error) {
+	received = records{
 		items: make([]jobevent.Item, 0, len(messages)), from: make([]*sarama.ConsumerMessage, 0, len(messages)),
 	}
 	for _, m := range messages {
@@ -114,20 +114,20 @@ func (h *host) read(
 		items, label := Decode(m, h.topicKeys)
 		for _, it := range items {
 			if it.Err == nil {
-				heard.items, heard.from = append(heard.items, it), append(heard.from, m)
+				received.items, received.from = append(received.items, it), append(received.from, m)
 				continue
 			}
 			about, err := h.reject(ctx, m, it, label, it.Err)
 			if err != nil {
-				return heard, nil, err
+				return received, nil, err
 			}
 			rejected = append(rejected, about...)
 		}
 	}
-	return heard, rejected, nil
+	return received, rejected, nil
 }
 
-// Decode returns the items of a record whose event the keys have signed; nil: anybody may have. A record of which
+// Decode returns the items of a record whose event the keys have signed; nil: none is checked. A record of which
 // nothing can be used is one item with an error. label names the kind of the errors, which never get better.
 func Decode(m *sarama.ConsumerMessage, keys *eventkeys.Keys) (items []jobevent.Item, label string) {
 	e, err := kafkaevent.Decode(m)
@@ -146,18 +146,18 @@ func Decode(m *sarama.ConsumerMessage, keys *eventkeys.Keys) (items []jobevent.I
 	return items, telemetry.RejectedUndecodable
 }
 
-func (h *host) settlePatiently(ctx context.Context, heard records) ([]jobevent.Item, error) {
+func (h *host) settlePatiently(ctx context.Context, received records) ([]jobevent.Item, error) {
 	deadline := time.Now().Add(patience)
-	return h.settle(ctx, heard.items, func() bool {
+	return h.settle(ctx, received.items, func() bool {
 		return time.Now().After(deadline) && !h.stopping.Load()
 	})
 }
 
 // handle has the records handled and publishes what follows.
-func (h *host) handle(ctx context.Context, heard records) error {
-	say, err := h.settlePatiently(ctx, heard)
+func (h *host) handle(ctx context.Context, received records) error {
+	say, err := h.settlePatiently(ctx, received)
 	if err != nil {
-		return h.blame(ctx, heard, err)
+		return h.blame(ctx, received, err)
 	}
 	return h.publisher.insist(ctx, say)
 }
@@ -165,22 +165,22 @@ func (h *host) handle(ctx context.Context, heard records) error {
 // blame looks for what in the records is to blame for the error: it halves them until that alone is left, and
 // rejects it. Records that were too much for the database's time limits it halves until they no longer are. The
 // first half is published before the second is handled, so that order holds.
-func (h *host) blame(ctx context.Context, heard records, err error) error {
-	n := len(heard.items)
+func (h *host) blame(ctx context.Context, received records, err error) error {
+	n := len(received.items)
 	switch {
 	case !neverBetter(err) && !tooMuch(err, n):
 		return err
 	case n == 1:
-		about, err := h.reject(ctx, heard.from[0], heard.items[0], rejectedLabel(err), err)
+		about, err := h.reject(ctx, received.from[0], received.items[0], rejectedLabel(err), err)
 		if err != nil {
 			return err
 		}
 		return h.publisher.insist(ctx, about)
 	}
-	if err := h.handle(ctx, heard.slice(0, n/2)); err != nil {
+	if err := h.handle(ctx, received.slice(0, n/2)); err != nil {
 		return err
 	}
-	return h.handle(ctx, heard.slice(n/2, n))
+	return h.handle(ctx, received.slice(n/2, n))
 }
 
 // reject notes that an item of a record can never be used and makes the one about it. About a record of the

@@ -186,7 +186,7 @@ func (h *host) start(ctx, work context.Context, parts *group) {
 	if h.consumer != nil {
 		parts.start(func() error {
 			return h.consumer.Run(ctx, func(_ context.Context, batch []*sarama.ConsumerMessage) (func() error, error) {
-				return h.hear(work, batch)
+				return h.consume(work, batch)
 			})
 		})
 	}

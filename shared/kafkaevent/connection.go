@@ -14,9 +14,9 @@ type connection struct {
 	users  sync.WaitGroup
 
 	mu      sync.Mutex
-	known   map[string]bool // topics that were there
-	ways    map[int32]*way  // by broker
-	retired bool            // nothing more is sent
+	known   map[string]bool         // topics that were there
+	senders map[int32]*brokerSender // by broker
+	retired bool                    // nothing more is sent
 }
 
 func openConnection(cfg Config, lines *lines) (*connection, error) {
@@ -24,7 +24,7 @@ func openConnection(cfg Config, lines *lines) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &connection{client: client, known: map[string]bool{}, ways: map[int32]*way{}}, nil
+	return &connection{client: client, known: map[string]bool{}, senders: map[int32]*brokerSender{}}, nil
 }
 
 // ensure creates the topics that are missing when the connection first sends to them. One that
@@ -56,14 +56,14 @@ func (c *connection) unknown(messages []*sarama.ProducerMessage) (names []string
 	return names
 }
 
-// to is the way to a broker.
-func (c *connection) to(leader *sarama.Broker) *way {
+// to returns the sender of a broker.
+func (c *connection) to(leader *sarama.Broker) *brokerSender {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	w := c.ways[leader.ID()]
+	w := c.senders[leader.ID()]
 	if w == nil || w.leader != leader {
-		w = &way{c: c, leader: leader}
-		c.ways[leader.ID()] = w
+		w = &brokerSender{c: c, leader: leader}
+		c.senders[leader.ID()] = w
 	}
 	return w
 }

@@ -21,7 +21,7 @@ import (
 const (
 	produceVersion = 8 // of the request: Kafka 2.4 and later
 	brokerTimeout  = 10 * time.Second
-	requestMost    = 16 << 20 // bytes of one request, or one parcel
+	requestMost    = 16 << 20 // bytes of one request, or one chunk
 )
 
 var (
@@ -36,8 +36,8 @@ type topicPartition struct {
 	id    int32
 }
 
-// parcel is what one call sends to one partition in one batch of records.
-type parcel struct {
+// chunk is what one call sends to one partition in one batch of records.
+type chunk struct {
 	topicPartition
 	messages []*sarama.ProducerMessage
 	bytes    int
@@ -46,7 +46,7 @@ type parcel struct {
 	answered *sync.WaitGroup // nil: its turn has not come
 }
 
-func (p *parcel) answer(err error) {
+func (p *chunk) answer(err error) {
 	p.err = err
 	p.answered.Done()
 }
@@ -57,27 +57,27 @@ func (p *parcel) answer(err error) {
 func (c *connection) send(
 	ctx context.Context, messages []*sarama.ProducerMessage, limit int,
 ) (failed []*sarama.ProducerMessage, err error) {
-	parcels, err := c.pack(messages, limit)
+	chunks, err := c.pack(messages, limit)
 	if err != nil {
 		return messages, err
 	}
-	for rest := parcels; len(rest) > 0; {
+	for rest := chunks; len(rest) > 0; {
 		if err := ctx.Err(); err != nil {
-			return undelivered(parcels, messages), err
+			return undelivered(chunks, messages), err
 		}
 		if rest, err = c.sendFirst(rest); err != nil {
-			return undelivered(parcels, messages), err
+			return undelivered(chunks, messages), err
 		}
 	}
 	return nil, nil
 }
 
-// sendFirst sends the first parcel for each partition. The next ones have to wait for its answer, for they must not be
+// sendFirst sends the first chunk for each partition. The next ones have to wait for its answer, for they must not be
 // there without it.
-func (c *connection) sendFirst(parcels []*parcel) (rest []*parcel, err error) {
+func (c *connection) sendFirst(chunks []*chunk) (rest []*chunk, err error) {
 	var answered sync.WaitGroup
-	first, loads := map[topicPartition]*parcel{}, map[*way][]*parcel{}
-	for _, p := range parcels {
+	first, loads := map[topicPartition]*chunk{}, map[*brokerSender][]*chunk{}
+	for _, p := range chunks {
 		if first[p.topicPartition] != nil {
 			rest = append(rest, p)
 			continue
@@ -106,10 +106,10 @@ func (c *connection) sendFirst(parcels []*parcel) (rest []*parcel, err error) {
 	return rest, errors.Join(causes...)
 }
 
-// undelivered are the messages of parcels that were not sent, or failed.
-func undelivered(parcels []*parcel, messages []*sarama.ProducerMessage) (failed []*sarama.ProducerMessage) {
+// undelivered are the messages of chunks that were not sent, or failed.
+func undelivered(chunks []*chunk, messages []*sarama.ProducerMessage) (failed []*sarama.ProducerMessage) {
 	there := map[*sarama.ProducerMessage]bool{}
-	for _, p := range parcels {
+	for _, p := range chunks {
 		for _, m := range p.messages {
 			there[m] = p.answered != nil && p.err == nil
 		}
@@ -123,9 +123,9 @@ func undelivered(parcels []*parcel, messages []*sarama.ProducerMessage) (failed 
 }
 
 // pack splits messages by partition, and where they are more than a batch may weigh.
-func (c *connection) pack(messages []*sarama.ProducerMessage, limit int) ([]*parcel, error) {
-	var parcels []*parcel
-	known, open := map[string]int32{}, map[topicPartition]*parcel{}
+func (c *connection) pack(messages []*sarama.ProducerMessage, limit int) ([]*chunk, error) {
+	var chunks []*chunk
+	known, open := map[string]int32{}, map[topicPartition]*chunk{}
 	for _, m := range messages {
 		if known[m.Topic] == 0 {
 			n, err := c.partitions(m.Topic)
@@ -141,13 +141,13 @@ func (c *connection) pack(messages []*sarama.ProducerMessage, limit int) ([]*par
 		to, size := topicPartition{m.Topic, id}, m.ByteSize(recordVersion)
 		p := open[to]
 		if p == nil || p.bytes+size > limit {
-			p = &parcel{topicPartition: to, limit: limit}
+			p = &chunk{topicPartition: to, limit: limit}
 			open[to] = p
-			parcels = append(parcels, p)
+			chunks = append(chunks, p)
 		}
 		p.messages, p.bytes = append(p.messages, m), p.bytes+size
 	}
-	return parcels, nil
+	return chunks, nil
 }
 
 func (c *connection) partitions(topic string) (int32, error) {
@@ -161,20 +161,20 @@ func (c *connection) partitions(topic string) (int32, error) {
 	return int32(len(all)), err
 }
 
-// way leads to one broker. While a request is under way, the next parcels wait, and go together.
-type way struct {
+// brokerSender sends to one broker. While a request is under way, the next chunks wait, and go together.
+type brokerSender struct {
 	c      *connection
 	leader *sarama.Broker
 
 	mu      sync.Mutex
-	waiting []*parcel
+	waiting []*chunk
 	isBusy  bool
 }
 
-func (w *way) take(parcels []*parcel) {
+func (w *brokerSender) take(chunks []*chunk) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.waiting = append(w.waiting, parcels...)
+	w.waiting = append(w.waiting, chunks...)
 	if !w.isBusy {
 		w.isBusy = true
 		go w.run()
@@ -182,7 +182,7 @@ func (w *way) take(parcels []*parcel) {
 }
 
 // run sends until nothing waits.
-func (w *way) run() {
+func (w *brokerSender) run() {
 	for {
 		batches := w.load()
 		if len(batches) == 0 {
@@ -192,9 +192,9 @@ func (w *way) run() {
 	}
 }
 
-// load takes what fits into one request, which has one batch a partition: parcels for the same one go into the same
+// load takes what fits into one request, which has one batch a partition: chunks for the same one go into the same
 // batch, or in their order into the next requests.
-func (w *way) load() map[topicPartition][]*parcel {
+func (w *brokerSender) load() map[topicPartition][]*chunk {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.c.isRetired() {
@@ -204,8 +204,8 @@ func (w *way) load() map[topicPartition][]*parcel {
 		w.waiting, w.isBusy = nil, false
 		return nil
 	}
-	batches, closed, total := map[topicPartition][]*parcel{}, map[topicPartition]bool{}, 0
-	var later []*parcel
+	batches, closed, total := map[topicPartition][]*chunk{}, map[topicPartition]bool{}, 0
+	var later []*chunk
 	for _, p := range w.waiting {
 		before := batches[p.topicPartition]
 		if closed[p.topicPartition] || !fits(p, before) || total > 0 && total+p.bytes > requestMost {
@@ -221,8 +221,8 @@ func (w *way) load() map[topicPartition][]*parcel {
 	return batches
 }
 
-// fits reports whether a parcel may go into a batch with others.
-func fits(p *parcel, others []*parcel) bool {
+// fits reports whether a chunk may go into a batch with others.
+func fits(p *chunk, others []*chunk) bool {
 	bytes, limit := p.bytes, p.limit
 	for _, q := range others {
 		bytes, limit = bytes+q.bytes, min(limit, q.limit)
@@ -230,33 +230,33 @@ func fits(p *parcel, others []*parcel) bool {
 	return len(others) == 0 || bytes <= limit
 }
 
-func (w *way) produce(batches map[topicPartition][]*parcel) {
+func (w *brokerSender) produce(batches map[topicPartition][]*chunk) {
 	request := &sarama.ProduceRequest{
 		Version: produceVersion, RequiredAcks: sarama.WaitForAll, Timeout: int32(brokerTimeout.Milliseconds()),
 	}
-	for at, parcels := range batches {
-		request.AddBatch(at.topic, at.id, batchOf(parcels))
+	for at, chunks := range batches {
+		request.AddBatch(at.topic, at.id, batchOf(chunks))
 	}
 	answer, err := w.call(request)
 	verdicts := make(map[topicPartition]error, len(batches))
-	for at, parcels := range batches {
+	for at, chunks := range batches {
 		failure := err
 		if failure == nil {
-			failure = verdict(answer.GetBlock(at.topic, at.id), parcels)
+			failure = verdict(answer.GetBlock(at.topic, at.id), chunks)
 		}
 		if verdicts[at] = failure; failure != nil && !isTooLarge(failure) {
 			w.c.retire()
 		}
 	}
-	for at, parcels := range batches {
-		for _, p := range parcels {
+	for at, chunks := range batches {
+		for _, p := range chunks {
 			p.answer(verdicts[at])
 		}
 	}
 }
 
 // call leaves the broker's lock to others while it waits for the answer, which sarama bounds.
-func (w *way) call(request *sarama.ProduceRequest) (answer *sarama.ProduceResponse, err error) {
+func (w *brokerSender) call(request *sarama.ProduceRequest) (answer *sarama.ProduceResponse, err error) {
 	answered := make(chan struct{})
 	sent := w.leader.AsyncProduce(request, func(a *sarama.ProduceResponse, failure error) {
 		answer, err = a, failure
@@ -274,7 +274,7 @@ func (w *way) call(request *sarama.ProduceRequest) (answer *sarama.ProduceRespon
 }
 
 // verdict returns the error in a broker's answer about a batch.
-func verdict(block *sarama.ProduceResponseBlock, parcels []*parcel) error {
+func verdict(block *sarama.ProduceResponseBlock, chunks []*chunk) error {
 	switch {
 	case block == nil:
 		return sarama.ErrIncompleteResponse
@@ -282,7 +282,7 @@ func verdict(block *sarama.ProduceResponseBlock, parcels []*parcel) error {
 		return nil
 	case block.Err != sarama.ErrMessageSizeTooLarge && block.Err != sarama.ErrMessageSetSizeTooLarge:
 		return block.Err
-	case len(parcels) > 1 || len(parcels[0].messages) > 1:
+	case len(chunks) > 1 || len(chunks[0].messages) > 1:
 		return errCrowded
 	default:
 		return sarama.ErrMessageSizeTooLarge
@@ -294,13 +294,13 @@ func isTooLarge(err error) bool {
 	return errors.Is(err, errCrowded) || errors.Is(err, sarama.ErrMessageSizeTooLarge)
 }
 
-func batchOf(parcels []*parcel) *sarama.RecordBatch {
+func batchOf(chunks []*chunk) *sarama.RecordBatch {
 	now := time.Now().Truncate(time.Millisecond) // as exact as a record has it
 	batch := &sarama.RecordBatch{
 		Version: recordVersion, FirstTimestamp: now,
 		ProducerID: -1, ProducerEpoch: -1, FirstSequence: -1, // nothing is sent again as the same batch
 	}
-	for _, p := range parcels {
+	for _, p := range chunks {
 		for _, message := range p.messages {
 			at := now
 			if !message.Timestamp.IsZero() { // a record that is put on its topic again

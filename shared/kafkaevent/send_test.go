@@ -41,19 +41,19 @@ func TestALargeBatchGoesInPartsAndInOrder(t *testing.T) {
 func TestWhatWaitsForABrokerGoesTogetherAndInOrder(t *testing.T) {
 	t.Parallel()
 	one, other := topicPartition{"t", 1}, topicPartition{"t", 2}
-	of := func(at topicPartition, bytes, limit int) *parcel {
-		return &parcel{topicPartition: at, bytes: bytes, limit: limit}
+	of := func(at topicPartition, bytes, limit int) *chunk {
+		return &chunk{topicPartition: at, bytes: bytes, limit: limit}
 	}
-	parcels := []*parcel{
+	chunks := []*chunk{
 		of(one, 10, 100), of(one, 10, 100), of(other, 200, 100), of(one, 90, 100), of(one, 10, 100), of(other, 10, 15),
 		of(other, 10, 100), of(one, requestMost, requestMost),
 	}
-	w := &way{c: &connection{}, waiting: parcels, isBusy: true}
-	for i, want := range []map[topicPartition][]*parcel{
-		{one: parcels[:2], other: parcels[2:3]},
-		{one: parcels[3:5], other: parcels[5:6]},
-		{other: parcels[6:7]},
-		{one: parcels[7:]},
+	w := &brokerSender{c: &connection{}, waiting: chunks, isBusy: true}
+	for i, want := range []map[topicPartition][]*chunk{
+		{one: chunks[:2], other: chunks[2:3]},
+		{one: chunks[3:5], other: chunks[5:6]},
+		{other: chunks[6:7]},
+		{one: chunks[7:]},
 	} {
 		if got := w.load(); !maps.EqualFunc(got, want, slices.Equal) || !w.isBusy {
 			t.Errorf("request %d has %v, want %v", i, got, want)
@@ -68,7 +68,7 @@ func TestWhatFailedOrWasNotSentComesBackInItsOrder(t *testing.T) {
 	t.Parallel()
 	messages := []*sarama.ProducerMessage{{Offset: 0}, {Offset: 1}, {Offset: 2}, {Offset: 3}, {Offset: 4}}
 	sent := new(sync.WaitGroup)
-	failed := undelivered([]*parcel{
+	failed := undelivered([]*chunk{
 		{messages: []*sarama.ProducerMessage{messages[1], messages[3]}, err: sarama.ErrNotLeaderForPartition, answered: sent},
 		{messages: messages[2:3], answered: sent},
 		{messages: messages[:1], err: sarama.ErrRequestTimedOut, answered: sent},
@@ -145,19 +145,22 @@ func TestATopicThatTakesLess(t *testing.T) {
 
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
-	one, two := &parcel{messages: make([]*sarama.ProducerMessage, 1)}, &parcel{messages: make([]*sarama.ProducerMessage, 2)}
+	one, two := &chunk{messages: make([]*sarama.ProducerMessage, 1)}, &chunk{messages: make([]*sarama.ProducerMessage, 2)}
 	for _, c := range []struct {
 		block *sarama.ProduceResponseBlock
-		of    []*parcel
+		of    []*chunk
 		want  error
 	}{
-		{nil, []*parcel{one}, sarama.ErrIncompleteResponse},
-		{&sarama.ProduceResponseBlock{}, []*parcel{one}, nil},
-		{&sarama.ProduceResponseBlock{Err: sarama.ErrMessageSizeTooLarge}, []*parcel{one}, sarama.ErrMessageSizeTooLarge},
-		{&sarama.ProduceResponseBlock{Err: sarama.ErrMessageSetSizeTooLarge}, []*parcel{one}, sarama.ErrMessageSizeTooLarge},
-		{&sarama.ProduceResponseBlock{Err: sarama.ErrMessageSizeTooLarge}, []*parcel{one, one}, errCrowded},
-		{&sarama.ProduceResponseBlock{Err: sarama.ErrMessageSetSizeTooLarge}, []*parcel{two}, errCrowded},
-		{&sarama.ProduceResponseBlock{Err: sarama.ErrTopicAuthorizationFailed}, []*parcel{two}, sarama.ErrTopicAuthorizationFailed},
+		{nil, []*chunk{one}, sarama.ErrIncompleteResponse},
+		{&sarama.ProduceResponseBlock{}, []*chunk{one}, nil},
+		{&sarama.ProduceResponseBlock{Err: sarama.ErrMessageSizeTooLarge}, []*chunk{one}, sarama.ErrMessageSizeTooLarge},
+		{&sarama.ProduceResponseBlock{Err: sarama.ErrMessageSetSizeTooLarge}, []*chunk{one}, sarama.ErrMessageSizeTooLarge},
+		{&sarama.ProduceResponseBlock{Err: sarama.ErrMessageSizeTooLarge}, []*chunk{one, one}, errCrowded},
+		{&sarama.ProduceResponseBlock{Err: sarama.ErrMessageSetSizeTooLarge}, []*chunk{two}, errCrowded},
+		{
+			&sarama.ProduceResponseBlock{Err: sarama.ErrTopicAuthorizationFailed}, []*chunk{two},
+			sarama.ErrTopicAuthorizationFailed,
+		},
 	} {
 		if got := verdict(c.block, c.of); !errors.Is(got, c.want) {
 			t.Errorf("%+v: %v", c.block, got)
